@@ -1,0 +1,157 @@
+//go:build !upfront_cgo && !asan && !memdebug
+
+package arena_c
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the header says why. They
+// are written for the inliner, whose budget is 80: inline_test.go holds their cost.
+
+// Crossing says whether the hits of this build cross into C.
+const Crossing = false
+
+// New is upfront_linear_bump for one zeroed T. need is the tag plus the size of T.
+func New[T any](l *Linear, need uint64) (x *T, ok bool) {
+	at := (l.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
+	if l.Limit-need-at >= OffsetMax {
+		l.Refused = need
+		return
+	}
+	l.Cursor = at + uint64(unsafe.Sizeof(*x))
+	l.Count++
+	x = (*T)(unsafe.Add(unsafe.Pointer(l), l.Origin+at))
+	if Race {
+		raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+	}
+	clear(unsafe.Slice(x, 1))
+	return x, true
+}
+
+// Bump is upfront_linear_bump: need is tag + size, mask is align - 1.
+func (l *Linear) Bump(need, size, mask uint64) (p unsafe.Pointer, ok bool) {
+	at := (l.Cursor + mask) &^ mask
+	if l.Limit-need-at >= OffsetMax {
+		l.Refused = need
+		return nil, false
+	}
+	l.Cursor = at + size
+	l.Count++
+	return unsafe.Add(unsafe.Pointer(l), l.Origin+at), true
+}
+
+// Push is upfront_stack_push: mask is align - 1, at least 15.
+func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
+	l := &s.Linear
+	cursor := l.Cursor
+	at := (cursor + uint64(unsafe.Sizeof(below{})) + mask) &^ mask
+	if l.Limit-tag-size-at >= OffsetMax {
+		l.Refused = tag + size
+		return nil
+	}
+	p := unsafe.Add(unsafe.Pointer(l), l.Origin+at)
+	*(*below)(unsafe.Add(p, -int(unsafe.Sizeof(below{})))) = below{cursor, l.Chain}
+	l.Chain = at
+	l.Cursor = at + size
+	l.Count++
+	return p
+}
+
+// Get is upfront_pool_get for one zeroed T; the pool's chunks are made for T.
+func Get[T any](p *Pool, tag uint64) (x *T) {
+	next := p.Free - tag
+	if next-1 < OffsetMax {
+		x = (*T)(unsafe.Add(unsafe.Pointer(p), p.Chunks+(next-1)*p.Stride))
+		p.Free = tag + *(*uint64)(unsafe.Pointer(x))
+		*(*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-next)) = 1
+		p.Live++
+		if Race {
+			raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+		}
+		clear(unsafe.Slice(x, 1))
+	}
+	return
+}
+
+// Put is upfront_pool_put; false is a caller's bug, and Find says which.
+func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) (ok bool) {
+	offset := uint64(uintptr(chunk)-uintptr(unsafe.Pointer(p))) - p.Chunks
+	index, _ := bits.Mul64(offset, p.Inverse)
+	if p.Bound-tag-1-index >= OffsetMax || index*p.Stride != offset {
+		return
+	}
+	state := (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))
+	if *state != 1 {
+		return
+	}
+	if Race {
+		raceDead(chunk, uintptr(p.Stride))
+	}
+	*state = 2
+	*(*uint64)(chunk) = p.Free - tag
+	p.Free = tag + index + 1
+	p.Live--
+	return true
+}
+
+// OpenScope is upfront_row_open.
+func (r *Row) OpenScope() (child *Linear, tag uint64) {
+	child = r.Slot(r.Open)
+	tag = child.Tag()
+	start := r.Start
+	if r.Open != 0 {
+		parent := r.Slot(r.Open - 1)
+		start = parent.Cursor
+		parent.Limit &^= Offsets
+	}
+	child.Cursor, child.Start, child.Peak = start, start, start
+	child.Count = r.Open * Generation
+	child.Chain, child.Refused = 0, 0
+	child.Limit = tag | r.Edge
+	r.Open++
+	return child, tag
+}
+
+// CloseScope is upfront_row_close.
+func (r *Row) CloseScope() {
+	child := r.Slot(r.Open - 1)
+	if used := r.Used(); used > r.Peak {
+		r.Peak = used
+	}
+	if Race {
+		raceDead(child.At(child.Start), uintptr(child.Cursor-child.Start))
+	}
+	child.Cursor = child.Start
+	child.Limit = child.Tag() + Generation
+	r.Open--
+	if r.Open != 0 {
+		r.Slot(r.Open - 1).Limit |= r.Edge
+	}
+}
+
+// Freeze is upfront_row_freeze.
+func (l *Linear) Freeze() { l.Limit &^= Offsets }
+
+// NewNode is upfront_row_node.
+func (l *Linear) NewNode(tag uint64) *Node {
+	p, _ := l.Bump(tag+uint64(unsafe.Sizeof(Node{})), uint64(unsafe.Sizeof(Node{})), 7)
+	return (*Node)(p)
+}
+
+// Link is upfront_row_link.
+func (l *Linear) Link(node *Node, class, what uint64) {
+	*node = Node{class*Generation | l.Chain, what}
+	l.Chain = l.Offset(unsafe.Pointer(node))
+}
+
+// Unlink is upfront_row_unlink.
+func (l *Linear) Unlink() (node Node, ok bool) {
+	if l.Chain == 0 {
+		return Node{}, false
+	}
+	node = *(*Node)(l.At(l.Chain))
+	l.Chain = node.Below & Offsets
+	return node, true
+}

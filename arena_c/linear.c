@@ -1,0 +1,35 @@
+#include "linear.h"
+
+upfront_linear *upfront_linear_init(void *block, uint64_t size) {
+    upfront_linear *l = (upfront_linear *)block;
+    uint64_t base = (uint64_t)(uintptr_t)block;
+    uint64_t skew = base & (UPFRONT_EDGE - 1);
+    if (block == NULL || base % UPFRONT_LINE != 0 || size < 2 * UPFRONT_LINE || size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
+        return NULL;
+    memset(l, 0, sizeof *l);
+    l->origin = 0 - skew;
+    l->start = l->cursor = l->peak = skew + sizeof *l;
+    l->limit = UPFRONT_GENERATION | (skew + size);
+    upfront_mark_dead(l + 1, size - sizeof *l);
+    return l;
+}
+
+void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align) {
+    if (l == NULL || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+        return NULL;
+    return upfront_linear_bump(l, upfront_tag(l) + size, size, align - 1);
+}
+
+int upfront_linear_rewind(upfront_linear *l, uint64_t tag, uint64_t cursor) {
+    if (l == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (upfront_tag(l) != tag)
+        return UPFRONT_STALE;
+    if (cursor < l->start || cursor > l->cursor)
+        return UPFRONT_ORDER;
+    if (l->peak < l->cursor)
+        l->peak = l->cursor;
+    upfront_mark_dead(upfront_at(l, cursor), l->cursor - cursor);
+    l->cursor = cursor;
+    return UPFRONT_OK;
+}

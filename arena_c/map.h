@@ -1,0 +1,81 @@
+/* map.h - the memory map: one block, divided like a console's.
+ *
+ *     | tables | init | systems | level ... <- temp | frame x2 | pads |
+ *
+ * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All control words lie in the
+ *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
+ * Bound      The layout depends on the plan alone, never on the page or the address.
+ * Cost       init: O(rows * (slots + pools)). walk: O(rows * slots). rewind: O(scopes open). */
+#ifndef UPFRONT_MAP_H
+#define UPFRONT_MAP_H
+
+#include "row.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { UPFRONT_REGION = 1, UPFRONT_FRAME = 2, UPFRONT_PAD = 3 };
+
+/* What a range of the block is; every slack has its reason. */
+enum {
+    UPFRONT_RANGE_TABLES = 1, /* control words */
+    UPFRONT_RANGE_USED = 2,   /* the near end of an arena */
+    UPFRONT_RANGE_FREE = 3,
+    UPFRONT_RANGE_TEMP = 4,     /* the far end of an arena */
+    UPFRONT_RANGE_EDGE = 5,     /* slack: up to the next edge */
+    UPFRONT_RANGE_UNPLANNED = 6 /* slack: the plan's total is larger than its sum */
+};
+
+typedef struct upfront_map_arena {
+    char name[UPFRONT_NAME_SIZE];
+    uint64_t kind;
+    uint64_t size; /* bytes; any number up to UPFRONT_OFFSET_MAX */
+} upfront_map_arena;
+
+typedef struct upfront_map {
+    uint64_t magic;
+    uint64_t size;  /* of the block */
+    uint64_t rows;  /* arenas */
+    uint64_t slots; /* scopes of each */
+    uint64_t pools; /* pool headers of each */
+    uint64_t unused[3];
+} upfront_map;
+
+typedef struct upfront_range {
+    uint64_t offset;
+    uint64_t size;
+    uint64_t row; /* index of the arena; rows for none */
+    uint64_t what;
+} upfront_range;
+
+#define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
+
+static inline uint64_t upfront_round_edge(uint64_t n) { return (n + UPFRONT_EDGE - 1) & ~(UPFRONT_EDGE - 1); }
+
+/* pre: index < map->rows. */
+static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index) {
+    return (upfront_row *)((uintptr_t)(m + 1) + (uintptr_t)(index * upfront_row_size(m->slots, m->pools)));
+}
+
+/* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX. */
+uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools);
+
+/* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
+ * of an earlier map in the same block: their generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
+upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
+                              uint64_t pools);
+
+/* Closes every scope of the row, newest first; a region takes those above it along, top first. UPFRONT_ORDER, and nothing has changed,
+ * when a scope still has finalizers: who opened it runs them. */
+int upfront_map_rewind(upfront_map *m, uint64_t row);
+
+/* Names every range of the block in order of address, without gap or overlap, and checks each control word on the way. Writes at most
+ * `room` ranges and their number (5 * rows + 2 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
+ * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small. */
+int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, uint64_t room, uint64_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

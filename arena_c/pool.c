@@ -1,0 +1,108 @@
+#include "pool.h"
+
+#define LINK_SIZE sizeof(uint64_t)
+
+static uint64_t round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
+
+static uint64_t stride_of(uint64_t size, uint64_t align) {
+    return round_up(size < LINK_SIZE ? LINK_SIZE : size, align < LINK_SIZE ? LINK_SIZE : align);
+}
+
+/* The state bytes come first, so that chunk 0 is aligned behind them. */
+static uint64_t states_size(uint64_t count, uint64_t align) { return round_up(count, align < LINK_SIZE ? LINK_SIZE : align); }
+
+uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
+    uint64_t stride;
+    if (size > UPFRONT_OFFSET_MAX || !upfront_is_align(align) || count > UPFRONT_OFFSET_MAX)
+        return 0;
+    stride = stride_of(size, align);
+    if (count != 0 && stride > UPFRONT_OFFSET_MAX / count)
+        return 0;
+    /* offset * stride < 2^64 keeps the reciprocal exact */
+    if (count != 0 && stride * count > UINT64_MAX / stride)
+        return 0;
+    return states_size(count, align) + stride * count;
+}
+
+int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
+    uint64_t i;
+    uint64_t bytes = upfront_pool_size(size, align, count);
+    if (p == NULL || block == NULL || (bytes == 0 && count != 0) || !upfront_is_align(align) ||
+        (uintptr_t)block % (align < LINK_SIZE ? LINK_SIZE : align) != 0)
+        return UPFRONT_BAD_ARGUMENT;
+    p->free = (p->free & ~UPFRONT_OFFSETS) | (count == 0 ? 0 : 1);
+    p->chunks = (uint64_t)((uintptr_t)block - (uintptr_t)p) + states_size(count, align);
+    p->stride = stride_of(size, align);
+    p->inverse = UINT64_MAX / p->stride + 1;
+    p->bound = (p->free & ~UPFRONT_OFFSETS) | count;
+    p->live = 0;
+    p->open = 1;
+    UPFRONT_UNPOISON(block, bytes);
+    if (count == 0)
+        return UPFRONT_OK;
+    memset(block, UPFRONT_CHUNK_FRESH, (size_t)states_size(count, align));
+    for (i = 0; i < count; i++) {
+        void *chunk = upfront_pool_chunk(p, i);
+        *(uint64_t *)chunk = i + 1 < count ? i + 2 : 0;
+        UPFRONT_POISON(chunk, p->stride);
+    }
+    return UPFRONT_OK;
+}
+
+upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align) {
+    upfront_pool *p = (upfront_pool *)block;
+    uint64_t front, count;
+    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || block_size >= UPFRONT_OFFSET_MAX ||
+        size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+        return NULL;
+    front = round_up((uint64_t)(uintptr_t)block + sizeof *p, align) - (uint64_t)(uintptr_t)block;
+    if (front >= block_size)
+        return NULL;
+    count = (block_size - front) / (stride_of(size, align) + 1);
+    while (count != 0 && upfront_pool_size(size, align, count) > block_size - front)
+        count--;
+    if (count == 0)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    p->free = UPFRONT_GENERATION;
+    return upfront_pool_init(p, (char *)block + front, size, align, count) == UPFRONT_OK ? p : NULL;
+}
+
+void upfront_pool_close(upfront_pool *p) {
+    p->free = p->bound = (p->free & ~UPFRONT_OFFSETS) + UPFRONT_GENERATION;
+    p->live = 0;
+    p->open = 0;
+}
+
+int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk) {
+    uint64_t offset, index;
+    if (p->stride == 0 || (p->free & ~UPFRONT_OFFSETS) != tag)
+        return UPFRONT_STALE;
+    offset = (uint64_t)((uintptr_t)chunk - (uintptr_t)p) - p->chunks;
+    index = offset / p->stride;
+    if (index >= upfront_pool_count(p))
+        return UPFRONT_FOREIGN;
+    if (index * p->stride != offset)
+        return UPFRONT_MISALIGNED;
+    if (*upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
+        return UPFRONT_DOUBLE;
+    return (int64_t)index;
+}
+
+uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index) {
+    while (index < upfront_pool_count(p) && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
+        index++;
+    return index;
+}
+
+uint64_t upfront_pool_peak(const upfront_pool *p) {
+    uint64_t low = 0, high = upfront_pool_count(p);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (*upfront_pool_state(p, middle) == UPFRONT_CHUNK_FRESH)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}

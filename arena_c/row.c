@@ -1,0 +1,101 @@
+#include "row.h"
+
+void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
+                      uint64_t pools) {
+    uint64_t i;
+    memset(r, 0, sizeof *r);
+    strncpy(r->name, name, UPFRONT_NAME_SIZE - 1);
+    r->start = start;
+    r->end = r->edge = end;
+    r->slots = slots;
+    r->pools = pools;
+    for (i = 0; i <= slots; i++) {
+        upfront_linear *slot = upfront_row_slot(r, i);
+        slot->limit = upfront_tag(slot) + UPFRONT_GENERATION;
+        slot->origin = (uint64_t)((uintptr_t)origin - (uintptr_t)slot);
+        slot->count = i * UPFRONT_GENERATION;
+        slot->cursor = slot->start = slot->peak = start;
+        slot->chain = slot->refused = 0;
+    }
+    for (i = 0; i < pools; i++)
+        upfront_pool_close(upfront_row_pool(r, i));
+    upfront_mark_dead((char *)(uintptr_t)origin + start, end - start);
+}
+
+uint64_t upfront_row_far_open(upfront_row *r) {
+    upfront_linear *far_slot = upfront_row_far(r);
+    r->far_of = r->open;
+    far_slot->cursor = far_slot->start = far_slot->peak = r->end;
+    far_slot->count = r->slots * UPFRONT_GENERATION;
+    far_slot->chain = far_slot->refused = 0;
+    return upfront_tag(far_slot);
+}
+
+int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align) {
+    upfront_linear *far_slot = upfront_row_far(r);
+    upfront_linear *top = upfront_row_slot(r, r->open - 1);
+    uint64_t room = r->edge - top->cursor;
+    uint64_t piece = size < UPFRONT_PIECE && room >= UPFRONT_PIECE ? UPFRONT_PIECE : size;
+    uint64_t edge;
+    if (size > room)
+        return UPFRONT_FULL;
+    edge = (r->edge - piece) & ~(align - 1);
+    if (edge < top->cursor || edge > r->edge)
+        edge = (r->edge - size) & ~(align - 1);
+    if (edge < top->cursor)
+        return UPFRONT_FULL;
+    far_slot->cursor = edge;
+    far_slot->limit = upfront_tag(far_slot) | r->edge;
+    if (top->limit != upfront_tag(top))
+        top->limit = upfront_tag(top) | edge;
+    r->edge = edge;
+    upfront_row_note_peak(r);
+    return UPFRONT_OK;
+}
+
+void upfront_row_far_close(upfront_row *r) {
+    upfront_linear *far_slot = upfront_row_far(r);
+    upfront_row_note_peak(r);
+    upfront_mark_dead(upfront_at(far_slot, r->edge), r->end - r->edge);
+    far_slot->limit = upfront_tag(far_slot) + UPFRONT_GENERATION;
+    far_slot->cursor = r->end;
+    r->edge = r->end;
+    r->far_of = 0;
+    if (r->open != 0) {
+        upfront_linear *top = upfront_row_slot(r, r->open - 1);
+        if (top->limit != upfront_tag(top))
+            top->limit = upfront_tag(top) | r->edge;
+    }
+}
+
+void upfront_row_rewind(upfront_row *r, uint64_t cursor, uint64_t count) {
+    upfront_linear *top = upfront_row_slot(r, r->open - 1);
+    upfront_row_note_peak(r);
+    upfront_mark_dead(upfront_at(top, cursor), top->cursor - cursor);
+    top->cursor = cursor;
+    top->count = count;
+}
+
+int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uint64_t align, uint64_t count, uint64_t kind,
+                          upfront_pool **out) {
+    upfront_row *r = upfront_row_of(slot);
+    uint64_t bytes = upfront_pool_size(size, align, count);
+    uint64_t i = 0;
+    upfront_pool *p;
+    void *block;
+    *out = NULL;
+    if (bytes == 0 && count != 0)
+        return UPFRONT_BAD_ARGUMENT;
+    while (i < r->pools && upfront_row_pool(r, i)->open)
+        i++;
+    if (i == r->pools)
+        return UPFRONT_TABLE_FULL;
+    block = upfront_linear_bump(slot, tag + bytes, bytes, (align < 8 ? 8 : align) - 1);
+    if (block == NULL)
+        return UPFRONT_FULL;
+    p = upfront_row_pool(r, i);
+    p->kind = kind;
+    upfront_pool_init(p, block, size, align, count);
+    *out = p;
+    return UPFRONT_OK;
+}

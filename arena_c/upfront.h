@@ -1,0 +1,26 @@
+/* upfront.h - the C core of upfront: arenas over memory that is given to them.
+ *
+ * Include this one header. `cc arena_c/*.c` builds the core without Go.
+ *
+ * The common contract; each function says only what differs:
+ *
+ *   Memory     The caller gives a block. The core never asks for more: no malloc, no system call, nothing of libc but mem*.
+ *              A block must be aligned to 64 bytes; a header lies at its front, or in the map's control tables.
+ *   Units      size is bytes, count is elements, align is a power of two in bytes (1 ... UPFRONT_ALIGN_MAX).
+ *   Offsets    Control words are uint64_t on every target. They hold offsets, never addresses.
+ *   Zeroing    Memory is handed out as it is. The typed makers of Go zero it.
+ *   Full       is an answer: NULL or UPFRONT_FULL, and nothing has changed but the word that remembers the refusal.
+ *   Misuse     is a code below zero; nothing has changed.
+ *   Threads    One owner at a time. The core has no locks and no globals.
+ *   Cost       O(1) where no other is named.
+ */
+#ifndef UPFRONT_H
+#define UPFRONT_H
+
+#include "linear.h"
+#include "map.h"
+#include "pool.h"
+#include "row.h"
+#include "stack.h"
+
+#endif
