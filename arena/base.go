@@ -1,0 +1,107 @@
+package arena
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Base is a block that offsets count from: a region, a whole budget, or bytes that were read from a file. Size is bytes.
+type Base struct {
+	start unsafe.Pointer
+	size  uint64
+}
+
+// BaseOf makes a base of a block, which must stay where it is while pointers from the base are in use.
+func BaseOf(block []byte) Base { return Base{unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block))} }
+
+// BaseAt makes a base of size bytes at start.
+func BaseAt(start unsafe.Pointer, size uint64) Base { return Base{start, size} }
+
+// Bytes is the block: what a save game writes.
+func (b Base) Bytes() []byte { return unsafe.Slice((*byte)(b.start), b.size) }
+
+// offset is where p lies, plus 1, so that 0 is nil. Outside the base is a caller's bug.
+func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
+	offset := uint64(uintptr(p) - uintptr(b.start))
+	if offset > b.size || size > b.size-offset {
+		panic(fmt.Sprintf("arena: BUG: %s to something outside its base of %d bytes", what, b.size))
+	}
+	return offset + 1
+}
+
+// at is the address for a stored offset; nil for 0, and for what doesn't lie in the base: the bytes may come from a file.
+func (b Base) at(stored, size, align uint64) unsafe.Pointer {
+	if stored == 0 || stored-1 > b.size || size > b.size-(stored-1) {
+		return nil
+	}
+	p := unsafe.Add(b.start, stored-1)
+	if uint64(uintptr(p))&(align-1) != 0 {
+		return nil
+	}
+	return p
+}
+
+// Ptr is a pointer that may live in a block: an offset from a Base, never an address. The zero Ptr is nil. 8 bytes.
+type Ptr[T any] struct{ stored uint64 }
+
+// PtrTo makes a Ptr of a pointer into the base; nil gives nil. A pointer elsewhere is a caller's bug and panics.
+func PtrTo[T any](b Base, p *T) Ptr[T] {
+	if p == nil {
+		return Ptr[T]{}
+	}
+	return Ptr[T]{b.offset(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "Ptr")}
+}
+
+// Get is the pointer; nil for nil, and for an offset that the base can't have. Cost: two comparisons.
+func (p Ptr[T]) Get(b Base) *T {
+	var zero T
+	return (*T)(b.at(p.stored, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))))
+}
+
+// IsNil says whether it is the zero Ptr.
+func (p Ptr[T]) IsNil() bool { return p.stored == 0 }
+
+// Slice is a slice that may live in a block: an offset and a count of elements. The zero Slice is nil. 16 bytes.
+type Slice[T any] struct{ stored, count uint64 }
+
+// SliceOf makes a Slice of a slice into the base; cap is forgotten. A slice elsewhere is a caller's bug and panics.
+func SliceOf[T any](b Base, s []T) Slice[T] {
+	if len(s) == 0 {
+		return Slice[T]{}
+	}
+	var zero T
+	return Slice[T]{b.offset(unsafe.Pointer(unsafe.SliceData(s)), uint64(len(s))*uint64(unsafe.Sizeof(zero)), "Slice"), uint64(len(s))}
+}
+
+// Get is the slice, with cap == len; nil for nil, and for what the base can't have.
+func (s Slice[T]) Get(b Base) []T {
+	var zero T
+	size := uint64(unsafe.Sizeof(zero))
+	if size != 0 && s.count > b.size/size || s.count > 1<<38 {
+		return nil
+	}
+	p := b.at(s.stored, s.count*size, uint64(unsafe.Alignof(zero)))
+	if p == nil {
+		return nil
+	}
+	return unsafe.Slice((*T)(p), s.count)
+}
+
+// Len is the number of elements.
+func (s Slice[T]) Len() int { return int(s.count) }
+
+// String is a string that may live in a block: an offset and a length in bytes.
+type String struct{ bytes Slice[byte] }
+
+// StringOf makes a String of bytes in the base: copy a Go string there first.
+func StringOf(b Base, bytes []byte) String { return String{SliceOf(b, bytes)} }
+
+// Get is the string. It is a view of the block, not a copy: it dies with the scope of its bytes, so don't keep it in a map, an error or a
+// log record; strings.Clone gives one to keep.
+func (s String) Get(b Base) string {
+	bytes := s.bytes.Get(b)
+	return unsafe.String(unsafe.SliceData(bytes), len(bytes))
+}
+
+// Len is the length in bytes.
+func (s String) Len() int { return s.bytes.Len() }
