@@ -1,0 +1,37 @@
+package scope
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// ReadFile reads a whole file into s. A full scope unwinds before anything is read.
+func ReadFile(s Scope, name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("scope: %s is not a regular file", name)
+	}
+	return ReadAt(s, f, 0, int(info.Size()))
+}
+
+// ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read; an end before size bytes is io.ErrUnexpectedEOF.
+func ReadAt(s Scope, r io.ReaderAt, offset int64, size int) ([]byte, error) {
+	data := s.Bytes(size)
+	n, err := r.ReadAt(data, offset)
+	if n == size {
+		return data, nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, fmt.Errorf("scope: read %d of %d bytes at offset %d: %w", n, size, offset, err)
+}

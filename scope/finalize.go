@@ -1,0 +1,185 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// held is a Go value that lives until its scope closes. It can't lie in the block, where the collector wouldn't see it.
+type held struct {
+	closer io.Closer
+	fn     func()
+}
+
+func (h held) empty() bool { return h.closer == nil && h.fn == nil }
+
+// class is a kind of finalizer. Nodes in the chain name it by index.
+type class struct {
+	name string
+	run  func(unsafe.Pointer) error
+}
+
+const (
+	classHeld = 1 // what is the index in the stack's held table
+	classPool = 2 // what is the pool's index in the row; above poolNext the chunk to look at next
+	poolNext  = 1 << 20
+)
+
+// classes grows where types are declared; it is copied then, so that reading it needs no lock.
+var classes struct {
+	sync.Mutex
+	list atomic.Pointer[[]class]
+}
+
+func newClass(name string, run func(unsafe.Pointer) error) uint64 {
+	classes.Lock()
+	defer classes.Unlock()
+	list := make([]class, classPool+1)
+	if old := classes.list.Load(); old != nil {
+		list = slices.Clone(*old)
+	}
+	list = append(list, class{name, run})
+	classes.list.Store(&list)
+	return uint64(len(list) - 1)
+}
+
+func classAt(index uint64) class { return (*classes.list.Load())[index] }
+
+// Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when the scope is full, or
+// the planned number of held values (limits.held) is reached, c is closed at once and the full unwinds, so c is never lost.
+func (s Scope) Own(c io.Closer) { s.hold(held{closer: c}) }
+
+// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it, fn runs at once and the full unwinds.
+func (s Scope) Defer(fn func()) { s.hold(held{fn: fn}) }
+
+func (s Scope) hold(h held) {
+	if !s.open() && !s.isTemp() {
+		err := s.misuse("Own or Defer in")
+		panic(errors.Join(err, h.run()))
+	}
+	st := s.stack()
+	var full *FullError
+	if len(st.held) == cap(st.held) {
+		full = st.tableFull("held", uint64(cap(st.held)), st.scopeName(s.slot))
+	} else if node := s.node(); node == nil {
+		full = st.full(s.slot)
+	} else {
+		st.held = append(st.held, h)
+		s.slot.Link(node, classHeld, uint64(len(st.held)-1))
+		return
+	}
+	full.Cause = h.guarded()
+	panic(full)
+}
+
+// node takes 16 bytes for a finalizer.
+func (s Scope) node() *arena_c.Node {
+	node := s.slot.NewNode(s.generation())
+	if node == nil && s.growTemp(uint64(unsafe.Sizeof(arena_c.Node{})), 8) {
+		node = s.slot.NewNode(s.generation())
+	}
+	return node
+}
+
+func (h held) run() error {
+	if h.closer != nil {
+		return h.closer.Close()
+	}
+	h.fn()
+	return nil
+}
+
+// guarded is run that gives a panic as an error.
+func (h held) guarded() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panicked: %v", v)
+		}
+	}()
+	return h.run()
+}
+
+// unwind runs the finalizers of slot that are newer than the node at `until`, newest first, each exactly once: a node leaves the chain
+// before its function runs. A panic becomes an error; after it, and while Goexit ends the goroutine, the rest still has its turn.
+func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
+	finished := false
+	var name string
+	defer func() {
+		if finished {
+			return
+		}
+		if v := recover(); v != nil {
+			st.fail(errs, fmt.Errorf("finalizer of %s panicked: %v", name, v))
+		}
+		st.unwind(slot, until, errs)
+	}()
+	for slot.Chain != until {
+		node := (*arena_c.Node)(slot.At(slot.Chain))
+		if node.Class() == classPool {
+			if chunk, class, ok := st.nextChunk(node); ok {
+				name = class.name
+				st.run(class, chunk, errs)
+				continue
+			}
+		}
+		last, _ := slot.Unlink()
+		switch c := last.Class(); c {
+		case classPool:
+			st.row.Pool(last.What % poolNext).Close()
+		case classHeld:
+			name = "a held value"
+			st.finalizers++
+			if err := st.release(last.What).run(); err != nil {
+				st.fail(errs, err)
+			}
+		default:
+			name = classAt(c).name
+			st.run(classAt(c), slot.At(last.What), errs)
+		}
+	}
+	finished = true
+}
+
+func (st *Stack) run(c class, object unsafe.Pointer, errs *error) {
+	st.finalizers++
+	if err := c.run(object); err != nil {
+		st.fail(errs, fmt.Errorf("finalizer of %s: %w", c.name, err))
+	}
+}
+
+// nextChunk is the next live chunk of a pool whose objects have a finalizer. The node stays in the chain and goes past the chunk before
+// its finalizer runs.
+func (st *Stack) nextChunk(node *arena_c.Node) (chunk unsafe.Pointer, c class, ok bool) {
+	pool := st.row.Pool(node.What % poolNext)
+	if pool.Kind == 0 {
+		return nil, class{}, false
+	}
+	index := pool.Next(node.What / poolNext)
+	if index >= pool.Count() {
+		return nil, class{}, false
+	}
+	node.What = node.What%poolNext + (index+1)*poolNext
+	return pool.Chunk(index), classAt(pool.Kind), true
+}
+
+// release takes a value out of the held table, and gives the places at its end back.
+func (st *Stack) release(index uint64) held {
+	h := st.held[index]
+	st.held[index] = held{}
+	for len(st.held) > 0 && st.held[len(st.held)-1].empty() {
+		st.held = st.held[:len(st.held)-1]
+	}
+	return h
+}
+
+func (st *Stack) fail(errs *error, err error) {
+	st.failed++
+	*errs = errors.Join(*errs, err)
+}

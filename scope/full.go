@@ -1,0 +1,188 @@
+package scope
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// ErrFull is what errors.Is finds in every full: an arena, or a table of planned capacity, had no room. It is an expected answer.
+var ErrFull = errors.New("upfront: full")
+
+// ErrClosed is what errors.Is finds when something was used that is closed.
+var ErrClosed = errors.New("upfront: closed")
+
+// FullError says what was full and which key of the plan to raise.
+type FullError struct {
+	Budget string    // name of the plan
+	Arena  string    // "region level"
+	Scope  string    // name of the scope that asked
+	What   string    // "bytes", or the table that is full: "scopes", "pools", "held"
+	Asked  uint64    // bytes, without alignment; or 1
+	Free   uint64    // what was left
+	Size   uint64    // of the arena or the table
+	Key    string    // of the plan: "regions[2].size"
+	Top    []Account // who holds most of the arena, largest first
+	Cause  error     // what went wrong after the full, if it wasn't handled
+}
+
+// Account is bytes under a name.
+type Account struct {
+	Name  string
+	Bytes uint64
+}
+
+func (e *FullError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "budget %q: %s is full: scope %q asked for ", e.Budget, e.Arena, e.Scope)
+	if e.What == "bytes" {
+		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)
+	} else {
+		fmt.Fprintf(&b, "one more of %d %s", e.Size, e.What)
+	}
+	for i, a := range e.Top {
+		if i == 0 {
+			b.WriteString("; held by ")
+		} else {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %d", a.Name, a.Bytes)
+	}
+	fmt.Fprintf(&b, "; raise %s in the plan", e.Key)
+	if e.Cause != nil {
+		fmt.Fprintf(&b, "; then: %v", e.Cause)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(err, ErrFull) true.
+func (e *FullError) Is(target error) bool { return target == ErrFull }
+
+// Unwrap is the cause.
+func (e *FullError) Unwrap() error { return e.Cause }
+
+// Misuse is a caller's bug: not an answer, but a program to mend. Hits panic with it; Close returns it and changes nothing.
+type Misuse struct {
+	Text   string
+	closed bool
+}
+
+func (e *Misuse) Error() string { return "scope: BUG: " + e.Text }
+
+// Is makes errors.Is(err, ErrClosed) true where something closed was used.
+func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
+
+// refusal is what a hit panics with: the scope that refused, and nothing that would cost the hit an instruction. Why, it works out when
+// it is asked.
+type refusal Scope
+
+func (r refusal) Error() string { return r.why().Error() }
+
+func (r refusal) why() error {
+	s := Scope(r)
+	st := s.stack()
+	if st == nil {
+		return &Misuse{"use of a scope whose budget is closed", true}
+	}
+	if st.lastFull != nil && st.lastTag == s.generation() {
+		return st.lastFull
+	}
+	if s.slot.Tag() != s.generation() || !s.open() {
+		return s.misuse("allocation in")
+	}
+	if s.slot.Refused&^arena_c.Offsets != s.generation() {
+		return &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
+	}
+	return st.full(s.slot)
+}
+
+// misuse says what is wrong with using s now.
+func (s Scope) misuse(what string) error {
+	row := s.slot.Row()
+	st := stackOf(row)
+	if st == nil {
+		return &Misuse{what + " a scope whose budget is closed", true}
+	}
+	index := s.slot.Index()
+	name := st.scopeName(s.slot)
+	if s.slot.Tag() != s.generation() {
+		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.config.Arena), true}
+	}
+	text := fmt.Sprintf("%s scope %q of %s", what, name, st.config.Arena)
+	switch {
+	case st.closing == int(index)+1:
+		text += " while its finalizers run"
+	case s.slot == row.Far():
+		text += ", which holds temporaries and doesn't nest"
+	case index+1 < row.Open:
+		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.scopeName(row.Slot(index+1)))
+	case int(index) < st.config.Base && s.open():
+		text += ", which its owner closes"
+	default:
+		text += ", which is frozen since its load returned"
+	}
+	return &Misuse{text, false}
+}
+
+type badSize struct{ size, align uint64 }
+
+func (b badSize) Error() string {
+	return fmt.Sprintf("scope: BUG: Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 65536", b.size, b.align)
+}
+
+// full is the error for the slot's last refusal, as things stand now.
+func (st *Stack) full(slot *arena_c.Linear) *FullError {
+	row := st.row
+	near := row.Start
+	if row.Open > 0 {
+		near = row.Slot(row.Open - 1).Cursor
+	}
+	return &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes",
+		Asked: slot.Refused & arena_c.Offsets, Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.accounts()}
+}
+
+func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
+	return &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
+		Key: "limits." + table}
+}
+
+// accounts are the three open scopes that hold most.
+func (st *Stack) accounts() (top []Account) {
+	row := st.row
+	for i := range row.Open {
+		slot := row.Slot(i)
+		end := slot.Cursor
+		if i+1 < row.Open {
+			end = row.Slot(i + 1).Start
+		}
+		top = append(top, Account{st.scopeName(slot), end - slot.Start})
+	}
+	top = append(top, Account{"temp", row.End - row.Edge})
+	top = slices.DeleteFunc(top, func(a Account) bool { return a.Bytes == 0 })
+	slices.SortStableFunc(top, func(a, b Account) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return top[:min(3, len(top))]
+}
+
+// remembered is the full of the slot's last refusal, or nil. It is kept for a panic whose text is asked for after the scope closed.
+func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
+	tag := slot.Tag()
+	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag {
+		return nil
+	}
+	if st.lastFull == nil || st.lastTag != tag || st.lastFull.Asked != slot.Refused&arena_c.Offsets {
+		st.lastFull, st.lastTag = st.full(slot), tag
+	}
+	return st.lastFull
+}
+
+// Snapshot is the panic value with its reason worked out now, before an unwinding changes what it would say.
+func Snapshot(v any) any {
+	if r, ok := v.(refusal); ok {
+		return r.why()
+	}
+	return v
+}

@@ -1,0 +1,124 @@
+package scope
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// ObjectMaker makes values of T that have a finalizer. Declare it once, at package level, with Object.
+type ObjectMaker[T any] struct {
+	plain Maker[T]
+	class uint64
+	fin   func(*T) error
+}
+
+// Object declares T with a finalizer: it runs when the scope closes, on each T that was made, newest first, exactly once, whatever ended
+// the scope. T holds no Go pointers (see Plain); a Go value that must close belongs to Own. The finalizer may not allocate in its own scope.
+func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
+	m := ObjectMaker[T]{plain: Plain[T](), fin: finalizer}
+	m.class = newClass(reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
+	return m
+}
+
+// New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds.
+func (m ObjectMaker[T]) New(s Scope) *T {
+	x := m.TryNew(s)
+	if x == nil {
+		panic(refusal(s))
+	}
+	return x
+}
+
+// TryNew is New that gives nil when the scope is full.
+func (m ObjectMaker[T]) TryNew(s Scope) *T {
+	objects, nodes := m.take(s, 1)
+	if nodes == nil {
+		return nil
+	}
+	m.link(s, objects, nodes)
+	return &objects[0]
+}
+
+// Make gives a T that construct has made ready. T is linked only after construct succeeded; what construct itself made in s dies after it.
+// When construct fails, or panics, or a full unwinds it, all that it made in s is finalized and its bytes are free again.
+func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (*T, error) {
+	if !s.open() && !s.isTemp() {
+		panic(s.misuse("Make in"))
+	}
+	st := s.stack()
+	before := *s.slot
+	objects, nodes := m.take(s, 1)
+	if nodes == nil {
+		panic(refusal(s))
+	}
+	done := false
+	var undone error
+	defer func() {
+		if !done {
+			st.undo(s.slot, before, &undone)
+		}
+	}()
+	if err := construct(&objects[0]); err != nil {
+		return nil, err
+	}
+	if !s.open() {
+		panic(s.misuse("Make in"))
+	}
+	m.link(s, objects, nodes)
+	done = true
+	return &objects[0], nil
+}
+
+// undo takes a scope back to what it was before a constructor that failed.
+func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) {
+	if slot.Tag() != before.Limit&^arena_c.Offsets {
+		return // the constructor closed its scope
+	}
+	if slot == st.row.Far() {
+		st.unwind(slot, before.Chain, errs) // its bytes go with the temporaries
+		return
+	}
+	*errs = st.CloseTo(int(slot.Index()) + 1)
+	st.unwind(slot, before.Chain, errs)
+	st.row.Rewind(before.Cursor, before.Count)
+}
+
+// Slice gives n zeroed T, each linked: the last dies first. cap is len. A full scope unwinds.
+func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
+	objects, nodes := m.take(s, n)
+	if nodes == nil {
+		panic(refusal(s))
+	}
+	m.link(s, objects, nodes)
+	return objects
+}
+
+// take makes n zeroed objects and their nodes behind them, in one bump; nodes is nil when the scope is full, and never else.
+func (m ObjectMaker[T]) take(s Scope, n int) (objects []T, nodes []arena_c.Node) {
+	m.plain.declared()
+	const nodeSize, nodeAlign = uint64(unsafe.Sizeof(arena_c.Node{})), 8
+	var zero T
+	size, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
+	if n < 0 {
+		panic(&Misuse{"a slice of a negative number of elements", false})
+	}
+	if uint64(n) >= arena_c.OffsetMax/(size+nodeSize) {
+		s.slot.Refused = s.generation() + arena_c.OffsetMax
+		return nil, nil
+	}
+	front := (size*uint64(n) + nodeAlign - 1) &^ (nodeAlign - 1)
+	p := s.take(front+nodeSize*uint64(n), max(align, nodeAlign))
+	if p == nil {
+		return nil, nil
+	}
+	arena_c.Zero(p, uintptr(size)*uintptr(n))
+	return unsafe.Slice((*T)(p), n), unsafe.Slice((*arena_c.Node)(unsafe.Add(p, front)), n)
+}
+
+func (m ObjectMaker[T]) link(s Scope, objects []T, nodes []arena_c.Node) {
+	for i := range nodes {
+		s.slot.Link(&nodes[i], m.class, s.slot.Offset(unsafe.Pointer(&objects[i])))
+	}
+}

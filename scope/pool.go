@@ -1,0 +1,138 @@
+package scope
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Pool is n chunks for values of T that come and go in any order while the scope is open. It dies with its scope: then Get gives nil and
+// Put panics. A Pool is a small value; one goroutine at a time uses it.
+type Pool[T any] struct {
+	header *arena_c.Pool
+	tag    uint64
+}
+
+// Pool makes a pool of n chunks in s: n * size of T, a byte of state for each, and one of the planned pool headers (limits.pools, 64 an
+// arena by default). A full scope unwinds. Cost: O(n), one call into C.
+func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
+	m.declared()
+	return openPool[T](s, n, 0)
+}
+
+func openPool[T any](s Scope, n int, class uint64) Pool[T] {
+	var zero T
+	size, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
+	if n < 0 {
+		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
+	}
+	if !s.open() && !s.isTemp() {
+		panic(s.misuse("Pool in"))
+	}
+	st := s.stack()
+	node := s.node()
+	if node == nil {
+		panic(refusal(s))
+	}
+	header, code := s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
+	if code == arena_c.Full && s.growTemp(arena_c.PoolSize(size, align, uint64(n)), max(align, 8)) {
+		header, code = s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
+	}
+	switch code {
+	case arena_c.OK:
+	case arena_c.TableFull:
+		panic(st.tableFull("pools", st.row.Pools, st.scopeName(s.slot)))
+	default:
+		if code == arena_c.BadArgument {
+			s.slot.Refused = s.generation() + arena_c.OffsetMax
+		}
+		panic(refusal(s))
+	}
+	first := uintptr(unsafe.Pointer(st.row.Pool(0)))
+	s.slot.Link(node, classPool, uint64((uintptr(unsafe.Pointer(header))-first)/arena_c.LineSize))
+	return Pool[T]{header, header.Tag()}
+}
+
+// Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: a few ns, no Go allocation, no call into C.
+func (p Pool[T]) Get() *T { return arena_c.Get[T](p.header, p.tag) }
+
+// Put gives x back. A double put, an address that is no chunk of this pool, or a closed pool is a caller's bug and panics; nothing changes.
+func (p Pool[T]) Put(x *T) {
+	if !p.header.Put(p.tag, unsafe.Pointer(x)) {
+		panic(p.misuse(x))
+	}
+}
+
+func (p Pool[T]) misuse(x *T) error {
+	if x == nil {
+		return &Misuse{fmt.Sprintf("Put of nil, pool of %T", *new(T)), false}
+	}
+	_, code := p.header.Find(p.tag, unsafe.Pointer(x))
+	return &Misuse{fmt.Sprintf("Put of a %T: %v", *new(T), code), code == arena_c.Stale}
+}
+
+// Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It panics as Put does.
+func (p Pool[T]) Index(x *T) int {
+	index, code := p.header.Find(p.tag, unsafe.Pointer(x))
+	if code != arena_c.OK {
+		panic(&Misuse{fmt.Sprintf("Index of a %T: %v", *new(T), code), code == arena_c.Stale})
+	}
+	return int(index)
+}
+
+// At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
+func (p Pool[T]) At(i int) *T {
+	if uint64(i) >= p.header.Bound-p.tag || *p.header.State(uint64(i)) != 1 {
+		return nil
+	}
+	return (*T)(p.header.Chunk(uint64(i)))
+}
+
+// Cap is the number of chunks, 0 when the pool is closed.
+func (p Pool[T]) Cap() int {
+	if p.header.Tag() != p.tag {
+		return 0
+	}
+	return int(p.header.Count())
+}
+
+// Live is the number of chunks taken, 0 when the pool is closed.
+func (p Pool[T]) Live() int {
+	if p.header.Tag() != p.tag {
+		return 0
+	}
+	return int(p.header.Live)
+}
+
+// Peak is the largest number of chunks that were live at once. Cost: O(log n).
+func (p Pool[T]) Peak() int {
+	if p.header.Tag() != p.tag {
+		return 0
+	}
+	return int(p.header.Peak())
+}
+
+// ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is still live.
+type ObjectPool[T any] struct {
+	Pool[T]
+	fin func(*T) error
+}
+
+// Pool makes a pool of n objects in s. See Maker.Pool. The finalizer must bear a zero T, which is what Get gives.
+func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
+	m.plain.declared()
+	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin}
+}
+
+// Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the finalizer runs.
+func (p ObjectPool[T]) Put(x *T) error {
+	if x == nil {
+		panic(p.misuse(x))
+	}
+	if _, code := p.header.Find(p.tag, unsafe.Pointer(x)); code != arena_c.OK {
+		panic(p.misuse(x))
+	}
+	defer p.Pool.Put(x)
+	return p.fin(x)
+}

@@ -1,0 +1,281 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Config is what a Stack must know of the plan, for its messages.
+type Config struct {
+	Budget string // name of the plan
+	Arena  string // "region level", "frame 0", "pad 1.0"
+	Key    string // key of the plan that gives the arena its size
+	Held   int    // how many Go values (Own, Defer) may be held at once
+	Base   int    // how many of the lowest scopes the owner opens and closes itself
+	Watch  *Watch // told of each opened scope while armed; may be nil
+}
+
+// Stack is a linear arena whose scopes nest: a region, a buffer of the frame, or a pad. Package budget makes them; programs open scopes on
+// the pads they are lent. One goroutine at a time.
+type Stack struct {
+	row        *arena_c.Row
+	id         uint64
+	config     Config
+	names      []string // of the scopes, by slot
+	held       []held
+	closing    int // slot + 1 of the scope whose finalizers run, 0 for none
+	finalizers uint64
+	failed     int
+	lastFull   *FullError // of the scope that met a full last; its text may be asked for after it closed
+	lastTag    uint64     // the generation of that scope
+	peakEver   uint64     // highest use before the last ResetPeak
+	_          noCopy
+}
+
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// Watch tells the budget which pads a load opens scopes on.
+type Watch struct{ note atomic.Pointer[func(*Stack)] }
+
+// Arm calls note for each scope that opens from now on, nil ends it.
+func (w *Watch) Arm(note func(*Stack)) {
+	if note == nil {
+		w.note.Store(nil)
+		return
+	}
+	w.note.Store(&note)
+}
+
+// registry finds the Go side of a row by the row's owner. Rows are made and dropped with budgets: rarely.
+var registry struct {
+	sync.Mutex
+	stacks atomic.Pointer[[]*Stack]
+}
+
+func stackOf(row *arena_c.Row) *Stack {
+	if all := registry.stacks.Load(); all != nil && row.Owner < uint64(len(*all)) {
+		return (*all)[row.Owner]
+	}
+	return nil
+}
+
+// NewStack makes the Go side of a row. Drop undoes it.
+func NewStack(row *arena_c.Row, config Config) *Stack {
+	st := &Stack{row: row, config: config, names: make([]string, row.Slots), held: make([]held, 0, config.Held)}
+	registry.Lock()
+	defer registry.Unlock()
+	var all []*Stack
+	if old := registry.stacks.Load(); old != nil {
+		all = append(all, *old...)
+	} else {
+		all = append(all, nil) // owner 0 is nobody
+	}
+	st.id = uint64(len(all))
+	for i := 1; i < len(all); i++ {
+		if all[i] == nil {
+			st.id = uint64(i)
+			break
+		}
+	}
+	if st.id == uint64(len(all)) {
+		all = append(all, st)
+	} else {
+		all[st.id] = st
+	}
+	row.Owner = st.id
+	registry.stacks.Store(&all)
+	return st
+}
+
+// Drop takes the stack out of the registry. Scopes of it stay dead.
+func (st *Stack) Drop() {
+	registry.Lock()
+	defer registry.Unlock()
+	all := append([]*Stack(nil), *registry.stacks.Load()...)
+	all[st.id] = nil
+	st.row.Owner = 0
+	registry.stacks.Store(&all)
+}
+
+// Name is what the arena is called in messages: "pad 1.0".
+func (st *Stack) Name() string { return st.config.Arena }
+
+// Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
+func (st *Stack) Open(name string) Scope {
+	row := st.row
+	if row.Open == row.Slots {
+		panic(st.tableFull("scopes", row.Slots, name))
+	}
+	if row.Open > 0 {
+		if top := st.top(); !top.open() {
+			panic(top.misuse("Open in"))
+		}
+	}
+	st.names[row.Open] = name
+	slot, tag := row.OpenScope()
+	if st.config.Watch != nil {
+		if note := st.config.Watch.note.Load(); note != nil {
+			(*note)(st)
+		}
+	}
+	return Scope{slot, tag - key}
+}
+
+// Do is Scope.Do on top of the arena.
+func (st *Stack) Do(name string, fn func(Scope) error) error { return st.Open(name).do(fn) }
+
+func (s Scope) do(fn func(Scope) error) (err error) {
+	st := s.stack()
+	depth := int(s.slot.Index())
+	defer func() {
+		verdict, other := st.Verdict(recover(), err)
+		if verdict == nil && other == nil && st.Depth() > depth {
+			verdict = st.Remembered()
+		}
+		err = errors.Join(verdict, st.CloseTo(depth))
+		if other != nil {
+			panic(other)
+		}
+	}()
+	return fn(s)
+}
+
+// Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err what it returned. A full is an error. A
+// panic after a full that nobody handled is that full, with the panic as its cause. Any other panic comes back, to go on after the unwinding.
+func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
+	if v == nil {
+		return err, nil
+	}
+	v = Snapshot(v)
+	if full, ok := v.(*FullError); ok {
+		return full, nil
+	}
+	for i := range st.row.Open {
+		if full := st.remembered(st.row.Slot(i)); full != nil {
+			full.Cause = fmt.Errorf("panic: %v", v)
+			return full, nil
+		}
+	}
+	return nil, v
+}
+
+func (st *Stack) top() Scope {
+	slot := st.row.Slot(st.row.Open - 1)
+	return Scope{slot, slot.Tag() - key}
+}
+
+// Depth is the number of open scopes.
+func (st *Stack) Depth() int { return int(st.row.Open) }
+
+// CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of their finalizers. It is for the owner of
+// the arena: nothing is refused, and a scope whose finalizers are running already is left to who closes it.
+func (st *Stack) CloseTo(depth int) (err error) {
+	for st.Depth() > depth && st.Depth() != st.closing {
+		err = errors.Join(err, st.closeTop())
+	}
+	return err
+}
+
+func (st *Stack) closeByUser(s Scope) error {
+	index := int(s.slot.Index())
+	if index < st.config.Base || st.closing == index+1 {
+		return s.misuse("Close of")
+	}
+	full := st.Remembered()
+	return errors.Join(full, st.closeTop())
+}
+
+// closeTop closes the topmost scope. The rewind happens whatever the finalizers do, also when one of them ends the goroutine.
+func (st *Stack) closeTop() (err error) {
+	row := st.row
+	slot := row.Slot(row.Open - 1)
+	was := st.closing
+	st.closing = int(row.Open)
+	st.remembered(slot) // while it can still say why
+	defer func() {
+		row.CloseScope()
+		st.closing = was
+	}()
+	if row.FarOf == row.Open {
+		err = st.CloseTemp()
+	}
+	slot.Freeze() // a closing scope refuses
+	st.unwind(slot, 0, &err)
+	return err
+}
+
+// Remembered is the first full that a Try... met in the topmost scope or in the temporaries, or nil.
+func (st *Stack) Remembered() error {
+	if full := st.remembered(st.top().slot); full != nil {
+		return full
+	}
+	if full := st.remembered(st.row.Far()); full != nil && st.row.FarOf != 0 {
+		return full
+	}
+	return nil
+}
+
+// Freeze ends allocation in the topmost scope: what is there stays until it closes.
+func (st *Stack) Freeze() { st.row.Slot(st.row.Open - 1).Freeze() }
+
+// Stats are figures of the arena; Used and Objects are of this moment.
+type Stats struct {
+	Size, Used, Free         uint64
+	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
+	Objects                  uint64 // allocations in the scopes that are open
+	Finalizers               uint64 // that ran since the arena was made
+	Failed                   int    // of them, those that returned an error or panicked
+	Held                     int    // Go values held now
+	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
+}
+
+// Stats reads the figures. Call it where the arena may be used: they are live.
+func (st *Stack) Stats() Stats {
+	row := st.row
+	s := Stats{Size: row.End - row.Start, Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed}
+	s.PeakSince = max(row.Peak, s.Used)
+	s.Peak = max(st.peakEver, s.PeakSince)
+	s.Free = s.Size - s.Used
+	for i := range row.Open {
+		s.Objects += row.Slot(i).Objects()
+	}
+	if row.FarOf != 0 {
+		s.Objects += row.Far().Objects()
+	}
+	for i := range st.held {
+		if !st.held[i].empty() {
+			s.Held++
+		}
+	}
+	for i := range row.Pools {
+		if p := row.Pool(i); p.Open != 0 {
+			s.Pools++
+			s.PoolCap += p.Count()
+			s.PoolPeak += p.Peak()
+		}
+	}
+	return s
+}
+
+// ResetPeak begins a new count of PeakSince.
+func (st *Stack) ResetPeak() {
+	st.peakEver = max(st.peakEver, st.row.Peak)
+	st.row.Peak = 0
+}
+
+func (st *Stack) scopeName(slot *arena_c.Linear) string {
+	if slot == st.row.Far() {
+		return "temp"
+	}
+	if i := slot.Index(); i < uint64(len(st.names)) && st.names[i] != "" {
+		return st.names[i]
+	}
+	return fmt.Sprintf("#%d", slot.Index())
+}

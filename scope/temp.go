@@ -1,0 +1,66 @@
+package scope
+
+import (
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// tempRoom is what Temp makes sure of.
+const tempRoom = 4096
+
+// Temp is the scope of temporaries at the far end of the arena, for what is needed only while something is loaded. It is gone when the load
+// returns, or when the scope that first asked for it closes. s must be the topmost scope.
+//
+// Temporaries come in pieces of 64 KiB, or as large as what is asked for; both ends share the room between them. Each call of Temp makes
+// sure of 4 KiB in the piece at hand, where there is room. Slices, bytes, pools and files take a new piece when they need one; New and
+// Alloc, which are inlined, don't: write frogs.New(s.Temp()) rather than keep the scope for them.
+func (s Scope) Temp() Scope {
+	row := s.slot.Row()
+	far := row.Far()
+	if s.slot == far && s.slot.Tag() == s.generation() && row.FarOf != 0 {
+		s.ensureTemp()
+		return s
+	}
+	if !s.open() {
+		panic(s.misuse("Temp of"))
+	}
+	if row.FarOf == 0 {
+		row.FarOpen()
+	}
+	t := Scope{far, far.Tag() - key}
+	t.ensureTemp()
+	return t
+}
+
+func (s Scope) ensureTemp() {
+	if s.Free() < tempRoom {
+		s.slot.Row().FarGrow(tempRoom, arena_c.LineSize) // when it can't, what is asked of the scope says full
+	}
+}
+
+// growTemp takes a new piece for a temporary scope; false for another scope, or when there is no room.
+func (s Scope) growTemp(size, align uint64) bool {
+	row := s.slot.Row()
+	if s.slot != row.Far() || row.FarOf == 0 || s.slot.Tag() != s.generation() || row.FarGrow(size, align) != arena_c.OK {
+		return false
+	}
+	s.slot.Refused = 0
+	return true
+}
+
+// CloseTemp closes the temporaries, if there are any: finalizers, then the room. It is for the owner of the arena.
+func (st *Stack) CloseTemp() (err error) {
+	row := st.row
+	if row.FarOf == 0 {
+		return nil
+	}
+	far := row.Far()
+	was := st.closing
+	st.closing = int(row.Slots) + 1
+	defer func() {
+		row.FarClose()
+		st.closing = was
+	}()
+	far.Freeze()
+	st.unwind(far, 0, &err)
+	return err
+}
