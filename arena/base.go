@@ -12,7 +12,9 @@ type Base struct {
 }
 
 // BaseOf makes a base of a block, which must stay where it is while pointers from the base are in use.
-func BaseOf(block []byte) Base { return Base{unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block))} }
+func BaseOf(block []byte) Base {
+	return Base{unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block))}
+}
 
 // BaseAt makes a base of size bytes at start.
 func BaseAt(start unsafe.Pointer, size uint64) Base { return Base{start, size} }
