@@ -88,7 +88,7 @@ func (r refusal) why() error {
 	if st == nil {
 		return &Misuse{"use of a scope whose budget is closed", true}
 	}
-	if st.lastFull != nil && st.lastTag == s.generation() {
+	if st.lastFull != nil && st.lastScope == s {
 		return st.lastFull
 	}
 	if s.slot.Tag() != s.generation() || !s.open() {
@@ -173,8 +173,9 @@ func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag {
 		return nil
 	}
-	if st.lastFull == nil || st.lastTag != tag || st.lastFull.Asked != slot.Refused&arena_c.Offsets {
-		st.lastFull, st.lastTag = st.full(slot), tag
+	asked := Scope{slot, tag - key}
+	if st.lastFull == nil || st.lastScope != asked || st.lastFull.Asked != slot.Refused&arena_c.Offsets {
+		st.lastFull, st.lastScope = st.full(slot), asked
 	}
 	return st.lastFull
 }

@@ -83,7 +83,8 @@ func (p Pool[T]) Index(x *T) int {
 
 // At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
 func (p Pool[T]) At(i int) *T {
-	if uint64(i) >= p.header.Bound-p.tag || *p.header.State(uint64(i)) != 1 {
+	count := p.header.Bound - p.tag // huge when the pool is closed
+	if count >= arena_c.OffsetMax || uint64(i) >= count || *p.header.State(uint64(i)) != 1 {
 		return nil
 	}
 	return (*T)(p.header.Chunk(uint64(i)))

@@ -31,7 +31,7 @@ type Stack struct {
 	finalizers uint64
 	failed     int
 	lastFull   *FullError // of the scope that met a full last; its text may be asked for after it closed
-	lastTag    uint64     // the generation of that scope
+	lastScope  Scope      // that scope
 	peakEver   uint64     // highest use before the last ResetPeak
 	_          noCopy
 }

@@ -1,0 +1,329 @@
+package scope_test
+
+import (
+	"errors"
+	"math/rand"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// fill puts one of each finalizer into s, with IDs from 1.
+func fill(s scope.Scope) *closer {
+	newMark(s, 1, 0)
+	c := &closer{id: 2}
+	s.Own(c)
+	s.Defer(func() { closed = append(closed, 3) })
+	t := s.Open("inner")
+	newMark(t, 4, 0)
+	return c
+}
+
+func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
+	ends := map[string]func(scope.Scope) error{
+		"return": func(scope.Scope) error { return nil },
+		"error":  func(scope.Scope) error { return errMark },
+		"panic":  func(scope.Scope) error { panic("boom") },
+		"Goexit": func(scope.Scope) error { runtime.Goexit(); return nil },
+		"full":   func(s scope.Scope) error { panic(s.Open("x").Alloc(1<<30, 8)) },
+		"tables": func(s scope.Scope) error {
+			return s.Open("x").Do("y", func(s scope.Scope) error { newMark(s, 5, 0); return nil })
+		},
+		"closing": func(s scope.Scope) error { return errors.Join(s.Open("x").Close(), nil) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			pad := open(t).Pad(0, 0)
+			var wg sync.WaitGroup
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				defer func() { _ = recover() }()
+				_ = pad.Do("outer", func(s scope.Scope) error {
+					fill(s)
+					return end(innermost(pad))
+				})
+			}()
+			wg.Wait()
+			want := []int64{4, 3, 2, 1}
+			if name == "tables" {
+				want = []int64{5, 4, 3, 2, 1}
+			}
+			assert.Equal(t, want, closed)
+			assert.Zero(t, pad.Depth())
+			assert.Zero(t, pad.Stats().Used)
+			assert.Zero(t, pad.Stats().Held)
+		})
+	}
+}
+
+// innermost opens and gives back a scope on top, so that a test can go on in the topmost one.
+func innermost(pad *scope.Stack) scope.Scope { return pad.Open("top") }
+
+func TestOtherPanicsGoOn(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = pad.Do("a", func(s scope.Scope) error {
+			newMark(s, 1, 0)
+			panic("boom")
+		})
+	})
+	assert.Equal(t, []int64{1}, closed)
+}
+
+func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("a", func(s scope.Scope) error {
+		p := points.TrySlice(s, 1<<20)
+		_ = p[0]
+		return nil
+	})
+	require.ErrorIs(t, err, scope.ErrFull)
+	assert.ErrorContains(t, err, "; then: panic: runtime error: index out of range [0] with length 0")
+}
+
+func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	bad := errors.New("closer failed")
+	newMark(s, 1, doFail)
+	newMark(s, 2, doPanic)
+	s.Own(&closer{id: 3, err: bad})
+	s.Defer(func() { closed = append(closed, 4); panic("deferred") })
+	newMark(s, 5, 0)
+	err := s.Close()
+	assert.Equal(t, []int64{5, 4, 3, 2, 1}, closed)
+	assert.ErrorIs(t, err, errMark)
+	assert.ErrorIs(t, err, bad)
+	assert.ErrorContains(t, err, "finalizer of scope_test.mark panicked: mark panics")
+	assert.ErrorContains(t, err, "finalizer of a held value panicked: deferred")
+	assert.Equal(t, 4, pad.Stats().Failed)
+	assert.EqualValues(t, 5, pad.Stats().Finalizers)
+	assert.Zero(t, pad.Depth())
+}
+
+func TestGoexitInAFinalizer(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s := pad.Open("a")
+		newMark(s, 1, 0)
+		s.Defer(func() { closed = append(closed, 2); runtime.Goexit() })
+		newMark(s, 3, 0)
+		_ = s.Close()
+	}()
+	<-done
+	assert.Equal(t, []int64{3, 2, 1}, closed)
+	assert.Zero(t, pad.Depth(), "the rewind happened too")
+}
+
+func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	var inside error
+	s.Defer(func() { inside = s.Close() })
+	s.Defer(func() { points.New(s) })
+	err := s.Close()
+	assert.ErrorContains(t, err, `allocation in scope "a" of pad 0.0 while its finalizers run`)
+	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of pad 0.0 while its finalizers run`)
+	assert.Zero(t, pad.Depth())
+}
+
+func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	c := &closer{id: 9, err: errMark}
+	err := pad.Do("a", func(s scope.Scope) error {
+		s.Bytes(int(s.Free()))
+		s.Own(c)
+		return nil
+	})
+	assert.ErrorIs(t, err, scope.ErrFull)
+	assert.ErrorIs(t, err, errMark, "what its Close said is not lost")
+	assert.Equal(t, 1, c.times)
+
+	var held []*closer
+	err = pad.Do("a", func(s scope.Scope) error {
+		for i := int64(0); ; i++ {
+			held = append(held, &closer{id: i})
+			s.Own(held[i])
+		}
+	})
+	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; raise limits.held in the plan`)
+	assert.Len(t, held, 9)
+	for _, c := range held {
+		assert.Equal(t, 1, c.times)
+	}
+}
+
+func TestMakeThatFailsLeavesNothing(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	before := pad.Stats()
+	part := func(m *mark, end func() error) error {
+		newMark(s, 7, 0)
+		s.Own(&closer{id: 8})
+		s.Open("left open")
+		return end()
+	}
+	_, err := marks.Make(s, func(m *mark) error { return part(m, func() error { return errMark }) })
+	assert.ErrorIs(t, err, errMark)
+	assert.Equal(t, []int64{8, 7}, closed)
+	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { return part(m, func() error { panic("boom") }) }) })
+	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.Alloc(1<<20, 1); return nil }) })
+	after := pad.Stats()
+	assert.Equal(t, before.Used, after.Used)
+	assert.Equal(t, before.Objects, after.Objects)
+	assert.Equal(t, 1, pad.Depth())
+	closed = nil
+	m, err := marks.Make(s, func(m *mark) error { m.ID = 1; newMark(s, 2, 0); return nil })
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, m.ID)
+	_ = s.Close()
+	assert.Equal(t, []int64{1, 2}, closed, "an object dies before its parts")
+}
+
+func TestObjectSlices(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	for i, m := range marks.Slice(s, 3) {
+		_ = i
+		_ = m
+	}
+	two := marks.Slice(s, 2)
+	two[0].ID, two[1].ID = 1, 2
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int64{2, 1, 0, 0, 0}, closed)
+}
+
+func TestPools(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	pool := points.Pool(s, 3)
+	x, y, z := pool.Get(), pool.Get(), pool.Get()
+	assert.Nil(t, pool.Get())
+	y.X = 5
+	pool.Put(y)
+	assert.Nil(t, pool.At(1))
+	assert.Nil(t, pool.At(-1))
+	assert.Nil(t, pool.At(3))
+	assert.Same(t, y, pool.Get())
+	assert.Zero(t, y.X)
+	assert.Equal(t, []int{0, 1, 2}, []int{pool.Index(x), pool.Index(y), pool.Index(z)})
+	pool.Put(x)
+	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: put twice", func() { pool.Put(x) })
+	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&point{}) })
+	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
+	assert.Equal(t, []int{3, 2, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
+	points.Pool(s, 0)
+	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 2 pools; raise limits.pools in the plan`,
+		func() { points.Pool(s, 1) })
+	require.NoError(t, s.Close())
+	assert.Nil(t, pool.Get(), "a pool dies with its scope")
+	assert.Nil(t, pool.At(0))
+	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
+	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: closed already", func() { pool.Put(z) })
+}
+
+func TestObjectPools(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	pool := marks.Pool(s, 8)
+	for id := range int64(8) {
+		m := pool.Get()
+		m.ID = id
+		if id == 4 {
+			m.Do = doPanic
+		}
+	}
+	third := pool.At(3)
+	require.NoError(t, pool.Put(third))
+	assert.Panics(t, func() { _ = pool.Put(third) })
+	assert.Equal(t, []int64{3}, closed)
+	err := s.Close()
+	assert.ErrorContains(t, err, "mark panics")
+	assert.Equal(t, []int64{3, 0, 1, 2, 4, 5, 6, 7}, closed, "each live one exactly once")
+}
+
+// TestModel runs random programs of scopes with finalizers of all kinds, some of which fail, against a plain stack of lists.
+func TestModel(t *testing.T) {
+	for seed := range int64(200) {
+		random := rand.New(rand.NewSource(seed))
+		pad := open(t).Pad(0, 1)
+		type level struct {
+			scope scope.Scope
+			used  uint64
+			ids   []int64
+		}
+		var open []level
+		next := int64(0)
+		for range 300 {
+			switch op := random.Intn(10); {
+			case op == 0 && len(open) < 8:
+				used := pad.Stats().Used
+				open = append(open, level{scope: pad.Open("s"), used: used})
+			case op == 1 && len(open) > 0:
+				top := open[len(open)-1]
+				open = open[:len(open)-1]
+				closed = nil
+				_ = top.scope.Close()
+				for i, j := 0, len(top.ids)-1; i < j; i, j = i+1, j-1 {
+					top.ids[i], top.ids[j] = top.ids[j], top.ids[i]
+				}
+				require.Equal(t, top.ids, closed, "seed %d", seed)
+				require.Equal(t, top.used, pad.Stats().Used, "seed %d", seed)
+			case len(open) > 0:
+				top := &open[len(open)-1]
+				next++
+				switch held := pad.Stats().Held; {
+				case op < 5 || held == 8:
+					if marks.TryNew(top.scope) != nil {
+						top.ids = append(top.ids, 0)
+					}
+				case op < 7:
+					id := next
+					top.scope.Defer(func() { closed = append(closed, id); panic(id) })
+					top.ids = append(top.ids, id)
+				case op < 9:
+					top.scope.Own(&closer{id: next, err: errMark})
+					top.ids = append(top.ids, next)
+				default:
+					points.TrySlice(top.scope, random.Intn(100))
+				}
+			}
+		}
+	}
+}
+
+func TestNoGoAllocation(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' checks allocate")
+	}
+	pad := open(t).Pad(0, 0)
+	nothing := func() {}
+	c := &quiet{}
+	got := testing.AllocsPerRun(100, func() {
+		s := pad.Open("a")
+		points.New(s)
+		points.Slice(s, 4)
+		objects.New(s)
+		s.Own(c)
+		s.Defer(nothing)
+		pool := points.Pool(s, 4)
+		pool.Put(pool.Get())
+		inner := s.Open("b")
+		points.New(inner)
+		_ = inner.Close()
+		_ = s.Close()
+	})
+	assert.Zero(t, got)
+}
+
+type quiet struct{}
+
+func (*quiet) Close() error { return nil }
+
+var objects = scope.Object[point](func(*point) error { return nil })

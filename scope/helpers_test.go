@@ -1,0 +1,80 @@
+package scope_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type point struct{ X, Y int32 }
+
+// mark is an object whose finalizer tells on it: ID into closed, then whatever Do says.
+type mark struct{ ID, Do int64 }
+
+const (
+	doFail = iota + 1
+	doPanic
+)
+
+var errMark = errors.New("mark failed")
+
+var closed []int64 // IDs in the order of their finalizers
+
+var (
+	points = scope.Plain[point]()
+	marks  = scope.Object[mark](func(m *mark) error {
+		closed = append(closed, m.ID)
+		switch m.Do {
+		case doFail:
+			return errMark
+		case doPanic:
+			panic("mark panics")
+		}
+		return nil
+	})
+)
+
+const padSize = 64 * budget.KiB
+
+// open opens a budget with pads for two workers and forgets what was closed before.
+func open(t testing.TB) *budget.Budget {
+	t.Helper()
+	closed = nil
+	b, err := budget.Open(budget.Plan{
+		Name:    "test",
+		Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
+		Pads:    budget.Pads{Workers: 2, Size: padSize},
+		Limits:  budget.Limits{Scopes: 8, Pools: 2, Held: 8},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := b.Walk()
+		require.NoError(t, err, "the walk at the end")
+		_ = b.Close()
+	})
+	return b
+}
+
+// newMark makes a mark with an ID.
+func newMark(s scope.Scope, id, do int64) *mark {
+	m := marks.New(s)
+	m.ID, m.Do = id, do
+	return m
+}
+
+// closer is an io.Closer that counts and tells on itself.
+type closer struct {
+	id    int64
+	err   error
+	times int
+}
+
+func (c *closer) Close() error {
+	c.times++
+	closed = append(closed, c.id)
+	return c.err
+}

@@ -1,0 +1,5 @@
+//go:build race || asan
+
+package scope_test
+
+const instrumented = true

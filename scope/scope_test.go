@@ -1,0 +1,211 @@
+package scope_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func TestNestedScopesRewindToWhereTheyBegan(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	a := pad.Open("a")
+	first := points.New(a)
+	first.X = 1
+	b := a.Open("b")
+	second := points.New(b)
+	second.X = 2
+	require.NoError(t, b.Close())
+	third := points.New(a)
+	assert.Same(t, second, third, "the parent goes on where the child began")
+	assert.Zero(t, third.X, "New zeroes what a rewind left")
+	assert.EqualValues(t, 1, first.X)
+	require.NoError(t, a.Close())
+	assert.Zero(t, pad.Stats().Used)
+	assert.EqualValues(t, 2*unsafe.Sizeof(point{}), pad.Stats().Peak)
+}
+
+func TestRefusalsChangeNothing(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	a := pad.Open("a")
+	b := a.Open("b")
+	before := pad.Stats()
+	covered := `scope: BUG: allocation in scope "a" of pad 0.0 while scope "b", opened in it, is open`
+	assert.PanicsWithError(t, covered, func() { points.New(a) })
+	assert.PanicsWithError(t, covered, func() { a.Alloc(8, 8) })
+	assert.PanicsWithError(t, covered, func() { points.Slice(a, 3) })
+	assert.Nil(t, points.TryNew(a))
+	assert.Nil(t, points.TrySlice(a, 2))
+	assert.Nil(t, a.TryAlloc(8, 8))
+	assert.Zero(t, a.Free())
+	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
+	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Temp() })
+	assert.EqualError(t, a.Close(), `scope: BUG: Close of scope "a" of pad 0.0 while scope "b", opened in it, is open`)
+	assert.Equal(t, before, pad.Stats())
+	require.NoError(t, b.Close())
+	stale := `scope: BUG: allocation in a scope of pad 0.0 that is closed`
+	assert.PanicsWithError(t, stale, func() { points.New(b) })
+	assert.ErrorIs(t, b.Close(), scope.ErrClosed)
+	c := a.Open("c") // the slot of b
+	assert.PanicsWithError(t, stale, func() { points.New(b) })
+	assert.Nil(t, points.TryNew(b))
+	assert.ErrorIs(t, b.Close(), scope.ErrClosed)
+	assert.NotNil(t, points.TryNew(c))
+	assert.NoError(t, c.Close(), "what others were refused is not c's")
+}
+
+func TestUndeclaredMakerIsRefused(t *testing.T) {
+	a := open(t).Pad(0, 0).Open("a")
+	var m scope.Maker[point]
+	want := "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object"
+	assert.PanicsWithError(t, want, func() { m.New(a) })
+	assert.Nil(t, m.TryNew(a))
+	assert.Panics(t, func() { m.Slice(a, 1) })
+	assert.Panics(t, func() { m.Pool(a, 1) })
+	require.NoError(t, a.Close())
+}
+
+func TestSlices(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	a := pad.Open("a")
+	s := points.Slice(a, 5)
+	assert.Len(t, s, 5)
+	assert.Equal(t, 5, cap(s))
+	empty := points.TrySlice(a, 0)
+	assert.NotNil(t, empty)
+	assert.Empty(t, empty)
+	assert.Panics(t, func() { points.Slice(a, -1) })
+	rest := int(a.Free())
+	assert.Nil(t, points.TrySlice(a, 1<<60), "a size that overflows is full, not small")
+	assert.Nil(t, a.TryAlloc(uint64(rest)+1, 1))
+	assert.NotNil(t, a.Bytes(rest), "the last byte can be had")
+	assert.Zero(t, a.Free())
+	assert.ErrorIs(t, a.Err(), scope.ErrFull)
+	assert.ErrorIs(t, a.Close(), scope.ErrFull, "Close returns what the scope remembers")
+}
+
+func TestAllocBounds(t *testing.T) {
+	a := open(t).Pad(0, 0).Open("a")
+	for _, bad := range [][2]uint64{{8, 0}, {8, 3}, {8, 1 << 17}, {1 << 38, 8}, {1 << 63, 1}, {8, 1 << 63}} {
+		assert.Panics(t, func() { a.TryAlloc(bad[0], bad[1]) }, "%d aligned to %d", bad[0], bad[1])
+	}
+	for align := uint64(1); align <= 1<<12; align *= 2 {
+		p := a.Alloc(1, align)
+		assert.Zero(t, uintptr(p)&uintptr(align-1))
+	}
+	require.NoError(t, a.Close())
+}
+
+func TestTooManyScopes(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("outer", func(s scope.Scope) error {
+		for {
+			s = s.Open("inner")
+		}
+	})
+	require.ErrorIs(t, err, scope.ErrFull)
+	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan`)
+	assert.Zero(t, pad.Depth())
+}
+
+func TestFullNamesEverything(t *testing.T) {
+	pad := open(t).Pad(1, 0)
+	err := pad.Do("query", func(s scope.Scope) error {
+		s.Bytes(1000)
+		t := s.Open("cells")
+		points.Slice(t, 6000)
+		points.Slice(t, 3000)
+		return nil
+	})
+	assert.EqualError(t, err, `budget "test": pad 1.0 is full: scope "cells" asked for 24000 bytes, 16536 of 65536 are free; `+
+		`held by cells 48000, query 1000; raise pads.size in the plan`)
+}
+
+func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
+	b := open(t)
+	a := b.Pad(0, 0).Open("a")
+	var text string
+	func() {
+		defer func() { text = recover().(error).Error() }()
+		defer a.Close() // the text is asked for after the scope closed
+		for {
+			points.New(a)
+		}
+	}()
+	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by a 65536; raise pads.size in the plan`,
+		text)
+}
+
+func TestTemp(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	a := pad.Open("a")
+	near := a.Bytes(100)
+	temp := a.Temp()
+	big := temp.Bytes(20_000)
+	assert.Greater(t, uintptr(unsafe.Pointer(&big[0])), uintptr(unsafe.Pointer(&near[0])))
+	child := a.Open("child")
+	assert.NotNil(t, points.TryNew(child), "scopes go on at the near end")
+	assert.NotNil(t, points.New(temp.Temp()))
+	require.NoError(t, child.Close())
+	assert.Panics(t, func() { temp.Open("no") })
+	assert.Error(t, temp.Close())
+	for points.TrySlice(a, 100) != nil {
+	}
+	for points.TrySlice(a.Temp(), 1) != nil {
+	}
+	assert.Less(t, a.Free(), uint64(800), "both ends share the room")
+	assert.ErrorIs(t, a.Close(), scope.ErrFull)
+	assert.Zero(t, pad.Stats().Used)
+	assert.LessOrEqual(t, pad.Stats().Peak, uint64(padSize))
+	assert.PanicsWithError(t, "scope: BUG: allocation in a scope of pad 0.0 that is closed", func() { points.New(temp) })
+}
+
+func TestReadFile(t *testing.T) {
+	a := open(t).Pad(0, 0).Open("a")
+	name := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(name, []byte("frogs"), 0o600))
+	data, err := scope.ReadFile(a, name)
+	require.NoError(t, err)
+	assert.Equal(t, "frogs", string(data))
+	_, err = scope.ReadFile(a, filepath.Dir(name))
+	assert.ErrorContains(t, err, "not a regular file")
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = scope.ReadAt(a, f, 3, 5)
+	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
+	require.NoError(t, a.Close())
+}
+
+func TestPlainRefusesGoPointers(t *testing.T) {
+	type named struct {
+		A struct{ Name string }
+	}
+	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String", func() { scope.Plain[named]() })
+	assert.PanicsWithValue(t, "scope: [3][]int[0] ([]int) holds a Go pointer; use arena.Slice", func() { scope.Plain[[3][]int]() })
+	assert.PanicsWithValue(t, "scope: func() (func()) holds a Go pointer", func() { scope.Plain[func()]() })
+	assert.Panics(t, func() { scope.Plain[map[int]int]() })
+	assert.Panics(t, func() { scope.Plain[chan int]() })
+	assert.Panics(t, func() { scope.Plain[any]() })
+	assert.Panics(t, func() { scope.Plain[unsafe.Pointer]() })
+	assert.NotPanics(t, func() { scope.Plain[[0]string]() })
+	assert.NotPanics(t, func() { scope.Plain[arena.Slice[arena.String]]() })
+	assert.NotPanics(t, func() { scope.Plain[struct{}]() })
+}
+
+func TestZeroSizeAndOveraligned(t *testing.T) {
+	a := open(t).Pad(0, 0).Open("a")
+	empties := scope.Plain[struct{}]()
+	assert.NotNil(t, empties.New(a))
+	assert.Len(t, empties.Slice(a, 1<<40), 1<<40, "nothing, very often")
+	a.Alloc(1, 1)
+	wide := scope.Plain[[3]complex128]()
+	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))
+	require.NoError(t, a.Close())
+}
