@@ -1,0 +1,73 @@
+package platform
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs around measured ticks
+// and must not allocate.
+//
+// An emulator that shows larger pages than its host's gets the answer in the host's: more bytes than asked for. So a
+// chunk leaves room for one byte per 4 KiB, and a mark behind the expected bytes tells whether they were overrun.
+func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
+	const pageMin, mark = 4 << 10, 0xAA
+	var present [4096]byte // one byte per page, of which the lowest bit counts
+	page := uint64(PageSize())
+	chunk := uint64(len(present)) * pageMin
+	for offset := uint64(0); offset < size; offset += chunk {
+		part := min(chunk, size-offset)
+		asked := present[:part/page]
+		marked := len(asked) < len(present)
+		if marked {
+			present[len(asked)] = mark
+		}
+		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Add(base, offset)), uintptr(part), uintptr(unsafe.Pointer(&present)))
+		if errno != 0 || marked && present[len(asked)] != mark {
+			return 0, false
+		}
+		for _, b := range asked {
+			pages += int(^b & 1)
+		}
+	}
+	return pages, true
+}
+
+func faults() (minor, major uint64, ok bool) {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0, 0, false
+	}
+	return uint64(usage.Minflt), uint64(usage.Majflt), true
+}
+
+// residentPeak reads VmHWM. The peak of getrusage will not do: it survives exec, so that a small program would report its big
+// parent's.
+func residentPeak() (size uint64, ok bool) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(status) {
+		fields := bytes.Fields(line)
+		if len(fields) != 3 || string(fields[0]) != "VmHWM:" || string(fields[2]) != "kB" {
+			continue
+		}
+		kib, err := strconv.ParseUint(string(fields[1]), 10, 53)
+		return kib << 10, err == nil
+	}
+	return 0, false
+}
+
+// memorySize is the machine's memory in bytes.
+func memorySize() (size uint64, ok bool) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, false
+	}
+	return uint64(info.Totalram) * uint64(info.Unit), true
+}

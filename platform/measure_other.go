@@ -1,0 +1,13 @@
+//go:build !linux
+
+package platform
+
+import "unsafe"
+
+func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) { return 0, false }
+
+func faults() (minor, major uint64, ok bool) { return 0, 0, false }
+
+func residentPeak() (size uint64, ok bool) { return 0, false }
+
+func memorySize() (size uint64, ok bool) { return 0, false }

@@ -1,0 +1,243 @@
+package platform_test
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// addressBytes is the size of the process's address space. status gives it in kB; statm counts pages, which under an
+// emulator are not PageSize.
+func addressBytes(t testing.TB) int {
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(status), "\nVmSize:")
+	require.True(t, found)
+	var size int
+	_, err = fmt.Sscan(rest, &size)
+	require.NoError(t, err)
+	return size * kib
+}
+
+func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
+	platform.ForgetSpares()
+	const size = 40 * mib // more than one chunk of the question
+	r := commit(t, size, 0)
+	all := size / platform.PageSize()
+	pages, ok := r.Missing()
+	if !ok && platform.PageSize() > 4*kib {
+		t.Skip("an emulator whose pages are not its host's")
+	}
+	require.True(t, ok)
+	if !platform.GoBacked { // the runtime may give memory that was used before
+		assert.Equal(t, all, pages, "control: nothing is present yet")
+	}
+	contents(r)[17*mib] = 1
+	pages, _ = r.Missing()
+	assert.Less(t, pages, all, "control: one page was touched")
+
+	granted, err := r.Prefault()
+	require.NoError(t, err)
+	assert.True(t, granted)
+	pages, ok = r.Missing()
+	assert.True(t, ok)
+	assert.Zero(t, pages)
+
+	before, _, ok := platform.Faults()
+	require.True(t, ok)
+	for offset := 0; offset < size; offset += platform.PageSize() {
+		contents(r)[offset] = 1
+	}
+	after, _, _ := platform.Faults()
+	if !platform.GoBacked { // the race detector's shadow is larger than the range
+		// Not 0: the runtime has its own, and with -asan so has the shadow, an eighth of the range.
+		assert.Less(t, after-before, uint64(all/4), "prefaulted pages cost no fault")
+	}
+
+	require.NoError(t, r.Release())
+	again := commit(t, size, 0)
+	require.Equal(t, r.Base(), again.Base())
+	pages, _ = again.Missing()
+	if platform.GoBacked {
+		assert.Zero(t, pages, "memory stays")
+	} else {
+		assert.Equal(t, all, pages, "memory was given back")
+	}
+}
+
+func TestFaultsCountTouchedPages(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the runtime decides which of its pages are new")
+	}
+	const size = 8 * mib
+	r := commit(t, size, 0)
+	// A huge page would be one fault for many pages.
+	require.NoError(t, unix.Madvise(contents(r), unix.MADV_NOHUGEPAGE))
+	before, _, ok := platform.Faults()
+	require.True(t, ok)
+	for offset := 0; offset < size; offset += platform.PageSize() {
+		contents(r)[offset] = 1
+	}
+	after, _, _ := platform.Faults()
+	assert.GreaterOrEqual(t, after-before, uint64(size/platform.PageSize()))
+}
+
+func TestAddressSpaceStaysFlat(t *testing.T) {
+	platform.ForgetSpares()
+	const slack = 256 * mib // the Go heap grows by 64 MiB at a time
+	size, rounds := uint64(16*mib), 10_000
+	if platform.GoBacked { // every round clears every byte
+		size, rounds = 8*mib, 200
+	}
+	open := func(size uint64) *platform.Reservation {
+		r, err := platform.Reserve(size, mib, edge)
+		require.NoError(t, err)
+		require.NoError(t, r.Commit())
+		contents(r)[0]++
+		return r
+	}
+	require.NoError(t, open(size).Release())
+	before := addressBytes(t)
+	for i := range rounds {
+		require.NoError(t, open(size-uint64(i%3)*mib).Release())
+	}
+	assert.Less(t, addressBytes(t)-before, slack, "%d times %d bytes", rounds, size)
+
+	if platform.GoBacked {
+		return // the heap has addresses in stock
+	}
+	before = addressBytes(t)
+	var held []*platform.Reservation
+	for range 32 {
+		held = append(held, open(2*size))
+	}
+	assert.GreaterOrEqual(t, addressBytes(t)-before, 20*int(size), "control: ranges that are held do count")
+	for _, r := range held {
+		require.NoError(t, r.Release())
+	}
+}
+
+func TestAlignmentCostsNoAddresses(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the Go heap keeps what alignment leaves over")
+	}
+	platform.ForgetSpares()
+	before := addressBytes(t)
+	for range 8 {
+		_, err := platform.Reserve(edge, 256*mib, 0)
+		require.NoError(t, err)
+	}
+	assert.Less(t, addressBytes(t)-before, 256*mib)
+}
+
+func TestGoroutinesShareTheList(t *testing.T) {
+	var owners sync.Map
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				r, err := platform.Reserve(5*edge, edge, edge)
+				if !assert.NoError(t, err) || !assert.NoError(t, r.Commit()) {
+					return
+				}
+				_, taken := owners.LoadOrStore(r.Base(), true)
+				assert.False(t, taken, "two owners")
+				contents(r)[2*edge] = 1
+				owners.Delete(r.Base())
+				assert.NoError(t, r.Release())
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestCommitMayBeRefused(t *testing.T) {
+	if platform.GoBacked || strconv.IntSize < 64 {
+		t.Skip("needs addresses beyond the machine's memory")
+	}
+	var info unix.Sysinfo_t
+	require.NoError(t, unix.Sysinfo(&info))
+	memory := (uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit)
+	r, err := platform.Reserve(2*memory&^(edge-1), edge, 0)
+	if err != nil {
+		t.Skip("no addresses for twice the memory: ", err)
+	}
+	defer r.Release()
+	if err := r.Commit(); err != nil { // a system that overcommits grants it
+		assert.ErrorIs(t, err, unix.ENOMEM)
+		assert.ErrorContains(t, err, fmt.Sprintf("platform: commit %d bytes: ", r.Size()))
+	}
+}
+
+func TestLockedPagesAreGivenBack(t *testing.T) {
+	platform.ForgetSpares()
+	if platform.GoBacked {
+		t.Skip("the Go heap's pages are the runtime's")
+	}
+	r := commit(t, 4*edge, 0)
+	if err := unix.Mlock(contents(r)); err != nil {
+		t.Skip("no right to lock: ", err)
+	}
+	contents(r)[0] = 1
+	require.NoError(t, r.Release())
+	again := commit(t, 4*edge, 0)
+	require.Equal(t, r.Base(), again.Base())
+	assert.Zero(t, contents(again)[0])
+}
+
+func TestMeasuringAllocatesNothing(t *testing.T) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "-asan" || setting.Key == "-gcflags" {
+				t.Skip("checked pointers escape to the heap: ", setting)
+			}
+		}
+	}
+	r := commit(t, 20*mib, 0)
+	assert.Zero(t, testing.AllocsPerRun(20, func() { r.Missing() }))
+	assert.Zero(t, testing.AllocsPerRun(20, func() { platform.Faults() }))
+}
+
+func TestResidentPeak(t *testing.T) {
+	before, ok := platform.ResidentPeak()
+	require.True(t, ok)
+	const size = 256 * mib
+	r := commit(t, size, 0)
+	granted, err := r.Prefault()
+	require.NoError(t, err)
+	require.True(t, granted)
+	after, ok := platform.ResidentPeak()
+	require.True(t, ok)
+	assert.GreaterOrEqual(t, after, uint64(size))
+	assert.GreaterOrEqual(t, after, before)
+}
+
+func BenchmarkPrefault(b *testing.B) {
+	const size = 256 * mib
+	b.SetBytes(size)
+	for b.Loop() {
+		r := commit(b, size, 0)
+		_, err := r.Prefault()
+		require.NoError(b, err)
+		require.NoError(b, r.Release())
+	}
+}
+
+func BenchmarkReserveRelease(b *testing.B) {
+	for b.Loop() {
+		r, err := platform.Reserve(64*mib, edge, edge)
+		if err != nil || r.Commit() != nil || r.Release() != nil {
+			b.Fatal(err)
+		}
+	}
+}
