@@ -1,0 +1,251 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Errors that errors.Is finds.
+var (
+	ErrFull    = scope.ErrFull   // an arena or a planned table had no room: an expected answer
+	ErrClosed  = scope.ErrClosed // something closed was used
+	ErrLoading = errors.New("upfront: loading")
+)
+
+// Budget is the whole of the memory, reserved once. Its methods belong to the goroutine that drives the program, except where they say
+// otherwise; pads belong to the workers they are given to.
+type Budget struct {
+	plan       Plan
+	memory     *platform.Reservation
+	table      *arena_c.Map
+	regions    []*OpenRegion
+	frame      []*scope.Stack
+	current    scope.Scope // of the frame
+	turn       int
+	pads       []*scope.Stack
+	prefaulted bool
+	restoreGo  func()
+
+	mu      sync.Mutex // guards what follows
+	loads   []*load
+	watch   scope.Watch
+	leaked  map[leak]bool
+	errors  []error
+	errorsN int
+	last    Report // as of Close
+	closed  atomic.Bool
+	_       noCopy
+}
+
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system for nothing until
+// Close. Every page is made present, where the system grants it (Report says so).
+func Open(plan Plan) (*Budget, error) {
+	if err := plan.Check(); err != nil {
+		return nil, fmt.Errorf("budget: %w", err)
+	}
+	plan.Regions = slices.Clone(plan.Regions)
+	plan.Limits = plan.Limits.orDefault()
+	b := &Budget{plan: plan, leaked: map[leak]bool{}}
+	restore, err := takeGoShare(plan)
+	if err != nil {
+		return nil, err
+	}
+	b.restoreGo = restore
+	if err := b.layOut(); err != nil {
+		restore()
+		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
+	}
+	return b, nil
+}
+
+// arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
+func (p Plan) arenas() (list []arena_c.Arena) {
+	add := func(name string, kind, size uint64) {
+		a := arena_c.Arena{Kind: kind, Size: size}
+		copy(a.Name[:arena_c.NameSize-1], name)
+		list = append(list, a)
+	}
+	for _, r := range p.Regions {
+		add(r.Name, arena_c.KindRegion, r.Size)
+	}
+	for i := range p.Frame.Buffers {
+		add(fmt.Sprintf("frame %d", i), arena_c.KindFrame, p.Frame.Size)
+	}
+	for i := range p.Pads.Workers * planPadsEach {
+		add(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), arena_c.KindPad, p.Pads.Size)
+	}
+	return list
+}
+
+func (b *Budget) layOut() error {
+	p := b.plan
+	arenas := p.arenas()
+	scopes, pools := uint64(p.Limits.Scopes), uint64(p.Limits.Pools)
+	size := arena_c.MapSize(arenas, scopes, pools)
+	if size == 0 {
+		return fmt.Errorf("the plan and its tables need more than %d bytes; lower a size or limits", uint64(arena_c.OffsetMax))
+	}
+	tables := size - p.total()
+	if p.Size != 0 {
+		size = tables + planRound(p.Size)
+	}
+	memory, err := platform.Reserve(size, arena_c.Edge, tables)
+	if err != nil {
+		return err
+	}
+	if err := memory.Commit(); err != nil {
+		return errors.Join(err, memory.Release())
+	}
+	if b.prefaulted, err = memory.Prefault(); err != nil {
+		return errors.Join(err, memory.Release())
+	}
+	b.memory = memory
+	b.table = arena_c.MapInit(memory.Base(), size, arenas, scopes, pools)
+	if b.table == nil {
+		return errors.Join(fmt.Errorf("the plan and its tables need more than %d bytes", uint64(arena_c.OffsetMax)), memory.Release())
+	}
+	b.makeStacks()
+	return nil
+}
+
+func (b *Budget) makeStacks() {
+	p := b.plan
+	row := uint64(0)
+	next := func(arena, key string, base int, watch *scope.Watch) *scope.Stack {
+		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held, Base: base,
+			Watch: watch})
+		row++
+		return st
+	}
+	for i, r := range p.Regions {
+		stack := next("region "+r.Name, fmt.Sprintf("regions[%d].size", i), 1, nil)
+		b.regions = append(b.regions, &OpenRegion{b: b, index: i, name: r.Name, stack: stack})
+	}
+	for i := range p.Frame.Buffers {
+		b.frame = append(b.frame, next(fmt.Sprintf("frame %d", i), "frame.size", 1, nil))
+	}
+	for i := range p.Pads.Workers * planPadsEach {
+		b.pads = append(b.pads, next(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), "pads.size", 0, &b.watch))
+	}
+	if len(b.frame) > 0 {
+		b.current = b.frame[0].Open("frame")
+	}
+}
+
+// Region is the region of that name. An unknown name is a caller's bug and panics with the names there are.
+func (b *Budget) Region(name string) *OpenRegion {
+	names := make([]string, len(b.regions))
+	for i, r := range b.regions {
+		if r.name == name {
+			return r
+		}
+		names[i] = r.name
+	}
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, strings.Join(names, ", ")))
+}
+
+// Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame n+1.
+func (b *Budget) Frame() scope.Scope {
+	if len(b.frame) == 0 {
+		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
+	}
+	return b.current
+}
+
+// Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their errors and the first
+// full that a Try... met in the frame that ends. Call it when no worker is at work on the frame; pad scopes that are open then are counted as
+// leaks. Cost: O(finalizers), no allocation, no call into C.
+func (b *Budget) Turn() error {
+	b.countOpenPads()
+	if len(b.frame) == 0 {
+		return nil
+	}
+	ending := b.frame[b.turn]
+	full := ending.Remembered()
+	ending.Freeze()
+	b.turn = (b.turn + 1) % len(b.frame)
+	st := b.frame[b.turn]
+	err := st.CloseTo(0)
+	b.current = st.Open("frame")
+	if full == nil && err == nil {
+		return nil
+	}
+	return errors.Join(full, err)
+}
+
+// Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
+func (b *Budget) Pad(worker, which int) *scope.Stack {
+	if worker < 0 || worker >= b.plan.Pads.Workers || which < 0 || which >= planPadsEach {
+		panic(fmt.Sprintf("budget: BUG: pad %d of worker %d: plan %q has pads for %d workers, 2 each", which, worker, b.plan.Name,
+			b.plan.Pads.Workers))
+	}
+	return b.pads[worker*planPadsEach+which]
+}
+
+// Plan is the plan as opened, with its defaults filled in.
+func (b *Budget) Plan() Plan { return b.plan }
+
+// Size is the number of bytes that were reserved, tables included.
+func (b *Budget) Size() uint64 { return b.memory.Size() }
+
+// Base is what arena.Ptr and its like count from when they point from one region to another.
+func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.memory.Size()) }
+
+// Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false where it can't be
+// measured. Cost: one system call, a byte a page.
+func (b *Budget) Missing() (pages int, ok bool) { return b.memory.Missing() }
+
+// Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of finalizers and what leaked.
+// The addresses stay reserved and dead. It is refused, and changes nothing, while something loads or a worker is inside a region. A second Close is
+// ErrClosed.
+func (b *Budget) Close() error {
+	l, err := b.begin(b.regions[0], "Close")
+	if err != nil {
+		return err
+	}
+	if inside := b.inside(0); len(inside) > 0 {
+		b.end(l)
+		return fmt.Errorf("budget %q: Close while %s: %w", b.plan.Name, strings.Join(inside, ", "), ErrLoading)
+	}
+	b.closed.Store(true)
+	b.countOpenPads()
+	var errs []error
+	for i := len(b.regions) - 1; i >= 0; i-- {
+		errs = append(errs, b.regions[i].empty())
+	}
+	for _, st := range slices.Concat(b.frame, b.pads) {
+		errs = append(errs, st.CloseTo(0))
+	}
+	errs = append(errs, b.leakError())
+	b.last = b.report()
+	for _, st := range b.stacks() {
+		st.Drop()
+	}
+	b.end(l)
+	arena_c.Unpoison(b.memory.Base(), b.memory.Size())
+	errs = append(errs, b.memory.Release())
+	b.restoreGo()
+	return errors.Join(errs...)
+}
+
+func (b *Budget) stacks() []*scope.Stack {
+	var all []*scope.Stack
+	for _, r := range b.regions {
+		all = append(all, r.stack)
+	}
+	return append(append(all, b.frame...), b.pads...)
+}

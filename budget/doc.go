@@ -1,0 +1,60 @@
+// Package budget takes all memory up front, divides it like a console's memory map, and rewinds a level in one move.
+//
+// It cannot bound the Go heap's use by your code (GoHeap sets the collector's limit, not a wall), cannot give memory from one region to
+// another while it is open, and never grows: a level that doesn't fit is an error of its Load. Use it where the worst case can be
+// named: game servers, tools, devices without swap. Where it can't, the Go heap serves you better.
+//
+// # A budget
+//
+//	plan := budget.Plan{
+//		Name: "handheld",
+//		Regions: []budget.Region{
+//			{Name: "init", Size: 4 * budget.MiB},
+//			{Name: "systems", Size: 12 * budget.MiB},
+//			{Name: "level", Size: 40 * budget.MiB},
+//		},
+//		Frame:  budget.Frame{Buffers: 2, Size: budget.MiB},    // each buffer
+//		Pads:   budget.Pads{Workers: 2, Size: budget.MiB},     // each pad, two a worker
+//		GoHeap: 32 * budget.MiB,
+//	}
+//	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first
+//	defer b.Close()
+//
+//	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) { … })
+//	if errors.Is(err, budget.ErrFull) { … }                    // everything is as before, the region is empty
+//
+//	l := level.Get()                                           // nil after a rewind
+//	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
+//	b.Turn()                                                   // the frame's buffers turn
+//
+// # The map
+//
+//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | pads ×2 per worker |
+//	            bottom ----------> top; top is rewound first
+//
+// Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes with it. Each part begins
+// at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so that a rewind gives back bytes and nothing else; Walk
+// reads the whole map from them and covers every byte.
+//
+// # Costs
+//
+// Open takes a few system calls and the time to clear the memory (0.1 to 0.4 s a GiB), since every page is made present. Load and Rewind cost
+// the finalizers, and a few microseconds. Turn costs the frame's finalizers.
+//
+// # Failure
+//
+// A plan that can't be is refused before anything is mapped, every fault in one error. Full is scope.FullError. What old contents' finalizers say
+// when a load replaces them goes to the report and Plan.OnError. Misuse panics with "BUG" in its text.
+//
+// # Goroutines
+//
+// Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another while one runs is
+// ErrLoading. Pads belong to a worker each. Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
+//
+// # Why
+//
+// Why does the range stay reserved after Close? Pointers into it may exist, and the Go heap must never land where they point. The next
+// Open takes it again.
+//
+// Why is a frozen region final? What is loaded is what was planned: play that allocates where levels live is how budgets die.
+package budget

@@ -1,0 +1,190 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Loaded is what a load made. It is a small value.
+type Loaded[T any] struct {
+	region     *OpenRegion
+	generation uint64
+	value      *T
+}
+
+// Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, be inside (Door). Cost: one
+// atomic read.
+func (l Loaded[T]) Get() *T {
+	if l.region == nil || l.region.generation.Load() != l.generation {
+		return nil
+	}
+	return l.value
+}
+
+// Load empties the region and those above it, runs fn on it, and freezes it: what fn made stays until the next Load or Rewind, and nothing is
+// added.
+//
+// The error is nil exactly when the region is loaded. On failure the region is empty; what fn made is finalized, newest first. A full in fn,
+// wherever, is the error returned; so is a full that a Try... met in the region and that fn ignored. A panic after it becomes
+// that error with the panic as its cause. Any other panic unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers
+// go to the report and the plan's OnError, never into the verdict.
+//
+// Inside fn a region above may be loaded. The same or a lower one, or any from another goroutine, is ErrLoading and nothing changes. Frame
+// and pads stand beside: pad scopes that fn opened are closed when it fails. Load waits for workers inside (Door) until ctx ends, and then says
+// who is; fn itself watches ctx if it wants to.
+func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
+	var value *T
+	err := r.load(ctx, func(s scope.Scope) (err error) {
+		value, err = fn(s)
+		return err
+	})
+	if err != nil {
+		return Loaded[T]{}, err
+	}
+	return Loaded[T]{r, r.generation.Load(), value}, nil
+}
+
+// load is one Load, Rewind or Close at work. They nest, upwards, on one goroutine.
+type load struct {
+	region    *OpenRegion
+	what      string
+	goroutine string
+	pads      []openPad
+}
+
+// openPad is a pad on which the load opened scopes, and how many were open before.
+type openPad struct {
+	pad   *scope.Stack
+	depth int
+}
+
+func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err error) {
+	l, err := r.b.enter(ctx, r, "Load")
+	if err != nil {
+		return err
+	}
+	defer r.b.leave(l)
+	r.b.note(r.b.emptyFrom(r.index))
+	s := r.stack.Open(r.name)
+	returned := false
+	defer func() {
+		verdict, other := r.stack.Verdict(recover(), err)
+		if returned && verdict == nil {
+			verdict = r.stack.Remembered()
+		}
+		if returned && verdict == nil {
+			r.b.note(r.stack.CloseTo(1))
+			r.b.note(r.stack.CloseTemp())
+			r.stack.Freeze()
+			r.generation.Add(1)
+			return
+		}
+		err = errors.Join(verdict, r.b.closePads(l), r.stack.CloseTo(0))
+		if other != nil {
+			panic(other)
+		}
+	}()
+	err = fn(s)
+	returned = true
+	return err
+}
+
+// closePads closes the pad scopes that the load opened and left open.
+func (b *Budget) closePads(l *load) error {
+	var errs []error
+	for _, o := range l.pads {
+		errs = append(errs, o.pad.CloseTo(o.depth))
+	}
+	return errors.Join(errs...)
+}
+
+// begin takes a place among the loads, or says why there is none.
+func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
+	l := &load{region: r, what: what, goroutine: goroutine()}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed.Load() {
+		return nil, fmt.Errorf("budget %q: %s: %w", b.plan.Name, what, ErrClosed)
+	}
+	if n := len(b.loads); n > 0 {
+		running := b.loads[n-1]
+		if running.goroutine != l.goroutine {
+			return nil, fmt.Errorf("budget %q: %s of region %s during a %s of region %s on another goroutine: %w", b.plan.Name, what,
+				r.name, running.what, running.region.name, ErrLoading)
+		}
+		if r.index <= running.region.index {
+			return nil, fmt.Errorf("budget %q: %s of region %s inside a %s of region %s; only regions above it may be touched: %w",
+				b.plan.Name, what, r.name, running.what, running.region.name, ErrLoading)
+		}
+	}
+	b.loads = append(b.loads, l)
+	b.watch.Arm(b.noteOpen)
+	return l, nil
+}
+
+func (b *Budget) end(l *load) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loads = b.loads[:len(b.loads)-1]
+	if len(b.loads) == 0 {
+		b.watch.Arm(nil)
+	}
+}
+
+// enter is begin, with the workers outside and kept there.
+func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("budget %q: %s of region %s: %w", b.plan.Name, what, r.name, err)
+	}
+	l, err := b.begin(r, what)
+	if err != nil {
+		return nil, err
+	}
+	for _, above := range b.regions[r.index:] {
+		above.gate.Add(1)
+	}
+	if still := b.waitOutside(ctx, r.index); still != nil {
+		b.leave(l)
+		return nil, fmt.Errorf("budget %q: %s of region %s waited for workers: %s: %w", b.plan.Name, what, r.name,
+			strings.Join(still, ", "), ctx.Err())
+	}
+	return l, nil
+}
+
+func (b *Budget) leave(l *load) {
+	for _, above := range b.regions[l.region.index:] {
+		above.gate.Add(-1)
+	}
+	b.end(l)
+}
+
+// noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads meanwhile: they pay
+// the goroutine's name for as long as something loads.
+func (b *Budget) noteOpen(pad *scope.Stack) {
+	me := goroutine()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.loads) == 0 || b.loads[len(b.loads)-1].goroutine != me {
+		return
+	}
+	l := b.loads[len(b.loads)-1]
+	for _, o := range l.pads {
+		if o.pad == pad && o.depth < pad.Depth() {
+			return
+		}
+	}
+	l.pads = append(l.pads, openPad{pad, pad.Depth() - 1})
+}
+
+// goroutine names the goroutine. Go has no call for it but the head of its stack trace: "goroutine 7 [running]". A load can afford the
+// microsecond, and must not mistake another goroutine for its own.
+func goroutine() string {
+	var buf [64]byte
+	head, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), " [")
+	return head
+}

@@ -1,0 +1,228 @@
+package budget
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const handheldJSON = `{"name":"handheld","regions":[{"name":"init","size":"4MiB"},{"name":"systems","size":"12MiB"},` +
+	`{"name":"level","size":"40MiB","note":"largest map + 10 %"}],"frame":{"buffers":2,"size":"1MiB"},` +
+	`"pads":{"workers":2,"size":"1MiB"},"go_heap":"32MiB"}`
+
+func handheld() Plan {
+	return Plan{
+		Name: "handheld",
+		Regions: []Region{
+			{Name: "init", Size: 4 * MiB},
+			{Name: "systems", Size: 12 * MiB},
+			{Name: "level", Size: 40 * MiB, Note: "largest map + 10 %"},
+		},
+		Frame:  Frame{Buffers: 2, Size: MiB},
+		Pads:   Pads{Workers: 2, Size: MiB},
+		GoHeap: 32 * MiB,
+	}
+}
+
+func TestPlanRead(t *testing.T) {
+	plan, err := ParsePlan([]byte(handheldJSON))
+	require.NoError(t, err)
+	assert.Equal(t, handheld(), plan)
+
+	name := filepath.Join(t.TempDir(), "handheld.json")
+	require.NoError(t, os.WriteFile(name, []byte(handheldJSON), 0o600))
+	plan, err = ReadPlan(name)
+	require.NoError(t, err)
+	assert.Equal(t, handheld(), plan)
+
+	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"held":1,"pools":2,"scopes":65535},"size":"1GiB",
+		"regions":[{"note":"n","size":65536,"name":"a"}],"name":"x"}`))
+	require.NoError(t, err)
+	assert.Equal(t, Plan{Name: "x", Size: GiB, Regions: []Region{{"a", 64 * KiB, "n"}}, Limits: Limits{65535, 2, 1}, GoHeap: 4 * MiB}, all)
+}
+
+func TestPlanMarshal(t *testing.T) {
+	data, err := json.Marshal(handheld())
+	require.NoError(t, err)
+	assert.Equal(t, handheldJSON, string(data))
+
+	var inside struct{ Plan Plan }
+	require.NoError(t, json.Unmarshal([]byte(`{"Plan":`+handheldJSON+`}`), &inside))
+	assert.Equal(t, handheld(), inside.Plan)
+	err = json.Unmarshal([]byte(`{"Plan":{"name":"a","regions":[],"size":-1}}`), &inside)
+	assert.ErrorContains(t, err, `line 1: size: "-1" is not a size`)
+	assert.Equal(t, handheld(), inside.Plan, "unchanged")
+}
+
+func TestPlanTotal(t *testing.T) {
+	assert.EqualValues(t, 62*MiB, handheld().total())
+	plan := Plan{Name: "odd", Regions: []Region{{Name: "a", Size: 1}, {Name: "b", Size: 64*KiB + 1}},
+		Frame: Frame{3, 1}, Pads: Pads{2, 1}, Size: 10 * 64 * KiB}
+	assert.NoError(t, plan.Check(), "exactly")
+	assert.EqualValues(t, 10*64*KiB, plan.total())
+	plan.Size--
+	assert.EqualError(t, plan.Check(), `plan "odd": size: the parts need 640KiB (regions 192KiB, frame 192KiB, pads 256KiB; `+
+		`each edge a multiple of 64KiB), but at most 655359 are there`)
+	assert.Equal(t, Limits{64, 64, 256}, Limits{}.orDefault())
+	assert.Equal(t, Limits{1, 2, 3}, Limits{1, 2, 3}.orDefault())
+}
+
+func TestPlanCheck(t *testing.T) {
+	require.NoError(t, handheld().Check())
+	regions := func(n int, size uint64) (list []Region) {
+		for i := range n {
+			list = append(list, Region{Name: fmt.Sprint("r", i), Size: size})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		change func(*Plan)
+		fault  string // "" for a plan at the limit, which passes
+	}{
+		{func(p *Plan) { p.Name = "" }, `name: "" has 0 bytes; a name has 1 to 31`},
+		{func(p *Plan) { p.Name = strings.Repeat("a", 31) }, ""},
+		{func(p *Plan) { p.Name = strings.Repeat("a", 32) }, "has 32 bytes"},
+		{func(p *Plan) { p.Name = "az09_-" }, ""},
+		{func(p *Plan) { p.Name = "Big" }, `name: "Big" has "B"; a name has a-z, 0-9, _ and - only`},
+		{func(p *Plan) { p.Regions[1].Name = "a b" }, `regions[1].name: "a b" has " "`},
+		{func(p *Plan) { p.Regions[1].Name = "é" }, `regions[1].name: "é" has "\xc3"`},
+		{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" is taken`},
+		{func(p *Plan) { p.Regions[1].Name = "pads" }, `regions[1].name: "pads" is taken`},
+		{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
+		{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
+		{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 }, "regions[2].size: 18446744073709551615; a budget has at most 256GiB"},
+		{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
+		{func(p *Plan) { p.Regions = nil }, "regions: 0 of them; a plan has 1 to 64"},
+		{func(p *Plan) { p.Regions = regions(64, MiB) }, ""},
+		{func(p *Plan) { p.Regions = regions(65, MiB) }, "regions: 65 of them"},
+		{func(p *Plan) { *p = Plan{Name: "max", Regions: regions(64, 4*GiB)} }, ""},
+		{func(p *Plan) { *p = Plan{Name: "max", Regions: regions(64, 4*GiB), Pads: Pads{1, 1}} }, "regions: the parts need 268435584KiB"},
+		{func(p *Plan) { p.Regions = regions(64, 1<<38) }, "regions: the parts need"},
+		{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
+		{func(p *Plan) { p.Size = 62 * MiB }, ""},
+		{func(p *Plan) { p.Size = 61 * MiB }, "size: the parts need 62MiB (regions 56MiB, frame 2MiB, pads 4MiB;"},
+		{func(p *Plan) { p.Frame = Frame{} }, ""},
+		{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1; 0 or 2 to 8"},
+		{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
+		{func(p *Plan) { p.Frame.Buffers = 1 }, "frame.buffers: 1; 0 or 2 to 8"},
+		{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
+		{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9"},
+		{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
+		{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: "},
+		{func(p *Plan) { p.Pads = Pads{} }, ""},
+		{func(p *Plan) { p.Pads.Workers = math.MinInt }, "pads.workers: -"},
+		{func(p *Plan) { p.Pads.Workers = -100 }, "pads.workers: -100"}, // no sum of such a number
+		{func(p *Plan) { p.Pads.Workers = 0 }, "pads.workers: 0, but pads.size is 1MiB"},
+		{func(p *Plan) { p.Pads.Workers = 256 }, ""},
+		{func(p *Plan) { p.Pads.Workers = 257 }, "pads.workers: 257; 0 or 1 to 256"},
+		{func(p *Plan) { p.Pads.Size = 0 }, "pads.size: 0 bytes"},
+		{func(p *Plan) { p.Pads.Size = 1 << 38 }, "regions: the parts need"},
+		{func(p *Plan) { p.Limits = Limits{1, 65535, 0} }, ""},
+		{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
+		{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
+		{func(p *Plan) { p.Limits.Held = 65536 }, "limits.held: 65536"},
+		{func(p *Plan) { p.GoHeap = 0 }, ""},
+		{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
+		{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303; the Go runtime's share is 0 or 4MiB to 65536GiB"},
+		{func(p *Plan) { p.GoHeap = math.MaxUint64 }, "go_heap: 18446744073709551615"},
+	} {
+		plan := handheld()
+		c.change(&plan)
+		err := plan.Check()
+		if c.fault == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		if assert.Error(t, err, c.fault) {
+			assert.Contains(t, err.Error(), fmt.Sprintf("plan %s: ", shortQuote(plan.Name)))
+			assert.Contains(t, err.Error(), c.fault)
+			assert.NotContains(t, err.Error(), "\n", "one fault")
+		}
+	}
+}
+
+func TestPlanCheckNamesEveryFault(t *testing.T) {
+	plan := Plan{Name: "A", Regions: []Region{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: Frame{1, 0}, Limits: Limits{Held: -1}, GoHeap: 1}
+	var keys []string
+	for _, line := range strings.Split(plan.Check().Error(), "\n") {
+		rest, found := strings.CutPrefix(line, `plan "A": `)
+		require.True(t, found, line)
+		key, _, _ := strings.Cut(rest, ": ")
+		keys = append(keys, key)
+	}
+	assert.Equal(t, []string{"name", "regions[0].name", "regions[0].size", "regions[2].name", "regions[2].size", "frame.buffers",
+		"frame.size", "limits.held", "go_heap"}, keys)
+}
+
+func TestPlanSize(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"0": 0, "1": 1, "65536": 65536, "512KiB": 512 * KiB, "4MiB": 4 * MiB, "1GiB": GiB, "18446744073709551615": math.MaxUint64,
+	} {
+		size, err := parseSize(text)
+		assert.NoError(t, err)
+		assert.Equal(t, want, size)
+	}
+	for _, text := range []string{"", "MiB", "-4MiB", "-4", "-0", "+4", "4 MiB", " 4", "4MB", "4B", "4M", "4mib", "4MiBMiB",
+		"1.5MiB", "1e3", "0x10", "4_096", "٤"} {
+		_, err := parseSize(text)
+		assert.ErrorContains(t, err, "is not a size", text)
+	}
+	for _, text := range []string{"18446744073709551616", "17179869184GiB", "99999999999999999999999KiB"} {
+		_, err := parseSize(text)
+		assert.ErrorContains(t, err, "overflows", text)
+	}
+	for range 10_000 {
+		want := rand.Uint64() >> rand.IntN(64) << rand.IntN(64)
+		size, err := parseSize(sizeText(want))
+		require.NoError(t, err)
+		require.Equal(t, want, size)
+	}
+}
+
+// randomPlan makes a plan that passes Check.
+func randomPlan(random *rand.Rand) Plan {
+	size := func() uint64 { return 1 + random.Uint64N(1<<random.IntN(31)) }
+	plan := Plan{Name: fmt.Sprintf("p-%d", random.IntN(1000))}
+	for i := range 1 + random.IntN(planRegionsMax) {
+		note := []string{"", "50 % <&>", "\"\\\n\t\x00", "größte Karte\u2028", "\ufffd"}[random.IntN(5)]
+		plan.Regions = append(plan.Regions, Region{Name: fmt.Sprint("r_", i), Size: size(), Note: note})
+	}
+	if random.IntN(2) == 0 {
+		plan.Frame = Frame{2 + random.IntN(7), size()}
+	}
+	if random.IntN(2) == 0 {
+		plan.Pads = Pads{1 + random.IntN(32), size() % GiB / 2}
+		plan.Pads.Size++
+	}
+	if random.IntN(2) == 0 {
+		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536)}
+	}
+	if random.IntN(2) == 0 {
+		plan.GoHeap = 4*MiB + size()
+	}
+	if random.IntN(2) == 0 {
+		plan.Size = plan.total() + random.Uint64N(planSizeMax-plan.total()+1)
+	}
+	return plan
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 2_000 {
+		plan := randomPlan(random)
+		require.NoError(t, plan.Check())
+		data, err := json.Marshal(plan)
+		require.NoError(t, err)
+		read, err := ParsePlan(data)
+		require.NoError(t, err, "%s", data)
+		require.Equal(t, plan, read)
+	}
+}
