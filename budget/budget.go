@@ -170,6 +170,9 @@ func (b *Budget) Frame() scope.Scope {
 // full that a Try... met in the frame that ends. Call it when no worker is at work on the frame; pad scopes that are open then are counted as
 // leaks. Cost: O(finalizers), no allocation, no call into C.
 func (b *Budget) Turn() error {
+	if b.closed.Load() {
+		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
+	}
 	b.countOpenPads()
 	if len(b.frame) == 0 {
 		return nil
@@ -188,12 +191,12 @@ func (b *Budget) Turn() error {
 }
 
 // Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
-func (b *Budget) Pad(worker, which int) *scope.Stack {
+func (b *Budget) Pad(worker, which int) scope.Pad {
 	if worker < 0 || worker >= b.plan.Pads.Workers || which < 0 || which >= planPadsEach {
 		panic(fmt.Sprintf("budget: BUG: pad %d of worker %d: plan %q has pads for %d workers, 2 each", which, worker, b.plan.Name,
 			b.plan.Pads.Workers))
 	}
-	return b.pads[worker*planPadsEach+which]
+	return b.pads[worker*planPadsEach+which].Pad()
 }
 
 // Plan is the plan as opened, with its defaults filled in.
@@ -217,8 +220,9 @@ func (b *Budget) Close() error {
 	if err != nil {
 		return err
 	}
+	b.shut(0, 1) // for good, unless somebody is inside
 	if inside := b.inside(0); len(inside) > 0 {
-		b.end(l)
+		b.leave(l)
 		return fmt.Errorf("budget %q: Close while %s: %w", b.plan.Name, strings.Join(inside, ", "), ErrLoading)
 	}
 	b.closed.Store(true)

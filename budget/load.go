@@ -131,7 +131,9 @@ func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loads = b.loads[:len(b.loads)-1]
-	if len(b.loads) == 0 {
+	if n := len(b.loads); n > 0 {
+		b.loads[n-1].pads = append(b.loads[n-1].pads, l.pads...)
+	} else {
 		b.watch.Arm(nil)
 	}
 }
@@ -145,9 +147,7 @@ func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, 
 	if err != nil {
 		return nil, err
 	}
-	for _, above := range b.regions[r.index:] {
-		above.gate.Add(1)
-	}
+	b.shut(r.index, 1)
 	if still := b.waitOutside(ctx, r.index); still != nil {
 		b.leave(l)
 		return nil, fmt.Errorf("budget %q: %s of region %s waited for workers: %s: %w", b.plan.Name, what, r.name,
@@ -157,10 +157,15 @@ func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, 
 }
 
 func (b *Budget) leave(l *load) {
-	for _, above := range b.regions[l.region.index:] {
-		above.gate.Add(-1)
-	}
+	b.shut(l.region.index, -1)
 	b.end(l)
+}
+
+// shut keeps workers out of the regions from index up; by -1 it lets them in again.
+func (b *Budget) shut(index int, by int32) {
+	for _, r := range b.regions[index:] {
+		r.gate.Add(by)
+	}
 }
 
 // noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads meanwhile: they pay

@@ -21,8 +21,9 @@
 // that opens and closes for ever stays within the address space of its widest moment, on targets of 32 and 39 bits too.
 //
 // The first bytes of a range, as many as its owner says in Reserve, are its head. A head outlives Release: it stays
-// readable, with its contents, and the next owner finds them there. Control tables with generation counters belong in
-// it: a stale handle reads a table that says "dead" instead of crashing, and a generation is never counted twice.
+// readable and writable, and the next owner finds its contents there. Control tables with generation counters belong in
+// it: a stale handle reads a table that says "dead", and may note there that it was refused, instead of crashing; and a
+// generation is never counted twice.
 //
 // # Cost
 //

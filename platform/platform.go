@@ -24,7 +24,6 @@ type access uint8
 
 const (
 	accessNone access = iota
-	accessRead
 	accessWrite // and read
 )
 
@@ -73,7 +72,7 @@ func Reserve(size, align, head uint64) (*Reservation, error) {
 	return &Reservation{block: b, size: size}, nil
 }
 
-// Base is the first address. After Release it still is an address of this process, of which only the head may be read.
+// Base is the first address. After Release it still is an address of this process, of which only the head may be used.
 func (r *Reservation) Base() unsafe.Pointer { return r.block.base }
 
 // Size is what Reserve was asked for, in bytes.
@@ -165,8 +164,8 @@ func (r *Reservation) change(operation string, offset, size uint64, to access) e
 	return nil
 }
 
-// Release gives the memory back to the system and the addresses to the next Reserve that fits. The head stays readable
-// with its contents; any other access is a fault until somebody owns the range again. When the system
+// Release gives the memory back to the system and the addresses to the next Reserve that fits. The head stays as it
+// is, readable and writable; any other access is a fault until somebody owns the range again. When the system
 // refuses, the addresses are nobody's from then on: reserved, and never handed out again.
 // A second Release is refused and changes nothing.
 func (r *Reservation) Release() error {
@@ -177,8 +176,7 @@ func (r *Reservation) Release() error {
 	b := r.block
 	body, bodySize := unsafe.Add(b.base, b.head), r.size-b.head // what lies beyond was never accessible
 	// Access goes first: what a stray goroutine wrote after the memory went would greet the next owner.
-	err := setAccess(b.base, b.head, accessRead)
-	err = errors.Join(err, setAccess(body, bodySize, accessNone))
+	err := setAccess(body, bodySize, accessNone)
 	err = errors.Join(err, discard(body, bodySize))
 	if err != nil {
 		return fmt.Errorf("platform: release %d bytes: %w", r.size, err)

@@ -47,7 +47,6 @@ func setAccess(p unsafe.Pointer, size uint64, to access) error {
 	}
 	protection := [...]int{
 		accessNone:  unix.PROT_NONE,
-		accessRead:  unix.PROT_READ,
 		accessWrite: unix.PROT_READ | unix.PROT_WRITE,
 	}[to]
 	return unix.Mprotect(bytesAt(p, size), protection)

@@ -10,7 +10,7 @@ import (
 type block struct {
 	base unsafe.Pointer // also what keeps the memory alive where it is Go memory
 	size uint64
-	head uint64 // bytes at the base that are kept readable with their contents
+	head uint64 // bytes at the base that are kept with their contents
 }
 
 // spares are the blocks that nobody owns. They only ever leave the list for a new owner.

@@ -63,7 +63,7 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 }
 
 // innermost opens and gives back a scope on top, so that a test can go on in the topmost one.
-func innermost(pad *scope.Stack) scope.Scope { return pad.Open("top") }
+func innermost(pad scope.Pad) scope.Scope { return pad.Open("top") }
 
 func TestOtherPanicsGoOn(t *testing.T) {
 	pad := open(t).Pad(0, 0)

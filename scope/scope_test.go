@@ -209,3 +209,27 @@ func TestZeroSizeAndOveraligned(t *testing.T) {
 	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))
 	require.NoError(t, a.Close())
 }
+
+func TestUseAfterTheBudgetClosed(t *testing.T) {
+	b := open(t)
+	pad := b.Pad(0, 0)
+	s := pad.Open("a")
+	pool := points.Pool(s, 2)
+	x := pool.Get()
+	temp := s.Temp()
+	assert.ErrorContains(t, b.Close(), "pad 0.0: 1 scopes were open at a Turn or at Close")
+	closed := "scope: BUG: use of a scope whose budget is closed"
+	assert.PanicsWithError(t, closed, func() { points.New(s) })
+	assert.PanicsWithError(t, closed, func() { points.New(temp) })
+	assert.PanicsWithError(t, closed, func() { points.Slice(s, 2) })
+	assert.Nil(t, points.TryNew(s))
+	assert.Nil(t, pool.Get())
+	assert.Nil(t, pool.At(0))
+	assert.Panics(t, func() { pool.Put(x) })
+	assert.Panics(t, func() { s.Defer(func() {}) })
+	assert.ErrorIs(t, s.Close(), scope.ErrClosed)
+	assert.ErrorIs(t, s.Err(), scope.ErrClosed)
+	assert.Zero(t, s.Free())
+	assert.PanicsWithError(t, "scope: BUG: Open on pad 0.0, whose budget is closed", func() { pad.Open("b") })
+	assert.Zero(t, pad.Depth())
+}

@@ -19,8 +19,8 @@ type Config struct {
 	Watch  *Watch // told of each opened scope while armed; may be nil
 }
 
-// Stack is a linear arena whose scopes nest: a region, a buffer of the frame, or a pad. Package budget makes them; programs open scopes on
-// the pads they are lent. One goroutine at a time.
+// Stack is a linear arena whose scopes nest, as its owner sees it: a region, a buffer of the frame, or a pad. Package budget makes and
+// drives them. One goroutine at a time.
 type Stack struct {
 	row        *arena_c.Row
 	id         uint64
@@ -110,6 +110,9 @@ func (st *Stack) Name() string { return st.config.Arena }
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
 func (st *Stack) Open(name string) Scope {
 	row := st.row
+	if row.Owner != st.id {
+		panic(&Misuse{"Open on " + st.config.Arena + ", whose budget is closed", true})
+	}
 	if row.Open == row.Slots {
 		panic(st.tableFull("scopes", row.Slots, name))
 	}
@@ -127,9 +130,6 @@ func (st *Stack) Open(name string) Scope {
 	}
 	return Scope{slot, tag - key}
 }
-
-// Do is Scope.Do on top of the arena.
-func (st *Stack) Do(name string, fn func(Scope) error) error { return st.Open(name).do(fn) }
 
 func (s Scope) do(fn func(Scope) error) (err error) {
 	st := s.stack()
