@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// The built-in levels: rooms in rows and columns, doors between neighbours, a
+// pillar in some. They are made as a WAD file, so that they pass the same
+// reader as every other.
+const (
+	builtinMaps = 12  // more than ten, so that the systems are built anew once
+	roomUnits   = 384 // from wall to wall
+	doorUnits   = 96
+)
+
+// makeWAD makes the file in the scope.
+func makeWAD(s scope.Scope, seed uint64) []byte {
+	f := &wadMaker{out: append([]byte("PWAD"), make([]byte, 8)...)}
+	for i := range builtinMaps {
+		r := random(seed, uint32(i), 0x3ad)
+		p := pond{seed: r, columns: 3 + int(r%4), rows: 2 + int(r>>8%4)}
+		p.build()
+		f.lump(fmt.Sprintf("MAP%02d", i+1), nil)
+		f.lump("THINGS", p.things)
+		f.lump("LINEDEFS", p.lines)
+		f.lump("SIDEDEFS", p.sides)
+		f.lump("VERTEXES", p.vertexes)
+		f.lump("SECTORS", p.sectors)
+	}
+	file := f.finish()
+	kept := s.Bytes(len(file))
+	copy(kept, file)
+	return kept
+}
+
+// wadMaker puts a WAD file together.
+type wadMaker struct {
+	out, table []byte
+	count      int
+}
+
+func (f *wadMaker) lump(name string, data []byte) {
+	f.table = binary.LittleEndian.AppendUint32(f.table, uint32(len(f.out)))
+	f.table = binary.LittleEndian.AppendUint32(f.table, uint32(len(data)))
+	f.table = append(f.table, (name + "\x00\x00\x00\x00\x00\x00\x00\x00")[:8]...)
+	f.out = append(f.out, data...)
+	f.count++
+}
+
+func (f *wadMaker) finish() []byte {
+	binary.LittleEndian.PutUint32(f.out[4:], uint32(f.count))
+	binary.LittleEndian.PutUint32(f.out[8:], uint32(len(f.out)))
+	return append(f.out, f.table...)
+}
+
+// pond is a level in the making; its lumps are already in the file's form.
+type pond struct {
+	seed                                    uint64
+	columns, rows                           int
+	things, lines, sides, vertexes, sectors []byte
+}
+
+// appendWords writes 16-bit words and says where they begin.
+func appendWords(to *[]byte, values ...int) int {
+	at := len(*to)
+	for _, v := range values {
+		*to = binary.LittleEndian.AppendUint16(*to, uint16(v))
+	}
+	return at
+}
+
+func (p *pond) build() {
+	for room := range p.columns * p.rows {
+		r := random(p.seed, uint32(room), 1)
+		floor := int(r%4) * 8
+		appendWords(&p.sectors, floor, floor+128+int(r>>8%4)*16, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0)
+	}
+	for row := range p.rows {
+		for column := range p.columns {
+			p.room(column, row)
+		}
+	}
+}
+
+// room draws a room's walls, clockwise so that its sector is on their right.
+func (p *pond) room(column, row int) {
+	x, y := column*roomUnits, row*roomUnits
+	const u = roomUnits
+	p.wall(column, row, column-1, row, x, y, x, y+u)
+	p.wall(column, row, column, row+1, x, y+u, x+u, y+u)
+	p.wall(column, row, column+1, row, x+u, y+u, x+u, y)
+	p.wall(column, row, column, row-1, x+u, y, x, y)
+	r := random(p.seed, uint32(p.sector(column, row)), 2)
+	kind := 3001 // what lies about is counted only
+	if column == row {
+		kind = 1 + column%4 // a player's start
+	}
+	appendWords(&p.things, x+64, y+64, 0, kind, 7)
+	for i := range 4 + int(r%5) {
+		appendWords(&p.things, x+96+i*16, y+64, 0, 2014, 7)
+	}
+	if r>>8%2 == 0 {
+		s, a, b := p.sector(column, row), u/2-32, u/2+32
+		p.line(s, -1, x+a, y+a, x+b, y+a)
+		p.line(s, -1, x+b, y+a, x+b, y+b)
+		p.line(s, -1, x+b, y+b, x+a, y+b)
+		p.line(s, -1, x+a, y+b, x+a, y+a)
+	}
+}
+
+func (p *pond) sector(column, row int) int { return row*p.columns + column }
+
+// wall draws one wall of a room, with a door where a neighbour is behind it. The
+// door belongs to both rooms and is drawn once, by the room below or to the left.
+func (p *pond) wall(column, row, column2, row2, x1, y1, x2, y2 int) {
+	here := p.sector(column, row)
+	if column2 < 0 || row2 < 0 || column2 >= p.columns || row2 >= p.rows {
+		p.line(here, -1, x1, y1, x2, y2)
+		return
+	}
+	// The door is at the same place seen from both sides: in the middle.
+	half := (roomUnits - doorUnits) / 2
+	dx, dy := (x2-x1)/roomUnits, (y2-y1)/roomUnits
+	ax, ay, bx, by := x1+dx*half, y1+dy*half, x2-dx*half, y2-dy*half
+	p.line(here, -1, x1, y1, ax, ay)
+	p.line(here, -1, bx, by, x2, y2)
+	if there := p.sector(column2, row2); there > here {
+		p.line(here, there, ax, ay, bx, by)
+	}
+}
+
+// line adds a line, its two vertexes and its sides; back is -1 for a wall.
+func (p *pond) line(front, back, x1, y1, x2, y2 int) {
+	v := appendWords(&p.vertexes, x1, y1, x2, y2) / 4
+	side := appendWords(&p.sides, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, front) / 30
+	flags, left := 1, 0xffff
+	if back >= 0 {
+		left = appendWords(&p.sides, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, back) / 30
+		flags = 4
+	}
+	appendWords(&p.lines, v, v+1, flags, 0, 0, side, left)
+}

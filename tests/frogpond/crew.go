@@ -1,0 +1,88 @@
+package main
+
+import (
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Crew are the workers. The first is the goroutine that runs the game; the
+// others are started once and sleep between ticks.
+type Crew struct {
+	workers []*Worker
+	done    chan struct{}
+}
+
+// Worker is one of n goroutines and its two pads: one for results, one for the
+// scratch of the queries that lead to them.
+type Worker struct {
+	index int
+	pads  [2]scope.Pad
+	door  *budget.Door // of the level: nobody rewinds it while a worker is inside
+	game  *Game
+	wake  chan struct{}
+	err   error // the first full pad of this map
+}
+
+func newCrew(b *budget.Budget, workers int) *Crew {
+	warmRuntime()
+	c := &Crew{done: make(chan struct{}, workers)}
+	for i := range workers {
+		w := &Worker{index: i, wake: make(chan struct{}, 1)}
+		w.pads = [2]scope.Pad{b.Pad(i, 0), b.Pad(i, 1)}
+		w.door = b.Region("level").Door("worker")
+		c.workers = append(c.workers, w)
+		if i > 0 {
+			go w.loop(c.done)
+		}
+	}
+	return c
+}
+
+func (c *Crew) stop() {
+	for _, w := range c.workers[1:] {
+		close(w.wake)
+	}
+}
+
+// decide lets all workers fill the commands of this tick and waits for them.
+func (c *Crew) decide() {
+	for _, w := range c.workers[1:] {
+		w.wake <- struct{}{}
+	}
+	c.workers[0].work()
+	for range c.workers[1:] {
+		<-c.done
+	}
+}
+
+func (w *Worker) loop(done chan<- struct{}) {
+	for range w.wake {
+		w.work()
+		done <- struct{}{}
+	}
+}
+
+// work decides for this worker's share of players and frogs. The world is only
+// read, so who decides for whom makes no difference.
+func (w *Worker) work() {
+	if !w.door.Enter() {
+		return
+	}
+	defer w.door.Leave()
+	g := w.game
+	n := len(g.crew.workers)
+	for i := w.index; i < len(g.playerCommands); i += n {
+		g.decidePlayer(w, i)
+	}
+	for i := w.index; i < len(g.frogCommands); i += n {
+		g.decideFrog(w, i)
+	}
+}
+
+// close ends a scope of a pad and remembers whether it was full.
+func (w *Worker) close(s scope.Scope) {
+	if err := s.Close(); err != nil && w.err == nil {
+		w.err = err
+		w.game.systems.note(w.game.level.Name, "pad full at tick", uint64(w.game.tick))
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import "github.com/upfront-mem/upfront/scope"
+
+// Frog is a frog of the level's pool.
+type Frog struct {
+	At              Point
+	Heading         uint32 // of the compass
+	Hop, Rest, Life uint32 // ticks left
+	Sightings       uint32 // of players, so far
+}
+
+// FrogCommand is what a frog is to become in this tick. Workers write it, each
+// its own frogs', while nobody changes the world; then it is applied.
+type FrogCommand struct {
+	Next  Frog
+	Live  bool
+	Dies  bool
+	Croak bool
+}
+
+const (
+	hopLength   = 10  // units a tick
+	frogSight   = 512 // units
+	frogHearing = 256
+	frogSpace   = 8
+)
+
+// decideFrog fills the command of the frog in the i-th chunk of the pool.
+func (g *Game) decideFrog(w *Worker, i int) {
+	f := g.level.Frogs.At(i)
+	if f == nil {
+		return
+	}
+	c := &g.frogCommands[i]
+	c.Live, c.Next = true, *f
+	n := &c.Next
+	n.Life--
+	switch {
+	case n.Life == 0:
+		c.Dies = true
+	case n.Hop > 0:
+		n.Hop--
+		g.hop(i, n)
+	case n.Rest > 0:
+		n.Rest--
+	default:
+		g.chooseHop(w, i, c)
+	}
+}
+
+// hop moves a frog on; a line or another frog ends the hop.
+func (g *Game) hop(i int, f *Frog) {
+	to := f.At.step(f.Heading, hopLength)
+	if g.level.blocked(f.At, to, &frogBody) || g.crowded(i, f.At, to) {
+		f.Hop = 0
+		return
+	}
+	f.At = to
+}
+
+// chooseHop turns a frog away from the players that it sees; if it sees none,
+// toward a croak of the last tick; else anywhere.
+func (g *Game) chooseHop(w *Worker, i int, c *FrogCommand) {
+	f := &c.Next
+	r := random(g.seed^0xf209, g.tick, uint32(i))
+	f.Hop, f.Rest = 4+uint32(r%8), 8+uint32(r>>8%24)
+	f.Heading = uint32(r >> 16 & 15)
+	c.Croak = r>>24%8 == 0
+
+	seen := w.pads[0].Open("players that a frog sees")
+	defer w.close(seen)
+	players := g.playersSeen(w, seen, f.At)
+	f.Sightings += uint32(len(players))
+	if len(players) > 0 {
+		f.Heading = f.At.toward(nearest(f.At, players)) + 7 + f.Heading%3 // about face
+		return
+	}
+	for k := range g.heard {
+		e := &g.heard[k]
+		if e.Kind == Croaked && e.Who != int32(i) && e.At.near(f.At, frogHearing) {
+			f.Heading = f.At.toward(e.At)
+			return
+		}
+	}
+}
+
+// playersSeen lists, in the caller's scope, where players are that can be seen
+// from a point. The queries themselves use the worker's other pad.
+func (g *Game) playersSeen(w *Worker, result scope.Scope, from Point) []Point {
+	players := g.level.Players
+	list := pointMaker.TrySlice(result, players.Cap())
+	n := 0
+	scratch := w.pads[1].Open("sight")
+	defer w.close(scratch)
+	for i := range list {
+		p := players.At(i)
+		if p != nil && p.At.near(from, frogSight) && w.sees(g.level, scratch, from, p.At, &frogBody, &playerBody) {
+			list[n] = p.At
+			n++
+		}
+	}
+	return list[:n]
+}
+
+// nearest is the point of a list that is nearest to p, the first of equals.
+func nearest(p Point, list []Point) Point {
+	best, least := list[0], int64(1<<62)
+	for _, q := range list {
+		dx, dy := (int64(p.X)-int64(q.X))>>8, (int64(p.Y)-int64(q.Y))>>8
+		if d := dx*dx + dy*dy; d < least {
+			best, least = q, d
+		}
+	}
+	return best
+}
+
+// crowded says whether another frog is in the way between two points.
+func (g *Game) crowded(i int, from, to Point) bool {
+	column, row := to.X>>gridBits, to.Y>>gridBits
+	grid := &g.systems.Grid
+	for y := row - 1; y <= row+1; y++ {
+		for x := column - 1; x <= column+1; x++ {
+			for k := grid.heads[gridCell(x, y)]; k != 0; k = grid.next[k-1] {
+				at := g.level.Frogs.At(int(k - 1)).At
+				if int(k-1) != i && at.near(to, frogSpace) && !at.near(from, frogSpace) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// applyFrog makes a command true.
+func (g *Game) applyFrog(i int) {
+	c := &g.frogCommands[i]
+	if !c.Live {
+		return
+	}
+	f := g.level.Frogs.At(i)
+	*f = c.Next
+	if c.Croak {
+		g.systems.Frogs.Croaked++
+		g.happen(Croaked, i, f.At)
+	}
+	if c.Dies {
+		g.systems.Frogs.Died++
+		g.happen(Died, i, f.At)
+		g.level.Frogs.Put(f)
+	}
+}
+
+// spawn asks the pool for a frog. That none is free is an expected answer.
+func (g *Game) spawn(at Point, r uint64) {
+	f := g.level.Frogs.Get()
+	if f == nil {
+		g.systems.Frogs.Refused++
+		return
+	}
+	*f = Frog{At: at, Heading: uint32(r & 15), Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
+	g.systems.Frogs.Spawned++
+	g.happen(Spawned, g.level.Frogs.Index(f), at)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// What lives in the region level. None of these types holds a Go pointer: one
+// refers to another by arena.Ptr and arena.Slice, offsets from the region's base.
+type (
+	// Vertex is a corner, in map units.
+	Vertex struct{ X, Y int16 }
+
+	// Sector is a floor and a ceiling.
+	Sector struct{ Floor, Ceiling int16 }
+
+	// Line is a wall or a step between two sectors. Its front is on the right
+	// hand of who walks along it; Back is nil for a wall.
+	Line struct {
+		X, Y, DX, DY   int32 // map units
+		Front, Back    arena.Ptr[Sector]
+		Flags, Special uint16
+	}
+
+	// Thing is an entry of THINGS: the place of whatever the map's author put there.
+	Thing struct {
+		X, Y        int16
+		Angle, Kind uint16
+	}
+
+	// Cell is a square of the blockmap and lists the lines that pass through it.
+	Cell struct{ Lines arena.Slice[uint16] }
+)
+
+var (
+	vertexMaker = scope.Plain[Vertex]()
+	sectorMaker = scope.Plain[Sector]()
+	lineMaker   = scope.Plain[Line]()
+	thingMaker  = scope.Plain[Thing]()
+	cellMaker   = scope.Plain[Cell]()
+	pointMaker  = scope.Plain[Point]()
+	wordMaker   = scope.Plain[uint16]()
+	countMaker  = scope.Plain[uint32]()
+	frogMaker   = scope.Plain[Frog]()
+	playerMaker = scope.Plain[Player]()
+)
+
+// Level is a loaded map. The struct itself is a Go value whose slices point
+// into the budget; they are gone, all at once, when the region is rewound.
+type Level struct {
+	Map
+	Vertexes []Vertex
+	Sectors  []Sector
+	Lines    []Line
+	Things   []Thing
+	Starts   []Point // where players enter
+	Blocks   Blocks
+	Frogs    scope.Pool[Frog]
+	Players  scope.Pool[Player]
+
+	Min, Max Point // the vertexes' bounds; nobody leaves them
+	base     arena.Base
+}
+
+// loadLevel makes the level of m in s. Whatever it needs beside is in the
+// temporary end of the region and gone when the load returns.
+func loadLevel(s scope.Scope, base arena.Base, m Map, systems *Systems, bots int) (*Level, error) {
+	raw, err := m.read(s.Temp())
+	if err != nil {
+		return nil, err
+	}
+	l := &Level{Map: m, base: base}
+	l.readVertexes(s, &raw)
+	l.readSectors(s, &raw)
+	if err := l.readLines(s, &raw); err != nil {
+		return nil, err
+	}
+	l.readThings(s, &raw)
+	if err := l.readBlocks(s, &raw); err != nil {
+		return nil, err
+	}
+	// As many frogs as the map has things, but no more than the grid can hold.
+	l.Frogs = frogMaker.Pool(s, min(len(l.Things), systems.Grid.capacity()))
+	l.Players = playerMaker.Pool(s, bots)
+	systems.note(m.Name, "loaded", uint64(len(l.Lines)))
+	s.Defer(func() { systems.note(m.Name, "closed", uint64(len(l.Lines))) })
+	return l, nil
+}
+
+func (l *Level) readVertexes(s scope.Scope, raw *rawMap) {
+	l.Vertexes = vertexMaker.Slice(s, raw.count(vertexes))
+	l.Min, l.Max = Point{1<<31 - 1, 1<<31 - 1}, Point{-1 << 31, -1 << 31}
+	for i := range l.Vertexes {
+		v := Vertex{raw.int16(vertexes, i, 0), raw.int16(vertexes, i, 1)}
+		l.Vertexes[i] = v
+		p := v.point()
+		l.Min = Point{min(l.Min.X, p.X), min(l.Min.Y, p.Y)}
+		l.Max = Point{max(l.Max.X, p.X), max(l.Max.Y, p.Y)}
+	}
+}
+
+func (v Vertex) point() Point { return Point{int32(v.X) << unitBits, int32(v.Y) << unitBits} }
+
+func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
+	l.Sectors = sectorMaker.Slice(s, raw.count(sectors))
+	for i := range l.Sectors {
+		l.Sectors[i] = Sector{raw.int16(sectors, i, 0), raw.int16(sectors, i, 1)}
+	}
+}
+
+// readLines reads LINEDEFS and looks their sectors up in SIDEDEFS, of which
+// nothing else is kept.
+func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
+	for i := range raw.count(sidedefs) {
+		if sector := raw.word(sidedefs, i, 14); int(sector) >= len(l.Sectors) {
+			return raw.badRow(sidedefs, i*30+28, "side %d: sector %d of %d", i, sector, len(l.Sectors))
+		}
+	}
+	l.Lines = lineMaker.Slice(s, raw.count(linedefs))
+	for i := range l.Lines {
+		for end := range 2 {
+			if v := raw.word(linedefs, i, end); int(v) >= len(l.Vertexes) {
+				return raw.badRow(linedefs, i*14+2*end, "line %d: vertex %d of %d", i, v, len(l.Vertexes))
+			}
+		}
+		v1, v2 := l.Vertexes[raw.word(linedefs, i, 0)], l.Vertexes[raw.word(linedefs, i, 1)]
+		line := Line{X: int32(v1.X), Y: int32(v1.Y), Flags: raw.word(linedefs, i, 2), Special: raw.word(linedefs, i, 3)}
+		line.DX, line.DY = int32(v2.X)-line.X, int32(v2.Y)-line.Y
+		var err error
+		if line.Front, err = l.sectorOf(raw, i, 5); err != nil {
+			return err
+		}
+		if line.Back, err = l.sectorOf(raw, i, 6); err != nil {
+			return err
+		}
+		l.Lines[i] = line
+	}
+	return nil
+}
+
+// sectorOf is the sector on a side of a line. Only the left side may be missing.
+func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error) {
+	side := raw.word(linedefs, line, word)
+	if side == 0xffff && word == 6 {
+		return arena.Ptr[Sector]{}, nil
+	}
+	if int(side) >= raw.count(sidedefs) {
+		return arena.Ptr[Sector]{}, raw.badRow(linedefs, line*14+2*word, "line %d: side %d of %d", line, side, raw.count(sidedefs))
+	}
+	sector := raw.word(sidedefs, int(side), 14)
+	return arena.PtrTo(l.base, &l.Sectors[sector]), nil
+}
+
+// readThings keeps the things and finds where players start: at a player's or
+// deathmatch start; in a map without any, at the things; failing those, at the
+// first vertex.
+func (l *Level) readThings(s scope.Scope, raw *rawMap) {
+	l.Things = thingMaker.Slice(s, raw.count(things))
+	starts := 0
+	for i := range l.Things {
+		t := Thing{raw.int16(things, i, 0), raw.int16(things, i, 1), raw.word(things, i, 2), raw.word(things, i, 3)}
+		l.Things[i] = t
+		if t.isStart() {
+			starts++
+		}
+	}
+	all := starts == 0
+	if all {
+		starts = len(l.Things)
+	}
+	l.Starts = pointMaker.Slice(s, max(starts, 1))
+	l.Starts[0] = l.Vertexes[0].point()
+	n := 0
+	for i := range l.Things {
+		if t := &l.Things[i]; all || t.isStart() {
+			l.Starts[n] = l.inside(Vertex{t.X, t.Y}.point())
+			n++
+		}
+	}
+}
+
+func (t *Thing) isStart() bool { return 1 <= t.Kind && t.Kind <= 4 || t.Kind == 11 }
+
+// inside moves a point to the nearest one within the level's bounds.
+func (l *Level) inside(p Point) Point {
+	return Point{min(max(p.X, l.Min.X), l.Max.X), min(max(p.Y, l.Min.Y), l.Max.Y)}
+}
+
+// hash starts the state's hash with the geometry, so that two maps differ even
+// when nobody moves, and a map read wrongly is seen.
+func (l *Level) hash() Hash {
+	h := hashStart
+	for _, v := range l.Vertexes {
+		h.add(uint64(v.X), uint64(v.Y))
+	}
+	for i := range l.Lines {
+		n := &l.Lines[i]
+		h.add(uint64(n.X), uint64(n.Y), uint64(n.DX), uint64(n.DY), uint64(n.Flags), uint64(n.Special))
+	}
+	for _, c := range l.Sectors {
+		h.add(uint64(c.Floor), uint64(c.Ceiling))
+	}
+	for _, t := range l.Things {
+		h.add(uint64(t.X), uint64(t.Y), uint64(t.Kind))
+	}
+	return h
+}

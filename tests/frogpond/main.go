@@ -1,0 +1,89 @@
+// Command frogpond is a game server without graphics: seeded players walk the
+// levels of Doom-format WAD files, and frogs appear around them, all within one
+// fixed budget. It is the template for a server of your own: this file is the
+// life of the memory, each of the others is one subject of the game.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program: 0 is well, 1 bad input, 2 bad flags, 3 some maps did not fit.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil { // already printed, with the usage
+		return 2
+	}
+	plan, err := o.readPlan()
+	if err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return 1
+	}
+	result := newResult(o)
+	if err := serve(ctx, o, plan, result, stderr); err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return 1
+	}
+	return result.print(stdout, stderr, o.json)
+}
+
+// serve opens the budget, boots, plays every map, and unwinds.
+func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (err error) {
+	b, err := budget.Open(plan)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if errors.Is(err, context.Canceled) {
+			err = nil // somebody pressed Ctrl-C: that is a good end
+		}
+		result.finish(b) // closes what is open, newest first
+	}()
+	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*Library, error) {
+		return openLibrary(s, o.wads, o.seed)
+	})
+	if err != nil {
+		return err
+	}
+	maps, err := chooseMaps(library.Get().WADs, o.maps)
+	if err != nil {
+		return err
+	}
+	crew := newCrew(b, o.workers)
+	defer crew.stop()
+	boot := func(s scope.Scope) (*Systems, error) {
+		return loadSystems(s, b.Region("systems").Base(), o.log, o.ticks)
+	}
+	systems, err := budget.Load(ctx, b.Region("systems"), boot)
+	for i := 0; i < len(maps) && err == nil && ctx.Err() == nil; i++ {
+		game := &Game{budget: b, systems: systems.Get(), crew: crew}
+		err = result.play(ctx, o, game, maps[i], newProgress(stderr, i, len(maps)))
+		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
+			err = b.Region("systems").Rewind(context.WithoutCancel(ctx))
+			result.check(b)
+			if err == nil {
+				systems, err = budget.Load(ctx, b.Region("systems"), boot)
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// A map is a mark named ExMy or MAPxx and the lumps that follow it. Of those
+// the server reads five and, if there is one, the BLOCKMAP; SEGS, SSECTORS,
+// NODES and REJECT serve drawing and a faster sight check: they are passed by.
+const (
+	things = iota
+	linedefs
+	sidedefs
+	vertexes
+	sectors
+	blockmap
+	lumpKinds // how many kinds are read
+)
+
+var lumpNames = []string{"THINGS", "LINEDEFS", "SIDEDEFS", "VERTEXES", "SECTORS", "BLOCKMAP",
+	"SEGS", "SSECTORS", "NODES", "REJECT", "BEHAVIOR", "SCRIPTS", "TEXTMAP", "ZNODES", "DIALOGUE", "ENDMAP"}
+
+// rowSizes are the sizes of one element; BLOCKMAP counts words.
+var rowSizes = [lumpKinds]int{10, 14, 30, 4, 26, 2}
+
+var mapName = regexp.MustCompile(`^(E[0-9]M[0-9]|MAP[0-9][0-9])$`)
+
+// Map is a map to be played: a WAD and the place of the mark in its table.
+type Map struct {
+	Name string
+	WAD  *WAD
+	mark int
+}
+
+func isMap(name [8]byte) bool {
+	e := Entry{Name: name}
+	return mapName.MatchString(e.name())
+}
+
+func isMapLump(name [8]byte) bool {
+	e := Entry{Name: name}
+	return slices.Contains(lumpNames, e.name())
+}
+
+// maps lists the maps of a WAD in the order of the file. Of two with one name
+// the later counts, as in the game.
+func (w *WAD) maps() []Map {
+	var list []Map
+	for i := range w.Entries {
+		if !isMap(w.Entries[i].Name) {
+			continue
+		}
+		m := Map{Name: w.Entries[i].name(), WAD: w, mark: i}
+		list = slices.DeleteFunc(list, func(old Map) bool { return old.Name == m.Name })
+		list = append(list, m)
+	}
+	return list
+}
+
+// chooseMaps gives the maps that -maps names, or all.
+func chooseMaps(library []WAD, names string) ([]Map, error) {
+	var all, chosen []Map
+	var known, files []string
+	for i := range library {
+		all = append(all, library[i].maps()...)
+		files = append(files, library[i].Name)
+	}
+	for _, m := range all {
+		known = append(known, m.Name)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no map (a mark named ExMy or MAPxx)", strings.Join(files, ", "))
+	}
+	if names == "all" {
+		return all, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.ToUpper(strings.TrimSpace(name))
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("-maps: no map %q in %s; there are %s",
+				name, strings.Join(files, ", "), strings.Join(known, " "))
+		}
+		for _, m := range all {
+			if m.Name == name {
+				chosen = append(chosen, m)
+			}
+		}
+	}
+	return chosen, nil
+}
+
+// bad makes the error line for a place in the map: a byte of a lump.
+func (m Map) bad(lump string, offset int64, format string, args ...any) error {
+	return &BadWAD{File: m.WAD.Name, Map: m.Name, Lump: lump, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+}
+
+// lumps finds the map's lumps; a kind that is absent stays nil.
+func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
+	mark := &m.WAD.Entries[m.mark]
+	for i := m.mark + 1; i < len(m.WAD.Entries); i++ {
+		e := &m.WAD.Entries[i]
+		kind := slices.Index(lumpNames, e.name())
+		switch {
+		case kind < 0:
+			i = len(m.WAD.Entries) // the map ends here
+		case e.name() == "BEHAVIOR" || e.name() == "TEXTMAP":
+			return found, m.bad(e.name(), int64(e.Offset), "the map is in the Hexen or UDMF format; only Doom's is read")
+		case kind < lumpKinds && found[kind] != nil:
+			return found, m.bad(e.name(), int64(e.Offset), "the map has this lump twice")
+		case kind < lumpKinds:
+			found[kind] = e
+		}
+	}
+	for kind, e := range found[:blockmap] {
+		if e == nil {
+			return found, m.bad(lumpNames[kind], int64(mark.Offset), "the map has no such lump")
+		}
+	}
+	return found, nil
+}
+
+// rawMap holds the bytes of a map's lumps while it is loaded.
+type rawMap struct {
+	Map
+	entry [lumpKinds]*Entry
+	bytes [lumpKinds][]byte
+}
+
+// read brings the lumps into t, the temporary end of the region.
+func (m Map) read(t scope.Scope) (raw rawMap, err error) {
+	raw.Map = m
+	if raw.entry, err = m.lumps(); err != nil {
+		return raw, err
+	}
+	for kind, e := range raw.entry {
+		if e == nil {
+			continue
+		}
+		if err := raw.checkSize(kind); err != nil {
+			return raw, err
+		}
+		if raw.bytes[kind], err = scope.ReadAt(t, m.WAD.file, int64(e.Offset), int(e.Size)); err != nil {
+			return raw, raw.badRow(kind, 0, "%v", err)
+		}
+	}
+	return raw, nil
+}
+
+// checkSize looks at a lump's size before memory is asked for it.
+func (r *rawMap) checkSize(kind int) error {
+	size := int(r.entry[kind].Size)
+	count := size / rowSizes[kind]
+	switch {
+	case size%rowSizes[kind] != 0:
+		return r.badRow(kind, 0, "%d bytes don't divide by %d", size, rowSizes[kind])
+	case kind != blockmap && count > 65535:
+		return r.badRow(kind, 0, "%d elements; the format counts to 65535", count)
+	case count == 0 && (kind == vertexes || kind == linedefs || kind == sectors):
+		return r.badRow(kind, 0, "is empty")
+	}
+	return nil
+}
+
+func (r *rawMap) count(kind int) int { return len(r.bytes[kind]) / rowSizes[kind] }
+
+// word reads the i-th 16-bit word of a row.
+func (r *rawMap) word(kind, row, i int) uint16 {
+	return binary.LittleEndian.Uint16(r.bytes[kind][row*rowSizes[kind]+2*i:])
+}
+
+func (r *rawMap) int16(kind, row, i int) int16 { return int16(r.word(kind, row, i)) }
+
+// badRow makes the error line for a byte of a lump.
+func (r *rawMap) badRow(kind, offset int, format string, args ...any) error {
+	return r.bad(lumpNames[kind], int64(r.entry[kind].Offset)+int64(offset), format, args...)
+}

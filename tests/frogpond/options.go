@@ -1,0 +1,120 @@
+package main
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+//go:embed plan.json
+var defaultPlan []byte
+
+// options are the flags.
+type options struct {
+	plan, maps, log string
+	wads            []string
+	ticks, workers  int
+	bots            int
+	seed            uint64
+	realtime, json  bool
+}
+
+const builtin = "builtin" // instead of a file: the levels that the program makes
+
+// parseOptions prints to stderr itself what is wrong, as package flag does.
+func parseOptions(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("frogpond", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in plan.json")
+	f.Func("wad", "a WAD `file`, or "+builtin+"; may be repeated, or be a list with commas (default: installed Freedoom, else "+builtin+")",
+		func(v string) error { o.wads = append(o.wads, strings.Split(v, ",")...); return nil })
+	f.StringVar(&o.maps, "maps", "all", "the maps to play, `names` with commas")
+	f.IntVar(&o.ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")
+	f.IntVar(&o.workers, "workers", 1, "goroutines that decide")
+	f.IntVar(&o.bots, "bots", 8, "players on a map")
+	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	f.BoolVar(&o.realtime, "realtime", false, "35 ticks a second, not as fast as possible")
+	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
+	f.StringVar(&o.log, "log", os.DevNull, "append a log to a `file`")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if err := o.check(f.Args()); err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return nil, err
+	}
+	if len(o.wads) == 0 {
+		o.wads = installedWADs()
+	}
+	return o, nil
+}
+
+func (o *options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.ticks < 0:
+		return fmt.Errorf("-ticks %d: must not be negative", o.ticks)
+	case o.workers < 1:
+		return fmt.Errorf("-workers %d: there must be at least one", o.workers)
+	case o.bots < 0:
+		return fmt.Errorf("-bots %d: must not be negative", o.bots)
+	}
+	return nil
+}
+
+// installedWADs are the Freedoom files where Debian and others put them.
+func installedWADs() []string {
+	for _, folder := range []string{"/usr/share/games/doom", "/usr/local/share/games/doom"} {
+		if found, _ := filepath.Glob(folder + "/freedoom[12].wad"); len(found) > 0 {
+			return found
+		}
+	}
+	return []string{builtin}
+}
+
+// readPlan gives the memory plan and checks that it suits this program.
+func (o *options) readPlan() (budget.Plan, error) {
+	var plan budget.Plan
+	var err error
+	name := o.plan
+	if name == "" {
+		name = "plan.json"
+		plan, err = budget.ParsePlan(defaultPlan)
+	} else {
+		plan, err = budget.ReadPlan(name)
+	}
+	if err != nil {
+		return plan, err
+	}
+	var regions []string
+	for _, r := range plan.Regions {
+		regions = append(regions, r.Name)
+	}
+	if got := strings.Join(regions, ", "); got != "init, systems, level" {
+		return plan, fmt.Errorf("%s: regions: are %q; this program needs init, systems, level", name, got)
+	}
+	if plan.Frame.Buffers < 2 {
+		return plan, fmt.Errorf("%s: frame.buffers: is %d; a tick reads the last one's events, so 2 are needed", name, plan.Frame.Buffers)
+	}
+	if plan.Pads.Workers < o.workers {
+		return plan, fmt.Errorf("%s: pads.workers: is %d; -workers %d needs as many", name, plan.Pads.Workers, o.workers)
+	}
+	return plan, nil
+}
+
+// badFile is an error about a file that a flag names.
+type badFile struct {
+	flag, name string
+	err        error
+}
+
+func (e *badFile) Error() string { return e.flag + " " + e.name + ": " + e.err.Error() }
+func (e *badFile) Unwrap() error { return e.err }

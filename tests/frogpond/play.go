@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const tickTime = time.Second / 35
+
+// play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
+// as not run and is no error: the region is empty again and the next may fit.
+func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, show *progress) error {
+	region := g.budget.Region("level")
+	finalizers := region.Report().Finalizers
+	defer show.end()
+	start := time.Now()
+	level, err := budget.Load(ctx, region, func(s scope.Scope) (*Level, error) {
+		return loadLevel(s, region.Base(), m, g.systems, o.bots)
+	})
+	row := LevelResult{Name: m.Name, LoadMicros: measured(time.Since(start).Microseconds())}
+	r.check(g.budget)
+	if err == nil {
+		g.level = level.Get()
+		g.begin(o.seed)
+		err = row.play(ctx, o, g, show)
+		r.memory = g.budget.Report()
+	}
+	if err != nil && !errors.Is(err, budget.ErrFull) {
+		return err
+	}
+	if err != nil {
+		row = LevelResult{Name: m.Name, Error: err.Error()}
+		show.notRun(m.Name, err)
+	}
+	// Without the cancel: what is to be unwound is unwound after Ctrl-C too.
+	err = region.Rewind(context.WithoutCancel(ctx))
+	r.check(g.budget)
+	if row.Error == "" {
+		row.FinalizersRun = measured(region.Report().Finalizers - finalizers)
+	}
+	r.Levels = append(r.Levels, row)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// play runs the ticks of a loaded map and fills the row.
+func (row *LevelResult) play(ctx context.Context, o *options, g *Game, show *progress) error {
+	runtime.GC() // what the load left on the Go heap goes now, not during play
+	meter := newMeter(g.budget)
+	ticks, err := g.run(ctx, o, meter, show)
+	if err != nil {
+		return err
+	}
+	meter.stop(row, ticks)
+	report := g.budget.Region("level").Report()
+	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.hash())))
+	row.Used, row.Peak, row.Objects = measured(report.Used), measured(report.LoadPeak), measured(report.Objects)
+	row.PoolCapacity, row.PoolPeak = measured(g.level.Frogs.Cap()), measured(g.level.Frogs.Peak())
+	row.TickTime = tickTimes(g.systems.Durations[:ticks])
+	return nil
+}
+
+// run plays the ticks. From the second on nothing here may allocate on the Go heap.
+func (g *Game) run(ctx context.Context, o *options, meter *meter, show *progress) (ticks int, err error) {
+	begin := time.Now()
+	for ticks < o.ticks && ctx.Err() == nil {
+		start := time.Now()
+		if err := g.step(); err != nil {
+			return ticks, err
+		}
+		g.systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
+		if ticks%35 == 0 {
+			g.systems.note(g.level.Name, "frogs", uint64(g.level.Frogs.Live()))
+			show.tick(g.level.Name, ticks, o.ticks)
+		}
+		ticks++
+		if o.realtime {
+			time.Sleep(time.Until(begin.Add(time.Duration(ticks) * tickTime)))
+		}
+		if ticks == 1 {
+			meter.warm()
+		}
+	}
+	return ticks, nil
+}
+
+// meter measures the ticks of one map.
+type meter struct {
+	b               *budget.Budget
+	before, after   runtime.MemStats // here, since one on the stack would be moved to the heap
+	minor, major    uint64
+	missing         int
+	faultsMeasured  bool
+	missingMeasured bool
+}
+
+func newMeter(b *budget.Budget) *meter {
+	m := &meter{b: b}
+	m.missing, m.missingMeasured = b.Missing()
+	m.minor, m.major, m.faultsMeasured = platform.Faults()
+	return m
+}
+
+// warm is called after the first tick, which may allocate.
+func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
+
+// stop writes what was measured into the row, and leaves the rest null.
+func (m *meter) stop(row *LevelResult, ticks int) {
+	if ticks > 1 {
+		runtime.ReadMemStats(&m.after)
+		row.GoAllocs = measured(m.after.Mallocs - m.before.Mallocs)
+	}
+	if minor, major, ok := platform.Faults(); ok && m.faultsMeasured {
+		row.PageFaults = Faults{measured(minor - m.minor), measured(major - m.major)}
+	}
+	if missing, ok := m.b.Missing(); ok && m.missingMeasured {
+		row.BudgetFaults = measured(max(missing, m.missing))
+	}
+}

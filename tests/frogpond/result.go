@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// Result is what -json prints. A pointer is nil, and null in JSON, when its
+// figure was not measured.
+type Result struct {
+	Arch        string         `json:"arch"`
+	Go          string         `json:"go"`
+	Build       string         `json:"build"`
+	WAD         string         `json:"wad"`
+	BudgetBytes uint64         `json:"budget_bytes"`
+	Seconds     float64        `json:"seconds"`
+	Regions     []RegionResult `json:"regions"`
+	Levels      []LevelResult  `json:"levels"`
+	Leaks       int            `json:"leaks"`
+	GoHeapPeak  uint64         `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
+	ResidentMax *uint64        `json:"rss_peak"`
+	IdentityOK  bool           `json:"identity_ok"` // every walk covered the budget without gap or overlap
+
+	start  time.Time
+	close  error         // what Close said, leaks included
+	memory budget.Report // with the last map loaded
+}
+
+// RegionResult is one bar of the memory map.
+type RegionResult struct {
+	Name string `json:"name"`
+	Size uint64 `json:"size"`
+	Used uint64 `json:"used"`
+	Peak uint64 `json:"peak"`
+	Free uint64 `json:"free"`
+}
+
+// LevelResult is a map; one that was not run has a name and an error.
+type LevelResult struct {
+	Name          string    `json:"name"`
+	Error         string    `json:"error,omitempty"`
+	Ticks         *int      `json:"ticks"`
+	Hash          *string   `json:"hash"`
+	LoadMicros    *int64    `json:"load_us"`
+	Used          *uint64   `json:"used"`
+	Peak          *uint64   `json:"peak"`
+	Objects       *uint64   `json:"objects"`
+	FinalizersRun *uint64   `json:"finalizers_run"`
+	PoolCapacity  *int      `json:"pool_capacity"`
+	PoolPeak      *int      `json:"pool_peak"`
+	TickTime      TickTimes `json:"tick_ns"`
+	GoAllocs      *uint64   `json:"go_allocs"`
+	PageFaults    Faults    `json:"page_faults"`
+	BudgetFaults  *int      `json:"budget_faults"`
+}
+
+// TickTimes are percentiles in nanoseconds.
+type TickTimes struct {
+	P50  *uint32 `json:"p50"`
+	P99  *uint32 `json:"p99"`
+	P999 *uint32 `json:"p999"`
+	Max  *uint32 `json:"max"`
+}
+
+// Faults are the process's page faults during the ticks.
+type Faults struct {
+	Minor *uint64 `json:"minor"`
+	Major *uint64 `json:"major"`
+}
+
+func measured[T any](v T) *T { return &v }
+
+func newResult(o *options) *Result {
+	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.wads, ","),
+		Levels: []LevelResult{}, IdentityOK: true, start: time.Now()}
+}
+
+// check walks the budget.
+func (r *Result) check(b *budget.Budget) {
+	if _, err := b.Walk(); err != nil {
+		r.IdentityOK = false
+	}
+}
+
+// finish closes the budget, newest first, and takes the last figures.
+func (r *Result) finish(b *budget.Budget) {
+	if r.memory.Regions == nil {
+		r.memory = b.Report()
+	}
+	r.close = b.Close()
+	r.Leaks = b.Report().Leaks.Total()
+	r.BudgetBytes = r.memory.Size
+	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
+		for _, g := range list {
+			r.Regions = append(r.Regions, RegionResult{g.Name, g.Size, g.Used, g.Peak, g.Free})
+		}
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	r.GoHeapPeak = stats.HeapSys
+	if peak, ok := platform.ResidentPeak(); ok {
+		r.ResidentMax = &peak
+	}
+	r.Seconds = time.Since(r.start).Seconds()
+}
+
+// tickTimes sorts the durations where they are.
+func tickTimes(d []uint32) (t TickTimes) {
+	if len(d) == 0 {
+		return t
+	}
+	slices.Sort(d)
+	at := func(thousandths int) *uint32 { return measured(d[(len(d)*thousandths+999)/1000-1]) }
+	t.P50, t.P99, t.Max = at(500), at(990), at(1000)
+	if len(d) >= 10000 {
+		t.P999 = at(999)
+	}
+	return t
+}
+
+// code is the exit code that follows from what was played.
+func (r *Result) code() int {
+	switch {
+	case r.close != nil || r.Leaks > 0 || !r.IdentityOK:
+		return 1
+	case slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Error != "" }):
+		return 3
+	}
+	return 0
+}
+
+// print writes the result for people or for programs and gives the exit code.
+func (r *Result) print(stdout, stderr io.Writer, asJSON bool) int {
+	if r.close != nil {
+		fmt.Fprintln(stderr, "frogpond:", r.close)
+	}
+	if asJSON {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(r); err != nil {
+			return 1
+		}
+		return r.code()
+	}
+	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "map\tticks\thash\tload µs\tused\tpeak\tobjects\tfrogs\tof\tp50 µs\tp99 µs\tmax µs\tgo allocs\tbudget faults\t")
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		if l.Error != "" {
+			fmt.Fprintf(t, "%s\tnot run\t\t\t\t\t\t\t\t\t\t\t\t\t\n", l.Name)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", l.Name, show(l.Ticks), show(l.Hash),
+			show(l.LoadMicros), show(l.Used), show(l.Peak), show(l.Objects), show(l.PoolPeak), show(l.PoolCapacity),
+			micros(l.TickTime.P50), micros(l.TickTime.P99), micros(l.TickTime.Max), show(l.GoAllocs), show(l.BudgetFaults))
+	}
+	t.Flush()
+	fmt.Fprintf(stdout, "\n%s\nleaks %d, identity ok: %t, %.2f s, Go heap peak %d KiB, resident peak %s bytes, build %s\n",
+		r.memory.String(), r.Leaks, r.IdentityOK, r.Seconds, r.GoHeapPeak>>10, show(r.ResidentMax), r.Build)
+	return r.code()
+}
+
+// show prints a figure, or a dash when it was not measured.
+func show[T any](v *T) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
+}
+
+func micros(v *uint32) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(*v)/1000, 'f', 1, 64)
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// play runs the program with -json and gives its result.
+func play(t *testing.T, code int, args ...string) (r Result, stderr string) {
+	t.Helper()
+	var stdout, errors bytes.Buffer
+	got := run(t.Context(), append([]string{"-json"}, args...), &stdout, &errors)
+	require.Equal(t, code, got, "stderr: %s", errors.String())
+	d := json.NewDecoder(&stdout)
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&r))
+	_, err := d.Token()
+	require.ErrorIs(t, err, io.EOF, "nothing else on stdout")
+	return r, errors.String()
+}
+
+// checkRun checks what must hold of every run.
+func checkRun(t *testing.T, r Result, ticks, workers int) {
+	t.Helper()
+	assert.Zero(t, r.Leaks)
+	assert.True(t, r.IdentityOK)
+	hashes := map[string]string{}
+	for _, l := range r.Levels {
+		require.Empty(t, l.Error, l.Name)
+		assert.Equal(t, ticks, *l.Ticks, l.Name)
+		assert.Empty(t, hashes[*l.Hash], "%s has the hash of another map", l.Name)
+		hashes[*l.Hash] = l.Name
+		assert.LessOrEqual(t, *l.Used, *l.Peak)
+		assert.Positive(t, *l.Objects)
+		assert.Positive(t, *l.FinalizersRun)
+		assert.LessOrEqual(t, *l.PoolPeak, *l.PoolCapacity)
+		if build == "release" && workers == 1 {
+			assert.Zero(t, *l.GoAllocs, "%s: objects on the Go heap", l.Name)
+		}
+		if l.BudgetFaults != nil {
+			assert.Zero(t, *l.BudgetFaults, "%s: pages of the budget that were not present", l.Name)
+		}
+		if ticks < 10000 {
+			assert.Nil(t, l.TickTime.P999)
+		}
+	}
+}
+
+func TestBuiltin(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	r, stderr := play(t, 0, "-wad", builtin, "-ticks", "120", "-log", log)
+	assert.Empty(t, stderr)
+	assert.Equal(t, builtin, r.WAD)
+	assert.Equal(t, build, r.Build)
+	assert.Len(t, r.Levels, builtinMaps)
+	checkRun(t, r, 120, 1)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(string(text), "systems built"), "at the start and after the tenth map")
+	assert.Equal(t, 2, strings.Count(string(text), "log closed"))
+	assert.Equal(t, builtinMaps, strings.Count(string(text), " closed ")-2, "each level's finalizer ran")
+}
+
+func TestFreedoom(t *testing.T) {
+	wads := installedWADs()
+	if wads[0] == builtin {
+		t.Skip("Freedoom is not installed (package freedoom); the built-in levels are played instead, by TestBuiltin")
+	}
+	ticks := "70"
+	if testing.Short() {
+		ticks = "10"
+	}
+	var first Result
+	for _, workers := range []string{"1", "2", "4"} {
+		r, _ := play(t, 0, "-ticks", ticks, "-workers", workers)
+		checkRun(t, r, *r.Levels[0].Ticks, int(workers[0]-'0'))
+		if workers == "1" {
+			first = r
+			continue
+		}
+		for i := range first.Levels {
+			assert.Equal(t, *first.Levels[i].Hash, *r.Levels[i].Hash, "%s with %s workers", r.Levels[i].Name, workers)
+		}
+	}
+}
+
+// A plan too small for one map: the map is listed as not run, the others play.
+func TestMapThatDoesNotFit(t *testing.T) {
+	good, big := goodMap(), goodMap()
+	big[0].name = "MAP02"
+	big = set(big, "THINGS", bytes.Repeat(row(64, 64, 0, 1, 7), 50000))
+	write(t, "maps.wad", wadFile(append(append(good, big...), lump{"E1M1", nil})))
+	small := strings.Replace(string(defaultPlan), `"8MiB"`, `"256KiB"`, 1)
+	require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
+
+	r, stderr := play(t, 3, "-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP01,MAP02,MAP01", "-ticks", "10")
+	require.Len(t, r.Levels, 3)
+	assert.Equal(t, r.Levels[0].Hash, r.Levels[2].Hash, "the map after plays as before")
+	l := r.Levels[1]
+	assert.Equal(t, "MAP02", l.Name)
+	assert.Nil(t, l.Ticks)
+	assert.Nil(t, l.Hash)
+	assert.Zero(t, r.Leaks)
+	assert.True(t, r.IdentityOK)
+	for _, part := range []string{"region level is full", "asked for 500000 bytes", "262144 are free", "raise regions[2].size"} {
+		assert.Contains(t, l.Error, part)
+	}
+	assert.Equal(t, "frogpond: MAP02: not run: "+l.Error+"\n", stderr)
+
+	var stdout bytes.Buffer
+	code := run(t.Context(), []string{"-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP02"}, &stdout, io.Discard)
+	assert.Equal(t, 3, code)
+	assert.Regexp(t, `MAP02\s+not run`, stdout.String())
+}
+
+// Frames and pads that are too small for a map are the same: it doesn't run.
+func TestFrameOrPadTooSmall(t *testing.T) {
+	for name, replace := range map[string][2]string{
+		"frame": {`"buffers": 2, "size": "1MiB"`, `"buffers": 2, "size": "64KiB"`},
+		"pads":  {`"workers": 4, "size": "64KiB"`, `"workers": 4, "size": "1KiB"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			small := strings.Replace(string(defaultPlan), replace[0], replace[1], 1)
+			require.NotEqual(t, string(defaultPlan), small)
+			require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
+			r, _ := play(t, 3, "-plan", "small.json", "-wad", builtin, "-maps", "MAP01", "-bots", "300", "-workers", "4")
+			assert.Contains(t, r.Levels[0].Error, name)
+			assert.Zero(t, r.Leaks)
+		})
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		code int
+		line string // the first of stderr
+	}{
+		{"-h", 0, "Usage of frogpond:"},
+		{"-ticks many", 2, `invalid value "many" for flag -ticks: parse error`},
+		{"-ticks -1", 2, "frogpond: -ticks -1: must not be negative"},
+		{"-workers 0", 2, "frogpond: -workers 0: there must be at least one"},
+		{"-bots -1", 2, "frogpond: -bots -1: must not be negative"},
+		{"-frogs 3", 2, "flag provided but not defined: -frogs"},
+		{"file.wad", 2, `frogpond: unexpected argument "file.wad"`},
+		{"-workers 99", 1, "frogpond: plan.json: pads.workers: is 4; -workers 99 needs as many"},
+		{"-plan absent.json", 1, "frogpond: "},
+		{"-wad builtin -maps MAP77", 1, `frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
+		{"-wad builtin -log /nowhere/log", 1, "frogpond: -log /nowhere/log: no such file or directory"},
+		{"-wad builtin -maps map03,MAP01 -ticks 0", 0, ""},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr)
+		assert.Equal(t, test.code, code, test.args)
+		assert.True(t, strings.HasPrefix(stderr.String(), test.line), "%s: %s", test.args, stderr.String())
+	}
+}
+
+func TestPlanMustSuit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, test := range []struct{ from, to, part string }{
+		{`"name": "level"`, `"name": "map"`, `small.json: regions: are "init, systems, map"; this program needs init, systems, level`},
+		{`"buffers": 2`, `"buffers": 1`, "frame.buffers"},
+		{`"go_heap"`, `"gopher"`, "gopher"},
+		{`"8MiB"`, `"-8MiB"`, "regions[2].size"},
+		{`"1MiB", "note"`, `"4KiB", "note"`, "raise regions[0].size"},
+		{`"2MiB"`, `"4KiB"`, "raise regions[1].size"},
+		{`"frame": {"buffers": 2, "size": "1MiB"},`, ``, "small.json: frame.buffers: is 0"},
+	} {
+		plan := strings.Replace(string(defaultPlan), test.from, test.to, 1)
+		require.NoError(t, os.WriteFile("small.json", []byte(plan), 0o644))
+		var stdout, stderr bytes.Buffer
+		assert.Equal(t, 1, run(t.Context(), []string{"-plan", "small.json", "-wad", builtin}, &stdout, &stderr))
+		assert.Contains(t, stderr.String(), test.part)
+		assert.Empty(t, stdout.String())
+	}
+}
+
+// Ctrl-C cancels the context: everything is unwound, and the exit is a good one.
+func TestInterrupt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"-json", "-wad", builtin, "-realtime", "-log", "log"}, &stdout, &stderr)
+	assert.Equal(t, 0, code)
+	assert.Empty(t, stderr.String())
+	var r Result
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &r))
+	require.Len(t, r.Levels, 1, "the map that was interrupted")
+	assert.Less(t, *r.Levels[0].Ticks, 350)
+	assert.Zero(t, r.Leaks)
+	log, err := os.ReadFile("log")
+	require.NoError(t, err)
+	assert.Regexp(t, `(?s)^systems built for ticks 350\nMAP01 loaded \d+\nMAP01 frogs 0\n.*MAP01 closed \d+\nlog closed by process \d+\n$`,
+		string(log), "finalizers ran, newest first")
+
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.Equal(t, 0, run(cancelled, []string{"-wad", builtin}, io.Discard, &stderr))
+	assert.Empty(t, stderr.String())
+}
+
+// A pad scope that nobody closed and a corrupted table are seen and reported.
+func TestLeaksAndIdentity(t *testing.T) {
+	plan, err := budget.ParsePlan(defaultPlan)
+	require.NoError(t, err)
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	r := newResult(&options{})
+	r.check(b)
+	require.True(t, r.IdentityOK)
+
+	ranges, err := b.Walk()
+	require.NoError(t, err)
+	require.Equal(t, "tables", ranges[0].What)
+	tables := b.Base().Bytes()[ranges[0].Offset:][:ranges[0].Size]
+	before := bytes.Clone(tables)
+	for i := range tables[:4096] {
+		tables[i] ^= 0x55
+	}
+	r.check(b)
+	assert.False(t, r.IdentityOK)
+	copy(tables, before)
+
+	b.Pad(0, 0).Open("never closed")
+	r.IdentityOK = true
+	r.finish(b)
+	assert.Equal(t, 1, r.Leaks)
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, 1, r.print(&stdout, &stderr, true))
+	assert.Contains(t, stdout.String(), `"leaks": 1`)
+	assert.Contains(t, stderr.String(), "pad 0.0")
+}
+
+// Lines that many goroutines write stay whole.
+func TestLogLinesStayApart(t *testing.T) {
+	w := newWorld(t, 1)
+	name := filepath.Join(t.TempDir(), "log")
+	region := w.budget.Region("systems")
+	loaded, err := budget.Load(t.Context(), region, func(s scope.Scope) (*Systems, error) {
+		return loadSystems(s, region.Base(), name, 1)
+	})
+	require.NoError(t, err)
+	sys := loaded.Get()
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for range 100 {
+				sys.note("worker", strings.Repeat("x", 10*i), uint64(i))
+			}
+		})
+	}
+	writers.Wait()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+	assert.Len(t, lines, 400)
+	for _, line := range lines {
+		assert.Regexp(t, `^worker x* \d$`, line)
+	}
+}
+
+// The template stays one that can be read at once.
+func TestMainIsShort(t *testing.T) {
+	text, err := os.ReadFile("main.go")
+	require.NoError(t, err)
+	assert.Less(t, bytes.Count(text, []byte("\n")), 100)
+}

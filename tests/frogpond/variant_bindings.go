@@ -1,0 +1,5 @@
+//go:build upfront_cgo
+
+package main
+
+func init() { build = "bindings" }

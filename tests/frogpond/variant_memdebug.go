@@ -1,0 +1,5 @@
+//go:build memdebug
+
+package main
+
+func init() { build = "memdebug" }

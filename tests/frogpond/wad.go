@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// A WAD file is a header of 12 bytes, lumps anywhere, and a lump table whose
+// entries name each lump's offset and size. Nothing in it is believed before
+// it was compared with the size of the file.
+const (
+	headerSize = 12
+	entrySize  = 16
+)
+
+// Entry is one row of the lump table; it lives in the region init.
+type Entry struct {
+	Offset, Size uint32
+	Name         [8]byte // upper case, padded with zeros
+}
+
+var entries = scope.Plain[Entry]()
+
+// WAD is an open file and its lump table. The struct is a Go value that points
+// into the budget, which is the allowed direction.
+type WAD struct {
+	Name    string
+	Entries []Entry
+	file    io.ReaderAt
+}
+
+// BadWAD says where a file stopped to make sense. Map and Lump may be empty.
+type BadWAD struct {
+	File, Map, Lump string
+	Offset          int64 // from the start of the file
+	Reason          string
+}
+
+func (e *BadWAD) Error() string {
+	where := e.File
+	if e.Map != "" {
+		where += ": " + e.Map
+	}
+	if e.Lump != "" {
+		where += ": " + e.Lump
+	}
+	return fmt.Sprintf("%s: offset %d: %s", where, e.Offset, e.Reason)
+}
+
+// openFile opens a WAD for the life of the scope and reads its lump table.
+func openFile(s scope.Scope, name string) (WAD, error) {
+	info, err := os.Stat(name) // first: opening a pipe would wait for a writer
+	if err != nil {
+		return WAD{}, err
+	}
+	if info.IsDir() {
+		return WAD{}, &BadWAD{File: name, Reason: "is a directory, not a WAD file"}
+	}
+	if !info.Mode().IsRegular() {
+		return WAD{}, &BadWAD{File: name, Reason: "is not a regular file"}
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return WAD{}, err
+	}
+	s.Own(file)
+	return readWAD(s, name, file, info.Size())
+}
+
+// readWAD reads and checks the header and the whole lump table.
+func readWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, error) {
+	w := WAD{Name: name, file: file}
+	bad := func(lump string, offset int64, format string, args ...any) (WAD, error) {
+		return WAD{}, &BadWAD{File: name, Lump: lump, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+	}
+	if size < headerSize {
+		return bad("header", 0, "the file has %d bytes, a WAD starts with %d", size, headerSize)
+	}
+	header, err := scope.ReadAt(s.Temp(), file, 0, headerSize)
+	if err != nil {
+		return bad("header", 0, "%v", err)
+	}
+	if magic := string(header[:4]); magic != "IWAD" && magic != "PWAD" {
+		return bad("header", 0, "starts with %q, not with IWAD or PWAD", magic)
+	}
+	count := int64(int32(binary.LittleEndian.Uint32(header[4:])))
+	table := int64(int32(binary.LittleEndian.Uint32(header[8:])))
+	if count < 0 {
+		return bad("header", 4, "%d lumps", count)
+	}
+	if table < 0 || table > size || count > (size-table)/entrySize {
+		return bad("header", 8, "the lump table (%d entries at offset %d) lies beyond the file of %d bytes", count, table, size)
+	}
+	raw, err := scope.ReadAt(s.Temp(), file, table, int(count*entrySize))
+	if err != nil {
+		return bad("lump table", table, "%v", err)
+	}
+	w.Entries = entries.Slice(s, int(count))
+	return w, w.readTable(raw, table, size)
+}
+
+// readTable fills the entries; each must lie in the file.
+func (w *WAD) readTable(raw []byte, table, size int64) error {
+	marker := "" // the map that the lump belongs to, for the error line
+	for i := range w.Entries {
+		row := raw[i*entrySize:]
+		e := &w.Entries[i]
+		offset := int64(int32(binary.LittleEndian.Uint32(row)))
+		length := int64(int32(binary.LittleEndian.Uint32(row[4:])))
+		copyName(&e.Name, row[8:16])
+		switch {
+		case isMap(e.Name):
+			marker = e.name()
+		case !isMapLump(e.Name):
+			marker = ""
+		}
+		// An empty lump is a mark and may claim any offset.
+		if length < 0 || length > 0 && (offset < 0 || offset > size || length > size-offset) {
+			return &BadWAD{File: w.Name, Map: marker, Lump: e.name(), Offset: table + int64(i)*entrySize,
+				Reason: fmt.Sprintf("the lump (%d bytes at offset %d) lies beyond the file of %d bytes", length, offset, size)}
+		}
+		e.Offset, e.Size = uint32(max(offset, 0)), uint32(length)
+	}
+	return nil
+}
+
+// copyName takes a name up to its first zero and makes it upper case.
+func copyName(to *[8]byte, from []byte) {
+	for i, c := range from[:8] {
+		if c == 0 {
+			return
+		}
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		to[i] = c
+	}
+}
+
+// name is for people: what is not printable ASCII appears as a question mark.
+func (e *Entry) name() string {
+	text := make([]byte, 0, len(e.Name))
+	for _, c := range e.Name {
+		if c == 0 {
+			break
+		}
+		if c < ' ' || c > '~' {
+			c = '?'
+		}
+		text = append(text, c)
+	}
+	return string(text)
+}

@@ -1,0 +1,105 @@
+package main
+
+import "github.com/upfront-mem/upfront/scope"
+
+// Finding a way: breadth first over squares of the blockmap's size around the
+// player. The squares and the queue are scratch on one pad, in nested scopes;
+// the way itself is made in a scope of the other, which outlives them.
+const (
+	wayLength  = 16
+	waySpan    = 16 // squares in each direction
+	wayWidth   = 2*waySpan + 1
+	maxSquares = 160 // visited at most
+)
+
+var byteMaker = scope.Plain[uint8]()
+
+// waySearch is the state of one search; its slices live in the scope scratch.
+type waySearch struct {
+	g       *Game
+	w       *Worker
+	scratch scope.Scope
+	from    Point
+	came    []uint8  // by square: the direction it was reached in plus 1
+	queue   []uint16 // squares in the order of their visit
+	count   int
+}
+
+// findWay sets the player's way to about the square that r picks.
+func (g *Game) findWay(w *Worker, p *Player, r uint64) {
+	result := w.pads[0].Open("way")
+	defer w.close(result)
+	way := g.searchWay(w, result, p.At, int(r>>8%wayWidth), int(r>>16%wayWidth))
+	p.WayCount = uint32(copy(p.Way[:], way))
+}
+
+// searchWay gives the way, in the scope result, to the square nearest to a goal.
+func (g *Game) searchWay(w *Worker, result scope.Scope, from Point, goalX, goalY int) []Point {
+	scratch := w.pads[1].Open("squares")
+	defer w.close(scratch)
+	s := waySearch{g: g, w: w, scratch: scratch, from: from}
+	s.came = byteMaker.TrySlice(scratch, wayWidth*wayWidth)
+	s.queue = wordMaker.TrySlice(scratch, maxSquares)
+	way := pointMaker.TrySlice(result, maxSquares)
+	if s.came == nil || s.queue == nil || way == nil {
+		return nil
+	}
+	s.visit(waySpan*wayWidth+waySpan, 5)
+	best, least := 0, int(1<<30)
+	for head := 0; head < s.count; head++ {
+		square := int(s.queue[head])
+		x, y := square%wayWidth, square/wayWidth
+		if d := (x-goalX)*(x-goalX) + (y-goalY)*(y-goalY); d < least {
+			best, least = square, d
+		}
+		s.spread(square)
+	}
+	return s.backFrom(best, way)
+}
+
+func (s *waySearch) visit(square int, direction uint8) {
+	if s.count < len(s.queue) {
+		s.came[square] = direction
+		s.queue[s.count] = uint16(square)
+		s.count++
+	}
+}
+
+// spread visits the squares beside one that can be walked to.
+func (s *waySearch) spread(square int) {
+	x, y := square%wayWidth, square/wayWidth
+	for direction, d := range [4][2]int{{1, 0}, {0, 1}, {-1, 0}, {0, -1}} {
+		nx, ny := x+d[0], y+d[1]
+		if nx < 0 || ny < 0 || nx >= wayWidth || ny >= wayWidth || s.came[ny*wayWidth+nx] != 0 {
+			continue
+		}
+		next := ny*wayWidth + nx
+		if s.w.walkable(s.g.level, s.scratch, s.point(square), s.point(next), &playerBody) {
+			s.visit(next, uint8(direction+1))
+		}
+	}
+}
+
+// point is the middle of a square; of the first one, where the player stands.
+func (s *waySearch) point(square int) Point {
+	if square == waySpan*wayWidth+waySpan {
+		return s.from
+	}
+	b := &s.g.level.Blocks
+	x, y := b.relative(s.from)
+	x = (x>>cellBits+int64(square%wayWidth-waySpan))<<cellBits + 1<<(cellBits-1)
+	y = (y>>cellBits+int64(square/wayWidth-waySpan))<<cellBits + 1<<(cellBits-1)
+	return s.g.level.inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
+}
+
+// backFrom follows the directions back to the start and gives the way forward.
+func (s *waySearch) backFrom(square int, way []Point) []Point {
+	n := len(way)
+	for s.came[square] != 5 {
+		n--
+		way[n] = s.point(square)
+		back := [4]int{-1, -wayWidth, 1, wayWidth}
+		square += back[s.came[square]-1]
+	}
+	return way[n:]
+}
