@@ -1,0 +1,140 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/upfront-mem/upfront"
+
+// arrows says which packages of this module each package may import. Data flows down; nothing reaches back up.
+var arrows = map[string][]string{
+	"arena_c":            {},
+	"platform":           {},
+	"platform/symbolize": {},
+	"arena":              {"arena_c"},
+	"scope":              {"arena", "arena_c"},
+	"budget":             {"scope", "arena", "arena_c", "platform"},
+	"budget/budgettest":  {"budget"},
+}
+
+// libraries says who may import which library, beside the standard one.
+var libraries = map[string][]string{
+	"platform":           {"golang.org/x/sys/unix", "golang.org/x/sys/windows"},
+	"platform/symbolize": {"github.com/ianlancetaylor/cgosymbolizer"},
+}
+
+func goCommand(t *testing.T, dir string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "go %s: %s", strings.Join(args, " "), stderr.String())
+	return out
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	CgoFiles   []string
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	decoder := json.NewDecoder(bytes.NewReader(goCommand(t, "..", "list", "-json=ImportPath,Imports,CgoFiles", "./...")))
+	seen := 0
+	for {
+		var p goPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, layer := arrows[name]
+		if !layer {
+			assert.True(t, strings.HasPrefix(name, "tests"), "package %s has no place in the layers", name)
+			continue
+		}
+		seen++
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, module+"/"); ok {
+				assert.Contains(t, allowed, own, "%s imports %s", name, own)
+			} else if strings.Contains(strings.Split(imported, "/")[0], ".") {
+				assert.Contains(t, libraries[name], imported, "%s imports %s", name, imported)
+			}
+		}
+		if name != "arena_c" {
+			assert.Empty(t, p.CgoFiles, "%s imports C; only arena_c may", name)
+		}
+	}
+	assert.Equal(t, len(arrows), seen, "a layer is missing")
+}
+
+func TestFrogpondUsesPublicPackagesOnly(t *testing.T) {
+	for _, imported := range strings.Fields(string(goCommand(t, "..", "list", "-f", `{{join .Imports "\n"}}`, "./tests/frogpond"))) {
+		if own, ok := strings.CutPrefix(imported, module+"/"); ok {
+			assert.Contains(t, []string{"arena", "budget", "platform", "platform/symbolize", "scope"}, own)
+		} else {
+			assert.NotContains(t, strings.Split(imported, "/")[0], ".", "frogpond needs no library but this one")
+		}
+	}
+}
+
+func TestTheModuleRequiresExactlyThreeLibraries(t *testing.T) {
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	require.NoError(t, json.Unmarshal(goCommand(t, "..", "mod", "edit", "-json"), &mod))
+	var direct []string
+	for _, r := range mod.Require {
+		if !r.Indirect {
+			direct = append(direct, r.Path)
+		}
+	}
+	slices.Sort(direct)
+	assert.Equal(t, []string{"github.com/ianlancetaylor/cgosymbolizer", "github.com/stretchr/testify", "golang.org/x/sys"}, direct)
+}
+
+func TestTheRootShowsTheLayers(t *testing.T) {
+	entries, err := os.ReadDir("..")
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && name != "build" && name != "LICENSE" {
+			names = append(names, name)
+		}
+	}
+	assert.Equal(t, []string{"Makefile", "README.md", "arena", "arena_c", "budget", "cross", "go.mod", "go.sum", "platform", "scope",
+		"tests"}, names)
+}
+
+// TestFrogpondIsATemplate copies frogpond into a module of its own, outside of this one, and builds and runs it there.
+func TestFrogpondIsATemplate(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "tests", "frogpond"))))
+	goCommand(t, dir, "mod", "init", "example.com/server")
+	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
+	goCommand(t, dir, "mod", "tidy")
+	goCommand(t, dir, "build", "-o", "server", ".")
+	out, err := exec.Command(filepath.Join(dir, "server"), "-ticks", "35", "-json").CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Contains(t, string(out), `"identity_ok": true`)
+}

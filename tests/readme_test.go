@@ -1,0 +1,58 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestReadmeProgram compiles the README's program in a module of its own, runs it, and compares what it prints.
+func TestReadmeProgram(t *testing.T) {
+	block := func(language string) string {
+		_, after, found := strings.Cut(readme(t), "\n```"+language+"\n")
+		require.True(t, found, language)
+		text, _, _ := strings.Cut(after, "```\n")
+		return text
+	}
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block("go")), 0o600))
+	goCommand(t, dir, "mod", "init", "example.com/pond")
+	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
+	goCommand(t, dir, "mod", "tidy")
+	goCommand(t, dir, "vet", ".")
+	goCommand(t, dir, "build", "-o", "pond", ".")
+	out, err := exec.Command(filepath.Join(dir, "pond")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Equal(t, block("text"), string(out))
+}
+
+func TestReadmeIsShortAndItsLinksLead(t *testing.T) {
+	text := readme(t)
+	assert.LessOrEqual(t, strings.Count(text, "\n"), 200)
+	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(link[1], "://") {
+			_, err := os.Stat(filepath.Join("..", link[1]))
+			assert.NoError(t, err)
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join("..", "Makefile"))
+	require.NoError(t, err)
+	for _, target := range regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
+		assert.Regexp(t, `(?m)^`+target[1]+`:`, string(makefile), "README names make %s", target[1])
+	}
+}

@@ -1,0 +1,101 @@
+package tests
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	lineMax     = 140
+	fileMax     = 300
+	functionMax = 60
+)
+
+// banned calls, with what to write instead.
+var banned = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`unsafe\.Pointer\(uintptr\(`), "base plus unsafe.Add: a pointer made of a number dies under checkptr"},
+	{regexp.MustCompile(`runtime\.SetFinalizer|runtime\.AddCleanup`), "a finalizer of a scope: it runs at a time that can be named"},
+	{regexp.MustCompile(`//go:linkname`), "public API: the next Go release breaks the rest"},
+	{regexp.MustCompile(`\b(malloc|calloc|realloc|free)\(`), "the block: the core never asks for memory"},
+	{regexp.MustCompile(`#cgo .*-Werror`), "warnings in the Makefile's own cc lines: they break users' builds"},
+}
+
+func sources(t *testing.T, visit func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "build" || d.Name() == "testdata" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".c", ".h", ".sh", ".mk":
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			visit(path, string(text))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func TestLinesAndFilesAreShort(t *testing.T) {
+	sources(t, func(path, text string) {
+		lines := strings.Split(text, "\n")
+		limit := fileMax
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "tests/c/") {
+			limit = fileMax * 3 / 2 // tables of cases
+		}
+		assert.LessOrEqual(t, len(lines), limit, "%s is longer than a reader can hold", path)
+		for i, line := range lines {
+			assert.LessOrEqual(t, len([]rune(strings.ReplaceAll(line, "\t", "    "))), lineMax, "%s:%d", path, i+1)
+		}
+	})
+}
+
+func TestFunctionsAreShort(t *testing.T) {
+	sources(t, func(path, text string) {
+		if filepath.Ext(path) != ".go" {
+			return
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				lines := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1
+				assert.LessOrEqual(t, lines, functionMax, "%s: %s", path, f.Name.Name)
+			}
+		}
+	})
+}
+
+func TestBannedCalls(t *testing.T) {
+	sources(t, func(path, text string) {
+		if strings.HasSuffix(path, "style_test.go") {
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			code, _, _ := strings.Cut(line, "// ")
+			for _, b := range banned {
+				assert.False(t, b.pattern.MatchString(code), "%s:%d: write %s", path, i+1, b.instead)
+			}
+		}
+	})
+}
