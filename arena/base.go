@@ -98,8 +98,8 @@ type String struct{ bytes Slice[byte] }
 // StringOf makes a String of bytes in the base: copy a Go string there first.
 func StringOf(b Base, bytes []byte) String { return String{SliceOf(b, bytes)} }
 
-// Get is the string. It is a view of the block, not a copy: it dies with the scope of its bytes, so don't keep it in a map, an error or a
-// log record; strings.Clone gives one to keep.
+// Get is the string. It is a view of the block, not a copy: it dies with the scope of its bytes, so don't keep it in a
+// map, an error or a log record; strings.Clone gives one to keep.
 func (s String) Get(b Base) string {
 	bytes := s.bytes.Get(b)
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))

@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// NewBlock makes a block of size bytes on the Go heap, aligned to align, a power of two from 64 to 64 KiB. For tests and tools: a budget has
-// its memory from the system.
+// NewBlock makes a block of size bytes on the Go heap, aligned to align, a power of two from 64 to 64 KiB. For tests
+// and tools: a budget has its memory from the system.
 func NewBlock(size, align int) []byte {
 	if size < 0 || align < arena_c.LineSize || align > arena_c.AlignMax || align&(align-1) != 0 {
 		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; an alignment is a power of two from 64 to 65536", size, align))

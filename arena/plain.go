@@ -12,8 +12,9 @@ var counterparts = map[reflect.Kind]string{
 	reflect.Pointer: "; use arena.Ptr",
 }
 
-// CheckPlain says whether values of t may live in a block: nil, or an error that names the first field, at any depth, that holds a Go
-// pointer, and its counterpart in this package. The collector does not look into a block, so what only a block points to would be lost.
+// CheckPlain says whether values of t may live in a block: nil, or an error that names the first field, at any depth,
+// that holds a Go pointer, and its counterpart in this package. The collector does not look into a block, so what only
+// a block points to would be lost.
 //
 // It walks the type: some hundred nanoseconds. Check a type once, where it is declared.
 func CheckPlain(t reflect.Type) error {

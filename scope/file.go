@@ -23,7 +23,8 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 	return ReadAt(s, f, 0, int(info.Size()))
 }
 
-// ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read; an end before size bytes is io.ErrUnexpectedEOF.
+// ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read; an end before size bytes is
+// io.ErrUnexpectedEOF.
 func ReadAt(s Scope, r io.ReaderAt, offset int64, size int) ([]byte, error) {
 	data := s.Bytes(size)
 	n, err := r.ReadAt(data, offset)

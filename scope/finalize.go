@@ -52,11 +52,13 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 
 func classAt(index uint64) class { return (*classes.list.Load())[index] }
 
-// Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when the scope is full, or
-// the planned number of held values (limits.held) is reached, c is closed at once and the full unwinds, so c is never lost.
+// Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when
+// the scope is full, or the planned number of held values (limits.held) is reached, c is closed at once and the full
+// unwinds, so c is never lost.
 func (s Scope) Own(c io.Closer) { s.hold(held{closer: c}) }
 
-// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it, fn runs at once and the full unwinds.
+// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it, fn runs at once
+// and the full unwinds.
 func (s Scope) Defer(fn func()) { s.hold(held{fn: fn}) }
 
 func (s Scope) hold(h held) {
@@ -81,8 +83,9 @@ func (s Scope) hold(h held) {
 
 // node takes 16 bytes for a finalizer.
 func (s Scope) node() *arena_c.Node {
+	before := s.slot.Refused
 	node := s.slot.NewNode(s.generation())
-	if node == nil && s.growTemp(uint64(unsafe.Sizeof(arena_c.Node{})), 8) {
+	if node == nil && s.growTemp(uint64(unsafe.Sizeof(arena_c.Node{})), 8, before) {
 		node = s.slot.NewNode(s.generation())
 	}
 	return node
@@ -106,8 +109,9 @@ func (h held) guarded() (err error) {
 	return h.run()
 }
 
-// unwind runs the finalizers of slot that are newer than the node at `until`, newest first, each exactly once: a node leaves the chain
-// before its function runs. A panic becomes an error; after it, and while Goexit ends the goroutine, the rest still has its turn.
+// unwind runs the finalizers of slot that are newer than the node at `until`, newest first, each exactly once: a node
+// leaves the chain before its function runs. A panic becomes an error; after it, and while Goexit ends the goroutine,
+// the rest still has its turn.
 func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
 	finished := false
 	var name string
@@ -154,8 +158,8 @@ func (st *Stack) run(c class, object unsafe.Pointer, errs *error) {
 	}
 }
 
-// nextChunk is the next live chunk of a pool whose objects have a finalizer. The node stays in the chain and goes past the chunk before
-// its finalizer runs.
+// nextChunk is the next live chunk of a pool whose objects have a finalizer. The node stays in the chain and goes past
+// the chunk before its finalizer runs.
 func (st *Stack) nextChunk(node *arena_c.Node) (chunk unsafe.Pointer, c class, ok bool) {
 	pool := st.row.Pool(node.What % poolNext)
 	if pool.Kind == 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// ErrFull is what errors.Is finds in every full: an arena, or a table of planned capacity, had no room. It is an expected answer.
+// ErrFull is what errors.Is finds in every full: an arena, or a table of planned capacity, had no room. It is an
+// expected answer.
 var ErrFull = errors.New("upfront: full")
 
 // ErrClosed is what errors.Is finds when something was used that is closed.
@@ -76,8 +77,8 @@ func (e *Misuse) Error() string { return "scope: BUG: " + e.Text }
 // Is makes errors.Is(err, ErrClosed) true where something closed was used.
 func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
 
-// refusal is what a hit panics with: the scope that refused, and nothing that would cost the hit an instruction. Why, it works out when
-// it is asked.
+// refusal is what a hit panics with: the scope that refused, and nothing that would cost the hit an instruction. Why,
+// it works out when it is asked.
 type refusal Scope
 
 func (r refusal) Error() string { return r.why().Error() }
@@ -88,10 +89,11 @@ func (r refusal) why() error {
 	if st == nil {
 		return &Misuse{"use of a scope whose budget is closed", true}
 	}
-	if st.lastFull != nil && st.lastScope == s {
-		return st.lastFull
+	stale := s.slot.Tag() != s.generation()
+	if stale && st.lastFull != nil && st.lastScope == s && s.slot.Refused&^arena_c.Offsets != s.generation() {
+		return st.lastFull // refused before it closed
 	}
-	if s.slot.Tag() != s.generation() || !s.open() {
+	if stale || !s.open() {
 		return s.misuse("allocation in")
 	}
 	if s.slot.Refused&^arena_c.Offsets != s.generation() {
@@ -122,6 +124,8 @@ func (s Scope) misuse(what string) error {
 		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.scopeName(row.Slot(index+1)))
 	case int(index) < st.config.Base && s.open():
 		text += ", which its owner closes"
+	case row.Kind == arena_c.KindFrame:
+		text += ", which is frozen since its frame ended"
 	default:
 		text += ", which is frozen since its load returned"
 	}
@@ -131,7 +135,8 @@ func (s Scope) misuse(what string) error {
 type badSize struct{ size, align uint64 }
 
 func (b badSize) Error() string {
-	return fmt.Sprintf("scope: BUG: Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 65536", b.size, b.align)
+	return fmt.Sprintf("scope: BUG: Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 65536",
+		b.size, b.align)
 }
 
 // full is the error for the slot's last refusal, as things stand now.
@@ -167,7 +172,8 @@ func (st *Stack) accounts() (top []Account) {
 	return top[:min(3, len(top))]
 }
 
-// remembered is the full of the slot's last refusal, or nil. It is kept for a panic whose text is asked for after the scope closed.
+// remembered is the full of the slot's last refusal, or nil. It is kept for a panic whose text is asked for after the
+// scope closed.
 func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 	tag := slot.Tag()
 	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag {

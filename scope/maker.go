@@ -10,13 +10,14 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small value; the zero Maker is refused.
+// Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small value; the zero Maker
+// is refused.
 type Maker[T any] struct {
 	ask uint64 // key + size of T
 }
 
-// Plain declares T: plain data, which dies in silence with its scope. A T that holds a Go pointer at any depth stops the program with a
-// message that names the field, because the collector doesn't look into a block.
+// Plain declares T: plain data, which dies in silence with its scope. A T that holds a Go pointer at any depth stops
+// the program with a message that names the field, because the collector doesn't look into a block.
 func Plain[T any]() Maker[T] {
 	t := reflect.TypeFor[T]()
 	if err := arena.CheckPlain(t); err != nil {
@@ -28,8 +29,8 @@ func Plain[T any]() Maker[T] {
 	return Maker[T]{key + uint64(t.Size())}
 }
 
-// New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error; outside both it panics with the same
-// text. Cost: about a nanosecond and the zeroing, inlined; no Go allocation, no call into C.
+// New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error; outside both it
+// panics with the same text. Cost: about a nanosecond and the zeroing, inlined; no Go allocation, no call into C.
 func (m Maker[T]) New(s Scope) *T {
 	if x, ok := arena_c.New[T](s.slot, s.tag+m.ask); ok {
 		return x
@@ -37,13 +38,15 @@ func (m Maker[T]) New(s Scope) *T {
 	panic(refusal(s))
 }
 
-// TryNew is New that gives nil when the scope is full; the scope remembers (Err). It is for play, and for goroutines that a loader starts.
+// TryNew is New that gives nil when the scope is full; the scope remembers (Err). It is for play, and for goroutines
+// that a loader starts.
 func (m Maker[T]) TryNew(s Scope) *T {
 	x, _ := arena_c.New[T](s.slot, s.tag+m.ask)
 	return x
 }
 
-// Slice gives n zeroed T; cap is len, so that append can't run into what lies behind. A full scope unwinds, a negative n panics.
+// Slice gives n zeroed T; cap is len, so that append can't run into what lies behind. A full scope unwinds, a negative
+// n panics.
 func (m Maker[T]) Slice(s Scope, n int) []T {
 	m.declared()
 	return makeSlice[T](s, n, true)

@@ -14,8 +14,9 @@ type ObjectMaker[T any] struct {
 	fin   func(*T) error
 }
 
-// Object declares T with a finalizer: it runs when the scope closes, on each T that was made, newest first, exactly once, whatever ended
-// the scope. T holds no Go pointers (see Plain); a Go value that must close belongs to Own. The finalizer may not allocate in its own scope.
+// Object declares T with a finalizer: it runs when the scope closes, on each T that was made, newest first, exactly
+// once, whatever ended the scope. T holds no Go pointers (see Plain); a Go value that must close belongs to Own. The
+// finalizer may not allocate in its own scope.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	m := ObjectMaker[T]{plain: Plain[T](), fin: finalizer}
 	m.class = newClass(reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
@@ -41,8 +42,9 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	return &objects[0]
 }
 
-// Make gives a T that construct has made ready. T is linked only after construct succeeded; what construct itself made in s dies after it.
-// When construct fails, or panics, or a full unwinds it, all that it made in s is finalized and its bytes are free again.
+// Make gives a T that construct has made ready. T is linked only after construct succeeded; what construct itself made
+// in s dies after it. When construct fails, or panics, or a full unwinds it, all that it made in s is finalized and its
+// bytes are free again.
 func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (*T, error) {
 	if !s.open() && !s.isTemp() {
 		panic(s.misuse("Make in"))

@@ -1,7 +1,8 @@
 package scope
 
-// Pad is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by handle: goroutines move
-// between threads, so there is no pad "of this thread". It is a small value; one goroutine at a time uses it.
+// Pad is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by
+// handle: goroutines move between threads, so there is no pad "of this thread". It is a small value; one goroutine at a
+// time uses it.
 type Pad struct{ stack *Stack }
 
 // Pad is the stack as a worker sees it.

@@ -7,15 +7,15 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Pool is n chunks for values of T that come and go in any order while the scope is open. It dies with its scope: then Get gives nil and
-// Put panics. A Pool is a small value; one goroutine at a time uses it.
+// Pool is n chunks for values of T that come and go in any order while the scope is open. It dies with its scope: then
+// Get gives nil and Put panics. A Pool is a small value; one goroutine at a time uses it.
 type Pool[T any] struct {
 	header *arena_c.Pool
 	tag    uint64
 }
 
-// Pool makes a pool of n chunks in s: n * size of T, a byte of state for each, and one of the planned pool headers (limits.pools, 64 an
-// arena by default). A full scope unwinds. Cost: O(n), one call into C.
+// Pool makes a pool of n chunks in s: n * size of T, a byte of state for each, and one of the planned pool headers
+// (limits.pools, 64 an arena by default). A full scope unwinds. Cost: O(n), one call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
 	return openPool[T](s, n, 0)
@@ -35,8 +35,9 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if node == nil {
 		panic(refusal(s))
 	}
+	before := s.slot.Refused
 	header, code := s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
-	if code == arena_c.Full && s.growTemp(arena_c.PoolSize(size, align, uint64(n)), max(align, 8)) {
+	if code == arena_c.Full && s.growTemp(arena_c.PoolSize(size, align, uint64(n)), max(align, 8), before) {
 		header, code = s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
 	}
 	switch code {
@@ -54,10 +55,12 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	return Pool[T]{header, header.Tag()}
 }
 
-// Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: a few ns, no Go allocation, no call into C.
+// Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: a few ns, no Go allocation, no
+// call into C.
 func (p Pool[T]) Get() *T { return arena_c.Get[T](p.header, p.tag) }
 
-// Put gives x back. A double put, an address that is no chunk of this pool, or a closed pool is a caller's bug and panics; nothing changes.
+// Put gives x back. A double put, an address that is no chunk of this pool, or a closed pool is a caller's bug and
+// panics; nothing changes.
 func (p Pool[T]) Put(x *T) {
 	if !p.header.Put(p.tag, unsafe.Pointer(x)) {
 		panic(p.misuse(x))
@@ -72,7 +75,8 @@ func (p Pool[T]) misuse(x *T) error {
 	return &Misuse{fmt.Sprintf("Put of a %T: %v", *new(T), code), code == arena_c.Stale}
 }
 
-// Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It panics as Put does.
+// Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It
+// panics as Put does.
 func (p Pool[T]) Index(x *T) int {
 	index, code := p.header.Find(p.tag, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -114,7 +118,8 @@ func (p Pool[T]) Peak() int {
 	return int(p.header.Peak())
 }
 
-// ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is still live.
+// ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
+// still live.
 type ObjectPool[T any] struct {
 	Pool[T]
 	fin func(*T) error
@@ -126,7 +131,8 @@ func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin}
 }
 
-// Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the finalizer runs.
+// Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the
+// finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
 	if x == nil {
 		panic(p.misuse(x))

@@ -6,23 +6,26 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Scope is a lifetime on a linear arena: what is made in it dies when it closes, in one move. Scopes of one arena nest, and only the
-// topmost allocates; a covered, closed or stale scope refuses in the same comparison that finds an arena full.
+// Scope is a lifetime on a linear arena: what is made in it dies when it closes, in one move. Scopes of one arena nest,
+// and only the topmost allocates; a covered, closed or stale scope refuses in the same comparison that finds an arena
+// full.
 //
-// A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena. The zero Scope is of no use.
+// A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena. The zero Scope is of
+// no use.
 type Scope struct {
 	slot *arena_c.Linear
 	tag  uint64 // the slot's generation, less key
 }
 
-// key keeps the zero Maker out. A Maker that was declared adds key and the size of its type to a scope's tag; one that wasn't adds 0,
-// misses the generation by 2^63, and is refused by the comparison that is there anyway.
+// key keeps the zero Maker out. A Maker that was declared adds key and the size of its type to a scope's tag; one that
+// wasn't adds 0, misses the generation by 2^63, and is refused by the comparison that is there anyway.
 const key = 1 << 63
 
 func (s Scope) generation() uint64 { return s.tag + key }
 
-// Alloc gives size bytes aligned to align, a power of two up to 64 KiB. They are not zeroed. When the scope is full it unwinds to the
-// enclosing Load or Do, which returns the error. On a temporary scope only the piece at hand counts (see Temp).
+// Alloc gives size bytes aligned to align, a power of two up to 64 KiB. They are not zeroed. When the scope is full it
+// unwinds to the enclosing Load or Do, which returns the error. On a temporary scope only the piece at hand counts (see
+// Temp).
 func (s Scope) Alloc(size, align uint64) unsafe.Pointer {
 	p := s.TryAlloc(size, align)
 	if p == nil {
@@ -51,15 +54,17 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 		s.slot.Refused = s.generation() + arena_c.OffsetMax
 		return nil
 	}
+	before := s.slot.Refused
 	p, ok := s.slot.Bump(s.generation()+size, size, align-1)
-	if !ok && s.growTemp(size, align) {
+	if !ok && s.growTemp(size, align, before) {
 		p, _ = s.slot.Bump(s.generation()+size, size, align-1)
 	}
 	return p
 }
 
-// Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost: a few ns, no byte of the arena. It
-// unwinds as full when the arena's planned number of nested scopes (limits.scopes, 64 by default) is open.
+// Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost: a few ns, no byte
+// of the arena. It unwinds as full when the arena's planned number of nested scopes (limits.scopes, 64 by default) is
+// open.
 func (s Scope) Open(name string) Scope {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Open in"))
@@ -74,8 +79,9 @@ func (s Scope) isTemp() bool { return s.slot == s.slot.Row().Far() }
 
 func (s Scope) stack() *Stack { return stackOf(s.slot.Row()) }
 
-// Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their errors come back joined, and with them
-// the first full that a Try... met. Closing a scope twice, or one that is covered, is refused with an error that says so, and changes nothing.
+// Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their errors come back
+// joined, and with them a full that a Try... met. Closing a scope twice, or one that is covered, is refused
+// with an error that says so, and changes nothing.
 func (s Scope) Close() error {
 	if s.slot.Tag() != s.generation() {
 		return s.misuse("Close of")
@@ -92,13 +98,13 @@ func (s Scope) Close() error {
 	return st.closeByUser(s)
 }
 
-// Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope, becomes the returned error; other panics and
-// Goexit unwind and go on. Errors of finalizers are joined to fn's.
+// Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope, becomes the returned
+// error; other panics and Goexit unwind and go on. Errors of finalizers are joined to fn's.
 func (s Scope) Do(name string, fn func(Scope) error) error {
 	return s.Open(name).do(fn)
 }
 
-// Err is the first full that a Try... met in s since it opened, or nil.
+// Err is the newest full that a Try... met in s since it opened, or nil.
 func (s Scope) Err() error {
 	if s.slot.Tag() != s.generation() {
 		return s.misuse("Err of")

@@ -138,8 +138,8 @@ func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
 			points.New(a)
 		}
 	}()
-	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by a 65536; raise pads.size in the plan`,
-		text)
+	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by a 65536; `+
+		`raise pads.size in the plan`, text)
 }
 
 func TestTemp(t *testing.T) {

@@ -19,8 +19,8 @@ type Config struct {
 	Watch  *Watch // told of each opened scope while armed; may be nil
 }
 
-// Stack is a linear arena whose scopes nest, as its owner sees it: a region, a buffer of the frame, or a pad. Package budget makes and
-// drives them. One goroutine at a time.
+// Stack is a linear arena whose scopes nest, as its owner sees it: a region, a buffer of the frame, or a pad. Package
+// budget makes and drives them. One goroutine at a time.
 type Stack struct {
 	row        *arena_c.Row
 	id         uint64
@@ -32,6 +32,7 @@ type Stack struct {
 	failed     int
 	lastFull   *FullError // of the scope that met a full last; its text may be asked for after it closed
 	lastScope  Scope      // that scope
+	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
 	_          noCopy
 }
@@ -101,6 +102,7 @@ func (st *Stack) Drop() {
 	all := append([]*Stack(nil), *registry.stacks.Load()...)
 	all[st.id] = nil
 	st.row.Owner = 0
+	st.dropped = true
 	registry.stacks.Store(&all)
 }
 
@@ -110,7 +112,7 @@ func (st *Stack) Name() string { return st.config.Arena }
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
 func (st *Stack) Open(name string) Scope {
 	row := st.row
-	if row.Owner != st.id {
+	if st.dropped { // the row may be a newer budget's, and the id too
 		panic(&Misuse{"Open on " + st.config.Arena + ", whose budget is closed", true})
 	}
 	if row.Open == row.Slots {
@@ -137,7 +139,7 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	defer func() {
 		verdict, other := st.Verdict(recover(), err)
 		if verdict == nil && other == nil && st.Depth() > depth {
-			verdict = st.Remembered()
+			verdict = st.Remembered(depth)
 		}
 		err = errors.Join(verdict, st.CloseTo(depth))
 		if other != nil {
@@ -147,39 +149,57 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	return fn(s)
 }
 
-// Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err what it returned. A full is an error. A
-// panic after a full that nobody handled is that full, with the panic as its cause. Any other panic comes back, to go on after the unwinding.
+// Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err what it returned.
+// A full is an error. A panic after a full that nobody handled is that full, with the panic as its cause. Any other
+// panic comes back, to go on after the unwinding.
 func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
 	if v == nil {
 		return err, nil
 	}
+	refused, isRefusal := v.(refusal)
 	v = Snapshot(v)
 	if full, ok := v.(*FullError); ok {
 		return full, nil
 	}
-	for i := range st.row.Open {
-		if full := st.remembered(st.row.Slot(i)); full != nil {
-			full.Cause = fmt.Errorf("panic: %v", v)
-			return full, nil
-		}
+	if s := Scope(refused); isRefusal && s.slot.Refused&^arena_c.Offsets == s.generation() {
+		s.slot.Refused = 0 // what it remembers is this misuse, not a full
+	}
+	if full := st.anyFull(0); full != nil {
+		full.Cause = fmt.Errorf("panic: %v", v)
+		return full, nil
 	}
 	return nil, v
 }
 
-func (st *Stack) top() Scope {
-	slot := st.row.Slot(st.row.Open - 1)
+func (st *Stack) top() Scope { return st.At(st.Depth() - 1) }
+
+// At is the open scope at a depth; the lowest is at 0. pre: depth < Depth.
+func (st *Stack) At(depth int) Scope {
+	slot := st.row.Slot(uint64(depth))
 	return Scope{slot, slot.Tag() - key}
 }
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.row.Open) }
 
-// CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of their finalizers. It is for the owner of
-// the arena: nothing is refused, and a scope whose finalizers are running already is left to who closes it.
+// CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of their finalizers. It
+// is for the owner of the arena: nothing is refused, and a scope whose finalizers are running already is left to who
+// closes it.
 func (st *Stack) CloseTo(depth int) (err error) {
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		if v := recover(); v != nil {
+			panic(v)
+		}
+		err = errors.Join(err, st.CloseTo(depth)) // a finalizer ends the goroutine; the scopes below close all the same
+	}()
 	for st.Depth() > depth && st.Depth() != st.closing {
 		err = errors.Join(err, st.closeTop())
 	}
+	finished = true
 	return err
 }
 
@@ -188,11 +208,12 @@ func (st *Stack) closeByUser(s Scope) error {
 	if index < st.config.Base || st.closing == index+1 {
 		return s.misuse("Close of")
 	}
-	full := st.Remembered()
+	full := st.Remembered(index)
 	return errors.Join(full, st.closeTop())
 }
 
-// closeTop closes the topmost scope. The rewind happens whatever the finalizers do, also when one of them ends the goroutine.
+// closeTop closes the topmost scope. The rewind happens whatever the finalizers do, also when one of them ends the
+// goroutine.
 func (st *Stack) closeTop() (err error) {
 	row := st.row
 	slot := row.Slot(row.Open - 1)
@@ -201,6 +222,7 @@ func (st *Stack) closeTop() (err error) {
 	st.remembered(slot) // while it can still say why
 	defer func() {
 		row.CloseScope()
+		slot.Refused = 0 // what comes from now on is misuse
 		st.closing = was
 	}()
 	if row.FarOf == row.Open {
@@ -211,13 +233,23 @@ func (st *Stack) closeTop() (err error) {
 	return err
 }
 
-// Remembered is the first full that a Try... met in the topmost scope or in the temporaries, or nil.
-func (st *Stack) Remembered() error {
-	if full := st.remembered(st.top().slot); full != nil {
+// Remembered is a full that a Try... met in the open scopes from depth up or in their temporaries, or nil.
+func (st *Stack) Remembered(depth int) error {
+	if full := st.anyFull(depth); full != nil {
 		return full
 	}
-	if full := st.remembered(st.row.Far()); full != nil && st.row.FarOf != 0 {
-		return full
+	return nil
+}
+
+func (st *Stack) anyFull(depth int) *FullError {
+	row := st.row
+	for i := uint64(depth); i < row.Open; i++ {
+		if full := st.remembered(row.Slot(i)); full != nil {
+			return full
+		}
+	}
+	if row.FarOf > uint64(depth) {
+		return st.remembered(row.Far())
 	}
 	return nil
 }

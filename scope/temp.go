@@ -7,12 +7,13 @@ import (
 // tempRoom is what Temp makes sure of.
 const tempRoom = 4096
 
-// Temp is the scope of temporaries at the far end of the arena, for what is needed only while something is loaded. It is gone when the load
-// returns, or when the scope that first asked for it closes. s must be the topmost scope.
+// Temp is the scope of temporaries at the far end of the arena, for what is needed only while something is loaded. It
+// is gone when the load returns, or when the scope that first asked for it closes. s must be the topmost scope.
 //
-// Temporaries come in pieces of 64 KiB, or as large as what is asked for; both ends share the room between them. Each call of Temp makes
-// sure of 4 KiB in the piece at hand, where there is room. Slices, bytes, pools and files take a new piece when they need one; New and
-// Alloc, which are inlined, don't: write frogs.New(s.Temp()) rather than keep the scope for them.
+// Temporaries come in pieces of 64 KiB, or as large as what is asked for; both ends share the room between them. Each
+// call of Temp makes sure of 4 KiB in the piece at hand, where there is room. Slices, bytes, pools and files take a new
+// piece when they need one; New and Alloc, which are inlined, don't: write frogs.New(s.Temp()) rather than keep the
+// scope for them.
 func (s Scope) Temp() Scope {
 	row := s.slot.Row()
 	far := row.Far()
@@ -38,12 +39,13 @@ func (s Scope) ensureTemp() {
 }
 
 // growTemp takes a new piece for a temporary scope; false for another scope, or when there is no room.
-func (s Scope) growTemp(size, align uint64) bool {
+// before is what the scope remembered before it refused for want of a piece.
+func (s Scope) growTemp(size, align, before uint64) bool {
 	row := s.slot.Row()
 	if s.slot != row.Far() || row.FarOf == 0 || s.slot.Tag() != s.generation() || row.FarGrow(size, align) != arena_c.OK {
 		return false
 	}
-	s.slot.Refused = 0
+	s.slot.Refused = before
 	return true
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Open opens the plan and closes it at the end of the test. The test fails when the plan can't be opened, when the walk doesn't cover the
-// budget at the end, when Close returns an error, and when something leaked.
+// Open opens the plan and closes it at the end of the test. The test fails when the plan can't be opened, when the walk
+// doesn't cover the budget at the end, when Close returns an error, and when something leaked.
 func Open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(plan)

@@ -1,0 +1,132 @@
+package arena_test
+
+import (
+	"math"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+)
+
+// node is a tree that may live in a block.
+type node struct {
+	ID       uint32
+	Name     arena.String
+	Parent   arena.Ptr[node]
+	Children arena.Slice[node]
+}
+
+// plant makes a root with two children at the front of the block.
+func plant(block []byte) *node {
+	base := arena.BaseOf(block)
+	nodes := unsafe.Slice((*node)(unsafe.Pointer(&block[0])), 3)
+	text := block[1024:]
+	root := &nodes[0]
+	root.Children = arena.SliceOf(base, nodes[1:3])
+	for i := range nodes {
+		nodes[i].ID = uint32(i)
+		nodes[i].Name = arena.StringOf(base, append(text[i*8:i*8:i*8+8], "node "+string(rune('0'+i))...))
+		if i > 0 {
+			nodes[i].Parent = arena.PtrTo(base, root)
+		}
+	}
+	return root
+}
+
+func check(t *testing.T, block []byte) {
+	t.Helper()
+	base := arena.BaseOf(block)
+	root := (*node)(unsafe.Pointer(&block[0]))
+	assert.True(t, root.Parent.IsNil())
+	assert.Nil(t, root.Parent.Get(base))
+	children := root.Children.Get(base)
+	require.Len(t, children, 2)
+	assert.Equal(t, 2, cap(children))
+	for i := range children {
+		assert.Same(t, root, children[i].Parent.Get(base))
+		assert.Equal(t, "node "+string(rune('1'+i)), children[i].Name.Get(base))
+		assert.Equal(t, 6, children[i].Name.Len())
+	}
+}
+
+func TestABlockCanBeCopied(t *testing.T) {
+	block := arena.NewBlock(4096, 64)
+	plant(block)
+	check(t, block)
+	moved := arena.NewBlock(8192, 4096)
+	copy(moved, block)
+	clear(block)
+	check(t, moved)
+}
+
+func TestOutsideTheBase(t *testing.T) {
+	block := arena.NewBlock(256, 64)
+	base := arena.BaseOf(block)
+	var outside uint64
+	assert.PanicsWithValue(t, "arena: BUG: Ptr to something outside its base of 256 bytes", func() { arena.PtrTo(base, &outside) })
+	last := (*uint64)(unsafe.Pointer(&block[248]))
+	assert.Same(t, last, arena.PtrTo(base, last).Get(base))
+	assert.Panics(t, func() { arena.PtrTo(arena.BaseOf(block[:255]), last) }, "the last byte is outside")
+	assert.Nil(t, arena.PtrTo(base, last).Get(arena.BaseOf(block[:255])), "a smaller block, read back")
+	assert.Nil(t, arena.PtrTo(base, last).Get(arena.Base{}))
+}
+
+// TestHostileOffsets reads references that a file could hold: each is nil or inside, never beyond.
+func TestHostileOffsets(t *testing.T) {
+	block := arena.NewBlock(256, 64)
+	base := arena.BaseOf(block)
+	for _, stored := range []uint64{0, 1, 2, 9, 249, 250, 256, 257, 1 << 38, math.MaxInt64, math.MaxUint64 - 7, math.MaxUint64} {
+		for _, count := range []uint64{0, 1, 31, 32, 33, 1 << 61, 1 << 62, math.MaxUint64} {
+			raw := [2]uint64{stored, count}
+			s := (*arena.Slice[uint64])(unsafe.Pointer(&raw)).Get(base)
+			if s != nil {
+				assert.EqualValues(t, count, len(s))
+				assert.LessOrEqual(t, stored-1+8*count, uint64(256))
+			}
+		}
+		p := (*arena.Ptr[uint64])(unsafe.Pointer(&stored)).Get(base)
+		assert.Equal(t, stored >= 1 && stored <= 249 && stored%8 == 1, p != nil, "stored %d", stored)
+	}
+}
+
+func TestEmptyReferences(t *testing.T) {
+	base := arena.BaseOf(arena.NewBlock(64, 64))
+	assert.Nil(t, arena.SliceOf(base, []int32{}).Get(base))
+	assert.Empty(t, arena.StringOf(base, nil).Get(base))
+	assert.True(t, arena.PtrTo[int32](base, nil).IsNil())
+}
+
+func TestCheckPlain(t *testing.T) {
+	type deep struct {
+		A [2]struct{ M sync.Mutex }
+		B struct{ P atomic.Pointer[int] }
+	}
+	for _, c := range []struct {
+		t    reflect.Type
+		want string
+	}{
+		{reflect.TypeFor[node](), ""},
+		{reflect.TypeFor[sync.Mutex](), ""},
+		{reflect.TypeFor[[4]complex128](), ""},
+		{reflect.TypeFor[uintptr](), ""},
+		{reflect.TypeFor[string](), "string (string) holds a Go pointer; use arena.String"},
+		{reflect.TypeFor[*int](), "*int (*int) holds a Go pointer; use arena.Ptr"},
+		{reflect.TypeFor[deep](), "deep.B.P.v (unsafe.Pointer) holds a Go pointer"},
+		{reflect.TypeFor[sync.Pool](), "Pool.local (unsafe.Pointer) holds a Go pointer"},
+		{reflect.TypeFor[sync.Cond](), "Cond.L (sync.Locker) holds a Go pointer"},
+		{reflect.TypeFor[error](), "error (error) holds a Go pointer"},
+	} {
+		err := arena.CheckPlain(c.t)
+		if c.want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.EqualError(t, err, c.want)
+		}
+	}
+}
