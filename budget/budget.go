@@ -38,7 +38,8 @@ type Budget struct {
 	mu      sync.Mutex // guards what follows
 	loads   []*load
 	watch   scope.Watch
-	leaked  map[leak]bool
+	leaked  map[place]scope.Scope // the scope that was counted last in each place
+	leaks   map[*scope.Stack]int
 	errors  []error
 	errorsN int
 	last    Report // as of Close
@@ -59,7 +60,7 @@ func Open(plan Plan) (*Budget, error) {
 	}
 	plan.Regions = slices.Clone(plan.Regions)
 	plan.Limits = plan.Limits.orDefault()
-	b := &Budget{plan: plan, leaked: map[leak]bool{}}
+	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack]int{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -103,12 +104,12 @@ func (b *Budget) layOut() error {
 	if p.Size != 0 {
 		size = tables + planRound(p.Size)
 	}
-	memory, err := platform.Reserve(size, arena_c.Edge, tables)
+	if size >= arena_c.OffsetMax {
+		return fmt.Errorf("the plan and its tables need more than %d bytes; lower size", uint64(arena_c.OffsetMax))
+	}
+	memory, err := reserve(size, tables, arena_c.Map{Rows: uint64(len(arenas)), Slots: scopes, Pools: pools})
 	if err != nil {
 		return err
-	}
-	if err := memory.Commit(); err != nil {
-		return errors.Join(err, memory.Release())
 	}
 	if b.prefaulted, err = memory.Prefault(); err != nil {
 		return errors.Join(err, memory.Release())
@@ -120,6 +121,34 @@ func (b *Budget) layOut() error {
 	}
 	b.makeStacks()
 	return nil
+}
+
+// reserve takes a range and makes it accessible. The range of an earlier budget has its tables still, and handles into
+// them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own words, dead.
+func reserve(size, tables uint64, shape arena_c.Map) (memory *platform.Reservation, err error) {
+	var others []*platform.Reservation
+	defer func() {
+		for _, other := range others {
+			err = errors.Join(err, other.Release())
+		}
+	}()
+	for {
+		memory, err := platform.Reserve(size, arena_c.Edge, tables)
+		if err != nil {
+			return nil, err
+		}
+		if err := memory.Commit(); err != nil {
+			return nil, errors.Join(err, memory.Release())
+		}
+		if old := (*arena_c.Map)(memory.Base()); old.Magic == 0 || sameShape(*old, shape) {
+			return memory, nil
+		}
+		others = append(others, memory)
+	}
+}
+
+func sameShape(a, b arena_c.Map) bool {
+	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools
 }
 
 func (b *Budget) makeStacks() {
@@ -163,13 +192,16 @@ func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
 	}
+	if b.closed.Load() {
+		panic(fmt.Sprintf("budget: BUG: the frame of budget %q, which is closed", b.plan.Name))
+	}
 	return b.current
 }
 
-// Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their errors and the first
-// full that a Try... met in the frame that ends. Call it when no worker is at work on the frame; pad scopes that are open then are counted as
-// leaks. Cost: O(finalizers), no allocation, no call into C.
-func (b *Budget) Turn() error {
+// Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
+// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame;
+// pad scopes that are open then are counted as leaks. Cost: O(finalizers), no allocation, no call into C.
+func (b *Budget) Turn() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
 	}
@@ -178,12 +210,12 @@ func (b *Budget) Turn() error {
 		return nil
 	}
 	ending := b.frame[b.turn]
-	full := ending.Remembered()
+	full := ending.Remembered(0)
 	ending.Freeze()
 	b.turn = (b.turn + 1) % len(b.frame)
 	st := b.frame[b.turn]
-	err := st.CloseTo(0)
-	b.current = st.Open("frame")
+	defer func() { b.current = st.Open("frame") }() // also when a finalizer ends the goroutine
+	err = st.CloseTo(0)
 	if full == nil && err == nil {
 		return nil
 	}
@@ -211,40 +243,6 @@ func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.memo
 // Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false where it can't be
 // measured. Cost: one system call, a byte a page.
 func (b *Budget) Missing() (pages int, ok bool) { return b.memory.Missing() }
-
-// Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of finalizers and what leaked.
-// The addresses stay reserved and dead. It is refused, and changes nothing, while something loads or a worker is inside a region. A second Close is
-// ErrClosed.
-func (b *Budget) Close() error {
-	l, err := b.begin(b.regions[0], "Close")
-	if err != nil {
-		return err
-	}
-	b.shut(0, 1) // for good, unless somebody is inside
-	if inside := b.inside(0); len(inside) > 0 {
-		b.leave(l)
-		return fmt.Errorf("budget %q: Close while %s: %w", b.plan.Name, strings.Join(inside, ", "), ErrLoading)
-	}
-	b.closed.Store(true)
-	b.countOpenPads()
-	var errs []error
-	for i := len(b.regions) - 1; i >= 0; i-- {
-		errs = append(errs, b.regions[i].empty())
-	}
-	for _, st := range slices.Concat(b.frame, b.pads) {
-		errs = append(errs, st.CloseTo(0))
-	}
-	errs = append(errs, b.leakError())
-	b.last = b.report()
-	for _, st := range b.stacks() {
-		st.Drop()
-	}
-	b.end(l)
-	arena_c.Unpoison(b.memory.Base(), b.memory.Size())
-	errs = append(errs, b.memory.Release())
-	b.restoreGo()
-	return errors.Join(errs...)
-}
 
 func (b *Budget) stacks() []*scope.Stack {
 	var all []*scope.Stack

@@ -32,19 +32,20 @@
 //	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | pads ×2 per worker |
 //	            bottom ----------> top; top is rewound first
 //
-// Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes with it. Each part begins
-// at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so that a rewind gives back bytes and nothing else; Walk
-// reads the whole map from them and covers every byte.
+// Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes
+// with it. Each part begins at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so
+// that a rewind gives back bytes and nothing else; Walk reads the whole map from them and covers every byte.
 //
 // # Costs
 //
-// Open takes a few system calls and the time to clear the memory (0.1 to 0.4 s a GiB), since every page is made present. Load and Rewind cost
-// the finalizers, and a few microseconds. Turn costs the frame's finalizers.
+// Open takes a few system calls and the time to clear the memory (0.1 to 0.4 s a GiB), since every page is made
+// present. Load and Rewind cost the finalizers, and a few microseconds. Turn costs the frame's finalizers.
 //
 // # Failure
 //
-// A plan that can't be is refused before anything is mapped, every fault in one error. Full is scope.FullError. What old contents' finalizers say
-// when a load replaces them goes to the report and Plan.OnError. Misuse panics with "BUG" in its text.
+// A plan that can't be is refused before anything is mapped, every fault in one error. Full is scope.FullError. What
+// old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse panics with "BUG"
+// in its text.
 //
 // # Goroutines
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -26,17 +27,19 @@ func (l Loaded[T]) Get() *T {
 	return l.value
 }
 
-// Load empties the region and those above it, runs fn on it, and freezes it: what fn made stays until the next Load or Rewind, and nothing is
-// added.
+// Load empties the region and those above it, runs fn on it, and freezes it: what fn made stays until the next Load or
+// Rewind, and nothing is added.
 //
-// The error is nil exactly when the region is loaded. On failure the region is empty; what fn made is finalized, newest first. A full in fn,
-// wherever, is the error returned; so is a full that a Try... met in the region and that fn ignored. A panic after it becomes
-// that error with the panic as its cause. Any other panic unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers
-// go to the report and the plan's OnError, never into the verdict.
+// The error is nil exactly when the region is loaded. On failure the region is empty, and those above it too; what fn
+// made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full that a Try... met in the
+// region and that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic unwinds
+// and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's OnError,
+// never into the verdict.
 //
-// Inside fn a region above may be loaded. The same or a lower one, or any from another goroutine, is ErrLoading and nothing changes. Frame
-// and pads stand beside: pad scopes that fn opened are closed when it fails. Load waits for workers inside (Door) until ctx ends, and then says
-// who is; fn itself watches ctx if it wants to.
+// Inside fn a region above may be loaded. The same or a lower one, or any from another goroutine or from a finalizer
+// that a load or rewind runs, is ErrLoading and nothing changes. Frame and pads stand beside: pad scopes that fn opened
+// are closed when it fails. Load waits for workers inside (Door) until ctx ends, and then says who is; fn itself
+// watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	err := r.load(ctx, func(s scope.Scope) (err error) {
@@ -54,6 +57,7 @@ type load struct {
 	region    *OpenRegion
 	what      string
 	goroutine string
+	inside    bool // fn is running; only its goroutine reads and writes this
 	pads      []openPad
 }
 
@@ -70,34 +74,54 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 	}
 	defer r.b.leave(l)
 	r.b.note(r.b.emptyFrom(r.index))
-	s := r.stack.Open(r.name)
-	returned := false
+	loaded := false
 	defer func() {
-		verdict, other := r.stack.Verdict(recover(), err)
-		if returned && verdict == nil {
-			verdict = r.stack.Remembered()
-		}
-		if returned && verdict == nil {
-			r.b.note(r.stack.CloseTo(1))
-			r.b.note(r.stack.CloseTemp())
-			r.stack.Freeze()
-			r.generation.Add(1)
+		if loaded {
 			return
 		}
-		err = errors.Join(verdict, r.b.closePads(l), r.stack.CloseTo(0))
+		l.inside = false
+		verdict, other := r.stack.Verdict(recover(), err)
+		err = r.undo(l, verdict)
 		if other != nil {
 			panic(other)
 		}
 	}()
+	s := r.stack.Open(r.name)
+	l.inside = true
 	err = fn(s)
-	returned = true
+	l.inside = false
+	if err == nil {
+		err = r.stack.Remembered(0)
+	}
+	if err == nil {
+		r.keep()
+		loaded = true
+	}
 	return err
+}
+
+// keep makes what fn made final.
+func (r *OpenRegion) keep() {
+	r.b.note(r.stack.CloseTo(1))
+	r.b.note(r.stack.CloseTemp())
+	r.stack.Freeze()
+	r.generation.Add(1)
+}
+
+// undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
+func (r *OpenRegion) undo(l *load, verdict error) error {
+	return insist(func() error {
+		return errors.Join(verdict, r.b.closePads(l), r.b.emptyFrom(r.index+1), r.stack.CloseTo(0))
+	})
 }
 
 // closePads closes the pad scopes that the load opened and left open.
 func (b *Budget) closePads(l *load) error {
+	b.mu.Lock()
+	pads := slices.Clone(l.pads)
+	b.mu.Unlock()
 	var errs []error
-	for _, o := range l.pads {
+	for _, o := range pads {
 		errs = append(errs, o.pad.CloseTo(o.depth))
 	}
 	return errors.Join(errs...)
@@ -115,6 +139,10 @@ func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 		running := b.loads[n-1]
 		if running.goroutine != l.goroutine {
 			return nil, fmt.Errorf("budget %q: %s of region %s during a %s of region %s on another goroutine: %w", b.plan.Name, what,
+				r.name, running.what, running.region.name, ErrLoading)
+		}
+		if !running.inside {
+			return nil, fmt.Errorf("budget %q: %s of region %s from a finalizer, during a %s of region %s: %w", b.plan.Name, what,
 				r.name, running.what, running.region.name, ErrLoading)
 		}
 		if r.index <= running.region.index {
@@ -171,19 +199,19 @@ func (b *Budget) shut(index int, by int32) {
 // noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads meanwhile: they pay
 // the goroutine's name for as long as something loads.
 func (b *Budget) noteOpen(pad *scope.Stack) {
-	me := goroutine()
+	me, depth := goroutine(), pad.Depth()-1
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, l := range b.loads { // what was open from here up is closed by now
+		l.pads = slices.DeleteFunc(l.pads, func(o openPad) bool { return o.pad == pad && o.depth >= depth })
+	}
 	if len(b.loads) == 0 || b.loads[len(b.loads)-1].goroutine != me {
 		return
 	}
 	l := b.loads[len(b.loads)-1]
-	for _, o := range l.pads {
-		if o.pad == pad && o.depth < pad.Depth() {
-			return
-		}
+	if !slices.ContainsFunc(l.pads, func(o openPad) bool { return o.pad == pad }) {
+		l.pads = append(l.pads, openPad{pad, depth})
 	}
-	l.pads = append(l.pads, openPad{pad, pad.Depth() - 1})
 }
 
 // goroutine names the goroutine. Go has no call for it but the head of its stack trace: "goroutine 7 [running]". A load can afford the

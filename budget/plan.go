@@ -108,7 +108,7 @@ func (p Plan) faults() planFaults {
 		key := fmt.Sprintf("regions[%d]", i)
 		f.name(key+".name", r.Name)
 		if r.Name == "frame" || r.Name == "pads" {
-			f.add(key+".name", "%q is taken by the part of that name beside the regions", r.Name)
+			f.add(key+".name", "%q names the %s beside the regions; choose another name", r.Name, r.Name)
 		}
 		if other, twice := first[r.Name]; !twice {
 			first[r.Name] = i
@@ -182,13 +182,13 @@ func (p Plan) sumFaults(f *planFaults) {
 	}
 	regions, frame, pads := p.sizes()
 	total := regions + frame + pads
-	most, key := uint64(planSizeMax), "regions"
-	if p.Size != 0 && p.Size <= planSizeMax {
-		most, key = p.Size, "size"
-	}
-	if total > most {
-		f.add(key, "the parts need %s (regions %s, frame %s, pads %s; each edge a multiple of %s), but at most %s are there",
-			sizeText(total), sizeText(regions), sizeText(frame), sizeText(pads), sizeText(planEdge), sizeText(most))
+	need := fmt.Sprintf("%s (regions %s, frame %s, pads %s; each rounded up to %s)",
+		sizeText(total), sizeText(regions), sizeText(frame), sizeText(pads), sizeText(planEdge))
+	switch {
+	case total > planSizeMax:
+		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeText(planSizeMax))
+	case p.Size != 0 && total > p.Size:
+		f.add("size", "%s is less than the parts need: %s", sizeText(p.Size), need)
 	}
 }
 

@@ -2,14 +2,14 @@ package budget
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
 )
 
 // The shape of a plan in JSON. Reading goes another way (see plan_read.go), because encoding/json takes the last of two
-// equal keys and cannot say where a fault is.
+// equal keys and does not say where a fault is.
 type (
 	planJSON struct {
 		Name    string       `json:"name"`
@@ -72,7 +72,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 var sizeUnits = []struct {
 	name  string
 	bytes uint64
-}{{"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
+}{{"TiB", 1024 * GiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
 
 // sizeText writes a size in the largest unit that divides it: "4MiB", "65537".
 func sizeText(size uint64) string {
@@ -84,6 +84,13 @@ func sizeText(size uint64) string {
 	return strconv.FormatUint(size, 10)
 }
 
+// What a value is that is not what it should be; the value stands before.
+var (
+	errNotSize  = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
+	errTooLarge = errors.New("is too large for a size")
+	errNotCount = errors.New("is not a count (a whole number from 0)")
+)
+
 // parseSize reads what sizeText writes, and plain bytes.
 func parseSize(text string) (uint64, error) {
 	digits, scale := text, uint64(1)
@@ -93,11 +100,11 @@ func parseSize(text string) (uint64, error) {
 		}
 	}
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return 0, fmt.Errorf("%s is not a size (whole bytes, or as \"4MiB\" with KiB, MiB or GiB)", shortQuote(text))
+		return 0, errNotSize
 	}
 	count, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || count > math.MaxUint64/scale {
-		return 0, fmt.Errorf("%s overflows; a budget has at most %s", shortQuote(text), sizeText(planSizeMax))
+		return 0, errTooLarge
 	}
 	return count * scale, nil
 }
@@ -106,7 +113,7 @@ func parseSize(text string) (uint64, error) {
 func parseCount(text string) (int, error) {
 	count, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || count < 0 {
-		return 0, fmt.Errorf("%s is not a count (a whole number from 0)", shortQuote(text))
+		return 0, errNotCount
 	}
 	return int(count), nil
 }

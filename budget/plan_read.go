@@ -2,10 +2,10 @@ package budget
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"unicode/utf8"
 )
@@ -22,53 +22,84 @@ const planFaultsMax = 100
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "pads": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
 // Further keys are "size" and "limits" with "scopes", "pools" and "held". Reading is strict: an unknown key, a key given twice, a
-// value of another type, and anything after the plan is a fault. The error lists every fault that was found, each on a line with its
-// place, and after a fault in the JSON itself the reading ends:
+// value of another type, and anything after the plan is a fault. The error lists the faults in the order of the file, each on a line with
+// its place; a fault in the JSON itself ends the reading, so that others may hide behind it:
 //
-//	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB or GiB)
+//	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
+//	handheld.json:9: found '/' inside the object opened at line 1; expected ',' or '}' (JSON has no comments)
+//
+// A file that cannot be read is "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {
+	data, err := readPlanFile(name)
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathError.Err // which names the file, and so does this:
+	}
+	if err != nil {
+		return Plan{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return readPlan(name+":", data)
+}
+
+func readPlanFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
+		return nil, err
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, planFileMax+1))
-	if err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
+	if err == nil && len(data) > planFileMax {
+		err = fmt.Errorf("larger than %s, which no plan is", sizeText(planFileMax))
 	}
-	if len(data) > planFileMax {
-		return Plan{}, fmt.Errorf("plan: %s is larger than %s", name, sizeText(planFileMax))
-	}
-	return readPlan(name+":", data)
+	return data, err
 }
 
 // ParsePlan is ReadPlan for JSON in memory; its errors begin with "line 7:".
 func ParsePlan(data []byte) (Plan, error) { return readPlan("line ", data) }
 
 func readPlan(place string, data []byte) (Plan, error) {
-	r := &planReader{place: place, data: data, lines: map[string]int{}, unread: map[string]bool{}}
-	r.decoder = json.NewDecoder(bytes.NewReader(data))
-	r.decoder.UseNumber()
+	r := newPlanReader(data)
 	plan := r.plan()
 	r.checkText()
 	if !r.broken {
 		for _, fault := range plan.faults() {
 			if !r.reported(fault.key) {
-				r.faultAt(r.lineOf(fault.key), fault.key, "%s", fault.text)
+				r.faultAt(r.placeOf(fault.key), fault.key, "%s", fault.text)
 			}
 		}
 	}
-	if len(r.faults) > 0 {
-		if r.more > 0 {
-			r.faults = append(r.faults, fmt.Errorf("and %d more", r.more))
-		}
-		return Plan{}, errors.Join(r.faults...)
+	if err := r.err(place); err != nil {
+		return Plan{}, err
 	}
 	return plan, nil
 }
 
+func newPlanReader(data []byte) *planReader {
+	return &planReader{data: data, want: wantValue, places: map[string]int{}, unread: map[string]bool{}}
+}
+
+// err is every fault, each behind the place of its line.
+func (r *planReader) err(place string) error {
+	var errs []error
+	for _, fault := range r.faults {
+		key := fault.key
+		if key != "" {
+			key += ": "
+		}
+		errs = append(errs, fmt.Errorf("%s%d: %s%s", place, r.lineAt(fault.at), key, fault.text))
+	}
+	if r.more > 0 {
+		errs = append(errs, fmt.Errorf("and %d more", r.more))
+	}
+	return errors.Join(errs...)
+}
+
 // plan reads the plan, which is all that the data may hold.
 func (r *planReader) plan() (p Plan) {
+	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8 and UTF-16
+		if bytes.HasPrefix(r.data, []byte(mark)) {
+			r.breakOff("the file begins with a byte order mark; save it as UTF-8 without one")
+		}
+	}
 	r.object("",
 		planKey{"name", r.text(&p.Name)},
 		planKey{"size", r.size(&p.Size)},
@@ -85,11 +116,7 @@ func (r *planReader) plan() (p Plan) {
 		}},
 		planKey{"go_heap", r.size(&p.GoHeap)},
 	)
-	if !r.broken {
-		if _, err := r.decoder.Token(); err != io.EOF {
-			r.fault("", "there is more after the plan")
-		}
-	}
+	r.next() // the end
 	return p
 }
 
@@ -107,20 +134,20 @@ func (r *planReader) regions(regions *[]Region) func(string) {
 				planKey{"note", r.text(&region.Note)})
 			*regions = append(*regions, region)
 		})
-		if count > planRegionsMax {
-			r.faultAt(r.lineOf(key), key, planRegionsText, count, planRegionsMax)
+		if count > planRegionsMax && !r.broken {
+			r.faultAt(r.placeOf(key), key, planRegionsText, count, planRegionsMax)
 		}
 	}
 }
 
-// checkText finds bytes that are not UTF-8: the decoder would quietly put another character in their place.
+// checkText finds a byte that is not UTF-8 in what was read: a string's meaning would quietly have another character there.
 func (r *planReader) checkText() {
-	for offset := 0; offset < len(r.data); {
-		char, size := utf8.DecodeRune(r.data[offset:])
+	for at := 0; at < r.at; {
+		char, size := utf8.DecodeRune(r.data[at:])
 		if char == utf8.RuneError && size == 1 {
-			r.faultAt(r.lineAt(int64(offset)), "", "byte %#x is not UTF-8", r.data[offset])
+			r.faultAt(at, "", "byte %#x is not UTF-8", r.data[at])
 			return
 		}
-		offset += size
+		at += size
 	}
 }

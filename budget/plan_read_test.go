@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,49 +33,46 @@ func TestPlanFileFaults(t *testing.T) {
 `), 0o600))
 	_, err := ReadPlan(name)
 	require.Error(t, err)
-	assert.Equal(t, strings.ReplaceAll(`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB or GiB)
+	assert.Equal(t, strings.ReplaceAll(`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
 FILE:7: regions[2].Note: no such key (there are name, size, note)
 FILE:7: regions[2].note: null is not a string
-FILE:9: frame.buffers: "1.5" is not a count (a whole number from 0)
+FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice
+FILE:12: pads.size: 0 bytes; give a size
 FILE:13: limits: a list is not an object
 FILE:14: "go heap": no such key (there are name, size, regions, frame, pads, limits, go_heap)
-FILE:12: pads.size: 0 bytes; give a size
-FILE:15: go_heap: 4KiB; the Go runtime's share is 0 or 4MiB to 65536GiB`, "FILE", name), err.Error())
+FILE:15: go_heap: 4KiB; the Go runtime's share is 0 or 4MiB to 64TiB`, "FILE", name), err.Error())
 }
 
 func TestPlanReadRefuses(t *testing.T) {
 	const level = `"regions":[{"name":"level","size":65536}]`
 	for _, c := range []struct{ data, fault string }{
-		{``, "line 1: ends too early"},
-		{"\n\n ", "line 3: ends too early"},
 		{`null`, "line 1: null is not an object"},
 		{`[]`, "line 1: a list is not an object"},
-		{`{`, "line 1: ends too early"},
-		{`{"name":"a",` + level, "line 1: regions[0].size: ends too early"},
-		{`{"name":"a",` + level + `,}`, "line 1: regions[0].size: invalid character '}'"},
-		{`{"name":"a","regions":[{"name":"level","size":1},]}`, "invalid character ']'"},
-		{"{\"name\":\"a\",\n\n\"size\" 4}", "line 3: size: invalid character '4'"},
-		{"{\"name\":\n\n\nx}", "line 4: name: invalid character 'x'"},
-		{"{\"name\":\"a\",\n\n\n\"x\ty\":1}", "line 4: name: invalid character '\\t'"},
-		{`{"name":"a",` + level + `} {}`, "line 1: there is more after the plan"},
-		{`{"name":"a",` + level + `} x`, "line 1: there is more after the plan"},
-		{`{"name":"a",` + level + `}]`, "line 1: there is more after the plan"},
 		{`{"name":"a",` + level + `,"name":"b"}`, "line 1: name: given twice"},
 		{`{"name":"a","regions":[{"name":"b","size":1,"size":2}]}`, "line 1: regions[0].size: given twice"},
 		{`{"name":"a",` + level + `,"Size":1}`, "line 1: Size: no such key"},
+		{`{"name":"a",` + level + `,"` + strings.Repeat("k", 41) + `":1}`, `line 1: "` + strings.Repeat("k", 40) + `"…: no such key`},
 		{`{"name":"a",` + level + `,"a\nb":{"size":1}}`, `line 1: "a\nb": no such key`},
-		{`{"name":7,` + level + `}`, `line 1: name: "7" is not a string`},
+		{`{"name":7,` + level + `}`, "line 1: name: 7 is not a string"},
 		{`{"name":"a",` + level + `,"size":true}`, "line 1: size: true is not a size"},
-		{`{"name":"a",` + level + `,"size":1e6}`, `line 1: size: "1e6" is not a size`},
-		{`{"name":"a",` + level + `,"size":0.5}`, `line 1: size: "0.5" is not a size`},
-		{`{"name":"a",` + level + `,"size":-1}`, `line 1: size: "-1" is not a size`},
-		{`{"name":"a",` + level + `,"size":18446744073709551616}`, `line 1: size: "18446744073709551616" overflows`},
-		{`{"name":"a",` + level + `,"size":"1KiB"}`, "line 1: size: the parts need 64KiB"},
-		{`{"name":"a",` + level + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is not a number`},
-		{`{"name":"a",` + level + `,"limits":{"scopes":4294967297}}`, `line 1: limits.scopes: "4294967297" is not a count`},
+		{`{"name":"a",` + level + `,"size":1e6}`, "line 1: size: 1e6 is not a size"},
+		{`{"name":"a",` + level + `,"size":0.5}`, "line 1: size: 0.5 is not a size"},
+		{`{"name":"a",` + level + `,"size":-1}`, "line 1: size: -1 is not a size"},
+		{`{"name":"a",` + level + `,"size":"-4"}`, `line 1: size: "-4" is not a size`},
+		{`{"name":"a",` + level + `,"size":"é\u202e` + "\u202e" + `"}`, `line 1: size: "é\u202e` + "\ufffd" + `" is not a size`},
+		{`{"name":"a",` + level + `,"size":"` + strings.Repeat("4", 59) + `0"}`,
+			`size: "` + strings.Repeat("4", 59) + "… is too large for a size"},
+		{`{"name":"a",` + level + `,"size":18446744073709551616}`, "line 1: size: 18446744073709551616 is too large for a size"},
+		{`{"name":"a",` + level + `,"size":"1KiB"}`,
+			"line 1: size: 1KiB is less than the parts need: 64KiB (regions 64KiB, frame 0, pads 0; each rounded up to 64KiB)"},
+		{`{"name":"a",` + level + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is a string; write 9`},
+		{`{"name":"a",` + level + `,"limits":{"scopes":"nine"}}`, `line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
+		{`{"name":"a",` + level + `,"limits":{"scopes":2.0}}`, "line 1: limits.scopes: 2.0 is not a count"},
+		{`{"name":"a",` + level + `,"limits":{"scopes":[2]}}`, "line 1: limits.scopes: a list is not a count"},
+		{`{"name":"a",` + level + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
 		{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
-		{`{"name":"a","regions":[7]}`, `line 1: regions[0]: "7" is not an object`},
+		{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
 		{"{\"name\":\"a\"\n}", "line 1: regions: 0 of them; a plan has 1 to 64"},
 		{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
 	} {
@@ -87,26 +85,111 @@ func TestPlanReadRefuses(t *testing.T) {
 	}
 }
 
+// A fault of the JSON itself is placed at its own line, and says what was found, inside what, and what would have been right.
+func TestPlanBrokenJSON(t *testing.T) {
+	const bom = "line 1: the file begins with a byte order mark; save it as UTF-8 without one"
+	for _, c := range []struct{ data, fault string }{
+		{"", "line 1: the file ends without a plan"},
+		{"\n\n ", "line 1: the file ends without a plan"},
+		{"\xef\xbb\xbf" + handheldJSON, bom},
+		{"\xff\xfe{\x00}\x00", bom},
+		{"\xfe\xff\x00{\x00}", bom},
+		{"{", `line 1: the file ends inside the object opened at line 1; expected a "key" or '}'`},
+		{"\n{\"name\":\n\n", "line 2: the file ends inside the object opened at line 2; expected a value"},
+		{"{\"regions\":\n[\n{\"size\":1}]\n", "line 3: the file ends inside the object opened at line 1; expected ',' or '}'"},
+		{"{\"regions\":\n[\n{\"size\":1}\n", "line 3: regions: the file ends inside the list opened at line 2; expected ',' or ']'"},
+		{"{\"regions\":\n[\n{\"size\":1\n", "line 3: regions[0]: the file ends inside the object opened at line 3; expected ',' or '}'"},
+		{"{\"regions\":[\n", "line 1: regions: the file ends inside the list opened at line 1; expected a value or ']'"},
+		{"{\"x\":\n[\n{\"size\":1\n", "line 3: the file ends inside the object opened at line 3; expected ',' or '}'"},
+		{"{\"name\"\n", "line 1: the file ends inside the object opened at line 1; expected ':' after the key"},
+		{"{\"name\":\n\"abc", `line 2: the file ends inside the string "abc; expected '"'`},
+
+		{"{\"name\":\"a\",\n// my plan\n}", `line 2: found '/' inside the object opened at line 1; expected a "key" after the comma ` +
+			"(JSON has no comments)"},
+		{"{\"name\":\"a\"\n# my plan\n}",
+			"line 2: found '#' inside the object opened at line 1; expected ',' or '}' (JSON has no comments)"},
+		{"{\"regions\":[{\"size\":1\n]\n}", "line 2: regions[0]: found ']' inside the object opened at line 1; expected ',' or '}'"},
+		{"{\"regions\":[{\"size\":1}\n}", "line 2: regions: found '}' inside the list opened at line 1; expected ',' or ']'"},
+		{"{\"name\":\"a\",\n}", `line 2: found '}' inside the object opened at line 1; expected a "key" after the comma`},
+		{"{\"regions\":[{\"size\":1},\n]}",
+			"line 2: regions: found ']' inside the list opened at line 1; expected a value after the comma"},
+		{"{\"regions\":[\n,]}", "line 2: regions: found ',' inside the list opened at line 1; expected a value or ']'"},
+		{"{\"name\":\"a\"\n\"size\":4}", `line 2: found "size" inside the object opened at line 1; expected ',' or '}'`},
+		{"{\n\"size\" 4}", "line 2: found 4 inside the object opened at line 1; expected ':' after the key"},
+		{"{\nname: 4}", `line 2: found name inside the object opened at line 1; expected a "key" or '}'`},
+		{"{\n'name': 4}", `line 2: found '\'' inside the object opened at line 1; expected a "key" or '}'`},
+		{"{\n“name”: 4}", `line 2: found '“' inside the object opened at line 1; expected a "key" or '}'`},
+		{"{\"size\":\n\n4MiB}", "line 3: found 4MiB inside the object opened at line 1; expected a value (a string needs quotes)"},
+		{"{\"size\": 4\nMiB}", "line 2: found MiB inside the object opened at line 1; expected ',' or '}'"},
+		{"{\"size\": \n\x00}", `line 2: found '\x00' inside the object opened at line 1; expected a value`},
+		{"{\"size\": \n\xff}", "line 2: found byte 0xff inside the object opened at line 1; expected a value"},
+
+		{"{\n\"name: 4,\n}", `line 2: the line ends inside the string "name: 4,; expected '"'`},
+		{"{\n\"name\": \"a\tb\"}", `line 2: found '\t' inside a string, where JSON wants it escaped`},
+		{"{\n\"name\": \"C:\\maps\"}", `line 2: "C:\maps" has an escape that JSON does not know; a backslash is written \\`},
+		{"{\"name\" \n\"a\\q\"}", `line 2: "a\q" has an escape that JSON does not know; a backslash is written \\`},
+
+		{handheldJSON + "\n{}", "line 2: found '{'; expected nothing more after the plan"},
+		{handheldJSON + "\nx", "line 2: found x; expected nothing more after the plan"},
+		{handheldJSON + "\n}", "line 2: found '}'; expected nothing more after the plan"},
+	} {
+		plan, err := ParsePlan([]byte(c.data))
+		if assert.Error(t, err, c.data) {
+			lines := strings.Split(err.Error(), "\n")
+			assert.Equal(t, c.fault, lines[len(lines)-1], c.data)
+		}
+		assert.Zero(t, plan)
+		assert.False(t, json.Valid([]byte(c.data)), "control: the library's own reader refuses it: %s", c.data)
+	}
+}
+
+// Faults of shape are found while reading and those of values after it; the error lists them by line all the same.
+func TestPlanFaultsInOrderOfLine(t *testing.T) {
+	_, err := ParsePlan([]byte("{\"name\": \"A\",\n\"x\": 1,\n\"regions\": [{\"name\": \"frame\",\n\"size\": -4}],\n\"go_heap\": 1,\n" +
+		"\"pads\": {\"workers\": \"2\"},\n\"limits\": {\"held\": -1,\n\"held\": 1}}"))
+	assert.EqualError(t, err, `line 1: name: "A" has "A"; a name has a-z, 0-9, _ and - only
+line 2: x: no such key (there are name, size, regions, frame, pads, limits, go_heap)
+line 3: regions[0].name: "frame" names the frame beside the regions; choose another name
+line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
+line 5: go_heap: 1; the Go runtime's share is 0 or 4MiB to 64TiB
+line 6: pads.workers: "2" is a string; write 2
+line 7: limits.held: -1 is not a count (a whole number from 0)
+line 8: limits.held: given twice`)
+}
+
 func TestPlanReadIsBounded(t *testing.T) {
 	deep := strings.Repeat("[", 1_000_000)
 	_, err := ParsePlan([]byte(`{"name":` + deep))
-	assert.Error(t, err)
+	assert.ErrorContains(t, err, "line 1: nests deeper than 100")
+	deep = strings.Repeat("[", planDepthMax-1) + strings.Repeat("]", planDepthMax-1)
+	_, err = ParsePlan([]byte(`{"x":` + deep + "," + handheldJSON[1:]))
+	assert.ErrorContains(t, err, "line 1: x: no such key")
+	assert.NotContains(t, err.Error(), "\n", "at the limit")
 
 	many := strings.Repeat(`{"name":"UP"},`, 100_000)
 	_, err = ParsePlan([]byte(`{"name":"a","regions":[` + many + `{}]}`))
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "line 1: regions: 100001 of them; a plan has 1 to 64")
-	assert.Less(t, strings.Count(err.Error(), "\n"), 2*planFaultsMax)
-	assert.Regexp(t, `\nand \d+ more$`, err.Error())
+	assert.Equal(t, planFaultsMax, strings.Count(err.Error(), "\n"))
+	assert.Regexp(t, `\nand 92 more$`, err.Error(), "64 names, 64 sizes, 63 twins and the list")
+}
 
+// Each error begins with its place, the file, exactly once.
+func TestPlanFileThatCannotBeRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "large.json")
+	require.NoError(t, os.WriteFile(name, []byte(handheldJSON+strings.Repeat(" ", planFileMax-len(handheldJSON))), 0o600))
+	_, err := ReadPlan(name)
+	assert.NoError(t, err, "at the limit")
 	require.NoError(t, os.WriteFile(name, make([]byte, planFileMax+1), 0o600))
 	_, err = ReadPlan(name)
-	assert.EqualError(t, err, "plan: "+name+" is larger than 1MiB")
-	_, err = ReadPlan(t.TempDir())
-	assert.ErrorContains(t, err, "plan: ")
+	assert.EqualError(t, err, name+": larger than 1MiB, which no plan is")
+
 	_, err = ReadPlan(name + ".none")
+	assert.EqualError(t, err, name+".none: no such file or directory")
 	assert.ErrorIs(t, err, os.ErrNotExist)
+	directory := t.TempDir()
+	_, err = ReadPlan(directory)
+	assert.EqualError(t, err, directory+": is a directory")
 }
 
 func FuzzParsePlan(f *testing.F) {
@@ -115,18 +198,25 @@ func FuzzParsePlan(f *testing.F) {
 		``, `null`, `{}`, `[]`, `{"name":"a","name":"b"}`, `{"name":"a","regions":[{"name":"b","size":"1KiB"}]}`,
 		`{"name":"a","regions":[{"name":"b","size":18446744073709551615}],"size":-1}`, `{"x":{"y":[1,{"z":null}]},"frame":{"buffers":1e9}}`,
 		`{"name":"a","regions":[{"name":"b","size":1,"note":"\ud800"}],"limits":{"held":1}} x`,
+		`{"name":"a\\b","x":[{},[1,-0.5e+3,],tru]`, "\xef\xbb\xbf{}", "{// x\n}", `{"a":4MiB}`,
+		`{"a" "b"}`, "{\"a\tb\":\"\xff\"}", `{"x":[[]]}]`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		r := newPlanReader(data)
+		r.plan()
+		if err := r.err("line "); !r.broken || !strings.Contains(err.Error(), "nests deeper") {
+			assert.Equal(t, json.Valid(data), !r.broken, "control: the library's own reader takes the same JSON (%v)", err)
+		}
 		plan, err := ParsePlan(data)
 		if err != nil {
 			assert.NotEmpty(t, err.Error())
+			assert.True(t, utf8.ValidString(err.Error()))
 			assert.Zero(t, plan)
 			return
 		}
 		require.NoError(t, plan.Check())
-		assert.True(t, json.Valid(data), "control: the library's own reader takes it")
 		text, err := json.Marshal(plan)
 		require.NoError(t, err)
 		again, err := ParsePlan(text)

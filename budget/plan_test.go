@@ -58,7 +58,7 @@ func TestPlanMarshal(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"Plan":`+handheldJSON+`}`), &inside))
 	assert.Equal(t, handheld(), inside.Plan)
 	err = json.Unmarshal([]byte(`{"Plan":{"name":"a","regions":[],"size":-1}}`), &inside)
-	assert.ErrorContains(t, err, `line 1: size: "-1" is not a size`)
+	assert.ErrorContains(t, err, `line 1: size: -1 is not a size`)
 	assert.Equal(t, handheld(), inside.Plan, "unchanged")
 }
 
@@ -69,71 +69,77 @@ func TestPlanTotal(t *testing.T) {
 	assert.NoError(t, plan.Check(), "exactly")
 	assert.EqualValues(t, 10*64*KiB, plan.total())
 	plan.Size--
-	assert.EqualError(t, plan.Check(), `plan "odd": size: the parts need 640KiB (regions 192KiB, frame 192KiB, pads 256KiB; `+
-		`each edge a multiple of 64KiB), but at most 655359 are there`)
+	assert.EqualError(t, plan.Check(), `plan "odd": size: 655359 is less than the parts need: 640KiB (regions 192KiB, frame 192KiB, `+
+		`pads 256KiB; each rounded up to 64KiB)`)
 	assert.Equal(t, Limits{64, 64, 256}, Limits{}.orDefault())
 	assert.Equal(t, Limits{1, 2, 3}, Limits{1, 2, 3}.orDefault())
 }
 
+// manyRegions are n of a size.
+func manyRegions(n int, size uint64) (list []Region) {
+	for i := range n {
+		list = append(list, Region{Name: fmt.Sprint("r", i), Size: size})
+	}
+	return list
+}
+
+// planChecks are one change each to a plan that passes.
+var planChecks = []struct {
+	change func(*Plan)
+	fault  string // "" for a plan at the limit, which passes, too
+}{
+	{func(p *Plan) { p.Name = "" }, `name: "" has 0 bytes; a name has 1 to 31`},
+	{func(p *Plan) { p.Name = strings.Repeat("a", 31) }, ""},
+	{func(p *Plan) { p.Name = strings.Repeat("a", 32) }, "has 32 bytes"},
+	{func(p *Plan) { p.Name = "az09_-" }, ""},
+	{func(p *Plan) { p.Name = "Big" }, `name: "Big" has "B"; a name has a-z, 0-9, _ and - only`},
+	{func(p *Plan) { p.Regions[1].Name = "a b" }, `regions[1].name: "a b" has " "`},
+	{func(p *Plan) { p.Regions[1].Name = "é" }, `regions[1].name: "é" has "\xc3"`},
+	{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" names the frame beside the regions; choose another name`},
+	{func(p *Plan) { p.Regions[1].Name = "pads" }, `regions[1].name: "pads" names the pads beside the regions; choose another name`},
+	{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
+	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
+	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 }, "regions[2].size: 18446744073709551615; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
+	{func(p *Plan) { p.Regions = nil }, "regions: 0 of them; a plan has 1 to 64"},
+	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
+	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} }, ""},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Pads: Pads{1, 1}} },
+		"(regions 256GiB, frame 0, pads 128KiB; each rounded up to 64KiB); a budget has at most 256GiB"},
+	{func(p *Plan) { p.Regions = manyRegions(64, 1<<38) }, "regions: the parts need"},
+	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Size = 62 * MiB }, ""},
+	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, pads 4MiB;"},
+	{func(p *Plan) { p.Frame = Frame{} }, ""},
+	{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1; 0 or 2 to 8"},
+	{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
+	{func(p *Plan) { p.Frame.Buffers = 1 }, "frame.buffers: 1; 0 or 2 to 8"},
+	{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
+	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9"},
+	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
+	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: "},
+	{func(p *Plan) { p.Pads = Pads{} }, ""},
+	{func(p *Plan) { p.Pads.Workers = math.MinInt }, "pads.workers: -"},
+	{func(p *Plan) { p.Pads.Workers = -100 }, "pads.workers: -100"}, // no sum of such a number
+	{func(p *Plan) { p.Pads.Workers = 0 }, "pads.workers: 0, but pads.size is 1MiB"},
+	{func(p *Plan) { p.Pads.Workers = 256 }, ""},
+	{func(p *Plan) { p.Pads.Workers = 257 }, "pads.workers: 257; 0 or 1 to 256"},
+	{func(p *Plan) { p.Pads.Size = 0 }, "pads.size: 0 bytes"},
+	{func(p *Plan) { p.Pads.Size = 1 << 38 }, "regions: the parts need"},
+	{func(p *Plan) { p.Limits = Limits{1, 65535, 0} }, ""},
+	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
+	{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
+	{func(p *Plan) { p.Limits.Held = 65536 }, "limits.held: 65536"},
+	{func(p *Plan) { p.GoHeap = 0 }, ""},
+	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
+	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303; the Go runtime's share is 0 or 4MiB to 64TiB"},
+	{func(p *Plan) { p.GoHeap = math.MaxUint64 }, "go_heap: 18446744073709551615"},
+}
+
 func TestPlanCheck(t *testing.T) {
 	require.NoError(t, handheld().Check())
-	regions := func(n int, size uint64) (list []Region) {
-		for i := range n {
-			list = append(list, Region{Name: fmt.Sprint("r", i), Size: size})
-		}
-		return list
-	}
-	for _, c := range []struct {
-		change func(*Plan)
-		fault  string // "" for a plan at the limit, which passes
-	}{
-		{func(p *Plan) { p.Name = "" }, `name: "" has 0 bytes; a name has 1 to 31`},
-		{func(p *Plan) { p.Name = strings.Repeat("a", 31) }, ""},
-		{func(p *Plan) { p.Name = strings.Repeat("a", 32) }, "has 32 bytes"},
-		{func(p *Plan) { p.Name = "az09_-" }, ""},
-		{func(p *Plan) { p.Name = "Big" }, `name: "Big" has "B"; a name has a-z, 0-9, _ and - only`},
-		{func(p *Plan) { p.Regions[1].Name = "a b" }, `regions[1].name: "a b" has " "`},
-		{func(p *Plan) { p.Regions[1].Name = "é" }, `regions[1].name: "é" has "\xc3"`},
-		{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" is taken`},
-		{func(p *Plan) { p.Regions[1].Name = "pads" }, `regions[1].name: "pads" is taken`},
-		{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
-		{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
-		{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 }, "regions[2].size: 18446744073709551615; a budget has at most 256GiB"},
-		{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
-		{func(p *Plan) { p.Regions = nil }, "regions: 0 of them; a plan has 1 to 64"},
-		{func(p *Plan) { p.Regions = regions(64, MiB) }, ""},
-		{func(p *Plan) { p.Regions = regions(65, MiB) }, "regions: 65 of them"},
-		{func(p *Plan) { *p = Plan{Name: "max", Regions: regions(64, 4*GiB)} }, ""},
-		{func(p *Plan) { *p = Plan{Name: "max", Regions: regions(64, 4*GiB), Pads: Pads{1, 1}} }, "regions: the parts need 268435584KiB"},
-		{func(p *Plan) { p.Regions = regions(64, 1<<38) }, "regions: the parts need"},
-		{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
-		{func(p *Plan) { p.Size = 62 * MiB }, ""},
-		{func(p *Plan) { p.Size = 61 * MiB }, "size: the parts need 62MiB (regions 56MiB, frame 2MiB, pads 4MiB;"},
-		{func(p *Plan) { p.Frame = Frame{} }, ""},
-		{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1; 0 or 2 to 8"},
-		{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
-		{func(p *Plan) { p.Frame.Buffers = 1 }, "frame.buffers: 1; 0 or 2 to 8"},
-		{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
-		{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9"},
-		{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
-		{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: "},
-		{func(p *Plan) { p.Pads = Pads{} }, ""},
-		{func(p *Plan) { p.Pads.Workers = math.MinInt }, "pads.workers: -"},
-		{func(p *Plan) { p.Pads.Workers = -100 }, "pads.workers: -100"}, // no sum of such a number
-		{func(p *Plan) { p.Pads.Workers = 0 }, "pads.workers: 0, but pads.size is 1MiB"},
-		{func(p *Plan) { p.Pads.Workers = 256 }, ""},
-		{func(p *Plan) { p.Pads.Workers = 257 }, "pads.workers: 257; 0 or 1 to 256"},
-		{func(p *Plan) { p.Pads.Size = 0 }, "pads.size: 0 bytes"},
-		{func(p *Plan) { p.Pads.Size = 1 << 38 }, "regions: the parts need"},
-		{func(p *Plan) { p.Limits = Limits{1, 65535, 0} }, ""},
-		{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
-		{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
-		{func(p *Plan) { p.Limits.Held = 65536 }, "limits.held: 65536"},
-		{func(p *Plan) { p.GoHeap = 0 }, ""},
-		{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
-		{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303; the Go runtime's share is 0 or 4MiB to 65536GiB"},
-		{func(p *Plan) { p.GoHeap = math.MaxUint64 }, "go_heap: 18446744073709551615"},
-	} {
+	for _, c := range planChecks {
 		plan := handheld()
 		c.change(&plan)
 		err := plan.Check()
@@ -150,7 +156,8 @@ func TestPlanCheck(t *testing.T) {
 }
 
 func TestPlanCheckNamesEveryFault(t *testing.T) {
-	plan := Plan{Name: "A", Regions: []Region{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: Frame{1, 0}, Limits: Limits{Held: -1}, GoHeap: 1}
+	plan := Plan{Name: "A", Regions: []Region{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: Frame{1, 0},
+		Limits: Limits{Held: -1}, GoHeap: 1}
 	var keys []string
 	for _, line := range strings.Split(plan.Check().Error(), "\n") {
 		rest, found := strings.CutPrefix(line, `plan "A": `)
@@ -164,7 +171,8 @@ func TestPlanCheckNamesEveryFault(t *testing.T) {
 
 func TestPlanSize(t *testing.T) {
 	for text, want := range map[string]uint64{
-		"0": 0, "1": 1, "65536": 65536, "512KiB": 512 * KiB, "4MiB": 4 * MiB, "1GiB": GiB, "18446744073709551615": math.MaxUint64,
+		"0": 0, "1": 1, "65536": 65536, "512KiB": 512 * KiB, "4MiB": 4 * MiB, "1GiB": GiB, "64TiB": 1 << 46,
+		"18446744073709551615": math.MaxUint64,
 	} {
 		size, err := parseSize(text)
 		assert.NoError(t, err)
@@ -175,9 +183,9 @@ func TestPlanSize(t *testing.T) {
 		_, err := parseSize(text)
 		assert.ErrorContains(t, err, "is not a size", text)
 	}
-	for _, text := range []string{"18446744073709551616", "17179869184GiB", "99999999999999999999999KiB"} {
+	for _, text := range []string{"18446744073709551616", "17179869184GiB", "16777216TiB", "99999999999999999999999KiB"} {
 		_, err := parseSize(text)
-		assert.ErrorContains(t, err, "overflows", text)
+		assert.ErrorContains(t, err, "is too large for a size", text)
 	}
 	for range 10_000 {
 		want := rand.Uint64() >> rand.IntN(64) << rand.IntN(64)

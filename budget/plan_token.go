@@ -2,64 +2,55 @@ package budget
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // planReader walks the tokens of one plan. Keys are paths, as in regions[2].size.
 type planReader struct {
-	place   string // what stands before a line's number
-	data    []byte
-	decoder *json.Decoder
-	key     string // being read, for faults of the JSON itself
-	broken  bool   // the JSON is: no token comes any more
+	data   []byte
+	at     int        // what lies before has been read
+	open   []planOpen // the objects and lists around it, outermost first
+	want   planWant
+	broken bool // the JSON is: no token comes any more
 
-	line, counted int             // line of the byte data[counted]
-	lines         map[string]int  // where each key's value begins
-	unread        map[string]bool // keys whose value could not be read
-	faults        []error
-	more          int // faults beyond planFaultsMax
+	places map[string]int  // where each key's value begins
+	unread map[string]bool // keys whose value could not be read
+	faults []planPlaced    // the first planFaultsMax, in the order of the file
+	more   int             // the others
 }
 
-func (r *planReader) fault(key, format string, args ...any) {
-	r.faultAt(r.lineAt(r.decoder.InputOffset()), key, format, args...)
+// planPlaced is a fault and where it is.
+type planPlaced struct {
+	at int
+	planFault
 }
 
-func (r *planReader) faultAt(line int, key, format string, args ...any) {
-	if len(r.faults) == planFaultsMax {
+func (r *planReader) faultAt(at int, key, format string, args ...any) {
+	i := len(r.faults)
+	for i > 0 && r.faults[i-1].at > at {
+		i--
+	}
+	r.faults = slices.Insert(r.faults, i, planPlaced{at, planFault{key, fmt.Sprintf(format, args...)}})
+	if len(r.faults) > planFaultsMax {
+		r.faults = r.faults[:planFaultsMax]
 		r.more++
-		return
 	}
-	if key != "" {
-		key += ": "
-	}
-	r.faults = append(r.faults, fmt.Errorf("%s%d: %s%s", r.place, line, key, fmt.Sprintf(format, args...)))
 }
 
-// lineAt is the line of an offset. Offsets mostly grow, so that counting goes on where it stood.
-func (r *planReader) lineAt(offset int64) int {
-	end := int(min(max(offset, 0), int64(len(r.data))))
-	if end < r.counted {
-		r.line, r.counted = 0, 0
-	}
-	r.line += bytes.Count(r.data[r.counted:end], []byte("\n"))
-	r.counted = end
-	return r.line + 1
-}
+func (r *planReader) lineAt(offset int) int { return 1 + bytes.Count(r.data[:offset], []byte("\n")) }
 
-// lineOf is where a key stands, or the nearest one around it for a key that was not given.
-func (r *planReader) lineOf(key string) int {
+// placeOf is where a key's value stands, or the nearest one around it for a key that was not given.
+func (r *planReader) placeOf(key string) int {
 	for key := range planKeys(key) {
-		if line, found := r.lines[key]; found {
-			return line
+		if at, found := r.places[key]; found {
+			return at
 		}
 	}
-	return 1
+	return 0
 }
 
 // reported tells whether the key's value, or one around it, could not be read: that has been said already.
@@ -81,50 +72,34 @@ func planKeys(key string) iter.Seq[string] {
 	}
 }
 
-// next gives the next token, or nil once the JSON is broken. nil is JSON's null too: no caller takes either for a value.
-func (r *planReader) next() json.Token {
-	if r.broken {
-		return nil
-	}
-	token, err := r.decoder.Token()
-	if err == nil {
-		return token
-	}
-	r.broken = true
-	offset := r.decoder.InputOffset()
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		offset, err = int64(len(r.data)), errors.New("ends too early")
-	}
-	r.faultAt(r.lineAt(offset), r.key, "%v", err)
-	return nil
-}
-
 // begin gives the first token of a key's value.
-func (r *planReader) begin(key string) json.Token {
-	r.key = key
+func (r *planReader) begin(key string) planToken {
 	token := r.next()
 	if !r.broken {
-		r.lines[key] = r.lineAt(r.decoder.InputOffset())
+		r.places[key] = token.at
+	}
+	if token.text == "{" || token.text == "[" {
+		r.open[len(r.open)-1].key = key
 	}
 	return token
 }
 
-// refuse reports a value of the wrong type and passes over what is left of it.
-func (r *planReader) refuse(key string, token json.Token, want string) {
+// refuse reports a value that is not what the key wants.
+func (r *planReader) refuse(key string, token planToken, format string, args ...any) {
 	if !r.broken {
-		r.fault(key, "%s is not %s", tokenText(token), want)
+		r.faultAt(token.at, key, "%s %s", token.echo(), fmt.Sprintf(format, args...))
 		r.unread[key] = true
 		r.skip(token)
 	}
 }
 
-// skip passes over the rest of the value that began with token. It counts instead of recursing: a file may nest deeply.
-func (r *planReader) skip(token json.Token) {
+// skip passes over the rest of the value that began with token.
+func (r *planReader) skip(token planToken) {
 	for depth := 0; !r.broken; token = r.next() {
-		switch token {
-		case json.Delim('{'), json.Delim('['):
+		switch token.text {
+		case "{", "[":
 			depth++
-		case json.Delim('}'), json.Delim(']'):
+		case "}", "]":
 			depth--
 		}
 		if depth == 0 {
@@ -141,23 +116,6 @@ func planKeyText(name string) string {
 	return shortQuote(name)
 }
 
-func tokenText(token json.Token) string {
-	switch v := token.(type) {
-	case nil:
-		return "null"
-	case json.Delim:
-		if v == '{' {
-			return "an object"
-		}
-		return "a list"
-	case string:
-		return shortQuote(v)
-	case json.Number:
-		return shortQuote(v.String())
-	}
-	return fmt.Sprint(token)
-}
-
 // planKey is a key of an object and how its value is read.
 type planKey struct {
 	name string
@@ -166,25 +124,22 @@ type planKey struct {
 
 // object reads an object of known keys, each at most once.
 func (r *planReader) object(key string, known ...planKey) {
-	if token := r.begin(key); token != json.Delim('{') {
-		r.refuse(key, token, "an object")
+	if token := r.begin(key); token.text != "{" {
+		r.refuse(key, token, "is not an object")
 		return
 	}
 	if key != "" {
 		key += "."
 	}
 	given := make(map[string]bool, len(known))
-	for {
-		name, ok := r.next().(string)
-		if !ok { // the end
-			return
-		}
+	for name := r.next(); name.isString(); name = r.next() {
 		r.member(key, name, given, known)
 	}
 }
 
-func (r *planReader) member(parent, name string, given map[string]bool, known []planKey) {
+func (r *planReader) member(parent string, token planToken, given map[string]bool, known []planKey) {
 	var names []string
+	name := token.string()
 	for _, k := range known {
 		if k.name != name {
 			names = append(names, k.name)
@@ -195,40 +150,36 @@ func (r *planReader) member(parent, name string, given map[string]bool, known []
 			k.read(parent + name)
 			return
 		}
-		r.fault(parent+name, "given twice")
+		r.faultAt(token.at, parent+name, "given twice")
 		r.skip(r.next())
 		return
 	}
-	r.fault(parent+planKeyText(name), "no such key (there are %s)", strings.Join(names, ", "))
+	r.faultAt(token.at, parent+planKeyText(name), "no such key (there are %s)", strings.Join(names, ", "))
 	r.skip(r.next())
 }
 
 func (r *planReader) text(value *string) func(string) {
 	return func(key string) {
 		token := r.begin(key)
-		text, ok := token.(string)
-		if !ok {
-			r.refuse(key, token, "a string")
+		if !token.isString() {
+			r.refuse(key, token, "is not a string")
+			return
 		}
-		*value = text
+		*value = token.string()
 	}
 }
 
 func (r *planReader) size(value *uint64) func(string) {
 	return func(key string) {
 		token := r.begin(key)
-		text, ok := token.(string)
-		if number, isNumber := token.(json.Number); isNumber {
-			text, ok = number.String(), true
-		}
-		if !ok {
-			r.refuse(key, token, "a size")
-			return
+		text := token.text
+		if token.isString() {
+			text = token.string()
 		}
 		size, err := parseSize(text)
 		if err != nil {
-			r.fault(key, "%v", err)
-			r.unread[key] = true
+			r.refuse(key, token, "%v", err)
+			return
 		}
 		*value = size
 	}
@@ -237,15 +188,16 @@ func (r *planReader) size(value *uint64) func(string) {
 func (r *planReader) count(value *int) func(string) {
 	return func(key string) {
 		token := r.begin(key)
-		number, ok := token.(json.Number)
-		if !ok {
-			r.refuse(key, token, "a number")
-			return
+		if token.isString() {
+			if count, err := parseCount(token.string()); err == nil {
+				r.refuse(key, token, "is a string; write %d", count)
+				return
+			}
 		}
-		count, err := parseCount(number.String())
+		count, err := parseCount(token.text)
 		if err != nil {
-			r.fault(key, "%v", err)
-			r.unread[key] = true
+			r.refuse(key, token, "%v", err)
+			return
 		}
 		*value = count
 	}
@@ -253,11 +205,11 @@ func (r *planReader) count(value *int) func(string) {
 
 // list reads a list; its elements' keys are regions[0], regions[1] and so on.
 func (r *planReader) list(key string, read func(key string)) {
-	if token := r.begin(key); token != json.Delim('[') {
-		r.refuse(key, token, "a list")
+	if token := r.begin(key); token.text != "[" {
+		r.refuse(key, token, "is not a list")
 		return
 	}
-	for i := 0; !r.broken && r.decoder.More(); i++ {
+	for i := 0; !r.broken && r.peek() != ']'; i++ {
 		read(key + "[" + strconv.Itoa(i) + "]")
 	}
 	r.next() // the closing bracket

@@ -44,11 +44,30 @@ func (r *OpenRegion) Rewind(ctx context.Context) error {
 
 // emptyFrom empties the region and those above it.
 func (b *Budget) emptyFrom(index int) error {
-	var errs []error
-	for i := len(b.regions) - 1; i >= index; i-- {
-		errs = append(errs, b.regions[i].empty())
-	}
-	return errors.Join(errs...)
+	return insist(func() error {
+		var errs []error
+		for i := len(b.regions) - 1; i >= index; i-- {
+			errs = append(errs, b.regions[i].empty())
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// insist calls fn again when a finalizer ended the goroutine in it: no finalizer runs twice, so it comes to an end.
+func insist(fn func() error) (err error) {
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		if v := recover(); v != nil {
+			panic(v)
+		}
+		err = errors.Join(err, insist(fn))
+	}()
+	err = fn()
+	finished = true
+	return err
 }
 
 func (r *OpenRegion) empty() error {
@@ -77,8 +96,8 @@ func (r *OpenRegion) Door(name string) *Door {
 	return d
 }
 
-// Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or rewound; try later. Cost: one
-// atomic write and one read.
+// Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or
+// rewound; try later. Cost: one atomic write and one read.
 func (d *Door) Enter() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %s enters region %s twice", d.name, d.region.name))

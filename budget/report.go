@@ -47,7 +47,8 @@ type Report struct {
 
 const reportErrors = 16
 
-type leak struct {
+// place is where on a pad a scope is open.
+type place struct {
 	pad   *scope.Stack
 	depth int
 }
@@ -70,7 +71,9 @@ func (b *Budget) report() Report {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r.Leaks.Scopes = len(b.leaked)
+	for _, n := range b.leaks {
+		r.Leaks.Scopes += n
+	}
 	for _, err := range b.errors {
 		r.Errors = append(r.Errors, err.Error())
 	}
@@ -126,7 +129,11 @@ func (b *Budget) countOpen(pad *scope.Stack) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for depth := range pad.Depth() {
-		b.leaked[leak{pad, depth}] = true
+		at, open := place{pad, depth}, pad.At(depth)
+		if b.leaked[at] != open {
+			b.leaked[at] = open
+			b.leaks[pad]++
+		}
 	}
 }
 
@@ -140,12 +147,8 @@ func (b *Budget) leakError() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pads := map[*scope.Stack]int{}
-	for l := range b.leaked {
-		pads[l.pad]++
-	}
 	for _, pad := range b.pads {
-		if n := pads[pad]; n > 0 {
+		if n := b.leaks[pad]; n > 0 {
 			errs = append(errs, fmt.Errorf("budget %q: %s: %d scopes were open at a Turn or at Close; close them where they are opened",
 				b.plan.Name, pad.Name(), n))
 		}
@@ -164,21 +167,25 @@ type Range struct {
 var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "used", arena_c.RangeFree: "free",
 	arena_c.RangeTemp: "temp", arena_c.RangeEdge: "slack: edge", arena_c.RangeUnplanned: "slack: unplanned"}
 
-// Walk names every byte of the budget: ranges in order of address that cover it without gap or overlap, from the tables themselves. An error
-// says which arena's control words contradict themselves. Cost: O(arenas * limits.scopes).
+// Walk names every byte of the budget: ranges in order of address that cover it without gap or overlap, from the tables
+// themselves. An error says which arena's control words contradict themselves. Cost: O(arenas * limits.scopes).
 func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}
 	rows := uint64(len(b.regions) + len(b.frame) + len(b.pads))
 	raw := make([]arena_c.Range, 5*rows+2)
-	count, code := b.table.Walk(b.Size(), raw)
+	count, code := rows, arena_c.Corrupt
+	if sameShape(*b.table, arena_c.Map{Rows: rows, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools)}) {
+		count, code = b.table.Walk(b.Size(), raw)
+	}
 	if code == arena_c.Corrupt {
 		name := "the map"
 		if count < rows {
 			name = b.rowName(count)
 		}
-		return nil, fmt.Errorf("budget %q: the control words of %s contradict themselves: something wrote where it had no right to", b.plan.Name, name)
+		return nil, fmt.Errorf("budget %q: the control words of %s contradict themselves: something wrote where it had no right to",
+			b.plan.Name, name)
 	}
 	ranges := make([]Range, count)
 	at := uint64(0)

@@ -62,7 +62,7 @@ func (s Scope) Own(c io.Closer) { s.hold(held{closer: c}) }
 func (s Scope) Defer(fn func()) { s.hold(held{fn: fn}) }
 
 func (s Scope) hold(h held) {
-	if !s.open() && !s.isTemp() {
+	if !s.usable() {
 		err := s.misuse("Own or Defer in")
 		panic(errors.Join(err, h.run()))
 	}

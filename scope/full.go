@@ -83,15 +83,23 @@ type refusal Scope
 
 func (r refusal) Error() string { return r.why().Error() }
 
+// Unwrap lets who recovers it ask errors.Is and errors.As.
+func (r refusal) Unwrap() error { return r.why() }
+
 func (r refusal) why() error {
 	s := Scope(r)
 	st := s.stack()
+	stale := s.slot.Tag() != s.generation()
+	if stale && s.slot.Refused&^arena_c.Offsets != s.generation() { // it refused before it closed
+		if st != nil && st.lastFull != nil && st.lastScope == s {
+			return st.lastFull
+		}
+		if full := toldOf(s); full != nil {
+			return full
+		}
+	}
 	if st == nil {
 		return &Misuse{"use of a scope whose budget is closed", true}
-	}
-	stale := s.slot.Tag() != s.generation()
-	if stale && st.lastFull != nil && st.lastScope == s && s.slot.Refused&^arena_c.Offsets != s.generation() {
-		return st.lastFull // refused before it closed
 	}
 	if stale || !s.open() {
 		return s.misuse("allocation in")

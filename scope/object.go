@@ -46,7 +46,7 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 // in s dies after it. When construct fails, or panics, or a full unwinds it, all that it made in s is finalized and its
 // bytes are free again.
 func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (*T, error) {
-	if !s.open() && !s.isTemp() {
+	if !s.usable() {
 		panic(s.misuse("Make in"))
 	}
 	st := s.stack()

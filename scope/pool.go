@@ -27,7 +27,7 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
 	}
-	if !s.open() && !s.isTemp() {
+	if !s.usable() {
 		panic(s.misuse("Pool in"))
 	}
 	st := s.stack()

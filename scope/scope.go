@@ -75,6 +75,9 @@ func (s Scope) Open(name string) Scope {
 // open says whether s can allocate: live, and not covered.
 func (s Scope) open() bool { return s.slot.Limit-s.generation()-1 < arena_c.OffsetMax }
 
+// usable says whether s can allocate, if need be after a new piece for temporaries.
+func (s Scope) usable() bool { return s.open() || s.canGrow() }
+
 func (s Scope) isTemp() bool { return s.slot == s.slot.Row().Far() }
 
 func (s Scope) stack() *Stack { return stackOf(s.slot.Row()) }

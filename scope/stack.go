@@ -3,7 +3,6 @@ package scope
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -52,58 +51,6 @@ func (w *Watch) Arm(note func(*Stack)) {
 		return
 	}
 	w.note.Store(&note)
-}
-
-// registry finds the Go side of a row by the row's owner. Rows are made and dropped with budgets: rarely.
-var registry struct {
-	sync.Mutex
-	stacks atomic.Pointer[[]*Stack]
-}
-
-func stackOf(row *arena_c.Row) *Stack {
-	if all := registry.stacks.Load(); all != nil && row.Owner < uint64(len(*all)) {
-		return (*all)[row.Owner]
-	}
-	return nil
-}
-
-// NewStack makes the Go side of a row. Drop undoes it.
-func NewStack(row *arena_c.Row, config Config) *Stack {
-	st := &Stack{row: row, config: config, names: make([]string, row.Slots), held: make([]held, 0, config.Held)}
-	registry.Lock()
-	defer registry.Unlock()
-	var all []*Stack
-	if old := registry.stacks.Load(); old != nil {
-		all = append(all, *old...)
-	} else {
-		all = append(all, nil) // owner 0 is nobody
-	}
-	st.id = uint64(len(all))
-	for i := 1; i < len(all); i++ {
-		if all[i] == nil {
-			st.id = uint64(i)
-			break
-		}
-	}
-	if st.id == uint64(len(all)) {
-		all = append(all, st)
-	} else {
-		all[st.id] = st
-	}
-	row.Owner = st.id
-	registry.stacks.Store(&all)
-	return st
-}
-
-// Drop takes the stack out of the registry. Scopes of it stay dead.
-func (st *Stack) Drop() {
-	registry.Lock()
-	defer registry.Unlock()
-	all := append([]*Stack(nil), *registry.stacks.Load()...)
-	all[st.id] = nil
-	st.row.Owner = 0
-	st.dropped = true
-	registry.stacks.Store(&all)
 }
 
 // Name is what the arena is called in messages: "pad 1.0".

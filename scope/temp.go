@@ -33,16 +33,24 @@ func (s Scope) Temp() Scope {
 }
 
 func (s Scope) ensureTemp() {
-	if s.Free() < tempRoom {
+	if s.Free() < tempRoom && s.canGrow() {
 		s.slot.Row().FarGrow(tempRoom, arena_c.LineSize) // when it can't, what is asked of the scope says full
 	}
+}
+
+// canGrow says whether s is a temporary scope that may take new pieces: live, and not running its finalizers.
+func (s Scope) canGrow() bool {
+	row := s.slot.Row()
+	if s.slot != row.Far() || row.FarOf == 0 || s.slot.Tag() != s.generation() {
+		return false
+	}
+	return s.stack().closing != int(row.Slots)+1
 }
 
 // growTemp takes a new piece for a temporary scope; false for another scope, or when there is no room.
 // before is what the scope remembered before it refused for want of a piece.
 func (s Scope) growTemp(size, align, before uint64) bool {
-	row := s.slot.Row()
-	if s.slot != row.Far() || row.FarOf == 0 || s.slot.Tag() != s.generation() || row.FarGrow(size, align) != arena_c.OK {
+	if !s.canGrow() || s.slot.Row().FarGrow(size, align) != arena_c.OK {
 		return false
 	}
 	s.slot.Refused = before

@@ -1,0 +1,136 @@
+package budgettest_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+)
+
+// recorder is a test that is watched: what it would have said, and what it would do at its end.
+type recorder struct {
+	testing.TB
+	said    []string
+	fatal   bool
+	cleanup []func()
+}
+
+func (r *recorder) Helper()           {}
+func (r *recorder) Cleanup(fn func()) { r.cleanup = append(r.cleanup, fn) }
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.said = append(r.said, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	r.fatal = true
+	runtime.Goexit()
+}
+
+// watch runs fn as a test and gives what was said, the end included.
+func watch(t *testing.T, fn func(testing.TB)) *recorder {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn(r)
+	}()
+	<-done
+	for i := range r.cleanup {
+		r.cleanup[len(r.cleanup)-1-i]()
+	}
+	return r
+}
+
+func plan() budget.Plan {
+	return budget.Plan{Name: "watched", Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
+		Frame: budget.Frame{Buffers: 2, Size: budget.KiB}, Pads: budget.Pads{Workers: 1, Size: budget.KiB}}
+}
+
+func TestOpenClosesAtTheEnd(t *testing.T) {
+	var b *budget.Budget
+	r := watch(t, func(t testing.TB) {
+		b = budgettest.Open(t, plan())
+		require.NoError(t, b.Turn())
+		require.NoError(t, b.Pad(0, 0).Open("a").Close())
+	})
+	assert.Empty(t, r.said)
+	assert.Len(t, r.cleanup, 1)
+	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
+}
+
+func TestOpenStopsATestWithABadPlan(t *testing.T) {
+	r := watch(t, func(t testing.TB) {
+		budgettest.Open(t, budget.Plan{Name: "watched"})
+		t.Errorf("it went on")
+	})
+	assert.True(t, r.fatal)
+	assert.Equal(t, []string{`budgettest: budget: plan "watched": regions: 0 of them; a plan has 1 to 64`}, r.said)
+	assert.Empty(t, r.cleanup)
+}
+
+const leaked = " at a Turn or at Close; close them where they are opened"
+
+func TestOpenFailsATest(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(*budget.Budget)
+		said []string
+	}{
+		"pad scope": {
+			func(b *budget.Budget) { b.Pad(0, 1).Open("left open") },
+			[]string{`budgettest: Close: budget "watched": pad 0.1: 1 scopes were open` + leaked,
+				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0}"},
+		},
+		"pad scope at a Turn": {
+			func(b *budget.Budget) {
+				s := b.Pad(0, 0).Open("open")
+				_ = b.Turn()
+				_ = s.Close()
+			},
+			[]string{`budgettest: Close: budget "watched": pad 0.0: 1 scopes were open` + leaked,
+				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0}"},
+		},
+		"finalizer": {
+			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
+			[]string{"budgettest: Close: finalizer of a held value panicked: boom", "budgettest: leaks: {Scopes:0 Held:0 Finalizers:1}"},
+		},
+		"stray write": {
+			func(b *budget.Budget) { mapOf(b).Row(1).Edge-- },
+			[]string{`budgettest: at the end: budget "watched": the control words of frame 0 contradict themselves: ` +
+				"something wrote where it had no right to"},
+		},
+		"closed by the test": {
+			func(b *budget.Budget) { _ = b.Close() },
+			[]string{`budgettest: at the end: budget "watched": Walk: upfront: closed`,
+				`budgettest: Close: budget "watched": Close: upfront: closed`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := watch(t, func(t testing.TB) { c.do(budgettest.Open(t, plan())) })
+			assert.Equal(t, c.said, r.said)
+			assert.False(t, r.fatal)
+		})
+	}
+}
+
+func TestOpenFailsATestThatLosesHeldValues(t *testing.T) {
+	r := watch(t, func(t testing.TB) {
+		b := budgettest.Open(t, plan())
+		b.Frame().Defer(func() { t.Errorf("a lost value ran") })
+		mapOf(b).Row(1).Slot(0).Chain = 0 // a stray write
+	})
+	assert.Equal(t, []string{`budgettest: Close: budget "watched": frame 0: 1 held values were never released`,
+		"budgettest: leaks: {Scopes:0 Held:1 Finalizers:0}"}, r.said)
+}
+
+func mapOf(b *budget.Budget) *arena_c.Map {
+	return (*arena_c.Map)(unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
+}

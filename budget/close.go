@@ -1,0 +1,60 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of
+// finalizers and what leaked. The addresses stay reserved and dead. It is refused, and changes nothing, while something
+// loads or a worker is inside a region. A second Close is ErrClosed.
+func (b *Budget) Close() (err error) {
+	l, err := b.begin(b.regions[0], "Close")
+	if err != nil {
+		return err
+	}
+	b.shut(0, 1) // for good, unless somebody is inside
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	if inside := b.waitOutside(ctx, 0); len(inside) > 0 {
+		b.leave(l)
+		return fmt.Errorf("budget %q: Close while %s: %w", b.plan.Name, strings.Join(inside, ", "), ErrLoading)
+	}
+	b.countOpenPads()
+	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
+	return b.closeStacks()
+}
+
+// closeWait is for workers on their way out: one that meets a shut gate is inside for a moment.
+const closeWait = 10 * time.Millisecond
+
+func (b *Budget) closeStacks() error {
+	return insist(func() error {
+		errs := []error{b.emptyFrom(0)}
+		for _, st := range slices.Concat(b.frame, b.pads) {
+			errs = append(errs, st.CloseTo(0))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// release ends Close. The gates stay shut: no worker gets inside any more.
+func (b *Budget) release(l *load) error {
+	errs := []error{b.leakError()}
+	b.last = b.report()
+	b.closed.Store(true)
+	for _, st := range b.stacks() {
+		st.Drop()
+	}
+	b.end(l)
+	arena_c.Unpoison(b.memory.Base(), b.memory.Size())
+	errs = append(errs, b.memory.Release())
+	b.restoreGo()
+	return errors.Join(errs...)
+}

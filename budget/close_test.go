@@ -1,0 +1,192 @@
+package budget_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func TestCloseOrder(t *testing.T) {
+	b := open(t, small())
+	newMark(b.Pad(0, 0).Open("pad"), 9, 0)
+	newMark(b.Frame(), 8, 0)
+	for i, name := range []string{"init", "systems", "level"} {
+		mustLoad(t, b, name, func(s scope.Scope) {
+			newMark(s, int64(2*i+1), doFail)
+			newMark(s, int64(2*i+2), 0)
+		})
+	}
+	err := b.Close()
+	assert.Equal(t, []int64{6, 5, 4, 3, 2, 1, 8, 9}, ran, "level, systems, init; then what stands beside")
+	assert.ErrorIs(t, err, errMark)
+	assert.ErrorContains(t, err, "pad 0.0: 1 scopes were open")
+	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 3}, b.Report().Leaks)
+	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
+	assert.EqualError(t, b.Close(), `budget "small": Close: upfront: closed`)
+	assert.Len(t, ran, 8)
+}
+
+func TestBudgetAfterClose(t *testing.T) {
+	b := open(t, small())
+	l := mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(1000) })
+	door := b.Region("level").Door("anna")
+	pad := b.Pad(1, 0)
+	require.NoError(t, b.Close())
+	last := b.Report()
+	assert.Positive(t, last.Regions[2].Peak, "the figures as they were at Close")
+	assert.Equal(t, last.Regions[2], b.Region("level").Report())
+	assert.NotEmpty(t, last.String())
+	assert.Nil(t, l.Get())
+	assert.False(t, door.Enter())
+	for what, err := range map[string]error{
+		"Walk":                   func() error { _, err := b.Walk(); return err }(),
+		"Turn":                   b.Turn(),
+		"Close":                  b.Close(),
+		"Rewind of region level": b.Region("level").Rewind(background),
+		"Load of region level":   func() error { _, err := load(b, "level", nil); return err }(),
+	} {
+		assert.ErrorIs(t, err, budget.ErrClosed, what)
+		assert.ErrorContains(t, err, `budget "small": `)
+	}
+	assert.Equal(t, `budget: BUG: the frame of budget "small", which is closed`, panics(t, func() { b.Frame() }))
+	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { pad.Open("x") }))
+	assert.Contains(t, panics(t, func() { _ = b.Pad(0, 0).Do("x", nil) }), "whose budget is closed")
+	assert.Equal(t, last, b.Report())
+}
+
+// TestPanicIsPrintedAfterClose is what a program does that handles no full: main defers Close, and the panic is printed when that has run.
+func TestPanicIsPrintedAfterClose(t *testing.T) {
+	for arena, in := range map[string]func(*budget.Budget) scope.Scope{
+		"frame 0": func(b *budget.Budget) scope.Scope { return b.Frame().Open("s") },
+		"pad 1.0": func(b *budget.Budget) scope.Scope { return b.Pad(1, 0).Open("s") },
+	} {
+		b := open(t, small())
+		o := attempt(func() error {
+			defer b.Close()
+			for s := in(b); ; {
+				frogs.New(s)
+			}
+		})
+		err, _ := o.panicked.(error)
+		want := `budget "small": ` + arena + ` is full: scope "s" asked for 24 bytes, 16 of 65536 are free; held by s 65520; raise `
+		require.ErrorContains(t, err, want)
+		assert.ErrorIs(t, err, budget.ErrFull)
+		again := open(t, small())
+		assert.ErrorContains(t, err, want, "and after the next Open")
+		require.NoError(t, again.Close())
+	}
+}
+
+// stale are handles of everything that lived in a budget.
+type stale struct {
+	scope, temp, frame, pad, inner scope.Scope
+	pool                           scope.Pool[frog]
+	objects                        scope.ObjectPool[mark]
+	chunk                          *frog
+}
+
+func makeStale(t *testing.T, b *budget.Budget) (s stale) {
+	s.frame = b.Frame()
+	s.pad = b.Pad(1, 1).Open("pad")
+	s.inner = s.pad.Open("inner")
+	require.NoError(t, s.inner.Close())
+	require.NoError(t, s.pad.Close())
+	mustLoad(t, b, "level", func(in scope.Scope) {
+		s.scope, s.temp = in, in.Temp()
+		s.pool = frogs.Pool(in, 10)
+		s.objects = marks.Pool(in, 10)
+		s.chunk = s.pool.Get()
+	})
+	return s
+}
+
+// requireDead uses every handle in every way: each answers nil or says that it is closed, and none crashes.
+func (s stale) requireDead(t *testing.T) {
+	t.Helper()
+	for name, at := range map[string]scope.Scope{"scope": s.scope, "temp": s.temp, "frame": s.frame, "pad": s.pad, "inner": s.inner} {
+		assert.Nil(t, frogs.TryNew(at), name)
+		assert.Nil(t, frogs.TrySlice(at, 1), name)
+		assert.Nil(t, marks.TryNew(at), name)
+		assert.Nil(t, at.TryAlloc(8, 8), name)
+		assert.Zero(t, at.Free(), name)
+		assert.ErrorIs(t, at.Close(), budget.ErrClosed, name)
+		assert.ErrorIs(t, at.Err(), budget.ErrClosed, name)
+		ran = nil
+		for _, use := range []func(){
+			func() { frogs.New(at) },
+			func() { frogs.Slice(at, 1) },
+			func() { frogs.Pool(at, 1) },
+			func() { marks.New(at) },
+			func() { marks.Slice(at, 2) },
+			func() { _, _ = marks.Make(at, func(*mark) error { return nil }) },
+			func() { at.Alloc(8, 8) },
+			func() { at.Bytes(8) },
+			func() { at.Open("x") },
+			func() { _ = at.Do("x", func(scope.Scope) error { return nil }) },
+			func() { at.Temp() },
+			func() { at.Own(&closer{1}) },
+			func() { at.Defer(func() { ran = append(ran, 2) }) },
+		} {
+			err, _ := attempt(func() error { use(); return nil }).panicked.(error)
+			assert.ErrorIs(t, err, budget.ErrClosed, name)
+			assert.ErrorContains(t, err, "scope: BUG: ", name)
+		}
+		assert.Equal(t, []int64{1, 2}, ran, "what can't be held is closed at once")
+	}
+	assert.Nil(t, s.pool.Get())
+	assert.Nil(t, s.pool.At(0))
+	assert.Nil(t, s.objects.Get())
+	assert.Zero(t, s.pool.Cap()+s.pool.Live()+s.pool.Peak())
+	for _, use := range []func(){func() { s.pool.Put(s.chunk) }, func() { s.pool.Index(s.chunk) }} {
+		assert.Contains(t, panics(t, use), "of a budget_test.frog: closed already")
+	}
+}
+
+func TestHandlesAfterClose(t *testing.T) {
+	b := open(t, small())
+	s := makeStale(t, b)
+	require.NoError(t, b.Close())
+	s.requireDead(t)
+
+	again := open(t, small())
+	assert.Equal(t, addressOf(&b.Base().Bytes()[0]), addressOf(&again.Base().Bytes()[0]), "a control: it is the same range")
+	s.requireDead(t)
+	mustLoad(t, again, "level", func(in scope.Scope) { frogs.Pool(in, 10).Get(); s.requireDead(t) })
+	newMark(again.Pad(1, 1).Open("pad").Open("inner"), 1, 0)
+	before := again.Report()
+	s.requireDead(t)
+	assert.Equal(t, "scope: BUG: Open on pad 1.1, whose budget is closed", panics(t, func() { b.Pad(1, 1).Open("x") }))
+	assert.Equal(t, before, again.Report(), "the new owner is not disturbed")
+	requireWalk(t, again)
+}
+
+// TestHandlesAcrossShapes opens budgets whose tables are as large, but cut differently: a stale handle must not take
+// one control word for another, and a generation must never be counted twice.
+func TestHandlesAcrossShapes(t *testing.T) {
+	b := open(t, small())
+	s := makeStale(t, b)
+	base := addressOf(&b.Base().Bytes()[0])
+	require.NoError(t, b.Close())
+	for scopes := 1; scopes <= 12; scopes++ {
+		for pools := 1; pools <= 4; pools++ {
+			plan := small()
+			plan.Limits = budget.Limits{Scopes: scopes, Pools: pools}
+			other := open(t, plan)
+			mustLoad(t, other, "level", nil)
+			s.requireDead(t)
+			requireWalk(t, other)
+			require.NoError(t, other.Close())
+			s.requireDead(t)
+		}
+	}
+	again := open(t, small())
+	assert.Equal(t, base, addressOf(&again.Base().Bytes()[0]), "the range waits for its shape")
+	mustLoad(t, again, "level", func(in scope.Scope) { frogs.Pool(in, 10).Get(); s.requireDead(t) })
+	again.Pad(1, 1).Open("pad").Open("inner")
+	s.requireDead(t)
+	requireWalk(t, again)
+}

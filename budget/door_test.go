@@ -1,0 +1,152 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func soon() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(background, 5*time.Millisecond)
+}
+
+func TestLoadNamesWhoIsInside(t *testing.T) {
+	b := open(t, small())
+	l := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
+	anna, bob := b.Region("level").Door("anna"), b.Region("systems").Door("bob")
+	require.True(t, anna.Enter())
+	before := b.Report()
+
+	ctx, cancel := soon()
+	defer cancel()
+	_, err := budget.Load(ctx, b.Region("systems"), func(scope.Scope) (*frog, error) { panic("it should not run") })
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.EqualError(t, err, `budget "small": Load of region systems waited for workers: anna is inside region level: `+
+		`context deadline exceeded`)
+	require.True(t, bob.Enter(), "the regions are open again")
+	ctx, cancel = soon()
+	defer cancel()
+	err = b.Region("init").Rewind(ctx)
+	assert.ErrorContains(t, err, "Rewind of region init waited for workers: bob is inside region systems, anna is inside region level")
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	err = b.Close()
+	assert.ErrorIs(t, err, budget.ErrLoading)
+	assert.ErrorContains(t, err, "Close while bob is inside region systems, anna is inside region level")
+	assert.Equal(t, before, b.Report(), "nothing changed")
+	assert.NotNil(t, l.Get())
+	assert.Empty(t, ran)
+
+	anna.Leave()
+	mustLoad(t, b, "level", nil) // bob is in a lower region: he doesn't matter
+	bob.Leave()
+	require.NoError(t, b.Close())
+	assert.False(t, anna.Enter(), "nobody gets into a closed budget")
+}
+
+func TestNobodyEntersWhatIsLoaded(t *testing.T) {
+	b := open(t, small())
+	doors := map[string]*budget.Door{}
+	for _, name := range []string{"init", "systems", "level"} {
+		doors[name] = b.Region(name).Door("a worker of " + name)
+	}
+	enter := func(name string) bool {
+		defer doors[name].Leave()
+		return doors[name].Enter()
+	}
+	all := func() []bool { return []bool{enter("init"), enter("systems"), enter("level")} }
+	assert.Equal(t, []bool{true, true, true}, all())
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		assert.Equal(t, []bool{true, false, false}, all())
+		mustLoad(t, b, "level", func(scope.Scope) { assert.Equal(t, []bool{true, false, false}, all()) })
+		assert.Equal(t, []bool{true, false, false}, all(), "level stays shut with systems")
+		s.Defer(func() { assert.Equal(t, []bool{true, false, false}, all()) })
+	})
+	assert.Equal(t, []bool{true, true, true}, all())
+	require.NoError(t, b.Region("systems").Rewind(background))
+	for _, f := range failures {
+		attempt(func() error { _, err := load(b, "level", func(s scope.Scope) error { return f.end(b, s) }); return err })
+		assert.Equal(t, []bool{true, true, true}, all())
+	}
+	mustLoad(t, b, "init", func(s scope.Scope) { s.Defer(func() { assert.Equal(t, []bool{false, false, false}, all()) }) })
+	require.NoError(t, b.Close())
+	assert.Equal(t, []bool{false, false, false}, all())
+}
+
+func TestEnterTwiceIsLoud(t *testing.T) {
+	b := open(t, small())
+	d := b.Region("level").Door("anna")
+	require.True(t, d.Enter())
+	assert.Equal(t, "budget: BUG: anna enters region level twice", panics(t, func() { d.Enter() }))
+	d.Leave()
+	assert.True(t, d.Enter())
+	d.Leave()
+}
+
+func TestLoadWaitsForWorkers(t *testing.T) {
+	b := open(t, small())
+	d := b.Region("level").Door("anna")
+	require.True(t, d.Enter())
+	var left atomic.Bool
+	go func() {
+		time.Sleep(2 * time.Millisecond)
+		left.Store(true)
+		d.Leave()
+	}()
+	mustLoad(t, b, "level", func(scope.Scope) { assert.True(t, left.Load()) })
+}
+
+// TestDoors lets workers look at a level while it is loaded over and over: whoever is inside sees one that is whole.
+func TestDoors(t *testing.T) {
+	b := open(t, small())
+	var level atomic.Pointer[budget.Loaded[frog]]
+	var visits atomic.Int64
+	var stop atomic.Bool
+	var workers sync.WaitGroup
+	for range 2 {
+		d := b.Region("level").Door("a worker")
+		workers.Go(func() {
+			for !stop.Load() {
+				if !d.Enter() {
+					runtime.Gosched()
+					continue
+				}
+				if l := level.Load(); l != nil {
+					if f := l.Get(); f != nil && assert.Equal(t, f.X, f.Y) {
+						visits.Add(1)
+					}
+				}
+				d.Leave()
+				runtime.Gosched()
+			}
+		})
+	}
+	for i := int64(0); i < 50 || visits.Load() < 20; i++ {
+		l, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*frog, error) {
+			f := frogs.New(s)
+			f.X, f.Y = i, i
+			return f, nil
+		})
+		require.NoError(t, err)
+		level.Store(&l)
+		if i%3 == 0 {
+			require.NoError(t, b.Region("systems").Rewind(background))
+		}
+	}
+	err := b.Close()
+	for errors.Is(err, budget.ErrLoading) { // somebody may be inside
+		err = b.Close()
+	}
+	assert.NoError(t, err)
+	stop.Store(true)
+	workers.Wait()
+}

@@ -1,0 +1,139 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type Frog struct{ X, Y, Age int32 }
+
+type Pond struct {
+	Frogs scope.Pool[Frog]
+	Deep  bool
+}
+
+type LogFile struct{ Lines int64 }
+
+// Types are declared once, at package level. A Go pointer inside one would stop the program here, naming the field.
+var (
+	frogKind = scope.Plain[Frog]()
+	logKind  = scope.Object[LogFile](func(f *LogFile) error {
+		fmt.Println("the log closes after", f.Lines, "lines")
+		return nil
+	})
+)
+
+// Pond can't be declared: a pool is a Go value, which belongs beside the budget, not inside.
+func loadPond(ctx context.Context, level *budget.OpenRegion, frogs int) (budget.Loaded[Pond], error) {
+	return budget.Load(ctx, level, func(s scope.Scope) (*Pond, error) {
+		raw := s.Temp().Bytes(10_000) // what is only needed while the level is loaded
+		raw[0] = 1
+		log := logKind.New(s)
+		log.Lines = 2
+		return &Pond{Frogs: frogKind.Pool(s, frogs), Deep: raw[0] == 1}, nil
+	})
+}
+
+// A small game: a level is loaded, played and rewound.
+func Example() {
+	b, err := budget.Open(budget.Plan{
+		Name: "handheld",
+		Regions: []budget.Region{
+			{Name: "systems", Size: 128 * budget.KiB},
+			{Name: "level", Size: 256 * budget.KiB},
+		},
+		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Pads:  budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+
+	ctx := context.Background()
+	level := b.Region("level")
+	pond, err := loadPond(ctx, level, 100)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for tick := range 3 {
+		frog := pond.Get().Frogs.Get() // nil when all 100 are alive
+		frog.Age = int32(tick)
+
+		t := b.Pad(0, 0).Open("who is near") // scratch that follows the call stack
+		near := frogKind.TrySlice(t, 8)      // nil when the pad is full
+		near[0] = *frog
+		t.Close()
+
+		frogKind.New(b.Frame()) // lives until the end of the next frame
+		b.Turn()
+	}
+	fmt.Println(pond.Get().Frogs.Live(), "frogs in", level.Report().Used, "bytes")
+	fmt.Println("rewind:", level.Rewind(ctx))
+	fmt.Println(pond.Get() == nil, level.Report().Used, level.Report().Peak)
+	// Output:
+	// 3 frogs in 1744 bytes
+	// the log closes after 2 lines
+	// rewind: <nil>
+	// true 0 67280
+}
+
+// A level that doesn't fit is an answer: the error says what to raise in the plan, and the region is empty as before.
+func ExampleLoad_full() {
+	b, err := budget.Open(budget.Plan{Name: "tiny", Regions: []budget.Region{{Name: "level", Size: 128 * budget.KiB}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+
+	_, err = loadPond(context.Background(), b.Region("level"), 10_000)
+	fmt.Println(errors.Is(err, budget.ErrFull))
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", "\n  "))
+	fmt.Println(b.Region("level").Report().Used)
+	// Output:
+	// the log closes after 2 lines
+	// true
+	// budget "tiny": region level is full: scope "level" asked for 170000 bytes, 65496 of 131072 are free
+	//   held by temp 65536, level 40
+	//   raise regions[0].size in the plan
+	// 0
+}
+
+// Rewinding a region takes along those above it, top first, and runs finalizers newest first.
+func ExampleOpenRegion_Rewind() {
+	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.Region{
+		{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 64 * budget.KiB},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+	ctx := context.Background()
+	for _, name := range []string{"systems", "level"} {
+		_, err := budget.Load(ctx, b.Region(name), func(s scope.Scope) (*LogFile, error) {
+			s.Defer(func() { fmt.Println(name, "dies last") })
+			s.Defer(func() { fmt.Println(name, "dies first") })
+			return nil, nil
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(b.Region("systems").Rewind(ctx))
+	// Output:
+	// level dies first
+	// level dies last
+	// systems dies first
+	// systems dies last
+	// <nil>
+}

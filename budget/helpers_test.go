@@ -1,0 +1,173 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type frog struct{ X, Y, Age int64 }
+
+// mark is an object whose finalizer tells on it: ID into ran, then whatever Do says.
+type mark struct{ ID, Do int64 }
+
+const (
+	doFail = iota + 1
+	doPanic
+)
+
+var (
+	errMark   = errors.New("mark failed")
+	errLoader = errors.New("loader failed")
+
+	ran []int64 // IDs in the order of their finalizers
+
+	frogs = scope.Plain[frog]()
+	marks = scope.Object[mark](func(m *mark) error {
+		ran = append(ran, m.ID)
+		switch m.Do {
+		case doFail:
+			return errMark
+		case doPanic:
+			panic("mark panics")
+		}
+		return nil
+	})
+)
+
+func newMark(s scope.Scope, id, do int64) *mark {
+	m := marks.New(s)
+	m.ID, m.Do = id, do
+	return m
+}
+
+// closer is an io.Closer that tells on itself.
+type closer struct{ id int64 }
+
+func (c *closer) Close() error { ran = append(ran, c.id); return nil }
+
+func small() budget.Plan {
+	return budget.Plan{
+		Name: "small",
+		Regions: []budget.Region{{Name: "init", Size: 128 * budget.KiB}, {Name: "systems", Size: 256 * budget.KiB},
+			{Name: "level", Size: 512*budget.KiB + 100}},
+		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Pads:   budget.Pads{Workers: 2, Size: 64 * budget.KiB},
+		Limits: budget.Limits{Scopes: 8, Pools: 2, Held: 16},
+	}
+}
+
+// open opens a budget for a test that misbehaves: leaks are its business, a walk that fails isn't. It forgets what ran before.
+func open(t testing.TB, plan budget.Plan) *budget.Budget {
+	t.Helper()
+	ran = nil
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if _, err := b.Walk(); !errors.Is(err, budget.ErrClosed) {
+			assert.NoError(t, err, "the walk at the end")
+		}
+		_ = b.Close()
+	})
+	return b
+}
+
+var background = context.Background()
+
+// load loads a region with a frog, after fn worked in it.
+func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
+	return budget.Load(background, b.Region(region), func(s scope.Scope) (*frog, error) {
+		f := frogs.New(s)
+		if fn == nil {
+			return f, nil
+		}
+		return f, fn(s)
+	})
+}
+
+// mustLoad is load that succeeds.
+func mustLoad(t testing.TB, b *budget.Budget, region string, fn func(scope.Scope)) budget.Loaded[frog] {
+	t.Helper()
+	l, err := load(b, region, func(s scope.Scope) error {
+		if fn != nil {
+			fn(s)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotNil(t, l.Get())
+	return l
+}
+
+// outcome is how a function ended.
+type outcome struct {
+	err      error
+	panicked any
+	exited   bool // by Goexit
+}
+
+// attempt runs fn on a goroutine of its own, so that it may end in any way.
+func attempt(fn func() error) outcome {
+	done := make(chan outcome)
+	go func() {
+		o := outcome{exited: true}
+		defer func() {
+			if v := recover(); v != nil {
+				o = outcome{panicked: v}
+			}
+			done <- o
+		}()
+		o.err = fn()
+		o.exited = false
+	}()
+	return <-done
+}
+
+// panics is the text that fn panics with.
+func panics(t testing.TB, fn func()) (text string) {
+	t.Helper()
+	v := attempt(func() error { fn(); return nil }).panicked
+	switch v := v.(type) {
+	case error:
+		return v.Error()
+	case string:
+		return v
+	}
+	assert.Fail(t, "it should panic with a text", "%v", v)
+	return ""
+}
+
+func regionReport(b *budget.Budget, name string) budget.RegionReport { return b.Region(name).Report() }
+
+// requireEmpty says that the region is as it was before its first load.
+func requireEmpty(t testing.TB, b *budget.Budget, name string) {
+	t.Helper()
+	r := regionReport(b, name)
+	require.Zero(t, r.Used, "%s is empty", name)
+	require.Zero(t, r.Objects, "%s is empty", name)
+	require.Zero(t, r.PoolCap, "%s is empty", name)
+	require.Equal(t, r.Size, r.Free, "%s is empty", name)
+	requireWalk(t, b)
+}
+
+func requireWalk(t testing.TB, b *budget.Budget) []budget.Range {
+	t.Helper()
+	ranges, err := b.Walk()
+	require.NoError(t, err)
+	return ranges
+}
+
+func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// tableOf is the map in the budget's tables: what a stray write would hit.
+func tableOf(b *budget.Budget) *arena_c.Map {
+	return (*arena_c.Map)(unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
+}

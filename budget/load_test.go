@@ -1,0 +1,188 @@
+package budget_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// failure is a way for a load to fail: what fn does last, and what Load says then.
+type failure struct {
+	end      func(*budget.Budget, scope.Scope) error
+	text     string // in the error; "" when none comes back
+	full     bool
+	panicked any
+	exited   bool
+}
+
+const ignored = `region level is full: scope "level" asked for 25165824 bytes`
+
+var failures = map[string]failure{
+	"error":  {end: func(*budget.Budget, scope.Scope) error { return errLoader }, text: "loader failed"},
+	"panic":  {end: func(*budget.Budget, scope.Scope) error { panic("boom") }, panicked: "boom"},
+	"Goexit": {end: func(*budget.Budget, scope.Scope) error { runtime.Goexit(); return nil }, exited: true},
+	"New": {full: true, text: `region level is full: scope "level" asked for 24 bytes`,
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			for {
+				frogs.New(s)
+			}
+		}},
+	"Slice": {full: true, text: ignored, end: func(_ *budget.Budget, s scope.Scope) error { frogs.Slice(s, 1<<20); return nil }},
+	"Pool": {full: true, text: "raise regions[2].size",
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.Pool(s, 1<<20); return nil }},
+	"inner scope": {full: true, text: `scope "inner" asked for`,
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.Slice(s.Open("inner"), 1<<20); return nil }},
+	"a pad": {full: true, text: `pad 1.0 is full: scope "query" asked for 25165824 bytes`,
+		end: func(b *budget.Budget, _ scope.Scope) error { frogs.Slice(b.Pad(1, 0).Open("query"), 1<<20); return nil }},
+	"the frame": {full: true, text: "frame 0 is full",
+		end: func(b *budget.Budget, _ scope.Scope) error { frogs.Slice(b.Frame(), 1<<20); return nil }},
+	"ignored": {full: true, text: ignored,
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s, 1<<20); return nil }},
+	"ignored, an inner scope left open": {full: true, text: ignored,
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s, 1<<20); s.Open("inner"); return nil }},
+	"ignored in an inner scope": {full: true, text: `scope "inner" asked for`,
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s.Open("inner"), 1<<20); return nil }},
+	"ignored two scopes down": {full: true, text: `scope "inner" asked for`,
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			inner := s.Open("inner")
+			frogs.TrySlice(inner, 1<<20)
+			inner.Open("innermost")
+			return nil
+		}},
+	"ignored in temp": {full: true, text: `scope "temp" asked for`,
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s.Temp(), 1<<20); return nil }},
+	"ignored in temp, which grows": {full: true, text: `scope "temp" asked for`,
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			frogs.TrySlice(s.Temp(), 1<<20)
+			s.Temp().Bytes(100_000)
+			s.Temp().Defer(func() {})
+			frogs.Pool(s.Temp(), 5000)
+			return nil
+		}},
+	"panic after it": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
+		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s, 1<<20)[0]; return nil }},
+	"panic after it in temp": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
+		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s.Temp(), 1<<20)[0]; return nil }},
+	"scopes": {full: true, text: `scope "deep" asked for one more of 8 scopes; raise limits.scopes in the plan`,
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			for {
+				s = s.Open("deep")
+			}
+		}},
+	"pools": {full: true, text: `one more of 2 pools; raise limits.pools in the plan`,
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			for {
+				frogs.Pool(s, 1)
+			}
+		}},
+	"held": {full: true, text: `one more of 16 held; raise limits.held in the plan`,
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			for {
+				s.Defer(func() {})
+			}
+		}},
+}
+
+// fill makes one of each finalizer; they run as filled says.
+func fill(s scope.Scope) {
+	newMark(s, 11, 0)
+	s.Own(&closer{12})
+	newMark(s.Temp(), 15, 0)
+	s.Defer(func() { ran = append(ran, 13) })
+	pool := marks.Pool(s, 3)
+	pool.Get().ID = 14
+}
+
+var filled = []int64{15, 14, 13, 12, 11}
+
+func TestLoadFails(t *testing.T) {
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, small())
+			before := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
+			address := addressOf(before.Get())
+			o := attempt(func() error {
+				_, err := load(b, "level", func(s scope.Scope) error {
+					assert.Equal(t, []int64{1}, ran, "the old contents are gone before fn runs")
+					assert.Nil(t, before.Get())
+					fill(s)
+					return f.end(b, s)
+				})
+				return err
+			})
+			assert.Equal(t, f.panicked, o.panicked)
+			assert.Equal(t, f.exited, o.exited)
+			if f.text == "" {
+				assert.NoError(t, o.err)
+			} else {
+				assert.ErrorContains(t, o.err, f.text)
+			}
+			var full *scope.FullError
+			assert.Equal(t, f.full, errors.As(o.err, &full))
+			assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
+			assert.Equal(t, append([]int64{1}, filled...), ran, "newest first, once")
+			requireEmpty(t, b, "level")
+			assert.Nil(t, before.Get())
+			again := mustLoad(t, b, "level", nil)
+			if !instrumented {
+				assert.Equal(t, address, addressOf(again.Get()), "the next load gives the same addresses")
+			}
+		})
+	}
+}
+
+func TestLoadSucceeds(t *testing.T) {
+	b := open(t, small())
+	l := mustLoad(t, b, "level", func(s scope.Scope) {
+		fill(s)
+		newMark(s.Open("left open"), 16, 0)
+		assert.Positive(t, regionReport(b, "level").Used)
+	})
+	assert.Equal(t, []int64{16, 15}, ran, "inner scopes and temporaries are gone, with their finalizers; the rest stays")
+	assert.EqualValues(t, 6, regionReport(b, "level").Objects, "frog, mark, pool, and a node for each other finalizer")
+	assert.Less(t, regionReport(b, "level").Used, uint64(1000))
+	assert.Greater(t, regionReport(b, "level").Peak, uint64(budget.KiB*64), "temporaries included")
+	assert.NotNil(t, l.Get())
+	for _, r := range requireWalk(t, b) {
+		assert.NotEqual(t, "temp", r.What)
+	}
+	require.NoError(t, b.Region("level").Rewind(background))
+	assert.Equal(t, []int64{16, 15, 14, 13, 12, 11}, ran)
+	requireEmpty(t, b, "level")
+}
+
+func TestLoadedIsFrozen(t *testing.T) {
+	b := open(t, small())
+	var s, temp scope.Scope
+	l := mustLoad(t, b, "level", func(in scope.Scope) { s, temp = in, in.Temp() })
+	before := b.Report()
+	assert.Nil(t, frogs.TryNew(s))
+	assert.Nil(t, frogs.TrySlice(s, 3))
+	assert.Nil(t, s.TryAlloc(8, 8))
+	assert.Zero(t, s.Free())
+	const frozen = `scope "level" of region level, which is frozen since its load returned`
+	closed := &closer{7}
+	for what, use := range map[string]func(){
+		"allocation in":   func() { frogs.New(s) },
+		"Open in":         func() { s.Open("x") },
+		"Temp of":         func() { s.Temp() },
+		"Pool in":         func() { frogs.Pool(s, 1) },
+		"Make in":         func() { _, _ = marks.Make(s, func(*mark) error { return nil }) },
+		"Own or Defer in": func() { s.Own(closed) },
+	} {
+		assert.Contains(t, panics(t, use), "scope: BUG: "+what+" "+frozen)
+	}
+	_ = s.Err()
+	assert.Equal(t, "scope: BUG: allocation in "+frozen, panics(t, func() { frogs.Slice(s, 1) }), "whoever asked for Err before")
+	assert.Equal(t, []int64{7}, ran, "what is owned is never lost")
+	assert.EqualError(t, s.Close(), "scope: BUG: Close of "+frozen)
+	assert.Equal(t, "scope: BUG: allocation in a scope of region level that is closed", panics(t, func() { frogs.Slice(temp, 1) }))
+	assert.Equal(t, before, b.Report(), "nothing changed")
+	assert.NotNil(t, l.Get())
+}

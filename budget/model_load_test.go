@@ -1,0 +1,141 @@
+package budget_test
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// How a random load ends.
+const (
+	endLoaded = iota
+	endError
+	endFull
+	endPanic
+	endGoexit
+	endCount
+	endThrough // as a load inside it: a panic or Goexit comes through
+)
+
+// load loads a region with random contents, which may load others above it, and checks the verdict. It runs in a goroutine of its own: a
+// failed requirement ends that.
+func (p *program) load(index int) error {
+	fails := p.emptyFrom(index)
+	told := p.b.Report().ErrorCount
+	m := &p.regions[index]
+	m.open()
+	padDepth := len(p.pads[0].scopes)
+	end, verdict := endThrough, false
+	defer func() {
+		if !verdict { // a panic or Goexit goes through
+			p.undo(index, padDepth)
+			if v := recover(); v != nil {
+				assert.NotEqual(p.t, endGoexit, end, "%q", p.log)
+				panic(v)
+			}
+		}
+	}()
+	l, err := load(p.b, regionNames[index], func(s scope.Scope) error {
+		assert.Equal(p.t, p.want, ran, "the old contents are gone: %q", p.log)
+		assert.Equal(p.t, fails, p.b.Report().ErrorCount > told, "%q", p.log)
+		end = p.body(index, s)
+		return p.finish(end, s)
+	})
+	verdict = true
+	p.loaded[index] = l
+	if end == endLoaded && !m.full() {
+		assert.NoError(p.t, err, "%q", p.log)
+		p.closeTo(m, 1)
+		p.closeTemp(m)
+		p.alive[index] = true
+		return nil
+	}
+	assert.Equal(p.t, end == endError, errors.Is(err, errLoader), "%q", p.log)
+	assert.Equal(p.t, end != endError, errors.Is(err, budget.ErrFull), "%q", p.log)
+	assert.NotEqual(p.t, endGoexit, end, "%q", p.log)
+	if end == endPanic || end == endThrough {
+		assert.True(p.t, m.full(), "a panic is an error only after a full: %q", p.log)
+	}
+	p.undo(index, padDepth)
+	return err
+}
+
+// undo is what a failed load leaves: its pad scopes, the regions above and its own contents are gone.
+func (p *program) undo(index, padDepth int) {
+	p.closeTo(&p.pads[0], padDepth)
+	p.emptyFrom(index)
+}
+
+// body does random things in a load and says how it ends.
+func (p *program) body(index int, s scope.Scope) int {
+	m := &p.regions[index]
+	scopes := []scope.Scope{s}
+	padDepth := len(p.pads[0].scopes)
+	for range p.random.IntN(10) {
+		top := scopes[len(scopes)-1]
+		switch p.random.IntN(10) {
+		case 0:
+			if len(scopes) < 5 {
+				p.say("open")
+				scopes = append(scopes, top.Open("inner"))
+				m.open()
+			}
+		case 1:
+			if len(scopes) > 1 {
+				p.say("close")
+				scopes = scopes[:len(scopes)-1]
+				p.close(top, m)
+			}
+		case 2:
+			p.pad(0, padDepth)
+		case 3:
+			if above := index + 1 + p.random.IntN(2); above < 3 {
+				p.say("nested load %s", regionNames[above])
+				_ = p.load(above)
+			}
+		case 4:
+			p.refused(index)
+		default:
+			p.say("work")
+			p.inScope(top, m)
+		}
+		_, err := p.b.Walk()
+		assert.NoError(p.t, err, "%q", p.log)
+		assert.Equal(p.t, p.want, ran, "%q", p.log)
+	}
+	if p.chance(2) {
+		return endLoaded
+	}
+	return p.random.IntN(endCount)
+}
+
+// refused touches what must not be touched.
+func (p *program) refused(index int) {
+	before := p.b.Report()
+	_, err := load(p.b, regionNames[p.random.IntN(index+1)], nil)
+	assert.ErrorIs(p.t, err, budget.ErrLoading)
+	assert.ErrorIs(p.t, p.b.Close(), budget.ErrLoading)
+	assert.Equal(p.t, before, p.b.Report())
+}
+
+func (p *program) finish(end int, s scope.Scope) error {
+	p.say("end %d", end)
+	switch end {
+	case endError:
+		return errLoader
+	case endFull:
+		p.frame[p.turn].top().full = true
+		frogs.Slice(p.b.Frame(), 1<<20)
+	case endPanic:
+		p.panics++
+		panic("boom")
+	case endGoexit:
+		p.exits++
+		runtime.Goexit()
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package budget_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func TestOpenRefuses(t *testing.T) {
+	b, err := budget.Open(budget.Plan{Name: "A", GoHeap: 1})
+	assert.Nil(t, b)
+	assert.Regexp(t, `^budget: plan "A": name: .*\nplan "A": regions: .*\nplan "A": go_heap: .*$`, err.Error(), "every fault")
+
+	before := debug.SetMemoryLimit(-1)
+	for _, plan := range []budget.Plan{
+		{Name: "large", Regions: []budget.Region{{Name: "a", Size: 256 * budget.GiB}}, GoHeap: budget.GiB},
+		{Name: "large", Regions: []budget.Region{{Name: "a", Size: 1}}, Size: 256 * budget.GiB, GoHeap: budget.GiB},
+	} {
+		require.NoError(t, plan.Check(), "a control: without the tables it would do")
+		_, err := budget.Open(plan)
+		assert.ErrorContains(t, err, `budget "large": the plan and its tables need more than 274877906944 bytes; lower`)
+	}
+	assert.Equal(t, before, debug.SetMemoryLimit(-1), "the collector is as it was")
+}
+
+func TestCallersBugsPanic(t *testing.T) {
+	b := open(t, small())
+	assert.Equal(t, `budget: BUG: plan "small" has no region "lvel"; it has init, systems, level`, panics(t, func() { b.Region("lvel") }))
+	for _, c := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}, {math.MinInt, math.MaxInt}} {
+		assert.Equal(t, fmt.Sprintf(`budget: BUG: pad %d of worker %d: plan "small" has pads for 2 workers, 2 each`, c[1], c[0]),
+			panics(t, func() { b.Pad(c[0], c[1]) }))
+	}
+	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.Region{{Name: "all", Size: 1}}})
+	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`, panics(t, func() { bare.Frame() }))
+	assert.Contains(t, panics(t, func() { bare.Pad(0, 0) }), "has pads for 0 workers")
+	assert.NoError(t, bare.Turn(), "a budget without a frame turns, too")
+}
+
+func TestWhatIsOpened(t *testing.T) {
+	plan := small()
+	plan.Size = 10 * budget.MiB
+	plan.Limits = budget.Limits{}
+	b := open(t, plan)
+	plan.Regions[0].Name = "changed"
+	assert.Equal(t, "init", b.Plan().Regions[0].Name, "the plan is the budget's own")
+	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Held: 256}, b.Plan().Limits)
+	assert.Equal(t, "level", b.Region("level").Name())
+	assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
+	assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))
+	assert.Zero(t, addressOf(&b.Base().Bytes()[0])%(64*budget.KiB))
+	for _, name := range []string{"init", "systems", "level"} {
+		assert.Zero(t, addressOf(&b.Region(name).Base().Bytes()[0])%(64*budget.KiB), name)
+	}
+	var pads []string
+	for _, r := range b.Report().Beside {
+		pads = append(pads, r.Name)
+		assert.EqualValues(t, 64*budget.KiB, r.Size)
+	}
+	assert.Equal(t, []string{"frame 0", "frame 1", "pad 0.0", "pad 0.1", "pad 1.0", "pad 1.1"}, pads)
+	assert.EqualValues(t, b.Size(), b.Report().Size)
+	assert.Equal(t, "small", b.Report().Name)
+}
+
+func TestEveryPageIsThereAfterOpen(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("in race builds the budget is Go memory, and its pages are the runtime's")
+	}
+	b := open(t, small())
+	missing, ok := b.Missing()
+	if !ok {
+		t.Skip("not measured on this system")
+	}
+	assert.True(t, b.Report().Prefaulted)
+	assert.Zero(t, missing)
+}
+
+func TestGoShare(t *testing.T) {
+	limit := debug.SetMemoryLimit(-1)
+	percent := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(percent)
+	plan := small()
+	plan.GoHeap = 512 * budget.MiB
+	b := open(t, plan)
+	now := debug.SetMemoryLimit(-1)
+	assert.EqualValues(t, -1, debug.SetGCPercent(-1), "nothing else starts a collection")
+	if platform.GoBacked {
+		assert.GreaterOrEqual(t, now, int64(plan.GoHeap+b.Size()), "the budget counts as heap, too")
+	} else {
+		assert.EqualValues(t, plan.GoHeap, now)
+	}
+	other := small()
+	other.Name, other.GoHeap = "other", budget.GiB
+	_, err := budget.Open(other)
+	assert.EqualError(t, err, `budget "other": go_heap: budget "small" governs the Go heap already; `+
+		`only one open budget can, give this one 0`)
+	other.GoHeap = 0
+	require.NoError(t, open(t, other).Close())
+	assert.Equal(t, now, debug.SetMemoryLimit(-1))
+
+	require.NoError(t, b.Close())
+	assert.Equal(t, limit, debug.SetMemoryLimit(-1))
+	assert.Equal(t, 100, debug.SetGCPercent(100))
+	other.GoHeap = budget.GiB
+	require.NoError(t, open(t, other).Close(), "now it may")
+	assert.Equal(t, limit, debug.SetMemoryLimit(-1))
+}
+
+func TestThousandBudgetsInOneRange(t *testing.T) {
+	plan := budget.Plan{Name: "again", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}}
+	ranges := map[uintptr]bool{}
+	for i := range 1000 {
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		ranges[addressOf(&b.Base().Bytes()[0])] = true
+		_, err = load(b, "level", nil)
+		require.NoError(t, err)
+		if i%3 == 0 {
+			_, err = load(b, "level", func(scope.Scope) error { return errLoader })
+			require.ErrorIs(t, err, errLoader)
+		}
+		require.NoError(t, b.Close())
+	}
+	assert.Len(t, ranges, 1)
+}
+
+func TestReportIsDrawn(t *testing.T) {
+	b := open(t, small())
+	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
+	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(128 * budget.KiB) })
+	lines := strings.Split(strings.TrimSpace(b.Report().String()), "\n")
+	require.Len(t, lines, 1+3+2+4+1, "a bar for each arena")
+	assert.Equal(t, "budget small: 1408KiB", lines[0])
+	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[3])
+	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1", "pad 0.0", "pad 0.1", "pad 1.0", "pad 1.1"} {
+		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
+	}
+	assert.Equal(t, "  leaks: 0 pad scopes, 0 held values, 0 finalizers failed", lines[10])
+	mustFill := attempt(func() error {
+		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
+		return err
+	})
+	assert.True(t, errors.Is(mustFill.err, errLoader))
+	assert.Contains(t, b.Report().String(), "[++++++++++++++++++++++++++++++++]", "a region that was full to the last byte")
+}

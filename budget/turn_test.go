@@ -1,0 +1,129 @@
+package budget_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+func TestTurnKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
+	for _, buffers := range []int{2, 3, 8} {
+		plan := small()
+		plan.Frame.Buffers = buffers
+		b := open(t, plan)
+		var alive []*mark
+		var want []int64
+		for n := int64(1); n <= 30; n++ {
+			first := newMark(b.Frame(), 2*n, 0)
+			alive = append(alive, first)
+			inner := b.Frame().Open("inner")
+			newMark(inner, 2*n+1, 0)
+			if n%2 == 0 {
+				require.NoError(t, inner.Close())
+				want = append(want, 2*n+1)
+			}
+			for i, m := range alive {
+				assert.Equal(t, 2*(n-int64(len(alive)-1-i)), m.ID, "frame %d, %d buffers", n, buffers)
+			}
+			require.NoError(t, b.Turn())
+			if len(alive) == buffers { // the oldest buffer is the current one now
+				dead := n - int64(buffers) + 1
+				if dead%2 == 1 {
+					want = append(want, 2*dead+1)
+				}
+				want = append(want, 2*dead)
+				alive = alive[1:]
+			}
+			require.Equal(t, want, ran, "frame %d, %d buffers", n, buffers)
+			requireWalk(t, b)
+		}
+	}
+}
+
+func TestTurnTells(t *testing.T) {
+	b := open(t, small())
+	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))
+	err := b.Turn()
+	assert.ErrorIs(t, err, budget.ErrFull)
+	assert.ErrorContains(t, err, `frame 0 is full: scope "frame" asked for 25165824 bytes, 65536 of 65536 are free; raise frame.size`)
+	assert.NoError(t, b.Turn(), "once")
+
+	frogs.TrySlice(b.Frame(), 1<<20)
+	b.Frame().Open("left open")
+	assert.ErrorIs(t, b.Turn(), budget.ErrFull, "whatever lies on top of it")
+	inner := b.Frame().Open("inner")
+	frogs.TrySlice(inner, 1<<20)
+	assert.ErrorIs(t, inner.Close(), budget.ErrFull)
+	assert.NoError(t, b.Turn(), "Close told of it")
+
+	newMark(b.Frame(), 1, doFail)
+	newMark(b.Frame(), 2, doPanic)
+	require.NoError(t, b.Turn())
+	frogs.TrySlice(b.Frame(), 1<<20)
+	err = b.Turn()
+	assert.ErrorIs(t, err, errMark)
+	assert.ErrorIs(t, err, budget.ErrFull)
+	assert.ErrorContains(t, err, "mark panics")
+	assert.Equal(t, []int64{2, 1}, ran)
+	frogs.New(b.Frame())
+}
+
+func TestEndedFrameIsFrozen(t *testing.T) {
+	b := open(t, small())
+	old := b.Frame()
+	f := frogs.New(old)
+	f.X = 7
+	require.NoError(t, b.Turn())
+	assert.Nil(t, frogs.TryNew(old))
+	assert.Equal(t, `scope: BUG: allocation in scope "frame" of frame 0, which is frozen since its frame ended`,
+		panics(t, func() { frogs.New(old) }))
+	assert.ErrorContains(t, b.Frame().Close(), "which its owner closes")
+	assert.EqualValues(t, 7, f.X)
+	require.NoError(t, b.Turn(), "what was refused then is no full of this frame")
+	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a scope of frame 0 that is closed")
+}
+
+func TestLeaksAreCountedOncePerScope(t *testing.T) {
+	b := open(t, small())
+	scopes := func() int { return b.Report().Leaks.Scopes }
+	first := b.Pad(0, 0).Open("a")
+	inner := first.Open("b")
+	for range 3 {
+		require.NoError(t, b.Turn())
+		assert.Equal(t, 2, scopes())
+	}
+	require.NoError(t, inner.Close())
+	require.NoError(t, first.Close())
+	require.NoError(t, b.Turn())
+	assert.Equal(t, 2, scopes(), "what leaked, leaked")
+
+	again := b.Pad(0, 0).Open("c")
+	require.NoError(t, b.Turn())
+	require.NoError(t, b.Turn())
+	assert.Equal(t, 3, scopes(), "another scope in the same place")
+	require.NoError(t, again.Close())
+	require.NoError(t, b.Pad(1, 1).Open("d").Close())
+	b.Pad(1, 0).Open("at Close")
+	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
+	assert.EqualError(t, b.Close(), `budget "small": pad 0.0: 3 scopes were open at a Turn or at Close; close them where they are opened
+budget "small": pad 1.0: 1 scopes were open at a Turn or at Close; close them where they are opened`)
+	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
+	assert.Equal(t, 4, b.Report().Leaks.Total())
+}
+
+func TestHeldValuesThatAreLost(t *testing.T) {
+	b := open(t, small())
+	pad := b.Pad(0, 0).Open("a")
+	pad.Own(&closer{1})
+	pad.Own(&closer{2})
+	assert.Zero(t, b.Report().Leaks.Held, "held is no leak")
+	row := tableOf(b).Row(5)
+	row.Slot(0).Chain = 0 // a stray write: the chain is lost
+	require.NoError(t, pad.Close())
+	assert.Equal(t, budget.Leaks{Held: 2}, b.Report().Leaks)
+	assert.EqualError(t, b.Close(), `budget "small": pad 0.0: 2 held values were never released`)
+	assert.Empty(t, ran)
+}
