@@ -21,14 +21,16 @@ func NewBlock(size, align int) []byte {
 // checkBlock says what a block lacks, so that the C core's refusal has words.
 func checkBlock(what string, block []byte) error {
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(block))); at%arena_c.LineSize != 0 {
-		return fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock makes such", what, arena_c.LineSize,
+		return fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock makes such", what,
+			arena_c.LineSize,
 			at%arena_c.LineSize)
 	}
 	if len(block) < 2*arena_c.LineSize {
 		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, 2*arena_c.LineSize, len(block))
 	}
 	if uint64(len(block)) >= arena_c.OffsetMax-arena_c.Edge {
-		return fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, uint64(arena_c.OffsetMax-arena_c.Edge), len(block))
+		return fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, uint64(arena_c.OffsetMax-arena_c.Edge),
+			len(block))
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
-// Package arena is the Go face of the C core's allocators, each over a block that it is given, and the offsets that may live in a block.
+// Package arena is the Go face of the C core's allocators, each over a block that it is given, and the offsets that may
+// live in a block.
 //
-// An arena never grows, and never asks Go or C for more memory: when its block is used up it says so. It holds no Go pointers, because
-// the collector doesn't look into it; CheckPlain says whether a type may live there. It runs no finalizers, has no names and no budget: for those
-// use package scope, which works on the same core. And it knows no goroutines: one at a time.
+// An arena never grows, and never asks Go or C for more memory: when its block is used up it says so. It holds no Go
+// pointers, because the collector doesn't look into it; CheckPlain says whether a type may live there. It runs no
+// finalizers, has no names and no budget: for those use package scope, which works on the same core. And it knows no
+// goroutines: one at a time.
 //
 // # Which arena
 //
@@ -15,12 +17,14 @@
 //
 // # Blocks
 //
-// A block is a []byte without pointers: from make, from a region, or from C. It begins at a multiple of 64; NewBlock makes one that does. The
-// arena's header lies in its first bytes, so the arena lives as long as the block and a copy of the block is a copy of the arena's contents.
+// A block is a []byte without pointers: from make, from a region, or from C. It begins at a multiple of 64; NewBlock
+// makes one that does. The arena's header lies in its first bytes, so the arena lives as long as the block and a copy
+// of the block is a copy of the arena's contents.
 //
 // # References
 //
-// An address is no good in a block: it may move, be saved, or be read on another machine. Ptr, Slice and String hold offsets from a Base instead.
+// An address is no good in a block: it may move, be saved, or be read on another machine. Ptr, Slice and String hold
+// offsets from a Base instead.
 //
 //	type Node struct {
 //		Name     arena.String
@@ -32,7 +36,8 @@
 //
 // # Adding an arena
 //
-// 1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline hit. 2. arena_c/NAME.c: the rest. 3. Include it in upfront.h.
-// 4. words.go: the struct again; bindings.go: one line an operation and the size check; hit.go and hit_cgo.go: the hit. 5. arena/NAME.go: this
-// package's face. 6. The table above. 7. tests/: a row in the conformance suite.
+// 1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline hit. 2. arena_c/NAME.c: the rest. 3.
+// Include it in upfront.h. 4. words.go: the struct again; bindings.go: one line an operation and the size check; hit.go
+// and hit_cgo.go: the hit. 5. arena/NAME.go: this package's face. 6. The table above. 7. tests/: a row in the
+// conformance suite.
 package arena

@@ -34,7 +34,8 @@ func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
 // Mark is the position now.
 func (l Linear) Mark() Mark { return Mark(l.header.Cursor) }
 
-// Rewind frees what was allocated since the mark. A mark that is newer than the arena, or never was its own, is refused and changes nothing.
+// Rewind frees what was allocated since the mark. A mark that is newer than the arena, or never was its own, is refused
+// and changes nothing.
 func (l Linear) Rewind(m Mark) error {
 	if code := l.header.Rewind(l.tag, uint64(m)); code != arena_c.OK {
 		return fmt.Errorf("arena: BUG: Linear.Rewind to %d: %v", m, code)

@@ -14,8 +14,8 @@ type Pool[T any] struct {
 	tag    uint64
 }
 
-// NewPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go pointers is refused.
-// Cost: O(chunks).
+// NewPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go
+// pointers is refused. Cost: O(chunks).
 func NewPool[T any](block []byte) (Pool[T], error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return Pool[T]{}, fmt.Errorf("arena: %w", err)
@@ -27,7 +27,8 @@ func NewPool[T any](block []byte) (Pool[T], error) {
 	header := arena_c.PoolMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
 		uint64(unsafe.Alignof(zero)))
 	if header == nil {
-		return Pool[T]{}, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block), unsafe.Sizeof(zero))
+		return Pool[T]{}, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
+			unsafe.Sizeof(zero))
 	}
 	return Pool[T]{header, header.Tag()}, nil
 }

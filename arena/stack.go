@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack frees the last block, or all since a mark. Each block costs 16 bytes beside its own, and is aligned to 16 at least. It is a small value;
-// copies are the same arena.
+// Stack frees the last block, or all since a mark. Each block costs 16 bytes beside its own, and is aligned to 16 at
+// least. It is a small value; copies are the same arena.
 type Stack struct {
 	header *arena_c.Stack
 	tag    uint64
@@ -39,8 +39,8 @@ func (s Stack) Free(p unsafe.Pointer) error {
 // Mark is the position now.
 func (s Stack) Mark() Mark { return Mark(s.header.Linear.Cursor) }
 
-// Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, or lies inside a block, is refused and changes
-// nothing. Cost: O(blocks freed).
+// Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, or lies inside a block, is
+// refused and changes nothing. Cost: O(blocks freed).
 func (s Stack) Rewind(m Mark) error {
 	if code := s.header.Rewind(uint64(m)); code != arena_c.OK {
 		return fmt.Errorf("arena: BUG: Stack.Rewind to %d: %v", m, code)

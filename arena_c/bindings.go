@@ -62,9 +62,20 @@ func LinearInit(block unsafe.Pointer, size uint64) *Linear {
 	return (*Linear)(unsafe.Pointer(C.upfront_linear_init(block, C.uint64_t(size))))
 }
 
+// dead tells the race detector what died when the cursor moved back from where it was: a rewind that only moves a
+// cursor conflicts with nobody. Where it was is read into a variable first: Go doesn't say whether an operand or a call
+// beside it comes first.
+func (l *Linear) dead(was uint64, code Code) Code {
+	if Race {
+		raceDead(l.At(l.Cursor), uintptr(was-l.Cursor))
+	}
+	return code
+}
+
 // Rewind is upfront_linear_rewind.
 func (l *Linear) Rewind(tag, cursor uint64) Code {
-	return Code(C.upfront_linear_rewind(l.c(), C.uint64_t(tag), C.uint64_t(cursor)))
+	was := l.Cursor
+	return l.dead(was, Code(C.upfront_linear_rewind(l.c(), C.uint64_t(tag), C.uint64_t(cursor))))
 }
 
 // StackInit is upfront_stack_init.
@@ -73,11 +84,15 @@ func StackInit(block unsafe.Pointer, size uint64) *Stack {
 }
 
 // PopBlock is upfront_stack_free.
-func (s *Stack) PopBlock(p unsafe.Pointer) Code { return Code(C.upfront_stack_free(s.c(), p)) }
+func (s *Stack) PopBlock(p unsafe.Pointer) Code {
+	was := s.Linear.Cursor
+	return s.Linear.dead(was, Code(C.upfront_stack_free(s.c(), p)))
+}
 
 // Rewind is upfront_stack_rewind.
 func (s *Stack) Rewind(mark uint64) Code {
-	return Code(C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))
+	was := s.Linear.Cursor
+	return s.Linear.dead(was, Code(C.upfront_stack_rewind(s.c(), C.uint64_t(mark))))
 }
 
 // PoolSize is upfront_pool_size.
@@ -119,11 +134,20 @@ func (r *Row) FarGrow(size, align uint64) Code {
 }
 
 // FarClose is upfront_row_far_close.
-func (r *Row) FarClose() { C.upfront_row_far_close(r.c()) }
+func (r *Row) FarClose() {
+	edge := r.Edge
+	C.upfront_row_far_close(r.c())
+	if Race {
+		raceDead(r.Far().At(edge), uintptr(r.End-edge))
+	}
+}
 
 // Rewind is upfront_row_rewind.
 func (r *Row) Rewind(cursor, count uint64) {
+	top := r.Slot(r.Open - 1)
+	was := top.Cursor
 	C.upfront_row_rewind(r.c(), C.uint64_t(cursor), C.uint64_t(count))
+	top.dead(was, OK)
 }
 
 // PoolOpen is upfront_row_pool_open.

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the header says why. They
-// are written for the inliner, whose budget is 80: inline_test.go holds their cost.
+// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the
+// header says why. They are written for the inliner, whose budget is 80: tests/conformance/inline_test.go holds their
+// cost.
 
 // Crossing says whether the hits of this build cross into C.
 const Crossing = false
@@ -79,7 +80,7 @@ func Get[T any](p *Pool, tag uint64) (x *T) {
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) (ok bool) {
 	offset := uint64(uintptr(chunk)-uintptr(unsafe.Pointer(p))) - p.Chunks
 	index, _ := bits.Mul64(offset, p.Inverse)
-	if p.Bound-tag-1-index >= OffsetMax || index*p.Stride != offset {
+	if (p.Bound-tag-1-index)|index >= OffsetMax || index*p.Stride != offset {
 		return
 	}
 	state := (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))

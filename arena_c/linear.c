@@ -6,6 +6,7 @@ upfront_linear *upfront_linear_init(void *block, uint64_t size) {
     uint64_t skew = base & (UPFRONT_EDGE - 1);
     if (block == NULL || base % UPFRONT_LINE != 0 || size < 2 * UPFRONT_LINE || size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
         return NULL;
+    UPFRONT_UNPOISON(l, sizeof *l); /* the block may have been the inside of another arena */
     memset(l, 0, sizeof *l);
     l->origin = 0 - skew;
     l->start = l->cursor = l->peak = skew + sizeof *l;
@@ -15,7 +16,8 @@ upfront_linear *upfront_linear_init(void *block, uint64_t size) {
 }
 
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align) {
-    if (l == NULL || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    /* a limit of 0 is a header that was never made: there, 0 bytes at offset 0 would pass the comparison */
+    if (l == NULL || l->limit == 0 || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
         return NULL;
     return upfront_linear_bump(l, upfront_tag(l) + size, size, align - 1);
 }

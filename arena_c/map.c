@@ -1,16 +1,25 @@
 #include "map.h"
 
+#define COUNT_MAX 65535
+
 static uint64_t tables_size(uint64_t rows, uint64_t slots, uint64_t pools) {
     return sizeof(upfront_map) + rows * upfront_row_size(slots, pools);
 }
 
+/* Rows, slots and pools are counted in 16 bits; of the first two there is at least one. */
+static int are_counts(uint64_t rows, uint64_t slots, uint64_t pools) {
+    return rows - 1 < COUNT_MAX && slots - 1 < COUNT_MAX && pools <= COUNT_MAX;
+}
+
+static int is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_PAD - UPFRONT_REGION; }
+
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools) {
     uint64_t i, sum;
-    if (arenas == NULL || count == 0 || count > 65535 || slots == 0 || slots > 65535 || pools > 65535)
+    if (arenas == NULL || !are_counts(count, slots, pools))
         return 0;
     sum = upfront_round_edge(tables_size(count, slots, pools));
     for (i = 0; i < count; i++) {
-        if (arenas[i].size >= UPFRONT_OFFSET_MAX || sum >= UPFRONT_OFFSET_MAX)
+        if (arenas[i].size >= UPFRONT_OFFSET_MAX || sum >= UPFRONT_OFFSET_MAX || !is_kind(arenas[i].kind))
             return 0;
         sum += upfront_round_edge(arenas[i].size);
     }
@@ -28,7 +37,9 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     m->rows = count;
     m->slots = slots;
     m->pools = pools;
-    start = upfront_round_edge(tables_size(count, slots, pools));
+    m->tables = tables_size(count, slots, pools);
+    memset(m->unused, 0, sizeof m->unused);
+    start = upfront_round_edge(m->tables);
     for (i = 0; i < count; i++) {
         upfront_row *r = upfront_map_row(m, i);
         upfront_row_init(r, block, arenas[i].name, start, start + arenas[i].size, slots, pools);
@@ -38,10 +49,17 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     return m;
 }
 
-/* Rows that go with `row` when it is rewound: itself, and the regions above it. */
+static void close_pools(upfront_row *r) {
+    uint64_t i;
+    for (i = 0; i < r->pools; i++)
+        if (upfront_row_pool(r, i)->open)
+            upfront_pool_close(upfront_row_pool(r, i));
+}
+
+/* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
-    return other == row || (other > row && upfront_map_row(m, row)->kind == UPFRONT_REGION &&
-                            upfront_map_row(m, other)->kind == UPFRONT_REGION);
+    return other == row ||
+           (upfront_map_row(m, row)->kind == UPFRONT_REGION && upfront_map_row(m, other)->kind == UPFRONT_REGION);
 }
 
 static int has_finalizers(const upfront_row *r) {
@@ -63,50 +81,99 @@ int upfront_map_rewind(upfront_map *m, uint64_t row) {
         upfront_row *r = upfront_map_row(m, i);
         if (!goes_along(m, row, i))
             continue;
-        if (r->far_of != 0)
-            upfront_row_far_close(r);
+        close_pools(r);
+        upfront_row_far_close(r);
         while (r->open != 0)
             upfront_row_close(r);
     }
     return UPFRONT_OK;
 }
 
-/* The slot is where and what its place in the row says. */
-static int slot_holds(const upfront_map *m, const upfront_row *r, uint64_t i) {
+/* The chain is empty or begins with a node between the two offsets. */
+static int chain_holds(uint64_t chain, uint64_t start, uint64_t end) {
+    return chain == 0 || (chain >= start && chain < end && end - chain >= sizeof(upfront_node) && chain % 8 == 0);
+}
+
+/* What is true of every slot, open or not: it is where its words say, and they lie inside the arena. */
+static int place_holds(const upfront_map *m, const upfront_row *r, uint64_t i) {
+    const upfront_linear *s = upfront_row_slot(r, i);
+    return s->origin == (uint64_t)((uintptr_t)m - (uintptr_t)s) && s->count / UPFRONT_GENERATION == i && s->start >= r->start &&
+           s->start <= r->end && s->peak >= s->start && s->peak <= r->end;
+}
+
+/* A closed slot has no room, no finalizers and no bytes. */
+static int closed_holds(const upfront_linear *s) {
+    return (s->limit & UPFRONT_OFFSETS) == 0 && s->chain == 0 && s->cursor == s->start;
+}
+
+/* Slots nest: each begins where its parent stands, and only the topmost has room. */
+static int slot_holds(const upfront_row *r, uint64_t i) {
     const upfront_linear *s = upfront_row_slot(r, i);
     uint64_t limit = s->limit & UPFRONT_OFFSETS;
-    uint64_t below = i == 0 || i >= r->open ? r->start : upfront_row_slot(r, i - 1)->cursor;
-    if (s->origin != (uint64_t)((uintptr_t)m - (uintptr_t)s) || s->count / UPFRONT_GENERATION != i)
-        return 0;
-    if (i >= r->open)
-        return limit == 0;
-    if (s->start != below || s->cursor < s->start || s->cursor > r->edge || s->chain > s->cursor)
+    uint64_t below = i == 0 ? r->start : upfront_row_slot(r, i - 1)->cursor;
+    if (s->start != below || s->cursor < s->start || s->cursor > r->edge || !chain_holds(s->chain, s->start, s->cursor))
         return 0;
     return limit == 0 || (i + 1 == r->open && limit == r->edge);
 }
 
-static int far_holds(const upfront_map *m, const upfront_row *r) {
+/* The far end's slot while it is open: its limit is the upper edge of the newest piece, or 0 before the first and while it closes. */
+static int far_holds(const upfront_row *r) {
     const upfront_linear *s = upfront_row_far(r);
     uint64_t limit = s->limit & UPFRONT_OFFSETS;
-    if (s->origin != (uint64_t)((uintptr_t)m - (uintptr_t)s) || s->count / UPFRONT_GENERATION != r->slots)
+    if (s->start != r->end || s->cursor < r->edge || s->cursor > r->end || !chain_holds(s->chain, r->edge, r->end))
         return 0;
-    if (r->far_of == 0 || limit == 0)
-        return limit == 0 && r->edge == r->end;
-    return s->cursor >= r->edge && s->cursor <= limit && limit <= r->end;
+    return limit == 0 || (s->cursor <= limit && limit <= r->end);
+}
+
+static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
+    uint64_t generation = p->bound & ~UPFRONT_OFFSETS, count = p->bound & UPFRONT_OFFSETS, next = p->free - generation;
+    uint64_t first = (uint64_t)((uintptr_t)p - (uintptr_t)m) + p->chunks;
+    if (p->open == 0)
+        return count == 0 && next == 0 && p->live == 0;
+    if (p->open != 1 || p->stride < 8 || p->stride % 8 != 0 || p->inverse != UINT64_MAX / p->stride + 1)
+        return 0;
+    if (first % 8 != 0 || first < r->start || first > r->end || count > first - r->start || count > (r->end - first) / p->stride)
+        return 0;
+    return next <= count && p->live <= count && (next == 0) == (p->live == count);
+}
+
+static int name_holds(const char *name) {
+    const char *last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE);
+    while (last != NULL && last < name + UPFRONT_NAME_SIZE && *last == 0)
+        last++;
+    return last == name + UPFRONT_NAME_SIZE;
 }
 
 static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t start) {
     uint64_t i;
-    if (r->slots != m->slots || r->pools != m->pools || r->open > r->slots || r->far_of > r->open)
+    if (r->slots != m->slots || r->pools != m->pools || r->open > r->slots || r->far_of > r->open || !is_kind(r->kind))
         return 0;
-    if (r->start != start || r->end < r->start || r->end > m->size || r->edge < r->start || r->edge > r->end)
+    if (r->start != start || r->end < r->start || r->end > m->size || upfront_round_edge(r->end) > m->size || r->edge < r->start ||
+        r->edge > r->end || (r->far_of == 0 && r->edge != r->end))
         return 0;
-    if (r->peak > r->end - r->start || memchr(r->name, 0, UPFRONT_NAME_SIZE) == NULL)
+    if (r->peak > r->end - r->start || (r->unused[0] | r->unused[1]) != 0 || !name_holds(r->name))
         return 0;
-    for (i = 0; i < r->slots; i++)
-        if (!slot_holds(m, r, i))
+    for (i = 0; i <= r->slots; i++) {
+        int is_open = i == r->slots ? r->far_of != 0 : i < r->open;
+        if (!place_holds(m, r, i))
             return 0;
-    return far_holds(m, r);
+        if (!is_open && !closed_holds(upfront_row_slot(r, i)))
+            return 0;
+        if (is_open && !(i == r->slots ? far_holds(r) : slot_holds(r, i)))
+            return 0;
+    }
+    for (i = 0; i < r->pools; i++)
+        if (!pool_holds(m, r, upfront_row_pool(r, i)))
+            return 0;
+    return 1;
+}
+
+static int map_holds(const upfront_map *m, uint64_t size) {
+    if (m->magic != UPFRONT_MAP_MAGIC || m->size != size || (m->unused[0] | m->unused[1]) != 0)
+        return 0;
+    if (!are_counts(m->rows, m->slots, m->pools) || m->tables != tables_size(m->rows, m->slots, m->pools))
+        return 0;
+    return upfront_round_edge(m->tables) <= size;
 }
 
 typedef struct walk {
@@ -131,19 +198,17 @@ static void name_range(walk *w, uint64_t end, uint64_t row, uint64_t what) {
 
 int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, uint64_t room, uint64_t *count) {
     walk w;
-    uint64_t i, tables;
+    uint64_t i;
+    if (m == NULL || count == NULL || (out == NULL && room != 0))
+        return UPFRONT_BAD_ARGUMENT;
     w.out = out;
     w.room = room;
     w.count = w.at = 0;
     *count = m->rows;
-    if (m->magic != UPFRONT_MAP_MAGIC || m->size != size || m->rows == 0 || m->rows > 65535 || m->slots == 0 || m->slots > 65535 ||
-        m->pools > 65535)
+    if (!map_holds(m, size))
         return UPFRONT_CORRUPT;
-    tables = tables_size(m->rows, m->slots, m->pools);
-    if (upfront_round_edge(tables) > size)
-        return UPFRONT_CORRUPT;
-    name_range(&w, tables, m->rows, UPFRONT_RANGE_TABLES);
-    name_range(&w, upfront_round_edge(tables), m->rows, UPFRONT_RANGE_EDGE);
+    name_range(&w, m->tables, m->rows, UPFRONT_RANGE_TABLES);
+    name_range(&w, upfront_round_edge(m->tables), m->rows, UPFRONT_RANGE_EDGE);
     for (i = 0; i < m->rows; i++) {
         const upfront_row *r = upfront_map_row(m, i);
         *count = i;

@@ -5,7 +5,7 @@
  * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All control words lie in the
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
  * Bound      The layout depends on the plan alone, never on the page or the address.
- * Cost       init: O(rows * (slots + pools)). walk: O(rows * slots). rewind: O(scopes open). */
+ * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools). */
 #ifndef UPFRONT_MAP_H
 #define UPFRONT_MAP_H
 
@@ -39,7 +39,8 @@ typedef struct upfront_map {
     uint64_t rows;  /* arenas */
     uint64_t slots; /* scopes of each */
     uint64_t pools; /* pool headers of each */
-    uint64_t unused[3];
+    uint64_t tables; /* bytes of the tables, which the three above must give */
+    uint64_t unused[2];
 } upfront_map;
 
 typedef struct upfront_range {
@@ -58,7 +59,7 @@ static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index)
     return (upfront_row *)((uintptr_t)(m + 1) + (uintptr_t)(index * upfront_row_size(m->slots, m->pools)));
 }
 
-/* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX. */
+/* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
@@ -66,13 +67,16 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools);
 
-/* Closes every scope of the row, newest first; a region takes those above it along, top first. UPFRONT_ORDER, and nothing has changed,
- * when a scope still has finalizers: who opened it runs them. */
+/* Closes every pool and every scope of the row, newest first; a region takes those above it along, top first. UPFRONT_ORDER, and
+ * nothing has changed, when a scope still has finalizers: who opened it runs them. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);
 
 /* Names every range of the block in order of address, without gap or overlap, and checks each control word on the way. Writes at most
  * `room` ranges and their number (5 * rows + 2 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
- * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small. */
+ * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null.
+ *
+ * What it can't tell: the owner's words (owner, kind of a pool), the characters of a name, generations, counts of objects, the word
+ * that remembers a refusal, and a peak or an offset that is wrong but possible. */
 int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

@@ -11,23 +11,25 @@ static uint64_t stride_of(uint64_t size, uint64_t align) {
 /* The state bytes come first, so that chunk 0 is aligned behind them. */
 static uint64_t states_size(uint64_t count, uint64_t align) { return round_up(count, align < LINK_SIZE ? LINK_SIZE : align); }
 
-uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
-    uint64_t stride;
-    if (size > UPFRONT_OFFSET_MAX || !upfront_is_align(align) || count > UPFRONT_OFFSET_MAX)
+/* The most chunks that a pool of such chunks may have; 0 when size or align is out of bounds. */
+static uint64_t count_max(uint64_t size, uint64_t align) {
+    uint64_t stride, exact;
+    if (size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
         return 0;
     stride = stride_of(size, align);
-    if (count != 0 && stride > UPFRONT_OFFSET_MAX / count)
+    exact = UINT64_MAX / stride / stride; /* offset * stride < 2^64 keeps the reciprocal exact */
+    return exact < UPFRONT_OFFSET_MAX / stride ? exact : UPFRONT_OFFSET_MAX / stride;
+}
+
+uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
+    if (count > count_max(size, align))
         return 0;
-    /* offset * stride < 2^64 keeps the reciprocal exact */
-    if (count != 0 && stride * count > UINT64_MAX / stride)
-        return 0;
-    return states_size(count, align) + stride * count;
+    return states_size(count, align) + stride_of(size, align) * count;
 }
 
 int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
     uint64_t i;
-    uint64_t bytes = upfront_pool_size(size, align, count);
-    if (p == NULL || block == NULL || (bytes == 0 && count != 0) || !upfront_is_align(align) ||
+    if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
         (uintptr_t)block % (align < LINK_SIZE ? LINK_SIZE : align) != 0)
         return UPFRONT_BAD_ARGUMENT;
     p->free = (p->free & ~UPFRONT_OFFSETS) | (count == 0 ? 0 : 1);
@@ -37,9 +39,7 @@ int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t alig
     p->bound = (p->free & ~UPFRONT_OFFSETS) | count;
     p->live = 0;
     p->open = 1;
-    UPFRONT_UNPOISON(block, bytes);
-    if (count == 0)
-        return UPFRONT_OK;
+    UPFRONT_UNPOISON(block, upfront_pool_size(size, align, count));
     memset(block, UPFRONT_CHUNK_FRESH, (size_t)states_size(count, align));
     for (i = 0; i < count; i++) {
         void *chunk = upfront_pool_chunk(p, i);
@@ -52,20 +52,23 @@ int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t alig
 upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align) {
     upfront_pool *p = (upfront_pool *)block;
     uint64_t front, count;
-    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || block_size >= UPFRONT_OFFSET_MAX ||
-        size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || block_size >= UPFRONT_OFFSET_MAX || count_max(size, align) == 0)
         return NULL;
     front = round_up((uint64_t)(uintptr_t)block + sizeof *p, align) - (uint64_t)(uintptr_t)block;
     if (front >= block_size)
         return NULL;
     count = (block_size - front) / (stride_of(size, align) + 1);
-    while (count != 0 && upfront_pool_size(size, align, count) > block_size - front)
+    if (count > count_max(size, align))
+        count = count_max(size, align);
+    while (upfront_pool_size(size, align, count) > block_size - front)
         count--;
     if (count == 0)
         return NULL;
+    UPFRONT_UNPOISON(p, sizeof *p);
     memset(p, 0, sizeof *p);
     p->free = UPFRONT_GENERATION;
-    return upfront_pool_init(p, (char *)block + front, size, align, count) == UPFRONT_OK ? p : NULL;
+    upfront_pool_init(p, (char *)block + front, size, align, count);
+    return p;
 }
 
 void upfront_pool_close(upfront_pool *p) {

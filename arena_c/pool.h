@@ -76,7 +76,8 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk
 static inline int upfront_pool_put(upfront_pool *p, uint64_t tag, void *chunk) {
     uint64_t offset = (uint64_t)((uintptr_t)chunk - (uintptr_t)p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
-    if (p->bound - tag - 1 - index >= UPFRONT_OFFSET_MAX || index * p->stride != offset ||
+    /* `| index`: an address far away has an index that could make up for a difference of generations */
+    if (((p->bound - tag - 1 - index) | index) >= UPFRONT_OFFSET_MAX || index * p->stride != offset ||
         *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
         return (int)upfront_pool_find(p, tag, chunk);
     upfront_mark_dead(chunk, p->stride);
@@ -97,7 +98,8 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count);
  * elsewhere: the map keeps headers in its tables. The header's generation is kept. */
 int upfront_pool_init(upfront_pool *header, void *block, uint64_t size, uint64_t align, uint64_t count);
 
-/* A pool with its header at the front of the block: as many chunks as fit. NULL when none does. */
+/* A pool with its header at the front of the block: as many chunks as fit, and as the reciprocal allows. NULL, and the block is as it
+ * was, when none does. */
 upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align);
 
 /* After it, the tag finds nothing and the header may be taken for another pool. Its bytes are the block's again. */

@@ -2,9 +2,11 @@
 
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools) {
+    const char *last;
     uint64_t i;
     memset(r, 0, sizeof *r);
-    strncpy(r->name, name, UPFRONT_NAME_SIZE - 1);
+    last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
+    memcpy(r->name, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
     r->start = start;
     r->end = r->edge = end;
     r->slots = slots;
@@ -33,14 +35,20 @@ uint64_t upfront_row_far_open(upfront_row *r) {
 
 int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align) {
     upfront_linear *far_slot = upfront_row_far(r);
-    upfront_linear *top = upfront_row_slot(r, r->open - 1);
-    uint64_t room = r->edge - top->cursor;
-    uint64_t piece = size < UPFRONT_PIECE && room >= UPFRONT_PIECE ? UPFRONT_PIECE : size;
-    uint64_t edge;
+    upfront_linear *top;
+    uint64_t room, piece, edge;
+    if (!upfront_is_align(align))
+        return UPFRONT_BAD_ARGUMENT;
+    if (r->far_of == 0)
+        return UPFRONT_ORDER;
+    top = upfront_row_slot(r, r->open - 1);
+    room = r->edge - top->cursor;
     if (size > room)
         return UPFRONT_FULL;
+    piece = room / 4 < UPFRONT_PIECE ? room / 4 : UPFRONT_PIECE;
+    piece = piece < size ? size : piece;
     edge = (r->edge - piece) & ~(align - 1);
-    if (edge < top->cursor || edge > r->edge)
+    if (edge < top->cursor)
         edge = (r->edge - size) & ~(align - 1);
     if (edge < top->cursor)
         return UPFRONT_FULL;
@@ -54,18 +62,18 @@ int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align) {
 }
 
 void upfront_row_far_close(upfront_row *r) {
-    upfront_linear *far_slot = upfront_row_far(r);
+    upfront_linear *far_slot = upfront_row_far(r), *top;
+    if (r->far_of == 0)
+        return;
+    top = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
     upfront_mark_dead(upfront_at(far_slot, r->edge), r->end - r->edge);
     far_slot->limit = upfront_tag(far_slot) + UPFRONT_GENERATION;
     far_slot->cursor = r->end;
     r->edge = r->end;
     r->far_of = 0;
-    if (r->open != 0) {
-        upfront_linear *top = upfront_row_slot(r, r->open - 1);
-        if (top->limit != upfront_tag(top))
-            top->limit = upfront_tag(top) | r->edge;
-    }
+    if (top->limit != upfront_tag(top))
+        top->limit = upfront_tag(top) | r->edge;
 }
 
 void upfront_row_rewind(upfront_row *r, uint64_t cursor, uint64_t count) {
@@ -84,7 +92,7 @@ int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uin
     upfront_pool *p;
     void *block;
     *out = NULL;
-    if (bytes == 0 && count != 0)
+    if (upfront_pool_size(size, align, count == 0 ? 1 : count) == 0)
         return UPFRONT_BAD_ARGUMENT;
     while (i < r->pools && upfront_row_pool(r, i)->open)
         i++;

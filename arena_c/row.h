@@ -21,7 +21,7 @@ extern "C" {
 
 enum { UPFRONT_NAME_SIZE = 32 };
 
-/* What a piece of the far end is at least, where there is room. */
+/* A piece of the far end is a quarter of what is free, but at most this, or as much as is asked for. */
 #define UPFRONT_PIECE UPFRONT_EDGE
 
 typedef struct upfront_row {
@@ -94,7 +94,8 @@ static inline uint64_t upfront_row_open(upfront_row *r) {
     return tag;
 }
 
-/* Closes the topmost scope: rewinds, uncovers the parent. pre: r->open != 0, the scope's chain is empty, its far end is closed. */
+/* Closes the topmost scope: rewinds, uncovers the parent. pre: r->open != 0, the scope's chain is empty, its far end and its pools are
+ * closed: a pool's header lies in the tables and would go on handing out chunks. */
 static inline void upfront_row_close(upfront_row *r) {
     upfront_linear *child = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
@@ -135,14 +136,15 @@ static inline int upfront_row_unlink(upfront_linear *slot, upfront_node *out) {
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools);
 
-/* Opens the far end for the topmost scope; it has no room until the first piece. Returns its tag. pre: it isn't open. */
+/* Opens the far end for the topmost scope; it has no room until the first piece. Returns its tag. pre: r->open != 0, it isn't open. */
 uint64_t upfront_row_far_open(upfront_row *r);
 
-/* Makes room for size bytes aligned to align at the far end: a new piece. UPFRONT_FULL when it would meet the near end.
- * The room that is left in the old piece is lost until the far end closes. */
+/* Makes room for size bytes aligned to align at the far end: a new piece. UPFRONT_FULL when it would meet the near end, UPFRONT_ORDER
+ * when the far end isn't open, UPFRONT_BAD_ARGUMENT for a bad alignment. The room that is left in the old piece is lost
+ * until the far end closes. */
 int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align);
 
-/* Gives all pieces back. pre: its chain is empty. */
+/* Gives all pieces back; nothing when it isn't open. pre: its chain is empty. */
 void upfront_row_far_close(upfront_row *r);
 
 /* Moves the topmost scope's cursor back, and its count with it: for a constructor that failed. pre: start <= cursor <= its cursor. */

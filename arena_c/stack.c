@@ -12,35 +12,45 @@ void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align) {
     return upfront_stack_push(s, upfront_tag(&s->linear), size, (align - 1) | STACK_MASK);
 }
 
+/* From the block at *last to what was before it; false when the words there can't be: each block lies above what was before it. */
+static int step_down(const upfront_stack *s, uint64_t *cursor, uint64_t *last) {
+    const upfront_stack_below *below = (const upfront_stack_below *)upfront_at(&s->linear, *last) - 1;
+    uint64_t was = below->cursor;
+    if (was < s->linear.start || was > *last - sizeof *below || below->last > was ||
+        (below->last != 0 && below->last < s->linear.start + sizeof *below))
+        return 0;
+    *cursor = was;
+    *last = below->last;
+    return 1;
+}
+
+static int rewind_to(upfront_stack *s, uint64_t cursor, uint64_t last) {
+    s->linear.chain = last;
+    return upfront_linear_rewind(&s->linear, upfront_tag(&s->linear), cursor);
+}
+
 int upfront_stack_free(upfront_stack *s, const void *p) {
-    const upfront_stack_below *below;
+    uint64_t cursor, last;
     if (s == NULL || p == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (upfront_offset(&s->linear, p) - s->linear.start > s->linear.cursor - s->linear.start)
         return UPFRONT_FOREIGN;
-    if (s->linear.chain == 0 || upfront_at(&s->linear, s->linear.chain) != p)
+    last = s->linear.chain;
+    if (last == 0 || upfront_at(&s->linear, last) != p)
         return UPFRONT_ORDER;
-    below = (const upfront_stack_below *)p - 1;
-    return upfront_stack_rewind(s, below->cursor);
+    return step_down(s, &cursor, &last) ? rewind_to(s, cursor, last) : UPFRONT_CORRUPT;
 }
 
 uint64_t upfront_stack_mark(const upfront_stack *s) { return s->linear.cursor; }
 
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark) {
     uint64_t cursor, last;
-    int code;
     if (s == NULL)
         return UPFRONT_BAD_ARGUMENT;
     cursor = s->linear.cursor;
     last = s->linear.chain;
-    while (last != 0 && cursor > mark) {
-        const upfront_stack_below *below = (const upfront_stack_below *)upfront_at(&s->linear, last) - 1;
-        cursor = below->cursor;
-        last = below->last;
-    }
-    if (cursor != mark)
-        return UPFRONT_ORDER;
-    code = upfront_linear_rewind(&s->linear, upfront_tag(&s->linear), mark);
-    s->linear.chain = last;
-    return code;
+    while (last != 0 && cursor > mark)
+        if (!step_down(s, &cursor, &last))
+            return UPFRONT_CORRUPT;
+    return cursor == mark ? rewind_to(s, cursor, last) : UPFRONT_ORDER;
 }

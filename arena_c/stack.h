@@ -50,14 +50,16 @@ upfront_stack *upfront_stack_init(void *block, uint64_t size);
 /* NULL: full, or size or align out of bounds. Alignments below 16 are 16. */
 void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align);
 
-/* Frees the last live block. UPFRONT_ORDER for any other block, UPFRONT_FOREIGN for an address outside the stack. */
+/* Frees the last live block. UPFRONT_ORDER for any other block, UPFRONT_FOREIGN for an address outside what is in use, which a block
+ * that was freed already is, UPFRONT_CORRUPT as below. */
 int upfront_stack_free(upfront_stack *s, const void *p);
 
 /* The position to rewind to. */
 uint64_t upfront_stack_mark(const upfront_stack *s);
 
 /* Frees all blocks newer than the mark, in one move. UPFRONT_ORDER for a mark that is newer than the stack, or was never its mark:
- * a mark must be the start or the end of a live block. Cost: O(blocks freed). */
+ * a mark is what upfront_stack_mark gave while the blocks below it are live. UPFRONT_CORRUPT when something wrote over the words before
+ * a block. Cost: O(blocks freed). */
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark);
 
 #ifdef __cplusplus

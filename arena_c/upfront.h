@@ -1,6 +1,6 @@
 /* upfront.h - the C core of upfront: arenas over memory that is given to them.
  *
- * Include this one header. `cc arena_c/*.c` builds the core without Go.
+ * Include this one header. Every .c file of the directory together is the core, without Go.
  *
  * The common contract; each function says only what differs:
  *

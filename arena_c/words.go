@@ -2,7 +2,7 @@ package arena_c
 
 import "unsafe"
 
-// The limits of base.h; words_c.go compares them with the C side when the package is compiled.
+// The limits of base.h; bindings.go compares them with the C side when the package is compiled.
 const (
 	OffsetMax  = 1 << 38 // a block, an offset and a size are below it
 	Generation = 1 << 40 // one generation, in a word that carries one

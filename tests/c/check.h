@@ -1,0 +1,92 @@
+/* check.h - the whole test framework: CHECK ends the program with the place, FRESH_BLOCK gives memory to break. */
+#ifndef UPFRONT_CHECK_H
+#define UPFRONT_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "upfront.h"
+
+#define CHECK(condition)                                                                 \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            fprintf(stderr, "%s:%d: CHECK failed: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1);                                                                     \
+        }                                                                                \
+    } while (0)
+
+/* A bare `if (a == b)` on two 64-bit words says too little when it fails. */
+#define CHECK_EQ(got, want)                                                                                            \
+    do {                                                                                                               \
+        unsigned long long got_ = (unsigned long long)(got), want_ = (unsigned long long)(want);                       \
+        if (got_ != want_) {                                                                                           \
+            fprintf(stderr, "%s:%d: CHECK failed: %s is %#llx, want %#llx\n", __FILE__, __LINE__, #got, got_, want_); \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+#define WINDOW UPFRONT_EDGE
+
+/* Zeroed memory that begins at a boundary of UPFRONT_EDGE; size is rounded up to it. It has its own place on the heap, so that the
+ * sanitizers and valgrind see what runs over its ends. */
+static inline unsigned char *window_new(uint64_t size) {
+    size_t bytes = (size_t)((size + WINDOW - 1) & ~(WINDOW - 1));
+    unsigned char *window = (unsigned char *)aligned_alloc(WINDOW, bytes);
+    CHECK(window != NULL);
+    memset(window, 0, bytes);
+    return window;
+}
+
+/* Sanitizers keep what the core said of the memory; the next owner must not inherit it. */
+static inline void window_free(unsigned char *window, uint64_t size) {
+    void (*const give_back)(void *) = free;
+    UPFRONT_UNPOISON(window, size);
+    give_back(window);
+}
+
+/* xorshift64: the same numbers everywhere. */
+static inline uint64_t next_random(uint64_t *seed) {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* A writer over the whole of what was handed out: with a sanitizer or valgrind, memory that isn't ours is found here. */
+static inline void fill(void *p, uint64_t size, int value) {
+    unsigned char *bytes = (unsigned char *)p;
+    uint64_t i;
+    for (i = 0; i < size; i++)
+        bytes[i] = (unsigned char)value;
+}
+
+static inline int holds(const void *p, uint64_t size, int value) {
+    const unsigned char *bytes = (const unsigned char *)p;
+    uint64_t i;
+    for (i = 0; i < size; i++)
+        if (bytes[i] != (unsigned char)value)
+            return 0;
+    return 1;
+}
+
+/* Whether the checked builds hold the byte for dead or for live; the others can't say, and agree with whatever is asked. */
+#if defined(UPFRONT_ASAN)
+int __asan_address_is_poisoned(void const volatile *addr);
+static inline int is_marked(const unsigned char *p, int dead) { return !__asan_address_is_poisoned(p) == !dead; }
+#elif defined(UPFRONT_MEMDEBUG)
+static inline int is_marked(const unsigned char *p, int dead) { return (*p == UPFRONT_DEAD) == dead; }
+#else
+static inline int is_marked(const unsigned char *p, int dead) { return p != NULL || dead; }
+#endif
+
+void test_linear(void);
+void test_stack(void);
+void test_pool(void);
+void test_pool_large(void);
+void test_row(void);
+void test_row_ends(void);
+void test_map(void);
+void test_walk(void);
+void test_random(void);
+
+#endif

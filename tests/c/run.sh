@@ -1,0 +1,114 @@
+#!/bin/sh
+# run.sh BUILD_DIR [coverage] - tests the C core without Go: every compiler, every checker. One line a step; the first failure ends it.
+# With `coverage` only that step, whose line gives the share of branches.
+#
+# A compiler or checker that is missing is a step that says so; REQUIRE_ALL=1 makes it a failure. QUICK=1 leaves out valgrind.
+set -eu
+
+[ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage]" >&2; exit 2; }
+only=${2:-}
+mkdir -p "$1"
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.."
+core=$(ls arena_c/*.c)
+tests=$(ls tests/c/*.c | grep -v -e /level.c -e /coverage.c)
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+c11="-std=c11 $warnings -Iarena_c -g"
+sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
+
+say() { printf '%-34s %s\n' "$1" "$2"; }
+
+have() {
+    command -v "$1" >/dev/null && return
+    say "$1" "not here"
+    [ -z "${REQUIRE_ALL:-}" ] || exit 1
+    return 1
+}
+
+# check NAME COMPILER FLAGS...: builds and runs the tests and the level program.
+check() {
+    name=$1 cc=$2
+    shift 2
+    # shellcheck disable=SC2086
+    $cc $c11 "$@" $core $tests -o "$build/core-$name"
+    # shellcheck disable=SC2086
+    $cc $c11 "$@" $core tests/c/level.c -o "$build/level-$name"
+    "$build/core-$name" >"$build/out" 2>&1 || { cat "$build/out"; say "$name" FAILED; exit 1; }
+    "$build/level-$name" >"$build/out" 2>&1 || { cat "$build/out"; say "level-$name" FAILED; exit 1; }
+    say "$name" ok
+}
+
+coverage() {
+    have gcov || return 0
+    rm -rf "$build/coverage"
+    mkdir "$build/coverage"
+    gcc -std=c11 -O0 --coverage -I"$PWD/arena_c" -o "$build/coverage/core" "$PWD/tests/c/coverage.c"
+    "$build/coverage/core" >/dev/null
+    (cd "$build/coverage" && gcov -b -c -- *.gcda) >"$build/coverage/summary"
+    # Of each file of arena_c: "Taken at least once:97.50% of 40". The sum must miss none.
+    awk '
+        /^File / { core = /arena_c\// }
+        /^$/ { core = 0 } # the last figure is of all files
+        core && /^Lines executed:/ { split($0, l, /[:% ]+/); lines += l[5]; hit_lines += l[3] * l[5] / 100 }
+        core && /^Taken at least once:/ { split($0, b, /[:% ]+/); branches += b[7]; taken += b[5] * b[7] / 100 }
+        END {
+            printf "coverage: %.0f of %d lines, %.0f of %d branches taken: %.2f %%\n",
+                hit_lines, lines, taken, branches, 100 * taken / branches
+            exit branches == 0 || taken < branches - 0.01
+        }' "$build/coverage/summary" || { echo "see $build/coverage/*.gcov: lines with 'taken 0'"; exit 1; }
+}
+
+if [ "$only" = coverage ]; then
+    coverage
+    exit
+fi
+
+for cc in gcc clang; do
+    have $cc || continue
+    check $cc-O2 $cc -O2
+    check $cc-O0-memdebug $cc -O0 -DUPFRONT_MEMDEBUG
+    # shellcheck disable=SC2086
+    check $cc-asan-ubsan $cc -O1 $sanitize
+    # shellcheck disable=SC2086
+    check $cc-asan-ubsan-memdebug $cc -O1 -DUPFRONT_MEMDEBUG $sanitize
+    check $cc-no-int128 $cc -O2 -U__SIZEOF_INT128__
+done
+
+for cxx in g++ clang++; do
+    have $cxx || continue
+    printf '#include "upfront.h"\nint main() { return upfront_is_align(3); }\n' >"$build/header.cpp"
+    # shellcheck disable=SC2086
+    $cxx -std=c++17 $warnings -Iarena_c "$build/header.cpp" -o "$build/header-$cxx"
+    "$build/header-$cxx"
+    # gcc and clang differ in what they call C in a C++ compiler; the core's sources compile as C++ in both
+    for source in $core; do
+        # shellcheck disable=SC2086
+        $cxx -x c++ -std=c++17 $warnings -Iarena_c -c "$source" -o "$build/cxx.o"
+    done
+    say "$cxx, C++17" ok
+done
+
+# What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
+for cc in gcc clang; do
+    have $cc || continue
+    rm -rf "$build/objects"
+    mkdir "$build/objects"
+    for source in $core; do
+        # shellcheck disable=SC2086
+        $cc $c11 -O2 -c "$source" -o "$build/objects/$(basename "$source" .c).o"
+    done
+    outside=$(nm -u "$build"/objects/*.o |
+        awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
+    [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
+    say "nm -u, $cc" "only mem*"
+done
+
+if [ -z "${QUICK:-}" ] && have valgrind; then
+    valgrind -q --error-exitcode=1 --leak-check=full "$build/core-gcc-O2" >"$build/out" 2>&1 ||
+        { cat "$build/out"; say valgrind FAILED; exit 1; }
+    valgrind -q --error-exitcode=1 --leak-check=full "$build/level-gcc-O2" >"$build/out" 2>&1 ||
+        { cat "$build/out"; say valgrind FAILED; exit 1; }
+    say valgrind ok
+fi
+
+coverage

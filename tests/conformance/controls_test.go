@@ -1,0 +1,183 @@
+package conformance
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Wrong arenas, each with a bug that somebody shipped. If the suite lets one pass, it is the suite that is broken.
+
+// wrongLinear is a bump whose next allocation is a function of cursor, size and align: the address and the new cursor,
+// false for full.
+func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after uint64, ok bool)) func(block []byte) (machine, model, error) {
+	return func(block []byte) (machine, model, error) {
+		start, end := bounds(block)
+		cursor := start
+		return machine{
+			alloc: func(size, align uint64) unsafe.Pointer {
+				if badArgument(size, align) && size < 1<<31 {
+					panic("align")
+				}
+				at, after, ok := next(start, cursor, end, size, align)
+				if !ok {
+					return nil
+				}
+				cursor = after
+				return unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), at-start)
+			},
+			mark:   func() uint64 { return cursor },
+			rewind: func(mark uint64) error { cursor = mark; return nil },
+			reset:  func() { cursor = start },
+		}, &linearModel{start, start, end}, nil
+	}
+}
+
+// endNotStart is the slide's `return m_ptr += size`.
+func endNotStart(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align) + size
+	return at, at, size < 1<<31 && at <= end
+}
+
+// narrowSizes keeps sizes in 32 bits: 2^32 is 0.
+func narrowSizes(start, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align)
+	used := uint32(at-start) + uint32(size)
+	return at, start + uint64(used), used <= uint32(end-start)
+}
+
+// roundedToNothing rounds sizes up to 8 without a look at the end of the numbers: 2^64-1 is 0.
+func roundedToNothing(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align)
+	after = at + (size+7)&^7
+	return at, at + size&0xffff, after >= at && after <= end
+}
+
+// addedNotSubtracted writes used + pad + size > capacity: the sum wraps.
+func addedNotSubtracted(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align)
+	return at, at + size, at+size <= end
+}
+
+// offsetsAligned aligns the offset in the block, not the address.
+func offsetsAligned(start, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = start + up(cursor-start, align)
+	return at, at + size, at <= end && size <= end-at
+}
+
+// oneTooMany takes a block for one byte longer than it is.
+func oneTooMany(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align)
+	return at, at + size, at <= end && size <= end+1-at
+}
+
+// lastByteNever is `<` where `<=` belongs.
+func lastByteNever(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align)
+	return at, at + size, at < end && size < end-at
+}
+
+// anyMark rewinds to whatever it is told.
+func anyMark(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	at = up(cursor, align)
+	return at, at + size, at <= end && size <= end-at
+}
+
+// wrongStack takes back whatever it is given, and says that all is well.
+func wrongStack(block []byte) (machine, model, error) {
+	m, mod, err := openStack(block)
+	right := m.release
+	m.release = func(p unsafe.Pointer) error {
+		_ = right(p)
+		return nil
+	}
+	return m, mod, err
+}
+
+// wrongPool is a free list without a state for each chunk; chunks is how many it believes to have.
+func wrongPool(chunks func(size, chunk uint32) uint32, checks bool) func(block []byte) (machine, model, error) {
+	const chunk = 24
+	return func(block []byte) (machine, model, error) {
+		start, end := bounds(block)
+		count, fresh := chunks(uint32(len(block)), chunk), uint32(0)
+		var list []unsafe.Pointer
+		at := func(i uint32) unsafe.Pointer {
+			return unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), 16+uint64(i)*chunk)
+		}
+		return machine{
+			alloc: func(uint64, uint64) unsafe.Pointer {
+				if n := len(list); n > 0 {
+					p := list[n-1]
+					list = list[:n-1]
+					return p
+				}
+				if fresh == count {
+					return nil
+				}
+				fresh++
+				return at(fresh - 1)
+			},
+			release: func(p unsafe.Pointer) error {
+				if offset := address(p) - start - 16; checks && (offset%chunk != 0 || offset/chunk >= uint64(fresh)) {
+					return errors.New("no chunk")
+				}
+				list = append(list, p)
+				return nil
+			},
+		}, &poolModel{first: start + 16, stride: chunk, size: chunk, count: (end - start - 16) / chunk, taken: map[uint64]bool{}}, nil
+	}
+}
+
+func rightCount(size, chunk uint32) uint32   { return (size - 16) / chunk }
+func wrappedCount(size, chunk uint32) uint32 { return (size - 16 - chunk) / chunk } // of a block smaller than a chunk: 2^32 / chunk
+
+func TestTheSuiteCatchesWrongArenas(t *testing.T) {
+	for _, wrong := range []struct {
+		name string
+		size int
+		open func(block []byte) (machine, model, error)
+	}{
+		{"the end, not the start", 2048, wrongLinear(endNotStart)},
+		{"sizes of 32 bits", 2048, wrongLinear(narrowSizes)},
+		{"a huge size rounded to 0", 2048, wrongLinear(roundedToNothing)},
+		{"added, not subtracted", 2048, wrongLinear(addedNotSubtracted)},
+		{"offsets aligned", 2048, wrongLinear(offsetsAligned)},
+		{"one byte too many", 2048, wrongLinear(oneTooMany)},
+		{"never the last byte", 2048, wrongLinear(lastByteNever)},
+		{"any mark", 2048, wrongLinear(anyMark)},
+		{"a stack that frees in any order", 2048, wrongStack},
+		{"a pool without states", 2048, wrongPool(rightCount, true)},
+		{"a pool without checks", 2048, wrongPool(rightCount, false)},
+		{"a pool on a block smaller than a chunk", 32, wrongPool(wrappedCount, true)},
+	} {
+		assert.True(t, caught(wrong.size, wrong.open), "the suite lets %q pass", wrong.name)
+	}
+	// and the same search finds nothing in the right ones
+	for _, right := range subjects[:3] {
+		assert.False(t, caught(2048, right.open), right.name)
+	}
+}
+
+// caught runs random programs on an arena until one tells.
+func caught(size int, open func(block []byte) (machine, model, error)) bool {
+	random := rand.New(rand.NewPCG(7, 7))
+	program := make([]byte, 3*60)
+	for range 100 {
+		block := make([]byte, size+64)
+		skip := int(-address(unsafe.Pointer(&block[0])) & 63)
+		m, mod, err := open(block[skip : skip+size])
+		if err != nil {
+			return false
+		}
+		for i := range program {
+			program[i] = byte(random.Uint32())
+		}
+		if newSession(block[skip:skip+size], m, mod).run(program) != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,219 @@
+package conformance
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+)
+
+// twins are two blocks at the same place of a window, on which the same program is run: by arena_c's hits, which are Go
+// in the default build, and by the C core's own inline functions. After each step every byte of the two must be the
+// same.
+type twins struct {
+	t       *testing.T
+	seed    uint64
+	random  *rand.Rand
+	a, b    []byte
+	from    int // where the arena begins in the blocks
+	control int // so many bytes from there are control words, which are never poisoned
+	step    int
+}
+
+func newTwins(t *testing.T, size, control int) *twins {
+	seed := rand.Uint64()
+	return &twins{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 2)), a: heapBlock(t, size, arena_c.AlignMax),
+		b: heapBlock(t, size, arena_c.AlignMax), control: control}
+}
+
+func at(block []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(block)) }
+
+func (w *twins) size() uint64 { return uint64(len(w.a)) }
+
+// same compares two addresses by where they lie in their blocks.
+func (w *twins) same(what string, a, b unsafe.Pointer) {
+	w.step++
+	if (a == nil) != (b == nil) || a != nil && address(a)-address(at(w.a)) != address(b)-address(at(w.b)) {
+		w.t.Fatalf("seed %d, step %d, %s: Go gives %v, C %v", w.seed, w.step, what, a, b)
+	}
+	w.sameBytes(what)
+}
+
+func (w *twins) sameBytes(what string) {
+	a, b := w.a, w.b
+	if instrumented {
+		a, b = a[w.from:w.from+w.control], b[w.from:w.from+w.control]
+	}
+	if bytes.Equal(a, b) {
+		return
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			w.t.Fatalf("seed %d, step %d, %s: byte %d is %#x in Go, %#x in C", w.seed, w.step, what, i, a[i], b[i])
+		}
+	}
+}
+
+// amount is a size: mostly small, sometimes the room, sometimes a number that is none.
+func (w *twins) amount() uint64 {
+	switch w.random.IntN(12) {
+	case 0:
+		return w.random.Uint64N(w.size())
+	case 1:
+		return alarming[4+w.random.IntN(2)] // the largest that the precondition of a hit lets through
+	default:
+		return w.random.Uint64N(200)
+	}
+}
+
+// tag is the right one, mostly.
+func (w *twins) tag(right uint64) uint64 {
+	if w.random.IntN(10) != 0 {
+		return right
+	}
+	return right + w.random.Uint64N(1<<24)*arena_c.Generation
+}
+
+func (w *twins) mask() uint64 { return 1<<w.random.IntN(9) - 1 }
+
+func rounds() int {
+	if instrumented || testing.Short() {
+		return 2000
+	}
+	return 20000
+}
+
+// newAs is New on one side and bump and zero on the other.
+func newAs[T any](w *twins, a, b *arena_c.Linear, tag uint64) {
+	var zero T
+	size := uint64(unsafe.Sizeof(zero))
+	x, ok := arena_c.New[T](a, tag+size)
+	y := mouth.Bump(b, tag+size, size, uint64(unsafe.Alignof(zero))-1)
+	require.Equal(w.t, x != nil, ok)
+	if y != nil {
+		arena_c.Zero(y, uintptr(size))
+	}
+	w.same("New", unsafe.Pointer(x), y)
+}
+
+func TestGoAndCAgreeOnLinear(t *testing.T) {
+	w := newTwins(t, 8192, 64)
+	a, b := arena_c.LinearInit(at(w.a), w.size()), arena_c.LinearInit(at(w.b), w.size())
+	for range rounds() {
+		linearStep(w, a, b, a.Tag())
+		if w.random.IntN(40) == 0 {
+			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
+			a.Chain, b.Chain = 0, 0
+			require.Equal(t, a.Rewind(a.Tag(), cursor), b.Rewind(b.Tag(), cursor))
+			w.sameBytes("Rewind")
+		}
+	}
+}
+
+// linearStep is one hit on a header of either side.
+func linearStep(w *twins, a, b *arena_c.Linear, right uint64) {
+	tag := w.tag(right)
+	switch w.random.IntN(9) {
+	case 0:
+		newAs[byte](w, a, b, tag)
+	case 1:
+		newAs[uint64](w, a, b, tag)
+	case 2:
+		newAs[[100]byte](w, a, b, tag)
+	case 3:
+		newAs[struct {
+			A byte
+			B uint32
+		}](w, a, b, tag)
+	case 4:
+		newAs[struct{}](w, a, b, tag)
+	case 5:
+		p, q := a.NewNode(tag), mouth.Node(b, tag)
+		w.same("NewNode", unsafe.Pointer(p), unsafe.Pointer(q))
+		if p != nil {
+			class, what := w.random.Uint64N(1<<24), w.random.Uint64()
+			a.Link(p, class, what)
+			mouth.Link(b, q, class, what)
+			w.sameBytes("Link")
+			require.Equal(w.t, mouth.Offset(a, unsafe.Pointer(p)), a.Offset(unsafe.Pointer(p)))
+		}
+	case 6:
+		x, ok := a.Unlink()
+		y, okC := mouth.Unlink(b)
+		require.Equal(w.t, ok, okC)
+		if ok {
+			require.Equal(w.t, x, y, "seed %d", w.seed)
+		}
+		w.sameBytes("Unlink")
+	default:
+		size, mask := w.amount(), w.mask()
+		p, ok := a.Bump(tag+size, size, mask)
+		require.Equal(w.t, p != nil, ok)
+		w.same("Bump", p, mouth.Bump(b, tag+size, size, mask))
+	}
+}
+
+func TestGoAndCAgreeOnStack(t *testing.T) {
+	w := newTwins(t, 8192, 64)
+	a, b := arena_c.StackInit(at(w.a), w.size()), arena_c.StackInit(at(w.b), w.size())
+	var live []uint64
+	for range rounds() {
+		if n := len(live); n > 0 && w.random.IntN(5) < 2 {
+			offset := live[n-1]
+			live = live[:n-1]
+			require.Equal(t, arena_c.OK, a.PopBlock(unsafe.Add(at(w.a), offset)))
+			require.Equal(t, arena_c.OK, b.PopBlock(unsafe.Add(at(w.b), offset)))
+			w.sameBytes("PopBlock")
+			continue
+		}
+		tag, size, mask := w.tag(a.Linear.Tag()), w.amount(), w.mask()|15
+		p := a.Push(tag, size, mask)
+		w.same("Push", p, mouth.Push(b, tag, size, mask))
+		if p != nil {
+			live = append(live, address(p)-address(at(w.a)))
+		}
+	}
+}
+
+func TestGoAndCAgreeOnPool(t *testing.T) {
+	// In the middle of a larger block: the foreign addresses below, when near, are then of no other Go object, which
+	// the runtime minds.
+	w := newTwins(t, 3*arena_c.Edge, 64)
+	w.from = arena_c.Edge
+	a, b := arena_c.PoolMake(at(w.a[w.from:]), 4096, 24, 8), arena_c.PoolMake(at(w.b[w.from:]), 4096, 24, 8)
+	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a))) // the states lie between the header and chunk 0
+	for range rounds() {
+		tag := w.tag(a.Tag())
+		if w.random.IntN(2) == 0 {
+			p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, tag)), mouth.Get(b, tag)
+			if q != nil {
+				arena_c.Zero(q, 24)
+			}
+			w.same("Get", p, q)
+			continue
+		}
+		offset := w.random.Uint64N(a.Count()+2) * a.Stride
+		switch w.random.IntN(10) {
+		case 0:
+			offset += w.random.Uint64N(24)
+		case 1: // far away, by as much as the tag is wrong: one must not make up for the other
+			if unsafe.Sizeof(uintptr(0)) == 8 {
+				offset += (a.Tag() - tag) * a.Stride
+			}
+		case 2:
+			offset = -offset
+		}
+		p, q := unsafe.Add(a.Chunk(0), offset), unsafe.Add(b.Chunk(0), offset)
+		require.Equal(t, mouth.Put(b, tag, q), a.Put(tag, p), "seed %d, step %d", w.seed, w.step)
+		w.sameBytes("Put")
+	}
+	for i := range a.Count() {
+		require.Equal(t, mouth.State(a, i), unsafe.Pointer(a.State(i)))
+		require.Equal(t, mouth.Chunk(a, i), a.Chunk(i))
+	}
+}

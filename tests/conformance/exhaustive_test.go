@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// every is what a program of the exhaustive test may do in one step. Small sizes, one beyond the block, each way to
+// give back.
+var every = []struct {
+	name string
+	do   func(s *session) error
+}{
+	{"alloc 0", func(s *session) error { return s.alloc(0, 1) }},
+	{"alloc 17", func(s *session) error { return s.alloc(17, 1) }},
+	{"alloc 8 by 64", func(s *session) error { return s.alloc(8, 64) }},
+	{"alloc 2^64-1", func(s *session) error { return s.alloc(1<<64-1, 8) }},
+	{"fill up", (*session).fillUp},
+	{"free the last", func(s *session) error { return s.release(0, 0) }},
+	{"free the one before", func(s *session) error { return s.release(1, 0) }},
+	{"free past the start", func(s *session) error { return s.release(0, 8) }},
+	{"mark", func(s *session) error { s.mark(); return nil }},
+	{"rewind", func(s *session) error { return s.rewind(0, 0) }},
+	{"rewind to an older mark", func(s *session) error { return s.rewind(1, 0) }},
+}
+
+// TestAllShortPrograms runs each program of six steps, and with it all shorter ones, on a stack of 192 bytes and on a
+// linear arena of 96, and each of eight on a pool of three chunks.
+func TestAllShortPrograms(t *testing.T) {
+	steps := 6
+	if instrumented || testing.Short() {
+		steps = 4
+	}
+	t.Run("stack", func(t *testing.T) {
+		allPrograms(t, heapBlock(t, 64+192, 64), openStack, steps, []int{0, 1, 2, 4, 5, 6, 8, 9})
+	})
+	t.Run("pool", func(t *testing.T) {
+		allPrograms(t, heapBlock(t, 64+3*25+8, 64), openPool[[3]uint64], steps+2, []int{0, 5, 6, 7})
+	})
+	t.Run("linear", func(t *testing.T) {
+		allPrograms(t, heapBlock(t, 64+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})
+	})
+}
+
+func allPrograms(t *testing.T, block []byte, open func([]byte) (machine, model, error), steps int, ops []int) {
+	program := make([]int, steps)
+	programs := 0
+	for {
+		m, mod, err := open(block)
+		require.NoError(t, err)
+		s := newSession(block, m, mod)
+		for i, op := range program {
+			if err := every[ops[op]].do(s); err != nil {
+				var names []string
+				for _, op := range program[:i+1] {
+					names = append(names, every[ops[op]].name)
+				}
+				t.Fatalf("%q: %v", names, err)
+			}
+		}
+		if err := s.intact(); err != nil {
+			t.Fatalf("%v: %v", program, err)
+		}
+		programs++
+		i := 0
+		for ; i < steps; i++ {
+			if program[i]++; program[i] < len(ops) {
+				break
+			}
+			program[i] = 0
+		}
+		if i == steps {
+			break
+		}
+	}
+	t.Logf("%d programs", programs)
+}

@@ -1,0 +1,96 @@
+// Package hits calls each hit path once in a loop, so that a test can ask the compiler whether they were inlined here,
+// and can read the machine code they became.
+package hits
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Frog is an object of one cache line.
+type Frog struct {
+	X, Y   float64
+	ID     uint64
+	Leaves [5]uint64
+}
+
+var frogs = scope.Plain[Frog]()
+
+// New is scope.Maker.New in a loop.
+func New(s scope.Scope, n int) (sum uint64) {
+	for range n {
+		sum += frogs.New(s).ID
+	}
+	return sum
+}
+
+// TryNew is scope.Maker.TryNew in a loop.
+func TryNew(s scope.Scope, n int) (last *Frog) {
+	for range n {
+		last = frogs.TryNew(s)
+	}
+	return last
+}
+
+// Get is scope.Pool.Get in a loop.
+func Get(p scope.Pool[Frog], n int) (sum uint64) {
+	for range n {
+		sum += p.Get().ID
+	}
+	return sum
+}
+
+// NewCore is arena_c.New in a loop.
+func NewCore(l *arena_c.Linear, need uint64, n int) (sum uint64) {
+	for range n {
+		if x, ok := arena_c.New[Frog](l, need); ok {
+			sum += x.ID
+		}
+	}
+	return sum
+}
+
+// GetCore is arena_c.Get in a loop.
+func GetCore(p *arena_c.Pool, tag uint64, n int) (sum uint64) {
+	for range n {
+		sum += arena_c.Get[Frog](p, tag).ID
+	}
+	return sum
+}
+
+// Bump is arena_c's Bump in a loop.
+func Bump(l *arena_c.Linear, need, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		last, _ = l.Bump(need, size, 7)
+	}
+	return last
+}
+
+// Push is arena_c's Push in a loop.
+func Push(s *arena_c.Stack, tag, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		last = s.Push(tag, size, 15)
+	}
+	return last
+}
+
+// Chain is arena_c's NewNode, Link and Unlink in a loop.
+func Chain(l *arena_c.Linear, tag uint64, n int) (sum uint64) {
+	for i := range n {
+		if node := l.NewNode(tag); node != nil {
+			l.Link(node, 3, uint64(i))
+		}
+	}
+	for {
+		node, ok := l.Unlink()
+		if !ok {
+			return sum
+		}
+		sum += node.What
+	}
+}
+
+// Barrier is the control: storing a Go pointer does cost a write barrier, and the test must see it.
+func Barrier(to **Frog, x *Frog) { *to = x }

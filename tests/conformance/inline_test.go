@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// compile asks the compiler about package hits. The go command replays what it said when nothing has changed.
+func compile(t *testing.T, flag string) string {
+	t.Helper()
+	if arena_c.Crossing || arena_c.Race {
+		t.Skip("hits don't inline in this build: they cross into C, or tell the race detector")
+	}
+	if testing.Short() {
+		t.Skip("needs the go command")
+	}
+	out, err := exec.Command("go", "build", "-gcflags="+flag, "./hits").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// TestHitsInline holds the cost of the hits within the inliner's budget of 80: a hit that isn't inlined takes twice the
+// time.
+func TestHitsInline(t *testing.T) {
+	out := compile(t, "-m=2")
+	for _, hit := range []string{
+		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`, `arena_c\.New\[.*\]`, `arena_c\.Get\[.*\]`,
+		`arena_c\.\(\*Linear\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`, `arena_c\.\(\*Linear\)\.NewNode`, `arena_c\.\(\*Linear\)\.Link`,
+		`arena_c\.\(\*Linear\)\.Unlink`,
+	} {
+		inlined := regexp.MustCompile(`(?m)^(tests/conformance/)?(\./)?hits/hits\.go:\d+:\d+: inlining call to ` + hit + `$`)
+		if !inlined.MatchString(out) {
+			costs := regexp.MustCompile(`(?m)^.*can(not)? inline ` + hit + `[: ].*?cost \d+.*`)
+			var lines []string
+			for _, line := range costs.FindAllString(out, -1) {
+				line, _, _ = strings.Cut(line, " as: ")
+				lines = append(lines, line)
+			}
+			assert.Fail(t, "a hit is not inlined at its call site", "%s\n%s", hit, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// TestHitsHaveNoWriteBarrier: a cursor that were a Go pointer would put one into each.
+func TestHitsHaveNoWriteBarrier(t *testing.T) {
+	out := compile(t, "-S")
+	header := regexp.MustCompile(`(?m)^github\.com/upfront-mem/upfront/tests/conformance/hits\.(\w+) STEXT`)
+	places := header.FindAllStringSubmatchIndex(out, -1)
+	bodies := map[string]string{}
+	for i, place := range places {
+		end := len(out)
+		if i+1 < len(places) {
+			end = places[i+1][0]
+		}
+		bodies[out[place[2]:place[3]]] = out[place[0]:end]
+	}
+	barrier := regexp.MustCompile(`writeBarrier|WriteBarrier`)
+	require.Regexp(t, barrier, bodies["Barrier"], "the control: the test can't see a write barrier")
+	for _, name := range []string{"New", "TryNew", "Get", "NewCore", "GetCore", "Bump", "Push", "Chain"} {
+		require.NotEmpty(t, bodies[name], name)
+		assert.NotRegexp(t, barrier, bodies[name], name)
+		assert.NotRegexp(t, `CALL\s+github\.com/upfront-mem/`, bodies[name], "%s: a hit calls", name)
+	}
+}

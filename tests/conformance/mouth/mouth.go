@@ -1,0 +1,114 @@
+// Package mouth calls the C core's inline hits as a C program would, on headers that Go made: the differential test
+// compares it with arena_c/hit.go. It is not a test file because those may not import "C".
+package mouth
+
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
+// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
+// // The library's own objects lie in another package and can't be called from here. upfront_pool_put calls one
+// // function of them, to say why it refuses; here a refusal is enough.
+// #define upfront_pool_find mouth_pool_find
+// #include "upfront.h"
+// int64_t mouth_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk) {
+//     (void)p, (void)tag, (void)chunk;
+//     return UPFRONT_BAD_ARGUMENT;
+// }
+// #cgo noescape upfront_linear_bump
+// #cgo nocallback upfront_linear_bump
+// #cgo noescape upfront_stack_push
+// #cgo nocallback upfront_stack_push
+// #cgo noescape upfront_pool_get
+// #cgo nocallback upfront_pool_get
+// #cgo noescape upfront_pool_put
+// #cgo nocallback upfront_pool_put
+// #cgo noescape upfront_row_unlink
+// #cgo nocallback upfront_row_unlink
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+func linear(l *arena_c.Linear) *C.upfront_linear { return (*C.upfront_linear)(unsafe.Pointer(l)) }
+func row(r *arena_c.Row) *C.upfront_row          { return (*C.upfront_row)(unsafe.Pointer(r)) }
+
+// Bump is upfront_linear_bump.
+func Bump(l *arena_c.Linear, need, size, mask uint64) unsafe.Pointer {
+	return C.upfront_linear_bump(linear(l), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Push is upfront_stack_push.
+func Push(s *arena_c.Stack, tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Get is upfront_pool_get.
+func Get(p *arena_c.Pool, tag uint64) unsafe.Pointer {
+	return C.upfront_pool_get((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(tag))
+}
+
+// Put is upfront_pool_put.
+func Put(p *arena_c.Pool, tag uint64, chunk unsafe.Pointer) bool {
+	return C.upfront_pool_put((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(tag), chunk) == C.UPFRONT_OK
+}
+
+// Open is upfront_row_open.
+func Open(r *arena_c.Row) (tag uint64) { return uint64(C.upfront_row_open(row(r))) }
+
+// Close is upfront_row_close.
+func Close(r *arena_c.Row) { C.upfront_row_close(row(r)) }
+
+// Freeze is upfront_row_freeze.
+func Freeze(l *arena_c.Linear) { C.upfront_row_freeze(linear(l)) }
+
+// Node is upfront_row_node.
+func Node(l *arena_c.Linear, tag uint64) *arena_c.Node {
+	return (*arena_c.Node)(unsafe.Pointer(C.upfront_row_node(linear(l), C.uint64_t(tag))))
+}
+
+// Link is upfront_row_link.
+func Link(l *arena_c.Linear, node *arena_c.Node, class, what uint64) {
+	C.upfront_row_link(linear(l), (*C.upfront_node)(unsafe.Pointer(node)), C.uint64_t(class), C.uint64_t(what))
+}
+
+// Unlink is upfront_row_unlink.
+func Unlink(l *arena_c.Linear) (node arena_c.Node, ok bool) {
+	ok = C.upfront_row_unlink(linear(l), (*C.upfront_node)(unsafe.Pointer(&node))) != 0
+	return node, ok
+}
+
+// The small reads of the headers, which words.go says in Go: what C makes of the same words.
+
+// Offset is upfront_offset.
+func Offset(l *arena_c.Linear, p unsafe.Pointer) uint64 {
+	return uint64(C.upfront_offset(linear(l), p))
+}
+
+// Used is upfront_row_used.
+func Used(r *arena_c.Row) uint64 { return uint64(C.upfront_row_used(row(r))) }
+
+// RowOf is upfront_row_of.
+func RowOf(l *arena_c.Linear) *arena_c.Row {
+	return (*arena_c.Row)(unsafe.Pointer(C.upfront_row_of(linear(l))))
+}
+
+// Pool is upfront_row_pool.
+func Pool(r *arena_c.Row, index uint64) *arena_c.Pool {
+	return (*arena_c.Pool)(unsafe.Pointer(C.upfront_row_pool(row(r), C.uint64_t(index))))
+}
+
+// Row is upfront_map_row.
+func Row(m *arena_c.Map, index uint64) *arena_c.Row {
+	return (*arena_c.Row)(unsafe.Pointer(C.upfront_map_row((*C.upfront_map)(unsafe.Pointer(m)), C.uint64_t(index))))
+}
+
+// State is upfront_pool_state.
+func State(p *arena_c.Pool, index uint64) unsafe.Pointer {
+	return unsafe.Pointer(C.upfront_pool_state((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(index)))
+}
+
+// Chunk is upfront_pool_chunk.
+func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
+	return C.upfront_pool_chunk((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(index))
+}

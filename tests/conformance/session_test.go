@@ -1,0 +1,246 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// machine is an arena as the suite sees it. What a kind of arena can't do is nil.
+type machine struct {
+	alloc   func(size, align uint64) unsafe.Pointer // nil: full; a panic: a bad argument; a pool ignores both
+	release func(p unsafe.Pointer) error
+	mark    func() uint64
+	rewind  func(mark uint64) error
+	reset   func()
+	zeroes  bool
+}
+
+// model is what the machine should do, in plain Go, over addresses.
+type model interface {
+	alloc(size, align uint64) (at, got uint64, answer answer) // got: the size that is handed out
+	release(at uint64) bool                                   // accepted
+	mark() uint64
+	rewind(mark uint64) bool // accepted
+	reset()
+	live(at, size uint64) bool // still there after a free, rewind or reset
+	room() uint64              // the largest allocation at align 1 that still fits
+}
+
+type answer int
+
+const (
+	given answer = iota
+	full
+	refused // a caller's bug: the machine panics
+)
+
+// span is memory that was handed out, and what was written there.
+type span struct {
+	p    unsafe.Pointer
+	at   uint64
+	size uint64
+	fill byte
+}
+
+func (s span) bytes() []byte { return unsafe.Slice((*byte)(s.p), s.size) }
+
+// session drives a machine and its model side by side. Each step returns the first thing that was not as it must be.
+type session struct {
+	base, size uint64 // of the block
+	machine    machine
+	model      model
+	spans      []span
+	marks      [][2]uint64 // the machine's and the model's
+	freed      []unsafe.Pointer
+	fill       byte
+}
+
+func newSession(block []byte, m machine, mod model) *session {
+	return &session{base: address(unsafe.Pointer(unsafe.SliceData(block))), size: uint64(len(block)), machine: m, model: mod}
+}
+
+func address(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
+
+// guarded is the machine's alloc with a panic as an answer.
+func (s *session) guarded(size, align uint64) (p unsafe.Pointer, a answer) {
+	defer func() {
+		if recover() != nil {
+			a = refused
+		}
+	}()
+	if p = s.machine.alloc(size, align); p == nil {
+		return nil, full
+	}
+	return p, given
+}
+
+func (s *session) alloc(size, align uint64) error {
+	at, got, want := s.model.alloc(size, align)
+	p, have := s.guarded(size, align)
+	if have != want {
+		return fmt.Errorf("alloc(%d, %d): answer %d, want %d", size, align, have, want)
+	}
+	if want != given {
+		return nil
+	}
+	n := span{p: p, at: address(p), size: got}
+	if n.at < s.base || n.at+got < n.at || n.at+got > s.base+s.size {
+		return fmt.Errorf("alloc(%d, %d): [%d, +%d) is not inside the block of %d", size, align, int64(n.at-s.base), got, s.size)
+	}
+	for _, other := range s.spans {
+		if n.at < other.at+other.size && other.at < n.at+got {
+			return fmt.Errorf("alloc(%d, %d): overlaps a live block", size, align)
+		}
+	}
+	if n.at != at {
+		return fmt.Errorf("alloc(%d, %d): at %d, want %d", size, align, n.at-s.base, at-s.base)
+	}
+	for _, b := range n.bytes() {
+		if s.machine.zeroes && b != 0 {
+			return errors.New("not zeroed")
+		}
+	}
+	s.fill++
+	n.fill = s.fill
+	for i := range n.bytes() {
+		n.bytes()[i] = n.fill
+	}
+	s.spans = append(s.spans, n)
+	return nil
+}
+
+// settle checks the contents of everything that was live, then forgets what isn't any more.
+func (s *session) settle() error {
+	kept := s.spans[:0]
+	for _, n := range s.spans {
+		if !s.model.live(n.at, n.size) {
+			continue
+		}
+		kept = append(kept, n)
+	}
+	s.spans = kept
+	return s.intact()
+}
+
+func (s *session) intact() error {
+	for _, n := range s.spans {
+		for i, b := range n.bytes() {
+			if b != n.fill {
+				return fmt.Errorf("byte %d of the block of %d at %d is %#x, not %#x", i, n.size, n.at-s.base, b, n.fill)
+			}
+		}
+	}
+	return nil
+}
+
+// release gives back a live block, one that was freed before, or an address inside one.
+func (s *session) release(which int, past uint64) error {
+	if s.machine.release == nil {
+		return nil
+	}
+	var p unsafe.Pointer
+	switch {
+	case which < len(s.spans):
+		p = s.spans[len(s.spans)-1-which].p
+	case len(s.freed) > 0:
+		p = s.freed[which%len(s.freed)]
+	default:
+		return nil
+	}
+	if address(p)+past < s.base+s.size { // beyond may lie another Go object, whose address the runtime would not let us make
+		p = unsafe.Add(p, past)
+	}
+	if err := s.intact(); err != nil {
+		return err
+	}
+	want := s.model.release(address(p))
+	if err := s.machine.release(p); (err == nil) != want {
+		return fmt.Errorf("release(%d): %v, want accepted: %v", address(p)-s.base, err, want)
+	}
+	if want {
+		s.freed = append(s.freed, p)
+	}
+	return s.settle()
+}
+
+func (s *session) mark() {
+	if s.machine.mark != nil {
+		s.marks = append(s.marks, [2]uint64{s.machine.mark(), s.model.mark()})
+	}
+}
+
+// rewind goes to a mark that was taken, past bytes further: a position that may be no mark at all.
+func (s *session) rewind(which int, past uint64) error {
+	if s.machine.mark == nil || len(s.marks) == 0 {
+		return nil
+	}
+	m := s.marks[len(s.marks)-1-which%len(s.marks)]
+	if err := s.intact(); err != nil {
+		return err
+	}
+	want := s.model.rewind(m[1] + past)
+	if err := s.machine.rewind(m[0] + past); (err == nil) != want {
+		return fmt.Errorf("rewind(%d): %v, want accepted: %v", m[1]+past-s.base, err, want)
+	}
+	return s.settle()
+}
+
+func (s *session) reset() error {
+	if s.machine.reset == nil {
+		return nil
+	}
+	s.machine.reset()
+	s.model.reset()
+	s.marks = s.marks[:0]
+	return s.settle()
+}
+
+// fillUp takes the room to the last byte, and finds nothing beyond it.
+func (s *session) fillUp() error {
+	if err := s.alloc(s.model.room(), 1); err != nil {
+		return err
+	}
+	return s.alloc(s.size, 1)
+}
+
+var alarming = []uint64{1 << 31, 1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<38 - 1, 1 << 38, 1 << 40, 1 << 63, 1<<64 - 64, 1<<64 - 8, 1<<64 - 1}
+
+// run is the program in bytes: three a step.
+func (s *session) run(program []byte) error {
+	for i := 0; i+2 < len(program); i += 3 {
+		if err := s.step(program[i], program[i+1], program[i+2]); err != nil {
+			return fmt.Errorf("step %d of %d, % x: %w", i/3, len(program)/3, program[i:i+3], err)
+		}
+	}
+	return s.intact()
+}
+
+func (s *session) step(op, a, b byte) error {
+	switch op % 16 {
+	default:
+		return s.alloc(uint64(a)>>(b>>5), 1<<(b%8))
+	case 6:
+		return s.alloc(uint64(a)*16, 1<<(b%17))
+	case 7:
+		return s.alloc(alarming[int(a)%len(alarming)], 1<<(b%17))
+	case 8:
+		return s.alloc(uint64(a), uint64(b)) // most of these are no alignment
+	case 9:
+		return s.fillUp()
+	case 10, 11:
+		return s.release(int(a)%4, 0)
+	case 12:
+		return s.release(int(a), uint64(b)%24)
+	case 13:
+		s.mark()
+		return nil
+	case 14:
+		return s.rewind(int(a), uint64(b%4)*uint64(b/64))
+	case 15:
+		if a%8 != 0 {
+			return nil
+		}
+		return s.reset()
+	}
+}

@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// subject is a kind of arena that the suite runs over. Adding one is a line in subjects.
+type subject struct {
+	name  string
+	least int // bytes of the smallest block that is of use to it
+	open  func(block []byte) (machine, model, error)
+}
+
+var subjects = []subject{
+	{"Linear", 128, openLinear},
+	{"Stack", 128, openStack},
+	{"Pool of 1 byte", 128, openPool[byte]},
+	{"Pool of 8 bytes", 128, openPool[uint64]},
+	{"Pool of 24 bytes", 128, openPool[[3]uint64]},
+	{"Pool of 100 bytes", 256, openPool[[100]byte]},
+	{"Pool of nothing", 128, openPool[struct{}]},
+	{"Scope", 3 * arena_c.Edge, openScope},
+}
+
+func bounds(block []byte) (start, end uint64) {
+	start = address(unsafe.Pointer(unsafe.SliceData(block)))
+	return start, start + uint64(len(block))
+}
+
+func openLinear(block []byte) (machine, model, error) {
+	l, err := arena.NewLinear(block)
+	if err != nil {
+		return machine{}, nil, err
+	}
+	start, end := bounds(block)
+	return machine{
+		alloc:  l.Alloc,
+		mark:   func() uint64 { return uint64(l.Mark()) },
+		rewind: func(mark uint64) error { return l.Rewind(arena.Mark(mark)) },
+		reset:  l.Reset,
+	}, &linearModel{start + 64, start + 64, end}, nil
+}
+
+func openStack(block []byte) (machine, model, error) {
+	s, err := arena.NewStack(block)
+	if err != nil {
+		return machine{}, nil, err
+	}
+	start, end := bounds(block)
+	return machine{
+		alloc:   s.Alloc,
+		release: s.Free,
+		mark:    func() uint64 { return uint64(s.Mark()) },
+		rewind:  func(mark uint64) error { return s.Rewind(arena.Mark(mark)) },
+		reset:   s.Reset,
+	}, &stackModel{linearModel: linearModel{start + 64, start + 64, end}}, nil
+}
+
+func openPool[T any](block []byte) (machine, model, error) {
+	p, err := arena.NewPool[T](block)
+	if err != nil {
+		return machine{}, nil, err
+	}
+	var zero T
+	start, end := bounds(block)
+	return machine{
+		alloc:   func(uint64, uint64) unsafe.Pointer { return unsafe.Pointer(p.Get()) },
+		release: func(at unsafe.Pointer) error { return p.Put((*T)(at)) },
+		zeroes:  true,
+	}, newPoolModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))), nil
+}
+
+// openScope is package scope's raw Alloc, on a map of one region in the block.
+func openScope(block []byte) (machine, model, error) {
+	start, end := bounds(block)
+	from := up(start, arena_c.Edge)
+	skip := from - start
+	size := (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
+	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
+	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4)
+	stack := scope.NewStack(table.Row(0), scope.Config{Budget: "suite", Arena: "region", Key: "size"})
+	s := stack.Open("suite")
+	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
+	return machine{
+		alloc: func(size, align uint64) unsafe.Pointer { return s.TryAlloc(size, align) },
+		reset: func() {
+			_ = s.Close() // it returns the fulls that the suite provoked
+			s = stack.Open("suite")
+		},
+	}, m, nil
+}
+
+// blocks are places where an arena may be asked to live; each is zeroed, and ordinary memory again afterwards.
+var blocks = []struct {
+	name string
+	take func(t testing.TB, size int) []byte
+}{
+	{"Go heap, 64", func(t testing.TB, size int) []byte { return heapBlock(t, size, 64) }},
+	{"Go heap, 64 KiB", func(t testing.TB, size int) []byte { return heapBlock(t, size, 65536) }},
+	{"inside a window", func(t testing.TB, size int) []byte { return heapBlock(t, size+640, 65536)[640:] }},
+	{"odd size", func(t testing.TB, size int) []byte { return heapBlock(t, size+5, 64) }},
+	{"mapped", mappedBlock},
+}
+
+func heapBlock(t testing.TB, size, align int) []byte {
+	block := arena.NewBlock(size, align)
+	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(size)) })
+	return block
+}
+
+func mappedBlock(t testing.TB, size int) []byte {
+	page := uint64(platform.PageSize())
+	r, err := platform.Reserve(up(uint64(size), page), max(page, arena_c.Edge), 0)
+	require.NoError(t, err)
+	require.NoError(t, r.Commit())
+	t.Cleanup(func() {
+		arena_c.Unpoison(r.Base(), r.Size())
+		require.NoError(t, r.Release())
+	})
+	return unsafe.Slice((*byte)(r.Base()), size)
+}
