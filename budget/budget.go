@@ -21,8 +21,8 @@ var (
 	ErrLoading = errors.New("upfront: loading")
 )
 
-// Budget is the whole of the memory, reserved once. Its methods belong to the goroutine that drives the program, except where they say
-// otherwise; pads belong to the workers they are given to.
+// Budget is the whole of the memory, reserved once. Its methods belong to the goroutine that drives the program, except
+// where they say otherwise; pads belong to the workers they are given to.
 type Budget struct {
 	plan       Plan
 	memory     *platform.Reservation
@@ -39,7 +39,7 @@ type Budget struct {
 	loads   []*load
 	watch   scope.Watch
 	leaked  map[place]scope.Scope // the scope that was counted last in each place
-	leaks   map[*scope.Stack]int
+	leaks   map[*scope.Stack][]string
 	errors  []error
 	errorsN int
 	last    Report // as of Close
@@ -52,15 +52,15 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system for nothing until
-// Close. Every page is made present, where the system grants it (Report says so).
+// Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system
+// for nothing until Close. Every page is made present, where the system grants it (Report says so).
 func Open(plan Plan) (*Budget, error) {
 	if err := plan.Check(); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	plan.Regions = slices.Clone(plan.Regions)
 	plan.Limits = plan.Limits.orDefault()
-	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack]int{}}
+	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack][]string{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -210,16 +210,33 @@ func (b *Budget) Turn() (err error) {
 		return nil
 	}
 	ending := b.frame[b.turn]
-	full := ending.Remembered(0)
-	ending.Freeze()
-	b.turn = (b.turn + 1) % len(b.frame)
-	st := b.frame[b.turn]
-	defer func() { b.current = st.Open("frame") }() // also when a finalizer ends the goroutine
-	err = st.CloseTo(0)
-	if full == nil && err == nil {
+	next := (b.turn + 1) % len(b.frame)
+	if busy := b.finalizing(); busy != "" {
+		return fmt.Errorf("budget %q: BUG: Turn from a finalizer of %s", b.plan.Name, busy)
+	}
+	left, met := ending.LeftOpen(1), ending.Remembered(0)
+	defer func() { // also when a finalizer ends the goroutine
+		ending.Freeze()
+		b.turn = next
+		b.current = b.frame[next].Open("frame")
+	}()
+	closed, emptied := ending.CloseTo(1), b.frame[next].CloseTo(0)
+	if left == nil && met == nil && closed == nil && emptied == nil {
 		return nil
 	}
-	return errors.Join(full, err)
+	return errors.Join(left, met, closed, emptied)
+}
+
+// finalizing names an arena beside the regions whose finalizers are running, or is empty.
+func (b *Budget) finalizing() string {
+	for _, list := range [...][]*scope.Stack{b.frame, b.pads} {
+		for _, st := range list {
+			if st.Closing() {
+				return st.Name()
+			}
+		}
+	}
+	return ""
 }
 
 // Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
@@ -240,8 +257,8 @@ func (b *Budget) Size() uint64 { return b.memory.Size() }
 // Base is what arena.Ptr and its like count from when they point from one region to another.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.memory.Size()) }
 
-// Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false where it can't be
-// measured. Cost: one system call, a byte a page.
+// Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false
+// where it can't be measured. Cost: one system call, a byte a page.
 func (b *Budget) Missing() (pages int, ok bool) { return b.memory.Missing() }
 
 func (b *Budget) stacks() []*scope.Stack {

@@ -13,18 +13,22 @@ import (
 
 // Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of
 // finalizers and what leaked. The addresses stay reserved and dead. It is refused, and changes nothing, while something
-// loads or a worker is inside a region. A second Close is ErrClosed.
+// loads, from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {
 	l, err := b.begin(b.regions[0], "Close")
 	if err != nil {
 		return err
+	}
+	if busy := b.finalizing(); busy != "" {
+		b.end(l)
+		return fmt.Errorf("budget %q: Close from a finalizer of %s: %w", b.plan.Name, busy, ErrLoading)
 	}
 	b.shut(0, 1) // for good, unless somebody is inside
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
 	if inside := b.waitOutside(ctx, 0); len(inside) > 0 {
 		b.leave(l)
-		return fmt.Errorf("budget %q: Close while %s: %w", b.plan.Name, strings.Join(inside, ", "), ErrLoading)
+		return fmt.Errorf("budget %q: Close while %s; nothing was closed", b.plan.Name, strings.Join(inside, ", "))
 	}
 	b.countOpenPads()
 	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine

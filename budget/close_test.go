@@ -23,7 +23,7 @@ func TestCloseOrder(t *testing.T) {
 	err := b.Close()
 	assert.Equal(t, []int64{6, 5, 4, 3, 2, 1, 8, 9}, ran, "level, systems, init; then what stands beside")
 	assert.ErrorIs(t, err, errMark)
-	assert.ErrorContains(t, err, "pad 0.0: 1 scopes were open")
+	assert.ErrorContains(t, err, `pad 0.0: left open at a Turn or at Close: scope "pad"`)
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 3}, b.Report().Leaks)
 	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
 	assert.EqualError(t, b.Close(), `budget "small": Close: upfront: closed`)
@@ -58,7 +58,8 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.Equal(t, last, b.Report())
 }
 
-// TestPanicIsPrintedAfterClose is what a program does that handles no full: main defers Close, and the panic is printed when that has run.
+// TestPanicIsPrintedAfterClose is what a program does that handles no full: main defers Close, and the panic is printed
+// when that has run.
 func TestPanicIsPrintedAfterClose(t *testing.T) {
 	for arena, in := range map[string]func(*budget.Budget) scope.Scope{
 		"frame 0": func(b *budget.Budget) scope.Scope { return b.Frame().Open("s") },

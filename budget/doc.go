@@ -1,8 +1,9 @@
 // Package budget takes all memory up front, divides it like a console's memory map, and rewinds a level in one move.
 //
-// It cannot bound the Go heap's use by your code (GoHeap sets the collector's limit, not a wall), cannot give memory from one region to
-// another while it is open, and never grows: a level that doesn't fit is an error of its Load. Use it where the worst case can be
-// named: game servers, tools, devices without swap. Where it can't, the Go heap serves you better.
+// It cannot bound the Go heap's use by your code (GoHeap sets the collector's limit, not a wall), cannot give memory
+// from one region to another while it is open, and never grows: a level that doesn't fit is an error of its Load. Use
+// it where the worst case can be named: game servers, tools, devices without swap. Where it can't, the Go heap serves
+// you better.
 //
 // # A budget
 //
@@ -49,13 +50,14 @@
 //
 // # Goroutines
 //
-// Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another while one runs is
-// ErrLoading. Pads belong to a worker each. Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
+// Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another while
+// one runs is ErrLoading. Pads belong to a worker each. Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
 //
 // # Why
 //
-// Why does the range stay reserved after Close? Pointers into it may exist, and the Go heap must never land where they point. The next
-// Open takes it again.
+// Why does the range stay reserved after Close? Pointers into it may exist, and the Go heap must never land where they
+// point. The next Open takes it again.
 //
-// Why is a frozen region final? What is loaded is what was planned: play that allocates where levels live is how budgets die.
+// Why is a frozen region final? What is loaded is what was planned: play that allocates where levels live is how
+// budgets die.
 package budget

@@ -101,9 +101,9 @@ func ExampleLoad_full() {
 	// Output:
 	// the log closes after 2 lines
 	// true
-	// budget "tiny": region level is full: scope "level" asked for 170000 bytes, 65496 of 131072 are free
-	//   held by temp 65536, level 40
-	//   raise regions[0].size in the plan
+	// budget "tiny": region level is full: scope "level" asked for 170000 bytes, 98264 of 131072 are free
+	//   held by temp 32768, level 40
+	//   raise regions[0].size in the plan to 202808 or more
 	// 0
 }
 

@@ -16,8 +16,8 @@ var goShare struct {
 	taken bool
 }
 
-// takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a heap that is
-// tiny beside an off-heap budget would be collected again and again.
+// takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
+// heap that is tiny beside an off-heap budget would be collected again and again.
 func takeGoShare(plan Plan) (restore func(), err error) {
 	if plan.GoHeap == 0 {
 		return func() {}, nil

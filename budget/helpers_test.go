@@ -65,7 +65,8 @@ func small() budget.Plan {
 	}
 }
 
-// open opens a budget for a test that misbehaves: leaks are its business, a walk that fails isn't. It forgets what ran before.
+// open opens a budget for a test that misbehaves: leaks are its business, a walk that fails isn't. It forgets what ran
+// before.
 func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	ran = nil

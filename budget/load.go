@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -18,8 +19,8 @@ type Loaded[T any] struct {
 	value      *T
 }
 
-// Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, be inside (Door). Cost: one
-// atomic read.
+// Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, be inside
+// (Door). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.generation.Load() != l.generation {
 		return nil
@@ -43,7 +44,9 @@ func (l Loaded[T]) Get() *T {
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	err := r.load(ctx, func(s scope.Scope) (err error) {
-		value, err = fn(s)
+		if value, err = fn(s); err == nil {
+			err = r.outlives(unsafe.Pointer(value))
+		}
 		return err
 	})
 	if err != nil {
@@ -91,7 +94,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 	err = fn(s)
 	l.inside = false
 	if err == nil {
-		err = r.stack.Remembered(0)
+		err = errors.Join(r.stack.LeftOpen(1), r.stack.Remembered(0))
 	}
 	if err == nil {
 		r.keep()
@@ -100,9 +103,18 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 	return err
 }
 
+// outlives refuses a value that would be gone when the load returns: one in the temporaries, or in a scope inside the
+// load's.
+func (r *OpenRegion) outlives(value unsafe.Pointer) error {
+	if value == nil || r.stack.Depth() != 1 || r.stack.Keeps(value) {
+		return nil
+	}
+	return fmt.Errorf("budget %q: BUG: the value that a Load of region %s returns lies in its temporaries, or in a scope that closed; "+
+		"both are gone when Load returns", r.b.plan.Name, r.name)
+}
+
 // keep makes what fn made final.
 func (r *OpenRegion) keep() {
-	r.b.note(r.stack.CloseTo(1))
 	r.b.note(r.stack.CloseTemp())
 	r.stack.Freeze()
 	r.generation.Add(1)
@@ -144,6 +156,10 @@ func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 		if !running.inside {
 			return nil, fmt.Errorf("budget %q: %s of region %s from a finalizer, during a %s of region %s: %w", b.plan.Name, what,
 				r.name, running.what, running.region.name, ErrLoading)
+		}
+		if what == "Close" {
+			return nil, fmt.Errorf("budget %q: Close inside a %s of region %s: %w", b.plan.Name, running.what,
+				running.region.name, ErrLoading)
 		}
 		if r.index <= running.region.index {
 			return nil, fmt.Errorf("budget %q: %s of region %s inside a %s of region %s; only regions above it may be touched: %w",
@@ -196,8 +212,8 @@ func (b *Budget) shut(index int, by int32) {
 	}
 }
 
-// noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads meanwhile: they pay
-// the goroutine's name for as long as something loads.
+// noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads
+// meanwhile: they pay the goroutine's name for as long as something loads.
 func (b *Budget) noteOpen(pad *scope.Stack) {
 	me, depth := goroutine(), pad.Depth()-1
 	b.mu.Lock()
@@ -214,8 +230,8 @@ func (b *Budget) noteOpen(pad *scope.Stack) {
 	}
 }
 
-// goroutine names the goroutine. Go has no call for it but the head of its stack trace: "goroutine 7 [running]". A load can afford the
-// microsecond, and must not mistake another goroutine for its own.
+// goroutine names the goroutine. Go has no call for it but the head of its stack trace: "goroutine 7 [running]". A load
+// can afford the microsecond, and must not mistake another goroutine for its own.
 func goroutine() string {
 	var buf [64]byte
 	head, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), " [")

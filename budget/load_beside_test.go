@@ -149,7 +149,8 @@ func TestLoadInTheEyesOfTheReport(t *testing.T) {
 	assert.EqualValues(t, 512*budget.KiB+100, r.Size)
 }
 
-// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails: workers' scopes are none of its business.
+// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails: workers' scopes are none
+// of its business.
 func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 	plan := small()
 	plan.Pads.Workers = 3

@@ -27,25 +27,23 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 	assert.Equal(t, []int64{4, 3, 2, 1}, ran)
 	require.Len(t, told, 1)
 	assert.ErrorIs(t, told[0], errMark)
-	text := "finalizer of budget_test.mark: mark failed\nfinalizer of budget_test.mark panicked: mark panics\n" +
-		"finalizer of budget_test.mark: mark failed"
+	text := "region level, scope \"level\": finalizer of budget_test.mark: mark failed\n" +
+		"region level, scope \"level\": finalizer of budget_test.mark panicked: mark panics\n" +
+		"region systems, scope \"systems\": finalizer of budget_test.mark: mark failed"
 	assert.EqualError(t, told[0], text)
 	r := b.Report()
 	assert.Equal(t, []string{text}, r.Errors)
 	assert.Equal(t, 1, r.ErrorCount)
 	assert.Equal(t, budget.Leaks{Finalizers: 3}, r.Leaks)
 
-	mustLoad(t, b, "systems", func(s scope.Scope) {
-		newMark(s.Temp(), 5, doFail)
-		newMark(s.Open("left open"), 6, doFail)
-	})
-	assert.Len(t, told, 3, "temporaries and scopes that fn left open are no reason to fail")
+	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s.Temp(), 5, doFail) })
+	assert.Len(t, told, 2, "temporaries are no reason to fail")
 
 	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s, 7, doFail) })
 	err := b.Region("init").Rewind(background)
 	assert.ErrorIs(t, err, errMark, "Rewind returns them")
-	assert.Len(t, told, 3)
-	assert.Equal(t, 3, b.Report().ErrorCount)
+	assert.Len(t, told, 2)
+	assert.Equal(t, 2, b.Report().ErrorCount)
 }
 
 func TestFailingLoadStillTellsOfOldContents(t *testing.T) {
@@ -65,7 +63,7 @@ func TestReportKeepsTheLast16Errors(t *testing.T) {
 	assert.Equal(t, 19, r.ErrorCount)
 	require.Len(t, r.Errors, 16)
 	for i, text := range r.Errors {
-		assert.Equal(t, fmt.Sprintf("finalizer of a held value panicked: %d", i+3), text)
+		assert.Equal(t, fmt.Sprintf(`region level, scope "level": a deferred function panicked: %d`, i+3), text)
 	}
 }
 
@@ -80,7 +78,6 @@ func TestOnErrorMayPanic(t *testing.T) {
 	requireEmpty(t, b, "level")
 	for what, fn := range map[string]func(scope.Scope) error{
 		"temporaries": func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Temp()) },
-		"left open":   func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Open("x")) },
 	} {
 		ran = nil
 		o := attempt(func() error { _, err := load(b, "level", fn); return err })
@@ -180,7 +177,7 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 	var temp scope.Scope
 	uses := map[string]func(s scope.Scope){
 		"allocation": func(s scope.Scope) { frogs.Slice(s, 1) },
-		"Own":        func(s scope.Scope) { s.Defer(func() {}) },
+		"Defer":      func(s scope.Scope) { s.Defer(func() {}) },
 		"Pool":       func(s scope.Scope) { frogs.Pool(s, 1) },
 		"Make":       func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { return nil }) },
 	}

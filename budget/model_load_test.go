@@ -21,8 +21,8 @@ const (
 	endThrough // as a load inside it: a panic or Goexit comes through
 )
 
-// load loads a region with random contents, which may load others above it, and checks the verdict. It runs in a goroutine of its own: a
-// failed requirement ends that.
+// load loads a region with random contents, which may load others above it, and checks the verdict. It runs in a
+// goroutine of its own: a failed requirement ends that.
 func (p *program) load(index int) error {
 	fails := p.emptyFrom(index)
 	told := p.b.Report().ErrorCount
@@ -47,15 +47,17 @@ func (p *program) load(index int) error {
 	})
 	verdict = true
 	p.loaded[index] = l
-	if end == endLoaded && !m.full() {
+	leftOpen := end == endLoaded && len(m.scopes) > 1
+	var misuse *scope.Misuse
+	assert.Equal(p.t, leftOpen, errors.As(err, &misuse), "%q", p.log)
+	if end == endLoaded && !m.full() && !leftOpen {
 		assert.NoError(p.t, err, "%q", p.log)
-		p.closeTo(m, 1)
 		p.closeTemp(m)
 		p.alive[index] = true
 		return nil
 	}
 	assert.Equal(p.t, end == endError, errors.Is(err, errLoader), "%q", p.log)
-	assert.Equal(p.t, end != endError, errors.Is(err, budget.ErrFull), "%q", p.log)
+	assert.Equal(p.t, end == endFull || end != endError && m.full(), errors.Is(err, budget.ErrFull), "%q", p.log)
 	assert.NotEqual(p.t, endGoexit, end, "%q", p.log)
 	if end == endPanic || end == endThrough {
 		assert.True(p.t, m.full(), "a panic is an error only after a full: %q", p.log)

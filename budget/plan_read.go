@@ -21,9 +21,10 @@ const planFaultsMax = 100
 //	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "pads": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
-// Further keys are "size" and "limits" with "scopes", "pools" and "held". Reading is strict: an unknown key, a key given twice, a
-// value of another type, and anything after the plan is a fault. The error lists the faults in the order of the file, each on a line with
-// its place; a fault in the JSON itself ends the reading, so that others may hide behind it:
+// Further keys are "size" and "limits" with "scopes", "pools" and "held". Reading is strict: an unknown key, a key
+// given twice, a value of another type, and anything after the plan is a fault. The error lists the faults in the order
+// of the file, each on a line with its place; a fault in the JSON itself ends the reading, so that others may hide
+// behind it:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
 //	handheld.json:9: found '/' inside the object opened at line 1; expected ',' or '}' (JSON has no comments)

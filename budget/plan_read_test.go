@@ -85,7 +85,8 @@ func TestPlanReadRefuses(t *testing.T) {
 	}
 }
 
-// A fault of the JSON itself is placed at its own line, and says what was found, inside what, and what would have been right.
+// A fault of the JSON itself is placed at its own line, and says what was found, inside what, and what would have been
+// right.
 func TestPlanBrokenJSON(t *testing.T) {
 	const bom = "line 1: the file begins with a byte order mark; save it as UTF-8 without one"
 	for _, c := range []struct{ data, fault string }{

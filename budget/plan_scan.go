@@ -12,8 +12,8 @@ import (
 // planDepthMax is how deep an unknown key's value may nest. A plan's own nest three deep.
 const planDepthMax = 100
 
-// planToken is a piece of the JSON as it stands in the file: a bracket, a string with its quotes, a number, true, false or null. It is
-// empty at the end of the file and once the JSON is broken.
+// planToken is a piece of the JSON as it stands in the file: a bracket, a string with its quotes, a number, true, false
+// or null. It is empty at the end of the file and once the JSON is broken.
 type planToken struct {
 	text string
 	at   int // its offset
@@ -76,7 +76,8 @@ const (
 
 func (w planWant) value() bool { return w == wantValue || w == wantElement || w == wantAnother }
 
-// next gives the next token. It knows JSON's whole grammar: encoding/json tells neither where a fault is nor what was open there.
+// next gives the next token. It knows JSON's whole grammar: encoding/json tells neither where a fault is nor what was
+// open there.
 func (r *planReader) next() planToken {
 	for !r.broken {
 		c := r.peek()
@@ -214,7 +215,8 @@ func (r *planReader) unexpected() {
 	}
 }
 
-// found is the character that stands here, or the whole word or string. It is empty when that is a broken string, which has been said then.
+// found is the character that stands here, or the whole word or string. It is empty when that is a broken string, which
+// has been said then.
 func (r *planReader) found() string {
 	char, size := utf8.DecodeRune(r.data[r.at:])
 	if char == '"' {

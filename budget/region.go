@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// OpenRegion is a region of an open budget. Regions are rewound from the top: a region takes along those after it in the plan.
+// OpenRegion is a region of an open budget. Regions are rewound from the top: a region takes along those after it in
+// the plan.
 type OpenRegion struct {
 	b          *Budget
 	index      int
@@ -25,14 +27,16 @@ type OpenRegion struct {
 // Name is the region's name in the plan.
 func (r *OpenRegion) Name() string { return r.name }
 
-// Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on another machine.
+// Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
+// another machine.
 func (r *OpenRegion) Base() arena.Base {
 	row := r.b.table.Row(uint64(r.index))
 	return arena.BaseAt(row.Slot(0).At(row.Start), row.End-row.Start)
 }
 
-// Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It returns the finalizers'
-// errors. It waits for workers that are inside (Door) until ctx ends; then it says who is, and nothing has changed.
+// Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
+// returns the finalizers' errors. It waits for workers that are inside (Door) until ctx ends; then it says who is, and
+// nothing has changed.
 func (r *OpenRegion) Rewind(ctx context.Context) error {
 	l, err := r.b.enter(ctx, r, "Rewind")
 	if err != nil {
@@ -79,7 +83,9 @@ func (r *OpenRegion) empty() error {
 	return err
 }
 
-// Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait.
+// Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It
+// keeps the region from being rewound, no more: workers that write the same object still need a lock of their own. A
+// worker that follows reloads reads the newest Loaded from an atomic.Pointer that the loader stores to.
 type Door struct {
 	region *OpenRegion
 	name   string
@@ -96,8 +102,9 @@ func (r *OpenRegion) Door(name string) *Door {
 	return d
 }
 
-// Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or
-// rewound; try later. Cost: one atomic write and one read.
+// Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or rewound,
+// or the budget is closed; do something else before trying again. Ask Loaded.Get after Enter. Cost: one atomic write and
+// one read.
 func (d *Door) Enter() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %s enters region %s twice", d.name, d.region.name))
@@ -109,8 +116,12 @@ func (d *Door) Enter() bool {
 	return true
 }
 
-// Leave ends what Enter began.
-func (d *Door) Leave() { d.inside.Store(false) }
+// Leave ends what Enter began. Without it, it is a caller's bug and panics.
+func (d *Door) Leave() {
+	if !d.inside.Swap(false) {
+		panic(fmt.Sprintf("budget: BUG: %s leaves region %s without being inside", d.name, d.region.name))
+	}
+}
 
 // inside lists who is inside the regions from index up.
 func (b *Budget) inside(index int) (names []string) {
@@ -126,11 +137,17 @@ func (b *Budget) inside(index int) (names []string) {
 	return names
 }
 
-// waitOutside waits until nobody is inside the regions from index up; their gates are shut.
+// waitOutside waits until nobody is inside the regions from index up; their gates are shut. After a second it tells the
+// plan's OnError: a goroutine that waits for its own door waits for ever.
 func (b *Budget) waitOutside(ctx context.Context, index int) (still []string) {
+	start, told := time.Now(), false
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		if still = b.inside(index); len(still) == 0 {
 			return nil
+		}
+		if !told && time.Since(start) > time.Second {
+			told = true
+			b.note(fmt.Errorf("budget %q: waiting for %s", b.plan.Name, strings.Join(still, ", ")))
 		}
 		select {
 		case <-ctx.Done():

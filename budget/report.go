@@ -71,8 +71,8 @@ func (b *Budget) report() Report {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, n := range b.leaks {
-		r.Leaks.Scopes += n
+	for _, names := range b.leaks {
+		r.Leaks.Scopes += len(names)
 	}
 	for _, err := range b.errors {
 		r.Errors = append(r.Errors, err.Error())
@@ -132,7 +132,7 @@ func (b *Budget) countOpen(pad *scope.Stack) {
 		at, open := place{pad, depth}, pad.At(depth)
 		if b.leaked[at] != open {
 			b.leaked[at] = open
-			b.leaks[pad]++
+			b.leaks[pad] = append(b.leaks[pad], fmt.Sprintf("%q", pad.NameAt(depth)))
 		}
 	}
 }
@@ -148,9 +148,9 @@ func (b *Budget) leakError() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, pad := range b.pads {
-		if n := b.leaks[pad]; n > 0 {
-			errs = append(errs, fmt.Errorf("budget %q: %s: %d scopes were open at a Turn or at Close; close them where they are opened",
-				b.plan.Name, pad.Name(), n))
+		if names := b.leaks[pad]; len(names) > 0 {
+			errs = append(errs, fmt.Errorf("budget %q: %s: left open at a Turn or at Close: scope %s; close each where it is opened",
+				b.plan.Name, pad.Name(), strings.Join(names[:min(len(names), reportErrors)], ", ")))
 		}
 	}
 	return errors.Join(errs...)

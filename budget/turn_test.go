@@ -28,12 +28,15 @@ func TestTurnKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 			for i, m := range alive {
 				assert.Equal(t, 2*(n-int64(len(alive)-1-i)), m.ID, "frame %d, %d buffers", n, buffers)
 			}
-			require.NoError(t, b.Turn())
+			err := b.Turn()
+			if n%2 == 0 {
+				require.NoError(t, err)
+			} else { // inner was left open: closed now, and said
+				require.ErrorContains(t, err, `scope "inner" of frame`)
+				want = append(want, 2*n+1)
+			}
 			if len(alive) == buffers { // the oldest buffer is the current one now
 				dead := n - int64(buffers) + 1
-				if dead%2 == 1 {
-					want = append(want, 2*dead+1)
-				}
 				want = append(want, 2*dead)
 				alive = alive[1:]
 			}
@@ -86,6 +89,31 @@ func TestEndedFrameIsFrozen(t *testing.T) {
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a scope of frame 0 that is closed")
 }
 
+func TestFrameScopeLeftOpenAtTurn(t *testing.T) {
+	b := open(t, small())
+	old := b.Frame()
+	newMark(old.Open("inner"), 1, 0)
+	assert.EqualError(t, b.Turn(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`)
+	assert.Equal(t, []int64{1}, ran)
+	assert.Contains(t, panics(t, func() { frogs.New(old) }), "which is frozen since its frame ended")
+	require.NoError(t, b.Turn())
+}
+
+func TestTurnAndCloseFromAFinalizer(t *testing.T) {
+	b := open(t, small())
+	var turned, closed, closedInPad error
+	b.Frame().Defer(func() { turned, closed = b.Turn(), b.Close() })
+	require.NoError(t, b.Turn())
+	require.NoError(t, b.Turn())
+	assert.EqualError(t, turned, `budget "small": BUG: Turn from a finalizer of frame 0`)
+	assert.EqualError(t, closed, `budget "small": Close from a finalizer of frame 0: upfront: loading`)
+	pad := b.Pad(1, 1).Open("pad")
+	pad.Defer(func() { closedInPad = b.Close() })
+	require.NoError(t, pad.Close())
+	assert.ErrorContains(t, closedInPad, "Close from a finalizer of pad 1.1")
+	require.NoError(t, b.Turn(), "nothing was closed")
+}
+
 func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	b := open(t, small())
 	scopes := func() int { return b.Report().Leaks.Scopes }
@@ -108,8 +136,9 @@ func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	require.NoError(t, b.Pad(1, 1).Open("d").Close())
 	b.Pad(1, 0).Open("at Close")
 	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
-	assert.EqualError(t, b.Close(), `budget "small": pad 0.0: 3 scopes were open at a Turn or at Close; close them where they are opened
-budget "small": pad 1.0: 1 scopes were open at a Turn or at Close; close them where they are opened`)
+	assert.EqualError(t, b.Close(), `budget "small": pad 0.0: left open at a Turn or at Close: scope "a", "b", "c"; `+
+		`close each where it is opened
+budget "small": pad 1.0: left open at a Turn or at Close: scope "at Close"; close each where it is opened`)
 	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
 	assert.Equal(t, 4, b.Report().Leaks.Total())
 }

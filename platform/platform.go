@@ -23,8 +23,8 @@ const (
 type access uint8
 
 const (
-	accessNone access = iota
-	accessWrite // and read
+	accessNone  access = iota
+	accessWrite        // and read
 )
 
 // Reservation is one range of addresses, owned from Reserve to Release. It must not be copied.

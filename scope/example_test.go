@@ -56,10 +56,11 @@ func ExampleScope_Do() {
 		s.Bytes(100 * budget.KiB) // full: unwinds to Do
 		return nil
 	})
-	fmt.Println(errors.Is(err, scope.ErrFull))
-	fmt.Println(err)
+	var full *scope.FullError
+	fmt.Println(errors.Is(err, scope.ErrFull), errors.As(err, &full))
+	fmt.Println(full.Arena, "asked", full.Asked, "free", full.Free, "key", full.Key, "need", full.Need)
 	// Output:
 	// close 3
-	// true
-	// budget "b": pad 0.0 is full: scope "s" asked for 102400 bytes, 65512 of 65536 are free; held by s 24; raise pads.size in the plan
+	// true true
+	// pad 0.0 asked 102400 free 65512 key pads.size need 102424
 }

@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// ReadFile reads a whole file into s. A full scope unwinds before anything is read.
+// ReadFile reads a whole file into s. A full scope unwinds before anything is read. A file that is larger than its size
+// says, as those of /proc are, is an error.
 func ReadFile(s Scope, name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -20,7 +21,15 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("scope: %s is not a regular file", name)
 	}
-	return ReadAt(s, f, 0, int(info.Size()))
+	size := int(info.Size())
+	data, err := ReadAt(s, f, 0, size)
+	if err != nil {
+		return nil, err
+	}
+	if n, _ := f.ReadAt(make([]byte, 1), int64(size)); n != 0 {
+		return nil, fmt.Errorf("scope: %s has more than the %d bytes that its size says; read it by ReadAt", name, size)
+	}
+	return data, nil
 }
 
 // ReadAt reads size bytes at offset into s. A full scope unwinds before anything is read; an end before size bytes is

@@ -18,6 +18,13 @@ type held struct {
 	fn     func()
 }
 
+func (h held) name() string {
+	if h.closer != nil {
+		return fmt.Sprintf("Close of %T", h.closer)
+	}
+	return "a deferred function"
+}
+
 func (h held) empty() bool { return h.closer == nil && h.fn == nil }
 
 // class is a kind of finalizer. Nodes in the chain name it by index.
@@ -55,30 +62,43 @@ func classAt(index uint64) class { return (*classes.list.Load())[index] }
 // Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when
 // the scope is full, or the planned number of held values (limits.held) is reached, c is closed at once and the full
 // unwinds, so c is never lost.
-func (s Scope) Own(c io.Closer) { s.hold(held{closer: c}) }
+func (s Scope) Own(c io.Closer) { s.hold("Own", held{closer: c}) }
 
 // Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it, fn runs at once
 // and the full unwinds.
-func (s Scope) Defer(fn func()) { s.hold(held{fn: fn}) }
+func (s Scope) Defer(fn func()) { s.hold("Defer", held{fn: fn}) }
 
-func (s Scope) hold(h held) {
+func (s Scope) hold(what string, h held) {
+	if h.empty() {
+		panic(&Misuse{what + " of nil", false})
+	}
 	if !s.usable() {
-		err := s.misuse("Own or Defer in")
-		panic(errors.Join(err, h.run()))
+		err := s.misuse(what + " in")
+		panic(errors.Join(err, h.guarded()))
 	}
 	st := s.stack()
 	var full *FullError
-	if len(st.held) == cap(st.held) {
+	if index, ok := st.heldPlace(); !ok {
 		full = st.tableFull("held", uint64(cap(st.held)), st.scopeName(s.slot))
 	} else if node := s.node(); node == nil {
 		full = st.full(s.slot)
 	} else {
-		st.held = append(st.held, h)
-		s.slot.Link(node, classHeld, uint64(len(st.held)-1))
+		st.held = st.held[:max(len(st.held), index+1)]
+		st.held[index] = h
+		s.slot.Link(node, classHeld, uint64(index))
 		return
 	}
 	full.Cause = h.guarded()
 	panic(full)
+}
+
+// heldPlace is a free place in the held table: at its end, or one that a temporary scope left.
+func (st *Stack) heldPlace() (index int, ok bool) {
+	if len(st.held) < cap(st.held) {
+		return len(st.held), true
+	}
+	index = slices.IndexFunc(st.held, held.empty)
+	return index, index >= 0
 }
 
 // node takes 16 bytes for a finalizer.
@@ -103,7 +123,7 @@ func (h held) run() error {
 func (h held) guarded() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("panicked: %v", v)
+			err = fmt.Errorf("%s panicked: %v", h.name(), v)
 		}
 	}()
 	return h.run()
@@ -114,13 +134,17 @@ func (h held) guarded() (err error) {
 // the rest still has its turn.
 func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
 	finished := false
-	var name string
+	var running held
+	var name string // of an object's class, when no held value is running
 	defer func() {
 		if finished {
 			return
 		}
 		if v := recover(); v != nil {
-			st.fail(errs, fmt.Errorf("finalizer of %s panicked: %v", name, v))
+			if !running.empty() {
+				name = running.name()
+			}
+			st.fail(slot, errs, fmt.Errorf("%s panicked: %v", name, v))
 		}
 		st.unwind(slot, until, errs)
 	}()
@@ -128,8 +152,8 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
 		node := (*arena_c.Node)(slot.At(slot.Chain))
 		if node.Class() == classPool {
 			if chunk, class, ok := st.nextChunk(node); ok {
-				name = class.name
-				st.run(class, chunk, errs)
+				running, name = held{}, class.name
+				st.run(slot, class, chunk, errs)
 				continue
 			}
 		}
@@ -138,23 +162,24 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
 		case classPool:
 			st.row.Pool(last.What % poolNext).Close()
 		case classHeld:
-			name = "a held value"
+			running = st.release(last.What)
 			st.finalizers++
-			if err := st.release(last.What).run(); err != nil {
-				st.fail(errs, err)
+			if err := running.run(); err != nil {
+				st.fail(slot, errs, fmt.Errorf("%s: %w", running.name(), err))
 			}
 		default:
-			name = classAt(c).name
-			st.run(classAt(c), slot.At(last.What), errs)
+			class := classAt(c)
+			running, name = held{}, class.name
+			st.run(slot, class, slot.At(last.What), errs)
 		}
 	}
 	finished = true
 }
 
-func (st *Stack) run(c class, object unsafe.Pointer, errs *error) {
+func (st *Stack) run(slot *arena_c.Linear, c class, object unsafe.Pointer, errs *error) {
 	st.finalizers++
 	if err := c.run(object); err != nil {
-		st.fail(errs, fmt.Errorf("finalizer of %s: %w", c.name, err))
+		st.fail(slot, errs, fmt.Errorf("%s: %w", c.name, err))
 	}
 }
 
@@ -183,7 +208,7 @@ func (st *Stack) release(index uint64) held {
 	return h
 }
 
-func (st *Stack) fail(errs *error, err error) {
+func (st *Stack) fail(slot *arena_c.Linear, errs *error, err error) {
 	st.failed++
-	*errs = errors.Join(*errs, err)
+	*errs = errors.Join(*errs, fmt.Errorf("%s, scope %q: %w", st.config.Arena, st.scopeName(slot), err))
 }

@@ -101,7 +101,7 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorIs(t, err, bad)
 	assert.ErrorContains(t, err, "finalizer of scope_test.mark panicked: mark panics")
-	assert.ErrorContains(t, err, "finalizer of a held value panicked: deferred")
+	assert.ErrorContains(t, err, `pad 0.0, scope "a": a deferred function panicked: deferred`)
 	assert.Equal(t, 4, pad.Stats().Failed)
 	assert.EqualValues(t, 5, pad.Stats().Finalizers)
 	assert.Zero(t, pad.Depth())
@@ -154,11 +154,41 @@ func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 			s.Own(held[i])
 		}
 	})
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; raise limits.held in the plan`)
+	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; `+
+		`raise limits.held in the plan to 9 or more`)
 	assert.Len(t, held, 9)
 	for _, c := range held {
 		assert.Equal(t, 1, c.times)
 	}
+}
+
+func TestOwnAndDeferOfNil(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	assert.PanicsWithError(t, "scope: BUG: Own of nil", func() { s.Own(nil) })
+	assert.PanicsWithError(t, "scope: BUG: Defer of nil", func() { s.Defer(nil) })
+	require.NoError(t, s.Close())
+}
+
+// TestPlacesOfTemporariesAreUsedAgain: values held by temporaries go before those that came after them.
+func TestPlacesOfTemporariesAreUsedAgain(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	outer := pad.Open("outer")
+	for range 3 { // of 8 places
+		s := outer.Open("inner")
+		for range 4 {
+			s.Temp().Own(&closer{id: 1})
+		}
+		s.Own(&closer{id: 2})
+		require.NoError(t, s.Close())
+	}
+	s := outer.Open("inner")
+	inner := s.Open("more")
+	require.NoError(t, inner.Close())
+	for range 8 {
+		s.Own(&closer{id: 3})
+	}
+	require.NoError(t, s.Close())
+	assert.Zero(t, pad.Stats().Held)
 }
 
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
@@ -171,7 +201,14 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 		s.Open("left open")
 		return end()
 	}
-	_, err := marks.Make(s, func(m *mark) error { return part(m, func() error { return errMark }) })
+	_, err := marks.Make(s, func(m *mark) error {
+		newMark(s, 6, doPanic)
+		return part(m, func() error { return errMark })
+	})
+	assert.ErrorContains(t, err, "mark panics", "what its parts' finalizers say is not lost")
+	assert.Equal(t, []int64{8, 7, 6}, closed)
+	closed = nil
+	_, err = marks.Make(s, func(m *mark) error { return part(m, func() error { return errMark }) })
 	assert.ErrorIs(t, err, errMark)
 	assert.Equal(t, []int64{8, 7}, closed)
 	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { return part(m, func() error { panic("boom") }) }) })
@@ -220,7 +257,8 @@ func TestPools(t *testing.T) {
 	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
 	assert.Equal(t, []int{3, 2, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
 	points.Pool(s, 0)
-	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 2 pools; raise limits.pools in the plan`,
+	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 2 pools; `+
+		`raise limits.pools in the plan to 3 or more`,
 		func() { points.Pool(s, 1) })
 	require.NoError(t, s.Close())
 	assert.Nil(t, pool.Get(), "a pool dies with its scope")
@@ -239,7 +277,17 @@ func TestObjectPools(t *testing.T) {
 			m.Do = doPanic
 		}
 	}
+	ids := []int64{}
+	for i, m := range pool.All() {
+		assert.EqualValues(t, i, m.ID)
+		if ids = append(ids, m.ID); i == 5 {
+			break
+		}
+	}
+	assert.Equal(t, []int64{0, 1, 2, 3, 4, 5}, ids)
+	assert.Equal(t, []int{8, 8, 8}, []int{pool.Cap(), pool.Live(), pool.Peak()})
 	third := pool.At(3)
+	assert.Equal(t, 3, pool.Index(third))
 	require.NoError(t, pool.Put(third))
 	assert.Panics(t, func() { _ = pool.Put(third) })
 	assert.Equal(t, []int64{3}, closed)

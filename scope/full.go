@@ -22,10 +22,11 @@ type FullError struct {
 	Budget string    // name of the plan
 	Arena  string    // "region level"
 	Scope  string    // name of the scope that asked
-	What   string    // "bytes", or the table that is full: "scopes", "pools", "held"
+	What   string    // "bytes"; the table that is full: "scopes", "pools", "held"; or "piece", of temporaries (see Temp)
 	Asked  uint64    // bytes, without alignment; or 1
 	Free   uint64    // what was left
 	Size   uint64    // of the arena or the table
+	Need   uint64    // the least size with which this request would have had room
 	Key    string    // of the plan: "regions[2].size"
 	Top    []Account // who holds most of the arena, largest first
 	Cause  error     // what went wrong after the full, if it wasn't handled
@@ -40,9 +41,12 @@ type Account struct {
 func (e *FullError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "budget %q: %s is full: scope %q asked for ", e.Budget, e.Arena, e.Scope)
-	if e.What == "bytes" {
+	switch e.What {
+	case "bytes":
 		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)
-	} else {
+	case "piece":
+		fmt.Fprintf(&b, "%d bytes, more than its piece has left; beyond it %d of %d are free", e.Asked, e.Free, e.Size)
+	default:
 		fmt.Fprintf(&b, "one more of %d %s", e.Size, e.What)
 	}
 	for i, a := range e.Top {
@@ -53,7 +57,11 @@ func (e *FullError) Error() string {
 		}
 		fmt.Fprintf(&b, "%s %d", a.Name, a.Bytes)
 	}
-	fmt.Fprintf(&b, "; raise %s in the plan", e.Key)
+	if e.What == "piece" {
+		fmt.Fprintf(&b, "; call Temp again, for a new piece")
+	} else {
+		fmt.Fprintf(&b, "; raise %s in the plan to %d or more", e.Key, e.Need)
+	}
 	if e.Cause != nil {
 		fmt.Fprintf(&b, "; then: %v", e.Cause)
 	}
@@ -154,13 +162,21 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 	if row.Open > 0 {
 		near = row.Slot(row.Open - 1).Cursor
 	}
-	return &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes",
+	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes",
 		Asked: slot.Refused & arena_c.Offsets, Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.accounts()}
+	e.Need = e.Size - e.Free + e.Asked
+	if e.Asked <= e.Free { // its alignment asked for more
+		e.Need = e.Size + arena_c.AlignMax
+	}
+	if slot == row.Far() && e.Asked+arena_c.LineSize <= e.Free {
+		e.What = "piece"
+	}
+	return e
 }
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 	return &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
-		Key: "limits." + table}
+		Need: size + 1, Key: "limits." + table}
 }
 
 // accounts are the three open scopes that hold most.

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"errors"
 	"reflect"
 	"unsafe"
 
@@ -19,7 +20,7 @@ type ObjectMaker[T any] struct {
 // finalizer may not allocate in its own scope.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	m := ObjectMaker[T]{plain: Plain[T](), fin: finalizer}
-	m.class = newClass(reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
+	m.class = newClass("finalizer of "+reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
 	return m
 }
 
@@ -45,7 +46,7 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 // Make gives a T that construct has made ready. T is linked only after construct succeeded; what construct itself made
 // in s dies after it. When construct fails, or panics, or a full unwinds it, all that it made in s is finalized and its
 // bytes are free again.
-func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (*T, error) {
+func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (x *T, err error) {
 	if !s.usable() {
 		panic(s.misuse("Make in"))
 	}
@@ -56,10 +57,9 @@ func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (*T, error) {
 		panic(refusal(s))
 	}
 	done := false
-	var undone error
 	defer func() {
 		if !done {
-			st.undo(s.slot, before, &undone)
+			st.undo(s.slot, before, &err)
 		}
 	}()
 	if err := construct(&objects[0]); err != nil {
@@ -82,7 +82,8 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 		st.unwind(slot, before.Chain, errs) // its bytes go with the temporaries
 		return
 	}
-	*errs = st.CloseTo(int(slot.Index()) + 1)
+	st.remembered(slot) // while it can still say why
+	*errs = errors.Join(*errs, st.CloseTo(int(slot.Index())+1))
 	st.unwind(slot, before.Chain, errs)
 	st.row.Rewind(before.Cursor, before.Count)
 }

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"iter"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -118,11 +119,23 @@ func (p Pool[T]) Peak() int {
 	return int(p.header.Peak())
 }
 
+// All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
+// gives meanwhile comes along is open.
+func (p Pool[T]) All() iter.Seq2[int, *T] {
+	return func(yield func(int, *T) bool) {
+		for i := range p.Cap() {
+			if x := p.At(i); x != nil && !yield(i, x) {
+				return
+			}
+		}
+	}
+}
+
 // ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
 // still live.
 type ObjectPool[T any] struct {
-	Pool[T]
-	fin func(*T) error
+	pool Pool[T]
+	fin  func(*T) error
 }
 
 // Pool makes a pool of n objects in s. See Maker.Pool. The finalizer must bear a zero T, which is what Get gives.
@@ -135,11 +148,21 @@ func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 // finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
 	if x == nil {
-		panic(p.misuse(x))
+		panic(p.pool.misuse(x))
 	}
-	if _, code := p.header.Find(p.tag, unsafe.Pointer(x)); code != arena_c.OK {
-		panic(p.misuse(x))
+	if _, code := p.pool.header.Find(p.pool.tag, unsafe.Pointer(x)); code != arena_c.OK {
+		panic(p.pool.misuse(x))
 	}
-	defer p.Pool.Put(x)
+	defer p.pool.Put(x)
 	return p.fin(x)
 }
+
+// Get, At, Index, All, Cap, Live and Peak are those of Pool.
+
+func (p ObjectPool[T]) Get() *T                 { return p.pool.Get() }
+func (p ObjectPool[T]) At(i int) *T             { return p.pool.At(i) }
+func (p ObjectPool[T]) Index(x *T) int          { return p.pool.Index(x) }
+func (p ObjectPool[T]) All() iter.Seq2[int, *T] { return p.pool.All() }
+func (p ObjectPool[T]) Cap() int                { return p.pool.Cap() }
+func (p ObjectPool[T]) Live() int               { return p.pool.Live() }
+func (p ObjectPool[T]) Peak() int               { return p.pool.Peak() }

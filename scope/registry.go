@@ -15,8 +15,8 @@ var registry struct {
 	next   int
 }
 
-// lastFull is a full whose text may be asked for after the scope, and even the budget, closed: a panic that nobody handles is printed when
-// every deferred Close has run.
+// lastFull is a full whose text may be asked for after the scope, and even the budget, closed: a panic that nobody
+// handles is printed when every deferred Close has run.
 type lastFull struct {
 	scope Scope
 	full  *FullError
@@ -43,7 +43,7 @@ func stackOf(row *arena_c.Row) *Stack {
 
 // NewStack makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
-	st := &Stack{row: row, config: config, names: make([]string, row.Slots), held: make([]held, 0, config.Held)}
+	st := &Stack{row: row, config: config, notes: make([]note, row.Slots), held: make([]held, 0, config.Held)}
 	registry.Lock()
 	defer registry.Unlock()
 	var all []*Stack

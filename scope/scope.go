@@ -94,8 +94,11 @@ func (s Scope) Close() error {
 		return s.misuse("Close of")
 	}
 	st := stackOf(row)
-	if s.slot.Chain|s.slot.Refused == 0 && row.FarOf != row.Open && int(s.slot.Index()) >= st.config.Base && s.open() {
+	index := s.slot.Index()
+	if s.slot.Chain|s.slot.Refused == 0 && row.FarOf != row.Open && int(index) >= st.config.Base && s.open() &&
+		st.notes[index].misused == nil {
 		row.CloseScope()
+		st.uncovered()
 		return nil
 	}
 	return st.closeByUser(s)
@@ -112,10 +115,7 @@ func (s Scope) Err() error {
 	if s.slot.Tag() != s.generation() {
 		return s.misuse("Err of")
 	}
-	if full := s.stack().remembered(s.slot); full != nil {
-		return full
-	}
-	return nil
+	return s.stack().err(s.slot)
 }
 
 // Free is the number of bytes that s could still allocate, 0 when it is covered, frozen or closed.

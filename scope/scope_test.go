@@ -110,7 +110,8 @@ func TestTooManyScopes(t *testing.T) {
 		}
 	})
 	require.ErrorIs(t, err, scope.ErrFull)
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan`)
+	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "inner" asked for one more of 8 scopes; `+
+		`raise limits.scopes in the plan to 9 or more`)
 	assert.Zero(t, pad.Depth())
 }
 
@@ -124,7 +125,7 @@ func TestFullNamesEverything(t *testing.T) {
 		return nil
 	})
 	assert.EqualError(t, err, `budget "test": pad 1.0 is full: scope "cells" asked for 24000 bytes, 16536 of 65536 are free; `+
-		`held by cells 48000, query 1000; raise pads.size in the plan`)
+		`held by cells 48000, query 1000; raise pads.size in the plan to 73000 or more`)
 }
 
 func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
@@ -139,7 +140,7 @@ func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
 		}
 	}()
 	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by a 65536; `+
-		`raise pads.size in the plan`, text)
+		`raise pads.size in the plan to 65544 or more`, text)
 }
 
 func TestTemp(t *testing.T) {
@@ -166,6 +167,49 @@ func TestTemp(t *testing.T) {
 	assert.PanicsWithError(t, "scope: BUG: allocation in a scope of pad 0.0 that is closed", func() { points.New(temp) })
 }
 
+func TestTempPieces(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("a", func(s scope.Scope) error {
+		for range 2000 {
+			points.New(s.Temp()) // each call makes sure of room
+		}
+		kept := s.Temp()
+		for {
+			points.New(kept)
+		}
+	})
+	require.ErrorIs(t, err, scope.ErrFull)
+	assert.ErrorContains(t, err, `scope "temp" asked for 8 bytes, more than its piece has left; beyond it `)
+	assert.ErrorContains(t, err, "; call Temp again, for a new piece")
+}
+
+// TestTryOnACoveredScope: what a covered scope refused is a bug to be told, not a full, and not the child's.
+func TestTryOnACoveredScope(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	a := pad.Open("a")
+	b := a.Open("b")
+	assert.Nil(t, points.TryNew(a))
+	want := `scope: BUG: allocation of 8 bytes in scope "a" of pad 0.0 while it was covered or frozen`
+	assert.EqualError(t, a.Err(), want)
+	assert.NoError(t, b.Err())
+	require.NoError(t, b.Close())
+	assert.NotNil(t, points.TryNew(a))
+	assert.EqualError(t, a.Close(), want)
+
+	a = pad.Open("a")
+	assert.Nil(t, a.TryAlloc(padSize+1, 1))
+	require.NoError(t, a.Open("b").Close())
+	assert.ErrorIs(t, a.Err(), scope.ErrFull, "a full from before the child is remembered")
+	assert.ErrorIs(t, a.Close(), scope.ErrFull)
+}
+
+func TestDoTellsOfScopesLeftOpen(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
+	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of pad 0.0 was left open: close it where it is opened`)
+	assert.Zero(t, pad.Depth())
+}
+
 func TestReadFile(t *testing.T) {
 	a := open(t).Pad(0, 0).Open("a")
 	name := filepath.Join(t.TempDir(), "f")
@@ -178,6 +222,8 @@ func TestReadFile(t *testing.T) {
 	f, err := os.Open(name)
 	require.NoError(t, err)
 	defer f.Close()
+	_, err = scope.ReadFile(a, "/proc/self/status")
+	assert.EqualError(t, err, "scope: /proc/self/status has more than the 0 bytes that its size says; read it by ReadAt")
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
 	require.NoError(t, a.Close())
@@ -217,7 +263,7 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	pool := points.Pool(s, 2)
 	x := pool.Get()
 	temp := s.Temp()
-	assert.ErrorContains(t, b.Close(), "pad 0.0: 1 scopes were open at a Turn or at Close")
+	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at a Turn or at Close: scope "a"`)
 	closed := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, closed, func() { points.New(s) })
 	assert.PanicsWithError(t, closed, func() { points.New(temp) })

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -24,7 +25,7 @@ type Stack struct {
 	row        *arena_c.Row
 	id         uint64
 	config     Config
-	names      []string // of the scopes, by slot
+	notes      []note // of the scopes, by slot
 	held       []held
 	closing    int // slot + 1 of the scope whose finalizers run, 0 for none
 	finalizers uint64
@@ -70,7 +71,11 @@ func (st *Stack) Open(name string) Scope {
 			panic(top.misuse("Open in"))
 		}
 	}
-	st.names[row.Open] = name
+	if row.Open > 0 {
+		parent := row.Open - 1
+		st.notes[parent].refused = row.Slot(parent).Refused
+	}
+	st.notes[row.Open] = note{name: name}
 	slot, tag := row.OpenScope()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
@@ -85,8 +90,8 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	depth := int(s.slot.Index())
 	defer func() {
 		verdict, other := st.Verdict(recover(), err)
-		if verdict == nil && other == nil && st.Depth() > depth {
-			verdict = st.Remembered(depth)
+		if verdict == nil && other == nil {
+			verdict = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))
 		}
 		err = errors.Join(verdict, st.CloseTo(depth))
 		if other != nil {
@@ -126,6 +131,9 @@ func (st *Stack) At(depth int) Scope {
 	return Scope{slot, slot.Tag() - key}
 }
 
+// NameAt is the name of the open scope at a depth.
+func (st *Stack) NameAt(depth int) string { return st.notes[depth].name }
+
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.row.Open) }
 
@@ -155,8 +163,8 @@ func (st *Stack) closeByUser(s Scope) error {
 	if index < st.config.Base || st.closing == index+1 {
 		return s.misuse("Close of")
 	}
-	full := st.Remembered(index)
-	return errors.Join(full, st.closeTop())
+	met := st.Remembered(index)
+	return errors.Join(met, st.closeTop())
 }
 
 // closeTop closes the topmost scope. The rewind happens whatever the finalizers do, also when one of them ends the
@@ -171,6 +179,7 @@ func (st *Stack) closeTop() (err error) {
 		row.CloseScope()
 		slot.Refused = 0 // what comes from now on is misuse
 		st.closing = was
+		st.uncovered()
 	}()
 	if row.FarOf == row.Open {
 		err = st.CloseTemp()
@@ -180,81 +189,20 @@ func (st *Stack) closeTop() (err error) {
 	return err
 }
 
-// Remembered is a full that a Try... met in the open scopes from depth up or in their temporaries, or nil.
-func (st *Stack) Remembered(depth int) error {
-	if full := st.anyFull(depth); full != nil {
-		return full
-	}
-	return nil
-}
-
-func (st *Stack) anyFull(depth int) *FullError {
-	row := st.row
-	for i := uint64(depth); i < row.Open; i++ {
-		if full := st.remembered(row.Slot(i)); full != nil {
-			return full
-		}
-	}
-	if row.FarOf > uint64(depth) {
-		return st.remembered(row.Far())
-	}
-	return nil
-}
-
 // Freeze ends allocation in the topmost scope: what is there stays until it closes.
-func (st *Stack) Freeze() { st.row.Slot(st.row.Open - 1).Freeze() }
-
-// Stats are figures of the arena; Used and Objects are of this moment.
-type Stats struct {
-	Size, Used, Free         uint64
-	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
-	Objects                  uint64 // allocations in the scopes that are open
-	Finalizers               uint64 // that ran since the arena was made
-	Failed                   int    // of them, those that returned an error or panicked
-	Held                     int    // Go values held now
-	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
+func (st *Stack) Freeze() {
+	index := st.row.Open - 1
+	slot := st.row.Slot(index)
+	st.notes[index].refused = slot.Refused
+	slot.Freeze()
 }
 
-// Stats reads the figures. Call it where the arena may be used: they are live.
-func (st *Stack) Stats() Stats {
-	row := st.row
-	s := Stats{Size: row.End - row.Start, Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed}
-	s.PeakSince = max(row.Peak, s.Used)
-	s.Peak = max(st.peakEver, s.PeakSince)
-	s.Free = s.Size - s.Used
-	for i := range row.Open {
-		s.Objects += row.Slot(i).Objects()
-	}
-	if row.FarOf != 0 {
-		s.Objects += row.Far().Objects()
-	}
-	for i := range st.held {
-		if !st.held[i].empty() {
-			s.Held++
-		}
-	}
-	for i := range row.Pools {
-		if p := row.Pool(i); p.Open != 0 {
-			s.Pools++
-			s.PoolCap += p.Count()
-			s.PoolPeak += p.Peak()
-		}
-	}
-	return s
+// Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of the topmost scope.
+func (st *Stack) Keeps(p unsafe.Pointer) bool {
+	slot := st.row.Slot(st.row.Open - 1)
+	offset := slot.Offset(p)
+	return offset < st.row.Start || offset >= st.row.End || offset < slot.Cursor
 }
 
-// ResetPeak begins a new count of PeakSince.
-func (st *Stack) ResetPeak() {
-	st.peakEver = max(st.peakEver, st.row.Peak)
-	st.row.Peak = 0
-}
-
-func (st *Stack) scopeName(slot *arena_c.Linear) string {
-	if slot == st.row.Far() {
-		return "temp"
-	}
-	if i := slot.Index(); i < uint64(len(st.names)) && st.names[i] != "" {
-		return st.names[i]
-	}
-	return fmt.Sprintf("#%d", slot.Index())
-}
+// Closing says whether finalizers of the arena are running.
+func (st *Stack) Closing() bool { return st.closing != 0 }

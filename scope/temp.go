@@ -5,15 +5,15 @@ import (
 )
 
 // tempRoom is what Temp makes sure of.
-const tempRoom = 4096
+const tempRoom = 1024
 
 // Temp is the scope of temporaries at the far end of the arena, for what is needed only while something is loaded. It
 // is gone when the load returns, or when the scope that first asked for it closes. s must be the topmost scope.
 //
-// Temporaries come in pieces of 64 KiB, or as large as what is asked for; both ends share the room between them. Each
-// call of Temp makes sure of 4 KiB in the piece at hand, where there is room. Slices, bytes, pools and files take a new
-// piece when they need one; New and Alloc, which are inlined, don't: write frogs.New(s.Temp()) rather than keep the
-// scope for them.
+// Both ends share the room between them: the far end takes a piece of it at a time, a quarter of what is free but at
+// most 64 KiB, or as much as is asked for. Slices, bytes, pools and files take a new piece when they need one. New and
+// Alloc, which are inlined, can't; but each call of Temp makes sure of 1 KiB. So write nodes.New(s.Temp()): a Temp that
+// is kept for many a New runs out of its piece.
 func (s Scope) Temp() Scope {
 	row := s.slot.Row()
 	far := row.Far()

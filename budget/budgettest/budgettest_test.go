@@ -77,7 +77,7 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	assert.Empty(t, r.cleanup)
 }
 
-const leaked = " at a Turn or at Close; close them where they are opened"
+const leaked = ": left open at a Turn or at Close: scope "
 
 func TestOpenFailsATest(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestOpenFailsATest(t *testing.T) {
 	}{
 		"pad scope": {
 			func(b *budget.Budget) { b.Pad(0, 1).Open("left open") },
-			[]string{`budgettest: Close: budget "watched": pad 0.1: 1 scopes were open` + leaked,
+			[]string{`budgettest: Close: budget "watched": pad 0.1` + leaked + `"left open"; close each where it is opened`,
 				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0}"},
 		},
 		"pad scope at a Turn": {
@@ -95,12 +95,13 @@ func TestOpenFailsATest(t *testing.T) {
 				_ = b.Turn()
 				_ = s.Close()
 			},
-			[]string{`budgettest: Close: budget "watched": pad 0.0: 1 scopes were open` + leaked,
+			[]string{`budgettest: Close: budget "watched": pad 0.0` + leaked + `"open"; close each where it is opened`,
 				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0}"},
 		},
 		"finalizer": {
 			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
-			[]string{"budgettest: Close: finalizer of a held value panicked: boom", "budgettest: leaks: {Scopes:0 Held:0 Finalizers:1}"},
+			[]string{"budgettest: Close: frame 0, scope \"frame\": a deferred function panicked: boom",
+				"budgettest: leaks: {Scopes:0 Held:0 Finalizers:1}"},
 		},
 		"stray write": {
 			func(b *budget.Budget) { mapOf(b).Row(1).Edge-- },

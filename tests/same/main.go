@@ -2,9 +2,10 @@
 //
 //	same -quiet release.json workers4.json race.json arm64.json
 //
-// Each must be whole: no leak, a walk that covers the budget, no fault on a budget page where that was measured, no map that didn't run.
-// The one named by -quiet, of a release build with one worker, must also have no Go allocation during play. A map's state hash must be the same in every report that has it, and no two maps of
-// one WAD may share one. It prints what differs and exits 1, or one line when nothing does.
+// Each must be whole: no leak, a walk that covers the budget, no fault on a budget page where that was measured, no map
+// that didn't run. The one named by -quiet, of a release build with one worker, must also have no Go allocation during
+// play. A map's state hash must be the same in every report that has it, and no two maps may share one. It prints what
+// differs and exits 1, or one line when nothing does.
 package main
 
 import (

@@ -1,0 +1,105 @@
+package scope
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// note is what the Go side knows of an open scope.
+type note struct {
+	name    string
+	refused uint64  // what the scope remembered when it was covered or frozen
+	misused *Misuse // a Try... that met it covered or frozen
+}
+
+// uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.
+func (st *Stack) uncovered() {
+	if st.row.Open == 0 {
+		return
+	}
+	index := st.row.Open - 1
+	if slot, n := st.row.Slot(index), &st.notes[index]; slot.Refused != n.refused {
+		st.blame(slot, n)
+	}
+}
+
+func (st *Stack) blame(slot *arena_c.Linear, n *note) {
+	if slot.Refused&^arena_c.Offsets == slot.Tag() {
+		n.misused = &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while it was covered or frozen",
+			slot.Refused&arena_c.Offsets, n.name, st.config.Arena), false}
+	}
+	slot.Refused = n.refused
+}
+
+// Remembered is what a Try... met in the open scopes from depth up or in their temporaries: a full, a misuse, or nil.
+func (st *Stack) Remembered(depth int) error {
+	for i := uint64(depth); i < st.row.Open; i++ {
+		if err := st.err(st.row.Slot(i)); err != nil {
+			return err
+		}
+	}
+	if st.row.FarOf > uint64(depth) {
+		return st.err(st.row.Far())
+	}
+	return nil
+}
+
+// LeftOpen is the misuse of who ends while scopes from depth up, opened inside, are open; nil when there is none.
+func (st *Stack) LeftOpen(depth int) error {
+	if st.Depth() <= depth {
+		return nil
+	}
+	names := make([]string, 0, 1)
+	for i := depth; i < st.Depth(); i++ {
+		names = append(names, fmt.Sprintf("%q", st.notes[i].name))
+	}
+	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.config.Arena),
+		false}
+}
+
+// err is Remembered for one scope.
+func (st *Stack) err(slot *arena_c.Linear) error {
+	if slot == st.row.Far() {
+		if full := st.remembered(slot); full != nil {
+			return full
+		}
+		return nil
+	}
+	index := slot.Index()
+	n := &st.notes[index]
+	if slot.Limit&arena_c.Offsets == 0 && slot.Refused != n.refused {
+		st.blame(slot, n)
+	}
+	if n.misused != nil {
+		return n.misused
+	}
+	if full := st.remembered(slot); full != nil {
+		return full
+	}
+	return nil
+}
+
+func (st *Stack) anyFull(depth int) *FullError {
+	row := st.row
+	for i := uint64(depth); i < row.Open; i++ {
+		if full := st.remembered(row.Slot(i)); full != nil {
+			return full
+		}
+	}
+	if row.FarOf > uint64(depth) {
+		return st.remembered(row.Far())
+	}
+	return nil
+}
+
+func (st *Stack) scopeName(slot *arena_c.Linear) string {
+	if slot == st.row.Far() {
+		return "temp"
+	}
+	if i := slot.Index(); i < uint64(len(st.notes)) && st.notes[i].name != "" {
+		return st.notes[i].name
+	}
+	return fmt.Sprintf("#%d", slot.Index())
+}
