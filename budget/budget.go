@@ -56,7 +56,7 @@ func (*noCopy) Unlock() {}
 // for nothing until Close. Every page is made present, where the system grants it (Report says so).
 func Open(plan Plan) (*Budget, error) {
 	if err := plan.Check(); err != nil {
-		return nil, fmt.Errorf("budget: %w", err)
+		return nil, err
 	}
 	plan.Regions = slices.Clone(plan.Regions)
 	plan.Limits = plan.Limits.orDefault()
@@ -97,15 +97,12 @@ func (b *Budget) layOut() error {
 	arenas := p.arenas()
 	scopes, pools := uint64(p.Limits.Scopes), uint64(p.Limits.Pools)
 	size := arena_c.MapSize(arenas, scopes, pools)
-	if size == 0 {
-		return fmt.Errorf("the plan and its tables need more than %d bytes; lower a size or limits", uint64(arena_c.OffsetMax))
-	}
 	tables := size - p.total()
-	if p.Size != 0 {
+	if size != 0 && p.Size != 0 {
 		size = tables + planRound(p.Size)
 	}
-	if size >= arena_c.OffsetMax {
-		return fmt.Errorf("the plan and its tables need more than %d bytes; lower size", uint64(arena_c.OffsetMax))
+	if size == 0 || size >= arena_c.OffsetMax {
+		return fmt.Errorf("the plan and its tables need %s or more; lower a size or limits", sizeText(arena_c.OffsetMax))
 	}
 	memory, err := reserve(size, tables, arena_c.Map{Rows: uint64(len(arenas)), Slots: scopes, Pools: pools})
 	if err != nil {
@@ -117,7 +114,7 @@ func (b *Budget) layOut() error {
 	b.memory = memory
 	b.table = arena_c.MapInit(memory.Base(), size, arenas, scopes, pools)
 	if b.table == nil {
-		return errors.Join(fmt.Errorf("the plan and its tables need more than %d bytes", uint64(arena_c.OffsetMax)), memory.Release())
+		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), memory.Release())
 	}
 	b.makeStacks()
 	return nil
@@ -254,7 +251,8 @@ func (b *Budget) Plan() Plan { return b.plan }
 // Size is the number of bytes that were reserved, tables included.
 func (b *Budget) Size() uint64 { return b.memory.Size() }
 
-// Base is what arena.Ptr and its like count from when they point from one region to another.
+// Base is what arena.Ptr and its like count from when they point from one region to another, or to the frame. It stays
+// the same as long as the budget is open, and so do those of the regions.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.memory.Size()) }
 
 // Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false

@@ -22,7 +22,7 @@
 //	defer b.Close()
 //
 //	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) { … })
-//	if errors.Is(err, budget.ErrFull) { … }                    // everything is as before, the region is empty
+//	if errors.Is(err, budget.ErrFull) { … }                    // the region is empty, all else as before
 //
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack

@@ -12,7 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Loaded is what a load made. It is a small value.
+// Loaded is what a load made. It is a small value. Who reloads keeps it in a variable; workers that follow reloads read it
+// from an atomic.Pointer[Loaded[T]] that the loader stores to.
 type Loaded[T any] struct {
 	region     *OpenRegion
 	generation uint64
@@ -31,16 +32,22 @@ func (l Loaded[T]) Get() *T {
 // Load empties the region and those above it, runs fn on it, and freezes it: what fn made stays until the next Load or
 // Rewind, and nothing is added.
 //
-// The error is nil exactly when the region is loaded. On failure the region is empty, and those above it too; what fn
-// made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full that a Try... met in the
-// region and that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic unwinds
-// and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's OnError,
-// never into the verdict.
+// The value may be made in s, or be an ordinary Go value whose slices and pools point into the region; the latter is
+// the convenient one, since it may also hold maps and strings. It may not lie in the temporaries or in a scope inside
+// s, both of which are gone when Load returns, and fn closes the scopes that it opens: either is a BUG error.
+//
+// The error is nil exactly when the region is loaded. When fn fails, the region is empty, and those above it too; what
+// fn made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full that a Try... met in
+// the region and that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic
+// unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
+// OnError, never into the verdict.
 //
 // Inside fn a region above may be loaded. The same or a lower one, or any from another goroutine or from a finalizer
-// that a load or rewind runs, is ErrLoading and nothing changes. Frame and pads stand beside: pad scopes that fn opened
-// are closed when it fails. Load waits for workers inside (Door) until ctx ends, and then says who is; fn itself
-// watches ctx if it wants to.
+// that a load or rewind runs, is ErrLoading, and nothing changes. Frame and pads stand beside: pad scopes that fn opened
+// are closed when it fails, and stay when it doesn't.
+//
+// Load waits for workers inside (Door) until ctx ends, and then says who is; a ctx that has ended already is refused at
+// once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	err := r.load(ctx, func(s scope.Scope) (err error) {

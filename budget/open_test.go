@@ -19,7 +19,7 @@ import (
 func TestOpenRefuses(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "A", GoHeap: 1})
 	assert.Nil(t, b)
-	assert.Regexp(t, `^budget: plan "A": name: .*\nplan "A": regions: .*\nplan "A": go_heap: .*$`, err.Error(), "every fault")
+	assert.Regexp(t, `^plan "A": name: .*\nplan "A": regions: .*\nplan "A": go_heap: .*$`, err.Error(), "every fault")
 
 	before := debug.SetMemoryLimit(-1)
 	for _, plan := range []budget.Plan{
@@ -28,7 +28,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		require.NoError(t, plan.Check(), "a control: without the tables it would do")
 		_, err := budget.Open(plan)
-		assert.ErrorContains(t, err, `budget "large": the plan and its tables need more than 274877906944 bytes; lower`)
+		assert.ErrorContains(t, err, `budget "large": the plan and its tables need 256GiB or more; lower`)
 	}
 	assert.Equal(t, before, debug.SetMemoryLimit(-1), "the collector is as it was")
 }

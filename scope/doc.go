@@ -18,14 +18,19 @@
 //	f.X = 1                                               // NOT OKAY: f died with t
 //
 // Scopes of one arena nest like calls; only the topmost allocates. A covered, closed or stale scope refuses, in every
-// build, in the same comparison that finds an arena full.
+// build, in the same comparison that finds an arena full: New panics with what is wrong, TryNew gives nil and Close
+// tells. A zero Scope, Pool or Pad is a nil dereference.
+//
+// What must outlive a call of play, a name that a player sent for one, belongs into a chunk of a pool that the level
+// made when it was loaded: as an array of fixed size, since a frozen region gives nothing.
 //
 // # Full
 //
 // Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing Do or
-// budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice, TryAlloc
-// and Pool.Get give nil, for play and for goroutines that a load starts; the scope remembers (Err), and Close returns
-// it. The error says what was asked, what was free, who holds most, and which key of the plan to raise.
+// budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and
+// TryAlloc give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take
+// turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil when all chunks are
+// live, and nothing remembers that: a full pool is a state of play. The error says what was asked, what was free, who holds most, and which key of the plan to raise.
 //
 // # Finalizers
 //

@@ -83,8 +83,8 @@ func (s Scope) isTemp() bool { return s.slot == s.slot.Row().Far() }
 func (s Scope) stack() *Stack { return stackOf(s.slot.Row()) }
 
 // Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their errors come back
-// joined, and with them a full that a Try... met. Closing a scope twice, or one that is covered, is refused
-// with an error that says so, and changes nothing.
+// joined, and with them what Err says. Closing a scope twice, or one that is covered, is refused with an error that says
+// so, and changes nothing.
 func (s Scope) Close() error {
 	if s.slot.Tag() != s.generation() {
 		return s.misuse("Close of")
@@ -110,7 +110,8 @@ func (s Scope) Do(name string, fn func(Scope) error) error {
 	return s.Open(name).do(fn)
 }
 
-// Err is the newest full that a Try... met in s since it opened, or nil.
+// Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was covered or
+// frozen; or nil.
 func (s Scope) Err() error {
 	if s.slot.Tag() != s.generation() {
 		return s.misuse("Err of")
