@@ -30,7 +30,8 @@
 // budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and
 // TryAlloc give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take
 // turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil when all chunks are
-// live, and nothing remembers that: a full pool is a state of play. The error says what was asked, what was free, who holds most, and which key of the plan to raise.
+// live, and nothing remembers that: a full pool is a state of play. The error says what was asked, what was free, who
+// holds most, and which key of the plan to raise.
 //
 // # Finalizers
 //
