@@ -18,7 +18,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: build/frogpond ## the game server, over Freedoom's levels if they are installed; ARGS='-json -ticks 35' passes arguments
-	./build/frogpond $(ARGS)
+	@./build/frogpond $(ARGS)
 
 test: ## the tests, as a user would run them
 	$(GO) test $(PKGS)

@@ -36,8 +36,10 @@
 //
 // # Adding an arena
 //
-// 1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline hit. 2. arena_c/NAME.c: the rest. 3.
-// Include it in upfront.h. 4. words.go: the struct again; bindings.go: one line an operation and the size check; hit.go
-// and hit_cgo.go: the hit. 5. arena/NAME.go: this package's face. 6. The table above. 7. tests/: a row in the
-// conformance suite.
+//  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline hit. upfront.h includes it.
+//  2. arena_c/NAME.c: the rest.
+//  3. arena_c/NAME.go: the struct again, and one line an operation. words.go: its size, compared with the C side.
+//  4. arena_c/hit.go and hit_cgo.go: the hit.
+//  5. arena/NAME.go: the face in this package, and a row in the table above.
+//  6. tests/c/NAME.c: every branch. tests/conformance: a subject of the suite, the model, the differential.
 package arena

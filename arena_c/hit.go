@@ -1,4 +1,4 @@
-//go:build !upfront_cgo && !asan && !memdebug
+//go:build cgo && !upfront_cgo && !asan && !memdebug
 
 package arena_c
 

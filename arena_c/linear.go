@@ -1,0 +1,62 @@
+package arena_c
+
+// #include "linear.h"
+// #cgo noescape upfront_linear_init
+// #cgo nocallback upfront_linear_init
+// #cgo noescape upfront_linear_rewind
+// #cgo nocallback upfront_linear_rewind
+import "C"
+
+import "unsafe"
+
+// Linear is the header of a linear arena, and of a scope: linear.h says what its words mean.
+type Linear struct {
+	Cursor, Limit, Origin, Count, Start, Peak, Chain, Refused uint64
+}
+
+// Tag is the generation of the header: the tag of a handle that is not stale.
+func (l *Linear) Tag() uint64 { return l.Limit &^ Offsets }
+
+// At is the address of an offset.
+func (l *Linear) At(offset uint64) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(l), l.Origin+offset)
+}
+
+// Offset is the offset of an address.
+func (l *Linear) Offset(p unsafe.Pointer) uint64 {
+	return uint64(uintptr(p)-uintptr(unsafe.Pointer(l))) - l.Origin
+}
+
+// Index is the slot's place in its row.
+func (l *Linear) Index() uint64 { return l.Count / Generation }
+
+// Objects is the number of allocations since the scope was opened.
+func (l *Linear) Objects() uint64 { return l.Count & Offsets }
+
+// Row is the row of a slot. Only slots of a map have one.
+func (l *Linear) Row() *Row {
+	return (*Row)(unsafe.Add(unsafe.Pointer(l), -int(l.Index()*LineSize)-int(unsafe.Sizeof(Row{}))))
+}
+
+func (l *Linear) c() *C.upfront_linear { return (*C.upfront_linear)(unsafe.Pointer(l)) }
+
+// LinearInit is upfront_linear_init.
+func LinearInit(block unsafe.Pointer, size uint64) *Linear {
+	return (*Linear)(unsafe.Pointer(C.upfront_linear_init(block, C.uint64_t(size))))
+}
+
+// dead tells the race detector what died when the cursor moved back from where it was: a rewind that only moves a
+// cursor conflicts with nobody. Where it was is read into a variable first: Go doesn't say whether an operand or a call
+// beside it comes first.
+func (l *Linear) dead(was uint64, code Code) Code {
+	if Race {
+		raceDead(l.At(l.Cursor), uintptr(was-l.Cursor))
+	}
+	return code
+}
+
+// Rewind is upfront_linear_rewind.
+func (l *Linear) Rewind(tag, cursor uint64) Code {
+	was := l.Cursor
+	return l.dead(was, Code(C.upfront_linear_rewind(l.c(), C.uint64_t(tag), C.uint64_t(cursor))))
+}

@@ -1,0 +1,72 @@
+package arena_c
+
+// #include "map.h"
+// #cgo noescape upfront_map_size
+// #cgo nocallback upfront_map_size
+// #cgo noescape upfront_map_init
+// #cgo nocallback upfront_map_init
+// #cgo noescape upfront_map_rewind
+// #cgo nocallback upfront_map_rewind
+// #cgo noescape upfront_map_walk
+// #cgo nocallback upfront_map_walk
+import "C"
+
+import "unsafe"
+
+// Map is the header of a whole block: map.h.
+type Map struct {
+	Magic, Size, Rows, Slots, Pools, _, _, _ uint64
+}
+
+// What a row is, and what a range of the map is: map.h.
+const (
+	KindRegion = 1
+	KindFrame  = 2
+	KindPad    = 3
+
+	RangeTables    = 1
+	RangeUsed      = 2
+	RangeFree      = 3
+	RangeTemp      = 4
+	RangeEdge      = 5
+	RangeUnplanned = 6
+)
+
+// Arena is one line of the plan that MapInit lays out.
+type Arena struct {
+	Name       [NameSize]byte
+	Kind, Size uint64
+}
+
+// Range is one named piece of the map.
+type Range struct{ Offset, Size, Row, What uint64 }
+
+// Row is the n-th row of the map.
+func (m *Map) Row(n uint64) *Row {
+	size := uint64(unsafe.Sizeof(Row{})) + (m.Slots+1+m.Pools)*LineSize
+	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*size))
+}
+
+func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(unsafe.Pointer(m)) }
+
+// MapSize is upfront_map_size.
+func MapSize(arenas []Arena, slots, pools uint64) uint64 {
+	return uint64(C.upfront_map_size((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
+		C.uint64_t(slots), C.uint64_t(pools)))
+}
+
+// MapInit is upfront_map_init.
+func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools uint64) *Map {
+	return (*Map)(unsafe.Pointer(C.upfront_map_init(block, C.uint64_t(size),
+		(*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools))))
+}
+
+// Rewind is upfront_map_rewind.
+func (m *Map) Rewind(row uint64) Code { return Code(C.upfront_map_rewind(m.c(), C.uint64_t(row))) }
+
+// Walk is upfront_map_walk: the number of ranges written, or with Corrupt the index of the row.
+func (m *Map) Walk(size uint64, out []Range) (count uint64, code Code) {
+	code = Code(C.upfront_map_walk(m.c(), C.uint64_t(size), (*C.upfront_range)(unsafe.Pointer(unsafe.SliceData(out))),
+		C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
+	return count, code
+}

@@ -1,0 +1,82 @@
+package arena_c
+
+// #include "row.h"
+// #cgo noescape upfront_row_far_open
+// #cgo nocallback upfront_row_far_open
+// #cgo noescape upfront_row_far_grow
+// #cgo nocallback upfront_row_far_grow
+// #cgo noescape upfront_row_far_close
+// #cgo nocallback upfront_row_far_close
+// #cgo noescape upfront_row_rewind
+// #cgo nocallback upfront_row_rewind
+// #cgo noescape upfront_row_pool_open
+// #cgo nocallback upfront_row_pool_open
+import "C"
+
+import "unsafe"
+
+// Row is the header of one arena of the map, with its scopes and pools behind it: row.h.
+type Row struct {
+	Name                                                                 [NameSize]byte
+	Owner, Kind, Start, End, Edge, Peak, Open, Slots, Pools, FarOf, _, _ uint64
+}
+
+// Node is a finalizer in an arena: row.h.
+type Node struct{ Below, What uint64 }
+
+// Class is the node's class.
+func (n Node) Class() uint64 { return n.Below / Generation }
+
+// Slot is the header of the n-th nested scope; Slot(r.Slots) is the far end's.
+func (r *Row) Slot(n uint64) *Linear {
+	return (*Linear)(unsafe.Add(unsafe.Pointer(r), uint64(unsafe.Sizeof(*r))+n*LineSize))
+}
+
+// Far is the header of the far end.
+func (r *Row) Far() *Linear { return r.Slot(r.Slots) }
+
+// Pool is the n-th pool header of the row.
+func (r *Row) Pool(n uint64) *Pool { return (*Pool)(unsafe.Pointer(r.Slot(r.Slots + 1 + n))) }
+
+// Used is the bytes between the ends and the borders.
+func (r *Row) Used() uint64 {
+	near := r.Start
+	if r.Open != 0 {
+		near = r.Slot(r.Open - 1).Cursor
+	}
+	return near - r.Start + r.End - r.Edge
+}
+
+func (r *Row) c() *C.upfront_row { return (*C.upfront_row)(unsafe.Pointer(r)) }
+
+// FarOpen is upfront_row_far_open.
+func (r *Row) FarOpen() (tag uint64) { return uint64(C.upfront_row_far_open(r.c())) }
+
+// FarGrow is upfront_row_far_grow.
+func (r *Row) FarGrow(size, align uint64) Code {
+	return Code(C.upfront_row_far_grow(r.c(), C.uint64_t(size), C.uint64_t(align)))
+}
+
+// FarClose is upfront_row_far_close.
+func (r *Row) FarClose() {
+	edge := r.Edge
+	C.upfront_row_far_close(r.c())
+	if Race {
+		raceDead(r.Far().At(edge), uintptr(r.End-edge))
+	}
+}
+
+// Rewind is upfront_row_rewind.
+func (r *Row) Rewind(cursor, count uint64) {
+	top := r.Slot(r.Open - 1)
+	was := top.Cursor
+	C.upfront_row_rewind(r.c(), C.uint64_t(cursor), C.uint64_t(count))
+	top.dead(was, OK)
+}
+
+// PoolOpen is upfront_row_pool_open.
+func (l *Linear) PoolOpen(tag, size, align, count, kind uint64) (p *Pool, code Code) {
+	code = Code(C.upfront_row_pool_open(l.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(align), C.uint64_t(count),
+		C.uint64_t(kind), (**C.upfront_pool)(unsafe.Pointer(&p))))
+	return p, code
+}
