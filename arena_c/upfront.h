@@ -21,6 +21,7 @@
 #include "map.h"
 #include "pool.h"
 #include "row.h"
+#include "scope.h"
 #include "stack.h"
 
 #endif

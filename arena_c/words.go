@@ -87,6 +87,10 @@ var (
 	_ [0]byte = [C.UPFRONT_PIECE - Piece]byte{}
 	_ [0]byte = [C.UPFRONT_NAME_SIZE - NameSize]byte{}
 
+	_ [unsafe.Sizeof(Node{}) + 16]byte = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
+	_ [ClassC]byte                     = [C.UPFRONT_CLASS_C]byte{}
+	_ [ClassPool]byte                  = [C.UPFRONT_CLASS_POOL]byte{}
+
 	// A scope's header and a finalizer, as promised.
 	_ [64]byte = [unsafe.Sizeof(Linear{})]byte{}
 	_ [16]byte = [unsafe.Sizeof(Node{})]byte{}

@@ -34,8 +34,9 @@ type class struct {
 }
 
 const (
-	classHeld = 1 // what is the index in the stack's held table
-	classPool = 2 // what is the pool's index in the row; above poolNext the chunk to look at next
+	classC    = arena_c.ClassC
+	classPool = arena_c.ClassPool // what is the pool's index in the row; above poolNext the chunk to look at next
+	classHeld = 3                 // what is the index in the stack's held table
 	poolNext  = 1 << 20
 )
 
@@ -48,7 +49,7 @@ var classes struct {
 func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
-	list := make([]class, classPool+1)
+	list := make([]class, classHeld+1)
 	if old := classes.list.Load(); old != nil {
 		list = slices.Clone(*old)
 	}
@@ -156,6 +157,10 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
 				st.run(slot, class, chunk, errs)
 				continue
 			}
+		}
+		if node.Class() == classC {
+			st.finalizers += slot.RunC(until)
+			continue
 		}
 		last, _ := slot.Unlink()
 		switch c := last.Class(); c {

@@ -62,6 +62,10 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 	return p
 }
 
+// C gives the two words of an upfront_scope (arena_c/scope.h), for C code that allocates in s or adds C finalizers to its
+// chain; they run in their place among the others. Both words are good as long as s is.
+func (s Scope) C() (slot unsafe.Pointer, tag uint64) { return unsafe.Pointer(s.slot), s.generation() }
+
 // Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost: a few ns, no byte
 // of the arena. It unwinds as full when the arena's planned number of nested scopes (limits.scopes, 64 by default) is
 // open.

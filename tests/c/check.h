@@ -85,6 +85,7 @@ void test_pool(void);
 void test_pool_large(void);
 void test_row(void);
 void test_row_ends(void);
+void test_scope(void);
 void test_map(void);
 void test_walk(void);
 void test_random(void);

@@ -6,6 +6,7 @@
 #include "../../arena_c/map.c"
 #include "../../arena_c/pool.c"
 #include "../../arena_c/row.c"
+#include "../../arena_c/scope.c"
 #include "../../arena_c/stack.c"
 
 #include "linear.c"
@@ -15,5 +16,6 @@
 #include "random.c"
 #include "row.c"
 #include "row_ends.c"
+#include "scope.c"
 #include "stack.c"
 #include "walk.c"

@@ -8,6 +8,7 @@ int main(void) {
     test_pool_large();
     test_row();
     test_row_ends();
+    test_scope();
     test_map();
     test_walk();
     test_random();

@@ -12,6 +12,21 @@ package mouth
 //     (void)p, (void)tag, (void)chunk;
 //     return UPFRONT_BAD_ARGUMENT;
 // }
+//
+// // What a C library does with a scope of Go: it allocates there and adds a finalizer, which tells where it was told to.
+// typedef struct teller { int32_t *log, *count; int32_t id; } teller;
+// static void tell(void *arg) {
+//     teller *t = (teller *)arg;
+//     t->log[(*t->count)++] = t->id;
+// }
+// static int mouth_defer(void *slot, uint64_t tag, int32_t *log, int32_t *count, int32_t id) {
+//     upfront_scope s = {(upfront_linear *)slot, tag};
+//     teller *t = (teller *)upfront_scope_alloc(s, sizeof *t, 8);
+//     if (t == NULL)
+//         return UPFRONT_FULL;
+//     t->log = log, t->count = count, t->id = id;
+//     return upfront_scope_defer(s, tell, t);
+// }
 // #cgo noescape upfront_linear_bump
 // #cgo nocallback upfront_linear_bump
 // #cgo noescape upfront_stack_push
@@ -111,4 +126,10 @@ func State(p *arena_c.Pool, index uint64) unsafe.Pointer {
 // Chunk is upfront_pool_chunk.
 func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
 	return C.upfront_pool_chunk((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(index))
+}
+
+// Defer adds a C finalizer to a scope of Go, as a C library would: it appends id to log, whose length is count. Both lie in
+// memory that C may keep pointers to.
+func Defer(slot unsafe.Pointer, tag uint64, log, count *int32, id int32) arena_c.Code {
+	return arena_c.Code(C.mouth_defer(slot, C.uint64_t(tag), (*C.int32_t)(log), (*C.int32_t)(count), C.int32_t(id)))
 }

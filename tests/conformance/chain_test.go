@@ -1,0 +1,63 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+)
+
+// ledger is where C and Go finalizers note their turn; it lies in the budget, since C keeps a pointer to it.
+type ledger struct {
+	Log   [64]int32
+	Count int32
+}
+
+func (l *ledger) note(id int32) {
+	l.Log[l.Count] = id
+	l.Count++
+}
+
+type noted struct{ ID int32 }
+
+var (
+	ledgers = scope.Plain[ledger]()
+	theOne  *ledger // of the test: an object's finalizer has no closure
+	noteds  = scope.Object(func(n *noted) error { theOne.note(n.ID); return nil })
+)
+
+// TestMixedChains: finalizers of C, of objects, of Go values and pools in one chain close in one true order.
+func TestMixedChains(t *testing.T) {
+	b, err := budget.Open(budget.Plan{Name: "mixed", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+	require.NoError(t, err)
+	defer b.Close()
+	book := b.Pad(0, 1).Open("book")
+	theOne = ledgers.New(book)
+
+	s := b.Pad(0, 0).Open("mixed")
+	slot, tag := s.C()
+	var want []int32
+	for id := range int32(40) {
+		switch id % 5 {
+		case 0, 1, 2: // runs of C, one crossing each
+			require.Equal(t, arena_c.OK, mouth.Defer(slot, tag, &theOne.Log[0], &theOne.Count, id))
+		case 3:
+			noteds.New(s).ID = id
+		case 4:
+			s.Defer(func() { theOne.note(id) })
+		}
+		want = append([]int32{id}, want...)
+	}
+	before := b.Pad(0, 0).Stats().Finalizers
+	require.NoError(t, s.Close())
+	assert.Equal(t, want, theOne.Log[:theOne.Count])
+	assert.EqualValues(t, 40, b.Pad(0, 0).Stats().Finalizers-before)
+	assert.NotEqual(t, arena_c.OK, mouth.Defer(slot, tag, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
+	require.NoError(t, book.Close())
+}
