@@ -13,38 +13,63 @@ static int are_counts(uint64_t rows, uint64_t slots, uint64_t pools) {
 
 static int is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_PAD - UPFRONT_REGION; }
 
-uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools) {
-    uint64_t i, sum;
-    if (arenas == NULL || !are_counts(count, slots, pools))
+static uint64_t siblings_of(const upfront_map_arena *a) { return a->siblings == 0 ? 1 : a->siblings; }
+
+/* The rows of the plan; 0 when a line of it is out of bounds. */
+static uint64_t rows_of(const upfront_map_arena *arenas, uint64_t count) {
+    uint64_t i, rows = 0;
+    if (arenas == NULL || count > COUNT_MAX)
         return 0;
-    sum = upfront_round_edge(tables_size(count, slots, pools));
     for (i = 0; i < count; i++) {
-        if (arenas[i].size >= UPFRONT_OFFSET_MAX || sum >= UPFRONT_OFFSET_MAX || !is_kind(arenas[i].kind))
+        if (arenas[i].size >= UPFRONT_OFFSET_MAX || arenas[i].siblings > COUNT_MAX || !is_kind(arenas[i].kind))
             return 0;
-        sum += upfront_round_edge(arenas[i].size);
+        rows += siblings_of(&arenas[i]);
     }
+    return rows;
+}
+
+uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools) {
+    uint64_t i, k, sum, rows = rows_of(arenas, count);
+    if (!are_counts(rows, slots, pools))
+        return 0;
+    sum = upfront_round_edge(tables_size(rows, slots, pools));
+    for (i = 0; i < count; i++)
+        for (k = siblings_of(&arenas[i]); k > 0 && sum < UPFRONT_OFFSET_MAX; k--)
+            sum += upfront_round_edge(arenas[i].size);
     return sum < UPFRONT_OFFSET_MAX ? sum : 0;
+}
+
+/* Makes the rows of one line of the plan, from row `first` and offset `start`. Gives the offset behind them. */
+static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t first, uint64_t start) {
+    uint64_t k;
+    for (k = 0; k < siblings_of(a); k++) {
+        upfront_row *r = upfront_map_row(m, first + k);
+        upfront_row_init(r, m, a->name, start, start + a->size, m->slots, m->pools);
+        r->kind = a->kind;
+        r->group = first;
+        r->sibling = k;
+        start = upfront_round_edge(start + a->size);
+    }
+    return start;
 }
 
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools) {
     upfront_map *m = (upfront_map *)block;
-    uint64_t i, start, needed = upfront_map_size(arenas, count, slots, pools);
+    uint64_t i, start, row = 0, needed = upfront_map_size(arenas, count, slots, pools);
     if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
     m->magic = UPFRONT_MAP_MAGIC;
     m->size = size;
-    m->rows = count;
+    m->rows = rows_of(arenas, count);
     m->slots = slots;
     m->pools = pools;
-    m->tables = tables_size(count, slots, pools);
+    m->tables = tables_size(m->rows, slots, pools);
     memset(m->unused, 0, sizeof m->unused);
     start = upfront_round_edge(m->tables);
     for (i = 0; i < count; i++) {
-        upfront_row *r = upfront_map_row(m, i);
-        upfront_row_init(r, block, arenas[i].name, start, start + arenas[i].size, slots, pools);
-        r->kind = arenas[i].kind;
-        start = upfront_round_edge(start + arenas[i].size);
+        start = lay_out(m, &arenas[i], row, start);
+        row += siblings_of(&arenas[i]);
     }
     return m;
 }
@@ -56,18 +81,34 @@ static void close_pools(upfront_row *r) {
             upfront_pool_close(upfront_row_pool(r, i));
 }
 
-/* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it. */
+/* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it and its siblings. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
-    return other == row ||
-           (upfront_map_row(m, row)->kind == UPFRONT_REGION && upfront_map_row(m, other)->kind == UPFRONT_REGION);
+    const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
+    return other == row || (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && o->group != r->group);
 }
 
-static int has_finalizers(const upfront_row *r) {
+static int is_c_row(const upfront_row *r) {
     uint64_t i;
     for (i = 0; i < r->open; i++)
-        if (upfront_row_slot(r, i)->chain != 0)
-            return 1;
-    return r->far_of != 0 && upfront_row_far(r)->chain != 0;
+        if (!upfront_scope_is_c(upfront_row_slot(r, i)))
+            return 0;
+    return r->far_of == 0 || upfront_scope_is_c(upfront_row_far(r));
+}
+
+/* Temporaries go with the scope that first asked for them. */
+static void empty(upfront_row *r) {
+    while (r->open != 0) {
+        upfront_linear *slot = upfront_row_slot(r, r->open - 1);
+        upfront_row_freeze(slot);
+        if (r->far_of == r->open) {
+            upfront_row_freeze(upfront_row_far(r));
+            upfront_scope_run(upfront_row_far(r), 0);
+            upfront_row_far_close(r);
+        }
+        upfront_scope_run(slot, 0);
+        upfront_row_close(r);
+    }
+    close_pools(r);
 }
 
 int upfront_map_rewind(upfront_map *m, uint64_t row) {
@@ -75,17 +116,11 @@ int upfront_map_rewind(upfront_map *m, uint64_t row) {
     if (m == NULL || row >= m->rows)
         return UPFRONT_BAD_ARGUMENT;
     for (i = row; i < m->rows; i++)
-        if (goes_along(m, row, i) && has_finalizers(upfront_map_row(m, i)))
+        if (goes_along(m, row, i) && !is_c_row(upfront_map_row(m, i)))
             return UPFRONT_ORDER;
-    for (i = m->rows; i-- > row;) {
-        upfront_row *r = upfront_map_row(m, i);
-        if (!goes_along(m, row, i))
-            continue;
-        close_pools(r);
-        upfront_row_far_close(r);
-        while (r->open != 0)
-            upfront_row_close(r);
-    }
+    for (i = m->rows; i-- > row;)
+        if (goes_along(m, row, i))
+            empty(upfront_map_row(m, i));
     return UPFRONT_OK;
 }
 
@@ -144,14 +179,23 @@ static int name_holds(const char *name) {
     return last == name + UPFRONT_NAME_SIZE;
 }
 
-static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t start) {
+/* Siblings stand side by side, of one size. */
+static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t row) {
+    const upfront_row *first;
+    if (r->group > row || r->sibling != row - r->group)
+        return 0;
+    first = upfront_map_row(m, r->group);
+    return first->group == r->group && first->kind == r->kind && first->end - first->start == r->end - r->start;
+}
+
+static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, uint64_t start) {
     uint64_t i;
     if (r->slots != m->slots || r->pools != m->pools || r->open > r->slots || r->far_of > r->open || !is_kind(r->kind))
         return 0;
     if (r->start != start || r->end < r->start || r->end > m->size || upfront_round_edge(r->end) > m->size || r->edge < r->start ||
         r->edge > r->end || (r->far_of == 0 && r->edge != r->end))
         return 0;
-    if (r->peak > r->end - r->start || (r->unused[0] | r->unused[1]) != 0 || !name_holds(r->name))
+    if (r->peak > r->end - r->start || !sibling_holds(m, r, row) || !name_holds(r->name))
         return 0;
     for (i = 0; i <= r->slots; i++) {
         int is_open = i == r->slots ? r->far_of != 0 : i < r->open;
@@ -212,7 +256,7 @@ int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, ui
     for (i = 0; i < m->rows; i++) {
         const upfront_row *r = upfront_map_row(m, i);
         *count = i;
-        if (!row_holds(m, r, w.at))
+        if (!row_holds(m, r, i, w.at))
             return UPFRONT_CORRUPT;
         name_range(&w, r->open == 0 ? r->start : upfront_row_slot(r, r->open - 1)->cursor, i, UPFRONT_RANGE_USED);
         name_range(&w, r->edge, i, UPFRONT_RANGE_FREE);

@@ -34,8 +34,8 @@ const (
 
 // Arena is one line of the plan that MapInit lays out.
 type Arena struct {
-	Name       [NameSize]byte
-	Kind, Size uint64
+	Name                 [NameSize]byte
+	Kind, Size, Siblings uint64 // 0 siblings are 1
 }
 
 // Range is one named piece of the map.

@@ -4,12 +4,13 @@
  *
  * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All control words lie in the
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
+ *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
  * Bound      The layout depends on the plan alone, never on the page or the address.
  * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools). */
 #ifndef UPFRONT_MAP_H
 #define UPFRONT_MAP_H
 
-#include "row.h"
+#include "scope.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,13 +31,14 @@ enum {
 typedef struct upfront_map_arena {
     char name[UPFRONT_NAME_SIZE];
     uint64_t kind;
-    uint64_t size; /* bytes; any number up to UPFRONT_OFFSET_MAX */
+    uint64_t size;     /* bytes of each; any number up to UPFRONT_OFFSET_MAX */
+    uint64_t siblings; /* rows of this kind and size, one after the other; 0 is 1 */
 } upfront_map_arena;
 
 typedef struct upfront_map {
     uint64_t magic;
     uint64_t size;  /* of the block */
-    uint64_t rows;  /* arenas */
+    uint64_t rows;  /* arenas, each sibling one */
     uint64_t slots; /* scopes of each */
     uint64_t pools; /* pool headers of each */
     uint64_t tables; /* bytes of the tables, which the three above must give */
@@ -67,8 +69,8 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools);
 
-/* Closes every pool and every scope of the row, newest first; a region takes those above it along, top first. UPFRONT_ORDER, and
- * nothing has changed, when a scope still has finalizers: who opened it runs them. */
+/* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
+ * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);
 
 /* Names every range of the block in order of address, without gap or overlap, and checks each control word on the way. Writes at most

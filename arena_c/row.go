@@ -17,8 +17,8 @@ import "unsafe"
 
 // Row is the header of one arena of the map, with its scopes and pools behind it: row.h.
 type Row struct {
-	Name                                                                 [NameSize]byte
-	Owner, Kind, Start, End, Edge, Peak, Open, Slots, Pools, FarOf, _, _ uint64
+	Name                                                                           [NameSize]byte
+	Owner, Kind, Start, End, Edge, Peak, Open, Slots, Pools, FarOf, Group, Sibling uint64
 }
 
 // Node is a finalizer in an arena: row.h.

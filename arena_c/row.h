@@ -36,7 +36,8 @@ typedef struct upfront_row {
     uint64_t slots;      /* slots, without the far one */
     uint64_t pools;      /* pool headers */
     uint64_t far_of;     /* open when the far end was opened, 0: not open */
-    uint64_t unused[2];
+    uint64_t group;      /* index of the first of its siblings in the map */
+    uint64_t sibling;    /* its place among them */
 } upfront_row;
 
 /* A finalizer in the arena. */

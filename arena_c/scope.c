@@ -27,7 +27,7 @@ static const upfront_node *node_at(const upfront_linear *slot, uint64_t offset) 
     return (const upfront_node *)upfront_at(slot, offset);
 }
 
-static int is_all_c(const upfront_linear *slot) {
+int upfront_scope_is_c(const upfront_linear *slot) {
     uint64_t at = slot->chain;
     while (at != 0 && is_c(slot, node_at(slot, at)))
         at = node_at(slot, at)->below & UPFRONT_OFFSETS;
@@ -86,7 +86,8 @@ int upfront_scope_close(upfront_scope s) {
         return UPFRONT_STALE;
     r = upfront_row_of(s.slot);
     far_slot = upfront_row_far(r);
-    if (!upfront_scope_is_open(s) || s.slot == far_slot || !is_all_c(s.slot) || (r->far_of == r->open && !is_all_c(far_slot)))
+    if (!upfront_scope_is_open(s) || s.slot == far_slot || !upfront_scope_is_c(s.slot) ||
+        (r->far_of == r->open && !upfront_scope_is_c(far_slot)))
         return UPFRONT_ORDER;
     if (r->far_of == r->open) {
         upfront_row_freeze(far_slot);

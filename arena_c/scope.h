@@ -79,10 +79,13 @@ void *upfront_scope_temp(upfront_scope s, uint64_t size, uint64_t align);
 /* Opens a scope on top of the row. slot is NULL when the topmost one is frozen, or all slots are open. */
 upfront_scope upfront_scope_open(upfront_row *r);
 
-/* Runs the finalizers, newest first, and rewinds to where the scope was opened. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one that
- * isn't the topmost, that is closing, or whose chain holds what isn't C's, a finalizer or a pool of objects: who made that closes it.
+/* Runs the finalizers, newest first, and rewinds to where the scope was opened. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one
+ * that isn't the topmost, that is closing, or whose chain holds what isn't C's, a finalizer or a pool of objects: who made that closes it.
  * Nothing has changed then. While its finalizers run, a scope is frozen. */
 int upfront_scope_close(upfront_scope s);
+
+/* The slot's chain holds nothing but C finalizers and plain pools. Cost: O(chain). */
+int upfront_scope_is_c(const upfront_linear *slot);
 
 /* Runs the C finalizers and closes the plain pools at the head of the chain: up to the node at offset `until`, or to the first that isn't
  * C's. Gives the number of finalizers. It is for who closes a scope whose chain is mixed. */

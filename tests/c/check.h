@@ -27,6 +27,9 @@
 
 #define WINDOW UPFRONT_EDGE
 
+/* The class of nodes that aren't C's. */
+#define OTHER_CLASS 7
+
 /* Zeroed memory that begins at a boundary of UPFRONT_EDGE; size is rounded up to it. It has its own place on the heap, so that the
  * sanitizers and valgrind see what runs over its ends. */
 static inline unsigned char *window_new(uint64_t size) {
@@ -80,8 +83,11 @@ static inline int is_marked(const unsigned char *p, int dead) { return p != NULL
 #endif
 
 void test_linear(void);
+void test_ends(void);
 void test_stack(void);
+void test_stack_far(void);
 void test_pool(void);
+void test_handles(void);
 void test_pool_large(void);
 void test_row(void);
 void test_row_ends(void);

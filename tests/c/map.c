@@ -4,8 +4,8 @@
 enum { MAP_ROWS = 6, MAP_SLOTS = 3, MAP_POOLS = 2 };
 
 static const upfront_map_arena map_plan[MAP_ROWS] = {
-    {"init", UPFRONT_REGION, 1000},   {"systems", UPFRONT_REGION, WINDOW}, {"level", UPFRONT_REGION, 2 * WINDOW + 1},
-    {"frame 0", UPFRONT_FRAME, 4096}, {"pad 0.0", UPFRONT_PAD, 0},         {"pad 0.1", UPFRONT_PAD, 1},
+    {"init", UPFRONT_REGION, 1000, 1},   {"systems", UPFRONT_REGION, WINDOW, 1}, {"level", UPFRONT_REGION, 2 * WINDOW + 1, 1},
+    {"frame 0", UPFRONT_FRAME, 4096, 1}, {"pad 0.0", UPFRONT_PAD, 0, 1},         {"pad 0.1", UPFRONT_PAD, 1, 1},
 };
 
 static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t slots, uint64_t pools) {
@@ -32,6 +32,13 @@ static void map_sizes(void) {
     map_refuses_plan(a, 1, 1, 1);
     a.kind = UPFRONT_PAD + 1;
     map_refuses_plan(a, 1, 1, 1);
+    a.kind = UPFRONT_REGION;
+    a.siblings = 65536;
+    map_refuses_plan(a, 1, 1, 1);
+    a.siblings = 40000;
+    map_refuses_plan(a, 2, 1, 1); /* more rows than are counted */
+    a.siblings = 1;
+    a.kind = UPFRONT_PAD + 1;
     large.size = UPFRONT_OFFSET_MAX;
     map_refuses_plan(large, 1, 1, 1);
     large.size = UINT64_MAX; /* whose rounding up is 0 */
@@ -111,7 +118,7 @@ static void map_rewinds_in_order(void) {
     window_free(w, size);
 }
 
-/* Finalizers are their owner's: with one in the way, nothing is rewound. */
+/* Finalizers that aren't C's are their owner's: with one in the way, nothing is rewound. */
 static void map_rewind_refuses(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS), tag;
     unsigned char *w = window_new(size);
@@ -120,7 +127,7 @@ static void map_rewind_refuses(void) {
     upfront_linear *far_slot = upfront_row_far(level), *top = upfront_row_slot(level, 1);
     upfront_node node;
     open_all(m);
-    upfront_row_link(top, upfront_row_node(top, upfront_tag(top)), 1, 2);
+    upfront_row_link(top, upfront_row_node(top, upfront_tag(top)), OTHER_CLASS, 2);
     CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_ORDER);
     CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_ORDER);
     CHECK_EQ(upfront_map_rewind(m, 3), UPFRONT_OK);
@@ -128,11 +135,64 @@ static void map_rewind_refuses(void) {
     CHECK(upfront_row_unlink(top, &node));
     tag = upfront_row_far_open(level);
     CHECK_EQ(upfront_row_far_grow(level, 16, 8), UPFRONT_OK);
-    upfront_row_link(far_slot, upfront_row_node(far_slot, tag), 1, 2);
+    upfront_row_link(far_slot, upfront_row_node(far_slot, tag), OTHER_CLASS, 2);
     CHECK_EQ(upfront_map_rewind(m, 1), UPFRONT_ORDER);
     CHECK(upfront_row_unlink(far_slot, &node));
     CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
     CHECK(!is_open(m, 0) && !is_open(m, 2) && level->far_of == 0);
+    window_free(w, size);
+}
+
+static int siblings_closed[8], siblings_count;
+
+static void note_sibling(void *arg) { siblings_closed[siblings_count++] = (int)(intptr_t)arg; }
+
+/* The walk doesn't take a row for a sibling of one that isn't its like, or isn't the first. */
+static void map_sibling_words(upfront_map *m, uint64_t size) {
+    static const uint64_t wrong[4][3] = {{3, 2, 1}, {1, 0, 1}, {4, 1, 3}, {2, 1, 2}}; /* row, group, sibling */
+    upfront_range out[5 * 5 + 2];
+    uint64_t count, i;
+    for (i = 0; i < 4; i++) {
+        upfront_row *r = upfront_map_row(m, wrong[i][0]), good = *r;
+        CHECK_EQ(upfront_map_walk(m, size, out, 5 * 5 + 2, &count), UPFRONT_OK);
+        r->group = wrong[i][1];
+        r->sibling = wrong[i][2];
+        CHECK_EQ(upfront_map_walk(m, size, out, 5 * 5 + 2, &count), UPFRONT_CORRUPT);
+        CHECK_EQ(count, wrong[i][0]);
+        *r = good;
+    }
+    upfront_map_row(m, 2)->kind = UPFRONT_PAD;
+    CHECK_EQ(upfront_map_walk(m, size, out, 5 * 5 + 2, &count), UPFRONT_CORRUPT);
+    upfront_map_row(m, 2)->kind = UPFRONT_REGION;
+}
+
+/* Rooms of a server: equal, side by side, each rewound alone; what lies below takes them all along. */
+static void map_siblings(void) {
+    static const upfront_map_arena plan[3] = {
+        {"systems", UPFRONT_REGION, 100, 0}, {"room", UPFRONT_REGION, WINDOW + 1, 3}, {"top", UPFRONT_REGION, 50, 1}};
+    uint64_t size = upfront_map_size(plan, 3, MAP_SLOTS, MAP_POOLS), i;
+    unsigned char *w = window_new(size);
+    upfront_map *m = upfront_map_init(w, size, plan, 3, MAP_SLOTS, MAP_POOLS);
+    CHECK_EQ(size, (1 + 1 + 3 * 2 + 1) * WINDOW);
+    CHECK_EQ(m->rows, 5);
+    siblings_count = 0;
+    for (i = 0; i < 5; i++) {
+        upfront_row *r = upfront_map_row(m, i);
+        upfront_scope s = upfront_scope_open(r);
+        CHECK_EQ(r->group, i >= 1 && i <= 3 ? 1 : i);
+        CHECK_EQ(r->sibling, i >= 1 && i <= 3 ? i - 1 : 0);
+        CHECK_EQ(r->end - r->start, i >= 1 && i <= 3 ? WINDOW + 1 : plan[i == 4 ? 2 : 0].size);
+        CHECK_EQ(upfront_scope_defer(s, note_sibling, (void *)(intptr_t)i), UPFRONT_OK);
+    }
+    CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_OK); /* the second room, and what lies above the rooms */
+    CHECK(siblings_count == 2 && siblings_closed[0] == 4 && siblings_closed[1] == 2);
+    CHECK(is_open(m, 0) && is_open(m, 1) && !is_open(m, 2) && is_open(m, 3) && !is_open(m, 4));
+    CHECK(upfront_scope_temp(upfront_scope_open(upfront_map_row(m, 4)), 10, 1) != NULL);
+    CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
+    CHECK(siblings_count == 5 && siblings_closed[2] == 3 && siblings_closed[3] == 1 && siblings_closed[4] == 0);
+    for (i = 0; i < 5; i++)
+        CHECK(!is_open(m, i));
+    map_sibling_words(m, size);
     window_free(w, size);
 }
 
@@ -162,5 +222,6 @@ void test_map(void) {
     map_lays_out();
     map_rewinds_in_order();
     map_rewind_refuses();
+    map_siblings();
     map_rewind_closes_pools();
 }

@@ -130,7 +130,7 @@ static void step(void) {
 }
 
 static void random_program(uint64_t seed) {
-    static const upfront_map_arena plan[1] = {{"level", UPFRONT_REGION, RANDOM_SIZE}};
+    static const upfront_map_arena plan[1] = {{"level", UPFRONT_REGION, RANDOM_SIZE, 1}};
     uint64_t size = upfront_map_size(plan, 1, RANDOM_SLOTS, RANDOM_POOLS), i, count;
     upfront_range out[7];
     memset(&world, 0, sizeof world);

@@ -1,7 +1,7 @@
 /* scope.c - tests of scope.h: C's own view of scopes, and chains that it shares. */
 #include "check.h"
 
-enum { SCOPE_SLOTS = 3, SCOPE_POOLS = 2, SCOPE_SIZE = 4096, OTHER_CLASS = 7 };
+enum { SCOPE_SLOTS = 3, SCOPE_POOLS = 2, SCOPE_SIZE = 4096 };
 
 static int closed[16], closed_count;
 
