@@ -18,6 +18,9 @@ type Map struct {
 	Magic, Size, Rows, Slots, Pools, _, _, _ uint64
 }
 
+// MapMagic begins the tables of a map.
+const MapMagic = 0x31544e4f52465055
+
 // What a row is, and what a range of the map is: map.h.
 const (
 	KindRegion = 1

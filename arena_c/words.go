@@ -91,6 +91,8 @@ var (
 	_ [ClassC]byte                     = [C.UPFRONT_CLASS_C]byte{}
 	_ [ClassPool]byte                  = [C.UPFRONT_CLASS_POOL]byte{}
 
+	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
+
 	// A scope's header and a finalizer, as promised.
 	_ [64]byte = [unsafe.Sizeof(Linear{})]byte{}
 	_ [16]byte = [unsafe.Sizeof(Node{})]byte{}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -25,7 +24,7 @@ var (
 // where they say otherwise; pads belong to the workers they are given to.
 type Budget struct {
 	plan       Plan
-	memory     *platform.Reservation
+	memory     supply
 	table      *arena_c.Map
 	regions    []*OpenRegion
 	frame      []*scope.Stack
@@ -54,7 +53,17 @@ func (*noCopy) Unlock() {}
 
 // Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system
 // for nothing until Close. Every page is made present, where the system grants it (Report says so).
-func Open(plan Plan) (*Budget, error) {
+func Open(plan Plan) (*Budget, error) { return open(plan, fromSystem) }
+
+// OpenIn is Open in a block that the caller has: static memory, memory of C, a slice of another budget. The plan needs
+// Need bytes of it. The block is the budget's until Close returned, and its handles are dead only until the block is
+// used for something else. Whether its pages are present is the caller's affair. Reading or writing the block directly
+// while the budget is open is a bug.
+func OpenIn(block []byte, plan Plan) (*Budget, error) {
+	return open(plan, func(l layout) (supply, bool, error) { return fromBlock(block, l) })
+}
+
+func open(plan Plan, from func(layout) (supply, bool, error)) (*Budget, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
@@ -66,11 +75,27 @@ func Open(plan Plan) (*Budget, error) {
 		return nil, err
 	}
 	b.restoreGo = restore
-	if err := b.layOut(); err != nil {
+	if err := b.layOut(from); err != nil {
 		restore()
 		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 	}
 	return b, nil
+}
+
+func (b *Budget) layOut(from func(layout) (supply, bool, error)) error {
+	l, err := b.plan.layout()
+	if err != nil {
+		return err
+	}
+	if b.memory, b.prefaulted, err = from(l); err != nil {
+		return err
+	}
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools)
+	if b.table == nil {
+		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
+	}
+	b.makeStacks()
+	return nil
 }
 
 // arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
@@ -90,62 +115,6 @@ func (p Plan) arenas() (list []arena_c.Arena) {
 		add(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), arena_c.KindPad, p.Pads.Size)
 	}
 	return list
-}
-
-func (b *Budget) layOut() error {
-	p := b.plan
-	arenas := p.arenas()
-	scopes, pools := uint64(p.Limits.Scopes), uint64(p.Limits.Pools)
-	size := arena_c.MapSize(arenas, scopes, pools)
-	tables := size - p.total()
-	if size != 0 && p.Size != 0 {
-		size = tables + planRound(p.Size)
-	}
-	if size == 0 || size >= arena_c.OffsetMax {
-		return fmt.Errorf("the plan and its tables need %s or more; lower a size or limits", sizeText(arena_c.OffsetMax))
-	}
-	memory, err := reserve(size, tables, arena_c.Map{Rows: uint64(len(arenas)), Slots: scopes, Pools: pools})
-	if err != nil {
-		return err
-	}
-	if b.prefaulted, err = memory.Prefault(); err != nil {
-		return errors.Join(err, memory.Release())
-	}
-	b.memory = memory
-	b.table = arena_c.MapInit(memory.Base(), size, arenas, scopes, pools)
-	if b.table == nil {
-		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), memory.Release())
-	}
-	b.makeStacks()
-	return nil
-}
-
-// reserve takes a range and makes it accessible. The range of an earlier budget has its tables still, and handles into
-// them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own words, dead.
-func reserve(size, tables uint64, shape arena_c.Map) (memory *platform.Reservation, err error) {
-	var others []*platform.Reservation
-	defer func() {
-		for _, other := range others {
-			err = errors.Join(err, other.Release())
-		}
-	}()
-	for {
-		memory, err := platform.Reserve(size, arena_c.Edge, tables)
-		if err != nil {
-			return nil, err
-		}
-		if err := memory.Commit(); err != nil {
-			return nil, errors.Join(err, memory.Release())
-		}
-		if old := (*arena_c.Map)(memory.Base()); old.Magic == 0 || sameShape(*old, shape) {
-			return memory, nil
-		}
-		others = append(others, memory)
-	}
-}
-
-func sameShape(a, b arena_c.Map) bool {
-	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools
 }
 
 func (b *Budget) makeStacks() {

@@ -18,7 +18,7 @@
 //		Pads:   budget.Pads{Workers: 2, Size: budget.MiB},     // each pad, two a worker
 //		GoHeap: 32 * budget.MiB,
 //	}
-//	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first
+//	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first; OpenIn(block, plan)
 //	defer b.Close()
 //
 //	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) { … })
