@@ -49,7 +49,8 @@ func TestOpenInTooSmall(t *testing.T) {
 	need, err := small().Need()
 	require.NoError(t, err)
 	_, err = budget.OpenIn(static[:need-budget.KiB*64-1], small())
-	assert.EqualError(t, err, fmt.Sprintf(`budget "small": the block has %d bytes, the plan needs %d (Plan.Need)`, need-64*budget.KiB-1, need))
+	assert.EqualError(t, err, fmt.Sprintf(`budget "small": the block has %d bytes, the plan needs %d (Plan.Need)`,
+		need-64*budget.KiB-1, need))
 	_, err = budget.OpenIn(nil, small())
 	assert.ErrorContains(t, err, "the block has 0 bytes")
 	for skip := range 3 {
