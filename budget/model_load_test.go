@@ -130,7 +130,7 @@ func (p *program) finish(end int, s scope.Scope) error {
 	case endError:
 		return errLoader
 	case endFull:
-		p.frame[p.turn].top().full = true
+		p.frame[p.turn].top().full = false // the load tells it, and what was remembered before is overwritten
 		frogs.Slice(p.b.Frame(), 1<<20)
 	case endPanic:
 		p.panics++

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -46,6 +47,19 @@ func (s Scope) TryAlloc(size, align uint64) unsafe.Pointer {
 // Bytes gives n zeroed bytes; cap is len.
 func (s Scope) Bytes(n int) []byte {
 	return makeSlice[byte](s, n, true)
+}
+
+// Block gives n bytes aligned to 64, for an arena of package arena to be made on; they are not zeroed. It dies with the
+// scope. A full scope unwinds.
+func (s Scope) Block(n int) []byte {
+	if n < 0 {
+		panic(&Misuse{fmt.Sprintf("a block of %d bytes", n), false})
+	}
+	p := s.take(uint64(n), arena_c.LineSize)
+	if p == nil {
+		panic(refusal(s))
+	}
+	return unsafe.Slice((*byte)(p), n)
 }
 
 // take is the bump of everything that is no hit: it also takes new pieces for temporaries.

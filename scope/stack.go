@@ -111,6 +111,9 @@ func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
 	refused, isRefusal := v.(refusal)
 	v = Snapshot(v)
 	if full, ok := v.(*FullError); ok {
+		if s := Scope(refused); isRefusal && s.slot.Tag() == s.generation() {
+			s.slot.Refused = 0 // it is told now: Close and Turn needn't tell it again
+		}
 		return full, nil
 	}
 	if s := Scope(refused); isRefusal && s.slot.Refused&^arena_c.Offsets == s.generation() {
