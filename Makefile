@@ -42,8 +42,10 @@ cover: ## coverage: Go statements for each package, then branches of the C core
 	$(GO) test -cover ./arena ./scope ./budget/... ./platform ./tests/frogpond
 	sh tests/c/run.sh build/c coverage
 
-bench: ## what a hit costs, beside C's own loop, cgo calls and the Go heap
-	cd tests/bench && $(GO) test -run '^$$' -bench . -count 5
+bench: ## what a hit costs, beside C's own loop, cgo calls and the Go heap: medians of five
+	@mkdir -p build
+	@cd tests/bench && $(GO) test -run '^$$' -bench . -count 5 > ../../build/bench.txt || { cat ../../build/bench.txt; exit 1; }
+	@awk -f tests/bench/table.awk build/bench.txt
 
 fuzz: ## every fuzz target for FUZZ=10s
 	@for p in $$($(GO) list $(PKGS)); do \

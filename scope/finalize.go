@@ -58,7 +58,7 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 	return uint64(len(list) - 1)
 }
 
-func classAt(index uint64) class { return (*classes.list.Load())[index] }
+func classAt(index uint64) *class { return &(*classes.list.Load())[index] }
 
 // Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when
 // the scope is full, or the planned number of held values (limits.held) is reached, c is closed at once and the full
@@ -131,76 +131,80 @@ func (h held) guarded() (err error) {
 }
 
 // unwind runs the finalizers of slot that are newer than the node at `until`, newest first, each exactly once: a node
-// leaves the chain before its function runs. A panic becomes an error; after it, and while Goexit ends the goroutine,
-// the rest still has its turn.
-func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error) {
+// leaves the chain before its function runs. A panic becomes an error; after it, and while Goexit ends the goroutine, the
+// rest still has its turn. closes says that the caller closes the scope next: after a Goexit it can't, so unwind does.
+func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes bool) {
+	var c uint64
+	var running held // when c is classHeld
 	finished := false
-	var running held
-	var name string // of an object's class, when no held value is running
 	defer func() {
 		if finished {
 			return
 		}
-		if v := recover(); v != nil {
-			if !running.empty() {
-				name = running.name()
-			}
-			st.fail(slot, errs, fmt.Errorf("%s panicked: %v", name, v))
+		v := recover()
+		if v == nil && closes {
+			defer st.finishClose(slot) // deferred: the rest may end the goroutine again
 		}
-		st.unwind(slot, until, errs)
+		if v != nil {
+			st.fail(slot, errs, fmt.Errorf("%s panicked: %v", nameOf(c, running), v))
+		}
+		st.unwind(slot, until, errs, false)
 	}()
 	for slot.Chain != until {
 		node := (*arena_c.Node)(slot.At(slot.Chain))
-		if node.Class() == classPool {
-			if chunk, class, ok := st.nextChunk(node); ok {
-				running, name = held{}, class.name
-				st.run(slot, class, chunk, errs)
+		switch c = node.Class(); c {
+		case classC:
+			st.finalizers += slot.RunC(until)
+		case classPool:
+			pool := st.row.Pool(node.What % poolNext)
+			if chunk := nextChunk(pool, node); chunk != nil {
+				c = pool.Kind
+				st.run(slot, c, chunk, errs)
 				continue
 			}
-		}
-		if node.Class() == classC {
-			st.finalizers += slot.RunC(until)
-			continue
-		}
-		last, _ := slot.Unlink()
-		switch c := last.Class(); c {
-		case classPool:
-			st.row.Pool(last.What % poolNext).Close()
+			slot.Unlink()
+			pool.Close()
 		case classHeld:
+			last, _ := slot.Unlink()
 			running = st.release(last.What)
 			st.finalizers++
 			if err := running.run(); err != nil {
 				st.fail(slot, errs, fmt.Errorf("%s: %w", running.name(), err))
 			}
 		default:
-			class := classAt(c)
-			running, name = held{}, class.name
-			st.run(slot, class, slot.At(last.What), errs)
+			last, _ := slot.Unlink()
+			st.run(slot, c, slot.At(last.What), errs)
 		}
 	}
 	finished = true
 }
 
-func (st *Stack) run(slot *arena_c.Linear, c class, object unsafe.Pointer, errs *error) {
+func (st *Stack) run(slot *arena_c.Linear, c uint64, object unsafe.Pointer, errs *error) {
 	st.finalizers++
-	if err := c.run(object); err != nil {
-		st.fail(slot, errs, fmt.Errorf("%s: %w", c.name, err))
+	if err := classAt(c).run(object); err != nil {
+		st.fail(slot, errs, fmt.Errorf("%s: %w", classAt(c).name, err))
 	}
 }
 
-// nextChunk is the next live chunk of a pool whose objects have a finalizer. The node stays in the chain and goes past
-// the chunk before its finalizer runs.
-func (st *Stack) nextChunk(node *arena_c.Node) (chunk unsafe.Pointer, c class, ok bool) {
-	pool := st.row.Pool(node.What % poolNext)
+func nameOf(c uint64, running held) string {
+	if c == classHeld {
+		return running.name()
+	}
+	return classAt(c).name
+}
+
+// nextChunk is the next live chunk of a pool whose objects have a finalizer, or nil. The node stays in the chain and goes
+// past the chunk before its finalizer runs.
+func nextChunk(pool *arena_c.Pool, node *arena_c.Node) unsafe.Pointer {
 	if pool.Kind == 0 {
-		return nil, class{}, false
+		return nil
 	}
 	index := pool.Next(node.What / poolNext)
 	if index >= pool.Count() {
-		return nil, class{}, false
+		return nil
 	}
 	node.What = node.What%poolNext + (index+1)*poolNext
-	return pool.Chunk(index), classAt(pool.Kind), true
+	return pool.Chunk(index)
 }
 
 // release takes a value out of the held table, and gives the places at its end back.

@@ -135,6 +135,21 @@ func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	assert.Zero(t, pad.Depth())
 }
 
+func TestFinalizerOfATemporaryMayNotUseItsScope(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	newMark(s, 1, 0)
+	var inside error
+	s.Temp().Defer(func() { inside = s.Close() })
+	s.Temp().Defer(func() { points.New(s) })
+	s.Temp().Defer(func() { runtime.KeepAlive(newMark(s, 9, 0)) })
+	err := s.Close()
+	assert.ErrorContains(t, err, `BUG: allocation in scope "a" of pad 0.0 while its finalizers run`)
+	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of pad 0.0 while its finalizers run`)
+	assert.Equal(t, []int64{1}, closed)
+	assert.Zero(t, pad.Depth())
+}
+
 func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	c := &closer{id: 9, err: errMark}

@@ -132,7 +132,7 @@ func (s Scope) misuse(what string) error {
 	}
 	text := fmt.Sprintf("%s scope %q of %s", what, name, st.config.Arena)
 	switch {
-	case st.closing == int(index)+1:
+	case st.closing == int(index)+1, st.closing == int(row.Slots)+1 && int(index) < int(row.FarOf):
 		text += " while its finalizers run"
 	case s.slot == row.Far():
 		text += ", which holds temporaries and doesn't nest"
@@ -210,8 +210,8 @@ func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 	return st.lastFull
 }
 
-// Snapshot is the panic value with its reason worked out now, before an unwinding changes what it would say.
-func Snapshot(v any) any {
+// snapshot is the panic value with its reason worked out now, before an unwinding changes what it would say.
+func snapshot(v any) any {
 	if r, ok := v.(refusal); ok {
 		return r.why()
 	}

@@ -12,6 +12,7 @@ type note struct {
 	name    string
 	refused uint64  // what the scope remembered when it was covered or frozen
 	misused *Misuse // a Try... that met it covered or frozen
+	below   int     // Stack.closing before this scope's finalizers ran
 }
 
 // uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.

@@ -10,6 +10,7 @@ import (
 
 // ObjectMaker makes values of T that have a finalizer. Declare it once, at package level, with Object.
 type ObjectMaker[T any] struct {
+	ask   uint64 // key + size of T and the node behind it
 	plain Maker[T]
 	class uint64
 	fin   func(*T) error
@@ -19,7 +20,7 @@ type ObjectMaker[T any] struct {
 // once, whatever ended the scope. T holds no Go pointers (see Plain); a Go value that must close belongs to Own. The
 // finalizer may not allocate in its own scope.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
-	m := ObjectMaker[T]{plain: Plain[T](), fin: finalizer}
+	m := ObjectMaker[T]{ask: key + nodeOffset[T]() + nodeSize, plain: Plain[T](), fin: finalizer}
 	m.class = newClass("finalizer of "+reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
 	return m
 }
@@ -35,12 +36,36 @@ func (m ObjectMaker[T]) New(s Scope) *T {
 
 // TryNew is New that gives nil when the scope is full.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
+	var zero T
+	node := nodeOffset[T]()
+	p, ok := s.slot.Bump(s.tag+m.ask, node+nodeSize, max(uint64(unsafe.Alignof(zero)), nodeAlign)-1)
+	if !ok {
+		return m.tryTemp(s)
+	}
+	arena_c.Zero(p, unsafe.Sizeof(zero))
+	s.slot.Link((*arena_c.Node)(unsafe.Add(p, node)), m.class, s.slot.Offset(p))
+	return (*T)(p)
+}
+
+// tryTemp is TryNew for who was refused: temporaries may take a new piece.
+func (m ObjectMaker[T]) tryTemp(s Scope) *T {
+	if !s.canGrow() {
+		return nil
+	}
 	objects, nodes := m.take(s, 1)
 	if nodes == nil {
 		return nil
 	}
 	m.link(s, objects, nodes)
 	return &objects[0]
+}
+
+const nodeSize, nodeAlign = uint64(unsafe.Sizeof(arena_c.Node{})), 8
+
+// nodeOffset is where the node of a T lies, from the T.
+func nodeOffset[T any]() uint64 {
+	var zero T
+	return (uint64(unsafe.Sizeof(zero)) + nodeAlign - 1) &^ (nodeAlign - 1)
 }
 
 // Make gives a T that construct has made ready. T is linked only after construct succeeded; what construct itself made
@@ -79,12 +104,12 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 		return // the constructor closed its scope
 	}
 	if slot == st.row.Far() {
-		st.unwind(slot, before.Chain, errs) // its bytes go with the temporaries
+		st.unwind(slot, before.Chain, errs, false) // its bytes go with the temporaries
 		return
 	}
 	st.remembered(slot) // while it can still say why
 	*errs = errors.Join(*errs, st.CloseTo(int(slot.Index())+1))
-	st.unwind(slot, before.Chain, errs)
+	st.unwind(slot, before.Chain, errs, false)
 	st.row.Rewind(before.Cursor, before.Count)
 }
 
@@ -101,7 +126,6 @@ func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 // take makes n zeroed objects and their nodes behind them, in one bump; nodes is nil when the scope is full, and never else.
 func (m ObjectMaker[T]) take(s Scope, n int) (objects []T, nodes []arena_c.Node) {
 	m.plain.declared()
-	const nodeSize, nodeAlign = uint64(unsafe.Sizeof(arena_c.Node{})), 8
 	var zero T
 	size, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
 	if n < 0 {

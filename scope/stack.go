@@ -109,7 +109,7 @@ func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
 		return err, nil
 	}
 	refused, isRefusal := v.(refusal)
-	v = Snapshot(v)
+	v = snapshot(v)
 	if full, ok := v.(*FullError); ok {
 		if s := Scope(refused); isRefusal && s.slot.Tag() == s.generation() {
 			s.slot.Refused = 0 // it is told now: Close and Turn needn't tell it again
@@ -163,8 +163,12 @@ func (st *Stack) CloseTo(depth int) (err error) {
 
 func (st *Stack) closeByUser(s Scope) error {
 	index := int(s.slot.Index())
-	if index < st.config.Base || st.closing == index+1 {
+	temp := st.closing == int(st.row.Slots)+1 && index < int(st.row.FarOf) // its temporaries' finalizers run
+	if index < st.config.Base || st.closing == index+1 || temp {
 		return s.misuse("Close of")
+	}
+	if s.slot.Refused == 0 && st.notes[index].misused == nil && st.row.FarOf != st.row.Open {
+		return st.closeTop() // nothing is remembered
 	}
 	met := st.Remembered(index)
 	return errors.Join(met, st.closeTop())
@@ -175,21 +179,36 @@ func (st *Stack) closeByUser(s Scope) error {
 func (st *Stack) closeTop() (err error) {
 	row := st.row
 	slot := row.Slot(row.Open - 1)
-	was := st.closing
-	st.closing = int(row.Open)
-	st.remembered(slot) // while it can still say why
-	defer func() {
-		row.CloseScope()
-		slot.Refused = 0 // what comes from now on is misuse
-		st.closing = was
-		st.uncovered()
-	}()
-	if row.FarOf == row.Open {
-		err = st.CloseTemp()
+	if slot.Refused != 0 {
+		st.remembered(slot) // while it can still say why
 	}
-	slot.Freeze() // a closing scope refuses
-	st.unwind(slot, 0, &err)
+	if row.FarOf == row.Open {
+		return st.closeWithTemp(slot)
+	}
+	st.unwindAndClose(slot, &err)
 	return err
+}
+
+func (st *Stack) unwindAndClose(slot *arena_c.Linear, errs *error) {
+	st.notes[slot.Index()].below = st.closing
+	st.closing = int(slot.Index()) + 1
+	slot.Freeze() // a closing scope refuses
+	st.unwind(slot, 0, errs, true)
+	st.finishClose(slot)
+}
+
+// closeWithTemp closes the temporaries, then their scope.
+func (st *Stack) closeWithTemp(slot *arena_c.Linear) (err error) {
+	slot.Freeze()
+	defer st.unwindAndClose(slot, &err) // also when a finalizer of theirs ends the goroutine
+	return st.CloseTemp()
+}
+
+func (st *Stack) finishClose(slot *arena_c.Linear) {
+	st.row.CloseScope()
+	slot.Refused = 0 // what comes from now on is misuse
+	st.closing = st.notes[slot.Index()].below
+	st.uncovered()
 }
 
 // Freeze ends allocation in the topmost scope: what is there stays until it closes.

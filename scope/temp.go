@@ -71,6 +71,6 @@ func (st *Stack) CloseTemp() (err error) {
 		st.closing = was
 	}()
 	far.Freeze()
-	st.unwind(far, 0, &err)
+	st.unwind(far, 0, &err, false)
 	return err
 }

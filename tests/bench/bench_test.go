@@ -122,6 +122,17 @@ func BenchmarkC_Pool_SyncPool(b *testing.B) {
 
 // D: four nested scopes, each with 8 objects and 2 finalizers; the unit is a scope.
 
+func BenchmarkD_Scopes_Floor(b *testing.B) {
+	plan := []arena_c.Arena{{Kind: arena_c.KindPad, Size: budget.MiB}}
+	size := arena_c.MapSize(plan, 64, 1)
+	block := arena.NewBlock(int(size), arena_c.Edge)
+	row := arena_c.MapInit(unsafe.Pointer(&block[0]), size, plan, 64, 1).Row(0)
+	for b.Loop() {
+		floorNest(row, 4)
+	}
+	perUnit(b, 4)
+}
+
 func BenchmarkD_Scopes_Upfront(b *testing.B) {
 	pad := open(b)
 	for b.Loop() {

@@ -33,6 +33,36 @@ package bench
 //     }
 // }
 //
+// // (D) nested scopes, each with 8 objects and 2 finalizers.
+// static void nothing(void *object) { (void)object; }
+// static void (*volatile finalizer)(void *) = nothing;
+//
+// static void floor_nest(void *row, int depth) {
+//     upfront_row *r = (upfront_row *)row;
+//     upfront_linear *s = upfront_row_slot(r, r->open);
+//     uint64_t tag = upfront_row_open(r);
+//     upfront_node node;
+//     int i;
+//     for (i = 0; i < 10; i++) {
+//         uint64_t *p = (uint64_t *)upfront_linear_bump(s, tag + 64, 64, 7);
+//         if (p == NULL)
+//             return;
+//         memset(p, 0, 64);
+//         if (i >= 8) {
+//             upfront_node *n = upfront_row_node(s, tag);
+//             if (n == NULL)
+//                 return;
+//             upfront_row_link(s, n, 1, upfront_offset(s, p));
+//         }
+//     }
+//     if (depth > 1)
+//         floor_nest(row, depth - 1);
+//     upfront_row_freeze(s);
+//     while (upfront_row_unlink(s, &node))
+//         finalizer(upfront_at(s, node.what));
+//     upfront_row_close(r);
+// }
+//
 // static void *one_object(void *header) {
 //     upfront_linear *l = (upfront_linear *)header;
 //     return upfront_linear_bump(l, upfront_tag(l) + 64, 64, 7);
@@ -41,6 +71,8 @@ package bench
 // #cgo nocallback floor_objects
 // #cgo noescape floor_pool
 // #cgo nocallback floor_pool
+// #cgo noescape floor_nest
+// #cgo nocallback floor_nest
 // #cgo noescape one_object
 // #cgo nocallback one_object
 import "C"
@@ -54,5 +86,7 @@ import (
 func floorObjects(l *arena_c.Linear, n int) { C.floor_objects(unsafe.Pointer(l), C.uint64_t(n)) }
 
 func floorPool(p *arena_c.Pool, n int) { C.floor_pool(unsafe.Pointer(p), C.uint64_t(n)) }
+
+func floorNest(r *arena_c.Row, depth int) { C.floor_nest(unsafe.Pointer(r), C.int(depth)) }
 
 func cgoObject(l *arena_c.Linear) unsafe.Pointer { return C.one_object(unsafe.Pointer(l)) }
