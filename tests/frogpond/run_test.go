@@ -195,7 +195,12 @@ func TestPlanMustSuit(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(300*time.Millisecond, cancel)
+	go func() { // Ctrl-C as soon as the log says that the map is played
+		for log, _ := os.ReadFile("log"); !bytes.Contains(log, []byte("MAP01 frogs")) && ctx.Err() == nil; log, _ = os.ReadFile("log") {
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	}()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"-json", "-wad", builtin, "-realtime", "-log", "log"}, &stdout, &stderr)
 	assert.Equal(t, 0, code)
