@@ -92,7 +92,7 @@ cross-test-%: cross-% build/frogpond
 comma = ,
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
-	apt-get install -y -qq clang valgrind freedoom
+	apt-get install -y -qq clang valgrind freedoom liblua5.4-dev pkg-config
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq
