@@ -35,6 +35,17 @@ func checkBlock(what string, block []byte) error {
 	return nil
 }
 
+// checkEnds is checkBlock for an arena with two ends, whose header is two lines.
+func checkEnds(what string, block []byte) error {
+	if err := checkBlock(what, block); err != nil {
+		return err
+	}
+	if least := 3 * arena_c.LineSize; len(block) < least {
+		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
+	}
+	return nil
+}
+
 // mask is align - 1 of a size and an alignment that are within bounds; anything else is a caller's bug.
 func mask(what string, size, align uint64) uint64 {
 	if size >= arena_c.OffsetMax || align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {

@@ -8,18 +8,33 @@
 //
 // # Which arena
 //
-//	arena   when                                     cost          gives back                  what it cannot do
-//	Linear  made together, dies together             ~1 ns         all, or from a mark up      free one block
-//	Stack   nested lifetimes that free one by one    ~1 ns, 16 B   the last block, or to mark  free in another order
-//	Pool    equal things that come and go            ~3 ns, 1 B    any chunk                   other sizes
+//	arena       when                                     hit, bytes a block  gives back                  what it cannot do
+//	Linear      made together, dies together             inlined, 0          all, or from a mark up      free one block
+//	 .Far       temporaries beside it, in the same room  inlined, 0          all, or from a mark down    resize the last block
+//	Frame       made in one frame, read until the next   inlined, 0          a buffer, at its turn       free one block, keep longer
+//	Stack       nested lifetimes that free one by one    inlined, 16         the last block, or to mark  free in another order
+//	 .Far       a second such order in the same room     inlined, 16         the last block, or to mark  free in another order
+//	Ring        streams and commands                     a Go call, 8        the oldest block            free in another order
+//	Pool        equal things that come and go            inlined, 1          any chunk                   other sizes
+//	HandlePool  those, named by who may outlive them     a Go call, 5        any chunk, by its handle    put by address
+//	Heap        any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
 //
-// Costs are those of a hit on a desktop machine, and bytes beside the block's own. Making an arena is one call into C.
+// Every operation but walks is O(1); `make bench` prints what hits cost beside the same loop in C. Bytes are beside the
+// block's own and its alignment. Making an arena is one call into C.
 //
 // # Blocks
 //
 // A block is a []byte without pointers: from make, from a region, or from C. It begins at a multiple of 64; NewBlock
 // makes one that does. The arena's header lies in its first bytes, so the arena lives as long as the block and a copy
 // of the block is a copy of the arena's contents.
+//
+// A block may come from another arena too: BlockFrom takes one from any Allocator, scope.Scope.Block one from a scope. It
+// dies with what it was taken from.
+//
+// # Interfaces
+//
+// Allocator is what all arenas for bytes of any size have in common. Freer, Marker, Resetter, Resizer and Sizer say what
+// some can do beyond; an arena that can't has no such method. Sized and SizedFree add sizes to any.
 //
 // # References
 //

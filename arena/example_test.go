@@ -19,7 +19,7 @@ func ExampleLinear() {
 	err = l.Rewind(mark)
 	fmt.Println("used", l.Used(), "peak", l.Peak(), err)
 	// Output:
-	// used 3696 of 4032
+	// used 3696 of 3968
 	// used 100 peak 3696 <nil>
 }
 
@@ -36,4 +36,43 @@ func ExamplePool() {
 	// Output:
 	// <nil> 0 of 106
 	// arena: BUG: Pool.Put of a arena_test.frog: put twice
+}
+
+func ExampleLinear_Far() {
+	l, err := arena.NewLinear(arena.NewBlock(4096, 64))
+	if err != nil {
+		panic(err)
+	}
+	far := l.Far()
+	raw := far.Alloc(1000, 1)            // what was read from a file
+	level := l.Alloc(500, 8)             // what it was made into
+	ok, err := l.Resize(level, 500, 420) // it needed less
+	far.Reset()
+	fmt.Println(raw != nil, ok, err, l.Used(), far.Used(), far.Peak())
+	// Output: true true <nil> 420 0 1000
+}
+
+func ExampleHandlePool() {
+	type frog struct{ X, Y int32 }
+	pool, err := arena.NewHandlePool[frog](arena.NewBlock(1024, 64))
+	if err != nil {
+		panic(err)
+	}
+	_, prey := pool.Get()
+	fmt.Println(pool.At(prey) != nil, pool.Put(prey))
+	pool.Get() // takes the same chunk
+	fmt.Println(pool.At(prey), pool.Put(prey))
+	// Output:
+	// true <nil>
+	// <nil> arena: BUG: HandlePool.Put of a arena_test.frog: closed already
+}
+
+func ExampleBlockFrom() {
+	level, err := arena.NewLinear(arena.NewBlock(4096, 64))
+	if err != nil {
+		panic(err)
+	}
+	commands, err := arena.NewStack(arena.BlockFrom(level, 1024))
+	fmt.Println(commands.Size(), err, arena.BlockFrom(level, 4096) == nil)
+	// Output: 896 <nil> true
 }

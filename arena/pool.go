@@ -2,13 +2,15 @@ package arena
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Pool is equal chunks for values of T over a block. It is a small value; copies are the same pool.
+// Pool is equal chunks for values of T over a block. HandlePool is one that also knows handles of what was put. It is a
+// small value; copies are the same pool.
 type Pool[T any] struct {
 	header *arena_c.Pool
 	tag    uint64
@@ -43,6 +45,35 @@ func (p Pool[T]) Put(x *T) error {
 	}
 	_, code := p.header.Find(p.tag, unsafe.Pointer(x))
 	return fmt.Errorf("arena: BUG: Pool.Put of a %T: %v", *new(T), code)
+}
+
+// Index is the number of x's chunk, for tables beside the pool. An address that is no live chunk of this pool is refused.
+func (p Pool[T]) Index(x *T) (int, error) {
+	index, code := p.header.Find(p.tag, unsafe.Pointer(x))
+	if code != arena_c.OK {
+		return 0, fmt.Errorf("arena: BUG: Pool.Index of a %T: %v", *new(T), code)
+	}
+	return int(index), nil
+}
+
+// At is the live value in chunk i; nil: i is out of range, or the chunk is free.
+func (p Pool[T]) At(i int) *T {
+	if uint64(i) >= p.header.Count() || *p.header.State(uint64(i)) != 1 {
+		return nil
+	}
+	return (*T)(p.header.Chunk(uint64(i)))
+}
+
+// All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
+// gives meanwhile comes along is open.
+func (p Pool[T]) All() iter.Seq2[int, *T] {
+	return func(yield func(int, *T) bool) {
+		for i := range p.Cap() {
+			if x := p.At(i); x != nil && !yield(i, x) {
+				return
+			}
+		}
+	}
 }
 
 // Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.

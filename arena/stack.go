@@ -7,16 +7,16 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack frees the last block, or all since a mark. Each block costs 16 bytes beside its own, and is aligned to 16 at
-// least. It is a small value; copies are the same arena.
+// Stack frees the last block, or all since a mark, and has a second end that does the same: Far. Each block costs 16
+// bytes beside its own, and is aligned to 16 at least. It is a small value; copies are the same arena.
 type Stack struct {
 	header *arena_c.Stack
 	tag    uint64
 }
 
-// NewStack makes a stack of the block. What was in the block is lost.
+// NewStack makes a stack of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewStack(block []byte) (Stack, error) {
-	if err := checkBlock("Stack", block); err != nil {
+	if err := checkEnds("Stack", block); err != nil {
 		return Stack{}, err
 	}
 	header := arena_c.StackInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
@@ -29,31 +29,79 @@ func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Free frees the last live block. Any other address is refused and changes nothing.
-func (s Stack) Free(p unsafe.Pointer) error {
-	if code := s.header.PopBlock(p); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Stack.Free: %v", code)
-	}
-	return nil
-}
+func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.header.PopBlock(p)) }
 
 // Mark is the position now.
 func (s Stack) Mark() Mark { return Mark(s.header.Linear.Cursor) }
 
-// Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, or lies inside a block, is
-// refused and changes nothing. Cost: O(blocks freed).
-func (s Stack) Rewind(m Mark) error {
-	if code := s.header.Rewind(uint64(m)); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Stack.Rewind to %d: %v", m, code)
-	}
-	return nil
+// Before is the state before the live block p was allocated, as a mark: Rewind to it frees p and all that is newer. Cost:
+// O(blocks newer than p).
+func (s Stack) Before(p unsafe.Pointer) (Mark, error) {
+	mark, code := s.header.Before(p)
+	return Mark(mark), stackError("Stack.Before", code)
 }
 
-// Reset frees everything.
-func (s Stack) Reset() { s.header.Rewind(s.header.Linear.Start) }
+// Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, lies inside a block or is of
+// the other end is refused and changes nothing. Cost: O(blocks freed).
+func (s Stack) Rewind(m Mark) error { return stackError("Stack.Rewind", s.header.Rewind(uint64(m))) }
 
-// Size is the room of the empty stack, Used what is allocated with its padding, Peak the highest Used.
-func (s Stack) Size() uint64 { return s.header.Linear.Limit - s.tag - s.header.Linear.Start }
+// Reset frees everything at both ends.
+func (s Stack) Reset() { s.header.Reset() }
+
+// Size is the room of the empty stack, Used what the near end has allocated with its padding, Peak the highest Used.
+// What is free between the ends is Size less the Used of both.
+func (s Stack) Size() uint64 { return s.header.FarEnd.End - s.header.Linear.Start }
 func (s Stack) Used() uint64 { return s.header.Linear.Cursor - s.header.Linear.Start }
 func (s Stack) Peak() uint64 {
 	return max(s.header.Linear.Peak, s.header.Linear.Cursor) - s.header.Linear.Start
+}
+
+// Far is the other end of the stack: it comes down from the end of the block towards the near one. Both share the room
+// and never meet; each frees its own last block and has its own marks.
+func (s Stack) Far() StackFar { return StackFar(s) }
+
+// StackFar is the far end of a Stack. It is a small value; copies are the same end.
+type StackFar struct {
+	header *arena_c.Stack
+	tag    uint64
+}
+
+// Alloc is Stack.Alloc at this end.
+func (f StackFar) Alloc(size, align uint64) unsafe.Pointer {
+	return f.header.PushFar(f.tag, size, mask("StackFar", size, align)|15)
+}
+
+// Free is Stack.Free at this end.
+func (f StackFar) Free(p unsafe.Pointer) error {
+	return stackError("StackFar.Free", f.header.PopFar(p))
+}
+
+// Mark is the position now.
+func (f StackFar) Mark() Mark { return Mark(f.header.Linear.FarAt()) }
+
+// Before is Stack.Before at this end.
+func (f StackFar) Before(p unsafe.Pointer) (Mark, error) {
+	mark, code := f.header.BeforeFar(p)
+	return Mark(mark), stackError("StackFar.Before", code)
+}
+
+// Rewind is Stack.Rewind at this end.
+func (f StackFar) Rewind(m Mark) error {
+	return stackError("StackFar.Rewind", f.header.RewindFar(uint64(m)))
+}
+
+// Reset frees everything at this end.
+func (f StackFar) Reset() { f.header.ResetFar() }
+
+// Used is what this end has allocated with its padding, Peak the highest Used.
+func (f StackFar) Used() uint64 { return f.header.FarEnd.End - f.header.Linear.FarAt() }
+func (f StackFar) Peak() uint64 {
+	return f.header.FarEnd.End - min(f.header.FarEnd.Low, f.header.Linear.FarAt())
+}
+
+func stackError(what string, code arena_c.Code) error {
+	if code == arena_c.OK {
+		return nil
+	}
+	return fmt.Errorf("arena: BUG: %s: %v", what, code)
 }

@@ -7,10 +7,10 @@
 // # One cursor, two mouths
 //
 // The C core owns every byte and every rule; its control words are laid out by the C headers, and the Go structs in
-// this package are the same bytes. Each operation has a one-line binding. A cgo call costs some 25 ns and the allocation
-// itself one, so the few operations that a game performs thousands of times a tick are said twice: as `static inline`
-// in a header and, side by side, in hit.go. With the build tag upfront_cgo (and in asan and memdebug builds, whose
-// marks only C sets) every hit crosses into C instead; the differential tests hold the two together.
+// this package are the same bytes. Each operation has a one-line binding. A cgo call costs many times the allocation
+// itself (make bench), so the few operations that a game performs thousands of times a tick are said twice: as `static
+// inline` in a header and, side by side, in hit.go. With the build tag upfront_cgo (and in asan and memdebug builds,
+// whose marks only C sets) every hit crosses into C instead; the differential tests hold the two together.
 //
 // # Costs
 //

@@ -43,6 +43,31 @@ func (l *Linear) Bump(need, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	return unsafe.Add(unsafe.Pointer(l), l.Origin+at), true
 }
 
+// BumpFar is upfront_ends_bump_far.
+func (e *Ends) BumpFar(tag, size, mask uint64) unsafe.Pointer {
+	l := &e.Linear
+	at := (l.Limit - tag - size) &^ mask
+	if at-l.Cursor >= OffsetMax {
+		l.Refused = tag + size
+		return nil
+	}
+	l.Limit = tag | at
+	e.FarEnd.Count++
+	return l.At(at)
+}
+
+// Mark is upfront_ends_mark.
+func (e *Ends) Mark() uint64 {
+	e.FarEnd.Mark = e.Linear.Cursor
+	return e.FarEnd.Mark
+}
+
+// MarkFar is upfront_ends_mark_far.
+func (e *Ends) MarkFar() uint64 {
+	e.FarEnd.FarMark = e.Linear.FarAt()
+	return e.FarEnd.FarMark
+}
+
 // Push is upfront_stack_push: mask is align - 1, at least 15.
 func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
 	l := &s.Linear
@@ -58,6 +83,23 @@ func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
 	l.Cursor = at + size
 	l.Count++
 	return p
+}
+
+// PushFar is upfront_stack_push_far: mask is align - 1, at least 15.
+func (s *Stack) PushFar(tag, size, mask uint64) (p unsafe.Pointer) {
+	l := &s.Linear
+	was := l.Limit - tag
+	at := (was-size)&^mask - uint64(unsafe.Sizeof(below{}))
+	if at-l.Cursor >= OffsetMax {
+		l.Refused = tag + size
+		return
+	}
+	l.Limit = tag | at
+	p = unsafe.Add(unsafe.Pointer(l), l.Origin+at)
+	*(*below)(p) = below{was, s.FarEnd.Chain}
+	s.FarEnd.Chain = at + uint64(unsafe.Sizeof(below{}))
+	s.FarEnd.Count++
+	return unsafe.Add(p, unsafe.Sizeof(below{}))
 }
 
 // Get is upfront_pool_get for one zeroed T; the pool's chunks are made for T.
@@ -95,6 +137,41 @@ func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) (ok bool) {
 	p.Free = tag + index + 1
 	p.Live--
 	return true
+}
+
+// GetHandle is upfront_handles_get for one zeroed T.
+func GetHandle[T any](h *Handles, tag uint64) (x *T, handle uint64) {
+	index := h.Pool.Free - tag - 1
+	if x = Get[T](&h.Pool, tag); x != nil {
+		handle = h.Name(index)
+	}
+	return
+}
+
+// ChunkOf is upfront_handles_at.
+func (h *Handles) ChunkOf(tag, handle uint64) unsafe.Pointer {
+	index := handle & HandleIndex
+	if h.Pool.Bound-tag-1-index >= OffsetMax || h.Name(index) != handle || *h.Pool.State(index) != 1 {
+		return nil
+	}
+	return h.Pool.Chunk(index)
+}
+
+// PutHandle is upfront_handles_put.
+func (h *Handles) PutHandle(tag, handle uint64) Code {
+	chunk := h.ChunkOf(tag, handle)
+	if chunk == nil {
+		if count := h.Pool.Bound - tag; count < OffsetMax && handle&HandleIndex >= count {
+			return Foreign
+		}
+		return Stale
+	}
+	generation := h.Generation(handle & HandleIndex)
+	if *generation++; *generation == 0 {
+		*generation = 1
+	}
+	h.Pool.Put(tag, chunk)
+	return OK
 }
 
 // OpenScope is upfront_row_open.
@@ -155,4 +232,59 @@ func (l *Linear) Unlink() (node Node, ok bool) {
 	node = *(*Node)(l.At(l.Chain))
 	l.Chain = node.Below & Offsets
 	return node, true
+}
+
+// Push, of a ring, is upfront_ring_push: mask is align - 1, at least 7.
+func (r *Ring) Push(tag, size, mask uint64) unsafe.Pointer {
+	word := (r.Cursor + ringWord - 1) &^ (ringWord - 1)
+	at := (word + ringWord + mask) &^ mask
+	if r.Limit-tag-size-at >= OffsetMax {
+		return nil
+	}
+	*(*uint64)(r.At(word)) = (at-word-ringWord)*Generation | size
+	r.Cursor = at + size
+	r.Count++
+	return r.At(at)
+}
+
+// Front is upfront_ring_front.
+func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
+	if r.Count != 0 {
+		word := *(*uint64)(r.At(r.Oldest))
+		p, size = r.At(r.Oldest+ringWord+word/Generation), word&Offsets
+	}
+	return
+}
+
+// Pop is upfront_ring_pop; false is a caller's bug, and Find says which.
+func (r *Ring) Pop(tag uint64, p unsafe.Pointer) bool {
+	if r.Count == 0 || r.Tag() != tag {
+		return false
+	}
+	stop := r.Seam
+	if stop == 0 {
+		stop = r.Cursor
+	}
+	word := *(*uint64)(r.At(r.Oldest))
+	at := r.Oldest + ringWord + word/Generation
+	after := at + word&Offsets
+	if r.At(at) != p || after > stop {
+		return false
+	}
+	r.TopUsed = r.Peak()
+	if Race {
+		raceDead(p, uintptr(word&Offsets))
+	}
+	r.Oldest = (after + ringWord - 1) &^ (ringWord - 1)
+	if r.Count--; r.Count == 0 {
+		r.Cursor = r.Start()
+	}
+	if r.Count == 0 || r.Seam == after {
+		r.Oldest = r.Start()
+		r.Seam = 0
+		r.Limit = tag | r.End
+	} else if r.Seam != 0 {
+		r.Limit = tag | r.Oldest
+	}
+	return true
 }

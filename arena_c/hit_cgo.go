@@ -5,12 +5,32 @@ package arena_c
 // #include "upfront.h"
 // #cgo noescape upfront_linear_bump
 // #cgo nocallback upfront_linear_bump
+// #cgo noescape upfront_ends_bump_far
+// #cgo nocallback upfront_ends_bump_far
+// #cgo noescape upfront_ends_mark
+// #cgo nocallback upfront_ends_mark
+// #cgo noescape upfront_ends_mark_far
+// #cgo nocallback upfront_ends_mark_far
+// #cgo noescape upfront_stack_push_far
+// #cgo nocallback upfront_stack_push_far
+// #cgo noescape upfront_handles_get
+// #cgo nocallback upfront_handles_get
+// #cgo noescape upfront_handles_at
+// #cgo nocallback upfront_handles_at
+// #cgo noescape upfront_handles_put
+// #cgo nocallback upfront_handles_put
 // #cgo noescape upfront_stack_push
 // #cgo nocallback upfront_stack_push
 // #cgo noescape upfront_pool_get
 // #cgo nocallback upfront_pool_get
-// #cgo noescape upfront_pool_put
-// #cgo nocallback upfront_pool_put
+// static inline int upfront_pool_put_at(upfront_pool *p, uint64_t tag, uintptr_t chunk) {
+//     return upfront_pool_put(p, tag, (void *)chunk); // a number, as for upfront_pool_judge
+// }
+// static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t tag, uintptr_t p) {
+//     return upfront_ring_pop(r, tag, (void *)p);
+// }
+// #cgo noescape upfront_pool_put_at
+// #cgo nocallback upfront_pool_put_at
 // #cgo noescape upfront_row_open
 // #cgo nocallback upfront_row_open
 // #cgo noescape upfront_row_close
@@ -23,6 +43,12 @@ package arena_c
 // #cgo nocallback upfront_row_link
 // #cgo noescape upfront_row_unlink
 // #cgo nocallback upfront_row_unlink
+// #cgo noescape upfront_ring_push
+// #cgo nocallback upfront_ring_push
+// #cgo noescape upfront_ring_front
+// #cgo nocallback upfront_ring_front
+// #cgo noescape upfront_ring_pop_at
+// #cgo nocallback upfront_ring_pop_at
 import "C"
 
 import "unsafe"
@@ -48,6 +74,22 @@ func (l *Linear) Bump(need, size, mask uint64) (unsafe.Pointer, bool) {
 	return p, p != nil
 }
 
+// BumpFar is upfront_ends_bump_far.
+func (e *Ends) BumpFar(tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ends_bump_far(e.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Mark is upfront_ends_mark.
+func (e *Ends) Mark() uint64 { return uint64(C.upfront_ends_mark(e.c())) }
+
+// MarkFar is upfront_ends_mark_far.
+func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) }
+
+// PushFar is upfront_stack_push_far.
+func (s *Stack) PushFar(tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push_far(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
 // Push is upfront_stack_push.
 func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
 	return C.upfront_stack_push(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
@@ -66,7 +108,30 @@ func (p *Pool) get(tag uint64) unsafe.Pointer { return C.upfront_pool_get(p.c(),
 
 // Put is upfront_pool_put.
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) bool {
-	return C.upfront_pool_put(p.c(), C.uint64_t(tag), chunk) == C.UPFRONT_OK
+	return C.upfront_pool_put_at(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))) == C.UPFRONT_OK
+}
+
+// GetHandle is upfront_handles_get for one zeroed T.
+func GetHandle[T any](h *Handles, tag uint64) (x *T, handle uint64) {
+	chunk := h.get(tag, &handle)
+	if chunk != nil {
+		Zero(chunk, unsafe.Sizeof(*x))
+	}
+	return (*T)(chunk), handle
+}
+
+func (h *Handles) get(tag uint64, handle *uint64) unsafe.Pointer {
+	return C.upfront_handles_get(h.c(), C.uint64_t(tag), (*C.uint64_t)(unsafe.Pointer(handle)))
+}
+
+// ChunkOf is upfront_handles_at.
+func (h *Handles) ChunkOf(tag, handle uint64) unsafe.Pointer {
+	return C.upfront_handles_at(h.c(), C.uint64_t(tag), C.uint64_t(handle))
+}
+
+// PutHandle is upfront_handles_put.
+func (h *Handles) PutHandle(tag, handle uint64) Code {
+	return Code(C.upfront_handles_put(h.c(), C.uint64_t(tag), C.uint64_t(handle)))
 }
 
 // OpenScope is upfront_row_open.
@@ -95,4 +160,20 @@ func (l *Linear) Link(node *Node, class, what uint64) {
 func (l *Linear) Unlink() (node Node, ok bool) {
 	ok = C.upfront_row_unlink(l.c(), (*C.upfront_node)(unsafe.Pointer(&node))) != 0
 	return node, ok
+}
+
+// Push, of a ring, is upfront_ring_push.
+func (r *Ring) Push(tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ring_push(r.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Front is upfront_ring_front.
+func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
+	p = C.upfront_ring_front(r.c(), (*C.uint64_t)(unsafe.Pointer(&size)))
+	return p, size
+}
+
+// Pop is upfront_ring_pop.
+func (r *Ring) Pop(tag uint64, p unsafe.Pointer) bool {
+	return C.upfront_ring_pop_at(r.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p))) == C.UPFRONT_OK
 }

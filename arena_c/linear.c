@@ -35,3 +35,30 @@ int upfront_linear_rewind(upfront_linear *l, uint64_t tag, uint64_t cursor) {
     l->cursor = cursor;
     return UPFRONT_OK;
 }
+
+int upfront_linear_resize(upfront_linear *l, uint64_t tag, uint64_t floor, const void *p, uint64_t old, uint64_t size) {
+    uint64_t at, top;
+    if (l == NULL || p == NULL || old > UPFRONT_OFFSET_MAX || size > UPFRONT_OFFSET_MAX)
+        return UPFRONT_BAD_ARGUMENT;
+    if (upfront_tag(l) != tag)
+        return UPFRONT_STALE;
+    at = upfront_offset(l, p);
+    top = l->limit & UPFRONT_OFFSETS;
+    if (at - l->start > l->cursor - l->start)
+        return UPFRONT_FOREIGN;
+    if (at + old != l->cursor || at < floor || top < l->cursor)
+        return UPFRONT_ORDER;
+    if (size > top - at) {
+        l->refused = tag + size;
+        return UPFRONT_FULL;
+    }
+    if (size > old) {
+        upfront_mark_live(upfront_at(l, l->cursor), size - old);
+    } else {
+        if (l->peak < l->cursor)
+            l->peak = l->cursor;
+        upfront_mark_dead(upfront_at(l, at + size), old - size);
+    }
+    l->cursor = at + size;
+    return UPFRONT_OK;
+}

@@ -67,6 +67,12 @@ void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 /* Moves the cursor back to an earlier value of itself. UPFRONT_ORDER when `cursor` is newer than the cursor or before the start. */
 int upfront_linear_rewind(upfront_linear *l, uint64_t tag, uint64_t cursor);
 
+/* Makes the last block longer or shorter where it is. old is the size it has; the caller knows it, the arena keeps none. UPFRONT_FULL when
+ * there is no room. UPFRONT_ORDER for a block that is not the last, for one below `floor` (an offset: the newest mark, or the start of a
+ * scope, so that what an older owner counts on is left alone), and in a covered scope. UPFRONT_FOREIGN for an address that was not
+ * handed out. A block of no bytes lies at the mark, not below it. */
+int upfront_linear_resize(upfront_linear *l, uint64_t tag, uint64_t floor, const void *p, uint64_t old, uint64_t size);
+
 #ifdef __cplusplus
 }
 #endif

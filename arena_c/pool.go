@@ -1,14 +1,18 @@
 package arena_c
 
 // #include "pool.h"
+// // An address to be judged is passed as a number: it may be anybody's, and cgo refuses a pointer to what holds Go pointers.
+// static inline int64_t upfront_pool_judge(const upfront_pool *p, uint64_t tag, uintptr_t chunk) {
+//     return upfront_pool_find(p, tag, (const void *)chunk);
+// }
 // #cgo noescape upfront_pool_size
 // #cgo nocallback upfront_pool_size
 // #cgo noescape upfront_pool_make
 // #cgo nocallback upfront_pool_make
 // #cgo noescape upfront_pool_close
 // #cgo nocallback upfront_pool_close
-// #cgo noescape upfront_pool_find
-// #cgo nocallback upfront_pool_find
+// #cgo noescape upfront_pool_judge
+// #cgo nocallback upfront_pool_judge
 // #cgo noescape upfront_pool_next
 // #cgo nocallback upfront_pool_next
 // #cgo noescape upfront_pool_peak
@@ -55,7 +59,7 @@ func (p *Pool) Close() { C.upfront_pool_close(p.c()) }
 
 // Find is upfront_pool_find.
 func (p *Pool) Find(tag uint64, chunk unsafe.Pointer) (index uint64, code Code) {
-	found := int64(C.upfront_pool_find(p.c(), C.uint64_t(tag), chunk))
+	found := int64(C.upfront_pool_judge(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))))
 	if found < 0 {
 		return 0, Code(found)
 	}

@@ -3,54 +3,151 @@
 #define STACK_MASK (sizeof(upfront_stack_below) - 1)
 
 upfront_stack *upfront_stack_init(void *block, uint64_t size) {
-    return (upfront_stack *)upfront_linear_init(block, size);
+    return (upfront_stack *)upfront_ends_init(block, size);
+}
+
+static int bad_size(const upfront_stack *s, uint64_t size, uint64_t align) {
+    return s == NULL || s->linear.limit == 0 || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align);
 }
 
 void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align) {
-    if (s == NULL || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
-        return NULL;
-    return upfront_stack_push(s, upfront_tag(&s->linear), size, (align - 1) | STACK_MASK);
+    return bad_size(s, size, align) ? NULL : upfront_stack_push(s, upfront_tag(&s->linear), size, (align - 1) | STACK_MASK);
 }
 
-/* From the block at *last to what was before it; false when the words there can't be: each block lies above what was before it. */
-static int step_down(const upfront_stack *s, uint64_t *cursor, uint64_t *last) {
-    const upfront_stack_below *below = (const upfront_stack_below *)upfront_at(&s->linear, *last) - 1;
+void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align) {
+    return bad_size(s, size, align) ? NULL : upfront_stack_push_far(s, upfront_tag(&s->linear), size, (align - 1) | STACK_MASK);
+}
+
+/* A place in the chain of an end: where the end is, and its last block there. */
+typedef struct stack_place {
+    uint64_t at, last;
+} stack_place;
+
+static stack_place near_place(const upfront_stack *s) {
+    stack_place now = {s->linear.cursor, s->linear.chain};
+    return now;
+}
+
+static stack_place far_place(const upfront_stack *s) {
+    stack_place now = {upfront_far_at(&s->linear), s->far_end.chain};
+    return now;
+}
+
+/* Each step goes from the last block to what was before it; false when the words there can't be. Here: each block lies above what was
+ * before it. */
+static int step_down(const upfront_stack *s, stack_place *now) {
+    const upfront_stack_below *below = (const upfront_stack_below *)upfront_at(&s->linear, now->last) - 1;
     uint64_t was = below->cursor;
-    if (was < s->linear.start || was > *last - sizeof *below || below->last > was ||
+    if (was < s->linear.start || was > now->last - sizeof *below || below->last > was ||
         (below->last != 0 && below->last < s->linear.start + sizeof *below))
         return 0;
-    *cursor = was;
-    *last = below->last;
+    now->at = was;
+    now->last = below->last;
     return 1;
 }
 
-static int rewind_to(upfront_stack *s, uint64_t cursor, uint64_t last) {
-    s->linear.chain = last;
-    return upfront_linear_rewind(&s->linear, upfront_tag(&s->linear), cursor);
+/* At the far end the end is always at the last block's words. */
+static int step_up(const upfront_stack *s, stack_place *now) {
+    const upfront_stack_below *below = (const upfront_stack_below *)upfront_at(&s->linear, now->last) - 1;
+    uint64_t was = below->cursor;
+    if (was < now->last || was > s->far_end.end || below->last != (was == s->far_end.end ? 0 : was + sizeof *below))
+        return 0;
+    now->at = was;
+    now->last = below->last;
+    return 1;
+}
+
+static int go_down(upfront_stack *s, stack_place to) {
+    s->linear.chain = to.last;
+    return upfront_linear_rewind(&s->linear, upfront_tag(&s->linear), to.at);
+}
+
+static int go_up(upfront_stack *s, stack_place to) {
+    s->far_end.chain = to.last;
+    s->far_end.far_mark = to.at; /* the positions of the blocks are the marks: any that was reached is one */
+    return upfront_ends_rewind_far((upfront_ends *)s, upfront_tag(&s->linear), to.at);
 }
 
 int upfront_stack_free(upfront_stack *s, const void *p) {
-    uint64_t cursor, last;
+    stack_place now;
     if (s == NULL || p == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (upfront_offset(&s->linear, p) - s->linear.start > s->linear.cursor - s->linear.start)
         return UPFRONT_FOREIGN;
-    last = s->linear.chain;
-    if (last == 0 || upfront_at(&s->linear, last) != p)
+    now = near_place(s);
+    if (now.last == 0 || upfront_at(&s->linear, now.last) != p)
         return UPFRONT_ORDER;
-    return step_down(s, &cursor, &last) ? rewind_to(s, cursor, last) : UPFRONT_CORRUPT;
+    return step_down(s, &now) ? go_down(s, now) : UPFRONT_CORRUPT;
+}
+
+int upfront_stack_free_far(upfront_stack *s, const void *p) {
+    stack_place now;
+    if (s == NULL || p == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    now = far_place(s);
+    if (upfront_offset(&s->linear, p) - now.at > s->far_end.end - now.at)
+        return UPFRONT_FOREIGN;
+    if (now.last == 0 || upfront_at(&s->linear, now.last) != p)
+        return UPFRONT_ORDER;
+    return step_up(s, &now) ? go_up(s, now) : UPFRONT_CORRUPT;
 }
 
 uint64_t upfront_stack_mark(const upfront_stack *s) { return s->linear.cursor; }
 
+uint64_t upfront_stack_mark_far(const upfront_stack *s) { return upfront_far_at(&s->linear); }
+
+typedef int stack_step(const upfront_stack *s, stack_place *now);
+
+static int find_before(const upfront_stack *s, const void *p, stack_place now, stack_step *step, uint64_t *mark) {
+    while (now.last != 0) {
+        int found = upfront_at(&s->linear, now.last) == p;
+        if (!step(s, &now))
+            return UPFRONT_CORRUPT;
+        if (found) {
+            *mark = now.at;
+            return UPFRONT_OK;
+        }
+    }
+    return UPFRONT_FOREIGN;
+}
+
+int upfront_stack_before(const upfront_stack *s, const void *p, uint64_t *mark) {
+    return s == NULL || mark == NULL ? UPFRONT_BAD_ARGUMENT : find_before(s, p, near_place(s), step_down, mark);
+}
+
+int upfront_stack_before_far(const upfront_stack *s, const void *p, uint64_t *mark) {
+    return s == NULL || mark == NULL ? UPFRONT_BAD_ARGUMENT : find_before(s, p, far_place(s), step_up, mark);
+}
+
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark) {
-    uint64_t cursor, last;
+    stack_place now;
     if (s == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    cursor = s->linear.cursor;
-    last = s->linear.chain;
-    while (last != 0 && cursor > mark)
-        if (!step_down(s, &cursor, &last))
+    now = near_place(s);
+    while (now.last != 0 && now.at > mark)
+        if (!step_down(s, &now))
             return UPFRONT_CORRUPT;
-    return cursor == mark ? rewind_to(s, cursor, last) : UPFRONT_ORDER;
+    return now.at == mark ? go_down(s, now) : UPFRONT_ORDER;
+}
+
+int upfront_stack_rewind_far(upfront_stack *s, uint64_t mark) {
+    stack_place now;
+    if (s == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    now = far_place(s);
+    while (now.last != 0 && now.at < mark)
+        if (!step_up(s, &now))
+            return UPFRONT_CORRUPT;
+    return now.at == mark ? go_up(s, now) : UPFRONT_ORDER;
+}
+
+void upfront_stack_reset(upfront_stack *s) {
+    stack_place bottom = {s->linear.start, 0};
+    (void)go_down(s, bottom);
+    upfront_stack_reset_far(s);
+}
+
+void upfront_stack_reset_far(upfront_stack *s) {
+    stack_place top = {s->far_end.end, 0};
+    (void)go_up(s, top);
 }

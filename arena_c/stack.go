@@ -1,18 +1,42 @@
 package arena_c
 
 // #include "stack.h"
+// // An address to be judged is passed as a number: see pool.go.
+// static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free(s, (const void *)p); }
+// static inline int upfront_stack_before_at(const upfront_stack *s, uintptr_t p, uint64_t *mark) {
+//     return upfront_stack_before(s, (const void *)p, mark);
+// }
+// static inline int upfront_stack_before_far_at(const upfront_stack *s, uintptr_t p, uint64_t *mark) {
+//     return upfront_stack_before_far(s, (const void *)p, mark);
+// }
+// static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
 // #cgo noescape upfront_stack_init
 // #cgo nocallback upfront_stack_init
-// #cgo noescape upfront_stack_free
-// #cgo nocallback upfront_stack_free
+// #cgo noescape upfront_stack_free_at
+// #cgo nocallback upfront_stack_free_at
+// #cgo noescape upfront_stack_free_far_at
+// #cgo nocallback upfront_stack_free_far_at
+// #cgo noescape upfront_stack_before_at
+// #cgo nocallback upfront_stack_before_at
+// #cgo noescape upfront_stack_before_far_at
+// #cgo nocallback upfront_stack_before_far_at
 // #cgo noescape upfront_stack_rewind
 // #cgo nocallback upfront_stack_rewind
+// #cgo noescape upfront_stack_rewind_far
+// #cgo nocallback upfront_stack_rewind_far
+// #cgo noescape upfront_stack_reset
+// #cgo nocallback upfront_stack_reset
+// #cgo noescape upfront_stack_reset_far
+// #cgo nocallback upfront_stack_reset_far
 import "C"
 
 import "unsafe"
 
 // Stack is the header of a stack arena: stack.h.
-type Stack struct{ Linear Linear }
+type Stack struct {
+	Linear Linear
+	FarEnd FarEnd
+}
 
 // below is the word pair before a block of a stack.
 type below struct{ cursor, last uint64 }
@@ -27,11 +51,50 @@ func StackInit(block unsafe.Pointer, size uint64) *Stack {
 // PopBlock is upfront_stack_free.
 func (s *Stack) PopBlock(p unsafe.Pointer) Code {
 	was := s.Linear.Cursor
-	return s.Linear.dead(was, Code(C.upfront_stack_free(s.c(), p)))
+	return s.Linear.dead(was, Code(C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p)))))
+}
+
+// PopFar is upfront_stack_free_far.
+func (s *Stack) PopFar(p unsafe.Pointer) Code {
+	was := s.Linear.FarAt()
+	return s.Linear.deadFar(was, Code(C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p)))))
+}
+
+// Before is upfront_stack_before.
+func (s *Stack) Before(p unsafe.Pointer) (mark uint64, code Code) {
+	code = Code(C.upfront_stack_before_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark))))
+	return mark, code
+}
+
+// BeforeFar is upfront_stack_before_far.
+func (s *Stack) BeforeFar(p unsafe.Pointer) (mark uint64, code Code) {
+	code = Code(C.upfront_stack_before_far_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark))))
+	return mark, code
 }
 
 // Rewind is upfront_stack_rewind.
 func (s *Stack) Rewind(mark uint64) Code {
 	was := s.Linear.Cursor
 	return s.Linear.dead(was, Code(C.upfront_stack_rewind(s.c(), C.uint64_t(mark))))
+}
+
+// RewindFar is upfront_stack_rewind_far.
+func (s *Stack) RewindFar(mark uint64) Code {
+	was := s.Linear.FarAt()
+	return s.Linear.deadFar(was, Code(C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark))))
+}
+
+// Reset is upfront_stack_reset.
+func (s *Stack) Reset() {
+	was, far := s.Linear.Cursor, s.Linear.FarAt()
+	C.upfront_stack_reset(s.c())
+	s.Linear.dead(was, OK)
+	s.Linear.deadFar(far, OK)
+}
+
+// ResetFar is upfront_stack_reset_far.
+func (s *Stack) ResetFar() {
+	was := s.Linear.FarAt()
+	C.upfront_stack_reset_far(s.c())
+	s.Linear.deadFar(was, OK)
 }

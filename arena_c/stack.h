@@ -1,13 +1,16 @@
-/* stack.h - last in, first out: a linear arena whose blocks remember what was before them.
+/* stack.h - last in, first out, at both ends: an arena whose blocks remember what was before them.
  *
- * Algorithm  A word before each block holds the cursor as it was; freeing the last block moves the cursor there. A mark is a cursor.
- * Bound      Only the last live block can be freed; a mark is good until the cursor goes below it.
- * Cost       O(1); 8 bytes and the alignment a block.
- * Source     Frykholm, "Custom Memory Allocation in C++"; Stehly-Calisto, "Climbing the stack allocator". */
+ * Algorithm  Two words before each block hold the end's position as it was; freeing the last block moves the end there. A mark is a
+ *            position. The far end comes down towards the near one (ends.h), each with its own last block and its own marks.
+ * Bound      Only the last live block of an end can be freed; a mark is good until its end goes back beyond it. An allocation succeeds
+ *            exactly when it fits between the ends with its two words and its padding: they touch, and never meet.
+ * Cost       O(1); 16 bytes and the alignment a block. The header is 128 bytes.
+ * Source     Frykholm, "Custom Memory Allocation in C++"; Stehly-Calisto, "Climbing the stack allocator"; Llopis, "Start Pre-allocating
+ *            And Stop Worrying" for the stack with two ends. */
 #ifndef UPFRONT_STACK_H
 #define UPFRONT_STACK_H
 
-#include "linear.h"
+#include "ends.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,9 +19,10 @@ extern "C" {
 /* `chain` is the offset of the last live block, 0 for none. */
 typedef struct upfront_stack {
     upfront_linear linear;
+    upfront_far_end far_end;
 } upfront_stack;
 
-/* The word before a block: the cursor before the allocation, and the block that was last then. */
+/* The words before a block: the end's position before the allocation, and the block that was last then. */
 typedef struct upfront_stack_below {
     uint64_t cursor;
     uint64_t last;
@@ -45,22 +49,56 @@ static inline void *upfront_stack_push(upfront_stack *s, uint64_t tag, uint64_t 
     return below + 1;
 }
 
+/* The same at the far end: the block first, then its two words below it, where the far end then is. */
+static inline void *upfront_stack_push_far(upfront_stack *s, uint64_t tag, uint64_t size, uint64_t mask) {
+    upfront_linear *l = &s->linear;
+    uint64_t was = l->limit - tag;
+    uint64_t at = ((was - size) & ~mask) - sizeof(upfront_stack_below);
+    upfront_stack_below *below;
+    if (at - l->cursor >= UPFRONT_OFFSET_MAX) {
+        l->refused = tag + size;
+        return NULL;
+    }
+    below = (upfront_stack_below *)upfront_at(l, at);
+    UPFRONT_UNPOISON(below, sizeof *below);
+    below->cursor = was;
+    below->last = s->far_end.chain;
+    s->far_end.chain = at + sizeof *below;
+    s->far_end.count++;
+    l->limit = tag | at;
+    upfront_mark_live(below + 1, size);
+    return below + 1;
+}
+
 upfront_stack *upfront_stack_init(void *block, uint64_t size);
 
 /* NULL: full, or size or align out of bounds. Alignments below 16 are 16. */
 void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align);
+void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align);
 
-/* Frees the last live block. UPFRONT_ORDER for any other block, UPFRONT_FOREIGN for an address outside what is in use, which a block
- * that was freed already is, UPFRONT_CORRUPT as below. */
+/* Frees the last live block of an end. UPFRONT_ORDER for any other block, UPFRONT_FOREIGN for an address outside what that end has in
+ * use, which a block that was freed already is, UPFRONT_CORRUPT as below. */
 int upfront_stack_free(upfront_stack *s, const void *p);
+int upfront_stack_free_far(upfront_stack *s, const void *p);
 
 /* The position to rewind to. */
 uint64_t upfront_stack_mark(const upfront_stack *s);
+uint64_t upfront_stack_mark_far(const upfront_stack *s);
 
-/* Frees all blocks newer than the mark, in one move. UPFRONT_ORDER for a mark that is newer than the stack, or was never its mark:
- * a mark is what upfront_stack_mark gave while the blocks below it are live. UPFRONT_CORRUPT when something wrote over the words before
- * a block. Cost: O(blocks freed). */
+/* The state before the live block p was allocated, as a mark: to rewind there frees p and all that is newer at its end. UPFRONT_FOREIGN
+ * when p is no live block of that end, UPFRONT_CORRUPT as below. Cost: O(blocks newer than p). */
+int upfront_stack_before(const upfront_stack *s, const void *p, uint64_t *mark);
+int upfront_stack_before_far(const upfront_stack *s, const void *p, uint64_t *mark);
+
+/* Frees all blocks of an end that are newer than the mark, in one move. UPFRONT_ORDER for a mark that is newer than the end, or was never
+ * its mark: a mark is what upfront_stack_mark gave while the blocks before it are live. UPFRONT_CORRUPT when something wrote over the
+ * words before a block. Cost: O(blocks freed). */
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark);
+int upfront_stack_rewind_far(upfront_stack *s, uint64_t mark);
+
+/* Frees everything at both ends, or at the far one, whatever lies before the blocks. */
+void upfront_stack_reset(upfront_stack *s);
+void upfront_stack_reset_far(upfront_stack *s);
 
 #ifdef __cplusplus
 }

@@ -17,9 +17,14 @@
 #ifndef UPFRONT_H
 #define UPFRONT_H
 
+#include "ends.h"
+#include "handles.h"
+#include "frame.h"
+#include "heap.h"
 #include "linear.h"
 #include "map.h"
 #include "pool.h"
+#include "ring.h"
 #include "row.h"
 #include "scope.h"
 #include "stack.h"

@@ -12,7 +12,7 @@
 //
 //	t := pad.Open("path query")                           // or s.Open, or the scope that budget.Load hands out
 //	near := frogs.Slice(t, 16)                            // zeroed; cap == len
-//	f := frogs.New(t)                                     // zeroed; about 1 ns
+//	f := frogs.New(t)                                     // zeroed; an inlined bump
 //	t.Defer(func() { … })                                 // runs at Close, newest first
 //	err := t.Close()                                      // finalizers, then one rewind
 //	f.X = 1                                               // NOT OKAY: f died with t
@@ -42,9 +42,9 @@
 //
 // # Costs
 //
-// Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: a few ns, no Go allocation, no call into
-// C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own and Defer use a table
-// of planned size (limits.held). Temp's new pieces, pools and files cost a call into C.
+// Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go allocation, no
+// call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own and Defer
+// use a table of planned size (limits.held). Temp's new pieces, pools and files cost a call into C.
 //
 // # Goroutines
 //
@@ -55,7 +55,7 @@
 // Why does full unwind? A level runs or it doesn't. A loader that had to look at each of a thousand allocations would
 // miss one, and a level that failed half through is the bug that this library is for.
 //
-// Why are types declared once? Looking for pointers in a type takes some hundred nanoseconds, a New one.
+// Why are types declared once? Looking for pointers in a type takes as long as a hundred New.
 //
 // Why is the generation in the limit? Because the check for "full" is there anyway. A stale handle, a covered scope and
 // a full arena become one comparison; the price is that a handle kept for exactly 2^24 openings of its slot is taken

@@ -390,3 +390,14 @@ type quiet struct{}
 func (*quiet) Close() error { return nil }
 
 var objects = scope.Object[point](func(*point) error { return nil })
+
+// TestPutOfAnAddressInAGoObject: cgo would refuse a pointer into what holds Go pointers; the pool's own words come first.
+func TestPutOfAnAddressInAGoObject(t *testing.T) {
+	pool := points.Pool(open(t).Pad(0, 0).Open("a"), 2)
+	other := &struct {
+		inside point
+		name   *string
+	}{name: new(string)}
+	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&other.inside) })
+	assert.PanicsWithError(t, "scope: BUG: Index of a scope_test.point: not from here", func() { pool.Index(&other.inside) })
+}

@@ -92,8 +92,12 @@ void test_pool_large(void);
 void test_row(void);
 void test_row_ends(void);
 void test_scope(void);
+void test_heap(void);
+void test_heap_misuse(void);
 void test_map(void);
 void test_walk(void);
 void test_random(void);
+void test_ring(void);
+void test_frame(void);
 
 #endif

@@ -3,15 +3,22 @@
 
 int main(void) {
     test_linear();
+    test_ends();
     test_stack();
+    test_stack_far();
     test_pool();
+    test_handles();
     test_pool_large();
     test_row();
     test_row_ends();
     test_scope();
+    test_heap();
+    test_heap_misuse();
     test_map();
     test_walk();
     test_random();
+    test_ring();
+    test_frame();
     puts("ok: the C core");
     return 0;
 }

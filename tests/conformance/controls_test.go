@@ -80,6 +80,14 @@ func lastByteNever(_, cursor, end, size, align uint64) (at, after uint64, ok boo
 	return at, at + size, at < end && size < end-at
 }
 
+// startsAgain is a scratch that goes back to its start when it is full, over what is live there.
+func startsAgain(start, cursor, end, size, align uint64) (at, after uint64, ok bool) {
+	if at = up(cursor, align); at > end || size > end-at {
+		at = up(start, align)
+	}
+	return at, at + size, at <= end && size <= end-at
+}
+
 // anyMark rewinds to whatever it is told.
 func anyMark(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align)
@@ -147,6 +155,7 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 		{"offsets aligned", 2048, wrongLinear(offsetsAligned)},
 		{"one byte too many", 2048, wrongLinear(oneTooMany)},
 		{"never the last byte", 2048, wrongLinear(lastByteNever)},
+		{"a scratch over live memory", 2048, wrongLinear(startsAgain)},
 		{"any mark", 2048, wrongLinear(anyMark)},
 		{"a stack that frees in any order", 2048, wrongStack},
 		{"a pool without states", 2048, wrongPool(rightCount, true)},

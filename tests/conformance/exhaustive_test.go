@@ -25,21 +25,21 @@ var every = []struct {
 	{"rewind to an older mark", func(s *session) error { return s.rewind(1, 0) }},
 }
 
-// TestAllShortPrograms runs each program of six steps, and with it all shorter ones, on a stack of 192 bytes and on a
-// linear arena of 96, and each of eight on a pool of three chunks.
+// TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, each of
+// six on a linear arena of 96, and each of eight on a pool of three chunks. ends_test.go does both ends at once.
 func TestAllShortPrograms(t *testing.T) {
 	steps := 6
 	if instrumented || testing.Short() {
 		steps = 4
 	}
 	t.Run("stack", func(t *testing.T) {
-		allPrograms(t, heapBlock(t, 64+192, 64), openStack, steps, []int{0, 1, 2, 4, 5, 6, 8, 9})
+		allPrograms(t, heapBlock(t, 128+192, 64), openStack, steps+1, []int{0, 1, 2, 4, 5, 6, 8, 9})
 	})
 	t.Run("pool", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 64+3*25+8, 64), openPool[[3]uint64], steps+2, []int{0, 5, 6, 7})
 	})
 	t.Run("linear", func(t *testing.T) {
-		allPrograms(t, heapBlock(t, 64+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})
+		allPrograms(t, heapBlock(t, 128+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})
 	})
 }
 

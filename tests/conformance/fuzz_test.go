@@ -10,10 +10,11 @@ import (
 
 // The fuzz targets run the same programs as the random test; the first byte places the block in its window.
 
-func FuzzLinear(f *testing.F) { fuzz(f, openLinear, 2048) }
-func FuzzStack(f *testing.F)  { fuzz(f, openStack, 2048) }
-func FuzzPool(f *testing.F)   { fuzz(f, openPool[[3]uint64], 512) }
-func FuzzScope(f *testing.F)  { fuzz(f, openScope, 3*arena_c.Edge) }
+func FuzzLinear(f *testing.F)  { fuzz(f, openLinear, 2048) }
+func FuzzStack(f *testing.F)   { fuzz(f, openStack, 2048) }
+func FuzzPool(f *testing.F)    { fuzz(f, openPool[[3]uint64], 512) }
+func FuzzHandles(f *testing.F) { fuzz(f, openHandles[[3]uint64], 512) }
+func FuzzScope(f *testing.F)   { fuzz(f, openScope, 3*arena_c.Edge) }
 
 func fuzz(f *testing.F, open func([]byte) (machine, model, error), size int) {
 	f.Add([]byte{0})

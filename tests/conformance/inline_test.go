@@ -33,7 +33,8 @@ func TestHitsInline(t *testing.T) {
 	for _, hit := range []string{
 		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`, `arena_c\.New\[.*\]`, `arena_c\.Get\[.*\]`,
 		`arena_c\.\(\*Linear\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`, `arena_c\.\(\*Linear\)\.NewNode`, `arena_c\.\(\*Linear\)\.Link`,
-		`arena_c\.\(\*Linear\)\.Unlink`,
+		`arena_c\.\(\*Linear\)\.Unlink`, `arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
+		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`, `arena_c\.\(\*Handles\)\.ChunkOf`,
 	} {
 		inlined := regexp.MustCompile(`(?m)^(tests/conformance/)?(\./)?hits/hits\.go:\d+:\d+: inlining call to ` + hit + `$`)
 		if !inlined.MatchString(out) {
@@ -63,7 +64,7 @@ func TestHitsHaveNoWriteBarrier(t *testing.T) {
 	}
 	barrier := regexp.MustCompile(`writeBarrier|WriteBarrier`)
 	require.Regexp(t, barrier, bodies["Barrier"], "the control: the test can't see a write barrier")
-	for _, name := range []string{"New", "TryNew", "Get", "NewCore", "GetCore", "Bump", "Push", "Chain"} {
+	for _, name := range []string{"New", "TryNew", "Get", "NewCore", "GetCore", "Bump", "Push", "Far", "Chain", "Ring"} {
 		require.NotEmpty(t, bodies[name], name)
 		assert.NotRegexp(t, barrier, bodies[name], name)
 		assert.NotRegexp(t, `CALL\s+github\.com/upfront-mem/`, bodies[name], "%s: a hit calls", name)

@@ -14,6 +14,7 @@ type machine struct {
 	rewind  func(mark uint64) error
 	reset   func()
 	zeroes  bool
+	fifo    bool // release takes the oldest, not the newest
 }
 
 // model is what the machine should do, in plain Go, over addresses.
@@ -141,6 +142,8 @@ func (s *session) release(which int, past uint64) error {
 	}
 	var p unsafe.Pointer
 	switch {
+	case which < len(s.spans) && s.machine.fifo:
+		p = s.spans[which].p
 	case which < len(s.spans):
 		p = s.spans[len(s.spans)-1-which].p
 	case len(s.freed) > 0:

@@ -20,48 +20,28 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{"Linear", 128, openLinear},
-	{"Stack", 128, openStack},
+	{"Linear", 192, openLinear},
+	{"Stack", 192, openStack},
 	{"Pool of 1 byte", 128, openPool[byte]},
 	{"Pool of 8 bytes", 128, openPool[uint64]},
 	{"Pool of 24 bytes", 128, openPool[[3]uint64]},
 	{"Pool of 100 bytes", 256, openPool[[100]byte]},
 	{"Pool of nothing", 128, openPool[struct{}]},
 	{"Scope", 3 * arena_c.Edge, openScope},
+	{"Ring", 128, openRing},
+	{"Frame of 2", 320, openFrame(2)},
+	{"Frame of 5", 704, openFrame(5)},
+	{"far end of a Linear", 192, openLinearFar},
+	{"far end of a Stack", 192, openStackFar},
+	{"HandlePool of 24 bytes", 192, openHandles[[3]uint64]},
+	{"HandlePool of 1 byte", 192, openHandles[byte]},
+	{"Linear with sizes", 192, openSized},
+	{"Heap", 400, openHeap},
 }
 
 func bounds(block []byte) (start, end uint64) {
 	start = address(unsafe.Pointer(unsafe.SliceData(block)))
 	return start, start + uint64(len(block))
-}
-
-func openLinear(block []byte) (machine, model, error) {
-	l, err := arena.NewLinear(block)
-	if err != nil {
-		return machine{}, nil, err
-	}
-	start, end := bounds(block)
-	return machine{
-		alloc:  l.Alloc,
-		mark:   func() uint64 { return uint64(l.Mark()) },
-		rewind: func(mark uint64) error { return l.Rewind(arena.Mark(mark)) },
-		reset:  l.Reset,
-	}, &linearModel{start + 64, start + 64, end}, nil
-}
-
-func openStack(block []byte) (machine, model, error) {
-	s, err := arena.NewStack(block)
-	if err != nil {
-		return machine{}, nil, err
-	}
-	start, end := bounds(block)
-	return machine{
-		alloc:   s.Alloc,
-		release: s.Free,
-		mark:    func() uint64 { return uint64(s.Mark()) },
-		rewind:  func(mark uint64) error { return s.Rewind(arena.Mark(mark)) },
-		reset:   s.Reset,
-	}, &stackModel{linearModel: linearModel{start + 64, start + 64, end}}, nil
 }
 
 func openPool[T any](block []byte) (machine, model, error) {
@@ -80,13 +60,7 @@ func openPool[T any](block []byte) (machine, model, error) {
 
 // openScope is package scope's raw Alloc, on a map of one region in the block.
 func openScope(block []byte) (machine, model, error) {
-	start, end := bounds(block)
-	from := up(start, arena_c.Edge)
-	skip := from - start
-	size := (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
-	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
-	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4)
-	stack := scope.NewStack(table.Row(0), scope.Config{Budget: "suite", Arena: "region", Key: "size"})
+	stack, from, size := scopeStack(block)
 	s := stack.Open("suite")
 	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
 	return machine{
@@ -96,6 +70,17 @@ func openScope(block []byte) (machine, model, error) {
 			s = stack.Open("suite")
 		},
 	}, m, nil
+}
+
+// scopeStack is a map of one region in the block: where it begins, and its size.
+func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
+	start, end := bounds(block)
+	from = up(start, arena_c.Edge)
+	skip := from - start
+	size = (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
+	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
+	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4)
+	return scope.NewStack(table.Row(0), scope.Config{Budget: "suite", Arena: "region", Key: "size", Held: 8}), from, size
 }
 
 // blocks are places where an arena may be asked to live; each is zeroed, and ordinary memory again afterwards.
@@ -108,6 +93,10 @@ var blocks = []struct {
 	{"inside a window", func(t testing.TB, size int) []byte { return heapBlock(t, size+640, 65536)[640:] }},
 	{"odd size", func(t testing.TB, size int) []byte { return heapBlock(t, size+5, 64) }},
 	{"mapped", mappedBlock},
+	{"static", staticBlock},
+	{"inside a Linear", func(t testing.TB, size int) []byte { return insideBlock(t, size, openLinearAllocator) }},
+	{"inside the far end of a Stack", func(t testing.TB, size int) []byte { return insideBlock(t, size, openStackAllocator) }},
+	{"inside a scope", scopeBlock},
 }
 
 func heapBlock(t testing.TB, size, align int) []byte {

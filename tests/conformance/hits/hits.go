@@ -76,6 +76,16 @@ func Push(s *arena_c.Stack, tag, size uint64, n int) (last unsafe.Pointer) {
 	return last
 }
 
+// Far is the hits of the far ends, and of handles, in a loop.
+func Far(e *arena_c.Ends, s *arena_c.Stack, h *arena_c.Handles, tag, handle, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		if e.BumpFar(tag, size, 7) != nil && s.PushFar(tag, size, 15) != nil {
+			last = h.ChunkOf(tag, handle)
+		}
+	}
+	return last
+}
+
 // Chain is arena_c's NewNode, Link and Unlink in a loop.
 func Chain(l *arena_c.Linear, tag uint64, n int) (sum uint64) {
 	for i := range n {
@@ -90,6 +100,17 @@ func Chain(l *arena_c.Linear, tag uint64, n int) (sum uint64) {
 		}
 		sum += node.What
 	}
+}
+
+// Ring is arena_c's Push and Front of a ring in a loop. Pop is too long to be inlined: it is a call, but none into C.
+func Ring(r *arena_c.Ring, tag, size uint64, n int) (sum uint64) {
+	for range n {
+		if r.Push(tag, size, 7) != nil {
+			_, oldest := r.Front()
+			sum += oldest
+		}
+	}
+	return sum
 }
 
 // Barrier is the control: storing a Go pointer does cost a write barrier, and the test must see it.

@@ -7,7 +7,12 @@ package mouth
 // // The library's own objects lie in another package and can't be called from here. upfront_pool_put calls one
 // // function of them, to say why it refuses; here a refusal is enough.
 // #define upfront_pool_find mouth_pool_find
+// #define upfront_ring_find mouth_ring_find
 // #include "upfront.h"
+// int mouth_ring_find(const upfront_ring *r, uint64_t tag, const void *p) {
+//     (void)r, (void)tag, (void)p;
+//     return UPFRONT_BAD_ARGUMENT;
+// }
 // int64_t mouth_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk) {
 //     (void)p, (void)tag, (void)chunk;
 //     return UPFRONT_BAD_ARGUMENT;
@@ -132,4 +137,65 @@ func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
 // memory that C may keep pointers to.
 func Defer(slot unsafe.Pointer, tag uint64, log, count *int32, id int32) arena_c.Code {
 	return arena_c.Code(C.mouth_defer(slot, C.uint64_t(tag), (*C.int32_t)(log), (*C.int32_t)(count), C.int32_t(id)))
+}
+
+// BumpFar is upfront_ends_bump_far.
+func BumpFar(e *arena_c.Ends, tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Marks is upfront_ends_mark and upfront_ends_mark_far.
+func Marks(e *arena_c.Ends) (mark, farMark uint64) {
+	ends := (*C.upfront_ends)(unsafe.Pointer(e))
+	return uint64(C.upfront_ends_mark(ends)), uint64(C.upfront_ends_mark_far(ends))
+}
+
+// PushFar is upfront_stack_push_far.
+func PushFar(s *arena_c.Stack, tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+func handles(h *arena_c.Handles) *C.upfront_handles { return (*C.upfront_handles)(unsafe.Pointer(h)) }
+
+// GetHandle is upfront_handles_get.
+func GetHandle(h *arena_c.Handles, tag uint64) (chunk unsafe.Pointer, handle uint64) {
+	chunk = C.upfront_handles_get(handles(h), C.uint64_t(tag), (*C.uint64_t)(unsafe.Pointer(&handle)))
+	return chunk, handle
+}
+
+// ChunkOf is upfront_handles_at.
+func ChunkOf(h *arena_c.Handles, tag, handle uint64) unsafe.Pointer {
+	return C.upfront_handles_at(handles(h), C.uint64_t(tag), C.uint64_t(handle))
+}
+
+// PutHandle is upfront_handles_put.
+func PutHandle(h *arena_c.Handles, tag, handle uint64) arena_c.Code {
+	return arena_c.Code(C.upfront_handles_put(handles(h), C.uint64_t(tag), C.uint64_t(handle)))
+}
+
+// RingPush is upfront_ring_push.
+func RingPush(r *arena_c.Ring, tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// RingFront is upfront_ring_front.
+func RingFront(r *arena_c.Ring) (p unsafe.Pointer, size uint64) {
+	p = C.upfront_ring_front((*C.upfront_ring)(unsafe.Pointer(r)), (*C.uint64_t)(unsafe.Pointer(&size)))
+	return p, size
+}
+
+// RingPop is upfront_ring_pop.
+func RingPop(r *arena_c.Ring, tag uint64, p unsafe.Pointer) bool {
+	return C.upfront_ring_pop((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(tag), p) == C.UPFRONT_OK
+}
+
+// FrameNow is upfront_frame_now.
+func FrameNow(f *arena_c.Frame) *arena_c.Linear {
+	return (*arena_c.Linear)(unsafe.Pointer(C.upfront_frame_now((*C.upfront_frame)(unsafe.Pointer(f)))))
+}
+
+// FrameFigures is upfront_frame_used and upfront_frame_peak.
+func FrameFigures(f *arena_c.Frame) (used, peak uint64) {
+	c := (*C.upfront_frame)(unsafe.Pointer(f))
+	return uint64(C.upfront_frame_used(c)), uint64(C.upfront_frame_peak(c))
 }

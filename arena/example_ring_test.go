@@ -1,0 +1,44 @@
+package arena_test
+
+import (
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena"
+)
+
+func ExampleRing() {
+	r, err := arena.NewRing(arena.NewBlock(704, 64))
+	if err != nil {
+		panic(err)
+	}
+	for id := range byte(3) { // commands of different sizes
+		size := 100 * (uint64(id) + 1)
+		*(*byte)(r.Alloc(size, 8)) = id
+	}
+	fmt.Println("used", r.Used(), "of", r.Size(), "another:", r.Alloc(100, 8) != nil)
+	p, size := r.Oldest()
+	id := *(*byte)(p) // before it dies: Go doesn't say which argument of a call comes first
+	fmt.Println("command", id, "of", size, "bytes:", r.Free(p))
+	fmt.Println("another:", r.Alloc(100, 8) != nil) // at the start, before the oldest
+	// Output:
+	// used 628 of 640 another: false
+	// command 0 of 100 bytes: <nil>
+	// another: true
+}
+
+func ExampleFrame() {
+	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
+	if err != nil {
+		panic(err)
+	}
+	near := (*[4]uint32)(f.Alloc(16, 4)) // made in frame 0
+	near[0] = 7
+	zero := f.Now()
+	f.Turn()
+	fmt.Println("frame 1:", zero.Live(), near[0], f.Used()) // still there to read
+	f.Turn()
+	fmt.Println("frame 2:", zero.Live(), zero.Alloc(16, 4) == nil)
+	// Output:
+	// frame 1: true 7 0
+	// frame 2: false true
+}

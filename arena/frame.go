@@ -1,0 +1,71 @@
+package arena
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Frame is N equal buffers over a block that take turns: what was made in frame n lives until the end of frame n+N-1,
+// with two buffers to the end of the next. Nothing is freed one by one. It is a small value; copies are the same arena.
+type Frame struct{ header *arena_c.Frame }
+
+// FrameHandle is one frame of a Frame. It allocates until the frame turns, and tells whether what was made in it is
+// still there.
+type FrameHandle struct {
+	buffer *arena_c.Linear
+	tag    uint64
+}
+
+// NewFrame makes buffers buffers, from 2 to 8, of the block. Their size is a multiple of 64; what is left over by the
+// division isn't used. What was in the block is lost.
+func NewFrame(block []byte, buffers int) (Frame, error) {
+	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {
+		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax, buffers)
+	}
+	if err := checkBlock("Frame", block); err != nil {
+		return Frame{}, err
+	}
+	if least := arena_c.FrameSize(1, uint64(buffers)); uint64(len(block)) < least {
+		return Frame{}, fmt.Errorf("arena: a Frame of %d buffers needs a block of at least %d bytes, this one has %d", buffers, least,
+			len(block))
+	}
+	return Frame{arena_c.FrameInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(buffers))}, nil
+}
+
+// Alloc gives size bytes of the current buffer aligned to align, not zeroed; nil when the buffer is full. They live until
+// the buffer's turn comes again, Buffers turns from now. Cost: that of Linear.
+func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
+	now := f.header.Now()
+	p, _ := now.Bump(now.Tag()+size, size, mask("Frame", size, align))
+	return p
+}
+
+// Turn ends the frame: the oldest buffer dies and becomes the current one. Checked builds catch a read of what died.
+// Cost: one call into C.
+func (f Frame) Turn() { f.header.Turn() }
+
+// Now is the current frame.
+func (f Frame) Now() FrameHandle {
+	now := f.header.Now()
+	return FrameHandle{now, now.Tag()}
+}
+
+// Alloc is Frame.Alloc while h's frame is the current one; nil after it has turned, as when the buffer is full.
+func (h FrameHandle) Alloc(size, align uint64) unsafe.Pointer {
+	p, _ := h.buffer.Bump(h.tag+size, size, mask("Frame", size, align))
+	return p
+}
+
+// Live says whether what was made in h's frame is still there. The zero handle is not.
+func (h FrameHandle) Live() bool { return h.buffer != nil && h.buffer.Tag() == h.tag }
+
+// Buffers is how many there are, Current the index of the one that allocates.
+func (f Frame) Buffers() int { return int(f.header.Buffers) }
+func (f Frame) Current() int { return int(f.header.Current) }
+
+// Size is bytes of one buffer, Used what the current one holds with padding, Peak the highest Used of any frame.
+func (f Frame) Size() uint64 { return f.header.Size }
+func (f Frame) Used() uint64 { return f.header.Used() }
+func (f Frame) Peak() uint64 { return f.header.Peak() }

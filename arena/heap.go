@@ -1,0 +1,157 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Heap gives blocks of any size, in any order, and takes them back: for C libraries, and for the few things whose life
+// nobody knows. It is the only arena that fragments: LargestFree may be far below Stats.Free. Each operation takes the
+// same time however full it is; a crossing into C is a good part of it.
+//
+// A block costs 16 bytes beside its own, is rounded up to 16, and takes 32 at least. Misuse is told by a sealed header
+// before each block: arena_c/heap.h says what it can't tell. It is a small value; copies are the same heap, and one
+// goroutine at a time may use it. It lives as long as its block.
+type Heap struct{ header *arena_c.Heap }
+
+var (
+	_ Freer    = Heap{}
+	_ Sizer    = Heap{}
+	_ Resetter = Heap{}
+)
+
+// NewHeap makes a heap of the block, which has at least 272 bytes. What was in the block is lost.
+func NewHeap(block []byte) (Heap, error) {
+	if err := checkBlock("Heap", block); err != nil {
+		return Heap{}, err
+	}
+	header := arena_c.HeapInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	if header == nil {
+		return Heap{}, fmt.Errorf("arena: a Heap needs a block of at least %d bytes, this one has %d", arena_c.HeapBlock, len(block))
+	}
+	return Heap{header}, nil
+}
+
+// Alloc gives size bytes aligned to align, and to 16 at least, not zeroed; nil when the heap is full. Size 0 gives an
+// address of its own.
+func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
+	mask("Heap", size, align)
+	return h.header.Alloc(size, align)
+}
+
+// Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
+// place, up or down, where there is room; otherwise the block moves. When the heap is full it gives nil and no error,
+// and p is as it was. A nil p is Alloc aligned to 16. An address that is no live block is refused, with an error.
+func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
+	mask("Heap", size, 1)
+	q := h.header.Realloc(p, size)
+	if q == nil && p != nil {
+		if _, code := h.header.SizeOf(p); code != arena_c.OK {
+			return nil, fmt.Errorf("arena: BUG: Heap.Realloc: %v", code)
+		}
+	}
+	return q, nil
+}
+
+// Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
+func (h Heap) Free(p unsafe.Pointer) error {
+	if code := h.header.Free(p); code != arena_c.OK {
+		return fmt.Errorf("arena: BUG: Heap.Free: %v", code)
+	}
+	return nil
+}
+
+// SizeOf is the size that was asked for. An address that is no live block is a caller's bug and panics.
+func (h Heap) SizeOf(p unsafe.Pointer) uint64 {
+	size, code := h.header.SizeOf(p)
+	if code != arena_c.OK {
+		panic(fmt.Sprintf("arena: BUG: Heap.SizeOf: %v", code))
+	}
+	return size
+}
+
+// Reset frees everything. Addresses from before are refused, also where nothing was written since.
+func (h Heap) Reset() { h.header.Reset() }
+
+// HeapStats counts in bytes, with the headers of blocks. Used + Free is Size. Failed counts what was refused for want of
+// room since NewHeap. Bounded says for how many of those a block that fits may have been there, deeper in its list
+// than an operation of constant time looks; for the others there was none.
+type HeapStats struct {
+	Size, Used, Free, Peak uint64
+	Live, Failed, Bounded  uint64
+}
+
+// Stats reads the counts.
+func (h Heap) Stats() HeapStats {
+	x := h.header
+	return HeapStats{Size: x.End - x.First, Used: x.Used, Free: x.End - x.First - x.Used, Peak: x.Peak, Live: x.Live, Failed: x.Failed,
+		Bounded: x.Bounded}
+}
+
+// LargestFree is the size of the largest free block: of what Alloc could give aligned to 16. Cost: O(blocks).
+func (h Heap) LargestFree() uint64 { return h.header.Largest() }
+
+// HeapMaker makes values of T on a heap. Declare it once, at package level, with HeapOf.
+type HeapMaker[T any] struct{ finalizer func(*T) error }
+
+// HeapOf declares T for heaps, with the finalizer that Delete runs, or nil for none. A T that holds a Go pointer stops the
+// program here, with the field named.
+//
+//	var (
+//		frogs = arena.HeapOf[Frog](nil)
+//		logs  = arena.HeapOf((*LogFile).close)
+//	)
+func HeapOf[T any](finalizer func(*T) error) HeapMaker[T] {
+	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
+		panic("arena: " + err.Error())
+	}
+	return HeapMaker[T]{finalizer}
+}
+
+// New gives a zeroed T, or nil when the heap is full. The finalizer must bear a zero T.
+func (m HeapMaker[T]) New(h Heap) *T {
+	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), uint64(unsafe.Alignof(*new(T)))))
+	if x != nil {
+		arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
+	}
+	return x
+}
+
+// Make gives a T that construct has made ready. When construct fails or panics, T is freed and not finalized. It gives
+// nil, nil when the heap is full.
+func (m HeapMaker[T]) Make(h Heap, construct func(*T) error) (x *T, err error) {
+	if x = m.New(h); x == nil {
+		return nil, nil
+	}
+	done := false
+	defer func() {
+		if !done {
+			err = errors.Join(err, h.Free(unsafe.Pointer(x)))
+			x = nil
+		}
+	}()
+	err = construct(x)
+	done = err == nil
+	return x, err
+}
+
+// Delete finalizes x and frees it, whatever the finalizer says. Where x is no live block of T's size, it is refused, and
+// the finalizer doesn't run.
+func (m HeapMaker[T]) Delete(h Heap, x *T) (err error) {
+	size, code := h.header.SizeOf(unsafe.Pointer(x))
+	if code != arena_c.OK {
+		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: %v", *new(T), code)
+	}
+	if size != uint64(unsafe.Sizeof(*x)) {
+		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, unsafe.Sizeof(*x))
+	}
+	defer func() { err = errors.Join(err, h.Free(unsafe.Pointer(x))) }()
+	if m.finalizer == nil {
+		return nil
+	}
+	return m.finalizer(x)
+}

@@ -1,0 +1,103 @@
+package arena_test
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+type frog struct {
+	X, Y float64
+	Size uint64
+}
+
+var closed []uint64
+
+var (
+	frogs  = arena.HeapOf[frog](nil)
+	closer = arena.HeapOf(func(f *frog) error {
+		closed = append(closed, f.Size)
+		if f.Size == 0 {
+			return errors.New("nothing to close")
+		}
+		return nil
+	})
+)
+
+func newHeap(t *testing.T, size int) arena.Heap {
+	block := arena.NewBlock(size, 64)
+	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(size)) })
+	h, err := arena.NewHeap(block)
+	require.NoError(t, err)
+	return h
+}
+
+func TestHeapSaysWhyNot(t *testing.T) {
+	_, err := arena.NewHeap(arena.NewBlock(256, 64))
+	assert.EqualError(t, err, "arena: a Heap needs a block of at least 272 bytes, this one has 256")
+	_, err = arena.NewHeap(arena.NewBlock(512, 64)[8:])
+	assert.ErrorContains(t, err, "a Heap's block begins at a multiple of 64")
+	h := newHeap(t, 4096)
+	p := h.Alloc(100, 8)
+	assert.EqualValues(t, 100, h.SizeOf(p))
+	assert.PanicsWithValue(t, "arena: BUG: Heap.SizeOf: inside a chunk, not at its start", func() { h.SizeOf(unsafe.Add(p, 16)) })
+	_, err = h.Realloc(unsafe.Add(p, 32), 10)
+	assert.EqualError(t, err, "arena: BUG: Heap.Realloc: inside a chunk, not at its start")
+	q, err := h.Realloc(p, 1<<30)
+	assert.True(t, q == nil && err == nil, "full is an answer")
+	assert.Panics(t, func() { h.Alloc(1, 3) })
+	assert.Panics(t, func() { _, _ = h.Realloc(p, 1<<38) })
+	require.NoError(t, h.Free(p))
+	assert.EqualError(t, h.Free(p), "arena: BUG: Heap.Free: put twice")
+	assert.EqualError(t, h.Free(nil), "arena: BUG: Heap.Free: not from here")
+	assert.EqualError(t, h.Free(unsafe.Pointer(t)), "arena: BUG: Heap.Free: not from here")
+	s := h.Stats()
+	assert.Equal(t, arena.HeapStats{Size: s.Size, Free: s.Size, Peak: 128, Failed: 1}, s)
+	assert.Equal(t, s.Size-16, h.LargestFree())
+	p, err = h.Realloc(nil, 0)
+	require.NoError(t, err)
+	h.Reset()
+	assert.Error(t, h.Free(p), "from before the reset")
+}
+
+func TestHeapMakers(t *testing.T) {
+	assert.PanicsWithValue(t, "arena: pet.Name (string) holds a Go pointer; use arena.String", func() {
+		type pet struct{ Name string }
+		arena.HeapOf[pet](nil)
+	})
+	h := newHeap(t, 1024)
+	empty := h.Stats().Free
+	f := frogs.New(h)
+	*f = frog{1, 2, 3}
+	require.NoError(t, frogs.Delete(h, f))
+	assert.Error(t, frogs.Delete(h, f))
+	f = frogs.New(h)
+	assert.Equal(t, frog{}, *f, "zeroed where another was")
+	require.NoError(t, frogs.Delete(h, f))
+
+	closed = nil
+	f, err := closer.Make(h, func(f *frog) error { f.Size = 7; return nil })
+	require.NoError(t, err)
+	require.NoError(t, closer.Delete(h, f))
+	assert.Error(t, closer.Delete(h, f), "and finalizes once")
+	assert.ErrorContains(t, closer.Delete(h, closer.New(h)), "nothing to close")
+	assert.Equal(t, []uint64{7, 0}, closed)
+	_, err = closer.Make(h, func(*frog) error { return errors.ErrUnsupported })
+	assert.ErrorIs(t, err, errors.ErrUnsupported)
+	assert.Panics(t, func() { _, _ = closer.Make(h, func(*frog) error { panic("no") }) })
+	assert.Equal(t, empty, h.Stats().Free, "what could not be made is given back, and what could not be closed too")
+	assert.Len(t, closed, 2)
+
+	other := arena.HeapOf[uint64](nil).New(h)
+	assert.ErrorContains(t, closer.Delete(h, (*frog)(unsafe.Pointer(other))), "its block has 8 bytes, not 24")
+	for frogs.New(h) != nil {
+	}
+	f, err = frogs.Make(h, func(*frog) error { return nil })
+	assert.True(t, f == nil && err == nil)
+}

@@ -1,0 +1,62 @@
+package arena
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Ring is first in, first out, over a block: for streams and commands. It begins again at the start of the block when
+// its end is reached; no allocation straddles the end. Each costs 8 bytes beside its own, and is aligned to 8 at least.
+// It is a small value; copies are the same ring.
+type Ring struct {
+	header *arena_c.Ring
+	tag    uint64
+}
+
+// NewRing makes a ring of the block. What was in the block is lost.
+func NewRing(block []byte) (Ring, error) {
+	if err := checkBlock("Ring", block); err != nil {
+		return Ring{}, err
+	}
+	header := arena_c.RingInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+	return Ring{header, header.Tag()}, nil
+}
+
+// Alloc gives size bytes aligned to align, not zeroed, as the newest; nil when the ring is full. It succeeds exactly when
+// the bytes fit, in one piece, behind the newest or at the start before the oldest; whatever happened before, it does
+// when free >= 2*(size+align+7), and in an empty ring when free >= size+align+7, with an align of at least 8. Cost:
+// O(1), one call into C a lap. The bytes live until Free, or Reset.
+func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
+	m := mask("Ring", size, align) | 7
+	if p := r.header.Push(r.tag, size, m); p != nil {
+		return p
+	}
+	return r.header.Wrap(r.tag, size, m)
+}
+
+// Oldest is what was allocated first of what is live, and its size; nil when the ring is empty.
+func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.header.Front() }
+
+// Free frees the oldest, and no other: anything else is refused and changes nothing. Cost: O(1).
+func (r Ring) Free(oldest unsafe.Pointer) error {
+	if r.header.Pop(r.tag, oldest) {
+		return nil
+	}
+	return fmt.Errorf("arena: BUG: Ring.Free: %v", r.header.Find(r.tag, oldest))
+}
+
+// Reset frees everything.
+func (r Ring) Reset() { r.header.Reset(r.tag) }
+
+// Len is the number of live allocations.
+func (r Ring) Len() int { return int(r.header.Count) }
+
+// Size is the room of the empty ring, Used what lies between the oldest and the newest with padding and the tail that
+// was skipped, Peak the highest Used. Size minus Used is free. Room is the largest size that Alloc gives now at an align
+// of 8 or less.
+func (r Ring) Size() uint64 { return r.header.Size() }
+func (r Ring) Used() uint64 { return r.header.Used() }
+func (r Ring) Peak() uint64 { return r.header.Peak() }
+func (r Ring) Room() uint64 { return r.header.Room() }

@@ -1,0 +1,112 @@
+package arena_c
+
+// #include "heap.h"
+// #cgo noescape upfront_heap_init
+// #cgo nocallback upfront_heap_init
+// #cgo noescape upfront_heap_alloc
+// #cgo nocallback upfront_heap_alloc
+// #cgo noescape upfront_heap_free
+// #cgo nocallback upfront_heap_free
+// #cgo noescape upfront_heap_realloc
+// #cgo nocallback upfront_heap_realloc
+// #cgo noescape upfront_heap_size_of
+// #cgo nocallback upfront_heap_size_of
+// #cgo noescape upfront_heap_reset
+// #cgo nocallback upfront_heap_reset
+// #cgo noescape upfront_heap_largest
+// #cgo nocallback upfront_heap_largest
+// #cgo noescape upfront_heap_walk
+// #cgo nocallback upfront_heap_walk
+import "C"
+
+import "unsafe"
+
+// Heap is the header of a heap: heap.h.
+type Heap struct {
+	First, End, Rows, Epoch, Map, Used, Peak, Live, Failed, Bounded, Refused uint64
+}
+
+// HeapBlock is the smallest block of a heap.
+const HeapBlock = 272
+
+// HeapRange is a block of a heap, as the walk names it.
+type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
+
+func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(unsafe.Pointer(h)) }
+
+// HeapInit is upfront_heap_init.
+func HeapInit(block unsafe.Pointer, size uint64) *Heap {
+	return (*Heap)(unsafe.Pointer(C.upfront_heap_init(block, C.uint64_t(size))))
+}
+
+// outside says that p isn't in the heap at all: cgo would look at the Go object there, and panic over its pointers.
+func (h *Heap) outside(p unsafe.Pointer) bool {
+	return uint64(uintptr(p)-uintptr(unsafe.Pointer(h))) > h.End
+}
+
+// Alloc is upfront_heap_alloc.
+func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
+	return C.upfront_heap_alloc(h.c(), C.uint64_t(size), C.uint64_t(align))
+}
+
+// Free is upfront_heap_free. In race builds the dead block is overwritten: a goroutine that still reads it is reported.
+func (h *Heap) Free(p unsafe.Pointer) Code {
+	if h.outside(p) {
+		return Foreign
+	}
+	if Race {
+		size, code := h.SizeOf(p)
+		if code != OK {
+			return code
+		}
+		raceDead(p, uintptr(size))
+	}
+	return Code(C.upfront_heap_free(h.c(), p))
+}
+
+// Realloc is upfront_heap_realloc: nil when it is refused, and SizeOf says whether p is why. The race detector is told of
+// the block that died when it moved; its bytes are the heap's by then.
+func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
+	if p != nil && h.outside(p) {
+		return nil
+	}
+	if !Race || p == nil {
+		return C.upfront_heap_realloc(h.c(), p, C.uint64_t(size))
+	}
+	old, code := h.SizeOf(p)
+	q := C.upfront_heap_realloc(h.c(), p, C.uint64_t(size))
+	if code == OK && q != nil && q != p {
+		raceWrite(p, uintptr(old))
+	}
+	return q
+}
+
+// SizeOf is upfront_heap_size_of.
+func (h *Heap) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
+	if h.outside(p) {
+		return 0, Foreign
+	}
+	found := int64(C.upfront_heap_size_of(h.c(), p))
+	if found < 0 {
+		return 0, Code(found)
+	}
+	return uint64(found), OK
+}
+
+// Reset is upfront_heap_reset.
+func (h *Heap) Reset() {
+	if Race {
+		raceDead(unsafe.Add(unsafe.Pointer(h), h.First), uintptr(h.End-h.First))
+	}
+	C.upfront_heap_reset(h.c())
+}
+
+// Largest is upfront_heap_largest.
+func (h *Heap) Largest() uint64 { return uint64(C.upfront_heap_largest(h.c())) }
+
+// Walk is upfront_heap_walk.
+func (h *Heap) Walk(out []HeapRange) (count uint64, code Code) {
+	var n C.uint64_t
+	code = Code(C.upfront_heap_walk(h.c(), (*C.upfront_heap_block)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
+	return uint64(n), code
+}

@@ -1,0 +1,103 @@
+package arena_c
+
+// #include "ring.h"
+// // An address to be judged is passed as a number: see pool.go.
+// static inline int upfront_ring_find_at(const upfront_ring *r, uint64_t tag, uintptr_t p) {
+//     return upfront_ring_find(r, tag, (const void *)p);
+// }
+// #cgo noescape upfront_ring_init
+// #cgo nocallback upfront_ring_init
+// #cgo noescape upfront_ring_wrap
+// #cgo nocallback upfront_ring_wrap
+// #cgo noescape upfront_ring_find_at
+// #cgo nocallback upfront_ring_find_at
+// #cgo noescape upfront_ring_reset
+// #cgo nocallback upfront_ring_reset
+// #cgo noescape upfront_ring_room
+// #cgo nocallback upfront_ring_room
+// #cgo noescape upfront_ring_walk
+// #cgo nocallback upfront_ring_walk
+import "C"
+
+import "unsafe"
+
+// Ring is the header of a ring: ring.h.
+type Ring struct {
+	Cursor, Limit, Origin, Count, End, Oldest, Seam, TopUsed uint64
+}
+
+// RingRange is one named piece of a ring's block: ring.h.
+type RingRange struct{ Offset, Size, What, Block uint64 }
+
+// What a range of a ring is: ring.h.
+const (
+	RingHeader  = 1
+	RingLive    = 2
+	RingFree    = 3
+	RingSkipped = 4
+)
+
+// ringWord is the size of the word before a block.
+const ringWord = 8
+
+// Tag is the generation of the ring.
+func (r *Ring) Tag() uint64 { return r.Limit &^ Offsets }
+
+// Start is the offset of the first byte of the room.
+func (r *Ring) Start() uint64 { return LineSize - r.Origin }
+
+// At is the address of an offset.
+func (r *Ring) At(offset uint64) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(r), r.Origin+offset)
+}
+
+// Size is the room of the empty ring.
+func (r *Ring) Size() uint64 { return r.End - r.Start() }
+
+// Used is the bytes from the oldest block to the newest, with the skipped tail.
+func (r *Ring) Used() uint64 {
+	used := r.Cursor - r.Oldest
+	if r.Seam != 0 {
+		used += r.Size()
+	}
+	return used
+}
+
+// Peak is the most that was used.
+func (r *Ring) Peak() uint64 { return max(r.TopUsed, r.Used()) }
+
+func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(unsafe.Pointer(r)) }
+
+// RingInit is upfront_ring_init.
+func RingInit(block unsafe.Pointer, size uint64) *Ring {
+	return (*Ring)(unsafe.Pointer(C.upfront_ring_init(block, C.uint64_t(size))))
+}
+
+// Wrap is upfront_ring_wrap.
+func (r *Ring) Wrap(tag, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ring_wrap(r.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Find is upfront_ring_find.
+func (r *Ring) Find(tag uint64, p unsafe.Pointer) Code {
+	return Code(C.upfront_ring_find_at(r.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p))))
+}
+
+// Reset is upfront_ring_reset.
+func (r *Ring) Reset(tag uint64) Code {
+	code := Code(C.upfront_ring_reset(r.c(), C.uint64_t(tag)))
+	if Race && code == OK {
+		raceDead(r.At(r.Start()), uintptr(r.Size()))
+	}
+	return code
+}
+
+// Room is upfront_ring_room.
+func (r *Ring) Room() uint64 { return uint64(C.upfront_ring_room(r.c())) }
+
+// Walk is upfront_ring_walk: the number of ranges written.
+func (r *Ring) Walk(size uint64, out []RingRange) (count uint64, code Code) {
+	code = Code(C.upfront_ring_walk(r.c(), C.uint64_t(size), (*C.upfront_ring_range)(unsafe.Pointer(unsafe.SliceData(out))),
+		C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
+	return count, code
+}

@@ -1,0 +1,178 @@
+/* ring.h - first in, first out: blocks for streams and commands, that begin again at the start when the end is reached.
+ *
+ * Algorithm  Each block has a word before it: its size and its padding. A new block lies behind the newest; where it doesn't fit before
+ *            the end it goes to the start, if the oldest block has left room there. No block straddles the end: the tail that is skipped
+ *            counts as used until the last block before it is freed. Only the oldest block can be freed.
+ * Bound      An allocation takes size + 8 bytes and its padding. It succeeds exactly when that fits in the room behind the newest block
+ *            or, while nothing has gone back to the start, before the oldest one. Whatever has happened before, it succeeds when
+ *            free >= 2 * (size + align + 7), with an align of at least 8; in an empty ring, where the room is one piece, when
+ *            free >= size + align + 7. The last byte can be used.
+ * Cost       O(1); alloc hit: 1 comparison; free: 4. 8 bytes and the alignment a block.
+ * Source     The scratch allocator of Bitsquid's foundation, whose fault this one can't have: it asked whether the new cursor lies in
+ *            live memory, and a block that jumps over all of it was handed out. Here the room is measured before the block is made.
+ *
+ * `count` tells an empty ring from a full one, not the cursors: in both they may be the same. An empty ring begins at its start again. */
+#ifndef UPFRONT_RING_H
+#define UPFRONT_RING_H
+
+#include "linear.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One cache line; the room begins behind it. Not wrapped: the blocks lie in [oldest, cursor). Wrapped: in [oldest, seam), and the newer
+ * ones in [start, cursor). */
+typedef struct upfront_ring {
+    uint64_t cursor; /* offset past the newest block */
+    uint64_t limit;  /* generation | where the room behind the newest block ends: the end, or the oldest block's word */
+    uint64_t origin; /* from this header back to offset 0, a boundary of UPFRONT_EDGE (modulo 2^64) */
+    uint64_t count;  /* live blocks */
+    uint64_t end;    /* offset past the last byte */
+    uint64_t oldest; /* offset of the oldest block's word; start when there is none */
+    uint64_t seam;   /* wrapped: where the skipped tail begins; 0: not wrapped */
+    uint64_t peak;   /* the most that was used, as of the last free */
+} upfront_ring;
+
+enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
+
+/* What a range of the block is. */
+enum {
+    UPFRONT_RING_HEADER = 1,
+    UPFRONT_RING_LIVE = 2, /* a block, with its word and its padding */
+    UPFRONT_RING_FREE = 3,
+    UPFRONT_RING_SKIPPED = 4 /* the tail that was too short for a block */
+};
+
+typedef struct upfront_ring_range {
+    uint64_t offset; /* from the header */
+    uint64_t size;
+    uint64_t what;
+    uint64_t block; /* of a live one: where its own bytes begin, up to the end of the range */
+} upfront_ring_range;
+
+static inline uint64_t upfront_ring_tag(const upfront_ring *r) { return r->limit & ~UPFRONT_OFFSETS; }
+
+static inline void *upfront_ring_at(const upfront_ring *r, uint64_t offset) {
+    return (char *)(uintptr_t)r + (ptrdiff_t)(r->origin + offset);
+}
+
+static inline uint64_t upfront_ring_start(const upfront_ring *r) { return sizeof *r - r->origin; }
+
+/* The word lies at the first multiple of 8 behind the block before. */
+static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1); }
+
+/* AddressSanitizer takes the words for dead memory, so that a write before a block is found; only this function may read them. */
+#ifdef UPFRONT_ASAN
+#define UPFRONT_RING_UNCHECKED __attribute__((no_sanitize_address))
+#else
+#define UPFRONT_RING_UNCHECKED
+#endif
+
+/* The word at an offset: padding * UPFRONT_GENERATION | size. */
+UPFRONT_RING_UNCHECKED static inline uint64_t upfront_ring_word(const upfront_ring *r, uint64_t offset) {
+    return *(const uint64_t *)upfront_ring_at(r, offset);
+}
+
+/* Bytes between the oldest block's word and the end of the newest block, with the skipped tail. */
+static inline uint64_t upfront_ring_used(const upfront_ring *r) {
+    return r->cursor - r->oldest + (r->seam == 0 ? 0 : r->end - upfront_ring_start(r));
+}
+
+static inline uint64_t upfront_ring_size(const upfront_ring *r) { return r->end - upfront_ring_start(r); }
+
+static inline uint64_t upfront_ring_peak(const upfront_ring *r) {
+    uint64_t used = upfront_ring_used(r);
+    return used > r->peak ? used : r->peak;
+}
+
+/* The hit: a block behind the newest. NULL when there is no room there, or the tag is not the ring's; upfront_ring_wrap may still find
+ * some. pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
+static inline void *upfront_ring_push(upfront_ring *r, uint64_t tag, uint64_t size, uint64_t mask) {
+    uint64_t word = upfront_ring_up(r->cursor);
+    uint64_t at = (word + UPFRONT_RING_WORD + mask) & ~mask;
+    uint64_t *p;
+    if (r->limit - tag - size - at >= UPFRONT_OFFSET_MAX)
+        return NULL;
+    p = (uint64_t *)upfront_ring_at(r, word);
+    UPFRONT_UNPOISON(p, UPFRONT_RING_WORD);
+    *p = (at - word - UPFRONT_RING_WORD) * UPFRONT_GENERATION | size;
+    UPFRONT_POISON(p, UPFRONT_RING_WORD);
+    r->cursor = at + size;
+    r->count++;
+    p = (uint64_t *)upfront_ring_at(r, at);
+    upfront_mark_live(p, size);
+    return p;
+}
+
+/* The oldest block and its size; NULL when there is none. What it says of a word that was written over is of no use. */
+static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
+    uint64_t word;
+    if (r->count == 0)
+        return NULL;
+    word = upfront_ring_word(r, r->oldest);
+    *size = word & UPFRONT_OFFSETS;
+    return upfront_ring_at(r, r->oldest + UPFRONT_RING_WORD + word / UPFRONT_GENERATION);
+}
+
+/* UPFRONT_OK for the address of the oldest block. Otherwise UPFRONT_BAD_ARGUMENT for null, UPFRONT_STALE, UPFRONT_CORRUPT when something
+ * wrote over the word before the oldest block, UPFRONT_ORDER for an address in live memory, UPFRONT_FOREIGN for any other, which a block
+ * that was freed already is until its place is used again. */
+int upfront_ring_find(const upfront_ring *r, uint64_t tag, const void *p);
+
+/* Frees the oldest block; any other is refused with the code of upfront_ring_find. */
+static inline int upfront_ring_pop(upfront_ring *r, uint64_t tag, void *p) {
+    uint64_t word, at, after, stop = r->seam == 0 ? r->cursor : r->seam;
+    if (r->count == 0 || upfront_ring_tag(r) != tag)
+        return upfront_ring_find(r, tag, p);
+    word = upfront_ring_word(r, r->oldest);
+    at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_GENERATION;
+    after = at + (word & UPFRONT_OFFSETS);
+    if (upfront_ring_at(r, at) != p || after > stop)
+        return upfront_ring_find(r, tag, p);
+    r->peak = upfront_ring_peak(r);
+    upfront_mark_dead(p, word & UPFRONT_OFFSETS);
+    r->oldest = upfront_ring_up(after);
+    if (--r->count == 0)
+        r->cursor = upfront_ring_start(r);
+    if (r->count == 0 || r->seam == after) { /* the next block, if there is one, is the first from the start */
+        r->oldest = upfront_ring_start(r);
+        r->seam = 0;
+        r->limit = tag | r->end;
+    } else if (r->seam != 0) {
+        r->limit = tag | r->oldest;
+    }
+    return UPFRONT_OK;
+}
+
+/* Makes a ring of the block: the header at its front, the rest is room. NULL when the block is null, not aligned to 64, smaller than
+ * two lines or too large. A block may be reused: what was there before is not looked at. */
+upfront_ring *upfront_ring_init(void *block, uint64_t size);
+
+/* The miss: a block at the start, before the oldest one. NULL when there is no room either, or the tag is not the ring's.
+ * pre: as upfront_ring_push, which has found no room. */
+void *upfront_ring_wrap(upfront_ring *r, uint64_t tag, uint64_t size, uint64_t mask);
+
+/* A block, by hit or by miss. NULL: full, or size or align out of bounds. Alignments below 8 are 8. */
+void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
+
+/* upfront_ring_pop for C programs: null is UPFRONT_BAD_ARGUMENT. */
+int upfront_ring_free(upfront_ring *r, void *p);
+
+/* Frees all blocks in one move. UPFRONT_STALE, UPFRONT_BAD_ARGUMENT for null. */
+int upfront_ring_reset(upfront_ring *r, uint64_t tag);
+
+/* The largest size that upfront_ring_alloc gives now at an align of 8 or less; 0 as well when it gives nothing. */
+uint64_t upfront_ring_room(const upfront_ring *r);
+
+/* Names every range of the block of `size` bytes in order of address, without gap or overlap, and checks each control word on the way.
+ * Writes at most `room` ranges and their number (live blocks + 3 is always enough). UPFRONT_CORRUPT when the words contradict
+ * themselves, UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null. Cost: O(live blocks).
+ *
+ * What it can't tell: the generation, a peak that is wrong but possible, and a block's size that grew or shrank within its padding. */
+int upfront_ring_walk(const upfront_ring *r, uint64_t size, upfront_ring_range *out, uint64_t room, uint64_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

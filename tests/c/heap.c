@@ -1,0 +1,298 @@
+/* heap.c - tests of heap.h: every size and alignment, what is refused and why, every way to grow, and random programs. */
+#include "check.h"
+
+enum { HEAP_BLOCKS = 4096, HEAP_LIVE = 200 };
+
+static upfront_heap_block heap_blocks[HEAP_BLOCKS];
+
+/* The walk says ok, and what it names covers the heap without gap or overlap. The number of free blocks. */
+static uint64_t heap_walked(const upfront_heap *h) {
+    uint64_t count, i, at = h->first, free_count = 0;
+    CHECK_EQ(upfront_heap_walk(h, heap_blocks, HEAP_BLOCKS, &count), UPFRONT_OK);
+    for (i = 0; i < count; i++) {
+        CHECK_EQ(heap_blocks[i].offset, at);
+        at += heap_blocks[i].size;
+        free_count += heap_blocks[i].live == 0;
+    }
+    CHECK_EQ(at, h->end);
+    return free_count;
+}
+
+static void heap_is_empty(const upfront_heap *h) {
+    CHECK_EQ(heap_walked(h), 1);
+    CHECK(heap_blocks[0].live == 0 && h->used == 0 && h->live == 0);
+    CHECK_EQ(upfront_heap_largest(h), h->end - h->first - UPFRONT_HEAP_HEADER);
+}
+
+static char *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
+    char *p = (char *)upfront_heap_alloc(h, size, align);
+    CHECK(p != NULL && (uintptr_t)p % align == 0 && (uintptr_t)p % 16 == 0);
+    CHECK_EQ(upfront_heap_size_of(h, p), size);
+    fill(p, size, (int)size);
+    return p;
+}
+
+static void heap_give(upfront_heap *h, void *p) { CHECK_EQ(upfront_heap_free(h, p), UPFRONT_OK); }
+
+static void heap_init_refuses(void) {
+    unsigned char *w = window_new(WINDOW);
+    uint64_t size;
+    CHECK(upfront_heap_init(NULL, 4096) == NULL);
+    CHECK(upfront_heap_init(w + 16, 4096) == NULL);
+    CHECK(upfront_heap_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE) == NULL);
+    CHECK(upfront_heap_init(w, UINT64_MAX) == NULL);
+    for (size = 0; size < UPFRONT_HEAP_BLOCK; size++)
+        CHECK(upfront_heap_init(w, size) == NULL);
+    CHECK(holds(w, WINDOW, 0));
+    for (size = UPFRONT_HEAP_BLOCK; size < 2000; size++) {
+        upfront_heap *h = upfront_heap_init(w, size);
+        uint64_t most;
+        CHECK(h != NULL);
+        heap_is_empty(h);
+        most = upfront_heap_largest(h);
+        CHECK(most >= 16 && h->end + UPFRONT_HEAP_HEADER <= size && h->end + 32 > size);
+        CHECK(upfront_heap_alloc(h, most + 1, 1) == NULL);
+        heap_give(h, heap_take(h, most, 1)); /* mattconte's can't allocate its largest block */
+        CHECK(h->failed == 1 && h->bounded == 0 && h->peak == most + UPFRONT_HEAP_HEADER);
+        heap_is_empty(h);
+    }
+    window_free(w, WINDOW);
+}
+
+static void heap_refuses(void) {
+    static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 15, UINT64_MAX - 16, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX};
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap zero, *h = upfront_heap_init(w, WINDOW);
+    upfront_heap_report report;
+    void *p = heap_take(h, 100, 16);
+    uint64_t i;
+    memset(&zero, 0, sizeof zero);
+    CHECK(upfront_heap_alloc(&zero, 8, 8) == NULL && zero.failed == 1);
+    CHECK_EQ(upfront_heap_free(&zero, p), UPFRONT_FOREIGN);
+    CHECK(upfront_heap_alloc(NULL, 8, 8) == NULL);
+    CHECK_EQ(upfront_heap_free(NULL, p), UPFRONT_BAD_ARGUMENT);
+    for (i = 0; i < 5; i++) {
+        CHECK(upfront_heap_alloc(h, huge[i], 16) == NULL);
+        CHECK(upfront_heap_realloc(h, p, huge[i]) == NULL);
+    }
+    CHECK(upfront_heap_alloc(h, 8, 0) == NULL && upfront_heap_alloc(h, 8, 24) == NULL);
+    CHECK(upfront_heap_alloc(h, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
+    CHECK_EQ(h->failed, 0); /* a bug of the caller's is no want of room */
+    CHECK(upfront_heap_alloc(h, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_heap_realloc(h, p, WINDOW) == NULL && holds(p, 100, 100));
+    upfront_heap_stats(h, &report);
+    CHECK(report.failed == 2 && report.bounded == 0 && report.refused == WINDOW && report.live == 1);
+    CHECK(report.used == 112 + 16 && report.used + report.free == report.size && report.peak == report.used);
+    CHECK(upfront_heap_hook(h, p, 100, 0) == NULL && upfront_heap_hook(h, NULL, 5, 0) == NULL);
+    heap_is_empty(h);
+    p = upfront_heap_hook(h, NULL, 5, 0x100);
+    CHECK_EQ(upfront_heap_size_of(h, p), 0x100);
+    CHECK(upfront_heap_hook(h, p, 0x100, 1) == p);
+    heap_give(h, p);
+    heap_is_empty(h);
+    window_free(w, WINDOW);
+}
+
+/* All alignments, sizes from 0, at places of a window that begin nowhere near a boundary. */
+static void heap_everywhere(void) {
+    const uint64_t room = 6 * WINDOW;
+    unsigned char *w = window_new(room);
+    uint64_t align, size;
+    for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2)
+        for (size = 0; size < 9000; size = size * 3 + 1) {
+            uint64_t place = (size * 64 + align) & (WINDOW - 64);
+            upfront_heap *h = upfront_heap_init(w + place, room - WINDOW - size);
+            char *a = heap_take(h, size, align), *b = heap_take(h, 40, 1), *c = heap_take(h, size, align);
+            CHECK(holds(a, size, (int)size) && holds(b, 40, 40));
+            (void)heap_walked(h);
+            heap_give(h, b);
+            heap_give(h, a);
+            (void)heap_walked(h);
+            heap_give(h, c);
+            heap_is_empty(h);
+            UPFRONT_UNPOISON(w, room);
+        }
+    window_free(w, room);
+}
+
+/* n free blocks of `size`, each between live ones; the last freed is looked at first. Nothing else is free. */
+static void heap_comb(upfront_heap *h, const uint64_t *sizes, uint64_t n) {
+    void *teeth[64];
+    uint64_t i;
+    upfront_heap_reset(h);
+    for (i = 0; i < n; i++) {
+        teeth[i] = heap_take(h, sizes[i] - UPFRONT_HEAP_HEADER, 16);
+        (void)heap_take(h, 16, 16);
+    }
+    (void)heap_take(h, upfront_heap_largest(h), 1);
+    for (i = n; i-- > 0;)
+        heap_give(h, teeth[i]);
+    CHECK_EQ(heap_walked(h), n);
+}
+
+static void heap_bound(void) {
+    unsigned char *w = window_new(4 * WINDOW);
+    upfront_heap *h = upfront_heap_init(w, 4 * WINDOW);
+    uint64_t sizes[64], i, k, failed, bounded;
+    void *p;
+    for (k = 0; k < 12; k++) {
+        /* one class, 1024 ... 1087; the one that fits lies k deep */
+        for (i = 0; i < 12; i++)
+            sizes[i] = i == k ? 1072 : 1040;
+        heap_comb(h, sizes, 12);
+        failed = h->failed;
+        bounded = h->bounded;
+        p = upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16);
+        CHECK((p != NULL) == (k < UPFRONT_HEAP_SCAN));
+        CHECK(h->failed - failed == (p == NULL) && h->bounded - bounded == (p == NULL));
+        /* a block of the next class serves whatever lies before it */
+        sizes[12] = 1088;
+        heap_comb(h, sizes, 13);
+        CHECK(upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16) != NULL);
+    }
+    /* none fits, and that is known: eight are all there are */
+    for (i = 0; i < 13; i++)
+        sizes[i] = 1040;
+    bounded = h->bounded;
+    heap_comb(h, sizes, UPFRONT_HEAP_SCAN);
+    CHECK(upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16) == NULL);
+    CHECK_EQ(h->bounded, bounded);
+    /* and none could: no block of the class or above */
+    CHECK(upfront_heap_alloc(h, 1088 - UPFRONT_HEAP_HEADER, 16) == NULL);
+    CHECK_EQ(h->bounded, bounded);
+    UPFRONT_UNPOISON(w, 4 * WINDOW);
+    window_free(w, 4 * WINDOW);
+}
+
+/* An alignment is found in the request's own class, in the class that could promise it, in a higher one, and between. */
+static void heap_bound_aligned(void) {
+    unsigned char *w = window_new(4 * WINDOW);
+    upfront_heap *h = upfront_heap_init(w, 4 * WINDOW);
+    uint64_t sizes[64], i, large, served = 0, bounded = h->bounded, failed = h->failed;
+    for (large = 48; large < 4000; large += 16) {
+        for (i = 0; i < 10; i++)
+            sizes[i] = 32;
+        sizes[i] = large;
+        heap_comb(h, sizes, 11);
+        if (upfront_heap_alloc(h, 16, 1024) != NULL)
+            served++;
+        else
+            CHECK(large < 1024 + 32 + 16 || h->bounded > bounded);
+        (void)heap_walked(h);
+    }
+    CHECK(served > 200 && h->failed - failed + served == 247);
+    /* many of each class between: the look ends */
+    for (i = 0; i < 40; i++)
+        sizes[i] = 272 + i * 16;
+    bounded = h->bounded;
+    heap_comb(h, sizes, 40);
+    CHECK(upfront_heap_alloc(h, 16, 16384) == NULL);
+    CHECK_EQ(h->bounded, bounded + 1);
+    UPFRONT_UNPOISON(w, 4 * WINDOW);
+    window_free(w, 4 * WINDOW);
+}
+
+/* A block of 256 with so much free before and behind it, grown to each size: in place where it can be. */
+static void heap_grows(void) {
+    unsigned char *w = window_new(8 * WINDOW);
+    uint64_t align, before, behind, to;
+    for (align = 16; align <= UPFRONT_ALIGN_MAX; align *= 16)
+        for (before = 0; before < 4; before++)
+            for (behind = 0; behind < 4; behind++)
+                for (to = 0; to < 4000; to = to * 2 + 100) {
+                    upfront_heap *h = upfront_heap_init(w, 8 * WINDOW);
+                    char *a = heap_take(h, before == 0 ? 16 : before * 500, 16), *p, *q, *b, *rest, *wall;
+                    wall = before == 3 ? heap_take(h, 16, 16) : NULL;
+                    p = heap_take(h, 256, align);
+                    b = heap_take(h, behind * 300 + 16, 16);
+                    rest = heap_take(h, 16, 16);
+                    if (before != 0)
+                        heap_give(h, a);
+                    if (behind != 0)
+                        heap_give(h, b);
+                    q = (char *)upfront_heap_realloc(h, p, to);
+                    CHECK(q != NULL && (uintptr_t)q % align == 0);
+                    CHECK_EQ(upfront_heap_size_of(h, q), to);
+                    CHECK(holds(q, to < 256 ? to : 256, 0));
+                    CHECK(to > 256 || q == p);
+                    CHECK(behind == 0 || to > 256 + 16 + behind * 300 || q == p);
+                    CHECK(align != 16 || before != 2 || behind != 0 || to <= 256 + 16 || to > 1000 + 256 || q == a);
+                    fill(q, to, 7);
+                    CHECK(q == p || upfront_heap_free(h, p) < 0);
+                    (void)heap_walked(h);
+                    heap_give(h, q);
+                    heap_give(h, rest);
+                    if (wall != NULL)
+                        heap_give(h, wall);
+                    if (before == 0)
+                        heap_give(h, a);
+                    if (behind == 0)
+                        heap_give(h, b);
+                    heap_is_empty(h);
+                    UPFRONT_UNPOISON(w, 8 * WINDOW);
+                }
+    window_free(w, 8 * WINDOW);
+}
+
+static struct {
+    unsigned char *at;
+    uint64_t size, align;
+    int value;
+} heap_live[HEAP_LIVE];
+
+static void heap_step(upfront_heap *h, uint64_t *seed) {
+    uint64_t i = next_random(seed) % HEAP_LIVE, size = next_random(seed) % 8 == 0 ? next_random(seed) % 9000 : next_random(seed) % 200;
+    uint64_t align = UINT64_C(16) << (next_random(seed) % 16 == 0 ? next_random(seed) % 13 : 0), kept;
+    unsigned char *p = heap_live[i].at;
+    if (p == NULL) {
+        p = (unsigned char *)upfront_heap_alloc(h, size, align);
+        heap_live[i].align = align;
+    } else if (next_random(seed) % 2 == 0) {
+        CHECK(holds(p, heap_live[i].size, heap_live[i].value));
+        heap_give(h, p);
+        CHECK(upfront_heap_free(h, p) < 0);
+        heap_live[i].at = NULL;
+        return;
+    } else {
+        p = (unsigned char *)upfront_heap_realloc(h, p, size);
+        kept = size < heap_live[i].size ? size : heap_live[i].size;
+        CHECK(p == NULL || holds(p, kept, heap_live[i].value));
+    }
+    if (p == NULL)
+        return;
+    CHECK((uintptr_t)p % heap_live[i].align == 0 && upfront_heap_size_of(h, p) == (int64_t)size);
+    heap_live[i].at = p;
+    heap_live[i].size = size;
+    heap_live[i].value = (int)(next_random(seed) % 256);
+    fill(p, size, heap_live[i].value);
+}
+
+static void heap_random(uint64_t seed) {
+    unsigned char *w = window_new(2 * WINDOW);
+    upfront_heap *h = upfront_heap_init(w + 4096, 2 * WINDOW - 4096);
+    uint64_t i;
+    memset(heap_live, 0, sizeof heap_live);
+    for (i = 0; i < 20000; i++) {
+        heap_step(h, &seed);
+        (void)heap_walked(h);
+    }
+    CHECK(h->failed > 0); /* it was full */
+    for (i = 0; i < HEAP_LIVE; i++)
+        if (heap_live[i].at != NULL) {
+            CHECK(holds(heap_live[i].at, heap_live[i].size, heap_live[i].value));
+            heap_give(h, heap_live[i].at);
+        }
+    heap_is_empty(h);
+    window_free(w, 2 * WINDOW);
+}
+
+void test_heap(void) {
+    heap_init_refuses();
+    heap_refuses();
+    heap_everywhere();
+    heap_bound();
+    heap_bound_aligned();
+    heap_grows();
+    heap_random(88172645463325252u);
+    heap_random(1234567u);
+}

@@ -1,0 +1,217 @@
+/* heap_misuse.c - tests of heap.h: every address that is no live block, and every word that contradicts another. */
+#include "check.h"
+
+static void misuse_codes(void) {
+    unsigned char *w = window_new(WINDOW), *copy = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW / 2);
+    char *a = (char *)upfront_heap_alloc(h, 100, 16), *b = (char *)upfront_heap_alloc(h, 100, 16);
+    char *c = (char *)upfront_heap_alloc(h, 100, 16);
+    uint64_t i;
+    fill(a, 100, 1);
+    fill(b, 100, 2);
+    for (i = 1; i < 112; i++)
+        CHECK_EQ(upfront_heap_free(h, b + i), UPFRONT_MISALIGNED);
+    CHECK_EQ(upfront_heap_free(h, NULL), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_heap_free(h, w), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_heap_free(h, (char *)h + h->first), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_heap_free(h, (char *)h + h->end + 16), UPFRONT_FOREIGN); /* the closing header looks live */
+    CHECK_EQ(upfront_heap_free(h, w + WINDOW - 64), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_heap_size_of(h, &i), UPFRONT_FOREIGN);
+    CHECK(upfront_heap_realloc(h, b + 16, 10) == NULL && h->failed == 0);
+    CHECK_EQ(upfront_heap_free(h, b), UPFRONT_OK);
+    CHECK_EQ(upfront_heap_free(h, b), UPFRONT_DOUBLE);
+    CHECK_EQ(upfront_heap_free(h, a), UPFRONT_OK);
+    CHECK_EQ(upfront_heap_free(h, b), UPFRONT_DOUBLE); /* melted into a, and known */
+    CHECK(upfront_heap_realloc(h, b, 10) == NULL);
+    a = (char *)upfront_heap_alloc(h, 200, 16);
+    fill(a, 200, 3);
+    CHECK_EQ(upfront_heap_free(h, b), UPFRONT_MISALIGNED);
+    upfront_heap_reset(h);
+    CHECK(upfront_heap_free(h, c) < 0 && upfront_heap_size_of(h, c) < 0); /* dead, where no byte was written since */
+    a = (char *)upfront_heap_alloc(h, 1000, 16);
+    /* a header that is copied, with all it says, to another place is none */
+    memcpy(copy, a, 0);
+    memcpy(a + 480, copy, 16);
+    CHECK_EQ(upfront_heap_free(h, a + 496), UPFRONT_MISALIGNED);
+    UPFRONT_UNPOISON(w, WINDOW);
+    memcpy(a + 496, a - 16, 16);
+    CHECK_EQ(upfront_heap_free(h, a + 512), UPFRONT_MISALIGNED);
+    CHECK_EQ(upfront_heap_free(h, a), UPFRONT_OK);
+    UPFRONT_UNPOISON(w, WINDOW);
+    window_free(copy, WINDOW);
+    window_free(w, WINDOW);
+}
+
+/* A heap of a live block, a free one, a live one, a free one, a live one and the free rest, in fresh memory. */
+typedef struct small {
+    unsigned char *window;
+    upfront_heap *h;
+    uint64_t at[6];
+} small;
+
+static small small_new(void) {
+    small s;
+    void *p[5];
+    uint64_t i;
+    s.window = window_new(WINDOW);
+    s.h = upfront_heap_init(s.window, 4096);
+    for (i = 0; i < 5; i++) {
+        p[i] = upfront_heap_alloc(s.h, 80, 16);
+        s.at[i] = (uint64_t)((uintptr_t)p[i] - (uintptr_t)s.h) - UPFRONT_HEAP_HEADER;
+    }
+    s.at[5] = s.at[4] + 96;
+    CHECK(upfront_heap_free(s.h, p[1]) == UPFRONT_OK && upfront_heap_free(s.h, p[3]) == UPFRONT_OK);
+    UPFRONT_UNPOISON(s.window, WINDOW);
+    return s;
+}
+
+static void *small_bytes(const small *s, uint64_t i) { return (char *)s->h + s->at[i] + UPFRONT_HEAP_HEADER; }
+
+static int small_walk(const small *s) {
+    uint64_t count;
+    return upfront_heap_walk(s->h, NULL, 0, &count);
+}
+
+/* The walk finds it; the next heap is as new. */
+static void small_caught(small *s) {
+    CHECK_EQ(small_walk(s), UPFRONT_CORRUPT);
+    window_free(s->window, WINDOW);
+    *s = small_new();
+    CHECK_EQ(small_walk(s), UPFRONT_FULL); /* no room was given, and all is well */
+}
+
+static void walk_answers(void) {
+    small s = small_new();
+    upfront_heap_block out[6];
+    uint64_t count = 0;
+    CHECK_EQ(upfront_heap_walk(NULL, out, 6, &count), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_walk(s.h, NULL, 6, &count), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_walk(s.h, out, 6, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_walk(s.h, out, 5, &count), UPFRONT_FULL);
+    CHECK_EQ(count, 6);
+    CHECK_EQ(upfront_heap_walk(s.h, out, 6, &count), UPFRONT_OK);
+    CHECK_EQ(upfront_heap_largest(s.h), s.h->end - s.at[5] - UPFRONT_HEAP_HEADER);
+    upfront_heap_free(s.h, upfront_heap_alloc(s.h, upfront_heap_largest(s.h), 16));
+    (void)upfront_heap_alloc(s.h, upfront_heap_largest(s.h), 16);
+    CHECK_EQ(upfront_heap_largest(s.h), 80); /* of two alike */
+    CHECK(out[0].asked == 80 && out[0].align == 16 && out[0].live == 1 && out[0].size == 96 && out[0].offset == s.at[0]);
+    CHECK(out[3].asked == 0 && out[3].align == 16 && out[3].live == 0 && out[3].size == 96 && out[3].offset == s.at[3]);
+    window_free(s.window, WINDOW);
+}
+
+/* Each word of each header, and of the front, one bit at a time. */
+static void walk_bits(void) {
+    small s = small_new();
+    uint64_t i, bit, k, lists = s.h->rows * 17;
+    for (i = 0; i < 6; i++)
+        for (bit = 0; bit < 128; bit++) {
+            uint64_t *word = (uint64_t *)(uintptr_t)((uintptr_t)s.h + s.at[i] + bit / 64 * 8);
+            *word ^= UINT64_C(1) << (bit % 64);
+            CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
+            if (i % 2 == 0 && i > 0)
+                CHECK_EQ(upfront_heap_size_of(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
+            /* a header before it or behind it is not trusted either: its melting would be with bytes that mean nothing */
+            if (i % 2 == 1)
+                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);
+            if (i == 1 || i == 3)
+                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i + 1)), UPFRONT_CORRUPT);
+            *word ^= UINT64_C(1) << (bit % 64);
+        }
+    for (k = 0; k < lists; k++)
+        for (bit = 0; bit < 64; bit++) {
+            uint64_t *word = (uint64_t *)(uintptr_t)(s.h + 1) + k;
+            *word ^= UINT64_C(1) << bit;
+            CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+            *word ^= UINT64_C(1) << bit;
+        }
+    CHECK_EQ(small_walk(&s), UPFRONT_FULL);
+    window_free(s.window, WINDOW);
+}
+
+static void walk_counts(void) {
+    small s = small_new();
+    s.h->map ^= UINT64_C(1) << 40;
+    small_caught(&s);
+    s.h->used += 16;
+    small_caught(&s);
+    s.h->peak = s.h->used - 16;
+    small_caught(&s);
+    s.h->live++;
+    small_caught(&s);
+    upfront_heap_set(s.h, s.h->end, 5); /* the closing header */
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.h->end, 32, UPFRONT_HEAP_LIVE);
+    small_caught(&s);
+    window_free(s.window, WINDOW);
+}
+
+/* Words that hold together under a true seal, and are wrong all the same. */
+static void walk_forged(void) {
+    static const uint64_t sizes[] = {0, 16, 80, 4096, UPFRONT_HEAP_SIZE};
+    small s = small_new();
+    uint64_t i;
+    for (i = 0; i < 5; i++) {
+        upfront_heap_seal(s.h, s.at[2], 96, sizes[i] | UPFRONT_HEAP_LIVE);
+        CHECK(upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_CORRUPT);
+        small_caught(&s);
+    }
+    upfront_heap_seal(s.h, s.at[2], 4096, 96 | UPFRONT_HEAP_LIVE); /* before the first */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[2], 192, 96 | UPFRONT_HEAP_LIVE); /* not the one before */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[3], 96, 112); /* a size that its neighbour doesn't know */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 4)), UPFRONT_CORRUPT);
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[2], 96, 96); /* free beside free */
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[0], 0, 96); /* free, and in no list */
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[2], 96 | (UINT64_C(13) << 38), 96 | UPFRONT_HEAP_LIVE); /* aligned to 128 KiB */
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[0], 15, 32 | 6 | UPFRONT_HEAP_LIVE); /* more slack than bytes */
+    small_caught(&s);
+    window_free(s.window, WINDOW);
+}
+
+static void walk_lists(void) {
+    small s = small_new();
+    uint64_t *list = upfront_heap_list(s.h, 96 / 16), offset = s.at[3];
+    CHECK_EQ(*list, s.at[3]);
+    upfront_heap_set(s.h, offset + 16, s.at[3]); /* a ring */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[1] + 24, 0); /* not linked back */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[1] + 16, s.at[5]); /* of another class */
+    upfront_heap_set(s.h, s.at[5] + 24, s.at[1]);
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[1] + 16, s.at[0]); /* live */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[1] + 16, s.at[0] + 16); /* no header */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[1] + 16, s.h->end); /* outside */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[3] + 16, 0); /* one forgotten */
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[0] + 32, 0, UPFRONT_HEAP_BURIED); /* a buried one */
+    upfront_heap_set(s.h, s.at[1] + 16, s.at[0] + 32);
+    small_caught(&s);
+    /* a forged header that is linked as it should be is one more than there are */
+    upfront_heap_seal(s.h, s.at[0] + 32, 0, 96);
+    upfront_heap_set(s.h, s.at[0] + 32 + 16, 0);
+    upfront_heap_set(s.h, s.at[0] + 32 + 24, s.at[1]);
+    upfront_heap_set(s.h, s.at[1] + 16, s.at[0] + 32);
+    small_caught(&s);
+    window_free(s.window, WINDOW);
+}
+
+void test_heap_misuse(void) {
+    misuse_codes();
+    walk_answers();
+    walk_bits();
+    walk_counts();
+    walk_forged();
+    walk_lists();
+}

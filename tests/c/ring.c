@@ -1,0 +1,320 @@
+/* ring.c - tests of ring.h: first in first out, the seam, and words that contradict themselves. */
+#include "check.h"
+
+enum { RING_WORD = UPFRONT_RING_WORD, RING_HEAD = sizeof(upfront_ring) };
+
+/* The walk must cover the block and agree with the counts. */
+static void ring_check(const upfront_ring *r, uint64_t size) {
+    upfront_ring_range out[64];
+    uint64_t i, count, next = 0, live = 0;
+    CHECK_EQ(upfront_ring_walk(r, size, out, 64, &count), UPFRONT_OK);
+    CHECK(count <= r->count + 3);
+    for (i = 0; i < count; i++) {
+        CHECK_EQ(out[i].offset, next);
+        CHECK(out[i].size != 0);
+        CHECK_EQ(out[i].what == UPFRONT_RING_HEADER, i == 0);
+        CHECK_EQ(out[i].block != 0, out[i].what == UPFRONT_RING_LIVE);
+        live += out[i].what == UPFRONT_RING_LIVE;
+        next += out[i].size;
+    }
+    CHECK_EQ(next, size);
+    CHECK_EQ(live, r->count);
+    for (i = r->count < 4 ? count : 1; i-- != 0;) { /* too little room; not each time with many blocks */
+        CHECK_EQ(upfront_ring_walk(r, size, out, i, &next), UPFRONT_FULL);
+        CHECK_EQ(next, i);
+    }
+}
+
+/* Allocates, writes all of it, and checks the ring. */
+static unsigned char *ring_take(upfront_ring *r, uint64_t block, uint64_t size, uint64_t align) {
+    unsigned char *p = (unsigned char *)upfront_ring_alloc(r, size, align);
+    if (p != NULL) {
+        CHECK((uintptr_t)p % align == 0 && (uintptr_t)p % RING_WORD == 0);
+        CHECK(p >= (unsigned char *)(r + 1) && p + size <= (unsigned char *)r + block);
+        if (size != 0) {
+            CHECK(is_marked(p, 0) && is_marked(p + size - 1, 0));
+            fill(p, size, 1);
+        }
+    }
+    ring_check(r, block);
+    return p;
+}
+
+static void ring_give(upfront_ring *r, uint64_t block, unsigned char *p) {
+    uint64_t size = 0;
+    CHECK(upfront_ring_front(r, &size) == p);
+    CHECK(holds(p, size, 1));
+    CHECK_EQ(upfront_ring_free(r, p), UPFRONT_OK);
+    CHECK(size == 0 || is_marked(p, 1));
+    ring_check(r, block);
+}
+
+static void ring_arguments(void) {
+    unsigned char *w = window_new(WINDOW), *p, *q;
+    upfront_ring zero, *r = upfront_ring_init(w, 1024);
+    uint64_t size = 7, tag = UPFRONT_GENERATION;
+    memset(&zero, 0, sizeof zero);
+    CHECK(upfront_ring_init(NULL, 1024) == NULL);
+    CHECK(upfront_ring_init(w + 8, 1024) == NULL);
+    CHECK(upfront_ring_init(w, 127) == NULL);
+    CHECK(upfront_ring_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE) == NULL);
+    CHECK(upfront_ring_alloc(NULL, 8, 8) == NULL);
+    CHECK(upfront_ring_alloc(&zero, 0, 1) == NULL);
+    CHECK(upfront_ring_alloc(r, 8, 0) == NULL);
+    CHECK(upfront_ring_alloc(r, 8, 12) == NULL);
+    CHECK(upfront_ring_alloc(r, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_ring_alloc(r, UPFRONT_OFFSET_MAX, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_ring_alloc(r, UPFRONT_OFFSET_MAX + 1, 1) == NULL);
+    CHECK(upfront_ring_alloc(r, UINT64_MAX, 1) == NULL);
+    CHECK_EQ(upfront_ring_free(NULL, w), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_free(r, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_free(r, w), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_ring_free(&zero, w), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_ring_reset(NULL, tag), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_reset(r, 2 * tag), UPFRONT_STALE);
+    CHECK(upfront_ring_front(r, &size) == NULL && size == 7);
+    CHECK_EQ(upfront_ring_tag(r), tag);
+    ring_check(r, 1024);
+    p = ring_take(r, 1024, 24, 8);
+    q = ring_take(r, 1024, 0, 8);
+    CHECK(upfront_ring_push(r, 2 * tag, 8, 7) == NULL);
+    CHECK(upfront_ring_wrap(r, 2 * tag, 0, 7) == NULL);
+    CHECK_EQ(upfront_ring_pop(r, 2 * tag, p), UPFRONT_STALE);
+    CHECK_EQ(upfront_ring_find(r, tag, p), UPFRONT_OK);
+    CHECK_EQ(upfront_ring_free(r, q), UPFRONT_ORDER);
+    CHECK_EQ(upfront_ring_free(r, p + 8), UPFRONT_ORDER);
+    CHECK_EQ(upfront_ring_free(r, w), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_ring_free(r, w + 1000), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_ring_free(r, &zero), UPFRONT_FOREIGN);
+    ring_give(r, 1024, p);
+    CHECK_EQ(upfront_ring_free(r, p), UPFRONT_FOREIGN);
+    ring_give(r, 1024, q);
+    window_free(w, WINDOW);
+}
+
+/* At every alignment and several places: to the last byte, in one piece, and again after a lap. */
+static void ring_everywhere(void) {
+    const uint64_t size = 3 * WINDOW;
+    unsigned char *w = window_new(size + WINDOW);
+    uint64_t place, align;
+    for (place = 0; place < WINDOW; place += 64 * 37)
+        for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
+            upfront_ring *r = upfront_ring_init(w + place, size);
+            unsigned char *end = w + place + size, *p = ring_take(r, size, 5, align), *q;
+            CHECK(p != NULL);
+            CHECK_EQ(upfront_ring_room(r), (uint64_t)(end - p) - 8 - RING_WORD);
+            CHECK(ring_take(r, size, upfront_ring_room(r) + 1, 1) == NULL);
+            q = ring_take(r, size, upfront_ring_room(r), 1);
+            CHECK(q == p + 16 && holds(p, 5, 1));
+            CHECK_EQ(r->cursor, r->end);
+            CHECK_EQ(upfront_ring_used(r), upfront_ring_size(r));
+            CHECK(ring_take(r, size, 0, 1) == NULL && upfront_ring_room(r) == 0);
+            ring_give(r, size, p);
+            CHECK(ring_take(r, size, upfront_ring_room(r) + 1, 1) == NULL);
+            p = ring_take(r, size, upfront_ring_room(r), 1); /* to the byte before the oldest: full, and not empty */
+            CHECK(p == (unsigned char *)(r + 1) + RING_WORD);
+            CHECK_EQ(r->cursor, r->oldest);
+            CHECK_EQ(upfront_ring_used(r), upfront_ring_size(r));
+            CHECK_EQ(r->count, 2);
+            CHECK(ring_take(r, size, 0, 1) == NULL && upfront_ring_room(r) == 0);
+            ring_give(r, size, q);
+            ring_give(r, size, p);
+            CHECK_EQ(upfront_ring_used(r), 0);
+            CHECK_EQ(upfront_ring_room(r), upfront_ring_size(r) - RING_WORD);
+            CHECK_EQ(upfront_ring_peak(r), upfront_ring_size(r));
+        }
+    window_free(w, size + WINDOW);
+}
+
+/* The program that makes the ring of Bitsquid and Crown hand out live memory. */
+static void ring_others_fault(void) {
+    enum { SIZE = RING_HEAD + 1024 };
+    unsigned char *w = window_new(WINDOW), *a, *b;
+    upfront_ring *r = upfront_ring_init(w, SIZE);
+    a = ring_take(r, SIZE, 896, 4);
+    b = ring_take(r, SIZE, 96, 4);
+    ring_give(r, SIZE, a);
+    CHECK(ring_take(r, SIZE, 996, 4) == NULL);
+    CHECK_EQ(upfront_ring_room(r), 896);
+    a = ring_take(r, SIZE, 896, 4);
+    CHECK(a == (unsigned char *)(r + 1) + RING_WORD && holds(b, 96, 1));
+    window_free(w, WINDOW);
+}
+
+/* The skipped tail counts as used, and comes back with the last block before it. */
+static void ring_seam(void) {
+    enum { SIZE = RING_HEAD + 200 };
+    unsigned char *w = window_new(WINDOW), *a, *b, *c, *d;
+    upfront_ring *r = upfront_ring_init(w, SIZE);
+    upfront_ring_range out[6];
+    uint64_t count;
+    a = ring_take(r, SIZE, 72, 8); /* 0 ... 80 */
+    b = ring_take(r, SIZE, 77, 8); /* 80 ... 165 */
+    CHECK_EQ(upfront_ring_room(r), 24);
+    ring_give(r, SIZE, a);
+    CHECK_EQ(upfront_ring_room(r), 72);
+    c = ring_take(r, SIZE, 40, 8); /* 0 ... 48 */
+    CHECK_EQ(upfront_ring_used(r), 200 - (80 - 48));
+    CHECK_EQ(upfront_ring_walk(r, SIZE, out, 6, &count), UPFRONT_OK);
+    CHECK_EQ(count, 5);
+    CHECK_EQ(out[1].block, RING_HEAD + RING_WORD);
+    CHECK_EQ(out[2].what, UPFRONT_RING_FREE);
+    CHECK_EQ(out[3].block, RING_HEAD + 88);
+    CHECK_EQ(out[4].what, UPFRONT_RING_SKIPPED);
+    CHECK_EQ(out[4].size, 35);
+    CHECK(upfront_ring_wrap(r, upfront_ring_tag(r), 0, 7) == NULL); /* there already */
+    CHECK_EQ(upfront_ring_free(r, c), UPFRONT_ORDER);
+    CHECK_EQ(upfront_ring_free(r, c + 8), UPFRONT_ORDER);
+    CHECK_EQ(upfront_ring_free(r, c + 56), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_ring_free(r, b + 100), UPFRONT_FOREIGN);
+    d = ring_take(r, SIZE, 3, 8); /* 48 ... 59 */
+    CHECK_EQ(upfront_ring_room(r), 8);
+    CHECK(ring_take(r, SIZE, 9, 8) == NULL && ring_take(r, SIZE, 0, 64) == NULL);
+    ring_give(r, SIZE, b);
+    CHECK_EQ(upfront_ring_used(r), 59);
+    CHECK_EQ(upfront_ring_room(r), 200 - 64 - RING_WORD);
+    ring_give(r, SIZE, c);
+    CHECK_EQ(upfront_ring_peak(r), 200 - (80 - 59));
+    CHECK_EQ(upfront_ring_reset(r, upfront_ring_tag(r)), UPFRONT_OK);
+    CHECK(is_marked(d, 1));
+    ring_check(r, SIZE);
+
+    a = ring_take(r, SIZE, 72, 8); /* reset of a ring that has gone round, and two of its words in what was freed before */
+    b = ring_take(r, SIZE, 72, 8);
+    ring_give(r, SIZE, a);
+    c = ring_take(r, SIZE, 40, 8);
+    ring_take(r, SIZE, 0, 8);
+    d = ring_take(r, SIZE, 0, 8);
+    ring_give(r, SIZE, b);
+    ring_give(r, SIZE, c);
+    a = ring_take(r, SIZE, 100, 8);
+    b = ring_take(r, SIZE, 17, 8);
+    CHECK(a != NULL && b != NULL && b < d && r->seam != 0);
+    CHECK_EQ(upfront_ring_reset(r, upfront_ring_tag(r)), UPFRONT_OK);
+    CHECK(is_marked(a, 1) && is_marked(b, 1));
+    ring_check(r, SIZE);
+    CHECK_EQ(upfront_ring_room(r), 200 - RING_WORD);
+    window_free(w, WINDOW);
+}
+
+/* Less room than a word. */
+static void ring_scraps(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_ring *r = upfront_ring_init(w, 128);
+    CHECK(ring_take(r, 128, 57, 1) == NULL);
+    CHECK(ring_take(r, 128, 51, 1) != NULL); /* 5 bytes: the next word would lie at the very end */
+    CHECK_EQ(upfront_ring_room(r), 0);
+    CHECK(ring_take(r, 128, 0, 1) == NULL);
+    r = upfront_ring_init(w, 130);
+    CHECK(ring_take(r, 130, 57, 1) != NULL); /* 1 byte: behind the end */
+    CHECK_EQ(upfront_ring_room(r), 0);
+    CHECK(ring_take(r, 130, 0, 1) == NULL);
+    window_free(w, WINDOW);
+}
+
+/* One word of the header, or before a block, is another: refused by the walk. */
+static void ring_word_wrong(upfront_ring *r, uint64_t size, uint64_t *word, uint64_t value) {
+    upfront_ring_range out[8];
+    uint64_t was, count;
+    UPFRONT_UNPOISON(word, sizeof *word);
+    was = *word;
+    if (value == was)
+        return;
+    *word = value;
+    CHECK_EQ(upfront_ring_walk(r, size, out, 8, &count), UPFRONT_CORRUPT);
+    UPFRONT_UNPOISON(word, sizeof *word);
+    *word = was;
+}
+
+static void ring_corrupt(void) {
+    enum { SIZE = RING_HEAD + 200 };
+    unsigned char *w = window_new(WINDOW);
+    upfront_ring *r = upfront_ring_init(w, SIZE);
+    uint64_t step, i, value, count, *words = (uint64_t *)(void *)r;
+    upfront_ring_range out[8];
+    CHECK_EQ(upfront_ring_walk(NULL, SIZE, out, 8, &count), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_walk(r, SIZE, NULL, 8, &count), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_walk(r, SIZE, out, 8, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_walk(r, SIZE - 1, out, 8, &count), UPFRONT_CORRUPT);
+    for (step = 0; step < 4; step++) {
+        const uint64_t start = upfront_ring_start(r);
+        for (i = 0; i < sizeof *r / sizeof *words; i++) { /* offsets in the block; counts and what can't be an offset */
+            const uint64_t tag = &words[i] == &r->limit ? upfront_ring_tag(r) : 0; /* a wrong generation can't be told */
+            for (value = 1; value <= r->end && &words[i] != &r->peak; value += value < start ? 1 : 4)
+                ring_word_wrong(r, SIZE, &words[i], tag | value);
+            ring_word_wrong(r, SIZE, &words[i], r->end + 8);
+            ring_word_wrong(r, SIZE, &words[i], UINT64_MAX / 16);
+        }
+        if (r->count != 0) { /* the word before the oldest: the size of the block, its padding */
+            uint64_t *word = (uint64_t *)upfront_ring_at(r, r->oldest);
+            for (i = 1; i < 40; i++) {
+                ring_word_wrong(r, SIZE, word, 200 + i);
+                ring_word_wrong(r, SIZE, word, i * UPFRONT_GENERATION + 200);
+                ring_word_wrong(r, SIZE, word, (i * 8 + 1) * UPFRONT_GENERATION);
+            }
+            UPFRONT_UNPOISON(word, sizeof *word);
+            value = *word;
+            *word = 200;
+            CHECK_EQ(upfront_ring_free(r, upfront_ring_front(r, &count)), UPFRONT_CORRUPT);
+            UPFRONT_UNPOISON(word, sizeof *word);
+            *word = value;
+        }
+        ring_check(r, SIZE);
+        switch (step) { /* empty, one, two, wrapped */
+        case 0:
+        case 1: CHECK(ring_take(r, SIZE, 72, 8) != NULL); break;
+        case 2: ring_give(r, SIZE, (unsigned char *)upfront_ring_front(r, &count)), ring_take(r, SIZE, 40, 8); break;
+        default: break;
+        }
+    }
+    window_free(w, WINDOW);
+}
+
+/* Random programs beside a queue: contents, order, and the bound of the header. */
+static void ring_random(void) {
+    enum { SIZE = RING_HEAD + 600, LIVE = 60, STEPS = 30000 };
+    static struct {
+        unsigned char *at;
+        uint64_t size;
+        int value;
+    } live[LIVE];
+    unsigned char *w = window_new(WINDOW);
+    upfront_ring *r = upfront_ring_init(w, SIZE);
+    uint64_t seed = 88172645463325252u, step, first = 0, last = 0, size, align, front = 0;
+    for (step = 0; step < STEPS; step++) {
+        if (next_random(&seed) % 2 == 0 && last - first < LIVE) {
+            uint64_t left = upfront_ring_size(r) - upfront_ring_used(r), i = last % LIVE, room = upfront_ring_room(r);
+            size = next_random(&seed) % (UINT64_C(1) << next_random(&seed) % 10);
+            align = UINT64_C(1) << next_random(&seed) % 7;
+            live[i].at = (unsigned char *)upfront_ring_alloc(r, size, align);
+            CHECK(live[i].at != NULL || left < 2 * (size + (align < 8 ? 8 : align) + 7));
+            CHECK(live[i].at != NULL || last != first || left < size + (align < 8 ? 8 : align) + 7);
+            if (align <= RING_WORD && size != 0)
+                CHECK_EQ(live[i].at != NULL, size <= room);
+            if (live[i].at != NULL) {
+                live[i].size = size;
+                live[i].value = (int)(step % 251);
+                fill(live[i].at, size, live[i].value);
+                last++;
+            }
+        } else if (first != last) {
+            uint64_t i = first++ % LIVE;
+            CHECK(upfront_ring_front(r, &front) == live[i].at && front == live[i].size);
+            CHECK(holds(live[i].at, front, live[i].value));
+            CHECK_EQ(upfront_ring_free(r, live[i].at), UPFRONT_OK);
+        }
+        ring_check(r, SIZE);
+        CHECK_EQ(r->count, last - first);
+    }
+    window_free(w, WINDOW);
+}
+
+void test_ring(void) {
+    ring_arguments();
+    ring_everywhere();
+    ring_others_fault();
+    ring_seam();
+    ring_scraps();
+    ring_corrupt();
+    ring_random();
+}

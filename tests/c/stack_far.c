@@ -1,0 +1,172 @@
+/* stack_far.c - tests of stack.h's far end: the mirror of the near one, and the two together. */
+#include "check.h"
+
+enum { FAR_WORDS = sizeof(upfront_stack_below) };
+
+static void far_arguments(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_stack zero, *s = upfront_stack_init(w, WINDOW);
+    uint64_t mark = 7;
+    memset(&zero, 0, sizeof zero);
+    CHECK(upfront_stack_alloc_far(NULL, 8, 8) == NULL);
+    CHECK(upfront_stack_alloc_far(&zero, 0, 1) == NULL);
+    CHECK(upfront_stack_alloc_far(s, 8, 3) == NULL);
+    CHECK(upfront_stack_alloc_far(s, UINT64_MAX, 1) == NULL);
+    CHECK(upfront_stack_alloc_far(s, UINT64_MAX - 15, 16) == NULL);
+    CHECK(upfront_stack_alloc_far(s, UPFRONT_OFFSET_MAX, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK_EQ(upfront_stack_free_far(NULL, w), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_free_far(s, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_rewind_far(NULL, 0), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_before(NULL, w, &mark), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_before(s, w, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_before_far(NULL, w, &mark), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_before_far(s, w, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_stack_before(s, NULL, &mark), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_stack_before_far(s, NULL, &mark), UPFRONT_FOREIGN);
+    CHECK_EQ(mark, 7);
+    window_free(w, WINDOW);
+}
+
+static void far_everywhere(void) {
+    const uint64_t size = 3 * WINDOW;
+    unsigned char *w = window_new(size + WINDOW);
+    uint64_t place, align;
+    for (place = 0; place < WINDOW; place += 64 * 37)
+        for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
+            upfront_stack *s = upfront_stack_init(w + place, size);
+            unsigned char *end = w + place + size, *p, *q, *r;
+            uint64_t room, mark, far_mark;
+            q = (unsigned char *)upfront_stack_alloc_far(s, 5, align);
+            CHECK(q != NULL && (uintptr_t)q % align == 0 && (uintptr_t)q % 16 == 0 && q + 5 <= end);
+            fill(q, 5, 1);
+            p = (unsigned char *)upfront_stack_alloc(s, 16, align);
+            if (p == NULL) { /* a block that begins late in a window has no second boundary of the largest alignment */
+                CHECK(align == UPFRONT_ALIGN_MAX);
+                continue;
+            }
+            fill(p, 16, 2);
+            mark = upfront_stack_mark(s);
+            far_mark = upfront_stack_mark_far(s);
+            CHECK(upfront_at(&s->linear, far_mark) == q - FAR_WORDS);
+            room = (uint64_t)(q - FAR_WORDS - (p + 16));
+            CHECK(upfront_stack_alloc_far(s, room - FAR_WORDS + 1, 1) == NULL);
+            CHECK_EQ(s->linear.refused, upfront_tag(&s->linear) + room - FAR_WORDS + 1);
+            CHECK(upfront_stack_alloc(s, room - FAR_WORDS + 1, 1) == NULL);
+            r = (unsigned char *)upfront_stack_alloc_far(s, room - FAR_WORDS, 1);
+            CHECK(r == p + 16 + FAR_WORDS);
+            fill(r, room - FAR_WORDS, 3);
+            CHECK(upfront_stack_alloc_far(s, 0, 1) == NULL && upfront_stack_alloc(s, 0, 1) == NULL); /* they touch */
+            CHECK(holds(p, 16, 2) && holds(q, 5, 1));
+            CHECK_EQ(upfront_stack_free_far(s, q), UPFRONT_ORDER);
+            CHECK_EQ(upfront_stack_free_far(s, p), UPFRONT_FOREIGN);
+            CHECK_EQ(upfront_stack_free(s, r), UPFRONT_FOREIGN);
+            CHECK_EQ(upfront_stack_free_far(s, r), UPFRONT_OK);
+            CHECK_EQ(upfront_stack_free_far(s, r), UPFRONT_FOREIGN);
+            CHECK_EQ(upfront_stack_mark_far(s), far_mark);
+            r = (unsigned char *)upfront_stack_alloc(s, room - FAR_WORDS, 1);
+            CHECK(r == p + 16 + FAR_WORDS);
+            fill(r, room - FAR_WORDS, 4);
+            CHECK(upfront_stack_alloc_far(s, 0, 1) == NULL);
+            CHECK_EQ(upfront_stack_rewind(s, mark), UPFRONT_OK);
+            CHECK(holds(p, 16, 2) && holds(q, 5, 1));
+            CHECK_EQ(upfront_stack_free_far(s, q), UPFRONT_OK);
+            CHECK_EQ(upfront_stack_free_far(s, end), UPFRONT_ORDER); /* no block is left to be the last */
+            CHECK_EQ(s->far_end.chain, 0);
+            CHECK_EQ(upfront_far_at(&s->linear), s->far_end.end);
+            CHECK_EQ(upfront_stack_free(s, p), UPFRONT_OK);
+        }
+    window_free(w, size + WINDOW);
+}
+
+/* Only marks are marks, at this end as at the other; and the state before each block is one. */
+static void far_marks(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_stack *s = upfront_stack_init(w, 2048);
+    uint64_t marks[5], nears[5], offset, i, got;
+    void *blocks[5], *near_blocks[5];
+    for (i = 0; i < 5; i++) {
+        marks[i] = upfront_stack_mark_far(s);
+        blocks[i] = upfront_stack_alloc_far(s, 20 + i, UINT64_C(16) << i);
+        nears[i] = upfront_stack_mark(s);
+        near_blocks[i] = upfront_stack_alloc(s, 20 + i, 16);
+        CHECK(blocks[i] != NULL && near_blocks[i] != NULL);
+    }
+    for (i = 0; i < 5; i++) {
+        CHECK_EQ(upfront_stack_before_far(s, blocks[i], &got), UPFRONT_OK);
+        CHECK_EQ(got, marks[i]);
+        CHECK_EQ(upfront_stack_before(s, near_blocks[i], &got), UPFRONT_OK);
+        CHECK_EQ(got, nears[i]);
+        CHECK_EQ(upfront_stack_before(s, blocks[i], &got), UPFRONT_FOREIGN);
+        CHECK_EQ(upfront_stack_before_far(s, near_blocks[i], &got), UPFRONT_FOREIGN);
+    }
+    for (offset = 0; offset < 2100; offset++) {
+        upfront_stack before = *s;
+        int is_mark = offset == upfront_far_at(&s->linear);
+        for (i = 0; i < 5; i++)
+            is_mark |= offset == marks[i];
+        if (!is_mark) {
+            CHECK_EQ(upfront_stack_rewind_far(s, offset), UPFRONT_ORDER);
+            CHECK(memcmp(&before, s, sizeof before) == 0);
+        }
+    }
+    CHECK_EQ(upfront_stack_rewind_far(s, upfront_stack_mark_far(s)), UPFRONT_OK);
+    for (i = 5; i-- > 0;) {
+        CHECK_EQ(upfront_stack_rewind_far(s, marks[i]), UPFRONT_OK);
+        CHECK_EQ(upfront_stack_mark_far(s), marks[i]);
+        if (i < 4)
+            CHECK_EQ(upfront_stack_rewind_far(s, marks[i + 1]), UPFRONT_ORDER);
+    }
+    CHECK_EQ(upfront_stack_rewind_far(s, 0), UPFRONT_ORDER);
+    CHECK_EQ(upfront_stack_rewind_far(s, UINT64_MAX), UPFRONT_ORDER);
+    CHECK_EQ(upfront_stack_rewind_far(s, nears[2]), UPFRONT_ORDER);
+    CHECK(upfront_stack_alloc_far(s, 8, 16) != NULL);
+    upfront_stack_reset(s);
+    CHECK_EQ(s->linear.chain + s->far_end.chain, 0);
+    CHECK_EQ(upfront_stack_mark(s), s->linear.start);
+    CHECK_EQ(upfront_stack_mark_far(s), s->far_end.end);
+    window_free(w, WINDOW);
+}
+
+static void far_of_nothing(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_stack *s = upfront_stack_init(w, 1024);
+    void *a = upfront_stack_alloc_far(s, 0, 1), *b = upfront_stack_alloc_far(s, 0, 1);
+    CHECK(a == w + 1024 && b == w + 1024 - FAR_WORDS);
+    CHECK_EQ(upfront_stack_free_far(s, a), UPFRONT_ORDER);
+    CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_OK);
+    CHECK_EQ(upfront_stack_free_far(s, a), UPFRONT_OK);
+    window_free(w, WINDOW);
+}
+
+/* Someone wrote before his block, or past the block below it. */
+static void far_underrun(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_stack *s = upfront_stack_init(w, 4096);
+    uint64_t end = s->far_end.end, i, mark;
+    uint64_t *a = (uint64_t *)upfront_stack_alloc_far(s, 32, 16), *b = (uint64_t *)upfront_stack_alloc_far(s, 32, 16);
+    upfront_stack_below *below = (upfront_stack_below *)b - 1, good = *below;
+    const uint64_t bad_cursor[] = {0, s->far_end.chain - 1, good.cursor - 16, good.cursor + 16, end, end + 1, UINT64_MAX};
+    const uint64_t bad_last[] = {0, 1, good.last + 16, good.last - 16, s->far_end.chain, UINT64_MAX};
+    for (i = 0; i < 7; i++) {
+        below->cursor = bad_cursor[i];
+        CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_CORRUPT);
+        CHECK_EQ(upfront_stack_rewind_far(s, end), UPFRONT_CORRUPT);
+        CHECK_EQ(upfront_stack_before_far(s, a, &mark), UPFRONT_CORRUPT);
+        *below = good;
+        below->last = bad_last[i < 6 ? i : 0];
+        CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_CORRUPT);
+        CHECK_EQ(upfront_stack_rewind_far(s, end), UPFRONT_CORRUPT);
+        *below = good;
+    }
+    CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_OK);
+    CHECK_EQ(upfront_stack_free_far(s, a), UPFRONT_OK);
+    window_free(w, WINDOW);
+}
+
+void test_stack_far(void) {
+    far_arguments();
+    far_everywhere();
+    far_marks();
+    far_of_nothing();
+    far_underrun();
+}

@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"bytes"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+)
+
+// frameModel is some linear arenas, of which one is current.
+type frameModel struct {
+	buffers []linearModel
+	turns   int
+}
+
+func (m *frameModel) now() *linearModel { return &m.buffers[m.turns%len(m.buffers)] }
+
+func (m *frameModel) alloc(size, align uint64) (at, got uint64, a answer) {
+	return m.now().alloc(size, align)
+}
+
+func (m *frameModel) live(at, size uint64) bool {
+	for _, b := range m.buffers {
+		if at >= b.start && b.live(at, size) {
+			return true
+		}
+	}
+	return false
+}
+
+// reset is the turn.
+func (m *frameModel) reset() {
+	m.turns++
+	m.now().reset()
+}
+
+func (m *frameModel) room() uint64        { return m.now().room() }
+func (m *frameModel) release(uint64) bool { return false }
+func (m *frameModel) mark() uint64        { return 0 }
+func (m *frameModel) rewind(uint64) bool  { return false }
+
+// openFrame's machine resets by a turn, so that the suite sees what lives on after one.
+func openFrame(buffers int) func(block []byte) (machine, model, error) {
+	return func(block []byte) (machine, model, error) {
+		f, err := arena.NewFrame(block, buffers)
+		if err != nil {
+			return machine{}, nil, err
+		}
+		start, _ := bounds(block)
+		front := uint64(arena_c.LineSize * (1 + buffers))
+		size := (uint64(len(block)) - front) / uint64(buffers) / arena_c.LineSize * arena_c.LineSize
+		m := &frameModel{}
+		for i := range uint64(buffers) {
+			from := start + front + i*size
+			m.buffers = append(m.buffers, linearModel{start: from, cursor: from, end: from + size})
+		}
+		return machine{alloc: f.Alloc, reset: f.Turn}, m, nil
+	}
+}
+
+func FuzzFrame(f *testing.F) { fuzz(f, openFrame(3), 1024) }
+
+// TestAllShortProgramsOfAFrame: each of seven steps, with two buffers and with three. The session checks that all that
+// should be live is there, unchanged, after each.
+func TestAllShortProgramsOfAFrame(t *testing.T) {
+	ops := []func(s *session) error{
+		func(s *session) error { return s.alloc(0, 1) },
+		func(s *session) error { return s.alloc(17, 1) },
+		func(s *session) error { return s.alloc(8, 64) },
+		(*session).fillUp,
+		(*session).reset,
+	}
+	for buffers := 2; buffers <= 3; buffers++ {
+		block := heapBlock(t, arena_c.LineSize*(1+3*buffers), 64)
+		program := make([]int, exhaustiveSteps())
+		for i := 0; i < len(program); {
+			m, mod, err := openFrame(buffers)(block)
+			require.NoError(t, err)
+			s := newSession(block, m, mod)
+			for _, op := range program {
+				require.NoError(t, ops[op](s), "%v", program)
+			}
+			for i = 0; i < len(program); i++ {
+				if program[i]++; program[i] < len(ops) {
+					break
+				}
+				program[i] = 0
+			}
+		}
+	}
+}
+
+func TestFramesRefuse(t *testing.T) {
+	window := heapBlock(t, 4096, 64)
+	for _, c := range []struct {
+		block   []byte
+		buffers int
+		want    string
+	}{
+		{window, 1, "arena: a Frame has 2 to 8 buffers, not 1"},
+		{window, 9, "arena: a Frame has 2 to 8 buffers, not 9"},
+		{window, -1, "arena: a Frame has 2 to 8 buffers, not -1"},
+		{nil, 2, "arena: a Frame needs a block of at least 128 bytes, this one has 0"},
+		{window[:319], 2, "arena: a Frame of 2 buffers needs a block of at least 320 bytes, this one has 319"},
+	} {
+		_, err := arena.NewFrame(c.block, c.buffers)
+		assert.EqualError(t, err, c.want)
+	}
+	_, err := arena.NewFrame(window[8:], 2)
+	assert.ErrorContains(t, err, "a Frame's block begins at a multiple of 64")
+	assert.Equal(t, make([]byte, 4096), window, "a refusal changes nothing")
+	f, err := arena.NewFrame(window[:320], 2)
+	require.NoError(t, err)
+	assert.EqualValues(t, 64, f.Size())
+	assert.Panics(t, func() { f.Alloc(8, 3) })
+}
+
+func TestHandlesOfAFrame(t *testing.T) {
+	for buffers := 2; buffers <= 8; buffers++ {
+		f, err := arena.NewFrame(heapBlock(t, 4096, 64), buffers)
+		require.NoError(t, err)
+		var handles []arena.FrameHandle
+		for turn := range 3 * buffers {
+			assert.Equal(t, turn%buffers, f.Current())
+			now := f.Now()
+			assert.NotNil(t, now.Alloc(40, 8))
+			assert.NotNil(t, f.Alloc(2, 1))
+			assert.Nil(t, now.Alloc(f.Size(), 1))
+			assert.EqualValues(t, 42, f.Used())
+			handles = append(handles, now)
+			for i, h := range handles {
+				assert.Equal(t, turn-i < buffers, h.Live())
+				assert.Equal(t, turn == i, h.Alloc(0, 1) != nil, "only the current frame allocates")
+			}
+			f.Turn()
+			assert.Zero(t, f.Used())
+			assert.EqualValues(t, 42, f.Peak())
+		}
+		assert.Equal(t, buffers, f.Buffers())
+	}
+	assert.False(t, arena.FrameHandle{}.Live())
+}
+
+func TestRaceBuildsOverwriteWhatATurnEnds(t *testing.T) {
+	if !arena_c.Race {
+		t.Skip("only race builds do")
+	}
+	f, err := arena.NewFrame(heapBlock(t, 1024, 64), 2)
+	require.NoError(t, err)
+	made := unsafe.Slice((*byte)(f.Alloc(100, 16)), 100)
+	clear(made)
+	f.Turn()
+	assert.Equal(t, make([]byte, 100), made, "still there in the next frame")
+	f.Turn()
+	assert.Equal(t, bytes.Repeat([]byte{0xDB}, 100), made)
+}
+
+func TestGoAndCAgreeOnFrame(t *testing.T) {
+	w := newTwins(t, 4096, 4*arena_c.LineSize)
+	a, b := arena_c.FrameInit(at(w.a), w.size(), 3), arena_c.FrameInit(at(w.b), w.size(), 3)
+	for range rounds() {
+		w.same("Now", unsafe.Pointer(a.Now()), unsafe.Pointer(mouth.FrameNow(b)))
+		a.Now().Chain, b.Now().Chain = 0, 0 // linearStep makes nodes, and a turn forgets them
+		if w.random.IntN(20) == 0 {
+			a.Turn()
+			b.Turn()
+			w.sameBytes("Turn")
+			continue
+		}
+		linearStep(w, a.Now(), b.Now(), a.Now().Tag())
+		used, peak := mouth.FrameFigures(b)
+		require.Equal(t, [2]uint64{used, peak}, [2]uint64{a.Used(), a.Peak()})
+	}
+}

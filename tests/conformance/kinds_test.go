@@ -1,0 +1,283 @@
+package conformance
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func unpoison(block []byte) {
+	arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
+}
+
+// static is memory that nobody allocated.
+var static [8 * arena_c.Edge]byte
+
+func staticBlock(t testing.TB, size int) []byte {
+	from := up(address(unsafe.Pointer(&static)), 64) - address(unsafe.Pointer(&static))
+	block := static[from:][:size]
+	clear(block)
+	t.Cleanup(func() { unpoison(block) })
+	return block
+}
+
+func openLinearAllocator(block []byte) (arena.Allocator, error) { return arena.NewLinear(block) }
+
+func openStackAllocator(block []byte) (arena.Allocator, error) {
+	s, err := arena.NewStack(block)
+	return s.Far(), err
+}
+
+// insideBlock is a block from another arena, between two blocks of it that must stay as they are.
+func insideBlock(t testing.TB, size int, open func([]byte) (arena.Allocator, error)) []byte {
+	outer, err := open(heapBlock(t, size+1024, 64))
+	require.NoError(t, err)
+	var guards [2][]byte
+	guards[0] = arena.BlockFrom(outer, 100)
+	block := arena.BlockFrom(outer, size)
+	guards[1] = arena.BlockFrom(outer, 100)
+	require.NotNil(t, guards[1])
+	clear(block)
+	for _, g := range guards {
+		for i := range g {
+			g[i] = 0x5A
+		}
+	}
+	t.Cleanup(func() {
+		for _, g := range guards {
+			for _, b := range g {
+				assert.EqualValues(t, 0x5A, b, "an arena wrote beside its block")
+			}
+		}
+	})
+	return block
+}
+
+func scopeBlock(t testing.TB, size int) []byte {
+	stack, _, _ := scopeStack(heapBlock(t, int(up(uint64(size), arena_c.Edge))+4*arena_c.Edge, 64))
+	s := stack.Open("blocks")
+	require.NotNil(t, s.Bytes(1), "the next is not aligned by chance")
+	block := s.Block(size)
+	clear(block)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return block
+}
+
+func TestBlocksFromArenas(t *testing.T) {
+	l, err := arena.NewLinear(heapBlock(t, 1024, 64))
+	require.NoError(t, err)
+	l.Alloc(1, 1)
+	block := arena.BlockFrom(l, 512)
+	assert.Equal(t, []int{512, 512}, []int{len(block), cap(block)})
+	assert.Zero(t, address(unsafe.Pointer(&block[0]))%64)
+	assert.Nil(t, arena.BlockFrom(l, 512), "full")
+	assert.Panics(t, func() { arena.BlockFrom(l, -1) })
+	inner, err := arena.NewStack(block)
+	require.NoError(t, err)
+	innermost, err := arena.NewPool[uint64](arena.BlockFrom(inner, 200))
+	require.NoError(t, err)
+	*innermost.Get() = 7
+	assert.Equal(t, 1, innermost.Live())
+	l.Reset()
+}
+
+func TestBlocksFromScopes(t *testing.T) {
+	stack, _, size := scopeStack(heapBlock(t, 4*arena_c.Edge, 64))
+	s := stack.Open("blocks")
+	require.NotNil(t, s.Bytes(1))
+	for _, from := range []scope.Scope{s, s.Temp()} {
+		block := from.Block(1000)
+		assert.Equal(t, []int{1000, 1000}, []int{len(block), cap(block)})
+		assert.Zero(t, address(unsafe.Pointer(&block[0]))%64)
+		_, err := arena.NewLinear(block)
+		require.NoError(t, err)
+		assert.Panics(t, func() { from.Block(int(size)) }, "full unwinds")
+		assert.Panics(t, func() { from.Block(-1) })
+	}
+	large := s.Temp().Block(int(size) / 2) // more than a piece of the far end
+	assert.Len(t, large, int(size)/2)
+	assert.ErrorContains(t, s.Close(), "full")
+}
+
+// openHandles is a pool whose chunks are put by handle; it also asks every handle that died whether it still does.
+func openHandles[T any](block []byte) (machine, model, error) {
+	p, err := arena.NewHandlePool[T](block)
+	if err != nil {
+		return machine{}, nil, err
+	}
+	names, dead := map[unsafe.Pointer]arena.Handle[T]{}, []arena.Handle[T]{0}
+	var zero T
+	start, end := bounds(block)
+	return machine{
+		alloc: func(uint64, uint64) unsafe.Pointer {
+			x, h := p.Get()
+			if x == nil {
+				return nil
+			}
+			names[unsafe.Pointer(x)] = h
+			for _, old := range dead {
+				if old == h || p.At(old) != nil {
+					panic("a dead handle lives")
+				}
+			}
+			if p.At(h) != x {
+				panic("a new handle is of something else")
+			}
+			return unsafe.Pointer(x)
+		},
+		release: func(at unsafe.Pointer) error {
+			h, known := names[at]
+			if !known {
+				return errors.New("no chunk")
+			}
+			err := p.Put(h)
+			if err == nil && len(dead) < 50 {
+				dead = append(dead, h)
+			}
+			return err
+		},
+		zeroes: true,
+	}, newHandlesModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))), nil
+}
+
+// newHandlesModel is newPoolModel with four bytes a chunk in front of the states.
+func newHandlesModel(start, end, size, align uint64) *poolModel {
+	align = max(align, 8)
+	m := &poolModel{stride: up(max(size, 8), align), size: size, taken: map[uint64]bool{}}
+	for states := func(n uint64) uint64 { return up(start+4*n, align) + up(n, align) }; states(m.count+1)+(m.count+1)*m.stride <= end; {
+		m.count++
+		m.first = states(m.count)
+	}
+	return m
+}
+
+// openSized is a Linear behind arena.Sized, which must know the size of each block that it gave.
+func openSized(block []byte) (machine, model, error) {
+	l, err := arena.NewLinear(block)
+	if err != nil {
+		return machine{}, nil, err
+	}
+	s := arena.Sized(l)
+	start, end := bounds(block)
+	return machine{
+		alloc: func(size, align uint64) unsafe.Pointer {
+			p := s.Alloc(size, align)
+			if p != nil && s.SizeOf(p) != size {
+				panic("another size")
+			}
+			return p
+		},
+		mark:   func() uint64 { return uint64(l.Mark()) },
+		rewind: func(mark uint64) error { return l.Rewind(arena.Mark(mark)) },
+		reset:  l.Reset,
+	}, &sizedModel{markedModel{linearModel{start + 128, start + 128, end}, start + 128}}, nil
+}
+
+type sizedModel struct{ markedModel }
+
+func (m *sizedModel) alloc(size, align uint64) (at, got uint64, a answer) {
+	if badArgument(size, align) {
+		return 0, 0, refused
+	}
+	front := max(align, 8)
+	if size+front >= 1<<38 {
+		return 0, 0, full
+	}
+	at, _, a = m.markedModel.alloc(size+front, front)
+	return at + front, size, a
+}
+
+func (m *sizedModel) room() uint64 {
+	at := up(m.cursor, 8) + 8
+	if at > m.end {
+		return 0
+	}
+	return m.end - at
+}
+
+func TestSizesOfWhatIsFreed(t *testing.T) {
+	stack, err := arena.NewStack(heapBlock(t, 4096, 64))
+	require.NoError(t, err)
+	for _, inner := range []arena.Freer{stack, stack.Far()} {
+		s := arena.SizedFree(inner)
+		a := s.Alloc(10, 1)
+		b := s.Alloc(20, 256)
+		assert.Zero(t, address(b)%256)
+		assert.Equal(t, []uint64{10, 20}, []uint64{s.SizeOf(a), s.SizeOf(b)})
+		assert.ErrorContains(t, s.Free(a), "out of order")
+		assert.Error(t, s.Free(nil))
+		assert.Error(t, s.Free(unsafe.Add(b, 8)), "no block has such a word before it")
+		require.NoError(t, s.Free(b))
+		require.NoError(t, s.Free(a))
+		assert.Zero(t, stack.Used()+stack.Far().Used())
+		assert.Nil(t, s.Alloc(1<<38-8, 16))
+		assert.Panics(t, func() { s.Alloc(8, 3) })
+	}
+}
+
+func TestHandlesThatAreNone(t *testing.T) {
+	p, err := arena.NewHandlePool[[3]uint64](heapBlock(t, 1024, 64))
+	require.NoError(t, err)
+	_, first := p.Get()
+	x, h := p.Get()
+	assert.Nil(t, p.At(0))
+	assert.ErrorContains(t, p.Put(0), "closed already")
+	assert.ErrorContains(t, p.Put(1<<64-1), "not from here")
+	x[1] = 5
+	got := map[arena.Handle[[3]uint64]]uint64{}
+	for h, x := range p.All() {
+		got[h] = x[1]
+	}
+	assert.Equal(t, map[arena.Handle[[3]uint64]]uint64{first: 0, h: 5}, got)
+	for range p.All() {
+		break
+	}
+	require.NoError(t, p.Put(h))
+	again, newer := p.Get()
+	assert.Same(t, x, again)
+	assert.NotEqual(t, h, newer)
+	assert.Nil(t, p.At(h), "its chunk is another's")
+	assert.ErrorContains(t, p.Put(h), "closed already")
+	assert.Equal(t, []int{2, 2}, []int{p.Live(), p.Peak()})
+	_, err = arena.NewHandlePool[*int](nil)
+	assert.ErrorContains(t, err, "holds a Go pointer")
+	_, err = arena.NewHandlePool[[100]uint64](heapBlock(t, 192, 64))
+	assert.ErrorContains(t, err, "no room")
+}
+
+func TestWalkOverAPool(t *testing.T) {
+	p, err := arena.NewPool[uint64](heapBlock(t, 1024, 64))
+	require.NoError(t, err)
+	var taken []*uint64
+	for i := range 5 {
+		x := p.Get()
+		*x = uint64(i)
+		taken = append(taken, x)
+	}
+	require.NoError(t, p.Put(taken[1]))
+	var got []int
+	for i, x := range p.All() {
+		assert.EqualValues(t, i, *x)
+		index, err := p.Index(x)
+		require.NoError(t, err)
+		assert.Equal(t, i, index)
+		got = append(got, i)
+		require.NoError(t, p.Put(x), "the current one may go")
+	}
+	assert.Equal(t, []int{0, 2, 3, 4}, got)
+	for range p.All() {
+		t.Fatal("nothing is live")
+	}
+	_, err = p.Index(taken[0])
+	assert.ErrorContains(t, err, "put twice")
+	assert.Nil(t, p.At(-1))
+	assert.Nil(t, p.At(p.Cap()))
+	assert.Nil(t, p.At(0))
+}

@@ -1,0 +1,230 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+)
+
+// ringModel is a queue of blocks between two addresses. It keeps no cursor: where the next block may lie follows from
+// where the oldest and the newest do.
+type ringModel struct {
+	start, end uint64
+	blocks     [][3]uint64 // its word, its first byte, its size; the oldest first
+}
+
+// pieces is where a block may go; the one to try first in front.
+func (m *ringModel) pieces() [][2]uint64 {
+	n := len(m.blocks)
+	if n == 0 {
+		return [][2]uint64{{m.start, m.end}}
+	}
+	oldest, newest := m.blocks[0], m.blocks[n-1]
+	after := newest[1] + newest[2]
+	if newest[0] < oldest[0] {
+		return [][2]uint64{{after, oldest[0]}}
+	}
+	return [][2]uint64{{after, m.end}, {m.start, oldest[0]}}
+}
+
+func (m *ringModel) alloc(size, align uint64) (at, got uint64, a answer) {
+	if badArgument(size, align) {
+		return 0, 0, refused
+	}
+	for _, piece := range m.pieces() {
+		word := up(piece[0], 8)
+		if at = up(word+8, max(align, 8)); at <= piece[1] && size <= piece[1]-at {
+			m.blocks = append(m.blocks, [3]uint64{word, at, size})
+			return at, size, given
+		}
+	}
+	return 0, 0, full
+}
+
+func (m *ringModel) release(at uint64) bool {
+	if len(m.blocks) == 0 || m.blocks[0][1] != at {
+		return false
+	}
+	m.blocks = m.blocks[1:]
+	return true
+}
+
+func (m *ringModel) live(at, size uint64) bool {
+	for _, b := range m.blocks {
+		if b[1] == at && b[2] == size {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *ringModel) room() (most uint64) {
+	for _, piece := range m.pieces() {
+		if at := up(piece[0], 8) + 8; at <= piece[1] {
+			most = max(most, piece[1]-at)
+		}
+	}
+	return most
+}
+
+// used is the size less what is free; the tail that was skipped is not free.
+func (m *ringModel) used() uint64 {
+	used := m.end - m.start
+	for _, piece := range m.pieces() {
+		used -= piece[1] - piece[0]
+	}
+	return used
+}
+
+func (m *ringModel) mark() uint64       { return 0 }
+func (m *ringModel) rewind(uint64) bool { return false }
+func (m *ringModel) reset()             { m.blocks = nil }
+
+// openRing's machine compares the ring with the model after each operation, and walks it; what differs is a panic,
+// which is never the answer that was wanted.
+func openRing(block []byte) (machine, model, error) {
+	r, err := arena.NewRing(block)
+	if err != nil {
+		return machine{}, nil, err
+	}
+	start, end := bounds(block)
+	m := &ringModel{start: start + arena_c.LineSize, end: end}
+	header := (*arena_c.Ring)(unsafe.Pointer(unsafe.SliceData(block)))
+	var ranges []arena_c.RingRange
+	peak := uint64(0)
+	check := func() {
+		p, size := r.Oldest()
+		oldest := [2]uint64{address(p), size}
+		want := [2]uint64{}
+		if len(m.blocks) > 0 {
+			want = [2]uint64{m.blocks[0][1], m.blocks[0][2]}
+		}
+		peak = max(peak, m.used())
+		if oldest != want || r.Len() != len(m.blocks) || r.Room() != m.room() || r.Used() != m.used() || r.Peak() != peak {
+			panic(fmt.Sprintf("oldest %v, want %v; len %d, room %d, used %d, peak %d; want %d, %d, %d, %d", oldest, want, r.Len(),
+				r.Room(), r.Used(), r.Peak(), len(m.blocks), m.room(), m.used(), peak))
+		}
+		if len(ranges) < len(m.blocks)+3 {
+			ranges = make([]arena_c.RingRange, 2*len(m.blocks)+3)
+		}
+		checkRanges(header, uint64(len(block)), start, ranges, m)
+	}
+	return machine{
+		fifo: true,
+		alloc: func(size, align uint64) unsafe.Pointer {
+			p := r.Alloc(size, align)
+			check()
+			return p
+		},
+		release: func(p unsafe.Pointer) error {
+			err := r.Free(p)
+			check()
+			return err
+		},
+		reset: r.Reset,
+	}, m, nil
+}
+
+// checkRanges: the walk names every byte, and each block of the model.
+func checkRanges(header *arena_c.Ring, size, start uint64, ranges []arena_c.RingRange, m *ringModel) {
+	count, code := header.Walk(size, ranges)
+	next, live := uint64(0), 0
+	for _, one := range ranges[:count] {
+		if one.Offset != next || one.Size == 0 {
+			panic(fmt.Sprintf("a gap or an overlap at %d: %v", next, ranges[:count]))
+		}
+		next += one.Size
+		if one.What == arena_c.RingLive && m.live(start+one.Block, next-one.Block) {
+			live++
+		}
+	}
+	if code != arena_c.OK || next != size || live != len(m.blocks) {
+		panic(fmt.Sprintf("the walk says %v, covers %d of %d, names %d of %d blocks", code, next, size, live, len(m.blocks)))
+	}
+}
+
+func FuzzRing(f *testing.F) { fuzz(f, openRing, 512) }
+
+func TestRingsRefuse(t *testing.T) {
+	window := heapBlock(t, 4096, 64)
+	for _, block := range [][]byte{nil, {}, window[:64], window[:127], window[8:]} {
+		_, err := arena.NewRing(block)
+		assert.ErrorContains(t, err, "Ring")
+	}
+	r, err := arena.NewRing(window)
+	require.NoError(t, err)
+	a, b := r.Alloc(10, 1), r.Alloc(20, 1)
+	assert.EqualError(t, r.Free(nil), "arena: BUG: Ring.Free: bad argument")
+	assert.EqualError(t, r.Free(b), "arena: BUG: Ring.Free: out of order")
+	assert.EqualError(t, r.Free(unsafe.Pointer(new(int))), "arena: BUG: Ring.Free: not from here")
+	assert.EqualValues(t, 2, r.Len())
+	require.NoError(t, r.Free(a))
+	assert.EqualError(t, r.Free(a), "arena: BUG: Ring.Free: not from here")
+	require.NoError(t, r.Free(b))
+	assert.EqualError(t, r.Free(b), "arena: BUG: Ring.Free: not from here")
+	assert.Panics(t, func() { r.Alloc(8, 3) })
+	assert.EqualValues(t, 4096-64, r.Size())
+}
+
+func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
+	if !arena_c.Race {
+		t.Skip("only race builds do")
+	}
+	dead := bytes.Repeat([]byte{0xDB}, 100)
+	r, err := arena.NewRing(heapBlock(t, 1024, 64))
+	require.NoError(t, err)
+	for _, end := range []func(p unsafe.Pointer){
+		func(p unsafe.Pointer) { require.NoError(t, r.Free(p)) },
+		func(unsafe.Pointer) { r.Reset() },
+	} {
+		p := r.Alloc(100, 16)
+		clear(unsafe.Slice((*byte)(p), 100))
+		end(p)
+		assert.Equal(t, dead, unsafe.Slice((*byte)(p), 100))
+	}
+}
+
+func TestGoAndCAgreeOnRing(t *testing.T) {
+	w := newTwins(t, 2048, 64)
+	a, b := arena_c.RingInit(at(w.a), w.size()), arena_c.RingInit(at(w.b), w.size())
+	for range rounds() {
+		ringStep(w, a, b)
+		require.Equal(w.t, a.Used(), b.Used())
+		require.Equal(w.t, a.Room(), b.Room())
+	}
+	require.Equal(t, arena_c.OK, a.Reset(a.Tag()))
+	require.Equal(t, arena_c.OK, b.Reset(b.Tag()))
+	w.sameBytes("Reset")
+}
+
+// ringStep is a hit, or what comes behind it, on the ring of either side.
+func ringStep(w *twins, a, b *arena_c.Ring) {
+	tag, size, mask := w.tag(a.Tag()), w.amount(), w.mask()|7
+	p, sizeA := a.Front()
+	q, sizeB := mouth.RingFront(b)
+	w.same("Front", p, q)
+	require.Equal(w.t, sizeA, sizeB)
+	switch w.random.IntN(8) {
+	case 0, 1, 2:
+		p, q = a.Push(tag, size, mask), mouth.RingPush(b, tag, size, mask)
+		if w.same("Push", p, q); p == nil {
+			w.same("Wrap", a.Wrap(tag, size, mask), b.Wrap(tag, size, mask))
+		}
+	case 3: // somewhere in the block
+		offset := w.random.Uint64N(w.size())
+		p, q = unsafe.Add(at(w.a), offset), unsafe.Add(at(w.b), offset)
+		fallthrough
+	default:
+		require.Equal(w.t, mouth.RingPop(b, tag, q), a.Pop(tag, p), "seed %d, step %d", w.seed, w.step)
+		require.Equal(w.t, b.Find(tag, q), a.Find(tag, p))
+		w.sameBytes("Pop")
+	}
+}
