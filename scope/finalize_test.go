@@ -240,77 +240,6 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	assert.Equal(t, []int64{1, 2}, closed, "an object dies before its parts")
 }
 
-func TestObjectSlices(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
-	for i, m := range marks.Slice(s, 3) {
-		_ = i
-		_ = m
-	}
-	two := marks.Slice(s, 2)
-	two[0].ID, two[1].ID = 1, 2
-	require.NoError(t, s.Close())
-	assert.Equal(t, []int64{2, 1, 0, 0, 0}, closed)
-}
-
-func TestPools(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
-	pool := points.Pool(s, 3)
-	x, y, z := pool.Get(), pool.Get(), pool.Get()
-	assert.Nil(t, pool.Get())
-	y.X = 5
-	pool.Put(y)
-	assert.Nil(t, pool.At(1))
-	assert.Nil(t, pool.At(-1))
-	assert.Nil(t, pool.At(3))
-	assert.Same(t, y, pool.Get())
-	assert.Zero(t, y.X)
-	assert.Equal(t, []int{0, 1, 2}, []int{pool.Index(x), pool.Index(y), pool.Index(z)})
-	pool.Put(x)
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: put twice", func() { pool.Put(x) })
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&point{}) })
-	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
-	assert.Equal(t, []int{3, 2, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
-	points.Pool(s, 0)
-	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 2 pools; `+
-		`raise limits.pools in the plan to 3 or more`,
-		func() { points.Pool(s, 1) })
-	require.NoError(t, s.Close())
-	assert.Nil(t, pool.Get(), "a pool dies with its scope")
-	assert.Nil(t, pool.At(0))
-	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: closed already", func() { pool.Put(z) })
-}
-
-func TestObjectPools(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
-	pool := marks.Pool(s, 8)
-	for id := range int64(8) {
-		m := pool.Get()
-		m.ID = id
-		if id == 4 {
-			m.Do = doPanic
-		}
-	}
-	ids := []int64{}
-	for i, m := range pool.All() {
-		assert.EqualValues(t, i, m.ID)
-		if ids = append(ids, m.ID); i == 5 {
-			break
-		}
-	}
-	assert.Equal(t, []int64{0, 1, 2, 3, 4, 5}, ids)
-	assert.Equal(t, []int{8, 8, 8}, []int{pool.Cap(), pool.Live(), pool.Peak()})
-	third := pool.At(3)
-	assert.Equal(t, 3, pool.Index(third))
-	require.NoError(t, pool.Put(third))
-	assert.Panics(t, func() { _ = pool.Put(third) })
-	assert.Equal(t, []int64{3}, closed)
-	err := s.Close()
-	assert.ErrorContains(t, err, "mark panics")
-	assert.Equal(t, []int64{3, 0, 1, 2, 4, 5, 6, 7}, closed, "each live one exactly once")
-}
-
 // TestModel runs random programs of scopes with finalizers of all kinds, some of which fail, against a plain stack of lists.
 func TestModel(t *testing.T) {
 	for seed := range int64(200) {
@@ -392,12 +321,3 @@ func (*quiet) Close() error { return nil }
 var objects = scope.Object[point](func(*point) error { return nil })
 
 // TestPutOfAnAddressInAGoObject: cgo would refuse a pointer into what holds Go pointers; the pool's own words come first.
-func TestPutOfAnAddressInAGoObject(t *testing.T) {
-	pool := points.Pool(open(t).Pad(0, 0).Open("a"), 2)
-	other := &struct {
-		inside point
-		name   *string
-	}{name: new(string)}
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&other.inside) })
-	assert.PanicsWithError(t, "scope: BUG: Index of a scope_test.point: not from here", func() { pool.Index(&other.inside) })
-}
