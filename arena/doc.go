@@ -15,7 +15,7 @@
 //	Stack       nested lifetimes that free one by one    inlined, 16         the last block, or to mark  free in another order
 //	 .Far       a second such order in the same room     inlined, 16         the last block, or to mark  free in another order
 //	Ring        streams and commands                     a Go call, 8        the oldest block            free in another order
-//	Pool        equal things that come and go            inlined, 1          any chunk                   other sizes
+//	Pool        equal things that come and go            Get inlined, 1      any chunk                   other sizes
 //	HandlePool  those, named by who may outlive them     a Go call, 5        any chunk, by its handle    put by address
 //	Heap        any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
 //

@@ -14,7 +14,9 @@
 //
 // # Costs
 //
-// Hits are inlined at the call site and O(1). Everything else is one crossing into C, noescape and nocallback.
+// Hits are O(1) and Go: the bumps and Get are inlined at the call site, Put, Pop and the opening and closing of scopes are
+// a call. Everything else is one crossing into C, noescape and nocallback; only RunC, which runs a user's own C
+// finalizers, may be called back from.
 //
 // # Threads
 //

@@ -197,6 +197,12 @@ func TestTryOnACoveredScope(t *testing.T) {
 	assert.EqualError(t, a.Close(), want)
 
 	a = pad.Open("a")
+	b = a.Open("b")
+	assert.Nil(t, points.TryNew(a))
+	require.NoError(t, b.Close())
+	assert.EqualError(t, a.Close(), want, "also when nobody asked meanwhile")
+
+	a = pad.Open("a")
 	assert.Nil(t, a.TryAlloc(padSize+1, 1))
 	require.NoError(t, a.Open("b").Close())
 	assert.ErrorIs(t, a.Err(), scope.ErrFull, "a full from before the child is remembered")
