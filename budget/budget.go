@@ -121,8 +121,8 @@ func (b *Budget) makeStacks() {
 	p := b.plan
 	row := uint64(0)
 	next := func(arena, key string, base int, watch *scope.Watch) *scope.Stack {
-		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held, Base: base,
-			Watch: watch})
+		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held,
+			Names: p.Limits.Accounts, Base: base, Watch: watch})
 		row++
 		return st
 	}

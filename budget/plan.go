@@ -48,11 +48,13 @@ type Pads struct {
 	Size    uint64
 }
 
-// Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes, 64 pools and 256 held values.
+// Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes, 64 pools, 256 held values
+// and 32 accounts.
 type Limits struct {
-	Scopes int
-	Pools  int
-	Held   int
+	Scopes   int
+	Pools    int
+	Held     int
+	Accounts int
 }
 
 const (
@@ -125,6 +127,7 @@ func (p Plan) faults() planFaults {
 	f.limit("limits.scopes", p.Limits.Scopes)
 	f.limit("limits.pools", p.Limits.Pools)
 	f.limit("limits.held", p.Limits.Held)
+	f.limit("limits.accounts", p.Limits.Accounts)
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
 		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeText(p.GoHeap), sizeText(planHeapMin), sizeText(planHeapMax))
 	}
@@ -227,6 +230,9 @@ func (l Limits) orDefault() Limits {
 	}
 	if l.Held == 0 {
 		l.Held = 256
+	}
+	if l.Accounts == 0 {
+		l.Accounts = 32
 	}
 	return l
 }

@@ -34,9 +34,10 @@ type (
 		Size    sizeJSON `json:"size"`
 	}
 	limitsJSON struct {
-		Scopes int `json:"scopes,omitempty"`
-		Pools  int `json:"pools,omitempty"`
-		Held   int `json:"held,omitempty"`
+		Scopes   int `json:"scopes,omitempty"`
+		Pools    int `json:"pools,omitempty"`
+		Held     int `json:"held,omitempty"`
+		Accounts int `json:"accounts,omitempty"`
 	}
 	sizeJSON uint64
 )

@@ -21,7 +21,7 @@ const planFaultsMax = 100
 //	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "pads": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
-// Further keys are "size" and "limits" with "scopes", "pools" and "held". Reading is strict: an unknown key, a key
+// Further keys are "size" and "limits" with "scopes", "pools", "held" and "accounts". Reading is strict: an unknown key, a key
 // given twice, a value of another type, and anything after the plan is a fault. The error lists the faults in the order
 // of the file, each on a line with its place; a fault in the JSON itself ends the reading, so that others may hide
 // behind it:
@@ -113,7 +113,7 @@ func (r *planReader) plan() (p Plan) {
 		}},
 		planKey{"limits", func(key string) {
 			r.object(key, planKey{"scopes", r.count(&p.Limits.Scopes)}, planKey{"pools", r.count(&p.Limits.Pools)},
-				planKey{"held", r.count(&p.Limits.Held)})
+				planKey{"held", r.count(&p.Limits.Held)}, planKey{"accounts", r.count(&p.Limits.Accounts)})
 		}},
 		planKey{"go_heap", r.size(&p.GoHeap)},
 	)

@@ -43,10 +43,10 @@ func TestPlanRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheld(), plan)
 
-	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"held":1,"pools":2,"scopes":65535},"size":"1GiB",
+	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"accounts":3,"held":1,"pools":2,"scopes":65535},"size":"1GiB",
 		"regions":[{"note":"n","size":65536,"name":"a"}],"name":"x"}`))
 	require.NoError(t, err)
-	assert.Equal(t, Plan{Name: "x", Size: GiB, Regions: []Region{{"a", 64 * KiB, "n"}}, Limits: Limits{65535, 2, 1}, GoHeap: 4 * MiB}, all)
+	assert.Equal(t, Plan{Name: "x", Size: GiB, Regions: []Region{{"a", 64 * KiB, "n"}}, Limits: Limits{65535, 2, 1, 3}, GoHeap: 4 * MiB}, all)
 }
 
 func TestPlanMarshal(t *testing.T) {
@@ -71,8 +71,8 @@ func TestPlanTotal(t *testing.T) {
 	plan.Size--
 	assert.EqualError(t, plan.Check(), `plan "odd": size: 655359 is less than the parts need: 640KiB (regions 192KiB, frame 192KiB, `+
 		`pads 256KiB; each rounded up to 64KiB)`)
-	assert.Equal(t, Limits{64, 64, 256}, Limits{}.orDefault())
-	assert.Equal(t, Limits{1, 2, 3}, Limits{1, 2, 3}.orDefault())
+	assert.Equal(t, Limits{64, 64, 256, 32}, Limits{}.orDefault())
+	assert.Equal(t, Limits{1, 2, 3, 4}, Limits{1, 2, 3, 4}.orDefault())
 }
 
 // manyRegions are n of a size.
@@ -127,10 +127,11 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Pads.Workers = 257 }, "pads.workers: 257; 0 or 1 to 256"},
 	{func(p *Plan) { p.Pads.Size = 0 }, "pads.size: 0 bytes"},
 	{func(p *Plan) { p.Pads.Size = 1 << 38 }, "regions: the parts need"},
-	{func(p *Plan) { p.Limits = Limits{1, 65535, 0} }, ""},
+	{func(p *Plan) { p.Limits = Limits{1, 65535, 0, 65535} }, ""},
 	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
 	{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
 	{func(p *Plan) { p.Limits.Held = 65536 }, "limits.held: 65536"},
+	{func(p *Plan) { p.Limits.Accounts = 65536 }, "limits.accounts: 65536"},
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
 	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303; the Go runtime's share is 0 or 4MiB to 64TiB"},
@@ -211,7 +212,7 @@ func randomPlan(random *rand.Rand) Plan {
 		plan.Pads.Size++
 	}
 	if random.IntN(2) == 0 {
-		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536)}
+		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536), random.IntN(65536)}
 	}
 	if random.IntN(2) == 0 {
 		plan.GoHeap = 4*MiB + size()

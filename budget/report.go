@@ -17,10 +17,11 @@ type RegionReport struct {
 	Peak       uint64 // highest use since Open, temporaries included
 	LoadPeak   uint64 // highest use since it was last emptied, temporaries included
 	Free       uint64
-	Objects    uint64 // allocations that are live
-	Finalizers uint64 // that ran since Open
-	PoolCap    uint64 // chunks of the pools that are open
-	PoolPeak   uint64 // sum of their peaks
+	Objects    uint64        // allocations that are live
+	Finalizers uint64        // that ran since Open
+	PoolCap    uint64        // chunks of the pools that are open
+	PoolPeak   uint64        // sum of their peaks
+	Accounts   []scope.Usage `json:",omitempty"` // what subsystems hold (scope.Account)
 }
 
 // Leaks counts what should not be.
@@ -97,7 +98,7 @@ func stackReport(name string, st *scope.Stack, leaks *Leaks) RegionReport {
 		leaks.Held += s.Held
 	}
 	return RegionReport{Name: name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free, Objects: s.Objects,
-		Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak}
+		Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Accounts: st.Accounts()}
 }
 
 // note keeps an error of old contents' finalizers for the report and gives it to the plan's hook.

@@ -3,7 +3,6 @@ package scope
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,21 +10,6 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
-
-// held is a Go value that lives until its scope closes. It can't lie in the block, where the collector wouldn't see it.
-type held struct {
-	closer io.Closer
-	fn     func()
-}
-
-func (h held) name() string {
-	if h.closer != nil {
-		return fmt.Sprintf("Close of %T", h.closer)
-	}
-	return "a deferred function"
-}
-
-func (h held) empty() bool { return h.closer == nil && h.fn == nil }
 
 // class is a kind of finalizer. Nodes in the chain name it by index.
 type class struct {
@@ -36,7 +20,7 @@ type class struct {
 const (
 	classC    = arena_c.ClassC
 	classPool = arena_c.ClassPool // what is the pool's index in the row; above poolNext the chunk to look at next
-	classHeld = 3                 // what is the index in the stack's held table
+	classHeld = 3                 // what names a place of the stack's held table
 	poolNext  = 1 << 20
 )
 
@@ -60,48 +44,6 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 
 func classAt(index uint64) *class { return &(*classes.list.Load())[index] }
 
-// Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when
-// the scope is full, or the planned number of held values (limits.held) is reached, c is closed at once and the full
-// unwinds, so c is never lost.
-func (s Scope) Own(c io.Closer) { s.hold("Own", held{closer: c}) }
-
-// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it, fn runs at once
-// and the full unwinds.
-func (s Scope) Defer(fn func()) { s.hold("Defer", held{fn: fn}) }
-
-func (s Scope) hold(what string, h held) {
-	if h.empty() {
-		panic(&Misuse{what + " of nil", false})
-	}
-	if !s.usable() {
-		err := s.misuse(what + " in")
-		panic(errors.Join(err, h.guarded()))
-	}
-	st := s.stack()
-	var full *FullError
-	if index, ok := st.heldPlace(); !ok {
-		full = st.tableFull("held", uint64(cap(st.held)), st.scopeName(s.slot))
-	} else if node := s.node(); node == nil {
-		full = st.full(s.slot)
-	} else {
-		st.held = st.held[:max(len(st.held), index+1)]
-		st.held[index] = h
-		s.slot.Link(node, classHeld, uint64(index))
-		return
-	}
-	full.Cause = h.guarded()
-	panic(full)
-}
-
-// heldPlace is a free place in the held table: at its end, or one that a temporary scope left.
-func (st *Stack) heldPlace() (index int, ok bool) {
-	if len(st.held) < cap(st.held) {
-		return len(st.held), true
-	}
-	index = slices.IndexFunc(st.held, held.empty)
-	return index, index >= 0
-}
-
 // node takes 16 bytes for a finalizer.
 func (s Scope) node() *arena_c.Node {
 	before := s.slot.Refused
@@ -110,24 +52,6 @@ func (s Scope) node() *arena_c.Node {
 		node = s.slot.NewNode(s.generation())
 	}
 	return node
-}
-
-func (h held) run() error {
-	if h.closer != nil {
-		return h.closer.Close()
-	}
-	h.fn()
-	return nil
-}
-
-// guarded is run that gives a panic as an error.
-func (h held) guarded() (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%s panicked: %v", h.name(), v)
-		}
-	}()
-	return h.run()
 }
 
 // unwind runs the finalizers of slot that are newer than the node at `until`, newest first, each exactly once: a node
@@ -166,8 +90,8 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			pool.Close()
 		case classHeld:
 			last, _ := slot.Unlink()
-			running = st.release(last.What)
-			st.finalizers++
+			running = st.held.release(last.What)
+			st.finalizers += running.finalizers()
 			if err := running.run(); err != nil {
 				st.fail(slot, errs, fmt.Errorf("%s: %w", running.name(), err))
 			}
@@ -205,16 +129,6 @@ func nextChunk(pool *arena_c.Pool, node *arena_c.Node) unsafe.Pointer {
 	}
 	node.What = node.What%poolNext + (index+1)*poolNext
 	return pool.Chunk(index)
-}
-
-// release takes a value out of the held table, and gives the places at its end back.
-func (st *Stack) release(index uint64) held {
-	h := st.held[index]
-	st.held[index] = held{}
-	for len(st.held) > 0 && st.held[len(st.held)-1].empty() {
-		st.held = st.held[:len(st.held)-1]
-	}
-	return h
 }
 
 func (st *Stack) fail(slot *arena_c.Linear, errs *error, err error) {

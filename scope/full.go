@@ -1,10 +1,8 @@
 package scope
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -19,23 +17,17 @@ var ErrClosed = errors.New("upfront: closed")
 
 // FullError says what was full and which key of the plan to raise.
 type FullError struct {
-	Budget string    // name of the plan
-	Arena  string    // "region level"
-	Scope  string    // name of the scope that asked
-	What   string    // "bytes"; the table that is full: "scopes", "pools", "held"; or "piece", of temporaries (see Temp)
-	Asked  uint64    // bytes, without alignment; or 1
-	Free   uint64    // what was left
-	Size   uint64    // of the arena or the table
-	Need   uint64    // the least size with which this request would have had room
-	Key    string    // of the plan: "regions[2].size"
-	Top    []Account // who holds most of the arena, largest first
-	Cause  error     // what went wrong after the full, if it wasn't handled
-}
-
-// Account is bytes under a name.
-type Account struct {
-	Name  string
-	Bytes uint64
+	Budget string  // name of the plan
+	Arena  string  // "region level"
+	Scope  string  // name of the scope that asked
+	What   string  // "bytes"; the table that is full: "scopes", "pools", "held", "accounts"; or "piece", of temporaries (see Temp)
+	Asked  uint64  // bytes, without alignment; or 1
+	Free   uint64  // what was left
+	Size   uint64  // of the arena or the table
+	Need   uint64  // the least size with which this request would have had room
+	Key    string  // of the plan: "regions[2].size"
+	Top    []Usage // who holds most of the arena, largest first: three at most
+	Cause  error   // what went wrong after the full, if it wasn't handled
 }
 
 func (e *FullError) Error() string {
@@ -163,7 +155,7 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 		near = row.Slot(row.Open - 1).Cursor
 	}
 	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes",
-		Asked: slot.Refused & arena_c.Offsets, Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.accounts()}
+		Asked: slot.Refused & arena_c.Offsets, Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.holders()}
 	e.Need = e.Size - e.Free + e.Asked
 	if e.Asked <= e.Free { // its alignment asked for more
 		e.Need = e.Size + arena_c.AlignMax
@@ -177,23 +169,6 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 	return &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: "limits." + table}
-}
-
-// accounts are the three open scopes that hold most.
-func (st *Stack) accounts() (top []Account) {
-	row := st.row
-	for i := range row.Open {
-		slot := row.Slot(i)
-		end := slot.Cursor
-		if i+1 < row.Open {
-			end = row.Slot(i + 1).Start
-		}
-		top = append(top, Account{st.scopeName(slot), end - slot.Start})
-	}
-	top = append(top, Account{"temp", row.End - row.Edge})
-	top = slices.DeleteFunc(top, func(a Account) bool { return a.Bytes == 0 })
-	slices.SortStableFunc(top, func(a, b Account) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return top[:min(3, len(top))]
 }
 
 // remembered is the full of the slot's last refusal, or nil. It is kept for a panic whose text is asked for after the

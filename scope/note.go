@@ -9,10 +9,11 @@ import (
 
 // note is what the Go side knows of an open scope.
 type note struct {
-	name    string
-	refused uint64  // what the scope remembered when it was covered or frozen
-	misused *Misuse // a Try... that met it covered or frozen
-	below   int     // Stack.closing before this scope's finalizers ran
+	name     string
+	refused  uint64  // what the scope remembered when it was covered or frozen
+	misused  *Misuse // a Try... that met it covered or frozen
+	eventful bool    // misused, or with accounts: closing takes the long way
+	below    int     // Stack.closing before this scope's finalizers ran
 }
 
 // uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.
@@ -28,6 +29,7 @@ func (st *Stack) uncovered() {
 
 func (st *Stack) blame(slot *arena_c.Linear, n *note) {
 	if slot.Refused&^arena_c.Offsets == slot.Tag() {
+		n.eventful = true
 		n.misused = &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while it was covered or frozen",
 			slot.Refused&arena_c.Offsets, n.name, st.config.Arena), false}
 	}

@@ -11,6 +11,7 @@ import (
 var registry struct {
 	sync.Mutex
 	stacks atomic.Pointer[[]*Stack]
+	made   uint32       // number of the stack that was made last
 	told   [16]lastFull // of stacks that were dropped last
 	next   int
 }
@@ -41,9 +42,21 @@ func stackOf(row *arena_c.Row) *Stack {
 	return nil
 }
 
+// stackBy is the stack that has this id and this number, or nil once its budget is closed: ids are used again, numbers
+// are not. Cost: a load and two comparisons; no lock, any goroutine.
+func stackBy(id uint64, number uint32) *Stack {
+	if all := registry.stacks.Load(); all != nil && id < uint64(len(*all)) {
+		if st := (*all)[id]; st != nil && st.number == number {
+			return st
+		}
+	}
+	return nil
+}
+
 // NewStack makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
-	st := &Stack{row: row, config: config, notes: make([]note, row.Slots), held: make([]held, 0, config.Held)}
+	st := &Stack{row: row, config: config, notes: make([]note, row.Slots), held: heldTable{places: make([]held, config.Held)},
+		accounts: make([]account, 0, config.Names)}
 	registry.Lock()
 	defer registry.Unlock()
 	var all []*Stack
@@ -65,6 +78,10 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 		all[st.id] = st
 	}
 	row.Owner = st.id
+	if registry.made++; registry.made == 0 {
+		registry.made = 1 // 0 is nobody's
+	}
+	st.number = registry.made
 	registry.stacks.Store(&all)
 	return st
 }

@@ -14,7 +14,8 @@ type Config struct {
 	Budget string // name of the plan
 	Arena  string // "region level", "frame 0", "pad 1.0"
 	Key    string // key of the plan that gives the arena its size
-	Held   int    // how many Go values (Own, Defer) may be held at once
+	Held   int    // how many Go values (Own, Defer, Hold) may be held at once
+	Names  int    // how many accounts there may be at once
 	Base   int    // how many of the lowest scopes the owner opens and closes itself
 	Watch  *Watch // told of each opened scope while armed; may be nil
 }
@@ -24,9 +25,12 @@ type Config struct {
 type Stack struct {
 	row        *arena_c.Row
 	id         uint64
+	number     uint32 // which of all the stacks ever made this is; never 0
 	config     Config
 	notes      []note // of the scopes, by slot
-	held       []held
+	held       heldTable
+	accounts   []account
+	booking    booking
 	closing    int // slot + 1 of the scope whose finalizers run, 0 for none
 	finalizers uint64
 	failed     int
@@ -206,6 +210,7 @@ func (st *Stack) closeWithTemp(slot *arena_c.Linear) (err error) {
 
 func (st *Stack) finishClose(slot *arena_c.Linear) {
 	st.row.CloseScope()
+	st.closeAccounts(int(slot.Index()))
 	slot.Refused = 0 // what comes from now on is misuse
 	st.closing = st.notes[slot.Index()].below
 	st.uncovered()

@@ -24,11 +24,7 @@ func (st *Stack) Stats() Stats {
 	if row.FarOf != 0 {
 		s.Objects += row.Far().Objects()
 	}
-	for i := range st.held {
-		if !st.held[i].empty() {
-			s.Held++
-		}
-	}
+	s.Held = st.held.live
 	for i := range row.Pools {
 		if p := row.Pool(i); p.Open != 0 {
 			s.Pools++

@@ -1,0 +1,169 @@
+package scope_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// accounts are those of the only region.
+func accounts(b *budget.Budget) []scope.Usage { return b.Report().Regions[0].Accounts }
+
+// inLevel runs fn in a load of the region level.
+func inLevel(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error {
+	t.Helper()
+	type nothing struct{}
+	_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*nothing, error) { return nil, fn(s) })
+	return err
+}
+
+func TestAccountsBookWhatAScopeGains(t *testing.T) {
+	b := open(t)
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		s.Bytes(1000) // nobody's
+		require.NoError(t, scope.Account(s, "sound", func() error {
+			s.Bytes(100)
+			s.Bytes(200)
+			assert.Equal(t, []scope.Usage{{Name: "sound", Bytes: 300, Objects: 2}}, accounts(b), "also while it gains")
+			return scope.Account(s, "music", func() error { s.Bytes(50); return nil })
+		}))
+		require.NoError(t, scope.Account(s, "empty", func() error { return nil }))
+		assert.ErrorIs(t, scope.Account(s, "sound", func() error { s.Bytes(7); return errMark }), errMark)
+		assert.PanicsWithValue(t, "boom", func() {
+			_ = scope.Account(s, "music", func() error { s.Bytes(1); panic("boom") })
+		})
+		s.Bytes(1000)
+		return nil
+	}))
+	assert.Equal(t, []scope.Usage{{Name: "sound", Bytes: 307, Objects: 3}, {Name: "music", Bytes: 51, Objects: 2}, {Name: "empty"}},
+		accounts(b), "a region keeps them while it is loaded")
+	require.NoError(t, b.Region("level").Rewind(t.Context()))
+	assert.Empty(t, accounts(b))
+}
+
+func TestAccountsAreInTheMessage(t *testing.T) {
+	b := open(t)
+	err := inLevel(t, b, func(s scope.Scope) error {
+		s.Bytes(1000)
+		require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(3000); return nil }))
+		return scope.Account(s, "music", func() error { s.Bytes(2000); s.Bytes(1 << 20); return nil })
+	})
+	assert.EqualError(t, err, `budget "test": region level is full: scope "level" asked for 1048576 bytes, 256144 of 262144 are free; `+
+		`held by sound 3000, music 2000, level 1000; raise regions[0].size in the plan to 1054576 or more`)
+	assert.Empty(t, accounts(b))
+}
+
+func TestAccountsOfNestedScopes(t *testing.T) {
+	b := open(t)
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		return scope.Account(s, "a", func() error {
+			s.Bytes(10)
+			require.NoError(t, s.Do("inner", func(inner scope.Scope) error {
+				return scope.Account(inner, "a", func() error { // a's, in another scope: a line of its own
+					inner.Bytes(20)
+					assert.Equal(t, []scope.Usage{{"a", 10, 1}, {"a", 20, 1}}, accounts(b))
+					assert.Panics(t, func() { _ = scope.Account(s, "a", func() error { return nil }) }, "s is covered")
+					return nil
+				})
+			}))
+			s.Bytes(1)
+			assert.Equal(t, []scope.Usage{{"a", 11, 2}}, accounts(b), "inner's is gone with inner")
+			return nil
+		})
+	}))
+}
+
+// TestAccountOfAScopeThatCloses: what fn does to its own scope harms nobody.
+func TestAccountOfAScopeThatCloses(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	outer := pad.Open("outer")
+	require.NoError(t, scope.Account(outer, "a", func() error {
+		s := outer.Open("s")
+		require.NoError(t, scope.Account(s, "b", func() error { s.Bytes(8); return s.Close() }))
+		outer.Bytes(5)
+		return nil
+	}))
+	err := outer.Do("full", func(s scope.Scope) error { s.Bytes(1 << 20); return nil })
+	var full *scope.FullError
+	require.ErrorAs(t, err, &full)
+	assert.Equal(t, []scope.Usage{{"a", 5, 1}}, full.Top)
+	require.NoError(t, outer.Close())
+	assert.PanicsWithError(t, "scope: BUG: Account of a scope of pad 0.0 that is closed", func() {
+		_ = scope.Account(outer, "c", func() error { panic("it ran") })
+	})
+}
+
+func TestTooManyAccounts(t *testing.T) {
+	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Limits: budget.Limits{Accounts: 2}})
+	ran := 0
+	err := inLevel(t, b, func(s scope.Scope) error {
+		for i := range 3 {
+			for range 2 { // a name that is there needs no place
+				if err := scope.Account(s, fmt.Sprint(i), func() error { ran++; return nil }); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	assert.EqualError(t, err, `budget "few": region level is full: scope "level" asked for one more of 2 accounts; `+
+		`raise limits.accounts in the plan to 3 or more`)
+	assert.Equal(t, 4, ran)
+}
+
+// TestAccountsModel books at random, with constructors that fail, and compares with sums.
+func TestAccountsModel(t *testing.T) {
+	b := budgettest.Open(t, budget.Plan{Name: "model", Regions: []budget.Region{{Name: "level", Size: 8 * budget.MiB}}})
+	random := rand.New(rand.NewPCG(7, 8))
+	want := map[string]scope.Usage{}
+	var book func(s scope.Scope, name string, depth int)
+	book = func(s scope.Scope, name string, depth int) {
+		err := scope.Account(s, name, func() error {
+			for range random.IntN(6) {
+				n := random.IntN(100)
+				switch u := want[name]; random.IntN(4) {
+				case 0:
+					if depth < 4 {
+						book(s, string(rune('a'+random.IntN(5))), depth+1)
+					}
+				case 1: // leaves nothing
+					_, err := marks.Make(s, func(*mark) error { s.Alloc(uint64(n), 1); return errMark })
+					require.ErrorIs(t, err, errMark)
+				default:
+					s.Alloc(uint64(n), 1)
+					u.Bytes, u.Objects = u.Bytes+uint64(n), u.Objects+1
+					want[name] = u
+				}
+			}
+			if depth == 4 {
+				return errMark
+			}
+			return nil
+		})
+		if !errors.Is(err, errMark) {
+			require.NoError(t, err)
+		}
+	}
+	for range 20 {
+		clear(want)
+		require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+			for range 50 {
+				book(s, string(rune('a'+random.IntN(5))), 0)
+			}
+			return nil
+		}))
+		for _, u := range accounts(b) {
+			assert.Equal(t, want[u.Name].Bytes, u.Bytes, u.Name)
+			assert.Equal(t, want[u.Name].Objects, u.Objects, u.Name)
+		}
+	}
+}

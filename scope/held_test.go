@@ -1,0 +1,263 @@
+package scope_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const gone = "scope: BUG: CloseNow of what was closed, run or cancelled before"
+
+func TestCancelForgets(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	a, b, c := &closer{id: 1}, &closer{id: 2}, &closer{id: 3}
+	s.Own(a)
+	held := s.Own(b)
+	assert.Same(t, b, held.Value())
+	assert.True(t, held.Cancel())
+	assert.False(t, held.Cancel(), "it is forgotten already")
+	assert.Nil(t, held.Value())
+	assert.EqualError(t, held.CloseNow(), gone)
+	s.Own(c) // takes b's place; b's node, which is older, must not close it
+	newMark(s, 4, 0)
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int64{4, 3, 1}, closed)
+	assert.Zero(t, b.times)
+}
+
+func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	bad := &closer{id: 1, err: errMark}
+	first := s.Own(bad)
+	second := s.Defer(func() { closed = append(closed, 2) })
+	s.Own(&closer{id: 3})
+	inner := s.Open("covers it: nothing is allocated, so that is fine")
+	assert.ErrorIs(t, first.CloseNow(), errMark)
+	require.NoError(t, second.CloseNow())
+	require.NoError(t, inner.Close())
+	err := first.CloseNow()
+	assert.EqualError(t, err, gone)
+	assert.ErrorIs(t, err, scope.ErrClosed)
+	assert.Equal(t, []int64{1, 2}, closed)
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int64{1, 2, 3}, closed)
+	assert.Equal(t, 1, bad.times)
+	stats := pad.Stats()
+	assert.EqualValues(t, 3, stats.Finalizers)
+	assert.Zero(t, stats.Held)
+	assert.Zero(t, stats.Failed, "the error was the caller's")
+}
+
+// TestCloseNowOfWhatPanics: the panic is the caller's, and the value is gone all the same.
+func TestCloseNowOfWhatPanics(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	held := s.Defer(func() { panic("boom") })
+	assert.PanicsWithValue(t, "boom", func() { _ = held.CloseNow() })
+	assert.EqualError(t, held.CloseNow(), gone)
+	require.NoError(t, s.Close())
+}
+
+func TestHeldPlacesAreGivenBack(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	for range 100 {
+		require.True(t, s.Own(&closer{}).Cancel())
+		require.NoError(t, s.Defer(func() {}).CloseNow())
+	}
+	handles := make([]scope.Held, 8)
+	for i := range handles {
+		handles[i] = s.Hold(i)
+	}
+	assert.Equal(t, 8, pad.Stats().Held)
+	late := &closer{id: 9}
+	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; raise limits.held in the plan to 9 or more`,
+		func() { s.Own(late) })
+	assert.Equal(t, 1, late.times, "nothing is lost")
+	for i, h := range handles {
+		assert.Equal(t, i, h.Value())
+	}
+	handles[3].Cancel()
+	assert.Equal(t, "again", s.Hold("again").Value())
+	require.NoError(t, s.Close())
+	for _, h := range handles {
+		assert.Nil(t, h.Value())
+	}
+	assert.Zero(t, pad.Stats().Held)
+}
+
+// TestHeldLiesInABlock: an object in an arena has a Go value by its Held.
+func TestHeldLiesInABlock(t *testing.T) {
+	type player struct {
+		ID   int32
+		Conn scope.Held
+	}
+	players := scope.Plain[player]()
+	assert.EqualValues(t, 16, unsafe.Sizeof(scope.Held{}))
+	s := open(t).Pad(0, 0).Open("a")
+	p, conn := players.New(s), &closer{id: 7}
+	p.Conn = s.Own(conn)
+	assert.Same(t, conn, p.Conn.Value())
+	require.NoError(t, p.Conn.CloseNow())
+	assert.Equal(t, 1, conn.times)
+	assert.EqualError(t, players.New(s).Conn.CloseNow(), gone, "the zero Held names nothing")
+	require.NoError(t, s.Close())
+	assert.Equal(t, 1, conn.times)
+}
+
+func TestHeldOfAnotherLife(t *testing.T) {
+	b := open(t)
+	s := b.Pad(0, 0).Open("a")
+	old := s.Hold("old")
+	require.NoError(t, s.Close())
+	s = b.Pad(0, 0).Open("a")
+	s.Hold("new")
+	assert.Nil(t, old.Value(), "another value has its place")
+	assert.False(t, old.Cancel())
+	young := s.Hold("young")
+	require.NoError(t, s.Close())
+	require.NoError(t, b.Close())
+	assert.Nil(t, young.Value())
+
+	b = open(t)
+	s = b.Pad(0, 0).Open("a")
+	s.Hold("new")
+	keep := s.Hold("new")
+	assert.Nil(t, young.Value(), "a newer budget has its stack's id")
+	assert.False(t, young.Cancel())
+	assert.EqualError(t, young.CloseNow(), gone)
+	assert.Equal(t, "new", keep.Value())
+	require.NoError(t, s.Close())
+}
+
+// TestHeldOfAnyWords: a Held may come from a block that anything wrote.
+func TestHeldOfAnyWords(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	real := s.Hold("here")
+	words := *(*[2]uint64)(unsafe.Pointer(&real))
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		forged := words
+		forged[random.IntN(2)] ^= 1 << random.IntN(64)
+		h := *(*scope.Held)(unsafe.Pointer(&forged))
+		require.Nil(t, h.Value())
+		require.False(t, h.Cancel())
+		require.Error(t, h.CloseNow())
+	}
+	assert.Equal(t, "here", real.Value())
+	require.NoError(t, s.Close())
+}
+
+// TestFullScopeOwnsNoFile fills a scope and gives it files: none stays open.
+func TestFullScopeOwnsNoFile(t *testing.T) {
+	const descriptors = "/proc/self/fd"
+	count := func() int {
+		entries, err := os.ReadDir(descriptors)
+		if err != nil {
+			t.Skip("no", descriptors)
+		}
+		return len(entries)
+	}
+	pad := open(t).Pad(0, 0)
+	before := count()
+	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
+		err := pad.Do("files", func(s scope.Scope) error {
+			s.Alloc(s.Free()-room, 1)
+			for {
+				f, err := os.Open(os.DevNull)
+				require.NoError(t, err)
+				s.Own(f)
+			}
+		})
+		require.ErrorIs(t, err, scope.ErrFull)
+		require.Equal(t, before, count(), "room for %d bytes", room)
+	}
+	control, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	assert.Equal(t, before+1, count(), "a file that nobody closes is seen")
+	require.NoError(t, control.Close())
+}
+
+// TestHeldModel lets values come and go in nested scopes, in the order that a model says.
+func TestHeldModel(t *testing.T) {
+	type entry struct {
+		held scope.Held
+		it   *closer
+	}
+	b, err := budget.Open(budget.Plan{Name: "held", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Pads: budget.Pads{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Held: 20}})
+	require.NoError(t, err)
+	defer b.Close()
+	pad, random := b.Pad(0, 0), rand.New(rand.NewPCG(5, 6))
+	scopes, lists, spent := []scope.Scope{pad.Open("0")}, [][]entry{nil}, []entry(nil)
+	live, id := 0, int64(0)
+	for range 20_000 {
+		top := len(scopes) - 1
+		switch random.IntN(8) {
+		case 0, 1, 2:
+			id++
+			it := &closer{id: id}
+			if live == 20 {
+				require.Panics(t, func() { scopes[top].Own(it) })
+				require.Equal(t, 1, it.times)
+				break
+			}
+			live++
+			lists[top] = append(lists[top], entry{scopes[top].Own(it), it})
+		case 3, 4:
+			i := random.IntN(len(lists))
+			if len(lists[i]) == 0 {
+				break
+			}
+			j := random.IntN(len(lists[i]))
+			e := lists[i][j]
+			require.Same(t, e.it, e.held.Value())
+			if random.IntN(2) == 0 {
+				require.True(t, e.held.Cancel())
+				require.Zero(t, e.it.times)
+			} else {
+				require.NoError(t, e.held.CloseNow())
+				require.Equal(t, 1, e.it.times)
+			}
+			live--
+			spent = append(spent, e)
+			lists[i] = append(lists[i][:j:j], lists[i][j+1:]...)
+		case 5:
+			if len(scopes) < 10 {
+				scopes, lists = append(scopes, scopes[top].Open("n")), append(lists, nil)
+			}
+		case 6:
+			closed = nil
+			require.NoError(t, scopes[top].Close())
+			var want []int64
+			for i := range lists[top] {
+				e := lists[top][len(lists[top])-1-i]
+				want, spent = append(want, e.it.id), append(spent, e)
+			}
+			require.Equal(t, want, closed)
+			live -= len(want)
+			scopes, lists = scopes[:top], lists[:top]
+			if top == 0 {
+				scopes, lists = []scope.Scope{pad.Open("0")}, [][]entry{nil}
+			}
+		case 7:
+			if len(spent) > 0 {
+				e := spent[random.IntN(len(spent))]
+				require.Nil(t, e.held.Value())
+				require.False(t, e.held.Cancel())
+				require.LessOrEqual(t, e.it.times, 1)
+			}
+		}
+		require.Equal(t, live, pad.Stats().Held)
+	}
+	for i := range scopes {
+		require.NoError(t, scopes[len(scopes)-1-i].Close())
+	}
+}
