@@ -3,6 +3,7 @@ package scope_test
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -185,79 +187,106 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 	require.NoError(t, control.Close())
 }
 
-// TestHeldModel lets values come and go in nested scopes, in the order that a model says.
+// heldProgram lets values come and go in nested scopes, beside a model of what should be there.
+type heldProgram struct {
+	t      *testing.T
+	random *rand.Rand
+	pad    scope.Pad
+	scopes []scope.Scope
+	lists  [][]heldEntry // what each scope holds, oldest first
+	spent  []heldEntry
+	live   int
+	id     int64
+}
+
+type heldEntry struct {
+	held scope.Held
+	it   *closer
+}
+
+func (p *heldProgram) open() {
+	p.scopes, p.lists = append(p.scopes, p.pad.Open("n")), append(p.lists, nil)
+}
+
+func (p *heldProgram) own() {
+	top := len(p.scopes) - 1
+	p.id++
+	it := &closer{id: p.id}
+	if p.live == 20 {
+		require.Panics(p.t, func() { p.scopes[top].Own(it) })
+		require.Equal(p.t, 1, it.times)
+		return
+	}
+	p.live++
+	p.lists[top] = append(p.lists[top], heldEntry{p.scopes[top].Own(it), it})
+}
+
+// end cancels or closes one that any scope holds.
+func (p *heldProgram) end() {
+	i := p.random.IntN(len(p.lists))
+	if len(p.lists[i]) == 0 {
+		return
+	}
+	j := p.random.IntN(len(p.lists[i]))
+	e := p.lists[i][j]
+	require.Same(p.t, e.it, e.held.Value())
+	if p.random.IntN(2) == 0 {
+		require.True(p.t, e.held.Cancel())
+		require.Zero(p.t, e.it.times)
+	} else {
+		require.NoError(p.t, e.held.CloseNow())
+		require.Equal(p.t, 1, e.it.times)
+	}
+	p.live--
+	p.spent = append(p.spent, e)
+	p.lists[i] = append(p.lists[i][:j:j], p.lists[i][j+1:]...)
+}
+
+func (p *heldProgram) close() {
+	top := len(p.scopes) - 1
+	closed = nil
+	require.NoError(p.t, p.scopes[top].Close())
+	var want []int64
+	for _, e := range slices.Backward(p.lists[top]) {
+		want, p.spent = append(want, e.it.id), append(p.spent, e)
+	}
+	require.Equal(p.t, want, closed)
+	p.live -= len(want)
+	p.scopes, p.lists = p.scopes[:top], p.lists[:top]
+}
+
+func (p *heldProgram) checkSpent() {
+	if len(p.spent) > 0 {
+		e := p.spent[p.random.IntN(len(p.spent))]
+		require.Nil(p.t, e.held.Value())
+		require.False(p.t, e.held.Cancel())
+		require.LessOrEqual(p.t, e.it.times, 1)
+	}
+}
+
 func TestHeldModel(t *testing.T) {
-	type entry struct {
-		held scope.Held
-		it   *closer
-	}
-	b, err := budget.Open(budget.Plan{Name: "held", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+	b := budgettest.Open(t, budget.Plan{Name: "held", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
 		Pads: budget.Pads{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Held: 20}})
-	require.NoError(t, err)
-	defer b.Close()
-	pad, random := b.Pad(0, 0), rand.New(rand.NewPCG(5, 6))
-	scopes, lists, spent := []scope.Scope{pad.Open("0")}, [][]entry{nil}, []entry(nil)
-	live, id := 0, int64(0)
+	p := &heldProgram{t: t, random: rand.New(rand.NewPCG(5, 6)), pad: b.Pad(0, 0)}
 	for range 20_000 {
-		top := len(scopes) - 1
-		switch random.IntN(8) {
-		case 0, 1, 2:
-			id++
-			it := &closer{id: id}
-			if live == 20 {
-				require.Panics(t, func() { scopes[top].Own(it) })
-				require.Equal(t, 1, it.times)
-				break
-			}
-			live++
-			lists[top] = append(lists[top], entry{scopes[top].Own(it), it})
-		case 3, 4:
-			i := random.IntN(len(lists))
-			if len(lists[i]) == 0 {
-				break
-			}
-			j := random.IntN(len(lists[i]))
-			e := lists[i][j]
-			require.Same(t, e.it, e.held.Value())
-			if random.IntN(2) == 0 {
-				require.True(t, e.held.Cancel())
-				require.Zero(t, e.it.times)
-			} else {
-				require.NoError(t, e.held.CloseNow())
-				require.Equal(t, 1, e.it.times)
-			}
-			live--
-			spent = append(spent, e)
-			lists[i] = append(lists[i][:j:j], lists[i][j+1:]...)
-		case 5:
-			if len(scopes) < 10 {
-				scopes, lists = append(scopes, scopes[top].Open("n")), append(lists, nil)
-			}
-		case 6:
-			closed = nil
-			require.NoError(t, scopes[top].Close())
-			var want []int64
-			for i := range lists[top] {
-				e := lists[top][len(lists[top])-1-i]
-				want, spent = append(want, e.it.id), append(spent, e)
-			}
-			require.Equal(t, want, closed)
-			live -= len(want)
-			scopes, lists = scopes[:top], lists[:top]
-			if top == 0 {
-				scopes, lists = []scope.Scope{pad.Open("0")}, [][]entry{nil}
-			}
-		case 7:
-			if len(spent) > 0 {
-				e := spent[random.IntN(len(spent))]
-				require.Nil(t, e.held.Value())
-				require.False(t, e.held.Cancel())
-				require.LessOrEqual(t, e.it.times, 1)
-			}
+		if len(p.scopes) == 0 {
+			p.open()
 		}
-		require.Equal(t, live, pad.Stats().Held)
+		switch n := p.random.IntN(8); {
+		case n < 3:
+			p.own()
+		case n < 5:
+			p.end()
+		case n == 5 && len(p.scopes) < 10:
+			p.open()
+		case n == 6:
+			p.close()
+		default:
+			p.checkSpent()
+		}
+		require.Equal(t, p.live, p.pad.Stats().Held)
 	}
-	for i := range scopes {
-		require.NoError(t, scopes[len(scopes)-1-i].Close())
+	for len(p.scopes) > 0 {
+		p.close()
 	}
 }
