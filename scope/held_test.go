@@ -80,8 +80,8 @@ func TestHeldPlacesAreGivenBack(t *testing.T) {
 	}
 	assert.Equal(t, 8, pad.Stats().Held)
 	late := &closer{id: 9}
-	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; raise limits.held in the plan to 9 or more`,
-		func() { s.Own(late) })
+	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; `+
+		`raise limits.held in the plan to 9 or more`, func() { s.Own(late) })
 	assert.Equal(t, 1, late.times, "nothing is lost")
 	for i, h := range handles {
 		assert.Equal(t, i, h.Value())
