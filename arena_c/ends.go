@@ -34,7 +34,7 @@ type Ends struct {
 // FarAt is upfront_far_at: the far end's position.
 func (l *Linear) FarAt() uint64 { return l.Limit & Offsets }
 
-func (e *Ends) c() *C.upfront_ends { return (*C.upfront_ends)(unsafe.Pointer(e)) }
+func (e *Ends) c() *C.upfront_ends { return (*C.upfront_ends)(checked(e)) }
 
 // deadFar is dead at the far end.
 func (l *Linear) deadFar(was uint64, code Code) Code {

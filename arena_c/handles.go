@@ -21,7 +21,7 @@ func (h *Handles) Generation(index uint64) *uint32 {
 // Name is upfront_handles_name.
 func (h *Handles) Name(index uint64) uint64 { return uint64(*h.Generation(index))<<32 | index }
 
-func (h *Handles) c() *C.upfront_handles { return (*C.upfront_handles)(unsafe.Pointer(h)) }
+func (h *Handles) c() *C.upfront_handles { return (*C.upfront_handles)(checked(h)) }
 
 // HandlesMake is upfront_handles_make.
 func HandlesMake(block unsafe.Pointer, blockSize, size, align uint64) *Handles {

@@ -32,7 +32,7 @@ const HeapBlock = 272
 // HeapRange is a block of a heap, as the walk names it.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
 
-func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(unsafe.Pointer(h)) }
+func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(checked(h)) }
 
 // HeapInit is upfront_heap_init.
 func HeapInit(block unsafe.Pointer, size uint64) *Heap {

@@ -38,7 +38,7 @@ func (l *Linear) Row() *Row {
 	return (*Row)(unsafe.Add(unsafe.Pointer(l), -int(l.Index()*LineSize)-int(unsafe.Sizeof(Row{}))))
 }
 
-func (l *Linear) c() *C.upfront_linear { return (*C.upfront_linear)(unsafe.Pointer(l)) }
+func (l *Linear) c() *C.upfront_linear { return (*C.upfront_linear)(checked(l)) }
 
 // LinearInit is upfront_linear_init.
 func LinearInit(block unsafe.Pointer, size uint64) *Linear {

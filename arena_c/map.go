@@ -50,7 +50,7 @@ func (m *Map) Row(n uint64) *Row {
 	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*size))
 }
 
-func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(unsafe.Pointer(m)) }
+func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }
 
 // MapSize is upfront_map_size.
 func MapSize(arenas []Arena, slots, pools uint64) uint64 {

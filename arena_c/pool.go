@@ -42,7 +42,7 @@ func (p *Pool) State(index uint64) *uint8 {
 // Tag is the generation of the pool.
 func (p *Pool) Tag() uint64 { return p.Free &^ Offsets }
 
-func (p *Pool) c() *C.upfront_pool { return (*C.upfront_pool)(unsafe.Pointer(p)) }
+func (p *Pool) c() *C.upfront_pool { return (*C.upfront_pool)(checked(p)) }
 
 // PoolSize is upfront_pool_size.
 func PoolSize(size, align, count uint64) uint64 {

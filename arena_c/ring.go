@@ -66,7 +66,7 @@ func (r *Ring) Used() uint64 {
 // Peak is the most that was used.
 func (r *Ring) Peak() uint64 { return max(r.TopUsed, r.Used()) }
 
-func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(unsafe.Pointer(r)) }
+func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(checked(r)) }
 
 // RingInit is upfront_ring_init.
 func RingInit(block unsafe.Pointer, size uint64) *Ring {

@@ -47,7 +47,7 @@ func (r *Row) Used() uint64 {
 	return near - r.Start + r.End - r.Edge
 }
 
-func (r *Row) c() *C.upfront_row { return (*C.upfront_row)(unsafe.Pointer(r)) }
+func (r *Row) c() *C.upfront_row { return (*C.upfront_row)(checked(r)) }
 
 // FarOpen is upfront_row_far_open.
 func (r *Row) FarOpen() (tag uint64) { return uint64(C.upfront_row_far_open(r.c())) }

@@ -41,7 +41,7 @@ type Stack struct {
 // below is the word pair before a block of a stack.
 type below struct{ cursor, last uint64 }
 
-func (s *Stack) c() *C.upfront_stack { return (*C.upfront_stack)(unsafe.Pointer(s)) }
+func (s *Stack) c() *C.upfront_stack { return (*C.upfront_stack)(checked(s)) }
 
 // StackInit is upfront_stack_init.
 func StackInit(block unsafe.Pointer, size uint64) *Stack {

@@ -65,6 +65,12 @@ func (c Code) String() string {
 // Unpoison makes a block ordinary memory again in asan builds, before it goes back to where it came from.
 func Unpoison(block unsafe.Pointer, size uint64) { C.upfront_asan_unpoison(block, C.uint64_t(size)) }
 
+// checked is the address of a header on its way to C. A nil one panics here, as any nil does, instead of in C.
+func checked[T any](header *T) unsafe.Pointer {
+	_ = *header
+	return unsafe.Pointer(header)
+}
+
 // The Go structs are the C structs: same sizes, same places, same limits. A difference does not compile.
 var (
 	_ [unsafe.Sizeof(Linear{})]byte = [unsafe.Sizeof(C.upfront_linear{})]byte{}

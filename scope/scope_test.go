@@ -262,6 +262,23 @@ func TestZeroSizeAndOveraligned(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
+// TestZeroHandles: what was never opened is a nil dereference that a program can recover from, in each build.
+func TestZeroHandles(t *testing.T) {
+	var (
+		s     scope.Scope
+		pool  scope.Pool[point]
+		pad   scope.Pad
+		zeros = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.Alloc(1, 1) },
+			func() { s.Bytes(1) }, func() { s.Block(1) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
+			func() { s.Free() }, func() { s.Temp() }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
+			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
+			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { pad.Open("a") }}
+	)
+	for i, zero := range zeros {
+		assert.Panics(t, zero, "%d", i)
+	}
+}
+
 func TestUseAfterTheBudgetClosed(t *testing.T) {
 	b := open(t)
 	pad := b.Pad(0, 0)
