@@ -289,35 +289,3 @@ func TestModel(t *testing.T) {
 		}
 	}
 }
-
-func TestNoGoAllocation(t *testing.T) {
-	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
-	}
-	pad := open(t).Pad(0, 0)
-	nothing := func() {}
-	c := &quiet{}
-	got := testing.AllocsPerRun(100, func() {
-		s := pad.Open("a")
-		points.New(s)
-		points.Slice(s, 4)
-		objects.New(s)
-		s.Own(c)
-		s.Defer(nothing)
-		pool := points.Pool(s, 4)
-		pool.Put(pool.Get())
-		inner := s.Open("b")
-		points.New(inner)
-		_ = inner.Close()
-		_ = s.Close()
-	})
-	assert.Zero(t, got)
-}
-
-type quiet struct{}
-
-func (*quiet) Close() error { return nil }
-
-var objects = scope.Object[point](func(*point) error { return nil })
-
-// TestPutOfAnAddressInAGoObject: cgo would refuse a pointer into what holds Go pointers; the pool's own words come first.

@@ -1,0 +1,97 @@
+package scope_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// quiet is a closer, and objects are objects, that cost nothing themselves.
+type quiet struct{}
+
+func (*quiet) Close() error { return nil }
+
+var (
+	objects = scope.Object[point](func(*point) error { return nil })
+	quieter = &quiet{}
+	nothing = func() {}
+	nobody  = func() error { return nil }
+	fine    = func(*point) error { return nil }
+	noBytes = func([]byte) {}
+)
+
+// steady is what a program does a million times. Each takes a scope that is open and leaves it as it was, or makes
+// something in it: the scope is emptied from time to time.
+var steady = []struct {
+	name string
+	work func(s scope.Scope)
+}{
+	{"open and close", func(s scope.Scope) { _ = s.Open("inner").Close() }},
+	{"New", func(s scope.Scope) { points.New(s) }},
+	{"TryNew", func(s scope.Scope) { points.TryNew(s) }},
+	{"Slice", func(s scope.Scope) { points.Slice(s, 4) }},
+	{"Alloc", func(s scope.Scope) { s.Alloc(16, 16) }},
+	{"Object.New", func(s scope.Scope) { objects.New(s) }},
+	{"Object.Make", func(s scope.Scope) { _, _ = objects.Make(s, fine) }},
+	{"Own", func(s scope.Scope) { s.Own(quieter) }},
+	{"Defer of a static function", func(s scope.Scope) { s.Defer(nothing) }},
+	{"Hold", func(s scope.Scope) { s.Hold(quieter) }},
+	{"Own and Cancel", func(s scope.Scope) { s.Own(quieter).Cancel() }},
+	{"Own and CloseNow", func(s scope.Scope) { _ = s.Own(quieter).CloseNow() }},
+	{"Account", func(s scope.Scope) { _ = scope.Account(s, "sound", nobody) }},
+	{"Temp", func(s scope.Scope) { points.New(s.Temp()) }},
+	{"a pool, Get and Put", func(s scope.Scope) {
+		inner := s.Open("inner")
+		pool := points.Pool(inner, 4)
+		pool.Put(pool.Get())
+		_ = inner.Close()
+	}},
+}
+
+// steadyPad is a pad that is large enough for a hundred of each.
+func steadyPad(t testing.TB) scope.Pad {
+	return budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Pads: budget.Pads{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Held: 1024}}).Pad(0, 0)
+}
+
+// TestNoGoAllocation holds what benchmarks show: in steady state the Go heap has no part in any of it.
+func TestNoGoAllocation(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' checks allocate")
+	}
+	pad := steadyPad(t)
+	for _, c := range steady {
+		t.Run(c.name, func(t *testing.T) {
+			s := pad.Open("steady")
+			assert.Zero(t, testing.AllocsPerRun(100, func() { c.work(s) }))
+			assert.NoError(t, s.Close())
+		})
+	}
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.Open("a").Close() }), "a pad's own Open and Close")
+	// A control: what does allocate is seen.
+	var text string
+	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))
+}
+
+// BenchmarkSteady shows it with -benchmem. What C's own loop takes for the same work is in tests/bench (make bench).
+func BenchmarkSteady(b *testing.B) {
+	const often = 256 // then the scope is emptied
+	pad := steadyPad(b)
+	for _, c := range steady {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; i < b.N; i += often {
+				s := pad.Open("steady")
+				for range often {
+					c.work(s)
+				}
+				_ = s.Close()
+			}
+		})
+	}
+}
