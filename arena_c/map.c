@@ -28,14 +28,16 @@ static uint64_t rows_of(const upfront_map_arena *arenas, uint64_t count) {
     return rows;
 }
 
-uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools) {
+static int is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
+
+uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard) {
     uint64_t i, k, sum, rows = rows_of(arenas, count);
-    if (!are_counts(rows, slots, pools))
+    if (!are_counts(rows, slots, pools) || !is_guard(guard))
         return 0;
-    sum = upfront_round_edge(tables_size(rows, slots, pools));
+    sum = upfront_round_edge(tables_size(rows, slots, pools)) + guard;
     for (i = 0; i < count; i++)
         for (k = siblings_of(&arenas[i]); k > 0 && sum < UPFRONT_OFFSET_MAX; k--)
-            sum += upfront_round_edge(arenas[i].size);
+            sum += upfront_round_edge(arenas[i].size) + guard;
     return sum < UPFRONT_OFFSET_MAX ? sum : 0;
 }
 
@@ -48,15 +50,15 @@ static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t fir
         r->kind = a->kind;
         r->group = first;
         r->sibling = k;
-        start = upfront_round_edge(start + a->size);
+        start = upfront_round_edge(start + a->size) + m->guard;
     }
     return start;
 }
 
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
-                              uint64_t pools) {
+                              uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
-    uint64_t i, start, row = 0, needed = upfront_map_size(arenas, count, slots, pools);
+    uint64_t i, start, row = 0, needed = upfront_map_size(arenas, count, slots, pools, guard);
     if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
     m->magic = UPFRONT_MAP_MAGIC;
@@ -65,13 +67,49 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     m->slots = slots;
     m->pools = pools;
     m->tables = tables_size(m->rows, slots, pools);
-    memset(m->unused, 0, sizeof m->unused);
-    start = upfront_round_edge(m->tables);
+    m->guard = guard;
+    m->unused = 0;
+    start = upfront_round_edge(m->tables) + guard;
     for (i = 0; i < count; i++) {
         start = lay_out(m, &arenas[i], row, start);
         row += siblings_of(&arenas[i]);
     }
     return m;
+}
+
+/* The sizes are those of whole groups of siblings, and need exactly the bytes that the rows have. */
+static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
+    const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
+    uint64_t i, sum = 0;
+    for (i = 0; i < count; i++) {
+        const upfront_row *r = upfront_map_row(m, row + i);
+        if (r->group < row || sizes[i] >= UPFRONT_OFFSET_MAX || sizes[i] != sizes[r->group - row])
+            return 0;
+        sum += upfront_round_edge(sizes[i]) + m->guard;
+    }
+    if (row + count < m->rows && upfront_map_row(m, row + count)->group < row + count)
+        return 0;
+    return sum == upfront_round_edge(last->end) + m->guard - first->start;
+}
+
+int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
+    uint64_t i, start;
+    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row || !may_redraw(m, row, sizes, count))
+        return UPFRONT_BAD_ARGUMENT;
+    for (i = 0; i < count; i++)
+        if (upfront_map_row(m, row + i)->open != 0)
+            return UPFRONT_ORDER;
+    start = upfront_map_row(m, row)->start;
+    for (i = 0; i < count; i++) {
+        upfront_row *r = upfront_map_row(m, row + i), was = *r;
+        upfront_row_init(r, m, was.name, start, start + sizes[i], m->slots, m->pools);
+        r->owner = was.owner;
+        r->kind = was.kind;
+        r->group = was.group;
+        r->sibling = was.sibling;
+        start = upfront_round_edge(r->end) + m->guard;
+    }
+    return UPFRONT_OK;
 }
 
 static void close_pools(upfront_row *r) {
@@ -192,7 +230,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     uint64_t i;
     if (r->slots != m->slots || r->pools != m->pools || r->open > r->slots || r->far_of > r->open || !is_kind(r->kind))
         return 0;
-    if (r->start != start || r->end < r->start || r->end > m->size || upfront_round_edge(r->end) > m->size || r->edge < r->start ||
+    if (r->start != start || r->end < r->start || r->end > m->size || upfront_round_edge(r->end) + m->guard > m->size || r->edge < r->start ||
         r->edge > r->end || (r->far_of == 0 && r->edge != r->end))
         return 0;
     if (r->peak > r->end - r->start || !sibling_holds(m, r, row) || !name_holds(r->name))
@@ -213,11 +251,11 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
 }
 
 static int map_holds(const upfront_map *m, uint64_t size) {
-    if (m->magic != UPFRONT_MAP_MAGIC || m->size != size || (m->unused[0] | m->unused[1]) != 0)
+    if (m->magic != UPFRONT_MAP_MAGIC || m->size != size || m->unused != 0 || !is_guard(m->guard))
         return 0;
     if (!are_counts(m->rows, m->slots, m->pools) || m->tables != tables_size(m->rows, m->slots, m->pools))
         return 0;
-    return upfront_round_edge(m->tables) <= size;
+    return upfront_round_edge(m->tables) + m->guard <= size;
 }
 
 typedef struct walk {
@@ -253,6 +291,7 @@ int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, ui
         return UPFRONT_CORRUPT;
     name_range(&w, m->tables, m->rows, UPFRONT_RANGE_TABLES);
     name_range(&w, upfront_round_edge(m->tables), m->rows, UPFRONT_RANGE_EDGE);
+    name_range(&w, w.at + m->guard, m->rows, UPFRONT_RANGE_GUARD);
     for (i = 0; i < m->rows; i++) {
         const upfront_row *r = upfront_map_row(m, i);
         *count = i;
@@ -262,6 +301,7 @@ int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, ui
         name_range(&w, r->edge, i, UPFRONT_RANGE_FREE);
         name_range(&w, r->end, i, UPFRONT_RANGE_TEMP);
         name_range(&w, upfront_round_edge(r->end), i, UPFRONT_RANGE_EDGE);
+        name_range(&w, w.at + m->guard, i, UPFRONT_RANGE_GUARD);
     }
     name_range(&w, size, m->rows, UPFRONT_RANGE_UNPLANNED);
     *count = w.count;

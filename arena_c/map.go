@@ -5,6 +5,8 @@ package arena_c
 // #cgo nocallback upfront_map_size
 // #cgo noescape upfront_map_init
 // #cgo nocallback upfront_map_init
+// #cgo noescape upfront_map_redraw
+// #cgo nocallback upfront_map_redraw
 // #cgo noescape upfront_map_rewind
 // #cgo nocallback upfront_map_rewind
 // #cgo noescape upfront_map_walk
@@ -15,7 +17,7 @@ import "unsafe"
 
 // Map is the header of a whole block: map.h.
 type Map struct {
-	Magic, Size, Rows, Slots, Pools, _, _, _ uint64
+	Magic, Size, Rows, Slots, Pools, Tables, Guard, _ uint64
 }
 
 // MapMagic begins the tables of a map.
@@ -33,6 +35,7 @@ const (
 	RangeTemp      = 4
 	RangeEdge      = 5
 	RangeUnplanned = 6
+	RangeGuard     = 7
 )
 
 // Arena is one line of the plan that MapInit lays out.
@@ -53,15 +56,21 @@ func (m *Map) Row(n uint64) *Row {
 func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }
 
 // MapSize is upfront_map_size.
-func MapSize(arenas []Arena, slots, pools uint64) uint64 {
+func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
 	return uint64(C.upfront_map_size((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
-		C.uint64_t(slots), C.uint64_t(pools)))
+		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
 }
 
 // MapInit is upfront_map_init.
-func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools uint64) *Map {
+func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools, guard uint64) *Map {
 	return (*Map)(unsafe.Pointer(C.upfront_map_init(block, C.uint64_t(size),
-		(*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools))))
+		(*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools),
+		C.uint64_t(guard))))
+}
+
+// Redraw is upfront_map_redraw.
+func (m *Map) Redraw(row uint64, sizes []uint64) Code {
+	return Code(C.upfront_map_redraw(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)), C.uint64_t(len(sizes))))
 }
 
 // Rewind is upfront_map_rewind.

@@ -25,7 +25,8 @@ enum {
     UPFRONT_RANGE_FREE = 3,
     UPFRONT_RANGE_TEMP = 4,     /* the far end of an arena */
     UPFRONT_RANGE_EDGE = 5,     /* slack: up to the next edge */
-    UPFRONT_RANGE_UNPLANNED = 6 /* slack: the plan's total is larger than its sum */
+    UPFRONT_RANGE_UNPLANNED = 6, /* slack: the plan's total is larger than its sum */
+    UPFRONT_RANGE_GUARD = 7      /* slack: between two arenas, for pages without access */
 };
 
 typedef struct upfront_map_arena {
@@ -42,7 +43,8 @@ typedef struct upfront_map {
     uint64_t slots; /* scopes of each */
     uint64_t pools; /* pool headers of each */
     uint64_t tables; /* bytes of the tables, which the three above must give */
-    uint64_t unused[2];
+    uint64_t guard;  /* bytes of the slack behind the tables and behind each arena */
+    uint64_t unused;
 } upfront_map;
 
 typedef struct upfront_range {
@@ -61,20 +63,27 @@ static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index)
     return (upfront_row *)((uintptr_t)(m + 1) + (uintptr_t)(index * upfront_row_size(m->slots, m->pools)));
 }
 
-/* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. */
-uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools);
+/* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a
+ * multiple of UPFRONT_EDGE. */
+uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
  * of an earlier map in the same block: their generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
-                              uint64_t pools);
+                              uint64_t pools, uint64_t guard);
+
+/* Redraws the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the same
+ * for all siblings of a group. All of them are empty. What lies above them stays where it is. UPFRONT_ORDER: a row has open scopes;
+ * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row. Nothing
+ * has changed then. Peaks begin anew. */
+int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
 /* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
  * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);
 
 /* Names every range of the block in order of address, without gap or overlap, and checks each control word on the way. Writes at most
- * `room` ranges and their number (5 * rows + 2 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
+ * `room` ranges and their number (6 * rows + 3 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
  * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null.
  *
  * What it can't tell: the owner's words (owner, kind of a pool), the characters of a name, generations, counts of objects, the word

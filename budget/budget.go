@@ -90,7 +90,7 @@ func (b *Budget) layOut(from func(layout) (supply, bool, error)) error {
 	if b.memory, b.prefaulted, err = from(l); err != nil {
 		return err
 	}
-	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools)
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, 0)
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}

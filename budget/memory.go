@@ -28,7 +28,7 @@ type layout struct {
 func (p Plan) layout() (l layout, err error) {
 	l.arenas = p.arenas()
 	l.shape = arena_c.Map{Rows: uint64(len(l.arenas)), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools)}
-	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools)
+	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, 0)
 	l.tables = l.size - p.total()
 	if l.size != 0 && p.Size != 0 {
 		l.size = l.tables + planRound(p.Size)

@@ -124,9 +124,9 @@ func BenchmarkC_Pool_SyncPool(b *testing.B) {
 
 func BenchmarkD_Scopes_Floor(b *testing.B) {
 	plan := []arena_c.Arena{{Kind: arena_c.KindPad, Size: budget.MiB}}
-	size := arena_c.MapSize(plan, 64, 1)
+	size := arena_c.MapSize(plan, 64, 1, 0)
 	block := arena.NewBlock(int(size), arena_c.Edge)
-	row := arena_c.MapInit(unsafe.Pointer(&block[0]), size, plan, 64, 1).Row(0)
+	row := arena_c.MapInit(unsafe.Pointer(&block[0]), size, plan, 64, 1, 0).Row(0)
 	for b.Loop() {
 		floorNest(row, 4)
 	}

@@ -32,3 +32,4 @@
 #include "stack.c"
 #include "stack_far.c"
 #include "walk.c"
+#include "redraw.c"

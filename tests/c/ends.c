@@ -146,9 +146,9 @@ static void two_resize(void) {
 /* A scope's block is resized down to the scope's start, and only while nothing covers it. */
 static void two_resize_in_a_scope(void) {
     static const upfront_map_arena plan[1] = {{"level", UPFRONT_REGION, WINDOW, 0}};
-    uint64_t size = upfront_map_size(plan, 1, 4, 1), outer_tag, inner_tag;
+    uint64_t size = upfront_map_size(plan, 1, 4, 1, 0), outer_tag, inner_tag;
     unsigned char *w = window_new(size), *p, *q;
-    upfront_row *r = upfront_map_row(upfront_map_init(w, size, plan, 1, 4, 1), 0);
+    upfront_row *r = upfront_map_row(upfront_map_init(w, size, plan, 1, 4, 1, 0), 0);
     upfront_linear *outer, *inner;
     CHECK_EQ(upfront_linear_resize(NULL, 0, 0, w, 0, 0), UPFRONT_BAD_ARGUMENT);
     outer_tag = upfront_row_open(r);

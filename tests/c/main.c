@@ -16,6 +16,7 @@ int main(void) {
     test_heap_misuse();
     test_map();
     test_walk();
+    test_redraw();
     test_random();
     test_ring();
     test_frame();

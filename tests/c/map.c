@@ -12,14 +12,14 @@ static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t s
     static unsigned char nothing[1];
     upfront_map_arena arenas[3]; /* a count beyond is refused before one is looked at */
     arenas[0] = arenas[1] = arenas[2] = arena;
-    CHECK_EQ(upfront_map_size(arenas, count, slots, pools), 0);
-    CHECK(upfront_map_init(nothing, UPFRONT_OFFSET_MAX - 1, arenas, count, slots, pools) == NULL);
+    CHECK_EQ(upfront_map_size(arenas, count, slots, pools, 0), 0);
+    CHECK(upfront_map_init(nothing, UPFRONT_OFFSET_MAX - 1, arenas, count, slots, pools, 0) == NULL);
 }
 
 static void map_sizes(void) {
     upfront_map_arena a = map_plan[0], large = map_plan[0];
-    CHECK_EQ(upfront_map_size(NULL, 1, 1, 1), 0);
-    CHECK_EQ(upfront_map_size(&a, 1, 1, 0), 2 * WINDOW);
+    CHECK_EQ(upfront_map_size(NULL, 1, 1, 1, 0), 0);
+    CHECK_EQ(upfront_map_size(&a, 1, 1, 0, 0), 2 * WINDOW);
     map_refuses_plan(a, 0, 1, 1);
     map_refuses_plan(a, 65536, 1, 1);
     map_refuses_plan(a, UINT64_MAX, 1, 1);
@@ -47,24 +47,24 @@ static void map_sizes(void) {
     map_refuses_plan(large, 1, 1, 1);
     map_refuses_plan(large, 3, 1, 1);
     large.size = UPFRONT_OFFSET_MAX - 2 * WINDOW;
-    CHECK_EQ(upfront_map_size(&large, 1, 1, 1), UPFRONT_OFFSET_MAX - WINDOW);
-    CHECK(upfront_map_size(&a, 1, 65535, 65535) == 0); /* still of a bad kind */
+    CHECK_EQ(upfront_map_size(&large, 1, 1, 1, 0), UPFRONT_OFFSET_MAX - WINDOW);
+    CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) == 0); /* still of a bad kind */
     a.kind = UPFRONT_REGION;
-    CHECK(upfront_map_size(&a, 1, 65535, 65535) > 65535 * 128);
+    CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) > 65535 * 128);
 }
 
 static void map_lays_out(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS), i, start = WINDOW, value;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, start = WINDOW, value;
     unsigned char *w = window_new(size + WINDOW);
     upfront_map *m;
     CHECK_EQ(size, 8 * WINDOW);
-    CHECK(upfront_map_init(NULL, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS) == NULL);
-    CHECK(upfront_map_init(w + 4096, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS) == NULL);
-    CHECK(upfront_map_init(w, size - 1, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS) == NULL);
-    CHECK(upfront_map_init(w, UPFRONT_OFFSET_MAX, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS) == NULL);
-    CHECK(upfront_map_init(w, size, NULL, MAP_ROWS, MAP_SLOTS, MAP_POOLS) == NULL);
+    CHECK(upfront_map_init(NULL, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0) == NULL);
+    CHECK(upfront_map_init(w + 4096, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0) == NULL);
+    CHECK(upfront_map_init(w, size - 1, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0) == NULL);
+    CHECK(upfront_map_init(w, UPFRONT_OFFSET_MAX, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0) == NULL);
+    CHECK(upfront_map_init(w, size, NULL, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0) == NULL);
     CHECK(holds(w, size, 0));
-    m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS);
+    m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     CHECK(m != NULL);
     for (i = 0; i < MAP_ROWS; i++) {
         upfront_row *r = upfront_map_row(m, i);
@@ -84,7 +84,7 @@ static void map_lays_out(void) {
         CHECK(holds(w + upfront_map_row(m, i)->start, map_plan[i].size, (int)i + 1));
     /* a second map in the same block goes on with the generations: the handles of the first stay dead */
     value = upfront_tag(upfront_row_slot(upfront_map_row(m, 0), 0));
-    m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS);
+    m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     CHECK_EQ(upfront_row_open(upfront_map_row(m, 0)), value + UPFRONT_GENERATION);
     CHECK(upfront_linear_bump(upfront_row_slot(upfront_map_row(m, 0), 0), value, 0, 0) == NULL);
     window_free(w, size + WINDOW);
@@ -100,9 +100,9 @@ static void open_all(upfront_map *m) {
 }
 
 static void map_rewinds_in_order(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS), row, i;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), row, i;
     unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS);
+    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     CHECK_EQ(upfront_map_rewind(NULL, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_map_rewind(m, MAP_ROWS), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_map_rewind(m, UINT64_MAX), UPFRONT_BAD_ARGUMENT);
@@ -120,9 +120,9 @@ static void map_rewinds_in_order(void) {
 
 /* Finalizers that aren't C's are their owner's: with one in the way, nothing is rewound. */
 static void map_rewind_refuses(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS), tag;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), tag;
     unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS);
+    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     upfront_row *level = upfront_map_row(m, 2);
     upfront_linear *far_slot = upfront_row_far(level), *top = upfront_row_slot(level, 1);
     upfront_node node;
@@ -170,9 +170,9 @@ static void map_sibling_words(upfront_map *m, uint64_t size) {
 static void map_siblings(void) {
     static const upfront_map_arena plan[3] = {
         {"systems", UPFRONT_REGION, 100, 0}, {"room", UPFRONT_REGION, WINDOW + 1, 3}, {"top", UPFRONT_REGION, 50, 1}};
-    uint64_t size = upfront_map_size(plan, 3, MAP_SLOTS, MAP_POOLS), i;
+    uint64_t size = upfront_map_size(plan, 3, MAP_SLOTS, MAP_POOLS, 0), i;
     unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, plan, 3, MAP_SLOTS, MAP_POOLS);
+    upfront_map *m = upfront_map_init(w, size, plan, 3, MAP_SLOTS, MAP_POOLS, 0);
     CHECK_EQ(size, (1 + 1 + 3 * 2 + 1) * WINDOW);
     CHECK_EQ(m->rows, 5);
     siblings_count = 0;
@@ -198,9 +198,9 @@ static void map_siblings(void) {
 
 /* A pool's header lies in the tables: after a rewind it must not go on handing out chunks, nor stay taken. */
 static void map_rewind_closes_pools(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS), i, tag;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, tag;
     unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS);
+    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     upfront_row *level = upfront_map_row(m, 2);
     for (i = 0; i < 10; i++) {
         upfront_pool *p, *q;

@@ -131,12 +131,12 @@ static void step(void) {
 
 static void random_program(uint64_t seed) {
     static const upfront_map_arena plan[1] = {{"level", UPFRONT_REGION, RANDOM_SIZE, 1}};
-    uint64_t size = upfront_map_size(plan, 1, RANDOM_SLOTS, RANDOM_POOLS), i, count;
+    uint64_t size = upfront_map_size(plan, 1, RANDOM_SLOTS, RANDOM_POOLS, 0), i, count;
     upfront_range out[7];
     memset(&world, 0, sizeof world);
     world.seed = seed;
     world.block = window_new(size);
-    world.map = upfront_map_init(world.block, size, plan, 1, RANDOM_SLOTS, RANDOM_POOLS);
+    world.map = upfront_map_init(world.block, size, plan, 1, RANDOM_SLOTS, RANDOM_POOLS, 0);
     world.row = upfront_map_row(world.map, 0);
     for (i = 0; i < RANDOM_STEPS; i++) {
         step();

@@ -25,9 +25,9 @@ static void walk_open(void) {
     upfront_row *level;
     upfront_linear *s;
     upfront_pool *pool[2];
-    walk_size = upfront_map_size(walk_plan, WALK_ROWS, WALK_SLOTS, WALK_POOLS) + 4096;
+    walk_size = upfront_map_size(walk_plan, WALK_ROWS, WALK_SLOTS, WALK_POOLS, 0) + 4096;
     block = window_new(walk_size);
-    map = upfront_map_init(block, walk_size, walk_plan, WALK_ROWS, WALK_SLOTS, WALK_POOLS);
+    map = upfront_map_init(block, walk_size, walk_plan, WALK_ROWS, WALK_SLOTS, WALK_POOLS, 0);
     CHECK(map != NULL);
     upfront_row_open(upfront_map_row(map, 0));
     take_bytes(upfront_map_row(map, 0), 3000);

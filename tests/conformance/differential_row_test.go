@@ -21,10 +21,10 @@ type rowTwins struct {
 func newRowTwins(t *testing.T) *rowTwins {
 	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: 1000}, {Kind: arena_c.KindPad, Size: 2*arena_c.Edge + 40}}
 	const slots, pools = 5, 3
-	size := arena_c.MapSize(arenas, slots, pools)
+	size := arena_c.MapSize(arenas, slots, pools, 0)
 	w := newTwins(t, int(size), arena_c.Edge)
-	a := arena_c.MapInit(at(w.a), size, arenas, slots, pools)
-	b := arena_c.MapInit(at(w.b), size, arenas, slots, pools)
+	a := arena_c.MapInit(at(w.a), size, arenas, slots, pools, 0)
+	b := arena_c.MapInit(at(w.b), size, arenas, slots, pools, 0)
 	require.NotNil(t, a)
 	require.Equal(t, unsafe.Pointer(mouth.Row(a, 1)), unsafe.Pointer(a.Row(1)))
 	return &rowTwins{twins: w, a: a.Row(1), b: b.Row(1)}

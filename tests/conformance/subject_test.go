@@ -79,7 +79,7 @@ func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
 	skip := from - start
 	size = (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
 	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
-	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4)
+	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4, 0)
 	return scope.NewStack(table.Row(0), scope.Config{Budget: "suite", Arena: "region", Key: "size", Held: 8}), from, size
 }
 

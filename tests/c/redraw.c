@@ -1,0 +1,138 @@
+/* redraw.c - tests of guards between arenas, and of edges that move while nothing lives. */
+#include "check.h"
+
+enum { REDRAW_ROWS = 6, REDRAW_SLOTS = 3, REDRAW_POOLS = 1, REDRAW_RANGES = 6 * REDRAW_ROWS + 3 };
+
+static const upfront_map_arena redraw_plan[] = {
+    {"init", UPFRONT_REGION, 1000, 1},
+    {"match", UPFRONT_REGION, 2 * WINDOW, 3},
+    {"level", UPFRONT_REGION, 3 * WINDOW - 1, 1},
+    {"pad 0.0", UPFRONT_PAD, WINDOW, 1},
+};
+
+static uint64_t redraw_size;
+static unsigned char *redraw_block;
+static upfront_map *redraw_map;
+
+static void redraw_open(uint64_t guard) {
+    redraw_size = upfront_map_size(redraw_plan, 4, REDRAW_SLOTS, REDRAW_POOLS, guard);
+    CHECK_EQ(redraw_size, WINDOW + WINDOW + 6 * WINDOW + 3 * WINDOW + WINDOW + 7 * guard);
+    redraw_block = window_new(redraw_size);
+    redraw_map = upfront_map_init(redraw_block, redraw_size, redraw_plan, 4, REDRAW_SLOTS, REDRAW_POOLS, guard);
+    CHECK(redraw_map != NULL);
+}
+
+/* Every byte has one name: of each row used, free and edge, and a guard behind it. */
+static void redraw_walks(uint64_t guard) {
+    static upfront_range out[REDRAW_RANGES];
+    uint64_t count, i, at = 0, guards = 0;
+    CHECK_EQ(upfront_map_walk(redraw_map, redraw_size, out, REDRAW_RANGES, &count), UPFRONT_OK);
+    for (i = 0; i < count; i++) {
+        CHECK_EQ(out[i].offset, at);
+        at += out[i].size;
+        if (out[i].what == UPFRONT_RANGE_GUARD) {
+            CHECK_EQ(out[i].size, guard);
+            CHECK_EQ(out[i].row, guards == 0 ? (uint64_t)REDRAW_ROWS : guards - 1);
+            guards++;
+        }
+    }
+    CHECK_EQ(at, redraw_size);
+    CHECK_EQ(guards, guard == 0 ? 0 : REDRAW_ROWS + 1);
+}
+
+static void guards_are_between(void) {
+    uint64_t guard, i, at;
+    upfront_map_arena a = redraw_plan[0];
+    CHECK_EQ(upfront_map_size(&a, 1, 1, 0, WINDOW - 1), 0);
+    CHECK_EQ(upfront_map_size(&a, 1, 1, 0, UPFRONT_OFFSET_MAX), 0);
+    CHECK_EQ(upfront_map_size(&a, 1, 1, 0, UPFRONT_OFFSET_MAX - WINDOW), 0);
+    for (guard = 0; guard <= 2 * WINDOW; guard += WINDOW) {
+        redraw_open(guard);
+        at = WINDOW + guard;
+        for (i = 0; i < REDRAW_ROWS; i++) {
+            const upfront_row *r = upfront_map_row(redraw_map, i);
+            CHECK_EQ(r->start, at);
+            at = upfront_round_edge(r->end) + guard;
+        }
+        CHECK_EQ(at, redraw_size);
+        redraw_walks(guard);
+        window_free(redraw_block, redraw_size);
+    }
+}
+
+static void guard_words_are_checked(void) {
+    uint64_t count;
+    redraw_open(WINDOW);
+    redraw_map->guard = WINDOW / 2;
+    CHECK_EQ(upfront_map_walk(redraw_map, redraw_size, NULL, 0, &count), UPFRONT_CORRUPT);
+    CHECK_EQ(count, REDRAW_ROWS);
+    redraw_map->guard = 2 * WINDOW;
+    CHECK_EQ(upfront_map_walk(redraw_map, redraw_size, NULL, 0, &count), UPFRONT_CORRUPT);
+    CHECK_EQ(count, 0);
+    redraw_map->guard = redraw_size;
+    CHECK_EQ(upfront_map_walk(redraw_map, redraw_size, NULL, 0, &count), UPFRONT_CORRUPT);
+    CHECK_EQ(count, REDRAW_ROWS);
+    window_free(redraw_block, redraw_size);
+}
+
+static void redraw_refuses(uint64_t row, const uint64_t *sizes, uint64_t count, int code) {
+    static unsigned char before[WINDOW];
+    memcpy(before, redraw_block, WINDOW);
+    CHECK_EQ(upfront_map_redraw(redraw_map, row, sizes, count), code);
+    CHECK(memcmp(before, redraw_block, WINDOW) == 0);
+}
+
+static void edges_move(uint64_t guard) {
+    const uint64_t as_planned[] = {1000, 2 * WINDOW, 2 * WINDOW, 2 * WINDOW, 3 * WINDOW - 1, WINDOW};
+    const uint64_t sizes[] = {WINDOW + 5, WINDOW + 5, WINDOW, 3 * WINDOW};
+    uint64_t all[] = {2 * WINDOW, WINDOW, WINDOW, WINDOW, 5 * WINDOW - 7};
+    upfront_row *match, *level;
+    upfront_linear *slot;
+    uint64_t tag, i;
+    redraw_open(guard);
+    match = upfront_map_row(redraw_map, 1);
+    level = upfront_map_row(redraw_map, 4);
+    level->owner = 77;
+    CHECK_EQ(upfront_map_redraw(redraw_map, 0, as_planned, REDRAW_ROWS), UPFRONT_OK); /* pads too, while they are empty */
+    redraw_walks(guard);
+    tag = upfront_row_open(level);
+    slot = upfront_row_slot(level, 0);
+    redraw_refuses(0, all, 5, UPFRONT_ORDER);
+    upfront_row_close(level);
+    redraw_refuses(0, NULL, 5, UPFRONT_BAD_ARGUMENT);
+    redraw_refuses(0, all, 0, UPFRONT_BAD_ARGUMENT);
+    redraw_refuses(0, all, 4, UPFRONT_BAD_ARGUMENT); /* the sum is another */
+    redraw_refuses(6, all, 1, UPFRONT_BAD_ARGUMENT);
+    redraw_refuses(UINT64_MAX, all, 1, UPFRONT_BAD_ARGUMENT);
+    redraw_refuses(5, all, 2, UPFRONT_BAD_ARGUMENT);
+    redraw_refuses(1, sizes, 4, UPFRONT_BAD_ARGUMENT); /* siblings differ */
+    redraw_refuses(2, all, 3, UPFRONT_BAD_ARGUMENT);   /* begins among siblings */
+    all[0] = 3 * WINDOW;
+    redraw_refuses(0, all, 3, UPFRONT_BAD_ARGUMENT); /* ends among siblings, whatever the sum */
+    all[0] = WINDOW, all[1] = all[2] = 2 * WINDOW;
+    redraw_refuses(0, all, 3, UPFRONT_BAD_ARGUMENT);
+    all[0] = UPFRONT_OFFSET_MAX;
+    redraw_refuses(0, all, 5, UPFRONT_BAD_ARGUMENT);
+    all[0] = 2 * WINDOW, all[1] = all[2] = all[3] = WINDOW;
+    CHECK_EQ(upfront_map_redraw(NULL, 0, all, 5), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_map_redraw(redraw_map, 0, all, 5), UPFRONT_OK);
+    for (i = 0; i < 5; i++)
+        CHECK_EQ(upfront_map_row(redraw_map, i)->end - upfront_map_row(redraw_map, i)->start, all[i]);
+    redraw_walks(guard);
+    CHECK(level->owner == 77 && strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && level->group == 4);
+    CHECK(match[0].group == 1 && upfront_map_row(redraw_map, 3)->sibling == 2);
+    CHECK(upfront_linear_bump(slot, tag, 0, 0) == NULL); /* what was a scope is none */
+    CHECK(upfront_row_open(level) != tag);
+    CHECK(upfront_linear_bump(slot, upfront_tag(slot) + all[4], all[4], 0) != NULL);
+    fill(upfront_at(slot, slot->start), all[4], 9);
+    redraw_walks(guard);
+    upfront_row_close(level);
+    window_free(redraw_block, redraw_size);
+}
+
+void test_redraw(void) {
+    guards_are_between();
+    guard_words_are_checked();
+    edges_move(0);
+    edges_move(WINDOW);
+}
