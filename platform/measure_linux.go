@@ -1,13 +1,14 @@
 package platform
 
 import (
-	"bytes"
 	"os"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// errNoMemory is the system's word for a request it refuses.
+const errNoMemory = unix.ENOMEM
 
 // missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs around measured ticks
 // and must not allocate.
@@ -45,22 +46,14 @@ func faults() (minor, major uint64, ok bool) {
 	return uint64(usage.Minflt), uint64(usage.Majflt), true
 }
 
-// residentPeak reads VmHWM. The peak of getrusage will not do: it survives exec, so that a small program would report its big
-// parent's.
+// residentPeak reads VmHWM. The peak of getrusage will not do: it survives exec, so that a small program would report
+// its big parent's.
 func residentPeak() (size uint64, ok bool) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, false
 	}
-	for line := range bytes.Lines(status) {
-		fields := bytes.Fields(line)
-		if len(fields) != 3 || string(fields[0]) != "VmHWM:" || string(fields[2]) != "kB" {
-			continue
-		}
-		kib, err := strconv.ParseUint(string(fields[1]), 10, 53)
-		return kib << 10, err == nil
-	}
-	return 0, false
+	return kilobytes(status, "VmHWM:")
 }
 
 // memorySize is the machine's memory in bytes.

@@ -2,7 +2,12 @@
 
 package platform
 
-import "unsafe"
+import (
+	"errors"
+	"unsafe"
+)
+
+var errNoMemory = errors.New("out of memory")
 
 func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) { return 0, false }
 

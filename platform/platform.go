@@ -29,9 +29,10 @@ const (
 
 // Reservation is one range of addresses, owned from Reserve to Release. It must not be copied.
 type Reservation struct {
-	block block  // what the system gave, at least size bytes
-	size  uint64 // what the owner asked for
-	phase phase
+	block   block  // what the system gave, at least size bytes
+	size    uint64 // what the owner asked for
+	phase   phase
+	present bool // Prefault or Lock has made pages present
 }
 
 // PageSize is the system's page in bytes: 4 KiB on most machines, 16 or 64 KiB on some arm64.
@@ -42,8 +43,8 @@ func PageSize() int { return os.Getpagesize() }
 // only taken again by an owner with the same head, so a head's address is never anything but a head; a range without
 // one goes to anybody. The other bytes are always zero.
 //
-// size and head are multiples of the page, head at most size; align is a power of two and at least a page. There is no access
-// before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
+// size and head are multiples of the page, head at most size; align is a power of two and at least a page. There is no
+// access before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
 func Reserve(size, align, head uint64) (*Reservation, error) {
 	page := uint64(PageSize())
 	switch {
@@ -60,7 +61,7 @@ func Reserve(size, align, head uint64) (*Reservation, error) {
 		return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: beyond this target's address space of %d bits",
 			size, align, 8*unsafe.Sizeof(uintptr(0)))
 	}
-	b, found := spare.take(size, align, head)
+	b, found := spare.takeClean(size, align, head)
 	if !found {
 		base, err := mapBlock(size, align)
 		if err != nil {
@@ -98,14 +99,10 @@ func (r *Reservation) Commit() error {
 //
 // After Protect it needs Commit first: it would touch the protected pages.
 func (r *Reservation) Prefault() (granted bool, err error) {
-	switch r.phase {
-	case released:
-		return false, errReleased("prefault")
-	case reserved:
-		return false, errors.New("platform: BUG: prefault before Commit")
-	case guarded:
-		return false, errors.New("platform: BUG: prefault of a range with protected parts: Commit it first")
+	if err := r.checkAccess("prefault"); err != nil {
+		return false, err
 	}
+	r.present = true
 	if err := populate(r.block.base, r.size); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return false, fmt.Errorf("platform: prefault %d bytes: %w", r.size, err)
 	}
@@ -116,6 +113,19 @@ func (r *Reservation) Prefault() (granted bool, err error) {
 	touch(r.block.base, r.size)
 	pages, ok := r.Missing()
 	return !ok || pages == 0, nil
+}
+
+// checkAccess tells whether every page may be touched.
+func (r *Reservation) checkAccess(operation string) error {
+	switch r.phase {
+	case released:
+		return errReleased(operation)
+	case reserved:
+		return fmt.Errorf("platform: BUG: %s before Commit", operation)
+	case guarded:
+		return fmt.Errorf("platform: BUG: %s of a range with protected parts: Commit it first", operation)
+	}
+	return nil
 }
 
 // touch writes to each page without changing it. The addition is atomic so that nobody's write is lost meanwhile.
@@ -164,24 +174,20 @@ func (r *Reservation) change(operation string, offset, size uint64, to access) e
 	return nil
 }
 
-// Release gives the memory back to the system and the addresses to the next Reserve that fits. The head stays as it
-// is, readable and writable; any other access is a fault until somebody owns the range again. When the system
-// refuses, the addresses are nobody's from then on: reserved, and never handed out again.
-// A second Release is refused and changes nothing.
+// Release unlocks the range, gives the memory back to the system and the addresses to the next Reserve that fits. The
+// head stays as it is, readable and writable; any other access is a fault until somebody owns the range again. When the
+// system refuses a part of that, the error names it, and whoever takes the addresses next does that part before he gets
+// them. A second Release is refused and changes nothing.
 func (r *Reservation) Release() error {
 	if r.phase == released {
 		return errReleased("release")
 	}
 	r.phase = released
-	b := r.block
-	body, bodySize := unsafe.Add(b.base, b.head), r.size-b.head // what lies beyond was never accessible
-	// Access goes first: what a stray goroutine wrote after the memory went would greet the next owner.
-	err := setAccess(body, bodySize, accessNone)
-	err = errors.Join(err, discard(body, bodySize))
+	err := r.block.empty(r.size) // what lies beyond was never accessible
+	spare.put(r.block)
 	if err != nil {
 		return fmt.Errorf("platform: release %d bytes: %w", r.size, err)
 	}
-	spare.put(b)
 	return nil
 }
 

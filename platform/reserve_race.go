@@ -25,18 +25,39 @@ func mapBlock(size, align uint64) (unsafe.Pointer, error) {
 	if size > most || align > most-size {
 		return nil, fmt.Errorf("a race build grants at most %d bytes here, alignment included", most)
 	}
+	if err := injected(doMap); err != nil {
+		return nil, err
+	}
 	start := unsafe.Pointer(unsafe.SliceData(make([]byte, size+align)))
 	return unsafe.Add(start, -uint64(uintptr(start))&(align-1)), nil
 }
 
+var errUnsupported = fmt.Errorf("%w: in a race build the memory is the Go heap's", errors.ErrUnsupported)
+
 // setAccess does nothing: the Go heap's pages are the runtime's.
-func setAccess(p unsafe.Pointer, size uint64, to access) error { return nil }
+func setAccess(p unsafe.Pointer, size uint64, to access) error {
+	if size == 0 {
+		return nil
+	}
+	return injected(doProtect)
+}
 
-func populate(p unsafe.Pointer, size uint64) error { return errors.ErrUnsupported }
+func populate(p unsafe.Pointer, size uint64) error {
+	if err := injected(doPopulate); err != nil {
+		return err
+	}
+	return errors.ErrUnsupported
+}
 
-// discard clears, so that the next owner finds zeros. The race detector does not see it: whoever ends lifetimes inside the
-// range reports stale users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
+// discard clears, so that the next owner finds zeros. The race detector does not see it: whoever ends lifetimes inside
+// the range reports stale users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
 func discard(p unsafe.Pointer, size uint64) error {
+	if size == 0 {
+		return nil
+	}
+	if err := injected(doDiscard); err != nil {
+		return err
+	}
 	clear(unsafe.Slice((*byte)(p), size))
 	return nil
 }

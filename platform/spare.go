@@ -1,7 +1,10 @@
 package platform
 
 import (
+	"errors"
+	"fmt"
 	"sync"
+	"syscall"
 	"unsafe"
 )
 
@@ -11,6 +14,12 @@ type block struct {
 	base unsafe.Pointer // also what keeps the memory alive where it is Go memory
 	size uint64
 	head uint64 // bytes at the base that are kept with their contents
+
+	// An owner who said where (ReserveAt) wants to find the addresses again: only another one who says so gets them.
+	placed bool
+	locked bool // Release has to unlock it
+	huge   bool // Release has to take back the wish for huge pages
+	dirty  bool // Release could not do all that it has to
 }
 
 // spares are the blocks that nobody owns. They only ever leave the list for a new owner.
@@ -22,13 +31,14 @@ type spares struct {
 // spare is the process's list: addresses are the process's, too.
 var spare spares
 
-// take removes and returns the smallest block that fits, the longest released one among equals.
+// take removes and returns the smallest block that fits, the longest released one among equals. Placed ones wait for
+// takeAt.
 func (s *spares) take(size, align, head uint64) (block, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	best := -1
 	for i, b := range s.blocks {
-		if !b.fits(size, align, head) {
+		if b.placed || !b.fits(size, align, head) {
 			continue
 		}
 		if best < 0 || b.size < s.blocks[best].size {
@@ -43,6 +53,41 @@ func (s *spares) take(size, align, head uint64) (block, bool) {
 	return b, true
 }
 
+// takeClean is take, of a block that Release could empty or that can be emptied now.
+func (s *spares) takeClean(size, align, head uint64) (b block, found bool) {
+	var refused []block
+	for {
+		b, found = s.take(size, align, head)
+		if !found || !b.dirty || b.empty(b.size) == nil {
+			break
+		}
+		refused = append(refused, b)
+	}
+	for _, b := range refused {
+		s.put(b)
+	}
+	return b, found
+}
+
+// takeAt removes and returns the block that begins at base. An error names the block that has some of the bytes but
+// does not fit.
+func (s *spares) takeAt(base uintptr, size, head uint64) (b block, found bool, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i, b := range s.blocks {
+		first := uintptr(b.base)
+		if first == base && b.fits(size, 1, head) {
+			s.blocks = append(s.blocks[:i], s.blocks[i+1:]...)
+			return b, true, nil
+		}
+		if uint64(first) < uint64(base)+size && uint64(base) < uint64(first)+b.size {
+			return block{}, false, fmt.Errorf("%w: this process keeps %d bytes with a head of %d at %#x, released by an earlier owner, "+
+				"and gives them only to one who begins there, needs no more and has the same head", syscall.EEXIST, b.size, b.head, first)
+		}
+	}
+	return block{}, false, nil
+}
+
 func (s *spares) put(b block) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -53,4 +98,31 @@ func (s *spares) put(b block) {
 // looks into it would take the new owner's objects for its tables.
 func (b block) fits(size, align, head uint64) bool {
 	return b.size >= size && uint64(uintptr(b.base))&(align-1) == 0 && (b.head == 0 || b.head == head)
+}
+
+// empty makes b what the list holds: of its first used bytes, all accessible to nobody beyond the head, without memory
+// and without a lock. It does all that can be done and tells what failed; b then is dirty.
+func (b *block) empty(used uint64) error {
+	body, bodySize := unsafe.Add(b.base, b.head), used-b.head
+	// Access goes first: what a stray goroutine wrote after the memory went would greet the next owner.
+	err := step("take access away", setAccess(body, bodySize, accessNone))
+	if b.locked {
+		refused := step("unlock", unlockPages(b.base, used)) // the head, too
+		b.locked, err = refused != nil, errors.Join(err, refused)
+	}
+	if b.huge {
+		refused := step("wish for no huge pages", adviseHuge(b.base, used, false))
+		b.huge, err = refused != nil, errors.Join(err, refused)
+	}
+	err = errors.Join(err, step("give memory back", discard(body, bodySize)))
+	b.dirty = err != nil
+	return err
+}
+
+// step says what failed, where several things may.
+func step(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

@@ -1,0 +1,226 @@
+package platform_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// safe is n GiB above the safe base: tests keep their ranges, so each has its own place.
+func safe(t *testing.T, n uintptr) uintptr {
+	if platform.GoBacked {
+		t.Skip("the Go heap chooses")
+	}
+	if platform.SafeBase() == 0 {
+		t.Skip("no safe base on this target")
+	}
+	return platform.SafeBase() + n<<30
+}
+
+func reserveAt(t testing.TB, base uintptr, size, head uint64) *platform.Reservation {
+	r, err := platform.ReserveAt(base, size, head)
+	require.NoError(t, err)
+	require.Equal(t, base, uintptr(r.Base()))
+	t.Cleanup(func() { _ = r.Release() })
+	return r
+}
+
+func TestSafeBaseIsFree(t *testing.T) {
+	base := safe(t, 0)
+	if !inChild(t) {
+		for range 19 { // the layout is random
+			inChild(t)
+		}
+		return
+	}
+	r := reserveAt(t, base, 64<<30, edge)
+	if strconv.IntSize == 64 {
+		assert.Zero(t, base%(64<<30), "of a round number")
+	}
+	assert.False(t, readable(r, 0))
+	contents := make([][]byte, 64) // the Go heap finds other places
+	for i := range contents {
+		contents[i] = make([]byte, 8*mib)
+		first := uintptr(unsafe.Pointer(&contents[i][0]))
+		assert.False(t, first >= base && first < base+64<<30)
+	}
+	runtime.KeepAlive(contents)
+}
+
+func TestWhereNoBaseCanBeChosen(t *testing.T) {
+	if platform.GoBacked {
+		assert.Zero(t, platform.SafeBase())
+		_, err := platform.ReserveAt(1<<40, edge, 0)
+		assert.ErrorIs(t, err, errors.ErrUnsupported)
+		assert.EqualError(t, err, "platform: reserve 65536 bytes at 0x10000000000: unsupported operation: "+
+			"in a race build the memory is the Go heap's")
+		return
+	}
+	if runtime.GOARCH == "amd64" {
+		assert.EqualValues(t, 0x4800_0000_0000, uint64(platform.SafeBase()))
+	}
+}
+
+func TestReserveAt(t *testing.T) {
+	base := safe(t, 1)
+	r := reserveAt(t, base, 4*edge, edge)
+	assert.EqualValues(t, 4*edge, r.Size())
+	assert.False(t, readable(r, 0), "before Commit")
+	require.NoError(t, r.Commit())
+	contents(r)[0], contents(r)[4*edge-1] = 1, 2
+	granted, err := r.Prefault()
+	require.NoError(t, err)
+	assert.True(t, granted)
+
+	// Somebody has it, wholly or in part.
+	for _, c := range []struct {
+		base uintptr
+		size uint64
+	}{{base, 4 * edge}, {base + edge, edge}, {base - edge, 2 * edge}, {base + 3*edge, 5 * edge}} {
+		_, err := platform.ReserveAt(c.base, c.size, 0)
+		require.ErrorIs(t, err, unix.EEXIST)
+		assert.Regexp(t, fmt.Sprintf(`^platform: reserve %d bytes at %#x: file exists: /proc/self/maps has `+
+			`"%x-[0-9a-f]+ rw-p 00000000 00:00 0.*" there$`, c.size, c.base, base), err.Error())
+	}
+	assert.Equal(t, byte(1), contents(r)[0], "nothing has moved")
+	below := reserveAt(t, base-edge, edge, 0)
+	above := reserveAt(t, base+4*edge, edge, 0)
+	require.NoError(t, below.Release())
+	require.NoError(t, above.Release())
+}
+
+func TestAKeptRangeIsTakenOver(t *testing.T) {
+	platform.ForgetSpares()
+	base := safe(t, 2)
+	r := reserveAt(t, base, 4*edge, edge)
+	require.NoError(t, r.Commit())
+	contents(r)[0], contents(r)[edge] = 1, 2
+	require.NoError(t, r.Release())
+
+	stranger := commit(t, edge, edge)
+	assert.NotEqual(t, r.Base(), stranger.Base(), "it waits for those who say where")
+	for _, c := range []struct {
+		base       uintptr
+		size, head uint64
+	}{{base, 5 * edge, edge}, {base, 4 * edge, 0}, {base, 4 * edge, 2 * edge}, {base + edge, edge, edge}, {base - edge, 2 * edge, edge}} {
+		_, err := platform.ReserveAt(c.base, c.size, c.head)
+		require.ErrorIs(t, err, unix.EEXIST)
+		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: this process keeps 262144 bytes "+
+			"with a head of 65536 at %#x, released by an earlier owner, and gives them only to one who begins there, "+
+			"needs no more and has the same head", c.size, c.base, base))
+	}
+	again := reserveAt(t, base, 3*edge, edge)
+	require.NoError(t, again.Commit())
+	assert.Equal(t, byte(1), contents(again)[0], "the head")
+	assert.Zero(t, contents(again)[edge])
+	require.NoError(t, again.Release())
+	require.NoError(t, reserveAt(t, base, 4*edge, edge).Release(), "the whole is still there")
+}
+
+func TestARangeOfReserveMayBeTakenAt(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the Go heap chooses")
+	}
+	platform.ForgetSpares()
+	r := commit(t, 4*edge, 0)
+	base := uintptr(r.Base())
+	require.NoError(t, r.Release())
+	at := reserveAt(t, base, 2*edge, edge)
+	require.NoError(t, at.Commit())
+	require.NoError(t, at.Release())
+}
+
+func TestOpenAndCloseAtABaseStaysFlat(t *testing.T) {
+	base := safe(t, 3)
+	const size, slack = 16 * mib, 256 * mib
+	before := addressBytes(t)
+	for i := range 10_000 {
+		r, err := platform.ReserveAt(base, size-uint64(max(0, i%3-1))*mib, edge)
+		require.NoError(t, err)
+		require.NoError(t, r.Commit())
+		assert.Equal(t, byte(i), contents(r)[0], "the head counts on")
+		contents(r)[0]++
+		contents(r)[8*mib] = 1
+		require.NoError(t, r.Release())
+	}
+	assert.Less(t, addressBytes(t)-before, slack)
+}
+
+func TestFaultsAtABaseLeaveNothing(t *testing.T) {
+	base := safe(t, 4)
+	platform.ForgetSpares()
+	restore := platform.InjectFault("map", 1)
+	_, err := platform.ReserveAt(base, 4*edge, edge)
+	assert.True(t, restore())
+	assert.EqualError(t, err, fmt.Sprintf("platform: reserve 262144 bytes at %#x: injected fault: cannot allocate memory", base))
+
+	r := reserveAt(t, base, 4*edge, edge)
+	require.NoError(t, r.Commit())
+	contents(r)[0], contents(r)[edge] = 1, 2
+	restore = platform.InjectFault("discard", 1)
+	assert.Error(t, r.Release())
+	assert.True(t, restore())
+	restore = platform.InjectFault("discard", 1)
+	_, err = platform.ReserveAt(base, 4*edge, edge)
+	assert.True(t, restore())
+	assert.EqualError(t, err, fmt.Sprintf("platform: reserve 262144 bytes at %#x: give memory back: "+
+		"injected fault: cannot allocate memory", base), "what Release could not do has to be done first")
+	again := reserveAt(t, base, 4*edge, edge)
+	require.NoError(t, again.Commit())
+	assert.Equal(t, byte(1), contents(again)[0])
+	assert.Zero(t, contents(again)[edge])
+	require.NoError(t, again.Release())
+}
+
+func TestReserveAtMisused(t *testing.T) {
+	const high = 1 << 30
+	for _, c := range []struct {
+		base       uintptr
+		size, head uint64
+		text       string
+	}{
+		{0, edge, 0, "platform: BUG: reserve 65536 bytes at 0x0: the base is not a multiple of 65536 bytes"},
+		{high + 4096, edge, 0, "platform: BUG: reserve 65536 bytes at 0x40001000: the base is not a multiple of 65536 bytes"},
+		{high, 0, 0, "platform: BUG: reserve 0 bytes at 0x40000000: not a multiple of the page, "},
+		{high, 1, 0, "platform: BUG: reserve 1 bytes at 0x40000000: not a multiple of the page, "},
+		{high, edge, 1, "platform: BUG: reserve 65536 bytes at 0x40000000: head 1 is not a multiple of the page, "},
+		{high, edge, 2 * edge, "platform: BUG: reserve 65536 bytes at 0x40000000: head 131072 is not a multiple of the page, "},
+		{high, math.MaxUint64 &^ (edge - 1), 0, "platform: reserve 18446744073709486080 bytes at 0x40000000: beyond this target's"},
+		{^uintptr(0) &^ (edge - 1), edge, 0, "beyond this target's address space"},
+	} {
+		_, err := platform.ReserveAt(c.base, c.size, c.head)
+		assert.ErrorContains(t, err, c.text)
+	}
+	if !platform.GoBacked {
+		_, err := platform.ReserveAt(^uintptr(0)>>1&^(edge-1), edge, 0) // the system's half
+		assert.ErrorContains(t, err, "platform: reserve 65536 bytes at 0x7fff")
+	}
+}
+
+// TestTheGoHeapIsRefused asks for addresses that the collector looks after: it must never see them as a pointer.
+func TestTheGoHeapIsRefused(t *testing.T) {
+	if platform.GoBacked || strconv.IntSize < 64 {
+		t.Skip("the Go heap chooses, or takes no whole arenas")
+	}
+	const arena = 64 * mib // of which the runtime uses what it needs
+	object := make([]byte, mib)
+	base := uintptr(unsafe.Pointer(&object[0])) &^ (arena - 1)
+	for offset := uintptr(0); offset < arena; offset += mib {
+		_, err := platform.ReserveAt(base+offset, edge, 0)
+		require.ErrorIs(t, err, unix.EEXIST)
+		if offset%(8*mib) == 0 {
+			runtime.GC()
+		}
+	}
+	runtime.KeepAlive(object)
+}

@@ -1,0 +1,88 @@
+package platform
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+const hugeDirectory = "sys/kernel/mm/transparent_hugepage"
+
+// checkHuge tells whether the system grants huge pages in [base, base+size) to those who ask. undo is true when it
+// grants them only to those.
+//
+// The file "enabled" holds the mode, as in "always [madvise] never". Since Linux 6.8 each size has a mode of its own
+// besides, of which "inherit" means the former.
+func (t teller) checkHuge(base, size uint64) (undo bool, err error) {
+	mode, err := t.hugeMode(hugeDirectory + "/enabled")
+	if err != nil {
+		return false, err
+	}
+	status, _ := fs.ReadFile(t.files, "proc/self/status")
+	for line := range bytes.Lines(status) {
+		if fields := bytes.Fields(line); len(fields) == 2 && string(fields[0]) == "THP_enabled:" && string(fields[1]) == "0" {
+			return false, errors.New("/proc/self/status says THP_enabled 0: this process, or who started it, " +
+				"has done without (prctl PR_SET_THP_DISABLE)")
+		}
+	}
+	smallest, modes := t.hugeSizes(mode)
+	switch {
+	case smallest == 0:
+		return false, fmt.Errorf("/%s/%s says never: write madvise into it", hugeDirectory, modes)
+	case -base&(smallest-1) >= size || size-(-base&(smallest-1)) < smallest:
+		return false, fmt.Errorf("the smallest huge page has %d bytes here, and none fits into the range", smallest)
+	}
+	return mode != "always", nil
+}
+
+// hugeSizes gives the smallest page in bytes that is granted, 0 when none is, and the file that says so.
+func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
+	files, _ := fs.Glob(t.files, hugeDirectory+"/hugepages-*kB/enabled")
+	smallest = math.MaxUint64
+	known := false
+	for _, file := range files {
+		kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(path.Base(path.Dir(file)), "hugepages-"), "kB"), 10, 50)
+		own, unread := t.hugeMode(file)
+		if err != nil || unread != nil || kib == 0 || kib&(kib-1) != 0 {
+			continue
+		}
+		known = true
+		if own == "inherit" {
+			own = mode
+		}
+		if own != "never" {
+			smallest = min(smallest, kib<<10)
+		}
+	}
+	switch {
+	case known && smallest < math.MaxUint64:
+		return smallest, ""
+	case mode == "never":
+		return 0, "enabled"
+	case known:
+		return 0, "hugepages-*kB/enabled"
+	}
+	if size, ok := t.number(hugeDirectory + "/hpage_pmd_size"); ok && size > 0 && size&(size-1) == 0 {
+		return size, ""
+	}
+	return uint64(PageSize()), "" // the size is not told
+}
+
+// hugeMode reads the word in brackets.
+func (t teller) hugeMode(file string) (mode string, err error) {
+	text, err := fs.ReadFile(t.files, file)
+	if err != nil {
+		return "", fmt.Errorf("%w: no transparent huge pages in this kernel, as far as it tells: %w", errors.ErrUnsupported, err)
+	}
+	_, mode, _ = strings.Cut(string(text), "[")
+	mode, _, found := strings.Cut(mode, "]")
+	if !found {
+		return "", fmt.Errorf("%w: /%s holds no mode: %q", errors.ErrUnsupported, file, text)
+	}
+	return mode, nil
+}

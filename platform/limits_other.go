@@ -1,0 +1,7 @@
+//go:build !linux
+
+package platform
+
+func limits() []Limit { return nil }
+
+func lockLimit() (bytes uint64, unlimited bool) { return 0, false }
