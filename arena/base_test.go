@@ -2,9 +2,6 @@ package arena_test
 
 import (
 	"math"
-	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -100,33 +97,4 @@ func TestEmptyReferences(t *testing.T) {
 	assert.Nil(t, arena.SliceOf(base, []int32{}).Get(base))
 	assert.Empty(t, arena.StringOf(base, nil).Get(base))
 	assert.True(t, arena.PtrTo[int32](base, nil).IsNil())
-}
-
-func TestCheckPlain(t *testing.T) {
-	type deep struct {
-		A [2]struct{ M sync.Mutex }
-		B struct{ P atomic.Pointer[int] }
-	}
-	for _, c := range []struct {
-		t    reflect.Type
-		want string
-	}{
-		{reflect.TypeFor[node](), ""},
-		{reflect.TypeFor[sync.Mutex](), ""},
-		{reflect.TypeFor[[4]complex128](), ""},
-		{reflect.TypeFor[uintptr](), ""},
-		{reflect.TypeFor[string](), "string (string) holds a Go pointer; use arena.String"},
-		{reflect.TypeFor[*int](), "*int (*int) holds a Go pointer; use arena.Ptr"},
-		{reflect.TypeFor[deep](), "deep.B.P.v (unsafe.Pointer) holds a Go pointer"},
-		{reflect.TypeFor[sync.Pool](), "Pool.local (unsafe.Pointer) holds a Go pointer"},
-		{reflect.TypeFor[sync.Cond](), "Cond.L (sync.Locker) holds a Go pointer"},
-		{reflect.TypeFor[error](), "error (error) holds a Go pointer"},
-	} {
-		err := arena.CheckPlain(c.t)
-		if c.want == "" {
-			assert.NoError(t, err)
-		} else {
-			assert.EqualError(t, err, c.want)
-		}
-	}
 }

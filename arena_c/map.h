@@ -72,10 +72,10 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
 
-/* Redraws the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the same
- * for all siblings of a group. All of them are empty. What lies above them stays where it is. UPFRONT_ORDER: a row has open scopes;
- * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row. Nothing
- * has changed then. Peaks begin anew. */
+/* Redraws the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the
+ * same for all siblings of a group. What lies above stays where it is. Peaks begin anew. UPFRONT_ORDER: a row has open scopes;
+ * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row.
+ * Nothing has changed then. */
 int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
 /* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but

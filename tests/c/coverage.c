@@ -9,6 +9,7 @@
 #include "../../arena_c/frame.c"
 #include "../../arena_c/linear.c"
 #include "../../arena_c/map.c"
+#include "../../arena_c/map_redraw.c"
 #include "../../arena_c/pool.c"
 #include "../../arena_c/ring.c"
 #include "../../arena_c/row.c"

@@ -1,0 +1,4 @@
+package arena
+
+// IsStandard is for the test that compares it with the go command.
+var IsStandard = isStandard

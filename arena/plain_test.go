@@ -1,0 +1,126 @@
+package arena_test
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"math/big"
+	"math/rand"
+	randv2 "math/rand/v2"
+	"net/netip"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+)
+
+type (
+	clock struct{ Day struct{ Dawn [2]time.Time } }
+	deep  struct {
+		B struct{ P atomic.Pointer[int] }
+	}
+	hopping struct {
+		Before int
+		Hop    func(int) error
+	}
+	pond struct {
+		sync.Mutex
+		Frogs map[int]node
+	}
+	stamp time.Time // a type of its own: what is inside is the caller's
+)
+
+const held = "; use scope.Held, which Scope.Hold gives"
+
+var plainTypes = []struct {
+	t    reflect.Type
+	want string // what the message begins and ends with, around "holds a Go pointer"; empty: t is plain
+	use  string
+}{
+	{reflect.TypeFor[string](), "string (string)", "; use arena.String"},
+	{reflect.TypeFor[*int](), "*int (*int)", "; use arena.Ptr"},
+	{reflect.TypeFor[unsafe.Pointer](), "Pointer (unsafe.Pointer)", "; use arena.Ptr"},
+	{reflect.TypeFor[[3][]int](), "[3][]int[0] ([]int)", "; use arena.Slice"},
+	{reflect.TypeFor[map[int]bool](), "map[int]bool (map[int]bool)", "; use scope.Map"},
+	{reflect.TypeFor[pond](), "pond.Frogs (map[int]arena_test.node)", "; use scope.Map"},
+	{reflect.TypeFor[hopping](), "hopping.Hop (func(int) error)", held},
+	{reflect.TypeFor[chan int](), "chan int (chan int)", held},
+	{reflect.TypeFor[error](), "error (error)", held},
+	{reflect.TypeFor[any](), "interface {} (interface {})", held},
+
+	{reflect.TypeFor[struct{ Pool sync.Pool }](), "struct { Pool sync.Pool }.Pool (sync.Pool)", "; use scope.Pool"},
+	{reflect.TypeFor[sync.Pool](), "Pool (sync.Pool)", "; use scope.Pool"},
+	{reflect.TypeFor[sync.Cond](), "Cond (sync.Cond)", held},
+	{reflect.TypeFor[sync.Map](), "Map (sync.Map)", "; use scope.Map and a sync.Mutex"},
+	{reflect.TypeFor[deep](), "deep.B.P (atomic.Pointer[int])", "; use atomic.Uint64 of an arena.Handle"},
+	{reflect.TypeFor[atomic.Value](), "Value (atomic.Value)", held},
+	{reflect.TypeFor[clock](), "clock.Day.Dawn[0] (time.Time)", "; use int64 of UnixNano"},
+	{reflect.TypeFor[time.Timer](), "Timer (time.Timer)", held},
+	{reflect.TypeFor[netip.Addr](), "Addr (netip.Addr)", "; use [16]byte of As16"},
+	{reflect.TypeFor[netip.AddrPort](), "AddrPort (netip.AddrPort)", held},
+	{reflect.TypeFor[rand.Rand](), "Rand (rand.Rand)", "; use rand.PCG of math/rand/v2"},
+	{reflect.TypeFor[randv2.Rand](), "Rand (rand.Rand)", "; use rand.PCG"},
+	{reflect.TypeFor[strings.Builder](), "Builder (strings.Builder)", "; use scope.Text, and arena.String here"},
+	{reflect.TypeFor[bytes.Buffer](), "Buffer (bytes.Buffer)", "; use scope.Text, and arena.Slice here"},
+	{reflect.TypeFor[big.Int](), "Int (big.Int)", held},
+	{reflect.TypeFor[list.List](), "List (list.List)", held},
+	{reflect.TypeFor[context.Context](), "Context (context.Context)", held},
+	{reflect.TypeFor[*os.File](), "*os.File (*os.File)", held},
+	{reflect.TypeFor[*node](), "*arena_test.node (*arena_test.node)", "; use arena.Ptr"},
+	{reflect.TypeFor[stamp](), "stamp.loc (*time.Location)", held},
+	{reflect.TypeFor[arena.Base](), "Base (arena.Base)", held},
+	{reflect.TypeFor[arena.Pool[int]](), "Pool[int] (arena.Pool[int])", held},
+
+	{reflect.TypeFor[node](), "", ""},
+	{reflect.TypeFor[sync.Mutex](), "", ""},
+	{reflect.TypeFor[sync.RWMutex](), "", ""},
+	{reflect.TypeFor[sync.Once](), "", ""},
+	{reflect.TypeFor[sync.WaitGroup](), "", ""},
+	{reflect.TypeFor[atomic.Int64](), "", ""},
+	{reflect.TypeFor[time.Duration](), "", ""},
+	{reflect.TypeFor[randv2.PCG](), "", ""},
+	{reflect.TypeFor[[4]complex128](), "", ""},
+	{reflect.TypeFor[uintptr](), "", ""},
+	{reflect.TypeFor[[0]sync.Pool](), "", ""},
+	{reflect.TypeFor[arena.Handle[string]](), "", ""},
+	{reflect.TypeFor[[2]struct{ M sync.Mutex }](), "", ""},
+}
+
+func TestCheckPlain(t *testing.T) {
+	for _, c := range plainTypes {
+		err := arena.CheckPlain(c.t)
+		if c.want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.EqualError(t, err, c.want+" holds a Go pointer"+c.use)
+		}
+	}
+}
+
+// TestIsStandard asks the go command which packages are Go's. A user's package may have a path without a dot.
+func TestIsStandard(t *testing.T) {
+	for _, path := range []string{"main", "frogpond", "frogpond/time", "frogs_test", "command-line-arguments", "timer",
+		"github.com/time/sync"} {
+		assert.False(t, arena.IsStandard(path), path)
+	}
+	if testing.Short() {
+		t.Skip("needs the go command")
+	}
+	out, err := exec.Command("go", "list", "std").Output()
+	require.NoError(t, err)
+	packages := strings.Fields(string(out))
+	assert.Greater(t, len(packages), 100)
+	for _, path := range packages {
+		assert.True(t, arena.IsStandard(path), path)
+	}
+}

@@ -1,0 +1,36 @@
+#include "map.h"
+
+/* The sizes are those of whole groups of siblings, and need exactly the bytes that the rows have. */
+static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
+    const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
+    uint64_t i, sum = 0;
+    for (i = 0; i < count; i++) {
+        const upfront_row *r = upfront_map_row(m, row + i);
+        if (r->group < row || sizes[i] >= UPFRONT_OFFSET_MAX || sizes[i] != sizes[r->group - row])
+            return 0;
+        sum += upfront_round_edge(sizes[i]) + m->guard;
+    }
+    if (row + count < m->rows && upfront_map_row(m, row + count)->group < row + count)
+        return 0;
+    return sum == upfront_round_edge(last->end) + m->guard - first->start;
+}
+
+int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
+    uint64_t i, start;
+    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row || !may_redraw(m, row, sizes, count))
+        return UPFRONT_BAD_ARGUMENT;
+    for (i = 0; i < count; i++)
+        if (upfront_map_row(m, row + i)->open != 0)
+            return UPFRONT_ORDER;
+    start = upfront_map_row(m, row)->start;
+    for (i = 0; i < count; i++) {
+        upfront_row *r = upfront_map_row(m, row + i), was = *r;
+        upfront_row_init(r, m, was.name, start, start + sizes[i], m->slots, m->pools);
+        r->owner = was.owner;
+        r->kind = was.kind;
+        r->group = was.group;
+        r->sibling = was.sibling;
+        start = upfront_round_edge(r->end) + m->guard;
+    }
+    return UPFRONT_OK;
+}
