@@ -3,7 +3,6 @@ package budget
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,10 +22,13 @@ var (
 // Budget is the whole of the memory, reserved once. Its methods belong to the goroutine that drives the program, except
 // where they say otherwise; pads belong to the workers they are given to.
 type Budget struct {
+	Pads *OpenPads // lends pads to goroutines, and gives workers theirs
+
 	plan       Plan
 	memory     supply
 	table      *arena_c.Map
-	regions    []*OpenRegion
+	regions    []*OpenRegion // bottom first, each slot one
+	slots      []*OpenSlots
 	frame      []*scope.Stack
 	current    scope.Scope // of the frame
 	turn       int
@@ -67,8 +69,7 @@ func open(plan Plan, from func(layout) (supply, bool, error)) (*Budget, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
-	plan.Regions = slices.Clone(plan.Regions)
-	plan.Limits = plan.Limits.orDefault()
+	plan = plan.resolved()
 	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack][]string{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
@@ -90,7 +91,7 @@ func (b *Budget) layOut(from func(layout) (supply, bool, error)) error {
 	if b.memory, b.prefaulted, err = from(l); err != nil {
 		return err
 	}
-	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, 0)
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}
@@ -100,19 +101,19 @@ func (b *Budget) layOut(from func(layout) (supply, bool, error)) error {
 
 // arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
 func (p Plan) arenas() (list []arena_c.Arena) {
-	add := func(name string, kind, size uint64) {
-		a := arena_c.Arena{Kind: kind, Size: size}
+	add := func(name string, kind, size, siblings uint64) {
+		a := arena_c.Arena{Kind: kind, Size: size, Siblings: siblings}
 		copy(a.Name[:arena_c.NameSize-1], name)
 		list = append(list, a)
 	}
 	for _, r := range p.Regions {
-		add(r.Name, arena_c.KindRegion, r.Size)
+		add(r.Name, arena_c.KindRegion, r.Size, r.rows())
 	}
 	for i := range p.Frame.Buffers {
-		add(fmt.Sprintf("frame %d", i), arena_c.KindFrame, p.Frame.Size)
+		add(fmt.Sprintf("frame %d", i), arena_c.KindFrame, p.Frame.Size, 1)
 	}
 	for i := range p.Pads.Workers * planPadsEach {
-		add(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), arena_c.KindPad, p.Pads.Size)
+		add(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), arena_c.KindPad, p.Pads.Size, 1)
 	}
 	return list
 }
@@ -127,8 +128,21 @@ func (b *Budget) makeStacks() {
 		return st
 	}
 	for i, r := range p.Regions {
-		stack := next("region "+r.Name, fmt.Sprintf("regions[%d].size", i), 1, nil)
-		b.regions = append(b.regions, &OpenRegion{b: b, index: i, name: r.Name, stack: stack})
+		open := func(name string, slot int) *region {
+			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
+			part.stack = next("region "+name, fmt.Sprintf("regions[%d].size", i), 1, nil)
+			b.regions = append(b.regions, &OpenRegion{region: part})
+			return part
+		}
+		if r.Slots == 0 {
+			open(r.Name, -1)
+			continue
+		}
+		slots := &OpenSlots{b: b, name: r.Name, index: i, taken: make([]bool, r.Slots)}
+		for k := range r.Slots {
+			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
+		}
+		b.slots = append(b.slots, slots)
 	}
 	for i := range p.Frame.Buffers {
 		b.frame = append(b.frame, next(fmt.Sprintf("frame %d", i), "frame.size", 1, nil))
@@ -136,19 +150,28 @@ func (b *Budget) makeStacks() {
 	for i := range p.Pads.Workers * planPadsEach {
 		b.pads = append(b.pads, next(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), "pads.size", 0, &b.watch))
 	}
+	b.Pads = newOpenPads(b)
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open("frame")
 	}
 }
 
-// Region is the region of that name. An unknown name is a caller's bug and panics with the names there are.
+// Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
+// are.
 func (b *Budget) Region(name string) *OpenRegion {
-	names := make([]string, len(b.regions))
-	for i, r := range b.regions {
+	var names []string
+	for _, r := range b.regions {
 		if r.name == name {
 			return r
 		}
-		names[i] = r.name
+		if r.slot < 0 {
+			names = append(names, r.name)
+		}
+	}
+	for _, s := range b.slots {
+		if s.name == name {
+			panic(fmt.Sprintf("budget: BUG: region %q of plan %q has slots: Slots(%q).Acquire gives one", name, b.plan.Name, name))
+		}
 	}
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, strings.Join(names, ", ")))
 }
@@ -165,13 +188,14 @@ func (b *Budget) Frame() scope.Scope {
 }
 
 // Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
-// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame;
-// pad scopes that are open then are counted as leaks. Cost: O(finalizers), no allocation, no call into C.
+// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
+// that were asked for by number; scopes that are open on these are counted as leaks. Cost: O(finalizers), no allocation,
+// no call into C.
 func (b *Budget) Turn() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
 	}
-	b.countOpenPads()
+	b.countOpenPads(false)
 	if len(b.frame) == 0 {
 		return nil
 	}
@@ -193,25 +217,30 @@ func (b *Budget) Turn() (err error) {
 	return errors.Join(left, met, closed, emptied)
 }
 
-// finalizing names an arena beside the regions whose finalizers are running, or is empty.
+// finalizing names a buffer of the frame, or a pad of a worker, whose finalizers are running, or is empty. Pads on loan
+// are other goroutines' affair.
 func (b *Budget) finalizing() string {
-	for _, list := range [...][]*scope.Stack{b.frame, b.pads} {
-		for _, st := range list {
-			if st.Closing() {
-				return st.Name()
-			}
+	for _, st := range b.frame {
+		if st.Closing() {
+			return st.Name()
+		}
+	}
+	for i, st := range b.pads {
+		if b.Pads.isFixed(i) && st.Closing() {
+			return st.Name()
 		}
 	}
 	return ""
 }
 
 // Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
+// See OpenPads.Of.
 func (b *Budget) Pad(worker, which int) scope.Pad {
 	if worker < 0 || worker >= b.plan.Pads.Workers || which < 0 || which >= planPadsEach {
 		panic(fmt.Sprintf("budget: BUG: pad %d of worker %d: plan %q has pads for %d workers, 2 each", which, worker, b.plan.Name,
 			b.plan.Pads.Workers))
 	}
-	return b.pads[worker*planPadsEach+which].Pad()
+	return b.Pads.Of(worker).Pad(which)
 }
 
 // Plan is the plan as opened, with its defaults filled in.

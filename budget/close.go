@@ -12,10 +12,11 @@ import (
 )
 
 // Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of
-// finalizers and what leaked. The addresses stay reserved and dead. It is refused, and changes nothing, while something
-// loads, from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
+// finalizers and what leaked, pads that were never given back among it. The addresses stay reserved and dead. It is
+// refused, and changes nothing, while something loads, from a finalizer, and while a worker is inside a region: end the
+// workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {
-	l, err := b.begin(b.regions[0], "Close")
+	l, err := b.begin(nil, "Close")
 	if err != nil {
 		return err
 	}
@@ -23,14 +24,18 @@ func (b *Budget) Close() (err error) {
 		b.end(l)
 		return fmt.Errorf("budget %q: Close from a finalizer of %s: %w", b.plan.Name, busy, ErrLoading)
 	}
-	b.shut(0, 1) // for good, unless somebody is inside
+	shut(l.along, 1) // for good, unless somebody is inside
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	if inside := b.waitOutside(ctx, 0); len(inside) > 0 {
+	if inside := b.waitOutside(ctx, l.along); len(inside) > 0 {
 		b.leave(l)
 		return fmt.Errorf("budget %q: Close while %s; nothing was closed", b.plan.Name, strings.Join(inside, ", "))
 	}
-	b.countOpenPads()
+	if busy := b.Pads.close(ctx); busy != "" {
+		b.leave(l)
+		return fmt.Errorf("budget %q: Close while finalizers of %s run; nothing was closed: %w", b.plan.Name, busy, ErrLoading)
+	}
+	b.countOpenPads(true)
 	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
 	return b.closeStacks()
 }
@@ -40,7 +45,7 @@ const closeWait = 10 * time.Millisecond
 
 func (b *Budget) closeStacks() error {
 	return insist(func() error {
-		errs := []error{b.emptyFrom(0)}
+		errs := []error{emptyAll(b.along(nil))}
 		for _, st := range slices.Concat(b.frame, b.pads) {
 			errs = append(errs, st.CloseTo(0))
 		}
@@ -50,7 +55,7 @@ func (b *Budget) closeStacks() error {
 
 // release ends Close. The gates stay shut: no worker gets inside any more.
 func (b *Budget) release(l *load) error {
-	errs := []error{b.leakError()}
+	errs := []error{b.leakError(), b.Pads.keptError()}
 	b.last = b.report()
 	b.closed.Store(true)
 	for _, st := range b.stacks() {

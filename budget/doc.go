@@ -26,6 +26,7 @@
 //
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
+//	pads, err := b.Pads.Take(ctx)                              // two pads on loan, for a goroutine that comes and goes
 //	b.Turn()                                                   // the frame's buffers turn
 //
 // # The map
@@ -51,7 +52,8 @@
 // # Goroutines
 //
 // Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another while
-// one runs is ErrLoading. Pads belong to a worker each. Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
+// one runs is ErrLoading. Pads belong to a worker each, or to who borrowed them. Pads.Take, Lent.Give, Loaded.Get,
+// Door.Enter and Door.Leave are for any goroutine.
 //
 // # Why
 //

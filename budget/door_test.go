@@ -2,8 +2,8 @@ package budget_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,7 +146,7 @@ func TestDoors(t *testing.T) {
 		}
 	}
 	err := b.Close()
-	for errors.Is(err, budget.ErrLoading) { // somebody may be inside
+	for err != nil && strings.Contains(err.Error(), "a worker is inside") { // it was stopped in there by the system's scheduler
 		err = b.Close()
 	}
 	assert.NoError(t, err)

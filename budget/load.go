@@ -15,7 +15,7 @@ import (
 // Loaded is what a load made. It is a small value. Who reloads keeps it in a variable; workers that follow reloads read it
 // from an atomic.Pointer[Loaded[T]] that the loader stores to.
 type Loaded[T any] struct {
-	region     *OpenRegion
+	region     *region
 	generation uint64
 	value      *T
 }
@@ -59,12 +59,14 @@ func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, e
 	if err != nil {
 		return Loaded[T]{}, err
 	}
-	return Loaded[T]{r, r.generation.Load(), value}, nil
+	return Loaded[T]{r.region, r.generation.Load(), value}, nil
 }
 
-// load is one Load, Rewind or Close at work. They nest, upwards, on one goroutine.
+// load is one Load, Rewind or Close at work. On one goroutine they nest, upwards; on several they stand beside each other
+// as long as no region is touched by two.
 type load struct {
-	region    *OpenRegion
+	region    *region // nil: Close, which touches all
+	along     []*region
 	what      string
 	goroutine string
 	inside    bool // fn is running; only its goroutine reads and writes this
@@ -83,7 +85,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 		return err
 	}
 	defer r.b.leave(l)
-	r.b.note(r.b.emptyFrom(r.index))
+	r.b.note(emptyAll(l.along))
 	loaded := false
 	defer func() {
 		if loaded {
@@ -91,7 +93,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 		}
 		l.inside = false
 		verdict, other := r.stack.Verdict(recover(), err)
-		err = r.undo(l, verdict)
+		err = r.b.undo(l, verdict)
 		if other != nil {
 			panic(other)
 		}
@@ -112,7 +114,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 
 // outlives refuses a value that would be gone when the load returns: one in the temporaries, or in a scope inside the
 // load's.
-func (r *OpenRegion) outlives(value unsafe.Pointer) error {
+func (r *region) outlives(value unsafe.Pointer) error {
 	if value == nil || r.stack.Depth() != 1 || r.stack.Keeps(value) {
 		return nil
 	}
@@ -121,16 +123,16 @@ func (r *OpenRegion) outlives(value unsafe.Pointer) error {
 }
 
 // keep makes what fn made final.
-func (r *OpenRegion) keep() {
+func (r *region) keep() {
 	r.b.note(r.stack.CloseTemp())
 	r.stack.Freeze()
 	r.generation.Add(1)
 }
 
 // undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
-func (r *OpenRegion) undo(l *load, verdict error) error {
+func (b *Budget) undo(l *load, verdict error) error {
 	return insist(func() error {
-		return errors.Join(verdict, r.b.closePads(l), r.b.emptyFrom(r.index+1), r.stack.CloseTo(0))
+		return errors.Join(verdict, b.closePads(l), emptyAll(l.along[1:]), l.region.stack.CloseTo(0))
 	})
 }
 
@@ -146,31 +148,30 @@ func (b *Budget) closePads(l *load) error {
 	return errors.Join(errs...)
 }
 
-// begin takes a place among the loads, or says why there is none.
+// begin takes a place among the loads, or says why there is none. r is nil for Close.
 func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
-	l := &load{region: r, what: what, goroutine: goroutine()}
+	l := &load{what: what, goroutine: goroutine()}
+	if r != nil {
+		l.region = r.region
+	}
+	l.along = b.along(l.region)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: %s: %w", b.plan.Name, what, ErrClosed)
 	}
-	if n := len(b.loads); n > 0 {
-		running := b.loads[n-1]
-		if running.goroutine != l.goroutine {
-			return nil, fmt.Errorf("budget %q: %s of region %s during a %s of region %s on another goroutine: %w", b.plan.Name, what,
-				r.name, running.what, running.region.name, ErrLoading)
+	if r != nil && r.released() {
+		return nil, fmt.Errorf("budget %q: BUG: %s, which was released: %w", b.plan.Name, l.name(), ErrClosed)
+	}
+	if running := b.innermost(l.goroutine); running != nil {
+		if err := b.nests(l, running); err != nil {
+			return nil, err
 		}
-		if !running.inside {
-			return nil, fmt.Errorf("budget %q: %s of region %s from a finalizer, during a %s of region %s: %w", b.plan.Name, what,
-				r.name, running.what, running.region.name, ErrLoading)
-		}
-		if what == "Close" {
-			return nil, fmt.Errorf("budget %q: Close inside a %s of region %s: %w", b.plan.Name, running.what,
-				running.region.name, ErrLoading)
-		}
-		if r.index <= running.region.index {
-			return nil, fmt.Errorf("budget %q: %s of region %s inside a %s of region %s; only regions above it may be touched: %w",
-				b.plan.Name, what, r.name, running.what, running.region.name, ErrLoading)
+	}
+	for _, running := range b.loads {
+		if running.goroutine != l.goroutine && slices.ContainsFunc(l.along, running.touches) {
+			return nil, fmt.Errorf("budget %q: %s during a %s on another goroutine: %w", b.plan.Name, l.name(), running.name(),
+				ErrLoading)
 		}
 	}
 	b.loads = append(b.loads, l)
@@ -178,13 +179,48 @@ func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 	return l, nil
 }
 
+// nests says why l can't be inside a load that runs on the same goroutine.
+func (b *Budget) nests(l, running *load) error {
+	switch {
+	case !running.inside:
+		return fmt.Errorf("budget %q: %s from a finalizer, during a %s: %w", b.plan.Name, l.name(), running.name(), ErrLoading)
+	case l.region == nil:
+		return fmt.Errorf("budget %q: %s inside a %s: %w", b.plan.Name, l.name(), running.name(), ErrLoading)
+	case l.region.level <= running.region.level:
+		return fmt.Errorf("budget %q: %s inside a %s; only regions above it may be touched: %w", b.plan.Name, l.name(),
+			running.name(), ErrLoading)
+	}
+	return nil
+}
+
+// innermost is the load that began last on a goroutine, or nil. pre: b.mu is held.
+func (b *Budget) innermost(goroutine string) *load {
+	for _, l := range slices.Backward(b.loads) {
+		if l.goroutine == goroutine {
+			return l
+		}
+	}
+	return nil
+}
+
+func (l *load) touches(r *region) bool { return slices.Contains(l.along, r) }
+
+// name is what the load is called in messages: "Load of region level".
+func (l *load) name() string {
+	if l.region == nil {
+		return l.what
+	}
+	return l.what + " of region " + l.region.name
+}
+
 func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.loads = b.loads[:len(b.loads)-1]
-	if n := len(b.loads); n > 0 {
-		b.loads[n-1].pads = append(b.loads[n-1].pads, l.pads...)
-	} else {
+	b.loads = slices.DeleteFunc(b.loads, func(other *load) bool { return other == l })
+	if outer := b.innermost(l.goroutine); outer != nil {
+		outer.pads = append(outer.pads, l.pads...)
+	}
+	if len(b.loads) == 0 {
 		b.watch.Arm(nil)
 	}
 }
@@ -198,23 +234,22 @@ func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, 
 	if err != nil {
 		return nil, err
 	}
-	b.shut(r.index, 1)
-	if still := b.waitOutside(ctx, r.index); still != nil {
+	shut(l.along, 1)
+	if still := b.waitOutside(ctx, l.along); still != nil {
 		b.leave(l)
-		return nil, fmt.Errorf("budget %q: %s of region %s waited for workers: %s: %w", b.plan.Name, what, r.name,
-			strings.Join(still, ", "), ctx.Err())
+		return nil, fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
 	}
 	return l, nil
 }
 
 func (b *Budget) leave(l *load) {
-	b.shut(l.region.index, -1)
+	shut(l.along, -1)
 	b.end(l)
 }
 
-// shut keeps workers out of the regions from index up; by -1 it lets them in again.
-func (b *Budget) shut(index int, by int32) {
-	for _, r := range b.regions[index:] {
+// shut keeps workers out of the regions; by -1 it lets them in again.
+func shut(regions []*region, by int32) {
+	for _, r := range regions {
 		r.gate.Add(by)
 	}
 }
@@ -228,10 +263,10 @@ func (b *Budget) noteOpen(pad *scope.Stack) {
 	for _, l := range b.loads { // what was open from here up is closed by now
 		l.pads = slices.DeleteFunc(l.pads, func(o openPad) bool { return o.pad == pad && o.depth >= depth })
 	}
-	if len(b.loads) == 0 || b.loads[len(b.loads)-1].goroutine != me {
+	l := b.innermost(me)
+	if l == nil {
 		return
 	}
-	l := b.loads[len(b.loads)-1]
 	if !slices.ContainsFunc(l.pads, func(o openPad) bool { return o.pad == pad }) {
 		l.pads = append(l.pads, openPad{pad, depth})
 	}

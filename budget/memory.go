@@ -26,12 +26,15 @@ type layout struct {
 }
 
 func (p Plan) layout() (l layout, err error) {
+	if err := p.notYet(); err != nil {
+		return l, err
+	}
 	l.arenas = p.arenas()
-	l.shape = arena_c.Map{Rows: uint64(len(l.arenas)), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools)}
-	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, 0)
-	l.tables = l.size - p.total()
+	l.shape = arena_c.Map{Rows: p.rows(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
+	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
+	l.tables = l.size - p.total() - l.shape.Guard
 	if l.size != 0 && p.Size != 0 {
-		l.size = l.tables + planRound(p.Size)
+		l.size = l.tables + l.shape.Guard + planRound(p.Size)
 	}
 	if l.size == 0 || l.size >= arena_c.OffsetMax {
 		return l, fmt.Errorf("the plan and its tables need %s or more; lower a size or limits", sizeText(arena_c.OffsetMax))
@@ -44,8 +47,7 @@ func (p Plan) Need() (uint64, error) {
 	if err := p.Check(); err != nil {
 		return 0, err
 	}
-	p.Limits = p.Limits.orDefault()
-	l, err := p.layout()
+	l, err := p.resolved().layout()
 	return l.size + arena_c.Edge, err
 }
 
@@ -84,7 +86,7 @@ func hasShape(base unsafe.Pointer, shape arena_c.Map) bool {
 }
 
 func sameShape(a, b arena_c.Map) bool {
-	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools
+	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
 }
 
 // given is a block that belongs to somebody else. It keeps the block alive where that is a Go value.

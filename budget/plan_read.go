@@ -21,12 +21,19 @@ const planFaultsMax = 100
 //	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "pads": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
-// Further keys are "size" and "limits" with "scopes", "pools", "held" and "accounts". Reading is strict: an unknown key, a key
-// given twice, a value of another type, and anything after the plan is a fault. The error lists the faults in the order
-// of the file, each on a line with its place; a fault in the JSON itself ends the reading, so that others may hide
-// behind it:
+// Further keys are "size", of which a region may have the "rest"; "slots" of a region; "base", an address; "limits"
+// with "scopes", "pools", "held" and "accounts"; and what is demanded of the pages, each "off", "wished" or
+// "required":
 //
-//	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
+//	{"name": "server", "size": "96MiB", "regions": [{"name": "match", "size": "2MiB", "slots": 16},
+//	 {"name": "cache", "size": "rest"}], "base": "0x200000000000",
+//	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
+//
+// Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a
+// fault. The error lists the faults in the order of the file, each on a line with its place; a fault in the JSON
+// itself ends the reading, so that others may hide behind it:
+//
+//	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
 //	handheld.json:9: found '/' inside the object opened at line 1; expected ',' or '}' (JSON has no comments)
 //
 // A file that cannot be read is "handheld.json: no such file or directory".
@@ -104,6 +111,7 @@ func (r *planReader) plan() (p Plan) {
 	r.object("",
 		planKey{"name", r.text(&p.Name)},
 		planKey{"size", r.size(&p.Size)},
+		planKey{"base", r.address(&p.Base)},
 		planKey{"regions", r.regions(&p.Regions)},
 		planKey{"frame", func(key string) {
 			r.object(key, planKey{"buffers", r.count(&p.Frame.Buffers)}, planKey{"size", r.size(&p.Frame.Size)})
@@ -114,6 +122,11 @@ func (r *planReader) plan() (p Plan) {
 		planKey{"limits", func(key string) {
 			r.object(key, planKey{"scopes", r.count(&p.Limits.Scopes)}, planKey{"pools", r.count(&p.Limits.Pools)},
 				planKey{"held", r.count(&p.Limits.Held)}, planKey{"accounts", r.count(&p.Limits.Accounts)})
+		}},
+		planKey{"pages", func(key string) {
+			r.object(key, planKey{"prefault", r.demand(&p.Pages.Prefault)}, planKey{"lock", r.demand(&p.Pages.Lock)},
+				planKey{"huge", r.demand(&p.Pages.Huge)}, planKey{"guards", r.demand(&p.Pages.Guards)},
+				planKey{"base", r.demand(&p.Pages.Base)})
 		}},
 		planKey{"go_heap", r.size(&p.GoHeap)},
 	)
@@ -131,8 +144,8 @@ func (r *planReader) regions(regions *[]Region) func(string) {
 				r.skip(r.next())
 				return
 			}
-			r.object(element, planKey{"name", r.text(&region.Name)}, planKey{"size", r.size(&region.Size)},
-				planKey{"note", r.text(&region.Note)})
+			r.object(element, planKey{"name", r.text(&region.Name)}, planKey{"size", r.sizeOrRest(&region.Size)},
+				planKey{"slots", r.count(&region.Slots)}, planKey{"note", r.text(&region.Note)})
 			*regions = append(*regions, region)
 		})
 		if count > planRegionsMax && !r.broken {

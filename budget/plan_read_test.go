@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -33,49 +34,97 @@ func TestPlanFileFaults(t *testing.T) {
 `), 0o600))
 	_, err := ReadPlan(name)
 	require.Error(t, err)
-	assert.Equal(t, strings.ReplaceAll(`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
-FILE:7: regions[2].Note: no such key (there are name, size, note)
+	assert.Equal(t, strings.ReplaceAll(
+		`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
+FILE:7: regions[2].Note: no such key (there are name, size, slots, note)
 FILE:7: regions[2].note: null is not a string
 FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice
 FILE:12: pads.size: 0 bytes; give a size
 FILE:13: limits: a list is not an object
-FILE:14: "go heap": no such key (there are name, size, regions, frame, pads, limits, go_heap)
+FILE:14: "go heap": no such key (there are name, size, base, regions, frame, pads, limits, pages, go_heap)
 FILE:15: go_heap: 4KiB; the Go runtime's share is 0 or 4MiB to 64TiB`, "FILE", name), err.Error())
 }
 
+const oneLevel = `"regions":[{"name":"level","size":65536}]`
+
+// planRefused are plans with one fault each.
+var planRefused = []struct{ data, fault string }{
+	{`null`, "line 1: null is not an object"},
+	{`[]`, "line 1: a list is not an object"},
+	{`{"name":"a",` + oneLevel + `,"name":"b"}`, "line 1: name: given twice"},
+	{`{"name":"a","regions":[{"name":"b","size":1,"size":2}]}`, "line 1: regions[0].size: given twice"},
+	{`{"name":"a",` + oneLevel + `,"Size":1}`, "line 1: Size: no such key"},
+	{`{"name":"a",` + oneLevel + `,"` + strings.Repeat("k", 41) + `":1}`, `line 1: "` + strings.Repeat("k", 40) + `"…: no such key`},
+	{`{"name":"a",` + oneLevel + `,"a\nb":{"size":1}}`, `line 1: "a\nb": no such key`},
+	{`{"name":7,` + oneLevel + `}`, "line 1: name: 7 is not a string"},
+	{`{"name":"a",` + oneLevel + `,"size":true}`, "line 1: size: true is not a size"},
+	{`{"name":"a",` + oneLevel + `,"size":1e6}`, "line 1: size: 1e6 is not a size"},
+	{`{"name":"a",` + oneLevel + `,"size":0.5}`, "line 1: size: 0.5 is not a size"},
+	{`{"name":"a",` + oneLevel + `,"size":-1}`, "line 1: size: -1 is not a size"},
+	{`{"name":"a",` + oneLevel + `,"size":"-4"}`, `line 1: size: "-4" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"size":"é\u202e` + "\u202e" + `"}`, `line 1: size: "é\u202e` + "\ufffd" + `" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"size":"` + strings.Repeat("4", 59) + `0"}`,
+		`size: "` + strings.Repeat("4", 59) + "… is too large for a size"},
+	{`{"name":"a",` + oneLevel + `,"size":18446744073709551616}`, "line 1: size: 18446744073709551616 is too large for a size"},
+	{`{"name":"a",` + oneLevel + `,"size":"1KiB"}`,
+		"line 1: size: 1KiB is less than the parts need: 64KiB (regions 64KiB, frame 0, pads 0; each rounded up to 64KiB)"},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is a string; write 9`},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"nine"}}`, `line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":2.0}}`, "line 1: limits.scopes: 2.0 is not a count"},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":[2]}}`, "line 1: limits.scopes: a list is not a count"},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
+	{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
+	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
+	{"{\"name\":\"a\"\n}", "line 1: regions: 0 of them; a plan has 1 to 64"},
+	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
+}
+
+// planRefusedPages are the same, about the rest, slots, pages and the base.
+var planRefusedPages = []struct{ data, fault string }{
+	{`{"name":"a",` + oneLevel + `,"size":"rest"}`,
+		`line 1: size: "rest" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`},
+	{`{"name":"a",` + oneLevel + `,"frame":{"buffers":2,"size":"rest"}}`, `line 1: frame.size: "rest" is not a size (`},
+	{`{"name":"a","size":1,"regions":[{"name":"b","size":18446744073709551615}]}`,
+		"line 1: regions[0].size: 18446744073709551615 is too large for a size"},
+	{`{"name":"a","size":1,"regions":[{"name":"b","size":"17179869183GiB"}]}`,
+		"line 1: regions[0].size: 17179869183GiB; a budget has at most 256GiB"},
+	{`{"name":"a","size":1,"regions":[{"name":"b","size":"18446744073709551615"}]}`, `"18446744073709551615" is too large for a size`},
+	{`{"name":"a","size":"all","regions":[{"name":"b","size":"rest"}]}`, `line 1: size: "all" is not a size`},
+	{"{\"name\":\"a\",\n\"regions\":[{\"name\":\"b\",\"size\":\"rest\"}]}",
+		`line 1: size: 0, but regions[0].size is "rest"; give the size that it is the rest of`},
+	{"{\"name\":\"a\",\n\"size\":\"64KiB\",\"regions\":[{\"name\":\"b\",\"size\":1},\n{\"name\":\"c\",\"size\":\"rest\"}]}",
+		"line 2: size: 64KiB leaves no rest: the parts need 64KiB (regions 64KiB, frame 0, pads 0; each rounded up to 64KiB), " +
+			"and regions[1], which has the rest, 64KiB or more; 64KiB more would do"},
+	{`{"name":"a","regions":[{"name":"b","size":1,"slots":"4"}]}`, `line 1: regions[0].slots: "4" is a string; write 4`},
+	{`{"name":"a","regions":[{"name":"b","size":1,"slots":-4}]}`, "line 1: regions[0].slots: -4 is not a count"},
+	{"{\"name\":\"a\",\"regions\":[{\"name\":\"b\",\"size\":1,\n\"slots\":4097}]}",
+		"line 2: regions[0].slots: 4097; 0 (the region is one) or 1 to 4096"},
+	{`{"name":"a",` + oneLevel + `,"base":"200000"}`,
+		`line 1: base: "200000" is not an address of 64 bits (a string as "0x200000000000", or a whole number)`},
+	{`{"name":"a",` + oneLevel + `,"base":"0x"}`, `line 1: base: "0x" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":"0x-1"}`, `line 1: base: "0x-1" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":"0x0x10000"}`, `line 1: base: "0x0x10000" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":"0x10000000000000000"}`, `line 1: base: "0x10000000000000000" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":18446744073709551616}`, `line 1: base: 18446744073709551616 is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":1e6}`, `line 1: base: 1e6 is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":null}`, `line 1: base: null is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":"high","pages":{"base":"required"}}`, `line 1: base: "high" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"base":"required"}}`, "line 1: base: 0, but pages.base is required; give both or neither"},
+	{`{"name":"a",` + oneLevel + `,"pages":"required"}`, `line 1: pages: "required" is not an object`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"swap":"off"}}`,
+		"line 1: pages.swap: no such key (there are prefault, lock, huge, guards, base)"},
+	{`{"name":"a",` + oneLevel + `,"pages":{"lock":true}}`, `line 1: pages.lock: true is not a demand ("off", "wished" or "required")`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"lock":"on"}}`, `line 1: pages.lock: "on" is not a demand`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"huge":"Off"}}`, `line 1: pages.huge: "Off" is not a demand`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"guards":"default"}}`, `line 1: pages.guards: "default" is not a demand`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"guards":""}}`, `line 1: pages.guards: "" is not a demand`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"base":2}}`, `line 1: pages.base: 2 is not a demand`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"lock":"off","lock":"off"}}`, `line 1: pages.lock: given twice`},
+}
+
 func TestPlanReadRefuses(t *testing.T) {
-	const level = `"regions":[{"name":"level","size":65536}]`
-	for _, c := range []struct{ data, fault string }{
-		{`null`, "line 1: null is not an object"},
-		{`[]`, "line 1: a list is not an object"},
-		{`{"name":"a",` + level + `,"name":"b"}`, "line 1: name: given twice"},
-		{`{"name":"a","regions":[{"name":"b","size":1,"size":2}]}`, "line 1: regions[0].size: given twice"},
-		{`{"name":"a",` + level + `,"Size":1}`, "line 1: Size: no such key"},
-		{`{"name":"a",` + level + `,"` + strings.Repeat("k", 41) + `":1}`, `line 1: "` + strings.Repeat("k", 40) + `"…: no such key`},
-		{`{"name":"a",` + level + `,"a\nb":{"size":1}}`, `line 1: "a\nb": no such key`},
-		{`{"name":7,` + level + `}`, "line 1: name: 7 is not a string"},
-		{`{"name":"a",` + level + `,"size":true}`, "line 1: size: true is not a size"},
-		{`{"name":"a",` + level + `,"size":1e6}`, "line 1: size: 1e6 is not a size"},
-		{`{"name":"a",` + level + `,"size":0.5}`, "line 1: size: 0.5 is not a size"},
-		{`{"name":"a",` + level + `,"size":-1}`, "line 1: size: -1 is not a size"},
-		{`{"name":"a",` + level + `,"size":"-4"}`, `line 1: size: "-4" is not a size`},
-		{`{"name":"a",` + level + `,"size":"é\u202e` + "\u202e" + `"}`, `line 1: size: "é\u202e` + "\ufffd" + `" is not a size`},
-		{`{"name":"a",` + level + `,"size":"` + strings.Repeat("4", 59) + `0"}`,
-			`size: "` + strings.Repeat("4", 59) + "… is too large for a size"},
-		{`{"name":"a",` + level + `,"size":18446744073709551616}`, "line 1: size: 18446744073709551616 is too large for a size"},
-		{`{"name":"a",` + level + `,"size":"1KiB"}`,
-			"line 1: size: 1KiB is less than the parts need: 64KiB (regions 64KiB, frame 0, pads 0; each rounded up to 64KiB)"},
-		{`{"name":"a",` + level + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is a string; write 9`},
-		{`{"name":"a",` + level + `,"limits":{"scopes":"nine"}}`, `line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
-		{`{"name":"a",` + level + `,"limits":{"scopes":2.0}}`, "line 1: limits.scopes: 2.0 is not a count"},
-		{`{"name":"a",` + level + `,"limits":{"scopes":[2]}}`, "line 1: limits.scopes: a list is not a count"},
-		{`{"name":"a",` + level + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
-		{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
-		{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
-		{"{\"name\":\"a\"\n}", "line 1: regions: 0 of them; a plan has 1 to 64"},
-		{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
-	} {
+	for _, c := range slices.Concat(planRefused, planRefusedPages) {
 		plan, err := ParsePlan([]byte(c.data))
 		if assert.Error(t, err, c.data) {
 			assert.Contains(t, err.Error(), c.fault)
@@ -149,9 +198,9 @@ func TestPlanFaultsInOrderOfLine(t *testing.T) {
 	_, err := ParsePlan([]byte("{\"name\": \"A\",\n\"x\": 1,\n\"regions\": [{\"name\": \"frame\",\n\"size\": -4}],\n\"go_heap\": 1,\n" +
 		"\"pads\": {\"workers\": \"2\"},\n\"limits\": {\"held\": -1,\n\"held\": 1}}"))
 	assert.EqualError(t, err, `line 1: name: "A" has "A"; a name has a-z, 0-9, _ and - only
-line 2: x: no such key (there are name, size, regions, frame, pads, limits, go_heap)
+line 2: x: no such key (there are name, size, base, regions, frame, pads, limits, pages, go_heap)
 line 3: regions[0].name: "frame" names the frame beside the regions; choose another name
-line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)
+line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
 line 5: go_heap: 1; the Go runtime's share is 0 or 4MiB to 64TiB
 line 6: pads.workers: "2" is a string; write 2
 line 7: limits.held: -1 is not a count (a whole number from 0)
@@ -200,6 +249,9 @@ func FuzzParsePlan(f *testing.F) {
 		`{"name":"a","regions":[{"name":"b","size":18446744073709551615}],"size":-1}`, `{"x":{"y":[1,{"z":null}]},"frame":{"buffers":1e9}}`,
 		`{"name":"a","regions":[{"name":"b","size":1,"note":"\ud800"}],"limits":{"held":1}} x`,
 		`{"name":"a\\b","x":[{},[1,-0.5e+3,],tru]`, "\xef\xbb\xbf{}", "{// x\n}", `{"a":4MiB}`,
+		`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"},{"name":"c","size":1,"slots":3}],"pages":{"guards":"wished"}}`,
+		`{"name":"a","base":"0x7fffffff0000","regions":[{"name":"b","size":65536}],"pages":{"base":"required","lock":"off"}}`,
+		`{"name":"a","size":65536,"regions":[{"name":"b","size":"rest"},{"name":"c","size":"rest","slots":4097}],"base":1}`,
 		`{"a" "b"}`, "{\"a\tb\":\"\xff\"}", `{"x":[[]]}]`,
 	} {
 		f.Add([]byte(seed))
@@ -217,7 +269,7 @@ func FuzzParsePlan(f *testing.F) {
 			assert.Zero(t, plan)
 			return
 		}
-		require.NoError(t, plan.Check())
+		requireSound(t, plan)
 		text, err := json.Marshal(plan)
 		require.NoError(t, err)
 		again, err := ParsePlan(text)

@@ -27,6 +27,14 @@ func (t planToken) string() (text string) {
 	return text
 }
 
+// bare is the token without a string's quotes.
+func (t planToken) bare() string {
+	if t.isString() {
+		return t.string()
+	}
+	return t.text
+}
+
 // echo is the token for a message.
 func (t planToken) echo() string {
 	switch t.text {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,15 +45,29 @@ func TestPlanRead(t *testing.T) {
 	assert.Equal(t, handheld(), plan)
 
 	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"accounts":3,"held":1,"pools":2,"scopes":65535},"size":"1GiB",
-		"regions":[{"note":"n","size":65536,"name":"a"}],"name":"x"}`))
+		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
+		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
-	assert.Equal(t, Plan{Name: "x", Size: GiB, Regions: []Region{{"a", 64 * KiB, "n"}}, Limits: Limits{65535, 2, 1, 3}, GoHeap: 4 * MiB}, all)
+	assert.Equal(t, Plan{Name: "x", Size: GiB, Base: 0x200000000000, Regions: []Region{{Name: "a", Size: 64 * KiB, Slots: 7, Note: "n"},
+		{Name: "b", Size: Rest}}, Limits: Limits{65535, 2, 1, 3}, Pages: Pages{Off, Required, Wished, Off, Required}, GoHeap: 4 * MiB}, all)
 }
 
 func TestPlanMarshal(t *testing.T) {
 	data, err := json.Marshal(handheld())
 	require.NoError(t, err)
 	assert.Equal(t, handheldJSON, string(data))
+
+	data, err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000, Regions: []Region{{Name: "match", Size: MiB, Slots: 16},
+		{Name: "cache", Size: Rest, Note: "n"}}, Pages: Pages{Off, Wished, Required, Default, Wished}})
+	require.NoError(t, err)
+	assert.Equal(t, `{"name":"server","size":"1GiB","base":"0x200000","regions":[{"name":"match","size":"1MiB","slots":16},`+
+		`{"name":"cache","size":"rest","note":"n"}],"pages":{"prefault":"off","lock":"wished","huge":"required","base":"wished"}}`,
+		string(data))
+	_, err = json.Marshal(Plan{Pages: Pages{Huge: 4}})
+	assert.ErrorContains(t, err, "budget: Demand(4) is none of Default, Off, Wished and Required")
+	data, err = json.Marshal(Plan{Size: math.MaxUint64, Frame: Frame{Size: math.MaxUint64}})
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "rest", "only a region has it")
 
 	var inside struct{ Plan Plan }
 	require.NoError(t, json.Unmarshal([]byte(`{"Plan":`+handheldJSON+`}`), &inside))
@@ -99,7 +114,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions[1].Name = "pads" }, `regions[1].name: "pads" names the pads beside the regions; choose another name`},
 	{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
-	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 }, "regions[2].size: 18446744073709551615; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
 	{func(p *Plan) { p.Regions = nil }, "regions: 0 of them; a plan has 1 to 64"},
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
@@ -118,7 +133,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
 	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9"},
 	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
-	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: "},
+	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Pads = Pads{} }, ""},
 	{func(p *Plan) { p.Pads.Workers = math.MinInt }, "pads.workers: -"},
 	{func(p *Plan) { p.Pads.Workers = -100 }, "pads.workers: -100"}, // no sum of such a number
@@ -140,7 +155,7 @@ var planChecks = []struct {
 
 func TestPlanCheck(t *testing.T) {
 	require.NoError(t, handheld().Check())
-	for _, c := range planChecks {
+	for _, c := range slices.Concat(planChecks, planSumChecks, planPagesChecks) {
 		plan := handheld()
 		c.change(&plan)
 		err := plan.Check()
@@ -199,33 +214,50 @@ func TestPlanSize(t *testing.T) {
 // randomPlan makes a plan that passes Check.
 func randomPlan(random *rand.Rand) Plan {
 	size := func() uint64 { return 1 + random.Uint64N(1<<random.IntN(31)) }
+	some := func() bool { return random.IntN(2) == 0 }
+	demand := func() Demand { return Demand(random.IntN(4)) }
 	plan := Plan{Name: fmt.Sprintf("p-%d", random.IntN(1000))}
 	for i := range 1 + random.IntN(planRegionsMax) {
 		note := []string{"", "50 % <&>", "\"\\\n\t\x00", "größte Karte\u2028", "\ufffd"}[random.IntN(5)]
 		plan.Regions = append(plan.Regions, Region{Name: fmt.Sprint("r_", i), Size: size(), Note: note})
 	}
-	if random.IntN(2) == 0 {
+	if some() {
+		slots := &plan.Regions[random.IntN(len(plan.Regions))]
+		slots.Size, slots.Slots = 1+slots.Size%(128*KiB), 1+random.IntN(1<<random.IntN(13))
+	}
+	if some() {
 		plan.Frame = Frame{2 + random.IntN(7), size()}
 	}
-	if random.IntN(2) == 0 {
-		plan.Pads = Pads{1 + random.IntN(32), size() % GiB / 2}
-		plan.Pads.Size++
+	if some() {
+		plan.Pads = Pads{1 + random.IntN(32), 1 + size()%GiB/2}
 	}
-	if random.IntN(2) == 0 {
+	if some() {
 		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536), random.IntN(65536)}
 	}
-	if random.IntN(2) == 0 {
+	if some() {
 		plan.GoHeap = 4*MiB + size()
 	}
-	if random.IntN(2) == 0 {
+	if some() {
+		plan.Pages = Pages{demand(), demand(), demand(), demand(), Default}
+	}
+	if some() {
 		plan.Size = plan.total() + random.Uint64N(planSizeMax-plan.total()+1)
+		if rest := &plan.Regions[random.IntN(len(plan.Regions))]; some() && rest.Slots == 0 {
+			rest.Size = Rest
+		}
+	}
+	if some() {
+		plan.Base = random.Uint64N((planBaseEnd-planSizeMax)/planEdge) * planEdge
+		if plan.Base != 0 {
+			plan.Pages.Base = demand()
+		}
 	}
 	return plan
 }
 
 func TestPlanRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 2_000 {
+	for range 800 {
 		plan := randomPlan(random)
 		require.NoError(t, plan.Check())
 		data, err := json.Marshal(plan)

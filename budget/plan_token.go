@@ -158,51 +158,6 @@ func (r *planReader) member(parent string, token planToken, given map[string]boo
 	r.skip(r.next())
 }
 
-func (r *planReader) text(value *string) func(string) {
-	return func(key string) {
-		token := r.begin(key)
-		if !token.isString() {
-			r.refuse(key, token, "is not a string")
-			return
-		}
-		*value = token.string()
-	}
-}
-
-func (r *planReader) size(value *uint64) func(string) {
-	return func(key string) {
-		token := r.begin(key)
-		text := token.text
-		if token.isString() {
-			text = token.string()
-		}
-		size, err := parseSize(text)
-		if err != nil {
-			r.refuse(key, token, "%v", err)
-			return
-		}
-		*value = size
-	}
-}
-
-func (r *planReader) count(value *int) func(string) {
-	return func(key string) {
-		token := r.begin(key)
-		if token.isString() {
-			if count, err := parseCount(token.string()); err == nil {
-				r.refuse(key, token, "is a string; write %d", count)
-				return
-			}
-		}
-		count, err := parseCount(token.text)
-		if err != nil {
-			r.refuse(key, token, "%v", err)
-			return
-		}
-		*value = count
-	}
-}
-
 // list reads a list; its elements' keys are regions[0], regions[1] and so on.
 func (r *planReader) list(key string, read func(key string)) {
 	if token := r.begin(key); token.text != "[" {

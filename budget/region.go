@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,25 +13,37 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// OpenRegion is a region of an open budget. Regions are rewound from the top: a region takes along those after it in
-// the plan.
+// OpenRegion is a region of an open budget, or one slot of a region for as long as somebody has acquired it. Regions are
+// rewound from the top: a region takes along those after it in the plan, a slot never its siblings.
 type OpenRegion struct {
+	*region
+	owner uint64 // the region's owner when this was made
+}
+
+// region is a region or a slot.
+type region struct {
 	b          *Budget
-	index      int
+	row        int // in the map
+	level      int // in the order of rewinding: its index in the plan
+	slot       int // which of its siblings; -1 for a region without slots
 	name       string
 	stack      *scope.Stack
 	generation atomic.Uint64 // of what is loaded; odd while something is
 	gate       atomic.Int32  // loads and rewinds that keep workers out
+	owner      atomic.Uint64 // of a slot: moves on when it is released
 	doors      []*Door       // guarded by b.mu
 }
 
-// Name is the region's name in the plan.
+// released says whether the slot has another owner by now, or none.
+func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load() }
+
+// Name is the region's name in the plan; a slot's is followed by its number: "match 3".
 func (r *OpenRegion) Name() string { return r.name }
 
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
 func (r *OpenRegion) Base() arena.Base {
-	row := r.b.table.Row(uint64(r.index))
+	row := r.b.table.Row(uint64(r.row))
 	return arena.BaseAt(row.Slot(0).At(row.Start), row.End-row.Start)
 }
 
@@ -43,15 +56,26 @@ func (r *OpenRegion) Rewind(ctx context.Context) error {
 		return err
 	}
 	defer r.b.leave(l)
-	return r.b.emptyFrom(r.index)
+	return emptyAll(l.along)
 }
 
-// emptyFrom empties the region and those above it.
-func (b *Budget) emptyFrom(index int) error {
+// along are the regions that go when r is rewound, bottom first: itself and those above it, but not its siblings. nil
+// stands for the whole budget.
+func (b *Budget) along(r *region) (list []*region) {
+	for _, other := range b.regions {
+		if r == nil || other.region == r || other.level > r.level {
+			list = append(list, other.region)
+		}
+	}
+	return list
+}
+
+// emptyAll empties regions, top first.
+func emptyAll(regions []*region) error {
 	return insist(func() error {
 		var errs []error
-		for i := len(b.regions) - 1; i >= index; i-- {
-			errs = append(errs, b.regions[i].empty())
+		for _, r := range slices.Backward(regions) {
+			errs = append(errs, r.empty())
 		}
 		return errors.Join(errs...)
 	})
@@ -74,7 +98,7 @@ func insist(fn func() error) (err error) {
 	return err
 }
 
-func (r *OpenRegion) empty() error {
+func (r *region) empty() error {
 	if r.generation.Load()%2 == 1 {
 		r.generation.Add(1)
 	}
@@ -87,7 +111,8 @@ func (r *OpenRegion) empty() error {
 // keeps the region from being rewound, no more: workers that write the same object still need a lock of their own. A
 // worker that follows reloads reads the newest Loaded from an atomic.Pointer that the loader stores to.
 type Door struct {
-	region *OpenRegion
+	region *region
+	owner  uint64 // the region's owner when this was made
 	name   string
 	inside atomic.Bool
 	_      [64]byte // a line of its own: each worker writes only its own door
@@ -97,19 +122,19 @@ type Door struct {
 func (r *OpenRegion) Door(name string) *Door {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
-	d := &Door{region: r, name: name}
+	d := &Door{region: r.region, owner: r.owner, name: name}
 	r.doors = append(r.doors, d)
 	return d
 }
 
 // Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or rewound,
-// or the budget is closed; do something else before trying again. Ask Loaded.Get after Enter. Cost: one atomic write and
-// one read.
+// a slot that was released, or the budget is closed; do something else before trying again. Ask Loaded.Get after Enter.
+// Cost: one atomic write and two reads.
 func (d *Door) Enter() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %s enters region %s twice", d.name, d.region.name))
 	}
-	if d.region.gate.Load() != 0 {
+	if d.region.gate.Load() != 0 || d.region.owner.Load() != d.owner {
 		d.inside.Store(false)
 		return false
 	}
@@ -123,11 +148,11 @@ func (d *Door) Leave() {
 	}
 }
 
-// inside lists who is inside the regions from index up.
-func (b *Budget) inside(index int) (names []string) {
+// inside lists who is inside the regions.
+func (b *Budget) inside(regions []*region) (names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, r := range b.regions[index:] {
+	for _, r := range regions {
 		for _, d := range r.doors {
 			if d.inside.Load() {
 				names = append(names, fmt.Sprintf("%s is inside region %s", d.name, r.name))
@@ -137,12 +162,12 @@ func (b *Budget) inside(index int) (names []string) {
 	return names
 }
 
-// waitOutside waits until nobody is inside the regions from index up; their gates are shut. After a second it tells the
+// waitOutside waits until nobody is inside the regions; their gates are shut. After a second it tells the
 // plan's OnError: a goroutine that waits for its own door waits for ever.
-func (b *Budget) waitOutside(ctx context.Context, index int) (still []string) {
+func (b *Budget) waitOutside(ctx context.Context, regions []*region) (still []string) {
 	start, told := time.Now(), false
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
-		if still = b.inside(index); len(still) == 0 {
+		if still = b.inside(regions); len(still) == 0 {
 			return nil
 		}
 		if !told && time.Since(start) > time.Second {

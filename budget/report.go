@@ -26,7 +26,7 @@ type RegionReport struct {
 
 // Leaks counts what should not be.
 type Leaks struct {
-	Scopes     int // pad scopes that were open at a Turn or at Close
+	Scopes     int // pad scopes that were open at a Turn, a Give or Close
 	Held       int // Go values that were never released
 	Finalizers int // that returned an error or panicked
 }
@@ -84,12 +84,12 @@ func (b *Budget) report() Report {
 // Report are the figures of this region now.
 func (r *OpenRegion) Report() RegionReport {
 	if r.b.closed.Load() {
-		return r.b.last.Regions[r.index]
+		return r.b.last.Regions[r.row]
 	}
 	return r.report(&Leaks{})
 }
 
-func (r *OpenRegion) report(leaks *Leaks) RegionReport { return stackReport(r.name, r.stack, leaks) }
+func (r *region) report(leaks *Leaks) RegionReport { return stackReport(r.name, r.stack, leaks) }
 
 func stackReport(name string, st *scope.Stack, leaks *Leaks) RegionReport {
 	s := st.Stats()
@@ -117,10 +117,11 @@ func (b *Budget) note(err error) {
 	}
 }
 
-// countOpenPads counts each pad scope that is open, once.
-func (b *Budget) countOpenPads() {
-	for _, pad := range b.pads {
-		if pad.Depth() != 0 {
+// countOpenPads counts each pad scope that is open, once. Pads on loan may be in use at a Turn; they count when they are
+// given back, and at the end.
+func (b *Budget) countOpenPads(lent bool) {
+	for i, pad := range b.pads {
+		if (lent || b.Pads.isFixed(i)) && pad.Depth() != 0 {
 			b.countOpen(pad)
 		}
 	}
@@ -150,7 +151,7 @@ func (b *Budget) leakError() error {
 	defer b.mu.Unlock()
 	for _, pad := range b.pads {
 		if names := b.leaks[pad]; len(names) > 0 {
-			errs = append(errs, fmt.Errorf("budget %q: %s: left open at a Turn or at Close: scope %s; close each where it is opened",
+			errs = append(errs, fmt.Errorf("budget %q: %s: left open at a Turn, a Give or Close: scope %s; close each where it is opened",
 				b.plan.Name, pad.Name(), strings.Join(names[:min(len(names), reportErrors)], ", ")))
 		}
 	}
@@ -160,13 +161,14 @@ func (b *Budget) leakError() error {
 // Range is one named piece of the budget.
 type Range struct {
 	Arena  string // "level", "frame 0"; empty for what belongs to none
-	What   string // "tables", "used", "free", "temp", "slack: edge", "slack: unplanned"
+	What   string // "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard"
 	Offset uint64
 	Size   uint64
 }
 
 var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "used", arena_c.RangeFree: "free",
-	arena_c.RangeTemp: "temp", arena_c.RangeEdge: "slack: edge", arena_c.RangeUnplanned: "slack: unplanned"}
+	arena_c.RangeTemp: "temp", arena_c.RangeEdge: "slack: edge", arena_c.RangeUnplanned: "slack: unplanned",
+	arena_c.RangeGuard: "slack: guard"}
 
 // Walk names every byte of the budget: ranges in order of address that cover it without gap or overlap, from the tables
 // themselves. An error says which arena's control words contradict themselves. Cost: O(arenas * limits.scopes).
@@ -175,9 +177,10 @@ func (b *Budget) Walk() ([]Range, error) {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}
 	rows := uint64(len(b.regions) + len(b.frame) + len(b.pads))
-	raw := make([]arena_c.Range, 5*rows+2)
+	raw := make([]arena_c.Range, 6*rows+3)
 	count, code := rows, arena_c.Corrupt
-	if sameShape(*b.table, arena_c.Map{Rows: rows, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools)}) {
+	if sameShape(*b.table, arena_c.Map{Rows: rows, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),
+		Guard: b.plan.guard()}) {
 		count, code = b.table.Walk(b.Size(), raw)
 	}
 	if code == arena_c.Corrupt {

@@ -21,34 +21,61 @@
 // build, in the same comparison that finds an arena full: New panics with what is wrong, TryNew gives nil and Close
 // tells. A zero Scope, Pool or Pad is a nil dereference.
 //
-// What must outlive a call of play, a name that a player sent for one, belongs into a chunk of a pool that the level
-// made when it was loaded: as an array of fixed size, since a frozen region gives nothing.
+// # What to make
+//
+//	values that die in silence       Plain: New, Slice, SliceCap, Clone, Append; Bytes and Alloc for raw memory
+//	values with a finalizer          Object: New, Slice; Make when the constructor can fail
+//	values that come and go          Pool; HandlePool by name; SharedPool among goroutines
+//	a number that isn't known yet    List on a pad, then Copy; ReadFile and Sprintf know theirs
+//	room for up to n, none if unused Array, Deque, Map; Text for words, 0 bytes while empty
+//	Go values                        Own closes, Defer runs, Hold keeps; their Held may lie in the block
+//	a reference that knows its end   Ref; inside one block arena.Ptr, arena.Slice, arena.String
 //
 // # Full
 //
 // Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing Do or
 // budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and
 // TryAlloc give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take
-// turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil when all chunks are
-// live, and nothing remembers that: a full pool is a state of play. The error says what was asked, what was free, who
-// holds most, and which key of the plan to raise.
+// turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil and Array.Push false when
+// all places are taken, and nothing remembers that: it is a state of play. The error says what was asked, what was free,
+// who holds most (a scope, or a subsystem that Account names), and which key of the plan to raise.
 //
 // # Finalizers
 //
-// An Object's finalizer, Own and Defer stand in one chain and run newest first, exactly once, whatever ends the scope:
-// return, error, panic, Goexit, full. Make links an object only after its constructor succeeded; one that fails leaves
-// nothing. A finalizer that panics doesn't stop the others; errors come back joined. While its finalizers run, a scope
-// refuses to allocate. Plain data costs nothing to clean.
+// An Object's finalizer, Own, Defer and C's own (see Scope.C) stand in one chain and run newest first, exactly once,
+// whatever ends the scope: return, error, panic, Goexit, full. Make links an object only after its constructor succeeded;
+// one that fails leaves nothing. A finalizer that panics doesn't stop the others; errors come back joined. While its
+// finalizers run, a scope refuses to allocate, to open a scope and to close. Plain data costs nothing to clean.
 //
 // # Costs
 //
 // Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go allocation, no
-// call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own and Defer
+// call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own, Defer and Hold
 // use a table of planned size (limits.held). Temp's new pieces, pools and files cost a call into C.
 //
 // # Goroutines
 //
-// One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks.
+// One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks, but SharedPool.
+//
+// # For who knows the talk
+//
+// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example below.
+//
+//	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
+//	LinearAllocator, rewind       the arena of a region or pad; arena.Linear        frogSystem
+//	ScopeStack, nested scopes     Scope: Open and Close, or Do                      demoAsMeant, demoAsPublished
+//	newPOD                        Plain: New, Slice                                 frogSystem
+//	newObject                     Object: New, Make, Slice                          frogSystemWithLock
+//	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
+//	thread-local scratch          a pad, held by handle; two a worker (Pads.Pick)   formatString
+//	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
+//	array of unknown size         List on a pad, then Copy into the scope           arrayOfUnknownSize
+//	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
+//	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
+//
+// What differs: newPOD takes any T, Plain refuses one that holds a Go pointer. There a covered scope goes on allocating
+// where its child will rewind; here it refuses, by name. There the end of memory is an assert; here full is an answer.
+// There scratch is a thread's; goroutines move between threads. There constructors can't fail.
 //
 // # Why
 //
@@ -61,10 +88,13 @@
 // a full arena become one comparison; the price is that a handle kept for exactly 2^24 openings of its slot is taken
 // for the newest.
 //
+// Why do containers have a fixed capacity? What grows by moving leaves its old bytes behind until the scope closes. A
+// List doesn't move, Append moves only what isn't the last thing made, and what must not move knows its bound.
+//
 // # Sources
 //
-// Andreas Fredriksson, "Scope Stack Allocation" (DICE), whose ScopeStack this is: newObject is Object.New, newPOD is
-// Plain.New, the rewind-allocator is the arena, the finalizer chain is the chain. BlackMATov, "Scope Stack Allocation";
-// "Alternatives to malloc and new" (#AltDevBlogADay); Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid),
-// for the stack of scopes and its temporaries.
+// Andreas Fredriksson, "Scope Stack Allocation" (DICE). BlackMATov, "Scope Stack Allocation", for the demo; Vincent
+// Stehly-Calisto, "Climbing the stack allocator", for the sushi bar; "Alternatives to malloc and new" (#AltDevBlogADay);
+// Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid), for the stack of scopes, its temporaries, and containers
+// that own nothing while empty.
 package scope

@@ -72,7 +72,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 		if v != nil {
 			st.fail(slot, errs, fmt.Errorf("%s panicked: %v", nameOf(c, running), v))
 		}
-		st.unwind(slot, until, errs, false)
+		st.unwind(slot, until, errs, closes && v != nil)
 	}()
 	for slot.Chain != until {
 		node := (*arena_c.Node)(slot.At(slot.Chain))

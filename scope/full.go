@@ -101,8 +101,11 @@ func (r refusal) why() error {
 	if st == nil {
 		return &Misuse{"use of a scope whose budget is closed", true}
 	}
-	if stale || !s.open() {
+	if stale || !s.usable() {
 		return s.misuse("allocation in")
+	}
+	if m := st.notes[s.slot.Index()].misused; m != nil && s.slot.Refused == 0 {
+		return m // it was covered, and what covered it closed on the way here
 	}
 	if s.slot.Refused&^arena_c.Offsets != s.generation() {
 		return &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}

@@ -77,10 +77,12 @@ func (s Scope) hold(what string, h held) Held {
 	}
 	st := s.stack()
 	var full *FullError
+	before := s.slot.Refused
 	if st.held.live == len(st.held.places) {
 		full = st.tableFull("held", uint64(len(st.held.places)), st.scopeName(s.slot))
 	} else if node := s.node(); node == nil {
 		full = st.full(s.slot)
+		s.slot.Refused = before // the panic tells it, with what c said; nobody needs to tell it again
 	} else {
 		place := st.held.keep(h)
 		s.slot.Link(node, classHeld, place)

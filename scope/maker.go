@@ -2,7 +2,6 @@ package scope
 
 import (
 	"fmt"
-	"math/bits"
 	"reflect"
 	"unsafe"
 
@@ -46,41 +45,16 @@ func (m Maker[T]) TryNew(s Scope) *T {
 	return x
 }
 
-// Slice gives n zeroed T; cap is len, so that append can't run into what lies behind. A full scope unwinds, a negative
-// n panics.
-func (m Maker[T]) Slice(s Scope, n int) []T {
+// Make gives a T that fn has made ready. When fn fails, or panics, or a full unwinds it, all that it made in s is finalized
+// and its bytes are free again, T's too (those of a temporary when the temporaries go).
+func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
-	return makeSlice[T](s, n, true)
-}
-
-// TrySlice is Slice that gives nil when the scope is full; the scope remembers (Err). A slice of 0 is not nil.
-func (m Maker[T]) TrySlice(s Scope, n int) []T {
-	m.declared()
-	return makeSlice[T](s, n, false)
+	var zero T
+	return construct(s, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)), fn)
 }
 
 func (m Maker[T]) declared() {
 	if m.ask == 0 {
 		panic(&Misuse{"a Maker that was never declared: make it with scope.Plain", false})
 	}
-}
-
-func makeSlice[T any](s Scope, n int, unwind bool) []T {
-	var zero T
-	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a slice of %d elements", n), false})
-	}
-	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
-	if over != 0 {
-		size = arena_c.OffsetMax
-	}
-	p := s.take(size, uint64(unsafe.Alignof(zero)))
-	if p == nil {
-		if unwind {
-			panic(refusal(s))
-		}
-		return nil
-	}
-	arena_c.Zero(p, uintptr(size))
-	return unsafe.Slice((*T)(p), n)
 }

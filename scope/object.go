@@ -37,18 +37,17 @@ func (m ObjectMaker[T]) New(s Scope) *T {
 // TryNew is New that gives nil when the scope is full.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	var zero T
-	node := nodeOffset[T]()
+	node, before := nodeOffset[T](), s.slot.Refused
 	p, ok := s.slot.Bump(s.tag+m.ask, node+nodeSize, max(uint64(unsafe.Alignof(zero)), nodeAlign)-1)
 	if !ok {
-		return m.tryTemp(s)
+		return m.tryTemp(s, before)
 	}
 	arena_c.Zero(p, unsafe.Sizeof(zero))
-	s.slot.Link((*arena_c.Node)(unsafe.Add(p, node)), m.class, s.slot.Offset(p))
-	return (*T)(p)
+	return m.linked(s, (*T)(p))
 }
 
-// tryTemp is TryNew for who was refused: temporaries may take a new piece.
-func (m ObjectMaker[T]) tryTemp(s Scope) *T {
+// tryTemp is TryNew for who was refused: temporaries may take a new piece. before is what the scope remembered before.
+func (m ObjectMaker[T]) tryTemp(s Scope, before uint64) *T {
 	if !s.canGrow() {
 		return nil
 	}
@@ -56,6 +55,7 @@ func (m ObjectMaker[T]) tryTemp(s Scope) *T {
 	if nodes == nil {
 		return nil
 	}
+	s.slot.Refused = before
 	m.link(s, objects, nodes)
 	return &objects[0]
 }
@@ -68,49 +68,79 @@ func nodeOffset[T any]() uint64 {
 	return (uint64(unsafe.Sizeof(zero)) + nodeAlign - 1) &^ (nodeAlign - 1)
 }
 
-// Make gives a T that construct has made ready. T is linked only after construct succeeded; what construct itself made
-// in s dies after it. When construct fails, or panics, or a full unwinds it, all that it made in s is finalized and its
-// bytes are free again.
-func (m ObjectMaker[T]) Make(s Scope, construct func(*T) error) (x *T, err error) {
+// Make gives a T that fn has made ready. T is linked only after fn succeeded; what fn itself made in s dies after it.
+// When fn fails, or panics, or a full unwinds it, all that it made in s is finalized and its bytes are free again.
+func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
+	m.plain.declared()
+	var zero T
+	x, err := construct(s, nodeOffset[T]()+nodeSize, max(uint64(unsafe.Alignof(zero)), nodeAlign), fn)
+	if err != nil {
+		return nil, err
+	}
+	return m.linked(s, x), nil
+}
+
+// construct takes size bytes for a T and what lies behind it, and has fn make the T ready. When fn doesn't, s is again as
+// it was before.
+func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err error) {
 	if !s.usable() {
 		panic(s.misuse("Make in"))
 	}
 	st := s.stack()
 	before := *s.slot
-	objects, nodes := m.take(s, 1)
-	if nodes == nil {
+	defer st.constructed(s, st.constructing(s))
+	x = (*T)(s.take(size, align))
+	if x == nil {
 		panic(refusal(s))
 	}
+	arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	done := false
 	defer func() {
 		if !done {
 			st.undo(s.slot, before, &err)
 		}
 	}()
-	if err := construct(&objects[0]); err != nil {
+	if err := fn(x); err != nil {
 		return nil, err
 	}
 	if !s.open() {
 		panic(s.misuse("Make in"))
 	}
-	m.link(s, objects, nodes)
 	done = true
-	return &objects[0], nil
+	return x, nil
 }
 
-// undo takes a scope back to what it was before a constructor that failed.
+// linked puts x, whose node lies behind it, into the chain.
+func (m ObjectMaker[T]) linked(s Scope, x *T) *T {
+	p := unsafe.Pointer(x)
+	s.slot.Link((*arena_c.Node)(unsafe.Add(p, nodeOffset[T]())), m.class, s.slot.Offset(p))
+	return x
+}
+
+// undo takes a scope back to what it was before a constructor that failed. While the finalizers of what that made run,
+// the scope refuses as a closing one does. What comes after them is deferred: one of them may end the goroutine.
 func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) {
 	if slot.Tag() != before.Limit&^arena_c.Offsets {
 		return // the constructor closed its scope
 	}
-	if slot == st.row.Far() {
-		st.unwind(slot, before.Chain, errs, false) // its bytes go with the temporaries
-		return
-	}
 	st.remembered(slot) // while it can still say why
-	*errs = errors.Join(*errs, st.CloseTo(int(slot.Index())+1))
-	st.unwind(slot, before.Chain, errs, false)
-	st.row.Rewind(before.Cursor, before.Count)
+	now, closing, far := *slot, st.closing, slot == st.row.Far()
+	defer func() {
+		st.closing = closing
+		slot.Refused, slot.Limit = now.Refused, now.Limit
+		if !far { // its bytes go with the temporaries
+			slot.Limit = now.Tag() | st.row.Edge
+			st.row.Rewind(before.Cursor, before.Count)
+		}
+	}()
+	defer func() {
+		st.closing = int(slot.Index()) + 1
+		slot.Freeze()
+		st.unwind(slot, before.Chain, errs, false)
+	}()
+	if !far {
+		*errs = errors.Join(*errs, st.CloseTo(int(slot.Index())+1))
+	}
 }
 
 // Slice gives n zeroed T, each linked: the last dies first. cap is len. A full scope unwinds.

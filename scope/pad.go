@@ -1,21 +1,116 @@
 package scope
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
 // Pad is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by
 // handle: goroutines move between threads, so there is no pad "of this thread". It is a small value; one goroutine at a
-// time uses it.
-type Pad struct{ stack *Stack }
+// time uses it. A pad that was given back refuses: its methods panic.
+type Pad struct {
+	stack *Stack
+	lent  uint64 // number of the lending
+}
 
-// Pad is the stack as a worker sees it.
-func (st *Stack) Pad() Pad { return Pad{st} }
+// Pad is the stack as a worker sees it, until EndLending.
+func (st *Stack) Pad() Pad { return Pad{st, st.lent.Load()} }
+
+// EndLending makes the pads that Pad gave so far refuse.
+func (st *Stack) EndLending() { st.lent.Add(1) }
+
+// Inside says whether a Do, a Temp or a constructor is at work on the arena.
+func (st *Stack) Inside() bool { return st.inside != 0 }
+
+// borrowed is the stack of a pad that wasn't given back. Who kept one looks from another goroutine than the new
+// borrower's: the number is atomic.
+func (p Pad) borrowed(what string) *Stack {
+	if p.stack.lent.Load() != p.lent {
+		panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.config.Arena), true})
+	}
+	return p.stack
+}
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See Scope.Open.
-func (p Pad) Open(name string) Scope { return p.stack.Open(name) }
+func (p Pad) Open(name string) Scope { return p.borrowed("Open on").Open(name) }
 
 // Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. See Scope.Do.
-func (p Pad) Do(name string, fn func(Scope) error) error { return p.stack.Open(name).do(fn) }
+func (p Pad) Do(name string, fn func(Scope) error) error {
+	return p.borrowed("Do on").Open(name).do(fn)
+}
 
 // Depth is the number of open scopes.
-func (p Pad) Depth() int { return p.stack.Depth() }
+func (p Pad) Depth() int { return p.borrowed("Depth of").Depth() }
 
 // Stats reads the pad's figures, live.
-func (p Pad) Stats() Stats { return p.stack.Stats() }
+func (p Pad) Stats() Stats { return p.borrowed("Stats of").Stats() }
+
+// Temp gives fn n zeroed bytes for the time of the call: the alloca of a pad. They are gone when fn ends, however it
+// ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full is returned, not unwound; n below
+// 0 is a caller's bug. What is open on the pad is covered meanwhile; fn opens what it needs, and what it leaves open is
+// closed and named in the error. Cost: that of a scope and the zeroing; no Go allocation.
+func (p Pad) Temp(n int, fn func(b []byte)) (err error) {
+	st := p.borrowed("Temp of")
+	if n < 0 {
+		panic(&Misuse{fmt.Sprintf("Temp of %d bytes", n), false})
+	}
+	if !st.dropped && st.row.Open == st.row.Slots {
+		return st.tableFull("scopes", st.row.Slots, "Temp")
+	}
+	s := st.Open("Temp")
+	depth := st.Depth() - 1
+	st.inside++
+	returned := false
+	defer func() {
+		st.inside--
+		if st.dropped {
+			return
+		}
+		if returned {
+			err = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))
+		}
+		err = errors.Join(err, st.CloseTo(depth))
+	}()
+	if b := makeSlice[byte](s, n, false); b != nil {
+		fn(b)
+	}
+	returned = true
+	return nil
+}
+
+// Pads are the two pads of a worker. There are two, so that a function whose result must live on its caller's pad has
+// another one for what it needs itself. It is a small value.
+type Pads struct{ pads [2]Pad }
+
+// PadsOf are two stacks as a worker sees them, until EndLending.
+func PadsOf(first, second *Stack) Pads { return Pads{[2]Pad{first.Pad(), second.Pad()}} }
+
+// Pad is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
+func (p Pads) Pad(which int) Pad {
+	if which < 0 || which >= len(p.pads) {
+		panic(&Misuse{fmt.Sprintf("pad %d of a pair", which), false})
+	}
+	return p.pads[which]
+}
+
+// Pick is the first pad that holds none of the scopes: a function that is given a scope for its result takes its scratch
+// from Pick of that scope, and never closes, or covers, what its caller has to fill. Scopes of other arenas conflict with
+// neither pad. When both pads hold one, and for a scope that is closed, it panics: that is a caller's bug. Cost: two
+// comparisons a scope.
+func (p Pads) Pick(conflicts ...Scope) Pad {
+	for _, s := range conflicts {
+		if s.slot.Tag() != s.generation() {
+			panic(s.misuse("Pick beside"))
+		}
+	}
+	for _, pad := range p.pads {
+		row := pad.borrowed("Pick of").row
+		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.slot.Row() == row }) {
+			return pad
+		}
+	}
+	first, second := p.pads[0].stack, p.pads[1].stack
+	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one pad alone",
+		first.config.Arena, second.config.Arena), false})
+}

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +12,7 @@ import (
 var registry struct {
 	sync.Mutex
 	stacks atomic.Pointer[[]*Stack]
-	made   uint32       // number of the stack that was made last
+	made   uint32       // the number that was given last
 	told   [16]lastFull // of stacks that were dropped last
 	next   int
 }
@@ -42,8 +43,15 @@ func stackOf(row *arena_c.Row) *Stack {
 	return nil
 }
 
+// idMax and numberMax are what a Ref has bits for: a million arenas open at once, and budgets opened until a number
+// comes again that an old Ref may still have.
+const (
+	idMax     = 1<<20 - 1
+	numberMax = 1<<28 - 1
+)
+
 // stackBy is the stack that has this id and this number, or nil once its budget is closed: ids are used again, numbers
-// are not. Cost: a load and two comparisons; no lock, any goroutine.
+// are not. Any goroutine may ask. Cost: an atomic read, two comparisons.
 func stackBy(id uint64, number uint32) *Stack {
 	if all := registry.stacks.Load(); all != nil && id < uint64(len(*all)) {
 		if st := (*all)[id]; st != nil && st.number == number {
@@ -55,7 +63,7 @@ func stackBy(id uint64, number uint32) *Stack {
 
 // NewStack makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
-	st := &Stack{row: row, config: config, notes: make([]note, row.Slots), held: heldTable{places: make([]held, config.Held)},
+	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), held: heldTable{places: make([]held, config.Held)},
 		accounts: make([]account, 0, config.Names)}
 	registry.Lock()
 	defer registry.Unlock()
@@ -77,10 +85,11 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	} else {
 		all[st.id] = st
 	}
-	row.Owner = st.id
-	if registry.made++; registry.made == 0 {
-		registry.made = 1 // 0 is nobody's
+	if st.id > idMax {
+		panic(fmt.Sprintf("scope: BUG: more than %d arenas are open", idMax))
 	}
+	row.Owner = st.id
+	registry.made = registry.made%numberMax + 1 // 0 is nobody's
 	st.number = registry.made
 	registry.stacks.Store(&all)
 	return st

@@ -235,17 +235,43 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
+// TestOpenFile: the scope owns the file, and a name that lies in the scope may die before the error does.
+func TestOpenFile(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	var f *os.File
+	require.NoError(t, pad.Do("a", func(s scope.Scope) (err error) {
+		f, err = scope.OpenFile(s, os.DevNull)
+		return err
+	}))
+	assert.ErrorIs(t, f.Close(), os.ErrClosed)
+	for _, open := range []func(scope.Scope, string) error{
+		func(s scope.Scope, name string) error { _, err := scope.OpenFile(s, name); return err },
+		func(s scope.Scope, name string) error { _, err := scope.ReadFile(s, name); return err },
+	} {
+		err := pad.Do("a", func(s scope.Scope) error { return open(s, scope.Sprintf(s, "no/such/%s", "file")) })
+		_ = pad.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
+		assert.EqualError(t, err, "open no/such/file: no such file or directory")
+	}
+	s := pad.Open("full")
+	fill(s)
+	assert.Panics(t, func() { _, _ = scope.OpenFile(s, os.DevNull) })
+	_ = s.Close()
+}
+
 func TestPlainRefusesGoPointers(t *testing.T) {
 	type named struct {
 		A struct{ Name string }
 	}
 	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String", func() { scope.Plain[named]() })
 	assert.PanicsWithValue(t, "scope: [3][]int[0] ([]int) holds a Go pointer; use arena.Slice", func() { scope.Plain[[3][]int]() })
-	assert.PanicsWithValue(t, "scope: func() (func()) holds a Go pointer", func() { scope.Plain[func()]() })
+	assert.PanicsWithValue(t, "scope: func() (func()) holds a Go pointer; use scope.Held, which Scope.Hold gives",
+		func() { scope.Plain[func()]() })
 	assert.Panics(t, func() { scope.Plain[map[int]int]() })
 	assert.Panics(t, func() { scope.Plain[chan int]() })
 	assert.Panics(t, func() { scope.Plain[any]() })
 	assert.Panics(t, func() { scope.Plain[unsafe.Pointer]() })
+	assert.PanicsWithValue(t, "scope: Text (scope.Text) holds a Go pointer; use scope.Held, which Scope.Hold gives",
+		func() { scope.Plain[scope.Text]() })
 	assert.NotPanics(t, func() { scope.Plain[[0]string]() })
 	assert.NotPanics(t, func() { scope.Plain[arena.Slice[arena.String]]() })
 	assert.NotPanics(t, func() { scope.Plain[struct{}]() })
@@ -286,7 +312,7 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	pool := points.Pool(s, 2)
 	x := pool.Get()
 	temp := s.Temp()
-	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at a Turn or at Close: scope "a"`)
+	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at a Turn, a Give or Close: scope "a"`)
 	closed := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, closed, func() { points.New(s) })
 	assert.PanicsWithError(t, closed, func() { points.New(temp) })

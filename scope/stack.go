@@ -34,10 +34,12 @@ type Stack struct {
 	closing    int // slot + 1 of the scope whose finalizers run, 0 for none
 	finalizers uint64
 	failed     int
-	lastFull   *FullError // of the scope that met a full last; its text may be asked for after it closed
-	lastScope  Scope      // that scope
-	dropped    bool       // its budget is closed
-	peakEver   uint64     // highest use before the last ResetPeak
+	lastFull   *FullError    // of the scope that met a full last; its text may be asked for after it closed
+	lastScope  Scope         // that scope
+	dropped    bool          // its budget is closed
+	peakEver   uint64        // highest use before the last ResetPeak
+	inside     int           // calls of Do, Temp and Make that are at work
+	lent       atomic.Uint64 // of a pad: number of the lending
 	_          noCopy
 }
 
@@ -92,7 +94,9 @@ func (st *Stack) Open(name string) Scope {
 func (s Scope) do(fn func(Scope) error) (err error) {
 	st := s.stack()
 	depth := int(s.slot.Index())
+	st.inside++
 	defer func() {
+		st.inside--
 		verdict, other := st.Verdict(recover(), err)
 		if verdict == nil && other == nil {
 			verdict = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))

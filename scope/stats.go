@@ -40,3 +40,6 @@ func (st *Stack) ResetPeak() {
 	st.peakEver = max(st.peakEver, st.row.Peak)
 	st.row.Peak = 0
 }
+
+// ForgetPeak begins a new count of Peak too: the arena has another size now.
+func (st *Stack) ForgetPeak() { st.peakEver = 0 }

@@ -23,6 +23,8 @@ var (
 	nobody  = func() error { return nil }
 	fine    = func(*point) error { return nil }
 	noBytes = func([]byte) {}
+
+	twoPoints = []point{{1, 2}, {3, 4}}
 )
 
 // steady is what a program does a million times. Each takes a scope that is open and leaves it as it was, or makes
@@ -51,6 +53,27 @@ var steady = []struct {
 		pool.Put(pool.Get())
 		_ = inner.Close()
 	}},
+	{"a pool with handles, Get, At and Put", func(s scope.Scope) {
+		inner := s.Open("inner")
+		pool := points.HandlePool(inner, 4)
+		_, h := pool.Get()
+		pool.At(h)
+		pool.Put(h)
+		_ = inner.Close()
+	}},
+	{"Append", func(s scope.Scope) {
+		list := points.Append(s, nil, point{1, 2})
+		list = points.Append(s, list, point{3, 4})
+		s.Alloc(1, 1)
+		points.Append(s, list, list...)
+	}},
+	{"Clone", func(s scope.Scope) { points.Clone(s, twoPoints) }},
+	{"Make", func(s scope.Scope) { _, _ = points.Make(s, fine) }},
+	{"a text", func(s scope.Scope) {
+		text := s.Text()
+		text.Add("frog ").AddInt(3).AddFloat(0.5, 2).AddQuoted("x").Reset()
+	}},
+	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
 
 // steadyPad is a pad that is large enough for a hundred of each.
@@ -73,6 +96,7 @@ func TestNoGoAllocation(t *testing.T) {
 		})
 	}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.Open("a").Close() }), "a pad's own Open and Close")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.Temp(64, noBytes) }), "a pad's Temp")
 	// A control: what does allocate is seen.
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))

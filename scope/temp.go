@@ -64,10 +64,12 @@ func (st *Stack) CloseTemp() (err error) {
 		return nil
 	}
 	far := row.Far()
+	st.remembered(far) // while it can still say why
 	was := st.closing
 	st.closing = int(row.Slots) + 1
 	defer func() {
 		row.FarClose()
+		far.Refused = 0 // what comes from now on is misuse
 		st.closing = was
 	}()
 	far.Freeze()

@@ -77,7 +77,7 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	assert.Empty(t, r.cleanup)
 }
 
-const leaked = ": left open at a Turn or at Close: scope "
+const leaked = ": left open at a Turn, a Give or Close: scope "
 
 func TestOpenFailsATest(t *testing.T) {
 	for name, c := range map[string]struct {

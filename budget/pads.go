@@ -1,0 +1,275 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// OpenPads are the pairs of pads of an open budget. A worker that is known at set-up has its own pair, by number (Of); a
+// goroutine that comes and goes borrows one (Take). A pair that was asked for by number is never lent. Its methods are for
+// any goroutine.
+type OpenPads struct {
+	b    *Budget
+	free chan int      // the pairs that may be lent, each once; and some that were asked for by number since
+	over chan struct{} // closed when no pair will ever be free again
+
+	mu     sync.Mutex // guards what follows
+	pairs  []pair
+	fixed  int // pairs asked for by number
+	closed bool
+	kept   []string // at Close: pads that were never given back
+}
+
+// pair is two pads; the state is what may be done with them.
+type pair struct {
+	first, second *scope.Stack
+	state         atomic.Int32 // changes under the lock, but from giving to free
+	lending       uint64       // number of the one that runs, or of the next
+}
+
+const (
+	pairFree   = iota // in the channel
+	pairFixed         // asked for by number: a worker's, until Close
+	pairLent          // a goroutine's, until Give
+	pairGiving        // given back with scopes left open, whose finalizers run
+)
+
+func newOpenPads(b *Budget) *OpenPads {
+	n := b.plan.Pads.Workers
+	p := &OpenPads{b: b, free: make(chan int, n), over: make(chan struct{}), pairs: make([]pair, n)}
+	for i := range p.pairs {
+		p.pairs[i].first, p.pairs[i].second = b.pads[planPadsEach*i], b.pads[planPadsEach*i+1]
+		p.free <- n - 1 - i // those that are asked for by number count from 0
+	}
+	return p
+}
+
+// Of is the pair of a worker. It stays that worker's until Close and is never lent. Out of the plan's range, or a pair
+// that is lent at the moment, is a caller's bug and panics: ask at set-up, before the first Take. Cost: an atomic
+// read.
+func (p *OpenPads) Of(worker int) scope.Pads {
+	if worker < 0 || worker >= len(p.pairs) {
+		panic(fmt.Sprintf("budget: BUG: pads of worker %d: plan %q has pads for %d workers", worker, p.b.plan.Name, len(p.pairs)))
+	}
+	q := &p.pairs[worker]
+	if q.state.Load() != pairFixed {
+		p.fix(worker)
+	}
+	return scope.PadsOf(q.first, q.second)
+}
+
+func (p *OpenPads) fix(worker int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := &p.pairs[worker]
+	switch state := q.state.Load(); {
+	case p.closed, state == pairFixed:
+	case state != pairFree:
+		panic(fmt.Sprintf("budget: BUG: the pads of worker %d of plan %q are asked for by number while they are lent; "+
+			"ask for them before the first Take", worker, p.b.plan.Name))
+	default:
+		q.state.Store(pairFixed)
+		if p.fixed++; p.fixed == len(p.pairs) {
+			close(p.over)
+		}
+	}
+}
+
+// Take lends a pair that is free, and waits for one until ctx ends; then the error says how many are lent. Who waits is
+// served in turn. After Close it is ErrClosed, also for those who wait. Without pads in the plan it panics. Cost: that
+// of a channel and a lock; no Go allocation.
+func (p *OpenPads) Take(ctx context.Context) (Lent, error) {
+	if len(p.pairs) == 0 {
+		panic(fmt.Sprintf("budget: BUG: plan %q has no pads; give it pads.workers and pads.size", p.b.plan.Name))
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return Lent{}, p.refusal(err)
+		}
+		select {
+		case i := <-p.free:
+			if l, ok := p.lend(i); ok {
+				return l, nil
+			}
+		case <-ctx.Done():
+			return Lent{}, p.refusal(ctx.Err())
+		case <-p.over:
+			return Lent{}, p.refusal(nil)
+		}
+	}
+}
+
+// lend is false for a pair that was asked for by number since it came into the channel, and after Close.
+func (p *OpenPads) lend(i int) (l Lent, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := &p.pairs[i]
+	if p.closed || q.state.Load() != pairFree {
+		return Lent{}, false
+	}
+	q.state.Store(pairLent)
+	return Lent{scope.PadsOf(q.first, q.second), p, i, q.lending}, true
+}
+
+// refusal says why there is no pair to be had; ended is the end of the ctx of who waited, or nil.
+func (p *OpenPads) refusal(ended error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name, n := p.b.plan.Name, len(p.pairs)
+	switch {
+	case p.closed:
+		return fmt.Errorf("budget %q: Take of a pair of pads: %w", name, ErrClosed)
+	case ended == nil:
+		return fmt.Errorf("budget %q: BUG: Take of a pair of pads: all %d were asked for by number and are never lent; "+
+			"raise pads.workers in the plan", name, n)
+	}
+	lent := 0
+	for i := range p.pairs {
+		if state := p.pairs[i].state.Load(); state == pairLent || state == pairGiving {
+			lent++
+		}
+	}
+	return fmt.Errorf("budget %q: Take of a pair of pads: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
+		ended)
+}
+
+// Lent is a pair of pads on loan. It is a small value; the pads of the zero Lent are of no use.
+type Lent struct {
+	scope.Pads
+	from    *OpenPads
+	pair    int
+	lending uint64
+}
+
+// Give gives the pair back: from now on its pads refuse. Scopes that were left open are closed, newest first, counted as
+// leaks, and named in the error, which has the errors of their finalizers too. From a finalizer of the pads, or inside
+// a Do or a Temp of theirs, it is refused and changes nothing, and so is a second Give. After Close it is ErrClosed. The
+// zero Lent has nothing to give: `defer pads.Give()` may stand before the look at Take's error. Cost: O(finalizers); no
+// Go allocation.
+func (l Lent) Give() error {
+	if l.from == nil {
+		return nil
+	}
+	p := l.from
+	if open, err := p.takeBack(l); !open {
+		return err
+	}
+	defer p.release(l.pair) // also when a finalizer ends the goroutine
+	return p.closePair(&p.pairs[l.pair])
+}
+
+// takeBack ends the lending. open says that scopes were left open: the pair is giving until release.
+func (p *OpenPads) takeBack(l Lent) (open bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q, name := &p.pairs[l.pair], p.b.plan.Name
+	if p.closed {
+		return false, fmt.Errorf("budget %q: Give of a pair of pads: %w", name, ErrClosed)
+	}
+	if q.state.Load() != pairLent || q.lending != l.lending {
+		return false, fmt.Errorf("budget %q: BUG: Give of %s, which were given back before", name, q.name())
+	}
+	for _, st := range [...]*scope.Stack{q.first, q.second} {
+		if st.Closing() {
+			return false, fmt.Errorf("budget %q: BUG: Give of %s from a finalizer of %s", name, q.name(), st.Name())
+		}
+		if st.Inside() {
+			return false, fmt.Errorf("budget %q: BUG: Give of %s while a Do, a Temp or a Make is at work on %s", name, q.name(), st.Name())
+		}
+	}
+	q.lending++
+	q.first.EndLending()
+	q.second.EndLending()
+	if q.first.Depth()+q.second.Depth() > 0 {
+		q.state.Store(pairGiving)
+		return true, nil
+	}
+	p.release(l.pair)
+	return false, nil
+}
+
+// release lets the next one have the pair.
+func (p *OpenPads) release(i int) {
+	q := &p.pairs[i]
+	p.b.forgetPads(q.first, q.second)
+	q.state.Store(pairFree) // from giving without the lock: Close holds it while it waits for this
+	p.free <- i             // there is room: no pair is in it twice
+}
+
+// closePair closes what was left open, the second pad first.
+func (p *OpenPads) closePair(q *pair) error {
+	return insist(func() error {
+		var errs []error
+		for _, st := range [...]*scope.Stack{q.second, q.first} {
+			if st.Depth() > 0 {
+				p.b.countOpen(st)
+				errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (q *pair) name() string { return q.first.Name() + " and " + q.second.Name() }
+
+// close ends lending for good. It waits for a Give whose finalizers run until ctx ends; then, and when finalizers run on
+// a pair that is lent, it says on which pads, and nothing has changed. Who would take or give meanwhile waits too.
+func (p *OpenPads) close(ctx context.Context) (busy string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var kept []string
+	for i := range p.pairs {
+		q := &p.pairs[i]
+		for q.state.Load() == pairGiving {
+			select {
+			case <-ctx.Done():
+				return q.name()
+			case <-time.After(closeWait / 100):
+			}
+		}
+		if q.state.Load() != pairLent {
+			continue
+		}
+		if q.first.Closing() || q.second.Closing() {
+			return q.name()
+		}
+		kept = append(kept, q.name())
+	}
+	p.kept, p.closed = kept, true
+	if p.fixed < len(p.pairs) { // else it is closed
+		close(p.over)
+	}
+	return ""
+}
+
+// keptError names the pairs that were never given back.
+func (p *OpenPads) keptError() error {
+	if len(p.kept) == 0 {
+		return nil
+	}
+	return fmt.Errorf("budget %q: never given back: %s; call Give where Take lent them", p.b.plan.Name,
+		strings.Join(p.kept[:min(len(p.kept), reportErrors)], "; "))
+}
+
+// isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the pad.
+func (p *OpenPads) isFixed(index int) bool {
+	return p.pairs[index/planPadsEach].state.Load() == pairFixed
+}
+
+// forgetPads takes pads that were given back out of the loads: what a load opened there is closed, and who has the pads
+// next is nobody of it.
+func (b *Budget) forgetPads(pads ...*scope.Stack) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.loads {
+		l.pads = slices.DeleteFunc(l.pads, func(o openPad) bool { return slices.Contains(pads, o.pad) })
+	}
+}

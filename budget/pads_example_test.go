@@ -1,0 +1,56 @@
+package budget_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// ExampleOpenPads_Take lends pads to goroutines that come and go, more of them than there are pairs.
+func ExampleOpenPads_Take() {
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
+		Pads: budget.Pads{Workers: 3, Size: 64 * budget.KiB}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	b.Pads.Of(0) // of a worker that is known at set-up, and never lent
+
+	ctx := context.Background()
+	sums := make([]int32, 5)
+	var jobs sync.WaitGroup
+	for i := range sums {
+		jobs.Go(func() {
+			pads, err := b.Pads.Take(ctx) // waits for a pair
+			if err != nil {
+				return
+			}
+			defer pads.Give()
+			s := pads.Pick().Open("sum")
+			defer s.Close()
+			for j, frog := range frogKind.Slice(s, i+1) {
+				frog.X = int32(j)
+				sums[i] += frog.X
+			}
+		})
+	}
+	jobs.Wait()
+	fmt.Println(sums)
+
+	one, _ := b.Pads.Take(ctx)
+	two, _ := b.Pads.Take(ctx)
+	soon, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	_, err = b.Pads.Take(soon)
+	fmt.Println(err)
+	fmt.Println(one.Give(), two.Give())
+	fmt.Println(two.Give() != nil) // NOT OKAY: it was given back
+	// Output:
+	// [0 1 3 6 10]
+	// budget "example": Take of a pair of pads: 2 of 3 are lent, 1 are asked for by number: context deadline exceeded
+	// <nil> <nil>
+	// true
+}

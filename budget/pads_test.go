@@ -1,0 +1,341 @@
+package budget_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func take(t testing.TB, b *budget.Budget) budget.Lent {
+	t.Helper()
+	lent, err := b.Pads.Take(background)
+	require.NoError(t, err)
+	return lent
+}
+
+// waiting is the number of goroutines that wait in Take. Go tells of it in stack traces only.
+func waiting() (n int) {
+	all := make([]byte, 1<<20)
+	for goroutine := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		head, frames, _ := strings.Cut(goroutine, "\n")
+		if strings.Contains(head, "[select") && strings.Contains(frames, "budget.(*OpenPads).Take(") {
+			n++
+		}
+	}
+	return n
+}
+
+// untilWaiting comes back when so many wait.
+func untilWaiting(t testing.TB, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return waiting() == n }, time.Minute, time.Millisecond)
+}
+
+// taking starts a Take that has to wait, and gives what comes of it.
+func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
+	t.Helper()
+	before, done := waiting(), make(chan error, 1)
+	go func() {
+		lent, err := b.Pads.Take(ctx)
+		if err == nil {
+			err = lent.Give()
+		}
+		done <- err
+	}()
+	untilWaiting(t, before+1)
+	return done
+}
+
+func stillWaits(t testing.TB, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		require.Fail(t, "it should wait", "%v", err)
+	default:
+	}
+}
+
+func TestTakeAndGive(t *testing.T) {
+	b := budgettest.Open(t, small())
+	one, two := take(t, b), take(t, b)
+	s := one.Pick().Open("result")
+	frogs.New(s)
+	assert.NotEqual(t, one.Pads, two.Pads)
+	assert.Equal(t, one.Pad(1), one.Pick(s))
+	assert.Equal(t, two.Pad(0), two.Pick(s), "the other pair holds none of it")
+	require.NoError(t, s.Close())
+	require.NoError(t, one.Give())
+	again := take(t, b)
+	assert.Equal(t, "scope: BUG: Open on pad 1.0, which was given back", panics(t, func() { one.Pad(0).Open("x") }))
+	require.NoError(t, again.Pad(0).Open("x").Close())
+	require.NoError(t, again.Give())
+	require.NoError(t, two.Give())
+	assert.NoError(t, budget.Lent{}.Give(), "of a Take that failed")
+}
+
+func TestGiveTwice(t *testing.T) {
+	b := budgettest.Open(t, small())
+	one := take(t, b)
+	copied := one
+	require.NoError(t, one.Give())
+	const twice = `budget "small": BUG: Give of pad 1.0 and pad 1.1, which were given back before`
+	assert.EqualError(t, one.Give(), twice)
+	two, three := take(t, b), take(t, b)
+	s := three.Pad(0).Open("another's")
+	assert.EqualError(t, copied.Give(), twice, "it is lent to another now")
+	frogs.New(s)
+	require.NoError(t, s.Close())
+	require.NoError(t, two.Give())
+	require.NoError(t, three.Give())
+}
+
+func TestTakeWaitsAndIsWokenByGive(t *testing.T) {
+	b := budgettest.Open(t, small())
+	one, two := take(t, b), take(t, b)
+	first := taking(t, b, background)
+	second := taking(t, b, background)
+	stillWaits(t, first)
+	require.NoError(t, one.Give())
+	assert.NoError(t, <-first)
+	assert.NoError(t, <-second, "what the first gave back")
+	require.NoError(t, two.Give())
+}
+
+func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
+	b := budgettest.Open(t, small())
+	b.Pads.Of(0)
+	one := take(t, b)
+	ctx, cancel := context.WithCancel(background)
+	done := taking(t, b, ctx)
+	stillWaits(t, done)
+	cancel()
+	err := <-done
+	assert.EqualError(t, err, `budget "small": Take of a pair of pads: 1 of 2 are lent, 1 are asked for by number: context canceled`)
+	assert.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, one.Give())
+	for range 20 {
+		_, err = b.Pads.Take(ctx)
+		assert.ErrorIs(t, err, context.Canceled, "a ctx that has ended is refused, though a pair is free")
+	}
+	again := take(t, b)
+	require.NoError(t, again.Give(), "nothing was lost")
+}
+
+func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
+	b := open(t, small())
+	one, two := take(t, b), take(t, b)
+	newMark(one.Pad(1).Open("left"), 1, 0)
+	first, second := taking(t, b, background), taking(t, b, background)
+	stillWaits(t, first)
+	assert.EqualError(t, b.Close(), `budget "small": pad 1.1: left open at a Turn, a Give or Close: scope "left"; close each where it `+
+		"is opened\n"+`budget "small": never given back: pad 0.0 and pad 0.1; pad 1.0 and pad 1.1; call Give where Take lent them`)
+	assert.Equal(t, []int64{1}, ran)
+	for _, err := range []error{<-first, <-second, func() error { _, err := b.Pads.Take(background); return err }()} {
+		assert.EqualError(t, err, `budget "small": Take of a pair of pads: upfront: closed`)
+		assert.ErrorIs(t, err, budget.ErrClosed)
+	}
+	for _, lent := range []budget.Lent{one, two} {
+		err := lent.Give()
+		assert.EqualError(t, err, `budget "small": Give of a pair of pads: upfront: closed`)
+		assert.ErrorIs(t, err, budget.ErrClosed)
+	}
+	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { one.Pad(0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { b.Pad(1, 0).Open("x") }))
+}
+
+// TestTakeAfterClose: pairs that were free when the budget closed are never handed out.
+func TestTakeAfterClose(t *testing.T) {
+	for range 20 {
+		b := open(t, small())
+		require.NoError(t, b.Close())
+		_, err := b.Pads.Take(background)
+		assert.ErrorIs(t, err, budget.ErrClosed)
+		b.Pads.Of(0)
+	}
+}
+
+func TestPadsByNumber(t *testing.T) {
+	b := budgettest.Open(t, small())
+	one := take(t, b) // worker 1's: those that are asked for by number count from 0
+	fixed := b.Pads.Of(0)
+	assert.Equal(t, fixed, b.Pads.Of(0))
+	assert.Equal(t, b.Pad(0, 1), fixed.Pad(1))
+	const lent = "budget: BUG: the pads of worker 1 of plan \"small\" are asked for by number while they are lent; " +
+		"ask for them before the first Take"
+	assert.Equal(t, lent, panics(t, func() { b.Pads.Of(1) }))
+	assert.Equal(t, lent, panics(t, func() { b.Pad(1, 0) }))
+	require.NoError(t, one.Give())
+	for _, worker := range []int{-1, 2} {
+		assert.Contains(t, panics(t, func() { b.Pads.Of(worker) }), `plan "small" has pads for 2 workers`)
+	}
+	s := fixed.Pad(0).Open("the worker's")
+	for range 3 {
+		again := take(t, b)
+		assert.NotEqual(t, fixed, again.Pads)
+		require.NoError(t, again.Give())
+	}
+	require.NoError(t, s.Close())
+	assert.Equal(t, panics(t, func() { one.Pad(1).Open("x") }), "scope: BUG: Open on pad 1.1, which was given back")
+	require.NoError(t, b.Pad(1, 1).Open("x").Close(), "asked for by number, after it was lent")
+	_, err := b.Pads.Take(background)
+	assert.EqualError(t, err, `budget "small": BUG: Take of a pair of pads: all 2 were asked for by number and are never lent; `+
+		`raise pads.workers in the plan`)
+	plan := small()
+	plan.Pads = budget.Pads{}
+	none := budgettest.Open(t, plan)
+	assert.Equal(t, `budget: BUG: plan "small" has no pads; give it pads.workers and pads.size`,
+		panics(t, func() { _, _ = none.Pads.Take(background) }))
+	assert.Equal(t, `budget: BUG: pads of worker 0: plan "small" has pads for 0 workers`, panics(t, func() { none.Pads.Of(0) }))
+}
+
+// TestTakeThatWaitsForWhatIsAskedForByNumber: the last free pair goes to a worker while others wait.
+func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
+	for range 20 {
+		b := budgettest.Open(t, small())
+		b.Pads.Of(0)
+		one := take(t, b)
+		waiting := []<-chan error{taking(t, b, background), taking(t, b, background)}
+		require.NoError(t, one.Give())
+		lost := attempt(func() error { b.Pads.Of(1); return nil }).panicked // one that waits may be faster
+		for _, done := range waiting {
+			if err := <-done; lost == nil && err != nil {
+				assert.ErrorContains(t, err, "are never lent")
+			} else {
+				assert.NoError(t, err)
+			}
+		}
+	}
+}
+
+func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
+	b := open(t, small())
+	one := take(t, b)
+	s := one.Pad(0).Open("a")
+	newMark(s, 1, doFail)
+	inner := s.Open("b")
+	newMark(inner, 2, doPanic)
+	frogs.TrySlice(inner, 1<<20)
+	newMark(one.Pad(1).Open("c"), 3, 0)
+	err := one.Give()
+	assert.Equal(t, []int64{3, 2, 1}, ran)
+	assert.ErrorContains(t, err, `scope: BUG: scope "c" of pad 1.1 was left open: close it where it is opened`)
+	assert.ErrorContains(t, err, `scope: BUG: scope "a", "b" of pad 1.0 was left open: close it where it is opened`)
+	assert.ErrorIs(t, err, errMark)
+	assert.ErrorContains(t, err, "mark panics")
+	assert.ErrorIs(t, err, budget.ErrFull)
+	assert.ErrorIs(t, s.Close(), budget.ErrClosed)
+	assert.Equal(t, budget.Leaks{Scopes: 3, Finalizers: 2}, b.Report().Leaks)
+	two, three := take(t, b), take(t, b)
+	assert.Zero(t, three.Pad(0).Depth()+three.Pad(1).Depth())
+	require.NoError(t, two.Give())
+	require.NoError(t, three.Give())
+	assert.ErrorContains(t, b.Close(), `pad 1.0: left open at a Turn, a Give or Close: scope "a", "b"`, "deferred Gives drop their errors")
+}
+
+func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
+	b := open(t, small())
+	one := take(t, b)
+	var given, closed error
+	var opened any
+	s := one.Pad(0).Open("a")
+	newMark(s, 1, 0)
+	s.Defer(runtime.Goexit)
+	s.Defer(func() {
+		given, closed = one.Give(), b.Close()
+		opened = attempt(func() error { one.Pad(1).Open("x"); return nil }).panicked
+	})
+	newMark(one.Pad(1).Open("b"), 2, 0)
+	assert.True(t, attempt(one.Give).exited)
+	assert.Equal(t, []int64{2, 1}, ran)
+	assert.ErrorContains(t, given, "which were given back before")
+	assert.EqualError(t, closed, `budget "small": Close while finalizers of pad 1.0 and pad 1.1 run; nothing was closed: upfront: loading`)
+	assert.ErrorContains(t, opened.(error), "which was given back")
+	two, three := take(t, b), take(t, b) // it came back all the same
+
+	s = three.Pad(1).Open("a")
+	s.Defer(func() { given, closed = three.Give(), b.Close() })
+	require.NoError(t, s.Close())
+	assert.EqualError(t, given, `budget "small": BUG: Give of pad 1.0 and pad 1.1 from a finalizer of pad 1.1`)
+	assert.ErrorIs(t, closed, budget.ErrLoading)
+	const inside = `budget "small": BUG: Give of pad 1.0 and pad 1.1 while a Do, a Temp or a Make is at work on pad 1.0`
+	require.NoError(t, three.Pad(0).Temp(9, func([]byte) { assert.EqualError(t, three.Give(), inside) }))
+	require.NoError(t, three.Pad(0).Do("do", func(s scope.Scope) error {
+		assert.EqualError(t, three.Give(), inside)
+		return nil
+	}))
+	made := three.Pad(0).Open("made")
+	_, err := marks.Make(made, func(*mark) error { return three.Give() })
+	assert.EqualError(t, err, inside)
+	require.NoError(t, made.Close())
+	require.NoError(t, three.Give())
+	require.NoError(t, two.Give())
+}
+
+// TestTurnLeavesPadsOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
+func TestTurnLeavesPadsOnLoanAlone(t *testing.T) {
+	b := budgettest.Open(t, small())
+	var stop atomic.Bool
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() {
+			for !stop.Load() {
+				lent := take(t, b)
+				s := lent.Pad(0).Open("long")
+				s.Defer(func() { runtime.Gosched() })
+				frogs.New(s)
+				runtime.Gosched()
+				assert.NoError(t, s.Close())
+				assert.NoError(t, lent.Give())
+			}
+		})
+	}
+	for range 200 {
+		require.NoError(t, b.Turn())
+		runtime.Gosched()
+	}
+	stop.Store(true)
+	workers.Wait()
+}
+
+// TestLoadsForgetPadsThatWereGivenBack: a load that fails closes what it opened on pads, and nothing of who has them next.
+func TestLoadsForgetPadsThatWereGivenBack(t *testing.T) {
+	b := budgettest.Open(t, small())
+	b.Pads.Of(0)
+	var next budget.Lent
+	var theirs scope.Scope
+	for _, left := range []bool{false, true} {
+		_, err := load(b, "level", func(s scope.Scope) error {
+			mine := take(t, b)
+			inner := mine.Pad(0).Open("the load's")
+			if !left {
+				require.NoError(t, inner.Close())
+				require.NoError(t, mine.Give())
+				attempt(func() error { // another goroutine
+					next = take(t, b)
+					theirs = next.Pad(0).Open("theirs")
+					return nil
+				})
+			} else {
+				defer func() { next = mine }()
+			}
+			return errLoader
+		})
+		assert.ErrorIs(t, err, errLoader)
+		if !left {
+			require.NotNil(t, frogs.New(theirs), "it was not the load's")
+			require.NoError(t, theirs.Close())
+		}
+		require.NoError(t, next.Give(), "the load closed what was left open")
+	}
+}

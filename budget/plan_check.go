@@ -1,0 +1,158 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Check says what is wrong with the plan, every fault at once, each on a line of its own that names the key:
+//
+//	plan "handheld": regions[2].size: 0 bytes; give a size
+//
+// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will tell.
+func (p Plan) Check() error {
+	var errs []error
+	for _, fault := range p.faults() {
+		errs = append(errs, fmt.Errorf("plan %s: %s: %s", shortQuote(p.Name), fault.key, fault.text))
+	}
+	return errors.Join(errs...)
+}
+
+// planFault is one thing wrong: where and what.
+type planFault struct{ key, text string }
+
+// planFaults collects them in the order of the plan's keys.
+type planFaults []planFault
+
+func (f *planFaults) add(key, format string, args ...any) {
+	*f = append(*f, planFault{key, fmt.Sprintf(format, args...)})
+}
+
+const planRegionsText = "%d of them; a plan has 1 to %d"
+
+func (p Plan) faults() planFaults {
+	var f planFaults
+	f.name("name", p.Name)
+	f.whole(p)
+	f.regions(p.Regions)
+	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, "frame.size", p.Frame.Size)
+	f.siblings("pads.workers", p.Pads.Workers, 1, planWorkersMax, "pads.size", p.Pads.Size)
+	f.limit("limits.scopes", p.Limits.Scopes)
+	f.limit("limits.pools", p.Limits.Pools)
+	f.limit("limits.held", p.Limits.Held)
+	f.limit("limits.accounts", p.Limits.Accounts)
+	f.pages(p)
+	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
+		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeText(p.GoHeap), sizeText(planHeapMin), sizeText(planHeapMax))
+	}
+	f.sums(p)
+	return f
+}
+
+// whole checks the size and the address of all together, each alone; how the parts fit in, sums tells.
+func (f *planFaults) whole(p Plan) {
+	rest := p.rest()
+	switch {
+	case p.Size > planSizeMax:
+		f.add("size", "%s; a budget has at most %s", sizeText(p.Size), sizeText(planSizeMax))
+	case p.Size == 0 && rest >= 0:
+		f.add("size", `0, but regions[%d].size is "rest"; give the size that it is the rest of`, rest)
+	}
+	demand := p.Pages.Base
+	switch {
+	case p.Base%planEdge != 0:
+		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeText(planEdge), addressText(planEdge))
+	case p.Base >= planBaseEnd:
+		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
+	case p.Base == 0 && (demand == Wished || demand == Required):
+		f.add("base", "0, but pages.base is %s; give both or neither", demand)
+	}
+}
+
+func (f *planFaults) regions(regions []Region) {
+	if n := len(regions); n < 1 || n > planRegionsMax {
+		f.add("regions", planRegionsText, n, planRegionsMax)
+	}
+	first, rest := make(map[string]int, len(regions)), -1
+	for i, r := range regions {
+		key := fmt.Sprintf("regions[%d]", i)
+		f.name(key+".name", r.Name)
+		if r.Name == "frame" || r.Name == "pads" {
+			f.add(key+".name", "%q names the %s beside the regions; choose another name", r.Name, r.Name)
+		}
+		if other, twice := first[r.Name]; !twice {
+			first[r.Name] = i
+		} else if r.Name != "" {
+			f.add(key+".name", "%s is the name of regions[%d] already", shortQuote(r.Name), other)
+		}
+		switch {
+		case r.Size != Rest:
+			f.size(key+".size", r.Size)
+		case rest < 0:
+			rest = i
+		default:
+			f.add(key+".size", `"rest", as regions[%d].size; one region may have it`, rest)
+		}
+		if r.Size == Rest && r.Slots != 0 {
+			f.add(key+".size", `"rest", but slots is %d; slots have a size of their own`, r.Slots)
+		}
+		if r.Slots < 0 || r.Slots > planSlotsMax {
+			f.add(key+".slots", "%d; 0 (the region is one) or 1 to %d", r.Slots, planSlotsMax)
+		}
+		if !utf8.ValidString(r.Note) {
+			f.add(key+".note", "not UTF-8")
+		}
+	}
+}
+
+// name checks the name of a plan or region.
+func (f *planFaults) name(key, name string) {
+	if len(name) < 1 || len(name) > planNameMax {
+		f.add(key, "%s has %d bytes; a name has 1 to %d", shortQuote(name), len(name), planNameMax)
+		return
+	}
+	for i := range len(name) {
+		if c := name[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			f.add(key, "%q has %q; a name has a-z, 0-9, _ and - only", name, name[i:i+1])
+			return
+		}
+	}
+}
+
+// size checks a size that must be given.
+func (f *planFaults) size(key string, size uint64) {
+	switch {
+	case size == 0:
+		f.add(key, "0 bytes; give a size")
+	case size > planSizeMax:
+		f.add(key, "%s; a budget has at most %s", sizeText(size), sizeText(planSizeMax))
+	}
+}
+
+// siblings checks a count of equal parts: none without a size, or some with one.
+func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey string, size uint64) {
+	switch {
+	case count != 0 && (count < least || count > most):
+		f.add(countKey, "%d; 0 or %d to %d", count, least, most)
+	case count == 0 && size != 0:
+		f.add(countKey, "0, but %s is %s; give both or neither", sizeKey, sizeText(size))
+	}
+	if count != 0 {
+		f.size(sizeKey, size)
+	}
+}
+
+func (f *planFaults) limit(key string, limit int) {
+	if limit < 0 || limit > planLimitMax {
+		f.add(key, "%d; 0 (the default) or 1 to %d", limit, planLimitMax)
+	}
+}
+
+func (f *planFaults) pages(p Plan) {
+	for _, page := range p.Pages.list() {
+		if page.demand > Required {
+			f.add("pages."+page.key, "%d; a demand is Default, Off, Wished or Required", page.demand)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package budget
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// undraw reads what planDraw writes.
+func undraw(t *testing.T, text string) uint64 {
+	t.Helper()
+	size, err := parseSize(strings.ReplaceAll(strings.TrimSuffix(text, " B"), " ", ""))
+	require.NoError(t, err, text)
+	return size
+}
+
+// requireDrawnExactly holds the drawing of a plan that passes against the plan: the lines sum up to the whole, and
+// each bar begins where the one before ended, or where at least one character has room.
+func requireDrawnExactly(t *testing.T, plan Plan) {
+	t.Helper()
+	text := plan.String()
+	lines := strings.Split(text, "\n")
+	name, whole, found := strings.Cut(strings.TrimPrefix(lines[0], "plan "), ": ")
+	require.True(t, found, text)
+	require.Equal(t, plan.Name, name)
+	resolved := plan.resolved()
+	require.Equal(t, max(resolved.total(), planRound(plan.Size)), undraw(t, whole), text)
+
+	sum, end, drawn := uint64(0), 0, 0
+	for _, line := range lines[1:] {
+		if strings.HasPrefix(line, "  Go heap ") || strings.HasPrefix(line, "  limits of each arena:") {
+			break
+		}
+		words := strings.Fields(line)
+		sum += undraw(t, words[1]+" "+words[2])
+		if bar := words[3]; bar[0] == '[' && strings.Contains(bar, "#") {
+			require.Len(t, bar, 34, text)
+			from, to := strings.Index(bar, "#")-1, strings.LastIndex(bar, "#")
+			require.True(t, from == end || from == end-1, text)
+			require.Equal(t, to-from, strings.Count(bar, "#"), text)
+			end = to
+			drawn++
+		}
+	}
+	require.Equal(t, undraw(t, whole), sum, text)
+	require.Equal(t, 32, end, text)
+	require.GreaterOrEqual(t, drawn, len(plan.Regions))
+	require.NotContains(t, text, "faults")
+}
+
+func TestPlanIsDrawn(t *testing.T) {
+	plan := Plan{
+		Name: "server",
+		Size: 128 * MiB,
+		Base: 0x200000000000,
+		Regions: []Region{
+			{Name: "init", Size: 4 * MiB},
+			{Name: "systems", Size: 12*MiB + 77},
+			{Name: "match", Size: 2 * MiB, Slots: 16, Note: "largest room + 10 %"},
+			{Name: "one", Size: 64 * KiB, Slots: 1},
+			{Name: "level", Size: Rest, Note: "largest\nmap"},
+		},
+		Frame:  Frame{Buffers: 2, Size: MiB},
+		Pads:   Pads{Workers: 1, Size: MiB},
+		Limits: Limits{Pools: 7},
+		Pages:  Pages{Lock: Required, Guards: Wished},
+		GoHeap: 32 * MiB,
+	}
+	assert.Equal(t, `plan server: 128 MiB
+  init            4 MiB  [#...............................]  regions[0]
+  systems  12582989 B    [.###............................]  regions[1]
+  match          32 MiB  [....########....................]  regions[2]  16 slots of 2 MiB  largest room + 10 %
+  one            64 KiB  [............#...................]  regions[3]  1 slot of 64 KiB
+  level       76160 KiB  [............###################.]  regions[4]  the rest  largest`+"\ufffd"+`map
+  frame           2 MiB  [...............................#]  2 buffers of 1 MiB
+  pads            2 MiB  [...............................#]  1 worker x 2 pads of 1 MiB
+  guards       1536 KiB  24 guards of 64 KiB
+  edges       65459 B    up to multiples of 64 KiB
+  Go heap        32 MiB  beside it
+  limits of each arena: 64 scopes, 7 pools, 256 held values, 32 accounts
+  pages: prefault wished, lock required, huge off, guards wished, base wished at 0x200000000000
+`, plan.String())
+
+	assert.Equal(t, `plan x: 1 MiB
+  a              8 B    [##..............................]  regions[0]
+  edges      65528 B    up to multiples of 64 KiB
+  unplanned    960 KiB  [..##############################]  size
+  limits of each arena: 64 scopes, 64 pools, 256 held values, 32 accounts
+  pages: prefault wished, lock off, huge off, guards off, base off
+`, Plan{Name: "x", Size: MiB, Regions: []Region{{Name: "a", Size: 8}}}.String())
+}
+
+// A faulty plan is drawn, too: whatever is in it, one line is one line, and nothing disturbs a terminal.
+func TestFaultyPlanIsDrawn(t *testing.T) {
+	assert.Equal(t, `plan "": 0 B
+  limits of each arena: 64 scopes, 64 pools, 256 held values, 32 accounts
+  pages: prefault wished, lock off, huge off, guards off, base off
+  faults: 2 (Check names them)
+`, Plan{}.String())
+	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []Region{{Size: Rest, Slots: math.MaxInt},
+		{Name: "a", Size: Rest - 1, Slots: 9}, {Name: "\xff", Size: 5, Slots: -3, Note: "\x1bx"}},
+		Frame: Frame{-1, math.MaxUint64}, Pads: Pads{1, Rest}, Pages: Pages{Lock: 9}}
+	assert.Regexp(t, `^plan "X\\n\\x1b": too much
+  "" +rest  regions\[0\]  the rest  \d+ slots of too much
+  a       too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
+  "\\xff" +5 B    \[\.{31}#\]  regions\[2\]  -3 slots of 5 B  `+"\ufffd"+`x
+  frame      0 B    \[\.{32}\]  -1 buffers of too much
+  pads    too much  \[\.{31}#\]  1 worker x 2 pads of too much
+  limits of each arena: .*
+  pages: prefault wished, lock Demand\(9\), huge off, guards off, base wished at 0x5
+  faults: \d+ \(Check names them\)
+$`, plan.String())
+
+	random := rand.New(rand.NewPCG(9, 10))
+	number := func() uint64 { return random.Uint64() >> random.IntN(64) << random.IntN(64) }
+	count := func() int { return int(number()) }
+	word := func() string {
+		letters := []string{"a", "\x00", "\n", "é", "\xff", "\u202e", " ", strings.Repeat("x", 50)}
+		return letters[random.IntN(8)] + letters[random.IntN(8)]
+	}
+	demand := func() Demand { return Demand(number()) }
+	for range 3_000 {
+		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: Frame{count(), number()}, Pads: Pads{count(), number()},
+			Limits: Limits{count(), count(), count(), count()}, GoHeap: number(),
+			Pages: Pages{demand(), demand(), demand(), demand(), demand()}}
+		for range random.IntN(5) {
+			region := Region{word(), number(), count(), word()}
+			if random.IntN(3) == 0 {
+				region.Size = Rest
+			}
+			plan.Regions = append(plan.Regions, region)
+		}
+		text := plan.String()
+		require.True(t, utf8.ValidString(text))
+		require.GreaterOrEqual(t, strings.Count(text, "\n"), 3+len(plan.Regions))
+		require.Equal(t, -1, strings.IndexFunc(text, func(char rune) bool { return char != '\n' && !unicode.IsPrint(char) }), "%q", text)
+		require.Equal(t, plan.Check() != nil, strings.Contains(text, "\n  faults: "))
+	}
+}

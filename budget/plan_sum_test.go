@@ -1,0 +1,209 @@
+package budget
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// manySlots are n regions with so many slots of 64 KiB.
+func manySlots(n, slots int) []Region {
+	list := manyRegions(n, 1)
+	for i := range list {
+		list[i].Slots = slots
+	}
+	return list
+}
+
+// planSumChecks are about what the parts come to.
+var planSumChecks = []struct {
+	change func(*Plan)
+	fault  string
+}{
+	{func(p *Plan) { p.Regions[1].Slots = 1 }, ""},
+	{func(p *Plan) { p.Regions[1].Slots = 4096 }, ""},
+	{func(p *Plan) { p.Regions[1].Slots = 4097 }, "regions[1].slots: 4097; 0 (the region is one) or 1 to 4096"},
+	{func(p *Plan) { p.Regions[1].Slots = -1 }, "regions[1].slots: -1; 0 (the region is one) or 1 to 4096"},
+	{func(p *Plan) { p.Regions[1].Slots = math.MinInt }, "regions[1].slots: -"},
+	{func(p *Plan) { p.Regions[1].Slots = math.MaxInt }, "regions[1].slots: "}, // no sum of such a number
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096, the most of all; with each " +
+		"slot, buffer and pad there are 65536 arenas, and a budget has at most 65535"},
+	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 2 }, "regions: the parts need 524310MiB ("},
+	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 4096 }, "regions: the parts need "},
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), Region{Name: "a", Size: 1, Slots: 4095})}
+	}, ""},
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4095), Region{Name: "a", Size: 1, Slots: 4096}), Pads: Pads{8, 1}}
+	},
+		`plan "max": regions[15].slots: 4096, the most of all; with each slot, buffer and pad there are 65537 arenas, ` +
+			"and a budget has at most 65535"},
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: Frame{8, 1}, Pads: Pads{256, 1}}
+	},
+		""},
+
+	{func(p *Plan) { p.Regions[1].Size = Rest }, `size: 0, but regions[1].size is "rest"; give the size that it is the rest of`},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+64*KiB, Rest }, ""},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+1, Rest }, ""},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB, Rest }, "size: 50MiB leaves no rest: the parts need 50MiB (" +
+		"regions 44MiB, frame 2MiB, pads 4MiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; " +
+		"64KiB more would do"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = MiB, Rest }, "; 50240KiB more would do"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Wished }, "regions 44MiB, frame 2MiB, pads 4MiB, " +
+		"guards 576KiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; 576KiB more would do"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+640*KiB, Rest, Required }, ""},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Off }, ""},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = GiB, Rest, Rest },
+		`regions[2].size: "rest", as regions[1].size; one region may have it`},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[1].Slots = GiB, Rest, 1 },
+		`regions[1].size: "rest", but slots is 1; slots have a size of their own`},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38+1, Rest }, "size: 274877906945; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38, Rest }, ""},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = 1<<38, Rest, 1<<38 }, "regions: the parts need 262154MiB ("},
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(63, 4*GiB), Region{Name: "r", Size: Rest})}
+	}, ""},
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(32, 8*GiB), Region{Name: "r", Size: Rest})}
+	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, pads 0; each rounded up to 64KiB), and regions[32], which has the " +
+		"rest, 64KiB or more; a budget has at most 256GiB"},
+
+	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB, Wished }, ""},
+	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB-1, Wished },
+		"size: 65601535 is less than the parts need: 64064KiB (regions 56MiB, frame 2MiB, pads 4MiB, guards 576KiB; each"},
+	{func(p *Plan) { p.Size, p.Pages.Guards, p.Regions[1].Slots = 62*MiB, Wished, 5 },
+		"size: 62MiB is less than the parts need: 113472KiB (regions 104MiB, frame 2MiB, pads 4MiB, guards 832KiB; each"},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Pages: Pages{Guards: Wished}} },
+		"regions: the parts need 262148MiB (regions 256GiB, frame 0, pads 0, guards 4MiB; each rounded up to 64KiB); a budget has"},
+}
+
+// requireSound says what is true of every plan that passes.
+func requireSound(t *testing.T, plan Plan) {
+	t.Helper()
+	require.NoError(t, plan.Check())
+	before := slices.Clone(plan.Regions)
+	resolved := plan.resolved()
+	require.Equal(t, before, plan.Regions, "the plan itself is unchanged")
+	require.NoError(t, resolved.Check())
+	require.Equal(t, -1, resolved.rest())
+	require.Equal(t, resolved, resolved.resolved())
+	rest := plan.rest()
+	if rest < 0 {
+		require.Equal(t, plan.Regions, resolved.Regions)
+		require.Equal(t, plan.Size, resolved.Size)
+		if plan.Size != 0 {
+			require.LessOrEqual(t, resolved.total(), plan.Size)
+		}
+	} else {
+		require.Equal(t, resolved.Size, resolved.total(), "the parts are the whole")
+		require.Less(t, resolved.Size-plan.Size, uint64(planEdge), "rounded up, no more")
+		require.GreaterOrEqual(t, resolved.Regions[rest].Size, uint64(planEdge))
+	}
+	for _, page := range resolved.Pages.list() {
+		require.NotEqual(t, Default, page.demand)
+	}
+	require.NotZero(t, resolved.Limits.Scopes*resolved.Limits.Pools*resolved.Limits.Held*resolved.Limits.Accounts)
+	require.LessOrEqual(t, plan.rows(), uint64(planRowsMax))
+	requireDrawnExactly(t, plan)
+}
+
+func TestPlanResolved(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		requireSound(t, randomPlan(random))
+	}
+	plan := handheld()
+	plan.Size = 100_000_000
+	plan.Regions[1].Size = Rest
+	plan.Limits.Pools = 5
+	plan.Pages.Lock = Required
+	want := plan
+	want.Size = 1526 * 64 * KiB
+	want.Regions = slices.Clone(plan.Regions)
+	want.Regions[1].Size = 1526*64*KiB - 50*MiB
+	want.Limits = Limits{64, 5, 256, 32}
+	want.Pages = Pages{Wished, Required, Off, Off, Off}
+	assert.Equal(t, want, plan.resolved())
+
+	plan.Base, want.Base, want.Pages.Base = 64*KiB, 64*KiB, Wished
+	assert.Equal(t, want, plan.resolved())
+	plan.Pages.Base, want.Pages.Base = Off, Off
+	assert.Equal(t, want, plan.resolved())
+}
+
+// The plan counts the bytes as the map of the C core does: what the tables take is all the difference.
+func TestPlanSumIsTheMaps(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 100 {
+		plan := randomPlan(random).resolved()
+		var arenas []arena_c.Arena
+		empty := plan
+		empty.Regions = slices.Clone(plan.Regions)
+		for i, r := range plan.Regions {
+			arenas = append(arenas, arena_c.Arena{Kind: arena_c.KindRegion, Size: r.Size, Siblings: uint64(r.Slots)})
+			empty.Regions[i].Size = 0
+		}
+		for range plan.Frame.Buffers {
+			arenas = append(arenas, arena_c.Arena{Kind: arena_c.KindFrame, Size: plan.Frame.Size})
+		}
+		for range plan.Pads.Workers * planPadsEach {
+			arenas = append(arenas, arena_c.Arena{Kind: arena_c.KindPad, Size: plan.Pads.Size})
+		}
+		whole := arena_c.MapSize(arenas, 1, 0, plan.guard())
+		require.NotZero(t, whole)
+		for i := range arenas {
+			arenas[i].Size = 0
+		}
+		bare := arena_c.MapSize(arenas, 1, 0, plan.guard())
+		empty.Frame.Size, empty.Pads.Size = 0, 0
+		require.Equal(t, whole-bare, plan.total()-empty.total(), "the parts")
+		tables := arena_c.MapSize(arenas, 1, 0, 0)
+		require.Equal(t, bare-tables-plan.guard(), plan.parts().guards, "the guards: one behind each arena, and one behind the tables")
+		require.EqualValues(t, plan.rows(), rowsIn(arenas))
+	}
+}
+
+func rowsIn(arenas []arena_c.Arena) (rows uint64) {
+	for _, a := range arenas {
+		rows += max(1, a.Siblings)
+	}
+	return rows
+}
+
+// What cannot be resolved is still added up without wrapping around.
+func TestPlanSumSaturates(t *testing.T) {
+	const huge = uint64(math.MaxUint64)
+	assert.EqualValues(t, huge, planAdd(huge, 1))
+	assert.EqualValues(t, huge, planAdd(1<<63, 1<<63))
+	assert.EqualValues(t, huge-1, planAdd(huge-2, 1))
+	assert.EqualValues(t, huge, planTimes(1<<32, 1<<32))
+	assert.EqualValues(t, uint64(1)<<63, planTimes(1<<32, 1<<31))
+	assert.EqualValues(t, 0, planTimes(huge, 0))
+	assert.EqualValues(t, huge, planRound(huge-1))
+	assert.EqualValues(t, huge-65535, planRound(huge-65536))
+	assert.EqualValues(t, 0, planCount(math.MinInt))
+	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: Frame{math.MaxInt, Rest - 1}, Pads: Pads{math.MaxInt, 1}}
+	assert.EqualValues(t, huge, plan.total())
+	assert.EqualValues(t, huge, plan.rows())
+}
+
+func TestOpenGivesTheRest(t *testing.T) {
+	plan := handheld()
+	plan.GoHeap, plan.Size, plan.Regions[1].Size = 0, 63*MiB-1, Rest
+	b, err := Open(plan)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	assert.Equal(t, plan.resolved(), b.Plan())
+	assert.Equal(t, Rest, plan.Regions[1].Size, "the caller's own is unchanged")
+	assert.Len(t, b.Region("systems").Base().Bytes(), 13*MiB)
+	need, err := plan.Need()
+	require.NoError(t, err)
+	assert.Equal(t, b.Size()+planEdge, need)
+}

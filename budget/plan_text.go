@@ -1,0 +1,71 @@
+package budget
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+var sizeUnits = []struct {
+	name  string
+	bytes uint64
+}{{"TiB", 1024 * GiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
+
+// sizeText writes a size in the largest unit that divides it: "4MiB", "65537".
+func sizeText(size uint64) string {
+	for _, unit := range sizeUnits {
+		if size != 0 && size%unit.bytes == 0 {
+			return strconv.FormatUint(size/unit.bytes, 10) + unit.name
+		}
+	}
+	return strconv.FormatUint(size, 10)
+}
+
+// parseSize reads what sizeText writes, and plain bytes.
+func parseSize(text string) (uint64, error) {
+	digits, scale := text, uint64(1)
+	for _, unit := range sizeUnits {
+		if rest, found := strings.CutSuffix(text, unit.name); found {
+			digits, scale = rest, unit.bytes
+		}
+	}
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, errNotSize
+	}
+	count, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || count > math.MaxUint64/scale {
+		return 0, errTooLarge
+	}
+	return count * scale, nil
+}
+
+// parseCount reads a number of things. No count of a plan has more than five digits.
+func parseCount(text string) (int, error) {
+	count, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || count < 0 {
+		return 0, errNotCount
+	}
+	return int(count), nil
+}
+
+// addressText writes an address: "0x200000000000".
+func addressText(address uint64) string { return "0x" + strconv.FormatUint(address, 16) }
+
+// parseAddress reads what addressText writes.
+func parseAddress(text string) (uint64, error) {
+	digits, found := strings.CutPrefix(text, "0x")
+	address, err := strconv.ParseUint(digits, 16, 64)
+	if !found || err != nil {
+		return 0, errNotAddress
+	}
+	return address, nil
+}
+
+// shortQuote quotes text for a message; a file may hold a very long one.
+func shortQuote(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return strconv.Quote(text)
+	}
+	return strconv.Quote(text[:most]) + "…"
+}

@@ -1,0 +1,105 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Reconfigure redraws the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
+// whose size differs up to the highest, within the bytes that these have together. Everything else in the plan is as it
+// was. It is the console's way to give the next world another shape: Rewind what changes, Reconfigure, Load.
+//
+// It is refused, and nothing has changed, while anything lives in there, while something loads, when the plan differs in
+// more than sizes, and when the sizes don't come to the same total. It waits for workers inside (Door) until ctx ends.
+// Addresses and peaks of the redrawn regions begin anew. Cost: that of an Open for these regions' tables.
+func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
+	if err := plan.Check(); err != nil {
+		return err
+	}
+	plan = plan.resolved()
+	if err := b.onlySizesDiffer(plan); err != nil {
+		return err
+	}
+	l, err := b.begin(nil, "Reconfigure")
+	if err != nil {
+		return err
+	}
+	defer b.end(l)
+	changed := b.changed(plan)
+	if len(changed) == 0 {
+		return nil
+	}
+	for _, r := range changed {
+		if r.stack.Depth() != 0 {
+			return fmt.Errorf("budget %q: Reconfigure while region %s is loaded; Rewind it first", b.plan.Name, r.name)
+		}
+	}
+	shut(changed, 1)
+	defer shut(changed, -1)
+	if still := b.waitOutside(ctx, changed); still != nil {
+		return fmt.Errorf("budget %q: Reconfigure waited for workers: %s: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
+	}
+	return b.redraw(changed, plan)
+}
+
+// onlySizesDiffer says what else does. Names for people may.
+func (b *Budget) onlySizesDiffer(plan Plan) error {
+	var errs []error
+	differs := func(key string, have, want any) {
+		if have != want {
+			errs = append(errs, fmt.Errorf("budget %q: Reconfigure: %s is %v and stays; the plan has %v", b.plan.Name, key, have, want))
+		}
+	}
+	differs("name", b.plan.Name, plan.Name)
+	differs("base", b.plan.Base, plan.Base)
+	differs("frame", b.plan.Frame, plan.Frame)
+	differs("pads", b.plan.Pads, plan.Pads)
+	differs("limits", b.plan.Limits, plan.Limits)
+	differs("pages", b.plan.Pages, plan.Pages)
+	differs("go_heap", b.plan.GoHeap, plan.GoHeap)
+	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
+	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
+		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
+		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
+	}
+	if have, want := b.plan.parts().regions, plan.parts().regions; errs == nil && have != want {
+		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, sizeText(have),
+			sizeText(want)))
+	}
+	return errors.Join(errs...)
+}
+
+// changed are the regions from the lowest whose size differs up to the highest: those between may move.
+func (b *Budget) changed(plan Plan) (list []*region) {
+	first, last := len(plan.Regions), -1
+	for i, r := range plan.Regions {
+		if r.Size != b.plan.Regions[i].Size {
+			first, last = min(first, i), i
+		}
+	}
+	for _, r := range b.regions {
+		if first <= r.level && r.level <= last {
+			list = append(list, r.region)
+		}
+	}
+	return list
+}
+
+func (b *Budget) redraw(changed []*region, plan Plan) error {
+	sizes := make([]uint64, len(changed))
+	for i, r := range changed {
+		sizes[i] = plan.Regions[r.level].Size
+	}
+	if code := b.table.Redraw(uint64(changed[0].row), sizes); code != arena_c.OK {
+		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)
+	}
+	for _, r := range changed {
+		r.stack.ForgetPeak()
+	}
+	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
+	return nil
+}

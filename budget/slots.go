@@ -1,0 +1,98 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// OpenSlots are the slots of a region: equal siblings, each with one owner, loaded and rewound in any order without
+// touching the others. A match, a room, a chunk of a streamed world takes one. A level that is loaded into a free slot
+// while the old one plays can be swapped in when it is whole, and the old one stays when it fails.
+type OpenSlots struct {
+	b     *Budget
+	name  string
+	index int // of the region in the plan
+	slots []*region
+	mu    sync.Mutex
+	taken []bool
+}
+
+// Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
+// and panics.
+func (b *Budget) Slots(name string) *OpenSlots {
+	for _, s := range b.slots {
+		if s.name == name {
+			return s
+		}
+	}
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots", b.plan.Name, name))
+}
+
+// Acquire gives the first free slot to its new owner, who loads it (Load) and gives it back (Release). When none is free
+// the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock, a
+// look at each slot and a Go allocation.
+func (s *OpenSlots) Acquire() (*OpenRegion, error) {
+	if s.b.closed.Load() {
+		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, taken := range s.taken {
+		if !taken {
+			s.taken[i] = true
+			return &OpenRegion{s.slots[i], s.slots[i].owner.Load()}, nil
+		}
+	}
+	n := uint64(len(s.slots))
+	return nil, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, Scope: "Acquire", What: "slots", Asked: 1, Size: n,
+		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index)}
+}
+
+// Len is the number of slots, Free how many nobody has. Others may acquire before the caller looks at it.
+func (s *OpenSlots) Len() int { return len(s.slots) }
+
+func (s *OpenSlots) Free() (free int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, taken := range s.taken {
+		if !taken {
+			free++
+		}
+	}
+	return free
+}
+
+// Release rewinds a slot (see Rewind) and gives it back; from then on this OpenRegion and its doors refuse. The errors are
+// those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
+// ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
+func (r *OpenRegion) Release(ctx context.Context) error {
+	if r.slot < 0 {
+		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
+	}
+	l, err := r.b.enter(ctx, r, "Release")
+	if err != nil {
+		return err
+	}
+	defer r.giveBack() // deferred, all three: also when a finalizer ends the goroutine
+	defer r.b.leave(l)
+	defer r.disown()
+	return emptyAll(l.along)
+}
+
+// disown makes what the owner has refuse, while the gate is still shut.
+func (r *OpenRegion) disown() {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.doors = nil
+	r.region.owner.Add(1)
+}
+
+func (r *OpenRegion) giveBack() {
+	s := r.b.Slots(r.b.plan.Regions[r.level].Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken[r.slot] = false
+}

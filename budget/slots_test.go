@@ -1,0 +1,231 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// rooms is a plan with four slots between two regions; without above, the slots are the topmost.
+func rooms(above bool) budget.Plan {
+	plan := budget.Plan{Name: "rooms", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}}, Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}}
+	if above {
+		plan.Regions = append(plan.Regions, budget.Region{Name: "effects", Size: 64 * budget.KiB})
+	}
+	return plan
+}
+
+func acquire(t testing.TB, b *budget.Budget) *budget.OpenRegion {
+	t.Helper()
+	room, err := b.Slots("room").Acquire()
+	require.NoError(t, err)
+	return room
+}
+
+// fillRoom loads a room with a frog whose X is x, and a mark whose finalizer tells x.
+func fillRoom(room *budget.OpenRegion, x int64, end error) (budget.Loaded[frog], error) {
+	return budget.Load(background, room, func(s scope.Scope) (*frog, error) {
+		f := frogs.New(s)
+		f.X = x
+		newMark(s, x, 0)
+		return f, end
+	})
+}
+
+func mustFill(t testing.TB, room *budget.OpenRegion, x int64) budget.Loaded[frog] {
+	t.Helper()
+	l, err := fillRoom(room, x, nil)
+	require.NoError(t, err)
+	return l
+}
+
+func TestAcquireIsAdmissionControl(t *testing.T) {
+	b := open(t, rooms(false))
+	slots := b.Slots("room")
+	assert.Equal(t, 4, slots.Len())
+	var taken []*budget.OpenRegion
+	for i := range 4 {
+		assert.Equal(t, 4-i, slots.Free())
+		taken = append(taken, acquire(t, b))
+		assert.Equal(t, fmt.Sprintf("room %d", i), taken[i].Name())
+	}
+	_, err := slots.Acquire()
+	assert.EqualError(t, err, `budget "rooms": region room is full: scope "Acquire" asked for one more of 4 slots; `+
+		`raise regions[1].slots in the plan to 5 or more`)
+	assert.ErrorIs(t, err, budget.ErrFull)
+	require.NoError(t, taken[2].Release(background))
+	assert.Equal(t, "room 2", acquire(t, b).Name())
+	require.NoError(t, b.Close())
+	_, err = slots.Acquire()
+	assert.ErrorIs(t, err, budget.ErrClosed)
+}
+
+func TestSlotsDontTouchEachOther(t *testing.T) {
+	b := open(t, rooms(true))
+	var list []*budget.OpenRegion
+	var loaded []budget.Loaded[frog]
+	for i := range int64(4) {
+		list = append(list, acquire(t, b))
+		loaded = append(loaded, mustFill(t, list[i], i))
+	}
+	effects := mustLoad(t, b, "effects", nil)
+	before := addressOf(loaded[1].Get())
+	require.NoError(t, list[1].Rewind(background))
+	assert.Equal(t, []int64{1}, ran)
+	assert.Nil(t, loaded[1].Get())
+	assert.Nil(t, effects.Get(), "what lies above may point into it")
+	_, err := fillRoom(list[2], 9, errLoader)
+	assert.ErrorIs(t, err, errLoader)
+	loaded[1] = mustFill(t, list[1], 5)
+	assert.Equal(t, before, addressOf(loaded[1].Get()), "the same slot, the same load, the same address")
+	for i, x := range []int64{0, 5, -1, 3} {
+		if f := loaded[i].Get(); x < 0 {
+			assert.Nil(t, f)
+		} else {
+			assert.Equal(t, x, f.X)
+		}
+	}
+	ran = nil
+	require.NoError(t, b.Region("systems").Rewind(background))
+	assert.Equal(t, []int64{3, 5, 0}, ran, "a region below takes all slots, the last one first")
+	mustFill(t, list[3], 7) // they are still acquired
+	requireWalk(t, b)
+}
+
+// TestChangeOfLevel loads the next level beside the one that plays, which goes on when that fails.
+func TestChangeOfLevel(t *testing.T) {
+	b := open(t, rooms(false))
+	old := acquire(t, b)
+	playing := mustFill(t, old, 1)
+	next := acquire(t, b)
+	_, err := budget.Load(background, next, func(s scope.Scope) (*frog, error) { s.Bytes(budget.MiB); return frogs.New(s), nil })
+	assert.EqualError(t, err, `budget "rooms": region room 1 is full: scope "room 1" asked for 1048576 bytes, 65544 of 65544 are free; `+
+		`raise regions[1].size in the plan to 1048576 or more`)
+	assert.EqualValues(t, 1, playing.Get().X, "it plays on")
+	playing = mustFill(t, next, 2)
+	require.NoError(t, old.Release(background))
+	assert.EqualValues(t, 2, playing.Get().X)
+}
+
+func TestReleasedSlotIsNobodys(t *testing.T) {
+	b := open(t, rooms(false))
+	room := acquire(t, b)
+	door := room.Door("worker")
+	mustFill(t, room, 1)
+	require.True(t, door.Enter())
+	ctx, cancel := soon()
+	defer cancel()
+	assert.ErrorContains(t, room.Release(ctx), "Release of region room 0 waited for workers: worker is inside region room 0")
+	door.Leave()
+	require.NoError(t, room.Release(background))
+	assert.Equal(t, []int64{1}, ran)
+
+	again := acquire(t, b)
+	l := mustFill(t, again, 2)
+	assert.False(t, door.Enter(), "the door was the old owner's")
+	for what, err := range map[string]error{
+		"Load":    func() error { _, err := fillRoom(room, 3, nil); return err }(),
+		"Rewind":  room.Rewind(background),
+		"Release": room.Release(background),
+	} {
+		assert.EqualError(t, err, fmt.Sprintf(
+			`budget "rooms": BUG: %s of region room 0, which was released: upfront: closed`, what))
+	}
+	assert.EqualValues(t, 2, l.Get().X, "nothing happened to the new owner's")
+	assert.Equal(t, 3, b.Slots("room").Free())
+	assert.EqualError(t, b.Region("systems").Release(background),
+		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
+	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
+		panics(t, func() { b.Region("room") }))
+	assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots`, panics(t, func() { b.Slots("systems") }))
+}
+
+// TestSlotsLoadAtOnce: owners on several goroutines load at the same time, as long as none touches what another does.
+func TestSlotsLoadAtOnce(t *testing.T) {
+	b := open(t, rooms(false))
+	var inside, done sync.WaitGroup
+	inside.Add(4)
+	for i := range int64(4) {
+		room := acquire(t, b)
+		done.Go(func() {
+			_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
+				inside.Done()
+				inside.Wait() // all four are in their loads
+				for range 100 {
+					frogs.New(s).X = i
+				}
+				return frogs.New(s), nil
+			})
+			assert.NoError(t, err)
+		})
+	}
+	done.Wait()
+}
+
+func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
+	b := open(t, rooms(true))
+	first, second := acquire(t, b), acquire(t, b)
+	_, err := budget.Load(background, first, func(s scope.Scope) (*frog, error) {
+		_, err := fillRoom(second, 1, nil)
+		assert.EqualError(t, err, `budget "rooms": Load of region room 1 inside a Load of region room 0; `+
+			`only regions above it may be touched: upfront: loading`)
+		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
+		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0 on another goroutine: `+
+			`upfront: loading`, "both would rewind effects")
+		other = attempt(b.Close)
+		assert.ErrorIs(t, other.err, budget.ErrLoading)
+		mustLoad(t, b, "effects", nil)
+		return frogs.New(s), nil
+	})
+	require.NoError(t, err)
+}
+
+// TestManyOwners lets goroutines come and go, with loads that fail, and looks for another's bytes in each slot.
+func TestManyOwners(t *testing.T) {
+	b := open(t, rooms(false))
+	var owners sync.WaitGroup
+	for i := range int64(8) {
+		owners.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 9))
+			for range 200 {
+				room, err := b.Slots("room").Acquire()
+				if errors.Is(err, budget.ErrFull) {
+					continue
+				}
+				assert.NoError(t, err)
+				for range random.IntN(4) {
+					var end error
+					if random.IntN(3) == 0 {
+						end = errLoader
+					}
+					l, err := budget.Load(context.Background(), room, func(s scope.Scope) (*frog, error) {
+						f := frogs.New(s)
+						f.X = i
+						for range random.IntN(50) {
+							frogs.New(s).X = i
+						}
+						return f, end
+					})
+					assert.ErrorIs(t, err, end)
+					if f := l.Get(); err == nil && f.X != i {
+						assert.Fail(t, "somebody else's", "%d instead of %d", f.X, i)
+					}
+				}
+				assert.NoError(t, room.Release(context.Background()))
+			}
+		})
+	}
+	owners.Wait()
+	assert.Equal(t, 4, b.Slots("room").Free())
+	requireWalk(t, b)
+}

@@ -1,0 +1,103 @@
+package scope
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// HandlePool is a Pool whose values are named by handles, so that who kept the name of a value is told when it was put,
+// also when its chunk was taken again. A handle is plain data of 8 bytes and may lie in any block. The pool dies with its
+// scope: then Get and At give nil and Put panics. It is a small value; one goroutine at a time uses it.
+//
+// Handles begin anew with each pool, so that the same play gives the same bytes everywhere: a handle that outlived its
+// level may name something in the next one. Keep it in the level; what lives longer refers to what keeps it by a Ref.
+type HandlePool[T any] struct {
+	pool        Pool[T]
+	generations []uint32 // of the chunks, in the scope; never 0
+}
+
+// HandlePool makes a pool of n chunks in s: what Pool takes, and 4 bytes for each chunk. A full scope unwinds; n below 0
+// or from 2^32 up is a caller's bug. Cost: O(n), one call into C.
+func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
+	m.declared()
+	if n >= 0 && uint64(n) > arena_c.HandleIndex {
+		panic(&Misuse{fmt.Sprintf("a pool of %d chunks: handles name fewer than 2^32", n), false})
+	}
+	p := HandlePool[T]{openPool[T](s, n, 0), makeSlice[uint32](s, n, true)}
+	for i := range p.generations {
+		p.generations[i] = 1
+	}
+	return p
+}
+
+// Get gives a zeroed T and its handle, or nil and the zero Handle, which names nothing, when all chunks are live or the
+// pool is closed. Cost: a few ns, no Go allocation, no call into C.
+func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
+	index := p.pool.header.Free - p.pool.tag - 1 // of the chunk to take next
+	x := p.pool.Get()
+	if x == nil {
+		return nil, 0
+	}
+	return x, p.name(index)
+}
+
+func (p HandlePool[T]) name(index uint64) arena.Handle[T] {
+	return arena.Handle[T](uint64(p.generations[index])<<32 | index)
+}
+
+// At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. A handle is good
+// again by accident only after its chunk was put 2^32-1 times more. Cost: a few ns.
+func (p HandlePool[T]) At(h arena.Handle[T]) *T {
+	index := uint64(h) & arena_c.HandleIndex
+	x := p.pool.At(int(index))
+	if x == nil || p.name(index) != h {
+		return nil
+	}
+	return x
+}
+
+// Put gives the value back that h names. A value that was put already, a handle that is none of this pool, or a closed
+// pool is a caller's bug and panics; nothing changes.
+func (p HandlePool[T]) Put(h arena.Handle[T]) {
+	x := p.At(h)
+	if x == nil {
+		panic(p.misuse(h))
+	}
+	p.pool.Put(x)
+	generation := &p.generations[uint64(h)&arena_c.HandleIndex]
+	if *generation++; *generation == 0 {
+		*generation = 1
+	}
+}
+
+func (p HandlePool[T]) misuse(h arena.Handle[T]) error {
+	code := arena_c.Double
+	if p.pool.header.Tag() != p.pool.tag {
+		code = arena_c.Stale
+	} else if index := uint64(h) & arena_c.HandleIndex; h == 0 || index >= uint64(p.Cap()) {
+		code = arena_c.Foreign
+	}
+	return &Misuse{fmt.Sprintf("Put of a handle of a %T: %v", *new(T), code), code == arena_c.Stale}
+}
+
+// All ranges over the live values and their handles. Put of the current one is fine; whether one that Get gives meanwhile
+// comes along is open.
+func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
+	return func(yield func(arena.Handle[T], *T) bool) {
+		for i, x := range p.pool.All() {
+			if !yield(p.name(uint64(i)), x) {
+				return
+			}
+		}
+	}
+}
+
+// Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once; 0 when the pool is
+// closed.
+
+func (p HandlePool[T]) Cap() int  { return p.pool.Cap() }
+func (p HandlePool[T]) Live() int { return p.pool.Live() }
+func (p HandlePool[T]) Peak() int { return p.pool.Peak() }

@@ -1,0 +1,162 @@
+package scope_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const putOf = "scope: BUG: Put of a handle of a scope_test.point: "
+
+func TestHandlePool(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	pool := points.HandlePool(s, 3)
+	x, hx := pool.Get()
+	y, hy := pool.Get()
+	_, hz := pool.Get()
+	none, h := pool.Get()
+	assert.Nil(t, none)
+	assert.Zero(t, h)
+	assert.Nil(t, pool.At(0), "the zero handle names nothing")
+	assert.Same(t, x, pool.At(hx))
+	y.X = 5
+	pool.Put(hy)
+	assert.Nil(t, pool.At(hy))
+	again, hAgain := pool.Get()
+	assert.Same(t, y, again)
+	assert.Zero(t, again.X)
+	assert.NotEqual(t, hy, hAgain)
+	assert.Nil(t, pool.At(hy), "its chunk was taken again")
+	assert.Same(t, again, pool.At(hAgain))
+	assert.Equal(t, []int{3, 3, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
+
+	pool.Put(hz)
+	for text, h := range map[string]arena.Handle[point]{"put twice": hz, "not from here": 0} {
+		assert.PanicsWithError(t, putOf+text, func() { pool.Put(h) })
+	}
+	for _, far := range []arena.Handle[point]{hx + 3, hx | 1<<32 - 1, 1<<64 - 1} {
+		assert.Nil(t, pool.At(far))
+		assert.PanicsWithError(t, putOf+"not from here", func() { pool.Put(far) })
+	}
+	assert.PanicsWithError(t, putOf+"put twice", func() { pool.Put(hy) }, "a stale handle doesn't put the new value")
+	assert.Equal(t, 2, pool.Live(), "nothing changed")
+
+	require.NoError(t, s.Close())
+	none, h = pool.Get()
+	assert.Nil(t, none)
+	assert.Zero(t, h)
+	assert.Nil(t, pool.At(hx))
+	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
+	for range pool.All() {
+		assert.Fail(t, "a closed pool has values")
+	}
+	err := panicsWith(func() { pool.Put(hx) })
+	assert.EqualError(t, err, putOf+"closed already")
+	assert.ErrorIs(t, err, scope.ErrClosed)
+}
+
+func TestHandlePoolsThatCannotBe(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	assert.PanicsWithError(t, "scope: BUG: a pool of -1 chunks", func() { points.HandlePool(s, -1) })
+	assert.PanicsWithError(t, "scope: BUG: a pool of 4294967296 chunks: handles name fewer than 2^32",
+		func() { points.HandlePool(s, 1<<32) })
+	assert.PanicsWithError(t, "scope: BUG: a Maker that was never declared: make it with scope.Plain",
+		func() { scope.Maker[point]{}.HandlePool(s, 1) })
+	empty := points.HandlePool(s, 0)
+	x, h := empty.Get()
+	assert.Nil(t, x)
+	assert.Zero(t, h)
+	assert.PanicsWithError(t, putOf+"not from here", func() { empty.Put(1 << 32) })
+	full := pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 20,400
+	assert.ErrorIs(t, full, scope.ErrFull)
+	assert.ErrorIs(t, pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, 1<<32-1); return nil }), scope.ErrFull)
+	inner := s.Open("inner")
+	assert.PanicsWithError(t, `scope: BUG: Pool in scope "a" of pad 0.0 while scope "inner", opened in it, is open`,
+		func() { points.HandlePool(s, 1) })
+	require.NoError(t, inner.Close())
+}
+
+// TestHandleGenerationsWrap moves a chunk's generation to its end: the next one is 1, never 0, which is the zero handle's.
+func TestHandleGenerationsWrap(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	pool := points.HandlePool(s, 1)
+	generation := (*uint32)(unsafe.Add(s.Alloc(1, 1), -4)) // the last thing that the pool took
+	_, h := pool.Get()
+	assert.Equal(t, arena.Handle[point](1<<32), h)
+	pool.Put(h)
+	require.EqualValues(t, 2, *generation)
+	*generation = 1<<32 - 1
+	_, h = pool.Get()
+	assert.Equal(t, arena.Handle[point](1<<64-1<<32), h)
+	pool.Put(h)
+	_, h = pool.Get()
+	assert.Equal(t, arena.Handle[point](1<<32), h)
+}
+
+func TestHandlePoolInTemporaries(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	pool := points.HandlePool(s.Temp(), 1000) // more than a piece
+	x, h := pool.Get()
+	assert.Same(t, x, pool.At(h))
+	require.NoError(t, s.Close())
+	assert.Nil(t, pool.At(h))
+}
+
+// TestHandlesAgainstAModel gets and puts at random and asks for each handle that was ever given.
+func TestHandlesAgainstAModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 9))
+	pool := points.HandlePool(open(t).Pad(0, 0).Open("a"), 16)
+	live := map[arena.Handle[point]]*point{}
+	var given []arena.Handle[point]
+	for id := range int32(3000) {
+		if random.IntN(2) == 0 {
+			x, h := pool.Get()
+			if len(live) == 16 {
+				require.Nil(t, x)
+				continue
+			}
+			require.NotNil(t, x)
+			require.NotContains(t, live, h)
+			require.NotContains(t, given, h)
+			require.Zero(t, *x)
+			x.X = id
+			live[h], given = x, append(given, h)
+		} else if len(given) > 0 {
+			h := given[random.IntN(len(given))]
+			if live[h] == nil {
+				require.Error(t, panicsWith(func() { pool.Put(h) }))
+			} else {
+				pool.Put(h)
+				delete(live, h)
+			}
+		}
+		require.Equal(t, len(live), pool.Live())
+		for range min(len(given), 10) {
+			h := given[random.IntN(len(given))]
+			require.Equal(t, live[h], pool.At(h))
+		}
+		seen := 0
+		for h, x := range pool.All() {
+			require.Same(t, live[h], x)
+			seen++
+		}
+		require.Equal(t, len(live), seen)
+	}
+	for h := range pool.All() {
+		pool.Put(h)
+	}
+	assert.Zero(t, pool.Live())
+	_, h := pool.Get()
+	pool.Get()
+	for first := range pool.All() {
+		assert.Contains(t, []arena.Handle[point]{h, first}, first)
+		break
+	}
+}

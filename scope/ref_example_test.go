@@ -1,0 +1,89 @@
+package scope_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Heron is of the level. Camera is of the systems, which outlive the level: what it looks at, it knows by a Ref.
+type (
+	Heron  struct{ X int32 }
+	Camera struct{ Target scope.Ref[Heron] }
+)
+
+var (
+	herons  = scope.Plain[Heron]()
+	cameras = scope.Plain[Camera]()
+)
+
+// ExampleRef lets systems refer to the level: after the rewind there is nothing, and never another heron.
+func ExampleRef() {
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	ctx := context.Background()
+	systems, err := budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*Camera, error) { return cameras.New(s), nil })
+	if err != nil {
+		panic(err)
+	}
+	camera := systems.Get()
+	fmt.Println("before:", camera.Target.Get() == nil)
+
+	for x := range int32(2) {
+		_, err = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Heron, error) {
+			fmt.Println("while loading:", camera.Target.Get() == nil) // the old level's heron is gone
+			heron := herons.New(s)
+			heron.X = 10 * (x + 1)
+			camera.Target = scope.RefTo(s, heron)
+			return heron, nil
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("heron at", camera.Target.Get().X)
+	}
+	fmt.Println(b.Region("level").Rewind(ctx), camera.Target.Get() == nil)
+	// Output:
+	// before: true
+	// while loading: true
+	// heron at 10
+	// while loading: true
+	// heron at 20
+	// <nil> true
+}
+
+// ExampleHandlePool names frogs by handles: who targets one is told when it is gone, also when another sits in its place.
+func ExampleHandlePool() {
+	b := openDemo()
+	defer b.Close()
+	s := b.Pad(0, 0).Open("pond")
+	defer s.Close()
+
+	pool := herons.HandlePool(s, 2)
+	heron, target := pool.Get()
+	heron.X = 7
+	fmt.Println("at", pool.At(target).X)
+
+	pool.Put(target)
+	other, _ := pool.Get() // the same chunk
+	other.X = 8
+	fmt.Println("gone:", pool.At(target) == nil, "same place:", heron == other)
+
+	pool.Get()
+	none, _ := pool.Get()
+	fmt.Println("full:", none == nil, pool.Live(), "of", pool.Cap())
+
+	defer func() { fmt.Println(recover()) }()
+	pool.Put(target) // NOT OKAY: it was put
+	// Output:
+	// at 7
+	// gone: true same place: true
+	// full: true 2 of 2
+	// scope: BUG: Put of a handle of a scope_test.Heron: put twice
+}

@@ -1,0 +1,279 @@
+package scope_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// follower is what a block may hold: a Ref is plain data, also to its own kind.
+type follower struct {
+	Leader scope.Ref[follower]
+	Target scope.Ref[point]
+}
+
+var (
+	followers = scope.Plain[follower]()
+	nothings  = scope.Plain[struct{}]()
+)
+
+const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
+
+func TestRefDiesWithItsScope(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	x := points.New(s)
+	r := scope.RefTo(s, x)
+	assert.Same(t, x, r.Get())
+	inner := s.Open("inner")
+	y := points.New(inner)
+	q := scope.RefTo(inner, y)
+	assert.Same(t, x, r.Get(), "covered, not closed")
+	assert.Equal(t, r, scope.RefTo(s, x), "a covered scope's things are there")
+	require.NoError(t, inner.Close())
+	assert.Nil(t, q.Get())
+	again := s.Open("inner")
+	assert.Equal(t, unsafe.Pointer(y), unsafe.Pointer(points.New(again)), "the same place")
+	assert.Nil(t, q.Get(), "a stale object")
+	require.NoError(t, again.Close())
+	assert.Same(t, x, r.Get())
+	require.NoError(t, s.Close())
+	assert.Nil(t, r.Get())
+	assert.Nil(t, scope.Ref[point]{}.Get())
+}
+
+func TestRefFromSystemsToLevel(t *testing.T) {
+	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.Frame{Buffers: 2, Size: padSize},
+		Regions: []budget.Region{{Name: "systems", Size: padSize}, {Name: "level", Size: padSize}}})
+	require.NoError(t, err)
+	defer b.Close()
+	load := func(name string, fn func(scope.Scope) *follower) *follower {
+		l, err := budget.Load(t.Context(), b.Region(name), func(s scope.Scope) (*follower, error) { return fn(s), nil })
+		require.NoError(t, err)
+		return l.Get()
+	}
+	system := load("systems", func(s scope.Scope) *follower { return followers.New(s) })
+	level := func(s scope.Scope) *follower {
+		f := followers.New(s)
+		target := points.New(s)
+		target.X = 7
+		f.Target = scope.RefTo(s, target)
+		system.Leader = scope.RefTo(s, f)
+		return f
+	}
+	first := load("level", level)
+	assert.Same(t, first, system.Leader.Get(), "the region is frozen, and there")
+	assert.EqualValues(t, 7, system.Leader.Get().Target.Get().X)
+	before := system.Leader
+	load("level", level)
+	assert.Nil(t, before.Get())
+	assert.NotNil(t, system.Leader.Get())
+	require.NoError(t, b.Region("level").Rewind(t.Context()))
+	assert.Nil(t, system.Leader.Get())
+
+	x := points.New(b.Frame())
+	r := scope.RefTo(b.Frame(), x)
+	require.NoError(t, b.Turn())
+	assert.Same(t, x, r.Get(), "until the end of the next frame")
+	require.NoError(t, b.Turn())
+	assert.Nil(t, r.Get())
+}
+
+func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
+	b := open(t)
+	pad := b.Pad(0, 0)
+	outer := pad.Open("outer")
+	inOuter := points.New(outer)
+	s := outer.Open("s")
+	list := points.Slice(s, 3)
+	last := (*[2]point)(unsafe.Pointer(&list[2])) // reaches beyond the cursor
+	beside := points.New(b.Pad(0, 1).Open("beside"))
+	const elsewhere = `scope: BUG: RefTo of a %s that doesn't lie in scope "s" of pad 0.0 itself`
+	text := fmt.Sprintf(elsewhere, "scope_test.point")
+	inner := s.Open("inner")
+	inInner := points.New(inner)
+	for what, x := range map[string]*point{"around": inOuter, "inside": inInner, "beside": beside, "Go": {X: 1}} {
+		assert.PanicsWithError(t, text, func() { scope.RefTo(s, x) }, what)
+	}
+	assert.PanicsWithError(t, fmt.Sprintf(elsewhere, "[2]scope_test.point"), func() { scope.RefTo(s, last) })
+	require.NoError(t, inner.Close())
+	for i := range list {
+		assert.Same(t, &list[i], scope.RefTo(s, &list[i]).Get(), "each element")
+	}
+	assert.Same(t, &list[2].Y, scope.RefTo(s, &list[2].Y).Get(), "and a field")
+	assert.Zero(t, scope.RefTo[point](s, nil))
+	empty := nothings.New(s)
+	assert.NotNil(t, scope.RefTo(s, empty).Get())
+
+	pool := points.Pool(s, 4)
+	chunk := pool.Get()
+	assert.PanicsWithError(t, "scope: BUG: RefTo of a scope_test.point that is a chunk of a pool, which may be put and taken again; "+
+		"name it by a handle, of a HandlePool", func() { scope.RefTo(s, chunk) })
+	behind := points.New(s)
+	assert.Same(t, behind, scope.RefTo(s, behind).Get())
+
+	require.NoError(t, s.Close())
+	for _, x := range []*point{nil, inOuter, &list[0]} {
+		err := panicsWith(func() { scope.RefTo(s, x) })
+		assert.EqualError(t, err, "scope: BUG: RefTo in a scope of pad 0.0 that is closed")
+		assert.ErrorIs(t, err, scope.ErrClosed)
+	}
+}
+
+// panicsWith is the error that fn panics with, or nil.
+func panicsWith(fn func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	fn()
+	return nil
+}
+
+func TestRefToTemporaries(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	first := scope.RefTo(s.Temp(), points.New(s.Temp()))
+	old := points.Slice(s.Temp(), 10) // lies in an older piece soon
+	points.Slice(s.Temp(), 4000)
+	second := points.New(s.Temp())
+	assert.NotNil(t, first.Get())
+	assert.Same(t, &old[9], scope.RefTo(s.Temp(), &old[9]).Get())
+	assert.Same(t, second, scope.RefTo(s.Temp(), second).Get())
+	unused := (*point)(unsafe.Add(unsafe.Pointer(points.New(s.Temp())), 64))
+	for _, x := range []*point{unused, points.New(s), {}} {
+		assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of pad 0.0 itself`,
+			func() { scope.RefTo(s.Temp(), x) })
+	}
+	assert.Panics(t, func() { scope.RefTo(s, second) })
+	require.NoError(t, s.Close())
+	assert.Nil(t, first.Get())
+}
+
+// TestRefWhileAConstructorIsAtWork: what a constructor that fails made is gone, though its scope is open.
+func TestRefWhileAConstructorIsAtWork(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	older := points.New(s)
+	const early = `scope: BUG: RefTo of a scope_test.%s that may be gone before scope "%s" of pad 0.0 closes: ` +
+		`its constructor hasn't succeeded yet; refer to it when Make has returned`
+	for _, in := range []struct {
+		name string
+		at   scope.Scope
+	}{{"a", s}, {"temp", s.Temp()}} {
+		for _, fails := range []error{nil, errMark} {
+			var part *point
+			m, err := marks.Make(in.at, func(m *mark) error {
+				if in.name == "temp" {
+					points.Slice(in.at, 2500) // a new piece, below the old one
+				}
+				part = &points.Slice(in.at, 1)[0]
+				assert.PanicsWithError(t, fmt.Sprintf(early, "point", in.name), func() { scope.RefTo(in.at, part) })
+				assert.PanicsWithError(t, fmt.Sprintf(early, "mark", in.name), func() { scope.RefTo(in.at, m) })
+				assert.NotNil(t, scope.RefTo(s, older).Get(), "what was there before stays")
+				_, err := marks.Make(in.at, func(*mark) error {
+					assert.Panics(t, func() { scope.RefTo(in.at, part) }, "older than this one, not than the outer one")
+					return nil
+				})
+				assert.NoError(t, err)
+				assert.Panics(t, func() { scope.RefTo(in.at, part) }, "the outer one is at work still")
+				return fails
+			})
+			assert.ErrorIs(t, err, fails)
+			if fails == nil {
+				assert.Same(t, m, scope.RefTo(in.at, m).Get())
+				assert.Same(t, part, scope.RefTo(in.at, part).Get())
+			}
+		}
+	}
+	assert.Panics(t, func() { _, _ = marks.Make(s, func(*mark) error { panic("constructor") }) })
+	assert.NotPanics(t, func() { scope.RefTo(s, points.New(s)) })
+	_, err := marks.Make(s, func(*mark) error {
+		inner := s.Open("inner") // dies before the constructor ends
+		x := points.New(inner)
+		r := scope.RefTo(inner, x)
+		assert.Same(t, x, r.Get())
+		defer func() { assert.Nil(t, r.Get()) }()
+		return inner.Close()
+	})
+	require.NoError(t, err)
+}
+
+// TestRefTellsBudgetsApart opens budgets in the same bytes, zeroed: same rows, same generations, same ids.
+func TestRefTellsBudgetsApart(t *testing.T) {
+	plan := budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: padSize}},
+		Pads: budget.Pads{Workers: 1, Size: padSize}}
+	need, err := plan.Need()
+	require.NoError(t, err)
+	block := make([]byte, need+budget.MiB)
+	var refs []scope.Ref[point]
+	for range 5 {
+		clear(block)
+		b, err := budget.OpenIn(block, plan)
+		require.NoError(t, err)
+		s := b.Pad(0, 0).Open("a")
+		r := scope.RefTo(s, points.New(s))
+		for _, old := range refs {
+			require.Nil(t, old.Get(), "of a budget that is closed")
+		}
+		require.NotNil(t, r.Get())
+		require.NoError(t, s.Close())
+		s = b.Pad(0, 1).Open("open when the budget closes")
+		refs = append(refs, r, scope.RefTo(s, points.New(s)))
+		require.Error(t, b.Close())
+		assert.Nil(t, refs[len(refs)-1].Get())
+		assert.True(t, errors.Is(panicsWith(func() { scope.RefTo(s, &point{}) }), scope.ErrClosed))
+	}
+}
+
+// TestRefsAgainstAModel nests scopes at random: a Ref gives its object exactly as long as its scope is open.
+func TestRefsAgainstAModel(t *testing.T) {
+	type known struct {
+		ref scope.Ref[point]
+		x   *point // nil: its scope closed
+		id  int32
+	}
+	random := rand.New(rand.NewPCG(4, 2))
+	pad := open(t).Pad(1, 0)
+	var scopes []scope.Scope
+	var born [][]int // indexes in refs, of each scope
+	var refs []known
+	for id := range int32(4000) {
+		top := len(scopes) - 1
+		switch choice := random.IntN(10); {
+		case top < 0 || choice == 0 && top < 6:
+			scopes, born = append(scopes, pad.Open("s")), append(born, nil)
+		case choice == 1:
+			require.NoError(t, scopes[top].Close())
+			for _, i := range born[top] {
+				refs[i].x = nil
+			}
+			scopes, born = scopes[:top], born[:top]
+		default:
+			x := points.TryNew(scopes[top])
+			require.NotNil(t, x)
+			x.X = id
+			born[top] = append(born[top], len(refs))
+			refs = append(refs, known{scope.RefTo(scopes[top], x), x, id})
+		}
+		for range min(20, len(refs)) {
+			r := refs[random.IntN(len(refs))]
+			if x := r.ref.Get(); r.x == nil {
+				require.Nil(t, x)
+			} else {
+				require.Same(t, r.x, x)
+				require.Equal(t, r.id, x.X)
+			}
+		}
+	}
+	for top := len(scopes) - 1; top >= 0; top-- {
+		require.NoError(t, scopes[top].Close())
+	}
+	for _, r := range refs {
+		require.Nil(t, r.ref.Get())
+	}
+}

@@ -1,0 +1,60 @@
+package scope
+
+import "fmt"
+
+// room is what Array, Deque and Map share: a scope, and elements that are taken from it, all at once, when the first is
+// needed.
+type room[T any] struct {
+	_     noCopy
+	scope Scope
+	items []T // nil until they are taken
+	limit int // elements that there may be
+	extra int // elements behind them, where Map has its index
+	used  int // elements that there are
+}
+
+// newRoom refuses what is wrong already. kind is for messages: "an Array".
+func newRoom[T any](s Scope, n, extra int, kind string) room[T] {
+	if n < 0 {
+		panic(&Misuse{fmt.Sprintf("%s of %d elements", kind, n), false})
+	}
+	if !s.lives() {
+		panic(s.misuse(kind + " in"))
+	}
+	return room[T]{scope: s, limit: n, extra: extra}
+}
+
+// lives says whether s is still open, be it covered or frozen.
+func (s Scope) lives() bool { return s.slot.Tag() == s.generation() }
+
+// take says whether the elements are there, and takes them when they aren't. Who writes calls it first: what says so.
+func (r *room[T]) take(what string) bool {
+	if !r.scope.lives() {
+		panic(r.scope.misuse(what))
+	}
+	if r.items == nil && r.limit > 0 {
+		r.items = makeSlice[T](r.scope, r.limit+r.extra, false)
+	}
+	return r.items != nil
+}
+
+// fits says whether there is a place for one element more.
+func (r *room[T]) fits(what string) bool { return r.take(what) && r.used < r.limit }
+
+func (r *room[T]) reserve(what string) bool { return r.take(what) || r.limit == 0 }
+
+// Len is the number of elements, 0 when the scope is closed.
+func (r *room[T]) Len() int {
+	if !r.scope.lives() {
+		return 0
+	}
+	return r.used
+}
+
+// Cap is the number of elements that there may be, 0 when the scope is closed.
+func (r *room[T]) Cap() int {
+	if !r.scope.lives() {
+		return 0
+	}
+	return r.limit
+}

@@ -1,0 +1,93 @@
+package scope
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Slice gives n zeroed T; cap is len, so that append can't run into what lies behind. A full scope unwinds, a negative
+// n panics.
+func (m Maker[T]) Slice(s Scope, n int) []T {
+	m.declared()
+	return makeSlice[T](s, n, true)
+}
+
+// TrySlice is Slice that gives nil when the scope is full; the scope remembers (Err). A slice of 0 is not nil.
+func (m Maker[T]) TrySlice(s Scope, n int) []T {
+	m.declared()
+	return makeSlice[T](s, n, false)
+}
+
+// SliceCap gives n zeroed T and room for capacity of them, zeroed too. Within the capacity the built-in append stays in s;
+// beyond it, it leaves the budget for the Go heap, and Append doesn't. A full scope unwinds; a negative n, or one beyond
+// the capacity, panics.
+func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
+	m.declared()
+	if n < 0 || n > capacity {
+		panic(&Misuse{fmt.Sprintf("a slice of %d elements with room for %d", n, capacity), false})
+	}
+	return makeSlice[T](s, capacity, true)[:n]
+}
+
+// SliceAligned is Slice whose first element is aligned to align bytes, a power of two up to 64 KiB, or to what T itself
+// asks for if that is more. Any other align panics.
+func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
+	m.declared()
+	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
+		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 65536", align), false})
+	}
+	var zero T
+	return makeAligned[T](s, n, max(align, uint64(unsafe.Alignof(zero))), true)
+}
+
+// Clone gives a copy of list in s; cap is len. nil gives nil. A full scope unwinds.
+func (m Maker[T]) Clone(s Scope, list []T) []T {
+	m.declared()
+	if list == nil && s.usable() {
+		return nil
+	}
+	return clone(s, list)
+}
+
+// sizeOf is the size of n T, or one that no block has when that would be more.
+func sizeOf[T any](n int) uint64 {
+	var zero T
+	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
+	if over != 0 {
+		return arena_c.OffsetMax
+	}
+	return min(size, arena_c.OffsetMax)
+}
+
+func makeSlice[T any](s Scope, n int, unwind bool) []T {
+	var zero T
+	return makeAligned[T](s, n, uint64(unsafe.Alignof(zero)), unwind)
+}
+
+func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {
+	if n < 0 {
+		panic(&Misuse{fmt.Sprintf("a slice of %d elements", n), false})
+	}
+	size := sizeOf[T](n)
+	p := s.take(size, align)
+	if p == nil {
+		if unwind {
+			panic(refusal(s))
+		}
+		return nil
+	}
+	arena_c.Zero(p, uintptr(size))
+	return unsafe.Slice((*T)(p), n)
+}
+
+// clone copies list into s; cap is len.
+func clone[T any](s Scope, list []T) []T {
+	made, ok := move(s, list, nil, len(list))
+	if !ok {
+		panic(refusal(s))
+	}
+	return made
+}
