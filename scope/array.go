@@ -27,8 +27,8 @@ func (a *Array[T]) Push(x T) bool {
 	return true
 }
 
-// Reserve takes the bytes now: for play after the scope is covered or frozen, or before a Make in it, which takes back
-// what was allocated meanwhile if its constructor fails. It is false when the scope has no room or doesn't allocate.
+// Reserve takes the bytes now: for play after the scope is covered or frozen, or before a Make in it, whose constructor
+// may not take bytes for what is older than itself. It is false when the scope has no room or doesn't allocate.
 func (a *Array[T]) Reserve() bool { return a.reserve("Reserve of an Array in") }
 
 // Pop takes the last value away; false when there is none.

@@ -20,6 +20,7 @@ type List[T any] struct {
 	last  *uint64 // the word of the last chunk
 	free  []T     // its values that are not in use yet, zeroed
 	used  int
+	made  uint64 // constructors that had begun when it was made
 }
 
 const chunkSize = 1024
@@ -31,7 +32,7 @@ func (m Maker[T]) List(s Scope) List[T] {
 	if !s.lives() {
 		panic(s.misuse("a List in"))
 	}
-	return List[T]{scope: s}
+	return List[T]{scope: s, made: s.constructors()}
 }
 
 // New gives a zeroed T behind the others. Its address stays until the scope closes. A full scope unwinds; a covered one
@@ -122,6 +123,7 @@ func (l *List[T]) fits() bool {
 	if !l.scope.lives() {
 		panic(l.scope.misuse("New in a List in"))
 	}
+	l.scope.mayTake(l.made)
 	var zero T
 	front, count := chunkOf[T]()
 	size := front + count*uint64(unsafe.Sizeof(zero))

@@ -75,8 +75,8 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 	return true
 }
 
-// Reserve takes the bytes now: for play after the scope is covered or frozen, or before a Make in it, which takes back
-// what was allocated meanwhile if its constructor fails. It is false when the scope has no room or doesn't allocate.
+// Reserve takes the bytes now: for play after the scope is covered or frozen, or before a Make in it, whose constructor
+// may not take bytes for what is older than itself. It is false when the scope has no room or doesn't allocate.
 func (m *Map[K, V]) Reserve() bool { return m.reserve("Reserve of a Map in") }
 
 // Get is the value of k, or nil. The pointer is good until Delete, which may move any value, or Clear, and no longer

@@ -14,7 +14,7 @@ type note struct {
 	misused  *Misuse // a Try... that met it covered or frozen
 	eventful bool    // misused, or with accounts: closing takes the long way
 	below    int     // Stack.closing before this scope's finalizers ran
-	making   uint64  // cursor when the outermost constructor at work in it began, 0 for none
+	making   making
 }
 
 // uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"errors"
 	"reflect"
 	"unsafe"
 
@@ -80,67 +79,11 @@ func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	return m.linked(s, x), nil
 }
 
-// construct takes size bytes for a T and what lies behind it, and has fn make the T ready. When fn doesn't, s is again as
-// it was before.
-func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err error) {
-	if !s.usable() {
-		panic(s.misuse("Make in"))
-	}
-	st := s.stack()
-	before := *s.slot
-	defer st.constructed(s, st.constructing(s))
-	x = (*T)(s.take(size, align))
-	if x == nil {
-		panic(refusal(s))
-	}
-	arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
-	done := false
-	defer func() {
-		if !done {
-			st.undo(s.slot, before, &err)
-		}
-	}()
-	if err := fn(x); err != nil {
-		return nil, err
-	}
-	if !s.open() {
-		panic(s.misuse("Make in"))
-	}
-	done = true
-	return x, nil
-}
-
 // linked puts x, whose node lies behind it, into the chain.
 func (m ObjectMaker[T]) linked(s Scope, x *T) *T {
 	p := unsafe.Pointer(x)
 	s.slot.Link((*arena_c.Node)(unsafe.Add(p, nodeOffset[T]())), m.class, s.slot.Offset(p))
 	return x
-}
-
-// undo takes a scope back to what it was before a constructor that failed. While the finalizers of what that made run,
-// the scope refuses as a closing one does. What comes after them is deferred: one of them may end the goroutine.
-func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) {
-	if slot.Tag() != before.Limit&^arena_c.Offsets {
-		return // the constructor closed its scope
-	}
-	st.remembered(slot) // while it can still say why
-	now, closing, far := *slot, st.closing, slot == st.row.Far()
-	defer func() {
-		st.closing = closing
-		slot.Refused, slot.Limit = now.Refused, now.Limit
-		if !far { // its bytes go with the temporaries
-			slot.Limit = now.Tag() | st.row.Edge
-			st.row.Rewind(before.Cursor, before.Count)
-		}
-	}()
-	defer func() {
-		st.closing = int(slot.Index()) + 1
-		slot.Freeze()
-		st.unwind(slot, before.Chain, errs, false)
-	}()
-	if !far {
-		*errs = errors.Join(*errs, st.CloseTo(int(slot.Index())+1))
-	}
 }
 
 // Slice gives n zeroed T, each linked: the last dies first. cap is len. A full scope unwinds.

@@ -74,24 +74,9 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}
-	if making := st.notes[s.slot.Index()].making; making != 0 && (far || offset >= making) {
+	if making := st.notes[s.slot.Index()].making; making.serial != 0 && (far || offset >= making.from) {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
 			"refer to it when Make has returned", st.scopeName(s.slot), st.config.Arena)
 	}
 	return ""
-}
-
-// constructing says that a constructor begins to work in s: until constructed, what it makes there may go again.
-func (st *Stack) constructing(s Scope) (was uint64) {
-	st.inside++
-	n := &st.notes[s.slot.Index()]
-	if was = n.making; was == 0 {
-		n.making = s.slot.Cursor
-	}
-	return was
-}
-
-func (st *Stack) constructed(s Scope, was uint64) {
-	st.inside--
-	st.notes[s.slot.Index()].making = was
 }

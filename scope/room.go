@@ -7,10 +7,11 @@ import "fmt"
 type room[T any] struct {
 	_     noCopy
 	scope Scope
-	items []T // nil until they are taken
-	limit int // elements that there may be
-	extra int // elements behind them, where Map has its index
-	used  int // elements that there are
+	items []T    // nil until they are taken
+	limit int    // elements that there may be
+	extra int    // elements behind them, where Map has its index
+	used  int    // elements that there are
+	made  uint64 // constructors that had begun when it was made
 }
 
 // newRoom refuses what is wrong already. kind is for messages: "an Array".
@@ -21,7 +22,7 @@ func newRoom[T any](s Scope, n, extra int, kind string) room[T] {
 	if !s.lives() {
 		panic(s.misuse(kind + " in"))
 	}
-	return room[T]{scope: s, limit: n, extra: extra}
+	return room[T]{scope: s, limit: n, extra: extra, made: s.constructors()}
 }
 
 // lives says whether s is still open, be it covered or frozen.
@@ -33,6 +34,7 @@ func (r *room[T]) take(what string) bool {
 		panic(r.scope.misuse(what))
 	}
 	if r.items == nil && r.limit > 0 {
+		r.scope.mayTake(r.made)
 		r.items = makeSlice[T](r.scope, r.limit+r.extra, false)
 	}
 	return r.items != nil

@@ -38,6 +38,7 @@ type Stack struct {
 	lastScope  Scope         // that scope
 	dropped    bool          // its budget is closed
 	peakEver   uint64        // highest use before the last ResetPeak
+	made       uint64        // constructors that ever began
 	inside     int           // calls of Do, Temp and Make that are at work
 	lent       atomic.Uint64 // of a pad: number of the lending
 	_          noCopy
@@ -97,6 +98,9 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	st.inside++
 	defer func() {
 		st.inside--
+		if st.dropped { // the budget is closed, and with it s; the row may be a newer budget's
+			return
+		}
 		verdict, other := st.Verdict(recover(), err)
 		if verdict == nil && other == nil {
 			verdict = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))

@@ -17,10 +17,11 @@ type Text struct {
 	_     noCopy
 	scope Scope
 	text  []byte
+	made  uint64 // constructors that had begun when it was made
 }
 
 // Text gives an empty text in s.
-func (s Scope) Text() Text { return Text{scope: s} }
+func (s Scope) Text() Text { return Text{scope: s, made: s.constructors()} }
 
 // Add adds a string.
 func (t *Text) Add(s string) *Text { return t.AddBytes(unsafe.Slice(unsafe.StringData(s), len(s))) }
@@ -116,6 +117,9 @@ func (t *Text) Write(p []byte) (int, error) {
 func (t *Text) add(p []byte) bool {
 	if t.scope.slot.Tag() != t.scope.generation() {
 		panic(t.scope.misuse("Add to a Text in"))
+	}
+	if len(p) > cap(t.text)-len(t.text) {
+		t.scope.mayTake(t.made)
 	}
 	longer, ok := appendTo(t.scope, t.text, p)
 	if ok {
