@@ -1,0 +1,42 @@
+// Package copies copies what has a state of its own, so that the copy would go its own way. The lines that go vet must
+// refuse end with the type that it names.
+package copies
+
+import (
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type level struct{ Queue scope.Deque[int64] }
+
+func wrong(
+	b *budget.Budget,
+	st *scope.Stack,
+	d *budget.Door,
+	shared *scope.SharedPool[int64],
+	table *scope.Map[int64, int64],
+	text *scope.Text,
+	l *level,
+	list scope.List[int64], // vet: scope.List[int64]
+	array scope.Array[int64], // vet: scope.Array[int64]
+) {
+	b2 := *b           // vet: budget.Budget
+	pads2 := *b.Pads   // vet: budget.OpenPads
+	st2 := *st         // vet: scope.Stack
+	d2 := *d           // vet: budget.Door
+	shared2 := *shared // vet: scope.SharedPool[int64]
+	table2 := *table   // vet: scope.Map[int64, int64]
+	text2 := *text     // vet: scope.Text
+	queue2 := l.Queue  // vet: scope.Deque[int64]
+	use(&b2, &pads2, &st2, &d2, &shared2, &table2, &text2, &queue2, &list, &array)
+}
+
+// fine copies handles, which are small values: a copy is the same thing.
+func fine(s scope.Scope, p scope.Pad, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Held, pads scope.Pads,
+	lent budget.Lent, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
+	s2, p2, pool2, ref2, held2, pads2, lent2, named2 := s, p, pool, ref, held, pads, lent, named
+	list, text := numbers.List(s), s.Text()
+	use(s2, p2, pool2, ref2, held2, pads2, lent2, named2, &list, &text)
+}
+
+func use(...any) {}
