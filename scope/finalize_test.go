@@ -2,7 +2,6 @@ package scope_test
 
 import (
 	"errors"
-	"math/rand"
 	"runtime"
 	"sync"
 	"testing"
@@ -238,54 +237,4 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	assert.EqualValues(t, 1, m.ID)
 	_ = s.Close()
 	assert.Equal(t, []int64{1, 2}, closed, "an object dies before its parts")
-}
-
-// TestModel runs random programs of scopes with finalizers of all kinds, some of which fail, against a plain stack of lists.
-func TestModel(t *testing.T) {
-	for seed := range int64(200) {
-		random := rand.New(rand.NewSource(seed))
-		pad := open(t).Pad(0, 1)
-		type level struct {
-			scope scope.Scope
-			used  uint64
-			ids   []int64
-		}
-		var open []level
-		next := int64(0)
-		for range 300 {
-			switch op := random.Intn(10); {
-			case op == 0 && len(open) < 8:
-				used := pad.Stats().Used
-				open = append(open, level{scope: pad.Open("s"), used: used})
-			case op == 1 && len(open) > 0:
-				top := open[len(open)-1]
-				open = open[:len(open)-1]
-				closed = nil
-				_ = top.scope.Close()
-				for i, j := 0, len(top.ids)-1; i < j; i, j = i+1, j-1 {
-					top.ids[i], top.ids[j] = top.ids[j], top.ids[i]
-				}
-				require.Equal(t, top.ids, closed, "seed %d", seed)
-				require.Equal(t, top.used, pad.Stats().Used, "seed %d", seed)
-			case len(open) > 0:
-				top := &open[len(open)-1]
-				next++
-				switch held := pad.Stats().Held; {
-				case op < 5 || held == 8:
-					if marks.TryNew(top.scope) != nil {
-						top.ids = append(top.ids, 0)
-					}
-				case op < 7:
-					id := next
-					top.scope.Defer(func() { closed = append(closed, id); panic(id) })
-					top.ids = append(top.ids, id)
-				case op < 9:
-					top.scope.Own(&closer{id: next, err: errMark})
-					top.ids = append(top.ids, next)
-				default:
-					points.TrySlice(top.scope, random.Intn(100))
-				}
-			}
-		}
-	}
 }

@@ -25,7 +25,8 @@ func TestVetRefusesCopies(t *testing.T) {
 	}
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	assert.Error(t, err)
-	for _, said := range regexp.MustCompile(`copies\.go:(\d+):.* lock .*?: `+module+`/(.*?) contains`).FindAllStringSubmatch(string(out), -1) {
+	refusal := regexp.MustCompile(`copies\.go:(\d+):.* lock .*?: ` + module + `/(.*?) contains`)
+	for _, said := range refusal.FindAllStringSubmatch(string(out), -1) {
 		got = append(got, said[1]+": "+said[2])
 	}
 	assert.ElementsMatch(t, want, got, "%s", out)
