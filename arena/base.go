@@ -26,7 +26,7 @@ func (b Base) Bytes() []byte { return unsafe.Slice((*byte)(b.start), b.size) }
 func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
 	offset := uint64(uintptr(p) - uintptr(b.start))
 	if offset > b.size || size > b.size-offset {
-		panic(fmt.Sprintf("arena: BUG: %s to something outside its base of %d bytes", what, b.size))
+		panic(fmt.Sprintf("arena: BUG: %s to something outside its base of %d bytes: copy it there first", what, b.size))
 	}
 	return offset + 1
 }
@@ -96,7 +96,12 @@ func (s Slice[T]) Len() int { return int(s.count) }
 type String struct{ bytes Slice[byte] }
 
 // StringOf makes a String of bytes in the base: copy a Go string there first.
-func StringOf(b Base, bytes []byte) String { return String{SliceOf(b, bytes)} }
+func StringOf(b Base, bytes []byte) String {
+	if len(bytes) == 0 {
+		return String{}
+	}
+	return String{Slice[byte]{b.offset(unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes)), "String"), uint64(len(bytes))}}
+}
 
 // Get is the string. It is a view of the block, not a copy: it dies with the scope of its bytes, so don't keep it in a
 // map, an error or a log record; strings.Clone gives one to keep.

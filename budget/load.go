@@ -124,8 +124,8 @@ func (r *region) outlives(value unsafe.Pointer) error {
 
 // keep makes what fn made final.
 func (r *region) keep() {
-	r.b.note(r.stack.CloseTemp())
-	r.stack.Freeze()
+	r.stack.Freeze() // first: finalizers of temporaries may not add to what is loaded
+	r.b.note(errors.Join(r.stack.CloseTemp(), r.stack.Lost()))
 	r.generation.Add(1)
 }
 

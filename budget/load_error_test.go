@@ -189,7 +189,7 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 		})
 		r := b.Report()
 		for _, text := range r.Errors[len(r.Errors)-1:] {
-			assert.Regexp(t, `(?s)`+what+`.* scope "temp" of region level while its finalizers run.*`+
+			assert.Regexp(t, `(?s)Temp of scope "level" of region level while its finalizers run.*`+
 				what+`.* scope "temp" of region level while its finalizers run`, text)
 		}
 		text := panics(t, func() { use(temp) })

@@ -122,7 +122,7 @@ type Door struct {
 func (r *OpenRegion) Door(name string) *Door {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
-	d := &Door{region: r.region, owner: r.owner, name: name}
+	d := &Door{region: r.region, owner: r.owner, name: r.stack.Keep(name)}
 	r.doors = append(r.doors, d)
 	return d
 }

@@ -84,7 +84,7 @@ func (st *Stack) accountOf(s Scope, name string) int {
 		panic(st.tableFull("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
 	}
 	st.notes[index].eventful = true
-	st.accounts = append(st.accounts, account{Usage{Name: name}, index})
+	st.accounts = append(st.accounts, account{Usage{Name: st.Keep(name)}, index})
 	return len(st.accounts) - 1
 }
 

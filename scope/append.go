@@ -62,6 +62,10 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 		return list, true
 	}
 	if at, size := s.slot.Offset(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
+		if making := s.stack().notes[s.slot.Index()].making; needed > room && at < making.start && !s.isTemp() {
+			panic(&Misuse{"Append inside a constructor to a list that is older: what it takes goes back if the constructor fails; " +
+				"append before, or Clone the list inside", false})
+		}
 		if needed > room && at+size == s.slot.Cursor {
 			more, before := sizeOf[T](needed-room), s.slot.Refused
 			p, ok := s.slot.Bump(s.generation()+more, more, 0)

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"errors"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -10,6 +11,7 @@ import (
 // making is the constructors (Make) that are at work in a scope.
 type making struct {
 	from   uint64 // cursor when the outermost began
+	start  uint64 // cursor when the innermost began
 	serial uint64 // of the innermost, 0 when there is none
 }
 
@@ -22,7 +24,7 @@ func (st *Stack) constructing(s Scope) (was making) {
 	if was.serial == 0 {
 		n.making.from = s.slot.Cursor
 	}
-	n.making.serial = st.made
+	n.making.start, n.making.serial = s.slot.Cursor, st.made
 	return was
 }
 
@@ -37,6 +39,14 @@ func (s Scope) constructors() uint64 {
 		return st.made
 	}
 	return 0
+}
+
+// refuseFrozen refuses, as misuse, that a container takes its first bytes in a frozen scope: nobody would look at what the
+// scope remembers, and the container would say "full" for ever.
+func (s Scope) refuseFrozen(what string) {
+	if row := s.slot.Row(); !s.isTemp() && s.lives() && !s.open() && s.slot.Index()+1 == row.Open {
+		panic(&Misuse{strings.TrimPrefix(s.misuse(what).Error(), misusePrefix) + "; Reserve the bytes before", false})
+	}
 }
 
 // mayTake refuses, as misuse, that a container that was made when `made` constructors had begun takes bytes inside a younger
@@ -63,13 +73,25 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 		panic(refusal(s))
 	}
 	arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
-	done := false
+	done, unwinds := false, true
 	defer func() {
-		if !done {
-			st.undo(s.slot, before, &err)
+		if done {
+			return
+		}
+		var parts error // what the finalizers of its parts say
+		told := false
+		defer func() {
+			if n := &st.notes[s.slot.Index()]; !told && parts != nil { // nobody got it: Close tells it
+				n.lost, n.eventful = errors.Join(n.lost, parts), true
+			}
+		}()
+		st.undo(s.slot, before, &parts)
+		if told = !unwinds; told && parts != nil {
+			err = errors.Join(err, parts)
 		}
 	}()
 	if err := fn(x); err != nil {
+		unwinds = false
 		return nil, err
 	}
 	if !s.open() {
@@ -85,8 +107,14 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 	if slot.Tag() != before.Limit&^arena_c.Offsets {
 		return // the constructor closed its scope
 	}
-	st.remembered(slot) // while it can still say why
-	now, closing, far := *slot, st.closing, slot == st.row.Far()
+	index, far := int(slot.Index()), slot == st.row.Far()
+	now, closing := *slot, st.closing
+	if st.remembered(slot) == nil && !far { // it is asked while it can still say why
+		if met := st.anyFull(index + 1); met != nil { // in a scope that the constructor left open, and which closes now
+			st.keepMet(Scope{slot, slot.Tag() - key}, met)
+			now.Refused = slot.Tag() + met.Asked
+		}
+	}
 	defer func() {
 		st.closing = closing
 		slot.Refused, slot.Limit = now.Refused, now.Limit
@@ -96,11 +124,11 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 		}
 	}()
 	defer func() {
-		st.closing = int(slot.Index()) + 1
+		st.closing = index + 1
 		slot.Freeze()
 		st.unwind(slot, before.Chain, errs, false)
 	}()
 	if !far {
-		*errs = errors.Join(*errs, st.CloseTo(int(slot.Index())+1))
+		*errs = errors.Join(*errs, st.CloseTo(index+1))
 	}
 }

@@ -17,6 +17,12 @@ type class struct {
 	run  func(unsafe.Pointer) error
 }
 
+// The states of a chunk that finalizers go by. While its own runs, a chunk counts as put: who puts it is told so.
+const (
+	chunkLive    = 1
+	chunkLeaving = 2
+)
+
 const (
 	classC    = arena_c.ClassC
 	classPool = arena_c.ClassPool // what is the pool's index in the row; above poolNext the chunk to look at next
@@ -128,6 +134,7 @@ func nextChunk(pool *arena_c.Pool, node *arena_c.Node) unsafe.Pointer {
 		return nil
 	}
 	node.What = node.What%poolNext + (index+1)*poolNext
+	*pool.State(index) = chunkLeaving
 	return pool.Chunk(index)
 }
 

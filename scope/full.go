@@ -24,7 +24,7 @@ type FullError struct {
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
 	Size   uint64  // of the arena or the table
-	Need   uint64  // the least size with which this request would have had room
+	Need   uint64  // a size with which it has room: the least, or what alignment may ask for beyond
 	Key    string  // of the plan: "regions[2].size"
 	Top    []Usage // who holds most of the arena, largest first: three at most
 	Cause  error   // what went wrong after the full, if it wasn't handled
@@ -72,7 +72,9 @@ type Misuse struct {
 	closed bool
 }
 
-func (e *Misuse) Error() string { return "scope: BUG: " + e.Text }
+const misusePrefix = "scope: BUG: "
+
+func (e *Misuse) Error() string { return misusePrefix + e.Text }
 
 // Is makes errors.Is(err, ErrClosed) true where something closed was used.
 func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
@@ -91,11 +93,13 @@ func (r refusal) why() error {
 	st := s.stack()
 	stale := s.slot.Tag() != s.generation()
 	if stale && s.slot.Refused&^arena_c.Offsets != s.generation() { // it refused before it closed
-		if st != nil && st.lastFull != nil && st.lastScope == s {
-			return st.lastFull
+		if st != nil {
+			if met := st.told(s); met != nil {
+				return met
+			}
 		}
-		if full := toldOf(s); full != nil {
-			return full
+		if met := toldOf(s); met != nil {
+			return met
 		}
 	}
 	if st == nil {
@@ -108,7 +112,7 @@ func (r refusal) why() error {
 		return m // it was covered, and what covered it closed on the way here
 	}
 	if s.slot.Refused&^arena_c.Offsets != s.generation() {
-		return &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
+		return undeclared
 	}
 	return st.full(s.slot)
 }
@@ -159,11 +163,11 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 	}
 	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes",
 		Asked: slot.Refused & arena_c.Offsets, Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.holders()}
-	e.Need = e.Size - e.Free + e.Asked
-	if e.Asked <= e.Free { // its alignment asked for more
+	e.Need = (e.Size-e.Free+nodeAlign-1)&^(nodeAlign-1) + e.Asked // as if it were aligned as most are
+	if e.Need <= e.Size {                                         // its alignment asked for more
 		e.Need = e.Size + arena_c.AlignMax
 	}
-	if slot == row.Far() && e.Asked+arena_c.LineSize <= e.Free {
+	if slot == row.Far() && e.Asked+arena_c.LineSize <= e.Free && e.Free >= tempRoom {
 		e.What = "piece"
 	}
 	return e
@@ -182,10 +186,28 @@ func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 		return nil
 	}
 	asked := Scope{slot, tag - key}
-	if st.lastFull == nil || st.lastScope != asked || st.lastFull.Asked != slot.Refused&arena_c.Offsets {
-		st.lastFull, st.lastScope = st.full(slot), asked
+	full, _ := st.told(asked).(*FullError)
+	if full == nil || full.Asked != slot.Refused&arena_c.Offsets {
+		full = st.full(slot)
+		st.keepMet(asked, full)
 	}
-	return st.lastFull
+	return full
+}
+
+func (st *Stack) keepMet(s Scope, err error) {
+	st.met[st.nextMet] = lastMet{s, err}
+	st.nextMet = (st.nextMet + 1) % len(st.met)
+}
+
+// told is what a scope met last, if it is among what is kept.
+func (st *Stack) told(s Scope) error {
+	for i := range st.met { // the newest first
+		last := st.met[(st.nextMet+len(st.met)-1-i)%len(st.met)]
+		if last.scope == s {
+			return last.err
+		}
+	}
+	return nil
 }
 
 // snapshot is the panic value with its reason worked out now, before an unwinding changes what it would say.

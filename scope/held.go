@@ -88,6 +88,7 @@ func (s Scope) hold(what string, h held) Held {
 		s.slot.Link(node, classHeld, place)
 		return Held{uint64(st.number)<<32 | st.id, place}
 	}
+	st.finalizers += h.finalizers()
 	full.Cause = h.guarded()
 	panic(full)
 }

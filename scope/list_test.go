@@ -148,7 +148,7 @@ func TestListInACoveredScope(t *testing.T) {
 	assert.PanicsWithError(t, covered, func() { list.Append(point{}) })
 	assert.PanicsWithError(t, covered, func() { list.Copy(s) })
 	assert.Nil(t, list.TryNew())
-	assert.ErrorContains(t, s.Err(), `in scope "a" of pad 0.0 while it was covered or frozen`)
+	assert.ErrorContains(t, s.Err(), `in scope "a" of pad 0.0 while scope "b", opened in it, was open`)
 	assert.Equal(t, 1, list.Len())
 	for i, x := range list.All() {
 		assert.Equal(t, []int{0, 5}, []int{i, int(x.X)})

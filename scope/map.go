@@ -6,8 +6,10 @@ import (
 	"iter"
 	"math/bits"
 	"reflect"
+	"strings"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
@@ -36,12 +38,16 @@ type entry[K comparable, V any] struct {
 const mapMax = 1 << 28
 
 // NewMap makes an empty map for up to n values in s, n at most 2^28. Cost: a few ns, no byte of the arena. An n out of
-// range and a closed scope panic.
+// range, a closed scope, and keys that have an arena.String or arena.Slice, which compare by place, panic.
 func NewMap[K comparable, V any](s Scope, keys Maker[K], values Maker[V], n int) Map[K, V] {
 	keys.declared()
 	values.declared()
 	if n > mapMax {
 		panic(&Misuse{fmt.Sprintf("a Map of %d elements: at most %d", n, mapMax), false})
+	}
+	if byPlace[K]() {
+		panic(&Misuse{fmt.Sprintf("a Map of keys %v: an arena.String or arena.Slice compares by place; use an array of bytes",
+			reflect.TypeFor[K]()), false})
 	}
 	cells := uint32(1) << bits.Len(uint(max(0, n*4-1)/3))
 	size := uint32(unsafe.Sizeof(entry[K, V]{}))
@@ -134,6 +140,22 @@ func (m *Map[K, V]) each(yield func(K, *V) bool) {
 			i++
 		}
 	}
+}
+
+// byPlace says whether K is one of arena's references to many, or has one for a field: two of the same contents differ.
+func byPlace[K any]() bool {
+	t := reflect.TypeFor[K]()
+	isMany := func(t reflect.Type) bool {
+		return t.PkgPath() == reflect.TypeFor[arena.String]().PkgPath() && (t.Name() == "String" || strings.HasPrefix(t.Name(), "Slice["))
+	}
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if isMany(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return isMany(t)
 }
 
 func (m *Map[K, V]) hash(k K) uint32 { return uint32(maphash.Comparable(m.seed, k)) }

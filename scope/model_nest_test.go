@@ -47,6 +47,7 @@ func (m *modelMachine) do(st *modelStep, open func(fn func(scope.Scope) error) e
 		l := m.levels[0]
 		m.ended(l.temps)
 		l.temps, l.owner, l.tempFloor = nil, false, modelNone
+		m.failed, l.lost = append(m.failed, l.lost...), nil
 		m.take(failed) // told to the plan's OnError
 	} else {
 		m.closed(depth)
@@ -244,7 +245,16 @@ func (c *modelConstruction) end() {
 	for _, l := range m.levels {
 		l.floor, l.tempFloor = modelNone, modelNone
 	}
-	m.take(c.failed) // where the constructor unwinds, nobody is told
+	failed := m.take(c.failed) // Make tells
+	if v != nil || m.exiting { // or who closes the scope, when it unwinds
+		l := m.levels[c.depth-1]
+		for _, other := range m.levels {
+			if c.st.temp && other.owner {
+				l = other
+			}
+		}
+		l.lost = append(l.lost, failed...)
+	}
 	s, _, _ := m.arena.stats()
 	m.check(m.p.temps || s.Used == c.before.Used && s.Objects == c.before.Objects, "%d bytes are used, %d were", s.Used, c.before.Used)
 	m.check(c.st.temp || m.cursor(c.scope) == c.cursor, "the cursor isn't where it was")
@@ -318,4 +328,34 @@ func modelAttempt(fn func() error) modelOutcome {
 		o.exited = false
 	}()
 	return <-done
+}
+
+// misuse does what must be refused and change nothing.
+func (m *modelMachine) misuse(st *modelStep) {
+	covered := m.levels[st.id%len(m.levels)].scope
+	if covered != m.top().scope {
+		m.check(isMisuse(covered.Close()), "Close of a covered scope")
+		m.call(st.id, func() {
+			defer func() {
+				if v := recover(); v != nil {
+					err, _ := v.(error)
+					m.check(isMisuse(err) && m.ran[st.id], "Own in a covered scope: %v", v)
+				}
+			}()
+			covered.Own(modelCloser(st.id))
+			m.check(false, "a covered scope owns something")
+		})
+	}
+	if m.stale != (scope.Scope{}) {
+		m.check(errors.Is(m.stale.Close(), scope.ErrClosed), "Close of a closed scope")
+	}
+}
+
+// note takes an address into the trace, or the cursor.
+func (m *modelMachine) note(p unsafe.Pointer) {
+	stats, _, _ := m.arena.stats()
+	m.trace = append(m.trace, stats.Used)
+	if m.exact {
+		m.trace = append(m.trace, uint64(uintptr(p)-m.base))
+	}
 }

@@ -365,6 +365,7 @@ func (m *modelMachine) put(pool scope.ObjectPool[thing], chunk int, e *modelEntr
 	x := pool.At(chunk)
 	id := e.live[chunk]
 	delete(e.live, chunk)
+	m.finalizers++
 	m.call(id, func() {
 		defer func() { m.check(m.ran[id] && pool.At(chunk) == nil, "Put of %d", id) }()
 		err := pool.Put(x)
@@ -381,7 +382,12 @@ func (m *modelMachine) hold(st *modelStep, s scope.Scope, list *[]*modelEntry) {
 	}
 	e := &modelEntry{id: st.id, scope: s, kind: entryHeld}
 	kept := false
-	defer func() { m.check(kept || st.kind == stepHold || m.ran[st.id], "what isn't kept is closed: %d", st.id) }()
+	defer func() {
+		if !kept && st.kind != stepHold {
+			m.finalizers++
+			m.check(m.ran[st.id], "what isn't kept is closed: %d", st.id)
+		}
+	}()
 	m.call(st.id, func() {
 		switch st.kind {
 		case stepOwn:
@@ -415,34 +421,4 @@ func (m *modelMachine) deferInC(st *modelStep, s scope.Scope, list *[]*modelEntr
 	m.read = m.book.Count
 	m.ran[st.id] = m.read != before
 	m.tried(st, s, key, nil)
-}
-
-// misuse does what must be refused and change nothing.
-func (m *modelMachine) misuse(st *modelStep) {
-	covered := m.levels[st.id%len(m.levels)].scope
-	if covered != m.top().scope {
-		m.check(isMisuse(covered.Close()), "Close of a covered scope")
-		m.call(st.id, func() {
-			defer func() {
-				if v := recover(); v != nil {
-					err, _ := v.(error)
-					m.check(isMisuse(err) && m.ran[st.id], "Own in a covered scope: %v", v)
-				}
-			}()
-			covered.Own(modelCloser(st.id))
-			m.check(false, "a covered scope owns something")
-		})
-	}
-	if m.stale != (scope.Scope{}) {
-		m.check(errors.Is(m.stale.Close(), scope.ErrClosed), "Close of a closed scope")
-	}
-}
-
-// note takes an address into the trace, or the cursor.
-func (m *modelMachine) note(p unsafe.Pointer) {
-	stats, _, _ := m.arena.stats()
-	m.trace = append(m.trace, stats.Used)
-	if m.exact {
-		m.trace = append(m.trace, uint64(uintptr(p)-m.base))
-	}
 }

@@ -15,6 +15,7 @@ type note struct {
 	eventful bool    // misused, or with accounts: closing takes the long way
 	below    int     // Stack.closing before this scope's finalizers ran
 	making   making
+	lost     error // of the parts of a constructor that was unwound
 }
 
 // uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.
@@ -24,18 +25,28 @@ func (st *Stack) uncovered() {
 	}
 	index := st.row.Open - 1
 	if slot, n := st.row.Slot(index), &st.notes[index]; slot.Refused != n.refused {
-		st.blame(slot, n)
+		st.blame(slot, n, fmt.Sprintf("scope %q, opened in it, was open", st.notes[index+1].name))
 	}
 }
 
-func (st *Stack) blame(slot *arena_c.Linear, n *note) {
+// blame notes as misuse what a scope refused while something was so.
+func (st *Stack) blame(slot *arena_c.Linear, n *note, while string) {
 	if slot.Refused&^arena_c.Offsets == slot.Tag() {
-		n.eventful = true
-		n.misused = &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while it was covered or frozen",
-			slot.Refused&arena_c.Offsets, n.name, st.config.Arena), false}
+		st.misused(slot, n, &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while %s",
+			slot.Refused&arena_c.Offsets, n.name, st.config.Arena, while), false})
 	}
 	slot.Refused = n.refused
 }
+
+// misused notes the first misuse, also for a panic whose text is asked for when the scope has closed.
+func (st *Stack) misused(slot *arena_c.Linear, n *note, m *Misuse) {
+	if n.misused == nil {
+		n.eventful, n.misused = true, m
+	}
+	st.keepMet(Scope{slot, slot.Tag() - key}, m)
+}
+
+var undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
 
 // Remembered is what a Try... met in the open scopes from depth up or in their temporaries: a full, a misuse, or nil.
 func (st *Stack) Remembered(depth int) error {
@@ -74,7 +85,15 @@ func (st *Stack) err(slot *arena_c.Linear) error {
 	index := slot.Index()
 	n := &st.notes[index]
 	if slot.Limit&arena_c.Offsets == 0 && slot.Refused != n.refused {
-		st.blame(slot, n)
+		while := "it was frozen"
+		if index+1 < st.row.Open {
+			while = fmt.Sprintf("scope %q, opened in it, was open", st.notes[index+1].name)
+		}
+		st.blame(slot, n, while)
+	}
+	if slot.Refused&^arena_c.Offsets == slot.Tag()^key {
+		st.misused(slot, n, undeclared)
+		slot.Refused = 0
 	}
 	if n.misused != nil {
 		return n.misused

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"fmt"
 	"reflect"
 	"unsafe"
 
@@ -19,6 +20,9 @@ type ObjectMaker[T any] struct {
 // once, whatever ended the scope. T holds no Go pointers (see Plain); a Go value that must close belongs to Own. The
 // finalizer may not allocate in its own scope.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
+	if finalizer == nil {
+		panic(fmt.Sprintf("scope: Object of %v without a finalizer: use Plain", reflect.TypeFor[T]()))
+	}
 	m := ObjectMaker[T]{ask: key + nodeOffset[T]() + nodeSize, plain: Plain[T](), fin: finalizer}
 	m.class = newClass("finalizer of "+reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
 	return m

@@ -120,7 +120,8 @@ func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
 	assert.Equal(t, 1, pad.Depth())
 	points.New(s)
 
-	assert.PanicsWithError(t, `scope: BUG: allocation of 8 bytes in scope "do" of pad 0.0 while it was covered or frozen`, func() {
+	covered := `scope: BUG: allocation of 8 bytes in scope "do" of pad 0.0 while scope "Temp", opened in it, was open`
+	assert.PanicsWithError(t, covered, func() {
 		_ = pad.Do("do", func(outer scope.Scope) error { return pad.Temp(10, func([]byte) { points.New(outer) }) })
 	})
 	assert.Equal(t, 1, pad.Depth())
@@ -212,8 +213,8 @@ func TestMisuseThatUnwindsWhatCoveredItsScope(t *testing.T) {
 		defer inner.Close()
 		points.New(s)
 	})
-	assert.EqualError(t, err, `scope: BUG: allocation of 8 bytes in scope "s" of pad 0.0 while it was covered or frozen`)
+	assert.EqualError(t, err, `scope: BUG: allocation of 8 bytes in scope "s" of pad 0.0 while scope "inner", opened in it, was open`)
 	err = panicsWith(func() { scope.Maker[point]{}.New(s) })
 	assert.EqualError(t, err, "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
-	assert.ErrorContains(t, s.Close(), "while it was covered or frozen")
+	assert.ErrorContains(t, s.Close(), `while scope "inner", opened in it, was open`)
 }

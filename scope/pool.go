@@ -134,14 +134,15 @@ func (p Pool[T]) All() iter.Seq2[int, *T] {
 // ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
 // still live.
 type ObjectPool[T any] struct {
-	pool Pool[T]
-	fin  func(*T) error
+	pool  Pool[T]
+	fin   func(*T) error
+	stack *Stack
 }
 
 // Pool makes a pool of n objects in s. See Maker.Pool. The finalizer must bear a zero T, which is what Get gives.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
-	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin}
+	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin, s.stack()}
 }
 
 // Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the
@@ -150,10 +151,19 @@ func (p ObjectPool[T]) Put(x *T) error {
 	if x == nil {
 		panic(p.pool.misuse(x))
 	}
-	if _, code := p.pool.header.Find(p.pool.tag, unsafe.Pointer(x)); code != arena_c.OK {
+	index, code := p.pool.header.Find(p.pool.tag, unsafe.Pointer(x))
+	if code != arena_c.OK {
 		panic(p.pool.misuse(x))
 	}
-	defer p.pool.Put(x)
+	state := p.pool.header.State(uint64(index))
+	*state = chunkLeaving
+	p.stack.finalizers++
+	defer func() { // also when the finalizer panics, or ends the goroutine
+		if p.pool.header.Tag() == p.pool.tag { // it may have closed the scope
+			*state = chunkLive
+			p.pool.Put(x)
+		}
+	}()
 	return p.fin(x)
 }
 

@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"iter"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
@@ -10,13 +11,15 @@ import (
 
 // HandlePool is a Pool whose values are named by handles, so that who kept the name of a value is told when it was put,
 // also when its chunk was taken again. A handle is plain data of 8 bytes and may lie in any block. The pool dies with its
-// scope: then Get and At give nil and Put panics. It is a small value; one goroutine at a time uses it.
+// scope: then Get and At give nil and Put panics. It is a small value; one goroutine at a time uses it. A handle of another
+// pool of T that is open on the same arena names nothing here, as long as the two are among 64.
 //
 // Handles begin anew with each pool, so that the same play gives the same bytes everywhere: a handle that outlived its
 // level may name something in the next one. Keep it in the level; what lives longer refers to what keeps it by a Ref.
 type HandlePool[T any] struct {
 	pool        Pool[T]
-	generations []uint32 // of the chunks, in the scope; never 0
+	generations []uint32 // of the chunks, in the scope; their count is never 0
+	place       uint32   // of the pool among those of its arena, above the count
 }
 
 // HandlePool makes a pool of n chunks in s: what Pool takes, and 4 bytes for each chunk. A full scope unwinds; n below 0
@@ -26,12 +29,17 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks: handles name fewer than 2^32", n), false})
 	}
-	p := HandlePool[T]{openPool[T](s, n, 0), makeSlice[uint32](s, n, true)}
+	p := HandlePool[T]{pool: openPool[T](s, n, 0), generations: makeSlice[uint32](s, n, true)}
+	first := unsafe.Pointer(s.slot.Row().Pool(0))
+	p.place = uint32((uintptr(unsafe.Pointer(p.pool.header))-uintptr(first))/arena_c.LineSize) << handleBits
 	for i := range p.generations {
-		p.generations[i] = 1
+		p.generations[i] = p.place | 1
 	}
 	return p
 }
+
+// handleBits are those of a generation that count; the 6 above tell pools apart that are open at once.
+const handleBits = 26
 
 // Get gives a zeroed T and its handle, or nil and the zero Handle, which names nothing, when all chunks are live or the
 // pool is closed. Cost: a few ns, no Go allocation, no call into C.
@@ -49,7 +57,7 @@ func (p HandlePool[T]) name(index uint64) arena.Handle[T] {
 }
 
 // At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. A handle is good
-// again by accident only after its chunk was put 2^32-1 times more. Cost: a few ns.
+// again by accident only after its chunk was put 2^26-1 times more. Cost: a few ns.
 func (p HandlePool[T]) At(h arena.Handle[T]) *T {
 	index := uint64(h) & arena_c.HandleIndex
 	x := p.pool.At(int(index))
@@ -68,16 +76,15 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 	}
 	p.pool.Put(x)
 	generation := &p.generations[uint64(h)&arena_c.HandleIndex]
-	if *generation++; *generation == 0 {
-		*generation = 1
-	}
+	count := (*generation + 1) & (1<<handleBits - 1)
+	*generation = p.place | max(1, count)
 }
 
 func (p HandlePool[T]) misuse(h arena.Handle[T]) error {
 	code := arena_c.Double
 	if p.pool.header.Tag() != p.pool.tag {
 		code = arena_c.Stale
-	} else if index := uint64(h) & arena_c.HandleIndex; h == 0 || index >= uint64(p.Cap()) {
+	} else if index := uint64(h) & arena_c.HandleIndex; h == 0 || index >= uint64(p.Cap()) || uint32(h>>58) != p.place>>handleBits {
 		code = arena_c.Foreign
 	}
 	return &Misuse{fmt.Sprintf("Put of a handle of a %T: %v", *new(T), code), code == arena_c.Stale}

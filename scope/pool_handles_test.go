@@ -92,9 +92,9 @@ func TestHandleGenerationsWrap(t *testing.T) {
 	assert.Equal(t, arena.Handle[point](1<<32), h)
 	pool.Put(h)
 	require.EqualValues(t, 2, *generation)
-	*generation = 1<<32 - 1
+	*generation = 1<<26 - 1
 	_, h = pool.Get()
-	assert.Equal(t, arena.Handle[point](1<<64-1<<32), h)
+	assert.Equal(t, arena.Handle[point](1<<58-1<<32), h)
 	pool.Put(h)
 	_, h = pool.Get()
 	assert.Equal(t, arena.Handle[point](1<<32), h)
@@ -159,4 +159,17 @@ func TestHandlesAgainstAModel(t *testing.T) {
 		assert.Contains(t, []arena.Handle[point]{h, first}, first)
 		break
 	}
+}
+
+// TestHandlesOfAnotherPool name nothing, though both pools have such a chunk.
+func TestHandlesOfAnotherPool(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	red, blue := points.HandlePool(s, 2), points.HandlePool(s, 2)
+	_, h := red.Get()
+	x, own := blue.Get()
+	assert.NotEqual(t, h, own)
+	assert.Nil(t, blue.At(h))
+	assert.PanicsWithError(t, putOf+"not from here", func() { blue.Put(h) })
+	assert.Same(t, x, blue.At(own))
+	require.NoError(t, s.Close())
 }

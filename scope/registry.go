@@ -12,25 +12,25 @@ import (
 var registry struct {
 	sync.Mutex
 	stacks atomic.Pointer[[]*Stack]
-	made   uint32       // the number that was given last
-	told   [16]lastFull // of stacks that were dropped last
+	made   uint32      // the number that was given last
+	told   [16]lastMet // of stacks that were dropped last
 	next   int
 }
 
-// lastFull is a full whose text may be asked for after the scope, and even the budget, closed: a panic that nobody
+// lastMet is a full, or a misuse, whose text may be asked for after the scope, and even the budget, closed: a panic that nobody
 // handles is printed when every deferred Close has run.
-type lastFull struct {
+type lastMet struct {
 	scope Scope
-	full  *FullError
+	err   error
 }
 
-// toldOf is the full of a scope whose stack was dropped, or nil.
-func toldOf(s Scope) *FullError {
+// toldOf is what a scope met whose stack was dropped, or nil.
+func toldOf(s Scope) error {
 	registry.Lock()
 	defer registry.Unlock()
 	for _, last := range registry.told {
 		if last.scope == s {
-			return last.full
+			return last.err
 		}
 	}
 	return nil
@@ -103,9 +103,11 @@ func (st *Stack) Drop() {
 	all[st.id] = nil
 	st.row.Owner = 0
 	st.dropped = true
-	if st.lastFull != nil {
-		registry.told[registry.next%len(registry.told)] = lastFull{st.lastScope, st.lastFull}
-		registry.next++
+	for _, last := range st.met {
+		if last.err != nil {
+			registry.told[registry.next%len(registry.told)] = last
+			registry.next++
+		}
 	}
 	registry.stacks.Store(&all)
 }

@@ -34,6 +34,7 @@ func (r *room[T]) take(what string) bool {
 		panic(r.scope.misuse(what))
 	}
 	if r.items == nil && r.limit > 0 {
+		r.scope.refuseFrozen(what)
 		r.scope.mayTake(r.made)
 		r.items = makeSlice[T](r.scope, r.limit+r.extra, false)
 	}

@@ -68,7 +68,7 @@ func TestUndeclaredMakerIsRefused(t *testing.T) {
 	assert.Nil(t, m.TryNew(a))
 	assert.Panics(t, func() { m.Slice(a, 1) })
 	assert.Panics(t, func() { m.Pool(a, 1) })
-	require.NoError(t, a.Close())
+	assert.EqualError(t, a.Close(), want, "TryNew's too")
 }
 
 func TestSlices(t *testing.T) {
@@ -189,7 +189,7 @@ func TestTryOnACoveredScope(t *testing.T) {
 	a := pad.Open("a")
 	b := a.Open("b")
 	assert.Nil(t, points.TryNew(a))
-	want := `scope: BUG: allocation of 8 bytes in scope "a" of pad 0.0 while it was covered or frozen`
+	want := `scope: BUG: allocation of 8 bytes in scope "a" of pad 0.0 while scope "b", opened in it, was open`
 	assert.EqualError(t, a.Err(), want)
 	assert.NoError(t, b.Err())
 	require.NoError(t, b.Close())

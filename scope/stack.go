@@ -3,6 +3,7 @@ package scope
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -17,6 +18,7 @@ type Config struct {
 	Held   int    // how many Go values (Own, Defer, Hold) may be held at once
 	Names  int    // how many accounts there may be at once
 	Base   int    // how many of the lowest scopes the owner opens and closes itself
+	Size   uint64 // of the budget, in bytes
 	Watch  *Watch // told of each opened scope while armed; may be nil
 }
 
@@ -34,8 +36,8 @@ type Stack struct {
 	closing    int // slot + 1 of the scope whose finalizers run, 0 for none
 	finalizers uint64
 	failed     int
-	lastFull   *FullError    // of the scope that met a full last; its text may be asked for after it closed
-	lastScope  Scope         // that scope
+	met        [4]lastMet    // by the scopes that refused last; the texts may be asked for after they closed
+	nextMet    int           // place in met
 	dropped    bool          // its budget is closed
 	peakEver   uint64        // highest use before the last ResetPeak
 	made       uint64        // constructors that ever began
@@ -61,6 +63,14 @@ func (w *Watch) Arm(note func(*Stack)) {
 	w.note.Store(&note)
 }
 
+// Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the budget.
+func (st *Stack) Keep(name string) string {
+	if st.row.Slot(0).Offset(unsafe.Pointer(unsafe.StringData(name))) < st.config.Size {
+		return strings.Clone(name)
+	}
+	return name
+}
+
 // Name is what the arena is called in messages: "pad 1.0".
 func (st *Stack) Name() string { return st.config.Arena }
 
@@ -82,7 +92,7 @@ func (st *Stack) Open(name string) Scope {
 		parent := row.Open - 1
 		st.notes[parent].refused = row.Slot(parent).Refused
 	}
-	st.notes[row.Open] = note{name: name}
+	st.notes[row.Open] = note{name: st.Keep(name)}
 	slot, tag := row.OpenScope()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
@@ -192,7 +202,7 @@ func (st *Stack) closeTop() (err error) {
 	row := st.row
 	slot := row.Slot(row.Open - 1)
 	if slot.Refused != 0 {
-		st.remembered(slot) // while it can still say why
+		_ = st.err(slot) // while it can still say why
 	}
 	if row.FarOf == row.Open {
 		return st.closeWithTemp(slot)
@@ -205,6 +215,7 @@ func (st *Stack) unwindAndClose(slot *arena_c.Linear, errs *error) {
 	st.notes[slot.Index()].below = st.closing
 	st.closing = int(slot.Index()) + 1
 	slot.Freeze() // a closing scope refuses
+	st.tellLost(slot, errs)
 	st.unwind(slot, 0, errs, true)
 	st.finishClose(slot)
 }
@@ -214,6 +225,19 @@ func (st *Stack) closeWithTemp(slot *arena_c.Linear) (err error) {
 	slot.Freeze()
 	defer st.unwindAndClose(slot, &err) // also when a finalizer of theirs ends the goroutine
 	return st.CloseTemp()
+}
+
+// Lost are the errors of finalizers in the topmost scope that nobody got yet: those of the parts of constructors that were
+// unwound. Who closes the scope gets them.
+func (st *Stack) Lost() (err error) {
+	st.tellLost(st.row.Slot(st.row.Open-1), &err)
+	return err
+}
+
+func (st *Stack) tellLost(slot *arena_c.Linear, errs *error) {
+	if n := &st.notes[slot.Index()]; n.lost != nil {
+		*errs, n.lost = errors.Join(*errs, n.lost), nil
+	}
 }
 
 func (st *Stack) finishClose(slot *arena_c.Linear) {

@@ -73,6 +73,7 @@ func (st *Stack) CloseTemp() (err error) {
 		st.closing = was
 	}()
 	far.Freeze()
+	st.tellLost(far, &err)
 	st.unwind(far, 0, &err, false)
 	return err
 }

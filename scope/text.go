@@ -119,6 +119,7 @@ func (t *Text) add(p []byte) bool {
 		panic(t.scope.misuse("Add to a Text in"))
 	}
 	if len(p) > cap(t.text)-len(t.text) {
+		t.scope.refuseFrozen("Add to a Text in")
 		t.scope.mayTake(t.made)
 	}
 	longer, ok := appendTo(t.scope, t.text, p)

@@ -160,7 +160,7 @@ func TestTextThatIsFull(t *testing.T) {
 		`raise pads.size in the plan to %d or more`
 	text.Add("frogs").Add("eleven bytes").Add("3")
 	assert.Equal(t, "frogs3", text.String(), "what doesn't fit is left out as a whole, and what fits after it isn't")
-	assert.EqualError(t, s.Err(), fmt.Sprintf(full, 12, 4, padSize-4, padSize+8))
+	assert.EqualError(t, s.Err(), fmt.Sprintf(full, 12, 4, padSize-4, padSize+12))
 	text.AddQuoted("abc")
 	assert.Equal(t, "frogs3", text.String())
 	n, err := text.Write([]byte("12345"))
@@ -218,7 +218,7 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of pad 0.0 while scope "inner", opened in it, is open`)
 	assert.Zero(t, text.Len()+spare.Len())
 	require.NoError(t, inner.Close())
-	assert.EqualError(t, s.Close(), `scope: BUG: allocation of 1 bytes in scope "s" of pad 0.0 while it was covered or frozen`)
+	assert.EqualError(t, s.Close(), `scope: BUG: allocation of 1 bytes in scope "s" of pad 0.0 while scope "inner", opened in it, was open`)
 
 	again := pad.Open("again")
 	mine := again.Text()
@@ -257,7 +257,7 @@ func TestSprintf(t *testing.T) {
 	assert.Empty(t, scope.Sprintf(s, ""))
 	assert.True(t, utf8.ValidString(scope.Sprintf(s, "%q", "🐸")))
 	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }), `budget "test": pad 0.0 is full: scope "s" `+
-		`asked for 70000 bytes, 65522 of 65536 are free; held by s 14; raise pads.size in the plan to 70014 or more`)
+		`asked for 70000 bytes, 65522 of 65536 are free; held by s 14; raise pads.size in the plan to 70016 or more`)
 	inner := s.Open("inner")
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())
