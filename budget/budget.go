@@ -3,12 +3,14 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -24,17 +26,16 @@ var (
 type Budget struct {
 	Pads *OpenPads // lends pads to goroutines, and gives workers theirs
 
-	plan       Plan
-	memory     supply
-	table      *arena_c.Map
-	regions    []*OpenRegion // bottom first, each slot one
-	slots      []*OpenSlots
-	frame      []*scope.Stack
-	current    scope.Scope // of the frame
-	turn       int
-	pads       []*scope.Stack
-	prefaulted bool
-	restoreGo  func()
+	plan Plan
+	grant
+	table     *arena_c.Map
+	regions   []*OpenRegion // bottom first, each slot one
+	slots     []*OpenSlots
+	frame     []*scope.Stack
+	current   scope.Scope // of the frame
+	turn      int
+	pads      []*scope.Stack
+	restoreGo func()
 
 	mu      sync.Mutex // guards what follows
 	loads   []*load
@@ -62,10 +63,10 @@ func Open(plan Plan) (*Budget, error) { return open(plan, fromSystem) }
 // used for something else. Whether its pages are present is the caller's affair. Reading or writing the block directly
 // while the budget is open is a bug.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
-	return open(plan, func(l layout) (supply, bool, error) { return fromBlock(block, l) })
+	return open(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }
 
-func open(plan Plan, from func(layout) (supply, bool, error)) (*Budget, error) {
+func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
@@ -83,19 +84,41 @@ func open(plan Plan, from func(layout) (supply, bool, error)) (*Budget, error) {
 	return b, nil
 }
 
-func (b *Budget) layOut(from func(layout) (supply, bool, error)) error {
+func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 	l, err := b.plan.layout()
 	if err != nil {
 		return err
 	}
-	if b.memory, b.prefaulted, err = from(l); err != nil {
+	if b.grant, err = from(b.plan, l); err != nil {
 		return err
 	}
 	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}
+	err = b.want("guards", b.plan.Pages.Guards, func() error { return b.guard(0, b.memory.Protect) })
+	if err != nil {
+		return errors.Join(err, b.memory.Release())
+	}
 	b.makeStacks()
+	return nil
+}
+
+// guard gives the guards behind the rows from `first` up, and the one before them, to do: to take access away or to give
+// it back.
+func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
+	if platform.GoBacked {
+		return errors.New("the pages of a race build are Go's")
+	}
+	size := b.table.Guard
+	if err := do(b.table.Row(uint64(first)).Start-size, size); err != nil {
+		return err
+	}
+	for i := uint64(first); i < b.table.Rows; i++ {
+		if err := do((b.table.Row(i).End+arena_c.Edge-1)&^(arena_c.Edge-1), size); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -123,7 +146,7 @@ func (b *Budget) makeStacks() {
 	row := uint64(0)
 	next := func(arena, key string, base int, watch *scope.Watch) *scope.Stack {
 		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held,
-			Names: p.Limits.Accounts, Base: base, Watch: watch})
+			Names: p.Limits.Accounts, Base: base, Size: b.Size(), Watch: watch})
 		row++
 		return st
 	}
@@ -244,13 +267,18 @@ func (b *Budget) Pad(worker, which int) scope.Pad {
 }
 
 // Plan is the plan as opened, with its defaults filled in.
-func (b *Budget) Plan() Plan { return b.plan }
+func (b *Budget) Plan() Plan {
+	plan := b.plan
+	plan.Regions = slices.Clone(plan.Regions) // the caller may make another plan of it
+	return plan
+}
 
 // Size is the number of bytes that were reserved, tables included.
 func (b *Budget) Size() uint64 { return b.memory.Size() }
 
 // Base is what arena.Ptr and its like count from when they point from one region to another, or to the frame. It stays
-// the same as long as the budget is open, and so do those of the regions.
+// the same as long as the budget is open, and so do those of the regions until Reconfigure moves them. A pointer of one
+// base that another resolves reads other bytes, unseen.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.memory.Size()) }
 
 // Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false

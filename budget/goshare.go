@@ -31,7 +31,7 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	goShare.owner, goShare.taken = plan.Name, true
 	limit := plan.GoHeap
 	if platform.GoBacked {
-		limit += arena_c.MapSize(plan.arenas(), uint64(plan.Limits.Scopes), uint64(plan.Limits.Pools), 0) + plan.Size
+		limit += arena_c.MapSize(plan.arenas(), uint64(plan.Limits.Scopes), uint64(plan.Limits.Pools), plan.guard()) + plan.Size
 	}
 	oldLimit := debug.SetMemoryLimit(int64(limit))
 	oldPercent := debug.SetGCPercent(-1)

@@ -14,6 +14,8 @@ type supply interface {
 	Base() unsafe.Pointer
 	Size() uint64
 	Missing() (pages int, ok bool)
+	Protect(offset, size uint64) error
+	Unprotect(offset, size uint64) error
 	Release() error
 }
 
@@ -26,9 +28,6 @@ type layout struct {
 }
 
 func (p Plan) layout() (l layout, err error) {
-	if err := p.notYet(); err != nil {
-		return l, err
-	}
 	l.arenas = p.arenas()
 	l.shape = arena_c.Map{Rows: p.rows(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
 	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
@@ -51,10 +50,93 @@ func (p Plan) Need() (uint64, error) {
 	return l.size + arena_c.Edge, err
 }
 
-// fromSystem takes a range and makes it accessible and present. The range of an earlier budget has its tables still, and
-// handles into them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own
-// words, dead.
-func fromSystem(l layout) (memory supply, prefaulted bool, err error) {
+// grant is the memory that a plan gets, and what the system refused of what the plan wished.
+type grant struct {
+	memory     supply
+	prefaulted bool
+	refused    []string // a line each: the key, and why
+}
+
+// want asks for what the plan demands. A refusal is an error when it is required, else a line of the report.
+func (g *grant) want(key string, demand Demand, ask func() error) error {
+	if demand <= Off {
+		return nil
+	}
+	err := ask()
+	if err != nil && demand == Required {
+		return fmt.Errorf("pages.%s is required: %w", key, err)
+	}
+	if err != nil {
+		g.refused = append(g.refused, fmt.Sprintf("pages.%s: %v", key, err))
+	}
+	return nil
+}
+
+// fromSystem takes a range and makes it accessible, as the plan demands it.
+func fromSystem(p Plan, l layout) (g grant, err error) {
+	if err := p.fits(l.size, readLimits()); err != nil {
+		return g, err
+	}
+	r, err := g.reserve(p, l)
+	if err != nil {
+		return g, err
+	}
+	g.memory = r
+	if err := g.furnish(r, p.Pages); err != nil {
+		return g, errors.Join(err, r.Release())
+	}
+	return g, nil
+}
+
+// readLimits is platform.Limits; tests put others in its place.
+var readLimits = platform.Limits
+
+// fits says which limit of the process is too small for the budget and the Go share. What others use of the machine's
+// memory may go away again: it doesn't count.
+func (p Plan) fits(size uint64, limits []platform.Limit) error {
+	for _, limit := range limits {
+		rest := limit.Rest()
+		if limit.Name == "physical memory" {
+			rest = limit.Bytes
+		}
+		if need := planAdd(size, p.GoHeap); need > rest {
+			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
+				sizeText(need), sizeText(size), sizeText(p.GoHeap), limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
+		}
+	}
+	return nil
+}
+
+// furnish makes the range accessible and its pages what the plan demands.
+func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
+	if err := r.Commit(); err != nil {
+		return err
+	}
+	prefault := func() (err error) {
+		if g.prefaulted, err = r.Prefault(); err == nil && !g.prefaulted {
+			err = errors.New("not every page stayed present")
+		}
+		return err
+	}
+	if err := g.want("huge", pages.Huge, r.HugePages); err != nil {
+		return err
+	}
+	if err := g.want("prefault", pages.Prefault, prefault); err != nil {
+		return err
+	}
+	return g.want("lock", pages.Lock, r.Lock)
+}
+
+// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still, and handles into
+// them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own words, dead.
+func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
+	err = g.want("base", p.Pages.Base, func() (err error) {
+		r, err = reserveAt(p.Base, l)
+		return err
+	})
+	if r != nil || err != nil {
+		return r, err
+	}
 	var others []*platform.Reservation
 	defer func() {
 		for _, other := range others {
@@ -64,19 +146,40 @@ func fromSystem(l layout) (memory supply, prefaulted bool, err error) {
 	for {
 		r, err := platform.Reserve(l.size, arena_c.Edge, l.tables)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		if err := r.Commit(); err != nil {
-			return nil, false, errors.Join(err, r.Release())
-		}
-		if hasShape(r.Base(), l.shape) {
-			if prefaulted, err = r.Prefault(); err != nil {
-				return nil, false, errors.Join(err, r.Release())
-			}
-			return r, prefaulted, nil
+		ok, err := mayTake(r, l)
+		if err != nil || ok {
+			return r, err
 		}
 		others = append(others, r)
 	}
+}
+
+func reserveAt(base uint64, l layout) (*platform.Reservation, error) {
+	if base > uint64(^uintptr(0)) {
+		return nil, fmt.Errorf("this target has no address %#x", base)
+	}
+	r, err := platform.ReserveAt(uintptr(base), l.size, l.tables)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := mayTake(r, l)
+	if err == nil && !ok {
+		err = errors.Join(errors.New("a budget of another shape was there, and handles into it may be kept"), r.Release())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// mayTake says whether the range is new, or had a budget of the same shape.
+func mayTake(r *platform.Reservation, l layout) (bool, error) {
+	if err := r.Commit(); err != nil {
+		return false, errors.Join(err, r.Release())
+	}
+	return hasShape(r.Base(), l.shape), nil
 }
 
 // hasShape says whether tables of the shape may be laid out at base: over nothing, or over their like.
@@ -101,11 +204,16 @@ func (g given) Size() uint64                  { return g.size }
 func (g given) Missing() (pages int, ok bool) { return 0, false }
 func (g given) Release() error                { return nil }
 
-func fromBlock(block []byte, l layout) (memory supply, prefaulted bool, err error) {
+func (g given) Protect(uint64, uint64) error   { return errGiven }
+func (g given) Unprotect(uint64, uint64) error { return errGiven }
+
+var errGiven = errors.New("the pages of a block that was given are its owner's")
+
+func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 	start := unsafe.Pointer(unsafe.SliceData(block))
 	skip := -uint64(uintptr(start)) & (arena_c.Edge - 1)
 	if start == nil || uint64(len(block)) < skip || uint64(len(block))-skip < l.size {
-		return nil, false, fmt.Errorf("the block has %d bytes, the plan needs %d (Plan.Need)", len(block), l.size+arena_c.Edge)
+		return g, fmt.Errorf("the block has %d bytes, the plan needs %d (Plan.Need)", len(block), l.size+arena_c.Edge)
 	}
 	base := unsafe.Add(start, skip)
 	arena_c.Unpoison(base, l.size)
@@ -113,5 +221,15 @@ func fromBlock(block []byte, l layout) (memory supply, prefaulted bool, err erro
 	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || !sameShape(*old, l.shape) {
 		clear(unsafe.Slice((*byte)(base), l.tables))
 	}
-	return given{block, base, l.size}, false, nil
+	g.memory = given{block, base, l.size}
+	for _, page := range p.Pages.list() {
+		usual := page.key == "prefault" && page.demand == Wished // nobody asked for it
+		if page.key == "guards" || usual {
+			continue
+		}
+		if err := g.want(page.key, page.demand, func() error { return errGiven }); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
 }

@@ -143,20 +143,6 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// notYet says what Open can't do yet of a resolved plan.
-func (p Plan) notYet() error {
-	var keys []string
-	for _, page := range p.Pages.list() {
-		if usual := page.key == "prefault" && page.demand == Wished; page.demand != Off && !usual {
-			keys = append(keys, "pages."+page.key)
-		}
-	}
-	if keys != nil {
-		return fmt.Errorf("not yet: %s", strings.Join(keys, ", "))
-	}
-	return nil
-}
-
 // planRound rounds a size up to the next edge.
 func planRound(size uint64) uint64 {
 	if size > math.MaxUint64-planEdge {

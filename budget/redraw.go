@@ -89,12 +89,17 @@ func (b *Budget) changed(plan Plan) (list []*region) {
 	return list
 }
 
-func (b *Budget) redraw(changed []*region, plan Plan) error {
+func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 	sizes := make([]uint64, len(changed))
 	for i, r := range changed {
 		sizes[i] = plan.Regions[r.level].Size
 	}
-	if code := b.table.Redraw(uint64(changed[0].row), sizes); code != arena_c.OK {
+	first := changed[0].row
+	guarded := b.plan.Pages.Guards > Off && b.guard(first, b.memory.Unprotect) == nil
+	if guarded {
+		defer func() { err = errors.Join(err, b.guard(first, b.memory.Protect)) }()
+	}
+	if code := b.table.Redraw(uint64(first), sizes); code != arena_c.OK {
 		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)
 	}
 	for _, r := range changed {

@@ -37,8 +37,9 @@ func (l Leaks) Total() int { return l.Scopes + l.Held + l.Finalizers }
 // Report are the figures of a budget.
 type Report struct {
 	Name       string
-	Size       uint64 // bytes reserved, tables included
-	Prefaulted bool   // every page was present at Open
+	Size       uint64   // bytes reserved, tables included
+	Prefaulted bool     // every page was present at Open
+	NotGranted []string `json:",omitempty"` // what the plan wished and the system refused: key and reason
 	Regions    []RegionReport
 	Beside     []RegionReport // frame and pads
 	Leaks      Leaks
@@ -63,7 +64,7 @@ func (b *Budget) Report() Report {
 }
 
 func (b *Budget) report() Report {
-	r := Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, ErrorCount: b.errorsN}
+	r := Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, NotGranted: b.refused, ErrorCount: b.errorsN}
 	for _, region := range b.regions {
 		r.Regions = append(r.Regions, region.report(&r.Leaks))
 	}
