@@ -66,7 +66,8 @@ func TestOutsideTheBase(t *testing.T) {
 	block := arena.NewBlock(256, 64)
 	base := arena.BaseOf(block)
 	var outside uint64
-	assert.PanicsWithValue(t, "arena: BUG: Ptr to something outside its base of 256 bytes: copy it there first", func() { arena.PtrTo(base, &outside) })
+	want := "arena: BUG: Ptr to something outside its base of 256 bytes: copy it there first"
+	assert.PanicsWithValue(t, want, func() { arena.PtrTo(base, &outside) })
 	last := (*uint64)(unsafe.Pointer(&block[248]))
 	assert.Same(t, last, arena.PtrTo(base, last).Get(base))
 	assert.Panics(t, func() { arena.PtrTo(arena.BaseOf(block[:255]), last) }, "the last byte is outside")
