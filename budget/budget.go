@@ -164,6 +164,7 @@ func (b *Budget) makeStacks() {
 		slots := &OpenSlots{b: b, name: r.Name, index: i, taken: make([]bool, r.Slots)}
 		for k := range r.Slots {
 			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
+			slots.slots[k].siblings = slots
 		}
 		b.slots = append(b.slots, slots)
 	}

@@ -50,16 +50,16 @@ func (l Loaded[T]) Get() *T {
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
-	err := r.load(ctx, func(s scope.Scope) (err error) {
+	generation, err := r.load(ctx, func(s scope.Scope) (err error) {
 		if value, err = fn(s); err == nil {
-			err = r.outlives(unsafe.Pointer(value))
+			err = r.outlives(unsafe.Pointer(value), uint64(unsafe.Sizeof(*value)))
 		}
 		return err
 	})
 	if err != nil {
 		return Loaded[T]{}, err
 	}
-	return Loaded[T]{r.region, r.generation.Load(), value}, nil
+	return Loaded[T]{r.region, generation, value}, nil
 }
 
 // load is one Load, Rewind or Close at work. On one goroutine they nest, upwards; on several they stand beside each other
@@ -79,10 +79,10 @@ type openPad struct {
 	depth int
 }
 
-func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err error) {
+func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (generation uint64, err error) {
 	l, err := r.b.enter(ctx, r, "Load")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer r.b.leave(l)
 	r.b.note(emptyAll(l.along))
@@ -92,7 +92,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 			return
 		}
 		l.inside = false
-		verdict, other := r.stack.Verdict(recover(), err)
+		verdict, other := r.stack.Verdict(recover(), err, 0)
 		err = r.b.undo(l, verdict)
 		if other != nil {
 			panic(other)
@@ -106,16 +106,16 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (err 
 		err = errors.Join(r.stack.LeftOpen(1), r.stack.Remembered(0))
 	}
 	if err == nil {
-		r.keep()
+		generation = r.keep()
 		loaded = true
 	}
-	return err
+	return generation, err
 }
 
 // outlives refuses a value that would be gone when the load returns: one in the temporaries, or in a scope inside the
 // load's.
-func (r *region) outlives(value unsafe.Pointer) error {
-	if value == nil || r.stack.Depth() != 1 || r.stack.Keeps(value) {
+func (r *region) outlives(value unsafe.Pointer, size uint64) error {
+	if value == nil || r.stack.Depth() != 1 || r.stack.Keeps(value, size) {
 		return nil
 	}
 	return fmt.Errorf("budget %q: BUG: the value that a Load of region %s returns lies in its temporaries, or in a scope that closed; "+
@@ -123,10 +123,10 @@ func (r *region) outlives(value unsafe.Pointer) error {
 }
 
 // keep makes what fn made final.
-func (r *region) keep() {
+func (r *region) keep() (generation uint64) {
 	r.stack.Freeze() // first: finalizers of temporaries may not add to what is loaded
 	r.b.note(errors.Join(r.stack.CloseTemp(), r.stack.Lost()))
-	r.generation.Add(1)
+	return r.generation.Add(1) // here: others may rewind it as soon as this load is over
 }
 
 // undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
@@ -234,11 +234,17 @@ func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, 
 	if err != nil {
 		return nil, err
 	}
+	entered := false
 	shut(l.along, 1)
+	defer func() { // also when the plan's OnError ends the goroutine
+		if !entered {
+			b.leave(l)
+		}
+	}()
 	if still := b.waitOutside(ctx, l.along); still != nil {
-		b.leave(l)
 		return nil, fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
 	}
+	entered = true
 	return l, nil
 }
 

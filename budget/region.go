@@ -26,6 +26,7 @@ type region struct {
 	row        int // in the map
 	level      int // in the order of rewinding: its index in the plan
 	slot       int // which of its siblings; -1 for a region without slots
+	siblings   *OpenSlots
 	name       string
 	stack      *scope.Stack
 	generation atomic.Uint64 // of what is loaded; odd while something is

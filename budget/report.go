@@ -84,6 +84,9 @@ func (b *Budget) report() Report {
 
 // Report are the figures of this region now.
 func (r *OpenRegion) Report() RegionReport {
+	if r.released() {
+		return RegionReport{Name: r.name} // the figures are another owner's
+	}
 	if r.b.closed.Load() {
 		return r.b.last.Regions[r.row]
 	}

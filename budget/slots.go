@@ -91,7 +91,7 @@ func (r *OpenRegion) disown() {
 }
 
 func (r *OpenRegion) giveBack() {
-	s := r.b.Slots(r.b.plan.Regions[r.level].Name)
+	s := r.siblings
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken[r.slot] = false

@@ -25,6 +25,7 @@ func Account(s Scope, name string, fn func() error) error {
 		panic(s.misuse("Account of"))
 	}
 	st := s.stack()
+	st.inside++
 	st.settle()
 	outer := st.booking
 	st.booking = booking{scope: s, account: st.accountOf(s, name), cursor: s.slot.Cursor, objects: s.slot.Objects()}
@@ -34,6 +35,7 @@ func Account(s Scope, name string, fn func() error) error {
 
 // book ends the current account, and lets the outer one go on from here.
 func (st *Stack) book(outer booking) {
+	st.inside--
 	st.settle()
 	if outer.live() {
 		outer.cursor, outer.objects = outer.scope.slot.Cursor, outer.scope.slot.Objects()
@@ -59,8 +61,7 @@ func (b *booking) live() bool {
 	return b.scope.slot != nil && b.scope.slot.Tag() == b.scope.generation()
 }
 
-// settle books what the current account gained. A constructor that failed has given bytes back: less than nothing is
-// possible in between, and wraps to the right sum.
+// settle books what the current account gained.
 func (st *Stack) settle() {
 	b := &st.booking
 	if !b.live() {
@@ -70,6 +71,20 @@ func (st *Stack) settle() {
 	usage.Bytes += slot.Cursor - b.cursor
 	usage.Objects += slot.Objects() - b.objects
 	b.cursor, b.objects = slot.Cursor, slot.Objects()
+}
+
+// snapshot is the accounts before a constructor that may fail; nil when there are none.
+func (st *Stack) snapshot() []account {
+	st.settle()
+	return slices.Clone(st.accounts)
+}
+
+// restore takes the accounts of s back to a snapshot.
+func (st *Stack) restore(s Scope, snapshot []account) {
+	st.accounts = append(st.accounts[:0], snapshot...)
+	if st.booking.live() && st.booking.scope.slot == s.slot {
+		st.booking.cursor, st.booking.objects = s.slot.Cursor, s.slot.Objects()
+	}
 }
 
 // accountOf is the line of a name in a scope.

@@ -2,6 +2,8 @@ package scope
 
 import (
 	"errors"
+	"fmt"
+	"sort"
 	"strings"
 	"unsafe"
 
@@ -66,8 +68,9 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 		panic(s.misuse("Make in"))
 	}
 	st := s.stack()
-	before := *s.slot
+	before, accounts := *s.slot, st.snapshot()
 	defer st.constructed(s, st.constructing(s))
+	begun := st.made
 	x = (*T)(s.take(size, align))
 	if x == nil {
 		panic(refusal(s))
@@ -86,6 +89,7 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 			}
 		}()
 		st.undo(s.slot, before, &parts)
+		st.undone(s, begun, accounts)
 		if told = !unwinds; told && parts != nil {
 			err = errors.Join(err, parts)
 		}
@@ -101,30 +105,69 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 	return x, nil
 }
 
+// span is the numbers of constructors, from one that failed to the last that had begun by then.
+type span struct{ from, to uint64 }
+
+// undone notes that a constructor failed: what was made since it began is gone, and accounts are as they were.
+func (st *Stack) undone(s Scope, begun uint64, accounts []account) {
+	if s.isTemp() || s.slot.Tag() != s.generation() {
+		return // nothing went back, or everything
+	}
+	n := &st.notes[s.slot.Index()]
+	for len(n.undone) > 0 && n.undone[len(n.undone)-1].from >= begun {
+		n.undone = n.undone[:len(n.undone)-1] // inside this one
+	}
+	n.undone = append(n.undone, span{begun, st.made})
+	st.made++
+	st.restore(s, accounts)
+}
+
+// lost says whether what was made when `made` constructors had begun was made inside one that failed.
+func (s Scope) lost(made uint64) bool {
+	st := s.stack()
+	if st == nil || len(st.notes[s.slot.Index()].undone) == 0 {
+		return false
+	}
+	spans := st.notes[s.slot.Index()].undone
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].to >= made })
+	return i < len(spans) && spans[i].from <= made
+}
+
+// constructorFailed is the misuse of a container that went with the constructor that made it.
+func constructorFailed(what string, s Scope) error {
+	return &Misuse{fmt.Sprintf("%s scope %q: the constructor that made it failed, and took it back", what, s.stack().scopeName(s.slot)),
+		true}
+}
+
 // undo takes a scope back to what it was before a constructor that failed. While the finalizers of what that made run,
 // the scope refuses as a closing one does. What comes after them is deferred: one of them may end the goroutine.
 func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) {
 	if slot.Tag() != before.Limit&^arena_c.Offsets {
 		return // the constructor closed its scope
 	}
-	index, far := int(slot.Index()), slot == st.row.Far()
-	now, closing := *slot, st.closing
-	if st.remembered(slot) == nil && !far { // it is asked while it can still say why
+	index, far, was := int(slot.Index()), slot == st.row.Far(), false
+	now := *slot
+	frozen := now.Limit&arena_c.Offsets == 0 && uint64(index)+1 == st.row.Open // meanwhile: its frame ended
+	if st.remembered(slot) == nil && !far {                                    // it is asked while it can still say why
 		if met := st.anyFull(index + 1); met != nil { // in a scope that the constructor left open, and which closes now
 			st.keepMet(Scope{slot, slot.Tag() - key}, met)
 			now.Refused = slot.Tag() + met.Asked
 		}
 	}
 	defer func() {
-		st.closing = closing
-		slot.Refused, slot.Limit = now.Refused, now.Limit
-		if !far { // its bytes go with the temporaries
-			slot.Limit = now.Tag() | st.row.Edge
-			st.row.Rewind(before.Cursor, before.Count)
+		st.setClosing(slot, was)
+		slot.Refused = now.Refused
+		if far { // its bytes go with the temporaries
+			slot.Limit = now.Limit
+			return
 		}
+		if !frozen {
+			slot.Limit = now.Tag() | st.row.Edge
+		}
+		st.row.Rewind(before.Cursor, before.Count)
 	}()
 	defer func() {
-		st.closing = index + 1
+		was = st.setClosing(slot, true)
 		slot.Freeze()
 		st.unwind(slot, before.Chain, errs, false)
 	}()

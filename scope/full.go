@@ -108,13 +108,18 @@ func (r refusal) why() error {
 	if stale || !s.usable() {
 		return s.misuse("allocation in")
 	}
-	if m := st.notes[s.slot.Index()].misused; m != nil && s.slot.Refused == 0 {
-		return m // it was covered, and what covered it closed on the way here
-	}
-	if s.slot.Refused&^arena_c.Offsets != s.generation() {
+	if s.slot.Refused&^arena_c.Offsets == s.generation()^key {
 		return undeclared
 	}
-	return st.full(s.slot)
+	last := st.told(s)
+	if m, ok := last.(*Misuse); ok && s.slot.Refused == st.notes[s.slot.Index()].refused {
+		return m // it was covered, and what covered it closed on the way here
+	}
+	full := st.full(s.slot)
+	if last, ok := last.(*FullError); ok && last.Asked == full.Asked && last.Free < full.Free {
+		return last // a constructor was undone since
+	}
+	return full
 }
 
 // misuse says what is wrong with using s now.
@@ -131,7 +136,7 @@ func (s Scope) misuse(what string) error {
 	}
 	text := fmt.Sprintf("%s scope %q of %s", what, name, st.config.Arena)
 	switch {
-	case st.closing == int(index)+1, st.closing == int(row.Slots)+1 && int(index) < int(row.FarOf):
+	case st.isClosing(int(index)):
 		text += " while its finalizers run"
 	case s.slot == row.Far():
 		text += ", which holds temporaries and doesn't nest"

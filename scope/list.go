@@ -74,6 +74,9 @@ func (l *List[T]) Copy(s Scope) []T {
 	if !l.scope.lives() {
 		panic(l.scope.misuse("Copy of a List in"))
 	}
+	if l.scope.lost(l.made) {
+		panic(constructorFailed("Copy of a List in", l.scope))
+	}
 	var zero T
 	p := s.take(uint64(l.used)*uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)))
 	if p == nil {
@@ -91,7 +94,7 @@ func (l *List[T]) Copy(s Scope) []T {
 
 // Len is the number of values, 0 when the scope is closed.
 func (l *List[T]) Len() int {
-	if !l.scope.lives() {
+	if !l.scope.lives() || l.scope.lost(l.made) {
 		return 0
 	}
 	return l.used
@@ -117,6 +120,9 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 // fits says whether there is room for one value more, and takes a new chunk when there is none. A scope that is covered
 // refuses at once, not only when the chunk is full.
 func (l *List[T]) fits() bool {
+	if l.scope.lives() && l.scope.lost(l.made) {
+		panic(constructorFailed("New in a List in", l.scope))
+	}
 	if len(l.free) > 0 && l.scope.usable() {
 		return true
 	}

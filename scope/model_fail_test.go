@@ -320,7 +320,6 @@ func (m *modelMachine) tried(st *modelStep, s scope.Scope, key string, p unsafe.
 	m.refused(m.arena.key, len(m.trace), depth)
 	m.triedAt = depth
 	if st.n%3 == 0 {
-		m.toldAt = modelTold
 		panic(cantDoWithout)
 	}
 	return false

@@ -64,6 +64,8 @@ func (m *modelMachine) doEnded(st *modelStep, out modelOutcome, end modelEnd, de
 		m.exiting = false
 		m.lost = m.lost || m.stopped && m.toldAt >= depth
 		return nil
+	case m.stopped && m.toldAt < depth && out.panicked == cantDoWithout: // a scope around this one remembers the full
+		panic(cantDoWithout)
 	case !m.stopped && !end.returned:
 		m.check(out.panicked == modelPanic(st.id), "it ended by %v", out)
 		return nil

@@ -13,9 +13,10 @@ type note struct {
 	refused  uint64  // what the scope remembered when it was covered or frozen
 	misused  *Misuse // a Try... that met it covered or frozen
 	eventful bool    // misused, or with accounts: closing takes the long way
-	below    int     // Stack.closing before this scope's finalizers ran
+	closing  bool    // its finalizers run, or those of a constructor's parts
 	making   making
-	lost     error // of the parts of a constructor that was unwound
+	undone   []span // constructors that failed
+	lost     error  // of the parts of a constructor that was unwound
 }
 
 // uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.

@@ -40,11 +40,21 @@ func (p Pad) Do(name string, fn func(Scope) error) error {
 	return p.borrowed("Do on").Open(name).do(fn)
 }
 
-// Depth is the number of open scopes.
-func (p Pad) Depth() int { return p.borrowed("Depth of").Depth() }
+// Depth is the number of open scopes, 0 when the budget is closed.
+func (p Pad) Depth() int {
+	if st := p.borrowed("Depth of"); !st.dropped { // else the row may be a newer budget's
+		return st.Depth()
+	}
+	return 0
+}
 
-// Stats reads the pad's figures, live.
-func (p Pad) Stats() Stats { return p.borrowed("Stats of").Stats() }
+// Stats reads the pad's figures, live; none when the budget is closed.
+func (p Pad) Stats() Stats {
+	if st := p.borrowed("Stats of"); !st.dropped {
+		return st.Stats()
+	}
+	return Stats{}
+}
 
 // Temp gives fn n zeroed bytes for the time of the call: the alloca of a pad. They are gone when fn ends, however it
 // ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full is returned, not unwound; n below

@@ -33,6 +33,9 @@ func (r *room[T]) take(what string) bool {
 	if !r.scope.lives() {
 		panic(r.scope.misuse(what))
 	}
+	if r.scope.lost(r.made) {
+		panic(constructorFailed(what, r.scope))
+	}
 	if r.items == nil && r.limit > 0 {
 		r.scope.refuseFrozen(what)
 		r.scope.mayTake(r.made)
@@ -48,7 +51,7 @@ func (r *room[T]) reserve(what string) bool { return r.take(what) || r.limit == 
 
 // Len is the number of elements, 0 when the scope is closed.
 func (r *room[T]) Len() int {
-	if !r.scope.lives() {
+	if !r.scope.lives() || r.scope.lost(r.made) {
 		return 0
 	}
 	return r.used
@@ -56,7 +59,7 @@ func (r *room[T]) Len() int {
 
 // Cap is the number of elements that there may be, 0 when the scope is closed.
 func (r *room[T]) Cap() int {
-	if !r.scope.lives() {
+	if !r.scope.lives() || r.scope.lost(r.made) {
 		return 0
 	}
 	return r.limit

@@ -33,7 +33,7 @@ type Stack struct {
 	held       heldTable
 	accounts   []account
 	booking    booking
-	closing    int // slot + 1 of the scope whose finalizers run, 0 for none
+	closings   int // scopes whose finalizers run
 	finalizers uint64
 	failed     int
 	met        [4]lastMet    // by the scopes that refused last; the texts may be asked for after they closed
@@ -108,10 +108,10 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	st.inside++
 	defer func() {
 		st.inside--
-		if st.dropped { // the budget is closed, and with it s; the row may be a newer budget's
+		if st.dropped || s.slot.Tag() != s.generation() { // fn closed it, or the budget: what is open now is somebody else's
 			return
 		}
-		verdict, other := st.Verdict(recover(), err)
+		verdict, other := st.Verdict(recover(), err, depth)
 		if verdict == nil && other == nil {
 			verdict = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))
 		}
@@ -125,8 +125,8 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 
 // Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err what it returned.
 // A full is an error. A panic after a full that nobody handled is that full, with the panic as its cause. Any other
-// panic comes back, to go on after the unwinding.
-func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
+// panic comes back, to go on after the unwinding. The function's own scope is at depth.
+func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any) {
 	if v == nil {
 		return err, nil
 	}
@@ -141,9 +141,10 @@ func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
 	if s := Scope(refused); isRefusal && s.slot.Refused&^arena_c.Offsets == s.generation() {
 		s.slot.Refused = 0 // what it remembers is this misuse, not a full
 	}
-	if full := st.anyFull(0); full != nil {
-		full.Cause = fmt.Errorf("panic: %v", v)
-		return full, nil
+	if full := st.anyFull(depth); full != nil {
+		told := *full
+		told.Cause = fmt.Errorf("panic: %v", v)
+		return &told, nil
 	}
 	return nil, v
 }
@@ -176,17 +177,25 @@ func (st *Stack) CloseTo(depth int) (err error) {
 		}
 		err = errors.Join(err, st.CloseTo(depth)) // a finalizer ends the goroutine; the scopes below close all the same
 	}()
-	for st.Depth() > depth && st.Depth() != st.closing {
-		err = errors.Join(err, st.closeTop())
+	for st.Depth() > depth && !st.notes[st.Depth()-1].closing {
+		err = errors.Join(err, st.frozenMisuse(), st.closeTop())
 	}
 	finished = true
 	return err
 }
 
+// frozenMisuse is what the topmost scope, when it is frozen, refused since: who froze it closes it, and nobody else looks.
+func (st *Stack) frozenMisuse() error {
+	slot := st.row.Slot(st.row.Open - 1)
+	if slot.Limit&arena_c.Offsets != 0 || slot.Refused == st.notes[slot.Index()].refused {
+		return nil
+	}
+	return st.err(slot)
+}
+
 func (st *Stack) closeByUser(s Scope) error {
 	index := int(s.slot.Index())
-	temp := st.closing == int(st.row.Slots)+1 && index < int(st.row.FarOf) // its temporaries' finalizers run
-	if index < st.config.Base || st.closing == index+1 || temp {
+	if index < st.config.Base || st.isClosing(index) {
 		return s.misuse("Close of")
 	}
 	if s.slot.Refused == 0 && st.notes[index].misused == nil && st.row.FarOf != st.row.Open {
@@ -212,11 +221,15 @@ func (st *Stack) closeTop() (err error) {
 }
 
 func (st *Stack) unwindAndClose(slot *arena_c.Linear, errs *error) {
-	st.notes[slot.Index()].below = st.closing
-	st.closing = int(slot.Index()) + 1
+	st.setClosing(slot, true)
 	slot.Freeze() // a closing scope refuses
+	met := slot.Refused
 	st.tellLost(slot, errs)
 	st.unwind(slot, 0, errs, true)
+	if *errs == nil && slot.Refused != met && slot.Refused&^arena_c.Offsets == slot.Tag() { // a finalizer's Try...
+		*errs = &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while its finalizers run",
+			slot.Refused&arena_c.Offsets, st.scopeName(slot), st.config.Arena), false}
+	}
 	st.finishClose(slot)
 }
 
@@ -244,7 +257,7 @@ func (st *Stack) finishClose(slot *arena_c.Linear) {
 	st.row.CloseScope()
 	st.closeAccounts(int(slot.Index()))
 	slot.Refused = 0 // what comes from now on is misuse
-	st.closing = st.notes[slot.Index()].below
+	st.setClosing(slot, false)
 	st.uncovered()
 }
 
@@ -257,11 +270,27 @@ func (st *Stack) Freeze() {
 }
 
 // Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of the topmost scope.
-func (st *Stack) Keeps(p unsafe.Pointer) bool {
+func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	slot := st.row.Slot(st.row.Open - 1)
 	offset := slot.Offset(p)
-	return offset < st.row.Start || offset >= st.row.End || offset < slot.Cursor
+	return offset < st.row.Start || offset >= st.row.End || offset < slot.Cursor || size == 0 && offset == slot.Cursor
 }
 
 // Closing says whether finalizers of the arena are running.
-func (st *Stack) Closing() bool { return st.closing != 0 }
+func (st *Stack) Closing() bool { return st.closings != 0 }
+
+func (st *Stack) setClosing(slot *arena_c.Linear, closing bool) (was bool) {
+	n := &st.notes[slot.Index()]
+	was, n.closing = n.closing, closing
+	if closing && !was {
+		st.closings++
+	} else if was && !closing {
+		st.closings--
+	}
+	return was
+}
+
+// isClosing says whether finalizers of the scope in slot index run, or of its temporaries.
+func (st *Stack) isClosing(index int) bool {
+	return st.notes[index].closing || st.notes[st.row.Slots].closing && index < int(st.row.FarOf)
+}

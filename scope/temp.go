@@ -33,8 +33,11 @@ func (s Scope) Temp() Scope {
 }
 
 func (s Scope) ensureTemp() {
-	if s.Free() < tempRoom && s.canGrow() {
-		s.slot.Row().FarGrow(tempRoom, arena_c.LineSize) // when it can't, what is asked of the scope says full
+	if s.Free() >= tempRoom || !s.canGrow() || s.slot.Row().FarGrow(tempRoom, arena_c.LineSize) != arena_c.OK {
+		return // when it can't, what is asked of the scope says full
+	}
+	if full := s.stack().remembered(s.slot); full != nil && full.What == "piece" {
+		s.slot.Refused = 0 // the caller does what the message says
 	}
 }
 
@@ -44,7 +47,7 @@ func (s Scope) canGrow() bool {
 	if s.slot != row.Far() || row.FarOf == 0 || s.slot.Tag() != s.generation() {
 		return false
 	}
-	return s.stack().closing != int(row.Slots)+1
+	return !s.stack().notes[row.Slots].closing
 }
 
 // growTemp takes a new piece for a temporary scope; false for another scope, or when there is no room.
@@ -65,12 +68,11 @@ func (st *Stack) CloseTemp() (err error) {
 	}
 	far := row.Far()
 	st.remembered(far) // while it can still say why
-	was := st.closing
-	st.closing = int(row.Slots) + 1
+	was := st.setClosing(far, true)
 	defer func() {
 		row.FarClose()
 		far.Refused = 0 // what comes from now on is misuse
-		st.closing = was
+		st.setClosing(far, was)
 	}()
 	far.Freeze()
 	st.tellLost(far, &err)

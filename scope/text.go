@@ -118,6 +118,9 @@ func (t *Text) add(p []byte) bool {
 	if t.scope.slot.Tag() != t.scope.generation() {
 		panic(t.scope.misuse("Add to a Text in"))
 	}
+	if t.scope.lost(t.made) {
+		panic(constructorFailed("Add to a Text in", t.scope))
+	}
 	if len(p) > cap(t.text)-len(t.text) {
 		t.scope.refuseFrozen("Add to a Text in")
 		t.scope.mayTake(t.made)
@@ -131,7 +134,7 @@ func (t *Text) add(p []byte) bool {
 
 // Bytes is the text. It is valid until Reset, and as long as the scope is open; cap is len.
 func (t *Text) Bytes() []byte {
-	if t.scope.slot.Tag() != t.scope.generation() {
+	if !t.scope.lives() || t.scope.lost(t.made) {
 		return nil
 	}
 	return t.text[:len(t.text):len(t.text)]

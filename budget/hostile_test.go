@@ -1,0 +1,148 @@
+package budget_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Programs that a hostile reader of this package wrote. Each broke a promise once.
+
+// TestConstructorDoesntThawAFrame whose time is over when it fails.
+func TestConstructorDoesntThawAFrame(t *testing.T) {
+	b := open(t, small())
+	f := b.Frame()
+	_, err := frogs.Make(f, func(*frog) error { require.NoError(t, b.Turn()); return errLoader })
+	assert.ErrorIs(t, err, errLoader)
+	assert.Nil(t, frogs.TryNew(f))
+	assert.Contains(t, panics(t, func() { f.Open("x") }), "frozen since its frame ended")
+	assert.NotNil(t, frogs.TryNew(b.Frame()))
+}
+
+func TestLoadOfAZeroSizeValue(t *testing.T) {
+	type empty struct{}
+	empties := scope.Plain[empty]()
+	b := open(t, small())
+	l, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*empty, error) { return empties.New(s), nil })
+	require.NoError(t, err)
+	assert.NotNil(t, l.Get())
+}
+
+// TestOnErrorThatEndsTheGoroutine while a load waits: the next load finds the way free.
+func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a load tells OnError after a second")
+	}
+	plan := small()
+	plan.OnError = func(error) { runtime.Goexit() }
+	b := open(t, plan)
+	door := b.Region("level").Door("worker")
+	require.True(t, door.Enter())
+	o := attempt(func() error { return b.Region("level").Rewind(background) })
+	assert.True(t, o.exited)
+	door.Leave()
+	mustLoad(t, b, "level", nil)
+	assert.True(t, door.Enter())
+	door.Leave()
+}
+
+func TestGiveInsideAnAccountIsRefused(t *testing.T) {
+	b := open(t, small())
+	pads, err := b.Pads.Take(background)
+	require.NoError(t, err)
+	s := pads.Pad(0).Open("s")
+	require.NoError(t, scope.Account(s, "a", func() error {
+		assert.ErrorContains(t, pads.Give(), "at work")
+		return nil
+	}))
+	require.NoError(t, s.Close())
+	require.NoError(t, pads.Give())
+}
+
+// TestReleasedSlotTellsNothing of its next owner.
+func TestReleasedSlotTellsNothing(t *testing.T) {
+	b := open(t, rooms(false))
+	room := acquire(t, b)
+	require.NoError(t, room.Release(background))
+	again := acquire(t, b)
+	mustFill(t, again, 1)
+	assert.Zero(t, room.Report().Used)
+	assert.NotZero(t, again.Report().Used)
+}
+
+// TestPadAfterCloseTellsNothing of a newer budget.
+func TestPadAfterCloseTellsNothing(t *testing.T) {
+	first := open(t, small())
+	pad := first.Pad(0, 0)
+	require.NoError(t, first.Close())
+	second := open(t, small())
+	s := second.Pad(0, 0).Open("s")
+	s.Bytes(100)
+	assert.Zero(t, pad.Depth())
+	assert.Zero(t, pad.Stats())
+	require.NoError(t, s.Close())
+}
+
+// TestFrozenRegionTellsOfATry when it is rewound.
+func TestFrozenRegionTellsOfATry(t *testing.T) {
+	b := open(t, small())
+	var s scope.Scope
+	_, err := load(b, "level", func(inside scope.Scope) error { s = inside; return nil })
+	require.NoError(t, err)
+	assert.Nil(t, frogs.TryNew(s))
+	assert.ErrorContains(t, b.Region("level").Rewind(background), `in scope "level" of region level while it was frozen`)
+}
+
+// TestPlanIsACopy: who edits it for Reconfigure edits nothing else.
+func TestPlanIsACopy(t *testing.T) {
+	b := open(t, worlds(256, 64, 512))
+	plan := b.Plan()
+	plan.Regions[1].Size, plan.Regions[3].Size = 64*budget.KiB, 704*budget.KiB
+	assert.EqualValues(t, 256*budget.KiB, b.Plan().Regions[1].Size)
+	require.NoError(t, b.Reconfigure(background, plan))
+	assert.EqualValues(t, 704*budget.KiB, regionReport(b, "level").Size)
+}
+
+// TestLoadedBesideRewinds: a rewind of a region below, between the end of a load and its Get, leaves nothing to get.
+func TestLoadedBesideRewinds(t *testing.T) {
+	b := open(t, rooms(false))
+	room := acquire(t, b)
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = b.Region("systems").Rewind(background)
+				runtime.Gosched()
+			}
+		}
+	}()
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+		l, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
+			f := frogs.New(s)
+			f.X = 1
+			return f, nil
+		})
+		if err == nil {
+			door := room.Door("reader")
+			if door.Enter() {
+				if f := l.Get(); f != nil {
+					require.EqualValues(t, 1, f.X)
+				}
+				door.Leave()
+			}
+		}
+	}
+	close(stop)
+	<-done
+}
