@@ -27,6 +27,7 @@
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
 //	pads, err := b.Pads.Take(ctx)                              // two pads on loan, for a goroutine that comes and goes
+//	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.Turn()                                                   // the frame's buffers turn
 //
 // # The map
@@ -35,25 +36,32 @@
 //	            bottom ----------> top; top is rewound first
 //
 // Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes
-// with it. Each part begins at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so
+// with it. A region may have slots, equal siblings that are loaded and rewound each for itself, and one region may take
+// the rest of Plan.Size. While regions are empty, Reconfigure moves their edges. Plan.String draws the map.
+//
+// Each part begins at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so
 // that a rewind gives back bytes and nothing else; Walk reads the whole map from them and covers every byte.
 //
 // # Costs
 //
 // Open takes a few system calls and the time to clear the memory (0.1 to 0.4 s a GiB), since every page is made
-// present. Load and Rewind cost the finalizers, and a few microseconds. Turn costs the frame's finalizers.
+// present, unless Plan.Pages says otherwise. Load and Rewind cost the finalizers, and a few microseconds. Turn costs the
+// frame's finalizers.
 //
 // # Failure
 //
-// A plan that can't be is refused before anything is mapped, every fault in one error. Full is scope.FullError. What
+// A plan that can't be is refused before anything is mapped, every fault in one error; so is one that is too large for
+// the limits of the process or its container. What the system refuses of what Plan.Pages demands is Open's error when it
+// is required, and a line of Report.NotGranted when it is wished. Full is scope.FullError. What
 // old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse panics with "BUG"
 // in its text.
 //
 // # Goroutines
 //
-// Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another while
-// one runs is ErrLoading. Pads belong to a worker each, or to who borrowed them. Pads.Take, Lent.Give, Loaded.Get,
-// Door.Enter and Door.Leave are for any goroutine.
+// Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another that
+// would touch what one touches already is ErrLoading. Slots belong to their owners, who may load at the same time
+// (OpenSlots). Pads belong to a worker each, or to who borrowed them. Pads.Take, Lent.Give,
+// Slots.Acquire, Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
 //
 // # Why
 //

@@ -11,6 +11,10 @@ import (
 // OpenSlots are the slots of a region: equal siblings, each with one owner, loaded and rewound in any order without
 // touching the others. A match, a room, a chunk of a streamed world takes one. A level that is loaded into a free slot
 // while the old one plays can be swapped in when it is whole, and the old one stays when it fails.
+//
+// Any goroutine may acquire a slot; it is then the slot's owner, who loads, rewinds and releases it. Owners do so at the
+// same time when no region lies above the slots in the plan. Otherwise each of them touches what lies above, and who
+// comes second is told ErrLoading: take turns, or put the slots last.
 type OpenSlots struct {
 	b     *Budget
 	name  string

@@ -36,9 +36,9 @@
 // Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing Do or
 // budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and
 // TryAlloc give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take
-// turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil and Array.Push false when
-// all places are taken, and nothing remembers that: it is a state of play. The error says what was asked, what was free,
-// who holds most (a scope, or a subsystem that Account names), and which key of the plan to raise.
+// turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil and Array.Push false
+// when all places are taken, and nothing remembers that: it is a state of play. The error says what was asked, what was
+// free, who holds most (a scope, or a subsystem that Account names), and which key of the plan to raise.
 //
 // # Finalizers
 //

@@ -8,7 +8,8 @@ import (
 const tempRoom = 1024
 
 // Temp is the scope of temporaries at the far end of the arena, for what is needed only while something is loaded. It
-// is gone when the load returns, or when the scope that first asked for it closes. s must be the topmost scope.
+// is gone when the load returns, or when the scope that first asked for it closes: finalizers of temporaries run before
+// those of that scope. s must be the topmost scope.
 //
 // Both ends share the room between them: the far end takes a piece of it at a time, a quarter of what is free but at
 // most 64 KiB, or as much as is asked for. Slices, bytes, pools and files take a new piece when they need one. New and
