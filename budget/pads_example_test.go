@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
+
+type borrowedFrog struct{ Age, X, Y int32 }
+
+var borrowed = scope.Plain[borrowedFrog]()
 
 // ExampleOpenPads_Take lends pads to goroutines that come and go, more of them than there are pairs.
 func ExampleOpenPads_Take() {
@@ -31,7 +36,7 @@ func ExampleOpenPads_Take() {
 			defer pads.Give()
 			s := pads.Pick().Open("sum")
 			defer s.Close()
-			for j, frog := range frogKind.Slice(s, i+1) {
+			for j, frog := range borrowed.Slice(s, i+1) {
 				frog.X = int32(j)
 				sums[i] += frog.X
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -31,7 +32,7 @@ func reversed(pads scope.Pads, out scope.Scope, text string) string {
 // ExamplePads_Pick shows why a worker has two pads: on the caller's, the scope of the scratch would cover the scope of the
 // result.
 func ExamplePads_Pick() {
-	b := openDemo()
+	b := openPads()
 	defer b.Close()
 	pads := b.Pads.Of(0)
 
@@ -53,7 +54,7 @@ func ExamplePads_Pick() {
 
 // ExamplePad_Temp uses bytes for the time of a call: the alloca of a pad.
 func ExamplePad_Temp() {
-	b := openDemo()
+	b := openPads()
 	defer b.Close()
 	pad := b.Pad(0, 0)
 
@@ -71,4 +72,17 @@ func ExamplePad_Temp() {
 	// Output:
 	// <nil> 433 used 0
 	// true
+}
+
+// openPads opens a budget for the examples of this file.
+func openPads() *budget.Budget {
+	b, err := budget.Open(budget.Plan{
+		Name:    "demo",
+		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
+		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

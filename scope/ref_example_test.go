@@ -60,7 +60,7 @@ func ExampleRef() {
 
 // ExampleHandlePool names frogs by handles: who targets one is told when it is gone, also when another sits in its place.
 func ExampleHandlePool() {
-	b := openDemo()
+	b := openRefs()
 	defer b.Close()
 	s := b.Pad(0, 0).Open("pond")
 	defer s.Close()
@@ -86,4 +86,17 @@ func ExampleHandlePool() {
 	// gone: true same place: true
 	// full: true 2 of 2
 	// scope: BUG: Put of a handle of a scope_test.Heron: put twice
+}
+
+// openRefs opens a budget for the examples of this file.
+func openRefs() *budget.Budget {
+	b, err := budget.Open(budget.Plan{
+		Name:    "demo",
+		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
+		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

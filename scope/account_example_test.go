@@ -1,0 +1,55 @@
+package scope_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// loadStudio books what each subsystem takes of the level. The bytes stand for what a real one would load.
+func loadStudio(level *budget.OpenRegion, textures int) error {
+	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
+		err := scope.Account(s, "sound", func() error {
+			s.Bytes(20 * budget.KiB)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return nil, scope.Account(s, "graphics", func() error {
+			for range textures {
+				s.Bytes(16 * budget.KiB)
+			}
+			return nil
+		})
+	})
+	return err
+}
+
+// Who has eaten the level? Reports name each account, and the error of a level that is full names the largest.
+func ExampleAccount() {
+	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.Region{{Name: "level", Size: 128 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	level := b.Region("level")
+
+	fmt.Println(loadStudio(level, 3))
+	for _, account := range level.Report().Accounts {
+		fmt.Println(account.Name, account.Bytes, "bytes in", account.Objects)
+	}
+
+	err = loadStudio(level, 9)
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", "\n  "))
+	// Output:
+	// <nil>
+	// sound 20480 bytes in 1
+	// graphics 49152 bytes in 3
+	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12288 of 131072 are free
+	//   held by graphics 98304, sound 20480
+	//   raise regions[0].size in the plan to 135168 or more
+}

@@ -1,0 +1,101 @@
+package scope_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Connection stands for a net.Conn: a Go value, which can't lie in an arena.
+type Connection struct{ To string }
+
+func (c *Connection) Close() error {
+	fmt.Println("hang up on", c.To)
+	return nil
+}
+
+// Player lies in an arena. Its name is an offset, its connection a number: both are plain data.
+type Player struct {
+	Name arena.String
+	Conn scope.Held
+}
+
+var (
+	playerKind = scope.Plain[Player]()
+	nameBytes  = scope.Plain[byte]()
+)
+
+func openServer() *budget.Budget {
+	b, err := budget.Open(budget.Plan{Name: "server", Regions: []budget.Region{{Name: "match", Size: 64 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// An object in an arena has a Go value by its Held. The match hangs up on whoever is left when it ends.
+func ExampleHeld() {
+	b := openServer()
+	defer b.Close()
+	ctx := context.Background()
+
+	type Match struct{ Ada, Bob, Cyd *Player }
+	match, err := budget.Load(ctx, b.Region("match"), func(s scope.Scope) (*Match, error) {
+		join := func(name string) *Player {
+			player := playerKind.New(s)
+			player.Conn = s.Own(&Connection{To: name}) // from here on the match closes it
+			return player
+		}
+		return &Match{join("Ada"), join("Bob"), join("Cyd")}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	m := match.Get()
+	fmt.Println("talk to", m.Ada.Conn.Value().(*Connection).To)
+
+	fmt.Println("Bob leaves:", m.Bob.Conn.CloseNow())
+	fmt.Println("Bob leaves again:", m.Bob.Conn.CloseNow()) // NOT OKAY: nothing runs twice
+
+	conn := m.Cyd.Conn.Value().(*Connection) // Cyd moves to another server, which closes the connection itself
+	fmt.Println("Cyd moves:", m.Cyd.Conn.Cancel(), conn.To, m.Cyd.Conn.Value())
+
+	fmt.Println("the match ends:", b.Region("match").Rewind(ctx))
+	// Output:
+	// talk to Ada
+	// hang up on Bob
+	// Bob leaves: <nil>
+	// Bob leaves again: scope: BUG: CloseNow of what was closed, run or cancelled before
+	// Cyd moves: true Cyd <nil>
+	// hang up on Ada
+	// the match ends: <nil>
+}
+
+// A Go string's bytes lie on the Go heap. Copy them into the region; an arena.String then says where they are.
+func ExampleMaker_Clone() {
+	b := openServer()
+	defer b.Close()
+	region := b.Region("match")
+
+	type Match struct{ Players []Player }
+	match, err := budget.Load(context.Background(), region, func(s scope.Scope) (*Match, error) {
+		players := playerKind.Slice(s, 2)
+		for i, name := range []string{"Ada", "Zoë"} {
+			copied := nameBytes.Clone(s, []byte(name))
+			players[i].Name = arena.StringOf(region.Base(), copied)
+		}
+		return &Match{players}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, player := range match.Get().Players {
+		fmt.Println(player.Name.Get(region.Base()), player.Name.Len(), "bytes")
+	}
+	// Output:
+	// Ada 3 bytes
+	// Zoë 4 bytes
+}
