@@ -98,6 +98,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 	}
 	err = b.want("guards", b.plan.Pages.Guards, func() error { return b.guard(0, b.memory.Protect) })
 	if err != nil {
+		arena_c.Unpoison(b.memory.Base(), b.memory.Size()) // it is its owner's again
 		return errors.Join(err, b.memory.Release())
 	}
 	b.makeStacks()

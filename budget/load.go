@@ -43,8 +43,8 @@ func (l Loaded[T]) Get() *T {
 // OnError, never into the verdict.
 //
 // Inside fn a region above may be loaded. The same or a lower one, any from a finalizer that a load or rewind runs, and
-// from another goroutine one that touches what this one touches, is ErrLoading, and nothing changes. Frame and pads stand beside: pad scopes that fn opened
-// are closed when it fails, and stay when it doesn't.
+// from another goroutine one that touches what this one touches, is ErrLoading, and nothing changes. Frame and pads
+// stand beside: pad scopes that fn opened are closed when it fails, and stay when it doesn't.
 //
 // Load waits for workers inside (Door) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.

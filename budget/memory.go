@@ -142,6 +142,9 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 		for _, other := range others {
 			err = errors.Join(err, other.Release())
 		}
+		if r != nil && err != nil { // taken, but another could not go back
+			r, err = nil, errors.Join(err, r.Release())
+		}
 	}()
 	for {
 		r, err := platform.Reserve(l.size, arena_c.Edge, l.tables)
@@ -149,8 +152,11 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 			return nil, err
 		}
 		ok, err := mayTake(r, l)
-		if err != nil || ok {
-			return r, err
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return r, nil
 		}
 		others = append(others, r)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 )
 
 // Reconfigure redraws the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
@@ -95,9 +96,16 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 		sizes[i] = plan.Regions[r.level].Size
 	}
 	first := changed[0].row
-	guarded := b.plan.Pages.Guards > Off && b.guard(first, b.memory.Unprotect) == nil
-	if guarded {
-		defer func() { err = errors.Join(err, b.guard(first, b.memory.Protect)) }()
+	if _, foreign := b.memory.(given); b.plan.Pages.Guards > Off && !foreign && !platform.GoBacked {
+		protect := func() error { return b.guard(first, b.memory.Protect) }
+		if refused := b.guard(first, b.memory.Unprotect); refused != nil {
+			return fmt.Errorf("budget %q: Reconfigure: nothing has moved: pages.guards: %w", b.plan.Name, errors.Join(refused, protect()))
+		}
+		defer func() {
+			if refused := protect(); refused != nil {
+				err = errors.Join(err, fmt.Errorf("budget %q: Reconfigure: the edges have moved, but pages.guards: %w", b.plan.Name, refused))
+			}
+		}()
 	}
 	if code := b.table.Redraw(uint64(first), sizes); code != arena_c.OK {
 		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)

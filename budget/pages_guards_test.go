@@ -1,0 +1,140 @@
+package budget_test
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func guardsOf(t *testing.T, b *budget.Budget) (guards []budget.Range) {
+	t.Helper()
+	for _, r := range requireWalk(t, b) {
+		if r.What == "slack: guard" {
+			guards = append(guards, r)
+		}
+	}
+	return guards
+}
+
+// faults says whether fn meets a page without access.
+func faults(fn func()) (faulted bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if cause := recover(); cause != nil {
+			_, faulted = cause.(runtime.Error)
+		}
+	}()
+	fn()
+	return false
+}
+
+var sink byte
+
+// requireGuards says that the guards, and nothing else, have no access.
+func requireGuards(t *testing.T, b *budget.Budget) {
+	t.Helper()
+	base := unsafe.Pointer(unsafe.SliceData(b.Base().Bytes()))
+	for _, r := range requireWalk(t, b) {
+		want := r.What == "slack: guard"
+		if want {
+			require.EqualValues(t, 64*budget.KiB, r.Size)
+			require.Zero(t, r.Offset%(64*budget.KiB))
+		}
+		for _, offset := range []uint64{r.Offset, r.Offset + r.Size - 1} {
+			line := mapping(t, "maps", uint64(uintptr(base))+offset)
+			require.Regexp(t, map[bool]string{true: ` ---p `, false: ` rw-p `}[want], line, "%v at %d", r, offset)
+			if !instrumented { // else it is poisoned, and the tool ends the process
+				require.Equal(t, want, faults(func() { sink = *(*byte)(unsafe.Add(base, offset)) }), "%v at %d", r, offset)
+			}
+		}
+	}
+}
+
+// fillRegions writes every byte of the regions of worlds.
+func fillRegions(t *testing.T, b *budget.Budget) {
+	t.Helper()
+	whole := func(r *budget.OpenRegion) {
+		size := int(r.Report().Size)
+		_, err := budget.Load(background, r, func(s scope.Scope) (*frog, error) {
+			bytes := s.Bytes(size)
+			for i := range bytes {
+				bytes[i] = 1
+			}
+			return nil, nil
+		})
+		require.NoError(t, err)
+	}
+	whole(b.Region("init"))
+	whole(b.Region("systems"))
+	for range 2 {
+		room := acquire(t, b)
+		whole(room)
+		defer func() { require.NoError(t, room.Release(background)) }()
+	}
+	whole(b.Region("level"))
+	for range 4 {
+		b.Frame().Bytes(int(b.Report().Beside[0].Free))
+		require.NoError(t, b.Turn())
+	}
+}
+
+func guarded(systems, room, level uint64) budget.Plan {
+	plan := worlds(systems, room, level)
+	plan.Pages.Guards = budget.Wished
+	return plan
+}
+
+func TestGuards(t *testing.T) {
+	for range 2 {
+		b := open(t, guarded(256, 64, 512))
+		assert.Equal(t, []string{"/slack: guard 65536", "init/free 65536", "init/slack: guard 65536", "systems/free 262144",
+			"systems/slack: guard 65536", "room 0/free 65536", "room 0/slack: guard 65536", "room 1/free 65536",
+			"room 1/slack: guard 65536", "level/free 524288", "level/slack: guard 65536", "frame 0/free 65536",
+			"frame 0/slack: guard 65536", "frame 1/free 65536", "frame 1/slack: guard 65536"}, names(requireWalk(t, b))[2:])
+		if platform.GoBacked {
+			assert.Equal(t, []string{"pages.guards: the pages of a race build are Go's"}, b.Report().NotGranted)
+		} else {
+			assert.Empty(t, b.Report().NotGranted)
+			requireGuards(t, b)
+			missing, ok := b.Missing()
+			assert.True(t, !ok || missing == 0, "a guard's pages count as there")
+		}
+		fillRegions(t, b)
+		requireCovers(t, b, requireWalk(t, b))
+		require.NoError(t, b.Close())
+	}
+}
+
+func TestGuardsMove(t *testing.T) {
+	b := open(t, guarded(256, 64, 512))
+	for _, sizes := range [][3]uint64{{64, 64, 704}, {320, 192, 192}, {256, 64, 512}, {256, 64, 512}, {704, 64, 64}} {
+		require.NoError(t, b.Region("init").Rewind(background))
+		require.NoError(t, b.Reconfigure(background, guarded(sizes[0], sizes[1], sizes[2])))
+		assert.Len(t, guardsOf(t, b), 8)
+		if !platform.GoBacked {
+			requireGuards(t, b)
+		}
+		fillRegions(t, b)
+	}
+	require.NoError(t, b.Close())
+	b = open(t, guarded(256, 64, 512))
+	fillRegions(t, b)
+	require.NoError(t, b.Close())
+}
+
+func TestGuardsInAGivenBlock(t *testing.T) {
+	b, err := budget.OpenIn(static[:], guarded(256, 64, 512))
+	require.NoError(t, err)
+	require.NoError(t, b.Reconfigure(background, guarded(64, 64, 704)))
+	fillRegions(t, b)
+	assert.Len(t, guardsOf(t, b), 8)
+	require.NoError(t, b.Close())
+}

@@ -1,0 +1,393 @@
+package budget_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// paged is a plan that no other test has, with room for a huge page. Its tables are those of the other plans of this
+// shape only: a range of an earlier budget that fits comes from one of them.
+func paged(shape int) budget.Plan {
+	return budget.Plan{
+		Name:    "paged",
+		Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 5 * budget.MiB}},
+		Limits:  budget.Limits{Scopes: 2000 + 600*(shape%100), Pools: 7 + 60_000*(shape/100), Held: 16},
+		Pages:   budget.Pages{Prefault: budget.Off},
+	}
+}
+
+// shapes and bases are used up: the process keeps the addresses of each, and a test may run more than once.
+var shapes, bases int
+
+func freshShape() int { shapes++; return shapes }
+
+// freshBase is an address where nothing was, 0 where budgets can't choose theirs.
+func freshBase() uint64 {
+	if platform.SafeBase() == 0 {
+		return 0
+	}
+	bases++
+	return uint64(platform.SafeBase()) + uint64(bases)<<28
+}
+
+// demanding is the plan with one demand, by the key of the JSON.
+func demanding(plan budget.Plan, key string, demand budget.Demand) budget.Plan {
+	*map[string]*budget.Demand{"prefault": &plan.Pages.Prefault, "lock": &plan.Pages.Lock, "huge": &plan.Pages.Huge,
+		"guards": &plan.Pages.Guards, "base": &plan.Pages.Base}[key] = demand
+	if key == "base" {
+		if plan.Base == 0 {
+			plan.Base = freshBase()
+		}
+		if plan.Base == 0 {
+			plan.Base = 1 << 30
+		}
+	}
+	return plan
+}
+
+const raceText = "unsupported operation: in a race build the memory is the Go heap's"
+
+// ungranted says why this system can't grant a demand; empty where it can.
+func ungranted(t *testing.T, key string) string {
+	r, err := platform.Reserve(8*budget.MiB, 64*budget.KiB, 0)
+	require.NoError(t, err)
+	require.NoError(t, r.Commit())
+	defer func() { require.NoError(t, r.Release()) }()
+	switch key {
+	case "lock":
+		err = r.Lock()
+	case "huge":
+		err = r.HugePages()
+	case "guards":
+		if platform.GoBacked {
+			return "the pages of a race build are Go's"
+		}
+	case "base":
+		if platform.SafeBase() == 0 {
+			return "no base is safe"
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// mapping is the entry of /proc/self/maps, or of smaps, that has the address.
+func mapping(t *testing.T, file string, address uint64) string {
+	text, err := os.ReadFile("/proc/self/" + file)
+	require.NoError(t, err)
+	found := ""
+	for line := range strings.Lines(string(text)) {
+		var first, end uint64
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &first, &end); n == 2 {
+			if found != "" {
+				break
+			}
+			if first > address || address >= end {
+				continue
+			}
+			found = line
+		} else if found != "" {
+			found += line
+		}
+	}
+	return found
+}
+
+func locked(t *testing.T) (kib uint64) {
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(status), "\nVmLck:")
+	_, err = fmt.Sscan(rest, &kib)
+	require.NoError(t, err)
+	return kib
+}
+
+// effective says whether the budget has what the key stands for.
+func effective(t *testing.T, b *budget.Budget, key string) bool {
+	base := uint64(addressOf(&b.Base().Bytes()[0]))
+	switch key {
+	case "prefault":
+		missing, ok := b.Missing()
+		return b.Report().Prefaulted && (!ok || missing == 0)
+	case "lock":
+		return locked(t) >= b.Size()/budget.KiB
+	case "huge":
+		_, flags, _ := strings.Cut(mapping(t, "smaps", base), "VmFlags:")
+		return strings.Contains(flags, " hg ")
+	case "guards":
+		guards, kept := guardsOf(t, b), 0
+		for _, g := range guards {
+			if strings.Contains(mapping(t, "maps", base+g.Offset), " ---p ") {
+				kept++
+			}
+		}
+		return len(guards) > 0 && kept == len(guards)
+	}
+	return base == b.Plan().Base
+}
+
+var pageKeys = []struct {
+	key, request string
+	n            int // which of these requests the demand makes first
+}{{"prefault", "populate", 1}, {"lock", "lock", 1}, {"huge", "advise", 1}, {"guards", "protect", 3}, {"base", "map", 1}}
+
+func TestDemandIsGranted(t *testing.T) {
+	for _, c := range pageKeys {
+		t.Run(c.key, func(t *testing.T) {
+			if why := ungranted(t, c.key); why != "" {
+				t.Skip(why)
+			}
+			for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required, budget.Off} {
+				plan := demanding(paged(0), c.key, demand)
+				b := open(t, plan)
+				assert.Empty(t, b.Report().NotGranted)
+				if always := c.key == "huge" && demand == budget.Off; !always {
+					assert.Equal(t, demand != budget.Off, effective(t, b, c.key), demand)
+				}
+				assert.Equal(t, c.key == "prefault" && demand != budget.Off, b.Report().Prefaulted)
+				mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })
+				require.NoError(t, b.Close())
+				assert.Zero(t, locked(t))
+			}
+		})
+	}
+}
+
+func TestDemandIsRefused(t *testing.T) {
+	for _, c := range pageKeys {
+		t.Run(c.key, func(t *testing.T) {
+			if why := ungranted(t, c.key); why != "" {
+				t.Skip(why)
+			}
+			attempt := func(demand budget.Demand) (*budget.Budget, error) {
+				shape := 0
+				if c.key == "guards" { // else the range of a budget with guards is tried for one without
+					shape = freshShape()
+				}
+				restore := platform.InjectFault(c.request, c.n)
+				b, err := budget.Open(demanding(paged(shape), c.key, demand))
+				assert.Equal(t, demand != budget.Off, restore(), demand)
+				return b, err
+			}
+			b, err := attempt(budget.Required)
+			assert.Nil(t, b)
+			require.ErrorContains(t, err, `budget "paged": pages.`+c.key+` is required: platform: `)
+			assert.ErrorContains(t, err, "injected fault")
+			b, err = attempt(budget.Wished)
+			require.NoError(t, err)
+			require.Len(t, b.Report().NotGranted, 1)
+			assert.Regexp(t, `^pages\.`+c.key+`: platform: .*injected fault`, b.Report().NotGranted[0])
+			assert.False(t, effective(t, b, c.key))
+			mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })
+			require.NoError(t, b.Close())
+			b, err = attempt(budget.Off)
+			require.NoError(t, err)
+			assert.Empty(t, b.Report().NotGranted)
+			require.NoError(t, b.Close())
+			b = open(t, demanding(paged(0), c.key, budget.Required))
+			assert.True(t, effective(t, b, c.key), "nothing is in the way")
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+// TestDemandsOfARaceBuild says what isn't there, as what it is.
+func TestDemandsOfARaceBuild(t *testing.T) {
+	if !platform.GoBacked {
+		t.Skip("the pages are the budget's own")
+	}
+	plan := paged(0)
+	size := open(t, plan).Size()
+	for key, why := range map[string]string{
+		"lock":   fmt.Sprintf("platform: lock %d bytes: %s", size, raceText),
+		"huge":   fmt.Sprintf("platform: huge pages for %d bytes: %s", size, raceText),
+		"base":   fmt.Sprintf("platform: reserve %d bytes at 0x40000000: %s", size, raceText),
+		"guards": "the pages of a race build are Go's",
+	} {
+		b := open(t, demanding(plan, key, budget.Wished))
+		assert.Equal(t, []string{"pages." + key + ": " + why}, b.Report().NotGranted)
+		requireCovers(t, b, requireWalk(t, b))
+		require.NoError(t, b.Close())
+		_, err := budget.Open(demanding(plan, key, budget.Required))
+		assert.EqualError(t, err, `budget "paged": pages.`+key+` is required: `+why)
+	}
+}
+
+// TestOpenWithFaults makes each request to the system fail in turn. Nothing stays behind: neither locked pages nor the
+// base nor the Go share.
+func TestOpenWithFaults(t *testing.T) {
+	for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required} {
+		for _, request := range platform.InjectableFaults() {
+			for n, struck := 1, true; struck; n++ {
+				plan := paged(0)
+				if request == "map" || request == "unmap" {
+					plan = paged(freshShape()) // no range is kept for it
+				}
+				plan.GoHeap = budget.GiB
+				for _, c := range pageKeys {
+					if ungranted(t, c.key) == "" && (c.key != "base" || demand != budget.Off) {
+						plan = demanding(plan, c.key, demand)
+					}
+				}
+				what := fmt.Sprintf("%s %d, %v", request, n, demand)
+				restore := platform.InjectFault(request, n)
+				b, err := budget.Open(plan)
+				struck = restore()
+				require.Less(t, n, 20, what)
+				if err != nil {
+					assert.Nil(t, b, what)
+					assert.True(t, struck, what)
+					assert.Regexp(t, `^budget "paged": (pages\.[a-z]+ is required: )?platform: .*injected fault`, err.Error(), what)
+				} else {
+					lines := b.Report().NotGranted
+					assert.Equal(t, struck, len(lines) == 1 && strings.Contains(lines[0], "injected fault"), what)
+					assert.LessOrEqual(t, len(lines), 1, what)
+					mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })
+					require.NoError(t, b.Close(), what)
+				}
+				assert.Zero(t, locked(t), what)
+				again, err := budget.Open(plan)
+				require.NoError(t, err, what)
+				assert.Empty(t, again.Report().NotGranted, what)
+				require.NoError(t, again.Close(), what)
+			}
+		}
+	}
+}
+
+// TestRangesOfOthersStay has the range of a budget of another shape in the way, which can't be given back at once: the
+// range that was taken instead isn't lost.
+func TestRangesOfOthersStay(t *testing.T) {
+	plan := paged(freshShape())
+	require.NoError(t, open(t, plan).Close())
+	plan.Limits.Scopes--
+	plan.Limits.Pools++
+	restore := platform.InjectFault("discard", 1)
+	_, err := budget.Open(plan)
+	require.True(t, restore())
+	assert.ErrorContains(t, err, "give memory back: injected fault")
+	restore = platform.InjectFault("map", 1)
+	b, err := budget.Open(plan)
+	assert.False(t, restore(), "the range is there")
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+}
+
+// block is memory that nobody allocated, with room for guards.
+var block [4 << 20]byte
+
+func TestOpenInWithDemands(t *testing.T) {
+	plan := small()
+	plan.Base = 1 << 30
+	plan.Pages = budget.Pages{Prefault: budget.Wished, Lock: budget.Wished, Huge: budget.Wished, Guards: budget.Wished}
+	guards := "the pages of a block that was given are its owner's"
+	if platform.GoBacked {
+		guards = "the pages of a race build are Go's"
+	}
+	b, err := budget.OpenIn(block[:], plan)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"pages.lock: the pages of a block that was given are its owner's",
+		"pages.huge: the pages of a block that was given are its owner's",
+		"pages.base: the pages of a block that was given are its owner's", "pages.guards: " + guards}, b.Report().NotGranted)
+	assert.False(t, b.Report().Prefaulted)
+	assert.NotEmpty(t, guardsOf(t, b), "they are part of the layout")
+	require.NoError(t, b.Close())
+	for _, c := range pageKeys {
+		why := "the pages of a block that was given are its owner's"
+		if c.key == "guards" {
+			why = guards
+		}
+		_, err := budget.OpenIn(block[:], demanding(small(), c.key, budget.Required))
+		assert.EqualError(t, err, `budget "small": pages.`+c.key+` is required: `+why)
+		for i := range block {
+			block[i] = 0xA5 // it is the caller's again
+		}
+	}
+	b, err = budget.OpenIn(block[:], small())
+	require.NoError(t, err)
+	assert.Empty(t, b.Report().NotGranted)
+	require.NoError(t, b.Close())
+}
+
+// TestBaseInEveryRun starts two programs and compares addresses.
+func TestBaseInEveryRun(t *testing.T) {
+	if platform.SafeBase() == 0 {
+		t.Skip("no base is safe")
+	}
+	const child = "UPFRONT_BUDGET_CHILD"
+	if os.Getenv(child) != "" {
+		plan := demanding(paged(0), "base", budget.Required)
+		plan.Base = uint64(platform.SafeBase())
+		for range 2 {
+			b := open(t, plan)
+			l := mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })
+			fmt.Printf("address %x\n", addressOf(l.Get()))
+			require.NoError(t, b.Close())
+		}
+		return
+	}
+	var runs [2]string
+	for i := range runs {
+		command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		command.Env = append(os.Environ(), child+"=1")
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		for line := range strings.Lines(string(output)) {
+			if strings.HasPrefix(line, "address ") {
+				runs[i] += line
+			}
+		}
+	}
+	first, second, _ := strings.Cut(strings.TrimSpace(runs[0]), "\n")
+	assert.Equal(t, first, second, "the second Open")
+	assert.NotEmpty(t, first)
+	assert.Equal(t, runs[0], runs[1], "the second run")
+}
+
+func TestBaseThatIsTaken(t *testing.T) {
+	if platform.SafeBase() == 0 {
+		t.Skip("no base is safe")
+	}
+	first := demanding(paged(0), "base", budget.Required)
+	other, pools, larger := first, first, first
+	other.Limits.Scopes--
+	other.Limits.Pools++
+	pools.Limits.Pools++
+	larger.Regions = append([]budget.Region{{Name: "more", Size: 1}}, first.Regions...)
+	refused := func(plan budget.Plan, why string) {
+		t.Helper()
+		plan.Pages.Base = budget.Required
+		_, err := budget.Open(plan)
+		require.Error(t, err)
+		assert.Regexp(t, `^budget "paged": pages\.base is required: `+why+`$`, err.Error())
+		plan.Pages.Base = budget.Default // wished
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		require.Len(t, b.Report().NotGranted, 1)
+		assert.Regexp(t, `^pages\.base: `+why+`$`, b.Report().NotGranted[0])
+		assert.False(t, effective(t, b, "base"))
+		require.NoError(t, b.Close())
+	}
+	b := open(t, first)
+	at := fmt.Sprintf(`platform: reserve \d+ bytes at 0x%x: file exists: `, first.Base)
+	refused(first, at+fmt.Sprintf(`/proc/self/maps has "%x-[0-9a-f]+ rw-p .*" there`, first.Base))
+	require.NoError(t, b.Close())
+	refused(larger, at+fmt.Sprintf(`this process keeps %d bytes with a head of \d+ at 0x%x, .*`, b.Size(), first.Base))
+	refused(other, "a budget of another shape was there, and handles into it may be kept")
+	refused(pools, "a budget of another shape was there, and handles into it may be kept")
+	b = open(t, first)
+	assert.True(t, effective(t, b, "base"), "its own shape fits still")
+	require.NoError(t, b.Close())
+}
