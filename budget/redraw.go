@@ -103,7 +103,8 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 		}
 		defer func() {
 			if refused := protect(); refused != nil {
-				err = errors.Join(err, fmt.Errorf("budget %q: Reconfigure: the edges have moved, but pages.guards: %w", b.plan.Name, refused))
+				err = errors.Join(err, fmt.Errorf("budget %q: Reconfigure: the edges have moved, but pages.guards: %w",
+					b.plan.Name, refused))
 			}
 		}()
 	}
