@@ -98,7 +98,7 @@ func (st *Stack) accountOf(s Scope, name string) int {
 	if len(st.accounts) == cap(st.accounts) {
 		panic(st.tableFull("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
 	}
-	st.notes[index].eventful = true
+	st.event(&st.notes[index])
 	st.accounts = append(st.accounts, account{Usage{Name: st.Keep(name)}, index})
 	return len(st.accounts) - 1
 }

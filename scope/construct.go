@@ -85,7 +85,8 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 		told := false
 		defer func() {
 			if n := &st.notes[s.slot.Index()]; !told && parts != nil { // nobody got it: Close tells it
-				n.lost, n.eventful = errors.Join(n.lost, parts), true
+				n.lost = errors.Join(n.lost, parts)
+				st.event(n)
 			}
 		}()
 		st.undo(s.slot, before, &parts)
@@ -118,6 +119,7 @@ func (st *Stack) undone(s Scope, begun uint64, accounts []account) {
 		n.undone = n.undone[:len(n.undone)-1] // inside this one
 	}
 	n.undone = append(n.undone, span{begun, st.made})
+	st.event(n)
 	st.made++
 	st.restore(s, accounts)
 }

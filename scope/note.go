@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -12,11 +13,24 @@ type note struct {
 	name     string
 	refused  uint64  // what the scope remembered when it was covered or frozen
 	misused  *Misuse // a Try... that met it covered or frozen
-	eventful bool    // misused, or with accounts: closing takes the long way
+	eventful bool    // some of the others is set, or there are accounts
 	closing  bool    // its finalizers run, or those of a constructor's parts
 	making   making
 	undone   []span // constructors that failed
 	lost     error  // of the parts of a constructor that was unwound
+}
+
+// event says that something is noted beside the name: closing takes the long way.
+func (st *Stack) event(n *note) { st.eventful, n.eventful = true, true }
+
+// forget clears the note of a scope that opens next.
+func (st *Stack) forget(n *note) {
+	if n.eventful {
+		*n = note{}
+	}
+	if st.row.Open == 0 {
+		st.eventful = slices.ContainsFunc(st.notes, func(n note) bool { return n.eventful })
+	}
 }
 
 // uncovered looks at the topmost scope after what covered it is closed: a refusal meanwhile was no full, but misuse.
@@ -42,7 +56,8 @@ func (st *Stack) blame(slot *arena_c.Linear, n *note, while string) {
 // misused notes the first misuse, also for a panic whose text is asked for when the scope has closed.
 func (st *Stack) misused(slot *arena_c.Linear, n *note, m *Misuse) {
 	if n.misused == nil {
-		n.eventful, n.misused = true, m
+		n.misused = m
+		st.event(n)
 	}
 	st.keepMet(Scope{slot, slot.Tag() - key}, m)
 }

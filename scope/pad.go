@@ -27,9 +27,13 @@ func (st *Stack) Inside() bool { return st.inside != 0 }
 // borrower's: the number is atomic.
 func (p Pad) borrowed(what string) *Stack {
 	if p.stack.lent.Load() != p.lent {
-		panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.config.Arena), true})
+		p.givenBack(what)
 	}
 	return p.stack
+}
+
+func (p Pad) givenBack(what string) {
+	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.config.Arena), true})
 }
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See Scope.Open.

@@ -65,6 +65,7 @@ func stackBy(id uint64, number uint32) *Stack {
 func NewStack(row *arena_c.Row, config Config) *Stack {
 	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), held: heldTable{places: make([]held, config.Held)},
 		accounts: make([]account, 0, config.Names)}
+	st.base = uintptr(row.Slot(0).At(0))
 	registry.Lock()
 	defer registry.Unlock()
 	var all []*Stack

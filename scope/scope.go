@@ -114,7 +114,7 @@ func (s Scope) Close() error {
 	st := stackOf(row)
 	index := s.slot.Index()
 	if s.slot.Chain|s.slot.Refused == 0 && row.FarOf != row.Open && int(index) >= st.config.Base && s.open() &&
-		!st.notes[index].eventful {
+		!st.eventful {
 		row.CloseScope()
 		st.uncovered()
 		return nil

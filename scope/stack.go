@@ -27,13 +27,15 @@ type Config struct {
 type Stack struct {
 	row        *arena_c.Row
 	id         uint64
-	number     uint32 // which of all the stacks ever made this is; never 0
+	base       uintptr // of the budget
+	number     uint32  // which of all the stacks ever made this is; never 0
 	config     Config
 	notes      []note // of the scopes, by slot
 	held       heldTable
 	accounts   []account
 	booking    booking
-	closings   int // scopes whose finalizers run
+	eventful   bool // some note is, or was since the lowest scope opened
+	closings   int  // scopes whose finalizers run
 	finalizers uint64
 	failed     int
 	met        [4]lastMet    // by the scopes that refused last; the texts may be asked for after they closed
@@ -65,7 +67,7 @@ func (w *Watch) Arm(note func(*Stack)) {
 
 // Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the budget.
 func (st *Stack) Keep(name string) string {
-	if st.row.Slot(0).Offset(unsafe.Pointer(unsafe.StringData(name))) < st.config.Size {
+	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.base) < st.config.Size {
 		return strings.Clone(name)
 	}
 	return name
@@ -84,15 +86,17 @@ func (st *Stack) Open(name string) Scope {
 		panic(st.tableFull("scopes", row.Slots, name))
 	}
 	if row.Open > 0 {
-		if top := st.top(); !top.open() {
+		top := st.top()
+		if !top.open() {
 			panic(top.misuse("Open in"))
 		}
+		st.notes[row.Open-1].refused = top.slot.Refused
 	}
-	if row.Open > 0 {
-		parent := row.Open - 1
-		st.notes[parent].refused = row.Slot(parent).Refused
+	n := &st.notes[row.Open]
+	if st.eventful {
+		st.forget(n)
 	}
-	st.notes[row.Open] = note{name: st.Keep(name)}
+	n.name, n.refused = st.Keep(name), 0
 	slot, tag := row.OpenScope()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
@@ -224,7 +228,9 @@ func (st *Stack) unwindAndClose(slot *arena_c.Linear, errs *error) {
 	st.setClosing(slot, true)
 	slot.Freeze() // a closing scope refuses
 	met := slot.Refused
-	st.tellLost(slot, errs)
+	if st.eventful {
+		st.tellLost(slot, errs)
+	}
 	st.unwind(slot, 0, errs, true)
 	if *errs == nil && slot.Refused != met && slot.Refused&^arena_c.Offsets == slot.Tag() { // a finalizer's Try...
 		*errs = &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while its finalizers run",
@@ -292,5 +298,5 @@ func (st *Stack) setClosing(slot *arena_c.Linear, closing bool) (was bool) {
 
 // isClosing says whether finalizers of the scope in slot index run, or of its temporaries.
 func (st *Stack) isClosing(index int) bool {
-	return st.notes[index].closing || st.notes[st.row.Slots].closing && index < int(st.row.FarOf)
+	return st.closings != 0 && (st.notes[index].closing || st.notes[st.row.Slots].closing && index < int(st.row.FarOf))
 }
