@@ -1,0 +1,154 @@
+package budgettest
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"testing"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// FailEach runs fn in a budget of the plan again and again, each time with one size or limit too small for it: from so
+// little that its first request fails, up to what it needs. So each allocation and each registration of fn in a region,
+// the frame or a pad is once the first that fails, and all that come after it fail too; whoever handles a full is tried at
+// each place where it can come from. It needs no hook: the limit of the arena is where the failure is.
+//
+// fn returns the first full that it meets, or nil when it met none; it closes what it opens, as always. FailEach fails
+// the test when fn returns another error, or a full of another key than the one that was too small, when it panics, when
+// the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked.
+//
+// The plan is one that is wide enough. It is opened once for each request, without making its pages present unless it
+// says so. Cost: that of fn, once for each request that it makes.
+func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
+	t.Helper()
+	if plan.Pages.Prefault == budget.Default {
+		plan.Pages.Prefault = budget.Off
+	}
+	if full, err := tryOnce(plan, fn); full != nil || err != nil {
+		t.Errorf("budgettest: FailEach: in the plan as it is: %v", errors.Join(asError(full), err))
+		return
+	}
+	runs := 0
+	for _, k := range knobs(plan) {
+		for value := k.least; ; runs++ {
+			small := k.set(plan, value)
+			full, err := tryOnce(small, fn)
+			if full != nil && full.Key != k.key {
+				err = fmt.Errorf("another key is full: %w", full)
+			}
+			if err != nil {
+				t.Errorf("budgettest: FailEach: with %s = %d: %v", k.key, value, err)
+				return
+			}
+			if full == nil || value >= k.most {
+				break
+			}
+			value = min(k.most, next(full, value))
+		}
+	}
+	t.Logf("budgettest: FailEach: %d requests failed, each once the first", runs)
+}
+
+// knob is one size or limit of a plan.
+type knob struct {
+	key         string
+	least, most uint64
+	set         func(plan budget.Plan, value uint64) budget.Plan
+}
+
+// knobs are those of the plan that fn can find too small; of a region with the rest it can't.
+func knobs(plan budget.Plan) (list []knob) {
+	for i, r := range plan.Regions {
+		region := func(change func(*budget.Region, uint64)) func(budget.Plan, uint64) budget.Plan {
+			return func(p budget.Plan, value uint64) budget.Plan {
+				p.Regions = append([]budget.Region(nil), p.Regions...)
+				change(&p.Regions[i], value)
+				return p
+			}
+		}
+		if r.Size != budget.Rest {
+			list = append(list, knob{fmt.Sprintf("regions[%d].size", i), 1, r.Size,
+				region(func(r *budget.Region, value uint64) { r.Size = value })})
+		}
+		if r.Slots > 1 {
+			list = append(list, knob{fmt.Sprintf("regions[%d].slots", i), 1, uint64(r.Slots),
+				region(func(r *budget.Region, value uint64) { r.Slots = int(value) })})
+		}
+	}
+	if plan.Frame.Buffers > 0 {
+		list = append(list, knob{"frame.size", 1, plan.Frame.Size,
+			func(p budget.Plan, value uint64) budget.Plan { p.Frame.Size = value; return p }})
+	}
+	if plan.Pads.Workers > 0 {
+		list = append(list, knob{"pads.size", 1, plan.Pads.Size,
+			func(p budget.Plan, value uint64) budget.Plan { p.Pads.Size = value; return p }})
+	}
+	limit := func(name string, most int, change func(*budget.Limits, int)) {
+		list = append(list, knob{"limits." + name, 1, uint64(most), func(p budget.Plan, value uint64) budget.Plan {
+			change(&p.Limits, int(value))
+			return p
+		}})
+	}
+	limits := plan.Limits
+	limit("scopes", or(limits.Scopes, 64), func(l *budget.Limits, n int) { l.Scopes = n })
+	limit("pools", or(limits.Pools, 64), func(l *budget.Limits, n int) { l.Pools = n })
+	limit("held", or(limits.Held, 256), func(l *budget.Limits, n int) { l.Held = n })
+	limit("accounts", or(limits.Accounts, 32), func(l *budget.Limits, n int) { l.Accounts = n })
+	return list
+}
+
+func or(limit, usual int) int {
+	if limit == 0 {
+		return usual
+	}
+	return limit
+}
+
+// next is the least value with which the request that was refused may have room. Its alignment isn't told, so each power
+// of two is tried: at worst a request fails a few times.
+func next(full *scope.FullError, value uint64) uint64 {
+	if full.What != "bytes" && full.What != "piece" {
+		return value + 1
+	}
+	used := full.Size - full.Free
+	for shift := range bits.Len64(64 * budget.KiB) {
+		align := uint64(1) << shift
+		if least := (used+align-1)&^(align-1) + full.Asked; least > value {
+			return least
+		}
+	}
+	return value + 64*budget.KiB
+}
+
+// tryOnce opens the plan, runs fn and looks at what is left: full is what fn returned.
+func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.FullError, err error) {
+	b, err := budget.Open(plan)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("it panicked: %v", v)
+		}
+		_, walk := b.Walk()
+		closed := b.Close()
+		err = errors.Join(err, walk, closed)
+		if leaks := b.Report().Leaks; leaks.Total() != 0 {
+			err = errors.Join(err, fmt.Errorf("leaks: %+v", leaks))
+		}
+	}()
+	err = fn(b)
+	if errors.As(err, &full) {
+		err = nil
+	}
+	return full, err
+}
+
+func asError(full *scope.FullError) error {
+	if full == nil {
+		return nil
+	}
+	return full
+}

@@ -1,0 +1,148 @@
+package budgettest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type pond struct{ Frogs, Flies int64 }
+
+var (
+	ponds   = scope.Plain[pond]()
+	letters = scope.Plain[byte]()
+)
+
+func failing() budget.Plan {
+	return budget.Plan{Name: "failing", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "room", Size: 4096, Slots: 2}, {Name: "level", Size: 64 * budget.KiB}},
+		Frame: budget.Frame{Buffers: 2, Size: 4096}, Pads: budget.Pads{Workers: 1, Size: 4096}}
+}
+
+// program uses each part of the plan, and hands every full on. It counts where it failed first.
+func program(b *budget.Budget, failed map[string]int) error {
+	at := "boot"
+	err := func() error {
+		level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
+			at = "first"
+			p := ponds.New(s)
+			at = "odd"
+			letters.Slice(s, 13)
+			at = "even"
+			ponds.Slice(s, 3)
+			at = "aligned"
+			s.Alloc(10, 256)
+			at = "held"
+			s.Hold(b)
+			at = "pool"
+			ponds.Pool(s, 4)
+			at = "account"
+			return p, scope.Account(s, "sound", func() error {
+				at = "temp"
+				letters.Slice(s.Temp(), 100)
+				at = "last"
+				letters.Slice(s, 1)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		for i := range 2 {
+			at = fmt.Sprint("slot ", i)
+			room, err := b.Slots("room").Acquire()
+			if err != nil {
+				return err
+			}
+			at = fmt.Sprint("room ", i)
+			if _, err := budget.Load(context.Background(), room, func(s scope.Scope) (*pond, error) { return ponds.New(s), nil }); err != nil {
+				return err
+			}
+		}
+		at = "pad"
+		err = b.Pad(0, 0).Do("query", func(s scope.Scope) error {
+			ponds.New(s)
+			at = "nested"
+			return s.Do("inner", func(s scope.Scope) error { ponds.New(s); return nil })
+		})
+		if err != nil {
+			return err
+		}
+		at = "frame"
+		if ponds.TryNew(b.Frame()) == nil {
+			return b.Frame().Err()
+		}
+		_ = level
+		return nil
+	}()
+	if err != nil {
+		failed[at]++
+	}
+	return err
+}
+
+func TestFailEachFailsEach(t *testing.T) {
+	failed := map[string]int{}
+	budgettest.FailEach(t, failing(), func(b *budget.Budget) error {
+		err := program(b, failed)
+		var full *scope.FullError
+		if errors.As(err, &full) && full.Arena == "frame 0" { // told here: Turn needn't
+			_ = b.Turn()
+		}
+		return err
+	})
+	for _, at := range []string{"first", "odd", "even", "aligned", "held", "pool", "temp", "last", "slot 1", "room 0", "pad", "nested", "frame"} {
+		assert.Positive(t, failed[at], "%s never failed", at)
+	}
+}
+
+// TestFailEachSees what it is there for: each of these handles a full wrongly.
+func TestFailEachSees(t *testing.T) {
+	load := func(b *budget.Budget, fn func(s scope.Scope) error) error {
+		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { return nil, fn(s) })
+		return err
+	}
+	for want, fn := range map[string]func(b *budget.Budget) error{
+		"swallowed": func(b *budget.Budget) error {
+			if err := load(b, func(s scope.Scope) error { ponds.New(s); return nil }); err != nil {
+				return errors.New("swallowed")
+			}
+			return nil
+		},
+		"it panicked": func(b *budget.Budget) error {
+			s := b.Pad(0, 0).Open("s")
+			defer s.Close()
+			ponds.New(s)
+			return nil
+		},
+		"left open": func(b *budget.Budget) error {
+			s := b.Pad(0, 0).Open("s")
+			if ponds.TryNew(s) == nil {
+				return s.Err()
+			}
+			return s.Close()
+		},
+		"another key": func(b *budget.Budget) error {
+			err := load(b, func(s scope.Scope) error { ponds.New(s); return nil })
+			if err != nil {
+				return b.Pad(0, 0).Do("x", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
+			}
+			return nil
+		},
+		"in the plan as it is": func(b *budget.Budget) error {
+			return load(b, func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
+		},
+	} {
+		r := watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
+		require.Len(t, r.said, 1, want)
+		assert.Contains(t, r.said[0], want)
+	}
+}
