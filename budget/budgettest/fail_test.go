@@ -63,7 +63,8 @@ func program(b *budget.Budget, failed map[string]int) error {
 				return err
 			}
 			at = fmt.Sprint("room ", i)
-			if _, err := budget.Load(context.Background(), room, func(s scope.Scope) (*pond, error) { return ponds.New(s), nil }); err != nil {
+			_, err = budget.Load(context.Background(), room, func(s scope.Scope) (*pond, error) { return ponds.New(s), nil })
+			if err != nil {
 				return err
 			}
 		}
@@ -99,7 +100,8 @@ func TestFailEachFailsEach(t *testing.T) {
 		}
 		return err
 	})
-	for _, at := range []string{"first", "odd", "even", "aligned", "held", "pool", "temp", "last", "slot 1", "room 0", "pad", "nested", "frame"} {
+	for _, at := range []string{"first", "odd", "even", "aligned", "held", "pool", "temp", "last", "slot 1", "room 0", "pad", "nested",
+		"frame"} {
 		assert.Positive(t, failed[at], "%s never failed", at)
 	}
 }
