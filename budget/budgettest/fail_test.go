@@ -31,7 +31,7 @@ func failing() budget.Plan {
 func program(b *budget.Budget, failed map[string]int) error {
 	at := "boot"
 	err := func() error {
-		level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
+		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
 			at = "first"
 			p := ponds.New(s)
 			at = "odd"
@@ -81,7 +81,6 @@ func program(b *budget.Budget, failed map[string]int) error {
 		if ponds.TryNew(b.Frame()) == nil {
 			return b.Frame().Err()
 		}
-		_ = level
 		return nil
 	}()
 	if err != nil {
