@@ -232,6 +232,7 @@ func (b *Budget) Turn() (err error) {
 	left, met := ending.LeftOpen(1), ending.Remembered(0)
 	defer func() { // also when a finalizer ends the goroutine
 		ending.Freeze()
+		err = errors.Join(err, b.frame[next].CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
 		b.turn = next
 		b.current = b.frame[next].Open("frame")
 	}()

@@ -146,3 +146,28 @@ func TestLoadedBesideRewinds(t *testing.T) {
 	close(stop)
 	<-done
 }
+
+// TestTurnWhenAFinalizerEndsTheGoroutine: the next frame is there all the same.
+func TestTurnWhenAFinalizerEndsTheGoroutine(t *testing.T) {
+	b := open(t, small())
+	require.NoError(t, b.Turn())
+	b.Frame().Open("left open").Defer(runtime.Goexit)
+	o := attempt(b.Turn)
+	assert.True(t, o.exited)
+	assert.NotNil(t, frogs.TryNew(b.Frame()))
+	require.NoError(t, b.Turn())
+	require.NoError(t, b.Turn())
+}
+
+// TestMisuseOfAFrameIsToldOnce, and a new one is told too.
+func TestMisuseOfAFrameIsToldOnce(t *testing.T) {
+	b := open(t, small())
+	f := b.Frame()
+	child := f.Open("child")
+	assert.Nil(t, frogs.TryNew(f))
+	require.NoError(t, child.Close())
+	assert.ErrorContains(t, b.Turn(), `24 bytes in scope "frame" of frame 0 while scope "child", opened in it, was open`)
+	assert.Nil(t, f.TryAlloc(33, 1))
+	assert.ErrorContains(t, b.Turn(), `33 bytes in scope "frame" of frame 0 while it was frozen`)
+	require.NoError(t, b.Turn())
+}

@@ -104,6 +104,9 @@ func (st *Stack) finishClose(slot *arena_c.Linear) {
 	st.closeAccounts(int(slot.Index()))
 	slot.Refused = 0 // what comes from now on is misuse
 	st.setClosing(slot, false)
+	if st.eventful {
+		st.forget(&st.notes[slot.Index()])
+	}
 	st.uncovered()
 }
 

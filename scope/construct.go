@@ -32,12 +32,15 @@ func (st *Stack) constructing(s Scope) (was making) {
 
 func (st *Stack) constructed(s Scope, was making) {
 	st.inside--
-	st.notes[s.slot.Index()].making = was
+	if s.slot.Tag() == s.generation() { // else the constructor closed it
+		st.notes[s.slot.Index()].making = was
+	}
 }
 
-// constructors is how many have begun on the arena of s.
+// constructors is how many have begun on the arena of s, for a container that is made now.
 func (s Scope) constructors() uint64 {
 	if st := s.stack(); st != nil {
+		st.containers++
 		return st.made
 	}
 	return 0
@@ -70,8 +73,8 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 	st := s.stack()
 	before, accounts := *s.slot, st.snapshot()
 	defer st.constructed(s, st.constructing(s))
-	begun := st.made
-	x = (*T)(s.take(size, align))
+	begun, containers := st.made, st.containers
+	x = (*T)(s.take(max(size, 1), align)) // so that nothing older ends where it begins
 	if x == nil {
 		panic(refusal(s))
 	}
@@ -89,8 +92,10 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 				st.event(n)
 			}
 		}()
-		st.undo(s.slot, before, &parts)
-		st.undone(s, begun, accounts)
+		func() {
+			defer st.undone(s, begun, containers, accounts) // also when a finalizer ends the goroutine
+			st.undo(s.slot, before, &parts)
+		}()
 		if told = !unwinds; told && parts != nil {
 			err = errors.Join(err, parts)
 		}
@@ -110,9 +115,13 @@ func construct[T any](s Scope, size, align uint64, fn func(*T) error) (x *T, err
 type span struct{ from, to uint64 }
 
 // undone notes that a constructor failed: what was made since it began is gone, and accounts are as they were.
-func (st *Stack) undone(s Scope, begun uint64, accounts []account) {
+func (st *Stack) undone(s Scope, begun, containers uint64, accounts []account) {
 	if s.isTemp() || s.slot.Tag() != s.generation() {
 		return // nothing went back, or everything
+	}
+	st.restore(s, accounts)
+	if st.containers == containers {
+		return // none was made
 	}
 	n := &st.notes[s.slot.Index()]
 	for len(n.undone) > 0 && n.undone[len(n.undone)-1].from >= begun {
@@ -121,7 +130,6 @@ func (st *Stack) undone(s Scope, begun uint64, accounts []account) {
 	n.undone = append(n.undone, span{begun, st.made})
 	st.event(n)
 	st.made++
-	st.restore(s, accounts)
 }
 
 // lost says whether what was made when `made` constructors had begun was made inside one that failed.
@@ -148,6 +156,9 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 		return // the constructor closed its scope
 	}
 	index, far, was := int(slot.Index()), slot == st.row.Far(), false
+	if !far {
+		_ = st.err(slot) // what it refused while it was covered is misuse
+	}
 	now := *slot
 	frozen := now.Limit&arena_c.Offsets == 0 && uint64(index)+1 == st.row.Open // meanwhile: its frame ended
 	if st.remembered(slot) == nil && !far {                                    // it is asked while it can still say why

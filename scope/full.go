@@ -200,17 +200,13 @@ func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 }
 
 func (st *Stack) keepMet(s Scope, err error) {
-	st.met[st.nextMet] = lastMet{s, err}
-	st.nextMet = (st.nextMet + 1) % len(st.met)
+	st.met[s.slot.Index()] = lastMet{s, err}
 }
 
-// told is what a scope met last, if it is among what is kept.
+// told is what a scope met last, until its slot's next scope meets something.
 func (st *Stack) told(s Scope) error {
-	for i := range st.met { // the newest first
-		last := st.met[(st.nextMet+len(st.met)-1-i)%len(st.met)]
-		if last.scope == s {
-			return last.err
-		}
+	if last := st.met[s.slot.Index()]; last.scope == s {
+		return last.err
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package scope
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -23,13 +22,14 @@ type note struct {
 // event says that something is noted beside the name: closing takes the long way.
 func (st *Stack) event(n *note) { st.eventful, n.eventful = true, true }
 
-// forget clears the note of a scope that opens next.
+// forget clears the note of a scope that closed, but for its name.
 func (st *Stack) forget(n *note) {
 	if n.eventful {
-		*n = note{}
+		*n = note{name: n.name}
 	}
 	if st.row.Open == 0 {
-		st.eventful = slices.ContainsFunc(st.notes, func(n note) bool { return n.eventful })
+		st.notes[st.row.Slots] = note{} // of temporaries
+		st.eventful = false
 	}
 }
 
@@ -49,6 +49,8 @@ func (st *Stack) blame(slot *arena_c.Linear, n *note, while string) {
 	if slot.Refused&^arena_c.Offsets == slot.Tag() {
 		st.misused(slot, n, &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while %s",
 			slot.Refused&arena_c.Offsets, n.name, st.config.Arena, while), false})
+	} else if slot.Refused&^arena_c.Offsets == slot.Tag()^key {
+		st.misused(slot, n, undeclared)
 	}
 	slot.Refused = n.refused
 }
@@ -123,7 +125,11 @@ func (st *Stack) err(slot *arena_c.Linear) error {
 func (st *Stack) anyFull(depth int) *FullError {
 	row := st.row
 	for i := uint64(depth); i < row.Open; i++ {
-		if full := st.remembered(row.Slot(i)); full != nil {
+		slot := row.Slot(i)
+		if slot.Limit&arena_c.Offsets == 0 && slot.Refused != st.notes[i].refused {
+			continue // covered or frozen: misuse
+		}
+		if full := st.remembered(slot); full != nil {
 			return full
 		}
 	}

@@ -13,7 +13,7 @@ var registry struct {
 	sync.Mutex
 	stacks atomic.Pointer[[]*Stack]
 	made   uint32      // the number that was given last
-	told   [16]lastMet // of stacks that were dropped last
+	told   [64]lastMet // of stacks that were dropped last
 	next   int
 }
 
@@ -63,8 +63,8 @@ func stackBy(id uint64, number uint32) *Stack {
 
 // NewStack makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
-	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), held: heldTable{places: make([]held, config.Held)},
-		accounts: make([]account, 0, config.Names)}
+	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), met: make([]lastMet, row.Slots+1),
+		held: heldTable{places: make([]held, config.Held)}, accounts: make([]account, 0, config.Names)}
 	st.base = uintptr(row.Slot(0).At(0))
 	registry.Lock()
 	defer registry.Unlock()

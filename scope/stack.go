@@ -38,11 +38,11 @@ type Stack struct {
 	closings   int  // scopes whose finalizers run
 	finalizers uint64
 	failed     int
-	met        [4]lastMet    // by the scopes that refused last; the texts may be asked for after they closed
-	nextMet    int           // place in met
+	met        []lastMet     // what each slot's scope met last; the text may be asked for after it closed
 	dropped    bool          // its budget is closed
 	peakEver   uint64        // highest use before the last ResetPeak
 	made       uint64        // constructors that ever began
+	containers uint64        // that were ever made
 	inside     int           // calls of Do, Temp and Make that are at work
 	lent       atomic.Uint64 // of a pad: number of the lending
 	_          noCopy
@@ -96,7 +96,7 @@ func (st *Stack) Open(name string) Scope {
 	if st.eventful {
 		st.forget(n)
 	}
-	n.name, n.refused = st.Keep(name), 0
+	n.name, n.refused, n.making.serial = st.Keep(name), 0, 0
 	slot, tag := row.OpenScope()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
@@ -113,6 +113,13 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	defer func() {
 		st.inside--
 		if st.dropped || s.slot.Tag() != s.generation() { // fn closed it, or the budget: what is open now is somebody else's
+			switch v := recover(); v := snapshot(v).(type) {
+			case nil:
+			case *FullError:
+				err = v
+			default:
+				panic(v)
+			}
 			return
 		}
 		verdict, other := st.Verdict(recover(), err, depth)
@@ -171,7 +178,7 @@ func (st *Stack) Depth() int { return int(st.row.Open) }
 func (st *Stack) Freeze() {
 	index := st.row.Open - 1
 	slot := st.row.Slot(index)
-	st.notes[index].refused = slot.Refused
+	st.notes[index].refused, st.notes[index].misused = slot.Refused, nil // who freezes it has told
 	slot.Freeze()
 }
 

@@ -1,0 +1,147 @@
+package scope_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// What a second hostile reader found in the mends of what the first one had found.
+
+// TestFullInADoWhoseScopeIsClosed is an error all the same.
+func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("a", func(s scope.Scope) error {
+		defer s.Close()
+		s.Bytes(1 << 20)
+		return nil
+	})
+	assert.ErrorIs(t, err, scope.ErrFull)
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = pad.Do("a", func(s scope.Scope) error { _ = s.Close(); panic("boom") })
+	})
+	assert.Zero(t, pad.Depth())
+}
+
+// TestContainersWhenAPartEndsTheGoroutine are gone, and accounts go back.
+func TestContainersWhenAPartEndsTheGoroutine(t *testing.T) {
+	b := open(t)
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		var array *scope.Array[point]
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = scope.Account(s, "level", func() error {
+				s.Bytes(5)
+				_, err := points.Make(s, func(*point) error {
+					_ = scope.Account(s, "sound", func() error { s.Bytes(1000); return nil })
+					a := points.Array(s, 4)
+					a.Push(point{})
+					array = &a
+					s.Defer(runtime.Goexit)
+					return errMark
+				})
+				return err
+			})
+		}()
+		<-done
+		rest := points.Slice(s, 20)
+		assert.ErrorContains(t, recovered(func() { array.Push(point{77, 77}) }), "the constructor that made it failed")
+		assert.Equal(t, make([]point, 20), rest)
+		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5, Objects: 1}}, accounts(b))
+		return nil
+	}))
+}
+
+// TestMisuseOfACoveredScopeIsNoFull, also when a panic or a constructor's end comes between.
+func TestMisuseOfACoveredScopeIsNoFull(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = pad.Do("do", func(s scope.Scope) error {
+			s.Open("child")
+			points.TryNew(s)
+			panic("boom")
+		})
+	})
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = pad.Do("do", func(s scope.Scope) error {
+			_, _ = points.Make(s, func(*point) error { s.Open("left open"); points.TryNew(s); return errMark })
+			panic("boom")
+		})
+	})
+	assert.Zero(t, pad.Depth())
+	s := pad.Open("s")
+	child := s.Open("child")
+	var undeclared scope.Maker[point]
+	assert.Nil(t, undeclared.TryNew(s))
+	require.NoError(t, child.Close())
+	assert.ErrorContains(t, s.Close(), "never declared")
+}
+
+// TestFullBelowManyThatRemember: each scope remembers its own, however many there are.
+func TestFullBelowManyThatRemember(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("do", func(s scope.Scope) error {
+		for range 6 {
+			s = s.Open("remembers")
+			defer func() { _ = s.Close() }()
+			bytesOnly.TrySlice(s, 1<<20)
+		}
+		inner := s.Open("inner")
+		defer inner.Close()
+		inner.Bytes(1 << 19)
+		return nil
+	})
+	assert.ErrorIs(t, err, scope.ErrFull)
+	assert.ErrorContains(t, err, `scope "inner" asked for 524288 bytes`)
+	assert.Zero(t, pad.Depth())
+}
+
+// TestZeroSizeConstructor: what is older never ends where it begins.
+func TestZeroSizeConstructor(t *testing.T) {
+	empties := scope.Plain[struct{}]()
+	s := open(t).Pad(0, 0).Open("s")
+	list := points.Append(s, nil, point{1, 1})
+	_, err := empties.Make(s, func(*struct{}) error {
+		return recovered(func() { list = points.Append(s, list, point{2, 2}) })
+	})
+	assert.ErrorContains(t, err, "Append inside a constructor to a list that is older")
+	points.New(s).X = 99
+	assert.Equal(t, []point{{1, 1}}, list)
+	require.NoError(t, s.Close())
+}
+
+// TestScopeInThePlaceOfAConstructors: it has nothing to do with the constructor.
+func TestScopeInThePlaceOfAConstructors(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	assert.Panics(t, func() {
+		_, _ = points.Make(s, func(*point) error {
+			require.NoError(t, s.Close())
+			other := pad.Open("other")
+			x := points.New(other)
+			assert.Same(t, x, scope.RefTo(other, x).Get())
+			array := points.Array(other, 1)
+			_, err := marks.Make(other, func(*mark) error { own := points.Array(other, 1); own.Push(point{}); return nil })
+			assert.NoError(t, err)
+			assert.True(t, array.Push(point{}))
+			return nil
+		})
+	})
+	assert.Equal(t, 1, pad.Depth())
+}
+
+// TestFailedConstructorsCostNothing that stays: a million of them, and the Go heap is as before.
+func TestFailedConstructorsCostNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' runtimes allocate")
+	}
+	s := open(t).Pad(0, 0).Open("s")
+	fails := func(*point) error { return errMark }
+	assert.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = points.Make(s, fails) }))
+	require.NoError(t, s.Close())
+}
