@@ -9,9 +9,9 @@ import (
 
 // Usage is what a scope or an account holds, under its name.
 type Usage struct {
-	Name    string
-	Bytes   uint64
-	Objects uint64
+	Name    string `json:"name"`
+	Bytes   uint64 `json:"bytes"`
+	Objects uint64 `json:"objects"`
 }
 
 // Account runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors

@@ -1,0 +1,65 @@
+package budget
+
+import (
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Range is one named piece of the budget.
+type Range struct {
+	Arena  string // "level", "frame 0"; empty for what belongs to none
+	What   string // "tables", "used", "free", "temp", "slack: edge", "slack: unplanned", "slack: guard"
+	Offset uint64
+	Size   uint64
+}
+
+var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "used", arena_c.RangeFree: "free",
+	arena_c.RangeTemp: "temp", arena_c.RangeEdge: "slack: edge", arena_c.RangeUnplanned: "slack: unplanned",
+	arena_c.RangeGuard: "slack: guard"}
+
+// Walk names every byte of the budget: ranges in order of address that cover it without gap or overlap, from the tables
+// themselves. An error says which arena's control words contradict themselves. Cost: O(arenas * limits.scopes).
+func (b *Budget) Walk() ([]Range, error) {
+	if b.closed.Load() {
+		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
+	}
+	rows := uint64(len(b.regions) + len(b.frame) + len(b.pads))
+	raw := make([]arena_c.Range, 6*rows+3)
+	count, code := rows, arena_c.Corrupt
+	if sameShape(*b.table, arena_c.Map{Rows: rows, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),
+		Guard: b.plan.guard()}) {
+		count, code = b.table.Walk(b.Size(), raw)
+	}
+	if code == arena_c.Corrupt {
+		name := "the map"
+		if count < rows {
+			name = b.rowName(count)
+		}
+		return nil, fmt.Errorf("budget %q: the control words of %s contradict themselves: something wrote where it had no right to",
+			b.plan.Name, name)
+	}
+	ranges := make([]Range, count)
+	at := uint64(0)
+	for i, r := range raw[:count] {
+		ranges[i] = Range{What: rangeNames[r.What], Offset: r.Offset, Size: r.Size}
+		if r.Row < rows {
+			ranges[i].Arena = b.rowName(r.Row)
+		}
+		if r.Offset != at {
+			return nil, fmt.Errorf("budget %q: the walk has a gap or an overlap at offset %d", b.plan.Name, at)
+		}
+		at += r.Size
+	}
+	if at != b.Size() {
+		return nil, fmt.Errorf("budget %q: the walk covers %d of %d bytes", b.plan.Name, at, b.Size())
+	}
+	return ranges, nil
+}
+
+func (b *Budget) rowName(row uint64) string {
+	if row < uint64(len(b.regions)) {
+		return b.regions[row].name
+	}
+	return b.stacks()[row].Name()
+}
