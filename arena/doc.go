@@ -34,7 +34,17 @@
 // # Interfaces
 //
 // Allocator is what all arenas for bytes of any size have in common. Freer, Marker, Resetter, Resizer and Sizer say what
-// some can do beyond; an arena that can't has no such method. Sized and SizedFree add sizes to any.
+// some can do beyond; an arena that can't has no such method. A Reallocator is a Heap, or a Proxy before one. Sized and
+// SizedFree add sizes to any.
+//
+// # Proxies
+//
+// A Proxy stands before a heap under a client's name, a PoolProxy or HandlePoolProxy before a pool. Each has totals of its
+// own, takes back only what it gave, and says at its Close what never came back. A scope can own one.
+//
+//	sound := arena.NewProxy("sound", heap)
+//	…
+//	err := sound.Close() // arena: proxy "sound": 1 block of 64 bytes was never freed: 64 bytes at offset 0x420
 //
 // # References
 //

@@ -95,7 +95,7 @@ func (h Heap) Stats() HeapStats {
 // LargestFree is the size of the largest free block: of what Alloc could give aligned to 16. Cost: O(blocks).
 func (h Heap) LargestFree() uint64 { return h.header.Largest() }
 
-// HeapMaker makes values of T on a heap. Declare it once, at package level, with HeapOf.
+// HeapMaker makes values of T on a heap, or by a proxy before one. Declare it once, at package level, with HeapOf.
 type HeapMaker[T any] struct{ finalizer func(*T) error }
 
 // HeapOf declares T for heaps, with the finalizer that Delete runs, or nil for none. A T that holds a Go pointer stops the
@@ -113,7 +113,7 @@ func HeapOf[T any](finalizer func(*T) error) HeapMaker[T] {
 }
 
 // New gives a zeroed T, or nil when the heap is full. The finalizer must bear a zero T.
-func (m HeapMaker[T]) New(h Heap) *T {
+func (m HeapMaker[T]) New(h Reallocator) *T {
 	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), uint64(unsafe.Alignof(*new(T)))))
 	if x != nil {
 		arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
@@ -123,7 +123,7 @@ func (m HeapMaker[T]) New(h Heap) *T {
 
 // Make gives a T that construct has made ready. When construct fails or panics, T is freed and not finalized. It gives
 // nil, nil when the heap is full.
-func (m HeapMaker[T]) Make(h Heap, construct func(*T) error) (x *T, err error) {
+func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err error) {
 	if x = m.New(h); x == nil {
 		return nil, nil
 	}
@@ -141,10 +141,10 @@ func (m HeapMaker[T]) Make(h Heap, construct func(*T) error) (x *T, err error) {
 
 // Delete finalizes x and frees it, whatever the finalizer says. Where x is no live block of T's size, it is refused, and
 // the finalizer doesn't run.
-func (m HeapMaker[T]) Delete(h Heap, x *T) (err error) {
-	size, code := h.header.SizeOf(unsafe.Pointer(x))
-	if code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: %v", *new(T), code)
+func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
+	size, wrong := h.look(unsafe.Pointer(x))
+	if wrong != "" {
+		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: %s", *new(T), wrong)
 	}
 	if size != uint64(unsafe.Sizeof(*x)) {
 		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, unsafe.Sizeof(*x))

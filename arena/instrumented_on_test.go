@@ -1,0 +1,5 @@
+//go:build race || asan
+
+package arena_test
+
+const instrumented = true

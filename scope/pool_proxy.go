@@ -1,0 +1,61 @@
+package scope
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Proxy makes a proxy before the pool, for one of its clients: with totals of its own, and a Close that names the chunks
+// that didn't come back. Where the pool panics over misuse, the proxy's Put and Index return the error. Own the proxy in
+// the pool's scope after the pool, and it closes before the pool dies. Cost: a few Go allocations, with a bit for each
+// chunk: before play.
+func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
+	return arena.NewPoolProxy[T](name, poolChunks[T]{p})
+}
+
+// Proxy is Pool.Proxy. The proxy's Put finalizes, as the pool's does.
+func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
+	return arena.NewPoolProxy[T](name, objectChunks[T]{p})
+}
+
+// Proxy is Pool.Proxy, for a pool with handles. Cost: a few Go allocations, with 8 bytes for each chunk.
+func (p HandlePool[T]) Proxy(name string) *arena.HandlePoolProxy[T] {
+	return arena.NewHandlePoolProxy[T](name, handleChunks[T]{p})
+}
+
+// These are the pools with errors in place of panics.
+type (
+	poolChunks[T any]   struct{ Pool[T] }
+	objectChunks[T any] struct{ ObjectPool[T] }
+	handleChunks[T any] struct{ HandlePool[T] }
+)
+
+func (c poolChunks[T]) Index(x *T) (int, error)   { return c.index(x) }
+func (c objectChunks[T]) Index(x *T) (int, error) { return c.pool.index(x) }
+
+// index is Index with an error.
+func (p Pool[T]) index(x *T) (int, error) {
+	index, code := p.header.Find(p.tag, unsafe.Pointer(x))
+	if code != arena_c.OK {
+		return 0, &Misuse{fmt.Sprintf("Index of a %T: %v", *new(T), code), code == arena_c.Stale}
+	}
+	return int(index), nil
+}
+
+func (c poolChunks[T]) Put(x *T) error {
+	if !c.header.Put(c.tag, unsafe.Pointer(x)) {
+		return c.misuse(x)
+	}
+	return nil
+}
+
+func (c handleChunks[T]) Put(h arena.Handle[T]) error {
+	if c.At(h) == nil {
+		return c.misuse(h)
+	}
+	c.HandlePool.Put(h)
+	return nil
+}
