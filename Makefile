@@ -8,11 +8,12 @@ JSON    = -json -wad $(WADS)
 ARGS    =
 PKGS    = ./...
 FUZZ    = 10s
+SOAK    = 2m
 # What the memory of a sanitizer run may show up as: a leak check of C at exit, natively.
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan memdebug bindings test-c cover bench fuzz cross cross-test deps deps-cross freedoom lint check clean
+.PHONY: help run test race asan memdebug memtrace bindings test-c cover bench fuzz soak cross cross-test deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -31,6 +32,9 @@ asan: ## the tests with AddressSanitizer: what is not allocated is poisoned
 
 memdebug: ## the tests with fills of what is fresh and what is dead
 	$(GO) test -tags memdebug $(PKGS)
+
+memtrace: ## the tests with a hook in each request: FailEach also has each refused once
+	$(GO) test -tags memtrace ./arena ./scope ./budget/... ./tests/frogpond ./tests/conformance
 
 bindings: ## the tests with each hit going through the C bindings
 	$(GO) test -tags upfront_cgo $(PKGS)
@@ -54,6 +58,10 @@ fuzz: ## every fuzz target for FUZZ=10s
 	  done; \
 	done
 
+soak: ## the long forms: the budget's random tests, for SOAK=2m each; each request of frogpond refused once, four minutes
+	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -run '^(TestSoak|TestModelOfAHouse)$$' -v ./budget
+	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -tags memtrace -run '^TestEachAllocationFails$$' -v ./tests/frogpond
+
 build/frogpond: FORCE
 	@mkdir -p build
 	@$(GO) build -o $@ ./tests/frogpond
@@ -69,6 +77,16 @@ freedoom: build/frogpond ## all 68 maps of Freedoom in every build; the hashes m
 	@for w in 1 2 4; do echo "frogpond, release, $$w workers"; build/frogpond $(JSON) -workers $$w > build/json/release-$$w.json || exit 1; done
 	@for b in bindings memdebug asan race; do echo "frogpond, $$b"; build/frogpond-$$b $(JSON) -workers 2 > build/json/$$b.json || exit 1; done
 	@$(GO) run ./tests/same -quiet build/json/release-1.json $$(ls build/json/*.json | grep -v release-1)
+
+# frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, every map with 4 workers, and a
+# map for 400000 ticks, whose durations the region systems holds.
+POND = tests/frogpond
+RECORD = build/frogpond -json -plan $(POND)/testdata/wide.json
+plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs the package freedoom)
+	$(RECORD) -wad $(WADS),builtin -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json > build/record.json
+	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
+	$(GO) run ./tests/suggest -headroom 10 -name handheld $(POND)/testdata/recorded/*.json > build/plan.json
+	cp build/plan.json $(POND)/plan.json
 
 cross: $(TARGETS:%=cross-%) ## library, tests and frogpond for every target of cross/targets.mk
 cross-test: $(TARGETS:%=cross-test-%) ## runs what cross built under qemu-user, and compares three maps' hashes with this machine's
@@ -92,7 +110,7 @@ cross-test-%: cross-% build/frogpond
 comma = ,
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
-	apt-get install -y -qq clang valgrind freedoom liblua5.4-dev pkg-config
+	apt-get install -y -qq clang valgrind freedoom liblua5.4-dev pkg-config strace
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq
@@ -106,6 +124,7 @@ lint: ## format, vet in every build and for every system, and the scripts' synta
 	cd tests/bench && $(GO) vet ./...
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope ./budget/...
 	$(GO) vet -tags memdebug ./arena_c ./arena ./scope ./budget/...
+	$(GO) vet -tags memtrace ./arena_c ./arena ./scope ./budget/...
 	GOOS=windows CGO_ENABLED=0 $(GO) vet ./platform
 	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./platform
 	sh -n tests/c/run.sh
@@ -117,6 +136,7 @@ check: ## what a change must pass
 	$(MAKE) race
 	$(MAKE) asan
 	$(MAKE) memdebug
+	$(MAKE) memtrace
 	$(MAKE) bindings
 	$(MAKE) fuzz FUZZ=5s
 	$(MAKE) freedoom

@@ -65,7 +65,9 @@ func (h FrameHandle) Live() bool { return h.buffer != nil && h.buffer.Tag() == h
 func (f Frame) Buffers() int { return int(f.header.Buffers) }
 func (f Frame) Current() int { return int(f.header.Current) }
 
-// Size is bytes of one buffer, Used what the current one holds with padding, Peak the highest Used of any frame.
-func (f Frame) Size() uint64 { return f.header.Size }
-func (f Frame) Used() uint64 { return f.header.Used() }
-func (f Frame) Peak() uint64 { return f.header.Peak() }
+// Size is bytes of one buffer, Used what the current one holds with padding, Padding what of it nobody asked for: bytes
+// lost to alignment. Peak is the highest Used of any frame.
+func (f Frame) Size() uint64    { return f.header.Size }
+func (f Frame) Used() uint64    { return f.header.Used() }
+func (f Frame) Padding() uint64 { return f.header.Now().Padding() }
+func (f Frame) Peak() uint64    { return f.header.Peak() }

@@ -30,6 +30,9 @@ func NewRing(block []byte) (Ring, error) {
 // O(1), one call into C a lap. The bytes live until Free, or Reset.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	m := mask("Ring", size, align) | 7
+	if arena_c.Trace {
+		return r.header.Traced(r.tag, size, m)
+	}
 	if p := r.header.Push(r.tag, size, m); p != nil {
 		return p
 	}

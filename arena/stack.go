@@ -48,10 +48,12 @@ func (s Stack) Rewind(m Mark) error { return stackError("Stack.Rewind", s.header
 // Reset frees everything at both ends.
 func (s Stack) Reset() { s.header.Reset() }
 
-// Size is the room of the empty stack, Used what the near end has allocated with its padding, Peak the highest Used.
-// What is free between the ends is Size less the Used of both.
-func (s Stack) Size() uint64 { return s.header.FarEnd.End - s.header.Linear.Start }
-func (s Stack) Used() uint64 { return s.header.Linear.Cursor - s.header.Linear.Start }
+// Size is the room of the empty stack, Used what the near end has allocated with its padding, Padding what of it nobody
+// asked for: the 16 bytes of each live block, and its alignment. Peak is the highest Used. What is free between the ends is
+// Size less the Used of both.
+func (s Stack) Size() uint64    { return s.header.FarEnd.End - s.header.Linear.Start }
+func (s Stack) Used() uint64    { return s.header.Linear.Cursor - s.header.Linear.Start }
+func (s Stack) Padding() uint64 { return s.header.Linear.Padding() }
 func (s Stack) Peak() uint64 {
 	return max(s.header.Linear.Peak, s.header.Linear.Cursor) - s.header.Linear.Start
 }

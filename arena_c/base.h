@@ -16,6 +16,10 @@ extern "C" {
 #define UPFRONT_GENERATION (UINT64_C(1) << 40)
 #define UPFRONT_OFFSETS (UPFRONT_GENERATION - 1)
 
+/* One allocation, in a word that counts both: below it the sum of the sizes that were asked for, which fits because each fitted; above
+ * it allocations modulo 2^26. The carry leaves the word at the top, so the bytes stay exact. */
+#define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
+
 /* Edges of regions, control tables and guards are multiples of this on every target, whatever the page. It is also the largest
  * alignment, because offsets are counted from a boundary of it. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
@@ -71,6 +75,18 @@ static inline void upfront_mark_dead(void *p, uint64_t size) {
     memset(p, UPFRONT_DEAD, (size_t)size);
 #endif
     UPFRONT_POISON(p, size);
+}
+
+/* The two halves of a count. */
+static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_OBJECT - 1); }
+
+static inline uint64_t upfront_objects(uint64_t count) { return count / UPFRONT_OBJECT; }
+
+/* The count of an end that uses `used` bytes now, where the sizes of what went are not known: asked is at most what it was, and at most
+ * what is in use. */
+static inline uint64_t upfront_count_within(uint64_t count, uint64_t used) {
+    uint64_t asked = upfront_asked(count);
+    return asked > used ? count - asked + used : count;
 }
 
 static inline int upfront_is_align(uint64_t align) {

@@ -51,6 +51,7 @@ int upfront_ends_rewind_far(upfront_ends *e, uint64_t tag, uint64_t mark) {
     upfront_mark_dead(upfront_at(&e->linear, at), mark - at);
     e->linear.limit = tag | mark;
     e->far_end.far_mark = mark;
+    e->far_end.count = upfront_count_within(e->far_end.count, e->far_end.end - mark);
     return UPFRONT_OK;
 }
 

@@ -63,8 +63,12 @@ func (e *Ends) RewindFar(tag, mark uint64) Code {
 
 // Resize is upfront_ends_resize.
 func (e *Ends) Resize(tag uint64, p unsafe.Pointer, old, size uint64) Code {
-	was := e.Linear.Cursor
+	was, before := e.Linear.Cursor, *e
 	code := Code(C.upfront_ends_resize_at(e.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size)))
+	if Trace && code == OK && size > old && !given(e, before) {
+		e.Linear.Refused = tag + size + OnPurpose
+		return Full
+	}
 	return e.Linear.dead(max(was, e.Linear.Cursor), code)
 }
 

@@ -21,7 +21,7 @@ extern "C" {
 typedef struct upfront_far_end {
     uint64_t end;      /* offset past the last byte of the block: where the far end begins */
     uint64_t low;      /* the lowest position, as of the last rewind */
-    uint64_t count;    /* allocations at the far end */
+    uint64_t count;    /* of the far end: bytes asked for, and from UPFRONT_OBJECT up allocations */
     uint64_t mark;     /* the near end's newest mark */
     uint64_t far_mark; /* the far end's newest mark */
     uint64_t chain;    /* of a stack (stack.h): offset of the far end's last live block, 0 for none */
@@ -46,7 +46,7 @@ static inline void *upfront_ends_bump_far(upfront_ends *e, uint64_t tag, uint64_
         return NULL;
     }
     l->limit = tag | at;
-    e->far_end.count++;
+    e->far_end.count += UPFRONT_OBJECT + size;
     p = upfront_at(l, at);
     upfront_mark_live(p, size);
     return p;

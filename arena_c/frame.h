@@ -42,6 +42,9 @@ static inline uint64_t upfront_frame_used(const upfront_frame *f) {
     return now->cursor - now->start;
 }
 
+/* Of them those that were not asked for: lost to alignment. */
+static inline uint64_t upfront_frame_padding(const upfront_frame *f) { return upfront_linear_padding(upfront_frame_now(f)); }
+
 /* The most that one buffer held. */
 static inline uint64_t upfront_frame_peak(const upfront_frame *f) {
     uint64_t used = upfront_frame_used(f);

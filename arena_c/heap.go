@@ -46,6 +46,9 @@ func (h *Heap) outside(p unsafe.Pointer) bool {
 
 // Alloc is upfront_heap_alloc.
 func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
+	if Trace && h.refuses(nil, size) {
+		return nil
+	}
 	return C.upfront_heap_alloc(h.c(), C.uint64_t(size), C.uint64_t(align))
 }
 
@@ -64,10 +67,26 @@ func (h *Heap) Free(p unsafe.Pointer) Code {
 	return Code(C.upfront_heap_free(h.c(), p))
 }
 
+// refuses asks before, whether there is room or not: a heap can't take back what it gave. p is the block that is to be
+// larger, nil for a new one; one that shrinks stays where it is, and is no request.
+func (h *Heap) refuses(p unsafe.Pointer, size uint64) bool {
+	if p != nil {
+		if old, code := h.SizeOf(p); code != OK || size <= old {
+			return false
+		}
+	}
+	if !Refuse() {
+		return false
+	}
+	h.Failed++
+	h.Refused = size
+	return true
+}
+
 // Realloc is upfront_heap_realloc: nil when it is refused, and SizeOf says whether p is why. The race detector is told of
 // the block that died when it moved; its bytes are the heap's by then.
 func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
-	if p != nil && h.outside(p) {
+	if p != nil && h.outside(p) || Trace && h.refuses(p, size) {
 		return nil
 	}
 	if !Race || p == nil {

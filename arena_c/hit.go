@@ -1,4 +1,4 @@
-//go:build cgo && !upfront_cgo && !asan && !memdebug
+//go:build cgo && !upfront_cgo && !asan && !memdebug && !memtrace
 
 package arena_c
 
@@ -22,7 +22,7 @@ func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 		return
 	}
 	l.Cursor = at + uint64(unsafe.Sizeof(*x))
-	l.Count++
+	l.Count += Object + uint64(unsafe.Sizeof(*x))
 	x = (*T)(unsafe.Add(unsafe.Pointer(l), l.Origin+at))
 	if Race {
 		raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
@@ -39,7 +39,7 @@ func (l *Linear) Bump(need, size, mask uint64) (p unsafe.Pointer, ok bool) {
 		return nil, false
 	}
 	l.Cursor = at + size
-	l.Count++
+	l.Count += Object + size
 	return unsafe.Add(unsafe.Pointer(l), l.Origin+at), true
 }
 
@@ -52,7 +52,7 @@ func (e *Ends) BumpFar(tag, size, mask uint64) unsafe.Pointer {
 		return nil
 	}
 	l.Limit = tag | at
-	e.FarEnd.Count++
+	e.FarEnd.Count += Object + size
 	return l.At(at)
 }
 
@@ -69,19 +69,19 @@ func (e *Ends) MarkFar() uint64 {
 }
 
 // Push is upfront_stack_push: mask is align - 1, at least 15.
-func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
+func (s *Stack) Push(tag, size, mask uint64) (p unsafe.Pointer) {
 	l := &s.Linear
 	cursor := l.Cursor
 	at := (cursor + uint64(unsafe.Sizeof(below{})) + mask) &^ mask
 	if l.Limit-tag-size-at >= OffsetMax {
 		l.Refused = tag + size
-		return nil
+		return
 	}
-	p := unsafe.Add(unsafe.Pointer(l), l.Origin+at)
+	p = unsafe.Add(unsafe.Pointer(l), l.Origin+at)
 	*(*below)(unsafe.Add(p, -int(unsafe.Sizeof(below{})))) = below{cursor, l.Chain}
 	l.Chain = at
 	l.Cursor = at + size
-	l.Count++
+	l.Count += Object + size
 	return p
 }
 
@@ -98,7 +98,7 @@ func (s *Stack) PushFar(tag, size, mask uint64) (p unsafe.Pointer) {
 	p = unsafe.Add(unsafe.Pointer(l), l.Origin+at)
 	*(*below)(p) = below{was, s.FarEnd.Chain}
 	s.FarEnd.Chain = at + uint64(unsafe.Sizeof(below{}))
-	s.FarEnd.Count++
+	s.FarEnd.Count += Object + size
 	return unsafe.Add(p, unsafe.Sizeof(below{}))
 }
 
@@ -184,9 +184,8 @@ func (r *Row) OpenScope() (child *Linear, tag uint64) {
 		start = parent.Cursor
 		parent.Limit &^= Offsets
 	}
-	child.Cursor, child.Start, child.Peak = start, start, start
-	child.Count = r.Open * Generation
-	child.Chain, child.Refused = 0, 0
+	child.Cursor, child.Start = start, start
+	child.Count, child.Chain, child.Refused = 0, 0, 0
 	child.Limit = tag | r.Edge
 	r.Open++
 	return child, tag

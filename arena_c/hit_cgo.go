@@ -1,4 +1,4 @@
-//go:build upfront_cgo || asan || memdebug
+//go:build upfront_cgo || asan || memdebug || memtrace
 
 package arena_c
 
@@ -53,7 +53,8 @@ import "C"
 
 import "unsafe"
 
-// The hits, by the bindings: hit.go has the same functions in Go.
+// The hits, by the bindings: hit.go has the same functions in Go. In a memtrace build each that gives memory asks whether it
+// may, and takes back what it may not give.
 
 // Crossing says whether the hits of this build cross into C.
 const Crossing = true
@@ -70,13 +71,24 @@ func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 
 // Bump is upfront_linear_bump.
 func (l *Linear) Bump(need, size, mask uint64) (unsafe.Pointer, bool) {
+	was := *l
 	p := C.upfront_linear_bump(l.c(), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
+	if Trace && p != nil && !given(l, was) {
+		l.Refused = need + OnPurpose
+		return nil, false
+	}
 	return p, p != nil
 }
 
 // BumpFar is upfront_ends_bump_far.
 func (e *Ends) BumpFar(tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ends_bump_far(e.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	was := *e
+	p := C.upfront_ends_bump_far(e.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	if Trace && p != nil && !given(e, was) {
+		e.Linear.Refused = tag + size + OnPurpose
+		return nil
+	}
+	return p
 }
 
 // Mark is upfront_ends_mark.
@@ -87,12 +99,24 @@ func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) 
 
 // PushFar is upfront_stack_push_far.
 func (s *Stack) PushFar(tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push_far(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	was := *s
+	p := C.upfront_stack_push_far(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	if Trace && p != nil && !given(s, was) {
+		s.Linear.Refused = tag + size + OnPurpose
+		return nil
+	}
+	return p
 }
 
 // Push is upfront_stack_push.
 func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	was := *s
+	p := C.upfront_stack_push(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	if Trace && p != nil && !given(s, was) {
+		s.Linear.Refused = tag + size + OnPurpose
+		return nil
+	}
+	return p
 }
 
 // Get is upfront_pool_get for one zeroed T.
@@ -104,7 +128,15 @@ func Get[T any](p *Pool, tag uint64) *T {
 	return (*T)(chunk)
 }
 
-func (p *Pool) get(tag uint64) unsafe.Pointer { return C.upfront_pool_get(p.c(), C.uint64_t(tag)) }
+func (p *Pool) get(tag uint64) unsafe.Pointer {
+	if Trace && p.refuses(tag) {
+		return nil
+	}
+	return C.upfront_pool_get(p.c(), C.uint64_t(tag))
+}
+
+// refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
+func (p *Pool) refuses(tag uint64) bool { return p.Free-tag-1 < OffsetMax && Refuse() }
 
 // Put is upfront_pool_put.
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) bool {
@@ -121,6 +153,9 @@ func GetHandle[T any](h *Handles, tag uint64) (x *T, handle uint64) {
 }
 
 func (h *Handles) get(tag uint64, handle *uint64) unsafe.Pointer {
+	if Trace && h.Pool.refuses(tag) {
+		return nil
+	}
 	return C.upfront_handles_get(h.c(), C.uint64_t(tag), (*C.uint64_t)(unsafe.Pointer(handle)))
 }
 
@@ -148,7 +183,13 @@ func (l *Linear) Freeze() { C.upfront_row_freeze(l.c()) }
 
 // NewNode is upfront_row_node.
 func (l *Linear) NewNode(tag uint64) *Node {
-	return (*Node)(unsafe.Pointer(C.upfront_row_node(l.c(), C.uint64_t(tag))))
+	was := *l
+	node := (*Node)(unsafe.Pointer(C.upfront_row_node(l.c(), C.uint64_t(tag))))
+	if Trace && node != nil && !given(l, was) {
+		l.Refused = tag + uint64(unsafe.Sizeof(*node)) + OnPurpose
+		return nil
+	}
+	return node
 }
 
 // Link is upfront_row_link.

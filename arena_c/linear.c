@@ -33,11 +33,12 @@ int upfront_linear_rewind(upfront_linear *l, uint64_t tag, uint64_t cursor) {
         l->peak = l->cursor;
     upfront_mark_dead(upfront_at(l, cursor), l->cursor - cursor);
     l->cursor = cursor;
+    l->count = upfront_count_within(l->count, cursor - l->start);
     return UPFRONT_OK;
 }
 
 int upfront_linear_resize(upfront_linear *l, uint64_t tag, uint64_t floor, const void *p, uint64_t old, uint64_t size) {
-    uint64_t at, top;
+    uint64_t at, top, asked;
     if (l == NULL || p == NULL || old > UPFRONT_OFFSET_MAX || size > UPFRONT_OFFSET_MAX)
         return UPFRONT_BAD_ARGUMENT;
     if (upfront_tag(l) != tag)
@@ -60,5 +61,7 @@ int upfront_linear_resize(upfront_linear *l, uint64_t tag, uint64_t floor, const
         upfront_mark_dead(upfront_at(l, at + size), old - size);
     }
     l->cursor = at + size;
+    asked = upfront_asked(l->count);
+    l->count += size - (old < asked ? old : asked); /* `old` may hold padding: a caller may take several blocks for one */
     return UPFRONT_OK;
 }

@@ -27,11 +27,17 @@ func (l *Linear) Offset(p unsafe.Pointer) uint64 {
 	return uint64(uintptr(p)-uintptr(unsafe.Pointer(l))) - l.Origin
 }
 
-// Index is the slot's place in its row.
-func (l *Linear) Index() uint64 { return l.Count / Generation }
+// Index is upfront_row_index: the slot's place in its row.
+func (l *Linear) Index() uint64 { return ^l.Peak }
 
-// Objects is the number of allocations since the scope was opened.
-func (l *Linear) Objects() uint64 { return l.Count & Offsets }
+// Bytes is the sum of the sizes that were asked for since the scope was opened; what else it uses is padding.
+func (l *Linear) Bytes() uint64 { return l.Count & (Object - 1) }
+
+// Objects is the number of allocations since the scope was opened, modulo 2^26.
+func (l *Linear) Objects() uint64 { return l.Count / Object }
+
+// Padding is upfront_linear_padding: of the bytes in use those that were not asked for.
+func (l *Linear) Padding() uint64 { return l.Cursor - l.Start - l.Bytes() }
 
 // Row is the row of a slot. Only slots of a map have one.
 func (l *Linear) Row() *Row {

@@ -10,6 +10,9 @@
  * is short; when the generations differ it is off by k * 2^40, which the gap of two bits keeps above 2^38 whatever the offsets are.
  * A limit with offset 0 has room for nothing: that is a covered, frozen or closed header.
  *
+ * What is counted costs the hit one addition: a word holds bytes that were asked for and allocations (UPFRONT_OBJECT, base.h). What is in
+ * use and wasn't asked for is padding: lost to alignment.
+ *
  * A handle that is kept while its slot is opened exactly 2^24 times (or a multiple) is taken for the new one. */
 #ifndef UPFRONT_LINEAR_H
 #define UPFRONT_LINEAR_H
@@ -25,9 +28,9 @@ typedef struct upfront_linear {
     uint64_t cursor;  /* offset of the next free byte */
     uint64_t limit;   /* generation | offset past the last byte; offset 0: nothing fits */
     uint64_t origin;  /* from this header back to offset 0, a boundary of UPFRONT_EDGE (modulo 2^64) */
-    uint64_t count;   /* allocations since open; above UPFRONT_GENERATION the slot's index in its row */
+    uint64_t count;   /* bytes asked for since open, and from UPFRONT_OBJECT up allocations */
     uint64_t start;   /* cursor at open */
-    uint64_t peak;    /* highest cursor, as of the last rewind or close */
+    uint64_t peak;    /* highest cursor, as of the last rewind or close; of a slot in a row ~index (row.h) */
     uint64_t chain;   /* offset of the newest finalizer, 0 for none */
     uint64_t refused; /* tag + size of the last refusal, 0 for none */
 } upfront_linear;
@@ -51,10 +54,16 @@ static inline void *upfront_linear_bump(upfront_linear *l, uint64_t need, uint64
         return NULL;
     }
     l->cursor = at + size;
-    l->count++;
+    l->count += UPFRONT_OBJECT + size;
     p = upfront_at(l, at);
     upfront_mark_live(p, size);
     return p;
+}
+
+/* Of the bytes in use those that were not asked for. After a rewind to a mark it is what is lost at least: which sizes died isn't
+ * known. */
+static inline uint64_t upfront_linear_padding(const upfront_linear *l) {
+    return l->cursor - l->start - upfront_asked(l->count);
 }
 
 /* Makes an arena of the block: the header at its front, the rest is room. NULL when the block is null, not aligned to 64, smaller than
@@ -64,7 +73,8 @@ upfront_linear *upfront_linear_init(void *block, uint64_t size);
 /* The checked face of the bump for C programs. NULL: full, or size or align out of bounds. */
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 
-/* Moves the cursor back to an earlier value of itself. UPFRONT_ORDER when `cursor` is newer than the cursor or before the start. */
+/* Moves the cursor back to an earlier value of itself; at the start no bytes are asked for. UPFRONT_ORDER when `cursor` is newer than
+ * the cursor or before the start. */
 int upfront_linear_rewind(upfront_linear *l, uint64_t tag, uint64_t cursor);
 
 /* Makes the last block longer or shorter where it is. old is the size it has; the caller knows it, the arena keeps none. UPFRONT_FULL when

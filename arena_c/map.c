@@ -135,8 +135,7 @@ static int chain_holds(uint64_t chain, uint64_t start, uint64_t end) {
 /* What is true of every slot, open or not: it is where its words say, and they lie inside the arena. */
 static int place_holds(const upfront_map *m, const upfront_row *r, uint64_t i) {
     const upfront_linear *s = upfront_row_slot(r, i);
-    return s->origin == (uint64_t)((uintptr_t)m - (uintptr_t)s) && s->count / UPFRONT_GENERATION == i && s->start >= r->start &&
-           s->start <= r->end && s->peak >= s->start && s->peak <= r->end;
+    return s->origin == (uint64_t)((uintptr_t)m - (uintptr_t)s) && upfront_row_index(s) == i && s->start >= r->start && s->start <= r->end;
 }
 
 /* A closed slot has no room, no finalizers and no bytes. */
@@ -144,12 +143,14 @@ static int closed_holds(const upfront_linear *s) {
     return (s->limit & UPFRONT_OFFSETS) == 0 && s->chain == 0 && s->cursor == s->start;
 }
 
-/* Slots nest: each begins where its parent stands, and only the topmost has room. */
+/* Slots nest: each begins where its parent stands, only the topmost has room, and none was asked for more than it uses. */
 static int slot_holds(const upfront_row *r, uint64_t i) {
     const upfront_linear *s = upfront_row_slot(r, i);
     uint64_t limit = s->limit & UPFRONT_OFFSETS;
     uint64_t below = i == 0 ? r->start : upfront_row_slot(r, i - 1)->cursor;
     if (s->start != below || s->cursor < s->start || s->cursor > r->edge || !chain_holds(s->chain, s->start, s->cursor))
+        return 0;
+    if (upfront_asked(s->count) > s->cursor - s->start)
         return 0;
     return limit == 0 || (i + 1 == r->open && limit == r->edge);
 }
@@ -159,6 +160,8 @@ static int far_holds(const upfront_row *r) {
     const upfront_linear *s = upfront_row_far(r);
     uint64_t limit = s->limit & UPFRONT_OFFSETS;
     if (s->start != r->end || s->cursor < r->edge || s->cursor > r->end || !chain_holds(s->chain, r->edge, r->end))
+        return 0;
+    if (upfront_asked(s->count) > r->end - r->edge)
         return 0;
     return limit == 0 || (s->cursor <= limit && limit <= r->end);
 }

@@ -15,9 +15,9 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
         upfront_linear *slot = upfront_row_slot(r, i);
         slot->limit = upfront_tag(slot) + UPFRONT_GENERATION;
         slot->origin = (uint64_t)((uintptr_t)origin - (uintptr_t)slot);
-        slot->count = i * UPFRONT_GENERATION;
-        slot->cursor = slot->start = slot->peak = start;
-        slot->chain = slot->refused = 0;
+        slot->cursor = slot->start = start;
+        slot->peak = ~i; /* upfront_row_index */
+        slot->count = slot->chain = slot->refused = 0;
     }
     for (i = 0; i < pools; i++)
         upfront_pool_close(upfront_row_pool(r, i));
@@ -27,9 +27,8 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
 uint64_t upfront_row_far_open(upfront_row *r) {
     upfront_linear *far_slot = upfront_row_far(r);
     r->far_of = r->open;
-    far_slot->cursor = far_slot->start = far_slot->peak = r->end;
-    far_slot->count = r->slots * UPFRONT_GENERATION;
-    far_slot->chain = far_slot->refused = 0;
+    far_slot->cursor = far_slot->start = r->end;
+    far_slot->count = far_slot->chain = far_slot->refused = 0;
     return upfront_tag(far_slot);
 }
 

@@ -47,6 +47,18 @@ func (r *Row) Used() uint64 {
 	return near - r.Start + r.End - r.Edge
 }
 
+// Padding is upfront_row_padding: of the bytes in use those that no open scope was asked for.
+func (r *Row) Padding() uint64 {
+	padding := r.Used()
+	for i := range r.Open {
+		padding -= r.Slot(i).Bytes()
+	}
+	if r.FarOf != 0 {
+		padding -= r.Far().Bytes()
+	}
+	return padding
+}
+
 func (r *Row) c() *C.upfront_row { return (*C.upfront_row)(checked(r)) }
 
 // FarOpen is upfront_row_far_open.
@@ -76,7 +88,13 @@ func (r *Row) Rewind(cursor, count uint64) {
 
 // PoolOpen is upfront_row_pool_open.
 func (l *Linear) PoolOpen(tag, size, align, count, kind uint64) (p *Pool, code Code) {
+	was := *l
 	code = Code(C.upfront_row_pool_open(l.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(align), C.uint64_t(count),
 		C.uint64_t(kind), (**C.upfront_pool)(unsafe.Pointer(&p))))
+	if Trace && code == OK && !given(l, was) {
+		p.Close()
+		l.Refused = tag + PoolSize(size, align, count) + OnPurpose
+		return nil, Full
+	}
 	return p, code
 }

@@ -56,8 +56,12 @@ static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t inde
     return (upfront_pool *)(upfront_row_far(r) + 1) + index;
 }
 
+/* The slot's place in its row; the far slot's is `slots`. The row notes the peak of its scopes, so the word is free: ~index is above every
+ * cursor, and what notes a peak leaves it. */
+static inline uint64_t upfront_row_index(const upfront_linear *slot) { return ~slot->peak; }
+
 static inline upfront_row *upfront_row_of(const upfront_linear *slot) {
-    return (upfront_row *)((uintptr_t)(slot - slot->count / UPFRONT_GENERATION) - sizeof(upfront_row));
+    return (upfront_row *)((uintptr_t)(slot - upfront_row_index(slot)) - sizeof(upfront_row));
 }
 
 /* Bytes of the control tables that a row needs. */
@@ -68,6 +72,15 @@ static inline uint64_t upfront_row_size(uint64_t slots, uint64_t pools) {
 static inline uint64_t upfront_row_used(const upfront_row *r) {
     uint64_t near_end = r->open == 0 ? r->start : upfront_row_slot(r, r->open - 1)->cursor;
     return near_end - r->start + (r->end - r->edge);
+}
+
+/* Of the bytes in use those that no open scope was asked for: lost to alignment, and the rests of the pieces at the far end. Cost:
+ * O(scopes open). */
+static inline uint64_t upfront_row_padding(const upfront_row *r) {
+    uint64_t i, padding = upfront_row_used(r);
+    for (i = 0; i < r->open; i++)
+        padding -= upfront_asked(upfront_row_slot(r, i)->count);
+    return r->far_of == 0 ? padding : padding - upfront_asked(upfront_row_far(r)->count);
 }
 
 static inline void upfront_row_note_peak(upfront_row *r) {
@@ -86,8 +99,8 @@ static inline uint64_t upfront_row_open(upfront_row *r) {
         child->cursor = parent->cursor;
         parent->limit &= ~UPFRONT_OFFSETS;
     }
-    child->start = child->peak = child->cursor;
-    child->count = r->open * UPFRONT_GENERATION;
+    child->start = child->cursor;
+    child->count = 0;
     child->chain = 0;
     child->refused = 0;
     child->limit = tag | r->edge;
@@ -148,7 +161,8 @@ int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align);
 /* Gives all pieces back; nothing when it isn't open. pre: its chain is empty. */
 void upfront_row_far_close(upfront_row *r);
 
-/* Moves the topmost scope's cursor back, and its count with it: for a constructor that failed. pre: start <= cursor <= its cursor. */
+/* Moves the topmost scope's cursor back, and its count with it: for a constructor that failed. pre: start <= cursor <= its cursor, count
+ * is what it was there. */
 void upfront_row_rewind(upfront_row *r, uint64_t cursor, uint64_t count);
 
 /* A pool in the given scope: header in the tables, bytes in the arena. UPFRONT_FULL: no room (out is NULL, the slot remembers the

@@ -18,18 +18,18 @@ void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align) {
     return bad_size(s, size, align) ? NULL : upfront_stack_push_far(s, upfront_tag(&s->linear), size, (align - 1) | STACK_MASK);
 }
 
-/* A place in the chain of an end: where the end is, and its last block there. */
+/* A place in the chain of an end: where the end is, its last block there, and what it counted. */
 typedef struct stack_place {
-    uint64_t at, last;
+    uint64_t at, last, count;
 } stack_place;
 
 static stack_place near_place(const upfront_stack *s) {
-    stack_place now = {s->linear.cursor, s->linear.chain};
+    stack_place now = {s->linear.cursor, s->linear.chain, s->linear.count};
     return now;
 }
 
 static stack_place far_place(const upfront_stack *s) {
-    stack_place now = {upfront_far_at(&s->linear), s->far_end.chain};
+    stack_place now = {upfront_far_at(&s->linear), s->far_end.chain, s->far_end.count};
     return now;
 }
 
@@ -41,6 +41,7 @@ static int step_down(const upfront_stack *s, stack_place *now) {
     if (was < s->linear.start || was > now->last - sizeof *below || below->last > was ||
         (below->last != 0 && below->last < s->linear.start + sizeof *below))
         return 0;
+    now->count -= UPFRONT_OBJECT + (now->at - now->last); /* a block ends where the next one found the end */
     now->at = was;
     now->last = below->last;
     return 1;
@@ -52,6 +53,7 @@ static int step_up(const upfront_stack *s, stack_place *now) {
     uint64_t was = below->cursor;
     if (was < now->last || was > s->far_end.end || below->last != (was == s->far_end.end ? 0 : was + sizeof *below))
         return 0;
+    now->count -= UPFRONT_OBJECT;
     now->at = was;
     now->last = below->last;
     return 1;
@@ -59,11 +61,13 @@ static int step_up(const upfront_stack *s, stack_place *now) {
 
 static int go_down(upfront_stack *s, stack_place to) {
     s->linear.chain = to.last;
+    s->linear.count = to.count;
     return upfront_linear_rewind(&s->linear, upfront_tag(&s->linear), to.at);
 }
 
 static int go_up(upfront_stack *s, stack_place to) {
     s->far_end.chain = to.last;
+    s->far_end.count = to.count;
     s->far_end.far_mark = to.at; /* the positions of the blocks are the marks: any that was reached is one */
     return upfront_ends_rewind_far((upfront_ends *)s, upfront_tag(&s->linear), to.at);
 }
@@ -142,12 +146,12 @@ int upfront_stack_rewind_far(upfront_stack *s, uint64_t mark) {
 }
 
 void upfront_stack_reset(upfront_stack *s) {
-    stack_place bottom = {s->linear.start, 0};
+    stack_place bottom = {s->linear.start, 0, 0};
     (void)go_down(s, bottom);
     upfront_stack_reset_far(s);
 }
 
 void upfront_stack_reset_far(upfront_stack *s) {
-    stack_place top = {s->far_end.end, 0};
+    stack_place top = {s->far_end.end, 0, 0};
     (void)go_up(s, top);
 }

@@ -16,7 +16,8 @@
 extern "C" {
 #endif
 
-/* `chain` is the offset of the last live block, 0 for none. */
+/* `chain` is the offset of the last live block, 0 for none. The near end's count is of live blocks: a free takes back what the block
+ * added. At the far end padding lies behind a block, so its size can't be told; there asked is only never more than what is in use. */
 typedef struct upfront_stack {
     upfront_linear linear;
     upfront_far_end far_end;
@@ -44,7 +45,7 @@ static inline void *upfront_stack_push(upfront_stack *s, uint64_t tag, uint64_t 
     below->last = l->chain;
     l->chain = at;
     l->cursor = at + size;
-    l->count++;
+    l->count += UPFRONT_OBJECT + size;
     upfront_mark_live(below + 1, size);
     return below + 1;
 }
@@ -64,11 +65,14 @@ static inline void *upfront_stack_push_far(upfront_stack *s, uint64_t tag, uint6
     below->cursor = was;
     below->last = s->far_end.chain;
     s->far_end.chain = at + sizeof *below;
-    s->far_end.count++;
+    s->far_end.count += UPFRONT_OBJECT + size;
     l->limit = tag | at;
     upfront_mark_live(below + 1, size);
     return below + 1;
 }
+
+/* Of the bytes in use at the near end those that were not asked for: alignment, and the two words before each block. */
+static inline uint64_t upfront_stack_padding(const upfront_stack *s) { return upfront_linear_padding(&s->linear); }
 
 upfront_stack *upfront_stack_init(void *block, uint64_t size);
 

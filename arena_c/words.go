@@ -14,7 +14,9 @@ const (
 	OffsetMax  = 1 << 38 // a block, an offset and a size are below it
 	Generation = 1 << 40 // one generation, in a word that carries one
 	Offsets    = Generation - 1
-	Edge       = 1 << 16 // edges of regions and tables; also the largest alignment
+	Object     = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
+	ObjectMax  = 1 << 26   // they are counted modulo this
+	Edge       = 1 << 16   // edges of regions and tables; also the largest alignment
 	AlignMax   = Edge
 	LineSize   = 64
 	NameSize   = 32 // of a row's name, with its closing zero
@@ -99,6 +101,7 @@ var (
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
 	_ [0]byte = [C.UPFRONT_GENERATION - Generation]byte{}
+	_ [0]byte = [C.UPFRONT_OBJECT - Object]byte{}
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_PIECE - Piece]byte{}

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -36,16 +34,18 @@ type Budget struct {
 	turn      int
 	pads      []*scope.Stack
 	restoreGo func()
+	published published
 
 	mu      sync.Mutex // guards what follows
 	loads   []*load
 	watch   scope.Watch
 	leaked  map[place]scope.Scope // the scope that was counted last in each place
-	leaks   map[*scope.Stack][]string
-	errors  []error
+	leaks   map[*scope.Stack][]leak
+	errors  []string
 	errorsN int
 	last    Report // as of Close
 	closed  atomic.Bool
+	sealed  atomic.Bool
 	_       noCopy
 }
 
@@ -67,11 +67,12 @@ func OpenIn(block []byte, plan Plan) (*Budget, error) {
 }
 
 func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
+	defer forgive()()
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack][]string{}}
+	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack][]leak{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -96,30 +97,11 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}
-	err = b.want("guards", b.plan.Pages.Guards, func() error { return b.guard(0, b.memory.Protect) })
-	if err != nil {
+	if err = b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
 		arena_c.Unpoison(b.memory.Base(), b.memory.Size()) // it is its owner's again
 		return errors.Join(err, b.memory.Release())
 	}
 	b.makeStacks()
-	return nil
-}
-
-// guard gives the guards behind the rows from `first` up, and the one before them, to do: to take access away or to give
-// it back.
-func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
-	if platform.GoBacked {
-		return errors.New("the pages of a race build are Go's")
-	}
-	size := b.table.Guard
-	if err := do(b.table.Row(uint64(first)).Start-size, size); err != nil {
-		return err
-	}
-	for i := uint64(first); i < b.table.Rows; i++ {
-		if err := do((b.table.Row(i).End+arena_c.Edge-1)&^(arena_c.Edge-1), size); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -162,7 +144,7 @@ func (b *Budget) makeStacks() {
 			open(r.Name, -1)
 			continue
 		}
-		slots := &OpenSlots{b: b, name: r.Name, index: i, taken: make([]bool, r.Slots)}
+		slots := newOpenSlots(b, r.Name, i, r.Slots)
 		for k := range r.Slots {
 			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
 			slots.slots[k].siblings = slots
@@ -176,21 +158,19 @@ func (b *Budget) makeStacks() {
 		b.pads = append(b.pads, next(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), "pads.size", 0, &b.watch))
 	}
 	b.Pads = newOpenPads(b)
+	b.countNames()
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open("frame")
 	}
+	b.published.begin(b)
 }
 
 // Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
 // are.
 func (b *Budget) Region(name string) *OpenRegion {
-	var names []string
 	for _, r := range b.regions {
 		if r.name == name {
 			return r
-		}
-		if r.slot < 0 {
-			names = append(names, r.name)
 		}
 	}
 	for _, s := range b.slots {
@@ -198,7 +178,7 @@ func (b *Budget) Region(name string) *OpenRegion {
 			panic(fmt.Sprintf("budget: BUG: region %q of plan %q has slots: Slots(%q).Acquire gives one", name, b.plan.Name, name))
 		}
 	}
-	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, strings.Join(names, ", ")))
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
 }
 
 // Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame n+1.
@@ -220,8 +200,10 @@ func (b *Budget) Turn() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
 	}
+	b.strictTurn()
 	b.countOpenPads(false)
 	if len(b.frame) == 0 {
+		b.publishTurn()
 		return nil
 	}
 	ending := b.frame[b.turn]
@@ -235,6 +217,7 @@ func (b *Budget) Turn() (err error) {
 		err = errors.Join(err, b.frame[next].CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
 		b.turn = next
 		b.current = b.frame[next].Open("frame")
+		b.publishTurn()
 	}()
 	closed, emptied := ending.CloseTo(1), b.frame[next].CloseTo(0)
 	if left == nil && met == nil && closed == nil && emptied == nil {
@@ -286,7 +269,10 @@ func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.memo
 
 // Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false
 // where it can't be measured. Cost: one system call, a byte a page.
-func (b *Budget) Missing() (pages int, ok bool) { return b.memory.Missing() }
+func (b *Budget) Missing() (pages int, ok bool) {
+	defer forgive()()
+	return b.memory.Missing()
+}
 
 func (b *Budget) stacks() []*scope.Stack {
 	var all []*scope.Stack

@@ -12,10 +12,11 @@ import (
 )
 
 // Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of
-// finalizers and what leaked, pads that were never given back among it. The addresses stay reserved and dead. It is
-// refused, and changes nothing, while something loads, from a finalizer, and while a worker is inside a region: end the
-// workers first. A second Close is ErrClosed.
+// finalizers and what leaked (Leaks): scopes, held values, and what was lent and never came back, pads and slots. The
+// addresses stay reserved and dead. It is refused, and changes nothing, while something loads, from a finalizer, and
+// while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {
+	defer forgive()()
 	l, err := b.begin(nil, "Close")
 	if err != nil {
 		return err
@@ -55,9 +56,13 @@ func (b *Budget) closeStacks() error {
 
 // release ends Close. The gates stay shut: no worker gets inside any more.
 func (b *Budget) release(l *load) error {
-	errs := []error{b.leakError(), b.Pads.keptError()}
-	b.last = b.report()
+	for _, s := range b.slots {
+		s.close()
+	}
+	errs := []error{b.leakErrors()}
+	b.last = b.report(true)
 	b.closed.Store(true)
+	b.unseal()
 	for _, st := range b.stacks() {
 		st.Drop()
 	}

@@ -29,6 +29,7 @@
 //	pads, err := b.Pads.Take(ctx)                              // two pads on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.Turn()                                                   // the frame's buffers turn
+//	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
 //
@@ -41,6 +42,21 @@
 //
 // Each part begins at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so
 // that a rewind gives back bytes and nothing else; Walk reads the whole map from them and covers every byte.
+//
+// # Will it fit?
+//
+//	report, err := budget.Measure(plan, func(b *budget.Budget) error { … })  // report.Plan is what that needs, to the byte
+//	plan, err := budget.Suggest(reports...)                                  // the peaks that programs in the field recorded
+//	plan = plan.Headroom(10)                                                 // and 10 % beside
+//
+// Report are the figures of now, and belongs to the goroutine that drives the program. Snapshot is for everybody else: the
+// figures as of the last Open, Load, Rewind, Release, Reconfigure, Turn or Give. Both marshal to JSON and back, and log as
+// slog groups. A peak and a number of objects is kept for each region, name of a scope, and account (scope.Account). After
+// Close both give the last figures, and Close's error names what leaked; memdebug builds add where it came from.
+//
+// In tests, budgettest.Open fails a test that leaks, budgettest.FailEach makes each request of a program fail in turn, and
+// NoHeap fails one that allocates on the Go heap, naming the lines. In memdebug builds Strict makes Turn panic, with the
+// lines, when the program did so since the last Turn; Load, Rewind and their like are forgiven.
 //
 // # Costs
 //
@@ -58,10 +74,10 @@
 //
 // # Goroutines
 //
-// Load, Rewind, Turn, Close, Report and Walk belong to the goroutine that drives the program; a Load from another that
+// Load, Rewind, Turn, Seal, Close, Report and Walk belong to the goroutine that drives the program; a Load from another that
 // would touch what one touches already is ErrLoading. Slots belong to their owners, who may load at the same time
 // (OpenSlots). Pads belong to a worker each, or to who borrowed them. Pads.Take, Lent.Give,
-// Slots.Acquire, Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
+// Slots.Acquire, Snapshot, Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
 //
 // # Why
 //

@@ -1,6 +1,10 @@
 package budget
 
-import "github.com/upfront-mem/upfront/platform"
+import (
+	"time"
+
+	"github.com/upfront-mem/upfront/platform"
+)
 
 // SetLimits puts others in the place of the process's limits until restore.
 func SetLimits(limits ...platform.Limit) (restore func()) {
@@ -8,3 +12,28 @@ func SetLimits(limits ...platform.Limit) (restore func()) {
 	readLimits = func() []platform.Limit { return limits }
 	return func() { readLimits = before }
 }
+
+// SetGoMemory puts other figures in the place of the Go runtime's until restore.
+func SetGoMemory(mapped, present uint64) (restore func()) {
+	before := goMemory
+	goMemory = func() (uint64, uint64) { return mapped, present }
+	return func() { goMemory = before }
+}
+
+// Stop holds up what begins, or ends, a load, until resume is called. Who waited for more than a millisecond is served
+// then in turn: each who unlocks hands over to the next at once. For that, the first has to be disappointed once.
+func (b *Budget) Stop() (resume func()) {
+	b.mu.Lock()
+	return func() {
+		b.mu.Unlock()
+		b.mu.Lock()
+		time.Sleep(time.Millisecond)
+		b.mu.Unlock()
+	}
+}
+
+// PublishRegions publishes the figures of all regions.
+func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil)) }
+
+// GoTables is what the tables of the plan's arenas take of the Go heap.
+func GoTables(plan Plan) uint64 { return plan.goTables() }

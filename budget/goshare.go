@@ -22,6 +22,10 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	if plan.GoHeap == 0 {
 		return func() {}, nil
 	}
+	if tables := plan.goTables(); tables > plan.GoHeap {
+		return nil, fmt.Errorf("budget %q: go_heap: is %s, and the tables of the plan's arenas on the Go heap take %s of it; raise go_heap, "+
+			"or lower limits or slots", plan.Name, sizeText(plan.GoHeap), sizeText(tables))
+	}
 	goShare.Lock()
 	defer goShare.Unlock()
 	if goShare.taken {
@@ -31,7 +35,7 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	goShare.owner, goShare.taken = plan.Name, true
 	limit := plan.GoHeap
 	if platform.GoBacked {
-		limit += arena_c.MapSize(plan.arenas(), uint64(plan.Limits.Scopes), uint64(plan.Limits.Pools), plan.guard()) + plan.Size
+		limit += arena_c.MapSize(plan.arenas(), uint64(plan.Limits.Scopes), uint64(plan.Limits.Pools), plan.guard())
 	}
 	oldLimit := debug.SetMemoryLimit(int64(limit))
 	oldPercent := debug.SetGCPercent(-1)

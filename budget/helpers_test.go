@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -146,6 +147,13 @@ func panics(t testing.TB, fn func()) (text string) {
 	return ""
 }
 
+// quiet is the report without what the Go heap does meanwhile.
+func quiet(b *budget.Budget) budget.Report {
+	r := b.Report()
+	r.GoHeap = budget.GoHeap{}
+	return r
+}
+
 func regionReport(b *budget.Budget, name string) budget.RegionReport { return b.Region(name).Report() }
 
 // requireEmpty says that the region is as it was before its first load.
@@ -171,4 +179,10 @@ func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 // tableOf is the map in the budget's tables: what a stray write would hit.
 func tableOf(b *budget.Budget) *arena_c.Map {
 	return (*arena_c.Map)(unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
+}
+
+// onOneProcessor makes who is woken run before who woke it, until restore.
+func onOneProcessor() (restore func()) {
+	before := runtime.GOMAXPROCS(1)
+	return func() { runtime.GOMAXPROCS(before) }
 }

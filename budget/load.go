@@ -49,6 +49,7 @@ func (l Loaded[T]) Get() *T {
 // Load waits for workers inside (Door) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
+	defer forgive()()
 	var value *T
 	generation, err := r.load(ctx, func(s scope.Scope) (err error) {
 		if value, err = fn(s); err == nil {
@@ -69,6 +70,7 @@ type load struct {
 	along     []*region
 	what      string
 	goroutine string
+	entered   bool // no worker is inside, and none gets in
 	inside    bool // fn is running; only its goroutine reads and writes this
 	pads      []openPad
 }
@@ -98,6 +100,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (gene
 			panic(other)
 		}
 	}()
+	r.stack.CountNames(true)
 	s := r.stack.Open(r.name)
 	l.inside = true
 	err = fn(s)
@@ -234,21 +237,23 @@ func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, 
 	if err != nil {
 		return nil, err
 	}
-	entered := false
 	shut(l.along, 1)
 	defer func() { // also when the plan's OnError ends the goroutine
-		if !entered {
+		if !l.entered {
 			b.leave(l)
 		}
 	}()
 	if still := b.waitOutside(ctx, l.along); still != nil {
 		return nil, fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
 	}
-	entered = true
+	l.entered = true
 	return l, nil
 }
 
 func (b *Budget) leave(l *load) {
+	if l.entered {
+		b.publishRegions(l.along)
+	}
 	shut(l.along, -1)
 	b.end(l)
 }

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -63,7 +64,7 @@ func TestReportKeepsTheLast16Errors(t *testing.T) {
 	assert.Equal(t, 19, r.ErrorCount)
 	require.Len(t, r.Errors, 16)
 	for i, text := range r.Errors {
-		assert.Equal(t, fmt.Sprintf(`region level, scope "level": a deferred function panicked: %d`, i+3), text)
+		assert.Equal(t, fmt.Sprintf(`region level, scope "level": a deferred function panicked: %d`, i+3), unsited(errors.New(text)))
 	}
 }
 

@@ -193,7 +193,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 	b := open(t, small())
 	var s, temp scope.Scope
 	l := mustLoad(t, b, "level", func(in scope.Scope) { s, temp = in, in.Temp() })
-	before := b.Report()
+	before := quiet(b)
 	assert.Nil(t, frogs.TryNew(s))
 	assert.Nil(t, frogs.TrySlice(s, 3))
 	assert.Nil(t, s.TryAlloc(8, 8))
@@ -215,6 +215,6 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.Equal(t, []int64{7}, ran, "what is owned is never lost")
 	assert.EqualError(t, s.Close(), "scope: BUG: Close of "+frozen)
 	assert.Equal(t, "scope: BUG: allocation in a scope of region level that is closed", panics(t, func() { frogs.Slice(temp, 1) }))
-	assert.Equal(t, before, b.Report(), "nothing changed")
+	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
 }

@@ -54,6 +54,7 @@ func (p Plan) Need() (uint64, error) {
 type grant struct {
 	memory     supply
 	prefaulted bool
+	guarded    bool     // guards have no access, or some that the system doesn't give back
 	refused    []string // a line each: the key, and why
 }
 
@@ -74,10 +75,12 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
-	if err := p.fits(l.size, readLimits()); err != nil {
+	limits := readLimits()
+	kept := platform.Keeps(l.size, arena_c.Edge, l.tables) || p.keepsBase(l)
+	if err := p.fits(l, kept, limits); err != nil {
 		return g, err
 	}
-	r, err := g.reserve(p, l)
+	r, err := g.reserve(p, l, limits)
 	if err != nil {
 		return g, err
 	}
@@ -86,25 +89,6 @@ func fromSystem(p Plan, l layout) (g grant, err error) {
 		return g, errors.Join(err, r.Release())
 	}
 	return g, nil
-}
-
-// readLimits is platform.Limits; tests put others in its place.
-var readLimits = platform.Limits
-
-// fits says which limit of the process is too small for the budget and the Go share. What others use of the machine's
-// memory may go away again: it doesn't count.
-func (p Plan) fits(size uint64, limits []platform.Limit) error {
-	for _, limit := range limits {
-		rest := limit.Rest()
-		if limit.Name == "physical memory" {
-			rest = limit.Bytes
-		}
-		if need := planAdd(size, p.GoHeap); need > rest {
-			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
-				sizeText(need), sizeText(size), sizeText(p.GoHeap), limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
-		}
-	}
-	return nil
 }
 
 // furnish makes the range accessible and its pages what the plan demands.
@@ -124,13 +108,23 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	if err := g.want("prefault", pages.Prefault, prefault); err != nil {
 		return err
 	}
-	return g.want("lock", pages.Lock, r.Lock)
+	lock := func() error {
+		err := r.Lock()
+		if missing, ok := r.Missing(); err == nil && ok && missing == 0 {
+			g.prefaulted = true // by this
+		}
+		return err
+	}
+	return g.want("lock", pages.Lock, lock)
 }
 
 // reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still, and handles into
 // them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own words, dead.
-func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
+func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.Reservation, err error) {
 	err = g.want("base", p.Pages.Base, func() (err error) {
+		if err := p.fits(l, p.keepsBase(l), limits); err != nil {
+			return err
+		}
 		r, err = reserveAt(p.Base, l)
 		return err
 	})
@@ -147,6 +141,9 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 		}
 	}()
 	for {
+		if err := p.fits(l, platform.Keeps(l.size, arena_c.Edge, l.tables), limits); err != nil {
+			return nil, err
+		}
 		r, err := platform.Reserve(l.size, arena_c.Edge, l.tables)
 		if err != nil {
 			return nil, err
@@ -222,20 +219,19 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 		return g, fmt.Errorf("the block has %d bytes, the plan needs %d (Plan.Need)", len(block), l.size+arena_c.Edge)
 	}
 	base := unsafe.Add(start, skip)
+	for _, page := range p.Pages.list() { // first: a plan that is refused leaves the block as it was
+		if page.demand == Wished && (page.key == "prefault" || page.key == "guards") {
+			continue // nobody asked for it; and guards are asked for when the map says where
+		}
+		if err := g.want(page.key, page.demand, func() error { return errGiven }); err != nil {
+			return g, err
+		}
+	}
 	arena_c.Unpoison(base, l.size)
 	// What is there may be anything. Only tables that a budget of this shape left are worth keeping: their handles stay dead.
 	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || !sameShape(*old, l.shape) {
 		clear(unsafe.Slice((*byte)(base), l.tables))
 	}
 	g.memory = given{block, base, l.size}
-	for _, page := range p.Pages.list() {
-		usual := page.key == "prefault" && page.demand == Wished // nobody asked for it
-		if page.key == "guards" || usual {
-			continue
-		}
-		if err := g.want(page.key, page.demand, func() error { return errGiven }); err != nil {
-			return g, err
-		}
-	}
 	return g, nil
 }

@@ -117,11 +117,11 @@ func (p *program) body(index int, s scope.Scope) int {
 
 // refused touches what must not be touched.
 func (p *program) refused(index int) {
-	before := p.b.Report()
+	before := quiet(p.b)
 	_, err := load(p.b, regionNames[p.random.IntN(index+1)], nil)
 	assert.ErrorIs(p.t, err, budget.ErrLoading)
 	assert.ErrorIs(p.t, p.b.Close(), budget.ErrLoading)
-	assert.Equal(p.t, before, p.b.Report())
+	assert.Equal(p.t, before, quiet(p.b))
 }
 
 func (p *program) finish(end int, s scope.Scope) error {

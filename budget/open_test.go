@@ -138,13 +138,14 @@ func TestReportIsDrawn(t *testing.T) {
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(128 * budget.KiB) })
 	lines := strings.Split(strings.TrimSpace(b.Report().String()), "\n")
-	require.Len(t, lines, 1+3+2+4+1, "a bar for each arena")
+	require.Len(t, lines, 1+3+2+4+1+1, "a bar for each arena, and a line for each name")
 	assert.Equal(t, "budget small: 1408KiB", lines[0])
 	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[3])
 	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1", "pad 0.0", "pad 0.1", "pad 1.0", "pad 1.1"} {
 		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
 	}
-	assert.Equal(t, "  leaks: 0 pad scopes, 0 held values, 0 finalizers failed", lines[10])
+	assert.Equal(t, `  level: scope "level" used 131096 in 2, peak 262168`, lines[10])
+	assert.Equal(t, "  leaks: 0 pad scopes, 0 held values, 0 finalizers failed, 0 slots, 0 pairs of pads", lines[11])
 	mustFill := attempt(func() error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,11 +24,12 @@ type OpenPads struct {
 	pairs  []pair
 	fixed  int // pairs asked for by number
 	closed bool
-	kept   []string // at Close: pads that were never given back
+	kept   []leak // at Close: pairs that were never given back
 }
 
 // pair is two pads; the state is what may be done with them.
 type pair struct {
+	site          scope.Site // where it was taken
 	first, second *scope.Stack
 	state         atomic.Int32 // changes under the lock, but from giving to free
 	lending       uint64       // number of the one that runs, or of the next
@@ -116,6 +116,7 @@ func (p *OpenPads) lend(i int) (l Lent, ok bool) {
 		return Lent{}, false
 	}
 	q.state.Store(pairLent)
+	q.site.Note()
 	return Lent{scope.PadsOf(q.first, q.second), p, i, q.lending}, true
 }
 
@@ -200,6 +201,7 @@ func (p *OpenPads) takeBack(l Lent) (open bool, err error) {
 func (p *OpenPads) release(i int) {
 	q := &p.pairs[i]
 	p.b.forgetPads(q.first, q.second)
+	p.b.publishPair(i)
 	q.state.Store(pairFree) // from giving without the lock: Close holds it while it waits for this
 	p.free <- i             // there is room: no pair is in it twice
 }
@@ -225,7 +227,7 @@ func (q *pair) name() string { return q.first.Name() + " and " + q.second.Name()
 func (p *OpenPads) close(ctx context.Context) (busy string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var kept []string
+	var kept []leak
 	for i := range p.pairs {
 		q := &p.pairs[i]
 		for q.state.Load() == pairGiving {
@@ -241,7 +243,7 @@ func (p *OpenPads) close(ctx context.Context) (busy string) {
 		if q.first.Closing() || q.second.Closing() {
 			return q.name()
 		}
-		kept = append(kept, q.name())
+		kept = append(kept, leak{q.name(), q.site.Tell(q.name() + " taken")})
 	}
 	p.kept, p.closed = kept, true
 	if p.fixed < len(p.pairs) { // else it is closed
@@ -252,11 +254,7 @@ func (p *OpenPads) close(ctx context.Context) (busy string) {
 
 // keptError names the pairs that were never given back.
 func (p *OpenPads) keptError() error {
-	if len(p.kept) == 0 {
-		return nil
-	}
-	return fmt.Errorf("budget %q: never given back: %s; call Give where Take lent them", p.b.plan.Name,
-		strings.Join(p.kept[:min(len(p.kept), reportErrors)], "; "))
+	return leakError(fmt.Sprintf("budget %q: never given back: ", p.b.plan.Name), p.kept, "; call Give where Take lent them")
 }
 
 // isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the pad.

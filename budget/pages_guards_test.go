@@ -3,6 +3,7 @@ package budget_test
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -136,5 +137,53 @@ func TestGuardsInAGivenBlock(t *testing.T) {
 	require.NoError(t, b.Reconfigure(background, guarded(64, 64, 704)))
 	fillRegions(t, b)
 	assert.Len(t, guardsOf(t, b), 8)
+	require.NoError(t, b.Close())
+}
+
+// TestGuardsThatAreRefusedHalfway: what the report says isn't granted isn't there, and Reconfigure doesn't bring it.
+func TestGuardsThatAreRefusedHalfway(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the pages of a race build are Go's")
+	}
+	inForce := func(b *budget.Budget) (count int) {
+		base := uint64(addressOf(&b.Base().Bytes()[0]))
+		for _, g := range guardsOf(t, b) {
+			if strings.Contains(mapping(t, "maps", base+g.Offset), " ---p ") {
+				count++
+			}
+		}
+		return count
+	}
+	limits := paged(freshShape()).Limits // a range of its own
+	plan := func(systems, level uint64) budget.Plan {
+		plan := guarded(systems, 64, level)
+		plan.Limits = limits
+		return plan
+	}
+	const commits = 2 // requests before the guards': the range's own
+	require.NoError(t, open(t, plan(256, 512)).Close())
+	for n := 1; n <= 8; n++ {
+		restore := platform.InjectFault("protect", commits+n)
+		b := open(t, plan(256, 512))
+		require.True(t, restore())
+		require.Len(t, b.Report().NotGranted, 1)
+		assert.Regexp(t, `^pages\.guards: platform: protect 65536 bytes at offset \d+: injected fault: cannot allocate memory$`,
+			b.Report().NotGranted[0])
+		assert.Zero(t, inForce(b), "guard %d was refused", n)
+		require.NoError(t, b.Reconfigure(background, plan(64, 704)))
+		assert.Zero(t, inForce(b))
+		fillRegions(t, b)
+		require.NoError(t, b.Close())
+	}
+	first, second := platform.InjectFault("protect", commits+3), platform.InjectFault("protect", commits+4)
+	b := open(t, plan(256, 512))
+	require.True(t, first())
+	require.True(t, second())
+	assert.Regexp(t, `(?s)injected fault.*some guards are in force all the same: platform: unprotect .*injected`, b.Report().NotGranted[0])
+	assert.Equal(t, 2, inForce(b))
+	fillRegions(t, b)
+	require.NoError(t, b.Region("init").Rewind(background))
+	require.NoError(t, b.Reconfigure(background, plan(64, 704)))
+	fillRegions(t, b)
 	require.NoError(t, b.Close())
 }

@@ -2,7 +2,9 @@ package budget_test
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +16,9 @@ import (
 
 func TestLimitsOfTheProcess(t *testing.T) {
 	plan := small()
+	plan.Limits = paged(freshShape()).Limits // no range is kept for it, which would count already
 	size := open(t, plan).Size()
+	defer budget.SetGoMemory(0, 0)()
 	require.Zero(t, size%(64*budget.KiB))
 	plan.GoHeap = 64 * budget.MiB
 	need := size + plan.GoHeap
@@ -38,13 +42,13 @@ func TestLimitsOfTheProcess(t *testing.T) {
 		limits []platform.Limit
 		text   string
 	}{
-		{nil, ""},
-		{[]platform.Limit{machine, atEdge}, ""},
 		{[]platform.Limit{group}, groupText(kib(need - budget.KiB))},
 		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need - budget.KiB))},
 		{[]platform.Limit{beyond}, groupText("0")},
 		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan or raise the limit: "+
 			"a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
+		{[]platform.Limit{machine, atEdge}, ""},
+		{nil, ""},
 	} {
 		restore := budget.SetLimits(c.limits...)
 		b, err := budget.Open(plan)
@@ -63,7 +67,128 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	plan.GoHeap = 0
 	require.NoError(t, open(t, plan).Close(), "without a Go share only the budget counts")
 	plan.GoHeap = 1 << 40
-	b, err := budget.OpenIn(static[:], plan)
+	b, err := budget.OpenIn(block[:], plan)
 	require.NoError(t, err, "the block is there already")
+	require.NoError(t, b.Close())
+}
+
+// TestWhatCountsAlready is not asked for twice: the Go heap in use, and the range of a budget that was closed.
+func TestWhatCountsAlready(t *testing.T) {
+	plan := paged(freshShape())
+	plan.GoHeap = 64 * budget.MiB
+	const used, mapped, present = 512 * budget.MiB, 40 * budget.MiB, 30 * budget.MiB
+	first := plan
+	first.GoHeap = 0
+	b := open(t, first)
+	ranges := requireWalk(t, b)
+	size, tables := b.Size(), ranges[slices.IndexFunc(ranges, func(r budget.Range) bool { return r.Arena == "init" })].Offset
+	attempt := func(name string, limit uint64) error {
+		defer budget.SetLimits(platform.Limit{Name: name, Bytes: limit, Used: used})()
+		b, err := budget.Open(plan)
+		if err == nil {
+			require.NoError(t, b.Close())
+		}
+		return err
+	}
+	// exactly opens the plan at the smallest limit that should do, and not at one below.
+	exactly := func(what, name string, counted uint64) {
+		t.Helper()
+		need := used + size + max(plan.GoHeap, budget.GoTables(plan)) - counted
+		require.NoError(t, attempt(name, need), "%s, %s", what, name)
+		assert.ErrorContains(t, attempt(name, need-1), name+" leaves", "%s, %s", what, name)
+	}
+	groups := []string{"cgroup memory.max", "cgroup v1 memory.limit_in_bytes"}
+	defer budget.SetGoMemory(mapped, present)()
+	fresh := map[string]uint64{"RLIMIT_DATA": mapped, "RLIMIT_AS": mapped, groups[0]: present, groups[1]: present}
+	for name, counted := range fresh { // b is open: nothing is kept, and nothing is taken when it doesn't fit
+		assert.ErrorContains(t, attempt(name, used+size+plan.GoHeap-counted-1), name+" leaves", "a new range")
+	}
+	require.NoError(t, b.Close())
+	kept := map[string]uint64{"RLIMIT_DATA": tables, "RLIMIT_AS": size, groups[0]: tables, groups[1]: tables}
+	for name, counted := range kept {
+		if platform.GoBacked {
+			counted = size
+		}
+		exactly("a kept range", name, fresh[name]+counted)
+	}
+	defer budget.SetGoMemory(1<<40, 1<<40)()
+	exactly("no more than the Go share counts", "RLIMIT_AS", size+plan.GoHeap)
+	plan.GoHeap = 0
+	exactly("without a share, the tables", "RLIMIT_AS", size+budget.GoTables(plan))
+}
+
+// TestNewRangeThatCounts has a kept range in the way that the plan can't take: its tables have another shape.
+func TestNewRangeThatCounts(t *testing.T) {
+	plan := paged(freshShape())
+	b := open(t, plan)
+	size := b.Size()
+	require.NoError(t, b.Close())
+	plan.Limits.Scopes--
+	plan.Limits.Pools++
+	tables := budget.GoTables(plan)
+	require.Greater(t, tables, uint64(budget.MiB), "without a share the tables on the Go heap count")
+	defer budget.SetGoMemory(0, 0)()
+	limit := platform.Limit{Name: "RLIMIT_AS", Bytes: size + tables, Used: 1, Raise: "ulimit -v"}
+	restore := budget.SetLimits(limit)
+	_, err := budget.Open(plan)
+	restore()
+	assert.EqualError(t, err, fmt.Sprintf(`budget "paged": the plan needs %dKiB (budget %dKiB, Go heap %dKiB), and RLIMIT_AS leaves `+
+		`%d of %[1]dKiB; lower the plan or raise the limit: ulimit -v`, (size+tables)/budget.KiB, size/budget.KiB, tables/budget.KiB,
+		size+tables-1))
+	limit.Bytes++
+	defer budget.SetLimits(limit)()
+	require.NoError(t, open(t, plan).Close())
+	limit.Used = size
+	defer budget.SetLimits(limit)()
+	require.NoError(t, open(t, plan).Close(), "now there is one of its own")
+}
+
+// TestRangeAtTheBaseThatCounts: only a range that is kept at the base is one that the plan can take there.
+func TestRangeAtTheBaseThatCounts(t *testing.T) {
+	plan := paged(freshShape())
+	if plan.Base = freshBase(); plan.Base == 0 {
+		t.Skip("no base is safe")
+	}
+	size := open(t, plan).Size()
+	tables := budget.GoTables(plan)
+	left := fmt.Sprintf("%dKiB of", tables/budget.KiB)
+	defer budget.SetGoMemory(0, 0)()
+	defer budget.SetLimits(platform.Limit{Name: "RLIMIT_AS", Bytes: size + tables, Used: size})()
+	other := plan
+	other.Base = freshBase()
+	_, err := budget.Open(other)
+	assert.ErrorContains(t, err, "RLIMIT_AS leaves "+left)
+	_, err = budget.Open(plan)
+	require.ErrorContains(t, err, "RLIMIT_AS leaves "+left, "it is in use")
+
+	limits := budget.SetLimits()
+	anywhere := plan
+	anywhere.Base = 0
+	require.NoError(t, open(t, anywhere).Close())
+	limits() // now there is a range that is kept elsewhere
+	_, err = budget.Open(demanding(other, "base", budget.Required))
+	assert.ErrorContains(t, err, "pages.base is required: the plan needs")
+	b := open(t, demanding(other, "base", budget.Wished))
+	require.Len(t, b.Report().NotGranted, 1)
+	assert.Regexp(t, "^pages.base: the plan needs .*RLIMIT_AS leaves "+left, b.Report().NotGranted[0])
+	require.NoError(t, b.Close())
+}
+
+func TestGoShareTooSmallForTheTables(t *testing.T) {
+	plan := small()
+	plan.GoHeap = 4 * budget.MiB
+	plan.Limits.Held = 65535
+	_, err := budget.Open(plan)
+	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take %dKiB `+
+		`of it; raise go_heap, or lower limits or slots`, budget.GoTables(plan)/budget.KiB))
+	plan.GoHeap = budget.GoTables(plan)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b := open(t, plan)
+	runtime.ReadMemStats(&after)
+	took := after.TotalAlloc - before.TotalAlloc
+	if !instrumented {
+		assert.InEpsilon(t, plan.GoHeap, took, 0.2, "what is counted is what is taken")
+	}
 	require.NoError(t, b.Close())
 }

@@ -256,6 +256,9 @@ func FuzzParsePlan(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	for _, seed := range opensSeeds {
+		f.Add([]byte(seed.data))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newPlanReader(data)
 		r.plan()
@@ -275,5 +278,6 @@ func FuzzParsePlan(f *testing.F) {
 		again, err := ParsePlan(text)
 		require.NoError(t, err)
 		assert.Equal(t, plan, again)
+		requireOpens(t, plan)
 	})
 }

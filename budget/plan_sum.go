@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // planParts is the bytes that each kind of part takes when it is laid out. What is beyond uint64 is its largest: a
@@ -49,6 +51,12 @@ func (p Plan) rows() (rows uint64) {
 		rows = planAdd(rows, r.rows())
 	}
 	return planAdd(rows, planAdd(planCount(p.Frame.Buffers), p.Pads.rows()))
+}
+
+// goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
+func (p Plan) goTables() uint64 {
+	l := p.Limits.orDefault()
+	return planRound(planTimes(p.rows(), scope.TableBytes(planCount(l.Scopes), planCount(l.Held), planCount(l.Accounts))))
 }
 
 func (r Region) rows() uint64 { return max(1, planCount(r.Slots)) }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/platform"
 )
 
 // Reconfigure redraws the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
@@ -18,6 +17,7 @@ import (
 // more than sizes, and when the sizes don't come to the same total. It waits for workers inside (Door) until ctx ends.
 // Addresses and peaks of the redrawn regions begin anew. Cost: that of an Open for these regions' tables.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
+	defer forgive()()
 	if err := plan.Check(); err != nil {
 		return err
 	}
@@ -33,6 +33,9 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	changed := b.changed(plan)
 	if len(changed) == 0 {
 		return nil
+	}
+	if err := b.sealRefuses(changed); err != nil {
+		return err
 	}
 	for _, r := range changed {
 		if r.stack.Depth() != 0 {
@@ -96,7 +99,7 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 		sizes[i] = plan.Regions[r.level].Size
 	}
 	first := changed[0].row
-	if _, foreign := b.memory.(given); b.plan.Pages.Guards > Off && !foreign && !platform.GoBacked {
+	if b.guarded {
 		protect := func() error { return b.guard(first, b.memory.Protect) }
 		if refused := b.guard(first, b.memory.Unprotect); refused != nil {
 			return fmt.Errorf("budget %q: Reconfigure: nothing has moved: pages.guards: %w", b.plan.Name, errors.Join(refused, protect()))
@@ -115,5 +118,7 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 		r.stack.ForgetPeak()
 	}
 	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
+	b.publishRegions(changed)
+	b.publishPlan()
 	return nil
 }

@@ -52,12 +52,24 @@ func (r *OpenRegion) Base() arena.Base {
 // returns the finalizers' errors. It waits for workers that are inside (Door) until ctx ends; then it says who is, and
 // nothing has changed.
 func (r *OpenRegion) Rewind(ctx context.Context) error {
+	defer forgive()()
 	l, err := r.b.enter(ctx, r, "Rewind")
 	if err != nil {
 		return err
 	}
 	defer r.b.leave(l)
 	return emptyAll(l.along)
+}
+
+// regionNames are the names that Region knows.
+func (b *Budget) regionNames() string {
+	var names []string
+	for _, r := range b.regions {
+		if r.slot < 0 {
+			names = append(names, r.name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // along are the regions that go when r is rewound, bottom first: itself and those above it, but not its siblings. nil

@@ -1,6 +1,10 @@
 package budget
 
-import "github.com/upfront-mem/upfront/scope"
+import (
+	"slices"
+
+	"github.com/upfront-mem/upfront/scope"
+)
 
 // RegionReport are the figures of a region or slot, a buffer of the frame, or a pad. Sizes are bytes.
 type RegionReport struct {
@@ -14,7 +18,10 @@ type RegionReport struct {
 	Finalizers uint64        `json:"finalizers"`         // that ran since Open
 	PoolCap    uint64        `json:"pool_cap"`           // chunks of the pools that are open
 	PoolPeak   uint64        `json:"pool_peak"`          // sum of their peaks
-	Accounts   []scope.Usage `json:"accounts,omitempty"` // what subsystems hold (scope.Account)
+	Padding    uint64        `json:"padding"`            // of Used, what alignment and the rests of temporaries' pieces cost
+	MostOpen   Limits        `json:"most_open"`          // the most that were open at once since Open
+	Accounts   []scope.Usage `json:"accounts,omitempty"` // what subsystems hold and held (scope.Account), by name
+	Scopes     []scope.Usage `json:"scopes,omitempty"`   // what scopes hold and held, by name; of regions and frame, not pads
 }
 
 // Report are the figures of a budget.
@@ -24,64 +31,123 @@ type Report struct {
 	Prefaulted bool           `json:"prefaulted"`            // every page was present at Open
 	NotGranted []string       `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
 	Regions    []RegionReport `json:"regions"`
-	Beside     []RegionReport `json:"beside"` // frame and pads
+	Beside     []RegionReport `json:"beside,omitempty"` // frame and pads
 	Leaks      Leaks          `json:"leaks"`
 	Errors     []string       `json:"errors,omitempty"` // of finalizers whose contents a load replaced: the last 16
 	ErrorCount int            `json:"error_count"`      // of them in all
-	Plan       Plan           `json:"plan"`             // as opened, with its defaults filled in
+	GoHeap     GoHeap         `json:"go_heap"`
+	Plan       Plan           `json:"plan"` // as opened, with its defaults filled in
 }
 
 const reportErrors = 16
 
-// Report reads the figures as they are now; after Close, as they were then. Call it where the arenas may be used.
+// Report reads the figures as they are now; after Close, as they were then. It reads the arenas themselves: it belongs to
+// the goroutine that drives the program, where no worker is at work on a region or on pads that were asked for by number.
+// Any other goroutine, or moment, asks for a Snapshot. Pads that are lent out are their borrowers': they show what they
+// held when they were given back last. Cost: O(arenas).
 func (b *Budget) Report() Report {
+	defer forgive()()
 	if b.closed.Load() {
-		return b.last
+		return b.last.clone()
 	}
-	return b.report()
+	return b.report(false)
 }
 
-func (b *Budget) report() Report {
-	r := Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, NotGranted: b.refused, ErrorCount: b.errorsN,
-		Plan: b.Plan()}
-	for _, region := range b.regions {
-		r.Regions = append(r.Regions, region.report(&r.Leaks))
+// report reads the arenas, those that are lent out too if lent.
+func (b *Budget) report(lent bool) Report {
+	r := b.published.head.clone()
+	r.Plan = b.Plan()
+	for i, st := range b.stacks() {
+		var f figures
+		if pad := i - len(b.regions) - len(b.frame); pad < 0 || lent || b.Pads.isFixed(pad) {
+			f.Name = b.published.name(i)
+			f.read(st)
+		} else {
+			f = b.published.copyOf(i)
+		}
+		r.add(i < len(b.regions), f)
 	}
-	for _, st := range b.stacks()[len(b.regions):] {
-		r.Beside = append(r.Beside, stackReport(st.Name(), st, &r.Leaks))
-	}
+	r.GoHeap = b.goHeap()
+	b.told(&r)
+	b.countKept(&r.Leaks)
+	return r
+}
+
+// told adds what any goroutine may know.
+func (b *Budget) told(r *Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, names := range b.leaks {
 		r.Leaks.Scopes += len(names)
 	}
-	for _, err := range b.errors {
-		r.Errors = append(r.Errors, err.Error())
+	r.Errors, r.ErrorCount = append(r.Errors, b.errors...), b.errorsN
+}
+
+// add adds an arena, a region or one beside them.
+func (r *Report) add(region bool, f figures) {
+	if region {
+		r.Regions = append(r.Regions, f.RegionReport)
+	} else {
+		r.Beside = append(r.Beside, f.RegionReport)
 	}
+	r.Leaks.Finalizers += f.failed
+	r.Leaks.Held += f.lost
+}
+
+// clone is a copy that shares nothing: callers may keep it and write to it.
+func (r Report) clone() Report {
+	r.NotGranted, r.Errors = slices.Clone(r.NotGranted), slices.Clone(r.Errors)
+	r.Regions, r.Beside = cloneAll(r.Regions), cloneAll(r.Beside)
+	r.Plan.Regions = slices.Clone(r.Plan.Regions)
 	return r
 }
 
-// Report are the figures of this region now.
+func cloneAll(list []RegionReport) []RegionReport {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = list[i].clone()
+	}
+	return list
+}
+
+// clone makes lists without lines nil, as they are when they are read from JSON.
+func (r RegionReport) clone() RegionReport {
+	r.Accounts, r.Scopes = append([]scope.Usage(nil), r.Accounts...), append([]scope.Usage(nil), r.Scopes...)
+	return r
+}
+
+// Report are the figures of this region now; after Close, as they were then. See Budget.Report.
 func (r *OpenRegion) Report() RegionReport {
+	defer forgive()()
 	if r.released() {
 		return RegionReport{Name: r.name} // the figures are another owner's
 	}
 	if r.b.closed.Load() {
-		return r.b.last.Regions[r.row]
+		return r.b.last.Regions[r.row].clone()
 	}
-	return r.report(&Leaks{})
+	f := figures{RegionReport: RegionReport{Name: r.name}}
+	f.read(r.stack)
+	return f.RegionReport
 }
 
-func (r *region) report(leaks *Leaks) RegionReport { return stackReport(r.name, r.stack, leaks) }
+// figures are those of one arena.
+type figures struct {
+	RegionReport
+	failed int // finalizers
+	lost   int // held values, while nothing is open that could hold them
+}
 
-func stackReport(name string, st *scope.Stack, leaks *Leaks) RegionReport {
+// read reads the figures of the arena as they are now. It takes the room of the lists that are there.
+func (f *figures) read(st *scope.Stack) {
 	s := st.Stats()
-	leaks.Finalizers += s.Failed
+	f.RegionReport = RegionReport{Name: f.Name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
+		Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
+		MostOpen: Limits(s.MostOpen), Accounts: f.Accounts[:0], Scopes: f.Scopes[:0]}
+	f.Scopes, f.Accounts = st.AppendUsage(f.Scopes, f.Accounts)
+	f.failed, f.lost = s.Failed, 0
 	if st.Depth() == 0 {
-		leaks.Held += s.Held
+		f.lost = s.Held
 	}
-	return RegionReport{Name: name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free, Objects: s.Objects,
-		Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Accounts: st.Accounts()}
 }
 
 // note keeps an error of old contents' finalizers for the report and gives it to the plan's hook.
@@ -89,9 +155,10 @@ func (b *Budget) note(err error) {
 	if err == nil {
 		return
 	}
+	text := err.Error() // here: others may ask for it at any time
 	b.mu.Lock()
 	b.errorsN++
-	if b.errors = append(b.errors, err); len(b.errors) > reportErrors {
+	if b.errors = append(b.errors, text); len(b.errors) > reportErrors {
 		b.errors = b.errors[1:]
 	}
 	b.mu.Unlock()

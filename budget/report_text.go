@@ -1,30 +1,66 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
+
+	"github.com/upfront-mem/upfront/scope"
 )
 
-// String draws the memory map: a bar for each region, then frame and pads.
+// String draws the memory map: a bar for each region, then frame and pads, then the Go heap where the plan gives it a
+// share. What scopes and accounts hold and held follows by name, largest peak first, at most 8 of an arena each.
 func (r Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, sizeText(r.Size))
-	line := func(x RegionReport) {
-		fmt.Fprintf(&out, "  %-10s %s used %12d  peak %12d  of %12d\n", x.Name, x.bar(32), x.Used, x.Peak, x.Size)
+	arenas := slices.Concat(r.Regions, r.Beside)
+	for _, x := range arenas {
+		fmt.Fprintf(&out, "  %-10s %s used %12d  peak %12d  of %12d\n", x.Name, x.bar(reportBar), x.Used, x.Peak, x.Size)
 	}
-	for _, x := range r.Regions {
-		line(x)
+	if heap := r.GoHeap; heap.Limit != 0 {
+		fmt.Fprintf(&out, "  %-10s %s used %12d  collections %5d  of %12d\n", "go heap", bar(heap.Used, 0, heap.Limit, reportBar),
+			heap.Used, heap.Collections, heap.Limit)
 	}
-	for _, x := range r.Beside {
-		line(x)
+	for _, x := range arenas {
+		usageText(&out, x.Name, "scope", x.Scopes)
+		usageText(&out, x.Name, "account", x.Accounts)
 	}
-	fmt.Fprintf(&out, "  leaks: %d pad scopes, %d held values, %d finalizers failed\n", r.Leaks.Scopes, r.Leaks.Held, r.Leaks.Finalizers)
+	fmt.Fprintf(&out, "  leaks: %d pad scopes, %d held values, %d finalizers failed, %d slots, %d pairs of pads\n",
+		r.Leaks.Scopes, r.Leaks.Held, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Pads)
 	return out.String()
 }
 
-// bar shows what is used (#), what was at the peak (+) and what never was (.).
-func (x RegionReport) bar(width int) string {
-	cells := func(n uint64) int { return int((n*uint64(width) + x.Size - 1) / x.Size) }
-	used, peak := cells(x.Used), cells(max(x.Peak, x.Used))
-	return "[" + strings.Repeat("#", used) + strings.Repeat("+", peak-used) + strings.Repeat(".", width-peak) + "]"
+const (
+	reportBar   = 32 // cells
+	reportNames = 8
+)
+
+// usageText writes a line for each name.
+func usageText(out *strings.Builder, arena, what string, list []scope.Usage) {
+	list = slices.DeleteFunc(slices.Clone(list), func(u scope.Usage) bool { return u.Bytes|u.Peak == 0 })
+	slices.SortStableFunc(list, func(a, b scope.Usage) int { return cmp.Compare(b.Peak, a.Peak) })
+	for i, u := range list {
+		if i == reportNames {
+			fmt.Fprintf(out, "  %s: %d more of %ss\n", arena, len(list)-i, what)
+			return
+		}
+		fmt.Fprintf(out, "  %s: %s %q used %d in %d, peak %d\n", arena, what, u.Name, u.Bytes, u.Objects, u.Peak)
+	}
+}
+
+func (x RegionReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
+
+// bar shows what is used (#), what was at the peak (+) and what never was (.). What is beyond the size, as the Go heap may
+// be, fills the bar.
+func bar(used, peak, size uint64, width int) string {
+	cells := func(n uint64) int {
+		if size == 0 || n == 0 {
+			return 0
+		}
+		return int(math.Ceil(float64(min(n, size)) / float64(size) * float64(width)))
+	}
+	a, b := cells(used), cells(max(peak, used))
+	return "[" + strings.Repeat("#", a) + strings.Repeat("+", b-a) + strings.Repeat(".", width-b) + "]"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -15,13 +16,25 @@ import (
 // Any goroutine may acquire a slot; it is then the slot's owner, who loads, rewinds and releases it. Owners do so at the
 // same time when no region lies above the slots in the plan. Otherwise each of them touches what lies above, and who
 // comes second is told ErrLoading: take turns, or put the slots last.
+//
+// A slot that nobody released before Close is a leak, as a pair of pads is that nobody gave back (Leaks). Close empties it
+// all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
+// makes Acquire full for good. Who shuts down ends the owners first, as it ends its workers.
 type OpenSlots struct {
 	b     *Budget
 	name  string
 	index int // of the region in the plan
 	slots []*region
-	mu    sync.Mutex
-	taken []bool
+
+	mu     sync.Mutex // guards what follows
+	taken  []bool
+	sites  []scope.Site // where each was acquired
+	closed bool
+	kept   []leak // at Close: slots that were never released
+}
+
+func newOpenSlots(b *Budget, name string, index, n int) *OpenSlots {
+	return &OpenSlots{b: b, name: name, index: index, taken: make([]bool, n), sites: make([]scope.Site, n)}
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
@@ -39,20 +52,28 @@ func (b *Budget) Slots(name string) *OpenSlots {
 // the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock, a
 // look at each slot and a Go allocation.
 func (s *OpenSlots) Acquire() (*OpenRegion, error) {
-	if s.b.closed.Load() {
-		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
-	}
+	defer forgive()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
+	}
+	onPurpose := false
 	for i, taken := range s.taken {
-		if !taken {
-			s.taken[i] = true
-			return &OpenRegion{s.slots[i], s.slots[i].owner.Load()}, nil
+		if taken {
+			continue
 		}
+		if onPurpose = arena_c.Trace && arena_c.Refuse(); onPurpose {
+			arena_c.Tell()
+			break
+		}
+		s.taken[i] = true
+		s.sites[i].Note()
+		return &OpenRegion{s.slots[i], s.slots[i].owner.Load()}, nil
 	}
 	n := uint64(len(s.slots))
 	return nil, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, Scope: "Acquire", What: "slots", Asked: 1, Size: n,
-		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index)}
+		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
 // Len is the number of slots, Free how many nobody has. Others may acquire before the caller looks at it.
@@ -73,6 +94,7 @@ func (s *OpenSlots) Free() (free int) {
 // those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
 func (r *OpenRegion) Release(ctx context.Context) error {
+	defer forgive()()
 	if r.slot < 0 {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
@@ -99,4 +121,22 @@ func (r *OpenRegion) giveBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken[r.slot] = false
+}
+
+// close notes who has a slot still, and lets nobody have one any more.
+func (s *OpenSlots) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for i, taken := range s.taken {
+		if taken {
+			name := fmt.Sprintf("slot %q", s.slots[i].name)
+			s.kept = append(s.kept, leak{name, s.sites[i].Tell(name + " acquired")})
+		}
+	}
+}
+
+// keptError names the slots that were never released.
+func (s *OpenSlots) keptError() error {
+	return leakError(fmt.Sprintf("budget %q: never released: ", s.b.plan.Name), s.kept, "; call Release of what Acquire gave")
 }

@@ -60,6 +60,7 @@ func ExampleOpenSlots() {
 		fmt.Println("release", other.Name(), other.Release(ctx)) // the one that isn't played
 		fmt.Println("play", level.Get().Name, "in", slot.Name())
 	}
+	fmt.Println("end:", slot.Release(ctx))
 	// Output:
 	// start: <nil>
 	// river is full: false
@@ -68,6 +69,7 @@ func ExampleOpenSlots() {
 	// ocean is full: true
 	// release place 0 <nil>
 	// play river in place 1
+	// end: <nil>
 }
 
 // A server lets in as many matches as there are slots. Each match has a goroutine: it loads its slot, plays and gives

@@ -21,6 +21,7 @@ var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "
 // Walk names every byte of the budget: ranges in order of address that cover it without gap or overlap, from the tables
 // themselves. An error says which arena's control words contradict themselves. Cost: O(arenas * limits.scopes).
 func (b *Budget) Walk() ([]Range, error) {
+	defer forgive()()
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}

@@ -102,7 +102,8 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		{&row(2).Slot(0).Start, row(2).Start + 8, "level"},
 		{&row(2).Slot(0).Limit, row(2).Slot(0).Limit + 4096, "level"},
 		{&row(2).Slot(0).Origin, 0, "level"},
-		{&row(2).Slot(0).Count, 3 << 40, "level"},
+		{&row(2).Slot(0).Peak, ^uint64(3), "level"},     // its place in the row
+		{&row(2).Slot(0).Count, 3<<38 | 0x401, "level"}, // one byte more than it uses
 		{&row(2).Slot(0).Chain, row(2).End, "level"},
 		{&row(2).Slot(5).Limit, row(2).Slot(5).Limit + 1, "level"},
 		{&row(3).Slot(0).Cursor, 0, "frame 0"},

@@ -3,6 +3,7 @@ package platform
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -36,6 +37,17 @@ var spare spares
 func (s *spares) take(size, align, head uint64) (block, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	best := s.best(size, align, head)
+	if best < 0 {
+		return block{}, false
+	}
+	b := s.blocks[best]
+	s.blocks = append(s.blocks[:best], s.blocks[best+1:]...)
+	return b, true
+}
+
+// best is the index of the block that take gives, or -1. pre: the mutex is held.
+func (s *spares) best(size, align, head uint64) int {
 	best := -1
 	for i, b := range s.blocks {
 		if b.placed || !b.fits(size, align, head) {
@@ -45,12 +57,22 @@ func (s *spares) take(size, align, head uint64) (block, bool) {
 			best = i
 		}
 	}
-	if best < 0 {
-		return block{}, false
-	}
-	b := s.blocks[best]
-	s.blocks = append(s.blocks[:best], s.blocks[best+1:]...)
-	return b, true
+	return best
+}
+
+// Keeps tells whether Reserve, asked for the same, would take a range that an earlier owner released: it adds no addresses
+// to those that count against RLIMIT_AS. Another goroutine may be faster.
+func Keeps(size, align, head uint64) bool {
+	spare.mutex.Lock()
+	defer spare.mutex.Unlock()
+	return spare.best(size, align, head) >= 0
+}
+
+// KeepsAt is Keeps for ReserveAt.
+func KeepsAt(base uintptr, size, head uint64) bool {
+	spare.mutex.Lock()
+	defer spare.mutex.Unlock()
+	return slices.ContainsFunc(spare.blocks, func(b block) bool { return uintptr(b.base) == base && b.fits(size, 1, head) })
 }
 
 // takeClean is take, of a block that Release could empty or that can be emptied now.

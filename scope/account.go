@@ -7,11 +7,14 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Usage is what a scope or an account holds, under its name.
+// Usage is what scopes of one name, or an account, hold under that name.
 type Usage struct {
 	Name    string `json:"name"`
-	Bytes   uint64 `json:"bytes"`
-	Objects uint64 `json:"objects"`
+	Bytes   uint64 `json:"bytes"`   // held now
+	Objects uint64 `json:"objects"` // allocations that are live
+	Peak    uint64 `json:"peak"`    // the most Bytes that the name had at once since Open; 0 where it isn't counted
+
+	PeakObjects uint64 `json:"peak_objects"` // likewise of Objects
 }
 
 // Account runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
@@ -47,6 +50,7 @@ func (st *Stack) book(outer booking) {
 type account struct {
 	usage Usage
 	scope int // index of its slot
+	line  int // in the table of peaks
 }
 
 // booking is the account that gains now, and from where it counts.
@@ -69,7 +73,7 @@ func (st *Stack) settle() {
 	}
 	slot, usage := b.scope.slot, &st.accounts[b.account].usage
 	usage.Bytes += slot.Cursor - b.cursor
-	usage.Objects += slot.Objects() - b.objects
+	usage.Objects += (slot.Objects() - b.objects) % arena_c.ObjectMax
 	b.cursor, b.objects = slot.Cursor, slot.Objects()
 }
 
@@ -98,8 +102,16 @@ func (st *Stack) accountOf(s Scope, name string) int {
 	if len(st.accounts) == cap(st.accounts) {
 		panic(st.tableFull("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
 	}
+	if arena_c.Trace && arena_c.Refuse() {
+		panic(st.refuseTable("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
+	}
 	st.event(&st.notes[index])
-	st.accounts = append(st.accounts, account{Usage{Name: st.Keep(name)}, index})
+	line := 0
+	if st.subsystems.lines != nil {
+		line = st.lineOf(&st.subsystems, name)
+	}
+	st.accounts = append(st.accounts, account{Usage{Name: st.Keep(name)}, index, line})
+	st.most.Accounts = max(st.most.Accounts, len(st.accounts))
 	return len(st.accounts) - 1
 }
 
@@ -110,28 +122,23 @@ func (st *Stack) closeAccounts(index int) {
 	}
 }
 
-// Accounts is what the accounts of the open scopes hold, in the order in which they were first named.
-func (st *Stack) Accounts() (list []Usage) {
-	st.settle()
-	for _, a := range st.accounts {
-		list = append(list, a.usage)
-	}
-	return list
-}
-
 // holders are the three that hold most of the arena: accounts, what the open scopes hold beside them, and temporaries.
 func (st *Stack) holders() (top []Usage) {
 	row := st.row
-	top = st.Accounts()
+	st.settle()
+	for _, a := range st.accounts {
+		top = append(top, a.usage)
+	}
 	for i := range row.Open {
 		slot := row.Slot(i)
-		u := Usage{st.scopeName(slot), slot.Cursor - slot.Start, slot.Objects()}
+		u := Usage{Name: st.scopeName(slot), Bytes: slot.Cursor - slot.Start, Objects: slot.Objects()}
 		for _, a := range st.accounts {
 			if a.scope == int(i) {
 				u.Bytes -= a.usage.Bytes
 				u.Objects -= a.usage.Objects
 			}
 		}
+		u.Objects %= arena_c.ObjectMax
 		top = append(top, u)
 	}
 	temp := Usage{Name: "temp", Bytes: row.End - row.Edge}

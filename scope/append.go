@@ -23,9 +23,9 @@ func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 	slot, first := s.slot, unsafe.SliceData(list)
 	size, at := uint64(unsafe.Sizeof(zero)), slot.Offset(unsafe.Pointer(first))
 	end := at + size*uint64(len(list))
-	if len(xs) == 1 && size != 0 && at >= slot.Start && end == slot.Cursor {
+	if len(xs) == 1 && size != 0 && at >= slot.Start && end == slot.Cursor && !arena_c.Trace { // traced, it is one request
 		if p, ok := slot.Bump(s.tag+m.ask, size, 0); ok && adjoins(slot, p, end) {
-			slot.Count-- // it is still one thing
+			slot.Count -= arena_c.Object // it is still one thing, and longer
 			*(*T)(p) = xs[0]
 			return unsafe.Slice(first, len(list)+1)
 		}
@@ -71,9 +71,9 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			p, ok := s.slot.Bump(s.generation()+more, more, 0)
 			switch {
 			case ok && adjoins(s.slot, p, at+size):
-				s.slot.Count--
+				s.slot.Count -= arena_c.Object
 				room = needed
-			case !ok && !s.canGrow():
+			case !ok && !s.growsNow():
 				return nil, false // a new place would take more
 			}
 			s.slot.Refused = before

@@ -100,6 +100,7 @@ func (st *Stack) tellLost(slot *arena_c.Linear, errs *error) {
 }
 
 func (st *Stack) finishClose(slot *arena_c.Linear) {
+	st.count()
 	st.row.CloseScope()
 	st.closeAccounts(int(slot.Index()))
 	slot.Refused = 0 // what comes from now on is misuse

@@ -165,6 +165,9 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 		if met := st.anyFull(index + 1); met != nil { // in a scope that the constructor left open, and which closes now
 			st.keepMet(Scope{slot, slot.Tag() - key}, met)
 			now.Refused = slot.Tag() + met.Asked
+			if met.OnPurpose {
+				now.Refused += arena_c.OnPurpose
+			}
 		}
 	}
 	defer func() {
@@ -177,6 +180,7 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 		if !frozen {
 			slot.Limit = now.Tag() | st.row.Edge
 		}
+		st.count()
 		st.row.Rewind(before.Cursor, before.Count)
 	}()
 	defer func() {

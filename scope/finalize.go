@@ -76,7 +76,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			defer st.finishClose(slot) // deferred: the rest may end the goroutine again
 		}
 		if v != nil {
-			st.fail(slot, errs, fmt.Errorf("%s panicked: %v", nameOf(c, running), v))
+			st.fail(slot, errs, fmt.Errorf("%s panicked: %v%s", nameOf(c, running), v, running.given(c)))
 		}
 		st.unwind(slot, until, errs, closes && v != nil)
 	}()
@@ -99,7 +99,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			running = st.held.release(last.What)
 			st.finalizers += running.finalizers()
 			if err := running.run(); err != nil {
-				st.fail(slot, errs, fmt.Errorf("%s: %w", running.name(), err))
+				st.fail(slot, errs, fmt.Errorf("%s: %w%s", running.name(), err, running.given(c)))
 			}
 		default:
 			last, _ := slot.Unlink()
@@ -121,6 +121,14 @@ func nameOf(c uint64, running held) string {
 		return running.name()
 	}
 	return classAt(c).name
+}
+
+// given says where the held value was given whose finalizer failed, in memdebug builds; objects have no place for that.
+func (h *held) given(c uint64) string {
+	if c != classHeld {
+		return ""
+	}
+	return h.site.Tell("given")
 }
 
 // nextChunk is the next live chunk of a pool whose objects have a finalizer, or nil. The node stays in the chain and goes

@@ -28,11 +28,17 @@ type FullError struct {
 	Key    string  // of the plan: "regions[2].size"
 	Top    []Usage // who holds most of the arena, largest first: three at most
 	Cause  error   // what went wrong after the full, if it wasn't handled
+
+	OnPurpose bool // there was room, and budgettest.FailEach had it refused: only in a memtrace build
 }
 
 func (e *FullError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "budget %q: %s is full: scope %q asked for ", e.Budget, e.Arena, e.Scope)
+	state := "is full"
+	if e.OnPurpose {
+		state = "refused on purpose (budgettest.FailEach)"
+	}
+	fmt.Fprintf(&b, "budget %q: %s %s: scope %q asked for ", e.Budget, e.Arena, state, e.Scope)
 	switch e.What {
 	case "bytes":
 		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)
@@ -49,9 +55,11 @@ func (e *FullError) Error() string {
 		}
 		fmt.Fprintf(&b, "%s %d", a.Name, a.Bytes)
 	}
-	if e.What == "piece" {
-		fmt.Fprintf(&b, "; call Temp again, for a new piece")
-	} else {
+	switch {
+	case e.OnPurpose:
+	case e.What == "piece":
+		b.WriteString("; call Temp again, for a new piece")
+	default:
 		fmt.Fprintf(&b, "; raise %s in the plan to %d or more", e.Key, e.Need)
 	}
 	if e.Cause != nil {
@@ -166,21 +174,41 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 	if row.Open > 0 {
 		near = row.Slot(row.Open - 1).Cursor
 	}
-	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes",
-		Asked: slot.Refused & arena_c.Offsets, Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.holders()}
+	asked, onPurpose := slot.Asked()
+	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes", Asked: asked,
+		Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.holders()}
+	if onPurpose {
+		arena_c.Tell()
+		e.OnPurpose, e.Need = true, e.Size
+		return e
+	}
 	e.Need = (e.Size-e.Free+nodeAlign-1)&^(nodeAlign-1) + e.Asked // as if it were aligned as most are
 	if e.Need <= e.Size {                                         // its alignment asked for more
 		e.Need = e.Size + arena_c.AlignMax
 	}
 	if slot == row.Far() && e.Asked+arena_c.LineSize <= e.Free && e.Free >= tempRoom {
 		e.What = "piece"
+		return e // a new piece may do
 	}
+	st.lastFull = e
 	return e
 }
 
+// LastFull is the last full that the arena told of, to whomever, or nil. What a new piece mends (see Temp) is none.
+func (st *Stack) LastFull() *FullError { return st.lastFull }
+
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
-	return &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
+	st.lastFull = &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: "limits." + table}
+	return st.lastFull
+}
+
+// refuseTable is the full of a table that refused on purpose.
+func (st *Stack) refuseTable(table string, size uint64, scope string) *FullError {
+	arena_c.Tell()
+	full := st.tableFull(table, size, scope)
+	full.OnPurpose, full.Need = true, size
+	return full
 }
 
 // remembered is the full of the slot's last refusal, or nil. It is kept for a panic whose text is asked for after the
@@ -192,7 +220,7 @@ func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 	}
 	asked := Scope{slot, tag - key}
 	full, _ := st.told(asked).(*FullError)
-	if full == nil || full.Asked != slot.Refused&arena_c.Offsets {
+	if size, onPurpose := slot.Asked(); full == nil || full.Asked != size || full.OnPurpose != onPurpose {
 		full = st.full(slot)
 		st.keepMet(asked, full)
 	}

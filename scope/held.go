@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Held names what Own, Defer or Hold keeps. It is plain data of 16 bytes and may lie in a block: that is how an object in
@@ -80,6 +82,8 @@ func (s Scope) hold(what string, h held) Held {
 	before := s.slot.Refused
 	if st.held.live == len(st.held.places) {
 		full = st.tableFull("held", uint64(len(st.held.places)), st.scopeName(s.slot))
+	} else if arena_c.Trace && arena_c.Refuse() {
+		full = st.refuseTable("held", uint64(len(st.held.places)), st.scopeName(s.slot))
 	} else if node := s.node(); node == nil {
 		full = st.full(s.slot)
 		s.slot.Refused = before // the panic tells it, with what c said; nobody needs to tell it again
@@ -95,6 +99,7 @@ func (s Scope) hold(what string, h held) Held {
 
 // held is a Go value that lives until its scope closes. It can't lie in the block, where the collector wouldn't see it.
 type held struct {
+	site   Site // where it was given
 	closer io.Closer
 	fn     func()
 	value  any
@@ -128,6 +133,14 @@ func (h held) run() error {
 	return nil
 }
 
+// what says what is held, for messages.
+func (h held) what() string {
+	if h.closer == nil && h.fn == nil {
+		return fmt.Sprintf("a value of %T", h.value)
+	}
+	return h.name()
+}
+
 // guarded is run that gives a panic as an error.
 func (h held) guarded() (err error) {
 	defer func() {
@@ -148,6 +161,15 @@ type heldTable struct {
 	live   int
 }
 
+// EachHeld calls fn with each Go value that is held: what it is, and where it was given.
+func (st *Stack) EachHeld(fn func(what string, given *Site)) {
+	for i := range st.held.places[:st.held.used] {
+		if h := &st.held.places[i]; !h.empty() {
+			fn(h.what(), &h.site)
+		}
+	}
+}
+
 const heldPlaces = 1 << 16 // more than limits.held can be
 
 // keep puts h into a free place. pre: there is one.
@@ -163,6 +185,7 @@ func (t *heldTable) keep(h held) (word uint64) {
 	t.live++
 	h.serial = t.serial
 	t.places[place] = h
+	t.places[place].site.Note()
 	return t.serial*heldPlaces + place
 }
 

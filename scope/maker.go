@@ -31,18 +31,19 @@ func Plain[T any]() Maker[T] {
 // New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error; outside both it
 // panics with the same text. Cost: that of the same bump in C and the zeroing (make bench), inlined; no Go allocation, no
 // call into C.
-func (m Maker[T]) New(s Scope) *T {
-	if x, ok := arena_c.New[T](s.slot, s.tag+m.ask); ok {
-		return x
+func (m Maker[T]) New(s Scope) (x *T) {
+	x, ok := arena_c.New[T](s.slot, s.tag+m.ask)
+	if ok {
+		return
 	}
 	panic(refusal(s))
 }
 
 // TryNew is New that gives nil when the scope is full; the scope remembers (Err). It is for play, and for goroutines
 // that a loader starts.
-func (m Maker[T]) TryNew(s Scope) *T {
-	x, _ := arena_c.New[T](s.slot, s.tag+m.ask)
-	return x
+func (m Maker[T]) TryNew(s Scope) (x *T) {
+	x, _ = arena_c.New[T](s.slot, s.tag+m.ask)
+	return
 }
 
 // Make gives a T that fn has made ready. When fn fails, or panics, or a full unwinds it, all that it made in s is finalized

@@ -40,7 +40,8 @@ func (m *modelMachine) do(st *modelStep, open func(fn func(scope.Scope) error) e
 		})
 	})
 	if refused {
-		m.full("limits.scopes", 0, func() { panic(out.panicked) })
+		m.check(out.panicked == nil, "Do panics: %v", out.panicked)
+		m.full("limits.scopes", 0, func() { panic(out.err) }) // the program hands it on
 	}
 	if end.keeps && !m.exiting {
 		m.readBook()

@@ -9,6 +9,7 @@ import (
 
 // note is what the Go side knows of an open scope.
 type note struct {
+	site     Site // where it was opened
 	name     string
 	refused  uint64  // what the scope remembered when it was covered or frozen
 	misused  *Misuse // a Try... that met it covered or frozen
@@ -17,6 +18,8 @@ type note struct {
 	making   making
 	undone   []span // constructors that failed
 	lost     error  // of the parts of a constructor that was unwound
+	line     int    // of the name, where names are counted
+	opened   uint64 // generation of the slot then: C opens scopes without a note
 }
 
 // event says that something is noted beside the name: closing takes the long way.
@@ -29,7 +32,7 @@ func (st *Stack) forget(n *note) {
 	}
 	if st.row.Open == 0 {
 		st.notes[st.row.Slots] = note{} // of temporaries
-		st.eventful = false
+		st.eventful = st.scopes.lines != nil
 	}
 }
 

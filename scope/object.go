@@ -51,7 +51,7 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 
 // tryTemp is TryNew for who was refused: temporaries may take a new piece. before is what the scope remembered before.
 func (m ObjectMaker[T]) tryTemp(s Scope, before uint64) *T {
-	if !s.canGrow() {
+	if !s.growsNow() {
 		return nil
 	}
 	objects, nodes := m.take(s, 1)

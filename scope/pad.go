@@ -37,11 +37,19 @@ func (p Pad) givenBack(what string) {
 }
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See Scope.Open.
-func (p Pad) Open(name string) Scope { return p.borrowed("Open on").Open(name) }
+func (p Pad) Open(name string) Scope {
+	st := p.borrowed("Open on")
+	st.mayOpen(name)
+	return st.Open(name)
+}
 
 // Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. See Scope.Do.
 func (p Pad) Do(name string, fn func(Scope) error) error {
-	return p.borrowed("Do on").Open(name).do(fn)
+	st := p.borrowed("Do on")
+	if full := st.noPlace(name); full != nil {
+		return full
+	}
+	return st.Open(name).do(fn)
 }
 
 // Depth is the number of open scopes, 0 when the budget is closed.
@@ -69,8 +77,8 @@ func (p Pad) Temp(n int, fn func(b []byte)) (err error) {
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("Temp of %d bytes", n), false})
 	}
-	if !st.dropped && st.row.Open == st.row.Slots {
-		return st.tableFull("scopes", st.row.Slots, "Temp")
+	if full := st.noPlace("Temp"); full != nil {
+		return full
 	}
 	s := st.Open("Temp")
 	depth := st.Depth() - 1

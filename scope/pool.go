@@ -36,6 +36,9 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if node == nil {
 		panic(refusal(s))
 	}
+	if arena_c.Trace && arena_c.Refuse() {
+		panic(st.refuseTable("pools", st.row.Pools, st.scopeName(s.slot)))
+	}
 	before := s.slot.Refused
 	header, code := s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
 	if code == arena_c.Full && s.growTemp(arena_c.PoolSize(size, align, uint64(n)), max(align, 8), before) {

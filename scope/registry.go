@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -11,9 +12,11 @@ import (
 // registry finds the Go side of a row by the row's owner. Rows are made and dropped with budgets: rarely.
 var registry struct {
 	sync.Mutex
-	stacks atomic.Pointer[[]*Stack]
-	made   uint32      // the number that was given last
-	told   [64]lastMet // of stacks that were dropped last
+	stacks atomic.Pointer[[]atomic.Pointer[Stack]] // by id; a full list is copied to one twice as long
+	used   uint64                                  // ids that were ever given, and 0, which is nobody's
+	free   []uint64                                // of them, those whose stack was dropped
+	made   uint32                                  // the number that was given last
+	told   [64]lastMet                             // of stacks that were dropped last
 	next   int
 }
 
@@ -36,9 +39,11 @@ func toldOf(s Scope) error {
 	return nil
 }
 
-func stackOf(row *arena_c.Row) *Stack {
-	if all := registry.stacks.Load(); all != nil && row.Owner < uint64(len(*all)) {
-		return (*all)[row.Owner]
+func stackOf(row *arena_c.Row) *Stack { return stackAt(row.Owner) }
+
+func stackAt(id uint64) *Stack {
+	if all := registry.stacks.Load(); all != nil && id < uint64(len(*all)) {
+		return (*all)[id].Load()
 	}
 	return nil
 }
@@ -53,12 +58,16 @@ const (
 // stackBy is the stack that has this id and this number, or nil once its budget is closed: ids are used again, numbers
 // are not. Any goroutine may ask. Cost: an atomic read, two comparisons.
 func stackBy(id uint64, number uint32) *Stack {
-	if all := registry.stacks.Load(); all != nil && id < uint64(len(*all)) {
-		if st := (*all)[id]; st != nil && st.number == number {
-			return st
-		}
+	if st := stackAt(id); st != nil && st.number == number {
+		return st
 	}
 	return nil
+}
+
+// TableBytes is what the Go side of an arena takes of the Go heap, about: its tables of planned size, most of all.
+func TableBytes(scopes, values, accounts uint64) uint64 {
+	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*uint64(unsafe.Sizeof(note{})+unsafe.Sizeof(lastMet{})) +
+		values*uint64(unsafe.Sizeof(held{})) + accounts*uint64(unsafe.Sizeof(account{})+2*unsafe.Sizeof(Usage{}))
 }
 
 // NewStack makes the Go side of a row. Drop undoes it.
@@ -66,42 +75,47 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), met: make([]lastMet, row.Slots+1),
 		held: heldTable{places: make([]held, config.Held)}, accounts: make([]account, 0, config.Names)}
 	st.base = uintptr(row.Slot(0).At(0))
+	st.bear()
 	registry.Lock()
 	defer registry.Unlock()
-	var all []*Stack
-	if old := registry.stacks.Load(); old != nil {
-		all = append(all, *old...)
-	} else {
-		all = append(all, nil) // owner 0 is nobody
-	}
-	st.id = uint64(len(all))
-	for i := 1; i < len(all); i++ {
-		if all[i] == nil {
-			st.id = uint64(i)
-			break
-		}
-	}
-	if st.id == uint64(len(all)) {
-		all = append(all, st)
-	} else {
-		all[st.id] = st
-	}
-	if st.id > idMax {
-		panic(fmt.Sprintf("scope: BUG: more than %d arenas are open", idMax))
-	}
+	st.id = takeID()
 	row.Owner = st.id
 	registry.made = registry.made%numberMax + 1 // 0 is nobody's
 	st.number = registry.made
-	registry.stacks.Store(&all)
+	(*registry.stacks.Load())[st.id].Store(st)
 	return st
+}
+
+// takeID gives an id that no stack has, and makes its place. pre: the registry is locked.
+func takeID() (id uint64) {
+	if n := len(registry.free); n > 0 {
+		id, registry.free = registry.free[n-1], registry.free[:n-1]
+		return id
+	}
+	id = max(registry.used, 1)
+	if id > idMax {
+		panic(fmt.Sprintf("scope: BUG: more than %d arenas are open", idMax))
+	}
+	registry.used = id + 1
+	old := registry.stacks.Load()
+	if old == nil || id >= uint64(len(*old)) {
+		all := make([]atomic.Pointer[Stack], 2*id+6)
+		for i := range id {
+			if old != nil {
+				all[i].Store((*old)[i].Load())
+			}
+		}
+		registry.stacks.Store(&all)
+	}
+	return id
 }
 
 // Drop takes the stack out of the registry. Scopes of it stay dead.
 func (st *Stack) Drop() {
 	registry.Lock()
 	defer registry.Unlock()
-	all := append([]*Stack(nil), *registry.stacks.Load()...)
-	all[st.id] = nil
+	(*registry.stacks.Load())[st.id].Store(nil)
+	registry.free = append(registry.free, st.id)
 	st.row.Owner = 0
 	st.dropped = true
 	for _, last := range st.met {
@@ -110,5 +124,4 @@ func (st *Stack) Drop() {
 			registry.next++
 		}
 	}
-	registry.stacks.Store(&all)
 }

@@ -84,10 +84,16 @@ func (s Scope) C() (slot unsafe.Pointer, tag uint64) { return unsafe.Pointer(s.s
 // of the arena. It unwinds as full when the arena's planned number of nested scopes (limits.scopes, 64 by default) is
 // open.
 func (s Scope) Open(name string) Scope {
+	st := s.mayNest()
+	st.mayOpen(name)
+	return st.Open(name)
+}
+
+func (s Scope) mayNest() *Stack {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Open in"))
 	}
-	return s.stack().Open(name)
+	return s.stack()
 }
 
 // open says whether s can allocate: live, and not covered.
@@ -123,9 +129,14 @@ func (s Scope) Close() error {
 }
 
 // Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope, becomes the returned
-// error; other panics and Goexit unwind and go on. Errors of finalizers are joined to fn's.
+// error, and so does one scope too many (see Open); other panics and Goexit unwind and go on. Errors of finalizers are
+// joined to fn's.
 func (s Scope) Do(name string, fn func(Scope) error) error {
-	return s.Open(name).do(fn)
+	st := s.mayNest()
+	if full := st.noPlace(name); full != nil {
+		return full
+	}
+	return st.Open(name).do(fn)
 }
 
 // Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was covered or

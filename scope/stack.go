@@ -34,11 +34,16 @@ type Stack struct {
 	held       heldTable
 	accounts   []account
 	booking    booking
-	eventful   bool // some note is, or was since the lowest scope opened
-	closings   int  // scopes whose finalizers run
+	scopes     usages   // by name; nil lines where they aren't counted
+	subsystems usages   // by account
+	most       Open     // ever, as of the last look
+	born       []uint64 // see bear
+	eventful   bool     // some note is, or was since the lowest scope opened
+	closings   int      // scopes whose finalizers run
 	finalizers uint64
 	failed     int
 	met        []lastMet     // what each slot's scope met last; the text may be asked for after it closed
+	lastFull   *FullError    // the last that was told
 	dropped    bool          // its budget is closed
 	peakEver   uint64        // highest use before the last ResetPeak
 	made       uint64        // constructors that ever began
@@ -73,6 +78,34 @@ func (st *Stack) Keep(name string) string {
 	return name
 }
 
+// noPlace is the full of who would open one scope too many, or nil. In a memtrace build it asks for the place, too. The
+// lowest scope has one in every plan, and is never refused.
+func (st *Stack) noPlace(name string) *FullError {
+	if st.dropped {
+		return nil // Open says so
+	}
+	if st.row.Open == st.row.Slots {
+		return st.tableFull("scopes", st.row.Slots, name)
+	}
+	if arena_c.Trace && st.refusesScope() {
+		return st.refuseTable("scopes", st.row.Slots, name)
+	}
+	return nil
+}
+
+// mayOpen is noPlace for who unwinds. Open itself finds the full table.
+func (st *Stack) mayOpen(name string) {
+	if arena_c.Trace {
+		if full := st.noPlace(name); full != nil {
+			panic(full)
+		}
+	}
+}
+
+func (st *Stack) refusesScope() bool {
+	return st.row.Open > 0 && st.top().open() && arena_c.Refuse()
+}
+
 // Name is what the arena is called in messages: "pad 1.0".
 func (st *Stack) Name() string { return st.config.Arena }
 
@@ -94,9 +127,10 @@ func (st *Stack) Open(name string) Scope {
 	}
 	n := &st.notes[row.Open]
 	if st.eventful {
-		st.forget(n)
+		st.opening(n, name)
 	}
-	n.name, n.refused, n.making.serial = st.Keep(name), 0, 0
+	n.name, n.refused, n.making = st.Keep(name), 0, making{}
+	n.site.Note()
 	slot, tag := row.OpenScope()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
@@ -170,6 +204,9 @@ func (st *Stack) At(depth int) Scope {
 
 // NameAt is the name of the open scope at a depth.
 func (st *Stack) NameAt(depth int) string { return st.notes[depth].name }
+
+// OpenedAt is where the open scope at a depth was opened.
+func (st *Stack) OpenedAt(depth int) *Site { return &st.notes[depth].site }
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.row.Open) }

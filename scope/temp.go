@@ -51,10 +51,19 @@ func (s Scope) canGrow() bool {
 	return !s.stack().notes[row.Slots].closing
 }
 
+// growsNow says whether s, which has refused, may take a new piece instead. One that refused on purpose may not: its
+// answer is to be no.
+func (s Scope) growsNow() bool {
+	if _, onPurpose := s.slot.Asked(); onPurpose {
+		return false
+	}
+	return s.canGrow()
+}
+
 // growTemp takes a new piece for a temporary scope; false for another scope, or when there is no room.
 // before is what the scope remembered before it refused for want of a piece.
 func (s Scope) growTemp(size, align, before uint64) bool {
-	if !s.canGrow() || s.slot.Row().FarGrow(size, align) != arena_c.OK {
+	if !s.growsNow() || s.slot.Row().FarGrow(size, align) != arena_c.OK {
 		return false
 	}
 	s.slot.Refused = before
@@ -71,6 +80,7 @@ func (st *Stack) CloseTemp() (err error) {
 	st.remembered(far) // while it can still say why
 	was := st.setClosing(far, true)
 	defer func() {
+		st.count()
 		row.FarClose()
 		far.Refused = 0 // what comes from now on is misuse
 		st.setClosing(far, was)

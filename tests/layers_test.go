@@ -26,7 +26,7 @@ var arrows = map[string][]string{
 	"arena":              {"arena_c"},
 	"scope":              {"arena", "arena_c"},
 	"budget":             {"scope", "arena", "arena_c", "platform"},
-	"budget/budgettest":  {"budget", "scope"},
+	"budget/budgettest":  {"arena_c", "budget", "scope"},
 }
 
 // libraries says who may import which library, beside the standard one.

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"testing"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -15,14 +16,27 @@ import (
 // the frame or a pad is once the first that fails, and all that come after it fail too; whoever handles a full is tried at
 // each place where it can come from. It needs no hook: the limit of the arena is where the failure is.
 //
+// In a memtrace build (-tags memtrace) it goes on with the plan as it is: the first request is refused, in the next run the
+// second, and so on until a run ends without a refusal. What comes after the refused one is served again: that finds who
+// takes a second success for a first. Chunks of pools, and the blocks of package arena, are requests then too; what C code
+// takes by itself is none, nor is what Close's finalizers ask for. The count is the process's: let nothing else allocate
+// from a budget at the same time; other calls of FailEach wait.
+//
 // fn returns the first full that it meets, or nil when it met none; it closes what it opens, as always. FailEach fails
 // the test when fn returns another error, or a full of another key than the one that was too small, when it panics, when
-// the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked.
+// the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked. In a memtrace
+// build it fails it too when fn returns nil, or another full, though something was refused: who goes on after a full still
+// returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error tells of them, nil is the
+// whole answer, so fn may go on without, or return an error that is ErrFull.
 //
 // The plan is one that is wide enough. It is opened once for each request, without making its pages present unless it
 // says so. Cost: that of fn, once for each request that it makes.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
+	if arena_c.Trace {
+		tracing.Lock()
+		defer tracing.Unlock()
+	}
 	if plan.Pages.Prefault == budget.Default {
 		plan.Pages.Prefault = budget.Off
 	}
@@ -49,6 +63,9 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 		}
 	}
 	t.Logf("budgettest: FailEach: %d requests failed, each once the first", runs)
+	if arena_c.Trace {
+		failOnce(t, plan, fn)
+	}
 }
 
 // knob is one size or limit of a plan.

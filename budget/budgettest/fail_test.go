@@ -27,6 +27,8 @@ func failing() budget.Plan {
 		Frame: budget.Frame{Buffers: 2, Size: 4096}, Pads: budget.Pads{Workers: 1, Size: 4096}}
 }
 
+func onePond(s scope.Scope) (*pond, error) { return ponds.New(s), nil }
+
 // program uses each part of the plan, and hands every full on. It counts where it failed first.
 func program(b *budget.Budget, failed map[string]int) error {
 	at := "boot"
@@ -62,9 +64,9 @@ func program(b *budget.Budget, failed map[string]int) error {
 			if err != nil {
 				return err
 			}
+			defer func() { _ = room.Release(context.Background()) }()
 			at = fmt.Sprint("room ", i)
-			_, err = budget.Load(context.Background(), room, func(s scope.Scope) (*pond, error) { return ponds.New(s), nil })
-			if err != nil {
+			if _, err = budget.Load(context.Background(), room, onePond); err != nil {
 				return err
 			}
 		}

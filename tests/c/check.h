@@ -83,6 +83,7 @@ static inline int is_marked(const unsigned char *p, int dead) { return p != NULL
 #endif
 
 void test_linear(void);
+void test_count(void);
 void test_ends(void);
 void test_stack(void);
 void test_stack_far(void);

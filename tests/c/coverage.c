@@ -16,6 +16,7 @@
 #include "../../arena_c/scope.c"
 #include "../../arena_c/stack.c"
 
+#include "count.c"
 #include "ends.c"
 #include "handles.c"
 #include "heap.c"

@@ -44,7 +44,8 @@ static void linear_everywhere(void) {
             end[-1] = 9; /* the last byte of the block is ours */
             CHECK(upfront_linear_alloc(l, 1, 1) == NULL);
             CHECK(upfront_linear_alloc(l, 0, 1) == end); /* nothing more fits, but nothing does */
-            CHECK_EQ(l->count, 3);
+            CHECK_EQ(upfront_objects(l->count), 3);
+            CHECK_EQ(upfront_asked(l->count), 1 + room);
         }
     }
     window_free(w, size + WINDOW);

@@ -4,6 +4,7 @@
 int main(void) {
     test_linear();
     test_ends();
+    test_count();
     test_stack();
     test_stack_far();
     test_pool();

@@ -99,7 +99,7 @@ static void walk_names_every_byte(void) {
 
 static const uint64_t all = UINT64_MAX, none = 0;
 static const uint64_t places = 0xfffff;                /* an offset inside the block is wrong but possible */
-static const uint64_t counts = UPFRONT_GENERATION - 1; /* how often something happened */
+static const uint64_t counts = ~(UPFRONT_OBJECT - 1);  /* how often something happened */
 static const uint64_t generations = ~(UPFRONT_GENERATION - 1);
 
 static uint64_t untold_of_row(const upfront_row *r, uint64_t word) {
@@ -124,8 +124,7 @@ static uint64_t untold_of_slot(const upfront_row *r, uint64_t index, uint64_t wo
     switch (word) {
     case WORD(upfront_linear, cursor): return is_open && is_top ? places : none; /* a covered one ends where its child begins */
     case WORD(upfront_linear, limit): return is_far && is_open ? generations | places : generations;
-    case WORD(upfront_linear, count): return counts;
-    case WORD(upfront_linear, peak): return places;
+    case WORD(upfront_linear, count): return is_open ? counts | places : all; /* a sum up to what is used; a closed one's is nothing's */
     case WORD(upfront_linear, chain): return is_open ? places : none;
     case WORD(upfront_linear, refused): return all; /* anything may have been asked for */
     default: return none;
@@ -233,6 +232,27 @@ static void walk_tells_pairs(void) {
     walk_close();
 }
 
+/* No scope was asked for more than it uses: up to that byte a sum is possible, beyond it isn't. */
+static void walk_tells_sums(void) {
+    upfront_row *r;
+    uint64_t i, used;
+    walk_open();
+    r = upfront_map_row(map, 1);
+    for (i = 0; i < 3; i++) {
+        upfront_linear *s = i == 2 ? upfront_row_far(r) : upfront_row_slot(r, i);
+        uint64_t good = s->count;
+        used = i == 2 ? r->end - r->edge : s->cursor - s->start;
+        s->count = 5 * UPFRONT_OBJECT + used;
+        CHECK(!is_told());
+        s->count++;
+        CHECK(is_told());
+        s->count = good;
+    }
+    upfront_row_slot(r, 2)->count = UINT64_MAX; /* closed */
+    CHECK(!is_told());
+    walk_close();
+}
+
 /* While the temporaries' finalizers run the far end is frozen, with its pieces there: a report made then must not cry wolf. */
 static void walk_while_closing(void) {
     upfront_node node;
@@ -254,5 +274,6 @@ void test_walk(void) {
     walk_names_every_byte();
     walk_tells_each_word();
     walk_tells_pairs();
+    walk_tells_sums();
     walk_while_closing();
 }

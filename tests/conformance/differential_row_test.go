@@ -36,16 +36,26 @@ func TestGoAndCAgreeOnRows(t *testing.T) {
 	for range n {
 		w.rowStep()
 		require.Equal(t, mouth.Used(w.a), w.a.Used())
+		require.Equal(t, mouth.Padding(w.a), w.a.Padding())
+		sameCount(t, w.a.Slot(w.random.Uint64N(w.a.Slots+1)))
 	}
 	for w.a.Open > 0 {
 		w.close()
 	}
 	for i := range w.a.Slots + 1 {
+		require.Equal(t, i, w.a.Slot(i).Index())
+		require.Equal(t, i, mouth.Index(w.a.Slot(i)))
 		require.Equal(t, unsafe.Pointer(mouth.RowOf(w.a.Slot(i))), unsafe.Pointer(w.a.Slot(i).Row()))
 	}
 	for i := range w.a.Pools {
 		require.Equal(t, unsafe.Pointer(mouth.Pool(w.a, i)), unsafe.Pointer(w.a.Pool(i)))
 	}
+}
+
+// sameCount reads a header's count by either side.
+func sameCount(t *testing.T, l *arena_c.Linear) {
+	bytes, objects, padding := mouth.Counted(l)
+	require.Equal(t, []uint64{bytes, objects, padding}, []uint64{l.Bytes(), l.Objects(), l.Padding()})
 }
 
 func (w *rowTwins) rowStep() {

@@ -106,6 +106,7 @@ func TestGoAndCAgreeOnLinear(t *testing.T) {
 	a, b := arena_c.LinearInit(at(w.a), w.size()), arena_c.LinearInit(at(w.b), w.size())
 	for range rounds() {
 		linearStep(w, a, b, a.Tag())
+		sameCount(t, a)
 		if w.random.IntN(40) == 0 {
 			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
 			a.Chain, b.Chain = 0, 0

@@ -108,6 +108,18 @@ func Offset(l *arena_c.Linear, p unsafe.Pointer) uint64 {
 // Used is upfront_row_used.
 func Used(r *arena_c.Row) uint64 { return uint64(C.upfront_row_used(row(r))) }
 
+// Padding is upfront_row_padding.
+func Padding(r *arena_c.Row) uint64 { return uint64(C.upfront_row_padding(row(r))) }
+
+// Counted is upfront_asked and upfront_objects of a header's count, and upfront_linear_padding.
+func Counted(l *arena_c.Linear) (bytes, objects, padding uint64) {
+	count := linear(l).count
+	return uint64(C.upfront_asked(count)), uint64(C.upfront_objects(count)), uint64(C.upfront_linear_padding(linear(l)))
+}
+
+// Index is upfront_row_index.
+func Index(l *arena_c.Linear) uint64 { return uint64(C.upfront_row_index(linear(l))) }
+
 // RowOf is upfront_row_of.
 func RowOf(l *arena_c.Linear) *arena_c.Row {
 	return (*arena_c.Row)(unsafe.Pointer(C.upfront_row_of(linear(l))))

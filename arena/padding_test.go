@@ -1,0 +1,79 @@
+package arena_test
+
+import (
+	"math/rand"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+)
+
+// TestStackPadding frees by every way, and holds Padding to what a plain sum of the live blocks leaves.
+func TestStackPadding(t *testing.T) {
+	for seed := range int64(20) {
+		random := rand.New(rand.NewSource(seed))
+		s, err := arena.NewStack(arena.NewBlock(4096, 64))
+		require.NoError(t, err)
+		type live struct {
+			p    unsafe.Pointer
+			mark arena.Mark // before it
+			size uint64
+		}
+		var blocks []live
+		for range 400 {
+			switch n := len(blocks); random.Intn(8) {
+			case 0:
+				if n > 0 {
+					require.NoError(t, s.Free(blocks[n-1].p))
+					blocks = blocks[:n-1]
+				}
+			case 1:
+				if n > 0 && random.Intn(3) == 0 {
+					keep := random.Intn(n)
+					require.NoError(t, s.Rewind(blocks[keep].mark))
+					blocks = blocks[:keep]
+				}
+			case 2:
+				if n > 1 {
+					require.Error(t, s.Free(blocks[0].p), "not the last")
+				}
+			case 3:
+				if random.Intn(20) == 0 {
+					s.Reset()
+					blocks = nil
+				}
+			case 4:
+				s.Far().Alloc(uint64(random.Intn(50)), 16) // another end, another count
+			default:
+				b := live{mark: s.Mark(), size: uint64(random.Intn(100))}
+				if b.p = s.Alloc(b.size, 1<<random.Intn(8)); b.p != nil {
+					blocks = append(blocks, b)
+				}
+			}
+			asked := uint64(0)
+			for _, b := range blocks {
+				asked += b.size
+			}
+			require.Equal(t, s.Used()-asked, s.Padding(), "seed %d", seed)
+			require.GreaterOrEqual(t, s.Padding(), 16*uint64(len(blocks)))
+		}
+	}
+}
+
+func TestFramePadding(t *testing.T) {
+	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 3)
+	require.NoError(t, err)
+	assert.Zero(t, f.Padding())
+	for i := range uint64(10) {
+		require.NotNil(t, f.Alloc(1, 1))
+		require.NotNil(t, f.Alloc(i, 32))
+		require.Nil(t, f.Alloc(4096, 1))
+		assert.EqualValues(t, 31, f.Padding())
+		assert.Equal(t, 32+i, f.Used())
+		f.Turn()
+		assert.Zero(t, f.Padding(), "the frame that begins has nothing")
+	}
+}

@@ -1,0 +1,114 @@
+package budget_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const (
+	baseChild = "UPFRONT_BASE_CHILD" // the base that a run of the test is to have
+	baseRuns  = 3
+)
+
+// printAddresses loads all that a plan has, twice over, and prints where everything is.
+func printAddresses(t *testing.T, base uint64) {
+	plan := soakPlan()
+	plan.Name, plan.Base = "base", base
+	b := open(t, plan)
+	for _, line := range b.Report().NotGranted {
+		fmt.Println("refused", line)
+	}
+	at := func(what string, address uintptr) { fmt.Printf("address %s %x\n", what, address) }
+	at("base", addressOf(&b.Base().Bytes()[0]))
+	room := acquire(t, b)
+	for range 2 {
+		mustLoad(t, b, "systems", func(s scope.Scope) {
+			at("mark", addressOf(newMark(s, 1, 0)))
+			at("temp", addressOf(&s.Temp().Bytes(5000)[0]))
+			at("level", addressOf(mustLoad(t, b, "level", func(s scope.Scope) { at("pool", addressOf(frogs.Pool(s, 9).Get())) }).Get()))
+		})
+		_, err := load(b, "level", func(scope.Scope) error { return errLoader })
+		require.ErrorIs(t, err, errLoader)
+		at("level again", addressOf(mustLoad(t, b, "level", nil).Get()))
+		at("room", addressOf(mustFill(t, room, 1).Get()))
+		at("frame", addressOf(frogs.New(b.Frame())))
+		s := b.Pad(0, 1).Open("query")
+		at("pad", addressOf(frogs.New(s)))
+		require.NoError(t, s.Close())
+	}
+	require.NoError(t, room.Release(background))
+	require.NoError(t, b.Close())
+}
+
+// runsAt starts this test three times, in environments of different lengths, and gives what each printed.
+func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
+	t.Helper()
+	for i := range baseRuns {
+		command := exec.Command(os.Args[0], "-test.run=^TestAddressesInEveryRun$")
+		command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", baseChild, base), "LONGER="+strings.Repeat("x", 10_000*i))
+		output, err := command.CombinedOutput()
+		if errors.Is(err, syscall.ENOEXEC) {
+			t.Skip("an emulator that does not start programs: ", err)
+		}
+		require.NoError(t, err, "%s", output)
+		var list, refused strings.Builder
+		for line := range strings.Lines(string(output)) {
+			if strings.HasPrefix(line, "address ") {
+				list.WriteString(line)
+			} else if strings.HasPrefix(line, "refused ") {
+				refused.WriteString(line)
+			}
+		}
+		require.Equal(t, 1+2*8, strings.Count(list.String(), "\n"), "%s", output)
+		addresses, refusals = append(addresses, list.String()), append(refusals, refused.String())
+	}
+	return addresses, refusals
+}
+
+// TestAddressesInEveryRun: what a budget at a base gives is at the same address in every run, or the report says that the
+// base wasn't granted. Without a base it is elsewhere each time.
+func TestAddressesInEveryRun(t *testing.T) {
+	if text := os.Getenv(baseChild); text != "" {
+		var base uint64
+		_, err := fmt.Sscan(text, &base)
+		require.NoError(t, err)
+		printAddresses(t, base)
+		return
+	}
+	base := uint64(platform.SafeBase())
+	if base == 0 {
+		_, refusals := runsAt(t, 1<<30)
+		for _, refused := range refusals {
+			assert.Regexp(t, `^refused pages\.base: platform: reserve \d+ bytes at 0x40000000: unsupported operation: .+\n$`, refused)
+		}
+		return
+	}
+	addresses, refusals := runsAt(t, base)
+	assert.Equal(t, []string{"", "", ""}, refusals)
+	assert.True(t, strings.HasPrefix(addresses[0], fmt.Sprintf("address base %x\n", base)), addresses[0])
+	for _, list := range addresses[1:] {
+		assert.Equal(t, addresses[0], list)
+	}
+	random, err := os.ReadFile("/proc/sys/kernel/randomize_va_space")
+	flags, flagsErr := os.ReadFile("/proc/self/personality")
+	const noRandomize = 0x0040000
+	var personality uint64
+	_, _ = fmt.Sscanf(string(flags), "%x", &personality)
+	if err != nil || flagsErr != nil || strings.TrimSpace(string(random)) == "0" || personality&noRandomize != 0 {
+		t.Log("no control: the system doesn't move what a program maps")
+		return
+	}
+	addresses, _ = runsAt(t, 0)
+	assert.False(t, addresses[0] == addresses[1] && addresses[1] == addresses[2], "control: without a base they are elsewhere")
+}

@@ -1,0 +1,178 @@
+//go:build memtrace
+
+package budgettest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func once(t *testing.T, fn func(b *budget.Budget) error) *recorder {
+	return watch(t, func(tb testing.TB) { budgettest.FailOnce(tb, failing(), fn) })
+}
+
+func each(t *testing.T, fn func(b *budget.Budget) error) *recorder {
+	return watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
+}
+
+const wentOn = "fn returned nil, and met a full; what was refused is to be returned, also when fn goes on without it"
+
+func TestFailOnceFailsEach(t *testing.T) {
+	failed := map[string]int{}
+	r := once(t, func(b *budget.Budget) error {
+		err := program(b, failed)
+		var full *scope.FullError
+		if errors.As(err, &full) && full.Arena == "frame 0" {
+			_ = b.Turn()
+		}
+		return err
+	})
+	assert.Empty(t, r.said)
+	assert.Equal(t, map[string]int{"first": 1, "odd": 1, "even": 1, "aligned": 1, "held": 2, "pool": 3, "account": 1, "temp": 1,
+		"last": 1, "slot 0": 1, "slot 1": 1, "room 0": 1, "room 1": 1, "pad": 1, "nested": 2, "frame": 1}, failed)
+	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
+}
+
+// leaks opens a scope on a pad, and leaves it open when its second request is refused and not the first.
+func leaks(b *budget.Budget) (err error) {
+	s := b.Pad(0, 0).Open("s")
+	if ponds.TryNew(s) == nil {
+		return s.Close()
+	}
+	if ponds.TryNew(s) == nil {
+		return s.Err()
+	}
+	return s.Close()
+}
+
+// retries takes a second success for the first: it forgets what it opened.
+func retries(b *budget.Budget) error {
+	s := b.Pad(0, 0).Open("s")
+	if ponds.TryNew(s) != nil {
+		return s.Close()
+	}
+	err := s.Err()
+	if ponds.TryNew(s) != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// cleans needs its pad again when it has failed.
+func cleans(b *budget.Budget) error {
+	write := func(s scope.Scope) error { ponds.New(s); return nil }
+	err := b.Pad(0, 0).Do("work", write)
+	if err != nil && b.Pad(0, 0).Do("log", write) != nil {
+		return errors.New("no log")
+	}
+	return err
+}
+
+// swallows goes on after a load that failed, and keeps quiet.
+func swallows(b *budget.Budget) error {
+	_, _ = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { return ponds.New(s), nil })
+	return nil
+}
+
+func TestOnceAndFromThenOnFindDifferentBugs(t *testing.T) {
+	for name, c := range map[string]struct {
+		fn         func(b *budget.Budget) error
+		once, each string // what is said; nothing when it is empty
+	}{
+		"leaks": {leaks, "with request 2 refused once: ", "with pads.size = 16: "},
+		"retries": {retries, "with request 1 refused once: budget \"failing\": pad 0.0: left open",
+			"with request 1 refused once: budget \"failing\": pad 0.0: left open"}, // that is to say: from then on it is fine
+		"cleans":   {cleans, "", "with pads.size = 1: no log"},
+		"swallows": {swallows, "with request 1 refused once: " + wentOn, "with request 1 refused once: " + wentOn},
+	} {
+		check := func(said []string, want string) {
+			if want == "" {
+				assert.Empty(t, said, name)
+				return
+			}
+			require.Len(t, said, 1, name)
+			assert.Contains(t, said[0], "budgettest: FailEach: "+want, name)
+		}
+		check(once(t, c.fn).said, c.once)
+		check(each(t, c.fn).said, c.each)
+	}
+}
+
+func TestFailOnceSees(t *testing.T) {
+	for want, fn := range map[string]func(b *budget.Budget) error{
+		"with request 1 refused once: " + wentOn: func(b *budget.Budget) error {
+			_ = ponds.TryNew(b.Frame()) // nobody asks the frame
+			return nil
+		},
+		"with request 1 refused once: it panicked": func(b *budget.Budget) error {
+			s := b.Pad(0, 0).Open("s")
+			defer s.Close()
+			ponds.New(s)
+			return nil
+		},
+		"with request 1 refused once: another request is full: ": func(b *budget.Budget) error {
+			err := b.Pad(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil })
+			if err != nil {
+				err = b.Pad(0, 0).Do("s", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
+			}
+			return err
+		},
+		"with request 1 refused once: the full is lost: upfront: full": func(b *budget.Budget) error {
+			if b.Pad(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
+				return budget.ErrFull
+			}
+			return nil
+		},
+		"with request 1 refused once: swallowed": func(b *budget.Budget) error {
+			if b.Pad(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
+				return errors.New("swallowed")
+			}
+			return nil
+		},
+		"with request 1 refused once: nothing was refused: upfront: full": func(*budget.Budget) error { return budget.ErrFull },
+		"with request 4 refused once: no frog": func(b *budget.Budget) error {
+			return b.Pad(0, 0).Do("s", func(s scope.Scope) error {
+				if ponds.Pool(s, 1).Get() == nil {
+					return errors.New("no frog")
+				}
+				return nil
+			})
+		},
+	} {
+		r := once(t, fn)
+		require.Len(t, r.said, 1, want)
+		assert.Contains(t, r.said[0], "budgettest: FailEach: "+want)
+	}
+}
+
+// TestNilIsTheWholeAnswer of a pool and of an arena: who goes on without, or says so, is right.
+func TestNilIsTheWholeAnswer(t *testing.T) {
+	goesOn, says := 0, 0
+	r := once(t, func(b *budget.Budget) error {
+		return b.Pad(0, 0).Do("s", func(s scope.Scope) error {
+			if ponds.Pool(s, 1).Get() == nil {
+				goesOn++
+			}
+			ring, err := arena.NewRing(s.Block(256))
+			if err == nil && ring.Alloc(16, 8) == nil {
+				says++
+				return fmt.Errorf("no room for the message: %w", scope.ErrFull)
+			}
+			return err
+		})
+	})
+	assert.Empty(t, r.said)
+	assert.Equal(t, []string{"budgettest: FailEach: 6 requests failed once, and none after them"}, r.logged)
+	assert.Equal(t, 1, goesOn)
+	assert.Equal(t, 1, says)
+}

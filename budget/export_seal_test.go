@@ -1,0 +1,4 @@
+package budget
+
+// StrictBuild says whether Strict looks at the Go heap.
+const StrictBuild = strictBuild

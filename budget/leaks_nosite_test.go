@@ -1,0 +1,20 @@
+//go:build !memdebug
+
+package budget_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// TestSitesCostNothing but in memdebug builds.
+func TestSitesCostNothing(t *testing.T) {
+	var site scope.Site
+	assert.Zero(t, unsafe.Sizeof(site))
+	site.Note()
+	assert.Empty(t, site.Tell("opened"))
+}

@@ -1,0 +1,111 @@
+//go:build memdebug
+
+package budget_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// The four places where something begins that nobody ends. Each is a function, so that its name is in the error.
+func opensAPadScope(b *budget.Budget) { b.Pad(0, 0).Open("query") }
+func acquiresARoom(b *budget.Budget)  { _, _ = b.Slots("room").Acquire() }
+func takesPads(b *budget.Budget)      { _, _ = b.Pads.Take(background) }
+func holdsAValue(s scope.Scope)       { s.Own(&closer{1}) }
+
+// requireSite says that the text has what began, and that the newest call of ours is the named one, in this file.
+func requireSite(t *testing.T, text, what, function string) {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "\n\t"+what+" at:\n")
+	require.True(t, found, "%s in:\n%s", what, text)
+	first, others, _ := strings.Cut(rest, "\n")
+	assert.Regexp(t, `^\t\t\S+/budget_test\.`+regexp.QuoteMeta(function)+` \S+/leaks_site_test\.go:\d+$`, first)
+	assert.Regexp(t, `^\t\t\S+/budget_test\.Test\S+ \S+/leaks_site_test\.go:\d+\n`, others, "who called it")
+}
+
+func TestLeaksSayWhereTheyBegan(t *testing.T) {
+	plan := rooms(false)
+	plan.Pads.Workers = 2
+	b := open(t, plan)
+	opensAPadScope(b)
+	require.NoError(t, b.Turn())
+	require.NoError(t, b.Pad(0, 0).Open("closed").Close())
+	acquiresARoom(b)
+	takesPads(b)
+	pad := b.Pad(0, 1).Open("a")
+	holdsAValue(pad)
+	tableOf(b).Row(6).Slot(0).Chain = 0 // a stray write: the chain is lost
+	require.NoError(t, pad.Close())
+	err := b.Close()
+	require.Error(t, err)
+	text := err.Error()
+	requireSite(t, text, `scope "query" opened`, "opensAPadScope")
+	requireSite(t, text, `slot "room 0" acquired`, "acquiresARoom")
+	requireSite(t, text, `pad 1.0 and pad 1.1 taken`, "takesPads")
+	requireSite(t, text, `Close of *budget_test.closer given`, "holdsAValue")
+	for _, inside := range []string{"/upfront/scope.", "/upfront/budget.", "\truntime.", `"closed"`} {
+		assert.NotContains(t, text, inside)
+	}
+}
+
+func failsToClose(s scope.Scope) { s.Defer(func() { panic("boom") }) }
+
+func TestFinalizersThatFailSayWhereTheyWereGiven(t *testing.T) {
+	b := open(t, small())
+	failsToClose(b.Frame())
+	err := b.Close()
+	require.ErrorContains(t, err, `frame 0, scope "frame": a deferred function panicked: boom`)
+	requireSite(t, err.Error(), "given", "failsToClose")
+}
+
+// TestScopeOfATurnSaysWhere: where it was opened that was open at the Turn, not the later one in its place.
+func TestScopeOfATurnSaysWhere(t *testing.T) {
+	b := open(t, small())
+	opensAPadScope(b)
+	require.NoError(t, b.Turn())
+	for range 3 {
+		b.Pad(0, 0).Open("inner") // covers it
+	}
+	err := b.Close()
+	require.Error(t, err)
+	requireSite(t, err.Error(), `scope "query" opened`, "opensAPadScope")
+	assert.Equal(t, 4, strings.Count(err.Error(), " opened at:"))
+}
+
+func TestSiteKeepsTheNewestCalls(t *testing.T) {
+	b := open(t, small())
+	var deep func(n int)
+	deep = func(n int) {
+		if n == 0 {
+			opensAPadScope(b)
+			return
+		}
+		deep(n - 1)
+	}
+	deep(100)
+	text := b.Close().Error()
+	assert.Contains(t, text, "budget_test.opensAPadScope ")
+	assert.LessOrEqual(t, strings.Count(text, "\n\t\t"), 16)
+	assert.GreaterOrEqual(t, strings.Count(text, "\n\t\t"), 10)
+}
+
+func TestSitesAllocateNothing(t *testing.T) {
+	b := open(t, small())
+	s := b.Pad(0, 0).Open("s")
+	c := &closer{1}
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		inner := s.Open("inner")
+		inner.Own(c).Cancel()
+		_ = inner.Close()
+		pads, _ := b.Pads.Take(background)
+		_ = pads.Give()
+	}))
+	require.NoError(t, s.Close())
+}

@@ -1,0 +1,140 @@
+package budget_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// unsited is an error's text without the lines that say where something began: memdebug builds have them.
+func unsited(err error) string {
+	if err == nil {
+		return ""
+	}
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if !strings.HasPrefix(line, "\t") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.TrimSuffix(strings.Join(lines, ""), "\n")
+}
+
+func TestSlotsThatNobodyReleased(t *testing.T) {
+	b := open(t, rooms(true))
+	first, second, third := acquire(t, b), acquire(t, b), acquire(t, b)
+	mustFill(t, third, 3)
+	require.NoError(t, second.Release(background))
+	assert.Zero(t, b.Report().Leaks, "they may still come back")
+	var released error
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(func() { released = first.Release(background) }) })
+	mustFill(t, third, 4)
+	ran = nil
+	assert.Equal(t, `budget "rooms": never released: slot "room 0", slot "room 2"; call Release of what Acquire gave`, unsited(b.Close()))
+	assert.EqualError(t, released, `budget "rooms": Release of region room 0 from a finalizer, during a Close: upfront: loading`)
+	assert.Equal(t, []int64{4}, ran, "they are emptied all the same")
+	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
+	assert.Equal(t, 2, b.Report().Leaks.Total())
+	_, err := b.Slots("room").Acquire()
+	assert.EqualError(t, err, `budget "rooms": Acquire of a slot of region room: upfront: closed`)
+	assert.ErrorIs(t, first.Release(background), budget.ErrClosed)
+	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
+}
+
+func TestPadsThatNobodyGaveBack(t *testing.T) {
+	b := open(t, small())
+	kept, err := b.Pads.Take(background)
+	require.NoError(t, err)
+	given, err := b.Pads.Take(background)
+	require.NoError(t, err)
+	require.NoError(t, given.Give())
+	kept.Pad(1).Open("query")
+	assert.Zero(t, b.Report().Leaks, "they may still come back")
+	assert.Equal(t, `budget "small": pad 1.1: left open at a Turn, a Give or Close: scope "query"; close each where it is opened
+budget "small": never given back: pad 1.0 and pad 1.1; call Give where Take lent them`, unsited(b.Close()))
+	assert.Equal(t, budget.Leaks{Scopes: 1, Pads: 1}, b.Report().Leaks)
+	assert.Equal(t, 2, b.Report().Leaks.Total())
+}
+
+// TestCloseThatIsRefusedCountsNothing: what is lent may still come back.
+func TestCloseThatIsRefusedCountsNothing(t *testing.T) {
+	b := open(t, rooms(false))
+	room := acquire(t, b)
+	door := room.Door("worker")
+	require.True(t, door.Enter())
+	require.ErrorContains(t, b.Close(), "worker is inside region room 0")
+	door.Leave()
+	acquired := acquire(t, b)
+	require.NoError(t, acquired.Release(background))
+	require.NoError(t, room.Release(background))
+	require.NoError(t, b.Close())
+	assert.Zero(t, b.Report().Leaks)
+}
+
+// TestManyLeaks names the first sixteen.
+func TestManyLeaks(t *testing.T) {
+	plan := rooms(false)
+	plan.Regions[1].Slots, plan.Regions[1].Size = 30, budget.KiB
+	b := open(t, plan)
+	var names []string
+	for i := range 19 {
+		names = append(names, fmt.Sprintf("slot %q", acquire(t, b).Name()))
+		b.Pad(0, 0).Open(fmt.Sprint(i))
+	}
+	text := unsited(b.Close())
+	assert.Contains(t, text, strings.Join(names[:16], ", ")+" and 3 more; call Release")
+	assert.Contains(t, text, `"14", "15" and 3 more; close each`)
+	assert.Equal(t, budget.Leaks{Scopes: 19, Slots: 19}, b.Report().Leaks)
+}
+
+func TestHeldValuesThatAreLostAreNamed(t *testing.T) {
+	b := open(t, small())
+	pad := b.Pad(0, 0).Open("a")
+	pad.Own(&closer{1})
+	gone := pad.Defer(func() { t.Error("it was cancelled") })
+	pad.Hold(new(int))
+	pad.Defer(func() { t.Error("it was lost") })
+	require.True(t, gone.Cancel())
+	tableOf(b).Row(5).Slot(0).Chain = 0 // a stray write: the chain is lost
+	require.NoError(t, pad.Close())
+	assert.Equal(t, `budget "small": pad 0.0: 3 held values were never released: Close of *budget_test.closer, a value of *int, `+
+		`a deferred function`, unsited(b.Close()))
+	assert.Equal(t, budget.Leaks{Held: 3}, b.Report().Leaks)
+}
+
+// TestLoadedIsWhatItLoaded has a rewind begin where the load ends, before Load returns: what it gives is gone by then.
+func TestLoadedIsWhatItLoaded(t *testing.T) {
+	defer onOneProcessor()()
+	b := open(t, small())
+	level := b.Region("level")
+	rewound := make(chan error)
+	for range 3 {
+		loaded := mustLoadAndRewind(t, b, level, rewound)
+		require.NoError(t, <-rewound)
+		assert.Nil(t, loaded.Get(), "of what was rewound since")
+	}
+}
+
+// mustLoadAndRewind loads, and has another goroutine, which waits for the end of the load, rewind at once.
+func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.OpenRegion, rewound chan error) budget.Loaded[frog] {
+	t.Helper()
+	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
+		resume := b.Stop() // the load waits for its end
+		go func() {
+			time.Sleep(5 * time.Millisecond)
+			go func() { rewound <- level.Rewind(background) }() // this too, behind it
+			time.Sleep(5 * time.Millisecond)
+			resume()
+		}()
+		return frogs.New(s), nil
+	})
+	require.NoError(t, err)
+	return loaded
+}

@@ -1,0 +1,120 @@
+package budget
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It runs fn in a shadow of
+// the plan, in which each region, slot, buffer and pad is as wide as the machine allows (16 GiB for all, half of what the
+// process's limits leave), and so are the limits. Then it runs fn in a budget of just what that took, and again, until
+// it fits: the report is that of a run, and its Plan is the plan of that run, ready to be opened. It has the given plan's
+// name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
+//
+// A part's size in it is its Peak, the highest of its slots, buffers or pads; with one byte less fn is full. What
+// temporaries take (Scope.Temp) depends on the room that there is: there, what is needed is a size with which fn was run,
+// while with one byte less it was full; another, smaller one may happen to do. Where it depends on which goroutine comes
+// first how much a pad holds, it is what sufficed in the run. What was never used has 1 byte, the least that a plan
+// takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.
+//
+// fn runs at least twice, and where there are temporaries some dozens of times: it does the same each time, starts with a
+// fresh budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
+// close the budget. A full that it returns or panics with, and also one that it hides, asks for more room; any other error
+// ends Measure and is its error, and so do the leaks that Close finds at the end. Full in the widest plan is an error
+// that says so.
+//
+// The shadow is open without pages made present, locked, huge or guarded, at no certain address, and without a share of the
+// Go heap: fn may run beside a budget that governs it. After Close its addresses stay reserved, as every budget's.
+func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
+	if err := plan.Check(); err != nil {
+		return Report{}, err
+	}
+	m := &measurement{plan: plan.resolved(), fn: fn}
+	shadow := m.plan
+	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
+	shadow.Regions = slices.Clone(shadow.Regions)
+	report, err := m.runWide(shadow)
+	if err == nil {
+		report, err = m.narrow(report)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = m.plan.Base, m.plan.GoHeap, m.plan.Pages
+	return report, nil
+}
+
+// measurement is the search for the least sizes.
+type measurement struct {
+	plan  Plan // as given
+	fn    func(*Budget) error
+	wide  Plan
+	tight Plan         // to be tried next
+	parts []searchPart // of tight
+}
+
+// measureRuns is where the search for a smaller size ends, and measureTries where that for any ends.
+const (
+	measureRuns  = 200
+	measureTries = 400
+)
+
+// runWide runs fn with room in plenty.
+func (m *measurement) runWide(shadow Plan) (Report, error) {
+	b, wide, err := openWide(shadow, wideTotal())
+	for {
+		if err != nil {
+			return Report{}, err
+		}
+		m.wide = wide
+		t, failed := m.run(b)
+		if failed != nil {
+			return Report{}, failed
+		}
+		if len(t.fulls) == 0 {
+			return t.report, nil
+		}
+		for _, full := range t.fulls {
+			if !wide.Limits.raise(full, 2*full.Size) {
+				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w", m.plan.Name, full)
+			}
+		}
+		b, err = Open(wide)
+	}
+}
+
+// narrow runs fn in ever tighter plans; the first has the sizes of the wide report's peaks.
+func (m *measurement) narrow(report Report) (Report, error) {
+	peaks, limits, err := report.peaks()
+	if err != nil {
+		return Report{}, err
+	}
+	m.tight = m.wide
+	m.tight.Regions, m.tight.Limits = slices.Clone(m.wide.Regions), limits
+	for i, part := range m.tight.sized() {
+		m.parts = append(m.parts, searchPart{sizedPart: part, wide: *part.size, enough: *part.size})
+		*part.size = max(1, peaks[i])
+	}
+	for run := range measureTries {
+		b, err := Open(m.tight)
+		if err != nil {
+			return Report{}, err
+		}
+		t, err := m.run(b)
+		switch {
+		case err != nil:
+			return Report{}, err
+		case len(t.fulls) > 0:
+			if full := m.raise(t.fulls); full != nil {
+				return Report{}, fmt.Errorf("budget %q: Measure: full with what was enough before; fn must do the same each time: %w",
+					m.plan.Name, full)
+			}
+		default:
+			if !m.lower(t) || run > measureRuns {
+				return t.report, nil
+			}
+		}
+	}
+	return Report{}, fmt.Errorf("budget %q: Measure: no sizes were found in %d runs; fn must do the same each time", m.plan.Name,
+		measureTries)
+}

@@ -1,0 +1,100 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// trial is one run of fn.
+type trial struct {
+	report Report
+	temps  []bool             // of each sized part: whether it had temporaries
+	fulls  []*scope.FullError // that fn returned, panicked with or hid
+	err    error              // of fn
+}
+
+// run runs fn in the budget and closes it. The error is one that ends the search: fn's when nothing was full, that of
+// leaks, or a full of what a measured plan doesn't widen.
+func (m *measurement) run(b *Budget) (t trial, err error) {
+	ended := false
+	defer func() {
+		if !ended { // fn panicked, or ended the goroutine
+			_ = b.Close()
+		}
+	}()
+	b.countPads()
+	before := b.temporaries()
+	t.err = b.attempt(m.fn)
+	t.report = b.Report()
+	t.fulls = b.fulls()
+	for i, count := range b.temporaries() {
+		t.temps = append(t.temps, count != before[i] || b.closed.Load())
+	}
+	var full *scope.FullError
+	if errors.As(t.err, &full) && full.Budget == b.plan.Name && widens(full) {
+		t.fulls = append(t.fulls, full)
+	}
+	ended = true
+	err = b.Close()
+	switch {
+	case !b.closed.Load():
+		return t, err // a worker is still inside
+	case len(t.fulls) > 0:
+		return t, nil // what leaked follows from it
+	case t.err != nil || errors.Is(err, ErrClosed):
+		return t, t.err // or fn closed it
+	}
+	return t, err
+}
+
+// attempt calls fn. A full that it panics with is its error, and so is a panic after a full that it hid.
+func (b *Budget) attempt(fn func(*Budget) error) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if full, ok := v.(error); ok && errors.Is(full, ErrFull) {
+			err = full
+			return
+		}
+		if len(b.fulls()) == 0 {
+			panic(v)
+		}
+		err = fmt.Errorf("panic: %v", v)
+	}()
+	return fn(b)
+}
+
+// fulls are the last that each arena told of, to whomever.
+func (b *Budget) fulls() (list []*scope.FullError) {
+	for _, st := range b.stacks() {
+		if full := st.LastFull(); full != nil {
+			list = append(list, full)
+		}
+	}
+	return list
+}
+
+// temporaries counts for each sized part how often it had some, from where the tables began.
+func (b *Budget) temporaries() (counts []uint64) {
+	row := uint64(0)
+	for _, part := range b.plan.sized() {
+		count := uint64(0)
+		for range part.rows {
+			count += b.table.Row(row).Far().Limit / arena_c.Generation
+			row++
+		}
+		counts = append(counts, count)
+	}
+	return counts
+}
+
+// widens says whether a measured plan gives more of what was full.
+func widens(full *scope.FullError) bool {
+	return !full.OnPurpose && (strings.HasSuffix(full.Key, "size") || strings.HasPrefix(full.Key, "limits."))
+}

@@ -1,0 +1,7 @@
+//go:build !race && !asan && !memdebug
+
+package budget
+
+// wideMost is the most that Measure asks for: it may well be beyond the machine's memory, since only what is used becomes
+// present, and a small part of what the narrowest address space has, of 39 bits.
+const wideMost uint64 = 16 * GiB

@@ -1,0 +1,239 @@
+package budget_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// told is a test that keeps what it is told.
+type told struct{ texts []string }
+
+func (*told) Helper() {}
+
+func (t *told) Errorf(format string, args ...any) {
+	t.texts = append(t.texts, fmt.Sprintf(format, args...))
+}
+
+// What these allocate must be found at their lines.
+var (
+	keptPointer *[8]int64
+	keptAny     any
+	keptText    string
+	keptList    []int64
+	keptMap     map[int]int
+	keptTiny    [3]*int32
+	keptFunc    func() int
+)
+
+//go:noinline
+func escape() { keptPointer = new([8]int64) } // line: escape
+
+//go:noinline
+func convert(n int) { keptAny = n } // line: convert
+
+//go:noinline
+func closure(n int) { keptFunc = func() int { return n } } // line: closure
+
+func tiny() {
+	for i := range keptTiny {
+		keptTiny[i] = new(int32) // line: tiny
+	}
+}
+
+// lineOf is the place of a marked line, as a report names it.
+func lineOf(t testing.TB, mark string) string {
+	t.Helper()
+	text, err := os.ReadFile("noheap_test.go")
+	require.NoError(t, err)
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.HasSuffix(line, "// line: "+mark) {
+			return fmt.Sprintf("noheap_test.go:%d)", i+1)
+		}
+	}
+	require.Fail(t, "no such line", mark)
+	return ""
+}
+
+// noHeap is what NoHeap says of fn.
+func noHeap(t testing.TB, b *budget.Budget, fn func()) string {
+	t.Helper()
+	test := &told{}
+	b.NoHeap(test, fn)
+	require.LessOrEqual(t, len(test.texts), 1)
+	return strings.Join(test.texts, "")
+}
+
+func TestNoHeapNamesWhoAllocates(t *testing.T) {
+	b := open(t, small())
+	keptList, keptMap = nil, map[int]int{}
+	for mark, fn := range map[string]func(){
+		"escape":  escape,
+		"convert": func() { convert(12345) },
+		"closure": func() { closure(7) },
+		"append":  func() { keptList = append(keptList, 1, 2, 3) },      // line: append
+		"map":     func() { keptMap[len(keptMap)] = 1; fillMap() },      // line: map
+		"sprintf": func() { keptText = fmt.Sprintf("%d frogs", 12345) }, // line: sprintf
+		"tiny":    tiny,
+	} {
+		said := noHeap(t, b, fn)
+		assert.Contains(t, said, `budget "small": NoHeap: `, mark)
+		if mark == "map" {
+			mark = "fill"
+		}
+		assert.Contains(t, said, lineOf(t, mark), mark)
+	}
+}
+
+func fillMap() {
+	for i := range 100 {
+		keptMap[i] = i // line: fill
+	}
+}
+
+func TestNoHeapsWords(t *testing.T) {
+	b := open(t, small())
+	said := strings.Split(noHeap(t, b, escape), "\n")
+	require.GreaterOrEqual(t, len(said), 4)
+	assert.Regexp(t, `^budget "small": NoHeap: 1 Go allocation, (64|96) bytes:$`, said[0], "96 with AddressSanitizer")
+	assert.Regexp(t, `^  1 object, (64|96) bytes:$`, said[1])
+	assert.Regexp(t, `^    github.com/upfront-mem/upfront/budget_test.escape \(/.*/`+lineOf(t, "escape")[:len(lineOf(t, "escape"))-1]+`\)$`,
+		said[2])
+	assert.Regexp(t, `^    github.com/upfront-mem/upfront/budget.\(\*Budget\).NoHeap \(.*\)$`, said[3])
+
+	said = strings.Split(noHeap(t, b, func() { escape(); escape(); convert(12345); escape() }), "\n")
+	assert.Regexp(t, `^budget "small": NoHeap: 4 Go allocations, (200|208|312) bytes:$`, said[0])
+	assert.Regexp(t, `\n  3 objects, (192|288) bytes:\n`, noHeap(t, b, func() {
+		for range 3 {
+			escape()
+		}
+	}), "one place")
+}
+
+// TestNoHeapCountsWhatIsNotRecorded: objects that share a block of 16 bytes are recorded once.
+func TestNoHeapCountsWhatIsNotRecorded(t *testing.T) {
+	b := open(t, small())
+	for range 3 {
+		said := noHeap(t, b, tiny)
+		assert.Contains(t, said, "NoHeap: 3 Go allocations, ")
+		assert.Contains(t, said, lineOf(t, "tiny"))
+		if !strings.Contains(said, "\n  3 objects, ") {
+			assert.Contains(t, said, "\n  and 2 objects under 16 bytes without pointers, in blocks with others: where is not recorded")
+		}
+	}
+}
+
+func TestNoHeapShowsTheFirstPlaces(t *testing.T) {
+	b := open(t, small())
+	said := noHeap(t, b, func() { nest(20) })
+	assert.Equal(t, 1, strings.Count(said, "Go allocations"))
+	assert.Contains(t, said, "\n  and 13 more places")
+	assert.Regexp(t, `\n    and \d+ callers`, said)
+}
+
+//go:noinline
+func nest(depth int) {
+	escape()
+	if depth > 0 {
+		nest(depth - 1)
+	}
+}
+
+func TestNoHeapNamesOtherGoroutines(t *testing.T) {
+	b := open(t, small())
+	work, done := make(chan func()), make(chan bool)
+	go func() {
+		for fn := range work {
+			fn()
+			done <- true
+		}
+	}()
+	defer close(work)
+	assert.Empty(t, noHeap(t, b, func() { work <- func() {}; <-done }), "who waits is no matter")
+	said := noHeap(t, b, func() { work <- escape; <-done })
+	assert.Contains(t, said, lineOf(t, "escape"))
+	assert.Contains(t, said, "TestNoHeapNamesOtherGoroutines.func")
+	assert.NotContains(t, said, ").NoHeap (", "its stack is another")
+}
+
+// TestNoHeapIsSilent holds that what the runtime needs for itself is no matter: its threads, waiters and timers, of
+// which a collection throws some away.
+func TestNoHeapIsSilent(t *testing.T) {
+	b := open(t, small())
+	work, done := make(chan bool), make(chan bool)
+	var lock sync.Mutex
+	for range 8 {
+		go func() {
+			for range work {
+				lock.Lock()
+				time.Sleep(time.Microsecond)
+				lock.Unlock()
+				done <- true
+			}
+		}()
+	}
+	defer close(work)
+	play := func() {
+		for range 8 {
+			work <- true
+		}
+		frogs.New(b.Frame())
+		scope := b.Pad(0, 0).Open("scratch")
+		frogs.Slice(scope, 7)
+		_ = scope.Close()
+		for range 8 {
+			<-done
+		}
+	}
+	turn := func() { _ = b.Turn() }
+	for _, processors := range []int{1, 2} {
+		before := runtime.GOMAXPROCS(processors)
+		for range 25 {
+			require.Empty(t, noHeap(t, b, play))
+			require.Empty(t, noHeap(t, b, func() { play(); runtime.GC(); play() }))
+			require.Empty(t, noHeap(t, b, turn))
+		}
+		runtime.GOMAXPROCS(before)
+	}
+}
+
+func TestNoHeapGoesAwayWithoutATrace(t *testing.T) {
+	b := open(t, small())
+	rate := runtime.MemProfileRate
+	test := &told{}
+	assert.Equal(t, "stop", panics(t, func() { b.NoHeap(test, func() { escape(); panic("stop") }) }))
+	assert.True(t, attempt(func() error { b.NoHeap(test, runtime.Goexit); return nil }).exited)
+	assert.Empty(t, test.texts, "what ended early was not measured")
+	b.NoHeap(test, func() {
+		assert.Equal(t, 1, runtime.MemProfileRate)
+	})
+	assert.Equal(t, rate, runtime.MemProfileRate)
+
+	test = &told{}
+	inner := &told{texts: make([]string, 0, 1)}
+	b.NoHeap(test, func() { b.NoHeap(inner, func() { panic("never") }) })
+	assert.Equal(t, []string{`budget "small": BUG: NoHeap inside NoHeap`}, inner.texts)
+	require.NoError(t, b.Close())
+	assert.Contains(t, noHeap(t, b, escape), lineOf(t, "escape"), "a closed budget has a name still")
+}
+
+// TestNoHeapsTakeTurns: parallel ones don't end each other's record.
+func TestNoHeapsTakeTurns(t *testing.T) {
+	b := open(t, small())
+	rate := runtime.MemProfileRate
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { b.NoHeap(&told{}, escape) })
+	}
+	all.Wait()
+	assert.Equal(t, rate, runtime.MemProfileRate)
+}

@@ -1,0 +1,76 @@
+package budget
+
+import "fmt"
+
+// sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the pads.
+type sizedPart struct {
+	key  string  // of the size: "regions[2].size"
+	size *uint64 // in the plan
+	rows uint64  // arenas of that size
+}
+
+// sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
+func (p *Plan) sized() (parts []sizedPart) {
+	for i := range p.Regions {
+		parts = append(parts, sizedPart{fmt.Sprintf("regions[%d].size", i), &p.Regions[i].Size, p.Regions[i].rows()})
+	}
+	if p.Frame.Buffers > 0 {
+		parts = append(parts, sizedPart{"frame.size", &p.Frame.Size, planCount(p.Frame.Buffers)})
+	}
+	if p.Pads.Workers > 0 {
+		parts = append(parts, sizedPart{"pads.size", &p.Pads.Size, p.Pads.rows()})
+	}
+	return parts
+}
+
+// byKey are the limits by their keys.
+func (l *Limits) byKey() []struct {
+	key   string
+	limit *int
+} {
+	return []struct {
+		key   string
+		limit *int
+	}{{"limits.scopes", &l.Scopes}, {"limits.pools", &l.Pools}, {"limits.held", &l.Held}, {"limits.accounts", &l.Accounts}}
+}
+
+// raiseTo makes each limit at least that of the other.
+func (l *Limits) raiseTo(other Limits) {
+	l.Scopes, l.Pools = max(l.Scopes, other.Scopes), max(l.Pools, other.Pools)
+	l.Held, l.Accounts = max(l.Held, other.Held), max(l.Accounts, other.Accounts)
+}
+
+// dropUsual makes each limit that is no more than the default the default.
+func (l *Limits) dropUsual() {
+	usual := Limits{}.orDefault()
+	for i, limit := range l.byKey() {
+		if *limit.limit <= *usual.byKey()[i].limit {
+			*limit.limit = 0
+		}
+	}
+}
+
+// peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
+// needed, at least 1 each. An error says that the report isn't of its plan.
+func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
+	rows := append(append([]RegionReport(nil), r.Regions...), r.Beside...)
+	limits = Limits{1, 1, 1, 1}
+	for _, part := range r.Plan.sized() {
+		if part.rows > uint64(len(rows)) {
+			return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and pads; its plan has %d",
+				len(r.Regions)+len(r.Beside), r.Plan.rows())
+		}
+		peak := uint64(0)
+		for _, row := range rows[:part.rows] {
+			peak = max(peak, row.Peak)
+			limits.raiseTo(row.MostOpen)
+		}
+		rows = rows[part.rows:]
+		sizes = append(sizes, peak)
+	}
+	if len(rows) > 0 {
+		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and pads; its plan has %d",
+			len(r.Regions)+len(r.Beside), r.Plan.rows())
+	}
+	return sizes, limits, nil
+}

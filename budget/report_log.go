@@ -1,0 +1,66 @@
+package budget
+
+import (
+	"log/slog"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// LogValue is the report as a group of attributes: sizes are numbers of bytes, each region a group of its own under its
+// name, and so are frame and pads. An arena that was never used is left out.
+func (r Report) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("name", r.Name), slog.Uint64("size", r.Size), slog.Bool("prefaulted", r.Prefaulted)}
+	if len(r.NotGranted) > 0 {
+		attrs = append(attrs, slog.Any("not_granted", r.NotGranted))
+	}
+	attrs = append(attrs, arenaAttrs("regions", r.Regions), arenaAttrs("beside", r.Beside), slog.Any("leaks", r.Leaks))
+	if len(r.Errors) > 0 {
+		attrs = append(attrs, slog.Any("errors", r.Errors))
+	}
+	return slog.GroupValue(append(attrs, slog.Int("error_count", r.ErrorCount), slog.Any("go_heap", r.GoHeap))...)
+}
+
+func arenaAttrs(key string, list []RegionReport) slog.Attr {
+	var attrs []slog.Attr
+	for _, x := range list {
+		if x.Peak != 0 || x.Finalizers != 0 {
+			attrs = append(attrs, slog.Any(x.Name, x))
+		}
+	}
+	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
+}
+
+// LogValue is the figures as a group of attributes, with what scopes and accounts hold and held, by name.
+func (r RegionReport) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.Uint64("size", r.Size), slog.Uint64("used", r.Used), slog.Uint64("peak", r.Peak),
+		slog.Uint64("load_peak", r.LoadPeak), slog.Uint64("free", r.Free), slog.Uint64("padding", r.Padding),
+		slog.Uint64("objects", r.Objects), slog.Uint64("finalizers", r.Finalizers), slog.Uint64("pool_cap", r.PoolCap),
+		slog.Uint64("pool_peak", r.PoolPeak), slog.Any("most_open", r.MostOpen)}
+	return slog.GroupValue(append(attrs, usageAttrs("scopes", r.Scopes), usageAttrs("accounts", r.Accounts))...)
+}
+
+func usageAttrs(key string, list []scope.Usage) slog.Attr {
+	var attrs []slog.Attr
+	for _, u := range list {
+		attrs = append(attrs, slog.Group(u.Name, slog.Uint64("bytes", u.Bytes), slog.Uint64("objects", u.Objects),
+			slog.Uint64("peak", u.Peak), slog.Uint64("peak_objects", u.PeakObjects)))
+	}
+	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
+}
+
+// LogValue is the counts as a group of attributes.
+func (l Limits) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("pools", l.Pools), slog.Int("held", l.Held),
+		slog.Int("accounts", l.Accounts))
+}
+
+// LogValue is the counts as a group of attributes.
+func (l Leaks) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("held", l.Held), slog.Int("finalizers", l.Finalizers),
+		slog.Int("slots", l.Slots), slog.Int("pads", l.Pads))
+}
+
+// LogValue is the figures as a group of attributes.
+func (h GoHeap) LogValue() slog.Value {
+	return slog.GroupValue(slog.Uint64("limit", h.Limit), slog.Uint64("used", h.Used), slog.Uint64("collections", h.Collections))
+}

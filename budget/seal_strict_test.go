@@ -1,0 +1,260 @@
+//go:build memdebug
+
+package budget_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// strict is a budget that is Strict, and what its Turn says after fn, when the Turn before fn forgot all.
+func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
+	t.Helper()
+	plan := small()
+	plan.Regions = append(plan.Regions, budget.Region{Name: "room", Size: 64 * budget.KiB, Slots: 2})
+	b = open(t, plan)
+	require.NoError(t, b.Seal(budget.Strict))
+	return b, func(fn func()) string {
+		turn(b)
+		fn()
+		return turn(b)
+	}
+}
+
+// turn is what Turn panics with. It allocates nothing itself.
+func turn(b *budget.Budget) (said string) {
+	defer func() {
+		if v := recover(); v != nil {
+			said = v.(string)
+		}
+	}()
+	if err := b.Turn(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func nothing() {}
+
+func TestStrictTurnPanics(t *testing.T) {
+	b, after := strict(t)
+	require.Empty(t, after(func() { frogs.New(b.Frame()) }))
+	var before, failed, turned scope.Scope
+	var again string
+	said := after(func() { escape(); before = b.Frame() })
+	after(func() {
+		escape()
+		before = b.Frame()
+		_ = turn(b)
+		failed = b.Frame()
+		again = turn(b)
+		turned = b.Frame()
+	})
+	lines := strings.Split(said, "\n")
+	assert.Equal(t, `budget "small": Strict: 1 Go allocation, 64 bytes, between turns:`, lines[0])
+	assert.Equal(t, `  1 object, 64 bytes:`, lines[1])
+	assert.Contains(t, lines[2], "    github.com/upfront-mem/upfront/budget_test.escape (")
+	assert.Contains(t, lines[2], lineOf(t, "escape"))
+	assert.Equal(t, before, failed, "it did not turn")
+	assert.Empty(t, again, "it is told once")
+	assert.NotEqual(t, before, turned)
+
+	said = after(tiny)
+	assert.Contains(t, said, "3 Go allocations, 16 bytes, between turns:")
+	assert.Contains(t, said, lineOf(t, "tiny"))
+}
+
+func TestStrictCountsFromTheFirstTurnToTheEndOfTheMode(t *testing.T) {
+	b := open(t, small())
+	for range 2 {
+		require.NoError(t, b.Seal(budget.Strict))
+		escape()
+		require.Empty(t, turn(b), "the first")
+		escape()
+		require.Contains(t, turn(b), lineOf(t, "escape"))
+		require.NoError(t, b.Seal(budget.Sealed))
+		escape()
+		require.Empty(t, turn(b), "play is over")
+	}
+	other := small()
+	other.Name = "other"
+	beside := open(t, other)
+	require.NoError(t, b.Seal(budget.Strict))
+	require.Empty(t, turn(b))
+	escape()
+	require.Empty(t, turn(beside), "it isn't Strict")
+	require.Contains(t, turn(b), lineOf(t, "escape"))
+	rate := runtime.MemProfileRate
+	require.NoError(t, b.Close())
+	assert.Equal(t, 1, rate)
+	assert.NotEqual(t, 1, runtime.MemProfileRate, "Close gives it back")
+}
+
+func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
+	b, after := strict(t)
+	level, systems, slots := b.Region("level"), b.Region("systems"), b.Slots("room")
+	plan, back := moved(b), b.Plan()
+	other := small()
+	other.Name = "other"
+	var opened *budget.Budget
+	var room *budget.OpenRegion
+	var err error
+	test := &told{}
+	loader := func(s scope.Scope) (*frog, error) { escape(); fillMap(); return frogs.New(s), nil }
+	openOther := func() {
+		if opened, err = budget.Open(other); err == nil {
+			err = opened.Close()
+		}
+	}
+	useRoom := func() {
+		if room, err = slots.Acquire(); err == nil {
+			_, err = budget.Load(background, room, loader)
+			_ = room.Release(background)
+		}
+	}
+	for what, call := range map[string]func(){
+		"Load":          func() { _, err = budget.Load(background, level, loader) },
+		"Rewind":        func() { err = systems.Rewind(background) },
+		"Reconfigure":   func() { err = b.Reconfigure(background, plan); plan, back = back, plan },
+		"slots":         useRoom,
+		"Report":        func() { b.Report() },
+		"Region.Report": func() { level.Report() },
+		"Snapshot":      func() { b.Snapshot() },
+		"Walk":          func() { _, err = b.Walk() },
+		"Missing":       func() { b.Missing() },
+		"Open, Close":   openOther,
+		"NoHeap":        func() { b.NoHeap(test, escape); test.texts = nil },
+	} {
+		if what == "Reconfigure" {
+			require.NoError(t, systems.Rewind(background))
+		}
+		keptMap = map[int]int{}
+		require.Empty(t, after(call), what)
+		require.NoError(t, err, what)
+		said := after(func() { escape(); call() })
+		assert.Contains(t, said, "1 Go allocation, 64 bytes, between", "%s: what came before it counts", what)
+		assert.Contains(t, said, lineOf(t, "escape"))
+		said = after(func() { call(); escape() })
+		assert.Contains(t, said, "1 Go allocation, 64 bytes, between", "%s: and what comes after it", what)
+		assert.Contains(t, said, lineOf(t, "escape"))
+		assert.Contains(t, after(func() { escape(); call(); escape(); call(); escape() }), "3 Go allocations, 192 bytes, between", what)
+		require.NoError(t, err, what)
+	}
+}
+
+func TestStrictForgivesARefusal(t *testing.T) {
+	b, after := strict(t)
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	level := b.Region("level")
+	fails := func(scope.Scope) (*frog, error) { return nil, errLoader }
+	exits := func(scope.Scope) (*frog, error) { runtime.Goexit(); return nil, nil }
+	var refused, failed error
+	require.Empty(t, after(func() {
+		_, refused = budget.Load(ended, level, fails)
+		_, failed = budget.Load(background, level, fails)
+	}))
+	require.ErrorIs(t, refused, context.Canceled)
+	require.ErrorIs(t, failed, errLoader)
+	require.True(t, attempt(func() error { _, err := budget.Load(background, level, exits); return err }).exited)
+	assert.Contains(t, after(escape), lineOf(t, "escape"), "a load that ended its goroutine is over")
+}
+
+func TestStrictCountsOtherGoroutines(t *testing.T) {
+	_, after := strict(t)
+	work, done := make(chan func()), make(chan bool)
+	go func() {
+		for fn := range work {
+			fn()
+			done <- true
+		}
+	}()
+	defer close(work)
+	require.Empty(t, after(func() {
+		for range 50 {
+			work <- nothing
+			<-done
+		}
+	}), "who waits is no matter")
+	said := after(func() { work <- escape; <-done })
+	assert.Contains(t, said, lineOf(t, "escape"))
+	assert.Contains(t, said, "TestStrictCountsOtherGoroutines.func")
+}
+
+func TestStrictCountsFinalizersOfTheFrame(t *testing.T) {
+	b, after := strict(t)
+	var first, second string
+	after(func() {
+		b.Frame().Defer(escape) // it runs at the end of the next frame, and counts to the one after that
+		first, second = turn(b), turn(b)
+	})
+	assert.Empty(t, first+second)
+	b.Frame().Defer(escape)
+	turn(b)
+	turn(b)
+	assert.Contains(t, turn(b), lineOf(t, "escape"))
+}
+
+// TestStrictIsSilent plays with collections, sleeps and reports between turns.
+func TestStrictIsSilent(t *testing.T) {
+	b, after := strict(t)
+	pad := b.Pad(0, 0)
+	play := func() {
+		for i := range 50 {
+			frogs.New(b.Frame())
+			s := pad.Open("scratch")
+			frogs.Slice(s, 3)
+			_ = s.Close()
+			switch i % 10 {
+			case 3:
+				runtime.GC()
+			case 5:
+				time.Sleep(time.Microsecond)
+			case 7:
+				b.Report()
+			}
+			if err := b.Turn(); err != nil {
+				panic(err)
+			}
+		}
+	}
+	for _, processors := range []int{1, 2} {
+		before := runtime.GOMAXPROCS(processors)
+		require.Empty(t, after(play))
+		runtime.GOMAXPROCS(before)
+	}
+}
+
+// TestStrictWhileOthersLoad: a load on another goroutine stops the count until it is over.
+func TestStrictWhileOthersLoad(t *testing.T) {
+	b, after := strict(t)
+	inside, leave, done := make(chan bool), make(chan bool), make(chan error, 1)
+	level := b.Region("level")
+	load := func() {
+		_, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
+			inside <- true
+			<-leave
+			return frogs.New(s), nil
+		})
+		done <- err
+		inside <- true
+	}
+	go func() { load() }()
+	<-inside
+	require.Empty(t, after(escape))
+	leave <- true
+	<-inside
+	require.NoError(t, <-done)
+	turn(b) // what this test made after the load
+	assert.Empty(t, after(nothing))
+	assert.Contains(t, after(escape), lineOf(t, "escape"))
+}

@@ -1,0 +1,105 @@
+package budget_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func TestSealIsRefused(t *testing.T) {
+	b := open(t, small())
+	assert.EqualError(t, b.Seal(0), `budget "small": BUG: Seal(SealMode(0)): there are Sealed and Strict`)
+	assert.EqualError(t, b.Seal(3), `budget "small": BUG: Seal(SealMode(3)): there are Sealed and Strict`)
+	assert.Equal(t, "Sealed, Strict", budget.Sealed.String()+", "+budget.Strict.String())
+	require.NoError(t, b.Close())
+	for _, mode := range []budget.SealMode{0, budget.Sealed, budget.Strict} {
+		err := b.Seal(mode)
+		assert.EqualError(t, err, `budget "small": Seal: upfront: closed`)
+		assert.ErrorIs(t, err, budget.ErrClosed)
+	}
+}
+
+// TestOneBudgetIsStrict also in builds where Strict looks at nothing: a program that runs here runs there.
+func TestOneBudgetIsStrict(t *testing.T) {
+	other := small()
+	other.Name = "other"
+	a, b := open(t, small()), open(t, other)
+	require.NoError(t, a.Seal(budget.Strict))
+	require.NoError(t, a.Seal(budget.Strict), "again is nothing new")
+	taken := `budget "other": Seal(Strict): budget "small" is Strict already; only one can, the Go heap is one: use Sealed`
+	assert.EqualError(t, b.Seal(budget.Strict), taken)
+	require.NoError(t, b.Seal(budget.Sealed))
+	assert.EqualError(t, b.Seal(budget.Strict), taken, "Sealed took nothing")
+	require.NoError(t, a.Seal(budget.Sealed))
+	require.NoError(t, b.Seal(budget.Strict))
+	require.NoError(t, b.Close())
+	require.NoError(t, a.Seal(budget.Strict), "who is closed is strict no longer")
+	require.NoError(t, a.Seal(budget.Sealed))
+}
+
+func moved(b *budget.Budget) budget.Plan {
+	plan := b.Plan()
+	plan.Regions[0].Size -= 64 * budget.KiB
+	plan.Regions[1].Size += 64 * budget.KiB
+	return plan
+}
+
+func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
+	plan := small()
+	plan.Pages.Guards = budget.Wished
+	b := open(t, plan)
+	require.NoError(t, b.Reconfigure(background, moved(b)), "before Seal")
+	require.NoError(t, b.Seal(budget.Sealed))
+	before := b.Plan()
+	back := b.Plan()
+	back.Regions[0].Size, back.Regions[1].Size = plan.Regions[0].Size, plan.Regions[1].Size
+	assert.EqualError(t, b.Reconfigure(background, back), `budget "small": Reconfigure after Seal: to move regions[0].size, `+
+		`regions[1].size, the system would have to move the guards between them; set pages.guards to "off", or Reconfigure before Seal`)
+	assert.Equal(t, before, b.Plan(), "nothing has changed")
+	requireWalk(t, b)
+	assert.NoError(t, b.Reconfigure(background, before), "nothing to move")
+	mustLoad(t, b, "level", nil)
+	require.NoError(t, b.Close())
+	again := open(t, plan)
+	require.NoError(t, again.Reconfigure(background, moved(again)), "another budget is not sealed")
+}
+
+func TestSealedReconfigureWithoutGuards(t *testing.T) {
+	b := open(t, small())
+	require.NoError(t, b.Seal(budget.Sealed))
+	require.NoError(t, b.Reconfigure(background, moved(b)))
+	assert.EqualValues(t, 64*budget.KiB, regionReport(b, "init").Size)
+}
+
+// TestSealedBudgetDoesAllItDid loads, rewinds, turns and closes.
+func TestSealedBudgetDoesAllItDid(t *testing.T) {
+	b := open(t, small())
+	require.NoError(t, b.Seal(budget.Sealed))
+	for range 3 {
+		mustLoad(t, b, "systems", fill)
+		mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
+		frogs.New(b.Frame())
+		escape()
+		require.NoError(t, b.Turn())
+		require.NoError(t, b.Turn())
+		require.NoError(t, b.Region("systems").Rewind(background))
+	}
+	require.NoError(t, b.Close())
+}
+
+// TestStrictIsSealedInOtherBuilds: only memdebug builds look.
+func TestStrictIsSealedInOtherBuilds(t *testing.T) {
+	if budget.StrictBuild {
+		t.Skip("this one looks")
+	}
+	b := open(t, small())
+	require.NoError(t, b.Seal(budget.Strict))
+	for range 3 {
+		escape()
+		require.NoError(t, b.Turn())
+	}
+}

@@ -1,0 +1,178 @@
+package budget
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
+// time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
+// Release or Reconfigure that touched the region, of the last Turn for the frame and for pads that were asked for by number,
+// of the last Give for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a Turn
+// that comes meanwhile waits while frame and pads are copied.
+func (b *Budget) Snapshot() Report {
+	defer forgive()()
+	if b.closed.Load() {
+		return b.last.clone()
+	}
+	p := &b.published
+	r := p.head.clone()
+	r.Regions = make([]RegionReport, 0, len(p.regions.list))
+	r.Beside = make([]RegionReport, 0, len(p.beside.list))
+	p.regions.each(func(f figures) { r.add(true, f) })
+	p.beside.each(func(f figures) { r.add(false, f) })
+	if len(r.Beside) == 0 {
+		r.Beside = nil
+	}
+	p.regions.Lock()
+	r.Plan = p.plan
+	p.regions.Unlock()
+	r.Plan.Regions = slices.Clone(r.Plan.Regions)
+	r.GoHeap = b.goHeap()
+	b.told(&r)
+	return r
+}
+
+// published are the figures that any goroutine may read: copies in memory of their own, made at Open. Publishing a frame or a
+// pad makes no Go allocation; nor does that of a region, once it has been loaded.
+type published struct {
+	head    Report // what never changes
+	plan    Plan   // under the lock of the regions
+	regions publishedFigures
+	beside  publishedFigures // of frame and pads: a Turn doesn't wait until thousands of slots are copied
+	cycles  uint64           // collections before Open
+}
+
+type publishedFigures struct {
+	sync.Mutex
+	list []figures // by row
+	seen []uint64  // of pads: see Stack.Opened
+}
+
+// countNames has the frame count what scopes hold, by name. Regions do from their first load on; pads don't, so that theirs
+// close as fast as can be.
+func (b *Budget) countNames() {
+	for _, st := range b.frame {
+		st.CountNames(true)
+	}
+	for _, st := range b.pads {
+		st.CountNames(false)
+	}
+}
+
+// countPads has pads count too: for Measure, right after Open.
+func (b *Budget) countPads() {
+	for _, st := range b.pads {
+		st.CountNames(true)
+	}
+}
+
+// begin makes room for all figures and publishes them for the first time.
+func (p *published) begin(b *Budget) {
+	p.head = Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, NotGranted: b.refused}
+	p.plan = b.Plan()
+	p.head.GoHeap.Limit, p.cycles = b.plan.GoHeap, collections()
+	stacks, regions := b.stacks(), len(b.regions)
+	p.regions.list, p.beside.list = make([]figures, regions), make([]figures, len(stacks)-regions)
+	p.beside.seen = make([]uint64, len(stacks)-regions)
+	for i, r := range b.regions {
+		p.regions.list[i].Name = r.name
+		p.regions.read(i, r.stack)
+	}
+	for i, st := range stacks[regions:] {
+		p.beside.list[i].Name = st.Name()
+		p.beside.read(i, st)
+	}
+}
+
+// name is that of the arena in a row of the map. It never changes.
+func (p *published) name(row int) string {
+	if regions := len(p.regions.list); row >= regions {
+		return p.beside.list[row-regions].Name
+	}
+	return p.regions.list[row].Name
+}
+
+func (p *published) copyOf(row int) figures {
+	part := &p.regions
+	if regions := len(part.list); row >= regions {
+		part, row = &p.beside, row-regions
+	}
+	part.Lock()
+	defer part.Unlock()
+	f := part.list[row]
+	f.RegionReport = f.clone()
+	return f
+}
+
+// each gives copies of the figures, all of one moment.
+func (p *publishedFigures) each(do func(figures)) {
+	p.Lock()
+	defer p.Unlock()
+	for _, f := range p.list {
+		f.RegionReport = f.clone()
+		do(f)
+	}
+}
+
+// read publishes the figures of the arena in row i. pre: the lock is held, or nobody else knows the budget yet.
+func (p *publishedFigures) read(i int, st *scope.Stack) {
+	f := &p.list[i]
+	if scopes, accounts := st.UsageLines(); cap(f.Scopes) < scopes || cap(f.Accounts) < accounts {
+		f.Scopes, f.Accounts = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, accounts)
+	}
+	f.read(st)
+}
+
+// publishRegions is for who has them for itself: the end of what touched them.
+func (b *Budget) publishRegions(touched []*region) {
+	p := &b.published.regions
+	p.Lock()
+	defer p.Unlock()
+	for _, r := range touched {
+		p.read(r.row, r.stack)
+	}
+}
+
+// publishPlan is for Reconfigure.
+func (b *Budget) publishPlan() {
+	p := &b.published
+	p.regions.Lock()
+	defer p.regions.Unlock()
+	p.plan = b.Plan()
+}
+
+// publishTurn publishes the frame, and the pads that only this goroutine and workers that it knows use. A pad on which
+// nothing was opened since is as it was.
+func (b *Budget) publishTurn() {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
+	for i, st := range b.frame {
+		p.read(i, st)
+	}
+	for i, st := range b.pads {
+		if b.Pads.isFixed(i) {
+			p.readPad(len(b.frame)+i, st)
+		}
+	}
+}
+
+func (p *publishedFigures) readPad(i int, st *scope.Stack) {
+	if opened := st.Opened(); opened != p.seen[i] || st.Depth() != 0 {
+		p.seen[i] = opened
+		p.read(i, st)
+	}
+}
+
+// publishPair is for Give, while nobody else can have the pair.
+func (b *Budget) publishPair(pair int) {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
+	for i := pair * planPadsEach; i < (pair+1)*planPadsEach; i++ {
+		p.readPad(len(b.frame)+i, b.pads[i])
+	}
+}

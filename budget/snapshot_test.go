@@ -1,0 +1,247 @@
+package budget_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// reportPlan is a plan with everything in it.
+func reportPlan() budget.Plan {
+	plan := small()
+	plan.Regions = []budget.Region{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 3},
+		{Name: "level", Size: 256 * budget.KiB}}
+	return plan
+}
+
+// requirePublished says that what is published is what is.
+func requirePublished(t *testing.T, b *budget.Budget) {
+	t.Helper()
+	snapshot := b.Snapshot()
+	snapshot.GoHeap = budget.GoHeap{}
+	require.Equal(t, quiet(b), snapshot)
+}
+
+func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
+	b := open(t, reportPlan())
+	requirePublished(t, b)
+	assert.Len(t, b.Snapshot().Regions, 5)
+	assert.Len(t, b.Snapshot().Beside, 6)
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		s.Bytes(1000)
+		assert.Zero(t, b.Snapshot().Regions[0].Used, "as of before the load")
+		assert.NotZero(t, b.Report().Regions[0].Used)
+		mustLoad(t, b, "level", func(s scope.Scope) { s.Do("x", func(s scope.Scope) error { s.Bytes(5); return nil }) })
+		assert.NotZero(t, b.Snapshot().Regions[4].Used, "that load is over")
+		assert.Zero(t, b.Snapshot().Regions[0].Used)
+	})
+	requirePublished(t, b)
+	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(5000); return errLoader })
+	require.ErrorIs(t, err, errLoader)
+	requirePublished(t, b)
+
+	slot, err := b.Slots("match").Acquire()
+	require.NoError(t, err)
+	_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { newMark(s, 1, doFail); return frogs.New(s), nil })
+	require.NoError(t, err)
+	requirePublished(t, b)
+	require.ErrorIs(t, slot.Release(background), errMark)
+	requirePublished(t, b)
+	require.NoError(t, b.Region("systems").Rewind(background))
+	requirePublished(t, b)
+
+	plan := b.Plan()
+	plan.Regions[0].Size, plan.Regions[2].Size = 64*budget.KiB, 448*budget.KiB
+	require.NoError(t, b.Reconfigure(background, plan))
+	requirePublished(t, b)
+	assert.Equal(t, plan, b.Snapshot().Plan)
+	require.NoError(t, b.Close())
+	requirePublished(t, b)
+	assert.Equal(t, b.Report(), b.Snapshot(), "the last figures, of the Go heap too")
+}
+
+func TestSnapshotOfFrameAndPads(t *testing.T) {
+	b := open(t, small())
+	fixed, lender := b.Pad(0, 0), b.Pads
+	frogs.New(b.Frame())
+	assert.Zero(t, b.Snapshot().Beside[0].Used)
+	require.NoError(t, b.Turn())
+	requirePublished(t, b)
+	assert.NotZero(t, b.Snapshot().Beside[0].Used, "the frame that ended")
+
+	s := fixed.Open("a")
+	frogs.New(s)
+	require.NoError(t, b.Turn())
+	assert.EqualValues(t, 24, b.Snapshot().Beside[2].Used, "left open")
+	assert.Equal(t, 1, b.Snapshot().Leaks.Scopes)
+	frogs.New(s)
+	require.NoError(t, b.Turn())
+	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Used, "and still open")
+	require.NoError(t, s.Close())
+	require.NoError(t, b.Turn())
+	requirePublished(t, b)
+	assert.Zero(t, b.Snapshot().Beside[2].Used)
+	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Peak)
+
+	lent, err := lender.Take(background)
+	require.NoError(t, err)
+	require.NoError(t, lent.Pad(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
+	require.NoError(t, b.Turn())
+	requirePublished(t, b)
+	assert.Zero(t, b.Snapshot().Beside[5].Peak, "it is its borrower's")
+	require.NoError(t, lent.Give())
+	requirePublished(t, b)
+	assert.EqualValues(t, 24, b.Snapshot().Beside[5].Peak)
+	lent, err = lender.Take(background)
+	require.NoError(t, err)
+	newMark(lent.Pad(1).Open("left"), 3, doFail)
+	require.ErrorIs(t, lent.Give(), errMark)
+	requirePublished(t, b)
+	assert.EqualValues(t, 1, b.Snapshot().Beside[5].Finalizers)
+	assert.Equal(t, 1, b.Snapshot().Leaks.Finalizers)
+
+	_, err = lender.Take(background)
+	require.NoError(t, err)
+	_ = b.Close()
+	assert.Equal(t, b.Report(), b.Snapshot())
+}
+
+// TestReportsShareNothing: who gets one may write to it.
+func TestReportsShareNothing(t *testing.T) {
+	plan := small()
+	plan.Pages.Lock = budget.Wished
+	b := open(t, plan)
+	mustLoad(t, b, "level", func(s scope.Scope) {
+		newMark(s, 1, doFail)
+		require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+	})
+	mustLoad(t, b, "level", nil)
+	spoil := func(r budget.Report) {
+		r.Regions[2].Scopes[0].Name, r.Regions[2].Accounts[0].Peak = "spoiled", 1
+		r.Regions[0].Name, r.Beside[0].Name, r.Plan.Regions[0].Name, r.Errors[0] = "spoiled", "spoiled", "spoiled", "spoiled"
+		for i := range r.NotGranted {
+			r.NotGranted[i] = "spoiled"
+		}
+	}
+	for range 2 { // before and after Close
+		for _, read := range []func() budget.Report{b.Report, b.Snapshot} {
+			spoil(read())
+			assert.NotContains(t, read().String(), "spoiled")
+			assert.NotContains(t, read().Errors, "spoiled")
+			assert.NotContains(t, read().NotGranted, "spoiled")
+			assert.Equal(t, "init", read().Plan.Regions[0].Name)
+		}
+		r := b.Region("level").Report()
+		r.Scopes[0].Name = "spoiled"
+		assert.Equal(t, "level", b.Region("level").Report().Scopes[0].Name)
+		_ = b.Close() // the second is refused
+	}
+}
+
+func TestPublishingAllocatesNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
+	}
+	b := open(t, small())
+	mustLoad(t, b, "level", func(s scope.Scope) {
+		require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+	})
+	pad := b.Pad(0, 0)
+	account := func() error { return nil }
+	for what, fn := range map[string]func(){
+		"Turn, accounts and scopes": func() {
+			f := b.Frame()
+			_ = scope.Account(f, "a", account)
+			x := f.Open("x")
+			y := x.Open("y")
+			frogs.New(y)
+			_, _ = y.Close(), x.Close()
+			s := pad.Open("s")
+			_ = scope.Account(s, "b", account)
+			_ = s.Close()
+			_ = b.Turn()
+		},
+		"Give": func() {
+			lent, _ := b.Pads.Take(background)
+			_ = lent.Pad(0).Do("x", func(s scope.Scope) error { return nil })
+			_ = lent.Give()
+		},
+		"regions": func() { b.PublishRegions() },
+	} {
+		assert.Zero(t, testing.AllocsPerRun(100, fn), what)
+	}
+}
+
+// TestSnapshotsBesideEverything reads on two goroutines while a program plays. Under the race detector it says that no
+// arena is read.
+func TestSnapshotsBesideEverything(t *testing.T) {
+	for range 3 {
+		b := open(t, reportPlan())
+		b.Pad(0, 0)
+		var wait, borrower sync.WaitGroup
+		var over atomic.Bool
+		for range 2 {
+			wait.Go(func() {
+				for !over.Load() {
+					r := b.Snapshot()
+					for _, x := range append(r.Regions, r.Beside...) {
+						if x.Used+x.Free != x.Size || x.Peak < x.Used || len(x.Scopes) > 0 && x.Scopes[0].Name == "" {
+							t.Error("torn", x)
+						}
+					}
+					_ = r.String()
+				}
+			})
+		}
+		borrower.Go(func() {
+			for range 300 {
+				lent, err := b.Pads.Take(background)
+				assert.NoError(t, err)
+				assert.NoError(t, lent.Pad(0).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
+				assert.NoError(t, lent.Give())
+			}
+		})
+		playBeside(t, b)
+		borrower.Wait()
+		_ = b.Close() // beside those who read
+		over.Store(true)
+		wait.Wait()
+	}
+}
+
+func playBeside(t *testing.T, b *budget.Budget) {
+	for i := range 60 {
+		for range 3 {
+			frogs.TryNew(b.Frame())
+			s := b.Pad(0, 0).Open("x")
+			frogs.New(s)
+			require.NoError(t, s.Close())
+			require.NoError(t, b.Turn())
+		}
+		mustLoad(t, b, "level", func(s scope.Scope) {
+			s.Temp().Bytes(10)
+			require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+		})
+		_ = b.Report() // beside the goroutine that borrows
+		slot, err := b.Slots("match").Acquire()
+		require.NoError(t, err)
+		_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { newMark(s, 1, doFail); return frogs.New(s), nil })
+		require.NoError(t, err)
+		_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
+		require.NoError(t, err)
+		require.NoError(t, slot.Release(context.Background()))
+		if i%10 == 0 {
+			require.NoError(t, b.Region("systems").Rewind(background))
+			plan := b.Plan()
+			plan.Regions[0].Size, plan.Regions[2].Size = plan.Regions[2].Size-64*budget.KiB, plan.Regions[0].Size+64*budget.KiB
+			require.NoError(t, b.Reconfigure(background, plan))
+		}
+	}
+}

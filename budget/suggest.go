@@ -1,0 +1,128 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Suggest makes a plan of recorded reports: what programs in the field needed at most, and nothing beyond (Headroom adds
+// some). The reports' plans have the same parts: regions of the same names in the same order, with slots or without,
+// as many buffers of the frame, pads or none. Their sizes may differ, and so may their names.
+//
+// Each size is the highest Peak in the reports, of slots, buffers and pads the highest of the siblings. What was never used
+// has 1 byte, the least that a plan takes. Slots and workers are the highest in the plans. Limits are the default, or the
+// highest MostOpen where that is more. The note of a region says which report its peak came from. The parts' sum is the
+// plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
+//
+// What temporaries (Scope.Temp) take depends on the room that there is: with less, their pieces are smaller. So a
+// region that had room in plenty may do with less than its peak; only a run tells, as Measure's does.
+func Suggest(reports ...Report) (Plan, error) {
+	if len(reports) == 0 {
+		return Plan{}, errors.New("budget: Suggest: no reports")
+	}
+	plan := reports[0].Plan
+	plan.Regions, plan.Size, plan.Limits = slices.Clone(plan.Regions), 0, Limits{}
+	parts := plan.sized()
+	highest, from := make([]uint64, len(parts)), make([]int, len(parts))
+	for n, report := range reports {
+		err := plan.sameParts(report.Plan)
+		var peaks []uint64
+		var limits Limits
+		if err == nil {
+			peaks, limits, err = report.peaks()
+		}
+		if err != nil {
+			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %q: %w", n+1, report.Name, err)
+		}
+		for i, peak := range peaks {
+			if peak > highest[i] {
+				highest[i], from[i] = peak, n
+			}
+		}
+		plan.Limits.raiseTo(limits)
+		plan.Pads.Workers = max(plan.Pads.Workers, report.Plan.Pads.Workers)
+		for i, r := range report.Plan.Regions {
+			plan.Regions[i].Slots = max(plan.Regions[i].Slots, r.Slots)
+		}
+	}
+	plan.Limits.dropUsual()
+	for i, part := range parts {
+		*part.size = max(1, min(highest[i], Rest-1)) // Rest is no size, whatever a file says
+	}
+	for i := range plan.Regions {
+		plan.Regions[i].Note = "never used"
+		if highest[i] > 0 {
+			plan.Regions[i].Note = fmt.Sprintf("%d bytes in report %d, %q", highest[i], from[i]+1, reports[from[i]].Name)
+		}
+	}
+	return plan, plan.Check()
+}
+
+// sameParts says what the other plan has that this one has not.
+func (p Plan) sameParts(other Plan) error {
+	differs := func(key string, have, want any) error {
+		return fmt.Errorf("%s is %v, and in the first %v", key, have, want)
+	}
+	if len(p.Regions) != len(other.Regions) {
+		return differs("the number of regions", len(other.Regions), len(p.Regions))
+	}
+	for i, r := range other.Regions {
+		if first := p.Regions[i]; r.Name != first.Name {
+			return differs(fmt.Sprintf("regions[%d].name", i), shortQuote(r.Name), shortQuote(first.Name))
+		} else if (r.Slots == 0) != (first.Slots == 0) {
+			return differs(fmt.Sprintf("regions[%d].slots", i), r.Slots, first.Slots)
+		}
+	}
+	if p.Frame.Buffers != other.Frame.Buffers {
+		return differs("frame.buffers", other.Frame.Buffers, p.Frame.Buffers)
+	}
+	if (p.Pads.Workers == 0) != (other.Pads.Workers == 0) {
+		return differs("pads.workers", other.Pads.Workers, p.Pads.Workers)
+	}
+	return nil
+}
+
+// Headroom is the plan with each size of regions, frame and pads larger by so many percent, rounded up to whole KiB, and
+// each limit that isn't the default too, rounded up, but at most 65535. The number of slots, buffers and workers, the Go heap, and what takes
+// the rest stay; a Size that is given grows as the parts do. Sizes that are too large for a plan are Check's to tell; they
+// never wrap. A negative percent is a caller's bug and panics.
+func (p Plan) Headroom(percent int) Plan {
+	if percent < 0 {
+		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
+	}
+	p.Regions = slices.Clone(p.Regions)
+	for _, part := range p.sized() {
+		if *part.size != Rest {
+			*part.size = withHeadroom(*part.size, percent, KiB)
+		}
+	}
+	if p.Size != 0 {
+		p.Size = max(withHeadroom(p.Size, percent, KiB), p.parts().total())
+	}
+	for _, l := range p.Limits.byKey() {
+		if *l.limit > 0 {
+			*l.limit = int(min(withHeadroom(uint64(*l.limit), percent, 1), planLimitMax))
+		}
+	}
+	return p
+}
+
+// withHeadroom is n and so many percent of it, rounded up to a multiple. What is too large is just that: below Rest.
+func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
+	const tooLarge = Rest - 1
+	high, low := bits.Mul64(n, uint64(percent))
+	if high >= 100 {
+		return tooLarge
+	}
+	more, rest := bits.Div64(high, low, 100)
+	if rest > 0 {
+		more = planAdd(more, 1)
+	}
+	sum := planAdd(n, more)
+	if sum > tooLarge-multiple {
+		return tooLarge
+	}
+	return (sum + multiple - 1) / multiple * multiple
+}

@@ -1,0 +1,170 @@
+package budget_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// recorded is the report of a server that used so many bytes of each part, as it is read from a file.
+func recorded(t *testing.T, name string, bots, init, level, frame, pad int) budget.Report {
+	t.Helper()
+	plan := measured()
+	plan.Name, plan.Limits = name, budget.Limits{}
+	for _, size := range sizesOf(&plan) {
+		*size = 64 * budget.KiB
+	}
+	plan.Regions[1].Slots = 1 + bots
+	b := open(t, plan)
+	use := func(s scope.Scope, size int) {
+		if size > 0 {
+			s.Bytes(size)
+		}
+	}
+	_, err := load(b, "init", func(s scope.Scope) error { use(s, init); return nil })
+	require.NoError(t, err)
+	_, err = load(b, "level", func(s scope.Scope) error {
+		use(s, level)
+		for range bots {
+			frogs.Pool(s, 1)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	use(b.Frame(), frame)
+	require.NoError(t, b.Turn())
+	p := b.Pad(1, 1).Open("pad")
+	use(p, pad)
+	require.NoError(t, p.Close())
+	require.NoError(t, b.Region("level").Rewind(background))
+	text, err := json.Marshal(b.Report())
+	require.NoError(t, err)
+	var r budget.Report
+	require.NoError(t, json.Unmarshal(text, &r))
+	return r
+}
+
+func TestSuggest(t *testing.T) {
+	one := recorded(t, "one", 0, 100, 5000, 0, 333)
+	two := recorded(t, "two", 3, 76, 4700, 70, 11)
+	two.Plan.Pads.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
+	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Held: 256, Accounts: 32} // pools: one beyond the default
+	plan, err := budget.Suggest(one, two)
+	require.NoError(t, err)
+	want := measured()
+	want.Name = "one"
+	want.Regions = []budget.Region{
+		{Name: "init", Size: 124, Note: `124 bytes in report 1, "one"`},
+		{Name: "match", Size: 1, Slots: 4, Note: "never used"},
+		{Name: "level", Size: 5024, Note: `5024 bytes in report 1, "one"`},
+		{Name: "spare", Size: 1, Note: "never used"}}
+	want.Frame.Size, want.Pads = 70, budget.Pads{Workers: 3, Size: 333}
+	want.Limits = budget.Limits{Pools: 65}
+	want.Pages = one.Plan.Pages
+	assert.Equal(t, want, plan)
+	assert.EqualValues(t, 64*budget.KiB, one.Plan.Regions[0].Size, "the report is as it was")
+
+	same, err := budget.Suggest(one, one)
+	require.NoError(t, err)
+	assert.Equal(t, `124 bytes in report 1, "one"`, same.Regions[0].Note)
+
+	swapped, err := budget.Suggest(two, one)
+	require.NoError(t, err)
+	assert.Equal(t, `5024 bytes in report 2, "one"`, swapped.Regions[2].Note)
+	assert.Equal(t, "two", swapped.Name)
+	assert.Equal(t, want.Limits, swapped.Limits)
+}
+
+// What Measure found is what Suggest says of its report.
+func TestSuggestOfMeasured(t *testing.T) {
+	narrowMachine(t)
+	report, err := budget.Measure(measured(), randomProgram(3, true))
+	require.NoError(t, err)
+	plan, err := budget.Suggest(report)
+	require.NoError(t, err)
+	for i, size := range sizesOf(&plan) {
+		assert.LessOrEqual(t, *size, *sizesOf(&report.Plan)[i])
+	}
+	assert.Zero(t, plan.Limits, "the default is enough")
+}
+
+func TestSuggestRefuses(t *testing.T) {
+	_, err := budget.Suggest()
+	assert.EqualError(t, err, "budget: Suggest: no reports")
+	for _, test := range []struct {
+		text   string
+		change func(r *budget.Report)
+	}{
+		{"the number of regions is 3, and in the first 4", func(r *budget.Report) { r.Plan.Regions = r.Plan.Regions[:3] }},
+		{`regions[2].name is "map", and in the first "level"`, func(r *budget.Report) { r.Plan.Regions[2].Name = "map" }},
+		{"regions[0].slots is 2, and in the first 0", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
+		{"regions[1].slots is 0, and in the first 1", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
+		{"frame.buffers is 3, and in the first 2", func(r *budget.Report) { r.Plan.Frame.Buffers = 3 }},
+		{"pads.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Pads.Workers = 0 }},
+		{"has figures of 9 regions, slots, buffers and pads; its plan has 10", func(r *budget.Report) { r.Beside = r.Beside[1:] }},
+		{"has figures of 11 regions, slots, buffers and pads; its plan has 10",
+			func(r *budget.Report) { r.Regions = append(r.Regions, r.Regions[0]) }},
+	} {
+		first, second := recorded(t, "one", 0, 1, 2, 3, 4), recorded(t, "other", 0, 1, 2, 3, 4)
+		test.change(&second)
+		plan, err := budget.Suggest(first, second)
+		assert.EqualError(t, err, `budget: Suggest: report 2, "other": `+test.text)
+		assert.Zero(t, plan)
+	}
+	wrong := recorded(t, "one", 0, 1, 2, 3, 4)
+	wrong.Regions[0].Peak = math.MaxUint64
+	_, err = budget.Suggest(wrong)
+	assert.ErrorContains(t, err, `plan "one": regions[0].size: `)
+}
+
+func TestHeadroom(t *testing.T) {
+	plan := measured()
+	plan.Regions[2].Size, plan.Regions[3].Size, plan.GoHeap = 10*budget.KiB, 10*budget.KiB+1, 32*budget.MiB
+	plan.Limits = budget.Limits{Scopes: 10, Pools: 11, Held: 65535}
+	got := plan.Headroom(10)
+	want := measured()
+	want.Regions[0].Size, want.Regions[1].Size, want.Regions[2].Size, want.Regions[3].Size = 2048, 2048, 11*budget.KiB, 12*budget.KiB
+	want.Frame.Size, want.Pads.Size, want.GoHeap = 2048, 2048, plan.GoHeap
+	want.Limits = budget.Limits{Scopes: 11, Pools: 13, Held: 65535}
+	assert.Equal(t, want, got)
+	assert.EqualValues(t, 1000, plan.Regions[0].Size, "the plan is as it was")
+	assert.EqualValues(t, 1024, plan.Headroom(0).Regions[0].Size)
+	assert.EqualValues(t, 2048, plan.Headroom(3).Regions[0].Size, "1030 bytes")
+	assert.PanicsWithValue(t, "budget: BUG: Headroom of -1 percent", func() { plan.Headroom(-1) })
+
+	plan.Regions[3].Size, plan.Size = budget.Rest, budget.MiB
+	got = plan.Headroom(10)
+	assert.Equal(t, budget.Rest, got.Regions[3].Size)
+	assert.EqualValues(t, 1127*budget.KiB, got.Size)
+	assert.NoError(t, got.Check())
+	for _, size := range sizesOf(&plan) {
+		*size = 64 * budget.KiB
+	}
+	plan.Size = 12 * 64 * budget.KiB
+	require.NoError(t, plan.Check())
+	assert.NoError(t, plan.Headroom(10).Check(), "the size grows as its parts do, which are rounded up each")
+}
+
+// Sizes that grow beyond all bounds are a plan's faults, never small.
+func TestHeadroomDoesNotWrap(t *testing.T) {
+	for _, size := range []uint64{1, 1000, 1 << 38, 1 << 63, math.MaxUint64 - 1, math.MaxUint64 - 5000, math.MaxUint64/100 + 1} {
+		for _, percent := range []int{1, 10, 99, 100, 101, math.MaxInt32, math.MaxInt} {
+			plan := measured()
+			plan.Regions[0].Size, plan.Size = size, size
+			got := plan.Headroom(percent)
+			assert.GreaterOrEqual(t, got.Regions[0].Size, size)
+			assert.NotEqual(t, budget.Rest, got.Regions[0].Size)
+			assert.GreaterOrEqual(t, float64(got.Regions[0].Size), min(float64(size)*(1+float64(percent)/100)*0.999999, 1<<63))
+			assert.GreaterOrEqual(t, got.Size, size)
+			if got.Regions[0].Size > 1<<38 {
+				assert.ErrorContains(t, got.Check(), "regions[0].size")
+			}
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package scope_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func TestMostOpen(t *testing.T) {
+	for range 2 { // the second lies where the first was, and finds its generations
+		b := open(t)
+		pad := b.Pad(0, 0)
+		assert.Zero(t, pad.Stats().MostOpen)
+		s := pad.Open("a")
+		assert.Equal(t, scope.Open{Scopes: 1}, pad.Stats().MostOpen, "while it is open")
+		require.NoError(t, s.Open("b").Close())
+		held := s.Hold(1)
+		assert.True(t, held.Cancel())
+		s.Hold(2)
+		s.Hold(3)
+		points.Pool(s, 3)
+		assert.Equal(t, scope.Open{Scopes: 2, Pools: 1, Held: 2}, pad.Stats().MostOpen)
+		inner := s.Open("c")
+		points.Pool(inner, 1)
+		for _, name := range []string{"x", "y", "x"} {
+			require.NoError(t, scope.Account(inner, name, func() error { return nil }))
+		}
+		require.NoError(t, inner.Close())
+		require.NoError(t, s.Close())
+		want := scope.Open{Scopes: 2, Pools: 2, Held: 2, Accounts: 2}
+		assert.Equal(t, want, pad.Stats().MostOpen, "nobody looked while they were open")
+		require.NoError(t, pad.Open("d").Close())
+		assert.Equal(t, want, pad.Stats().MostOpen)
+		assert.EqualValues(t, want, b.Report().Beside[0].MostOpen)
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestMostOpenCountsWhatCOpens: C opens and closes without a word to Go.
+func TestMostOpenCountsWhatCOpens(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	slot, _ := s.C()
+	row := (*arena_c.Linear)(slot).Row()
+	row.OpenScope()
+	theirs, tag := row.OpenScope()
+	pool, code := theirs.PoolOpen(tag, 8, 8, 1, 0)
+	require.Equal(t, arena_c.OK, code)
+	pool.Close()
+	row.CloseScope()
+	row.CloseScope()
+	require.NoError(t, s.Close())
+	assert.Equal(t, scope.Open{Scopes: 3, Pools: 1}, pad.Stats().MostOpen)
+	assert.Zero(t, pad.Stats().Pools)
+}
+
+// TestMostOpenModel compares with a program's own counts.
+func TestMostOpenModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		pad := open(t).Pad(1, 1)
+		var most, now scope.Open
+		type level struct {
+			scope       scope.Scope
+			pools, held int
+		}
+		var levels []level
+		for range 40 {
+			top := len(levels) - 1
+			switch n := random.IntN(8); {
+			case n < 2 && top < 7:
+				levels = append(levels, level{scope: pad.Open("x")})
+			case n < 5 && top >= 0:
+				require.NoError(t, levels[top].scope.Close())
+				now.Pools, now.Held = now.Pools-levels[top].pools, now.Held-levels[top].held
+				levels = levels[:top]
+			case n == 5 && top >= 0 && now.Pools < 2:
+				points.Pool(levels[top].scope, 2)
+				now.Pools++
+				levels[top].pools++
+			case n == 6 && top >= 0 && now.Held < 8:
+				levels[top].scope.Hold(1)
+				now.Held++
+				levels[top].held++
+			}
+			now.Scopes = len(levels)
+			most = scope.Open{Scopes: max(most.Scopes, now.Scopes), Pools: max(most.Pools, now.Pools), Held: max(most.Held, now.Held)}
+			if random.IntN(4) == 0 {
+				require.Equal(t, most, pad.Stats().MostOpen)
+				require.EqualValues(t, now.Pools, pad.Stats().Pools)
+			}
+		}
+		require.Equal(t, most, pad.Stats().MostOpen)
+	}
+}

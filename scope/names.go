@@ -1,0 +1,151 @@
+package scope
+
+import "slices"
+
+// usages is what each name holds now and held most: a table of planned size. Names beyond it share a line.
+type usages struct{ lines []Usage } // cap: the places, and one for others
+
+// The lines of what has no name of its own.
+const (
+	othersName = "others" // names that came when all places were taken
+	tempName   = "temp"   // temporaries
+	cName      = "C"      // scopes that C opened
+)
+
+// CountNames begins to keep the peaks of accounts, and if scopes, to count what scopes hold, by name: then Close takes its
+// long way. pre: no scope is open. What is counted already goes on.
+func (st *Stack) CountNames(scopes bool) {
+	if st.subsystems.lines == nil {
+		st.subsystems.lines = make([]Usage, 0, st.config.Names+1)
+	}
+	if scopes && st.scopes.lines == nil {
+		st.scopes.lines = make([]Usage, 0, st.config.Names+1)
+		st.eventful = true
+	}
+}
+
+// lineOf is the line of a name, a new one if need be.
+func (st *Stack) lineOf(u *usages, name string) int {
+	if i := slices.IndexFunc(u.lines, func(line Usage) bool { return line.Name == name }); i >= 0 {
+		return i
+	}
+	switch cap(u.lines) - len(u.lines) {
+	case 0:
+	case 1:
+		u.lines = append(u.lines, Usage{Name: othersName})
+	default:
+		u.lines = append(u.lines, Usage{Name: st.Keep(name)})
+	}
+	return len(u.lines) - 1
+}
+
+// empty begins to add up what is held now.
+func (u *usages) empty() {
+	for i := range u.lines {
+		u.lines[i].Bytes, u.lines[i].Objects = 0, 0
+	}
+}
+
+func (u *usages) add(line int, bytes, objects uint64) {
+	u.lines[line].Bytes += bytes
+	u.lines[line].Objects += objects
+}
+
+// raise ends what empty began.
+func (u *usages) raise() {
+	for i := range u.lines {
+		line := &u.lines[i]
+		line.Peak, line.PeakObjects = max(line.Peak, line.Bytes), max(line.PeakObjects, line.Objects)
+	}
+}
+
+// opening notes the name of a scope that opens in n.
+func (st *Stack) opening(n *note, name string) {
+	st.forget(n)
+	if st.scopes.lines != nil {
+		n.line, n.opened = st.lineOf(&st.scopes, name), st.row.Slot(st.row.Open).Tag()
+	}
+}
+
+// count looks at what every name holds. It is called before anything goes: what a scope has only grows until then, so no
+// peak is missed.
+func (st *Stack) count() {
+	if st.scopes.lines != nil {
+		st.countScopes()
+	}
+	st.settle()
+	if u := &st.subsystems; u.lines != nil && len(st.accounts) != 0 {
+		u.empty()
+		for i := range st.accounts {
+			a := &st.accounts[i]
+			u.add(a.line, a.usage.Bytes, a.usage.Objects)
+		}
+		u.raise()
+	}
+}
+
+func (st *Stack) countScopes() {
+	row, u := st.row, &st.scopes
+	u.empty()
+	for i := range row.Open {
+		slot, n := row.Slot(i), &st.notes[i]
+		line := n.line
+		if n.opened != slot.Tag() {
+			line = st.lineOf(u, cName)
+		}
+		u.add(line, slot.Cursor-slot.Start, slot.Objects())
+	}
+	if row.FarOf != 0 {
+		u.add(st.lineOf(u, tempName), row.End-row.Edge, row.Far().Objects())
+	}
+	u.raise()
+}
+
+// AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
+// aren't counted. And what accounts hold, by name, then what others held once. What a failed constructor took back counts
+// for the peak. UsageLines is the room that they need.
+func (st *Stack) AppendUsage(scopes, accounts []Usage) (allScopes, allAccounts []Usage) {
+	st.count()
+	return append(scopes, st.scopes.lines...), st.appendAccounts(accounts)
+}
+
+// appendAccounts adds those that are live, then those of the table that aren't. A live one may have no line of its own.
+func (st *Stack) appendAccounts(list []Usage) []Usage {
+	first := len(list)
+	for _, a := range st.accounts {
+		u := find(list[first:], a.usage.Name)
+		if u == nil {
+			list = append(list, Usage{Name: a.usage.Name})
+			u = &list[len(list)-1]
+		}
+		u.Bytes += a.usage.Bytes
+		u.Objects += a.usage.Objects
+		u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
+	}
+	live := len(list)
+	for _, line := range st.subsystems.lines {
+		if u := find(list[first:live], line.Name); u != nil {
+			u.Peak, u.PeakObjects = max(u.Peak, line.Peak), max(u.PeakObjects, line.PeakObjects)
+		} else if line.Peak|line.PeakObjects != 0 {
+			list = append(list, Usage{Name: line.Name, Peak: line.Peak, PeakObjects: line.PeakObjects})
+		}
+	}
+	return list
+}
+
+func find(list []Usage, name string) *Usage {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// UsageLines is how many lines AppendUsage adds at most.
+func (st *Stack) UsageLines() (scopes, accounts int) {
+	if st.subsystems.lines == nil {
+		return 0, 0
+	}
+	return cap(st.scopes.lines), cap(st.accounts) + cap(st.subsystems.lines)
+}

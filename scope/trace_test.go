@@ -1,0 +1,213 @@
+//go:build memtrace
+
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// requests is how many requests fn makes in a load, and fails the test unless each of them, refused once, ends the load,
+// and fn too unless it tries.
+func requests(t *testing.T, tries bool, fn func(s scope.Scope)) (count int) {
+	b := open(t)
+	for n := uint64(1); ; n++ {
+		arena_c.FailAt(n)
+		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {
+			fn(s)
+			refused, _ := arena_c.Failed()
+			require.True(t, tries || !refused, "request %d was refused, and it went on", n)
+			return nil, nil
+		})
+		arena_c.FailAt(0)
+		refused, told := arena_c.Failed()
+		if !refused {
+			require.NoError(t, err)
+			return int(n - 1)
+		}
+		require.True(t, told)
+		var full *scope.FullError
+		require.ErrorAs(t, err, &full, "request %d", n)
+		require.True(t, full.OnPurpose)
+		require.Equal(t, full.Size, full.Need)
+	}
+}
+
+func TestWhatIsOneRequest(t *testing.T) {
+	bytes := scope.Plain[byte]()
+	long := func(s scope.Scope, n int) []byte { return bytes.Slice(s, n) }
+	for name, c := range map[string]struct {
+		count int
+		fn    func(s scope.Scope)
+	}{
+		"new":           {1, func(s scope.Scope) { points.New(s) }},
+		"object":        {1, func(s scope.Scope) { marks.New(s) }},
+		"objects":       {1, func(s scope.Scope) { marks.Slice(s, 3) }},
+		"held":          {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
+		"pool":          {3, func(s scope.Scope) { points.Pool(s, 3) }},  // 16 bytes, a header and the chunks
+		"scope":         {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
+		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
+		"account":       {1, func(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }},
+		"account again": {1, func(s scope.Scope) { account(s); account(s) }},
+		"no bytes":      {0, func(s scope.Scope) { points.Array(s, 3) }},
+		"array": {1, func(s scope.Scope) {
+			a := points.Array(s, 3)
+			a.Push(point{})
+			a.Push(point{})
+		}},
+		"text":         {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
+		"append":       {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},
+		"append moves": {3, func(s scope.Scope) { list := long(s, 1); long(s, 1); bytes.Append(s, list, 2) }},
+		"append in capacity": {1, func(s scope.Scope) {
+			bytes.Append(s, bytes.SliceCap(s, 0, 2), 2)
+		}},
+		// Temporaries: a second way, by a new piece, is the same request.
+		"temp":              {1, func(s scope.Scope) { points.New(s.Temp()) }},
+		"temp large":        {1, func(s scope.Scope) { long(s.Temp(), 100*budget.KiB) }},
+		"temp piece ends":   {2, func(s scope.Scope) { temp := s.Temp(); long(temp, 60*budget.KiB); long(temp, 60*budget.KiB) }},
+		"temp object":       {1, func(s scope.Scope) { marks.New(s.Temp()) }},
+		"temp objects":      {2, func(s scope.Scope) { temp := s.Temp(); takeAll(temp); marks.New(temp) }},
+		"temp pool":         {4, func(s scope.Scope) { temp := s.Temp(); takeAll(temp); points.Pool(temp, 3) }},
+		"temp append moves": {2, func(s scope.Scope) { temp := s.Temp(); bytes.Append(temp, long(temp, int(temp.Free())), 1) }},
+		"temp append":       {2, func(s scope.Scope) { temp := s.Temp(); bytes.Append(temp, long(temp, 8), 1) }},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.count, requests(t, name == "array" || name == "text", c.fn)) })
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func account(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }
+
+// takeAll takes what the piece of a temporary scope has.
+func takeAll(temp scope.Scope) { temp.Bytes(int(temp.Free())) }
+
+func TestARefusalOnPurposeSaysSo(t *testing.T) {
+	b := open(t)
+	pad := b.Pad(0, 0)
+	s := pad.Open("query")
+	s.Alloc(64, 8)
+	for want, c := range map[string]struct {
+		n  uint64
+		fn func()
+	}{
+		`"query" asked for 8 bytes, 65472 of 65536 are free; held by query 64`: {1, func() { points.New(s) }},
+		`"query" asked for 3 bytes, 65472 of 65536 are free; held by query 64`: {1, func() { s.Bytes(3) }},
+		`"inner" asked for one more of 8 scopes`:                               {1, func() { s.Open("inner") }},
+		`"query" asked for one more of 8 held`:                                 {1, func() { s.Hold(t) }},
+		`"query" asked for one more of 32 accounts`:                            {1, func() { account(s) }},
+	} {
+		arena_c.FailAt(c.n)
+		refused := func() (v any) {
+			defer func() { v = recover() }()
+			c.fn()
+			return nil
+		}()
+		err, _ := refused.(error)
+		require.Error(t, err, want)
+		assert.EqualError(t, err, `budget "test": pad 0.0 refused on purpose (budgettest.FailEach): scope `+want)
+		require.ErrorIs(t, err, scope.ErrFull)
+	}
+	require.NoError(t, b.Region("level").Rewind(context.Background()))
+	var full *scope.FullError
+	require.ErrorAs(t, s.Close(), &full, "New and Bytes were never told")
+	assert.True(t, full.OnPurpose)
+	assert.EqualValues(t, 3, min(full.Asked, 3))
+}
+
+func TestTryRemembersARefusalOnPurpose(t *testing.T) {
+	b := open(t)
+	s := b.Pad(0, 0).Open("query")
+	arena_c.FailAt(1)
+	size := s.Free()
+	require.Nil(t, s.TryAlloc(size, 8))
+	_, told := arena_c.Failed()
+	require.False(t, told)
+	var full *scope.FullError
+	require.ErrorAs(t, s.Err(), &full)
+	_, told = arena_c.Failed()
+	require.True(t, told)
+	require.True(t, full.OnPurpose)
+	require.NotNil(t, points.TryNew(s))
+	require.Nil(t, s.TryAlloc(size, 8)) // the same again, and now there is no room
+	require.ErrorAs(t, s.Err(), &full)
+	require.False(t, full.OnPurpose)
+	require.Error(t, s.Close())
+}
+
+func TestPadTempReturnsARefusalOnPurpose(t *testing.T) {
+	b := open(t)
+	s := b.Pad(0, 0).Open("query")
+	for n, want := range []string{"one more of 8 scopes", "100 bytes, "} {
+		arena_c.FailAt(uint64(n + 1))
+		err := b.Pad(0, 0).Temp(100, func([]byte) { t.Error("it ran") })
+		require.ErrorIs(t, err, scope.ErrFull)
+		assert.Contains(t, err.Error(), "asked for "+want)
+	}
+	require.NoError(t, b.Pad(0, 0).Temp(100, func([]byte) {}))
+	require.NoError(t, s.Close())
+}
+
+// TestMisuseIsNoRequest: it is told as what it is, and the refusal waits for the next request.
+func TestMisuseIsNoRequest(t *testing.T) {
+	b := open(t)
+	s := b.Pad(0, 0).Open("query")
+	inner := s.Open("inner")
+	var refused bool
+	arena_c.FailAt(1)
+	require.Nil(t, points.TryNew(s))
+	require.Panics(t, func() { s.Open("covered") })
+	require.Panics(t, func() { s.Defer(func() {}) })
+	refused, _ = arena_c.Failed()
+	require.False(t, refused)
+	arena_c.FailAt(0)
+	inner.Defer(func() {
+		arena_c.FailAt(1)
+		assert.PanicsWithError(t, `scope: BUG: Open in scope "inner" of pad 0.0 while its finalizers run`,
+			func() { b.Pad(0, 0).Open("late") })
+	})
+	require.NoError(t, inner.Close())
+	refused, _ = arena_c.Failed()
+	require.False(t, refused)
+	arena_c.FailAt(0)
+	inner = s.Open("inner")
+	arena_c.FailAt(1)
+	require.Nil(t, points.TryNew(inner))
+	require.ErrorIs(t, inner.Close(), scope.ErrFull)
+	err := s.Close()
+	require.ErrorContains(t, err, "while scope")
+	require.NotErrorIs(t, err, scope.ErrFull)
+}
+
+func TestAConstructorThatIsRefusedOnPurpose(t *testing.T) {
+	b := open(t)
+	for n := uint64(1); n <= 3; n++ {
+		err := b.Pad(0, 0).Do("query", func(s scope.Scope) error {
+			arena_c.FailAt(n)
+			defer arena_c.FailAt(0)
+			_, err := points.Make(s, func(p *point) error {
+				inner := s.Open("inner") // left open when what is next is refused
+				if points.TryNew(inner) == nil {
+					return errors.New("no point")
+				}
+				return inner.Close()
+			})
+			return errors.Join(s.Err(), err) // what inner met, s remembers
+		})
+		var full *scope.FullError
+		require.ErrorAs(t, err, &full, "request %d", n)
+		require.True(t, full.OnPurpose, "request %d", n)
+	}
+}

@@ -1,0 +1,169 @@
+/* count.c - tests of what each arena counts: bytes asked for, allocations, and what padding is left over. */
+#include "check.h"
+
+#define CHECK_COUNT(count, bytes, allocations)             \
+    do {                                                   \
+        CHECK_EQ(upfront_asked(count), (bytes));           \
+        CHECK_EQ(upfront_objects(count), (allocations));   \
+    } while (0)
+
+static void count_words(void) {
+    CHECK_COUNT(0, 0, 0);
+    CHECK_COUNT(3 * UPFRONT_OBJECT + 7, 7, 3);
+    CHECK_COUNT(UINT64_MAX, UPFRONT_OFFSET_MAX - 1, (1 << 26) - 1);
+    CHECK_COUNT(((UINT64_C(1) << 26) - 1) * UPFRONT_OBJECT + 9 + (UPFRONT_OBJECT + 4), 13, 0); /* the carry leaves; the bytes stay */
+    CHECK_EQ(upfront_count_within(2 * UPFRONT_OBJECT + 10, 11), 2 * UPFRONT_OBJECT + 10);
+    CHECK_EQ(upfront_count_within(2 * UPFRONT_OBJECT + 10, 10), 2 * UPFRONT_OBJECT + 10);
+    CHECK_EQ(upfront_count_within(2 * UPFRONT_OBJECT + 10, 9), 2 * UPFRONT_OBJECT + 9);
+}
+
+static void count_linear(void) {
+    unsigned char *w = window_new(WINDOW), *a, *b;
+    upfront_ends *e = upfront_ends_init(w, 4096);
+    upfront_linear *l = &e->linear;
+    uint64_t tag = upfront_tag(l), mark;
+    a = (unsigned char *)upfront_ends_alloc(e, 1, 1);
+    b = (unsigned char *)upfront_ends_alloc(e, 8, 64);
+    CHECK(a != NULL && b == a + 64);
+    CHECK_COUNT(l->count, 9, 2);
+    CHECK_EQ(upfront_linear_padding(l), 63);
+    CHECK(upfront_ends_alloc(e, 5000, 1) == NULL); /* what is refused isn't counted */
+    CHECK_COUNT(l->count, 9, 2);
+    CHECK_EQ(upfront_ends_resize(e, tag, b, 8, 100), UPFRONT_OK);
+    CHECK_COUNT(l->count, 101, 2);
+    CHECK_EQ(upfront_ends_resize(e, tag, b, 100, 4), UPFRONT_OK);
+    CHECK_COUNT(l->count, 5, 2);
+    CHECK_EQ(upfront_linear_padding(l), 63);
+    CHECK_EQ(upfront_ends_resize(e, tag, a, 68, 10), UPFRONT_OK); /* two blocks and their padding as one */
+    CHECK_COUNT(l->count, 10, 2);
+    CHECK_EQ(upfront_linear_padding(l), 0);
+    mark = upfront_ends_mark(e);
+    CHECK(upfront_ends_alloc(e, 30, 1) != NULL);
+    CHECK_EQ(upfront_ends_rewind(e, tag, mark), UPFRONT_OK); /* never more asked than used */
+    CHECK_COUNT(l->count, 10, 3);
+    CHECK_EQ(upfront_ends_rewind(e, tag, l->start), UPFRONT_OK);
+    CHECK_COUNT(l->count, 0, 3);
+    CHECK_EQ(upfront_linear_padding(l), 0);
+    mark = upfront_ends_mark_far(e);
+    CHECK(upfront_ends_alloc_far(e, 3, 64) != NULL && upfront_ends_alloc_far(e, 2, 64) != NULL);
+    CHECK_COUNT(e->far_end.count, 5, 2);
+    CHECK_EQ(upfront_ends_rewind_far(e, tag, mark), UPFRONT_OK);
+    CHECK_COUNT(e->far_end.count, 0, 2);
+    CHECK_COUNT(l->count, 0, 3); /* each end has its own */
+    window_free(w, WINDOW);
+}
+
+/* Whatever is freed, by whatever way: the count is that of the blocks that are live. */
+static void count_stack(void) {
+    static const uint64_t sizes[] = {0, 1, 16, 40, 3, 77, 0, 200};
+    unsigned char *w = window_new(WINDOW);
+    upfront_stack *s = upfront_stack_init(w, 8192);
+    void *block[8];
+    uint64_t mark[8], counts[9], i, far_mark = 0, far_count = 0;
+    for (i = 0; i < 8; i++) {
+        mark[i] = upfront_stack_mark(s);
+        counts[i] = s->linear.count;
+        if (i == 4) {
+            far_mark = upfront_stack_mark_far(s);
+            far_count = s->far_end.count;
+        }
+        block[i] = upfront_stack_alloc(s, sizes[i], UINT64_C(1) << i);
+        CHECK_EQ(s->linear.count, counts[i] + UPFRONT_OBJECT + sizes[i]);
+        CHECK_EQ(upfront_stack_padding(s), s->linear.cursor - s->linear.start - upfront_asked(s->linear.count));
+        CHECK(upfront_stack_alloc_far(s, sizes[i], 16) != NULL);
+        CHECK_EQ(upfront_objects(s->far_end.count), i + 1);
+    }
+    counts[8] = s->linear.count;
+    CHECK_COUNT(counts[8], 337, 8);
+    CHECK_EQ(s->far_end.count, counts[8]);
+    CHECK_EQ(upfront_stack_free(s, block[6]), UPFRONT_ORDER);
+    CHECK_EQ(s->linear.count, counts[8]);
+    CHECK_EQ(upfront_stack_free(s, block[7]), UPFRONT_OK);
+    CHECK_EQ(s->linear.count, counts[7]);
+    CHECK_EQ(upfront_stack_free(s, block[6]), UPFRONT_OK);
+    CHECK_EQ(s->linear.count, counts[6]);
+    CHECK_EQ(upfront_stack_rewind(s, mark[2]), UPFRONT_OK);
+    CHECK_COUNT(s->linear.count, 1, 2);
+    CHECK_EQ(s->linear.count, counts[2]);
+    CHECK_EQ(upfront_stack_padding(s), 16 + 16); /* the words before two blocks */
+    CHECK_EQ(upfront_stack_rewind_far(s, far_mark), UPFRONT_OK);
+    CHECK_EQ(upfront_objects(s->far_end.count), upfront_objects(far_count));
+    CHECK(upfront_asked(s->far_end.count) <= s->far_end.end - far_mark);
+    upfront_stack_reset_far(s);
+    CHECK_COUNT(s->far_end.count, 0, 0);
+    CHECK_COUNT(s->linear.count, 1, 2);
+    upfront_stack_reset(s);
+    CHECK_COUNT(s->linear.count, 0, 0);
+    CHECK_EQ(upfront_stack_padding(s), 0);
+    window_free(w, WINDOW);
+}
+
+static void count_frame(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_frame *f = upfront_frame_init(w, 4096, 2);
+    CHECK(upfront_frame_alloc(f, 1, 1) != NULL && upfront_frame_alloc(f, 8, 8) != NULL);
+    CHECK_EQ(upfront_frame_padding(f), 7);
+    upfront_frame_turn(f);
+    CHECK_EQ(upfront_frame_padding(f), 0);
+    CHECK(upfront_frame_alloc(f, 2, 1) != NULL && upfront_frame_alloc(f, 4, 4) != NULL);
+    CHECK_EQ(upfront_frame_padding(f), 2);
+    upfront_frame_turn(f);
+    CHECK_EQ(upfront_frame_padding(f), 0);
+    window_free(w, WINDOW);
+}
+
+static void count_row(void) {
+    unsigned char *w = window_new(4 * WINDOW);
+    upfront_row *r = (upfront_row *)(void *)w;
+    upfront_linear *outer, *inner, *far_slot;
+    upfront_pool *p;
+    uint64_t tag, word, i;
+    upfront_row_init(r, w, "row", WINDOW, 4 * WINDOW, 3, 1);
+    CHECK_EQ(upfront_row_padding(r), 0);
+    for (i = 0; i <= 3; i++)
+        CHECK(upfront_row_index(upfront_row_slot(r, i)) == i && upfront_row_of(upfront_row_slot(r, i)) == r);
+    tag = upfront_row_open(r);
+    outer = upfront_row_slot(r, 0);
+    CHECK(upfront_linear_bump(outer, tag + 3, 3, 0) != NULL && upfront_row_node(outer, tag) != NULL);
+    CHECK_COUNT(outer->count, 19, 2);
+    CHECK_EQ(upfront_row_padding(r), 5);
+    word = outer->count;
+    CHECK_EQ(upfront_row_pool_open(outer, tag, 10, 64, 5, 0, &p), UPFRONT_OK);
+    CHECK_COUNT(outer->count, 19 + upfront_pool_size(10, 64, 5), 3);
+    CHECK_EQ(upfront_row_padding(r), 5 + 40);
+    upfront_pool_close(p);
+    upfront_row_rewind(r, WINDOW + 24, word); /* the whole word goes back */
+    CHECK_EQ(outer->count, word);
+    CHECK_EQ(upfront_row_padding(r), 5);
+    tag = upfront_row_open(r);
+    inner = upfront_row_slot(r, 1);
+    CHECK(upfront_linear_bump(inner, tag + 8, 8, 63) != NULL);
+    CHECK_EQ(upfront_row_padding(r), 5 + 40);
+    upfront_row_far_open(r);
+    far_slot = upfront_row_far(r);
+    CHECK_EQ(upfront_row_far_grow(r, 10, 8), UPFRONT_OK);
+    CHECK_EQ(upfront_row_padding(r), 45 + (r->end - r->edge)); /* the rest of a piece is lost while it is open */
+    CHECK(upfront_linear_bump(far_slot, upfront_tag(far_slot) + 10, 10, 7) != NULL);
+    CHECK_EQ(upfront_row_padding(r), 45 + (r->end - r->edge) - 10);
+    CHECK_EQ(upfront_linear_resize(inner, tag, inner->start, upfront_at(inner, inner->cursor - 8), 8, 2), UPFRONT_OK);
+    CHECK_EQ(upfront_row_padding(r), 45 + (r->end - r->edge) - 10); /* shorter, and asked for less */
+    CHECK_EQ(upfront_linear_rewind(inner, tag, inner->start), UPFRONT_OK);
+    CHECK(upfront_row_of(inner) == r); /* neither of them noted a peak where the index is */
+    upfront_row_far_close(r);
+    upfront_row_close(r);
+    CHECK_EQ(upfront_row_padding(r), 5);
+    upfront_row_close(r);
+    CHECK_EQ(upfront_row_padding(r), 0);
+    tag = upfront_row_open(r);
+    CHECK_EQ(outer->count, 0);
+    upfront_row_close(r);
+    window_free(w, 4 * WINDOW);
+}
+
+void test_count(void) {
+    count_words();
+    count_linear();
+    count_stack();
+    count_frame();
+    count_row();
+}

@@ -1,0 +1,5 @@
+//go:build memtrace
+
+package main
+
+func init() { build = "memtrace" }
