@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
 )
 
 func readme(t *testing.T) string {
@@ -19,18 +21,27 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
+// block is what stands in the README between the marks of a language.
+func block(t *testing.T, language string) string {
+	t.Helper()
+	_, after, found := strings.Cut(readme(t), "\n```"+language+"\n")
+	require.True(t, found, language)
+	text, _, _ := strings.Cut(after, "```\n")
+	return text
+}
+
+func TestReadmePlan(t *testing.T) {
+	plan, err := budget.ReadPlan(filepath.Join("frogpond", "plan.json"))
+	require.NoError(t, err)
+	assert.Equal(t, plan.String(), block(t, "plan"))
+}
+
 // TestReadmeProgram compiles the README's program in a module of its own, runs it, and compares what it prints.
 func TestReadmeProgram(t *testing.T) {
-	block := func(language string) string {
-		_, after, found := strings.Cut(readme(t), "\n```"+language+"\n")
-		require.True(t, found, language)
-		text, _, _ := strings.Cut(after, "```\n")
-		return text
-	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block("go")), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block(t, "go")), 0o600))
 	goCommand(t, dir, "mod", "init", "example.com/pond")
 	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
 	goCommand(t, dir, "mod", "tidy")
@@ -38,7 +49,7 @@ func TestReadmeProgram(t *testing.T) {
 	goCommand(t, dir, "build", "-o", "pond", ".")
 	out, err := exec.Command(filepath.Join(dir, "pond")).CombinedOutput()
 	require.NoError(t, err, string(out))
-	assert.Equal(t, block("text"), string(out))
+	assert.Equal(t, block(t, "text"), string(out))
 }
 
 func TestReadmeIsShortAndItsLinksLead(t *testing.T) {

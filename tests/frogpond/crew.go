@@ -20,16 +20,17 @@ type Worker struct {
 	door  *budget.Door // of the level: nobody rewinds it while a worker is inside
 	game  *Game
 	wake  chan struct{}
-	err   error // the first full pad of this map
+	err   error // the first full of this map
+	share func(scope.Scope) error
 }
 
 func newCrew(b *budget.Budget, workers int) *Crew {
-	warmRuntime()
 	c := &Crew{done: make(chan struct{}, workers)}
 	for i := range workers {
 		w := &Worker{index: i, wake: make(chan struct{}, 1)}
 		w.pads = [2]scope.Pad{b.Pad(i, 0), b.Pad(i, 1)}
 		w.door = b.Region("level").Door("worker")
+		w.share = w.decide // made once: play must not allocate
 		c.workers = append(c.workers, w)
 		if i > 0 {
 			go w.loop(c.done)
@@ -62,13 +63,20 @@ func (w *Worker) loop(done chan<- struct{}) {
 	}
 }
 
-// work decides for this worker's share of players and frogs. The world is only
-// read, so who decides for whom makes no difference.
+// work decides for this worker's share of players and frogs. To open a scope too many unwinds, as play has no other
+// answer: to here, so that it ends the map and not the server.
 func (w *Worker) work() {
 	if !w.door.Enter() {
 		return
 	}
 	defer w.door.Leave()
+	if err := w.pads[0].Do("share", w.share); err != nil && w.err == nil {
+		w.err = err
+	}
+}
+
+// decide only reads the world, so who decides for whom makes no difference.
+func (w *Worker) decide(scope.Scope) error {
 	g := w.game
 	n := len(g.crew.workers)
 	for i := w.index; i < len(g.playerCommands); i += n {
@@ -77,6 +85,7 @@ func (w *Worker) work() {
 	for i := w.index; i < len(g.frogCommands); i += n {
 		g.decideFrog(w, i)
 	}
+	return nil
 }
 
 // close ends a scope of a pad and remembers whether it was full.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -29,7 +31,7 @@ var (
 )
 
 // begin puts the players on their starts.
-func (g *Game) begin(seed uint64) {
+func (g *Game) begin(seed uint64) error {
 	g.systems.reset()
 	h := hashStart
 	h.add(seed)
@@ -40,12 +42,16 @@ func (g *Game) begin(seed uint64) {
 	g.events, g.heard = nil, nil
 	for i := range g.level.Players.Cap() {
 		p := g.level.Players.Get()
+		if p == nil {
+			return fmt.Errorf("%s: player %d: %w", g.level.Name, i, scope.ErrFull)
+		}
 		p.At = g.level.Starts[i%len(g.level.Starts)]
 		p.Heading = uint32(i)
 	}
 	for _, w := range g.crew.workers {
 		w.game, w.err = g, nil
 	}
+	return nil
 }
 
 // step plays one tick.

@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
 )
 
 func main() {
@@ -58,30 +57,20 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 		}
 		result.finish(b) // closes what is open, newest first
 	}()
-	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*Library, error) {
-		return openLibrary(s, o.wads, o.seed)
-	})
+	warmRuntime()
+	s, err := boot(ctx, o, b)
 	if err != nil {
 		return err
 	}
-	maps, err := chooseMaps(library.Get().WADs, o.maps)
-	if err != nil {
-		return err
-	}
-	crew := newCrew(b, o.workers)
-	defer crew.stop()
-	boot := func(s scope.Scope) (*Systems, error) {
-		return loadSystems(s, b.Region("systems").Base(), o.log, o.ticks)
-	}
-	systems, err := budget.Load(ctx, b.Region("systems"), boot)
-	for i := 0; i < len(maps) && err == nil && ctx.Err() == nil; i++ {
-		game := &Game{budget: b, systems: systems.Get(), crew: crew}
-		err = result.play(ctx, o, game, maps[i], newProgress(stderr, i, len(maps)))
+	defer s.crew.stop()
+	err = s.systems.seal(b)
+	for i := 0; i < len(s.maps) && err == nil && ctx.Err() == nil; i++ {
+		err = result.play(ctx, o, s.game(), s.maps[i], newProgress(stderr, i, len(s.maps)))
 		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
 			err = b.Region("systems").Rewind(context.WithoutCancel(ctx))
 			result.check(b)
 			if err == nil {
-				systems, err = budget.Load(ctx, b.Region("systems"), boot)
+				err = s.loadSystems(ctx, o)
 			}
 		}
 	}

@@ -17,12 +17,12 @@ var defaultPlan []byte
 
 // options are the flags.
 type options struct {
-	plan, maps, log string
-	wads            []string
-	ticks, workers  int
-	bots            int
-	seed            uint64
-	realtime, json  bool
+	plan, maps, log, report string
+	wads                    []string
+	ticks, workers          int
+	bots                    int
+	seed                    uint64
+	realtime, json          bool
 }
 
 const builtin = "builtin" // instead of a file: the levels that the program makes
@@ -43,6 +43,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.realtime, "realtime", false, "35 ticks a second, not as fast as possible")
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
 	f.StringVar(&o.log, "log", os.DevNull, "append a log to a `file`")
+	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; tests/suggest makes a plan of such")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

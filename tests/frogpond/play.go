@@ -29,15 +29,16 @@ func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, show *pro
 	r.check(g.budget)
 	if err == nil {
 		g.level = level.Get()
-		g.begin(o.seed)
-		err = row.play(ctx, o, g, show)
+		if err = g.begin(o.seed); err == nil {
+			err = row.play(ctx, o, g, show)
+		}
 		r.memory = g.budget.Report()
 	}
 	if err != nil && !errors.Is(err, budget.ErrFull) {
 		return err
 	}
 	if err != nil {
-		row = LevelResult{Name: m.Name, Error: err.Error()}
+		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
 		show.notRun(m.Name, err)
 	}
 	// Without the cancel: what is to be unwound is unwound after Ctrl-C too.
@@ -70,8 +71,12 @@ func (row *LevelResult) play(ctx context.Context, o *options, g *Game, show *pro
 	return nil
 }
 
-// run plays the ticks. From the second on nothing here may allocate on the Go heap.
+// run plays the ticks. From the second on nothing here may allocate on the Go heap: memdebug builds stop who does.
 func (g *Game) run(ctx context.Context, o *options, meter *meter, show *progress) (ticks int, err error) {
+	if err := g.budget.Seal(budget.Strict); err != nil {
+		return 0, err
+	}
+	defer g.budget.Seal(budget.Sealed) // the change of levels may allocate; it can't fail, as the budget is open
 	begin := time.Now()
 	for ticks < o.ticks && ctx.Err() == nil {
 		start := time.Now()
@@ -116,7 +121,7 @@ func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
 
 // stop writes what was measured into the row, and leaves the rest null.
 func (m *meter) stop(row *LevelResult, ticks int) {
-	if ticks > 1 {
+	if ticks > 1 && build != "memdebug" { // there Strict looks, and allocates when it does
 		runtime.ReadMemStats(&m.after)
 		row.GoAllocs = measured(m.after.Mallocs - m.before.Mallocs)
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,6 +24,7 @@ type Result struct {
 	Go          string         `json:"go"`
 	Build       string         `json:"build"`
 	WAD         string         `json:"wad"`
+	BudgetBase  string         `json:"budget_base"` // the address of the first byte, as hexadecimal digits
 	BudgetBytes uint64         `json:"budget_bytes"`
 	Seconds     float64        `json:"seconds"`
 	Regions     []RegionResult `json:"regions"`
@@ -34,6 +37,7 @@ type Result struct {
 	start  time.Time
 	close  error         // what Close said, leaks included
 	memory budget.Report // with the last map loaded
+	report string        // the file to write the last report to
 }
 
 // RegionResult is one bar of the memory map.
@@ -62,6 +66,8 @@ type LevelResult struct {
 	GoAllocs      *uint64   `json:"go_allocs"`
 	PageFaults    Faults    `json:"page_faults"`
 	BudgetFaults  *int      `json:"budget_faults"`
+
+	err error // why it was not run
 }
 
 // TickTimes are percentiles in nanoseconds.
@@ -82,7 +88,7 @@ func measured[T any](v T) *T { return &v }
 
 func newResult(o *options) *Result {
 	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.wads, ","),
-		Levels: []LevelResult{}, IdentityOK: true, start: time.Now()}
+		Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), report: o.report}
 }
 
 // check walks the budget.
@@ -97,8 +103,13 @@ func (r *Result) finish(b *budget.Budget) {
 	if r.memory.Regions == nil {
 		r.memory = b.Report()
 	}
+	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())
 	r.close = b.Close()
-	r.Leaks = b.Report().Leaks.Total()
+	last := b.Report()
+	if r.report != "" {
+		r.close = errors.Join(r.close, writeReport(r.report, last))
+	}
+	r.Leaks = last.Leaks.Total()
 	r.BudgetBytes = r.memory.Size
 	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
 		for _, g := range list {
@@ -112,6 +123,17 @@ func (r *Result) finish(b *budget.Budget) {
 		r.ResidentMax = &peak
 	}
 	r.Seconds = time.Since(r.start).Seconds()
+}
+
+func writeReport(name string, report budget.Report) error {
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err == nil {
+		err = os.WriteFile(name, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("-report: %w", err)
+	}
+	return nil
 }
 
 // tickTimes sorts the durations where they are.

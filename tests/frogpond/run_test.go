@@ -104,7 +104,7 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	big[0].name = "MAP02"
 	big = set(big, "THINGS", bytes.Repeat(row(64, 64, 0, 1, 7), 50000))
 	write(t, "maps.wad", wadFile(append(append(good, big...), lump{"E1M1", nil})))
-	small := strings.Replace(string(defaultPlan), `"8MiB"`, `"256KiB"`, 1)
+	small := strings.Replace(string(widePlan), `"32MiB"}`, `"256KiB"}`, 1)
 	require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
 
 	r, stderr := play(t, 3, "-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP01,MAP02,MAP01", "-ticks", "10")
@@ -130,13 +130,13 @@ func TestMapThatDoesNotFit(t *testing.T) {
 // Frames and pads that are too small for a map are the same: it doesn't run.
 func TestFrameOrPadTooSmall(t *testing.T) {
 	for name, replace := range map[string][2]string{
-		"frame": {`"buffers": 2, "size": "1MiB"`, `"buffers": 2, "size": "64KiB"`},
-		"pads":  {`"workers": 4, "size": "64KiB"`, `"workers": 4, "size": "1KiB"`},
+		"frame": {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "64KiB"`},
+		"pads":  {`"workers": 4, "size": "1MiB"`, `"workers": 4, "size": "1KiB"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			small := strings.Replace(string(defaultPlan), replace[0], replace[1], 1)
-			require.NotEqual(t, string(defaultPlan), small)
+			small := strings.Replace(string(widePlan), replace[0], replace[1], 1)
+			require.NotEqual(t, string(widePlan), small)
 			require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
 			r, _ := play(t, 3, "-plan", "small.json", "-wad", builtin, "-maps", "MAP01", "-bots", "300", "-workers", "4")
 			assert.Contains(t, r.Levels[0].Error, name)
@@ -177,12 +177,13 @@ func TestPlanMustSuit(t *testing.T) {
 		{`"name": "level"`, `"name": "map"`, `small.json: regions: are "init, systems, map"; this program needs init, systems, level`},
 		{`"buffers": 2`, `"buffers": 1`, "frame.buffers"},
 		{`"go_heap"`, `"gopher"`, "gopher"},
-		{`"8MiB"`, `"-8MiB"`, "regions[2].size"},
-		{`"1MiB", "note"`, `"4KiB", "note"`, "raise regions[0].size"},
-		{`"2MiB"`, `"4KiB"`, "raise regions[1].size"},
-		{`"frame": {"buffers": 2, "size": "1MiB"},`, ``, "small.json: frame.buffers: is 0"},
+		{`"32MiB"}`, `"-8MiB"}`, "regions[2].size"},
+		{`"8MiB", "note"`, `"4KiB", "note"`, "raise regions[0].size"},
+		{`"8MiB"}`, `"4KiB"}`, "raise regions[1].size"},
+		{`"frame": {"buffers": 2, "size": "4MiB"},`, ``, "small.json: frame.buffers: is 0"},
 	} {
-		plan := strings.Replace(string(defaultPlan), test.from, test.to, 1)
+		plan := strings.Replace(string(widePlan), test.from, test.to, 1)
+		require.NotEqual(t, string(widePlan), plan)
 		require.NoError(t, os.WriteFile("small.json", []byte(plan), 0o644))
 		var stdout, stderr bytes.Buffer
 		assert.Equal(t, 1, run(t.Context(), []string{"-plan", "small.json", "-wad", builtin}, &stdout, &stderr))
@@ -212,8 +213,8 @@ func TestInterrupt(t *testing.T) {
 	assert.Zero(t, r.Leaks)
 	log, err := os.ReadFile("log")
 	require.NoError(t, err)
-	assert.Regexp(t, `(?s)^systems built for ticks 350\nMAP01 loaded \d+\nMAP01 frogs 0\n.*MAP01 closed \d+\nlog closed by process \d+\n$`,
-		string(log), "finalizers ran, newest first")
+	assert.Regexp(t, `(?s)^systems built for ticks 350\nbudget sealed, bytes \d+\nMAP01 loaded \d+\nMAP01 frogs 0\n.*`+
+		`MAP01 closed \d+\nlog closed by process \d+\n$`, string(log), "finalizers ran, newest first")
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

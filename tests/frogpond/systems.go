@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -82,6 +83,13 @@ func loadSystems(s scope.Scope, base arena.Base, logName string, ticks int) (*Sy
 	sys.Durations = countMaker.Slice(s, ticks)
 	sys.note("systems", "built for ticks", uint64(ticks))
 	return sys, nil
+}
+
+// seal ends boot: from here on no memory is asked of the system.
+func (sys *Systems) seal(b *budget.Budget) error {
+	err := b.Seal(budget.Sealed)
+	sys.note("budget", "sealed, bytes", b.Size())
+	return err
 }
 
 // reset prepares the systems for a new map.

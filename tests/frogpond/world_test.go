@@ -63,6 +63,5 @@ func (w *world) load(t testing.TB, m Map, bots int) (*Game, error) {
 		return nil, err
 	}
 	g.level = level.Get()
-	g.begin(1)
-	return g, nil
+	return g, g.begin(1)
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// failing is the server that meets a full somewhere, and has to go on.
+type failing struct {
+	o, visit options           // visit: of all maps but the one that is played again
+	small    options           // of the server that goes on
+	needs    map[string]uint64 // by key of the plan, with so much the small server has room; temporaries make do with less
+	reached  map[string]int    // how often something of this key was full
+	wentOn   int               // how often the small server fitted afterwards
+}
+
+func newFailing(t *testing.T) *failing {
+	o := options{log: os.DevNull, workers: 1, ticks: 3, bots: 4, seed: 1, maps: "E1M1,E1M3,MAP07"}
+	o.wads = append(installedWADs(), builtin)
+	if len(o.wads) < 3 {
+		if os.Getenv("REQUIRE_ALL") != "" {
+			t.Fatal("REQUIRE_ALL is set, and Freedoom is not installed (package freedoom)")
+		}
+		o.wads, o.maps = []string{builtin}, "MAP01,MAP03,MAP07"
+	}
+	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
+	if build == "memtrace" && os.Getenv("UPFRONT_SOAK") == "" { // each request of each tick is refused: 14,000 of them, minutes
+		f.o.ticks, f.o.bots, f.visit.ticks = 1, 1, 0
+		f.small.ticks, f.small.bots = 1, 1
+	}
+	f.small.wads, f.small.maps = []string{builtin}, "MAP07"
+	b := budgettest.Open(t, f.plan(t))
+	require.NoError(t, f.goOn(t.Context(), b, nil))
+	f.needs = needs(b.Report())
+	return f
+}
+
+func (f *failing) plan(t *testing.T) budget.Plan {
+	plan, err := budget.ParsePlan(defaultPlan)
+	require.NoError(t, err)
+	plan.Pages.Prefault, plan.GoHeap = budget.Off, 0
+	return plan
+}
+
+// needs are the sizes and limits that a plan needs for what was reported.
+func needs(r budget.Report) map[string]uint64 {
+	list := map[string]uint64{}
+	for i, part := range append(r.Regions, r.Beside...) {
+		key := fmt.Sprintf("regions[%d].size", i)
+		if i >= len(r.Regions) {
+			kind, _, _ := strings.Cut(part.Name, " ")
+			key = map[string]string{"frame": "frame.size", "pad": "pads.size"}[kind]
+		}
+		most := part.MostOpen
+		list[key] = max(list[key], part.Peak)
+		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "held": most.Held, "accounts": most.Accounts} {
+			list["limits."+name] = max(list["limits."+name], uint64(n))
+		}
+	}
+	return list
+}
+
+// planned is what a plan has of a key.
+func planned(p budget.Plan, key string) uint64 {
+	for i, r := range p.Regions {
+		if key == fmt.Sprintf("regions[%d].size", i) {
+			return r.Size
+		}
+	}
+	return map[string]uint64{"frame.size": p.Frame.Size, "pads.size": p.Pads.Size, "limits.scopes": uint64(p.Limits.Scopes),
+		"limits.pools": uint64(p.Limits.Pools), "limits.held": uint64(p.Limits.Held),
+		"limits.accounts": uint64(p.Limits.Accounts)}[key]
+}
+
+// run is all that a server does: boot, maps, a rewind of the systems, a map again. It ends at the first full, and goes on.
+func (f *failing) run(ctx context.Context, b *budget.Budget) error {
+	s, err := boot(ctx, &f.o, b)
+	if err == nil {
+		defer s.crew.stop()
+		err = f.play(ctx, s)
+	}
+	if !errors.Is(err, budget.ErrFull) {
+		return err
+	}
+	fits, key := true, ""
+	var full *scope.FullError
+	if errors.As(err, &full) { // else a chunk of a pool was refused
+		key = full.Key
+		fits = planned(b.Plan(), key) >= f.needs[key]
+		f.reached[key]++
+	}
+	switch after := f.goOn(ctx, b, s); {
+	case after == nil:
+		f.wentOn++
+	case fits:
+		return fmt.Errorf("%v; the server didn't go on: %v", err, after)
+	case !errors.As(after, &full) || full.Key != key:
+		return fmt.Errorf("%v; then another error: %v", err, after)
+	}
+	return err
+}
+
+func (f *failing) play(ctx context.Context, s *Server) error {
+	if err := s.systems.seal(s.budget); err != nil {
+		return err
+	}
+	for i := range s.maps {
+		if err := playOne(ctx, &f.visit, s, i); err != nil {
+			return err
+		}
+	}
+	if err := s.budget.Region("systems").Rewind(ctx); err != nil {
+		return err
+	}
+	if err := s.loadSystems(ctx, &f.o); err != nil {
+		return err
+	}
+	return playOne(ctx, &f.o, s, len(s.maps)-1)
+}
+
+// goOn boots, or builds anew, what there isn't any more, and plays a small map in the same budget.
+func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *Server) (err error) {
+	if s == nil {
+		if s, err = boot(ctx, &f.small, b); err != nil {
+			return err
+		}
+		defer s.crew.stop()
+	}
+	if s.systems == nil {
+		if err := s.loadSystems(ctx, &f.small); err != nil {
+			return err
+		}
+	}
+	return playOne(ctx, &f.small, s, len(s.maps)-1) // the last is built in
+}
+
+// playOne plays a map, rewinds the level, and gives the full that kept the map from being played.
+func playOne(ctx context.Context, o *options, s *Server, i int) error {
+	r := newResult(o)
+	if err := r.play(ctx, o, s.game(), s.maps[i], newProgress(io.Discard, 0, 1)); err != nil {
+		return err
+	}
+	if !r.IdentityOK {
+		return errors.New("the walk doesn't cover the budget")
+	}
+	if used := s.budget.Region("level").Report().Used; used != 0 {
+		return fmt.Errorf("%d bytes are left in the level", used)
+	}
+	return r.Levels[0].err
+}
+
+func openFiles(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Log("open files are not counted:", err)
+	}
+	return len(entries)
+}
+
+// TestEachAllocationFails has each allocation of boot, of three maps and of a systems rewind fail in turn: nothing leaks,
+// and the server goes on in the same budget with what fits.
+func TestEachAllocationFails(t *testing.T) {
+	f := newFailing(t)
+	plan, files := f.plan(t), openFiles(t)
+	runs := 0
+	budgettest.FailEach(t, plan, func(b *budget.Budget) error {
+		runs++
+		return f.run(t.Context(), b)
+	})
+	assert.Equal(t, files, openFiles(t), "open files")
+	for key, need := range f.needs {
+		if need > 0 && key != "limits.accounts" { // no account is opened but the one that counts what has none
+			assert.Positive(t, f.reached[key], key)
+		}
+	}
+	assert.Positive(t, f.wentOn)
+	t.Logf("%d runs; full: %v; the server went on %d times", runs, f.reached, f.wentOn)
+}

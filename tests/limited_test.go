@@ -1,0 +1,107 @@
+//go:build linux && !race && !asan && !memdebug && !upfront_cgo
+
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// What a process needs beyond its plan and the Go share, in bytes of RLIMIT_DATA: the Go runtime takes the addresses of
+// its heap 64 MiB at a time, and each of its threads has a stack, here of 1 MiB. With the usual 8 MiB it is 104 MiB.
+const (
+	beyondPlan  = 64 * budget.MiB
+	threadStack = 1 * budget.MiB
+)
+
+// runLimited runs a program whose writable memory may not exceed a number of bytes, on two processors.
+func runLimited(t *testing.T, bytesOfData uint64, name string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	script := fmt.Sprintf(`ulimit -s %d; ulimit -d %d; exec "$@"`, threadStack/budget.KiB, bytesOfData/budget.KiB)
+	command := exec.Command("sh", append([]string{"-c", script, "sh", name}, args...)...)
+	command.Env = append(os.Environ(), "GOMAXPROCS=2")
+	var out, errors bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errors
+	if err := command.Run(); err != nil {
+		require.ErrorAs(t, err, new(*exec.ExitError))
+	}
+	return command.ProcessState.ExitCode(), out.String(), errors.String()
+}
+
+func readPlan(t *testing.T, name string) budget.Plan {
+	t.Helper()
+	plan, err := budget.ReadPlan(name)
+	require.NoError(t, err)
+	return plan
+}
+
+// sizeOf is what the plan takes of the system, its tables included.
+func sizeOf(t *testing.T, plan budget.Plan) uint64 {
+	t.Helper()
+	plan.Pages.Prefault, plan.GoHeap = budget.Off, 0
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	size := b.Size()
+	require.NoError(t, b.Close())
+	return size
+}
+
+// sizeText is how the messages write a whole number of KiB.
+func sizeText(size uint64) string {
+	if size%budget.MiB == 0 {
+		return fmt.Sprintf("%dMiB", size/budget.MiB)
+	}
+	return fmt.Sprintf("%dKiB", size/budget.KiB)
+}
+
+// TestPlanBoundsTheProcess: frogpond plays all there is in its plan, its Go share, and a constant.
+func TestPlanBoundsTheProcess(t *testing.T) {
+	if _, err := os.Stat("/usr/share/games/doom/freedoom2.wad"); err != nil && os.Getenv("REQUIRE_ALL") != "" {
+		absent(t, "Freedoom is not installed (package freedoom)")
+	}
+	ticks := "70"
+	if testing.Short() {
+		ticks = "10"
+	}
+	plan := readPlan(t, "frogpond/plan.json")
+	limit := sizeOf(t, plan) + plan.GoHeap + beyondPlan
+	program := buildProgram(t, "frogpond")
+	code, stdout, stderr := runLimited(t, limit, program, "-json", "-ticks", ticks, "-workers", "4")
+	require.Zero(t, code, stderr)
+	var r struct {
+		Levels []struct{ Error string }
+		Peak   uint64 `json:"rss_peak"`
+		Bytes  uint64 `json:"budget_bytes"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	for _, l := range r.Levels {
+		assert.Empty(t, l.Error)
+	}
+	assert.Equal(t, limit-plan.GoHeap-beyondPlan, r.Bytes)
+	assert.Less(t, r.Bytes, r.Peak, "the budget is present")
+	assert.LessOrEqual(t, r.Peak, limit)
+	t.Logf("%d maps within %d bytes: budget %d, Go share %d, constant %d; resident at most %d", len(r.Levels), limit, r.Bytes,
+		plan.GoHeap, uint64(beyondPlan), r.Peak)
+
+	// The control: the limit is one.
+	wide := filepath.Join("frogpond", "testdata", "wide.json")
+	plan = readPlan(t, wide)
+	size := sizeOf(t, plan)
+	require.Greater(t, size+plan.GoHeap+beyondPlan, limit+32*budget.MiB)
+	code, stdout, stderr = runLimited(t, limit, program, "-json", "-plan", wide)
+	assert.Equal(t, 1, code)
+	assert.Empty(t, stdout)
+	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs %s \(budget %s, Go heap 32MiB\), and RLIMIT_DATA `+
+		`leaves [0-9]+([KM]iB)? of %s; lower the plan or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA\n$`,
+		sizeText(size+plan.GoHeap), sizeText(size), sizeText(limit)), stderr)
+}

@@ -1,0 +1,97 @@
+//go:build linux && !race && !asan && !memdebug && !upfront_cgo
+
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What the programs write when they are sealed, and just before they close.
+const (
+	sealedMark = `"budget sealed, bytes `
+	closedMark = `"log closed by process `
+)
+
+// budgetAt is what the programs print of where the budget is.
+type budgetAt struct {
+	Base   string `json:"budget_base"`
+	Bytes  uint64 `json:"budget_bytes"`
+	Levels []struct {
+		Ticks  *int `json:"ticks"`
+		Faults *int `json:"budget_faults"`
+	}
+}
+
+func readBudgetAt(t *testing.T, stdout []byte) (at budgetAt, s span) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(stdout, &at))
+	base, err := strconv.ParseUint(at.Base, 0, 64)
+	require.NoError(t, err)
+	require.NotZero(t, base)
+	require.NotZero(t, at.Bytes)
+	return at, span{base, at.Bytes}
+}
+
+// TestSealedBudgetAsksNothing: 10,000 ticks and 20 changes of level, the systems' included, and no call of the system
+// names an address of the budget, save those that fill a buffer or ask whether pages are present. What Open and Close do
+// is seen by the same eyes.
+func TestSealedBudgetAsksNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	const maps, ticks = 20, 500
+	var names []string
+	for i := range maps {
+		names = append(names, fmt.Sprintf("MAP%02d", i%12+1)) // so many there are also without Freedoom
+	}
+	stdout, lines := strace(t, buildProgram(t, "frogpond"), "-json", "-workers", "2", "-ticks", strconv.Itoa(ticks),
+		"-maps", strings.Join(names, ","), "-log", filepath.Join(t.TempDir(), "log"))
+	at, s := readBudgetAt(t, stdout)
+	require.Len(t, at.Levels, maps)
+	for _, l := range at.Levels {
+		require.Equal(t, ticks, *l.Ticks)
+		assert.Zero(t, *l.Faults)
+	}
+	before, sealed, after := between(t, lines, sealedMark, closedMark)
+	assert.Equal(t, maps/10+1, strings.Count(strings.Join(append(sealed, lines[len(before)+1+len(sealed)]), "\n"), closedMark),
+		"the systems were built anew")
+	_, found := s.findings(sealed)
+	assert.Empty(t, found)
+	opened, _ := s.findings(before)
+	assert.Contains(t, opened, "mprotect")
+	closed, _ := s.findings(after)
+	assert.Contains(t, closed, "mprotect")
+	assert.Contains(t, closed, "madvise")
+	asked := slices.ContainsFunc(sealed, func(line string) bool { return strings.Contains(line, "mincore("+at.Base) })
+	assert.True(t, asked, "frogpond asked for missing pages")
+	read := slices.ContainsFunc(sealed, func(line string) bool {
+		name, buffer, _ := strings.Cut(line, "(0x")
+		return strings.HasSuffix(name, "pread64") && namesBudget(buffer, s)
+	})
+	assert.True(t, read, "maps were read into the budget")
+}
+
+// namesBudget says whether the second argument is an address of the budget.
+func namesBudget(args string, s span) bool {
+	list := strings.Split(args, ", ")
+	address, err := strconv.ParseUint(list[1], 0, 64)
+	return err == nil && s.has(address)
+}
+
+// The control: a program that does one thing after the other to the pages of its budget is seen at each.
+func TestCallsOnTheBudgetAreSeen(t *testing.T) {
+	stdout, lines := strace(t, buildProgram(t, "testdata/asker"))
+	_, s := readBudgetAt(t, stdout)
+	_, sealed, _ := between(t, lines, sealedMark, closedMark)
+	names, _ := s.findings(sealed)
+	assert.Equal(t, []string{"madvise", "mlock", "munlock", "mprotect", "mprotect", "mmap", "msync", "process_madvise", "msync"}, names)
+}

@@ -1,0 +1,196 @@
+//go:build linux && !race && !asan && !memdebug && !upfront_cgo
+
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The tests of this file and of those that use it start programs that they build as a release build; to do so in one
+// build of the tests is enough.
+
+// absent skips a test that needs what isn't here; where everything must be, that is a failure.
+func absent(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("REQUIRE_ALL") != "" {
+		t.Fatalf("REQUIRE_ALL is set, and %s", what)
+	}
+	t.Skip(what)
+}
+
+// buildProgram builds a folder of this one.
+func buildProgram(t *testing.T, folder string) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), filepath.Base(folder))
+	goCommand(t, ".", "build", "-o", name, "./"+folder)
+	return name
+}
+
+// strace runs a program and gives what it printed and each call of the system that any of its threads made, one a line,
+// with the arguments as numbers; only what write writes is text.
+func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []string) {
+	t.Helper()
+	tool, err := exec.LookPath("strace")
+	if err != nil {
+		absent(t, "strace is not installed (package strace)")
+	}
+	trace := filepath.Join(t.TempDir(), "trace")
+	options := []string{"-f", "-o", trace, "-e", "raw=!write", "-s", "200"}
+	if text, err := exec.Command(tool, append(options, "true")...).CombinedOutput(); err != nil {
+		absent(t, "strace may not trace here: "+string(text))
+	}
+	stdout, err = exec.Command(tool, slices.Concat(options, []string{name}, args)...).Output()
+	require.NoError(t, err, string(stdout))
+	text, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	return stdout, strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// between cuts out the lines between the first that has begin in it and the last that has end.
+func between(t *testing.T, lines []string, begin, end string) (before, inside, after []string) {
+	t.Helper()
+	has := func(mark string) func(string) bool {
+		return func(line string) bool { return strings.Contains(line, mark) }
+	}
+	from := slices.IndexFunc(lines, has(begin))
+	require.GreaterOrEqual(t, from, 0, begin)
+	to := len(lines) - 1
+	for to > from && !has(end)(lines[to]) {
+		to--
+	}
+	require.Greater(t, to, from, end)
+	return lines[:from], lines[from+1 : to], lines[to+1:]
+}
+
+// harmless calls may name any address, as none of them changes what the system does for a page: they fill a buffer, such
+// as a lump that is read into a region, or ask whether pages are present (Budget.Missing).
+var harmless = []string{"read", "pread64", "write", "mincore"}
+
+// veiled calls change memory that isn't named in their arguments: a list of ranges lies elsewhere, or all is meant.
+var veiled = []string{"mlockall", "munlockall", "process_madvise", "process_vm_writev", "process_mrelease", "move_pages",
+	"migrate_pages", "userfaultfd", "ptrace"}
+
+// ranged calls change the memory of a range: an address and a size in bytes.
+var ranged = []string{"madvise", "mprotect", "pkey_mprotect", "mmap", "munmap", "mremap", "mlock", "mlock2", "munlock", "msync",
+	"mbind", "set_mempolicy_home_node", "remap_file_pages", "map_shadow_stack", "mseal"}
+
+// placing calls return the address of what they map.
+var placing = []string{"mmap", "mremap", "shmat"}
+
+// span is a range of addresses.
+type span struct{ base, size uint64 }
+
+func (s span) has(address uint64) bool { return address-s.base < s.size }
+
+// meets says whether it has an address in common with another; what is empty still has a place.
+func (s span) meets(other span) bool {
+	return s.has(other.base) || other.base < s.base && other.size > s.base-other.base
+}
+
+// findings are the calls that name an address inside, or mean one, and aren't harmless: by name and as lines.
+func (s span) findings(lines []string) (names, found []string) {
+	for _, line := range lines {
+		if name, ok := s.finding(line); ok {
+			names, found = append(names, name), append(found, line)
+		}
+	}
+	return names, found
+}
+
+func (s span) finding(line string) (name string, ok bool) {
+	_, text, _ := strings.Cut(line, " ") // after the thread's number
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "+++") || strings.HasPrefix(text, "---") { // an exit, a signal
+		return "", false
+	}
+	name, args, isCall := strings.Cut(text, "(")
+	if rest, resumed := strings.CutPrefix(text, "<... "); resumed { // its arguments were in an earlier line
+		name, _, _ = strings.Cut(rest, " ")
+		args, isCall = "", true
+	}
+	if !isCall {
+		return "a line that is no call", true
+	}
+	if slices.Contains(harmless, name) {
+		return "", false
+	}
+	if slices.Contains(veiled, name) {
+		return name, true
+	}
+	args, _, _ = strings.Cut(args, " <unfinished")
+	args, _, _ = strings.Cut(args, ")")
+	var list []uint64
+	for arg := range strings.SplitSeq(args, ", ") {
+		if arg == "" {
+			continue
+		}
+		number, err := strconv.ParseUint(arg, 0, 64)
+		if err != nil {
+			return fmt.Sprintf("%s with %q", name, arg), true
+		}
+		list = append(list, number)
+	}
+	if _, result, ended := strings.Cut(text, " = "); ended && slices.Contains(placing, name) {
+		number, err := strconv.ParseUint(strings.Fields(result)[0], 0, 64)
+		if err == nil && s.has(number) {
+			return name, true
+		}
+	}
+	if len(list) >= 2 && slices.Contains(ranged, name) && s.meets(span{list[0], list[1]}) {
+		return name, true
+	}
+	return name, slices.ContainsFunc(list, s.has)
+}
+
+func TestFindingsInATrace(t *testing.T) {
+	s := span{0x7f0000100000, 0x10000}
+	for line, want := range map[string]string{
+		"12  madvise(0x7f0000100000, 0x1000, 0x4) = 0":                               "madvise",
+		"12  madvise(0x7f000010ffff, 0x1, 0x4) = 0":                                  "madvise",
+		"12  madvise(0x7f0000110000, 0x1000, 0x4) = 0":                               "",
+		"12  madvise(0x7f00000ff000, 0x1000, 0x4) = 0":                               "",
+		"12  madvise(0x7f00000ff000, 0x1001, 0x4) = 0":                               "madvise",
+		"12  munmap(0, 0x7fffffffffff) = -1 (errno 22)":                              "munmap",
+		"12  mprotect(0x7f0000108000, 0, 0) = 0":                                     "mprotect",
+		"12  mprotect(0x7f0000108000, 0x1000, 0 <unfinished ...>":                    "mprotect",
+		"12  <... mprotect resumed>)           = 0":                                  "",
+		"12  mmap(0, 0x1000, 0x3, 0x22, 0xffffffff, 0) = 0x7f0000108000":             "mmap",
+		"12  <... mmap resumed>)               = 0x7f0000108000":                     "mmap",
+		"12  mmap(0, 0x1000, 0x3, 0x22, 0xffffffff, 0) = 0x7f0000110000":             "",
+		"12  rt_sigreturn()                    = 0x7f0000108000":                     "", // what a register held
+		"12  mremap(0x7f0000110000, 0x1000, 0x1000, 0x3, 0x7f0000108000) = 0x1000":   "mremap",
+		"12  brk(0x7f0000108000)               = 0x55550000":                         "brk",
+		"12  process_madvise(0x3, 0x55550000, 0x1, 0x4, 0) = 0x1000":                 "process_madvise",
+		"12  <... process_madvise resumed>)    = 0x1000":                             "process_madvise",
+		"12  mlockall(0x1)                     = 0":                                  "mlockall",
+		"12  prctl(0x53564d41, 0, 0x7f0000108000, 0x1000, 0) = 0":                    "prctl",
+		"12  ioctl(0x3, 0xc018aa3f, 0x7f0000108000) = 0":                             "ioctl",
+		"12  mincore(0x7f0000100000, 0x10000, 0x55550000) = 0":                       "",
+		"12  pread64(0x3, 0x7f0000108000, 0x10, 0) = 0x10":                           "",
+		"12  write(3, \"budget madvise(0x7f0000108000, 1)\\n\", 3) = 3":              "",
+		"12  futex(0x55550000, 0x80, 0, 0, 0, 0 <unfinished ...>":                    "",
+		"12  getpid()                          = 0x7b":                               "",
+		"12  --- SIGURG {si_signo=SIGURG, si_code=SI_TKILL, si_pid=1, si_uid=0} ---": "",
+		"12  +++ exited with 0 +++":                                                  "",
+		"12  madvise(NULL, 4096, MADV_DONTNEED) = 0":                                 `madvise with "NULL"`,
+		"strace: no trace": "a line that is no call",
+	} {
+		names, lines := s.findings([]string{line})
+		if want == "" {
+			assert.Empty(t, names, line)
+			continue
+		}
+		assert.Equal(t, []string{want}, names, line)
+		assert.Equal(t, []string{line}, lines)
+	}
+}
