@@ -132,9 +132,9 @@ func TestNewRangeThatCounts(t *testing.T) {
 	restore := budget.SetLimits(limit)
 	_, err := budget.Open(plan)
 	restore()
-	assert.EqualError(t, err, fmt.Sprintf(`budget "paged": the plan needs %dKiB (budget %dKiB, Go heap %dKiB), and RLIMIT_AS leaves `+
-		`%d of %[1]dKiB; lower the plan or raise the limit: ulimit -v`, (size+tables)/budget.KiB, size/budget.KiB, tables/budget.KiB,
-		size+tables-1))
+	text := budget.SizeText
+	assert.EqualError(t, err, fmt.Sprintf(`budget "paged": the plan needs %s (budget %s, Go heap %s), and RLIMIT_AS leaves `+
+		`%d of %[1]s; lower the plan or raise the limit: ulimit -v`, text(size+tables), text(size), text(tables), size+tables-1))
 	limit.Bytes++
 	defer budget.SetLimits(limit)()
 	require.NoError(t, open(t, plan).Close())
@@ -151,7 +151,7 @@ func TestRangeAtTheBaseThatCounts(t *testing.T) {
 	}
 	size := open(t, plan).Size()
 	tables := budget.GoTables(plan)
-	left := fmt.Sprintf("%dKiB of", tables/budget.KiB)
+	left := budget.SizeText(tables) + " of"
 	defer budget.SetGoMemory(0, 0)()
 	defer budget.SetLimits(platform.Limit{Name: "RLIMIT_AS", Bytes: size + tables, Used: size})()
 	other := plan
@@ -179,8 +179,8 @@ func TestGoShareTooSmallForTheTables(t *testing.T) {
 	plan.GoHeap = 4 * budget.MiB
 	plan.Limits.Held = 65535
 	_, err := budget.Open(plan)
-	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take %dKiB `+
-		`of it; raise go_heap, or lower limits or slots`, budget.GoTables(plan)/budget.KiB))
+	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take `+
+		`%s of it; raise go_heap, or lower limits or slots`, budget.SizeText(budget.GoTables(plan))))
 	plan.GoHeap = budget.GoTables(plan)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
