@@ -40,7 +40,7 @@ type Budget struct {
 	loads   []*load
 	watch   scope.Watch
 	leaked  map[place]scope.Scope // the scope that was counted last in each place
-	leaks   map[*scope.Stack][]leak
+	leaks   map[*scope.Stack]*leaks
 	errors  []string
 	errorsN int
 	last    Report // as of Close
@@ -72,7 +72,7 @@ func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack][]leak{}}
+	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -194,8 +194,8 @@ func (b *Budget) Frame() scope.Scope {
 
 // Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
 // errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
-// that were asked for by number; scopes that are open on these are counted as leaks. Cost: O(finalizers), no allocation,
-// no call into C.
+// that were asked for by number. Scopes that are open on these are leaks, counted and named at Close; those of the frame
+// are closed and named in the error, too. Cost: O(finalizers), no allocation, no call into C.
 func (b *Budget) Turn() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
@@ -211,6 +211,7 @@ func (b *Budget) Turn() (err error) {
 	if busy := b.finalizing(); busy != "" {
 		return fmt.Errorf("budget %q: BUG: Turn from a finalizer of %s", b.plan.Name, busy)
 	}
+	b.countOpenFrame()
 	left, met := ending.LeftOpen(1), ending.Remembered(0)
 	defer func() { // also when a finalizer ends the goroutine
 		ending.Freeze()

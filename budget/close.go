@@ -37,6 +37,7 @@ func (b *Budget) Close() (err error) {
 		return fmt.Errorf("budget %q: Close while finalizers of %s run; nothing was closed: %w", b.plan.Name, busy, ErrLoading)
 	}
 	b.countOpenPads(true)
+	b.countOpenFrame()
 	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
 	return b.closeStacks()
 }

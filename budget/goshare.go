@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // goShare is the budget that governs the collector: the runtime has one limit, so one budget may set it.
@@ -35,8 +35,10 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	goShare.owner, goShare.taken = plan.Name, true
 	limit := plan.GoHeap
 	if platform.GoBacked {
-		limit += arena_c.MapSize(plan.arenas(), uint64(plan.Limits.Scopes), uint64(plan.Limits.Pools), plan.guard())
+		l, _ := plan.layout() // its fault is layOut's to tell
+		limit += l.size
 	}
+	limit += planTimes(plan.rows(), scope.SiteBytes(planCount(plan.Limits.Scopes), planCount(plan.Limits.Held)))
 	oldLimit := debug.SetMemoryLimit(int64(limit))
 	oldPercent := debug.SetGCPercent(-1)
 	return func() {

@@ -114,11 +114,16 @@ func programFrames(stack []runtime.Frame) (list []string) {
 // runtimeKeeps are functions that the runtime allocates in for itself below a frame of the program: it keeps and reuses
 // what they make, and who waits or sleeps can't know whether there is one.
 var runtimeKeeps = map[string]bool{
-	"runtime.acquireSudog": true, // who waits for a channel or a lock; a collection empties the store
-	"runtime.newdefer":     true, // a defer in a loop; so does it here
-	"runtime.allocm":       true, // a thread
-	"runtime.malg":         true, // a goroutine
-	"time.Sleep":           true, // the first of a goroutine
+	"runtime.acquireSudog":              true, // who waits for a channel or a lock; a collection empties the store
+	"runtime.newdefer":                  true, // a defer in a loop; so does it here
+	"runtime.allocm":                    true, // a thread
+	"runtime.malg":                      true, // a goroutine
+	"runtime.allgadd":                   true, // the list of them
+	"runtime.(*timers).addHeap":         true, // who waits for a ticker or a timer: the first on each processor
+	"runtime.itabAdd":                   true, // the table of interfaces and their types
+	"runtime.buildTypeAssertCache":      true, // x.(Interface), one time in a thousand
+	"runtime.buildInterfaceSwitchCache": true, // and in a switch over types
+	"time.Sleep":                        true, // the first of a goroutine
 }
 
 const (
@@ -142,7 +147,7 @@ func goSitesText(sites []goSite, unseen uint64) (count, where string) {
 		fmt.Fprintf(&lines, "\n  %s, %d bytes:", plural(site.objects, "object"), site.bytes)
 		for k, frame := range site.frames {
 			if k == goFramesShown {
-				fmt.Fprintf(&lines, "\n    and %d callers", len(site.frames)-k)
+				fmt.Fprintf(&lines, "\n    and %s", plural(int64(len(site.frames)-k), "caller"))
 				break
 			}
 			lines.WriteString("\n    " + frame)

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -13,8 +14,8 @@ import (
 // Close names each of them in its error. In memdebug builds the error says too where each was opened, owned, acquired or
 // taken: a line a call.
 type Leaks struct {
-	Scopes     int `json:"scopes"`     // pad scopes that were open at a Turn, a Give or Close
-	Held       int `json:"held"`       // Go values that were never released
+	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at a Turn, a Give or Close
+	Held       int `json:"held"`       // Go values that outlived their scope: something wrote over a chain of finalizers
 	Finalizers int `json:"finalizers"` // that returned an error or panicked
 	Slots      int `json:"slots"`      // that were acquired and not released before Close
 	Pads       int `json:"pads"`       // pairs of pads that were taken and not given back before Close
@@ -26,27 +27,39 @@ func (l Leaks) Total() int { return l.Scopes + l.Held + l.Finalizers + l.Slots +
 // leak is one of them: its name, and where it began as lines that follow the error's first one.
 type leak struct{ name, began string }
 
-// leakError is nil when there are none; else it lists them between what went wrong and what to do.
-func leakError(wrong string, leaks []leak, do string) error {
-	if len(leaks) == 0 {
+// leaks are the first of them, and how many there are: who leaks at each Turn doesn't fill the Go heap.
+type leaks struct {
+	first []leak
+	count int
+}
+
+func (l *leaks) add(name, began string) {
+	if l.count++; l.count <= reportErrors {
+		l.first = append(l.first, leak{name, began})
+	}
+}
+
+// err is nil when there are none; else it lists them between what went wrong and what to do.
+func (l *leaks) err(wrong, do string) error {
+	if l.count == 0 {
 		return nil
 	}
 	var names []string
 	began := ""
-	for _, l := range leaks[:min(len(leaks), reportErrors)] {
-		names = append(names, l.name)
-		began += l.began
+	for _, one := range l.first {
+		names = append(names, one.name)
+		began += one.began
 	}
 	more := ""
-	if len(leaks) > len(names) {
-		more = fmt.Sprintf(" and %d more", len(leaks)-len(names))
+	if l.count > len(names) {
+		more = fmt.Sprintf(" and %d more", l.count-len(names))
 	}
 	return errors.New(wrong + strings.Join(names, ", ") + more + do + began)
 }
 
-// place is where on a pad a scope is open.
+// place is where on a pad, or in the frame, a scope is open.
 type place struct {
-	pad   *scope.Stack
+	stack *scope.Stack
 	depth int
 }
 
@@ -55,21 +68,34 @@ type place struct {
 func (b *Budget) countOpenPads(lent bool) {
 	for i, pad := range b.pads {
 		if (lent || b.Pads.isFixed(i)) && pad.Depth() != 0 {
-			b.countOpen(pad)
+			b.countOpen(pad, 0)
 		}
 	}
 }
 
-func (b *Budget) countOpen(pad *scope.Stack) {
+// countOpenFrame counts the scopes that are open in the frame, in its own.
+func (b *Budget) countOpenFrame() {
+	if len(b.frame) > 0 && b.frame[b.turn].Depth() > 1 {
+		b.countOpen(b.frame[b.turn], 1)
+	}
+}
+
+// countOpen counts the scopes that are open from a depth up.
+func (b *Budget) countOpen(st *scope.Stack, depth int) {
+	defer forgive()() // Strict speaks of what the program does
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for depth := range pad.Depth() {
-		at, open := place{pad, depth}, pad.At(depth)
-		if b.leaked[at] != open {
-			b.leaked[at] = open
-			name := fmt.Sprintf("%q", pad.NameAt(depth))
-			b.leaks[pad] = append(b.leaks[pad], leak{name, pad.OpenedAt(depth).Tell("scope " + name + " opened")})
+	for ; depth < st.Depth(); depth++ {
+		at, open := place{st, depth}, st.At(depth)
+		if b.leaked[at] == open {
+			continue
 		}
+		b.leaked[at] = open
+		if b.leaks[st] == nil {
+			b.leaks[st] = &leaks{}
+		}
+		name := fmt.Sprintf("%q", st.NameAt(depth))
+		b.leaks[st].add(name, st.OpenedAt(depth).Tell("scope "+name+" opened"))
 	}
 }
 
@@ -77,15 +103,17 @@ func (b *Budget) countOpen(pad *scope.Stack) {
 func (b *Budget) leakErrors() error {
 	var errs []error
 	for _, st := range b.stacks() {
-		var held []leak
-		st.EachHeld(func(what string, given *scope.Site) { held = append(held, leak{what, given.Tell(what + " given")}) })
-		wrong := fmt.Sprintf("budget %q: %s: %d held values were never released: ", b.plan.Name, st.Name(), len(held))
-		errs = append(errs, leakError(wrong, held, ""))
+		var held leaks
+		st.EachHeld(func(what string, given *scope.Site) { held.add(what, given.Tell(what+" given")) })
+		wrong := fmt.Sprintf("budget %q: %s: %d held values were never released: ", b.plan.Name, st.Name(), held.count)
+		errs = append(errs, held.err(wrong, ""))
 	}
 	b.mu.Lock()
-	for _, pad := range b.pads {
-		wrong := fmt.Sprintf("budget %q: %s: left open at a Turn, a Give or Close: scope ", b.plan.Name, pad.Name())
-		errs = append(errs, leakError(wrong, b.leaks[pad], "; close each where it is opened"))
+	for _, st := range slices.Concat(b.frame, b.pads) {
+		if open := b.leaks[st]; open != nil {
+			wrong := fmt.Sprintf("budget %q: %s: left open at a Turn, a Give or Close: scope ", b.plan.Name, st.Name())
+			errs = append(errs, open.err(wrong, "; close each where it is opened"))
+		}
 	}
 	b.mu.Unlock()
 	errs = append(errs, b.Pads.keptError())
@@ -97,8 +125,8 @@ func (b *Budget) leakErrors() error {
 
 // countKept counts what was lent and never came back; nothing before Close.
 func (b *Budget) countKept(leaks *Leaks) {
-	leaks.Pads = len(b.Pads.kept)
+	leaks.Pads = b.Pads.kept.count
 	for _, s := range b.slots {
-		leaks.Slots += len(s.kept)
+		leaks.Slots += s.kept.count
 	}
 }

@@ -71,6 +71,7 @@ type load struct {
 	what      string
 	goroutine string
 	entered   bool // no worker is inside, and none gets in
+	releases  bool // the region is a slot that is given back when this ends
 	inside    bool // fn is running; only its goroutine reads and writes this
 	pads      []openPad
 }
@@ -220,6 +221,9 @@ func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loads = slices.DeleteFunc(b.loads, func(other *load) bool { return other == l })
+	if l.releases {
+		l.region.giveBack()
+	}
 	if outer := b.innermost(l.goroutine); outer != nil {
 		outer.pads = append(outer.pads, l.pads...)
 	}

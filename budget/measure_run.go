@@ -30,16 +30,17 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 	before := b.temporaries()
 	t.err = b.attempt(m.fn)
 	t.report = b.Report()
-	t.fulls = b.fulls()
 	for i, count := range b.temporaries() {
 		t.temps = append(t.temps, count != before[i] || b.closed.Load())
 	}
 	var full *scope.FullError
+	var told []*scope.FullError
 	if errors.As(t.err, &full) && full.Budget == b.plan.Name && widens(full) {
-		t.fulls = append(t.fulls, full)
+		told = append(told, full)
 	}
 	ended = true
 	err = b.Close()
+	t.fulls = append(b.fulls(), told...) // now: Close asks what was open, as the frame, what it refused
 	switch {
 	case !b.closed.Load():
 		return t, err // a worker is still inside

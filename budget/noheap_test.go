@@ -237,3 +237,27 @@ func TestNoHeapsTakeTurns(t *testing.T) {
 	all.Wait()
 	assert.Equal(t, rate, runtime.MemProfileRate)
 }
+
+// What the runtime makes once, for timers and for interfaces that it looks up, is its own.
+func TestNoHeapLeavesTheRuntimeItsOwn(t *testing.T) {
+	b := open(t, small())
+	things := []any{budget.Rest, t, background, "x"}
+	count := 0
+	for range 40 {
+		ticker := time.NewTicker(time.Millisecond)
+		require.Empty(t, noHeap(t, b, func() {
+			<-ticker.C
+			for i := range 20_000 {
+				if _, ok := things[i%len(things)].(fmt.Stringer); ok {
+					count++
+				}
+				switch things[i%len(things)].(type) {
+				case testing.TB, fmt.Stringer:
+					count++
+				}
+			}
+		}))
+		ticker.Stop()
+	}
+	require.NotZero(t, count)
+}

@@ -24,7 +24,7 @@ type OpenPads struct {
 	pairs  []pair
 	fixed  int // pairs asked for by number
 	closed bool
-	kept   []leak // at Close: pairs that were never given back
+	kept   leaks // at Close: pairs that were never given back
 }
 
 // pair is two pads; the state is what may be done with them.
@@ -212,7 +212,7 @@ func (p *OpenPads) closePair(q *pair) error {
 		var errs []error
 		for _, st := range [...]*scope.Stack{q.second, q.first} {
 			if st.Depth() > 0 {
-				p.b.countOpen(st)
+				p.b.countOpen(st, 0)
 				errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
 			}
 		}
@@ -227,7 +227,7 @@ func (q *pair) name() string { return q.first.Name() + " and " + q.second.Name()
 func (p *OpenPads) close(ctx context.Context) (busy string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var kept []leak
+	var kept leaks
 	for i := range p.pairs {
 		q := &p.pairs[i]
 		for q.state.Load() == pairGiving {
@@ -243,7 +243,7 @@ func (p *OpenPads) close(ctx context.Context) (busy string) {
 		if q.first.Closing() || q.second.Closing() {
 			return q.name()
 		}
-		kept = append(kept, leak{q.name(), q.site.Tell(q.name() + " taken")})
+		kept.add(q.name(), q.site.Tell(q.name()+" taken"))
 	}
 	p.kept, p.closed = kept, true
 	if p.fixed < len(p.pairs) { // else it is closed
@@ -254,7 +254,7 @@ func (p *OpenPads) close(ctx context.Context) (busy string) {
 
 // keptError names the pairs that were never given back.
 func (p *OpenPads) keptError() error {
-	return leakError(fmt.Sprintf("budget %q: never given back: ", p.b.plan.Name), p.kept, "; call Give where Take lent them")
+	return p.kept.err(fmt.Sprintf("budget %q: never given back: ", p.b.plan.Name), "; call Give where Take lent them")
 }
 
 // isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the pad.

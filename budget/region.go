@@ -131,7 +131,8 @@ type Door struct {
 	_      [64]byte // a line of its own: each worker writes only its own door
 }
 
-// Door makes a door for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up.
+// Door makes a door for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
+// a slot, which ends with Release, in the slot's load, where Strict forgives the Go allocation.
 func (r *OpenRegion) Door(name string) *Door {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()

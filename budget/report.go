@@ -12,7 +12,7 @@ type RegionReport struct {
 	Size       uint64        `json:"size"`
 	Used       uint64        `json:"used"`
 	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
-	LoadPeak   uint64        `json:"load_peak"` // highest use since it was last emptied, temporaries included
+	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and pads the Peak
 	Free       uint64        `json:"free"`
 	Objects    uint64        `json:"objects"`            // allocations that are live
 	Finalizers uint64        `json:"finalizers"`         // that ran since Open
@@ -77,8 +77,8 @@ func (b *Budget) report(lent bool) Report {
 func (b *Budget) told(r *Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, names := range b.leaks {
-		r.Leaks.Scopes += len(names)
+	for _, open := range b.leaks {
+		r.Leaks.Scopes += open.count
 	}
 	r.Errors, r.ErrorCount = append(r.Errors, b.errors...), b.errorsN
 }

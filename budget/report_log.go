@@ -1,13 +1,15 @@
 package budget
 
 import (
+	"cmp"
 	"log/slog"
+	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // LogValue is the report as a group of attributes: sizes are numbers of bytes, each region a group of its own under its
-// name, and so are frame and pads. An arena that was never used is left out.
+// name ("level", "match.3"), and so are frame and pads ("frame.0", "pad.0.1"). An arena that was never used is left out.
 func (r Report) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("name", r.Name), slog.Uint64("size", r.Size), slog.Bool("prefaulted", r.Prefaulted)}
 	if len(r.NotGranted) > 0 {
@@ -24,7 +26,7 @@ func arenaAttrs(key string, list []RegionReport) slog.Attr {
 	var attrs []slog.Attr
 	for _, x := range list {
 		if x.Peak != 0 || x.Finalizers != 0 {
-			attrs = append(attrs, slog.Any(x.Name, x))
+			attrs = append(attrs, slog.Any(strings.ReplaceAll(x.Name, " ", "."), x))
 		}
 	}
 	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
@@ -42,7 +44,7 @@ func (r RegionReport) LogValue() slog.Value {
 func usageAttrs(key string, list []scope.Usage) slog.Attr {
 	var attrs []slog.Attr
 	for _, u := range list {
-		attrs = append(attrs, slog.Group(u.Name, slog.Uint64("bytes", u.Bytes), slog.Uint64("objects", u.Objects),
+		attrs = append(attrs, slog.Group(cmp.Or(u.Name, `""`), slog.Uint64("bytes", u.Bytes), slog.Uint64("objects", u.Objects),
 			slog.Uint64("peak", u.Peak), slog.Uint64("peak_objects", u.PeakObjects)))
 	}
 	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}

@@ -69,6 +69,6 @@ func TestReportIsLogged(t *testing.T) {
 		assert.Equal(t, figure, systems[key], key)
 	}
 	assert.Len(t, systems, len(want)-1)
-	assert.Contains(t, v["beside"], "frame 0")
-	assert.NotContains(t, v["beside"], "pad 0.0")
+	assert.Contains(t, v["beside"], "frame.0")
+	assert.NotContains(t, v["beside"], "pad.0.0")
 }

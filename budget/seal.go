@@ -38,8 +38,10 @@ func (m SealMode) String() string {
 // what the runtime allocates for itself doesn't, and neither does what these allocate inside, a loader with all it
 // calls included: Load, Rewind, Release, Acquire, Reconfigure, Report, Snapshot, Walk, Missing, NoHeap, and the Open
 // and Close of another budget. What came before them since the Turn counts, also the closure that is given to Load,
-// should it escape. So does the error of something full. Where Turn panics it has done nothing yet, and the count
-// begins again.
+// should it escape. So does an error that Turn returns, at the next one. Where Turn panics it has done nothing yet, and the count
+// begins again. While one of these calls runs, on any goroutine, nothing counts, the other goroutines' either: owners of
+// slots that load all the time hide what the others do, so let the test that looks for it load less. What is done
+// with a Snapshot, to log it, does count.
 //
 // It is refused after Close, and Strict also while another budget of the process is Strict, in every build. Only the
 // goroutine that drives the program calls it. Cost: none for Sealed. Strict in memdebug builds stops the world at each

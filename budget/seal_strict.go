@@ -56,7 +56,7 @@ func (w *heapWatch) atTurn(b *Budget) (text any) {
 	w.look()
 	if len(w.found) > 0 {
 		count, where := goSitesText(w.found, w.foundUnseen)
-		text = fmt.Sprintf("budget %q: Strict: %s, between turns:%s", b.plan.Name, count, where)
+		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between turns; allocate at set-up or in a load:%s", b.plan.Name, count, where)
 		w.restart() // after the text: it doesn't count for a program that recovers
 	}
 	w.found, w.foundUnseen = nil, 0

@@ -1,8 +1,10 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -30,7 +32,7 @@ type OpenSlots struct {
 	taken  []bool
 	sites  []scope.Site // where each was acquired
 	closed bool
-	kept   []leak // at Close: slots that were never released
+	kept   leaks // at Close: slots that were never released
 }
 
 func newOpenSlots(b *Budget, name string, index, n int) *OpenSlots {
@@ -45,7 +47,15 @@ func (b *Budget) Slots(name string) *OpenSlots {
 			return s
 		}
 	}
-	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots", b.plan.Name, name))
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.slotNames()))
+}
+
+func (b *Budget) slotNames() string {
+	var names []string
+	for _, s := range b.slots {
+		names = append(names, s.name)
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // Acquire gives the first free slot to its new owner, who loads it (Load) and gives it back (Release). When none is free
@@ -102,8 +112,8 @@ func (r *OpenRegion) Release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.giveBack() // deferred, all three: also when a finalizer ends the goroutine
-	defer r.b.leave(l)
+	l.releases = true
+	defer r.b.leave(l) // deferred, both: also when a finalizer ends the goroutine
 	defer r.disown()
 	return emptyAll(l.along)
 }
@@ -116,7 +126,8 @@ func (r *OpenRegion) disown() {
 	r.region.owner.Add(1)
 }
 
-func (r *OpenRegion) giveBack() {
+// giveBack is the end of a release: for Close it is over when the slot is free, and for its next owner too.
+func (r *region) giveBack() {
 	s := r.siblings
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,12 +142,12 @@ func (s *OpenSlots) close() {
 	for i, taken := range s.taken {
 		if taken {
 			name := fmt.Sprintf("slot %q", s.slots[i].name)
-			s.kept = append(s.kept, leak{name, s.sites[i].Tell(name + " acquired")})
+			s.kept.add(name, s.sites[i].Tell(name+" acquired"))
 		}
 	}
 }
 
 // keptError names the slots that were never released.
 func (s *OpenSlots) keptError() error {
-	return leakError(fmt.Sprintf("budget %q: never released: ", s.b.plan.Name), s.kept, "; call Release of what Acquire gave")
+	return s.kept.err(fmt.Sprintf("budget %q: never released: ", s.b.plan.Name), "; call Release of what Acquire gave")
 }

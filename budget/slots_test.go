@@ -151,7 +151,7 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
 	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
 		panics(t, func() { b.Region("room") }))
-	assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots`, panics(t, func() { b.Slots("systems") }))
+	assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`, panics(t, func() { b.Slots("systems") }))
 }
 
 // TestSlotsLoadAtOnce: owners on several goroutines load at the same time, as long as none touches what another does.

@@ -16,6 +16,8 @@ import (
 // highest MostOpen where that is more. The note of a region says which report its peak came from. The parts' sum is the
 // plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
 //
+// Reconfigure forgets peaks: record a report before it, too.
+//
 // What temporaries (Scope.Temp) take depends on the room that there is: with less, their pieces are smaller. So a
 // region that had room in plenty may do with less than its peak; only a run tells, as Measure's does.
 func Suggest(reports ...Report) (Plan, error) {
@@ -85,21 +87,25 @@ func (p Plan) sameParts(other Plan) error {
 }
 
 // Headroom is the plan with each size of regions, frame and pads larger by so many percent, rounded up to whole KiB, and
-// each limit that isn't the default too, rounded up, but at most 65535. The number of slots, buffers and workers, the Go
-// heap, and what takes the rest stay; a Size that is given grows as the parts do. Sizes that are too large for a plan are
+// each limit that isn't the default too, rounded up, but at most 65535. The number of slots, buffers and workers, and the Go
+// heap, stay; a Size that is given grows as the parts do, what takes the rest among them. Sizes that are too large for a plan are
 // Check's to tell; they never wrap. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
 	}
 	p.Regions = slices.Clone(p.Regions)
+	rest := uint64(0)
+	if p.rest() >= 0 {
+		rest = withHeadroom(planRound(p.Size)-min(planRound(p.Size), p.parts().total()), percent, KiB)
+	}
 	for _, part := range p.sized() {
 		if *part.size != Rest {
 			*part.size = withHeadroom(*part.size, percent, KiB)
 		}
 	}
 	if p.Size != 0 {
-		p.Size = max(withHeadroom(p.Size, percent, KiB), p.parts().total())
+		p.Size = max(withHeadroom(p.Size, percent, KiB), planAdd(p.parts().total(), rest))
 	}
 	for _, l := range p.Limits.byKey() {
 		if *l.limit > 0 {

@@ -39,6 +39,10 @@ func (st *Stack) lineOf(u *usages, name string) int {
 	return len(u.lines) - 1
 }
 
+func (u *usages) has(line int, name string) bool {
+	return line < len(u.lines) && u.lines[line].Name == name
+}
+
 // empty begins to add up what is held now.
 func (u *usages) empty() {
 	for i := range u.lines {
@@ -54,16 +58,22 @@ func (u *usages) add(line int, bytes, objects uint64) {
 // raise ends what empty began.
 func (u *usages) raise() {
 	for i := range u.lines {
-		line := &u.lines[i]
-		line.Peak, line.PeakObjects = max(line.Peak, line.Bytes), max(line.PeakObjects, line.Objects)
+		u.lines[i].raise()
 	}
+}
+
+func (u *Usage) raise() {
+	u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
 }
 
 // opening notes the name of a scope that opens in n.
 func (st *Stack) opening(n *note, name string) {
 	st.forget(n)
-	if st.scopes.lines != nil {
-		n.line, n.opened = st.lineOf(&st.scopes, name), st.row.Slot(st.row.Open).Tag()
+	if u := &st.scopes; u.lines != nil {
+		if !u.has(n.line, name) && (n.name != name || len(u.lines) < cap(u.lines) || n.line != len(u.lines)-1) {
+			n.line = st.lineOf(u, name) // else it is that of the last scope here, its own or the others'
+		}
+		n.opened = st.row.Slot(st.row.Open).Tag()
 	}
 }
 
@@ -86,25 +96,41 @@ func (st *Stack) count() {
 
 func (st *Stack) countScopes() {
 	row, u := st.row, &st.scopes
-	u.empty()
+	temp := 0
+	if row.FarOf != 0 {
+		temp = st.lineOf(u, tempName)
+		u.lines[temp].Bytes, u.lines[temp].Objects = 0, 0
+	}
+	for i := range row.Open { // only the lines of what is open: there may be many others
+		line := &u.lines[st.lineAt(i)]
+		line.Bytes, line.Objects = 0, 0
+	}
 	for i := range row.Open {
-		slot, n := row.Slot(i), &st.notes[i]
-		line := n.line
-		if n.opened != slot.Tag() {
-			line = st.lineOf(u, cName)
-		}
-		u.add(line, slot.Cursor-slot.Start, slot.Objects())
+		slot := row.Slot(i)
+		u.add(st.lineAt(i), slot.Cursor-slot.Start, slot.Objects())
 	}
 	if row.FarOf != 0 {
-		u.add(st.lineOf(u, tempName), row.End-row.Edge, row.Far().Objects())
+		u.add(temp, row.End-row.Edge, row.Far().Objects())
+		u.lines[temp].raise()
 	}
-	u.raise()
+	for i := range row.Open {
+		u.lines[st.lineAt(i)].raise()
+	}
+}
+
+// lineAt is the line of the open scope at a depth.
+func (st *Stack) lineAt(depth uint64) int {
+	if n := &st.notes[depth]; n.opened == st.row.Slot(depth).Tag() {
+		return n.line
+	}
+	return st.lineOf(&st.scopes, cName)
 }
 
 // AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
 // aren't counted. And what accounts hold, by name, then what others held once. What a failed constructor took back counts
 // for the peak. UsageLines is the room that they need.
 func (st *Stack) AppendUsage(scopes, accounts []Usage) (allScopes, allAccounts []Usage) {
+	st.scopes.empty() // what is closed holds nothing
 	st.count()
 	return append(scopes, st.scopes.lines...), st.appendAccounts(accounts)
 }

@@ -77,7 +77,10 @@ func (st *Stack) Remembered(depth int) error {
 		}
 	}
 	if st.row.FarOf > uint64(depth) {
-		return st.err(st.row.Far())
+		if full := st.remembered(st.row.Far()); full != nil {
+			st.lastFull = full // whoever is told didn't call Temp again
+			return full
+		}
 	}
 	return nil
 }

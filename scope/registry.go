@@ -16,7 +16,7 @@ var registry struct {
 	used   uint64                                  // ids that were ever given, and 0, which is nobody's
 	free   []uint64                                // of them, those whose stack was dropped
 	made   uint32                                  // the number that was given last
-	told   [64]lastMet                             // of stacks that were dropped last
+	told   [64]toldMet                             // of stacks that were dropped last
 	next   int
 }
 
@@ -27,12 +27,19 @@ type lastMet struct {
 	err   error
 }
 
+// toldMet is a lastMet that keeps no block alive: a budget that was opened in a block of Go memory is gone.
+type toldMet struct {
+	slot uintptr
+	tag  uint64
+	err  error
+}
+
 // toldOf is what a scope met whose stack was dropped, or nil.
 func toldOf(s Scope) error {
 	registry.Lock()
 	defer registry.Unlock()
 	for _, last := range registry.told {
-		if last.scope == s {
+		if last.slot == uintptr(unsafe.Pointer(s.slot)) && last.tag == s.tag {
 			return last.err
 		}
 	}
@@ -65,9 +72,20 @@ func stackBy(id uint64, number uint32) *Stack {
 }
 
 // TableBytes is what the Go side of an arena takes of the Go heap, about: its tables of planned size, most of all.
-func TableBytes(scopes, values, accounts uint64) uint64 {
-	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*uint64(unsafe.Sizeof(note{})+unsafe.Sizeof(lastMet{})) +
-		values*uint64(unsafe.Sizeof(held{})) + accounts*uint64(unsafe.Sizeof(account{})+2*unsafe.Sizeof(Usage{}))
+// And what a report copies of them (UsageLines). It is the same in every build: see SiteBytes.
+func TableBytes(scopes, pools, values, accounts uint64) uint64 {
+	const tag = 8 // see bear
+	return tableBytes(scopes, pools, values, accounts, tag) - SiteBytes(scopes, values)
+}
+
+// SiteBytes is what the places where scopes were opened and values were given take beside them, in a memdebug build.
+func SiteBytes(scopes, values uint64) uint64 {
+	return (scopes + 1 + values) * uint64(unsafe.Sizeof(Site{}))
+}
+
+func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
+	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*(uint64(unsafe.Sizeof(note{})+unsafe.Sizeof(lastMet{}))+tag) + pools*tag +
+		values*uint64(unsafe.Sizeof(held{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
 }
 
 // NewStack makes the Go side of a row. Drop undoes it.
@@ -120,7 +138,7 @@ func (st *Stack) Drop() {
 	st.dropped = true
 	for _, last := range st.met {
 		if last.err != nil {
-			registry.told[registry.next%len(registry.told)] = last
+			registry.told[registry.next%len(registry.told)] = toldMet{uintptr(unsafe.Pointer(last.scope.slot)), last.scope.tag, last.err}
 			registry.next++
 		}
 	}

@@ -180,6 +180,7 @@ func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any)
 	if full, ok := v.(*FullError); ok {
 		if s := Scope(refused); isRefusal && s.slot.Tag() == s.generation() {
 			s.slot.Refused = 0 // it is told now: Close and Turn needn't tell it again
+			s.stack().lastFull = full
 		}
 		return full, nil
 	}

@@ -48,5 +48,6 @@ func (st *Stack) ResetPeak() {
 func (st *Stack) ForgetPeak() {
 	st.peakEver = 0
 	st.scopes.lines, st.subsystems.lines = st.scopes.lines[:0], st.subsystems.lines[:0]
+	clear(st.notes) // of lines
 	st.bear()
 }

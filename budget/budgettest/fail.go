@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -40,9 +44,14 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	if plan.Pages.Prefault == budget.Default {
 		plan.Pages.Prefault = budget.Off
 	}
-	if full, err := tryOnce(plan, fn); full != nil || err != nil {
+	whole := plan
+	full, err := tryOnce(plan, func(b *budget.Budget) error { whole = b.Plan(); return fn(b) })
+	if full != nil || err != nil {
 		t.Errorf("budgettest: FailEach: in the plan as it is: %v", errors.Join(asError(full), err))
 		return
+	}
+	if slices.ContainsFunc(plan.Regions, func(r budget.Region) bool { return r.Size == budget.Rest }) {
+		plan.Regions, plan.Size = whole.Regions, 0 // the rest can be too small, too
 	}
 	runs := 0
 	for _, k := range knobs(plan) {
@@ -75,7 +84,7 @@ type knob struct {
 	set         func(plan budget.Plan, value uint64) budget.Plan
 }
 
-// knobs are those of the plan that fn can find too small; of a region with the rest it can't.
+// knobs are those of the plan that fn can find too small.
 func knobs(plan budget.Plan) (list []knob) {
 	for i, r := range plan.Regions {
 		region := func(change func(*budget.Region, uint64)) func(budget.Plan, uint64) budget.Plan {
@@ -85,10 +94,8 @@ func knobs(plan budget.Plan) (list []knob) {
 				return p
 			}
 		}
-		if r.Size != budget.Rest {
-			list = append(list, knob{fmt.Sprintf("regions[%d].size", i), 1, r.Size,
-				region(func(r *budget.Region, value uint64) { r.Size = value })})
-		}
+		list = append(list, knob{fmt.Sprintf("regions[%d].size", i), 1, r.Size,
+			region(func(r *budget.Region, value uint64) { r.Size = value })})
 		if r.Slots > 1 {
 			list = append(list, knob{fmt.Sprintf("regions[%d].slots", i), 1, uint64(r.Slots),
 				region(func(r *budget.Region, value uint64) { r.Slots = int(value) })})
@@ -147,7 +154,7 @@ func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.Ful
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("it panicked: %v", v)
+			err = fmt.Errorf("it panicked%s: %v", panicked(), v)
 		}
 		_, walk := b.Walk()
 		closed := b.Close()
@@ -161,6 +168,21 @@ func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.Ful
 		err = nil
 	}
 	return full, err
+}
+
+// panicked is where: it is called while the panic's frames are on the stack yet.
+func panicked() string {
+	var calls [64]uintptr
+	frames := runtime.CallersFrames(calls[:runtime.Callers(0, calls[:])])
+	for began := false; ; {
+		frame, more := frames.Next()
+		if ours := strings.HasPrefix(frame.Function, "runtime."); began && !ours {
+			return fmt.Sprintf(" in %s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
+		}
+		if began = began || frame.Function == "runtime.gopanic"; !more {
+			return ""
+		}
+	}
 }
 
 func asError(full *scope.FullError) error {

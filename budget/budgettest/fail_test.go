@@ -149,3 +149,37 @@ func TestFailEachSees(t *testing.T) {
 		assert.Contains(t, r.said[0], want)
 	}
 }
+
+// A region with the rest can be too small as any other.
+func TestFailEachOfTheRest(t *testing.T) {
+	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.Region{{Name: "level", Size: budget.Rest}}}
+	r := watch(t, func(t testing.TB) {
+		budgettest.FailEach(t, plan, func(b *budget.Budget) error {
+			_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
+				return ponds.New(s), nil
+			})
+			if err != nil {
+				return errors.New("lost")
+			}
+			return nil
+		})
+	})
+	assert.Equal(t, []string{"budgettest: FailEach: with regions[0].size = 1: lost"}, r.said)
+}
+
+func TestFailEachSaysWhereItPanicked(t *testing.T) {
+	r := watch(t, func(t testing.TB) {
+		budgettest.FailEach(t, failing(), func(b *budget.Budget) error {
+			_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
+				return ponds.New(s), nil
+			})
+			if err != nil {
+				panic("at sea")
+			}
+			return nil
+		})
+	})
+	require.Len(t, r.said, 1)
+	assert.Regexp(t, `^budgettest: FailEach: with regions\[2\].size = 1: it panicked in .*TestFailEachSaysWhereItPanicked.* `+
+		`\(fail_test.go:\d+\): at sea$`, r.said[0])
+}

@@ -55,7 +55,7 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 	case full == nil && plain != nil:
 		return true, fmt.Errorf("the full is lost: %w", plain)
 	case full == nil:
-		return true, errors.New("fn returned nil, and met a full; what was refused is to be returned, also when fn goes on without it")
+		return true, errors.New("fn returned nil, and was told of the full; it returns what it was told, also when it goes on without")
 	}
 	return true, nil
 }
