@@ -16,6 +16,12 @@ var goShare struct {
 	taken bool
 }
 
+// sites is what memdebug builds keep beside the tables on the Go heap.
+func (p Plan) sites() uint64 {
+	l := p.Limits.orDefault()
+	return planTimes(p.rows(), scope.SiteBytes(planCount(l.Scopes), planCount(l.Held)))
+}
+
 // takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
 // heap that is tiny beside an off-heap budget would be collected again and again.
 func takeGoShare(plan Plan) (restore func(), err error) {
@@ -38,7 +44,7 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 		l, _ := plan.layout() // its fault is layOut's to tell
 		limit += l.size
 	}
-	limit += planTimes(plan.rows(), scope.SiteBytes(planCount(plan.Limits.Scopes), planCount(plan.Limits.Held)))
+	limit += plan.sites()
 	oldLimit := debug.SetMemoryLimit(int64(limit))
 	oldPercent := debug.SetGCPercent(-1)
 	return func() {

@@ -72,7 +72,7 @@ func TestReleaseBesideClose(t *testing.T) {
 		if gone := <-released; gone == nil {
 			require.NoError(t, err)
 		} else {
-			require.ErrorIs(t, gone, budget.ErrClosed)
+			require.True(t, errors.Is(gone, budget.ErrClosed) || errors.Is(gone, budget.ErrLoading), "%v", gone)
 			require.ErrorContains(t, err, `never released: slot "match 0"`)
 		}
 	}

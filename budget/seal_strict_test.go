@@ -60,7 +60,7 @@ func TestStrictTurnPanics(t *testing.T) {
 		turned = b.Frame()
 	})
 	lines := strings.Split(said, "\n")
-	assert.Equal(t, `budget "small": Strict: 1 Go allocation, 64 bytes, between turns:`, lines[0])
+	assert.Equal(t, `budget "small": BUG: Strict: 1 Go allocation, 64 bytes, between turns; allocate at set-up or in a load:`, lines[0])
 	assert.Equal(t, `  1 object, 64 bytes:`, lines[1])
 	assert.Contains(t, lines[2], "    github.com/upfront-mem/upfront/budget_test.escape (")
 	assert.Contains(t, lines[2], lineOf(t, "escape"))
@@ -69,7 +69,7 @@ func TestStrictTurnPanics(t *testing.T) {
 	assert.NotEqual(t, before, turned)
 
 	said = after(tiny)
-	assert.Contains(t, said, "3 Go allocations, 16 bytes, between turns:")
+	assert.Contains(t, said, "3 Go allocations, 16 bytes, between turns;")
 	assert.Contains(t, said, lineOf(t, "tiny"))
 }
 

@@ -29,7 +29,10 @@ func Suggest(reports ...Report) (Plan, error) {
 	parts := plan.sized()
 	highest, from := make([]uint64, len(parts)), make([]int, len(parts))
 	for n, report := range reports {
-		err := plan.sameParts(report.Plan)
+		err := report.Plan.Check()
+		if err == nil {
+			err = plan.sameParts(report.Plan)
+		}
 		var peaks []uint64
 		var limits Limits
 		if err == nil {

@@ -25,7 +25,7 @@ func each(t *testing.T, fn func(b *budget.Budget) error) *recorder {
 	return watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
 }
 
-const wentOn = "fn returned nil, and met a full; what was refused is to be returned, also when fn goes on without it"
+const wentOn = "fn returned nil, and was told of the full; it returns what it was told, also when it goes on without"
 
 func TestFailOnceFailsEach(t *testing.T) {
 	failed := map[string]int{}
