@@ -26,12 +26,13 @@ var (
 
 // PoolProxy stands before a pool under a name, as a Proxy does before a heap: with totals of its own, it takes back only
 // what it gave, and Close names what didn't come back. Several may stand before one pool, and one before another: what
-// the front one gives counts in both, and belongs to the front one.
+// the front one gives counts in both; put it to the front one.
 //
 // It keeps a bit for each chunk on the Go heap, allocated when it is made. Get and Put cost a call into C beside the
 // pool's own work, and no Go allocation. It is used as its pool is: one goroutine at a time.
 //
-// It can't tell a chunk of its own that was put behind its back when the pool has given it to another.
+// It can't tell a chunk of its own that was put behind its back when the pool has given it to another. Nor can a back one
+// tell a front one's chunks from its own: close the front one first.
 type PoolProxy[T any] struct {
 	tally
 	pool  Chunks[T]

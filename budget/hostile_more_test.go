@@ -131,6 +131,28 @@ func TestClosedBudgetKeepsNoBlock(t *testing.T) {
 	assert.Nil(t, kept.Value())
 }
 
+// Each budget gives its arenas' places back: a thousand in turn take no more than one.
+func TestClosedBudgetsGiveTheirPlacesBack(t *testing.T) {
+	if instrumented {
+		t.Skip("instrumented builds allocate more")
+	}
+	plan := small()
+	plan.Pages.Prefault = budget.Off
+	var before, after runtime.MemStats
+	for i := range 1000 {
+		if i == 100 {
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+		}
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		require.NoError(t, b.Close())
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+64*budget.KiB)
+}
+
 func TestScopeWithoutANameIsLogged(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) {

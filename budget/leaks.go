@@ -39,6 +39,16 @@ func (l *leaks) add(name, began string) {
 	}
 }
 
+// addScope makes the text only where it is kept: a Turn with a leak allocates no more than the first of them.
+func (l *leaks) addScope(st *scope.Stack, depth int) {
+	if l.count >= reportErrors {
+		l.count++
+		return
+	}
+	name := fmt.Sprintf("%q", st.NameAt(depth))
+	l.add(name, st.OpenedAt(depth).Tell("scope "+name+" opened"))
+}
+
 // err is nil when there are none; else it lists them between what went wrong and what to do.
 func (l *leaks) err(wrong, do string) error {
 	if l.count == 0 {
@@ -94,8 +104,7 @@ func (b *Budget) countOpen(st *scope.Stack, depth int) {
 		if b.leaks[st] == nil {
 			b.leaks[st] = &leaks{}
 		}
-		name := fmt.Sprintf("%q", st.NameAt(depth))
-		b.leaks[st].add(name, st.OpenedAt(depth).Tell("scope "+name+" opened"))
+		b.leaks[st].addScope(st, depth)
 	}
 }
 

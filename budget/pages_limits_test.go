@@ -181,7 +181,10 @@ func TestGoShareTooSmallForTheTables(t *testing.T) {
 	_, err := budget.Open(plan)
 	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take `+
 		`%s of it; raise go_heap, or lower limits or slots`, budget.SizeText(budget.GoTables(plan))))
-	plan.GoHeap = budget.GoTables(plan)
+	plan.GoHeap = budget.GoTables(plan) - 1
+	_, err = budget.Open(plan)
+	assert.ErrorContains(t, err, "raise go_heap")
+	plan.GoHeap++
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	b := open(t, plan)

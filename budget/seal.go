@@ -101,7 +101,9 @@ func (b *Budget) sealRefuses(changed []*region) error {
 	}
 	keys := make([]string, 0, len(changed))
 	for _, r := range changed {
-		keys = append(keys, fmt.Sprintf("regions[%d].size", r.level))
+		if r.slot <= 0 { // once for all slots
+			keys = append(keys, fmt.Sprintf("regions[%d].size", r.level))
+		}
 	}
 	return fmt.Errorf("budget %q: Reconfigure after Seal: to move %s, the system would have to move the guards between them; "+
 		"set pages.guards to \"off\", or Reconfigure before Seal", b.plan.Name, strings.Join(keys, ", "))

@@ -12,7 +12,7 @@ import (
 // One scope too many: Do returns it, on a goroutine where nothing would catch it, and Open unwinds to the Do around it.
 func TestDoReturnsOneScopeTooMany(t *testing.T) {
 	pad := open(t).Pad(0, 0)
-	ran := false
+	ran, reached := false, false
 	inner := func(scope.Scope) error { ran = true; return nil }
 	const text = `pad 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan to 9 or more`
 	var nest func(s scope.Scope) error
@@ -25,10 +25,12 @@ func TestDoReturnsOneScopeTooMany(t *testing.T) {
 		assert.ErrorContains(t, pad.Do("inner", inner), text)
 		assert.ErrorContains(t, pad.Temp(1, func([]byte) { ran = true }), "one more of 8 scopes")
 		require.NoError(t, s.Err(), "who is told needn't be told again")
+		reached = true
 		s.Open("inner")
 		return nil
 	}
 	assert.ErrorContains(t, pad.Do("nest", nest), text)
 	assert.False(t, ran)
+	assert.True(t, reached, "nothing unwound before")
 	assert.Zero(t, pad.Depth())
 }

@@ -92,7 +92,7 @@ func (st *Stack) LeftOpen(depth int) error {
 	}
 	names := make([]string, 0, 1)
 	for i := depth; i < st.Depth(); i++ {
-		names = append(names, fmt.Sprintf("%q", st.notes[i].name))
+		names = append(names, fmt.Sprintf("%q", st.NameAt(i)))
 	}
 	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.config.Arena),
 		false}
@@ -150,6 +150,9 @@ func (st *Stack) scopeName(slot *arena_c.Linear) string {
 		return "temp"
 	}
 	if i := slot.Index(); i < uint64(len(st.notes)) && st.notes[i].name != "" {
+		if st.notes[i].opened != slot.Tag() {
+			return cName
+		}
 		return st.notes[i].name
 	}
 	return fmt.Sprintf("#%d", slot.Index())

@@ -132,6 +132,7 @@ func (st *Stack) Open(name string) Scope {
 	n.name, n.refused, n.making = st.Keep(name), 0, making{}
 	n.site.Note()
 	slot, tag := row.OpenScope()
+	n.opened = tag
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
 			(*note)(st)
@@ -204,10 +205,15 @@ func (st *Stack) At(depth int) Scope {
 }
 
 // NameAt is the name of the open scope at a depth.
-func (st *Stack) NameAt(depth int) string { return st.notes[depth].name }
+func (st *Stack) NameAt(depth int) string { return st.scopeName(st.row.Slot(uint64(depth))) }
 
-// OpenedAt is where the open scope at a depth was opened.
-func (st *Stack) OpenedAt(depth int) *Site { return &st.notes[depth].site }
+// OpenedAt is where the open scope at a depth was opened; nowhere when C opened it.
+func (st *Stack) OpenedAt(depth int) *Site {
+	if n := &st.notes[depth]; n.opened == st.row.Slot(uint64(depth)).Tag() {
+		return &n.site
+	}
+	return &Site{}
+}
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.row.Open) }

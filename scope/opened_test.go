@@ -1,0 +1,29 @@
+package scope
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// A scope that C opened has not the name of the Go scope that was in its slot before, nor its place.
+func TestScopeThatCOpenedHasNoName(t *testing.T) {
+	list := []arena_c.Arena{{Kind: arena_c.KindPad, Size: arena_c.Edge, Siblings: 1}}
+	size := arena_c.MapSize(list, 8, 8, 0)
+	raw := make([]byte, size+arena_c.Edge)
+	base := unsafe.Pointer(&raw[-uint64(uintptr(unsafe.Pointer(&raw[0])))&(arena_c.Edge-1)])
+	m := arena_c.MapInit(base, size, list, 8, 8, 0)
+	st := NewStack(m.Row(0), Config{Budget: "b", Arena: "pad 0.0", Held: 8, Names: 8, Size: size})
+	defer st.Drop()
+	st.Open("first")
+	require.NoError(t, st.Open("second").Close())
+	m.Row(0).OpenScope() // as upfront_scope_open of C does
+	assert.Equal(t, "C", st.NameAt(1))
+	assert.Equal(t, "first", st.NameAt(0))
+	assert.EqualError(t, st.LeftOpen(0), `scope: BUG: scope "first", "C" of pad 0.0 was left open: close it where it is opened`)
+	assert.Empty(t, st.OpenedAt(1).Tell("opened"))
+}
