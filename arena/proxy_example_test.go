@@ -1,3 +1,7 @@
+// Errors of memtrace builds say more.
+
+//go:build !memtrace
+
 package arena_test
 
 import (

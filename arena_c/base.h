@@ -58,9 +58,15 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
+/* Two builds are stretched: between what is handed out lie gaps, where its map was given space for them (stretch.h). */
+#if defined(UPFRONT_ASAN) || defined(UPFRONT_MEMDEBUG)
+#define UPFRONT_STRETCHED 1
+#endif
+
 /* Checked builds fill what is handed out and what is given back, so that a read of either is seen for what it is. */
 #define UPFRONT_FRESH 0xCB
 #define UPFRONT_DEAD 0xDB
+#define UPFRONT_GAP 0xFB /* between two things that were handed out */
 
 static inline void upfront_mark_live(void *p, uint64_t size) {
     UPFRONT_UNPOISON(p, size);

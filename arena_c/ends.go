@@ -52,19 +52,22 @@ func EndsInit(block unsafe.Pointer, size uint64) *Ends {
 // Rewind is upfront_ends_rewind.
 func (e *Ends) Rewind(tag, mark uint64) Code {
 	was := e.Linear.Cursor
-	return e.Linear.dead(was, Code(C.upfront_ends_rewind(e.c(), C.uint64_t(tag), C.uint64_t(mark))))
+	return e.Linear.dead(was, Code(crossed(writes(&e.Linear.Cursor),
+		C.upfront_ends_rewind(e.c(), C.uint64_t(tag), C.uint64_t(mark)))))
 }
 
 // RewindFar is upfront_ends_rewind_far.
 func (e *Ends) RewindFar(tag, mark uint64) Code {
 	was := e.Linear.FarAt()
-	return e.Linear.deadFar(was, Code(C.upfront_ends_rewind_far(e.c(), C.uint64_t(tag), C.uint64_t(mark))))
+	return e.Linear.deadFar(was, Code(crossed(writes(&e.Linear.Cursor),
+		C.upfront_ends_rewind_far(e.c(), C.uint64_t(tag), C.uint64_t(mark)))))
 }
 
 // Resize is upfront_ends_resize.
 func (e *Ends) Resize(tag uint64, p unsafe.Pointer, old, size uint64) Code {
 	was, before := e.Linear.Cursor, *e
-	code := Code(C.upfront_ends_resize_at(e.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size)))
+	code := Code(crossed(writes(&e.Linear.Cursor),
+		C.upfront_ends_resize_at(e.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size))))
 	if Trace && code == OK && size > old && !given(e, before) {
 		e.Linear.Refused = tag + size + OnPurpose
 		return Full
@@ -75,7 +78,7 @@ func (e *Ends) Resize(tag uint64, p unsafe.Pointer, old, size uint64) Code {
 // Reset is upfront_ends_reset.
 func (e *Ends) Reset() {
 	was, far := e.Linear.Cursor, e.Linear.FarAt()
-	C.upfront_ends_reset(e.c())
+	crossed(writes(&e.Linear.Cursor), C.upfront_ends_reset(e.c()))
 	e.Linear.dead(was, OK)
 	e.Linear.deadFar(far, OK)
 }

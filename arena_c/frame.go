@@ -50,6 +50,6 @@ func FrameInit(block unsafe.Pointer, size, buffers uint64) *Frame {
 func (f *Frame) Turn() {
 	next := f.Buffer((f.Current + 1) % f.Buffers)
 	was := next.Cursor
-	C.upfront_frame_turn((*C.upfront_frame)(unsafe.Pointer(f)))
+	crossed(writes(&f.Current), C.upfront_frame_turn((*C.upfront_frame)(unsafe.Pointer(f))))
 	next.dead(was, OK)
 }

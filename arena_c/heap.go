@@ -49,7 +49,7 @@ func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
 	if Trace && h.refuses(nil, size) {
 		return nil
 	}
-	return C.upfront_heap_alloc(h.c(), C.uint64_t(size), C.uint64_t(align))
+	return crossed(writes(&h.Used), C.upfront_heap_alloc(h.c(), C.uint64_t(size), C.uint64_t(align)))
 }
 
 // Free is upfront_heap_free. In race builds the dead block is overwritten: a goroutine that still reads it is reported.
@@ -64,7 +64,7 @@ func (h *Heap) Free(p unsafe.Pointer) Code {
 		}
 		raceDead(p, uintptr(size))
 	}
-	return Code(C.upfront_heap_free(h.c(), p))
+	return Code(crossed(writes(&h.Used), C.upfront_heap_free(h.c(), p)))
 }
 
 // refuses asks before, whether there is room or not: a heap can't take back what it gave. p is the block that is to be
@@ -90,10 +90,10 @@ func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 		return nil
 	}
 	if !Race || p == nil {
-		return C.upfront_heap_realloc(h.c(), p, C.uint64_t(size))
+		return crossed(writes(&h.Used), C.upfront_heap_realloc(h.c(), p, C.uint64_t(size)))
 	}
 	old, code := h.SizeOf(p)
-	q := C.upfront_heap_realloc(h.c(), p, C.uint64_t(size))
+	q := crossed(writes(&h.Used), C.upfront_heap_realloc(h.c(), p, C.uint64_t(size)))
 	if code == OK && q != nil && q != p {
 		raceWrite(p, uintptr(old))
 	}
@@ -105,7 +105,7 @@ func (h *Heap) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	if h.outside(p) {
 		return 0, Foreign
 	}
-	found := int64(C.upfront_heap_size_of(h.c(), p))
+	found := int64(crossed(reads(&h.Used), C.upfront_heap_size_of(h.c(), p)))
 	if found < 0 {
 		return 0, Code(found)
 	}
@@ -117,11 +117,13 @@ func (h *Heap) Reset() {
 	if Race {
 		raceDead(unsafe.Add(unsafe.Pointer(h), h.First), uintptr(h.End-h.First))
 	}
-	C.upfront_heap_reset(h.c())
+	crossed(writes(&h.Used), C.upfront_heap_reset(h.c()))
 }
 
 // Largest is upfront_heap_largest.
-func (h *Heap) Largest() uint64 { return uint64(C.upfront_heap_largest(h.c())) }
+func (h *Heap) Largest() uint64 {
+	return uint64(crossed(reads(&h.Used), C.upfront_heap_largest(h.c())))
+}
 
 // Walk is upfront_heap_walk.
 func (h *Heap) Walk(out []HeapRange) (count uint64, code Code) {

@@ -43,6 +43,14 @@ func (l *Linear) Bump(need, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	return unsafe.Add(unsafe.Pointer(l), l.Origin+at), true
 }
 
+// Grow is upfront_linear_grow: size bytes more for what was handed out last.
+func (l *Linear) Grow(need, size uint64) (p unsafe.Pointer, ok bool) {
+	if p, ok = l.Bump(need, size, 0); ok {
+		l.Count -= Object
+	}
+	return
+}
+
 // BumpFar is upfront_ends_bump_far.
 func (e *Ends) BumpFar(tag, size, mask uint64) unsafe.Pointer {
 	l := &e.Linear

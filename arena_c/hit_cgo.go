@@ -5,6 +5,8 @@ package arena_c
 // #include "upfront.h"
 // #cgo noescape upfront_linear_bump
 // #cgo nocallback upfront_linear_bump
+// #cgo noescape upfront_linear_grow
+// #cgo nocallback upfront_linear_grow
 // #cgo noescape upfront_ends_bump_far
 // #cgo nocallback upfront_ends_bump_far
 // #cgo noescape upfront_ends_mark
@@ -73,6 +75,20 @@ func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 func (l *Linear) Bump(need, size, mask uint64) (unsafe.Pointer, bool) {
 	was := *l
 	p := C.upfront_linear_bump(l.c(), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
+	raiseDamage()
+	if Trace && p != nil && !given(l, was) {
+		l.Refused = need + OnPurpose
+		return nil, false
+	}
+	l.noteGiven(p)
+	return p, p != nil
+}
+
+// Grow is upfront_linear_grow.
+func (l *Linear) Grow(need, size uint64) (unsafe.Pointer, bool) {
+	was := *l
+	p := C.upfront_linear_grow(l.c(), C.uint64_t(need), C.uint64_t(size))
+	raiseDamage()
 	if Trace && p != nil && !given(l, was) {
 		l.Refused = need + OnPurpose
 		return nil, false
@@ -132,7 +148,12 @@ func (p *Pool) get(tag uint64) unsafe.Pointer {
 	if Trace && p.refuses(tag) {
 		return nil
 	}
-	return C.upfront_pool_get(p.c(), C.uint64_t(tag))
+	chunk := C.upfront_pool_get(p.c(), C.uint64_t(tag))
+	raiseDamage()
+	if Trace && chunk != nil {
+		gotChunk(p, chunk)
+	}
+	return chunk
 }
 
 // refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
@@ -140,7 +161,12 @@ func (p *Pool) refuses(tag uint64) bool { return p.Free-tag-1 < OffsetMax && Ref
 
 // Put is upfront_pool_put.
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) bool {
-	return C.upfront_pool_put_at(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))) == C.UPFRONT_OK
+	ok := C.upfront_pool_put_at(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))) == C.UPFRONT_OK
+	raiseDamage()
+	if Trace && ok {
+		putChunk(p, chunk)
+	}
+	return ok
 }
 
 // GetHandle is upfront_handles_get for one zeroed T.
@@ -156,6 +182,7 @@ func (h *Handles) get(tag uint64, handle *uint64) unsafe.Pointer {
 	if Trace && h.Pool.refuses(tag) {
 		return nil
 	}
+	defer raiseDamage()
 	return C.upfront_handles_get(h.c(), C.uint64_t(tag), (*C.uint64_t)(unsafe.Pointer(handle)))
 }
 
@@ -166,6 +193,7 @@ func (h *Handles) ChunkOf(tag, handle uint64) unsafe.Pointer {
 
 // PutHandle is upfront_handles_put.
 func (h *Handles) PutHandle(tag, handle uint64) Code {
+	defer raiseDamage()
 	return Code(C.upfront_handles_put(h.c(), C.uint64_t(tag), C.uint64_t(handle)))
 }
 
@@ -176,7 +204,12 @@ func (r *Row) OpenScope() (child *Linear, tag uint64) {
 }
 
 // CloseScope is upfront_row_close.
-func (r *Row) CloseScope() { C.upfront_row_close(r.c()) }
+func (r *Row) CloseScope() {
+	r.noteCloses()
+	C.upfront_row_close(r.c())
+	raiseDamage()
+	settle(r)
+}
 
 // Freeze is upfront_row_freeze.
 func (l *Linear) Freeze() { C.upfront_row_freeze(l.c()) }
@@ -185,6 +218,7 @@ func (l *Linear) Freeze() { C.upfront_row_freeze(l.c()) }
 func (l *Linear) NewNode(tag uint64) *Node {
 	was := *l
 	node := (*Node)(unsafe.Pointer(C.upfront_row_node(l.c(), C.uint64_t(tag))))
+	raiseDamage()
 	if Trace && node != nil && !given(l, was) {
 		l.Refused = tag + uint64(unsafe.Sizeof(*node)) + OnPurpose
 		return nil

@@ -64,5 +64,6 @@ func (l *Linear) dead(was uint64, code Code) Code {
 // Rewind is upfront_linear_rewind.
 func (l *Linear) Rewind(tag, cursor uint64) Code {
 	was := l.Cursor
-	return l.dead(was, Code(C.upfront_linear_rewind(l.c(), C.uint64_t(tag), C.uint64_t(cursor))))
+	return l.dead(was, Code(crossed(writes(&l.Cursor),
+		C.upfront_linear_rewind(l.c(), C.uint64_t(tag), C.uint64_t(cursor)))))
 }

@@ -74,7 +74,10 @@ func (m *Map) Redraw(row uint64, sizes []uint64) Code {
 }
 
 // Rewind is upfront_map_rewind.
-func (m *Map) Rewind(row uint64) Code { return Code(C.upfront_map_rewind(m.c(), C.uint64_t(row))) }
+func (m *Map) Rewind(row uint64) Code {
+	defer raiseDamage()
+	return Code(C.upfront_map_rewind(m.c(), C.uint64_t(row)))
+}
 
 // Walk is upfront_map_walk: the number of ranges written, or with Corrupt the index of the row.
 func (m *Map) Walk(size uint64, out []Range) (count uint64, code Code) {

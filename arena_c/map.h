@@ -63,6 +63,22 @@ static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index)
     return (upfront_row *)((uintptr_t)(m + 1) + (uintptr_t)(index * upfront_row_size(m->slots, m->pools)));
 }
 
+/* Rows, slots and pools are counted in 16 bits; of the first two there is at least one. */
+#define UPFRONT_COUNT_MAX 65535
+
+static inline int upfront_map_are_counts(uint64_t rows, uint64_t slots, uint64_t pools) {
+    return rows - 1 < UPFRONT_COUNT_MAX && slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
+}
+
+static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_PAD - UPFRONT_REGION; }
+
+static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
+
+/* Bytes of the tables. */
+static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
+    return sizeof(upfront_map) + rows * upfront_row_size(slots, pools);
+}
+
 /* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a
  * multiple of UPFRONT_EDGE. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
@@ -77,6 +93,12 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
  * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row.
  * Nothing has changed then. */
 int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
+
+#ifdef UPFRONT_STRETCHED
+/* What the walk asks, and the redrawing, of rows that are stretched (stretch.h). */
+int upfront_stretch_holds(const upfront_map *m, uint64_t row);
+void upfront_stretch_redraw(upfront_map *m, uint64_t row, uint64_t count);
+#endif
 
 /* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
  * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope. */

@@ -6,11 +6,12 @@ static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes,
     uint64_t i, sum = 0;
     for (i = 0; i < count; i++) {
         const upfront_row *r = upfront_map_row(m, row + i);
-        if (r->group < row || sizes[i] >= UPFRONT_OFFSET_MAX || sizes[i] != sizes[r->group - row])
+        uint64_t group = upfront_row_group(r);
+        if (group < row || sizes[i] >= UPFRONT_OFFSET_MAX || sizes[i] != sizes[group - row])
             return 0;
         sum += upfront_round_edge(sizes[i]) + m->guard;
     }
-    if (row + count < m->rows && upfront_map_row(m, row + count)->group < row + count)
+    if (row + count < m->rows && upfront_row_group(upfront_map_row(m, row + count)) < row + count)
         return 0;
     return sum == upfront_round_edge(last->end) + m->guard - first->start;
 }
@@ -28,9 +29,12 @@ int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint
         upfront_row_init(r, m, was.name, start, start + sizes[i], m->slots, m->pools);
         r->owner = was.owner;
         r->kind = was.kind;
-        r->group = was.group;
-        r->sibling = was.sibling;
+        r->kin = was.kin;
+        r->space = was.space;
         start = upfront_round_edge(r->end) + m->guard;
     }
+#ifdef UPFRONT_STRETCHED
+    upfront_stretch_redraw(m, row, count);
+#endif
     return UPFRONT_OK;
 }

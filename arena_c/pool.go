@@ -34,9 +34,9 @@ func (p *Pool) Chunk(index uint64) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride)
 }
 
-// State is the byte of a chunk: 0 never taken, 1 live, 2 free.
+// State is the byte of a chunk: 0 never taken, 1 live, 2 free, 3 its finalizer runs.
 func (p *Pool) State(index uint64) *uint8 {
-	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))
+	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-p.Open-index))
 }
 
 // Tag is the generation of the pool.
@@ -55,11 +55,15 @@ func PoolMake(block unsafe.Pointer, blockSize, size, align uint64) *Pool {
 }
 
 // Close is upfront_pool_close.
-func (p *Pool) Close() { C.upfront_pool_close(p.c()) }
+func (p *Pool) Close() {
+	poolClosed(p)
+	crossed(writes(&p.Free), C.upfront_pool_close(p.c()))
+	raiseDamage()
+}
 
 // Find is upfront_pool_find.
 func (p *Pool) Find(tag uint64, chunk unsafe.Pointer) (index uint64, code Code) {
-	found := int64(C.upfront_pool_judge(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))))
+	found := int64(crossed(reads(&p.Free), C.upfront_pool_judge(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk)))))
 	if found < 0 {
 		return 0, Code(found)
 	}
@@ -68,8 +72,8 @@ func (p *Pool) Find(tag uint64, chunk unsafe.Pointer) (index uint64, code Code) 
 
 // Next is upfront_pool_next.
 func (p *Pool) Next(index uint64) uint64 {
-	return uint64(C.upfront_pool_next(p.c(), C.uint64_t(index)))
+	return uint64(crossed(reads(&p.Free), C.upfront_pool_next(p.c(), C.uint64_t(index))))
 }
 
 // Peak is upfront_pool_peak.
-func (p *Pool) Peak() uint64 { return uint64(C.upfront_pool_peak(p.c())) }
+func (p *Pool) Peak() uint64 { return uint64(crossed(reads(&p.Free), C.upfront_pool_peak(p.c()))) }

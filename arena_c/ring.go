@@ -75,7 +75,7 @@ func RingInit(block unsafe.Pointer, size uint64) *Ring {
 
 // Wrap is upfront_ring_wrap.
 func (r *Ring) Wrap(tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ring_wrap(r.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask)))
 }
 
 // Traced is Push, or Wrap, in a memtrace build: one request, on whichever way it is served.
@@ -93,12 +93,12 @@ func (r *Ring) Traced(tag, size, mask uint64) unsafe.Pointer {
 
 // Find is upfront_ring_find.
 func (r *Ring) Find(tag uint64, p unsafe.Pointer) Code {
-	return Code(C.upfront_ring_find_at(r.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p))))
+	return Code(crossed(reads(&r.Cursor), C.upfront_ring_find_at(r.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p)))))
 }
 
 // Reset is upfront_ring_reset.
 func (r *Ring) Reset(tag uint64) Code {
-	code := Code(C.upfront_ring_reset(r.c(), C.uint64_t(tag)))
+	code := Code(crossed(writes(&r.Cursor), C.upfront_ring_reset(r.c(), C.uint64_t(tag))))
 	if Race && code == OK {
 		raceDead(r.At(r.Start()), uintptr(r.Size()))
 	}
@@ -106,7 +106,7 @@ func (r *Ring) Reset(tag uint64) Code {
 }
 
 // Room is upfront_ring_room.
-func (r *Ring) Room() uint64 { return uint64(C.upfront_ring_room(r.c())) }
+func (r *Ring) Room() uint64 { return uint64(crossed(reads(&r.Cursor), C.upfront_ring_room(r.c()))) }
 
 // Walk is upfront_ring_walk: the number of ranges written.
 func (r *Ring) Walk(size uint64, out []RingRange) (count uint64, code Code) {

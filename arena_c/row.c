@@ -19,9 +19,13 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
         slot->peak = ~i; /* upfront_row_index */
         slot->count = slot->chain = slot->refused = 0;
     }
-    for (i = 0; i < pools; i++)
+    for (i = 0; i < pools; i++) {
+        upfront_row_pool(r, i)->open = 0; /* what it had before has nothing to say any more */
         upfront_pool_close(upfront_row_pool(r, i));
-    upfront_mark_dead((char *)(uintptr_t)origin + start, end - start);
+    }
+#ifdef UPFRONT_STRETCHED
+    upfront_row_slot(r, 0)->count = UPFRONT_UNMARKED;
+#endif
 }
 
 uint64_t upfront_row_far_open(upfront_row *r) {
@@ -51,6 +55,9 @@ int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align) {
         edge = (r->edge - size) & ~(align - 1);
     if (edge < top->cursor)
         return UPFRONT_FULL;
+#ifdef UPFRONT_STRETCHED
+    upfront_stretch_far_grow(r, edge);
+#endif
     far_slot->cursor = edge;
     far_slot->limit = upfront_tag(far_slot) | r->edge;
     if (top->limit != upfront_tag(top))
@@ -66,7 +73,9 @@ void upfront_row_far_close(upfront_row *r) {
         return;
     top = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
-    upfront_mark_dead(upfront_at(far_slot, r->edge), r->end - r->edge);
+#ifdef UPFRONT_STRETCHED
+    upfront_stretch_far_close(r);
+#endif
     far_slot->limit = upfront_tag(far_slot) + UPFRONT_GENERATION;
     far_slot->cursor = r->end;
     r->edge = r->end;
@@ -75,12 +84,13 @@ void upfront_row_far_close(upfront_row *r) {
         top->limit = upfront_tag(top) | r->edge;
 }
 
-void upfront_row_rewind(upfront_row *r, uint64_t cursor, uint64_t count) {
+void upfront_row_rewind(upfront_row *r, const upfront_linear *was) {
     upfront_linear *top = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
-    upfront_mark_dead(upfront_at(top, cursor), top->cursor - cursor);
-    top->cursor = cursor;
-    top->count = count;
+    upfront_stretch_cut(top, (char *)(uintptr_t)top + (ptrdiff_t)(was->origin + was->cursor));
+    top->cursor = was->cursor;
+    top->count = was->count;
+    top->origin = was->origin;
 }
 
 int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uint64_t align, uint64_t count, uint64_t kind,
@@ -102,7 +112,7 @@ int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uin
         return UPFRONT_FULL;
     p = upfront_row_pool(r, i);
     p->kind = kind;
-    upfront_pool_init(p, block, size, align, count);
+    upfront_pool_lay(p, block, size, align, count, upfront_stretch_pool(slot, size, align, count));
     *out = p;
     return UPFRONT_OK;
 }

@@ -23,8 +23,8 @@ static int is_c(const upfront_linear *slot, const upfront_node *node) {
     return class_ == UPFRONT_CLASS_C || (class_ == UPFRONT_CLASS_POOL && pool_of(slot, node)->kind == 0);
 }
 
-static const upfront_node *node_at(const upfront_linear *slot, uint64_t offset) {
-    return (const upfront_node *)upfront_at(slot, offset);
+static const upfront_node *node_at(const upfront_linear *slot, uint64_t place) {
+    return (const upfront_node *)upfront_at_place(slot, place);
 }
 
 int upfront_scope_is_c(const upfront_linear *slot) {

@@ -51,43 +51,45 @@ func StackInit(block unsafe.Pointer, size uint64) *Stack {
 // PopBlock is upfront_stack_free.
 func (s *Stack) PopBlock(p unsafe.Pointer) Code {
 	was := s.Linear.Cursor
-	return s.Linear.dead(was, Code(C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p)))))
+	return s.Linear.dead(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // PopFar is upfront_stack_free_far.
 func (s *Stack) PopFar(p unsafe.Pointer) Code {
 	was := s.Linear.FarAt()
-	return s.Linear.deadFar(was, Code(C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p)))))
+	return s.Linear.deadFar(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // Before is upfront_stack_before.
 func (s *Stack) Before(p unsafe.Pointer) (mark uint64, code Code) {
-	code = Code(C.upfront_stack_before_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark))))
+	code = Code(crossed(reads(&s.Linear.Cursor),
+		C.upfront_stack_before_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark)))))
 	return mark, code
 }
 
 // BeforeFar is upfront_stack_before_far.
 func (s *Stack) BeforeFar(p unsafe.Pointer) (mark uint64, code Code) {
-	code = Code(C.upfront_stack_before_far_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark))))
+	code = Code(crossed(reads(&s.Linear.Cursor),
+		C.upfront_stack_before_far_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark)))))
 	return mark, code
 }
 
 // Rewind is upfront_stack_rewind.
 func (s *Stack) Rewind(mark uint64) Code {
 	was := s.Linear.Cursor
-	return s.Linear.dead(was, Code(C.upfront_stack_rewind(s.c(), C.uint64_t(mark))))
+	return s.Linear.dead(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))))
 }
 
 // RewindFar is upfront_stack_rewind_far.
 func (s *Stack) RewindFar(mark uint64) Code {
 	was := s.Linear.FarAt()
-	return s.Linear.deadFar(was, Code(C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark))))
+	return s.Linear.deadFar(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark)))))
 }
 
 // Reset is upfront_stack_reset.
 func (s *Stack) Reset() {
 	was, far := s.Linear.Cursor, s.Linear.FarAt()
-	C.upfront_stack_reset(s.c())
+	crossed(writes(&s.Linear.Cursor), C.upfront_stack_reset(s.c()))
 	s.Linear.dead(was, OK)
 	s.Linear.deadFar(far, OK)
 }
@@ -95,6 +97,6 @@ func (s *Stack) Reset() {
 // ResetFar is upfront_stack_reset_far.
 func (s *Stack) ResetFar() {
 	was := s.Linear.FarAt()
-	C.upfront_stack_reset_far(s.c())
+	crossed(writes(&s.Linear.Cursor), C.upfront_stack_reset_far(s.c()))
 	s.Linear.deadFar(was, OK)
 }

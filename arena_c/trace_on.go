@@ -4,9 +4,9 @@ package arena_c
 
 import "sync/atomic"
 
-// Trace says whether each request asks Refuse: in a memtrace build. A request is what a plan can be too small for, and
-// what would be given: bytes, a chunk of a pool, a place in a table. What is refused anyway, for want of room or as
-// misuse, is none, and what is served on a second way, as by a new piece for temporaries, is one.
+// Trace says whether each request asks Refuse, and is booked at its call site: in a memtrace build. A request is what a
+// plan can be too small for, and what would be given: bytes, a chunk of a pool, a place in a table. What is refused anyway,
+// for want of room or as misuse, is none, and what is served on a second way, as by a new piece for temporaries, is one.
 const Trace = true
 
 // OnPurpose is added to what a header remembers as refused (Linear.Refused) when FailAt was why: a bit between the sizes
@@ -51,9 +51,12 @@ func (l *Linear) Asked() (size uint64, onPurpose bool) {
 	return l.Refused & (OnPurpose - 1), l.Refused&OnPurpose != 0
 }
 
-// given says whether what a header gave stays given. Else the header is again as it was.
+// given says whether what a header gave stays given, and books it then. Else the header is again as it was.
 func given[H any](header *H, was H) bool {
 	if !Refuse() {
+		if l, ok := any(header).(*Linear); ok {
+			booked(l, any(&was).(*Linear))
+		}
 		return true
 	}
 	*header = was

@@ -28,5 +28,6 @@
 #include "row.h"
 #include "scope.h"
 #include "stack.h"
+#include "stretch.h"
 
 #endif

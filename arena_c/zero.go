@@ -9,3 +9,11 @@ func Zero(p unsafe.Pointer, size uintptr) {
 	}
 	clear(unsafe.Slice((*byte)(p), size))
 }
+
+// Dead tells the race detector that what lies there is gone, and overwrites it: a goroutine that still reads it is
+// reported. Other builds leave it as it is.
+func Dead(p unsafe.Pointer, size uintptr) {
+	if Race {
+		raceDead(p, size)
+	}
+}

@@ -68,7 +68,8 @@ func (b *Budget) release(l *load) error {
 		st.Drop()
 	}
 	b.end(l)
-	arena_c.Unpoison(b.memory.Base(), b.memory.Size())
+	b.unwatchFaults()
+	arena_c.Unpoison(b.memory.Base(), b.reach())
 	errs = append(errs, b.memory.Release())
 	b.restoreGo()
 	return errors.Join(errs...)

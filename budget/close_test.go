@@ -44,6 +44,7 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.False(t, door.Enter())
 	for what, err := range map[string]error{
 		"Walk":                   func() error { _, err := b.Walk(); return err }(),
+		"CheckAll":               b.CheckAll(),
 		"Turn":                   b.Turn(),
 		"Close":                  b.Close(),
 		"Rewind of region level": b.Region("level").Rewind(background),

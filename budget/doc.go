@@ -52,11 +52,18 @@
 // Report are the figures of now, and belongs to the goroutine that drives the program. Snapshot is for everybody else: the
 // figures as of the last Open, Load, Rewind, Release, Reconfigure, Turn or Give. Both marshal to JSON and back, and log as
 // slog groups. A peak and a number of objects is kept for each region, name of a scope, and account (scope.Account). After
-// Close both give the last figures, and Close's error names what leaked; memdebug builds add where it came from.
+// Close both give the last figures, and Close's error names what leaked; memdebug and memtrace builds add where it came from.
+// In memtrace builds (-tags memtrace) reports also name each line of the program that asked for memory, with what it holds,
+// held and got, and the ways that led to it (Site).
 //
 // In tests, budgettest.Open fails a test that leaks, budgettest.FailEach makes each request of a program fail in turn, and
 // NoHeap fails one that allocates on the Go heap, naming the lines. In memdebug builds Strict makes Turn panic, with the
 // lines, when the program did so since the last Turn; Load, Rewind and their like are forgiven.
+//
+// In memdebug builds a write where nobody had a right to write ends the program with status 2 when it is met: at a Close, a
+// rewind, a Get or Put, or when the bytes are handed out; CheckAll looks for one at any time. A read or write of memory that
+// was rewound away is a fault. Either way the text names region, scope and account, the byte of which object it is, and the
+// calls that made and ended that; then comes Go's own.
 //
 // # Costs
 //
@@ -74,8 +81,8 @@
 //
 // # Goroutines
 //
-// Load, Rewind, Turn, Seal, Close, Report and Walk belong to the goroutine that drives the program; a Load from another that
-// would touch what one touches already is ErrLoading. Slots belong to their owners, who may load at the same time
+// Load, Rewind, Turn, Seal, Close, Report, Walk and CheckAll belong to the goroutine that drives the program; a Load from
+// another that would touch what one touches already is ErrLoading. Slots belong to their owners, who may load at the same time
 // (OpenSlots). Pads belong to a worker each, or to who borrowed them. Pads.Take, Lent.Give,
 // Slots.Acquire, Snapshot, Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
 //

@@ -56,11 +56,13 @@ func readGoProfile() goProfile {
 	return profile
 }
 
-// looksAtHeap says whether the frame is one of those that read the profile.
+// looksAtHeap says whether the frame is one of those that read the profile, or that find names for call sites where a build
+// keeps these.
 func looksAtHeap(f runtime.Frame) bool {
 	const here = "github.com/upfront-mem/upfront/budget."
 	return f.Function == here+"readGoProfile" || strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
-		strings.HasPrefix(f.Function, here+"(*goCounter).")
+		strings.HasPrefix(f.Function, here+"(*goCounter).") ||
+		strings.HasPrefix(f.Function, "github.com/upfront-mem/upfront/arena_c.(*siteTable).")
 }
 
 // since is what was allocated after an earlier profile was read: most objects first.

@@ -66,7 +66,7 @@ func small() budget.Plan {
 	}
 }
 
-// open opens a budget for a test that misbehaves: leaks are its business, a walk that fails isn't. It forgets what ran
+// open opens a budget for a test that misbehaves: leaks are its business, damage isn't. It forgets what ran
 // before.
 func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
@@ -74,8 +74,8 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		if _, err := b.Walk(); !errors.Is(err, budget.ErrClosed) {
-			assert.NoError(t, err, "the walk at the end")
+		if err := b.CheckAll(); !errors.Is(err, budget.ErrClosed) {
+			assert.NoError(t, err, "the check at the end")
 		}
 		_ = b.Close()
 	})

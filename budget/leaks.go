@@ -11,8 +11,8 @@ import (
 
 // Leaks counts what should not be. What was lent is counted at Close: until then its owner may still give it back.
 //
-// Close names each of them in its error. In memdebug builds the error says too where each was opened, owned, acquired or
-// taken: a line a call.
+// Close names each of them in its error. In memdebug and memtrace builds the error says too where each was opened, owned,
+// acquired or taken: a line a call. And in memtrace builds which lines of the program asked for what a scope holds.
 type Leaks struct {
 	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at a Turn, a Give or Close
 	Held       int `json:"held"`       // Go values that outlived their scope: something wrote over a chain of finalizers
@@ -46,7 +46,7 @@ func (l *leaks) addScope(st *scope.Stack, depth int) {
 		return
 	}
 	name := fmt.Sprintf("%q", st.NameAt(depth))
-	l.add(name, st.OpenedAt(depth).Tell("scope "+name+" opened"))
+	l.add(name, st.OpenedAt(depth).Tell("scope "+name+" opened")+st.MadeIn(depth))
 }
 
 // err is nil when there are none; else it lists them between what went wrong and what to do.

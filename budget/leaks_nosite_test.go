@@ -1,4 +1,4 @@
-//go:build !memdebug
+//go:build !memdebug && !memtrace
 
 package budget_test
 
@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestSitesCostNothing but in memdebug builds.
+// TestSitesCostNothing but in memdebug and memtrace builds.
 func TestSitesCostNothing(t *testing.T) {
 	var site scope.Site
 	assert.Zero(t, unsafe.Sizeof(site))

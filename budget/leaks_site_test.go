@@ -1,4 +1,4 @@
-//go:build memdebug
+//go:build memdebug || memtrace
 
 package budget_test
 

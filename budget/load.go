@@ -136,7 +136,7 @@ func (r *region) keep() (generation uint64) {
 // undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
 func (b *Budget) undo(l *load, verdict error) error {
 	return insist(func() error {
-		return errors.Join(verdict, b.closePads(l), emptyAll(l.along[1:]), l.region.stack.CloseTo(0))
+		return errors.Join(verdict, b.closePads(l), emptyAll(l.along[1:]), l.region.close())
 	})
 }
 

@@ -196,8 +196,7 @@ func (h *house) perArena(ids []int64) [][]int64 {
 func (h *house) check() {
 	h.t.Helper()
 	assert.Equal(h.t, h.perArena(h.want), h.perArena(ran), "what ran, in order")
-	_, err := h.b.Walk()
-	assert.NoError(h.t, err)
+	assert.NoError(h.t, h.b.CheckAll())
 	r := h.b.Report()
 	var finalizers uint64
 	for _, x := range slices.Concat(r.Regions, r.Beside) {

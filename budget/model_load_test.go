@@ -105,8 +105,7 @@ func (p *program) body(index int, s scope.Scope) int {
 			p.say("work")
 			p.inScope(top, m)
 		}
-		_, err := p.b.Walk()
-		assert.NoError(p.t, err, "%q", p.log)
+		assert.NoError(p.t, p.b.CheckAll(), "%q", p.log)
 		assert.Equal(p.t, p.want, ran, "%q", p.log)
 	}
 	if p.chance(2) {

@@ -99,8 +99,7 @@ func (p *program) emptyFrom(index int) (fails bool) {
 func (p *program) check() {
 	p.t.Helper()
 	require.Equal(p.t, p.want, ran, "what ran, in order: %q", p.log)
-	_, err := p.b.Walk()
-	require.NoError(p.t, err, "%q", p.log)
+	require.NoError(p.t, p.b.CheckAll(), "%q", p.log)
 	r := p.b.Report()
 	var finalizers uint64
 	for _, x := range slices.Concat(r.Regions, r.Beside) {

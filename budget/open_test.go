@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
@@ -55,8 +56,10 @@ func TestWhatIsOpened(t *testing.T) {
 	assert.Equal(t, "init", b.Plan().Regions[0].Name, "the plan is the budget's own")
 	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Held: 256, Accounts: 32}, b.Plan().Limits)
 	assert.Equal(t, "level", b.Region("level").Name())
-	assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
-	assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))
+	if !arena_c.Stretched {
+		assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
+		assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))
+	}
 	assert.Zero(t, addressOf(&b.Base().Bytes()[0])%(64*budget.KiB))
 	for _, name := range []string{"init", "systems", "level"} {
 		assert.Zero(t, addressOf(&b.Region(name).Base().Bytes()[0])%(64*budget.KiB), name)
@@ -137,7 +140,9 @@ func TestReportIsDrawn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(128 * budget.KiB) })
-	lines := strings.Split(strings.TrimSpace(b.Report().String()), "\n")
+	r := b.Report()
+	r.Sites = nil // of memtrace builds
+	lines := strings.Split(strings.TrimSpace(r.String()), "\n")
 	require.Len(t, lines, 1+3+2+4+1+1, "a bar for each arena, and a line for each name")
 	assert.Equal(t, "budget small: 1408KiB", lines[0])
 	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[3])

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,15 +23,16 @@ import (
 type watched struct {
 	t     *testing.T
 	b     *budget.Budget
-	pairs map[uintptr]*int // users, by the address of the first thing on the pair's first pad
+	pairs map[unsafe.Pointer]*int // users, by the header of the scope on the pair's first pad
 }
 
 func watchPads(t *testing.T, b *budget.Budget, pairs int) watched {
-	w := watched{t, b, map[uintptr]*int{}}
+	w := watched{t, b, map[unsafe.Pointer]*int{}}
 	for range pairs {
 		lent := take(t, b)
 		s := lent.Pad(0).Open("first")
-		w.pairs[addressOf(frogs.New(s))] = new(int)
+		header, _ := s.C()
+		w.pairs[header] = new(int)
 		require.NoError(t, s.Close())
 		require.NoError(t, lent.Give())
 	}
@@ -41,7 +43,8 @@ func watchPads(t *testing.T, b *budget.Budget, pairs int) watched {
 func (w watched) use(pads scope.Pads) (fine bool) {
 	s, u := pads.Pad(0).Open("use"), pads.Pad(1).Open("too")
 	f := frogs.New(s)
-	users := w.pairs[addressOf(f)]
+	header, _ := s.C()
+	users := w.pairs[header]
 	*users++
 	runtime.Gosched()
 	frogs.New(u).X = f.X

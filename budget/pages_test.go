@@ -185,11 +185,11 @@ func TestDemandIsRefused(t *testing.T) {
 				t.Skip(why)
 			}
 			attempt := func(demand budget.Demand) (*budget.Budget, error) {
-				shape := 0
+				shape, n := 0, c.n
 				if c.key == "guards" { // else the range of a budget with guards is tried for one without
-					shape = freshShape()
+					shape, n = freshShape(), c.n+windowCalls(paged(0))
 				}
-				restore := platform.InjectFault(c.request, c.n)
+				restore := platform.InjectFault(c.request, n)
 				b, err := budget.Open(demanding(paged(shape), c.key, demand))
 				assert.Equal(t, demand != budget.Off, restore(), demand)
 				return b, err

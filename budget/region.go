@@ -32,6 +32,7 @@ type region struct {
 	generation atomic.Uint64 // of what is loaded; odd while something is
 	gate       atomic.Int32  // loads and rewinds that keep workers out
 	owner      atomic.Uint64 // of a slot: moves on when it is released
+	window     uint64        // that its row is in, where rows are stretched
 	doors      []*Door       // guarded by b.mu
 }
 
@@ -45,7 +46,8 @@ func (r *OpenRegion) Name() string { return r.name }
 // another machine.
 func (r *OpenRegion) Base() arena.Base {
 	row := r.b.table.Row(uint64(r.row))
-	return arena.BaseAt(row.Slot(0).At(row.Start), row.End-row.Start)
+	place, size := row.Window()
+	return arena.BaseAt(row.Slot(0).AtPlace(place), size)
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
@@ -115,9 +117,14 @@ func (r *region) empty() error {
 	if r.generation.Load()%2 == 1 {
 		r.generation.Add(1)
 	}
-	err := r.stack.CloseTo(0)
+	err := r.close()
 	r.stack.ResetPeak()
 	return err
+}
+
+func (r *region) close() error {
+	defer r.moved() // also when a finalizer ends the goroutine
+	return r.stack.CloseTo(0)
 }
 
 // Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It

@@ -130,6 +130,7 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 		"Region.Report": func() { level.Report() },
 		"Snapshot":      func() { b.Snapshot() },
 		"Walk":          func() { _, err = b.Walk() },
+		"CheckAll":      func() { err = b.CheckAll() },
 		"Missing":       func() { b.Missing() },
 		"Open, Close":   openOther,
 		"NoHeap":        func() { b.NoHeap(test, escape); test.texts = nil },

@@ -46,7 +46,9 @@ func PageSize() int { return os.Getpagesize() }
 //
 // size and head are multiples of the page, head at most size; align is a power of two and at least a page. There is no
 // access before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
-func Reserve(size, align, head uint64) (*Reservation, error) { return ReserveTail(size, align, head, 0) }
+func Reserve(size, align, head uint64) (*Reservation, error) {
+	return ReserveTail(size, align, head, 0)
+}
 
 // ReserveTail is Reserve with tail bytes of addresses more, a multiple of the page, right behind the range. Commit, Prefault,
 // Lock, HugePages and Missing leave them alone: Unprotect makes a part of them accessible, Protect and Discard take it back.
@@ -163,7 +165,9 @@ func (r *Reservation) Unprotect(offset, size uint64) error {
 }
 
 // Discard gives the memory of size bytes from offset back; the bytes are zero from then on. Arguments are as for Protect.
-func (r *Reservation) Discard(offset, size uint64) error { return r.change("discard", offset, size, discard) }
+func (r *Reservation) Discard(offset, size uint64) error {
+	return r.change("discard", offset, size, discard)
+}
 
 func (r *Reservation) change(operation string, offset, size uint64, do func(unsafe.Pointer, uint64) error) error {
 	page := uint64(PageSize())

@@ -32,6 +32,7 @@ func Account(s Scope, name string, fn func() error) error {
 	st.settle()
 	outer := st.booking
 	st.booking = booking{scope: s, account: st.accountOf(s, name), cursor: s.slot.Cursor, objects: s.slot.Objects()}
+	st.naming()
 	defer st.book(outer)
 	return fn()
 }
@@ -44,6 +45,7 @@ func (st *Stack) book(outer booking) {
 		outer.cursor, outer.objects = outer.scope.slot.Cursor, outer.scope.slot.Objects()
 	}
 	st.booking = outer
+	st.naming()
 }
 
 // account is a line of a stack's table. Lines stand in the order of their scopes.

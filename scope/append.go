@@ -24,8 +24,7 @@ func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 	size, at := uint64(unsafe.Sizeof(zero)), slot.Offset(unsafe.Pointer(first))
 	end := at + size*uint64(len(list))
 	if len(xs) == 1 && size != 0 && at >= slot.Start && end == slot.Cursor && !arena_c.Trace { // traced, it is one request
-		if p, ok := slot.Bump(s.tag+m.ask, size, 0); ok && adjoins(slot, p, end) {
-			slot.Count -= arena_c.Object // it is still one thing, and longer
+		if p, ok := slot.Grow(s.tag+m.ask, size); ok {
 			*(*T)(p) = xs[0]
 			return unsafe.Slice(first, len(list)+1)
 		}
@@ -42,12 +41,6 @@ func (m Maker[T]) appendSlow(s Scope, list, xs []T) []T {
 	return longer
 }
 
-// adjoins says whether a bump without alignment gave the bytes at offset end, where the cursor was. In Go it does; a build
-// of the C core that watches what it hands out may leave room between two things.
-func adjoins(slot *arena_c.Linear, p unsafe.Pointer, end uint64) bool {
-	return !arena_c.Crossing || slot.Offset(p) == end
-}
-
 // appendTo is Append that is false when s refuses.
 func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
@@ -61,19 +54,16 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	if needed+room == 0 {
 		return list, true
 	}
-	if at, size := s.slot.Offset(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
+	if at, size := s.slot.Place(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
 		if making := s.stack().notes[s.slot.Index()].making; needed > room && at < making.start && !s.isTemp() {
 			panic(&Misuse{"Append inside a constructor to a list that is older: what it takes goes back if the constructor fails; " +
 				"append before, or Clone the list inside", false})
 		}
-		if needed > room && at+size == s.slot.Cursor {
+		if needed > room && at+size == s.slot.Top() {
 			more, before := sizeOf[T](needed-room), s.slot.Refused
-			p, ok := s.slot.Bump(s.generation()+more, more, 0)
-			switch {
-			case ok && adjoins(s.slot, p, at+size):
-				s.slot.Count -= arena_c.Object
+			if _, ok := s.slot.Grow(s.generation()+more, more); ok {
 				room = needed
-			case !ok && !s.growsNow():
+			} else if !s.growsNow() {
 				return nil, false // a new place would take more
 			}
 			s.slot.Refused = before
@@ -104,10 +94,10 @@ func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 	return longer, true
 }
 
-// holds says whether size bytes at an offset lie in s: not in an enclosing scope, even where that ends and s begins.
+// holds says whether size bytes at a place lie in s: not in an enclosing scope, even where that ends and s begins.
 func (s Scope) holds(at, size uint64) bool {
-	start, end := s.slot.Start, s.slot.Cursor
-	if row := s.slot.Row(); s.isTemp() {
+	start, end := s.slot.Bottom(), s.slot.Top()
+	if row := s.slot.Row(); s.isTemp() && !row.Stretched() {
 		start = row.Edge
 		if newest := s.slot.FarAt(); at >= newest { // in an older piece
 			start, end = max(start, newest), row.End

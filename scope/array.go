@@ -1,6 +1,10 @@
 package scope
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // Array is a list of at most n values of T. It owns no byte of its scope until the first Push, or Reserve, takes n *
 // size of T at once; they go back when the scope closes. Then there is nothing to read, and Push and Reserve panic.
@@ -38,7 +42,9 @@ func (a *Array[T]) Pop() (last T, ok bool) {
 		return last, false
 	}
 	a.used--
-	return list[a.used], true
+	last = list[a.used]
+	gone(list[a.used:])
+	return last, true
 }
 
 // At is the value at i, good until the scope closes or the value moves. It panics out of range, as a slice does.
@@ -58,7 +64,12 @@ func (a *Array[T]) RemoveSwap(i int) {
 }
 
 // Clear takes all values away and keeps the bytes.
-func (a *Array[T]) Clear() { a.used = 0 }
+func (a *Array[T]) Clear() {
+	if arena_c.Race {
+		gone(a.Slice())
+	}
+	a.used = 0
+}
 
 // All ranges over the values in order, also over those that Push adds meanwhile. Who removes while ranging counts down
 // instead.

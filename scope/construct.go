@@ -12,8 +12,8 @@ import (
 
 // making is the constructors (Make) that are at work in a scope.
 type making struct {
-	from   uint64 // cursor when the outermost began
-	start  uint64 // cursor when the innermost began
+	from   uint64 // place where the outermost began
+	start  uint64 // place where the innermost began
 	serial uint64 // of the innermost, 0 when there is none
 }
 
@@ -24,9 +24,9 @@ func (st *Stack) constructing(s Scope) (was making) {
 	n := &st.notes[s.slot.Index()]
 	was = n.making
 	if was.serial == 0 {
-		n.making.from = s.slot.Cursor
+		n.making.from = s.slot.Top()
 	}
-	n.making.start, n.making.serial = s.slot.Cursor, st.made
+	n.making.start, n.making.serial = s.slot.Top(), st.made
 	return was
 }
 
@@ -181,7 +181,7 @@ func (st *Stack) undo(slot *arena_c.Linear, before arena_c.Linear, errs *error) 
 			slot.Limit = now.Tag() | st.row.Edge
 		}
 		st.count()
-		st.row.Rewind(before.Cursor, before.Count)
+		st.row.Rewind(&before)
 	}()
 	defer func() {
 		was = st.setClosing(slot, true)

@@ -1,6 +1,10 @@
 package scope
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // Deque is a queue with two ends for at most n values of T, in a ring. It owns no byte of its scope until the first
 // push, or Reserve, takes n * size of T at once; they go back when the scope closes. Then there is nothing to read, and
@@ -52,7 +56,10 @@ func (d *Deque[T]) PopBack() (last T, ok bool) {
 		return last, false
 	}
 	d.used--
-	return d.items[d.place(d.used)], true
+	at := d.place(d.used)
+	last = d.items[at]
+	gone(d.items[at : at+1])
+	return last, true
 }
 
 // PopFront takes the first value away; false when there is none.
@@ -61,6 +68,7 @@ func (d *Deque[T]) PopFront() (first T, ok bool) {
 		return first, false
 	}
 	first = d.items[d.front]
+	gone(d.items[d.front : d.front+1])
 	d.front = d.place(1)
 	d.used--
 	return first, true
@@ -74,7 +82,12 @@ func (d *Deque[T]) At(i int) *T {
 }
 
 // Clear takes all values away and keeps the bytes.
-func (d *Deque[T]) Clear() { d.used = 0 }
+func (d *Deque[T]) Clear() {
+	if arena_c.Race && d.Len() > 0 {
+		gone(d.items)
+	}
+	d.used = 0
+}
 
 // All ranges over the values from front to back, also over those that PushBack adds meanwhile.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }

@@ -20,7 +20,7 @@ type class struct {
 // The states of a chunk that finalizers go by. While its own runs, a chunk counts as put: who puts it is told so.
 const (
 	chunkLive    = 1
-	chunkLeaving = 2
+	chunkLeaving = 3
 )
 
 const (
@@ -81,7 +81,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 		st.unwind(slot, until, errs, closes && v != nil)
 	}()
 	for slot.Chain != until {
-		node := (*arena_c.Node)(slot.At(slot.Chain))
+		node := (*arena_c.Node)(slot.AtPlace(slot.Chain))
 		switch c = node.Class(); c {
 		case classC:
 			st.finalizers += slot.RunC(until)
@@ -103,7 +103,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			}
 		default:
 			last, _ := slot.Unlink()
-			st.run(slot, c, slot.At(last.What), errs)
+			st.run(slot, c, slot.AtPlace(last.What), errs)
 		}
 	}
 	finished = true

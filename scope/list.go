@@ -16,7 +16,7 @@ import (
 type List[T any] struct {
 	_     noCopy
 	scope Scope
-	first uint64  // offset of the first chunk, each: a word with the offset of the next, then values
+	first uint64  // place of the first chunk, each: a word with the place of the next, then values
 	last  *uint64 // the word of the last chunk
 	free  []T     // its values that are not in use yet, zeroed
 	used  int
@@ -138,20 +138,20 @@ func (l *List[T]) fits() bool {
 		return false
 	}
 	arena_c.Zero(p, uintptr(size))
-	offset := l.scope.slot.Offset(p)
+	place := l.scope.slot.Place(p)
 	if l.last == nil {
-		l.first = offset
+		l.first = place
 	} else {
-		*l.last = offset
+		*l.last = place
 	}
-	l.free, l.last = l.chunk(offset)
+	l.free, l.last = l.chunk(place)
 	return true
 }
 
-// chunk is the values of the chunk at an offset, used or not, and the word that leads to the next.
-func (l *List[T]) chunk(offset uint64) (values []T, link *uint64) {
+// chunk is the values of the chunk at a place, used or not, and the word that leads to the next.
+func (l *List[T]) chunk(place uint64) (values []T, link *uint64) {
 	front, count := chunkOf[T]()
-	p := l.scope.slot.At(offset)
+	p := l.scope.slot.AtPlace(place)
 	return unsafe.Slice((*T)(unsafe.Add(p, front)), count), (*uint64)(p)
 }
 

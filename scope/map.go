@@ -113,6 +113,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 	index[m.find(last.key, last.hash)] = gap
 	m.items[gap-1] = last
 	m.used--
+	gone(m.items[m.used : m.used+1])
 	m.empty(cell)
 	return true
 }
@@ -121,6 +122,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 func (m *Map[K, V]) Clear() {
 	if m.Len() > 0 {
 		arena_c.Zero(unsafe.Pointer(&m.index()[0]), uintptr(m.cells)*4)
+		gone(m.items[:m.used])
 		m.used = 0
 	}
 }

@@ -41,6 +41,7 @@ func (st *Stack) uncovered() {
 	if st.row.Open == 0 {
 		return
 	}
+	st.naming()
 	index := st.row.Open - 1
 	if slot, n := st.row.Slot(index), &st.notes[index]; slot.Refused != n.refused {
 		st.blame(slot, n, fmt.Sprintf("scope %q, opened in it, was open", st.notes[index+1].name))

@@ -11,7 +11,7 @@ import (
 // any region: what systems know of the level, they know by a Ref. It means nothing in another process. The zero Ref
 // refers to nothing.
 type Ref[T any] struct {
-	place uint64 // the generation of its scope, and the offset
+	place uint64 // the generation of its scope, and the place
 	slot  uint64 // number and id of the stack, and the scope's index in it
 }
 
@@ -34,7 +34,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *new(T), wrong), false})
 	}
 	st := s.stack()
-	return Ref[T]{s.generation() | s.slot.Offset(unsafe.Pointer(x)), (uint64(st.number)*(idMax+1)+st.id)*refSlots + s.slot.Index()}
+	return Ref[T]{s.generation() | s.slot.Place(unsafe.Pointer(x)), (uint64(st.number)*(idMax+1)+st.id)*refSlots + s.slot.Index()}
 }
 
 // Get is what r refers to, or nil: its scope, or the whole budget, is closed. What a finalizer of the scope asks for
@@ -53,20 +53,14 @@ func (r Ref[T]) Get() *T {
 	if slot.Tag() != r.place&^arena_c.Offsets {
 		return nil
 	}
-	return (*T)(slot.At(r.place & arena_c.Offsets))
+	return (*T)(slot.AtPlace(r.place & arena_c.Offsets))
 }
 
 // refuses says why there can't be a Ref to size bytes at p, or is empty. pre: s is live.
 func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	st, row := s.stack(), s.slot.Row()
-	offset := s.slot.Offset(p)
-	start, end := s.slot.Start, s.slot.Cursor
-	far := s.isTemp()
-	if far {
-		start, end = row.Edge, row.End
-	}
-	unused := far && offset-s.slot.Cursor < s.slot.Limit&arena_c.Offsets-s.slot.Cursor // of the newest piece
-	if offset < start || offset > end || size > end-offset || unused {
+	place := s.slot.Place(p)
+	if !s.holds(place, size) {
 		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.scopeName(s.slot), st.config.Arena)
 	}
 	for i := range row.Pools {
@@ -74,7 +68,7 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}
-	if making := st.notes[s.slot.Index()].making; making.serial != 0 && (far || offset >= making.from) {
+	if making := st.notes[s.slot.Index()].making; making.serial != 0 && (s.isTemp() || place >= making.from) {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
 			"refer to it when Make has returned", st.scopeName(s.slot), st.config.Arena)
 	}

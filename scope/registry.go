@@ -78,7 +78,7 @@ func TableBytes(scopes, pools, values, accounts uint64) uint64 {
 	return tableBytes(scopes, pools, values, accounts, tag) - SiteBytes(scopes, values)
 }
 
-// SiteBytes is what the places where scopes were opened and values were given take beside them, in a memdebug build.
+// SiteBytes is what the places where scopes were opened and values were given take beside them, in memdebug and memtrace builds.
 func SiteBytes(scopes, values uint64) uint64 {
 	return (scopes + 1 + values) * uint64(unsafe.Sizeof(Site{}))
 }
@@ -92,7 +92,7 @@ func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
 func NewStack(row *arena_c.Row, config Config) *Stack {
 	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), met: make([]lastMet, row.Slots+1),
 		held: heldTable{places: make([]held, config.Held)}, accounts: make([]account, 0, config.Names)}
-	st.base = uintptr(row.Slot(0).At(0))
+	st.base = uintptr(row.Slot(0).AtPlace(0))
 	st.bear()
 	registry.Lock()
 	defer registry.Unlock()
@@ -101,6 +101,7 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	registry.made = registry.made%numberMax + 1 // 0 is nobody's
 	st.number = registry.made
 	(*registry.stacks.Load())[st.id].Store(st)
+	row.OpenLedger()
 	return st
 }
 
@@ -135,6 +136,7 @@ func (st *Stack) Drop() {
 	(*registry.stacks.Load())[st.id].Store(nil)
 	registry.free = append(registry.free, st.id)
 	st.row.Owner = 0
+	st.row.CloseLedger()
 	st.dropped = true
 	for _, last := range st.met {
 		if last.err != nil {

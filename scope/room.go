@@ -1,6 +1,11 @@
 package scope
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // room is what Array, Deque and Map share: a scope, and elements that are taken from it, all at once, when the first is
 // needed.
@@ -55,6 +60,12 @@ func (r *room[T]) Len() int {
 		return 0
 	}
 	return r.used
+}
+
+// gone tells the race detector of elements that were taken away: who still reads one is reported.
+func gone[T any](items []T) {
+	var zero T
+	arena_c.Dead(unsafe.Pointer(unsafe.SliceData(items)), uintptr(len(items))*unsafe.Sizeof(zero))
 }
 
 // Cap is the number of elements that there may be, 0 when the scope is closed.

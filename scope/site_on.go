@@ -1,63 +1,25 @@
-//go:build memdebug
+//go:build memdebug || memtrace
 
 package scope
 
-import (
-	"fmt"
-	"path"
-	"reflect"
-	"runtime"
-	"slices"
-	"strings"
-)
+import "github.com/upfront-mem/upfront/arena_c"
 
-// siteCalls is how many calls a Site keeps: the newest.
-const siteCalls = 16
-
-// Site is where something began that must end: a scope, a held value, a loan. Only memdebug builds keep it; in others it
-// has no size, and its methods do nothing. The zero Site is nowhere. It is as safe for goroutines as what it lies in.
-type Site struct{ calls [siteCalls]uintptr }
-
-// Note keeps the calls that lead here. Cost: a walk up the stack, about a microsecond; no Go allocation.
-func (s *Site) Note() {
-	kept := runtime.Callers(2, s.calls[:])
-	clear(s.calls[kept:])
+// Site is where something began that must end: a scope, a held value, a loan. Only memdebug and memtrace builds keep it; in
+// others it has no size, and its methods do nothing. The zero Site is nowhere. It is as safe for goroutines as what it lies
+// in.
+type Site struct {
+	calls uint32
+	_     [4]byte // so that what it lies in grows by its size: see SiteBytes
 }
+
+// Note keeps the calls that lead here. Cost: a walk up the stack, about a microsecond; no Go allocation where they are known.
+func (s *Site) Note() { s.calls = arena_c.Here(1) }
 
 // Tell is a line with what happened there, "opened", and a line for each call, function and file:line, the newest first;
 // nothing when the Site is nowhere. The library's own calls before the caller's are left out, and the Go runtime's.
 func (s *Site) Tell(what string) string {
-	if s.calls[0] == 0 {
+	if s.calls == 0 {
 		return ""
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "\n\t%s at:", what)
-	kept := slices.Index(s.calls[:], 0)
-	if kept < 0 {
-		kept = siteCalls
-	}
-	frames := runtime.CallersFrames(slices.Clone(s.calls[:kept])) // it keeps them: s itself would move to the Go heap
-	for inside, more := true, true; more; {
-		var frame runtime.Frame
-		frame, more = frames.Next()
-		of := packageOf(frame.Function)
-		if inside = inside && slices.Contains(library, of); inside || of == "runtime" {
-			continue
-		}
-		fmt.Fprintf(&out, "\n\t\t%s %s:%d", frame.Function, frame.File, frame.Line)
-	}
-	return out.String()
-}
-
-// library is the packages that a caller's call goes through.
-var library = func() []string {
-	own := reflect.TypeFor[Site]().PkgPath()
-	return []string{own, path.Join(path.Dir(own), "budget"), path.Join(path.Dir(own), "arena")}
-}()
-
-// packageOf is the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".
-func packageOf(function string) string {
-	last := strings.LastIndexByte(function, '/') + 1
-	name, _, _ := strings.Cut(function[last:], ".")
-	return function[:last] + name
+	return "\n\t" + what + " at:" + arena_c.Indented(s.calls)
 }

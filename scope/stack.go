@@ -133,6 +133,7 @@ func (st *Stack) Open(name string) Scope {
 	n.site.Note()
 	slot, tag := row.OpenScope()
 	n.opened = tag
+	st.naming()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
 			(*note)(st)
@@ -229,6 +230,7 @@ func (st *Stack) Freeze() {
 // Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of the topmost scope.
 func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	slot := st.row.Slot(st.row.Open - 1)
-	offset := slot.Offset(p)
-	return offset < st.row.Start || offset >= st.row.End || offset < slot.Cursor || size == 0 && offset == slot.Cursor
+	start, all := st.row.Window()
+	place, top := slot.Place(p), slot.Top()
+	return place-start >= all || place < top || size == 0 && place == top
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Text builds a text in a scope. It owns no byte of the scope while it is empty, and grows as Append does: in place when
@@ -151,6 +153,9 @@ func (t *Text) Len() int { return len(t.Bytes()) }
 
 // Reset makes the text empty. The bytes it owns are used again by what is added next.
 func (t *Text) Reset() *Text {
+	if arena_c.Race {
+		gone(t.Bytes())
+	}
 	t.text = t.text[:0]
 	return t
 }

@@ -98,8 +98,12 @@ void test_heap_misuse(void);
 void test_map(void);
 void test_walk(void);
 void test_redraw(void);
+void test_stretch(void);
+void test_stretch_edges(void);
+void test_stretch_damage(void);
 void test_random(void);
 void test_ring(void);
 void test_frame(void);
+void test_describe(void);
 
 #endif

@@ -53,6 +53,25 @@ static void count_linear(void) {
     window_free(w, WINDOW);
 }
 
+/* What grows is one thing still. */
+static void count_grows(void) {
+    unsigned char *w = window_new(WINDOW), *a;
+    upfront_linear *l = upfront_linear_init(w, 1024);
+    uint64_t tag = upfront_tag(l);
+    a = (unsigned char *)upfront_linear_alloc(l, 10, 1);
+    CHECK(upfront_linear_grow(l, tag + 5, 5) == a + 10);
+    CHECK_COUNT(l->count, 15, 1);
+    CHECK(is_marked(a + 14, 0) && is_marked(a + 24, 1));
+    CHECK(upfront_linear_grow(l, tag + 1000, 1000) == NULL);
+    CHECK_EQ(l->refused, tag + 1000);
+    CHECK(upfront_linear_grow(l, tag + UPFRONT_GENERATION, 0) == NULL); /* stale */
+    CHECK_COUNT(l->count, 15, 1);
+    CHECK(upfront_linear_grow(l, tag + 1024 - 64 - 15, 1024 - 64 - 15) == a + 15); /* to the last byte */
+    CHECK(upfront_linear_grow(l, tag, 0) == w + 1024 && upfront_linear_grow(l, tag + 1, 1) == NULL);
+    CHECK_EQ(upfront_linear_padding(l), 0);
+    window_free(w, WINDOW);
+}
+
 /* Whatever is freed, by whatever way: the count is that of the blocks that are live. */
 static void count_stack(void) {
     static const uint64_t sizes[] = {0, 1, 16, 40, 3, 77, 0, 200};
@@ -115,9 +134,9 @@ static void count_frame(void) {
 static void count_row(void) {
     unsigned char *w = window_new(4 * WINDOW);
     upfront_row *r = (upfront_row *)(void *)w;
-    upfront_linear *outer, *inner, *far_slot;
+    upfront_linear *outer, *inner, *far_slot, was;
     upfront_pool *p;
-    uint64_t tag, word, i;
+    uint64_t tag, i;
     upfront_row_init(r, w, "row", WINDOW, 4 * WINDOW, 3, 1);
     CHECK_EQ(upfront_row_padding(r), 0);
     for (i = 0; i <= 3; i++)
@@ -127,13 +146,13 @@ static void count_row(void) {
     CHECK(upfront_linear_bump(outer, tag + 3, 3, 0) != NULL && upfront_row_node(outer, tag) != NULL);
     CHECK_COUNT(outer->count, 19, 2);
     CHECK_EQ(upfront_row_padding(r), 5);
-    word = outer->count;
+    was = *outer;
     CHECK_EQ(upfront_row_pool_open(outer, tag, 10, 64, 5, 0, &p), UPFRONT_OK);
     CHECK_COUNT(outer->count, 19 + upfront_pool_size(10, 64, 5), 3);
     CHECK_EQ(upfront_row_padding(r), 5 + 40);
     upfront_pool_close(p);
-    upfront_row_rewind(r, WINDOW + 24, word); /* the whole word goes back */
-    CHECK_EQ(outer->count, word);
+    upfront_row_rewind(r, &was); /* the whole word goes back */
+    CHECK_EQ(outer->count, was.count);
     CHECK_EQ(upfront_row_padding(r), 5);
     tag = upfront_row_open(r);
     inner = upfront_row_slot(r, 1);
@@ -163,6 +182,7 @@ static void count_row(void) {
 void test_count(void) {
     count_words();
     count_linear();
+    count_grows();
     count_stack();
     count_frame();
     count_row();

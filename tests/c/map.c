@@ -155,8 +155,7 @@ static void map_sibling_words(upfront_map *m, uint64_t size) {
     for (i = 0; i < 4; i++) {
         upfront_row *r = upfront_map_row(m, wrong[i][0]), good = *r;
         CHECK_EQ(upfront_map_walk(m, size, out, 5 * 5 + 2, &count), UPFRONT_OK);
-        r->group = wrong[i][1];
-        r->sibling = wrong[i][2];
+        r->kin = wrong[i][1] << 32 | wrong[i][2];
         CHECK_EQ(upfront_map_walk(m, size, out, 5 * 5 + 2, &count), UPFRONT_CORRUPT);
         CHECK_EQ(count, wrong[i][0]);
         *r = good;
@@ -179,8 +178,8 @@ static void map_siblings(void) {
     for (i = 0; i < 5; i++) {
         upfront_row *r = upfront_map_row(m, i);
         upfront_scope s = upfront_scope_open(r);
-        CHECK_EQ(r->group, i >= 1 && i <= 3 ? 1 : i);
-        CHECK_EQ(r->sibling, i >= 1 && i <= 3 ? i - 1 : 0);
+        CHECK_EQ(upfront_row_group(r), i >= 1 && i <= 3 ? 1 : i);
+        CHECK_EQ(upfront_row_sibling(r), i >= 1 && i <= 3 ? i - 1 : 0);
         CHECK_EQ(r->end - r->start, i >= 1 && i <= 3 ? WINDOW + 1 : plan[i == 4 ? 2 : 0].size);
         CHECK_EQ(upfront_scope_defer(s, note_sibling, (void *)(intptr_t)i), UPFRONT_OK);
     }
@@ -211,6 +210,9 @@ static void map_rewind_closes_pools(void) {
         CHECK_EQ(upfront_row_pool_open(s, tag, 16, 8, 100, 1, &q), UPFRONT_OK);
         pool_tag = q->free & ~UPFRONT_OFFSETS;
         CHECK(upfront_pool_get(q, pool_tag) != NULL);
+        upfront_row_open(level); /* the pools are not this one's */
+        CHECK(upfront_linear_bump(s + 1, upfront_tag(s + 1) + 8, 8, 0) != NULL);
+        upfront_row_far_open(level);
         CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
         CHECK(upfront_pool_get(q, pool_tag) == NULL && q->live == 0 && q->open == 0);
     }

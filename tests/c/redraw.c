@@ -119,8 +119,8 @@ static void edges_move(uint64_t guard) {
     for (i = 0; i < 5; i++)
         CHECK_EQ(upfront_map_row(redraw_map, i)->end - upfront_map_row(redraw_map, i)->start, all[i]);
     redraw_walks(guard);
-    CHECK(level->owner == 77 && strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && level->group == 4);
-    CHECK(match[0].group == 1 && upfront_map_row(redraw_map, 3)->sibling == 2);
+    CHECK(level->owner == 77 && strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && upfront_row_group(level) == 4);
+    CHECK(upfront_row_group(match) == 1 && upfront_row_sibling(upfront_map_row(redraw_map, 3)) == 2);
     CHECK(upfront_linear_bump(slot, tag, 0, 0) == NULL); /* what was a scope is none */
     CHECK(upfront_row_open(level) != tag);
     CHECK(upfront_linear_bump(slot, upfront_tag(slot) + all[4], all[4], 0) != NULL);

@@ -107,9 +107,11 @@ static void row_finalizers(void) {
     upfront_row *r = row_new(w, 100);
     uint64_t tag = upfront_row_open(r), i;
     upfront_linear *s = upfront_row_slot(r, 0);
+    upfront_linear was;
     upfront_node node;
     CHECK(!upfront_row_unlink(s, &node));
     CHECK(alloc_in(s, tag, 3) != NULL);
+    was = *s;
     for (i = 0; i < 5; i++) {
         upfront_node *n = upfront_row_node(s, tag);
         CHECK(n != NULL && (uintptr_t)n % 8 == 0);
@@ -124,9 +126,9 @@ static void row_finalizers(void) {
         CHECK_EQ(node.below / UPFRONT_GENERATION, i == 4 ? (1 << 24) - 1 : i);
     }
     CHECK(!upfront_row_unlink(s, &node));
-    upfront_row_rewind(r, WINDOW + 3, 1);
+    upfront_row_rewind(r, &was);
     CHECK_EQ(s->cursor, WINDOW + 3);
-    CHECK_EQ(s->count, 1);
+    CHECK_EQ(s->count, UPFRONT_OBJECT + 3);
     CHECK_EQ(r->peak, 88);
     CHECK(alloc_in(s, tag, 97) != NULL);
     upfront_row_close(r);

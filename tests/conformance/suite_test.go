@@ -169,8 +169,9 @@ func TestRaceBuildsOverwriteWhatDies(t *testing.T) {
 	w := newRowTwins(t)
 	w.open()
 	slot := w.a.Slot(0)
+	was := *slot
 	p, _ := slot.Bump(slot.Tag()+100, 100, 0)
-	w.a.Rewind(w.a.Start, 0)
+	w.a.Rewind(&was)
 	assert.Equal(t, dead, unsafe.Slice((*byte)(p), 100), "a constructor that failed")
 	w.a.FarOpen()
 	require.Equal(t, arena_c.OK, w.a.FarGrow(100, 8))

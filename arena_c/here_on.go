@@ -1,0 +1,186 @@
+//go:build memdebug || memtrace
+
+package arena_c
+
+// #cgo memtrace CFLAGS: -DUPFRONT_MEMTRACE
+// #include "sites.h"
+// #cgo noescape upfront_text_add
+// #cgo nocallback upfront_text_add
+// #cgo noescape upfront_text
+// #cgo nocallback upfront_text
+import "C"
+
+import (
+	"hash/maphash"
+	"path"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// siteCalls is how many calls Here looks at: the newest.
+const siteCalls = 16
+
+// Here is the number of the calls that lead here, without the newest skip of them; the caller of Here is the first. Its Text is a
+// line for each, "\tfunction file:line\n", the newest first; the library's own before the caller's are left out, and the Go
+// runtime's. The same lines have the same number. 0: the table is full.
+//
+// Any goroutine may ask. Cost: a walk up the stack, about 1.3 us for 8 calls, without Go allocations; the first time for each way
+// that leads here tens of us, to make the text.
+func Here(skip int) uint32 {
+	var calls [siteCalls]uintptr
+	n := runtime.Callers(skip+2, calls[:])
+	key := maphash.Bytes(siteSeed, unsafe.Slice((*byte)(unsafe.Pointer(&calls)), n*int(unsafe.Sizeof(calls[0]))))
+	if id, ok := sites.find(key); ok || sites.full.Load() {
+		return told(id)
+	}
+	sites.Lock()
+	defer sites.Unlock()
+	return told(sites.add(key, sites.callsText(calls[:n])))
+}
+
+// Intern is the number of a name; 0: the table is full. Any goroutine may ask. Cost: some 40 ns, more the first time.
+func Intern(name string) uint32 {
+	key := maphash.String(siteSeed, name)
+	if id, ok := sites.find(key); ok || sites.full.Load() {
+		return told(id)
+	}
+	sites.Lock()
+	defer sites.Unlock()
+	return told(sites.add(key, unsafe.Slice(unsafe.StringData(name), len(name))))
+}
+
+// Text is what a number of Here or Intern stands for, "" for 0. It stays for ever. Cost: one call into C.
+func Text(id uint32) string {
+	text := C.upfront_text(C.uint32_t(id))
+	return unsafe.String((*byte)(unsafe.Pointer(text)), int(C.strlen(text)))
+}
+
+// Indented is the text of calls as lines of an error: each begins a new one.
+func Indented(id uint32) string {
+	return strings.ReplaceAll("\n"+strings.TrimSuffix(Text(id), "\n"), "\n", "\n\t")
+}
+
+// SitesLost is how often Here and Intern gave 0 since the process began.
+func SitesLost() uint64 { return sites.lost.Load() }
+
+func told(id uint32) uint32 {
+	if id == 0 {
+		sites.lost.Add(1)
+	}
+	return id
+}
+
+var siteSeed = maphash.MakeSeed()
+
+// sites finds the number of a text, or of calls, by a hash of 64 bits. Who looks takes no lock.
+var sites siteTable
+
+type siteTable struct {
+	sync.Mutex             // of who adds
+	text       [16384]byte // of the calls that are added
+	places     [4 * C.UPFRONT_SITES]sitePlace
+	used       int
+	full       atomic.Bool
+	lost       atomic.Uint64
+}
+
+// sitePlace has its id before its key. No key: the place is free.
+type sitePlace struct {
+	key atomic.Uint64
+	id  atomic.Uint32
+}
+
+func (t *siteTable) place(key uint64) (p *sitePlace, taken bool) {
+	for i := key; ; i++ {
+		p = &t.places[i%uint64(len(t.places))]
+		switch p.key.Load() {
+		case key:
+			return p, true
+		case 0:
+			return p, false
+		}
+	}
+}
+
+func (t *siteTable) find(key uint64) (id uint32, ok bool) {
+	p, taken := t.place(max(key, 1))
+	if !taken {
+		return 0, false
+	}
+	return p.id.Load(), true
+}
+
+// add gives the key the number of the text, which may have one: of other calls that read the same. pre: the lock is held.
+func (t *siteTable) add(key uint64, text []byte) (id uint32) {
+	if id, ok := t.find(key); ok {
+		return id // meanwhile
+	}
+	of := maphash.Bytes(siteSeed, text)
+	id, ok := t.find(of)
+	if !ok {
+		id = uint32(C.upfront_text_add((*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.uint64_t(len(text))))
+	}
+	if id == 0 || t.used >= len(t.places)/2 {
+		t.full.Store(true)
+		return 0
+	}
+	t.put(of, id)
+	t.put(key, id)
+	return id
+}
+
+func (t *siteTable) put(key uint64, id uint32) {
+	if p, taken := t.place(max(key, 1)); !taken {
+		t.used++
+		p.id.Store(id)
+		p.key.Store(max(key, 1))
+	}
+}
+
+// callsText is the text of calls: see Here. Where all are the library's, they are what there is to tell. It lies in a buffer
+// of the table's, whose lock is held; allocations of who watches the Go heap's are few.
+func (t *siteTable) callsText(calls []uintptr) []byte {
+	all, own, more := t.text[:0], 0, len(calls) > 0
+	frames := runtime.CallersFrames(slices.Clone(calls)) // it keeps them: those of Here would move to the Go heap
+	for inside := true; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		of := packageOf(frame.Function)
+		if of == "runtime" {
+			continue
+		}
+		if inside && !slices.Contains(library, of) {
+			inside, own = false, len(all)
+		}
+		all = appendCall(all, frame)
+	}
+	return all[own:]
+}
+
+// appendCall adds a line, as long as there is room for all of it.
+func appendCall(text []byte, frame runtime.Frame) []byte {
+	if len(text)+len(frame.Function)+len(frame.File)+24 > cap(text) {
+		return text
+	}
+	text = append(append(append(append(text, '\t'), frame.Function...), ' '), frame.File...)
+	return append(strconv.AppendInt(append(text, ':'), int64(frame.Line), 10), '\n')
+}
+
+// library is the packages that a caller's call goes through.
+var library = func() []string {
+	own := reflect.TypeFor[Linear]().PkgPath()
+	return []string{own, path.Join(path.Dir(own), "arena"), path.Join(path.Dir(own), "scope"), path.Join(path.Dir(own), "budget")}
+}()
+
+// packageOf is the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".
+func packageOf(function string) string {
+	last := strings.LastIndexByte(function, '/') + 1
+	name, _, _ := strings.Cut(function[last:], ".")
+	return function[:last+len(name)]
+}

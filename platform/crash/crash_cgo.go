@@ -1,0 +1,59 @@
+//go:build linux && cgo
+
+package crash
+
+// #include "handler.h"
+// static inline int upfront_crash_watch_at(uintptr_t base, uint64_t size, const char *name, size_t length, uintptr_t describe,
+//                                          uintptr_t arg) {
+//     return upfront_crash_watch(base, size, name, length, (upfront_crash_describe)describe, arg);
+// }
+// static inline void upfront_crash_unwatch_at(uintptr_t base, uintptr_t after, uintptr_t arg) {
+//     upfront_crash_unwatch(base, (upfront_crash_describe)after, arg);
+// }
+import "C"
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+const supported = true
+
+// As the header's.
+var (
+	_ [RangesMax]struct{} = [C.UPFRONT_CRASH_RANGES]struct{}{}
+)
+
+// table is the lock of who changes the C table; the handler takes none.
+var table struct {
+	sync.Mutex
+	installed bool
+}
+
+func watch(r Range) error {
+	table.Lock()
+	defer table.Unlock()
+	if !table.installed {
+		if refused := C.upfront_crash_install(); refused != 0 {
+			return fmt.Errorf("crash: set a handler: %w", syscall.Errno(refused))
+		}
+		table.installed = true
+	}
+	ok := C.upfront_crash_watch_at(number(r.Base), C.uint64_t(r.Size), (*C.char)(unsafe.Pointer(unsafe.StringData(r.Name))),
+		C.size_t(len(r.Name)), number(r.Describe), C.uintptr_t(r.Arg))
+	if ok == 0 {
+		return fmt.Errorf("%w: %d are watched; watch %d bytes at %p when one is no longer", ErrFull, RangesMax, r.Size, r.Base)
+	}
+	return nil
+}
+
+func unwatch(base, after unsafe.Pointer, arg uintptr) {
+	table.Lock()
+	defer table.Unlock()
+	C.upfront_crash_unwatch_at(number(base), number(after), C.uintptr_t(arg))
+}
+
+// number is an address that C keeps and Go's checks of pointers needn't follow.
+func number(p unsafe.Pointer) C.uintptr_t { return C.uintptr_t(uintptr(p)) }
