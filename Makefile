@@ -13,7 +13,7 @@ SOAK    = 2m
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan memdebug memtrace bindings test-c cover bench fuzz soak cross cross-test deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,10 @@ memtrace: ## the tests with a hook in each request: FailEach also has each refus
 
 bindings: ## the tests with each hit going through the C bindings
 	$(GO) test -tags upfront_cgo $(PKGS)
+
+misuse: ## the misuse table, proved: a program for each misuse, run in each build
+	$(GO) test ./tests/misuse
+	@$(GO) run ./tests/misuse
 
 test-c: ## the C core without Go: gcc, clang, C++, sanitizers, valgrind, branch coverage
 	sh tests/c/run.sh build/c
@@ -138,6 +142,7 @@ check: ## what a change must pass
 	$(MAKE) memdebug
 	$(MAKE) memtrace
 	$(MAKE) bindings
+	$(MAKE) misuse
 	$(MAKE) fuzz FUZZ=5s
 	$(MAKE) freedoom
 	$(MAKE) cross-test

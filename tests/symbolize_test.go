@@ -1,46 +1,138 @@
+//go:build !upfront_cgo
+
 package tests
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// crash dies in C, two functions deep.
-const crash = `package main
-
-// static volatile int *nowhere;
-// static __attribute__((noinline)) void deep_in_c(void) { *nowhere = 1; }
-// static __attribute__((noinline)) void called_from_go(void) { deep_in_c(); *nowhere = 2; }
-import "C"
-
-func main() { C.called_from_go() }
-`
-
-// TestCrashInC shows what the blank import of platform/symbolize is for, and that without it the C frames have no names.
-func TestCrashInC(t *testing.T) {
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(crash), 0o600))
-	goCommand(t, dir, "mod", "init", "example.com/crash")
-	run := func() string {
-		goCommand(t, dir, "mod", "tidy")
-		goCommand(t, dir, "build", "-o", "crash", ".")
-		out, err := exec.Command(filepath.Join(dir, "crash")).CombinedOutput()
-		require.Error(t, err)
-		return string(out)
+// builtWith gives the flags that tell this build of the tests from a release build.
+func builtWith(t *testing.T) map[string]string {
+	t.Helper()
+	info, ok := debug.ReadBuildInfo()
+	require.True(t, ok)
+	flags := map[string]string{}
+	for _, s := range info.Settings {
+		if s.Key == "-race" || s.Key == "-asan" || s.Key == "-tags" {
+			flags[s.Key] = s.Value
+		}
 	}
-	assert.NotContains(t, run(), "deep_in_c")
-	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
-	symbolize := "package main\n\nimport _ \"" + module + "/platform/symbolize\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "symbolize.go"), []byte(symbolize), 0o600))
-	with := run()
-	assert.Contains(t, with, "deep_in_c")
-	assert.Contains(t, with, "called_from_go")
-	assert.Contains(t, with, "main.go:4")
+	return flags
+}
+
+// buildLike builds a folder of this one as these tests are built, with some tags more.
+func buildLike(t *testing.T, folder string, tags ...string) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), filepath.Base(folder))
+	flags := builtWith(t)
+	flags["-tags"] = strings.Join(append(tags, flags["-tags"]), ",")
+	args := []string{"build", "-o", name}
+	for flag, value := range flags {
+		args = append(args, flag+"="+value)
+	}
+	goCommand(t, ".", append(args, "./"+folder)...)
+	return name
+}
+
+// crashOf runs a program that crashes and gives what it says of that. Under asan the tool's own report of a SIGSEGV,
+// which has no Go frames, is what comes unless it is told to leave the signal to Go.
+func crashOf(t *testing.T, asan string, name string, args ...string) string {
+	t.Helper()
+	command := exec.Command(name, args...)
+	command.Env = append(os.Environ(), "GOTRACEBACK=single", "ASAN_OPTIONS="+asan)
+	out, err := command.CombinedOutput()
+	require.ErrorAs(t, err, new(*exec.ExitError), "%s", out)
+	return string(out)
+}
+
+const leaveToGo = "handle_segv=0"
+
+// placesIn finds the lines of a source that are marked "here: NAME".
+func placesIn(t *testing.T, source string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	require.NoError(t, err)
+	places := map[string]string{}
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		if _, name, ok := strings.Cut(string(line), "// here: "); ok {
+			places[name] = fmt.Sprintf("%s:%d ", source, i+1)
+		}
+	}
+	return places
+}
+
+// inOrder asserts that the parts are in a text, one behind the other.
+func inOrder(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		_, behind, ok := strings.Cut(rest, part)
+		if !assert.True(t, ok, "no %q, or not behind those before it, in:\n%s", part, text) {
+			return
+		}
+		rest = behind
+	}
+}
+
+// TestCrashInC shows what the blank import of platform/symbolize is for: C functions, files and lines above the Go
+// frames. Without it there are none.
+func TestCrashInC(t *testing.T) {
+	const folder = "testdata/crasher"
+	at := placesIn(t, folder+"/main.go")
+	without, with := buildLike(t, folder), buildLike(t, folder, "symbolize")
+	fromGo := []string{"\nmain._Cfunc_from_go(", "\nmain.main()", folder + "/main.go:"}
+	for how, inC := range map[string][]string{
+		"null":  {"\nstore\n", at["store"], "\nfrom_go\n", at["null"]},
+		"dead":  {"\nstore\n", at["store"], "\nfrom_go\n", at["dead"]},
+		"abort": {"\ngive_up\n", at["give_up"], "\nfrom_go\n"},
+	} {
+		t.Run(how, func(t *testing.T) {
+			if how == "dead" && builtWith(t)["-race"] != "" {
+				t.Skip("the budget is on the Go heap, which does not go away")
+			}
+			inOrder(t, crashOf(t, leaveToGo, with, how), append(inC, fromGo...)...)
+			plain := crashOf(t, leaveToGo, without, how)
+			inOrder(t, plain, fromGo...)
+			assert.NotContains(t, plain, "\nfrom_go\n")
+		})
+	}
+	t.Run("roomy", func(t *testing.T) { // C frames end where the innermost ones take 1 KiB
+		text := crashOf(t, leaveToGo, with, "roomy")
+		inOrder(t, text, append([]string{"\nroomy\n", at["roomy"]}, fromGo...)...)
+		assert.NotContains(t, text, "\nfrom_go\n")
+	})
+	t.Run("callback", func(t *testing.T) { // a panic in Go that C called shows no C frames
+		text := crashOf(t, leaveToGo, with, "callback")
+		inOrder(t, text, append([]string{"panic: in a callback", "\nmain.goPanics("}, fromGo...)...)
+		assert.NotContains(t, text, "call_back")
+	})
+	t.Run("asan", func(t *testing.T) {
+		if builtWith(t)["-asan"] == "" {
+			t.Skip("not an asan build")
+		}
+		text := crashOf(t, "", without, "null")
+		inOrder(t, text, "AddressSanitizer: SEGV on unknown address", " in store ", strings.TrimSpace(at["store"])+"\n")
+		assert.NotContains(t, text, "main.main")
+	})
+}
+
+// TestCrashOfFrogpond: the game server links the package, and its -crash is what it says.
+func TestCrashOfFrogpond(t *testing.T) {
+	text := crashOf(t, leaveToGo, buildLike(t, "frogpond"), "-crash")
+	if builtWith(t)["-race"] != "" {
+		assert.Equal(t, "frogpond: -crash: this build keeps the budget on the Go heap, where memory after Close is still there\n", text)
+		return
+	}
+	inOrder(t, text, "SIGSEGV", "\nupfront_heap_init\n", "arena_c/heap.c:", "\ngithub.com/upfront-mem/upfront/arena.NewHeap(",
+		"\nmain.crash(", "tests/frogpond/crash.go:", "\nmain.main()")
 }

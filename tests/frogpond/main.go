@@ -57,6 +57,9 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 		}
 		result.finish(b) // closes what is open, newest first
 	}()
+	if o.crash {
+		return crash(ctx, b)
+	}
 	warmRuntime()
 	s, err := boot(ctx, o, b)
 	if err != nil {

@@ -1,0 +1,100 @@
+// Package caller is a C library that is given memory of a budget, or makes an arena of its own: it does what C does to
+// memory when nobody looks. It is a package of its own because test files may not import "C".
+package caller
+
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
+// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
+// // What isn't inline lies in the library's own objects, where the last link finds it.
+// #cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
+// #include <stdlib.h>
+// #include "upfront.h"
+//
+// static uint64_t *caller_kept;
+// static void caller_keep(void *p) { caller_kept = (uint64_t *)p; }
+// static uint64_t caller_read(void) { return *caller_kept; }
+// static void caller_write(uint64_t value) { *caller_kept = value; }
+// static void caller_fill(void *p, uint8_t byte, uint64_t size) {
+//     volatile uint8_t *bytes = (volatile uint8_t *)p; // else the compiler calls memset, whose line nobody looks for
+//     uint64_t i;
+//     for (i = 0; i < size; i++)
+//         bytes[i] = byte;
+// }
+//
+// static void *caller_alloc(void *slot, uint64_t tag, uint64_t size, uint64_t align) {
+//     upfront_scope s = {(upfront_linear *)slot, tag};
+//     return upfront_scope_alloc(s, size, align);
+// }
+//
+// // In each of these `wrong` is what the misuse is.
+// static _Alignas(64) char caller_block[1024];
+// static upfront_linear *caller_make(int wrong) { return upfront_linear_init(caller_block + (wrong ? 8 : 0), 512); }
+// static void *caller_alloc_in_null(int wrong) {
+//     upfront_linear *l = caller_make(0);
+//     return upfront_linear_alloc(wrong ? NULL : l, 8, 8);
+// }
+// static void *caller_alloc_in_zeros(int wrong) {
+//     upfront_linear zeros, *l = caller_make(0);
+//     memset(&zeros, 0, sizeof zeros);
+//     return upfront_linear_alloc(wrong ? &zeros : l, 8, 8);
+// }
+// // A header counts from where it lies.
+// static struct { _Alignas(64) upfront_linear header; uint64_t beside[8]; } caller_copy;
+// static uint64_t caller_alloc_in_copy(int wrong) {
+//     upfront_linear *l = caller_make(0);
+//     caller_copy.header = *l;
+//     memset(upfront_linear_alloc(wrong ? &caller_copy.header : l, 8, 8), 7, 8);
+//     return caller_copy.beside[0];
+// }
+//
+// static void caller_leak(void *arg) {
+//     void *volatile lost = malloc(100);
+//     (void)arg;
+//     lost = NULL;
+//     (void)lost;
+// }
+// static int caller_defer_leak(void *slot, uint64_t tag) {
+//     upfront_scope s = {(upfront_linear *)slot, tag};
+//     return upfront_scope_defer(s, caller_leak, NULL);
+// }
+import "C"
+
+import "unsafe"
+
+// Keep keeps an address; Read and Write follow it.
+func Keep(p unsafe.Pointer) { C.caller_keep(p) }
+
+func Read() uint64 { return uint64(C.caller_read()) }
+
+func Write(value uint64) { C.caller_write(C.uint64_t(value)) }
+
+// Fill writes size bytes.
+func Fill(p unsafe.Pointer, value byte, size uintptr) {
+	C.caller_fill(p, C.uint8_t(value), C.uint64_t(size))
+}
+
+// AllocInScope says whether a scope of Go's gave C memory.
+func AllocInScope(slot unsafe.Pointer, tag, size, align uint64) bool {
+	return C.caller_alloc(slot, C.uint64_t(tag), C.uint64_t(size), C.uint64_t(align)) != nil
+}
+
+// MakeArena says whether the core made an arena, of an unaligned block when wrong.
+func MakeArena(wrong bool) bool { return C.caller_make(flag(wrong)) != nil }
+
+// AllocInNull says whether the core gave memory, of no arena when wrong.
+func AllocInNull(wrong bool) bool { return C.caller_alloc_in_null(flag(wrong)) != nil }
+
+// AllocInZeros says whether the core gave memory, of a header that nobody made when wrong.
+func AllocInZeros(wrong bool) bool { return C.caller_alloc_in_zeros(flag(wrong)) != nil }
+
+// AllocInCopy allocates, in a copy of a header when wrong, and gives what lies beside the copy then.
+func AllocInCopy(wrong bool) uint64 { return uint64(C.caller_alloc_in_copy(flag(wrong))) }
+
+// DeferLeak has a scope run a C finalizer that mallocs and forgets.
+func DeferLeak(slot unsafe.Pointer, tag uint64) { C.caller_defer_leak(slot, C.uint64_t(tag)) }
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// What is left of a budget after its Close.
+
+var closedBudgets = []line{
+	{"use a budget, its scopes, pads or pools after its Close", []program{
+		{name: "Load after Close of the budget", run: closed(func(k kept) {
+			_, err := budget.Load(ctx, k.b.Region("level"), func(scope.Scope) (*Frog, error) { return nil, nil })
+			check(err)
+		}), status: told},
+		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }), status: told},
+		{name: "Turn after Close of the budget", run: closed(func(k kept) { check(k.b.Turn()) }), status: told},
+		{name: "Take after Close of the budget", run: closed(func(k kept) {
+			pads, err := k.b.Pads.Take(ctx)
+			check(err)
+			check(pads.Give())
+		}), status: told},
+		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal(budget.Sealed)) }), status: told},
+		{name: "Close of the budget twice", run: closedOnce, status: told},
+		{name: "New after Close of the budget", run: closed(func(k kept) { frogs.New(k.query) })},
+		{name: "Open after Close of the budget", run: closed(func(k kept) { k.pad.Open("late") })},
+		{name: "Put after Close of the budget", run: closed(func(k kept) { k.pool.Put(k.chunk) })},
+		{name: "Frame after Close of the budget", run: closed(func(k kept) { k.b.Frame() })},
+	}, []answer{
+		{every, "generation", "closed", panics},
+	}, ""},
+	{"ask a closed budget's Ref, Loaded, Held, pool or door", []program{
+		{name: "Ref after Close of the budget", run: closed(func(k kept) { nothing(k.ref.Get() == nil) })},
+		{name: "Loaded after Close of the budget", run: closed(func(k kept) { nothing(k.level.Get() == nil) })},
+		{name: "Held after Close of the budget", run: closed(func(k kept) { nothing(k.held.Value() == nil) })},
+		{name: "Get after Close of the budget", run: closed(func(k kept) { nothing(k.pool.Get() == nil) })},
+		{name: "At after Close of the budget", run: closed(func(k kept) { nothing(k.pool.At(0) == nil) })},
+		{name: "Enter after Close of the budget", run: closed(func(k kept) { nothing(!k.door.Enter()) })},
+	}, []answer{
+		{every, "generation", "nothing is there", told},
+	}, ""},
+	{"read a closed budget's memory", []program{
+		{name: "read after Close of the budget", run: closed(func(k kept) { say("the frog's age is %#x", k.frog.Age) }), goesOn: "is 0x0",
+			right: "is 0x7"},
+	}, []answer{
+		{"release, asan, memdebug", "no access", "fatal error: fault", panics},
+	}, ""},
+}
+
+// kept is what somebody still has of a budget.
+type kept struct {
+	b     *budget.Budget
+	pad   scope.Pad
+	query scope.Scope
+	frog  *Frog
+	ref   scope.Ref[Frog]
+	held  scope.Held
+	pool  scope.Pool[Frog]
+	chunk *Frog
+	level budget.Loaded[Frog]
+	door  *budget.Door
+}
+
+// closed is a program that uses what it kept after it closed the budget.
+func closed(use func(k kept)) func(wrong bool) {
+	return func(wrong bool) {
+		k := kept{b: open()}
+		k.pad = k.b.Pad(0, 0)
+		k.level = load(k.b, "level", func(s scope.Scope) *Frog {
+			k.query, k.frog, k.pool = s, oldFrog(s), frogs.Pool(s, 10)
+			k.ref, k.held, k.chunk = scope.RefTo(s, k.frog), s.Hold("a value of Go"), k.pool.Get()
+			return k.frog
+		})
+		k.door = k.b.Region("level").Door("worker 1")
+		k.query = k.pad.Open("query")
+		if wrong {
+			check(k.query.Close())
+			check(k.b.Close())
+		}
+		use(k)
+	}
+}
+
+func closedOnce(wrong bool) {
+	b := open()
+	check(b.Close())
+	if wrong {
+		check(b.Close())
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+var goroutines = []line{
+	{"two allocate from one arena, pad, pool or List", []program{
+		{name: "two allocate in one scope", run: twoAllocate},
+		{name: "two workers use one pad", run: twoOnOnePad},
+		{name: "two use one pool", run: twoInOnePool},
+		{name: "two append to one List", run: twoInOneList},
+	}, []answer{
+		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+	}, ""},
+	{"two write one object, each with a pad of its own", []program{
+		{name: "two write one object", run: twoWrite},
+		{name: "two share a chunk after Put", run: twoShareChunk},
+	}, []answer{
+		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+	}, ""},
+	{"one reads what another rewinds or turns", []program{
+		{name: "read during rewind", run: readDuringRewind},
+		{name: "read during Turn", run: readDuringTurn},
+	}, []answer{
+		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+	}, ""},
+}
+
+const moment = 50 * time.Millisecond
+
+// both runs two goroutines, the second a moment after the first. Done right, the second waits for the first.
+func both(wrong bool, first, second func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		first()
+		if !wrong {
+			close(done)
+		}
+	})
+	wg.Go(func() {
+		if wrong {
+			time.Sleep(moment)
+		} else {
+			<-done
+		}
+		second()
+	})
+	wg.Wait()
+}
+
+func twoAllocate(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	work := func() { frogs.TrySlice(query, 10) }
+	both(wrong, work, work)
+}
+
+func twoOnOnePad(wrong bool) {
+	pad := open().Pad(0, 0)
+	work := func() {
+		query := pad.Open("query")
+		frogs.New(query).Age = 7
+		check(query.Close())
+	}
+	both(wrong, work, work)
+}
+
+func twoInOnePool(wrong bool) {
+	pool := load(open(), "level", pondOfFrogs).Get()
+	work := func() { pool.Get().Age = 7 }
+	both(wrong, work, work)
+}
+
+func twoInOneList(wrong bool) {
+	list := frogs.List(open().Pad(0, 0).Open("query"))
+	work := func() { list.New().Age = 7 }
+	both(wrong, work, work)
+}
+
+func twoWrite(wrong bool) {
+	b := open()
+	frog := load(b, "level", frogs.New).Get()
+	worker := func(pad scope.Pad) func() {
+		return func() {
+			query := pad.Open("query")
+			near := frogs.Slice(query, 10)
+			frog.Age += uint64(len(near))
+			check(query.Close())
+		}
+	}
+	both(wrong, worker(b.Pad(0, 0)), worker(b.Pad(1, 0)))
+}
+
+func twoShareChunk(wrong bool) {
+	pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
+	both(wrong, func() {
+		frog := pool.Get()
+		if !wrong {
+			frog.Age = 7
+		}
+		pool.Put(frog)
+		if wrong {
+			time.Sleep(2 * moment) // meanwhile the other gets it
+			frog.Age = 7
+		}
+	}, func() { pool.Get().Age = 8 })
+}
+
+func readDuringRewind(wrong bool) {
+	b := open()
+	level := load(b, "level", oldFrog)
+	both(wrong, func() { level.Get().Age++ }, func() { check(b.Region("level").Rewind(ctx)) })
+}
+
+func readDuringTurn(wrong bool) {
+	b := open()
+	frog := frogs.New(b.Frame())
+	both(wrong, func() { frog.Age++ }, func() {
+		check(b.Turn())
+		check(b.Turn())
+	})
+}

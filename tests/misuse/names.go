@@ -1,0 +1,280 @@
+package main
+
+import (
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Small values that name something and outlive it.
+
+var names = []line{
+	{"ask a stale Ref, Handle, Held, Loaded, pool, List or Text", []program{
+		{name: "stale Ref", run: staleRef},
+		{name: "stale Handle", run: staleHandle},
+		{name: "stale Held", run: staleHeld},
+		{name: "stale Loaded", run: staleLoaded},
+		{name: "Get of a stale pool", run: stalePool},
+		{name: "values of a stale List", run: staleListValues},
+		{name: "a stale Text", run: staleText},
+		{name: "a stale frame", run: staleFrame},
+	}, []answer{
+		{every, "generation", "nothing is there", told},
+	}, ""},
+	{"add to a stale List, Array, Deque, Map, Text; RefTo a stale scope; CloseNow twice", []program{
+		{name: "New in a stale List", run: staleList},
+		{name: "Push to a stale Array", run: staleArray},
+		{name: "PushBack to a stale Deque", run: staleDeque},
+		{name: "Set in a stale Map", run: staleMap},
+		{name: "Add to a stale Text", run: staleTextAdd},
+		{name: "RefTo a stale scope", run: refToStale},
+		{name: "CloseNow twice", run: closeNowTwice, status: told},
+	}, []answer{
+		{every, "generation", "scope: BUG: … closed", panics},
+	}, ""},
+	{"RefTo a pool's chunk, or what lies in another scope", []program{
+		{name: "RefTo a chunk", run: refToChunk, says: "is a chunk of a pool"},
+		{name: "RefTo another scope's", run: refToAnothers, says: "doesn't lie in scope"},
+	}, []answer{
+		{every, "address", "scope: BUG: RefTo of …", panics},
+	}, ""},
+	{"use or give back what was given back: pads, a slot, a door", []program{
+		{name: "pads after Give", run: padsAfterGive, says: "given back"},
+		{name: "enter a door twice", run: enterTwice, says: "enters region level twice"},
+		{name: "leave a door twice", run: leaveTwice, says: "without being inside"},
+		{name: "Load after Release", run: loadAfterRelease, says: "which was released", status: told},
+		{name: "Give twice", run: giveTwice, says: "given back before", status: told},
+	}, []answer{
+		{every, "lending", "BUG: …", panics},
+	}, ""},
+	{"resolve an arena.Ptr with another base", []program{
+		{name: "a Ptr's wrong base", run: wrongBase, goesOn: "its age is 0x7", right: "its age is 0x3"},
+	}, nil, "reads what lies there"},
+	{"keep a Scope while its slot is opened 2^24 times", []program{
+		{name: "2^24 scopes later", run: scopeComesRound, goesOn: "New gave a frog", only: "release"},
+	}, nil, "is taken for the newest"},
+}
+
+func nothing(gone bool) { ask(!gone, "nothing is there") }
+
+// query is a scope that is closed when the program does wrong.
+func query(wrong bool, fill func(s scope.Scope)) {
+	query := open().Pad(0, 0).Open("query")
+	fill(query)
+	if wrong {
+		check(query.Close())
+	}
+}
+
+func staleRef(wrong bool) {
+	var ref scope.Ref[Frog]
+	query(wrong, func(s scope.Scope) { ref = scope.RefTo(s, frogs.New(s)) })
+	nothing(ref.Get() == nil)
+}
+
+func staleHandle(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	pool := frogs.HandlePool(query, 10)
+	_, handle := pool.Get()
+	if wrong {
+		pool.Put(handle)
+		pool.Get()
+	}
+	nothing(pool.At(handle) == nil)
+}
+
+func staleHeld(wrong bool) {
+	var held scope.Held
+	query(wrong, func(s scope.Scope) { held = s.Hold("a value of Go") })
+	nothing(held.Value() == nil)
+}
+
+func staleLoaded(wrong bool) {
+	b := open()
+	level := load(b, "level", frogs.New)
+	if wrong {
+		check(b.Region("level").Rewind(ctx))
+	}
+	nothing(level.Get() == nil)
+}
+
+func stalePool(wrong bool) {
+	var pool scope.Pool[Frog]
+	query(wrong, func(s scope.Scope) { pool = frogs.Pool(s, 10) })
+	nothing(pool.Get() == nil)
+}
+
+func staleListValues(wrong bool) {
+	var list scope.List[Frog]
+	query(wrong, func(s scope.Scope) {
+		list = frogs.List(s)
+		list.New()
+	})
+	nothing(list.Len() == 0)
+}
+
+func staleText(wrong bool) {
+	var text scope.Text
+	query(wrong, func(s scope.Scope) {
+		text = s.Text()
+		text.Add("frog")
+	})
+	nothing(text.String() == "")
+}
+
+func staleFrame(wrong bool) {
+	frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
+	check(err)
+	first := frame.Now()
+	frame.Turn()
+	if wrong {
+		frame.Turn()
+	}
+	nothing(!first.Live())
+}
+
+func staleList(wrong bool) {
+	var list scope.List[Frog]
+	query(wrong, func(s scope.Scope) { list = frogs.List(s) })
+	list.New()
+}
+
+func staleArray(wrong bool) {
+	var array scope.Array[Frog]
+	query(wrong, func(s scope.Scope) { array = frogs.Array(s, 10) })
+	array.Push(Frog{})
+}
+
+func staleDeque(wrong bool) {
+	var deque scope.Deque[Frog]
+	query(wrong, func(s scope.Scope) { deque = frogs.Deque(s, 10) })
+	deque.PushBack(Frog{})
+}
+
+func staleMap(wrong bool) {
+	var byNumber scope.Map[uint64, Frog]
+	query(wrong, func(s scope.Scope) { byNumber = scope.NewMap(s, words, frogs, 10) })
+	byNumber.Set(1, Frog{})
+}
+
+func staleTextAdd(wrong bool) {
+	var text scope.Text
+	query(wrong, func(s scope.Scope) { text = s.Text() })
+	text.Add("frog")
+}
+
+func refToStale(wrong bool) {
+	var kept scope.Scope
+	var frog *Frog
+	query(wrong, func(s scope.Scope) { kept, frog = s, frogs.New(s) })
+	scope.RefTo(kept, frog)
+}
+
+func closeNowTwice(wrong bool) {
+	var held scope.Held
+	query(false, func(s scope.Scope) { held = s.Defer(func() {}) })
+	check(held.CloseNow())
+	if wrong {
+		check(held.CloseNow())
+	}
+}
+
+func refToChunk(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	frog := frogs.New(query)
+	if wrong {
+		pool := frogs.Pool(query, 10)
+		frog = pool.Get()
+	}
+	scope.RefTo(query, frog)
+}
+
+func refToAnothers(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	frog := frogs.New(query)
+	step := query.Open("step")
+	if !wrong {
+		frog = frogs.New(step)
+	}
+	scope.RefTo(step, frog)
+}
+
+func padsAfterGive(wrong bool) {
+	pads, err := open().Pads.Take(ctx)
+	check(err)
+	pad := pads.Pad(0)
+	if wrong {
+		check(pads.Give())
+	}
+	pad.Open("query")
+}
+
+func enterTwice(wrong bool) {
+	door := open().Region("level").Door("worker 1")
+	door.Enter()
+	if !wrong {
+		door.Leave()
+	}
+	door.Enter()
+}
+
+func leaveTwice(wrong bool) {
+	door := open().Region("level").Door("worker 1")
+	door.Enter()
+	door.Leave()
+	if wrong {
+		door.Leave()
+	}
+}
+
+func loadAfterRelease(wrong bool) {
+	plan := pondPlan
+	plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
+	b, err := budget.Open(plan)
+	check(err)
+	room, err := b.Slots("room").Acquire()
+	check(err)
+	if wrong {
+		check(room.Release(ctx))
+	}
+	_, err = budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
+	check(err)
+}
+
+func giveTwice(wrong bool) {
+	pads, err := open().Pads.Take(ctx)
+	check(err)
+	check(pads.Give())
+	if wrong {
+		check(pads.Give())
+	}
+}
+
+func wrongBase(wrong bool) {
+	b := open()
+	systemsFrog := load(b, "systems", oldFrog).Get()
+	frog := load(b, "level", frogs.New).Get()
+	frog.Age = 3
+	ptr := arena.PtrTo(b.Region("level").Base(), frog)
+	base := b.Region("level").Base()
+	if wrong {
+		base = b.Region("systems").Base()
+	}
+	say("its age is %#x, in systems there is %#x", ptr.Get(base).Age, systemsFrog.Age)
+}
+
+func scopeComesRound(wrong bool) {
+	pad := open().Pad(0, 0)
+	kept := pad.Open("kept")
+	check(kept.Close())
+	if wrong {
+		for range 1<<24 - 1 {
+			check(pad.Open("another").Close())
+		}
+	}
+	pad.Open("newest")
+	if wrong {
+		frogs.New(kept)
+		say("New gave a frog")
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// What the programs have in common: a small budget and what lives in it.
+
+type Frog struct{ X, Y, Age uint64 }
+
+var (
+	ctx   = context.Background()
+	frogs = scope.Plain[Frog]()
+)
+
+// pondPlan has nothing between its arenas, and each is used to its last byte.
+var pondPlan = budget.Plan{
+	Name:    "pond",
+	Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB}},
+	Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+	Pads:    budget.Pads{Workers: 2, Size: 64 * budget.KiB},
+}
+
+func open() *budget.Budget {
+	b, err := budget.Open(pondPlan)
+	check(err)
+	return b
+}
+
+// load loads a region with what fn makes.
+func load[T any](b *budget.Budget, region string, fn func(s scope.Scope) *T) budget.Loaded[T] {
+	loaded, err := budget.Load(ctx, b.Region(region), func(s scope.Scope) (*T, error) { return fn(s), nil })
+	check(err)
+	return loaded
+}
+
+// oldFrog is a frog in s that is 7 years old.
+func oldFrog(s scope.Scope) *Frog {
+	frog := frogs.New(s)
+	frog.Age = 7
+	return frog
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// check ends a program that is told of what it did by an error; where the answer is nil, ask does.
+func check(err error) {
+	if err != nil {
+		fmt.Println("told:", err)
+		os.Exit(told)
+	}
+}
+
+func ask(ok bool, refusal string) {
+	if !ok {
+		fmt.Println("told:", refusal)
+		os.Exit(told)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+// Stale pointers to a place that was given out again: only names that know their end can tell (Handle, Ref).
+
+var reusedMemory = []line{
+	{"write after Close or Put, Put or free twice, when the place is taken again", []program{
+		{name: "write after Close and New", run: writeAfterCloseAndNew, goesOn: "the new frog's age is 0x7"},
+		{name: "write after Put and Get", run: writeAfterPutAndGet, goesOn: "the new frog's age is 0x7"},
+		{name: "Put after Put and Get", run: putAfterPutAndGet, goesOn: "live: 0", right: "live: 1"},
+		{name: "free after free and Alloc", run: freeAfterFreeAndAlloc, goesOn: "live: 0", right: "live: 1"},
+	}, nil, "hits what is new; a HandlePool tells"},
+}
+
+func writeAfterCloseAndNew(wrong bool) {
+	b := open()
+	query := b.Pad(0, 0).Open("query")
+	step := query.Open("step")
+	frog := frogs.New(step)
+	if !wrong {
+		frog.Age = 7
+	}
+	check(step.Close())
+	newFrog := frogs.New(query)
+	if wrong {
+		frog.Age = 7
+	}
+	say("the new frog's age is %#x", newFrog.Age)
+	check(query.Close())
+	check(b.Close())
+}
+
+func writeAfterPutAndGet(wrong bool) {
+	b := open()
+	pool := load(b, "level", pondOfFrogs).Get()
+	frog := pool.Get()
+	if !wrong {
+		frog.Age = 7
+	}
+	pool.Put(frog)
+	newFrog := pool.Get()
+	if wrong {
+		frog.Age = 7
+	}
+	say("the new frog's age is %#x", newFrog.Age)
+	check(b.Close())
+}
+
+func putAfterPutAndGet(wrong bool) {
+	b := open()
+	pool := load(b, "level", pondOfFrogs).Get()
+	frog := pool.Get()
+	pool.Put(frog)
+	pool.Get() // the same chunk
+	if wrong {
+		pool.Put(frog)
+	}
+	say("live: %d", pool.Live())
+	check(b.Close())
+}
+
+func freeAfterFreeAndAlloc(wrong bool) {
+	b := open()
+	heap := load(b, "level", heapOf).Get()
+	block := heap.Alloc(64, 16)
+	check(heap.Free(block))
+	heap.Alloc(64, 16) // the same block
+	if wrong {
+		check(heap.Free(block))
+	}
+	say("live: %d", heap.Stats().Live)
+	check(b.Close())
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+var scopes = []line{
+	{"close scopes out of order, twice, or from their own finalizers", []program{
+		{name: "Close out of order", run: closeOutOfOrder},
+		{name: "Close twice", run: closeTwice},
+		{name: "Close of a slot's next scope", run: closeAnothers},
+		{name: "Close from a finalizer", run: closeFromFinalizer},
+		{name: "Close of a region's scope", run: closeTheRegions},
+	}, []answer{
+		{every, "order", "scope: BUG: Close of … scope", told},
+	}, ""},
+	{"allocate in a covered, closed or frozen scope, or by an undeclared Maker", []program{
+		{name: "New while covered", run: newWhileCovered, says: `while scope "step", opened in it, is open`},
+		{name: "New after Close", run: newAfterClose, says: "that is closed"},
+		{name: "New in a slot's next scope", run: newInAnothers, says: "that is closed"},
+		{name: "New after the load", run: newAfterLoad, says: "frozen since its load returned"},
+		{name: "New after Turn", run: newAfterTurn, says: "frozen since its frame ended"},
+		{name: "New of the zero Maker", run: zeroMaker, says: "a Maker that was never declared"},
+	}, []answer{
+		{every, "generation", "scope: BUG: …", panics},
+	}, ""},
+	{"leave a scope of a load, frame or pad open; keep pads or a slot", []program{
+		{name: "leave a scope open in a load", run: leaveOpenInLoad},
+		{name: "leave a scope open on the frame", run: leaveOpenOnFrame},
+		{name: "leave a scope open on a pad", run: leaveOpenOnPad},
+		{name: "leave a scope open on lent pads", run: leaveOpenOnLent},
+		{name: "never give pads back", run: keepPads},
+		{name: "never release a slot", run: keepSlot},
+	}, []answer{
+		{every, "count", "left open / never given back / never released", told},
+	}, ""},
+	{"load or rewind a region inside its load, below one, beside one, from a finalizer", []program{
+		{name: "Load inside its own Load", run: loadInLoad},
+		{name: "Load below a Load", run: loadBelowLoad},
+		{name: "Rewind from a finalizer", run: rewindFromFinalizer},
+		{name: "Rewind from another goroutine", run: rewindBeside},
+	}, []answer{
+		{every, "order", "upfront: loading", told},
+	}, ""},
+	{"return a temporary from its load", []program{
+		{name: "Load gives a temporary", run: loadGivesTemporary},
+	}, []answer{
+		{every, "address", "BUG: the value … lies in its temporaries", told},
+	}, ""},
+}
+
+func closeOutOfOrder(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	step := query.Open("step")
+	if wrong {
+		check(query.Close())
+	}
+	check(step.Close())
+}
+
+func closeTwice(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	check(query.Close())
+	if wrong {
+		check(query.Close())
+	}
+}
+
+func closeAnothers(wrong bool) {
+	pad := open().Pad(0, 0)
+	query := pad.Open("query")
+	check(query.Close())
+	next := pad.Open("next")
+	if wrong {
+		next = query
+	}
+	check(next.Close())
+}
+
+func closeFromFinalizer(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	query.Defer(func() {
+		if wrong {
+			check(query.Close())
+		}
+	})
+	check(query.Close())
+}
+
+func closeTheRegions(wrong bool) {
+	load(open(), "level", func(s scope.Scope) *Frog {
+		if wrong {
+			check(s.Close())
+		}
+		return nil
+	})
+}
+
+func newWhileCovered(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	step := query.Open("step")
+	if !wrong {
+		check(step.Close())
+	}
+	frogs.New(query)
+}
+
+func newAfterClose(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	if wrong {
+		check(query.Close())
+	}
+	frogs.New(query)
+}
+
+func newInAnothers(wrong bool) {
+	pad := open().Pad(0, 0)
+	query := pad.Open("query")
+	if wrong {
+		check(query.Close())
+		pad.Open("next")
+	}
+	frogs.New(query)
+}
+
+func newAfterLoad(wrong bool) {
+	b := open()
+	var level scope.Scope
+	load(b, "level", func(s scope.Scope) *Frog {
+		level = s
+		return nil
+	})
+	if !wrong {
+		level = b.Pad(0, 0).Open("query")
+	}
+	frogs.New(level)
+}
+
+func newAfterTurn(wrong bool) {
+	b := open()
+	frame := b.Frame()
+	check(b.Turn())
+	if !wrong {
+		frame = b.Frame()
+	}
+	frogs.New(frame)
+}
+
+func zeroMaker(wrong bool) {
+	maker := frogs
+	if wrong {
+		maker = scope.Maker[Frog]{}
+	}
+	maker.New(open().Pad(0, 0).Open("query"))
+}
+
+func leaveOpenInLoad(wrong bool) {
+	load(open(), "level", func(s scope.Scope) *Frog {
+		room := s.Open("room")
+		if !wrong {
+			check(room.Close())
+		}
+		return nil
+	})
+}
+
+func leaveOpenOnFrame(wrong bool) {
+	b := open()
+	room := b.Frame().Open("room")
+	if !wrong {
+		check(room.Close())
+	}
+	check(b.Turn())
+	check(b.Turn())
+	check(b.Close())
+}
+
+func leaveOpenOnPad(wrong bool) {
+	b := open()
+	query := b.Pad(0, 0).Open("query")
+	if !wrong {
+		check(query.Close())
+	}
+	check(b.Close())
+}
+
+func leaveOpenOnLent(wrong bool) {
+	pads, err := open().Pads.Take(ctx)
+	check(err)
+	query := pads.Pad(0).Open("query")
+	if !wrong {
+		check(query.Close())
+	}
+	check(pads.Give())
+}
+
+func keepPads(wrong bool) {
+	b := open()
+	pads, err := b.Pads.Take(ctx)
+	check(err)
+	if !wrong {
+		check(pads.Give())
+	}
+	check(b.Close())
+}
+
+func keepSlot(wrong bool) {
+	plan := pondPlan
+	plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
+	b, err := budget.Open(plan)
+	check(err)
+	room, err := b.Slots("room").Acquire()
+	check(err)
+	if !wrong {
+		check(room.Release(ctx))
+	}
+	check(b.Close())
+}
+
+func loadInLoad(wrong bool) {
+	b := open()
+	load(b, "systems", func(scope.Scope) *Frog {
+		inner := "level"
+		if wrong {
+			inner = "systems"
+		}
+		return load(b, inner, frogs.New).Get()
+	})
+}
+
+func loadBelowLoad(wrong bool) {
+	b := open()
+	outer, inner := "systems", "level"
+	if wrong {
+		outer, inner = inner, outer
+	}
+	load(b, outer, func(scope.Scope) *Frog { return load(b, inner, frogs.New).Get() })
+}
+
+func rewindFromFinalizer(wrong bool) {
+	b := open()
+	load(b, "level", func(s scope.Scope) *Frog {
+		s.Defer(func() {
+			if wrong {
+				check(b.Region("level").Rewind(ctx))
+			}
+		})
+		return nil
+	})
+	check(b.Region("level").Rewind(ctx))
+}
+
+func rewindBeside(wrong bool) {
+	b := open()
+	load(b, "level", func(scope.Scope) *Frog {
+		if wrong {
+			var wg sync.WaitGroup
+			wg.Go(func() { check(b.Region("level").Rewind(ctx)) })
+			wg.Wait()
+		}
+		return nil
+	})
+}
+
+func loadGivesTemporary(wrong bool) {
+	load(open(), "level", func(s scope.Scope) *Frog {
+		if wrong {
+			return frogs.New(s.Temp())
+		}
+		return frogs.New(s)
+	})
+}

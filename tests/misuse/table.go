@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// builds are the ways to build the programs. The last is release with Go's own check of stores, for what needs it.
+var builds = []build{
+	{name: "release"},
+	{name: "race", flags: []string{"-race"}},
+	{name: "asan", flags: []string{"-asan"}},
+	{name: "memdebug", flags: []string{"-tags", "memdebug"}},
+	{name: "cgocheck2", env: "GOEXPERIMENT=cgocheck2"},
+}
+
+type build struct {
+	name  string
+	flags []string
+	env   string
+}
+
+// every is the builds that any user has.
+const every = "every build"
+
+// line is a misuse, as the table shows it: programs that commit it, and which build catches them all. What no answer is for
+// goes on.
+type line struct {
+	misuse   string
+	programs []program
+	answers  []answer
+	goesOn   string // to what end it goes on, where no build catches it
+}
+
+// answer is what some builds say to each program of a line.
+type answer struct {
+	builds string // every, or names with ", " between them
+	by     string // what catches it
+	says   string // what the program's output has: parts in this order, "…" between them; or what is behind " / "
+	status int    // of the process
+}
+
+// program commits one misuse, in the step that it does only when it is told to do wrong.
+type program struct {
+	name   string
+	run    func(wrong bool)
+	says   string // what builds with an answer say to this one, beside what they say to all of the line
+	status int    // and its own status, where it has one
+	goesOn string // what it says in builds without an answer
+	right  string // what it says when it does nothing wrong
+	only   string // the one build that it is run in, where it takes too long in others
+}
+
+// The statuses of processes.
+const (
+	goneOn  = 0
+	told    = 1  // the library's answer is an error or nil, and the program ends with it
+	asanEnd = 1  // AddressSanitizer's, and its leak check's
+	panics  = 2  // and the runtime's fatal errors
+	raced   = 66 // the race detector's
+	anyEnd  = -1 // any but 0
+)
+
+// What AddressSanitizer says, with the line in Go; or the runtime, where it comes first: the system stops the access, too.
+const (
+	poison        = "use-after-poison … .go:"
+	poisonOrFault = poison + " / fatal error: fault"
+)
+
+func lines() []line {
+	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, names, closedBudgets, goPointers, goroutines,
+		finalizers, callers)
+}
+
+// covers says whether the answer is one of the build.
+func (a answer) covers(build string) bool {
+	if a.builds == every {
+		return build != "cgocheck2"
+	}
+	return slices.Contains(strings.Split(a.builds, ", "), build)
+}
+
+// answer is what the build says, and false where it goes on.
+func (l line) answer(build string) (answer, bool) {
+	for _, a := range l.answers {
+		if a.covers(build) {
+			return a, true
+		}
+	}
+	return answer{}, false
+}
+
+// table is the lines in Markdown.
+func table() string {
+	var b strings.Builder
+	b.WriteString("| misuse | build | caught by | what it says |\n|---|---|---|---|\n")
+	for _, l := range lines() {
+		if len(l.answers) == 0 {
+			fmt.Fprintf(&b, "| %s | none | not caught | %s |\n", l.misuse, l.goesOn)
+		}
+		misuse := l.misuse
+		for _, a := range l.answers {
+			fmt.Fprintf(&b, "| %s | %s | %s | `%s` |\n", misuse, a.builds, a.by, a.says)
+			misuse = ""
+		}
+	}
+	return b.String()
+}

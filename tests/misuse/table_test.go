@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// TestMisuse runs every program in every build and compares what happens with the table. It runs the program without the
+// step that is wrong too, which nothing catches.
+func TestMisuse(t *testing.T) {
+	if arena_c.Crossing || arena_c.Race {
+		t.Skip("the programs are built in each build, whatever this one is: once is enough")
+	}
+	if testing.Short() {
+		t.Skip("needs the go command")
+	}
+	dir := t.TempDir()
+	for _, b := range builds {
+		binary := filepath.Join(dir, b.name)
+		compile(t, b, binary)
+		t.Run(b.name, func(t *testing.T) {
+			for _, l := range lines() {
+				a, caught := l.answer(b.name)
+				if b.name == "cgocheck2" && !caught {
+					continue
+				}
+				for _, p := range l.programs {
+					if p.only != "" && p.only != b.name {
+						continue
+					}
+					t.Run(p.name, func(t *testing.T) {
+						t.Parallel()
+						p.compare(t, binary, a, caught)
+					})
+				}
+			}
+		})
+	}
+}
+
+func compile(t *testing.T, b build, binary string) {
+	cmd := exec.Command("go", append(append([]string{"build", "-o", binary}, b.flags...), ".")...)
+	cmd.Env = append(os.Environ(), b.env)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s: %s", b.name, out)
+}
+
+func (p program) compare(t *testing.T, binary string, a answer, caught bool) {
+	if a.builds != every || filepath.Base(binary) == builds[0].name { // what all builds check needs no control in each
+		finished(t, binary, "-right", p.name).expect(t, goneOn, p.right, "done")
+	}
+	wrong := finished(t, binary, p.name)
+	switch {
+	case !caught:
+		wrong.expect(t, goneOn, p.goesOn, "done")
+	case a.status == goneOn:
+		wrong.expect(t, goneOn, a.says, "done")
+	default:
+		wrong.expect(t, cmp.Or(p.status, a.status), a.says, p.says)
+	}
+	if p.right != "" && filepath.Base(binary) == builds[0].name {
+		assert.False(t, says(wrong.out, p.right), "done right and done wrong it says the same: %s", wrong.out)
+	}
+}
+
+type process struct {
+	command string
+	out     string
+	status  int
+}
+
+// finished is the process when it has ended.
+func finished(t *testing.T, binary string, args ...string) process {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=1", "GORACE=halt_on_error=1", "GOTRACEBACK=single")
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return process{filepath.Base(binary) + " " + strings.Join(args, " "), string(out), cmd.ProcessState.ExitCode()}
+}
+
+// expect fails with all there is to know: the build and the program, what it should have said, and what it said.
+func (p process) expect(t *testing.T, status int, texts ...string) {
+	for _, text := range texts {
+		ended := p.status == status || status == anyEnd && p.status > 0
+		if !ended || !says(p.out, text) {
+			t.Errorf("%s\nexpected: status %d, %q\ngot:      status %d,\n%s", p.command, status, text, p.status, p.out)
+			return
+		}
+	}
+}
+
+// says says whether the parts of one of the texts, between which "…" stands, are in out in this order.
+func says(out, texts string) bool {
+	for text := range strings.SplitSeq(texts, " / ") {
+		if inOrder(out, strings.Split(text, "…")) {
+			return true
+		}
+	}
+	return false
+}
+
+func inOrder(out string, parts []string) bool {
+	for _, part := range parts {
+		_, after, found := strings.Cut(out, strings.TrimSpace(part))
+		if !found {
+			return false
+		}
+		out = after
+	}
+	return true
+}
+
+func TestNamesAreUnique(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, l := range lines() {
+		for _, p := range l.programs {
+			assert.False(t, seen[p.name], p.name)
+			seen[p.name] = true
+		}
+		for _, a := range l.answers {
+			for name := range strings.SplitSeq(a.builds, ", ") {
+				known := name == every
+				for _, b := range builds {
+					known = known || b.name == name
+				}
+				assert.True(t, known, name)
+			}
+		}
+	}
+}
+
+// TestReadme holds the README to the table.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## Misuse\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	assert.Equal(t, table(), section[strings.Index(section, "|"):strings.LastIndex(section, "|")+2], "make misuse prints it")
+	for line := range strings.SplitSeq(table(), "\n") {
+		assert.LessOrEqual(t, len([]rune(line)), 140, line)
+	}
+}

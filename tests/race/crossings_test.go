@@ -1,0 +1,215 @@
+package race
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type frog struct{ Age, X int32 }
+
+var (
+	frogs   = scope.Plain[frog]()
+	living  = scope.Object(func(*frog) error { return nil })
+	numbers = scope.Plain[int32]()
+	onHeap  = arena.HeapOf[frog](nil)
+	ctx     = context.Background()
+)
+
+func openBudget(t *testing.T) *budget.Budget {
+	t.Helper()
+	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
+		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Pads: budget.Pads{Workers: 3, Size: 256 * budget.KiB}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// rounds is how often each operation runs; what is taken from a scope that stays open fits.
+const rounds = 20
+
+// crossings counts the calls into C that rounds of do make.
+func crossings(do func()) int64 {
+	before := runtime.NumCgoCall()
+	for range rounds {
+		do()
+	}
+	return runtime.NumCgoCall() - before
+}
+
+func skipWhereHitsCross(t *testing.T) {
+	t.Helper()
+	if arena_c.Crossing {
+		t.Skip("each hit crosses into C in this build")
+	}
+}
+
+// TestEverydayOperationsDoNotCross: a call into C costs more than all of them, and in race builds hides races.
+func TestEverydayOperationsDoNotCross(t *testing.T) {
+	skipWhereHitsCross(t)
+	b := openBudget(t)
+	pad, s := b.Pad(0, 0), b.Pad(0, 1).Open("a")
+	for name, do := range everyday(t, b, s) {
+		assert.Zero(t, crossings(do), name)
+	}
+	for name, work := range inScope() {
+		assert.Zero(t, crossings(func() {
+			s := pad.Open("b")
+			work(s)
+			_ = s.Close()
+		}), "in a scope: %s", name)
+	}
+}
+
+// everyday is what a tick does.
+func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
+	pool, objects, handles, shared := frogs.Pool(s, 4), living.Pool(s, 2*rounds), frogs.HandlePool(s, 4), frogs.SharedPool(s, 4)
+	level := b.Region("level")
+	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
+	require.NoError(t, err)
+	door := level.Door("worker")
+	ref, held := scope.RefTo(s, frogs.New(s)), s.Hold(t)
+	_, h := frogs.HandlePool(s, 1).Get()
+	noPools := openBudget(t)
+	noPools.Pad(0, 0).Open("a")
+	return map[string]func(){
+		"New":            func() { frogs.New(s); frogs.TryNew(s); living.New(s) },
+		"Alloc":          func() { s.Alloc(8, 8); s.TryAlloc(8, 64); s.Bytes(3); s.Block(64) },
+		"Slice":          func() { frogs.Slice(s, 3); frogs.TrySlice(s, 3); frogs.SliceCap(s, 1, 3); frogs.Clone(s, nil) },
+		"Frame":          func() { frogs.New(b.Frame()) },
+		"Turn":           func() { frogs.New(noPools.Frame()); _ = noPools.Turn() },
+		"Pad":            func() { b.Pad(1, 0).Depth() },
+		"Pad.Temp":       func() { _ = b.Pad(1, 0).Temp(9, func([]byte) {}) },
+		"Take and Give":  func() { l, _ := b.Pads.Take(ctx); l.Pick().Open("c"); _ = l.Give() },
+		"Pool":           func() { x := pool.Get(); pool.At(0); pool.Live(); each(pool); pool.Put(x) },
+		"ObjectPool.Get": func() { objects.Get(); objects.At(0) },
+		"HandlePool":     func() { _, h := handles.Get(); handles.At(h); handles.Put(h) },
+		"SharedPool":     func() { shared.Put(shared.Get()) },
+		"Ref":            func() { ref.Get(); scope.RefTo(s, frogs.New(s)) },
+		"Handle":         func() { handles.At(h) },
+		"Held":           func() { held.Value(); s.Hold(t).Cancel(); _ = s.Own(io.NopCloser(nil)).CloseNow() },
+		"Loaded":         func() { loaded.Get() },
+		"Door":           func() { door.Enter(); door.Leave() },
+		"Snapshot":       func() { b.Snapshot() },
+	}
+}
+
+func each(pool scope.Pool[frog]) {
+	for range pool.All() {
+		continue
+	}
+}
+
+// inScope is what lives in a scope of a pad.
+func inScope() map[string]func(scope.Scope) {
+	return map[string]func(scope.Scope){
+		"finalizers": func(s scope.Scope) { living.New(s); living.Slice(s, 3); s.Defer(func() {}) },
+		"nested":     func(s scope.Scope) { _ = s.Open("c").Close(); _ = s.Do("d", func(scope.Scope) error { return nil }) },
+		"Make":       func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return nil }) },
+		"Account":    func(s scope.Scope) { _ = scope.Account(s, "fish", func() error { return nil }) },
+		"Append":     func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) },
+		"List":       func(s scope.Scope) { l := frogs.List(s); l.New(); l.Append(frog{}, frog{}); l.Copy(s) },
+		"Array":      func(s scope.Scope) { a := frogs.Array(s, 4); a.Push(frog{}); a.Pop(); a.Clear() },
+		"Deque":      func(s scope.Scope) { d := frogs.Deque(s, 4); d.PushFront(frog{}); d.PopBack(); d.Clear() },
+		"Map": func(s scope.Scope) {
+			m := scope.NewMap(s, numbers, frogs, 4)
+			m.Set(7, frog{})
+			m.Get(7)
+			m.Delete(7)
+			m.Clear()
+		},
+		"Text": func(s scope.Scope) {
+			x := s.Text()
+			_ = x.Add("a").AddInt(7).String()
+			x.Reset()
+			scope.Sprintf(s, "%d", 7)
+		},
+		"full": func(s scope.Scope) { _ = frogs.TrySlice(s, 1<<20); _ = s.Err() },
+	}
+}
+
+// TestTemporariesCrossForAPieceOnly: not for what fits in it.
+func TestTemporariesCrossForAPieceOnly(t *testing.T) {
+	skipWhereHitsCross(t)
+	s := openBudget(t).Pad(0, 0).Open("a")
+	assert.Equal(t, int64(2), crossings(func() { frogs.New(s.Temp()) }), "one opens the far end, one takes a piece")
+}
+
+// TestTheArenasHitsDoNotCross is for package arena: making room is no crossing, and giving back is where it says so.
+func TestTheArenasHitsDoNotCross(t *testing.T) {
+	skipWhereHitsCross(t)
+	l, err := arena.NewLinear(arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	s, err := arena.NewStack(arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
+	require.NoError(t, err)
+	r, err := arena.NewRing(arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	pool, err := arena.NewPool[frog](arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	handles, err := arena.NewHandlePool[frog](arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	for name, do := range map[string]func(){
+		"Linear":     func() { l.Mark(); l.Alloc(8, 8); l.Far().Mark(); l.Far().Alloc(8, 8) },
+		"Stack":      func() { s.Mark(); s.Alloc(8, 8); s.Far().Alloc(8, 8) },
+		"Frame":      func() { f.Alloc(8, 8); f.Now().Alloc(8, 8) },
+		"Ring":       func() { p := r.Alloc(8, 8); r.Oldest(); _ = r.Free(p) },
+		"Pool":       func() { x := pool.Get(); pool.At(0); _ = pool.Put(x) },
+		"HandlePool": func() { _, h := handles.Get(); handles.At(h); _ = handles.Put(h) },
+	} {
+		assert.Zero(t, crossings(do), name)
+	}
+}
+
+// TestWhatCrosses is the control, and the list of what is called at play and does cross. The races
+// around these are seen all the same: the programs between/*.
+func TestWhatCrosses(t *testing.T) {
+	skipWhereHitsCross(t)
+	b := openBudget(t)
+	s := b.Pad(0, 1).Open("a")
+	pool, objects := frogs.Pool(s, 4), living.Pool(s, 4)
+	l, err := arena.NewLinear(s.Block(4096))
+	require.NoError(t, err)
+	st, err := arena.NewStack(s.Block(4096))
+	require.NoError(t, err)
+	f, err := arena.NewFrame(s.Block(4096), 2)
+	require.NoError(t, err)
+	h, err := arena.NewHeap(s.Block(4096))
+	require.NoError(t, err)
+	x := pool.Get()
+	inner := func(work func(scope.Scope)) func() {
+		pad := b.Pad(0, 0)
+		return func() {
+			s := pad.Open("b")
+			work(s)
+			_ = s.Close()
+		}
+	}
+	for name, do := range map[string]func(){
+		"Turn beside a pool":         func() { _ = b.Turn() }, // one for each that is open on the frame, or on a pad asked for by number
+		"a pool and its end":         inner(func(s scope.Scope) { frogs.Pool(s, 2) }),
+		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp()) }),
+		"a constructor that fails":   inner(func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return errors.New("no") }) }),
+		"Pool.Index":                 func() { pool.Index(x) },
+		"Pool.Peak":                  func() { pool.Peak() },
+		"ObjectPool.Put":             func() { _ = objects.Put(objects.Get()) },
+		"Linear.Rewind of the arena": func() { _ = l.Rewind(l.Mark()) },
+		"Stack.Free of the arena":    func() { _ = st.Free(st.Alloc(8, 8)) },
+		"Stack.Rewind of the arena":  func() { _ = st.Rewind(st.Mark()) },
+		"Frame.Turn of the arena":    func() { f.Turn() },
+		"Heap of the arena":          func() { _ = onHeap.Delete(h, onHeap.New(h)) },
+	} {
+		assert.GreaterOrEqual(t, crossings(do), int64(rounds), name)
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// between are two goroutines that write one object in an arena. Between the two writes each of them works with something of
+// its own, which must not hide the race.
+func between(list map[string]func(p *play, worker int) func()) map[string]func(*play) {
+	made := map[string]func(*play){}
+	for name, work := range list {
+		made[name] = func(p *play) {
+			x := frogs.New(p.scope())
+			one, two := work(p, 1), work(p, 2)
+			p.pair(
+				func() { x.Age = 1; one() }, // between/* first
+				func() { two(); x.Age = 2 }, // between/* second
+			)
+		}
+	}
+	return made
+}
+
+// loud is what synchronizes, and hides the race. Measuring a plan crosses into C, which nobody does at play; a snapshot takes
+// the lock of the runtime's metrics.
+var loud = map[string]func(p *play, worker int) func(){
+	"snapshot": withOwn(func(b *budget.Budget) { b.Snapshot() }),
+	"need": func(p *play, worker int) func() {
+		return func() {
+			_, err := p.budget.Plan().Need()
+			must(err)
+		}
+	},
+}
+
+// inScope opens a scope on the worker's pad, works in it and closes it.
+func inScope(work func(s scope.Scope)) func(p *play, worker int) func() {
+	return func(p *play, worker int) func() {
+		pad := p.budget.Pad(worker, 0)
+		return func() {
+			s := pad.Open("work")
+			work(s)
+			must(s.Close())
+		}
+	}
+}
+
+var works = map[string]func(p *play, worker int) func(){
+	"nothing":     func(*play, int) func() { return func() {} },
+	"scope":       inScope(func(s scope.Scope) { frogs.New(s); s.Alloc(8, 8); s.Bytes(8); frogs.Slice(s, 2) }),
+	"nested":      inScope(func(s scope.Scope) { must(s.Open("b").Close()); must(s.Do("c", noScope)) }),
+	"temp":        inScope(func(s scope.Scope) { frogs.New(s.Temp()) }),
+	"pool":        inScope(func(s scope.Scope) { pool := frogs.Pool(s, 4); pool.Put(pool.Get()); pool.Peak() }),
+	"object-pool": inScope(func(s scope.Scope) { pool := living.Pool(s, 4); must(pool.Put(pool.Get())); pool.Get() }),
+	"handles":     inScope(func(s scope.Scope) { pool := frogs.HandlePool(s, 4); _, h := pool.Get(); pool.At(h); pool.Put(h) }),
+	"objects":     inScope(func(s scope.Scope) { living.New(s); s.Own(io.NopCloser(nil)); s.Hold(s).Value() }),
+	"make":        inScope(func(s scope.Scope) { _, err := frogs.Make(s, good); must(err) }),
+	"make-fails":  inScope(func(s scope.Scope) { _, err := frogs.Make(s, bad); fails(err) }),
+	"account":     inScope(func(s scope.Scope) { must(scope.Account(s, "fish", nothing)) }),
+	"ref":         inScope(func(s scope.Scope) { look(scope.RefTo(s, frogs.New(s)).Get()) }),
+	"append":      inScope(func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) }),
+	"list":        inScope(func(s scope.Scope) { l := frogs.List(s); l.New(); l.Copy(s) }),
+	"array":       inScope(func(s scope.Scope) { a := frogs.Array(s, 4); a.Push(frog{}); a.Pop(); a.Clear() }),
+	"deque":       inScope(func(s scope.Scope) { d := frogs.Deque(s, 4); d.PushBack(frog{}); d.PopFront(); d.Clear() }),
+	"map":         inScope(func(s scope.Scope) { m := newMap(s); m.Set(7, frog{}); m.Get(7); m.Delete(7); m.Clear() }),
+	"text":        inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
+	"pad-temp": func(p *play, worker int) func() {
+		pad := p.budget.Pad(worker, 0) // here: what asks for it first takes a lock
+		return func() { must(pad.Temp(9, noBytes)) }
+	},
+	"door": func(p *play, worker int) func() {
+		door := p.budget.Region("systems").Door(fmt.Sprint(worker))
+		return func() { door.Enter(); door.Leave() }
+	},
+	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.Turn()); must(b.Turn()) }),
+	"load":   withOwn(loadAndRewind),
+	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork,
+	"blocks": func(p *play, worker int) func() {
+		pool := newChunks(p, worker)
+		return func() { must(pool.Put(pool.Get())); pool.Peak() }
+	},
+	"proxy": func(p *play, worker int) func() {
+		x, chunks := arena.NewProxy("x", newHeap(p, worker)), arena.NewPoolProxy("y", newChunks(p, worker))
+		return func() { must(onHeap.Delete(x, onHeap.New(x))); must(chunks.Put(chunks.Get())) }
+	},
+}
+
+func fails(err error) {
+	if err == nil {
+		panic("it should fail")
+	}
+}
+
+// withOwn gives each worker a budget of its own: two budgets know nothing of each other.
+func withOwn(work func(b *budget.Budget)) func(p *play, worker int) func() {
+	return func(*play, int) func() {
+		b := open()
+		return func() { work(b) }
+	}
+}
+
+func loadAndRewind(b *budget.Budget) {
+	_, err := budget.Load(background, b.Region("systems"), func(s scope.Scope) (*frog, error) {
+		frogs.New(s.Temp())
+		frogs.Pool(s, 3).Get()
+		return frogs.New(s), nil
+	})
+	must(err)
+	must(b.Region("systems").Rewind(background))
+}
+
+func linearWork(p *play, worker int) func() {
+	l := newLinear(p, worker)
+	return func() {
+		low, high := l.Mark(), l.Far().Mark()
+		l.Alloc(8, 8)
+		l.Far().Alloc(8, 8)
+		must(l.Rewind(low))
+		must(l.Far().Rewind(high))
+		_, err := l.Resize(l.Alloc(8, 8), 8, 16)
+		must(err)
+		l.Reset()
+	}
+}
+
+func stackWork(p *play, worker int) func() {
+	s := newStack(p, worker)
+	return func() {
+		mark := s.Mark()
+		must(s.Free(s.Alloc(8, 8)))
+		must(s.Far().Free(s.Far().Alloc(8, 8)))
+		_, err := s.Before(s.Alloc(8, 8))
+		must(err)
+		must(s.Rewind(mark))
+		s.Reset()
+	}
+}
+
+func buffersWork(p *play, worker int) func() {
+	f := newBuffers(p, worker)
+	return func() {
+		f.Alloc(8, 8)
+		f.Turn()
+		f.Turn()
+	}
+}
+
+func ringWork(p *play, worker int) func() {
+	r := newRing(p, worker)
+	return func() {
+		for range 5 { // it wraps
+			q := r.Alloc(1500, 8)
+			if q == nil {
+				panic("the ring is full")
+			}
+			must(r.Free(q))
+			r.Room()
+		}
+		one, two := r.Alloc(1500, 8), r.Alloc(1500, 8)
+		must(r.Free(one))
+		r.Alloc(1400, 8)
+		must(r.Free(two))
+		r.Reset()
+	}
+}
+
+func heapWork(p *play, worker int) func() {
+	h := newHeap(p, worker)
+	return func() {
+		q := h.Alloc(8, 8)
+		h.Alloc(8, 8)
+		q, err := h.Realloc(q, 99)
+		must(err)
+		h.SizeOf(q)
+		must(h.Free(q))
+		h.LargestFree()
+		h.Reset()
+	}
+}

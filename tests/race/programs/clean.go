@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// clean is what goroutines may do at the same time: there is nothing to report.
+var clean = map[string]func(*play){
+	"shared-pool": func(p *play) {
+		pool := frogs.SharedPool(p.scope(), 3)
+		crowd(func(int) {
+			if x := pool.Get(); x != nil {
+				x.Age++
+				pool.Live()
+				pool.Put(x)
+			}
+			pool.Peak()
+		})
+	},
+	"pads": func(p *play) {
+		crowd(func(int) {
+			lent, err := p.budget.Pads.Take(background)
+			must(err)
+			s := lent.Pick().Open("a")
+			frogs.New(s).Age++
+			frogs.New(s.Temp()).Age++
+			frogs.Pool(s, 2).Get().Age++
+			must(s.Close())
+			must(lent.Pads.Pad(1).Temp(50, func(b []byte) { b[0]++ }))
+			must(lent.Give())
+		})
+	},
+	"two-budgets": func(p *play) {
+		one, two := newHouse(open()), newHouse(p.budget)
+		crowd(func(me int) {
+			if me < 2 {
+				[]*house{one, two}[me].play()
+			}
+		})
+	},
+	"doors": func(p *play) {
+		region := p.budget.Region("systems")
+		var newest atomic.Pointer[budget.Loaded[frog]]
+		doors := make([]*budget.Door, goroutines)
+		for i := range doors {
+			doors[i] = region.Door(fmt.Sprint(i))
+		}
+		crowd(func(me int) {
+			if me == 0 {
+				l := loaded(p)
+				newest.Store(&l)
+				p.budget.Snapshot()
+				return
+			}
+			if doors[me].Enter() {
+				defer doors[me].Leave()
+				if l := newest.Load(); l != nil {
+					if x := l.Get(); x != nil {
+						look(x)
+					}
+				}
+			}
+		})
+	},
+	"slots": func(p *play) {
+		crowd(func(int) {
+			slot, err := p.budget.Slots("match").Acquire()
+			if err != nil {
+				return // all are taken
+			}
+			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) {
+				frogs.New(s.Temp()).Age++
+				x := frogs.New(s)
+				x.Age++
+				return x, nil
+			})
+			must(err)
+			must(slot.Release(background))
+		})
+	},
+	"turn": func(p *play) {
+		crowd(func(me int) {
+			if me == 0 {
+				frogs.New(p.budget.Frame()).Age++
+				must(p.budget.Turn())
+				return
+			}
+			p.budget.Snapshot()
+		})
+	},
+	"readers": func(p *play) {
+		x := loaded(p).Get()
+		m := newMap(p.scope())
+		m.Set(7, frog{})
+		crowd(func(int) {
+			look(x)
+			look(m.Get(7))
+			for range m.All() {
+				runtime.Gosched()
+			}
+		})
+	},
+}
+
+// house is a budget at play.
+type house struct {
+	b   *budget.Budget
+	pad scope.Pad
+}
+
+func newHouse(b *budget.Budget) *house { return &house{b, b.Pad(3, 0)} }
+
+func (h *house) play() {
+	loadAndRewind(h.b)
+	frogs.New(h.b.Frame()).Age++
+	must(h.pad.Temp(50, noBytes))
+	must(h.b.Turn())
+}
+
+const goroutines, rounds = 4, 50
+
+// crowd has goroutines do it many times.
+func crowd(do func(me int)) {
+	var all sync.WaitGroup
+	for me := range goroutines {
+		all.Go(func() {
+			for range rounds {
+				do(me)
+				runtime.Gosched()
+			}
+		})
+	}
+	all.Wait()
+}

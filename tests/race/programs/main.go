@@ -1,0 +1,106 @@
+// Command programs commits a data race inside an arena, by name, for the race detector to report. It is of use when it is
+// built with -race: exit status 66 says that a race was reported, 0 that none was.
+//
+//	programs use/new        # the race
+//	programs use/new told   # the control: the same, and the detector is told of the order
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// programs are all there are, by name. A comment behind a line names the program whose report must show the line: as the
+// access that came first, second, or both.
+var programs = map[string]func(*play){}
+
+func add(kind string, list map[string]func(*play)) {
+	for name, run := range list {
+		programs[kind+"/"+name] = run
+	}
+}
+
+func main() {
+	add("use", uses)
+	add("life", lives)
+	add("life", containerLives)
+	add("life", arenaLives)
+	add("between", between(works))
+	add("hidden", between(loud))
+	add("clean", clean)
+	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
+		for _, name := range slices.Sorted(maps.Keys(programs)) {
+			fmt.Println(name)
+		}
+		os.Exit(2)
+	}
+	programs[os.Args[1]](&play{budget: open(), told: len(os.Args) > 2})
+}
+
+// play is what a program works with.
+type play struct {
+	budget *budget.Budget
+	told   bool
+}
+
+func open() *budget.Budget {
+	b, err := budget.Open(budget.Plan{
+		Name:    "race",
+		Regions: []budget.Region{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 4}},
+		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Pads:    budget.Pads{Workers: 4, Size: 128 * budget.KiB},
+	})
+	must(err)
+	return b
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// frog is the object of the races.
+type frog struct{ Age, X int32 }
+
+var frogs = scope.Plain[frog]()
+
+// look reads a frog. It isn't inlined, so that the read isn't dropped.
+//
+//go:noinline
+func look(x *frog) int32 { return x.Age }
+
+func (p *play) scope() scope.Scope { return p.budget.Pad(0, 0).Open("a") }
+
+// pair runs first, then second, on a goroutine each. The detector is told of the order in the control only: else it is as if
+// they had happened to come so.
+func (p *play) pair(first, second func()) {
+	over := make(chan bool)
+	var both sync.WaitGroup
+	both.Go(func() {
+		first()
+		p.tell(func() { close(over) })
+	})
+	both.Go(func() {
+		p.tell(func() { <-over })
+		second()
+	})
+	both.Wait()
+}
+
+func (p *play) tell(do func()) {
+	if p.told {
+		do()
+	} else {
+		untold(do)
+	}
+}
+
+// both is a pair that does the same.
+func (p *play) both(do func()) { p.pair(do, do) }

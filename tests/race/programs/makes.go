@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+var (
+	background = context.Background()
+	errFails   = errors.New("a constructor fails")
+	numbers    = scope.Plain[int32]()
+)
+
+func good(*frog) error          { return nil }
+func bad(*frog) error           { return errFails }
+func nothing() error            { return nil }
+func noScope(scope.Scope) error { return nil }
+func noBytes([]byte)            {}
+
+// A scope of its own for each arena of package arena: its block is a part of the budget.
+
+func blockOf(p *play, worker int) []byte { return p.budget.Pad(worker, 1).Open("block").Block(4096) }
+
+func newLinear(p *play, worker int) arena.Linear {
+	l, err := arena.NewLinear(blockOf(p, worker))
+	must(err)
+	return l
+}
+
+func newStack(p *play, worker int) arena.Stack {
+	s, err := arena.NewStack(blockOf(p, worker))
+	must(err)
+	return s
+}
+
+func newBuffers(p *play, worker int) arena.Frame {
+	f, err := arena.NewFrame(blockOf(p, worker), 2)
+	must(err)
+	return f
+}
+
+func newRing(p *play, worker int) arena.Ring {
+	r, err := arena.NewRing(blockOf(p, worker))
+	must(err)
+	return r
+}
+
+func newHeap(p *play, worker int) arena.Heap {
+	h, err := arena.NewHeap(blockOf(p, worker))
+	must(err)
+	return h
+}
+
+func newChunks(p *play, worker int) arena.Pool[frog] {
+	pool, err := arena.NewPool[frog](blockOf(p, worker))
+	must(err)
+	return pool
+}
+
+func newMap(s scope.Scope) *scope.Map[int32, frog] {
+	m := scope.NewMap(s, numbers, frogs, 8)
+	m.Reserve()
+	return &m
+}
