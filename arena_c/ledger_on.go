@@ -209,7 +209,7 @@ func gain(n uint32, size, objects uint64) (at, samples uint32) {
 	}
 	taken := (x.total.Bytes-x.sampleAt-1)/ledger.every + 1
 	x.sampleAt += taken * ledger.every
-	calls := Here(0)
+	calls := Here(4) // below this, booked, given and Bump; or gotChunk, get and Get
 	for at = x.stacks; at != 0 && ledger.stacks.at(at).calls != calls; {
 		at = ledger.stacks.at(at).below
 	}

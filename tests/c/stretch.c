@@ -140,6 +140,9 @@ static void twin_alloc(uint64_t row, uint64_t depth) {
         p[i] = upfront_linear_bump(s, upfront_tag(s) + size, size, align - 1);
     }
     both(row, depth, p[0], p[1], size, align);
+#ifdef UPFRONT_ASAN
+    CHECK(p[1] == NULL || is_marked((unsigned char *)p[1] + size, 1));
+#endif
 }
 
 /* The newest thing of the topmost scope. */
@@ -262,15 +265,19 @@ static void twin_far(uint64_t row) {
     CHECK_EQ(code[0], code[1]);
 }
 
-/* A constructor that makes a few things, and fails. */
+/* A constructor that makes a few things, and fails; or who frees what was made since a mark. */
 static void twin_rewind(uint64_t row) {
     uint64_t depth = twin_row(0, row)->open, serial = twins.serial + 1, n = twin_below(4);
     upfront_linear was[2] = {*twin_top(0, row), *twin_top(1, row)};
+    int i;
     while (n-- > 0)
         twin_alloc(row, depth);
     twins_forget(row, depth, serial);
-    upfront_row_rewind(twin_row(0, row), &was[0]);
-    upfront_row_rewind(twin_row(1, row), &was[1]);
+    for (i = 0; i < 2; i++)
+        if (serial % 2 == 0)
+            upfront_row_rewind(twin_row(i, row), &was[i]);
+        else
+            CHECK_EQ(upfront_linear_rewind(twin_top(i, row), upfront_tag(&was[i]), was[i].cursor), UPFRONT_OK);
     twins.serial++;
 }
 

@@ -136,6 +136,25 @@ static void damage_gaps(void) {
     damage_close();
 }
 
+/* What was made shorter, and longer, ends where it ends now. */
+static void damage_shorter(void) {
+    unsigned char *p;
+    uint64_t tag;
+    damage_open();
+    tag = upfront_row_open(damage_row);
+    p = take_one(damage_slot, 100, 8);
+    CHECK_EQ(upfront_linear_resize(damage_slot, tag, damage_slot->start, p, 100, 30), UPFRONT_OK);
+    CHECK_EQ(upfront_linear_resize(damage_slot, tag, damage_slot->start, p, 30, 50), UPFRONT_OK);
+    CHECK(upfront_linear_grow(damage_slot, tag + 6, 6) == p + 50);
+    CHECK(take_one(damage_slot, 8, 8) == p + 72);
+    spoil(p + 57);
+    check_finds(UPFRONT_DAMAGE_GAP, p + 57, p);
+    spoil(p + 57);
+    upfront_row_close(damage_row);
+    CHECK_EQ(damage_count, 0);
+    damage_close();
+}
+
 /* Behind the last thing: nobody had it yet. */
 static void damage_tail(void) {
     unsigned char *p;
@@ -225,6 +244,16 @@ static void damage_left(uint64_t kind) {
         check_finds(UPFRONT_DAMAGE_DEAD, p + 79, p);
     else
         CHECK_EQ(upfront_stretch_check(damage_map, &d), UPFRONT_OK);
+    spoil(p + 79);
+    spoil(temp + 2);
+    while (upfront_stretch_current(damage_row) != 0 || damage_row->open != 0) {
+        if (damage_row->open == 0)
+            upfront_row_open(damage_row);
+        upfront_row_close(damage_row);
+    }
+    spoil(p); /* now this window is the one that comes next */
+    if (kind != UPFRONT_REGION)
+        check_finds(UPFRONT_DAMAGE_DEAD, p, p);
     CHECK_EQ(damage_count, 0);
     damage_close();
 }
@@ -323,6 +352,7 @@ static void damage_link(void) {
 
 void test_stretch_damage(void) {
     damage_gaps();
+    damage_shorter();
     damage_tail();
     damage_dead();
     damage_left(UPFRONT_REGION);

@@ -69,6 +69,25 @@ static void edges_until_full(uint64_t size, uint64_t align) {
     edges_close();
 }
 
+/* Tiny things until the gaps have used the part up, then whatever comes: each alignment has its room. */
+static void edges_mixed(uint64_t seed, uint64_t tiny) {
+    uint64_t place, size, parts, i;
+    unsigned char *p, *end = NULL;
+    edges_open();
+    upfront_stretch_window(edges_row, 0, &place, &size, &parts);
+    for (i = 0; i < tiny; i++)
+        CHECK((p = edges_take(edges_slot, 1, 1)) != NULL);
+    for (i = 0; i < 300; i++) {
+        size = next_random(&seed) % 400;
+        p = edges_take(edges_slot, size, UINT64_C(1) << next_random(&seed) % 17);
+        if (p == NULL)
+            continue;
+        CHECK(p >= end && p + size <= edges_block + place + parts / 2);
+        end = p + size;
+    }
+    edges_close();
+}
+
 /* Things of no bytes take nothing, however many there are: gaps are still there behind a million of them. */
 static void edges_no_bytes(void) {
     unsigned char *p = NULL;
@@ -154,9 +173,15 @@ static void edges_windows(void) {
     for (i = 0; i < 2 * UPFRONT_WINDOWS; i++) {
         CHECK_EQ(upfront_stretch_current(edges_row), i % UPFRONT_WINDOWS);
         upfront_stretch_window(edges_row, i % UPFRONT_WINDOWS, &place, &size, &parts);
+        if (i >= UPFRONT_WINDOWS) /* entered again: nothing is known of what was there */
+            CHECK(upfront_stretch_find(edges_map, thing[i - UPFRONT_WINDOWS], &found) && found.what == UPFRONT_FOUND_ROOM);
         upfront_stretch_names(edges_row, 7, 8);
         thing[i] = edges_take(edges_slot, 100, 8);
         upfront_stretch_note(edges_slot, (uint32_t)i + 10);
+#ifdef UPFRONT_ASAN
+        CHECK(is_marked(thing[i] - 1, 1) && is_marked(thing[i] + 100, 1) && is_marked(edges_block + place, 1));
+        CHECK(is_marked(edges_block + place + parts - 1, 1));
+#endif
         CHECK(thing[i] >= edges_block + place && thing[i] < edges_block + place + parts / 2);
         upfront_row_far_open(edges_row);
         CHECK_EQ(upfront_row_far_grow(edges_row, 10, 1), UPFRONT_OK);
@@ -173,6 +198,7 @@ static void edges_windows(void) {
             CHECK(found.what == UPFRONT_FOUND_THING && found.offset == 3 && found.record.size == 100);
             CHECK(found.record.made == k + 10 && found.record.scope == 7 && found.record.account == 8);
             CHECK_EQ(found.record.gone, k == i ? 0 : k + 20);
+            CHECK(upfront_stretch_find(edges_map, thing[k], &found) && found.what == UPFRONT_FOUND_THING && found.offset == 0);
             CHECK(upfront_stretch_find(edges_map, thing[k] + 105, &found) && found.what == UPFRONT_FOUND_GAP && found.offset == 5);
             CHECK_EQ(found.record.made, k + 10);
 #endif
@@ -221,11 +247,12 @@ static void edges_walk(void) {
 }
 
 void test_stretch_edges(void) {
-    static const uint64_t kinds[][2] = {{1, 1}, {3, 1}, {7, 8}, {8, 8}, {40, 64}, {1000, 4}, {1, UPFRONT_ALIGN_MAX},
-                                       {60000, 16}, {131000, 1}};
+    static const uint64_t kinds[][2] = {{1, 1}, {3, 1}, {7, 8}, {8, 8}, {40, 64}, {1000, 4}, {1, UPFRONT_ALIGN_MAX}, {60000, 16}, {131000, 1}};
     uint64_t i;
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         edges_until_full(kinds[i][0], kinds[i][1]);
+    for (i = 0; i < 40; i++)
+        edges_mixed(i + 1, 10000 + 200 * i);
     edges_no_bytes();
     edges_far_until_full(1, 1, 1);
     edges_far_until_full(5, 20, 1);
