@@ -128,7 +128,8 @@ static inline uint64_t upfront_row_padding(const upfront_row *r) {
     return r->far_of == 0 ? padding : padding - upfront_asked(upfront_row_far(r)->count);
 }
 
-/* The places that a slot's things lie between: of a near one from where its scope began to its cursor, at the far end of all pieces. */
+/* The places that a slot's things lie between: of a near one from where its scope began to its cursor; at the far end of all pieces, with
+ * what is free in the newest. */
 static inline void upfront_row_bounds(const upfront_row *r, uint64_t index, uint64_t *from, uint64_t *to) {
     const upfront_linear *slot = upfront_row_slot(r, index);
     *from = index == r->slots ? r->edge : slot->start;

@@ -147,7 +147,7 @@ void upfront_stretch_bounds(const upfront_row *r, uint64_t index, uint64_t *from
     if (!upfront_stretch_see(slot, &e))
         return;
     *from = e.start;
-    *to = index == r->slots ? e.start + e.stretch->part : e.cursor;
+    *to = index == r->slots && upfront_stretch_is_twin(&e) ? e.start + e.stretch->part : e.cursor;
     if (index != 0 && index < r->slots) {
         upfront_stretch_see(slot - 1, &e);
         *from = e.cursor;

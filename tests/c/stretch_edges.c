@@ -247,7 +247,9 @@ static void edges_walk(void) {
 }
 
 void test_stretch_edges(void) {
-    static const uint64_t kinds[][2] = {{1, 1}, {3, 1}, {7, 8}, {8, 8}, {40, 64}, {1000, 4}, {1, UPFRONT_ALIGN_MAX}, {60000, 16}, {131000, 1}};
+    static const uint64_t kinds[][2] = {{1, 1},    {3, 1},  {7, 8},
+                                        {8, 8},    {40, 64}, {1000, 4},
+                                        {1, UPFRONT_ALIGN_MAX}, {60000, 16}, {131000, 1}};
     uint64_t i;
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         edges_until_full(kinds[i][0], kinds[i][1]);

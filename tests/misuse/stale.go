@@ -18,7 +18,7 @@ var staleMemory = []line{
 		{name: "read after rewind", run: readAfterRewind, goesOn: "is 0x7"},
 		{name: "read after rewind, C", run: readAfterRewindInC, goesOn: "is 0x7"},
 	}, []answer{
-		{"asan", "ASan, no access", poisonOrFault, anyEnd},
+		{"asan", "ASan", poison, asanEnd},
 		{"memdebug", "no access", "BUG: read or write of … which was closed or rewound", panics},
 		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
@@ -26,7 +26,7 @@ var staleMemory = []line{
 		{name: "write after rewind", run: writeAfterRewind, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
 		{name: "write after rewind, C", run: writeAfterRewindInC, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
 	}, []answer{
-		{"asan", "ASan, no access", poisonOrFault, anyEnd},
+		{"asan", "ASan", poison, asanEnd},
 		{"memdebug", "no access", "BUG: read or write of … which was closed or rewound", panics},
 	}, ""},
 	{"read after Close, Put, free or Turn, or temporaries after their load", []program{

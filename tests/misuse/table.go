@@ -59,14 +59,10 @@ const (
 	asanEnd = 1  // AddressSanitizer's, and its leak check's
 	panics  = 2  // and the runtime's fatal errors
 	raced   = 66 // the race detector's
-	anyEnd  = -1 // any but 0
 )
 
-// What AddressSanitizer says, with the line in Go; or the runtime, where it comes first: the system stops the access, too.
-const (
-	poison        = "use-after-poison … .go:"
-	poisonOrFault = poison + " / fatal error: fault"
-)
+// What AddressSanitizer says, with the line in Go.
+const poison = "use-after-poison … .go:"
 
 func lines() []line {
 	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, names, closedBudgets, goPointers, goroutines,

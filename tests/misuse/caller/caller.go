@@ -1,5 +1,7 @@
 // Package caller is a C library that is given memory of a budget, or makes an arena of its own: it does what C does to
 // memory when nobody looks. It is a package of its own because test files may not import "C".
+//
+// The headers lie outside: the build cache doesn't see a change in them (go clean -cache).
 package caller
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
