@@ -24,6 +24,9 @@ func (l *Linear) AtPlace(place uint64) unsafe.Pointer { return l.At(place) }
 func (l *Linear) Bottom() uint64 { return l.Start }
 func (l *Linear) Top() uint64    { return l.Cursor }
 
+// Held is both.
+func (l *Linear) Held() (start, end uint64) { return l.Start, l.Cursor }
+
 // Stretched says whether the row is.
 func (r *Row) Stretched() bool { return false }
 

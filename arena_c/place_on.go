@@ -61,6 +61,19 @@ func (l *Linear) Bottom() uint64 {
 
 func (l *Linear) Top() uint64 { return l.Place(l.At(l.Cursor)) }
 
+// Held is where all that the slot handed out lies. At the far end of a row that is stretched pieces follow each other up,
+// until its half of the window runs short: then they lie in the last bytes of it, as many as the row has (stretch.h).
+func (l *Linear) Held() (start, end uint64) {
+	start, end = l.Bottom(), l.Top()
+	if r := l.Row(); r.Stretched() && l.Index() == r.Slots {
+		_, size := r.Window()
+		if half := size / 2; end >= start+half-(half-Edge)/3 {
+			end = start + half
+		}
+	}
+	return start, end
+}
+
 // Stretched says whether the row is.
 func (r *Row) Stretched() bool { return r.Space != 0 }
 

@@ -96,11 +96,8 @@ func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 
 // holds says whether size bytes at a place lie in s: not in an enclosing scope, even where that ends and s begins.
 func (s Scope) holds(at, size uint64) bool {
-	start, end := s.slot.Bottom(), s.slot.Top()
-	if row := s.slot.Row(); s.isTemp() && row.Stretched() {
-		_, size := row.Window()
-		end = start + size/2 // its pieces lie anywhere in its half
-	} else if s.isTemp() {
+	start, end := s.slot.Held()
+	if row := s.slot.Row(); s.isTemp() && !row.Stretched() {
 		start = row.Edge
 		if newest := s.slot.FarAt(); at >= newest { // in an older piece
 			start, end = max(start, newest), row.End
