@@ -6,7 +6,6 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
-	_ "github.com/upfront-mem/upfront/platform/symbolize" // a crash in C shows C functions, files and lines
 	"github.com/upfront-mem/upfront/scope"
 )
 
