@@ -2,6 +2,7 @@ package arena_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"testing"
 	"unsafe"
 
@@ -146,7 +147,11 @@ func (m *proxyModel) check() {
 
 // TestProxyModel plays proxies, proxies before proxies and a direct user on one small heap against maps.
 func TestProxyModel(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if instrumented && os.Getenv("UPFRONT_SOAK") == "" {
+		seeds = 1
+	}
+	for seed := range seeds {
 		h := newHeap(t, 24<<10)
 		direct := &client{blocks: map[unsafe.Pointer][]byte{}}
 		a := &client{x: arena.NewProxy("a", h), blocks: map[unsafe.Pointer][]byte{}}

@@ -257,7 +257,7 @@ func randomPlan(random *rand.Rand) Plan {
 
 func TestPlanRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 800 {
+	for range 200 {
 		plan := randomPlan(random)
 		require.NoError(t, plan.Check())
 		data, err := json.Marshal(plan)

@@ -2,6 +2,7 @@ package scope_test
 
 import (
 	"math/rand"
+	"os"
 	"slices"
 	"testing"
 	"unsafe"
@@ -132,7 +133,11 @@ func (m *appendModel[T]) check() {
 
 func runAppendModel[T comparable](t *testing.T, make func(int) T) {
 	full := 0
-	for seed := range int64(30) {
+	seeds := int64(30)
+	if instrumented && os.Getenv("UPFRONT_SOAK") == "" {
+		seeds = 8
+	}
+	for seed := range seeds {
 		m := &appendModel[T]{t: t, random: rand.New(rand.NewSource(seed)), maker: scope.Plain[T](), make: make, pad: open(t).Pad(0, 0)}
 		m.scopes = []scope.Scope{m.pad.Open("s")}
 		m.scopes[0].Bytes(padSize - 100*int(unsafe.Sizeof(*new(T)))) // not much room, so that it is full now and then

@@ -1,3 +1,5 @@
+//go:build !race && !asan && !memdebug && !upfront_cgo
+
 package tests
 
 import (
@@ -34,17 +36,6 @@ var arrows = map[string][]string{
 var libraries = map[string][]string{
 	"platform":           {"golang.org/x/sys/unix", "golang.org/x/sys/windows"},
 	"platform/symbolize": {"github.com/ianlancetaylor/cgosymbolizer"},
-}
-
-func goCommand(t *testing.T, dir string, args ...string) []byte {
-	t.Helper()
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	require.NoError(t, err, "go %s: %s", strings.Join(args, " "), stderr.String())
-	return out
 }
 
 type goPackage struct {

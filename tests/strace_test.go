@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of this file and of those that use it start programs that they build as a release build; to do so in one
-// build of the tests is enough.
+// The tests of this file and of others with its build line say nothing of the build that they are part of: they read the
+// sources, or start programs that they build as a release build. To do so in one build of the tests is enough.
 
 // absent skips a test that needs what isn't here; where everything must be, that is a failure.
 func absent(t *testing.T, what string) {

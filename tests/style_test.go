@@ -1,3 +1,5 @@
+//go:build !race && !asan && !memdebug && !upfront_cgo
+
 package tests
 
 import (

@@ -24,6 +24,7 @@
 //   - C frames between two of Go: a panic in Go code that C called shows the Go frames on both sides and nothing between.
 //   - a SIGSEGV in C under asan, whose own report of it names the innermost C function and no Go frames.
 //     ASAN_OPTIONS=handle_segv=0 leaves the signal to Go, and all is as elsewhere.
+//     At exit asan's leak check reports the program's name, which is kept in C.
 //   - C frames behind a signal handler that stands before Go's and calls it: one that jumps to it as its last step, or
 //     puts it back and returns so that the fault comes again, keeps them. Package crash's does.
 //

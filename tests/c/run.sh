@@ -3,6 +3,7 @@
 # With `coverage` only that step, whose line gives the share of branches.
 #
 # A compiler or checker that is missing is a step that says so; REQUIRE_ALL=1 makes it a failure. QUICK=1 leaves out valgrind.
+# The two families of compilers go side by side.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage]" >&2; exit 2; }
@@ -10,10 +11,10 @@ only=${2:-}
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
-core=$(ls arena_c/*.c)
-tests=$(ls tests/c/*.c | grep -v -e /level.c -e /coverage.c)
+core=$(ls "$PWD"/arena_c/*.c)
+tests=$(ls "$PWD"/tests/c/*.c | grep -v -e /level.c -e /coverage.c)
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
-c11="-std=c11 $warnings -Iarena_c -g"
+c11="-std=c11 $warnings -I$PWD/arena_c -g"
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 
 say() { printf '%-34s %s\n' "$1" "$2"; }
@@ -25,16 +26,30 @@ have() {
     return 1
 }
 
-# check NAME COMPILER FLAGS...: builds and runs the tests and the level program.
+# run WHAT COMMAND...: its output is shown only when it fails.
+run() {
+    what=$1
+    shift
+    "$@" >"$build/$what.out" 2>&1 || { cat "$build/$what.out"; say "$what" FAILED; exit 1; }
+}
+
+# check NAME COMPILER OPTIMIZATION FLAGS...: builds and runs the tests and the level program. The core is compiled once. Its
+# tests are optimized as it is where its inline functions are to be; under sanitizers that would take four times as long.
 check() {
-    name=$1 cc=$2
-    shift 2
+    name=$1 cc=$2 core_o=$3 tests_o=$4
+    shift 4
+    rm -rf "$build/$name"
+    mkdir -p "$build/$name/core" "$build/$name/tests"
     # shellcheck disable=SC2086
-    $cc $c11 "$@" $core $tests -o "$build/core-$name"
+    (cd "$build/$name/core" && $cc $c11 $core_o "$@" -c $core)
     # shellcheck disable=SC2086
-    $cc $c11 "$@" $core tests/c/level.c -o "$build/level-$name"
-    "$build/core-$name" >"$build/out" 2>&1 || { cat "$build/out"; say "$name" FAILED; exit 1; }
-    "$build/level-$name" >"$build/out" 2>&1 || { cat "$build/out"; say "level-$name" FAILED; exit 1; }
+    (cd "$build/$name/tests" && $cc $c11 $tests_o "$@" -c $tests)
+    # shellcheck disable=SC2086
+    $cc "$@" "$build/$name"/core/*.o "$build/$name"/tests/*.o -o "$build/core-$name"
+    # shellcheck disable=SC2086
+    $cc $c11 $core_o "$@" "$build/$name"/core/*.o tests/c/level.c -o "$build/level-$name"
+    run "core-$name" "$build/core-$name"
+    run "level-$name" "$build/level-$name"
     say "$name" ok
 }
 
@@ -63,51 +78,45 @@ if [ "$only" = coverage ]; then
     exit
 fi
 
-for cc in gcc clang; do
-    have $cc || continue
-    check $cc-O2 $cc -O2
-    check $cc-O0-memdebug $cc -O0 -DUPFRONT_MEMDEBUG
-    # shellcheck disable=SC2086
-    check $cc-asan-ubsan $cc -O1 $sanitize
-    # shellcheck disable=SC2086
-    check $cc-asan-ubsan-memdebug $cc -O1 -DUPFRONT_MEMDEBUG $sanitize
-    check $cc-no-int128 $cc -O2 -U__SIZEOF_INT128__
-done
-
-for cxx in g++ clang++; do
-    have $cxx || continue
-    printf '#include "upfront.h"\nint main() { return upfront_is_align(3); }\n' >"$build/header.cpp"
-    # shellcheck disable=SC2086
-    $cxx -std=c++17 $warnings -Iarena_c "$build/header.cpp" -o "$build/header-$cxx"
-    "$build/header-$cxx"
-    # gcc and clang differ in what they call C in a C++ compiler; the core's sources compile as C++ in both
-    for source in $core; do
+# family C C++: all that one family of compilers is asked.
+family() {
+    cc=$1 cxx=$2
+    if have "$cc"; then
+        check "$cc-O2" "$cc" -O2 -O2
+        check "$cc-O0-memdebug" "$cc" -O0 -O0 -DUPFRONT_MEMDEBUG
         # shellcheck disable=SC2086
-        $cxx -x c++ -std=c++17 $warnings -Iarena_c -c "$source" -o "$build/cxx.o"
-    done
-    say "$cxx, C++17" ok
-done
-
-# What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
-for cc in gcc clang; do
-    have $cc || continue
-    rm -rf "$build/objects"
-    mkdir "$build/objects"
-    for source in $core; do
+        check "$cc-asan-ubsan" "$cc" -O1 -O0 $sanitize
         # shellcheck disable=SC2086
-        $cc $c11 -O2 -c "$source" -o "$build/objects/$(basename "$source" .c).o"
-    done
-    outside=$(nm -u "$build"/objects/*.o |
-        awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
-    [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
-    say "nm -u, $cc" "only mem*"
-done
+        check "$cc-asan-ubsan-memdebug" "$cc" -O1 -O0 -DUPFRONT_MEMDEBUG $sanitize
+        check "$cc-no-int128" "$cc" -O1 -O0 -U__SIZEOF_INT128__
+        # What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
+        outside=$(nm -u "$build/$cc-O2"/core/*.o |
+            awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
+        [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
+        say "nm -u, $cc" "only mem*"
+    fi
+    if have "$cxx"; then
+        printf '#include "upfront.h"\nint main() { return upfront_is_align(3); }\n' >"$build/header-$cxx.cpp"
+        # shellcheck disable=SC2086
+        $cxx -std=c++17 $warnings -Iarena_c "$build/header-$cxx.cpp" -o "$build/header-$cxx"
+        "$build/header-$cxx"
+        # gcc and clang differ in what they call C in a C++ compiler; the core's sources compile as C++ in both
+        for source in $core; do
+            # shellcheck disable=SC2086
+            $cxx -x c++ -std=c++17 $warnings -Iarena_c -c "$source" -o "$build/$cxx.o"
+        done
+        say "$cxx, C++17" ok
+    fi
+}
+
+family gcc g++ & gcc=$!
+family clang clang++ & clang=$!
+wait $gcc
+wait $clang
 
 if [ -z "${QUICK:-}" ] && have valgrind; then
-    valgrind -q --error-exitcode=1 --leak-check=full "$build/core-gcc-O2" >"$build/out" 2>&1 ||
-        { cat "$build/out"; say valgrind FAILED; exit 1; }
-    valgrind -q --error-exitcode=1 --leak-check=full "$build/level-gcc-O2" >"$build/out" 2>&1 ||
-        { cat "$build/out"; say valgrind FAILED; exit 1; }
+    run valgrind valgrind -q --error-exitcode=1 --leak-check=full "$build/core-gcc-O2"
+    run valgrind-level valgrind -q --error-exitcode=1 --leak-check=full "$build/level-gcc-O2"
     say valgrind ok
 fi
 

@@ -82,7 +82,7 @@ func (w *twins) tag(right uint64) uint64 {
 func (w *twins) mask() uint64 { return 1<<w.random.IntN(9) - 1 }
 
 func rounds() int {
-	if instrumented || testing.Short() {
+	if !thorough() {
 		return 2000
 	}
 	return 20000

@@ -252,7 +252,7 @@ func TestTwoEndsMatchTheModel(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 3))
 	rounds := 300
-	if instrumented {
+	if !thorough() {
 		rounds = 40
 	}
 	program := make([]byte, 3*200)
@@ -293,7 +293,7 @@ func FuzzTwoEnds(f *testing.F) {
 func TestAllShortProgramsOfTwoEnds(t *testing.T) {
 	ops := [][3]byte{{1, 17, 0}, {9, 0, 0}, {13, 0, 0}, {14, 0, 0}, {10, 0, 0}} // alloc, fill up, mark, rewind, free: a linear has none
 	steps, programs := 6, 0
-	if instrumented || testing.Short() {
+	if !thorough() {
 		steps = 4
 	}
 	block := heapBlock(t, 128+192, 64)

@@ -29,7 +29,7 @@ var every = []struct {
 // six on a linear arena of 96, and each of eight on a pool of three chunks. ends_test.go does both ends at once.
 func TestAllShortPrograms(t *testing.T) {
 	steps := 6
-	if instrumented || testing.Short() {
+	if !thorough() {
 		steps = 4
 	}
 	t.Run("stack", func(t *testing.T) {

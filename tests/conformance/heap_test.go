@@ -192,8 +192,8 @@ func TestRandomProgramsOnAHeap(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 3))
 	rounds := 15
-	if instrumented {
-		rounds = 2
+	if !thorough() {
+		rounds = 1
 	}
 	program := make([]byte, 3*400)
 	var bounded uint64

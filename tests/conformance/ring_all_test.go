@@ -96,7 +96,7 @@ func allRingPrograms(t *testing.T, steps int, sizes []int, open func() ([]byte, 
 }
 
 func exhaustiveSteps() int {
-	if instrumented || testing.Short() {
+	if !thorough() {
 		return 5
 	}
 	return 7

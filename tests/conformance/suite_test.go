@@ -82,8 +82,8 @@ func TestEveryArenaRefusesWhatCannotBe(t *testing.T) {
 func TestRandomProgramsMatchTheModel(t *testing.T) {
 	seed := rand.Uint64()
 	rounds := 60
-	if instrumented {
-		rounds = 8
+	if !thorough() {
+		rounds = 4
 	}
 	everywhere(t, 2048, func(t *testing.T, s *session) {
 		random := rand.New(rand.NewPCG(seed, 1))
