@@ -72,7 +72,7 @@ func (st *Stack) unwindAndClose(slot *arena_c.Linear, errs *error) {
 		st.tellLost(slot, errs)
 	}
 	st.unwind(slot, 0, errs, true)
-	if *errs == nil && slot.Refused != met && slot.Refused&^arena_c.Offsets == slot.Tag() { // a finalizer's Try...
+	if slot.Refused != met && *errs == nil && slot.Refused&^arena_c.Offsets == slot.Tag() { // a finalizer's Try...
 		*errs = &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while its finalizers run",
 			slot.Refused&arena_c.Offsets, st.scopeName(slot), st.config.Arena), false}
 	}
@@ -100,9 +100,11 @@ func (st *Stack) tellLost(slot *arena_c.Linear, errs *error) {
 }
 
 func (st *Stack) finishClose(slot *arena_c.Linear) {
-	st.count()
+	if st.eventful {
+		st.count()
+		st.closeAccounts(int(slot.Index()))
+	}
 	st.row.CloseScope()
-	st.closeAccounts(int(slot.Index()))
 	slot.Refused = 0 // what comes from now on is misuse
 	st.setClosing(slot, false)
 	if st.eventful {

@@ -64,9 +64,7 @@ func (s Scope) node() *arena_c.Node {
 // leaves the chain before its function runs. A panic becomes an error; after it, and while Goexit ends the goroutine, the
 // rest still has its turn. closes says that the caller closes the scope next: after a Goexit it can't, so unwind does.
 func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes bool) {
-	var c uint64
-	var running held // when c is classHeld
-	finished := false
+	c, finished := uint64(0), false
 	defer func() {
 		if finished {
 			return
@@ -76,7 +74,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			defer st.finishClose(slot) // deferred: the rest may end the goroutine again
 		}
 		if v != nil {
-			st.fail(slot, errs, fmt.Errorf("%s panicked: %v%s", nameOf(c, running), v, running.given(c)))
+			st.fail(slot, errs, fmt.Errorf("%s panicked: %v", classAt(c).name, v))
 		}
 		st.unwind(slot, until, errs, closes && v != nil)
 	}()
@@ -96,11 +94,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			pool.Close()
 		case classHeld:
 			last, _ := slot.Unlink()
-			running = st.held.release(last.What)
-			st.finalizers += running.finalizers()
-			if err := running.run(); err != nil {
-				st.fail(slot, errs, fmt.Errorf("%s: %w%s", running.name(), err, running.given(c)))
-			}
+			st.runHeld(slot, last.What, errs)
 		default:
 			last, _ := slot.Unlink()
 			st.run(slot, c, slot.AtPlace(last.What), errs)
@@ -111,24 +105,25 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 
 func (st *Stack) run(slot *arena_c.Linear, c uint64, object unsafe.Pointer, errs *error) {
 	st.finalizers++
-	if err := classAt(c).run(object); err != nil {
-		st.fail(slot, errs, fmt.Errorf("%s: %w", classAt(c).name, err))
+	class := classAt(c)
+	if err := class.run(object); err != nil {
+		st.fail(slot, errs, fmt.Errorf("%s: %w", class.name, err))
 	}
 }
 
-func nameOf(c uint64, running held) string {
-	if c == classHeld {
-		return running.name()
+// runHeld runs what the word names, if that is still held. Its failures name it, and say in memdebug builds where it was given;
+// objects have no place for that.
+func (st *Stack) runHeld(slot *arena_c.Linear, word uint64, errs *error) {
+	h := st.held.release(word)
+	st.finalizers += h.finalizers()
+	defer func() {
+		if v := recover(); v != nil {
+			st.fail(slot, errs, fmt.Errorf("%s panicked: %v%s", h.name(), v, h.site.Tell("given")))
+		}
+	}()
+	if err := h.run(); err != nil {
+		st.fail(slot, errs, fmt.Errorf("%s: %w%s", h.name(), err, h.site.Tell("given")))
 	}
-	return classAt(c).name
-}
-
-// given says where the held value was given whose finalizer failed, in memdebug builds; objects have no place for that.
-func (h *held) given(c uint64) string {
-	if c != classHeld {
-		return ""
-	}
-	return h.site.Tell("given")
 }
 
 // nextChunk is the next live chunk of a pool whose objects have a finalizer, or nil. The node stays in the chain and goes

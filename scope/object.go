@@ -24,7 +24,8 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 		panic(fmt.Sprintf("scope: Object of %v without a finalizer: use Plain", reflect.TypeFor[T]()))
 	}
 	m := ObjectMaker[T]{ask: key + nodeOffset[T]() + nodeSize, plain: Plain[T](), fin: finalizer}
-	m.class = newClass("finalizer of "+reflect.TypeFor[T]().String(), func(p unsafe.Pointer) error { return finalizer((*T)(p)) })
+	// A function of a *T is called as one of any pointer is: a closure between them would cost a call for each finalizer.
+	m.class = newClass("finalizer of "+reflect.TypeFor[T]().String(), *(*func(unsafe.Pointer) error)(unsafe.Pointer(&finalizer)))
 	return m
 }
 

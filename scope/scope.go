@@ -120,13 +120,15 @@ func (s Scope) Close() error {
 	}
 	st := stackOf(row)
 	index := s.slot.Index()
-	if s.slot.Chain|s.slot.Refused == 0 && row.FarOf != row.Open && int(index) >= st.config.Base && s.open() &&
-		!st.eventful {
-		row.CloseScope()
-		st.uncovered()
-		return nil
+	if s.slot.Refused != 0 || row.FarOf == row.Open || int(index) < st.config.Base || !s.open() || st.eventful {
+		return st.closeByUser(s)
 	}
-	return st.closeByUser(s)
+	if s.slot.Chain != 0 {
+		return st.closeTop()
+	}
+	row.CloseScope()
+	st.uncovered()
+	return nil
 }
 
 // Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope, becomes the returned
