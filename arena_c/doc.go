@@ -19,6 +19,30 @@
 // a call. Everything else is one crossing into C, noescape and nocallback; only RunC, which runs a user's own C
 // finalizers, may be called back from.
 //
+// # From a package of your own
+//
+// A package with cgo that takes memory of a scope has the scope's two words from scope.Scope.C, and the headers by
+//
+//	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}}' github.com/upfront-mem/upfront/arena_c)"
+//
+// Functions that aren't inline are linked from this package. The C side must know a memdebug build for what it is: its gaps
+// and fills are in the inlined hits, too. Without the second line here the C code is told to be at fault where it isn't.
+// -asan needs nothing.
+//
+//	// #include "upfront.h"
+//	// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
+//	//
+//	// static int *numbers(void *slot, uint64_t tag, uint64_t n) {
+//	//     upfront_scope s = {slot, tag};
+//	//     return upfront_scope_alloc(s, n * sizeof(int), sizeof(int));
+//	// }
+//	import "C"
+//
+//	slot, tag := s.C()
+//	p := C.numbers(slot, C.uint64_t(tag), 16) // nil: full, or s doesn't allocate
+//
+// The go command doesn't look for changes in headers outside of the package: go clean -cache after an update.
+//
 // # Threads
 //
 // One owner at a time. Nothing here locks.
