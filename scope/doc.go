@@ -53,13 +53,19 @@
 // call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own, Defer and Hold
 // use a table of planned size (limits.held). Temp's new pieces, pools and files cost a call into C.
 //
+// # For package budget
+//
+// Stack, Config, Watch, Site, NewStack, PadsOf, TableBytes and SiteBytes are what package budget makes regions
+// and pads of. Programs have no use for them.
+//
 // # Goroutines
 //
 // One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks, but SharedPool.
 //
 // # For who knows the talk
 //
-// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example below.
+// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example, which
+// pkg.go.dev shows and go doc doesn't: go test ./scope -run Example -v runs them.
 //
 //	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
 //	LinearAllocator, rewind       the arena of a region or pad; arena.Linear        frogSystem

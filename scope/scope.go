@@ -77,7 +77,8 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 }
 
 // C gives the two words of an upfront_scope (arena_c/scope.h), for C code that allocates in s or adds C finalizers to its
-// chain; they run in their place among the others. Both words are good as long as s is.
+// chain; they run in their place among the others. Both words are good as long as s is. What the C code must be built
+// with says package arena_c.
 func (s Scope) C() (slot unsafe.Pointer, tag uint64) { return unsafe.Pointer(s.slot), s.generation() }
 
 // Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost: no byte of the arena;

@@ -15,6 +15,9 @@ const tempRoom = 1024
 // most 64 KiB, or as much as is asked for. Slices, bytes, pools and files take a new piece when they need one. New and
 // Alloc, which are inlined, can't; but each call of Temp makes sure of 1 KiB. So write nodes.New(s.Temp()): a Temp that
 // is kept for many a New runs out of its piece.
+//
+// Bytes that the plan gives to the arena go to the pieces too, a quarter of them while pieces are below 64 KiB: see
+// FullError.
 func (s Scope) Temp() Scope {
 	row := s.slot.Row()
 	far := row.Far()
