@@ -199,8 +199,8 @@ func (b *Budget) Frame() scope.Scope {
 
 // Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
 // errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
-// that were asked for by number. Scopes that are open on these are leaks, counted and named at Close; those of the frame
-// are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
+// that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
+// them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
 // for each pool that is open there.
 func (b *Budget) Turn() (err error) {
 	if b.closed.Load() {

@@ -31,8 +31,8 @@ func (m SealMode) String() string {
 	return fmt.Sprintf("SealMode(%d)", int(m))
 }
 
-// Seal says that set-up is over. A budget stays sealed until Close; another Seal changes the mode, so that play can be
-// Strict and the change of a level merely Sealed.
+// Seal says that set-up is over: from now on what SealMode says is forbidden. A budget stays sealed until
+// Close; another Seal changes the mode, so that play can be Strict and the change of a level merely Sealed.
 //
 // Strict counts from the first Turn after Seal. What every goroutine allocates counts, as the runtime has one heap;
 // what the runtime allocates for itself doesn't, and neither does what these allocate inside, a loader with all it
