@@ -17,6 +17,7 @@ type Range struct {
 	//	size_t describe(const void *arg, const char *name, uintptr_t address, char *out, size_t room);
 	//
 	// It writes what the address means into out, at most room bytes, and gives their number; with 0, nothing is said.
+	// In Go it is unsafe.Pointer(C.describe), where describe isn't static.
 	Describe unsafe.Pointer
 	// Arg is its argument: a number, or an address that is no Go memory's and stays until Unwatch returned.
 	Arg uintptr

@@ -3,8 +3,9 @@
 //
 //	import _ "github.com/upfront-mem/upfront/platform/symbolize"
 //
-// It is process-wide: it takes runtime.SetCgoTraceback, which has one owner. tests/frogpond links it; its -crash shows
-// what comes of a block that is kept beyond its budget's Close:
+// and go mod tidy, which adds the symbolizer's module. It is process-wide: it takes
+// runtime.SetCgoTraceback, which has one owner. tests/frogpond links it; its -crash shows what comes of a block that is
+// kept beyond its budget's Close:
 //
 //	SIGSEGV: segmentation violation
 //	…
