@@ -65,15 +65,19 @@ upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align,
 void *upfront_scope_temp(upfront_scope s, uint64_t size, uint64_t align) {
     upfront_row *r;
     upfront_scope temp;
+    uint64_t before;
     void *p;
     if (s.slot == NULL || !upfront_scope_is_open(s))
         return NULL;
     r = upfront_row_of(s.slot);
     temp.slot = upfront_row_far(r);
     temp.tag = r->far_of == 0 ? upfront_row_far_open(r) : upfront_tag(temp.slot);
+    before = temp.slot->refused;
     p = upfront_scope_alloc(temp, size, align);
-    if (p == NULL && upfront_row_far_grow(r, size, align) == UPFRONT_OK)
+    if (p == NULL && upfront_row_far_grow(r, size, align) == UPFRONT_OK) {
+        temp.slot->refused = before; /* a new piece mends that: nobody was refused */
         p = upfront_scope_alloc(temp, size, align);
+    }
     return p;
 }
 

@@ -18,6 +18,7 @@ static upfront_row *scope_row(unsigned char *w) {
 static upfront_scope temp_of(upfront_row *r, upfront_scope s) {
     upfront_scope temp;
     CHECK(upfront_scope_temp(s, 100, 16) == upfront_at(s.slot, r->edge));
+    CHECK(upfront_row_far(r)->refused == 0);
     CHECK(upfront_scope_temp(s, 100, 16) == upfront_at(s.slot, r->edge + 112)); /* in the same piece */
     temp.slot = upfront_row_far(r);
     temp.tag = upfront_tag(temp.slot);
