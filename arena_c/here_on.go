@@ -27,8 +27,8 @@ import (
 const siteCalls = 16
 
 // Here is the number of the calls that lead here, without the newest skip of them; the caller of Here is the first. Its Text is a
-// line for each, "\tfunction file:line\n", the newest first; the library's own before the caller's are left out, and the Go
-// runtime's. The same lines have the same number. 0: the table is full.
+// line for each, "\tfunction file:line\n", the newest first; the library's own are left out, and the Go runtime's. The same
+// lines have the same number. 0: the table is full.
 //
 // Any goroutine may ask. Cost: a walk up the stack, about 1.3 us for 8 calls, without Go allocations; the first time for each way
 // that leads here tens of us, to make the text.
@@ -146,21 +146,24 @@ func (t *siteTable) put(key uint64, id uint32) {
 // callsText is the text of calls: see Here. Where all are the library's, they are what there is to tell. It lies in a buffer
 // of the table's, whose lock is held; allocations of who watches the Go heap's are few.
 func (t *siteTable) callsText(calls []uintptr) []byte {
-	all, own, more := t.text[:0], 0, len(calls) > 0
-	frames := runtime.CallersFrames(slices.Clone(calls)) // it keeps them: those of Here would move to the Go heap
-	for inside := true; more; {
+	kept := slices.Clone(calls) // CallersFrames keeps them: those of Here would move to the Go heap
+	if text := t.callsWithout(library, kept); len(text) > 0 {
+		return text
+	}
+	return t.callsWithout(nil, kept)
+}
+
+func (t *siteTable) callsWithout(packages []string, calls []uintptr) []byte {
+	text, more := t.text[:0], len(calls) > 0
+	frames := runtime.CallersFrames(calls)
+	for more {
 		var frame runtime.Frame
 		frame, more = frames.Next()
-		of := packageOf(frame.Function)
-		if of == "runtime" {
-			continue
+		if of := packageOf(frame.Function); of != "runtime" && !slices.Contains(packages, of) {
+			text = appendCall(text, frame)
 		}
-		if inside && !slices.Contains(library, of) {
-			inside, own = false, len(all)
-		}
-		all = appendCall(all, frame)
 	}
-	return all[own:]
+	return text
 }
 
 // appendCall adds a line, as long as there is room for all of it.
@@ -172,10 +175,11 @@ func appendCall(text []byte, frame runtime.Frame) []byte {
 	return append(strconv.AppendInt(append(text, ':'), int64(frame.Line), 10), '\n')
 }
 
-// library is the packages that a caller's call goes through.
+// library is the packages that a caller's call goes through. A rewind walks its slots with one of Go's.
 var library = func() []string {
 	own := reflect.TypeFor[Linear]().PkgPath()
-	return []string{own, path.Join(path.Dir(own), "arena"), path.Join(path.Dir(own), "scope"), path.Join(path.Dir(own), "budget")}
+	house := path.Dir(own)
+	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "budget"), "slices"}
 }()
 
 // packageOf is the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".

@@ -65,7 +65,7 @@
 // # For who knows the talk
 //
 // Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example, which
-// pkg.go.dev shows and go doc doesn't: go test ./scope -run Example -v runs them.
+// go test ./scope -run Example -v runs.
 //
 //	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
 //	LinearAllocator, rewind       the arena of a region or pad; arena.Linear        frogSystem
