@@ -24,7 +24,10 @@ func (l *Linear) AtPlace(place uint64) unsafe.Pointer { return l.At(place) }
 func (l *Linear) Bottom() uint64 { return l.Start }
 func (l *Linear) Top() uint64    { return l.Cursor }
 
-// Held is both.
+// IsLast says whether what lies at a place is the last thing that the slot handed out, and can be made longer there.
+func (l *Linear) IsLast(place, size uint64) bool { return place+size == l.Cursor }
+
+// Held is Bottom and Top.
 func (l *Linear) Held() (start, end uint64) { return l.Start, l.Cursor }
 
 // Stretched says whether the row is.

@@ -61,6 +61,13 @@ func (l *Linear) Bottom() uint64 {
 
 func (l *Linear) Top() uint64 { return l.Place(l.At(l.Cursor)) }
 
+// IsLast is as in place_off.go. At the far end of a row that is stretched a new piece begins where the last thing of the old one
+// ended, so long as nothing of it is handed out; elsewhere the two never meet, and what is in an older piece stays as it is.
+func (l *Linear) IsLast(place, size uint64) bool {
+	r := l.Row()
+	return place+size == l.Top() && (!r.Stretched() || l.Index() != r.Slots || place >= l.Place(l.At(r.Edge)))
+}
+
 // Held is where all that the slot handed out lies. At the far end of a row that is stretched pieces follow each other up,
 // until its half of the window runs short: then they lie in the last bytes of it, as many as the row has (stretch.h).
 func (l *Linear) Held() (start, end uint64) {

@@ -17,6 +17,9 @@ extern "C" {
 #define UPFRONT_GAP_LEAST UINT64_C(16)
 #define UPFRONT_GAP_MORE UINT64_C(240)
 
+/* A thing that is aligned to a line lies so far from where it lies elsewhere, or a multiple: alignments up to it are the same in it. */
+#define UPFRONT_PAGE UINT64_C(4096)
+
 /* Behind what is in use so many bytes are looked at by a check. */
 #define UPFRONT_TAIL UINT64_C(4096)
 

@@ -6,13 +6,18 @@ static uint64_t round_up(uint64_t n, uint64_t mask) { return (n + mask) & ~mask;
 
 static int has_log_room(const upfront_stretch_end *e) { return e->log == NULL || *e->records < e->room; }
 
+/* What the shift of a thing is a multiple of, less one. What is aligned to a line may be the block of an arena, whose paddings go by
+ * addresses: in its page it lies where it lies elsewhere, so that the arena is full when it is there. */
+static uint64_t shift_mask(uint64_t mask) { return mask + 1 < UPFRONT_LINE ? mask : mask | (UPFRONT_PAGE - 1); }
+
 /* Where the thing at offset `at` lies: behind a gap while there is room. */
 static uint64_t place_for(const upfront_stretch_end *e, uint64_t at, uint64_t size, uint64_t mask) {
     uint64_t more = size / 4 < UPFRONT_GAP_MORE ? size / 4 : UPFRONT_GAP_MORE;
-    uint64_t after = e->cursor + UPFRONT_GAP_LEAST + (more & ~UINT64_C(15)), tight = round_up(e->shift, mask) + at, place;
+    uint64_t after = e->cursor + UPFRONT_GAP_LEAST + (more & ~UINT64_C(15)), tight = round_up(e->shift, shift_mask(mask)) + at, place;
     if (size == 0 || !has_log_room(e)) /* of no bytes there may come any number */
         return tight;
-    place = round_up(after > e->shift + at ? after : e->shift + at, mask | 7);
+    place = after > e->shift + at ? after : e->shift + at;
+    place = mask + 1 < UPFRONT_LINE ? round_up(place, mask | 7) : round_up(place - at, shift_mask(mask)) + at;
     return upfront_stretch_has_room(e, place - at) ? place : tight;
 }
 

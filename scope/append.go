@@ -59,7 +59,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			panic(&Misuse{"Append inside a constructor to a list that is older: what it takes goes back if the constructor fails; " +
 				"append before, or Clone the list inside", false})
 		}
-		if needed > room && at+size == s.slot.Top() {
+		if needed > room && s.slot.IsLast(at, size) {
 			more, before := sizeOf[T](needed-room), s.slot.Refused
 			if _, ok := s.slot.Grow(s.generation()+more, more); ok {
 				room = needed
