@@ -53,7 +53,46 @@ func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []s
 	require.NoError(t, err, string(stdout))
 	text, err := os.ReadFile(trace)
 	require.NoError(t, err)
-	return stdout, strings.Split(strings.TrimSpace(string(text)), "\n")
+	return stdout, joined(strings.Split(strings.TrimSpace(string(text)), "\n"))
+}
+
+// joined makes one line of a call that strace wrote in two, since another thread's came between: where it began. One that
+// never ended stays as it is.
+func joined(lines []string) (calls []string) {
+	begun := map[string]int{} // of each thread
+	for _, line := range lines {
+		thread, text, _ := strings.Cut(line, " ")
+		_, end, resumed := strings.Cut(text, " resumed>")
+		at, ok := begun[thread]
+		if ok && resumed && strings.HasPrefix(strings.TrimSpace(text), "<... ") {
+			head, _, _ := strings.Cut(calls[at], " <unfinished ...>")
+			calls[at] = head + end
+			delete(begun, thread)
+			continue
+		}
+		if strings.HasSuffix(text, " <unfinished ...>") {
+			begun[thread] = len(calls)
+		}
+		calls = append(calls, line)
+	}
+	return calls
+}
+
+func TestCallsInTwoPartsAreOne(t *testing.T) {
+	calls := joined([]string{
+		"12  process_madvise(0x3, 0x55550000, 0x1, 0x14, 0 <unfinished ...>",
+		"13  futex(0x55550000, 0x80, 0, 0, 0, 0 <unfinished ...>",
+		"12  <... process_madvise resumed>)    = -1 (errno 9)",
+		"12  write(2, \"<... it resumed>\\n\", 17)  = 17",
+		"13  <... futex resumed>)              = 0",
+		"13  exit_group(0 <unfinished ...>",
+	})
+	assert.Equal(t, []string{
+		"12  process_madvise(0x3, 0x55550000, 0x1, 0x14, 0)    = -1 (errno 9)",
+		"13  futex(0x55550000, 0x80, 0, 0, 0, 0)              = 0",
+		"12  write(2, \"<... it resumed>\\n\", 17)  = 17",
+		"13  exit_group(0 <unfinished ...>",
+	}, calls)
 }
 
 // between cuts out the lines between the first that has begin in it and the last that has end.
