@@ -157,6 +157,7 @@ func misuse(t *testing.T, name string) (text string, status int) {
 	var said strings.Builder
 	cmd.Stderr = &said
 	_ = cmd.Run()
+	assert.False(t, strings.Contains(said.String(), "\tslices."), "the first call that is told is the caller's")
 	return tidy(said.String()), cmd.ProcessState.ExitCode()
 }
 

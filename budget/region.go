@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -89,8 +88,8 @@ func (b *Budget) along(r *region) (list []*region) {
 func emptyAll(regions []*region) error {
 	return insist(func() error {
 		var errs []error
-		for _, r := range slices.Backward(regions) {
-			errs = append(errs, r.empty())
+		for i := len(regions) - 1; i >= 0; i-- { // no iterator: who rewound is told by the first call outside of the library
+			errs = append(errs, regions[i].empty())
 		}
 		return errors.Join(errs...)
 	})
