@@ -13,7 +13,7 @@ SOAK    = 2m
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test dist install deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -118,6 +118,50 @@ cross-test-%: cross-% build/frogpond
 	  $($*.run) build/$*/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/there.json && \
 	  $(GO) run ./tests/same build/json-$*/here.json build/json-$*/there.json; fi
 comma = ,
+
+# The C library: headers, both builds of the core, and pkg-config's files. CC, AR and CFLAGS are whatever make is called with.
+VERSION   := $(shell sed -n 's/^.define UPFRONT_VERSION "\(.*\)"/\1/p' arena_c/upfront.h)
+PREFIX     = /usr/local
+PC_PREFIX  = $(PREFIX)
+LIB        = build/lib
+installed  = $(DESTDIR)$(PREFIX)
+headers    = $(filter %.h,$(shell $(CC) -MM arena_c/upfront.h))
+
+install: ## the C headers, libraries and pkg-config files to DESTDIR and PREFIX=/usr/local
+	install -d $(installed)/include/upfront $(installed)/lib/pkgconfig
+	install -m 644 $(headers) $(installed)/include/upfront
+	$(call library,upfront)
+	$(call library,upfront-memdebug, -DUPFRONT_MEMDEBUG,; the build that fills and checks)
+
+# library NAME, DEFINE, WHAT: one build of the core, with its .pc file. No debug information, which would hold this machine's paths.
+define library
+	@rm -rf $(LIB)/$(1)
+	@mkdir -p $(LIB)/$(1)
+	cd $(LIB)/$(1) && $(CC) -std=c11 -O2 -fPIC$(2) $(CFLAGS) -c $(CURDIR)/arena_c/*.c
+	cd $(LIB)/$(1) && $(AR) rcsD lib$(1).a *.o
+	install -m 644 $(LIB)/$(1)/lib$(1).a $(installed)/lib
+	@sed 's|@PREFIX@|$(PC_PREFIX)|; s|@NAME@|$(1)|; s|@VERSION@|$(VERSION)|; s|@DEFINE@|$(2)|; s|@WHAT@|$(3)|' \
+	  cross/upfront.pc.in > $(LIB)/$(1)/$(1).pc
+	install -m 644 $(LIB)/$(1)/$(1).pc $(installed)/lib/pkgconfig
+endef
+
+# The same commit gives the same bytes, wherever it lies and whoever packs it.
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
+dist: $(TARGETS:%=dist-%) ## build/dist: a tarball for each target, with frogpond, the C library and a README
+
+dist-%:
+	@command -v $($*.cc) > /dev/null || { echo "dist: $($*.cc) is missing; make deps-cross installs $($*.apt)"; exit 1; }
+	$(eval name := upfront-$(VERSION)-$*)
+	rm -rf build/dist/$(name)
+	mkdir -p build/dist/$(name)/bin
+	$($*.env) $(GO) build -trimpath -o build/dist/$(name)/bin/ ./tests/frogpond
+	$(MAKE) -s install CC=$($*.cc) AR=$($*.cc:gcc=ar) LIB=build/$*/lib DESTDIR=build/dist/$(name) PREFIX= PC_PREFIX='$$$${pcfiledir}/../..'
+	install -m 644 LICENSE build/dist/$(name)
+	@libc=$$(readelf -V build/dist/$(name)/bin/frogpond | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1); \
+	  sed "s|@VERSION@|$(VERSION)|; s|@TARGET@|$*|; s|@CC@|$($*.cc)|; s|@LIBC@|$${libc:-nothing, it is static}|" \
+	  cross/dist.txt > build/dist/$(name)/README
+	tar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(EPOCH) -cf - $(name) | \
+	  gzip -9n > build/dist/$(name).tar.gz
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
 	apt-get install -y -qq clang valgrind freedoom liblua5.4-dev pkg-config strace

@@ -63,6 +63,23 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_STRETCHED 1
 #endif
 
+/* The inline functions of one build don't fit another's core. build.c has a name for each; with UPFRONT_CHECK_BUILD, which pkg-config's flags
+ * have, each file that is compiled refers to the one that it needs, so that a program of two builds doesn't link. In a Go package of your own
+ * the core is another package's, and the flag would ask for it too early. */
+#if defined(UPFRONT_ASAN) && defined(UPFRONT_MEMDEBUG)
+#define UPFRONT_BUILD upfront_build_asan_memdebug
+#elif defined(UPFRONT_ASAN)
+#define UPFRONT_BUILD upfront_build_asan
+#elif defined(UPFRONT_MEMDEBUG)
+#define UPFRONT_BUILD upfront_build_memdebug
+#else
+#define UPFRONT_BUILD upfront_build_release
+#endif
+extern const char UPFRONT_BUILD[]; /* the core's version, in words */
+#if defined(UPFRONT_CHECK_BUILD) && defined(__GNUC__)
+__attribute__((used)) static const char *const upfront_build = UPFRONT_BUILD;
+#endif
+
 /* Checked builds fill what is handed out and what is given back, so that a read of either is seen for what it is. */
 #define UPFRONT_FRESH 0xCB
 #define UPFRONT_DEAD 0xDB

@@ -17,6 +17,8 @@
 #ifndef UPFRONT_H
 #define UPFRONT_H
 
+#define UPFRONT_VERSION "0.1.0"
+
 #include "ends.h"
 #include "handles.h"
 #include "frame.h"

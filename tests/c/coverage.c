@@ -2,6 +2,7 @@
  * over all tests. Only run.sh's coverage step compiles it. */
 #include "pool_large.c"
 
+#include "../../arena_c/build.c"
 #include "../../arena_c/describe.c"
 #include "../../arena_c/ends.c"
 #include "../../arena_c/handles.c"

@@ -1,0 +1,3 @@
+#include "upfront.h"
+
+const char UPFRONT_BUILD[] = "upfront " UPFRONT_VERSION;
