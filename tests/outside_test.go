@@ -1,0 +1,134 @@
+//go:build linux && !race && !asan && !memdebug && !upfront_cgo
+
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// outside is what a program that isn't ours is built with and run by: on this machine, and for an arm64 device.
+var outside = []struct{ name, cc, cxx, ar, qemu, goarch string }{
+	{name: "here", cc: "cc", cxx: "c++", ar: "ar"},
+	{name: "arm64", cc: "aarch64-linux-gnu-gcc", ar: "aarch64-linux-gnu-ar", qemu: "qemu-aarch64-static", goarch: "arm64"},
+}
+
+// tools skips a test when one of them is missing.
+func tools(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil && name != "" {
+			absent(t, name+" is not installed (make deps)")
+		}
+	}
+}
+
+// output runs a command with more environment, and gives what it printed.
+func output(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s %q: %s", name, args, out)
+	return string(out)
+}
+
+// runs gives what a program for the target prints.
+func runs(t *testing.T, qemu, program string) string {
+	t.Helper()
+	if qemu == "" {
+		return output(t, ".", nil, program)
+	}
+	return output(t, ".", nil, qemu, "-L", "/usr/aarch64-linux-gnu", program)
+}
+
+// TestOutsideCProgram installs the C library into a root of its own, and builds a program against what lies there.
+func TestOutsideCProgram(t *testing.T) {
+	source, err := filepath.Abs(filepath.Join("testdata", "pond", "pond.c"))
+	require.NoError(t, err)
+	header, err := os.ReadFile(filepath.Join("..", "arena_c", "upfront.h"))
+	require.NoError(t, err)
+	version := regexp.MustCompile(`UPFRONT_VERSION "(.*)"`).FindSubmatch(header)
+	require.NotNil(t, version)
+	want := string(version[1]) + ": 38 frogs after 200 ticks, at most 38 of 38\nheard 16687, refused 210\n" +
+		"names: 0 live, peak 1392 bytes; frame: peak 1024\n"
+	for _, o := range outside {
+		t.Run(o.name, func(t *testing.T) {
+			tools(t, "make", "pkg-config", o.cc, o.cxx, o.ar, o.qemu)
+			root, dir := t.TempDir(), t.TempDir()
+			output(t, "..", []string{"MAKEFLAGS="}, "make", "-s", "install", "CC="+o.cc, "AR="+o.ar, "DESTDIR="+root,
+				"LIB="+filepath.Join(dir, "lib"))
+			flags := func(args ...string) []string {
+				at := []string{"PKG_CONFIG_SYSROOT_DIR=" + root, "PKG_CONFIG_LIBDIR=" + filepath.Join(root, "usr/local/lib/pkgconfig")}
+				return strings.Fields(output(t, dir, at, "pkg-config", args...))
+			}
+			build := func(compiler, language, flagsOf, libsOf string) (program string, err error) {
+				program = filepath.Join(dir, "pond")
+				args := []string{"-x", language, "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-x", "none", "-o", program}
+				cmd := exec.Command(compiler, slices.Concat(args, flags("--cflags", flagsOf), flags("--libs", libsOf))...)
+				cmd.Dir = dir
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					return string(out), err
+				}
+				return program, nil
+			}
+			for _, library := range []string{"upfront", "upfront-memdebug"} {
+				assert.Equal(t, []string{string(version[1])}, flags("--modversion", library))
+				program, err := build(o.cc, "c", library, library)
+				require.NoError(t, err, program)
+				assert.Equal(t, want, runs(t, o.qemu, program), library)
+				if o.cxx != "" {
+					program, err = build(o.cxx, "c++", library, library)
+					require.NoError(t, err, program)
+					assert.Equal(t, want, runs(t, o.qemu, program), "%s, C++", library)
+				}
+			}
+			text, err := build(o.cc, "c", "upfront-memdebug", "upfront")
+			assert.Error(t, err, "two builds in one program")
+			assert.Contains(t, text, "upfront_build_memdebug")
+			text, err = build(o.cc, "c", "upfront", "upfront-memdebug")
+			assert.Error(t, err, "two builds in one program")
+			assert.Contains(t, text, "upfront_build_release")
+		})
+	}
+}
+
+// TestOutsideGoModule has a module of its own vendor the library: go mod vendor takes C files along only where Go files lie.
+func TestOutsideGoModule(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block(t, "go")), 0o600))
+	goCommand(t, dir, "mod", "init", "example.com/pond")
+	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
+	goCommand(t, dir, "mod", "tidy")
+	goCommand(t, dir, "mod", "vendor")
+	for _, name := range []string{"arena_c", "platform/crash"} {
+		ours, err := filepath.Glob(filepath.Join(root, name, "*.[ch]"))
+		require.NoError(t, err)
+		require.NotEmpty(t, ours)
+		for _, file := range ours {
+			assert.FileExists(t, filepath.Join(dir, "vendor", module, name, filepath.Base(file)))
+		}
+	}
+	for _, o := range outside {
+		t.Run(o.name, func(t *testing.T) {
+			tools(t, o.cc, o.qemu)
+			env := []string{"CGO_ENABLED=1"}
+			if o.goarch != "" {
+				env = append(env, "GOOS=linux", "GOARCH="+o.goarch, "CC="+o.cc)
+			}
+			output(t, dir, env, "go", "build", "-mod=vendor", "-o", "pond-"+o.name, ".")
+			assert.Equal(t, block(t, "text"), runs(t, o.qemu, filepath.Join(dir, "pond-"+o.name)))
+		})
+	}
+}
