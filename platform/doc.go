@@ -3,8 +3,8 @@
 // It cannot allocate: it hands out whole ranges of pages and knows nothing of what lies in them. It cannot give
 // addresses back: a range once reserved stays reserved until the process ends, because pointers into it may still
 // exist, and the Go heap must never land where they point. It cannot promise more than the system does: a page that
-// Prefault made present may be swapped out unless Lock holds it, and huge pages are a wish. And it is real on Linux
-// only; elsewhere every Reserve answers an error that wraps errors.ErrUnsupported.
+// Prefault made present may be swapped out unless Lock holds it, and huge pages are a wish. And it is proved on Linux
+// only: see Systems.
 //
 // # The life of a range
 //
@@ -48,6 +48,24 @@
 //
 // All functions may be called from any goroutine. The methods of one Reservation belong to one goroutine at a time,
 // except Base, Size and Missing, which may run beside anything.
+//
+// # Systems
+//
+// Everything is run on Linux, amd64 and arm64. For Windows and darwin there is all but ReserveAt, HugePages and Missing, and on
+// Windows Faults and ResidentPeak. It is compiled and vetted, and nothing of it has run on either system; what ran under Wine,
+// cross/README.md says. Elsewhere every Reserve answers an error that wraps errors.ErrUnsupported.
+//
+//	             Linux                      Windows                      darwin
+//	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux
+//	Commit       mprotect                   VirtualAlloc, MEM_COMMIT     as Linux; the system never refuses
+//	Protect      mprotect                   VirtualProtect               as Linux
+//	Discard      madvise, MADV_DONTNEED     decommit and commit          mmap over it
+//	Release      the same, no access        decommit                     mmap over it, no access
+//	Prefault     MADV_POPULATE_WRITE        each page is touched         each page is touched
+//	Lock         mlock, RLIMIT_MEMLOCK      VirtualLock, working set     mlock, RLIMIT_MEMLOCK
+//
+// Windows reserves multiples of 64 KiB: a smaller range wastes addresses up to the next one. What an alignment beyond that
+// costs stays reserved there.
 //
 // # Builds
 //

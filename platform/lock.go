@@ -10,7 +10,7 @@ import (
 // the error gives the limit, what is needed, and what to do. When it fails nothing is locked. It needs Commit first
 // after Protect; Protect after it is fine.
 //
-// In race builds, and off Linux, the error wraps errors.ErrUnsupported.
+// In race builds, and on a system that has no Lock here, the error wraps errors.ErrUnsupported.
 func (r *Reservation) Lock() error {
 	if err := r.checkAccess("lock"); err != nil {
 		return err

@@ -1,4 +1,4 @@
-//go:build !linux || race
+//go:build (!linux && !darwin && !windows) || race
 
 package platform
 
@@ -6,10 +6,5 @@ import "unsafe"
 
 func lockPages(p unsafe.Pointer, size uint64) error { return errUnsupported }
 
-// No range is ever locked or huge, so nothing calls what follows.
-
+// No range is ever locked, so nothing calls it.
 func unlockPages(p unsafe.Pointer, size uint64) error { return errUnsupported }
-
-func adviseHuge(p unsafe.Pointer, size uint64, want bool) error { return errUnsupported }
-
-func checkHuge(base, size uint64) (undo bool, err error) { return false, errUnsupported }

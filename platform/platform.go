@@ -164,9 +164,10 @@ func (r *Reservation) Unprotect(offset, size uint64) error {
 	return r.change("unprotect", offset, size, func(p unsafe.Pointer, size uint64) error { return setAccess(p, size, accessWrite) })
 }
 
-// Discard gives the memory of size bytes from offset back; the bytes are zero from then on. Arguments are as for Protect.
+// Discard gives the memory of size bytes from offset back; the bytes are zero from then on. Arguments are as for Protect, and
+// no part of them is protected. On Windows and darwin nobody may touch them meanwhile.
 func (r *Reservation) Discard(offset, size uint64) error {
-	return r.change("discard", offset, size, discard)
+	return r.change("discard", offset, size, func(p unsafe.Pointer, size uint64) error { return discard(p, size, accessWrite) })
 }
 
 func (r *Reservation) change(operation string, offset, size uint64, do func(unsafe.Pointer, uint64) error) error {

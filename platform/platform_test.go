@@ -1,4 +1,4 @@
-//go:build linux || race
+//go:build linux || darwin || windows || race
 
 package platform_test
 
@@ -219,6 +219,21 @@ func TestTakenAgain(t *testing.T) {
 	require.Equal(t, first, again.Base())
 	assert.Equal(t, byte(99), contents(again)[0], "the head goes on counting")
 	assert.Zero(t, contents(again)[size-1])
+}
+
+func TestLockedIsGivenBackEmpty(t *testing.T) {
+	platform.ForgetSpares()
+	r := commit(t, 2*edge, uint64(platform.PageSize()))
+	if err := r.Lock(); err != nil {
+		t.Skip("no right to lock, or a build that has none: ", err)
+	}
+	contents(r)[0], contents(r)[edge] = 1, 1
+	require.NoError(t, r.Release())
+	again := commit(t, 2*edge, uint64(platform.PageSize()))
+	require.Equal(t, r.Base(), again.Base())
+	assert.Equal(t, byte(1), contents(again)[0], "the head")
+	assert.Zero(t, contents(again)[edge])
+	assert.NoError(t, again.Lock())
 }
 
 func TestMisuseIsRefused(t *testing.T) {

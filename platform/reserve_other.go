@@ -1,18 +1,11 @@
-//go:build !linux && !race
+//go:build !linux && !darwin && !windows && !race
 
 package platform
 
-import (
-	"errors"
-	"fmt"
-	"runtime"
-	"unsafe"
-)
+import "unsafe"
 
 // GoBacked tells whether ranges are parts of the Go heap; here there are none at all.
 const GoBacked = false
-
-var errUnsupported = fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS)
 
 func mapBlock(size, align uint64) (unsafe.Pointer, error) { return nil, errUnsupported }
 
@@ -22,4 +15,4 @@ func setAccess(p unsafe.Pointer, size uint64, to access) error { return errUnsup
 
 func populate(p unsafe.Pointer, size uint64) error { return errUnsupported }
 
-func discard(p unsafe.Pointer, size uint64) error { return errUnsupported }
+func discard(p unsafe.Pointer, size uint64, to access) error { return errUnsupported }

@@ -51,7 +51,7 @@ func populate(p unsafe.Pointer, size uint64) error {
 
 // discard clears, so that the next owner finds zeros. The race detector does not see it: whoever ends lifetimes inside
 // the range reports stale users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
-func discard(p unsafe.Pointer, size uint64) error {
+func discard(p unsafe.Pointer, size uint64, _ access) error {
 	if size == 0 {
 		return nil
 	}

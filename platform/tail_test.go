@@ -1,4 +1,4 @@
-//go:build linux || race
+//go:build linux || darwin || windows || race
 
 package platform_test
 

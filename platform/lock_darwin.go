@@ -1,0 +1,23 @@
+//go:build !race
+
+package platform
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func lockPages(p unsafe.Pointer, size uint64) error {
+	if err := injected(doLock); err != nil {
+		return err
+	}
+	return unix.Mlock(bytesAt(p, size))
+}
+
+func unlockPages(p unsafe.Pointer, size uint64) error {
+	if err := injected(doUnlock); err != nil {
+		return err
+	}
+	return unix.Munlock(bytesAt(p, size))
+}

@@ -1,0 +1,54 @@
+package platform
+
+import (
+	"math"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// errNoMemory is the system's word for a request it refuses.
+const errNoMemory = unix.ENOMEM
+
+func limits() []Limit {
+	size, ok := memorySize()
+	if !ok {
+		return nil
+	}
+	return []Limit{{Name: "physical memory", Bytes: size, Raise: "a machine with more memory, or fewer programs on it"}}
+}
+
+func lockLimit() (bytes uint64, unlimited bool) {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
+		return 0, false
+	}
+	if r.Cur >= math.MaxInt64 {
+		return math.MaxUint64, true
+	}
+	return r.Cur, false
+}
+
+// memorySize is the machine's memory in bytes.
+func memorySize() (size uint64, ok bool) {
+	size, err := unix.SysctlUint64("hw.memsize")
+	return size, err == nil
+}
+
+func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
+
+func faults() (minor, major uint64, ok bool) {
+	usage, ok := usage()
+	return uint64(usage.Minflt), uint64(usage.Majflt), ok
+}
+
+// residentPeak is in bytes here; elsewhere the field has kB.
+func residentPeak() (size uint64, ok bool) {
+	usage, ok := usage()
+	return uint64(usage.Maxrss), ok
+}
+
+func usage() (usage unix.Rusage, ok bool) {
+	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)
+	return usage, err == nil
+}

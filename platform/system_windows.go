@@ -1,0 +1,64 @@
+package platform
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// errNoMemory is the system's word for a request it refuses.
+const errNoMemory = windows.ERROR_COMMITMENT_LIMIT
+
+// memoryStatus is MEMORYSTATUSEX, which the library doesn't have.
+type memoryStatus struct {
+	length, load               uint32
+	physical, physicalFree     uint64
+	commit, commitFree         uint64 // of this process: a job's limit is among what bounds it
+	virtual, virtualFree, none uint64
+}
+
+var globalMemoryStatus = windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
+
+func readMemoryStatus() (s memoryStatus, ok bool) {
+	s.length = uint32(unsafe.Sizeof(s))
+	if globalMemoryStatus.Find() != nil {
+		return s, false
+	}
+	done, _, _ := globalMemoryStatus.Call(uintptr(unsafe.Pointer(&s)))
+	return s, done != 0
+}
+
+// limits: what is committed needs room in memory or in the page file, so their sum bounds a Commit before memory does.
+func limits() []Limit {
+	s, ok := readMemoryStatus()
+	if !ok {
+		return nil
+	}
+	all := []Limit{
+		{"commit limit", s.commit, s.commit - min(s.commit, s.commitFree), "a larger page file, or fewer programs"},
+		{"physical memory", s.physical, s.physical - min(s.physical, s.physicalFree),
+			"a machine with more memory, or fewer programs on it"},
+	}
+	sortByRest(all)
+	return all
+}
+
+// lockLimit is the least working set. The system keeps a few pages of it for itself and does not say how many.
+func lockLimit() (bytes uint64, unlimited bool) {
+	var least, most uintptr
+	var flags uint32
+	windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &least, &most, &flags)
+	return uint64(least), false
+}
+
+// memorySize is the machine's memory in bytes.
+func memorySize() (size uint64, ok bool) {
+	s, ok := readMemoryStatus()
+	return s.physical, ok
+}
+
+func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
+
+func faults() (minor, major uint64, ok bool) { return 0, 0, false }
+
+func residentPeak() (size uint64, ok bool) { return 0, false }
