@@ -98,7 +98,7 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 	$(GO) run ./tests/suggest -headroom 10 -name handheld $(POND)/testdata/recorded/*.json > build/plan.json
 	cp build/plan.json $(POND)/plan.json
 
-cross: $(TARGETS:%=cross-%) ## library, tests and frogpond for every target of cross/targets.mk
+cross: $(TARGETS:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
 cross-test: $(TARGETS:%=cross-test-%) ## runs what cross built under qemu-user, and compares three maps' hashes with this machine's
 
 TESTED = arena_c arena scope budget platform tests/frogpond tests/conformance
@@ -118,6 +118,16 @@ cross-test-%: cross-% build/frogpond
 	  $($*.run) build/$*/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/there.json && \
 	  $(GO) run ./tests/same build/json-$*/here.json build/json-$*/there.json; fi
 comma = ,
+
+compile-%:
+	@command -v $($*.cc) > /dev/null || { echo "cross: $($*.cc) is missing; make deps-cross installs $($*.apt)"; exit 1; }
+	@mkdir -p build/$*
+	$(compile-$*)
+
+compile-windows-amd64 = $(windows-amd64.env) $(GO) vet ./arena_c ./arena ./scope ./budget ./platform/... && \
+  $(windows-amd64.env) $(GO) build -o build/windows-amd64/ ./tests/frogpond
+compile-darwin-arm64 = $(darwin-arm64.env) $(vet-platform) && for build in "" -DUPFRONT_MEMDEBUG; do \
+  clang $(darwin-arm64.c) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only $$build arena_c/*.c || exit 1; done
 
 # The C library: headers, both builds of the core, and pkg-config's files. CC, AR and CFLAGS are whatever make is called with.
 VERSION   := $(shell sed -n 's/^.define UPFRONT_VERSION "\(.*\)"/\1/p' arena_c/upfront.h)
@@ -168,7 +178,7 @@ deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debia
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq
-	apt-get install -y -qq $(foreach t,$(TARGETS),$($(t).apt))
+	apt-get install -y -qq $(foreach t,$(TARGETS) $(COMPILED),$($(t).apt))
 
 # Without its tests, which are not run there: with them 130 packages more would be compiled for each system.
 vet-platform = sh -c '$(GO) vet $$($(GO) list -f "{{range .GoFiles}}platform/{{.}} {{end}}" ./platform)'
