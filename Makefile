@@ -156,7 +156,7 @@ define library
 endef
 
 # The same commit gives the same bytes, wherever it lies and whoever packs it.
-EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct),0)
 dist: $(TARGETS:%=dist-%) ## build/dist: a tarball for each target, with frogpond, the C library and a README
 
 dist-%:

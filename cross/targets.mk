@@ -12,7 +12,7 @@ COMPILED = windows-amd64 darwin-arm64
 
 windows-amd64.env = GOOS=windows GOARCH=amd64 CGO_ENABLED=1 CC=x86_64-w64-mingw32-gcc
 windows-amd64.cc  = x86_64-w64-mingw32-gcc
-windows-amd64.apt = gcc-mingw-w64-x86-64
+windows-amd64.apt = gcc-mingw-w64-x86-64-win32
 
 # Without its SDK: the core against a string.h of our own, and the Go package that needs no C.
 darwin-arm64.env = GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
