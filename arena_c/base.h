@@ -63,9 +63,9 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_STRETCHED 1
 #endif
 
-/* The inline functions of one build don't fit another's core. build.c has a name for each; with UPFRONT_CHECK_BUILD, which pkg-config's flags
- * have, each file that is compiled refers to the one that it needs, so that a program of two builds doesn't link. In a Go package of your own
- * the core is another package's, and the flag would ask for it too early. */
+/* The inline functions of one build don't fit another's core. build.c has a name for each; with UPFRONT_CHECK_BUILD, which pkg-config's
+ * flags have, each file that is compiled refers to the one that it needs, so that a program of two builds doesn't link. In a Go package of
+ * your own the core is another package's, and the flag would ask for it too early. */
 #if defined(UPFRONT_ASAN) && defined(UPFRONT_MEMDEBUG)
 #define UPFRONT_BUILD upfront_build_asan_memdebug
 #elif defined(UPFRONT_ASAN)
