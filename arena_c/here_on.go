@@ -175,11 +175,11 @@ func appendCall(text []byte, frame runtime.Frame) []byte {
 	return append(strconv.AppendInt(append(text, ':'), int64(frame.Line), 10), '\n')
 }
 
-// library is the packages that a caller's call goes through. A rewind walks its slots with one of Go's.
+// library is the packages that a caller's call goes through.
 var library = func() []string {
 	own := reflect.TypeFor[Linear]().PkgPath()
 	house := path.Dir(own)
-	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "budget"), "slices"}
+	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "budget")}
 }()
 
 // packageOf is the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".
