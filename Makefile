@@ -13,7 +13,7 @@ SOAK    = 2m
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test cross-soak deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -98,22 +98,44 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 	$(GO) run ./tests/suggest -headroom 10 -name handheld $(POND)/testdata/recorded/*.json > build/plan.json
 	cp build/plan.json $(POND)/plan.json
 
-cross: $(TARGETS:%=cross-%) ## library, tests and frogpond for every target of cross/targets.mk
-cross-test: $(TARGETS:%=cross-test-%) ## runs what cross built under qemu-user, and compares three maps' hashes with this machine's
+# A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
+# emulator doesn't start them.
+TESTED = arena scope budget budget/budgettest platform tests/frogpond tests/conformance
+SUITES = $(notdir $(TESTED))
 
-TESTED = arena_c arena scope budget platform tests/frogpond tests/conformance
+cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) ## library, tests and frogpond for every target of cross/targets.mk
+cross-test: cross build/frogpond ## runs what cross built under qemu-user, and compares three maps' hashes with this machine's
+	@$(MAKE) -s -O -j$$(nproc) $(foreach t,$(CHECKED) $(TARGETS),$(call runs,$t))
+cross-test-%: cross-% build/frogpond
+	@$(MAKE) -s -O -j$$(nproc) $(call runs,$*)
+cross-soak: cross ## every suite in full for every target, with pages of 4, 16 and 64 KiB on arm64
+	@$(MAKE) -s -O -j$$(nproc) SHORT= $(foreach t,$(CHECKED) $(TARGETS),$(foreach s,$($t.suites),$(call pages,$t,$s,$($t.paged))))
 
 cross-%:
-	@command -v $($*.cc) > /dev/null || { echo "cross: $($*.cc) is missing; make deps-cross installs $($*.apt)"; exit 1; }
+	@[ -e "$$($($*.cc) -print-file-name=crt1.o)" ] || { echo "cross: $($*.cc), or its C library, is missing; make deps-cross installs $($*.apt)"; exit 1; }
 	@mkdir -p build/$*
-	$($*.env) $(GO) vet ./...
-	$($*.env) $(GO) build -o build/$*/ ./tests/frogpond
-	for p in $(TESTED); do $($*.env) $(GO) test -c -o build/$*/$$(echo $$p | tr / -).test ./$$p || exit 1; done
+	@ln -sf $$(command -v $($*.cc)) build/$*/gcc
+	$($*.env) $(GO) vet $($*.flags) ./...
+	$($*.env) $(GO) build $($*.flags) -o build/$*/ ./tests/frogpond
+	$($*.env) $(GO) test -c $($*.flags) -o build/$*/ $(TESTED:%=./%)
 
-cross-test-%: cross-% build/frogpond
-	for p in $(TESTED); do t=$(CURDIR)/build/$*/$$(echo $$p | tr / -).test; [ ! -e $$t ] || (cd $$p && echo "$* $$p" && $($*.run) $$t -test.short) || exit 1; done
+# One run is a word: run@TARGET@SUITE, or run@TARGET@SUITE@PAGE; c@TARGET is the C core's tests, maps@TARGET the hashes.
+SHORT = -test.short
+pages = run@$1@$2 $(if $3,run@$1@$2@16384 run@$1@$2@65536)
+runs = $(foreach s,$($1.suites),$(call pages,$1,$s,$(filter $s,$($1.paged)))) c@$1 maps@$1
+part = $(word $1,$(subst @, ,$2))
+
+run@%:
+	@$(call timed,$(subst @, ,$*),cd $(filter $(call part,2,$*) %/$(call part,2,$*),$(TESTED)) && $(call $(call part,1,$*).run,$(call part,3,$*)) \
+	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout 20m $(SHORT))
+c@%:
+	@$(call timed,$* C core,CC=$($*.cc) CFLAGS=$($*.cflags) RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
+# timed runs $2 and shows its output if it fails.
+timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
+
+maps@%:
 	@mkdir -p build/json-$*
-	if [ -e $(firstword $(subst $(comma), ,$(WADS))) ]; then \
+	@if [ -e $(firstword $(subst $(comma), ,$(WADS))) ]; then \
 	  build/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/here.json && \
 	  $($*.run) build/$*/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/there.json && \
 	  $(GO) run ./tests/same build/json-$*/here.json build/json-$*/there.json; fi
@@ -124,7 +146,7 @@ deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debia
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq
-	apt-get install -y -qq $(foreach t,$(TARGETS),$($(t).apt))
+	apt-get install -y -qq $(sort $(foreach t,$(TARGETS),$($t.apt)))
 
 # Without its tests, which are not run there: with them 130 packages more would be compiled for each system.
 vet-platform = sh -c '$(GO) vet $$($(GO) list -f "{{range .GoFiles}}platform/{{.}} {{end}}" ./platform)'
