@@ -128,7 +128,7 @@ func Get[T any](p *Pool, tag uint64) (x *T) {
 
 // Put is upfront_pool_put; false is a caller's bug, and Find says which.
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) (ok bool) {
-	offset := uint64(uintptr(chunk)-uintptr(unsafe.Pointer(p))) - p.Chunks
+	offset := uint64(uintptr(chunk)) - uint64(uintptr(unsafe.Pointer(p))) - p.Chunks
 	index, _ := bits.Mul64(offset, p.Inverse)
 	if (p.Bound-tag-1-index)|index >= OffsetMax || index*p.Stride != offset {
 		return
