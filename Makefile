@@ -129,7 +129,7 @@ run@%:
 	@$(call timed,$(subst @, ,$*),cd $(filter $(call part,2,$*) %/$(call part,2,$*),$(TESTED)) && $(call $(call part,1,$*).run,$(call part,3,$*)) \
 	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout 20m $(SHORT))
 c@%:
-	@$(call timed,$* C core,CC=$($*.cc) CFLAGS=$($*.cflags) RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
+	@$(call timed,$* C core,CC=$($*.cc) CFLAGS="$($*.cflags)" RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
 # timed runs $2 and shows its output if it fails.
 timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
 
