@@ -17,6 +17,9 @@ const Crossing = false
 // New is upfront_linear_bump for one zeroed T. need is the tag plus the size of T.
 func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 	at := (l.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
+	if narrow {
+		at = (l.Cursor + AlignOf[T]() - 1) & -AlignOf[T]()
+	}
 	if l.Limit-need-at >= OffsetMax {
 		l.Refused = need
 		return
