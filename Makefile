@@ -1,10 +1,9 @@
 # Each variant has its own recipe; `make help` lists them. Needs Go, gcc and make; what a target needs beyond that, it names.
 
-include cross/targets.mk
+include cross/targets.mk cross/devices.mk
 
 GO      = go
 WADS    = /usr/share/games/doom/freedoom1.wad,/usr/share/games/doom/freedoom2.wad
-JSON    = -json -wad $(WADS)
 ARGS    =
 PKGS    = ./...
 FUZZ    = 10s
@@ -77,16 +76,16 @@ build/frogpond: FORCE
 	@$(GO) build -o $@ ./tests/frogpond
 FORCE:
 
-# frogpond over all maps of Freedoom in every build and with 1, 2 and 4 workers: each report whole, and all the same.
-freedoom: build/frogpond ## all 68 maps of Freedoom in every build; the hashes must agree (needs the package freedoom)
-	@mkdir -p build/json
+# frogpond over all maps of Freedoom in every build and with 1, 2 and 4 workers, and the built-in ones: states and memory must be the
+# same everywhere.
+freedoom: build/frogpond ## all 68 maps of Freedoom in every build; states and memory must agree (needs the package freedoom)
 	@$(GO) build -race -o build/frogpond-race ./tests/frogpond
 	@$(GO) build -asan -o build/frogpond-asan ./tests/frogpond
 	@$(GO) build -tags upfront_cgo -o build/frogpond-bindings ./tests/frogpond
 	@$(GO) build -tags memdebug -o build/frogpond-memdebug ./tests/frogpond
-	@for w in 1 2 4; do echo "frogpond, release, $$w workers"; build/frogpond $(JSON) -workers $$w > build/json/release-$$w.json || exit 1; done
-	@for b in bindings memdebug asan race; do echo "frogpond, $$b"; build/frogpond-$$b $(JSON) -workers 2 > build/json/$$b.json || exit 1; done
-	@$(GO) run ./tests/same -quiet build/json/release-1.json $$(ls build/json/*.json | grep -v release-1)
+	@for maps in '-wad $(WADS)' '-wad builtin'; do $(GO) run ./tests/same -quiet "release=build/frogpond -json $$maps" \
+	  $(foreach w,2 4,"$w workers=build/frogpond -json $$maps -workers $w") \
+	  $(foreach b,bindings memdebug asan race,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
 
 # frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, every map with 4 workers, and a
 # map for 400000 ticks, whose durations the region systems holds.
@@ -104,8 +103,9 @@ TESTED = arena scope budget budget/budgettest platform tests/frogpond tests/conf
 SUITES = $(notdir $(TESTED))
 
 cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) ## library, tests and frogpond for every target of cross/targets.mk
-cross-test: cross build/frogpond ## runs what cross built under qemu-user, and compares three maps' hashes with this machine's
+cross-test: cross build/frogpond ## runs what cross built under qemu-user, compares it with this machine, plays as each device
 	@$(MAKE) -s -O -j$$(nproc) $(foreach t,$(CHECKED) $(TARGETS),$(call runs,$t))
+	@$(MAKE) -s $(DEVICES:%=device-%)
 cross-test-%: cross-% build/frogpond
 	@$(MAKE) -s -O -j$$(nproc) $(call runs,$*)
 cross-soak: cross ## every suite in full for every target, with pages of 4, 16 and 64 KiB on arm64
@@ -133,12 +133,20 @@ c@%:
 # timed runs $2 and shows its output if it fails.
 timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
 
+# Three maps of Freedoom and the built-in ones: here with one worker and with four, and on the target.
+MAPS = $(if $(wildcard $(firstword $(subst $(comma), ,$(WADS)))),'-wad $(WADS) -maps E1M1$(comma)E1M3$(comma)MAP07') '-wad builtin'
 maps@%:
-	@mkdir -p build/json-$*
-	@if [ -e $(firstword $(subst $(comma), ,$(WADS))) ]; then \
-	  build/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/here.json && \
-	  $($*.run) build/$*/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/there.json && \
-	  $(GO) run ./tests/same build/json-$*/here.json build/json-$*/there.json; fi
+	@for maps in $(MAPS); do \
+	  $(GO) run ./tests/same "here=build/frogpond -json $$maps" "4 workers=build/frogpond -json $$maps -workers 4" \
+	    "$*=$($*.run) build/$*/frogpond -json $$maps" || exit 1; done
+
+# The built-in maps, here and as the device has it: its plan, its processor, its pages.
+ON_DEVICE = -json -wad builtin -ticks 70 -plan cross/$*.json
+device-%: build/frogpond
+	@mkdir -p build/device-$*
+	$($($*.target).env) $($*.env) CGO_CFLAGS='-O2 -g $($*.cflags)' $(GO) build $($($*.target).flags) -o build/device-$*/ ./tests/frogpond
+	@$(GO) run ./tests/same 'here=build/frogpond $(ON_DEVICE)' \
+	  '$*=env QEMU_CPU=$($*.cpu) QEMU_PAGESIZE=$($*.page) $($($*.target).run) build/device-$*/frogpond $(ON_DEVICE)'
 comma = ,
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
