@@ -121,8 +121,8 @@ func (p *pinning) play() {
 	}
 	r := p.b.Report()
 	for _, g := range append(r.Regions, r.Beside...) {
-		p.note("%s: size %d used %d peak %d load_peak %d objects %d finalizers %d pools %d %d padding %d most open %v", g.Name, g.Size, g.Used,
-			g.Peak, g.LoadPeak, g.Objects, g.Finalizers, g.PoolCap, g.PoolPeak, g.Padding, g.MostOpen)
+		p.note("%s: size %d used %d peak %d load_peak %d objects %d finalizers %d pools %d %d padding %d most open %v", g.Name,
+			g.Size, g.Used, g.Peak, g.LoadPeak, g.Objects, g.Finalizers, g.PoolCap, g.PoolPeak, g.Padding, g.MostOpen)
 	}
 	p.note("all: size %d", r.Size)
 }
