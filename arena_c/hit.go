@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the
-// header says why. They are written for the inliner, whose budget is 80: tests/conformance/inline_test.go holds their
-// cost.
+// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the header says
+// why. They are written for the inliner, whose budget is 80: tests/conformance/inline_test.go holds their cost.
 
 // Crossing says whether the hits of this build cross into C.
 const Crossing = false
