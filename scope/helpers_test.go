@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,6 +89,3 @@ func unsited(err error) error {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return errors.New(first)
 }
-
-// wordAlign is what Go aligns a uint64 to: on 32-bit targets that is less than C does.
-const wordAlign = uint64(unsafe.Alignof(uint64(0)))

@@ -101,9 +101,9 @@ func (m *paddingModel) step() {
 	case 2:
 		m.took("New", 3, 1, odds.TryNew(s) != nil, free)
 	case 3:
-		m.took("New", 8, wordAlign, words.TryNew(s) != nil, free)
+		m.took("New", 8, 8, words.TryNew(s) != nil, free)
 	case 4:
-		m.took("New", 48, wordAlign, larges.TryNew(s) != nil, free)
+		m.took("New", 48, 8, larges.TryNew(s) != nil, free)
 	case 5:
 		m.took("New", 0, 1, empties.TryNew(s) != nil, free)
 	case 6, 7:
@@ -118,7 +118,7 @@ func (m *paddingModel) step() {
 	case 9:
 		n, align := uint64(m.random.Intn(8)), uint64(1)<<m.random.Intn(12)
 		served := recovered(func() { words.SliceAligned(s, int(n), align) }) == nil
-		m.took("SliceAligned", 8*n, max(align, wordAlign), served, free)
+		m.took("SliceAligned", 8*n, max(align, 8), served, free)
 	case 10: // the object and its node behind it
 		m.took("Object", uint64(unsafe.Sizeof(mark{}))+16, 8, marks.TryNew(s) != nil, free)
 	case 11:
@@ -218,7 +218,7 @@ func (m *paddingModel) construct(s scope.Scope, free uint64) {
 	err := recovered(func() {
 		_, err := larges.Make(s, func(*large) error {
 			entered = true
-			m.took("Make", 48, wordAlign, true, free)
+			m.took("Make", 48, 8, true, free)
 			for range m.random.Intn(8) {
 				m.step()
 			}
@@ -239,7 +239,7 @@ func (m *paddingModel) construct(s scope.Scope, free uint64) {
 	})
 	m.deep--
 	if !entered {
-		m.took("Make", 48, wordAlign, false, free)
+		m.took("Make", 48, 8, false, free)
 		return
 	}
 	if end < 2 {
