@@ -1,10 +1,9 @@
 # Each variant has its own recipe; `make help` lists them. Needs Go, gcc and make; what a target needs beyond that, it names.
 
-include cross/targets.mk
+include cross/targets.mk cross/devices.mk
 
 GO      = go
 WADS    = /usr/share/games/doom/freedoom1.wad,/usr/share/games/doom/freedoom2.wad
-JSON    = -json -wad $(WADS)
 ARGS    =
 PKGS    = ./...
 FUZZ    = 10s
@@ -13,7 +12,7 @@ SOAK    = 2m
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test dist install deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -77,16 +76,16 @@ build/frogpond: FORCE
 	@$(GO) build -o $@ ./tests/frogpond
 FORCE:
 
-# frogpond over all maps of Freedoom in every build and with 1, 2 and 4 workers: each report whole, and all the same.
-freedoom: build/frogpond ## all 68 maps of Freedoom in every build; the hashes must agree (needs the package freedoom)
-	@mkdir -p build/json
+# frogpond over all maps of Freedoom in every build and with 1, 2 and 4 workers, and the built-in ones: states and memory must be the
+# same everywhere.
+freedoom: build/frogpond ## all 68 maps of Freedoom in every build; states and memory must agree (needs the package freedoom)
 	@$(GO) build -race -o build/frogpond-race ./tests/frogpond
 	@$(GO) build -asan -o build/frogpond-asan ./tests/frogpond
 	@$(GO) build -tags upfront_cgo -o build/frogpond-bindings ./tests/frogpond
 	@$(GO) build -tags memdebug -o build/frogpond-memdebug ./tests/frogpond
-	@for w in 1 2 4; do echo "frogpond, release, $$w workers"; build/frogpond $(JSON) -workers $$w > build/json/release-$$w.json || exit 1; done
-	@for b in bindings memdebug asan race; do echo "frogpond, $$b"; build/frogpond-$$b $(JSON) -workers 2 > build/json/$$b.json || exit 1; done
-	@$(GO) run ./tests/same -quiet build/json/release-1.json $$(ls build/json/*.json | grep -v release-1)
+	@for maps in '-wad $(WADS)' '-wad builtin'; do $(GO) run ./tests/same -quiet "release=build/frogpond -json $$maps" \
+	  $(foreach w,2 4,"$w workers=build/frogpond -json $$maps -workers $w") \
+	  $(foreach b,bindings memdebug asan race,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
 
 # frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, every map with 4 workers, and a
 # map for 400000 ticks, whose durations the region systems holds.
@@ -98,25 +97,56 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 	$(GO) run ./tests/suggest -headroom 10 -name handheld $(POND)/testdata/recorded/*.json > build/plan.json
 	cp build/plan.json $(POND)/plan.json
 
-cross: $(TARGETS:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
-cross-test: $(TARGETS:%=cross-test-%) ## runs what cross built under qemu-user, and compares three maps' hashes with this machine's
+# A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
+# emulator doesn't start them.
+TESTED = arena scope budget budget/budgettest platform tests/frogpond tests/conformance
+SUITES = $(notdir $(TESTED))
 
-TESTED = arena_c arena scope budget platform tests/frogpond tests/conformance
+cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
+cross-test: cross build/frogpond ## runs what cross built under qemu-user, compares it with this machine, plays as each device
+	@$(MAKE) -s -O -j$$(nproc) $(foreach t,$(CHECKED) $(TARGETS),$(call runs,$t))
+	@$(MAKE) -s $(DEVICES:%=device-%)
+cross-test-%: cross-% build/frogpond
+	@$(MAKE) -s -O -j$$(nproc) $(call runs,$*)
+cross-soak: cross ## every suite in full for every target, with pages of 4, 16 and 64 KiB on arm64
+	@$(MAKE) -s -O -j$$(nproc) SHORT= $(foreach t,$(CHECKED) $(TARGETS),$(foreach s,$($t.suites),$(call pages,$t,$s,$($t.paged))))
 
 cross-%:
-	@command -v $($*.cc) > /dev/null || { echo "cross: $($*.cc) is missing; make deps-cross installs $($*.apt)"; exit 1; }
+	@[ -e "$$($($*.cc) -print-file-name=crt1.o)" ] || { echo "cross: $($*.cc), or its C library, is missing; make deps-cross installs $($*.apt)"; exit 1; }
 	@mkdir -p build/$*
-	$($*.env) $(GO) vet ./...
-	$($*.env) $(GO) build -o build/$*/ ./tests/frogpond
-	for p in $(TESTED); do $($*.env) $(GO) test -c -o build/$*/$$(echo $$p | tr / -).test ./$$p || exit 1; done
+	@ln -sf $$(command -v $($*.cc)) build/$*/gcc
+	$($*.env) $(GO) vet $($*.flags) ./...
+	$($*.env) $(GO) build $($*.flags) -o build/$*/ ./tests/frogpond
+	$($*.env) $(GO) test -c $($*.flags) -o build/$*/ $(TESTED:%=./%)
 
-cross-test-%: cross-% build/frogpond
-	for p in $(TESTED); do t=$(CURDIR)/build/$*/$$(echo $$p | tr / -).test; [ ! -e $$t ] || (cd $$p && echo "$* $$p" && $($*.run) $$t -test.short) || exit 1; done
-	@mkdir -p build/json-$*
-	if [ -e $(firstword $(subst $(comma), ,$(WADS))) ]; then \
-	  build/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/here.json && \
-	  $($*.run) build/$*/frogpond $(JSON) -maps E1M1,E1M3,MAP07 > build/json-$*/there.json && \
-	  $(GO) run ./tests/same build/json-$*/here.json build/json-$*/there.json; fi
+# One run is a word: run@TARGET@SUITE, or run@TARGET@SUITE@PAGE; c@TARGET is the C core's tests, maps@TARGET the hashes.
+SHORT = -test.short
+pages = run@$1@$2 $(if $3,run@$1@$2@16384 run@$1@$2@65536)
+runs = $(foreach s,$($1.suites),$(call pages,$1,$s,$(filter $s,$($1.paged)))) c@$1 maps@$1
+part = $(word $1,$(subst @, ,$2))
+
+run@%:
+	@$(call timed,$(subst @, ,$*),cd $(filter $(call part,2,$*) %/$(call part,2,$*),$(TESTED)) && $(call $(call part,1,$*).run,$(call part,3,$*)) \
+	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout 20m $(SHORT))
+c@%:
+	@$(call timed,$* C core,CC=$($*.cc) CFLAGS="$($*.cflags)" RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
+# timed runs $2 and shows its output if it fails.
+timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
+
+# Three maps of Freedoom and the built-in ones: here with one worker and with four, and on the target.
+MAPS = $(if $(wildcard $(firstword $(subst $(comma), ,$(WADS)))),'-wad $(WADS) -maps E1M1$(comma)E1M3$(comma)MAP07') '-wad builtin'
+maps@%:
+	@for maps in $(MAPS); do \
+	  $(GO) run ./tests/same "here=build/frogpond -json $$maps" "4 workers=build/frogpond -json $$maps -workers 4" \
+	    "$*=$($*.run) build/$*/frogpond -json $$maps" || exit 1; done
+
+# The built-in maps, here and as the device has it: its plan, its processor, its pages.
+ON_DEVICE = -json -wad builtin -ticks 70 -plan cross/$*.json
+device-%: build/frogpond
+	@mkdir -p build/device-$*
+	$($($*.target).env) $($*.env) CGO_CFLAGS='-O2 -g $($*.cflags)' $(GO) build $($($*.target).flags) -o build/device-$*/ ./tests/frogpond
+	@$(GO) run ./tests/same 'here=build/frogpond $(ON_DEVICE)' \
+	  '$*=env QEMU_CPU=$($*.cpu) QEMU_PAGESIZE=$($*.page) $($($*.target).run) build/device-$*/frogpond $(ON_DEVICE)'
 comma = ,
 
 compile-%:
@@ -164,7 +194,7 @@ dist-%:
 	$(eval name := upfront-$(VERSION)-$*)
 	rm -rf build/dist/$(name)
 	mkdir -p build/dist/$(name)/bin
-	$($*.env) $(GO) build -trimpath -o build/dist/$(name)/bin/ ./tests/frogpond
+	$($*.env) $(GO) build -trimpath $($*.flags) -o build/dist/$(name)/bin/ ./tests/frogpond
 	$(MAKE) -s install CC=$($*.cc) AR=$($*.cc:gcc=ar) LIB=build/$*/lib DESTDIR=build/dist/$(name) PREFIX= PC_PREFIX='$$$${pcfiledir}/../..'
 	install -m 644 LICENSE build/dist/$(name)
 	@libc=$$(readelf -V build/dist/$(name)/bin/frogpond | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1); \
@@ -178,7 +208,7 @@ deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debia
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq
-	apt-get install -y -qq $(foreach t,$(TARGETS) $(COMPILED),$($(t).apt))
+	apt-get install -y -qq $(sort $(foreach t,$(TARGETS) $(COMPILED),$($t.apt)))
 
 # Without its tests, which are not run there: with them 130 packages more would be compiled for each system.
 vet-platform = sh -c '$(GO) vet $$($(GO) list -f "{{range .GoFiles}}platform/{{.}} {{end}}" ./platform)'

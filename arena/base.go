@@ -2,6 +2,7 @@ package arena
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 )
 
@@ -79,7 +80,7 @@ func SliceOf[T any](b Base, s []T) Slice[T] {
 func (s Slice[T]) Get(b Base) []T {
 	var zero T
 	size := uint64(unsafe.Sizeof(zero))
-	if size != 0 && s.count > b.size/size || s.count > 1<<38 {
+	if size != 0 && s.count > b.size/size || s.count > min(1<<38, math.MaxInt) {
 		return nil
 	}
 	p := b.at(s.stored, s.count*size, uint64(unsafe.Alignof(zero)))

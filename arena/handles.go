@@ -31,7 +31,7 @@ func NewHandlePool[T any](block []byte) (HandlePool[T], error) {
 	}
 	var zero T
 	header := arena_c.HandlesMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
-		uint64(unsafe.Alignof(zero)))
+		arena_c.AlignOf[T]())
 	if header == nil {
 		return HandlePool[T]{}, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
 			unsafe.Sizeof(zero))

@@ -114,7 +114,7 @@ func HeapOf[T any](finalizer func(*T) error) HeapMaker[T] {
 
 // New gives a zeroed T, or nil when the heap is full. The finalizer must bear a zero T.
 func (m HeapMaker[T]) New(h Reallocator) *T {
-	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), uint64(unsafe.Alignof(*new(T)))))
+	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]()))
 	if x != nil {
 		arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}

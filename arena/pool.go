@@ -27,7 +27,7 @@ func NewPool[T any](block []byte) (Pool[T], error) {
 	}
 	var zero T
 	header := arena_c.PoolMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
-		uint64(unsafe.Alignof(zero)))
+		arena_c.AlignOf[T]())
 	if header == nil {
 		return Pool[T]{}, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
 			unsafe.Sizeof(zero))

@@ -100,6 +100,12 @@ static inline void upfront_mark_dead(void *p, uint64_t size) {
     UPFRONT_POISON(p, size);
 }
 
+/* How far `to` lies behind `from`, modulo 2^64 on every target: a word that keeps a distance to what lies before it has 64 bits also where
+ * an address has 32. */
+static inline uint64_t upfront_distance(const void *to, const void *from) {
+    return (uint64_t)(uintptr_t)to - (uint64_t)(uintptr_t)from;
+}
+
 /* The two halves of a count. */
 static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_OBJECT - 1); }
 

@@ -24,7 +24,7 @@ upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers) 
     f->size = (size - front) / buffers & ~(uint64_t)(UPFRONT_LINE - 1);
     for (i = 0; i < buffers; i++) {
         upfront_linear *l = upfront_frame_buffer(f, i);
-        l->origin = 0 - skew - (uint64_t)((uintptr_t)l - (uintptr_t)f);
+        l->origin = 0 - skew - upfront_distance(l, f);
         l->start = l->cursor = l->peak = skew + front + i * f->size;
         l->limit = UPFRONT_GENERATION; /* covered */
     }

@@ -181,7 +181,7 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
 
 /* The offset of the live block at p, or a code. */
 static int64_t heap_find(const upfront_heap *h, const void *p) {
-    uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)h) - UPFRONT_HEAP_HEADER, size, before;
+    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER, size, before;
     if (h == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (at - h->first >= h->end - h->first)

@@ -41,7 +41,7 @@ func HeapInit(block unsafe.Pointer, size uint64) *Heap {
 
 // outside says that p isn't in the heap at all: cgo would look at the Go object there, and panic over its pointers.
 func (h *Heap) outside(p unsafe.Pointer) bool {
-	return uint64(uintptr(p)-uintptr(unsafe.Pointer(h))) > h.End
+	return uint64(uintptr(p))-uint64(uintptr(unsafe.Pointer(h))) > h.End
 }
 
 // Alloc is upfront_heap_alloc.

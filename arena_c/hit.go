@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the
-// header says why. They are written for the inliner, whose budget is 80: tests/conformance/inline_test.go holds their
-// cost.
+// The hits, in Go. Each says its `static inline` of the C headers again, line by line; where a line looks odd, the header says
+// why. They are written for the inliner, whose budget is 80: tests/conformance/inline_test.go holds their cost.
 
 // Crossing says whether the hits of this build cross into C.
 const Crossing = false
@@ -17,6 +16,9 @@ const Crossing = false
 // New is upfront_linear_bump for one zeroed T. need is the tag plus the size of T.
 func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 	at := (l.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
+	if narrow {
+		at = (l.Cursor + AlignOf[T]() - 1) & -AlignOf[T]()
+	}
 	if l.Limit-need-at >= OffsetMax {
 		l.Refused = need
 		return
@@ -128,7 +130,7 @@ func Get[T any](p *Pool, tag uint64) (x *T) {
 
 // Put is upfront_pool_put; false is a caller's bug, and Find says which.
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) (ok bool) {
-	offset := uint64(uintptr(chunk)-uintptr(unsafe.Pointer(p))) - p.Chunks
+	offset := uint64(uintptr(chunk)) - uint64(uintptr(unsafe.Pointer(p))) - p.Chunks
 	index, _ := bits.Mul64(offset, p.Inverse)
 	if (p.Bound-tag-1-index)|index >= OffsetMax || index*p.Stride != offset {
 		return

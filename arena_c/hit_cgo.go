@@ -63,7 +63,7 @@ const Crossing = true
 
 // New is upfront_linear_bump for one zeroed T.
 func New[T any](l *Linear, need uint64) (x *T, ok bool) {
-	p, ok := l.Bump(need, uint64(unsafe.Sizeof(*x)), uint64(unsafe.Alignof(*x)-1))
+	p, ok := l.Bump(need, uint64(unsafe.Sizeof(*x)), AlignOf[T]()-1)
 	if !ok {
 		return nil, false
 	}

@@ -24,7 +24,7 @@ func (l *Linear) At(offset uint64) unsafe.Pointer {
 
 // Offset is the offset of an address.
 func (l *Linear) Offset(p unsafe.Pointer) uint64 {
-	return uint64(uintptr(p)-uintptr(unsafe.Pointer(l))) - l.Origin
+	return uint64(uintptr(p)) - uint64(uintptr(unsafe.Pointer(l))) - l.Origin
 }
 
 // Index is upfront_row_index: the slot's place in its row.

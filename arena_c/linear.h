@@ -42,7 +42,7 @@ static inline void *upfront_at(const upfront_linear *l, uint64_t offset) {
 }
 
 static inline uint64_t upfront_offset(const upfront_linear *l, const void *p) {
-    return (uint64_t)((uintptr_t)p - (uintptr_t)l) - l->origin;
+    return upfront_distance(p, l) - l->origin;
 }
 
 #ifdef UPFRONT_STRETCHED

@@ -11,7 +11,7 @@ static int origin_holds(const upfront_map *m, const upfront_row *r, const upfron
         return 1; /* space_holds has looked */
 #endif
     (void)r;
-    return s->origin == (uint64_t)((uintptr_t)m - (uintptr_t)s);
+    return s->origin == upfront_distance(m, s);
 }
 
 /* What is true of every slot, open or not: it is where its words say, and they lie inside the arena. */
@@ -53,7 +53,7 @@ static int far_holds(const upfront_row *r) {
 
 static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
     uint64_t generation = p->bound & ~UPFRONT_OFFSETS, count = p->bound & UPFRONT_OFFSETS, next = p->free - generation;
-    uint64_t first = (uint64_t)((uintptr_t)p - (uintptr_t)m) + p->chunks, from = r->start, to = r->end, gap = 0;
+    uint64_t first = upfront_distance(p, m) + p->chunks, from = r->start, to = r->end, gap = 0;
     if (p->open == 0)
         return count == 0 && next == 0 && p->live == 0;
 #ifdef UPFRONT_STRETCHED

@@ -46,7 +46,7 @@ uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64
 void upfront_pool_lay(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
     uint64_t i, front = states_size(count + gap, align);
     p->free = (p->free & ~UPFRONT_OFFSETS) | (count == 0 ? 0 : 1);
-    p->chunks = (uint64_t)((uintptr_t)block - (uintptr_t)p) + front;
+    p->chunks = upfront_distance(block, p) + front;
     p->stride = stride_of(size, align) + gap;
     p->inverse = UINT64_MAX / p->stride + 1;
     p->bound = (p->free & ~UPFRONT_OFFSETS) | count;
@@ -108,7 +108,7 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk
     uint64_t offset, index;
     if (p->stride == 0 || (p->free & ~UPFRONT_OFFSETS) != tag)
         return UPFRONT_STALE;
-    offset = (uint64_t)((uintptr_t)chunk - (uintptr_t)p) - p->chunks;
+    offset = upfront_distance(chunk, p) - p->chunks;
     index = offset / p->stride;
     if (index >= upfront_pool_count(p))
         return UPFRONT_FOREIGN;

@@ -99,7 +99,7 @@ static inline void *upfront_pool_get(upfront_pool *p, uint64_t tag) {
 int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk);
 
 static inline int upfront_pool_put(upfront_pool *p, uint64_t tag, void *chunk) {
-    uint64_t offset = (uint64_t)((uintptr_t)chunk - (uintptr_t)p) - p->chunks;
+    uint64_t offset = upfront_distance(chunk, p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
     /* `| index`: an address far away has an index that could make up for a difference of generations */
     if (((p->bound - tag - 1 - index) | index) >= UPFRONT_OFFSET_MAX || index * p->stride != offset ||

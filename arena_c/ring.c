@@ -52,7 +52,7 @@ int upfront_ring_find(const upfront_ring *r, uint64_t tag, const void *p) {
         return UPFRONT_STALE;
     if (r->count == 0)
         return UPFRONT_FOREIGN;
-    offset = (uint64_t)((uintptr_t)p - (uintptr_t)r) - r->origin;
+    offset = upfront_distance(p, r) - r->origin;
     start = upfront_ring_start(r);
     word = upfront_ring_word(r, r->oldest);
     at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_GENERATION;

@@ -14,7 +14,7 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
     for (i = 0; i <= slots; i++) {
         upfront_linear *slot = upfront_row_slot(r, i);
         slot->limit = upfront_tag(slot) + UPFRONT_GENERATION;
-        slot->origin = (uint64_t)((uintptr_t)origin - (uintptr_t)slot);
+        slot->origin = upfront_distance(origin, slot);
         slot->cursor = slot->start = start;
         slot->peak = ~i; /* upfront_row_index */
         slot->count = slot->chain = slot->refused = 0;

@@ -33,8 +33,8 @@ static uint64_t lay_windows(upfront_map *m, uint64_t row, uint64_t count, uint64
         upfront_row *r = upfront_map_row(m, row);
         uint64_t i;
         memset(s, 0, sizeof *s);
-        s->map = (uint64_t)((uintptr_t)m - (uintptr_t)s);
-        s->row = (uint64_t)((uintptr_t)r - (uintptr_t)s);
+        s->map = upfront_distance(m, s);
+        s->row = upfront_distance(r, s);
         s->place = place;
         s->part = 3 * upfront_round_edge(r->end - r->start) + UPFRONT_EDGE;
         s->window = window_size(r->end - r->start);
@@ -113,7 +113,7 @@ int upfront_stretch_see(const upfront_linear *slot, upfront_stretch_end *e) {
     e->map = upfront_stretch_map(e->stretch);
     e->part = &e->stretch->parts[e->stretch->current][far_part];
     e->start = upfront_stretch_part(e->stretch, e->stretch->current, far_part);
-    e->shift = (uint64_t)((uintptr_t)slot - (uintptr_t)e->map) + slot->origin;
+    e->shift = upfront_distance(slot, e->map) + slot->origin;
     e->cursor = e->shift + slot->cursor;
     e->last = e->row->end;
     e->bound = e->start + e->stretch->part;
@@ -131,7 +131,7 @@ uint64_t upfront_stretch_place(const upfront_linear *slot, const void *p) {
     const upfront_row *r = upfront_stretch_row(slot);
     if (r == NULL || r->space == 0)
         return upfront_offset(slot, p);
-    return (uint64_t)((uintptr_t)p - (uintptr_t)upfront_stretch_map(upfront_stretch_of(r)));
+    return upfront_distance(p, upfront_stretch_map(upfront_stretch_of(r)));
 }
 
 void *upfront_stretch_at(const upfront_linear *slot, uint64_t place) {

@@ -57,7 +57,7 @@ static int range_differs(const upfront_stretch_end *e, uint64_t from, uint64_t t
         return 0;
     d->map = (const upfront_map *)(const void *)e->map;
     d->row = upfront_stretch_index(e->row, d->map);
-    d->place = (uint64_t)((uintptr_t)d->at - (uintptr_t)e->map);
+    d->place = upfront_distance(d->at, e->map);
     return 1;
 }
 
@@ -109,7 +109,7 @@ static void name_chunk(const upfront_pool *p, uint64_t index, upfront_damage *d)
         const upfront_row *r = upfront_stretch_row(far_slot_before(p));
         d->map = (const upfront_map *)(const void *)upfront_stretch_map(upfront_stretch_of(r));
         d->row = upfront_stretch_index(r, d->map);
-        d->place = (uint64_t)((uintptr_t)d->at - (uintptr_t)d->map);
+        d->place = upfront_distance(d->at, d->map);
         if (upfront_stretch_find(d->map, d->chunk, &found))
             d->record = found.record;
     }
@@ -247,7 +247,7 @@ int upfront_stretch_check(const upfront_map *m, upfront_damage *first) {
         if (row_differs(upfront_map_row(m, i), first)) {
             first->map = m;
             first->row = i;
-            first->place = (uint64_t)((uintptr_t)first->at - (uintptr_t)m);
+            first->place = upfront_distance(first->at, m);
             return UPFRONT_CORRUPT;
         }
     return UPFRONT_OK;

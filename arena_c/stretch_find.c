@@ -98,7 +98,7 @@ static void find_in(const upfront_stretch *s, uint64_t place, upfront_found *out
 }
 
 int upfront_stretch_find(const upfront_map *m, const void *p, upfront_found *out) {
-    uint64_t i, place = (uint64_t)((uintptr_t)p - (uintptr_t)m);
+    uint64_t i, place = upfront_distance(p, m);
     memset(out, 0, sizeof *out);
     for (i = 0; i < m->rows; i++) {
         const upfront_stretch *s = upfront_stretch_of(upfront_map_row(m, i));

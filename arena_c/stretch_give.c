@@ -163,9 +163,9 @@ static void cut(const upfront_stretch_end *e, uint64_t from) {
 void upfront_stretch_cut(upfront_linear *l, const void *from) {
     upfront_stretch_end e;
     if (upfront_stretch_see(l, &e))
-        cut(&e, (uint64_t)((uintptr_t)from - (uintptr_t)e.map));
+        cut(&e, upfront_distance(from, e.map));
     else
-        upfront_mark_dead((void *)(uintptr_t)from, (uint64_t)((uintptr_t)upfront_at(l, l->cursor) - (uintptr_t)from));
+        upfront_mark_dead((void *)(uintptr_t)from, upfront_distance(upfront_at(l, l->cursor), from));
 }
 
 /* Whatever was handed out at `from` or behind it is dead: the header doesn't say any more where it ended. */

@@ -17,7 +17,7 @@ static int records_hold(const upfront_stretch *s) {
 
 static int words_hold(const upfront_map *m, const upfront_row *r, const upfront_stretch *s) {
     uint64_t i, bytes = upfront_round_edge(r->end - r->start);
-    if (s->map != (uint64_t)((uintptr_t)m - (uintptr_t)s) || s->row != 0 - r->space || s->part != 3 * bytes + UPFRONT_EDGE ||
+    if (s->map != upfront_distance(m, s) || s->row != 0 - r->space || s->part != 3 * bytes + UPFRONT_EDGE ||
         s->window != upfront_stretch_window_size(bytes) || s->current >= UPFRONT_WINDOWS || s->entered >= 2 * UPFRONT_IN_USE)
         return 0;
     if ((r->open != 0) != ((s->entered & UPFRONT_IN_USE) != 0))
@@ -52,7 +52,7 @@ int upfront_stretch_holds(const upfront_map *m, uint64_t row) {
     uint64_t i, place;
     if (upfront_map_row(m, 0)->space == 0 || r->space == 0)
         return upfront_map_row(m, 0)->space == r->space;
-    if (r->space != (uint64_t)((uintptr_t)s - (uintptr_t)r) || !words_hold(m, r, s))
+    if (r->space != upfront_distance(s, r) || !words_hold(m, r, s))
         return 0;
     place = row == 0 ? m->size + upfront_round_edge(m->rows * sizeof *s) : s[-1].place + UPFRONT_WINDOWS * s[-1].window;
     if (s->place != place)

@@ -6,10 +6,10 @@ import (
 )
 
 // Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It runs fn in a shadow of
-// the plan, in which each region, slot, buffer and pad is as wide as the machine allows (16 GiB for all, half of what the
-// process's limits leave), and so are the limits. Then it runs fn in a budget of just what that took, and again, until
-// it fits: the report is that of a run, and its Plan is the plan of that run, ready to be opened. It has the given plan's
-// name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
+// the plan, in which each region, slot, buffer and pad is as wide as the machine allows (16 GiB for all, 256 MiB on 32-bit
+// targets, half of what the process's limits leave), and so are the limits. Then it runs fn in a budget of just what that
+// took, and again, until it fits: the report is that of a run, and its Plan is the plan of that run, ready to be opened. It
+// has the given plan's name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
 //
 // A part's size in it is its Peak, the highest of its slots, buffers or pads; with one byte less fn is full. What
 // temporaries take (Scope.Temp) depends on the room that there is: there, what is needed is a size with which fn was run,

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -28,6 +29,9 @@ type layout struct {
 	tail   uint64      // addresses behind it, in builds that stretch it
 }
 
+// sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
+const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
+
 func (p Plan) layout() (l layout, err error) {
 	l.arenas = p.arenas()
 	l.shape = arena_c.Map{Rows: p.rows(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
@@ -36,8 +40,8 @@ func (p Plan) layout() (l layout, err error) {
 	if l.size != 0 && p.Size != 0 {
 		l.size = l.tables + l.shape.Guard + planRound(p.Size)
 	}
-	if l.size == 0 || l.size >= arena_c.OffsetMax {
-		return l, fmt.Errorf("the plan and its tables need %s or more; lower a size or limits", sizeText(arena_c.OffsetMax))
+	if l.size == 0 || l.size >= sizeEnd {
+		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeText(sizeEnd), p.largest())
 	}
 	return l, nil
 }
@@ -153,7 +157,7 @@ func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 		}
 		ok, err := mayTake(r, l)
 		if err != nil {

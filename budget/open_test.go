@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,15 +24,30 @@ func TestOpenRefuses(t *testing.T) {
 	assert.Regexp(t, `^plan "A": name: .*\nplan "A": regions: .*\nplan "A": go_heap: .*$`, err.Error(), "every fault")
 
 	before := debug.SetMemoryLimit(-1)
-	for _, plan := range []budget.Plan{
-		{Name: "large", Regions: []budget.Region{{Name: "a", Size: 256 * budget.GiB}}, GoHeap: budget.GiB},
-		{Name: "large", Regions: []budget.Region{{Name: "a", Size: 1}}, Size: 256 * budget.GiB, GoHeap: budget.GiB},
+	most, end := uint64(256*budget.GiB), "256GiB"
+	if strconv.IntSize == 32 {
+		most, end = 2*budget.GiB-64*budget.KiB, "2097088KiB"
+	}
+	one, size := []budget.Region{{Name: "a", Size: 1}}, budget.Frame{Buffers: 2, Size: most/2 - 64*budget.KiB}
+	for key, plan := range map[string]budget.Plan{
+		"regions[0].size": {Name: "large", Regions: []budget.Region{{Name: "a", Size: most}}, GoHeap: budget.GiB},
+		"frame.size":      {Name: "large", Regions: one, Frame: size, GoHeap: budget.GiB},
+		"size":            {Name: "large", Regions: one, Size: most, GoHeap: budget.GiB},
 	} {
 		require.NoError(t, plan.Check(), "a control: without the tables it would do")
 		_, err := budget.Open(plan)
-		assert.ErrorContains(t, err, `budget "large": the plan and its tables need 256GiB or more; lower`)
+		assert.ErrorContains(t, err, fmt.Sprintf(`budget "large": the plan and its tables need %s or more; lower %s (`, end, key))
 	}
 	assert.Equal(t, before, debug.SetMemoryLimit(-1), "the collector is as it was")
+
+	if !arena_c.Stretched { // such a build tries again, without its tail
+		restore := platform.InjectFault("map", 1)
+		plan := small()
+		plan.Regions[1].Size = 64 * budget.MiB // no earlier budget's range does
+		_, err = budget.Open(plan)
+		assert.ErrorContains(t, err, "injected fault: cannot allocate memory; lower regions[1].size (64MiB) or limits")
+		assert.True(t, restore())
+	}
 }
 
 func TestCallersBugsPanic(t *testing.T) {

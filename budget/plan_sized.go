@@ -23,6 +23,17 @@ func (p *Plan) sized() (parts []sizedPart) {
 	return parts
 }
 
+// largest names the key whose part takes the most, and its size, for messages.
+func (p Plan) largest() string {
+	key, size, most := "size", p.Size, p.Size-min(p.Size, p.total()) // what no part has
+	for _, part := range p.sized() {
+		if all := planTimes(part.rows, planRound(*part.size)); all > most {
+			key, size, most = part.key, *part.size, all
+		}
+	}
+	return fmt.Sprintf("%s (%s)", key, sizeText(size))
+}
+
 // byKey are the limits by their keys.
 func (l *Limits) byKey() []struct {
 	key   string

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -191,7 +192,9 @@ func TestPlanSumSaturates(t *testing.T) {
 	assert.EqualValues(t, 0, planCount(math.MinInt))
 	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: Frame{math.MaxInt, Rest - 1}, Pads: Pads{math.MaxInt, 1}}
 	assert.EqualValues(t, huge, plan.total())
-	assert.EqualValues(t, huge, plan.rows())
+	if strconv.IntSize == 64 { // else no count comes near
+		assert.EqualValues(t, huge, plan.rows())
+	}
 }
 
 func TestOpenGivesTheRest(t *testing.T) {

@@ -1,11 +1,56 @@
 # A target is a few lines: how Go and C build for it, and how its output runs here. `make cross` builds each, `make cross-test` runs it.
+#
+#   env, flags   of the go command          suites   which tests run, by the last element of their package
+#   cc, cflags   the C compiler             paged    which of them run again with larger pages, of 16 and 64 KiB
+#   apt          what has cc and run        run      what its output runs under; $1 is the size of a page, if it matters
 
-TARGETS = linux-arm64
+TARGETS = linux-arm64 linux-arm64-static linux-amd64 linux-arm
 
-linux-arm64.env = GOOS=linux GOARCH=arm64 CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc
-linux-arm64.cc  = aarch64-linux-gnu-gcc
-linux-arm64.apt = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
-linux-arm64.run = qemu-aarch64-static -L /usr/aarch64-linux-gnu
+# A build of a target that is only for its tests.
+CHECKED = linux-arm64-asan
+
+HERE     := $(shell uname -m)
+compiler  = $(if $(filter $1,$(HERE)),gcc,$1-linux-gnu-gcc)
+emulator  = $(if $(filter $1,$(if $2,,$(HERE))),,qemu-$1-static $(if $2,-p $2) -L /usr/$1-linux-gnu)
+
+linux-arm64.env    = GOOS=linux GOARCH=arm64 CGO_ENABLED=1 CC=$(linux-arm64.cc)
+linux-arm64.cc     = $(call compiler,aarch64)
+linux-arm64.apt    = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+linux-arm64.run    = $(call emulator,aarch64,$1)
+linux-arm64.suites = $(SUITES)
+linux-arm64.paged  = platform budget frogpond
+
+# No library of the device is used: it may have an old libc, another one, or none.
+linux-arm64-static.env    = $(linux-arm64.env)
+linux-arm64-static.flags  = -tags osusergo,netgo -ldflags '-linkmode external -extldflags -static'
+linux-arm64-static.cc     = $(linux-arm64.cc)
+linux-arm64-static.cflags = -static
+linux-arm64-static.apt    = $(linux-arm64.apt)
+linux-arm64-static.run    = $(linux-arm64.run)
+linux-arm64-static.suites = platform scope budget frogpond
+linux-arm64-static.paged  = platform frogpond
+
+linux-amd64.env    = GOOS=linux GOARCH=amd64 CGO_ENABLED=1 CC=$(linux-amd64.cc)
+linux-amd64.cc     = $(call compiler,x86_64)
+linux-amd64.apt    = $(if $(filter x86_64,$(HERE)),gcc,gcc-x86-64-linux-gnu libc6-dev-amd64-cross qemu-user-static)
+linux-amd64.run    = $(call emulator,x86_64)
+linux-amd64.suites = $(SUITES)
+
+linux-arm.env    = GOOS=linux GOARCH=arm GOARM=7 CGO_ENABLED=1 CC=$(linux-arm.cc)
+linux-arm.cc     = arm-linux-gnueabihf-gcc
+linux-arm.apt    = gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user-static
+linux-arm.run    = qemu-arm-static -L /usr/arm-linux-gnueabihf
+linux-arm.suites = $(SUITES)
+
+# The go command takes a compiler for -asan whose --version begins with gcc: a link of that name has it so. There is no leak check
+# under an emulator, which can't be traced.
+linux-arm64-asan.env    = GOOS=linux GOARCH=arm64 CGO_ENABLED=1 CC=$(CURDIR)/build/linux-arm64-asan/gcc
+linux-arm64-asan.flags  = -asan
+linux-arm64-asan.cc     = $(linux-arm64.cc)
+linux-arm64-asan.cflags = -fsanitize=address
+linux-arm64-asan.apt    = $(linux-arm64.apt)
+linux-arm64-asan.run    = env ASAN_OPTIONS=detect_leaks=0 $(linux-arm64.run)
+linux-arm64-asan.suites = arena scope budget conformance frogpond
 
 # What is compiled here and runs elsewhere: `make cross` has a recipe for each.
 COMPILED = windows-amd64 darwin-arm64

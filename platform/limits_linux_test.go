@@ -19,12 +19,12 @@ func TestResourceLimits(t *testing.T) {
 	assert.Equal(t, []Limit{physical}, of.limits(), "nothing else is limited")
 
 	of.rlimit = func(resource int) (uint64, bool) {
-		return map[int]uint64{unix.RLIMIT_DATA: 1024 << 10, unix.RLIMIT_AS: 1 << 40}[resource], true
+		return map[int]uint64{unix.RLIMIT_DATA: 1024 << 10, unix.RLIMIT_AS: 1 << 31}[resource], true
 	}
 	assert.Equal(t, []Limit{
 		{"RLIMIT_DATA", 1024 << 10, 1000 << 10, "ulimit -d (in KiB), systemd LimitDATA"},
 		physical,
-		{"RLIMIT_AS", 1 << 40, 4000 << 10, "ulimit -v (in KiB), systemd LimitAS"},
+		{"RLIMIT_AS", 1 << 31, 4000 << 10, "ulimit -v (in KiB), systemd LimitAS"},
 	}, of.limits())
 
 	of.rlimit = func(int) (uint64, bool) { return 5, false }

@@ -26,6 +26,9 @@ func addressBytes(t testing.TB) int {
 	var size int
 	_, err = fmt.Sscan(rest, &size)
 	require.NoError(t, err)
+	if strconv.IntSize == 32 && size >= 4*mib {
+		t.Skip("an emulator whose own mapping has all addresses of 32 bits: VmSize stays the same")
+	}
 	return size * kib
 }
 

@@ -192,9 +192,10 @@ func TestTakenAgain(t *testing.T) {
 	assert.NotEqual(t, first, other.Base(), "another head: a stale handle would take objects for tables")
 	none := commit(t, size, 0)
 	assert.NotEqual(t, first, none.Base(), "no head: the same")
-	coarse, err := platform.Reserve(size, 1<<30, head)
+	const align = min(1<<30, math.MaxUint/32+1) // 128 MiB where addresses have 32 bits
+	coarse, err := platform.Reserve(size, align, head)
 	require.NoError(t, err)
-	assert.Zero(t, uint64(uintptr(coarse.Base()))%(1<<30))
+	assert.Zero(t, uint64(uintptr(coarse.Base()))%align)
 	defer coarse.Release()
 
 	smaller := commit(t, size-edge, head)

@@ -79,9 +79,8 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 
 // move copies list and xs to a new place.
 func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
-	var zero T
 	size, used := sizeOf[T](capacity), sizeOf[T](len(list)+len(xs))
-	p := s.take(size, uint64(unsafe.Alignof(zero)))
+	p := s.take(size, arena_c.AlignOf[T]())
 	if p == nil {
 		return nil, false
 	}

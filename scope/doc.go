@@ -62,6 +62,13 @@
 //
 // One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks, but SharedPool.
 //
+// # On other machines
+//
+// The same program lays out the same bytes on every target, if its types have one size: no int, uint or uintptr, and
+// 64-bit words (arena.Ptr, arena.Slice, arena.String and Held too) at multiples of 8 in a type whose size is one. 32-bit
+// targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too. A Map
+// with 64-bit words in keys or values has smaller entries there.
+//
 // # For who knows the talk
 //
 // Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example, which

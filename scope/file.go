@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 )
@@ -33,7 +34,7 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("scope: %s is not a regular file", name)
 	}
-	size := int(info.Size())
+	size := int(min(info.Size(), math.MaxInt)) // where that is less, no scope has so much room
 	data, err := ReadAt(s, f, 0, size)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (l *List[T]) Copy(s Scope) []T {
 		panic(constructorFailed("Copy of a List in", l.scope))
 	}
 	var zero T
-	p := s.take(uint64(l.used)*uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)))
+	p := s.take(uint64(l.used)*uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]())
 	if p == nil {
 		panic(refusal(s))
 	}
@@ -133,7 +133,7 @@ func (l *List[T]) fits() bool {
 	var zero T
 	front, count := chunkOf[T]()
 	size := front + count*uint64(unsafe.Sizeof(zero))
-	p := l.scope.take(size, max(8, uint64(unsafe.Alignof(zero))))
+	p := l.scope.take(size, max(8, arena_c.AlignOf[T]()))
 	if p == nil {
 		return false
 	}
@@ -158,6 +158,6 @@ func (l *List[T]) chunk(place uint64) (values []T, link *uint64) {
 // chunkOf is the shape of the chunks: where the values begin, and how many there are.
 func chunkOf[T any]() (front, count uint64) {
 	var zero T
-	front = max(8, uint64(unsafe.Alignof(zero)))
+	front = max(8, arena_c.AlignOf[T]())
 	return front, max(1, (chunkSize-front)/max(1, uint64(unsafe.Sizeof(zero))))
 }

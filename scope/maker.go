@@ -51,7 +51,7 @@ func (m Maker[T]) TryNew(s Scope) (x *T) {
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	var zero T
-	return construct(s, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)), fn)
+	return construct(s, uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), fn)
 }
 
 func (m Maker[T]) declared() {

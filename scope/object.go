@@ -42,7 +42,7 @@ func (m ObjectMaker[T]) New(s Scope) *T {
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	var zero T
 	node, before := nodeOffset[T](), s.slot.Refused
-	p, ok := s.slot.Bump(s.tag+m.ask, node+nodeSize, max(uint64(unsafe.Alignof(zero)), nodeAlign)-1)
+	p, ok := s.slot.Bump(s.tag+m.ask, node+nodeSize, max(arena_c.AlignOf[T](), nodeAlign)-1)
 	if !ok {
 		return m.tryTemp(s, before)
 	}
@@ -76,8 +76,7 @@ func nodeOffset[T any]() uint64 {
 // When fn fails, or panics, or a full unwinds it, all that it made in s is finalized and its bytes are free again.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()
-	var zero T
-	x, err := construct(s, nodeOffset[T]()+nodeSize, max(uint64(unsafe.Alignof(zero)), nodeAlign), fn)
+	x, err := construct(s, nodeOffset[T]()+nodeSize, max(arena_c.AlignOf[T](), nodeAlign), fn)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +104,7 @@ func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 func (m ObjectMaker[T]) take(s Scope, n int) (objects []T, nodes []arena_c.Node) {
 	m.plain.declared()
 	var zero T
-	size, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
+	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
 		panic(&Misuse{"a slice of a negative number of elements", false})
 	}

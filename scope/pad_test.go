@@ -2,6 +2,7 @@ package scope_test
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -84,7 +85,7 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	never := func([]byte) { assert.Fail(t, "it doesn't fit") }
 	assert.EqualError(t, pad.Temp(100_000, never), `budget "test": pad 0.0 is full: scope "Temp" asked for 100000 bytes, 65536 of 65536 `+
 		`are free; raise pads.size in the plan to 100000 or more`)
-	assert.ErrorIs(t, pad.Temp(1<<62, never), scope.ErrFull)
+	assert.ErrorIs(t, pad.Temp(math.MaxInt/2+1, never), scope.ErrFull)
 	var all []scope.Scope
 	for range 8 {
 		all = append(all, pad.Open("s"))

@@ -24,7 +24,7 @@ func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 
 func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	var zero T
-	size, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
+	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
 	}

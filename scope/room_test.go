@@ -3,6 +3,7 @@ package scope_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,10 +136,10 @@ func TestContainersInAFullScope(t *testing.T) {
 
 func TestContainersOfHugeCounts(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	huge := points.Array(s, 1<<62)
+	huge := points.Array(s, math.MaxInt/2+1)
 	assert.False(t, huge.Push(point{}))
 	require.ErrorIs(t, s.Err(), scope.ErrFull)
-	ring := points.Deque(s, 1<<61)
+	ring := points.Deque(s, math.MaxInt/4+1)
 	assert.False(t, ring.Reserve())
 	byID := scope.NewMap(s, ids, points, 1<<28)
 	assert.False(t, byID.Set(1, point{}))
@@ -149,7 +150,8 @@ func TestContainersOfNothing(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("a")
 	empties := scope.Plain[struct{}]()
-	array, deque, list := empties.Array(s, 1<<62), empties.Deque(s, 1<<62+5), empties.List(s)
+	const many = math.MaxInt/2 + 1
+	array, deque, list := empties.Array(s, many), empties.Deque(s, many+5), empties.List(s)
 	for range 5000 {
 		assert.True(t, array.Push(struct{}{}))
 		assert.True(t, deque.PushFront(struct{}{}))
@@ -159,7 +161,7 @@ func TestContainersOfNothing(t *testing.T) {
 	_, ok := deque.PopFront()
 	assert.True(t, ok)
 	assert.Len(t, array.Slice(), 5000)
-	assert.Equal(t, []int{5000, 1<<62 + 5}, []int{deque.Len(), deque.Cap()})
+	assert.Equal(t, []int{5000, many + 5}, []int{deque.Len(), deque.Cap()})
 	assert.Less(t, pad.Stats().Used, uint64(100), "the words of the list's chunks")
 	assert.Len(t, list.Copy(s), 5000)
 	set := scope.NewMap(s, ids, empties, 3)
@@ -285,11 +287,11 @@ func isDead(t *testing.T, c container, where string) {
 func TestContainersRefuse(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
 	for want, misuse := range map[string]func(){
-		"an Array of -1 elements":                                  func() { points.Array(s, -1) },
-		"a Deque of -9223372036854775808 elements":                 func() { points.Deque(s, -1<<63) },
-		"a Map of -1 elements":                                     func() { scope.NewMap(s, ids, points, -1) },
-		"a Map of 268435457 elements: at most 268435456":           func() { scope.NewMap(s, ids, points, 1<<28+1) },
-		"a Map of 9223372036854775807 elements: at most 268435456": func() { scope.NewMap(s, ids, points, 1<<63-1) },
+		"an Array of -1 elements":                                           func() { points.Array(s, -1) },
+		fmt.Sprintf("a Deque of %d elements", math.MinInt):                  func() { points.Deque(s, math.MinInt) },
+		"a Map of -1 elements":                                              func() { scope.NewMap(s, ids, points, -1) },
+		"a Map of 268435457 elements: at most 268435456":                    func() { scope.NewMap(s, ids, points, 1<<28+1) },
+		fmt.Sprintf("a Map of %d elements: at most 268435456", math.MaxInt): func() { scope.NewMap(s, ids, points, math.MaxInt) },
 		"a Maker that was never declared: make it with scope.Plain": func() {
 			var m scope.Maker[point]
 			m.Array(s, 1)

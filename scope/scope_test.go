@@ -1,6 +1,7 @@
 package scope_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -82,7 +83,7 @@ func TestSlices(t *testing.T) {
 	assert.Empty(t, empty)
 	assert.Panics(t, func() { points.Slice(a, -1) })
 	rest := int(a.Free())
-	assert.Nil(t, points.TrySlice(a, 1<<60), "a size that overflows is full, not small")
+	assert.Nil(t, points.TrySlice(a, math.MaxInt/8+1), "a size that overflows is full, not small")
 	assert.Nil(t, a.TryAlloc(uint64(rest)+1, 1))
 	assert.NotNil(t, a.Bytes(rest), "the last byte can be had")
 	assert.Zero(t, a.Free())
@@ -232,7 +233,9 @@ func TestReadFile(t *testing.T) {
 	assert.EqualError(t, err, "scope: /proc/self/status has more than the 0 bytes that its size says; read it by ReadAt")
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
-	require.NoError(t, a.Close())
+	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")
+	assert.ErrorIs(t, recovered(func() { _, _ = scope.ReadFile(a, name) }), scope.ErrFull, "also where an int has 32 bits")
+	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 
 // TestOpenFile: the scope owns the file, and a name that lies in the scope may die before the error does.
@@ -281,7 +284,7 @@ func TestZeroSizeAndOveraligned(t *testing.T) {
 	a := open(t).Pad(0, 0).Open("a")
 	empties := scope.Plain[struct{}]()
 	assert.NotNil(t, empties.New(a))
-	assert.Len(t, empties.Slice(a, 1<<40), 1<<40, "nothing, very often")
+	assert.Len(t, empties.Slice(a, math.MaxInt), math.MaxInt, "nothing, very often")
 	a.Alloc(1, 1)
 	wide := scope.Plain[[3]complex128]()
 	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))

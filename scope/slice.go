@@ -39,8 +39,7 @@ func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
 		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 65536", align), false})
 	}
-	var zero T
-	return makeAligned[T](s, n, max(align, uint64(unsafe.Alignof(zero))), true)
+	return makeAligned[T](s, n, max(align, arena_c.AlignOf[T]()), true)
 }
 
 // Clone gives a copy of list in s; cap is len. nil gives nil. A full scope unwinds.
@@ -63,8 +62,7 @@ func sizeOf[T any](n int) uint64 {
 }
 
 func makeSlice[T any](s Scope, n int, unwind bool) []T {
-	var zero T
-	return makeAligned[T](s, n, uint64(unsafe.Alignof(zero)), unwind)
+	return makeAligned[T](s, n, arena_c.AlignOf[T](), unwind)
 }
 
 func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {

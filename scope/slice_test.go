@@ -34,6 +34,7 @@ func TestMisusedSlices(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("s")
 	var undeclared scope.Maker[uint64]
+	const half = math.MaxInt/2 + 1
 	list, most := longs.SliceCap(s, 1, 1), empties.Slice(s, math.MaxInt)
 	for _, misuse := range []struct {
 		want string
@@ -53,9 +54,8 @@ func TestMisusedSlices(t *testing.T) {
 		{"a slice aligned to 0: an align is a power of two up to 65536", func() { longs.SliceAligned(s, 1, 0) }},
 		{"a slice aligned to 24: an align is a power of two up to 65536", func() { longs.SliceAligned(s, 1, 24) }},
 		{"a slice aligned to 131072: an align is a power of two up to 65536", func() { longs.SliceAligned(s, 1, 1<<17) }},
-		{"a slice of 9223372036854775807 and 1 more elements", func() { empties.Append(s, most, struct{}{}) }},
-		{"a slice of 4611686018427387904 and 4611686018427387904 more elements",
-			func() { empties.Append(s, most[:1<<62], most[:1<<62]...) }},
+		{fmt.Sprintf("a slice of %d and 1 more elements", math.MaxInt), func() { empties.Append(s, most, struct{}{}) }},
+		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() { empties.Append(s, most[:half], most[:half]...) }},
 	} {
 		used := pad.Stats()
 		assert.PanicsWithError(t, "scope: BUG: "+misuse.want, misuse.do)
@@ -68,7 +68,8 @@ func TestHugeSlicesAreFull(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("s")
 	used := pad.Stats().Used
-	for _, n := range []int{1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt} {
+	for _, count := range []uint64{1 << 28, 1 << 30, 1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt} {
+		n := int(min(count, math.MaxInt))
 		for _, do := range []func(){
 			func() { longs.SliceCap(s, 1, n) },
 			func() { longs.SliceAligned(s, n, 64) },
@@ -79,9 +80,9 @@ func TestHugeSlicesAreFull(t *testing.T) {
 			assert.Equal(t, used, pad.Stats().Used)
 		}
 	}
-	if !instrumented { // checkptr looks at the lie
+	if length := uint64(1) << 40; !instrumented && length <= math.MaxInt { // checkptr looks at the lie
 		var b byte
-		lie := unsafe.Slice(&b, 1<<40)
+		lie := unsafe.Slice(&b, length)
 		for _, list := range [][]byte{nil, chars.Slice(s, 1)} {
 			err := recovered(func() { chars.Append(s, list, lie...) })
 			assert.ErrorContains(t, err, "asked for 274877906944 bytes", "also what is longer than a generation is wide")

@@ -1,12 +1,13 @@
 #!/bin/sh
-# run.sh BUILD_DIR [coverage] - tests the C core without Go: every compiler, every checker. One line a step; the first failure ends it.
-# With `coverage` only that step, whose line gives the share of branches.
+# run.sh BUILD_DIR [coverage|cross] - tests the C core without Go: every compiler, every checker. One line a step; the first failure
+# ends it. With `coverage` only that step, whose line gives the share of branches. With `cross` only a build by CC with CFLAGS, whose
+# output runs under RUN: both of the environment.
 #
 # A compiler or checker that is missing is a step that says so; REQUIRE_ALL=1 makes it a failure. QUICK=1 leaves out valgrind.
 # The two families of compilers go side by side.
 set -eu
 
-[ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage|cross]" >&2; exit 2; }
 only=${2:-}
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
@@ -48,8 +49,10 @@ check() {
     $cc "$@" "$build/$name"/core/*.o "$build/$name"/tests/*.o -o "$build/core-$name"
     # shellcheck disable=SC2086
     $cc $c11 $core_o "$@" "$build/$name"/core/*.o tests/c/level.c -o "$build/level-$name"
-    run "core-$name" "$build/core-$name"
-    run "level-$name" "$build/level-$name"
+    # shellcheck disable=SC2086
+    run "core-$name" ${RUN:-} "$build/core-$name"
+    # shellcheck disable=SC2086
+    run "level-$name" ${RUN:-} "$build/level-$name"
     say "$name" ok
 }
 
@@ -73,10 +76,17 @@ coverage() {
         }' "$build/coverage/summary" || { echo "see $build/coverage/*.gcov: lines with 'taken 0'"; exit 1; }
 }
 
-if [ "$only" = coverage ]; then
+case $only in
+coverage)
     coverage
     exit
-fi
+    ;;
+cross)
+    # shellcheck disable=SC2086
+    check O2 "$CC" -O2 -O2 ${CFLAGS:-}
+    exit
+    ;;
+esac
 
 # family C C++: all that one family of compilers is asked.
 family() {

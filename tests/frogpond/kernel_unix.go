@@ -9,35 +9,40 @@ import "syscall"
 
 // LogFile is a file that lines are appended to.
 type LogFile struct {
-	fd     int
+	fd     int64
 	buffer [160]byte
 }
 
-func (f *LogFile) open(name string) (err error) {
+func (f *LogFile) open(name string) error {
 	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC
-	if f.fd, err = syscall.Open(name, flags, 0o644); err != nil {
+	fd, err := syscall.Open(name, flags, 0o644)
+	if err != nil {
 		return &badFile{"-log", name, err}
 	}
+	f.fd = int64(fd)
 	return nil
 }
 
 // write may fail, as on a full disk: the game goes on without the line.
-func (f *LogFile) write(text []byte) { syscall.Write(f.fd, text) }
+func (f *LogFile) write(text []byte) { syscall.Write(int(f.fd), text) }
 
 func (f *LogFile) close() error {
 	f.line("log", "closed by process", uint64(syscall.Getpid()))
-	return syscall.Close(f.fd)
+	return syscall.Close(int(f.fd))
 }
 
 // Lock is a pipe with one byte in it: who has read the byte holds the lock.
-type Lock struct{ pipe [2]int }
+type Lock struct{ pipe [2]int64 }
 
 func (l *Lock) open() error {
-	if err := syscall.Pipe(l.pipe[:]); err != nil {
+	var ends [2]int
+	if err := syscall.Pipe(ends[:]); err != nil {
 		return err
 	}
-	syscall.CloseOnExec(l.pipe[0])
-	syscall.CloseOnExec(l.pipe[1])
+	for i, fd := range ends {
+		syscall.CloseOnExec(fd)
+		l.pipe[i] = int64(fd)
+	}
 	l.give()
 	return nil
 }
@@ -45,7 +50,7 @@ func (l *Lock) open() error {
 func (l *Lock) take() {
 	var token [1]byte
 	for {
-		if _, err := syscall.Read(l.pipe[0], token[:]); err != syscall.EINTR {
+		if _, err := syscall.Read(int(l.pipe[0]), token[:]); err != syscall.EINTR {
 			return
 		}
 	}
@@ -53,12 +58,12 @@ func (l *Lock) take() {
 
 func (l *Lock) give() {
 	var token [1]byte
-	syscall.Write(l.pipe[1], token[:])
+	syscall.Write(int(l.pipe[1]), token[:])
 }
 
 func (l *Lock) close() error {
-	err := syscall.Close(l.pipe[1])
-	if err2 := syscall.Close(l.pipe[0]); err == nil {
+	err := syscall.Close(int(l.pipe[1]))
+	if err2 := syscall.Close(int(l.pipe[0])); err == nil {
 		err = err2
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 // What lives in the region level. None of these types holds a Go pointer: one
 // refers to another by arena.Ptr and arena.Slice, offsets from the region's base.
+// Nor does any in the budget hold an int, so that it has one size everywhere.
 type (
 	// Vertex is a corner, in map units.
 	Vertex struct{ X, Y int16 }
@@ -20,6 +21,7 @@ type (
 		X, Y, DX, DY   int32 // map units
 		Front, Back    arena.Ptr[Sector]
 		Flags, Special uint16
+		_              uint32 // on 32-bit targets too it has 40 bytes
 	}
 
 	// Thing is an entry of THINGS: the place of whatever the map's author put there.

@@ -24,6 +24,8 @@ type Result struct {
 	Go          string         `json:"go"`
 	Build       string         `json:"build"`
 	WAD         string         `json:"wad"`
+	Workers     int            `json:"workers"`
+	Plan        budget.Plan    `json:"plan"`        // as opened
 	BudgetBase  string         `json:"budget_base"` // the address of the first byte, as hexadecimal digits
 	BudgetBytes uint64         `json:"budget_bytes"`
 	Seconds     float64        `json:"seconds"`
@@ -88,7 +90,7 @@ func measured[T any](v T) *T { return &v }
 
 func newResult(o *options) *Result {
 	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.wads, ","),
-		Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), report: o.report}
+		Workers: o.workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), report: o.report}
 }
 
 // check walks the budget.
@@ -110,7 +112,7 @@ func (r *Result) finish(b *budget.Budget) {
 		r.close = errors.Join(r.close, writeReport(r.report, last))
 	}
 	r.Leaks = last.Leaks.Total()
-	r.BudgetBytes = r.memory.Size
+	r.Plan, r.BudgetBytes = r.memory.Plan, r.memory.Size
 	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
 		for _, g := range list {
 			r.Regions = append(r.Regions, RegionResult{g.Name, g.Size, g.Used, g.Peak, g.Free})

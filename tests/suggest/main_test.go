@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,7 +37,7 @@ func TestSuggestErrors(t *testing.T) {
 		{0, "", []string{good, "absent.json"}, "open absent.json: "},
 		{0, "", []string{good, bad}, bad + ": "},
 		{0, "A name", []string{good}, "a name has a-z, 0-9, _ and - only"},
-		{1 << 60, "", []string{good}, "regions[0].size"},
+		{math.MaxInt, "", []string{good}, "regions[0].size"},
 	} {
 		assert.ErrorContains(t, suggest(&out, test.headroom, test.name, test.files), test.part)
 	}

@@ -26,7 +26,7 @@ package mouth
 // }
 // static int mouth_defer(void *slot, uint64_t tag, int32_t *log, int32_t *count, int32_t id) {
 //     upfront_scope s = {(upfront_linear *)slot, tag};
-//     teller *t = (teller *)upfront_scope_alloc(s, sizeof *t, 8);
+//     teller *t = (teller *)upfront_scope_alloc(s, 24, 8); // on every target, however large a pointer is
 //     if (t == NULL)
 //         return UPFRONT_FULL;
 //     t->log = log, t->count = count, t->id = id;

@@ -1,0 +1,177 @@
+package conformance
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// pinnedSteps is what the random program of TestPinned does: where each thing lies, and what is free then. It is the same
+// file for every build and target, so that each of their runs says that they agree.
+//
+//go:embed testdata/pinned.txt
+var pinnedSteps string
+
+// pinning is a random program over the public API, and what it noted.
+type pinning struct {
+	t     *testing.T
+	b     *budget.Budget
+	draws uint64
+	lines []string
+}
+
+// random draws below n, the same on every target.
+func (p *pinning) random(n int) int {
+	p.draws++
+	x := p.draws * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return int((x ^ x>>31) % uint64(n))
+}
+
+func (p *pinning) note(format string, args ...any) {
+	p.lines = append(p.lines, fmt.Sprintf(format, args...))
+}
+
+// step does one random thing in a scope and notes how far from the budget's first byte it put what.
+func (p *pinning) step(where string, s scope.Scope) {
+	do := pinnedThings[p.random(len(pinnedThings))]
+	line := where + " " + do.what
+	func() {
+		defer func() {
+			switch answer := recover().(type) {
+			case nil:
+			case *scope.Misuse:
+				line += " refused" // temporaries don't do everything
+			default:
+				require.ErrorIs(p.t, answer.(error), scope.ErrFull, line)
+				line += " full"
+			}
+		}()
+		for _, at := range do.make(p, s) {
+			if at == nil {
+				line += " nil"
+				continue
+			}
+			line += fmt.Sprintf(" @%d", uint64(uintptr(at)-uintptr(unsafe.Pointer(unsafe.SliceData(p.b.Base().Bytes())))))
+		}
+	}()
+	p.note("%s, free %d", line, s.Free())
+}
+
+// nest takes steps in scopes that open and close at random on top of s.
+func (p *pinning) nest(where string, s scope.Scope, steps, depth int) {
+	for range steps {
+		if depth > 0 && p.random(8) == 0 {
+			child := s.Open("child")
+			p.nest(where+"+", child, p.random(10), depth-1)
+			if err := child.Close(); err != nil {
+				require.ErrorIs(p.t, err, scope.ErrFull)
+			}
+		}
+		p.step(where, s)
+	}
+}
+
+// play is the whole program.
+func (p *pinning) play() {
+	ctx := p.t.Context()
+	for round := range 4 {
+		size := []int{20, 40, 120, 10}[round] // the third is more than the region has room for
+		_, err := budget.Load(ctx, p.b.Region("level"), func(s scope.Scope) (*int, error) {
+			p.nest("level", s, size/2, 2)
+			p.nest("level temp", s.Temp(), 4, 0)
+			p.nest("level", s, size/2, 1)
+			return new(int), nil
+		})
+		p.note("level is full: %v", errors.Is(err, scope.ErrFull))
+		slot, err := p.b.Slots("match").Acquire()
+		require.NoError(p.t, err)
+		_, err = budget.Load(ctx, slot, func(s scope.Scope) (*int, error) { p.nest(slot.Name(), s, 5, 1); return new(int), nil })
+		p.note("%s is full: %v", slot.Name(), errors.Is(err, scope.ErrFull))
+		if round%2 == 1 {
+			require.NoError(p.t, slot.Release(ctx))
+		}
+		lent, err := p.b.Pads.Take(ctx)
+		require.NoError(p.t, err)
+		pad := lent.Pad(round % 2).Open("pad")
+		p.nest("pad", pad, 25, 3)
+		if err := pad.Close(); err != nil {
+			require.ErrorIs(p.t, err, scope.ErrFull)
+		}
+		require.NoError(p.t, lent.Give())
+		for range 3 {
+			p.nest("frame", p.b.Frame(), 6, 0)
+			if err := p.b.Turn(); err != nil {
+				require.ErrorIs(p.t, err, scope.ErrFull)
+			}
+		}
+	}
+	r := p.b.Report()
+	for _, g := range append(r.Regions, r.Beside...) {
+		p.note("%s: size %d used %d peak %d load_peak %d objects %d finalizers %d pools %d %d padding %d most open %v", g.Name,
+			g.Size, g.Used, g.Peak, g.LoadPeak, g.Objects, g.Finalizers, g.PoolCap, g.PoolPeak, g.Padding, g.MostOpen)
+	}
+	p.note("all: size %d", r.Size)
+}
+
+// TestPinned runs the program in a block, whose rows no build stretches, and in memory of the system. Where a budget is
+// stretched things lie elsewhere; what is free, full, used and took most is the same there too.
+func TestPinned(t *testing.T) {
+	plan := budget.Plan{
+		Name: "pinned",
+		Regions: []budget.Region{{Name: "init", Size: 8 * budget.KiB}, {Name: "level", Size: 44 * budget.KiB},
+			{Name: "match", Size: 24 * budget.KiB, Slots: 3}},
+		Frame:  budget.Frame{Buffers: 2, Size: 12 * budget.KiB},
+		Pads:   budget.Pads{Workers: 2, Size: 20*budget.KiB + 40},
+		Limits: budget.Limits{Scopes: 8, Pools: 6, Held: 8, Accounts: 4},
+	}
+	t.Run("block", func(t *testing.T) {
+		need, err := plan.Need()
+		require.NoError(t, err)
+		b, err := budget.OpenIn(arena.NewBlock(int(need), arena_c.Edge), plan)
+		require.NoError(t, err)
+		pinned(t, b, regexp.MustCompile(`^$`))
+	})
+	t.Run("system", func(t *testing.T) {
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		unpinned := regexp.MustCompile(`^$`)
+		if arena_c.Stretched {
+			unpinned = regexp.MustCompile(` @\d+`)
+		}
+		pinned(t, b, unpinned)
+	})
+}
+
+// pinned plays in b and compares all but what matches unpinned with the file.
+func pinned(t *testing.T, b *budget.Budget, unpinned *regexp.Regexp) {
+	p := &pinning{t: t, b: b}
+	p.play()
+	_ = b.Close() // says which slots were not released
+	if os.Getenv("UPFRONT_PIN") != "" && t.Name() == "TestPinned/block" {
+		require.NoError(t, os.WriteFile("testdata/pinned.txt", []byte(strings.Join(p.lines, "\n")+"\n"), 0o644))
+		return
+	}
+	want := strings.Split(strings.TrimSuffix(pinnedSteps, "\n"), "\n")
+	for i, line := range p.lines {
+		if i >= len(want) || unpinned.ReplaceAllString(want[i], "") != unpinned.ReplaceAllString(line, "") {
+			want = append(want, "")
+			require.Equal(t, want[i], line, "line %d of testdata/pinned.txt is the first that differs. If offsets or peaks have changed "+
+				"on purpose, UPFRONT_PIN=1 go test -run TestPinned ./tests/conformance writes it anew", i+1)
+		}
+	}
+	require.Len(t, p.lines, len(want))
+}
