@@ -16,6 +16,7 @@ type odd [3]byte
 
 type large struct {
 	first byte
+	_     [7]byte // as Go puts them in on 64-bit targets
 	rest  [5]uint64
 }
 
