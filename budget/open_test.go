@@ -43,7 +43,7 @@ func TestOpenRefuses(t *testing.T) {
 	if !arena_c.Stretched { // such a build tries again, without its tail
 		restore := platform.InjectFault("map", 1)
 		plan := small()
-		plan.Regions[1].Size = 64 * budget.MiB // no earlier budget's range does
+		plan.Regions[1].Size, plan.Limits.Scopes = 64*budget.MiB, 7777 // no earlier budget's range has such tables
 		_, err = budget.Open(plan)
 		assert.ErrorContains(t, err, "injected fault: cannot allocate memory; lower regions[1].size (64MiB) or limits")
 		assert.True(t, restore())

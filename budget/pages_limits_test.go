@@ -126,7 +126,7 @@ func TestNewRangeThatCounts(t *testing.T) {
 	plan.Limits.Scopes--
 	plan.Limits.Pools++
 	tables := budget.GoTables(plan)
-	require.Greater(t, tables, uint64(budget.MiB), "without a share the tables on the Go heap count")
+	require.Greater(t, tables, uint64(budget.MiB)/2, "without a share the tables on the Go heap count")
 	defer budget.SetGoMemory(0, 0)()
 	limit := platform.Limit{Name: "RLIMIT_AS", Bytes: size + tables, Used: 1, Raise: "ulimit -v"}
 	restore := budget.SetLimits(limit)
