@@ -104,18 +104,18 @@ SUITES = $(notdir $(TESTED))
 
 cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
 cross-test: cross build/frogpond ## runs what cross built under qemu-user, compares it with this machine, plays as each device
-	@$(MAKE) -s -O -j$$(nproc) $(foreach t,$(CHECKED) $(TARGETS),$(call runs,$t))
+	@$(MAKE) -s -k -O -j$$(nproc) $(foreach t,$(CHECKED) $(TARGETS),$(call runs,$t))
 	@$(MAKE) -s $(DEVICES:%=device-%)
 cross-test-%: cross-% build/frogpond
-	@$(MAKE) -s -O -j$$(nproc) $(call runs,$*)
+	@$(MAKE) -s -k -O -j$$(nproc) $(call runs,$*)
 cross-soak: cross ## every suite in full for every target, with pages of 4, 16 and 64 KiB on arm64
-	@$(MAKE) -s -O -j$$(nproc) SHORT= $(foreach t,$(CHECKED) $(TARGETS),$(foreach s,$($t.suites),$(call pages,$t,$s,$($t.paged))))
+	@$(MAKE) -s -k -O -j$$(nproc) SHORT= $(foreach t,$(CHECKED) $(TARGETS),$(foreach s,$($t.suites),$(call pages,$t,$s,$($t.paged))))
 
 cross-%:
 	@[ -e "$$($($*.cc) -print-file-name=crt1.o)" ] || { echo "cross: $($*.cc), or its C library, is missing; make deps-cross installs $($*.apt)"; exit 1; }
 	@mkdir -p build/$*
 	@ln -sf $$(command -v $($*.cc)) build/$*/gcc
-	$($*.env) $(GO) vet $($*.flags) ./...
+	$(if $($*.flags),,$($*.env) $(GO) vet ./...)
 	$($*.env) $(GO) build $($*.flags) -o build/$*/ ./tests/frogpond
 	$($*.env) $(GO) test -c $($*.flags) -o build/$*/ $(TESTED:%=./%)
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -83,7 +84,7 @@ func (m *appendModel[T]) append(s scope.Scope, l *modelList[T]) {
 		xs = from[i : i+m.random.Intn(len(from)-i+1)]
 	}
 	want := append(slices.Clone(l.list), xs...)
-	size, align := uint64(unsafe.Sizeof(*new(T))), uint64(unsafe.Alignof(*new(T)))
+	size, align := uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]()
 	used := m.pad.Stats().Used
 	mine := l.depth == m.top()
 	inPlace, room, bytes := false, cap(l.list), uint64(0)

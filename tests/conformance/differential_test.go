@@ -93,7 +93,7 @@ func newAs[T any](w *twins, a, b *arena_c.Linear, tag uint64) {
 	var zero T
 	size := uint64(unsafe.Sizeof(zero))
 	x, ok := arena_c.New[T](a, tag+size)
-	y := mouth.Bump(b, tag+size, size, uint64(unsafe.Alignof(zero))-1)
+	y := mouth.Bump(b, tag+size, size, arena_c.AlignOf[T]()-1)
 	require.Equal(w.t, x != nil, ok)
 	if y != nil {
 		arena_c.Zero(y, uintptr(size))
