@@ -27,7 +27,7 @@ func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 	if Race {
 		raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}
-	clear(unsafe.Slice(x, 1))
+	clear((*[1]T)(unsafe.Pointer(x))[:])
 	return x, true
 }
 
@@ -121,7 +121,7 @@ func Get[T any](p *Pool, tag uint64) (x *T) {
 		if Race {
 			raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
 		}
-		clear(unsafe.Slice(x, 1))
+		clear((*[1]T)(unsafe.Pointer(x))[:])
 	}
 	return
 }
