@@ -40,7 +40,7 @@ var workE = work{
 	other: func(h *harness) ([]series, error) {
 		return inChildren("E", max(1, min(3, h.rounds)), []string{library, goHeap, oneSlice, glibc}, []figure{
 			{"collection, 50 thousand live", "collection"}, {"collection, 5 million live", "collection"},
-			{"1 GB of garbage", "1000 bytes"}, {"peak RSS", "times the data"},
+			{"1 GB of garbage", "kB"}, {"peak RSS", "times the data"},
 		})
 	},
 }
@@ -82,11 +82,10 @@ func liveOf(who string) live {
 			at = uint64(n)
 		}
 	}
-	manyPointers = make([]*object, manyE)
 	return func(n int) {
 		for at < uint64(n) {
 			p := new(object)
-			manyPointers[at] = p
+			manyPointers = append(manyPointers, p)
 			link(p)
 		}
 	}

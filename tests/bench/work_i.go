@@ -2,43 +2,50 @@ package main
 
 // #include "upfront.h"
 //
-// static uint64_t deferred;
-// static void count_one(void *arg) { deferred += *(uint64_t *)arg; }
+// static uint64_t finalized;
+// static void finalize(void *object) { finalized += *(uint64_t *)object; }
+// static void (*volatile finalizer)(void *) = finalize; // who runs it doesn't know it
 //
-// // A scope with n objects that have a finalizer.
-// static uint64_t floor_defer(void *row, uint64_t n) {
+// // A scope with size bytes in blocks, each of whose pages was written to, or, if count isn't 0, just taken; and count objects of 8 bytes
+// // with a finalizer.
+// static void floor_fill(void *row, uint64_t size, uint64_t count) {
 //     upfront_scope s = upfront_scope_open((upfront_row *)row);
-//     while (n-- != 0) {
-//         uint64_t *p = (uint64_t *)upfront_scope_alloc(s, 64, 8);
-//         if (p == NULL)
-//             return 0;
-//         *p = 1;
-//         if (upfront_scope_defer(s, count_one, p) != UPFRONT_OK)
-//             return 0;
+//     uint64_t i;
+//     char *p = (char *)upfront_scope_alloc(s, size, 64);
+//     for (i = 0; i < size && p != NULL && count == 0; i += 4096)
+//         p[i] = 1;
+//     while (count-- != 0) {
+//         uint64_t *object = (uint64_t *)upfront_linear_bump(s.slot, s.tag + 24, 24, 7);
+//         if (object == NULL)
+//             return;
+//         *object = 1;
+//         upfront_row_link(s.slot, (upfront_node *)(object + 1), 5, upfront_offset(s.slot, object));
 //     }
-//     return 1;
 // }
 //
 // // Closes the topmost scope: the finalizers run, then the cursor moves.
 // static uint64_t floor_close(void *row) {
 //     upfront_row *r = (upfront_row *)row;
-//     upfront_linear *slot = upfront_row_slot(r, r->open - 1);
-//     upfront_scope s = {slot, upfront_tag(slot)};
-//     deferred = 0;
-//     return upfront_scope_close(s) == UPFRONT_OK ? deferred : ~UINT64_C(0);
+//     upfront_linear *s = upfront_row_slot(r, r->open - 1);
+//     upfront_node node;
+//     finalized = 0;
+//     upfront_row_freeze(s);
+//     while (upfront_row_unlink(s, &node))
+//         finalizer(upfront_at(s, node.what));
+//     upfront_row_close(r);
+//     return finalized;
 // }
 import "C"
 
 import (
 	"context"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 var workI = work{
-	letter: "I", title: "rewind of 1 GiB that was written to, and of 1 million objects with a finalizer",
+	letter: "I", title: "rewind of 1 GiB that was written to, and of 1 GiB with 1 million objects of 8 bytes that have a finalizer",
 	absent: "What the Go heap has for it is to forget the memory and collect; for finalizers, a list of what to call. The others have neither.",
 	loops: []loop{
 		{name: "I rewind 1 GiB", unit: "rewind", units: 1, once: true, enter: enterRewind},
@@ -48,9 +55,13 @@ var workI = work{
 
 const (
 	million   = 1_000_000
-	blockSize = 64 * budget.KiB
-	blocks    = budget.GiB / blockSize
+	finalSize = 64 * budget.MiB // room for the objects with a finalizer
 )
+
+var small = scope.Object(func(x *uint64) error {
+	finalized += *x
+	return nil
+})
 
 // touch writes to each page.
 func touch(b []byte) {
@@ -61,8 +72,8 @@ func touch(b []byte) {
 
 const ofRegion = "upfront, Region.Rewind"
 
-// closing scope of a pad that load fills.
-func closingScope(size uint64, load func(s scope.Scope), sum func() uint64) contestant {
+// closingScope closes a scope of a pad that load filled.
+func closingScope(size uint64, load func(s scope.Scope)) contestant {
 	b, end := pads(1, size)
 	var s scope.Scope
 	return contestant{who: library, end: end, before: func() {
@@ -73,11 +84,11 @@ func closingScope(size uint64, load func(s scope.Scope), sum func() uint64) cont
 		if err := s.Close(); err != nil {
 			panic(err)
 		}
-		return sum()
+		return finalized
 	}}
 }
 
-// rewinding a region that load fills.
+// rewinding rewinds a region that load filled.
 func rewinding(size uint64, load func(s scope.Scope)) contestant {
 	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: size}}})
 	if err != nil {
@@ -102,27 +113,16 @@ func rewinding(size uint64, load func(s scope.Scope)) contestant {
 
 func enterRewind() []contestant {
 	r := rowInC(budget.GiB)
-	var keep [blocks][]byte
-	fill := func(s scope.Scope) {
-		for range blocks {
-			touch(s.Block(blockSize))
-		}
-	}
+	var kept []byte
+	fill := func(s scope.Scope) { touch(s.Block(budget.GiB)) }
 	return []contestant{
-		{who: floor, before: func() {
-			s := C.upfront_scope_open((*C.upfront_row)(r))
-			for range blocks {
-				touch(unsafe.Slice((*byte)(C.upfront_scope_alloc(s, blockSize, 64)), blockSize))
-			}
-		}, run: func(int) uint64 { return uint64(C.floor_close(r)) }},
-		closingScope(budget.GiB, fill, func() uint64 { return 0 }), rewinding(budget.GiB, fill),
+		{who: floor, before: func() { C.floor_fill(r, budget.GiB, 0) }, run: func(int) uint64 { return uint64(C.floor_close(r)) }},
+		closingScope(budget.GiB, fill), rewinding(budget.GiB, fill),
 		{who: goHeap, before: func() {
-			for i := range keep {
-				keep[i] = make([]byte, blockSize)
-				touch(keep[i])
-			}
+			kept = make([]byte, budget.GiB)
+			touch(kept)
 		}, run: func(int) uint64 {
-			clear(keep[:])
+			kept = nil
 			collect()
 			return 0
 		}},
@@ -130,21 +130,26 @@ func enterRewind() []contestant {
 }
 
 func enterFinalizers() []contestant {
-	r := rowInC(128 * budget.MiB)
+	r := rowInC(budget.GiB)
 	var list []func() error
 	return []contestant{
-		{who: floor, before: func() { C.floor_defer(r, million) }, run: func(int) uint64 { return uint64(C.floor_close(r)) }},
-		closingScope(128*budget.MiB, func(s scope.Scope) {
+		{who: floor, before: func() { C.floor_fill(r, budget.GiB-finalSize, million) },
+			run: func(int) uint64 { return uint64(C.floor_close(r)) }},
+		closingScope(budget.GiB, func(s scope.Scope) {
+			s.Block(budget.GiB - finalSize)
 			for range million {
-				closing.New(s)[0] = 1
+				*small.New(s) = 1
 			}
-		}, func() uint64 { return finalized }),
+		}),
 		{who: goHeap, before: func() {
 			list = list[:0]
 			for range million {
-				p := new(object)
-				p[0] = 1
-				list = append(list, func() error { return finalize(p) })
+				p := new(uint64)
+				*p = 1
+				list = append(list, func() error {
+					finalized += *p
+					return nil
+				})
 			}
 		}, run: func(int) uint64 {
 			finalized = 0
