@@ -14,7 +14,7 @@ const (
 
 // childK makes the objects and walks over them once, or, when asked, 1 + walks times.
 func childK(who string, more int) map[string]float64 {
-	list := make([]*object, fewK)
+	list := make([]*little, fewK)
 	switch who {
 	case library:
 		madeInScope(list)
@@ -25,43 +25,44 @@ func childK(who string, more int) map[string]float64 {
 	}
 	sum := walk(list)
 	for range more {
-		sweepCache()
 		if walk(list) != sum {
 			panic("a walk saw something else")
 		}
 	}
-	for range walks - more {
-		sweepCache()
-	}
 	return map[string]float64{"sum": float64(sum >> 12)}
 }
 
-// countMisses counts, with cachegrind's model of this machine's caches, what a walk misses: with the walks less without them.
-func (h *harness) countMisses() (list []series, err error) {
+// countMisses counts with cachegrind what a walk misses in a cache of 32 KiB, and behind it in one of 1 MiB, which hold no more than a
+// part of the objects: with the walks less without them.
+func (h *harness) countMisses() ([]series, error) {
 	if !h.cachegrind {
 		return nil, nil
 	}
+	near, far := []series{}, []series{}
 	for _, who := range []string{library, goHeap, glibc} {
-		var with, without map[string]float64
-		if with, err = missesOf(who, walks); err == nil {
-			without, err = missesOf(who, 0)
-		}
+		with, err := missesOf(who, walks)
 		if err != nil {
 			return nil, err
 		}
-		for _, cache := range []string{"D1", "LLd"} {
-			x := newSeries("K misses, "+cache, "misses an object", who)
-			x.values = []float64{(with[cache] - without[cache]) / (walks * fewK)}
-			list = append(list, x)
+		without, err := missesOf(who, 0)
+		if err != nil {
+			return nil, err
 		}
+		of := func(name, cache string) series {
+			x := newSeries(name, "misses an object", who)
+			x.values = []float64{(with[cache] - without[cache]) / (walks * fewK)}
+			return x
+		}
+		near, far = append(near, of("K misses, 32 KiB", "D1")), append(far, of("K misses, 1 MiB", "LLd"))
 	}
-	return list, nil
+	return append(near, far...), nil
 }
 
 var missLine = regexp.MustCompile(`(D1|LLd) +misses: +([0-9,]+)`)
 
 func missesOf(who string, more int) (map[string]float64, error) {
-	_, said, err := child("K", who, more, "valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null")
+	_, said, err := child("K", who, more, "valgrind", "--tool=cachegrind", "--cache-sim=yes", "--D1=32768,8,64",
+		"--LL=1048576,16,64", "--cachegrind-out-file=/dev/null")
 	if err != nil {
 		return nil, fmt.Errorf("cachegrind: %w", err)
 	}

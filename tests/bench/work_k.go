@@ -3,7 +3,7 @@ package main
 // #include <stdlib.h>
 // #include <stdint.h>
 //
-// // n objects of 64 bytes among temporaries of sizes[i % sizes_count] bytes, three to each, of which the newest 48 live at a time.
+// // n objects of 32 bytes among temporaries of sizes[i % sizes_count] bytes, three to each, of which the newest 48 live at a time.
 // static void made_by_malloc(void **to, uint64_t n, const uint32_t *sizes, uint64_t sizes_count) {
 //     void *temporary[48] = {0};
 //     uint64_t i, k = 0;
@@ -14,7 +14,7 @@ package main
 //             temporary[k % 48] = malloc(sizes[k % sizes_count]);
 //             *(char *)temporary[k % 48] = 1;
 //         }
-//         to[i] = calloc(1, 64);
+//         to[i] = calloc(1, 32);
 //         *(uint64_t *)to[i] = i;
 //     }
 //     for (k = 0; k < 48; k++)
@@ -36,16 +36,24 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 const glibc = "glibc malloc"
 
 var workK = work{
-	letter: "K", title: "a walk over 1 million objects of 64 bytes that were made among temporaries, in the order they were made",
+	letter: "K", title: "a walk over 1 million objects of 32 bytes that were made among temporaries, in the order they were made",
 	absent: "It is about where the three kinds of memory lay things.",
 	loops:  []loop{{name: "K walk", unit: "object", units: million, once: true, enter: func() []contestant { return enterK(million) }}},
 	other:  func(h *harness) ([]series, error) { return h.countMisses() },
 }
+
+// little is half a cache line.
+type little [4]uint64
+
+const littleSize = 32
+
+var littles = scope.Plain[little]()
 
 // temporaries are the sizes of what comes and goes: mostly small, 16 to 1024 bytes.
 var temporaries = func() (sizes [4099]uint32) {
@@ -58,7 +66,7 @@ var temporaries = func() (sizes [4099]uint32) {
 }()
 
 // walk is the same for all: the objects' addresses lie in a list, the cache line of each is touched.
-func walk(list []*object) (sum uint64) {
+func walk(list []*little) (sum uint64) {
 	for _, p := range list {
 		sum = sum*31 + p[0]
 	}
@@ -66,7 +74,7 @@ func walk(list []*object) (sum uint64) {
 }
 
 func enterK(n int) []contestant {
-	lists := [3][]*object{make([]*object, n), make([]*object, n), make([]*object, n)}
+	lists := [3][]*little{make([]*little, n), make([]*little, n), make([]*little, n)}
 	b := madeInScope(lists[0])
 	madeOnGoHeap(lists[1])
 	madeByMalloc(lists[2])
@@ -80,8 +88,8 @@ func enterK(n int) []contestant {
 }
 
 // madeInScope has its temporaries in scopes of the other pad.
-func madeInScope(list []*object) *budget.Budget {
-	b, _ := pads(1, uint64(len(list)*objectSize+budget.MiB))
+func madeInScope(list []*little) *budget.Budget {
+	b, _ := pads(1, uint64(len(list)*littleSize+budget.MiB))
 	s := b.Pad(0, 0).Open("objects")
 	scratch := b.Pad(0, 1)
 	k := 0
@@ -91,7 +99,7 @@ func madeInScope(list []*object) *budget.Budget {
 			*(*byte)(t.Alloc(uint64(temporaries[k%len(temporaries)]), 8)) = 1
 			k++
 		}
-		list[i] = objects.New(s)
+		list[i] = littles.New(s)
 		list[i][0] = uint64(i)
 		_ = t.Close()
 	}
@@ -100,20 +108,20 @@ func madeInScope(list []*object) *budget.Budget {
 
 var garbage [48][]byte
 
-func madeOnGoHeap(list []*object) {
+func madeOnGoHeap(list []*little) {
 	k := 0
 	for i := range list {
 		for range 3 {
 			garbage[k%len(garbage)] = make([]byte, temporaries[k%len(temporaries)])
 			k++
 		}
-		list[i] = new(object)
+		list[i] = new(little)
 		list[i][0] = uint64(i)
 	}
 	clear(garbage[:])
 }
 
-func madeByMalloc(list []*object) {
+func madeByMalloc(list []*little) {
 	C.made_by_malloc((*unsafe.Pointer)(unsafe.Pointer(&list[0])), C.uint64_t(len(list)), (*C.uint32_t)(&temporaries[0]), C.uint64_t(len(temporaries)))
 }
 
