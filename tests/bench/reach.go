@@ -63,7 +63,8 @@ var reaches = []reach{
 	{work: "J", what: "collections during play", most: 0, of: medianOf("J collections", library)},
 	{work: "J", what: "Go allocations during play", most: 0, of: medianOf("J Go allocations", library)},
 	{work: "J", what: "faults on pages of the budget during play", most: 0, of: medianOf("J budget faults", library)},
-	{work: "J", what: "p99.9 of a tick, times p50", most: 2, of: quotient(medianOf("J tick p99.9", library), medianOf("J tick p50", library))},
+	{work: "J", what: "p99.9 of a tick, times p50", most: 2,
+		of: quotient(medianOf("J tick p99.9", library), medianOf("J tick p50", library))},
 }
 
 func micros(ns func(*table) float64) func(*table) float64 {

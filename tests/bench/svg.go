@@ -23,11 +23,13 @@ func (t *table) svg(to io.Writer) {
 		}
 	}
 	height += 20 * len(t.works())
-	fmt.Fprintf(to, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", svgWidth, height)
-	fmt.Fprintf(to, `<rect width="100%%" height="100%%" fill="white"/><text x="8" y="16">%s ns, each line ten times the one before</text>`+"\n",
+	fmt.Fprintf(to, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n",
+		svgWidth, height)
+	fmt.Fprintln(to, `<rect width="100%" height="100%" fill="white"/>`)
+	fmt.Fprintf(to, `<text x="8" y="16">%s Nanoseconds; from line to line ten times as many, from 0.1.</text>`+"\n",
 		html.EscapeString(machine()))
 	for ten := range 6 {
-		x := svgLeft + (ten+1)*svgPerTen - svgPerTen
+		x := svgLeft + ten*svgPerTen
 		fmt.Fprintf(to, `<line x1="%d" y1="24" x2="%d" y2="%d" stroke="#ddd"/>`+"\n", x, x, height)
 	}
 	y, last := 22, ""

@@ -91,7 +91,8 @@ func enterB() []contestant {
 func mixedC() contestant {
 	r := rowInC(budget.MiB)
 	return contestant{who: floor, run: func(n int) uint64 {
-		return lookMixed(uintptr(C.floor_mixed(r, C.uint64_t(n), (*C.uint32_t)(&mixedSizes[0]), (*C.uint32_t)(&mixedAligns[0]), objectCount)))
+		sizes, aligns := (*C.uint32_t)(&mixedSizes[0]), (*C.uint32_t)(&mixedAligns[0])
+		return lookMixed(uintptr(C.floor_mixed(r, C.uint64_t(n), sizes, aligns, objectCount)))
 	}}
 }
 

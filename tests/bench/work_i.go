@@ -46,7 +46,8 @@ import (
 
 var workI = work{
 	letter: "I", title: "rewind of 1 GiB that was written to, and of 1 GiB with 1 million objects of 8 bytes that have a finalizer",
-	absent: "What the Go heap has for it is to forget the memory and collect; for finalizers, a list of what to call. The others have neither.",
+	absent: "What the Go heap has for it is to forget the memory and collect; for finalizers, a list of what to call. " +
+		"The others have neither.",
 	loops: []loop{
 		{name: "I rewind 1 GiB", unit: "rewind", units: 1, once: true, enter: enterRewind},
 		{name: "I rewind 1 M finalizers", unit: "finalizer", units: million, once: true, enter: enterFinalizers},

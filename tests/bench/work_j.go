@@ -64,8 +64,8 @@ func measureJ(h *harness) ([]series, error) {
 			if l.Hash != hash {
 				return nil, fmt.Errorf("the game of %s ended in %s, that of %s in %s", w, l.Hash, who[0], hash)
 			}
-			for k, v := range []float64{l.Tick["p50"], l.Tick["p99"], l.Tick["p999"], l.Tick["max"], l.Collections, l.Allocs, l.BudgetFaults,
-				r.Resident / (1 << 20)} {
+			for k, v := range []float64{l.Tick["p50"], l.Tick["p99"], l.Tick["p999"], l.Tick["max"], l.Collections, l.Allocs,
+				l.BudgetFaults, r.Resident / (1 << 20)} {
 				s := &list[k*len(who)+i]
 				s.values = append(s.values, v)
 			}
@@ -112,8 +112,10 @@ func buildPond(folder, who string) (program string, err error) {
 	}
 	const module = "github.com/upfront-mem/upfront"
 	for _, line := range [][]string{
-		{"mod", "init", "example.com/server"}, {"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "=" + root, "-go=1.26"},
-		{"mod", "tidy"}, {"build", "-o", "server", "."},
+		{"mod", "init", "example.com/server"},
+		{"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "=" + root, "-go=1.26"},
+		{"mod", "tidy"},
+		{"build", "-o", "server", "."},
 	} {
 		c := exec.Command("go", line...)
 		c.Dir = dir

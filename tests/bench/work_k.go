@@ -122,7 +122,8 @@ func madeOnGoHeap(list []*little) {
 }
 
 func madeByMalloc(list []*little) {
-	C.made_by_malloc((*unsafe.Pointer)(unsafe.Pointer(&list[0])), C.uint64_t(len(list)), (*C.uint32_t)(&temporaries[0]), C.uint64_t(len(temporaries)))
+	C.made_by_malloc((*unsafe.Pointer)(unsafe.Pointer(&list[0])), C.uint64_t(len(list)), (*C.uint32_t)(&temporaries[0]),
+		C.uint64_t(len(temporaries)))
 }
 
 var sweep = make([]byte, 64*budget.MiB)

@@ -44,8 +44,9 @@ import (
 const ownHeap = "upfront, arena.Heap"
 
 var workL = work{
-	letter: "L", title: "20 levels of things of 16 to 4096 bytes that live for the program, for their level or for a moment; then the last is half gone",
-	absent: "It is about what lies between things; sync.Pool and mcache are the Go heap, z and the arena experiment give nothing back alone.",
+	letter: "L", title: "20 levels of things of 16 to 4096 bytes that live for the program, for their level or for a moment",
+	absent: "It is about what lies between things; sync.Pool and mcache are the Go heap, z and the arena experiment give nothing back " +
+		"alone. Of the Go heap's free bytes nobody tells which hang together; a scope's are one block.",
 	other: func(h *harness) ([]series, error) {
 		return inChildren("L", 1, []string{library, ownHeap, goHeap, glibc}, []figure{
 			{"wasted of what is held, level full", "%"}, {"wasted of what is held, level gone", "%"},

@@ -10,7 +10,7 @@ import (
 )
 
 var workM = work{
-	letter: "M", title: "10,000 things of 1 to 64 bytes aligned to 1, 2, 4, 8 or 16: bytes lost, in the order declared, and sorted by alignment",
+	letter: "M", title: "10,000 things of 1 to 64 bytes aligned to 1, 2, 4, 8 or 16: bytes lost in the order declared, and sorted",
 	absent: "It is about alignment in an arena; the Go heap's classes are there for comparison, and don't know an order.",
 	other:  func(*harness) ([]series, error) { return measureM(), nil },
 }
