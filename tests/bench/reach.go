@@ -56,7 +56,7 @@ var reaches = []reach{
 		of: medianOf("E peak RSS", library)},
 	{work: "F", what: "times C", most: 1.5, of: floorRatio("F append")},
 	{work: "G", what: "times one goroutine's throughput, on two cores", most: 1.9, least: true,
-		of: quotient(medianOf("G one goroutine", library), medianOf("G all cores", library))},
+		of: quotient(medianOf("G all cores", oneGoroutine), medianOf("G all cores", library))},
 	{work: "I", what: "1 GiB, a scope's Close, ns", most: 1000, of: medianOf("I rewind 1 GiB", library)},
 	{work: "I", what: "1 GiB, a region's Rewind, ns", most: 1000, of: medianOf("I rewind 1 GiB", ofRegion)},
 	{work: "I", what: "ns a finalizer", most: 3, of: medianOf("I rewind 1 M finalizers", library)},

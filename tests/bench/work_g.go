@@ -11,18 +11,17 @@ import (
 )
 
 var workG = work{
-	letter: "G", title: "work A on one goroutine, and on as many as there are cores, each with an arena of its own",
+	letter: "G", title: "work A on as many goroutines as there are cores, each with an arena of its own",
 	absent: "The other libraries lock, or crossed into C already in A.",
-	loops: []loop{
-		{name: "G one goroutine", unit: "object", units: objectCount, enter: func() []contestant { return enterG(1) }},
-		{name: "G all cores", unit: "object", units: objectCount * cores, enter: func() []contestant { return enterG(cores) }},
-	},
+	loops:  []loop{{name: "G all cores", unit: "object", units: objectCount * cores, enter: func() []contestant { return enterG(cores) }}},
 }
+
+const oneGoroutine = "upfront, one goroutine"
 
 var cores = runtime.GOMAXPROCS(0)
 
 func enterG(workers int) []contestant {
-	b, end := pads(workers, budget.MiB)
+	b, end := pads(workers+1, budget.MiB)
 	pool := newSyncPool()
 	return []contestant{
 		each(floor, workers, func(int) func(int) uint64 { return objectsC().run }),
@@ -30,6 +29,7 @@ func enterG(workers int) []contestant {
 			pad := b.Pad(worker, 0)
 			return func(n int) uint64 { return upfrontObjects(pad, n) }
 		}).ending(end),
+		{who: oneGoroutine, run: func(n int) uint64 { return upfrontObjects(b.Pad(workers, 0), n*workers) }},
 		each(goHeap, workers, func(int) func(int) uint64 { return objectsGoHeap().run }),
 		each(syncPool, workers, func(int) func(int) uint64 {
 			keep := make([]*object, objectCount)
