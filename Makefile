@@ -49,10 +49,12 @@ cover: ## coverage: Go statements for each package, then branches of the C core
 	$(GO) test -cover ./arena ./scope ./budget/... ./platform ./tests/frogpond
 	sh tests/c/run.sh build/c coverage
 
-bench: ## what a hit costs, beside C's own loop, cgo calls and the Go heap: medians of five
+# Three times the same program: as it is, with each hit through the bindings, and with Go's arena experiment. The first drives the others.
+BENCH = $(CURDIR)/build/bench
+bench: ## what memory costs here, in C, on the Go heap and with other libraries: build/bench.md, .csv, .svg; ARGS='-works A,C' does a part
 	@mkdir -p build
-	@cd tests/bench && $(GO) test -run '^$$' -bench . -count 5 > ../../build/bench.txt || { cat ../../build/bench.txt; exit 1; }
-	@awk -f tests/bench/table.awk build/bench.txt
+	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
+	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)
 
 fuzz: ## every fuzz target for FUZZ=10s
 	@mkdir -p build/fuzz
@@ -218,7 +220,7 @@ lint: ## format, vet in every build and for every system, and the scripts' synta
 	$(GO) mod verify > /dev/null
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	cd tests/bench && $(GO) vet ./...
+	cd tests/bench && $(GO) vet ./... && $(GO) test -short ./...
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope ./budget/...
 	$(GO) vet -tags memdebug ./arena_c ./arena ./scope ./budget/...
 	$(GO) vet -tags memtrace ./arena_c ./arena ./scope ./budget/...

@@ -54,6 +54,19 @@ func TestReadmeProgram(t *testing.T) {
 	assert.Equal(t, block(t, "text"), string(out))
 }
 
+// TestReadmeTable: the table is what tests/bench wrote, with each work, and what is said of it isn't more than it shows.
+func TestReadmeTable(t *testing.T) {
+	_, after, found := strings.Cut(readme(t), "<!-- make bench -->\n")
+	require.True(t, found, "the table's mark is missing")
+	table, text, found := strings.Cut(after, "<!-- end -->\n")
+	require.True(t, found, "the table's other mark is missing")
+	assert.Regexp(t, `^\d{4}-\d\d-\d\d, .+, \d+ cores; Go 1\.\d+\S*, gcc \d\S* -O2\.\n`, table, "what machine?")
+	for _, work := range strings.Split("ABCDEFGIJKLM", "") {
+		assert.Regexp(t, `(?m)^\| `+work+` [^|]+\| [^|]+\|(?: [\d.()% ]*\|){5}[^|]*\|$`, table)
+	}
+	assert.NotRegexp(t, `(?i)sync\.Pool[^.]*\b([7-9]|\d\d+) ?(×|x|times)`, text, "6 times over sync.Pool at most")
+}
+
 func TestReadmeIsShortAndItsLinksLead(t *testing.T) {
 	text := readme(t)
 	assert.LessOrEqual(t, strings.Count(text, "\n"), 260)

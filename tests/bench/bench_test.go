@@ -1,165 +1,77 @@
-package bench
+package main
 
 import (
-	"sync"
+	"math"
+	"strings"
 	"testing"
+	"time"
 	"unsafe"
-
-	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
 )
 
-type object [8]uint64
-
-var (
-	objects = scope.Plain[object]()
-	closing = scope.Object[object](func(*object) error { return nil })
-)
-
-const count = 1000
-
-func open(b *testing.B) scope.Pad {
-	m, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: budget.MiB}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = m.Close() })
-	return m.Pad(0, 0)
-}
-
-// perUnit reports the time of one of `units` in each iteration.
-func perUnit(b *testing.B, units int) {
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(units), "ns/unit")
-}
-
-// A: 1000 zeroed objects of 64 bytes, then a rewind.
-
-func BenchmarkA_Objects_Floor(b *testing.B) {
-	block := arena.NewBlock(budget.MiB, 64)
-	l := arena_c.LinearInit(unsafe.Pointer(&block[0]), budget.MiB)
-	for b.Loop() {
-		floorObjects(l, count)
-	}
-	perUnit(b, count)
-}
-
-func BenchmarkA_Objects_Upfront(b *testing.B) {
-	pad := open(b)
-	for b.Loop() {
-		s := pad.Open("objects")
-		for i := range uint64(count) {
-			objects.New(s)[0] = i
-		}
-		_ = s.Close()
-	}
-	perUnit(b, count)
-}
-
-func BenchmarkA_Objects_CgoEach(b *testing.B) {
-	block := arena.NewBlock(budget.MiB, 64)
-	l := arena_c.LinearInit(unsafe.Pointer(&block[0]), budget.MiB)
-	for b.Loop() {
-		for i := range uint64(count) {
-			p := (*object)(cgoObject(l))
-			*p = object{}
-			p[0] = i
-		}
-		l.Cursor = l.Start
-	}
-	perUnit(b, count)
-}
-
-func BenchmarkA_Objects_GoHeap(b *testing.B) {
-	var keep [count]*object
-	for b.Loop() {
-		for i := range uint64(count) {
-			keep[i] = new(object)
-			keep[i][0] = i
+// TestAllDoTheSame runs each loop's contestants shortly: those that leave something else behind are an error.
+func TestAllDoTheSame(t *testing.T) {
+	h := &harness{rounds: 1, time: time.Microsecond}
+	for _, w := range works {
+		for _, l := range w.loops {
+			if l.once && testing.Short() {
+				continue
+			}
+			list, err := h.loop(l)
+			if err != nil {
+				t.Errorf("%s: %v", l.name, err)
+			}
+			for _, s := range list {
+				if len(s.values) != 1 || s.values[0] <= 0 {
+					t.Errorf("%s: %s took %v", l.name, s.who, s.values)
+				}
+			}
 		}
 	}
-	perUnit(b, count)
 }
 
-// C: get and put of a chunk of 64 bytes, last in first out.
-
-func BenchmarkC_Pool_Floor(b *testing.B) {
-	block := arena.NewBlock(budget.MiB, 64)
-	p := arena_c.PoolMake(unsafe.Pointer(&block[0]), budget.MiB, 64, 8)
-	for b.Loop() {
-		floorPool(p, count)
-	}
-	perUnit(b, count)
-}
-
-func BenchmarkC_Pool_Upfront(b *testing.B) {
-	s := open(b).Open("pool")
-	pool := objects.Pool(s, count)
-	for b.Loop() {
-		for i := range uint64(count) {
-			x := pool.Get()
-			x[0] = i
-			pool.Put(x)
+// TestWhoDoesLessIsRefused: an object that isn't zeroed, one that wasn't written to, and one too few.
+func TestWhoDoesLessIsRefused(t *testing.T) {
+	for name, wrong := range map[string]func(memory []object, i int) bool{
+		"not zeroed":  func(m []object, i int) bool { m[i][0] = uint64(i); return true },
+		"not written": func(m []object, i int) bool { m[i] = object{}; return true },
+		"too few":     func(m []object, i int) bool { m[i] = object{uint64(i)}; return i != 7 },
+	} {
+		memory := make([]object, objectCount)
+		lazy := contestant{who: "lazy", run: func(int) uint64 {
+			newest := uintptr(0)
+			for i := range memory {
+				if wrong(memory, i) {
+					memory[i][1] = uint64(newest)
+					newest = uintptr(unsafe.Pointer(&memory[i]))
+				}
+			}
+			return look(newest, objectWords)
+		}}
+		h := &harness{rounds: 1, time: time.Microsecond}
+		_, err := h.loop(loop{name: "A", units: objectCount, enter: func() []contestant { return []contestant{objectsC(), lazy} }})
+		if err == nil || !strings.Contains(err.Error(), "they don't do the same") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	perUnit(b, count)
 }
 
-func BenchmarkC_Pool_SyncPool(b *testing.B) {
-	pool := sync.Pool{New: func() any { return new(object) }}
-	for b.Loop() {
-		for i := range uint64(count) {
-			x := pool.Get().(*object)
-			*x = object{}
-			x[0] = i
-			pool.Put(x)
-		}
+func TestRatiosAreOfTheSameRound(t *testing.T) {
+	var all table
+	all.add(work{letter: "X"}, []series{
+		{work: "X", unit: "thing", who: floor, values: []float64{10, 100, 1000}},
+		{work: "X", unit: "thing", who: library, values: []float64{20, 200, 500}},
+		{work: "X other", unit: "thing", who: library, values: []float64{1, 1, 1}},
+	})
+	r, _ := all.find("X", library)
+	if r.median != 200 || r.floor != 2 || !math.IsNaN(r.heap) || r.spread != "20.0 to 500" {
+		t.Errorf("%+v", r)
 	}
-	perUnit(b, count)
-}
-
-// D: four nested scopes, each with 8 objects and 2 finalizers; the unit is a scope.
-
-func BenchmarkD_Scopes_Floor(b *testing.B) {
-	plan := []arena_c.Arena{{Kind: arena_c.KindPad, Size: budget.MiB}}
-	size := arena_c.MapSize(plan, 64, 1, 0)
-	block := arena.NewBlock(int(size), arena_c.Edge)
-	row := arena_c.MapInit(unsafe.Pointer(&block[0]), size, plan, 64, 1, 0).Row(0)
-	for b.Loop() {
-		floorNest(row, 4)
+	if r, _ := all.find("X other", library); !math.IsNaN(r.floor) {
+		t.Errorf("%+v has no floor", r)
 	}
-	perUnit(b, 4)
-}
-
-func BenchmarkD_Scopes_Upfront(b *testing.B) {
-	pad := open(b)
-	for b.Loop() {
-		nest(pad, 4)
+	var csv strings.Builder
+	all.csv(&csv)
+	if want := "X,upfront,200,2.00,,0\n"; !strings.Contains(csv.String(), want) {
+		t.Errorf("no %q in %q", want, csv.String())
 	}
-	perUnit(b, 4)
-}
-
-func nest(pad scope.Pad, depth int) {
-	if depth == 0 {
-		return
-	}
-	s := pad.Open("nest")
-	for range 8 {
-		objects.New(s)
-	}
-	closing.New(s)
-	closing.New(s)
-	nest(pad, depth-1)
-	_ = s.Close()
-}
-
-func BenchmarkD_Scopes_Empty(b *testing.B) {
-	pad := open(b)
-	for b.Loop() {
-		s := pad.Open("empty")
-		_ = s.Close()
-	}
-	perUnit(b, 1)
 }

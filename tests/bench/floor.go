@@ -1,92 +1,75 @@
-// Package bench measures what a hit costs, beside the same work as a loop in C (the floor), one cgo call for each operation, and the Go
-// heap. `make bench` runs it. It is a module of its own so that what it compares with never enters the library's go.mod.
-package bench
+package main
 
 // #cgo CFLAGS: -O2 -I${SRCDIR}/../../arena_c
 // #include "upfront.h"
 //
-// // (A) n zeroed objects of 64 bytes, then one rewind.
-// static void floor_objects(void *header, uint64_t n) {
-//     upfront_linear *l = (upfront_linear *)header;
-//     uint64_t i, start = l->cursor, tag = upfront_tag(l);
-//     for (i = 0; i < n; i++) {
-//         uint64_t *p = (uint64_t *)upfront_linear_bump(l, tag + 64, 64, 7);
-//         if (p == NULL)
-//             return;
-//         memset(p, 0, 64);
-//         p[0] = i;
-//     }
-//     l->cursor = start;
-// }
-//
-// // (C) n times get and put of the same chunk of 64 bytes.
-// static void floor_pool(void *header, uint64_t n) {
-//     upfront_pool *p = (upfront_pool *)header;
-//     uint64_t i, tag = p->free & ~UPFRONT_OFFSETS;
-//     for (i = 0; i < n; i++) {
-//         uint64_t *chunk = (uint64_t *)upfront_pool_get(p, tag);
-//         if (chunk == NULL)
-//             return;
-//         memset(chunk, 0, 64);
-//         chunk[0] = i;
-//         upfront_pool_put(p, tag, chunk);
-//     }
-// }
-//
-// // (D) nested scopes, each with 8 objects and 2 finalizers.
-// static void nothing(void *object) { (void)object; }
-// static void (*volatile finalizer)(void *) = nothing;
-//
-// static void floor_nest(void *row, int depth) {
-//     upfront_row *r = (upfront_row *)row;
-//     upfront_linear *s = upfront_row_slot(r, r->open);
-//     uint64_t tag = upfront_row_open(r);
-//     upfront_node node;
-//     int i;
-//     for (i = 0; i < 10; i++) {
-//         uint64_t *p = (uint64_t *)upfront_linear_bump(s, tag + 64, 64, 7);
-//         if (p == NULL)
-//             return;
-//         memset(p, 0, 64);
-//         if (i >= 8) {
-//             upfront_node *n = upfront_row_node(s, tag);
-//             if (n == NULL)
-//                 return;
-//             upfront_row_link(s, n, 1, upfront_offset(s, p));
+// // What a time leaves behind is a chain of objects: word 0 is a number, word 1 the one before, the others are zero. look sums it up,
+// // and fills the others, so that who takes the same bytes next and doesn't zero them is seen.
+// static uint64_t look(uint64_t newest, uint64_t words) {
+//     uint64_t sum = 0, i;
+//     while (newest != 0) {
+//         uint64_t *p = (uint64_t *)(uintptr_t)newest;
+//         sum = sum * 31 + p[0] + (newest & 7);
+//         for (i = 2; i < words; i++) {
+//             sum += p[i];
+//             p[i] = 0xDBDBDBDBDBDBDBDB;
 //         }
+//         newest = p[1];
 //     }
-//     if (depth > 1)
-//         floor_nest(row, depth - 1);
-//     upfront_row_freeze(s);
-//     while (upfront_row_unlink(s, &node))
-//         finalizer(upfront_at(s, node.what));
-//     upfront_row_close(r);
+//     return sum;
 // }
 //
-// static void *one_object(void *header) {
-//     upfront_linear *l = (upfront_linear *)header;
-//     return upfront_linear_bump(l, upfront_tag(l) + 64, 64, 7);
-// }
-// #cgo noescape floor_objects
-// #cgo nocallback floor_objects
-// #cgo noescape floor_pool
-// #cgo nocallback floor_pool
-// #cgo noescape floor_nest
-// #cgo nocallback floor_nest
-// #cgo noescape one_object
-// #cgo nocallback one_object
+// static void nothing(void) {}
+// #cgo noescape nothing
+// #cgo nocallback nothing
 import "C"
 
 import (
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
 
-func floorObjects(l *arena_c.Linear, n int) { C.floor_objects(unsafe.Pointer(l), C.uint64_t(n)) }
+type (
+	object [objectWords]uint64
+	large  [largeWords]uint64
+)
 
-func floorPool(p *arena_c.Pool, n int) { C.floor_pool(unsafe.Pointer(p), C.uint64_t(n)) }
+const (
+	objectWords = 8
+	objectSize  = 8 * objectWords
+	largeWords  = 32
+	objectCount = 1000 // of a round
+)
 
-func floorNest(r *arena_c.Row, depth int) { C.floor_nest(unsafe.Pointer(r), C.int(depth)) }
+var (
+	objects = scope.Plain[object]()
+	larges  = scope.Plain[large]()
+)
 
-func cgoObject(l *arena_c.Linear) unsafe.Pointer { return C.one_object(unsafe.Pointer(l)) }
+func look(newest uintptr, words int) uint64 {
+	return uint64(C.look(C.uint64_t(newest), C.uint64_t(words)))
+}
+
+// rowInC is an arena of the map for a loop in C: what a pad is for Go. It lies on the Go heap, which doesn't move it.
+func rowInC(size uint64) unsafe.Pointer {
+	plan := []arena_c.Arena{{Kind: arena_c.KindPad, Size: size}}
+	total := arena_c.MapSize(plan, 64, 4, 0)
+	block := arena.NewBlock(int(total), arena_c.Edge)
+	return unsafe.Pointer(arena_c.MapInit(unsafe.Pointer(&block[0]), total, plan, 64, 4, 0).Row(0))
+}
+
+// pads are those of a budget of their own.
+func pads(workers int, size uint64) (*budget.Budget, func()) {
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
+		Pads: budget.Pads{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
+	if err != nil {
+		panic(err)
+	}
+	return b, func() { _ = b.Close() }
+}
+
+func nothing() { C.nothing() }

@@ -124,6 +124,7 @@ func (m *meter) stop(row *LevelResult, ticks int) {
 	if ticks > 1 && build != "memdebug" { // there Strict looks, and allocates when it does
 		runtime.ReadMemStats(&m.after)
 		row.GoAllocs = measured(m.after.Mallocs - m.before.Mallocs)
+		row.Collections = measured(m.after.NumGC - m.before.NumGC)
 	}
 	if minor, major, ok := platform.Faults(); ok && m.faultsMeasured {
 		row.PageFaults = Faults{measured(minor - m.minor), measured(major - m.major)}

@@ -66,6 +66,7 @@ type LevelResult struct {
 	PoolPeak      *int      `json:"pool_peak"`
 	TickTime      TickTimes `json:"tick_ns"`
 	GoAllocs      *uint64   `json:"go_allocs"`
+	Collections   *uint32   `json:"collections"` // of the Go heap, from the second tick on
 	PageFaults    Faults    `json:"page_faults"`
 	BudgetFaults  *int      `json:"budget_faults"`
 

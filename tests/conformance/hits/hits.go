@@ -16,7 +16,10 @@ type Frog struct {
 	Leaves [5]uint64
 }
 
-var frogs = scope.Plain[Frog]()
+var (
+	frogs   = scope.Plain[Frog]()
+	closing = scope.Object(func(*Frog) error { return nil })
+)
 
 // New is scope.Maker.New in a loop.
 func New(s scope.Scope, n int) (sum uint64) {
@@ -113,5 +116,41 @@ func Ring(r *arena_c.Ring, tag, size uint64, n int) (sum uint64) {
 	return sum
 }
 
+// The hits below are calls: too long for the inliner, or two paths in one.
+
+// Put is scope.Pool.Put in a loop.
+func Put(p scope.Pool[Frog], list []*Frog) {
+	for _, x := range list {
+		p.Put(x)
+	}
+}
+
+// Alloc is scope.Scope.Alloc in a loop.
+func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		last = s.Alloc(size, 16)
+	}
+	return last
+}
+
+// Append is scope.Maker.Append in a loop.
+func Append(s scope.Scope, list []Frog, n int) []Frog {
+	for range n {
+		list = frogs.Append(s, list, Frog{})
+	}
+	return list
+}
+
+// Object is scope.ObjectMaker.New in a loop.
+func Object(s scope.Scope, n int) (sum uint64) {
+	for range n {
+		sum += closing.New(s).ID
+	}
+	return sum
+}
+
 // Barrier is the control: storing a Go pointer does cost a write barrier, and the test must see it.
 func Barrier(to **Frog, x *Frog) { *to = x }
+
+// Control is another: the test knows how many instructions it has.
+func Control(a, b uint64) uint64 { return a + b }

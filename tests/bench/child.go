@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+)
+
+// What grows a process, and stays in it, is measured in one of its own: this program again, which prints figures by name.
+var children = map[string]func(who string, arg int) map[string]float64{"E": childE, "K": childK, "L": childL}
+
+func inside(what string, args []string) {
+	if what == "-serve" {
+		serve(os.Stdin, os.Stdout)
+		return
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil {
+		panic(err)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(children[args[0]](args[1], n)); err != nil {
+		panic(err)
+	}
+}
+
+// child runs a process for the work, behind another command if there is one (valgrind).
+func child(work, who string, arg int, behind ...string) (figures map[string]float64, stderr string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	line := append(slices.Clone(behind), self, "-child", work, who, strconv.Itoa(arg))
+	c := exec.Command(line[0], line[1:]...)
+	var said errorText
+	c.Stderr = &said
+	out, err := c.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &figures)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s of %s: %w: %s", who, work, err, string(said))
+	}
+	return figures, string(said), nil
+}
+
+type errorText []byte
+
+func (e *errorText) Write(p []byte) (int, error) {
+	*e = append(*e, p...)
+	return len(p), nil
+}
+
+// inChildren has each contestant do the work in a process of its own, `rounds` times in turn, and checks that all left the same "sum".
+func inChildren(work string, rounds int, who []string, figures []figure) ([]series, error) {
+	list := make([]series, 0, len(who)*len(figures))
+	for _, f := range figures {
+		for _, w := range who {
+			list = append(list, newSeries(work+" "+f.name, f.unit, w))
+		}
+	}
+	var sum float64
+	for round := range rounds {
+		for i, w := range who {
+			got, _, err := child(work, w, 0)
+			if err != nil {
+				return nil, err
+			}
+			if i == 0 && round == 0 {
+				sum = got["sum"]
+			}
+			if got["sum"] != sum {
+				return nil, fmt.Errorf("%s left %v, %s left %v: they don't do the same", w, got["sum"], who[0], sum)
+			}
+			for k, f := range figures {
+				if v, ok := got[f.name]; ok {
+					s := &list[k*len(who)+i]
+					s.values = append(s.values, v)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(s series) bool { return len(s.values) == 0 }), nil
+}
+
+type figure struct{ name, unit string }
+
+func collect() { runtime.GC() }

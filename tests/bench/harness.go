@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+)
+
+// Who does a work.
+const (
+	floor     = "C"
+	unchecked = "C, unchecked"
+	library   = "upfront"
+	crossing  = "upfront, a cgo call each"
+	goHeap    = "Go heap"
+	syncPool  = "sync.Pool"
+	ristretto = "ristretto z"
+	modernc   = "modernc memory"
+	mcached   = "mcache"
+	arrow     = "arrow mallocator"
+	goArena   = "arena experiment"
+)
+
+// work is a line of the issue: one or more loops, or measurements of its own kind. absent says who doesn't do it, and why.
+type work struct {
+	letter, title, absent string
+	loops                 []loop
+	other                 func(*harness) ([]series, error)
+}
+
+// loop is a piece of work that is done over and over. units is how many `unit`s one time is.
+type loop struct {
+	name, unit string
+	units      int
+	enter      func() []contestant
+	once       bool // each measurement is of one time
+}
+
+// contestant does the work its way: run does it n times and gives a checksum of what it left behind, the same for all who do it. before,
+// of a loop that is done once, is what it needs first and isn't measured.
+type contestant struct {
+	who    string
+	run    func(n int) uint64
+	before func()
+	end    func()
+	helper *helper // it is another process
+}
+
+// series is what was measured of one contestant, one value a round.
+type series struct {
+	work, unit, who string
+	values          []float64
+	allocs          float64 // Go allocations for a unit
+}
+
+// newSeries has no allocations: they weren't counted.
+func newSeries(work, unit, who string) series {
+	return series{work: work, unit: unit, who: who, allocs: math.NaN()}
+}
+
+type harness struct {
+	rounds     int
+	time       time.Duration
+	cachegrind bool
+	helpers    []*helper
+}
+
+func newHarness() *harness { return &harness{helpers: startHelpers()} }
+
+func (h *harness) close() {
+	for _, x := range h.helpers {
+		x.stop()
+	}
+}
+
+func (h *harness) measure(w work) (all []series, err error) {
+	for _, l := range w.loops {
+		list, err := h.loop(l)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.name, err)
+		}
+		all = append(all, list...)
+	}
+	if w.other != nil {
+		list, err := w.other(h)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// loop measures each contestant once a round, in another order each time.
+func (h *harness) loop(l loop) ([]series, error) {
+	contestants := l.enter()
+	for _, x := range h.helpers {
+		if !l.once { // what takes 1 GiB, they needn't
+			contestants = append(contestants, x.contestants(l)...)
+		}
+	}
+	times := make([]int, len(contestants))
+	list := make([]series, len(contestants))
+	var first uint64
+	for i, c := range contestants {
+		if c.end != nil {
+			defer c.end()
+		}
+		for try := range 3 { // what one time left behind must not show in the next
+			s := c.sample(l, 1)
+			if i == 0 && try == 0 {
+				first = s.sum
+			}
+			if s.sum != first {
+				return nil, fmt.Errorf("%s left %x, %s left %x: they don't do the same", c.who, s.sum, contestants[0].who, first)
+			}
+		}
+		times[i] = h.calibrate(l, c)
+		list[i] = newSeries(l.name, l.unit, c.who)
+	}
+	rounds := h.rounds
+	if l.once {
+		rounds = min(rounds, 9) // what each needs first takes long
+	}
+	for range rounds {
+		for _, i := range rand.Perm(len(contestants)) {
+			s := contestants[i].sample(l, times[i])
+			units := float64(times[i] * l.units)
+			list[i].values = append(list[i].values, s.ns/units)
+			list[i].allocs = s.allocs / units
+		}
+	}
+	return list, nil
+}
+
+// calibrate is how many times take about as long as a measurement is to take.
+func (h *harness) calibrate(l loop, c contestant) int {
+	if l.once {
+		return 1
+	}
+	n := 1
+	for {
+		if s := c.sample(l, n); s.ns >= float64(h.time.Nanoseconds())/2 {
+			return max(1, int(float64(n)*float64(h.time.Nanoseconds())/s.ns))
+		}
+		n *= 2
+	}
+}
+
+type sample struct {
+	ns, allocs float64
+	sum        uint64
+}
+
+var before, after runtime.MemStats // here, since one on the stack would be moved to the heap
+
+// sample does the work n times and measures that. What others left on the Go heap goes before.
+func (c contestant) sample(l loop, n int) sample {
+	if c.helper != nil {
+		return c.helper.sample(l.name, n)
+	}
+	runtime.GC()
+	if c.before != nil {
+		c.before()
+	} else {
+		c.run(1)
+	}
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	sum := c.run(n)
+	ns := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return sample{float64(ns.Nanoseconds()), float64(after.Mallocs - before.Mallocs), sum}
+}

@@ -1,0 +1,87 @@
+// Command bench measures what this library costs, beside the same work as a loop in C (the floor), one cgo call for each operation, the
+// Go heap, sync.Pool, and the libraries that Go programs use for such work: in one run, one after the other in changing order, so that
+// what a machine does meanwhile meets all of them. `make bench` builds and runs it. It is a module of its own so that what it compares
+// with never enters the library's go.mod.
+//
+//	bench [-works A,C] [-rounds 25] [-time 10ms] [-out build] [-readme README.md] [-cachegrind]
+//
+// Each work is a file, work_a.go and so on, with the ways to do it beside one another; C's is at the top.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM}
+
+func main() {
+	if len(os.Args) > 1 && (os.Args[1] == "-serve" || os.Args[1] == "-child") {
+		inside(os.Args[1], os.Args[2:])
+		return
+	}
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	h := newHarness()
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	names := flags.String("works", "all", "the works to do, `letters` with commas")
+	flags.IntVar(&h.rounds, "rounds", 25, "`times` that each contestant is measured")
+	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "how long one measurement takes, about")
+	flags.BoolVar(&h.cachegrind, "cachegrind", false, "count cache misses of work K with valgrind, too")
+	out := flags.String("out", ".", "the `folder` to write bench.md, bench.csv and bench.svg to")
+	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := choose(*names)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	var t table
+	for _, w := range chosen {
+		start := time.Now()
+		list, err := h.measure(w)
+		if err != nil {
+			return fmt.Errorf("work %s: %w", w.letter, err)
+		}
+		t.add(w, list)
+		fmt.Fprintf(os.Stderr, "%s %s: %.1f s\n", w.letter, w.title, time.Since(start).Seconds())
+	}
+	t.judge()
+	if err := t.write(*out); err != nil {
+		return err
+	}
+	t.print(os.Stdout)
+	if *readme != "" {
+		return t.intoReadme(*readme)
+	}
+	return nil
+}
+
+func choose(names string) ([]work, error) {
+	if names == "all" {
+		return works, nil
+	}
+	var chosen []work
+	for letter := range strings.SplitSeq(strings.ToUpper(names), ",") {
+		known := false
+		for _, w := range works {
+			if w.letter == letter {
+				chosen, known = append(chosen, w), true
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("-works: no work %q", letter)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+const readmeBegin, readmeEnd = "<!-- make bench -->\n", "<!-- end -->\n"
+
+// readmeWho are the columns of the README's table; the best of the libraries is one.
+var readmeWho = []string{floor, library, crossing, goHeap, syncPool}
+
+// readmeRows are the works that the README's table shows; build/bench.md has all.
+var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C pool 64 random", "D scopes", "E collection, 5 million live",
+	"E peak RSS", "F append", "G all cores", "I rewind 1 GiB", "I rewind 1 M finalizers", "J tick p50", "J tick p99.9", "J collections",
+	"K walk", "L wasted of what is held, level full", "M in the order declared"}
+
+var libraries = []string{ristretto, modernc, mcached, arrow, goArena, glibc}
+
+// intoReadme replaces what stands between the marks.
+func (t *table) intoReadme(name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	head, rest, ok := strings.Cut(string(text), readmeBegin)
+	_, tail, ok2 := strings.Cut(rest, readmeEnd)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no table between %q and %q", name, strings.TrimSpace(readmeBegin), strings.TrimSpace(readmeEnd))
+	}
+	return os.WriteFile(name, []byte(head+readmeBegin+t.readme()+readmeEnd+tail), 0o644)
+}
+
+// readme is a line for each work: who takes how long, and in brackets what that is of C's time.
+func (t *table) readme() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n| work | unit | %s | best other |\n|---|---|%s--:|\n", machine(), strings.Join(readmeWho, " | "),
+		strings.Repeat("--:|", len(readmeWho)))
+	for _, r := range t.rows() {
+		if r.who != library || !slices.Contains(readmeRows, r.work) {
+			continue
+		}
+		unit := "ns a " + r.unit
+		if !r.timed() {
+			unit = r.unit
+		}
+		fmt.Fprintf(&b, "| %s | %s |", r.work, unit)
+		for _, who := range readmeWho {
+			fmt.Fprintf(&b, " %s |", t.cell(r.work, who))
+		}
+		fmt.Fprintf(&b, " %s |\n", t.bestOther(r.work))
+	}
+	return b.String()
+}
+
+func (t *table) cell(work, who string) string {
+	r, ok := t.find(work, who)
+	if !ok {
+		return ""
+	}
+	if _, compared := t.find(work, floor); !compared || who == floor {
+		return number(r.median)
+	}
+	return fmt.Sprintf("%s (%.2f)", number(r.median), r.floor)
+}
+
+func (t *table) bestOther(work string) string {
+	best := ""
+	least := 0.0
+	for _, who := range libraries {
+		if r, ok := t.find(work, who); ok && (best == "" || r.median < least) {
+			best, least = who, r.median
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return t.cell(work, best) + " " + best
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// row is a contestant's line of the table. A ratio is the median of the rounds' ratios; NaN where there is nobody to compare with.
+type row struct {
+	work, unit, who string
+	median          float64
+	spread          string
+	floor, heap     float64
+	allocs          float64
+}
+
+type section struct {
+	work work
+	rows []row
+}
+
+type table struct {
+	sections []section
+	verdicts []verdict
+}
+
+// timed says whether the figure is in nanoseconds; the others say in their unit what they are.
+func (r row) timed() bool { return !strings.ContainsAny(r.unit, "%") && !strings.Contains(r.unit, " ") }
+
+func (t *table) add(w work, list []series) {
+	s := section{work: w}
+	for _, x := range list {
+		summary := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(x.values), &benchmath.DefaultThresholds), 0.95)
+		r := row{work: x.work, unit: x.unit, who: x.who, median: summary.Center, spread: spread(x.values, summary), allocs: x.allocs,
+			floor: math.NaN(), heap: math.NaN()}
+		for _, other := range list {
+			if other.work == x.work && other.who == floor {
+				r.floor = ratio(x.values, other.values)
+			}
+			if other.work == x.work && other.who == goHeap {
+				r.heap = ratio(x.values, other.values)
+			}
+		}
+		s.rows = append(s.rows, r)
+	}
+	t.sections = append(t.sections, s)
+}
+
+// spread is the interval as benchstat prints it; of fewer rounds than that takes, the least and the most.
+func spread(values []float64, s benchmath.Summary) string {
+	if len(values) == 1 {
+		return "once"
+	}
+	if text := s.PctRangeString(); !strings.Contains(text, "∞") {
+		return strings.TrimPrefix(text, "± ")
+	}
+	return number(slices.Min(values)) + " to " + number(slices.Max(values))
+}
+
+// ratio is the median of the ratios round by round: what slowed a whole round down slowed both.
+func ratio(a, b []float64) float64 {
+	list := make([]float64, 0, len(a))
+	for i := range min(len(a), len(b)) {
+		list = append(list, a[i]/b[i])
+	}
+	return median(list)
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	if n := len(list); n%2 == 0 {
+		return (list[n/2-1] + list[n/2]) / 2
+	}
+	return list[len(list)/2]
+}
+
+func (t *table) rows() (all []row) {
+	for _, s := range t.sections {
+		all = append(all, s.rows...)
+	}
+	return all
+}
+
+func (t *table) find(work, who string) (row, bool) {
+	rows := t.rows()
+	i := slices.IndexFunc(rows, func(r row) bool { return r.work == work && r.who == who })
+	if i < 0 {
+		return row{}, false
+	}
+	return rows[i], true
+}
+
+// write makes the three files.
+func (t *table) write(folder string) error {
+	for name, fill := range map[string]func(io.Writer){"bench.md": t.print, "bench.csv": t.csv, "bench.svg": t.svg} {
+		var text strings.Builder
+		fill(&text)
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csv has one line for a row; where a figure isn't a time, the work says what it is.
+func (t *table) csv(to io.Writer) {
+	w := csv.NewWriter(to)
+	_ = w.Write([]string{"work", "who", "ns_per_unit", "ratio_to_floor", "ratio_to_go_heap", "go_allocs"})
+	for _, r := range t.rows() {
+		name := r.work
+		if !r.timed() {
+			name += " (" + r.unit + ")"
+		}
+		_ = w.Write([]string{name, r.who, number(r.median), number(r.floor), number(r.heap), number(r.allocs)})
+	}
+	w.Flush()
+}
+
+// number has three digits that count, and all before the point.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return ""
+	case v == 0 || math.IsInf(v, 0):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', min(digits, 4), 64)
+}
+
+func (t *table) print(to io.Writer) {
+	fmt.Fprintf(to, "%s\n\n", machine())
+	for _, s := range t.sections {
+		fmt.Fprintf(to, "### %s: %s\n\n%s\n", s.work.letter, s.work.title, s.work.absent)
+		last := ""
+		for _, r := range s.rows {
+			if r.work != last {
+				of := "ns a " + r.unit
+				if !r.timed() {
+					of = r.unit
+				}
+				fmt.Fprintf(to, "\n| %s | %s | ± | of C | of the Go heap | Go allocations |\n|---|--:|--:|--:|--:|--:|\n", r.work, of)
+				last = r.work
+			}
+			fmt.Fprintf(to, "| %s | %s | %s | %s | %s | %s |\n", r.who, number(r.median), r.spread,
+				number(r.floor), number(r.heap), number(r.allocs))
+		}
+		fmt.Fprintln(to)
+	}
+	t.printVerdicts(to)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// The plain Go heap, said in frogpond's words: new and make, and the collector. A scope is asked for nothing.
+
+type heapMaker[T any] struct{}
+
+func heapPlain[T any]() heapMaker[T] { return heapMaker[T]{} }
+
+func (heapMaker[T]) New(scope.Scope) *T { return new(T) }
+
+func (heapMaker[T]) Slice(_ scope.Scope, n int) []T { return make([]T, n) }
+
+func (heapMaker[T]) TrySlice(_ scope.Scope, n int) []T { return make([]T, n) }
+
+func (heapMaker[T]) Pool(_ scope.Scope, n int) heapPool[T] {
+	p := &pool[T]{chunks: make([]*T, n), index: map[*T]int{}}
+	for i := n - 1; i >= 0; i-- {
+		p.free = append(p.free, i)
+	}
+	return heapPool[T]{p}
+}
+
+// heapPool gives its places in the order that frogpond's pool does: the game's state depends on it.
+type heapPool[T any] struct{ *pool[T] }
+
+type pool[T any] struct {
+	chunks []*T
+	free   []int
+	index  map[*T]int
+	peak   int
+}
+
+func (p heapPool[T]) Get() *T {
+	if p.pool == nil || len(p.free) == 0 {
+		return nil
+	}
+	i := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	x := new(T)
+	p.chunks[i], p.index[x] = x, i
+	p.peak = max(p.peak, p.Live())
+	return x
+}
+
+func (p heapPool[T]) Put(x *T) {
+	i := p.index[x]
+	delete(p.index, x)
+	p.chunks[i] = nil
+	p.free = append(p.free, i)
+}
+
+func (p heapPool[T]) At(i int) *T    { return p.chunks[i] }
+func (p heapPool[T]) Index(x *T) int { return p.index[x] }
+func (p heapPool[T]) Cap() int       { return len(p.chunks) }
+func (p heapPool[T]) Live() int      { return len(p.chunks) - len(p.free) }
+func (p heapPool[T]) Peak() int      { return p.peak }
+
+// heapPtr and heapSlice are a pointer and a slice, which the collector follows.
+type heapPtr[T any] struct{ p *T }
+
+func heapPtrTo[T any](_ arena.Base, p *T) heapPtr[T] { return heapPtr[T]{p} }
+
+func (p heapPtr[T]) Get(arena.Base) *T { return p.p }
+
+func (p heapPtr[T]) IsNil() bool { return p.p == nil }
+
+type heapSlice[T any] struct{ s []T }
+
+func heapSliceOf[T any](_ arena.Base, s []T) heapSlice[T] { return heapSlice[T]{s} }
+
+func (s heapSlice[T]) Get(arena.Base) []T { return s.s }

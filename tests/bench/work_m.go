@@ -1,0 +1,71 @@
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+var workM = work{
+	letter: "M", title: "10,000 things of 1 to 64 bytes aligned to 1, 2, 4, 8 or 16: bytes lost in the order declared, and sorted",
+	absent: "It is about alignment in an arena; the Go heap's classes are there for comparison, and don't know an order.",
+	other:  func(*harness) ([]series, error) { return measureM(), nil },
+}
+
+type thingM struct{ size, align uint64 }
+
+func thingsM() (list []thingM) {
+	r := rand.New(rand.NewPCG(16, 1))
+	for range 10_000 {
+		align := uint64(1) << r.Uint32N(5)
+		list = append(list, thingM{align * (1 + r.Uint64N(64/align)), align}) // a size is a multiple of its align, as in Go and C
+	}
+	return list
+}
+
+func measureM() []series {
+	things := thingsM()
+	asked := uint64(0)
+	for _, x := range things {
+		asked += x.size
+	}
+	sorted := slices.Clone(things)
+	slices.SortStableFunc(sorted, func(a, b thingM) int { return int(b.align) - int(a.align) })
+	percent := func(work, who string, lost uint64) series {
+		x := newSeries(work, "% lost", who)
+		x.values = []float64{100 * float64(lost) / float64(asked)}
+		return x
+	}
+	const declared, by = "M in the order declared", "M sorted by alignment"
+	return []series{
+		percent(declared, library, paddingOf(things)), percent(declared, goHeap, roundingOf(things)-asked),
+		percent(by, library, paddingOf(sorted)), percent(by, goHeap, roundingOf(sorted)-asked),
+	}
+}
+
+// paddingOf is what the budget's report says of a pad that holds the things.
+func paddingOf(list []thingM) uint64 {
+	b, end := pads(1, budget.MiB)
+	defer end()
+	s := b.Pad(0, 0).Open("things")
+	for _, x := range list {
+		s.Alloc(x.size, x.align)
+	}
+	return b.Report().Beside[0].Padding
+}
+
+var keptM []unsafe.Pointer
+
+// roundingOf is the bytes that the Go heap took.
+func roundingOf(list []thingM) uint64 {
+	keptM = make([]unsafe.Pointer, len(list))
+	runtime.ReadMemStats(&before)
+	for i, x := range list {
+		keptM[i] = unsafe.Pointer(unsafe.SliceData(make([]byte, x.size)))
+	}
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
