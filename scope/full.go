@@ -119,8 +119,8 @@ func (r refusal) why() error {
 	if stale || !s.usable() {
 		return s.misuse("allocation in")
 	}
-	if s.slot.Refused&^arena_c.Offsets == s.generation()^key {
-		return undeclared
+	if bug := bugOf(s.slot); bug != nil {
+		return bug
 	}
 	last := st.told(s)
 	if m, ok := last.(*Misuse); ok && s.slot.Refused == st.notes[s.slot.Index()].refused {
@@ -161,13 +161,6 @@ func (s Scope) misuse(what string) error {
 		text += ", which is frozen since its load returned"
 	}
 	return &Misuse{text, false}
-}
-
-type badSize struct{ size, align uint64 }
-
-func (b badSize) Error() string {
-	return fmt.Sprintf("scope: BUG: Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 65536",
-		b.size, b.align)
 }
 
 // full is the error for the slot's last refusal, as things stand now.
@@ -218,7 +211,7 @@ func (st *Stack) refuseTable(table string, size uint64, scope string) *FullError
 // scope closed.
 func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 	tag := slot.Tag()
-	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag {
+	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag || bugOf(slot) != nil {
 		return nil
 	}
 	asked := Scope{slot, tag - key}

@@ -50,11 +50,11 @@ func (st *Stack) uncovered() {
 
 // blame notes as misuse what a scope refused while something was so.
 func (st *Stack) blame(slot *arena_c.Linear, n *note, while string) {
-	if slot.Refused&^arena_c.Offsets == slot.Tag() {
+	if bug := bugOf(slot); bug != nil {
+		st.misused(slot, n, bug)
+	} else if slot.Refused&^arena_c.Offsets == slot.Tag() {
 		st.misused(slot, n, &Misuse{fmt.Sprintf("allocation of %d bytes in scope %q of %s while %s",
 			slot.Refused&arena_c.Offsets, n.name, st.config.Arena, while), false})
-	} else if slot.Refused&^arena_c.Offsets == slot.Tag()^key {
-		st.misused(slot, n, undeclared)
 	}
 	slot.Refused = n.refused
 }
@@ -68,7 +68,24 @@ func (st *Stack) misused(slot *arena_c.Linear, n *note, m *Misuse) {
 	st.keepMet(Scope{slot, slot.Tag() - key}, m)
 }
 
-var undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
+// badAsk is what a scope remembers as refused when nothing has the size, or the align, that was asked for.
+const badAsk = arena_c.OffsetMax + 1
+
+var (
+	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
+	badAlloc   = &Misuse{"Alloc: a size is at most 2^38, an align a power of two up to 65536", false}
+)
+
+// bugOf is what the slot's last refusal would have been in any scope: a caller's bug. Else it is nil.
+func bugOf(slot *arena_c.Linear) *Misuse {
+	switch {
+	case slot.Refused == slot.Tag()+badAsk:
+		return badAlloc
+	case slot.Refused&^arena_c.Offsets == slot.Tag()^key:
+		return undeclared
+	}
+	return nil
+}
 
 // Remembered is what a Try... met in the open scopes from depth up or in their temporaries: a full, a misuse, or nil.
 func (st *Stack) Remembered(depth int) error {
@@ -78,10 +95,11 @@ func (st *Stack) Remembered(depth int) error {
 		}
 	}
 	if st.row.FarOf > uint64(depth) {
-		if full := st.remembered(st.row.Far()); full != nil {
+		err := st.err(st.row.Far())
+		if full, ok := err.(*FullError); ok {
 			st.lastFull = full // whoever is told didn't call Temp again
-			return full
 		}
+		return err
 	}
 	return nil
 }
@@ -102,6 +120,10 @@ func (st *Stack) LeftOpen(depth int) error {
 // err is Remembered for one scope.
 func (st *Stack) err(slot *arena_c.Linear) error {
 	if slot == st.row.Far() {
+		if bug := bugOf(slot); bug != nil {
+			st.keepMet(Scope{slot, slot.Tag() - key}, bug)
+			return bug
+		}
 		if full := st.remembered(slot); full != nil {
 			return full
 		}
@@ -116,8 +138,8 @@ func (st *Stack) err(slot *arena_c.Linear) error {
 		}
 		st.blame(slot, n, while)
 	}
-	if slot.Refused&^arena_c.Offsets == slot.Tag()^key {
-		st.misused(slot, n, undeclared)
+	if bug := bugOf(slot); bug != nil {
+		st.misused(slot, n, bug)
 		slot.Refused = 0
 	}
 	if n.misused != nil {

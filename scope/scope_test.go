@@ -1,6 +1,7 @@
 package scope_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -92,15 +93,51 @@ func TestSlices(t *testing.T) {
 }
 
 func TestAllocBounds(t *testing.T) {
-	a := open(t).Pad(0, 0).Open("a")
-	for _, bad := range [][2]uint64{{8, 0}, {8, 3}, {8, 1 << 17}, {1 << 38, 8}, {1 << 63, 1}, {8, 1 << 63}} {
-		assert.Panics(t, func() { a.TryAlloc(bad[0], bad[1]) }, "%d aligned to %d", bad[0], bad[1])
-	}
+	const text = "scope: BUG: Alloc: a size is at most 2^38, an align a power of two up to 65536"
+	pad := open(t).Pad(0, 0)
+	a := pad.Open("a")
 	for align := uint64(1); align <= 1<<12; align *= 2 {
 		p := a.Alloc(1, align)
 		assert.Zero(t, uintptr(p)&uintptr(align-1))
 	}
+	free := a.Free()
+	for _, bad := range badAsks() {
+		ask := fmt.Sprintf("%#x aligned to %#x", bad[0], bad[1])
+		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp()} {
+			assert.Nil(t, s.TryAlloc(bad[0], bad[1]), "%s, %s", ask, what)
+			assert.EqualError(t, s.Err(), text, "%s, %s", ask, what)
+		}
+		require.EqualError(t, a.Close(), text, ask)
+		a = pad.Open("a")
+		assert.PanicsWithError(t, text, func() { a.Alloc(bad[0], bad[1]) }, ask)
+		assert.PanicsWithError(t, text, func() {
+			_ = a.Do("inside", func(s scope.Scope) error { s.Alloc(bad[0], bad[1]); return nil })
+		}, "a bug, which is no full, goes on: %s", ask)
+		assert.PanicsWithError(t, text, func() {
+			s := a.Open("closed on the way")
+			defer s.Close()
+			s.Temp().Alloc(bad[0], bad[1])
+		}, ask)
+		require.EqualError(t, a.Close(), text, ask)
+		a = pad.Open("a")
+	}
+	assert.Greater(t, a.Free(), free, "nothing was given")
 	require.NoError(t, a.Close())
+}
+
+// badAsks are sizes and aligns that nothing has: by hand, and each sum and difference of two powers of two.
+func badAsks() [][2]uint64 {
+	bad := [][2]uint64{{1<<38 + 1, 8}, {1<<40 - 8, 8}, {1 << 40, 8}, {1 << 63, 1}, {math.MaxUint64 - 7, 8}, {8, 0}}
+	for i := range 64 {
+		for j := range 64 {
+			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
+				if align&(align-1) != 0 || align > 1<<16 {
+					bad = append(bad, [2]uint64{8, align})
+				}
+			}
+		}
+	}
+	return bad
 }
 
 func TestTooManyScopes(t *testing.T) {

@@ -80,7 +80,7 @@ func (st *Stack) CloseTemp() (err error) {
 		return nil
 	}
 	far := row.Far()
-	st.remembered(far) // while it can still say why
+	_ = st.err(far) // while it can still say why
 	was := st.setClosing(far, true)
 	defer func() {
 		st.count()
