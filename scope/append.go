@@ -19,21 +19,24 @@ import (
 // list is unchanged then. Cost: a few ns for one element behind the last thing made, a copy where the list moves; no Go
 // allocation, no call into C (in temporaries a new piece is one).
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
-	var zero T
+	return appended(s, m.ask, list, unsafe.SliceData(xs), len(xs)) // their capacity would be a word more than there are registers
+}
+
+func appended[T any](s Scope, ask uint64, list []T, xs *T, n int) []T {
 	slot, first := s.slot, unsafe.SliceData(list)
-	size, at := uint64(unsafe.Sizeof(zero)), slot.Offset(unsafe.Pointer(first))
+	size, at := uint64(unsafe.Sizeof(*xs)), slot.Offset(unsafe.Pointer(first))
 	end := at + size*uint64(len(list))
-	if len(xs) == 1 && size != 0 && at >= slot.Start && end == slot.Cursor && !arena_c.Trace { // traced, it is one request
-		if p, ok := slot.Grow(s.tag+m.ask, size); ok {
-			*(*T)(p) = xs[0]
+	if n == 1 && size != 0 && end == slot.Cursor && at >= slot.Start && !arena_c.Trace { // traced, it is one request
+		if p, ok := slot.Grow(s.tag+ask, size); ok {
+			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)
 		}
 	}
-	return m.appendSlow(s, list, xs)
+	return appendSlow(s, ask, list, unsafe.Slice(xs, n))
 }
 
-func (m Maker[T]) appendSlow(s Scope, list, xs []T) []T {
-	m.declared()
+func appendSlow[T any](s Scope, ask uint64, list, xs []T) []T {
+	Maker[T]{ask}.declared()
 	longer, ok := appendTo(s, list, xs)
 	if !ok {
 		panic(refusal(s))

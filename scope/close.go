@@ -37,6 +37,15 @@ func (st *Stack) frozenMisuse() error {
 	return st.err(slot)
 }
 
+// closeUnusual is Close of a scope that can't allocate, has temporaries, or remembers something.
+func (s Scope) closeUnusual() error {
+	row := s.slot.Row()
+	if s.slot.Tag() != s.generation() || row.Open == 0 || row.Slot(row.Open-1) != s.slot {
+		return s.misuse("Close of")
+	}
+	return stackOf(row).closeByUser(s)
+}
+
 func (st *Stack) closeByUser(s Scope) error {
 	index := int(s.slot.Index())
 	if index < st.config.Base || st.isClosing(index) {

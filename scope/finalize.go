@@ -80,35 +80,33 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 	}()
 	for slot.Chain != until {
 		node := (*arena_c.Node)(slot.AtPlace(slot.Chain))
+		var object unsafe.Pointer
 		switch c = node.Class(); c {
 		case classC:
 			st.finalizers += slot.RunC(until)
-		case classPool:
-			pool := st.row.Pool(node.What % poolNext)
-			if chunk := nextChunk(pool, node); chunk != nil {
-				c = pool.Kind
-				st.run(slot, c, chunk, errs)
-				continue
-			}
-			slot.Unlink()
-			pool.Close()
+			continue
 		case classHeld:
 			last, _ := slot.Unlink()
 			st.runHeld(slot, last.What, errs)
+			continue
+		case classPool:
+			pool := st.row.Pool(node.What % poolNext)
+			if object = nextChunk(pool, node); object == nil {
+				slot.Unlink()
+				pool.Close()
+				continue
+			}
+			c = pool.Kind
 		default:
 			last, _ := slot.Unlink()
-			st.run(slot, c, slot.AtPlace(last.What), errs)
+			object = slot.AtPlace(last.What)
+		}
+		st.finalizers++
+		if err := classAt(c).run(object); err != nil {
+			st.fail(slot, errs, fmt.Errorf("%s: %w", classAt(c).name, err))
 		}
 	}
 	finished = true
-}
-
-func (st *Stack) run(slot *arena_c.Linear, c uint64, object unsafe.Pointer, errs *error) {
-	st.finalizers++
-	class := classAt(c)
-	if err := class.run(object); err != nil {
-		st.fail(slot, errs, fmt.Errorf("%s: %w", class.name, err))
-	}
 }
 
 // runHeld runs what the word names, if that is still held. Its failures name it, and say in memdebug builds where it was given;

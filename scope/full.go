@@ -170,7 +170,7 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 	if row.Open > 0 {
 		near = row.Slot(row.Open - 1).Cursor
 	}
-	asked, onPurpose := slot.Asked()
+	asked, onPurpose := asked(slot)
 	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes", Asked: asked,
 		Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.holders()}
 	if onPurpose {
@@ -188,6 +188,12 @@ func (st *Stack) full(slot *arena_c.Linear) *FullError {
 	}
 	st.lastFull = e
 	return e
+}
+
+// asked is the size of the slot's last refusal; one of 2^38 bytes stands for more, too.
+func asked(slot *arena_c.Linear) (size uint64, onPurpose bool) {
+	size, onPurpose = slot.Asked()
+	return min(size, arena_c.OffsetMax), onPurpose
 }
 
 // LastFull is the last full that the arena told of, to whomever, or nil. What a new piece mends (see Temp) is none.
@@ -214,11 +220,11 @@ func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
 	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag || bugOf(slot) != nil {
 		return nil
 	}
-	asked := Scope{slot, tag - key}
-	full, _ := st.told(asked).(*FullError)
-	if size, onPurpose := slot.Asked(); full == nil || full.Asked != size || full.OnPurpose != onPurpose {
+	whose := Scope{slot, tag - key}
+	full, _ := st.told(whose).(*FullError)
+	if size, onPurpose := asked(slot); full == nil || full.Asked != size || full.OnPurpose != onPurpose {
 		full = st.full(slot)
-		st.keepMet(asked, full)
+		st.keepMet(whose, full)
 	}
 	return full
 }

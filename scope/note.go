@@ -68,12 +68,16 @@ func (st *Stack) misused(slot *arena_c.Linear, n *note, m *Misuse) {
 	st.keepMet(Scope{slot, slot.Tag() - key}, m)
 }
 
-// badAsk is what a scope remembers as refused when nothing has the size, or the align, that was asked for.
-const badAsk = arena_c.OffsetMax + 1
+// What a scope remembers as refused when Alloc was asked for a size, or an align, that nothing has; and for a slice of 2^38 bytes or
+// more, which is a full.
+const (
+	badAsk  = arena_c.OffsetMax
+	tooMuch = arena_c.OffsetMax + 1
+)
 
 var (
 	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
-	badAlloc   = &Misuse{"Alloc: a size is at most 2^38, an align a power of two up to 65536", false}
+	badAlloc   = &Misuse{"Alloc: a size is below 2^38, an align a power of two up to 65536", false}
 )
 
 // bugOf is what the slot's last refusal would have been in any scope: a caller's bug. Else it is nil.

@@ -109,7 +109,7 @@ func (m ObjectMaker[T]) take(s Scope, n int) (objects []T, nodes []arena_c.Node)
 		panic(&Misuse{"a slice of a negative number of elements", false})
 	}
 	if uint64(n) >= arena_c.OffsetMax/(size+nodeSize) {
-		s.slot.Refused = s.generation() + arena_c.OffsetMax
+		s.slot.Refused = s.generation() + tooMuch
 		return nil, nil
 	}
 	front := (size*uint64(n) + nodeAlign - 1) &^ (nodeAlign - 1)

@@ -50,7 +50,7 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 		panic(st.tableFull("pools", st.row.Pools, st.scopeName(s.slot)))
 	default:
 		if code == arena_c.BadArgument {
-			s.slot.Refused = s.generation() + arena_c.OffsetMax
+			s.slot.Refused = s.generation() + tooMuch
 		}
 		panic(refusal(s))
 	}

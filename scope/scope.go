@@ -81,7 +81,7 @@ func (s Scope) Block(n int) []byte {
 // take is the bump of everything that is no hit: it also takes new pieces for temporaries.
 func (s Scope) take(size, align uint64) unsafe.Pointer {
 	if size >= arena_c.OffsetMax {
-		s.slot.Refused = s.generation() + arena_c.OffsetMax
+		s.slot.Refused = s.generation() + tooMuch
 		return nil
 	}
 	before := s.slot.Refused
@@ -128,20 +128,18 @@ func (s Scope) stack() *Stack { return stackOf(s.slot.Row()) }
 // joined, and with them what Err says. Closing a scope twice, or one that is covered, is refused with an error that says
 // so, and changes nothing.
 func (s Scope) Close() error {
-	if s.slot.Tag() != s.generation() {
-		return s.misuse("Close of")
-	}
-	row := s.slot.Row()
-	if row.Open == 0 || row.Slot(row.Open-1) != s.slot {
-		return s.misuse("Close of")
+	slot, row := s.slot, s.slot.Row()
+	if !s.open() || slot.Index()+1 != row.Open || row.FarOf == row.Open || slot.Refused != 0 {
+		return s.closeUnusual()
 	}
 	st := stackOf(row)
-	index := s.slot.Index()
-	if s.slot.Refused != 0 || row.FarOf == row.Open || int(index) < st.config.Base || !s.open() || st.eventful {
+	if int(slot.Index()) < st.config.Base || st.eventful {
 		return st.closeByUser(s)
 	}
-	if s.slot.Chain != 0 {
-		return st.closeTop()
+	if slot.Chain != 0 {
+		var errs error
+		st.unwindAndClose(slot, &errs)
+		return errs
 	}
 	row.CloseScope()
 	st.uncovered()

@@ -55,10 +55,10 @@ func (m Maker[T]) Clone(s Scope, list []T) []T {
 func sizeOf[T any](n int) uint64 {
 	var zero T
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
-	if over != 0 {
-		return arena_c.OffsetMax
+	if over != 0 || size >= arena_c.OffsetMax {
+		return tooMuch
 	}
-	return min(size, arena_c.OffsetMax)
+	return size
 }
 
 func makeSlice[T any](s Scope, n int, unwind bool) []T {

@@ -16,7 +16,7 @@ import (
 // counted are the functions that hits consist of: the loops of package hits, with what was inlined into them, and what they call.
 var counted = []string{
 	"hits.New", "hits.TryNew", "hits.Get", "hits.NewCore", "hits.GetCore", "hits.Bump", "hits.Push", "hits.Far", "hits.Chain", "hits.Ring",
-	"hits.Put", "hits.Alloc", "hits.Append", "hits.Object", "scope.Pool[Frog].Put", "scope.Scope.TryAlloc", "scope.Maker[Frog].Append",
+	"hits.Put", "hits.Alloc", "hits.Append", "hits.Object", "scope.Pool[Frog].Put", "scope.Scope.TryAlloc", "scope.appended[Frog]",
 	"scope.ObjectMaker[Frog].TryNew", "scope.Pad.Open", "scope.(*Stack).Open", "scope.Scope.Close", "scope.(*Stack).unwind",
 	"arena_c.(*Pool).Put", "arena_c.(*Row).OpenScope", "arena_c.(*Row).CloseScope",
 }

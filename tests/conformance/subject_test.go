@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"testing"
 	"unsafe"
 
@@ -64,12 +65,25 @@ func openScope(block []byte) (machine, model, error) {
 	s := stack.Open("suite")
 	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
 	return machine{
-		alloc: func(size, align uint64) unsafe.Pointer { return s.TryAlloc(size, align) },
+		alloc: func(size, align uint64) unsafe.Pointer { return allocIn(s, size, align) },
 		reset: func() {
 			_ = s.Close() // it returns the fulls that the suite provoked
 			s = stack.Open("suite")
 		},
 	}, m, nil
+}
+
+// allocIn gives nil when s is full, and panics for what no scope gives, as the other arenas do.
+func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
+	if p = s.TryAlloc(size, align); p != nil {
+		return p
+	}
+	defer func() {
+		if err, _ := recover().(error); !errors.Is(err, scope.ErrFull) {
+			panic(err)
+		}
+	}()
+	return s.Alloc(size, align)
 }
 
 // scopeStack is a map of one region in the block: where it begins, and its size.
