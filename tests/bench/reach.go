@@ -59,6 +59,8 @@ var reaches = []reach{
 		of: quotient(medianOf("G all cores", oneGoroutine), medianOf("G all cores", library))},
 	{work: "I", what: "1 GiB, a scope's Close, ns", most: 1000, of: medianOf("I rewind 1 GiB", library)},
 	{work: "I", what: "1 GiB, a region's Rewind, ns", most: 1000, of: medianOf("I rewind 1 GiB", ofRegion)},
+	{work: "I", what: "1 GiB, a scope, 1000 times, ns", most: 1000, of: medianOf("I rewind 1 GiB, 1000 times", library)},
+	{work: "I", what: "1 GiB, a region's Load and Rewind, 1000 times, ns", most: 1000, of: medianOf("I rewind 1 GiB, 1000 times", ofRegion)},
 	{work: "I", what: "ns a finalizer", most: 3, of: medianOf("I rewind 1 M finalizers", library)},
 	{work: "J", what: "collections during play", most: 0, of: medianOf("J collections", library)},
 	{work: "J", what: "Go allocations during play", most: 0, of: medianOf("J Go allocations", library)},

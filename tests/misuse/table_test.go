@@ -86,7 +86,7 @@ func finished(t *testing.T, binary string, args ...string) process {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=1", "GORACE=halt_on_error=1", "GOTRACEBACK=single")
+	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0", "GOTRACEBACK=single")
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 		require.NoError(t, err)
