@@ -52,6 +52,8 @@ var reaches = []reach{
 	{work: "D", what: "times one cgo call", most: 1, of: quotient(medianOf("D scopes", library), medianOf("D scopes", oneCall))},
 	{work: "E", what: "collection, 50 thousand live, µs", most: 200, of: micros(medianOf("E collection, 50 thousand live", library))},
 	{work: "E", what: "collection, 5 million live, µs", most: 200, of: micros(medianOf("E collection, 5 million live", library))},
+	{work: "E", what: "collection, 5 million live, times one with none live", most: 1.25,
+		of: quotient(medianOf("E collection, 5 million live", library), medianOf("E collection, none live", library))},
 	{work: "E", what: "peak RSS, times the data (1.05, and the Go share of 32 MiB)", most: 1.05 + float64(goShareE)/dataE,
 		of: medianOf("E peak RSS", library)},
 	{work: "F", what: "times C", most: 1.5, of: floorRatio("F append")},
