@@ -1,7 +1,8 @@
 // Misuse is the misuse table: what this library can be used wrongly for, one program each, and what each build says to it.
 //
-//	misuse           prints the table
-//	misuse NAME      runs the program NAME, which commits the misuse
+//	misuse               prints the table, a row for each answer
+//	misuse -short        prints a row for each misuse, as README has it
+//	misuse NAME          runs the program NAME, which commits the misuse
 //	misuse -right NAME   runs it without the one step that is wrong
 //
 // The programs stand by theme in the files beside this one, below their lines of the table. A program that a build
@@ -16,9 +17,14 @@ import (
 
 func main() {
 	right := flag.Bool("right", false, "leave out the step that is wrong")
+	oneRow := flag.Bool("short", false, "print a row for each misuse")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Print(table())
+		if *oneRow {
+			fmt.Print(short())
+		} else {
+			fmt.Print(table())
+		}
 		return
 	}
 	for _, l := range lines() {
