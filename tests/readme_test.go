@@ -67,9 +67,19 @@ func TestReadmeTable(t *testing.T) {
 	assert.NotRegexp(t, `(?i)sync\.Pool[^.]*\b([7-9]|\d\d+) ?(×|x|times)`, text, "6 times over sync.Pool at most")
 }
 
+// TestReadmeSaysWhatItCannotDoFirst: a reader who has come to the wrong place knows it after two paragraphs.
+func TestReadmeSaysWhatItCannotDoFirst(t *testing.T) {
+	assert.Regexp(t, `\A# upfront\n\n(?:[^\n]+\n)+\n\*\*What it cannot do\.\*\* `, readme(t))
+	var headings []string
+	for _, heading := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(readme(t), -1) {
+		headings = append(headings, heading[1])
+	}
+	assert.Equal(t, []string{"A program", "Two commands", "Full", "Misuse", "Speed", "Platforms", "The tree", "Development"}, headings)
+}
+
 func TestReadmeIsShortAndItsLinksLead(t *testing.T) {
 	text := readme(t)
-	assert.LessOrEqual(t, strings.Count(text, "\n"), 280)
+	assert.LessOrEqual(t, strings.Count(text, "\n"), 200)
 	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(link[1], "://") {
 			_, err := os.Stat(filepath.Join("..", link[1]))
