@@ -1,0 +1,195 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Step 1: the worst case, in numbers. Who can't name it has no use for a budget.
+const (
+	workers   = 2    // each has a world of its own and a socket of its own
+	unitsMax  = 256  // of a world: a unit's number is one byte
+	packetMax = 1200 // bytes
+	orderSize = 3    // bytes in a packet: number of the unit, dx, dy
+)
+
+// Step 2: what lives in the budget is plain data. Types are declared once, at package level: a string, a slice or a map in one of
+// them would stop the program here and name the field.
+type (
+	Unit  struct{ X, Y int32 }
+	Order struct{ Unit, DX, DY int32 }
+)
+
+var (
+	units  = scope.Plain[Unit]()
+	orders = scope.Plain[Order]()
+)
+
+// World is a Go value whose slice lies in the budget. A load makes one.
+type World struct{ Units []Unit }
+
+// Step 3: the plan. All that lives as long as the server is in the region "worlds", what a packet needs is on its worker's pad.
+// padSize is the number that is wrong at first.
+func planOf(padSize uint64) budget.Plan {
+	return budget.Plan{
+		Name:    "server",
+		Regions: []budget.Region{{Name: "worlds", Size: 64 * budget.KiB}},
+		Pads:    budget.Pads{Workers: workers, Size: padSize}, // each of the two that a worker has
+	}
+}
+
+// Step 4: a load. It is whole or not at all: if the worlds don't fit, the error says so, and there is no server.
+func loadWorlds(s scope.Scope) (*[workers]World, error) {
+	var worlds [workers]World
+	for i := range worlds {
+		worlds[i].Units = units.Slice(s, unitsMax) // zeroed; full ends the load, so there is nothing to check
+	}
+	return &worlds, nil
+}
+
+// Step 5: a worker. Its packets lie at the bottom of its pad for good. What one packet needs lies in a scope that Do opens and
+// closes; a full in it ends Do, and Do returns it.
+func (w *World) serve(conn *net.UDPConn, pad scope.Pad) {
+	bottom := pad.Open("worker")
+	defer bottom.Close()
+	packet := bottom.Bytes(packetMax)
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(packet)
+		if err != nil {
+			return // closed
+		}
+		answer := "done"
+		err = bottom.Do("packet", func(s scope.Scope) error { return w.obey(s, packet[:n]) })
+		if errors.Is(err, budget.ErrFull) { // an answer, not an accident: this packet is dropped, the next is served
+			fmt.Println("log:", strings.ReplaceAll(err.Error(), "; ", "\n  ")) // one line is too wide for this page
+			answer = "too many"
+		}
+		conn.WriteToUDPAddrPort([]byte(answer), from)
+	}
+}
+
+// obey unpacks the orders, sorts them by unit and moves. The slice is asked for before anything moves: a packet that is dropped
+// has changed nothing.
+func (w *World) obey(s scope.Scope, packet []byte) error {
+	list := orders.Slice(s, len(packet)/orderSize)
+	for i := range list {
+		p := packet[i*orderSize:]
+		list[i] = Order{Unit: int32(p[0]), DX: int32(int8(p[1])), DY: int32(int8(p[2]))}
+	}
+	slices.SortStableFunc(list, func(a, b Order) int { return int(a.Unit - b.Unit) })
+	for _, o := range list {
+		w.Units[o.Unit].X += o.DX
+		w.Units[o.Unit].Y += o.DY
+	}
+	return nil
+}
+
+// Step 6: Open, Load, Seal; then the workers, and when they have ended the report.
+func run(plan budget.Plan, play func(servers []net.Addr)) error {
+	b, err := budget.Open(plan) // all memory is taken here
+	if err != nil {
+		return err
+	}
+	defer b.Close() // for the early ways out: a second Close changes nothing
+	worlds, err := budget.Load(context.Background(), b.Region("worlds"), loadWorlds)
+	if err != nil {
+		return err
+	}
+	if err := b.Seal(budget.Sealed); err != nil { // from here on no memory is asked of the system
+		return err
+	}
+
+	var conns [workers]net.PacketConn
+	var servers []net.Addr
+	for i := range conns {
+		if conns[i], err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
+			return err
+		}
+		defer conns[i].Close()
+		servers = append(servers, conns[i].LocalAddr())
+	}
+	var running sync.WaitGroup
+	for i, conn := range conns {
+		world, pad := &worlds.Get()[i], b.Pad(i, 0)
+		running.Go(func() { world.serve(conn.(*net.UDPConn), pad) })
+	}
+	play(servers)
+	for _, conn := range conns {
+		conn.Close()
+	}
+	running.Wait() // the report and Close want them gone
+
+	report := b.Report() // fmt.Print(report) draws all of it
+	for _, r := range slices.Concat(report.Regions, report.Beside) {
+		if r.Peak > 0 {
+			fmt.Printf("%s: peak %d of %d bytes\n", r.Name, r.Peak, r.Size)
+		}
+	}
+	return b.Close() // nil: no finalizer failed, nothing leaked
+}
+
+// ask is a client: it sends that many orders and waits for the answer.
+func ask(server net.Addr, count int) string {
+	conn, err := net.Dial("udp", server.String())
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.Write(make([]byte, count*orderSize))
+	answer := make([]byte, 16)
+	n, err := conn.Read(answer)
+	if err != nil {
+		return err.Error()
+	}
+	return string(answer[:n])
+}
+
+// Your UDP server, step by step: from an empty folder to the first full and its mending. It takes Go 1.26 and gcc.
+//
+//	go mod init example.org/server
+//	go get github.com/upfront-mem/upfront
+//
+// Save this file as main.go, with package main and this function as func main; go run . then prints the output below. Read the steps
+// from the top, and put your own packets in the place of these.
+func Example_udpServer() {
+	play := func(servers []net.Addr) {
+		fmt.Println("100 orders:", ask(servers[0], 100))
+		fmt.Println("400 orders:", ask(servers[1], 400)) // as many as a packet holds
+		fmt.Println("100 orders:", ask(servers[1], 100))
+	}
+
+	// Step 7: the first run. A pad of 4 KiB looks like enough for a packet of 1200 bytes, but its 400 orders take 12 each.
+	fmt.Println("close:", run(planOf(4*budget.KiB), play))
+
+	// Step 8: the log names the key of the plan and a size that is enough. Raise it and run again. Or ask budget.Measure
+	// beforehand, which finds such sizes by itself.
+	fmt.Println("close:", run(planOf(8*budget.KiB), play))
+	// Output:
+	// 100 orders: done
+	// log: budget "server": pad 1.0 is full: scope "packet" asked for 4800 bytes, 2896 of 4096 are free
+	//   held by worker 1200
+	//   raise pads.size in the plan to 6000 or more
+	// 400 orders: too many
+	// 100 orders: done
+	// worlds: peak 4096 of 65536 bytes
+	// pad 0.0: peak 2400 of 4096 bytes
+	// pad 1.0: peak 2400 of 4096 bytes
+	// close: <nil>
+	// 100 orders: done
+	// 400 orders: done
+	// 100 orders: done
+	// worlds: peak 4096 of 65536 bytes
+	// pad 0.0: peak 2400 of 8192 bytes
+	// pad 1.0: peak 6000 of 8192 bytes
+	// close: <nil>
+}
