@@ -1,7 +1,7 @@
 // Package scope gives lifetimes to memory: what is made in a scope dies when the scope closes, in one move, finalizers
 // first.
 //
-// It cannot free one thing alone (a Pool can), cannot grow, and cannot hold a Go pointer inside an arena: the collector
+// It cannot free one thing alone (a [Pool] can), cannot grow, and cannot hold a Go pointer inside an arena: the collector
 // doesn't look there. A pointer into a scope that is kept after the scope closed points at memory that is used again;
 // release builds don't catch that, race, asan and memdebug builds do in part. Where lifetimes don't nest, or sizes
 // can't be bounded, use the Go heap.
@@ -10,7 +10,7 @@
 //
 //	var frogs = scope.Plain[Frog]()                       // once; a Go pointer in Frog stops the program, naming it
 //
-//	t := pad.Open("path query")                           // or s.Open, or the scope that budget.Load hands out
+//	t := pad.Open("path query")                           // or s.Open, b.Frame, or the scope that budget.Load hands out
 //	near := frogs.Slice(t, 16)                            // zeroed; cap == len
 //	f := frogs.New(t)                                     // zeroed; an inlined bump
 //	t.Defer(func() { … })                                 // runs at Close, newest first
@@ -18,56 +18,85 @@
 //	f.X = 1                                               // NOT OKAY: f died with t
 //
 // Scopes of one arena nest like calls; only the topmost allocates. A covered, closed or stale scope refuses, in every
-// build, in the same comparison that finds an arena full: New panics with what is wrong, TryNew gives nil and Close
-// tells. A zero Scope, Pool or Pad is a nil dereference.
+// build, in the same comparison that finds an arena full: [Maker.New] panics with what is wrong, [Maker.TryNew] gives nil
+// and [Scope.Close] tells. A zero [Scope], [Pool] or [Pad] is a nil dereference.
 //
 // # What to make
 //
-//	values that die in silence       Plain: New, Slice, SliceCap, Clone, Append; Bytes and Alloc for raw memory
-//	values with a finalizer          Object: New, Slice; Make when the constructor can fail
-//	values that come and go          Pool; HandlePool by name; SharedPool among goroutines
-//	a number that isn't known yet    List on a pad, then Copy; ReadFile and Sprintf know theirs
-//	room for up to n, none if unused Array, Deque, Map; Text for words, 0 bytes while empty
-//	Go values                        Own closes, Defer runs, Hold keeps; their Held may lie in the block
-//	a reference that knows its end   Ref; inside one block arena.Ptr, arena.Slice, arena.String
+//   - Values that die in silence: [Plain], then New, Slice, SliceCap, Clone and Append of its [Maker]; [Scope.Bytes] and
+//     [Scope.Alloc] for raw memory.
+//   - Values with a finalizer: [Object], then New, Slice, or Make when the constructor can fail.
+//   - Values that come and go: [Pool]; [HandlePool] by name; [SharedPool] among goroutines.
+//   - A number that isn't known yet: [List] on a pad, then Copy; [ReadFile] and [Sprintf] know theirs.
+//   - Room for up to n, none while unused: [Array], [Deque], [Map]; [Text] for words.
+//   - Go values: [Scope.Own] closes, [Scope.Defer] runs, [Scope.Hold] keeps; their [Held] may lie in the block.
+//   - A reference that knows its end: [Ref]; inside one block [arena.Ptr], [arena.Slice], [arena.String].
 //
 // # Full
 //
-// Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing Do or
-// budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and
-// TryAlloc give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take
-// turns, or give each a pad); the scope remembers (Err), and Close returns it. Pool.Get gives nil and Array.Push false
-// when all places are taken, and nothing remembers that: it is a state of play. The error says what was asked, what was
-// free, who holds most (a scope, or a subsystem that Account names), and which key of the plan to raise.
+// Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing [Scope.Do] or
+// budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and TryAlloc
+// give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take turns, or
+// give each a pad); the scope remembers ([Scope.Err]), and Close returns it. [Pool.Get] gives nil and [Array.Push] false
+// when all places are taken, and nothing remembers that: it is a state of play. The error, a [FullError], says what was
+// asked, what was free, who holds most (a scope, or a subsystem that [Account] names), and which key of the plan to raise.
 //
 // # Finalizers
 //
-// An Object's finalizer, Own, Defer and C's own (see Scope.C) stand in one chain and run newest first, exactly once,
+// The finalizer of [Object], Own, Defer and C's own (see [Scope.C]) stand in one chain and run newest first, exactly once,
 // whatever ends the scope: return, error, panic, Goexit, full. Make links an object only after its constructor succeeded;
-// one that fails leaves nothing. A finalizer that panics doesn't stop the others; errors come back joined. While its
-// finalizers run, a scope refuses to allocate, to open a scope and to close. Plain data costs nothing to clean.
+// one that fails leaves nothing. A finalizer that panics doesn't stop the others; errors come back joined. Plain data costs
+// nothing to clean.
 //
 // # Costs
 //
-// Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go allocation, no
-// call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own, Defer and Hold
-// use a table of planned size (limits.held). Temp's new pieces, pools and files cost a call into C.
-//
-// # For package budget
-//
-// Stack, Config, Watch, Site, NewStack, PadsOf, TableBytes and SiteBytes are what package budget makes regions
-// and pads of. Programs have no use for them.
+// In release builds Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go
+// allocation, no call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own, Defer and Hold
+// use a table of planned size (limits.held). To make a pool and to close it, a new piece for temporaries ([Scope.Temp]),
+// and finalizers of C's own are a call into C each.
 //
 // # Goroutines
 //
-// One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks, but SharedPool.
+// One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks for its callers,
+// but [SharedPool].
 //
 // # On other machines
 //
 // The same program lays out the same bytes on every target, if its types have one size: no int, uint or uintptr, and
-// 64-bit words (arena.Ptr, arena.Slice, arena.String and Held too) at multiples of 8 in a type whose size is one. 32-bit
+// 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and [Held] too) at multiples of 8 in a type whose size is one. 32-bit
 // targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too. A Map
 // with 64-bit words in keys or values has smaller entries there.
+//
+// # Why
+//
+// Why does full unwind? A level runs or it doesn't. A loader that had to look at each of a thousand allocations would miss
+// one, and a level that failed half through is the bug that this library is for. So New gives a value or doesn't return.
+// The price: a loader may be left at any New, so locks are unlocked by defer and what it opens is Own's at once; and in a
+// goroutine that it starts there is nothing to unwind to.
+//
+// Why is the cursor moved in Go, not in C? A call into C costs more than ten times the allocation (make bench, work A). The
+// price is that the few operations that play does by the thousand are written twice, on the same words; package arena_c
+// says what holds the two together. With -tags upfront_cgo all of them are C's.
+//
+// Why are types declared once? Looking for Go pointers in a type takes far longer than a New, and the answer never changes.
+// So a bad type stops the program at its start, not in play. The price is a variable for each type. A declaration inside a
+// function looks each time, and each [Object] adds to a table of the process that never shrinks.
+//
+// What may a finalizer not do? Allocate in its own scope, open a scope there, or close it: the bytes are about to go back.
+// What was made after it is finalized already; what was made before it is whole. One that a load or rewind runs can't load
+// or rewind, and none can close the budget. It may use other arenas: one that needs memory takes it from a pad.
+//
+// Why is the generation in the limit? Because the check for "full" is there anyway. A stale handle, a covered scope and
+// a full arena become one comparison; the price is that a handle kept for exactly 2^24 openings of its slot is taken
+// for the newest.
+//
+// Why do containers have a fixed capacity? What grows by moving leaves its old bytes behind until the scope closes. A
+// [List] doesn't move, Append moves only what isn't the last thing made, and what must not move knows its bound.
+//
+// # For package budget
+//
+// [Stack], [Config], [Watch], [Site], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
+// budget makes regions, frame and pads of them. Programs have no use for them; their comments begin by saying so.
 //
 // # For who knows the talk
 //
@@ -89,20 +118,6 @@
 // What differs: newPOD takes any T, Plain refuses one that holds a Go pointer. There a covered scope goes on allocating
 // where its child will rewind; here it refuses, by name. There the end of memory is an assert; here full is an answer.
 // There scratch is a thread's; goroutines move between threads. There constructors can't fail.
-//
-// # Why
-//
-// Why does full unwind? A level runs or it doesn't. A loader that had to look at each of a thousand allocations would
-// miss one, and a level that failed half through is the bug that this library is for.
-//
-// Why are types declared once? Looking for pointers in a type takes as long as a hundred New.
-//
-// Why is the generation in the limit? Because the check for "full" is there anyway. A stale handle, a covered scope and
-// a full arena become one comparison; the price is that a handle kept for exactly 2^24 openings of its slot is taken
-// for the newest.
-//
-// Why do containers have a fixed capacity? What grows by moving leaves its old bytes behind until the scope closes. A
-// List doesn't move, Append moves only what isn't the last thing made, and what must not move knows its bound.
 //
 // # Sources
 //

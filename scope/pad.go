@@ -105,7 +105,7 @@ func (p Pad) Temp(n int, fn func(b []byte)) (err error) {
 // another one for what it needs itself. It is a small value.
 type Pads struct{ pads [2]Pad }
 
-// PadsOf are two stacks as a worker sees them, until EndLending.
+// PadsOf is for package budget: two stacks as a worker sees them, until EndLending.
 func PadsOf(first, second *Stack) Pads { return Pads{[2]Pad{first.Pad(), second.Pad()}} }
 
 // Pad is one of the two: which is 0 or 1. Another number is a caller's bug and panics.

@@ -71,14 +71,15 @@ func stackBy(id uint64, number uint32) *Stack {
 	return nil
 }
 
-// TableBytes is what the Go side of an arena takes of the Go heap, about: its tables of planned size, most of all.
-// And what a report copies of them (UsageLines). It is the same in every build: see SiteBytes.
+// TableBytes is for package budget: what the Go side of an arena takes of the Go heap, about. That is its tables of planned
+// size, most of all, and what a report copies of them (UsageLines). It is the same in every build: see SiteBytes.
 func TableBytes(scopes, pools, values, accounts uint64) uint64 {
 	const tag = 8 // see bear
 	return tableBytes(scopes, pools, values, accounts, tag) - SiteBytes(scopes, values)
 }
 
-// SiteBytes is what the places where scopes were opened and values were given take beside them, in memdebug and memtrace builds.
+// SiteBytes is for package budget: what the places where scopes were opened and values were given take beside them, in
+// memdebug and memtrace builds.
 func SiteBytes(scopes, values uint64) uint64 {
 	return (scopes + 1 + values) * uint64(unsafe.Sizeof(Site{}))
 }
@@ -88,7 +89,7 @@ func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
 		values*uint64(unsafe.Sizeof(held{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
 }
 
-// NewStack makes the Go side of a row. Drop undoes it.
+// NewStack is for package budget: it makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
 	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), met: make([]lastMet, row.Slots+1),
 		held: heldTable{places: make([]held, config.Held)}, accounts: make([]account, 0, config.Names)}

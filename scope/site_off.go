@@ -2,8 +2,8 @@
 
 package scope
 
-// Site is where something began that must end: a scope, a held value, a loan. Only memdebug and memtrace builds keep it; in
-// others it has no size, and its methods do nothing. The zero Site is nowhere.
+// Site is for package budget: where something began that must end, a scope, a held value or a loan. Only memdebug and
+// memtrace builds keep it; in others it has no size, and its methods do nothing. The zero Site is nowhere.
 type Site struct{}
 
 // Note keeps the calls that lead here: in memdebug and memtrace builds.

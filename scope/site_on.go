@@ -4,9 +4,9 @@ package scope
 
 import "github.com/upfront-mem/upfront/arena_c"
 
-// Site is where something began that must end: a scope, a held value, a loan. Only memdebug and memtrace builds keep it; in
-// others it has no size, and its methods do nothing. The zero Site is nowhere. It is as safe for goroutines as what it lies
-// in.
+// Site is for package budget: where something began that must end, a scope, a held value or a loan. Only memdebug and
+// memtrace builds keep it; in others it has no size, and its methods do nothing. The zero Site is nowhere. It is as
+// safe for goroutines as what it lies in.
 type Site struct {
 	calls uint32
 	_     [4]byte // so that what it lies in grows by its size: see SiteBytes

@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Config is what a Stack must know of the plan, for its messages.
+// Config is for package budget: what a Stack must know of the plan, for its messages.
 type Config struct {
 	Budget string // name of the plan
 	Arena  string // "region level", "frame 0", "pad 1.0"
@@ -22,8 +22,8 @@ type Config struct {
 	Watch  *Watch // told of each opened scope while armed; may be nil
 }
 
-// Stack is a linear arena whose scopes nest, as its owner sees it: a region, a buffer of the frame, or a pad. Package
-// budget makes and drives them. One goroutine at a time.
+// Stack is for package budget, which makes and drives it: a linear arena whose scopes nest, as its owner sees it. That is a
+// region, a slot, a buffer of the frame, or a pad. One goroutine at a time.
 type Stack struct {
 	row        *arena_c.Row
 	id         uint64
@@ -58,7 +58,7 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Watch tells the budget which pads a load opens scopes on.
+// Watch is for package budget: it tells on which pads a load opens scopes.
 type Watch struct{ note atomic.Pointer[func(*Stack)] }
 
 // Arm calls note for each scope that opens from now on, nil ends it.
