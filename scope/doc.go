@@ -51,8 +51,8 @@
 // # Costs
 //
 // In release builds Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go
-// allocation, no call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own, Defer and Hold
-// use a table of planned size (limits.held). To make a pool and to close it, a new piece for temporaries ([Scope.Temp]),
+// allocation, no call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own,
+// Defer and Hold use a table of planned size (limits.held). To make a pool and to close it, a new piece for temporaries ([Scope.Temp]),
 // and finalizers of C's own are a call into C each.
 //
 // # Goroutines
@@ -63,8 +63,8 @@
 // # On other machines
 //
 // The same program lays out the same bytes on every target, if its types have one size: no int, uint or uintptr, and
-// 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and [Held] too) at multiples of 8 in a type whose size is one. 32-bit
-// targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too. A Map
+// 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and [Held] too) at multiples of 8 in a type whose size is one.
+// 32-bit targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too. A Map
 // with 64-bit words in keys or values has smaller entries there.
 //
 // # Why

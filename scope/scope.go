@@ -52,10 +52,9 @@ func (s Scope) mustAlloc(size, align uint64) unsafe.Pointer {
 }
 
 // TryAlloc is Alloc that gives nil when the scope is full; the scope remembers (Err).
-//
-// An align that nothing has is not zero beside those below it, or above 64 KiB: its negative, and with it what is asked for, is more than
-// any arena has.
 func (s Scope) TryAlloc(size, align uint64) (p unsafe.Pointer) {
+	// An align that nothing has shares a bit with the number before it, or is above 64 KiB: then the negative of one of these,
+	// and with it what is asked for, is more than any arena has.
 	p, _ = s.slot.Bump(s.tag+key+min(size|-(align&(align-1))|-((align-1)>>16), badAsk), size, align-1)
 	return
 }
