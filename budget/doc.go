@@ -1,9 +1,11 @@
 // Package budget takes all memory up front, divides it like a console's memory map, and rewinds a level in one move.
 //
-// It cannot bound the Go heap's use by your code (GoHeap sets the collector's limit, not a wall), cannot give memory
-// from one region to another while it is open, and never grows: a level that doesn't fit is an error of its Load. Use
-// it where the worst case can be named: game servers, tools, devices without swap. Where it can't, the Go heap serves
+// It cannot bound the Go heap's use by your code (Plan.GoHeap sets the collector's limit, not a wall), cannot give memory
+// from one region to another while they are in use, and never grows: a level that doesn't fit is an error of its [Load].
+// Use it where the worst case can be named: game servers, tools, devices without swap. Where it can't, the Go heap serves
 // you better.
+//
+// The example UdpServer goes from an empty folder to a server's first full, step by step.
 //
 // # A budget
 //
@@ -37,11 +39,12 @@
 //	            bottom ----------> top; top is rewound first
 //
 // Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes
-// with it. A region may have slots, equal siblings that are loaded and rewound each for itself, and one region may take
-// the rest of Plan.Size. While regions are empty, Reconfigure moves their edges. Plan.String draws the map.
+// with it. A region may have slots, equal siblings that are loaded and rewound each for itself ([OpenSlots]), and one
+// region may take the [Rest] of Plan.Size. While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String]
+// draws the map.
 //
 // Each part begins at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so
-// that a rewind gives back bytes and nothing else; Walk reads the whole map from them and covers every byte.
+// that a rewind gives back bytes and nothing else; [Budget.Walk] reads the whole map from them and covers every byte.
 //
 // # Will it fit?
 //
@@ -49,48 +52,56 @@
 //	plan, err := budget.Suggest(reports...)                                  // the peaks that programs in the field recorded
 //	plan = plan.Headroom(10)                                                 // and 10 % beside
 //
-// Report are the figures of now, and belongs to the goroutine that drives the program. Snapshot is for everybody else: the
-// figures as of the last Open, Load, Rewind, Release, Reconfigure, Turn or Give. Both marshal to JSON and back, and log as
-// slog groups. A peak and a number of objects is kept for each region, name of a scope, and account (scope.Account). After
-// Close both give the last figures, and Close's error names what leaked; memdebug and memtrace builds add where it came from.
-// In memtrace builds (-tags memtrace) reports also name each line of the program that asked for memory, with what it holds,
-// held and got, and the ways that led to it (Site).
+// # Reports
 //
-// In tests, budgettest.Open fails a test that leaks, budgettest.FailEach makes each request of a program fail in turn, and
-// NoHeap fails one that allocates on the Go heap, naming the lines. In memdebug builds Strict makes Turn panic, with the
-// lines, when the program did so since the last Turn; Load, Rewind and their like are forgiven.
+//   - [Budget.Report] gives the figures of now, and belongs to the goroutine that drives the program.
+//   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Release, Reconfigure, Turn or
+//     Give.
+//   - Both marshal to JSON and back, and log as slog groups. After Close both give the last figures.
+//   - A peak and a number of objects is kept for each region, name of a scope, and account ([scope.Account]).
+//   - [Budget.Close] names what leaked; memdebug and memtrace builds add where it came from.
+//   - In memtrace builds (-tags memtrace) reports also name each line of the program that asked for memory, with what it
+//     holds, held and got, and the ways that led to it ([Site]).
 //
-// In memdebug builds a write where nobody had a right to write ends the program with status 2 when it is met: at a Close, a
-// rewind, a Get or Put, or when the bytes are handed out; CheckAll looks for one at any time. A read or write of memory that
-// was rewound away is a fault. Either way the text names region, scope and account, the byte of which object it is, and the
-// calls that made and ended that; then comes Go's own.
+// # Tests
+//
+//   - budgettest.Open fails a test that leaks.
+//   - budgettest.FailEach makes each request of a program fail in turn.
+//   - [Budget.NoHeap] fails a test that allocates on the Go heap, naming the lines. In memdebug builds [Strict] makes Turn
+//     panic, with the lines, when the program did so since the last Turn; Load, Rewind and their like are forgiven.
+//   - In memdebug builds a write where nobody had a right to write ends the program with status 2 when it is met: at a Close,
+//     a rewind, a Get or Put, or when the bytes are handed out; [Budget.CheckAll] looks for one at any time. A read or write
+//     of memory that was rewound away is a fault. Either way the text names region, scope and account, the byte of which
+//     object it is, and the calls that made and ended that; then comes Go's own.
 //
 // # Costs
 //
-// Open takes a few system calls and the time to clear the memory (0.1 to 0.4 s a GiB), since every page is made
-// present, unless Plan.Pages says otherwise. Load and Rewind cost the finalizers, and a few microseconds. Turn costs the
-// frame's finalizers.
+// [Open] takes a few system calls and the time to clear the memory (go test ./platform -run - -bench Prefault), since every
+// page is made present, unless Plan.Pages says otherwise. Load and Rewind cost the finalizers, and a few microseconds. Turn
+// costs the frame's finalizers.
 //
 // # Failure
 //
 // A plan that can't be is refused before anything is mapped, every fault in one error; so is one that is too large for
 // the limits of the process or its container. What the system refuses of what Plan.Pages demands is Open's error when it
-// is required, and a line of Report.NotGranted when it is wished. Full is scope.FullError. What
-// old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse panics with "BUG"
-// in its text.
+// is required, and a line of Report.NotGranted when it is wished. Full is a [scope.FullError]; why it unwinds, package
+// scope says. What old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse
+// panics, or is refused, with "BUG" in its text.
 //
 // # Goroutines
 //
 // Load, Rewind, Turn, Seal, Close, Report, Walk and CheckAll belong to the goroutine that drives the program; a Load from
-// another that would touch what one touches already is ErrLoading. Slots belong to their owners, who may load at the same time
-// (OpenSlots). Pads belong to a worker each, or to who borrowed them. Pads.Take, Lent.Give,
-// Slots.Acquire, Snapshot, Loaded.Get, Door.Enter and Door.Leave are for any goroutine.
+// another that would touch what one touches already is [ErrLoading]. Slots belong to their owners, who may load at the same
+// time. Pads belong to a worker each, or to who borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire],
+// [Budget.Snapshot], [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
 //
 // # Why
 //
-// Why does the range stay reserved after Close? Pointers into it may exist, and the Go heap must never land where they
-// point. The next Open takes it again.
+// Why does nothing grow? What may grow has no worst case: it fits on the developer's machine and fails in a player's hand,
+// in the middle of play. Here a full comes while something loads, and names the key and the size to raise. Nothing moves,
+// either, so a pointer is good as long as its scope. The price: the worst case must be known ([Measure] and [Suggest] find
+// it), and what one region doesn't use helps no other, until Reconfigure moves their edges.
 //
 // Why is a frozen region final? What is loaded is what was planned: play that allocates where levels live is how
-// budgets die.
+// budgets die. What play needs has its place before: pools and containers that the load made, the frame, pads.
 package budget

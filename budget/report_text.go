@@ -12,9 +12,9 @@ import (
 )
 
 // String draws the memory map: a bar for each region, then frame and pads, then the Go heap where the plan gives it a
-// share. What scopes and accounts hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384 in 3"
-// is 384 bytes in 3 allocations that are live); in memtrace
-// builds the 16 sites that hold most, with the ways by which most of it came.
+// share. What scopes and accounts hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384
+// in 3" is 384 bytes in 3 allocations that are live); in memtrace builds the 16 sites that hold most, with the ways by
+// which most of it came.
 func (r Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, sizeText(r.Size))

@@ -20,10 +20,11 @@ import (
 // Not seen is what C code takes by itself, in a scope that was given to it. A Go function that C calls is seen, with the Go
 // frames on both sides of the C ones; those have no names, since the Go runtime doesn't walk them.
 //
-// Cost of such a build: 1 to 2 us a request, most of it the walk up the stack, 4 where the whole stack is kept. Its tables are
-// 36 MiB of static memory, touched as far as they are used: no part of the budget, and not on the Go heap. They hold, for the
-// process, 262,144 runs of equal requests that are live, 131,072 live chunks with all arenas and pools, 8192 sites of arenas,
-// 16,384 stacks and 8192 texts of sites and stacks; Report.SitesLost says how much found no place.
+// Cost of such a build: a few us a request, most of it the walk up the stack, and several times that where the whole stack is
+// kept (go test -tags memtrace ./budget -run - -bench Traced). Its tables are 36 MiB of static memory, touched as far as they
+// are used: no part of the budget, and not on the Go heap. They hold, for the process, 262,144 runs of equal requests that are
+// live, 131,072 live chunks with all arenas and pools, 8192 sites of arenas, 16,384 stacks and 8192 texts of sites and stacks;
+// Report.SitesLost says how much found no place.
 type Site struct {
 	Arena        string      `json:"arena"` // as in RegionReport.Name
 	Function     string      `json:"function"`
