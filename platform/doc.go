@@ -1,10 +1,9 @@
 // Package platform is the supply of memory: pages from the operating system, and what the system says about them.
 //
 // It cannot allocate: it hands out whole ranges of pages and knows nothing of what lies in them. It cannot give
-// addresses back: a range once reserved stays reserved until the process ends, because pointers into it may still
-// exist, and the Go heap must never land where they point. It cannot promise more than the system does: a page that
-// Prefault made present may be swapped out unless Lock holds it, and huge pages are a wish. And it is proved on Linux
-// only: see Systems.
+// addresses back: a range once reserved stays reserved until the process ends. It cannot promise more than the system
+// does: a page that Prefault made present may be swapped out unless Lock holds it, and huge pages are a wish. And it is
+// proved on Linux only: see Systems. Programs have their memory from package budget, which asks here.
 //
 // # The life of a range
 //
@@ -15,12 +14,13 @@
 //	   |                      |
 //	   +------- kept <---- Release
 //
-// Reserve takes addresses, no memory. Commit makes the whole range readable and writable; the system may refuse it.
-// Prefault makes every page present, so that no later access costs a page fault; Lock does so and keeps them. Release
-// gives the memory back, and puts the addresses on a list of this process. The next Reserve that fits takes them from
-// there, so that a program that opens and closes for ever stays within the address space of its widest moment.
+// [Reserve] takes addresses, no memory. [Reservation.Commit] makes the whole range readable and writable; the system may
+// refuse it. [Reservation.Prefault] makes every page present, so that no later access costs a page fault;
+// [Reservation.Lock] does so and keeps them. [Reservation.Release] gives the memory back, and puts the addresses on a list
+// of this process. The next Reserve that fits takes them from there, so that a program that opens and closes for ever
+// stays within the address space of its widest moment.
 //
-// ReserveAt chooses the address; the same pointers in every run are its use. SafeBase says where is room for them, and
+// [ReserveAt] chooses the address; the same pointers in every run are its use. [SafeBase] says where is room for them, and
 // why. A range so placed waits on the list for the next ReserveAt with its base.
 //
 // The first bytes of a range, as many as its owner says in Reserve, are its head. A head outlives Release: it stays
@@ -30,19 +30,17 @@
 //
 // # Cost
 //
-// Reserve, Commit and Release are a few system calls each (3 µs together for a range taken again whose pages were never
-// present). Prefault and Lock cost about the time it takes to clear the range (0.1 to 0.4 s a GiB); Missing reads one
-// byte of answer per page. Limits, HugePages and ReserveAt read files under /proc and /sys. None of them belongs into a
-// frame. A range on the list costs addresses, and memory for its head only; where the system does not overcommit
-// (vm.overcommit_memory=2) it stays charged until it is taken again.
+// Reserve, Commit and Release are a few system calls each; Prefault and Lock cost about the time it takes to clear the
+// range: go test ./platform -run - -bench . prints both. Missing reads one byte of answer per page. Limits, HugePages and
+// ReserveAt read files under /proc and /sys. None of them belongs into a frame.
 //
 // # Failure
 //
 // Whatever the system refuses comes back as an error that names the operation, the bytes, and the system's reason, for
-// which errors.Is works (unix.ENOMEM); Limits and LockLimit tell beforehand what will be refused, and how to raise it.
+// which errors.Is works (unix.ENOMEM); [Limits] and [LockLimit] tell beforehand what will be refused, and how to raise it.
 // Whatever fails, nothing stays mapped but what its owner has or the list keeps. An argument or an order of calls that
 // is wrong whatever the system says is the caller's bug; the error begins with "platform: BUG:" and nothing has
-// changed. InjectFault makes any of these requests fail, for tests.
+// changed. [InjectFault] makes any of these requests fail, for tests.
 //
 // # Goroutines
 //
@@ -51,9 +49,10 @@
 //
 // # Systems
 //
-// Everything is run on Linux, amd64 and arm64. For Windows and darwin there is all but ReserveAt, HugePages and Missing, and on
-// Windows Faults and ResidentPeak. It is compiled and vetted, and nothing of it has run on either system; what ran under Wine,
-// cross/README.md says. Elsewhere every Reserve answers an error that wraps errors.ErrUnsupported.
+// Everything is run on Linux: on amd64, and under an emulator on arm64 and armv7. For Windows and darwin there is all but
+// ReserveAt, HugePages and Missing, and on Windows Faults and ResidentPeak. It is compiled and vetted, and nothing of it has
+// run on either system; what ran under Wine, cross/README.md says. Elsewhere every Reserve answers an error that wraps
+// errors.ErrUnsupported.
 //
 //	             Linux                      Windows                      darwin
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux
@@ -69,8 +68,16 @@
 //
 // # Builds
 //
-// With -race the memory is a part of the Go heap (GoBacked is true), because the race detector sees nothing else:
+// With -race the memory is a part of the Go heap ([GoBacked] is true), because the race detector sees nothing else:
 // Protect takes no access away, Release clears instead of giving back, Lock, HugePages and ReserveAt are unsupported,
 // and a range beyond 64 GiB or beyond the machine's memory is refused. With -asan, whoever poisoned bytes of a range
 // lifts the poison before Release: poison belongs to addresses, and these come back.
+//
+// # Why
+//
+// Why does a range stay reserved after Release? Somebody may have kept a pointer into it. Were the addresses given back,
+// the Go heap, C's malloc or a thread's stack could land there, and a write through that pointer would be somebody
+// else's damage. So it meets a page without access, which is a fault at once, or the next owner's range. The price:
+// addresses, and memory for the head only; where the system does not overcommit (vm.overcommit_memory=2) the range stays
+// charged until it is taken again.
 package platform
