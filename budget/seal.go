@@ -21,6 +21,7 @@ const (
 	Strict
 )
 
+// String is "Sealed" or "Strict".
 func (m SealMode) String() string {
 	switch m {
 	case Sealed:

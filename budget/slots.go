@@ -86,9 +86,10 @@ func (s *OpenSlots) Acquire() (*OpenRegion, error) {
 		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
-// Len is the number of slots, Free how many nobody has. Others may acquire before the caller looks at it.
+// Len is the number of slots.
 func (s *OpenSlots) Len() int { return len(s.slots) }
 
+// Free is the number of slots that nobody has. Others may acquire before the caller looks at it.
 func (s *OpenSlots) Free() (free int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,6 +35,7 @@ type FullError struct {
 	OnPurpose bool // there was room, and budgettest.FailEach had it refused: only in a memtrace build
 }
 
+// Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
 func (e *FullError) Error() string {
 	var b strings.Builder
 	state := "is full"
@@ -85,6 +86,7 @@ type Misuse struct {
 
 const misusePrefix = "scope: BUG: "
 
+// Error is the Text after "scope: BUG: ".
 func (e *Misuse) Error() string { return misusePrefix + e.Text }
 
 // Is makes errors.Is(err, ErrClosed) true where something closed was used.

@@ -135,7 +135,7 @@ func (p Pool[T]) All() iter.Seq2[int, *T] {
 }
 
 // ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
-// still live.
+// still live. The methods that say nothing here are those of Pool.
 type ObjectPool[T any] struct {
 	pool  Pool[T]
 	fin   func(*T) error
@@ -169,8 +169,6 @@ func (p ObjectPool[T]) Put(x *T) error {
 	}()
 	return p.fin(x)
 }
-
-// Get, At, Index, All, Cap, Live and Peak are those of Pool.
 
 func (p ObjectPool[T]) Get() *T                 { return p.pool.Get() }
 func (p ObjectPool[T]) At(i int) *T             { return p.pool.At(i) }

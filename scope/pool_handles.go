@@ -102,9 +102,7 @@ func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	}
 }
 
-// Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once; 0 when the pool is
-// closed.
-
+// Cap, Live and Peak are those of Pool.
 func (p HandlePool[T]) Cap() int  { return p.pool.Cap() }
 func (p HandlePool[T]) Live() int { return p.pool.Live() }
 func (p HandlePool[T]) Peak() int { return p.pool.Peak() }
