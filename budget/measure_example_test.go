@@ -1,19 +1,24 @@
 package budget_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
+type newt struct{ X, Y, Age, Friends, Hunger, ID int32 }
+
+var newts = scope.Plain[newt]()
+
 // Will it fit? A plan of guesses, and what a run of the largest map needs of it.
 func ExampleMeasure() {
 	guess := budget.Plan{Name: "handheld", Regions: []budget.Region{{Name: "systems", Size: 12 * budget.MiB},
 		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.Frame{Buffers: 2, Size: budget.MiB}}
 	report, err := budget.Measure(guess, func(b *budget.Budget) error {
-		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*frog, error) {
-			pond := frogs.Slice(s, 1000)
+		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*newt, error) {
+			pond := newts.Slice(s, 1000)
 			return &pond[0], nil
 		})
 		if err != nil {
@@ -43,7 +48,9 @@ func ExampleSuggest() {
 			fmt.Println(err)
 			return
 		}
-		_, err = budget.Load(background, b.Region("level"), func(s scope.Scope) (*byte, error) { return &s.Bytes(size)[0], nil })
+		_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*byte, error) {
+			return &s.Bytes(size)[0], nil
+		})
 		fmt.Println(err, b.Close())
 		reports = append(reports, b.Report())
 	}

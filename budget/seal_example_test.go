@@ -5,22 +5,36 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
+
+type spark struct{ X, Y int32 }
+
+var sparks = scope.Plain[spark]()
+
+func mustBe(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// openFrames opens a budget with a frame, where each tick makes sparks.
+func openFrames() *budget.Budget {
+	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
+		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}})
+	mustBe(err)
+	return b
+}
 
 // Set-up is over: play is Strict, the change of a level is Sealed.
 func ExampleBudget_Seal() {
-	b, _ := budget.Open(small())
+	b := openFrames()
 	defer b.Close()
-	mustBe := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
 	mustBe(b.Seal(budget.Sealed))
 	for range 2 { // levels
 		mustBe(b.Seal(budget.Strict))
 		for range 3 { // ticks: a Go allocation between turns is a panic in memdebug builds
-			frogs.New(b.Frame())
+			sparks.New(b.Frame())
 			mustBe(b.Turn())
 		}
 		mustBe(b.Seal(budget.Sealed))
@@ -42,12 +56,17 @@ func (printer) Errorf(format string, args ...any) {
 	fmt.Println(said[0][:strings.Index(said[0], ",")], "by", strings.TrimSpace(what))
 }
 
+var garbage *[8]int64
+
+//go:noinline
+func makeGarbage() { garbage = new([8]int64) }
+
 // In a test: b.NoHeap(t, game.tick).
 func ExampleBudget_NoHeap() {
-	b, _ := budget.Open(small())
+	b := openFrames()
 	defer b.Close()
-	b.NoHeap(printer{}, func() { frogs.New(b.Frame()) })
-	b.NoHeap(printer{}, escape)
+	b.NoHeap(printer{}, func() { sparks.New(b.Frame()) })
+	b.NoHeap(printer{}, makeGarbage)
 	// Output:
-	// budget "small": NoHeap: 1 Go allocation by github.com/upfront-mem/upfront/budget_test.escape
+	// budget "small": NoHeap: 1 Go allocation by github.com/upfront-mem/upfront/budget_test.makeGarbage
 }
