@@ -250,7 +250,7 @@ func (b *Budget) finalizing() string {
 }
 
 // Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
-// See OpenPads.Of.
+// See [OpenPads.Of].
 func (b *Budget) Pad(worker, which int) scope.Pad {
 	if worker < 0 || worker >= b.plan.Pads.Workers || which < 0 || which >= planPadsEach {
 		panic(fmt.Sprintf("budget: BUG: pad %d of worker %d: plan %q has pads for %d workers, 2 each", which, worker, b.plan.Name,

@@ -21,7 +21,7 @@ type Loaded[T any] struct {
 }
 
 // Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, be inside
-// (Door). Cost: one atomic read.
+// ([Door]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.generation.Load() != l.generation {
 		return nil
@@ -46,7 +46,7 @@ func (l Loaded[T]) Get() *T {
 // from another goroutine one that touches what this one touches, is ErrLoading, and nothing changes. Frame and pads
 // stand beside: pad scopes that fn opened are closed when it fails, and stay when it doesn't.
 //
-// Load waits for workers inside (Door) until ctx ends, and then says who is; a ctx that has ended already is refused at
+// Load waits for workers inside ([Door]) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	defer forgive()()

@@ -12,7 +12,7 @@ import (
 // has the given plan's name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
 //
 // A part's size in it is its Peak, the highest of its slots, buffers or pads; with one byte less fn is full. What
-// temporaries take (Scope.Temp) depends on the room that there is: there, what is needed is a size with which fn was run,
+// temporaries take ([scope.Scope.Temp]) depends on the room that there is: there, what is needed is a size with which fn was run,
 // while with one byte less it was full; another, smaller one may happen to do. Where it depends on which goroutine comes
 // first how much a pad holds, it is what sufficed in the run. What was never used has 1 byte, the least that a plan
 // takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.

@@ -46,7 +46,7 @@ func (p Plan) layout() (l layout, err error) {
 	return l, nil
 }
 
-// Need is the number of bytes that the plan needs of a block (OpenIn), wherever it begins; the tables are among them.
+// Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.
 func (p Plan) Need() (uint64, error) {
 	if err := p.Check(); err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// OpenPads are the pairs of pads of an open budget. A worker that is known at set-up has its own pair, by number (Of); a
-// goroutine that comes and goes borrows one (Take). A pair that was asked for by number is never lent. Its methods are for
+// OpenPads are the pairs of pads of an open budget. A worker that is known at set-up has its own pair, by number ([OpenPads.Of]); a
+// goroutine that comes and goes borrows one ([OpenPads.Take]). A pair that was asked for by number is never lent. Its methods are for
 // any goroutine.
 type OpenPads struct {
 	b    *Budget

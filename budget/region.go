@@ -50,7 +50,7 @@ func (r *OpenRegion) Base() arena.Base {
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
-// returns the finalizers' errors. It waits for workers that are inside (Door) until ctx ends; then it says who is, and
+// returns the finalizers' errors. It waits for workers that are inside ([Door]) until ctx ends; then it says who is, and
 // nothing has changed.
 func (r *OpenRegion) Rewind(ctx context.Context) error {
 	defer forgive()()

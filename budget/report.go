@@ -129,7 +129,7 @@ func (r RegionReport) clone() RegionReport {
 	return r
 }
 
-// Report are the figures of this region now; after Close, as they were then. See Budget.Report.
+// Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
 func (r *OpenRegion) Report() RegionReport {
 	defer forgive()()
 	if r.released() {

@@ -40,7 +40,7 @@ type Site struct {
 	Stacks       []SiteStack `json:"stacks,omitempty"` // the ways to the site that were sampled: largest Total first
 }
 
-// SiteStack is a way to a site, and its share of the site's bytes as the samples have it (SampleStacks).
+// SiteStack is a way to a site, and its share of the site's bytes as the samples have it ([SampleStacks]).
 type SiteStack struct {
 	Bytes uint64   `json:"bytes"` // of Site.Bytes; 0 too when no request is live that was sampled
 	Total uint64   `json:"total"` // of Site.Total

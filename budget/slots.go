@@ -12,14 +12,14 @@ import (
 )
 
 // OpenSlots are the slots of a region: equal siblings, each with one owner, loaded and rewound in any order without
-// touching the others. A match, a room, a chunk of a streamed world takes one. A level that is loaded into a free slot
+// touching the others. A match, a room, a part of a streamed world takes one. A level that is loaded into a free slot
 // while the old one plays can be swapped in when it is whole, and the old one stays when it fails.
 //
 // Any goroutine may acquire a slot; it is then the slot's owner, who loads, rewinds and releases it. Owners do so at the
 // same time when no region lies above the slots in the plan. Otherwise each of them touches what lies above, and who
 // comes second is told ErrLoading: take turns, or put the slots last.
 //
-// A slot that nobody released before Close is a leak, as a pair of pads is that nobody gave back (Leaks). Close empties it
+// A slot that nobody released before Close is a leak, as a pair of pads is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
 // makes Acquire full for good. Who shuts down ends the owners first, as it ends its workers.
 type OpenSlots struct {
@@ -58,7 +58,7 @@ func (b *Budget) slotNames() string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// Acquire gives the first free slot to its new owner, who loads it (Load) and gives it back (Release). When none is free
+// Acquire gives the first free slot to its new owner, who loads it ([Load]) and gives it back ([OpenRegion.Release]). When none is free
 // the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock, a
 // look at each slot and a Go allocation.
 func (s *OpenSlots) Acquire() (*OpenRegion, error) {
@@ -101,7 +101,7 @@ func (s *OpenSlots) Free() (free int) {
 	return free
 }
 
-// Release rewinds a slot (see Rewind) and gives it back; from then on this OpenRegion and its doors refuse. The errors are
+// Release rewinds a slot (see [OpenRegion.Rewind]) and gives it back; from then on this OpenRegion and its doors refuse. The errors are
 // those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
 func (r *OpenRegion) Release(ctx context.Context) error {

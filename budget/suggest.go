@@ -18,7 +18,7 @@ import (
 //
 // Reconfigure forgets peaks: record a report before it, too.
 //
-// What temporaries (Scope.Temp) take depends on the room that there is: with less, their pieces are smaller. So a
+// What temporaries ([scope.Scope.Temp]) take depends on the room that there is: with less, their pieces are smaller. So a
 // region that had room in plenty may do with less than its peak; only a run tells, as Measure's does.
 func Suggest(reports ...Report) (Plan, error) {
 	if len(reports) == 0 {

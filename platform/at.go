@@ -9,7 +9,7 @@ import (
 const baseAlign = 64 << 10
 
 // ReserveAt takes the size bytes of addresses that begin at base, or fails: nothing is moved, neither the range nor
-// what is there. base is a multiple of 64 KiB; SafeBase gives one. For size, head, and what the bytes hold see Reserve.
+// what is there. base is a multiple of 64 KiB; [SafeBase] gives one. For size, head, and what the bytes hold see [Reserve].
 //
 // Where somebody has a part of the addresses, the error wraps syscall.EEXIST and says who, by the line of
 // /proc/self/maps. A range at this base that an earlier owner has released is taken over, if it is as large at least

@@ -88,7 +88,7 @@ func (r *Reservation) Base() unsafe.Pointer { return r.block.base }
 // Size is what Reserve was asked for, in bytes.
 func (r *Reservation) Size() uint64 { return r.size }
 
-// Tail is the bytes of addresses behind the range (ReserveTail).
+// Tail is the bytes of addresses behind the range ([ReserveTail]).
 func (r *Reservation) Tail() uint64 { return r.tail }
 
 // Commit makes the whole range readable and writable, protected parts included. It fails when the system will not

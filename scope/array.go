@@ -20,7 +20,7 @@ func (m Maker[T]) Array(s Scope, n int) Array[T] {
 }
 
 // Push puts x behind the others. It is false when there are n already; also when the bytes are not taken yet and the
-// scope has no room, or is covered: then the scope remembers (Err). In a frozen scope that panics. Cost: a few ns,
+// scope has no room, or is covered: then the scope remembers ([Scope.Err]). In a frozen scope that panics. Cost: a few ns,
 // the first O(n).
 func (a *Array[T]) Push(x T) bool {
 	if !a.fits("Push to an Array in") {

@@ -24,7 +24,7 @@ func (m Maker[T]) Deque(s Scope, n int) Deque[T] {
 }
 
 // PushBack puts x behind the last. It is false when there are n already; also when the bytes are not taken yet and the
-// scope has no room, or is covered: then the scope remembers (Err). In a frozen scope that panics. Cost: a few ns,
+// scope has no room, or is covered: then the scope remembers ([Scope.Err]). In a frozen scope that panics. Cost: a few ns,
 // the first O(n).
 func (d *Deque[T]) PushBack(x T) bool {
 	if !d.fits("PushBack to a Deque in") {

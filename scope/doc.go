@@ -87,8 +87,8 @@
 // or rewind, and none can close the budget. It may use other arenas: one that needs memory takes it from a pad.
 //
 // Why is the generation in the limit? Because the check for "full" is there anyway. A stale handle, a covered scope and
-// a full arena become one comparison; the price is that a handle kept for exactly 2^24 openings of its slot is taken
-// for the newest.
+// a full arena become one comparison; the price is that a Scope kept for exactly 2^24 openings at its depth is
+// taken for the newest.
 //
 // Why do containers have a fixed capacity? What grows by moving leaves its old bytes behind until the scope closes. A
 // [List] doesn't move, Append moves only what isn't the last thing made, and what must not move knows its bound.

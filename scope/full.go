@@ -17,7 +17,7 @@ var ErrClosed = errors.New("upfront: closed")
 
 // FullError says what was full and which key of the plan to raise.
 //
-// Need takes temporaries as they are. With more room their pieces are larger (Scope.Temp), so the next run may be full
+// Need takes temporaries as they are. With more room their pieces are larger ([Scope.Temp]), so the next run may be full
 // once more, of less each time: budget.Measure finds at once what is enough.
 type FullError struct {
 	Budget string  // name of the plan

@@ -8,7 +8,7 @@ import (
 )
 
 // List is what has no known size yet: a loader fills one on a pad, then copies it, whole, to where it belongs. The
-// values lie in chunks of about 1 KiB, or of one value if that is larger, and never move. An empty List owns no byte of
+// values lie in blocks of about 1 KiB, or of one value if that is larger, and never move. An empty List owns no byte of
 // its scope. When the scope closes there is nothing to read, and New, Append and Copy panic.
 //
 // Don't copy a List by value: pass a pointer, or Copy it. One goroutine at a time writes; while none does, many may
@@ -36,7 +36,7 @@ func (m Maker[T]) List(s Scope) List[T] {
 }
 
 // New gives a zeroed T behind the others. Its address stays until the scope closes. A full scope unwinds; a covered one
-// is refused at once, also while the last chunk has room. Cost: a few ns, and the zeroing.
+// is refused at once, also while the last block has room. Cost: a few ns, and the zeroing.
 func (l *List[T]) New() *T {
 	x := l.TryNew()
 	if x == nil {
@@ -45,7 +45,7 @@ func (l *List[T]) New() *T {
 	return x
 }
 
-// TryNew is New that gives nil; the scope remembers (Err).
+// TryNew is New that gives nil; the scope remembers ([Scope.Err]).
 func (l *List[T]) TryNew() *T {
 	if !l.fits() {
 		return nil

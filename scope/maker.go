@@ -39,7 +39,7 @@ func (m Maker[T]) New(s Scope) (x *T) {
 	panic(refusal(s))
 }
 
-// TryNew is New that gives nil when the scope is full; the scope remembers (Err). It is for play, and for goroutines
+// TryNew is New that gives nil when the scope is full; the scope remembers ([Scope.Err]). It is for play, and for goroutines
 // that a loader starts.
 func (m Maker[T]) TryNew(s Scope) (x *T) {
 	x, _ = arena_c.New[T](s.slot, s.tag+m.ask)

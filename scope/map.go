@@ -56,7 +56,7 @@ func NewMap[K comparable, V any](s Scope, keys Maker[K], values Maker[V], n int)
 }
 
 // Set gives k the value v. It is false when k is new and there are n already; also when the bytes are not taken yet and
-// the scope has no room, or is covered: then the scope remembers (Err). In a frozen scope that panics. A key
+// the scope has no room, or is covered: then the scope remembers ([Scope.Err]). In a frozen scope that panics. A key
 // that differs from itself, a NaN, could never be found: it panics. Cost: that of the hash and a few ns, the first
 // O(n).
 func (m *Map[K, V]) Set(k K, v V) bool {

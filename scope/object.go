@@ -17,7 +17,7 @@ type ObjectMaker[T any] struct {
 }
 
 // Object declares T with a finalizer: it runs when the scope closes, on each T that was made, newest first, exactly
-// once, whatever ended the scope. T holds no Go pointers (see Plain); a Go value that must close belongs to Own. The
+// once, whatever ended the scope. T holds no Go pointers (see [Plain]); a Go value that must close belongs to [Scope.Own]. The
 // finalizer may not allocate in its own scope.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	if finalizer == nil {

@@ -36,14 +36,14 @@ func (p Pad) givenBack(what string) {
 	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.config.Arena), true})
 }
 
-// Open opens a scope on top of the pad: in the topmost scope, if one is open. See Scope.Open.
+// Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
 func (p Pad) Open(name string) Scope {
 	st := p.borrowed("Open on")
 	st.mayOpen(name)
 	return st.Open(name)
 }
 
-// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. See Scope.Do.
+// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. See [Scope.Do].
 func (p Pad) Do(name string, fn func(Scope) error) error {
 	st := p.borrowed("Do on")
 	if full := st.noPlace(name); full != nil {

@@ -142,7 +142,7 @@ type ObjectPool[T any] struct {
 	stack *Stack
 }
 
-// Pool makes a pool of n objects in s. See Maker.Pool. The finalizer must bear a zero T, which is what Get gives.
+// Pool makes a pool of n objects in s. See [Maker.Pool]. The finalizer must bear a zero T, which is what Get gives.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
 	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin, s.stack()}

@@ -13,7 +13,7 @@ type SharedPool[T any] struct {
 	pool Pool[T]
 }
 
-// SharedPool makes a pool of n chunks in s. See Pool. It costs one Go allocation, for the lock.
+// SharedPool makes a pool of n chunks in s. See [Maker.Pool]. It costs one Go allocation, for the lock.
 func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 	return &SharedPool[T]{pool: m.Pool(s, n)}
 }

@@ -20,7 +20,7 @@ const refSlots = 1 << 16 // indexes of scopes: limits.scopes is below it, and th
 // RefTo makes a Ref to x, which lies in s itself: not in a scope around s or inside it. nil gives the zero Ref.
 //
 // It refuses what could be gone while s is open: a chunk of a pool, which HandlePool names, and what a constructor that
-// runs now has made in s (see ObjectMaker.Make), until it has succeeded. Both are a caller's bug and panic, as is an x
+// runs now has made in s (see [ObjectMaker.Make]), until it has succeeded. Both are a caller's bug and panic, as is an x
 // that lies elsewhere, or an s that is closed. Cost: a look at each of the arena's pools; no Go allocation, no call into
 // C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
@@ -40,7 +40,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 // Get is what r refers to, or nil: its scope, or the whole budget, is closed. What a finalizer of the scope asks for
 // while the scope closes may be finalized already.
 //
-// A Ref that is kept while its slot is opened 2^24 times, or while 2^28 arenas are opened, is taken for the newest. Ask
+// A Ref that is kept for 2^24 openings of a scope at its depth, or of 2^28 arenas, is taken for the newest. Ask
 // where the scope's arena may be used, or from a goroutine that keeps it from closing (budget.Door). Cost: a few
 // loads and comparisons; no call into C.
 func (r Ref[T]) Get() *T {

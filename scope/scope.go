@@ -26,7 +26,7 @@ func (s Scope) generation() uint64 { return s.tag + key }
 
 // Alloc gives size bytes aligned to align, a power of two up to 64 KiB. They are not zeroed. When the scope is full it
 // unwinds to the enclosing Load or Do, which returns the error. On a temporary scope only the piece at hand counts (see
-// Temp). Cost: that of the same bump in C (make bench), inlined.
+// [Scope.Temp]). Cost: that of the same bump in C (make bench), inlined.
 func (s Scope) Alloc(size, align uint64) unsafe.Pointer {
 	if arena_c.Crossing {
 		return s.mustAlloc(size, align)
@@ -51,7 +51,7 @@ func (s Scope) mustAlloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// TryAlloc is Alloc that gives nil when the scope is full; the scope remembers (Err).
+// TryAlloc is Alloc that gives nil when the scope is full; the scope remembers ([Scope.Err]).
 func (s Scope) TryAlloc(size, align uint64) (p unsafe.Pointer) {
 	// An align that nothing has shares a bit with the number before it, or is above 64 KiB: then the negative of one of these,
 	// and with it what is asked for, is more than any arena has.
@@ -146,7 +146,7 @@ func (s Scope) Close() error {
 }
 
 // Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope, becomes the returned
-// error, and so does one scope too many (see Open); other panics and Goexit unwind and go on. Errors of finalizers are
+// error, and so does one scope too many (see [Scope.Open]); other panics and Goexit unwind and go on. Errors of finalizers are
 // joined to fn's.
 func (s Scope) Do(name string, fn func(Scope) error) error {
 	st := s.mayNest()

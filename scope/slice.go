@@ -15,7 +15,7 @@ func (m Maker[T]) Slice(s Scope, n int) []T {
 	return makeSlice[T](s, n, true)
 }
 
-// TrySlice is Slice that gives nil when the scope is full; the scope remembers (Err). A slice of 0 is not nil.
+// TrySlice is Slice that gives nil when the scope is full; the scope remembers ([Scope.Err]). A slice of 0 is not nil.
 func (m Maker[T]) TrySlice(s Scope, n int) []T {
 	m.declared()
 	return makeSlice[T](s, n, false)

@@ -17,7 +17,7 @@ const tempRoom = 1024
 // is kept for many a New runs out of its piece.
 //
 // Bytes that the plan gives to the arena go to the pieces too, a quarter of them while pieces are below 64 KiB: see
-// FullError.
+// [FullError].
 func (s Scope) Temp() Scope {
 	row := s.slot.Row()
 	far := row.Far()
