@@ -1,4 +1,5 @@
-// Package budgettest opens budgets in tests.
+// Package budgettest is for tests of programs that live in a budget: [Open] fails a test that leaks, [FailEach] has each
+// request of a program fail once.
 package budgettest
 
 import (
