@@ -24,7 +24,7 @@
 //	defer b.Close()
 //
 //	level, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) { … })
-//	if errors.Is(err, budget.ErrFull) { … }                    // the region is empty, all else as before
+//	if errors.Is(err, budget.ErrFull) { … }                    // the region is empty, all below and beside as before
 //
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
@@ -86,19 +86,19 @@
 // the limits of the process or its container. What the system refuses of what Plan.Pages demands is Open's error when it
 // is required, and a line of Report.NotGranted when it is wished. Full is a [scope.FullError]; why it unwinds, package
 // scope says. What old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse
-// panics, or is refused, with "BUG" in its text.
+// panics, or is refused, with "BUG" in its text; what comes while something loads, and may not, is [ErrLoading].
 //
 // # Goroutines
 //
 // Load, Rewind, Turn, Seal, Close, Report, Walk and CheckAll belong to the goroutine that drives the program; a Load from
 // another that would touch what one touches already is [ErrLoading]. Slots belong to their owners, who may load at the same
-// time. Pads belong to a worker each, or to who borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire],
-// [Budget.Snapshot], [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
+// time where no region lies above ([OpenSlots]). Pads belong to a worker each, or to who borrowed them. [OpenPads.Take],
+// [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot], [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
 //
 // # Why
 //
 // Why does nothing grow? What may grow has no worst case: it fits on the developer's machine and fails in a player's hand,
-// in the middle of play. Here a full comes while something loads, and names the key and the size to raise. Nothing moves,
+// in the middle of play. Here a level that doesn't fit ends in its load, with the key and the size to raise. Nothing moves,
 // either, so a pointer is good as long as its scope. The price: the worst case must be known ([Measure] and [Suggest] find
 // it), and what one region doesn't use helps no other, until Reconfigure moves their edges.
 //
