@@ -87,18 +87,20 @@ func (t *table) judge() {
 
 // stands is what stands in the way of a reach that is missed, with what was tried. Instructions were counted with callgrind.
 var stands = map[string]string{
-	"B": "Alloc is inlined, at 80 of the inliner's budget of 80. Tried: a call of it (1.63 to 1.90 of C), both checks before the bump (a cost " +
-		"of 91), the checks beside the comparison (83). What is left over C are three instructions that make a bad align part of the size.",
-	"D": "C has 408 instructions for such a scope, and takes longer than a cgo call itself. Tried: 1034 instructions, 970 with less noted when " +
-		"it closes, 893 with one test for the usual Close and one loop for all finalizers. Without the deferred function that lets the other " +
-		"finalizers run when one panics they were 854, and 825 without names too: promises that are kept. 384 are the 10 objects.",
+	"B": "Alloc is inlined, at 80 of the inliner's budget of 80. Tried: a call of it (1.63 to 1.90 of C), both checks before the bump " +
+		"(a cost of 91), the checks beside the comparison (83). What is left over C are the instructions that make a bad align part " +
+		"of the size.",
+	"D": "C has 408 instructions for such a scope, and takes longer than a cgo call itself. Tried: 1034 instructions, 970 with less " +
+		"noted when it closes, 893 with one test for the usual Close and one loop for all finalizers. Without the deferred function " +
+		"that lets the other finalizers run when one panics they were 854, and 825 without names too: promises that are kept. 384 are " +
+		"the 10 objects.",
 	"E": "What a collection takes with nothing live is in the first table: the rest is the runtime's, and this machine's.",
-	"F": "A call costs 57 of the inliner's budget of 80, so that Append, which must be able to move the list, is one. Tried: the elements on " +
-		"the stack (87 instructions an int), in registers (63), by value (63), and the code written out by hand in the loop, twice as fast " +
-		"as a call, and still twice C: three words of the list change each time where C has a pointer.",
-	"I": "After 1 GiB went through them the caches hold none of the tables: C takes as long. A region's Rewind asks which goroutine it is on, " +
-		"and Go has no call for it but its stack trace: 9 of 10 parts of its time. C itself takes over 3 ns a finalizer.",
-	"J": "Two cores that others use, too; ticks differ in what the game does.",
+	"F": "A call costs 57 of the inliner's budget of 80, so Append, which must be able to move the list, is one. Tried: the elements " +
+		"on the stack (87 instructions an int), in registers (63), by value (as many), and written out by hand in the loop: three words " +
+		"of the list change each time where C has a pointer.",
+	"I": "After 1 GiB went through them the caches hold none of the tables: C takes as long. A region's Rewind asks which goroutine it " +
+		"is on, and Go has no call for it but its stack trace: 9 of 10 parts of its time. C itself takes over 3 ns a finalizer.",
+	"J": "Two cores that others use, too; and ticks differ in what the game does.",
 }
 
 func (v verdict) met() bool {

@@ -54,7 +54,8 @@ import (
 )
 
 var workI = work{
-	letter: "I", title: "rewind of 1 GiB that was written to, of 1 GiB just taken (and a region's load of nothing), and of 1 GiB with 1 million objects of 8 bytes that have a finalizer",
+	letter: "I", title: "rewind of 1 GiB that was written to, of 1 GiB just taken (for a region with its load), and of 1 GiB with " +
+		"1 million objects of 8 bytes that have a finalizer",
 	absent: "What the Go heap has for it is to forget the memory and collect; for finalizers, a list of what to call. " +
 		"The others have neither.",
 	loops: []loop{
