@@ -102,7 +102,7 @@ func (b *Budget) sealRefuses(changed []*region) error {
 	keys := make([]string, 0, len(changed))
 	for _, r := range changed {
 		if r.slot <= 0 { // once for all slots
-			keys = append(keys, fmt.Sprintf("regions[%d].size", r.level))
+			keys = append(keys, regionSizeKey(r.level))
 		}
 	}
 	return fmt.Errorf("budget %q: Reconfigure after Seal: to move %s, the system would have to move the guards between them; "+
