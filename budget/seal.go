@@ -5,7 +5,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
+
+// strictBuild says whether Strict looks at the Go heap: in memdebug builds.
+const strictBuild = arena_c.Notes
 
 // SealMode is how strict a sealed budget is.
 type SealMode int
