@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -21,10 +22,8 @@ const (
 	baseRuns  = 3
 )
 
-// printAddresses loads all that a plan has, twice over, and prints where everything is.
-func printAddresses(t *testing.T, base uint64) {
-	plan := soakPlan()
-	plan.Name, plan.Base = "base", base
+// printAddresses opens a plan, loads all that it has, twice over, and prints where everything is.
+func printAddresses(t *testing.T, plan budget.Plan) {
 	b := open(t, plan)
 	for _, line := range b.Report().NotGranted {
 		fmt.Println("refused", line)
@@ -70,33 +69,37 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 				refused.WriteString(line)
 			}
 		}
-		require.Equal(t, 1+2*8, strings.Count(list.String(), "\n"), "%s", output)
+		require.Equal(t, 2*(1+2*8), strings.Count(list.String(), "\n"), "%s", output)
 		addresses, refusals = append(addresses, list.String()), append(refusals, refused.String())
 	}
 	return addresses, refusals
 }
 
-// TestAddressesInEveryRun: what a budget at a base gives is at the same address in every run, or the report says that the
-// base wasn't granted. Without a base it is elsewhere each time.
+// TestAddressesInEveryRun: what a budget at a base gives is at the same address in every run, also when it is opened a second
+// time, or the report says that the base wasn't granted. Without a base it is elsewhere each time.
 func TestAddressesInEveryRun(t *testing.T) {
 	if text := os.Getenv(baseChild); text != "" {
-		var base uint64
-		_, err := fmt.Sscan(text, &base)
+		plan := soakPlan()
+		plan.Name = "base"
+		_, err := fmt.Sscan(text, &plan.Base)
 		require.NoError(t, err)
-		printAddresses(t, base)
+		printAddresses(t, plan)
+		printAddresses(t, plan)
 		return
 	}
 	base := uint64(platform.SafeBase())
 	if base == 0 {
 		_, refusals := runsAt(t, 1<<30)
 		for _, refused := range refusals {
-			assert.Regexp(t, `^refused pages\.base: platform: reserve \d+ bytes at 0x40000000: unsupported operation: .+\n$`, refused)
+			assert.Regexp(t, `^(refused pages\.base: platform: reserve \d+ bytes at 0x40000000: unsupported operation: .+\n){2}$`, refused)
 		}
 		return
 	}
 	addresses, refusals := runsAt(t, base)
 	assert.Equal(t, []string{"", "", ""}, refusals)
 	assert.True(t, strings.HasPrefix(addresses[0], fmt.Sprintf("address base %x\n", base)), addresses[0])
+	half := len(addresses[0]) / 2
+	assert.Equal(t, addresses[0][:half], addresses[0][half:], "the second Open")
 	for _, list := range addresses[1:] {
 		assert.Equal(t, addresses[0], list)
 	}

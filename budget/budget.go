@@ -121,12 +121,18 @@ func (p Plan) arenas() (list []arena_c.Arena) {
 		add(r.Name, arena_c.KindRegion, r.Size, r.rows())
 	}
 	for i := range p.Frame.Buffers {
-		add(fmt.Sprintf("frame %d", i), arena_c.KindFrame, p.Frame.Size, 1)
+		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)
 	}
 	for i := range p.Pads.Workers * planPadsEach {
-		add(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), arena_c.KindPad, p.Pads.Size, 1)
+		add(padName(i), arena_c.KindPad, p.Pads.Size, 1)
 	}
 	return list
+}
+
+func frameName(index int) string { return fmt.Sprintf("frame %d", index) }
+
+func padName(index int) string {
+	return fmt.Sprintf("pad %d.%d", index/planPadsEach, index%planPadsEach)
 }
 
 func (b *Budget) makeStacks() {
@@ -141,7 +147,7 @@ func (b *Budget) makeStacks() {
 	for i, r := range p.Regions {
 		open := func(name string, slot int) *region {
 			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
-			part.stack = next("region "+name, fmt.Sprintf("regions[%d].size", i), 1, nil)
+			part.stack = next("region "+name, regionSizeKey(i), 1, nil)
 			b.regions = append(b.regions, &OpenRegion{region: part})
 			return part
 		}
@@ -157,10 +163,10 @@ func (b *Budget) makeStacks() {
 		b.slots = append(b.slots, slots)
 	}
 	for i := range p.Frame.Buffers {
-		b.frame = append(b.frame, next(fmt.Sprintf("frame %d", i), "frame.size", 1, nil))
+		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1, nil))
 	}
 	for i := range p.Pads.Workers * planPadsEach {
-		b.pads = append(b.pads, next(fmt.Sprintf("pad %d.%d", i/planPadsEach, i%planPadsEach), "pads.size", 0, &b.watch))
+		b.pads = append(b.pads, next(padName(i), padsSizeKey, 0, &b.watch))
 	}
 	b.Pads = newOpenPads(b)
 	b.countNames()

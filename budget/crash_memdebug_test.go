@@ -166,41 +166,28 @@ const (
 	goStack = "\ngoroutine "
 )
 
+// rewoundFrog is what is said of a byte of the frog that rewinds rewound.
+func rewoundFrog(index int) string {
+	return fmt.Sprintf(`upfront: BUG: read or write of 0x… in budget "small", region "level": byte %d of an object`+
+		` of 24 bytes of scope "level" (account "sound"), which was closed or rewound
+	made at:
+		keepsAFrog
+		loadsAnd
+		keepsAFrog
+	closed or rewound at:
+		rewinds
+`, index)
+}
+
 // What each says, to the letter; what comes then is Go's.
 var misuseTold = []struct {
 	name, begins string
 	status       int
 }{
 	{"nothing", "alive: <nil>\n", 0},
-	{"read rewound", `upfront: BUG: read or write of 0x… in budget "small", region "level": byte 8 of an object` +
-		` of 24 bytes of scope "level" (account "sound"), which was closed or rewound
-	made at:
-		keepsAFrog
-		loadsAnd
-		keepsAFrog
-	closed or rewound at:
-		rewinds
-` + goFault, 2},
-	{"behind rewound", `upfront: BUG: read or write of 0x… in budget "small", region "level": byte 27 of an object` +
-		` of 24 bytes of scope "level" (account "sound"), which was closed or rewound
-	made at:
-		keepsAFrog
-		loadsAnd
-		keepsAFrog
-	closed or rewound at:
-		rewinds
-` + goFault, 2},
-	{"recovers", `upfront: BUG: read or write of 0x… in budget "small", region "level": byte 8 of an object` +
-		` of 24 bytes of scope "level" (account "sound"), which was closed or rewound
-	made at:
-		keepsAFrog
-		loadsAnd
-		keepsAFrog
-	closed or rewound at:
-		rewinds
-recovered: true
-alive: <nil>
-`, 0},
+	{"read rewound", rewoundFrog(8) + goFault, 2},
+	{"behind rewound", rewoundFrog(27) + goFault, 2},
+	{"recovers", rewoundFrog(8) + "recovered: true\nalive: <nil>\n", 0},
 	{"after Close", `upfront: BUG: read or write of 0x… in budget "small", which is closed
 	closed at:
 		closes

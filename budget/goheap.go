@@ -35,7 +35,7 @@ func collections() uint64 { return readMetrics(metricCycles)[0].Value.Uint64() }
 func (b *Budget) goHeap() GoHeap {
 	s := readMetrics(metricTotal, metricReleased, metricCycles)
 	used := s[0].Value.Uint64() - s[1].Value.Uint64()
-	if _, foreign := b.memory.(given); platform.GoBacked && !foreign {
+	if platform.GoBacked && !b.foreign() {
 		used -= min(used, b.published.head.Size) // the budget is Go memory, and has figures of its own
 	}
 	return GoHeap{Limit: b.published.head.GoHeap.Limit, Used: used, Collections: s[2].Value.Uint64() - b.published.cycles}

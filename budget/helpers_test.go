@@ -82,6 +82,9 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
+// instrumented builds (race, asan, memdebug) pay for what they watch: their figures of cost are not the release build's.
+const instrumented = arena_c.Race || arena_c.Stretched
+
 var background = context.Background()
 
 // load loads a region with a frog, after fn worked in it.

@@ -3,8 +3,6 @@ package budget_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,62 +30,6 @@ func measured() budget.Plan {
 	}
 }
 
-// randomWork allocates in a scope and in scopes inside it; with temps, in temporaries too.
-func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
-	for range 1 + r.IntN(8) {
-		switch k := r.IntN(10); {
-		case k < 6:
-			s.Alloc(uint64(r.IntN(3000)), 1<<r.IntN(8))
-		case k < 7:
-			frogs.Pool(s, r.IntN(20))
-		case k < 8 && temps:
-			frogs.New(s.Temp())
-			s.Temp().Bytes(r.IntN(20000))
-		default:
-			child := s.Open("child")
-			child.Alloc(uint64(r.IntN(9000)), 16)
-			_ = child.Close()
-		}
-	}
-}
-
-// randomProgram does the same each time: loads, slots, ticks and pads.
-func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
-	return func(b *budget.Budget) error {
-		r := rand.New(rand.NewPCG(seed, 1))
-		var taken []*budget.OpenRegion
-		for range 1 + r.IntN(3) {
-			for _, name := range []string{"init", "level"}[r.IntN(2):] {
-				if _, err := load(b, name, func(s scope.Scope) error { randomWork(s, r, temps); return nil }); err != nil {
-					return err
-				}
-			}
-			slot, err := b.Slots("match").Acquire()
-			if err != nil {
-				return err
-			}
-			taken = append(taken, slot)
-			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { randomWork(s, r, temps); return nil, nil })
-			if err != nil {
-				return err
-			}
-			for range r.IntN(4) {
-				randomWork(b.Frame(), r, false)
-				pad := b.Pad(r.IntN(2), r.IntN(2)).Open("pad")
-				randomWork(pad, r, false)
-				if err := errors.Join(pad.Close(), b.Turn()); err != nil {
-					return err
-				}
-			}
-		}
-		var errs []error
-		for _, slot := range taken {
-			errs = append(errs, slot.Release(background))
-		}
-		return errors.Join(errs...)
-	}
-}
-
 // runs says whether fn runs in the plan, or is full.
 func runs(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) bool {
 	t.Helper()
@@ -103,68 +45,6 @@ func runs(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) bool 
 		require.ErrorIs(t, o.err, budget.ErrFull)
 	}
 	return o.err == nil
-}
-
-// sizesOf are the sizes of a plan's parts, to be changed one by one.
-func sizesOf(p *budget.Plan) (sizes []*uint64) {
-	for i := range p.Regions {
-		sizes = append(sizes, &p.Regions[i].Size)
-	}
-	return append(sizes, &p.Frame.Size, &p.Pads.Size)
-}
-
-func TestMeasureToTheByte(t *testing.T) {
-	narrowMachine(t)
-	seeds := uint64(25)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
-		for _, temps := range []bool{false, true} {
-			t.Run(fmt.Sprint(seed, temps), func(t *testing.T) {
-				calls := 0
-				fn := randomProgram(seed, temps)
-				report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return fn(b) })
-				require.NoError(t, err)
-				if !temps {
-					assert.Equal(t, 2, calls, "the peaks of the wide plan are what is needed")
-				}
-				assert.LessOrEqual(t, calls, 150)
-				checkMeasured(t, report, temps)
-				assert.True(t, runs(t, report.Plan, fn))
-				for i, size := range sizesOf(&report.Plan) {
-					*size--
-					if *size > 0 {
-						assert.False(t, runs(t, report.Plan, fn), "part %d with a byte less than %d", i, *size+1)
-					}
-					*size++
-				}
-			})
-		}
-	}
-}
-
-// checkMeasured says that each part that was used is full to its last byte, and that each limit is what was open at once.
-func checkMeasured(t *testing.T, r budget.Report, temps bool) {
-	t.Helper()
-	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Held: 1, Accounts: 1}
-	for i, row := range append(r.Regions, r.Beside...) {
-		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame", "pads", "pads", "pads", "pads"}[i]
-		most[part] = max(most[part], row.Peak)
-		limits.Scopes, limits.Pools = max(limits.Scopes, row.MostOpen.Scopes), max(limits.Pools, row.MostOpen.Pools)
-	}
-	for part, size := range map[string]uint64{"init": r.Plan.Regions[0].Size, "match": r.Plan.Regions[1].Size,
-		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size, "pads": r.Plan.Pads.Size} {
-		if most[part] == 0 {
-			assert.EqualValues(t, 1, size, "%s was not used", part)
-		} else if !temps {
-			assert.Equal(t, most[part], size, part)
-		}
-		assert.LessOrEqual(t, most[part], size, part)
-	}
-	assert.Equal(t, limits, r.Plan.Limits)
-	assert.Equal(t, "kept", r.Plan.Regions[2].Note)
-	assert.NoError(t, r.Plan.Check())
 }
 
 // What the plan says beside sizes stays, and the rest is a size of its own.
@@ -229,152 +109,6 @@ func TestMeasureLimits(t *testing.T) {
 	assert.Equal(t, 7, report.Plan.Limits.Accounts)
 }
 
-func TestMeasureErrors(t *testing.T) {
-	narrowMachine(t)
-	bad := errors.New("bad map")
-	_, err := budget.Measure(measured(), func(b *budget.Budget) error { return bad })
-	assert.Equal(t, bad, err)
-	assert.PanicsWithValue(t, "oops", func() { _, _ = budget.Measure(measured(), func(b *budget.Budget) error { panic("oops") }) })
-	var last *budget.Budget
-	exited := attempt(func() error {
-		_, err := budget.Measure(measured(), func(b *budget.Budget) error { last = b; runtime.Goexit(); return nil })
-		return err
-	})
-	assert.True(t, exited.exited)
-	assert.ErrorIs(t, last.Close(), budget.ErrClosed, "closed by Measure")
-
-	_, err = budget.Measure(budget.Plan{}, nil)
-	assert.ErrorContains(t, err, "plan \"\": name")
-	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
-		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(1 << 30); return nil })
-		return err
-	})
-	assert.ErrorIs(t, err, budget.ErrFull)
-	assert.ErrorContains(t, err, `budget "measured": Measure: full even in a plan that is far wider: budget "measured": region level `)
-	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
-		for {
-			if _, err := b.Slots("match").Acquire(); err != nil {
-				return err
-			}
-		}
-	})
-	assert.EqualError(t, err, `budget "measured": region match is full: scope "Acquire" asked for one more of 3 slots; `+
-		`raise regions[1].slots in the plan to 4 or more`)
-	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Pad(0, 0).Open("left"); return nil })
-	assert.ErrorContains(t, err, `pad 0.0: left open at a Turn, a Give or Close: scope "left"`)
-	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
-		_, err := load(b, "level", nil)
-		return errors.Join(err, b.Close())
-	})
-	require.NoError(t, err, "fn may close the budget")
-	assert.EqualValues(t, 24, report.Plan.Regions[2].Size)
-}
-
-// A full that fn hides asks for room as one that it returns; a program that isn't the same each time gets an answer.
-func TestMeasureHiddenFull(t *testing.T) {
-	narrowMachine(t)
-	first, calls := true, 0
-	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
-		size := 100
-		if !first {
-			size = 300
-		}
-		first = false
-		_, _ = load(b, "level", func(s scope.Scope) error { s.Bytes(size); return nil })
-		pad := b.Pad(1, 1).Open("pad")
-		if found := frogs.TrySlice(pad, size); found != nil {
-			found[99].X = 1
-		}
-		_ = pad.Close()
-		calls++
-		return nil
-	})
-	require.NoError(t, err)
-	assert.EqualValues(t, 24+300, report.Plan.Regions[2].Size)
-	assert.EqualValues(t, 300*24, report.Plan.Pads.Size)
-	assert.Equal(t, 3, calls)
-
-	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
-		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(b.Region("level").Report().Size) + 1); return nil })
-		return err
-	})
-	assert.ErrorIs(t, err, budget.ErrFull, "a program that wants more than it gets")
-}
-
-// A program asks for more from the second run on: what is full in a run is raised, and no further.
-func TestMeasureRaises(t *testing.T) {
-	narrowMachine(t)
-	for name, test := range map[string]struct {
-		work func(b *budget.Budget, more bool) error
-		want uint64 // of level, or the pads
-	}{
-		"alignment": {func(b *budget.Budget, more bool) error {
-			_, err := load(b, "level", func(s scope.Scope) error {
-				if more {
-					s.Alloc(8, 4096)
-				}
-				return nil
-			})
-			return err
-		}, 4096 + 8},
-		"panic outside of Load": {func(b *budget.Budget, more bool) error {
-			p := b.Pad(1, 0).Open("pad")
-			defer p.Close()
-			if more {
-				frogs.Slice(p, 10)
-			}
-			return nil
-		}, 240},
-		"panic after a full": {func(b *budget.Budget, more bool) error {
-			p := b.Pad(0, 0).Open("pad")
-			defer p.Close()
-			if more {
-				frogs.TrySlice(p, 20)[19].X = 1
-			}
-			return nil
-		}, 480},
-		"error after a full": {func(b *budget.Budget, more bool) error {
-			p := b.Pad(0, 0).Open("pad")
-			defer p.Close()
-			if more && frogs.TrySlice(p, 30) == nil {
-				return errors.New("no room for frogs")
-			}
-			return nil
-		}, 720},
-	} {
-		calls := 0
-		report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return test.work(b, calls > 1) })
-		require.NoError(t, err, name)
-		assert.Equal(t, test.want, max(report.Plan.Regions[2].Size, report.Plan.Pads.Size), name)
-	}
-	calls := 0
-	_, err := budget.Measure(measured(), func(b *budget.Budget) error {
-		calls++
-		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(min(calls/2, 7) * 256 * budget.MiB); return nil })
-		return err
-	})
-	assert.ErrorContains(t, err, `budget "measured": Measure: full with what was enough before; fn must do the same each time: budget "mea`)
-}
-
-// What is full elsewhere is fn's own error.
-func TestMeasureOthersFull(t *testing.T) {
-	narrowMachine(t)
-	other := small()
-	other.Regions[2].Size = 100
-	calls := 0
-	_, err := budget.Measure(measured(), func(*budget.Budget) error {
-		calls++
-		b, err := budget.Open(other)
-		require.NoError(t, err)
-		defer b.Close()
-		_, err = load(b, "level", func(s scope.Scope) error { s.Bytes(101); return nil })
-		return err
-	})
-	assert.ErrorContains(t, err, `budget "small": region level is full`)
-	assert.NotContains(t, err.Error(), "Measure")
-	assert.Equal(t, 1, calls)
-}
-
 // Temporaries take large pieces where there is room, and small ones where there isn't.
 func TestMeasureTemporaries(t *testing.T) {
 	narrowMachine(t)
@@ -411,21 +145,4 @@ func TestMeasureTemporaries(t *testing.T) {
 		report.Plan.Regions[2].Size--
 		assert.False(t, runs(t, report.Plan, fn), "%d bytes", 40000+13*n)
 	}
-}
-
-// A machine that gives little gets a plan that is no narrower than the given one.
-func TestMeasureWithoutRoom(t *testing.T) {
-	defer budget.SetLimits(platform.Limit{Name: "test", Bytes: 4 * budget.MiB})()
-	plan := measured()
-	var sizes []uint64
-	_, err := budget.Measure(plan, func(b *budget.Budget) error {
-		assert.LessOrEqual(t, b.Size(), uint64(4*budget.MiB))
-		sizes = append(sizes, b.Plan().Regions[3].Size)
-		return nil
-	})
-	assert.NoError(t, err)
-	assert.Equal(t, []uint64{1 << 20, 1}, sizes, "as planned; then what is used")
-	plan.Regions[0].Size = 8 * budget.MiB
-	_, err = budget.Measure(plan, func(*budget.Budget) error { return nil })
-	assert.ErrorContains(t, err, "and test leaves 4MiB of 4MiB")
 }

@@ -1,6 +1,11 @@
 package budget
 
-import "slices"
+import (
+	"math"
+	"slices"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // wideLimit is the most of each that an arena of a wide plan may have open, if it has wideRoom for each: the tables have a
 // place for each too.
@@ -21,9 +26,19 @@ func (p Plan) wide(total uint64) Plan {
 	return p
 }
 
+// wideMost is the most that Measure asks for: it may well be beyond the machine's memory, since only what is used becomes
+// present, and a small part of what the narrowest address space has, of 39 bits; where they have 32, a sixteenth.
+// Instrumented builds touch every byte of a budget, or a shadow of it.
+func wideMost() uint64 {
+	if arena_c.Race || arena_c.Stretched {
+		return 256 * MiB
+	}
+	return min(16*GiB, math.MaxUint/16)
+}
+
 // wideTotal is what a wide plan may have: half of what the process's limits leave, but at most wideMost.
 func wideTotal() uint64 {
-	total := wideMost
+	total := wideMost()
 	for _, limit := range readLimits() {
 		total = min(total, limit.Rest()/2)
 	}

@@ -66,7 +66,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	defer restore()
 	plan.GoHeap = 0
 	require.NoError(t, open(t, plan).Close(), "without a Go share only the budget counts")
-	plan.GoHeap = 1 << 40
+	plan.GoHeap, plan.Limits = 1<<40, small().Limits
 	b, err := budget.OpenIn(block[:], plan)
 	require.NoError(t, err, "the block is there already")
 	require.NoError(t, b.Close())

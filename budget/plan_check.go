@@ -36,12 +36,11 @@ func (p Plan) faults() planFaults {
 	f.name("name", p.Name)
 	f.whole(p)
 	f.regions(p.Regions)
-	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, "frame.size", p.Frame.Size)
-	f.siblings("pads.workers", p.Pads.Workers, 1, planWorkersMax, "pads.size", p.Pads.Size)
-	f.limit("limits.scopes", p.Limits.Scopes)
-	f.limit("limits.pools", p.Limits.Pools)
-	f.limit("limits.held", p.Limits.Held)
-	f.limit("limits.accounts", p.Limits.Accounts)
+	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, frameSizeKey, p.Frame.Size)
+	f.siblings("pads.workers", p.Pads.Workers, 1, planWorkersMax, padsSizeKey, p.Pads.Size)
+	for _, l := range p.Limits.byKey() {
+		f.limit(l.key, *l.limit)
+	}
 	f.pages(p)
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
 		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeText(p.GoHeap), sizeText(planHeapMin), sizeText(planHeapMax))
@@ -57,7 +56,7 @@ func (f *planFaults) whole(p Plan) {
 	case p.Size > planSizeMax:
 		f.add("size", "%s; a budget has at most %s", sizeText(p.Size), sizeText(planSizeMax))
 	case p.Size == 0 && rest >= 0:
-		f.add("size", `0, but regions[%d].size is "rest"; give the size that it is the rest of`, rest)
+		f.add("size", `0, but %s is "rest"; give the size that it is the rest of`, regionSizeKey(rest))
 	}
 	demand := p.Pages.Base
 	switch {
@@ -92,7 +91,7 @@ func (f *planFaults) regions(regions []Region) {
 		case rest < 0:
 			rest = i
 		default:
-			f.add(key+".size", `"rest", as regions[%d].size; one region may have it`, rest)
+			f.add(key+".size", `"rest", as %s; one region may have it`, regionSizeKey(rest))
 		}
 		if r.Size == Rest && r.Slots != 0 {
 			f.add(key+".size", `"rest", but slots is %d; slots have a size of their own`, r.Slots)

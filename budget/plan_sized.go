@@ -9,16 +9,21 @@ type sizedPart struct {
 	rows uint64  // arenas of that size
 }
 
+// The keys of sizes.
+const frameSizeKey, padsSizeKey = "frame.size", "pads.size"
+
+func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
+
 // sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
 func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
-		parts = append(parts, sizedPart{fmt.Sprintf("regions[%d].size", i), &p.Regions[i].Size, p.Regions[i].rows()})
+		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, p.Regions[i].rows()})
 	}
 	if p.Frame.Buffers > 0 {
-		parts = append(parts, sizedPart{"frame.size", &p.Frame.Size, planCount(p.Frame.Buffers)})
+		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers)})
 	}
 	if p.Pads.Workers > 0 {
-		parts = append(parts, sizedPart{"pads.size", &p.Pads.Size, p.Pads.rows()})
+		parts = append(parts, sizedPart{padsSizeKey, &p.Pads.Size, p.Pads.rows()})
 	}
 	return parts
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -137,19 +138,7 @@ func (p Plan) resolved() Plan {
 
 // orDefault fills in the limits that are 0.
 func (l Limits) orDefault() Limits {
-	if l.Scopes == 0 {
-		l.Scopes = 64
-	}
-	if l.Pools == 0 {
-		l.Pools = 64
-	}
-	if l.Held == 0 {
-		l.Held = 256
-	}
-	if l.Accounts == 0 {
-		l.Accounts = 32
-	}
-	return l
+	return Limits{Scopes: cmp.Or(l.Scopes, 64), Pools: cmp.Or(l.Pools, 64), Held: cmp.Or(l.Held, 256), Accounts: cmp.Or(l.Accounts, 32)}
 }
 
 // planRound rounds a size up to the next edge.

@@ -5,7 +5,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
+
+// strictBuild says whether Strict looks at the Go heap: in memdebug builds.
+const strictBuild = arena_c.Notes
 
 // SealMode is how strict a sealed budget is.
 type SealMode int
@@ -103,7 +108,7 @@ func (b *Budget) sealRefuses(changed []*region) error {
 	keys := make([]string, 0, len(changed))
 	for _, r := range changed {
 		if r.slot <= 0 { // once for all slots
-			keys = append(keys, fmt.Sprintf("regions[%d].size", r.level))
+			keys = append(keys, regionSizeKey(r.level))
 		}
 	}
 	return fmt.Errorf("budget %q: Reconfigure after Seal: to move %s, the system would have to move the guards between them; "+

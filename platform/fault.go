@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // The requests to the system that may fail, by the names that InjectFault takes.
@@ -13,7 +14,7 @@ const (
 	doUnmap    = "unmap"    // Reserve, of what alignment leaves over; ReserveAt, of a wrong address
 	doProtect  = "protect"  // Commit, Protect, Unprotect, Release
 	doPopulate = "populate" // Prefault
-	doDiscard  = "discard"  // Release
+	doDiscard  = "discard"  // Discard, Release
 	doLock     = "lock"     // Lock
 	doUnlock   = "unlock"   // Release of a locked range, and a Lock that failed
 	doAdvise   = "advise"   // HugePages, and the Release after it
@@ -84,4 +85,34 @@ func injected(request string) (err error) {
 		}
 	}
 	return err
+}
+
+// setAccess asks for access, or for none.
+func setAccess(p unsafe.Pointer, size uint64, to access) error {
+	if size == 0 {
+		return nil
+	}
+	if err := injected(doProtect); err != nil {
+		return err
+	}
+	return protectPages(p, size, to)
+}
+
+// populate asks for all pages at once. ErrUnsupported means that they have to be touched.
+func populate(p unsafe.Pointer, size uint64) error {
+	if err := injected(doPopulate); err != nil {
+		return err
+	}
+	return populatePages(p, size)
+}
+
+// discard gives memory back; the pages keep the access that to names, and are zero.
+func discard(p unsafe.Pointer, size uint64, to access) error {
+	if size == 0 {
+		return nil
+	}
+	if err := injected(doDiscard); err != nil {
+		return err
+	}
+	return discardPages(p, size, to)
 }

@@ -14,10 +14,3 @@ func lockPages(p unsafe.Pointer, size uint64) error {
 	}
 	return unix.Mlock(bytesAt(p, size))
 }
-
-func unlockPages(p unsafe.Pointer, size uint64) error {
-	if err := injected(doUnlock); err != nil {
-		return err
-	}
-	return unix.Munlock(bytesAt(p, size))
-}

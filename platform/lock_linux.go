@@ -22,13 +22,6 @@ func lockPages(p unsafe.Pointer, size uint64) error {
 	return err
 }
 
-func unlockPages(p unsafe.Pointer, size uint64) error {
-	if err := injected(doUnlock); err != nil {
-		return err
-	}
-	return unix.Munlock(bytesAt(p, size))
-}
-
 // adviseHuge says whether huge pages are wanted.
 func adviseHuge(p unsafe.Pointer, size uint64, want bool) error {
 	if err := injected(doAdvise); err != nil {

@@ -34,30 +34,12 @@ func mapBlock(size, align uint64) (unsafe.Pointer, error) {
 
 var errUnsupported = fmt.Errorf("%w: in a race build the memory is the Go heap's", errors.ErrUnsupported)
 
-// setAccess does nothing: the Go heap's pages are the runtime's.
-func setAccess(p unsafe.Pointer, size uint64, to access) error {
-	if size == 0 {
-		return nil
-	}
-	return injected(doProtect)
-}
+// protectPages does nothing: the Go heap's pages are the runtime's.
+func protectPages(unsafe.Pointer, uint64, access) error { return nil }
 
-func populate(p unsafe.Pointer, size uint64) error {
-	if err := injected(doPopulate); err != nil {
-		return err
-	}
-	return errors.ErrUnsupported
-}
-
-// discard clears, so that the next owner finds zeros. The race detector does not see it: whoever ends lifetimes inside
+// discardPages clears, so that the next owner finds zeros. The race detector does not see it: whoever ends lifetimes inside
 // the range reports stale users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
-func discard(p unsafe.Pointer, size uint64, _ access) error {
-	if size == 0 {
-		return nil
-	}
-	if err := injected(doDiscard); err != nil {
-		return err
-	}
+func discardPages(p unsafe.Pointer, size uint64, _ access) error {
 	clear(unsafe.Slice((*byte)(p), size))
 	return nil
 }

@@ -9,10 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GoBacked tells whether ranges are parts of the Go heap, as they are in race builds: they then count towards the
-// runtime's memory limit, and Protect does nothing.
-const GoBacked = false
-
 // mapBlock maps size bytes without access. It maps an alignment more and cuts off what stands out at both ends; nobody
 // has seen those addresses, so they may go. What cannot be cut off is kept for other owners: each cut makes one mapping
 // into two, of which the system allows a process so many (vm.max_map_count).
@@ -52,19 +48,20 @@ func unmap(p unsafe.Pointer, size uint64) error {
 	return unix.MunmapPtr(p, uintptr(size))
 }
 
-func setAccess(p unsafe.Pointer, size uint64, to access) error {
-	if size == 0 {
-		return nil
-	}
-	if err := injected(doProtect); err != nil {
-		return err
-	}
+func protectPages(p unsafe.Pointer, size uint64, to access) error {
 	return unix.Mprotect(bytesAt(p, size), protections[to])
 }
 
 var protections = [...]int{
 	accessNone:  unix.PROT_NONE,
 	accessWrite: unix.PROT_READ | unix.PROT_WRITE,
+}
+
+func unlockPages(p unsafe.Pointer, size uint64) error {
+	if err := injected(doUnlock); err != nil {
+		return err
+	}
+	return unix.Munlock(bytesAt(p, size))
 }
 
 func bytesAt(p unsafe.Pointer, size uint64) []byte { return unsafe.Slice((*byte)(p), size) }

@@ -9,10 +9,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// GoBacked tells whether ranges are parts of the Go heap, as they are in race builds: they then count towards the
-// runtime's memory limit, and Protect does nothing.
-const GoBacked = false
-
 // granularity is what the base of a reservation is a multiple of.
 const granularity = 64 << 10
 
@@ -33,15 +29,9 @@ func mapBlock(size, align uint64) (unsafe.Pointer, error) {
 	return unsafe.Add(nil, start+(-start&uintptr(align-1))), nil
 }
 
-// setAccess commits what is to be accessible: then it counts against the system's limit, which may refuse. A page without access
+// protectPages commits what is to be accessible: then it counts against the system's limit, which may refuse. A page without access
 // that is committed keeps its contents; one that never was has none to keep.
-func setAccess(p unsafe.Pointer, size uint64, to access) error {
-	if size == 0 {
-		return nil
-	}
-	if err := injected(doProtect); err != nil {
-		return err
-	}
+func protectPages(p unsafe.Pointer, size uint64, to access) error {
 	if to == accessNone {
 		return eachCommitted(p, size, func(base, size uintptr) error { return protect(base, size, windows.PAGE_NOACCESS) })
 	}
@@ -73,22 +63,8 @@ func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) er
 	return err
 }
 
-// populate: what is committed is promised, but there is no request to have it present, so the pages are touched.
-func populate(unsafe.Pointer, uint64) error {
-	if err := injected(doPopulate); err != nil {
-		return err
-	}
-	return errors.ErrUnsupported
-}
-
-// discard decommits; what is committed anew is zero.
-func discard(p unsafe.Pointer, size uint64, to access) error {
-	if size == 0 {
-		return nil
-	}
-	if err := injected(doDiscard); err != nil {
-		return err
-	}
+// discardPages decommits; what is committed anew is zero.
+func discardPages(p unsafe.Pointer, size uint64, to access) error {
 	err := windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
 	if err == nil && to == accessWrite {
 		_, err = windows.VirtualAlloc(uintptr(p), uintptr(size), windows.MEM_COMMIT, windows.PAGE_READWRITE)

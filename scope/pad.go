@@ -14,10 +14,10 @@ type Pad struct {
 	lent  uint64 // number of the lending
 }
 
-// Pad is the stack as a worker sees it, until EndLending.
-func (st *Stack) Pad() Pad { return Pad{st, st.lent.Load()} }
+// pad is the stack as a worker sees it, until EndLending.
+func (st *Stack) pad() Pad { return Pad{st, st.lent.Load()} }
 
-// EndLending makes the pads that Pad gave so far refuse.
+// EndLending makes the pads that PadsOf gave so far refuse.
 func (st *Stack) EndLending() { st.lent.Add(1) }
 
 // Inside says whether a Do, a Temp or a constructor is at work on the arena.
@@ -106,7 +106,7 @@ func (p Pad) Temp(n int, fn func(b []byte)) (err error) {
 type Pads struct{ pads [2]Pad }
 
 // PadsOf is for package budget: two stacks as a worker sees them, until EndLending.
-func PadsOf(first, second *Stack) Pads { return Pads{[2]Pad{first.Pad(), second.Pad()}} }
+func PadsOf(first, second *Stack) Pads { return Pads{[2]Pad{first.pad(), second.pad()}} }
 
 // Pad is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
 func (p Pads) Pad(which int) Pad {

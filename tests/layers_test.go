@@ -116,15 +116,21 @@ func TestTheRootShowsTheLayers(t *testing.T) {
 		"tests"}, names)
 }
 
-// TestFrogpondIsATemplate copies frogpond into a module of its own, outside of this one, and builds and runs it there.
-func TestFrogpondIsATemplate(t *testing.T) {
+// ownModule makes a folder a module of its own, outside of this one, which requires this one.
+func ownModule(t *testing.T, dir string) {
+	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "tests", "frogpond"))))
-	goCommand(t, dir, "mod", "init", "example.com/server")
+	goCommand(t, dir, "mod", "init", "example.com/pond")
 	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
 	goCommand(t, dir, "mod", "tidy")
+}
+
+// TestFrogpondIsATemplate copies frogpond into a module of its own, and builds and runs it there.
+func TestFrogpondIsATemplate(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("frogpond")))
+	ownModule(t, dir)
 	goCommand(t, dir, "build", "-o", "server", ".")
 	out, err := exec.Command(filepath.Join(dir, "server"), "-ticks", "35", "-json").CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -38,13 +38,6 @@ func runLimited(t *testing.T, bytesOfData uint64, name string, args ...string) (
 	return command.ProcessState.ExitCode(), out.String(), errors.String()
 }
 
-func readPlan(t *testing.T, name string) budget.Plan {
-	t.Helper()
-	plan, err := budget.ReadPlan(name)
-	require.NoError(t, err)
-	return plan
-}
-
 // sizeOf is what the plan takes of the system, its tables included.
 func sizeOf(t *testing.T, plan budget.Plan) uint64 {
 	t.Helper()

@@ -28,11 +28,9 @@ type failing struct {
 
 func newFailing(t *testing.T) *failing {
 	o := options{log: os.DevNull, workers: 1, ticks: 3, bots: 4, seed: 1, maps: "E1M1,E1M3,MAP07"}
-	o.wads = append(installedWADs(), builtin)
-	if len(o.wads) < 3 {
-		if os.Getenv("REQUIRE_ALL") != "" {
-			t.Fatal("REQUIRE_ALL is set, and Freedoom is not installed (package freedoom)")
-		}
+	if freedoom(t) {
+		o.wads = append(installedWADs(), builtin)
+	} else {
 		o.wads, o.maps = []string{builtin}, "MAP01,MAP03,MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}

@@ -49,14 +49,13 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 
 // What the largest map needs today is what was recorded; and it fits the default plan.
 func TestLargestMapIsAsRecorded(t *testing.T) {
-	wads := installedWADs()
-	if wads[0] == builtin {
-		t.Skip("Freedoom is not installed (package freedoom)")
+	if !freedoom(t) {
+		t.Skip(noFreedoom)
 	}
 	recorded := readReport(t, "testdata/recorded/freedoom.json")
 	name := t.TempDir() + "/report.json"
 	args := []string{"-maps", largestMap, "-ticks", "70", "-workers", "4", "-report", name, "-wad", builtin}
-	for _, wad := range wads {
+	for _, wad := range installedWADs() {
 		args = append(args, "-wad", wad)
 	}
 	r, _ := play(t, 0, append(args, "-plan", "testdata/wide.json")...)

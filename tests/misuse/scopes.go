@@ -27,7 +27,7 @@ var scopes = []line{
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},
 	}, ""},
-	{"leave a scope of a load, frame or pad open; keep pads or a slot", []program{
+	{"leave a scope open; never give back pads or a slot", []program{
 		{name: "leave a scope open in a load", run: leaveOpenInLoad},
 		{name: "leave a scope open on the frame", run: leaveOpenOnFrame},
 		{name: "leave a scope open on a pad", run: leaveOpenOnPad},

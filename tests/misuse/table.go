@@ -7,21 +7,6 @@ import (
 	"strings"
 )
 
-// builds are the ways to build the programs. The last is release with Go's own check of stores, for what needs it.
-var builds = []build{
-	{name: "release"},
-	{name: "race", flags: []string{"-race"}},
-	{name: "asan", flags: []string{"-asan"}},
-	{name: "memdebug", flags: []string{"-tags", "memdebug"}},
-	{name: "cgocheck2", env: "GOEXPERIMENT=cgocheck2"},
-}
-
-type build struct {
-	name  string
-	flags []string
-	env   string
-}
-
 // every is the builds that any user has.
 const every = "every build"
 
@@ -68,24 +53,6 @@ const poison = "use-after-poison … .go:"
 func lines() []line {
 	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, names, closedBudgets, goPointers, goroutines,
 		finalizers, callers)
-}
-
-// covers says whether the answer is one of the build.
-func (a answer) covers(build string) bool {
-	if a.builds == every {
-		return build != "cgocheck2"
-	}
-	return slices.Contains(strings.Split(a.builds, ", "), build)
-}
-
-// answer is what the build says, and false where it goes on.
-func (l line) answer(build string) (answer, bool) {
-	for _, a := range l.answers {
-		if a.covers(build) {
-			return a, true
-		}
-	}
-	return answer{}, false
 }
 
 // table is the lines in Markdown, with a row for each answer.

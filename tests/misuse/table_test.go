@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,39 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
+
+// builds are the ways to build the programs. The last is release with Go's own check of stores, for what needs it.
+var builds = []build{
+	{name: "release"},
+	{name: "race", flags: []string{"-race"}},
+	{name: "asan", flags: []string{"-asan"}},
+	{name: "memdebug", flags: []string{"-tags", "memdebug"}},
+	{name: "cgocheck2", env: "GOEXPERIMENT=cgocheck2"},
+}
+
+type build struct {
+	name  string
+	flags []string
+	env   string
+}
+
+// covers says whether the answer is one of the build.
+func (a answer) covers(build string) bool {
+	if a.builds == every {
+		return build != "cgocheck2"
+	}
+	return slices.Contains(strings.Split(a.builds, ", "), build)
+}
+
+// answer is what the build says, and false where it goes on.
+func (l line) answer(build string) (answer, bool) {
+	for _, a := range l.answers {
+		if a.covers(build) {
+			return a, true
+		}
+	}
+	return answer{}, false
+}
 
 // TestMisuse runs every program in every build and compares what happens with the table. It runs the program without the
 // step that is wrong too, which nothing catches.

@@ -16,3 +16,7 @@ func faults() (minor, major uint64, ok bool) { return 0, 0, false }
 func residentPeak() (size uint64, ok bool) { return 0, false }
 
 func memorySize() (size uint64, ok bool) { return 0, false }
+
+func limits() []Limit { return nil }
+
+func lockLimit() (bytes uint64, unlimited bool) { return 0, false }
