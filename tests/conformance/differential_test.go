@@ -119,7 +119,7 @@ func TestGoAndCAgreeOnLinear(t *testing.T) {
 // linearStep is one hit on a header of either side.
 func linearStep(w *twins, a, b *arena_c.Linear, right uint64) {
 	tag := w.tag(right)
-	switch w.random.IntN(9) {
+	switch w.random.IntN(10) {
 	case 0:
 		newAs[byte](w, a, b, tag)
 	case 1:
@@ -151,6 +151,11 @@ func linearStep(w *twins, a, b *arena_c.Linear, right uint64) {
 			require.Equal(w.t, x, y, "seed %d", w.seed)
 		}
 		w.sameBytes("Unlink")
+	case 7:
+		size := w.amount()
+		p, ok := a.Grow(tag+size, size)
+		require.Equal(w.t, p != nil, ok)
+		w.same("Grow", p, mouth.Grow(b, tag+size, size))
 	default:
 		size, mask := w.amount(), w.mask()
 		p, ok := a.Bump(tag+size, size, mask)
