@@ -29,7 +29,7 @@ func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Free frees the last live block. Any other address is refused and changes nothing.
-func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.header.PopBlock(p)) }
+func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.header.Free(p)) }
 
 // Mark is the position now.
 func (s Stack) Mark() Mark { return Mark(s.header.Linear.Cursor) }
@@ -75,7 +75,7 @@ func (f StackFar) Alloc(size, align uint64) unsafe.Pointer {
 
 // Free is Stack.Free at this end.
 func (f StackFar) Free(p unsafe.Pointer) error {
-	return stackError("StackFar.Free", f.header.PopFar(p))
+	return stackError("StackFar.Free", f.header.FreeFar(p))
 }
 
 // Mark is the position now.

@@ -128,6 +128,6 @@ func (h *Heap) Largest() uint64 {
 // Walk is upfront_heap_walk.
 func (h *Heap) Walk(out []HeapRange) (count uint64, code Code) {
 	var n C.uint64_t
-	code = Code(C.upfront_heap_walk(h.c(), (*C.upfront_heap_block)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
+	code = Code(C.upfront_heap_walk(h.c(), (*C.upfront_heap_range)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
 	return uint64(n), code
 }

@@ -172,9 +172,9 @@ func TestGoAndCAgreeOnStack(t *testing.T) {
 		if n := len(live); n > 0 && w.random.IntN(5) < 2 {
 			offset := live[n-1]
 			live = live[:n-1]
-			require.Equal(t, arena_c.OK, a.PopBlock(unsafe.Add(at(w.a), offset)))
-			require.Equal(t, arena_c.OK, b.PopBlock(unsafe.Add(at(w.b), offset)))
-			w.sameBytes("PopBlock")
+			require.Equal(t, arena_c.OK, a.Free(unsafe.Add(at(w.a), offset)))
+			require.Equal(t, arena_c.OK, b.Free(unsafe.Add(at(w.b), offset)))
+			w.sameBytes("Free")
 			continue
 		}
 		tag, size, mask := w.tag(a.Linear.Tag()), w.amount(), w.mask()|15
