@@ -6,7 +6,8 @@
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
  *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
  * Bound      The layout depends on the plan alone, never on the page or the address.
- * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools). */
+ * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools).
+ * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
 #ifndef UPFRONT_MAP_H
 #define UPFRONT_MAP_H
 

@@ -98,6 +98,7 @@ static inline void *upfront_pool_get(upfront_pool *p, uint64_t tag) {
 /* The index of the live chunk at `chunk`, or a code: UPFRONT_STALE, _FOREIGN, _MISALIGNED, _DOUBLE. */
 int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk);
 
+/* Any other address is refused with the code of upfront_pool_find. */
 static inline int upfront_pool_put(upfront_pool *p, uint64_t tag, void *chunk) {
     uint64_t offset = upfront_distance(chunk, p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
