@@ -37,6 +37,14 @@ func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 	return h.header.Alloc(size, align)
 }
 
+// Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
+func (h Heap) Free(p unsafe.Pointer) error {
+	if code := h.header.Free(p); code != arena_c.OK {
+		return fmt.Errorf("arena: BUG: Heap.Free: %v", code)
+	}
+	return nil
+}
+
 // Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
 // place, up or down, where there is room; otherwise the block moves. When the heap is full it gives nil and no error,
 // and p is as it was. A nil p is Alloc aligned to 16. An address that is no live block is refused, with an error.
@@ -49,14 +57,6 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 		}
 	}
 	return q, nil
-}
-
-// Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
-func (h Heap) Free(p unsafe.Pointer) error {
-	if code := h.header.Free(p); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Heap.Free: %v", code)
-	}
-	return nil
 }
 
 // SizeOf is the size that was asked for. An address that is no live block is a caller's bug and panics.

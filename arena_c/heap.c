@@ -112,15 +112,6 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size) {
     return h;
 }
 
-void upfront_heap_reset(upfront_heap *h) {
-    h->epoch++;
-    h->map = h->used = h->live = 0;
-    memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));
-    upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
-    upfront_heap_seal(h, h->end, 0, UPFRONT_HEAP_LIVE);
-    heap_make_free(h, h->first, h->end - h->first, 0);
-}
-
 /* The first block that fits, of those that are looked at in the lists from..to; *cut says that there were more. */
 static uint64_t heap_scan(const upfront_heap *h, uint64_t from, uint64_t to, uint64_t need, uint64_t align, int *cut) {
     uint64_t c, at, looks = UPFRONT_HEAP_SCAN;
@@ -199,11 +190,6 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
     if (at != h->first && (!upfront_heap_sealed(h, at - before) || upfront_heap_size(h, at - before) != before))
         return UPFRONT_CORRUPT;
     return (int64_t)at;
-}
-
-int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
-    int64_t found = heap_find(h, p);
-    return found < 0 ? found : (int64_t)upfront_heap_asked(h, (uint64_t)found);
 }
 
 int upfront_heap_free(upfront_heap *h, void *p) {
@@ -285,6 +271,20 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
     h->used -= had;
     heap_cut(h, at, room, upfront_heap_before(h, at), size, upfront_heap_align(h, at));
     return p;
+}
+
+int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
+    int64_t found = heap_find(h, p);
+    return found < 0 ? found : (int64_t)upfront_heap_asked(h, (uint64_t)found);
+}
+
+void upfront_heap_reset(upfront_heap *h) {
+    h->epoch++;
+    h->map = h->used = h->live = 0;
+    memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));
+    upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
+    upfront_heap_seal(h, h->end, 0, UPFRONT_HEAP_LIVE);
+    heap_make_free(h, h->first, h->end - h->first, 0);
 }
 
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size) {

@@ -27,21 +27,20 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
     return states_size(count, align) + stride_of(size, align) * count;
 }
 
+int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
+    if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
+        (uintptr_t)block % (align < LINK_SIZE ? LINK_SIZE : align) != 0)
+        return UPFRONT_BAD_ARGUMENT;
+    upfront_pool_lay(p, block, size, align, count, 0);
+    return UPFRONT_OK;
+}
+
 static void mark_gap(void *p, uint64_t size) {
 #ifdef UPFRONT_MEMDEBUG
     memset(p, UPFRONT_GAP, (size_t)size);
 #endif
     UPFRONT_POISON(p, size);
 }
-
-#ifdef UPFRONT_STRETCHED
-uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
-    uint64_t stride = stride_of(size, align) + gap;
-    if (count == 0 || upfront_pool_size(stride, align, count) == 0)
-        return 0;
-    return states_size(count + gap, align) + stride * count - upfront_pool_size(size, align, count);
-}
-#endif
 
 void upfront_pool_lay(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
     uint64_t i, front = states_size(count + gap, align);
@@ -65,13 +64,14 @@ void upfront_pool_lay(upfront_pool *p, void *block, uint64_t size, uint64_t alig
     }
 }
 
-int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
-    if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
-        (uintptr_t)block % (align < LINK_SIZE ? LINK_SIZE : align) != 0)
-        return UPFRONT_BAD_ARGUMENT;
-    upfront_pool_lay(p, block, size, align, count, 0);
-    return UPFRONT_OK;
+#ifdef UPFRONT_STRETCHED
+uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
+    uint64_t stride = stride_of(size, align) + gap;
+    if (count == 0 || upfront_pool_size(stride, align, count) == 0)
+        return 0;
+    return states_size(count + gap, align) + stride * count - upfront_pool_size(size, align, count);
 }
+#endif
 
 upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align) {
     upfront_pool *p = (upfront_pool *)block;
