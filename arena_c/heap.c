@@ -99,7 +99,7 @@ static void heap_cut(upfront_heap *h, uint64_t at, uint64_t room, uint64_t befor
 upfront_heap *upfront_heap_init(void *block, uint64_t size) {
     upfront_heap *h = (upfront_heap *)block;
     uint64_t rows, front;
-    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || size < UPFRONT_HEAP_BLOCK || size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
+    if (!upfront_is_block(block, size, UPFRONT_HEAP_BLOCK))
         return NULL;
     rows = upfront_heap_class(size - UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_LEAST) / 16 + 1; /* of the largest that can be free */
     front = (sizeof *h + rows * 17 * sizeof(uint64_t) + 15) & ~UINT64_C(15);

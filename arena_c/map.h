@@ -57,7 +57,7 @@ typedef struct upfront_range {
 
 #define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
 
-static inline uint64_t upfront_round_edge(uint64_t n) { return (n + UPFRONT_EDGE - 1) & ~(UPFRONT_EDGE - 1); }
+static inline uint64_t upfront_round_edge(uint64_t n) { return upfront_round_up(n, UPFRONT_EDGE); }
 
 /* pre: index < map->rows. */
 static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index) {
