@@ -37,8 +37,11 @@ const (
 	RingSkipped = 4
 )
 
-// ringWord is the size of the word before a block.
-const ringWord = 8
+// ringWord is the size of the word before a block, RingMask what the mask of a Push has at least.
+const (
+	ringWord = 8
+	RingMask = ringWord - 1
+)
 
 // Tag is the generation of the ring.
 func (r *Ring) Tag() uint64 { return r.Limit &^ Offsets }

@@ -38,6 +38,9 @@ type Stack struct {
 	FarEnd FarEnd
 }
 
+// StackMask is what the mask of a Push has at least: a block is aligned as the two words before it.
+const StackMask = 15
+
 // below is the word pair before a block of a stack.
 type below struct{ cursor, last uint64 }
 

@@ -119,6 +119,8 @@ var (
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
 
+	_ [StackMask + 1]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
+
 	// A finalizer of C is a node with two words behind it, and a scope's header and a finalizer are as large as promised.
 	_ [unsafe.Sizeof(Node{}) + 16]byte = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 	_ [64]byte                         = [unsafe.Sizeof(Linear{})]byte{}
