@@ -119,6 +119,13 @@ var (
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
 
+	// The last of each list of numbers that are told one after the other.
+	_ [0]byte = [C.UPFRONT_TABLE_FULL - TableFull]byte{}
+	_ [0]byte = [C.UPFRONT_CORRUPT - Corrupt]byte{}
+	_ [0]byte = [C.UPFRONT_RING_SKIPPED - RingSkipped]byte{}
+	_ [0]byte = [C.UPFRONT_PAD - KindPad]byte{}
+	_ [0]byte = [C.UPFRONT_RANGE_GUARD - RangeGuard]byte{}
+
 	_ [StackMask + 1]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
 
 	// A finalizer of C is a node with two words behind it, and a scope's header and a finalizer are as large as promised.

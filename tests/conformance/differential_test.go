@@ -102,15 +102,16 @@ func newAs[T any](w *twins, a, b *arena_c.Linear, tag uint64) {
 }
 
 func TestGoAndCAgreeOnLinear(t *testing.T) {
-	w := newTwins(t, 8192, 64)
-	a, b := arena_c.LinearInit(at(w.a), w.size()), arena_c.LinearInit(at(w.b), w.size())
+	w := newTwins(t, 8192, 128)
+	a, b := arena_c.EndsInit(at(w.a), w.size()), arena_c.EndsInit(at(w.b), w.size())
 	for range rounds() {
-		linearStep(w, a, b, a.Tag())
-		sameCount(t, a)
+		linearStep(w, &a.Linear, &b.Linear, a.Linear.Tag())
+		sameCount(t, &a.Linear)
 		if w.random.IntN(40) == 0 {
-			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
-			a.Chain, b.Chain = 0, 0
-			require.Equal(t, a.Rewind(a.Tag(), cursor), b.Rewind(b.Tag(), cursor))
+			cursor := a.Linear.Start + w.random.Uint64N(a.Linear.Cursor-a.Linear.Start+1)
+			a.Linear.Chain, b.Linear.Chain = 0, 0
+			require.Equal(t, a.Mark(), b.Mark())
+			require.Equal(t, a.Rewind(a.Linear.Tag(), cursor), b.Rewind(b.Linear.Tag(), cursor))
 			w.sameBytes("Rewind")
 		}
 	}
