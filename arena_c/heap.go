@@ -26,8 +26,11 @@ type Heap struct {
 	First, End, Rows, Epoch, Map, Used, Peak, Live, Failed, Bounded, Refused uint64
 }
 
-// HeapBlock is the smallest block of a heap.
-const HeapBlock = 272
+// HeapBlock is the smallest block of a heap, HeapAlign the alignment of what it gives and the size of the header before that.
+const (
+	HeapBlock = 272
+	HeapAlign = 16
+)
 
 // HeapRange is a block of a heap, as the walk names it.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }

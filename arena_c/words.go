@@ -115,6 +115,8 @@ var (
 	_ [0]byte = [C.UPFRONT_FRAME_MIN - FrameMin]byte{}
 	_ [0]byte = [C.UPFRONT_FRAME_MAX - FrameMax]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_BLOCK - HeapBlock]byte{}
+	_ [0]byte = [C.UPFRONT_HEAP_ALIGN - HeapAlign]byte{}
+	_ [0]byte = [C.UPFRONT_HEAP_HEADER - HeapAlign]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_C - ClassC]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
