@@ -10,8 +10,7 @@ import (
 
 // Allocator is what every arena does that hands out bytes of any size: size bytes aligned to align, not zeroed, nil when
 // it is full. What an arena can do beyond is an interface of its own, and what it can't do it has no method for: no Free
-// that does nothing. Linear, LinearFar, Stack, StackFar, Heap, Frame and Ring are Allocators; a Pool isn't, because its chunks
-// have one size.
+// that does nothing. A Pool is no Allocator, because its chunks have one size.
 type Allocator interface {
 	Alloc(size, align uint64) unsafe.Pointer
 }
@@ -49,25 +48,27 @@ type Resizer interface {
 }
 
 var (
-	_ Marker   = Linear{}
-	_ Resetter = Linear{}
-	_ Resizer  = Linear{}
-	_ Marker   = LinearFar{}
-	_ Resetter = LinearFar{}
-	_ Freer    = Stack{}
-	_ Marker   = Stack{}
-	_ Resetter = Stack{}
-	_ Freer    = StackFar{}
-	_ Marker   = StackFar{}
-	_ Resetter = StackFar{}
-	_ Freer    = Ring{}
-	_ Resetter = Ring{}
-	_ Freer    = Heap{}
-	_ Sizer    = Heap{}
-	_ Resetter = Heap{}
-	_ Sizer    = SizedAllocator{}
-	_ Sizer    = SizedFreer{}
-	_ Freer    = SizedFreer{}
+	_ Marker    = Linear{}
+	_ Resetter  = Linear{}
+	_ Resizer   = Linear{}
+	_ Marker    = LinearFar{}
+	_ Resetter  = LinearFar{}
+	_ Freer     = Stack{}
+	_ Marker    = Stack{}
+	_ Resetter  = Stack{}
+	_ Freer     = StackFar{}
+	_ Marker    = StackFar{}
+	_ Resetter  = StackFar{}
+	_ Freer     = Ring{}
+	_ Resetter  = Ring{}
+	_ Allocator = Frame{}
+	_ Allocator = FrameHandle{}
+	_ Freer     = Heap{}
+	_ Sizer     = Heap{}
+	_ Resetter  = Heap{}
+	_ Sizer     = SizedAllocator{}
+	_ Sizer     = SizedFreer{}
+	_ Freer     = SizedFreer{}
 )
 
 // BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned to 64 and dies with

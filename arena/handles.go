@@ -63,7 +63,7 @@ func (p HandlePool[T]) Put(h Handle[T]) error {
 func (p HandlePool[T]) All() iter.Seq2[Handle[T], *T] {
 	return func(yield func(Handle[T], *T) bool) {
 		for i := range p.header.Pool.Count() {
-			if *p.header.Pool.State(i) == 1 && !yield(Handle[T](p.header.Name(i)), (*T)(p.header.Pool.Chunk(i))) {
+			if *p.header.Pool.State(i) == arena_c.ChunkLive && !yield(Handle[T](p.header.Name(i)), (*T)(p.header.Pool.Chunk(i))) {
 				return
 			}
 		}

@@ -18,12 +18,6 @@ import (
 // goroutine at a time may use it. It lives as long as its block.
 type Heap struct{ header *arena_c.Heap }
 
-var (
-	_ Freer    = Heap{}
-	_ Sizer    = Heap{}
-	_ Resetter = Heap{}
-)
-
 // NewHeap makes a heap of the block, which has at least 272 bytes. What was in the block is lost.
 func NewHeap(block []byte) (Heap, error) {
 	if err := checkBlock("Heap", block); err != nil {
@@ -43,6 +37,14 @@ func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 	return h.header.Alloc(size, align)
 }
 
+// Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
+func (h Heap) Free(p unsafe.Pointer) error {
+	if code := h.header.Free(p); code != arena_c.OK {
+		return fmt.Errorf("arena: BUG: Heap.Free: %v", code)
+	}
+	return nil
+}
+
 // Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
 // place, up or down, where there is room; otherwise the block moves. When the heap is full it gives nil and no error,
 // and p is as it was. A nil p is Alloc aligned to 16. An address that is no live block is refused, with an error.
@@ -55,14 +57,6 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 		}
 	}
 	return q, nil
-}
-
-// Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
-func (h Heap) Free(p unsafe.Pointer) error {
-	if code := h.header.Free(p); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Heap.Free: %v", code)
-	}
-	return nil
 }
 
 // SizeOf is the size that was asked for. An address that is no live block is a caller's bug and panics.

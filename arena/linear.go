@@ -33,6 +33,18 @@ func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
+// Mark is the position now.
+func (l Linear) Mark() Mark { return Mark(l.header.Mark()) }
+
+// Rewind frees what was allocated since the mark, and forgets the marks that are newer. A mark that was forgotten, is of
+// the other end or lies outside the arena is refused and changes nothing. Cost: O(1), one call into C.
+func (l Linear) Rewind(m Mark) error {
+	if code := l.header.Rewind(l.tag, uint64(m)); code != arena_c.OK {
+		return fmt.Errorf("arena: BUG: Linear.Rewind to %d: %v", m, code)
+	}
+	return nil
+}
+
 // Resize makes the last block longer or shorter where it lies; old is the size that it has. False: there is no room for
 // more, and nothing has changed. A block that isn't the last, or lies below the newest mark, is refused with an error:
 // who took the mark counts on it. Cost: O(1), one call into C.
@@ -45,18 +57,6 @@ func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
 	default:
 		return false, fmt.Errorf("arena: BUG: Linear.Resize from %d to %d bytes: %v", old, size, code)
 	}
-}
-
-// Mark is the position now.
-func (l Linear) Mark() Mark { return Mark(l.header.Mark()) }
-
-// Rewind frees what was allocated since the mark, and forgets the marks that are newer. A mark that was forgotten, is of
-// the other end or lies outside the arena is refused and changes nothing. Cost: O(1), one call into C.
-func (l Linear) Rewind(m Mark) error {
-	if code := l.header.Rewind(l.tag, uint64(m)); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Linear.Rewind to %d: %v", m, code)
-	}
-	return nil
 }
 
 // Reset frees everything at both ends.

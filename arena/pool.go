@@ -58,7 +58,7 @@ func (p Pool[T]) Index(x *T) (int, error) {
 
 // At is the live value in chunk i; nil: i is out of range, or the chunk is free.
 func (p Pool[T]) At(i int) *T {
-	if uint64(i) >= p.header.Count() || *p.header.State(uint64(i)) != 1 {
+	if uint64(i) >= p.header.Count() || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
 	return (*T)(p.header.Chunk(uint64(i)))

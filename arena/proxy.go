@@ -107,7 +107,7 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	mask("Proxy", size, 1)
 	if p == nil && !x.closed {
-		return x.Alloc(size, heapAlign), nil
+		return x.Alloc(size, arena_c.HeapAlign), nil
 	}
 	old, wrong := x.look(p)
 	if wrong != "" {

@@ -46,7 +46,7 @@ func (x *Proxy) leaks() string {
 	var named []string
 	given := ""
 	for _, b := range blocks {
-		offset := b.Offset + heapAlign
+		offset := b.Offset + arena_c.HeapAlign
 		id, size := tail(x.heap, offset, b.Asked) // a free block has no bytes asked, so no id
 		owner := x.owner(id)
 		if owner == nil {

@@ -11,8 +11,7 @@ import (
 // the address is the heap's own, whatever its alignment: the heap says that it is live before anything is read there.
 const (
 	tailSize  = 16
-	tailSlack = 3  // bits
-	heapAlign = 16 // of every block of a heap, and the size of the header before it
+	tailSlack = 3 // bits
 )
 
 // tailed is the size of the heap's block for size bytes.

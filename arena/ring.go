@@ -29,7 +29,7 @@ func NewRing(block []byte) (Ring, error) {
 // when free >= 2*(size+align+7), and in an empty ring when free >= size+align+7, with an align of at least 8. Cost:
 // O(1), one call into C a lap. The bytes live until Free, or Reset.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
-	m := mask("Ring", size, align) | 7
+	m := mask("Ring", size, align) | arena_c.RingMask
 	if arena_c.Trace {
 		return r.header.Traced(r.tag, size, m)
 	}

@@ -25,11 +25,11 @@ func NewStack(block []byte) (Stack, error) {
 
 // Alloc gives size bytes aligned to align, not zeroed; nil when the stack is full.
 func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
-	return s.header.Push(s.tag, size, mask("Stack", size, align)|15)
+	return s.header.Push(s.tag, size, mask("Stack", size, align)|arena_c.StackMask)
 }
 
 // Free frees the last live block. Any other address is refused and changes nothing.
-func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.header.PopBlock(p)) }
+func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.header.Free(p)) }
 
 // Mark is the position now.
 func (s Stack) Mark() Mark { return Mark(s.header.Linear.Cursor) }
@@ -70,12 +70,12 @@ type StackFar struct {
 
 // Alloc is Stack.Alloc at this end.
 func (f StackFar) Alloc(size, align uint64) unsafe.Pointer {
-	return f.header.PushFar(f.tag, size, mask("StackFar", size, align)|15)
+	return f.header.PushFar(f.tag, size, mask("StackFar", size, align)|arena_c.StackMask)
 }
 
 // Free is Stack.Free at this end.
 func (f StackFar) Free(p unsafe.Pointer) error {
-	return stackError("StackFar.Free", f.header.PopFar(p))
+	return stackError("StackFar.Free", f.header.FreeFar(p))
 }
 
 // Mark is the position now.

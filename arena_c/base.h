@@ -122,6 +122,16 @@ static inline int upfront_is_align(uint64_t align) {
     return align != 0 && (align & (align - 1)) == 0 && align <= UPFRONT_ALIGN_MAX;
 }
 
+static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
+
+/* Whether an arena may be made of the block: it begins at a line, has `least` bytes, and its offsets stay below UPFRONT_OFFSET_MAX. */
+static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
+    return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_EDGE;
+}
+
+/* From the boundary of UPFRONT_EDGE that offsets are counted from to a block's first byte: so an aligned offset is an aligned address. */
+static inline uint64_t upfront_skew(const void *block) { return (uint64_t)(uintptr_t)block & (UPFRONT_EDGE - 1); }
+
 #ifdef __cplusplus
 }
 #endif

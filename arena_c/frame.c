@@ -9,14 +9,13 @@ static uint64_t frame_end(const upfront_frame *f, const upfront_linear *buffer) 
 uint64_t upfront_frame_size(uint64_t size, uint64_t buffers) {
     if (!frame_count_fits(buffers) || size == 0 || size > UPFRONT_OFFSET_MAX / UPFRONT_FRAME_MAX - UPFRONT_EDGE)
         return 0;
-    return frame_headers(buffers) + buffers * ((size + UPFRONT_LINE - 1) & ~(uint64_t)(UPFRONT_LINE - 1));
+    return frame_headers(buffers) + buffers * upfront_round_up(size, UPFRONT_LINE);
 }
 
 upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers) {
     upfront_frame *f = (upfront_frame *)block;
-    uint64_t skew = (uint64_t)(uintptr_t)block & (UPFRONT_EDGE - 1), front = frame_headers(buffers), i;
-    if (block == NULL || skew % UPFRONT_LINE != 0 || !frame_count_fits(buffers) || size < front + buffers * UPFRONT_LINE ||
-        size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
+    uint64_t skew = upfront_skew(block), front = frame_headers(buffers), i;
+    if (!frame_count_fits(buffers) || !upfront_is_block(block, size, front + buffers * UPFRONT_LINE))
         return NULL;
     UPFRONT_UNPOISON(f, front); /* the block may have been the inside of another arena */
     memset(f, 0, (size_t)front);

@@ -2,8 +2,8 @@
 
 /* The bytes from the front of the block to the states of a pool of so many chunks. */
 static uint64_t handles_front(const void *block, uint64_t align, uint64_t count) {
-    uint64_t base = (uint64_t)(uintptr_t)block, mask = (align < sizeof(uint64_t) ? sizeof(uint64_t) : align) - 1;
-    return ((base + sizeof(upfront_handles) + sizeof(uint32_t) * count + mask) & ~mask) - base;
+    uint64_t base = (uint64_t)(uintptr_t)block;
+    return upfront_round_up(base + sizeof(upfront_handles) + sizeof(uint32_t) * count, upfront_pool_align(align)) - base;
 }
 
 /* Whether so many chunks fit. upfront_pool_size is 0 when they are too many for a pool. */

@@ -99,7 +99,7 @@ static void heap_cut(upfront_heap *h, uint64_t at, uint64_t room, uint64_t befor
 upfront_heap *upfront_heap_init(void *block, uint64_t size) {
     upfront_heap *h = (upfront_heap *)block;
     uint64_t rows, front;
-    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || size < UPFRONT_HEAP_BLOCK || size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
+    if (!upfront_is_block(block, size, UPFRONT_HEAP_BLOCK))
         return NULL;
     rows = upfront_heap_class(size - UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_LEAST) / 16 + 1; /* of the largest that can be free */
     front = (sizeof *h + rows * 17 * sizeof(uint64_t) + 15) & ~UINT64_C(15);
@@ -110,15 +110,6 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size) {
     h->end = (size & ~UINT64_C(15)) - UPFRONT_HEAP_HEADER;
     upfront_heap_reset(h);
     return h;
-}
-
-void upfront_heap_reset(upfront_heap *h) {
-    h->epoch++;
-    h->map = h->used = h->live = 0;
-    memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));
-    upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
-    upfront_heap_seal(h, h->end, 0, UPFRONT_HEAP_LIVE);
-    heap_make_free(h, h->first, h->end - h->first, 0);
 }
 
 /* The first block that fits, of those that are looked at in the lists from..to; *cut says that there were more. */
@@ -201,11 +192,6 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
     return (int64_t)at;
 }
 
-int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
-    int64_t found = heap_find(h, p);
-    return found < 0 ? found : (int64_t)upfront_heap_asked(h, (uint64_t)found);
-}
-
 int upfront_heap_free(upfront_heap *h, void *p) {
     int64_t found = heap_find(h, p);
     uint64_t at = (uint64_t)found, size, before;
@@ -285,6 +271,20 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
     h->used -= had;
     heap_cut(h, at, room, upfront_heap_before(h, at), size, upfront_heap_align(h, at));
     return p;
+}
+
+int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
+    int64_t found = heap_find(h, p);
+    return found < 0 ? found : (int64_t)upfront_heap_asked(h, (uint64_t)found);
+}
+
+void upfront_heap_reset(upfront_heap *h) {
+    h->epoch++;
+    h->map = h->used = h->live = 0;
+    memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));
+    upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
+    upfront_heap_seal(h, h->end, 0, UPFRONT_HEAP_LIVE);
+    heap_make_free(h, h->first, h->end - h->first, 0);
 }
 
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size) {

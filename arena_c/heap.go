@@ -26,8 +26,11 @@ type Heap struct {
 	First, End, Rows, Epoch, Map, Used, Peak, Live, Failed, Bounded, Refused uint64
 }
 
-// HeapBlock is the smallest block of a heap.
-const HeapBlock = 272
+// HeapBlock is the smallest block of a heap, HeapAlign the alignment of what it gives and the size of the header before that.
+const (
+	HeapBlock = 272
+	HeapAlign = 16
+)
 
 // HeapRange is a block of a heap, as the walk names it.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
@@ -128,6 +131,6 @@ func (h *Heap) Largest() uint64 {
 // Walk is upfront_heap_walk.
 func (h *Heap) Walk(out []HeapRange) (count uint64, code Code) {
 	var n C.uint64_t
-	code = Code(C.upfront_heap_walk(h.c(), (*C.upfront_heap_block)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
+	code = Code(C.upfront_heap_walk(h.c(), (*C.upfront_heap_range)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
 	return uint64(n), code
 }

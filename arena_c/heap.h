@@ -57,13 +57,13 @@ typedef struct upfront_heap_report {
 } upfront_heap_report;
 
 /* A block as the walk names it. The blocks lie one behind the other from the offset heap->first to heap->end. */
-typedef struct upfront_heap_block {
+typedef struct upfront_heap_range {
     uint64_t offset; /* of its header; its bytes begin 16 further */
     uint64_t size;   /* header included */
     uint64_t asked;  /* what was asked for; 0 for a free block */
     uint64_t align;  /* what was asked for, at least 16 */
     uint64_t live;   /* 1, or 0 for a free block */
-} upfront_heap_block;
+} upfront_heap_range;
 
 /* Makes a heap of the block: header and lists at its front, the rest one free block. NULL when the block is null, not aligned to 64, too
  * large, or smaller than UPFRONT_HEAP_BLOCK. What was in the block is not looked at. */
@@ -96,7 +96,7 @@ uint64_t upfront_heap_largest(const upfront_heap *h);
  * UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null. Cost: O(blocks).
  *
  * What it trusts: first, end, rows and epoch. What it can't tell: peak, failed and bounded that are wrong but possible. */
-int upfront_heap_walk(const upfront_heap *h, upfront_heap_block *out, uint64_t room, uint64_t *count);
+int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
 /* For libraries with an allocator callback, as Lua's lua_Alloc: size 0 frees and gives NULL, a null p allocates, anything else is realloc.
  * `old` is not needed: the header knows. Align is 16. */

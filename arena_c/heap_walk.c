@@ -63,7 +63,7 @@ static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
     return listed == count && map == h->map;
 }
 
-int upfront_heap_walk(const upfront_heap *h, upfront_heap_block *out, uint64_t room, uint64_t *count) {
+int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
     uint64_t at, before = 0, used = 0, live = 0;
     if (h == NULL || count == NULL || (out == NULL && room != 0))
         return UPFRONT_BAD_ARGUMENT;
@@ -77,7 +77,7 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_block *out, uint64_t r
         live += is_live;
         used += is_live * before;
         if (*count < room) {
-            upfront_heap_block *b = &out[*count];
+            upfront_heap_range *b = &out[*count];
             b->offset = at;
             b->size = before;
             b->asked = is_live != 0 ? upfront_heap_asked(h, at) : 0;

@@ -2,9 +2,8 @@
 
 upfront_linear *upfront_linear_init(void *block, uint64_t size) {
     upfront_linear *l = (upfront_linear *)block;
-    uint64_t base = (uint64_t)(uintptr_t)block;
-    uint64_t skew = base & (UPFRONT_EDGE - 1);
-    if (block == NULL || base % UPFRONT_LINE != 0 || size < 2 * UPFRONT_LINE || size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
+    uint64_t skew = upfront_skew(block);
+    if (!upfront_is_block(block, size, 2 * UPFRONT_LINE))
         return NULL;
     UPFRONT_UNPOISON(l, sizeof *l); /* the block may have been the inside of another arena */
     memset(l, 0, sizeof *l);

@@ -1,10 +1,6 @@
 package arena_c
 
 // #include "linear.h"
-// #cgo noescape upfront_linear_init
-// #cgo nocallback upfront_linear_init
-// #cgo noescape upfront_linear_rewind
-// #cgo nocallback upfront_linear_rewind
 import "C"
 
 import "unsafe"
@@ -46,11 +42,6 @@ func (l *Linear) Row() *Row {
 
 func (l *Linear) c() *C.upfront_linear { return (*C.upfront_linear)(checked(l)) }
 
-// LinearInit is upfront_linear_init.
-func LinearInit(block unsafe.Pointer, size uint64) *Linear {
-	return (*Linear)(unsafe.Pointer(C.upfront_linear_init(block, C.uint64_t(size))))
-}
-
 // dead tells the race detector what died when the cursor moved back from where it was: a rewind that only moves a
 // cursor conflicts with nobody. Where it was is read into a variable first: Go doesn't say whether an operand or a call
 // beside it comes first.
@@ -59,11 +50,4 @@ func (l *Linear) dead(was uint64, code Code) Code {
 		raceDead(l.At(l.Cursor), uintptr(was-l.Cursor))
 	}
 	return code
-}
-
-// Rewind is upfront_linear_rewind.
-func (l *Linear) Rewind(tag, cursor uint64) Code {
-	was := l.Cursor
-	return l.dead(was, Code(crossed(writes(&l.Cursor),
-		C.upfront_linear_rewind(l.c(), C.uint64_t(tag), C.uint64_t(cursor)))))
 }

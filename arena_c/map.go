@@ -7,8 +7,6 @@ package arena_c
 // #cgo nocallback upfront_map_init
 // #cgo noescape upfront_map_redraw
 // #cgo nocallback upfront_map_redraw
-// #cgo noescape upfront_map_rewind
-// #cgo nocallback upfront_map_rewind
 // #cgo noescape upfront_map_walk
 // #cgo nocallback upfront_map_walk
 import "C"
@@ -71,12 +69,6 @@ func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools, gu
 // Redraw is upfront_map_redraw.
 func (m *Map) Redraw(row uint64, sizes []uint64) Code {
 	return Code(C.upfront_map_redraw(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)), C.uint64_t(len(sizes))))
-}
-
-// Rewind is upfront_map_rewind.
-func (m *Map) Rewind(row uint64) Code {
-	defer raiseDamage()
-	return Code(C.upfront_map_rewind(m.c(), C.uint64_t(row)))
 }
 
 // Walk is upfront_map_walk: the number of ranges written, or with Corrupt the index of the row.

@@ -6,7 +6,8 @@
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
  *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
  * Bound      The layout depends on the plan alone, never on the page or the address.
- * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools). */
+ * Cost       init, walk: O(rows * (slots + pools)). rewind: O(scopes open + pools).
+ * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
 #ifndef UPFRONT_MAP_H
 #define UPFRONT_MAP_H
 
@@ -56,7 +57,7 @@ typedef struct upfront_range {
 
 #define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
 
-static inline uint64_t upfront_round_edge(uint64_t n) { return (n + UPFRONT_EDGE - 1) & ~(UPFRONT_EDGE - 1); }
+static inline uint64_t upfront_round_edge(uint64_t n) { return upfront_round_up(n, UPFRONT_EDGE); }
 
 /* pre: index < map->rows. */
 static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index) {

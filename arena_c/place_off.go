@@ -20,14 +20,13 @@ func (l *Linear) Place(p unsafe.Pointer) uint64 { return l.Offset(p) }
 // AtPlace is the address of a place.
 func (l *Linear) AtPlace(place uint64) unsafe.Pointer { return l.At(place) }
 
-// Bottom and Top are the places where what the slot handed out begins and ends; at the far end, of its newest piece.
-func (l *Linear) Bottom() uint64 { return l.Start }
-func (l *Linear) Top() uint64    { return l.Cursor }
+// Top is the place where what the slot handed out ends; at the far end, of its newest piece.
+func (l *Linear) Top() uint64 { return l.Cursor }
 
 // IsLast says whether what lies at a place is the last thing that the slot handed out, and can be made longer there.
 func (l *Linear) IsLast(place, size uint64) bool { return place+size == l.Cursor }
 
-// Held is Bottom and Top.
+// Held is where all that the slot handed out lies; at the far end, in its newest piece.
 func (l *Linear) Held() (start, end uint64) { return l.Start, l.Cursor }
 
 // Stretched says whether the row is.

@@ -42,9 +42,9 @@ func (l *Linear) AtPlace(place uint64) unsafe.Pointer {
 	return C.upfront_at_place(l.c(), C.uint64_t(place))
 }
 
-// Bottom and Top are the places where what the slot handed out begins and ends; at the far end, of its newest piece, or in
-// a row that is stretched, of all.
-func (l *Linear) Bottom() uint64 {
+// bottom is the place where what the slot handed out begins; at the far end, its newest piece, or in a row that is stretched,
+// all.
+func (l *Linear) bottom() uint64 {
 	r, index := l.Row(), l.Index()
 	if !r.Stretched() {
 		return l.Start
@@ -59,6 +59,7 @@ func (l *Linear) Bottom() uint64 {
 	return r.Slot(index - 1).Top()
 }
 
+// Top is the place where what the slot handed out ends.
 func (l *Linear) Top() uint64 { return l.Place(l.At(l.Cursor)) }
 
 // IsLast is as in place_off.go. At the far end of a row that is stretched a new piece begins where the last thing of the old one
@@ -71,7 +72,7 @@ func (l *Linear) IsLast(place, size uint64) bool {
 // Held is where all that the slot handed out lies. At the far end of a row that is stretched pieces follow each other up,
 // until its half of the window runs short: then they lie in the last bytes of it, as many as the row has (stretch.h).
 func (l *Linear) Held() (start, end uint64) {
-	start, end = l.Bottom(), l.Top()
+	start, end = l.bottom(), l.Top()
 	if r := l.Row(); r.Stretched() && l.Index() == r.Slots {
 		_, size := r.Window()
 		if half := size / 2; end >= start+half-(half-Edge)/3 {

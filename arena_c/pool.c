@@ -2,14 +2,12 @@
 
 #define LINK_SIZE sizeof(uint64_t)
 
-static uint64_t round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
-
 static uint64_t stride_of(uint64_t size, uint64_t align) {
-    return round_up(size < LINK_SIZE ? LINK_SIZE : size, align < LINK_SIZE ? LINK_SIZE : align);
+    return upfront_round_up(size < LINK_SIZE ? LINK_SIZE : size, upfront_pool_align(align));
 }
 
 /* The state bytes come first, so that chunk 0 is aligned behind them. */
-static uint64_t states_size(uint64_t count, uint64_t align) { return round_up(count, align < LINK_SIZE ? LINK_SIZE : align); }
+static uint64_t states_size(uint64_t count, uint64_t align) { return upfront_round_up(count, upfront_pool_align(align)); }
 
 /* The most chunks that a pool of such chunks may have; 0 when size or align is out of bounds. */
 static uint64_t count_max(uint64_t size, uint64_t align) {
@@ -27,21 +25,20 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
     return states_size(count, align) + stride_of(size, align) * count;
 }
 
+int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
+    if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
+        (uintptr_t)block % upfront_pool_align(align) != 0)
+        return UPFRONT_BAD_ARGUMENT;
+    upfront_pool_lay(p, block, size, align, count, 0);
+    return UPFRONT_OK;
+}
+
 static void mark_gap(void *p, uint64_t size) {
 #ifdef UPFRONT_MEMDEBUG
     memset(p, UPFRONT_GAP, (size_t)size);
 #endif
     UPFRONT_POISON(p, size);
 }
-
-#ifdef UPFRONT_STRETCHED
-uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
-    uint64_t stride = stride_of(size, align) + gap;
-    if (count == 0 || upfront_pool_size(stride, align, count) == 0)
-        return 0;
-    return states_size(count + gap, align) + stride * count - upfront_pool_size(size, align, count);
-}
-#endif
 
 void upfront_pool_lay(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
     uint64_t i, front = states_size(count + gap, align);
@@ -65,20 +62,21 @@ void upfront_pool_lay(upfront_pool *p, void *block, uint64_t size, uint64_t alig
     }
 }
 
-int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
-    if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
-        (uintptr_t)block % (align < LINK_SIZE ? LINK_SIZE : align) != 0)
-        return UPFRONT_BAD_ARGUMENT;
-    upfront_pool_lay(p, block, size, align, count, 0);
-    return UPFRONT_OK;
+#ifdef UPFRONT_STRETCHED
+uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
+    uint64_t stride = stride_of(size, align) + gap;
+    if (count == 0 || upfront_pool_size(stride, align, count) == 0)
+        return 0;
+    return states_size(count + gap, align) + stride * count - upfront_pool_size(size, align, count);
 }
+#endif
 
 upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align) {
     upfront_pool *p = (upfront_pool *)block;
     uint64_t front, count;
     if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || block_size >= UPFRONT_OFFSET_MAX || count_max(size, align) == 0)
         return NULL;
-    front = round_up((uint64_t)(uintptr_t)block + sizeof *p, align) - (uint64_t)(uintptr_t)block;
+    front = upfront_round_up((uint64_t)(uintptr_t)block + sizeof *p, align) - (uint64_t)(uintptr_t)block;
     if (front >= block_size)
         return NULL;
     count = (block_size - front) / (stride_of(size, align) + 1);

@@ -26,18 +26,24 @@ type Pool struct {
 	Free, Chunks, Stride, Inverse, Bound, Live, Kind, Open uint64
 }
 
-// Count is the number of chunks.
-func (p *Pool) Count() uint64 { return p.Bound & Offsets }
+// States of a chunk that are asked for in Go: pool.h.
+const (
+	ChunkLive    = 1
+	ChunkLeaving = 3
+)
 
 // Chunk is the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride)
 }
 
-// State is the byte of a chunk: 0 never taken, 1 live, 2 free, 3 its finalizer runs.
+// State is the byte that says what a chunk is: pool.h.
 func (p *Pool) State(index uint64) *uint8 {
 	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-p.Open-index))
 }
+
+// Count is the number of chunks.
+func (p *Pool) Count() uint64 { return p.Bound & Offsets }
 
 // Tag is the generation of the pool.
 func (p *Pool) Tag() uint64 { return p.Free &^ Offsets }

@@ -98,6 +98,7 @@ static inline void *upfront_pool_get(upfront_pool *p, uint64_t tag) {
 /* The index of the live chunk at `chunk`, or a code: UPFRONT_STALE, _FOREIGN, _MISALIGNED, _DOUBLE. */
 int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk);
 
+/* Any other address is refused with the code of upfront_pool_find. */
 static inline int upfront_pool_put(upfront_pool *p, uint64_t tag, void *chunk) {
     uint64_t offset = upfront_distance(chunk, p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
@@ -118,11 +119,14 @@ static inline int upfront_pool_put(upfront_pool *p, uint64_t tag, void *chunk) {
     return UPFRONT_OK;
 }
 
-/* Bytes that `count` chunks of `size` aligned to `align` need in front of the header's alignment; 0 when out of bounds.
+/* The alignment of a pool's block and of its chunks: a free chunk holds a link. */
+static inline uint64_t upfront_pool_align(uint64_t align) { return align < sizeof(uint64_t) ? sizeof(uint64_t) : align; }
+
+/* Bytes that `count` chunks of `size` aligned to `align` need in a block aligned to upfront_pool_align; 0 when out of bounds.
  * A chunk is at least 8 bytes. */
 uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count);
 
-/* Makes a pool whose bytes lie in `block` (upfront_pool_size bytes, aligned to the larger of 8 and align) and whose header lies
+/* Makes a pool whose bytes lie in `block` (upfront_pool_size bytes, aligned to upfront_pool_align) and whose header lies
  * elsewhere: the map keeps headers in its tables. The header's generation is kept. */
 int upfront_pool_init(upfront_pool *header, void *block, uint64_t size, uint64_t align, uint64_t count);
 

@@ -1,8 +1,5 @@
 #include "ring.h"
 
-/* From a block's first byte back to the boundary that offsets count from. */
-static uint64_t ring_skew(const void *block) { return (uint64_t)(uintptr_t)block & (UPFRONT_EDGE - 1); }
-
 static void ring_restart(upfront_ring *r, uint64_t tag) {
     r->cursor = r->oldest = upfront_ring_start(r);
     r->count = r->seam = 0;
@@ -11,11 +8,11 @@ static void ring_restart(upfront_ring *r, uint64_t tag) {
 
 upfront_ring *upfront_ring_init(void *block, uint64_t size) {
     upfront_ring *r = (upfront_ring *)block;
-    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || size < 2 * UPFRONT_LINE || size >= UPFRONT_OFFSET_MAX - UPFRONT_EDGE)
+    if (!upfront_is_block(block, size, 2 * UPFRONT_LINE))
         return NULL;
     UPFRONT_UNPOISON(r, sizeof *r); /* the block may have been the inside of another arena */
-    r->origin = 0 - ring_skew(block);
-    r->end = ring_skew(block) + size;
+    r->origin = 0 - upfront_skew(block);
+    r->end = upfront_skew(block) + size;
     r->peak = 0;
     ring_restart(r, UPFRONT_GENERATION);
     upfront_mark_dead(r + 1, size - sizeof *r);
@@ -135,8 +132,8 @@ static int ring_name_blocks(ring_walker *w, const upfront_ring *r, uint64_t from
 
 /* Whether the header's words can be those of a ring in a block of so many bytes. */
 static int ring_is_sane(const upfront_ring *r, uint64_t size) {
-    uint64_t start = upfront_ring_start(r), limit = r->limit & UPFRONT_OFFSETS;
-    if (r->origin != 0 - ring_skew(r) || r->end != ring_skew(r) + size || r->oldest % UPFRONT_RING_WORD != 0 || r->peak > size - sizeof *r)
+    uint64_t start = upfront_ring_start(r), limit = r->limit & UPFRONT_OFFSETS, skew = upfront_skew(r);
+    if (r->origin != 0 - skew || r->end != skew + size || r->oldest % UPFRONT_RING_WORD != 0 || r->peak > size - sizeof *r)
         return 0;
     if (r->seam == 0)
         return start <= r->oldest && r->oldest <= r->cursor && r->cursor <= r->end && limit == r->end &&

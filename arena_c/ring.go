@@ -37,22 +37,22 @@ const (
 	RingSkipped = 4
 )
 
-// ringWord is the size of the word before a block.
-const ringWord = 8
+// ringWord is the size of the word before a block, RingMask what the mask of a Push has at least.
+const (
+	ringWord = 8
+	RingMask = ringWord - 1
+)
 
 // Tag is the generation of the ring.
 func (r *Ring) Tag() uint64 { return r.Limit &^ Offsets }
-
-// Start is the offset of the first byte of the room.
-func (r *Ring) Start() uint64 { return LineSize - r.Origin }
 
 // At is the address of an offset.
 func (r *Ring) At(offset uint64) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(r), r.Origin+offset)
 }
 
-// Size is the room of the empty ring.
-func (r *Ring) Size() uint64 { return r.End - r.Start() }
+// Start is the offset of the first byte of the room.
+func (r *Ring) Start() uint64 { return LineSize - r.Origin }
 
 // Used is the bytes from the oldest block to the newest, with the skipped tail.
 func (r *Ring) Used() uint64 {
@@ -62,6 +62,9 @@ func (r *Ring) Used() uint64 {
 	}
 	return used
 }
+
+// Size is the room of the empty ring.
+func (r *Ring) Size() uint64 { return r.End - r.Start() }
 
 // Peak is the most that was used.
 func (r *Ring) Peak() uint64 { return max(r.TopUsed, r.Used()) }

@@ -107,7 +107,7 @@ int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uin
         i++;
     if (i == r->pools)
         return UPFRONT_TABLE_FULL;
-    block = upfront_linear_bump(slot, tag + bytes, bytes, (align < 8 ? 8 : align) - 1);
+    block = upfront_linear_bump(slot, tag + bytes, bytes, upfront_pool_align(align) - 1);
     if (block == NULL)
         return UPFRONT_FULL;
     p = upfront_row_pool(r, i);

@@ -27,12 +27,6 @@ type Node struct{ Below, What uint64 }
 // Class is the node's class.
 func (n Node) Class() uint64 { return n.Below / Generation }
 
-// Group is the index of the first of the row's siblings in the map.
-func (r *Row) Group() uint64 { return r.Kin >> 32 }
-
-// Sibling is its place among them.
-func (r *Row) Sibling() uint64 { return r.Kin & (1<<32 - 1) }
-
 // Slot is the header of the n-th nested scope; Slot(r.Slots) is the far end's.
 func (r *Row) Slot(n uint64) *Linear {
 	return (*Linear)(unsafe.Add(unsafe.Pointer(r), uint64(unsafe.Sizeof(*r))+n*LineSize))

@@ -14,42 +14,6 @@ upfront_scope upfront_scope_open(upfront_row *r) {
     return s;
 }
 
-static upfront_pool *pool_of(const upfront_linear *slot, const upfront_node *node) {
-    return upfront_row_pool(upfront_row_of(slot), node->what & 0xFFFFF);
-}
-
-static int is_c(const upfront_linear *slot, const upfront_node *node) {
-    uint64_t class_ = node->below / UPFRONT_GENERATION;
-    return class_ == UPFRONT_CLASS_C || (class_ == UPFRONT_CLASS_POOL && pool_of(slot, node)->kind == 0);
-}
-
-static const upfront_node *node_at(const upfront_linear *slot, uint64_t place) {
-    return (const upfront_node *)upfront_at_place(slot, place);
-}
-
-int upfront_scope_is_c(const upfront_linear *slot) {
-    uint64_t at = slot->chain;
-    while (at != 0 && is_c(slot, node_at(slot, at)))
-        at = node_at(slot, at)->below & UPFRONT_OFFSETS;
-    return at == 0;
-}
-
-uint64_t upfront_scope_run(upfront_linear *slot, uint64_t until) {
-    uint64_t count = 0;
-    while (slot->chain != until && is_c(slot, node_at(slot, slot->chain))) {
-        const upfront_node *node = node_at(slot, slot->chain);
-        slot->chain = node->below & UPFRONT_OFFSETS; /* first: it runs once, whatever it does */
-        if (node->below / UPFRONT_GENERATION == UPFRONT_CLASS_POOL) {
-            upfront_pool_close(pool_of(slot, node));
-        } else {
-            const upfront_deferred *d = (const upfront_deferred *)node;
-            d->finalizer(d->arg);
-            count++;
-        }
-    }
-    return count;
-}
-
 upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count) {
     upfront_node *node;
     upfront_pool *p;
@@ -102,4 +66,40 @@ int upfront_scope_close(upfront_scope s) {
     upfront_scope_run(s.slot, 0);
     upfront_row_close(r);
     return UPFRONT_OK;
+}
+
+static upfront_pool *pool_of(const upfront_linear *slot, const upfront_node *node) {
+    return upfront_row_pool(upfront_row_of(slot), node->what & 0xFFFFF);
+}
+
+static int is_c(const upfront_linear *slot, const upfront_node *node) {
+    uint64_t class_ = node->below / UPFRONT_GENERATION;
+    return class_ == UPFRONT_CLASS_C || (class_ == UPFRONT_CLASS_POOL && pool_of(slot, node)->kind == 0);
+}
+
+static const upfront_node *node_at(const upfront_linear *slot, uint64_t place) {
+    return (const upfront_node *)upfront_at_place(slot, place);
+}
+
+int upfront_scope_is_c(const upfront_linear *slot) {
+    uint64_t at = slot->chain;
+    while (at != 0 && is_c(slot, node_at(slot, at)))
+        at = node_at(slot, at)->below & UPFRONT_OFFSETS;
+    return at == 0;
+}
+
+uint64_t upfront_scope_run(upfront_linear *slot, uint64_t until) {
+    uint64_t count = 0;
+    while (slot->chain != until && is_c(slot, node_at(slot, slot->chain))) {
+        const upfront_node *node = node_at(slot, slot->chain);
+        slot->chain = node->below & UPFRONT_OFFSETS; /* first: it runs once, whatever it does */
+        if (node->below / UPFRONT_GENERATION == UPFRONT_CLASS_POOL) {
+            upfront_pool_close(pool_of(slot, node));
+        } else {
+            const upfront_deferred *d = (const upfront_deferred *)node;
+            d->finalizer(d->arg);
+            count++;
+        }
+    }
+    return count;
 }

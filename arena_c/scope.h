@@ -1,7 +1,7 @@
 /* scope.h - scopes for C: open, allocate, add finalizers, close.
  *
  * Algorithm  A scope is a handle of a slot (row.h): the slot and its generation. A finalizer is a node in the slot's chain whose class is
- *            UPFRONT_CLASS_C; before it lie the function and its argument. Closing runs the chain newest first, then rewinds.
+ *            UPFRONT_CLASS_C; behind it lie the function and its argument. Closing runs the chain newest first, then rewinds.
  * Bound      Only the topmost scope of a row allocates, takes finalizers and closes.
  * Cost       O(1), close: O(finalizers). A finalizer takes 32 bytes of the arena.
  * Source     Fredriksson, "Scope Stack Allocation".
@@ -69,15 +69,15 @@ static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finaliz
     return UPFRONT_OK;
 }
 
+/* Opens a scope on top of the row. slot is NULL when the topmost one is frozen, or all slots are open. */
+upfront_scope upfront_scope_open(upfront_row *r);
+
 /* A pool of count chunks that closes with the scope. NULL: full, no free header, not the topmost, or out of bounds. */
 upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count);
 
 /* size bytes of temporaries at the far end; they are gone when the scope that first asked for some closes. NULL: full, not the topmost, or
  * out of bounds. */
 void *upfront_scope_temp(upfront_scope s, uint64_t size, uint64_t align);
-
-/* Opens a scope on top of the row. slot is NULL when the topmost one is frozen, or all slots are open. */
-upfront_scope upfront_scope_open(upfront_row *r);
 
 /* Runs the finalizers, newest first, and rewinds to where the scope was opened. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one
  * that isn't the topmost, that is closing, or whose chain holds what isn't C's, a finalizer or a pool of objects: who made that closes it.

@@ -3,13 +3,13 @@ package arena_c
 // #include "stack.h"
 // // An address to be judged is passed as a number: see pool.go.
 // static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free(s, (const void *)p); }
+// static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
 // static inline int upfront_stack_before_at(const upfront_stack *s, uintptr_t p, uint64_t *mark) {
 //     return upfront_stack_before(s, (const void *)p, mark);
 // }
 // static inline int upfront_stack_before_far_at(const upfront_stack *s, uintptr_t p, uint64_t *mark) {
 //     return upfront_stack_before_far(s, (const void *)p, mark);
 // }
-// static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
 // #cgo noescape upfront_stack_init
 // #cgo nocallback upfront_stack_init
 // #cgo noescape upfront_stack_free_at
@@ -38,6 +38,9 @@ type Stack struct {
 	FarEnd FarEnd
 }
 
+// StackMask is what the mask of a Push has at least: a block is aligned as the two words before it.
+const StackMask = 15
+
 // below is the word pair before a block of a stack.
 type below struct{ cursor, last uint64 }
 
@@ -48,14 +51,14 @@ func StackInit(block unsafe.Pointer, size uint64) *Stack {
 	return (*Stack)(unsafe.Pointer(C.upfront_stack_init(block, C.uint64_t(size))))
 }
 
-// PopBlock is upfront_stack_free.
-func (s *Stack) PopBlock(p unsafe.Pointer) Code {
+// Free is upfront_stack_free.
+func (s *Stack) Free(p unsafe.Pointer) Code {
 	was := s.Linear.Cursor
 	return s.Linear.dead(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
-// PopFar is upfront_stack_free_far.
-func (s *Stack) PopFar(p unsafe.Pointer) Code {
+// FreeFar is upfront_stack_free_far.
+func (s *Stack) FreeFar(p unsafe.Pointer) Code {
 	was := s.Linear.FarAt()
 	return s.Linear.deadFar(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
 }

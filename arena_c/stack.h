@@ -29,7 +29,7 @@ typedef struct upfront_stack_below {
     uint64_t last;
 } upfront_stack_below;
 
-/* need = tag + sizeof(upfront_stack_below) + size; mask = align - 1, at least 15. */
+/* mask = align - 1, at least 15; pre: as for upfront_linear_bump. */
 static inline void *upfront_stack_push(upfront_stack *s, uint64_t tag, uint64_t size, uint64_t mask) {
     upfront_linear *l = &s->linear;
     uint64_t cursor = l->cursor;

@@ -140,9 +140,6 @@ void upfront_stretch_names(upfront_row *r, uint32_t scope, uint32_t account);
 /* Says who closes or rewinds next in the row. */
 void upfront_stretch_closed_by(upfront_row *r, uint32_t site);
 
-/* After the header of a slot was put back to what it was before the last thing was handed out: that thing is dead. */
-void upfront_stretch_restored(upfront_linear *slot);
-
 /* The first damage that was met (what is 0: none), and who is told of each; NULL: the program stops there. It is called from inside the
  * core, on any thread, and must not call the core. */
 extern upfront_damage upfront_first_damage;

@@ -178,16 +178,6 @@ static void bury(const upfront_stretch_end *e, uint64_t from) {
     upfront_mark_dead(e->map + from, to - from);
 }
 
-void upfront_stretch_restored(upfront_linear *slot) {
-    upfront_stretch_end e;
-    if (!upfront_stretch_see(slot, &e))
-        return;
-    if (upfront_stretch_is_twin(&e))
-        upfront_mark_dead(e.map + e.cursor, e.bound - e.cursor);
-    else
-        bury(&e, e.cursor);
-}
-
 void upfront_stretch_note(upfront_linear *slot, uint32_t made) {
 #ifdef UPFRONT_MEMDEBUG
     upfront_stretch_end e;

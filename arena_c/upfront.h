@@ -19,17 +19,18 @@
 
 #define UPFRONT_VERSION "0.1.0"
 
+/* In the order in which they are best read. */
+#include "linear.h"
 #include "ends.h"
+#include "stack.h"
+#include "pool.h"
 #include "handles.h"
+#include "ring.h"
 #include "frame.h"
 #include "heap.h"
-#include "linear.h"
-#include "map.h"
-#include "pool.h"
-#include "ring.h"
 #include "row.h"
 #include "scope.h"
-#include "stack.h"
+#include "map.h"
 #include "stretch.h"
 
 #endif

@@ -75,46 +75,63 @@ func checked[T any](header *T) unsafe.Pointer {
 
 // The Go structs are the C structs: same sizes, same places, same limits. A difference does not compile.
 var (
-	_ [unsafe.Sizeof(Linear{})]byte = [unsafe.Sizeof(C.upfront_linear{})]byte{}
-	_ [unsafe.Sizeof(Stack{})]byte  = [unsafe.Sizeof(C.upfront_stack{})]byte{}
-	_ [unsafe.Sizeof(Ends{})]byte   = [unsafe.Sizeof(C.upfront_ends{})]byte{}
-	_ [unsafe.Sizeof(below{})]byte  = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
-	_ [unsafe.Sizeof(Pool{})]byte   = [unsafe.Sizeof(C.upfront_pool{})]byte{}
-	_ [unsafe.Sizeof(Ring{})]byte   = [unsafe.Sizeof(C.upfront_ring{})]byte{}
-	_ [unsafe.Sizeof(Frame{})]byte  = [unsafe.Sizeof(C.upfront_frame{})]byte{}
-	_ [unsafe.Sizeof(Heap{})]byte   = [unsafe.Sizeof(C.upfront_heap{})]byte{}
-	_ [40]byte                      = [unsafe.Sizeof(HeapRange{})]byte{}
-	_ [unsafe.Sizeof(Row{})]byte    = [unsafe.Sizeof(C.upfront_row{})]byte{}
-	_ [unsafe.Sizeof(Node{})]byte   = [unsafe.Sizeof(C.upfront_node{})]byte{}
-	_ [unsafe.Sizeof(Map{})]byte    = [unsafe.Sizeof(C.upfront_map{})]byte{}
-	_ [unsafe.Sizeof(Arena{})]byte  = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
-	_ [unsafe.Sizeof(Range{})]byte  = [unsafe.Sizeof(C.upfront_range{})]byte{}
+	_ [unsafe.Sizeof(Linear{})]byte    = [unsafe.Sizeof(C.upfront_linear{})]byte{}
+	_ [unsafe.Sizeof(Ends{})]byte      = [unsafe.Sizeof(C.upfront_ends{})]byte{}
+	_ [unsafe.Sizeof(Stack{})]byte     = [unsafe.Sizeof(C.upfront_stack{})]byte{}
+	_ [unsafe.Sizeof(below{})]byte     = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
+	_ [unsafe.Sizeof(Pool{})]byte      = [unsafe.Sizeof(C.upfront_pool{})]byte{}
+	_ [unsafe.Sizeof(Handles{})]byte   = [unsafe.Sizeof(C.upfront_handles{})]byte{}
+	_ [unsafe.Sizeof(Ring{})]byte      = [unsafe.Sizeof(C.upfront_ring{})]byte{}
+	_ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}
+	_ [unsafe.Sizeof(Frame{})]byte     = [unsafe.Sizeof(C.upfront_frame{})]byte{}
+	_ [unsafe.Sizeof(Heap{})]byte      = [unsafe.Sizeof(C.upfront_heap{})]byte{}
+	_ [unsafe.Sizeof(HeapRange{})]byte = [unsafe.Sizeof(C.upfront_heap_range{})]byte{}
+	_ [unsafe.Sizeof(Row{})]byte       = [unsafe.Sizeof(C.upfront_row{})]byte{}
+	_ [unsafe.Sizeof(Node{})]byte      = [unsafe.Sizeof(C.upfront_node{})]byte{}
+	_ [unsafe.Sizeof(Map{})]byte       = [unsafe.Sizeof(C.upfront_map{})]byte{}
+	_ [unsafe.Sizeof(Arena{})]byte     = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
+	_ [unsafe.Sizeof(Range{})]byte     = [unsafe.Sizeof(C.upfront_range{})]byte{}
 
 	_ [unsafe.Offsetof(Linear{}.Refused)]byte = [unsafe.Offsetof(C.upfront_linear{}.refused)]byte{}
 	_ [unsafe.Offsetof(FarEnd{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_far_end{}.chain)]byte{}
-	_ [unsafe.Sizeof(Handles{})]byte          = [unsafe.Sizeof(C.upfront_handles{})]byte{}
 	_ [unsafe.Offsetof(Pool{}.Open)]byte      = [unsafe.Offsetof(C.upfront_pool{}.open)]byte{}
 	_ [unsafe.Offsetof(Ring{}.TopUsed)]byte   = [unsafe.Offsetof(C.upfront_ring{}.peak)]byte{}
 	_ [unsafe.Offsetof(Frame{}.TopUsed)]byte  = [unsafe.Offsetof(C.upfront_frame{}.peak)]byte{}
 	_ [unsafe.Offsetof(Heap{}.Refused)]byte   = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
-	_ [unsafe.Offsetof(Row{}.FarOf)]byte      = [unsafe.Offsetof(C.upfront_row{}.far_of)]byte{}
+	_ [unsafe.Offsetof(Row{}.Space)]byte      = [unsafe.Offsetof(C.upfront_row{}.space)]byte{}
+	_ [unsafe.Offsetof(Map{}.Guard)]byte      = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
 	_ [0]byte = [C.UPFRONT_GENERATION - Generation]byte{}
 	_ [0]byte = [C.UPFRONT_OBJECT - Object]byte{}
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
-	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
-	_ [0]byte = [C.UPFRONT_PIECE - Piece]byte{}
+	_ [0]byte = [C.UPFRONT_LINE - LineSize]byte{}
 	_ [0]byte = [C.UPFRONT_NAME_SIZE - NameSize]byte{}
+	_ [0]byte = [C.UPFRONT_PIECE - Piece]byte{}
+	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
+	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
+	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
+	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}
+	_ [0]byte = [C.UPFRONT_FRAME_MIN - FrameMin]byte{}
+	_ [0]byte = [C.UPFRONT_FRAME_MAX - FrameMax]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_BLOCK - HeapBlock]byte{}
-
-	_ [unsafe.Sizeof(Node{}) + 16]byte = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
-	_ [ClassC]byte                     = [C.UPFRONT_CLASS_C]byte{}
-	_ [ClassPool]byte                  = [C.UPFRONT_CLASS_POOL]byte{}
-
+	_ [0]byte = [C.UPFRONT_HEAP_ALIGN - HeapAlign]byte{}
+	_ [0]byte = [C.UPFRONT_HEAP_HEADER - HeapAlign]byte{}
+	_ [0]byte = [C.UPFRONT_CLASS_C - ClassC]byte{}
+	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
 
-	// A scope's header and a finalizer, as promised.
-	_ [64]byte = [unsafe.Sizeof(Linear{})]byte{}
-	_ [16]byte = [unsafe.Sizeof(Node{})]byte{}
+	// The last of each list of numbers that are told one after the other.
+	_ [0]byte = [C.UPFRONT_TABLE_FULL - TableFull]byte{}
+	_ [0]byte = [C.UPFRONT_CORRUPT - Corrupt]byte{}
+	_ [0]byte = [C.UPFRONT_RING_SKIPPED - RingSkipped]byte{}
+	_ [0]byte = [C.UPFRONT_PAD - KindPad]byte{}
+	_ [0]byte = [C.UPFRONT_RANGE_GUARD - RangeGuard]byte{}
+
+	_ [StackMask + 1]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
+
+	// A finalizer of C is a node with two words behind it, and a scope's header and a finalizer are as large as promised.
+	_ [unsafe.Sizeof(Node{}) + 16]byte = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
+	_ [64]byte                         = [unsafe.Sizeof(Linear{})]byte{}
+	_ [16]byte                         = [unsafe.Sizeof(Node{})]byte{}
 )

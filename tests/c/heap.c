@@ -3,7 +3,7 @@
 
 enum { HEAP_BLOCKS = 4096, HEAP_LIVE = 200 };
 
-static upfront_heap_block heap_blocks[HEAP_BLOCKS];
+static upfront_heap_range heap_blocks[HEAP_BLOCKS];
 
 /* The walk says ok, and what it names covers the heap without gap or overlap. The number of free blocks. */
 static uint64_t heap_walked(const upfront_heap *h) {

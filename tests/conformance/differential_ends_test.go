@@ -59,7 +59,7 @@ func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 		if n := len(live[end]); n > 0 && w.random.IntN(5) < 2 {
 			offset := live[end][n-1]
 			live[end] = live[end][:n-1]
-			pop := []func(*arena_c.Stack, unsafe.Pointer) arena_c.Code{(*arena_c.Stack).PopBlock, (*arena_c.Stack).PopFar}[end]
+			pop := []func(*arena_c.Stack, unsafe.Pointer) arena_c.Code{(*arena_c.Stack).Free, (*arena_c.Stack).FreeFar}[end]
 			require.Equal(t, arena_c.OK, pop(a, unsafe.Add(at(w.a), offset)))
 			require.Equal(t, arena_c.OK, pop(b, unsafe.Add(at(w.b), offset)))
 			w.sameBytes("pop")

@@ -102,15 +102,16 @@ func newAs[T any](w *twins, a, b *arena_c.Linear, tag uint64) {
 }
 
 func TestGoAndCAgreeOnLinear(t *testing.T) {
-	w := newTwins(t, 8192, 64)
-	a, b := arena_c.LinearInit(at(w.a), w.size()), arena_c.LinearInit(at(w.b), w.size())
+	w := newTwins(t, 8192, 128)
+	a, b := arena_c.EndsInit(at(w.a), w.size()), arena_c.EndsInit(at(w.b), w.size())
 	for range rounds() {
-		linearStep(w, a, b, a.Tag())
-		sameCount(t, a)
+		linearStep(w, &a.Linear, &b.Linear, a.Linear.Tag())
+		sameCount(t, &a.Linear)
 		if w.random.IntN(40) == 0 {
-			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
-			a.Chain, b.Chain = 0, 0
-			require.Equal(t, a.Rewind(a.Tag(), cursor), b.Rewind(b.Tag(), cursor))
+			cursor := a.Linear.Start + w.random.Uint64N(a.Linear.Cursor-a.Linear.Start+1)
+			a.Linear.Chain, b.Linear.Chain = 0, 0
+			require.Equal(t, a.Mark(), b.Mark())
+			require.Equal(t, a.Rewind(a.Linear.Tag(), cursor), b.Rewind(b.Linear.Tag(), cursor))
 			w.sameBytes("Rewind")
 		}
 	}
@@ -119,7 +120,7 @@ func TestGoAndCAgreeOnLinear(t *testing.T) {
 // linearStep is one hit on a header of either side.
 func linearStep(w *twins, a, b *arena_c.Linear, right uint64) {
 	tag := w.tag(right)
-	switch w.random.IntN(9) {
+	switch w.random.IntN(10) {
 	case 0:
 		newAs[byte](w, a, b, tag)
 	case 1:
@@ -151,6 +152,11 @@ func linearStep(w *twins, a, b *arena_c.Linear, right uint64) {
 			require.Equal(w.t, x, y, "seed %d", w.seed)
 		}
 		w.sameBytes("Unlink")
+	case 7:
+		size := w.amount()
+		p, ok := a.Grow(tag+size, size)
+		require.Equal(w.t, p != nil, ok)
+		w.same("Grow", p, mouth.Grow(b, tag+size, size))
 	default:
 		size, mask := w.amount(), w.mask()
 		p, ok := a.Bump(tag+size, size, mask)
@@ -167,9 +173,9 @@ func TestGoAndCAgreeOnStack(t *testing.T) {
 		if n := len(live); n > 0 && w.random.IntN(5) < 2 {
 			offset := live[n-1]
 			live = live[:n-1]
-			require.Equal(t, arena_c.OK, a.PopBlock(unsafe.Add(at(w.a), offset)))
-			require.Equal(t, arena_c.OK, b.PopBlock(unsafe.Add(at(w.b), offset)))
-			w.sameBytes("PopBlock")
+			require.Equal(t, arena_c.OK, a.Free(unsafe.Add(at(w.a), offset)))
+			require.Equal(t, arena_c.OK, b.Free(unsafe.Add(at(w.b), offset)))
+			w.sameBytes("Free")
 			continue
 		}
 		tag, size, mask := w.tag(a.Linear.Tag()), w.amount(), w.mask()|15

@@ -100,7 +100,10 @@ func TestRandomProgramsMatchTheModel(t *testing.T) {
 
 func TestBlocksThatAreNone(t *testing.T) {
 	window := arena.NewBlock(4096, 64)
-	for _, sub := range subjects[:7] {
+	for _, sub := range subjects {
+		if sub.name == "Scope" {
+			continue // its block is the test's own
+		}
 		for _, block := range [][]byte{nil, {}, window[:0], window[:1], window[:64], window[:79], window[1:], window[8:], window[32:4000]} {
 			_, _, err := sub.open(block)
 			assert.Error(t, err, "%s, a block of %d", sub.name, len(block))

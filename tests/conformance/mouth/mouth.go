@@ -34,6 +34,8 @@ package mouth
 // }
 // #cgo noescape upfront_linear_bump
 // #cgo nocallback upfront_linear_bump
+// #cgo noescape upfront_linear_grow
+// #cgo nocallback upfront_linear_grow
 // #cgo noescape upfront_stack_push
 // #cgo nocallback upfront_stack_push
 // #cgo noescape upfront_pool_get
@@ -56,6 +58,11 @@ func row(r *arena_c.Row) *C.upfront_row          { return (*C.upfront_row)(unsaf
 // Bump is upfront_linear_bump.
 func Bump(l *arena_c.Linear, need, size, mask uint64) unsafe.Pointer {
 	return C.upfront_linear_bump(linear(l), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Grow is upfront_linear_grow.
+func Grow(l *arena_c.Linear, need, size uint64) unsafe.Pointer {
+	return C.upfront_linear_grow(linear(l), C.uint64_t(need), C.uint64_t(size))
 }
 
 // Push is upfront_stack_push.
