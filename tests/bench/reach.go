@@ -63,7 +63,8 @@ var reaches = []reach{
 	{work: "I", what: "1 GiB, a scope's Close, ns", most: 1000, of: medianOf("I rewind 1 GiB", library)},
 	{work: "I", what: "1 GiB, a region's Rewind, ns", most: 1000, of: medianOf("I rewind 1 GiB", ofRegion)},
 	{work: "I", what: "1 GiB, a scope, 1000 times, ns", most: 1000, of: medianOf("I rewind 1 GiB, 1000 times", library)},
-	{work: "I", what: "1 GiB, a region's Load and Rewind, 1000 times, ns", most: 1000, of: medianOf("I rewind 1 GiB, 1000 times", ofRegion)},
+	{work: "I", what: "1 GiB, a region's Load and Rewind, 1000 times, ns", most: 1000,
+		of: medianOf("I rewind 1 GiB, 1000 times", ofRegion)},
 	{work: "I", what: "ns a finalizer", most: 3, of: medianOf("I rewind 1 M finalizers", library)},
 	{work: "J", what: "collections during play", most: 0, of: medianOf("J collections", library)},
 	{work: "J", what: "Go allocations during play", most: 0, of: medianOf("J Go allocations", library)},
@@ -88,8 +89,8 @@ func (t *table) judge() {
 // stands is what stands in the way of a reach that is missed, with what was tried. Instructions were counted with callgrind.
 var stands = map[string]string{
 	"B": "Alloc is inlined, at 80 of the inliner's budget of 80. Tried: a call of it (1.63 to 1.90 of C), both checks before the bump " +
-		"(a cost of 91), the checks beside the comparison (83). What is left over C are the instructions that make a bad align part " +
-		"of the size.",
+		"(a cost of 91), the checks beside the comparison (83). What is left over C are the instructions that make a bad align " +
+		"part of the size.",
 	"D": "C has 408 instructions for such a scope, and takes longer than a cgo call itself. Tried: 1034 instructions, 970 with less " +
 		"noted when it closes, 893 with one test for the usual Close and one loop for all finalizers. Without the deferred function " +
 		"that lets the other finalizers run when one panics they were 854, and 825 without names too: promises that are kept. 384 are " +

@@ -39,7 +39,8 @@ var workE = work{
 		"C's heap by addresses that the collector doesn't see, on the Go heap by a list of pointers; one slice needs none.",
 	other: func(h *harness) ([]series, error) {
 		return inChildren("E", max(1, min(3, h.rounds)), []string{library, goHeap, oneSlice, glibc}, []figure{
-			{"collection, none live", "collection"}, {"collection, 50 thousand live", "collection"}, {"collection, 5 million live", "collection"},
+			{"collection, none live", "collection"}, {"collection, 50 thousand live", "collection"},
+			{"collection, 5 million live", "collection"},
 			{"1 GB of garbage", "kB"}, {"peak RSS", "times the data"},
 		})
 	},
