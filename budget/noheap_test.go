@@ -195,9 +195,13 @@ func TestNoHeapIsSilent(t *testing.T) {
 		}
 	}
 	turn := func() { _ = b.Turn() }
+	rounds := 25
+	if testing.Short() {
+		rounds = 3
+	}
 	for _, processors := range []int{1, 2} {
 		before := runtime.GOMAXPROCS(processors)
-		for range 25 {
+		for range rounds {
 			require.Empty(t, noHeap(t, b, play))
 			require.Empty(t, noHeap(t, b, func() { play(); runtime.GC(); play() }))
 			require.Empty(t, noHeap(t, b, turn))

@@ -54,7 +54,7 @@ func TestModel(t *testing.T) {
 // modelSeeds are the first, and some that found what these don't.
 func modelSeeds() (seeds []uint64) {
 	most := uint64(28)
-	if instrumented && os.Getenv("UPFRONT_SOAK") == "" {
+	if (instrumented || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" {
 		most = 4
 	}
 	for seed := range most {
