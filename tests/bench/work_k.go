@@ -126,10 +126,13 @@ func madeByMalloc(list []*little) {
 		C.uint64_t(len(temporaries)))
 }
 
-var sweep = make([]byte, 64*budget.MiB)
+var sweep []byte // made when it is wanted: a collection of E would count it as live
 
 // sweepCache has the caches hold something else.
 func sweepCache() {
+	if sweep == nil {
+		sweep = make([]byte, 64*budget.MiB)
+	}
 	for at := 0; at < len(sweep); at += 64 {
 		sweep[at]++
 	}

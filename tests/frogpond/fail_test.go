@@ -34,7 +34,7 @@ func newFailing(t *testing.T) *failing {
 		o.wads, o.maps = []string{builtin}, "MAP01,MAP03,MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
-	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" { // in memtrace each request of each tick: 14,000 of them, minutes
+	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" { // each request of each tick would take minutes
 		f.o.ticks, f.o.bots, f.visit.ticks = 1, 1, 0
 		f.small.ticks, f.small.bots = 1, 1
 	}
