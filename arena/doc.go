@@ -19,8 +19,8 @@
 //	HandlePool  those, named by who may outlive them     a Go call, 5        any chunk, by its handle    put by address
 //	Heap        any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
 //
-// Every operation but walks is O(1); `make bench` prints what hits cost beside the same loop in C. Bytes are beside the
-// block's own and its alignment. Making an arena is one call into C.
+// Every operation is O(1), but walks, the making of a pool and its Peak; `make bench` prints what hits cost beside the
+// same loop in C. Bytes are beside the block's own and its alignment. Making an arena is one call into C.
 //
 // # Blocks
 //

@@ -122,7 +122,7 @@ func Get[T any](p *Pool, tag uint64) (x *T) {
 	if next-1 < OffsetMax {
 		x = (*T)(unsafe.Add(unsafe.Pointer(p), p.Chunks+(next-1)*p.Stride))
 		p.Free = tag + *(*uint64)(unsafe.Pointer(x))
-		*(*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-next)) = 1
+		*(*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-next)) = ChunkLive
 		p.Live++
 		if Race {
 			raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
@@ -140,13 +140,13 @@ func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) (ok bool) {
 		return
 	}
 	state := (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))
-	if *state != 1 {
+	if *state != ChunkLive {
 		return
 	}
 	if Race {
 		raceDead(chunk, uintptr(p.Stride))
 	}
-	*state = 2
+	*state = ChunkFree
 	*(*uint64)(chunk) = p.Free - tag
 	p.Free = tag + index + 1
 	p.Live--
@@ -165,7 +165,7 @@ func GetHandle[T any](h *Handles, tag uint64) (x *T, handle uint64) {
 // ChunkOf is upfront_handles_at.
 func (h *Handles) ChunkOf(tag, handle uint64) unsafe.Pointer {
 	index := handle & HandleIndex
-	if h.Pool.Bound-tag-1-index >= OffsetMax || h.Name(index) != handle || *h.Pool.State(index) != 1 {
+	if h.Pool.Bound-tag-1-index >= OffsetMax || h.Name(index) != handle || *h.Pool.State(index) != ChunkLive {
 		return nil
 	}
 	return h.Pool.Chunk(index)

@@ -26,9 +26,10 @@ type Pool struct {
 	Free, Chunks, Stride, Inverse, Bound, Live, Kind, Open uint64
 }
 
-// States of a chunk that are asked for in Go: pool.h.
+// States of a chunk: pool.h.
 const (
 	ChunkLive    = 1
+	ChunkFree    = 2
 	ChunkLeaving = 3
 )
 

@@ -109,6 +109,7 @@ var (
 	_ [0]byte = [C.UPFRONT_NAME_SIZE - NameSize]byte{}
 	_ [0]byte = [C.UPFRONT_PIECE - Piece]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
+	_ [0]byte = [C.UPFRONT_CHUNK_FREE - ChunkFree]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}

@@ -40,7 +40,7 @@ func (l Loaded[T]) Get() *T {
 // fn made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full that a Try... met in
 // the region and that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic
 // unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
-// OnError, never into the verdict.
+// OnError, never into the verdict; so do all finalizers' where Load doesn't return.
 //
 // Inside fn a region above may be loaded. The same or a lower one, any from a finalizer that a load or rewind runs, and
 // from another goroutine one that touches what this one touches, is ErrLoading, and nothing changes. Frame and pads
@@ -97,6 +97,9 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (gene
 		l.inside = false
 		verdict, other := r.stack.Verdict(recover(), err, 0)
 		err = r.b.undo(l, verdict)
+		if verdict == nil {
+			r.b.note(err) // fn panics, or ends its goroutine: nobody gets what Load returns
+		}
 		if other != nil {
 			panic(other)
 		}

@@ -55,6 +55,36 @@ func TestFailingLoadStillTellsOfOldContents(t *testing.T) {
 	assert.Equal(t, 1, b.Report().ErrorCount)
 }
 
+// TestLoadThatDoesntReturnTellsOfFinalizers: who gets a panic, or nothing, doesn't get Load's error.
+func TestLoadThatDoesntReturnTellsOfFinalizers(t *testing.T) {
+	const text = `region level, scope "level": finalizer of budget_test.mark: mark failed`
+	b := open(t, small())
+	assert.PanicsWithValue(t, "loader", func() {
+		_, _ = load(b, "level", func(s scope.Scope) error {
+			newMark(s, 1, doFail)
+			panic("loader")
+		})
+	})
+	assert.Equal(t, []string{text}, b.Report().Errors)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		_, _ = load(b, "level", func(s scope.Scope) error {
+			newMark(s, 2, doFail)
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	<-done
+	assert.Equal(t, []string{text, text}, b.Report().Errors)
+	_, err := load(b, "level", func(s scope.Scope) error {
+		newMark(s, 3, doFail)
+		return errLoader
+	})
+	assert.ErrorIs(t, err, errMark, "a load that returns tells its caller")
+	assert.Len(t, b.Report().Errors, 2)
+}
+
 func TestReportKeepsTheLast16Errors(t *testing.T) {
 	b := open(t, small())
 	for i := range 20 {

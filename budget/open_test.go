@@ -166,7 +166,7 @@ func TestReportIsDrawn(t *testing.T) {
 		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
 	}
 	assert.Equal(t, `  level: scope "level" used 131096 in 2, peak 262168`, lines[10])
-	assert.Equal(t, "  leaks: 0 pad scopes, 0 held values, 0 finalizers failed, 0 slots, 0 pairs of pads", lines[11])
+	assert.Equal(t, "  leaks: 0 scopes, 0 held values, 0 finalizers failed, 0 slots, 0 pairs of pads", lines[11])
 	mustFill := attempt(func() error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
 		return err

@@ -31,7 +31,7 @@ func (r Report) String() string {
 		usageText(&out, x.Name, "account", x.Accounts)
 	}
 	sitesText(&out, r.Sites)
-	fmt.Fprintf(&out, "  leaks: %d pad scopes, %d held values, %d finalizers failed, %d slots, %d pairs of pads\n",
+	fmt.Fprintf(&out, "  leaks: %d scopes, %d held values, %d finalizers failed, %d slots, %d pairs of pads\n",
 		r.Leaks.Scopes, r.Leaks.Held, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Pads)
 	return out.String()
 }

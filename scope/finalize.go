@@ -17,12 +17,6 @@ type class struct {
 	run  func(unsafe.Pointer) error
 }
 
-// The states of a chunk that finalizers go by. While its own runs, a chunk counts as put: who puts it is told so.
-const (
-	chunkLive    = 1
-	chunkLeaving = 3
-)
-
 const (
 	classC    = arena_c.ClassC
 	classPool = arena_c.ClassPool // what is the pool's index in the row; above poolNext the chunk to look at next
@@ -135,7 +129,7 @@ func nextChunk(pool *arena_c.Pool, node *arena_c.Node) unsafe.Pointer {
 		return nil
 	}
 	node.What = node.What%poolNext + (index+1)*poolNext
-	*pool.State(index) = chunkLeaving
+	*pool.State(index) = arena_c.ChunkLeaving // it counts as put while its own runs: who puts it is told so
 	return pool.Chunk(index)
 }
 

@@ -92,7 +92,7 @@ func (p Pool[T]) Index(x *T) int {
 // At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
 func (p Pool[T]) At(i int) *T {
 	count := p.header.Bound - p.tag // huge when the pool is closed
-	if count >= arena_c.OffsetMax || uint64(i) >= count || *p.header.State(uint64(i)) != 1 {
+	if count >= arena_c.OffsetMax || uint64(i) >= count || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
 	return (*T)(p.header.Chunk(uint64(i)))
@@ -159,11 +159,11 @@ func (p ObjectPool[T]) Put(x *T) error {
 		panic(p.pool.misuse(x))
 	}
 	state := p.pool.header.State(uint64(index))
-	*state = chunkLeaving
+	*state = arena_c.ChunkLeaving
 	p.stack.finalizers++
 	defer func() { // also when the finalizer panics, or ends the goroutine
 		if p.pool.header.Tag() == p.pool.tag { // it may have closed the scope
-			*state = chunkLive
+			*state = arena_c.ChunkLive
 			p.pool.Put(x)
 		}
 	}()

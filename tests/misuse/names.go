@@ -50,7 +50,7 @@ var names = []line{
 	{"resolve an arena.Ptr with another base", []program{
 		{name: "a Ptr's wrong base", run: wrongBase, goesOn: "its age is 0x7", right: "its age is 0x3"},
 	}, nil, "reads what lies there"},
-	{"keep a Scope while its slot is opened 2^24 times", []program{
+	{"keep a Scope for 2^24 openings at its depth", []program{
 		{name: "2^24 scopes later", run: scopeComesRound, goesOn: "New gave a frog", only: "release"},
 	}, nil, "is taken for the newest"},
 }
