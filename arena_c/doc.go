@@ -9,15 +9,15 @@
 // The C core owns every byte and every rule; its control words are laid out by the C headers, and the Go structs in
 // this package are the same bytes. Each operation has a one-line binding. A cgo call costs many times the allocation
 // itself (make bench), so the few operations that a game performs thousands of times a tick are said twice: as `static
-// inline` in a header and, side by side, in hit.go. With the build tag upfront_cgo (and in asan and memdebug builds, whose
+// inline` in a header and, side by side, in hit.go and hit_row.go. With the build tag upfront_cgo (and in asan and memdebug builds, whose
 // marks only C sets, and in memtrace builds, where each request asks whether it is to be refused) every hit crosses into C
 // instead; the differential tests hold the two together. scope.Scope.Alloc says the bump once more, for the inliner.
 //
 // # Costs
 //
 // Hits are O(1) and Go: the bumps and Get are inlined at the call site, Put, Pop and the opening and closing of scopes are
-// a call. Everything else is one crossing into C, noescape and nocallback; only RunC, which runs a user's own C
-// finalizers, may be called back from.
+// a call. Everything else is one crossing into C, at play noescape and nocallback; only RunC, which runs a user's own
+// C finalizers, may be called back from.
 //
 // # From a package of your own
 //

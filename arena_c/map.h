@@ -2,7 +2,7 @@
  *
  *     | tables | init | systems | level ... <- temp | frame x2 | pads |
  *
- * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All control words lie in the
+ * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All headers lie in the
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
  *            A line of the plan may stand for equal siblings: each a row of its own, rewound without touching the others.
  * Bound      The layout depends on the plan alone, never on the page or the address.

@@ -11,7 +11,7 @@
  *   Zeroing    Memory is handed out as it is. The typed makers of Go zero it.
  *   Full       is an answer: NULL or UPFRONT_FULL, and nothing has changed but the word that remembers the refusal.
  *   Misuse     is a code below zero; nothing has changed.
- *   Threads    One owner at a time. The core has no locks and no globals.
+ *   Threads    One owner at a time. The core has no locks and, in release, no globals.
  *   Cost       O(1) where no other is named.
  */
 #ifndef UPFRONT_H

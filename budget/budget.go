@@ -192,7 +192,8 @@ func (b *Budget) Region(name string) *OpenRegion {
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
 }
 
-// Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame n+1.
+// Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame
+// n+1, with 3 buffers n+2.
 func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))

@@ -43,7 +43,7 @@
 // region may take the [Rest] of Plan.Size. While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String]
 // draws the map.
 //
-// Each part begins at a multiple of 64 KiB. All control words lie in the tables, on pages of their own, so
+// Each part begins at a multiple of 64 KiB. All headers lie in the tables, on pages of their own, so
 // that a rewind gives back bytes and nothing else; [Budget.Walk] reads the whole map from them and covers every byte.
 //
 // # Will it fit?
@@ -90,7 +90,7 @@
 //
 // # Goroutines
 //
-// Load, Rewind, Turn, Seal, Close, Report, Walk and CheckAll belong to the goroutine that drives the program; a Load from
+// Load, Rewind, Reconfigure, Turn, Seal, Close, Report, Walk and CheckAll belong to the goroutine that drives the program; a Load from
 // another that would touch what one touches already is [ErrLoading]. Slots belong to their owners, who may load at the same
 // time where no region lies above ([OpenSlots]). Pads belong to a worker each, or to who borrowed them. [OpenPads.Take],
 // [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot], [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.

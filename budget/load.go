@@ -63,10 +63,10 @@ func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, e
 	return Loaded[T]{r.region, generation, value}, nil
 }
 
-// load is one Load, Rewind or Close at work. On one goroutine they nest, upwards; on several they stand beside each other
-// as long as no region is touched by two.
+// load is one Load, Rewind, Release, Reconfigure or Close at work. On one goroutine they nest, upwards; on several they
+// stand beside each other as long as no region is touched by two.
 type load struct {
-	region    *region // nil: Close, which touches all
+	region    *region // nil: Close or Reconfigure, which touch all
 	along     []*region
 	what      string
 	goroutine string
@@ -155,7 +155,7 @@ func (b *Budget) closePads(l *load) error {
 	return errors.Join(errs...)
 }
 
-// begin takes a place among the loads, or says why there is none. r is nil for Close.
+// begin takes a place among the loads, or says why there is none. r is nil for Close and Reconfigure.
 func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 	l := &load{what: what, goroutine: goroutine()}
 	if r != nil {

@@ -52,8 +52,9 @@
 //
 // In release builds Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go
 // allocation, no call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own,
-// Defer and Hold use a table of planned size (limits.held). To make a pool and to close it, a new piece for temporaries ([Scope.Temp]),
-// and finalizers of C's own are a call into C each.
+// Defer and Hold use a table of planned size (limits.held). A call into C each are: to make a pool, to close it (and, if
+// its objects have a finalizer, each of them), [Pool.Index], [Pool.Peak], Put of an [ObjectPool], a constructor that fails,
+// a new piece for temporaries ([Scope.Temp]), and finalizers of C's own.
 //
 // # Goroutines
 //

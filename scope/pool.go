@@ -15,8 +15,9 @@ type Pool[T any] struct {
 	tag    uint64
 }
 
-// Pool makes a pool of n chunks in s: n * size of T, a byte of state for each, and one of the planned pool headers
-// (limits.pools, 64 an arena by default). A full scope unwinds. Cost: O(n), one call into C.
+// Pool makes a pool of n chunks in s: each of the size of T, up to the next multiple of 8 or of T's alignment, and a byte of
+// state; and one of the planned pool headers (limits.pools, 64 an arena by default). A full scope unwinds. Cost: O(n), one
+// call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
 	return openPool[T](s, n, 0)

@@ -31,7 +31,7 @@ func (s Scope) Alloc(size, align uint64) unsafe.Pointer {
 	if arena_c.Crossing {
 		return s.mustAlloc(size, align)
 	}
-	l := s.slot // arena_c's Bump again: by a call of it this would cost 84, and the inliner's budget is 80
+	l := s.slot // arena_c's Bump again: by a call of it this would cost 84, and the inliner's budget is 80. A bad align: see TryAlloc
 	at := (l.Cursor + align - 1) & -align
 	need := s.tag + key + min(size|-(align&(align-1))|-((align-1)>>16), badAsk)
 	if l.Limit-need-at >= arena_c.OffsetMax {
@@ -99,7 +99,7 @@ func (s Scope) C() (slot unsafe.Pointer, tag uint64) { return unsafe.Pointer(s.s
 // Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost: no byte of the arena;
 // on a pad a few ns, in regions and the frame, which count what scopes hold by name, tens, and for a name that is new in
 // its place a look through the names. It unwinds as full when the arena's planned number of nested scopes (limits.scopes,
-// 64 by default) is open.
+// 64 by default) is open; the scope of a load, or of the frame, is one of them.
 func (s Scope) Open(name string) Scope {
 	st := s.mayNest()
 	st.mayOpen(name)
