@@ -101,6 +101,8 @@ func (r refusal) Error() string { return r.why().Error() }
 // Unwrap lets who recovers it ask errors.Is and errors.As.
 func (r refusal) Unwrap() error { return r.why() }
 
+// why is most often the full at its end. Before it stand what a refusal may be instead: told of before its scope closed, a
+// closed budget's, a scope's that can't allocate, a bug in what was asked for.
 func (r refusal) why() error {
 	s := Scope(r)
 	st := s.stack()

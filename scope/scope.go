@@ -22,6 +22,7 @@ type Scope struct {
 // wasn't adds 0, misses the generation by 2^63, and is refused by the comparison that is there anyway.
 const key = 1 << 63
 
+// generation is the whole of it, which the core calls the tag.
 func (s Scope) generation() uint64 { return s.tag + key }
 
 // Alloc gives size bytes aligned to align, a power of two up to 64 KiB. They are not zeroed. When the scope is full it
