@@ -99,31 +99,10 @@
 // [Stack], [Config], [Watch], [Site], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
 // budget makes regions, frame and pads of them. Programs have no use for them; their comments begin by saying so.
 //
-// # For who knows the talk
-//
-// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example, which
-// go test ./scope -run Example -v runs.
-//
-//	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
-//	LinearAllocator, rewind       the arena of a region or pad; arena.Linear        frogSystem
-//	ScopeStack, nested scopes     Scope: Open and Close, or Do                      demoAsMeant, demoAsPublished
-//	newPOD                        Plain: New, Slice                                 frogSystem
-//	newObject                     Object: New, Make, Slice                          frogSystemWithLock
-//	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
-//	thread-local scratch          a pad, held by handle; two a worker (Pads.Pick)   formatString
-//	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
-//	array of unknown size         List on a pad, then Copy into the scope           arrayOfUnknownSize
-//	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
-//	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
-//
-// What differs: newPOD takes any T, Plain refuses one that holds a Go pointer. There a covered scope goes on allocating
-// where its child will rewind; here it refuses, by name. There the end of memory is an assert; here full is an answer.
-// There scratch is a thread's; goroutines move between threads. There constructors can't fail.
-//
 // # Sources
 //
-// Andreas Fredriksson, "Scope Stack Allocation" (DICE). BlackMATov, "Scope Stack Allocation", for the demo; Vincent
-// Stehly-Calisto, "Climbing the stack allocator", for the sushi bar; "Alternatives to malloc and new" (#AltDevBlogADay);
-// Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid), for the stack of scopes, its temporaries, and containers
-// that own nothing while empty.
+// Andreas Fredriksson, "Scope Stack Allocation" (DICE); talk_example_test.go has it idea by idea. BlackMATov, "Scope Stack
+// Allocation", for the demo; Vincent Stehly-Calisto, "Climbing the stack allocator", for the sushi bar; "Alternatives to
+// malloc and new" (#AltDevBlogADay); Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid), for the stack of scopes,
+// its temporaries, and containers that own nothing while empty.
 package scope

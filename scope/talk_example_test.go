@@ -14,6 +14,24 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
+// Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example here or beside it.
+//
+//	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
+//	LinearAllocator, rewind       the arena of a region or pad; arena.Linear        frogSystem
+//	ScopeStack, nested scopes     Scope: Open and Close, or Do                      demoAsMeant, demoAsPublished
+//	newPOD                        Plain: New, Slice                                 frogSystem
+//	newObject                     Object: New, Make, Slice                          frogSystemWithLock
+//	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
+//	thread-local scratch          a pad, held by handle; two a worker (Pads.Pick)   formatString
+//	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
+//	array of unknown size         List on a pad, then Copy into the scope           arrayOfUnknownSize
+//	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
+//	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
+//
+// What differs: newPOD takes any T, Plain refuses one that holds a Go pointer. There a covered scope goes on allocating
+// where its child will rewind; here it refuses, by name. There the end of memory is an assert; here full is an answer.
+// There scratch is a thread's; goroutines move between threads. There constructors can't fail.
+
 // openTalk opens a budget with the memory map of the talk: init, systems and level, and a worker's pads beside them.
 func openTalk() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
