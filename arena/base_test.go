@@ -46,6 +46,7 @@ func check(t *testing.T, block []byte) {
 	assert.Nil(t, root.Parent.Get(base))
 	children := root.Children.Get(base)
 	require.Len(t, children, 2)
+	assert.Equal(t, 2, root.Children.Len())
 	assert.Equal(t, 2, cap(children))
 	for i := range children {
 		assert.Same(t, root, children[i].Parent.Get(base))

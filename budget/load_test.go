@@ -3,6 +3,7 @@ package budget_test
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -122,6 +123,9 @@ func TestLoadFails(t *testing.T) {
 				assert.NoError(t, o.err)
 			} else {
 				assert.ErrorContains(t, o.err, f.text)
+			}
+			if full := (*scope.FullError)(nil); errors.As(o.err, &full) {
+				assert.Equal(t, strings.Contains(f.text, "; then: "), full.Cause != nil, "the error, or panic, that came of the full")
 			}
 			var full *scope.FullError
 			assert.Equal(t, f.full, errors.As(o.err, &full))
