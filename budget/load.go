@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"unsafe"
@@ -69,7 +68,7 @@ type load struct {
 	region    *region // nil: Close or Reconfigure, which touch all
 	along     []*region
 	what      string
-	goroutine string
+	goroutine uintptr
 	entered   bool // no worker is inside, and none gets in
 	releases  bool // the region is a slot that is given back when this ends
 	inside    bool // fn is running; only its goroutine reads and writes this
@@ -201,7 +200,7 @@ func (b *Budget) nests(l, running *load) error {
 }
 
 // innermost is the load that began last on a goroutine, or nil. pre: b.mu is held.
-func (b *Budget) innermost(goroutine string) *load {
+func (b *Budget) innermost(goroutine uintptr) *load {
 	for _, l := range slices.Backward(b.loads) {
 		if l.goroutine == goroutine {
 			return l
@@ -273,7 +272,7 @@ func shut(regions []*region, by int32) {
 }
 
 // noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads
-// meanwhile: they pay the goroutine's name for as long as something loads.
+// meanwhile: they pay a lock for as long as something loads.
 func (b *Budget) noteOpen(pad *scope.Stack) {
 	me, depth := goroutine(), pad.Depth()-1
 	b.mu.Lock()
@@ -288,12 +287,4 @@ func (b *Budget) noteOpen(pad *scope.Stack) {
 	if !slices.ContainsFunc(l.pads, func(o openPad) bool { return o.pad == pad }) {
 		l.pads = append(l.pads, openPad{pad, depth})
 	}
-}
-
-// goroutine names the goroutine. Go has no call for it but the head of its stack trace: "goroutine 7 [running]". A load
-// can afford the microsecond, and must not mistake another goroutine for its own.
-func goroutine() string {
-	var buf [64]byte
-	head, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), " [")
-	return head
 }

@@ -27,14 +27,14 @@ func (b *Budget) NoHeap(t TB, fn func()) {
 	t.Helper()
 	defer forgive()() // the collections and the report: whoever is Strict needn't know
 	me := goroutine()
-	if running := noHeap.goroutine.Load(); running != nil && *running == me {
+	if noHeap.goroutine.Load() == me {
 		t.Errorf("budget %q: BUG: NoHeap inside NoHeap", b.plan.Name)
 		return
 	}
 	noHeap.Lock()
 	defer noHeap.Unlock()
-	noHeap.goroutine.Store(&me)
-	defer noHeap.goroutine.Store(nil)
+	noHeap.goroutine.Store(me)
+	defer noHeap.goroutine.Store(0)
 	defer recordAll()()
 	profile := readGoProfile()
 	before, after := &noHeap.before, &noHeap.after
@@ -54,7 +54,7 @@ func (b *Budget) NoHeap(t TB, fn func()) {
 // noHeap is the one NoHeap at work.
 var noHeap struct {
 	sync.Mutex
-	goroutine     atomic.Pointer[string]
+	goroutine     atomic.Uintptr
 	before, after goCounter
 }
 
