@@ -151,6 +151,43 @@ func TestLoadInTheEyesOfTheReport(t *testing.T) {
 
 // TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails: workers' scopes are none
 // of its business.
+// BenchmarkOpenBesideALoad is what a worker pays for a scope on its pad while something loads on another goroutine.
+func BenchmarkOpenBesideALoad(b *testing.B) {
+	all := open(b, small())
+	pad, begun, end := all.Pad(0, 0), make(chan bool), make(chan bool)
+	var loads sync.WaitGroup
+	loads.Go(func() {
+		_, _ = load(all, "level", func(scope.Scope) error {
+			begun <- true
+			<-end
+			return nil
+		})
+	})
+	<-begun
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = pad.Open("work").Close()
+	}
+	close(end)
+	loads.Wait()
+}
+
+func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the instrumented build allocates on its own")
+	}
+	b := open(t, small())
+	_, err := load(b, "level", func(scope.Scope) error {
+		done := make(chan float64)
+		go func() {
+			done <- testing.AllocsPerRun(100, func() { _ = b.Pad(1, 0).Open("work").Close() })
+		}()
+		assert.Zero(t, <-done)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
 func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 	plan := small()
 	plan.Pads.Workers = 3
