@@ -170,6 +170,9 @@ func openFiles(t *testing.T) int {
 // TestEachAllocationFails has each allocation of boot, of three maps and of a systems rewind fail in turn: nothing leaks,
 // and the server goes on in the same budget with what fits.
 func TestEachAllocationFails(t *testing.T) {
+	if testing.Short() && build == "asan" {
+		t.Skip("takes minutes under an emulator; asan runs it natively, and the emulator without asan")
+	}
 	f := newFailing(t)
 	plan, files := f.plan(t), openFiles(t)
 	runs := 0
