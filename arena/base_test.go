@@ -1,9 +1,7 @@
 package arena_test
 
 import (
-	"errors"
 	"math"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -104,13 +102,4 @@ func TestEmptyReferences(t *testing.T) {
 	assert.Nil(t, arena.SliceOf(base, []int32{}).Get(base))
 	assert.Empty(t, arena.StringOf(base, nil).Get(base))
 	assert.True(t, arena.PtrTo[int32](base, nil).IsNil())
-}
-
-// unsited is an error without the lines that say who asked for something: memtrace builds have them.
-func unsited(err error) error {
-	if err == nil {
-		return nil
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(first)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -44,7 +43,6 @@ func (x *Proxy) leaks() string {
 	_, code := x.heap.Walk(blocks)
 	var live, bytes uint64
 	var named []string
-	given := ""
 	for _, b := range blocks {
 		offset := b.Offset + arena_c.HeapAlign
 		id, size := tail(x.heap, offset, b.Asked) // a free block has no bytes asked, so no id
@@ -62,7 +60,6 @@ func (x *Proxy) leaks() string {
 			name += fmt.Sprintf(" by proxy %q", owner.name)
 		}
 		named = append(named, name)
-		given += arena_c.LentAt(unsafe.Add(unsafe.Pointer(x.heap), offset), fmt.Sprintf("%d bytes at offset %#x", size, offset))
 	}
 	var said []string
 	if live != 0 {
@@ -75,7 +72,7 @@ func (x *Proxy) leaks() string {
 	if code != arena_c.OK {
 		said = append(said, fmt.Sprintf("the walk through the heap says: %v", code))
 	}
-	return strings.Join(said, "; ") + given
+	return strings.Join(said, "; ")
 }
 
 // owner is this proxy or the one before it that has the id, or nil.

@@ -1,7 +1,3 @@
-// Errors of memtrace builds say more.
-
-//go:build !memtrace
-
 package arena_test
 
 import (

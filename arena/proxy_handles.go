@@ -2,7 +2,6 @@ package arena
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -46,7 +45,6 @@ func (x *HandlePoolProxy[T]) Get() (*T, Handle[T]) {
 	}
 	x.owned[h&arena_c.HandleIndex] = h
 	x.gave()
-	arena_c.Lent(unsafe.Pointer(v))
 	return v, h
 }
 
@@ -57,9 +55,6 @@ func (x *HandlePoolProxy[T]) Put(h Handle[T]) error {
 	}
 	if !x.owns(h) && x.pool.At(h) != nil {
 		return x.bug("Put", "a chunk of another proxy, or of the pool itself")
-	}
-	if arena_c.Trace {
-		arena_c.Returned(unsafe.Pointer(x.pool.At(h)))
 	}
 	if err := x.pool.Put(h); err != nil { // also for what was put already
 		return fmt.Errorf("arena: proxy %q: Put: %w", x.name, err)
@@ -82,10 +77,10 @@ func (x *HandlePoolProxy[T]) Cap() int { return x.pool.Cap() }
 
 // Close is PoolProxy.Close.
 func (x *HandlePoolProxy[T]) Close() error {
-	return x.close(func(leaked func(i int, chunk unsafe.Pointer)) {
+	return x.close(func(leaked func(i int)) {
 		for i, h := range x.owned {
-			if v := x.pool.At(h); h != 0 && v != nil {
-				leaked(i, unsafe.Pointer(v))
+			if h != 0 && x.pool.At(h) != nil {
+				leaked(i)
 			}
 		}
 	})

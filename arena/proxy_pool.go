@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -65,7 +64,6 @@ func (x *PoolProxy[T]) Get() *T {
 	}
 	x.owned[i/64] |= 1 << (i % 64)
 	x.gave()
-	arena_c.Lent(unsafe.Pointer(v))
 	return v
 }
 
@@ -78,7 +76,6 @@ func (x *PoolProxy[T]) Put(v *T) error {
 	}
 	x.owned[i/64] &^= 1 << (i % 64) // first: a finalizer may panic, and the chunk is put all the same
 	x.stats.Live--
-	arena_c.Returned(unsafe.Pointer(v))
 	return x.pool.Put(v)
 }
 
@@ -98,14 +95,14 @@ func (x *PoolProxy[T]) Cap() int { return x.pool.Cap() }
 
 // Close ends the proxy. Nil says that every chunk came back; otherwise the error names those that didn't, by their
 // numbers, and they stay live in the pool. A second Close is refused. Cost: O(1) when every chunk came back, otherwise
-// O(chunks). In memtrace builds the error also says who asked for each that it names.
+// O(chunks).
 func (x *PoolProxy[T]) Close() error {
-	return x.close(func(leaked func(i int, chunk unsafe.Pointer)) {
+	return x.close(func(leaked func(i int)) {
 		for word, owned := range x.owned {
 			for ; owned != 0; owned &= owned - 1 {
 				i := word*64 + bits.TrailingZeros64(owned)
-				if v := x.pool.At(i); v != nil {
-					leaked(i, unsafe.Pointer(v))
+				if x.pool.At(i) != nil {
+					leaked(i)
 				}
 			}
 		}
@@ -156,7 +153,7 @@ func (t *tally) bug(what, wrong string) error {
 }
 
 // close is that of each; each calls leaked with the chunks that are its own and live in the pool.
-func (t *tally) close(each func(leaked func(i int, chunk unsafe.Pointer))) error {
+func (t *tally) close(each func(leaked func(i int))) error {
 	if t.closed {
 		return t.bug("Close", arena_c.Stale.String())
 	}
@@ -166,11 +163,9 @@ func (t *tally) close(each func(leaked func(i int, chunk unsafe.Pointer))) error
 	}
 	var live uint64
 	var named, said []string
-	given := ""
-	each(func(i int, chunk unsafe.Pointer) {
+	each(func(i int) {
 		if live++; live <= leaksNamed {
 			named = append(named, strconv.Itoa(i))
-			given += arena_c.LentAt(chunk, "chunk "+strconv.Itoa(i))
 		}
 	})
 	if live != 0 {
@@ -179,5 +174,5 @@ func (t *tally) close(each func(leaked func(i int, chunk unsafe.Pointer))) error
 	if missing := t.stats.Live - live; missing != 0 {
 		said = append(said, fmt.Sprintf("%s %s not found: put to the pool itself, or gone with it", plural(missing, "chunk"), was(missing)))
 	}
-	return fmt.Errorf("arena: proxy %q: %s%s", t.name, strings.Join(said, "; "), given)
+	return fmt.Errorf("arena: proxy %q: %s", t.name, strings.Join(said, "; "))
 }

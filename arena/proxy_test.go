@@ -103,7 +103,7 @@ func TestProxyNamesItsLeaks(t *testing.T) {
 	at := func(p unsafe.Pointer) string { return fmt.Sprintf("%#x", uintptr(p)-uintptr(base)) }
 
 	p, q, r := x.Alloc(96, 16), front.Alloc(0, 1), x.Alloc(5, 256)
-	assert.EqualError(t, unsited(front.Close()), `arena: proxy "ogg": 1 block of 0 bytes was never freed: 0 bytes at offset `+at(q))
+	assert.EqualError(t, front.Close(), `arena: proxy "ogg": 1 block of 0 bytes was never freed: 0 bytes at offset `+at(q))
 	leaks := "96 bytes at offset " + at(p) + ", 0 bytes at offset " + at(q) + ` by proxy "ogg", 5 bytes at offset ` + at(r)
 	gone, torn := x.Alloc(64, 16), x.Alloc(16, 16)
 	require.NoError(t, h.Free(gone), "the heap can't tell")
@@ -111,7 +111,7 @@ func TestProxyNamesItsLeaks(t *testing.T) {
 	arena_c.Unpoison(unsafe.Add(torn, 16), 16) // the write is reported otherwise
 	*(*byte)(unsafe.Add(torn, 16)) ^= 1
 	assert.EqualError(t, x.Free(torn), `arena: BUG: proxy "sound": Free: a block of the heap itself, or written past its end`)
-	assert.EqualError(t, unsited(x.Close()), `arena: proxy "sound": 3 blocks of 101 bytes were never freed: `+leaks+
+	assert.EqualError(t, x.Close(), `arena: proxy "sound": 3 blocks of 101 bytes were never freed: `+leaks+
 		"; 2 blocks of 80 bytes were not found: freed by the heap itself, or written past the end")
 }
 
@@ -123,7 +123,7 @@ func TestProxyNamesTheFirstLeaks(t *testing.T) {
 			x.Alloc(24, 16)
 		}
 		assert.Regexp(t, `^arena: proxy "many": \d+ blocks of \d+ bytes were never freed: (24 bytes at offset 0x\w+(, )?){8}`+says,
-			unsited(x.Close()))
+			x.Close())
 		h.Reset()
 	}
 }

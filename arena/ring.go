@@ -30,7 +30,7 @@ func NewRing(block []byte) (Ring, error) {
 // O(1), one call into C a lap. The bytes live until Free, or Reset.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	m := mask("Ring", size, align) | arena_c.RingMask
-	if arena_c.Trace {
+	if arena_c.Checked {
 		return r.header.Traced(r.tag, size, m)
 	}
 	if p := r.header.Push(r.tag, size, m); p != nil {

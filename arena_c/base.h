@@ -58,20 +58,17 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-/* Two builds are stretched: between what is handed out lie gaps, where its map was given space for them (stretch.h). */
-#if defined(UPFRONT_ASAN) || defined(UPFRONT_MEMDEBUG)
-#define UPFRONT_STRETCHED 1
+#if defined(UPFRONT_ASAN) && defined(UPFRONT_CHECKED)
+#error "upfront: UPFRONT_CHECKED doesn't go with AddressSanitizer"
 #endif
 
 /* The inline functions of one build don't fit another's core. build.c has a name for each; with UPFRONT_CHECK_BUILD, which pkg-config's
  * flags have, each file that is compiled refers to the one that it needs, so that a program of two builds doesn't link. In a Go package of
  * your own the core is another package's, and the flag would ask for it too early. */
-#if defined(UPFRONT_ASAN) && defined(UPFRONT_MEMDEBUG)
-#define UPFRONT_BUILD upfront_build_asan_memdebug
-#elif defined(UPFRONT_ASAN)
+#if defined(UPFRONT_ASAN)
 #define UPFRONT_BUILD upfront_build_asan
-#elif defined(UPFRONT_MEMDEBUG)
-#define UPFRONT_BUILD upfront_build_memdebug
+#elif defined(UPFRONT_CHECKED)
+#define UPFRONT_BUILD upfront_build_checked
 #else
 #define UPFRONT_BUILD upfront_build_release
 #endif
@@ -80,21 +77,19 @@ extern const char UPFRONT_BUILD[]; /* the core's version, in words */
 __attribute__((used)) static const char *const upfront_build = UPFRONT_BUILD;
 #endif
 
-/* Checked builds fill what is handed out and what is given back, so that a read of either is seen for what it is. */
+/* The checked build fills what is handed out and what is given back, so that a read of either is seen for what it is. */
 #define UPFRONT_FRESH 0xCB
 #define UPFRONT_DEAD 0xDB
-#define UPFRONT_GAP 0xFB /* between two things that were handed out */
 
 static inline void upfront_mark_live(void *p, uint64_t size) {
     UPFRONT_UNPOISON(p, size);
-#ifdef UPFRONT_MEMDEBUG
+#ifdef UPFRONT_CHECKED
     memset(p, UPFRONT_FRESH, (size_t)size);
 #endif
 }
 
 static inline void upfront_mark_dead(void *p, uint64_t size) {
-#ifdef UPFRONT_MEMDEBUG
-    UPFRONT_UNPOISON(p, size);
+#ifdef UPFRONT_CHECKED
     memset(p, UPFRONT_DEAD, (size_t)size);
 #endif
     UPFRONT_POISON(p, size);

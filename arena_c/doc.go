@@ -9,9 +9,8 @@
 // The C core owns every byte and every rule; its control words are laid out by the C headers, and the Go structs in
 // this package are the same bytes. Each operation has a one-line binding. A cgo call costs many times the allocation
 // itself (make bench), so the few operations that a game performs thousands of times a tick are said twice: as `static
-// inline` in a header and, side by side, in hit.go and hit_row.go. With the build tag upfront_cgo (and in asan and memdebug builds, whose
-// marks only C sets, and in memtrace builds, where each request asks whether it is to be refused) every hit crosses into C
-// instead; the differential tests hold the two together. scope.Scope.Alloc says the bump once more, for the inliner.
+// inline` in a header and, side by side, in hit.go and hit_row.go. With the build tag upfront_cgo, and in asan and checked
+// builds, whose marks only C sets, every hit crosses into C instead; the differential tests hold the two together. scope.Scope.Alloc says the bump once more, for the inliner.
 //
 // # Costs
 //
@@ -25,12 +24,11 @@
 //
 //	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}}' github.com/upfront-mem/upfront/arena_c)"
 //
-// Functions that aren't inline are linked from this package. The C side must know a memdebug build for what it is: its gaps
-// and fills are in the inlined hits, too. Without the second line here the C code is told to be at fault where it isn't.
-// -asan needs nothing.
+// Functions that aren't inline are linked from this package. The C side must know a checked build for what it is: its fills
+// are in the inlined hits, too. -asan needs nothing.
 //
 //	// #include "upfront.h"
-//	// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
+//	// #cgo checked CFLAGS: -DUPFRONT_CHECKED
 //	//
 //	// static int *numbers(void *slot, uint64_t tag, uint64_t n) {
 //	//     upfront_scope s = {slot, tag};

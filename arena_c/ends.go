@@ -68,7 +68,7 @@ func (e *Ends) Resize(tag uint64, p unsafe.Pointer, old, size uint64) Code {
 	was, before := e.Linear.Cursor, *e
 	code := Code(crossed(writes(&e.Linear.Cursor),
 		C.upfront_ends_resize_at(e.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size))))
-	if Trace && code == OK && size > old && !given(e, before) {
+	if Checked && code == OK && size > old && !given(e, before) {
 		e.Linear.Refused = tag + size + OnPurpose
 		return Full
 	}

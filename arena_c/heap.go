@@ -49,7 +49,7 @@ func (h *Heap) outside(p unsafe.Pointer) bool {
 
 // Alloc is upfront_heap_alloc.
 func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
-	if Trace && h.refuses(nil, size) {
+	if Checked && h.refuses(nil, size) {
 		return nil
 	}
 	return crossed(writes(&h.Used), C.upfront_heap_alloc(h.c(), C.uint64_t(size), C.uint64_t(align)))
@@ -89,7 +89,7 @@ func (h *Heap) refuses(p unsafe.Pointer, size uint64) bool {
 // Realloc is upfront_heap_realloc: nil when it is refused, and SizeOf says whether p is why. The race detector is told of
 // the block that died when it moved; its bytes are the heap's by then.
 func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
-	if p != nil && h.outside(p) || Trace && h.refuses(p, size) {
+	if p != nil && h.outside(p) || Checked && h.refuses(p, size) {
 		return nil
 	}
 	if !Race || p == nil {

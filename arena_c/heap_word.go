@@ -4,6 +4,9 @@ package arena_c
 
 import "unsafe"
 
+// Asan says whether AddressSanitizer is on.
+const Asan = false
+
 // Word is the word at an offset of the heap, also one that is hidden. The race detector doesn't see it read: it is there
 // to judge blocks whose bytes may be anybody's.
 //

@@ -12,6 +12,9 @@ import "C"
 
 import "unsafe"
 
+// Asan says whether AddressSanitizer is on.
+const Asan = true
+
 // Word is upfront_heap_word, which reads what is hidden too.
 func (h *Heap) Word(offset uint64) uint64 {
 	return uint64(C.upfront_heap_word(h.c(), C.uint64_t(offset)))

@@ -1,4 +1,4 @@
-//go:build cgo && !upfront_cgo && !asan && !memdebug && !memtrace
+//go:build cgo && !upfront_cgo && !asan && !checked
 
 package arena_c
 

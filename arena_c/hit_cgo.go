@@ -1,4 +1,4 @@
-//go:build upfront_cgo || asan || memdebug || memtrace
+//go:build upfront_cgo || asan || checked
 
 package arena_c
 
@@ -55,7 +55,7 @@ import "C"
 
 import "unsafe"
 
-// The hits, by the bindings: hit.go has the same functions in Go. In a memtrace build each that gives memory asks whether it
+// The hits, by the bindings: hit.go has the same functions in Go. In the checked build each that gives memory asks whether it
 // may, and takes back what it may not give.
 
 // Crossing says whether the hits of this build cross into C.
@@ -75,12 +75,10 @@ func New[T any](l *Linear, need uint64) (x *T, ok bool) {
 func (l *Linear) Bump(need, size, mask uint64) (unsafe.Pointer, bool) {
 	was := *l
 	p := C.upfront_linear_bump(l.c(), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
-	raiseDamage()
-	if Trace && p != nil && !given(l, was) {
+	if Checked && p != nil && !given(l, was) {
 		l.Refused = need + OnPurpose
 		return nil, false
 	}
-	l.noteGiven(p)
 	return p, p != nil
 }
 
@@ -88,8 +86,7 @@ func (l *Linear) Bump(need, size, mask uint64) (unsafe.Pointer, bool) {
 func (l *Linear) Grow(need, size uint64) (unsafe.Pointer, bool) {
 	was := *l
 	p := C.upfront_linear_grow(l.c(), C.uint64_t(need), C.uint64_t(size))
-	raiseDamage()
-	if Trace && p != nil && !given(l, was) {
+	if Checked && p != nil && !given(l, was) {
 		l.Refused = need + OnPurpose
 		return nil, false
 	}
@@ -100,7 +97,7 @@ func (l *Linear) Grow(need, size uint64) (unsafe.Pointer, bool) {
 func (e *Ends) BumpFar(tag, size, mask uint64) unsafe.Pointer {
 	was := *e
 	p := C.upfront_ends_bump_far(e.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
-	if Trace && p != nil && !given(e, was) {
+	if Checked && p != nil && !given(e, was) {
 		e.Linear.Refused = tag + size + OnPurpose
 		return nil
 	}
@@ -117,7 +114,7 @@ func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) 
 func (s *Stack) PushFar(tag, size, mask uint64) unsafe.Pointer {
 	was := *s
 	p := C.upfront_stack_push_far(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
-	if Trace && p != nil && !given(s, was) {
+	if Checked && p != nil && !given(s, was) {
 		s.Linear.Refused = tag + size + OnPurpose
 		return nil
 	}
@@ -128,7 +125,7 @@ func (s *Stack) PushFar(tag, size, mask uint64) unsafe.Pointer {
 func (s *Stack) Push(tag, size, mask uint64) unsafe.Pointer {
 	was := *s
 	p := C.upfront_stack_push(s.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
-	if Trace && p != nil && !given(s, was) {
+	if Checked && p != nil && !given(s, was) {
 		s.Linear.Refused = tag + size + OnPurpose
 		return nil
 	}
@@ -145,15 +142,10 @@ func Get[T any](p *Pool, tag uint64) *T {
 }
 
 func (p *Pool) get(tag uint64) unsafe.Pointer {
-	if Trace && p.refuses(tag) {
+	if Checked && p.refuses(tag) {
 		return nil
 	}
-	chunk := C.upfront_pool_get(p.c(), C.uint64_t(tag))
-	raiseDamage()
-	if Trace && chunk != nil {
-		gotChunk(p, chunk)
-	}
-	return chunk
+	return C.upfront_pool_get(p.c(), C.uint64_t(tag))
 }
 
 // refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
@@ -161,12 +153,7 @@ func (p *Pool) refuses(tag uint64) bool { return p.Free-tag-1 < OffsetMax && Ref
 
 // Put is upfront_pool_put.
 func (p *Pool) Put(tag uint64, chunk unsafe.Pointer) bool {
-	ok := C.upfront_pool_put_at(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))) == C.UPFRONT_OK
-	raiseDamage()
-	if Trace && ok {
-		putChunk(p, chunk)
-	}
-	return ok
+	return C.upfront_pool_put_at(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk))) == C.UPFRONT_OK
 }
 
 // GetHandle is upfront_handles_get for one zeroed T.
@@ -179,10 +166,9 @@ func GetHandle[T any](h *Handles, tag uint64) (x *T, handle uint64) {
 }
 
 func (h *Handles) get(tag uint64, handle *uint64) unsafe.Pointer {
-	if Trace && h.Pool.refuses(tag) {
+	if Checked && h.Pool.refuses(tag) {
 		return nil
 	}
-	defer raiseDamage()
 	return C.upfront_handles_get(h.c(), C.uint64_t(tag), (*C.uint64_t)(unsafe.Pointer(handle)))
 }
 
@@ -193,7 +179,6 @@ func (h *Handles) ChunkOf(tag, handle uint64) unsafe.Pointer {
 
 // PutHandle is upfront_handles_put.
 func (h *Handles) PutHandle(tag, handle uint64) Code {
-	defer raiseDamage()
 	return Code(C.upfront_handles_put(h.c(), C.uint64_t(tag), C.uint64_t(handle)))
 }
 
@@ -205,10 +190,7 @@ func (r *Row) OpenScope() (child *Linear, tag uint64) {
 
 // CloseScope is upfront_row_close.
 func (r *Row) CloseScope() {
-	r.noteCloses()
 	C.upfront_row_close(r.c())
-	raiseDamage()
-	settle(r)
 }
 
 // Freeze is upfront_row_freeze.
@@ -218,8 +200,7 @@ func (l *Linear) Freeze() { C.upfront_row_freeze(l.c()) }
 func (l *Linear) NewNode(tag uint64) *Node {
 	was := *l
 	node := (*Node)(unsafe.Pointer(C.upfront_row_node(l.c(), C.uint64_t(tag))))
-	raiseDamage()
-	if Trace && node != nil && !given(l, was) {
+	if Checked && node != nil && !given(l, was) {
 		l.Refused = tag + uint64(unsafe.Sizeof(*node)) + OnPurpose
 		return nil
 	}

@@ -30,7 +30,7 @@ int upfront_linear_rewind(upfront_linear *l, uint64_t tag, uint64_t cursor) {
         return UPFRONT_ORDER;
     if (l->peak < l->cursor)
         l->peak = l->cursor;
-    upfront_stretch_cut(l, upfront_at(l, cursor));
+    upfront_mark_dead(upfront_at(l, cursor), l->cursor - cursor);
     l->cursor = cursor;
     l->count = upfront_count_within(l->count, cursor - l->start);
     return UPFRONT_OK;
@@ -53,11 +53,11 @@ int upfront_linear_resize(upfront_linear *l, uint64_t tag, uint64_t floor, const
         return UPFRONT_FULL;
     }
     if (size > old) {
-        upfront_stretch_grow(l, size - old);
+        upfront_mark_live(upfront_at(l, l->cursor), size - old);
     } else {
         if (l->peak < l->cursor)
             l->peak = l->cursor;
-        upfront_stretch_cut(l, upfront_at(l, at + size));
+        upfront_mark_dead(upfront_at(l, at + size), old - size);
     }
     l->cursor = at + size;
     asked = upfront_asked(l->count);

@@ -31,7 +31,7 @@ typedef struct upfront_linear {
     uint64_t count;   /* bytes asked for since open, and from UPFRONT_OBJECT up allocations */
     uint64_t start;   /* cursor at open */
     uint64_t peak;    /* highest cursor, as of the last rewind or close; of a slot in a row ~index (row.h) */
-    uint64_t chain;   /* of a slot in a row the place of the newest finalizer, 0 for none */
+    uint64_t chain;   /* of a slot in a row the offset of the newest finalizer, 0 for none */
     uint64_t refused; /* tag + size of the last refusal, 0 for none */
 } upfront_linear;
 
@@ -45,27 +45,6 @@ static inline uint64_t upfront_offset(const upfront_linear *l, const void *p) {
     return upfront_distance(p, l) - l->origin;
 }
 
-#ifdef UPFRONT_STRETCHED
-/* What stretch.h does in a slot whose row is stretched; elsewhere they do what the other builds do. take: hands out what the bump has found
- * room for, and moves the cursor. grow: the bytes at the cursor, which the caller moves. cut: what lies from an address on dies. */
-void *upfront_stretch_take(upfront_linear *l, uint64_t at, uint64_t size, uint64_t mask);
-void *upfront_stretch_grow(upfront_linear *l, uint64_t size);
-void upfront_stretch_cut(upfront_linear *l, const void *from);
-#else
-static inline void *upfront_stretch_take(upfront_linear *l, uint64_t at, uint64_t size, uint64_t mask) {
-    (void)mask;
-    l->cursor = at + size;
-    return upfront_at(l, at);
-}
-
-static inline void *upfront_stretch_grow(upfront_linear *l, uint64_t size) {
-    (void)size;
-    return upfront_at(l, l->cursor);
-}
-
-static inline void upfront_stretch_cut(upfront_linear *l, const void *from) { (void)l, (void)from; }
-#endif
-
 /* need = tag + size, mask = align - 1. pre: size <= UPFRONT_OFFSET_MAX, align <= UPFRONT_ALIGN_MAX; upfront_linear_alloc checks both. */
 static inline void *upfront_linear_bump(upfront_linear *l, uint64_t need, uint64_t size, uint64_t mask) {
     uint64_t at = (l->cursor + mask) & ~mask;
@@ -73,22 +52,24 @@ static inline void *upfront_linear_bump(upfront_linear *l, uint64_t need, uint64
         l->refused = need;
         return NULL;
     }
+    l->cursor = at + size;
     l->count += UPFRONT_OBJECT + size;
-    return upfront_stretch_take(l, at, size, mask);
+    upfront_mark_live(upfront_at(l, at), size);
+    return upfront_at(l, at);
 }
 
 /* Makes the last thing that was handed out `size` bytes longer, where it is: what is given lies right behind it. need = tag + size. It is
  * still one thing. pre: as for the bump, and the last thing is this header's own: it wasn't the parent's, nor in an older piece. */
 static inline void *upfront_linear_grow(upfront_linear *l, uint64_t need, uint64_t size) {
-    void *p;
-    if (l->limit - need - l->cursor >= UPFRONT_OFFSET_MAX) {
+    uint64_t at = l->cursor;
+    if (l->limit - need - at >= UPFRONT_OFFSET_MAX) {
         l->refused = need;
         return NULL;
     }
-    p = upfront_stretch_grow(l, size);
-    l->cursor += size;
+    l->cursor = at + size;
     l->count += size;
-    return p;
+    upfront_mark_live(upfront_at(l, at), size);
+    return upfront_at(l, at);
 }
 
 /* Of the bytes in use those that were not asked for. After a rewind to a mark it is what is lost at least: which sizes died isn't

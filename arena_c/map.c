@@ -67,7 +67,7 @@ static void close_pools(upfront_row *r, uint64_t index) {
     upfront_row_bounds(r, index, &from, &to);
     for (i = 0; i < r->pools; i++) {
         upfront_pool *p = upfront_row_pool(r, i);
-        if (p->open && upfront_place(upfront_row_slot(r, index), upfront_pool_chunk(p, 0)) - from <= to - from)
+        if (p->open && upfront_offset(upfront_row_slot(r, index), upfront_pool_chunk(p, 0)) - from <= to - from)
             upfront_pool_close(p);
     }
 }

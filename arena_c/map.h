@@ -95,12 +95,6 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
  * Nothing has changed then. */
 int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
-#ifdef UPFRONT_STRETCHED
-/* What the walk asks, and the redrawing, of rows that are stretched (stretch.h). */
-int upfront_stretch_holds(const upfront_map *m, uint64_t row);
-void upfront_stretch_redraw(upfront_map *m, uint64_t row, uint64_t count);
-#endif
-
 /* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
  * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);

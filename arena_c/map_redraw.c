@@ -30,11 +30,7 @@ int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint
         r->owner = was.owner;
         r->kind = was.kind;
         r->kin = was.kin;
-        r->space = was.space;
         start = upfront_round_edge(r->end) + m->guard;
     }
-#ifdef UPFRONT_STRETCHED
-    upfront_stretch_redraw(m, row, count);
-#endif
     return UPFRONT_OK;
 }

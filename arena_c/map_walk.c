@@ -1,23 +1,14 @@
-#include "stretch.h"
+#include "map.h"
 
 /* The chain is empty or begins with a node between the two offsets. */
 static int chain_holds(uint64_t chain, uint64_t start, uint64_t end) {
     return chain == 0 || (chain >= start && chain < end && end - chain >= sizeof(upfront_node) && chain % 8 == 0);
 }
 
-static int origin_holds(const upfront_map *m, const upfront_row *r, const upfront_linear *s) {
-#ifdef UPFRONT_STRETCHED
-    if (r->space != 0)
-        return 1; /* space_holds has looked */
-#endif
-    (void)r;
-    return s->origin == upfront_distance(m, s);
-}
-
 /* What is true of every slot, open or not: it is where its words say, and they lie inside the arena. */
 static int place_holds(const upfront_map *m, const upfront_row *r, uint64_t i) {
     const upfront_linear *s = upfront_row_slot(r, i);
-    return origin_holds(m, r, s) && upfront_row_index(s) == i && s->start >= r->start && s->start <= r->end;
+    return s->origin == upfront_distance(m, s) && upfront_row_index(s) == i && s->start >= r->start && s->start <= r->end;
 }
 
 /* A closed slot has no room, no finalizers and no bytes. */
@@ -53,21 +44,12 @@ static int far_holds(const upfront_row *r) {
 
 static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
     uint64_t generation = p->bound & ~UPFRONT_OFFSETS, count = p->bound & UPFRONT_OFFSETS, next = p->free - generation;
-    uint64_t first = upfront_distance(p, m) + p->chunks, from = r->start, to = r->end, gap = 0;
+    uint64_t first = upfront_distance(p, m) + p->chunks;
     if (p->open == 0)
         return count == 0 && next == 0 && p->live == 0;
-#ifdef UPFRONT_STRETCHED
-    if (r->space != 0) {
-        upfront_stretch_window(r, upfront_stretch_current(r), &from, &to, &gap);
-        to = from + gap;
-        gap = p->open - 1;
-        if (gap % 8 != 0 || gap >= p->stride)
-            return 0;
-    }
-#endif
-    if (p->open != 1 + gap || p->stride < 8 || p->stride % 8 != 0 || p->inverse != UINT64_MAX / p->stride + 1)
+    if (p->open != 1 || p->stride < 8 || p->stride % 8 != 0 || p->inverse != UINT64_MAX / p->stride + 1)
         return 0;
-    if (first % 8 != 0 || first < from || first > to || count > first - from || count > (to - first) / p->stride)
+    if (first % 8 != 0 || first < r->start || first > r->end || count > first - r->start || count > (r->end - first) / p->stride)
         return 0;
     return next <= count && p->live <= count && (next == 0) == (p->live == count);
 }
@@ -89,14 +71,6 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
     return upfront_row_group(first) == group && first->kind == r->kind && first->end - first->start == r->end - r->start;
 }
 
-static int space_holds(const upfront_map *m, uint64_t row) {
-#ifdef UPFRONT_STRETCHED
-    return upfront_stretch_holds(m, row);
-#else
-    return upfront_map_row(m, row)->space == 0;
-#endif
-}
-
 static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, uint64_t start) {
     uint64_t i;
     if (r->slots != m->slots || r->pools != m->pools || r->open > r->slots || r->far_of > r->open || !upfront_map_is_kind(r->kind))
@@ -104,7 +78,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     if (r->start != start || r->end < r->start || r->end > m->size || upfront_round_edge(r->end) + m->guard > m->size ||
         r->edge < r->start || r->edge > r->end || (r->far_of == 0 && r->edge != r->end))
         return 0;
-    if (r->peak > r->end - r->start || !sibling_holds(m, r, row) || !name_holds(r->name) || !space_holds(m, row))
+    if (r->peak > r->end - r->start || !sibling_holds(m, r, row) || !name_holds(r->name) || r->unused != 0)
         return 0;
     for (i = 0; i <= r->slots; i++) {
         int is_open = i == r->slots ? r->far_of != 0 : i < r->open;

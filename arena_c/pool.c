@@ -26,50 +26,29 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
 }
 
 int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
+    uint64_t i, front;
     if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
         (uintptr_t)block % upfront_pool_align(align) != 0)
         return UPFRONT_BAD_ARGUMENT;
-    upfront_pool_lay(p, block, size, align, count, 0);
-    return UPFRONT_OK;
-}
-
-static void mark_gap(void *p, uint64_t size) {
-#ifdef UPFRONT_MEMDEBUG
-    memset(p, UPFRONT_GAP, (size_t)size);
-#endif
-    UPFRONT_POISON(p, size);
-}
-
-void upfront_pool_lay(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
-    uint64_t i, front = states_size(count + gap, align);
+    front = states_size(count, align);
     p->free = (p->free & ~UPFRONT_OFFSETS) | (count == 0 ? 0 : 1);
     p->chunks = upfront_distance(block, p) + front;
-    p->stride = stride_of(size, align) + gap;
+    p->stride = stride_of(size, align);
     p->inverse = UINT64_MAX / p->stride + 1;
     p->bound = (p->free & ~UPFRONT_OFFSETS) | count;
     p->live = 0;
-    p->open = 1 + gap;
+    p->open = 1;
     UPFRONT_UNPOISON(block, front + p->stride * count);
     memset(block, UPFRONT_CHUNK_FRESH, (size_t)front);
-    mark_gap((char *)block + front - gap, gap);
     for (i = 0; i < count; i++) {
-        char *chunk = (char *)upfront_pool_chunk(p, i);
-        upfront_mark_dead(chunk, p->stride - gap);
+        void *chunk = upfront_pool_chunk(p, i);
+        upfront_mark_dead(chunk, p->stride);
         UPFRONT_UNPOISON(chunk, LINK_SIZE);
-        *(uint64_t *)(void *)chunk = i + 1 < count ? i + 2 : 0;
+        *(uint64_t *)chunk = i + 1 < count ? i + 2 : 0;
         UPFRONT_POISON(chunk, LINK_SIZE);
-        mark_gap(chunk + p->stride - gap, gap);
     }
+    return UPFRONT_OK;
 }
-
-#ifdef UPFRONT_STRETCHED
-uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64_t gap) {
-    uint64_t stride = stride_of(size, align) + gap;
-    if (count == 0 || upfront_pool_size(stride, align, count) == 0)
-        return 0;
-    return states_size(count + gap, align) + stride * count - upfront_pool_size(size, align, count);
-}
-#endif
 
 upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align) {
     upfront_pool *p = (upfront_pool *)block;
@@ -94,9 +73,6 @@ upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size,
 }
 
 void upfront_pool_close(upfront_pool *p) {
-#ifdef UPFRONT_MEMDEBUG
-    upfront_stretch_pool_close(p);
-#endif
     p->free = p->bound = (p->free & ~UPFRONT_OFFSETS) + UPFRONT_GENERATION;
     p->live = 0;
     p->open = 0;

@@ -63,9 +63,7 @@ func PoolMake(block unsafe.Pointer, blockSize, size, align uint64) *Pool {
 
 // Close is upfront_pool_close.
 func (p *Pool) Close() {
-	poolClosed(p)
 	crossed(writes(&p.Free), C.upfront_pool_close(p.c()))
-	raiseDamage()
 }
 
 // Find is upfront_pool_find.

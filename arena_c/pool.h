@@ -32,25 +32,15 @@ typedef struct upfront_pool {
     uint64_t bound;   /* generation | number of chunks */
     uint64_t live;    /* chunks taken */
     uint64_t kind;    /* the owner's: what the chunks hold */
-    uint64_t open;    /* 1 between init and close; of a stretched row (stretch.h) 1 and the bytes of the gap behind each chunk */
+    uint64_t open;    /* 1 between init and close */
 } upfront_pool;
-
-/* Bytes of a stride that aren't the chunk's. pre: the pool is open. */
-static inline uint64_t upfront_pool_gap(const upfront_pool *p) {
-#ifdef UPFRONT_STRETCHED
-    return p->open - 1;
-#else
-    (void)p;
-    return 0;
-#endif
-}
 
 static inline void *upfront_pool_chunk(const upfront_pool *p, uint64_t index) {
     return (char *)(uintptr_t)p + (ptrdiff_t)(p->chunks + index * p->stride);
 }
 
 static inline uint8_t *upfront_pool_state(const upfront_pool *p, uint64_t index) {
-    return (uint8_t *)(uintptr_t)p + (ptrdiff_t)(p->chunks - upfront_pool_gap(p) - 1 - index);
+    return (uint8_t *)(uintptr_t)p + (ptrdiff_t)(p->chunks - 1 - index);
 }
 
 static inline uint64_t upfront_pool_count(const upfront_pool *p) { return p->bound & UPFRONT_OFFSETS; }
@@ -66,14 +56,6 @@ static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
 #endif
 }
 
-#ifdef UPFRONT_MEMDEBUG
-/* What memdebug looks at (stretch.h): a chunk that is to be taken, false when its link is damaged; the gaps of one that is put; a pool that
- * closes. */
-int upfront_stretch_get(const upfront_pool *p, uint64_t index);
-void upfront_stretch_put(const upfront_pool *p, uint64_t index);
-void upfront_stretch_pool_close(const upfront_pool *p);
-#endif
-
 /* NULL: all chunks are live, or the tag is not the pool's (it was closed). */
 static inline void *upfront_pool_get(upfront_pool *p, uint64_t tag) {
     uint64_t next = p->free - tag;
@@ -81,17 +63,11 @@ static inline void *upfront_pool_get(upfront_pool *p, uint64_t tag) {
     if (next - 1 >= UPFRONT_OFFSET_MAX)
         return NULL;
     chunk = upfront_pool_chunk(p, next - 1);
-#ifdef UPFRONT_MEMDEBUG
-    if (!upfront_stretch_get(p, next - 1)) {
-        p->free = tag; /* nobody knows which are free */
-        return NULL;
-    }
-#endif
     UPFRONT_UNPOISON(chunk, sizeof(uint64_t));
     p->free = tag + *(uint64_t *)chunk;
     *upfront_pool_state(p, next - 1) = UPFRONT_CHUNK_LIVE;
     p->live++;
-    upfront_mark_live(chunk, p->stride - upfront_pool_gap(p));
+    upfront_mark_live(chunk, p->stride);
     return chunk;
 }
 
@@ -106,10 +82,7 @@ static inline int upfront_pool_put(upfront_pool *p, uint64_t tag, void *chunk) {
     if (((p->bound - tag - 1 - index) | index) >= UPFRONT_OFFSET_MAX || index * p->stride != offset ||
         *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
         return (int)upfront_pool_find(p, tag, chunk);
-#ifdef UPFRONT_MEMDEBUG
-    upfront_stretch_put(p, index);
-#endif
-    upfront_mark_dead(upfront_pool_chunk(p, index), p->stride - upfront_pool_gap(p));
+    upfront_mark_dead(upfront_pool_chunk(p, index), p->stride);
     UPFRONT_UNPOISON(chunk, sizeof(uint64_t));
     *(uint64_t *)chunk = p->free - tag;
     UPFRONT_POISON(chunk, sizeof(uint64_t));
@@ -129,15 +102,6 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count);
 /* Makes a pool whose bytes lie in `block` (upfront_pool_size bytes, aligned to upfront_pool_align) and whose header lies
  * elsewhere: the map keeps headers in its tables. The header's generation is kept. */
 int upfront_pool_init(upfront_pool *header, void *block, uint64_t size, uint64_t align, uint64_t count);
-
-/* The same with a gap before the first chunk and behind each: a multiple of 8 and of align, or 0. Only a stretched row has gaps. pre: the
- * arguments are good, and the block is larger by upfront_pool_gaps. */
-void upfront_pool_lay(upfront_pool *header, void *block, uint64_t size, uint64_t align, uint64_t count, uint64_t gap);
-
-#ifdef UPFRONT_STRETCHED
-/* Bytes that the gaps add; 0 when a pool can't have them. */
-uint64_t upfront_pool_gaps(uint64_t size, uint64_t align, uint64_t count, uint64_t gap);
-#endif
 
 /* A pool with its header at the front of the block: as many chunks as fit, and as the reciprocal allows. NULL, and the block is as it
  * was, when none does. */

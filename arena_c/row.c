@@ -23,7 +23,7 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
         upfront_row_pool(r, i)->open = 0; /* what it had before has nothing to say any more */
         upfront_pool_close(upfront_row_pool(r, i));
     }
-#ifdef UPFRONT_STRETCHED
+#ifdef UPFRONT_ASAN
     upfront_row_slot(r, 0)->count = UPFRONT_UNMARKED;
 #endif
 }
@@ -55,9 +55,6 @@ int upfront_row_far_grow(upfront_row *r, uint64_t size, uint64_t align) {
         edge = (r->edge - size) & ~(align - 1);
     if (edge < top->cursor)
         return UPFRONT_FULL;
-#ifdef UPFRONT_STRETCHED
-    upfront_stretch_far_grow(r, edge);
-#endif
     far_slot->cursor = edge;
     far_slot->limit = upfront_tag(far_slot) | r->edge;
     if (top->limit != upfront_tag(top))
@@ -73,9 +70,7 @@ void upfront_row_far_close(upfront_row *r) {
         return;
     top = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
-#ifdef UPFRONT_STRETCHED
-    upfront_stretch_far_close(r);
-#endif
+    upfront_mark_dead(upfront_at(far_slot, r->edge), r->end - r->edge);
     far_slot->limit = upfront_tag(far_slot) + UPFRONT_GENERATION;
     far_slot->cursor = r->end;
     r->edge = r->end;
@@ -87,10 +82,9 @@ void upfront_row_far_close(upfront_row *r) {
 void upfront_row_rewind(upfront_row *r, const upfront_linear *was) {
     upfront_linear *top = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
-    upfront_stretch_cut(top, (char *)(uintptr_t)top + (ptrdiff_t)(was->origin + was->cursor));
+    upfront_mark_dead(upfront_at(top, was->cursor), top->cursor - was->cursor);
     top->cursor = was->cursor;
     top->count = was->count;
-    top->origin = was->origin;
 }
 
 int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uint64_t align, uint64_t count, uint64_t kind,
@@ -112,7 +106,7 @@ int upfront_row_pool_open(upfront_linear *slot, uint64_t tag, uint64_t size, uin
         return UPFRONT_FULL;
     p = upfront_row_pool(r, i);
     p->kind = kind;
-    upfront_pool_lay(p, block, size, align, count, upfront_stretch_pool(slot, size, align, count));
+    (void)upfront_pool_init(p, block, size, align, count);
     *out = p;
     return UPFRONT_OK;
 }

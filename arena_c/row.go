@@ -17,8 +17,8 @@ import "unsafe"
 
 // Row is the header of one arena of the map, with its scopes and pools behind it: row.h.
 type Row struct {
-	Name                                                                       [NameSize]byte
-	Owner, Kind, Start, End, Edge, Peak, Open, Slots, Pools, FarOf, Kin, Space uint64
+	Name                                                                   [NameSize]byte
+	Owner, Kind, Start, End, Edge, Peak, Open, Slots, Pools, FarOf, Kin, _ uint64
 }
 
 // Node is a finalizer in an arena: row.h.
@@ -63,13 +63,11 @@ func (r *Row) c() *C.upfront_row { return (*C.upfront_row)(checked(r)) }
 
 // FarOpen is upfront_row_far_open.
 func (r *Row) FarOpen() (tag uint64) {
-	settle(r) // C code may have closed the one before
 	return uint64(crossed(writes(&r.FarOf), C.upfront_row_far_open(r.c())))
 }
 
 // FarGrow is upfront_row_far_grow.
 func (r *Row) FarGrow(size, align uint64) Code {
-	defer raiseDamage()
 	top := r.Slot(r.Open - 1) // its room ends at the new piece
 	return Code(crossed(writes(&top.Limit), C.upfront_row_far_grow(r.c(), C.uint64_t(size), C.uint64_t(align))))
 }
@@ -77,24 +75,18 @@ func (r *Row) FarGrow(size, align uint64) Code {
 // FarClose is upfront_row_far_close.
 func (r *Row) FarClose() {
 	edge := r.Edge
-	r.noteCloses()
 	crossed(writes(&r.Edge), C.upfront_row_far_close(r.c()))
-	raiseDamage()
 	if Race {
 		raceDead(r.Far().At(edge), uintptr(r.End-edge))
 	}
-	settle(r)
 }
 
 // Rewind is upfront_row_rewind: the topmost scope's header is again as it was.
 func (r *Row) Rewind(was *Linear) {
 	top := r.Slot(r.Open - 1)
 	cursor := top.Cursor
-	r.noteCloses()
 	crossed(writes(&top.Cursor), C.upfront_row_rewind(r.c(), was.c()))
-	raiseDamage()
 	top.dead(cursor, OK)
-	settle(r)
 }
 
 // PoolOpen is upfront_row_pool_open.
@@ -102,15 +94,10 @@ func (l *Linear) PoolOpen(tag, size, align, count, kind uint64) (p *Pool, code C
 	was := *l
 	code = Code(crossed(writes(&l.Cursor), C.upfront_row_pool_open(l.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(align),
 		C.uint64_t(count), C.uint64_t(kind), (**C.upfront_pool)(unsafe.Pointer(&p)))))
-	raiseDamage()
-	l.noteGiven(unsafe.Pointer(p))
-	if Trace && code == OK && !given(l, was) {
+	if Checked && code == OK && !given(l, was) {
 		p.Close()
 		l.Refused = tag + PoolSize(size, align, count) + OnPurpose
 		return nil, Full
-	}
-	if Trace && code == OK {
-		poolOpened(l, p)
 	}
 	return p, code
 }

@@ -37,12 +37,12 @@ typedef struct upfront_row {
     uint64_t pools;      /* pool headers */
     uint64_t far_of;     /* open when the far end was opened, 0: not open */
     uint64_t kin;        /* its place among its siblings; from bit 32 up the index of the first of them in the map */
-    uint64_t space;      /* from this row to its upfront_stretch (stretch.h, modulo 2^64); 0: none */
+    uint64_t unused;     /* 0 */
 } upfront_row;
 
 /* A finalizer in the arena. */
 typedef struct upfront_node {
-    uint64_t below; /* place of the next older node, 0: none; above UPFRONT_GENERATION the class */
+    uint64_t below; /* offset of the next older node, 0: none; above UPFRONT_GENERATION the class */
     uint64_t what;  /* what to finalize: the class knows how to read it */
 } upfront_node;
 
@@ -69,44 +69,9 @@ static inline upfront_row *upfront_row_of(const upfront_linear *slot) {
     return (upfront_row *)((uintptr_t)(slot - upfront_row_index(slot)) - sizeof(upfront_row));
 }
 
-/* A place is the bytes from the map's start to an address: what is stored, to be resolved later, is a place. Where a row isn't stretched
- * places are offsets. An offset tells what an arena has used; only a place tells where a thing lies. */
-#ifdef UPFRONT_STRETCHED
-uint64_t upfront_stretch_place(const upfront_linear *slot, const void *p);
-void *upfront_stretch_at(const upfront_linear *slot, uint64_t place);
-
-static inline uint64_t upfront_place(const upfront_linear *slot, const void *p) { return upfront_stretch_place(slot, p); }
-
-static inline void *upfront_at_place(const upfront_linear *slot, uint64_t place) { return upfront_stretch_at(slot, place); }
-
-/* upfront_row_bounds of a row that is stretched; of another they stay. */
-void upfront_stretch_bounds(const upfront_row *r, uint64_t index, uint64_t *from, uint64_t *to);
-
-/* What stretch.h does, if the row is stretched, when a scope opens, when one closes that is open still, and to the far end. Else they do
- * what the other builds do. */
-void upfront_stretch_open(upfront_row *r);
-void upfront_stretch_close(upfront_row *r);
-void upfront_stretch_far_grow(upfront_row *r, uint64_t edge);
-void upfront_stretch_far_close(upfront_row *r);
-
-/* Gives a pool, the slot's newest thing, room for gaps, of which the cursor doesn't tell. Bytes of a gap; 0: there is no room. */
-uint64_t upfront_stretch_pool(upfront_linear *slot, uint64_t size, uint64_t align, uint64_t count);
-
-/* The count of a bottom slot that was never opened: the row's bytes aren't marked dead yet. */
+#ifdef UPFRONT_ASAN
+/* The count of a bottom slot that was never opened: the row's bytes aren't poisoned yet. */
 #define UPFRONT_UNMARKED UINT64_MAX
-#else
-static inline uint64_t upfront_place(const upfront_linear *slot, const void *p) { return upfront_offset(slot, p); }
-
-static inline void *upfront_at_place(const upfront_linear *slot, uint64_t place) { return upfront_at(slot, place); }
-
-static inline void upfront_stretch_open(upfront_row *r) { (void)r; }
-
-static inline void upfront_stretch_close(upfront_row *r) { (void)r; }
-
-static inline uint64_t upfront_stretch_pool(upfront_linear *slot, uint64_t size, uint64_t align, uint64_t count) {
-    (void)slot, (void)size, (void)align, (void)count;
-    return 0;
-}
 #endif
 
 /* Bytes of the control tables that a row needs. */
@@ -128,15 +93,12 @@ static inline uint64_t upfront_row_padding(const upfront_row *r) {
     return r->far_of == 0 ? padding : padding - upfront_asked(upfront_row_far(r)->count);
 }
 
-/* The places that a slot's things lie between: of a near one from where its scope began to its cursor; at the far end of all pieces, with
+/* The offsets that a slot's things lie between: of a near one from where its scope began to its cursor; at the far end of all pieces, with
  * what is free in the newest. */
 static inline void upfront_row_bounds(const upfront_row *r, uint64_t index, uint64_t *from, uint64_t *to) {
     const upfront_linear *slot = upfront_row_slot(r, index);
     *from = index == r->slots ? r->edge : slot->start;
     *to = index == r->slots ? r->end : slot->cursor;
-#ifdef UPFRONT_STRETCHED
-    upfront_stretch_bounds(r, index, from, to);
-#endif
 }
 
 static inline void upfront_row_note_peak(upfront_row *r) {
@@ -149,7 +111,10 @@ static inline void upfront_row_note_peak(upfront_row *r) {
 static inline uint64_t upfront_row_open(upfront_row *r) {
     upfront_linear *child = upfront_row_slot(r, r->open);
     uint64_t tag = upfront_tag(child);
-    upfront_stretch_open(r);
+#ifdef UPFRONT_ASAN
+    if (r->open == 0 && child->count == UPFRONT_UNMARKED)
+        upfront_mark_dead(upfront_at(child, r->start), r->end - r->start);
+#endif
     child->cursor = r->start;
     if (r->open != 0) {
         upfront_linear *parent = child - 1;
@@ -170,7 +135,7 @@ static inline uint64_t upfront_row_open(upfront_row *r) {
 static inline void upfront_row_close(upfront_row *r) {
     upfront_linear *child = upfront_row_slot(r, r->open - 1);
     upfront_row_note_peak(r);
-    upfront_stretch_close(r);
+    upfront_mark_dead(upfront_at(child, child->start), child->cursor - child->start);
     child->cursor = child->start;
     child->limit = upfront_tag(child) + UPFRONT_GENERATION;
     r->open--;
@@ -190,14 +155,14 @@ static inline upfront_node *upfront_row_node(upfront_linear *slot, uint64_t tag)
 static inline void upfront_row_link(upfront_linear *slot, upfront_node *node, uint64_t class_, uint64_t what) {
     node->below = class_ * UPFRONT_GENERATION | slot->chain;
     node->what = what;
-    slot->chain = upfront_place(slot, node);
+    slot->chain = upfront_offset(slot, node);
 }
 
 /* Takes the newest node out of the chain; false when it is empty. The node's words are copied: it may die at once. */
 static inline int upfront_row_unlink(upfront_linear *slot, upfront_node *out) {
     if (slot->chain == 0)
         return 0;
-    *out = *(upfront_node *)upfront_at_place(slot, slot->chain);
+    *out = *(upfront_node *)upfront_at(slot, slot->chain);
     slot->chain = out->below & UPFRONT_OFFSETS;
     return 1;
 }

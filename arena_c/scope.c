@@ -78,7 +78,7 @@ static int is_c(const upfront_linear *slot, const upfront_node *node) {
 }
 
 static const upfront_node *node_at(const upfront_linear *slot, uint64_t place) {
-    return (const upfront_node *)upfront_at_place(slot, place);
+    return (const upfront_node *)upfront_at(slot, place);
 }
 
 int upfront_scope_is_c(const upfront_linear *slot) {

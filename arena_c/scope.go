@@ -12,6 +12,5 @@ const (
 
 // RunC is upfront_scope_run: one crossing for a run of C finalizers, which may call Go.
 func (l *Linear) RunC(until uint64) (count uint64) {
-	defer raiseDamage()
 	return uint64(C.upfront_scope_run(l.c(), C.uint64_t(until)))
 }

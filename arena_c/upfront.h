@@ -31,6 +31,5 @@
 #include "row.h"
 #include "scope.h"
 #include "map.h"
-#include "stretch.h"
 
 #endif

@@ -1,6 +1,5 @@
 package arena_c
 
-// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
 // #include "upfront.h"
 // #cgo noescape upfront_asan_unpoison
 // #cgo nocallback upfront_asan_unpoison
@@ -98,7 +97,7 @@ var (
 	_ [unsafe.Offsetof(Ring{}.TopUsed)]byte   = [unsafe.Offsetof(C.upfront_ring{}.peak)]byte{}
 	_ [unsafe.Offsetof(Frame{}.TopUsed)]byte  = [unsafe.Offsetof(C.upfront_frame{}.peak)]byte{}
 	_ [unsafe.Offsetof(Heap{}.Refused)]byte   = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
-	_ [unsafe.Offsetof(Row{}.Space)]byte      = [unsafe.Offsetof(C.upfront_row{}.space)]byte{}
+	_ [unsafe.Offsetof(Row{}.Kin)]byte        = [unsafe.Offsetof(C.upfront_row{}.kin)]byte{}
 	_ [unsafe.Offsetof(Map{}.Guard)]byte      = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}

@@ -97,12 +97,8 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 	if b.table == nil {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}
-	err = b.stretch()
-	if err == nil {
-		err = b.want("guards", b.plan.Pages.Guards, b.protectGuards)
-	}
-	if err != nil {
-		arena_c.Unpoison(b.memory.Base(), b.reach()) // it is its owner's again
+	if err := b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
+		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
 		return errors.Join(err, b.memory.Release())
 	}
 	b.makeStacks()
@@ -140,7 +136,7 @@ func (b *Budget) makeStacks() {
 	row := uint64(0)
 	next := func(arena, key string, base int, watch *scope.Watch) *scope.Stack {
 		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held,
-			Names: p.Limits.Accounts, Base: base, Size: b.reach(), Watch: watch})
+			Names: p.Limits.Accounts, Base: base, Size: b.Size(), Watch: watch})
 		row++
 		return st
 	}
@@ -279,7 +275,7 @@ func (b *Budget) Size() uint64 { return b.memory.Size() }
 // Base is what arena.Ptr and its like count from when they point from one region to another, or to the frame. It stays
 // the same as long as the budget is open, and so do those of the regions until Reconfigure moves them. A pointer of one
 // base that another resolves reads other bytes, unseen.
-func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.reach()) }
+func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size()) }
 
 // Missing is the number of the budget's pages that are not present, each of which would cost a page fault; ok is false
 // where it can't be measured. Cost: one system call, a byte a page.

@@ -69,7 +69,7 @@ func (b *Budget) release(l *load) error {
 	}
 	b.end(l)
 	b.unwatchFaults()
-	arena_c.Unpoison(b.memory.Base(), b.reach())
+	arena_c.Unpoison(b.memory.Base(), b.Size())
 	errs = append(errs, b.memory.Release())
 	b.restoreGo()
 	return errors.Join(errs...)

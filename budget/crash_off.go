@@ -1,8 +1,8 @@
-//go:build !memdebug
+//go:build !checked
 
 package budget
 
-// A crash on an address of the budget is described in memdebug builds only.
+// A crash on an address of the budget is described in checked builds only.
 
 func (b *Budget) watchFaults() {}
 

@@ -1,4 +1,4 @@
-//go:build memdebug
+//go:build checked
 
 package budget
 
@@ -10,13 +10,13 @@ import (
 	"github.com/upfront-mem/upfront/platform/crash"
 )
 
-// watchFaults has a crash on an address of the budget say what lives there, or did.
+// watchFaults has a crash on an address of the budget say where in it that is.
 func (b *Budget) watchFaults() {
 	r, ok := b.memory.(*platform.Reservation)
 	if !ok || platform.GoBacked { // no access is taken from it
 		return
 	}
-	err := crash.Watch(crash.Range{Name: b.plan.Name, Base: r.Base(), Size: b.reach(), Describe: arena_c.DescribeFault(),
+	err := crash.Watch(crash.Range{Name: b.plan.Name, Base: r.Base(), Size: b.Size(), Describe: arena_c.DescribeFault(),
 		Arg: uintptr(unsafe.Pointer(b.table))})
 	if err != nil {
 		b.refused = append(b.refused, "crash reports: "+err.Error())

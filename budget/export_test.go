@@ -41,5 +41,5 @@ func GoTables(plan Plan) uint64 { return plan.goTables() }
 // SizeText is how messages write a size.
 func SizeText(size uint64) string { return sizeText(size) }
 
-// SitesOf is what call sites take of the Go heap in memdebug builds.
+// SitesOf is what call sites take of the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }

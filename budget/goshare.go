@@ -16,7 +16,7 @@ var goShare struct {
 	taken bool
 }
 
-// sites is what memdebug and memtrace builds keep beside the tables on the Go heap.
+// sites is what checked builds keep beside the tables on the Go heap.
 func (p Plan) sites() uint64 {
 	l := p.Limits.orDefault()
 	return planTimes(p.rows(), scope.SiteBytes(planCount(l.Scopes), planCount(l.Held)))

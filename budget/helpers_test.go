@@ -82,8 +82,8 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
-// instrumented builds (race, asan, memdebug) pay for what they watch: their figures of cost are not the release build's.
-const instrumented = arena_c.Race || arena_c.Stretched
+// instrumented builds (race, asan, checked) pay for what they watch: their figures of cost are not the release build's.
+const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
 var background = context.Background()
 

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // Leaks counts what should not be. What was lent is counted at Close: until then its owner may still give it back.
 //
-// Close names each of them in its error. In memdebug and memtrace builds the error says too where each was opened, owned,
-// acquired or taken: a line a call. And in memtrace builds which lines of the program asked for what a scope holds.
+// Close names each of them in its error. In checked builds the error says too where each was opened, owned, acquired or
+// taken: a line a call.
 type Leaks struct {
 	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at a Turn, a Give or Close
 	Held       int `json:"held"`       // Go values that outlived their scope: something wrote over a chain of finalizers
@@ -46,7 +47,7 @@ func (l *leaks) addScope(st *scope.Stack, depth int) {
 		return
 	}
 	name := fmt.Sprintf("%q", st.NameAt(depth))
-	l.add(name, st.OpenedAt(depth).Tell("scope "+name+" opened")+st.MadeIn(depth))
+	l.add(name, st.OpenedAt(depth).Tell("scope "+name+" opened"))
 }
 
 // err is nil when there are none; else it lists them between what went wrong and what to do.
@@ -113,7 +114,7 @@ func (b *Budget) leakErrors() error {
 	var errs []error
 	for _, st := range b.stacks() {
 		var held leaks
-		st.EachHeld(func(what string, given *scope.Site) { held.add(what, given.Tell(what+" given")) })
+		st.EachHeld(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
 		wrong := fmt.Sprintf("budget %q: %s: %d held values were never released: ", b.plan.Name, st.Name(), held.count)
 		errs = append(errs, held.err(wrong, ""))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// unsited is an error's text without the lines that say where something began: memdebug and memtrace builds have them.
+// unsited is an error's text without the lines that say where something began: checked builds have them.
 func unsited(err error) string {
 	if err == nil {
 		return ""

@@ -30,7 +30,7 @@ func (p Plan) wide(total uint64) Plan {
 // present, and a small part of what the narrowest address space has, of 39 bits; where they have 32, a sixteenth.
 // Instrumented builds touch every byte of a budget, or a shadow of it.
 func wideMost() uint64 {
-	if arena_c.Race || arena_c.Stretched {
+	if arena_c.Race || arena_c.Asan {
 		return 256 * MiB
 	}
 	return min(16*GiB, math.MaxUint/16)

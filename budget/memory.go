@@ -26,7 +26,6 @@ type layout struct {
 	shape  arena_c.Map // rows, slots and pools
 	tables uint64      // bytes at the bottom
 	size   uint64      // of all, tables included
-	tail   uint64      // addresses behind it, in builds that stretch it
 }
 
 // sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
@@ -81,8 +80,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
 	limits := readLimits()
-	l.tail = p.tail(l)
-	kept := platform.Keeps(l.size+l.tail, arena_c.Edge, l.tables) || p.keepsBase(l)
+	kept := platform.Keeps(l.size, arena_c.Edge, l.tables) || p.keepsBase(l)
 	if err := p.fits(l, kept, limits); err != nil {
 		return g, err
 	}
@@ -147,15 +145,10 @@ func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.
 		}
 	}()
 	for {
-		if err := p.fits(l, platform.Keeps(l.size+l.tail, arena_c.Edge, l.tables), limits); err != nil {
+		if err := p.fits(l, platform.Keeps(l.size, arena_c.Edge, l.tables), limits); err != nil {
 			return nil, err
 		}
-		r, err := platform.ReserveTail(l.size, arena_c.Edge, l.tables, l.tail)
-		if err != nil && l.tail != 0 {
-			g.refused = append(g.refused, fmt.Sprintf("gaps and fresh addresses of this build: %v", err))
-			l.tail = 0
-			continue
-		}
+		r, err := platform.Reserve(l.size, arena_c.Edge, l.tables)
 		if err != nil {
 			return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 		}

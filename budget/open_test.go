@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
@@ -40,14 +39,12 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	assert.Equal(t, before, debug.SetMemoryLimit(-1), "the collector is as it was")
 
-	if !arena_c.Stretched { // such a build tries again, without its tail
-		restore := platform.InjectFault("map", 1)
-		plan := small()
-		plan.Regions[1].Size, plan.Limits.Scopes = 64*budget.MiB, 7777 // no earlier budget's range has such tables
-		_, err = budget.Open(plan)
-		assert.ErrorContains(t, err, "injected fault: cannot allocate memory; lower regions[1].size (64MiB) or limits")
-		assert.True(t, restore())
-	}
+	restore := platform.InjectFault("map", 1)
+	plan := small()
+	plan.Regions[1].Size, plan.Limits.Scopes = 64*budget.MiB, 7777 // no earlier budget's range has such tables
+	_, err = budget.Open(plan)
+	assert.ErrorContains(t, err, "injected fault: cannot allocate memory; lower regions[1].size (64MiB) or limits")
+	assert.True(t, restore())
 }
 
 func TestCallersBugsPanic(t *testing.T) {
@@ -72,10 +69,8 @@ func TestWhatIsOpened(t *testing.T) {
 	assert.Equal(t, "init", b.Plan().Regions[0].Name, "the plan is the budget's own")
 	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Held: 256, Accounts: 32}, b.Plan().Limits)
 	assert.Equal(t, "level", b.Region("level").Name())
-	if !arena_c.Stretched {
-		assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
-		assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))
-	}
+	assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
+	assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))
 	assert.Zero(t, addressOf(&b.Base().Bytes()[0])%(64*budget.KiB))
 	for _, name := range []string{"init", "systems", "level"} {
 		assert.Zero(t, addressOf(&b.Region(name).Base().Bytes()[0])%(64*budget.KiB), name)
@@ -115,7 +110,7 @@ func TestGoShare(t *testing.T) {
 	if platform.GoBacked {
 		assert.GreaterOrEqual(t, now, int64(plan.GoHeap+b.Size()), "the budget counts as heap, too")
 	} else {
-		assert.EqualValues(t, plan.GoHeap+budget.SitesOf(plan), now, "in memdebug builds the call sites come on top")
+		assert.EqualValues(t, plan.GoHeap+budget.SitesOf(plan), now, "in checked builds the call sites come on top")
 	}
 	other := small()
 	other.Name, other.GoHeap = "other", budget.GiB
@@ -157,7 +152,6 @@ func TestReportIsDrawn(t *testing.T) {
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(128 * budget.KiB) })
 	r := b.Report()
-	r.Sites = nil // of memtrace builds
 	lines := strings.Split(strings.TrimSpace(r.String()), "\n")
 	require.Len(t, lines, 1+3+2+4+1+1, "a bar for each arena, and a line for each name")
 	assert.Equal(t, "budget small: 1408KiB", lines[0])

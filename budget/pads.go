@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -29,7 +30,7 @@ type OpenPads struct {
 
 // pair is two pads; the state is what may be done with them.
 type pair struct {
-	site          scope.Site // where it was taken
+	site          arena_c.Site // where it was taken
 	first, second *scope.Stack
 	state         atomic.Int32 // changes under the lock, but from giving to free
 	lending       uint64       // number of the one that runs, or of the next

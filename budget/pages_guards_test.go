@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
@@ -141,19 +140,6 @@ func TestGuardsInAGivenBlock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// windowCalls is how many requests to protect or not Open makes in builds that stretch the plan, before its guards'.
-func windowCalls(plan budget.Plan) (calls int) {
-	if !arena_c.Stretched {
-		return 0
-	}
-	for _, r := range plan.Regions {
-		if arena_c.Notes { // memdebug
-			calls += max(1, r.Slots) * (arena_c.Windows - 1)
-		}
-	}
-	return calls + 1
-}
-
 // TestGuardsThatAreRefusedHalfway: what the report says isn't granted isn't there, and Reconfigure doesn't bring it.
 func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	if platform.GoBacked {
@@ -174,7 +160,7 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 		plan.Limits = limits
 		return plan
 	}
-	commits := 2 + windowCalls(plan(256, 512)) // requests before the guards'
+	commits := 2 // requests before the guards'
 	require.NoError(t, open(t, plan(256, 512)).Close())
 	for n := 1; n <= 8; n++ {
 		restore := platform.InjectFault("protect", commits+n)

@@ -48,7 +48,7 @@ func TestDemandIsRefused(t *testing.T) {
 			attempt := func(demand budget.Demand) (*budget.Budget, error) {
 				shape, n := 0, c.n
 				if c.key == "guards" { // else the range of a budget with guards is tried for one without
-					shape, n = freshShape(), c.n+windowCalls(paged(0))
+					shape, n = freshShape(), c.n
 				}
 				restore := platform.InjectFault(c.request, n)
 				b, err := budget.Open(demanding(paged(shape), c.key, demand))

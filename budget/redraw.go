@@ -111,9 +111,6 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 			}
 		}()
 	}
-	if refused := b.wake(changed); refused != nil {
-		return fmt.Errorf("budget %q: Reconfigure: nothing has moved: %w", b.plan.Name, refused)
-	}
 	if code := b.table.Redraw(uint64(first), sizes); code != arena_c.OK {
 		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)
 	}
@@ -123,5 +120,5 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
 	b.publishRegions(changed)
 	b.publishPlan()
-	return b.redrawn(changed)
+	return nil
 }

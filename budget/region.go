@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,6 @@ type region struct {
 	generation atomic.Uint64 // of what is loaded; odd while something is
 	gate       atomic.Int32  // loads and rewinds that keep workers out
 	owner      atomic.Uint64 // of a slot: moves on when it is released
-	window     uint64        // that its row is in, where rows are stretched
 	doors      []*Door       // guarded by b.mu
 }
 
@@ -45,8 +45,7 @@ func (r *OpenRegion) Name() string { return r.name }
 // another machine.
 func (r *OpenRegion) Base() arena.Base {
 	row := r.b.table.Row(uint64(r.row))
-	place, size := row.Window()
-	return arena.BaseAt(row.Slot(0).AtPlace(place), size)
+	return arena.BaseAt(row.Slot(0).At(row.Start), row.End-row.Start)
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
@@ -88,8 +87,8 @@ func (b *Budget) along(r *region) (list []*region) {
 func emptyAll(regions []*region) error {
 	return insist(func() error {
 		var errs []error
-		for i := len(regions) - 1; i >= 0; i-- { // no iterator: who rewound is told by the first call outside of the library
-			errs = append(errs, regions[i].empty())
+		for _, r := range slices.Backward(regions) {
+			errs = append(errs, r.empty())
 		}
 		return errors.Join(errs...)
 	})
@@ -121,10 +120,7 @@ func (r *region) empty() error {
 	return err
 }
 
-func (r *region) close() error {
-	defer r.moved() // also when a finalizer ends the goroutine
-	return r.stack.CloseTo(0)
-}
+func (r *region) close() error { return r.stack.CloseTo(0) }
 
 // Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It
 // keeps the region from being rewound, no more: workers that write the same object still need a lock of their own. A

@@ -3,7 +3,6 @@ package budget
 import (
 	"slices"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -37,9 +36,7 @@ type Report struct {
 	Errors     []string       `json:"errors,omitempty"` // of finalizers whose contents a load replaced: the last 16
 	ErrorCount int            `json:"error_count"`      // of them in all
 	GoHeap     GoHeap         `json:"go_heap"`
-	Sites      []Site         `json:"sites,omitempty"`      // who asked for memory, in memtrace builds: most bytes first
-	SitesLost  uint64         `json:"sites_lost,omitempty"` // what wasn't booked, in all budgets: a table was full; see Site
-	Plan       Plan           `json:"plan"`                 // as opened, with its defaults filled in
+	Plan       Plan           `json:"plan"` // as opened, with its defaults filled in
 }
 
 const reportErrors = 16
@@ -78,9 +75,6 @@ func (b *Budget) report(lent bool) Report {
 
 // told adds what any goroutine may know.
 func (b *Budget) told(r *Report) {
-	if arena_c.Trace {
-		r.Sites, r.SitesLost = b.sites(), arena_c.LedgerLost()+arena_c.SitesLost()
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, open := range b.leaks {
@@ -105,13 +99,6 @@ func (r Report) clone() Report {
 	r.NotGranted, r.Errors = slices.Clone(r.NotGranted), slices.Clone(r.Errors)
 	r.Regions, r.Beside = cloneAll(r.Regions), cloneAll(r.Beside)
 	r.Plan.Regions = slices.Clone(r.Plan.Regions)
-	r.Sites = slices.Clone(r.Sites)
-	for i := range r.Sites {
-		r.Sites[i].Stacks = slices.Clone(r.Sites[i].Stacks)
-		for k := range r.Sites[i].Stacks {
-			r.Sites[i].Stacks[k].Calls = slices.Clone(r.Sites[i].Stacks[k].Calls)
-		}
-	}
 	return r
 }
 

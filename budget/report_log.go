@@ -5,13 +5,12 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // LogValue is the report as a group of attributes: sizes are numbers of bytes, each region a group of its own under its
-// name ("level", "match.3"), and so are frame and pads ("frame.0", "pad.0.1"). An arena that was never used is left out. In
-// memtrace builds the 16 sites that hold most are groups, too.
+// name ("level", "match.3"), and so are frame and pads ("frame.0", "pad.0.1"). An arena that was never used is left
+// out.
 func (r Report) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("name", r.Name), slog.Uint64("size", r.Size), slog.Bool("prefaulted", r.Prefaulted)}
 	if len(r.NotGranted) > 0 {
@@ -21,21 +20,7 @@ func (r Report) LogValue() slog.Value {
 	if len(r.Errors) > 0 {
 		attrs = append(attrs, slog.Any("errors", r.Errors))
 	}
-	if arena_c.Trace {
-		attrs = append(attrs, siteAttrs(r.Sites), slog.Uint64("sites_lost", r.SitesLost))
-	}
 	return slog.GroupValue(append(attrs, slog.Int("error_count", r.ErrorCount), slog.Any("go_heap", r.GoHeap))...)
-}
-
-// siteAttrs has a group for each of the largest sites: its name is the call.
-func siteAttrs(list []Site) slog.Attr {
-	var attrs []slog.Attr
-	for _, s := range list[:min(len(list), reportSites)] {
-		attrs = append(attrs, slog.Group(s.call(), slog.String("arena", s.Arena), slog.Uint64("bytes", s.Bytes),
-			slog.Uint64("objects", s.Objects), slog.Uint64("peak", s.Peak), slog.Uint64("peak_objects", s.PeakObjects),
-			slog.Uint64("total", s.Total), slog.Uint64("total_objects", s.TotalObjects)))
-	}
-	return slog.Attr{Key: "sites", Value: slog.GroupValue(attrs...)}
 }
 
 func arenaAttrs(key string, list []RegionReport) slog.Attr {

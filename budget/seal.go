@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// strictBuild says whether Strict looks at the Go heap: in memdebug builds.
-const strictBuild = arena_c.Notes
+// strictBuild says whether Strict looks at the Go heap: in checked builds.
+const strictBuild = arena_c.Checked
 
 // SealMode is how strict a sealed budget is.
 type SealMode int
@@ -20,7 +20,7 @@ const (
 	// Plan.Pages.Guards is not off, and is refused from now on.
 	Sealed SealMode = iota + 1
 
-	// Strict is Sealed, and in memdebug builds Turn panics when the program allocated on the Go heap since the last Turn,
+	// Strict is Sealed, and in checked builds Turn panics when the program allocated on the Go heap since the last Turn,
 	// and says where: "if you call malloc or new the engine will assert", as engines for consoles do it. In other builds it
 	// is Sealed.
 	Strict
@@ -50,7 +50,7 @@ func (m SealMode) String() string {
 // with a Snapshot, to log it, does count.
 //
 // It is refused after Close, and Strict also while another budget of the process is Strict, in every build. Only the
-// goroutine that drives the program calls it. Cost: none for Sealed. Strict in memdebug builds stops the world at each
+// goroutine that drives the program calls it. Cost: none for Sealed. Strict in checked builds stops the world at each
 // Turn, costs a collection at each call that is named above, and records each allocation.
 func (b *Budget) Seal(mode SealMode) error {
 	if b.closed.Load() {

@@ -33,7 +33,7 @@ func ExampleBudget_Seal() {
 	mustBe(b.Seal(budget.Sealed))
 	for range 2 { // levels
 		mustBe(b.Seal(budget.Strict))
-		for range 3 { // ticks: a Go allocation between turns is a panic in memdebug builds
+		for range 3 { // ticks: a Go allocation between turns is a panic in checked builds
 			sparks.New(b.Frame())
 			mustBe(b.Turn())
 		}

@@ -1,4 +1,4 @@
-//go:build memdebug
+//go:build checked
 
 package budget_test
 

@@ -92,9 +92,9 @@ func TestSealedBudgetDoesAllItDid(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestStrictIsSealedInOtherBuilds: only memdebug builds look.
+// TestStrictIsSealedInOtherBuilds: only checked builds look.
 func TestStrictIsSealedInOtherBuilds(t *testing.T) {
-	if arena_c.Notes {
+	if arena_c.Checked {
 		t.Skip("this one looks")
 	}
 	b := open(t, small())

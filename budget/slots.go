@@ -30,13 +30,13 @@ type OpenSlots struct {
 
 	mu     sync.Mutex // guards what follows
 	taken  []bool
-	sites  []scope.Site // where each was acquired
+	sites  []arena_c.Site // where each was acquired
 	closed bool
 	kept   leaks // at Close: slots that were never released
 }
 
 func newOpenSlots(b *Budget, name string, index, n int) *OpenSlots {
-	return &OpenSlots{b: b, name: name, index: index, taken: make([]bool, n), sites: make([]scope.Site, n)}
+	return &OpenSlots{b: b, name: name, index: index, taken: make([]bool, n), sites: make([]arena_c.Site, n)}
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
@@ -73,7 +73,7 @@ func (s *OpenSlots) Acquire() (*OpenRegion, error) {
 		if taken {
 			continue
 		}
-		if onPurpose = arena_c.Trace && arena_c.Refuse(); onPurpose {
+		if onPurpose = arena_c.Checked && arena_c.Refuse(); onPurpose {
 			arena_c.Tell()
 			break
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
@@ -175,11 +174,6 @@ func (s *soak) finish(sc scope.Scope, end int) error {
 
 // compare holds what a map made against what it made before; one that failed made only the first of it.
 func (s *soak) compare(key string, addresses []uintptr, whole bool) {
-	if arena_c.Stretched && len(addresses) > 0 { // the region has moved: each lies where it did from the first
-		for i, first := 0, addresses[0]; i < len(addresses); i++ {
-			addresses[i] -= first
-		}
-	}
 	known, ok := s.addresses[key]
 	if !ok && whole {
 		s.addresses[key], known = addresses, addresses

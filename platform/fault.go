@@ -14,7 +14,7 @@ const (
 	doUnmap    = "unmap"    // Reserve, of what alignment leaves over; ReserveAt, of a wrong address
 	doProtect  = "protect"  // Commit, Protect, Unprotect, Release
 	doPopulate = "populate" // Prefault
-	doDiscard  = "discard"  // Discard, Release
+	doDiscard  = "discard"  // Release
 	doLock     = "lock"     // Lock
 	doUnlock   = "unlock"   // Release of a locked range, and a Lock that failed
 	doAdvise   = "advise"   // HugePages, and the Release after it

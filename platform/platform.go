@@ -31,7 +31,6 @@ const (
 type Reservation struct {
 	block   block  // what the system gave, at least size bytes
 	size    uint64 // what the owner asked for
-	tail    uint64 // bytes of addresses behind it
 	phase   phase
 	present bool // Prefault or Lock has made pages present
 }
@@ -47,12 +46,6 @@ func PageSize() int { return os.Getpagesize() }
 // size and head are multiples of the page, head at most size; align is a power of two and at least a page. There is no
 // access before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
 func Reserve(size, align, head uint64) (*Reservation, error) {
-	return ReserveTail(size, align, head, 0)
-}
-
-// ReserveTail is Reserve with tail bytes of addresses more, a multiple of the page, right behind the range. Commit, Prefault,
-// Lock, HugePages and Missing leave them alone: Unprotect makes a part of them accessible, Protect and Discard take it back.
-func ReserveTail(size, align, head, tail uint64) (*Reservation, error) {
 	page := uint64(PageSize())
 	switch {
 	case size == 0 || size%page != 0:
@@ -63,23 +56,21 @@ func ReserveTail(size, align, head, tail uint64) (*Reservation, error) {
 	case head > size || head%page != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: head %d is not a multiple of the page, %d bytes, within the range",
 			size, head, page)
-	case tail%page != 0:
-		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: tail %d is not a multiple of the page, %d bytes", size, tail, page)
-	case align > math.MaxInt || size > math.MaxInt-align || tail > math.MaxInt-align-size:
+	case align > math.MaxInt || size > math.MaxInt-align:
 		// A Go slice, and a pointer difference, hold no more; on 32-bit targets that is 2 GiB.
 		return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: beyond this target's address space of %d bits",
 			size, align, 8*unsafe.Sizeof(uintptr(0)))
 	}
-	b, found := spare.takeClean(size+tail, align, head)
+	b, found := spare.takeClean(size, align, head)
 	if !found {
-		base, err := mapBlock(size+tail, align)
+		base, err := mapBlock(size, align)
 		if err != nil {
 			return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: %w", size, align, err)
 		}
-		b = block{base: base, size: size + tail}
+		b = block{base: base, size: size}
 	}
 	b.head = head
-	return &Reservation{block: b, size: size, tail: tail}, nil
+	return &Reservation{block: b, size: size}, nil
 }
 
 // Base is the first address. After Release it still is an address of this process, of which only the head may be used.
@@ -87,9 +78,6 @@ func (r *Reservation) Base() unsafe.Pointer { return r.block.base }
 
 // Size is what Reserve was asked for, in bytes.
 func (r *Reservation) Size() uint64 { return r.size }
-
-// Tail is the bytes of addresses behind the range ([ReserveTail]).
-func (r *Reservation) Tail() uint64 { return r.tail }
 
 // Commit makes the whole range readable and writable, protected parts included. It fails when the system will not
 // promise so much memory; the range then is as it was. No page becomes present by it.
@@ -153,7 +141,7 @@ func touch(base unsafe.Pointer, size uint64) {
 // its arguments and does nothing else.
 func (r *Reservation) Protect(offset, size uint64) error {
 	err := r.change("protect", offset, size, func(p unsafe.Pointer, size uint64) error { return setAccess(p, size, accessNone) })
-	if err == nil && size > 0 && offset < r.size {
+	if err == nil && size > 0 {
 		r.phase = guarded
 	}
 	return err
@@ -162,12 +150,6 @@ func (r *Reservation) Protect(offset, size uint64) error {
 // Unprotect gives access back to size bytes from offset, whether protected or not. Arguments are as for Protect.
 func (r *Reservation) Unprotect(offset, size uint64) error {
 	return r.change("unprotect", offset, size, func(p unsafe.Pointer, size uint64) error { return setAccess(p, size, accessWrite) })
-}
-
-// Discard gives the memory of size bytes from offset back; the bytes are zero from then on. Arguments are as for Protect, and
-// no part of them is protected. On Windows and darwin nobody may touch them meanwhile.
-func (r *Reservation) Discard(offset, size uint64) error {
-	return r.change("discard", offset, size, func(p unsafe.Pointer, size uint64) error { return discard(p, size, accessWrite) })
 }
 
 func (r *Reservation) change(operation string, offset, size uint64, do func(unsafe.Pointer, uint64) error) error {
@@ -179,8 +161,8 @@ func (r *Reservation) change(operation string, offset, size uint64, do func(unsa
 		return fmt.Errorf("platform: BUG: %s before Commit", operation)
 	case offset%page != 0 || size%page != 0:
 		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes", operation, size, offset, page)
-	case offset > r.size+r.tail || size > r.size+r.tail-offset:
-		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes", operation, size, offset, r.size+r.tail)
+	case offset > r.size || size > r.size-offset:
+		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes", operation, size, offset, r.size)
 	case size == 0:
 		return nil
 	}
@@ -199,7 +181,7 @@ func (r *Reservation) Release() error {
 		return errReleased("release")
 	}
 	r.phase = released
-	err := r.block.empty(r.size + r.tail) // what lies beyond was never accessible
+	err := r.block.empty(r.size) // what lies beyond was never accessible
 	spare.put(r.block)
 	if err != nil {
 		return fmt.Errorf("platform: release %d bytes: %w", r.size, err)

@@ -32,7 +32,6 @@ func Account(s Scope, name string, fn func() error) error {
 	st.settle()
 	outer := st.booking
 	st.booking = booking{scope: s, account: st.accountOf(s, name), cursor: s.slot.Cursor, objects: s.slot.Objects()}
-	st.naming()
 	defer st.book(outer)
 	return fn()
 }
@@ -45,7 +44,6 @@ func (st *Stack) book(outer booking) {
 		outer.cursor, outer.objects = outer.scope.slot.Cursor, outer.scope.slot.Objects()
 	}
 	st.booking = outer
-	st.naming()
 }
 
 // account is a line of a stack's table. Lines stand in the order of their scopes.
@@ -104,7 +102,7 @@ func (st *Stack) accountOf(s Scope, name string) int {
 	if len(st.accounts) == cap(st.accounts) {
 		panic(st.tableFull("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
 	}
-	if arena_c.Trace && arena_c.Refuse() {
+	if arena_c.Checked && arena_c.Refuse() {
 		panic(st.refuseTable("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
 	}
 	st.event(&st.notes[index])

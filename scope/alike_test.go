@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// What is used, and what is full, is the same in every build: asan and memdebug builds lay things out otherwise, and count alike.
+// What is used, and what is full, is the same in every build.
 
 // TestAppendLeavesAnOldPiece: a list ends where its piece of the temporaries does, and in the next piece there is nothing yet.
 func TestAppendLeavesAnOldPiece(t *testing.T) {

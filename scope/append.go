@@ -26,7 +26,7 @@ func appended[T any](s Scope, ask uint64, list []T, xs *T, n int) []T {
 	slot, first := s.slot, unsafe.SliceData(list)
 	size, at := uint64(unsafe.Sizeof(*xs)), slot.Offset(unsafe.Pointer(first))
 	end := at + size*uint64(len(list))
-	if n == 1 && size != 0 && end == slot.Cursor && at >= slot.Start && !arena_c.Trace { // traced, it is one request
+	if n == 1 && size != 0 && end == slot.Cursor && at >= slot.Start && !arena_c.Checked { // there it is one request
 		if p, ok := slot.Grow(s.tag+ask, size); ok {
 			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)
@@ -57,12 +57,12 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	if needed+room == 0 {
 		return list, true
 	}
-	if at, size := s.slot.Place(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
+	if at, size := s.slot.Offset(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
 		if making := s.stack().notes[s.slot.Index()].making; needed > room && at < making.start && !s.isTemp() {
 			panic(&Misuse{"Append inside a constructor to a list that is older: what it takes goes back if the constructor fails; " +
 				"append before, or Clone the list inside", false})
 		}
-		if needed > room && s.slot.IsLast(at, size) {
+		if needed > room && at+size == s.slot.Cursor {
 			more, before := sizeOf[T](needed-room), s.slot.Refused
 			if _, ok := s.slot.Grow(s.generation()+more, more); ok {
 				room = needed
@@ -96,10 +96,11 @@ func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 	return longer, true
 }
 
-// holds says whether size bytes at a place lie in s: not in an enclosing scope, even where that ends and s begins.
+// holds says whether size bytes at an offset lie in s: not in an enclosing scope, even where that ends and s begins.
 func (s Scope) holds(at, size uint64) bool {
-	start, end := s.slot.Held()
-	if row := s.slot.Row(); s.isTemp() && !row.Stretched() {
+	start, end := s.slot.Start, s.slot.Cursor
+	if s.isTemp() {
+		row := s.slot.Row()
 		start = row.Edge
 		if newest := s.slot.FarAt(); at >= newest { // in an older piece
 			start, end = max(start, newest), row.End

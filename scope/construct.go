@@ -24,9 +24,9 @@ func (st *Stack) constructing(s Scope) (was making) {
 	n := &st.notes[s.slot.Index()]
 	was = n.making
 	if was.serial == 0 {
-		n.making.from = s.slot.Top()
+		n.making.from = s.slot.Cursor
 	}
-	n.making.start, n.making.serial = s.slot.Top(), st.made
+	n.making.start, n.making.serial = s.slot.Cursor, st.made
 	return was
 }
 

@@ -73,7 +73,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 		st.unwind(slot, until, errs, closes && v != nil)
 	}()
 	for slot.Chain != until {
-		node := (*arena_c.Node)(slot.AtPlace(slot.Chain))
+		node := (*arena_c.Node)(slot.At(slot.Chain))
 		var object unsafe.Pointer
 		switch c = node.Class(); c {
 		case classC:
@@ -93,7 +93,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 			c = pool.Kind
 		default:
 			last, _ := slot.Unlink()
-			object = slot.AtPlace(last.What)
+			object = slot.At(last.What)
 		}
 		st.finalizers++
 		if err := classAt(c).run(object); err != nil {
@@ -103,7 +103,7 @@ func (st *Stack) unwind(slot *arena_c.Linear, until uint64, errs *error, closes 
 	finished = true
 }
 
-// runHeld runs what the word names, if that is still held. Its failures name it, and say in memdebug builds where it was given;
+// runHeld runs what the word names, if that is still held. Its failures name it, and say in checked builds where it was given;
 // objects have no place for that.
 func (st *Stack) runHeld(slot *arena_c.Linear, word uint64, errs *error) {
 	h := st.held.release(word)

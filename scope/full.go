@@ -32,7 +32,7 @@ type FullError struct {
 	Top    []Usage // who holds most of the arena, largest first: three at most
 	Cause  error   // what went wrong after the full, if it wasn't handled
 
-	OnPurpose bool // there was room, and budgettest.FailEach had it refused: only in a memtrace build
+	OnPurpose bool // there was room, and budgettest.FailEach had it refused: only in a checked build
 }
 
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.

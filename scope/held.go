@@ -82,7 +82,7 @@ func (s Scope) hold(what string, h held) Held {
 	before := s.slot.Refused
 	if st.held.live == len(st.held.places) {
 		full = st.tableFull("held", uint64(len(st.held.places)), st.scopeName(s.slot))
-	} else if arena_c.Trace && arena_c.Refuse() {
+	} else if arena_c.Checked && arena_c.Refuse() {
 		full = st.refuseTable("held", uint64(len(st.held.places)), st.scopeName(s.slot))
 	} else if node := s.node(); node == nil {
 		full = st.full(s.slot)
@@ -99,7 +99,7 @@ func (s Scope) hold(what string, h held) Held {
 
 // held is a Go value that lives until its scope closes. It can't lie in the block, where the collector wouldn't see it.
 type held struct {
-	site   Site // where it was given
+	site   arena_c.Site // where it was given
 	closer io.Closer
 	fn     func()
 	value  any
@@ -162,7 +162,7 @@ type heldTable struct {
 }
 
 // EachHeld calls fn with each Go value that is held: what it is, and where it was given.
-func (st *Stack) EachHeld(fn func(what string, given *Site)) {
+func (st *Stack) EachHeld(fn func(what string, given *arena_c.Site)) {
 	for i := range st.held.places[:st.held.used] {
 		if h := &st.held.places[i]; !h.empty() {
 			fn(h.what(), &h.site)

@@ -2,7 +2,6 @@ package scope_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,13 +78,4 @@ func (c *closer) Close() error {
 	c.times++
 	closed = append(closed, c.id)
 	return c.err
-}
-
-// unsited is an error without the lines that say who asked for something: memtrace builds have them.
-func unsited(err error) error {
-	if err == nil {
-		return nil
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(first)
 }

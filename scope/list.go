@@ -138,7 +138,7 @@ func (l *List[T]) fits() bool {
 		return false
 	}
 	arena_c.Zero(p, uintptr(size))
-	place := l.scope.slot.Place(p)
+	place := l.scope.slot.Offset(p)
 	if l.last == nil {
 		l.first = place
 	} else {
@@ -151,7 +151,7 @@ func (l *List[T]) fits() bool {
 // chunk is the values of the chunk at a place, used or not, and the word that leads to the next.
 func (l *List[T]) chunk(place uint64) (values []T, link *uint64) {
 	front, count := chunkOf[T]()
-	p := l.scope.slot.AtPlace(place)
+	p := l.scope.slot.At(place)
 	return unsafe.Slice((*T)(unsafe.Add(p, front)), count), (*uint64)(p)
 }
 

@@ -1,10 +1,6 @@
 package scope
 
-import (
-	"slices"
-
-	"github.com/upfront-mem/upfront/arena_c"
-)
+import "slices"
 
 // usages is what each name holds now and held most: a table of planned size. Names beyond it share a line.
 type usages struct{ lines []Usage } // cap: the places, and one for others
@@ -178,17 +174,4 @@ func (st *Stack) UsageLines() (scopes, accounts int) {
 		return 0, 0
 	}
 	return cap(st.scopes.lines), cap(st.accounts) + cap(st.subsystems.lines)
-}
-
-// naming tells the core under which names it notes what is handed out from now on: those of the topmost scope, and of the
-// account that gains. Only memdebug builds note them.
-func (st *Stack) naming() {
-	if !arena_c.Notes || st.row.Open == 0 {
-		return
-	}
-	account := uint32(0)
-	if st.booking.live() {
-		account = arena_c.Intern(st.accounts[st.booking.account].usage.Name)
-	}
-	st.row.Names(arena_c.Intern(st.NameAt(st.Depth()-1)), account)
 }

@@ -9,7 +9,7 @@ import (
 
 // note is what the Go side knows of an open scope.
 type note struct {
-	site     Site // where it was opened
+	site     arena_c.Site // where it was opened
 	name     string
 	refused  uint64  // what the scope remembered when it was covered or frozen
 	misused  *Misuse // a Try... that met it covered or frozen
@@ -41,7 +41,6 @@ func (st *Stack) uncovered() {
 	if st.row.Open == 0 {
 		return
 	}
-	st.naming()
 	index := st.row.Open - 1
 	if slot, n := st.row.Slot(index), &st.notes[index]; slot.Refused != n.refused {
 		st.blame(slot, n, fmt.Sprintf("scope %q, opened in it, was open", st.notes[index+1].name))

@@ -86,7 +86,7 @@ func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 // linked puts x, whose node lies behind it, into the chain.
 func (m ObjectMaker[T]) linked(s Scope, x *T) *T {
 	p := unsafe.Pointer(x)
-	s.slot.Link((*arena_c.Node)(unsafe.Add(p, nodeOffset[T]())), m.class, s.slot.Place(p))
+	s.slot.Link((*arena_c.Node)(unsafe.Add(p, nodeOffset[T]())), m.class, s.slot.Offset(p))
 	return x
 }
 
@@ -123,6 +123,6 @@ func (m ObjectMaker[T]) take(s Scope, n int) (objects []T, nodes []arena_c.Node)
 
 func (m ObjectMaker[T]) link(s Scope, objects []T, nodes []arena_c.Node) {
 	for i := range nodes {
-		s.slot.Link(&nodes[i], m.class, s.slot.Place(unsafe.Pointer(&objects[i])))
+		s.slot.Link(&nodes[i], m.class, s.slot.Offset(unsafe.Pointer(&objects[i])))
 	}
 }

@@ -37,7 +37,7 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if node == nil {
 		panic(refusal(s))
 	}
-	if arena_c.Trace && arena_c.Refuse() {
+	if arena_c.Checked && arena_c.Refuse() {
 		panic(st.refuseTable("pools", st.row.Pools, st.scopeName(s.slot)))
 	}
 	before := s.slot.Refused

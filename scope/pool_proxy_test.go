@@ -31,7 +31,7 @@ func TestPoolProxy(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.Equal(t, x, b.Get())
 	pool.Put(y)
-	assert.EqualError(t, unsited(b.Close()), `arena: proxy "b": 1 chunk was never put back: 0; `+
+	assert.EqualError(t, b.Close(), `arena: proxy "b": 1 chunk was never put back: 0; `+
 		`1 chunk was not found: put to the pool itself, or gone with it`)
 
 	late := pool.Proxy("late")
@@ -72,7 +72,7 @@ func TestHandlePoolProxyInAScope(t *testing.T) {
 	assert.EqualError(t, a.Put(x), `arena: proxy "a": Put: scope: BUG: Put of a handle of a scope_test.point: put twice`)
 	assert.EqualError(t, a.Put(0), `arena: proxy "a": Put: scope: BUG: Put of a handle of a scope_test.point: not from here`)
 	require.NoError(t, a.Close())
-	assert.EqualError(t, unsited(b.Close()), `arena: proxy "b": 1 chunk was never put back: 1`)
+	assert.EqualError(t, b.Close(), `arena: proxy "b": 1 chunk was never put back: 1`)
 	assert.Equal(t, 1, pool.Live())
 }
 

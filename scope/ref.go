@@ -34,7 +34,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *new(T), wrong), false})
 	}
 	st := s.stack()
-	return Ref[T]{s.generation() | s.slot.Place(unsafe.Pointer(x)), (uint64(st.number)*(idMax+1)+st.id)*refSlots + s.slot.Index()}
+	return Ref[T]{s.generation() | s.slot.Offset(unsafe.Pointer(x)), (uint64(st.number)*(idMax+1)+st.id)*refSlots + s.slot.Index()}
 }
 
 // Get is what r refers to, or nil: its scope, or the whole budget, is closed. What a finalizer of the scope asks for
@@ -53,13 +53,13 @@ func (r Ref[T]) Get() *T {
 	if slot.Tag() != r.place&^arena_c.Offsets {
 		return nil
 	}
-	return (*T)(slot.AtPlace(r.place & arena_c.Offsets))
+	return (*T)(slot.At(r.place & arena_c.Offsets))
 }
 
 // refuses says why there can't be a Ref to size bytes at p, or is empty. pre: s is live.
 func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	st, row := s.stack(), s.slot.Row()
-	place := s.slot.Place(p)
+	place := s.slot.Offset(p)
 	if !s.holds(place, size) {
 		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.scopeName(s.slot), st.config.Arena)
 	}

@@ -79,9 +79,9 @@ func TableBytes(scopes, pools, values, accounts uint64) uint64 {
 }
 
 // SiteBytes is for package budget: what the places where scopes were opened and values were given take beside them, in
-// memdebug and memtrace builds.
+// checked builds.
 func SiteBytes(scopes, values uint64) uint64 {
-	return (scopes + 1 + values) * uint64(unsafe.Sizeof(Site{}))
+	return (scopes + 1 + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
 }
 
 func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
@@ -93,7 +93,7 @@ func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
 func NewStack(row *arena_c.Row, config Config) *Stack {
 	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), met: make([]lastMet, row.Slots+1),
 		held: heldTable{places: make([]held, config.Held)}, accounts: make([]account, 0, config.Names)}
-	st.base = uintptr(row.Slot(0).AtPlace(0))
+	st.base = uintptr(row.Slot(0).At(0))
 	st.bear()
 	registry.Lock()
 	defer registry.Unlock()
@@ -102,7 +102,6 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	registry.made = registry.made%numberMax + 1 // 0 is nobody's
 	st.number = registry.made
 	(*registry.stacks.Load())[st.id].Store(st)
-	row.OpenLedger()
 	return st
 }
 
@@ -137,7 +136,6 @@ func (st *Stack) Drop() {
 	(*registry.stacks.Load())[st.id].Store(nil)
 	registry.free = append(registry.free, st.id)
 	st.row.Owner = 0
-	st.row.CloseLedger()
 	st.dropped = true
 	for _, last := range st.met {
 		if last.err != nil {

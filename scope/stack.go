@@ -78,7 +78,7 @@ func (st *Stack) Keep(name string) string {
 	return name
 }
 
-// noPlace is the full of who would open one scope too many, or nil. In a memtrace build it asks for the place, too. The
+// noPlace is the full of who would open one scope too many, or nil. In a checked build it asks for the place, too. The
 // lowest scope has one in every plan, and is never refused.
 func (st *Stack) noPlace(name string) *FullError {
 	if st.dropped {
@@ -87,7 +87,7 @@ func (st *Stack) noPlace(name string) *FullError {
 	if st.row.Open == st.row.Slots {
 		return st.tableFull("scopes", st.row.Slots, name)
 	}
-	if arena_c.Trace && st.refusesScope() {
+	if arena_c.Checked && st.refusesScope() {
 		return st.refuseTable("scopes", st.row.Slots, name)
 	}
 	return nil
@@ -95,7 +95,7 @@ func (st *Stack) noPlace(name string) *FullError {
 
 // mayOpen is noPlace for who unwinds. Open itself finds the full table.
 func (st *Stack) mayOpen(name string) {
-	if arena_c.Trace {
+	if arena_c.Checked {
 		if full := st.noPlace(name); full != nil {
 			panic(full)
 		}
@@ -133,7 +133,6 @@ func (st *Stack) Open(name string) Scope {
 	n.site.Note()
 	slot, tag := row.OpenScope()
 	n.opened = tag
-	st.naming()
 	if st.config.Watch != nil {
 		if note := st.config.Watch.note.Load(); note != nil {
 			(*note)(st)
@@ -209,11 +208,11 @@ func (st *Stack) At(depth int) Scope {
 func (st *Stack) NameAt(depth int) string { return st.scopeName(st.row.Slot(uint64(depth))) }
 
 // OpenedAt is where the open scope at a depth was opened; nowhere when C opened it.
-func (st *Stack) OpenedAt(depth int) *Site {
+func (st *Stack) OpenedAt(depth int) *arena_c.Site {
 	if n := &st.notes[depth]; n.opened == st.row.Slot(uint64(depth)).Tag() {
 		return &n.site
 	}
-	return &Site{}
+	return &arena_c.Site{}
 }
 
 // Depth is the number of open scopes.
@@ -230,7 +229,6 @@ func (st *Stack) Freeze() {
 // Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of the topmost scope.
 func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	slot := st.row.Slot(st.row.Open - 1)
-	start, all := st.row.Window()
-	place, top := slot.Place(p), slot.Top()
-	return place-start >= all || place < top || size == 0 && place == top
+	at, start, top := slot.Offset(p), st.row.Start, slot.Cursor
+	return at-start >= st.row.End-start || at < top || size == 0 && at == top
 }

@@ -1,4 +1,4 @@
-//go:build memtrace
+//go:build checked
 
 package scope_test
 

@@ -1,4 +1,4 @@
-//go:build linux && !race && !asan && !memdebug && !upfront_cgo
+//go:build linux && !race && !asan && !checked && !upfront_cgo
 
 package tests
 
@@ -81,7 +81,7 @@ func TestOutsideCProgram(t *testing.T) {
 				}
 				return program, nil
 			}
-			for _, library := range []string{"upfront", "upfront-memdebug"} {
+			for _, library := range []string{"upfront", "upfront-checked"} {
 				assert.Equal(t, []string{string(version[1])}, flags("--modversion", library))
 				program, err := build(o.cc, "c", library, library)
 				require.NoError(t, err, program)
@@ -92,10 +92,10 @@ func TestOutsideCProgram(t *testing.T) {
 					assert.Equal(t, want, runs(t, o.qemu, program), "%s, C++", library)
 				}
 			}
-			text, err := build(o.cc, "c", "upfront-memdebug", "upfront")
+			text, err := build(o.cc, "c", "upfront-checked", "upfront")
 			assert.Error(t, err, "two builds in one program")
-			assert.Contains(t, text, "upfront_build_memdebug")
-			text, err = build(o.cc, "c", "upfront", "upfront-memdebug")
+			assert.Contains(t, text, "upfront_build_checked")
+			text, err = build(o.cc, "c", "upfront", "upfront-checked")
 			assert.Error(t, err, "two builds in one program")
 			assert.Contains(t, text, "upfront_build_release")
 		})

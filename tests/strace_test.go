@@ -1,4 +1,4 @@
-//go:build linux && !race && !asan && !memdebug && !upfront_cgo
+//go:build linux && !race && !asan && !checked && !upfront_cgo
 
 package tests
 

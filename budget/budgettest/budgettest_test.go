@@ -27,7 +27,7 @@ type recorder struct {
 func (r *recorder) Helper()           {}
 func (r *recorder) Cleanup(fn func()) { r.cleanup = append(r.cleanup, fn) }
 
-// sites are the lines by which memdebug builds say where something began.
+// sites are the lines by which checked builds say where something began.
 var sites = regexp.MustCompile(`\n\t.*`)
 
 func (r *recorder) Errorf(format string, args ...any) {

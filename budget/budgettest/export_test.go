@@ -1,4 +1,4 @@
 package budgettest
 
-// FailOnce is the second half of FailEach, of a memtrace build.
+// FailOnce is the second half of FailEach, of a checked build.
 var FailOnce = failOnce

@@ -19,7 +19,7 @@ import (
 // the frame or a pad is once the first that fails, and all that come after it fail too; whoever handles a full is tried at
 // each place where it can come from. It needs no hook: the limit of the arena is where the failure is.
 //
-// In a memtrace build (-tags memtrace) it goes on with the plan as it is: the first request is refused, in the next run the
+// In a checked build (-tags checked) it goes on with the plan as it is: the first request is refused, in the next run the
 // second, and so on until a run ends without a refusal. What comes after the refused one is served again: that finds who
 // takes a second success for a first. Chunks of pools, and the blocks of package arena, are requests then too; what C code
 // takes by itself is none, nor is what Close's finalizers ask for. The count is the process's: let nothing else allocate
@@ -27,7 +27,7 @@ import (
 //
 // fn returns the first full that it meets, or nil when it met none; it closes what it opens, as always. FailEach fails
 // the test when fn returns another error, or a full of another key than the one that was too small, when it panics, when
-// the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked. In a memtrace
+// the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked. In a checked
 // build it fails it too when fn returns nil, or another full, though something was refused: who goes on after a full still
 // returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error tells of them, nil is the
 // whole answer, so fn may go on without, or return an error that is ErrFull.
@@ -36,7 +36,7 @@ import (
 // says so. Cost: that of fn, once for each request that it makes.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
-	if arena_c.Trace {
+	if arena_c.Checked {
 		tracing.Lock()
 		defer tracing.Unlock()
 	}
@@ -66,7 +66,7 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 		}
 	}
 	t.Logf("budgettest: FailEach: %d requests failed, each once the first", runs)
-	if arena_c.Trace {
+	if arena_c.Checked {
 		failOnce(t, plan, fn)
 	}
 }

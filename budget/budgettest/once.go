@@ -14,7 +14,7 @@ import (
 // tracing keeps the requests of one FailEach out of the count of another.
 var tracing sync.Mutex
 
-// failOnce is FailEach in a memtrace build: of each run's requests one is refused.
+// failOnce is FailEach in a checked build: of each run's requests one is refused.
 func failOnce(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	for n := uint64(1); ; n++ {

@@ -76,7 +76,7 @@ static inline int holds(const void *p, uint64_t size, int value) {
 #if defined(UPFRONT_ASAN)
 int __asan_address_is_poisoned(void const volatile *addr);
 static inline int is_marked(const unsigned char *p, int dead) { return !__asan_address_is_poisoned(p) == !dead; }
-#elif defined(UPFRONT_MEMDEBUG)
+#elif defined(UPFRONT_CHECKED)
 static inline int is_marked(const unsigned char *p, int dead) { return (*p == UPFRONT_DEAD) == dead; }
 #else
 static inline int is_marked(const unsigned char *p, int dead) { return p != NULL || dead; }
@@ -98,12 +98,9 @@ void test_heap_misuse(void);
 void test_map(void);
 void test_walk(void);
 void test_redraw(void);
-void test_stretch(void);
-void test_stretch_edges(void);
-void test_stretch_damage(void);
 void test_random(void);
 void test_ring(void);
 void test_frame(void);
-void test_describe(void);
+void test_checked(void);
 
 #endif

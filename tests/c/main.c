@@ -18,13 +18,10 @@ int main(void) {
     test_map();
     test_walk();
     test_redraw();
-    test_stretch();
-    test_stretch_edges();
-    test_stretch_damage();
     test_random();
     test_ring();
     test_frame();
-    test_describe();
+    test_checked();
     puts("ok: the C core");
     return 0;
 }

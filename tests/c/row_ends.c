@@ -71,7 +71,9 @@ static void ends_last_piece(void) {
     ends_open(4 * UPFRONT_PIECE);
     CHECK_EQ(upfront_row_far_grow(r, 10, UPFRONT_ALIGN_MAX), UPFRONT_OK);
     CHECK_EQ(r->edge, r->end - UPFRONT_PIECE);
+#ifdef UPFRONT_ASAN /* what nobody has had yet is poisoned; only what was given back is filled */
     CHECK(is_marked(w + r->end - 1, 1) && is_marked(w + r->end, 0));
+#endif
     CHECK(take(far_slot, far_tag, 10, 1) == w + r->edge && is_marked(w + r->edge, 0));
     CHECK_EQ(upfront_row_far_grow(r, 10, 1), UPFRONT_OK);
     CHECK_EQ(r->edge, r->end - UPFRONT_PIECE - 3 * UPFRONT_PIECE / 4);

@@ -100,11 +100,9 @@ family() {
     cc=$1 cxx=$2
     if have "$cc"; then
         check "$cc-O2" "$cc" -O2 -O2
-        check "$cc-O0-memdebug" "$cc" -O0 -O0 -DUPFRONT_MEMDEBUG
+        check "$cc-O0-checked" "$cc" -O0 -O0 -DUPFRONT_CHECKED
         # shellcheck disable=SC2086
         check "$cc-asan-ubsan" "$cc" -O1 -O0 $sanitize
-        # shellcheck disable=SC2086
-        check "$cc-asan-ubsan-memdebug" "$cc" -O1 -O0 -DUPFRONT_MEMDEBUG $sanitize
         check "$cc-no-int128" "$cc" -O1 -O0 -U__SIZEOF_INT128__
         # What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
         outside=$(nm -u "$build/$cc-O2"/core/*.o |

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"unsafe"
@@ -127,8 +126,7 @@ func (p *pinning) play() {
 	p.note("all: size %d", r.Size)
 }
 
-// TestPinned runs the program in a block, whose rows no build stretches, and in memory of the system. Where a budget is
-// stretched things lie elsewhere; what is free, full, used and took most is the same there too.
+// TestPinned runs the program in a block and in memory of the system: in every build things lie where the file says.
 func TestPinned(t *testing.T) {
 	plan := budget.Plan{
 		Name: "pinned",
@@ -143,21 +141,17 @@ func TestPinned(t *testing.T) {
 		require.NoError(t, err)
 		b, err := budget.OpenIn(arena.NewBlock(int(need), arena_c.Edge), plan)
 		require.NoError(t, err)
-		pinned(t, b, regexp.MustCompile(`^$`))
+		pinned(t, b)
 	})
 	t.Run("system", func(t *testing.T) {
 		b, err := budget.Open(plan)
 		require.NoError(t, err)
-		unpinned := regexp.MustCompile(`^$`)
-		if arena_c.Stretched {
-			unpinned = regexp.MustCompile(` @\d+`)
-		}
-		pinned(t, b, unpinned)
+		pinned(t, b)
 	})
 }
 
-// pinned plays in b and compares all but what matches unpinned with the file.
-func pinned(t *testing.T, b *budget.Budget, unpinned *regexp.Regexp) {
+// pinned plays in b and compares with the file.
+func pinned(t *testing.T, b *budget.Budget) {
 	p := &pinning{t: t, b: b}
 	p.play()
 	_ = b.Close() // says which slots were not released
@@ -167,7 +161,7 @@ func pinned(t *testing.T, b *budget.Budget, unpinned *regexp.Regexp) {
 	}
 	want := strings.Split(strings.TrimSuffix(pinnedSteps, "\n"), "\n")
 	for i, line := range p.lines {
-		if i >= len(want) || unpinned.ReplaceAllString(want[i], "") != unpinned.ReplaceAllString(line, "") {
+		if i >= len(want) || want[i] != line {
 			want = append(want, "")
 			require.Equal(t, want[i], line, "line %d of testdata/pinned.txt is the first that differs. If offsets or peaks have changed "+
 				"on purpose, UPFRONT_PIN=1 go test -run TestPinned ./tests/conformance writes it anew", i+1)

@@ -71,7 +71,7 @@ func (row *LevelResult) play(ctx context.Context, o *options, g *Game, show *pro
 	return nil
 }
 
-// run plays the ticks. From the second on nothing here may allocate on the Go heap: memdebug builds stop who does.
+// run plays the ticks. From the second on nothing here may allocate on the Go heap: checked builds stop who does.
 func (g *Game) run(ctx context.Context, o *options, meter *meter, show *progress) (ticks int, err error) {
 	if err := g.budget.Seal(budget.Strict); err != nil {
 		return 0, err
@@ -121,7 +121,7 @@ func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
 
 // stop writes what was measured into the row, and leaves the rest null.
 func (m *meter) stop(row *LevelResult, ticks int) {
-	if ticks > 1 && build != "memdebug" { // there Strict looks, and allocates when it does
+	if ticks > 1 && build != "checked" { // there Strict looks, and allocates when it does
 		runtime.ReadMemStats(&m.after)
 		row.GoAllocs = measured(m.after.Mallocs - m.before.Mallocs)
 		row.Collections = measured(m.after.NumGC - m.before.NumGC)

@@ -54,7 +54,7 @@ func (l line) answer(build string) (answer, bool) {
 // TestMisuse runs every program in every build and compares what happens with the table. It runs the program without the
 // step that is wrong too, which nothing catches.
 func TestMisuse(t *testing.T) {
-	if arena_c.Crossing || arena_c.Race || arena_c.Stretched {
+	if arena_c.Crossing || arena_c.Race {
 		t.Skip("the programs are built in each build, whatever this one is: once is enough")
 	}
 	if testing.Short() {

@@ -3,7 +3,7 @@
 package mouth
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
-// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
+// #cgo checked CFLAGS: -DUPFRONT_CHECKED
 // // The library's own objects lie in another package and can't be called from here. upfront_pool_put calls one
 // // function of them, to say why it refuses; here a refusal is enough.
 // #define upfront_pool_find mouth_pool_find

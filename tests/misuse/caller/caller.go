@@ -5,7 +5,7 @@
 package caller
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
-// #cgo memdebug CFLAGS: -DUPFRONT_MEMDEBUG
+// #cgo checked CFLAGS: -DUPFRONT_CHECKED
 // // What isn't inline lies in the library's own objects, where the last link finds it.
 // #cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
 // #include <stdlib.h>

@@ -1,4 +1,4 @@
-//go:build !memdebug && !memtrace
+//go:build !checked
 
 package budget_test
 
@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// TestSitesCostNothing but in memdebug and memtrace builds.
+// TestSitesCostNothing but in checked builds.
 func TestSitesCostNothing(t *testing.T) {
-	var site scope.Site
+	var site arena_c.Site
 	assert.Zero(t, unsafe.Sizeof(site))
 	site.Note()
 	assert.Empty(t, site.Tell("opened"))

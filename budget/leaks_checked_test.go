@@ -1,4 +1,4 @@
-//go:build memdebug || memtrace
+//go:build checked
 
 package budget_test
 
@@ -26,8 +26,8 @@ func requireSite(t *testing.T, text, what, function string) {
 	_, rest, found := strings.Cut(text, "\n\t"+what+" at:\n")
 	require.True(t, found, "%s in:\n%s", what, text)
 	first, others, _ := strings.Cut(rest, "\n")
-	assert.Regexp(t, `^\t\t\S+/budget_test\.`+regexp.QuoteMeta(function)+` \S+/leaks_site_test\.go:\d+$`, first)
-	assert.Regexp(t, `^\t\t\S+/budget_test\.Test\S+ \S+/leaks_site_test\.go:\d+\n`, others, "who called it")
+	assert.Regexp(t, `^\t\t\S+/budget_test\.`+regexp.QuoteMeta(function)+` \S+/leaks_checked_test\.go:\d+$`, first)
+	assert.Regexp(t, `^\t\t\S+/budget_test\.Test\S+ \S+/leaks_checked_test\.go:\d+\n`, others, "who called it")
 }
 
 func TestLeaksSayWhereTheyBegan(t *testing.T) {

@@ -1,9 +1,8 @@
-//go:build memdebug || memtrace
+//go:build checked
 
 package conformance
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -27,8 +26,8 @@ func TestHereNamesTheCalls(t *testing.T) {
 	}
 	assert.Equal(t, ids[0], ids[1], "the same calls")
 	lines := strings.Split(arena_c.Text(ids[0]), "\n")
-	assert.Regexp(t, `^\t\S+/conformance\.asksHere \S+/sites_test\.go:20$`, lines[0])
-	assert.Regexp(t, `^\t\S+/conformance\.TestHereNamesTheCalls \S+/sites_test\.go:26$`, lines[1])
+	assert.Regexp(t, `^\t\S+/conformance\.asksHere \S+/site_test\.go:20$`, lines[0])
+	assert.Regexp(t, `^\t\S+/conformance\.TestHereNamesTheCalls \S+/site_test\.go:26$`, lines[1])
 	assert.Regexp(t, `^\ttesting\.tRunner `, lines[2])
 	assert.Equal(t, []string{""}, lines[3:], "the runtime is left out")
 
@@ -46,50 +45,48 @@ func TestHereInsideTheLibrary(t *testing.T) {
 	assert.Regexp(t, `^\t\S+/conformance\.TestHereInsideTheLibrary\.func1 `, arena_c.Text(<-ask))
 }
 
-func TestInternKeepsNamesOnce(t *testing.T) {
-	for _, name := range []string{"frogs", "", "a name\nof \xff bytes", strings.Repeat("long", 1000)} {
-		id := arena_c.Intern(name)
-		assert.NotZero(t, id)
-		assert.Equal(t, id, arena_c.Intern(strings.Clone(name)))
-		assert.Equal(t, name, arena_c.Text(id))
-	}
-	assert.NotEqual(t, arena_c.Intern("frogs"), arena_c.Intern("frog"))
-	for _, nobodys := range []uint32{0, 8191, 8192, 1 << 31, 1<<32 - 1} {
-		assert.Empty(t, arena_c.Text(nobodys))
-	}
-}
-
 func TestSitesThatAreKnownAllocateNothing(t *testing.T) {
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		asksHere()
-		arena_c.Intern("known")
-		arena_c.Text(1)
-	}))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { arena_c.Text(asksHere()) }))
 }
 
-// TestSitesOfManyGoroutines: all agree on the number of a name, and a number that anybody has has its text.
+// asksBy calls Here on one of many ways: a call for each of the lowest n bits of way.
+func asksBy(way, n int) uint32 {
+	switch {
+	case n == 0:
+		return arena_c.Here(0)
+	case way&1 == 0:
+		return asksBy(way>>1, n-1)
+	}
+	return asksBy(way>>1, n-1)
+}
+
+// TestSitesOfManyGoroutines: all agree on the number of a way, and a number that anybody has has its text.
 func TestSitesOfManyGoroutines(t *testing.T) {
-	const goroutines, names = 8, 211 // a prime: each takes them in an order of its own
-	var ids [goroutines][names]uint32
+	const goroutines, bits, ways = 8, 7, 1 << 7
+	var ids [goroutines][ways]uint32
 	var all sync.WaitGroup
 	for g := range goroutines {
 		all.Go(func() {
-			for i := range names {
-				name := fmt.Sprintf("shared %d", (i*(2*g+1))%names)
-				id := arena_c.Intern(name)
-				if got := arena_c.Text(id); got != name {
-					t.Errorf("%q is %q", name, got)
+			for i := range ways {
+				way := i * (2*g + 1) % ways // each takes them in an order of its own
+				id := asksBy(way, bits)
+				if text := arena_c.Text(id); strings.Count(text, "asksBy ") != bits+1 {
+					t.Errorf("way %d has %q", way, text)
 				}
-				ids[g][(i*(2*g+1))%names] = id
+				ids[g][way] = id
 				_ = arena_c.Text(id + 1) // of somebody's, or nobody's yet
-				asksHere()
 			}
 		})
 	}
 	all.Wait()
+	different := map[uint32]bool{}
 	for g := range goroutines {
 		assert.True(t, ids[0] == ids[g], "all got the same")
 	}
+	for _, id := range ids[0] {
+		different[id] = true
+	}
+	assert.Len(t, different, ways)
 }
 
 // TestSitesThatAreLost fills the table: in a process of its own, which would have no other texts any more.
@@ -102,28 +99,19 @@ func TestSitesThatAreLost(t *testing.T) {
 		require.Regexp(t, regexp.MustCompile(`filled after 81\d\d texts`), string(out))
 		return
 	}
+	const bits = 14
 	known, kept := asksHere(), 0
-	for kept < 10000 && arena_c.Intern(fmt.Sprint("text ", kept)) != 0 {
+	for kept < 1<<bits && asksBy(kept, bits) != 0 {
 		kept++
 	}
 	t.Logf("filled after %d texts", kept)
-	require.EqualValues(t, 1, arena_c.SitesLost())
-	require.Zero(t, arena_c.Intern("one more"))
 	require.Zero(t, arena_c.Here(0))
-	require.EqualValues(t, 3, arena_c.SitesLost())
 	require.NotEmpty(t, arena_c.Text(known))
-	require.Equal(t, "text 7", arena_c.Text(arena_c.Intern("text 7")), "what is there stays")
-	require.EqualValues(t, 3, arena_c.SitesLost())
+	require.NotZero(t, asksBy(7, bits), "what is there stays")
 }
 
 func BenchmarkHere(b *testing.B) {
 	for range b.N {
 		asksHere()
-	}
-}
-
-func BenchmarkIntern(b *testing.B) {
-	for range b.N {
-		arena_c.Intern("known")
 	}
 }

@@ -1,0 +1,137 @@
+#include "checked.h"
+
+#ifdef UPFRONT_CHECKED
+
+/* `count` is written last: who reads it finds the texts below it whole. */
+static struct {
+    uint32_t count, used;
+    uint32_t at[UPFRONT_TEXTS];
+    char text[UPFRONT_TEXTS_BYTES];
+} texts;
+
+uint32_t upfront_text_add(const char *text, uint64_t size) {
+    uint32_t id = texts.count + 1, at = texts.used;
+    if (id == UPFRONT_TEXTS || size >= UPFRONT_TEXTS_BYTES - at) return 0;
+    if (size != 0) memcpy(texts.text + at, text, (size_t)size); /* no bytes may have no address */
+    texts.text[at + size] = 0;
+    texts.at[id] = at;
+    texts.used = at + (uint32_t)size + 1;
+    __atomic_store_n(&texts.count, id, __ATOMIC_RELEASE);
+    return id;
+}
+
+const char *upfront_text(uint32_t id) {
+    return id != 0 && id <= __atomic_load_n(&texts.count, __ATOMIC_ACQUIRE) ? texts.text + texts.at[id] : "";
+}
+
+typedef struct upfront_words {
+    char *out;
+    size_t room, size;
+} upfront_words;
+
+static void add_bytes(upfront_words *w, const char *bytes, size_t size) {
+    size_t left = w->room - w->size;
+    size = size < left ? size : left;
+    memcpy(w->out + w->size, bytes, size);
+    w->size += size;
+}
+
+static size_t length(const char *text, size_t most) {
+    const char *end = (const char *)memchr(text, 0, most);
+    return end == NULL ? most : (size_t)(end - text);
+}
+
+static void add(upfront_words *w, const char *text) { add_bytes(w, text, length(text, SIZE_MAX / 2)); }
+
+static void add_hex(upfront_words *w, uint64_t n) {
+    char text[16];
+    size_t at = sizeof text;
+    do {
+        text[--at] = "0123456789abcdef"[n % 16];
+        n /= 16;
+    } while (n != 0);
+    add(w, "0x");
+    add_bytes(w, text + at, sizeof text - at);
+}
+
+static void add_quoted(upfront_words *w, const char *text, size_t most) {
+    add(w, "\"");
+    add_bytes(w, text, length(text, most));
+    add(w, "\"");
+}
+
+static size_t end_of(upfront_words *w) {
+    if (w->size == w->room && w->room != 0)
+        w->out[w->room - 1] = '\n';
+    return w->size;
+}
+
+/* A site: what happened there, and each call a tab further in. */
+static void add_site(upfront_words *w, const char *what, uint32_t site) {
+    const char *text = upfront_text(site);
+    if (*text == 0)
+        return;
+    add(w, "\t");
+    add(w, what);
+    add(w, " at:\n");
+    while (*text != 0) {
+        const char *line = text;
+        while (*text != 0 && *text++ != '\n') {
+        }
+        add(w, "\t");
+        add_bytes(w, line, (size_t)(text - line));
+    }
+}
+
+/* region "level", frame 0, pad 1.0 */
+static void add_row(upfront_words *w, const upfront_map *m, uint64_t index) {
+    const upfront_row *row = upfront_map_row(m, index);
+    if (row->kind == UPFRONT_REGION) {
+        add(w, "region ");
+        add_quoted(w, row->name, sizeof row->name);
+        return;
+    }
+    add_bytes(w, row->name, length(row->name, sizeof row->name));
+}
+
+static void begin_fault(upfront_words *w, const char *name, uintptr_t address) {
+    add(w, "upfront: BUG: read or write of ");
+    add_hex(w, address);
+    add(w, " in budget ");
+    add_quoted(w, name, SIZE_MAX / 2);
+}
+
+/* Where in the map an address lies, by its offset. */
+static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
+    uint64_t i;
+    if (offset < m->tables) {
+        add(w, ": the control tables\n");
+        return;
+    }
+    for (i = m->rows; i > 0 && offset < upfront_map_row(m, i - 1)->start; i--) {
+    }
+    if (i == 0) {
+        add(w, ": the slack or the guard behind the control tables\n");
+        return;
+    }
+    add(w, offset < upfront_map_row(m, i - 1)->end ? ": bytes of " : ": the slack or the guard behind ");
+    add_row(w, m, i - 1);
+    add(w, "\n");
+}
+
+size_t upfront_describe(const void *map, const char *name, uintptr_t address, char *out, size_t room) {
+    upfront_words w = {out, room, 0};
+    begin_fault(&w, name, address);
+    add_place(&w, (const upfront_map *)map, upfront_distance((const void *)address, map));
+    return end_of(&w);
+}
+
+size_t upfront_describe_closed(const void *site, const char *name, uintptr_t address, char *out, size_t room) {
+    upfront_words w = {out, room, 0};
+    begin_fault(&w, name, address);
+    add(&w, ", which is closed\n");
+    add_site(&w, "closed", (uint32_t)(uintptr_t)site);
+    return end_of(&w);
+}
+
+#endif

@@ -1,0 +1,5 @@
+//go:build checked
+
+package main
+
+func init() { build = "checked" }

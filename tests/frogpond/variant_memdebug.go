@@ -1,5 +1,0 @@
-//go:build memdebug
-
-package main
-
-func init() { build = "memdebug" }

@@ -1,5 +1,0 @@
-//go:build memtrace
-
-package main
-
-func init() { build = "memtrace" }
