@@ -20,10 +20,11 @@ extern "C" {
  * it allocations modulo 2^26. The carry leaves the word at the top, so the bytes stay exact. */
 #define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
 
-/* Edges of regions, control tables and guards are multiples of this on every target, whatever the page. It is also the largest
- * alignment, because offsets are counted from a boundary of it. */
+/* Edges of regions, control tables and guards are multiples of this on every target, whatever the page. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
-#define UPFRONT_ALIGN_MAX UPFRONT_EDGE
+
+/* The largest alignment. A map begins at a multiple of it, so that what alignment costs is the same wherever it lies. */
+#define UPFRONT_ALIGN_MAX (UINT64_C(1) << 20)
 
 #define UPFRONT_LINE 64
 
@@ -121,11 +122,11 @@ static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n 
 
 /* Whether an arena may be made of the block: it begins at a line, has `least` bytes, and its offsets stay below UPFRONT_OFFSET_MAX. */
 static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
-    return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_EDGE;
+    return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }
 
-/* From the boundary of UPFRONT_EDGE that offsets are counted from to a block's first byte: so an aligned offset is an aligned address. */
-static inline uint64_t upfront_skew(const void *block) { return (uint64_t)(uintptr_t)block & (UPFRONT_EDGE - 1); }
+/* From the boundary of UPFRONT_ALIGN_MAX that offsets are counted from to a block's first byte: so an aligned offset is an aligned address. */
+static inline uint64_t upfront_skew(const void *block) { return (uint64_t)(uintptr_t)block & (UPFRONT_ALIGN_MAX - 1); }
 
 #ifdef __cplusplus
 }

@@ -108,13 +108,13 @@ static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
         add(w, ": the control tables\n");
         return;
     }
-    for (i = m->rows; i > 0 && offset < upfront_map_row(m, i - 1)->start; i--) {
+    for (i = m->rows; i > 0 && offset < upfront_map_start(m, upfront_map_row(m, i - 1)); i--) {
     }
     if (i == 0) {
         add(w, ": the slack or the guard behind the control tables\n");
         return;
     }
-    add(w, offset < upfront_map_row(m, i - 1)->end ? ": bytes of " : ": the slack or the guard behind ");
+    add(w, offset < upfront_map_end(m, upfront_map_row(m, i - 1)) ? ": bytes of " : ": the slack or the guard behind ");
     add_row(w, m, i - 1);
     add(w, "\n");
 }

@@ -13,8 +13,8 @@ import (
 // Crossing says whether the hits of this build cross into C.
 const Crossing = false
 
-// New is upfront_linear_bump for one zeroed T. need is the tag plus the size of T.
-func New[T any](l *Linear, need uint64) (x *T, ok bool) {
+// NewOn is upfront_linear_bump for one zeroed T. need is the tag plus the size of T.
+func NewOn[T any](l *Linear, need uint64) (x *T, ok bool) {
 	at := (l.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
 	if narrow {
 		at = (l.Cursor + AlignOf[T]() - 1) & -AlignOf[T]()

@@ -33,18 +33,6 @@ package arena_c
 // }
 // #cgo noescape upfront_pool_put_at
 // #cgo nocallback upfront_pool_put_at
-// #cgo noescape upfront_row_open
-// #cgo nocallback upfront_row_open
-// #cgo noescape upfront_row_close
-// #cgo nocallback upfront_row_close
-// #cgo noescape upfront_row_freeze
-// #cgo nocallback upfront_row_freeze
-// #cgo noescape upfront_row_node
-// #cgo nocallback upfront_row_node
-// #cgo noescape upfront_row_link
-// #cgo nocallback upfront_row_link
-// #cgo noescape upfront_row_unlink
-// #cgo nocallback upfront_row_unlink
 // #cgo noescape upfront_ring_push
 // #cgo nocallback upfront_ring_push
 // #cgo noescape upfront_ring_front
@@ -61,8 +49,8 @@ import "unsafe"
 // Crossing says whether the hits of this build cross into C.
 const Crossing = true
 
-// New is upfront_linear_bump for one zeroed T.
-func New[T any](l *Linear, need uint64) (x *T, ok bool) {
+// NewOn is upfront_linear_bump for one zeroed T.
+func NewOn[T any](l *Linear, need uint64) (x *T, ok bool) {
 	p, ok := l.Bump(need, uint64(unsafe.Sizeof(*x)), AlignOf[T]()-1)
 	if !ok {
 		return nil, false
@@ -180,42 +168,6 @@ func (h *Handles) ChunkOf(tag, handle uint64) unsafe.Pointer {
 // PutHandle is upfront_handles_put.
 func (h *Handles) PutHandle(tag, handle uint64) Code {
 	return Code(C.upfront_handles_put(h.c(), C.uint64_t(tag), C.uint64_t(handle)))
-}
-
-// OpenScope is upfront_row_open.
-func (r *Row) OpenScope() (child *Linear, tag uint64) {
-	child = r.Slot(r.Open)
-	return child, uint64(C.upfront_row_open(r.c()))
-}
-
-// CloseScope is upfront_row_close.
-func (r *Row) CloseScope() {
-	C.upfront_row_close(r.c())
-}
-
-// Freeze is upfront_row_freeze.
-func (l *Linear) Freeze() { C.upfront_row_freeze(l.c()) }
-
-// NewNode is upfront_row_node.
-func (l *Linear) NewNode(tag uint64) *Node {
-	was := *l
-	node := (*Node)(unsafe.Pointer(C.upfront_row_node(l.c(), C.uint64_t(tag))))
-	if Checked && node != nil && !given(l, was) {
-		l.Refused = tag + uint64(unsafe.Sizeof(*node)) + OnPurpose
-		return nil
-	}
-	return node
-}
-
-// Link is upfront_row_link.
-func (l *Linear) Link(node *Node, class, what uint64) {
-	C.upfront_row_link(l.c(), (*C.upfront_node)(unsafe.Pointer(node)), C.uint64_t(class), C.uint64_t(what))
-}
-
-// Unlink is upfront_row_unlink.
-func (l *Linear) Unlink() (node Node, ok bool) {
-	ok = C.upfront_row_unlink(l.c(), (*C.upfront_node)(unsafe.Pointer(&node))) != 0
-	return node, ok
 }
 
 // Push, of a ring, is upfront_ring_push.

@@ -27,7 +27,7 @@ extern "C" {
 typedef struct upfront_linear {
     uint64_t cursor;  /* offset of the next free byte */
     uint64_t limit;   /* generation | offset past the last byte; offset 0: nothing fits */
-    uint64_t origin;  /* from this header back to offset 0, a boundary of UPFRONT_EDGE (modulo 2^64) */
+    uint64_t origin;  /* from this header back to offset 0, a boundary of UPFRONT_ALIGN_MAX (modulo 2^64) */
     uint64_t count;   /* bytes asked for since open, and from UPFRONT_OBJECT up allocations */
     uint64_t start;   /* cursor at open */
     uint64_t peak;    /* highest cursor, as of the last rewind or close; of a slot in a row ~index (row.h) */

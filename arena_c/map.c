@@ -43,7 +43,7 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
                               uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
     uint64_t i, start, row = 0, needed = upfront_map_size(arenas, count, slots, pools, guard);
-    if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
+    if (block == NULL || (uintptr_t)block % UPFRONT_ALIGN_MAX != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
     m->magic = UPFRONT_MAP_MAGIC;
     m->size = size;
@@ -61,17 +61,6 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     return m;
 }
 
-/* Closes the pools that lie in a slot. */
-static void close_pools(upfront_row *r, uint64_t index) {
-    uint64_t i, from, to;
-    upfront_row_bounds(r, index, &from, &to);
-    for (i = 0; i < r->pools; i++) {
-        upfront_pool *p = upfront_row_pool(r, i);
-        if (p->open && upfront_offset(upfront_row_slot(r, index), upfront_pool_chunk(p, 0)) - from <= to - from)
-            upfront_pool_close(p);
-    }
-}
-
 /* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it and its siblings. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
     const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
@@ -79,28 +68,17 @@ static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
 }
 
 static int is_c_row(const upfront_row *r) {
-    uint64_t i;
-    for (i = 0; i < r->open; i++)
-        if (!upfront_scope_is_c(upfront_row_slot(r, i)))
-            return 0;
-    return r->far_of == 0 || upfront_scope_is_c(upfront_row_far(r));
+    return upfront_scopes_is_c(&r->temp, 0) && upfront_scopes_is_c(&r->arena, 0);
 }
 
-/* Temporaries go with the scope that first asked for them. */
 static void empty(upfront_row *r) {
-    while (r->open != 0) {
-        upfront_linear *slot = upfront_row_slot(r, r->open - 1);
-        upfront_row_freeze(slot);
-        if (r->far_of == r->open) {
-            upfront_row_freeze(upfront_row_far(r));
-            upfront_scope_run(upfront_row_far(r), 0);
-            close_pools(r, r->slots);
-            upfront_row_far_close(r);
-        }
-        upfront_scope_run(slot, 0);
-        close_pools(r, r->open - 1);
-        upfront_row_close(r);
+    upfront_scopes *h = &r->arena;
+    h->odd |= UPFRONT_CLOSING;
+    for (; h->depth != 0; upfront_scopes_close(h)) {
+        h->arena.gen = 0;
+        upfront_scopes_run(h, upfront_scopes_top(h)->chain);
     }
+    h->odd &= ~(uint64_t)UPFRONT_CLOSING;
 }
 
 int upfront_map_rewind(upfront_map *m, uint64_t row) {

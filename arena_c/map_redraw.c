@@ -13,7 +13,7 @@ static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes,
     }
     if (row + count < m->rows && upfront_row_group(upfront_map_row(m, row + count)) < row + count)
         return 0;
-    return sum == upfront_round_edge(last->end) + m->guard - first->start;
+    return sum == upfront_round_edge(upfront_map_end(m, last)) + m->guard - upfront_map_start(m, first);
 }
 
 int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
@@ -21,16 +21,20 @@ int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint
     if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row || !may_redraw(m, row, sizes, count))
         return UPFRONT_BAD_ARGUMENT;
     for (i = 0; i < count; i++)
-        if (upfront_map_row(m, row + i)->open != 0)
+        if (upfront_map_row(m, row + i)->arena.depth != 0)
             return UPFRONT_ORDER;
-    start = upfront_map_row(m, row)->start;
+    start = upfront_map_start(m, upfront_map_row(m, row));
     for (i = 0; i < count; i++) {
         upfront_row *r = upfront_map_row(m, row + i), was = *r;
         upfront_row_init(r, m, was.name, start, start + sizes[i], m->slots, m->pools);
-        r->owner = was.owner;
+        r->arena.owner = was.arena.owner;
+        r->arena.base = was.arena.base;
+        r->arena.odd = was.arena.odd;
+        r->temp.owner = was.temp.owner;
+        r->temp.odd = was.temp.odd;
         r->kind = was.kind;
         r->kin = was.kin;
-        start = upfront_round_edge(r->end) + m->guard;
+        start = upfront_round_edge(start + sizes[i]) + m->guard;
     }
     return UPFRONT_OK;
 }

@@ -1,55 +1,48 @@
 #include "map.h"
 
-/* The chain is empty or begins with a node between the two offsets. */
-static int chain_holds(uint64_t chain, uint64_t start, uint64_t end) {
-    return chain == 0 || (chain >= start && chain < end && end - chain >= sizeof(upfront_node) && chain % 8 == 0);
+/* The chain is empty or begins with a node between the two offsets of the header. */
+static int chain_holds(uint64_t chain, uint64_t from, uint64_t to) {
+    return chain == 0 || (chain - from >= sizeof(upfront_node) && chain - from <= to - from && chain % 8 == 0);
 }
 
-/* What is true of every slot, open or not: it is where its words say, and they lie inside the arena. */
-static int place_holds(const upfront_map *m, const upfront_row *r, uint64_t i) {
-    const upfront_linear *s = upfront_row_slot(r, i);
-    return s->origin == upfront_distance(m, s) && upfront_row_index(s) == i && s->start >= r->start && s->start <= r->end;
+/* Records of open scopes: each begins where the one below it stands, generations go up. Those above are closed. */
+static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
+    uint64_t i;
+    for (i = 0; i <= h->slots; i++) {
+        const upfront_record *r = upfront_scopes_record(h, i);
+        if (i == 0 || i > h->depth) {
+            if (r->gen != 0)
+                return 0;
+        } else if (r->gen <= r[-1].gen || r->gen > h->arena.next || r->mark - from > to - from || !chain_holds(r->chain, from, to) ||
+                   (h->back == 0 && i > 1 && r->mark < r[-1].mark)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
-/* A closed slot has no room, no finalizers and no bytes. */
-static int closed_holds(const upfront_linear *s) {
-    return (s->limit & UPFRONT_OFFSETS) == 0 && s->chain == 0 && s->cursor == s->start;
-}
-
-/* Slots nest: each begins where its parent stands, only the topmost has room, and none was asked for more than it uses. */
-static int slot_holds(const upfront_row *r, uint64_t i) {
-    const upfront_linear *s = upfront_row_slot(r, i);
-    uint64_t limit = s->limit & UPFRONT_OFFSETS;
-    uint64_t below = i == 0 ? r->start : upfront_row_slot(r, i - 1)->cursor, from, to;
-    upfront_row_bounds(r, i, &from, &to);
-    if (s->start != below || s->cursor < s->start || s->cursor > r->edge || !chain_holds(s->chain, from, to))
+/* What is true of both ends: cursor and limit lie in order in [from, to], and only the topmost scope may allocate. */
+static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
+    const upfront_arena *a = &h->arena;
+    if (upfront_row_of(h) != r || h->slots != r->arena.slots || h->depth > h->slots || h->base > h->slots)
         return 0;
-    if (upfront_asked(s->count) > s->cursor - s->start)
+    if (a->cursor - from > to - from || a->limit - from > to - from || a->cursor - from > a->limit - from)
         return 0;
-    return limit == 0 || (i + 1 == r->open && limit == r->edge);
-}
-
-/* The far end's slot while it is open: its limit is the upper edge of the newest piece, or 0 before the first and while it closes. */
-static int far_holds(const upfront_row *r) {
-    const upfront_linear *s = upfront_row_far(r);
-    uint64_t limit = s->limit & UPFRONT_OFFSETS;
-    uint64_t from, to;
-    upfront_row_bounds(r, r->slots, &from, &to);
-    if (s->start != r->end || s->cursor < r->edge || s->cursor > r->end || !chain_holds(s->chain, from, to))
+    if (!chain_holds(h->chain, from, to) || (h->depth == 0 && h->chain != 0))
         return 0;
-    if (upfront_asked(s->count) > r->end - r->edge)
+    if (!records_hold(h, from, to))
         return 0;
-    return limit == 0 || (s->cursor <= limit && limit <= r->end);
+    return a->gen == 0 || a->gen == upfront_scopes_top(h)->gen;
 }
 
 static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
     uint64_t generation = p->bound & ~UPFRONT_OFFSETS, count = p->bound & UPFRONT_OFFSETS, next = p->free - generation;
-    uint64_t first = upfront_distance(p, m) + p->chunks;
+    uint64_t first = upfront_distance(p, m) + p->chunks, start = upfront_map_start(m, r), end = upfront_map_end(m, r);
     if (p->open == 0)
         return count == 0 && next == 0 && p->live == 0;
     if (p->open != 1 || p->stride < 8 || p->stride % 8 != 0 || p->inverse != UINT64_MAX / p->stride + 1)
         return 0;
-    if (first % 8 != 0 || first < r->start || first > r->end || count > first - r->start || count > (r->end - first) / p->stride)
+    if (first % 8 != 0 || first < start || first > end || count > first - start || count > (end - first) / p->stride)
         return 0;
     return next <= count && p->live <= count && (next == 0) == (p->live == count);
 }
@@ -68,27 +61,24 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
     if (group > row || upfront_row_sibling(r) != row - group)
         return 0;
     first = upfront_map_row(m, group);
-    return upfront_row_group(first) == group && first->kind == r->kind && first->end - first->start == r->end - r->start;
+    return upfront_row_group(first) == group && first->kind == r->kind &&
+           first->end - first->arena.arena.start == r->end - r->arena.arena.start;
 }
 
 static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, uint64_t start) {
-    uint64_t i;
-    if (r->slots != m->slots || r->pools != m->pools || r->open > r->slots || r->far_of > r->open || !upfront_map_is_kind(r->kind))
+    const upfront_arena *a = &r->arena.arena;
+    uint64_t i, end = upfront_map_end(m, r), records = upfront_row_records(m->slots), back = offsetof(upfront_row, temp);
+    if (r->arena.slots != m->slots || r->pools != m->pools || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
+        r->temp.back != back || r->arena.records != sizeof *r || r->temp.records != sizeof *r + records - back)
         return 0;
-    if (r->start != start || r->end < r->start || r->end > m->size || upfront_round_edge(r->end) + m->guard > m->size ||
-        r->edge < r->start || r->edge > r->end || (r->far_of == 0 && r->edge != r->end))
+    if (upfront_map_start(m, r) != start || end < start || end > m->size || upfront_round_edge(end) + m->guard > m->size)
         return 0;
-    if (r->peak > r->end - r->start || !sibling_holds(m, r, row) || !name_holds(r->name) || r->unused != 0)
+    if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))
         return 0;
-    for (i = 0; i <= r->slots; i++) {
-        int is_open = i == r->slots ? r->far_of != 0 : i < r->open;
-        if (!place_holds(m, r, i))
-            return 0;
-        if (!is_open && !closed_holds(upfront_row_slot(r, i)))
-            return 0;
-        if (is_open && !(i == r->slots ? far_holds(r) : slot_holds(r, i)))
-            return 0;
-    }
+    if (a->least > r->end - a->start || (r->temp.depth == 0 && a->limit != r->end))
+        return 0;
+    if (!sibling_holds(m, r, row) || !name_holds(r->name))
+        return 0;
     for (i = 0; i < r->pools; i++)
         if (!pool_holds(m, r, upfront_row_pool(r, i)))
             return 0;
@@ -139,13 +129,14 @@ int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, ui
     name_range(&w, w.at + m->guard, m->rows, UPFRONT_RANGE_GUARD);
     for (i = 0; i < m->rows; i++) {
         const upfront_row *r = upfront_map_row(m, i);
+        const upfront_arena *a = &r->arena.arena;
         *count = i;
         if (!row_holds(m, r, i, w.at))
             return UPFRONT_CORRUPT;
-        name_range(&w, r->open == 0 ? r->start : upfront_row_slot(r, r->open - 1)->cursor, i, UPFRONT_RANGE_USED);
-        name_range(&w, r->edge, i, UPFRONT_RANGE_FREE);
-        name_range(&w, r->end, i, UPFRONT_RANGE_TEMP);
-        name_range(&w, upfront_round_edge(r->end), i, UPFRONT_RANGE_EDGE);
+        name_range(&w, upfront_map_start(m, r) + a->cursor - a->start, i, UPFRONT_RANGE_USED);
+        name_range(&w, upfront_map_start(m, r) + a->limit - a->start, i, UPFRONT_RANGE_FREE);
+        name_range(&w, upfront_map_end(m, r), i, UPFRONT_RANGE_TEMP);
+        name_range(&w, upfront_round_edge(upfront_map_end(m, r)), i, UPFRONT_RANGE_EDGE);
         name_range(&w, w.at + m->guard, i, UPFRONT_RANGE_GUARD);
     }
     name_range(&w, size, m->rows, UPFRONT_RANGE_UNPLANNED);

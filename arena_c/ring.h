@@ -26,7 +26,7 @@ extern "C" {
 typedef struct upfront_ring {
     uint64_t cursor; /* offset past the newest block */
     uint64_t limit;  /* generation | where the room behind the newest block ends: the end, or the oldest block's word */
-    uint64_t origin; /* from this header back to offset 0, a boundary of UPFRONT_EDGE (modulo 2^64) */
+    uint64_t origin; /* from this header back to offset 0, a boundary of UPFRONT_ALIGN_MAX (modulo 2^64) */
     uint64_t count;  /* live blocks */
     uint64_t end;    /* offset past the last byte */
     uint64_t oldest; /* offset of the oldest block's word; start when there is none */

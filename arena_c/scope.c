@@ -1,105 +1,238 @@
 #include "scope.h"
 
-upfront_scope upfront_scope_open(upfront_row *r) {
-    upfront_scope s = {NULL, 0};
-    if (r == NULL || r->open == r->slots)
-        return s;
-    if (r->open != 0) {
-        const upfront_linear *top = upfront_row_slot(r, r->open - 1);
-        if (top->limit == upfront_tag(top))
-            return s;
+static void lay_out(upfront_scopes *h, uint64_t slots, uint64_t records, uint64_t back) {
+    uint64_t i;
+    h->chain = h->odd = h->depth = h->base = h->owner = 0;
+    h->slots = slots;
+    h->records = records;
+    h->back = back;
+    for (i = 0; i <= slots; i++)
+        memset(upfront_scopes_record(h, i), 0, sizeof(upfront_record));
+}
+
+static void bound(upfront_arena *a, uint64_t start, uint64_t limit) {
+    a->cursor = a->start = start;
+    a->limit = limit;
+    a->least = limit - start;
+    a->gen = a->asked = a->misused = 0;
+}
+
+void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
+                      uint64_t pools) {
+    const char *last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
+    uint64_t i, records = upfront_row_records(slots), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
+    char kept[UPFRONT_NAME_SIZE] = {0};
+    memcpy(kept, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
+    memcpy(r->name, kept, sizeof kept);
+    lay_out(&r->arena, slots, sizeof *r, 0);
+    lay_out(&r->temp, slots, sizeof *r + records - back, back);
+    bound(&r->arena.arena, from + start, from + end);
+    bound(&r->temp.arena, from + end - back, from + end - back);
+    r->kind = r->kin = 0;
+    r->end = from + end;
+    r->pools = pools;
+    for (i = 0; i < pools; i++) {
+        upfront_row_pool(r, i)->open = 0; /* what it had before has nothing to say any more */
+        upfront_pool_close(upfront_row_pool(r, i));
     }
-    s.slot = upfront_row_slot(r, r->open);
-    s.tag = upfront_row_open(r);
+}
+
+uint64_t upfront_scopes_find(const upfront_scopes *h, uint64_t gen) {
+    uint64_t i = h->depth;
+    while (i > 0 && upfront_scopes_record(h, i)->gen != gen)
+        i--;
+    return gen == 0 ? 0 : i;
+}
+
+int upfront_scope_is_alive(upfront_scope s) { return s.arena != NULL && upfront_scopes_find(s.arena, s.gen) != 0; }
+
+upfront_scope upfront_scope_open(upfront_scopes *h) {
+    upfront_scope s = {NULL, 0};
+    if (h == NULL || h->depth == h->slots || h->odd & UPFRONT_CLOSING || (h->depth != 0 && h->arena.gen == 0))
+        return s;
+    s.gen = upfront_scopes_open(h);
+    s.arena = h;
     return s;
 }
 
-upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count) {
-    upfront_node *node;
-    upfront_pool *p;
-    if (s.slot == NULL || !upfront_scope_is_open(s))
-        return NULL;
-    node = upfront_row_node(s.slot, s.tag);
-    if (node == NULL || upfront_row_pool_open(s.slot, s.tag, size, align, count, 0, &p) != UPFRONT_OK)
-        return NULL;
-    upfront_row_link(s.slot, node, UPFRONT_CLASS_POOL, (uint64_t)(p - upfront_row_pool(upfront_row_of(s.slot), 0)));
-    return p;
+static uint64_t *word_node(upfront_scope s, uint64_t what) {
+    uint64_t *word = (uint64_t *)upfront_scopes_node(s.arena, s.gen, sizeof *word, 7);
+    if (word != NULL)
+        *word = what;
+    return word;
 }
 
-void *upfront_scope_temp(upfront_scope s, uint64_t size, uint64_t align) {
+int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint64_t kind, upfront_pool **out) {
+    upfront_arena *a;
     upfront_row *r;
-    upfront_scope temp;
-    uint64_t before;
-    void *p;
-    if (s.slot == NULL || !upfront_scope_is_open(s))
-        return NULL;
-    r = upfront_row_of(s.slot);
-    temp.slot = upfront_row_far(r);
-    temp.tag = r->far_of == 0 ? upfront_row_far_open(r) : upfront_tag(temp.slot);
-    before = temp.slot->refused;
-    p = upfront_scope_alloc(temp, size, align);
-    if (p == NULL && upfront_row_far_grow(r, size, align) == UPFRONT_OK) {
-        temp.slot->refused = before; /* a new piece mends that: nobody was refused */
-        p = upfront_scope_alloc(temp, size, align);
-    }
-    return p;
-}
-
-int upfront_scope_close(upfront_scope s) {
-    upfront_row *r;
-    upfront_linear *far_slot;
-    if (s.slot == NULL)
+    uint64_t i = 0, bytes, before, *node;
+    void *block;
+    *out = NULL;
+    if (s.arena == NULL || upfront_pool_size(size, align, count == 0 ? 1 : count) == 0)
         return UPFRONT_BAD_ARGUMENT;
-    if (upfront_tag(s.slot) != s.tag)
-        return UPFRONT_STALE;
-    r = upfront_row_of(s.slot);
-    far_slot = upfront_row_far(r);
-    if (!upfront_scope_is_open(s) || s.slot == far_slot || !upfront_scope_is_c(s.slot) ||
-        (r->far_of == r->open && !upfront_scope_is_c(far_slot)))
+    if (!upfront_scope_is_open(s))
         return UPFRONT_ORDER;
-    if (r->far_of == r->open) {
-        upfront_row_freeze(far_slot);
-        upfront_scope_run(far_slot, 0);
-        upfront_row_far_close(r);
+    a = &s.arena->arena;
+    r = upfront_row_of(s.arena);
+    bytes = upfront_pool_size(size, align, count);
+    before = a->cursor;
+    while (i < r->pools && upfront_row_pool(r, i)->open)
+        i++;
+    if (i == r->pools)
+        return UPFRONT_TABLE_FULL;
+    node = word_node(s, i);
+    block = node == NULL ? NULL : upfront_scopes_bump(s.arena, s.gen, bytes, upfront_pool_align(align) - 1);
+    if (block == NULL) { /* both or none; and it says what both need */
+        uint64_t at = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
+        a->cursor = at;
+        at = upfront_arena_aligned(a, upfront_pool_align(align) - 1);
+        a->cursor = before;
+        a->asked = UPFRONT_ASKED | (at + bytes - before);
+        return UPFRONT_FULL;
     }
-    upfront_row_freeze(s.slot);
-    upfront_scope_run(s.slot, 0);
-    upfront_row_close(r);
+    upfront_scopes_link(s.arena, node, UPFRONT_CLASS_POOL);
+    *out = upfront_row_pool(r, i);
+    (*out)->kind = kind;
+    upfront_pool_init(*out, block, size, align, count);
     return UPFRONT_OK;
 }
 
-static upfront_pool *pool_of(const upfront_linear *slot, const upfront_node *node) {
-    return upfront_row_pool(upfront_row_of(slot), node->what & 0xFFFFF);
+upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count) {
+    upfront_pool *p;
+    upfront_scope_pool_of(s, size, align, count, 0, &p);
+    return p;
 }
 
-static int is_c(const upfront_linear *slot, const upfront_node *node) {
-    uint64_t class_ = node->below / UPFRONT_GENERATION;
-    return class_ == UPFRONT_CLASS_C || (class_ == UPFRONT_CLASS_POOL && pool_of(slot, node)->kind == 0);
+/* The far end's new scope: `size` bytes from offset `from` of the near end's header. */
+static uint64_t open_temp(upfront_row *r, uint64_t from, uint64_t size) {
+    upfront_arena *near_end = &r->arena.arena, *t = &r->temp.arena;
+    uint64_t gen = upfront_scopes_open(&r->temp);
+    upfront_record *top = upfront_scopes_top(&r->temp);
+    top->limit = t->limit;
+    top->edge = near_end->limit;
+    near_end->limit = from;
+    t->cursor = from - r->temp.back;
+    t->limit = t->cursor + size;
+    return gen;
 }
 
-static const upfront_node *node_at(const upfront_linear *slot, uint64_t place) {
-    return (const upfront_node *)upfront_at(slot, place);
+upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
+    upfront_scope temp = {NULL, 0};
+    upfront_row *r;
+    upfront_arena *near_end;
+    uint64_t *node, from, before;
+    if (s.arena == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_scope_is_open(s))
+        return temp;
+    r = upfront_row_of(s.arena);
+    near_end = &r->arena.arena;
+    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING)
+        return temp;
+    before = s.arena->arena.cursor;
+    node = word_node(s, 0);
+    from = near_end->limit - size;
+    from -= ((uint64_t)(uintptr_t)near_end + from) % UPFRONT_LINE;
+    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) { /* both or none */
+        s.arena->arena.cursor = before;
+        s.arena->arena.asked = UPFRONT_ASKED | (size + 3 * sizeof *node + UPFRONT_LINE);
+        return temp;
+    }
+    temp.arena = &r->temp;
+    temp.gen = open_temp(r, from, size);
+    *node = temp.gen;
+    upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP);
+    return temp;
 }
 
-int upfront_scope_is_c(const upfront_linear *slot) {
-    uint64_t at = slot->chain;
-    while (at != 0 && is_c(slot, node_at(slot, at)))
-        at = node_at(slot, at)->below & UPFRONT_OFFSETS;
-    return at == 0;
+void upfront_scopes_temp_close(upfront_scopes *t) {
+    upfront_row *r = upfront_row_of(t);
+    upfront_arena *near_end = &r->arena.arena;
+    const upfront_record *top = upfront_scopes_top(t);
+    upfront_arena_note(near_end);
+    upfront_mark_dead(upfront_arena_at(near_end, near_end->limit), top->edge - near_end->limit);
+    near_end->limit = top->edge;
+    t->arena.cursor = top->mark; /* of the older one, of which nothing dies */
+    t->arena.limit = top->limit;
+    upfront_scopes_close(t);
 }
 
-uint64_t upfront_scope_run(upfront_linear *slot, uint64_t until) {
-    uint64_t count = 0;
-    while (slot->chain != until && is_c(slot, node_at(slot, slot->chain))) {
-        const upfront_node *node = node_at(slot, slot->chain);
-        slot->chain = node->below & UPFRONT_OFFSETS; /* first: it runs once, whatever it does */
-        if (node->below / UPFRONT_GENERATION == UPFRONT_CLASS_POOL) {
-            upfront_pool_close(pool_of(slot, node));
+static upfront_pool *pool_of(const upfront_scopes *h, const void *object) {
+    return upfront_row_pool(upfront_row_of(h), *(const uint64_t *)object);
+}
+
+/* Whether C may end what the node is about. A temporary scope's own chain lies at the far end. */
+static int is_c(const upfront_scopes *h, const void *object) {
+    const upfront_scopes *temp = &upfront_row_of(h)->temp;
+    uint64_t index;
+    switch (((const upfront_node *)object)[-1] / UPFRONT_NODE_CLASS) {
+    case UPFRONT_CLASS_C:
+        return 1;
+    case UPFRONT_CLASS_POOL:
+        return pool_of(h, object)->kind == 0;
+    case UPFRONT_CLASS_TEMP:
+        index = upfront_scopes_find(temp, *(const uint64_t *)object);
+        return index == 0 || h == temp || upfront_scopes_is_c(temp, upfront_scopes_record(temp, index)->chain);
+    default:
+        return 0;
+    }
+}
+
+int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until) {
+    uint64_t at = h->chain;
+    while (at != until) {
+        const upfront_node *object = (const upfront_node *)upfront_arena_at(&h->arena, at);
+        if (!is_c(h, object))
+            return 0;
+        at = object[-1] % UPFRONT_NODE_CLASS;
+    }
+    return 1;
+}
+
+/* Ends the scope of that generation at the far end, and newer ones, if it is there still. */
+static uint64_t run_temp(upfront_scopes *temp, uint64_t gen) {
+    uint64_t count = 0, index = upfront_scopes_find(temp, gen);
+    while (index != 0 && temp->depth >= index) {
+        const upfront_record *top = upfront_scopes_top(temp);
+        temp->arena.gen = 0;
+        count += upfront_scopes_run(temp, top->chain);
+        upfront_scopes_temp_close(temp);
+    }
+    return count;
+}
+
+uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
+    uint64_t count = 0, class_;
+    while (h->chain != until && is_c(h, upfront_arena_at(&h->arena, h->chain))) {
+        void *object = upfront_scopes_unlink(h, &class_); /* first: it runs once, whatever it does */
+        if (class_ == UPFRONT_CLASS_POOL) {
+            upfront_pool_close(pool_of(h, object));
+        } else if (class_ == UPFRONT_CLASS_TEMP) {
+            count += run_temp(&upfront_row_of(h)->temp, *(const uint64_t *)object);
         } else {
-            const upfront_deferred *d = (const upfront_deferred *)node;
+            const upfront_deferred *d = (const upfront_deferred *)object;
             d->finalizer(d->arg);
             count++;
         }
     }
     return count;
+}
+
+int upfront_scope_close(upfront_scope s) {
+    upfront_scopes *h = s.arena;
+    uint64_t chain;
+    if (h == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (!upfront_scope_is_alive(s))
+        return UPFRONT_STALE;
+    chain = upfront_scopes_top(h)->chain;
+    if (!upfront_scope_is_open(s) || h->depth <= h->base || !upfront_scopes_is_c(h, chain))
+        return UPFRONT_ORDER;
+    h->odd |= UPFRONT_CLOSING;
+    h->arena.gen = 0;
+    upfront_scopes_run(h, chain);
+    h->odd &= ~(uint64_t)UPFRONT_CLOSING;
+    if (h->back == 0)
+        upfront_scopes_close(h);
+    else
+        upfront_scopes_temp_close(h);
+    return UPFRONT_OK;
 }

@@ -1,16 +1,181 @@
 package arena_c
 
 // #include "scope.h"
-// #cgo noescape upfront_scope_run
+// #cgo nocallback upfront_scopes_temp_close
+// #cgo noescape upfront_scopes_temp_close
+// static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size) {
+//     upfront_scope s = {h, gen};
+//     return upfront_scope_temp(s, size).gen;
+// }
+// #cgo nocallback upfront_scope_temp_of
+// #cgo noescape upfront_scope_temp_of
+// static inline int upfront_scope_pool_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint64_t kind,
+//                                         upfront_pool **out) {
+//     upfront_scope s = {h, gen};
+//     return upfront_scope_pool_of(s, size, align, count, kind, out);
+// }
+// #cgo nocallback upfront_scope_pool_at
+// #cgo noescape upfront_scope_pool_at
 import "C"
 
-// The classes of nodes that C knows: a C finalizer, and a pool, whose header's index is in the low 20 bits of What.
+import "unsafe"
+
+// Scopes is the header of an arena whose scopes nest: arena.h and scope.h.
+type Scopes struct {
+	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
+	Chain, Odd, Depth, Slots, Base, Records, Back, Owner   uint64
+}
+
+// Record is an open scope: scope.h.
+type Record struct{ Mark, Chain, Gen, Asked, Count, Limit, Edge, _ uint64 }
+
+// Row is what the map keeps of one arena: scope.h.
+type Row struct {
+	Arena, Temp           Scopes
+	Name                  [NameSize]byte
+	Kind, Kin, End, Pools uint64
+}
+
+// The words of scope.h and arena.h.
 const (
+	Asked   = 1 << 63 // in Scopes.Asked
+	Purpose = 1 << 62 // there was room, and FailAt had it refused
+
+	ClassNone = 0
 	ClassC    = 1
 	ClassPool = 2
+	ClassTemp = 3
+	NodeClass = 1 << 40 // a node's class, above an offset
+	NodeSize  = 8
+
+	Closing = 1 // in Scopes.Odd
 )
 
-// RunC is upfront_scope_run: one crossing for a run of C finalizers, which may call Go.
-func (l *Linear) RunC(until uint64) (count uint64) {
-	return uint64(C.upfront_scope_run(l.c(), C.uint64_t(until)))
+// Record is the record at a depth; that of depth 0 is nobody's.
+func (h *Scopes) Record(depth uint64) *Record {
+	return (*Record)(unsafe.Add(unsafe.Pointer(h), h.Records+depth*uint64(unsafe.Sizeof(Record{}))))
 }
+
+// Top is the record of the topmost scope.
+func (h *Scopes) Top() *Record { return h.Record(h.Depth) }
+
+// Find is the depth of the open scope that has the generation, 0: none. Cost: O(scopes open).
+func (h *Scopes) Find(gen uint64) uint64 {
+	i := h.Depth
+	for i > 0 && h.Record(i).Gen != gen {
+		i--
+	}
+	if gen == 0 {
+		return 0
+	}
+	return i
+}
+
+// At is the address of an offset.
+func (h *Scopes) At(offset uint64) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), offset) }
+
+// Offset is the offset of an address.
+func (h *Scopes) Offset(p unsafe.Pointer) uint64 {
+	return uint64(uintptr(p)) - uint64(uintptr(unsafe.Pointer(h)))
+}
+
+// Row is where the header lies: that of either end.
+func (h *Scopes) Row() *Row { return (*Row)(unsafe.Add(unsafe.Pointer(h), -int(h.Back))) }
+
+// Bytes is what the scope at a depth holds, without those that are open in it.
+func (h *Scopes) Bytes(depth uint64) uint64 {
+	end := h.Cursor
+	if depth < h.Depth {
+		end = h.Record(depth + 1).Mark
+	}
+	return end - h.Record(depth).Mark
+}
+
+// Freeze is upfront_scopes_freeze.
+func (h *Scopes) Freeze() { h.Gen = 0 }
+
+// Newest is the object of the newest node, and its class. pre: there is one.
+func (h *Scopes) Newest() (object unsafe.Pointer, class uint64) {
+	object = h.At(h.Chain)
+	return object, *(*uint64)(unsafe.Add(object, -NodeSize)) / NodeClass
+}
+
+// Unlink is upfront_scopes_unlink.
+func (h *Scopes) Unlink() {
+	h.Chain = *(*uint64)(unsafe.Add(h.At(h.Chain), -NodeSize)) % NodeClass
+}
+
+// Link is upfront_scopes_link.
+func (h *Scopes) Link(object unsafe.Pointer, class uint64) {
+	*(*uint64)(unsafe.Add(object, -NodeSize)) = class*NodeClass | h.Chain
+	h.Chain = h.Offset(object)
+}
+
+// Used is the bytes in use at both ends.
+func (r *Row) Used() uint64 { return r.Arena.Cursor - r.Arena.Start + r.End - r.Arena.Limit }
+
+// Size is the bytes that there are.
+func (r *Row) Size() uint64 { return r.End - r.Arena.Start }
+
+// Peak is upfront_row_peak: the most that was in use at once.
+func (r *Row) Peak() uint64 { return r.Size() - min(r.Arena.Limit-r.Arena.Cursor, r.Arena.Least) }
+
+// ResetPeak begins a new count of Peak.
+func (r *Row) ResetPeak() { r.Arena.Least = r.Arena.Limit - r.Arena.Cursor }
+
+// Pool is the n-th pool header of the row.
+func (r *Row) Pool(n uint64) *Pool {
+	records := ((r.Arena.Slots+1)*uint64(unsafe.Sizeof(Record{})) + LineSize - 1) &^ (LineSize - 1)
+	return (*Pool)(unsafe.Add(unsafe.Pointer(r), uint64(unsafe.Sizeof(*r))+2*records+n*uint64(unsafe.Sizeof(Pool{}))))
+}
+
+func (h *Scopes) c() *C.upfront_scopes { return (*C.upfront_scopes)(checked(h)) }
+
+// PoolOpen is upfront_scope_pool_of.
+func (h *Scopes) PoolOpen(gen, size, align, count, kind uint64) (p *Pool, code Code) {
+	code = Code(crossed(writes(&h.Cursor), C.upfront_scope_pool_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(align),
+		C.uint64_t(count), C.uint64_t(kind), (**C.upfront_pool)(unsafe.Pointer(&p)))))
+	return p, code
+}
+
+// TempOpen is upfront_scope_temp: the generation of the new scope at the far end, 0 when it is refused.
+func (h *Scopes) TempOpen(gen, size uint64) uint64 {
+	return uint64(crossed(writes(&h.Cursor), C.upfront_scope_temp_of(h.c(), C.uint64_t(gen), C.uint64_t(size))))
+}
+
+// TempClose is upfront_scopes_temp_close.
+func (h *Scopes) TempClose() {
+	row := h.Row()
+	from, to := row.Arena.Limit, h.Top().Edge
+	crossed(writes(&h.Cursor), C.upfront_scopes_temp_close(h.c()))
+	if Race {
+		raceDead(row.Arena.At(from), uintptr(to-from))
+	}
+}
+
+// RunC is upfront_scopes_run: it may call back into Go.
+func (h *Scopes) RunC(until uint64) uint64 {
+	return uint64(C.upfront_scopes_run(h.c(), C.uint64_t(until)))
+}
+
+// badAlign is where what is wrong with an align is added to a generation, so that it fails the first question: above what
+// tells the generations of one header from those of another.
+const badAlign = 43
+
+// BadAlign says whether a generation that the header was asked with is one of those: newer than any that there is.
+func (h *Scopes) BadAlign(gen uint64) bool { return gen > h.Next }
+
+// Refusal is what a fast path panics with: the header, and the generation that it was asked with. Package scope says why, when it
+// is asked.
+type Refusal struct {
+	Arena *Scopes
+	Gen   uint64
+}
+
+// Explain is package scope's: the reason of a Refusal.
+var Explain func(Refusal) error
+
+func (r Refusal) Error() string { return Explain(r).Error() }
+
+// Unwrap lets who recovers it ask errors.Is and errors.As.
+func (r Refusal) Unwrap() error { return Explain(r) }

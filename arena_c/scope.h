@@ -1,95 +1,290 @@
-/* scope.h - scopes for C: open, allocate, add finalizers, close.
+/* scope.h - lifetimes that nest on an arena: open, allocate, add finalizers, close.
  *
- * Algorithm  A scope is a handle of a slot (row.h): the slot and its generation. A finalizer is a node in the slot's chain whose class is
- *            UPFRONT_CLASS_C; behind it lie the function and its argument. Closing runs the chain newest first, then rewinds.
- * Bound      Only the topmost scope of a row allocates, takes finalizers and closes.
- * Cost       O(1), close: O(finalizers). A finalizer takes 32 bytes of the arena.
- * Source     Fredriksson, "Scope Stack Allocation".
+ * Algorithm  An arena has one header; an open scope has one record: what Close puts back, and its own generation. The header's generation
+ *            is who may allocate, the record's who is alive: a covered or frozen scope is alive and may not allocate. All that must happen
+ *            at Close is a node of one chain, newest first: a word before what it is about. To close is to run the chain down to where it
+ *            was, and to put cursor and generation back.
+ *            Temporaries lie at the far end, on a header of their own: each is a scope of exactly so many bytes, and a node in the chain of
+ *            the scope that asked ends it.
+ * Bound      Only the topmost scope allocates, takes nodes and closes. Near end and far end never meet.
+ * Cost       O(1), close: O(nodes). A scope costs no byte of the arena, a node 8.
+ * Source     Fredriksson, "Scope Stack Allocation"; Ranck, "Frame-Based Memory Allocation", for the two ends.
  *
- * C and Go share chains: C code that was handed a scope of Go adds its finalizers to it, and whoever closes runs all in one true order; Go
- * crosses into C once for a run of C finalizers. Function and argument are addresses: the one thing in a block that a copy of it can't
- * have. */
+ * C and Go share chains: whoever closes runs all in one true order; Go crosses into C once for a run of C's finalizers. Function and
+ * argument are addresses: the one thing in a block that a copy of it can't have. */
 #ifndef UPFRONT_SCOPE_H
 #define UPFRONT_SCOPE_H
 
-#include "row.h"
+#include "arena.h"
+#include "pool.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Classes of nodes; the others belong to who made them. A pool's node has the index of its header in the low 20 bits of `what`; what its
- * kind is, 0 for plain data, is the owner's. */
-#define UPFRONT_CLASS_C 1
-#define UPFRONT_CLASS_POOL 2
+/* Classes of nodes; the others belong to who made them. */
+#define UPFRONT_CLASS_NONE 0 /* of an object whose kind was never declared */
+#define UPFRONT_CLASS_C 1    /* an upfront_deferred */
+#define UPFRONT_CLASS_POOL 2 /* a word: the index of the pool's header */
+#define UPFRONT_CLASS_TEMP 3 /* a word: the generation of a scope at the far end */
+
+/* Why Open and Close take the long way. The other bits belong to the owner. */
+#define UPFRONT_CLOSING 1 /* nodes are running */
+
+/* The header: the arena's line, and one for its scopes. */
+typedef struct upfront_scopes {
+    upfront_arena arena;
+    uint64_t chain;   /* offset of the newest node's object; 0: none */
+    uint64_t odd;     /* not 0: Open and Close take the long way */
+    uint64_t depth;   /* open scopes */
+    uint64_t slots;   /* there may be */
+    uint64_t base;    /* the lowest scopes that only the owner closes */
+    uint64_t records; /* from this header to the first record */
+    uint64_t back;    /* from this header back to its upfront_row */
+    uint64_t owner;   /* the owner's */
+} upfront_scopes;
+
+/* An open scope. Record 0 is nobody's: what there is while none is open. */
+typedef struct upfront_record {
+    uint64_t mark;  /* cursor at open */
+    uint64_t chain; /* chain at open */
+    uint64_t gen;   /* its generation; 0: closed */
+    uint64_t asked; /* `asked` of the header while the scope is covered */
+    uint64_t count; /* in checked builds: bytes asked for, and from UPFRONT_OBJECT up allocations */
+    uint64_t limit; /* of a temporary scope: the header's limit at open */
+    uint64_t edge;  /* and the near end's */
+    uint64_t unused;
+} upfront_record;
+
+/* The word before a node's object: the next older node's, and from UPFRONT_NODE_CLASS up the class. */
+typedef uint64_t upfront_node;
+#define UPFRONT_NODE_CLASS (UINT64_C(1) << 40)
 
 typedef struct upfront_scope {
-    upfront_linear *slot; /* NULL: no scope */
-    uint64_t tag;
+    upfront_scopes *arena; /* NULL: no scope */
+    uint64_t gen;
 } upfront_scope;
+
+/* What the map keeps of one arena: a header for each end, and behind this the records of both, then the pools' headers. */
+enum { UPFRONT_NAME_SIZE = 32 };
+
+typedef struct upfront_row {
+    upfront_scopes arena;
+    upfront_scopes temp;
+    char name[UPFRONT_NAME_SIZE];
+    uint64_t kind;  /* the owner's: region, frame, pad */
+    uint64_t kin;   /* its place among its siblings; from bit 32 up the index of the first of them in the map */
+    uint64_t end;   /* past the last byte, from the arena's header */
+    uint64_t pools; /* pool headers */
+} upfront_row;
 
 typedef void (*upfront_finalizer)(void *arg);
 
 typedef struct upfront_deferred {
-    upfront_node node;
     upfront_finalizer finalizer;
     void *arg;
-    /* where pointers have 4 bytes: the same 32 bytes everywhere */
+    /* where pointers have 4 bytes: the same 16 bytes everywhere */
 #if UINTPTR_MAX == UINT32_MAX
     uint64_t unused;
 #endif
 } upfront_deferred;
 
-/* The scope allocates: it is live, and neither covered nor frozen. */
-static inline int upfront_scope_is_open(upfront_scope s) { return s.slot->limit - s.tag - 1 < UPFRONT_OFFSET_MAX; }
+static inline upfront_record *upfront_scopes_record(const upfront_scopes *h, uint64_t index) {
+    return (upfront_record *)((uintptr_t)h + (uintptr_t)h->records) + index;
+}
+
+static inline upfront_row *upfront_row_of(const upfront_scopes *h) { return (upfront_row *)((uintptr_t)h - (uintptr_t)h->back); }
+
+/* Bytes of the records of one end, to the next line. */
+static inline uint64_t upfront_row_records(uint64_t slots) {
+    return upfront_round_up((slots + 1) * sizeof(upfront_record), UPFRONT_LINE);
+}
+
+/* Bytes of the control tables that a row needs. */
+static inline uint64_t upfront_row_size(uint64_t slots, uint64_t pools) {
+    return sizeof(upfront_row) + 2 * upfront_row_records(slots) + pools * sizeof(upfront_pool);
+}
+
+static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t index) {
+    return (upfront_pool *)((uintptr_t)r + (uintptr_t)upfront_row_size(r->arena.slots, 0)) + index;
+}
+
+/* Index of the first of the row's siblings in the map, and its place among them. */
+static inline uint64_t upfront_row_group(const upfront_row *r) { return r->kin >> 32; }
+
+static inline uint64_t upfront_row_sibling(const upfront_row *r) { return r->kin & UINT32_MAX; }
+
+/* Bytes in use at both ends. */
+static inline uint64_t upfront_row_used(const upfront_row *r) {
+    const upfront_arena *a = &r->arena.arena;
+    return a->cursor - a->start + (r->end - a->limit);
+}
+
+/* The most that was in use at once. */
+static inline uint64_t upfront_row_peak(const upfront_row *r) {
+    const upfront_arena *a = &r->arena.arena;
+    uint64_t free = a->limit - a->cursor;
+    return r->end - a->start - (free < a->least ? free : a->least);
+}
+
+static inline upfront_record *upfront_scopes_top(const upfront_scopes *h) { return upfront_scopes_record(h, h->depth); }
+
+static inline void upfront_scopes_count(upfront_scopes *h, uint64_t size) {
+#ifdef UPFRONT_CHECKED
+    upfront_scopes_top(h)->count += UPFRONT_OBJECT + size;
+#else
+    (void)h, (void)size;
+#endif
+}
+
+/* size bytes for a scope, as upfront_arena_bump. */
+static inline void *upfront_scopes_bump(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask) {
+    void *p = upfront_arena_bump(&h->arena, gen, size, mask);
+    if (p != NULL)
+        upfront_scopes_count(h, size);
+    return p;
+}
+
+/* Makes what was handed out last `size` bytes longer, where it is: what is given lies right behind it. */
+static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_t size) {
+    upfront_arena *a = &h->arena;
+    uint64_t at = a->cursor;
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+        return upfront_arena_refuse(a, gen, size);
+    a->cursor = at + size;
+#ifdef UPFRONT_CHECKED
+    upfront_scopes_top(h)->count += size;
+#endif
+    upfront_mark_live(upfront_arena_at(a, at), size);
+    return upfront_arena_at(a, at);
+}
+
+/* size bytes with a node's word before them, which is not linked yet. mask is at least 7. */
+static inline void *upfront_scopes_node(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &h->arena;
+    uint64_t before = a->cursor, at;
+    a->cursor += sizeof(upfront_node);
+    at = upfront_arena_aligned(a, mask);
+    a->cursor = before;
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+        return upfront_arena_refuse(a, gen, size + sizeof(upfront_node));
+    a->cursor = at + size;
+    upfront_scopes_count(h, size + sizeof(upfront_node));
+    upfront_mark_live((upfront_node *)upfront_arena_at(a, at) - 1, size + sizeof(upfront_node));
+    return upfront_arena_at(a, at);
+}
+
+/* Links what upfront_scopes_node gave. */
+static inline void upfront_scopes_link(upfront_scopes *h, void *object, uint64_t class_) {
+    ((upfront_node *)object)[-1] = class_ * UPFRONT_NODE_CLASS | h->chain;
+    h->chain = upfront_arena_offset(&h->arena, object);
+}
+
+/* Takes the newest node out of the chain: its object, and its class. pre: there is one. */
+static inline void *upfront_scopes_unlink(upfront_scopes *h, uint64_t *class_) {
+    void *object = upfront_arena_at(&h->arena, h->chain);
+    upfront_node node = ((upfront_node *)object)[-1];
+    *class_ = node / UPFRONT_NODE_CLASS;
+    h->chain = node % UPFRONT_NODE_CLASS;
+    return object;
+}
+
+/* Opens a scope on top; gives its generation. pre: depth < slots, and the topmost scope, if any, may allocate. */
+static inline uint64_t upfront_scopes_open(upfront_scopes *h) {
+    upfront_arena *a = &h->arena;
+    upfront_record *r = upfront_scopes_top(h);
+    r->asked = a->asked;
+    r++;
+    r->mark = a->cursor;
+    r->chain = h->chain;
+    r->gen = ++a->next;
+    r->asked = r->count = 0;
+    h->depth++;
+    a->asked = 0;
+    return a->gen = r->gen;
+}
+
+/* Closes the topmost scope. pre: depth != 0, and its part of the chain has run. */
+static inline void upfront_scopes_close(upfront_scopes *h) {
+    upfront_arena *a = &h->arena;
+    upfront_record *r = upfront_scopes_top(h);
+    upfront_arena_cut(a, r->mark);
+    r->gen = 0;
+    h->depth--;
+    a->asked = r[-1].asked;
+    a->gen = r[-1].gen;
+}
+
+/* The scope is alive and may allocate no more until it closes. pre: it is the topmost. */
+static inline void upfront_scopes_freeze(upfront_scopes *h) { h->arena.gen = 0; }
+
+static inline int upfront_scope_is_open(upfront_scope s) { return s.arena->arena.gen == s.gen && s.gen != 0; }
 
 /* size bytes aligned to align; NULL: full, not the topmost, closed, or out of bounds. */
 static inline void *upfront_scope_alloc(upfront_scope s, uint64_t size, uint64_t align) {
-    if (s.slot == NULL || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (s.arena == NULL || s.gen == 0 || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
         return NULL;
-    return upfront_linear_bump(s.slot, s.tag + size, size, align - 1);
+    return upfront_scopes_bump(s.arena, s.gen, size, align - 1);
 }
 
 /* finalizer(arg) runs when the scope closes. UPFRONT_FULL: there was no room for it, so it has run already; nothing is ever lost.
  * UPFRONT_BAD_ARGUMENT for null, UPFRONT_ORDER for a scope that doesn't allocate: then it has not run. */
 static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finalizer, void *arg) {
     upfront_deferred *d;
-    if (s.slot == NULL || finalizer == NULL)
+    if (s.arena == NULL || finalizer == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (!upfront_scope_is_open(s))
         return UPFRONT_ORDER;
-    d = (upfront_deferred *)upfront_linear_bump(s.slot, s.tag + sizeof *d, sizeof *d, 7);
+    d = (upfront_deferred *)upfront_scopes_node(s.arena, s.gen, sizeof *d, 7);
     if (d == NULL) {
         finalizer(arg);
         return UPFRONT_FULL;
     }
     d->finalizer = finalizer;
     d->arg = arg;
-    upfront_row_link(s.slot, &d->node, UPFRONT_CLASS_C, 0);
+    upfront_scopes_link(s.arena, d, UPFRONT_CLASS_C);
     return UPFRONT_OK;
 }
 
-/* Opens a scope on top of the row. slot is NULL when the topmost one is frozen, or all slots are open. */
-upfront_scope upfront_scope_open(upfront_row *r);
+/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen or closing, or all records are taken. */
+upfront_scope upfront_scope_open(upfront_scopes *h);
 
-/* A pool of count chunks that closes with the scope. NULL: full, no free header, not the topmost, or out of bounds. */
+/* A pool of count chunks that closes with the scope. NULL: full, no free header, not the topmost, or out of bounds; the scope is as it
+ * was then. */
 upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count);
 
-/* size bytes of temporaries at the far end; they are gone when the scope that first asked for some closes. NULL: full, not the topmost, or
- * out of bounds. */
-void *upfront_scope_temp(upfront_scope s, uint64_t size, uint64_t align);
+/* The same with a kind, which is the owner's: what the chunks hold. Codes: UPFRONT_FULL, which the scope remembers; UPFRONT_TABLE_FULL;
+ * UPFRONT_BAD_ARGUMENT; UPFRONT_ORDER. Cost: O(count + pools). */
+int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint64_t kind, upfront_pool **out);
 
-/* Runs the finalizers, newest first, and rewinds to where the scope was opened. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one
- * that isn't the topmost, that is closing, or whose chain holds what isn't C's, a finalizer or a pool of objects: who made that closes it.
- * Nothing has changed then. While its finalizers run, a scope is frozen. */
+/* A scope of exactly `size` bytes at the far end, aligned to a line. It ends with s, and newer ones before it. `arena` is NULL: full,
+ * which s remembers; s isn't the topmost; all records are taken. s may itself be such a scope, the newest. */
+upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size);
+
+/* Runs the nodes, newest first, and puts the arena back. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one that isn't the topmost,
+ * that is closing or frozen, that its owner closes, or whose chain holds what isn't C's: who made that closes it. Nothing has changed
+ * then. */
 int upfront_scope_close(upfront_scope s);
 
-/* The slot's chain holds nothing but C finalizers and plain pools. Cost: O(chain). */
-int upfront_scope_is_c(const upfront_linear *slot);
+/* Whether the scope is alive: the topmost, covered or frozen. Cost: O(scopes open). */
+int upfront_scope_is_alive(upfront_scope s);
 
-/* Runs the C finalizers and closes the plain pools at the head of the chain: up to the node at place `until`, or to the first that isn't
- * C's. Gives the number of finalizers. It is for who closes a scope whose chain is mixed. */
-uint64_t upfront_scope_run(upfront_linear *slot, uint64_t until);
+/* The chain down to `until` holds nothing but what C can run. Cost: O(nodes). */
+int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until);
+
+/* Runs what C can run at the head of the chain: down to `until`, or to the first node that isn't C's. Gives the number of finalizers. */
+uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until);
+
+/* Makes a row at `r`, inside a table of upfront_row_size bytes, for the bytes [start, end) counted from `origin`. Generations that are
+ * there already go on; a table of zeros begins at generation 0. */
+void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
+                      uint64_t pools);
+
+/* Closes the newest scope at the far end, whose chain has run. */
+void upfront_scopes_temp_close(upfront_scopes *temp);
+
+/* The index of the record that has the generation, 0: none. Cost: O(scopes open). */
+uint64_t upfront_scopes_find(const upfront_scopes *h, uint64_t gen);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@
 #include "ring.h"
 #include "frame.h"
 #include "heap.h"
-#include "row.h"
+#include "arena.h"
 #include "scope.h"
 #include "map.h"
 

@@ -15,11 +15,10 @@ const (
 	Offsets    = Generation - 1
 	Object     = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
 	ObjectMax  = 1 << 26   // they are counted modulo this
-	Edge       = 1 << 16   // edges of regions and tables; also the largest alignment
-	AlignMax   = Edge
+	Edge       = 1 << 16   // edges of regions and tables
+	AlignMax   = 1 << 20   // the largest alignment
 	LineSize   = 64
 	NameSize   = 32 // of a row's name, with its closing zero
-	Piece      = Edge
 )
 
 // Code is the answer of an operation that can refuse: OK, a kind of full (above zero), or a caller's bug (below).
@@ -85,8 +84,9 @@ var (
 	_ [unsafe.Sizeof(Frame{})]byte     = [unsafe.Sizeof(C.upfront_frame{})]byte{}
 	_ [unsafe.Sizeof(Heap{})]byte      = [unsafe.Sizeof(C.upfront_heap{})]byte{}
 	_ [unsafe.Sizeof(HeapRange{})]byte = [unsafe.Sizeof(C.upfront_heap_range{})]byte{}
+	_ [unsafe.Sizeof(Scopes{})]byte    = [unsafe.Sizeof(C.upfront_scopes{})]byte{}
+	_ [unsafe.Sizeof(Record{})]byte    = [unsafe.Sizeof(C.upfront_record{})]byte{}
 	_ [unsafe.Sizeof(Row{})]byte       = [unsafe.Sizeof(C.upfront_row{})]byte{}
-	_ [unsafe.Sizeof(Node{})]byte      = [unsafe.Sizeof(C.upfront_node{})]byte{}
 	_ [unsafe.Sizeof(Map{})]byte       = [unsafe.Sizeof(C.upfront_map{})]byte{}
 	_ [unsafe.Sizeof(Arena{})]byte     = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
 	_ [unsafe.Sizeof(Range{})]byte     = [unsafe.Sizeof(C.upfront_range{})]byte{}
@@ -97,7 +97,9 @@ var (
 	_ [unsafe.Offsetof(Ring{}.TopUsed)]byte   = [unsafe.Offsetof(C.upfront_ring{}.peak)]byte{}
 	_ [unsafe.Offsetof(Frame{}.TopUsed)]byte  = [unsafe.Offsetof(C.upfront_frame{}.peak)]byte{}
 	_ [unsafe.Offsetof(Heap{}.Refused)]byte   = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
-	_ [unsafe.Offsetof(Row{}.Kin)]byte        = [unsafe.Offsetof(C.upfront_row{}.kin)]byte{}
+	_ [unsafe.Offsetof(Row{}.Pools)]byte      = [unsafe.Offsetof(C.upfront_row{}.pools)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Owner)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.owner)]byte{}
+	_ [unsafe.Offsetof(Record{}.Edge)]byte    = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
 	_ [unsafe.Offsetof(Map{}.Guard)]byte      = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
@@ -106,7 +108,6 @@ var (
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
 	_ [0]byte = [C.UPFRONT_LINE - LineSize]byte{}
 	_ [0]byte = [C.UPFRONT_NAME_SIZE - NameSize]byte{}
-	_ [0]byte = [C.UPFRONT_PIECE - Piece]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_FREE - ChunkFree]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
@@ -119,6 +120,8 @@ var (
 	_ [0]byte = [C.UPFRONT_HEAP_HEADER - HeapAlign]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_C - ClassC]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
+	_ [0]byte = [C.UPFRONT_CLASS_TEMP - ClassTemp]byte{}
+	_ [0]byte = [C.UPFRONT_CLOSING - Closing]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
 
 	// The last of each list of numbers that are told one after the other.
@@ -130,8 +133,10 @@ var (
 
 	_ [StackMask + 1]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
 
-	// A finalizer of C is a node with two words behind it, and a scope's header and a finalizer are as large as promised.
-	_ [unsafe.Sizeof(Node{}) + 16]byte = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
-	_ [64]byte                         = [unsafe.Sizeof(Linear{})]byte{}
-	_ [16]byte                         = [unsafe.Sizeof(Node{})]byte{}
+	// What a finalizer of C takes behind its node, and a header, a record and a node are as large as promised.
+	_ [16]byte       = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
+	_ [128]byte      = [unsafe.Sizeof(Scopes{})]byte{}
+	_ [64]byte       = [unsafe.Sizeof(Record{})]byte{}
+	_ [NodeSize]byte = [unsafe.Sizeof(C.upfront_node(0))]byte{}
+	_ [64]byte       = [unsafe.Sizeof(Linear{})]byte{}
 )

@@ -3,6 +3,7 @@ package scope
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -19,133 +20,161 @@ type Usage struct {
 
 // Account runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
 // of a full arena name the largest accounts, reports name all. Accounts nest, and each has what is its own: what an
-// inner one gains isn't the outer one's. They are gone when their scope closes; temporaries are in none.
+// inner one gains isn't the outer one's. They are gone when their scope closes, and what
+// a constructor that fails takes back is none of theirs; temporaries are in none.
 //
 // s is the topmost scope. An arena has places for limits.accounts names (32 by default); one more is a full, which
-// unwinds before fn runs. Cost: two differences, and a look through the names.
+// unwinds before fn runs. Cost: 24 bytes of s, and a look through the names.
 func Account(s Scope, name string, fn func() error) error {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Account of"))
 	}
-	st := s.stack()
+	st := stackOf(s.h)
+	line := st.accountOf(s, name)
+	n := (*labelNode)(s.h.Node(s.gen(), uint64(unsafe.Sizeof(labelNode{})), 7))
+	if n == nil {
+		panic(refusal(s))
+	}
+	st.labels.settle()
+	if line == len(st.labels.lines) {
+		st.labels.add(account{usage: Usage{Name: st.Keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
+	}
+	*n = labelNode{line: uint64(line)}
+	st.labels.lines[line].nodes++
+	s.h.Link(unsafe.Pointer(n), classLabel)
+	s.h.Odd |= oddNoted
+	outer := st.labels.now
+	st.labels.now = booking{s, n, s.h.Cursor, s.h.Top().Count}
 	st.inside++
-	st.settle()
-	outer := st.booking
-	st.booking = booking{scope: s, account: st.accountOf(s, name), cursor: s.slot.Cursor, objects: s.slot.Objects()}
-	defer st.book(outer)
+	defer func() {
+		st.inside--
+		st.labels.settle()
+		st.labels.now = outer
+		st.labels.resume()
+	}()
 	return fn()
 }
 
-// book ends the current account, and lets the outer one go on from here.
-func (st *Stack) book(outer booking) {
-	st.inside--
-	st.settle()
-	if outer.live() {
-		outer.cursor, outer.objects = outer.scope.slot.Cursor, outer.scope.slot.Objects()
-	}
-	st.booking = outer
+// labels are the accounts of an arena: a table of planned size, whose lines stand in the order of their
+// scopes.
+type labels struct {
+	lines []account // cap: the places
+	most  int
+	now   booking
 }
 
-// account is a line of a stack's table. Lines stand in the order of their scopes.
+// account is a line.
 type account struct {
 	usage Usage
-	scope int // index of its slot
-	line  int // in the table of peaks
+	depth uint64 // of its scope
+	peak  int    // line in the table of peaks
+	nodes int    // calls of Account that gained for it
+}
+
+// labelNode is what one call of Account gained. It goes when that goes.
+type labelNode struct {
+	line  uint64
+	bytes uint64
 }
 
 // booking is the account that gains now, and from where it counts.
 type booking struct {
-	scope   Scope // none: zero
-	account int
-	cursor  uint64
-	objects uint64
+	scope  Scope // none: zero
+	node   *labelNode
+	cursor uint64
+	count  uint64
 }
 
-func (b *booking) live() bool {
-	return b.scope.slot != nil && b.scope.slot.Tag() == b.scope.generation()
-}
+func (b *booking) live() bool { return b.node != nil && b.scope.alive() }
 
-// settle books what the current account gained.
-func (st *Stack) settle() {
-	b := &st.booking
+// settle books what the current account gained: less than nothing after a constructor that failed.
+func (l *labels) settle() {
+	b := &l.now
 	if !b.live() {
 		return
 	}
-	slot, usage := b.scope.slot, &st.accounts[b.account].usage
-	usage.Bytes += slot.Cursor - b.cursor
-	usage.Objects += (slot.Objects() - b.objects) % arena_c.ObjectMax
-	b.cursor, b.objects = slot.Cursor, slot.Objects()
+	bytes, count := b.scope.here()
+	l.lines[b.node.line].usage.Bytes += bytes - b.cursor
+	l.lines[b.node.line].usage.Objects += (count - b.count) / arena_c.Object
+	b.node.bytes += bytes - b.cursor
+	b.cursor, b.count = bytes, count
 }
 
-// snapshot is the accounts before a constructor that may fail; nil when there are none.
-func (st *Stack) snapshot() []account {
-	st.settle()
-	return slices.Clone(st.accounts)
-}
-
-// restore takes the accounts of s back to a snapshot.
-func (st *Stack) restore(s Scope, snapshot []account) {
-	st.accounts = append(st.accounts[:0], snapshot...)
-	if st.booking.live() && st.booking.scope.slot == s.slot {
-		st.booking.cursor, st.booking.objects = s.slot.Cursor, s.slot.Objects()
+// resume lets the account that is current again go on from here.
+func (l *labels) resume() {
+	if l.now.live() {
+		l.now.cursor, l.now.count = l.now.scope.here()
 	}
 }
 
-// accountOf is the line of a name in a scope.
+// here is where s stands, apart from what is open in it, and in checked builds what it counted.
+func (s Scope) here() (cursor, count uint64) {
+	depth := s.h.Find(s.gen())
+	return s.h.Record(depth).Mark + s.h.Bytes(depth), s.h.Record(depth).Count
+}
+
+func (l *labels) add(a account) {
+	l.lines = append(l.lines, a)
+	l.most = max(l.most, len(l.lines))
+}
+
+// undo takes back what one call gained.
+func (l *labels) undo(n *labelNode) {
+	l.settle()
+	if l.now.node == n {
+		l.now = booking{}
+	}
+	line := &l.lines[n.line]
+	line.usage.Bytes -= n.bytes
+	if line.nodes--; line.nodes == 0 {
+		l.lines = l.lines[:n.line]
+	}
+}
+
+// accountOf is the line of a name in the topmost scope, or a new one behind the others.
 func (st *Stack) accountOf(s Scope, name string) int {
-	index := int(s.slot.Index())
-	for i := range st.accounts {
-		if a := &st.accounts[i]; a.scope == index && a.usage.Name == name {
+	lines := st.labels.lines
+	for i := range lines {
+		if lines[i].depth == s.h.Depth && lines[i].usage.Name == name {
 			return i
 		}
 	}
-	if len(st.accounts) == cap(st.accounts) {
-		panic(st.tableFull("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
+	if len(lines) == cap(lines) {
+		panic(st.tableFull("accounts", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
 	}
 	if arena_c.Checked && arena_c.Refuse() {
-		panic(st.refuseTable("accounts", uint64(cap(st.accounts)), st.scopeName(s.slot)))
+		panic(st.refuseTable("accounts", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
 	}
-	st.event(&st.notes[index])
-	line := 0
-	if st.subsystems.lines != nil {
-		line = st.lineOf(&st.subsystems, name)
-	}
-	st.accounts = append(st.accounts, account{Usage{Name: st.Keep(name)}, index, line})
-	st.most.Accounts = max(st.most.Accounts, len(st.accounts))
-	return len(st.accounts) - 1
+	return len(lines)
 }
 
-// closeAccounts forgets those of the scope in slot index, which is closing.
-func (st *Stack) closeAccounts(index int) {
-	for n := len(st.accounts); n > 0 && st.accounts[n-1].scope >= index; n-- {
-		st.accounts = st.accounts[:n-1]
+func (st *Stack) peakLine(name string) int {
+	if st.subsystems.lines == nil {
+		return 0
 	}
+	return st.lineOf(&st.subsystems, name)
 }
 
-// holders are the three that hold most of the arena: accounts, what the open scopes hold beside them, and temporaries.
+// holders are the three that hold most of the arena: accounts, what the open scopes hold beside them,
+// and temporaries.
 func (st *Stack) holders() (top []Usage) {
-	row := st.row
-	st.settle()
-	for _, a := range st.accounts {
+	h := st.h
+	st.labels.settle()
+	for _, a := range st.labels.lines {
 		top = append(top, a.usage)
 	}
-	for i := range row.Open {
-		slot := row.Slot(i)
-		u := Usage{Name: st.scopeName(slot), Bytes: slot.Cursor - slot.Start, Objects: slot.Objects()}
-		for _, a := range st.accounts {
-			if a.scope == int(i) {
+	for i := uint64(1); i <= h.Depth; i++ {
+		u := Usage{Name: st.nameOf(h, i), Bytes: h.Bytes(i), Objects: h.Record(i).Count / arena_c.Object}
+		for _, a := range st.labels.lines {
+			if a.depth == i {
 				u.Bytes -= a.usage.Bytes
 				u.Objects -= a.usage.Objects
 			}
 		}
-		u.Objects %= arena_c.ObjectMax
 		top = append(top, u)
 	}
-	temp := Usage{Name: "temp", Bytes: row.End - row.Edge}
-	if row.FarOf != 0 {
-		temp.Objects = row.Far().Objects()
-	}
-	top = slices.DeleteFunc(append(top, temp), func(u Usage) bool { return u.Bytes-1 >= arena_c.OffsetMax })
+	top = append(top, Usage{Name: tempName, Bytes: st.row.End - h.Limit})
+	top = slices.DeleteFunc(top, func(u Usage) bool { return u.Bytes-1 >= arena_c.OffsetMax })
 	slices.SortStableFunc(top, func(a, b Usage) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return top[:min(3, len(top))]
 }

@@ -17,26 +17,25 @@ import (
 //
 // xs may be part of list. A full scope unwinds, and so does a covered or closed one, even where there is capacity left;
 // list is unchanged then. Cost: a few ns for one element behind the last thing made, a copy where the list moves; no Go
-// allocation, no call into C (in temporaries a new piece is one).
+// allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
-	return appended(s, m.ask, list, unsafe.SliceData(xs), len(xs)) // their capacity would be a word more than there are registers
+	return appended(s, m.key, list, unsafe.SliceData(xs), len(xs)) // their capacity would be a word more than there are registers
 }
 
-func appended[T any](s Scope, ask uint64, list []T, xs *T, n int) []T {
-	slot, first := s.slot, unsafe.SliceData(list)
-	size, at := uint64(unsafe.Sizeof(*xs)), slot.Offset(unsafe.Pointer(first))
-	end := at + size*uint64(len(list))
-	if n == 1 && size != 0 && end == slot.Cursor && at >= slot.Start && !arena_c.Checked { // there it is one request
-		if p, ok := slot.Grow(s.tag+ask, size); ok {
+func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
+	h, first := s.h, unsafe.SliceData(list)
+	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
+	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked { // checked, it is one request
+		if p, ok := h.Grow(s.tag+declared, size); ok {
 			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)
 		}
 	}
-	return appendSlow(s, ask, list, unsafe.Slice(xs, n))
+	return appendSlow(s, declared, list, unsafe.Slice(xs, n))
 }
 
-func appendSlow[T any](s Scope, ask uint64, list, xs []T) []T {
-	Maker[T]{ask}.declared()
+func appendSlow[T any](s Scope, declared uint64, list, xs []T) []T {
+	Maker[T]{declared}.declared()
 	longer, ok := appendTo(s, list, xs)
 	if !ok {
 		panic(refusal(s))
@@ -50,26 +49,23 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	if needed < 0 { // no memory has as many, but T may need none
 		panic(&Misuse{fmt.Sprintf("a slice of %d and %d more elements", len(list), len(xs)), false})
 	}
-	if !s.allocates(sizeOf[T](len(xs))) {
+	if !s.open() {
+		s.take(sizeOf[T](len(xs)), 1) // so that s remembers who was refused
 		return nil, false
 	}
 	first, room := unsafe.SliceData(list), cap(list)
 	if needed+room == 0 {
 		return list, true
 	}
-	if at, size := s.slot.Offset(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
-		if making := s.stack().notes[s.slot.Index()].making; needed > room && at < making.start && !s.isTemp() {
-			panic(&Misuse{"Append inside a constructor to a list that is older: what it takes goes back if the constructor fails; " +
-				"append before, or Clone the list inside", false})
+	if at, size := s.h.Offset(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
+		if needed > room {
+			s.mayGrow(at, "Append inside a constructor to a list")
 		}
-		if needed > room && at+size == s.slot.Cursor {
-			more, before := sizeOf[T](needed-room), s.slot.Refused
-			if _, ok := s.slot.Grow(s.generation()+more, more); ok {
-				room = needed
-			} else if !s.growsNow() {
+		if needed > room && at+size == s.h.Cursor {
+			if _, ok := s.h.Grow(s.gen(), min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
 				return nil, false // a new place would take more
 			}
-			s.slot.Refused = before
+			room = needed
 		}
 		if needed <= room {
 			longer = unsafe.Slice(first, room)[:needed]
@@ -78,6 +74,14 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 		}
 	}
 	return move(s, list, xs, max(2*len(list), needed))
+}
+
+// mayGrow refuses, as misuse, that what lies at an offset takes bytes inside a younger constructor:
+// when that fails the bytes go back, and what is older would still use them.
+func (s Scope) mayGrow(at uint64, what string) {
+	if start := stackOf(s.h).noteOf(s.h, s.h.Depth).making.start; start != 0 && at-s.h.Start <= start-s.h.Start {
+		panic(&Misuse{what + " that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", false})
+	}
 }
 
 // move copies list and xs to a new place.
@@ -96,24 +100,11 @@ func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 	return longer, true
 }
 
-// holds says whether size bytes at an offset lie in s: not in an enclosing scope, even where that ends and s begins.
+// holds says whether size bytes at an offset lie in s itself. pre: s is the topmost scope.
 func (s Scope) holds(at, size uint64) bool {
-	start, end := s.slot.Start, s.slot.Cursor
-	if s.isTemp() {
-		row := s.slot.Row()
-		start = row.Edge
-		if newest := s.slot.FarAt(); at >= newest { // in an older piece
-			start, end = max(start, newest), row.End
-		}
+	start, end := s.h.Top().Mark, s.h.Cursor
+	if s.h.Back != 0 {
+		start = stackOf(s.h).tempStart()
 	}
-	return at >= start && at <= end && size <= end-at
-}
-
-// allocates says whether s can give anything, and when it can't, remembers size as refused.
-func (s Scope) allocates(size uint64) bool {
-	if s.usable() {
-		return true
-	}
-	s.take(size, 1)
-	return false
+	return at-start <= end-start && size <= end-at
 }

@@ -16,14 +16,11 @@ var ErrFull = errors.New("upfront: full")
 var ErrClosed = errors.New("upfront: closed")
 
 // FullError says what was full and which key of the plan to raise.
-//
-// Need takes temporaries as they are. With more room their pieces are larger ([Scope.Temp]), so the next run may be full
-// once more, of less each time: budget.Measure finds at once what is enough.
 type FullError struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level"
 	Scope  string  // name of the scope that asked; of a full table of scopes, the name of the one that would have opened
-	What   string  // "bytes"; the table that is full: "scopes", "pools", "held", "accounts", "slots"; or "piece" (see Temp)
+	What   string  // "bytes"; the table that is full: "scopes", "pools", "held", "accounts", "slots"; or "temporaries" (see [Scope.Temp])
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
 	Size   uint64  // of the arena or the table
@@ -32,7 +29,9 @@ type FullError struct {
 	Top    []Usage // who holds most of the arena, largest first: three at most
 	Cause  error   // what went wrong after the full, if it wasn't handled
 
-	OnPurpose bool // there was room, and budgettest.FailEach had it refused: only in a checked build
+	asked     uint64 // as the header had it
+	sameName  bool   // of scopes: all that are open have one name
+	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a memtrace build
 }
 
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
@@ -46,8 +45,8 @@ func (e *FullError) Error() string {
 	switch e.What {
 	case "bytes":
 		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)
-	case "piece":
-		fmt.Fprintf(&b, "%d bytes, more than its piece has left; beyond it %d of %d are free", e.Asked, e.Free, e.Size)
+	case "temporaries":
+		fmt.Fprintf(&b, "%d bytes, %d of the %d that Temp gave are free", e.Asked, e.Free, e.Size)
 	default:
 		fmt.Fprintf(&b, "one more of %d %s", e.Size, e.What)
 	}
@@ -61,8 +60,12 @@ func (e *FullError) Error() string {
 	}
 	switch {
 	case e.OnPurpose:
-	case e.What == "piece":
-		b.WriteString("; call Temp again, for a new piece")
+	case e.What == "temporaries":
+		fmt.Fprintf(&b, "; ask Temp for %d or more", e.Need)
+	case e.Asked >= arena_c.OffsetMax:
+		b.WriteString("; no plan has as much")
+	case e.sameName:
+		fmt.Fprintf(&b, ": all that are open have this name: is a Close missing? Else raise %s in the plan to %d or more", e.Key, e.Need)
 	default:
 		fmt.Fprintf(&b, "; raise %s in the plan to %d or more", e.Key, e.Need)
 	}
@@ -92,74 +95,216 @@ func (e *Misuse) Error() string { return misusePrefix + e.Text }
 // Is makes errors.Is(err, ErrClosed) true where something closed was used.
 func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
 
-// refusal is what a hit panics with: the scope that refused, and nothing that would cost the hit an instruction. Why,
-// it works out when it is asked.
-type refusal Scope
+// refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
+// asks, so that a fast path has nothing to do.
+func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen()} }
 
-func (r refusal) Error() string { return r.why().Error() }
+func init() { arena_c.Explain = why }
 
-// Unwrap lets who recovers it ask errors.Is and errors.As.
-func (r refusal) Unwrap() error { return r.why() }
-
-// why is most often the full at its end. Before it stand what a refusal may be instead: told of before its scope closed, a
-// closed budget's, a scope's that can't allocate, a bug in what was asked for.
-func (r refusal) why() error {
-	s := Scope(r)
-	st := s.stack()
-	stale := s.slot.Tag() != s.generation()
-	if stale && s.slot.Refused&^arena_c.Offsets != s.generation() { // it refused before it closed
-		if st != nil {
-			if met := st.told(s); met != nil {
-				return met
-			}
+// why is most often the full at its end.
+func why(r arena_c.Refusal) error {
+	h, st := r.Arena, stackOf(r.Arena)
+	s := Scope{h, r.Gen - key}
+	switch {
+	case st == nil:
+		if err := told(s); err != nil {
+			return err
 		}
-		if met := toldOf(s); met != nil {
-			return met
-		}
-	}
-	if st == nil {
 		return &Misuse{"use of a scope whose budget is closed", true}
+	case r.Gen&key != 0:
+		return undeclared
+	case h.BadAlign(r.Gen):
+		return badAlign
 	}
-	if stale || !s.usable() {
-		return s.misuse("allocation in")
+	depth := h.Find(r.Gen)
+	if h.Misused == r.Gen {
+		if depth == 0 {
+			return s.misuse("allocation in")
+		}
+		st.settle(h)
+	} else if depth == h.Depth && h.Asked != 0 {
+		return st.remembered(h, depth)
 	}
-	if bug := bugOf(s.slot); bug != nil {
-		return bug
+	if st.last.scope == s {
+		return st.last.err
 	}
-	last := st.told(s)
-	if m, ok := last.(*Misuse); ok && s.slot.Refused == st.notes[s.slot.Index()].refused {
-		return m // it was covered, and what covered it closed on the way here
+	return s.misuse("allocation in")
+}
+
+// explained is the panic value with its reason worked out now, before an unwinding changes what it
+// would say.
+func explained(v any) any {
+	if r, ok := v.(arena_c.Refusal); ok {
+		return why(r)
 	}
-	full := st.full(s.slot)
-	if last, ok := last.(*FullError); ok && last.Asked == full.Asked && last.Free < full.Free {
-		return last // a constructor was undone since
+	return v
+}
+
+// forget is for who has told why a scope refused: its Close needn't tell it again.
+func forget(r arena_c.Refusal) {
+	h, st := r.Arena, stackOf(r.Arena)
+	if st == nil {
+		return
 	}
+	st.settle(h)
+	depth := h.Find(r.Gen)
+	if r.Gen&key != 0 || h.BadAlign(r.Gen) {
+		depth = h.Depth
+	}
+	if depth != 0 {
+		_ = st.tell(h, depth)
+	}
+}
+
+// lastError is a full, or a misuse, whose text may be asked for after it was told, and after its
+// scope closed: a panic that nobody handles is printed when every deferred Close has run.
+type lastError struct {
+	scope Scope
+	err   error
+}
+
+// settle finds out who asked last without being the topmost scope, while that can be said: a scope
+// that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
+// nil.
+func (st *Stack) settle(h *arena_c.Scopes) {
+	gen := h.Misused
+	if gen == 0 {
+		return
+	}
+	h.Misused = 0
+	s := Scope{h, gen&^key - key}
+	var err error
+	switch depth := h.Find(gen &^ key); {
+	case gen&key != 0:
+		err = undeclared
+	case h.BadAlign(gen):
+		s, err = Scope{h, h.Gen - key}, badAlign
+	case depth != 0:
+		err = s.misuse("allocation in")
+	}
+	depth := h.Find(s.gen())
+	if err == nil || depth == 0 {
+		return
+	}
+	st.last = lastError{s, err}
+	h.Odd |= oddNoted
+	if n := st.noteOf(h, depth); n.err == nil {
+		n.err = err
+	}
+}
+
+// noteOf is the note of the scope at a depth; all temporaries have one.
+func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
+	if h.Back != 0 {
+		return &st.notes[0]
+	}
+	return &st.notes[depth]
+}
+
+// met is what the scope at a depth remembers: a misuse, a full, or nil.
+func (st *Stack) met(h *arena_c.Scopes, depth uint64) error {
+	if err := st.noteOf(h, depth).err; err != nil {
+		return err
+	}
+	return st.remembered(h, depth)
+}
+
+// tell is met for who reports it: it is forgotten then.
+func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
+	err := st.met(h, depth)
+	st.noteOf(h, depth).err = nil
+	if full, ok := err.(*FullError); ok {
+		st.lastFull = full
+	}
+	if depth == h.Depth {
+		h.Asked = 0
+	} else {
+		h.Record(depth).Asked = 0
+	}
+	return err
+}
+
+// remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
+// for first.
+func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
+	asked := h.Asked
+	if depth != h.Depth {
+		asked = h.Record(depth).Asked
+	}
+	if asked == 0 {
+		return nil
+	}
+	s := Scope{h, h.Record(depth).Gen - key}
+	if full, ok := st.last.err.(*FullError); ok && st.last.scope == s && full.asked == asked {
+		return full
+	}
+	full := st.full(h, asked)
+	full.Scope = st.nameOf(h, depth)
+	st.last = lastError{s, full}
 	return full
 }
 
+// Remembered is what a Try... met in the open scopes from depth up, or in their temporaries: a full, a
+// misuse, or nil. Who asks tells it.
+func (st *Stack) Remembered(depth int) error {
+	for _, h := range st.ends() {
+		st.settle(h)
+		for i := uint64(1); i <= h.Depth; i++ {
+			if h.Back == 0 && i <= uint64(depth) {
+				continue
+			}
+			if err := st.met(h, i); err != nil {
+				return st.tell(h, i)
+			}
+		}
+	}
+	return nil
+}
+
+func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }
+
+func (st *Stack) anyFull(depth int) *FullError {
+	for _, h := range st.ends() {
+		for i := uint64(1); i <= h.Depth; i++ {
+			if h.Back == 0 && i <= uint64(depth) {
+				continue
+			}
+			if full, ok := st.remembered(h, i).(*FullError); ok {
+				return full
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	badAlign   = &Misuse{"Alloc: an align is a power of two", false}
+	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
+)
+
 // misuse says what is wrong with using s now.
 func (s Scope) misuse(what string) error {
-	row := s.slot.Row()
-	st := stackOf(row)
+	h, st := s.h, stackOf(s.h)
 	if st == nil {
 		return &Misuse{what + " a scope whose budget is closed", true}
 	}
-	index := s.slot.Index()
-	name := st.scopeName(s.slot)
-	if s.slot.Tag() != s.generation() {
+	depth := h.Find(s.gen())
+	if depth == 0 {
 		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.config.Arena), true}
 	}
-	text := fmt.Sprintf("%s scope %q of %s", what, name, st.config.Arena)
+	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.config.Arena)
 	switch {
-	case st.isClosing(int(index)):
+	case h.Odd&arena_c.Closing != 0:
 		text += " while its finalizers run"
-	case s.slot == row.Far():
+	case h.Back != 0 && depth < h.Depth:
+		text += ", which isn't the newest of the temporaries"
+	case h.Back != 0:
 		text += ", which holds temporaries and doesn't nest"
-	case index+1 < row.Open:
-		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.scopeName(row.Slot(index+1)))
-	case int(index) < st.config.Base && s.open():
+	case depth < h.Depth:
+		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.nameOf(h, depth+1))
+	case depth <= h.Base && s.open():
 		text += ", which its owner closes"
-	case row.Kind == arena_c.KindFrame:
+	case st.row.Kind == arena_c.KindFrame:
 		text += ", which is frozen since its frame ended"
 	default:
 		text += ", which is frozen since its load returned"
@@ -167,46 +312,52 @@ func (s Scope) misuse(what string) error {
 	return &Misuse{text, false}
 }
 
-// full is the error for the slot's last refusal, as things stand now.
-func (st *Stack) full(slot *arena_c.Linear) *FullError {
+// full is the error of the topmost scope of an end, as things stand now.
+func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row := st.row
-	near := row.Start
-	if row.Open > 0 {
-		near = row.Slot(row.Open - 1).Cursor
-	}
-	asked, onPurpose := asked(slot)
-	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.scopeName(slot), What: "bytes", Asked: asked,
-		Free: row.Edge - near, Size: row.End - row.Start, Key: st.config.Key, Top: st.holders()}
-	if onPurpose {
+	size := asked &^ (arena_c.Asked | arena_c.Purpose)
+	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
+		Asked: size, Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.config.Key,
+		Top: st.holders()}
+	if asked&arena_c.Purpose != 0 {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e
 	}
-	e.Need = (e.Size-e.Free+nodeAlign-1)&^(nodeAlign-1) + e.Asked // as if it were aligned as most are
-	if e.Need <= e.Size {                                         // its alignment asked for more
-		e.Need = e.Size + arena_c.AlignMax
+	if h.Back != 0 {
+		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()
 	}
-	if slot == row.Far() && e.Asked+arena_c.LineSize <= e.Free && e.Free >= tempRoom {
-		e.What = "piece"
-		return e // a new piece may do
+	e.Need = roundUp(e.Size-e.Free, arena_c.NodeSize) + e.Asked // as if it were aligned as most are
+	if e.Need <= e.Size {                                       // its alignment asked for more
+		e.Need = e.Size + arena_c.AlignMax
 	}
 	st.lastFull = e
 	return e
 }
 
-// asked is the size of the slot's last refusal; one of 2^38 bytes stands for more, too.
-func asked(slot *arena_c.Linear) (size uint64, onPurpose bool) {
-	size, onPurpose = slot.Asked()
-	return min(size, arena_c.OffsetMax), onPurpose
-}
+// tempStart is where the newest of the temporaries begins, from the far end's header.
+func (st *Stack) tempStart() uint64 { return st.row.Arena.Limit - st.row.Temp.Back }
 
-// LastFull is the last full that the arena told of, to whomever, or nil. What a new piece mends (see Temp) is none.
+func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+
+// LastFull is the last full that the arena told of, to whomever, or nil.
 func (st *Stack) LastFull() *FullError { return st.lastFull }
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 	st.lastFull = &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: "limits." + table}
 	return st.lastFull
+}
+
+// scopesFull is the full of who would open one scope too many. A loop that never closes is the usual
+// cause: then all that are open have one name.
+func (st *Stack) scopesFull(name string) *FullError {
+	full := st.tableFull("scopes", st.h.Slots, name)
+	full.sameName = st.h.Depth > 1
+	for depth := st.h.Base + 1; depth <= st.h.Depth; depth++ {
+		full.sameName = full.sameName && st.nameOf(st.h, depth) == name
+	}
+	return full
 }
 
 // refuseTable is the full of a table that refused on purpose.
@@ -217,38 +368,76 @@ func (st *Stack) refuseTable(table string, size uint64, scope string) *FullError
 	return full
 }
 
-// remembered is the full of the slot's last refusal, or nil. It is kept for a panic whose text is asked for after the
-// scope closed.
-func (st *Stack) remembered(slot *arena_c.Linear) *FullError {
-	tag := slot.Tag()
-	if slot.Refused == 0 || slot.Refused&^arena_c.Offsets != tag || bugOf(slot) != nil {
-		return nil
-	}
-	whose := Scope{slot, tag - key}
-	full, _ := st.told(whose).(*FullError)
-	if size, onPurpose := asked(slot); full == nil || full.Asked != size || full.OnPurpose != onPurpose {
-		full = st.full(slot)
-		st.keepMet(whose, full)
-	}
-	return full
+// joined is errors.Join without a nest: both may be lists already.
+func joined(a, b error) error {
+	var list errorList
+	list.add(a)
+	list.add(b)
+	return list.err()
 }
 
-func (st *Stack) keepMet(s Scope, err error) {
-	st.met[s.slot.Index()] = lastMet{s, err}
+// errorsKept is how many errors of one Close are kept; others are counted.
+const errorsKept = 16
+
+// errorList gathers errors. Adding one costs the same however many there are.
+type errorList struct {
+	one  error
+	many *manyErrors
 }
 
-// told is what a scope met last, until its slot's next scope meets something.
-func (st *Stack) told(s Scope) error {
-	if last := st.met[s.slot.Index()]; last.scope == s {
-		return last.err
+func (l *errorList) add(err error) {
+	switch {
+	case err == nil:
+	case l.one == nil:
+		l.one = err
+	default:
+		if l.many == nil {
+			l.many = &manyErrors{}
+			l.many.add(l.one)
+		}
+		l.many.add(err)
 	}
-	return nil
 }
 
-// snapshot is the panic value with its reason worked out now, before an unwinding changes what it would say.
-func snapshot(v any) any {
-	if r, ok := v.(refusal); ok {
-		return r.why()
+func (l *errorList) err() error {
+	if l.many != nil {
+		return l.many
 	}
-	return v
+	return l.one
 }
+
+// manyErrors are several errors, a line each, as errors.Join gives them.
+type manyErrors struct {
+	list   []error
+	others int // that were not kept
+}
+
+func (m *manyErrors) add(err error) {
+	if more, ok := err.(*manyErrors); ok {
+		for _, e := range more.list {
+			m.add(e)
+		}
+		m.others += more.others
+	} else if len(m.list) < errorsKept {
+		m.list = append(m.list, err)
+	} else {
+		m.others++
+	}
+}
+
+func (m *manyErrors) Error() string {
+	var b strings.Builder
+	for i, err := range m.list {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(err.Error())
+	}
+	if m.others > 0 {
+		fmt.Fprintf(&b, "\nand %d more errors", m.others)
+	}
+	return b.String()
+}
+
+// Unwrap lets errors.Is and errors.As look at each that is kept.
+func (m *manyErrors) Unwrap() []error { return m.list }

@@ -3,20 +3,18 @@ package scope
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small value; the zero Maker
-// is refused.
-type Maker[T any] struct {
-	ask uint64 // key + size of T
-}
+// Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small
+// value; the zero Maker is refused.
+type Maker[T any] struct{ key uint64 }
 
-// Plain declares T: plain data, which dies in silence with its scope. A T that holds a Go pointer at any depth stops
-// the program with a message that names the field, because the collector doesn't look into a block.
+// Plain declares T: plain data, which dies in silence with its scope. A T that holds a Go pointer at
+// any depth stops the program with a message that names the field, because the collector doesn't
+// look into a block.
 func Plain[T any]() Maker[T] {
 	t := reflect.TypeFor[T]()
 	if err := arena.CheckPlain(t); err != nil {
@@ -25,37 +23,27 @@ func Plain[T any]() Maker[T] {
 	if uint64(t.Size()) >= arena_c.OffsetMax/2 {
 		panic(fmt.Sprintf("scope: %v has %d bytes, more than a block can have", t, t.Size()))
 	}
-	return Maker[T]{key + uint64(t.Size())}
+	return Maker[T]{key}
 }
 
-// New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error; outside both it
-// panics with the same text. Cost: that of the same bump in C and the zeroing (make bench), inlined; no Go allocation, no
-// call into C.
-func (m Maker[T]) New(s Scope) (x *T) {
-	x, ok := arena_c.New[T](s.slot, s.tag+m.ask)
-	if ok {
-		return
-	}
-	panic(refusal(s))
-}
+// New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error;
+// outside both it panics with the same text. Cost: that of the same bump in C and the zeroing (make
+// bench), inlined; no Go allocation, no call into C.
+func (m Maker[T]) New(s Scope) *T { return arena_c.New[T](s.h, s.tag+m.key) }
 
-// TryNew is New that gives nil when the scope is full; the scope remembers ([Scope.Err]). It is for play, and for goroutines
-// that a loader starts.
-func (m Maker[T]) TryNew(s Scope) (x *T) {
-	x, _ = arena_c.New[T](s.slot, s.tag+m.ask)
-	return
-}
+// TryNew is New that gives nil when the scope is full; the scope remembers ([Scope.Err]). It is for
+// play, and for goroutines that a loader starts.
+func (m Maker[T]) TryNew(s Scope) *T { return arena_c.TryNew[T](s.h, s.tag+m.key) }
 
-// Make gives a T that fn has made ready. When fn fails, or panics, or a full unwinds it, all that it made in s is finalized
-// and its bytes are free again, T's too (those of a temporary when the temporaries go).
+// Make gives a T that fn has made ready. When fn fails, or panics, or a full unwinds it, all that it
+// made in s is finalized and its bytes are free again, T's too.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
-	var zero T
-	return construct(s, uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), fn)
+	return construct(s, 0, fn)
 }
 
 func (m Maker[T]) declared() {
-	if m.ask == 0 {
-		panic(&Misuse{"a Maker that was never declared: make it with scope.Plain", false})
+	if m.key == 0 {
+		panic(undeclared)
 	}
 }

@@ -1,6 +1,10 @@
 package scope
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // usages is what each name holds now and held most: a table of planned size. Names beyond it share a line.
 type usages struct{ lines []Usage } // cap: the places, and one for others
@@ -18,9 +22,9 @@ func (st *Stack) CountNames(scopes bool) {
 	if st.subsystems.lines == nil {
 		st.subsystems.lines = make([]Usage, 0, st.config.Names+1)
 	}
-	if scopes && st.scopes.lines == nil {
-		st.scopes.lines = make([]Usage, 0, st.config.Names+1)
-		st.eventful = true
+	if scopes && st.names.lines == nil {
+		st.names.lines = make([]Usage, 0, st.config.Names+1)
+		st.h.Odd |= oddNames
 	}
 }
 
@@ -66,79 +70,74 @@ func (u *Usage) raise() {
 	u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
 }
 
-// opening notes the name of a scope that opens in n.
-func (st *Stack) opening(n *note, name string) {
-	st.forget(n)
-	if u := &st.scopes; u.lines != nil {
-		if !u.has(n.line, name) && (n.name != name || len(u.lines) < cap(u.lines) || n.line != len(u.lines)-1) {
-			n.line = st.lineOf(u, name) // else it is that of the last scope here, its own or the others'
-		}
-		n.opened = st.row.Slot(st.row.Open).Tag()
+// nameLine finds the line of a scope's name: that of the last scope in the same place, most often.
+func (st *Stack) nameLine(n *note, name string) {
+	if u := &st.names; !u.has(n.line, name) && (n.name != name || len(u.lines) < cap(u.lines) || n.line != len(u.lines)-1) {
+		n.line = st.lineOf(u, name)
 	}
 }
 
-// count looks at what every name holds. It is called before anything goes: what a scope has only grows until then, so no
-// peak is missed.
+// count looks at what every name holds. It is called before anything goes: what a scope has only grows
+// until then, so no peak is missed.
 func (st *Stack) count() {
-	if st.scopes.lines != nil {
+	if st.names.lines != nil {
 		st.countScopes()
 	}
-	st.settle()
-	if u := &st.subsystems; u.lines != nil && len(st.accounts) != 0 {
+	st.labels.settle()
+	if u := &st.subsystems; u.lines != nil && len(st.labels.lines) != 0 {
 		u.empty()
-		for i := range st.accounts {
-			a := &st.accounts[i]
-			u.add(a.line, a.usage.Bytes, a.usage.Objects)
+		for i := range st.labels.lines {
+			a := &st.labels.lines[i]
+			u.add(a.peak, a.usage.Bytes, a.usage.Objects)
 		}
 		u.raise()
 	}
 }
 
 func (st *Stack) countScopes() {
-	row, u := st.row, &st.scopes
-	temp := 0
-	if row.FarOf != 0 {
+	h, u := st.h, &st.names
+	temp := -1
+	if st.row.Temp.Depth != 0 {
 		temp = st.lineOf(u, tempName)
 		u.lines[temp].Bytes, u.lines[temp].Objects = 0, 0
 	}
-	for i := range row.Open { // only the lines of what is open: there may be many others
+	for i := uint64(1); i <= h.Depth; i++ { // only the lines of what is open: there may be many others
 		line := &u.lines[st.lineAt(i)]
 		line.Bytes, line.Objects = 0, 0
 	}
-	for i := range row.Open {
-		slot := row.Slot(i)
-		u.add(st.lineAt(i), slot.Cursor-slot.Start, slot.Objects())
+	for i := uint64(1); i <= h.Depth; i++ {
+		u.add(st.lineAt(i), h.Bytes(i), h.Record(i).Count/arena_c.Object)
 	}
-	if row.FarOf != 0 {
-		u.add(temp, row.End-row.Edge, row.Far().Objects())
+	if temp >= 0 {
+		u.add(temp, st.row.End-h.Limit, 0)
 		u.lines[temp].raise()
 	}
-	for i := range row.Open {
+	for i := uint64(1); i <= h.Depth; i++ {
 		u.lines[st.lineAt(i)].raise()
 	}
 }
 
-// lineAt is the line of the open scope at a depth.
+// lineAt is the line of the open scope at a depth, counted from 1.
 func (st *Stack) lineAt(depth uint64) int {
-	if n := &st.notes[depth]; n.opened == st.row.Slot(depth).Tag() {
+	if n := &st.notes[depth]; n.gen == st.h.Record(depth).Gen {
 		return n.line
 	}
-	return st.lineOf(&st.scopes, cName)
+	return st.lineOf(&st.names, cName)
 }
 
 // AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
 // aren't counted. And what accounts hold, by name, then what others held once. What a failed constructor took back counts
 // for the peak. UsageLines is the room that they need.
 func (st *Stack) AppendUsage(scopes, accounts []Usage) (allScopes, allAccounts []Usage) {
-	st.scopes.empty() // what is closed holds nothing
+	st.names.empty() // what is closed holds nothing
 	st.count()
-	return append(scopes, st.scopes.lines...), st.appendAccounts(accounts)
+	return append(scopes, st.names.lines...), st.appendAccounts(accounts)
 }
 
 // appendAccounts adds those that are live, then those of the table that aren't. A live one may have no line of its own.
 func (st *Stack) appendAccounts(list []Usage) []Usage {
 	first := len(list)
-	for _, a := range st.accounts {
+	for _, a := range st.labels.lines {
 		u := find(list[first:], a.usage.Name)
 		if u == nil {
 			list = append(list, Usage{Name: a.usage.Name})
@@ -173,5 +172,5 @@ func (st *Stack) UsageLines() (scopes, accounts int) {
 	if st.subsystems.lines == nil {
 		return 0, 0
 	}
-	return cap(st.scopes.lines), cap(st.accounts) + cap(st.subsystems.lines)
+	return cap(st.names.lines), cap(st.labels.lines) + cap(st.subsystems.lines)
 }

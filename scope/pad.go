@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -20,9 +19,6 @@ func (st *Stack) pad() Pad { return Pad{st, st.lent.Load()} }
 // EndLending makes the pads that PadsOf gave so far refuse.
 func (st *Stack) EndLending() { st.lent.Add(1) }
 
-// Inside says whether a Do, a Temp or a constructor is at work on the arena.
-func (st *Stack) Inside() bool { return st.inside != 0 }
-
 // borrowed is the stack of a pad that wasn't given back. Who kept one looks from another goroutine than the new
 // borrower's: the number is atomic.
 func (p Pad) borrowed(what string) *Stack {
@@ -33,55 +29,53 @@ func (p Pad) borrowed(what string) *Stack {
 }
 
 func (p Pad) givenBack(what string) {
+	if p.stack.dropped {
+		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.config.Arena), true})
+	}
 	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.config.Arena), true})
 }
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
 func (p Pad) Open(name string) Scope {
-	st := p.borrowed("Open on")
-	st.mayOpen(name)
-	return st.Open(name)
+	return p.borrowed("Open on").Open(name)
 }
 
 // Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. See [Scope.Do].
 func (p Pad) Do(name string, fn func(Scope) error) error {
-	st := p.borrowed("Do on")
-	if full := st.noPlace(name); full != nil {
-		return full
-	}
-	return st.Open(name).do(fn)
+	return p.borrowed("Do on").do(name, fn)
 }
 
 // Depth is the number of open scopes, 0 when the budget is closed.
 func (p Pad) Depth() int {
-	if st := p.borrowed("Depth of"); !st.dropped { // else the row may be a newer budget's
-		return st.Depth()
+	if p.stack.dropped { // the header may be a newer budget's
+		return 0
 	}
-	return 0
+	return p.borrowed("Depth of").Depth()
 }
 
 // Stats reads the pad's figures, live; none when the budget is closed.
 func (p Pad) Stats() Stats {
-	if st := p.borrowed("Stats of"); !st.dropped {
-		return st.Stats()
+	if p.stack.dropped {
+		return Stats{}
 	}
-	return Stats{}
+	return p.borrowed("Stats of").Stats()
 }
 
-// Temp gives fn n zeroed bytes for the time of the call: the alloca of a pad. They are gone when fn ends, however it
-// ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full is returned, not unwound; n below
-// 0 is a caller's bug. What is open on the pad is covered meanwhile; fn opens what it needs, and what it leaves open is
-// closed and named in the error. Cost: that of a scope and the zeroing; no Go allocation.
-func (p Pad) Temp(n int, fn func(b []byte)) (err error) {
-	st := p.borrowed("Temp of")
+// With gives fn n zeroed bytes for the time of the call: the alloca of a pad. They are gone when fn
+// ends, however it ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full
+// is returned, not unwound; n below 0 is a caller's bug. What is open on the pad is covered meanwhile;
+// fn opens what it needs, and what it leaves open is closed and named in the error. Cost: that of a
+// scope and the zeroing; no Go allocation.
+func (p Pad) With(n int, fn func(b []byte)) (err error) {
+	st := p.borrowed("With of")
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("Temp of %d bytes", n), false})
+		panic(&Misuse{fmt.Sprintf("With %d bytes", n), false})
 	}
-	if full := st.noPlace("Temp"); full != nil {
+	if full := st.openFull("With"); full != nil {
 		return full
 	}
-	s := st.Open("Temp")
-	depth := st.Depth() - 1
+	s := st.Open("With")
+	depth := st.Depth()
 	st.inside++
 	returned := false
 	defer func() {
@@ -90,9 +84,9 @@ func (p Pad) Temp(n int, fn func(b []byte)) (err error) {
 			return
 		}
 		if returned {
-			err = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))
+			err = joined(st.LeftOpen(depth), st.Remembered(depth-1))
 		}
-		err = errors.Join(err, st.CloseTo(depth))
+		err = joined(err, st.CloseTo(depth-1))
 	}()
 	if b := makeSlice[byte](s, n, false); b != nil {
 		fn(b)
@@ -122,13 +116,13 @@ func (p Pads) Pad(which int) Pad {
 // comparisons a scope.
 func (p Pads) Pick(conflicts ...Scope) Pad {
 	for _, s := range conflicts {
-		if s.slot.Tag() != s.generation() {
+		if !s.alive() {
 			panic(s.misuse("Pick beside"))
 		}
 	}
 	for _, pad := range p.pads {
 		row := pad.borrowed("Pick of").row
-		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.slot.Row() == row }) {
+		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.h.Row() == row }) {
 			return pad
 		}
 	}

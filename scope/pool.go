@@ -29,34 +29,24 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
 	}
-	if !s.usable() {
+	if !s.open() {
 		panic(s.misuse("Pool in"))
 	}
-	st := s.stack()
-	node := s.node()
-	if node == nil {
-		panic(refusal(s))
-	}
+	st := stackOf(s.h)
 	if arena_c.Checked && arena_c.Refuse() {
-		panic(st.refuseTable("pools", st.row.Pools, st.scopeName(s.slot)))
+		panic(st.refuseTable("pools", st.row.Pools, st.nameOf(s.h, s.h.Depth)))
 	}
-	before := s.slot.Refused
-	header, code := s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
-	if code == arena_c.Full && s.growTemp(arena_c.PoolSize(size, align, uint64(n)), max(align, 8), before) {
-		header, code = s.slot.PoolOpen(s.generation(), size, align, uint64(n), class)
-	}
+	header, code := s.h.PoolOpen(s.gen(), size, align, uint64(n), class)
 	switch code {
 	case arena_c.OK:
 	case arena_c.TableFull:
-		panic(st.tableFull("pools", st.row.Pools, st.scopeName(s.slot)))
+		panic(st.tableFull("pools", st.row.Pools, st.nameOf(s.h, s.h.Depth)))
+	case arena_c.BadArgument:
+		s.h.Asked = arena_c.Asked | arena_c.OffsetMax
+		panic(refusal(s))
 	default:
-		if code == arena_c.BadArgument {
-			s.slot.Refused = s.generation() + tooMuch
-		}
 		panic(refusal(s))
 	}
-	first := uintptr(unsafe.Pointer(st.row.Pool(0)))
-	s.slot.Link(node, classPool, uint64((uintptr(unsafe.Pointer(header))-first)/arena_c.LineSize))
 	return Pool[T]{header, header.Tag()}
 }
 
@@ -146,7 +136,7 @@ type ObjectPool[T any] struct {
 // Pool makes a pool of n objects in s. See [Maker.Pool]. The finalizer must bear a zero T, which is what Get gives.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
-	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin, s.stack()}
+	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin, stackOf(s.h)}
 }
 
 // Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the

@@ -29,9 +29,17 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks: handles name fewer than 2^32", n), false})
 	}
-	p := HandlePool[T]{pool: openPool[T](s, n, 0), generations: makeSlice[uint32](s, n, true)}
-	first := unsafe.Pointer(s.slot.Row().Pool(0))
-	p.place = uint32((uintptr(unsafe.Pointer(p.pool.header))-uintptr(first))/arena_c.LineSize) << handleBits
+	to := markOf(s.h)
+	p := HandlePool[T]{pool: openPool[T](s, n, 0)}
+	took := s.h.Cursor - to.cursor
+	if p.generations = makeSlice[uint32](s, n, false); p.generations == nil { // both or none
+		asked := s.h.Asked
+		_ = stackOf(s.h).undo(s.h, to)
+		s.h.Asked = asked + took
+		panic(refusal(s))
+	}
+	row := s.h.Row()
+	p.place = uint32((uintptr(unsafe.Pointer(p.pool.header))-uintptr(unsafe.Pointer(row.Pool(0))))/arena_c.LineSize) << handleBits
 	for i := range p.generations {
 		p.generations[i] = p.place | 1
 	}

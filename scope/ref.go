@@ -11,11 +11,16 @@ import (
 // any region: what systems know of the level, they know by a Ref. It means nothing in another process. The zero Ref
 // refers to nothing.
 type Ref[T any] struct {
-	place uint64 // the generation of its scope, and the place
-	slot  uint64 // number and id of the stack, and the scope's index in it
+	gen uint64 // of its scope
+	at  uint64 // offset from the arena's header, above refOffsets its stack; and whether it lies at the far end
 }
 
-const refSlots = 1 << 16 // indexes of scopes: limits.scopes is below it, and the far end's comes after the last
+// refOffset is what a distance from a header is kept with; the stack's id is above it. refFar is set
+// when the header is the far end's.
+const (
+	refOffset = 1 << 40
+	refFar    = 1 << 63
+)
 
 // RefTo makes a Ref to x, which lies in s itself: not in a scope around s or inside it. nil gives the zero Ref.
 //
@@ -24,53 +29,66 @@ const refSlots = 1 << 16 // indexes of scopes: limits.scopes is below it, and th
 // that lies elsewhere, or an s that is closed. Cost: a look at each of the arena's pools; no Go allocation, no call into
 // C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
-	if s.slot.Tag() != s.generation() {
+	if !s.alive() {
 		panic(s.misuse("RefTo in"))
 	}
 	if x == nil {
 		return Ref[T]{}
 	}
-	if wrong := s.refuses(unsafe.Pointer(x), uint64(unsafe.Sizeof(*new(T)))); wrong != "" {
-		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *new(T), wrong), false})
+	if wrong := s.refuses(unsafe.Pointer(x), uint64(unsafe.Sizeof(*x))); wrong != "" {
+		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *x, wrong), false})
 	}
-	st := s.stack()
-	return Ref[T]{s.generation() | s.slot.Offset(unsafe.Pointer(x)), (uint64(st.number)*(idMax+1)+st.id)*refSlots + s.slot.Index()}
+	at := s.h.Offset(unsafe.Pointer(x))%refOffset | stackOf(s.h).id*refOffset
+	if s.isTemp() {
+		at |= refFar
+	}
+	return Ref[T]{s.gen(), at}
 }
 
 // Get is what r refers to, or nil: its scope, or the whole budget, is closed. What a finalizer of the scope asks for
 // while the scope closes may be finalized already.
 //
-// A Ref that is kept for 2^24 openings of a scope at its depth, or of 2^28 arenas, is taken for the newest. Ask
-// where the scope's arena may be used, or from a goroutine that keeps it from closing (budget.Door). Cost: a few
-// loads and comparisons; no call into C.
+// Ask where the scope's arena may be used, or from a goroutine that keeps it from closing
+// (budget.Door). A Ref that was never made by RefTo gives nil, or some T in a scope that is open: it
+// never leads out of the arena. Cost: O(scopes open there), a few loads each; no call into C.
 func (r Ref[T]) Get() *T {
-	owner := r.slot / refSlots
-	st := stackBy(owner%(idMax+1), uint32(owner/(idMax+1)))
+	st := stackAt(r.at % refFar / refOffset)
 	if st == nil {
 		return nil
 	}
-	slot := st.row.Slot(r.slot % refSlots)
-	if slot.Tag() != r.place&^arena_c.Offsets {
+	h := st.h
+	if r.at&refFar != 0 {
+		h = &st.row.Temp
+	}
+	if h.Find(r.gen) == 0 {
 		return nil
 	}
-	return (*T)(slot.At(r.place & arena_c.Offsets))
+	from, at := st.h.Start, (r.at%refOffset-st.h.Start+h.Back)%refOffset
+	if align := arena_c.AlignOf[T](); at%align != 0 || at > st.row.Size() || uint64(unsafe.Sizeof(*new(T))) > st.row.Size()-at {
+		return nil
+	}
+	return (*T)(st.h.At(from + at))
 }
 
 // refuses says why there can't be a Ref to size bytes at p, or is empty. pre: s is live.
 func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
-	st, row := s.stack(), s.slot.Row()
-	place := s.slot.Offset(p)
-	if !s.holds(place, size) {
-		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.scopeName(s.slot), st.config.Arena)
+	h, st, depth := s.h, stackOf(s.h), s.h.Find(s.gen())
+	at := h.Offset(p)
+	from, end := h.Record(depth).Mark, h.Record(depth).Mark+h.Bytes(depth)
+	if h.Back != 0 {
+		from, end = st.tempStart(), h.Limit
 	}
-	for i := range row.Pools {
-		if pool := row.Pool(i); pool.Open != 0 && uint64(uintptr(p)-uintptr(pool.Chunk(0))) < pool.Count()*pool.Stride {
+	if at-from > end-from || size > end-at {
+		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.config.Arena)
+	}
+	for i := range st.row.Pools {
+		if pool := st.row.Pool(i); pool.Open != 0 && uint64(uintptr(p)-uintptr(pool.Chunk(0))) < pool.Count()*pool.Stride {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}
-	if making := st.notes[s.slot.Index()].making; making.serial != 0 && (s.isTemp() || place >= making.from) {
+	if making := st.noteOf(h, depth).making; making.from != 0 && at-h.Start >= making.from-h.Start {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
-			"refer to it when Make has returned", st.scopeName(s.slot), st.config.Arena)
+			"refer to it when Make has returned", st.nameOf(h, depth), st.config.Arena)
 	}
 	return ""
 }

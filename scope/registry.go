@@ -15,38 +15,23 @@ var registry struct {
 	stacks atomic.Pointer[[]atomic.Pointer[Stack]] // by id; a full list is copied to one twice as long
 	used   uint64                                  // ids that were ever given, and 0, which is nobody's
 	free   []uint64                                // of them, those whose stack was dropped
-	made   uint32                                  // the number that was given last
-	told   [64]toldMet                             // of stacks that were dropped last
-	next   int
+	made   uint64                                  // the number that was given last
+	header uintptr                                 // of the scope that met last, on the stack that was dropped last
+	tag    uint64
+	err    error
 }
 
-// lastMet is a full, or a misuse, whose text may be asked for after the scope, and even the budget, closed: a panic that nobody
-// handles is printed when every deferred Close has run.
-type lastMet struct {
-	scope Scope
-	err   error
-}
-
-// toldMet is a lastMet that keeps no block alive: a budget that was opened in a block of Go memory is gone.
-type toldMet struct {
-	slot uintptr
-	tag  uint64
-	err  error
-}
-
-// toldOf is what a scope met whose stack was dropped, or nil.
-func toldOf(s Scope) error {
+// told is what a scope met last whose stack was dropped since, or nil.
+func told(s Scope) error {
 	registry.Lock()
 	defer registry.Unlock()
-	for _, last := range registry.told {
-		if last.slot == uintptr(unsafe.Pointer(s.slot)) && last.tag == s.tag {
-			return last.err
-		}
+	if registry.header == uintptr(unsafe.Pointer(s.h)) && registry.tag == s.tag {
+		return registry.err
 	}
 	return nil
 }
 
-func stackOf(row *arena_c.Row) *Stack { return stackAt(row.Owner) }
+func stackOf(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
 
 func stackAt(id uint64) *Stack {
 	if all := registry.stacks.Load(); all != nil && id < uint64(len(*all)) {
@@ -55,21 +40,11 @@ func stackAt(id uint64) *Stack {
 	return nil
 }
 
-// idMax and numberMax are what a Ref has bits for: a million arenas open at once, and budgets opened until a number
-// comes again that an old Ref may still have.
+// idMax is what a Ref has bits for: a million arenas open at once. numberMax keeps generations below key.
 const (
 	idMax     = 1<<20 - 1
-	numberMax = 1<<28 - 1
+	numberMax = key/generationsEach - 2
 )
-
-// stackBy is the stack that has this id and this number, or nil once its budget is closed: ids are used again, numbers
-// are not. Any goroutine may ask. Cost: an atomic read, two comparisons.
-func stackBy(id uint64, number uint32) *Stack {
-	if st := stackAt(id); st != nil && st.number == number {
-		return st
-	}
-	return nil
-}
 
 // TableBytes is for package budget: what the Go side of an arena takes of the Go heap, about. That is its tables of planned
 // size, most of all, and what a report copies of them (UsageLines). It is the same in every build: see SiteBytes.
@@ -85,22 +60,31 @@ func SiteBytes(scopes, values uint64) uint64 {
 }
 
 func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
-	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*(uint64(unsafe.Sizeof(note{})+unsafe.Sizeof(lastMet{}))+tag) + pools*tag +
-		values*uint64(unsafe.Sizeof(held{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
+	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*uint64(unsafe.Sizeof(note{})) + pools*tag +
+		values*uint64(unsafe.Sizeof(owned{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
 }
+
+// generationsEach is how many generations a stack has before it gives those of the next one: so the
+// scopes of two stacks never have the same one, whatever header they have.
+const generationsEach = 1 << 40
 
 // NewStack is for package budget: it makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
-	st := &Stack{row: row, config: config, notes: make([]note, row.Slots+1), met: make([]lastMet, row.Slots+1),
-		held: heldTable{places: make([]held, config.Held)}, accounts: make([]account, 0, config.Names)}
-	st.base = uintptr(row.Slot(0).At(0))
+	h := &row.Arena
+	st := &Stack{h: h, row: row, config: config, notes: make([]note, h.Slots+1),
+		owned: ownedTable{places: make([]owned, config.Held)}, labels: labels{lines: make([]account, 0, config.Names)}}
 	st.bear()
 	registry.Lock()
 	defer registry.Unlock()
 	st.id = takeID()
-	row.Owner = st.id
-	registry.made = registry.made%numberMax + 1 // 0 is nobody's
-	st.number = registry.made
+	registry.made = registry.made%numberMax + 1
+	st.made = registry.made
+	for _, end := range st.ends() {
+		end.Owner = st.id
+		end.Next = max(end.Next, registry.made*generationsEach)
+	}
+	h.Base = uint64(config.Base)
+	row.Temp.Odd = oddTemp
 	(*registry.stacks.Load())[st.id].Store(st)
 	return st
 }
@@ -129,18 +113,18 @@ func takeID() (id uint64) {
 	return id
 }
 
-// Drop takes the stack out of the registry. Scopes of it stay dead.
+// Drop takes the stack out of the registry. Scopes of it stay dead. pre: none is open.
 func (st *Stack) Drop() {
 	registry.Lock()
 	defer registry.Unlock()
 	(*registry.stacks.Load())[st.id].Store(nil)
 	registry.free = append(registry.free, st.id)
-	st.row.Owner = 0
+	for _, end := range st.ends() {
+		end.Owner, end.Odd = 0, 0
+	}
 	st.dropped = true
-	for _, last := range st.met {
-		if last.err != nil {
-			registry.told[registry.next%len(registry.told)] = toldMet{uintptr(unsafe.Pointer(last.scope.slot)), last.scope.tag, last.err}
-			registry.next++
-		}
+	st.lent.Add(1)
+	if last := st.last; last.err != nil { // a number, not a pointer: a block of Go memory is not kept alive
+		registry.header, registry.tag, registry.err = uintptr(unsafe.Pointer(last.scope.h)), last.scope.tag, last.err
 	}
 }

@@ -7,57 +7,31 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Scope is a lifetime on a linear arena: what is made in it dies when it closes, in one move. Scopes of one arena nest,
-// and only the topmost allocates; a covered, closed or stale scope refuses in the same comparison that finds an arena
-// full.
+// Scope is a lifetime on an arena: what is made in it dies when it closes, in one move. Scopes of
+// one arena nest, and only the topmost allocates; a covered, closed or stale scope refuses in the
+// comparison that each allocation makes.
 //
-// A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena. The zero Scope is of
-// no use.
+// A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
+// The zero Scope is of no use.
 type Scope struct {
-	slot *arena_c.Linear
-	tag  uint64 // the slot's generation, less key
+	h   *arena_c.Scopes
+	tag uint64 // its generation, less key
 }
 
-// key keeps the zero Maker out. A Maker that was declared adds key and the size of its type to a scope's tag; one that
-// wasn't adds 0, misses the generation by 2^63, and is refused by the comparison that is there anyway.
+// key keeps the zero Maker out. A declared Maker adds it to a scope's tag; one that wasn't adds 0,
+// and misses every generation, which are all below it.
 const key = 1 << 63
 
-// generation is the whole of it, which the core calls the tag.
-func (s Scope) generation() uint64 { return s.tag + key }
+func (s Scope) gen() uint64 { return s.tag + key }
 
-// Alloc gives size bytes aligned to align, a power of two up to 64 KiB. They are not zeroed. When the scope is full it
-// unwinds to the enclosing Load or Do, which returns the error. On a temporary scope only the piece at hand counts (see
-// [Scope.Temp]). Cost: that of the same bump in C (make bench), inlined.
-func (s Scope) Alloc(size, align uint64) unsafe.Pointer {
-	if arena_c.Crossing {
-		return s.mustAlloc(size, align)
-	}
-	l := s.slot // arena_c's Bump again: by a call of it this would cost 84, and the inliner's budget is 80. A bad align: see TryAlloc
-	at := (l.Cursor + align - 1) & -align
-	need := s.tag + key + min(size|-(align&(align-1))|-((align-1)>>16), badAsk)
-	if l.Limit-need-at >= arena_c.OffsetMax {
-		l.Refused = need
-		panic(refusal(s))
-	}
-	l.Cursor = at + size
-	l.Count += arena_c.Object + size
-	return unsafe.Add(unsafe.Pointer(l), l.Origin+at)
-}
-
-func (s Scope) mustAlloc(size, align uint64) unsafe.Pointer {
-	p := s.TryAlloc(size, align)
-	if p == nil {
-		panic(refusal(s))
-	}
-	return p
-}
+// Alloc gives size bytes aligned to align, a power of two up to 1 MiB. They are not zeroed. When the
+// scope is full it unwinds to the enclosing Load or Do, which returns the error. Cost: that of the
+// same bump in C (make bench), inlined.
+func (s Scope) Alloc(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.tag+key, size, align) }
 
 // TryAlloc is Alloc that gives nil when the scope is full; the scope remembers ([Scope.Err]).
-func (s Scope) TryAlloc(size, align uint64) (p unsafe.Pointer) {
-	// An align that nothing has shares a bit with the number before it, or is above 64 KiB: then the negative of one of these,
-	// and with it what is asked for, is more than any arena has.
-	p, _ = s.slot.Bump(s.tag+key+min(size|-(align&(align-1))|-((align-1)>>16), badAsk), size, align-1)
-	return
+func (s Scope) TryAlloc(size, align uint64) unsafe.Pointer {
+	return s.h.TryAlloc(s.tag+key, size, align)
 }
 
 // Bytes gives n zeroed bytes; cap is len.
@@ -65,8 +39,8 @@ func (s Scope) Bytes(n int) []byte {
 	return makeSlice[byte](s, n, true)
 }
 
-// Block gives n bytes aligned to 64, for an arena of package arena to be made on; they are not zeroed. It dies with the
-// scope. A full scope unwinds.
+// Block gives n bytes aligned to 64, for an arena of package arena to be made on; they are not
+// zeroed. It dies with the scope. A full scope unwinds.
 func (s Scope) Block(n int) []byte {
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("a block of %d bytes", n), false})
@@ -78,93 +52,83 @@ func (s Scope) Block(n int) []byte {
 	return unsafe.Slice((*byte)(p), n)
 }
 
-// take is the bump of everything that is no hit: it also takes new pieces for temporaries.
+// take is the bump of everything whose size is worked out: one that no arena has is a full.
 func (s Scope) take(size, align uint64) unsafe.Pointer {
-	if size >= arena_c.OffsetMax {
-		s.slot.Refused = s.generation() + tooMuch
-		return nil
-	}
-	before := s.slot.Refused
-	p, ok := s.slot.Bump(s.generation()+size, size, align-1)
-	if !ok && s.growTemp(size, align, before) {
-		p, _ = s.slot.Bump(s.generation()+size, size, align-1)
-	}
+	p, _ := s.h.Bump(s.gen(), min(size, arena_c.OffsetMax), align-1)
 	return p
 }
 
-// C gives the two words of an upfront_scope (arena_c/scope.h), for C code that allocates in s or adds C finalizers to its
-// chain; they run in their place among the others. Both words are good as long as s is. What the C code must be built
-// with says package arena_c.
-func (s Scope) C() (slot unsafe.Pointer, tag uint64) { return unsafe.Pointer(s.slot), s.generation() }
-
-// Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost: no byte of the arena;
-// on a pad a few ns, and a lock of the budget while something loads; in regions and the frame, which count what scopes hold
-// by name, tens, and for a name that is new in its place a look through the names. It unwinds as full when the arena's
-// planned number of nested scopes (limits.scopes, 64 by default) is open; the scope of a load, or of the frame, is one of
-// them.
-func (s Scope) Open(name string) Scope {
-	st := s.mayNest()
-	st.mayOpen(name)
-	return st.Open(name)
+// C gives the two words of an upfront_scope (arena_c/scope.h), for C code that allocates in s or adds
+// C finalizers to its chain; they run in their place among the others. Both words are good as long
+// as s is. What the C code must be built with says package arena_c.
+func (s Scope) C() (header unsafe.Pointer, generation uint64) {
+	return unsafe.Pointer(s.h), s.gen()
 }
+
+// Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost:
+// no byte of the arena; on a pad a few ns; in regions and the frame, which count what scopes hold by
+// name, tens, and for a name that is new in its place a look through the names. It unwinds as full
+// when the arena's planned number of nested scopes (limits.scopes, 64 by default) is open; the scope
+// of a load, or of the frame, is one of them.
+func (s Scope) Open(name string) Scope { return s.mayNest().Open(name) }
 
 func (s Scope) mayNest() *Stack {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Open in"))
 	}
-	return s.stack()
+	return stackOf(s.h)
 }
 
-// open says whether s can allocate: live, and not covered.
-func (s Scope) open() bool { return s.slot.Limit-s.generation()-1 < arena_c.OffsetMax }
+// open says whether s may allocate: alive, and neither covered nor frozen.
+func (s Scope) open() bool { return s.h.Gen == s.gen() }
 
-// usable says whether s can allocate, if need be after a new piece for temporaries.
-func (s Scope) usable() bool { return s.open() || s.canGrow() }
+// alive says whether s is still open, be it covered or frozen.
+func (s Scope) alive() bool { return s.h.Find(s.gen()) != 0 }
 
-func (s Scope) isTemp() bool { return s.slot == s.slot.Row().Far() }
+func (s Scope) isTemp() bool { return s.h.Back != 0 }
 
-func (s Scope) stack() *Stack { return stackOf(s.slot.Row()) }
-
-// Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their errors come back
-// joined, and with them what Err says. Closing a scope twice, or one that is covered, is refused with an error that says
-// so, and changes nothing.
+// Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their
+// errors come back joined, and with them what Err says. Closing a scope twice, or one that is
+// covered, is refused with an error that says so, and changes nothing.
 func (s Scope) Close() error {
-	slot, row := s.slot, s.slot.Row()
-	if !s.open() || slot.Index()+1 != row.Open || row.FarOf == row.Open || slot.Refused != 0 {
-		return s.closeUnusual()
+	h := s.h
+	if h.Gen != s.tag+key || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
+		return s.closeLong()
 	}
-	st := stackOf(row)
-	if int(slot.Index()) < st.config.Base || st.eventful {
-		return st.closeByUser(s)
+	r := h.Top()
+	if h.Chain != r.Chain {
+		return stackOf(h).closeTop(h)
 	}
-	if slot.Chain != 0 {
-		var errs error
-		st.unwindAndClose(slot, &errs)
-		return errs
-	}
-	row.CloseScope()
-	st.uncovered()
+	h.Close(r)
 	return nil
 }
 
-// Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope, becomes the returned
-// error, and so does one scope too many (see [Scope.Open]); other panics and Goexit unwind and go on. Errors of finalizers are
-// joined to fn's.
-func (s Scope) Do(name string, fn func(Scope) error) error {
-	st := s.mayNest()
-	if full := st.noPlace(name); full != nil {
-		return full
+// closeLong is Close of a scope that may not allocate, is its owner's, remembers something, or lies
+// on an arena that is out of the ordinary.
+func (s Scope) closeLong() error {
+	h, st := s.h, stackOf(s.h)
+	if !s.open() || st == nil || h.Depth <= h.Base {
+		return s.misuse("Close of")
 	}
-	return st.Open(name).do(fn)
+	st.settle(h)
+	met := st.tell(h, h.Depth)
+	return joined(met, st.closeTop(h))
 }
 
-// Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was covered or
-// frozen; or nil.
+// Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope,
+// becomes the returned error, and so does one scope too many (see [Scope.Open]); other panics and
+// Goexit unwind and go on. Errors of finalizers are joined to fn's.
+func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
+
+// Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was
+// covered or frozen; or nil.
 func (s Scope) Err() error {
-	if s.slot.Tag() != s.generation() {
+	st, depth := stackOf(s.h), s.h.Find(s.gen())
+	if st == nil || depth == 0 {
 		return s.misuse("Err of")
 	}
-	return s.stack().err(s.slot)
+	st.settle(s.h)
+	return st.met(s.h, depth)
 }
 
 // Free is the number of bytes that s could still allocate, 0 when it is covered, frozen or closed.
@@ -172,5 +136,5 @@ func (s Scope) Free() uint64 {
 	if !s.open() {
 		return 0
 	}
-	return s.slot.Limit - s.generation() - s.slot.Cursor
+	return s.h.Limit - s.h.Cursor
 }

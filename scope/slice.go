@@ -32,12 +32,12 @@ func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	return makeSlice[T](s, capacity, true)[:n]
 }
 
-// SliceAligned is Slice whose first element is aligned to align bytes, a power of two up to 64 KiB, or to what T itself
+// SliceAligned is Slice whose first element is aligned to align bytes, a power of two up to 1 MiB, or to what T itself
 // asks for if that is more. Any other align panics.
 func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 	m.declared()
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 65536", align), false})
+		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 1 MiB", align), false})
 	}
 	return makeAligned[T](s, n, max(align, arena_c.AlignOf[T]()), true)
 }
@@ -45,7 +45,7 @@ func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 // Clone gives a copy of list in s; cap is len. nil gives nil. A full scope unwinds.
 func (m Maker[T]) Clone(s Scope, list []T) []T {
 	m.declared()
-	if list == nil && s.usable() {
+	if list == nil && s.open() {
 		return nil
 	}
 	return clone(s, list)
@@ -56,7 +56,7 @@ func sizeOf[T any](n int) uint64 {
 	var zero T
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
 	if over != 0 || size >= arena_c.OffsetMax {
-		return tooMuch
+		return arena_c.OffsetMax
 	}
 	return size
 }

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -12,44 +11,39 @@ import (
 
 // Config is for package budget: what a Stack must know of the plan, for its messages.
 type Config struct {
-	Budget string // name of the plan
-	Arena  string // "region level", "frame 0", "pad 1.0"
-	Key    string // key of the plan that gives the arena its size
-	Held   int    // how many Go values (Own, Defer, Hold) may be held at once
-	Names  int    // how many accounts there may be at once
-	Base   int    // how many of the lowest scopes the owner opens and closes itself
-	Size   uint64 // of the budget, in bytes
-	Watch  *Watch // told of each opened scope while armed; may be nil
+	Budget string  // name of the plan
+	Arena  string  // "region level", "frame 0", "pad 1.0"
+	Key    string  // key of the plan that gives the arena its size
+	Held   int     // how many Go values (Own, Defer, Hold) may be held at once
+	Names  int     // how many accounts there may be at once
+	Base   int     // how many of the lowest scopes the owner opens and closes itself
+	From   uintptr // where the budget begins
+	Size   uint64  // of the budget, in bytes
 }
 
-// Stack is for package budget, which makes and drives it: a linear arena whose scopes nest, as its owner sees it. That is a
-// region, a slot, a buffer of the frame, or a pad. One goroutine at a time.
+// Stack is for package budget, which makes and drives it: an arena whose scopes nest, as its owner
+// sees it. That is a region, a slot, a buffer of the frame, or a pad. One goroutine at a time.
 type Stack struct {
+	h          *arena_c.Scopes
 	row        *arena_c.Row
-	id         uint64
-	base       uintptr // of the budget
-	number     uint32  // which of all the stacks ever made this is; never 0
+	lent       atomic.Uint64 // of a pad: number of the lending
+	notes      []note        // of the scopes, by depth
 	config     Config
-	notes      []note // of the scopes, by slot
-	held       heldTable
-	accounts   []account
-	booking    booking
-	scopes     usages   // by name; nil lines where they aren't counted
-	subsystems usages   // by account
-	most       Open     // ever, as of the last look
-	born       []uint64 // see bear
-	eventful   bool     // some note is, or was since the lowest scope opened
-	closings   int      // scopes whose finalizers run
+	id         uint64 // in the registry
+	made       uint64 // how many stacks were made before it, and 1
+	owned      ownedTable
+	labels     labels
+	names      usages // what scopes hold by name; nil lines where they aren't counted
+	subsystems usages // what accounts hold
+	born       []uint64
+	most       Open // ever, as of the last look
 	finalizers uint64
 	failed     int
-	met        []lastMet     // what each slot's scope met last; the text may be asked for after it closed
-	lastFull   *FullError    // the last that was told
-	dropped    bool          // its budget is closed
-	peakEver   uint64        // highest use before the last ResetPeak
-	made       uint64        // constructors that ever began
-	containers uint64        // that were ever made
-	inside     int           // calls of Do, Temp and Make that are at work
-	lent       atomic.Uint64 // of a pad: number of the lending
+	last       lastError
+	lastFull   *FullError // the last that was told
+	dropped    bool       // its budget is closed
+	peakEver   uint64     // highest use before the last ResetPeak
+	inside     int        // calls of Do, With and Make that are at work
 	_          noCopy
 }
 
@@ -58,52 +52,31 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Watch is for package budget: it tells on which pads a load opens scopes.
-type Watch struct{ note atomic.Pointer[func(*Stack)] }
-
-// Arm calls note for each scope that opens from now on, nil ends it.
-func (w *Watch) Arm(note func(*Stack)) {
-	if note == nil {
-		w.note.Store(nil)
-		return
-	}
-	w.note.Store(&note)
+// note is what the Go side knows of an open scope.
+type note struct {
+	name   string
+	gen    uint64       // its generation: C opens scopes without a note
+	site   arena_c.Site // where it was opened
+	line   int          // of the name, where names are counted
+	err    error        // a misuse of it, until its Close tells
+	lost   error        // of the parts of a constructor that was unwound: nobody got them
+	making making
 }
 
-// Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the budget.
+// Why Open and Close of an arena take the long way, beside arena_c.Closing.
+const (
+	oddTemp  = 1 << (1 + iota) // the far end
+	oddNoted                   // a note has an err or lost, or a scope has accounts
+	oddNames                   // what scopes hold is counted by name
+)
+
+// Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the
+// budget.
 func (st *Stack) Keep(name string) string {
-	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.base) < st.config.Size {
+	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.config.From) < st.config.Size {
 		return strings.Clone(name)
 	}
 	return name
-}
-
-// noPlace is the full of who would open one scope too many, or nil. In a checked build it asks for the place, too. The
-// lowest scope has one in every plan, and is never refused.
-func (st *Stack) noPlace(name string) *FullError {
-	if st.dropped {
-		return nil // Open says so
-	}
-	if st.row.Open == st.row.Slots {
-		return st.tableFull("scopes", st.row.Slots, name)
-	}
-	if arena_c.Checked && st.refusesScope() {
-		return st.refuseTable("scopes", st.row.Slots, name)
-	}
-	return nil
-}
-
-// mayOpen is noPlace for who unwinds. Open itself finds the full table.
-func (st *Stack) mayOpen(name string) {
-	if arena_c.Checked {
-		if full := st.noPlace(name); full != nil {
-			panic(full)
-		}
-	}
-}
-
-func (st *Stack) refusesScope() bool {
-	return st.row.Open > 0 && st.top().open() && arena_c.Refuse()
 }
 
 // Name is what the arena is called in messages: "pad 1.0".
@@ -111,44 +84,51 @@ func (st *Stack) Name() string { return st.config.Arena }
 
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
 func (st *Stack) Open(name string) Scope {
-	row := st.row
-	if st.dropped { // the row may be a newer budget's, and the id too
-		panic(&Misuse{"Open on " + st.config.Arena + ", whose budget is closed", true})
-	}
-	if row.Open == row.Slots {
-		panic(st.tableFull("scopes", row.Slots, name))
-	}
-	if row.Open > 0 {
-		top := st.top()
-		if !top.open() {
-			panic(top.misuse("Open in"))
+	h := st.h
+	if h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked {
+		if full := st.openLong(name); full != nil {
+			panic(full)
 		}
-		st.notes[row.Open-1].refused = top.slot.Refused
 	}
-	n := &st.notes[row.Open]
-	if st.eventful {
-		st.opening(n, name)
-	}
-	n.name, n.refused, n.making = st.Keep(name), 0, making{}
+	gen := h.Open()
+	n := &st.notes[h.Depth]
+	n.name, n.gen = st.Keep(name), gen
 	n.site.Note()
-	slot, tag := row.OpenScope()
-	n.opened = tag
-	if st.config.Watch != nil {
-		if note := st.config.Watch.note.Load(); note != nil {
-			(*note)(st)
-		}
-	}
-	return Scope{slot, tag - key}
+	return Scope{h, gen - key}
 }
 
-func (s Scope) do(fn func(Scope) error) (err error) {
-	st := s.stack()
-	depth := int(s.slot.Index())
+// openLong says why a scope can't open, or does what the short way leaves out.
+func (st *Stack) openLong(name string) *FullError {
+	h := st.h
+	if h.Odd&arena_c.Closing != 0 || h.Depth > 0 && h.Gen == 0 {
+		panic(st.At(st.Depth() - 1).misuse("Open in"))
+	}
+	if h.Depth == h.Slots {
+		return st.scopesFull(name)
+	}
+	if arena_c.Checked && h.Depth > 0 && arena_c.Refuse() {
+		return st.refuseTable("scopes", h.Slots, name)
+	}
+	n := &st.notes[h.Depth+1]
+	n.err, n.lost, n.making = nil, nil, making{}
+	if h.Odd&oddNames != 0 {
+		st.nameLine(n, name)
+	}
+	return nil
+}
+
+// do is Do of a scope or a pad.
+func (st *Stack) do(name string, fn func(Scope) error) (err error) {
+	if full := st.openFull(name); full != nil {
+		return full
+	}
+	s := st.Open(name)
+	depth := st.Depth()
 	st.inside++
 	defer func() {
 		st.inside--
-		if st.dropped || s.slot.Tag() != s.generation() { // fn closed it, or the budget: what is open now is somebody else's
-			switch v := recover(); v := snapshot(v).(type) {
+		if st.dropped || !s.alive() { // fn closed it, or the budget: what is open now is somebody else's
+			switch v := explained(recover()).(type) {
 			case nil:
 			case *FullError:
 				err = v
@@ -157,11 +137,11 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 			}
 			return
 		}
-		verdict, other := st.Verdict(recover(), err, depth)
+		verdict, other := st.Verdict(recover(), err, depth-1)
 		if verdict == nil && other == nil {
-			verdict = errors.Join(st.LeftOpen(depth+1), st.Remembered(depth))
+			verdict = joined(st.LeftOpen(depth), st.Remembered(depth-1))
 		}
-		err = errors.Join(verdict, st.CloseTo(depth))
+		err = joined(verdict, st.CloseTo(depth-1))
 		if other != nil {
 			panic(other)
 		}
@@ -169,24 +149,33 @@ func (s Scope) do(fn func(Scope) error) (err error) {
 	return fn(s)
 }
 
-// Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err what it returned.
-// A full is an error. A panic after a full that nobody handled is that full, with the panic as its cause. Any other
-// panic comes back, to go on after the unwinding. The function's own scope is at depth.
+// openFull is the full of who would open one scope too many, or nil. The lowest scope has a place in
+// every plan.
+func (st *Stack) openFull(name string) *FullError {
+	if !st.dropped && st.h.Depth == st.h.Slots {
+		return st.scopesFull(name)
+	}
+	return nil
+}
+
+// Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err
+// what it returned. A full is an error. A panic after a full that nobody handled is that full, with
+// the panic as its cause. Any other panic comes back, to go on after the unwinding. The function's
+// own scope is at depth, counted from 0.
 func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any) {
 	if v == nil {
 		return err, nil
 	}
-	refused, isRefusal := v.(refusal)
-	v = snapshot(v)
+	refused, isRefusal := v.(arena_c.Refusal)
+	v = explained(v)
 	if full, ok := v.(*FullError); ok {
-		if s := Scope(refused); isRefusal && s.slot.Tag() == s.generation() {
-			s.slot.Refused = 0 // it is told now: Close and Turn needn't tell it again
-			s.stack().lastFull = full
+		if isRefusal {
+			forget(refused) // it is told now: Close needn't tell it again
 		}
 		return full, nil
 	}
-	if s := Scope(refused); isRefusal && s.slot.Refused&^arena_c.Offsets == s.generation() {
-		s.slot.Refused = 0 // what it remembers is this misuse, not a full
+	if isRefusal {
+		forget(refused)
 	}
 	if full := st.anyFull(depth); full != nil {
 		told := *full
@@ -196,39 +185,70 @@ func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any)
 	return nil, v
 }
 
-func (st *Stack) top() Scope { return st.At(st.Depth() - 1) }
-
 // At is the open scope at a depth; the lowest is at 0. pre: depth < Depth.
-func (st *Stack) At(depth int) Scope {
-	slot := st.row.Slot(uint64(depth))
-	return Scope{slot, slot.Tag() - key}
-}
+func (st *Stack) At(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth+1)).Gen - key} }
 
 // NameAt is the name of the open scope at a depth.
-func (st *Stack) NameAt(depth int) string { return st.scopeName(st.row.Slot(uint64(depth))) }
+func (st *Stack) NameAt(depth int) string { return st.nameOf(st.h, uint64(depth+1)) }
+
+// nameOf is the name of the scope whose record is at a depth, counted from 1.
+func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
+	if h.Back != 0 {
+		return tempName
+	}
+	if n := &st.notes[depth]; n.gen == h.Record(depth).Gen {
+		return n.name
+	}
+	return cName
+}
 
 // OpenedAt is where the open scope at a depth was opened; nowhere when C opened it.
 func (st *Stack) OpenedAt(depth int) *arena_c.Site {
-	if n := &st.notes[depth]; n.opened == st.row.Slot(uint64(depth)).Tag() {
+	if n := &st.notes[depth+1]; n.gen == st.h.Record(uint64(depth+1)).Gen {
 		return &n.site
 	}
 	return &arena_c.Site{}
 }
 
 // Depth is the number of open scopes.
-func (st *Stack) Depth() int { return int(st.row.Open) }
+func (st *Stack) Depth() int { return int(st.h.Depth) }
 
-// Freeze ends allocation in the topmost scope: what is there stays until it closes.
+// Opened moves on whenever a scope opens: an arena that is empty is as it was while this stays.
+func (st *Stack) Opened() uint64 { return st.h.Next }
+
+// Inside says whether a Do, a With or a constructor is at work on the arena.
+func (st *Stack) Inside() bool { return st.inside != 0 }
+
+// Closing says whether finalizers of the arena are running.
+func (st *Stack) Closing() bool { return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0 }
+
+// Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes it has
+// told what it remembered.
 func (st *Stack) Freeze() {
-	index := st.row.Open - 1
-	slot := st.row.Slot(index)
-	st.notes[index].refused, st.notes[index].misused = slot.Refused, nil // who freezes it has told
-	slot.Freeze()
+	st.settle(st.h)
+	st.notes[st.h.Depth].err = nil
+	st.h.Asked = 0
+	st.h.Freeze()
 }
 
-// Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of the topmost scope.
+// Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of
+// the topmost scope.
 func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
-	slot := st.row.Slot(st.row.Open - 1)
-	at, start, top := slot.Offset(p), st.row.Start, slot.Cursor
-	return at-start >= st.row.End-start || at < top || size == 0 && at == top
+	h := st.h
+	at := h.Offset(p)
+	return at-h.Start >= st.row.Size() || at < h.Cursor || size == 0 && at == h.Cursor
+}
+
+// LeftOpen is the misuse of who ends while scopes from depth up, opened inside, are open; nil when
+// there is none.
+func (st *Stack) LeftOpen(depth int) error {
+	if st.Depth() <= depth {
+		return nil
+	}
+	names := make([]string, 0, 1)
+	for i := depth; i < st.Depth(); i++ {
+		names = append(names, fmt.Sprintf("%q", st.NameAt(i)))
+	}
+	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.config.Arena),
+		false}
 }

@@ -1,11 +1,13 @@
 package scope
 
+import "github.com/upfront-mem/upfront/arena_c"
+
 // Stats are figures of the arena; Used, Padding and Objects are of this moment.
 type Stats struct {
 	Size, Used, Free         uint64
-	Padding                  uint64 // of Used, bytes that nobody asked for: alignment, and the rests of temporaries' pieces
+	Padding                  uint64 // of Used, bytes that nobody asked for: alignment, in checked builds
 	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
-	Objects                  uint64 // allocations in the scopes that are open, modulo 2^26 for each scope
+	Objects                  uint64 // allocations in the scopes that are open: in checked builds
 	Finalizers               uint64 // that ran since the arena was made
 	Failed                   int    // of them, those that returned an error or panicked
 	Held                     int    // Go values held now
@@ -13,20 +15,26 @@ type Stats struct {
 	MostOpen                 Open   // at once, since the arena was made
 }
 
+// Open counts what is open in an arena.
+type Open struct{ Scopes, Pools, Held, Accounts int }
+
 // Stats reads the figures. Call it where the arena may be used: they are live.
 func (st *Stack) Stats() Stats {
 	row := st.row
-	s := Stats{Size: row.End - row.Start, Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed}
-	s.PeakSince = max(row.Peak, s.Used)
+	s := Stats{Size: row.Size(), Used: row.Used(), Finalizers: st.finalizers, Failed: st.failed}
+	s.PeakSince = row.Peak()
 	s.Peak = max(st.peakEver, s.PeakSince)
-	s.Free, s.Padding = s.Size-s.Used, row.Padding()
-	for i := range row.Open {
-		s.Objects += row.Slot(i).Objects()
+	s.Free = s.Size - s.Used
+	if arena_c.Checked {
+		s.Padding = s.Used
+		for _, h := range st.ends() {
+			for i := uint64(1); i <= h.Depth; i++ {
+				s.Objects += h.Record(i).Count / arena_c.Object
+				s.Padding -= h.Record(i).Count % arena_c.Object
+			}
+		}
 	}
-	if row.FarOf != 0 {
-		s.Objects += row.Far().Objects()
-	}
-	s.Held = st.held.live
+	s.Held = st.owned.live
 	s.MostOpen = st.mostOpen()
 	for i := range uint64(s.MostOpen.Pools) { // the others were never taken
 		if p := row.Pool(i); p.Open != 0 {
@@ -40,14 +48,48 @@ func (st *Stack) Stats() Stats {
 
 // ResetPeak begins a new count of PeakSince.
 func (st *Stack) ResetPeak() {
-	st.peakEver = max(st.peakEver, st.row.Peak)
-	st.row.Peak = 0
+	st.peakEver = max(st.peakEver, st.row.Peak())
+	st.row.ResetPeak()
 }
 
 // ForgetPeak begins a new count of Peak too, and of those by name: the arena has another size now. pre: it is empty.
 func (st *Stack) ForgetPeak() {
+	st.row.ResetPeak()
 	st.peakEver = 0
-	st.scopes.lines, st.subsystems.lines = st.scopes.lines[:0], st.subsystems.lines[:0]
+	st.names.lines, st.subsystems.lines = st.names.lines[:0], st.subsystems.lines[:0]
 	clear(st.notes) // of lines
 	st.bear()
+}
+
+// bear keeps the generation of each pool header of the row while nobody has opened it.
+func (st *Stack) bear() {
+	row := st.row
+	if st.born == nil {
+		st.born = make([]uint64, row.Pools)
+	}
+	for i := range row.Pools {
+		st.born[i] = row.Pool(i).Tag()
+	}
+}
+
+// mostOpen is the most of each that were ever open at once. Scopes nest, and a pool takes the first
+// header that is free, so the deepest that was ever taken tells. Cost: O(1), and once for each that is
+// new.
+func (st *Stack) mostOpen() Open {
+	row, most := st.row, &st.most
+	for _, h := range st.ends() {
+		n := uint64(most.Scopes)
+		for n < h.Slots && h.Record(n+1).Mark != 0 { // 0: never opened
+			n++
+		}
+		most.Scopes = max(most.Scopes, int(n))
+	}
+	n := uint64(most.Pools)
+	for n < row.Pools && (row.Pool(n).Open != 0 || row.Pool(n).Tag() != st.born[n]) {
+		n++
+	}
+	most.Pools = int(n)
+	most.Held = int(st.owned.used) // a place that was given back is taken before a new one
+	most.Accounts = st.labels.most
+	return *most
 }

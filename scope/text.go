@@ -19,11 +19,11 @@ type Text struct {
 	_     noCopy
 	scope Scope
 	text  []byte
-	made  uint64 // constructors that had begun when it was made
+	at    uint64 // the cursor when it was made
 }
 
 // Text gives an empty text in s.
-func (s Scope) Text() Text { return Text{scope: s, made: s.constructors()} }
+func (s Scope) Text() Text { return Text{scope: s, at: s.h.Cursor} }
 
 // Add adds a string.
 func (t *Text) Add(s string) *Text { return t.AddBytes(unsafe.Slice(unsafe.StringData(s), len(s))) }
@@ -111,21 +111,20 @@ func wholeRunes(s string) int {
 // then.
 func (t *Text) Write(p []byte) (int, error) {
 	if !t.add(p) {
-		return 0, refusal(t.scope).why()
+		return 0, why(refusal(t.scope))
 	}
 	return len(p), nil
 }
 
 func (t *Text) add(p []byte) bool {
-	if t.scope.slot.Tag() != t.scope.generation() {
+	if !t.scope.alive() {
 		panic(t.scope.misuse("Add to a Text in"))
-	}
-	if t.scope.lost(t.made) {
-		panic(constructorFailed("Add to a Text in", t.scope))
 	}
 	if len(p) > cap(t.text)-len(t.text) {
 		t.scope.refuseFrozen("Add to a Text in")
-		t.scope.mayTake(t.made)
+		if t.text == nil && t.scope.open() {
+			t.scope.mayGrow(t.at, "Add inside a constructor to a Text")
+		}
 	}
 	longer, ok := appendTo(t.scope, t.text, p)
 	if ok {
@@ -136,7 +135,7 @@ func (t *Text) add(p []byte) bool {
 
 // Bytes is the text. It is valid until Reset, and as long as the scope is open; cap is len.
 func (t *Text) Bytes() []byte {
-	if !t.scope.lives() || t.scope.lost(t.made) {
+	if !t.scope.alive() {
 		return nil
 	}
 	return t.text[:len(t.text):len(t.text)]
@@ -153,8 +152,8 @@ func (t *Text) Len() int { return len(t.Bytes()) }
 
 // Reset makes the text empty. The bytes it owns are used again by what is added next.
 func (t *Text) Reset() *Text {
-	if arena_c.Race {
-		gone(t.Bytes())
+	if text := t.Bytes(); arena_c.Race {
+		arena_c.Dead(unsafe.Pointer(unsafe.SliceData(text)), uintptr(len(text)))
 	}
 	t.text = t.text[:0]
 	return t
@@ -165,4 +164,12 @@ func (t *Text) Reset() *Text {
 func Sprintf(s Scope, format string, args ...any) string {
 	text := clone(s, fmt.Appendf(nil, format, args...))
 	return unsafe.String(unsafe.SliceData(text), len(text))
+}
+
+// refuseFrozen refuses, as misuse, that s takes bytes while it is frozen: nobody would look at what it
+// remembers, and a Text in it would stay as it is for ever.
+func (s Scope) refuseFrozen(what string) {
+	if s.h.Gen == 0 && !s.isTemp() && s.h.Find(s.gen()) == s.h.Depth {
+		panic(s.misuse(what))
+	}
 }

@@ -1,0 +1,87 @@
+/* arena.h - the header of an arena, and the two questions that an allocation asks: the same scope? enough room?
+ *
+ * Algorithm  The cursor goes up to the limit; both count from the header. `gen` is the generation of whoever may allocate now: the
+ *            topmost scope of the arena, or nobody. A handle is the header and a generation. Closed, covered, frozen, stale: all are
+ *            another generation.
+ * Bound      An allocation succeeds exactly when its generation is the header's and it fits with its padding. Generations step by one
+ *            in 64 bits and are never given twice, also when the header is laid out anew.
+ * Cost       O(1): an addition and a mask, two comparisons, two stores.
+ * Source     Fredriksson, "Scope Stack Allocation"; the generations are those of Frykholm's "ID Lookup Table". */
+#ifndef UPFRONT_ARENA_H
+#define UPFRONT_ARENA_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One line. Offsets count from the header, modulo 2^64: it may lie behind its bytes. */
+typedef struct upfront_arena {
+    uint64_t cursor;  /* of the next free byte */
+    uint64_t limit;   /* past the last free byte */
+    uint64_t gen;     /* who may allocate; 0: nobody */
+    uint64_t asked;   /* what the topmost scope was refused last, and UPFRONT_ASKED; 0: nothing */
+    uint64_t misused; /* the generation that asked last without being the topmost; 0: none */
+    uint64_t least;   /* the least that was free, as of the last time that bytes came back */
+    uint64_t next;    /* the generation that was given last */
+    uint64_t start;   /* of the first byte */
+} upfront_arena;
+
+/* Set in `asked`, because 0 bytes may be refused, too. */
+#define UPFRONT_ASKED (UINT64_C(1) << 63)
+
+static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
+    return (void *)((uintptr_t)a + (uintptr_t)offset);
+}
+
+static inline uint64_t upfront_arena_offset(const upfront_arena *a, const void *p) { return upfront_distance(p, a); }
+
+/* The cursor, aligned to mask + 1: of the address, since a header is aligned to a line only. */
+static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) {
+    uint64_t from = (uint64_t)(uintptr_t)a;
+    return ((from + a->cursor + mask) & ~mask) - from;
+}
+
+/* Keeps a refusal: of the topmost scope what it asked for, of anybody else who it was. */
+static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_t size) {
+    if (a->gen == gen)
+        a->asked = UPFRONT_ASKED | size;
+    else
+        a->misused = gen;
+    return NULL;
+}
+
+/* Whether `size` bytes fit behind offset `at`. pre: at is the cursor, aligned. */
+static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64_t size) {
+    return at <= a->limit && size <= a->limit - at;
+}
+
+/* size bytes, not zeroed; NULL: full, or gen isn't the topmost scope's. pre: size < UPFRONT_OFFSET_MAX, mask + 1 is a power of two up to
+ * UPFRONT_ALIGN_MAX. */
+static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask) {
+    uint64_t at = upfront_arena_aligned(a, mask);
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+        return upfront_arena_refuse(a, gen, size);
+    a->cursor = at + size;
+    upfront_mark_live(upfront_arena_at(a, at), size);
+    return upfront_arena_at(a, at);
+}
+
+/* Notes how much is free before bytes come back. */
+static inline void upfront_arena_note(upfront_arena *a) {
+    if (a->limit - a->cursor < a->least)
+        a->least = a->limit - a->cursor;
+}
+
+/* The bytes from offset `to` on are free again. */
+static inline void upfront_arena_cut(upfront_arena *a, uint64_t to) {
+    upfront_arena_note(a);
+    upfront_mark_dead(upfront_arena_at(a, to), a->cursor - to);
+    a->cursor = to;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,163 @@
+//go:build cgo && !upfront_cgo && !asan && !checked
+
+package arena_c
+
+import "unsafe"
+
+// The fast paths of scopes, in Go: each says its `static inline` of arena.h or scope.h again. They are written for the inliner.
+
+// Where two questions are asked one in the other, it is because that costs the inliner less than one condition.
+
+// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal where that gives NULL.
+func New[T any](h *Scopes, gen uint64) (x *T) {
+	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
+	if narrow {
+		at = (h.Cursor + AlignOf[T]() - 1) & -AlignOf[T]()
+	}
+	if h.Gen == gen {
+		if at+uint64(unsafe.Sizeof(*x)) <= h.Limit {
+			h.Cursor = at + uint64(unsafe.Sizeof(*x))
+			x = (*T)(unsafe.Add(unsafe.Pointer(h), at))
+			if Race {
+				raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+			}
+			clear((*[1]T)(unsafe.Pointer(x))[:]) // unsafe.Slice would check that it ends within the address space
+			return
+		}
+		h.Asked = Asked | uint64(unsafe.Sizeof(*x))
+	} else {
+		h.Misused = gen
+	}
+	panic(Refusal{h, gen})
+}
+
+// TryNew is New that gives nil.
+func TryNew[T any](h *Scopes, gen uint64) (x *T) {
+	at := (h.Cursor + uint64(unsafe.Alignof(*x)-1)) & -uint64(unsafe.Alignof(*x))
+	if narrow {
+		at = (h.Cursor + AlignOf[T]() - 1) & -AlignOf[T]()
+	}
+	if h.Gen == gen {
+		if at+uint64(unsafe.Sizeof(*x)) <= h.Limit {
+			h.Cursor = at + uint64(unsafe.Sizeof(*x))
+			x = (*T)(unsafe.Add(unsafe.Pointer(h), at))
+			if Race {
+				raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+			}
+			clear((*[1]T)(unsafe.Pointer(x))[:])
+			return
+		}
+		h.Asked = Asked | uint64(unsafe.Sizeof(*x))
+	} else {
+		h.Misused = gen
+	}
+	return
+}
+
+// Alloc is upfront_scopes_bump for a size and an align that may be anything. An align that is no power of two is no
+// generation's: see BadAlign. It panics with a Refusal where that gives NULL.
+func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
+	at := (uint64(uintptr(unsafe.Pointer(h)))+h.Cursor+align-1)&-align - uint64(uintptr(unsafe.Pointer(h)))
+	if gen += align & (align - 1) << badAlign; h.Gen == gen {
+		if at <= h.Limit && size <= h.Limit-at {
+			h.Cursor = at + size
+			return unsafe.Add(unsafe.Pointer(h), at)
+		}
+		h.Asked = Asked | size
+	} else {
+		h.Misused = gen
+	}
+	panic(Refusal{h, gen})
+}
+
+// TryAlloc is Alloc that gives nil.
+func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
+	at := (uint64(uintptr(unsafe.Pointer(h)))+h.Cursor+align-1)&-align - uint64(uintptr(unsafe.Pointer(h)))
+	if gen += align & (align - 1) << badAlign; h.Gen == gen {
+		if at <= h.Limit && size <= h.Limit-at {
+			h.Cursor = at + size
+			return unsafe.Add(unsafe.Pointer(h), at)
+		}
+		h.Asked = Asked | size
+	} else {
+		h.Misused = gen
+	}
+	return nil
+}
+
+// refuse is upfront_arena_refuse.
+func (h *Scopes) refuse(gen, size uint64) {
+	if h.Gen == gen {
+		h.Asked = Asked | size
+	} else {
+		h.Misused = gen
+	}
+}
+
+// Bump is upfront_scopes_bump. pre: size < OffsetMax.
+func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	at := (from+h.Cursor+mask)&^mask - from
+	if h.Gen != gen || at+size > h.Limit {
+		h.refuse(gen, size)
+		return nil, false
+	}
+	h.Cursor = at + size
+	return unsafe.Add(unsafe.Pointer(h), at), true
+}
+
+// Grow is upfront_scopes_grow.
+func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
+	at := h.Cursor
+	if h.Gen != gen || at+size > h.Limit {
+		h.refuse(gen, size)
+		return nil, false
+	}
+	h.Cursor = at + size
+	return unsafe.Add(unsafe.Pointer(h), at), true
+}
+
+// Node is upfront_scopes_node: mask is at least 7, and below LineSize.
+func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
+	at := (h.Cursor + NodeSize + mask) &^ mask
+	if h.Gen != gen || at+size > h.Limit {
+		h.refuse(gen, size+NodeSize)
+		return nil
+	}
+	h.Cursor = at + size
+	return unsafe.Add(unsafe.Pointer(h), at)
+}
+
+// Open is upfront_scopes_open.
+func (h *Scopes) Open() (gen uint64) {
+	r := h.Record(h.Depth)
+	r.Asked = h.Asked
+	gen = h.Next + 1
+	r = (*Record)(unsafe.Add(unsafe.Pointer(r), unsafe.Sizeof(*r)))
+	r.Mark, r.Chain, r.Gen = h.Cursor, h.Chain, gen
+	h.Next, h.Gen, h.Asked = gen, gen, 0
+	h.Depth++
+	return gen
+}
+
+// Close is upfront_scopes_close: r is the topmost scope's record.
+func (h *Scopes) Close(r *Record) {
+	h.Least = min(h.Least, h.Limit-h.Cursor)
+	if Race {
+		raceDead(h.At(r.Mark), uintptr(h.Cursor-r.Mark))
+	}
+	h.Cursor = r.Mark
+	r.Gen = 0
+	below := (*Record)(unsafe.Add(unsafe.Pointer(r), -int(unsafe.Sizeof(*r))))
+	h.Gen, h.Asked = below.Gen, below.Asked
+	h.Depth--
+}
+
+// Cut is upfront_arena_cut.
+func (h *Scopes) Cut(to uint64) {
+	h.Least = min(h.Least, h.Limit-h.Cursor)
+	if Race {
+		raceDead(h.At(to), uintptr(h.Cursor-to))
+	}
+	h.Cursor = to
+}

@@ -1,0 +1,112 @@
+//go:build upfront_cgo || asan || checked
+
+package arena_c
+
+// #include "scope.h"
+// #cgo noescape upfront_scopes_bump
+// #cgo nocallback upfront_scopes_bump
+// #cgo noescape upfront_scopes_grow
+// #cgo nocallback upfront_scopes_grow
+// #cgo noescape upfront_scopes_node
+// #cgo nocallback upfront_scopes_node
+// #cgo noescape upfront_scopes_open
+// #cgo nocallback upfront_scopes_open
+// #cgo noescape upfront_scopes_close
+// #cgo nocallback upfront_scopes_close
+// #cgo noescape upfront_arena_cut
+// #cgo nocallback upfront_arena_cut
+// #cgo noescape upfront_arena_refuse
+// #cgo nocallback upfront_arena_refuse
+import "C"
+
+import "unsafe"
+
+// The fast paths of scopes, by the bindings: fast.go has the same functions in Go. In a checked build each that gives memory asks
+// whether it may, and takes back what it may not give.
+
+// New is upfront_scopes_bump for one zeroed T. It panics with a Refusal where that gives NULL.
+func New[T any](h *Scopes, gen uint64) *T {
+	x := TryNew[T](h, gen)
+	if x == nil {
+		panic(Refusal{h, gen})
+	}
+	return x
+}
+
+// TryNew is New that gives nil.
+func TryNew[T any](h *Scopes, gen uint64) (x *T) {
+	p, ok := h.Bump(gen, uint64(unsafe.Sizeof(*x)), AlignOf[T]()-1)
+	if !ok {
+		return nil
+	}
+	Zero(p, unsafe.Sizeof(*x))
+	return (*T)(p)
+}
+
+// mayGive is false when what was given is to be refused on purpose; then it is taken back.
+func (h *Scopes) mayGive(cursor, count, size uint64) bool {
+	if !Checked || !Refuse() {
+		return true
+	}
+	h.Cursor = cursor
+	h.Top().Count = count
+	h.Asked = Asked | Purpose | size
+	return false
+}
+
+// Bump is upfront_scopes_bump.
+func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
+	cursor, count := h.Cursor, h.Top().Count
+	p = C.upfront_scopes_bump(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	if p == nil || !h.mayGive(cursor, count, size) {
+		return nil, false
+	}
+	return p, true
+}
+
+// Alloc is upfront_scopes_bump for a size and an align that may be anything. It panics with a Refusal where that gives NULL.
+func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
+	p := h.TryAlloc(gen, size, align)
+	if p == nil {
+		panic(Refusal{h, gen + align&(align-1)<<badAlign})
+	}
+	return p
+}
+
+// TryAlloc is Alloc that gives nil.
+func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
+	gen += align & (align - 1) << badAlign
+	p, _ := h.Bump(gen, min(size, OffsetMax), align-1)
+	return p
+}
+
+// Grow is upfront_scopes_grow.
+func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
+	cursor, count := h.Cursor, h.Top().Count
+	p = C.upfront_scopes_grow(h.c(), C.uint64_t(gen), C.uint64_t(size))
+	if p == nil || !h.mayGive(cursor, count, size) {
+		return nil, false
+	}
+	return p, true
+}
+
+// Node is upfront_scopes_node.
+func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
+	cursor, count := h.Cursor, h.Top().Count
+	object = C.upfront_scopes_node(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	if object == nil || !h.mayGive(cursor, count, size+NodeSize) {
+		return nil
+	}
+	return object
+}
+
+// Open is upfront_scopes_open.
+func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
+
+// Close is upfront_scopes_close: of the topmost scope, whose record is given for the other builds.
+func (h *Scopes) Close(*Record) { C.upfront_scopes_close(h.c()) }
+
+// Cut is upfront_arena_cut.
+func (h *Scopes) Cut(to uint64) {
+	C.upfront_arena_cut((*C.upfront_arena)(unsafe.Pointer(h)), C.uint64_t(to))
+}
