@@ -35,7 +35,7 @@ memdebug: ## the tests with fills of what is fresh and what is dead
 memtrace: ## the tests with a hook in each request: FailEach also has each refused once
 	$(GO) test -tags memtrace ./arena ./scope ./budget/... ./tests/frogpond ./tests/conformance
 
-bindings: ## the tests with each hit going through the C bindings
+bindings: ## the tests with each hit going through the C bindings, as in asan, memdebug and memtrace; no part of check
 	$(GO) test -tags upfront_cgo $(PKGS)
 
 misuse: ## the misuse table, proved: a program for each misuse, run in each build
@@ -229,7 +229,7 @@ lint: ## format, vet in every build and for every system, and the scripts' synta
 	sh -n tests/c/run.sh
 	bash -n .ci/run
 
-CHECKS = test lint test-c race asan memdebug memtrace bindings misuse fuzz freedoom cross-test
+CHECKS = test lint test-c race asan memdebug memtrace misuse fuzz freedoom cross-test
 check: FUZZ = 5s
 check: ## what a change must pass; says what each part took
 	@costs=; for part in $(CHECKS); do \

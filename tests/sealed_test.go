@@ -3,8 +3,10 @@
 package tests
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -51,10 +53,14 @@ func TestSealedBudgetAsksNothing(t *testing.T) {
 	const maps, ticks = 20, 500
 	var names []string
 	for i := range maps {
-		names = append(names, fmt.Sprintf("MAP%02d", i%12+1)) // so many there are also without Freedoom
+		names = append(names, fmt.Sprintf("MAP%02d", i%12+1)) // so many are in Freedoom too
 	}
-	stdout, lines := strace(t, buildProgram(t, "frogpond"), "-json", "-workers", "2", "-ticks", strconv.Itoa(ticks),
-		"-maps", strings.Join(names, ","), "-log", filepath.Join(t.TempDir(), "log"))
+	args := []string{"-json", "-workers", "2", "-ticks", strconv.Itoa(ticks), "-maps", strings.Join(names, ","),
+		"-log", filepath.Join(t.TempDir(), "log")}
+	if !freedoom(t) { // a file, as without one nothing is read during play
+		args = append(args, "-wad", writeWAD(t, names[:12]))
+	}
+	stdout, lines := strace(t, buildProgram(t, "frogpond"), args...)
 	at, s := readBudgetAt(t, stdout)
 	require.Len(t, at.Levels, maps)
 	for _, l := range at.Levels {
@@ -78,6 +84,60 @@ func TestSealedBudgetAsksNothing(t *testing.T) {
 		return strings.HasSuffix(name, "pread64") && namesBudget(buffer, s)
 	})
 	assert.True(t, read, "maps were read into the budget")
+}
+
+// freedoom says whether its second file is installed; where everything must be, the test fails without.
+func freedoom(t *testing.T) bool {
+	t.Helper()
+	_, err := os.Stat("/usr/share/games/doom/freedoom2.wad")
+	if err != nil && os.Getenv("REQUIRE_ALL") != "" {
+		absent(t, "Freedoom is not installed (package freedoom)")
+	}
+	return err == nil
+}
+
+// writeWAD writes a file whose maps are a room of four walls each, in which as many players start as a map has bots.
+func writeWAD(t *testing.T, maps []string) (name string) {
+	t.Helper()
+	words := func(values ...uint16) (out []byte) {
+		for _, v := range values {
+			out = binary.LittleEndian.AppendUint16(out, v)
+		}
+		return out
+	}
+	var things, lines []byte
+	for i := range uint16(4) {
+		things = append(things, words(128*i+64, 64, 0, i+1, 7)...)
+		lines = append(lines, words(i, (i+1)%4, 1, 0, 0, i, 0xffff)...)
+	}
+	lumps := []struct {
+		name string
+		data []byte
+	}{
+		{"THINGS", things}, {"LINEDEFS", lines}, {"SIDEDEFS", make([]byte, 4*30)},
+		{"VERTEXES", words(0, 0, 0, 512, 512, 512, 512, 0)}, {"SECTORS", words(0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0)},
+	}
+	body, places := []byte{}, []uint32{}
+	for _, l := range lumps {
+		places = append(places, uint32(12+len(body)))
+		body = append(body, l.data...)
+	}
+	var table []byte
+	entry := func(at, size uint32, name string) {
+		table = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(table, at), size)
+		table = append(table, (name + "\x00\x00\x00\x00\x00\x00\x00\x00")[:8]...)
+	}
+	for _, m := range maps {
+		entry(12, 0, m)
+		for i, l := range lumps { // the same for all
+			entry(places[i], uint32(len(l.data)), l.name)
+		}
+	}
+	file := binary.LittleEndian.AppendUint32([]byte("PWAD"), uint32(len(table)/16))
+	file = binary.LittleEndian.AppendUint32(file, uint32(12+len(body)))
+	name = filepath.Join(t.TempDir(), "made.wad")
+	require.NoError(t, os.WriteFile(name, slices.Concat(file, body, table), 0o600))
+	return name
 }
 
 // namesBudget says whether the second argument is an address of the budget.

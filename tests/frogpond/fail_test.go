@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,8 +31,8 @@ func newFailing(t *testing.T) *failing {
 	o := options{log: os.DevNull, workers: 1, ticks: 3, bots: 4, seed: 1, maps: "E1M1,E1M3,MAP07"}
 	if freedoom(t) {
 		o.wads = append(installedWADs(), builtin)
-	} else {
-		o.wads, o.maps = []string{builtin}, "MAP01,MAP03,MAP07"
+	} else { // two files as well: each that is open is a value that a scope holds
+		o.wads, o.maps = []string{madeWAD(t, 2), madeWAD(t, 3), builtin}, "MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
 	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" { // each request of each tick would take minutes
@@ -43,6 +44,13 @@ func newFailing(t *testing.T) *failing {
 	require.NoError(t, f.goOn(t.Context(), b, nil))
 	f.needs = needs(b.Report())
 	return f
+}
+
+// madeWAD is a file with the built-in maps of a seed.
+func madeWAD(t *testing.T, seed uint64) (name string) {
+	name = filepath.Join(t.TempDir(), "made.wad")
+	require.NoError(t, os.WriteFile(name, makeWAD(seed), 0o644))
+	return name
 }
 
 func (f *failing) plan(t *testing.T) budget.Plan {

@@ -8,26 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The hashes of the built-in maps after 350 ticks, with the default flags: the
-// same on every machine, in every build, with any number of workers.
-var builtinHashes = []string{
-	"00887e926393d1d8", "ff2d8a50bebb11db", "65bfb131f23980ec", "bfec93b793c8b128",
-	"ae787b8818c257b0", "f31d8bab69cc9797", "2752e173569dfc48", "fe74b534870277cb",
-	"d66f90851ff50eab", "923a029a6157542c", "e285b2f01c9f2958", "7de56d2bfe20b1b8",
-}
-
-func TestHashesArePinned(t *testing.T) {
-	for _, workers := range crews() {
-		r, _ := play(t, 0, "-wad", builtin, "-workers", workers)
-		checkRun(t, r, 350, int(workers[0]-'0'))
-		var hashes []string
-		for _, l := range r.Levels {
-			hashes = append(hashes, *l.Hash)
-		}
-		assert.Equal(t, builtinHashes, hashes, "with %s workers", workers)
-	}
-}
-
 // eachMap loads maps of every kind there is here.
 func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
 	w := newWorld(t, 1)

@@ -16,7 +16,9 @@ func openLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 		var w WAD
 		var err error
 		if name == builtin {
-			file := makeWAD(s, seed)
+			made := makeWAD(seed)
+			file := s.Bytes(len(made))
+			copy(file, made)
 			w, err = readWAD(s, builtin, bytes.NewReader(file), int64(len(file)))
 		} else {
 			w, err = openFile(s, name)

@@ -1,5 +1,5 @@
 // Package hits calls each hit path once in a loop, so that a test can ask the compiler whether they were inlined here,
-// and can read the machine code they became.
+// and whether one of them has a write barrier.
 package hits
 
 import (
@@ -16,11 +16,6 @@ type Frog struct {
 	Leaves [5]uint64
 }
 
-var (
-	frogs   = scope.Plain[Frog]()
-	closing = scope.Object(func(*Frog) error { return nil })
-)
-
 // New is scope.Maker.New in a loop.
 func New(s scope.Scope, n int) (sum uint64) {
 	for range n {
@@ -33,6 +28,14 @@ func New(s scope.Scope, n int) (sum uint64) {
 func TryNew(s scope.Scope, n int) (last *Frog) {
 	for range n {
 		last = frogs.TryNew(s)
+	}
+	return last
+}
+
+// Alloc is scope.Scope.Alloc in a loop.
+func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		last = s.Alloc(size, 16)
 	}
 	return last
 }
@@ -125,14 +128,6 @@ func Put(p scope.Pool[Frog], list []*Frog) {
 	}
 }
 
-// Alloc is scope.Scope.Alloc in a loop.
-func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
-	for range n {
-		last = s.Alloc(size, 16)
-	}
-	return last
-}
-
 // Append is scope.Maker.Append in a loop.
 func Append(s scope.Scope, list []Frog, n int) []Frog {
 	for range n {
@@ -148,9 +143,3 @@ func Object(s scope.Scope, n int) (sum uint64) {
 	}
 	return sum
 }
-
-// Barrier is the control: storing a Go pointer does cost a write barrier, and the test must see it.
-func Barrier(to **Frog, x *Frog) { *to = x }
-
-// Control is another: the test knows how many instructions it has.
-func Control(a, b uint64) uint64 { return a + b }

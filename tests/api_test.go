@@ -1,0 +1,189 @@
+//go:build !race && !asan && !memdebug && !upfront_cgo
+
+package tests
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write testdata/api.txt anew")
+
+// TestAPI holds each exported name of each layer, as it is declared: what changes the face of a package changes the file,
+// and is seen in review. A name that only some builds or systems have is listed like the others.
+func TestAPI(t *testing.T) {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(arrows)) {
+		for _, line := range exported(t, name) {
+			lines = append(lines, name+": "+line)
+		}
+	}
+	file := filepath.Join("testdata", "api.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	recorded := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	gone := func(from, in []string) []string {
+		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return slices.Contains(in, line) })
+	}
+	const how = "if that is meant: go test ./tests -run API -update"
+	assert.Empty(t, gone(recorded, lines), "no longer there; %s", how)
+	assert.Empty(t, gone(lines, recorded), "not in testdata/api.txt; %s", how)
+	assert.True(t, slices.Equal(recorded, lines), "sorted, each once; %s", how)
+}
+
+// exported lists the exported declarations of a package, sorted.
+func exported(t *testing.T, name string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", name, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, name)
+	f := face{t: t, seen: map[string]bool{}, embedded: map[string]bool{}}
+	var functions []*ast.FuncDecl
+	var types []*ast.TypeSpec
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				functions = append(functions, d)
+			case *ast.GenDecl:
+				types = append(types, f.declared(d)...)
+			}
+		}
+	}
+	for _, spec := range types {
+		f.typed(spec)
+	}
+	for _, fn := range functions {
+		f.function(fn)
+	}
+	return slices.Sorted(maps.Keys(f.seen))
+}
+
+// face collects lines, and the names of types that others embed: what those have is promoted.
+type face struct {
+	t              *testing.T
+	seen, embedded map[string]bool
+}
+
+func (f face) add(line string) { f.seen[line] = true }
+
+// text is a node's source in one line.
+func (f face) text(node ast.Node) string {
+	var out strings.Builder
+	require.NoError(f.t, printer.Fprint(&out, token.NewFileSet(), node))
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// declared adds constants and variables, and gives the types.
+func (f face) declared(d *ast.GenDecl) (types []*ast.TypeSpec) {
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.ValueSpec:
+			f.values(d.Tok, spec)
+		case *ast.TypeSpec:
+			types = append(types, spec)
+			if of, ok := spec.Type.(*ast.StructType); ok {
+				for _, m := range of.Fields.List {
+					f.embedded[base(m.Type)] = f.embedded[base(m.Type)] || len(m.Names) == 0
+				}
+			}
+		}
+	}
+	return types
+}
+
+// visible says whether a type is exported, or others embed it.
+func (f face) visible(name string) bool { return ast.IsExported(name) || f.embedded[name] }
+
+func (f face) function(fn *ast.FuncDecl) {
+	if !fn.Name.IsExported() {
+		return
+	}
+	alone := &ast.FuncDecl{Name: fn.Name, Type: fn.Type}
+	if fn.Recv != nil {
+		of := fn.Recv.List[0].Type
+		if !f.visible(base(of)) {
+			return
+		}
+		alone.Recv = &ast.FieldList{List: []*ast.Field{{Type: of}}} // what it calls itself is its own affair
+	}
+	f.add(f.text(alone))
+}
+
+// base is the name of a receiver's or embedded type, without star and parameters.
+func base(of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.StarExpr:
+		return base(of.X)
+	case *ast.IndexExpr:
+		return base(of.X)
+	case *ast.IndexListExpr:
+		return base(of.X)
+	case *ast.Ident:
+		return of.Name
+	}
+	return ""
+}
+
+// values are constants, with what they are as far as it is written, and variables.
+func (f face) values(kind token.Token, spec *ast.ValueSpec) {
+	for i, name := range spec.Names {
+		if !name.IsExported() {
+			continue
+		}
+		line := kind.String() + " " + name.Name
+		if spec.Type != nil {
+			line += " " + f.text(spec.Type)
+		}
+		if kind == token.CONST && i < len(spec.Values) {
+			line += " = " + f.text(spec.Values[i])
+		}
+		f.add(line)
+	}
+}
+
+// typed is a type, and a line for each exported field or method of a struct or interface.
+func (f face) typed(spec *ast.TypeSpec) {
+	if !f.visible(spec.Name.Name) {
+		return
+	}
+	head := ast.TypeSpec{Name: spec.Name, TypeParams: spec.TypeParams, Assign: spec.Assign, Type: spec.Type}
+	var members []*ast.Field
+	switch of := spec.Type.(type) {
+	case *ast.StructType:
+		members, head.Type = of.Fields.List, &ast.StructType{Fields: &ast.FieldList{}}
+	case *ast.InterfaceType:
+		members, head.Type = of.Methods.List, &ast.InterfaceType{Methods: &ast.FieldList{}}
+	}
+	f.add(f.text(&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&head}}))
+	for _, m := range members {
+		if len(m.Names) == 0 {
+			f.add("type " + spec.Name.Name + ", " + f.text(m.Type))
+		}
+		for _, name := range m.Names {
+			if name.IsExported() {
+				f.add("type " + spec.Name.Name + ", " + name.Name + " " + f.text(m.Type))
+			}
+		}
+	}
+}
