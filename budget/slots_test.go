@@ -183,15 +183,14 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 	b := open(t, rooms(true))
 	first, second := acquire(t, b), acquire(t, b)
 	_, err := budget.Load(background, first, func(s scope.Scope) (*frog, error) {
-		_, err := fillRoom(second, 1, nil)
+		_, err := fillRoom(second.In(s), 1, nil)
 		assert.EqualError(t, err, `budget "rooms": Load of region room 1 inside a Load of region room 0; `+
 			`only regions above it may be touched: upfront: loading`)
 		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
-		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0 on another goroutine: `+
-			`upfront: loading`, "both would rewind effects")
+		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0: upfront: loading`, "both would rewind effects")
 		other = attempt(b.Close)
 		assert.ErrorIs(t, other.err, budget.ErrLoading)
-		mustLoad(t, b, "effects", nil)
+		mustLoadRegion(t, b.Region("effects").In(s), nil)
 		return frogs.New(s), nil
 	})
 	require.NoError(t, err)

@@ -19,7 +19,6 @@ type Config struct {
 	Names  int    // how many accounts there may be at once
 	Base   int    // how many of the lowest scopes the owner opens and closes itself
 	Size   uint64 // of the budget, in bytes
-	Watch  *Watch // told of each opened scope while armed; may be nil
 }
 
 // Stack is for package budget, which makes and drives it: a linear arena whose scopes nest, as its owner sees it. That is a
@@ -57,18 +56,6 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
-
-// Watch is for package budget: it tells on which pads a load opens scopes.
-type Watch struct{ note atomic.Pointer[func(*Stack)] }
-
-// Arm calls note for each scope that opens from now on, nil ends it.
-func (w *Watch) Arm(note func(*Stack)) {
-	if note == nil {
-		w.note.Store(nil)
-		return
-	}
-	w.note.Store(&note)
-}
 
 // Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the budget.
 func (st *Stack) Keep(name string) string {
@@ -134,11 +121,6 @@ func (st *Stack) Open(name string) Scope {
 	slot, tag := row.OpenScope()
 	n.opened = tag
 	st.naming()
-	if st.config.Watch != nil {
-		if note := st.config.Watch.note.Load(); note != nil {
-			(*note)(st)
-		}
-	}
 	return Scope{slot, tag - key}
 }
 
