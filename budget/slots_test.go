@@ -154,6 +154,8 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
 	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
 		panics(t, func() { b.Region("room") }))
+	assert.Equal(t, `budget: BUG: plan "rooms" has no region "room 0"; it has systems`, panics(t, func() { b.Region("room 0") }),
+		"who has it acquired it")
 	assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`, panics(t, func() { b.Slots("systems") }))
 }
 
