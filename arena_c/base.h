@@ -23,7 +23,7 @@ extern "C" {
 /* Edges of regions, control tables and guards are multiples of this on every target, whatever the page. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
-/* The largest alignment. A map begins at a multiple of it, so that what alignment costs is the same wherever it lies. */
+/* The largest alignment. What one above UPFRONT_EDGE costs depends on the address, unless the map begins at a multiple of it, too. */
 #define UPFRONT_ALIGN_MAX (UINT64_C(1) << 20)
 
 #define UPFRONT_LINE 64

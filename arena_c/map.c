@@ -43,7 +43,7 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
                               uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
     uint64_t i, start, row = 0, needed = upfront_map_size(arenas, count, slots, pools, guard);
-    if (block == NULL || (uintptr_t)block % UPFRONT_ALIGN_MAX != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
+    if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
     m->magic = UPFRONT_MAP_MAGIC;
     m->size = size;

@@ -47,8 +47,15 @@ type Range struct{ Offset, Size, Row, What uint64 }
 
 // Row is the n-th row of the map.
 func (m *Map) Row(n uint64) *Row {
-	size := uint64(unsafe.Sizeof(Row{})) + (m.Slots+1+m.Pools)*LineSize
-	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*size))
+	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*rowSize(m.Slots, m.Pools)))
+}
+
+// Start is the offset of the n-th row's first byte in the map, End that past its last.
+func (m *Map) Start(n uint64) uint64 { return m.offset(m.Row(n)) + m.Row(n).Arena.Start }
+func (m *Map) End(n uint64) uint64   { return m.offset(m.Row(n)) + m.Row(n).End }
+
+func (m *Map) offset(r *Row) uint64 {
+	return uint64(uintptr(unsafe.Pointer(r)) - uintptr(unsafe.Pointer(m)))
 }
 
 func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }

@@ -91,7 +91,7 @@ static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_
  * multiple of UPFRONT_EDGE. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* Lays the map out in the block, which is aligned to UPFRONT_ALIGN_MAX and at least upfront_map_size bytes. The tables must be zero, or those
+/* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
  * of an earlier map in the same block: their generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);

@@ -67,7 +67,7 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
 
 static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, uint64_t start) {
     const upfront_arena *a = &r->arena.arena;
-    uint64_t i, end = upfront_map_end(m, r), records = upfront_row_records(m->slots), back = offsetof(upfront_row, temp);
+    uint64_t i, end = upfront_map_end(m, r), records = (m->slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp);
     if (r->arena.slots != m->slots || r->pools != m->pools || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
         r->temp.back != back || r->arena.records != sizeof *r || r->temp.records != sizeof *r + records - back)
         return 0;

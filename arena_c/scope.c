@@ -20,7 +20,7 @@ static void bound(upfront_arena *a, uint64_t start, uint64_t limit) {
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools) {
     const char *last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
-    uint64_t i, records = upfront_row_records(slots), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
+    uint64_t i, records = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
     char kept[UPFRONT_NAME_SIZE] = {0};
     memcpy(kept, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
     memcpy(r->name, kept, sizeof kept);

@@ -95,14 +95,9 @@ static inline upfront_record *upfront_scopes_record(const upfront_scopes *h, uin
 
 static inline upfront_row *upfront_row_of(const upfront_scopes *h) { return (upfront_row *)((uintptr_t)h - (uintptr_t)h->back); }
 
-/* Bytes of the records of one end, to the next line. */
-static inline uint64_t upfront_row_records(uint64_t slots) {
-    return upfront_round_up((slots + 1) * sizeof(upfront_record), UPFRONT_LINE);
-}
-
 /* Bytes of the control tables that a row needs. */
 static inline uint64_t upfront_row_size(uint64_t slots, uint64_t pools) {
-    return sizeof(upfront_row) + 2 * upfront_row_records(slots) + pools * sizeof(upfront_pool);
+    return sizeof(upfront_row) + 2 * (slots + 1) * sizeof(upfront_record) + pools * sizeof(upfront_pool);
 }
 
 static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t index) {

@@ -35,7 +35,8 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 		mustLoad(t, b, "systems", func(s scope.Scope) {
 			at("mark", addressOf(newMark(s, 1, 0)))
 			at("temp", addressOf(&s.Temp().Bytes(5000)[0]))
-			at("level", addressOf(mustLoad(t, b, "level", func(s scope.Scope) { at("pool", addressOf(frogs.Pool(s, 9).Get())) }).Get()))
+			pool := func(s scope.Scope) { at("pool", addressOf(frogs.Pool(s, 9).Get())) }
+			at("level", addressOf(mustLoadRegion(t, b.Region("level").In(s), pool).Get()))
 		})
 		_, err := load(b, "level", func(scope.Scope) error { return errLoader })
 		require.ErrorIs(t, err, errLoader)

@@ -36,9 +36,7 @@ type Budget struct {
 	restoreGo func()
 	published published
 
-	mu      sync.Mutex // guards what follows
-	loads   []*load
-	watch   scope.Watch
+	mu      sync.Mutex            // guards what follows
 	leaked  map[place]scope.Scope // the scope that was counted last in each place
 	leaks   map[*scope.Stack]*leaks
 	errors  []string
@@ -134,16 +132,16 @@ func padName(index int) string {
 func (b *Budget) makeStacks() {
 	p := b.plan
 	row := uint64(0)
-	next := func(arena, key string, base int, watch *scope.Watch) *scope.Stack {
+	next := func(arena, key string, base int) *scope.Stack {
 		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held,
-			Names: p.Limits.Accounts, Base: base, Size: b.Size(), Watch: watch})
+			Names: p.Limits.Accounts, Base: base, From: uintptr(b.memory.Base()), Size: b.Size()})
 		row++
 		return st
 	}
 	for i, r := range p.Regions {
 		open := func(name string, slot int) *region {
 			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
-			part.stack = next("region "+name, regionSizeKey(i), 1, nil)
+			part.stack = next("region "+name, regionSizeKey(i), 1)
 			b.regions = append(b.regions, &OpenRegion{region: part})
 			return part
 		}
@@ -159,10 +157,10 @@ func (b *Budget) makeStacks() {
 		b.slots = append(b.slots, slots)
 	}
 	for i := range p.Frame.Buffers {
-		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1, nil))
+		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
 	}
 	for i := range p.Pads.Workers * planPadsEach {
-		b.pads = append(b.pads, next(padName(i), padsSizeKey, 0, &b.watch))
+		b.pads = append(b.pads, next(padName(i), padsSizeKey, 0))
 	}
 	b.Pads = newOpenPads(b)
 	b.countNames()
@@ -176,7 +174,7 @@ func (b *Budget) makeStacks() {
 // are.
 func (b *Budget) Region(name string) *OpenRegion {
 	for _, r := range b.regions {
-		if r.name == name {
+		if r.name == name && r.slot < 0 {
 			return r
 		}
 	}

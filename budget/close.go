@@ -25,37 +25,36 @@ func (b *Budget) Close() (err error) {
 		b.end(l)
 		return fmt.Errorf("budget %q: Close from a finalizer of %s: %w", b.plan.Name, busy, ErrLoading)
 	}
-	shut(l.along, 1) // for good, unless somebody is inside
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	if inside := b.waitOutside(ctx, l.along); len(inside) > 0 {
-		b.leave(l)
+	if inside := b.keepOut(ctx, l, l.along); len(inside) > 0 {
+		b.end(l)
 		return fmt.Errorf("budget %q: Close while %s; nothing was closed", b.plan.Name, strings.Join(inside, ", "))
 	}
 	if busy := b.Pads.close(ctx); busy != "" {
-		b.leave(l)
+		b.end(l)
 		return fmt.Errorf("budget %q: Close while finalizers of %s run; nothing was closed: %w", b.plan.Name, busy, ErrLoading)
 	}
 	b.countOpenPads(true)
 	b.countOpenFrame()
 	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
-	return b.closeStacks()
+	return errors.Join(b.closeStacks()...)
 }
 
 // closeWait is for workers on their way out: one that meets a shut gate is inside for a moment.
 const closeWait = 10 * time.Millisecond
 
-func (b *Budget) closeStacks() error {
-	return insist(func() error {
-		errs := []error{emptyAll(b.along(nil))}
+func (b *Budget) closeStacks() (errs []error) {
+	insist(func() {
+		errs = append(errs, emptyAll(b.along(nil))...)
 		for _, st := range slices.Concat(b.frame, b.pads) {
 			errs = append(errs, st.CloseTo(0))
 		}
-		return errors.Join(errs...)
 	})
+	return errs
 }
 
-// release ends Close. The gates stay shut: no worker gets inside any more.
+// release ends Close. The doors stay shut: no worker gets inside any more.
 func (b *Budget) release(l *load) error {
 	for _, s := range b.slots {
 		s.close()
@@ -67,6 +66,7 @@ func (b *Budget) release(l *load) error {
 	for _, st := range b.stacks() {
 		st.Drop()
 	}
+	l.shut = nil
 	b.end(l)
 	b.unwatchFaults()
 	arena_c.Unpoison(b.memory.Base(), b.Size())

@@ -70,7 +70,7 @@ func TestNobodyEntersWhatIsLoaded(t *testing.T) {
 	assert.Equal(t, []bool{true, true, true}, all())
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		assert.Equal(t, []bool{true, false, false}, all())
-		mustLoad(t, b, "level", func(scope.Scope) { assert.Equal(t, []bool{true, false, false}, all()) })
+		mustLoadRegion(t, b.Region("level").In(s), func(scope.Scope) { assert.Equal(t, []bool{true, false, false}, all()) })
 		assert.Equal(t, []bool{true, false, false}, all(), "level stays shut with systems")
 		s.Defer(func() { assert.Equal(t, []bool{true, false, false}, all()) })
 	})

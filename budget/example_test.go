@@ -107,6 +107,33 @@ func ExampleLoad_full() {
 	// 0
 }
 
+// Who is inside a load may load what lies above, with the load's scope as the proof. Others are told that something loads.
+func ExampleOpenRegion_In() {
+	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.Region{
+		{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 64 * budget.KiB},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+	ctx, level := context.Background(), b.Region("level")
+	open := func(s scope.Scope) (*LogFile, error) { return &LogFile{}, nil }
+	_, err = budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*LogFile, error) {
+		_, err := budget.Load(ctx, level.In(s), open)
+		fmt.Println(err)
+		_, err = budget.Load(ctx, level, open)
+		fmt.Println(errors.Is(err, budget.ErrLoading))
+		return open(s)
+	})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// true
+	// <nil>
+}
+
 // Rewinding a region takes along those above it, top first, and runs finalizers newest first.
 func ExampleOpenRegion_Rewind() {
 	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.Region{

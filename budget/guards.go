@@ -34,11 +34,11 @@ func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
 		return errors.New("the pages of a race build are Go's")
 	}
 	size := b.table.Guard
-	if err := do(b.table.Row(uint64(first)).Start-size, size); err != nil {
+	if err := do(b.table.Start(uint64(first))-size, size); err != nil {
 		return err
 	}
 	for i := uint64(first); i < b.table.Rows; i++ {
-		if err := do((b.table.Row(i).End+arena_c.Edge-1)&^(arena_c.Edge-1), size); err != nil {
+		if err := do((b.table.End(i)+arena_c.Edge-1)&^(arena_c.Edge-1), size); err != nil {
 			return err
 		}
 	}

@@ -89,7 +89,11 @@ var background = context.Background()
 
 // load loads a region with a frog, after fn worked in it.
 func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
-	return budget.Load(background, b.Region(region), func(s scope.Scope) (*frog, error) {
+	return loadRegion(b.Region(region), fn)
+}
+
+func loadRegion(r *budget.OpenRegion, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
+	return budget.Load(background, r, func(s scope.Scope) (*frog, error) {
 		f := frogs.New(s)
 		if fn == nil {
 			return f, nil
@@ -101,7 +105,12 @@ func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.L
 // mustLoad is load that succeeds.
 func mustLoad(t testing.TB, b *budget.Budget, region string, fn func(scope.Scope)) budget.Loaded[frog] {
 	t.Helper()
-	l, err := load(b, region, func(s scope.Scope) error {
+	return mustLoadRegion(t, b.Region(region), fn)
+}
+
+func mustLoadRegion(t testing.TB, r *budget.OpenRegion, fn func(scope.Scope)) budget.Loaded[frog] {
+	t.Helper()
+	l, err := loadRegion(r, func(s scope.Scope) error {
 		if fn != nil {
 			fn(s)
 		}

@@ -38,7 +38,7 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	mustFill(t, third, 4)
 	ran = nil
 	assert.Equal(t, `budget "rooms": never released: slot "room 0", slot "room 2"; call Release of what Acquire gave`, unsited(b.Close()))
-	assert.EqualError(t, released, `budget "rooms": Release of region room 0 from a finalizer, during a Close: upfront: loading`)
+	assert.EqualError(t, released, `budget "rooms": Release of region room 0 during a Close: upfront: loading`)
 	assert.Equal(t, []int64{4}, ran, "they are emptied all the same")
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
 	assert.Equal(t, 2, b.Report().Leaks.Total())
@@ -126,13 +126,15 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.OpenRegion, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
-		resume := b.Stop() // the load waits for its end
-		go func() {
-			time.Sleep(5 * time.Millisecond)
-			go func() { rewound <- level.Rewind(background) }() // this too, behind it
-			time.Sleep(5 * time.Millisecond)
-			resume()
-		}()
+		s.Temp().Defer(func() { // nothing that the load does then waits for anybody, until its end
+			resume := b.Stop()
+			go func() {
+				time.Sleep(5 * time.Millisecond)
+				go func() { rewound <- level.Rewind(background) }() // this too, behind it
+				time.Sleep(5 * time.Millisecond)
+				resume()
+			}()
+		})
 		return frogs.New(s), nil
 	})
 	require.NoError(t, err)

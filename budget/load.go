@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -14,15 +13,15 @@ import (
 // Loaded is what a load made. It is a small value. Who reloads keeps it in a variable; workers that follow reloads read it
 // from an atomic.Pointer[Loaded[T]] that the loader stores to.
 type Loaded[T any] struct {
-	region     *region
-	generation uint64
-	value      *T
+	region *region
+	word   uint64 // of the region while this is loaded
+	value  *T
 }
 
 // Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, be inside
 // ([Door]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
-	if l.region == nil || l.region.generation.Load() != l.generation {
+	if l.region == nil || l.region.word.Load() != l.word {
 		return nil
 	}
 	return l.value
@@ -41,16 +40,22 @@ func (l Loaded[T]) Get() *T {
 // unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
 // OnError, never into the verdict; so do all finalizers' where Load doesn't return.
 //
-// Inside fn a region above may be loaded. The same or a lower one, any from a finalizer that a load or rewind runs, and
-// from another goroutine one that touches what this one touches, is ErrLoading, and nothing changes. Frame and pads
-// stand beside: pad scopes that fn opened are closed when it fails, and stay when it doesn't.
+// Inside fn a region above may be loaded, rewound or released by who proves to be inside, with the scope that fn was given:
+//
+//	budget.Load(ctx, level.In(s), ...)
+//
+// See [OpenRegion.In]. Everything else that touches what a load or rewind at work touches is ErrLoading, and nothing
+// changes: the same region, a lower one, a call from a finalizer, one without In.
+//
+// Frame and pads stand beside, and a load that fails doesn't touch them. For scratch fn uses [scope.Pad.Do], which closes its
+// scope whatever happens; a scope that fn opened and left open stays, and is a leak ([Leaks]).
 //
 // Load waits for workers inside ([Door]) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	defer forgive()()
 	var value *T
-	generation, err := r.load(ctx, func(s scope.Scope) (err error) {
+	word, err := r.load(ctx, func(s scope.Scope) (err error) {
 		if value, err = fn(s); err == nil {
 			err = r.outlives(unsafe.Pointer(value), uint64(unsafe.Sizeof(*value)))
 		}
@@ -59,63 +64,65 @@ func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, e
 	if err != nil {
 		return Loaded[T]{}, err
 	}
-	return Loaded[T]{r.region, generation, value}, nil
+	return Loaded[T]{r.region, word, value}, nil
 }
 
-// load is one Load, Rewind, Release, Reconfigure or Close at work. On one goroutine they nest, upwards; on several they
-// stand beside each other as long as no region is touched by two.
+// load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as long as no region is
+// touched by two, but for those inside a Load, which touch what is above it.
 type load struct {
-	region    *region // nil: Close or Reconfigure, which touch all
-	along     []*region
-	what      string
-	goroutine uintptr
-	entered   bool // no worker is inside, and none gets in
-	releases  bool // the region is a slot that is given back when this ends
-	inside    bool // fn is running; only its goroutine reads and writes this
-	pads      []openPad
+	name     string      // in messages: "Load of region level"
+	along    []*region   // what it touches, bottom first
+	shut     []*region   // of those, where it keeps workers out
+	releases bool        // the lowest is a slot that is free when this ends
+	scope    scope.Scope // that its fn was given; the zero one unless fn runs
+	outer    *load       // that it is inside of, or nil
+	inner    *load       // that is inside of it, or nil
+	over     chan struct{}
 }
 
-// openPad is a pad on which the load opened scopes, and how many were open before.
-type openPad struct {
-	pad   *scope.Stack
-	depth int
-}
-
-func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (generation uint64, err error) {
+func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (word uint64, err error) {
 	l, err := r.b.enter(ctx, r, "Load")
 	if err != nil {
 		return 0, err
 	}
 	defer r.b.leave(l)
-	r.b.note(emptyAll(l.along))
-	loaded := false
+	r.b.note(emptyAll(l.along)...)
 	defer func() {
-		if loaded {
+		if word != 0 {
 			return
 		}
-		l.inside = false
 		verdict, other := r.stack.Verdict(recover(), err, 0)
-		err = r.b.undo(l, verdict)
-		if verdict == nil {
-			r.b.note(err) // fn panics, or ends its goroutine: nobody gets what Load returns
+		errs := undo(l)
+		if err = errors.Join(append([]error{verdict}, errs...)...); verdict == nil {
+			r.b.note(errs...) // fn panics, or ends its goroutine: nobody gets what Load returns
 		}
 		if other != nil {
 			panic(other)
 		}
 	}()
-	r.stack.CountNames(true)
-	s := r.stack.Open(r.name)
-	l.inside = true
-	err = fn(s)
-	l.inside = false
-	if err == nil {
-		err = errors.Join(r.stack.LeftOpen(1), r.stack.Remembered(0))
+	if err = r.b.run(l, r.open(), fn); err == nil {
+		word, err = r.keep()
 	}
-	if err == nil {
-		generation = r.keep()
-		loaded = true
-	}
-	return generation, err
+	return word, err
+}
+
+// run calls fn, whose scope is meanwhile the proof of being inside. A load inside that outlasts fn is a bug: what it loads
+// may point into what ends here.
+func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
+	b.mu.Lock()
+	l.scope = s
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		l.scope = scope.Scope{}
+		inner := l.inner
+		b.mu.Unlock()
+		if inner != nil {
+			defer func() { <-inner.over }() // deferred: OnError may panic
+			b.note(fmt.Errorf("budget %q: BUG: %s ends while a %s, inside it, is at work; it waits", b.plan.Name, l.name, inner.name))
+		}
+	}()
+	return fn(s)
 }
 
 // outlives refuses a value that would be gone when the load returns: one in the temporaries, or in a scope inside the
@@ -128,110 +135,85 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 		"both are gone when Load returns", r.b.plan.Name, r.name)
 }
 
-// keep makes what fn made final.
-func (r *region) keep() (generation uint64) {
-	r.stack.Freeze() // first: finalizers of temporaries may not add to what is loaded
-	r.b.note(errors.Join(r.stack.CloseTemp(), r.stack.Lost()))
-	return r.generation.Add(1) // here: others may rewind it as soon as this load is over
-}
-
 // undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
-func (b *Budget) undo(l *load, verdict error) error {
-	return insist(func() error {
-		return errors.Join(verdict, b.closePads(l), emptyAll(l.along[1:]), l.region.close())
+func undo(l *load) (errs []error) {
+	insist(func() {
+		errs = append(errs, emptyAll(l.along[1:])...)
+		errs = append(errs, l.along[0].rewind()) // its peak stays: how far the load came
 	})
+	return errs
 }
 
-// closePads closes the pad scopes that the load opened and left open.
-func (b *Budget) closePads(l *load) error {
-	b.mu.Lock()
-	pads := slices.Clone(l.pads)
-	b.mu.Unlock()
-	var errs []error
-	for _, o := range pads {
-		errs = append(errs, o.pad.CloseTo(o.depth))
-	}
-	return errors.Join(errs...)
-}
-
-// begin takes a place among the loads, or says why there is none. r is nil for Close and Reconfigure.
+// begin takes a place among the loads, or says why there is none. r is nil for Close and Reconfigure, which touch all.
 func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
-	l := &load{what: what, goroutine: goroutine()}
+	l := &load{name: what, along: b.along(r), over: make(chan struct{})}
 	if r != nil {
-		l.region = r.region
+		l.name = what + " of region " + r.name
 	}
-	l.along = b.along(l.region)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: %s: %w", b.plan.Name, what, ErrClosed)
 	}
 	if r != nil && r.released() {
-		return nil, fmt.Errorf("budget %q: BUG: %s, which was released: %w", b.plan.Name, l.name(), ErrClosed)
+		return nil, fmt.Errorf("budget %q: BUG: %s, which was released: %w", b.plan.Name, l.name, ErrClosed)
 	}
-	if running := b.innermost(l.goroutine); running != nil {
-		if err := b.nests(l, running); err != nil {
-			return nil, err
-		}
+	refused := ""
+	if r != nil && r.in != nil {
+		l.outer, refused = b.outer(r)
+	} else {
+		refused = b.beside(r, l.along, what)
 	}
-	for _, running := range b.loads {
-		if running.goroutine != l.goroutine && slices.ContainsFunc(l.along, running.touches) {
-			return nil, fmt.Errorf("budget %q: %s during a %s on another goroutine: %w", b.plan.Name, l.name(), running.name(),
-				ErrLoading)
-		}
+	if refused != "" {
+		return nil, fmt.Errorf("budget %q: %s %s: %w", b.plan.Name, l.name, refused, ErrLoading)
 	}
-	b.loads = append(b.loads, l)
-	b.watch.Arm(b.noteOpen)
+	for _, part := range l.along {
+		part.busy = l
+	}
+	if l.outer != nil {
+		l.outer.inner = l
+	}
 	return l, nil
 }
 
-// nests says why l can't be inside a load that runs on the same goroutine.
-func (b *Budget) nests(l, running *load) error {
-	switch {
-	case !running.inside:
-		return fmt.Errorf("budget %q: %s from a finalizer, during a %s: %w", b.plan.Name, l.name(), running.name(), ErrLoading)
-	case l.region == nil:
-		return fmt.Errorf("budget %q: %s inside a %s: %w", b.plan.Name, l.name(), running.name(), ErrLoading)
-	case l.region.level <= running.region.level:
-		return fmt.Errorf("budget %q: %s inside a %s; only regions above it may be touched: %w", b.plan.Name, l.name(),
-			running.name(), ErrLoading)
+// beside says why what touches these regions can't stand beside the loads at work. pre: b.mu is held.
+func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused string) {
+	for _, part := range along {
+		by := part.busy
+		switch {
+		case by == nil:
+			continue
+		case by.scope == (scope.Scope{}) || r == nil || r.level <= by.along[0].level:
+			return "during a " + by.name
+		}
+		how := r.plainName() + ".In(s)"
+		if what == "Load" {
+			how = "Load(ctx, " + how + ", ...)"
+		} else {
+			how += "." + what + "(ctx)"
+		}
+		return fmt.Sprintf("during a %s; inside the load write %s, where s is the scope that its function was given", by.name, how)
 	}
-	return nil
+	return ""
 }
 
-// innermost is the load that began last on a goroutine, or nil. pre: b.mu is held.
-func (b *Budget) innermost(goroutine uintptr) *load {
-	for _, l := range slices.Backward(b.loads) {
-		if l.goroutine == goroutine {
-			return l
+// outer is the load whose scope the caller knows, or why the caller isn't inside it. pre: b.mu is held.
+func (b *Budget) outer(r *OpenRegion) (outer *load, refused string) {
+	for _, part := range b.regions {
+		if l := part.busy; l != nil && l.scope == *r.in && l.scope != (scope.Scope{}) {
+			outer = l
+			break
 		}
 	}
-	return nil
-}
-
-func (l *load) touches(r *region) bool { return slices.Contains(l.along, r) }
-
-// name is what the load is called in messages: "Load of region level".
-func (l *load) name() string {
-	if l.region == nil {
-		return l.what
+	switch {
+	case outer == nil:
+		return nil, "with In of a scope that is not that of a load at work"
+	case r.level <= outer.along[0].level:
+		return nil, fmt.Sprintf("inside a %s; only regions above it may be touched", outer.name)
+	case outer.inner != nil:
+		return nil, fmt.Sprintf("inside a %s, during a %s there; one at a time", outer.name, outer.inner.name)
 	}
-	return l.what + " of region " + l.region.name
-}
-
-func (b *Budget) end(l *load) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.loads = slices.DeleteFunc(b.loads, func(other *load) bool { return other == l })
-	if l.releases {
-		l.region.giveBack()
-	}
-	if outer := b.innermost(l.goroutine); outer != nil {
-		outer.pads = append(outer.pads, l.pads...)
-	}
-	if len(b.loads) == 0 {
-		b.watch.Arm(nil)
-	}
+	return outer, ""
 }
 
 // enter is begin, with the workers outside and kept there.
@@ -240,51 +222,42 @@ func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, 
 		return nil, fmt.Errorf("budget %q: %s of region %s: %w", b.plan.Name, what, r.name, err)
 	}
 	l, err := b.begin(r, what)
-	if err != nil {
-		return nil, err
+	if err != nil || l.outer != nil { // the outermost keeps them out
+		return l, err
 	}
-	shut(l.along, 1)
+	entered := false
 	defer func() { // also when the plan's OnError ends the goroutine
-		if !l.entered {
-			b.leave(l)
+		if !entered {
+			b.end(l)
 		}
 	}()
-	if still := b.waitOutside(ctx, l.along); still != nil {
-		return nil, fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
+	if still := b.keepOut(ctx, l, l.along); still != nil {
+		return nil, fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name, strings.Join(still, ", "), ctx.Err())
 	}
-	l.entered = true
+	entered = true
 	return l, nil
 }
 
 func (b *Budget) leave(l *load) {
-	if l.entered {
-		b.publishRegions(l.along)
-	}
-	shut(l.along, -1)
+	b.publishRegions(l.along)
 	b.end(l)
 }
 
-// shut keeps workers out of the regions; by -1 it lets them in again.
-func shut(regions []*region, by int32) {
-	for _, r := range regions {
-		r.gate.Add(by)
-	}
-}
-
-// noteOpen remembers a pad on which a load's goroutine opens its first scope. Workers open scopes on their own pads
-// meanwhile: they pay a lock for as long as something loads.
-func (b *Budget) noteOpen(pad *scope.Stack) {
-	me, depth := goroutine(), pad.Depth()-1
+// end gives the regions back, in one move: to the load outside, or to their owners and workers.
+func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, l := range b.loads { // what was open from here up is closed by now
-		l.pads = slices.DeleteFunc(l.pads, func(o openPad) bool { return o.pad == pad && o.depth >= depth })
+	if l.releases {
+		l.along[0].free()
 	}
-	l := b.innermost(me)
-	if l == nil {
-		return
+	for _, part := range l.shut {
+		part.owner.And(^ownerShut)
 	}
-	if !slices.ContainsFunc(l.pads, func(o openPad) bool { return o.pad == pad }) {
-		l.pads = append(l.pads, openPad{pad, depth})
+	for _, part := range l.along {
+		part.busy = l.outer
 	}
+	if l.outer != nil {
+		l.outer.inner = nil
+	}
+	close(l.over)
 }

@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,30 +14,47 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func TestFailureClosesThePadScopesThatFnOpened(t *testing.T) {
+// TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise stays when the load fails, is
+// its worker's to close, and is named at the next Turn, Give or Close.
+func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, small())
-			outer := b.Pad(0, 0).Open("open before")
-			newMark(outer, 1, 0)
-			worker := b.Pad(1, 0)
+			fixed, lent := b.Pad(0, 0), take(t, b)
 			attempt(func() error {
 				_, err := load(b, "level", func(s scope.Scope) error {
-					newMark(s, 2, 0)
-					newMark(b.Pad(0, 0).Open("in fn"), 3, 0)
-					b.Pad(0, 0).Open("deeper")
-					newMark(b.Pad(0, 1).Open("in fn"), 4, 0)
-					attempt(func() error { newMark(worker.Open("a worker's"), 5, 0); return nil })
+					newMark(s, 1, 0)
+					return fixed.Do("scratch", func(scratch scope.Scope) error {
+						newMark(scratch, 2, 0)
+						return failures[name].end(b, s)
+					})
+				})
+				return err
+			})
+			assert.Equal(t, []int64{2, 1}, ran)
+			assert.Zero(t, fixed.Depth())
+			require.NoError(t, b.Turn())
+			require.Zero(t, b.Report().Leaks)
+
+			ran = nil
+			attempt(func() error {
+				_, err := load(b, "level", func(s scope.Scope) error {
+					newMark(s, 1, 0)
+					newMark(fixed.Open("forgotten"), 2, 0)
+					newMark(lent.Pad(1).Open("forgotten too"), 3, 0)
 					return failures[name].end(b, s)
 				})
 				return err
 			})
-			assert.Equal(t, []int64{3, 4, 2}, ran, "the worker's scope stays")
-			assert.Equal(t, 1, b.Pad(0, 0).Depth())
-			assert.Zero(t, b.Pad(0, 1).Depth())
-			assert.Equal(t, 1, worker.Depth())
-			frogs.New(outer)
-			require.NoError(t, outer.Close())
+			assert.Equal(t, []int64{1}, ran, "it stays")
+			require.NoError(t, b.Turn())
+			assert.Equal(t, 1, b.Report().Leaks.Scopes)
+			assert.ErrorContains(t, lent.Give(), `scope "forgotten too" of pad 1.1 was left open`)
+			assert.Equal(t, 2, b.Report().Leaks.Scopes)
+			err := b.Close()
+			assert.ErrorContains(t, err, `pad 0.0: left open at a Turn, a Give or Close: scope "forgotten"; close each where it is opened`)
+			assert.ErrorContains(t, err, `pad 1.1: left open at a Turn, a Give or Close: scope "forgotten too"`)
+			assert.Equal(t, []int64{1, 3, 2}, ran, "nothing is lost")
 		})
 	}
 }
@@ -54,57 +72,58 @@ func TestSuccessLeavesPadsAlone(t *testing.T) {
 	assert.Equal(t, []int64{1}, ran)
 }
 
-func TestPadsOfANestedLoadBelongToTheOuterOneToo(t *testing.T) {
+func TestErrorsOfTheUnwindingAreInTheVerdict(t *testing.T) {
 	b := open(t, small())
-	_, err := load(b, "systems", func(scope.Scope) error {
-		mustLoad(t, b, "level", func(scope.Scope) {
-			b.Pad(0, 0).Open("left open")
-			require.NoError(t, b.Pad(1, 1).Open("closed").Close())
-		})
-		assert.Equal(t, 1, b.Pad(0, 0).Depth())
-		return errLoader
-	})
-	require.EqualError(t, err, errLoader.Error())
-	assert.Zero(t, b.Pad(0, 0).Depth())
-
-	_, err = load(b, "systems", func(scope.Scope) error {
-		b.Pad(0, 0).Open("the outer one's")
-		_, err := load(b, "level", func(scope.Scope) error {
-			b.Pad(0, 0).Open("the inner one's")
-			return errLoader
-		})
-		assert.Equal(t, 1, b.Pad(0, 0).Depth())
-		return err
-	})
-	require.EqualError(t, err, errLoader.Error())
-	assert.Zero(t, b.Pad(0, 0).Depth())
-}
-
-func TestPadHandedOnInsideFnIsTheNewOwners(t *testing.T) {
-	b := open(t, small())
-	pad := b.Pad(0, 0)
-	_, err := load(b, "level", func(scope.Scope) error {
-		require.NoError(t, pad.Open("mine").Close())
-		attempt(func() error { newMark(pad.Open("a worker's"), 1, 0); return nil })
-		return errLoader
-	})
-	require.EqualError(t, err, errLoader.Error())
-	assert.Empty(t, ran)
-	assert.Equal(t, 1, pad.Depth(), "fn didn't open it")
-}
-
-func TestErrorsOfPadsAreInTheVerdict(t *testing.T) {
-	b := open(t, small())
-	_, err := load(b, "level", func(s scope.Scope) error {
-		newMark(b.Pad(0, 0).Open("in fn"), 1, doFail)
+	_, err := load(b, "systems", func(s scope.Scope) error {
+		mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { newMark(s, 1, doFail) })
 		newMark(s, 2, doPanic)
 		return errLoader
 	})
+	assert.EqualError(t, err, errLoader.Error()+"\nregion level, scope \"level\": finalizer of budget_test.mark: mark failed\n"+
+		"region systems, scope \"systems\": finalizer of budget_test.mark panicked: mark panics")
 	assert.ErrorIs(t, err, errLoader)
 	assert.ErrorIs(t, err, errMark)
-	assert.ErrorContains(t, err, "finalizer of budget_test.mark panicked: mark panics")
 	assert.Zero(t, b.Report().ErrorCount, "what a load itself says is not reported twice")
 	assert.Equal(t, 2, b.Report().Leaks.Finalizers)
+}
+
+// TestErrorsAreOneFlatList: the text of nested ones costs the square of their number.
+func TestErrorsAreOneFlatList(t *testing.T) {
+	const slots = 100
+	plan := small()
+	plan.Regions[2] = budget.Region{Name: "level", Size: budget.KiB, Slots: slots}
+	plan.Pages.Prefault = budget.Off
+	b := open(t, plan)
+	var rooms []*budget.OpenRegion
+	for range slots {
+		room, err := b.Slots("level").Acquire()
+		require.NoError(t, err)
+		rooms = append(rooms, room)
+	}
+	fill := func(in func(*budget.OpenRegion) *budget.OpenRegion) {
+		for i, room := range rooms {
+			mustLoadRegion(t, in(room), func(s scope.Scope) { newMark(s, int64(i), doFail) })
+		}
+	}
+	flat := func(what string, err error, more int) {
+		t.Helper()
+		joined, ok := err.(interface{ Unwrap() []error })
+		require.True(t, ok, what)
+		assert.Len(t, joined.Unwrap(), slots+more, what)
+	}
+	itself := func(room *budget.OpenRegion) *budget.OpenRegion { return room }
+	fill(itself)
+	flat("Rewind", b.Region("systems").Rewind(background), 0)
+	_, err := load(b, "systems", func(s scope.Scope) error {
+		fill(func(room *budget.OpenRegion) *budget.OpenRegion { return room.In(s) })
+		return errLoader
+	})
+	flat("Load", err, 1)
+	fill(itself)
+	mustLoad(t, b, "systems", nil)
+	errs := b.Report().Errors
+	require.Len(t, errs, 1)
+	assert.Equal(t, slots-1, strings.Count(errs[0], "\n"))
 }
 
 func TestLoadDoesntMoveTheFrame(t *testing.T) {
@@ -149,29 +168,6 @@ func TestLoadInTheEyesOfTheReport(t *testing.T) {
 	assert.EqualValues(t, 512*budget.KiB+100, r.Size)
 }
 
-// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails: workers' scopes are none
-// of its business.
-// BenchmarkOpenBesideALoad is what a worker pays for a scope on its pad while something loads on another goroutine.
-func BenchmarkOpenBesideALoad(b *testing.B) {
-	all := open(b, small())
-	pad, begun, end := all.Pad(0, 0), make(chan bool), make(chan bool)
-	var loads sync.WaitGroup
-	loads.Go(func() {
-		_, _ = load(all, "level", func(scope.Scope) error {
-			begun <- true
-			<-end
-			return nil
-		})
-	})
-	<-begun
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = pad.Open("work").Close()
-	}
-	close(end)
-	loads.Wait()
-}
-
 func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the instrumented build allocates on its own")
@@ -188,6 +184,8 @@ func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails: workers' scopes are none
+// of its business.
 func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 	plan := small()
 	plan.Pads.Workers = 3
@@ -209,13 +207,13 @@ func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 		})
 	}
 	for range 200 {
-		_, err := load(b, "systems", func(scope.Scope) error {
-			b.Pad(0, 0).Open("in fn")
-			_, err := load(b, "level", func(scope.Scope) error {
-				b.Pad(0, 1).Open("in fn")
-				return errLoader
+		_, err := load(b, "systems", func(s scope.Scope) error {
+			return b.Pad(0, 0).Do("in fn", func(scope.Scope) error {
+				_, err := loadRegion(b.Region("level").In(s), func(scope.Scope) error {
+					return b.Pad(0, 1).Do("in fn", func(scope.Scope) error { return errLoader })
+				})
+				return err
 			})
-			return err
 		})
 		require.ErrorIs(t, err, errLoader)
 	}

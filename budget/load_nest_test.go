@@ -3,7 +3,9 @@ package budget_test
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,7 +19,7 @@ func TestNestedLoad(t *testing.T) {
 	var level budget.Loaded[frog]
 	systems := mustLoad(t, b, "systems", func(s scope.Scope) {
 		newMark(s, 1, 0)
-		level = mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 2, 0) })
+		level = mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { newMark(s, 2, 0) })
 		newMark(s, 3, 0)
 	})
 	assert.NotNil(t, systems.Get())
@@ -37,7 +39,7 @@ func TestNestedFailureIsTheInnerVerdictOnly(t *testing.T) {
 			b := open(t, small())
 			systems := mustLoad(t, b, "systems", func(s scope.Scope) {
 				newMark(s, 1, 0)
-				_, err := load(b, "level", func(s scope.Scope) error {
+				_, err := loadRegion(b.Region("level").In(s), func(s scope.Scope) error {
 					newMark(s, 2, 0)
 					return f.end(b, s)
 				})
@@ -65,7 +67,7 @@ func TestOuterFailureRewindsWhatItLoadedAboveFirst(t *testing.T) {
 			attempt(func() error {
 				_, err := load(b, "systems", func(s scope.Scope) error {
 					newMark(s, 1, 0)
-					level = mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 2, 0) })
+					level = mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { newMark(s, 2, 0) })
 					return end(s)
 				})
 				return err
@@ -84,7 +86,7 @@ func TestPanicAndGoexitUnwindBothLoads(t *testing.T) {
 		o := attempt(func() error {
 			_, err := load(b, "systems", func(s scope.Scope) error {
 				newMark(s, 1, 0)
-				_, err := load(b, "level", func(s scope.Scope) error {
+				_, err := loadRegion(b.Region("level").In(s), func(s scope.Scope) error {
 					newMark(s, 2, 0)
 					return failures[name].end(b, s)
 				})
@@ -102,36 +104,70 @@ func TestPanicAndGoexitUnwindBothLoads(t *testing.T) {
 }
 
 // refused are the ways to touch regions while one is being loaded.
-func refused(b *budget.Budget, names ...string) (errs []error) {
-	for _, name := range names {
-		_, err := load(b, name, func(scope.Scope) error { panic("it should be refused") })
-		errs = append(errs, err, b.Region(name).Rewind(background))
+func refused(b *budget.Budget, regions ...*budget.OpenRegion) (errs []error) {
+	for _, r := range regions {
+		_, err := loadRegion(r, func(scope.Scope) error { panic("it should be refused") })
+		errs = append(errs, err, r.Rewind(background))
 	}
 	return append(errs, b.Close())
 }
 
-func TestSameLowerAndOtherGoroutinesAreRefused(t *testing.T) {
+func regionsOf(b *budget.Budget) (regions []*budget.OpenRegion) {
+	for _, name := range []string{"init", "systems", "level"} {
+		regions = append(regions, b.Region(name))
+	}
+	return regions
+}
+
+// inAll are the regions for who claims to be inside the load of that scope.
+func inAll(regions []*budget.OpenRegion, s scope.Scope) (in []*budget.OpenRegion) {
+	for _, r := range regions {
+		in = append(in, r.In(s))
+	}
+	return in
+}
+
+func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 	b := open(t, small())
+	regions := regionsOf(b)
 	first := mustLoad(t, b, "init", func(s scope.Scope) { newMark(s, 1, 0) })
+	var stale scope.Scope
+	mustLoad(t, b, "systems", func(s scope.Scope) { stale = s })
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		newMark(s, 2, 0)
-		above := mustLoad(t, b, "level", nil)
+		above := mustLoadRegion(t, regions[2].In(s), nil)
 		before := quiet(b)
-		for _, err := range refused(b, "init", "systems") {
+		for _, err := range refused(b, inAll(regions[:2], s)...)[:4] {
 			assert.ErrorIs(t, err, budget.ErrLoading)
-			assert.ErrorContains(t, err, "inside a Load of region systems")
+			assert.ErrorContains(t, err, "inside a Load of region systems; only regions above it may be touched")
 		}
-		var errs []error
-		attempt(func() error { errs = refused(b, "init", "systems", "level"); return nil })
-		assert.Len(t, errs, 7)
-		for _, err := range errs {
+		for _, err := range refused(b, regions...) {
 			assert.ErrorIs(t, err, budget.ErrLoading)
-			assert.ErrorContains(t, err, "during a Load of region systems on another goroutine")
+			assert.ErrorContains(t, err, "during a Load of region systems")
 		}
-		assert.Equal(t, before, quiet(b), "nothing changed")
+		attempt(func() error {
+			assert.Len(t, refused(b, regions...), 7)
+			for _, err := range refused(b, regions...) {
+				assert.ErrorIs(t, err, budget.ErrLoading)
+			}
+			return nil
+		})
+		inner := s.Open("inner")
+		for what, s := range map[string]scope.Scope{"zero": {}, "stale": stale, "inside": inner, "a pad's": b.Pad(0, 0).Open("x")} {
+			errs := refused(b, inAll(regions, s)...)
+			for _, err := range errs[:6] {
+				assert.ErrorIs(t, err, budget.ErrLoading, what)
+				assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work", what)
+			}
+		}
+		require.NoError(t, inner.Close())
+		after := quiet(b)
+		after.Beside = before.Beside // a pad's scope is open there
+		after.Regions[1].Scopes, after.Regions[1].MostOpen = before.Regions[1].Scopes, before.Regions[1].MostOpen
+		assert.Equal(t, before, after, "nothing changed")
 		assert.Empty(t, ran)
 		assert.NotNil(t, above.Get())
-		require.NoError(t, b.Region("level").Rewind(background), "above may be rewound")
+		require.NoError(t, regions[2].In(s).Rewind(background), "above may be rewound")
 		assert.Nil(t, above.Get())
 	})
 	assert.NotNil(t, first.Get())
@@ -140,24 +176,186 @@ func TestSameLowerAndOtherGoroutinesAreRefused(t *testing.T) {
 	assert.Equal(t, []int64{2}, ran)
 }
 
+// TestForgottenIn: the error says what to write.
+func TestForgottenIn(t *testing.T) {
+	b := open(t, small())
+	mustLoad(t, b, "systems", func(scope.Scope) {
+		_, err := load(b, "level", nil)
+		assert.EqualError(t, err, `budget "small": Load of region level during a Load of region systems; inside the load write `+
+			`Load(ctx, level.In(s), ...), where s is the scope that its function was given: upfront: loading`)
+		assert.EqualError(t, b.Region("level").Rewind(background), `budget "small": Rewind of region level during a Load of region `+
+			`systems; inside the load write level.In(s).Rewind(ctx), where s is the scope that its function was given: upfront: loading`)
+		_, err = load(b, "systems", nil)
+		assert.EqualError(t, err, `budget "small": Load of region systems during a Load of region systems: upfront: loading`)
+	})
+	b = open(t, rooms(false))
+	room := acquire(t, b)
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		assert.ErrorContains(t, room.Release(background), "inside the load write room.In(s).Release(ctx), where")
+		require.NoError(t, room.In(s).Release(background))
+	})
+	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
+}
+
+// TestProofEndsWithFn: a region that was kept together with its proof is refused from then on, and is otherwise the same.
+func TestProofEndsWithFn(t *testing.T) {
+	b := open(t, small())
+	var kept *budget.OpenRegion
+	for name, f := range failures {
+		attempt(func() error {
+			_, err := load(b, "systems", func(s scope.Scope) error {
+				kept = b.Region("level").In(s)
+				s.Defer(func() { // while it is undone, or rewound
+					_, err := loadRegion(kept, nil)
+					assert.ErrorIs(t, err, budget.ErrLoading)
+				})
+				s.Temp().Defer(func() {
+					_, err := loadRegion(kept, nil)
+					assert.ErrorIs(t, err, budget.ErrLoading)
+				})
+				if name == "ignored" {
+					return nil
+				}
+				return f.end(b, s)
+			})
+			return err
+		})
+		for _, err := range refused(b, kept)[:2] {
+			assert.ErrorIs(t, err, budget.ErrLoading)
+			assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work")
+		}
+		b = open(t, small())
+	}
+	mustLoad(t, b, "systems", func(s scope.Scope) { kept = b.Region("level").In(s) })
+	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(100) })
+	assert.Equal(t, b.Region("level").Report(), kept.Report())
+	assert.Equal(t, b.Region("level").Base(), kept.Base())
+	door := kept.Door("anna")
+	require.True(t, door.Enter())
+	assert.ErrorContains(t, b.Close(), "anna is inside region level")
+	door.Leave()
+}
+
+// TestProofIsHandedOn: whoever was given the scope is inside, one at a time; a load ends after those inside it.
+func TestProofIsHandedOn(t *testing.T) {
+	var told []error
+	plan := small()
+	plan.Regions = append(plan.Regions, budget.Region{Name: "effects", Size: 64 * budget.KiB})
+	plan.OnError = func(err error) { told = append(told, err) }
+	b := open(t, plan)
+	level, effects := b.Region("level"), b.Region("effects")
+	inside, leave, done := make(chan bool), make(chan bool), make(chan error, 1)
+	var inner budget.Loaded[frog]
+	start := func(s scope.Scope) {
+		go func() {
+			l, err := loadRegion(level.In(s), func(scope.Scope) error {
+				inside <- true
+				<-leave
+				return nil
+			})
+			inner = l
+			done <- err
+		}()
+		<-inside
+	}
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		start(s)
+		_, err := loadRegion(effects.In(s), nil)
+		assert.ErrorIs(t, err, budget.ErrLoading)
+		assert.ErrorContains(t, err, "inside a Load of region systems, during a Load of region level there; one at a time")
+		leave <- true
+		require.NoError(t, <-done)
+		mustLoadRegion(t, effects.In(s), nil)
+	})
+	assert.NotNil(t, inner.Get())
+	assert.Empty(t, told)
+
+	for name, end := range map[string]func() error{
+		"success": func() error { return nil },
+		"error":   func() error { return errLoader },
+		"panic":   func() error { panic("boom") },
+		"Goexit":  func() error { runtime.Goexit(); return nil },
+	} {
+		told = nil
+		var over atomic.Bool
+		outer := make(chan outcome)
+		go func() {
+			outer <- attempt(func() error {
+				_, err := load(b, "systems", func(s scope.Scope) error { start(s); return end() })
+				over.Store(true)
+				return err
+			})
+		}()
+		time.Sleep(5 * time.Millisecond)
+		assert.False(t, over.Load(), "%s: it waits", name)
+		leave <- true
+		require.NoError(t, <-done, name)
+		o := <-outer
+		require.Len(t, told, 1, name)
+		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, inside it, is at work; `+
+			`it waits`)
+		assert.Equal(t, name == "success", inner.Get() != nil, name)
+		assert.Equal(t, name == "error", o.err != nil, name)
+		assert.Equal(t, name == "panic", o.panicked == "boom", name)
+		assert.Equal(t, name == "Goexit", o.exited, name)
+		requireWalk(t, b)
+	}
+}
+
+// TestHookThatPanicsWhereALoadEndsTooEarly: what is inside is waited for all the same.
+func TestHookThatPanicsWhereALoadEndsTooEarly(t *testing.T) {
+	plan := small()
+	plan.OnError = func(error) { panic("hook") }
+	b := open(t, plan)
+	inside, done := make(chan bool), make(chan error, 1)
+	o := attempt(func() error {
+		_, err := load(b, "systems", func(s scope.Scope) error {
+			go func() {
+				_, err := loadRegion(b.Region("level").In(s), func(scope.Scope) error {
+					inside <- true
+					time.Sleep(2 * time.Millisecond)
+					return nil
+				})
+				done <- err
+			}()
+			<-inside
+			return nil
+		})
+		return err
+	})
+	assert.Equal(t, "hook", o.panicked)
+	assert.NoError(t, <-done)
+	requireEmpty(t, b, "systems")
+	requireEmpty(t, b, "level")
+	mustLoad(t, b, "init", nil)
+}
+
 func TestFinalizersMayNotLoad(t *testing.T) {
 	b := open(t, small())
+	regions := regionsOf(b)
 	var errs []error
-	tryAll := func() {
-		errs = append(errs, refused(b, "init", "systems", "level")...)
-		before := quiet(b)
-		assert.Equal(t, before, quiet(b), "a report may be asked for")
-		assert.EqualValues(t, before.Regions[1], regionReport(b, "systems"))
+	tryAll := func(s scope.Scope) func() {
+		return func() {
+			errs = append(errs, refused(b, append(regions, inAll(regions, s)...)...)...)
+			before := quiet(b)
+			assert.Equal(t, before, quiet(b), "a report may be asked for")
+			assert.EqualValues(t, before.Regions[1], regionReport(b, "systems"))
+		}
 	}
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll) })
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	require.NoError(t, b.Region("systems").Rewind(background))
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp().Defer(tryAll) })
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll) })
-	_, err := load(b, "systems", func(s scope.Scope) error { s.Defer(tryAll); return errLoader })
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp().Defer(tryAll(s)) })
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
+	_, err := load(b, "systems", func(s scope.Scope) error { s.Defer(tryAll(s)); return errLoader })
 	require.EqualError(t, err, errLoader.Error())
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll) })
+	mustLoad(t, b, "init", func(s scope.Scope) { // of a region that is rewound inside
+		mustLoadRegion(t, regions[1].In(s), func(scope.Scope) { regions[2].Door("nobody") })
+		mustLoadRegion(t, regions[1].In(s), func(inner scope.Scope) { inner.Defer(tryAll(s)) })
+		require.NoError(t, regions[1].In(s).Rewind(background))
+	})
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	require.NoError(t, b.Close())
-	assert.Len(t, errs, 5*7)
+	assert.Len(t, errs, 6*13)
 	for _, err := range errs {
 		assert.ErrorIs(t, err, budget.ErrLoading)
 	}

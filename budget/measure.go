@@ -3,6 +3,9 @@ package budget
 import (
 	"fmt"
 	"slices"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It runs fn in a shadow of
@@ -11,14 +14,13 @@ import (
 // took, and again, until it fits: the report is that of a run, and its Plan is the plan of that run, ready to be opened. It
 // has the given plan's name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
 //
-// A part's size in it is its Peak, the highest of its slots, buffers or pads; with one byte less fn is full. What
-// temporaries take ([scope.Scope.Temp]) depends on the room that there is: there, what is needed is a size with which fn was run,
-// while with one byte less it was full; another, smaller one may happen to do. Where it depends on which goroutine comes
-// first how much a pad holds, it is what sufficed in the run. What was never used has 1 byte, the least that a plan
-// takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.
+// A part's size in it is its Peak, the highest of its slots, buffers or pads; with one byte less fn is full. Where there
+// were temporaries ([scope.Scope.Temp]), which begin at a line, it may be the next multiple of 64. Where it depends on which
+// goroutine comes first how much a pad holds, it is what sufficed in the run. What was never used has 1 byte, the least that
+// a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.
 //
-// fn runs at least twice, and where there are temporaries some dozens of times: it does the same each time, starts with a
-// fresh budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
+// fn runs at least twice, and where there are temporaries once or twice more: it does the same each time, starts with a fresh
+// budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
 // close the budget. A full that it returns or panics with, and also one that it hides, asks for more room; any other error
 // ends Measure and is its error, and so do the leaks that Close finds at the end. Full in the widest plan is an error
 // that says so.
@@ -44,20 +46,16 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	return report, nil
 }
 
-// measurement is the search for the least sizes.
+// measurement is what Measure knows meanwhile.
 type measurement struct {
 	plan  Plan // as given
 	fn    func(*Budget) error
 	wide  Plan
-	tight Plan         // to be tried next
-	parts []searchPart // of tight
+	tight Plan // to be tried next
 }
 
-// measureRuns is where the search for a smaller size ends, and measureTries where that for any ends.
-const (
-	measureRuns  = 200
-	measureTries = 400
-)
+// measureTries is where Measure gives up: fn does something else each time.
+const measureTries = 100
 
 // runWide runs fn with room in plenty.
 func (m *measurement) runWide(shadow Plan) (Report, error) {
@@ -92,29 +90,52 @@ func (m *measurement) narrow(report Report) (Report, error) {
 	m.tight = m.wide
 	m.tight.Regions, m.tight.Limits = slices.Clone(m.wide.Regions), limits
 	for i, part := range m.tight.sized() {
-		m.parts = append(m.parts, searchPart{sizedPart: part, wide: *part.size, enough: *part.size})
 		*part.size = max(1, peaks[i])
 	}
-	for run := range measureTries {
+	for range measureTries {
 		b, err := Open(m.tight)
 		if err != nil {
 			return Report{}, err
 		}
 		t, err := m.run(b)
-		switch {
-		case err != nil:
-			return Report{}, err
-		case len(t.fulls) > 0:
-			if full := m.raise(t.fulls); full != nil {
+		if err != nil || len(t.fulls) == 0 {
+			return t.report, err
+		}
+		for _, full := range t.fulls {
+			if !m.raise(full) {
 				return Report{}, fmt.Errorf("budget %q: Measure: full with what was enough before; fn must do the same each time: %w",
 					m.plan.Name, full)
-			}
-		default:
-			if !m.lower(t) || run > measureRuns {
-				return t.report, nil
 			}
 		}
 	}
 	return Report{}, fmt.Errorf("budget %q: Measure: no sizes were found in %d runs; fn must do the same each time", m.plan.Name,
 		measureTries)
+}
+
+// raise makes the next plan larger where it was full. It is false when that had as much before as there ever was.
+func (m *measurement) raise(full *scope.FullError) bool {
+	if m.tight.Limits.raise(full, full.Need) {
+		return true
+	}
+	wide := m.wide.sized()
+	for i, part := range m.tight.sized() {
+		if part.key == full.Key && full.Size < *wide[i].size {
+			if *part.size == full.Size { // else another full of this run has raised it
+				*part.size = min(max((full.Size+arena_c.LineSize)&^(arena_c.LineSize-1), full.Need), *wide[i].size)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// raise makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
+func (l *Limits) raise(full *scope.FullError, to uint64) bool {
+	for _, limit := range l.byKey() {
+		if limit.key == full.Key {
+			*limit.limit = max(*limit.limit, int(min(to, planLimitMax)))
+			return full.Size < planLimitMax
+		}
+	}
+	return false
 }

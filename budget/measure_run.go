@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // trial is one run of fn.
 type trial struct {
 	report Report
-	temps  []bool             // of each sized part: whether it had temporaries
 	fulls  []*scope.FullError // that fn returned, panicked with or hid
 	err    error              // of fn
 }
@@ -27,12 +25,8 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 		}
 	}()
 	b.countPads()
-	before := b.temporaries()
 	t.err = b.attempt(m.fn)
 	t.report = b.Report()
-	for i, count := range b.temporaries() {
-		t.temps = append(t.temps, count != before[i] || b.closed.Load())
-	}
 	var full *scope.FullError
 	var told []*scope.FullError
 	if errors.As(t.err, &full) && full.Budget == b.plan.Name && widens(full) {
@@ -79,20 +73,6 @@ func (b *Budget) fulls() (list []*scope.FullError) {
 		}
 	}
 	return list
-}
-
-// temporaries counts for each sized part how often it had some, from where the tables began.
-func (b *Budget) temporaries() (counts []uint64) {
-	row := uint64(0)
-	for _, part := range b.plan.sized() {
-		count := uint64(0)
-		for range part.rows {
-			count += b.table.Row(row).Far().Limit / arena_c.Generation
-			row++
-		}
-		counts = append(counts, count)
-	}
-	return counts
 }
 
 // widens says whether a measured plan gives more of what was full.

@@ -80,7 +80,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(l.size, arena_c.Edge, l.tables) || p.keepsBase(l)
+	kept := platform.Keeps(l.size, arena_c.AlignMax, l.tables) || p.keepsBase(l)
 	if err := p.fits(l, kept, limits); err != nil {
 		return g, err
 	}
@@ -145,10 +145,10 @@ func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.
 		}
 	}()
 	for {
-		if err := p.fits(l, platform.Keeps(l.size, arena_c.Edge, l.tables), limits); err != nil {
+		if err := p.fits(l, platform.Keeps(l.size, arena_c.AlignMax, l.tables), limits); err != nil {
 			return nil, err
 		}
-		r, err := platform.Reserve(l.size, arena_c.Edge, l.tables)
+		r, err := platform.Reserve(l.size, arena_c.AlignMax, l.tables)
 		if err != nil {
 			return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 		}

@@ -14,17 +14,18 @@ import (
 func (h *house) someLoad() {
 	part := h.random.IntN(len(h.parts))
 	if h.parts[part].region != nil {
-		_ = h.load(part)
+		_ = h.load(part, h.claim())
 	}
 }
 
 // load loads a part with random contents and checks the verdict.
-func (h *house) load(part int) error {
+func (h *house) load(part int, claim houseClaim) error {
 	p := h.parts[part]
-	h.say("load %s", p.name)
-	if !h.mayTouch(part) {
+	region := claim.region(p.region)
+	h.say("load %s %s", p.name, claim.what)
+	if !h.mayTouch(part, claim) {
 		h.did["load refused"]++
-		_, err := budget.Load(background, p.region, func(scope.Scope) (*frog, error) { panic("it should be refused") })
+		_, err := budget.Load(background, region, func(scope.Scope) (*frog, error) { panic("it should be refused") })
 		assert.ErrorIs(h.t, err, budget.ErrLoading, "%q", h.log)
 		return err
 	}
@@ -33,7 +34,7 @@ func (h *house) load(part int) error {
 	fails := h.empty(part)
 	began, left := false, h.left(from)
 	h.loadID++
-	l := &houseLoad{h.loadID, part, h.me}
+	l := &houseLoad{id: h.loadID, part: part, outer: claim.of}
 	h.running = append(h.running, l)
 	end, verdict := endThrough, false
 	defer func() {
@@ -44,7 +45,7 @@ func (h *house) load(part int) error {
 			if end == endLoaded && began && !p.full() && len(p.scopes) == 1 {
 				h.closeTemp(&p.modelStack) // it was loaded, but who closed the temporaries has gone
 			}
-			h.undo(l)
+			h.empty(part)
 			if left || h.left(from) {
 				h.did["load left"]++
 			} else {
@@ -54,13 +55,14 @@ func (h *house) load(part int) error {
 			h.check()
 		}
 	}()
-	loaded, err := budget.Load(background, p.region, func(s scope.Scope) (*frog, error) {
-		began = true
+	loaded, err := budget.Load(background, region, func(s scope.Scope) (*frog, error) {
+		began, l.scope = true, s
 		p.open()
 		f := frogs.New(s)
 		assert.Equal(h.t, fails, h.b.Report().ErrorCount > told, "%q", h.log)
 		h.check()
 		end = h.body(l, s)
+		h.ended = append(h.ended, s)
 		return f, h.finish(end, s)
 	})
 	verdict = true
@@ -90,18 +92,6 @@ func (h *house) judge(l *houseLoad, end int, err error) {
 	assert.NotEqual(h.t, endGoexit, end, "%q", h.log)
 	if end == endPanic || end == endThrough {
 		assert.True(h.t, p.full(), "a panic is an error only after a full: %q", h.log)
-	}
-	h.undo(l)
-}
-
-// undo is what a failed load leaves: what it opened on pads is closed, and the part and those above are empty.
-func (h *house) undo(l *houseLoad) {
-	for _, pad := range h.pads {
-		depth := slices.IndexFunc(pad.openers[:len(pad.scopes)], func(loads []int) bool { return slices.Contains(loads, l.id) })
-		if depth >= 0 {
-			h.did["pad scopes undone"]++
-			h.closeTo(&pad.modelStack, depth)
-		}
 	}
 	h.empty(l.part)
 }

@@ -16,16 +16,18 @@ func (h *house) rewind(part int) {
 	if p.region == nil {
 		return
 	}
-	h.say("rewind %s", p.name)
-	if !h.mayTouch(part) {
+	claim := h.claim()
+	region := claim.region(p.region)
+	h.say("rewind %s %s", p.name, claim.what)
+	if !h.mayTouch(part, claim) {
 		h.did["rewind refused"]++
-		assert.ErrorIs(h.t, p.region.Rewind(background), budget.ErrLoading)
+		assert.ErrorIs(h.t, region.Rewind(background), budget.ErrLoading)
 		return
 	}
 	h.did["rewound"]++
 	from := len(h.want)
 	fails := h.empty(part)
-	h.mayLeave(from, func() { assert.Equal(h.t, fails, p.region.Rewind(background) != nil, "%q", h.log) })
+	h.mayLeave(from, func() { assert.Equal(h.t, fails, region.Rewind(background) != nil, "%q", h.log) })
 }
 
 func (h *house) acquire() {
@@ -56,13 +58,15 @@ func (h *house) release(part int) {
 		assert.ErrorContains(h.t, p.region.Release(background), "which has no slots; Rewind it")
 		return
 	}
-	if !h.mayTouch(part) {
+	claim := h.claim()
+	region := claim.region(p.region)
+	if !h.mayTouch(part, claim) {
 		h.did["rewind refused"]++
-		assert.ErrorIs(h.t, p.region.Release(background), budget.ErrLoading)
+		assert.ErrorIs(h.t, region.Release(background), budget.ErrLoading)
 		return
 	}
 	h.did["released"]++
-	from, region := len(h.want), p.region
+	from := len(h.want)
 	fails := h.empty(part)
 	p.stale, p.region = append(p.stale, region), nil
 	h.mayLeave(from, func() { assert.Equal(h.t, fails, region.Release(background) != nil, "%q", h.log) })
@@ -116,7 +120,7 @@ func (h *house) reconfigure() {
 	case !sum:
 		h.did["redraw refused: sum"]++
 		assert.ErrorContains(h.t, err, "Reconfigure: the regions have", "%q", h.log)
-	case !h.mayTouch(-1):
+	case len(h.running) > 0:
 		h.did["redraw refused: loading"]++
 		assert.ErrorIs(h.t, err, budget.ErrLoading, "%q", h.log)
 	case loaded:
@@ -218,13 +222,6 @@ func (h *house) onPad(index int) {
 	if depth := len(p.scopes); depth == 0 || depth < 6 && h.chance(4) {
 		h.say("pad %d opens", index)
 		p.tops = append(p.tops[:depth], pad.Open("a scope"))
-		var loads []int
-		for _, l := range h.running {
-			if l.goroutine == h.me {
-				loads = append(loads, l.id)
-			}
-		}
-		p.openers = append(p.openers[:depth], loads)
 		p.modelStack.open()
 		return
 	}

@@ -26,8 +26,7 @@ type house struct {
 	given   []budget.Lent
 	running []*houseLoad
 	loadID  int
-	me      int // the goroutine that is at work
-	started int // goroutines
+	ended   []scope.Scope // of loads whose functions ended: proofs of nothing
 	arena   map[int64]int
 	leavers bool           // there are finalizers that end the goroutine
 	leaves  map[int64]bool // those
@@ -48,14 +47,22 @@ type housePart struct {
 
 // houseLoad is a load that is at work.
 type houseLoad struct {
-	id, part, goroutine int
+	id, part int
+	scope    scope.Scope
+	outer    *houseLoad // that it is inside of
 }
 
-// housePad is a pad and who opened each of its scopes.
+// houseClaim is what somebody says who touches a region: of which load he has the scope.
+type houseClaim struct {
+	what  string
+	of    *houseLoad // nil: of none that is at work
+	scope scope.Scope
+}
+
+// housePad is a pad and the scopes that are open there.
 type housePad struct {
 	modelStack
-	tops    []scope.Scope
-	openers [][]int // loads that were at work on the goroutine
+	tops []scope.Scope
 }
 
 type houseLent struct {
@@ -103,12 +110,8 @@ func newHouse(t *testing.T, seed uint64) *house {
 	return h
 }
 
-// beside does fn on a goroutine of its own and waits for it.
+// beside does fn on a goroutine of its own and waits for it: which one it is makes no difference.
 func (h *house) beside(fn func()) outcome {
-	before := h.me
-	h.started++
-	h.me = h.started
-	defer func() { h.me = before }()
 	return attempt(func() error { fn(); return nil })
 }
 
@@ -135,23 +138,42 @@ func (h *house) along(part int) (list []int) {
 	return list
 }
 
-// mayTouch says whether this goroutine may load, rewind or release a part now; -1 stands for all.
-func (h *house) mayTouch(part int) bool {
-	mine := true
-	for _, l := range slices.Backward(h.running) {
-		switch {
-		case l.goroutine == h.me:
-			if mine && (part < 0 || h.parts[part].level <= h.parts[l.part].level) {
+// claim is what somebody says next: mostly the truth, that he is inside the innermost load.
+func (h *house) claim() houseClaim {
+	switch n := h.random.IntN(8); {
+	case n == 0 && len(h.ended) > 0:
+		return houseClaim{what: "with a stale scope", scope: h.ended[h.random.IntN(len(h.ended))]}
+	case n <= 1 || len(h.running) == 0:
+		return houseClaim{}
+	case n == 2:
+		return claimOf(h.running[h.random.IntN(len(h.running))])
+	default:
+		return claimOf(h.running[len(h.running)-1])
+	}
+}
+
+func claimOf(l *houseLoad) houseClaim {
+	return houseClaim{fmt.Sprint("inside load ", l.id), l, l.scope}
+}
+
+func (c houseClaim) region(r *budget.OpenRegion) *budget.OpenRegion {
+	if c.what == "" {
+		return r
+	}
+	return r.In(c.scope)
+}
+
+// mayTouch says whether who claims this may load, rewind or release a part now: one inside touches what is above, and nothing
+// else is inside there; others touch nothing that a load does.
+func (h *house) mayTouch(part int, claim houseClaim) bool {
+	if claim.what != "" {
+		return claim.of != nil && h.parts[part].level > h.parts[claim.of.part].level &&
+			!slices.ContainsFunc(h.running, func(l *houseLoad) bool { return l.outer == claim.of })
+	}
+	for _, l := range h.running {
+		for _, i := range h.along(part) {
+			if slices.Contains(h.along(l.part), i) {
 				return false
-			}
-			mine = false
-		case part < 0:
-			return false
-		default:
-			for _, i := range h.along(part) {
-				if slices.Contains(h.along(l.part), i) {
-					return false
-				}
 			}
 		}
 	}
@@ -299,7 +321,7 @@ func TestModelOfAHouse(t *testing.T) {
 // houseDeeds are what the programs must have done together.
 var houseDeeds = []string{"acquired", "no slot free", "released", "stale refused", "loaded", "load failed", "load refused", "nested",
 	"beside", "rewound", "rewind refused", "redrawn", "redraw refused: loaded", "redraw refused: loading", "redraw refused: sum", "lent",
-	"none to lend", "given", "given with scopes open", "given twice", "turned", "pad scopes undone", "left", "load left", "panics",
+	"none to lend", "given", "given with scopes open", "given twice", "turned", "left", "load left", "panics",
 	"exits", "finalizers"}
 
 func (h *house) finishAll(seed uint64) {

@@ -23,23 +23,22 @@ const (
 
 // load loads a region with random contents, which may load others above it, and checks the verdict. It runs in a
 // goroutine of its own: a failed requirement ends that.
-func (p *program) load(index int) error {
+func (p *program) load(index int, r *budget.OpenRegion) error {
 	fails := p.emptyFrom(index)
 	told := p.b.Report().ErrorCount
 	m := &p.regions[index]
 	m.open()
-	padDepth := len(p.pads[0].scopes)
 	end, verdict := endThrough, false
 	defer func() {
 		if !verdict { // a panic or Goexit goes through
-			p.undo(index, padDepth)
+			p.emptyFrom(index)
 			if v := recover(); v != nil {
 				assert.NotEqual(p.t, endGoexit, end, "%q", p.log)
 				panic(v)
 			}
 		}
 	}()
-	l, err := load(p.b, regionNames[index], func(s scope.Scope) error {
+	l, err := loadRegion(r, func(s scope.Scope) error {
 		assert.Equal(p.t, p.want, ran, "the old contents are gone: %q", p.log)
 		assert.Equal(p.t, fails, p.b.Report().ErrorCount > told, "%q", p.log)
 		end = p.body(index, s)
@@ -62,21 +61,14 @@ func (p *program) load(index int) error {
 	if end == endPanic || end == endThrough {
 		assert.True(p.t, m.full(), "a panic is an error only after a full: %q", p.log)
 	}
-	p.undo(index, padDepth)
-	return err
-}
-
-// undo is what a failed load leaves: its pad scopes, the regions above and its own contents are gone.
-func (p *program) undo(index, padDepth int) {
-	p.closeTo(&p.pads[0], padDepth)
 	p.emptyFrom(index)
+	return err
 }
 
 // body does random things in a load and says how it ends.
 func (p *program) body(index int, s scope.Scope) int {
 	m := &p.regions[index]
 	scopes := []scope.Scope{s}
-	padDepth := len(p.pads[0].scopes)
 	for range p.random.IntN(10) {
 		top := scopes[len(scopes)-1]
 		switch p.random.IntN(10) {
@@ -93,14 +85,14 @@ func (p *program) body(index int, s scope.Scope) int {
 				p.close(top, m)
 			}
 		case 2:
-			p.pad(0, padDepth)
+			p.pad(0)
 		case 3:
 			if above := index + 1 + p.random.IntN(2); above < 3 {
 				p.say("nested load %s", regionNames[above])
-				_ = p.load(above)
+				_ = p.load(above, p.b.Region(regionNames[above]).In(s))
 			}
 		case 4:
-			p.refused(index)
+			p.refused(index, s)
 		default:
 			p.say("work")
 			p.inScope(top, m)
@@ -115,9 +107,11 @@ func (p *program) body(index int, s scope.Scope) int {
 }
 
 // refused touches what must not be touched.
-func (p *program) refused(index int) {
+func (p *program) refused(index int, s scope.Scope) {
 	before := quiet(p.b)
-	_, err := load(p.b, regionNames[p.random.IntN(index+1)], nil)
+	_, err := loadRegion(p.b.Region(regionNames[p.random.IntN(index+1)]).In(s), nil)
+	assert.ErrorIs(p.t, err, budget.ErrLoading)
+	_, err = load(p.b, regionNames[p.random.IntN(3)], nil)
 	assert.ErrorIs(p.t, err, budget.ErrLoading)
 	assert.ErrorIs(p.t, p.b.Close(), budget.ErrLoading)
 	assert.Equal(p.t, before, quiet(p.b))

@@ -191,7 +191,7 @@ func (p *program) step() {
 		p.say("load %s", regionNames[index])
 		p.loads++
 		panics, exits := p.panics, p.exits
-		o := attempt(func() error { _ = p.load(index); return nil })
+		o := attempt(func() error { _ = p.load(index, p.b.Region(regionNames[index])); return nil })
 		require.False(p.t, o.panicked != nil && p.panics == panics || o.exited && p.exits == exits, "%v: %q", o, p.log)
 	case 3:
 		index := p.random.IntN(3)
@@ -211,17 +211,14 @@ func (p *program) step() {
 		p.say("frame")
 		p.inScope(p.b.Frame(), &p.frame[p.turn])
 	default:
-		p.pad(p.random.IntN(2), 0)
+		p.pad(p.random.IntN(2))
 	}
 }
 
-// pad opens a scope on a pad, or works in the topmost one, or closes it, but none below depth.
-func (p *program) pad(index, depth int) {
+// pad opens a scope on a pad, or works in the topmost one, or closes it. A load that fails leaves it alone.
+func (p *program) pad(index int) {
 	m, pad := &p.pads[index], p.b.Pad(index, 0)
-	if len(m.scopes) == 8 && depth == 8 {
-		return
-	}
-	if len(m.scopes) <= depth || len(m.scopes) < 6 && p.chance(4) {
+	if len(m.scopes) == 0 || len(m.scopes) < 6 && p.chance(4) {
 		p.say("pad %d opens", index)
 		p.tops[index] = append(p.tops[index][:len(m.scopes)], pad.Open(fmt.Sprint("at ", len(m.scopes))))
 		m.open()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -201,7 +200,6 @@ func (p *OpenPads) takeBack(l Lent) (open bool, err error) {
 // release lets the next one have the pair.
 func (p *OpenPads) release(i int) {
 	q := &p.pairs[i]
-	p.b.forgetPads(q.first, q.second)
 	p.b.publishPair(i)
 	q.state.Store(pairFree) // from giving without the lock: Close holds it while it waits for this
 	p.free <- i             // there is room: no pair is in it twice
@@ -209,16 +207,16 @@ func (p *OpenPads) release(i int) {
 
 // closePair closes what was left open, the second pad first.
 func (p *OpenPads) closePair(q *pair) error {
-	return insist(func() error {
-		var errs []error
+	var errs []error
+	insist(func() {
 		for _, st := range [...]*scope.Stack{q.second, q.first} {
 			if st.Depth() > 0 {
 				p.b.countOpen(st, 0)
 				errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
 			}
 		}
-		return errors.Join(errs...)
 	})
+	return errors.Join(errs...)
 }
 
 func (q *pair) name() string { return q.first.Name() + " and " + q.second.Name() }
@@ -261,14 +259,4 @@ func (p *OpenPads) keptError() error {
 // isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the pad.
 func (p *OpenPads) isFixed(index int) bool {
 	return p.pairs[index/planPadsEach].state.Load() == pairFixed
-}
-
-// forgetPads takes pads that were given back out of the loads: what a load opened there is closed, and who has the pads
-// next is nobody of it.
-func (b *Budget) forgetPads(pads ...*scope.Stack) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, l := range b.loads {
-		l.pads = slices.DeleteFunc(l.pads, func(o openPad) bool { return slices.Contains(pads, o.pad) })
-	}
 }

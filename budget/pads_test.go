@@ -308,35 +308,3 @@ func TestTurnLeavesPadsOnLoanAlone(t *testing.T) {
 	stop.Store(true)
 	workers.Wait()
 }
-
-// TestLoadsForgetPadsThatWereGivenBack: a load that fails closes what it opened on pads, and nothing of who has them next.
-func TestLoadsForgetPadsThatWereGivenBack(t *testing.T) {
-	b := budgettest.Open(t, small())
-	b.Pads.Of(0)
-	var next budget.Lent
-	var theirs scope.Scope
-	for _, left := range []bool{false, true} {
-		_, err := load(b, "level", func(s scope.Scope) error {
-			mine := take(t, b)
-			inner := mine.Pad(0).Open("the load's")
-			if !left {
-				require.NoError(t, inner.Close())
-				require.NoError(t, mine.Give())
-				attempt(func() error { // another goroutine
-					next = take(t, b)
-					theirs = next.Pad(0).Open("theirs")
-					return nil
-				})
-			} else {
-				defer func() { next = mine }()
-			}
-			return errLoader
-		})
-		assert.ErrorIs(t, err, errLoader)
-		if !left {
-			require.NotNil(t, frogs.New(theirs), "it was not the load's")
-			require.NoError(t, theirs.Close())
-		}
-		require.NoError(t, next.Give(), "the load closed what was left open")
-	}
-}

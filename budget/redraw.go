@@ -38,13 +38,11 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 		return err
 	}
 	for _, r := range changed {
-		if r.stack.Depth() != 0 {
+		if r.phase() != empty {
 			return fmt.Errorf("budget %q: Reconfigure while region %s is loaded; Rewind it first", b.plan.Name, r.name)
 		}
 	}
-	shut(changed, 1)
-	defer shut(changed, -1)
-	if still := b.waitOutside(ctx, changed); still != nil {
+	if still := b.keepOut(ctx, l, changed); still != nil {
 		return fmt.Errorf("budget %q: Reconfigure waited for workers: %s: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
 	}
 	return b.redraw(changed, plan)

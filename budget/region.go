@@ -17,26 +17,112 @@ import (
 // rewound from the top: a region takes along those after it in the plan, a slot never its siblings.
 type OpenRegion struct {
 	*region
-	owner uint64 // the region's owner when this was made
+	owner uint64       // the region's owner when this was made
+	in    *scope.Scope // see In; nil without it
 }
 
 // region is a region or a slot.
 type region struct {
-	b          *Budget
-	row        int // in the map
-	level      int // in the order of rewinding: its index in the plan
-	slot       int // which of its siblings; -1 for a region without slots
-	siblings   *OpenSlots
-	name       string
-	stack      *scope.Stack
-	generation atomic.Uint64 // of what is loaded; odd while something is
-	gate       atomic.Int32  // loads and rewinds that keep workers out
-	owner      atomic.Uint64 // of a slot: moves on when it is released
-	doors      []*Door       // guarded by b.mu
+	b        *Budget
+	row      int // in the map
+	level    int // in the order of rewinding: its index in the plan
+	slot     int // which of its siblings; -1 for a region without slots
+	siblings *OpenSlots
+	name     string
+	stack    *scope.Stack
+	word     atomic.Uint64 // its phase, and how often it changed: what is loaded now is told from what was
+	owner    atomic.Uint64 // whom its doors let in: see ownerShut
+	busy     *load         // the innermost that touches it; guarded by b.mu
+	doors    []*Door       // guarded by b.mu
+}
+
+// phase is what a region is at.
+type phase uint64
+
+const (
+	empty     phase = iota
+	loading         // the load's function is at work, or what closes its temporaries
+	loaded          // and frozen
+	rewinding       // finalizers are at work
+	phases
+)
+
+func (p phase) String() string { return [...]string{"empty", "loading", "loaded", "rewinding"}[p] }
+
+// phase is for who has the region for itself, or the whole budget.
+func (r *region) phase() phase { return phase(r.word.Load()) % phases }
+
+// step changes the phase, and gives the word of the new one. Any other step is a bug of this package.
+func (r *region) step(to phase, from ...phase) (word uint64) {
+	now := r.phase()
+	if !slices.Contains(from, now) {
+		panic(fmt.Sprintf("budget: BUG: region %s is %v and becomes %v", r.name, now, to))
+	}
+	word = r.word.Load() - uint64(now) + uint64(phases+to)
+	r.word.Store(word)
+	return word
+}
+
+// open begins what the load's function makes.
+func (r *region) open() scope.Scope {
+	r.step(loading, empty)
+	r.stack.CountNames(true)
+	return r.stack.Open(r.name)
+}
+
+// keep makes it final, if its function closed what it opened and heeded what it met.
+func (r *region) keep() (word uint64, err error) {
+	if err := errors.Join(r.stack.LeftOpen(1), r.stack.Remembered(0)); err != nil {
+		return 0, err
+	}
+	r.stack.Freeze() // first: finalizers of temporaries may not add to what is loaded
+	r.b.note(r.stack.CloseTemp(), r.stack.Lost())
+	return r.step(loaded, loading), nil
+}
+
+// rewind empties the region, finalizers newest first.
+func (r *region) rewind() error {
+	r.step(rewinding, empty, loading, loaded)
+	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
+	return r.stack.CloseTo(0)
+}
+
+// Of an owner word. Above stands how often the slot was released.
+const (
+	ownerShut  uint64 = 1 << iota // a load, a rewind or Close keeps workers out
+	ownerTaken                    // of a slot: somebody acquired it
+)
+
+// taken says whether somebody has the slot.
+func (r *region) taken() bool { return r.owner.Load()&ownerTaken != 0 }
+
+// take is for who acquires a slot that is free.
+func (r *region) take() *OpenRegion {
+	return &OpenRegion{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
+}
+
+// free ends the owner's time: what he has refuses from now on. pre: b.mu is held.
+func (r *region) free() {
+	r.doors = nil
+	r.owner.Add(ownerTaken)
 }
 
 // released says whether the slot has another owner by now, or none.
-func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load() }
+func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
+
+// In is the region for who is inside a load of a lower one: s is the scope that the load's function was given, and the
+// proof. Load, Rewind and Release take it, one at a time, as long as that function runs; after that, and with any other
+// scope, they are ErrLoading. For everything else it is as the region itself. A goroutine that the function started may use
+// it too; a load ends when what goes on inside has ended, and reports one that outlasts its function as a bug.
+func (r *OpenRegion) In(s scope.Scope) *OpenRegion { return &OpenRegion{r.region, r.owner, &s} }
+
+// plainName is the name in the plan: what a program calls the region, or one of its slots.
+func (r *region) plainName() string {
+	if r.siblings != nil {
+		return r.siblings.name
+	}
+	return r.name
+}
 
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
 func (r *OpenRegion) Name() string { return r.name }
@@ -45,7 +131,7 @@ func (r *OpenRegion) Name() string { return r.name }
 // another machine.
 func (r *OpenRegion) Base() arena.Base {
 	row := r.b.table.Row(uint64(r.row))
-	return arena.BaseAt(row.Slot(0).At(row.Start), row.End-row.Start)
+	return arena.BaseAt(row.Arena.At(row.Arena.Start), row.Size())
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
@@ -58,7 +144,7 @@ func (r *OpenRegion) Rewind(ctx context.Context) error {
 		return err
 	}
 	defer r.b.leave(l)
-	return emptyAll(l.along)
+	return errors.Join(emptyAll(l.along)...)
 }
 
 // regionNames are the names that Region knows.
@@ -74,9 +160,9 @@ func (b *Budget) regionNames() string {
 
 // along are the regions that go when r is rewound, bottom first: itself and those above it, but not its siblings. nil
 // stands for the whole budget.
-func (b *Budget) along(r *region) (list []*region) {
+func (b *Budget) along(r *OpenRegion) (list []*region) {
 	for _, other := range b.regions {
-		if r == nil || other.region == r || other.level > r.level {
+		if r == nil || other.region == r.region || other.level > r.level {
 			list = append(list, other.region)
 		}
 	}
@@ -84,18 +170,20 @@ func (b *Budget) along(r *region) (list []*region) {
 }
 
 // emptyAll empties regions, top first.
-func emptyAll(regions []*region) error {
-	return insist(func() error {
-		var errs []error
-		for _, r := range slices.Backward(regions) {
-			errs = append(errs, r.empty())
+func emptyAll(regions []*region) (errs []error) {
+	insist(func() {
+		for i := len(regions) - 1; i >= 0; i-- { // no iterator: who rewound is told by the first call outside of the library
+			if err := regions[i].rewind(); err != nil {
+				errs = append(errs, err)
+			}
+			regions[i].stack.ResetPeak()
 		}
-		return errors.Join(errs...)
 	})
+	return errs
 }
 
 // insist calls fn again when a finalizer ended the goroutine in it: no finalizer runs twice, so it comes to an end.
-func insist(fn func() error) (err error) {
+func insist(fn func()) {
 	finished := false
 	defer func() {
 		if finished {
@@ -104,23 +192,11 @@ func insist(fn func() error) (err error) {
 		if v := recover(); v != nil {
 			panic(v)
 		}
-		err = errors.Join(err, insist(fn))
+		insist(fn)
 	}()
-	err = fn()
+	fn()
 	finished = true
-	return err
 }
-
-func (r *region) empty() error {
-	if r.generation.Load()%2 == 1 {
-		r.generation.Add(1)
-	}
-	err := r.close()
-	r.stack.ResetPeak()
-	return err
-}
-
-func (r *region) close() error { return r.stack.CloseTo(0) }
 
 // Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It
 // keeps the region from being rewound, no more: workers that write the same object still need a lock of their own. A
@@ -145,12 +221,12 @@ func (r *OpenRegion) Door(name string) *Door {
 
 // Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or rewound,
 // a slot that was released, or the budget is closed; do something else before trying again. Ask Loaded.Get after Enter.
-// Cost: one atomic write and two reads.
+// Cost: one atomic write and one read.
 func (d *Door) Enter() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %s enters region %s twice", d.name, d.region.name))
 	}
-	if d.region.gate.Load() != 0 || d.region.owner.Load() != d.owner {
+	if d.region.owner.Load() != d.owner { // it is shut, or another's
 		d.inside.Store(false)
 		return false
 	}
@@ -178,9 +254,13 @@ func (b *Budget) inside(regions []*region) (names []string) {
 	return names
 }
 
-// waitOutside waits until nobody is inside the regions; their gates are shut. After a second it tells the
+// keepOut lets no worker into the regions until the load ends, and waits until nobody is inside. After a second it tells the
 // plan's OnError: a goroutine that waits for its own door waits for ever.
-func (b *Budget) waitOutside(ctx context.Context, regions []*region) (still []string) {
+func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still []string) {
+	l.shut = regions
+	for _, r := range regions {
+		r.owner.Or(ownerShut)
+	}
 	start, told := time.Now(), false
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		if still = b.inside(regions); len(still) == 0 {

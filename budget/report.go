@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -150,8 +151,9 @@ func (f *figures) read(st *scope.Stack) {
 	}
 }
 
-// note keeps an error of old contents' finalizers for the report and gives it to the plan's hook.
-func (b *Budget) note(err error) {
+// note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.
+func (b *Budget) note(errs ...error) {
+	err := errors.Join(errs...)
 	if err == nil {
 		return
 	}

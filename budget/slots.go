@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -28,15 +29,14 @@ type OpenSlots struct {
 	index int // of the region in the plan
 	slots []*region
 
-	mu     sync.Mutex // guards what follows
-	taken  []bool
+	mu     sync.Mutex     // guards what follows
 	sites  []arena_c.Site // where each was acquired
 	closed bool
 	kept   leaks // at Close: slots that were never released
 }
 
 func newOpenSlots(b *Budget, name string, index, n int) *OpenSlots {
-	return &OpenSlots{b: b, name: name, index: index, taken: make([]bool, n), sites: make([]arena_c.Site, n)}
+	return &OpenSlots{b: b, name: name, index: index, sites: make([]arena_c.Site, n)}
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
@@ -69,17 +69,16 @@ func (s *OpenSlots) Acquire() (*OpenRegion, error) {
 		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
 	}
 	onPurpose := false
-	for i, taken := range s.taken {
-		if taken {
+	for i, slot := range s.slots {
+		if slot.taken() {
 			continue
 		}
 		if onPurpose = arena_c.Checked && arena_c.Refuse(); onPurpose {
 			arena_c.Tell()
 			break
 		}
-		s.taken[i] = true
 		s.sites[i].Note()
-		return &OpenRegion{s.slots[i], s.slots[i].owner.Load()}, nil
+		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
 	return nil, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, Scope: "Acquire", What: "slots", Asked: 1, Size: n,
@@ -91,10 +90,8 @@ func (s *OpenSlots) Len() int { return len(s.slots) }
 
 // Free is the number of slots that nobody has. Others may acquire before the caller looks at it.
 func (s *OpenSlots) Free() (free int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, taken := range s.taken {
-		if !taken {
+	for _, slot := range s.slots {
+		if !slot.taken() {
 			free++
 		}
 	}
@@ -114,25 +111,8 @@ func (r *OpenRegion) Release(ctx context.Context) error {
 		return err
 	}
 	l.releases = true
-	defer r.b.leave(l) // deferred, both: also when a finalizer ends the goroutine
-	defer r.disown()
-	return emptyAll(l.along)
-}
-
-// disown makes what the owner has refuse, while the gate is still shut.
-func (r *OpenRegion) disown() {
-	r.b.mu.Lock()
-	defer r.b.mu.Unlock()
-	r.doors = nil
-	r.region.owner.Add(1)
-}
-
-// giveBack is the end of a release: for Close it is over when the slot is free, and for its next owner too.
-func (r *region) giveBack() {
-	s := r.siblings
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken[r.slot] = false
+	defer r.b.leave(l) // deferred: also when a finalizer ends the goroutine
+	return errors.Join(emptyAll(l.along)...)
 }
 
 // close notes who has a slot still, and lets nobody have one any more.
@@ -140,9 +120,9 @@ func (s *OpenSlots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for i, taken := range s.taken {
-		if taken {
-			name := fmt.Sprintf("slot %q", s.slots[i].name)
+	for i, slot := range s.slots {
+		if slot.taken() {
+			name := fmt.Sprintf("slot %q", slot.name)
 			s.kept.add(name, s.sites[i].Tell(name+" acquired"))
 		}
 	}

@@ -151,6 +151,8 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
 	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
 		panics(t, func() { b.Region("room") }))
+	assert.Equal(t, `budget: BUG: plan "rooms" has no region "room 0"; it has systems`, panics(t, func() { b.Region("room 0") }),
+		"who has it acquired it")
 	assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`, panics(t, func() { b.Slots("systems") }))
 }
 
@@ -180,15 +182,14 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 	b := open(t, rooms(true))
 	first, second := acquire(t, b), acquire(t, b)
 	_, err := budget.Load(background, first, func(s scope.Scope) (*frog, error) {
-		_, err := fillRoom(second, 1, nil)
+		_, err := fillRoom(second.In(s), 1, nil)
 		assert.EqualError(t, err, `budget "rooms": Load of region room 1 inside a Load of region room 0; `+
 			`only regions above it may be touched: upfront: loading`)
 		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
-		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0 on another goroutine: `+
-			`upfront: loading`, "both would rewind effects")
+		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0: upfront: loading`, "both would rewind effects")
 		other = attempt(b.Close)
 		assert.ErrorIs(t, other.err, budget.ErrLoading)
-		mustLoad(t, b, "effects", nil)
+		mustLoadRegion(t, b.Region("effects").In(s), nil)
 		return frogs.New(s), nil
 	})
 	require.NoError(t, err)

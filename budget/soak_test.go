@@ -83,9 +83,8 @@ func (s *soak) places() []*budget.OpenRegion {
 }
 
 // load loads a map, which ends as it is told, unless one in it ends otherwise. calm says that all end well.
-func (s *soak) load(place, number, end int, calm bool) (err error) {
+func (s *soak) load(r *budget.OpenRegion, place, number, end int, calm bool) (err error) {
 	p := &placed{script: rand.New(rand.NewPCG(uint64(number), 6)), end: end}
-	r := s.places()[place]
 	key := fmt.Sprintf("map %d in %s", number, r.Name())
 	decided := false
 	s.ends[end]++
@@ -154,7 +153,7 @@ func (s *soak) make(p *placed, sc scope.Scope, place int, calm bool) {
 		if !calm && s.random.IntN(4) == 0 {
 			end = s.random.IntN(endCount)
 		}
-		_ = s.load(above, number, end, calm)
+		_ = s.load(s.places()[above].In(sc), above, number, end, calm)
 	}
 }
 
@@ -191,7 +190,7 @@ func (s *soak) round(first bool) {
 		} else if !first && s.random.IntN(2) == 0 {
 			end = s.random.IntN(endCount)
 		}
-		o := attempt(func() error { return s.load(place, number, end, first) })
+		o := attempt(func() error { return s.load(s.places()[place], place, number, end, first) })
 		assert.True(s.t, o.panicked == nil || o.panicked == "boom", "%v", o.panicked)
 		if i%16 == 0 {
 			room := s.random.IntN(len(s.rooms))
@@ -272,7 +271,7 @@ func TestSoakSees(t *testing.T) {
 	s.round(true)
 	watched := &testing.T{}
 	s.t, s.shift = watched, 8
-	assert.NoError(t, s.load(1, 3, endLoaded, true))
+	assert.NoError(t, s.load(s.places()[1], 1, 3, endLoaded, true))
 	assert.True(t, watched.Failed(), "a map that begins 8 bytes higher")
 
 	plan := soakPlan()

@@ -98,6 +98,14 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	return u.errs.err()
 }
 
+// Lost are the errors of finalizers in the topmost scope that nobody got yet: those of the parts of
+// constructors that were unwound. Who freezes the scope gets them.
+func (st *Stack) Lost() (err error) {
+	n := &st.notes[st.h.Depth]
+	err, n.lost = n.lost, nil
+	return err
+}
+
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {

@@ -96,7 +96,7 @@
 //
 // # For package budget
 //
-// [Stack], [Config], [Watch], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
+// [Stack], [Config], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
 // budget makes regions, frame and pads of them. Programs have no use for them; their comments begin by saying so.
 //
 // # Sources

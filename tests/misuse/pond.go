@@ -34,7 +34,12 @@ func open() *budget.Budget {
 
 // load loads a region with what fn makes.
 func load[T any](b *budget.Budget, region string, fn func(s scope.Scope) *T) budget.Loaded[T] {
-	loaded, err := budget.Load(ctx, b.Region(region), func(s scope.Scope) (*T, error) { return fn(s), nil })
+	return loadIn(b.Region(region), fn)
+}
+
+// loadIn is load of a region that the program has, perhaps with the proof of being inside a load.
+func loadIn[T any](region *budget.OpenRegion, fn func(s scope.Scope) *T) budget.Loaded[T] {
+	loaded, err := budget.Load(ctx, region, func(s scope.Scope) (*T, error) { return fn(s), nil })
 	check(err)
 	return loaded
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -31,19 +33,28 @@ var scopes = []line{
 		{name: "leave a scope open in a load", run: leaveOpenInLoad},
 		{name: "leave a scope open on the frame", run: leaveOpenOnFrame},
 		{name: "leave a scope open on a pad", run: leaveOpenOnPad},
+		{name: "leave a pad's scope open in a load that fails", run: leaveOpenInFailure},
 		{name: "leave a scope open on lent pads", run: leaveOpenOnLent},
 		{name: "never give pads back", run: keepPads},
 		{name: "never release a slot", run: keepSlot},
 	}, []answer{
 		{every, "count", "left open / never given back / never released", told},
 	}, ""},
-	{"load or rewind a region inside its load, below one, beside one, from a finalizer", []program{
+	{"load or rewind a region in its load, below or beside one, from a finalizer, above without In", []program{
 		{name: "Load inside its own Load", run: loadInLoad},
 		{name: "Load below a Load", run: loadBelowLoad},
 		{name: "Rewind from a finalizer", run: rewindFromFinalizer},
 		{name: "Rewind from another goroutine", run: rewindBeside},
+		{name: "Load above a Load without In", run: loadWithoutIn, says: "inside the load write Load(ctx, level.In(s), ...)"},
+		{name: "Load with In of a load that is over", run: loadWithStaleIn, says: "that is not that of a load at work"},
+		{name: "two Loads inside one", run: twoLoadsInside, says: "one at a time"},
 	}, []answer{
 		{every, "order", "upfront: loading", told},
+	}, ""},
+	{"end a load before one that goes on inside it", []program{
+		{name: "Load outlasts the one outside", run: loadOutlasts},
+	}, []answer{
+		{every, "order", "BUG: Load of … ends while a Load of …", told},
 	}, ""},
 	{"return a temporary from its load", []program{
 		{name: "Load gives a temporary", run: loadGivesTemporary},
@@ -187,6 +198,24 @@ func leaveOpenOnPad(wrong bool) {
 	check(b.Close())
 }
 
+func leaveOpenInFailure(wrong bool) {
+	b := open()
+	failed := errors.New("the file is broken")
+	read := func(scope.Scope) error { return failed }
+	_, err := budget.Load(ctx, b.Region("level"), func(scope.Scope) (*Frog, error) {
+		if !wrong {
+			return nil, b.Pad(0, 0).Do("file", read)
+		}
+		file := b.Pad(0, 0).Open("file")
+		if err := read(file); err != nil {
+			return nil, err
+		}
+		return nil, file.Close()
+	})
+	ask(errors.Is(err, failed), "another error")
+	check(b.Close())
+}
+
 func leaveOpenOnLent(wrong bool) {
 	pads, err := open().Pads.Take(ctx)
 	check(err)
@@ -222,12 +251,12 @@ func keepSlot(wrong bool) {
 
 func loadInLoad(wrong bool) {
 	b := open()
-	load(b, "systems", func(scope.Scope) *Frog {
+	load(b, "systems", func(s scope.Scope) *Frog {
 		inner := "level"
 		if wrong {
 			inner = "systems"
 		}
-		return load(b, inner, frogs.New).Get()
+		return loadIn(b.Region(inner).In(s), frogs.New).Get()
 	})
 }
 
@@ -237,7 +266,69 @@ func loadBelowLoad(wrong bool) {
 	if wrong {
 		outer, inner = inner, outer
 	}
-	load(b, outer, func(scope.Scope) *Frog { return load(b, inner, frogs.New).Get() })
+	load(b, outer, func(s scope.Scope) *Frog { return loadIn(b.Region(inner).In(s), frogs.New).Get() })
+}
+
+func loadWithoutIn(wrong bool) {
+	b := open()
+	load(b, "systems", func(s scope.Scope) *Frog {
+		level := b.Region("level")
+		if !wrong {
+			level = level.In(s)
+		}
+		return loadIn(level, frogs.New).Get()
+	})
+}
+
+func loadWithStaleIn(wrong bool) {
+	b := open()
+	level := b.Region("level")
+	load(b, "systems", func(s scope.Scope) *Frog {
+		if wrong {
+			level = level.In(s)
+		}
+		return nil
+	})
+	loadIn(level, frogs.New)
+}
+
+func twoLoadsInside(wrong bool) {
+	b := open()
+	load(b, "systems", func(s scope.Scope) *Frog {
+		level := b.Region("level").In(s)
+		return loadIn(level, func(scope.Scope) *Frog {
+			if wrong {
+				loadIn(level, frogs.New)
+			}
+			return nil
+		}).Get()
+	})
+}
+
+func loadOutlasts(wrong bool) {
+	plan := pondPlan
+	plan.OnError = check
+	b, err := budget.Open(plan)
+	check(err)
+	inside, over := make(chan bool), make(chan bool)
+	load(b, "systems", func(s scope.Scope) *Frog {
+		go func() {
+			defer close(over)
+			loadIn(b.Region("level").In(s), func(scope.Scope) *Frog {
+				close(inside)
+				if wrong {
+					time.Sleep(moment)
+				}
+				return nil
+			})
+		}()
+		<-inside
+		if !wrong {
+			<-over
+		}
+		return nil
+	})
+	<-over
 }
 
 func rewindFromFinalizer(wrong bool) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -83,6 +84,23 @@ var clean = map[string]func(*play){
 			must(err)
 			must(slot.Release(background))
 		})
+	},
+	"inside-a-load": func(p *play) {
+		slot, err := p.budget.Slots("match").Acquire()
+		must(err)
+		_, err = budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
+			crowd(func(int) { // one at a time, whoever it is
+				_, err := budget.Load(background, slot.In(s), func(s scope.Scope) (*frog, error) {
+					frogs.New(s.Temp()).Age++
+					return frogs.New(s), nil
+				})
+				if !errors.Is(err, budget.ErrLoading) {
+					must(err)
+				}
+			})
+			return frogs.New(s), nil
+		})
+		must(err)
 	},
 	"turn": func(p *play) {
 		crowd(func(me int) {

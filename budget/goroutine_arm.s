@@ -1,7 +1,0 @@
-#include "textflag.h"
-
-// func goroutine() uintptr
-TEXT ·goroutine(SB), NOSPLIT, $0-4
-	MOVW g, R0
-	MOVW R0, ret+0(FP)
-	RET
