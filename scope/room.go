@@ -30,9 +30,6 @@ func newRoom[T any](s Scope, n, extra int, kind string) room[T] {
 	return room[T]{scope: s, limit: n, extra: extra, made: s.constructors()}
 }
 
-// lives says whether s is still open, be it covered or frozen.
-func (s Scope) lives() bool { return s.slot.Tag() == s.generation() }
-
 // take says whether the elements are there, and takes them when they aren't. Who writes calls it first: what says so.
 func (r *room[T]) take(what string) bool {
 	if !r.scope.lives() {
