@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sort"
-	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -37,7 +36,7 @@ func (st *Stack) constructed(s Scope, was making) {
 	}
 }
 
-// constructors is how many have begun on the arena of s, for a container that is made now.
+// constructors is how many have begun on the arena of s, for a List or Text that is made now.
 func (s Scope) constructors() uint64 {
 	if st := s.stack(); st != nil {
 		st.containers++
@@ -46,21 +45,21 @@ func (s Scope) constructors() uint64 {
 	return 0
 }
 
-// refuseFrozen refuses, as misuse, that a container takes its first bytes in a frozen scope: nobody would look at what the
-// scope remembers, and the container would say "full" for ever.
+// refuseFrozen refuses, as misuse, that a Text takes bytes in a frozen scope: nobody would look at what the scope
+// remembers.
 func (s Scope) refuseFrozen(what string) {
 	if row := s.slot.Row(); !s.isTemp() && s.lives() && !s.open() && s.slot.Index()+1 == row.Open {
-		panic(&Misuse{strings.TrimPrefix(s.misuse(what).Error(), misusePrefix) + "; Reserve the bytes before", false})
+		panic(s.misuse(what))
 	}
 }
 
-// mayTake refuses, as misuse, that a container that was made when `made` constructors had begun takes bytes inside a younger
+// mayTake refuses, as misuse, that a List or Text that was made when `made` constructors had begun takes bytes inside a younger
 // one: when that fails the bytes go back, and the container would still use them. Temporaries don't go back.
 func (s Scope) mayTake(made uint64) {
 	st := s.stack()
 	if st != nil && st.notes[s.slot.Index()].making.serial > made && !s.isTemp() {
-		panic(&Misuse{"a container takes bytes inside a constructor, which takes them back if it fails; " +
-			"Reserve them before, or make the container inside", false})
+		panic(&Misuse{"a List or Text takes bytes inside a constructor, which takes them back if it fails; " +
+			"make it inside", false})
 	}
 }
 
@@ -143,7 +142,7 @@ func (s Scope) lost(made uint64) bool {
 	return i < len(spans) && spans[i].from <= made
 }
 
-// constructorFailed is the misuse of a container that went with the constructor that made it.
+// constructorFailed is the misuse of a List or Text that went with the constructor that made it.
 func constructorFailed(what string, s Scope) error {
 	return &Misuse{fmt.Sprintf("%s scope %q: the constructor that made it failed, and took it back", what, s.stack().scopeName(s.slot)),
 		true}

@@ -117,7 +117,7 @@ func (t *Text) Write(p []byte) (int, error) {
 }
 
 func (t *Text) add(p []byte) bool {
-	if t.scope.slot.Tag() != t.scope.generation() {
+	if !t.scope.lives() {
 		panic(t.scope.misuse("Add to a Text in"))
 	}
 	if t.scope.lost(t.made) {
@@ -153,8 +153,8 @@ func (t *Text) Len() int { return len(t.Bytes()) }
 
 // Reset makes the text empty. The bytes it owns are used again by what is added next.
 func (t *Text) Reset() *Text {
-	if arena_c.Race {
-		gone(t.Bytes())
+	if arena_c.Race { // who still reads a view is reported
+		arena_c.Dead(unsafe.Pointer(unsafe.SliceData(t.text)), uintptr(len(t.Bytes())))
 	}
 	t.text = t.text[:0]
 	return t

@@ -34,6 +34,7 @@ func TestHitsInline(t *testing.T) {
 		`arena_c\.\(\*Linear\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`, `arena_c\.\(\*Linear\)\.NewNode`, `arena_c\.\(\*Linear\)\.Link`,
 		`arena_c\.\(\*Linear\)\.Unlink`, `arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
 		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`, `arena_c\.\(\*Handles\)\.ChunkOf`,
+		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`, `container\.\(\*Deque\[.*\]\)\.PushFront`,
 	} {
 		inlined := regexp.MustCompile(`(?m)^(tests/conformance/)?(\./)?hits/hits\.go:\d+:\d+: inlining call to ` + hit + `$`)
 		if !inlined.MatchString(out) {
@@ -54,7 +55,7 @@ func TestHitsHaveNoWriteBarrier(t *testing.T) {
 	functions := bodies(compile(t, "-S"))
 	barrier := regexp.MustCompile(`writeBarrier|WriteBarrier`)
 	require.Regexp(t, barrier, functions["hits.Barrier"], "the control: the test can't see a write barrier")
-	for _, name := range []string{"New", "TryNew", "Alloc", "Get", "NewCore", "GetCore", "Bump", "Push", "Far", "Chain", "Ring"} {
+	for _, name := range []string{"New", "TryNew", "Alloc", "Get", "NewCore", "GetCore", "Bump", "Push", "Far", "Chain", "Ring", "Lists"} {
 		body := functions["hits."+name]
 		require.NotEmpty(t, body, name)
 		assert.NotRegexp(t, barrier, body, name)
