@@ -33,7 +33,7 @@ memdebug: ## the tests with fills of what is fresh and what is dead
 	$(GO) test -tags memdebug $(PKGS)
 
 memtrace: ## the tests with a hook in each request: FailEach also has each refused once
-	$(GO) test -tags memtrace ./arena ./scope ./budget/... ./tests/frogpond ./tests/conformance
+	$(GO) test -tags memtrace ./arena ./scope/... ./budget/... ./tests/frogpond ./tests/conformance
 
 bindings: ## the tests with each hit going through the C bindings, as in asan, memdebug and memtrace; no part of check
 	$(GO) test -tags upfront_cgo $(PKGS)
@@ -46,7 +46,7 @@ test-c: ## the C core without Go: gcc, clang, C++, sanitizers, valgrind, branch 
 	sh tests/c/run.sh build/c
 
 cover: ## coverage: Go statements for each package, then branches of the C core
-	$(GO) test -cover ./arena ./scope ./budget/... ./platform ./tests/frogpond
+	$(GO) test -cover ./arena ./scope/... ./budget/... ./platform ./tests/frogpond
 	sh tests/c/run.sh build/c coverage
 
 # Three times the same program: as it is, with each hit through the bindings, and with Go's arena experiment. The first drives the others.
@@ -70,7 +70,7 @@ soak: ## the long forms: random tests for SOAK=2m each, each request of frogpond
 	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -run '^(TestSoak|TestModelOfAHouse)$$' -v ./budget
 	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -tags memtrace -run '^TestEachAllocationFails$$' -v ./tests/frogpond
 	for b in -race -asan "-tags memdebug" "-tags upfront_cgo"; do \
-	  UPFRONT_SOAK=1s $(GO) test -timeout 1h $$b ./arena ./scope ./tests/conformance ./tests/frogpond || exit 1; \
+	  UPFRONT_SOAK=1s $(GO) test -timeout 1h $$b ./arena ./scope/... ./tests/conformance ./tests/frogpond || exit 1; \
 	done
 
 build/frogpond: FORCE
@@ -101,7 +101,7 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena scope budget budget/budgettest platform tests/frogpond tests/conformance
+TESTED = arena scope scope/container budget budget/budgettest platform tests/frogpond tests/conformance
 SUITES = $(notdir $(TESTED))
 
 cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
@@ -156,7 +156,7 @@ compile-%:
 	@mkdir -p build/$*
 	$(compile-$*)
 
-compile-windows-amd64 = $(windows-amd64.env) $(GO) vet ./arena_c ./arena ./scope ./budget ./platform/... && \
+compile-windows-amd64 = $(windows-amd64.env) $(GO) vet ./arena_c ./arena ./scope/... ./budget ./platform/... && \
   $(windows-amd64.env) $(GO) build -o build/windows-amd64/ ./tests/frogpond
 compile-darwin-arm64 = $(darwin-arm64.env) $(vet-platform) && for build in "" -DUPFRONT_MEMDEBUG; do \
   clang $(darwin-arm64.c) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only $$build arena_c/*.c || exit 1; done
@@ -221,9 +221,9 @@ lint: ## format, vet in every build and for every system, and the scripts' synta
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd tests/bench && $(GO) vet ./... && $(GO) test -short ./...
-	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope ./budget/...
-	$(GO) vet -tags memdebug ./arena_c ./arena ./scope ./budget/...
-	$(GO) vet -tags memtrace ./arena_c ./arena ./scope ./budget/...
+	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
+	$(GO) vet -tags memdebug ./arena_c ./arena ./scope/... ./budget/...
+	$(GO) vet -tags memtrace ./arena_c ./arena ./scope/... ./budget/...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
 	GOOS=darwin CGO_ENABLED=0 $(vet-platform)
 	sh -n tests/c/run.sh

@@ -16,7 +16,7 @@ var counterparts = map[reflect.Kind]string{
 	reflect.Slice:         "; use arena.Slice",
 	reflect.Pointer:       "; use arena.Ptr",
 	reflect.UnsafePointer: "; use arena.Ptr",
-	reflect.Map:           "; use arena.Slice here, or a scope.Map outside of the block",
+	reflect.Map:           "; use arena.Slice here, or a container.Map outside of the block",
 	reflect.Interface:     held,
 	reflect.Func:          held,
 	reflect.Chan:          held,
@@ -26,7 +26,7 @@ var counterparts = map[reflect.Kind]string{
 var namedCounterparts = map[string]string{
 	"sync.Pool":           "; use scope.Pool",
 	"sync.Cond":           held,
-	"sync.Map":            "; use a scope.Map and a sync.Mutex outside of the block",
+	"sync.Map":            "; use a container.Map and a sync.Mutex outside of the block",
 	"sync/atomic.Pointer": "; use atomic.Uint64 of an arena.Handle",
 	"sync/atomic.Value":   held,
 	"time.Time":           "; use int64 of UnixNano",
@@ -105,7 +105,7 @@ func isSealed(t reflect.Type) bool {
 	}
 	here := reflect.TypeFor[Base]().PkgPath()
 	if rest, ours := strings.CutPrefix(t.PkgPath(), path.Dir(here)+"/"); ours {
-		return rest == "arena" || rest == "arena_c" || rest == "scope" || rest == "budget"
+		return rest == "arena" || rest == "arena_c" || rest == "scope" || rest == "scope/container" || rest == "budget"
 	}
 	return isStandard(t.PkgPath())
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 type (
@@ -51,8 +52,8 @@ var plainTypes = []struct {
 	{reflect.TypeFor[*int](), "*int (*int)", "; use arena.Ptr"},
 	{reflect.TypeFor[unsafe.Pointer](), "Pointer (unsafe.Pointer)", "; use arena.Ptr"},
 	{reflect.TypeFor[[3][]int](), "[3][]int[0] ([]int)", "; use arena.Slice"},
-	{reflect.TypeFor[map[int]bool](), "map[int]bool (map[int]bool)", "; use arena.Slice here, or a scope.Map outside of the block"},
-	{reflect.TypeFor[pond](), "pond.Frogs (map[int]arena_test.node)", "; use arena.Slice here, or a scope.Map outside of the block"},
+	{reflect.TypeFor[map[int]bool](), "map[int]bool (map[int]bool)", "; use arena.Slice here, or a container.Map outside of the block"},
+	{reflect.TypeFor[pond](), "pond.Frogs (map[int]arena_test.node)", "; use arena.Slice here, or a container.Map outside of the block"},
 	{reflect.TypeFor[hopping](), "hopping.Hop (func(int) error)", held},
 	{reflect.TypeFor[chan int](), "chan int (chan int)", held},
 	{reflect.TypeFor[error](), "error (error)", held},
@@ -61,7 +62,7 @@ var plainTypes = []struct {
 	{reflect.TypeFor[struct{ Pool sync.Pool }](), "struct { Pool sync.Pool }.Pool (sync.Pool)", "; use scope.Pool"},
 	{reflect.TypeFor[sync.Pool](), "Pool (sync.Pool)", "; use scope.Pool"},
 	{reflect.TypeFor[sync.Cond](), "Cond (sync.Cond)", held},
-	{reflect.TypeFor[sync.Map](), "Map (sync.Map)", "; use a scope.Map and a sync.Mutex outside of the block"},
+	{reflect.TypeFor[sync.Map](), "Map (sync.Map)", "; use a container.Map and a sync.Mutex outside of the block"},
 	{reflect.TypeFor[deep](), "deep.B.P (atomic.Pointer[int])", "; use atomic.Uint64 of an arena.Handle"},
 	{reflect.TypeFor[atomic.Value](), "Value (atomic.Value)", held},
 	{reflect.TypeFor[clock](), "clock.Day.Dawn[0] (time.Time)", "; use int64 of UnixNano"},
@@ -76,6 +77,7 @@ var plainTypes = []struct {
 	{reflect.TypeFor[list.List](), "List (list.List)", held},
 	{reflect.TypeFor[context.Context](), "Context (context.Context)", held},
 	{reflect.TypeFor[*os.File](), "*os.File (*os.File)", held},
+	{reflect.TypeFor[struct{ Near container.List[int] }](), "struct { Near container.List[int] }.Near (container.List[int])", held},
 	{reflect.TypeFor[*node](), "*arena_test.node (*arena_test.node)", "; use arena.Ptr"},
 	{reflect.TypeFor[stamp](), "stamp.loc (*time.Location)", held},
 	{reflect.TypeFor[arena.Base](), "Base (arena.Base)", held},

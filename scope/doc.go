@@ -28,7 +28,7 @@
 //   - Values with a finalizer: [Object], then New, Slice, or Make when the constructor can fail.
 //   - Values that come and go: [Pool]; [HandlePool] by name; [SharedPool] among goroutines.
 //   - A number that isn't known yet: [List] on a pad, then Copy; [ReadFile] and [Sprintf] know theirs.
-//   - Room for up to n, none while unused: [Array], [Deque], [Map]; [Text] for words.
+//   - Up to n: list, deque, map and string map of package container. A text: [Text].
 //   - Go values: [Scope.Own] closes, [Scope.Defer] runs, [Scope.Hold] keeps; their [Held] may lie in the block.
 //   - A reference that knows its end: [Ref]; inside one block [arena.Ptr], [arena.Slice], [arena.String].
 //
@@ -37,8 +37,8 @@
 // Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing [Scope.Do] or
 // budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and TryAlloc
 // give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take turns, or
-// give each a pad); the scope remembers ([Scope.Err]), and Close returns it. [Pool.Get] gives nil and [Array.Push] false
-// when all places are taken, and nothing remembers that: it is a state of play. The error, a [FullError], says what was
+// give each a pad); the scope remembers ([Scope.Err]), and Close returns it. [Pool.Get] gives nil when all
+// chunks are taken, and nothing remembers that: it is a state of play. The error, a [FullError], says what was
 // asked, what was free, who holds most (a scope, or a subsystem that [Account] names), and which key of the plan to raise.
 //
 // # Finalizers
@@ -65,8 +65,7 @@
 //
 // The same program lays out the same bytes on every target, if its types have one size: no int, uint or uintptr, and
 // 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and [Held] too) at multiples of 8 in a type whose size is one.
-// 32-bit targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too. A Map
-// with 64-bit words in keys or values has smaller entries there.
+// 32-bit targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too.
 //
 // # Why
 //
@@ -91,9 +90,6 @@
 // a full arena become one comparison; the price is that a Scope kept for exactly 2^24 openings at its depth is
 // taken for the newest.
 //
-// Why do containers have a fixed capacity? What grows by moving leaves its old bytes behind until the scope closes. A
-// [List] doesn't move, Append moves only what isn't the last thing made, and what must not move knows its bound.
-//
 // # For package budget
 //
 // [Stack], [Config], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
@@ -103,6 +99,6 @@
 //
 // Andreas Fredriksson, "Scope Stack Allocation" (DICE); talk_example_test.go has it idea by idea. BlackMATov, "Scope Stack
 // Allocation", for the demo; Vincent Stehly-Calisto, "Climbing the stack allocator", for the sushi bar; "Alternatives to
-// malloc and new" (#AltDevBlogADay); Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid), for the stack of scopes,
-// its temporaries, and containers that own nothing while empty.
+// malloc and new" (#AltDevBlogADay); Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid), for the stack of scopes
+// and its temporaries.
 package scope

@@ -27,11 +27,11 @@ func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
 	assert.Zero(t, pad.Depth())
 }
 
-// TestContainersWhenAPartEndsTheGoroutine are gone, and accounts go back.
-func TestContainersWhenAPartEndsTheGoroutine(t *testing.T) {
+// TestListsWhenAPartEndsTheGoroutine are gone, and accounts go back.
+func TestListsWhenAPartEndsTheGoroutine(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		var array *scope.Array[point]
+		var list *scope.List[point]
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -39,9 +39,9 @@ func TestContainersWhenAPartEndsTheGoroutine(t *testing.T) {
 				s.Bytes(5)
 				_, err := points.Make(s, func(*point) error {
 					_ = scope.Account(s, "sound", func() error { s.Bytes(1000); return nil })
-					a := points.Array(s, 4)
-					a.Push(point{})
-					array = &a
+					l := points.List(s)
+					l.New()
+					list = &l
 					s.Defer(runtime.Goexit)
 					return errMark
 				})
@@ -50,7 +50,7 @@ func TestContainersWhenAPartEndsTheGoroutine(t *testing.T) {
 		}()
 		<-done
 		rest := points.Slice(s, 20)
-		assert.ErrorContains(t, recovered(func() { array.Push(point{77, 77}) }), "the constructor that made it failed")
+		assert.ErrorContains(t, recovered(func() { list.Append(point{77, 77}) }), "the constructor that made it failed")
 		assert.Equal(t, make([]point, 20), rest)
 		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5, Objects: 1}}, accounts(b))
 		return nil
@@ -130,10 +130,10 @@ func TestScopeInThePlaceOfAConstructors(t *testing.T) {
 			list := points.Append(other, nil, point{1, 1})
 			points.New(other)
 			assert.Len(t, points.Append(other, list, point{2, 2}), 2)
-			array := points.Array(other, 1)
-			_, err := marks.Make(other, func(*mark) error { own := points.Array(other, 1); own.Push(point{}); return nil })
+			older := points.List(other)
+			_, err := marks.Make(other, func(*mark) error { own := points.List(other); own.New(); return nil })
 			assert.NoError(t, err)
-			assert.True(t, array.Push(point{}))
+			assert.NotNil(t, older.TryNew())
 			reached = true
 			return nil
 		})

@@ -67,39 +67,34 @@ func TestTemporariesOverlapNothing(t *testing.T) {
 	_ = s.Close()
 }
 
-// TestContainersOfAFailedConstructor are gone with it, though its scope lives.
-func TestContainersOfAFailedConstructor(t *testing.T) {
+// TestListsOfAFailedConstructor are gone with it, though its scope lives.
+func TestListsOfAFailedConstructor(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("s")
-	var array *scope.Array[point]
 	var list *scope.List[point]
-	var table *scope.Map[point, point]
 	var text *scope.Text
 	fails := func(fn func()) {
 		_, err := points.Make(s, func(*point) error { fn(); return errMark })
 		require.ErrorIs(t, err, errMark)
 	}
-	before := points.Array(s, 1)
+	before := points.List(s)
 	fails(func() {
-		a, l, m, x := points.Array(s, 10), points.List(s), scope.NewMap(s, points, points, 4), s.Text()
+		l, x := points.List(s), s.Text()
 		fails(func() {}) // one inside, which fails too
-		a.Push(point{1, 1})
 		l.New().X = 1
-		m.Set(point{1, 1}, point{})
 		x.Add("frog")
-		array, list, table, text = &a, &l, &m, &x
+		list, text = &l, &x
 	})
 	fails(func() {})
-	after := points.Array(s, 1)
+	after := points.List(s)
 	rest := points.Slice(s, 100)
 	const gone = `scope "s": the constructor that made it failed, and took it back`
-	for what, use := range map[string]func(){"Array": func() { array.Push(point{}) }, "List": func() { list.New() },
-		"Map": func() { table.Set(point{}, point{}) }, "Text": func() { text.Add("x") }, "Copy": func() { list.Copy(s) }} {
+	for what, use := range map[string]func(){"List": func() { list.New() }, "Text": func() { text.Add("x") },
+		"Copy": func() { list.Copy(s) }} {
 		assert.ErrorContains(t, recovered(use), gone, what)
 	}
-	assert.Zero(t, array.Len()+array.Cap()+list.Len()+table.Len()+text.Len())
-	assert.Nil(t, table.Get(point{1, 1}))
+	assert.Zero(t, list.Len()+text.Len())
 	assert.Equal(t, make([]point, 100), rest)
-	assert.True(t, before.Push(point{}) && after.Push(point{}), "the others live")
+	assert.True(t, before.TryNew() != nil && after.TryNew() != nil, "the others live")
 	require.NoError(t, s.Close())
 }
 

@@ -67,20 +67,10 @@ var steady = []struct {
 		s.Alloc(1, 1)
 		points.Append(s, list, list...)
 	}},
-	{"containers", func(s scope.Scope) {
-		array, deque, list := points.Array(s, 2), points.Deque(s, 2), points.List(s)
-		array.Push(point{1, 2})
-		array.Pop()
-		deque.PushFront(point{1, 2})
-		deque.PopBack()
+	{"a list", func(s scope.Scope) {
+		list := points.List(s)
 		list.New()
 		list.Append(twoPoints...)
-	}},
-	{"a map", func(s scope.Scope) {
-		table := scope.NewMap(s, points, points, 2)
-		table.Set(point{1, 2}, point{})
-		table.Get(point{1, 2})
-		table.Delete(point{1, 2})
 	}},
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 	{"Clone", func(s scope.Scope) { points.Clone(s, twoPoints) }},

@@ -39,6 +39,7 @@ func TestHitsInline(t *testing.T) {
 		`arena_c\.\(\*Linear\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`, `arena_c\.\(\*Linear\)\.NewNode`, `arena_c\.\(\*Linear\)\.Link`,
 		`arena_c\.\(\*Linear\)\.Unlink`, `arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
 		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`, `arena_c\.\(\*Handles\)\.ChunkOf`,
+		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`, `container\.\(\*Deque\[.*\]\)\.PushFront`,
 	} {
 		if !said("hits", "inlining call to "+hit).MatchString(out) {
 			assert.Fail(t, "a hit is not inlined where it is called", "%s; go build -gcflags=-m=2 says why", hit)

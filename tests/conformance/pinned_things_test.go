@@ -6,6 +6,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 // Types of one size on every target: no int, and 64-bit words at multiples of 8.
@@ -120,17 +121,18 @@ var pinnedThings = []struct {
 		}
 		return append(made, first(list.Copy(s))...)
 	}},
-	{"Array and Deque", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		array, deque := pinWords.Array(s, 1+p.random(9)), pinOdds.Deque(s, 1+p.random(9))
-		if !array.Push(1) || !deque.PushFront(pinOdd{}) {
-			return []unsafe.Pointer{nil}
-		}
-		return append(put(array.At(0)), put(deque.At(0))...)
+	{"fixed list and Deque", func(p *pinning, s scope.Scope) []unsafe.Pointer {
+		list, deque := container.NewList(s, pinWords, 1+p.random(9)), container.NewDeque(s, pinOdds, 1+p.random(9))
+		list.Push(1)
+		deque.PushFront(pinOdd{})
+		return append(put(list.At(0)), put(deque.At(0))...)
 	}},
 	{"Map", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		m := scope.NewMap(s, pinPoints, pinShorts, 1+p.random(20))
-		m.Set(pinPoint{1, 2}, 3)
-		return put(m.Get(pinPoint{1, 2}))
+		m := container.NewMap(s, pinWords, pinShorts, 1+p.random(20))
+		m.Set(1, 3)
+		names := container.NewStringMap(s, pinOdds, 1+p.random(9), 1+p.random(30))
+		_ = names.Set("f", pinOdd{})
+		return append(put(m.Get(1)), put(names.Get("f"))...)
 	}},
 	{"Stack", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		k, err := arena.NewStack(s.Block(700))

@@ -4,6 +4,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 // Small values that name something and outlive it.
@@ -21,11 +22,12 @@ var names = []line{
 	}, []answer{
 		{every, "generation", "nothing is there", told},
 	}, ""},
-	{"add to a stale List, Array, Deque, Map, Text; RefTo a stale scope; CloseNow twice", []program{
+	{"add to a stale list, Deque, Map, StringMap, Text; RefTo a stale scope; CloseNow twice", []program{
 		{name: "New in a stale List", run: staleList},
-		{name: "Push to a stale Array", run: staleArray},
+		{name: "Push to a stale list of fixed capacity", run: staleFixedList},
 		{name: "PushBack to a stale Deque", run: staleDeque},
 		{name: "Set in a stale Map", run: staleMap},
+		{name: "Set in a stale StringMap", run: staleStringMap},
 		{name: "Add to a stale Text", run: staleTextAdd},
 		{name: "RefTo a stale scope", run: refToStale},
 		{name: "CloseNow twice", run: closeNowTwice, status: told},
@@ -139,22 +141,28 @@ func staleList(wrong bool) {
 	list.New()
 }
 
-func staleArray(wrong bool) {
-	var array scope.Array[Frog]
-	query(wrong, func(s scope.Scope) { array = frogs.Array(s, 10) })
-	array.Push(Frog{})
+func staleFixedList(wrong bool) {
+	var list container.List[Frog]
+	query(wrong, func(s scope.Scope) { list = container.NewList(s, frogs, 10) })
+	list.Push(Frog{})
 }
 
 func staleDeque(wrong bool) {
-	var deque scope.Deque[Frog]
-	query(wrong, func(s scope.Scope) { deque = frogs.Deque(s, 10) })
+	var deque container.Deque[Frog]
+	query(wrong, func(s scope.Scope) { deque = container.NewDeque(s, frogs, 10) })
 	deque.PushBack(Frog{})
 }
 
 func staleMap(wrong bool) {
-	var byNumber scope.Map[uint64, Frog]
-	query(wrong, func(s scope.Scope) { byNumber = scope.NewMap(s, words, frogs, 10) })
+	var byNumber container.Map[uint64, Frog]
+	query(wrong, func(s scope.Scope) { byNumber = container.NewMap(s, words, frogs, 10) })
 	byNumber.Set(1, Frog{})
+}
+
+func staleStringMap(wrong bool) {
+	var byName container.StringMap[Frog]
+	query(wrong, func(s scope.Scope) { byName = container.NewStringMap(s, frogs, 10, 8) })
+	check(byName.Set("frog", Frog{}))
 }
 
 func staleTextAdd(wrong bool) {

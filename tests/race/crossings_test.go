@@ -14,6 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 type frog struct{ Age, X int32 }
@@ -119,13 +120,20 @@ func inScope() map[string]func(scope.Scope) {
 		"Account":    func(s scope.Scope) { _ = scope.Account(s, "fish", func() error { return nil }) },
 		"Append":     func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) },
 		"List":       func(s scope.Scope) { l := frogs.List(s); l.New(); l.Append(frog{}, frog{}); l.Copy(s) },
-		"Array":      func(s scope.Scope) { a := frogs.Array(s, 4); a.Push(frog{}); a.Pop(); a.Clear() },
-		"Deque":      func(s scope.Scope) { d := frogs.Deque(s, 4); d.PushFront(frog{}); d.PopBack(); d.Clear() },
+		"fixed list": func(s scope.Scope) { l := container.NewList(s, frogs, 4); l.Push(frog{}); l.Pop(); l.Clear() },
+		"Deque":      func(s scope.Scope) { d := container.NewDeque(s, frogs, 4); d.PushFront(frog{}); d.PopBack(); d.Clear() },
 		"Map": func(s scope.Scope) {
-			m := scope.NewMap(s, numbers, frogs, 4)
+			m := container.NewMap(s, numbers, frogs, 4)
 			m.Set(7, frog{})
 			m.Get(7)
 			m.Delete(7)
+			m.Clear()
+		},
+		"StringMap": func(s scope.Scope) {
+			m := container.NewStringMap(s, frogs, 4, 8)
+			_ = m.Set("7", frog{})
+			m.Get("7")
+			m.Delete("7")
 			m.Clear()
 		},
 		"Text": func(s scope.Scope) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 // Frog is an object of one cache line.
@@ -117,6 +118,14 @@ func Ring(r *arena_c.Ring, tag, size uint64, n int) (sum uint64) {
 		}
 	}
 	return sum
+}
+
+// Lists is the pushes of package container in a loop.
+func Lists(l *container.List[uint64], d *container.Deque[uint64], n int) (fit bool) {
+	for i := range uint64(n) {
+		fit = l.Push(i) && d.PushBack(i) && d.PushFront(i)
+	}
+	return fit
 }
 
 // The hits below are calls: too long for the inliner, or two paths in one.

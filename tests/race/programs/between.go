@@ -65,10 +65,17 @@ var works = map[string]func(p *play, worker int) func(){
 	"ref":         inScope(func(s scope.Scope) { look(scope.RefTo(s, frogs.New(s)).Get()) }),
 	"append":      inScope(func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) }),
 	"list":        inScope(func(s scope.Scope) { l := frogs.List(s); l.New(); l.Copy(s) }),
-	"array":       inScope(func(s scope.Scope) { a := frogs.Array(s, 4); a.Push(frog{}); a.Pop(); a.Clear() }),
-	"deque":       inScope(func(s scope.Scope) { d := frogs.Deque(s, 4); d.PushBack(frog{}); d.PopFront(); d.Clear() }),
+	"fixed-list":  inScope(func(s scope.Scope) { l := newList(s); l.Push(frog{}); l.Pop(); l.Clear() }),
+	"deque":       inScope(func(s scope.Scope) { d := newDeque(s); d.PushBack(frog{}); d.PopFront(); d.Clear() }),
 	"map":         inScope(func(s scope.Scope) { m := newMap(s); m.Set(7, frog{}); m.Get(7); m.Delete(7); m.Clear() }),
-	"text":        inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
+	"string-map": inScope(func(s scope.Scope) {
+		m := newStringMap(s)
+		must(m.Set("7", frog{}))
+		m.Get("7")
+		m.Delete("7")
+		m.Clear()
+	}),
+	"text": inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
 	"pad-temp": func(p *play, worker int) func() {
 		pad := p.budget.Pad(worker, 0) // here: what asks for it first takes a lock
 		return func() { must(pad.Temp(9, noBytes)) }

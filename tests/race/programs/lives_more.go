@@ -8,26 +8,26 @@ import (
 
 // containerLives are what containers take away.
 var containerLives = map[string]func(*play){
-	"array-pop": func(p *play) {
-		a := frogs.Array(p.scope(), 4)
-		a.Push(frog{})
-		x := a.At(0)
+	"fixed-list-pop": func(p *play) {
+		l := newList(p.scope())
+		l.Push(frog{})
+		x := l.At(0)
 		p.pair(
-			func() { look(x) }, // life/array-pop first
-			func() { a.Pop() }, // life/array-pop second
+			func() { look(x) }, // life/fixed-list-pop first
+			func() { l.Pop() }, // life/fixed-list-pop second
 		)
 	},
-	"array-clear": func(p *play) {
-		a := frogs.Array(p.scope(), 4)
-		a.Push(frog{})
-		x := a.At(0)
+	"fixed-list-clear": func(p *play) {
+		l := newList(p.scope())
+		l.Push(frog{})
+		x := l.At(0)
 		p.pair(
-			func() { look(x) },   // life/array-clear first
-			func() { a.Clear() }, // life/array-clear second
+			func() { look(x) },   // life/fixed-list-clear first
+			func() { l.Clear() }, // life/fixed-list-clear second
 		)
 	},
 	"deque-pop": func(p *play) {
-		d := frogs.Deque(p.scope(), 4)
+		d := newDeque(p.scope())
 		d.PushBack(frog{})
 		x := d.At(0)
 		p.pair(
@@ -36,7 +36,7 @@ var containerLives = map[string]func(*play){
 		)
 	},
 	"deque-clear": func(p *play) {
-		d := frogs.Deque(p.scope(), 4)
+		d := newDeque(p.scope())
 		d.PushFront(frog{})
 		x := d.At(0)
 		p.pair(
@@ -60,6 +60,15 @@ var containerLives = map[string]func(*play){
 		p.pair(
 			func() { look(x) },   // life/map-clear first
 			func() { m.Clear() }, // life/map-clear second
+		)
+	},
+	"string-map-delete": func(p *play) {
+		m := newStringMap(p.scope())
+		must(m.Set("7", frog{}))
+		x := m.Get("7")
+		p.pair(
+			func() { look(x) },       // life/string-map-delete first
+			func() { m.Delete("7") }, // life/string-map-delete second
 		)
 	},
 	"text-reset": func(p *play) {

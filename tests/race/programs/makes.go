@@ -6,6 +6,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 var (
@@ -60,8 +61,22 @@ func newChunks(p *play, worker int) arena.Pool[frog] {
 	return pool
 }
 
-func newMap(s scope.Scope) *scope.Map[int32, frog] {
-	m := scope.NewMap(s, numbers, frogs, 8)
-	m.Reserve()
+func newList(s scope.Scope) *container.List[frog] {
+	l := container.NewList(s, frogs, 8)
+	return &l
+}
+
+func newDeque(s scope.Scope) *container.Deque[frog] {
+	d := container.NewDeque(s, frogs, 8)
+	return &d
+}
+
+func newMap(s scope.Scope) *container.Map[int32, frog] {
+	m := container.NewMap(s, numbers, frogs, 8)
+	return &m
+}
+
+func newStringMap(s scope.Scope) *container.StringMap[frog] {
+	m := container.NewStringMap(s, frogs, 8, 8)
 	return &m
 }

@@ -5,30 +5,33 @@ package copies
 import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
-type level struct{ Queue scope.Deque[int64] }
+type level struct{ Queue container.Deque[int64] }
 
 func wrong(
 	b *budget.Budget,
 	st *scope.Stack,
 	d *budget.Door,
 	shared *scope.SharedPool[int64],
-	table *scope.Map[int64, int64],
+	table *container.Map[int64, int64],
+	names *container.StringMap[int64],
 	text *scope.Text,
 	l *level,
 	list scope.List[int64], // vet: scope.List[int64]
-	array scope.Array[int64], // vet: scope.Array[int64]
+	fixed container.List[int64], // vet: scope/container.List[int64]
 ) {
 	b2 := *b           // vet: budget.Budget
 	pads2 := *b.Pads   // vet: budget.OpenPads
 	st2 := *st         // vet: scope.Stack
 	d2 := *d           // vet: budget.Door
 	shared2 := *shared // vet: scope.SharedPool[int64]
-	table2 := *table   // vet: scope.Map[int64, int64]
+	table2 := *table   // vet: scope/container.Map[int64, int64]
+	names2 := *names   // vet: scope/container.StringMap[int64]
 	text2 := *text     // vet: scope.Text
-	queue2 := l.Queue  // vet: scope.Deque[int64]
-	use(&b2, &pads2, &st2, &d2, &shared2, &table2, &text2, &queue2, &list, &array)
+	queue2 := l.Queue  // vet: scope/container.Deque[int64]
+	use(&b2, &pads2, &st2, &d2, &shared2, &table2, &names2, &text2, &queue2, &list, &fixed)
 }
 
 // fine copies handles, which are small values: a copy is the same thing.

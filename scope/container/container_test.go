@@ -1,0 +1,371 @@
+package container_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+type point struct{ X, Y int32 }
+
+var (
+	points = scope.Plain[point]()
+	ids    = scope.Plain[int32]()
+	octets = scope.Plain[byte]()
+)
+
+const padSize = 64 * budget.KiB
+
+var plan = budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
+	Pads: budget.Pads{Workers: 2, Size: padSize}}
+
+func open(t testing.TB) *budget.Budget { return budgettest.Open(t, plan) }
+
+// kind is one of the containers, of points, as the tests that hold for each see it.
+type kind struct {
+	name, push string
+	bytes      func(n int) int // that n points take
+	make       func(s scope.Scope, n int) box
+}
+
+// box is a container. What push puts in is new to it.
+type box struct {
+	push, pop     func() bool
+	clear         func()
+	len, cap, all func() int
+	first         func() *point // the oldest, nil or a panic when there is none
+}
+
+func cells(n int) int {
+	cells := 1
+	for cells*3 < n*4 {
+		cells *= 2
+	}
+	return cells
+}
+
+const longest = 3 // bytes of the keys of a StringMap: numbers in hexadecimal
+
+var kinds = []kind{
+	{"List", "Push to a List", func(n int) int { return 8 * n }, func(s scope.Scope, n int) box {
+		l, next := container.NewList(s, points, n), int32(0)
+		return box{func() bool { next++; return l.Push(point{next, -next}) },
+			func() bool { _, ok := l.Pop(); return ok }, l.Clear, l.Len, l.Cap, func() int { return count(l.All()) },
+			func() *point { return l.At(0) }}
+	}},
+	{"Deque", "PushBack to a Deque", func(n int) int { return 8 * n }, func(s scope.Scope, n int) box {
+		d, next := container.NewDeque(s, points, n), int32(0)
+		return box{func() bool { next++; return d.PushBack(point{next, -next}) },
+			func() bool { _, ok := d.PopBack(); return ok }, d.Clear, d.Len, d.Cap, func() int { return count(d.All()) },
+			func() *point { return d.At(0) }}
+	}},
+	{"Map", "Set in a Map", func(n int) int { return 8*cells(n) + (4*n+7)/8*8 + 8*n }, func(s scope.Scope, n int) box {
+		m, next := container.NewMap(s, ids, points, n), int32(0)
+		return box{func() bool { next++; return m.Set(next, point{next, -next}) },
+			func() bool { return m.Delete(int32(m.Len())) }, func() { m.Clear(); next = 0 }, m.Len, m.Cap,
+			func() int { return count(m.All()) }, func() *point { return m.Get(1) }}
+	}},
+	{"StringMap", "Set in a StringMap", func(n int) int { return 8*cells(n) + 8*n + 8*n + longest*n }, func(s scope.Scope, n int) box {
+		m, next := container.NewStringMap(s, points, n, longest), 0
+		key := func(i int) string { return strconv.FormatInt(int64(i), 16) }
+		return box{func() bool { next++; return m.Set(key(next), point{int32(next), int32(-next)}) == nil },
+			func() bool { return m.Delete(key(m.Len())) }, func() { m.Clear(); next = 0 }, m.Len, m.Cap,
+			func() int { return count(m.All()) }, func() *point { return m.Get("1") }}
+	}},
+}
+
+func count[K any](all func(func(K, *point) bool)) (n int) {
+	all(func(K, *point) bool { n++; return true })
+	return n
+}
+
+func TestBytesAreTakenAtOnce(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	for _, k := range kinds {
+		for _, n := range []int{0, 1, 2, 3, 4, 6, 7, 100, 768, 769} {
+			s := pad.Open("a")
+			c := k.make(s, n)
+			for i := range n + 2 {
+				assert.Equal(t, []int{min(i, n), n, min(i, n)}, []int{c.len(), c.cap(), c.all()})
+				assert.EqualValues(t, k.bytes(n), pad.Stats().Used, "%s of %d", k.name, n)
+				assert.EqualValues(t, 1, pad.Stats().Objects, "one allocation")
+				assert.Equal(t, i < n, c.push(), "%s of %d", k.name, n)
+			}
+			assert.NoError(t, s.Err(), "that %d are in it is nothing to remember", n)
+			c.clear()
+			assert.Equal(t, []int{0, n, 0}, []int{c.len(), c.cap(), c.all()})
+			assert.False(t, c.pop())
+			assert.Equal(t, n > 0, c.push())
+			assert.Equal(t, n > 0, c.pop())
+			assert.EqualValues(t, k.bytes(n), pad.Stats().Used)
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// TestTheLastByte: a container that just fits, and one that lacks a byte: its error asks for all of
+// it.
+func TestTheLastByte(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	const n = 96
+	for _, k := range kinds {
+		require.Zero(t, k.bytes(n)%8)
+		require.NoError(t, pad.Do("a", func(s scope.Scope) error {
+			s.Bytes(padSize - k.bytes(n))
+			c := k.make(s, n)
+			assert.Zero(t, s.Free())
+			assert.True(t, c.push())
+			return nil
+		}))
+		err := pad.Do("a", func(s scope.Scope) error {
+			s.Bytes(padSize - k.bytes(n) + 1)
+			k.make(s, n)
+			return nil
+		})
+		require.ErrorIs(t, err, scope.ErrFull, k.name)
+		assert.ErrorContains(t, err, fmt.Sprintf("asked for %d bytes", k.bytes(n)))
+	}
+}
+
+// TestHugeCounts are a full, not a number that wraps.
+func TestHugeCounts(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	wide := scope.Plain[[1 << 20]int64]()
+	for _, of := range []func(s scope.Scope){
+		func(s scope.Scope) { container.NewList(s, points, math.MaxInt/2+1) },
+		func(s scope.Scope) { container.NewDeque(s, points, math.MaxInt/8+1) },
+		func(s scope.Scope) { container.NewMap(s, ids, points, 1<<28) },
+		func(s scope.Scope) { container.NewMap(s, wide, wide, 1<<28) },
+		func(s scope.Scope) { container.NewMap(s, ids, wide, 1<<18) },
+		func(s scope.Scope) { container.NewStringMap(s, points, 1<<28, 1<<28) },
+	} {
+		assert.ErrorIs(t, pad.Do("a", func(s scope.Scope) error { of(s); return nil }), scope.ErrFull)
+	}
+}
+
+// TestValuesOfNoSize take no byte, however many there may be.
+func TestValuesOfNoSize(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	empties, none := scope.Plain[struct{}](), struct{}{}
+	const many = math.MaxInt/2 + 1
+	list, deque := container.NewList(s, empties, many), container.NewDeque(s, empties, many)
+	for range 5000 {
+		assert.True(t, list.Push(none) && deque.PushFront(none) && deque.PushBack(none))
+	}
+	deque.PopFront()
+	assert.Equal(t, []int{5000, 9999, many}, []int{list.Len(), deque.Len(), deque.Cap()})
+	assert.Zero(t, pad.Stats().Used)
+	set, one := container.NewMap(s, ids, empties, 3), container.NewMap(s, empties, empties, 1)
+	names := container.NewStringMap(s, empties, 1, 0)
+	assert.True(t, set.Set(1, none) && one.Set(none, none) && one.Set(none, none))
+	require.NoError(t, names.Set("", none))
+	assert.NotNil(t, names.Get(""))
+	assert.Equal(t, []int{1, 1, 1}, []int{set.Len(), one.Len(), names.Len()})
+	require.NoError(t, s.Close())
+}
+
+// TestAliveIsEnough: what is covered, frozen, or runs its finalizers has its containers.
+func TestAliveIsEnough(t *testing.T) {
+	b := open(t)
+	for _, k := range kinds {
+		works := func(c box) {
+			c.clear()
+			assert.True(t, c.push() && c.push() && c.push() && !c.push(), k.name)
+			assert.Equal(t, []int{3, 3, 3}, []int{c.len(), c.cap(), c.all()})
+			assert.Equal(t, point{1, -1}, point{1, c.first().Y / c.first().X})
+			assert.True(t, c.pop())
+		}
+		s := b.Pad(0, 0).Open("a")
+		c := k.make(s, 3)
+		child := s.Open("child")
+		child.Bytes(100)
+		works(c)
+		require.NoError(t, child.Close())
+		works(c)
+		s.Defer(func() { works(c) })
+		require.NoError(t, s.Close())
+
+		_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*int, error) {
+			c = k.make(s, 3)
+			s.Defer(func() { works(c) })
+			return nil, nil
+		})
+		require.NoError(t, err)
+		works(c)
+		require.NoError(t, b.Region("level").Rewind(t.Context()))
+		isDead(t, k, c)
+	}
+}
+
+func TestContainersDieWithTheirScope(t *testing.T) {
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	pad := b.Pad(0, 0)
+	for _, k := range kinds {
+		s := pad.Open("a")
+		full, empty, temp := k.make(s, 1), k.make(s, 3), k.make(s.Temp(), 3)
+		assert.True(t, full.push() && temp.push())
+		require.NoError(t, s.Close())
+		s = pad.Open("a")
+		s.Bytes(1000) // what they had is another's
+		isDead(t, k, full)
+		isDead(t, k, empty)
+		isDead(t, k, temp)
+		require.NoError(t, s.Close())
+	}
+	s := pad.Open("a")
+	var left []box
+	for _, k := range kinds {
+		left = append(left, k.make(s, 2))
+	}
+	_ = b.Close()
+	for i, k := range kinds {
+		isDead(t, k, left[i])
+	}
+}
+
+// isDead says that there is nothing to read or take away, and that who puts something in is told.
+func isDead(t *testing.T, k kind, c box) {
+	t.Helper()
+	c.clear()
+	assert.False(t, c.pop(), k.name)
+	assert.Equal(t, []int{0, 0, 0}, []int{c.len(), c.cap(), c.all()}, k.name)
+	func() {
+		defer func() { _ = recover() }()
+		assert.Nil(t, c.first(), "a panic, or nil")
+	}()
+	defer func() {
+		err, _ := recover().(error)
+		var misuse *scope.Misuse
+		require.ErrorAs(t, err, &misuse)
+		assert.ErrorIs(t, err, scope.ErrClosed)
+		assert.Regexp(t, "^scope: BUG: "+k.push+" in a scope (of .* that is closed|whose budget is closed)$", err.Error())
+	}()
+	c.push()
+}
+
+// TestWhatWasThereBefore doesn't show: neither in an index nor in a list.
+func TestWhatWasThereBefore(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	for _, k := range kinds {
+		s := pad.Open("a")
+		old := s.Bytes(8192)
+		for i := range old {
+			old[i] = 0xFF
+		}
+		require.NoError(t, s.Close())
+		s = pad.Open("a")
+		c := k.make(s, 10)
+		assert.Equal(t, []int{0, 0}, []int{c.len(), c.all()})
+		assert.True(t, c.push())
+		assert.Equal(t, point{1, -1}, *c.first())
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	var noPoints scope.Maker[point]
+	for _, c := range []struct {
+		want   string
+		misuse func()
+	}{
+		{"a slice of -1 elements", func() { container.NewList(s, points, -1) }},
+		{"a slice of -1 elements", func() { container.NewDeque(s, points, -1) }},
+		{"a Map of -1 keys: at most 268435456", func() { container.NewMap(s, ids, points, -1) }},
+		{"a StringMap of 268435457 keys: at most 268435456", func() { container.NewStringMap(s, points, 1<<28+1, 1) }},
+		{"a StringMap of keys of -1 bytes: at most 268435456", func() { container.NewStringMap(s, points, 1, -1) }},
+		{undeclared, func() { container.NewList(s, noPoints, 1) }},
+		{undeclared, func() { container.NewDeque(s, noPoints, 1) }},
+		{undeclared, func() { container.NewMap(s, noPoints, points, 1) }},
+		{undeclared, func() { container.NewMap(s, points, noPoints, 1) }},
+		{undeclared, func() { container.NewStringMap(s, noPoints, 1, 1) }},
+	} {
+		assert.PanicsWithError(t, "scope: BUG: "+c.want, c.misuse)
+	}
+	child := s.Open("b")
+	for _, k := range kinds {
+		assert.PanicsWithError(t, `scope: BUG: allocation in scope "a" of pad 0.0 while scope "b", opened in it, is open`,
+			func() { k.make(s, 1) })
+	}
+	require.NoError(t, child.Close())
+	require.Error(t, s.Close(), "it remembers")
+	for _, k := range kinds {
+		assert.PanicsWithError(t, "scope: BUG: allocation in a scope of pad 0.0 that is closed", func() { k.make(s, 1) })
+	}
+}
+
+const undeclared = "a Maker that was never declared: make it with scope.Plain"
+
+// TestConstructors: a container is made, and used, inside a constructor and around it like all
+// else.
+func TestConstructors(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	for _, k := range kinds {
+		older := k.make(s, 3)
+		before := s.Free()
+		_, err := points.Make(s, func(*point) error {
+			c := k.make(s, 100)
+			assert.True(t, older.push() && c.push())
+			return errors.New("no frog")
+		})
+		require.Error(t, err)
+		assert.Equal(t, before, s.Free())
+		points.Slice(s, 100)
+		assert.True(t, older.push())
+		assert.Equal(t, []int{2, 2}, []int{older.len(), older.all()}, k.name)
+	}
+	require.NoError(t, s.Close())
+}
+
+func TestNoGoAllocation(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' checks allocate")
+	}
+	pad := open(t).Pad(0, 0)
+	letters, sum := []byte("frog"), int32(0)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		s := pad.Open("a")
+		list, deque := container.NewList(s, points, 4), container.NewDeque(s, points, 4)
+		byPoint, byName := container.NewMap(s, points, ids, 4), container.NewStringMap(s, ids, 4, 8)
+		for i := range int32(6) {
+			list.Push(point{i, i})
+			deque.PushFront(point{i, i})
+			byPoint.Set(point{i, i}, i)
+			letters[0] = 'a' + byte(i)
+			_ = byName.Set(string(letters), i)
+			if v := byName.Get(string(letters)); v != nil {
+				sum += *v
+			}
+		}
+		list.RemoveSwap(1)
+		for _, p := range list.All() {
+			sum += p.X
+		}
+		for _, p := range deque.All() {
+			sum += p.X
+		}
+		for p, v := range byPoint.All() {
+			sum += p.X + *v
+		}
+		for name, v := range byName.All() {
+			sum += int32(len(name)) + *v
+		}
+		byPoint.Delete(point{1, 1})
+		byName.Delete("afrog")
+		byName.Clear()
+		_ = s.Close()
+	}))
+	assert.NotZero(t, sum)
+}

@@ -1,0 +1,44 @@
+// Package container has containers of a fixed capacity in scopes: [List], [Deque], [Map] and
+// [StringMap].
+//
+// They can't grow, and take the bytes for all that may ever be in them at once, when they are made:
+// a capacity that is never reached is memory that nothing else has. What has no known size is a
+// scope.List, or grows by Append of scope.Maker. They lie on the Go heap or stack themselves and
+// point into the scope, so a container can't lie in a block; its values can't hold Go pointers.
+//
+//	var flies = scope.Plain[Fly]()
+//
+//	near := container.NewList(level, flies, 16)           // 16 * size of Fly, now
+//	if !near.Push(Fly{ID: 7}) { … }                       // false has one meaning: 16 are in it
+//	byName := container.NewStringMap(level, flies, 100, 32)
+//	byName.Set(player, fly)                               // the bytes of the key are copied
+//
+// # Full
+//
+// To make one may be full: it unwinds to the enclosing Do or Load, as all that a scope gives does.
+// Nothing else takes bytes, so it doesn't matter whether the scope is covered or frozen later. Each
+// false, nil or error of a method has one meaning, and its comment names it.
+//
+// # Lifetime
+//
+// After its scope closed a container is empty: there is nothing to read or to take away, and to put
+// something into it panics with a [scope.Misuse]. Each method asks for that, in every build. The
+// pointers, slices and strings that a container gave are not asked: they die with the scope as all
+// others do. A container that was made inside a constructor that failed (Make of scope.Maker) is
+// gone like any other pointer from there: its scope is alive, so nothing tells who still uses it.
+//
+// A container isn't copied, which go vet says: pass a pointer. The zero one is of no use. One
+// goroutine at a time writes; while none does, many may read.
+//
+// # Costs
+//
+// Push of a List or a Deque is inlined: two comparisons and the copy of the value. Get and Set of
+// the maps cost a hash and a few ns. Nothing here makes a Go allocation. A count
+// is of elements, a size is in bytes.
+//
+// # Why
+//
+// Why do they have a fixed capacity? What grows by moving leaves its old bytes behind until the
+// scope closes. Why are the bytes taken at once? One that takes them later is full for two reasons,
+// and the second one comes in play.
+package container

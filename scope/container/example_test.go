@@ -1,0 +1,124 @@
+package container_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+type fly struct{ ID, Bites int32 }
+
+var (
+	flies  = scope.Plain[fly]()
+	flyIDs = scope.Plain[int32]()
+)
+
+// openPond opens a budget with a pad for the examples.
+func openPond() *budget.Budget {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// False has one meaning: as many as there may be are in it. And dead means empty.
+func ExampleList() {
+	b := openPond()
+	defer b.Close()
+	s := b.Pad(0, 0).Open("level")
+
+	near := container.NewList(s, flies, 3)
+	fmt.Println("used:", b.Pad(0, 0).Stats().Used)
+	for id := range int32(4) {
+		fmt.Println("push", id, near.Push(fly{ID: id}))
+	}
+	near.RemoveSwap(0)
+	fmt.Println(near.Slice())
+	fmt.Println(s.Close(), near.Len())
+	// Output:
+	// used: 24
+	// push 0 true
+	// push 1 true
+	// push 2 true
+	// push 3 false
+	// [{2 0} {1 0}]
+	// <nil> 0
+}
+
+func ExampleDeque() {
+	b := openPond()
+	defer b.Close()
+	s := b.Pad(0, 0).Open("level")
+
+	turns := container.NewDeque(s, flyIDs, 4)
+	turns.PushBack(1)
+	turns.PushBack(2)
+	turns.PushFront(7) // in a hurry
+	for turns.Len() > 0 {
+		id, _ := turns.PopFront()
+		fmt.Println("fly", id)
+	}
+	fmt.Println(s.Close())
+	// Output:
+	// fly 7
+	// fly 1
+	// fly 2
+	// <nil>
+}
+
+// A map ranges in the order of insertion, in each run.
+func ExampleMap() {
+	b := openPond()
+	defer b.Close()
+	s := b.Pad(0, 0).Open("level")
+
+	byID := container.NewMap(s, flyIDs, flies, 100)
+	for _, id := range []int32{30, 10, 20} {
+		byID.Set(id, fly{ID: id})
+	}
+	byID.Get(10).Bites++
+	fmt.Println(byID.Get(40) == nil, byID.Delete(40))
+	for id, f := range byID.All() {
+		fmt.Println(id, f.Bites)
+	}
+	fmt.Println(s.Close())
+	// Output:
+	// true false
+	// 30 0
+	// 10 1
+	// 20 0
+	// <nil>
+}
+
+// Names come from players: one that is too long is no reason to refuse the next one, a full map is.
+func ExampleStringMap() {
+	b := openPond()
+	defer b.Close()
+	s := b.Pad(0, 0).Open("level")
+
+	byName := container.NewStringMap(s, flies, 2, 8)
+	for i, name := range []string{"zoe", "maximilian", "ada", "bob"} {
+		switch err := byName.Set(name, fly{ID: int32(i)}); {
+		case errors.Is(err, container.ErrLongKey):
+			fmt.Println(name, "is too long")
+		case errors.Is(err, scope.ErrFull):
+			fmt.Println("no place for", name)
+		}
+	}
+	byName.Get("ada").Bites++
+	for name, f := range byName.All() {
+		fmt.Println(name, *f)
+	}
+	fmt.Println(s.Close(), byName.Get("ada") == nil)
+	// Output:
+	// maximilian is too long
+	// no place for bob
+	// zoe {0 0}
+	// ada {2 1}
+	// <nil> true
+}

@@ -1,0 +1,5 @@
+//go:build race || asan
+
+package container_test
+
+const instrumented = true

@@ -1,0 +1,95 @@
+package container
+
+import (
+	"iter"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// List is a list of at most n values of T, in one piece, n * size of T bytes. A value moves only
+// when RemoveSwap puts the last in a gap.
+type List[T any] struct {
+	_     noCopy
+	life  scope.Life
+	items []T // what is in it, and room for the rest
+}
+
+// NewList makes an empty list for up to n values in s. Cost: O(n), the zeroing. A full scope
+// unwinds; a scope that is not the topmost, and a negative n, panic.
+func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
+	return List[T]{life: s.Life(), items: values.Slice(s, n)[:0]}
+}
+
+// Push puts x behind the others. It is false when n values are in it. Cost: two comparisons and the
+// copy of x, inlined.
+func (l *List[T]) Push(x T) bool {
+	if !l.life.Alive() {
+		panic(closed{l.life, "Push to a List in"})
+	}
+	n := len(l.items)
+	if n == cap(l.items) {
+		return false
+	}
+	l.items = l.items[:n+1] // append, without the code for an end of the capacity
+	l.items[n] = x
+	return true
+}
+
+// Pop takes the last value away. It is false when the list is empty.
+func (l *List[T]) Pop() (last T, ok bool) {
+	items := l.live()
+	if len(items) == 0 {
+		return last, false
+	}
+	n := len(items) - 1
+	last = items[n]
+	gone(items[n:])
+	l.items = items[:n]
+	return last, true
+}
+
+// At is the value at i, in place. It panics out of range, as a slice does.
+func (l *List[T]) At(i int) *T { return &l.live()[i] }
+
+// Slice is the values, in place; cap is len. It is good until Pop, RemoveSwap or Clear, and no
+// longer than the scope is open.
+func (l *List[T]) Slice() []T {
+	items := l.live()
+	return items[:len(items):len(items)]
+}
+
+// RemoveSwap takes the value at i away and puts the last in its place: the order changes. It panics
+// out of range. Cost: O(1).
+func (l *List[T]) RemoveSwap(i int) {
+	gap := l.At(i)
+	*gap, _ = l.Pop()
+}
+
+// Clear takes all values away.
+func (l *List[T]) Clear() {
+	gone(l.live())
+	l.items = l.items[:0]
+}
+
+// Len is the number of values in it.
+func (l *List[T]) Len() int { return len(l.live()) }
+
+// Cap is n, the number of values that there may be.
+func (l *List[T]) Cap() int { return cap(l.live()) }
+
+// All ranges over the values in order, also over those that Push adds meanwhile. Who removes while
+// ranging counts down instead.
+func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
+
+func (l *List[T]) each(yield func(int, *T) bool) {
+	for i := 0; i < l.Len() && yield(i, l.At(i)); i++ {
+	}
+}
+
+// live is what is in the list: nothing once its scope is closed.
+func (l *List[T]) live() []T {
+	if !l.life.Alive() {
+		return nil
+	}
+	return l.items
+}

@@ -1,0 +1,318 @@
+package container_test
+
+import (
+	"math"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+// mapModel is a map of the language, and the order of its keys.
+type mapModel[K comparable] struct {
+	values map[K]point
+	order  []K
+}
+
+func (m *mapModel[K]) set(k K, v point) {
+	if _, ok := m.values[k]; !ok {
+		m.order = append(m.order, k)
+	}
+	m.values[k] = v
+}
+
+func (m *mapModel[K]) remove(k K) {
+	i, last := slices.Index(m.order, k), len(m.order)-1
+	m.order[i] = m.order[last]
+	m.order = m.order[:last]
+	delete(m.values, k)
+}
+
+// aMap is what Map and StringMap have in common.
+type aMap[K comparable] struct {
+	set    func(K, point) bool
+	get    func(K) *point
+	remove func(K) bool
+	clear  func()
+	all    func(func(K, *point) bool)
+}
+
+// isAMap plays at random with a map and with one of the language. The sizes at which the index is
+// as full as it gets, 3/4, are the ones that hunt. The seeds of the hashes are others in each run;
+// the order never is.
+func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K], key func(i int) K) {
+	pad := open(t).Pad(0, 0)
+	for _, n := range []int{0, 1, 2, 3, 5, 6, 12, 24, 48, 96} {
+		for seed := range int64(12) {
+			random := rand.New(rand.NewSource(seed))
+			s := pad.Open("a")
+			m, model := make(s, n), mapModel[K]{values: map[K]point{}}
+			for step := range 400 {
+				k, v := key(random.Intn(2*n+1)), point{int32(step), random.Int31()}
+				old, known := model.values[k]
+				switch op := random.Intn(100); {
+				case op < 55:
+					fits := known || len(model.order) < n
+					require.Equal(t, fits, m.set(k, v))
+					if fits {
+						model.set(k, v)
+					}
+				case op < 85:
+					require.Equal(t, known, m.remove(k))
+					if known {
+						model.remove(k)
+					}
+				case op < 99:
+					got := m.get(k)
+					require.Equal(t, known, got != nil)
+					if known {
+						require.Equal(t, old, *got)
+						got.X++
+						model.set(k, *got)
+					}
+				default:
+					m.clear()
+					model = mapModel[K]{values: map[K]point{}}
+				}
+				same(t, &m, &model)
+			}
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+func same[K comparable](t *testing.T, m *aMap[K], model *mapModel[K]) {
+	t.Helper()
+	order := make([]K, 0, len(model.order))
+	for k, v := range m.all {
+		order = append(order, k)
+		if *v != model.values[k] || v != m.get(k) {
+			t.Fatalf("%v has the value %v at %p, found at %p, want %v", k, *v, v, m.get(k), model.values[k])
+		}
+	}
+	if !slices.Equal(order, model.order) {
+		t.Fatalf("the order is %v, want %v", order, model.order)
+	}
+}
+
+func TestMapIsAMap(t *testing.T) {
+	isAMap(t, func(s scope.Scope, n int) aMap[int32] {
+		m := container.NewMap(s, ids, points, n)
+		return aMap[int32]{m.Set, m.Get, m.Delete, m.Clear, m.All()}
+	}, func(i int) int32 { return int32(i) })
+}
+
+// TestStringMapIsAMap has keys of all lengths that may be, also of none and of zeros.
+func TestStringMapIsAMap(t *testing.T) {
+	key := func(i int) string {
+		return strings.Repeat("\x00", i%5) + strings.Repeat("frog", i/5%3) + string(rune(i/15))
+	}
+	isAMap(t, func(s scope.Scope, n int) aMap[string] {
+		m := container.NewStringMap(s, points, n, 16)
+		set := func(k string, v point) bool {
+			err := m.Set(k, v)
+			if err != nil {
+				require.Equal(t, scope.ErrFull, err)
+			}
+			return err == nil
+		}
+		all := func(yield func(string, *point) bool) {
+			for k, v := range m.All() {
+				if !yield(strings.Clone(k), v) {
+					return
+				}
+			}
+		}
+		return aMap[string]{set, m.Get, m.Delete, m.Clear, all}
+	}, key)
+}
+
+func TestMapOrderDoesNotDependOnTheHash(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	orders := map[string]bool{}
+	for range 50 { // each with a seed of its own
+		s := pad.Open("a")
+		m := container.NewMap(s, ids, ids, 96)
+		for k := range int32(96) {
+			m.Set(k*k, k)
+		}
+		for k := range int32(32) {
+			m.Delete(9 * k * k)
+		}
+		order := ""
+		for k := range m.All() {
+			order += string(rune(k + 1))
+		}
+		orders[order] = true
+		require.NoError(t, s.Close())
+	}
+	assert.Len(t, orders, 1)
+}
+
+// letters are keys in the order in which they stand.
+func letters[V any](all func(func(string, V) bool)) (order string) {
+	all(func(k string, _ V) bool { order += k; return true })
+	return order
+}
+
+func TestMapWhileRanging(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	m, byID := container.NewStringMap(s, ids, 10, 1), container.NewMap(s, ids, ids, 10)
+	for i, k := range "abcdefghij" {
+		require.NoError(t, m.Set(string(k), int32(i)))
+		byID.Set(k, int32(i))
+	}
+	seen, seenByID := "", ""
+	for k, v := range m.All() {
+		if seen += strings.Clone(k); *v%2 == 0 { // "" + k would be the view itself
+			m.Delete(k)
+		}
+	}
+	for k, v := range byID.All() {
+		if seenByID += string(k); *v%2 == 0 {
+			byID.Delete(k)
+		}
+	}
+	assert.Equal(t, "ajbcihdegf", seen, "each once: what took the place comes next")
+	assert.Equal(t, seen, seenByID)
+	assert.Equal(t, "jbhdf", letters(m.All()))
+	for k := range m.All() {
+		if k == "d" {
+			break
+		}
+		assert.ErrorIs(t, m.Set("too long", 0), container.ErrLongKey)
+		_ = m.Set(strings.ToUpper(k), 0)
+	}
+	assert.Equal(t, "jbhdfJBH", letters(m.All()), "what Set adds comes along")
+	m.Clear()
+	require.NoError(t, m.Set("x", 0))
+	seen = ""
+	for k := range m.All() {
+		if seen += strings.Clone(k); k == "x" {
+			m.Delete(k)
+			require.NoError(t, m.Set("y", 0))
+		}
+	}
+	assert.Equal(t, "xy", seen, "also what Set put in the place of the current key")
+	for range m.All() {
+		require.NoError(t, s.Close())
+	}
+	assert.Nil(t, m.Get("y"))
+	assert.False(t, m.Delete("y"))
+	assert.False(t, byID.Delete('b'))
+}
+
+// TestMapKeys: keys are equal when == says so, whatever their bytes are.
+func TestMapKeys(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	m := container.NewMap(s, scope.Plain[float64](), ids, 4)
+	assert.True(t, m.Set(0, 1))
+	assert.True(t, m.Set(math.Copysign(0, -1), 3))
+	assert.Equal(t, 1, m.Len())
+	assert.Equal(t, int32(3), *m.Get(0))
+	assert.PanicsWithError(t, "scope: BUG: Set in a Map: a float64 that differs from itself", func() { m.Set(math.NaN(), 1) })
+	assert.Nil(t, m.Get(math.NaN()))
+	assert.False(t, m.Delete(math.NaN()))
+
+	type place struct {
+		Kind uint8
+		_    int16
+		At   float32
+		Name [3]uint16
+	}
+	at := func(i int32, kind uint8) place {
+		return place{Kind: kind, At: float32(i), Name: [3]uint16{2: uint16(i)}}
+	}
+	places := container.NewMap(s, scope.Plain[place](), ids, 100)
+	for i := range int32(100) {
+		assert.True(t, places.Set(at(i, uint8(i)), i))
+	}
+	for i := range int32(100) {
+		assert.Equal(t, i, *places.Get(at(i, uint8(i))))
+		assert.Nil(t, places.Get(at(i, uint8(i)+1)))
+	}
+	odd := container.NewMap(s, scope.Plain[[3]byte](), scope.Plain[[1000]byte](), 3)
+	for k := range byte(4) {
+		assert.Equal(t, k < 3, odd.Set([3]byte{2: k}, [1000]byte{999: k}))
+	}
+	assert.Equal(t, byte(2), odd.Get([3]byte{2: 2})[999])
+	require.NoError(t, s.Close())
+}
+
+type (
+	named  struct{ Name arena.String }
+	inside struct {
+		ID    int64
+		Names [2]struct{ Deep named }
+	}
+	renamed arena.String
+)
+
+// TestMapKeysThatCompareByOffset are refused at any depth: two of the same text would be two keys.
+func TestMapKeysThatCompareByOffset(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	refused := func(make func(), name string) {
+		assert.PanicsWithError(t, "scope: BUG: a Map of keys "+name+": an arena.String or arena.Slice compares by offset; "+
+			"use a StringMap, or an array of bytes", make)
+	}
+	refused(func() { keyed[arena.String](s) }, "arena.String")
+	refused(func() { keyed[arena.Slice[uint16]](s) }, "arena.Slice[uint16]")
+	refused(func() { keyed[named](s) }, "container_test.named")
+	refused(func() { keyed[renamed](s) }, "container_test.renamed")
+	refused(func() { keyed[inside](s) }, "container_test.inside")
+	refused(func() { keyed[[3]named](s) }, "[3]container_test.named")
+	refused(func() { keyed[struct{ Deep [1][1]inside }](s) }, "struct { Deep [1][1]container_test.inside }")
+	assert.NotPanics(t, func() {
+		keyed[arena.Ptr[point]](s) // a pointer is which one, not what is there
+		keyed[struct{ A, B [2]point }](s)
+	})
+	require.NoError(t, s.Close())
+}
+
+func keyed[K comparable](s scope.Scope) { container.NewMap(s, scope.Plain[K](), ids, 1) }
+
+// TestMapKeysOfEqualHashes: of so many keys, ten pairs have the same 32 bits, more or less.
+func TestMapKeysOfEqualHashes(t *testing.T) {
+	s := budgettest.Open(t, budget.Plan{Name: "large", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Pads: budget.Pads{Workers: 1, Size: 8 * budget.MiB}}).Pad(0, 0).Open("a")
+	const n = 300_000
+	m := container.NewMap(s, ids, ids, n)
+	for k := range int32(n) {
+		m.Set(k, -k)
+	}
+	require.Equal(t, n, m.Len())
+	for k := range int32(n) {
+		if v := m.Get(k); v == nil || *v != -k {
+			t.Fatalf("%d has the value at %p", k, v)
+		}
+	}
+	require.NoError(t, s.Close())
+}
+
+func TestStringMapCopiesItsKeys(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	m := container.NewStringMap(s, ids, 2, 4)
+	key := []byte("frog")
+	view := string(key)
+	require.NoError(t, m.Set(view, 1))
+	key[0] = 'F'
+	assert.Equal(t, int32(1), *m.Get("frog"))
+	assert.Equal(t, container.ErrLongKey, m.Set("toads", 2), "not full")
+	assert.Equal(t, []any{false, (*int32)(nil), 1}, []any{m.Delete("toads"), m.Get("toads"), m.Len()})
+	require.NoError(t, m.Set("", 3))
+	assert.Equal(t, scope.ErrFull, m.Set("toad", 2))
+	assert.Equal(t, container.ErrLongKey, m.Set("toads", 2), "also when it is full")
+	require.NoError(t, m.Set("frog", 4), "a key that is known")
+	assert.Equal(t, int32(4), *m.Get("frog"))
+	require.NoError(t, s.Close())
+	assert.PanicsWithError(t, "scope: BUG: Set in a StringMap in a scope of pad 0.0 that is closed", func() { _ = m.Set("toads", 1) })
+}
