@@ -17,6 +17,10 @@ package arena_c
 // #cgo nocallback upfront_arena_cut
 // #cgo noescape upfront_arena_refuse
 // #cgo nocallback upfront_arena_refuse
+// #cgo noescape upfront_mark_live
+// #cgo nocallback upfront_mark_live
+// #cgo noescape upfront_mark_dead
+// #cgo nocallback upfront_mark_dead
 import "C"
 
 import "unsafe"
@@ -110,3 +114,9 @@ func (h *Scopes) Close(*Record) { C.upfront_scopes_close(h.c()) }
 func (h *Scopes) Cut(to uint64) {
 	C.upfront_arena_cut((*C.upfront_arena)(unsafe.Pointer(h)), C.uint64_t(to))
 }
+
+// MarkLive is upfront_mark_live.
+func MarkLive(p unsafe.Pointer, size uint64) { C.upfront_mark_live(p, C.uint64_t(size)) }
+
+// MarkDead is upfront_mark_dead.
+func MarkDead(p unsafe.Pointer, size uint64) { C.upfront_mark_dead(p, C.uint64_t(size)) }

@@ -183,3 +183,11 @@ func (r Refusal) Error() string { return Explain(r).Error() }
 
 // Unwrap lets who recovers it ask errors.Is and errors.As.
 func (r Refusal) Unwrap() error { return Explain(r) }
+
+// Keep closes the topmost scope, whose record is r, and leaves what lies in it to the one below. pre: it has no nodes.
+func (h *Scopes) Keep(r *Record) {
+	count := r.Count
+	r.Mark = h.Cursor
+	h.Close(r)
+	h.Top().Count += count
+}

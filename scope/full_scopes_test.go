@@ -23,7 +23,7 @@ func TestDoReturnsOneScopeTooMany(t *testing.T) {
 		}
 		assert.ErrorContains(t, s.Do("inner", inner), text)
 		assert.ErrorContains(t, pad.Do("inner", inner), text)
-		assert.ErrorContains(t, pad.Temp(1, func([]byte) { ran = true }), "one more of 8 scopes")
+		assert.ErrorContains(t, pad.With(1, func([]byte) { ran = true }), "one more of 8 scopes")
 		require.NoError(t, s.Err(), "who is told needn't be told again")
 		reached = true
 		s.Open("inner")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -78,4 +79,12 @@ func (c *closer) Close() error {
 	c.times++
 	closed = append(closed, c.id)
 	return c.err
+}
+
+// counted is a number of objects, which only checked builds count.
+func counted(n uint64) uint64 {
+	if arena_c.Checked {
+		return n
+	}
+	return 0
 }

@@ -18,7 +18,7 @@ func TestScopeClosesOnce(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	outer := pad.Open("outer")
 	newMark(outer, 1, 0)
-	temp := outer.Temp()
+	temp := outer.Temp(1024)
 	s := outer.Open("s")
 	var inside error
 	s.Defer(func() {
@@ -37,7 +37,7 @@ func TestScopeClosesOnce(t *testing.T) {
 // TestTemporariesOverlapNothing, though a part's finalizer asks for temporaries from within a scope that closes.
 func TestTemporariesOverlapNothing(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("s")
-	temp := s.Temp()
+	temp := s.Temp(1024)
 	older := [][]byte{bytesOnly.Slice(temp, 16000), bytesOnly.Slice(temp, 900)}
 	for _, list := range older {
 		for i := range list {
@@ -65,37 +65,6 @@ func TestTemporariesOverlapNothing(t *testing.T) {
 		}
 	}
 	_ = s.Close()
-}
-
-// TestListsOfAFailedConstructor are gone with it, though its scope lives.
-func TestListsOfAFailedConstructor(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("s")
-	var list *scope.List[point]
-	var text *scope.Text
-	fails := func(fn func()) {
-		_, err := points.Make(s, func(*point) error { fn(); return errMark })
-		require.ErrorIs(t, err, errMark)
-	}
-	before := points.List(s)
-	fails(func() {
-		l, x := points.List(s), s.Text()
-		fails(func() {}) // one inside, which fails too
-		l.New().X = 1
-		x.Add("frog")
-		list, text = &l, &x
-	})
-	fails(func() {})
-	after := points.List(s)
-	rest := points.Slice(s, 100)
-	const gone = `scope "s": the constructor that made it failed, and took it back`
-	for what, use := range map[string]func(){"List": func() { list.New() }, "Text": func() { text.Add("x") },
-		"Copy": func() { list.Copy(s) }} {
-		assert.ErrorContains(t, recovered(use), gone, what)
-	}
-	assert.Zero(t, list.Len()+text.Len())
-	assert.Equal(t, make([]point, 100), rest)
-	assert.True(t, before.TryNew() != nil && after.TryNew() != nil, "the others live")
-	require.NoError(t, s.Close())
 }
 
 // TestDoLeavesOthersScopesAlone: when fn closed the scope of Do, what is open afterwards is somebody else's.
@@ -180,11 +149,11 @@ func TestTryInAFinalizer(t *testing.T) {
 func TestPieceIsForgottenWhenTempIsCalledAgain(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		temp := s.Temp()
+		temp := s.Temp(1024)
 		for points.TryNew(temp) != nil {
 		}
 		assert.ErrorContains(t, temp.Err(), "call Temp again")
-		assert.NotNil(t, points.TryNew(s.Temp()))
+		assert.NotNil(t, points.TryNew(s.Temp(1024)))
 		return nil
 	}))
 }

@@ -44,7 +44,7 @@ func TestScopesAreCountedByName(t *testing.T) {
 			{Name: "texture", Peak: 11, PeakObjects: 2},
 		}, byName(b), "what is open counts too")
 		require.NoError(t, mesh.Close())
-		s.Temp().Alloc(64, 1)
+		s.Temp(1024).Alloc(64, 1)
 		return nil
 	}))
 	temp := scope.Usage{Name: "temp", Peak: 64 << 10, PeakObjects: 1}
@@ -124,12 +124,11 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		require.NoError(t, ring.Close())
 		copy(bytes, "Wing")
 
-		slot, _ := s.C()
-		row := (*arena_c.Linear)(slot).Row()
-		theirs, tag := row.OpenScope() // as C does it
-		theirs.Bump(tag+9, 9, 0)
+		header, _ := s.C()
+		h := (*arena_c.Scopes)(header)
+		h.Bump(h.Open(), 9, 0) // as C does it
 		assert.Equal(t, scope.Usage{Name: "C", Bytes: 9, Objects: 1, Peak: 9, PeakObjects: 1}, byName(b)[4])
-		row.CloseScope()
+		h.Close(h.Top())
 		return nil
 	}))
 	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 4, Objects: 1, Peak: 4, PeakObjects: 1}, {Name: "x", Peak: 116, PeakObjects: 2},
@@ -176,7 +175,7 @@ func TestCountingNamesAllocatesNothing(t *testing.T) {
 			x := s.Open(names[i])
 			i++
 			x.Alloc(8, 8)
-			x.Temp().Alloc(8, 8)
+			x.Temp(1024).Alloc(8, 8)
 			_ = x.Close()
 		}), "also with names that are new, and more of them than places")
 		return nil

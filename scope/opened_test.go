@@ -21,7 +21,7 @@ func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	defer st.Drop()
 	st.Open("first")
 	require.NoError(t, st.Open("second").Close())
-	m.Row(0).OpenScope() // as upfront_scope_open of C does
+	m.Row(0).Arena.Open() // as upfront_scope_open of C does
 	assert.Equal(t, "C", st.NameAt(1))
 	assert.Equal(t, "first", st.NameAt(0))
 	assert.EqualError(t, st.LeftOpen(0), `scope: BUG: scope "first", "C" of pad 0.0 was left open: close it where it is opened`)

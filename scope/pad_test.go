@@ -25,7 +25,7 @@ func TestPickLeavesTheCallersPadAlone(t *testing.T) {
 	other := b.Pad(1, 0).Open("another worker's")
 	assert.Equal(t, second, pads.Pick(a))
 	assert.Equal(t, second, pads.Pick(inA))
-	assert.Equal(t, second, pads.Pick(inA.Temp()))
+	assert.Equal(t, second, pads.Pick(inA.Temp(1024)))
 	assert.Equal(t, first, pads.Pick(other), "of another arena")
 	assert.Equal(t, second, pads.Pick(other, a, inA, a))
 	c := second.Open("c")
@@ -56,7 +56,7 @@ func TestTempOfAPad(t *testing.T) {
 	before := pad.Stats().Used
 	var place *byte
 	for range 2 {
-		require.NoError(t, pad.Temp(1000, func(b []byte) {
+		require.NoError(t, pad.With(1000, func(b []byte) {
 			assert.Len(t, b, 1000)
 			assert.Equal(t, 1000, cap(b))
 			assert.Equal(t, make([]byte, 1000), b)
@@ -74,8 +74,8 @@ func TestTempOfAPad(t *testing.T) {
 		assert.Equal(t, 1, pad.Depth())
 	}
 	called := 0
-	require.NoError(t, pad.Temp(0, func(b []byte) { called++; assert.NotNil(t, b); assert.Empty(t, b) }))
-	assert.PanicsWithError(t, "scope: BUG: Temp of -1 bytes", func() { _ = pad.Temp(-1, func([]byte) { called++ }) })
+	require.NoError(t, pad.With(0, func(b []byte) { called++; assert.NotNil(t, b); assert.Empty(t, b) }))
+	assert.PanicsWithError(t, "scope: BUG: With -1 bytes", func() { _ = pad.With(-1, func([]byte) { called++ }) })
 	assert.Equal(t, 1, called)
 	points.New(s)
 }
@@ -83,19 +83,19 @@ func TestTempOfAPad(t *testing.T) {
 func TestTempThatDoesNotFit(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	never := func([]byte) { assert.Fail(t, "it doesn't fit") }
-	assert.EqualError(t, pad.Temp(100_000, never), `budget "test": pad 0.0 is full: scope "Temp" asked for 100000 bytes, 65536 of 65536 `+
+	assert.EqualError(t, pad.With(100_000, never), `budget "test": pad 0.0 is full: scope "With" asked for 100000 bytes, 65536 of 65536 `+
 		`are free; raise pads.size in the plan to 100000 or more`)
-	assert.ErrorIs(t, pad.Temp(math.MaxInt/2+1, never), scope.ErrFull)
+	assert.ErrorIs(t, pad.With(math.MaxInt/2+1, never), scope.ErrFull)
 	var all []scope.Scope
 	for range 8 {
 		all = append(all, pad.Open("s"))
 	}
-	assert.EqualError(t, pad.Temp(1, never), `budget "test": pad 0.0 is full: scope "Temp" asked for one more of 8 scopes; `+
+	assert.EqualError(t, pad.With(1, never), `budget "test": pad 0.0 is full: scope "With" asked for one more of 8 scopes; `+
 		`raise limits.scopes in the plan to 9 or more`)
 	for i := range all {
 		require.NoError(t, all[7-i].Close(), "nothing is remembered: it was told")
 	}
-	require.NoError(t, pad.Temp(padSize, func(b []byte) { assert.Len(t, b, padSize) }))
+	require.NoError(t, pad.With(padSize, func(b []byte) { assert.Len(t, b, padSize) }))
 }
 
 func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
@@ -103,17 +103,17 @@ func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
 	pad := b.Pad(0, 0)
 	s := pad.Open("s")
 	leave := func(b []byte) { newMark(pad.Open("left"), 1, doFail) }
-	err := pad.Temp(10, leave)
+	err := pad.With(10, leave)
 	assert.ErrorContains(t, err, `scope: BUG: scope "left" of pad 0.0 was left open: close it where it is opened`)
 	assert.ErrorIs(t, err, errMark)
 	assert.Equal(t, []int64{1}, closed)
 
-	assert.PanicsWithValue(t, "it", func() { _ = pad.Temp(10, func(b []byte) { leave(b); panic("it") }) })
+	assert.PanicsWithValue(t, "it", func() { _ = pad.With(10, func(b []byte) { leave(b); panic("it") }) })
 	assert.Equal(t, []int64{1, 1}, closed)
 	done := make(chan bool)
 	go func() {
 		defer close(done)
-		_ = pad.Temp(10, func(b []byte) { leave(b); runtime.Goexit() })
+		_ = pad.With(10, func(b []byte) { leave(b); runtime.Goexit() })
 		done <- true
 	}()
 	assert.False(t, <-done, "Goexit goes on")
@@ -123,20 +123,20 @@ func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
 
 	covered := `scope: BUG: allocation of 8 bytes in scope "do" of pad 0.0 while scope "Temp", opened in it, was open`
 	assert.PanicsWithError(t, covered, func() {
-		_ = pad.Do("do", func(outer scope.Scope) error { return pad.Temp(10, func([]byte) { points.New(outer) }) })
+		_ = pad.Do("do", func(outer scope.Scope) error { return pad.With(10, func([]byte) { points.New(outer) }) })
 	})
 	assert.Equal(t, 1, pad.Depth())
 	assert.ErrorIs(t, pad.Do("do", func(scope.Scope) error {
-		return pad.Temp(10, func([]byte) { points.Slice(pad.Open("inside"), 1<<20) }) // unwinds to Do
+		return pad.With(10, func([]byte) { points.Slice(pad.Open("inside"), 1<<20) }) // unwinds to Do
 	}), scope.ErrFull)
 	assert.Equal(t, 1, pad.Depth())
 }
 
 func TestTempsNestAndRemember(t *testing.T) {
 	pad := open(t).Pad(0, 0)
-	err := pad.Temp(10, func(a []byte) {
+	err := pad.With(10, func(a []byte) {
 		a[0] = 1
-		require.NoError(t, pad.Temp(10, func(b []byte) {
+		require.NoError(t, pad.With(10, func(b []byte) {
 			assert.Zero(t, b[0])
 			b[0] = 2
 		}))
@@ -155,13 +155,13 @@ func TestTempWhoseBudgetIsClosedMeanwhile(t *testing.T) {
 	b := open(t)
 	pad := b.Pad(0, 0)
 	var newer scope.Scope
-	require.NoError(t, pad.Temp(10, func([]byte) {
+	require.NoError(t, pad.With(10, func([]byte) {
 		assert.ErrorContains(t, b.Close(), `scope "Temp"`)
 		newer = open(t).Pad(0, 0).Open("a newer budget's, in the same place")
 	}))
 	points.New(newer)
 	require.NoError(t, newer.Close())
-	assert.PanicsWithError(t, "scope: BUG: Open on pad 0.0, whose budget is closed", func() { _ = pad.Temp(10, nil) })
+	assert.PanicsWithError(t, "scope: BUG: Open on pad 0.0, whose budget is closed", func() { _ = pad.With(10, nil) })
 }
 
 func TestPadThatWasGivenBackRefuses(t *testing.T) {
@@ -175,7 +175,7 @@ func TestPadThatWasGivenBackRefuses(t *testing.T) {
 	for what, fn := range map[string]func(){
 		"Open on":  func() { pad.Open("x") },
 		"Do on":    func() { _ = pad.Do("x", nil) },
-		"Temp of":  func() { _ = pad.Temp(1, nil) },
+		"With of":  func() { _ = pad.With(1, nil) },
 		"Depth of": func() { pad.Depth() },
 		"Stats of": func() { pad.Stats() },
 	} {
@@ -201,7 +201,7 @@ func TestPadsAllocateNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		out := pads.Pick().Open("out")
 		scratch := pads.Pick(out).Open("scratch")
-		_ = pads.Pad(1).Temp(100, func(b []byte) { sum += len(b) })
+		_ = pads.Pad(1).With(100, func(b []byte) { sum += len(b) })
 		_ = errors.Join(scratch.Close(), out.Close())
 	}))
 }

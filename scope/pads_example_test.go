@@ -52,14 +52,14 @@ func ExamplePads_Pick() {
 	// scope: BUG: Pick: pad 0.0 and pad 0.1 both hold a scope that it should avoid; a function can leave at most one pad alone
 }
 
-// ExamplePad_Temp uses bytes for the time of a call: the alloca of a pad.
-func ExamplePad_Temp() {
+// ExamplePad_With uses bytes for the time of a call: the alloca of a pad.
+func ExamplePad_With() {
 	b := openPads()
 	defer b.Close()
 	pad := b.Pad(0, 0)
 
 	sum := 0
-	err := pad.Temp(4, func(b []byte) {
+	err := pad.With(4, func(b []byte) {
 		copy(b, "pond")
 		for _, letter := range b {
 			sum += int(letter)
@@ -67,7 +67,7 @@ func ExamplePad_Temp() {
 	})
 	fmt.Println(err, sum, "used", pad.Stats().Used)
 
-	err = pad.Temp(1<<20, func([]byte) { fmt.Println("never called") })
+	err = pad.With(1<<20, func([]byte) { fmt.Println("never called") })
 	fmt.Println(errors.Is(err, scope.ErrFull))
 	// Output:
 	// <nil> 433 used 0

@@ -105,7 +105,7 @@ func TestHandleGenerationsWrap(t *testing.T) {
 
 func TestHandlePoolInTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	pool := points.HandlePool(s.Temp(), 1000) // more than a piece
+	pool := points.HandlePool(s.Temp(1024), 1000) // more than a piece
 	x, h := pool.Get()
 	assert.Same(t, x, pool.At(h))
 	require.NoError(t, s.Close())

@@ -137,17 +137,17 @@ func panicsWith(fn func()) (err error) {
 
 func TestRefToTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	first := scope.RefTo(s.Temp(), points.New(s.Temp()))
-	old := points.Slice(s.Temp(), 10) // lies in an older piece soon
-	points.Slice(s.Temp(), 4000)
-	second := points.New(s.Temp())
+	first := scope.RefTo(s.Temp(1024), points.New(s.Temp(1024)))
+	old := points.Slice(s.Temp(1024), 10) // lies in an older piece soon
+	points.Slice(s.Temp(1024), 4000)
+	second := points.New(s.Temp(1024))
 	assert.NotNil(t, first.Get())
-	assert.Same(t, &old[9], scope.RefTo(s.Temp(), &old[9]).Get())
-	assert.Same(t, second, scope.RefTo(s.Temp(), second).Get())
-	unused := (*point)(unsafe.Add(unsafe.Pointer(points.New(s.Temp())), 64))
+	assert.Same(t, &old[9], scope.RefTo(s.Temp(1024), &old[9]).Get())
+	assert.Same(t, second, scope.RefTo(s.Temp(1024), second).Get())
+	unused := (*point)(unsafe.Add(unsafe.Pointer(points.New(s.Temp(1024))), 64))
 	for _, x := range []*point{unused, points.New(s), {}} {
 		assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of pad 0.0 itself`,
-			func() { scope.RefTo(s.Temp(), x) })
+			func() { scope.RefTo(s.Temp(1024), x) })
 	}
 	assert.Panics(t, func() { scope.RefTo(s, second) })
 	require.NoError(t, s.Close())
@@ -164,7 +164,7 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 	for _, in := range []struct {
 		name string
 		at   scope.Scope
-	}{{"a", s}, {"temp", s.Temp()}} {
+	}{{"a", s}, {"temp", s.Temp(1024)}} {
 		for _, fails := range []error{nil, errMark} {
 			var part *point
 			m, err := marks.Make(in.at, func(m *mark) error {

@@ -47,7 +47,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	assert.Nil(t, a.TryAlloc(8, 8))
 	assert.Zero(t, a.Free())
 	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
-	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Temp() })
+	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Temp(1024) })
 	assert.EqualError(t, a.Close(), `scope: BUG: Close of scope "a" of pad 0.0 while scope "b", opened in it, is open`)
 	assert.Equal(t, before, pad.Stats())
 	require.NoError(t, b.Close())
@@ -114,7 +114,7 @@ func TestAllocBounds(t *testing.T) {
 		{8, 0}, {8, 3}, {8, 1 << 17}, {8, 1<<42 + 1}, {8, math.MaxUint64 - 15}} {
 		ask := fmt.Sprintf("%#x aligned to %#x", bad[0], bad[1])
 		a := pad.Open("a")
-		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp()} {
+		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp(1024)} {
 			assert.Nil(t, s.TryAlloc(bad[0], bad[1]), "%s, %s", ask, what)
 			assert.EqualError(t, s.Err(), text, "%s, %s", ask, what)
 		}
@@ -127,7 +127,7 @@ func TestAllocBounds(t *testing.T) {
 		assert.PanicsWithError(t, text, func() {
 			s := a.Open("closed on the way")
 			defer s.Close()
-			s.Temp().Alloc(bad[0], bad[1])
+			s.Temp(1024).Alloc(bad[0], bad[1])
 		}, ask)
 		require.EqualError(t, a.Close(), text, ask)
 	}
@@ -178,18 +178,18 @@ func TestTemp(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	a := pad.Open("a")
 	near := a.Bytes(100)
-	temp := a.Temp()
+	temp := a.Temp(1024)
 	big := temp.Bytes(20_000)
 	assert.Greater(t, uintptr(unsafe.Pointer(&big[0])), uintptr(unsafe.Pointer(&near[0])))
 	child := a.Open("child")
 	assert.NotNil(t, points.TryNew(child), "scopes go on at the near end")
-	assert.NotNil(t, points.New(temp.Temp()))
+	assert.NotNil(t, points.New(temp.Temp(1024)))
 	require.NoError(t, child.Close())
 	assert.Panics(t, func() { temp.Open("no") })
 	assert.Error(t, temp.Close())
 	for points.TrySlice(a, 100) != nil {
 	}
-	for points.TrySlice(a.Temp(), 1) != nil {
+	for points.TrySlice(a.Temp(1024), 1) != nil {
 	}
 	assert.Less(t, a.Free(), uint64(800), "both ends share the room")
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
@@ -202,9 +202,9 @@ func TestTempPieces(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	err := pad.Do("a", func(s scope.Scope) error {
 		for range 2000 {
-			points.New(s.Temp()) // each call makes sure of room
+			points.New(s.Temp(1024)) // each call makes sure of room
 		}
-		kept := s.Temp()
+		kept := s.Temp(1024)
 		for {
 			points.New(kept)
 		}
@@ -329,7 +329,7 @@ func TestZeroHandles(t *testing.T) {
 		pad   scope.Pad
 		zeros = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.Alloc(1, 1) },
 			func() { s.Bytes(1) }, func() { s.Block(1) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
-			func() { s.Free() }, func() { s.Temp() }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
+			func() { s.Free() }, func() { s.Temp(1024) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
 			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
 			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { pad.Open("a") }}
 	)
@@ -344,7 +344,7 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	s := pad.Open("a")
 	pool := points.Pool(s, 2)
 	x := pool.Get()
-	temp := s.Temp()
+	temp := s.Temp(1024)
 	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at a Turn, a Give or Close: scope "a"`)
 	closed := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, closed, func() { points.New(s) })

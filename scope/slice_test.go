@@ -130,7 +130,7 @@ func TestSliceAligned(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {
-		for _, where := range []scope.Scope{s, s.Temp()} {
+		for _, where := range []scope.Scope{s, s.Temp(1024)} {
 			for align := uint64(1); align <= 1<<16; align *= 2 {
 				where.Bytes(1)
 				for _, n := range []int{0, 1, 3} {

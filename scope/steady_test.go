@@ -46,7 +46,7 @@ var steady = []struct {
 	{"Own and Cancel", func(s scope.Scope) { s.Own(quieter).Cancel() }},
 	{"Own and CloseNow", func(s scope.Scope) { _ = s.Own(quieter).CloseNow() }},
 	{"Account", func(s scope.Scope) { _ = scope.Account(s, "sound", nobody) }},
-	{"Temp", func(s scope.Scope) { points.New(s.Temp()) }},
+	{"Temp", func(s scope.Scope) { points.New(s.Temp(1024)) }},
 	{"a pool, Get and Put", func(s scope.Scope) {
 		inner := s.Open("inner")
 		pool := points.Pool(inner, 4)
@@ -67,10 +67,10 @@ var steady = []struct {
 		s.Alloc(1, 1)
 		points.Append(s, list, list...)
 	}},
-	{"a list", func(s scope.Scope) {
-		list := points.List(s)
-		list.New()
-		list.Append(twoPoints...)
+	{"a builder", func(s scope.Scope) {
+		list := points.Build(s)
+		list.Push(point{1, 2})
+		list.Done()
 	}},
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 	{"Clone", func(s scope.Scope) { points.Clone(s, twoPoints) }},
@@ -102,7 +102,7 @@ func TestNoGoAllocation(t *testing.T) {
 		})
 	}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.Open("a").Close() }), "a pad's own Open and Close")
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.Temp(64, noBytes) }), "a pad's Temp")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.With(64, noBytes) }), "a pad's Temp")
 	// A control: what does allocate is seen.
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))

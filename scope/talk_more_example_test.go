@@ -31,34 +31,32 @@ type Map struct{ Spawns []Spawn }
 
 var spawns = scope.Plain[Spawn]()
 
-// How many there are is known when the last one was read. A list on a pad takes them as they come; then one allocation
-// of the right size takes them over, and the pad is rewound.
+// How many there are is known when the last one was read. A builder has all that is free in the level, and gives the rest
+// back, to the byte.
 func Example_arrayOfUnknownSize() {
 	b := openLevels()
 	defer b.Close()
 	file := strings.NewReader("10 20  30 40  50 60")
 
 	level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Map, error) {
-		scratch := b.Pad(0, 0).Open("read spawns")
-		defer scratch.Close()
-		list := spawns.List(scratch)
+		list := spawns.Build(s)
 		for {
 			var at Spawn
 			if _, err := fmt.Fscan(file, &at.X, &at.Y); err != nil {
 				break
 			}
-			list.Append(at)
+			list.Push(at)
 		}
-		return &Map{Spawns: list.Copy(s)}, nil
+		return &Map{Spawns: list.Done()}, nil
 	})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(level.Get().Spawns, cap(level.Get().Spawns))
-	fmt.Println("level:", b.Region("level").Report().Used, "bytes, pad:", b.Pad(0, 0).Stats().Used)
+	fmt.Println("level:", b.Region("level").Report().Used, "bytes")
 	// Output:
 	// [{10 20} {30 40} {50 60}] 3
-	// level: 24 bytes, pad: 0
+	// level: 24 bytes
 }
 
 // Voice is a sound that plays. It begins and ends when the game wants it, not when a scope does.

@@ -197,7 +197,7 @@ func TestTextGrowsAsAppendDoes(t *testing.T) {
 	text.Add("abcdefghijklmn")
 	assert.EqualValues(t, 7+1+14, pad.Stats().Used, "its bytes are used again")
 	assert.Equal(t, "abcdefgh", view, "a view changes after Reset")
-	temp := s.Temp().Text()
+	temp := s.Temp(1024).Text()
 	for range 300 {
 		temp.Add("0123456789")
 	}

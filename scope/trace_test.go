@@ -52,28 +52,18 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"object":        {1, func(s scope.Scope) { marks.New(s) }},
 		"objects":       {1, func(s scope.Scope) { marks.Slice(s, 3) }},
 		"held":          {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
-		"pool":          {3, func(s scope.Scope) { points.Pool(s, 3) }},  // 16 bytes, a header and the chunks
+		"pool":          {1, func(s scope.Scope) { points.Pool(s, 3) }},
 		"scope":         {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
 		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
 		"account":       {1, func(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }},
 		"account again": {1, func(s scope.Scope) { account(s); account(s) }},
-		"no bytes":      {0, func(s scope.Scope) { points.List(s) }},
-		"list":          {1, func(s scope.Scope) { l := points.List(s); l.New(); l.New() }},
+		"no bytes":      {0, func(s scope.Scope) { s.Text() }},
 		"text":          {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
 		"append":        {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},
 		"append moves":  {3, func(s scope.Scope) { list := long(s, 1); long(s, 1); bytes.Append(s, list, 2) }},
 		"append in capacity": {1, func(s scope.Scope) {
 			bytes.Append(s, bytes.SliceCap(s, 0, 2), 2)
 		}},
-		// Temporaries: a second way, by a new piece, is the same request.
-		"temp":              {1, func(s scope.Scope) { points.New(s.Temp()) }},
-		"temp large":        {1, func(s scope.Scope) { long(s.Temp(), 100*budget.KiB) }},
-		"temp piece ends":   {2, func(s scope.Scope) { temp := s.Temp(); long(temp, 60*budget.KiB); long(temp, 60*budget.KiB) }},
-		"temp object":       {1, func(s scope.Scope) { marks.New(s.Temp()) }},
-		"temp objects":      {2, func(s scope.Scope) { temp := s.Temp(); takeAll(temp); marks.New(temp) }},
-		"temp pool":         {4, func(s scope.Scope) { temp := s.Temp(); takeAll(temp); points.Pool(temp, 3) }},
-		"temp append moves": {2, func(s scope.Scope) { temp := s.Temp(); bytes.Append(temp, long(temp, int(temp.Free())), 1) }},
-		"temp append":       {2, func(s scope.Scope) { temp := s.Temp(); bytes.Append(temp, long(temp, 8), 1) }},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.count, requests(t, name == "text", c.fn)) })
 	}

@@ -214,7 +214,7 @@ func TestContainersDieWithTheirScope(t *testing.T) {
 	pad := b.Pad(0, 0)
 	for _, k := range kinds {
 		s := pad.Open("a")
-		full, empty, temp := k.make(s, 1), k.make(s, 3), k.make(s.Temp(), 3)
+		full, empty, temp := k.make(s, 1), k.make(s, 3), k.make(s.Temp(1024), 3)
 		assert.True(t, full.push() && temp.push())
 		require.NoError(t, s.Close())
 		s = pad.Open("a")

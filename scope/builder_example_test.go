@@ -21,22 +21,23 @@ func openPond() *budget.Budget {
 	return b
 }
 
-// An array whose size nobody knows yet: fill a list on one pad, then copy it, in one allocation, to where it belongs.
-func ExampleList() {
+// An array whose size nobody knows yet: the builder has all that is free, and gives the rest back.
+func ExampleBuilder() {
 	b := openPond()
 	defer b.Close()
 	level := b.Pad(0, 1).Open("level")
 
-	t := b.Pad(0, 0).Open("parse")
-	list := flies.List(t)
+	list := flies.Build(level)
 	for id := int32(1); id*id < 1000; id++ {
-		list.New().ID = id * id // its address stays
+		list.Push(fly{ID: id * id})
 	}
-	list.Append(fly{ID: 1000}, fly{ID: 1001})
-	pond := list.Copy(level)
-	fmt.Println(t.Close(), list.Len())
-	fmt.Println(len(pond), cap(pond), pond[30].ID, pond[32].ID)
+	pond := list.Done()
+	fmt.Println(len(pond), cap(pond), pond[30].ID)
+	fmt.Println(b.Pad(0, 1).Stats().Used, "bytes")
+	flies.New(level).ID = 1 // it allocates again
+	fmt.Println(level.Close())
 	// Output:
-	// <nil> 0
-	// 33 33 961 1001
+	// 31 31 961
+	// 248 bytes
+	// <nil>
 }

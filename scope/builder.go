@@ -1,0 +1,97 @@
+package scope
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Builder gathers values whose number isn't known yet: it has all that is free in its scope, and
+// gives back the rest when it is done, to the byte. So nothing moves, and no value has an address
+// before Done.
+//
+// Meanwhile the scope is covered: two Builders at once need two scopes, of two arenas. In checked and
+// asan builds Build and Done look at all that is free. One goroutine at a time uses it; don't copy a
+// Builder.
+type Builder[T any] struct {
+	_     noCopy
+	scope Scope // the one that covers
+	items []T
+}
+
+// Build begins a Builder in s, which must be the topmost scope. Cost: that of a scope.
+func (m Maker[T]) Build(s Scope) Builder[T] {
+	m.declared()
+	inner := s.Open("builder")
+	h, align, size := inner.h, arena_c.AlignOf[T](), max(1, uint64(unsafe.Sizeof(*new(T))))
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	at := roundUp(from+h.Cursor, align) - from
+	room := uint64(0)
+	if at <= h.Limit {
+		room = (h.Limit - at) / size
+	}
+	arena_c.MarkLive(h.At(at), room*size)
+	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.At(at)), room)[:0]}
+}
+
+// Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
+// the built-in append within capacity, inlined; no Go allocation, no call into C.
+func (b *Builder[T]) Push(x T) {
+	if b.scope.h.Gen != b.scope.tag+key || len(b.items) == cap(b.items) {
+		panic(b.refused())
+	}
+	b.items = append(b.items, x)
+}
+
+// TryPush is Push that is false.
+func (b *Builder[T]) TryPush(x T) bool {
+	if b.scope.h.Gen != b.scope.tag+key || len(b.items) == cap(b.items) {
+		_ = b.refused()
+		return false
+	}
+	b.items = append(b.items, x)
+	return true
+}
+
+// refused is what to panic with. The scope remembers what it can't give, as things stand: with the
+// values in it.
+//
+//go:noinline
+func (b *Builder[T]) refused() error {
+	h := b.scope.h
+	if !b.scope.open() {
+		h.Misused = b.scope.gen()
+		return refusal(b.scope)
+	}
+	was := h.Cursor
+	h.Cursor = b.end()
+	b.scope.take(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]())
+	err := why(refusal(b.scope))
+	h.Cursor = was
+	return err
+}
+
+// end is the offset behind the last value.
+func (b *Builder[T]) end() uint64 {
+	return b.scope.h.Offset(unsafe.Pointer(unsafe.SliceData(b.items))) + uint64(len(b.items))*uint64(unsafe.Sizeof(*new(T)))
+}
+
+// Len is the number of values.
+func (b *Builder[T]) Len() int { return len(b.items) }
+
+// Done gives the values, which lie in the Builder's scope from now on; cap is len. That scope
+// allocates again.
+func (b *Builder[T]) Done() []T {
+	s := b.scope
+	if !s.open() {
+		panic(s.misuse("Done of a Builder in"))
+	}
+	h, r := s.h, s.h.Top()
+	items := b.items[:len(b.items):len(b.items)]
+	if len(items) > 0 {
+		h.Cursor = b.end()
+	}
+	arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+	h.Keep(r)
+	return items
+}
