@@ -3,7 +3,7 @@
 //
 // It cannot free one thing alone (a [Pool] can), cannot grow, and cannot hold a Go pointer inside an arena: the collector
 // doesn't look there. A pointer into a scope that is kept after the scope closed points at memory that is used again;
-// release builds don't catch that, race, asan and memdebug builds do in part. Where lifetimes don't nest, or sizes
+// release builds don't catch that, race, asan and checked builds do in part. Where lifetimes don't nest, or sizes
 // can't be bounded, use the Go heap.
 //
 // # A lifetime
