@@ -71,7 +71,7 @@
 //  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.
 //  7. tests/conformance: a subject with its model (subject_test.go); the hit in package mouth and in a differential test; one that
 //     is inlined in package hits, inline_test.go and instructions_test.go.
-//  8. trace_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what doesn't.
+//  8. refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what doesn't.
 //     tests/misuse: each misuse and what catches it; the README has that table.
 //  9. README.md and cross/dist.txt: its name, and how long a pointer into it lives.
 //

@@ -87,7 +87,7 @@ int upfront_scope_close(upfront_scope s);
 /* The slot's chain holds nothing but C finalizers and plain pools. Cost: O(chain). */
 int upfront_scope_is_c(const upfront_linear *slot);
 
-/* Runs the C finalizers and closes the plain pools at the head of the chain: up to the node at place `until`, or to the first that isn't
+/* Runs the C finalizers and closes the plain pools at the head of the chain: up to the node at offset `until`, or to the first that isn't
  * C's. Gives the number of finalizers. It is for who closes a scope whose chain is mixed. */
 uint64_t upfront_scope_run(upfront_linear *slot, uint64_t until);
 
