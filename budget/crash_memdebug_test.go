@@ -139,7 +139,7 @@ func tidy(said string) string {
 	last := ""
 	for line := range strings.SplitSeq(hexNumber.ReplaceAllString(said, "0x…"), "\n") {
 		if call := siteCall.FindStringSubmatch(line); call != nil {
-			if line = "\t\t" + call[1]; line == last || slices.Contains([]string{"", "init", "load", "TestMisuse"}, call[1]) {
+			if line = "\t\t" + call[1]; line == last || slices.Contains([]string{"", "init", "load", "loadRegion", "TestMisuse"}, call[1]) {
 				continue
 			}
 		}
