@@ -54,7 +54,7 @@ func (s Scope) refuseFrozen(what string) {
 }
 
 // mayTake refuses, as misuse, that a List or Text that was made when `made` constructors had begun takes bytes inside a younger
-// one: when that fails the bytes go back, and the container would still use them. Temporaries don't go back.
+// one: when that fails the bytes go back, and it would still use them. Temporaries don't go back.
 func (s Scope) mayTake(made uint64) {
 	st := s.stack()
 	if st != nil && st.notes[s.slot.Index()].making.serial > made && !s.isTemp() {
