@@ -109,6 +109,9 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
+	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
+		u.st.workOut(u.h, u.to.depth)
+	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
 	for !u.turn() {
@@ -285,14 +288,11 @@ func (u *unwinding) close() {
 func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	st.settle(h)
-	if h.Asked != 0 {
-		_ = st.remembered(h, h.Depth) // a panic on its way may still be asked
-	}
 	if h.Back == 0 {
 		n := &st.notes[h.Depth]
 		u.errs.add(n.lost)
 		u.errs.add(n.err)
-		n.lost, n.err, n.making = nil, nil, making{}
+		n.lost, n.err = nil, nil
 	}
 	st.count()
 }
