@@ -11,7 +11,7 @@ import (
 )
 
 // What grows a process, and stays in it, is measured in one of its own: this program again, which prints figures by name.
-var children = map[string]func(who string, arg int) map[string]float64{"E": childE, "K": childK, "L": childL}
+var children = map[string]func(who string, arg int) map[string]float64{"E": childE, "K": childK, "L": childL, "count": childCount}
 
 func inside(what string, args []string) {
 	if what == "-serve" {
@@ -35,6 +35,9 @@ func child(work, who string, arg int, behind ...string) (figures map[string]floa
 	}
 	line := append(slices.Clone(behind), self, "-child", work, who, strconv.Itoa(arg))
 	c := exec.Command(line[0], line[1:]...)
+	if len(behind) != 0 {
+		c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // callgrind can't bear signals that come at any time
+	}
 	var said errorText
 	c.Stderr = &said
 	out, err := c.Output()
