@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +108,26 @@ func TestTargetsAreOfWhoIsThere(t *testing.T) {
 		for _, name := range append(slices.Clone(x.who), x.of) {
 			if name != "" && !slices.Contains(who, name) {
 				t.Errorf("%s: there is no %q among %q", x.work, name, who)
+			}
+		}
+	}
+}
+
+// TestLoopsAreCompiledWhereTheyStand: who makes contestants is noinline. In a copy of a loop the library would be called, not inlined.
+func TestLoopsAreCompiledWhereTheyStand(t *testing.T) {
+	files, err := filepath.Glob("work_*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	makers := regexp.MustCompile(`(?m)^(//go:noinline\n)?func (\w+)(?:\[.*\])?\(.*\) (?:\[\])?contestant \{$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range makers.FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "" {
+				t.Errorf("%s: %s isn't noinline", file, m[2])
 			}
 		}
 	}

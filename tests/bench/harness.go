@@ -41,7 +41,8 @@ type loop struct {
 	few        bool // rounds: what comes before one takes long
 }
 
-// contestant does the work its way: run does it n times and gives a checksum of what it left behind, the same for all who do it. before,
+// contestant does the work its way: who makes one is noinline, because what is called in a function within a function that was itself
+// inlined isn't inlined any more. run does it n times and gives a checksum of what it left behind, the same for all who do it. before,
 // of a loop that is done once, is what it needs first and isn't measured.
 type contestant struct {
 	who    string

@@ -130,7 +130,8 @@ func (t *table) print(to io.Writer) {
 				if !r.timed() {
 					of = r.unit
 				}
-				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n|---|--:|--:|--:|--:|--:|--:|\n", r.work, of)
+				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n", r.work, of)
+				fmt.Fprintln(to, "|---|--:|--:|--:|--:|--:|--:|")
 				last = r.work
 			}
 			fmt.Fprintf(to, "| %s | %s | %s | %s | %s | %s | %s |\n", r.who, number(r.least), number(r.median),

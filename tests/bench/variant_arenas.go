@@ -7,6 +7,8 @@ import "arena"
 const offered, shownAs = goArena, goArena
 
 // arenaObjects is work A with the experiment: an arena that is freed is what it has for a rewind.
+//
+//go:noinline
 func arenaObjects() []contestant {
 	return []contestant{{who: goArena, run: func(n int) (sum uint64) {
 		for round := range n {

@@ -20,6 +20,7 @@ var workA = work{
 	loops:  []loop{{name: "A objects", unit: "object", units: objectCount, enter: enterA}},
 }
 
+//go:noinline
 func enterA() []contestant {
 	a, out, hand := cfloor.NewArena(budget.MiB), listInC(objectCount), bump.NewGo(budget.MiB)
 	c, end := newCore()
@@ -51,6 +52,7 @@ func enterA() []contestant {
 	}, objectsPeers()...)
 }
 
+//go:noinline
 func objectsUpfront() contestant {
 	b, end := pads(1, budget.MiB)
 	pad := b.Pad(0, 0)
@@ -71,6 +73,7 @@ func objectsUpfront() contestant {
 	}}
 }
 
+//go:noinline
 func objectsGoHeap() contestant {
 	return contestant{who: goHeap, run: func(n int) uint64 {
 		for range n {
@@ -84,6 +87,7 @@ func objectsGoHeap() contestant {
 	}}
 }
 
+//go:noinline
 func objectsSyncPool() contestant {
 	pool := objectsInPool()
 	return contestant{who: syncPool, run: func(n int) (sum uint64) {
@@ -107,6 +111,8 @@ func objectsSyncPool() contestant {
 
 // objectsPeers are the libraries: each gives zeroed bytes, or has them zeroed, and takes them back
 // one by one, but z, which resets, and the arena experiment, which is freed.
+//
+//go:noinline
 func objectsPeers() []contestant {
 	linear := z.NewAllocator(budget.MiB, "bench")
 	z := objectsFrom(ristretto, func() []byte { return linear.AllocateAligned(64) }, nil, linear.Reset)
@@ -128,6 +134,8 @@ func objectsPeers() []contestant {
 }
 
 // objectsFrom costs its calls through a variable, 1 or 2 ns each, which is little beside what they do.
+//
+//go:noinline
 func objectsFrom(who string, get func() []byte, put func([]byte), reset func()) contestant {
 	keep := make([][]byte, objectCount)
 	return contestant{who: who, run: func(n int) (sum uint64) {

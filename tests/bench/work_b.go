@@ -63,6 +63,7 @@ func inspectMixed(list []unsafe.Pointer, zeroed bool) (sum uint64) {
 	return sum
 }
 
+//go:noinline
 func enterMixed() []contestant {
 	heap, from := &memory.Allocator{}, mallocator.NewMallocatorWithAlignment(16)
 	return []contestant{
@@ -77,6 +78,7 @@ func enterMixed() []contestant {
 	}
 }
 
+//go:noinline
 func enterMixedZeroed() []contestant {
 	a, out := cfloor.NewArena(budget.MiB), listInC(objectCount)
 	return []contestant{
@@ -91,6 +93,7 @@ func enterMixedZeroed() []contestant {
 	}
 }
 
+//go:noinline
 func mixedCore(zeroed bool) contestant {
 	c, end := newCore()
 	out := listInC(objectCount)
@@ -102,6 +105,7 @@ func mixedCore(zeroed bool) contestant {
 	}}
 }
 
+//go:noinline
 func mixedByHand() contestant {
 	a := bump.NewGo(budget.MiB)
 	return contestant{who: byHand, run: func(n int) uint64 {
@@ -117,6 +121,7 @@ func mixedByHand() contestant {
 	}}
 }
 
+//go:noinline
 func mixedByHandZeroed() contestant {
 	a := bump.NewGo(budget.MiB)
 	return contestant{who: byHand, run: func(n int) uint64 {
@@ -133,6 +138,8 @@ func mixedByHandZeroed() contestant {
 }
 
 // mixedIn has fill fill a scope over and over.
+//
+//go:noinline
 func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
 	b, end := pads(1, budget.MiB)
 	pad := b.Pad(0, 0)
@@ -149,6 +156,7 @@ func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
 	}}
 }
 
+//go:noinline
 func mixedUpfront() contestant {
 	return mixedIn(library, false, func(s scope.Scope) {
 		for i, m := range mixedTyped {
@@ -159,6 +167,7 @@ func mixedUpfront() contestant {
 	})
 }
 
+//go:noinline
 func mixedUpfrontByNumber() contestant {
 	return mixedIn(byNumber, false, func(s scope.Scope) {
 		for i, m := range mixed {
@@ -170,6 +179,8 @@ func mixedUpfrontByNumber() contestant {
 }
 
 // mixedUpfrontZeroed zeroes itself: Alloc doesn't.
+//
+//go:noinline
 func mixedUpfrontZeroed() contestant {
 	return mixedIn(library, true, func(s scope.Scope) {
 		for i, m := range mixedTyped {
@@ -182,6 +193,8 @@ func mixedUpfrontZeroed() contestant {
 }
 
 // mixedFrom rounds sizes up to their alignment: sizes are all that these allocators are told.
+//
+//go:noinline
 func mixedFrom(who string, zeroed bool, get func(size int) []byte, put func([]byte), end func()) contestant {
 	keep := make([][]byte, objectCount)
 	return contestant{who: who, end: end, run: func(n int) (sum uint64) {

@@ -16,7 +16,7 @@ const (
 )
 
 var workC = work{
-	letter: "C", title: "pool: get a chunk, and put it; 8 taken and put newest first (LIFO), or 1024 taken and put in another order (random)",
+	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random)",
 	absent: "z and the arena experiment give nothing back alone. C and hand-written Go neither zero nor check.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: enterC(objects, false)},
@@ -44,6 +44,7 @@ func inspectChunks(list []unsafe.Pointer, words int, zeroed bool) (sum uint64) {
 	return sum
 }
 
+//go:noinline
 func enterC[T chunk](maker scope.Maker[T], random bool) func() []contestant {
 	return func() []contestant {
 		size := unsafe.Sizeof(*new(T))
@@ -52,6 +53,7 @@ func enterC[T chunk](maker scope.Maker[T], random bool) func() []contestant {
 	}
 }
 
+//go:noinline
 func poolC(size uintptr, random bool) contestant {
 	p, out := cfloor.NewPool(int(size), chunkCount), listInC(chunkCount)
 	return contestant{who: floor, run: func(n int) uint64 {
@@ -69,6 +71,8 @@ func poolC(size uintptr, random bool) contestant {
 }
 
 // poolCore zeroes what upfront is asked to zero: 64 bytes.
+//
+//go:noinline
 func poolCore(size uintptr, random bool) contestant {
 	c, end := newCore()
 	p, out, zeroed := c.pool(size), listInC(chunkCount), uintptr(0)
@@ -92,6 +96,7 @@ func poolCore(size uintptr, random bool) contestant {
 // wrote is what the floors write to a chunk.
 func wrote(p unsafe.Pointer, i int) { *(*int64)(unsafe.Add(p, 8)) = int64(i) }
 
+//go:noinline
 func poolByHand(size uintptr, random bool) contestant {
 	p, shift := bump.NewPool(size, chunkCount), uint(bits.TrailingZeros(uint(size)))
 	if random {
@@ -127,6 +132,7 @@ func poolByHand(size uintptr, random bool) contestant {
 	}}
 }
 
+//go:noinline
 func poolUpfront[T chunk](maker scope.Maker[T], random bool) []contestant {
 	b, end := pads(1, chunkCount*1024)
 	s := b.Pad(0, 0).Open("pools")

@@ -10,6 +10,8 @@ import (
 )
 
 // poolPeers is work C of the others; they zero.
+//
+//go:noinline
 func poolPeers[T chunk](random bool) []contestant {
 	size := int(unsafe.Sizeof(*new(T)))
 	heap, from := &memory.Allocator{}, mallocator.NewMallocator()

@@ -38,22 +38,26 @@ var finalized = scope.Object(func(x *uint64) error {
 	return nil
 })
 
+//go:noinline
 func enterEmpty() []contestant {
 	other := scopesC(2)
 	other.other = true
 	return []contestant{other, scopesCore(0, 0), scopesUpfront(library, emptyScopes)}
 }
 
+//go:noinline
 func enterFilled() []contestant {
 	return []contestant{scopesC(0), scopesCore(objectsD, 0), rewoundByHand(), scopesUpfront(library, filledScopes),
 		scopesGoHeap(0)}
 }
 
+//go:noinline
 func enterCleaned() []contestant {
 	return []contestant{scopesC(2), scopesCore(objectsD, 2), cleanedByHand(), cleanedByDefer(),
 		scopesUpfront(library, finalizedScopes), scopesUpfront(withDefer, deferredScopes), scopesGoHeap(2)}
 }
 
+//go:noinline
 func scopesC(cleanUps int) contestant {
 	s := cfloor.NewScopes(budget.MiB)
 	return contestant{who: floor, run: func(n int) uint64 {
@@ -65,6 +69,7 @@ func scopesC(cleanUps int) contestant {
 	}}
 }
 
+//go:noinline
 func scopesCore(objects, finalizers int) contestant {
 	c, end := newCore()
 	ran := c.scopes4(0, 0)
@@ -77,6 +82,7 @@ func scopesCore(objects, finalizers int) contestant {
 	}}
 }
 
+//go:noinline
 func scopesUpfront(who string, four func(scope.Pad)) contestant {
 	b, end := pads(1, budget.MiB)
 	pad := b.Pad(0, 0)
@@ -150,6 +156,7 @@ func fillByHand(a *bump.Arena) {
 	}
 }
 
+//go:noinline
 func rewoundByHand() contestant {
 	a := bump.NewGo(budget.MiB)
 	return contestant{who: byHand, run: func(n int) uint64 {
@@ -167,6 +174,7 @@ func rewoundByHand() contestant {
 	}}
 }
 
+//go:noinline
 func cleanedByHand() contestant {
 	s := &bump.Scopes{A: bump.NewGo(budget.MiB)}
 	return contestant{who: byHand, run: func(n int) uint64 {
@@ -187,6 +195,7 @@ func cleanedByHand() contestant {
 	}}
 }
 
+//go:noinline
 func cleanedByDefer() contestant {
 	a := bump.NewGo(budget.MiB)
 	return contestant{who: goDefer, run: func(n int) uint64 {
@@ -212,6 +221,8 @@ func deferScope(a *bump.Arena, d int) {
 
 // scopesGoHeap is what a Go program does: new, and defer. It calls through variables: else the
 // objects would live on the stack.
+//
+//go:noinline
 func scopesGoHeap(cleanUps int) contestant {
 	var four func(depth int)
 	four = func(depth int) {

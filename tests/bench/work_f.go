@@ -28,6 +28,7 @@ var workF = work{
 
 var ints = scope.Plain[int64]()
 
+//go:noinline
 func enterF() []contestant {
 	return append([]contestant{pushedInC(), pushedByHand(),
 		pushedUpfront(library, appended), pushedUpfront(inList, listed), pushedUpfront(inArray, arrayed), pushedUpfront(inDeque, dequed),
@@ -44,6 +45,7 @@ func sumInts(list []int64) uint64 {
 	return uint64(list[len(list)-1])
 }
 
+//go:noinline
 func pushedInC() contestant {
 	a := cfloor.NewArena(budget.MiB)
 	return contestant{who: floor, run: func(n int) (sum uint64) {
@@ -54,6 +56,7 @@ func pushedInC() contestant {
 	}}
 }
 
+//go:noinline
 func pushedByHand() contestant {
 	a := bump.NewGo(budget.MiB)
 	return contestant{who: byHand, run: func(n int) uint64 {
@@ -70,6 +73,8 @@ func pushedByHand() contestant {
 }
 
 // pushedUpfront has push push into a scope over and over; with look it sums up what it pushed.
+//
+//go:noinline
 func pushedUpfront(who string, push func(s scope.Scope, look bool) uint64) contestant {
 	b, end := pads(1, budget.MiB)
 	pad := b.Pad(0, 0)
@@ -131,6 +136,7 @@ func dequed(s scope.Scope, look bool) uint64 {
 	return sumInts(list)
 }
 
+//go:noinline
 func pushedPeers() []contestant {
 	heap, from := &memory.Allocator{}, mallocator.NewMallocator()
 	return []contestant{
@@ -158,6 +164,8 @@ func pushedPeers() []contestant {
 }
 
 // pushedFrom doubles the bytes when they are full, as append does.
+//
+//go:noinline
 func pushedFrom(who string, grow func([]byte, int) []byte, put func([]byte), end func()) contestant {
 	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
 		for round := range n {

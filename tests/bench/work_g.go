@@ -28,6 +28,7 @@ type heldG struct {
 	_    [64]byte
 }
 
+//go:noinline
 func enterG() []contestant {
 	b, end := pads(workersG, budget.MiB)
 	inC := [workersG]*cfloor.Arena{cfloor.NewArena(budget.MiB), cfloor.NewArena(budget.MiB)}
@@ -86,6 +87,8 @@ func enterG() []contestant {
 }
 
 // inTwo has two goroutines do the work n times; what they hold in the end is what was left.
+//
+//go:noinline
 func inTwo(who string, batches func(g int, held *heldG)) contestant {
 	held := new([workersG]heldG)
 	return contestant{who: who, run: func(n int) (sum uint64) {

@@ -33,6 +33,8 @@ func touch(b []byte) {
 const ofRegion = "upfront, Region.Rewind"
 
 // closingScope closes a scope of a pad that load filled.
+//
+//go:noinline
 func closingScope(size uint64, load func(s scope.Scope)) contestant {
 	b, end := pads(1, size)
 	var s scope.Scope
@@ -49,6 +51,8 @@ func closingScope(size uint64, load func(s scope.Scope)) contestant {
 }
 
 // rewinding rewinds a region that load filled.
+//
+//go:noinline
 func rewinding(size uint64, load func(s scope.Scope)) contestant {
 	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: size}}})
 	if err != nil {
@@ -71,6 +75,7 @@ func rewinding(size uint64, load func(s scope.Scope)) contestant {
 	}}
 }
 
+//go:noinline
 func enterRewind() []contestant {
 	var kept []byte
 	fill := func(s scope.Scope) { touch(s.Block(budget.GiB)) }
@@ -87,6 +92,7 @@ func enterRewind() []contestant {
 	}
 }
 
+//go:noinline
 func enterFinalizers() []contestant {
 	return []contestant{finalizersC(), finalizersByHand(),
 		closingScope(sizeI, func(s scope.Scope) {
@@ -98,6 +104,7 @@ func enterFinalizers() []contestant {
 	}
 }
 
+//go:noinline
 func finalizersC() contestant {
 	s := cfloor.NewScopes(sizeI)
 	var m cfloor.Mark
@@ -130,6 +137,7 @@ func finalizeByHand(n *node) error {
 	return nil
 }
 
+//go:noinline
 func finalizersByHand() contestant {
 	a := bump.NewGo(sizeI)
 	var newest *node
@@ -157,6 +165,7 @@ func finalizersByHand() contestant {
 	}}
 }
 
+//go:noinline
 func finalizersGoHeap() contestant {
 	var list []func() error
 	return contestant{who: goHeap, before: func() {

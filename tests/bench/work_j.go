@@ -14,7 +14,8 @@ import (
 )
 
 var workJ = work{
-	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays of each; and on the plain Go heap",
+	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays of each; " +
+		"and on the plain Go heap",
 	absent: "The game on the Go heap is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); both end in " +
 		"the same state. Its resident memory still has the budget beside it, mostly unused.",
 	other: measureJ,
@@ -157,20 +158,22 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`arena\.(PtrTo|SliceOf)\(`), "heap$1("},
 }
 
-// buildPond compiles frogpond in a module of its own, as it is, or with its memory replaced.
+// buildPond compiles frogpond as it is, or, in a module of its own, with its memory replaced.
 func buildPond(folder, who string) (program string, err error) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		return "", err
 	}
+	if who == library {
+		program = filepath.Join(folder, "frogpond")
+		return program, goCommand(root, "build", "-o", program, "./tests/frogpond")
+	}
 	dir := filepath.Join(folder, strings.ReplaceAll(who, " ", ""))
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "tests", "frogpond"))); err != nil {
 		return "", err
 	}
-	if who == goHeap {
-		if err := moveToGoHeap(dir); err != nil {
-			return "", err
-		}
+	if err := moveToGoHeap(dir); err != nil {
+		return "", err
 	}
 	const module = "github.com/upfront-mem/upfront"
 	for _, line := range [][]string{
@@ -179,13 +182,20 @@ func buildPond(folder, who string) (program string, err error) {
 		{"mod", "tidy"},
 		{"build", "-o", "server", "."},
 	} {
-		c := exec.Command("go", line...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("go %s: %w: %s", strings.Join(line, " "), err, out)
+		if err := goCommand(dir, line...); err != nil {
+			return "", err
 		}
 	}
 	return filepath.Join(dir, "server"), nil
+}
+
+func goCommand(dir string, line ...string) error {
+	c := exec.Command("go", line...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w: %s", strings.Join(line, " "), err, out)
+	}
+	return nil
 }
 
 func moveToGoHeap(dir string) error {

@@ -15,6 +15,7 @@ var workN = work{
 	},
 }
 
+//go:noinline
 func enterFrame() []contestant {
 	c := scopesC(2)
 	c.units, c.other = depthD, true
@@ -33,6 +34,7 @@ func enterFrame() []contestant {
 	}}}
 }
 
+//go:noinline
 func enterLease() []contestant {
 	b, end := pads(2, budget.MiB)
 	ctx := context.Background()

@@ -66,6 +66,7 @@ func tailsOfHeap(took []uint32) {
 	}
 }
 
+//go:noinline
 func tailsOfNew(pad scope.Pad) tails {
 	return tails{library + ", New", func(took []uint32) {
 		s := pad.Open("tail")
@@ -78,6 +79,7 @@ func tailsOfNew(pad scope.Pad) tails {
 	}}
 }
 
+//go:noinline
 func tailsOfAlloc(pad scope.Pad) tails {
 	return tails{library + ", Alloc", func(took []uint32) {
 		s := pad.Open("tail")
@@ -90,6 +92,7 @@ func tailsOfAlloc(pad scope.Pad) tails {
 	}}
 }
 
+//go:noinline
 func tailsOfGet(pool scope.Pool[object]) tails {
 	return tails{library + ", Get", func(took []uint32) {
 		for i := range took {
