@@ -88,8 +88,6 @@ type harness struct {
 
 func (h *harness) wants(who string) bool { return h.only == nil || slices.Contains(h.only, who) }
 
-func newHarness() *harness { return &harness{helpers: startHelpers()} }
-
 func (h *harness) close() {
 	for _, x := range h.helpers {
 		x.stop()

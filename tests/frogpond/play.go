@@ -84,7 +84,7 @@ func writeDurations(name string, durations []uint32) error {
 		text = append(strconv.AppendUint(text, uint64(d), 10), '\n')
 	}
 	if err := os.WriteFile(name, text, 0o644); err != nil {
-		return &badFile{"-durations", name, err}
+		return fmt.Errorf("-durations: %w", err)
 	}
 	return nil
 }
