@@ -19,9 +19,9 @@ var (
 	}}}}
 	controls = []target{
 		{work: "Z control", who: []string{"equal"}, most: 1, of: byHand},
-		{work: "Z control", who: []string{"twice"}, most: 1.8, of: byHand},
+		{work: "Z control", who: []string{"twice"}, most: 1, of: byHand},
 		{work: "Z control", who: []string{"equal"}, most: 1, of: byHand, counted: true},
-		{work: "Z control", who: []string{"twice"}, most: 1.8, of: byHand, counted: true},
+		{work: "Z control", who: []string{"twice"}, most: 1, of: byHand, counted: true},
 	}
 	turned uint64
 )
@@ -55,9 +55,12 @@ func TestTheGateTells(t *testing.T) {
 	err := gate(h, controls, &said, false)
 	want := []string{"held", "missed", "held", "missed"}
 	last := "2 of 4 rows held\n"
-	if _, err := countInstructions(controls); err != nil {
-		t.Log("without instructions:", err)
+	counts, missing := countInstructions(controls)
+	if missing != nil {
+		t.Log("without instructions:", missing)
 		want, last = []string{"held", "missed", "not judged", "not judged"}, "1 of 2 rows held\n"
+	} else if equal, twice := controls[2].ratio(counts), controls[3].ratio(counts); math.Abs(equal-1) > 0.02 || math.Abs(twice-2) > 0.04 {
+		t.Errorf("of the instructions equal work has %v, and twice as much %v", equal, twice)
 	}
 	var got []string
 	for line := range strings.Lines(said.String()) {

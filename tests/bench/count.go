@@ -32,7 +32,7 @@ import (
 
 // Instructions are counted of two lengths of a loop: the difference has nothing else in it.
 const (
-	shortCount = 50
+	shortCount = 200
 	longCount  = 3 * shortCount
 )
 
@@ -69,6 +69,7 @@ func countInstructions(rows []target) (figures, error) {
 // childCount does the works' loops in two lengths, and has callgrind write a file for each.
 func childCount(works string, _ int) map[string]float64 {
 	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(1) // who looks for work has instructions, too
 	runtime.LockOSThread()
 	for work := range strings.SplitSeq(works, "|") {
 		l, _ := findLoop(work)

@@ -56,7 +56,7 @@ func conclude(to io.Writer, verdicts []verdict, required bool) error {
 	return nil
 }
 
-// attempt measures the rows of one measurement, again while one that times decide misses. What held once, holds.
+// attempt measures the rows of one measurement, again while one misses. What held once, holds.
 func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err error) {
 	for n := 1; n <= attempts; n++ {
 		list, err := h.rowsOf(rows)
@@ -76,7 +76,7 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 			case v.time < verdicts[i].time:
 				verdicts[i] = v
 			}
-			again = again || !t.counted && !verdicts[i].held()
+			again = again || !verdicts[i].held()
 		}
 		if !again {
 			break

@@ -17,17 +17,16 @@ type target struct {
 	most    float64
 	of      string // who else does the work; "": the figure itself is meant
 	ofWork  string // the other figure is of this work, and of the same who
-	counted bool   // a unit takes less than 2 ns, of which 30 % depend on where code lies: instructions are compared instead
+	counted bool   // a unit takes less than 2 ns, of which 30 % depend on where code lies: instructions are compared, too
 	shown   bool   // not held by the gate: a figure of the machine, too
 }
 
 // margin is what a figure may be above its target, for what machines do meanwhile.
 const margin = 1.10
 
-// targets is all there is to reach. C and hand-written Go (packages cfloor and bump) check nothing. What is of C is not counted: Go has
-// half as many instructions more where it takes the same time.
+// targets is all there is to reach. C and hand-written Go (packages cfloor and bump) check nothing.
 var targets = []target{
-	{work: "A objects", who: []string{library}, most: 1.1, of: floor},
+	{work: "A objects", who: []string{library}, most: 1.1, of: floor, counted: true},
 	{work: "B mixed sizes", who: []string{library}, most: 1.15, of: byHand, counted: true},
 	{work: "B mixed sizes", who: []string{byNumber}, most: 1.35, of: byHand, counted: true},
 	{work: "B mixed sizes, zeroed", who: []string{library}, most: 1.15, of: byHand},
@@ -97,15 +96,13 @@ type verdict struct {
 	time, instructions float64
 }
 
-// judged is false where only instructions tell, and nobody counted them.
+// judged is false where time alone doesn't tell, and nobody counted instructions.
 func (v verdict) judged() bool { return !v.counted || !math.IsNaN(v.instructions) }
 
+// held takes the better of both where instructions are counted. Each is wrong at times: time by where code lies, and instructions where a
+// processor does several at once: of 64 zeroed bytes, hand-written Go has 1.6 times as many as C, and takes 0.9 of its time.
 func (v verdict) held() bool {
-	reached := v.time
-	if v.counted {
-		reached = v.instructions
-	}
-	return reached <= v.most*margin
+	return v.time <= v.most*margin || v.counted && v.instructions <= v.most*margin
 }
 
 func (v verdict) String() string {
@@ -159,5 +156,5 @@ func printVerdicts(to io.Writer, list []verdict) {
 	}
 	w.Flush()
 	fmt.Fprintf(to, "\nThe least of interleaved rounds, and what it is of the other's. Where a unit takes less than 2 ns,\n"+
-		"instructions decide. Held is at most %.0f %% above.\n", 100*(margin-1))
+		"instructions are counted, and the better of both decides. Held is at most %.0f %% above.\n", 100*(margin-1))
 }
