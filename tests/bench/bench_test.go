@@ -57,7 +57,9 @@ func TestTheGateTells(t *testing.T) {
 	last := "2 of 4 rows held\n"
 	counts, missing := countInstructions(controls)
 	if missing != nil {
-		t.Log("without instructions:", missing)
+		if t.Log("without instructions:", missing); os.Getenv("REQUIRE_ALL") == "1" {
+			t.Fail()
+		}
 		want, last = []string{"held", "missed", "not judged", "not judged"}, "1 of 2 rows held\n"
 	} else if equal, twice := controls[2].ratio(counts), controls[3].ratio(counts); math.Abs(equal-1) > 0.02 || math.Abs(twice-2) > 0.04 {
 		t.Errorf("of the instructions equal work has %v, and twice as much %v", equal, twice)

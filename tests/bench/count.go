@@ -39,7 +39,7 @@ const (
 // countInstructions runs this program under callgrind and gives instructions of a unit for the rows that they decide.
 func countInstructions(rows []target) (figures, error) {
 	if C.known() == 0 {
-		return nil, errors.New("valgrind/callgrind.h isn't there")
+		return nil, errors.New("this was compiled without valgrind/callgrind.h; where it was installed since, go build -a finds it")
 	}
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func countInstructions(rows []target) (figures, error) {
 			works = append(works, t.work)
 		}
 	}
-	_, _, err = child("count", strings.Join(works, "|"), 0, "valgrind", "--tool=callgrind",
+	_, err = child("count", strings.Join(works, "|"), "valgrind", "--tool=callgrind",
 		"--callgrind-out-file="+filepath.Join(folder, "out"))
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func countInstructions(rows []target) (figures, error) {
 }
 
 // childCount does the works' loops in two lengths, and has callgrind write a file for each.
-func childCount(works string, _ int) map[string]float64 {
+func childCount(works string) map[string]float64 {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(1) // who looks for work has instructions, too
 	runtime.LockOSThread()

@@ -79,11 +79,10 @@ func newSeries(work, unit, who string) series {
 }
 
 type harness struct {
-	rounds     int
-	time       time.Duration
-	cachegrind bool
-	helpers    []*helper
-	only       []string // who takes part; nil: everybody
+	rounds  int
+	time    time.Duration
+	helpers []*helper
+	only    []string // who takes part; nil: everybody
 }
 
 func (h *harness) wants(who string) bool { return h.only == nil || slices.Contains(h.only, who) }

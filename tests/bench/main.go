@@ -4,7 +4,7 @@
 // order, so that what a machine does meanwhile meets all of them. `make bench` builds and runs it. It is a module of its own so that what
 // it compares with never enters the library's go.mod.
 //
-//	bench [-works A,C] [-rounds 25] [-time 10ms] [-out build] [-readme README.md] [-cachegrind]
+//	bench [-works A,C] [-rounds 25] [-time 10ms] [-out build] [-readme README.md]
 //	bench -gate [-rounds 25] [-time 10ms]
 //
 // Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go;
@@ -40,7 +40,6 @@ func run(args []string) error {
 	names := flags.String("works", "all", "the works to do, `letters` with commas")
 	flags.IntVar(&h.rounds, "rounds", 25, "`times` that each contestant is measured")
 	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "how long one measurement takes, about")
-	flags.BoolVar(&h.cachegrind, "cachegrind", false, "count cache misses of work K with valgrind, too")
 	gated := flags.Bool("gate", false, "measure what has a target, and say whether it is held")
 	out := flags.String("out", ".", "the `folder` to write bench.md, bench.csv and bench.svg to")
 	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")

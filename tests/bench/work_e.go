@@ -111,7 +111,7 @@ func scopeE() scope.Scope {
 
 var churned []byte
 
-func childE(who string, _ int) map[string]float64 {
+func childE(who string) map[string]float64 {
 	figures := map[string]float64{}
 	more := liveOf(who)
 	for _, c := range []struct {

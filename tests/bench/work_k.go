@@ -45,7 +45,6 @@ var workK = work{
 	letter: "K", title: "a walk over 1 million objects of 32 bytes that were made among temporaries, in the order they were made",
 	absent: "It is about where the three kinds of memory lay things.",
 	loops:  []loop{{name: "K walk", unit: "object", units: million, once: true, few: true, enter: enterK}},
-	other:  func(h *harness) ([]series, error) { return h.countMisses() },
 }
 
 // little is half a cache line.
