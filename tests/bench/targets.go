@@ -39,9 +39,8 @@ var targets = []target{
 	{work: "D 8 objects", who: []string{library}, most: 1.7, of: byHand},
 	{work: "D 8 objects, 2 clean-ups", who: []string{library}, most: 1.45, of: floor},
 	{work: "D 8 objects, 2 clean-ups", who: []string{withDefer}, most: 2, of: floor},
-	{work: "F push", who: []string{library}, most: 1.1, of: byHand, counted: true}, // or a Builder, once there is one
+	{work: "F push", who: []string{library, built}, most: 1.1, of: byHand, counted: true},
 	{work: "F push", who: []string{inList}, most: 1.5, of: byHand, counted: true},
-	{work: "F push", who: []string{inArray}, most: 1.5, of: byHand, counted: true},
 	{work: "F push", who: []string{inDeque}, most: 1.8, of: byHand, counted: true},
 	{work: "I rewind 1 M finalizers", who: []string{library}, most: 1, of: byHand},
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 	"github.com/upfront-mem/upfront/tests/bench/bump"
 	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
@@ -15,8 +16,8 @@ import (
 const (
 	countF = 4096
 
+	built   = "upfront, Builder"
 	inList  = "upfront, List"
-	inArray = "upfront, Array"
 	inDeque = "upfront, Deque"
 )
 
@@ -31,7 +32,7 @@ var ints = scope.Plain[int64]()
 //go:noinline
 func enterF() []contestant {
 	return append([]contestant{pushedInC(), pushedByHand(),
-		pushedUpfront(library, appended), pushedUpfront(inList, listed), pushedUpfront(inArray, arrayed), pushedUpfront(inDeque, dequed),
+		pushedUpfront(library, appended), pushedUpfront(built, buildInts), pushedUpfront(inList, listed), pushedUpfront(inDeque, dequed),
 	}, pushedPeers()...)
 }
 
@@ -99,30 +100,30 @@ func appended(s scope.Scope, look bool) uint64 {
 	return sumInts(keptInts)
 }
 
-func listed(s scope.Scope, look bool) uint64 {
-	list := ints.List(s)
+func buildInts(s scope.Scope, look bool) uint64 {
+	list := ints.Build(s)
 	for i := range int64(countF) {
-		list.Append(i)
+		list.Push(i)
 	}
-	if !look {
+	if keptInts = list.Done(); !look {
 		return 0
 	}
-	return sumInts(list.Copy(s))
+	return sumInts(keptInts)
 }
 
-func arrayed(s scope.Scope, look bool) uint64 {
-	array := ints.Array(s, countF)
+func listed(s scope.Scope, look bool) uint64 {
+	list := container.NewList(s, ints, countF)
 	for i := range int64(countF) {
-		array.Push(i)
+		list.Push(i)
 	}
-	if keptInts = array.Slice(); !look {
+	if keptInts = list.Slice(); !look {
 		return 0
 	}
 	return sumInts(keptInts)
 }
 
 func dequed(s scope.Scope, look bool) uint64 {
-	deque := ints.Deque(s, countF)
+	deque := container.NewDeque(s, ints, countF)
 	for i := range int64(countF) {
 		deque.PushBack(i)
 	}
