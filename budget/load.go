@@ -248,7 +248,7 @@ func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l.releases {
-		l.along[0].free()
+		l.along[0].disown()
 	}
 	for _, part := range l.shut {
 		part.owner.And(^ownerShut)

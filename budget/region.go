@@ -105,8 +105,8 @@ func (r *region) take() *OpenRegion {
 	return &OpenRegion{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
 }
 
-// free ends the owner's time: what he has refuses from now on. pre: b.mu is held.
-func (r *region) free() {
+// disown ends the owner's time: what he has refuses from now on. pre: b.mu is held.
+func (r *region) disown() {
 	r.doors = nil
 	r.owner.Add(ownerTaken)
 }
