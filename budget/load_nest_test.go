@@ -198,7 +198,8 @@ func TestForgottenIn(t *testing.T) {
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
 }
 
-// TestProofEndsWithFn: a region that was kept together with its proof is refused from then on, and is otherwise the same.
+// TestProofEndsWithFn: a region that was kept together with its proof is refused from then on, and
+// is otherwise the same.
 func TestProofEndsWithFn(t *testing.T) {
 	b := open(t, small())
 	var kept *budget.OpenRegion
@@ -310,8 +311,8 @@ func TestLoadEndsAfterThoseInside(t *testing.T) {
 		require.NoError(t, <-inner.done, name)
 		o := <-ended
 		require.Len(t, told, 1, name)
-		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, inside it, is at work; `+
-			`it waits`)
+		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, `+
+			`inside it, is at work; it waits`)
 		assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
 		assert.Equal(t, name == "error", o.err != nil, name)
 		assert.Equal(t, name == "panic", o.panicked == "boom", name)

@@ -30,7 +30,7 @@ type region struct {
 	siblings *OpenSlots
 	name     string
 	stack    *scope.Stack
-	word     atomic.Uint64 // its phase, and how often it changed: what is loaded now is told from what was
+	word     atomic.Uint64 // its phase, and how often that changed: see step
 	owner    atomic.Uint64 // whom its doors let in: see ownerShut
 	window   uint64        // that its row is in, where rows are stretched
 	busy     *load         // the innermost that touches it; guarded by b.mu
@@ -53,7 +53,8 @@ func (p phase) String() string { return [...]string{"empty", "loading", "loaded"
 // phase is for who has the region for itself, or the whole budget.
 func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 
-// step changes the phase, and gives the word of the new one. Any other step is a bug of this package.
+// step changes the phase, and gives the word of the new one. Any other step is a bug of this
+// package.
 func (r *region) step(to phase, from ...phase) (word uint64) {
 	now := r.phase()
 	if !slices.Contains(from, now) {
@@ -114,10 +115,11 @@ func (r *region) disown() {
 // released says whether the slot has another owner by now, or none.
 func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
 
-// In is the region for who is inside a load of a lower one: s is the scope that the load's function was given, and the
-// proof. Load, Rewind and Release take it, one at a time, as long as that function runs; after that, and with any other
-// scope, they are ErrLoading. For everything else it is as the region itself. A goroutine that the function started may use
-// it too; a load ends when what goes on inside has ended, and reports one that outlasts its function as a bug.
+// In is the region for who is inside a load of a lower one: s is the scope that the load's function
+// was given, and the proof. Load, Rewind and Release take it, one at a time, as long as that
+// function runs; after that, and with any other scope, they are ErrLoading. For everything else it
+// is as the region itself. A goroutine that the function started may use it too; a load ends when
+// what goes on inside has ended, and reports one that outlasts its function as a bug.
 func (r *OpenRegion) In(s scope.Scope) *OpenRegion { return &OpenRegion{r.region, r.owner, &s} }
 
 // plainName is the name in the plan: what a program calls the region, or one of its slots.
@@ -259,8 +261,9 @@ func (b *Budget) inside(regions []*region) (names []string) {
 	return names
 }
 
-// keepOut lets no worker into the regions until the load ends, and waits until nobody is inside. After a second it tells the
-// plan's OnError: a goroutine that waits for its own door waits for ever.
+// keepOut lets no worker into the regions until the load ends, and waits until nobody is inside.
+// After a second it tells the plan's OnError: a goroutine that waits for its own door waits for
+// ever.
 func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still []string) {
 	l.shut = regions
 	for _, r := range regions {

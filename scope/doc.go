@@ -96,8 +96,9 @@
 //
 // # For package budget
 //
-// [Stack], [Config], [Site], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
-// budget makes regions, frame and pads of them. Programs have no use for them; their comments begin by saying so.
+// [Stack], [Config], [Site], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported
+// because package budget makes regions, frame and pads of them. Programs have no use for them;
+// their comments begin by saying so.
 //
 // # Sources
 //
