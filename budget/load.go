@@ -122,7 +122,8 @@ func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 		b.mu.Unlock()
 		if inner != nil {
 			defer func() { <-inner.over }() // deferred: OnError may panic
-			b.note(fmt.Errorf("budget %q: BUG: %s ends while a %s, inside it, is at work; it waits", b.plan.Name, l.name, inner.name))
+			b.note(fmt.Errorf("budget %q: BUG: %s ends while a %s, inside it, is at work; it waits: %w",
+				b.plan.Name, l.name, inner.name, ErrLoading))
 		}
 	}()
 	return fn(s)

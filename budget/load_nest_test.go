@@ -312,7 +312,7 @@ func TestLoadEndsAfterThoseInside(t *testing.T) {
 		o := <-ended
 		require.Len(t, told, 1, name)
 		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, `+
-			`inside it, is at work; it waits`)
+			`inside it, is at work; it waits: upfront: loading`)
 		assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
 		assert.Equal(t, name == "error", o.err != nil, name)
 		assert.Equal(t, name == "panic", o.panicked == "boom", name)

@@ -17,13 +17,9 @@ var loads = []line{
 		{name: "Load above a Load without In", run: loadWithoutIn, says: "inside the load write Load(ctx, level.In(s), ...)"},
 		{name: "Load with In of a load that is over", run: loadWithStaleIn, says: "that is not that of a load at work"},
 		{name: "two Loads inside one", run: twoLoadsInside, says: "one at a time"},
+		{name: "Load outlasts the one outside", run: loadOutlasts, says: "BUG: Load of … ends while a Load of …"},
 	}, []answer{
 		{every, "order", "upfront: loading", told},
-	}, ""},
-	{"end a load before one that goes on inside it", []program{
-		{name: "Load outlasts the one outside", run: loadOutlasts},
-	}, []answer{
-		{every, "order", "BUG: Load of … ends while a Load of …", told},
 	}, ""},
 	{"return a temporary from its load", []program{
 		{name: "Load gives a temporary", run: loadGivesTemporary},
