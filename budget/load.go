@@ -192,7 +192,11 @@ func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused st
 		case by.scope == (scope.Scope{}) || r == nil || r.level <= by.along[0].level:
 			return "during a " + by.name
 		}
-		how := r.plainName() + ".In(s)"
+		name := r.name
+		if r.siblings != nil {
+			name = r.siblings.name // without the slot's number
+		}
+		how := name + ".In(s)"
 		if what == "Load" {
 			how = "Load(ctx, " + how + ", ...)"
 		} else {

@@ -48,7 +48,7 @@ const (
 	phases
 )
 
-func (p phase) String() string { return [...]string{"empty", "loading", "loaded", "rewinding"}[p] }
+var phaseNames = [phases]string{"empty", "loading", "loaded", "rewinding"}
 
 // phase is for who has the region for itself, or the whole budget.
 func (r *region) phase() phase { return phase(r.word.Load()) % phases }
@@ -58,7 +58,7 @@ func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 func (r *region) step(to phase, from ...phase) (word uint64) {
 	now := r.phase()
 	if !slices.Contains(from, now) {
-		panic(fmt.Sprintf("budget: BUG: region %s is %v and becomes %v", r.name, now, to))
+		panic(fmt.Sprintf("budget: BUG: region %s is %s and becomes %s", r.name, phaseNames[now], phaseNames[to]))
 	}
 	word = r.word.Load() - uint64(now) + uint64(phases+to)
 	r.word.Store(word)
@@ -121,14 +121,6 @@ func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load()&^
 // is as the region itself. A goroutine that the function started may use it too; a load ends when
 // what goes on inside has ended, and reports one that outlasts its function as a bug.
 func (r *OpenRegion) In(s scope.Scope) *OpenRegion { return &OpenRegion{r.region, r.owner, &s} }
-
-// plainName is the name in the plan: what a program calls the region, or one of its slots.
-func (r *region) plainName() string {
-	if r.siblings != nil {
-		return r.siblings.name
-	}
-	return r.name
-}
 
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
 func (r *OpenRegion) Name() string { return r.name }
