@@ -303,7 +303,7 @@ func (st *Stack) anyFull(depth int) *FullError {
 }
 
 var (
-	badAlign   = &Misuse{"Alloc: an align is a power of two", false}
+	badAlign   = &Misuse{"Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB", false}
 	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
 )
 
@@ -348,6 +348,9 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e
+	}
+	if r := h.Top(); h.Back == 0 && r.Edge != 0 { // a Builder has all that is free, and is full of values
+		e.Free = (h.Limit - r.Limit) % r.Edge
 	}
 	if h.Back != 0 {
 		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()

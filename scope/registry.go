@@ -75,6 +75,7 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	st.id = takeID()
 	registry.made = registry.made%numberMax + 1
 	st.made = registry.made
+	st.owned.stack = st.made<<32 | st.id
 	for _, end := range st.ends() {
 		end.Owner = st.id
 		end.Next = max(end.Next, registry.made*generationsEach)
