@@ -65,7 +65,7 @@ func (s Scope) own() *owned {
 	if st == nil || st.owned.live == len(st.owned.places) || arena_c.Checked && s.open() && st.refusesPlace() {
 		return nil
 	}
-	word := (*uint64)(h.Node(s.tag+key, 8, 7))
+	word := (*uint64)(h.Node(s.gen, 8, 7))
 	if word == nil {
 		return nil
 	}
