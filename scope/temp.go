@@ -2,6 +2,8 @@ package scope
 
 import (
 	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Temp gives a scope of exactly n bytes at the far end of the arena, for what is needed only while
@@ -26,6 +28,9 @@ func (s Scope) Temp(n int) Scope {
 	far := &st.row.Temp
 	if far.Depth == far.Slots {
 		panic(st.tableFull("scopes", far.Slots, tempName))
+	}
+	if arena_c.Checked && arena_c.Refuse() {
+		panic(st.refuseTable("scopes", far.Slots, tempName))
 	}
 	gen := s.h.TempOpen(s.gen, uint64(n))
 	if gen == 0 {
