@@ -182,7 +182,7 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 			assert.Nil(t, frogs.TryNew(s))
 			require.NoError(t, inner.Close())
 			return frogs.New(s), nil
-		}, `scope: BUG: allocation of 24 bytes in scope "level" of region level while scope "inner", opened in it, was open`},
+		}, `scope: BUG: allocation in scope "level" of region level while scope "inner", opened in it, is open`},
 	} {
 		l, err := budget.Load(background, level, c.fn)
 		assert.ErrorContains(t, err, c.want, what)

@@ -163,8 +163,8 @@ func (c houseClaim) region(r *budget.OpenRegion) *budget.OpenRegion {
 	return r.In(c.scope)
 }
 
-// mayTouch says whether who claims this may load, rewind or release a part now: one inside touches what is above, and nothing
-// else is inside there; others touch nothing that a load does.
+// mayTouch says whether who claims this may load, rewind or release a part now: one inside touches
+// what is above, and nothing else is inside there; others touch nothing that a load does.
 func (h *house) mayTouch(part int, claim houseClaim) bool {
 	if claim.what != "" {
 		return claim.of != nil && h.parts[part].level > h.parts[claim.of.part].level &&

@@ -215,7 +215,8 @@ func (p *program) step() {
 	}
 }
 
-// pad opens a scope on a pad, or works in the topmost one, or closes it. A load that fails leaves it alone.
+// pad opens a scope on a pad, or works in the topmost one, or closes it. A load that fails leaves
+// it alone.
 func (p *program) pad(index int) {
 	m, pad := &p.pads[index], p.b.Pad(index, 0)
 	if len(m.scopes) == 0 || len(m.scopes) < 6 && p.chance(4) {

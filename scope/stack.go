@@ -39,7 +39,6 @@ type Stack struct {
 	most       Open // ever, as of the last look
 	finalizers uint64
 	failed     int
-	last       lastError
 	lastFull   *FullError // the last that was told
 	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
@@ -61,6 +60,7 @@ type note struct {
 	err    error        // a misuse of it, until its Close tells
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
+	told   lastError
 }
 
 // Why Open and Close of an arena take the long way, beside arena_c.Closing.
@@ -110,7 +110,7 @@ func (st *Stack) openLong(name string) *FullError {
 		return st.refuseTable("scopes", h.Slots, name)
 	}
 	n := &st.notes[h.Depth+1]
-	n.err, n.lost, n.making = nil, nil, making{}
+	n.err, n.lost = nil, nil
 	if h.Odd&oddNames != 0 {
 		st.nameLine(n, name)
 	}
@@ -176,6 +176,7 @@ func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any)
 	}
 	if isRefusal {
 		forget(refused)
+		return nil, v // a caller's bug
 	}
 	if full := st.anyFull(depth); full != nil {
 		told := *full
