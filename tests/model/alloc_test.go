@@ -135,13 +135,15 @@ func (w *world) someAsk() ask {
 
 // someAlloc is Alloc: of any alignment up to 1 MiB, and of sizes that nothing has.
 func (w *world) someAlloc(size uint64) ask {
-	align := uint64(1) << w.random.IntN(10)
-	if w.wideAligns && w.chance(4) {
-		align = 1 << w.random.IntN(21)
-	}
 	if w.chance(20) {
 		size = 1<<63 - 1 - uint64(w.random.IntN(200)) + 1<<uint(w.random.IntN(64))
 	}
+	if w.chance(3) {
+		align := uint64(1) << w.random.IntN(map[bool]int{false: 14, true: 21}[w.wideAligns])
+		return ask{name: "AllocAligned", size: size, align: align,
+			unwind: func(s scope.Scope) unsafe.Pointer { return s.AllocAligned(size, align) }}
+	}
+	align := uint64(1) << w.random.IntN(7)
 	return ask{name: "Alloc", size: size, align: align,
 		try:    func(s scope.Scope) unsafe.Pointer { return s.TryAlloc(size, align) },
 		unwind: func(s scope.Scope) unsafe.Pointer { return s.Alloc(size, align) }}
@@ -200,6 +202,7 @@ func (w *world) request(s *life, given bool, try, unwind func(scope.Scope) unsaf
 
 // refused is what is remembered.
 func (w *world) refused(s *life) {
+	w.say("refused")
 	switch {
 	case s.may():
 		s.full = true

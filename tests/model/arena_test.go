@@ -16,7 +16,7 @@ import (
 const (
 	nodeSize  = 8
 	lineSize  = 64
-	labelSize = 16 // what the node of an account is about
+	labelSize = 32 // what the node of an account is about
 	front     = 32 // before the first object of a slice
 )
 

@@ -227,6 +227,10 @@ func (w *world) make(s *life) {
 			w.check(e.thrown != nil && !ok, "Make doesn't call its function: %v", e)
 			return false
 		}
+		if !s.open { // its function closed the scope that the temporaries were of
+			w.flight = map[bool]*life{true: w.flight}[inner.thrown != nil]
+			return inner.exited
+		}
 		leftOpen := len(s.list()) > map[bool]int{false: near, true: far}[s.far]
 		if inner == (ended{}) && !leftOpen {
 			w.check(e.err == nil && e.thrown == nil, "Make: %v", e)

@@ -66,17 +66,20 @@ func (w *world) claim(p *part) (region *budget.OpenRegion, inside *load, may boo
 	return p.region, nil, true
 }
 
-// empty is what a rewind does, top first. What each tells is an error of its own.
-func (w *world) empty(parts []*part) (t told, errs int) {
+// empty is what a rewind does, top first.
+func (w *world) empty(parts []*part) (t told) {
 	for _, p := range slices.Backward(parts) {
 		p.alive = false
-		one := w.closeTo(p.arena, 0)
-		if one.any() && !one.exits {
-			errs++
-		}
-		t.add(one)
+		t.add(w.closeTo(p.arena, 0))
 	}
-	return t, errs
+	return t
+}
+
+// note is what the report is told, unless who would tell it has gone.
+func (w *world) note(t told) {
+	if t.any() && !t.exits {
+		w.told++
+	}
 }
 
 // load loads a part with a random body.
@@ -95,10 +98,8 @@ func (w *world) load() {
 	}
 	w.did["load"]++
 	along := w.along(p)
-	before, errs := w.empty(along)
-	if !before.exits {
-		w.told += errs
-	}
+	before := w.empty(along)
+	w.note(before)
 	l := &load{part: p, outer: outer}
 	inner := ended{exited: true}
 	began := false
@@ -127,18 +128,13 @@ func (w *world) load() {
 	}, func(e ended) bool {
 		w.check(began != before.exits, "a load begins when who empties the region is gone: %v", e)
 		if !began {
-			w.undoLoad(along)
+			w.empty(along)
 			return true
 		}
 		w.running = slices.DeleteFunc(w.running, func(other *load) bool { return other == l })
 		w.over = append(w.over, l.scope)
 		return w.judge(p, along, inner, e)
 	})
-}
-
-func (w *world) undoLoad(along []*part) (t told) {
-	t, _ = w.empty(along)
-	return t
 }
 
 // judge holds what Load says against what happened in it.
@@ -153,16 +149,10 @@ func (w *world) judge(p *part, along []*part, inner, e ended) (exits bool) {
 		}
 	}
 	w.did["load failed"]++
-	noted := 0
-	verdict := t.any()
-	after, errs := w.empty(along)
-	if t.add(after); !verdict && !t.exits {
-		noted = errs
+	verdict, after := t.any(), w.empty(along)
+	if t.add(after); !verdict {
+		w.note(after)
 	}
-	if inner.exited && t.exits {
-		noted = 0
-	}
-	w.told += noted
 	if !goesOn && !t.exits && !inner.exited {
 		w.expect("Load", e.err, t)
 	}
@@ -181,15 +171,11 @@ func (w *world) kept(p *part, along []*part, e ended) (exits bool) {
 	}
 	if t.exits {
 		w.did["load left"]++
-		w.undoLoad(along)
+		w.empty(along)
 		return true
 	}
-	if t.any() {
-		w.told++
-	}
-	if s.lost.any() {
-		w.told++
-	}
+	t.add(s.lost)
+	w.note(t)
 	s.lost = told{}
 	w.check(e.err == nil && e.thrown == nil && !e.exited, "Load, which should succeed: %v", e)
 	w.did["loaded"]++
@@ -215,7 +201,7 @@ func (w *world) rewind() {
 			w.check(errors.Is(e.err, budget.ErrLoading), "a rewind that is refused: %v", e)
 			return false
 		}
-		t, _ := w.empty(w.along(p))
+		t := w.empty(w.along(p))
 		if !t.exits {
 			w.expect("Rewind", e.err, t)
 		}

@@ -136,7 +136,7 @@ func (w *world) say(format string, args ...any) {
 }
 
 // fail keeps the first failure: what comes after may follow from it.
-var dbg = false
+var dbg, dbg2 = false, true
 
 func (w *world) fail(format string, args ...any) {
 	if w.good() {
@@ -208,6 +208,11 @@ func (w *world) compare() {
 	}
 	for _, a := range w.arenas {
 		w.compareItems(a)
+		if dbg2 {
+			for _, s := range append(append([]*life{}, a.near...), a.far...) {
+				w.expect("DBG Err "+s.name, s.real.Err(), told{full: s.full && !s.wrong, wrong: s.wrong})
+			}
+		}
 	}
 	r := w.b.Report()
 	for i, p := range w.parts {
@@ -224,7 +229,7 @@ func (w *world) compare() {
 			w.check(pad.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, pad.Depth(), len(a.near))
 		}
 	}
-	w.check(r.ErrorCount == w.told, "the report was told %d errors, not %d", r.ErrorCount, w.told)
+	w.check(r.ErrorCount == w.told, "the report was told %d errors, not %d: %q", r.ErrorCount, w.told, r.Errors)
 	if _, err := w.b.Walk(); err != nil {
 		w.fail("Walk: %v", err)
 	}
