@@ -77,6 +77,15 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	return p
 }
 
+// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
+func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
+	p, ok := h.Bump(gen, min(size, OffsetMax), mask)
+	if !ok {
+		panic(Refusal{h, gen})
+	}
+	return p
+}
+
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	p, _ := h.Bump(gen+wrongAlign(align), min(size, OffsetMax), align-1)

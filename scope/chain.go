@@ -12,12 +12,6 @@ import (
 // about, with the class that knows what to do, newest first. Close, a constructor that fails, a load
 // that fails, Rewind and the end of a frame are one operation: the chain is unwound to a mark.
 
-// class is a kind of node. A class that types declare runs a finalizer.
-type class struct {
-	name string
-	run  func(unsafe.Pointer) error
-}
-
 // The classes that are no type's; arena_c has those that C knows, too.
 const (
 	classOwned = arena_c.ClassTemp + 1 + iota // a word of the owned table
@@ -26,28 +20,29 @@ const (
 	classFirst                                // of those that types declare
 )
 
+// classesMax is how many Objects a process may declare. The collector looks at all places.
+const classesMax = 1 << 12
+
 // classes are read without a lock: each is written once, before anybody has its number.
 var classes struct {
 	sync.Mutex
-	next   uint64
-	blocks [1 << 12]*[1 << 12]class
+	used uint64
+	run  [classesMax]func(unsafe.Pointer) error
+	name [classesMax]string
 }
 
-// newClass gives a number for a finalizer. A process that declares 2^24 has a bug: it panics.
+// newClass gives a number for a finalizer.
 func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
-	c := max(classes.next, classFirst)
-	classes.next = c + 1
-	block := &classes.blocks[c>>12]
-	if *block == nil {
-		*block = new([1 << 12]class)
+	c := max(classes.used, classFirst)
+	if c == classesMax {
+		panic(&Misuse{fmt.Sprintf("more than %d Objects: declare each once, at package level", classesMax-classFirst), false})
 	}
-	(*block)[c%(1<<12)] = class{name, run}
+	classes.used = c + 1
+	classes.run[c], classes.name[c] = run, name
 	return c
 }
-
-func classAt(c uint64) *class { return &classes.blocks[c>>12%(1<<12)][c%(1<<12)] }
 
 // mark is where an arena is unwound to: what Close puts back.
 type mark struct{ depth, cursor, chain uint64 }
@@ -70,7 +65,13 @@ type unwinding struct {
 // closeTop closes the topmost scope of an end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain}}
-	u.run()
+	if h.Asked != 0 {
+		st.workOut(h, h.Depth)
+	}
+	h.Gen = 0
+	h.Odd |= arena_c.Closing
+	for !u.turn() {
+	}
 	return u.errs.err()
 }
 
@@ -138,17 +139,22 @@ func (u *unwinding) turn() bool {
 			}
 			h.Unlink()
 			st.finalizers++
-			if err := classAt(class).run(object); err != nil {
+			if err := classes.run[class%classesMax](object); err != nil {
 				u.failed(err)
 			}
 		}
 		if h.Depth == u.to.depth {
-			break
+			u.finish()
+			return true
 		}
-		u.close()
+		if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
+			u.closeLong()
+		} else if h.Close(h.Top()); h.Depth == u.to.depth && u.to.cursor == 0 { // most often: finish without a call
+			h.Odd, u.done = 0, true
+			return true
+		}
+		h.Gen = 0
 	}
-	u.finish()
-	return true
 }
 
 // caught looks at how a turn ended. A goroutine that ends can't be held back, and its deferred calls
@@ -253,7 +259,7 @@ func (u *unwinding) chunk(word *uint64) {
 	*pool.State(index) = arena_c.ChunkLeaving // it counts as put: who puts it is told so
 	u.st.finalizers++
 	u.class = pool.Kind
-	if err := classAt(pool.Kind).run(pool.Chunk(index)); err != nil {
+	if err := classes.run[pool.Kind%classesMax](pool.Chunk(index)); err != nil {
 		u.failed(err)
 	}
 }
@@ -268,32 +274,16 @@ func (u *unwinding) element(object unsafe.Pointer) {
 	n.left--
 	u.st.finalizers++
 	u.class = n.class
-	if err := classAt(n.class).run(unsafe.Add(object, n.front+n.left*n.stride)); err != nil {
+	if err := classes.run[n.class%classesMax](unsafe.Add(object, n.front+n.left*n.stride)); err != nil {
 		u.failed(err)
 	}
 }
 
-// close puts the arena back to where the topmost scope, whose nodes have run, was opened.
-func (u *unwinding) close() {
-	h := u.h
-	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
-		u.closeLong()
-	}
-	if h.Back != 0 {
-		h.TempClose()
-	} else {
-		h.Close(h.Top())
-	}
-	h.Gen = 0
-	if h.Depth == 0 {
-		h.Odd &^= oddNoted
-	}
-}
-
-// closeLong tells what else there is to tell, and counts.
+// closeLong closes the topmost scope, whose nodes have run, tells what else there is to tell, and counts.
 func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	st.settle(h)
+	st.count()
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
 	if h.Back != 0 { // nobody else can ask for what temporaries met
@@ -302,7 +292,14 @@ func (u *unwinding) closeLong() {
 		u.errs.add(n.err)
 	}
 	n.lost, n.err = nil, nil
-	st.count()
+	if h.Back != 0 {
+		h.TempClose()
+		return
+	}
+	h.Close(h.Top())
+	if h.Depth == 0 {
+		h.Odd &^= oddNoted
+	}
 }
 
 // failed notes what the node that runs returned.
@@ -320,7 +317,7 @@ func (u *unwinding) name() string {
 	case u.owned != nil:
 		return u.owned.name()
 	case u.class >= classFirst:
-		return classAt(u.class).name
+		return classes.name[u.class%classesMax]
 	case u.class == arena_c.ClassC:
 		return "a finalizer of C"
 	}

@@ -97,14 +97,14 @@ func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed 
 
 // refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
 // asks, so that a fast path has nothing to do.
-func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen()} }
+func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
 
 func init() { arena_c.Explain = why }
 
 // why is most often the full at its end.
 func why(r arena_c.Refusal) error {
 	h, st := r.Arena, stackOf(r.Arena)
-	s := Scope{h, r.Gen - key}
+	s := Scope{h, r.Gen}
 	switch {
 	case st == nil:
 		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
@@ -187,23 +187,23 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 		return
 	}
 	h.Misused = 0
-	s := Scope{h, gen&^key - key}
+	s := Scope{h, gen &^ key}
 	var err error
 	switch depth := h.Find(gen &^ key); {
 	case h.BadAlign(gen &^ key):
-		s, err = Scope{h, h.Gen - key}, badAlign
+		s, err = Scope{h, h.Gen}, badAlign
 	case gen&key != 0:
 		err = undeclared
 	case depth != 0:
 		err = s.misuse("allocation in")
 	}
-	depth := h.Find(s.gen())
+	depth := h.Find(s.gen)
 	if err == nil || depth == 0 {
 		return
 	}
 	h.Odd |= oddNoted
 	n := st.noteOf(h, depth)
-	n.told = lastError{s.gen(), err}
+	n.told = lastError{s.gen, err}
 	n.asked = st.askedAt(h, depth)
 	if n.err == nil {
 		n.err = err
@@ -333,7 +333,7 @@ func (s Scope) misuse(what string) error {
 	if st == nil {
 		return &Misuse{what + " a scope whose budget is closed", true}
 	}
-	depth := h.Find(s.gen())
+	depth := h.Find(s.gen)
 	if depth == 0 {
 		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.config.Arena), true}
 	}

@@ -37,7 +37,7 @@ func (p Pad) givenBack(what string) {
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
 func (p Pad) Open(name string) Scope {
-	return p.borrowed("Open on").Open(name)
+	return p.stack.open(p.lent, name)
 }
 
 // Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a

@@ -84,38 +84,41 @@ func (st *Stack) Keep(name string) string {
 func (st *Stack) Name() string { return st.config.Arena }
 
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
-func (st *Stack) Open(name string) Scope {
+func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) }
+
+// open is Open for who has the arena on loan.
+func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked {
-		if full := st.openLong(name); full != nil {
-			panic(full)
-		}
+	if h.Odd != 0 || h.Depth >= h.Slots || st.lent.Load() != lent || arena_c.Checked {
+		st.openLong(lent, name)
 	}
 	gen := h.Open()
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.Keep(name), gen
 	n.site.Note()
-	return Scope{h, gen - key}
+	return Scope{h, gen}
 }
 
 // openLong says why a scope can't open, or does what the short way leaves out.
-func (st *Stack) openLong(name string) *FullError {
+func (st *Stack) openLong(lent uint64, name string) {
 	h := st.h
+	if st.lent.Load() != lent {
+		Pad{st, lent}.givenBack("Open on")
+	}
 	if h.Odd&arena_c.Closing != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {
-		return st.scopesFull(name)
+		panic(st.scopesFull(name))
 	}
 	if arena_c.Checked && h.Depth > 0 && arena_c.Refuse() {
-		return st.refuseTable("scopes", h.Slots, name)
+		panic(st.refuseTable("scopes", h.Slots, name))
 	}
 	n := &st.notes[h.Depth+1]
 	n.err, n.lost = nil, nil
 	if h.Odd&oddNames != 0 {
 		st.nameLine(n, name)
 	}
-	return nil
 }
 
 // do is Do of a scope or a pad.
@@ -193,7 +196,7 @@ func (st *Stack) verdict(v any, err error, before opened) (verdict error, other 
 }
 
 // At is the open scope at a depth; the lowest is at 0. pre: depth < Depth.
-func (st *Stack) At(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth+1)).Gen - key} }
+func (st *Stack) At(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth + 1)).Gen} }
 
 // NameAt is the name of the open scope at a depth.
 func (st *Stack) NameAt(depth int) string { return st.nameOf(st.h, uint64(depth+1)) }

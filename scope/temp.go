@@ -33,9 +33,9 @@ func (s Scope) Temp(n int) Scope {
 	if far.Depth == far.Slots {
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	}
-	gen := s.h.TempOpen(s.gen(), uint64(n))
+	gen := s.h.TempOpen(s.gen, uint64(n))
 	if gen == 0 {
 		panic(refusal(s))
 	}
-	return Scope{far, gen - key}
+	return Scope{far, gen}
 }
