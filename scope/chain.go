@@ -84,7 +84,7 @@ func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(dep
 func (st *Stack) CloseTemp() error { return st.closeFrom(&st.row.Temp, 1) }
 
 // closeFrom closes the scopes of an end from a depth up. What they met and nobody was told comes back
-// too, where nobody else can ask: of a frozen scope, and of temporaries.
+// too, where nobody else can ask: of a frozen scope, and of temporaries (closeLong).
 func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	if h.Depth < depth || h.Odd&arena_c.Closing != 0 {
 		return nil
@@ -92,7 +92,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 || h.Back != 0 {
+		if h.Gen == 0 {
 			u.errs.add(st.tell(h, h.Depth))
 		}
 	}
@@ -202,6 +202,7 @@ func (u *unwinding) finish() {
 		u.st.count()
 		h.Cut(u.to.cursor)
 	}
+	u.st.settle(h) // what finalizers asked of a scope that stays
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {
@@ -297,14 +298,18 @@ func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	st.settle(h)
 	st.count()
+	n := st.noteOf(h, h.Depth)
+	u.errs.add(n.lost)
+	if h.Back != 0 { // nobody else can ask for what temporaries met
+		u.errs.add(st.tell(h, h.Depth))
+	} else {
+		u.errs.add(n.err)
+	}
+	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		h.TempClose()
 		return
 	}
-	n := &st.notes[h.Depth]
-	u.errs.add(n.lost)
-	u.errs.add(n.err)
-	n.lost, n.err = nil, nil
 	h.Close(h.Top())
 	if h.Depth == 0 {
 		h.Odd &^= oddNoted

@@ -65,8 +65,10 @@ func (s Scope) own() *owned {
 	if st == nil || st.owned.live == len(st.owned.places) || arena_c.Checked && s.open() && st.refusesPlace() {
 		return nil
 	}
+	asked := h.Asked
 	word := (*uint64)(h.Node(s.gen, 8, 7))
 	if word == nil {
+		st.owned.asked = asked
 		return nil
 	}
 	p := st.owned.keep()
@@ -96,7 +98,7 @@ func (s Scope) notOwned(what string, it owned) error {
 		full = st.tableFull("held", places, st.nameOf(h, h.Depth))
 	default:
 		full = st.full(h, h.Asked)
-		h.Asked = 0 // this panic tells it, with what it said; nobody needs to tell it again
+		h.Asked = st.owned.asked // this panic tells it, with what c said; nobody needs to tell it again
 	}
 	st.finalizers += it.finalizers()
 	full.Cause = it.guarded()
@@ -223,7 +225,8 @@ type ownedTable struct {
 	free    uint64 // place + 1 of the one to take next; 0: none was given back
 	serial  uint64
 	live    int
-	refused bool // the last one was refused on purpose
+	refused bool   // the last one was refused on purpose
+	asked   uint64 // what the scope had been refused before the last one
 }
 
 // EachHeld calls fn with each Go value that is held: what it is, and where it was given.

@@ -75,6 +75,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 	if full := st.openFull("With"); full != nil {
 		return full
 	}
+	before := st.opened()
 	s := st.Open("With")
 	depth := st.Depth()
 	st.inside++
@@ -85,7 +86,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 			return
 		}
 		if returned {
-			err = joined(st.LeftOpen(depth), st.Remembered(depth-1))
+			err = joined(st.LeftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(err, st.CloseTo(depth-1))
 	}()
