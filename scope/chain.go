@@ -114,6 +114,9 @@ func (u *unwinding) run() {
 	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
+	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
+		u.st.workOut(near, near.Depth)
+	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
 	for !u.turn() {

@@ -31,7 +31,7 @@ type FullError struct {
 
 	asked     uint64 // as the header had it
 	sameName  bool   // of scopes: all that are open have one name
-	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a memtrace build
+	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a checked build
 }
 
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
