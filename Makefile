@@ -12,7 +12,7 @@ SOAK    = 2m
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan memdebug memtrace bindings misuse test-c cover bench fuzz soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan checked bindings misuse test-c cover bench fuzz soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,13 +29,10 @@ race: ## the tests with the race detector, which sees accesses inside arenas
 asan: ## the tests with AddressSanitizer: what is not allocated is poisoned
 	$(GO) test -asan $(PKGS)
 
-memdebug: ## the tests with fills of what is fresh and what is dead
-	$(GO) test -tags memdebug $(PKGS)
+checked: ## the tests with fills, call sites, and each request refused once
+	$(GO) test -tags checked $(PKGS)
 
-memtrace: ## the tests with a hook in each request: FailEach also has each refused once
-	$(GO) test -tags memtrace ./arena ./scope/... ./budget/... ./tests/frogpond ./tests/conformance
-
-bindings: ## the tests with each hit going through the C bindings, as in asan, memdebug and memtrace; no part of check
+bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds; no part of check
 	$(GO) test -tags upfront_cgo $(PKGS)
 
 misuse: ## the misuse table, proved: a program for each misuse, run in each build
@@ -68,8 +65,8 @@ fuzz: ## every fuzz target for FUZZ=10s
 
 soak: ## the long forms: random tests for SOAK=2m each, each request of frogpond refused, the release build's rounds in every build
 	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -run '^(TestSoak|TestModelOfAHouse)$$' -v ./budget
-	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -tags memtrace -run '^TestEachAllocationFails$$' -v ./tests/frogpond
-	for b in -race -asan "-tags memdebug" "-tags upfront_cgo"; do \
+	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -tags checked -run '^TestEachAllocationFails$$' -v ./tests/frogpond
+	for b in -race -asan "-tags checked" "-tags upfront_cgo"; do \
 	  UPFRONT_SOAK=1s $(GO) test -timeout 1h $$b ./arena ./scope/... ./tests/conformance ./tests/frogpond || exit 1; \
 	done
 
@@ -84,10 +81,10 @@ freedoom: build/frogpond ## all 68 maps of Freedoom in every build; states and m
 	@$(GO) build -race -o build/frogpond-race ./tests/frogpond
 	@$(GO) build -asan -o build/frogpond-asan ./tests/frogpond
 	@$(GO) build -tags upfront_cgo -o build/frogpond-bindings ./tests/frogpond
-	@$(GO) build -tags memdebug -o build/frogpond-memdebug ./tests/frogpond
+	@$(GO) build -tags checked -o build/frogpond-checked ./tests/frogpond
 	@for maps in '-wad $(WADS)' '-wad builtin'; do $(GO) run ./tests/same -quiet "release=build/frogpond -json $$maps" \
 	  $(foreach w,2 4,"$w workers=build/frogpond -json $$maps -workers $w") \
-	  $(foreach b,bindings memdebug asan race,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
+	  $(foreach b,bindings checked asan race,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
 
 # frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, every map with 4 workers, and a
 # map for 400000 ticks, whose durations the region systems holds.
@@ -158,7 +155,7 @@ compile-%:
 
 compile-windows-amd64 = $(windows-amd64.env) $(GO) vet ./arena_c ./arena ./scope/... ./budget ./platform/... && \
   $(windows-amd64.env) $(GO) build -o build/windows-amd64/ ./tests/frogpond
-compile-darwin-arm64 = $(darwin-arm64.env) $(vet-platform) && for build in "" -DUPFRONT_MEMDEBUG; do \
+compile-darwin-arm64 = $(darwin-arm64.env) $(vet-platform) && for build in "" -DUPFRONT_CHECKED; do \
   clang $(darwin-arm64.c) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only $$build arena_c/*.c || exit 1; done
 
 # The C library: headers, both builds of the core, and pkg-config's files. CC, AR and CFLAGS are whatever make is called with.
@@ -173,7 +170,7 @@ install: ## the C headers, libraries and pkg-config files to DESTDIR and PREFIX=
 	install -d $(installed)/include/upfront $(installed)/lib/pkgconfig
 	install -m 644 $(headers) $(installed)/include/upfront
 	$(call library,upfront)
-	$(call library,upfront-memdebug, -DUPFRONT_MEMDEBUG,; the build that fills and checks)
+	$(call library,upfront-checked, -DUPFRONT_CHECKED,; the build that fills)
 
 # library NAME, DEFINE, WHAT: one build of the core, with its .pc file. No debug information, which would hold this machine's paths.
 define library
@@ -222,14 +219,13 @@ lint: ## format, vet in every build and for every system, and the scripts' synta
 	$(GO) vet ./...
 	cd tests/bench && $(GO) vet ./... && $(GO) test -short ./...
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
-	$(GO) vet -tags memdebug ./arena_c ./arena ./scope/... ./budget/...
-	$(GO) vet -tags memtrace ./arena_c ./arena ./scope/... ./budget/...
+	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
 	GOOS=darwin CGO_ENABLED=0 $(vet-platform)
 	sh -n tests/c/run.sh
 	bash -n .ci/run
 
-CHECKS = test lint test-c race asan memdebug memtrace misuse fuzz freedoom cross-test
+CHECKS = test lint test-c race asan checked misuse fuzz freedoom cross-test
 check: FUZZ = 5s
 check: ## what a change must pass; says what each part took
 	@costs=; for part in $(CHECKS); do \

@@ -62,16 +62,16 @@
 // # Adding an arena
 //
 //  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline hit. upfront.h includes it.
-//  2. arena_c/NAME.c: the rest, in the header's order. What lives and what died is marked for asan and memdebug (stretch.h).
+//  2. arena_c/NAME.c: the rest, in the header's order. What lives and what died is marked for asan and checked (upfront_mark_live, _dead).
 //  3. arena_c/NAME.go: the struct again, and one line an operation; an address that is to be judged crosses as a number (pool.go).
 //     words.go: its size, its last word and its numbers, compared with the C side.
-//  4. arena_c/hit.go and hit_cgo.go: the hit. In the second it asks whether a memtrace build refuses it (given, or before it
+//  4. arena_c/hit.go and hit_cgo.go: the hit. In the second it asks whether a checked build refuses it (given, or before it
 //     Refuse). Whatever moves back tells the race detector what died (raceDead), and each other binding which word it writes.
 //  5. arena/NAME.go: the face in this package, NewNAME(block), and a row in the table above. allocator.go: what it can do.
 //  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.
 //  7. tests/conformance: a subject with its model (subject_test.go); the hit in package mouth and in a differential test; one that
 //     is inlined in package hits and inline_test.go.
-//  8. trace_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what doesn't.
+//  8. refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what doesn't.
 //     tests/misuse: each misuse and what catches it; the README has that table.
 //  9. README.md and cross/dist.txt: its name, and how long a pointer into it lives.
 //

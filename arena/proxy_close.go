@@ -13,8 +13,7 @@ const leaksNamed = 8
 
 // Close ends the proxy: it refuses what comes after. Nil says that everything came back. Otherwise the error names what
 // didn't, by size and by offset in the heap's block, and those blocks stay live: Heap.Free and Heap.Reset free them. A
-// proxy before it that is open is a caller's bug, as is a second Close: they are refused and change nothing. In memtrace
-// builds the error also says who asked for each that it names.
+// proxy before it that is open is a caller's bug, as is a second Close: they are refused and change nothing.
 //
 // Cost: O(1) when everything came back; otherwise O(blocks of the heap), with Go allocations.
 func (x *Proxy) Close() error {

@@ -31,7 +31,7 @@ func NewRing(block []byte) (Ring, error) {
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	m := mask("Ring", size, align) | arena_c.RingMask
 	if arena_c.Checked {
-		return r.header.Traced(r.tag, size, m)
+		return r.header.Ask(r.tag, size, m)
 	}
 	if p := r.header.Push(r.tag, size, m); p != nil {
 		return p

@@ -81,8 +81,8 @@ func (r *Ring) Wrap(tag, size, mask uint64) unsafe.Pointer {
 	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask)))
 }
 
-// Traced is Push, or Wrap, in the checked build: one request, on whichever way it is served.
-func (r *Ring) Traced(tag, size, mask uint64) unsafe.Pointer {
+// Ask is Push, or Wrap, in the checked build: one request, on whichever way it is served.
+func (r *Ring) Ask(tag, size, mask uint64) unsafe.Pointer {
 	was := *r
 	p := r.Push(tag, size, mask)
 	if p == nil {

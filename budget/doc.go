@@ -60,20 +60,17 @@
 //     Give.
 //   - Both marshal to JSON and back, and log as slog groups. After Close both give the last figures.
 //   - A peak and a number of objects is kept for each region, name of a scope, and account ([scope.Account]).
-//   - [Budget.Close] names what leaked; memdebug and memtrace builds add where it came from.
-//   - In memtrace builds (-tags memtrace) reports also name each line of the program that asked for memory, with what it
-//     holds, held and got, and the ways that led to it ([Site]).
+//   - [Budget.Close] names what leaked; checked builds (-tags checked) add where it was opened, given, taken or acquired.
 //
 // # Tests
 //
 //   - budgettest.Open fails a test that leaks.
 //   - budgettest.FailEach makes each request of a program fail in turn.
-//   - [Budget.NoHeap] fails a test that allocates on the Go heap, naming the lines. In memdebug builds [Strict] makes Turn
+//   - [Budget.NoHeap] fails a test that allocates on the Go heap, naming the lines. In checked builds [Strict] makes Turn
 //     panic, with the lines, when the program did so since the last Turn; Load, Rewind and their like are forgiven.
-//   - In memdebug builds a write where nobody had a right to write ends the program with status 2 when it is met: at a Close,
-//     a rewind, a Get or Put, or when the bytes are handed out; [Budget.CheckAll] looks for one at any time. A read or write
-//     of memory that was rewound away is a fault. Either way the text names region, scope and account, the byte of which
-//     object it is, and the calls that made and ended that; then comes Go's own.
+//   - In checked builds what is handed out and what is given back is filled (0xCB, 0xDB): a read of either stands out. A
+//     fault on an address of a budget, at a guard or after Close, says in which region it is, or who closed the budget;
+//     then comes Go's own. [Budget.CheckAll] looks whether something wrote over the control words, in every build.
 //
 // # Costs
 //

@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -336,7 +337,7 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	var errs []error
 	tryAll := func(s scope.Scope) func() {
 		return func() {
-			errs = append(errs, refused(b, append(regions, inAll(regions, s)...)...)...)
+			errs = append(errs, refused(b, slices.Concat(regions, inAll(regions, s), inAll(regions, scope.Scope{}))...)...)
 			before := quiet(b)
 			assert.Equal(t, before, quiet(b), "a report may be asked for")
 			assert.EqualValues(t, before.Regions[1], regionReport(b, "systems"))
@@ -355,7 +356,7 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	})
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	require.NoError(t, b.Close())
-	assert.Len(t, errs, 6*13)
+	assert.Len(t, errs, 6*19)
 	for _, err := range errs {
 		assert.ErrorIs(t, err, budget.ErrLoading)
 	}

@@ -58,8 +58,7 @@
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux
 //	Commit       mprotect                   VirtualAlloc, MEM_COMMIT     as Linux; the system never refuses
 //	Protect      mprotect                   VirtualProtect               as Linux
-//	Discard      madvise, MADV_DONTNEED     decommit and commit          mmap over it
-//	Release      the same, no access        decommit                     mmap over it, no access
+//	Release      mprotect, MADV_DONTNEED    decommit                     mmap over it, no access
 //	Prefault     MADV_POPULATE_WRITE        each page is touched         each page is touched
 //	Lock         mlock, RLIMIT_MEMLOCK      VirtualLock, working set     mlock, RLIMIT_MEMLOCK
 //

@@ -106,13 +106,13 @@ func populate(p unsafe.Pointer, size uint64) error {
 	return populatePages(p, size)
 }
 
-// discard gives memory back; the pages keep the access that to names, and are zero.
-func discard(p unsafe.Pointer, size uint64, to access) error {
+// discard gives the memory of pages without access back; when they are accessible again they are zero.
+func discard(p unsafe.Pointer, size uint64) error {
 	if size == 0 {
 		return nil
 	}
 	if err := injected(doDiscard); err != nil {
 		return err
 	}
-	return discardPages(p, size, to)
+	return discardPages(p, size)
 }

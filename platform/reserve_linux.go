@@ -26,7 +26,7 @@ func populatePages(p unsafe.Pointer, size uint64) error {
 
 // discardPages gives the pages back; they read as zero when they are accessible again. Pages that the program locked
 // (mlockall) have to be unlocked first, and the next owner's are not locked.
-func discardPages(p unsafe.Pointer, size uint64, _ access) error {
+func discardPages(p unsafe.Pointer, size uint64) error {
 	b := bytesAt(p, size)
 	err := unix.Madvise(b, unix.MADV_DONTNEED)
 	if err != unix.EINVAL {

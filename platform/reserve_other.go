@@ -10,4 +10,4 @@ func mapBlock(size, align uint64) (unsafe.Pointer, error) { return nil, errUnsup
 
 func protectPages(p unsafe.Pointer, size uint64, to access) error { return errUnsupported }
 
-func discardPages(p unsafe.Pointer, size uint64, to access) error { return errUnsupported }
+func discardPages(p unsafe.Pointer, size uint64) error { return errUnsupported }

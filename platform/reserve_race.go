@@ -39,7 +39,7 @@ func protectPages(unsafe.Pointer, uint64, access) error { return nil }
 
 // discardPages clears, so that the next owner finds zeros. The race detector does not see it: whoever ends lifetimes inside
 // the range reports stale users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
-func discardPages(p unsafe.Pointer, size uint64, _ access) error {
+func discardPages(p unsafe.Pointer, size uint64) error {
 	clear(unsafe.Slice((*byte)(p), size))
 	return nil
 }

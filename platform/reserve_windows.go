@@ -64,10 +64,6 @@ func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) er
 }
 
 // discardPages decommits; what is committed anew is zero.
-func discardPages(p unsafe.Pointer, size uint64, to access) error {
-	err := windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
-	if err == nil && to == accessWrite {
-		_, err = windows.VirtualAlloc(uintptr(p), uintptr(size), windows.MEM_COMMIT, windows.PAGE_READWRITE)
-	}
-	return err
+func discardPages(p unsafe.Pointer, size uint64) error {
+	return windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
 }

@@ -136,7 +136,7 @@ func (b *block) empty(used uint64) error {
 		refused := step("wish for no huge pages", adviseHuge(b.base, used, false))
 		b.huge, err = refused != nil, errors.Join(err, refused)
 	}
-	err = errors.Join(err, step("give memory back", discard(body, bodySize, accessNone)))
+	err = errors.Join(err, step("give memory back", discard(body, bodySize)))
 	b.dirty = err != nil
 	return err
 }

@@ -37,8 +37,8 @@ import (
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	if arena_c.Checked {
-		tracing.Lock()
-		defer tracing.Unlock()
+		counting.Lock()
+		defer counting.Unlock()
 	}
 	if plan.Pages.Prefault == budget.Default {
 		plan.Pages.Prefault = budget.Off

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// tracing keeps the requests of one FailEach out of the count of another.
-var tracing sync.Mutex
+// counting keeps the requests of one FailEach out of the count of another.
+var counting sync.Mutex
 
 // failOnce is FailEach in a checked build: of each run's requests one is refused.
 func failOnce(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {

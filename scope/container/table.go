@@ -89,10 +89,7 @@ func (x index) remove(gap uint32) {
 	*x.at(gap) = cell{}
 }
 
-const (
-	nMax = 1 << 28 // keys of a map: the number of its cells is an uint32
-	huge = 1 << 60 // bytes that no arena has
-)
+const nMax = 1 << 28 // keys of a map: the number of its cells is an uint32
 
 // checkMap refuses what is wrong already.
 func checkMap(kind string, n int, declared bool) {
@@ -121,14 +118,9 @@ func cut[T any](rest *[]byte, n int) []T {
 	return values
 }
 
-// sizeOf is the size of n values, or huge.
-func sizeOf[T any](n int) uint64 {
-	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
-	if over != 0 {
-		return huge
-	}
-	return min(size, huge)
-}
+// sizeOf is the size of n values. It can't wrap: n is nMax at most, and what a function takes by
+// value has less than 2^30 bytes, as a frame of the stack has.
+func sizeOf[T any](n int) uint64 { return uint64(n) * uint64(unsafe.Sizeof(*new(T))) }
 
 // words is the size of n values with others behind them: a multiple of 8.
 func words[T any](n int) uint64 { return (sizeOf[T](n) + 7) &^ 7 }

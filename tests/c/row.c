@@ -167,6 +167,36 @@ static void row_pools(void) {
     window_free(w, 2 * WINDOW);
 }
 
+/* What is handed out is marked live, what is given back dead: by a close, a rewind, the far end, and in a pool from its making on. */
+static void row_marks(void) {
+    unsigned char *w = window_new(2 * WINDOW), *p, *q, *far_bytes;
+    upfront_row *r = row_new(w, 4096);
+    upfront_linear *s = upfront_row_slot(r, 0), was;
+    uint64_t tag = upfront_row_open(r), far_tag;
+    upfront_pool *pool;
+    unsigned char *chunk;
+    p = (unsigned char *)alloc_in(s, tag, 64);
+    was = *s;
+    q = (unsigned char *)alloc_in(s, tag, 64);
+    CHECK(is_marked(p, 0) && is_marked(q, 0) && is_marked(q + 63, 0));
+    upfront_row_rewind(r, &was);
+    CHECK(is_marked(p + 63, 0) && is_marked(q, 1) && is_marked(q + 63, 1));
+    far_tag = upfront_row_far_open(r);
+    CHECK_EQ(upfront_row_far_grow(r, 64, 64), UPFRONT_OK);
+    far_bytes = (unsigned char *)alloc_in(upfront_row_far(r), far_tag, 64);
+    CHECK(is_marked(far_bytes, 0) && is_marked(far_bytes + 63, 0));
+    upfront_row_far_close(r);
+    CHECK(is_marked(far_bytes, 1) && is_marked(far_bytes + 63, 1) && is_marked(p, 0));
+    CHECK_EQ(upfront_row_pool_open(s, tag, 64, 8, 2, 7, &pool), UPFRONT_OK);
+    chunk = (unsigned char *)upfront_pool_chunk(pool, 0);
+    CHECK(is_marked(chunk + 8, 1) && is_marked(chunk + 63, 1));
+    CHECK(upfront_pool_get(pool, pool->free & ~UPFRONT_OFFSETS) == chunk && is_marked(chunk + 63, 0));
+    upfront_pool_close(pool);
+    upfront_row_close(r);
+    CHECK(is_marked(p, 1) && is_marked(chunk, 1));
+    window_free(w, 2 * WINDOW);
+}
+
 void test_row(void) {
     row_names();
     row_nests();
@@ -174,4 +204,5 @@ void test_row(void) {
     row_generation_wraps();
     row_finalizers();
     row_pools();
+    row_marks();
 }

@@ -39,7 +39,7 @@ func TestEveryArenaIsInEveryList(t *testing.T) {
 			assert.True(t, regexp.MustCompile(pattern).MatchString(text(t, file)), "%s lacks %s", file, name)
 		}
 		has("arena/doc.go", `\n//\t`+name+` `)
-		has("arena/trace_test.go", `arena\.New`+name+`\b`)
+		has("arena/refused_test.go", `arena\.New`+name+`\b`)
 		has("tests/race/crossings_test.go", `arena\.New`+name+`\b`)
 		if regexp.MustCompile(`\nfunc \(\w ` + name + `\) Alloc\(`).MatchString(code) {
 			has("arena/allocator.go", `\n\t_ \w+ += `+name+`{}`)

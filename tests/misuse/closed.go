@@ -43,7 +43,7 @@ var closedBudgets = []line{
 		{name: "read after Close of the budget", run: closed(func(k kept) { say("the frog's age is %#x", k.frog.Age) }), goesOn: "is 0x0",
 			right: "is 0x7"},
 	}, []answer{
-		{"release, asan, memdebug", "no access", "fatal error: fault", panics},
+		{"release, asan, checked", "no access", "fatal error: fault", panics},
 	}, ""},
 }
 

@@ -22,7 +22,7 @@ var names = []line{
 	}, []answer{
 		{every, "generation", "nothing is there", told},
 	}, ""},
-	{"add to a stale list, Deque, Map, StringMap, Text; RefTo a stale scope; CloseNow twice", []program{
+	{"add to a stale list, deque, map or text; RefTo a stale scope; CloseNow twice", []program{
 		{name: "New in a stale List", run: staleList},
 		{name: "Push to a stale list of fixed capacity", run: staleFixedList},
 		{name: "PushBack to a stale Deque", run: staleDeque},
