@@ -198,25 +198,25 @@ func (b *Budget) Frame() scope.Scope {
 	return b.current
 }
 
-// Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
+// NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
 // errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
 // for each pool that is open there.
-func (b *Budget) Turn() (err error) {
+func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
-		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
+		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)
 	}
-	b.strictTurn()
+	b.strictFrame()
 	b.countOpenPads(false)
 	if len(b.frame) == 0 {
-		b.publishTurn()
+		b.publishFrame()
 		return nil
 	}
 	ending := b.frame[b.turn]
 	next := (b.turn + 1) % len(b.frame)
 	if busy := b.finalizing(); busy != "" {
-		return fmt.Errorf("budget %q: BUG: Turn from a finalizer of %s", b.plan.Name, busy)
+		return fmt.Errorf("budget %q: BUG: NextFrame from a finalizer of %s", b.plan.Name, busy)
 	}
 	b.countOpenFrame()
 	left, met := ending.LeftOpen(1), ending.Remembered(0)
@@ -225,7 +225,7 @@ func (b *Budget) Turn() (err error) {
 		err = errors.Join(err, b.frame[next].CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
 		b.turn = next
 		b.current = b.frame[next].Open("frame")
-		b.publishTurn()
+		b.publishFrame()
 	}()
 	closed, emptied := ending.CloseTo(1), b.frame[next].CloseTo(0)
 	if left == nil && met == nil && closed == nil && emptied == nil {

@@ -73,7 +73,7 @@ func Example() {
 		t.Close()
 
 		frogKind.New(b.Frame()) // lives until the end of the next frame
-		b.Turn()
+		b.NextFrame()
 	}
 	fmt.Println(pond.Get().Frogs.Live(), "frogs in", level.Report().Used, "bytes")
 	fmt.Println("rewind:", level.Rewind(ctx))

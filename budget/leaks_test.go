@@ -57,7 +57,7 @@ func TestPadsThatNobodyGaveBack(t *testing.T) {
 	require.NoError(t, given.Give())
 	kept.Pad(1).Open("query")
 	assert.Zero(t, b.Report().Leaks, "they may still come back")
-	assert.Equal(t, `budget "small": pad 1.1: left open at a Turn, a Give or Close: scope "query"; close each where it is opened
+	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Give or Close: scope "query"; close each where it is opened
 budget "small": never given back: pad 1.0 and pad 1.1; call Give where Take lent them`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 1, Pads: 1}, b.Report().Leaks)
 	assert.Equal(t, 2, b.Report().Leaks.Total())

@@ -166,12 +166,12 @@ func TestGoexitInFinalizers(t *testing.T) {
 	t.Run("of the frame", func(t *testing.T) {
 		b := open(t, plan)
 		exit(b.Frame(), 1)
-		require.NoError(t, b.Turn())
-		assert.True(t, attempt(b.Turn).exited)
+		require.NoError(t, b.NextFrame())
+		assert.True(t, attempt(b.NextFrame).exited)
 		assert.Equal(t, []int64{1}, ran)
 		frogs.New(b.Frame())
-		require.NoError(t, b.Turn())
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
+		require.NoError(t, b.NextFrame())
 	})
 }
 

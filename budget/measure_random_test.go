@@ -56,7 +56,7 @@ func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 				randomWork(b.Frame(), r, false)
 				pad := b.Pad(r.IntN(2), r.IntN(2)).Open("pad")
 				randomWork(pad, r, false)
-				if err := errors.Join(pad.Close(), b.Turn()); err != nil {
+				if err := errors.Join(pad.Close(), b.NextFrame()); err != nil {
 					return err
 				}
 			}

@@ -204,7 +204,7 @@ func (p *program) step() {
 		p.turn = 1 - p.turn
 		fails := p.closeTo(&p.frame[p.turn], 0)
 		p.frame[p.turn].open()
-		err := p.b.Turn()
+		err := p.b.NextFrame()
 		require.Equal(p.t, fails || full, err != nil, "%q", p.log)
 		require.Equal(p.t, full, errors.Is(err, budget.ErrFull), "%q", p.log)
 	case 5:

@@ -57,7 +57,7 @@ func TestCallersBugsPanic(t *testing.T) {
 	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.Region{{Name: "all", Size: 1}}})
 	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`, panics(t, func() { bare.Frame() }))
 	assert.Contains(t, panics(t, func() { bare.Pad(0, 0) }), "has pads for 0 workers")
-	assert.NoError(t, bare.Turn(), "a budget without a frame turns, too")
+	assert.NoError(t, bare.NextFrame(), "a budget without a frame turns, too")
 }
 
 func TestWhatIsOpened(t *testing.T) {

@@ -52,7 +52,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 	})
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp().Bytes(1) })
 	b.Pad(1, 0).Open("left")
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	r := b.Report()
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 2}, r.Leaks)
 	assert.Len(t, r.Errors, 1)

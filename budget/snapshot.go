@@ -9,8 +9,8 @@ import (
 
 // Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
 // time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
-// Release or Reconfigure that touched the region, of the last Turn for the frame and for pads that were asked for by number,
-// of the last Give for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a Turn
+// Release or Reconfigure that touched the region, of the last NextFrame for the frame and for pads that were asked for by number,
+// of the last Give for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; NextFrame
 // that comes meanwhile waits while frame and pads are copied.
 func (b *Budget) Snapshot() Report {
 	defer forgive()()
@@ -41,7 +41,7 @@ type published struct {
 	head    Report // what never changes
 	plan    Plan   // under the lock of the regions
 	regions publishedFigures
-	beside  publishedFigures // of frame and pads: a Turn doesn't wait until thousands of slots are copied
+	beside  publishedFigures // of frame and pads: NextFrame doesn't wait until thousands of slots are copied
 	cycles  uint64           // collections before Open
 }
 
@@ -144,9 +144,9 @@ func (b *Budget) publishPlan() {
 	p.plan = b.Plan()
 }
 
-// publishTurn publishes the frame, and the pads that only this goroutine and workers that it knows use. A pad on which
+// publishFrame publishes the frame, and the pads that only this goroutine and workers that it knows use. A pad on which
 // nothing was opened since is as it was.
-func (b *Budget) publishTurn() {
+func (b *Budget) publishFrame() {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()

@@ -72,20 +72,20 @@ func TestSnapshotOfFrameAndPads(t *testing.T) {
 	fixed, lender := b.Pad(0, 0), b.Pads
 	frogs.New(b.Frame())
 	assert.Zero(t, b.Snapshot().Beside[0].Used)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.NotZero(t, b.Snapshot().Beside[0].Used, "the frame that ended")
 
 	s := fixed.Open("a")
 	frogs.New(s)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.EqualValues(t, 24, b.Snapshot().Beside[2].Used, "left open")
 	assert.Equal(t, 1, b.Snapshot().Leaks.Scopes)
 	frogs.New(s)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Used, "and still open")
 	require.NoError(t, s.Close())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.Zero(t, b.Snapshot().Beside[2].Used)
 	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Peak)
@@ -93,7 +93,7 @@ func TestSnapshotOfFrameAndPads(t *testing.T) {
 	lent, err := lender.Take(background)
 	require.NoError(t, err)
 	require.NoError(t, lent.Pad(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.Zero(t, b.Snapshot().Beside[5].Peak, "it is its borrower's")
 	require.NoError(t, lent.Give())
@@ -156,7 +156,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 	pad := b.Pad(0, 0)
 	account := func() error { return nil }
 	for what, fn := range map[string]func(){
-		"Turn, accounts and scopes": func() {
+		"NextFrame, accounts and scopes": func() {
 			f := b.Frame()
 			_ = scope.Account(f, "a", account)
 			x := f.Open("x")
@@ -166,7 +166,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 			s := pad.Open("s")
 			_ = scope.Account(s, "b", account)
 			_ = s.Close()
-			_ = b.Turn()
+			_ = b.NextFrame()
 		},
 		"Give": func() {
 			lent, _ := b.Pads.Take(background)
@@ -223,7 +223,7 @@ func playBeside(t *testing.T, b *budget.Budget) {
 			s := b.Pad(0, 0).Open("x")
 			frogs.New(s)
 			require.NoError(t, s.Close())
-			require.NoError(t, b.Turn())
+			require.NoError(t, b.NextFrame())
 		}
 		mustLoad(t, b, "level", func(s scope.Scope) {
 			s.Temp().Bytes(10)

@@ -198,7 +198,7 @@ func (s *soak) round(first bool) {
 			s.rooms[room] = acquire(s.t, s.b)
 			assert.NoError(s.t, s.b.Region([]string{"systems", "level"}[i%2]).Rewind(background))
 		}
-		assert.NoError(s.t, s.b.Turn())
+		assert.NoError(s.t, s.b.NextFrame())
 		ran = ran[:0]
 		requireWalk(s.t, s.b)
 		s.present()

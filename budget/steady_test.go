@@ -19,9 +19,9 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	door, pad := b.Region("level").Door("a worker"), b.Pad(0, 0)
 	work := func(s scope.Scope) error { frogs.New(s); return nil }
 	for what, fn := range map[string]func(){
-		"Turn":         func() { _ = b.Turn() },
-		"frame":        func() { frogs.TryNew(b.Frame()); frogs.TrySlice(b.Frame(), 2); _ = b.Turn() },
-		"frame, marks": func() { marks.TryNew(b.Frame()); ran = ran[:0]; _ = b.Turn() },
+		"NextFrame":    func() { _ = b.NextFrame() },
+		"frame":        func() { frogs.TryNew(b.Frame()); frogs.TrySlice(b.Frame(), 2); _ = b.NextFrame() },
+		"frame, marks": func() { marks.TryNew(b.Frame()); ran = ran[:0]; _ = b.NextFrame() },
 		"frame, scope": func() { s := b.Frame().Open("x"); frogs.New(s); _ = s.Close() },
 		"pad": func() {
 			s := pad.Open("x")

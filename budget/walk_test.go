@@ -66,8 +66,8 @@ func TestWalkNamesEveryByte(t *testing.T) {
 	assert.Contains(t, names(ranges), "level/free 198976")
 	require.NoError(t, s.Close())
 	require.NoError(t, b.Region("init").Rewind(background))
-	require.NoError(t, b.Turn())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
 	assert.Equal(t, free, names(requireWalk(t, b)), "everything is as it was")
 }
 

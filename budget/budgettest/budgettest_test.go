@@ -68,7 +68,7 @@ func TestOpenClosesAtTheEnd(t *testing.T) {
 	var b *budget.Budget
 	r := watch(t, func(t testing.TB) {
 		b = budgettest.Open(t, plan())
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 		require.NoError(t, b.Pad(0, 0).Open("a").Close())
 	})
 	assert.Empty(t, r.said)
@@ -86,7 +86,7 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	assert.Empty(t, r.cleanup)
 }
 
-const leaked = ": left open at a Turn, a Give or Close: scope "
+const leaked = ": left open at NextFrame, Give or Close: scope "
 
 func TestOpenFailsATest(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -98,10 +98,10 @@ func TestOpenFailsATest(t *testing.T) {
 			[]string{`budgettest: Close: budget "watched": pad 0.1` + leaked + `"left open"; close each where it is opened`,
 				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0 Slots:0 Pads:0}"},
 		},
-		"pad scope at a Turn": {
+		"pad scope at NextFrame": {
 			func(b *budget.Budget) {
 				s := b.Pad(0, 0).Open("open")
-				_ = b.Turn()
+				_ = b.NextFrame()
 				_ = s.Close()
 			},
 			[]string{`budgettest: Close: budget "watched": pad 0.0` + leaked + `"open"; close each where it is opened`,

@@ -96,8 +96,8 @@ func TestFailEachFailsEach(t *testing.T) {
 	budgettest.FailEach(t, failing(), func(b *budget.Budget) error {
 		err := program(b, failed)
 		var full *scope.FullError
-		if errors.As(err, &full) && full.Arena == "frame 0" { // told here: Turn needn't
-			_ = b.Turn()
+		if errors.As(err, &full) && full.Arena == "frame 0" { // told here: NextFrame needn't
+			_ = b.NextFrame()
 		}
 		return err
 	})
