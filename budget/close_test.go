@@ -98,7 +98,7 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 	require.NoError(t, s.inner.Close())
 	require.NoError(t, s.pad.Close())
 	mustLoad(t, b, "level", func(in scope.Scope) {
-		s.scope, s.temp = in, in.Temp()
+		s.scope, s.temp = in, in.Temp(100)
 		s.pool = frogs.Pool(in, 10)
 		s.objects = marks.Pool(in, 10)
 		s.chunk = s.pool.Get()
@@ -129,7 +129,7 @@ func (s stale) requireDead(t *testing.T) {
 			func() { at.Bytes(8) },
 			func() { at.Open("x") },
 			func() { _ = at.Do("x", func(scope.Scope) error { return nil }) },
-			func() { at.Temp() },
+			func() { at.Temp(1) },
 			func() { at.Own(&closer{1}) },
 			func() { at.Defer(func() { ran = append(ran, 2) }) },
 		} {

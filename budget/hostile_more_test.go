@@ -99,7 +99,7 @@ func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
 	fn := func(b *budget.Budget) error {
 		b.Frame().Bytes(3000)
 		for range 6 {
-			frogs.TrySlice(b.Frame().Temp(), 200)
+			frogs.TrySlice(b.Frame().Temp(200), 200)
 		}
 		frogs.TrySlice(b.Frame(), 100)
 		return nil

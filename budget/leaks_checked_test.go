@@ -41,7 +41,7 @@ func TestLeaksSayWhereTheyBegan(t *testing.T) {
 	takesPads(b)
 	pad := b.Pad(0, 1).Open("a")
 	holdsAValue(pad)
-	tableOf(b).Row(6).Slot(0).Chain = 0 // a stray write: the chain is lost
+	tableOf(b).Row(6).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, pad.Close())
 	err := b.Close()
 	require.Error(t, err)

@@ -151,7 +151,7 @@ func TestLoadInTheEyesOfTheReport(t *testing.T) {
 	b := open(t, small())
 	_, err := load(b, "level", func(s scope.Scope) error {
 		s.Bytes(300_000)
-		s.Temp().Bytes(100_000)
+		s.Temp(100_000)
 		return errLoader
 	})
 	require.Error(t, err)

@@ -59,19 +59,18 @@ var failures = map[string]failure{
 			return nil
 		}},
 	"ignored in temp": {full: true, text: `scope "temp" asked for`,
-		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s.Temp(), 1<<20); return nil }},
-	"ignored in temp, which grows": {full: true, text: `scope "temp" asked for`,
+		end: func(_ *budget.Budget, s scope.Scope) error { frogs.TrySlice(s.Temp(100), 1<<20); return nil }},
+	"ignored in temp, with others beside it": {full: true, text: `scope "temp" asked for`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
-			frogs.TrySlice(s.Temp(), 1<<20)
-			s.Temp().Bytes(100_000)
-			s.Temp().Defer(func() {})
-			frogs.Pool(s.Temp(), 5000)
+			frogs.TrySlice(s.Temp(100), 1<<20)
+			s.Temp(100_000).Bytes(100_000)
+			s.Temp(100).Defer(func() {})
 			return nil
 		}},
 	"panic after it": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s, 1<<20)[0]; return nil }},
 	"panic after it in temp": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
-		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s.Temp(), 1<<20)[0]; return nil }},
+		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s.Temp(100), 1<<20)[0]; return nil }},
 	"scopes": {full: true, text: `scope "deep" asked for one more of 8 scopes; raise limits.scopes in the plan`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
@@ -96,7 +95,7 @@ var failures = map[string]failure{
 func fill(s scope.Scope) {
 	newMark(s, 11, 0)
 	s.Own(&closer{12})
-	newMark(s.Temp(), 15, 0)
+	newMark(s.Temp(100), 15, 0)
 	s.Defer(func() { ran = append(ran, 13) })
 	pool := marks.Pool(s, 3)
 	pool.Get().ID = 14
@@ -171,7 +170,7 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 		fn   func(scope.Scope) (*frog, error)
 		want string
 	}{
-		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp()), nil }, gone},
+		"temporary": {func(s scope.Scope) (*frog, error) { return frogs.New(s.Temp(100)), nil }, gone},
 		"closed": {func(s scope.Scope) (f *frog, err error) {
 			return f, s.Do("inner", func(s scope.Scope) error { f = frogs.New(s); return nil })
 		}, gone},
@@ -198,7 +197,7 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 func TestLoadedIsFrozen(t *testing.T) {
 	b := open(t, small())
 	var s, temp scope.Scope
-	l := mustLoad(t, b, "level", func(in scope.Scope) { s, temp = in, in.Temp() })
+	l := mustLoad(t, b, "level", func(in scope.Scope) { s, temp = in, in.Temp(100) })
 	before := quiet(b)
 	assert.Nil(t, frogs.TryNew(s))
 	assert.Nil(t, frogs.TrySlice(s, 3))
@@ -209,7 +208,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 	for what, use := range map[string]func(){
 		"allocation in": func() { frogs.New(s) },
 		"Open in":       func() { s.Open("x") },
-		"Temp of":       func() { s.Temp() },
+		"Temp of":       func() { s.Temp(9) },
 		"Pool in":       func() { frogs.Pool(s, 1) },
 		"Make in":       func() { _, _ = marks.Make(s, func(*mark) error { return nil }) },
 		"Own in":        func() { s.Own(closed) },

@@ -22,8 +22,8 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 		case k < 7:
 			frogs.Pool(s, r.IntN(20))
 		case k < 8 && temps:
-			frogs.New(s.Temp())
-			s.Temp().Bytes(r.IntN(20000))
+			temp := s.Temp(r.IntN(20000))
+			temp.Bytes(int(temp.Free()))
 		default:
 			child := s.Open("child")
 			child.Alloc(uint64(r.IntN(9000)), 16)

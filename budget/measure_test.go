@@ -118,7 +118,7 @@ func TestMeasureTemporaries(t *testing.T) {
 		_, err := load(b, "level", func(s scope.Scope) error {
 			for range 4 {
 				frogs.Slice(s, 50)
-				s.Temp().Bytes(300)
+				s.Temp(300).Bytes(300)
 			}
 			return nil
 		})
@@ -136,7 +136,7 @@ func TestMeasureTemporaries(t *testing.T) {
 
 	for n := range 8 { // the piece comes first, and what is left is filled to the last byte
 		fn := func(b *budget.Budget) error {
-			_, err := load(b, "level", func(s scope.Scope) error { s.Temp().Bytes(3); s.Bytes(40000 + 13*n); return nil })
+			_, err := load(b, "level", func(s scope.Scope) error { s.Temp(3); s.Bytes(40000 + 13*n); return nil })
 			return err
 		}
 		report, err := budget.Measure(measured(), fn)

@@ -269,8 +269,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.EqualError(t, given, `budget "small": BUG: Give of pad 1.0 and pad 1.1 from a finalizer of pad 1.1`)
 	assert.ErrorIs(t, closed, budget.ErrLoading)
-	const inside = `budget "small": BUG: Give of pad 1.0 and pad 1.1 while a Do, a Temp or a Make is at work on pad 1.0`
-	require.NoError(t, three.Pad(0).Temp(9, func([]byte) { assert.EqualError(t, three.Give(), inside) }))
+	const inside = `budget "small": BUG: Give of pad 1.0 and pad 1.1 while a Do, a With or a Make is at work on pad 1.0`
+	require.NoError(t, three.Pad(0).With(9, func([]byte) { assert.EqualError(t, three.Give(), inside) }))
 	require.NoError(t, three.Pad(0).Do("do", func(s scope.Scope) error {
 		assert.EqualError(t, three.Give(), inside)
 		return nil

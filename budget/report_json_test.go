@@ -50,7 +50,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 		require.NoError(t, scope.Account(s, `"sound" <&> \u2028`, func() error { s.Bytes(8); return nil }))
 		require.NoError(t, s.Do("mesh", func(s scope.Scope) error { s.Bytes(1); return nil }))
 	})
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp().Bytes(1) })
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp(1) })
 	b.Pad(1, 0).Open("left")
 	require.NoError(t, b.NextFrame())
 	r := b.Report()

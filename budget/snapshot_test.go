@@ -226,7 +226,7 @@ func playBeside(t *testing.T, b *budget.Budget) {
 			require.NoError(t, b.NextFrame())
 		}
 		mustLoad(t, b, "level", func(s scope.Scope) {
-			s.Temp().Bytes(10)
+			s.Temp(10)
 			require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
 		})
 		_ = b.Report() // beside the goroutine that borrows

@@ -113,7 +113,7 @@ func TestOpenFailsATest(t *testing.T) {
 				"budgettest: leaks: {Scopes:0 Held:0 Finalizers:1 Slots:0 Pads:0}"},
 		},
 		"stray write": {
-			func(b *budget.Budget) { mapOf(b).Row(1).Edge-- },
+			func(b *budget.Budget) { mapOf(b).Row(1).End++ },
 			[]string{`budgettest: at the end: budget "watched": the control words of frame 0 contradict themselves: ` +
 				"something wrote where it had no right to"},
 		},
@@ -135,7 +135,7 @@ func TestOpenFailsATestThatLosesHeldValues(t *testing.T) {
 	r := watch(t, func(t testing.TB) {
 		b := budgettest.Open(t, plan())
 		b.Frame().Defer(func() { t.Errorf("a lost value ran") })
-		mapOf(b).Row(1).Slot(0).Chain = 0 // a stray write
+		mapOf(b).Row(1).Arena.Chain = 0 // a stray write
 	})
 	assert.Equal(t, []string{`budgettest: Close: budget "watched": frame 0: 1 held values were never released: a deferred function`,
 		"budgettest: leaks: {Scopes:0 Held:1 Finalizers:0 Slots:0 Pads:0}"}, r.said)

@@ -49,7 +49,7 @@ func program(b *budget.Budget, failed map[string]int) error {
 			at = "account"
 			return p, scope.Account(s, "sound", func() error {
 				at = "temp"
-				letters.Slice(s.Temp(), 100)
+				letters.Slice(s.Temp(100), 100)
 				at = "last"
 				letters.Slice(s, 1)
 				return nil
