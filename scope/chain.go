@@ -125,7 +125,7 @@ func (u *unwinding) turn() bool {
 			return
 		}
 		if v := recover(); v != nil {
-			u.fail(fmt.Errorf("%s panicked: %v", className(u.class), v))
+			u.fail(fmt.Errorf("%s panicked: %v", className(u.class), handled(v)))
 		} else if !u.rest {
 			u.elsewhere()
 		}
@@ -256,7 +256,7 @@ func (u *unwinding) owned(word uint64) {
 	u.st.finalizers += it.finalizers()
 	defer func() {
 		if v := recover(); v != nil {
-			u.fail(fmt.Errorf("%s panicked: %v%s", it.name(), v, it.site.Tell("given")))
+			u.fail(fmt.Errorf("%s panicked: %v%s", it.name(), handled(v), it.site.Tell("given")))
 		}
 	}()
 	if err := it.run(); err != nil {
@@ -288,8 +288,7 @@ func (u *unwinding) closeLong() {
 	if h.Asked != 0 {
 		_ = st.remembered(h, h.Depth) // a panic on its way may still be asked
 	}
-	if h.Back == 0 {
-		n := &st.notes[h.Depth]
+	if n := st.noteOf(h, h.Depth); h.Back == 0 || h.Depth == 1 {
 		u.errs.add(n.lost)
 		u.errs.add(n.err)
 		n.lost, n.err, n.making = nil, nil, making{}

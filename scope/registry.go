@@ -123,7 +123,7 @@ func (st *Stack) Drop() {
 		end.Owner, end.Odd = 0, 0
 	}
 	st.dropped = true
-	st.lent.Add(1)
+	st.lent.Store(lentDropped)
 	if last := st.last; last.err != nil { // a number, not a pointer: a block of Go memory is not kept alive
 		registry.header, registry.tag, registry.err = uintptr(unsafe.Pointer(last.scope.h)), last.scope.tag, last.err
 	}

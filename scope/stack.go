@@ -166,16 +166,9 @@ func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any)
 	if v == nil {
 		return err, nil
 	}
-	refused, isRefusal := v.(arena_c.Refusal)
-	v = explained(v)
+	v = handled(v)
 	if full, ok := v.(*FullError); ok {
-		if isRefusal {
-			forget(refused) // it is told now: Close needn't tell it again
-		}
 		return full, nil
-	}
-	if isRefusal {
-		forget(refused)
 	}
 	if full := st.anyFull(depth); full != nil {
 		told := *full
