@@ -99,7 +99,7 @@ func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
 	fn := func(b *budget.Budget) error {
 		b.Frame().Bytes(3000)
 		for range 6 {
-			frogs.TrySlice(b.Frame().Temp(200), 200)
+			frogs.TrySlice(b.Frame().Temp(200*24), 200)
 		}
 		frogs.TrySlice(b.Frame(), 100)
 		return nil
@@ -160,5 +160,5 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 	})
 	var out bytes.Buffer
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "r", b.Report().Regions[2])
-	assert.Contains(t, out.String(), `"\"\"":{"bytes":0,"objects":0,"peak":8,"peak_objects":1}`)
+	assert.Contains(t, out.String(), `"\"\"":{"bytes":0,"peak":8}`)
 }

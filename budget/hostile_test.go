@@ -96,7 +96,7 @@ func TestFrozenRegionTellsOfATry(t *testing.T) {
 	_, err := load(b, "level", func(inside scope.Scope) error { s = inside; return nil })
 	require.NoError(t, err)
 	assert.Nil(t, frogs.TryNew(s))
-	assert.ErrorContains(t, b.Region("level").Rewind(background), `in scope "level" of region level while it was frozen`)
+	assert.ErrorContains(t, b.Region("level").Rewind(background), `in scope "level" of region level, which is frozen since its load returned`)
 }
 
 // TestPlanIsACopy: who edits it for Reconfigure edits nothing else.
@@ -166,8 +166,8 @@ func TestMisuseOfAFrameIsToldOnce(t *testing.T) {
 	child := f.Open("child")
 	assert.Nil(t, frogs.TryNew(f))
 	require.NoError(t, child.Close())
-	assert.ErrorContains(t, b.NextFrame(), `24 bytes in scope "frame" of frame 0 while scope "child", opened in it, was open`)
+	assert.ErrorContains(t, b.NextFrame(), `allocation in scope "frame" of frame 0 while scope "child", opened in it, is open`)
 	assert.Nil(t, f.TryAlloc(33, 1))
-	assert.ErrorContains(t, b.NextFrame(), `33 bytes in scope "frame" of frame 0 while it was frozen`)
+	assert.ErrorContains(t, b.NextFrame(), `allocation in scope "frame" of frame 0, which is frozen since its frame ended`)
 	require.NoError(t, b.NextFrame())
 }

@@ -219,7 +219,7 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 		})
 		r := b.Report()
 		for _, text := range r.Errors[len(r.Errors)-1:] {
-			assert.Regexp(t, `(?s)Temp of scope "level" of region level while its finalizers run.*`+
+			assert.Regexp(t, `(?s)Temp of scope "level" of region level, which is frozen since its load returned.*`+
 				what+`.* scope "temp" of region level while its finalizers run`, text)
 		}
 		text := panics(t, func() { use(temp) })

@@ -71,7 +71,7 @@ var failures = map[string]failure{
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s, 1<<20)[0]; return nil }},
 	"panic after it in temp": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s.Temp(100), 1<<20)[0]; return nil }},
-	"scopes": {full: true, text: `scope "deep" asked for one more of 8 scopes; raise limits.scopes in the plan`,
+	"scopes": {full: true, text: `scope "deep" asked for one more of 8 scopes: all that are open have this name: is a Close missing?`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				s = s.Open("deep")
@@ -101,7 +101,7 @@ func fill(s scope.Scope) {
 	pool.Get().ID = 14
 }
 
-var filled = []int64{15, 14, 13, 12, 11}
+var filled = []int64{14, 13, 15, 12, 11}
 
 func TestLoadFails(t *testing.T) {
 	for name, f := range failures {
@@ -149,9 +149,9 @@ func TestLoadSucceeds(t *testing.T) {
 		assert.Positive(t, regionReport(b, "level").Used)
 	})
 	assert.Equal(t, []int64{15}, ran, "temporaries are gone, with their finalizers; the rest stays")
-	assert.EqualValues(t, 6, regionReport(b, "level").Objects, "frog, mark, pool, and a node for each other finalizer")
+	assert.Equal(t, counted(8), regionReport(b, "level").Objects, "frog, mark, pool, and a node for each of pool, temporaries and finalizers")
 	assert.Less(t, regionReport(b, "level").Used, uint64(1000))
-	assert.Greater(t, regionReport(b, "level").Peak, uint64(budget.KiB*64), "temporaries included")
+	assert.GreaterOrEqual(t, regionReport(b, "level").Peak, regionReport(b, "level").Used+100, "temporaries included")
 	assert.NotNil(t, l.Get())
 	for _, r := range requireWalk(t, b) {
 		assert.NotEqual(t, "temp", r.What)
@@ -181,7 +181,7 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 			assert.Nil(t, frogs.TryNew(s))
 			require.NoError(t, inner.Close())
 			return frogs.New(s), nil
-		}, `scope: BUG: allocation of 24 bytes in scope "level" of region level while scope "inner", opened in it, was open`},
+		}, `scope: BUG: allocation in scope "level" of region level while scope "inner", opened in it, is open`},
 	} {
 		l, err := budget.Load(background, level, c.fn)
 		assert.ErrorContains(t, err, c.want, what)

@@ -76,7 +76,7 @@ func TestMeasureHiddenFull(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 24+300, report.Plan.Regions[2].Size)
 	assert.EqualValues(t, 300*24, report.Plan.Pads.Size)
-	assert.Equal(t, 3, calls)
+	assert.Equal(t, 4, calls)
 
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(b.Region("level").Report().Size) + 1); return nil })

@@ -85,7 +85,7 @@ func TestEndedFrameIsFrozen(t *testing.T) {
 		panics(t, func() { frogs.New(old) }))
 	assert.ErrorContains(t, b.Frame().Close(), "which its owner closes")
 	assert.EqualValues(t, 7, f.X)
-	refused := `scope: BUG: allocation of 24 bytes in scope "frame" of frame 0 while it was frozen`
+	refused := `scope: BUG: allocation in scope "frame" of frame 0, which is frozen since its frame ended`
 	assert.EqualError(t, b.NextFrame(), refused, "what was refused then is no full of this frame, but misuse")
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a scope of frame 0 that is closed")
 }
@@ -97,7 +97,7 @@ func TestFrameScopeLeftOpenAtNextFrame(t *testing.T) {
 	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`)
 	assert.Equal(t, []int64{1}, ran)
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "which is frozen since its frame ended")
-	assert.ErrorContains(t, b.NextFrame(), "while it was frozen")
+	assert.ErrorContains(t, b.NextFrame(), "which is frozen since its frame ended")
 }
 
 func TestNextFrameAndCloseFromAFinalizer(t *testing.T) {
