@@ -86,8 +86,8 @@ func (b *Budget) countOpenPads(lent bool) {
 
 // countOpenFrame counts the scopes that are open in the frame, in its own.
 func (b *Budget) countOpenFrame() {
-	if len(b.frame) > 0 && b.frame[b.turn].Depth() > 1 {
-		b.countOpen(b.frame[b.turn], 1)
+	if len(b.frame) > 0 && b.frame[b.buffer].Depth() > 1 {
+		b.countOpen(b.frame[b.buffer], 1)
 	}
 }
 

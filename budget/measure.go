@@ -92,6 +92,7 @@ func (m *measurement) narrow(report Report) (Report, error) {
 	for i, part := range m.tight.sized() {
 		*part.size = max(1, peaks[i])
 	}
+	var best Report // before it was lowered
 	lowered := false
 	for range measureTries {
 		b, err := Open(m.tight)
@@ -106,9 +107,12 @@ func (m *measurement) narrow(report Report) (Report, error) {
 			if lowered || !m.lower(t.report) {
 				return t.report, nil
 			}
-			lowered = true
+			best, lowered = t.report, true
 		}
 		for _, full := range t.fulls {
+			if lowered && full.Size == lineEnd(full.Size) {
+				return best, nil
+			}
 			if !m.raise(full) {
 				return Report{}, fmt.Errorf("budget %q: Measure: full with what was enough before; fn must do the same each time: %w",
 					m.plan.Name, full)
@@ -147,7 +151,7 @@ func (m *measurement) lower(report Report) (lowers bool) {
 		return false
 	}
 	for i, part := range m.tight.sized() {
-		if least := max(1, peaks[i]); *part.size > lineEnd(least) {
+		if least := max(1, peaks[i]); *part.size > lineEnd(least)+arena_c.LineSize {
 			*part.size, lowers = least, true
 		}
 	}

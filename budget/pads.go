@@ -208,12 +208,11 @@ func (p *OpenPads) release(i int) {
 // closePair closes what was left open, the second pad first.
 func (p *OpenPads) closePair(q *pair) error {
 	var errs []error
-	insist(func() {
-		for _, st := range [...]*scope.Stack{q.second, q.first} {
-			if st.Depth() > 0 {
-				p.b.countOpen(st, 0)
-				errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
-			}
+	pads := [...]*scope.Stack{q.second, q.first}
+	insist(len(pads), func(i int) {
+		if st := pads[i]; st.Depth() > 0 {
+			p.b.countOpen(st, 0)
+			errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
 		}
 	})
 	return errors.Join(errs...)

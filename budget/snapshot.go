@@ -48,7 +48,7 @@ type published struct {
 type publishedFigures struct {
 	sync.Mutex
 	list []figures // by row
-	seen []uint64  // of pads: see Stack.Opened
+	seen []uint64  // of frame and pads, what Stack.Changes said then; 0: to be read again
 }
 
 // countNames has the frame count what scopes hold, by name. Regions do from their first load on; pads don't, so that theirs
@@ -144,15 +144,58 @@ func (b *Budget) publishPlan() {
 	p.plan = b.Plan()
 }
 
-// publishFrame publishes the frame, and the pads that only this goroutine and workers that it knows use. A pad on which
-// nothing was opened since is as it was.
+// publishFrame publishes the frame.
 func (b *Budget) publishFrame() {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()
 	for i, st := range b.frame {
+		p.seen[i] = st.Changes()
 		p.read(i, st)
 	}
+}
+
+// publishPlain publishes a frame that ended with so many bytes, and the next one, with none: both are most often as they
+// were but for these.
+func (b *Budget) publishPlain(next int, used uint64) {
+	p := &b.published.beside
+	p.Lock()
+	if ending := b.frame[b.buffer]; ending.Changes() == p.seen[b.buffer] {
+		p.hold(b.buffer, used)
+	} else {
+		p.read(b.buffer, ending)
+	}
+	p.hold(next, 0)
+	p.seen[next] = b.frame[next].Changes()
+	p.Unlock()
+}
+
+// hold publishes what a buffer holds of which nothing else changed.
+func (p *publishedFigures) hold(i int, used uint64) {
+	f := &p.list[i]
+	f.Used, f.Free = used, f.Size-used
+	f.Peak = max(f.Peak, used)
+	f.LoadPeak = f.Peak
+	own := &f.Scopes[0] // the frame's own scope was opened first
+	own.Bytes, own.Peak = used, max(own.Peak, used)
+}
+
+// padsAsPublished says that nothing was done on the pads that only this goroutine and workers that it knows use.
+func (b *Budget) padsAsPublished() bool {
+	seen := b.published.beside.seen[len(b.frame):]
+	for i, st := range b.pads {
+		if b.Pads.isFixed(i) && st.Changes() != seen[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// publishPads publishes these pads.
+func (b *Budget) publishPads() {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
 	for i, st := range b.pads {
 		if b.Pads.isFixed(i) {
 			p.readPad(len(b.frame)+i, st)
@@ -160,9 +203,12 @@ func (b *Budget) publishFrame() {
 	}
 }
 
+// readPad publishes a pad, unless it was empty then and nothing was opened since.
 func (p *publishedFigures) readPad(i int, st *scope.Stack) {
-	if opened := st.Opened(); opened != p.seen[i] || st.Depth() != 0 {
-		p.seen[i] = opened
+	if changes := st.Changes(); changes != p.seen[i] {
+		if p.seen[i] = changes; st.Depth() != 0 {
+			p.seen[i] = 0
+		}
 		p.read(i, st)
 	}
 }

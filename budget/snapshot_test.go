@@ -22,11 +22,11 @@ func reportPlan() budget.Plan {
 }
 
 // requirePublished says that what is published is what is.
-func requirePublished(t *testing.T, b *budget.Budget) {
+func requirePublished(t *testing.T, b *budget.Budget, when ...any) {
 	t.Helper()
 	snapshot := b.Snapshot()
 	snapshot.GoHeap = budget.GoHeap{}
-	require.Equal(t, quiet(b), snapshot)
+	require.Equal(t, quiet(b), snapshot, when...)
 }
 
 func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
@@ -65,6 +65,41 @@ func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
 	require.NoError(t, b.Close())
 	requirePublished(t, b)
 	assert.Equal(t, b.Report(), b.Snapshot(), "the last figures, of the Go heap too")
+}
+
+// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, a Snapshot is as the Report of that moment.
+func TestNextFramePublishesAll(t *testing.T) {
+	works := map[string]func(s scope.Scope){
+		"nothing": func(scope.Scope) {},
+		"bytes":   func(s scope.Scope) { s.Bytes(1000) },
+		"more":    func(s scope.Scope) { s.Bytes(3000) },
+		"scope":   func(s scope.Scope) { x := s.Open("x"); x.Bytes(5000); _ = x.Close() },
+		"full":    func(s scope.Scope) { frogs.TrySlice(s, 1<<20) },
+		"mark":    func(s scope.Scope) { newMark(s, 1, 0) },
+		"failing": func(s scope.Scope) { newMark(s, 1, doFail) },
+		"pool":    func(s scope.Scope) { frogs.Pool(s, 9).Get() },
+		"temp":    func(s scope.Scope) { s.Temp(4000) },
+		"account": func(s scope.Scope) { _ = scope.Account(s, "sound", func() error { s.Bytes(8); return nil }) },
+		"held":    func(s scope.Scope) { s.Defer(func() {}).Cancel() },
+		"leak":    func(s scope.Scope) { s.Open("left open") },
+		"unwound": func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { frogs.Pool(s, 99); return errMark }) },
+		"misuse":  func(s scope.Scope) { x := s.Open("x"); frogs.TryNew(s); _ = x.Close() },
+	}
+	for first, one := range works {
+		for second, other := range works {
+			b := open(t, small())
+			for i := range 12 {
+				switch i {
+				case 3, 6:
+					one(b.Frame())
+				case 4, 7, 8:
+					other(b.Frame())
+				}
+				_ = b.NextFrame()
+				requirePublished(t, b, "%s, then %s: frame %d", first, second, i)
+			}
+		}
+	}
 }
 
 func TestSnapshotOfFrameAndPads(t *testing.T) {

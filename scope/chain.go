@@ -109,6 +109,7 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
+	u.st.unwound++
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
 	for !u.turn() {

@@ -38,6 +38,7 @@ type Stack struct {
 	born       []uint64
 	most       Open // ever, as of the last look
 	finalizers uint64
+	unwound    uint64 // how often nodes ran
 	failed     int
 	last       lastError
 	lastFull   *FullError // the last that was told
@@ -205,9 +206,6 @@ func (st *Stack) OpenedAt(depth int) *arena_c.Site {
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
-
-// Opened moves on whenever a scope opens: an arena that is empty is as it was while this stays.
-func (st *Stack) Opened() uint64 { return st.h.Next }
 
 // Inside says whether a Do, a With or a constructor is at work on the arena.
 func (st *Stack) Inside() bool { return st.inside != 0 }
