@@ -12,7 +12,7 @@ SOAK    = 2m
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan checked bindings misuse test-c cover bench fuzz soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan checked bindings misuse test-c cover bench bench-gate fuzz soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,10 @@ bench: ## what memory costs here, in C, on the Go heap and with other libraries:
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
 	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)
+
+bench-gate: ## holds what `make bench` measures to its targets (tests/bench/targets.go); REQUIRE_ALL=1: no row may go unjudged
+	@mkdir -p build
+	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -gate $(ARGS)
 
 fuzz: ## every fuzz target for FUZZ=10s
 	@mkdir -p build/fuzz

@@ -84,15 +84,17 @@
 // the limits of the process or its container. What the system refuses of what Plan.Pages demands is Open's error when it
 // is required, and a line of Report.NotGranted when it is wished. Full is a [scope.FullError]; why it unwinds, package
 // scope says. What old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse
-// panics, or is refused, with "BUG" in its text; what comes while something loads, and may not, is [ErrLoading]. A loader uses
-// scratch by [scope.Pad.Do]: a load that fails closes nothing on pads.
+// panics, or is refused, with "BUG" in its text; what comes while something loads, and may not, is
+// [ErrLoading]. A loader uses scratch by [scope.Pad.Do]: a load that fails closes nothing on pads.
 //
 // # Goroutines
 //
-// Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the goroutine that drives the program; a Load
-// that would touch what one touches already is [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to
-// their owners, who may load at the same time where no region lies above ([OpenSlots]). Pads belong to a worker each, or to who borrowed them. [OpenPads.Take],
-// [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot], [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
+// Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the
+// goroutine that drives the program; a Load that would touch what one touches already is
+// [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
+// may load at the same time where no region lies above ([OpenSlots]). Pads belong to a worker each,
+// or to who borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot],
+// [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
 //
 // # Why
 //

@@ -107,7 +107,8 @@ func ExampleLoad_full() {
 	// 0
 }
 
-// Who is inside a load may load what lies above, with the load's scope as the proof. Others are told that something loads.
+// Who is inside a load may load what lies above, with the load's scope as the proof. Others are
+// told that something loads.
 func ExampleOpenRegion_In() {
 	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.Region{
 		{Name: "systems", Size: 64 * budget.KiB},

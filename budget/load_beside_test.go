@@ -14,8 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise stays when the load fails, is
-// its worker's to close, and is named at the next NextFrame, Give or Close.
+// TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise
+// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Give or
+// Close.
 func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +185,8 @@ func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails: workers' scopes are none
-// of its business.
+// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails:
+// workers' scopes are none of its business.
 func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 	plan := small()
 	plan.Pads.Workers = 3

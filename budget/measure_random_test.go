@@ -18,7 +18,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 	for range 1 + r.IntN(8) {
 		switch k := r.IntN(10); {
 		case k < 6:
-			s.Alloc(uint64(r.IntN(3000)), 1<<r.IntN(8))
+			s.AllocAligned(uint64(r.IntN(3000)), 1<<r.IntN(8))
 		case k < 7:
 			frogs.Pool(s, r.IntN(20))
 		case k < 8 && temps:

@@ -38,7 +38,9 @@ func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
 		s.Bytes(1000)
 		assert.Zero(t, b.Snapshot().Regions[0].Used, "as of before the load")
 		assert.NotZero(t, b.Report().Regions[0].Used)
-		mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { s.Do("x", func(s scope.Scope) error { s.Bytes(5); return nil }) })
+		mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) {
+			require.NoError(t, s.Do("x", func(s scope.Scope) error { s.Bytes(5); return nil }))
+		})
 		assert.NotZero(t, b.Snapshot().Regions[4].Used, "that load is over")
 		assert.Zero(t, b.Snapshot().Regions[0].Used)
 	})

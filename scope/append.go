@@ -79,7 +79,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 // mayGrow refuses, as misuse, that what lies at an offset takes bytes inside a younger constructor:
 // when that fails the bytes go back, and what is older would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
-	if start := stackOf(s.h).noteOf(s.h, s.h.Depth).making.start; start != 0 && at-s.h.Start <= start-s.h.Start {
+	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
 		panic(&Misuse{what + " that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", false})
 	}
 }

@@ -107,28 +107,30 @@ func why(r arena_c.Refusal) error {
 	s := Scope{h, r.Gen - key}
 	switch {
 	case st == nil:
-		if err := told(s); err != nil {
+		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
 			return err
 		}
 		return &Misuse{"use of a scope whose budget is closed", true}
+	case h.BadAlign(r.Gen &^ key):
+		return badAlign
 	case r.Gen&key != 0:
 		return undeclared
-	case h.BadAlign(r.Gen):
-		return badAlign
 	}
 	depth := h.Find(r.Gen)
-	if h.Misused == r.Gen {
-		if depth == 0 {
-			return s.misuse("allocation in")
-		}
-		st.settle(h)
-	} else if depth == h.Depth && h.Asked != 0 {
+	if h.Misused == r.Gen && depth == 0 {
+		return s.misuse("allocation in")
+	}
+	st.settle(h)
+	if depth != 0 && st.noteOf(h, depth).err != nil {
+		return st.noteOf(h, depth).err
+	}
+	if depth == h.Depth && h.Asked != 0 {
 		return st.remembered(h, depth)
 	}
-	if st.last.scope == s {
-		return st.last.err
+	if err := lastOf(st.notes, r.Gen); err != nil {
+		return err
 	}
-	if err := told(s); err != nil { // another budget has the header by now
+	if err := told(r.Gen); err != nil { // another budget has the header by now
 		return err
 	}
 	return s.misuse("allocation in")
@@ -159,8 +161,8 @@ func forget(r arena_c.Refusal) {
 		return
 	}
 	st.settle(h)
-	depth := h.Find(r.Gen)
-	if r.Gen&key != 0 || h.BadAlign(r.Gen) {
+	depth := h.Find(r.Gen &^ key)
+	if h.BadAlign(r.Gen &^ key) {
 		depth = h.Depth
 	}
 	if depth != 0 {
@@ -168,11 +170,22 @@ func forget(r arena_c.Refusal) {
 	}
 }
 
-// lastError is a full, or a misuse, whose text may be asked for after it was told, and after its
-// scope closed: a panic that nobody handles is printed when every deferred Close has run.
+// lastError is what a scope met last, whose text may be asked for after it was told, and after the
+// scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
+// until another scope in the same place meets something.
 type lastError struct {
-	scope Scope
-	err   error
+	gen uint64
+	err error
+}
+
+// lastOf is what the scope of the generation met last, or nil.
+func lastOf(notes []note, gen uint64) error {
+	for i := range notes {
+		if told := notes[i].told; told.gen == gen && told.err != nil {
+			return told.err
+		}
+	}
+	return nil
 }
 
 // settle finds out who asked last without being the topmost scope, while that can be said: a scope
@@ -187,10 +200,10 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 	s := Scope{h, gen&^key - key}
 	var err error
 	switch depth := h.Find(gen &^ key); {
+	case h.BadAlign(gen &^ key):
+		s, err = Scope{h, h.Gen - key}, badAlign
 	case gen&key != 0:
 		err = undeclared
-	case h.BadAlign(gen):
-		s, err = Scope{h, h.Gen - key}, badAlign
 	case depth != 0:
 		err = s.misuse("allocation in")
 	}
@@ -198,9 +211,10 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 	if err == nil || depth == 0 {
 		return
 	}
-	st.last = lastError{s, err}
 	h.Odd |= oddNoted
-	if n := st.noteOf(h, depth); n.err == nil {
+	n := st.noteOf(h, depth)
+	n.told = lastError{s.gen(), err}
+	if n.err == nil {
 		n.err = err
 	}
 }
@@ -246,14 +260,25 @@ func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
 	if asked == 0 {
 		return nil
 	}
-	s := Scope{h, h.Record(depth).Gen - key}
-	if full, ok := st.last.err.(*FullError); ok && st.last.scope == s && full.asked == asked {
+	n, gen := st.noteOf(h, depth), h.Record(depth).Gen
+	if full, ok := n.told.err.(*FullError); ok && n.told.gen == gen && full.asked == asked {
 		return full
 	}
 	full := st.full(h, asked)
 	full.Scope = st.nameOf(h, depth)
-	st.last = lastError{s, full}
-	return full
+	if n.told = (lastError{gen, full}); full.Asked+arena_c.AlignMax <= full.Free {
+		n.told.err = badAlign // no other could ask for more than there is
+	}
+	return n.told.err
+}
+
+// workOut finds out what the scopes of an end met, from a depth up, while they can still say why: a
+// panic on its way may be asked for it when they are closed.
+func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
+	st.settle(h)
+	for i := max(depth, 1); i <= h.Depth; i++ {
+		_ = st.remembered(h, i)
+	}
 }
 
 // Remembered is what a Try... met in the open scopes from depth up, or in their temporaries: a full, a
@@ -290,7 +315,7 @@ func (st *Stack) anyFull(depth int) *FullError {
 }
 
 var (
-	badAlign   = &Misuse{"Alloc: an align is a power of two", false}
+	badAlign   = &Misuse{"Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB", false}
 	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
 )
 
@@ -335,6 +360,9 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e
+	}
+	if r := h.Top(); h.Back == 0 && r.Edge != 0 { // a Builder has all that is free, and is full of values
+		e.Free = (h.Limit - r.Limit) % r.Edge
 	}
 	if h.Back != 0 {
 		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()

@@ -34,11 +34,13 @@ func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSiz
 // New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds. Cost: that of
 // [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
-	x := m.TryNew(s)
-	if x == nil {
-		panic(refusal(s))
+	p := s.h.Node(s.tag+m.plain.key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
+	if p == nil {
+		panic(arena_c.Refusal{Arena: s.h, Gen: s.tag + m.plain.key})
 	}
-	return x
+	arena_c.Zero(p, unsafe.Sizeof(*new(T)))
+	s.h.Link(p, m.class)
+	return (*T)(p)
 }
 
 // TryNew is New that gives nil when the scope is full.

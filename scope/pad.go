@@ -44,8 +44,8 @@ func (p Pad) Open(name string) Scope {
 	return p.borrowed("Open on").Open(name)
 }
 
-// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a loader uses scratch: a load
-// that fails closes nothing on pads. See [Scope.Do].
+// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a
+// loader uses scratch: a load that fails closes nothing on pads. See [Scope.Do].
 func (p Pad) Do(name string, fn func(Scope) error) error {
 	return p.borrowed("Do on").do(name, fn)
 }

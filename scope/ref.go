@@ -86,7 +86,7 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}
-	if making := st.noteOf(h, depth).making; making.from != 0 && at-h.Start >= making.from-h.Start {
+	if making := s.making(); making.from != 0 && at-h.Start >= making.from-h.Start {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
 			"refer to it when Make has returned", st.nameOf(h, depth), st.config.Arena)
 	}

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -16,19 +17,14 @@ var registry struct {
 	used   uint64                                  // ids that were ever given, and 0, which is nobody's
 	free   []uint64                                // of them, those whose stack was dropped
 	made   uint64                                  // the number that was given last
-	header uintptr                                 // of the scope that met last, on the stack that was dropped last
-	tag    uint64
-	err    error
+	told   []note                                  // of the stack that was dropped last
 }
 
-// told is what a scope met last whose stack was dropped since, or nil.
-func told(s Scope) error {
+// told is what a scope met last whose stack was dropped last, or nil.
+func told(gen uint64) error {
 	registry.Lock()
 	defer registry.Unlock()
-	if registry.header == uintptr(unsafe.Pointer(s.h)) && registry.tag == s.tag {
-		return registry.err
-	}
-	return nil
+	return lastOf(registry.told, gen)
 }
 
 func stackOf(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
@@ -79,6 +75,7 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	st.id = takeID()
 	registry.made = registry.made%numberMax + 1
 	st.made = registry.made
+	st.owned.stack = st.made<<32 | st.id
 	for _, end := range st.ends() {
 		end.Owner = st.id
 		end.Next = max(end.Next, registry.made*generationsEach)
@@ -124,7 +121,7 @@ func (st *Stack) Drop() {
 	}
 	st.dropped = true
 	st.lent.Store(lentDropped)
-	if last := st.last; last.err != nil { // a number, not a pointer: a block of Go memory is not kept alive
-		registry.header, registry.tag, registry.err = uintptr(unsafe.Pointer(last.scope.h)), last.scope.tag, last.err
+	if slices.ContainsFunc(st.notes, func(n note) bool { return n.told.err != nil }) {
+		registry.told = st.notes
 	}
 }

@@ -24,14 +24,26 @@ const key = 1 << 63
 
 func (s Scope) gen() uint64 { return s.tag + key }
 
-// Alloc gives size bytes aligned to align, a power of two up to 1 MiB. They are not zeroed. When the
-// scope is full it unwinds to the enclosing Load or Do, which returns the error. Cost: that of the
-// same bump in C (make bench), inlined.
+// Alloc gives size bytes aligned to align, a power of two up to 64 ([Scope.AllocAligned] goes on to
+// 1 MiB). They are not zeroed. When the scope is full it unwinds to the enclosing Load or Do, which
+// returns the error. Cost: that of the same bump in C (make bench), inlined.
 func (s Scope) Alloc(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.tag+key, size, align) }
 
 // TryAlloc is Alloc that gives nil when the scope is full; the scope remembers ([Scope.Err]).
 func (s Scope) TryAlloc(size, align uint64) unsafe.Pointer {
 	return s.h.TryAlloc(s.tag+key, size, align)
+}
+
+// AllocAligned is Alloc for an align up to 1 MiB. Cost: a call.
+func (s Scope) AllocAligned(size, align uint64) unsafe.Pointer {
+	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
+		panic(&Misuse{fmt.Sprintf("AllocAligned to %d: an align is a power of two up to 1 MiB", align), false})
+	}
+	p := s.take(size, align)
+	if p == nil {
+		panic(refusal(s))
+	}
+	return p
 }
 
 // Bytes gives n zeroed bytes; cap is len.

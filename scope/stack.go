@@ -40,7 +40,6 @@ type Stack struct {
 	finalizers uint64
 	unwound    uint64 // how often nodes ran
 	failed     int
-	last       lastError
 	lastFull   *FullError // the last that was told
 	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
@@ -62,6 +61,7 @@ type note struct {
 	err    error        // a misuse of it, until its Close tells
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
+	told   lastError
 }
 
 // Why Open and Close of an arena take the long way, beside arena_c.Closing.
@@ -111,7 +111,7 @@ func (st *Stack) openLong(name string) *FullError {
 		return st.refuseTable("scopes", h.Slots, name)
 	}
 	n := &st.notes[h.Depth+1]
-	n.err, n.lost, n.making = nil, nil, making{}
+	n.err, n.lost = nil, nil
 	if h.Odd&oddNames != 0 {
 		st.nameLine(n, name)
 	}
@@ -167,9 +167,13 @@ func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any)
 	if v == nil {
 		return err, nil
 	}
+	_, isRefusal := v.(arena_c.Refusal)
 	v = handled(v)
 	if full, ok := v.(*FullError); ok {
 		return full, nil
+	}
+	if isRefusal {
+		return nil, v // a caller's bug
 	}
 	if full := st.anyFull(depth); full != nil {
 		told := *full

@@ -61,14 +61,17 @@ func checkRun(t *testing.T, r Result, ticks, workers int) {
 }
 
 func TestBuiltin(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "log")
-	r, stderr := play(t, 0, "-wad", builtin, "-ticks", "120", "-log", log)
+	log, durations := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "durations")
+	r, stderr := play(t, 0, "-wad", builtin, "-ticks", "120", "-log", log, "-durations", durations)
 	assert.Empty(t, stderr)
 	assert.Equal(t, builtin, r.WAD)
 	assert.Equal(t, build, r.Build)
 	assert.Len(t, r.Levels, builtinMaps)
 	checkRun(t, r, 120, 1)
-	text, err := os.ReadFile(log)
+	text, err := os.ReadFile(durations)
+	require.NoError(t, err)
+	assert.Len(t, strings.Fields(string(text)), 120, "a line for each tick of the last map")
+	text, err = os.ReadFile(log)
 	require.NoError(t, err)
 	assert.Equal(t, 2, strings.Count(string(text), "systems built"), "at the start and after the tenth map")
 	assert.Equal(t, 2, strings.Count(string(text), "log closed"))
@@ -159,6 +162,7 @@ func TestExitCodes(t *testing.T) {
 		{"-plan absent.json", 1, "frogpond: "},
 		{"-wad builtin -maps MAP77", 1, `frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
 		{"-wad builtin -log /nowhere/log", 1, "frogpond: -log /nowhere/log: no such file or directory"},
+		{"-wad builtin -maps MAP01 -ticks 1 -durations /nowhere/ticks", 1, "frogpond: -durations: open /nowhere/ticks: no such file"},
 		{"-wad builtin -maps map03,MAP01 -ticks 0", 0, ""},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -51,7 +51,7 @@ const (
 const poison = "use-after-poison … .go:"
 
 func lines() []line {
-	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, names, closedBudgets, goPointers, goroutines,
+	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, loads, names, closedBudgets, goPointers, goroutines,
 		finalizers, callers)
 }
 
