@@ -223,3 +223,25 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
 }
+
+// TestTempNamesASizeThatIsEnough at the first try, and by two lines at most too large.
+func TestTempNamesASizeThatIsEnough(t *testing.T) {
+	try := func(size uint64, near, n int) error {
+		b := open(t, budget.Plan{Name: "exact", Regions: []budget.Region{{Name: "level", Size: size}}})
+		defer b.Close()
+		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*frog, error) {
+			s.Bytes(near)
+			s.Temp(n).Bytes(n)
+			return nil, nil
+		})
+		return err
+	}
+	for _, near := range []int{0, 1, 8, 40, 47, 48, 56, 64} {
+		for _, n := range []int{0, 1, 63, 64, 1000} {
+			var full *scope.FullError
+			require.ErrorAs(t, try(uint64(near)+1, near, n), &full, "%d, %d", near, n)
+			assert.NoError(t, try(full.Need, near, n), "%d, %d: %v", near, n, full)
+			assert.ErrorIs(t, try(full.Need-min(128, full.Need-1), near, n), budget.ErrFull, "%d, %d: %v", near, n, full)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func program(b *budget.Budget, failed map[string]int) error {
 				at = "temp"
 				letters.Slice(s.Temp(100), 100)
 				at = "last"
-				letters.Slice(s, 1)
+				letters.Slice(s, 64) // more than the padding before temporaries
 				return nil
 			})
 		})
