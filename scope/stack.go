@@ -38,6 +38,7 @@ type Stack struct {
 	born       []uint64
 	most       Open // ever, as of the last look
 	finalizers uint64
+	unwound    uint64 // how often nodes ran
 	failed     int
 	lastFull   *FullError // the last that was told
 	dropped    bool       // its budget is closed
@@ -58,6 +59,7 @@ type note struct {
 	site   arena_c.Site // where it was opened
 	line   int          // of the name, where names are counted
 	err    error        // a misuse of it, until its Close tells
+	asked  uint64       // what it had been refused before that
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
 	told   lastError
@@ -125,6 +127,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	if full := st.openFull(name); full != nil {
 		return full
 	}
+	before := st.opened()
 	s := st.Open(name)
 	depth := st.Depth()
 	st.inside++
@@ -140,9 +143,9 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 			}
 			return
 		}
-		verdict, other := st.Verdict(recover(), err, depth-1)
+		verdict, other := st.verdict(recover(), err, before)
 		if verdict == nil && other == nil {
-			verdict = joined(st.LeftOpen(depth), st.Remembered(depth-1))
+			verdict = joined(st.LeftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(verdict, st.CloseTo(depth-1))
 		if other != nil {
@@ -166,22 +169,22 @@ func (st *Stack) openFull(name string) *FullError {
 // the panic as its cause. Any other panic comes back, to go on after the unwinding. The function's
 // own scope is at depth, counted from 0.
 func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any) {
+	return st.verdict(v, err, opened{uint64(depth), 0})
+}
+
+func (st *Stack) verdict(v any, err error, before opened) (verdict error, other any) {
 	if v == nil {
 		return err, nil
 	}
-	refused, isRefusal := v.(arena_c.Refusal)
-	v = explained(v)
+	_, isRefusal := v.(arena_c.Refusal)
+	v = handled(v)
 	if full, ok := v.(*FullError); ok {
-		if isRefusal {
-			forget(refused) // it is told now: Close needn't tell it again
-		}
 		return full, nil
 	}
 	if isRefusal {
-		forget(refused)
 		return nil, v // a caller's bug
 	}
-	if full := st.anyFull(depth); full != nil {
+	if full := st.anyFull(before); full != nil {
 		told := *full
 		told.Cause = fmt.Errorf("panic: %v", v)
 		return &told, nil
@@ -216,9 +219,6 @@ func (st *Stack) OpenedAt(depth int) *arena_c.Site {
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
-
-// Opened moves on whenever a scope opens: an arena that is empty is as it was while this stays.
-func (st *Stack) Opened() uint64 { return st.h.Next }
 
 // Inside says whether a Do, a With or a constructor is at work on the arena.
 func (st *Stack) Inside() bool { return st.inside != 0 }

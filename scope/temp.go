@@ -26,6 +26,10 @@ func (s Scope) Temp(n int) Scope {
 	}
 	st := stackOf(s.h)
 	far := &st.row.Temp
+	if far.Odd&arena_c.Closing != 0 {
+		panic(&Misuse{fmt.Sprintf("Temp of scope %q of %s while finalizers of temporaries run", st.nameOf(s.h, s.h.Depth),
+			st.config.Arena), false})
+	}
 	if far.Depth == far.Slots {
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	}
