@@ -70,6 +70,21 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	panic(Refusal{h, gen})
 }
 
+// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
+func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
+	at := (h.Cursor + mask) &^ mask
+	if h.Gen == gen {
+		if at <= h.Limit && size <= h.Limit-at {
+			h.Cursor = at + size
+			return unsafe.Add(unsafe.Pointer(h), at)
+		}
+		h.Asked = Asked | size
+	} else {
+		h.Misused = gen
+	}
+	panic(Refusal{h, gen})
+}
+
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	at := (h.Cursor + align - 1) & -align

@@ -15,8 +15,6 @@ package arena_c
 // #cgo nocallback upfront_scopes_close
 // #cgo noescape upfront_arena_cut
 // #cgo nocallback upfront_arena_cut
-// #cgo noescape upfront_arena_refuse
-// #cgo nocallback upfront_arena_refuse
 // #cgo noescape upfront_mark_live
 // #cgo nocallback upfront_mark_live
 // #cgo noescape upfront_mark_dead
@@ -73,6 +71,15 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	p := h.TryAlloc(gen, size, align)
 	if p == nil {
 		panic(Refusal{h, gen + wrongAlign(align)})
+	}
+	return p
+}
+
+// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
+func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
+	p, ok := h.Bump(gen, min(size, OffsetMax), mask)
+	if !ok {
+		panic(Refusal{h, gen})
 	}
 	return p
 }

@@ -121,12 +121,16 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     upfront_row *r;
     upfront_arena *near_end;
     uint64_t *node, from, before;
-    if (s.arena == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_scope_is_open(s))
+    if (s.arena == NULL || !upfront_scope_is_open(s))
         return temp;
     r = upfront_row_of(s.arena);
     near_end = &r->arena.arena;
     if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING)
         return temp;
+    if (size >= UPFRONT_OFFSET_MAX) { /* no arena has as much: a full like any other */
+        s.arena->arena.asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
+        return temp;
+    }
     before = s.arena->arena.cursor;
     node = word_node(s, 0);
     from = near_end->limit - size;

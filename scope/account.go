@@ -33,7 +33,7 @@ func Account(s Scope, name string, fn func() error) error {
 	l := &st.labels
 	l.settle()
 	line := st.accountOf(s, name)
-	n := (*labelNode)(s.h.Node(s.gen(), uint64(unsafe.Sizeof(labelNode{})), 7))
+	n := (*labelNode)(s.h.Node(s.gen, uint64(unsafe.Sizeof(labelNode{})), 7))
 	if n == nil {
 		panic(refusal(s))
 	}
@@ -107,7 +107,7 @@ func (l *labels) settle() {
 
 // here is where s stands, apart from what is open in it.
 func (s Scope) here() uint64 {
-	depth := s.h.Find(s.gen())
+	depth := s.h.Find(s.gen)
 	return s.h.Record(depth).Mark + s.h.Bytes(depth)
 }
 

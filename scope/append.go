@@ -26,7 +26,7 @@ func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 	h, first := s.h, unsafe.SliceData(list)
 	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
 	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked { // checked, it is one request
-		if p, ok := h.Grow(s.tag+declared, size); ok {
+		if p, ok := h.Grow(s.gen+declared-key, size); ok {
 			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)
 		}
@@ -62,7 +62,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			s.mayGrow(at, "Append inside a constructor to a list")
 		}
 		if needed > room && at+size == s.h.Cursor {
-			if _, ok := s.h.Grow(s.gen(), min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
+			if _, ok := s.h.Grow(s.gen, min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
 				return nil, false // a new place would take more
 			}
 			room = needed

@@ -84,7 +84,7 @@ func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(dep
 func (st *Stack) CloseTemp() error { return st.closeFrom(&st.row.Temp, 1) }
 
 // closeFrom closes the scopes of an end from a depth up. What they met and nobody was told comes back
-// too, where nobody else can ask: of a frozen scope, and of temporaries.
+// too, where nobody else can ask: of a frozen scope, and of temporaries (closeLong).
 func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	if h.Depth < depth || h.Odd&arena_c.Closing != 0 {
 		return nil
@@ -92,7 +92,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 || h.Back != 0 {
+		if h.Gen == 0 {
 			u.errs.add(st.tell(h, h.Depth))
 		}
 	}
@@ -115,6 +115,9 @@ func (u *unwinding) run() {
 	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
+	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
+		u.st.workOut(near, near.Depth)
+	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
 	for !u.turn() {
@@ -124,21 +127,32 @@ func (u *unwinding) run() {
 // turn runs nodes until all have run, or until one panics: then the next turn goes on, so that a
 // million that panic cost a million turns, not a stack.
 func (u *unwinding) turn() bool {
-	defer u.caught()
+	defer func() {
+		if !u.done {
+			u.caught(recover())
+		}
+	}()
 	h, st := u.h, u.st
 	for {
 		until := u.to.chain
 		if h.Depth > u.to.depth {
 			until = h.Top().Chain
 		}
-		for h.Chain != until {
-			object, class := h.Newest()
+		for chain := h.Chain; chain != until; {
+			object, node := h.Newest(chain)
+			class := node / arena_c.NodeClass
 			u.class = class
-			if class < classFirst {
+			if class < classFirst && class != classOwned {
 				u.special(object, until)
+				chain = h.Chain
 				continue
 			}
-			h.Unlink()
+			chain = node % arena_c.NodeClass
+			h.Chain = chain // first: it runs once, whatever it does
+			if class == classOwned {
+				u.runOwned(*(*uint64)(object))
+				continue
+			}
 			st.finalizers++
 			if err := classes.run[class%classesMax](object); err != nil {
 				u.failed(err)
@@ -158,13 +172,10 @@ func (u *unwinding) turn() bool {
 	}
 }
 
-// caught looks at how a turn ended. A goroutine that ends can't be held back, and its deferred calls
+// caught looks at how a turn ended early. A goroutine that ends can't be held back, and its deferred calls
 // pile up on its stack: what is left runs on a fresh one, while this one waits.
-func (u *unwinding) caught() {
-	if u.done {
-		return
-	}
-	if v := recover(); v != nil {
+func (u *unwinding) caught(v any) {
+	if v != nil {
 		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), handled(v), u.given()))
 		u.release()
 	} else if u.release(); !u.rest {
@@ -195,6 +206,7 @@ func (u *unwinding) finish() {
 		u.st.count()
 		h.Cut(u.to.cursor)
 	}
+	u.st.settle(h) // what finalizers asked of a scope that stays
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {
@@ -206,15 +218,6 @@ func (u *unwinding) finish() {
 func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch u.class {
-	case classOwned:
-		h.Unlink()
-		if u.owned = st.owned.take(*(*uint64)(object)); u.owned != nil {
-			st.finalizers += u.owned.finalizers()
-			if err := u.owned.run(); err != nil {
-				u.failed(err)
-			}
-			u.release()
-		}
 	case arena_c.ClassC:
 		st.finalizers += h.RunC(until)
 	case arena_c.ClassPool:
@@ -233,6 +236,21 @@ func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 		h.Unlink()
 		u.failed(undeclared)
 	}
+}
+
+// runOwned ends the Go value that a place names, if it is there still.
+func (u *unwinding) runOwned(place uint64) {
+	p := u.st.owned.take(place)
+	if p == nil {
+		return
+	}
+	u.owned = p
+	u.st.finalizers += p.finalizers()
+	if err := p.run(); err != nil {
+		u.failed(err)
+	}
+	u.owned = nil
+	u.st.owned.release(p)
 }
 
 // poolNext is where in a pool's word the chunk stands that is to be looked at next.
@@ -284,11 +302,14 @@ func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	st.settle(h)
 	st.count()
-	if n := st.noteOf(h, h.Depth); h.Back == 0 || h.Depth == 1 { // temporaries share one
-		u.errs.add(n.lost)
+	n := st.noteOf(h, h.Depth)
+	u.errs.add(n.lost)
+	if h.Back != 0 { // nobody else can ask for what temporaries met
+		u.errs.add(st.tell(h, h.Depth))
+	} else {
 		u.errs.add(n.err)
-		n.lost, n.err = nil, nil
 	}
+	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		h.TempClose()
 		return

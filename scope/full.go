@@ -31,7 +31,7 @@ type FullError struct {
 
 	asked     uint64 // as the header had it
 	sameName  bool   // of scopes: all that are open have one name
-	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a memtrace build
+	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a checked build
 }
 
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
@@ -97,14 +97,14 @@ func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed 
 
 // refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
 // asks, so that a fast path has nothing to do.
-func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen()} }
+func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
 
 func init() { arena_c.Explain = why }
 
 // why is most often the full at its end.
 func why(r arena_c.Refusal) error {
 	h, st := r.Arena, stackOf(r.Arena)
-	s := Scope{h, r.Gen - key}
+	s := Scope{h, r.Gen}
 	switch {
 	case st == nil:
 		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
@@ -121,8 +121,10 @@ func why(r arena_c.Refusal) error {
 		return s.misuse("allocation in")
 	}
 	st.settle(h)
-	if depth != 0 && st.noteOf(h, depth).err != nil {
-		return st.noteOf(h, depth).err
+	if depth != 0 {
+		if n := st.noteOf(h, depth); n.err != nil && (depth != h.Depth || h.Asked == 0 || h.Asked == n.asked) {
+			return n.err // it came last
+		}
 	}
 	if depth == h.Depth && h.Asked != 0 {
 		return st.remembered(h, depth)
@@ -197,32 +199,33 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 		return
 	}
 	h.Misused = 0
-	s := Scope{h, gen&^key - key}
+	s := Scope{h, gen &^ key}
 	var err error
 	switch depth := h.Find(gen &^ key); {
 	case h.BadAlign(gen &^ key):
-		s, err = Scope{h, h.Gen - key}, badAlign
+		s, err = Scope{h, h.Gen}, badAlign
 	case gen&key != 0:
 		err = undeclared
 	case depth != 0:
 		err = s.misuse("allocation in")
 	}
-	depth := h.Find(s.gen())
+	depth := h.Find(s.gen)
 	if err == nil || depth == 0 {
 		return
 	}
 	h.Odd |= oddNoted
 	n := st.noteOf(h, depth)
-	n.told = lastError{s.gen(), err}
+	n.told = lastError{s.gen, err}
+	n.asked = st.askedAt(h, depth)
 	if n.err == nil {
 		n.err = err
 	}
 }
 
-// noteOf is the note of the scope at a depth; all temporaries have one.
+// noteOf is the note of the scope at a depth. Those of temporaries lie behind the others.
 func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 	if h.Back != 0 {
-		return &st.notes[0]
+		depth += h.Slots + 1
 	}
 	return &st.notes[depth]
 }
@@ -253,10 +256,7 @@ func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
 // remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
 // for first.
 func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
-	asked := h.Asked
-	if depth != h.Depth {
-		asked = h.Record(depth).Asked
-	}
+	asked := st.askedAt(h, depth)
 	if asked == 0 {
 		return nil
 	}
@@ -272,6 +272,14 @@ func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
 	return n.told.err
 }
 
+// askedAt is what the scope at a depth was refused last.
+func (st *Stack) askedAt(h *arena_c.Scopes, depth uint64) uint64 {
+	if depth == h.Depth {
+		return h.Asked
+	}
+	return h.Record(depth).Asked
+}
+
 // workOut finds out what the scopes of an end met, from a depth up, while they can still say why: a
 // panic on its way may be asked for it when they are closed.
 func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
@@ -281,38 +289,50 @@ func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
 	}
 }
 
-// Remembered is what a Try... met in the open scopes from depth up, or in their temporaries: a full, a
+// Remembered is what a Try... met in the open scopes from depth up, or in the temporaries: a full, a
 // misuse, or nil. Who asks tells it.
-func (st *Stack) Remembered(depth int) error {
-	for _, h := range st.ends() {
-		st.settle(h)
-		for i := uint64(1); i <= h.Depth; i++ {
-			if h.Back == 0 && i <= uint64(depth) {
-				continue
-			}
-			if err := st.met(h, i); err != nil {
-				return st.tell(h, i)
-			}
+func (st *Stack) Remembered(depth int) error { return st.rememberedSince(opened{uint64(depth), 0}) }
+
+// opened is how many scopes were open at both ends when something began: what is open above is its own.
+type opened struct{ near, far uint64 }
+
+func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
+
+// since calls fn with each scope that was opened since, the lowest first, until it is false.
+func (st *Stack) since(o opened, fn func(h *arena_c.Scopes, depth uint64) bool) {
+	for i := o.near + 1; i <= st.h.Depth; i++ {
+		if !fn(st.h, i) {
+			return
 		}
 	}
-	return nil
+	for i := o.far + 1; i <= st.row.Temp.Depth; i++ {
+		if !fn(&st.row.Temp, i) {
+			return
+		}
+	}
+}
+
+func (st *Stack) rememberedSince(o opened) (err error) {
+	st.settle(st.h)
+	st.settle(&st.row.Temp)
+	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
+		if err = st.met(h, depth); err != nil {
+			err = st.tell(h, depth)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (st *Stack) anyFull(o opened) (full *FullError) {
+	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
+		full, _ = st.remembered(h, depth).(*FullError)
+		return full == nil
+	})
+	return full
 }
 
 func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }
-
-func (st *Stack) anyFull(depth int) *FullError {
-	for _, h := range st.ends() {
-		for i := uint64(1); i <= h.Depth; i++ {
-			if h.Back == 0 && i <= uint64(depth) {
-				continue
-			}
-			if full, ok := st.remembered(h, i).(*FullError); ok {
-				return full
-			}
-		}
-	}
-	return nil
-}
 
 var (
 	badAlign   = &Misuse{"Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB", false}
@@ -325,7 +345,7 @@ func (s Scope) misuse(what string) error {
 	if st == nil {
 		return &Misuse{what + " a scope whose budget is closed", true}
 	}
-	depth := h.Find(s.gen())
+	depth := h.Find(s.gen)
 	if depth == 0 {
 		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.config.Arena), true}
 	}

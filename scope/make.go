@@ -15,7 +15,7 @@ type making struct {
 
 // making is what is at work in s.
 func (s Scope) making() making {
-	if m := stackOf(s.h).noteOf(s.h, s.h.Find(s.gen())).making; m.gen == s.gen() {
+	if m := stackOf(s.h).noteOf(s.h, s.h.Find(s.gen)).making; m.gen == s.gen {
 		return m
 	}
 	return making{}
@@ -31,9 +31,9 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	to := markOf(h)
 	size, p := max(uint64(unsafe.Sizeof(*made)), 1), unsafe.Pointer(nil) // 1: so that nothing older ends where it begins
 	if class != 0 {
-		p = h.Node(s.gen(), size, nodeMask[T]())
+		p = h.Node(s.gen, size, nodeMask[T]())
 	} else {
-		p, _ = h.Bump(s.gen(), size, arena_c.AlignOf[T]()-1)
+		p, _ = h.Bump(s.gen, size, arena_c.AlignOf[T]()-1)
 	}
 	if p == nil {
 		panic(refusal(s))
@@ -41,7 +41,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	arena_c.Zero(p, unsafe.Sizeof(*made))
 	n := st.noteOf(h, to.depth)
 	was := s.making()
-	n.making = making{s.gen(), was.from, to.cursor}
+	n.making = making{s.gen, was.from, to.cursor}
 	if was.from == 0 {
 		n.making.from = to.cursor
 	}
@@ -49,7 +49,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	done, returned := false, false
 	defer func() {
 		st.inside--
-		if h.Find(s.gen()) != to.depth {
+		if h.Find(s.gen) != to.depth {
 			return // fn closed it: nothing is left to go back
 		}
 		n.making = was

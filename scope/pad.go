@@ -41,7 +41,7 @@ func (p Pad) givenBack(what string) {
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
 func (p Pad) Open(name string) Scope {
-	return p.borrowed("Open on").Open(name)
+	return p.stack.open(p.lent, name)
 }
 
 // Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a
@@ -79,6 +79,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 	if full := st.openFull("With"); full != nil {
 		return full
 	}
+	before := st.opened()
 	s := st.Open("With")
 	depth := st.Depth()
 	st.inside++
@@ -89,7 +90,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 			return
 		}
 		if returned {
-			err = joined(st.LeftOpen(depth), st.Remembered(depth-1))
+			err = joined(st.LeftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(err, st.CloseTo(depth-1))
 	}()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
@@ -32,14 +33,11 @@ var mixedC = func() (t [objectCount]uint32) {
 	return
 }()
 
-// typedAlign is what an alignment that is a type's value would be: Alloc takes numbers only.
-type typedAlign = uint64
-
-func alignOf(align uintptr) typedAlign { return uint64(align) }
+func alignOf(align uintptr) scope.Align { return scope.Align(bits.TrailingZeros(uint(align))) }
 
 var mixedTyped = func() (t [objectCount]struct {
 	size  uint64
-	align typedAlign
+	align scope.Align
 }) {
 	for i, m := range mixed {
 		t[i].size, t[i].align = uint64(m.size), alignOf(m.align)
@@ -160,7 +158,7 @@ func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
 func mixedUpfront() contestant {
 	return mixedIn(library, false, func(s scope.Scope) {
 		for i, m := range mixedTyped {
-			p := s.Alloc(m.size, m.align)
+			p := s.AllocAs(uint64(m.size), m.align)
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p
 		}
@@ -184,7 +182,7 @@ func mixedUpfrontByNumber() contestant {
 func mixedUpfrontZeroed() contestant {
 	return mixedIn(library, true, func(s scope.Scope) {
 		for i, m := range mixedTyped {
-			p := s.Alloc(m.size, m.align)
+			p := s.AllocAs(uint64(m.size), m.align)
 			clear(unsafe.Slice((*byte)(p), m.size))
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p

@@ -114,7 +114,7 @@ func readTemporariesAfterLoad(wrong bool) {
 	load(b, "level", func(s scope.Scope) *Frog {
 		frog = oldFrog(s)
 		if wrong {
-			frog = oldFrog(s.Temp())
+			frog = oldFrog(s.Temp(64))
 		}
 		return nil
 	})

@@ -35,7 +35,7 @@ type program struct {
 	status int    // and its own status, where it has one
 	goesOn string // what it says in builds without an answer
 	right  string // what it says when it does nothing wrong
-	only   string // the one build that it is run in, where it takes too long in others
+	only   string // the one build that it is run in, where others say something else
 }
 
 // The statuses of processes.

@@ -44,7 +44,7 @@ var lives = map[string]func(*play){
 	"temp": func(p *play) {
 		_, err := budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
 			t := s.Open("inner")
-			x := frogs.New(t.Temp())
+			x := frogs.New(t.Temp(64))
 			p.pair(
 				func() { look(x) },         // life/temp first
 				func() { must(t.Close()) }, // life/temp second
