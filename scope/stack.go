@@ -90,7 +90,7 @@ func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) 
 // open is Open for who has the arena on loan.
 func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if h.Odd != 0 || h.Depth >= h.Slots || st.lent.Load() != lent || arena_c.Checked {
+	if st.lent.Load() != lent || h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
 		st.openLong(lent, name)
 	}
 	gen := h.Open()
