@@ -111,7 +111,7 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
-	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
+	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
 	u.h.Gen = 0
@@ -194,7 +194,9 @@ func (u *unwinding) finish() {
 		u.st.count()
 		h.Cut(u.to.cursor)
 	}
-	u.st.settle(h) // what finalizers asked of a scope that stays
+	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
+		u.errs.add(err)
+	}
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {
