@@ -94,10 +94,10 @@ func (h *Scopes) Bytes(depth uint64) uint64 {
 // Freeze is upfront_scopes_freeze.
 func (h *Scopes) Freeze() { h.Gen = 0 }
 
-// Newest is the object of the newest node, and its class. pre: there is one.
-func (h *Scopes) Newest() (object unsafe.Pointer, class uint64) {
-	object = h.At(h.Chain)
-	return object, *(*uint64)(unsafe.Add(object, -NodeSize)) / NodeClass
+// Newest is the object of the newest node, whose offset is the chain, and its word. pre: there is one.
+func (h *Scopes) Newest(chain uint64) (object unsafe.Pointer, node uint64) {
+	object = h.At(chain)
+	return object, *(*uint64)(unsafe.Add(object, -NodeSize))
 }
 
 // Unlink is upfront_scopes_unlink.

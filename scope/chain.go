@@ -111,8 +111,12 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
+	u.st.unwound++
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
+	}
+	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
+		u.st.workOut(near, near.Depth)
 	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
@@ -123,21 +127,32 @@ func (u *unwinding) run() {
 // turn runs nodes until all have run, or until one panics: then the next turn goes on, so that a
 // million that panic cost a million turns, not a stack.
 func (u *unwinding) turn() bool {
-	defer u.caught()
+	defer func() {
+		if !u.done {
+			u.caught(recover())
+		}
+	}()
 	h, st := u.h, u.st
 	for {
 		until := u.to.chain
 		if h.Depth > u.to.depth {
 			until = h.Top().Chain
 		}
-		for h.Chain != until {
-			object, class := h.Newest()
+		for chain := h.Chain; chain != until; {
+			object, node := h.Newest(chain)
+			class := node / arena_c.NodeClass
 			u.class = class
-			if class < classFirst {
+			if class < classFirst && class != classOwned {
 				u.special(object, until)
+				chain = h.Chain
 				continue
 			}
-			h.Unlink()
+			chain = node % arena_c.NodeClass
+			h.Chain = chain // first: it runs once, whatever it does
+			if class == classOwned {
+				u.runOwned(*(*uint64)(object))
+				continue
+			}
 			st.finalizers++
 			if err := classes.run[class%classesMax](object); err != nil {
 				u.failed(err)
@@ -157,14 +172,11 @@ func (u *unwinding) turn() bool {
 	}
 }
 
-// caught looks at how a turn ended. A goroutine that ends can't be held back, and its deferred calls
+// caught looks at how a turn ended early. A goroutine that ends can't be held back, and its deferred calls
 // pile up on its stack: what is left runs on a fresh one, while this one waits.
-func (u *unwinding) caught() {
-	if u.done {
-		return
-	}
-	if v := recover(); v != nil {
-		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), v, u.given()))
+func (u *unwinding) caught(v any) {
+	if v != nil {
+		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), handled(v), u.given()))
 		u.release()
 	} else if u.release(); !u.rest {
 		u.elsewhere()
@@ -208,15 +220,6 @@ func (u *unwinding) finish() {
 func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch u.class {
-	case classOwned:
-		h.Unlink()
-		if u.owned = st.owned.take(*(*uint64)(object)); u.owned != nil {
-			st.finalizers += u.owned.finalizers()
-			if err := u.owned.run(); err != nil {
-				u.failed(err)
-			}
-			u.release()
-		}
 	case arena_c.ClassC:
 		st.finalizers += h.RunC(until)
 	case arena_c.ClassPool:
@@ -235,6 +238,21 @@ func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 		h.Unlink()
 		u.failed(undeclared)
 	}
+}
+
+// runOwned ends the Go value that a place names, if it is there still.
+func (u *unwinding) runOwned(place uint64) {
+	p := u.st.owned.take(place)
+	if p == nil {
+		return
+	}
+	u.owned = p
+	u.st.finalizers += p.finalizers()
+	if err := p.run(); err != nil {
+		u.failed(err)
+	}
+	u.owned = nil
+	u.st.owned.release(p)
 }
 
 // poolNext is where in a pool's word the chunk stands that is to be looked at next.

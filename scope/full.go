@@ -31,7 +31,7 @@ type FullError struct {
 
 	asked     uint64 // as the header had it
 	sameName  bool   // of scopes: all that are open have one name
-	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a memtrace build
+	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a checked build
 }
 
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
@@ -132,6 +132,9 @@ func why(r arena_c.Refusal) error {
 	if err := lastOf(st.notes, r.Gen); err != nil {
 		return err
 	}
+	if err := told(r.Gen); err != nil { // another budget has the header by now
+		return err
+	}
 	return s.misuse("allocation in")
 }
 
@@ -142,6 +145,15 @@ func explained(v any) any {
 		return why(r)
 	}
 	return v
+}
+
+// handled is explained for who recovers a panic and tells it: the scope that refused needn't.
+func handled(v any) any {
+	e := explained(v)
+	if r, ok := v.(arena_c.Refusal); ok {
+		forget(r)
+	}
+	return e
 }
 
 // forget is for who has told why a scope refused: its Close needn't tell it again.

@@ -38,19 +38,20 @@ func (m ObjectMaker[T]) New(s Scope) *T {
 	if p == nil {
 		panic(arena_c.Refusal{Arena: s.h, Gen: s.gen + m.plain.key - key})
 	}
-	arena_c.Zero(p, unsafe.Sizeof(*new(T)))
+	x := arena_c.Clear((*T)(p))
 	s.h.Link(p, m.class)
-	return (*T)(p)
+	return x
 }
 
 // TryNew is New that gives nil when the scope is full.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
-	if p != nil {
-		arena_c.Zero(p, unsafe.Sizeof(*new(T)))
-		s.h.Link(p, m.class)
+	if p == nil {
+		return nil
 	}
-	return (*T)(p)
+	x := arena_c.Clear((*T)(p))
+	s.h.Link(p, m.class)
+	return x
 }
 
 // Make gives a T that fn has made ready. T is linked only after fn succeeded; what fn itself made in s

@@ -26,10 +26,10 @@ func (s Scope) Own(c io.Closer) Held {
 		panic(&Misuse{"Own of nil", false})
 	}
 	if p := s.own(); p != nil {
-		p.value, p.closes = c, true
+		p.value, p.kind = c, ownedCloser
 		return p.held
 	}
-	panic(s.notOwned("Own", owned{value: c, closes: true}))
+	panic(s.notOwned("Own", owned{value: c, kind: ownedCloser}))
 }
 
 // Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it,
@@ -39,10 +39,10 @@ func (s Scope) Defer(fn func()) Held {
 		panic(&Misuse{"Defer of nil", false})
 	}
 	if p := s.own(); p != nil {
-		p.fn = fn
+		p.fn, p.kind = fn, ownedFunc
 		return p.held
 	}
-	panic(s.notOwned("Defer", owned{fn: fn}))
+	panic(s.notOwned("Defer", owned{fn: fn, kind: ownedFunc}))
 }
 
 // Hold keeps v from the collector until s closes, for what only C or a number in a block refers to.
@@ -53,10 +53,10 @@ func (s Scope) Hold(v any) Held {
 		panic(&Misuse{"Hold of nil", false})
 	}
 	if p := s.own(); p != nil {
-		p.value = v
+		p.value, p.kind = v, ownedValue
 		return p.held
 	}
-	panic(s.notOwned("Hold", owned{value: v}))
+	panic(s.notOwned("Hold", owned{value: v, kind: ownedValue}))
 }
 
 // own takes a place for a Go value, and links a node that names it; nil when s refuses.
@@ -158,32 +158,41 @@ func (h Held) Value() any {
 // owned is a Go value that lives until its scope closes. It can't lie in the block, where the collector
 // wouldn't see it.
 type owned struct {
-	site   arena_c.Site // where it was given
-	fn     func()
-	value  any
-	closes bool   // value is an io.Closer, which Own gave
-	held   Held   // what names it; place 0: the place is free, or what is in it runs
-	next   uint64 // in a free place: the next free one, plus 1
+	fn    func()
+	value any
+	held  Held   // what names it; place 0: the place is free, or what is in it runs
+	next  uint64 // in a free place: the next free one, plus 1
+	kind  ownedKind
+	site  arena_c.Site // where it was given
 }
 
+type ownedKind uint8
+
+const (
+	ownedValue ownedKind = iota
+	ownedFunc
+	ownedCloser
+)
+
 func (p *owned) finalizers() uint64 {
-	if p.closes || p.fn != nil {
-		return 1
+	if p.kind == ownedValue {
+		return 0
 	}
-	return 0
+	return 1
 }
 
 func (p *owned) name() string {
-	if p.closes {
+	if p.kind == ownedCloser {
 		return fmt.Sprintf("Close of %T", p.value)
 	}
 	return "a deferred function"
 }
 
 func (p *owned) run() error {
-	if p.fn != nil {
+	switch p.kind {
+	case ownedFunc:
 		p.fn()
-	} else if p.closes {
+	case ownedCloser:
 		return p.value.(io.Closer).Close()
 	}
 	return nil
@@ -191,7 +200,7 @@ func (p *owned) run() error {
 
 // what says what is held, for messages.
 func (p *owned) what() string {
-	if p.finalizers() == 0 {
+	if p.kind == ownedValue {
 		return fmt.Sprintf("a value of %T", p.value)
 	}
 	return p.name()
@@ -267,8 +276,11 @@ func (t *ownedTable) take(place uint64) *owned {
 }
 
 func (t *ownedTable) release(p *owned) {
-	own := p.next
-	*p = owned{next: t.free}
-	t.free = own
+	if p.kind == ownedFunc {
+		p.fn = nil
+	} else {
+		p.value = nil
+	}
+	p.next, t.free = t.free, p.next
 	t.live--
 }

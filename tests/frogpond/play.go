@@ -67,7 +67,7 @@ func (row *LevelResult) play(ctx context.Context, o *options, g *Game, show *pro
 	meter.stop(row, ticks)
 	report := g.budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.hash())))
-	row.Used, row.Peak, row.Objects = measured(report.Used), measured(report.LoadPeak), measured(report.Objects)
+	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)
 	row.PoolCapacity, row.PoolPeak = measured(g.level.Frogs.Cap()), measured(g.level.Frogs.Peak())
 	if o.durations != "" {
 		if err := writeDurations(o.durations, g.systems.Durations[:ticks]); err != nil {

@@ -45,7 +45,6 @@ func checkRun(t *testing.T, r Result, ticks, workers int) {
 		assert.Empty(t, hashes[*l.Hash], "%s has the hash of another map", l.Name)
 		hashes[*l.Hash] = l.Name
 		assert.LessOrEqual(t, *l.Used, *l.Peak)
-		assert.Positive(t, *l.Objects)
 		assert.Positive(t, *l.FinalizersRun)
 		assert.LessOrEqual(t, *l.PoolPeak, *l.PoolCapacity)
 		if build == "release" && workers == 1 {
@@ -116,9 +115,8 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	assert.Nil(t, l.Hash)
 	assert.Zero(t, r.Leaks)
 	assert.True(t, r.IdentityOK)
-	for _, part := range []string{"region level is full", "asked for 500000 bytes", "262144 are free", "raise regions[2].size"} {
-		assert.Contains(t, l.Error, part)
-	}
+	assert.Regexp(t, `region level is full: .* asked for 500\d\d\d bytes, .* 262144 are free; raise regions\[2\]\.size`, l.Error,
+		"the lumps, in one temporary")
 	assert.Equal(t, "frogpond: MAP02: not run: "+l.Error+"\n", stderr)
 
 	var stdout bytes.Buffer

@@ -138,7 +138,7 @@ func rewindBeside(wrong bool) {
 func loadGivesTemporary(wrong bool) {
 	load(open(), "level", func(s scope.Scope) *Frog {
 		if wrong {
-			return frogs.New(s.Temp())
+			return frogs.New(s.Temp(64))
 		}
 		return frogs.New(s)
 	})

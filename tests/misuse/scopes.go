@@ -17,13 +17,15 @@ var scopes = []line{
 	}, []answer{
 		{every, "order", "scope: BUG: Close of … scope", told},
 	}, ""},
-	{"allocate in a covered, closed or frozen scope, or by an undeclared Maker", []program{
+	{"allocate in a covered, closed or frozen scope, by an undeclared Maker, with a bad align", []program{
 		{name: "New while covered", run: newWhileCovered, says: `while scope "step", opened in it, is open`},
+		{name: "New in older temporaries", run: newInOlderTemporaries, says: "which isn't the newest of the temporaries"},
 		{name: "New after Close", run: newAfterClose, says: "that is closed"},
 		{name: "New in a slot's next scope", run: newInAnothers, says: "that is closed"},
 		{name: "New after the load", run: newAfterLoad, says: "frozen since its load returned"},
-		{name: "New after Turn", run: newAfterTurn, says: "frozen since its frame ended"},
+		{name: "New after NextFrame", run: newAfterNextFrame, says: "frozen since its frame ended"},
 		{name: "New of the zero Maker", run: zeroMaker, says: "a Maker that was never declared"},
+		{name: "Alloc with a bad align", run: badAlign, says: "an align is a power of two"},
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},
 	}, ""},
@@ -96,6 +98,16 @@ func newWhileCovered(wrong bool) {
 	frogs.New(query)
 }
 
+func newInOlderTemporaries(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	older := query.Temp(64)
+	newer := query.Temp(64)
+	if !wrong {
+		check(newer.Close())
+	}
+	frogs.New(older)
+}
+
 func newAfterClose(wrong bool) {
 	query := open().Pad(0, 0).Open("query")
 	if wrong {
@@ -127,10 +139,10 @@ func newAfterLoad(wrong bool) {
 	frogs.New(level)
 }
 
-func newAfterTurn(wrong bool) {
+func newAfterNextFrame(wrong bool) {
 	b := open()
 	frame := b.Frame()
-	check(b.Turn())
+	check(b.NextFrame())
 	if !wrong {
 		frame = b.Frame()
 	}
@@ -143,6 +155,14 @@ func zeroMaker(wrong bool) {
 		maker = scope.Maker[Frog]{}
 	}
 	maker.New(open().Pad(0, 0).Open("query"))
+}
+
+func badAlign(wrong bool) {
+	align := uint64(16)
+	if wrong {
+		align = 12
+	}
+	open().Pad(0, 0).Open("query").Alloc(8, align)
 }
 
 func leaveOpenInLoad(wrong bool) {
@@ -161,8 +181,8 @@ func leaveOpenOnFrame(wrong bool) {
 	if !wrong {
 		check(room.Close())
 	}
-	check(b.Turn())
-	check(b.Turn())
+	check(b.NextFrame())
+	check(b.NextFrame())
 	check(b.Close())
 }
 

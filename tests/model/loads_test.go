@@ -235,7 +235,7 @@ func (w *world) nextFrame() {
 		}
 	}
 	w.say("next frame")
-	w.layer(w.b.Turn, func(e ended) bool {
+	w.layer(w.b.NextFrame, func(e ended) bool {
 		var t told
 		t.wrong = len(ending.near) > 1
 		t.add(ending.remembered(0, 0))
