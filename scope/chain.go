@@ -306,10 +306,9 @@ func (u *unwinding) closeLong() {
 	st.count()
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
+	u.errs.add(n.err)
 	if h.Back != 0 { // nobody else can ask for what temporaries met
-		u.errs.add(st.tell(h, h.Depth))
-	} else {
-		u.errs.add(n.err)
+		u.errs.add(st.remembered(h, h.Depth))
 	}
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {

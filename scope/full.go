@@ -204,9 +204,11 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 	if n.err == nil {
 		n.err = err
 	}
-	if depth == h.Depth { // the misuse is what is told; what it is refused from now on comes after it
+	switch { // the misuse is what is told; what it is refused from now on comes after it
+	case h.Odd&arena_c.Closing != 0:
+	case depth == h.Depth:
 		h.Asked = 0
-	} else {
+	default:
 		h.Record(depth).Asked = 0
 	}
 }
