@@ -109,6 +109,7 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
+	u.st.count() // all at once: what goes first is counted with what it went from
 	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
@@ -161,7 +162,6 @@ func (u *unwinding) steps() {
 	}
 	u.nodes(u.to.chain)
 	if u.to.cursor != 0 {
-		u.st.count()
 		h.Cut(u.to.cursor)
 	}
 	u.done = true
@@ -284,7 +284,7 @@ func (u *unwinding) close() {
 	}
 }
 
-// closeLong tells what else there is to tell, and counts.
+// closeLong tells what else there is to tell.
 func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	st.settle(h)
@@ -294,7 +294,6 @@ func (u *unwinding) closeLong() {
 		u.errs.add(n.err)
 		n.lost, n.err = nil, nil
 	}
-	st.count()
 }
 
 func (u *unwinding) fail(err error) {
