@@ -48,7 +48,7 @@ int upfront_scope_is_alive(upfront_scope s) { return s.arena != NULL && upfront_
 
 upfront_scope upfront_scope_open(upfront_scopes *h) {
     upfront_scope s = {NULL, 0};
-    if (h == NULL || h->depth == h->slots || h->odd & UPFRONT_CLOSING || (h->depth != 0 && h->arena.gen == 0))
+    if (h == NULL || h->depth == h->slots || h->odd & (UPFRONT_CLOSING | UPFRONT_BUILDING) || (h->depth != 0 && h->arena.gen == 0))
         return s;
     s.gen = upfront_scopes_open(h);
     s.arena = h;
@@ -62,10 +62,17 @@ static uint64_t *word_node(upfront_scope s, uint64_t what) {
     return word;
 }
 
+/* Takes back what the topmost scope got last. */
+static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
+    upfront_mark_dead(upfront_arena_at(&h->arena, cursor), h->arena.cursor - cursor);
+    h->arena.cursor = cursor;
+    upfront_scopes_top(h)->count = count;
+}
+
 int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint64_t kind, upfront_pool **out) {
     upfront_arena *a;
     upfront_row *r;
-    uint64_t i = 0, bytes, before, *node;
+    uint64_t i = 0, bytes, before, count_before, *node;
     void *block;
     *out = NULL;
     if (s.arena == NULL || upfront_pool_size(size, align, count == 0 ? 1 : count) == 0)
@@ -76,6 +83,7 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
     r = upfront_row_of(s.arena);
     bytes = upfront_pool_size(size, align, count);
     before = a->cursor;
+    count_before = upfront_scopes_top(s.arena)->count;
     while (i < r->pools && upfront_row_pool(r, i)->open)
         i++;
     if (i == r->pools)
@@ -84,6 +92,7 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
     block = node == NULL ? NULL : upfront_scopes_bump(s.arena, s.gen, bytes, upfront_pool_align(align) - 1);
     if (block == NULL) { /* both or none; and it says what both need */
         uint64_t at = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
+        take_back(s.arena, before, count_before);
         a->cursor = at;
         at = upfront_arena_aligned(a, upfront_pool_align(align) - 1);
         a->cursor = before;
@@ -120,20 +129,22 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     upfront_scope temp = {NULL, 0};
     upfront_row *r;
     upfront_arena *near_end;
-    uint64_t *node, from, before;
+    uint64_t *node, from, before, count_before;
     if (s.arena == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_scope_is_open(s))
         return temp;
     r = upfront_row_of(s.arena);
     near_end = &r->arena.arena;
-    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING)
+    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING || r->arena.odd & UPFRONT_BUILDING)
         return temp;
     before = s.arena->arena.cursor;
+    count_before = upfront_scopes_top(s.arena)->count;
     node = word_node(s, 0);
     from = near_end->limit - size;
     from -= ((uint64_t)(uintptr_t)near_end + from) % UPFRONT_LINE;
     if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) { /* both or none */
-        s.arena->arena.cursor = before;
-        s.arena->arena.asked = UPFRONT_ASKED | (size + 3 * sizeof *node + UPFRONT_LINE);
+        take_back(s.arena, before, count_before);
+        if (node != NULL || s.arena == &r->arena) /* else the scope at the far end has no room for the node */
+            s.arena->arena.asked = UPFRONT_ASKED | (size + 3 * sizeof *node + UPFRONT_LINE);
         return temp;
     }
     temp.arena = &r->temp;

@@ -270,6 +270,10 @@ func (u *unwinding) owned(word uint64) {
 // close puts the arena back to where the topmost scope, whose nodes have run, was opened.
 func (u *unwinding) close() {
 	h := u.h
+	if h.Odd&arena_c.Building != 0 {
+		h.Odd &^= arena_c.Building
+		arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+	}
 	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
 		u.closeLong()
 	}

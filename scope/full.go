@@ -321,6 +321,8 @@ func (s Scope) misuse(what string) error {
 	switch {
 	case h.Odd&arena_c.Closing != 0:
 		text += " while its finalizers run"
+	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
+		text += ", which has all that is free until its Done"
 	case h.Back != 0 && depth < h.Depth:
 		text += ", which isn't the newest of the temporaries"
 	case h.Back != 0:

@@ -63,9 +63,9 @@ type note struct {
 	told   lastError
 }
 
-// Why Open and Close of an arena take the long way, beside arena_c.Closing.
+// Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
 const (
-	oddTemp  = 1 << (1 + iota) // the far end
+	oddTemp  = 1 << (2 + iota) // the far end
 	oddNoted                   // a note has an err or lost, or a scope has accounts
 	oddNames                   // what scopes hold is counted by name
 )
@@ -100,7 +100,7 @@ func (st *Stack) Open(name string) Scope {
 // openLong says why a scope can't open, or does what the short way leaves out.
 func (st *Stack) openLong(name string) *FullError {
 	h := st.h
-	if h.Odd&arena_c.Closing != 0 || h.Depth > 0 && h.Gen == 0 {
+	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {
