@@ -90,8 +90,11 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 || h.Back != 0 {
+		if h.Gen == 0 && h.Back == 0 {
 			u.errs.add(st.tell(h, h.Depth))
+		}
+		for i := h.Depth; i >= depth && h.Back != 0; i-- {
+			u.errs.add(st.tell(h, i))
 		}
 	}
 	u.run()
@@ -292,12 +295,10 @@ func (u *unwinding) close() {
 func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	st.settle(h)
-	if h.Back == 0 {
-		n := &st.notes[h.Depth]
-		u.errs.add(n.lost)
-		u.errs.add(n.err)
-		n.lost, n.err = nil, nil
-	}
+	n := st.noteOf(h, h.Depth)
+	u.errs.add(n.lost)
+	u.errs.add(n.err)
+	n.lost, n.err = nil, nil
 }
 
 func (u *unwinding) fail(err error) {

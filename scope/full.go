@@ -207,10 +207,10 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 	}
 }
 
-// noteOf is the note of the scope at a depth; all temporaries have one.
+// noteOf is the note of the scope at a depth of either end.
 func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 	if h.Back != 0 {
-		return &st.notes[0]
+		depth += st.h.Slots + 1
 	}
 	return &st.notes[depth]
 }

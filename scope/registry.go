@@ -52,11 +52,11 @@ func TableBytes(scopes, pools, values, accounts uint64) uint64 {
 // SiteBytes is for package budget: what the places where scopes were opened and values were given take beside them, in
 // checked builds.
 func SiteBytes(scopes, values uint64) uint64 {
-	return (scopes + 1 + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
+	return (2*(scopes+1) + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
 }
 
 func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
-	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*uint64(unsafe.Sizeof(note{})) + pools*tag +
+	return uint64(unsafe.Sizeof(Stack{})) + 2*(scopes+1)*uint64(unsafe.Sizeof(note{})) + pools*tag +
 		values*uint64(unsafe.Sizeof(owned{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
 }
 
@@ -67,7 +67,7 @@ const generationsEach = 1 << 40
 // NewStack is for package budget: it makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
 	h := &row.Arena
-	st := &Stack{h: h, row: row, config: config, notes: make([]note, h.Slots+1),
+	st := &Stack{h: h, row: row, config: config, notes: make([]note, 2*(h.Slots+1)),
 		owned: ownedTable{places: make([]owned, config.Held)}, labels: labels{lines: make([]account, 0, config.Names)}}
 	st.bear()
 	registry.Lock()

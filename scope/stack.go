@@ -27,7 +27,7 @@ type Stack struct {
 	h          *arena_c.Scopes
 	row        *arena_c.Row
 	lent       atomic.Uint64 // of a pad: number of the lending
-	notes      []note        // of the scopes, by depth
+	notes      []note        // of the scopes, by depth; then of those at the far end
 	config     Config
 	id         uint64 // in the registry
 	made       uint64 // how many stacks were made before it, and 1

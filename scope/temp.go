@@ -50,5 +50,7 @@ func (s Scope) Temp(n int) Scope {
 		}
 		panic(refusal(s))
 	}
+	kept := st.noteOf(far, far.Depth)
+	kept.err, kept.lost = nil, nil
 	return Scope{far, gen - key}
 }
