@@ -85,7 +85,7 @@ func (st *Stack) Name() string { return st.config.Arena }
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
 func (st *Stack) Open(name string) Scope {
 	h := st.h
-	if h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked {
+	if h.Odd|h.Misused != 0 || h.Depth >= h.Slots || arena_c.Checked {
 		if full := st.openLong(name); full != nil {
 			panic(full)
 		}
@@ -100,6 +100,7 @@ func (st *Stack) Open(name string) Scope {
 // openLong says why a scope can't open, or does what the short way leaves out.
 func (st *Stack) openLong(name string) *FullError {
 	h := st.h
+	st.settle(h) // who was refused is still the topmost
 	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
