@@ -15,8 +15,6 @@ package arena_c
 // #cgo nocallback upfront_scopes_close
 // #cgo noescape upfront_arena_cut
 // #cgo nocallback upfront_arena_cut
-// #cgo noescape upfront_arena_refuse
-// #cgo nocallback upfront_arena_refuse
 // #cgo noescape upfront_mark_live
 // #cgo nocallback upfront_mark_live
 // #cgo noescape upfront_mark_dead
