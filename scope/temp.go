@@ -39,14 +39,12 @@ func (s Scope) Temp(n int) Scope {
 	case arena_c.Checked && arena_c.Refuse():
 		panic(st.refuseTable("scopes", far.Slots, tempName))
 	}
-	before := s.h.Asked
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
 		if asked := s.h.Asked; s.isTemp() && asked != arena_c.Asked|nodeOfTemp { // it is the arena that has no room
-			s.h.Asked = before
 			full := st.full(st.h, asked)
 			full.Scope = tempName
-			panic(full)
+			st.noteOf(far, far.Depth).told = lastError{s.gen, full}
 		}
 		panic(refusal(s))
 	}
