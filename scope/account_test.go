@@ -100,7 +100,7 @@ func TestAccountOfAScopeThatCloses(t *testing.T) {
 	err := outer.Do("full", func(s scope.Scope) error { s.Bytes(1 << 20); return nil })
 	var full *scope.FullError
 	require.ErrorAs(t, err, &full)
-	assert.Equal(t, []scope.Usage{{Name: "outer", Bytes: 40, Objects: counted(1)}, {Name: "a", Bytes: 5}}, full.Top)
+	assert.Equal(t, []scope.Usage{{Name: "outer", Bytes: 40, Objects: counted(2)}, {Name: "a", Bytes: 5}}, full.Top)
 	require.NoError(t, outer.Close())
 	assert.PanicsWithError(t, "scope: BUG: Account of a scope of pad 0.0 that is closed", func() {
 		_ = scope.Account(outer, "c", func() error { panic("it ran") })

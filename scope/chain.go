@@ -45,9 +45,9 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 }
 
 // mark is where an arena is unwound to: what Close puts back.
-type mark struct{ depth, cursor, chain uint64 }
+type mark struct{ depth, cursor, chain, count uint64 }
 
-func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain} }
+func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain, h.Top().Count} }
 
 // unwinding is an arena on its way back to a mark.
 type unwinding struct {
@@ -64,7 +64,7 @@ type unwinding struct {
 
 // closeTop closes the topmost scope of an end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
-	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain}}
+	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		u.run()
 		return u.errs.err()
@@ -90,7 +90,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	if h.Depth < depth || h.Odd&arena_c.Closing != 0 {
 		return nil
 	}
-	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
+	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain, 0}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
 		if h.Gen == 0 && h.Back == 0 {
@@ -209,6 +209,7 @@ func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
 		h.Cut(u.to.cursor)
+		h.Top().Count = u.to.count
 	}
 	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
 		u.errs.add(err)

@@ -56,8 +56,10 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"scope":         {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
 		"temporaries":   {1, func(s scope.Scope) { s.Temp(64) }},
 		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
-		"account":       {1, func(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }},
-		"account again": {1, func(s scope.Scope) { account(s); account(s) }},
+		"account":       {2, account}, // a place and 40 bytes
+		"account again": {3, func(s scope.Scope) { account(s); account(s) }},
+		"temporaries":   {1, func(s scope.Scope) { s.Temp(8) }},
+		"builder":       {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
 		"no bytes":      {0, func(s scope.Scope) { s.Text() }},
 		"text":          {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
 		"append":        {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},

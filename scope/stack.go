@@ -90,8 +90,27 @@ func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) 
 func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
 	if st.lent.Load() != lent || h.Odd|h.Misused != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
-		st.openLong(lent, name)
+		if full := st.openLong(lent, name); full != nil {
+			panic(full)
+		}
 	}
+	gen := h.Open() // what opens does, without a call
+	n := &st.notes[h.Depth]
+	n.name, n.gen = st.Keep(name), gen
+	n.site.Note()
+	return Scope{h, gen}
+}
+
+// tryOpen is Open for who returns a full.
+func (st *Stack) tryOpen(name string) (Scope, *FullError) {
+	if full := st.openLong(st.lent.Load(), name); full != nil {
+		return Scope{}, full
+	}
+	return st.opens(name), nil
+}
+
+func (st *Stack) opens(name string) Scope {
+	h := st.h
 	gen := h.Open()
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.Keep(name), gen
@@ -100,7 +119,7 @@ func (st *Stack) open(lent uint64, name string) Scope {
 }
 
 // openLong says why a scope can't open, or does what the short way leaves out.
-func (st *Stack) openLong(lent uint64, name string) {
+func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {
 		Pad{st, lent}.givenBack("Open on")
@@ -110,25 +129,26 @@ func (st *Stack) openLong(lent uint64, name string) {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {
-		panic(st.scopesFull(name))
+		return st.scopesFull(name)
 	}
 	if arena_c.Checked && h.Depth > 0 && arena_c.Refuse() {
-		panic(st.refuseTable("scopes", h.Slots, name))
+		return st.refuseTable("scopes", h.Slots, name)
 	}
 	n := &st.notes[h.Depth+1]
 	n.err, n.lost = nil, nil
 	if h.Odd&oddNames != 0 {
 		st.nameLine(n, name)
 	}
+	return nil
 }
 
 // do is Do of a scope or a pad.
 func (st *Stack) do(name string, fn func(Scope) error) (err error) {
-	if full := st.openFull(name); full != nil {
+	before := st.opened()
+	s, full := st.tryOpen(name)
+	if full != nil {
 		return full
 	}
-	before := st.opened()
-	s := st.Open(name)
 	depth := st.Depth()
 	st.inside++
 	defer func() {
@@ -153,15 +173,6 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		}
 	}()
 	return fn(s)
-}
-
-// openFull is the full of who would open one scope too many, or nil. The lowest scope has a place in
-// every plan.
-func (st *Stack) openFull(name string) *FullError {
-	if !st.dropped && st.h.Depth == st.h.Slots {
-		return st.scopesFull(name)
-	}
-	return nil
 }
 
 // Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err
