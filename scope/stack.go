@@ -59,7 +59,6 @@ type note struct {
 	site   arena_c.Site // where it was opened
 	line   int          // of the name, where names are counted
 	err    error        // a misuse of it, until its Close tells
-	asked  uint64       // what it had been refused before that
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
 	told   lastError
@@ -90,7 +89,7 @@ func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) 
 // open is Open for who has the arena on loan.
 func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if h.Odd != 0 || h.Depth >= h.Slots || st.lent.Load() != lent || arena_c.Checked {
+	if st.lent.Load() != lent || h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
 		st.openLong(lent, name)
 	}
 	gen := h.Open()
