@@ -23,7 +23,7 @@ type HandlePool[T any] struct {
 }
 
 // HandlePool makes a pool of n chunks in s: what Pool takes, and 4 bytes for each chunk. A full scope unwinds; n below 0
-// or from 2^32 up is a caller's bug. Cost: O(n), one call into C.
+// or from 2^32 up is a caller's bug. Cost: O(n), two calls into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
