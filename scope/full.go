@@ -266,7 +266,7 @@ func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
 	}
 	full := st.full(h, asked)
 	full.Scope = st.nameOf(h, depth)
-	if n.told = (lastError{gen, full}); full.Asked+arena_c.AlignMax <= full.Free {
+	if n.told = (lastError{gen, full}); !full.OnPurpose && full.Asked+arena_c.AlignMax <= full.Free {
 		n.told.err = badAlign // no other could ask for more than there is
 	}
 	return n.told.err

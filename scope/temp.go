@@ -33,6 +33,9 @@ func (s Scope) Temp(n int) Scope {
 	if far.Depth == far.Slots {
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	}
+	if arena_c.Checked && arena_c.Refuse() {
+		panic(st.refuseTable("scopes", far.Slots, tempName))
+	}
 	gen := s.h.TempOpen(s.gen, uint64(n))
 	if gen == 0 {
 		panic(refusal(s))
