@@ -112,7 +112,7 @@ func (st *Stack) Lost() (err error) {
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
 	u.st.unwound++
-	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
+	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
@@ -206,7 +206,9 @@ func (u *unwinding) finish() {
 		u.st.count()
 		h.Cut(u.to.cursor)
 	}
-	u.st.settle(h) // what finalizers asked of a scope that stays
+	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
+		u.errs.add(err)
+	}
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {
@@ -304,10 +306,9 @@ func (u *unwinding) closeLong() {
 	st.count()
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
+	u.errs.add(n.err)
 	if h.Back != 0 { // nobody else can ask for what temporaries met
-		u.errs.add(st.tell(h, h.Depth))
-	} else {
-		u.errs.add(n.err)
+		u.errs.add(st.remembered(h, h.Depth))
 	}
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {

@@ -59,7 +59,6 @@ type note struct {
 	site   arena_c.Site // where it was opened
 	line   int          // of the name, where names are counted
 	err    error        // a misuse of it, until its Close tells
-	asked  uint64       // what it had been refused before that
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
 	told   lastError

@@ -208,7 +208,7 @@ func (w *world) refused(s *life) {
 		s.full = true
 	case s.open:
 		_ = s.real.Err() // it is known from now on, whatever a stale one asks
-		s.wrong = true
+		s.wrong, s.full = true, false
 	}
 }
 
