@@ -48,7 +48,8 @@ const (
 	NodeClass = 1 << 40 // a node's class, above an offset
 	NodeSize  = 8
 
-	Closing = 1 // in Scopes.Odd
+	Closing  = 1 // in Scopes.Odd
+	Building = 2
 )
 
 // Record is the record at a depth; that of depth 0 is nobody's.

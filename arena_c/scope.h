@@ -29,7 +29,8 @@ extern "C" {
 #define UPFRONT_CLASS_TEMP 3 /* a word: the generation of a scope at the far end */
 
 /* Why Open and Close take the long way. The other bits belong to the owner. */
-#define UPFRONT_CLOSING 1 /* nodes are running */
+#define UPFRONT_CLOSING 1  /* nodes are running */
+#define UPFRONT_BUILDING 2 /* the topmost scope uses all that is free: nobody opens another */
 
 /* The header: the arena's line, and one for its scopes. */
 typedef struct upfront_scopes {
@@ -241,7 +242,7 @@ static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finaliz
     return UPFRONT_OK;
 }
 
-/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen or closing, or all records are taken; and for the
+/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen, closing or building, or all records are taken; and for the
  * header of a far end, where scopes are upfront_scope_temp's. */
 upfront_scope upfront_scope_open(upfront_scopes *h);
 

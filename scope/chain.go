@@ -65,11 +65,12 @@ type unwinding struct {
 // closeTop closes the topmost scope of an end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain}}
-	if h.Asked != 0 {
-		st.workOut(h, h.Depth)
+	if h.Odd|h.Asked|h.Misused != 0 {
+		u.run()
+		return u.errs.err()
 	}
 	h.Gen = 0
-	h.Odd |= arena_c.Closing
+	h.Odd = arena_c.Closing
 	for !u.turn() {
 	}
 	return u.errs.err()
@@ -92,8 +93,11 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 {
+		if h.Gen == 0 && h.Back == 0 {
 			u.errs.add(st.tell(h, h.Depth))
+		}
+		for i := h.Depth; i >= depth && h.Back != 0; i-- {
+			u.errs.add(st.tell(h, i))
 		}
 	}
 	u.run()
@@ -112,6 +116,7 @@ func (st *Stack) Lost() (err error) {
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
 	u.st.unwound++
+	u.st.count() // all at once: what goes first is counted with what it went from
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
@@ -203,7 +208,6 @@ func (u *unwinding) elsewhere() {
 func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
-		u.st.count()
 		h.Cut(u.to.cursor)
 	}
 	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
@@ -302,8 +306,11 @@ func (u *unwinding) element(object unsafe.Pointer) {
 // closeLong closes the topmost scope, whose nodes have run, tells what else there is to tell, and counts.
 func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
+	if h.Odd&arena_c.Building != 0 {
+		h.Odd &^= arena_c.Building
+		arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+	}
 	st.settle(h)
-	st.count()
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
 	u.errs.add(n.err)

@@ -361,6 +361,8 @@ func (s Scope) misuse(what string) error {
 	switch {
 	case h.Odd&arena_c.Closing != 0:
 		text += " while its finalizers run"
+	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
+		text += ", which has all that is free until its Done"
 	case h.Back != 0 && depth < h.Depth:
 		text += ", which isn't the newest of the temporaries"
 	case h.Back != 0:
@@ -380,11 +382,14 @@ func (s Scope) misuse(what string) error {
 // full is the error of the topmost scope of an end, as things stand now.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row := st.row
-	size := asked &^ (arena_c.Asked | arena_c.Purpose)
+	size := asked &^ arena_c.Asked
+	if arena_c.Checked {
+		size &^= arena_c.Purpose
+	}
 	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
 		Asked: size, Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.config.Key,
 		Top: st.holders()}
-	if asked&arena_c.Purpose != 0 {
+	if size|arena_c.Asked != asked {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e

@@ -78,9 +78,6 @@ func must(err error) {
 
 func account(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }
 
-// takeAll takes what the piece of a temporary scope has.
-func takeAll(temp scope.Scope) { temp.Bytes(int(temp.Free())) }
-
 func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	b := open(t)
 	pad := b.Pad(0, 0)
@@ -134,16 +131,16 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	require.Error(t, s.Close())
 }
 
-func TestPadTempReturnsARefusalOnPurpose(t *testing.T) {
+func TestWithReturnsARefusalOnPurpose(t *testing.T) {
 	b := open(t)
 	s := b.Pad(0, 0).Open("query")
 	for n, want := range []string{"one more of 8 scopes", "100 bytes, "} {
 		arena_c.FailAt(uint64(n + 1))
-		err := b.Pad(0, 0).Temp(100, func([]byte) { t.Error("it ran") })
+		err := b.Pad(0, 0).With(100, func([]byte) { t.Error("it ran") })
 		require.ErrorIs(t, err, scope.ErrFull)
 		assert.Contains(t, err.Error(), "asked for "+want)
 	}
-	require.NoError(t, b.Pad(0, 0).Temp(100, func([]byte) {}))
+	require.NoError(t, b.Pad(0, 0).With(100, func([]byte) {}))
 	require.NoError(t, s.Close())
 }
 

@@ -27,7 +27,7 @@ type Stack struct {
 	h          *arena_c.Scopes
 	row        *arena_c.Row
 	lent       atomic.Uint64 // of a pad: number of the lending
-	notes      []note        // of the scopes, by depth
+	notes      []note        // of the scopes, by depth; then of those at the far end
 	config     Config
 	id         uint64 // in the registry
 	made       uint64 // how many stacks were made before it, and 1
@@ -64,9 +64,9 @@ type note struct {
 	told   lastError
 }
 
-// Why Open and Close of an arena take the long way, beside arena_c.Closing.
+// Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
 const (
-	oddTemp  = 1 << (1 + iota) // the far end
+	oddTemp  = 1 << (2 + iota) // the far end
 	oddNoted                   // a note has an err or lost, or a scope has accounts
 	oddNames                   // what scopes hold is counted by name
 )
@@ -89,7 +89,7 @@ func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) 
 // open is Open for who has the arena on loan.
 func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if st.lent.Load() != lent || h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
+	if st.lent.Load() != lent || h.Odd|h.Misused != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
 		st.openLong(lent, name)
 	}
 	gen := h.Open()
@@ -105,7 +105,8 @@ func (st *Stack) openLong(lent uint64, name string) {
 	if st.lent.Load() != lent {
 		Pad{st, lent}.givenBack("Open on")
 	}
-	if h.Odd&arena_c.Closing != 0 || h.Depth > 0 && h.Gen == 0 {
+	st.settle(h) // who was refused is still the topmost
+	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {

@@ -184,7 +184,7 @@ func TestTextGrowsAsAppendDoes(t *testing.T) {
 	first := text.Bytes()
 	text.Add("67")
 	assert.EqualValues(t, 7, pad.Stats().Used)
-	assert.EqualValues(t, 1, pad.Stats().Objects)
+	assert.Equal(t, counted(1), pad.Stats().Objects)
 	s.Bytes(1)
 	text.Add("8")
 	assert.EqualValues(t, 7+1+14, pad.Stats().Used)
