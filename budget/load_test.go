@@ -150,7 +150,7 @@ func TestLoadSucceeds(t *testing.T) {
 	})
 	assert.Equal(t, []int64{15}, ran, "temporaries are gone, with their finalizers; the rest stays")
 	assert.Equal(t, counted(7), regionReport(b, "level").Objects,
-		"frog, mark, pool, and a node for each of pool, temporaries and finalizers")
+		"frog, mark, pool, and a node for each of temporaries, pool and other finalizers")
 	assert.Less(t, regionReport(b, "level").Used, uint64(1000))
 	assert.GreaterOrEqual(t, regionReport(b, "level").Peak, regionReport(b, "level").Used+100, "temporaries included")
 	assert.NotNil(t, l.Get())
