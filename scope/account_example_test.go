@@ -50,6 +50,6 @@ func ExampleAccount() {
 	// sound 20480 bytes in 1
 	// graphics 49152 bytes in 3
 	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12288 of 131072 are free
-	//   held by graphics 98304, sound 20480
+	//   held by "graphics" 98304, "sound" 20480
 	//   raise regions[0].size in the plan to 135168 or more
 }
