@@ -235,6 +235,15 @@ uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
     return count;
 }
 
+void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until) {
+    uint64_t class_;
+    while (h->chain != until && ((upfront_node *)upfront_arena_at(&h->arena, h->chain))[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C) {
+        const upfront_deferred *d = (const upfront_deferred *)upfront_scopes_unlink(h, &class_);
+        upfront_scopes_top(h)->ran++;
+        d->finalizer(d->arg);
+    }
+}
+
 int upfront_scope_close(upfront_scope s) {
     upfront_scopes *h = s.arena;
     uint64_t chain;

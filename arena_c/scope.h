@@ -54,7 +54,7 @@ typedef struct upfront_record {
     uint64_t count; /* in checked builds: bytes asked for, and from UPFRONT_OBJECT up allocations */
     uint64_t limit; /* of a temporary scope: the header's limit at open */
     uint64_t edge;  /* and the near end's */
-    uint64_t unused;
+    uint64_t ran;   /* finalizers of C, and whoever closes the scope hasn't counted them yet */
 } upfront_record;
 
 /* The word before a node's object: the next older node's, and from UPFRONT_NODE_CLASS up the class. */
@@ -271,6 +271,10 @@ int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until);
 
 /* Runs what C can run at the head of the chain: down to `until`, or to the first node that isn't C's. Gives the number of finalizers. */
 uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until);
+
+/* Runs C's own finalizers at the head of the chain, and nothing else, down to `until`. Each is counted in the topmost
+ * record before it runs: one that calls back may not come back, and who unwinds goes on with the next. */
+void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until);
 
 /* Makes a row at `r`, inside a table of upfront_row_size bytes, for the bytes [start, end) counted from `origin`. Generations that are
  * there already go on; a table of zeros begins at generation 0. */

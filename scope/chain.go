@@ -226,7 +226,8 @@ func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch u.class {
 	case arena_c.ClassC:
-		st.finalizers += h.RunC(until)
+		h.RunC(until)
+		st.finalizers += h.RanC()
 	case arena_c.ClassPool:
 		u.chunk((*uint64)(object))
 	case arena_c.ClassTemp:
@@ -361,6 +362,7 @@ func (u *unwinding) given() string {
 
 // release forgets the Go value that ran.
 func (u *unwinding) release() {
+	u.st.finalizers += u.h.RanC()
 	if u.owned != nil {
 		u.st.owned.release(u.owned)
 		u.owned = nil

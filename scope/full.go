@@ -56,7 +56,7 @@ func (e *FullError) Error() string {
 		} else {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s %d", a.Name, a.Bytes)
+		fmt.Fprintf(&b, "%q %d", a.Name, a.Bytes)
 	}
 	switch {
 	case e.OnPurpose:

@@ -86,7 +86,7 @@ func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
 		return err
 	})
 	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
-		`held by do 60008; raise pads.size in the plan to 70008 or more`)
+		`held by "do" 60008; raise pads.size in the plan to 70008 or more`)
 }
 
 // TestMisuseIsNotAnOldFull: an ignored Try... doesn't hide that a covered scope was used.

@@ -172,7 +172,7 @@ func TestFullNamesEverything(t *testing.T) {
 		return nil
 	})
 	assert.EqualError(t, err, `budget "test": pad 1.0 is full: scope "cells" asked for 24000 bytes, 16536 of 65536 are free; `+
-		`held by cells 48000, query 1000; raise pads.size in the plan to 73000 or more`)
+		`held by "cells" 48000, "query" 1000; raise pads.size in the plan to 73000 or more`)
 }
 
 func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
@@ -186,7 +186,7 @@ func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
 			points.New(a)
 		}
 	}()
-	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by a 65536; `+
+	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by "a" 65536; `+
 		`raise pads.size in the plan to 65544 or more`, text)
 }
 
@@ -236,7 +236,7 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	_, err = scope.ReadFile(a, "/proc/self/status")
-	assert.EqualError(t, err, "scope: /proc/self/status has more than the 0 bytes that its size says; read it by ReadAt")
+	assert.EqualError(t, err, `scope: "/proc/self/status" has more than the 0 bytes that its size says; read it by ReadAt`)
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
 	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")

@@ -214,7 +214,9 @@ func (w *world) refused(s *life) {
 
 // object makes one with a finalizer, or several.
 func (w *world) object(s *life) {
-	switch w.random.IntN(3) {
+	switch w.random.IntN(4) {
+	case 3:
+		w.deferC(s)
 	case 0:
 		at, ok := s.nodePlace(8, 8)
 		w.say("%s: object in %s", s.arena.name, s.name)

@@ -120,6 +120,12 @@ func (w *world) load() {
 			x = longs.New(real)
 			s.moveTo(8)
 			w.keep(s, 0, bytesAt(x, 8))
+			if w.chance(3) {
+				w.temp(s)
+				for _, temp := range p.arena.far {
+					w.object(temp)
+				}
+			}
 			inner.err = w.body(s)
 			inner.exited = false
 			return x, inner.err

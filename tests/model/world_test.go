@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
 const (
@@ -84,8 +85,9 @@ func newWorld(seed uint64, limit int) (*world, error) {
 		return nil, err
 	}
 	w := &world{b: b, random: rand.New(rand.NewPCG(seed, 18)), finalizers: map[int64]*finalizer{}, did: map[string]int{},
-		exits: seed%2 == 0, wideAligns: seed%4 == 3, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
+		exits: seed%2 == 0, wideAligns: seed%4 == 2, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
 	current = w
+	clib.Finalize = func(id int64) { _ = w.finalize(id) }
 	b.Pads.Of(helper)
 	b.Pads.Of(worker)
 	w.layOut()
