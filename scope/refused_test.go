@@ -151,9 +151,9 @@ func TestMisuseIsNoRequest(t *testing.T) {
 	inner := s.Open("inner")
 	var refused bool
 	arena_c.FailAt(1)
-	require.Nil(t, points.TryNew(s))
 	require.Panics(t, func() { s.Open("covered") })
 	require.Panics(t, func() { s.Defer(func() {}) })
+	require.Nil(t, points.TryNew(s))
 	refused, _ = arena_c.Failed()
 	require.False(t, refused)
 	arena_c.FailAt(0)
