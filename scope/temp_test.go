@@ -64,7 +64,8 @@ func TestTempsNest(t *testing.T) {
 	assert.EqualError(t, panicsWith(func() { points.New(newer) }), "scope: BUG: allocation in"+covered)
 	assert.EqualError(t, panicsWith(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
 	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
-	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }), `Open in scope "temp" of pad 0.0, which holds temporaries and doesn't nest`)
+	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }),
+		`Open in scope "temp" of pad 0.0, which holds temporaries and doesn't nest`)
 	assert.ErrorContains(t, panicsWith(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
 	points.New(newest)
 	require.NoError(t, inner.Close())
