@@ -41,12 +41,12 @@ func TestMixedChains(t *testing.T) {
 	theOne = ledgers.New(book)
 
 	s := b.Pad(0, 0).Open("mixed")
-	slot, tag := s.C()
+	header, generation := s.C()
 	var want []int32
 	for id := range int32(40) {
 		switch id % 5 {
 		case 0, 1, 2: // runs of C, one crossing each
-			require.Equal(t, arena_c.OK, mouth.Defer(slot, tag, &theOne.Log[0], &theOne.Count, id))
+			require.Equal(t, arena_c.OK, mouth.Defer(header, generation, &theOne.Log[0], &theOne.Count, id))
 		case 3:
 			noteds.New(s).ID = id
 		case 4:
@@ -58,6 +58,6 @@ func TestMixedChains(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, want, theOne.Log[:theOne.Count])
 	assert.EqualValues(t, 40, b.Pad(0, 0).Stats().Finalizers-before)
-	assert.NotEqual(t, arena_c.OK, mouth.Defer(slot, tag, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
+	assert.NotEqual(t, arena_c.OK, mouth.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
 	require.NoError(t, book.Close())
 }

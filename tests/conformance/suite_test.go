@@ -171,15 +171,14 @@ func TestRaceBuildsOverwriteWhatDies(t *testing.T) {
 	}
 	w := newRowTwins(t)
 	w.open()
-	slot := w.a.Slot(0)
-	was := *slot
-	p, _ := slot.Bump(slot.Tag()+100, 100, 0)
-	w.a.Rewind(&was)
+	h := &w.a.Arena
+	cursor := h.Cursor
+	p, _ := h.Bump(h.Gen, 100, 0)
+	h.Cut(cursor)
 	assert.Equal(t, dead, unsafe.Slice((*byte)(p), 100), "a constructor that failed")
-	w.a.FarOpen()
-	require.Equal(t, arena_c.OK, w.a.FarGrow(100, 8))
-	p, _ = w.a.Far().Bump(w.a.Far().Tag()+100, 100, 0)
-	w.a.FarClose()
+	require.NotZero(t, h.TempOpen(h.Gen, 100))
+	p, _ = w.a.Temp.Bump(w.a.Temp.Gen, 100, 0)
+	w.a.Temp.TempClose()
 	assert.Equal(t, dead, unsafe.Slice((*byte)(p), 100), "temporaries")
 }
 
