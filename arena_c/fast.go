@@ -58,7 +58,7 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 // generation's: see BadAlign. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	at := (uint64(uintptr(unsafe.Pointer(h)))+h.Cursor+align-1)&-align - uint64(uintptr(unsafe.Pointer(h)))
-	if gen += align & (align - 1) << badAlign; h.Gen == gen {
+	if gen += align & (align - 1) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
@@ -73,7 +73,7 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	at := (uint64(uintptr(unsafe.Pointer(h)))+h.Cursor+align-1)&-align - uint64(uintptr(unsafe.Pointer(h)))
-	if gen += align & (align - 1) << badAlign; h.Gen == gen {
+	if gen += align & (align - 1) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)

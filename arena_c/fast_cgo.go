@@ -15,8 +15,6 @@ package arena_c
 // #cgo nocallback upfront_scopes_close
 // #cgo noescape upfront_arena_cut
 // #cgo nocallback upfront_arena_cut
-// #cgo noescape upfront_arena_refuse
-// #cgo nocallback upfront_arena_refuse
 // #cgo noescape upfront_mark_live
 // #cgo nocallback upfront_mark_live
 // #cgo noescape upfront_mark_dead
@@ -72,14 +70,14 @@ func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	p := h.TryAlloc(gen, size, align)
 	if p == nil {
-		panic(Refusal{h, gen + align&(align-1)<<badAlign})
+		panic(Refusal{h, gen + align&(align-1)*badAlign})
 	}
 	return p
 }
 
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
-	gen += align & (align - 1) << badAlign
+	gen += align & (align - 1) * badAlign
 	p, _ := h.Bump(gen, min(size, OffsetMax), align-1)
 	return p
 }

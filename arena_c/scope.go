@@ -162,9 +162,9 @@ func (h *Scopes) RunC(until uint64) uint64 {
 	return uint64(C.upfront_scopes_run(h.c(), C.uint64_t(until)))
 }
 
-// badAlign is where what is wrong with an align is added to a generation, so that it fails the first question: above what
-// tells the generations of one header from those of another.
-const badAlign = 43
+// badAlign times what is wrong with an align is added to a generation, so that it fails the first question: above what tells
+// the generations of one header from those of another; and odd, so that it is never 0, however large the align is.
+const badAlign = 1<<43 + 1
 
 // BadAlign says whether a generation that the header was asked with is one of those: newer than any that there is.
 func (h *Scopes) BadAlign(gen uint64) bool { return gen > h.Next }

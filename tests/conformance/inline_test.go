@@ -35,7 +35,6 @@ func TestHitsInline(t *testing.T) {
 	out := compile(t, "-m")
 	for _, hit := range []string{
 		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`, `scope\.Scope\.Alloc`, `scope\.Scope\.TryAlloc`,
-		`scope\.\(\*Builder\[.*\]\)\.Push`,
 		`arena_c\.New\[.*\]`, `arena_c\.TryNew\[.*\]`, `arena_c\.Get\[.*\]`,
 		`arena_c\.\(\*Scopes\)\.Alloc`, `arena_c\.\(\*Scopes\)\.TryAlloc`, `arena_c\.\(\*Scopes\)\.Bump`, `arena_c\.\(\*Scopes\)\.Grow`,
 		`arena_c\.\(\*Scopes\)\.Node`, `arena_c\.\(\*Scopes\)\.Link`, `arena_c\.\(\*Scopes\)\.Newest`, `arena_c\.\(\*Scopes\)\.Unlink`,

@@ -71,7 +71,7 @@ func TestEveryArenaRefusesWhatCannotBe(t *testing.T) {
 				require.NoError(t, s.alloc(size, align))
 			}
 		}
-		for _, align := range []uint64{0, 3, 12, 65535, 65537, 1 << 17, 1 << 63, 1<<64 - 1} {
+		for _, align := range []uint64{0, 3, 12, 1<<20 - 1, 1<<20 + 1, 1 << 21, 1 << 63, 1<<63 + 1, 1<<64 - 1} {
 			require.NoError(t, s.alloc(8, align))
 		}
 		require.NoError(t, s.fillUp())

@@ -150,13 +150,6 @@ func Lists(l *container.List[uint64], d *container.Deque[uint64], n int) (fit bo
 	return fit
 }
 
-// Build is scope.Builder.Push in a loop.
-func Build(b *scope.Builder[uint64], n int) {
-	for i := range uint64(n) {
-		b.Push(i)
-	}
-}
-
 // The hits below are calls: too long for the inliner, or two paths in one.
 
 // Put is scope.Pool.Put in a loop.
@@ -172,6 +165,13 @@ func Append(s scope.Scope, list []Frog, n int) []Frog {
 		list = frogs.Append(s, list, Frog{})
 	}
 	return list
+}
+
+// Build is scope.Builder.Push in a loop.
+func Build(b *scope.Builder[uint64], n int) {
+	for i := range uint64(n) {
+		b.Push(i)
+	}
 }
 
 // Object is scope.ObjectMaker.New in a loop.
