@@ -54,11 +54,26 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	return
 }
 
-// Alloc is upfront_scopes_bump for a size and an align that may be anything. An align that is no power of two is no
-// generation's: see BadAlign. It panics with a Refusal where that gives NULL.
+// Alloc is upfront_scopes_bump for a size and an align that may be anything. An align that is no power of two up to LineSize, to
+// which headers are aligned, is no generation's: see BadAlign. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
-	at := (uint64(uintptr(unsafe.Pointer(h)))+h.Cursor+align-1)&-align - uint64(uintptr(unsafe.Pointer(h)))
-	if gen += align & (align - 1) * badAlign; h.Gen == gen {
+	at := (h.Cursor + align - 1) & -align
+	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
+		if at <= h.Limit && size <= h.Limit-at {
+			h.Cursor = at + size
+			return unsafe.Add(unsafe.Pointer(h), at)
+		}
+		h.Asked = Asked | size
+	} else {
+		h.Misused = gen
+	}
+	panic(Refusal{h, gen})
+}
+
+// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
+func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
+	at := (h.Cursor + mask) &^ mask
+	if h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
@@ -72,8 +87,8 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
-	at := (uint64(uintptr(unsafe.Pointer(h)))+h.Cursor+align-1)&-align - uint64(uintptr(unsafe.Pointer(h)))
-	if gen += align & (align - 1) * badAlign; h.Gen == gen {
+	at := (h.Cursor + align - 1) & -align
+	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
@@ -134,7 +149,7 @@ func (h *Scopes) Open() (gen uint64) {
 	r.Asked = h.Asked
 	gen = h.Next + 1
 	r = (*Record)(unsafe.Add(unsafe.Pointer(r), unsafe.Sizeof(*r)))
-	r.Mark, r.Chain, r.Gen = h.Cursor, h.Chain, gen
+	r.Mark, r.Chain, r.Gen, r.Edge = h.Cursor, h.Chain, gen, 0
 	h.Next, h.Gen, h.Asked = gen, gen, 0
 	h.Depth++
 	return gen

@@ -70,17 +70,27 @@ func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	p := h.TryAlloc(gen, size, align)
 	if p == nil {
-		panic(Refusal{h, gen + align&(align-1)*badAlign})
+		panic(Refusal{h, gen + wrongAlign(align)})
+	}
+	return p
+}
+
+// AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
+func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
+	p, ok := h.Bump(gen, min(size, OffsetMax), mask)
+	if !ok {
+		panic(Refusal{h, gen})
 	}
 	return p
 }
 
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
-	gen += align & (align - 1) * badAlign
-	p, _ := h.Bump(gen, min(size, OffsetMax), align-1)
+	p, _ := h.Bump(gen+wrongAlign(align), min(size, OffsetMax), align-1)
 	return p
 }
+
+func wrongAlign(align uint64) uint64 { return (align&(align-1) | (align-1)/LineSize) * badAlign }
 
 // Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {

@@ -131,20 +131,26 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     upfront_row *r;
     upfront_arena *near_end;
     uint64_t *node, from, before, counted;
-    if (s.arena == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_scope_is_open(s))
+    if (s.arena == NULL || !upfront_scope_is_open(s))
         return temp;
     r = upfront_row_of(s.arena);
     near_end = &r->arena.arena;
     if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING)
         return temp;
+    if (size >= UPFRONT_OFFSET_MAX) { /* no arena has as much: a full like any other */
+        s.arena->arena.asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
+        return temp;
+    }
     before = s.arena->arena.cursor;
     counted = upfront_scopes_top(s.arena)->count;
     node = word_node(s, 0);
     from = near_end->limit - size;
     from -= ((uint64_t)(uintptr_t)near_end + from) % UPFRONT_LINE;
-    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) {
+    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) { /* both or none; and it says what both need */
+        uint64_t origin = (uint64_t)(uintptr_t)s.arena;
+        uint64_t node_end = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
         take_back(s.arena, before, counted);
-        s.arena->arena.asked = UPFRONT_ASKED | (size + 3 * sizeof *node + UPFRONT_LINE);
+        s.arena->arena.asked = UPFRONT_ASKED | (upfront_round_up(origin + node_end, UPFRONT_LINE) - origin - before + size);
         return temp;
     }
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP); /* before it opens: the node is of s, also where s is at the far end */

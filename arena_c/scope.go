@@ -94,10 +94,10 @@ func (h *Scopes) Bytes(depth uint64) uint64 {
 // Freeze is upfront_scopes_freeze.
 func (h *Scopes) Freeze() { h.Gen = 0 }
 
-// Newest is the object of the newest node, and its class. pre: there is one.
-func (h *Scopes) Newest() (object unsafe.Pointer, class uint64) {
-	object = h.At(h.Chain)
-	return object, *(*uint64)(unsafe.Add(object, -NodeSize)) / NodeClass
+// Newest is the object of the newest node, whose offset is the chain, and its word. pre: there is one.
+func (h *Scopes) Newest(chain uint64) (object unsafe.Pointer, node uint64) {
+	object = h.At(chain)
+	return object, *(*uint64)(unsafe.Add(object, -NodeSize))
 }
 
 // Unlink is upfront_scopes_unlink.
@@ -162,9 +162,9 @@ func (h *Scopes) RunC(until uint64) uint64 {
 	return uint64(C.upfront_scopes_run(h.c(), C.uint64_t(until)))
 }
 
-// badAlign times what is wrong with an align is added to a generation, so that it fails the first question: above what tells
-// the generations of one header from those of another; and odd, so that it is never 0, however large the align is.
-const badAlign = 1<<43 + 1
+// badAlign times what is wrong with an align is added to a generation, so that it fails the first question: for most that is above
+// what tells the generations of one header from those of another, and it never is 0.
+const badAlign = 1<<43 | 1
 
 // BadAlign says whether a generation that the header was asked with is one of those: newer than any that there is.
 func (h *Scopes) BadAlign(gen uint64) bool { return gen > h.Next }

@@ -40,15 +40,18 @@ func (l Loaded[T]) Get() *T {
 // unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
 // OnError, never into the verdict; so do all finalizers' where Load doesn't return.
 //
-// Inside fn a region above may be loaded, rewound or released by who proves to be inside, with the scope that fn was given:
+// Inside fn a region above may be loaded, rewound or released by who proves to be inside, with the
+// scope that fn was given:
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
-// See [OpenRegion.In]. Everything else that touches what a load or rewind at work touches is ErrLoading, and nothing
-// changes: the same region, a lower one, a call from a finalizer, one without In.
+// See [OpenRegion.In]. Everything else that touches what a load or rewind at work touches is
+// ErrLoading, and nothing changes: the same region, a lower one, a call from a finalizer, one
+// without In.
 //
-// Frame and pads stand beside, and a load that fails doesn't touch them. For scratch fn uses [scope.Pad.Do], which closes its
-// scope whatever happens; a scope that fn opened and left open stays, and is a leak ([Leaks]).
+// Frame and pads stand beside, and a load that fails doesn't touch them. For scratch fn uses
+// [scope.Pad.Do], which closes its scope whatever happens; a scope that fn opened and left open
+// stays, and is a leak ([Leaks]).
 //
 // Load waits for workers inside ([Door]) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
@@ -67,8 +70,8 @@ func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, e
 	return Loaded[T]{r.region, word, value}, nil
 }
 
-// load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as long as no region is
-// touched by two, but for those inside a Load, which touch what is above it.
+// load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as
+// long as no region is touched by two, but for those inside a Load, which touch what is above it.
 type load struct {
 	name     string      // in messages: "Load of region level"
 	along    []*region   // what it touches, bottom first
@@ -106,8 +109,8 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (word
 	return word, err
 }
 
-// run calls fn, whose scope is meanwhile the proof of being inside. A load inside that outlasts fn is a bug: what it loads
-// may point into what ends here.
+// run calls fn, whose scope is meanwhile the proof of being inside. A load inside that outlasts fn
+// is a bug: what it loads may point into what ends here.
 func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 	b.mu.Lock()
 	l.scope = s
@@ -119,7 +122,8 @@ func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 		b.mu.Unlock()
 		if inner != nil {
 			defer func() { <-inner.over }() // deferred: OnError may panic
-			b.note(fmt.Errorf("budget %q: BUG: %s ends while a %s, inside it, is at work; it waits", b.plan.Name, l.name, inner.name))
+			b.note(fmt.Errorf("budget %q: BUG: %s ends while a %s, inside it, is at work; it waits: %w",
+				b.plan.Name, l.name, inner.name, ErrLoading))
 		}
 	}()
 	return fn(s)
@@ -137,14 +141,18 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 
 // undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
 func undo(l *load) (errs []error) {
-	insist(func() {
-		errs = append(errs, emptyAll(l.along[1:])...)
-		errs = append(errs, l.along[0].rewind()) // its peak stays: how far the load came
+	insist(2, func(i int) {
+		if i == 0 {
+			errs = append(errs, emptyAll(l.along[1:])...)
+		} else {
+			errs = append(errs, l.along[0].rewind()) // its peak stays: how far the load came
+		}
 	})
 	return errs
 }
 
-// begin takes a place among the loads, or says why there is none. r is nil for Close and Reconfigure, which touch all.
+// begin takes a place among the loads, or says why there is none. r is nil for Close and
+// Reconfigure, which touch all.
 func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 	l := &load{name: what, along: b.along(r), over: make(chan struct{})}
 	if r != nil {
@@ -176,7 +184,8 @@ func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 	return l, nil
 }
 
-// beside says why what touches these regions can't stand beside the loads at work. pre: b.mu is held.
+// beside says why what touches these regions can't stand beside the loads at work. pre: b.mu is
+// held.
 func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused string) {
 	for _, part := range along {
 		by := part.busy
@@ -186,7 +195,11 @@ func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused st
 		case by.scope == (scope.Scope{}) || r == nil || r.level <= by.along[0].level:
 			return "during a " + by.name
 		}
-		how := r.plainName() + ".In(s)"
+		name := r.name
+		if r.siblings != nil {
+			name = r.siblings.name // without the slot's number
+		}
+		how := name + ".In(s)"
 		if what == "Load" {
 			how = "Load(ctx, " + how + ", ...)"
 		} else {
@@ -197,7 +210,8 @@ func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused st
 	return ""
 }
 
-// outer is the load whose scope the caller knows, or why the caller isn't inside it. pre: b.mu is held.
+// outer is the load whose scope the caller knows, or why the caller isn't inside it. pre: b.mu is
+// held.
 func (b *Budget) outer(r *OpenRegion) (outer *load, refused string) {
 	for _, part := range b.regions {
 		if l := part.busy; l != nil && l.scope == *r.in && l.scope != (scope.Scope{}) {
@@ -248,7 +262,7 @@ func (b *Budget) end(l *load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l.releases {
-		l.along[0].free()
+		l.along[0].disown()
 	}
 	for _, part := range l.shut {
 		part.owner.And(^ownerShut)

@@ -198,7 +198,8 @@ func TestForgottenIn(t *testing.T) {
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
 }
 
-// TestProofEndsWithFn: a region that was kept together with its proof is refused from then on, and is otherwise the same.
+// TestProofEndsWithFn: a region that was kept together with its proof is refused from then on, and
+// is otherwise the same.
 func TestProofEndsWithFn(t *testing.T) {
 	b := open(t, small())
 	var kept *budget.OpenRegion
@@ -210,7 +211,7 @@ func TestProofEndsWithFn(t *testing.T) {
 					_, err := loadRegion(kept, nil)
 					assert.ErrorIs(t, err, budget.ErrLoading)
 				})
-				s.Temp().Defer(func() {
+				s.Temp(64).Defer(func() {
 					_, err := loadRegion(kept, nil)
 					assert.ErrorIs(t, err, budget.ErrLoading)
 				})
@@ -237,40 +238,53 @@ func TestProofEndsWithFn(t *testing.T) {
 	door.Leave()
 }
 
-// TestProofIsHandedOn: whoever was given the scope is inside, one at a time; a load ends after those inside it.
+// innerLoad is a load of a region on a goroutine of its own, which is inside until leave.
+type innerLoad struct {
+	leave  chan bool
+	done   chan error
+	loaded budget.Loaded[frog] // when it is done
+}
+
+func startInner(r *budget.OpenRegion) *innerLoad {
+	inside, l := make(chan bool), &innerLoad{leave: make(chan bool), done: make(chan error, 1)}
+	go func() {
+		loaded, err := loadRegion(r, func(scope.Scope) error {
+			inside <- true
+			<-l.leave
+			return nil
+		})
+		l.loaded = loaded
+		l.done <- err
+	}()
+	<-inside
+	return l
+}
+
+// TestProofIsHandedOn: whoever was given the scope is inside, one at a time.
 func TestProofIsHandedOn(t *testing.T) {
-	var told []error
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.Region{Name: "effects", Size: 64 * budget.KiB})
-	plan.OnError = func(err error) { told = append(told, err) }
 	b := open(t, plan)
 	level, effects := b.Region("level"), b.Region("effects")
-	inside, leave, done := make(chan bool), make(chan bool), make(chan error, 1)
-	var inner budget.Loaded[frog]
-	start := func(s scope.Scope) {
-		go func() {
-			l, err := loadRegion(level.In(s), func(scope.Scope) error {
-				inside <- true
-				<-leave
-				return nil
-			})
-			inner = l
-			done <- err
-		}()
-		<-inside
-	}
 	mustLoad(t, b, "systems", func(s scope.Scope) {
-		start(s)
+		inner := startInner(level.In(s))
 		_, err := loadRegion(effects.In(s), nil)
 		assert.ErrorIs(t, err, budget.ErrLoading)
 		assert.ErrorContains(t, err, "inside a Load of region systems, during a Load of region level there; one at a time")
-		leave <- true
-		require.NoError(t, <-done)
+		inner.leave <- true
+		require.NoError(t, <-inner.done)
 		mustLoadRegion(t, effects.In(s), nil)
+		assert.NotNil(t, inner.loaded.Get())
 	})
-	assert.NotNil(t, inner.Get())
-	assert.Empty(t, told)
+	assert.Zero(t, b.Report().ErrorCount)
+}
 
+// TestLoadEndsAfterThoseInside and says that its function didn't wait for them.
+func TestLoadEndsAfterThoseInside(t *testing.T) {
+	var told []error
+	plan := small()
+	plan.OnError = func(err error) { told = append(told, err) }
+	b := open(t, plan)
 	for name, end := range map[string]func() error{
 		"success": func() error { return nil },
 		"error":   func() error { return errLoader },
@@ -279,23 +293,27 @@ func TestProofIsHandedOn(t *testing.T) {
 	} {
 		told = nil
 		var over atomic.Bool
-		outer := make(chan outcome)
+		started, ended := make(chan *innerLoad), make(chan outcome)
 		go func() {
-			outer <- attempt(func() error {
-				_, err := load(b, "systems", func(s scope.Scope) error { start(s); return end() })
-				over.Store(true)
+			ended <- attempt(func() error {
+				defer over.Store(true)
+				_, err := load(b, "systems", func(s scope.Scope) error {
+					started <- startInner(b.Region("level").In(s))
+					return end()
+				})
 				return err
 			})
 		}()
+		inner := <-started
 		time.Sleep(5 * time.Millisecond)
 		assert.False(t, over.Load(), "%s: it waits", name)
-		leave <- true
-		require.NoError(t, <-done, name)
-		o := <-outer
+		inner.leave <- true
+		require.NoError(t, <-inner.done, name)
+		o := <-ended
 		require.Len(t, told, 1, name)
-		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, inside it, is at work; `+
-			`it waits`)
-		assert.Equal(t, name == "success", inner.Get() != nil, name)
+		assert.EqualError(t, told[0], `budget "small": BUG: Load of region systems ends while a Load of region level, `+
+			`inside it, is at work; it waits: upfront: loading`)
+		assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
 		assert.Equal(t, name == "error", o.err != nil, name)
 		assert.Equal(t, name == "panic", o.panicked == "boom", name)
 		assert.Equal(t, name == "Goexit", o.exited, name)
@@ -345,7 +363,7 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	}
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	require.NoError(t, b.Region("systems").Rewind(background))
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp().Defer(tryAll(s)) })
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp(64).Defer(tryAll(s)) })
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	_, err := load(b, "systems", func(s scope.Scope) error { s.Defer(tryAll(s)); return errLoader })
 	require.EqualError(t, err, errLoader.Error())

@@ -47,7 +47,8 @@ func (b *Budget) NoHeap(t TB, fn func()) {
 	}
 }
 
-// insideNoHeap says whether NoHeap was called by the function of another NoHeap, which would wait for ever.
+// insideNoHeap says whether NoHeap was called by the function of another NoHeap, which would wait
+// for ever.
 func insideNoHeap() bool {
 	calls, found := make([]uintptr, 64), 0
 	for skip := 0; ; skip += len(calls) {

@@ -30,7 +30,7 @@ type region struct {
 	siblings *OpenSlots
 	name     string
 	stack    *scope.Stack
-	word     atomic.Uint64 // its phase, and how often it changed: what is loaded now is told from what was
+	word     atomic.Uint64 // its phase, and how often that changed: see step
 	owner    atomic.Uint64 // whom its doors let in: see ownerShut
 	busy     *load         // the innermost that touches it; guarded by b.mu
 	doors    []*Door       // guarded by b.mu
@@ -47,16 +47,17 @@ const (
 	phases
 )
 
-func (p phase) String() string { return [...]string{"empty", "loading", "loaded", "rewinding"}[p] }
+var phaseNames = [phases]string{"empty", "loading", "loaded", "rewinding"}
 
 // phase is for who has the region for itself, or the whole budget.
 func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 
-// step changes the phase, and gives the word of the new one. Any other step is a bug of this package.
+// step changes the phase, and gives the word of the new one. Any other step is a bug of this
+// package.
 func (r *region) step(to phase, from ...phase) (word uint64) {
 	now := r.phase()
 	if !slices.Contains(from, now) {
-		panic(fmt.Sprintf("budget: BUG: region %s is %v and becomes %v", r.name, now, to))
+		panic(fmt.Sprintf("budget: BUG: region %s is %s and becomes %s", r.name, phaseNames[now], phaseNames[to]))
 	}
 	word = r.word.Load() - uint64(now) + uint64(phases+to)
 	r.word.Store(word)
@@ -101,8 +102,8 @@ func (r *region) take() *OpenRegion {
 	return &OpenRegion{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
 }
 
-// free ends the owner's time: what he has refuses from now on. pre: b.mu is held.
-func (r *region) free() {
+// disown ends the owner's time: what he has refuses from now on. pre: b.mu is held.
+func (r *region) disown() {
 	r.doors = nil
 	r.owner.Add(ownerTaken)
 }
@@ -110,19 +111,12 @@ func (r *region) free() {
 // released says whether the slot has another owner by now, or none.
 func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
 
-// In is the region for who is inside a load of a lower one: s is the scope that the load's function was given, and the
-// proof. Load, Rewind and Release take it, one at a time, as long as that function runs; after that, and with any other
-// scope, they are ErrLoading. For everything else it is as the region itself. A goroutine that the function started may use
-// it too; a load ends when what goes on inside has ended, and reports one that outlasts its function as a bug.
+// In is the region for who is inside a load of a lower one: s is the scope that the load's function
+// was given, and the proof. Load, Rewind and Release take it, one at a time, as long as that
+// function runs; after that, and with any other scope, they are ErrLoading. For everything else it
+// is as the region itself. A goroutine that the function started may use it too; a load ends when
+// what goes on inside has ended, and reports one that outlasts its function as a bug.
 func (r *OpenRegion) In(s scope.Scope) *OpenRegion { return &OpenRegion{r.region, r.owner, &s} }
-
-// plainName is the name in the plan: what a program calls the region, or one of its slots.
-func (r *region) plainName() string {
-	if r.siblings != nil {
-		return r.siblings.name
-	}
-	return r.name
-}
 
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
 func (r *OpenRegion) Name() string { return r.name }
@@ -171,31 +165,33 @@ func (b *Budget) along(r *OpenRegion) (list []*region) {
 
 // emptyAll empties regions, top first.
 func emptyAll(regions []*region) (errs []error) {
-	insist(func() {
-		for i := len(regions) - 1; i >= 0; i-- { // no iterator: who rewound is told by the first call outside of the library
-			if err := regions[i].rewind(); err != nil {
-				errs = append(errs, err)
-			}
-			regions[i].stack.ResetPeak()
+	insist(len(regions), func(i int) {
+		r := regions[len(regions)-1-i]
+		if err := r.rewind(); err != nil {
+			errs = append(errs, err)
 		}
+		r.stack.ResetPeak()
 	})
 	return errs
 }
 
-// insist calls fn again when a finalizer ended the goroutine in it: no finalizer runs twice, so it comes to an end.
-func insist(fn func()) {
-	finished := false
+// insist calls step for 0 up to n-1, and again for one in which a finalizer ended the goroutine: no finalizer runs twice, so
+// it comes to an end.
+func insist(n int, step func(i int)) { insistFrom(0, n, step) }
+
+func insistFrom(i, n int, step func(i int)) {
 	defer func() {
-		if finished {
+		if i == n {
 			return
 		}
 		if v := recover(); v != nil {
 			panic(v)
 		}
-		insist(fn)
+		insistFrom(i, n, step)
 	}()
-	fn()
-	finished = true
+	for ; i < n; i++ { // no iterator: who rewound is told by the first call outside of the library
+		step(i)
+	}
 }
 
 // Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It
@@ -254,8 +250,9 @@ func (b *Budget) inside(regions []*region) (names []string) {
 	return names
 }
 
-// keepOut lets no worker into the regions until the load ends, and waits until nobody is inside. After a second it tells the
-// plan's OnError: a goroutine that waits for its own door waits for ever.
+// keepOut lets no worker into the regions until the load ends, and waits until nobody is inside.
+// After a second it tells the plan's OnError: a goroutine that waits for its own door waits for
+// ever.
 func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still []string) {
 	l.shut = regions
 	for _, r := range regions {

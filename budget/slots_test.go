@@ -186,7 +186,8 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 		assert.EqualError(t, err, `budget "rooms": Load of region room 1 inside a Load of region room 0; `+
 			`only regions above it may be touched: upfront: loading`)
 		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
-		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0: upfront: loading`, "both would rewind effects")
+		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 during a Load of region room 0: `+
+			`upfront: loading`, "both would rewind effects")
 		other = attempt(b.Close)
 		assert.ErrorIs(t, other.err, budget.ErrLoading)
 		mustLoadRegion(t, b.Region("effects").In(s), nil)

@@ -11,11 +11,11 @@ import (
 // Usage is what scopes of one name, or an account, hold under that name.
 type Usage struct {
 	Name    string `json:"name"`
-	Bytes   uint64 `json:"bytes"`   // held now
-	Objects uint64 `json:"objects"` // allocations that are live
-	Peak    uint64 `json:"peak"`    // the most Bytes that the name had at once since Open; 0 where it isn't counted
+	Bytes   uint64 `json:"bytes"`             // held now
+	Objects uint64 `json:"objects,omitempty"` // allocations that are live; in checked builds
+	Peak    uint64 `json:"peak"`              // the most Bytes that the name had at once since Open; 0 where it isn't counted
 
-	PeakObjects uint64 `json:"peak_objects"` // likewise of Objects
+	PeakObjects uint64 `json:"peak_objects,omitempty"` // likewise of Objects
 }
 
 // Account runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
@@ -24,43 +24,39 @@ type Usage struct {
 // a constructor that fails takes back is none of theirs; temporaries are in none.
 //
 // s is the topmost scope. An arena has places for limits.accounts names (32 by default); one more is a full, which
-// unwinds before fn runs. Cost: 24 bytes of s, and a look through the names.
+// unwinds before fn runs. Cost: 40 bytes of s, and a look through the names.
 func Account(s Scope, name string, fn func() error) error {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Account of"))
 	}
-	st := stackOf(s.h)
+	st, begin := stackOf(s.h), s.h.Cursor
+	l := &st.labels
+	l.settle()
 	line := st.accountOf(s, name)
-	n := (*labelNode)(s.h.Node(s.gen(), uint64(unsafe.Sizeof(labelNode{})), 7))
+	n := (*labelNode)(s.h.Node(s.gen, uint64(unsafe.Sizeof(labelNode{})), 7))
 	if n == nil {
 		panic(refusal(s))
 	}
-	st.labels.settle()
-	if line == len(st.labels.lines) {
-		st.labels.add(account{usage: Usage{Name: st.Keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
+	if line == len(l.lines) {
+		l.lines = append(l.lines, account{usage: Usage{Name: st.Keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
+		l.most = max(l.most, len(l.lines))
 	}
-	*n = labelNode{line: uint64(line)}
-	st.labels.lines[line].nodes++
+	*n = labelNode{line: uint64(line), in: l.current(s)}
+	l.lines[line].nodes++
 	s.h.Link(unsafe.Pointer(n), classLabel)
 	s.h.Odd |= oddNoted
-	outer := st.labels.now
-	st.labels.now = booking{s, n, s.h.Cursor, s.h.Top().Count}
+	l.open = append(l.open, booking{scope: s, node: n, start: s.h.Cursor})
 	st.inside++
-	defer func() {
-		st.inside--
-		st.labels.settle()
-		st.labels.now = outer
-		st.labels.resume()
-	}()
+	defer l.end(len(l.open)-1, begin, st)
 	return fn()
 }
 
 // labels are the accounts of an arena: a table of planned size, whose lines stand in the order of their
-// scopes.
+// scopes, and the calls of Account that are at work, each inside the one before.
 type labels struct {
 	lines []account // cap: the places
+	open  []booking
 	most  int
-	now   booking
 }
 
 // account is a line.
@@ -73,59 +69,75 @@ type account struct {
 
 // labelNode is what one call of Account gained. It goes when that goes.
 type labelNode struct {
-	line  uint64
-	bytes uint64
+	line   uint64
+	gained uint64 // as of the last look
+	extent uint64 // when it has ended: all that lies between its beginning and its end
+	in     uint64 // the call around it in the same scope, counted from 1; 0: none
 }
 
-// booking is the account that gains now, and from where it counts.
+// booking is a call of Account at work.
 type booking struct {
-	scope  Scope // none: zero
-	node   *labelNode
-	cursor uint64
-	count  uint64
+	scope Scope
+	node  *labelNode // nil: a constructor that failed has taken it back
+	start uint64     // where its scope stood
+	other uint64     // what calls inside it took since
 }
 
-func (b *booking) live() bool { return b.node != nil && b.scope.alive() }
+// current is the innermost call at work in s, counted from 1, or 0.
+func (l *labels) current(s Scope) uint64 {
+	if n := len(l.open); n > 0 && l.open[n-1].scope == s && l.open[n-1].node != nil {
+		return uint64(n)
+	}
+	return 0
+}
 
-// settle books what the current account gained: less than nothing after a constructor that failed.
+// settle books what the innermost call gained: less than before, when a constructor took bytes back.
 func (l *labels) settle() {
-	b := &l.now
-	if !b.live() {
+	if len(l.open) == 0 {
 		return
 	}
-	bytes, count := b.scope.here()
-	l.lines[b.node.line].usage.Bytes += bytes - b.cursor
-	l.lines[b.node.line].usage.Objects += (count - b.count) / arena_c.Object
-	b.node.bytes += bytes - b.cursor
-	b.cursor, b.count = bytes, count
-}
-
-// resume lets the account that is current again go on from here.
-func (l *labels) resume() {
-	if l.now.live() {
-		l.now.cursor, l.now.count = l.now.scope.here()
+	b := &l.open[len(l.open)-1]
+	if b.node == nil || !b.scope.alive() {
+		return
 	}
+	gained := b.scope.here() - b.start - b.other
+	l.lines[b.node.line].usage.Bytes += gained - b.node.gained
+	b.node.gained = gained
 }
 
-// here is where s stands, apart from what is open in it, and in checked builds what it counted.
-func (s Scope) here() (cursor, count uint64) {
-	depth := s.h.Find(s.gen())
-	return s.h.Record(depth).Mark + s.h.Bytes(depth), s.h.Record(depth).Count
+// here is where s stands, apart from what is open in it.
+func (s Scope) here() uint64 {
+	depth := s.h.Find(s.gen)
+	return s.h.Record(depth).Mark + s.h.Bytes(depth)
 }
 
-func (l *labels) add(a account) {
-	l.lines = append(l.lines, a)
-	l.most = max(l.most, len(l.lines))
+// end ends the call at an index of those at work, which began at an offset of its scope.
+func (l *labels) end(index int, begin uint64, st *Stack) {
+	st.inside--
+	l.settle()
+	b := l.open[index]
+	l.open = l.open[:index]
+	if b.node != nil && b.scope.alive() {
+		b.node.extent = b.scope.here() - begin
+		if b.node.in != 0 {
+			l.open[b.node.in-1].other += b.node.extent
+		}
+	}
 }
 
 // undo takes back what one call gained.
 func (l *labels) undo(n *labelNode) {
 	l.settle()
-	if l.now.node == n {
-		l.now = booking{}
+	for i := range l.open {
+		if l.open[i].node == n {
+			l.open[i].node = nil
+		}
+	}
+	if n.extent != 0 && n.in != 0 && n.in <= uint64(len(l.open)) && l.open[n.in-1].node != nil {
+		l.open[n.in-1].other -= n.extent
 	}
 	line := &l.lines[n.line]
-	line.usage.Bytes -= n.bytes
+	line.usage.Bytes -= n.gained
 	if line.nodes--; line.nodes == 0 {
 		l.lines = l.lines[:n.line]
 	}
@@ -168,7 +180,6 @@ func (st *Stack) holders() (top []Usage) {
 		for _, a := range st.labels.lines {
 			if a.depth == i {
 				u.Bytes -= a.usage.Bytes
-				u.Objects -= a.usage.Objects
 			}
 		}
 		top = append(top, u)

@@ -15,11 +15,11 @@ import (
 // TestAppendLeavesAnOldPiece: a list ends where its piece of the temporaries does, and in the next piece there is nothing yet.
 func TestAppendLeavesAnOldPiece(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("s")
-	temp := s.Temp(1024)
+	temp := s.Temp(20480)
 	list := count(0, int(temp.Free()-512)/8)
 	list = longs.Clone(temp, list)
 	require.Less(t, temp.Free(), uint64(1024), "the next Temp takes a new piece")
-	longer := longs.Append(s.Temp(1024), list, 7)
+	longer := longs.Append(s.Temp(20480), list, 7)
 	assert.NotEqual(t, at(list), at(longer))
 	assert.Equal(t, 2*len(list), cap(longer), "it moved")
 	require.NoError(t, s.Close())
@@ -40,6 +40,6 @@ func TestBlocksPadAlike(t *testing.T) {
 		return used
 	}
 	assert.Equal(t, []uint64{0xf48, 0xf08, 0xe88, 0xe08, 0xd48, 0xc88}, used(func() scope.Scope { return s }))
-	assert.Equal(t, []uint64{0xe88, 0xe48, 0xc48, 0xa88, 0xb08, 0x788}, used(func() scope.Scope { return s.Temp(1024) }))
+	assert.Equal(t, []uint64{0xe88, 0xe48, 0xc48, 0xa88, 0xb08, 0x788}, used(func() scope.Scope { return s.Temp(20480) }))
 	require.NoError(t, s.Close())
 }

@@ -25,8 +25,9 @@ func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 	h, first := s.h, unsafe.SliceData(list)
 	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
-	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked { // checked, it is one request
-		if p, ok := h.Grow(s.tag+declared, size); ok {
+	// In a checked build it is one request.
+	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked {
+		if p, ok := h.Grow(s.gen+declared-key, size); ok {
 			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)
 		}
@@ -62,7 +63,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			s.mayGrow(at, "Append inside a constructor to a list")
 		}
 		if needed > room && at+size == s.h.Cursor {
-			if _, ok := s.h.Grow(s.gen(), min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
+			if _, ok := s.h.Grow(s.gen, min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
 				return nil, false // a new place would take more
 			}
 			room = needed
@@ -79,7 +80,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 // mayGrow refuses, as misuse, that what lies at an offset takes bytes inside a younger constructor:
 // when that fails the bytes go back, and what is older would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
-	if start := stackOf(s.h).noteOf(s.h, s.h.Depth).making.start; start != 0 && at-s.h.Start <= start-s.h.Start {
+	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
 		panic(&Misuse{what + " that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", false})
 	}
 }

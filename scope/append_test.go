@@ -104,10 +104,10 @@ func TestAppendToADeadList(t *testing.T) {
 func TestAppendToADeadTemporary(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	first := pad.Open("first")
-	dead := longs.SliceCap(first.Temp(1024), 0, 4)
+	dead := longs.SliceCap(first.Temp(20480), 0, 4)
 	require.NoError(t, first.Close())
 	s := pad.Open("s")
-	temp := s.Temp(1024)
+	temp := s.Temp(20480)
 	list := longs.Append(temp, dead, 1, 2)
 	other := longs.Slice(temp, 4)
 	assert.Equal(t, count(1, 2), list, "its place was taken")
@@ -126,8 +126,8 @@ func TestAppendToTemporariesWithoutAPiece(t *testing.T) {
 	s.Bytes(int(s.Free()))
 	full := `budget "test": pad 0.0 is full: scope "temp" asked for %d bytes, 0 of 65536 are free; held by s 65536; ` +
 		`raise pads.size in the plan to %d or more`
-	assert.PanicsWithError(t, fmt.Sprintf(full, 16, padSize+16), func() { longs.Append(s.Temp(1024), near, 7) })
-	assert.PanicsWithError(t, fmt.Sprintf(full, 8, padSize+8), func() { longs.New(s.Temp(1024)) })
+	assert.PanicsWithError(t, fmt.Sprintf(full, 16, padSize+16), func() { longs.Append(s.Temp(20480), near, 7) })
+	assert.PanicsWithError(t, fmt.Sprintf(full, 8, padSize+8), func() { longs.New(s.Temp(20480)) })
 	assert.Equal(t, make([]uint64, 4), near[:4])
 	assert.ErrorIs(t, s.Close(), scope.ErrFull)
 }
@@ -239,7 +239,7 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 func TestAppendInTemporaries(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("alone")
-	temp, moves := s.Temp(1024), 0
+	temp, moves := s.Temp(20480), 0
 	var alone []uint64
 	for i := range 3000 {
 		longer := longs.Append(temp, alone, uint64(i))
@@ -253,7 +253,7 @@ func TestAppendInTemporaries(t *testing.T) {
 	require.NoError(t, s.Close(), "a piece that was full is no full")
 	err := pad.Do("s", func(s scope.Scope) error {
 		near := longs.Slice(s, 3)
-		temp := s.Temp(1024)
+		temp := s.Temp(20480)
 		var lists [3][]uint64
 		spare := longs.SliceCap(temp, 1, 3)
 		nearSpare := longs.SliceCap(s, 1, 2)

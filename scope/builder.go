@@ -30,6 +30,8 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	if at <= h.Limit {
 		room = (h.Limit - at) / size
 	}
+	r := h.Top()
+	r.Limit, r.Edge = at, size // for who is told that it is full
 	arena_c.MarkLive(h.At(at), room*size)
 	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.At(at)), room)[:0]}
 }
@@ -37,38 +39,30 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 // Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
 // the built-in append within capacity, and of a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
-	if b.scope.h.Gen != b.scope.tag+key || len(b.items) == cap(b.items) {
-		panic(b.refused())
+	if h := b.scope.h; h.Gen == b.scope.gen {
+		if len(b.items) < cap(b.items) {
+			b.items = append(b.items, x)
+			return
+		}
+		h.Asked = arena_c.Asked | uint64(unsafe.Sizeof(x))
+	} else {
+		h.Misused = b.scope.gen
 	}
-	b.items = append(b.items, x)
+	panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})
 }
 
 // TryPush is Push that is false.
 func (b *Builder[T]) TryPush(x T) bool {
-	if b.scope.h.Gen != b.scope.tag+key || len(b.items) == cap(b.items) {
-		_ = b.refused()
-		return false
+	if h := b.scope.h; h.Gen == b.scope.gen {
+		if len(b.items) < cap(b.items) {
+			b.items = append(b.items, x)
+			return true
+		}
+		h.Asked = arena_c.Asked | uint64(unsafe.Sizeof(x))
+	} else {
+		h.Misused = b.scope.gen
 	}
-	b.items = append(b.items, x)
-	return true
-}
-
-// refused is what to panic with. The scope remembers what it can't give, as things stand: with the
-// values in it.
-//
-//go:noinline
-func (b *Builder[T]) refused() error {
-	h := b.scope.h
-	if !b.scope.open() {
-		h.Misused = b.scope.gen()
-		return refusal(b.scope)
-	}
-	was := h.Cursor
-	h.Cursor = b.end()
-	b.scope.take(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]())
-	err := why(refusal(b.scope))
-	h.Cursor = was
-	return err
+	return false
 }
 
 // end is the offset behind the last value.

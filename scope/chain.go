@@ -12,12 +12,6 @@ import (
 // about, with the class that knows what to do, newest first. Close, a constructor that fails, a load
 // that fails, Rewind and the end of a frame are one operation: the chain is unwound to a mark.
 
-// class is a kind of node. A class that types declare runs a finalizer.
-type class struct {
-	name string
-	run  func(unsafe.Pointer) error
-}
-
 // The classes that are no type's; arena_c has those that C knows, too.
 const (
 	classOwned = arena_c.ClassTemp + 1 + iota // a word of the owned table
@@ -26,28 +20,29 @@ const (
 	classFirst                                // of those that types declare
 )
 
+// classesMax is how many Objects a process may declare. The collector looks at all places.
+const classesMax = 1 << 12
+
 // classes are read without a lock: each is written once, before anybody has its number.
 var classes struct {
 	sync.Mutex
-	next   uint64
-	blocks [1 << 12]*[1 << 12]class
+	used uint64
+	run  [classesMax]func(unsafe.Pointer) error
+	name [classesMax]string
 }
 
-// newClass gives a number for a finalizer. A process that declares 2^24 has a bug: it panics.
+// newClass gives a number for a finalizer.
 func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
-	c := max(classes.next, classFirst)
-	classes.next = c + 1
-	block := &classes.blocks[c>>12]
-	if *block == nil {
-		*block = new([1 << 12]class)
+	c := max(classes.used, classFirst)
+	if c == classesMax {
+		panic(&Misuse{fmt.Sprintf("more than %d Objects: declare each once, at package level", classesMax-classFirst), false})
 	}
-	(*block)[c%(1<<12)] = class{name, run}
+	classes.used = c + 1
+	classes.run[c], classes.name[c] = run, name
 	return c
 }
-
-func classAt(c uint64) *class { return &classes.blocks[c>>12%(1<<12)][c%(1<<12)] }
 
 // mark is where an arena is unwound to: what Close puts back.
 type mark struct{ depth, cursor, chain uint64 }
@@ -61,6 +56,7 @@ type unwinding struct {
 	to     mark // cursor 0: what closing the scopes above its depth gives
 	errs   errorList
 	class  uint64 // of the node that runs
+	owned  *owned // the Go value that it is about
 	frozen bool   // the scope at the mark may not allocate afterwards either
 	rest   bool   // it goes on for a goroutine that ends
 	done   bool
@@ -69,7 +65,13 @@ type unwinding struct {
 // closeTop closes the topmost scope of an end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
 	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain}}
-	u.run()
+	if h.Asked != 0 {
+		st.workOut(h, h.Depth)
+	}
+	h.Gen = 0
+	h.Odd |= arena_c.Closing
+	for !u.turn() {
+	}
 	return u.errs.err()
 }
 
@@ -82,7 +84,7 @@ func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(dep
 func (st *Stack) CloseTemp() error { return st.closeFrom(&st.row.Temp, 1) }
 
 // closeFrom closes the scopes of an end from a depth up. What they met and nobody was told comes back
-// too, where nobody else can ask: of a frozen scope, and of temporaries.
+// too, where nobody else can ask: of a frozen scope, and of temporaries (closeLong).
 func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	if h.Depth < depth || h.Odd&arena_c.Closing != 0 {
 		return nil
@@ -90,7 +92,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 || h.Back != 0 {
+		if h.Gen == 0 {
 			u.errs.add(st.tell(h, h.Depth))
 		}
 	}
@@ -109,6 +111,13 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
+	u.st.unwound++
+	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
+		u.st.workOut(u.h, u.to.depth)
+	}
+	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
+		u.st.workOut(near, near.Depth)
+	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
 	for !u.turn() {
@@ -116,22 +125,62 @@ func (u *unwinding) run() {
 }
 
 // turn runs nodes until all have run, or until one panics: then the next turn goes on, so that a
-// million that panic cost a million turns, not a stack. One that ends the goroutine can't be held
-// back. The deferred calls of a goroutine that ends pile up on its stack, so what is left runs on a
-// fresh one, while this one waits.
+// million that panic cost a million turns, not a stack.
 func (u *unwinding) turn() bool {
 	defer func() {
-		if u.done {
-			return
-		}
-		if v := recover(); v != nil {
-			u.fail(fmt.Errorf("%s panicked: %v", className(u.class), v))
-		} else if !u.rest {
-			u.elsewhere()
+		if !u.done {
+			u.caught(recover())
 		}
 	}()
-	u.steps()
-	return u.done
+	h, st := u.h, u.st
+	for {
+		until := u.to.chain
+		if h.Depth > u.to.depth {
+			until = h.Top().Chain
+		}
+		for chain := h.Chain; chain != until; {
+			object, node := h.Newest(chain)
+			class := node / arena_c.NodeClass
+			u.class = class
+			if class < classFirst && class != classOwned {
+				u.special(object, until)
+				chain = h.Chain
+				continue
+			}
+			chain = node % arena_c.NodeClass
+			h.Chain = chain // first: it runs once, whatever it does
+			if class == classOwned {
+				u.runOwned(*(*uint64)(object))
+				continue
+			}
+			st.finalizers++
+			if err := classes.run[class%classesMax](object); err != nil {
+				u.failed(err)
+			}
+		}
+		if h.Depth == u.to.depth {
+			u.finish()
+			return true
+		}
+		if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
+			u.closeLong()
+		} else if h.Close(h.Top()); h.Depth == u.to.depth && u.to.cursor == 0 { // most often: finish without a call
+			h.Odd, u.done = 0, true
+			return true
+		}
+		h.Gen = 0
+	}
+}
+
+// caught looks at how a turn ended early. A goroutine that ends can't be held back, and its deferred calls
+// pile up on its stack: what is left runs on a fresh one, while this one waits.
+func (u *unwinding) caught(v any) {
+	if v != nil {
+		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), handled(v), u.given()))
+		u.release()
+	} else if u.release(); !u.rest {
+		u.elsewhere()
+	}
 }
 
 // elsewhere finishes what a goroutine that ends has begun. One that ends in its turn is replaced.
@@ -150,16 +199,15 @@ func (u *unwinding) elsewhere() {
 	*u = *rest
 }
 
-func (u *unwinding) steps() {
+// finish lets the arena go on, where the mark is.
+func (u *unwinding) finish() {
 	h := u.h
-	for h.Depth > u.to.depth {
-		u.nodes(h.Top().Chain)
-		u.close()
-	}
-	u.nodes(u.to.chain)
 	if u.to.cursor != 0 {
 		u.st.count()
 		h.Cut(u.to.cursor)
+	}
+	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
+		u.errs.add(err)
 	}
 	u.done = true
 	h.Odd &^= arena_c.Closing
@@ -168,41 +216,43 @@ func (u *unwinding) steps() {
 	}
 }
 
-// nodes runs those that are newer than the one at until.
-func (u *unwinding) nodes(until uint64) {
+// special runs the newest node, which is no type's.
+func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
-	for h.Chain != until {
-		object, class := h.Newest()
-		u.class = class
-		switch {
-		case class >= classFirst:
-			h.Unlink()
-			st.finalizers++
-			if err := classAt(class).run(object); err != nil {
-				u.fail(fmt.Errorf("%s: %w", className(class), err))
-			}
-		case class == classOwned:
-			h.Unlink()
-			u.owned(*(*uint64)(object))
-		case class == arena_c.ClassC:
-			st.finalizers += h.RunC(until)
-		case class == arena_c.ClassPool:
-			u.chunk((*uint64)(object))
-		case class == arena_c.ClassTemp:
-			h.Unlink()
-			if depth := st.row.Temp.Find(*(*uint64)(object)); depth != 0 {
-				u.errs.add(st.closeFrom(&st.row.Temp, depth))
-			}
-		case class == classSlice:
-			u.element(object)
-		case class == classLabel:
-			h.Unlink()
-			st.labels.undo((*labelNode)(object))
-		default:
-			h.Unlink()
-			u.fail(undeclared)
+	switch u.class {
+	case arena_c.ClassC:
+		st.finalizers += h.RunC(until)
+	case arena_c.ClassPool:
+		u.chunk((*uint64)(object))
+	case arena_c.ClassTemp:
+		h.Unlink()
+		if depth := st.row.Temp.Find(*(*uint64)(object)); depth != 0 {
+			u.errs.add(st.closeFrom(&st.row.Temp, depth))
 		}
+	case classSlice:
+		u.element(object)
+	case classLabel:
+		h.Unlink()
+		st.labels.undo((*labelNode)(object))
+	default:
+		h.Unlink()
+		u.failed(undeclared)
 	}
+}
+
+// runOwned ends the Go value that a place names, if it is there still.
+func (u *unwinding) runOwned(place uint64) {
+	p := u.st.owned.take(place)
+	if p == nil {
+		return
+	}
+	u.owned = p
+	u.st.finalizers += p.finalizers()
+	if err := p.run(); err != nil {
+		u.failed(err)
+	}
+	u.owned = nil
+	u.st.owned.release(p)
 }
 
 // poolNext is where in a pool's word the chunk stands that is to be looked at next.
@@ -229,8 +279,8 @@ func (u *unwinding) chunk(word *uint64) {
 	*pool.State(index) = arena_c.ChunkLeaving // it counts as put: who puts it is told so
 	u.st.finalizers++
 	u.class = pool.Kind
-	if err := classAt(pool.Kind).run(pool.Chunk(index)); err != nil {
-		u.fail(fmt.Errorf("%s: %w", className(pool.Kind), err))
+	if err := classes.run[pool.Kind%classesMax](pool.Chunk(index)); err != nil {
+		u.failed(err)
 	}
 }
 
@@ -244,58 +294,35 @@ func (u *unwinding) element(object unsafe.Pointer) {
 	n.left--
 	u.st.finalizers++
 	u.class = n.class
-	if err := classAt(n.class).run(unsafe.Add(object, n.front+n.left*n.stride)); err != nil {
-		u.fail(fmt.Errorf("%s: %w", className(n.class), err))
+	if err := classes.run[n.class%classesMax](unsafe.Add(object, n.front+n.left*n.stride)); err != nil {
+		u.failed(err)
 	}
 }
 
-// owned ends the Go value that the word names, if it is still there. Its failures say where it was
-// given, in checked builds; objects have no place for that.
-func (u *unwinding) owned(word uint64) {
-	it := u.st.owned.release(word)
-	u.st.finalizers += it.finalizers()
-	defer func() {
-		if v := recover(); v != nil {
-			u.fail(fmt.Errorf("%s panicked: %v%s", it.name(), v, it.site.Tell("given")))
-		}
-	}()
-	if err := it.run(); err != nil {
-		u.fail(fmt.Errorf("%s: %w%s", it.name(), err, it.site.Tell("given")))
+// closeLong closes the topmost scope, whose nodes have run, tells what else there is to tell, and counts.
+func (u *unwinding) closeLong() {
+	h, st := u.h, u.st
+	st.settle(h)
+	st.count()
+	n := st.noteOf(h, h.Depth)
+	u.errs.add(n.lost)
+	u.errs.add(n.err)
+	if h.Back != 0 { // nobody else can ask for what temporaries met
+		u.errs.add(st.remembered(h, h.Depth))
 	}
-}
-
-// close puts the arena back to where the topmost scope, whose nodes have run, was opened.
-func (u *unwinding) close() {
-	h := u.h
-	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
-		u.closeLong()
-	}
+	n.lost, n.err = nil, nil
 	if h.Back != 0 {
 		h.TempClose()
-	} else {
-		h.Close(h.Top())
+		return
 	}
-	h.Gen = 0
+	h.Close(h.Top())
 	if h.Depth == 0 {
 		h.Odd &^= oddNoted
 	}
 }
 
-// closeLong tells what else there is to tell, and counts.
-func (u *unwinding) closeLong() {
-	h, st := u.h, u.st
-	st.settle(h)
-	if h.Asked != 0 {
-		_ = st.remembered(h, h.Depth) // a panic on its way may still be asked
-	}
-	if h.Back == 0 {
-		n := &st.notes[h.Depth]
-		u.errs.add(n.lost)
-		u.errs.add(n.err)
-		n.lost, n.err, n.making = nil, nil, making{}
-	}
-	st.count()
-}
+// failed notes what the node that runs returned.
+func (u *unwinding) failed(err error) { u.fail(fmt.Errorf("%s: %w%s", u.name(), err, u.given())) }
 
 func (u *unwinding) fail(err error) {
 	st := u.st
@@ -303,12 +330,31 @@ func (u *unwinding) fail(err error) {
 	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.config.Arena, st.nameOf(u.h, u.h.Depth), err))
 }
 
-func className(c uint64) string {
+// name is what runs.
+func (u *unwinding) name() string {
 	switch {
-	case c >= classFirst:
-		return classAt(c).name
-	case c == arena_c.ClassC:
+	case u.owned != nil:
+		return u.owned.name()
+	case u.class >= classFirst:
+		return classes.name[u.class%classesMax]
+	case u.class == arena_c.ClassC:
 		return "a finalizer of C"
 	}
-	return fmt.Sprintf("a node of class %d", c)
+	return fmt.Sprintf("a node of class %d", u.class)
+}
+
+// given says in checked builds where the Go value that runs was given; objects have no place for that.
+func (u *unwinding) given() string {
+	if u.owned == nil {
+		return ""
+	}
+	return u.owned.site.Tell("given")
+}
+
+// release forgets the Go value that ran.
+func (u *unwinding) release() {
+	if u.owned != nil {
+		u.st.owned.release(u.owned)
+		u.owned = nil
+	}
 }

@@ -18,8 +18,8 @@
 //	f.X = 1                                               // NOT OKAY: f died with t
 //
 // Scopes of one arena nest like calls; only the topmost allocates. A covered, closed or stale scope refuses, in every
-// build, in the same comparison that finds an arena full: [Maker.New] panics with what is wrong, [Maker.TryNew] gives nil
-// and [Scope.Close] tells. A zero [Scope], [Pool] or [Pad] is a nil dereference.
+// build: [Maker.New] panics with what is wrong, [Maker.TryNew] gives nil and [Scope.Close] tells. A zero [Scope], [Pool] or
+// [Pad] is a nil dereference.
 //
 // # What to make
 //
@@ -27,7 +27,7 @@
 //     [Scope.Alloc] for raw memory.
 //   - Values with a finalizer: [Object], then New, Slice, or Make when the constructor can fail.
 //   - Values that come and go: [Pool]; [HandlePool] by name; [SharedPool] among goroutines.
-//   - A number that isn't known yet: [List] on a pad, then Copy; [ReadFile] and [Sprintf] know theirs.
+//   - A number that isn't known yet: [Builder]; [ReadFile] and [Sprintf] know theirs.
 //   - Up to n: list, deque, map and string map of package container. A text: [Text].
 //   - Go values: [Scope.Own] closes, [Scope.Defer] runs, [Scope.Hold] keeps; their [Held] may lie in the block.
 //   - A reference that knows its end: [Ref]; inside one block [arena.Ptr], [arena.Slice], [arena.String].
@@ -51,10 +51,10 @@
 // # Costs
 //
 // In release builds Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go
-// allocation, no call into C. A scope's header is 64 bytes of the budget's tables, a finalizer 16 bytes of the arena. Own,
-// Defer and Hold use a table of planned size (limits.held). A call into C each are: to make a pool, to close it (and, if
-// its objects have a finalizer, each of them), [Pool.Index], [Pool.Peak], Put of an [ObjectPool], a constructor that fails,
-// a new piece for temporaries ([Scope.Temp]), and finalizers of C's own.
+// allocation, no call into C. A scope takes no byte of the arena: its record lies in the budget's tables. A finalizer takes
+// 8 bytes of the arena, Own, Defer and Hold 16 and a place in a table of planned size (limits.held). A call into C each are:
+// to make a pool, to close it (and, if its objects have a finalizer, each of them), [Pool.Index], [Pool.Peak], Put of an
+// [ObjectPool], [Scope.Temp] and its end, and finalizers of C's own.
 //
 // # Goroutines
 //
@@ -86,9 +86,9 @@
 // What was made after it is finalized already; what was made before it is whole. One that a load or rewind runs can't load
 // or rewind, and none can close the budget. It may use other arenas: one that needs memory takes it from a pad.
 //
-// Why is the generation in the limit? Because the check for "full" is there anyway. A stale handle, a covered scope and
-// a full arena become one comparison; the price is that a Scope kept for exactly 2^24 openings at its depth is
-// taken for the newest.
+// Why does an arena know the generation of one scope, the one that may allocate? Because then a stale handle, a covered
+// scope, a frozen one and one that closes are told by one comparison, and whether there is room by a second: an allocation
+// asks no more. Generations have 64 bits, and a process gives none twice.
 //
 // # For package budget
 //

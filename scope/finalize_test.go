@@ -139,9 +139,9 @@ func TestFinalizerOfATemporaryMayNotUseItsScope(t *testing.T) {
 	s := pad.Open("a")
 	newMark(s, 1, 0)
 	var inside error
-	s.Temp(1024).Defer(func() { inside = s.Close() })
-	s.Temp(1024).Defer(func() { points.New(s) })
-	s.Temp(1024).Defer(func() { runtime.KeepAlive(newMark(s, 9, 0)) })
+	s.Temp(20480).Defer(func() { inside = s.Close() })
+	s.Temp(20480).Defer(func() { points.New(s) })
+	s.Temp(20480).Defer(func() { runtime.KeepAlive(newMark(s, 9, 0)) })
 	err := s.Close()
 	assert.ErrorContains(t, err, `BUG: allocation in scope "a" of pad 0.0 while its finalizers run`)
 	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of pad 0.0 while its finalizers run`)
@@ -190,7 +190,7 @@ func TestPlacesOfTemporariesAreUsedAgain(t *testing.T) {
 	for range 3 { // of 8 places
 		s := outer.Open("inner")
 		for range 4 {
-			s.Temp(1024).Own(&closer{id: 1})
+			s.Temp(20480).Own(&closer{id: 1})
 		}
 		s.Own(&closer{id: 2})
 		require.NoError(t, s.Close())

@@ -31,7 +31,7 @@ type FullError struct {
 
 	asked     uint64 // as the header had it
 	sameName  bool   // of scopes: all that are open have one name
-	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a memtrace build
+	OnPurpose bool   // there was room, and budgettest.FailEach had it refused: only in a checked build
 }
 
 // Error says in one line what was full, who holds most of it, and which key of the plan to raise to what.
@@ -97,36 +97,43 @@ func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed 
 
 // refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
 // asks, so that a fast path has nothing to do.
-func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen()} }
+func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
 
 func init() { arena_c.Explain = why }
 
 // why is most often the full at its end.
 func why(r arena_c.Refusal) error {
 	h, st := r.Arena, stackOf(r.Arena)
-	s := Scope{h, r.Gen - key}
+	s := Scope{h, r.Gen}
 	switch {
 	case st == nil:
-		if err := told(s); err != nil {
+		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
 			return err
 		}
 		return &Misuse{"use of a scope whose budget is closed", true}
+	case h.BadAlign(r.Gen &^ key):
+		return badAlign
 	case r.Gen&key != 0:
 		return undeclared
-	case h.BadAlign(r.Gen):
-		return badAlign
 	}
 	depth := h.Find(r.Gen)
-	if h.Misused == r.Gen {
-		if depth == 0 {
-			return s.misuse("allocation in")
+	if h.Misused == r.Gen && depth == 0 {
+		return s.misuse("allocation in")
+	}
+	st.settle(h)
+	if depth != 0 {
+		if n := st.noteOf(h, depth); n.err != nil && (depth != h.Depth || h.Asked == 0) {
+			return n.err // it came last
 		}
-		st.settle(h)
-	} else if depth == h.Depth && h.Asked != 0 {
+	}
+	if depth == h.Depth && h.Asked != 0 {
 		return st.remembered(h, depth)
 	}
-	if st.last.scope == s {
-		return st.last.err
+	if err := lastOf(st.notes, r.Gen); err != nil {
+		return err
+	}
+	if err := told(r.Gen); err != nil { // another budget has the header by now
+		return err
 	}
 	return s.misuse("allocation in")
 }
@@ -140,6 +147,15 @@ func explained(v any) any {
 	return v
 }
 
+// handled is explained for who recovers a panic and tells it: the scope that refused needn't.
+func handled(v any) any {
+	e := explained(v)
+	if r, ok := v.(arena_c.Refusal); ok {
+		forget(r)
+	}
+	return e
+}
+
 // forget is for who has told why a scope refused: its Close needn't tell it again.
 func forget(r arena_c.Refusal) {
 	h, st := r.Arena, stackOf(r.Arena)
@@ -147,8 +163,8 @@ func forget(r arena_c.Refusal) {
 		return
 	}
 	st.settle(h)
-	depth := h.Find(r.Gen)
-	if r.Gen&key != 0 || h.BadAlign(r.Gen) {
+	depth := h.Find(r.Gen &^ key)
+	if h.BadAlign(r.Gen &^ key) {
 		depth = h.Depth
 	}
 	if depth != 0 {
@@ -156,47 +172,73 @@ func forget(r arena_c.Refusal) {
 	}
 }
 
-// lastError is a full, or a misuse, whose text may be asked for after it was told, and after its
-// scope closed: a panic that nobody handles is printed when every deferred Close has run.
+// lastError is what a scope met last, whose text may be asked for after it was told, and after the
+// scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
+// until another scope in the same place meets something.
 type lastError struct {
-	scope Scope
-	err   error
+	gen uint64
+	err error
+}
+
+// lastOf is what the scope of the generation met last, or nil.
+func lastOf(notes []note, gen uint64) error {
+	for i := range notes {
+		if told := notes[i].told; told.gen == gen && told.err != nil {
+			return told.err
+		}
+	}
+	return nil
 }
 
 // settle finds out who asked last without being the topmost scope, while that can be said: a scope
 // that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
 // nil.
 func (st *Stack) settle(h *arena_c.Scopes) {
-	gen := h.Misused
-	if gen == 0 {
+	depth, err := st.misused(h)
+	if err == nil {
 		return
 	}
-	h.Misused = 0
-	s := Scope{h, gen&^key - key}
-	var err error
-	switch depth := h.Find(gen &^ key); {
-	case gen&key != 0:
-		err = undeclared
-	case h.BadAlign(gen):
-		s, err = Scope{h, h.Gen - key}, badAlign
-	case depth != 0:
-		err = s.misuse("allocation in")
-	}
-	depth := h.Find(s.gen())
-	if err == nil || depth == 0 {
-		return
-	}
-	st.last = lastError{s, err}
 	h.Odd |= oddNoted
-	if n := st.noteOf(h, depth); n.err == nil {
+	n := st.noteOf(h, depth)
+	n.told = lastError{h.Record(depth).Gen, err}
+	if n.err == nil {
 		n.err = err
+	}
+	switch { // the misuse is what is told; what it is refused from now on comes after it
+	case h.Odd&arena_c.Closing != 0:
+	case depth == h.Depth:
+		h.Asked = 0
+	default:
+		h.Record(depth).Asked = 0
 	}
 }
 
-// noteOf is the note of the scope at a depth; all temporaries have one.
+// misused is the scope that asked last without being the topmost, and what is wrong with that.
+func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
+	gen := h.Misused
+	if gen == 0 {
+		return 0, nil
+	}
+	h.Misused = 0
+	depth = h.Find(gen &^ key)
+	switch {
+	case h.BadAlign(gen &^ key):
+		depth, err = h.Find(h.Gen), badAlign
+	case gen&key != 0:
+		err = undeclared
+	case depth != 0:
+		err = Scope{h, gen}.misuse("allocation in")
+	}
+	if depth == 0 {
+		return 0, nil
+	}
+	return depth, err
+}
+
+// noteOf is the note of the scope at a depth. Those of temporaries lie behind the others.
 func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 	if h.Back != 0 {
-		return &st.notes[0]
+		depth += h.Slots + 1
 	}
 	return &st.notes[depth]
 }
@@ -234,51 +276,74 @@ func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
 	if asked == 0 {
 		return nil
 	}
-	s := Scope{h, h.Record(depth).Gen - key}
-	if full, ok := st.last.err.(*FullError); ok && st.last.scope == s && full.asked == asked {
+	n, gen := st.noteOf(h, depth), h.Record(depth).Gen
+	if full, ok := n.told.err.(*FullError); ok && n.told.gen == gen && full.asked == asked {
 		return full
 	}
 	full := st.full(h, asked)
 	full.Scope = st.nameOf(h, depth)
-	st.last = lastError{s, full}
-	return full
+	if n.told = (lastError{gen, full}); !full.OnPurpose && full.Asked+arena_c.AlignMax <= full.Free {
+		n.told.err = badAlign // no other could ask for more than there is
+	}
+	return n.told.err
 }
 
-// Remembered is what a Try... met in the open scopes from depth up, or in their temporaries: a full, a
+// workOut finds out what the scopes of an end met, from a depth up, while they can still say why: a
+// panic on its way may be asked for it when they are closed.
+func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
+	st.settle(h)
+	for i := max(depth, 1); i <= h.Depth; i++ {
+		_ = st.remembered(h, i)
+	}
+}
+
+// Remembered is what a Try... met in the open scopes from depth up, or in the temporaries: a full, a
 // misuse, or nil. Who asks tells it.
-func (st *Stack) Remembered(depth int) error {
-	for _, h := range st.ends() {
-		st.settle(h)
-		for i := uint64(1); i <= h.Depth; i++ {
-			if h.Back == 0 && i <= uint64(depth) {
-				continue
-			}
-			if err := st.met(h, i); err != nil {
-				return st.tell(h, i)
-			}
+func (st *Stack) Remembered(depth int) error { return st.rememberedSince(opened{uint64(depth), 0}) }
+
+// opened is how many scopes were open at both ends when something began: what is open above is its own.
+type opened struct{ near, far uint64 }
+
+func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
+
+// since calls fn with each scope that was opened since, the lowest first, until it is false.
+func (st *Stack) since(o opened, fn func(h *arena_c.Scopes, depth uint64) bool) {
+	for i := o.near + 1; i <= st.h.Depth; i++ {
+		if !fn(st.h, i) {
+			return
 		}
 	}
-	return nil
+	for i := o.far + 1; i <= st.row.Temp.Depth; i++ {
+		if !fn(&st.row.Temp, i) {
+			return
+		}
+	}
+}
+
+func (st *Stack) rememberedSince(o opened) (err error) {
+	st.settle(st.h)
+	st.settle(&st.row.Temp)
+	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
+		if err = st.met(h, depth); err != nil {
+			err = st.tell(h, depth)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (st *Stack) anyFull(o opened) (full *FullError) {
+	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
+		full, _ = st.remembered(h, depth).(*FullError)
+		return full == nil
+	})
+	return full
 }
 
 func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }
 
-func (st *Stack) anyFull(depth int) *FullError {
-	for _, h := range st.ends() {
-		for i := uint64(1); i <= h.Depth; i++ {
-			if h.Back == 0 && i <= uint64(depth) {
-				continue
-			}
-			if full, ok := st.remembered(h, i).(*FullError); ok {
-				return full
-			}
-		}
-	}
-	return nil
-}
-
 var (
-	badAlign   = &Misuse{"Alloc: an align is a power of two", false}
+	badAlign   = &Misuse{"Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB", false}
 	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
 )
 
@@ -288,7 +353,7 @@ func (s Scope) misuse(what string) error {
 	if st == nil {
 		return &Misuse{what + " a scope whose budget is closed", true}
 	}
-	depth := h.Find(s.gen())
+	depth := h.Find(s.gen)
 	if depth == 0 {
 		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.config.Arena), true}
 	}
@@ -323,6 +388,9 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e
+	}
+	if r := h.Top(); h.Back == 0 && r.Edge != 0 { // a Builder has all that is free, and is full of values
+		e.Free = (h.Limit - r.Limit) % r.Edge
 	}
 	if h.Back != 0 {
 		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()

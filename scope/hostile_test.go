@@ -18,7 +18,7 @@ func TestScopeClosesOnce(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	outer := pad.Open("outer")
 	newMark(outer, 1, 0)
-	temp := outer.Temp(1024)
+	temp := outer.Temp(20480)
 	s := outer.Open("s")
 	var inside error
 	s.Defer(func() {
@@ -37,7 +37,7 @@ func TestScopeClosesOnce(t *testing.T) {
 // TestTemporariesOverlapNothing, though a part's finalizer asks for temporaries from within a scope that closes.
 func TestTemporariesOverlapNothing(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("s")
-	temp := s.Temp(1024)
+	temp := s.Temp(20480)
 	older := [][]byte{bytesOnly.Slice(temp, 16000), bytesOnly.Slice(temp, 900)}
 	for _, list := range older {
 		for i := range list {
@@ -125,7 +125,7 @@ func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
 // TestMisuseIsNotAnOldFull: an ignored Try... doesn't hide that a covered scope was used.
 func TestMisuseIsNotAnOldFull(t *testing.T) {
 	pad := open(t).Pad(0, 0)
-	covered := `scope: BUG: allocation of 8 bytes in scope "do" of pad 0.0 while scope "child", opened in it, was open`
+	covered := `scope: BUG: allocation in scope "do" of pad 0.0 while scope "child", opened in it, is open`
 	assert.PanicsWithError(t, covered, func() {
 		_ = pad.Do("do", func(s scope.Scope) error {
 			bytesOnly.TrySlice(s, 1<<20)
@@ -142,18 +142,18 @@ func TestMisuseIsNotAnOldFull(t *testing.T) {
 func TestTryInAFinalizer(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("s")
 	s.Defer(func() { points.TryNew(s) })
-	assert.EqualError(t, s.Close(), `scope: BUG: allocation of 8 bytes in scope "s" of pad 0.0 while its finalizers run`)
+	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of pad 0.0 while its finalizers run`)
 }
 
 // TestPieceIsForgottenWhenTempIsCalledAgain, as the message says.
 func TestPieceIsForgottenWhenTempIsCalledAgain(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		temp := s.Temp(1024)
+		temp := s.Temp(20480)
 		for points.TryNew(temp) != nil {
 		}
 		assert.ErrorContains(t, temp.Err(), "call Temp again")
-		assert.NotNil(t, points.TryNew(s.Temp(1024)))
+		assert.NotNil(t, points.TryNew(s.Temp(20480)))
 		return nil
 	}))
 }
@@ -194,7 +194,7 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 		})
 	}
 	assert.EqualError(t, misuse(func(out scope.Scope) { points.New(out) }),
-		`scope: BUG: allocation of 8 bytes in scope "out" of pad 0.0 while scope "inner", opened in it, was open`)
+		`scope: BUG: allocation in scope "out" of pad 0.0 while scope "inner", opened in it, is open`)
 	var undeclared scope.Maker[point]
 	assert.EqualError(t, recovered(func() {
 		out := pad.Open("out")
@@ -209,7 +209,7 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 		var frozen scope.Scope
 		_ = inLevel(t, b, func(s scope.Scope) error { frozen = s; return nil })
 		points.New(frozen)
-	}), `allocation of 8 bytes in scope "level" of region level while it was frozen`)
+	}), `allocation in scope "level" of region level which is frozen since its load returned`)
 }
 
 func TestAppendInAConstructorToAnOlderList(t *testing.T) {

@@ -11,10 +11,10 @@ type Life struct {
 }
 
 // Life is the life of s. Ask for it while s is open. Cost: O(scopes opened in s).
-func (s Scope) Life() Life { return Life{s.h.Record(s.h.Find(s.gen())), s} }
+func (s Scope) Life() Life { return Life{s.h.Record(s.h.Find(s.gen)), s} }
 
 // Alive says whether the scope is alive. Cost: one comparison, inlined.
-func (l Life) Alive() bool { return l.record.Gen == l.scope.tag+key }
+func (l Life) Alive() bool { return l.record.Gen == l.scope.gen }
 
 // Misuse is the error to panic with when something is done that needs the scope alive, and it
 // isn't: "Push to a List in" is followed by which scope it was.

@@ -8,8 +8,17 @@ import (
 
 // making is the constructors (Make) that are at work in a scope.
 type making struct {
+	gen   uint64 // of the scope
 	from  uint64 // cursor when the outermost began, 0: there is none
 	start uint64 // and when the innermost did
+}
+
+// making is what is at work in s.
+func (s Scope) making() making {
+	if m := stackOf(s.h).noteOf(s.h, s.h.Find(s.gen)).making; m.gen == s.gen {
+		return m
+	}
+	return making{}
 }
 
 // construct takes bytes for a T, with a node's word before it if it has a class, and has fn make the T
@@ -22,17 +31,17 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	to := markOf(h)
 	size, p := max(uint64(unsafe.Sizeof(*made)), 1), unsafe.Pointer(nil) // 1: so that nothing older ends where it begins
 	if class != 0 {
-		p = h.Node(s.gen(), size, nodeMask[T]())
+		p = h.Node(s.gen, size, nodeMask[T]())
 	} else {
-		p, _ = h.Bump(s.gen(), size, arena_c.AlignOf[T]()-1)
+		p, _ = h.Bump(s.gen, size, arena_c.AlignOf[T]()-1)
 	}
 	if p == nil {
 		panic(refusal(s))
 	}
 	arena_c.Zero(p, unsafe.Sizeof(*made))
 	n := st.noteOf(h, to.depth)
-	was := n.making
-	n.making.start = to.cursor
+	was := s.making()
+	n.making = making{s.gen, was.from, to.cursor}
 	if was.from == 0 {
 		n.making.from = to.cursor
 	}
@@ -40,7 +49,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	done, returned := false, false
 	defer func() {
 		st.inside--
-		if h.Find(s.gen()) != to.depth {
+		if h.Find(s.gen) != to.depth {
 			return // fn closed it: nothing is left to go back
 		}
 		n.making = was
@@ -69,13 +78,8 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 	return (*T)(p), nil
 }
 
-// undo takes an end of the arena back to a mark of the scope that is topmost then. What its scopes met
-// is worked out before, while they can still say why.
+// undo takes an end of the arena back to a mark of the scope that is topmost then.
 func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
-	st.settle(h)
-	for depth := to.depth; depth <= h.Depth; depth++ {
-		_ = st.remembered(h, depth)
-	}
 	u := unwinding{st: st, h: h, to: to, frozen: h.Depth == to.depth && h.Gen == 0}
 	u.run()
 	return u.errs.err()

@@ -88,7 +88,7 @@ func (st *Stack) count() {
 		u.empty()
 		for i := range st.labels.lines {
 			a := &st.labels.lines[i]
-			u.add(a.peak, a.usage.Bytes, a.usage.Objects)
+			u.add(a.peak, a.usage.Bytes, 0)
 		}
 		u.raise()
 	}

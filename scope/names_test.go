@@ -44,7 +44,7 @@ func TestScopesAreCountedByName(t *testing.T) {
 			{Name: "texture", Peak: 11, PeakObjects: 2},
 		}, byName(b), "what is open counts too")
 		require.NoError(t, mesh.Close())
-		s.Temp(1024).Alloc(64, 1)
+		s.Temp(20480).Alloc(64, 1)
 		return nil
 	}))
 	temp := scope.Usage{Name: "temp", Peak: 64 << 10, PeakObjects: 1}
@@ -175,7 +175,7 @@ func TestCountingNamesAllocatesNothing(t *testing.T) {
 			x := s.Open(names[i])
 			i++
 			x.Alloc(8, 8)
-			x.Temp(1024).Alloc(8, 8)
+			x.Temp(20480).Alloc(8, 8)
 			_ = x.Close()
 		}), "also with names that are new, and more of them than places")
 		return nil

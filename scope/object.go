@@ -34,21 +34,24 @@ func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSiz
 // New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds. Cost: that of
 // [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
-	x := m.TryNew(s)
-	if x == nil {
-		panic(refusal(s))
+	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
+	if p == nil {
+		panic(arena_c.Refusal{Arena: s.h, Gen: s.gen + m.plain.key - key})
 	}
+	x := arena_c.Clear((*T)(p))
+	s.h.Link(p, m.class)
 	return x
 }
 
 // TryNew is New that gives nil when the scope is full.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
-	p := s.h.Node(s.tag+m.plain.key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
-	if p != nil {
-		arena_c.Zero(p, unsafe.Sizeof(*new(T)))
-		s.h.Link(p, m.class)
+	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
+	if p == nil {
+		return nil
 	}
-	return (*T)(p)
+	x := arena_c.Clear((*T)(p))
+	s.h.Link(p, m.class)
+	return x
 }
 
 // Make gives a T that fn has made ready. T is linked only after fn succeeded; what fn itself made in s
@@ -79,7 +82,7 @@ func (m ObjectMaker[T]) take(s Scope, n int) []T {
 	}
 	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), nodeMask[T]()+1)
 	size := min(front+sizeOf[T](n), arena_c.OffsetMax)
-	p := s.h.Node(s.gen(), size, nodeMask[T]())
+	p := s.h.Node(s.gen, size, nodeMask[T]())
 	if p == nil {
 		return nil
 	}

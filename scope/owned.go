@@ -17,18 +17,93 @@ type Held struct {
 	place uint64 // in that stack's table
 }
 
-// Own closes c when s closes, in its place among the other finalizers. Its place is taken before anything else: when
-// the scope is full, or the planned number of held values (limits.held) is reached, c is closed at once and the full
-// unwinds, so c is never lost. Cost: 16 bytes of the arena and a place in the table of limits.held; no Go allocation.
-func (s Scope) Own(c io.Closer) Held { return s.hold("Own", owned{closer: c}) }
+// Own closes c when s closes, in its place among the other finalizers. Its place is taken before
+// anything else: when the scope is full, or the planned number of held values (limits.held) is
+// reached, c is closed at once and the full unwinds, so c is never lost. Cost: 16 bytes of the arena
+// and a place in the table of limits.held; no Go allocation.
+func (s Scope) Own(c io.Closer) Held {
+	if c == nil {
+		panic(&Misuse{"Own of nil", false})
+	}
+	if p := s.own(); p != nil {
+		p.value, p.kind = c, ownedCloser
+		return p.held
+	}
+	panic(s.notOwned("Own", owned{value: c, kind: ownedCloser}))
+}
 
-// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it, fn runs at once
-// and the full unwinds. Cost: as Own.
-func (s Scope) Defer(fn func()) Held { return s.hold("Defer", owned{fn: fn}) }
+// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it,
+// fn runs at once and the full unwinds. Cost: as Own.
+func (s Scope) Defer(fn func()) Held {
+	if fn == nil {
+		panic(&Misuse{"Defer of nil", false})
+	}
+	if p := s.own(); p != nil {
+		p.fn, p.kind = fn, ownedFunc
+		return p.held
+	}
+	panic(s.notOwned("Defer", owned{fn: fn, kind: ownedFunc}))
+}
 
-// Hold keeps v from the collector until s closes, for what only C or a number in a block refers to. Held.Value gives it
-// back. Cost: as Own; a v that is no pointer costs what Go takes to put it into an interface.
-func (s Scope) Hold(v any) Held { return s.hold("Hold", owned{value: v}) }
+// Hold keeps v from the collector until s closes, for what only C or a number in a block refers to.
+// Held.Value gives it back. Cost: as Own; a v that is no pointer costs what Go takes to put it into an
+// interface.
+func (s Scope) Hold(v any) Held {
+	if v == nil {
+		panic(&Misuse{"Hold of nil", false})
+	}
+	if p := s.own(); p != nil {
+		p.value, p.kind = v, ownedValue
+		return p.held
+	}
+	panic(s.notOwned("Hold", owned{value: v, kind: ownedValue}))
+}
+
+// own takes a place for a Go value, and links a node that names it; nil when s refuses.
+func (s Scope) own() *owned {
+	h, st := s.h, stackOf(s.h)
+	if st == nil || st.owned.live == len(st.owned.places) || arena_c.Checked && s.open() && st.refusesPlace() {
+		return nil
+	}
+	asked := h.Asked
+	word := (*uint64)(h.Node(s.gen, 8, 7))
+	if word == nil {
+		st.owned.asked = asked
+		return nil
+	}
+	p := st.owned.keep()
+	*word = p.held.place
+	h.Link(unsafe.Pointer(word), classOwned)
+	return p
+}
+
+func (st *Stack) refusesPlace() bool {
+	st.owned.refused = arena_c.Refuse()
+	return st.owned.refused
+}
+
+// notOwned is why own refused. What it was for ends now, but nothing is lost.
+func (s Scope) notOwned(what string, it owned) error {
+	if !s.open() {
+		s.h.Misused = 0 // this panic tells it
+		return errors.Join(s.misuse(what+" in"), it.guarded())
+	}
+	h, st := s.h, stackOf(s.h)
+	var full *FullError
+	switch places := uint64(len(st.owned.places)); {
+	case st.owned.refused:
+		st.owned.refused = false
+		full = st.refuseTable("held", places, st.nameOf(h, h.Depth))
+	case st.owned.live == len(st.owned.places):
+		full = st.tableFull("held", places, st.nameOf(h, h.Depth))
+	default:
+		full = st.full(h, h.Asked)
+		h.Asked = st.owned.asked // this panic tells it, with what c said; nobody needs to tell it again
+	}
+	st.finalizers += it.finalizers()
+	full.Cause = it.guarded()
+	return full
+}
 
 func (h Held) owner() *Stack {
 	if st := stackAt(uint64(uint32(h.stack))); st != nil && uint64(uint32(st.made)) == h.stack>>32 {
@@ -37,149 +112,136 @@ func (h Held) owner() *Stack {
 	return nil
 }
 
-// Cancel forgets what h names: it will not be closed or run. It is false when that was closed, run or cancelled before.
-// The place in the table is free again at once, the 16 bytes of the arena when the scope closes.
+// Cancel forgets what h names: it will not be closed or run. It is false when that was closed, run or
+// cancelled before. The place in the table is free again at once, the 16 bytes of the arena when the
+// scope closes.
 func (h Held) Cancel() bool {
 	st := h.owner()
-	return st != nil && !st.owned.release(h.place).empty()
+	if st == nil {
+		return false
+	}
+	p := st.owned.take(h.place)
+	if p == nil {
+		return false
+	}
+	st.owned.release(p)
+	return true
 }
 
-// CloseNow closes or runs what h names now, instead of when its scope closes, and returns its error. What was closed,
-// run or cancelled before is refused with an error; nothing runs twice.
+// CloseNow closes or runs what h names now, instead of when its scope closes, and returns its error.
+// What was closed, run or cancelled before is refused with an error; nothing runs twice.
 func (h Held) CloseNow() error {
 	st := h.owner()
-	var it owned
+	var p *owned
 	if st != nil {
-		it = st.owned.release(h.place)
+		p = st.owned.take(h.place)
 	}
-	if it.empty() {
+	if p == nil {
 		return &Misuse{"CloseNow of what was closed, run or cancelled before", true}
 	}
-	st.finalizers += it.finalizers()
-	return it.run()
+	st.finalizers += p.finalizers()
+	defer st.owned.release(p) // also when it panics
+	return p.run()
 }
 
-// Value is what Hold or Own keeps, and nil when it is gone. A closer whose Close is at work is gone already.
+// Value is what Hold or Own keeps, and nil when it is gone. A closer whose Close is at work is gone
+// already.
 func (h Held) Value() any {
-	st := h.owner()
-	if st == nil {
-		return nil
+	if st := h.owner(); st != nil {
+		if p := st.owned.at(h.place); p != nil {
+			return p.value
+		}
 	}
-	it := st.owned.at(h.place)
-	if it == nil {
-		return nil
-	}
-	if it.closer != nil {
-		return it.closer
-	}
-	return it.value
+	return nil
 }
 
-func (s Scope) hold(what string, it owned) Held {
-	if it.empty() {
-		panic(&Misuse{what + " of nil", false})
-	}
-	h := s.h
-	if !s.open() {
-		panic(errors.Join(s.misuse(what+" in"), it.guarded()))
-	}
-	st := stackOf(h)
-	var full *FullError
-	before := h.Asked
-	if places := uint64(len(st.owned.places)); st.owned.live == len(st.owned.places) {
-		full = st.tableFull("held", places, st.nameOf(h, h.Depth))
-	} else if arena_c.Checked && arena_c.Refuse() {
-		full = st.refuseTable("held", places, st.nameOf(h, h.Depth))
-	} else if word := (*uint64)(h.Node(s.gen(), 8, 7)); word == nil {
-		full = st.full(h, h.Asked)
-		h.Asked = before // the panic tells it, with what c said; nobody needs to tell it again
-	} else {
-		*word = st.owned.keep(it)
-		h.Link(unsafe.Pointer(word), classOwned)
-		return Held{st.made<<32 | st.id, *word}
-	}
-	st.finalizers += it.finalizers()
-	full.Cause = it.guarded()
-	panic(full)
-}
-
-// owned is a Go value that lives until its scope closes. It can't lie in the block, where the collector wouldn't see it.
+// owned is a Go value that lives until its scope closes. It can't lie in the block, where the collector
+// wouldn't see it.
 type owned struct {
-	site   arena_c.Site // where it was given
-	closer io.Closer
-	fn     func()
-	value  any
-	serial uint64 // of who keeps the place
-	next   uint64 // in a free place: the next free one, plus 1
+	fn    func()
+	value any
+	held  Held   // what names it; place 0: the place is free, or what is in it runs
+	next  uint64 // in a free place: the next free one, plus 1
+	kind  ownedKind
+	site  arena_c.Site // where it was given
 }
 
-func (h owned) empty() bool { return h.closer == nil && h.fn == nil && h.value == nil }
+type ownedKind uint8
 
-func (h owned) finalizers() uint64 {
-	if h.closer == nil && h.fn == nil {
+const (
+	ownedValue ownedKind = iota
+	ownedFunc
+	ownedCloser
+)
+
+func (p *owned) finalizers() uint64 {
+	if p.kind == ownedValue {
 		return 0
 	}
 	return 1
 }
 
-func (h owned) name() string {
-	if h.closer != nil {
-		return fmt.Sprintf("Close of %T", h.closer)
+func (p *owned) name() string {
+	if p.kind == ownedCloser {
+		return fmt.Sprintf("Close of %T", p.value)
 	}
 	return "a deferred function"
 }
 
-func (h owned) run() error {
-	if h.closer != nil {
-		return h.closer.Close()
-	}
-	if h.fn != nil {
-		h.fn()
+func (p *owned) run() error {
+	switch p.kind {
+	case ownedFunc:
+		p.fn()
+	case ownedCloser:
+		return p.value.(io.Closer).Close()
 	}
 	return nil
 }
 
 // what says what is held, for messages.
-func (h owned) what() string {
-	if h.closer == nil && h.fn == nil {
-		return fmt.Sprintf("a value of %T", h.value)
+func (p *owned) what() string {
+	if p.kind == ownedValue {
+		return fmt.Sprintf("a value of %T", p.value)
 	}
-	return h.name()
+	return p.name()
 }
 
 // guarded is run that gives a panic as an error.
-func (h owned) guarded() (err error) {
+func (p *owned) guarded() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%s panicked: %v", h.name(), v)
+			err = fmt.Errorf("%s panicked: %v", p.name(), v)
 		}
 	}()
-	return h.run()
+	return p.run()
 }
 
-// ownedTable has limits.held places. A word names a place and, above it, the serial of who took it, so that a node in the
-// chain or a Held that outlived its value finds nothing.
+// ownedTable has limits.held places. The place of a Held is one of them and, above it, the serial of who
+// took it, so that a node in the chain or a Held that outlived its value finds nothing.
 type ownedTable struct {
-	places []owned
-	used   uint64 // places that were ever taken
-	free   uint64 // place + 1 of the one to take next; 0: none was given back
-	serial uint64
-	live   int
+	places  []owned
+	stack   uint64 // of each Held
+	used    uint64 // places that were ever taken
+	free    uint64 // place + 1 of the one to take next; 0: none was given back
+	serial  uint64
+	live    int
+	refused bool   // the last one was refused on purpose
+	asked   uint64 // what the scope had been refused before the last one
 }
 
 // EachHeld calls fn with each Go value that is held: what it is, and where it was given.
 func (st *Stack) EachHeld(fn func(what string, given *arena_c.Site)) {
 	for i := range st.owned.places[:st.owned.used] {
-		if h := &st.owned.places[i]; !h.empty() {
-			fn(h.what(), &h.site)
+		if p := &st.owned.places[i]; p.held.place != 0 {
+			fn(p.what(), &p.site)
 		}
 	}
 }
 
 const ownedPlaces = 1 << 16 // more than limits.held can be
 
-// keep puts h into a free place. pre: there is one.
-func (t *ownedTable) keep(h owned) (word uint64) {
+// keep takes a free place. pre: there is one.
+func (t *ownedTable) keep() *owned {
 	place := t.used
 	if t.free != 0 {
 		place = t.free - 1
@@ -189,30 +251,36 @@ func (t *ownedTable) keep(h owned) (word uint64) {
 	}
 	t.serial++
 	t.live++
-	h.serial = t.serial
-	t.places[place] = h
-	t.places[place].site.Note()
-	return t.serial*ownedPlaces + place
+	p := &t.places[place]
+	p.held = Held{t.stack, t.serial*ownedPlaces + place}
+	p.site.Note()
+	return p
 }
 
-// at is what the word names, or nil.
-func (t *ownedTable) at(word uint64) *owned {
-	place := word % ownedPlaces
-	if place >= uint64(len(t.places)) || t.places[place].serial != word/ownedPlaces || word < ownedPlaces {
-		return nil
+// at is what the place of a Held names, or nil.
+func (t *ownedTable) at(place uint64) *owned {
+	if i := place % ownedPlaces; i < uint64(len(t.places)) && t.places[i].held.place == place && place != 0 {
+		return &t.places[i]
 	}
-	return &t.places[place]
+	return nil
 }
 
-// release takes out what the word names; it is empty when that is gone.
-func (t *ownedTable) release(word uint64) owned {
-	h := t.at(word)
-	if h == nil {
-		return owned{}
+// take is at for who ends it: nothing names it from now on. release gives the place back then.
+func (t *ownedTable) take(place uint64) *owned {
+	p := t.at(place)
+	if p != nil {
+		p.next = place%ownedPlaces + 1
+		p.held.place = 0
 	}
-	it := *h
-	*h = owned{next: t.free}
-	t.free = word%ownedPlaces + 1
+	return p
+}
+
+func (t *ownedTable) release(p *owned) {
+	if p.kind == ownedFunc {
+		p.fn = nil
+	} else {
+		p.value = nil
+	}
+	p.next, t.free = t.free, p.next
 	t.live--
-	return it
 }

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -14,7 +15,10 @@ type Pad struct {
 }
 
 // pad is the stack as a worker sees it, until EndLending.
-func (st *Stack) pad() Pad { return Pad{st, st.lent.Load()} }
+func (st *Stack) pad() Pad { return Pad{st, min(st.lent.Load(), lentDropped-1)} }
+
+// lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
+const lentDropped = math.MaxUint64
 
 // EndLending makes the pads that PadsOf gave so far refuse.
 func (st *Stack) EndLending() { st.lent.Add(1) }
@@ -37,11 +41,11 @@ func (p Pad) givenBack(what string) {
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
 func (p Pad) Open(name string) Scope {
-	return p.borrowed("Open on").Open(name)
+	return p.stack.open(p.lent, name)
 }
 
-// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a loader uses scratch: a load
-// that fails closes nothing on pads. See [Scope.Do].
+// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a
+// loader uses scratch: a load that fails closes nothing on pads. See [Scope.Do].
 func (p Pad) Do(name string, fn func(Scope) error) error {
 	return p.borrowed("Do on").do(name, fn)
 }
@@ -75,6 +79,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 	if full := st.openFull("With"); full != nil {
 		return full
 	}
+	before := st.opened()
 	s := st.Open("With")
 	depth := st.Depth()
 	st.inside++
@@ -85,7 +90,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 			return
 		}
 		if returned {
-			err = joined(st.LeftOpen(depth), st.Remembered(depth-1))
+			err = joined(st.LeftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(err, st.CloseTo(depth-1))
 	}()

@@ -25,7 +25,7 @@ func TestPickLeavesTheCallersPadAlone(t *testing.T) {
 	other := b.Pad(1, 0).Open("another worker's")
 	assert.Equal(t, second, pads.Pick(a))
 	assert.Equal(t, second, pads.Pick(inA))
-	assert.Equal(t, second, pads.Pick(inA.Temp(1024)))
+	assert.Equal(t, second, pads.Pick(inA.Temp(20480)))
 	assert.Equal(t, first, pads.Pick(other), "of another arena")
 	assert.Equal(t, second, pads.Pick(other, a, inA, a))
 	c := second.Open("c")
@@ -121,7 +121,7 @@ func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
 	assert.Equal(t, 1, pad.Depth())
 	points.New(s)
 
-	covered := `scope: BUG: allocation of 8 bytes in scope "do" of pad 0.0 while scope "Temp", opened in it, was open`
+	covered := `scope: BUG: allocation in scope "do" of pad 0.0 while scope "Temp", opened in it, is open`
 	assert.PanicsWithError(t, covered, func() {
 		_ = pad.Do("do", func(outer scope.Scope) error { return pad.With(10, func([]byte) { points.New(outer) }) })
 	})
@@ -214,8 +214,8 @@ func TestMisuseThatUnwindsWhatCoveredItsScope(t *testing.T) {
 		defer inner.Close()
 		points.New(s)
 	})
-	assert.EqualError(t, err, `scope: BUG: allocation of 8 bytes in scope "s" of pad 0.0 while scope "inner", opened in it, was open`)
+	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of pad 0.0 while scope "inner", opened in it, is open`)
 	err = panicsWith(func() { scope.Maker[point]{}.New(s) })
 	assert.EqualError(t, err, "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
-	assert.ErrorContains(t, s.Close(), `while scope "inner", opened in it, was open`)
+	assert.ErrorContains(t, s.Close(), `while scope "inner", opened in it, is open`)
 }

@@ -36,7 +36,7 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if arena_c.Checked && arena_c.Refuse() {
 		panic(st.refuseTable("pools", st.row.Pools, st.nameOf(s.h, s.h.Depth)))
 	}
-	header, code := s.h.PoolOpen(s.gen(), size, align, uint64(n), class)
+	header, code := s.h.PoolOpen(s.gen, size, align, uint64(n), class)
 	switch code {
 	case arena_c.OK:
 	case arena_c.TableFull:

@@ -70,7 +70,7 @@ func TestHandlePoolsThatCannotBe(t *testing.T) {
 		assert.PanicsWithError(t, "scope: BUG: a pool of 4294967296 chunks: handles name fewer than 2^32",
 			func() { points.HandlePool(s, int(count)) })
 	}
-	assert.PanicsWithError(t, "scope: BUG: a Maker that was never declared: make it with scope.Plain",
+	assert.PanicsWithError(t, "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object",
 		func() { scope.Maker[point]{}.HandlePool(s, 1) })
 	empty := points.HandlePool(s, 0)
 	x, h := empty.Get()
@@ -105,7 +105,7 @@ func TestHandleGenerationsWrap(t *testing.T) {
 
 func TestHandlePoolInTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	pool := points.HandlePool(s.Temp(1024), 1000) // more than a piece
+	pool := points.HandlePool(s.Temp(20480), 1000) // more than a piece
 	x, h := pool.Get()
 	assert.Same(t, x, pool.At(h))
 	require.NoError(t, s.Close())

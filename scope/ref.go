@@ -42,7 +42,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 	if s.isTemp() {
 		at |= refFar
 	}
-	return Ref[T]{s.gen(), at}
+	return Ref[T]{s.gen, at}
 }
 
 // Get is what r refers to, or nil: its scope, or the whole budget, is closed. What a finalizer of the scope asks for
@@ -72,7 +72,7 @@ func (r Ref[T]) Get() *T {
 
 // refuses says why there can't be a Ref to size bytes at p, or is empty. pre: s is live.
 func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
-	h, st, depth := s.h, stackOf(s.h), s.h.Find(s.gen())
+	h, st, depth := s.h, stackOf(s.h), s.h.Find(s.gen)
 	at := h.Offset(p)
 	from, end := h.Record(depth).Mark, h.Record(depth).Mark+h.Bytes(depth)
 	if h.Back != 0 {
@@ -86,7 +86,7 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}
-	if making := st.noteOf(h, depth).making; making.from != 0 && at-h.Start >= making.from-h.Start {
+	if making := s.making(); making.from != 0 && at-h.Start >= making.from-h.Start {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
 			"refer to it when Make has returned", st.nameOf(h, depth), st.config.Arena)
 	}

@@ -81,9 +81,9 @@ func TestRefFromSystemsToLevel(t *testing.T) {
 
 	x := points.New(b.Frame())
 	r := scope.RefTo(b.Frame(), x)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.Same(t, x, r.Get(), "until the end of the next frame")
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.Nil(t, r.Get())
 }
 
@@ -137,17 +137,17 @@ func panicsWith(fn func()) (err error) {
 
 func TestRefToTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	first := scope.RefTo(s.Temp(1024), points.New(s.Temp(1024)))
-	old := points.Slice(s.Temp(1024), 10) // lies in an older piece soon
-	points.Slice(s.Temp(1024), 4000)
-	second := points.New(s.Temp(1024))
+	first := scope.RefTo(s.Temp(20480), points.New(s.Temp(1024)))
+	old := points.Slice(s.Temp(20480), 10) // lies in an older piece soon
+	points.Slice(s.Temp(20480), 4000)
+	second := points.New(s.Temp(20480))
 	assert.NotNil(t, first.Get())
-	assert.Same(t, &old[9], scope.RefTo(s.Temp(1024), &old[9]).Get())
-	assert.Same(t, second, scope.RefTo(s.Temp(1024), second).Get())
-	unused := (*point)(unsafe.Add(unsafe.Pointer(points.New(s.Temp(1024))), 64))
+	assert.Same(t, &old[9], scope.RefTo(s.Temp(20480), &old[9]).Get())
+	assert.Same(t, second, scope.RefTo(s.Temp(20480), second).Get())
+	unused := (*point)(unsafe.Add(unsafe.Pointer(points.New(s.Temp(20480))), 64))
 	for _, x := range []*point{unused, points.New(s), {}} {
 		assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of pad 0.0 itself`,
-			func() { scope.RefTo(s.Temp(1024), x) })
+			func() { scope.RefTo(s.Temp(20480), x) })
 	}
 	assert.Panics(t, func() { scope.RefTo(s, second) })
 	require.NoError(t, s.Close())
@@ -164,7 +164,7 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 	for _, in := range []struct {
 		name string
 		at   scope.Scope
-	}{{"a", s}, {"temp", s.Temp(1024)}} {
+	}{{"a", s}, {"temp", s.Temp(20480)}} {
 		for _, fails := range []error{nil, errMark} {
 			var part *point
 			m, err := marks.Make(in.at, func(m *mark) error {

@@ -54,6 +54,7 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"held":          {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
 		"pool":          {1, func(s scope.Scope) { points.Pool(s, 3) }},
 		"scope":         {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
+		"temporaries":   {1, func(s scope.Scope) { s.Temp(64) }},
 		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
 		"account":       {1, func(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }},
 		"account again": {1, func(s scope.Scope) { account(s); account(s) }},

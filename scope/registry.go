@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -16,19 +17,14 @@ var registry struct {
 	used   uint64                                  // ids that were ever given, and 0, which is nobody's
 	free   []uint64                                // of them, those whose stack was dropped
 	made   uint64                                  // the number that was given last
-	header uintptr                                 // of the scope that met last, on the stack that was dropped last
-	tag    uint64
-	err    error
+	told   []note                                  // of the stack that was dropped last
 }
 
-// told is what a scope met last whose stack was dropped since, or nil.
-func told(s Scope) error {
+// told is what a scope met last whose stack was dropped last, or nil.
+func told(gen uint64) error {
 	registry.Lock()
 	defer registry.Unlock()
-	if registry.header == uintptr(unsafe.Pointer(s.h)) && registry.tag == s.tag {
-		return registry.err
-	}
-	return nil
+	return lastOf(registry.told, gen)
 }
 
 func stackOf(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
@@ -56,11 +52,11 @@ func TableBytes(scopes, pools, values, accounts uint64) uint64 {
 // SiteBytes is for package budget: what the places where scopes were opened and values were given take beside them, in
 // checked builds.
 func SiteBytes(scopes, values uint64) uint64 {
-	return (scopes + 1 + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
+	return (2*(scopes+1) + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
 }
 
 func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
-	return uint64(unsafe.Sizeof(Stack{})) + (scopes+1)*uint64(unsafe.Sizeof(note{})) + pools*tag +
+	return uint64(unsafe.Sizeof(Stack{})) + 2*(scopes+1)*uint64(unsafe.Sizeof(note{})) + pools*tag +
 		values*uint64(unsafe.Sizeof(owned{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
 }
 
@@ -71,7 +67,7 @@ const generationsEach = 1 << 40
 // NewStack is for package budget: it makes the Go side of a row. Drop undoes it.
 func NewStack(row *arena_c.Row, config Config) *Stack {
 	h := &row.Arena
-	st := &Stack{h: h, row: row, config: config, notes: make([]note, h.Slots+1),
+	st := &Stack{h: h, row: row, config: config, notes: make([]note, 2*(h.Slots+1)),
 		owned: ownedTable{places: make([]owned, config.Held)}, labels: labels{lines: make([]account, 0, config.Names)}}
 	st.bear()
 	registry.Lock()
@@ -79,6 +75,7 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	st.id = takeID()
 	registry.made = registry.made%numberMax + 1
 	st.made = registry.made
+	st.owned.stack = st.made<<32 | st.id
 	for _, end := range st.ends() {
 		end.Owner = st.id
 		end.Next = max(end.Next, registry.made*generationsEach)
@@ -123,8 +120,8 @@ func (st *Stack) Drop() {
 		end.Owner, end.Odd = 0, 0
 	}
 	st.dropped = true
-	st.lent.Add(1)
-	if last := st.last; last.err != nil { // a number, not a pointer: a block of Go memory is not kept alive
-		registry.header, registry.tag, registry.err = uintptr(unsafe.Pointer(last.scope.h)), last.scope.tag, last.err
+	st.lent.Store(lentDropped)
+	if slices.ContainsFunc(st.notes, func(n note) bool { return n.told.err != nil }) {
+		registry.told = st.notes
 	}
 }

@@ -15,23 +15,52 @@ import (
 // The zero Scope is of no use.
 type Scope struct {
 	h   *arena_c.Scopes
-	tag uint64 // its generation, less key
+	gen uint64
 }
 
-// key keeps the zero Maker out. A declared Maker adds it to a scope's tag; one that wasn't adds 0,
-// and misses every generation, which are all below it.
+// key keeps the zero Maker out: one that was declared has it, and asks with a scope's generation; one
+// that wasn't asks with one that differs by key, and all generations are below that.
 const key = 1 << 63
 
-func (s Scope) gen() uint64 { return s.tag + key }
+// Alloc gives size bytes aligned to align, a power of two up to 64 ([Scope.AllocAligned] goes on to
+// 1 MiB). They are not zeroed. When the scope is full it unwinds to the enclosing Load or Do, which
+// returns the error. Cost: that of the same bump in C (make bench), inlined.
+func (s Scope) Alloc(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.gen, size, align) }
 
-// Alloc gives size bytes aligned to align, a power of two up to 1 MiB. They are not zeroed. When the
-// scope is full it unwinds to the enclosing Load or Do, which returns the error. Cost: that of the
-// same bump in C (make bench), inlined.
-func (s Scope) Alloc(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.tag+key, size, align) }
+// Align is a power of two, by its exponent.
+type Align uint8
+
+// The alignments of [Scope.AllocAs].
+const (
+	Align1 Align = iota
+	Align2
+	Align4
+	Align8
+	Align16
+	Align32
+	Align64
+)
+
+// AllocAs is Alloc for an alignment that can't be wrong, which saves a look at it.
+func (s Scope) AllocAs(size uint64, align Align) unsafe.Pointer {
+	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
+}
 
 // TryAlloc is Alloc that gives nil when the scope is full; the scope remembers ([Scope.Err]).
 func (s Scope) TryAlloc(size, align uint64) unsafe.Pointer {
-	return s.h.TryAlloc(s.tag+key, size, align)
+	return s.h.TryAlloc(s.gen, size, align)
+}
+
+// AllocAligned is Alloc for an align up to 1 MiB. Cost: a call.
+func (s Scope) AllocAligned(size, align uint64) unsafe.Pointer {
+	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
+		panic(&Misuse{fmt.Sprintf("AllocAligned to %d: an align is a power of two up to 1 MiB", align), false})
+	}
+	p := s.take(size, align)
+	if p == nil {
+		panic(refusal(s))
+	}
+	return p
 }
 
 // Bytes gives n zeroed bytes; cap is len.
@@ -54,7 +83,7 @@ func (s Scope) Block(n int) []byte {
 
 // take is the bump of everything whose size is worked out: one that no arena has is a full.
 func (s Scope) take(size, align uint64) unsafe.Pointer {
-	p, _ := s.h.Bump(s.gen(), min(size, arena_c.OffsetMax), align-1)
+	p, _ := s.h.Bump(s.gen, min(size, arena_c.OffsetMax), align-1)
 	return p
 }
 
@@ -63,7 +92,7 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 // run in their place among the others. Both are good as long as s is; afterwards C is refused. C may
 // not close the scope of a load or of the frame. What the C code must be built with says package arena_c.
 func (s Scope) C() (header unsafe.Pointer, generation uint64) {
-	return unsafe.Pointer(s.h), s.gen()
+	return unsafe.Pointer(s.h), s.gen
 }
 
 // Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost:
@@ -81,10 +110,10 @@ func (s Scope) mayNest() *Stack {
 }
 
 // open says whether s may allocate: alive, and neither covered nor frozen.
-func (s Scope) open() bool { return s.h.Gen == s.gen() }
+func (s Scope) open() bool { return s.h.Gen == s.gen }
 
 // alive says whether s is still open, be it covered or frozen.
-func (s Scope) alive() bool { return s.h.Find(s.gen()) != 0 }
+func (s Scope) alive() bool { return s.h.Find(s.gen) != 0 }
 
 func (s Scope) isTemp() bool { return s.h.Back != 0 }
 
@@ -93,7 +122,7 @@ func (s Scope) isTemp() bool { return s.h.Back != 0 }
 // covered, is refused with an error that says so, and changes nothing.
 func (s Scope) Close() error {
 	h := s.h
-	if h.Gen != s.tag+key || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
+	if h.Gen != s.gen || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
 		return s.closeLong()
 	}
 	r := h.Top()
@@ -124,7 +153,7 @@ func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().
 // Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was
 // covered or frozen; or nil.
 func (s Scope) Err() error {
-	st, depth := stackOf(s.h), s.h.Find(s.gen())
+	st, depth := stackOf(s.h), s.h.Find(s.gen)
 	if st == nil || depth == 0 {
 		return s.misuse("Err of")
 	}

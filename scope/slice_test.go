@@ -40,20 +40,20 @@ func TestMisusedSlices(t *testing.T) {
 		want string
 		do   func()
 	}{
-		{"a Maker that was never declared: make it with scope.Plain", func() { undeclared.Append(s, list, 1, 2) }},
-		{"a Maker that was never declared: make it with scope.Plain", func() { undeclared.Append(s, list, 1) }},
-		{"a Maker that was never declared: make it with scope.Plain", func() { undeclared.Append(s, nil) }},
-		{"a Maker that was never declared: make it with scope.Plain", func() { undeclared.Clone(s, list) }},
-		{"a Maker that was never declared: make it with scope.Plain", func() { undeclared.SliceCap(s, 1, 1) }},
-		{"a Maker that was never declared: make it with scope.Plain", func() { undeclared.SliceAligned(s, 1, 8) }},
-		{"a Maker that was never declared: make it with scope.Plain", func() { _, _ = undeclared.Make(s, nil) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Append(s, list, 1, 2) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Append(s, list, 1) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Append(s, nil) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Clone(s, list) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.SliceCap(s, 1, 1) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.SliceAligned(s, 1, 8) }},
+		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { _, _ = undeclared.Make(s, nil) }},
 		{"a slice of 5 elements with room for 4", func() { longs.SliceCap(s, 5, 4) }},
 		{"a slice of -1 elements with room for 4", func() { longs.SliceCap(s, -1, 4) }},
 		{"a slice of -2 elements with room for -1", func() { longs.SliceCap(s, -2, -1) }},
 		{"a slice of -1 elements", func() { longs.SliceAligned(s, -1, 8) }},
-		{"a slice aligned to 0: an align is a power of two up to 65536", func() { longs.SliceAligned(s, 1, 0) }},
-		{"a slice aligned to 24: an align is a power of two up to 65536", func() { longs.SliceAligned(s, 1, 24) }},
-		{"a slice aligned to 131072: an align is a power of two up to 65536", func() { longs.SliceAligned(s, 1, 1<<17) }},
+		{"a slice aligned to 0: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
+		{"a slice aligned to 24: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
+		{"a slice aligned to 131072: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<17) }},
 		{fmt.Sprintf("a slice of %d and 1 more elements", math.MaxInt), func() { empties.Append(s, most, struct{}{}) }},
 		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() { empties.Append(s, most[:half], most[:half]...) }},
 	} {
@@ -130,7 +130,7 @@ func TestSliceAligned(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {
-		for _, where := range []scope.Scope{s, s.Temp(1024)} {
+		for _, where := range []scope.Scope{s, s.Temp(20480)} {
 			for align := uint64(1); align <= 1<<16; align *= 2 {
 				where.Bytes(1)
 				for _, n := range []int{0, 1, 3} {

@@ -38,8 +38,8 @@ type Stack struct {
 	born       []uint64
 	most       Open // ever, as of the last look
 	finalizers uint64
+	unwound    uint64 // how often nodes ran
 	failed     int
-	last       lastError
 	lastFull   *FullError // the last that was told
 	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
@@ -61,6 +61,7 @@ type note struct {
 	err    error        // a misuse of it, until its Close tells
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
+	told   lastError
 }
 
 // Why Open and Close of an arena take the long way, beside arena_c.Closing.
@@ -83,38 +84,41 @@ func (st *Stack) Keep(name string) string {
 func (st *Stack) Name() string { return st.config.Arena }
 
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
-func (st *Stack) Open(name string) Scope {
+func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) }
+
+// open is Open for who has the arena on loan.
+func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked {
-		if full := st.openLong(name); full != nil {
-			panic(full)
-		}
+	if st.lent.Load() != lent || h.Odd != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
+		st.openLong(lent, name)
 	}
 	gen := h.Open()
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.Keep(name), gen
 	n.site.Note()
-	return Scope{h, gen - key}
+	return Scope{h, gen}
 }
 
 // openLong says why a scope can't open, or does what the short way leaves out.
-func (st *Stack) openLong(name string) *FullError {
+func (st *Stack) openLong(lent uint64, name string) {
 	h := st.h
+	if st.lent.Load() != lent {
+		Pad{st, lent}.givenBack("Open on")
+	}
 	if h.Odd&arena_c.Closing != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {
-		return st.scopesFull(name)
+		panic(st.scopesFull(name))
 	}
 	if arena_c.Checked && h.Depth > 0 && arena_c.Refuse() {
-		return st.refuseTable("scopes", h.Slots, name)
+		panic(st.refuseTable("scopes", h.Slots, name))
 	}
 	n := &st.notes[h.Depth+1]
-	n.err, n.lost, n.making = nil, nil, making{}
+	n.err, n.lost = nil, nil
 	if h.Odd&oddNames != 0 {
 		st.nameLine(n, name)
 	}
-	return nil
 }
 
 // do is Do of a scope or a pad.
@@ -122,6 +126,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	if full := st.openFull(name); full != nil {
 		return full
 	}
+	before := st.opened()
 	s := st.Open(name)
 	depth := st.Depth()
 	st.inside++
@@ -137,9 +142,9 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 			}
 			return
 		}
-		verdict, other := st.Verdict(recover(), err, depth-1)
+		verdict, other := st.verdict(recover(), err, before)
 		if verdict == nil && other == nil {
-			verdict = joined(st.LeftOpen(depth), st.Remembered(depth-1))
+			verdict = joined(st.LeftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(verdict, st.CloseTo(depth-1))
 		if other != nil {
@@ -163,21 +168,22 @@ func (st *Stack) openFull(name string) *FullError {
 // the panic as its cause. Any other panic comes back, to go on after the unwinding. The function's
 // own scope is at depth, counted from 0.
 func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any) {
+	return st.verdict(v, err, opened{uint64(depth), 0})
+}
+
+func (st *Stack) verdict(v any, err error, before opened) (verdict error, other any) {
 	if v == nil {
 		return err, nil
 	}
-	refused, isRefusal := v.(arena_c.Refusal)
-	v = explained(v)
+	_, isRefusal := v.(arena_c.Refusal)
+	v = handled(v)
 	if full, ok := v.(*FullError); ok {
-		if isRefusal {
-			forget(refused) // it is told now: Close needn't tell it again
-		}
 		return full, nil
 	}
 	if isRefusal {
-		forget(refused)
+		return nil, v // a caller's bug
 	}
-	if full := st.anyFull(depth); full != nil {
+	if full := st.anyFull(before); full != nil {
 		told := *full
 		told.Cause = fmt.Errorf("panic: %v", v)
 		return &told, nil
@@ -186,7 +192,7 @@ func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any)
 }
 
 // At is the open scope at a depth; the lowest is at 0. pre: depth < Depth.
-func (st *Stack) At(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth+1)).Gen - key} }
+func (st *Stack) At(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth + 1)).Gen} }
 
 // NameAt is the name of the open scope at a depth.
 func (st *Stack) NameAt(depth int) string { return st.nameOf(st.h, uint64(depth+1)) }
@@ -212,9 +218,6 @@ func (st *Stack) OpenedAt(depth int) *arena_c.Site {
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
-
-// Opened moves on whenever a scope opens: an arena that is empty is as it was while this stays.
-func (st *Stack) Opened() uint64 { return st.h.Next }
 
 // Inside says whether a Do, a With or a constructor is at work on the arena.
 func (st *Stack) Inside() bool { return st.inside != 0 }

@@ -46,7 +46,7 @@ var steady = []struct {
 	{"Own and Cancel", func(s scope.Scope) { s.Own(quieter).Cancel() }},
 	{"Own and CloseNow", func(s scope.Scope) { _ = s.Own(quieter).CloseNow() }},
 	{"Account", func(s scope.Scope) { _ = scope.Account(s, "sound", nobody) }},
-	{"Temp", func(s scope.Scope) { points.New(s.Temp(1024)) }},
+	{"Temp", func(s scope.Scope) { points.New(s.Temp(20480)) }},
 	{"a pool, Get and Put", func(s scope.Scope) {
 		inner := s.Open("inner")
 		pool := points.Pool(inner, 4)

@@ -2,6 +2,8 @@ package scope
 
 import (
 	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Temp gives a scope of exactly n bytes at the far end of the arena, for what is needed only while
@@ -24,12 +26,19 @@ func (s Scope) Temp(n int) Scope {
 	}
 	st := stackOf(s.h)
 	far := &st.row.Temp
+	if far.Odd&arena_c.Closing != 0 {
+		panic(&Misuse{fmt.Sprintf("Temp of scope %q of %s while finalizers of temporaries run", st.nameOf(s.h, s.h.Depth),
+			st.config.Arena), false})
+	}
 	if far.Depth == far.Slots {
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	}
-	gen := s.h.TempOpen(s.gen(), uint64(n))
+	if arena_c.Checked && arena_c.Refuse() {
+		panic(st.refuseTable("scopes", far.Slots, tempName))
+	}
+	gen := s.h.TempOpen(s.gen, uint64(n))
 	if gen == 0 {
 		panic(refusal(s))
 	}
-	return Scope{far, gen - key}
+	return Scope{far, gen}
 }

@@ -169,7 +169,7 @@ func Sprintf(s Scope, format string, args ...any) string {
 // refuseFrozen refuses, as misuse, that s takes bytes while it is frozen: nobody would look at what it
 // remembers, and a Text in it would stay as it is for ever.
 func (s Scope) refuseFrozen(what string) {
-	if s.h.Gen == 0 && !s.isTemp() && s.h.Find(s.gen()) == s.h.Depth {
+	if s.h.Gen == 0 && !s.isTemp() && s.h.Find(s.gen) == s.h.Depth {
 		panic(s.misuse(what))
 	}
 }

@@ -306,7 +306,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-const undeclared = "a Maker that was never declared: make it with scope.Plain"
+const undeclared = "a Maker that was never declared: make it with scope.Plain or scope.Object"
 
 // TestConstructors: a container is made, and used, inside a constructor and around it like all
 // else.

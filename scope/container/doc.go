@@ -22,8 +22,8 @@
 // # Lifetime
 //
 // After its scope closed a container is empty: there is nothing to read or to take away, and to put
-// something into it panics with a [scope.Misuse]. Each method asks for that, in every build. The
-// pointers, slices and strings that a container gave are not asked: they die with the scope as all
+// something into it panics with an error that wraps a [scope.Misuse]. Each method asks for that, in
+// every build. The pointers, slices and strings that a container gave are not asked: they die with the scope as all
 // others do. A container that was made inside a constructor that failed (Make of scope.Maker) is
 // gone like any other pointer from there: its scope is alive, so nothing tells who still uses it.
 //
@@ -33,8 +33,8 @@
 // # Costs
 //
 // Push of a List or a Deque is inlined: two comparisons and the copy of the value. Get and Set of
-// the maps cost a hash and a few ns. Nothing here makes a Go allocation. A count
-// is of elements, a size is in bytes.
+// the maps cost a hash and a few ns. Nothing here makes a Go allocation. A count is of elements, a
+// size is in bytes.
 //
 // # Why
 //

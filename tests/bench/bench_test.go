@@ -2,11 +2,141 @@ package main
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
 )
+
+// control is work of which is known who does how much: one turns round as often as the other, and one twice as often.
+var (
+	workControl = work{letter: "Z", loops: []loop{{name: "Z control", unit: "turn", units: 1000, enter: func() []contestant {
+		return []contestant{turning(byHand, 1000), turning("equal", 1000), turning("twice", 2000)}
+	}}}}
+	controls = []target{
+		{work: "Z control", who: []string{"equal"}, most: 1, of: byHand},
+		{work: "Z control", who: []string{"twice"}, most: 1, of: byHand},
+		{work: "Z control", who: []string{"equal"}, most: 1, of: byHand, counted: true},
+		{work: "Z control", who: []string{"twice"}, most: 1, of: byHand, counted: true},
+	}
+	turned uint64
+)
+
+func turning(who string, turns int) contestant {
+	return contestant{who: who, other: turns != 1000, run: func(n int) uint64 {
+		for range n {
+			turned = 1
+			for range turns {
+				turned = turned*31 + 7
+			}
+		}
+		return turned
+	}}
+}
+
+func TestMain(m *testing.M) {
+	works = append(works, workControl)
+	if len(os.Args) > 1 && os.Args[1] == "-child" {
+		targets = controls
+		inside(os.Args[1], os.Args[2:])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestTheGateTells: equal work is held, and what takes twice as long is missed, by time and by instructions.
+func TestTheGateTells(t *testing.T) {
+	h := &harness{rounds: 25, time: 500 * time.Microsecond}
+	var said strings.Builder
+	err := gate(h, controls, &said, false)
+	want := []string{"held", "missed", "held", "missed"}
+	last := "2 of 4 rows held\n"
+	counts, missing := countInstructions(controls)
+	if missing != nil {
+		if t.Log("without instructions:", missing); os.Getenv("REQUIRE_ALL") == "1" {
+			t.Fail()
+		}
+		want, last = []string{"held", "missed", "not judged", "not judged"}, "1 of 2 rows held\n"
+	} else if equal, twice := controls[2].ratio(counts), controls[3].ratio(counts); math.Abs(equal-1) > 0.02 || math.Abs(twice-2) > 0.04 {
+		t.Errorf("of the instructions equal work has %v, and twice as much %v", equal, twice)
+	}
+	var got []string
+	for line := range strings.Lines(said.String()) {
+		if cells := strings.Split(line, "|"); strings.HasPrefix(line, "| Z") {
+			got = append(got, strings.TrimSpace(cells[7]))
+		}
+	}
+	if err != errMissed || !slices.Equal(got, want) || !strings.HasSuffix(said.String(), "\n"+last) {
+		t.Errorf("%v: %s", err, said.String())
+	}
+}
+
+// TestTheGateIsOpen: nothing is missed where all is held; where instructions must be counted and weren't, a row is missed.
+func TestTheGateIsOpen(t *testing.T) {
+	held := verdict{target{work: "A", most: 1}, 1.09, math.NaN()}
+	uncounted := verdict{target{work: "B", most: 1, counted: true}, 0.5, math.NaN()}
+	for _, x := range []struct {
+		list     []verdict
+		required bool
+		last     string
+		err      error
+	}{
+		{[]verdict{held}, true, "1 of 1 rows held\n", nil},
+		{[]verdict{held, uncounted}, false, "1 of 1 rows held\n", nil},
+		{[]verdict{held, uncounted}, true, "1 of 2 rows held\n", errMissed},
+	} {
+		var said strings.Builder
+		if err := conclude(&said, x.list, x.required); err != x.err || !strings.HasSuffix(said.String(), x.last) {
+			t.Errorf("%v: %v: %s", x.list, err, said.String())
+		}
+	}
+}
+
+// TestTargetsAreOfWhoIsThere: each row names a work that is done by whom it names.
+func TestTargetsAreOfWhoIsThere(t *testing.T) {
+	for _, x := range targets {
+		l, ok := findLoop(x.work)
+		if !ok || l.few {
+			continue // of a process each, or of much memory; what isn't there ends the gate
+		}
+		var who []string
+		for _, c := range l.enter() {
+			who = append(who, c.who)
+			if c.end != nil {
+				defer c.end()
+			}
+		}
+		for _, name := range append(slices.Clone(x.who), x.of) {
+			if name != "" && !slices.Contains(who, name) {
+				t.Errorf("%s: there is no %q among %q", x.work, name, who)
+			}
+		}
+	}
+}
+
+// TestLoopsAreCompiledWhereTheyStand: who makes contestants is noinline. In a copy of a loop the library would be called, not inlined.
+func TestLoopsAreCompiledWhereTheyStand(t *testing.T) {
+	files, err := filepath.Glob("work_*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	makers := regexp.MustCompile(`(?m)^(//go:noinline\n)?func (\w+)(?:\[.*\])?\(.*\) (?:\[\])?contestant \{$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range makers.FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "" {
+				t.Errorf("%s: %s isn't noinline", file, m[2])
+			}
+		}
+	}
+}
 
 // TestAllDoTheSame runs each loop's contestants shortly: those that leave something else behind are an error.
 func TestAllDoTheSame(t *testing.T) {
@@ -31,39 +161,39 @@ func TestAllDoTheSame(t *testing.T) {
 
 // TestWhoDoesLessIsRefused: an object that isn't zeroed, one that wasn't written to, and one too few.
 func TestWhoDoesLessIsRefused(t *testing.T) {
-	for name, wrong := range map[string]func(memory []object, i int) bool{
-		"not zeroed":  func(m []object, i int) bool { m[i][0] = uint64(i); return true },
-		"not written": func(m []object, i int) bool { m[i] = object{}; return true },
-		"too few":     func(m []object, i int) bool { m[i] = object{uint64(i)}; return i != 7 },
+	for name, wrong := range map[string]func(p *object, i int) bool{
+		"not zeroed":  func(p *object, i int) bool { p[0] = uint64(i); return true },
+		"not written": func(p *object, i int) bool { *p = object{}; return true },
+		"too few":     func(p *object, i int) bool { *p = object{uint64(i)}; return i != 7 },
 	} {
 		memory := make([]object, objectCount)
 		lazy := contestant{who: "lazy", run: func(int) uint64 {
-			newest := uintptr(0)
+			var list []unsafe.Pointer
 			for i := range memory {
-				if wrong(memory, i) {
-					memory[i][1] = uint64(newest)
-					newest = uintptr(unsafe.Pointer(&memory[i]))
+				if wrong(&memory[i], i) {
+					list = append(list, unsafe.Pointer(&memory[i]))
 				}
 			}
-			return look(newest, objectWords)
+			return inspect(list)
 		}}
-		h := &harness{rounds: 1, time: time.Microsecond}
-		_, err := h.loop(loop{name: "A", units: objectCount, enter: func() []contestant { return []contestant{objectsC(), lazy} }})
+		l := loop{name: "A", units: objectCount, enter: func() []contestant { return []contestant{objectsGoHeap(), lazy} }}
+		_, err := (&harness{rounds: 1, time: time.Microsecond}).loop(l)
 		if err == nil || !strings.Contains(err.Error(), "they don't do the same") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestRatiosAreOfTheSameRound(t *testing.T) {
+func TestRatiosAreOfTheLeast(t *testing.T) {
 	var all table
 	all.add(work{letter: "X"}, []series{
 		{work: "X", unit: "thing", who: floor, values: []float64{10, 100, 1000}},
+		{work: "X", unit: "thing", who: byHand, values: []float64{40, 5, 1000}},
 		{work: "X", unit: "thing", who: library, values: []float64{20, 200, 500}},
 		{work: "X other", unit: "thing", who: library, values: []float64{1, 1, 1}},
 	})
 	r, _ := all.find("X", library)
-	if r.median != 200 || r.floor != 2 || !math.IsNaN(r.heap) || r.spread != "20.0 to 500" {
+	if r.least != 20 || r.median != 200 || r.floor != 2 || r.hand != 4 || !math.IsNaN(r.heap) {
 		t.Errorf("%+v", r)
 	}
 	if r, _ := all.find("X other", library); !math.IsNaN(r.floor) {
@@ -71,7 +201,7 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 	}
 	var csv strings.Builder
 	all.csv(&csv)
-	if want := "X,upfront,200,2.00,,0\n"; !strings.Contains(csv.String(), want) {
+	if want := "X,upfront,20.0,2.00,4.00,,0\n"; !strings.Contains(csv.String(), want) {
 		t.Errorf("no %q in %q", want, csv.String())
 	}
 }

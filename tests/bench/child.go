@@ -7,34 +7,32 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 )
 
 // What grows a process, and stays in it, is measured in one of its own: this program again, which prints figures by name.
-var children = map[string]func(who string, arg int) map[string]float64{"E": childE, "K": childK, "L": childL}
+var children = map[string]func(who string) map[string]float64{"E": childE, "L": childL, "count": childCount}
 
 func inside(what string, args []string) {
 	if what == "-serve" {
 		serve(os.Stdin, os.Stdout)
 		return
 	}
-	n, err := strconv.Atoi(args[2])
-	if err != nil {
-		panic(err)
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(children[args[0]](args[1], n)); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(children[args[0]](args[1])); err != nil {
 		panic(err)
 	}
 }
 
-// child runs a process for the work, behind another command if there is one (valgrind).
-func child(work, who string, arg int, behind ...string) (figures map[string]float64, stderr string, err error) {
+// child runs a process for the work, behind another command if there is one (callgrind).
+func child(work, who string, behind ...string) (figures map[string]float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	line := append(slices.Clone(behind), self, "-child", work, who, strconv.Itoa(arg))
+	line := append(slices.Clone(behind), self, "-child", work, who)
 	c := exec.Command(line[0], line[1:]...)
+	if len(behind) != 0 {
+		c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // callgrind can't bear signals that come at any time
+	}
 	var said errorText
 	c.Stderr = &said
 	out, err := c.Output()
@@ -42,9 +40,9 @@ func child(work, who string, arg int, behind ...string) (figures map[string]floa
 		err = json.Unmarshal(out, &figures)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s of %s: %w: %s", who, work, err, string(said))
+		return nil, fmt.Errorf("%s of %s: %w: %s", who, work, err, string(said))
 	}
-	return figures, string(said), nil
+	return figures, nil
 }
 
 type errorText []byte
@@ -65,7 +63,7 @@ func inChildren(work string, rounds int, who []string, figures []figure) ([]seri
 	var sum float64
 	for round := range rounds {
 		for i, w := range who {
-			got, _, err := child(work, w, 0)
+			got, err := child(work, w)
 			if err != nil {
 				return nil, err
 			}

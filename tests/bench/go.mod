@@ -7,12 +7,10 @@ require (
 	github.com/bytedance/gopkg v0.1.4
 	github.com/dgraph-io/ristretto/v2 v2.4.2
 	github.com/upfront-mem/upfront v0.0.0
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	modernc.org/memory v1.12.1
 )
 
 require (
-	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect

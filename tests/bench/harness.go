@@ -5,13 +5,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 )
 
 // Who does a work.
 const (
 	floor     = "C"
-	unchecked = "C, unchecked"
+	byHand    = "hand-written Go"
+	ownCore   = "upfront's core in C"
 	library   = "upfront"
 	crossing  = "upfront, a cgo call each"
 	goHeap    = "Go heap"
@@ -36,16 +38,32 @@ type loop struct {
 	units      int
 	enter      func() []contestant
 	once       bool // each measurement is of one time
+	few        bool // rounds: what comes before one takes long
 }
 
-// contestant does the work its way: run does it n times and gives a checksum of what it left behind, the same for all who do it. before,
+// contestant does the work its way: who makes one is noinline, because what is called in a function within a function that was itself
+// inlined isn't inlined any more. run does it n times and gives a checksum of what it left behind, the same for all who do it. before,
 // of a loop that is done once, is what it needs first and isn't measured.
 type contestant struct {
 	who    string
 	run    func(n int) uint64
 	before func()
 	end    func()
+	units  int     // of one time, if not the loop's
+	other  bool    // it does something else, and leaves something else behind
 	helper *helper // it is another process
+}
+
+func (c contestant) unitsOf(l loop) float64 {
+	if c.units != 0 {
+		return float64(c.units)
+	}
+	return float64(l.units)
+}
+
+func (c contestant) ending(end func()) contestant {
+	c.end = end
+	return c
 }
 
 // series is what was measured of one contestant, one value a round.
@@ -61,13 +79,13 @@ func newSeries(work, unit, who string) series {
 }
 
 type harness struct {
-	rounds     int
-	time       time.Duration
-	cachegrind bool
-	helpers    []*helper
+	rounds  int
+	time    time.Duration
+	helpers []*helper
+	only    []string // who takes part; nil: everybody
 }
 
-func newHarness() *harness { return &harness{helpers: startHelpers()} }
+func (h *harness) wants(who string) bool { return h.only == nil || slices.Contains(h.only, who) }
 
 func (h *harness) close() {
 	for _, x := range h.helpers {
@@ -93,46 +111,72 @@ func (h *harness) measure(w work) (all []series, err error) {
 	return all, nil
 }
 
-// loop measures each contestant once a round, in another order each time.
-func (h *harness) loop(l loop) ([]series, error) {
-	contestants := l.enter()
+// enter gives those who are to take part, and what ends them.
+func (h *harness) enter(l loop) (list []contestant, end func()) {
+	var all []contestant
+	for _, c := range l.enter() {
+		all = append(all, c)
+		if h.wants(c.who) {
+			list = append(list, c)
+		}
+	}
 	for _, x := range h.helpers {
 		if !l.once { // what takes 1 GiB, they needn't
-			contestants = append(contestants, x.contestants(l)...)
+			more := x.contestants(l)
+			all, list = append(all, more...), append(list, more...)
 		}
 	}
-	times := make([]int, len(contestants))
-	list := make([]series, len(contestants))
-	var first uint64
+	return list, func() {
+		for _, c := range all {
+			if c.end != nil {
+				c.end()
+			}
+		}
+	}
+}
+
+// loop measures each contestant once a round, in another order each time.
+func (h *harness) loop(l loop) ([]series, error) {
+	contestants, end := h.enter(l)
+	defer end()
+	times, list := make([]int, len(contestants)), make([]series, len(contestants))
+	if err := agree(l, contestants); err != nil {
+		return nil, err
+	}
 	for i, c := range contestants {
-		if c.end != nil {
-			defer c.end()
-		}
-		for try := range 3 { // what one time left behind must not show in the next
-			s := c.sample(l, 1)
-			if i == 0 && try == 0 {
-				first = s.sum
-			}
-			if s.sum != first {
-				return nil, fmt.Errorf("%s left %x, %s left %x: they don't do the same", c.who, s.sum, contestants[0].who, first)
-			}
-		}
-		times[i] = h.calibrate(l, c)
-		list[i] = newSeries(l.name, l.unit, c.who)
+		times[i], list[i] = h.calibrate(l, c), newSeries(l.name, l.unit, c.who)
 	}
 	rounds := h.rounds
-	if l.once {
-		rounds = min(rounds, 9) // what each needs first takes long
+	if l.few {
+		rounds = min(rounds, 9)
 	}
 	for range rounds {
 		for _, i := range rand.Perm(len(contestants)) {
 			s := contestants[i].sample(l, times[i])
-			units := float64(times[i] * l.units)
+			units := float64(times[i]) * contestants[i].unitsOf(l)
 			list[i].values = append(list[i].values, s.ns/units)
 			list[i].allocs = s.allocs / units
 		}
 	}
 	return list, nil
+}
+
+// agree is an error when they don't do the same. What one time left behind must not show in the next.
+func agree(l loop, list []contestant) error {
+	first := -1
+	var sum uint64
+	for i, c := range list {
+		for range 3 {
+			s := c.sample(l, 1)
+			if first < 0 && !c.other {
+				first, sum = i, s.sum
+			}
+			if s.sum != sum && !c.other {
+				return fmt.Errorf("%s left %x, %s left %x: they don't do the same", c.who, s.sum, list[first].who, sum)
+			}
+		}
+	}
+	return nil
 }
 
 // calibrate is how many times take about as long as a measurement is to take.

@@ -75,7 +75,7 @@ func serve(in io.Reader, out io.Writer) {
 		line := strings.Split(lines.Text(), "|")
 		name := line[1]
 		n, _ := strconv.Atoi(line[2])
-		l := findLoop(name)
+		l, _ := findLoop(name)
 		switch line[0] {
 		case "who":
 			who := ""
@@ -99,13 +99,13 @@ func serve(in io.Reader, out io.Writer) {
 	}
 }
 
-func findLoop(name string) loop {
+func findLoop(name string) (loop, bool) {
 	for _, w := range works {
 		for _, l := range w.loops {
 			if l.name == name {
-				return l
+				return l, true
 			}
 		}
 	}
-	panic("no loop " + name)
+	return loop{}, false
 }

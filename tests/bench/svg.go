@@ -43,10 +43,10 @@ func (t *table) svg(to io.Writer) {
 			last = r.work
 		}
 		y += svgBar
-		width := max(2, svgPerTen*(math.Log10(r.median)+1))
+		width := max(2, svgPerTen*(math.Log10(r.least)+1))
 		fmt.Fprintf(to, `<text x="%d" y="%d" text-anchor="end">%s</text><rect x="%d" y="%d" width="%.0f" height="%d" fill="%s"/>`,
 			svgLeft-6, y, html.EscapeString(r.who), svgLeft, y-svgBar+4, min(width, svgWidth-svgLeft-60), svgBar-3, color(r.who))
-		fmt.Fprintf(to, `<text x="%.0f" y="%d">%s</text>`+"\n", svgLeft+min(width, svgWidth-svgLeft-60)+4, y, number(r.median))
+		fmt.Fprintf(to, `<text x="%.0f" y="%d">%s</text>`+"\n", svgLeft+min(width, svgWidth-svgLeft-60)+4, y, number(r.least))
 	}
 	fmt.Fprintln(to, "</svg>")
 }
@@ -65,7 +65,7 @@ func color(who string) string {
 	switch who {
 	case library:
 		return "#2a9d4a"
-	case floor, unchecked:
+	case floor, byHand, ownCore:
 		return "#888888"
 	}
 	return "#6b8fc9"

@@ -10,17 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/perf/benchmath"
 )
 
-// row is a contestant's line of the table. A ratio is the median of the rounds' ratios; NaN where there is nobody to compare with.
+// row is a contestant's line of the table: the least of its rounds, and their median. A ratio is of the least figures; NaN where there
+// is nobody to compare with.
 type row struct {
-	work, unit, who string
-	median          float64
-	spread          string
-	floor, heap     float64
-	allocs          float64
+	work, unit, who   string
+	least, median     float64
+	floor, hand, heap float64
+	allocs            float64
 }
 
 type section struct {
@@ -39,40 +37,24 @@ func (r row) timed() bool { return !strings.ContainsAny(r.unit, "%") && !strings
 func (t *table) add(w work, list []series) {
 	s := section{work: w}
 	for _, x := range list {
-		summary := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(x.values), &benchmath.DefaultThresholds), 0.95)
-		r := row{work: x.work, unit: x.unit, who: x.who, median: summary.Center, spread: spread(x.values, summary), allocs: x.allocs,
-			floor: math.NaN(), heap: math.NaN()}
+		r := row{work: x.work, unit: x.unit, who: x.who, least: slices.Min(x.values), median: median(slices.Clone(x.values)),
+			floor: math.NaN(), hand: math.NaN(), heap: math.NaN(), allocs: x.allocs}
 		for _, other := range list {
-			if other.work == x.work && other.who == floor {
-				r.floor = ratio(x.values, other.values)
+			if other.work != x.work {
+				continue
 			}
-			if other.work == x.work && other.who == goHeap {
-				r.heap = ratio(x.values, other.values)
+			switch ratio := r.least / slices.Min(other.values); other.who {
+			case floor:
+				r.floor = ratio
+			case byHand:
+				r.hand = ratio
+			case goHeap:
+				r.heap = ratio
 			}
 		}
 		s.rows = append(s.rows, r)
 	}
 	t.sections = append(t.sections, s)
-}
-
-// spread is the interval as benchstat prints it; of fewer rounds than that takes, the least and the most.
-func spread(values []float64, s benchmath.Summary) string {
-	if len(values) == 1 {
-		return "once"
-	}
-	if text := s.PctRangeString(); !strings.Contains(text, "∞") {
-		return strings.TrimPrefix(text, "± ")
-	}
-	return number(slices.Min(values)) + " to " + number(slices.Max(values))
-}
-
-// ratio is the median of the ratios round by round: what slowed a whole round down slowed both.
-func ratio(a, b []float64) float64 {
-	list := make([]float64, 0, len(a))
-	for i := range min(len(a), len(b)) {
-		list = append(list, a[i]/b[i])
-	}
-	return median(list)
 }
 
 func median(list []float64) float64 {
@@ -114,13 +96,13 @@ func (t *table) write(folder string) error {
 // csv has one line for a row; where a figure isn't a time, the work says what it is.
 func (t *table) csv(to io.Writer) {
 	w := csv.NewWriter(to)
-	_ = w.Write([]string{"work", "who", "ns_per_unit", "ratio_to_floor", "ratio_to_go_heap", "go_allocs"})
+	_ = w.Write([]string{"work", "who", "ns_per_unit", "ratio_to_c", "ratio_to_hand", "ratio_to_go_heap", "go_allocs"})
 	for _, r := range t.rows() {
 		name := r.work
 		if !r.timed() {
 			name += " (" + r.unit + ")"
 		}
-		_ = w.Write([]string{name, r.who, number(r.median), number(r.floor), number(r.heap), number(r.allocs)})
+		_ = w.Write([]string{name, r.who, number(r.least), number(r.floor), number(r.hand), number(r.heap), number(r.allocs)})
 	}
 	w.Flush()
 }
@@ -148,13 +130,14 @@ func (t *table) print(to io.Writer) {
 				if !r.timed() {
 					of = r.unit
 				}
-				fmt.Fprintf(to, "\n| %s | %s | ± | of C | of the Go heap | Go allocations |\n|---|--:|--:|--:|--:|--:|\n", r.work, of)
+				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n", r.work, of)
+				fmt.Fprintln(to, "|---|--:|--:|--:|--:|--:|--:|")
 				last = r.work
 			}
-			fmt.Fprintf(to, "| %s | %s | %s | %s | %s | %s |\n", r.who, number(r.median), r.spread,
-				number(r.floor), number(r.heap), number(r.allocs))
+			fmt.Fprintf(to, "| %s | %s | %s | %s | %s | %s | %s |\n", r.who, number(r.least), number(r.median),
+				number(r.floor), number(r.hand), number(r.heap), number(r.allocs))
 		}
 		fmt.Fprintln(to)
 	}
-	t.printVerdicts(to)
+	printVerdicts(to, t.verdicts)
 }

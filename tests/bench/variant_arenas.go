@@ -2,26 +2,26 @@
 
 package main
 
-import (
-	"arena"
-	"unsafe"
-)
+import "arena"
 
 const offered, shownAs = goArena, goArena
 
 // arenaObjects is work A with the experiment: an arena that is freed is what it has for a rewind.
+//
+//go:noinline
 func arenaObjects() []contestant {
 	return []contestant{{who: goArena, run: func(n int) (sum uint64) {
 		for round := range n {
-			a, previous := arena.NewArena(), uintptr(0)
-			for i := range uint64(objectCount) {
+			a := arena.NewArena()
+			for i := range kept {
 				p := arena.New[object](a)
-				p[0], p[1] = i, uint64(previous)
-				previous = uintptr(unsafe.Pointer(p))
+				p[0] = uint64(i)
+				kept[i] = p
 			}
 			if round == n-1 {
-				sum = look(previous, objectWords)
+				sum = inspect(pointers(kept[:]))
 			}
+			clear(kept[:])
 			a.Free()
 		}
 		return sum

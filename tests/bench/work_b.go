@@ -1,42 +1,7 @@
 package main
 
-// #include "upfront.h"
-//
-// // What a time leaves is a chain: the first word of each thing is where the one before lies. Counts them, and those that lie wrong.
-// static uint64_t look_mixed(uint64_t newest, const uint32_t *aligns, uint64_t count) {
-//     uint64_t sum = 0;
-//     while (newest != 0 && count-- != 0) {
-//         sum += 1 + ((newest & (aligns[count] - 1)) << 32);
-//         newest = *(uint64_t *)(uintptr_t)newest;
-//     }
-//     return sum;
-// }
-//
-// // n times: a scope, count things of sizes[i] bytes aligned to aligns[i] in it, and its end.
-// static uint64_t floor_mixed(void *row, uint64_t n, const uint32_t *sizes, const uint32_t *aligns, uint64_t count) {
-//     uint64_t newest = 0, i;
-//     while (n-- != 0) {
-//         upfront_scope s = upfront_scope_open((upfront_row *)row);
-//         newest = 0;
-//         for (i = 0; i < count; i++) {
-//             uint64_t *p = (uint64_t *)upfront_scope_alloc(s, sizes[i], aligns[i]);
-//             if (p == NULL)
-//                 return 0;
-//             *p = newest;
-//             newest = (uint64_t)(uintptr_t)p;
-//         }
-//         upfront_scope_close(s);
-//     }
-//     return newest;
-// }
-// #cgo noescape floor_mixed
-// #cgo nocallback floor_mixed
-// #cgo noescape look_mixed
-// #cgo nocallback look_mixed
-import "C"
-
 import (
-	"math/rand/v2"
+	"math/bits"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
@@ -44,71 +9,144 @@ import (
 	"modernc.org/memory"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/bench/bump"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
+const byNumber = "upfront, alignment a number"
+
 var workB = work{
-	letter: "B", title: "1000 things of 8 to 256 bytes aligned to 8 or 16, not zeroed, then a rewind",
+	letter: "B", title: "1000 things of 8 to 256 bytes aligned to 8 or 16, zeroed or not, then a rewind",
 	absent: "sync.Pool has one size; z aligns to 8 only; the arena experiment can't align bytes. The Go heap zeroes, as it always does.",
-	loops:  []loop{{name: "B mixed sizes", unit: "thing", units: objectCount, enter: enterB}},
+	loops: []loop{
+		{name: "B mixed sizes", unit: "thing", units: objectCount, enter: enterMixed},
+		{name: "B mixed sizes, zeroed", unit: "thing", units: objectCount, enter: enterMixedZeroed},
+	},
 }
 
-// mixed is the sizes, multiples of 8, and aligns, those to 16 of things of 16 bytes and more.
-var mixedSizes, mixedAligns = func() (sizes, aligns [objectCount]uint32) {
-	r := rand.New(rand.NewPCG(8, 256))
-	for i := range sizes {
-		sizes[i], aligns[i] = 8*(1+r.Uint32N(32)), 8
-		if sizes[i] >= 16 && r.Uint32N(2) == 0 {
-			aligns[i] = 16
-		}
+// mixedC is the table for C: the size, and from bit 16 up the alignment.
+var mixedC = func() (t [objectCount]uint32) {
+	for i, m := range mixed {
+		t[i] = uint32(m.size) | uint32(m.align)<<16
 	}
 	return
 }()
 
-func lookMixed(newest uintptr) uint64 {
-	return uint64(C.look_mixed(C.uint64_t(newest), (*C.uint32_t)(&mixedAligns[0]), objectCount))
+func alignOf(align uintptr) scope.Align { return scope.Align(bits.TrailingZeros(uint(align))) }
+
+var mixedTyped = func() (t [objectCount]struct {
+	size  uint64
+	align scope.Align
+}) {
+	for i, m := range mixed {
+		t[i].size, t[i].align = uint64(m.size), alignOf(m.align)
+	}
+	return
+}()
+
+// inspectMixed sums up the first bytes of the things, those that lie wrong, and, if they are to be
+// zero, the others.
+func inspectMixed(list []unsafe.Pointer, zeroed bool) (sum uint64) {
+	for i, m := range mixed {
+		b := unsafe.Slice((*byte)(list[i]), m.size)
+		sum = sum*31 + uint64(b[0]) + uint64(uintptr(list[i])&(m.align-1))<<32
+		if zeroed {
+			for k := range b[1:] {
+				sum += uint64(b[1+k])
+				b[1+k] = dirt
+			}
+		}
+	}
+	return sum
 }
 
-func enterB() []contestant {
+//go:noinline
+func enterMixed() []contestant {
 	heap, from := &memory.Allocator{}, mallocator.NewMallocatorWithAlignment(16)
 	return []contestant{
-		mixedC(), mixedUpfront(),
-		// Sizes above 8 up to the next multiple of 16, whose classes the Go heap aligns to 16.
-		mixedFrom(goHeap, func(size uint32) []byte {
-			if size > 8 {
-				size = (size + 15) &^ 15
-			}
-			return make([]byte, size)
-		}, nil, nil),
-		mixedFrom(modernc, func(size uint32) []byte {
-			b, _ := heap.Malloc(int(size))
+		mixedCore(false), mixedByHand(), mixedUpfront(), mixedUpfrontByNumber(),
+		mixedFrom(goHeap, false, func(size int) []byte { return make([]byte, size) }, nil, nil),
+		mixedFrom(modernc, false, func(size int) []byte {
+			b, _ := heap.Malloc(size)
 			return b
 		}, func(b []byte) { _ = heap.Free(b) }, func() { _ = heap.Close() }),
-		mixedFrom(mcached, func(size uint32) []byte { return mcache.Malloc(int(size)) }, mcache.Free, nil),
-		mixedFrom(arrow, func(size uint32) []byte { return from.Allocate(int(size)) }, from.Free, nil),
+		mixedFrom(mcached, false, func(size int) []byte { return mcache.Malloc(size) }, mcache.Free, nil),
+		mixedFrom(arrow, false, func(size int) []byte { return from.Allocate(size) }, from.Free, nil),
 	}
 }
 
-func mixedC() contestant {
-	r := rowInC(budget.MiB)
-	return contestant{who: floor, run: func(n int) uint64 {
-		sizes, aligns := (*C.uint32_t)(&mixedSizes[0]), (*C.uint32_t)(&mixedAligns[0])
-		return lookMixed(uintptr(C.floor_mixed(r, C.uint64_t(n), sizes, aligns, objectCount)))
+//go:noinline
+func enterMixedZeroed() []contestant {
+	a, out := cfloor.NewArena(budget.MiB), listInC(objectCount)
+	return []contestant{
+		{who: floor, run: func(n int) uint64 {
+			for range n {
+				a.Mixed(unsafe.SliceData(out), mixedC[:])
+			}
+			return inspectMixed(out, true)
+		}},
+		mixedCore(true), mixedByHandZeroed(), mixedUpfrontZeroed(),
+		mixedFrom(goHeap, true, func(size int) []byte { return make([]byte, size) }, nil, nil),
+	}
+}
+
+//go:noinline
+func mixedCore(zeroed bool) contestant {
+	c, end := newCore()
+	out := listInC(objectCount)
+	return contestant{who: ownCore, end: end, run: func(n int) uint64 {
+		for range n {
+			c.mixed(out, zeroed)
+		}
+		return inspectMixed(out, zeroed)
 	}}
 }
 
-func mixedUpfront() contestant {
+//go:noinline
+func mixedByHand() contestant {
+	a := bump.NewGo(budget.MiB)
+	return contestant{who: byHand, run: func(n int) uint64 {
+		for range n {
+			for i, m := range mixed {
+				p := a.AllocRaw(m.size, m.align)
+				*(*byte)(p) = byte(i)
+				keptRaw[i] = p
+			}
+			a.Reset()
+		}
+		return inspectMixed(keptRaw[:], false)
+	}}
+}
+
+//go:noinline
+func mixedByHandZeroed() contestant {
+	a := bump.NewGo(budget.MiB)
+	return contestant{who: byHand, run: func(n int) uint64 {
+		for range n {
+			for i, m := range mixed {
+				p := a.Alloc(m.size, m.align)
+				*(*byte)(p) = byte(i)
+				keptRaw[i] = p
+			}
+			a.Reset()
+		}
+		return inspectMixed(keptRaw[:], true)
+	}}
+}
+
+// mixedIn has fill fill a scope over and over.
+//
+//go:noinline
+func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
 	b, end := pads(1, budget.MiB)
 	pad := b.Pad(0, 0)
-	return contestant{who: library, end: end, run: func(n int) (sum uint64) {
+	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
 		for round := range n {
-			s, newest := pad.Open("mixed"), uintptr(0)
-			for i := range mixedSizes {
-				p := s.Alloc(uint64(mixedSizes[i]), uint64(mixedAligns[i]))
-				*(*uint64)(p) = uint64(newest)
-				newest = uintptr(p)
-			}
+			s := pad.Open("mixed")
+			fill(s)
 			if round == n-1 {
-				sum = lookMixed(newest)
+				sum = inspectMixed(keptRaw[:], zeroed)
 			}
 			_ = s.Close()
 		}
@@ -116,19 +154,57 @@ func mixedUpfront() contestant {
 	}}
 }
 
-func mixedFrom(who string, get func(uint32) []byte, put func([]byte), end func()) contestant {
+//go:noinline
+func mixedUpfront() contestant {
+	return mixedIn(library, false, func(s scope.Scope) {
+		for i, m := range mixedTyped {
+			p := s.AllocAs(uint64(m.size), m.align)
+			*(*byte)(p) = byte(i)
+			keptRaw[i] = p
+		}
+	})
+}
+
+//go:noinline
+func mixedUpfrontByNumber() contestant {
+	return mixedIn(byNumber, false, func(s scope.Scope) {
+		for i, m := range mixed {
+			p := s.Alloc(uint64(m.size), uint64(m.align))
+			*(*byte)(p) = byte(i)
+			keptRaw[i] = p
+		}
+	})
+}
+
+// mixedUpfrontZeroed zeroes itself: Alloc doesn't.
+//
+//go:noinline
+func mixedUpfrontZeroed() contestant {
+	return mixedIn(library, true, func(s scope.Scope) {
+		for i, m := range mixedTyped {
+			p := s.AllocAs(uint64(m.size), m.align)
+			clear(unsafe.Slice((*byte)(p), m.size))
+			*(*byte)(p) = byte(i)
+			keptRaw[i] = p
+		}
+	})
+}
+
+// mixedFrom rounds sizes up to their alignment: sizes are all that these allocators are told.
+//
+//go:noinline
+func mixedFrom(who string, zeroed bool, get func(size int) []byte, put func([]byte), end func()) contestant {
 	keep := make([][]byte, objectCount)
 	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
 		for round := range n {
-			newest := uintptr(0)
-			for i := range mixedSizes {
-				keep[i] = get(mixedSizes[i])
+			for i, m := range mixed {
+				keep[i] = get(int((m.size + m.align - 1) &^ (m.align - 1)))
 				p := unsafe.Pointer(unsafe.SliceData(keep[i]))
-				*(*uint64)(p) = uint64(newest)
-				newest = uintptr(p)
+				*(*byte)(p) = byte(i)
+				keptRaw[i] = p
 			}
 			if round == n-1 {
-				sum = lookMixed(newest)
+				sum = inspectMixed(keptRaw[:], zeroed)
 			}
 			for i := range keep {
 				if put != nil {

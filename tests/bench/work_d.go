@@ -1,139 +1,251 @@
 package main
 
-// #include "upfront.h"
-//
-// static uint64_t finalized;
-// static void finalize(void *object) { finalized += *(uint64_t *)object; }
-// static void (*volatile finalizer)(void *) = finalize; // who runs it doesn't know it
-//
-// // Scopes in scopes, each with 8 zeroed objects, and 2 more with a finalizer.
-// static void nest(upfront_row *r, uint64_t depth) {
-//     upfront_linear *s = upfront_row_slot(r, r->open);
-//     uint64_t tag = upfront_row_open(r), i;
-//     upfront_node node;
-//     for (i = 0; i < 10; i++) {
-//         uint64_t *p = (uint64_t *)upfront_linear_bump(s, tag + (i < 8 ? 64 : 80), i < 8 ? 64 : 80, 7);
-//         if (p == NULL)
-//             return;
-//         memset(p, 0, 64);
-//         p[0] = depth + i;
-//         if (i >= 8)
-//             upfront_row_link(s, (upfront_node *)(p + 8), 5, upfront_offset(s, p));
-//     }
-//     if (depth > 1)
-//         nest(r, depth - 1);
-//     upfront_row_freeze(s);
-//     while (upfront_row_unlink(s, &node))
-//         finalizer(upfront_at(s, node.what));
-//     upfront_row_close(r);
-// }
-//
-// static uint64_t floor_nest(void *row, uint64_t n, uint64_t depth) {
-//     finalized = 0;
-//     while (n-- != 0)
-//         nest((upfront_row *)row, depth);
-//     return finalized;
-// }
-//
-// #cgo noescape floor_nest
-// #cgo nocallback floor_nest
-import "C"
-
 import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/bench/bump"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
-const depthD = 4
+const (
+	depthD   = 4 // scopes in scopes
+	objectsD = 8 // of a scope
+
+	withDefer = "upfront, Defer"
+	goDefer   = "Go's defer"
+)
 
 var workD = work{
-	letter: "D", title: "four nested scopes, each with 8 zeroed objects, and 2 more with a finalizer",
-	absent: "The others have no finalizers. One empty cgo call for each scope is there for its price.",
-	loops: []loop{{name: "D scopes", unit: "scope", units: depthD, enter: func() []contestant {
-		return []contestant{nestC(), nestUpfront(), nestGoHeap(), {who: oneCall, run: func(n int) uint64 {
-			for range n * depthD {
-				nothing()
-			}
-			return expectedD(n)
-		}}}
-	}}},
+	letter: "D", title: "four nested scopes, empty, with 8 zeroed objects of 64 bytes, or with these and 2 clean-ups",
+	absent: "The others have no clean-ups. In the row of the empty scope C has 8 objects and 2 clean-ups, too.",
+	loops: []loop{
+		{name: "D empty scope", unit: "scope", units: depthD, enter: enterEmpty},
+		{name: "D 8 objects", unit: "scope", units: depthD, enter: enterFilled},
+		{name: "D 8 objects, 2 clean-ups", unit: "scope", units: depthD, enter: enterCleaned},
+	},
 }
 
-const oneCall = "one empty cgo call"
+// cleaned is how many clean-ups ran: what is left behind of a scope that has some.
+var cleaned uint64
 
-// expectedD is what the finalizers of n times sum up to: depth + 8 and depth + 9 of each scope.
-func expectedD(n int) (sum uint64) {
-	for depth := range uint64(depthD) {
-		sum += 2*(depth+1) + 8 + 9
-	}
-	return sum * uint64(n)
-}
+func cleanUp(n uintptr) { cleaned += uint64(n) }
 
-var (
-	finalized uint64
-	closing   = scope.Object(finalize)
-)
+func cleanOne() { cleaned++ }
 
-func finalize(p *object) error {
-	finalized += p[0]
+// finalized are objects of 8 bytes with a finalizer.
+var finalized = scope.Object(func(x *uint64) error {
+	cleaned += *x
 	return nil
+})
+
+//go:noinline
+func enterEmpty() []contestant {
+	other := scopesC(2)
+	other.other = true
+	return []contestant{other, scopesCore(0, 0), scopesUpfront(library, emptyScopes)}
 }
 
-func nestC() contestant {
-	r := rowInC(budget.MiB)
-	return contestant{who: floor, run: func(n int) uint64 { return uint64(C.floor_nest(r, C.uint64_t(n), depthD)) }}
+//go:noinline
+func enterFilled() []contestant {
+	return []contestant{scopesC(0), scopesCore(objectsD, 0), rewoundByHand(), scopesUpfront(library, filledScopes),
+		scopesGoHeap(0)}
 }
 
-func nestUpfront() contestant {
-	b, end := pads(1, budget.MiB)
-	pad := b.Pad(0, 0)
-	return contestant{who: library, end: end, run: func(n int) uint64 {
-		finalized = 0
+//go:noinline
+func enterCleaned() []contestant {
+	return []contestant{scopesC(2), scopesCore(objectsD, 2), cleanedByHand(), cleanedByDefer(),
+		scopesUpfront(library, finalizedScopes), scopesUpfront(withDefer, deferredScopes), scopesGoHeap(2)}
+}
+
+//go:noinline
+func scopesC(cleanUps int) contestant {
+	s := cfloor.NewScopes(budget.MiB)
+	return contestant{who: floor, run: func(n int) uint64 {
+		before := cfloor.Count()
 		for range n {
-			nest(pad, depthD)
+			s.Four(objectsD, cleanUps)
 		}
-		return finalized
+		return cfloor.Count() - before
 	}}
 }
 
-func nest(pad scope.Pad, depth uint64) {
-	s := pad.Open("nest")
-	for i := range uint64(8) {
-		objects.New(s)[0] = depth + i
-	}
-	closing.New(s)[0] = depth + 8
-	closing.New(s)[0] = depth + 9
-	if depth > 1 {
-		nest(pad, depth-1)
-	}
-	_ = s.Close()
+//go:noinline
+func scopesCore(objects, finalizers int) contestant {
+	c, end := newCore()
+	ran := c.scopes4(0, 0)
+	return contestant{who: ownCore, end: end, run: func(n int) uint64 {
+		before := ran
+		for range n {
+			ran = c.scopes4(objects, finalizers)
+		}
+		return ran - before
+	}}
 }
 
-// nestGoHeap is what a Go program does: new, and defer.
-func nestGoHeap() contestant {
-	var keep [8]*object
-	var of func(depth uint64)
-	of = func(depth uint64) {
-		for i := range uint64(8) {
-			keep[i] = new(object)
-			keep[i][0] = depth + i
+//go:noinline
+func scopesUpfront(who string, four func(scope.Pad)) contestant {
+	b, end := pads(1, budget.MiB)
+	pad := b.Pad(0, 0)
+	return contestant{who: who, end: end, run: func(n int) uint64 {
+		cleaned = 0
+		for range n {
+			four(pad)
 		}
-		for i := range uint64(2) {
-			p := new(object)
-			p[0] = depth + 8 + i
-			defer finalizeHeap(p)
+		return cleaned
+	}}
+}
+
+func emptyScopes(pad scope.Pad) {
+	var s [depthD]scope.Scope
+	for d := range s {
+		s[d] = pad.Open("nest")
+	}
+	closeAll(&s)
+}
+
+func filledScopes(pad scope.Pad) {
+	var s [depthD]scope.Scope
+	for d := range s {
+		s[d] = pad.Open("nest")
+		fill(s[d])
+	}
+	closeAll(&s)
+}
+
+func finalizedScopes(pad scope.Pad) {
+	var s [depthD]scope.Scope
+	for d := range s {
+		s[d] = pad.Open("nest")
+		fill(s[d])
+		*finalized.New(s[d]) = 1
+		*finalized.New(s[d]) = 1
+	}
+	closeAll(&s)
+}
+
+func deferredScopes(pad scope.Pad) {
+	var s [depthD]scope.Scope
+	for d := range s {
+		s[d] = pad.Open("nest")
+		fill(s[d])
+		s[d].Defer(cleanOne)
+		s[d].Defer(cleanOne)
+	}
+	closeAll(&s)
+}
+
+func closeAll(s *[depthD]scope.Scope) {
+	for d := len(s) - 1; d >= 0; d-- {
+		_ = s[d].Close()
+	}
+}
+
+func fill(s scope.Scope) {
+	for i := range objectsD {
+		p := objects.New(s)
+		p[0] = uint64(i)
+		kept[i] = p
+	}
+}
+
+func fillByHand(a *bump.Arena) {
+	for i := range objectsD {
+		p := bump.New[object](a)
+		p[0] = uint64(i)
+		kept[i] = p
+	}
+}
+
+//go:noinline
+func rewoundByHand() contestant {
+	a := bump.NewGo(budget.MiB)
+	return contestant{who: byHand, run: func(n int) uint64 {
+		for range n {
+			var m [depthD]uintptr
+			for d := range m {
+				m[d] = a.Mark()
+				fillByHand(a)
+			}
+			for d := len(m) - 1; d >= 0; d-- {
+				a.Rewind(m[d])
+			}
+		}
+		return 0
+	}}
+}
+
+//go:noinline
+func cleanedByHand() contestant {
+	s := &bump.Scopes{A: bump.NewGo(budget.MiB)}
+	return contestant{who: byHand, run: func(n int) uint64 {
+		cleaned = 0
+		for range n {
+			var sc [depthD]bump.Scope
+			for d := range sc {
+				sc[d] = s.Open()
+				fillByHand(s.A)
+				s.Defer(cleanUp, 1)
+				s.Defer(cleanUp, 1)
+			}
+			for d := len(sc) - 1; d >= 0; d-- {
+				s.Close(sc[d])
+			}
+		}
+		return cleaned
+	}}
+}
+
+//go:noinline
+func cleanedByDefer() contestant {
+	a := bump.NewGo(budget.MiB)
+	return contestant{who: goDefer, run: func(n int) uint64 {
+		cleaned = 0
+		for range n {
+			deferScope(a, depthD)
+		}
+		return cleaned
+	}}
+}
+
+//go:noinline
+func deferScope(a *bump.Arena, d int) {
+	m := a.Mark()
+	defer a.Rewind(m)
+	defer cleanUp(1)
+	defer cleanUp(1)
+	fillByHand(a)
+	if d > 1 {
+		deferScope(a, d-1)
+	}
+}
+
+// scopesGoHeap is what a Go program does: new, and defer. It calls through variables: else the
+// objects would live on the stack.
+//
+//go:noinline
+func scopesGoHeap(cleanUps int) contestant {
+	var four func(depth int)
+	four = func(depth int) {
+		for i := range objectsD {
+			kept[i] = new(object)
+			kept[i][0] = uint64(i)
+		}
+		for range cleanUps {
+			p := new(uint64)
+			*p = 1
+			defer cleanUpHeap(p)
 		}
 		if depth > 1 {
-			of(depth - 1)
+			four(depth - 1)
 		}
 	}
 	return contestant{who: goHeap, run: func(n int) uint64 {
-		finalized = 0
+		cleaned = 0
 		for range n {
-			of(depthD)
+			four(depthD)
 		}
-		return finalized
+		return cleaned
 	}}
 }
 
-var finalizeHeap = func(p *object) { _ = finalize(p) } // through a variable: else p would live on the stack
+var cleanUpHeap = func(p *uint64) { cleaned += *p }

@@ -1,31 +1,5 @@
 package main
 
-// #include "upfront.h"
-//
-// // n times: a scope, and in it a list of ints that grows one by one to count; the last is summed up.
-// static uint64_t floor_list(void *row, uint64_t n, uint64_t count) {
-//     uint64_t sum = 0, i;
-//     while (n-- != 0) {
-//         upfront_scope s = upfront_scope_open((upfront_row *)row);
-//         uint64_t *list = (uint64_t *)upfront_linear_bump(s.slot, s.tag + 8, 8, 7), *p;
-//         if (list == NULL)
-//             return 0;
-//         list[0] = 0;
-//         for (i = 1; i < count; i++) {
-//             if ((p = (uint64_t *)upfront_linear_grow(s.slot, s.tag + 8, 8)) == NULL)
-//                 return 0;
-//             *p = i;
-//         }
-//         for (i = 0; n == 0 && i < count; i++)
-//             sum = sum * 31 + list[i];
-//         upfront_scope_close(s);
-//     }
-//     return sum;
-// }
-// #cgo noescape floor_list
-// #cgo nocallback floor_list
-import "C"
-
 import (
 	"unsafe"
 
@@ -34,53 +8,154 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/tests/bench/bump"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
-const countF = 4096
+const (
+	countF = 4096
+
+	built   = "upfront, Builder"
+	inList  = "upfront, List"
+	inDeque = "upfront, Deque"
+)
 
 var workF = work{
-	letter: "F", title: "a slice that grows one by one to 4096 ints",
+	letter: "F", title: "4096 ints pushed one by one to what starts empty, then a rewind",
 	absent: "sync.Pool would give a slice that has grown already; z, mcache and the arena experiment don't grow one.",
-	loops:  []loop{{name: "F append", unit: "int", units: countF, enter: enterF}},
+	loops:  []loop{{name: "F push", unit: "int", units: countF, enter: enterF}},
 }
 
-var ints = scope.Plain[uint64]()
+var ints = scope.Plain[int64]()
 
+//go:noinline
 func enterF() []contestant {
-	r := rowInC(budget.MiB)
-	b, end := pads(1, budget.MiB)
-	pad, heap, from := b.Pad(0, 0), &memory.Allocator{}, mallocator.NewMallocator()
-	return []contestant{
-		{who: floor, run: func(n int) uint64 { return uint64(C.floor_list(r, C.uint64_t(n), countF)) }},
-		{who: library, end: end, run: func(n int) (sum uint64) {
-			for round := range n {
-				s := pad.Open("list")
-				var list []uint64
-				for i := range uint64(countF) {
-					list = ints.Append(s, list, i)
-				}
-				if round == n-1 {
-					sum = sumList(list)
-				}
-				_ = s.Close()
+	return append([]contestant{pushedInC(), pushedByHand(),
+		pushedUpfront(library, appended), pushedUpfront(built, buildInts), pushedUpfront(inList, listed), pushedUpfront(inDeque, dequed),
+	}, pushedPeers()...)
+}
+
+// sumInts has the last of the ints, which is all that C tells, and whether the others are right.
+func sumInts(list []int64) uint64 {
+	for i, x := range list {
+		if x != int64(i) {
+			return 0
+		}
+	}
+	return uint64(list[len(list)-1])
+}
+
+//go:noinline
+func pushedInC() contestant {
+	a := cfloor.NewArena(budget.MiB)
+	return contestant{who: floor, run: func(n int) (sum uint64) {
+		for range n {
+			sum = uint64(a.Grow(countF))
+		}
+		return sum
+	}}
+}
+
+//go:noinline
+func pushedByHand() contestant {
+	a := bump.NewGo(budget.MiB)
+	return contestant{who: byHand, run: func(n int) uint64 {
+		for range n {
+			v := bump.Vec{A: a}
+			for i := range int64(countF) {
+				v.PushInPlace(i)
 			}
-			return sum
-		}},
-		{who: goHeap, run: func(n int) (sum uint64) {
+			keptInts = v.S
+			a.Reset()
+		}
+		return sumInts(keptInts)
+	}}
+}
+
+// pushedUpfront has push push into a scope over and over; with look it sums up what it pushed.
+//
+//go:noinline
+func pushedUpfront(who string, push func(s scope.Scope, look bool) uint64) contestant {
+	b, end := pads(1, budget.MiB)
+	pad := b.Pad(0, 0)
+	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
+		for round := range n {
+			s := pad.Open("pushed")
+			sum = push(s, round == n-1)
+			_ = s.Close()
+		}
+		return sum
+	}}
+}
+
+func appended(s scope.Scope, look bool) uint64 {
+	var list []int64
+	for i := range int64(countF) {
+		list = ints.Append(s, list, i)
+	}
+	if keptInts = list; !look {
+		return 0
+	}
+	return sumInts(keptInts)
+}
+
+func buildInts(s scope.Scope, look bool) uint64 {
+	list := ints.Build(s)
+	for i := range int64(countF) {
+		list.Push(i)
+	}
+	if keptInts = list.Done(); !look {
+		return 0
+	}
+	return sumInts(keptInts)
+}
+
+func listed(s scope.Scope, look bool) uint64 {
+	list := container.NewList(s, ints, countF)
+	for i := range int64(countF) {
+		list.Push(i)
+	}
+	if keptInts = list.Slice(); !look {
+		return 0
+	}
+	return sumInts(keptInts)
+}
+
+func dequed(s scope.Scope, look bool) uint64 {
+	deque := container.NewDeque(s, ints, countF)
+	for i := range int64(countF) {
+		deque.PushBack(i)
+	}
+	if !look {
+		return 0
+	}
+	list := make([]int64, 0, countF)
+	for _, x := range deque.All() {
+		list = append(list, *x)
+	}
+	return sumInts(list)
+}
+
+//go:noinline
+func pushedPeers() []contestant {
+	heap, from := &memory.Allocator{}, mallocator.NewMallocator()
+	return []contestant{
+		{who: goHeap, run: func(n int) uint64 {
 			for range n {
-				var list []uint64
-				for i := range uint64(countF) {
+				var list []int64
+				for i := range int64(countF) {
 					list = append(list, i)
 				}
-				keptList = list
+				keptInts = list
 			}
-			return sumList(keptList)
+			return sumInts(keptInts)
 		}},
-		listFrom(modernc, func(b []byte, size int) []byte {
+		pushedFrom(modernc, func(b []byte, size int) []byte {
 			b, _ = heap.Realloc(b, size)
 			return b
 		}, func(b []byte) { _ = heap.Free(b) }, func() { _ = heap.Close() }),
-		listFrom(arrow, func(b []byte, size int) []byte {
+		pushedFrom(arrow, func(b []byte, size int) []byte {
 			if b == nil {
 				return from.Allocate(size)
 			}
@@ -89,30 +164,23 @@ func enterF() []contestant {
 	}
 }
 
-var keptList []uint64
-
-func sumList(list []uint64) (sum uint64) {
-	for _, x := range list {
-		sum = sum*31 + x
-	}
-	return sum
-}
-
-// listFrom doubles the bytes when they are full, as append does.
-func listFrom(who string, grow func([]byte, int) []byte, put func([]byte), end func()) contestant {
+// pushedFrom doubles the bytes when they are full, as append does.
+//
+//go:noinline
+func pushedFrom(who string, grow func([]byte, int) []byte, put func([]byte), end func()) contestant {
 	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
 		for round := range n {
 			var bytes []byte
-			var list []uint64
-			for i := range uint64(countF) {
+			var list []int64
+			for i := range int64(countF) {
 				if len(list) == cap(list) {
 					bytes = grow(bytes, max(8, 16*len(list)))
-					list = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/8)[:len(list)]
+					list = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/8)[:len(list)]
 				}
 				list = append(list, i)
 			}
 			if round == n-1 {
-				sum = sumList(list)
+				sum = sumInts(list)
 			}
 			put(bytes)
 		}

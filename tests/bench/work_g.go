@@ -1,73 +1,111 @@
 package main
 
 import (
-	"runtime"
 	"sync"
 	"unsafe"
 
-	"github.com/dgraph-io/ristretto/v2/z"
-
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/bench/bump"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
+)
+
+const (
+	workersG = 2
+	batchesG = 64
+	batchG   = 16 // objects
 )
 
 var workG = work{
-	letter: "G", title: "work A on as many goroutines as there are cores, each with an arena of its own",
+	letter: "G", title: "two goroutines, each with an arena of its own: 64 times 16 zeroed objects of 64 bytes and a rewind",
 	absent: "The other libraries lock, or crossed into C already in A.",
-	loops:  []loop{{name: "G all cores", unit: "object", units: objectCount * cores, enter: func() []contestant { return enterG(cores) }}},
+	loops: []loop{{name: "G two workers", unit: "object", units: workersG * batchesG * batchG,
+		enter: enterG}},
 }
 
-const oneGoroutine = "upfront, one goroutine"
+// heldG is what a worker holds; they don't share a cache line.
+type heldG struct {
+	list [batchG]*object
+	_    [64]byte
+}
 
-var cores = runtime.GOMAXPROCS(0)
-
-func enterG(workers int) []contestant {
-	b, end := pads(workers+1, budget.MiB)
-	pool := newSyncPool()
-	return []contestant{
-		each(floor, workers, func(int) func(int) uint64 { return objectsC().run }),
-		each(library, workers, func(worker int) func(int) uint64 {
-			pad := b.Pad(worker, 0)
-			return func(n int) uint64 { return upfrontObjects(pad, n) }
-		}).ending(end),
-		{who: oneGoroutine, run: func(n int) uint64 { return upfrontObjects(b.Pad(workers, 0), n*workers) }},
-		each(goHeap, workers, func(int) func(int) uint64 { return objectsGoHeap().run }),
-		each(syncPool, workers, func(int) func(int) uint64 {
-			keep := make([]*object, objectCount)
-			return func(n int) uint64 { return syncPoolObjects(pool, keep, n) }
+//go:noinline
+func enterG() []contestant {
+	b, end := pads(workersG, budget.MiB)
+	inC := [workersG]*cfloor.Arena{cfloor.NewArena(budget.MiB), cfloor.NewArena(budget.MiB)}
+	hand := [workersG]*bump.Arena{bump.NewGo(4096), bump.NewGo(4096)}
+	shared := objectsInPool()
+	list := []contestant{
+		inTwo(byHand, func(g int, held *heldG) {
+			for range batchesG {
+				for i := range held.list {
+					p := bump.New[object](hand[g])
+					p[0] = uint64(i)
+					held.list[i] = p
+				}
+				hand[g].Reset()
+			}
 		}),
-		each(ristretto, workers, func(int) func(int) uint64 {
-			linear := z.NewAllocator(budget.MiB, "bench")
-			return objectsFrom(ristretto, func() []byte { return linear.AllocateAligned(objectSize) }, nil, linear.Reset).run
+		inTwo(library, func(g int, held *heldG) {
+			pad := b.Pad(g, 0)
+			for range batchesG {
+				s := pad.Open("worker")
+				for i := range held.list {
+					p := objects.New(s)
+					p[0] = uint64(i)
+					held.list[i] = p
+				}
+				_ = s.Close()
+			}
 		}),
+		inTwo(goHeap, func(_ int, held *heldG) {
+			for range batchesG {
+				for i := range held.list {
+					p := new(object)
+					p[0] = uint64(i)
+					held.list[i] = p
+				}
+			}
+		}),
+		inTwo(syncPool, func(_ int, held *heldG) {
+			for range batchesG {
+				for i := range held.list {
+					p := shared.Get().(*object)
+					*p = object{}
+					p[0] = uint64(i)
+					held.list[i] = p
+				}
+				for _, p := range held.list {
+					shared.Put(p)
+				}
+			}
+		}),
+		inTwo(floor, func(g int, _ *heldG) { inC[g].Scratch(batchesG, batchG) }),
 	}
+	list[1].end = end
+	list[4].other = true // it doesn't tell what it took
+	return list
 }
 
-func (c contestant) ending(end func()) contestant {
-	c.end = end
-	return c
-}
-
-// each has so many goroutines do the work n times; the sum is one's if all agree.
-func each(who string, workers int, of func(worker int) func(n int) uint64) contestant {
-	runs := make([]func(int) uint64, workers)
-	for i := range runs {
-		runs[i] = of(i)
-	}
-	return contestant{who: who, run: func(n int) uint64 {
-		sums := make([]struct {
-			sum uint64
-			_   [64 - unsafe.Sizeof(uint64(0))]byte // a line each
-		}, workers)
-		var done sync.WaitGroup
-		for i, run := range runs {
-			done.Go(func() { sums[i].sum = run(n) })
+// inTwo has two goroutines do the work n times; what they hold in the end is what was left.
+//
+//go:noinline
+func inTwo(who string, batches func(g int, held *heldG)) contestant {
+	held := new([workersG]heldG)
+	return contestant{who: who, run: func(n int) (sum uint64) {
+		for range n {
+			var wait sync.WaitGroup
+			for g := range held {
+				wait.Go(func() { batches(g, &held[g]) })
+			}
+			wait.Wait()
 		}
-		done.Wait()
-		for _, s := range sums {
-			if s.sum != sums[0].sum {
-				return 0
+		for g := range held {
+			for _, p := range held[g].list {
+				if p != nil {
+					sum = sum*31 + p[0] + uint64(uintptr(unsafe.Pointer(p))&7)
+				}
 			}
 		}
-		return sums[0].sum
+		return sum
 	}}
 }

@@ -69,7 +69,7 @@ const (
 )
 
 // childL plays the levels: of 100 things 1 lives for the program, 59 for their level, 40 until 16 of them are.
-func childL(who string, _ int) map[string]float64 {
+func childL(who string) map[string]float64 {
 	runtime.LockOSThread() // glibc has an arena for each thread
 	h := map[string]func() holder{library: holdScopes, ownHeap: holdHeap, goHeap: holdGo, glibc: holdMalloc}[who]()
 	r, program, level := rand.New(rand.NewPCG(20, 16)), 0, 0

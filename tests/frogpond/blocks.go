@@ -16,6 +16,7 @@ type Blocks struct {
 const (
 	cellUnits = 128
 	cellBits  = 7 + 8 // of a place in 24.8
+	countSize = 4     // bytes of what countMaker makes
 )
 
 // readBlocks reads the BLOCKMAP or, where there is none, builds it.
@@ -38,7 +39,7 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 	for i := range words {
 		words[i] = raw.word(blockmap, i, 0)
 	}
-	ends := l.listEnds(s.Temp(), words)
+	ends := l.listEnds(s.Temp(size*countSize), words)
 	for i := range b.Cells {
 		start := int(words[4+i])
 		switch {
@@ -90,7 +91,7 @@ func (l *Level) buildBlocks(s scope.Scope) {
 	b.Columns = int(l.Max.X>>unitBits-b.X)/cellUnits + 1
 	b.Rows = int(l.Max.Y>>unitBits-b.Y)/cellUnits + 1
 	b.Cells = cellMaker.Slice(s, b.Columns*b.Rows)
-	counts := countMaker.Slice(s.Temp(), len(b.Cells))
+	counts := countMaker.Slice(s.Temp(len(b.Cells)*countSize), len(b.Cells))
 	total := 0
 	for i := range l.Lines {
 		walk := b.along(l.Lines[i].ends())

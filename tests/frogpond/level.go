@@ -64,10 +64,10 @@ type Level struct {
 	base     arena.Base
 }
 
-// loadLevel makes the level of m in s. Whatever it needs beside is in the
-// temporary end of the region and gone when the load returns.
+// loadLevel makes the level of m in s. Whatever it needs beside is in
+// temporaries and gone when the load returns.
 func loadLevel(s scope.Scope, base arena.Base, m Map, systems *Systems, bots int) (*Level, error) {
-	raw, err := m.read(s.Temp())
+	raw, err := m.read(s)
 	if err != nil {
 		return nil, err
 	}

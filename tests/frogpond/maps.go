@@ -132,18 +132,26 @@ type rawMap struct {
 	bytes [lumpKinds][]byte
 }
 
-// read brings the lumps into t, the temporary end of the region.
-func (m Map) read(t scope.Scope) (raw rawMap, err error) {
+// read brings the lumps into temporaries of s, which are as large as the lumps.
+func (m Map) read(s scope.Scope) (raw rawMap, err error) {
 	raw.Map = m
 	if raw.entry, err = m.lumps(); err != nil {
 		return raw, err
 	}
+	size := 0
 	for kind, e := range raw.entry {
 		if e == nil {
 			continue
 		}
 		if err := raw.checkSize(kind); err != nil {
 			return raw, err
+		}
+		size += int(e.Size)
+	}
+	t := s.Temp(size)
+	for kind, e := range raw.entry {
+		if e == nil {
+			continue
 		}
 		if raw.bytes[kind], err = scope.ReadAt(t, m.WAD.file, int64(e.Offset), int(e.Size)); err != nil {
 			return raw, raw.badRow(kind, 0, "%v", err)

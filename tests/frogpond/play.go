@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -65,9 +67,25 @@ func (row *LevelResult) play(ctx context.Context, o *options, g *Game, show *pro
 	meter.stop(row, ticks)
 	report := g.budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.hash())))
-	row.Used, row.Peak, row.Objects = measured(report.Used), measured(report.LoadPeak), measured(report.Objects)
+	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)
 	row.PoolCapacity, row.PoolPeak = measured(g.level.Frogs.Cap()), measured(g.level.Frogs.Peak())
+	if o.durations != "" {
+		if err := writeDurations(o.durations, g.systems.Durations[:ticks]); err != nil {
+			return err
+		}
+	}
 	row.TickTime = tickTimes(g.systems.Durations[:ticks])
+	return nil
+}
+
+func writeDurations(name string, durations []uint32) error {
+	var text []byte
+	for _, d := range durations {
+		text = append(strconv.AppendUint(text, uint64(d), 10), '\n')
+	}
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		return fmt.Errorf("-durations: %w", err)
+	}
 	return nil
 }
 

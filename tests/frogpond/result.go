@@ -60,7 +60,6 @@ type LevelResult struct {
 	LoadMicros    *int64    `json:"load_us"`
 	Used          *uint64   `json:"used"`
 	Peak          *uint64   `json:"peak"`
-	Objects       *uint64   `json:"objects"`
 	FinalizersRun *uint64   `json:"finalizers_run"`
 	PoolCapacity  *int      `json:"pool_capacity"`
 	PoolPeak      *int      `json:"pool_peak"`
@@ -178,15 +177,15 @@ func (r *Result) print(stdout, stderr io.Writer, asJSON bool) int {
 		return r.code()
 	}
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "map\tticks\thash\tload µs\tused\tpeak\tobjects\tfrogs\tof\tp50 µs\tp99 µs\tmax µs\tgo allocs\tbudget faults\t")
+	fmt.Fprintln(t, "map\tticks\thash\tload µs\tused\tpeak\tfrogs\tof\tp50 µs\tp99 µs\tmax µs\tgo allocs\tbudget faults\t")
 	for i := range r.Levels {
 		l := &r.Levels[i]
 		if l.Error != "" {
-			fmt.Fprintf(t, "%s\tnot run\t\t\t\t\t\t\t\t\t\t\t\t\t\n", l.Name)
+			fmt.Fprintf(t, "%s\tnot run\t\t\t\t\t\t\t\t\t\t\t\t\n", l.Name)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", l.Name, show(l.Ticks), show(l.Hash),
-			show(l.LoadMicros), show(l.Used), show(l.Peak), show(l.Objects), show(l.PoolPeak), show(l.PoolCapacity),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", l.Name, show(l.Ticks), show(l.Hash),
+			show(l.LoadMicros), show(l.Used), show(l.Peak), show(l.PoolPeak), show(l.PoolCapacity),
 			micros(l.TickTime.P50), micros(l.TickTime.P99), micros(l.TickTime.Max), show(l.GoAllocs), show(l.BudgetFaults))
 	}
 	t.Flush()

@@ -80,7 +80,9 @@ func readWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 	if size < headerSize {
 		return bad("header", 0, "the file has %d bytes, a WAD starts with %d", size, headerSize)
 	}
-	header, err := scope.ReadAt(s.Temp(), file, 0, headerSize)
+	temp := s.Temp(headerSize)
+	defer temp.Close() // each file's before the next one's: init may open many
+	header, err := scope.ReadAt(temp, file, 0, headerSize)
 	if err != nil {
 		return bad("header", 0, "%v", err)
 	}
@@ -95,7 +97,10 @@ func readWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 	if table < 0 || table > size || count > (size-table)/entrySize {
 		return bad("header", 8, "the lump table (%d entries at offset %d) lies beyond the file of %d bytes", count, table, size)
 	}
-	raw, err := scope.ReadAt(s.Temp(), file, table, int(count*entrySize))
+	tableSize := int(count * entrySize)
+	tableTemp := s.Temp(tableSize)
+	defer tableTemp.Close()
+	raw, err := scope.ReadAt(tableTemp, file, table, tableSize)
 	if err != nil {
 		return bad("lump table", table, "%v", err)
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 var goroutines = []line{
-	{"two allocate from one arena, pad, pool or List", []program{
+	{"two allocate from one arena, pad or pool, or fill one Builder", []program{
 		{name: "two allocate in one scope", run: twoAllocate},
 		{name: "two workers use one pad", run: twoOnOnePad},
 		{name: "two use one pool", run: twoInOnePool},
-		{name: "two append to one List", run: twoInOneList},
+		{name: "two fill one Builder", run: twoInOneBuilder},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
@@ -24,7 +24,7 @@ var goroutines = []line{
 	}, ""},
 	{"one reads what another rewinds or turns", []program{
 		{name: "read during rewind", run: readDuringRewind},
-		{name: "read during Turn", run: readDuringTurn},
+		{name: "read during NextFrame", run: readDuringNextFrame},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
@@ -75,9 +75,9 @@ func twoInOnePool(wrong bool) {
 	both(wrong, work, work)
 }
 
-func twoInOneList(wrong bool) {
-	list := frogs.List(open().Pad(0, 0).Open("query"))
-	work := func() { list.New().Age = 7 }
+func twoInOneBuilder(wrong bool) {
+	builder := frogs.Build(open().Pad(0, 0).Open("query"))
+	work := func() { builder.Push(Frog{Age: 7}) }
 	both(wrong, work, work)
 }
 
@@ -116,11 +116,11 @@ func readDuringRewind(wrong bool) {
 	both(wrong, func() { level.Get().Age++ }, func() { check(b.Region("level").Rewind(ctx)) })
 }
 
-func readDuringTurn(wrong bool) {
+func readDuringNextFrame(wrong bool) {
 	b := open()
 	frog := frogs.New(b.Frame())
 	both(wrong, func() { frog.Age++ }, func() {
-		check(b.Turn())
-		check(b.Turn())
+		check(b.NextFrame())
+		check(b.NextFrame())
 	})
 }

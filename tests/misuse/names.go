@@ -10,21 +10,22 @@ import (
 // Small values that name something and outlive it.
 
 var names = []line{
-	{"ask a stale Ref, Handle, Held, Loaded, pool, List or Text", []program{
+	{"ask a stale Ref, Handle, Held, Loaded, pool, list or Text", []program{
 		{name: "stale Ref", run: staleRef},
 		{name: "stale Handle", run: staleHandle},
+		{name: "another pool's Handle", run: anothersHandle},
 		{name: "stale Held", run: staleHeld},
 		{name: "stale Loaded", run: staleLoaded},
 		{name: "Get of a stale pool", run: stalePool},
-		{name: "values of a stale List", run: staleListValues},
+		{name: "values of a stale list", run: staleListValues},
 		{name: "a stale Text", run: staleText},
 		{name: "a stale frame", run: staleFrame},
 	}, []answer{
 		{every, "generation", "nothing is there", told},
 	}, ""},
-	{"add to a stale list, deque, map or text; RefTo a stale scope; CloseNow twice", []program{
-		{name: "New in a stale List", run: staleList},
-		{name: "Push to a stale list of fixed capacity", run: staleFixedList},
+	{"add to a stale list, deque, map, Builder, Text; RefTo a stale scope; CloseNow twice", []program{
+		{name: "Push to a stale list", run: staleList},
+		{name: "Push to a Builder that is done", run: doneBuilder},
 		{name: "PushBack to a stale Deque", run: staleDeque},
 		{name: "Set in a stale Map", run: staleMap},
 		{name: "Set in a stale StringMap", run: staleStringMap},
@@ -52,9 +53,6 @@ var names = []line{
 	{"resolve an arena.Ptr with another base", []program{
 		{name: "a Ptr's wrong base", run: wrongBase, goesOn: "its age is 0x7", right: "its age is 0x3"},
 	}, nil, "reads what lies there"},
-	{"keep a Scope for 2^24 openings at its depth", []program{
-		{name: "2^24 scopes later", run: scopeComesRound, goesOn: "New gave a frog", only: "release"},
-	}, nil, "is taken for the newest"},
 }
 
 func nothing(gone bool) { ask(!gone, "nothing is there") }
@@ -85,6 +83,17 @@ func staleHandle(wrong bool) {
 	nothing(pool.At(handle) == nil)
 }
 
+func anothersHandle(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	pool, other := frogs.HandlePool(query, 10), frogs.HandlePool(query, 10)
+	_, handle := pool.Get()
+	_, others := other.Get()
+	if wrong {
+		handle = others
+	}
+	nothing(pool.At(handle) == nil)
+}
+
 func staleHeld(wrong bool) {
 	var held scope.Held
 	query(wrong, func(s scope.Scope) { held = s.Hold("a value of Go") })
@@ -107,10 +116,10 @@ func stalePool(wrong bool) {
 }
 
 func staleListValues(wrong bool) {
-	var list scope.List[Frog]
+	var list container.List[Frog]
 	query(wrong, func(s scope.Scope) {
-		list = frogs.List(s)
-		list.New()
+		list = container.NewList(s, frogs, 10)
+		list.Push(Frog{})
 	})
 	nothing(list.Len() == 0)
 }
@@ -136,15 +145,18 @@ func staleFrame(wrong bool) {
 }
 
 func staleList(wrong bool) {
-	var list scope.List[Frog]
-	query(wrong, func(s scope.Scope) { list = frogs.List(s) })
-	list.New()
-}
-
-func staleFixedList(wrong bool) {
 	var list container.List[Frog]
 	query(wrong, func(s scope.Scope) { list = container.NewList(s, frogs, 10) })
 	list.Push(Frog{})
+}
+
+func doneBuilder(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	builder := frogs.Build(query)
+	if wrong {
+		builder.Done()
+	}
+	builder.Push(Frog{})
 }
 
 func staleDeque(wrong bool) {
@@ -269,20 +281,4 @@ func wrongBase(wrong bool) {
 		base = b.Region("systems").Base()
 	}
 	say("its age is %#x, in systems there is %#x", ptr.Get(base).Age, systemsFrog.Age)
-}
-
-func scopeComesRound(wrong bool) {
-	pad := open().Pad(0, 0)
-	kept := pad.Open("kept")
-	check(kept.Close())
-	if wrong {
-		for range 1<<24 - 1 {
-			check(pad.Open("another").Close())
-		}
-	}
-	pad.Open("newest")
-	if wrong {
-		frogs.New(kept)
-		say("New gave a frog")
-	}
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"sync"
-	"time"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -19,13 +17,15 @@ var scopes = []line{
 	}, []answer{
 		{every, "order", "scope: BUG: Close of … scope", told},
 	}, ""},
-	{"allocate in a covered, closed or frozen scope, or by an undeclared Maker", []program{
+	{"allocate in a covered, closed or frozen scope, by an undeclared Maker, with a bad align", []program{
 		{name: "New while covered", run: newWhileCovered, says: `while scope "step", opened in it, is open`},
+		{name: "New in older temporaries", run: newInOlderTemporaries, says: "which isn't the newest of the temporaries"},
 		{name: "New after Close", run: newAfterClose, says: "that is closed"},
 		{name: "New in a slot's next scope", run: newInAnothers, says: "that is closed"},
 		{name: "New after the load", run: newAfterLoad, says: "frozen since its load returned"},
-		{name: "New after Turn", run: newAfterTurn, says: "frozen since its frame ended"},
+		{name: "New after NextFrame", run: newAfterNextFrame, says: "frozen since its frame ended"},
 		{name: "New of the zero Maker", run: zeroMaker, says: "a Maker that was never declared"},
+		{name: "Alloc with a bad align", run: badAlign, says: "an align is a power of two"},
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},
 	}, ""},
@@ -39,27 +39,6 @@ var scopes = []line{
 		{name: "never release a slot", run: keepSlot},
 	}, []answer{
 		{every, "count", "left open / never given back / never released", told},
-	}, ""},
-	{"load or rewind a region in its load, below or beside one, from a finalizer, above without In", []program{
-		{name: "Load inside its own Load", run: loadInLoad},
-		{name: "Load below a Load", run: loadBelowLoad},
-		{name: "Rewind from a finalizer", run: rewindFromFinalizer},
-		{name: "Rewind from another goroutine", run: rewindBeside},
-		{name: "Load above a Load without In", run: loadWithoutIn, says: "inside the load write Load(ctx, level.In(s), ...)"},
-		{name: "Load with In of a load that is over", run: loadWithStaleIn, says: "that is not that of a load at work"},
-		{name: "two Loads inside one", run: twoLoadsInside, says: "one at a time"},
-	}, []answer{
-		{every, "order", "upfront: loading", told},
-	}, ""},
-	{"end a load before one that goes on inside it", []program{
-		{name: "Load outlasts the one outside", run: loadOutlasts},
-	}, []answer{
-		{every, "order", "BUG: Load of … ends while a Load of …", told},
-	}, ""},
-	{"return a temporary from its load", []program{
-		{name: "Load gives a temporary", run: loadGivesTemporary},
-	}, []answer{
-		{every, "address", "BUG: the value … lies in its temporaries", told},
 	}, ""},
 }
 
@@ -119,6 +98,16 @@ func newWhileCovered(wrong bool) {
 	frogs.New(query)
 }
 
+func newInOlderTemporaries(wrong bool) {
+	query := open().Pad(0, 0).Open("query")
+	older := query.Temp(64)
+	newer := query.Temp(64)
+	if !wrong {
+		check(newer.Close())
+	}
+	frogs.New(older)
+}
+
 func newAfterClose(wrong bool) {
 	query := open().Pad(0, 0).Open("query")
 	if wrong {
@@ -150,10 +139,10 @@ func newAfterLoad(wrong bool) {
 	frogs.New(level)
 }
 
-func newAfterTurn(wrong bool) {
+func newAfterNextFrame(wrong bool) {
 	b := open()
 	frame := b.Frame()
-	check(b.Turn())
+	check(b.NextFrame())
 	if !wrong {
 		frame = b.Frame()
 	}
@@ -166,6 +155,14 @@ func zeroMaker(wrong bool) {
 		maker = scope.Maker[Frog]{}
 	}
 	maker.New(open().Pad(0, 0).Open("query"))
+}
+
+func badAlign(wrong bool) {
+	align := uint64(16)
+	if wrong {
+		align = 12
+	}
+	open().Pad(0, 0).Open("query").Alloc(8, align)
 }
 
 func leaveOpenInLoad(wrong bool) {
@@ -184,8 +181,8 @@ func leaveOpenOnFrame(wrong bool) {
 	if !wrong {
 		check(room.Close())
 	}
-	check(b.Turn())
-	check(b.Turn())
+	check(b.NextFrame())
+	check(b.NextFrame())
 	check(b.Close())
 }
 
@@ -247,120 +244,4 @@ func keepSlot(wrong bool) {
 		check(room.Release(ctx))
 	}
 	check(b.Close())
-}
-
-func loadInLoad(wrong bool) {
-	b := open()
-	load(b, "systems", func(s scope.Scope) *Frog {
-		inner := "level"
-		if wrong {
-			inner = "systems"
-		}
-		return loadIn(b.Region(inner).In(s), frogs.New).Get()
-	})
-}
-
-func loadBelowLoad(wrong bool) {
-	b := open()
-	outer, inner := "systems", "level"
-	if wrong {
-		outer, inner = inner, outer
-	}
-	load(b, outer, func(s scope.Scope) *Frog { return loadIn(b.Region(inner).In(s), frogs.New).Get() })
-}
-
-func loadWithoutIn(wrong bool) {
-	b := open()
-	load(b, "systems", func(s scope.Scope) *Frog {
-		level := b.Region("level")
-		if !wrong {
-			level = level.In(s)
-		}
-		return loadIn(level, frogs.New).Get()
-	})
-}
-
-func loadWithStaleIn(wrong bool) {
-	b := open()
-	level := b.Region("level")
-	load(b, "systems", func(s scope.Scope) *Frog {
-		if wrong {
-			level = level.In(s)
-		}
-		return nil
-	})
-	loadIn(level, frogs.New)
-}
-
-func twoLoadsInside(wrong bool) {
-	b := open()
-	load(b, "systems", func(s scope.Scope) *Frog {
-		level := b.Region("level").In(s)
-		return loadIn(level, func(scope.Scope) *Frog {
-			if wrong {
-				loadIn(level, frogs.New)
-			}
-			return nil
-		}).Get()
-	})
-}
-
-func loadOutlasts(wrong bool) {
-	plan := pondPlan
-	plan.OnError = check
-	b, err := budget.Open(plan)
-	check(err)
-	inside, over := make(chan bool), make(chan bool)
-	load(b, "systems", func(s scope.Scope) *Frog {
-		go func() {
-			defer close(over)
-			loadIn(b.Region("level").In(s), func(scope.Scope) *Frog {
-				close(inside)
-				if wrong {
-					time.Sleep(moment)
-				}
-				return nil
-			})
-		}()
-		<-inside
-		if !wrong {
-			<-over
-		}
-		return nil
-	})
-	<-over
-}
-
-func rewindFromFinalizer(wrong bool) {
-	b := open()
-	load(b, "level", func(s scope.Scope) *Frog {
-		s.Defer(func() {
-			if wrong {
-				check(b.Region("level").Rewind(ctx))
-			}
-		})
-		return nil
-	})
-	check(b.Region("level").Rewind(ctx))
-}
-
-func rewindBeside(wrong bool) {
-	b := open()
-	load(b, "level", func(scope.Scope) *Frog {
-		if wrong {
-			var wg sync.WaitGroup
-			wg.Go(func() { check(b.Region("level").Rewind(ctx)) })
-			wg.Wait()
-		}
-		return nil
-	})
-}
-
-func loadGivesTemporary(wrong bool) {
-	load(open(), "level", func(s scope.Scope) *Frog {
-		if wrong {
-			return frogs.New(s.Temp())
-		}
-		return frogs.New(s)
-	})
 }

@@ -2,7 +2,6 @@ package race
 
 import (
 	"context"
-	"errors"
 	"io"
 	"runtime"
 	"testing"
@@ -79,18 +78,19 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 	require.NoError(t, err)
 	door := level.Door("worker")
-	ref, held := scope.RefTo(s, frogs.New(s)), s.Hold(t)
+	ref, held, temp := scope.RefTo(s, frogs.New(s)), s.Hold(t), s.Temp(4096)
 	_, h := frogs.HandlePool(s, 1).Get()
 	noPools := openBudget(t)
 	noPools.Pad(0, 0).Open("a")
 	return map[string]func(){
 		"New":            func() { frogs.New(s); frogs.TryNew(s); living.New(s) },
+		"temporaries":    func() { frogs.New(temp); frogs.TrySlice(temp, 3) },
 		"Alloc":          func() { s.Alloc(8, 8); s.TryAlloc(8, 64); s.Bytes(3); s.Block(64) },
 		"Slice":          func() { frogs.Slice(s, 3); frogs.TrySlice(s, 3); frogs.SliceCap(s, 1, 3); frogs.Clone(s, nil) },
 		"Frame":          func() { frogs.New(b.Frame()) },
-		"Turn":           func() { frogs.New(noPools.Frame()); _ = noPools.Turn() },
+		"NextFrame":      func() { frogs.New(noPools.Frame()); _ = noPools.NextFrame() },
 		"Pad":            func() { b.Pad(1, 0).Depth() },
-		"Pad.Temp":       func() { _ = b.Pad(1, 0).Temp(9, func([]byte) {}) },
+		"Pad.With":       func() { _ = b.Pad(1, 0).With(9, func([]byte) {}) },
 		"Take and Give":  func() { l, _ := b.Pads.Take(ctx); l.Pick().Open("c"); _ = l.Give() },
 		"Pool":           func() { x := pool.Get(); pool.At(0); pool.Live(); each(pool); pool.Put(x) },
 		"ObjectPool.Get": func() { objects.Get(); objects.At(0) },
@@ -117,10 +117,11 @@ func inScope() map[string]func(scope.Scope) {
 		"finalizers": func(s scope.Scope) { living.New(s); living.Slice(s, 3); s.Defer(func() {}) },
 		"nested":     func(s scope.Scope) { _ = s.Open("c").Close(); _ = s.Do("d", func(scope.Scope) error { return nil }) },
 		"Make":       func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return nil }) },
+		"Make fails": func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return io.EOF }) },
 		"Account":    func(s scope.Scope) { _ = scope.Account(s, "fish", func() error { return nil }) },
 		"Append":     func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) },
-		"List":       func(s scope.Scope) { l := frogs.List(s); l.New(); l.Append(frog{}, frog{}); l.Copy(s) },
-		"fixed list": func(s scope.Scope) { l := container.NewList(s, frogs, 4); l.Push(frog{}); l.Pop(); l.Clear() },
+		"Builder":    func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.TryPush(frog{}); x.Done() },
+		"List":       func(s scope.Scope) { l := container.NewList(s, frogs, 4); l.Push(frog{}); l.Pop(); l.Clear() },
 		"Deque":      func(s scope.Scope) { d := container.NewDeque(s, frogs, 4); d.PushFront(frog{}); d.PopBack(); d.Clear() },
 		"Map": func(s scope.Scope) {
 			m := container.NewMap(s, numbers, frogs, 4)
@@ -144,13 +145,6 @@ func inScope() map[string]func(scope.Scope) {
 		},
 		"full": func(s scope.Scope) { _ = frogs.TrySlice(s, 1<<20); _ = s.Err() },
 	}
-}
-
-// TestTemporariesCrossForAPieceOnly: not for what fits in it.
-func TestTemporariesCrossForAPieceOnly(t *testing.T) {
-	skipWhereHitsCross(t)
-	s := openBudget(t).Pad(0, 0).Open("a")
-	assert.Equal(t, int64(2), crossings(func() { frogs.New(s.Temp()) }), "one opens the far end, one takes a piece")
 }
 
 // TestTheArenasHitsDoNotCross is for package arena: making room is no crossing, and giving back is where it says so.
@@ -205,10 +199,10 @@ func TestWhatCrosses(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(){
-		"Turn beside a pool":         func() { _ = b.Turn() }, // one for each that is open on the frame, or on a pad asked for by number
+		// One for each pool that is open on the frame, or on a pad asked for by number.
+		"NextFrame beside a pool":    func() { _ = b.NextFrame() },
 		"a pool and its end":         inner(func(s scope.Scope) { frogs.Pool(s, 2) }),
-		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp()) }),
-		"a constructor that fails":   inner(func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return errors.New("no") }) }),
+		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 		"Pool.Index":                 func() { pool.Index(x) },
 		"Pool.Peak":                  func() { pool.Peak() },
 		"ObjectPool.Put":             func() { _ = objects.Put(objects.Get()) },

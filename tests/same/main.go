@@ -5,10 +5,10 @@
 //
 // Each report must be whole: no leak, a walk that covers the budget, no fault on a budget page where that was measured, no
 // map that didn't run. The one that -quiet names, of a release build with one worker, must also have no Go allocation
-// during play. A map's state hash must be the same in all reports that have the map, and no two maps may share one.
-// Reports of the same plan must agree on what each map took; if they played the same maps, on each region and buffer of the
-// frame; and if they did it with as many workers, on each pad: who decides for which frog depends on how many decide, and
-// with it what lies on whose pad. All else is the same everywhere.
+// during play. A map's state hash and what it took must be the same in all reports that have the map, and no two maps may
+// share a hash. Reports of the same plan that played the same maps must agree on each region and buffer of the frame; and if
+// they did it with as many workers, on each pad: who decides for which frog depends on how many decide, and with it what lies
+// on whose pad. All else is the same everywhere.
 //
 // It prints what differs and exits 1, or one line when nothing does. When two commands differ on a map it has both play it
 // again for fewer ticks, and names the first tick after which they differ.
@@ -111,18 +111,14 @@ func (c *comparison) whole(s *source, quiet bool) {
 	}
 }
 
-// level compares a map with the first source of the same plan that has it too, else with the first of all.
+// level compares a map with the first source that has it too.
 func (c *comparison) level(s *source, l level) {
-	has := func(f *source) bool { return f.report.level(l.Name) != nil }
-	first := c.find(func(f *source) bool { return has(f) && f.report.plan() == s.report.plan() })
-	if first == nil {
-		first = c.find(has)
-	}
+	first := c.find(func(f *source) bool { return f.report.level(l.Name) != nil })
 	if first == nil {
 		return
 	}
 	before := first.report.level(l.Name)
-	what := before.differs(l, first.report.plan() == s.report.plan())
+	what := before.differs(l)
 	switch {
 	case what == "":
 	case before.Ticks != l.Ticks || first.command == "" || s.command == "":

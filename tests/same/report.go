@@ -28,7 +28,6 @@ type level struct {
 	Ticks             int
 	Used              uint64
 	Peak              uint64
-	Objects           uint64
 	FinalizersRun     uint64  `json:"finalizers_run"`
 	PoolCapacity      int     `json:"pool_capacity"`
 	PoolPeak          int     `json:"pool_peak"`
@@ -79,9 +78,8 @@ func (r *report) played() string {
 	return text
 }
 
-// differs says in which figures two maps differ; empty: in none. What a load took at most depends on the plan too, since
-// temporaries take pieces of what is free.
-func (l level) differs(other level, samePlan bool) string {
+// differs says in which figures two maps differ; empty: in none.
+func (l level) differs(other level) string {
 	var out []string
 	compare := func(what string, a, b any) {
 		if a != b {
@@ -91,10 +89,7 @@ func (l level) differs(other level, samePlan bool) string {
 	compare("ticks", l.Ticks, other.Ticks)
 	compare("hash", l.Hash, other.Hash)
 	compare("used", l.Used, other.Used)
-	if samePlan {
-		compare("peak", l.Peak, other.Peak)
-	}
-	compare("objects", l.Objects, other.Objects)
+	compare("peak", l.Peak, other.Peak)
 	compare("finalizers_run", l.FinalizersRun, other.FinalizersRun)
 	compare("pool_capacity", l.PoolCapacity, other.PoolCapacity)
 	compare("pool_peak", l.PoolPeak, other.PoolPeak)
@@ -170,5 +165,5 @@ func after(a, b *source, name string, ticks int) (string, error) {
 	if p == nil || q == nil {
 		return "", fmt.Errorf("no map %s", name)
 	}
-	return p.differs(*q, a.report.plan() == b.report.plan()), nil
+	return p.differs(*q), nil
 }

@@ -54,7 +54,7 @@ var works = map[string]func(p *play, worker int) func(){
 	"nothing":     func(*play, int) func() { return func() {} },
 	"scope":       inScope(func(s scope.Scope) { frogs.New(s); s.Alloc(8, 8); s.Bytes(8); frogs.Slice(s, 2) }),
 	"nested":      inScope(func(s scope.Scope) { must(s.Open("b").Close()); must(s.Do("c", noScope)) }),
-	"temp":        inScope(func(s scope.Scope) { frogs.New(s.Temp()) }),
+	"temp":        inScope(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 	"pool":        inScope(func(s scope.Scope) { pool := frogs.Pool(s, 4); pool.Put(pool.Get()); pool.Peak() }),
 	"object-pool": inScope(func(s scope.Scope) { pool := living.Pool(s, 4); must(pool.Put(pool.Get())); pool.Get() }),
 	"handles":     inScope(func(s scope.Scope) { pool := frogs.HandlePool(s, 4); _, h := pool.Get(); pool.At(h); pool.Put(h) }),
@@ -64,8 +64,8 @@ var works = map[string]func(p *play, worker int) func(){
 	"account":     inScope(func(s scope.Scope) { must(scope.Account(s, "fish", nothing)) }),
 	"ref":         inScope(func(s scope.Scope) { look(scope.RefTo(s, frogs.New(s)).Get()) }),
 	"append":      inScope(func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) }),
-	"list":        inScope(func(s scope.Scope) { l := frogs.List(s); l.New(); l.Copy(s) }),
-	"fixed-list":  inScope(func(s scope.Scope) { l := newList(s); l.Push(frog{}); l.Pop(); l.Clear() }),
+	"builder":     inScope(func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.Done() }),
+	"list":        inScope(func(s scope.Scope) { l := newList(s); l.Push(frog{}); l.Pop(); l.Clear() }),
 	"deque":       inScope(func(s scope.Scope) { d := newDeque(s); d.PushBack(frog{}); d.PopFront(); d.Clear() }),
 	"map":         inScope(func(s scope.Scope) { m := newMap(s); m.Set(7, frog{}); m.Get(7); m.Delete(7); m.Clear() }),
 	"string-map": inScope(func(s scope.Scope) {
@@ -76,15 +76,15 @@ var works = map[string]func(p *play, worker int) func(){
 		m.Clear()
 	}),
 	"text": inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
-	"pad-temp": func(p *play, worker int) func() {
+	"pad-with": func(p *play, worker int) func() {
 		pad := p.budget.Pad(worker, 0) // here: what asks for it first takes a lock
-		return func() { must(pad.Temp(9, noBytes)) }
+		return func() { must(pad.With(9, noBytes)) }
 	},
 	"door": func(p *play, worker int) func() {
 		door := p.budget.Region("systems").Door(fmt.Sprint(worker))
 		return func() { door.Enter(); door.Leave() }
 	},
-	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.Turn()); must(b.Turn()) }),
+	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.NextFrame()); must(b.NextFrame()) }),
 	"load":   withOwn(loadAndRewind),
 	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork,
 	"blocks": func(p *play, worker int) func() {
@@ -113,7 +113,7 @@ func withOwn(work func(b *budget.Budget)) func(p *play, worker int) func() {
 
 func loadAndRewind(b *budget.Budget) {
 	_, err := budget.Load(background, b.Region("systems"), func(s scope.Scope) (*frog, error) {
-		frogs.New(s.Temp())
+		frogs.New(s.Temp(64))
 		frogs.Pool(s, 3).Get()
 		return frogs.New(s), nil
 	})

@@ -30,10 +30,10 @@ var clean = map[string]func(*play){
 			must(err)
 			s := lent.Pick().Open("a")
 			frogs.New(s).Age++
-			frogs.New(s.Temp()).Age++
+			frogs.New(s.Temp(64)).Age++
 			frogs.Pool(s, 2).Get().Age++
 			must(s.Close())
-			must(lent.Pads.Pad(1).Temp(50, func(b []byte) { b[0]++ }))
+			must(lent.Pads.Pad(1).With(50, func(b []byte) { b[0]++ }))
 			must(lent.Give())
 		})
 	},
@@ -76,7 +76,7 @@ var clean = map[string]func(*play){
 				return // all are taken
 			}
 			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) {
-				frogs.New(s.Temp()).Age++
+				frogs.New(s.Temp(64)).Age++
 				x := frogs.New(s)
 				x.Age++
 				return x, nil
@@ -91,7 +91,7 @@ var clean = map[string]func(*play){
 		_, err = budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
 			crowd(func(int) { // one at a time, whoever it is
 				_, err := budget.Load(background, slot.In(s), func(s scope.Scope) (*frog, error) {
-					frogs.New(s.Temp()).Age++
+					frogs.New(s.Temp(64)).Age++
 					return frogs.New(s), nil
 				})
 				if !errors.Is(err, budget.ErrLoading) {
@@ -106,7 +106,7 @@ var clean = map[string]func(*play){
 		crowd(func(me int) {
 			if me == 0 {
 				frogs.New(p.budget.Frame()).Age++
-				must(p.budget.Turn())
+				must(p.budget.NextFrame())
 				return
 			}
 			p.budget.Snapshot()
@@ -137,8 +137,8 @@ func newHouse(b *budget.Budget) *house { return &house{b, b.Pad(3, 0)} }
 func (h *house) play() {
 	loadAndRewind(h.b)
 	frogs.New(h.b.Frame()).Age++
-	must(h.pad.Temp(50, noBytes))
-	must(h.b.Turn())
+	must(h.pad.With(50, noBytes))
+	must(h.b.NextFrame())
 }
 
 const goroutines, rounds = 4, 50

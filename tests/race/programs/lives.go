@@ -44,7 +44,7 @@ var lives = map[string]func(*play){
 	"temp": func(p *play) {
 		_, err := budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
 			t := s.Open("inner")
-			x := frogs.New(t.Temp())
+			x := frogs.New(t.Temp(64))
 			p.pair(
 				func() { look(x) },         // life/temp first
 				func() { must(t.Close()) }, // life/temp second
@@ -83,10 +83,10 @@ var lives = map[string]func(*play){
 	},
 	"turn": func(p *play) {
 		x := frogs.New(p.budget.Frame())
-		must(p.budget.Turn())
+		must(p.budget.NextFrame())
 		p.pair(
-			func() { look(x) },               // life/turn first
-			func() { must(p.budget.Turn()) }, // life/turn second
+			func() { look(x) },                    // life/turn first
+			func() { must(p.budget.NextFrame()) }, // life/turn second
 		)
 	},
 	"give": func(p *play) {

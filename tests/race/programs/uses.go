@@ -29,19 +29,19 @@ var uses = map[string]func(*play){
 	"make-fails":  func(p *play) { s := p.scope(); p.both(func() { frogs.Make(s, bad) }) },                   // use/make-fails both
 	"own":         func(p *play) { s := p.scope(); p.both(func() { s.Own(io.NopCloser(nil)) }) },             // use/own both
 	"make-pool":   func(p *play) { s := p.scope(); p.both(func() { frogs.Pool(s, 2) }) },                     // use/make-pool both
-	"temp":        func(p *play) { s := p.scope(); p.both(func() { frogs.New(s.Temp()) }) },                  // use/temp both
+	"temp":        func(p *play) { s := p.scope(); p.both(func() { frogs.New(s.Temp(64)) }) },                // use/temp both
 	"account":     func(p *play) { s := p.scope(); p.both(func() { scope.Account(s, "fish", nothing) }) },    // use/account both
 	"open":        func(p *play) { s := p.scope(); p.both(func() { s.Open("b").Close() }) },                  // use/open both
 	"do":          func(p *play) { s := p.scope(); p.both(func() { s.Do("b", noScope) }) },                   // use/do both
 	"frame":       func(p *play) { p.both(func() { frogs.New(p.budget.Frame()) }) },                          // use/frame both
-	"turn":        func(p *play) { p.both(func() { p.budget.Turn() }) },                                      // use/turn both
+	"turn":        func(p *play) { p.both(func() { p.budget.NextFrame() }) },                                 // use/turn both
 	"pad":         func(p *play) { pad := p.budget.Pad(1, 0); p.both(func() { pad.Open("b").Close() }) },     // use/pad both
-	"pad-temp":    func(p *play) { pad := p.budget.Pad(1, 0); p.both(func() { pad.Temp(9, noBytes) }) },      // use/pad-temp both
+	"pad-with":    func(p *play) { pad := p.budget.Pad(1, 0); p.both(func() { pad.With(9, noBytes) }) },      // use/pad-with both
 	"pool":        func(p *play) { pool := frogs.Pool(p.scope(), 4); p.both(func() { pool.Get() }) },         // use/pool both
 	"object-pool": func(p *play) { pool := living.Pool(p.scope(), 4); p.both(func() { pool.Get() }) },        // use/object-pool both
 	"handles":     func(p *play) { pool := frogs.HandlePool(p.scope(), 4); p.both(func() { pool.Get() }) },   // use/handles both
-	"list":        func(p *play) { l := frogs.List(p.scope()); l.New(); p.both(func() { l.New() }) },         // use/list both
-	"fixed-list":  func(p *play) { l := newList(p.scope()); p.both(func() { l.Push(frog{}) }) },              // use/fixed-list both
+	"builder":     func(p *play) { x := frogs.Build(p.scope()); p.both(func() { x.Push(frog{}) }) },          // use/builder both
+	"list":        func(p *play) { l := newList(p.scope()); p.both(func() { l.Push(frog{}) }) },              // use/list both
 	"deque":       func(p *play) { d := newDeque(p.scope()); p.both(func() { d.PushBack(frog{}) }) },         // use/deque both
 	"string-map":  func(p *play) { m := newStringMap(p.scope()); p.both(func() { _ = m.Set("7", frog{}) }) }, // use/string-map both
 	"map":         func(p *play) { m := newMap(p.scope()); p.both(func() { m.Set(7, frog{}) }) },             // use/map both

@@ -19,8 +19,8 @@ func wrong(
 	names *container.StringMap[int64],
 	text *scope.Text,
 	l *level,
-	list scope.List[int64], // vet: scope.List[int64]
-	fixed container.List[int64], // vet: scope/container.List[int64]
+	builder scope.Builder[int64], // vet: scope.Builder[int64]
+	list container.List[int64], // vet: scope/container.List[int64]
 ) {
 	b2 := *b           // vet: budget.Budget
 	pads2 := *b.Pads   // vet: budget.OpenPads
@@ -31,15 +31,15 @@ func wrong(
 	names2 := *names   // vet: scope/container.StringMap[int64]
 	text2 := *text     // vet: scope.Text
 	queue2 := l.Queue  // vet: scope/container.Deque[int64]
-	use(&b2, &pads2, &st2, &d2, &shared2, &table2, &names2, &text2, &queue2, &list, &fixed)
+	use(&b2, &pads2, &st2, &d2, &shared2, &table2, &names2, &text2, &queue2, &builder, &list)
 }
 
 // fine copies handles, which are small values: a copy is the same thing.
 func fine(s scope.Scope, p scope.Pad, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Held, pads scope.Pads,
 	lent budget.Lent, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
 	s2, p2, pool2, ref2, held2, pads2, lent2, named2 := s, p, pool, ref, held, pads, lent, named
-	list, text := numbers.List(s), s.Text()
-	use(s2, p2, pool2, ref2, held2, pads2, lent2, named2, &list, &text)
+	builder, text := numbers.Build(s), s.Text()
+	use(s2, p2, pool2, ref2, held2, pads2, lent2, named2, &builder, &text)
 }
 
 func use(...any) {}

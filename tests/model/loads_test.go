@@ -1,0 +1,319 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// part is a region or a slot.
+type part struct {
+	arena  *arena
+	level  int
+	slot   bool
+	region *budget.OpenRegion // nil: a slot that nobody has
+	loaded budget.Loaded[uint64]
+	alive  bool
+}
+
+// load is one that is at work.
+type load struct {
+	part  *part
+	scope scope.Scope
+	outer *load
+}
+
+// lease is a pair of pads on loan.
+type lease struct {
+	budget.Lent
+	pair int
+}
+
+// along is what goes when a part is emptied, bottom first.
+func (w *world) along(p *part) (list []*part) {
+	for _, other := range w.parts {
+		if other == p || other.level > p.level {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// claim is the region as somebody has it who says inside of which load he is, and whether he may touch it.
+func (w *world) claim(p *part) (region *budget.OpenRegion, inside *load, may bool) {
+	switch {
+	case len(w.over) > 0 && w.chance(8):
+		return p.region.In(w.over[w.random.IntN(len(w.over))]), nil, false
+	case len(w.running) > 0 && !w.chance(6):
+		l := w.running[w.random.IntN(len(w.running))]
+		if w.chance(2) {
+			l = w.running[len(w.running)-1]
+		}
+		busy := slices.ContainsFunc(w.running, func(other *load) bool { return other.outer == l })
+		return p.region.In(l.scope), l, p.level > l.part.level && !busy
+	}
+	for _, l := range w.running {
+		for _, other := range w.along(l.part) {
+			if slices.Contains(w.along(p), other) {
+				return p.region, nil, false
+			}
+		}
+	}
+	return p.region, nil, true
+}
+
+// empty is what a rewind does, top first.
+func (w *world) empty(parts []*part) (t told) {
+	for _, p := range slices.Backward(parts) {
+		p.alive = false
+		t.add(w.closeTo(p.arena, 0))
+	}
+	return t
+}
+
+// note is what the report is told, unless who would tell it has gone.
+func (w *world) note(t told) {
+	if t.any() && !t.exits {
+		w.told++
+	}
+}
+
+// load loads a part with a random body.
+func (w *world) load() {
+	p := w.parts[w.random.IntN(len(w.parts))]
+	if p.region == nil || len(w.running) > 2 {
+		return
+	}
+	region, outer, may := w.claim(p)
+	w.say("load %s, may: %v", p.arena.name, may)
+	if !may {
+		w.did["load refused"]++
+		_, err := budget.Load(background, region, func(scope.Scope) (*uint64, error) { panic("it should be refused") })
+		w.check(errors.Is(err, budget.ErrLoading), "a Load that is refused: %v", err)
+		return
+	}
+	w.did["load"]++
+	along := w.along(p)
+	before := w.empty(along)
+	w.note(before)
+	l := &load{part: p, outer: outer}
+	inner := ended{exited: true}
+	began := false
+	w.layer(func() (err error) {
+		p.loaded, err = budget.Load(background, region, func(real scope.Scope) (x *uint64, err error) {
+			began = true
+			w.compare()
+			l.scope = real
+			w.running = append(w.running, l)
+			s := p.arena.open(real, p.arena.name)
+			s.layer = true
+			defer func() {
+				if v := recover(); v != nil {
+					inner = ended{thrown: v}
+					panic(v)
+				}
+			}()
+			x = longs.New(real)
+			s.moveTo(8)
+			w.keep(s, 0, bytesAt(x, 8))
+			inner.err = w.body(s)
+			inner.exited = false
+			return x, inner.err
+		})
+		return err
+	}, func(e ended) bool {
+		w.check(began != before.exits, "a load begins when who empties the region is gone: %v", e)
+		if !began {
+			w.empty(along)
+			return true
+		}
+		w.running = slices.DeleteFunc(w.running, func(other *load) bool { return other == l })
+		w.over = append(w.over, l.scope)
+		return w.judge(p, along, inner, e)
+	})
+}
+
+// judge holds what Load says against what happened in it.
+func (w *world) judge(p *part, along []*part, inner, e ended) (exits bool) {
+	a := p.arena
+	t, goesOn := w.verdict(a, 0, 0, inner)
+	if !t.any() && !goesOn && !inner.exited {
+		t.wrong = len(a.near) > 1
+		t.add(a.remembered(0, 0))
+		if !t.any() {
+			return w.kept(p, along, e)
+		}
+	}
+	w.did["load failed"]++
+	verdict, after := t.any(), w.empty(along)
+	if t.add(after); !verdict {
+		w.note(after)
+	}
+	if !goesOn && !t.exits && !inner.exited {
+		w.expect("Load", e.err, t)
+	}
+	w.check(goesOn == (e.thrown != nil) || t.exits, "Load panics with %v, its function did: %v", e.thrown, inner.thrown)
+	return t.exits || inner.exited
+}
+
+// kept is a load that succeeded: its temporaries go.
+func (w *world) kept(p *part, along []*part, e ended) (exits bool) {
+	a := p.arena
+	s := a.top()
+	s.froze, s.wrong, s.full = true, false, false
+	var t told
+	for len(a.far) > 0 {
+		t.add(w.closeNewest(a))
+	}
+	if t.exits {
+		w.did["load left"]++
+		w.empty(along)
+		return true
+	}
+	t.add(s.lost)
+	w.note(t)
+	s.lost = told{}
+	w.check(e.err == nil && e.thrown == nil && !e.exited, "Load, which should succeed: %v", e)
+	w.did["loaded"]++
+	p.alive = true
+	return false
+}
+
+// rewind empties a part, or gives a slot back.
+func (w *world) rewind() {
+	p := w.parts[w.random.IntN(len(w.parts))]
+	if p.region == nil {
+		return
+	}
+	region, _, may := w.claim(p)
+	release := p.slot && w.chance(2)
+	w.say("rewind %s, may: %v, release: %v", p.arena.name, may, release)
+	do := region.Rewind
+	if release {
+		do = region.Release
+	}
+	w.layer(func() error { return do(background) }, func(e ended) bool {
+		if !may {
+			w.check(errors.Is(e.err, budget.ErrLoading), "a rewind that is refused: %v", e)
+			return false
+		}
+		t := w.empty(w.along(p))
+		if !t.exits {
+			w.expect("Rewind", e.err, t)
+		}
+		if release {
+			p.region = nil
+		}
+		return t.exits
+	})
+}
+
+// acquire takes the first free slot.
+func (w *world) acquire() {
+	w.say("acquire")
+	region, err := w.b.Slots("room").Acquire()
+	for _, p := range w.parts {
+		if p.slot && p.region == nil {
+			w.check(err == nil && region.Name() == p.arena.name, "Acquire: %v", err)
+			p.region = region
+			return
+		}
+	}
+	w.check(errors.Is(err, budget.ErrFull), "no slot is free: %v", err)
+}
+
+// nextFrame ends the frame.
+func (w *world) nextFrame() {
+	ending, next := w.frames[w.frame], w.frames[1-w.frame]
+	for _, s := range slices.Concat(ending.near, ending.far) {
+		if s.layered > 0 || s.layer && s != ending.near[0] {
+			return // somebody is at work there
+		}
+	}
+	w.say("next frame")
+	w.layer(w.b.NextFrame, func(e ended) bool {
+		var t told
+		t.wrong = len(ending.near) > 1
+		t.add(ending.remembered(0, 0))
+		t.add(w.closeTo(ending, 1))
+		s := ending.near[0]
+		s.froze, s.wrong, s.full = true, false, false
+		t.add(w.closeTo(next, 0))
+		w.frame = 1 - w.frame
+		next.open(w.b.Frame(), "frame")
+		if !t.exits {
+			w.expect("NextFrame", e.err, t)
+		}
+		return t.exits
+	})
+}
+
+// pad is a pad for who has it now.
+func (w *world) pad(index int) (pad scope.Pad, ok bool) {
+	if index/2 <= worker {
+		return w.b.Pad(index/2, index%2), true
+	}
+	for _, l := range w.leases {
+		if l.pair == index/2 {
+			return l.Pad(index % 2), true
+		}
+	}
+	return pad, false
+}
+
+// take leases a pair of pads.
+func (w *world) take() {
+	w.say("take")
+	ctx, cancel := context.WithCancel(background)
+	if len(w.free) == 0 {
+		cancel()
+	}
+	defer cancel()
+	l, err := w.b.Pads.Take(ctx)
+	if len(w.free) == 0 {
+		w.check(errors.Is(err, context.Canceled), "Take of none: %v", err)
+		return
+	}
+	w.check(err == nil, "Take: %v", err)
+	w.leases = append(w.leases, lease{l, w.free[0]})
+	w.free = w.free[1:]
+}
+
+// give gives a pair back, once or twice. What is open there is closed.
+func (w *world) give() {
+	if len(w.given) > 0 && w.chance(4) {
+		w.check(w.given[w.random.IntN(len(w.given))].Give() != nil, "Give twice")
+		return
+	}
+	if len(w.leases) == 0 {
+		return
+	}
+	l := w.leases[0]
+	first, second := w.pads[2*l.pair], w.pads[2*l.pair+1]
+	for _, s := range slices.Concat(first.near, second.near, first.far, second.far) {
+		if s.layered > 0 || s.layer {
+			w.check(l.Give() != nil, "Give of what is in use")
+			return
+		}
+	}
+	w.say("give %d", l.pair)
+	w.layer(l.Give, func(e ended) bool {
+		var t told
+		for _, a := range []*arena{second, first} {
+			if len(a.near) > 0 {
+				t.wrong = true
+				t.add(a.remembered(0, 0))
+				t.add(w.closeTo(a, 0))
+			}
+		}
+		w.leases, w.given, w.free = w.leases[1:], append(w.given, l.Lent), append(w.free, l.pair)
+		if !t.exits {
+			w.expect(fmt.Sprint("Give of ", l.pair), e.err, t)
+		}
+		return t.exits
+	})
+}

@@ -1,0 +1,239 @@
+// Package model plays random programs: each does the same to a budget and to a plain model of it, and
+// compares all that can be seen after every step.
+package model_test
+
+import (
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// step does one thing, in the scope of the innermost call that called back or elsewhere.
+func (w *world) step(inner *life) {
+	if w.steps++; w.steps > w.limit || !w.good() {
+		return
+	}
+	if w.layers > 6 {
+		return
+	}
+	if w.chance(4) {
+		w.stepOutside()
+		return
+	}
+	s := w.pick(inner)
+	if s == nil {
+		index := 2*worker + w.random.IntN(2)
+		w.onPad(w.pads[index], w.b.Pad(worker, index%2))
+		return
+	}
+	switch w.random.IntN(22) {
+	case 0, 1, 2:
+		w.allocate(s)
+	case 3, 4, 5:
+		w.object(s)
+	case 6:
+		w.openScope(s)
+	case 7, 8:
+		w.close(s)
+	case 9:
+		w.err(s)
+	case 10:
+		w.temp(s)
+	case 11:
+		w.build(s)
+	case 12:
+		w.grow(s)
+	case 13:
+		w.text(s)
+	case 14:
+		w.openPool(s)
+	case 15:
+		w.usePool()
+	case 16:
+		w.do(s.arena, s, s.real.Do)
+	case 17:
+		w.make(s)
+	case 18:
+		w.account(s)
+	case 19:
+		w.openBox(s)
+	case 20:
+		w.useBox()
+	default:
+		w.release()
+	}
+}
+
+// stepOutside does one thing to the budget.
+func (w *world) stepOutside() {
+	switch w.random.IntN(10) {
+	case 0, 1, 2:
+		w.load()
+	case 3:
+		w.rewind()
+	case 4:
+		w.acquire()
+	case 5:
+		w.nextFrame()
+	case 6:
+		w.take()
+	case 7:
+		w.give()
+	default:
+		index := 2*worker + w.random.IntN(2)
+		if len(w.leases) > 0 && w.chance(2) {
+			index = 2*w.leases[0].pair + w.random.IntN(2)
+		}
+		pad, _ := w.pad(index)
+		w.onPad(w.pads[index], pad)
+	}
+}
+
+func (w *world) onPad(a *arena, pad scope.Pad) {
+	switch top := a.top(); {
+	case top != nil && top.froze:
+	case w.chance(4):
+		w.with(a, pad)
+	case w.chance(2):
+		w.do(a, nil, pad.Do)
+	case len(a.near) < maxScopes:
+		w.say("%s: open", a.name)
+		a.open(pad.Open("scope"), "scope")
+	}
+}
+
+// play is a program: so many steps, each on a goroutine of its own, so that it may end in any way.
+func (w *world) play() {
+	for w.steps < w.limit && w.good() {
+		done := make(chan any)
+		go func() {
+			var v any
+			defer func() {
+				if v == nil {
+					v = recover()
+				}
+				done <- v
+			}()
+			w.step(nil)
+		}()
+		switch v := (<-done).(type) {
+		case nil, *scope.Misuse:
+		case arena_c.Refusal:
+		case error:
+			if _, full := v.(*scope.FullError); !full {
+				w.fail("a panic: %v", v)
+			}
+		case string:
+			w.check(v == "boom", "a panic: %v", v)
+		}
+		w.layers, w.flight = 0, nil
+		w.compare()
+	}
+}
+
+// end closes the budget: all finalizers run.
+func (w *world) end() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.b.Close()
+	}()
+	<-done
+	for _, p := range []int{3, 2, 1, 0} {
+		w.closeTo(w.parts[p].arena, 0)
+	}
+	for _, a := range append(append([]*arena{}, w.frames...), w.pads...) {
+		w.closeTo(a, 0)
+	}
+	if w.good() {
+		count := map[int64]int{}
+		for _, id := range w.want {
+			count[id]++
+		}
+		for _, id := range w.ran {
+			count[id]--
+		}
+		for id, n := range count {
+			w.check(n == 0, "at Close finalizer %d ran %d times too few", id, n)
+		}
+	}
+}
+
+// program plays one, and gives what it did.
+func program(t *testing.T, seed uint64, limit int) *world {
+	w, err := newWorld(seed, limit)
+	require.NoError(t, err)
+	w.play()
+	w.end()
+	return w
+}
+
+// goes says whether another round is to come: so many, and until UPFRONT_MODEL, a duration, is over.
+func goes(t *testing.T, rounds int) func(round int) bool {
+	var longer time.Duration
+	if text := os.Getenv("UPFRONT_MODEL"); text != "" {
+		var err error
+		longer, err = time.ParseDuration(text)
+		require.NoError(t, err)
+	}
+	end := time.Now().Add(longer)
+	return func(round int) bool { return round < rounds || time.Now().Before(end) }
+}
+
+const programSteps = 120
+
+// What the first programs' offsets and peaks come to, in each build and on each target. It is another
+// when the programs or the layout rules are.
+const (
+	alike        = 40
+	offsetsOfAll = 0x1e202f35740e522e
+)
+
+func TestModel(t *testing.T) {
+	rounds := 400
+	if testing.Short() || instrumented {
+		rounds = 60
+	}
+	more, did, offsets := goes(t, rounds), map[string]int{}, uint64(0)
+	for seed := 0; more(seed); seed++ {
+		w := program(t, uint64(seed), programSteps)
+		if !w.good() {
+			limit := sort.Search(programSteps, func(n int) bool { return !program(t, uint64(seed), n).good() })
+			w = program(t, uint64(seed), limit)
+			log := w.log[max(0, len(w.log)-logged):]
+			t.Fatalf("seed %d, %d steps:\n%s\n%s", seed, limit, strings.Join(log, "\n"), w.failed)
+		}
+		for what, n := range w.did {
+			did[what] += n
+		}
+		did["steps"] += w.steps
+		if seed < alike {
+			offsets = offsets*31 + w.offsets
+		}
+		did["finalizers"] += len(w.ran)
+	}
+	t.Log(did)
+	assert.Equal(t, uint64(offsetsOfAll), offsets, "offsets and peaks are the same in each build, on each target")
+	for _, what := range deeds {
+		assert.Positive(t, did[what], "programs that never do it prove nothing: %s", what)
+	}
+	for do := range doCount {
+		assert.Positive(t, did[fmt.Sprintf("finalizer %d", do)], "no finalizer does %d", do)
+	}
+	for end := 1; end < endCount; end++ {
+		assert.Positive(t, did[fmt.Sprintf("end %d", end)], "no function ends in way %d", end)
+	}
+}
+
+// deeds are what the programs must have done together.
+var deeds = []string{"steps", "finalizers", "refused", "unwound", "left open", "Make failed", "too many scopes", "refused Close",
+	"Temp", "no room for Temp", "containers", "built", "pool", "wrong Put", "load", "load refused", "loaded", "load failed", "load left"}

@@ -1,0 +1,303 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const (
+	maxScopes   = 8
+	maxPools    = 4
+	maxHeld     = 4000
+	maxAccounts = 4
+	rooms       = 2
+	helper      = 0 // the worker whose pads finalizers use
+	worker      = 1 // the one that the program is
+	workers     = 4
+	logged      = 400
+)
+
+var background = context.Background()
+
+func plan() budget.Plan {
+	return budget.Plan{Name: "model",
+		Regions: []budget.Region{{Name: "init", Size: 128 * budget.KiB}, {Name: "room", Size: 192 * budget.KiB, Slots: rooms},
+			{Name: "level", Size: 256 * budget.KiB}},
+		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Pads:   budget.Pads{Workers: workers, Size: 64 * budget.KiB},
+		Limits: budget.Limits{Scopes: maxScopes, Pools: maxPools, Held: maxHeld, Accounts: maxAccounts},
+		Pages:  budget.Pages{Prefault: budget.Off}}
+}
+
+// world is a budget and the model of it. A program does each thing to both.
+type world struct {
+	b          *budget.Budget
+	random     *rand.Rand
+	arenas     []*arena
+	parts      []*part
+	frames     []*arena
+	frame      int
+	pads       []*arena
+	leases     []lease
+	given      []budget.Lent
+	free       []int // pairs that may be leased
+	running    []*load
+	over       []scope.Scope // of loads whose functions ended
+	finalizers map[int64]*finalizer
+	stale      []scope.Scope
+	gone       []*life
+	held       []*held
+	pools      []*pool
+	lists      []*list
+	boxes      []*box
+	ran, want  []int64
+	id         int64
+	steps      int
+	limit      int // of steps
+	layers     int // calls that call back
+	flight     *life
+	exits      bool   // finalizers may end the goroutine
+	wideAligns bool   // what is aligned to more than an edge lies where the address says
+	curious    bool   // each scope is asked what it remembers, after every step
+	offsets    uint64 // a hash of them, and of the peaks
+	told       int    // errors that went to the report
+	did        map[string]int
+	log        []string
+	failed     string
+}
+
+func newWorld(seed uint64, limit int) (*world, error) {
+	b, err := budget.Open(plan())
+	if err != nil {
+		return nil, err
+	}
+	w := &world{b: b, random: rand.New(rand.NewPCG(seed, 18)), finalizers: map[int64]*finalizer{}, did: map[string]int{},
+		exits: seed%2 == 0, wideAligns: seed%4 == 3, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
+	current = w
+	b.Pads.Of(helper)
+	b.Pads.Of(worker)
+	w.layOut()
+	for i := range w.frames {
+		w.frames[i].base = 1
+	}
+	w.frames[0].open(b.Frame(), "frame")
+	return w, nil
+}
+
+// layOut learns from Walk where the arenas are.
+func (w *world) layOut() {
+	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(w.b.Base().Bytes()))))
+	ranges, err := w.b.Walk()
+	w.check(err == nil, "Walk: %v", err)
+	byName := map[string]*arena{}
+	for _, r := range ranges {
+		if a := byName[r.Arena]; a != nil && (r.What == "used" || r.What == "free") {
+			a.size += r.Size
+		} else if r.What == "used" || r.What == "free" {
+			byName[r.Arena] = &arena{name: r.Arena, start: base + r.Offset, size: r.Size, pools: make([]bool, maxPools)}
+			w.arenas = append(w.arenas, byName[r.Arena])
+		}
+	}
+	for i, name := range []string{"init", "room 0", "room 1", "level"} {
+		p := &part{arena: byName[name], level: []int{0, 1, 1, 2}[i]}
+		if p.slot = p.level == 1; !p.slot {
+			p.region = w.b.Region(name)
+		}
+		w.parts = append(w.parts, p)
+	}
+	w.frames = []*arena{byName["frame 0"], byName["frame 1"]}
+	for i := range 2 * workers {
+		w.pads = append(w.pads, byName[fmt.Sprintf("pad %d.%d", i/2, i%2)])
+	}
+	for _, a := range w.arenas {
+		a.limit = a.size
+	}
+}
+
+func (w *world) chance(n int) bool { return w.random.IntN(n) == 0 }
+
+func (w *world) good() bool { return w.failed == "" }
+
+func (w *world) say(format string, args ...any) {
+	if w.good() {
+		w.log = append(w.log, strings.Repeat("  ", w.layers)+fmt.Sprintf(format, args...))
+	}
+}
+
+// fail keeps the first failure: what comes after may follow from it.
+func (w *world) fail(format string, args ...any) {
+	if w.good() {
+		w.failed = fmt.Sprintf(format, args...)
+	}
+}
+
+func (w *world) check(ok bool, format string, args ...any) {
+	if !ok {
+		w.fail(format, args...)
+	}
+}
+
+// recovered is what fn panics with.
+func (w *world) recovered(fn func()) (v any) {
+	defer func() { v = recover() }()
+	fn()
+	return nil
+}
+
+func (w *world) hash(words ...uint64) {
+	if w.wideAligns {
+		return
+	}
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, append(words, w.offsets))
+	w.offsets = h.Sum64()
+}
+
+// expect holds an error against what should be told.
+func (w *world) expect(what string, err error, t told) {
+	var misuse *scope.Misuse
+	w.check((err != nil) == t.any(), "%s says %v, and not %+v", what, err, t)
+	if err == nil || len(t.ids) > 10 {
+		return
+	}
+	w.check(errors.Is(err, scope.ErrFull) == t.full, "%s says %v, and there was a full: %v", what, err, t.full)
+	w.check(errors.As(err, &misuse) == t.wrong, "%s says %v, and there was misuse: %v", what, err, t.wrong)
+	w.check(errors.Is(err, errLoader) == (t.other != nil && errors.Is(t.other, errLoader)), "%s says %v", what, err)
+	for _, id := range t.ids {
+		w.check(strings.Contains(err.Error(), fmt.Sprintf("object#%d ", id)), "%s doesn't say that %d failed: %v", what, id, err)
+	}
+	w.check(strings.Count(err.Error(), "object#") == len(t.ids)+otherIDs(t.other), "%s says %v, and %v failed", what, err, t.ids)
+	w.check(!strings.Contains(err.Error(), "runtime error"), "%s: %v", what, err)
+}
+
+func otherIDs(err error) int {
+	if err == nil {
+		return 0
+	}
+	return strings.Count(err.Error(), "object#")
+}
+
+// compare holds all that can be seen against the model.
+func (w *world) compare() {
+	if !w.good() {
+		return
+	}
+	if !slices.Equal(w.ran, w.want) {
+		n := 0
+		for n < min(len(w.ran), len(w.want)) && w.ran[n] == w.want[n] {
+			n++
+		}
+		w.fail("finalizers: after %d, %v ran, and not %v", n, w.ran[n:], w.want[n:])
+		return
+	}
+	for _, a := range w.arenas {
+		w.compareItems(a)
+		for _, s := range slices.Concat(a.near, a.far) {
+			if !w.curious {
+				break
+			}
+			w.expect("Err of "+s.name, s.real.Err(), told{full: s.full && !s.wrong, wrong: s.wrong})
+		}
+	}
+	r := w.b.Report()
+	for i, p := range w.parts {
+		w.compareFigures(p.arena, r.Regions[i].Used, r.Regions[i].Peak, r.Regions[i].Finalizers)
+		w.check((p.loaded.Get() != nil) == p.alive, "%s is loaded: %v", p.arena.name, p.loaded.Get() != nil)
+	}
+	for i, a := range w.frames {
+		w.compareFigures(a, r.Beside[i].Used, r.Beside[i].Peak, r.Beside[i].Finalizers)
+	}
+	for i, a := range w.pads {
+		if pad, ok := w.pad(i); ok {
+			s := pad.Stats()
+			w.compareFigures(a, s.Used, s.Peak, s.Finalizers)
+			w.check(pad.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, pad.Depth(), len(a.near))
+		}
+	}
+	w.check(r.ErrorCount == w.told, "the report was told %d errors, not %d: %q", r.ErrorCount, w.told, r.Errors)
+	if _, err := w.b.Walk(); err != nil {
+		w.fail("Walk: %v", err)
+	}
+}
+
+func (w *world) compareFigures(a *arena, used, peak, finalizers uint64) {
+	w.check(used == a.used(), "%s uses %d, not %d", a.name, used, a.used())
+	w.check(peak == a.peak, "%s has a peak of %d, not %d", a.name, peak, a.peak)
+	w.check(finalizers == a.ran, "%s ran %d finalizers, not %d", a.name, finalizers, a.ran)
+	w.hash(used, peak)
+}
+
+// compareItems looks at the bytes of all that is live in an arena: they are what was written, lie in it,
+// and overlap nothing.
+func (w *world) compareItems(a *arena) {
+	var all []*item
+	for _, list := range [][]*life{a.near, a.far} {
+		for _, s := range list {
+			all = append(all, s.items...)
+		}
+	}
+	for _, p := range w.pools {
+		if p.of.arena == a && p.there() {
+			for _, it := range p.items {
+				all = append(all, it)
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y *item) int { return int(x.at) - int(y.at) })
+	end := uint64(0)
+	for _, it := range all {
+		if len(it.real) == 0 {
+			continue
+		}
+		if !bytes.Equal(it.real, it.copy) {
+			w.fail("%s: what lies at %d has other bytes than were written", a.name, it.at)
+			return
+		}
+		w.check(it.at >= end && it.at+uint64(len(it.real)) <= a.size, "%s: what lies at %d overlaps another, or the edge", a.name, it.at)
+		end = it.at + uint64(len(it.real))
+	}
+}
+
+// pick is a scope to do something to: mostly the topmost of an arena, now and then one that may not
+// allocate. It is nil where nothing is open.
+func (w *world) pick(inner *life) *life {
+	if n := len(w.gone); n > 0 && w.chance(12) {
+		return w.gone[w.random.IntN(n)]
+	}
+	a := w.frames[w.frame]
+	switch n := w.random.IntN(8); {
+	case n < 4 && inner != nil:
+		a = inner.arena
+	case n < 6:
+		a = w.pads[2*worker+w.random.IntN(2)]
+	case n == 6 && len(w.leases) > 0:
+		a = w.pads[2*w.leases[0].pair+w.random.IntN(2)]
+	case n == 7:
+		a = w.arenas[w.random.IntN(len(w.parts))]
+	}
+	list := a.near
+	if len(a.far) > 0 && w.chance(3) {
+		list = a.far
+	}
+	switch {
+	case len(list) == 0:
+		return nil
+	case w.chance(8):
+		return list[w.random.IntN(len(list))]
+	}
+	return list[len(list)-1]
+}
+
+const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
