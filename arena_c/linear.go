@@ -23,9 +23,6 @@ func (l *Linear) Offset(p unsafe.Pointer) uint64 {
 	return uint64(uintptr(p)) - uint64(uintptr(unsafe.Pointer(l))) - l.Origin
 }
 
-// Index is upfront_row_index: the slot's place in its row.
-func (l *Linear) Index() uint64 { return ^l.Peak }
-
 // Bytes is the sum of the sizes that were asked for since the scope was opened; what else it uses is padding.
 func (l *Linear) Bytes() uint64 { return l.Count & (Object - 1) }
 
@@ -34,11 +31,6 @@ func (l *Linear) Objects() uint64 { return l.Count / Object }
 
 // Padding is upfront_linear_padding: of the bytes in use those that were not asked for.
 func (l *Linear) Padding() uint64 { return l.Cursor - l.Start - l.Bytes() }
-
-// Row is the row of a slot. Only slots of a map have one.
-func (l *Linear) Row() *Row {
-	return (*Row)(unsafe.Add(unsafe.Pointer(l), -int(l.Index()*LineSize)-int(unsafe.Sizeof(Row{}))))
-}
 
 func (l *Linear) c() *C.upfront_linear { return (*C.upfront_linear)(checked(l)) }
 
