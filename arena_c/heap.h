@@ -13,7 +13,7 @@
  * Source     Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems"; Frykholm, "Custom Memory
  *            Allocation in C++".
  *
- * Misuse     A header is sealed: 44 bits of it are a digest of its other bits, its offset and the heap's epoch. free, realloc and size_of
+ * Misuse     A header is sealed: 42 bits of it are a digest of its other bits, its offset and the heap's epoch. free, realloc and size_of
  *            take an address only when the seal before it holds, and the headers on both sides hold and agree; a header that melts into
  *            another is buried under a seal that says so. So an address is refused as
  *              UPFRONT_FOREIGN     outside of the heap,
@@ -21,7 +21,7 @@
  *              UPFRONT_DOUBLE      of a free block, or of one that was freed and melted, until something is written over its header,
  *              UPFRONT_CORRUPT     of a live block whose neighbour's header was overwritten.
  *            What it can't tell: an old address at which a new block begins; bytes inside a live block that are such a seal, by chance
- *            (1 in 2^44, and they must agree with both neighbours) or by intent; and, on a block where another heap was made before,
+ *            (1 in 2^42, and they must agree with both neighbours) or by intent; and, on a block where another heap was made before,
  *            that heap's addresses. upfront_heap_reset has no such gap: it begins a new epoch. */
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
@@ -106,13 +106,13 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
  *
  * A block begins with two words: `before`, the size of the block before it (0 for the first), and `size`. Both are multiples of 16 below
  * 2^38. The bits below and above hold: before: slack & 15, and log2 of align / 16 from bit 38; size: live, slack >> 4 (2 bits),
- * buried. Slack is what a live block has beyond the asked size. The 22 bits from 42 up are the seal. In a free block two links follow, to
+ * buried. Slack is what a live block has beyond the asked size. The 21 bits from 43 up are the seal. In a free block two links follow, to
  * the next and to the one before in its list, 0 for none. */
 #define UPFRONT_HEAP_HEADER 16
 #define UPFRONT_HEAP_LEAST 32
 #define UPFRONT_HEAP_LIVE 1
 #define UPFRONT_HEAP_BURIED 8
-#define UPFRONT_HEAP_SEAL 42
+#define UPFRONT_HEAP_SEAL 43
 #define UPFRONT_HEAP_BODY ((UINT64_C(1) << UPFRONT_HEAP_SEAL) - 1)
 #define UPFRONT_HEAP_SIZE (UPFRONT_OFFSET_MAX - 16)
 
@@ -131,7 +131,7 @@ UPFRONT_UNCHECKED static inline void upfront_heap_set(upfront_heap *h, uint64_t 
     *(uint64_t *)((uintptr_t)h + (uintptr_t)offset) = value;
 }
 
-/* 44 bits are used: the upper 22 in the word `before`, the 22 below them in `size`. */
+/* 42 bits are used: the upper 21 in the word `before`, the 21 below them in `size`. */
 static inline uint64_t upfront_heap_digest(const upfront_heap *h, uint64_t offset, uint64_t before, uint64_t size) {
     uint64_t m = (offset ^ (h->epoch << UPFRONT_HEAP_SEAL)) * UINT64_C(0x9E3779B97F4A7C15) + before;
     m = ((m ^ (m >> 32)) + size) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -142,13 +142,13 @@ static inline uint64_t upfront_heap_digest(const upfront_heap *h, uint64_t offse
 static inline void upfront_heap_seal(upfront_heap *h, uint64_t offset, uint64_t before, uint64_t size) {
     uint64_t digest = upfront_heap_digest(h, offset, before, size);
     upfront_heap_set(h, offset, before | (digest & ~UPFRONT_HEAP_BODY));
-    upfront_heap_set(h, offset + 8, size | ((digest << 22) & ~UPFRONT_HEAP_BODY));
+    upfront_heap_set(h, offset + 8, size | ((digest << 21) & ~UPFRONT_HEAP_BODY));
 }
 
 static inline int upfront_heap_sealed(const upfront_heap *h, uint64_t offset) {
     uint64_t before = upfront_heap_word(h, offset), size = upfront_heap_word(h, offset + 8);
     uint64_t digest = upfront_heap_digest(h, offset, before & UPFRONT_HEAP_BODY, size & UPFRONT_HEAP_BODY);
-    return (((before ^ digest) | (size ^ (digest << 22))) & ~UPFRONT_HEAP_BODY) == 0;
+    return (((before ^ digest) | (size ^ (digest << 21))) & ~UPFRONT_HEAP_BODY) == 0;
 }
 
 static inline uint64_t upfront_heap_before(const upfront_heap *h, uint64_t offset) {
@@ -169,7 +169,7 @@ static inline uint64_t upfront_heap_asked(const upfront_heap *h, uint64_t offset
 }
 
 static inline uint64_t upfront_heap_align(const upfront_heap *h, uint64_t offset) {
-    return UPFRONT_HEAP_ALIGN << ((upfront_heap_word(h, offset) >> 38) & 15);
+    return UPFRONT_HEAP_ALIGN << ((upfront_heap_word(h, offset) >> 38) & 31);
 }
 
 /* Below 256 a row of its own with steps of 16, then a row for each power of two, 16 steps each. */

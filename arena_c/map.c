@@ -68,7 +68,7 @@ static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
 }
 
 static int is_c_row(const upfront_row *r) {
-    return upfront_scopes_is_c(&r->temp, 0) && upfront_scopes_is_c(&r->arena, 0);
+    return !((r->arena.odd | r->temp.odd) & UPFRONT_CLOSING) && upfront_scopes_is_c(&r->temp, 0) && upfront_scopes_is_c(&r->arena, 0);
 }
 
 static void empty(upfront_row *r) {

@@ -92,7 +92,7 @@ static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
- * of an earlier map in the same block: their generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
+ * of an earlier map of as many rows, slots and pools in the same block: their generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
 
@@ -103,7 +103,8 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
 int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
 /* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
- * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope. */
+ * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope; or when
+ * one of them is closing. */
 int upfront_map_rewind(upfront_map *m, uint64_t row);
 
 /* Names every range of the block in order of address, without gap or overlap, and checks each control word on the way. Writes at most

@@ -21,18 +21,38 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
     return 1;
 }
 
-/* What is true of both ends: cursor and limit lie in order in [from, to], and only the topmost scope may allocate. */
+/* What is true of both ends: cursor and limit lie in order in [from, to], and only the topmost scope may allocate. Nothing of the near end
+ * lies behind its cursor. */
 static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
     const upfront_arena *a = &h->arena;
+    uint64_t last = h->back == 0 ? a->cursor : to;
     if (upfront_row_of(h) != r || h->slots != r->arena.slots || h->depth > h->slots || h->base > h->slots)
         return 0;
     if (a->cursor - from > to - from || a->limit - from > to - from || a->cursor - from > a->limit - from)
         return 0;
-    if (!chain_holds(h->chain, from, to) || (h->depth == 0 && h->chain != 0))
+    if (!chain_holds(h->chain, from, last) || (h->depth == 0 && h->chain != 0))
         return 0;
-    if (!records_hold(h, from, to))
+    if (!records_hold(h, from, last))
         return 0;
     return a->gen == 0 || a->gen == upfront_scopes_top(h)->gen;
+}
+
+/* Temporary scopes lie one below the other, each from where the next newer one ends, the newest from the near end's limit; and in each
+ * its cursor and its limit, which the newer one keeps. The room behind them all is empty. */
+static int temps_hold(const upfront_row *r) {
+    const upfront_scopes *h = &r->temp;
+    uint64_t i, end = r->end, start = r->arena.arena.start;
+    for (i = 0; i <= h->depth; i++) {
+        const upfront_record *newer = upfront_scopes_record(h, i + 1);
+        int top = i == h->depth;
+        uint64_t from = top ? r->arena.arena.limit : newer->edge;
+        uint64_t cursor = (top ? h->arena.cursor : newer->mark) + h->back - from;
+        uint64_t limit = (top ? h->arena.limit : newer->limit) + h->back - from;
+        if ((i == 0 && from != end) || from - start > end - start || limit > end - from || cursor > limit)
+            return 0;
+        end = from;
+    }
+    return 1;
 }
 
 static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
@@ -75,7 +95,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
         return 0;
     if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))
         return 0;
-    if (a->least > r->end - a->start || (r->temp.depth == 0 && a->limit != r->end))
+    if (!temps_hold(r) || a->least > r->end - a->start)
         return 0;
     if (!sibling_holds(m, r, row) || !name_holds(r->name))
         return 0;

@@ -48,7 +48,7 @@ int upfront_scope_is_alive(upfront_scope s) { return s.arena != NULL && upfront_
 
 upfront_scope upfront_scope_open(upfront_scopes *h) {
     upfront_scope s = {NULL, 0};
-    if (h == NULL || h->depth == h->slots || h->odd & UPFRONT_CLOSING || (h->depth != 0 && h->arena.gen == 0))
+    if (h == NULL || h->back != 0 || h->depth == h->slots || h->odd & UPFRONT_CLOSING || (h->depth != 0 && h->arena.gen == 0))
         return s;
     s.gen = upfront_scopes_open(h);
     s.arena = h;
@@ -62,10 +62,18 @@ static uint64_t *word_node(upfront_scope s, uint64_t what) {
     return word;
 }
 
+/* Gives back what was taken since: what needs two pieces has both or none. */
+static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
+    upfront_arena *a = &h->arena;
+    upfront_mark_dead(upfront_arena_at(a, cursor), a->cursor - cursor);
+    a->cursor = cursor;
+    upfront_scopes_top(h)->count = count;
+}
+
 int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint64_t kind, upfront_pool **out) {
     upfront_arena *a;
     upfront_row *r;
-    uint64_t i = 0, bytes, before, *node;
+    uint64_t i = 0, bytes, before, counted, *node;
     void *block;
     *out = NULL;
     if (s.arena == NULL || upfront_pool_size(size, align, count == 0 ? 1 : count) == 0)
@@ -76,15 +84,17 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
     r = upfront_row_of(s.arena);
     bytes = upfront_pool_size(size, align, count);
     before = a->cursor;
+    counted = upfront_scopes_top(s.arena)->count;
     while (i < r->pools && upfront_row_pool(r, i)->open)
         i++;
     if (i == r->pools)
         return UPFRONT_TABLE_FULL;
     node = word_node(s, i);
     block = node == NULL ? NULL : upfront_scopes_bump(s.arena, s.gen, bytes, upfront_pool_align(align) - 1);
-    if (block == NULL) { /* both or none; and it says what both need */
-        uint64_t at = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
-        a->cursor = at;
+    if (block == NULL) { /* it says what both need */
+        uint64_t at;
+        take_back(s.arena, before, counted);
+        a->cursor = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
         at = upfront_arena_aligned(a, upfront_pool_align(align) - 1);
         a->cursor = before;
         a->asked = UPFRONT_ASKED | (at + bytes - before);
@@ -120,7 +130,7 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     upfront_scope temp = {NULL, 0};
     upfront_row *r;
     upfront_arena *near_end;
-    uint64_t *node, from, before;
+    uint64_t *node, from, before, counted;
     if (s.arena == NULL || !upfront_scope_is_open(s))
         return temp;
     r = upfront_row_of(s.arena);
@@ -132,18 +142,18 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
         return temp;
     }
     before = s.arena->arena.cursor;
+    counted = upfront_scopes_top(s.arena)->count;
     node = word_node(s, 0);
     from = near_end->limit - size;
     from -= ((uint64_t)(uintptr_t)near_end + from) % UPFRONT_LINE;
-    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) { /* both or none */
-        s.arena->arena.cursor = before;
+    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) {
+        take_back(s.arena, before, counted);
         s.arena->arena.asked = UPFRONT_ASKED | (size + 3 * sizeof *node + UPFRONT_LINE);
         return temp;
     }
+    upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP); /* before it opens: the node is of s, also where s is at the far end */
     temp.arena = &r->temp;
-    temp.gen = open_temp(r, from, size);
-    *node = temp.gen;
-    upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP);
+    temp.gen = *node = open_temp(r, from, size);
     return temp;
 }
 
@@ -228,7 +238,8 @@ int upfront_scope_close(upfront_scope s) {
     if (!upfront_scope_is_alive(s))
         return UPFRONT_STALE;
     chain = upfront_scopes_top(h)->chain;
-    if (!upfront_scope_is_open(s) || h->depth <= h->base || !upfront_scopes_is_c(h, chain))
+    if (!upfront_scope_is_open(s) || h->depth <= h->base || upfront_row_of(h)->temp.odd & UPFRONT_CLOSING ||
+        !upfront_scopes_is_c(h, chain))
         return UPFRONT_ORDER;
     h->odd |= UPFRONT_CLOSING;
     h->arena.gen = 0;

@@ -213,7 +213,7 @@ static inline void upfront_scopes_close(upfront_scopes *h) {
 /* The scope is alive and may allocate no more until it closes. pre: it is the topmost. */
 static inline void upfront_scopes_freeze(upfront_scopes *h) { h->arena.gen = 0; }
 
-static inline int upfront_scope_is_open(upfront_scope s) { return s.arena->arena.gen == s.gen && s.gen != 0; }
+static inline int upfront_scope_is_open(upfront_scope s) { return s.arena != NULL && s.arena->arena.gen == s.gen && s.gen != 0; }
 
 /* size bytes aligned to align; NULL: full, not the topmost, closed, or out of bounds. */
 static inline void *upfront_scope_alloc(upfront_scope s, uint64_t size, uint64_t align) {
@@ -241,7 +241,8 @@ static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finaliz
     return UPFRONT_OK;
 }
 
-/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen or closing, or all records are taken. */
+/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen or closing, or all records are taken; and for the
+ * header of a far end, where scopes are upfront_scope_temp's. */
 upfront_scope upfront_scope_open(upfront_scopes *h);
 
 /* A pool of count chunks that closes with the scope. NULL: full, no free header, not the topmost, or out of bounds; the scope is as it
@@ -257,8 +258,8 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
 upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size);
 
 /* Runs the nodes, newest first, and puts the arena back. UPFRONT_STALE for a closed scope, UPFRONT_ORDER for one that isn't the topmost,
- * that is closing or frozen, that its owner closes, or whose chain holds what isn't C's: who made that closes it. Nothing has changed
- * then. */
+ * that is closing or frozen, that its owner closes, or whose chain holds what isn't C's: who made that closes it; and while a scope at
+ * the far end is closing. Nothing has changed then. */
 int upfront_scope_close(upfront_scope s);
 
 /* Whether the scope is alive: the topmost, covered or frozen. Cost: O(scopes open). */

@@ -30,14 +30,16 @@
 /* The class of nodes that aren't C's. */
 #define OTHER_CLASS 7
 
-/* Zeroed memory that begins at a boundary of UPFRONT_EDGE; size is rounded up to it. It has its own place on the heap, so that the
- * sanitizers and valgrind see what runs over its ends. */
+int posix_memalign(void **out, size_t align, size_t size); /* strict C11 hides it; aligned_alloc wants a size that is a multiple */
+
+/* Zeroed memory that begins at a boundary of UPFRONT_ALIGN_MAX, so that the offsets of what is made at its front begin at 0; size is
+ * rounded up to a window. It has its own place on the heap, so that the sanitizers and valgrind see what runs over its ends. */
 static inline unsigned char *window_new(uint64_t size) {
     size_t bytes = (size_t)((size + WINDOW - 1) & ~(WINDOW - 1));
-    unsigned char *window = (unsigned char *)aligned_alloc(WINDOW, bytes);
-    CHECK(window != NULL);
+    void *window;
+    CHECK(posix_memalign(&window, UPFRONT_ALIGN_MAX, bytes) == 0);
     memset(window, 0, bytes);
-    return window;
+    return (unsigned char *)window;
 }
 
 /* Sanitizers keep what the core said of the memory; the next owner must not inherit it. */
@@ -46,6 +48,12 @@ static inline void window_free(unsigned char *window, uint64_t size) {
     UPFRONT_UNPOISON(window, size);
     give_back(window);
 }
+
+/* Tests of each alignment at each place of a window: the block has three times the alignment, and three windows at least. Alignments of
+ * more than a window are seen at the first places alone, or it would take minutes. */
+static inline uint64_t everywhere_size(uint64_t align) { return 3 * (align < WINDOW ? WINDOW : align); }
+
+static inline uint64_t everywhere_align(uint64_t place) { return place > 8192 ? WINDOW : UPFRONT_ALIGN_MAX; }
 
 /* xorshift64: the same numbers everywhere. */
 static inline uint64_t next_random(uint64_t *seed) {
@@ -90,9 +98,9 @@ void test_stack_far(void);
 void test_pool(void);
 void test_handles(void);
 void test_pool_large(void);
-void test_row(void);
-void test_row_ends(void);
+void test_arena(void);
 void test_scope(void);
+void test_scope_temp(void);
 void test_heap(void);
 void test_heap_misuse(void);
 void test_map(void);

@@ -131,51 +131,40 @@ static void count_frame(void) {
     window_free(w, WINDOW);
 }
 
-static void count_row(void) {
+/* Of scopes in checked builds, each by itself; in release nobody counts. */
+static void count_scopes(void) {
+#ifdef UPFRONT_CHECKED
+    const uint64_t counted = 1;
+#else
+    const uint64_t counted = 0;
+#endif
     unsigned char *w = window_new(4 * WINDOW);
     upfront_row *r = (upfront_row *)(void *)w;
-    upfront_linear *outer, *inner, *far_slot, was;
-    upfront_pool *p;
-    uint64_t tag, i;
+    upfront_scope outer, inner, temp;
+    const uint64_t *of_outer, *of_inner;
     upfront_row_init(r, w, "row", WINDOW, 4 * WINDOW, 3, 1);
-    CHECK_EQ(upfront_row_padding(r), 0);
-    for (i = 0; i <= 3; i++)
-        CHECK(upfront_row_index(upfront_row_slot(r, i)) == i && upfront_row_of(upfront_row_slot(r, i)) == r);
-    tag = upfront_row_open(r);
-    outer = upfront_row_slot(r, 0);
-    CHECK(upfront_linear_bump(outer, tag + 3, 3, 0) != NULL && upfront_row_node(outer, tag) != NULL);
-    CHECK_COUNT(outer->count, 19, 2);
-    CHECK_EQ(upfront_row_padding(r), 5);
-    was = *outer;
-    CHECK_EQ(upfront_row_pool_open(outer, tag, 10, 64, 5, 0, &p), UPFRONT_OK);
-    CHECK_COUNT(outer->count, 19 + upfront_pool_size(10, 64, 5), 3);
-    CHECK_EQ(upfront_row_padding(r), 5 + 40);
-    upfront_pool_close(p);
-    upfront_row_rewind(r, &was); /* the whole word goes back */
-    CHECK_EQ(outer->count, was.count);
-    CHECK_EQ(upfront_row_padding(r), 5);
-    tag = upfront_row_open(r);
-    inner = upfront_row_slot(r, 1);
-    CHECK(upfront_linear_bump(inner, tag + 8, 8, 63) != NULL);
-    CHECK_EQ(upfront_row_padding(r), 5 + 40);
-    upfront_row_far_open(r);
-    far_slot = upfront_row_far(r);
-    CHECK_EQ(upfront_row_far_grow(r, 10, 8), UPFRONT_OK);
-    CHECK_EQ(upfront_row_padding(r), 45 + (r->end - r->edge)); /* the rest of a piece is lost while it is open */
-    CHECK(upfront_linear_bump(far_slot, upfront_tag(far_slot) + 10, 10, 7) != NULL);
-    CHECK_EQ(upfront_row_padding(r), 45 + (r->end - r->edge) - 10);
-    CHECK_EQ(upfront_linear_resize(inner, tag, inner->start, upfront_at(inner, inner->cursor - 8), 8, 2), UPFRONT_OK);
-    CHECK_EQ(upfront_row_padding(r), 45 + (r->end - r->edge) - 10); /* shorter, and asked for less */
-    CHECK_EQ(upfront_linear_rewind(inner, tag, inner->start), UPFRONT_OK);
-    CHECK(upfront_row_of(inner) == r); /* neither of them noted a peak where the index is */
-    upfront_row_far_close(r);
-    upfront_row_close(r);
-    CHECK_EQ(upfront_row_padding(r), 5);
-    upfront_row_close(r);
-    CHECK_EQ(upfront_row_padding(r), 0);
-    tag = upfront_row_open(r);
-    CHECK_EQ(outer->count, 0);
-    upfront_row_close(r);
+    outer = upfront_scope_open(&r->arena);
+    of_outer = &upfront_scopes_top(&r->arena)->count;
+    CHECK(upfront_scope_alloc(outer, 3, 1) != NULL && upfront_scopes_node(&r->arena, outer.gen, 8, 7) != NULL);
+    CHECK_COUNT(*of_outer, counted * 19, counted * 2);
+    CHECK(upfront_scopes_grow(&r->arena, outer.gen, 10) != NULL); /* what grows is one thing still */
+    CHECK_COUNT(*of_outer, counted * 29, counted * 2);
+    CHECK(upfront_scopes_grow(&r->arena, outer.gen, 4 * WINDOW) == NULL && upfront_scope_alloc(outer, 4 * WINDOW, 1) == NULL);
+    CHECK(upfront_scope_pool(outer, 8, 8, WINDOW) == NULL && upfront_scope_temp(outer, 4 * WINDOW).arena == NULL);
+    CHECK_COUNT(*of_outer, counted * 29, counted * 2); /* what is refused isn't counted */
+    inner = upfront_scope_open(&r->arena);
+    of_inner = &upfront_scopes_top(&r->arena)->count;
+    CHECK(upfront_scope_alloc(inner, 8, 64) != NULL);
+    CHECK(upfront_scope_pool(inner, 10, 64, 5) != NULL);
+    CHECK_COUNT(*of_inner, counted * (8 + 16 + upfront_pool_size(10, 64, 5)), counted * 3);
+    temp = upfront_scope_temp(inner, 100);
+    CHECK_COUNT(*of_inner, counted * (24 + 16 + upfront_pool_size(10, 64, 5)), counted * 4);
+    CHECK(upfront_scope_alloc(temp, 50, 1) != NULL);
+    CHECK_COUNT(upfront_scopes_top(temp.arena)->count, counted * 50, counted);
+    CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
+    CHECK_COUNT(*of_outer, counted * 29, counted * 2);
+    CHECK_EQ(upfront_scope_open(&r->arena).gen, inner.gen + 1);
+    CHECK_EQ(*of_inner, 0);
     window_free(w, 4 * WINDOW);
 }
 
@@ -185,5 +174,5 @@ void test_count(void) {
     count_grows();
     count_stack();
     count_frame();
-    count_row();
+    count_scopes();
 }

@@ -36,11 +36,12 @@ static void two_arguments(void) {
 
 /* At every place and alignment: the far end aligned, inside, and full to the last byte from either side. */
 static void two_everywhere(void) {
-    const uint64_t size = 3 * WINDOW;
-    unsigned char *w = window_new(size + WINDOW);
+    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
+    unsigned char *w = window_new(most);
     uint64_t place, align;
     for (place = 0; place < WINDOW; place += place < 256 ? 64 : 8128)
-        for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
+        for (align = 1; align <= everywhere_align(place); align *= 2) {
+            uint64_t size = everywhere_size(align);
             upfront_ends *e = upfront_ends_init(w + place, size);
             unsigned char *end = w + place + size, *p, *q, *r;
             uint64_t tag = upfront_tag(&e->linear), far_mark = upfront_ends_mark_far(e), room;
@@ -69,7 +70,7 @@ static void two_everywhere(void) {
             CHECK_EQ(e->linear.cursor, e->linear.start);
             CHECK_EQ(upfront_far_at(&e->linear), e->far_end.end);
         }
-    window_free(w, size + WINDOW);
+    window_free(w, most);
 }
 
 static void two_marks(void) {
@@ -143,28 +144,19 @@ static void two_resize(void) {
     window_free(w, WINDOW);
 }
 
-/* A scope's block is resized down to the scope's start, and only while nothing covers it. */
-static void two_resize_in_a_scope(void) {
-    static const upfront_map_arena plan[1] = {{"level", UPFRONT_REGION, WINDOW, 0}};
-    uint64_t size = upfront_map_size(plan, 1, 4, 1, 0), outer_tag, inner_tag;
-    unsigned char *w = window_new(size), *p, *q;
-    upfront_row *r = upfront_map_row(upfront_map_init(w, size, plan, 1, 4, 1, 0), 0);
-    upfront_linear *outer, *inner;
+/* No header, another's generation, and a header whose limit was taken away: nothing fits, nothing changes. */
+static void two_resize_refuses(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_linear *l = upfront_linear_init(w, 1024);
+    uint64_t tag = upfront_tag(l), limit = l->limit;
+    unsigned char *p = (unsigned char *)upfront_linear_alloc(l, 40, 8);
     CHECK_EQ(upfront_linear_resize(NULL, 0, 0, w, 0, 0), UPFRONT_BAD_ARGUMENT);
-    outer_tag = upfront_row_open(r);
-    outer = upfront_row_slot(r, 0);
-    p = (unsigned char *)upfront_linear_bump(outer, outer_tag + 40, 40, 7);
-    CHECK_EQ(upfront_linear_resize(outer, outer_tag, outer->start, p, 40, 48), UPFRONT_OK);
-    inner_tag = upfront_row_open(r);
-    inner = upfront_row_slot(r, 1);
-    CHECK_EQ(upfront_linear_resize(outer, outer_tag, outer->start, p, 48, 40), UPFRONT_ORDER); /* covered */
-    CHECK_EQ(upfront_linear_resize(inner, inner_tag, inner->start, p, 48, 40), UPFRONT_FOREIGN); /* an ancestor's */
-    q = (unsigned char *)upfront_linear_bump(inner, inner_tag + 8, 8, 7);
-    CHECK_EQ(upfront_linear_resize(inner, inner_tag, inner->start, q, 8, 16), UPFRONT_OK);
-    upfront_row_close(r);
-    CHECK_EQ(upfront_linear_resize(inner, inner_tag, 0, q, 16, 8), UPFRONT_STALE);
-    CHECK_EQ(upfront_linear_resize(outer, outer_tag, outer->start, p, 48, 40), UPFRONT_OK);
-    window_free(w, size);
+    CHECK_EQ(upfront_linear_resize(l, tag + UPFRONT_GENERATION, l->start, p, 40, 8), UPFRONT_STALE);
+    l->limit = tag;
+    CHECK_EQ(upfront_linear_resize(l, tag, l->start, p, 40, 8), UPFRONT_ORDER);
+    l->limit = limit;
+    CHECK_EQ(upfront_linear_resize(l, tag, l->start, p, 40, 8), UPFRONT_OK);
+    window_free(w, WINDOW);
 }
 
 /* The far end's comparison must tell every generation from every other too. */
@@ -207,7 +199,7 @@ void test_ends(void) {
     two_everywhere();
     two_marks();
     two_resize();
-    two_resize_in_a_scope();
+    two_resize_refuses();
     two_generations();
     two_dead_and_live();
 }

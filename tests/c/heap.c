@@ -95,12 +95,12 @@ static void heap_refuses(void) {
 
 /* All alignments, sizes from 0, at places of a window that begin nowhere near a boundary. */
 static void heap_everywhere(void) {
-    const uint64_t room = 6 * WINDOW;
-    unsigned char *w = window_new(room);
+    const uint64_t most = 2 * everywhere_size(UPFRONT_ALIGN_MAX);
+    unsigned char *w = window_new(most);
     uint64_t align, size;
     for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2)
         for (size = 0; size < 9000; size = size * 3 + 1) {
-            uint64_t place = (size * 64 + align) & (WINDOW - 64);
+            uint64_t place = (size * 64 + align) & (WINDOW - 64), room = 2 * everywhere_size(align);
             upfront_heap *h = upfront_heap_init(w + place, room - WINDOW - size);
             char *a = heap_take(h, size, align), *b = heap_take(h, 40, 1), *c = heap_take(h, size, align);
             CHECK(holds(a, size, (int)size) && holds(b, 40, 40));
@@ -112,7 +112,7 @@ static void heap_everywhere(void) {
             heap_is_empty(h);
             UPFRONT_UNPOISON(w, room);
         }
-    window_free(w, room);
+    window_free(w, most);
 }
 
 /* n free blocks of `size`, each between live ones; the last freed is looked at first. Nothing else is free. */
@@ -194,13 +194,13 @@ static void heap_bound_aligned(void) {
 
 /* A block of 256 with so much free before and behind it, grown to each size: in place where it can be. */
 static void heap_grows(void) {
-    unsigned char *w = window_new(8 * WINDOW);
+    unsigned char *w = window_new(3 * everywhere_size(UPFRONT_ALIGN_MAX));
     uint64_t align, before, behind, to;
     for (align = 16; align <= UPFRONT_ALIGN_MAX; align *= 16)
         for (before = 0; before < 4; before++)
             for (behind = 0; behind < 4; behind++)
                 for (to = 0; to < 4000; to = to * 2 + 100) {
-                    upfront_heap *h = upfront_heap_init(w, 8 * WINDOW);
+                    upfront_heap *h = upfront_heap_init(w, 3 * everywhere_size(align));
                     char *a = heap_take(h, before == 0 ? 16 : before * 500, 16), *p, *q, *b, *rest, *wall;
                     wall = before == 3 ? heap_take(h, 16, 16) : NULL;
                     p = heap_take(h, 256, align);
@@ -229,9 +229,9 @@ static void heap_grows(void) {
                     if (behind == 0)
                         heap_give(h, b);
                     heap_is_empty(h);
-                    UPFRONT_UNPOISON(w, 8 * WINDOW);
+                    UPFRONT_UNPOISON(w, 3 * everywhere_size(align));
                 }
-    window_free(w, 8 * WINDOW);
+    window_free(w, 3 * everywhere_size(UPFRONT_ALIGN_MAX));
 }
 
 static struct {

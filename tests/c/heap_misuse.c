@@ -169,7 +169,7 @@ static void walk_forged(void) {
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[0], 0, 96); /* free, and in no list */
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[2], 96 | (UINT64_C(13) << 38), 96 | UPFRONT_HEAP_LIVE); /* aligned to 128 KiB */
+    upfront_heap_seal(s.h, s.at[2], 96 | (UINT64_C(17) << 38), 96 | UPFRONT_HEAP_LIVE); /* aligned to 2 MiB */
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[0], 15, 32 | 6 | UPFRONT_HEAP_LIVE); /* more slack than bytes */
     small_caught(&s);

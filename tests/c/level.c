@@ -32,8 +32,9 @@ static int fail(const char *what) {
 
 /* Everything of a level is made in its scope; closing it finalizes, newest first, and rewinds in one move. */
 static int play(upfront_row *level, int number) {
-    upfront_scope s = upfront_scope_open(level);
-    char *text = (char *)upfront_scope_temp(s, 64, 1); /* at the far end, beside what stays */
+    upfront_scope s = upfront_scope_open(&level->arena);
+    upfront_scope temp = upfront_scope_temp(s, 64); /* at the far end, beside what stays */
+    char *text = (char *)upfront_scope_alloc(temp, 64, 1);
     log_file *log = (log_file *)upfront_scope_alloc(s, sizeof *log, 8);
     upfront_pool *frogs = upfront_scope_pool(s, sizeof(frog), 8, FROGS);
     uint64_t tag, i;

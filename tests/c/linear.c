@@ -21,11 +21,12 @@ static void linear_init_refuses(void) {
 
 /* At every 64-byte place of a window, for every alignment: aligned in memory, inside the block, exactly filled. */
 static void linear_everywhere(void) {
-    const uint64_t size = 3 * WINDOW;
-    unsigned char *w = window_new(size + WINDOW);
+    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
+    unsigned char *w = window_new(most);
     uint64_t place, align;
     for (place = 0; place < WINDOW; place += place < 256 ? 64 : 8128) {
-        for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
+        for (align = 1; align <= everywhere_align(place); align *= 2) {
+            uint64_t size = everywhere_size(align);
             upfront_linear *l = upfront_linear_init(w + place, size);
             unsigned char *p, *end = w + place + size;
             uint64_t room;
@@ -48,7 +49,7 @@ static void linear_everywhere(void) {
             CHECK_EQ(upfront_asked(l->count), 1 + room);
         }
     }
-    window_free(w, size + WINDOW);
+    window_free(w, most);
 }
 
 static void linear_arguments(void) {

@@ -10,11 +10,11 @@ int main(void) {
     test_pool();
     test_handles();
     test_pool_large();
-    test_row();
-    test_row_ends();
-    test_scope();
     test_heap();
     test_heap_misuse();
+    test_arena();
+    test_scope();
+    test_scope_temp();
     test_map();
     test_walk();
     test_redraw();

@@ -54,7 +54,7 @@ static void map_sizes(void) {
 }
 
 static void map_lays_out(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, start = WINDOW, value;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, start = WINDOW;
     unsigned char *w = window_new(size + WINDOW);
     upfront_map *m;
     CHECK_EQ(size, 8 * WINDOW);
@@ -68,36 +68,70 @@ static void map_lays_out(void) {
     CHECK(m != NULL);
     for (i = 0; i < MAP_ROWS; i++) {
         upfront_row *r = upfront_map_row(m, i);
-        upfront_linear *s = upfront_row_slot(r, 0);
-        uint64_t tag = upfront_row_open(r);
+        upfront_scope s = upfront_scope_open(&r->arena);
         unsigned char *p;
-        CHECK_EQ(r->start, start);
-        CHECK_EQ(r->end, start + map_plan[i].size);
+        CHECK_EQ(upfront_map_start(m, r), start);
+        CHECK_EQ(upfront_map_end(m, r), start + map_plan[i].size);
         CHECK(strcmp(r->name, map_plan[i].name) == 0 && r->kind == map_plan[i].kind);
-        CHECK(upfront_linear_bump(s, tag + map_plan[i].size + 1, map_plan[i].size + 1, 0) == NULL);
-        p = (unsigned char *)upfront_linear_bump(s, tag + map_plan[i].size, map_plan[i].size, 0);
+        CHECK(upfront_scope_alloc(s, map_plan[i].size + 1, 1) == NULL);
+        p = (unsigned char *)upfront_scope_alloc(s, map_plan[i].size, 1);
         CHECK(p == w + start);
         fill(p, map_plan[i].size, (int)i + 1);
-        start = upfront_round_edge(r->end);
+        start = upfront_round_edge(start + map_plan[i].size);
     }
     for (i = 0; i < MAP_ROWS; i++)
-        CHECK(holds(w + upfront_map_row(m, i)->start, map_plan[i].size, (int)i + 1));
-    /* a second map in the same block goes on with the generations: the handles of the first stay dead */
-    value = upfront_tag(upfront_row_slot(upfront_map_row(m, 0), 0));
-    m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
-    CHECK_EQ(upfront_row_open(upfront_map_row(m, 0)), value + UPFRONT_GENERATION);
-    CHECK(upfront_linear_bump(upfront_row_slot(upfront_map_row(m, 0), 0), value, 0, 0) == NULL);
+        CHECK(holds(w + upfront_map_start(m, upfront_map_row(m, i)), map_plan[i].size, (int)i + 1));
     window_free(w, size + WINDOW);
 }
 
-static int is_open(const upfront_map *m, uint64_t row) { return upfront_map_row(m, row)->open != 0; }
+/* A second map over the tables of the first goes on with the generations: no handle of the first is one of the second's. */
+static void map_goes_on(void) {
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, turn, tags[MAP_ROWS];
+    unsigned char *w = window_new(size);
+    upfront_scope s[MAP_ROWS], inner[MAP_ROWS], temp[MAP_ROWS];
+    upfront_pool *p[MAP_ROWS];
+    for (turn = 0; turn < 5; turn++) {
+        upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
+        for (i = 0; i < MAP_ROWS; i++) {
+            upfront_row *r = upfront_map_row(m, i);
+            if (turn != 0) {
+                CHECK(!upfront_scope_is_alive(s[i]) && !upfront_scope_is_alive(inner[i]) && !upfront_scope_is_alive(temp[i]));
+                CHECK(upfront_scope_alloc(s[i], 0, 1) == NULL && upfront_scope_close(inner[i]) != UPFRONT_OK);
+                CHECK(i > 3 || upfront_pool_get(p[i], tags[i]) == NULL);
+            }
+            s[i] = upfront_scope_open(&r->arena);
+            inner[i] = upfront_scope_open(&r->arena);
+            temp[i] = upfront_scope_temp(inner[i], 1);
+            CHECK_EQ(s[i].gen, 2 * turn + 1);
+            CHECK_EQ(inner[i].gen, 2 * turn + 2);
+            CHECK_EQ(temp[i].gen, i > 3 ? 0 : turn + 1); /* the last two rows are too small for one */
+            if (i > 3)
+                continue;
+            p[i] = upfront_scope_pool(inner[i], 8, 8, 1);
+            tags[i] = p[i]->free & ~UPFRONT_OFFSETS;
+            CHECK(turn % 2 != 0 || upfront_scope_close(inner[i]) == UPFRONT_OK); /* whether it was open makes no difference */
+        }
+    }
+    window_free(w, size);
+}
+
+static int is_open(const upfront_map *m, uint64_t row) { return upfront_map_row(m, row)->arena.depth != 0; }
 
 static void open_all(upfront_map *m) {
     uint64_t i, k;
     for (i = 0; i < MAP_ROWS; i++)
-        for (k = upfront_map_row(m, i)->open; k < 2; k++)
-            upfront_row_open(upfront_map_row(m, i));
+        for (k = upfront_map_row(m, i)->arena.depth; k < 2; k++)
+            CHECK(upfront_scope_open(&upfront_map_row(m, i)->arena).arena != NULL);
 }
+
+static upfront_scope top_of(upfront_scopes *h) {
+    upfront_scope s;
+    s.arena = h;
+    s.gen = upfront_scopes_top(h)->gen;
+    return s;
+}
+
+static void link_other(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7), OTHER_CLASS); }
 
 static void map_rewinds_in_order(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), row, i;
@@ -108,9 +142,9 @@ static void map_rewinds_in_order(void) {
     CHECK_EQ(upfront_map_rewind(m, UINT64_MAX), UPFRONT_BAD_ARGUMENT);
     for (row = 0; row < MAP_ROWS; row++) {
         open_all(m);
-        upfront_row_far_open(upfront_map_row(m, row));
-        upfront_row_far_grow(upfront_map_row(m, row), 1, 1);
+        CHECK((upfront_scope_temp(top_of(&upfront_map_row(m, row)->arena), 1).arena != NULL) == (row < 4));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK);
+        CHECK(upfront_map_row(m, row)->temp.depth == 0 && upfront_row_used(upfront_map_row(m, row)) == 0);
         for (i = 0; i < MAP_ROWS; i++) /* a region takes those above it along; frames and pads stand beside */
             CHECK_EQ(!is_open(m, i), i == row || (row < 3 && i > row && i < 3));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK); /* an empty one stays empty */
@@ -120,26 +154,55 @@ static void map_rewinds_in_order(void) {
 
 /* Finalizers that aren't C's are their owner's: with one in the way, nothing is rewound. */
 static void map_rewind_refuses(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), tag;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), class_;
     unsigned char *w = window_new(size);
     upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     upfront_row *level = upfront_map_row(m, 2);
-    upfront_linear *far_slot = upfront_row_far(level), *top = upfront_row_slot(level, 1);
-    upfront_node node;
+    upfront_scope temp;
     open_all(m);
-    upfront_row_link(top, upfront_row_node(top, upfront_tag(top)), OTHER_CLASS, 2);
+    link_other(top_of(&level->arena));
     CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_ORDER);
     CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_ORDER);
     CHECK_EQ(upfront_map_rewind(m, 3), UPFRONT_OK);
-    CHECK(is_open(m, 0) && is_open(m, 1) && level->open == 2);
-    CHECK(upfront_row_unlink(top, &node));
-    tag = upfront_row_far_open(level);
-    CHECK_EQ(upfront_row_far_grow(level, 16, 8), UPFRONT_OK);
-    upfront_row_link(far_slot, upfront_row_node(far_slot, tag), OTHER_CLASS, 2);
+    CHECK(is_open(m, 0) && is_open(m, 1) && level->arena.depth == 2);
+    upfront_scopes_unlink(&level->arena, &class_);
+    temp = upfront_scope_temp(top_of(&level->arena), 16);
+    link_other(temp);
     CHECK_EQ(upfront_map_rewind(m, 1), UPFRONT_ORDER);
-    CHECK(upfront_row_unlink(far_slot, &node));
-    CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
-    CHECK(!is_open(m, 0) && !is_open(m, 2) && level->far_of == 0);
+    upfront_scopes_unlink(temp.arena, &class_);
+    CHECK(class_ == OTHER_CLASS && upfront_map_rewind(m, 0) == UPFRONT_OK);
+    CHECK(!is_open(m, 0) && !is_open(m, 2) && level->temp.depth == 0);
+    window_free(w, size);
+}
+
+/* Nor is anything rewound by a finalizer of what would go with it. */
+static upfront_map *rewound;
+static int rewound_count;
+
+static void rewind_meddle(void *arg) {
+    CHECK(arg == NULL);
+    CHECK_EQ(upfront_map_rewind(rewound, 1), UPFRONT_ORDER);
+    CHECK_EQ(upfront_map_rewind(rewound, 2), UPFRONT_ORDER);
+    CHECK_EQ(upfront_map_rewind(rewound, 3), UPFRONT_OK);
+    rewound_count++;
+}
+
+static void map_rewind_meddling(void) {
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
+    unsigned char *w = window_new(size);
+    upfront_scope s, temp;
+    int i;
+    rewound = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
+    rewound_count = 0;
+    for (i = 0; i < 3; i++) {
+        s = upfront_scope_open(&upfront_map_row(rewound, 2)->arena);
+        temp = upfront_scope_temp(s, 100);
+        CHECK_EQ(upfront_scope_defer(temp, rewind_meddle, NULL), UPFRONT_OK);
+        CHECK_EQ(upfront_scope_defer(s, rewind_meddle, NULL), UPFRONT_OK);
+        CHECK(i != 1 || upfront_scope_close(temp) == UPFRONT_OK);
+        CHECK_EQ(i == 2 ? upfront_map_rewind(rewound, 1) : upfront_scope_close(s), UPFRONT_OK);
+        CHECK(rewound_count == 2 * i + 2 && !upfront_scope_is_alive(temp) && !upfront_scope_is_alive(s));
+    }
     window_free(w, size);
 }
 
@@ -177,16 +240,16 @@ static void map_siblings(void) {
     siblings_count = 0;
     for (i = 0; i < 5; i++) {
         upfront_row *r = upfront_map_row(m, i);
-        upfront_scope s = upfront_scope_open(r);
+        upfront_scope s = upfront_scope_open(&r->arena);
         CHECK_EQ(upfront_row_group(r), i >= 1 && i <= 3 ? 1 : i);
         CHECK_EQ(upfront_row_sibling(r), i >= 1 && i <= 3 ? i - 1 : 0);
-        CHECK_EQ(r->end - r->start, i >= 1 && i <= 3 ? WINDOW + 1 : plan[i == 4 ? 2 : 0].size);
+        CHECK_EQ(r->end - r->arena.arena.start, i >= 1 && i <= 3 ? WINDOW + 1 : plan[i == 4 ? 2 : 0].size);
         CHECK_EQ(upfront_scope_defer(s, note_sibling, (void *)(intptr_t)i), UPFRONT_OK);
     }
     CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_OK); /* the second room, and what lies above the rooms */
     CHECK(siblings_count == 2 && siblings_closed[0] == 4 && siblings_closed[1] == 2);
     CHECK(is_open(m, 0) && is_open(m, 1) && !is_open(m, 2) && is_open(m, 3) && !is_open(m, 4));
-    CHECK(upfront_scope_temp(upfront_scope_open(upfront_map_row(m, 4)), 10, 1) != NULL);
+    CHECK(upfront_scope_temp(upfront_scope_open(&upfront_map_row(m, 4)->arena), 10).arena == NULL);
     CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
     CHECK(siblings_count == 5 && siblings_closed[2] == 3 && siblings_closed[3] == 1 && siblings_closed[4] == 0);
     for (i = 0; i < 5; i++)
@@ -197,24 +260,19 @@ static void map_siblings(void) {
 
 /* A pool's header lies in the tables: after a rewind it must not go on handing out chunks, nor stay taken. */
 static void map_rewind_closes_pools(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, tag;
+    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i;
     unsigned char *w = window_new(size);
     upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
     upfront_row *level = upfront_map_row(m, 2);
     for (i = 0; i < 10; i++) {
-        upfront_pool *p, *q;
-        upfront_linear *s = upfront_row_slot(level, 0);
-        uint64_t pool_tag;
-        tag = upfront_row_open(level);
-        CHECK_EQ(upfront_row_pool_open(s, tag, 16, 8, 100, 1, &p), UPFRONT_OK);
-        CHECK_EQ(upfront_row_pool_open(s, tag, 16, 8, 100, 1, &q), UPFRONT_OK);
-        pool_tag = q->free & ~UPFRONT_OFFSETS;
-        CHECK(upfront_pool_get(q, pool_tag) != NULL);
-        upfront_row_open(level); /* the pools are not this one's */
-        CHECK(upfront_linear_bump(s + 1, upfront_tag(s + 1) + 8, 8, 0) != NULL);
-        upfront_row_far_open(level);
+        upfront_scope s = upfront_scope_open(&level->arena), inner;
+        upfront_pool *p = upfront_scope_pool(s, 16, 8, 100), *q = upfront_scope_pool(s, 16, 8, 100);
+        uint64_t tag = q->free & ~UPFRONT_OFFSETS;
+        CHECK(p != q && upfront_pool_get(q, tag) != NULL);
+        inner = upfront_scope_open(&level->arena); /* the pools are not this one's */
+        CHECK(upfront_scope_alloc(inner, 8, 8) != NULL && upfront_scope_temp(inner, 100).arena != NULL);
         CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
-        CHECK(upfront_pool_get(q, pool_tag) == NULL && q->live == 0 && q->open == 0);
+        CHECK(upfront_pool_get(q, tag) == NULL && q->live == 0 && q->open == 0);
     }
     window_free(w, size);
 }
@@ -222,8 +280,10 @@ static void map_rewind_closes_pools(void) {
 void test_map(void) {
     map_sizes();
     map_lays_out();
+    map_goes_on();
     map_rewinds_in_order();
     map_rewind_refuses();
+    map_rewind_meddling();
     map_siblings();
     map_rewind_closes_pools();
 }

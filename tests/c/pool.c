@@ -73,7 +73,7 @@ static void pool_make_refuses(void) {
 
 /* All sizes from 0, all alignments, at places of a window: as many as fit, each its own, the last byte ours. */
 static void pool_everywhere(void) {
-    const uint64_t room = 5 * WINDOW;
+    const uint64_t room = 5 * UPFRONT_ALIGN_MAX;
     unsigned char *w = window_new(room + WINDOW);
     uint64_t size, align, place;
     for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2)

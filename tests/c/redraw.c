@@ -51,8 +51,8 @@ static void guards_are_between(void) {
         at = WINDOW + guard;
         for (i = 0; i < REDRAW_ROWS; i++) {
             const upfront_row *r = upfront_map_row(redraw_map, i);
-            CHECK_EQ(r->start, at);
-            at = upfront_round_edge(r->end) + guard;
+            CHECK_EQ(upfront_map_start(redraw_map, r), at);
+            at = upfront_round_edge(upfront_map_end(redraw_map, r)) + guard;
         }
         CHECK_EQ(at, redraw_size);
         redraw_walks(guard);
@@ -87,18 +87,17 @@ static void edges_move(uint64_t guard) {
     const uint64_t sizes[] = {WINDOW + 5, WINDOW + 5, WINDOW, 3 * WINDOW};
     uint64_t all[] = {2 * WINDOW, WINDOW, WINDOW, WINDOW, 5 * WINDOW - 7};
     upfront_row *match, *level;
-    upfront_linear *slot;
-    uint64_t tag, i;
+    upfront_scope s, again;
+    uint64_t i;
     redraw_open(guard);
     match = upfront_map_row(redraw_map, 1);
     level = upfront_map_row(redraw_map, 4);
-    level->owner = 77;
+    level->arena.owner = 77, level->temp.owner = 78, level->arena.base = 1, level->arena.odd = 4, level->temp.odd = 8;
     CHECK_EQ(upfront_map_redraw(redraw_map, 0, as_planned, REDRAW_ROWS), UPFRONT_OK); /* pads too, while they are empty */
     redraw_walks(guard);
-    tag = upfront_row_open(level);
-    slot = upfront_row_slot(level, 0);
+    s = upfront_scope_open(&level->arena);
     redraw_refuses(0, all, 5, UPFRONT_ORDER);
-    upfront_row_close(level);
+    CHECK_EQ(upfront_map_rewind(redraw_map, 4), UPFRONT_OK);
     redraw_refuses(0, NULL, 5, UPFRONT_BAD_ARGUMENT);
     redraw_refuses(0, all, 0, UPFRONT_BAD_ARGUMENT);
     redraw_refuses(0, all, 4, UPFRONT_BAD_ARGUMENT); /* the sum is another */
@@ -117,16 +116,18 @@ static void edges_move(uint64_t guard) {
     CHECK_EQ(upfront_map_redraw(NULL, 0, all, 5), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_map_redraw(redraw_map, 0, all, 5), UPFRONT_OK);
     for (i = 0; i < 5; i++)
-        CHECK_EQ(upfront_map_row(redraw_map, i)->end - upfront_map_row(redraw_map, i)->start, all[i]);
+        CHECK_EQ(upfront_map_row(redraw_map, i)->end - upfront_map_row(redraw_map, i)->arena.arena.start, all[i]);
     redraw_walks(guard);
-    CHECK(level->owner == 77 && strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && upfront_row_group(level) == 4);
+    CHECK(level->arena.owner == 77 && level->temp.owner == 78 && level->arena.base == 1 && level->arena.odd == 4 && level->temp.odd == 8);
+    CHECK(strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && upfront_row_group(level) == 4);
     CHECK(upfront_row_group(match) == 1 && upfront_row_sibling(upfront_map_row(redraw_map, 3)) == 2);
-    CHECK(upfront_linear_bump(slot, tag, 0, 0) == NULL); /* what was a scope is none */
-    CHECK(upfront_row_open(level) != tag);
-    CHECK(upfront_linear_bump(slot, upfront_tag(slot) + all[4], all[4], 0) != NULL);
-    fill(upfront_at(slot, slot->start), all[4], 9);
+    CHECK(upfront_scope_alloc(s, 0, 1) == NULL); /* what was a scope is none */
+    again = upfront_scope_open(&level->arena);
+    CHECK_EQ(again.gen, s.gen + 1);
+    CHECK(upfront_scope_alloc(again, all[4] + 1, 1) == NULL);
+    fill(upfront_scope_alloc(again, all[4], 1), all[4], 9);
     redraw_walks(guard);
-    upfront_row_close(level);
+    CHECK_EQ(upfront_map_rewind(redraw_map, 4), UPFRONT_OK);
     window_free(redraw_block, redraw_size);
 }
 

@@ -94,11 +94,12 @@ static void ring_arguments(void) {
 
 /* At every alignment and several places: to the last byte, in one piece, and again after a lap. */
 static void ring_everywhere(void) {
-    const uint64_t size = 3 * WINDOW;
-    unsigned char *w = window_new(size + WINDOW);
+    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
+    unsigned char *w = window_new(most);
     uint64_t place, align;
     for (place = 0; place < WINDOW; place += 64 * 37)
-        for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
+        for (align = 1; align <= everywhere_align(place); align *= 2) {
+            uint64_t size = everywhere_size(align);
             upfront_ring *r = upfront_ring_init(w + place, size);
             unsigned char *end = w + place + size, *p = ring_take(r, size, 5, align), *q;
             CHECK(p != NULL);
@@ -123,7 +124,7 @@ static void ring_everywhere(void) {
             CHECK_EQ(upfront_ring_room(r), upfront_ring_size(r) - RING_WORD);
             CHECK_EQ(upfront_ring_peak(r), upfront_ring_size(r));
         }
-    window_free(w, size + WINDOW);
+    window_free(w, most);
 }
 
 /* The program that makes the ring of Bitsquid and Crown hand out live memory. */

@@ -29,11 +29,12 @@ static void stack_arguments(void) {
 }
 
 static void stack_everywhere(void) {
-    const uint64_t size = 3 * WINDOW;
-    unsigned char *w = window_new(size + WINDOW);
+    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
+    unsigned char *w = window_new(most);
     uint64_t place, align;
     for (place = 0; place < WINDOW; place += 64 * 37)
-        for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
+        for (align = 1; align <= everywhere_align(place); align *= 2) {
+            uint64_t size = everywhere_size(align);
             upfront_stack *s = upfront_stack_init(w + place, size);
             unsigned char *p, *q, *end = w + place + size;
             uint64_t room, mark;
@@ -61,7 +62,7 @@ static void stack_everywhere(void) {
             CHECK_EQ(s->linear.chain, 0);
             CHECK_EQ(s->linear.cursor, s->linear.start);
         }
-    window_free(w, size + WINDOW);
+    window_free(w, most);
 }
 
 /* Only marks are marks: of every offset, those that the stack gave and whose blocks are live. */

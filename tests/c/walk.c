@@ -1,7 +1,7 @@
 /* walk.c - tests of upfront_map_walk: every byte has one name, and a word that can't be is told. */
 #include "check.h"
 
-enum { WALK_ROWS = 5, WALK_SLOTS = 3, WALK_POOLS = 2, WALK_RANGES = 5 * WALK_ROWS + 2 };
+enum { WALK_ROWS = 5, WALK_SLOTS = 3, WALK_POOLS = 2, WALK_RANGES = 6 * WALK_ROWS + 3 };
 
 static const upfront_map_arena walk_plan[WALK_ROWS] = {
     {"init", UPFRONT_REGION, 3000, 1},   {"level", UPFRONT_REGION, 5 * WINDOW + 24, 1}, {"frame 0", UPFRONT_FRAME, WINDOW, 1},
@@ -12,42 +12,36 @@ static uint64_t walk_size;
 static unsigned char *block;
 static upfront_map *map;
 
-static void take_bytes(upfront_row *r, uint64_t size) {
-    upfront_linear *s = upfront_row_slot(r, r->open - 1);
-    CHECK(upfront_linear_bump(s, upfront_tag(s) + size, size, 0) != NULL);
-}
+static upfront_scope walk_level, walk_temp; /* the topmost of each end of the level */
 
-static void take_node(upfront_linear *s) { upfront_row_link(s, upfront_row_node(s, upfront_tag(s)), 3, 4); }
+static void take_node(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7), OTHER_CLASS); }
 
 /* A map with one of each: nested scopes, finalizers, both ends, pools open and closed, a frozen scope, rows without a scope. The plan is
  * smaller than the block, whose size is not a multiple of an edge. */
 static void walk_open(void) {
-    upfront_row *level;
-    upfront_linear *s;
+    upfront_scope s;
     upfront_pool *pool[2];
     walk_size = upfront_map_size(walk_plan, WALK_ROWS, WALK_SLOTS, WALK_POOLS, 0) + 4096;
     block = window_new(walk_size);
     map = upfront_map_init(block, walk_size, walk_plan, WALK_ROWS, WALK_SLOTS, WALK_POOLS, 0);
     CHECK(map != NULL);
-    upfront_row_open(upfront_map_row(map, 0));
-    take_bytes(upfront_map_row(map, 0), 3000);
-    level = upfront_map_row(map, 1);
-    upfront_row_open(level);
-    take_bytes(level, 1000);
-    take_node(upfront_row_slot(level, 0));
-    upfront_row_open(level);
-    s = upfront_row_slot(level, 1);
+    s = upfront_scope_open(&upfront_map_row(map, 0)->arena);
+    CHECK(upfront_scope_alloc(s, 3000, 1) != NULL);
+    s = upfront_scope_open(&upfront_map_row(map, 1)->arena);
+    CHECK(upfront_scope_alloc(s, 1000, 1) != NULL);
     take_node(s);
-    CHECK_EQ(upfront_row_pool_open(s, upfront_tag(s), 24, 8, 20, 9, &pool[0]), UPFRONT_OK);
-    CHECK_EQ(upfront_row_pool_open(s, upfront_tag(s), 24, 8, 20, 9, &pool[1]), UPFRONT_OK);
+    CHECK(upfront_scope_temp(s, 5000).arena != NULL);
+    walk_level = upfront_scope_open(s.arena);
+    take_node(walk_level);
+    CHECK_EQ(upfront_scope_pool_of(walk_level, 24, 8, 20, 9, &pool[0]), UPFRONT_OK);
+    CHECK_EQ(upfront_scope_pool_of(walk_level, 24, 8, 20, 9, &pool[1]), UPFRONT_OK);
     CHECK(upfront_pool_get(pool[0], pool[0]->free & ~UPFRONT_OFFSETS) != NULL);
     upfront_pool_close(pool[1]);
-    upfront_row_far_open(level);
-    CHECK_EQ(upfront_row_far_grow(level, 100, 8), UPFRONT_OK);
-    take_node(upfront_row_far(level));
-    upfront_row_open(upfront_map_row(map, 2));
-    take_bytes(upfront_map_row(map, 2), 64); /* see untold_of_row */
-    upfront_row_freeze(upfront_row_slot(upfront_map_row(map, 2), 0));
+    walk_temp = upfront_scope_temp(walk_level, 10000);
+    take_node(walk_temp);
+    s = upfront_scope_open(&upfront_map_row(map, 2)->arena);
+    CHECK(upfront_scope_alloc(s, 64, 1) != NULL);
+    upfront_scopes_freeze(s.arena);
 }
 
 static void walk_close(void) { window_free(block, walk_size); }
@@ -64,7 +58,7 @@ static int is_told(void) {
 
 static void walk_names_every_byte(void) {
     upfront_range out[WALK_RANGES];
-    uint64_t count, needed, i, at = 0, room, sum[7] = {0};
+    uint64_t count, needed, i, at = 0, room, sum[UPFRONT_RANGE_GUARD] = {0};
     walk_open();
     CHECK_EQ(upfront_map_walk(map, walk_size, out, WALK_RANGES, &needed), UPFRONT_OK);
     CHECK(needed <= WALK_RANGES);
@@ -78,7 +72,8 @@ static void walk_names_every_byte(void) {
     CHECK_EQ(at, walk_size);
     CHECK_EQ(sum[UPFRONT_RANGE_TABLES], map->tables);
     CHECK_EQ(sum[UPFRONT_RANGE_UNPLANNED], 4096);
-    CHECK_EQ(sum[UPFRONT_RANGE_TEMP], UPFRONT_PIECE);
+    CHECK_EQ(sum[UPFRONT_RANGE_TEMP], upfront_map_row(map, 1)->end - upfront_map_row(map, 1)->arena.arena.limit);
+    CHECK(sum[UPFRONT_RANGE_TEMP] >= 15000 && sum[UPFRONT_RANGE_TEMP] < 15000 + 2 * UPFRONT_LINE);
     for (room = 0; room < needed; room++) {
         upfront_range few[WALK_RANGES];
         memset(few, 0xee, sizeof few);
@@ -98,36 +93,46 @@ static void walk_names_every_byte(void) {
 #define WORD(type, member) (offsetof(type, member) / 8)
 
 static const uint64_t all = UINT64_MAX, none = 0;
-static const uint64_t places = 0xfffff;                /* an offset inside the block is wrong but possible */
-static const uint64_t counts = ~(UPFRONT_OBJECT - 1);  /* how often something happened */
-static const uint64_t generations = ~(UPFRONT_GENERATION - 1);
+static const uint64_t places = 0xfffff; /* an offset inside the block is wrong but possible */
 
 static uint64_t untold_of_row(const upfront_row *r, uint64_t word) {
-    uint64_t mask = 0, i, ends = strlen(r->name);
-    if (word < 4) { /* the characters, and the zero behind them, which may be one more */
+    uint64_t mask = 0, i, ends = strlen(r->name), first = WORD(upfront_row, name);
+    if (word >= first && word < first + UPFRONT_NAME_SIZE / 8) { /* the characters, and the zero behind them, which may be one more */
         for (i = 0; i < 8; i++)
-            if (word * 8 + i <= ends)
+            if ((word - first) * 8 + i <= ends)
                 memset((unsigned char *)&mask + i, 0xff, 1);
         return mask;
     }
+    return word == WORD(upfront_row, kind) ? 3 : none; /* one kind for another */
+}
+
+static uint64_t untold_of_header(const upfront_row *r, const upfront_scopes *h, uint64_t word) {
     switch (word) {
-    case WORD(upfront_row, owner): return all; /* the owner's */
-    case WORD(upfront_row, kind): return 3;    /* one kind for another */
-    case WORD(upfront_row, peak): return places;
-    case WORD(upfront_row, open): return r->open == 0 ? 3 : none; /* a closed slot looks like a frozen scope without a byte */
+    case WORD(upfront_arena, cursor): return places;
+    case WORD(upfront_arena, limit): return h->back != 0 || r->temp.depth != 0 ? places : none;
+    case WORD(upfront_arena, gen): return upfront_scopes_top(h)->gen; /* a single bit here: frozen or not */
+    case WORD(upfront_arena, asked): return all; /* anything may have been asked for, */
+    case WORD(upfront_arena, misused): return all; /* by anybody */
+    case WORD(upfront_arena, least): return h->back != 0 ? all : places; /* the far end's says nothing */
+    case WORD(upfront_arena, next): return all; /* how many there were */
+    case WORD(upfront_arena, start): return h->back != 0 ? all : none; /* the far end begins where its newest scope does */
+    case WORD(upfront_scopes, chain): return h->depth != 0 ? places : none;
+    case WORD(upfront_scopes, odd): return all; /* the owner's */
+    case WORD(upfront_scopes, owner): return all;
+    case WORD(upfront_scopes, base): return 3; /* as many as there may be */
     default: return none;
     }
 }
 
-static uint64_t untold_of_slot(const upfront_row *r, uint64_t index, uint64_t word) {
-    int is_far = index == r->slots, is_open = is_far ? r->far_of != 0 : index < r->open, is_top = is_far || index + 1 == r->open;
+static uint64_t untold_of_record(const upfront_scopes *h, uint64_t index, uint64_t word) {
+    int is_open = index != 0 && index <= h->depth;
     switch (word) {
-    case WORD(upfront_linear, cursor): return is_open && is_top ? places : none; /* a covered one ends where its child begins */
-    case WORD(upfront_linear, limit): return is_far && is_open ? generations | places : generations;
-    case WORD(upfront_linear, count): return is_open ? counts | places : all; /* a sum up to what is used; a closed one's is nothing's */
-    case WORD(upfront_linear, chain): return is_open ? places : none;
-    case WORD(upfront_linear, refused): return all; /* anything may have been asked for */
-    default: return none;
+    case WORD(upfront_record, mark): return is_open ? places : all; /* of a closed one nothing but that it is closed */
+    case WORD(upfront_record, chain): return is_open ? places : all;
+    case WORD(upfront_record, gen): return is_open ? 3 : none; /* one between its neighbours' */
+    case WORD(upfront_record, limit): return is_open && h->back != 0 ? places : all; /* the far end's alone */
+    case WORD(upfront_record, edge): return is_open && h->back != 0 ? places : all;
+    default: return all;
     }
 }
 
@@ -145,19 +150,22 @@ static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
 
 /* Which bits of the word at `word` words from the map may be wrong unnoticed. */
 static uint64_t untold(uint64_t word) {
-    uint64_t row_words = upfront_row_size(WALK_SLOTS, WALK_POOLS) / 8, row, rest;
+    uint64_t row_words = upfront_row_size(WALK_SLOTS, WALK_POOLS) / 8, rest, header = sizeof(upfront_scopes) / 8, records = WALK_SLOTS + 1;
     const upfront_row *r;
     if (word < sizeof(upfront_map) / 8)
         return none;
-    row = (word - sizeof(upfront_map) / 8) / row_words;
     rest = (word - sizeof(upfront_map) / 8) % row_words;
-    r = upfront_map_row(map, row);
+    r = upfront_map_row(map, (word - sizeof(upfront_map) / 8) / row_words);
+    if (rest < 2 * header)
+        return untold_of_header(r, rest < header ? &r->arena : &r->temp, rest % header);
     if (rest < sizeof(upfront_row) / 8)
         return untold_of_row(r, rest);
     rest -= sizeof(upfront_row) / 8;
-    if (rest / 8 <= WALK_SLOTS)
-        return untold_of_slot(r, rest / 8, rest % 8);
-    return untold_of_pool(upfront_row_pool(r, rest / 8 - WALK_SLOTS - 1), rest % 8);
+    if (rest / 8 < records)
+        return untold_of_record(&r->arena, rest / 8, rest % 8);
+    if (rest / 8 < 2 * records)
+        return untold_of_record(&r->temp, rest / 8 - records, rest % 8);
+    return untold_of_pool(upfront_row_pool(r, rest / 8 - 2 * records), rest % 8);
 }
 
 /* Every bit of every control word in turn, and all bits of a word at once. */
@@ -173,11 +181,11 @@ static void walk_tells_each_word(void) {
             else if ((mask >> bit & 1) == 0) {
                 fprintf(stderr, "walk: bit %d of word %d of the tables flips unnoticed\n", (int)bit, (int)word);
                 exit(1);
-            } else
+            } else if (mask != all)
                 kept++;
         }
         *at = ~good;
-        CHECK(is_told() || mask == all || (mask | generations) == all || word % 8 < 4);
+        CHECK(is_told() || mask == all || word % 8 < 4);
         *at = good;
     }
     CHECK_EQ(walks(&count), UPFRONT_OK);
@@ -201,9 +209,9 @@ static void walk_tells_pairs(void) {
     *map = good_map;
     last = upfront_map_row(map, WALK_ROWS - 1);
     good = *last;
-    last->end = last->edge = walk_size; /* inside the block, but the next edge isn't */
+    last->end = last->arena.arena.limit = upfront_distance(map, last) + walk_size; /* inside the block, but the next edge isn't */
     CHECK(is_told());
-    last->end = last->edge = walk_size + 1;
+    last->end = ++last->arena.arena.limit;
     CHECK(is_told());
     *last = good;
     r = upfront_map_row(map, 1);
@@ -232,41 +240,151 @@ static void walk_tells_pairs(void) {
     walk_close();
 }
 
-/* No scope was asked for more than it uses: up to that byte a sum is possible, beyond it isn't. */
-static void walk_tells_sums(void) {
-    upfront_row *r;
-    uint64_t i, used;
+/* What a scope's record says must fit the others': a mark that isn't between its neighbours', a generation that was never given or that
+ * doesn't follow, a closed record with a generation, a header that lets another than the topmost allocate. */
+static void walk_tells_records(void) {
+    upfront_scopes *h;
+    upfront_record *r, good;
+    upfront_scopes kept;
+    uint64_t at;
     walk_open();
-    r = upfront_map_row(map, 1);
-    for (i = 0; i < 3; i++) {
-        upfront_linear *s = i == 2 ? upfront_row_far(r) : upfront_row_slot(r, i);
-        uint64_t good = s->count;
-        used = i == 2 ? r->end - r->edge : s->cursor - s->start;
-        s->count = 5 * UPFRONT_OBJECT + used;
-        CHECK(!is_told());
-        s->count++;
+    h = walk_level.arena;
+    kept = *h;
+    r = upfront_scopes_top(h);
+    good = *r;
+    r->mark = r[-1].mark;
+    CHECK(!is_told());
+    r->mark = h->arena.cursor;
+    CHECK(!is_told());
+    r->mark++;
+    CHECK(is_told()); /* behind all that was given */
+    r->mark = r[-1].mark;
+    r->mark--;
+    CHECK(is_told()); /* below the one it lies in */
+    r->mark = h->arena.start - 1;
+    CHECK(is_told());
+    *r = good;
+    for (at = 0; at < 8; at++) { /* a node has a word before it, in the arena */
+        r->chain = h->arena.start + at;
         CHECK(is_told());
-        s->count = good;
     }
-    upfront_row_slot(r, 2)->count = UINT64_MAX; /* closed */
+    r->chain = h->arena.start + 8;
+    CHECK(!is_told());
+    *r = good;
+    h->chain = 0; /* in place of a node that there is: possible, if it has run */
+    CHECK(!is_told());
+    h->chain = h->arena.start;
+    CHECK(is_told());
+    *h = kept;
+    r->gen = r[-1].gen;
+    CHECK(is_told());
+    r->gen = h->arena.next + 1;
+    CHECK(is_told());
+    *r = good;
+    r[1].gen = h->arena.next;
+    CHECK(is_told());
+    r[1].gen = 0;
+    upfront_scopes_record(h, 0)->gen = 1;
+    CHECK(is_told());
+    upfront_scopes_record(h, 0)->gen = 0;
+    h->arena.gen = r[-1].gen;
+    CHECK(is_told()); /* a covered scope doesn't allocate */
+    h->arena.gen = 0;
+    CHECK(!is_told()); /* frozen */
+    *h = kept;
+    h->depth = WALK_SLOTS + 1;
+    CHECK(is_told());
+    *h = kept;
+    h->base = WALK_SLOTS + 1;
+    CHECK(is_told());
+    *h = kept;
+    h = &upfront_map_row(map, 3)->arena; /* without a scope */
+    h->chain = h->arena.start + 8;
+    CHECK(is_told());
+    h->chain = 0;
     CHECK(!is_told());
     walk_close();
 }
 
-/* While the temporaries' finalizers run the far end is frozen, with its pieces there: a report made then must not cry wolf. */
-static void walk_while_closing(void) {
-    upfront_node node;
-    upfront_row *r;
+/* Both ends: in order, and what is beyond the near end's limit belongs to the temporary scopes. */
+static void walk_tells_ends(void) {
+    upfront_row *r, kept;
+    upfront_record *t, kept_record;
     walk_open();
     r = upfront_map_row(map, 1);
-    upfront_row_freeze(upfront_row_far(r));
+    kept = *r;
+    r->arena.arena.cursor = r->arena.arena.limit;
     CHECK(!is_told());
-    CHECK(upfront_row_unlink(upfront_row_far(r), &node));
+    r->arena.arena.cursor++;
+    CHECK(is_told());
+    r->arena.arena.cursor = r->arena.arena.start - 1;
+    CHECK(is_told());
+    *r = kept;
+    r->arena.arena.limit = r->end + 1;
+    CHECK(is_told());
+    *r = kept;
+    r->temp.arena.cursor = r->temp.arena.limit + 1;
+    CHECK(is_told());
+    *r = kept;
+    r->temp.arena.limit = r->end - r->temp.back + 1;
+    CHECK(is_told());
+    *r = kept;
+    r->temp.arena.cursor = r->arena.arena.limit - r->temp.back - 1; /* in the near end */
+    CHECK(is_told());
+    *r = kept;
+    t = upfront_scopes_record(&r->temp, 2); /* what the newer one keeps of the older */
+    kept_record = *t;
+    t->mark = t[-1].edge - r->temp.back;
+    CHECK(is_told()); /* the older one's cursor is behind its limit */
+    t->limit = t->mark;
     CHECK(!is_told());
-    upfront_row_far_close(r);
+    t->limit++;
+    CHECK(is_told());
+    *t = kept_record;
+    t->edge = r->arena.arena.limit - 1; /* the older one begins below the newer */
+    CHECK(is_told());
+    t->edge = t[-1].edge + 1; /* or behind its end */
+    CHECK(is_told());
+    *t = kept_record;
+    t[-1].edge--; /* the oldest ends where the arena does */
+    CHECK(is_told());
+    t[-1].edge++;
+    r->end -= 8;
+    CHECK(is_told());
+    *r = kept;
     CHECK(!is_told());
-    upfront_row_far_open(r);
+    r->arena.arena.least = r->end - r->arena.arena.start;
     CHECK(!is_told());
+    r->arena.arena.least++;
+    CHECK(is_told());
+    *r = kept;
+    r = upfront_map_row(map, 0);
+    r->arena.arena.limit--; /* without temporary scopes */
+    CHECK(is_told());
+    r->arena.arena.limit++;
+    CHECK(!is_told());
+    walk_close();
+}
+
+/* While finalizers run nobody may allocate: a report made then must not cry wolf. */
+static void walk_while_closing(void) {
+    upfront_scopes *temp, *h;
+    uint64_t class_;
+    walk_open();
+    temp = walk_temp.arena;
+    h = walk_level.arena;
+    h->odd |= UPFRONT_CLOSING;
+    upfront_scopes_freeze(h);
+    upfront_scopes_freeze(temp);
+    CHECK(!is_told());
+    upfront_scopes_unlink(temp, &class_);
+    CHECK(class_ == OTHER_CLASS && !is_told());
+    upfront_scopes_temp_close(temp);
+    CHECK(!is_told());
+    CHECK(temp->depth == 1 && temp->arena.gen == 1);
+    upfront_scopes_freeze(temp);
+    upfront_scopes_temp_close(temp);
+    CHECK(temp->depth == 0 && !is_told());
     walk_close();
 }
 
@@ -274,6 +392,7 @@ void test_walk(void) {
     walk_names_every_byte();
     walk_tells_each_word();
     walk_tells_pairs();
-    walk_tells_sums();
+    walk_tells_records();
+    walk_tells_ends();
     walk_while_closing();
 }
