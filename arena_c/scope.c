@@ -146,9 +146,11 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     node = word_node(s, 0);
     from = near_end->limit - size;
     from -= ((uint64_t)(uintptr_t)near_end + from) % UPFRONT_LINE;
-    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) {
+    if (node == NULL || from - near_end->cursor >= UPFRONT_OFFSET_MAX) { /* both or none; and it says what both need */
+        uint64_t origin = (uint64_t)(uintptr_t)s.arena;
+        uint64_t node_end = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
         take_back(s.arena, before, counted);
-        s.arena->arena.asked = UPFRONT_ASKED | (size + 3 * sizeof *node + UPFRONT_LINE);
+        s.arena->arena.asked = UPFRONT_ASKED | (upfront_round_up(origin + node_end, UPFRONT_LINE) - origin - before + size);
         return temp;
     }
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP); /* before it opens: the node is of s, also where s is at the far end */

@@ -34,7 +34,7 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 	for range 2 {
 		mustLoad(t, b, "systems", func(s scope.Scope) {
 			at("mark", addressOf(newMark(s, 1, 0)))
-			at("temp", addressOf(&s.Temp().Bytes(5000)[0]))
+			at("temp", addressOf(&s.Temp(5000).Bytes(5000)[0]))
 			pool := func(s scope.Scope) { at("pool", addressOf(frogs.Pool(s, 9).Get())) }
 			at("level", addressOf(mustLoadRegion(t, b.Region("level").In(s), pool).Get()))
 		})

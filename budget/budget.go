@@ -31,7 +31,7 @@ type Budget struct {
 	slots     []*OpenSlots
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
-	turn      int
+	buffer    int         // the current one
 	pads      []*scope.Stack
 	restoreGo func()
 	published published
@@ -165,7 +165,7 @@ func (b *Budget) makeStacks() {
 	b.Pads = newOpenPads(b)
 	b.countNames()
 	if len(b.frame) > 0 {
-		b.current = b.frame[0].Open("frame")
+		b.current = b.frame[0].Open(frameScope)
 	}
 	b.published.begin(b)
 }
@@ -184,70 +184,6 @@ func (b *Budget) Region(name string) *OpenRegion {
 		}
 	}
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
-}
-
-// Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame
-// n+1, with 3 buffers n+2.
-func (b *Budget) Frame() scope.Scope {
-	if len(b.frame) == 0 {
-		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
-	}
-	if b.closed.Load() {
-		panic(fmt.Sprintf("budget: BUG: the frame of budget %q, which is closed", b.plan.Name))
-	}
-	return b.current
-}
-
-// Turn ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
-// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
-// that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
-// them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
-// for each pool that is open there.
-func (b *Budget) Turn() (err error) {
-	if b.closed.Load() {
-		return fmt.Errorf("budget %q: Turn: %w", b.plan.Name, ErrClosed)
-	}
-	b.strictTurn()
-	b.countOpenPads(false)
-	if len(b.frame) == 0 {
-		b.publishTurn()
-		return nil
-	}
-	ending := b.frame[b.turn]
-	next := (b.turn + 1) % len(b.frame)
-	if busy := b.finalizing(); busy != "" {
-		return fmt.Errorf("budget %q: BUG: Turn from a finalizer of %s", b.plan.Name, busy)
-	}
-	b.countOpenFrame()
-	left, met := ending.LeftOpen(1), ending.Remembered(0)
-	defer func() { // also when a finalizer ends the goroutine
-		ending.Freeze()
-		err = errors.Join(err, b.frame[next].CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
-		b.turn = next
-		b.current = b.frame[next].Open("frame")
-		b.publishTurn()
-	}()
-	closed, emptied := ending.CloseTo(1), b.frame[next].CloseTo(0)
-	if left == nil && met == nil && closed == nil && emptied == nil {
-		return nil
-	}
-	return errors.Join(left, met, closed, emptied)
-}
-
-// finalizing names a buffer of the frame, or a pad of a worker, whose finalizers are running, or is empty. Pads on loan
-// are other goroutines' affair.
-func (b *Budget) finalizing() string {
-	for _, st := range b.frame {
-		if st.Closing() {
-			return st.Name()
-		}
-	}
-	for i, st := range b.pads {
-		if b.Pads.isFixed(i) && st.Closing() {
-			return st.Name()
-		}
-	}
-	return ""
 }
 
 // Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.

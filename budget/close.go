@@ -45,10 +45,12 @@ func (b *Budget) Close() (err error) {
 const closeWait = 10 * time.Millisecond
 
 func (b *Budget) closeStacks() (errs []error) {
-	insist(func() {
-		errs = append(errs, emptyAll(b.along(nil))...)
-		for _, st := range slices.Concat(b.frame, b.pads) {
-			errs = append(errs, st.CloseTo(0))
+	beside := slices.Concat(b.frame, b.pads)
+	insist(1+len(beside), func(i int) {
+		if i == 0 {
+			errs = append(errs, emptyAll(b.along(nil))...)
+		} else {
+			errs = append(errs, beside[i-1].CloseTo(0))
 		}
 	})
 	return errs

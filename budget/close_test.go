@@ -23,7 +23,7 @@ func TestCloseOrder(t *testing.T) {
 	err := b.Close()
 	assert.Equal(t, []int64{6, 5, 4, 3, 2, 1, 8, 9}, ran, "level, systems, init; then what stands beside")
 	assert.ErrorIs(t, err, errMark)
-	assert.ErrorContains(t, err, `pad 0.0: left open at a Turn, a Give or Close: scope "pad"`)
+	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Give or Close: scope "pad"`)
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 3}, b.Report().Leaks)
 	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
 	assert.EqualError(t, b.Close(), `budget "small": Close: upfront: closed`)
@@ -45,7 +45,7 @@ func TestBudgetAfterClose(t *testing.T) {
 	for what, err := range map[string]error{
 		"Walk":                   func() error { _, err := b.Walk(); return err }(),
 		"CheckAll":               b.CheckAll(),
-		"Turn":                   b.Turn(),
+		"NextFrame":              b.NextFrame(),
 		"Close":                  b.Close(),
 		"Rewind of region level": b.Region("level").Rewind(background),
 		"Load of region level":   func() error { _, err := load(b, "level", nil); return err }(),
@@ -98,7 +98,7 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 	require.NoError(t, s.inner.Close())
 	require.NoError(t, s.pad.Close())
 	mustLoad(t, b, "level", func(in scope.Scope) {
-		s.scope, s.temp = in, in.Temp()
+		s.scope, s.temp = in, in.Temp(100)
 		s.pool = frogs.Pool(in, 10)
 		s.objects = marks.Pool(in, 10)
 		s.chunk = s.pool.Get()
@@ -129,7 +129,7 @@ func (s stale) requireDead(t *testing.T) {
 			func() { at.Bytes(8) },
 			func() { at.Open("x") },
 			func() { _ = at.Do("x", func(scope.Scope) error { return nil }) },
-			func() { at.Temp() },
+			func() { at.Temp(1) },
 			func() { at.Own(&closer{1}) },
 			func() { at.Defer(func() { ran = append(ran, 2) }) },
 		} {

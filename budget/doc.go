@@ -31,7 +31,7 @@
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
 //	pads, err := b.Pads.Take(ctx)                              // two pads on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
-//	b.Turn()                                                   // the frame's buffers turn
+//	b.NextFrame()                                                   // the frame's buffers turn
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
@@ -56,7 +56,7 @@
 // # Reports
 //
 //   - [Budget.Report] gives the figures of now, and belongs to the goroutine that drives the program.
-//   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Release, Reconfigure, Turn or
+//   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Release, Reconfigure, NextFrame or
 //     Give.
 //   - Both marshal to JSON and back, and log as slog groups. After Close both give the last figures.
 //   - A peak and a number of objects is kept for each region, name of a scope, and account ([scope.Account]).
@@ -66,8 +66,8 @@
 //
 //   - budgettest.Open fails a test that leaks.
 //   - budgettest.FailEach makes each request of a program fail in turn.
-//   - [Budget.NoHeap] fails a test that allocates on the Go heap, naming the lines. In checked builds [Strict] makes Turn
-//     panic, with the lines, when the program did so since the last Turn; Load, Rewind and their like are forgiven.
+//   - [Budget.NoHeap] fails a test that allocates on the Go heap, naming the lines. In checked builds [Strict] makes NextFrame
+//     panic, with the lines, when the program did so since the last NextFrame; Load, Rewind and their like are forgiven.
 //   - In checked builds what is handed out and what is given back is filled (0xCB, 0xDB): a read of either stands out. A
 //     fault on an address of a budget, at a guard or after Close, says in which region it is, or who closed the budget;
 //     then comes Go's own. [Budget.CheckAll] looks whether something wrote over the control words, in every build.
@@ -75,7 +75,7 @@
 // # Costs
 //
 // [Open] takes a few system calls and the time to clear the memory (go test ./platform -run - -bench Prefault), since every
-// page is made present, unless Plan.Pages says otherwise. Load and Rewind cost the finalizers, and a few microseconds. Turn
+// page is made present, unless Plan.Pages says otherwise. Load and Rewind cost the finalizers, and a few microseconds. NextFrame
 // costs the frame's finalizers.
 //
 // # Failure
@@ -89,11 +89,11 @@
 //
 // # Goroutines
 //
-// Load, Rewind, Reconfigure, Turn, Seal, Close, Report, Walk and CheckAll belong to the goroutine
-// that drives the program; a Load that would touch what one touches already is [ErrLoading], but
-// for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who may load at the
-// same time where no region lies above ([OpenSlots]). Pads belong to a worker each, or to who
-// borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot],
+// Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the
+// goroutine that drives the program; a Load that would touch what one touches already is
+// [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
+// may load at the same time where no region lies above ([OpenSlots]). Pads belong to a worker each,
+// or to who borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot],
 // [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
 //
 // # Why

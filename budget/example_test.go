@@ -31,7 +31,7 @@ var (
 // Pond can't be declared: a pool is a Go value, which belongs beside the budget, not inside.
 func loadPond(ctx context.Context, level *budget.OpenRegion, frogs int) (budget.Loaded[Pond], error) {
 	return budget.Load(ctx, level, func(s scope.Scope) (*Pond, error) {
-		raw := s.Temp().Bytes(10_000) // what is only needed while the level is loaded
+		raw := s.Temp(10_000).Bytes(10_000) // what is only needed while the level is loaded
 		raw[0] = 1
 		log := logKind.New(s)
 		log.Lines = 2
@@ -73,16 +73,16 @@ func Example() {
 		t.Close()
 
 		frogKind.New(b.Frame()) // lives until the end of the next frame
-		b.Turn()
+		b.NextFrame()
 	}
 	fmt.Println(pond.Get().Frogs.Live(), "frogs in", level.Report().Used, "bytes")
 	fmt.Println("rewind:", level.Rewind(ctx))
 	fmt.Println(pond.Get() == nil, level.Report().Used, level.Report().Peak)
 	// Output:
-	// 3 frogs in 1744 bytes
+	// 3 frogs in 1752 bytes
 	// the log closes after 2 lines
 	// rewind: <nil>
-	// true 0 67280
+	// true 0 11800
 }
 
 // A level that doesn't fit is an answer: the error says what to raise in the plan, and the region is empty as before.
@@ -101,9 +101,9 @@ func ExampleLoad_full() {
 	// Output:
 	// the log closes after 2 lines
 	// true
-	// budget "tiny": region level is full: scope "level" asked for 170000 bytes, 98264 of 131072 are free
-	//   held by temp 32768, level 40
-	//   raise regions[0].size in the plan to 202808 or more
+	// budget "tiny": region level is full: scope "level" asked for 170016 bytes, 120992 of 131072 are free
+	//   held by temp 10048, level 32
+	//   raise regions[0].size in the plan to 180096 or more
 	// 0
 }
 

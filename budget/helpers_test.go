@@ -85,6 +85,14 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 // instrumented builds (race, asan, checked) pay for what they watch: their figures of cost are not the release build's.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
+// counted is a number of objects or of bytes of padding, which only checked builds count.
+func counted(n uint64) uint64 {
+	if arena_c.Checked {
+		return n
+	}
+	return 0
+}
+
 var background = context.Background()
 
 // load loads a region with a frog, after fn worked in it.

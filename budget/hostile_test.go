@@ -18,7 +18,7 @@ import (
 func TestConstructorDoesntThawAFrame(t *testing.T) {
 	b := open(t, small())
 	f := b.Frame()
-	_, err := frogs.Make(f, func(*frog) error { require.NoError(t, b.Turn()); return errLoader })
+	_, err := frogs.Make(f, func(*frog) error { require.NoError(t, b.NextFrame()); return errLoader })
 	assert.ErrorIs(t, err, errLoader)
 	assert.Nil(t, frogs.TryNew(f))
 	assert.Contains(t, panics(t, func() { f.Open("x") }), "frozen since its frame ended")
@@ -96,7 +96,7 @@ func TestFrozenRegionTellsOfATry(t *testing.T) {
 	_, err := load(b, "level", func(inside scope.Scope) error { s = inside; return nil })
 	require.NoError(t, err)
 	assert.Nil(t, frogs.TryNew(s))
-	assert.ErrorContains(t, b.Region("level").Rewind(background), `in scope "level" of region level which is frozen since its load returned`)
+	assert.ErrorContains(t, b.Region("level").Rewind(background), `in scope "level" of region level, which is frozen since its load returned`)
 }
 
 // TestPlanIsACopy: who edits it for Reconfigure edits nothing else.
@@ -147,16 +147,16 @@ func TestLoadedBesideRewinds(t *testing.T) {
 	<-done
 }
 
-// TestTurnWhenAFinalizerEndsTheGoroutine: the next frame is there all the same.
-func TestTurnWhenAFinalizerEndsTheGoroutine(t *testing.T) {
+// TestNextFrameWhenAFinalizerEndsTheGoroutine: the next frame is there all the same.
+func TestNextFrameWhenAFinalizerEndsTheGoroutine(t *testing.T) {
 	b := open(t, small())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	b.Frame().Open("left open").Defer(runtime.Goexit)
-	o := attempt(b.Turn)
+	o := attempt(b.NextFrame)
 	assert.True(t, o.exited)
 	assert.NotNil(t, frogs.TryNew(b.Frame()))
-	require.NoError(t, b.Turn())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
 }
 
 // TestMisuseOfAFrameIsToldOnce, and a new one is told too.
@@ -166,8 +166,8 @@ func TestMisuseOfAFrameIsToldOnce(t *testing.T) {
 	child := f.Open("child")
 	assert.Nil(t, frogs.TryNew(f))
 	require.NoError(t, child.Close())
-	assert.ErrorContains(t, b.Turn(), `24 bytes in scope "frame" of frame 0 while scope "child", opened in it, is open`)
+	assert.ErrorContains(t, b.NextFrame(), `allocation in scope "frame" of frame 0 while scope "child", opened in it, is open`)
 	assert.Nil(t, f.TryAlloc(33, 1))
-	assert.ErrorContains(t, b.Turn(), `33 bytes in scope "frame" of frame 0 which is frozen since its load returned`)
-	require.NoError(t, b.Turn())
+	assert.ErrorContains(t, b.NextFrame(), `allocation in scope "frame" of frame 0, which is frozen since its frame ended`)
+	require.NoError(t, b.NextFrame())
 }

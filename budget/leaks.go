@@ -15,7 +15,7 @@ import (
 // Close names each of them in its error. In checked builds the error says too where each was opened, owned, acquired or
 // taken: a line a call.
 type Leaks struct {
-	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at a Turn, a Give or Close
+	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at NextFrame, Give or Close
 	Held       int `json:"held"`       // Go values that outlived their scope: something wrote over a chain of finalizers
 	Finalizers int `json:"finalizers"` // that returned an error or panicked
 	Slots      int `json:"slots"`      // that were acquired and not released before Close
@@ -28,7 +28,7 @@ func (l Leaks) Total() int { return l.Scopes + l.Held + l.Finalizers + l.Slots +
 // leak is one of them: its name, and where it began as lines that follow the error's first one.
 type leak struct{ name, began string }
 
-// leaks are the first of them, and how many there are: who leaks at each Turn doesn't fill the Go heap.
+// leaks are the first of them, and how many there are: who leaks at each NextFrame doesn't fill the Go heap.
 type leaks struct {
 	first []leak
 	count int
@@ -40,7 +40,7 @@ func (l *leaks) add(name, began string) {
 	}
 }
 
-// addScope makes the text only where it is kept: a Turn with a leak allocates no more than the first of them.
+// addScope makes the text only where it is kept: NextFrame with a leak allocates no more than the first of them.
 func (l *leaks) addScope(st *scope.Stack, depth int) {
 	if l.count >= reportErrors {
 		l.count++
@@ -74,7 +74,7 @@ type place struct {
 	depth int
 }
 
-// countOpenPads counts each pad scope that is open, once. Pads on loan may be in use at a Turn; they count when they are
+// countOpenPads counts each pad scope that is open, once. Pads on loan may be in use at NextFrame; they count when they are
 // given back, and at the end.
 func (b *Budget) countOpenPads(lent bool) {
 	for i, pad := range b.pads {
@@ -86,8 +86,8 @@ func (b *Budget) countOpenPads(lent bool) {
 
 // countOpenFrame counts the scopes that are open in the frame, in its own.
 func (b *Budget) countOpenFrame() {
-	if len(b.frame) > 0 && b.frame[b.turn].Depth() > 1 {
-		b.countOpen(b.frame[b.turn], 1)
+	if len(b.frame) > 0 && b.frame[b.buffer].Depth() > 1 {
+		b.countOpen(b.frame[b.buffer], 1)
 	}
 }
 
@@ -121,7 +121,7 @@ func (b *Budget) leakErrors() error {
 	b.mu.Lock()
 	for _, st := range slices.Concat(b.frame, b.pads) {
 		if open := b.leaks[st]; open != nil {
-			wrong := fmt.Sprintf("budget %q: %s: left open at a Turn, a Give or Close: scope ", b.plan.Name, st.Name())
+			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Give or Close: scope ", b.plan.Name, st.Name())
 			errs = append(errs, open.err(wrong, "; close each where it is opened"))
 		}
 	}

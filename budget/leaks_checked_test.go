@@ -35,13 +35,13 @@ func TestLeaksSayWhereTheyBegan(t *testing.T) {
 	plan.Pads.Workers = 2
 	b := open(t, plan)
 	opensAPadScope(b)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.Pad(0, 0).Open("closed").Close())
 	acquiresARoom(b)
 	takesPads(b)
 	pad := b.Pad(0, 1).Open("a")
 	holdsAValue(pad)
-	tableOf(b).Row(6).Slot(0).Chain = 0 // a stray write: the chain is lost
+	tableOf(b).Row(6).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, pad.Close())
 	err := b.Close()
 	require.Error(t, err)
@@ -65,11 +65,11 @@ func TestFinalizersThatFailSayWhereTheyWereGiven(t *testing.T) {
 	requireSite(t, err.Error(), "given", "failsToClose")
 }
 
-// TestScopeOfATurnSaysWhere: where it was opened that was open at the Turn, not the later one in its place.
-func TestScopeOfATurnSaysWhere(t *testing.T) {
+// TestScopeOfAFrameSaysWhere: where it was opened that was open at NextFrame, not the later one in its place.
+func TestScopeOfAFrameSaysWhere(t *testing.T) {
 	b := open(t, small())
 	opensAPadScope(b)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	for range 3 {
 		b.Pad(0, 0).Open("inner") // covers it
 	}

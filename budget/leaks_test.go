@@ -57,7 +57,7 @@ func TestPadsThatNobodyGaveBack(t *testing.T) {
 	require.NoError(t, given.Give())
 	kept.Pad(1).Open("query")
 	assert.Zero(t, b.Report().Leaks, "they may still come back")
-	assert.Equal(t, `budget "small": pad 1.1: left open at a Turn, a Give or Close: scope "query"; close each where it is opened
+	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Give or Close: scope "query"; close each where it is opened
 budget "small": never given back: pad 1.0 and pad 1.1; call Give where Take lent them`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 1, Pads: 1}, b.Report().Leaks)
 	assert.Equal(t, 2, b.Report().Leaks.Total())
@@ -102,7 +102,7 @@ func TestHeldValuesThatAreLostAreNamed(t *testing.T) {
 	pad.Hold(new(int))
 	pad.Defer(func() { t.Error("it was lost") })
 	require.True(t, gone.Cancel())
-	tableOf(b).Row(5).Slot(0).Chain = 0 // a stray write: the chain is lost
+	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, pad.Close())
 	assert.Equal(t, `budget "small": pad 0.0: 3 held values were never released: Close of *budget_test.closer, a value of *int, `+
 		`a deferred function`, unsited(b.Close()))
@@ -126,7 +126,7 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.OpenRegion, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
-		s.Temp().Defer(func() { // nothing that the load does then waits for anybody, until its end
+		s.Temp(64).Defer(func() { // nothing that the load does then waits for anybody, until its end
 			resume := b.Stop()
 			go func() {
 				time.Sleep(5 * time.Millisecond)

@@ -141,9 +141,12 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 
 // undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
 func undo(l *load) (errs []error) {
-	insist(func() {
-		errs = append(errs, emptyAll(l.along[1:])...)
-		errs = append(errs, l.along[0].rewind()) // its peak stays: how far the load came
+	insist(2, func(i int) {
+		if i == 0 {
+			errs = append(errs, emptyAll(l.along[1:])...)
+		} else {
+			errs = append(errs, l.along[0].rewind()) // its peak stays: how far the load came
+		}
 	})
 	return errs
 }

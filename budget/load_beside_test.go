@@ -15,7 +15,7 @@ import (
 )
 
 // TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise
-// stays when the load fails, is its worker's to close, and is named at the next Turn, Give or
+// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Give or
 // Close.
 func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
@@ -34,7 +34,7 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 			})
 			assert.Equal(t, []int64{2, 1}, ran)
 			assert.Zero(t, fixed.Depth())
-			require.NoError(t, b.Turn())
+			require.NoError(t, b.NextFrame())
 			require.Zero(t, b.Report().Leaks)
 
 			ran = nil
@@ -48,13 +48,13 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 				return err
 			})
 			assert.Equal(t, []int64{1}, ran, "it stays")
-			require.NoError(t, b.Turn())
+			require.NoError(t, b.NextFrame())
 			assert.Equal(t, 1, b.Report().Leaks.Scopes)
 			assert.ErrorContains(t, lent.Give(), `scope "forgotten too" of pad 1.1 was left open`)
 			assert.Equal(t, 2, b.Report().Leaks.Scopes)
 			err := b.Close()
-			assert.ErrorContains(t, err, `pad 0.0: left open at a Turn, a Give or Close: scope "forgotten"; close each where it is opened`)
-			assert.ErrorContains(t, err, `pad 1.1: left open at a Turn, a Give or Close: scope "forgotten too"`)
+			assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Give or Close: scope "forgotten"; close each where it is opened`)
+			assert.ErrorContains(t, err, `pad 1.1: left open at NextFrame, Give or Close: scope "forgotten too"`)
 			assert.Equal(t, []int64{1, 3, 2}, ran, "nothing is lost")
 		})
 	}
@@ -152,7 +152,7 @@ func TestLoadInTheEyesOfTheReport(t *testing.T) {
 	b := open(t, small())
 	_, err := load(b, "level", func(s scope.Scope) error {
 		s.Bytes(300_000)
-		s.Temp().Bytes(100_000)
+		s.Temp(100_000)
 		return errLoader
 	})
 	require.Error(t, err)

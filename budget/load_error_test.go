@@ -37,7 +37,7 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 	assert.Equal(t, 1, r.ErrorCount)
 	assert.Equal(t, budget.Leaks{Finalizers: 3}, r.Leaks)
 
-	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s.Temp(), 5, doFail) })
+	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s.Temp(100), 5, doFail) })
 	assert.Len(t, told, 2, "temporaries are no reason to fail")
 
 	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s, 7, doFail) })
@@ -108,7 +108,7 @@ func TestOnErrorMayPanic(t *testing.T) {
 	assert.Equal(t, "hook", attempt(func() error { _, err := load(b, "level", bad); return err }).panicked)
 	requireEmpty(t, b, "level")
 	for what, fn := range map[string]func(scope.Scope) error{
-		"temporaries": func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Temp()) },
+		"temporaries": func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Temp(100)) },
 	} {
 		ran = nil
 		o := attempt(func() error { _, err := load(b, "level", fn); return err })
@@ -146,7 +146,7 @@ func TestGoexitInFinalizers(t *testing.T) {
 	t.Run("of temporaries", func(t *testing.T) {
 		b := open(t, plan)
 		o := attempt(func() error {
-			_, err := load(b, "level", func(s scope.Scope) error { newMark(s, 1, 0); exit(s.Temp(), 2); return nil })
+			_, err := load(b, "level", func(s scope.Scope) error { newMark(s, 1, 0); exit(s.Temp(200), 2); return nil })
 			return err
 		})
 		assert.True(t, o.exited)
@@ -166,12 +166,12 @@ func TestGoexitInFinalizers(t *testing.T) {
 	t.Run("of the frame", func(t *testing.T) {
 		b := open(t, plan)
 		exit(b.Frame(), 1)
-		require.NoError(t, b.Turn())
-		assert.True(t, attempt(b.Turn).exited)
+		require.NoError(t, b.NextFrame())
+		assert.True(t, attempt(b.NextFrame).exited)
 		assert.Equal(t, []int64{1}, ran)
 		frogs.New(b.Frame())
-		require.NoError(t, b.Turn())
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
+		require.NoError(t, b.NextFrame())
 	})
 }
 
@@ -213,13 +213,13 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 	}
 	for what, use := range uses {
 		mustLoad(t, b, "level", func(s scope.Scope) {
-			temp = s.Temp()
+			temp = s.Temp(1000)
 			temp.Defer(func() { use(temp) })
-			temp.Defer(func() { use(s.Temp()) })
+			temp.Defer(func() { use(s.Temp(100)) })
 		})
 		r := b.Report()
 		for _, text := range r.Errors[len(r.Errors)-1:] {
-			assert.Regexp(t, `(?s)Temp of scope "level" of region level while its finalizers run.*`+
+			assert.Regexp(t, `(?s)Temp of scope "level" of region level, which is frozen since its load returned.*`+
 				what+`.* scope "temp" of region level while its finalizers run`, text)
 		}
 		text := panics(t, func() { use(temp) })

@@ -211,7 +211,7 @@ func TestProofEndsWithFn(t *testing.T) {
 					_, err := loadRegion(kept, nil)
 					assert.ErrorIs(t, err, budget.ErrLoading)
 				})
-				s.Temp().Defer(func() {
+				s.Temp(64).Defer(func() {
 					_, err := loadRegion(kept, nil)
 					assert.ErrorIs(t, err, budget.ErrLoading)
 				})
@@ -363,7 +363,7 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	}
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	require.NoError(t, b.Region("systems").Rewind(background))
-	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp().Defer(tryAll(s)) })
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp(64).Defer(tryAll(s)) })
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(tryAll(s)) })
 	_, err := load(b, "systems", func(s scope.Scope) error { s.Defer(tryAll(s)); return errLoader })
 	require.EqualError(t, err, errLoader.Error())

@@ -19,8 +19,8 @@ import (
 // goroutine comes first how much a pad holds, it is what sufficed in the run. What was never used has 1 byte, the least that
 // a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.
 //
-// fn runs at least twice, and where there are temporaries once or twice more: it does the same each time, starts with a fresh
-// budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
+// fn runs at least twice, and once more for each part whose temporaries need the next line: it does the same each time, starts
+// with a fresh budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
 // close the budget. A full that it returns or panics with, and also one that it hides, asks for more room; any other error
 // ends Measure and is its error, and so do the leaks that Close finds at the end. Full in the widest plan is an error
 // that says so.
@@ -92,16 +92,27 @@ func (m *measurement) narrow(report Report) (Report, error) {
 	for i, part := range m.tight.sized() {
 		*part.size = max(1, peaks[i])
 	}
+	var best Report // before it was lowered
+	lowered := false
 	for range measureTries {
 		b, err := Open(m.tight)
 		if err != nil {
 			return Report{}, err
 		}
 		t, err := m.run(b)
-		if err != nil || len(t.fulls) == 0 {
-			return t.report, err
+		if err != nil {
+			return Report{}, err
+		}
+		if len(t.fulls) == 0 {
+			if lowered || !m.lower(t.report) {
+				return t.report, nil
+			}
+			best, lowered = t.report, true
 		}
 		for _, full := range t.fulls {
+			if lowered && full.Size == lineEnd(full.Size) {
+				return best, nil
+			}
 			if !m.raise(full) {
 				return Report{}, fmt.Errorf("budget %q: Measure: full with what was enough before; fn must do the same each time: %w",
 					m.plan.Name, full)
@@ -120,14 +131,34 @@ func (m *measurement) raise(full *scope.FullError) bool {
 	wide := m.wide.sized()
 	for i, part := range m.tight.sized() {
 		if part.key == full.Key && full.Size < *wide[i].size {
-			if *part.size == full.Size { // else another full of this run has raised it
-				*part.size = min(max((full.Size+arena_c.LineSize)&^(arena_c.LineSize-1), full.Need), *wide[i].size)
+			if line := lineEnd(full.Size); *part.size != full.Size { // another full of this run has raised it
+			} else if line > full.Size { // temporaries end there, which may be all that is missing
+				*part.size = min(line, *wide[i].size)
+			} else {
+				*part.size = min(max(full.Size+1, full.Need), *wide[i].size)
 			}
 			return true
 		}
 	}
 	return false
 }
+
+// lower makes the next plan as small as the peaks of a run, if some part had more than that and its temporaries need: the
+// size that a full names may be more, for an alignment.
+func (m *measurement) lower(report Report) (lowers bool) {
+	peaks, _, err := report.peaks()
+	if err != nil {
+		return false
+	}
+	for i, part := range m.tight.sized() {
+		if least := max(1, peaks[i]); *part.size > lineEnd(least)+arena_c.LineSize {
+			*part.size, lowers = least, true
+		}
+	}
+	return lowers
+}
+
+func lineEnd(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
 
 // raise makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
 func (l *Limits) raise(full *scope.FullError, to uint64) bool {

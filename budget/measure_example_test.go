@@ -25,7 +25,7 @@ func ExampleMeasure() {
 			return err
 		}
 		b.Frame().Bytes(100)
-		return b.Turn()
+		return b.NextFrame()
 	})
 	fmt.Println(err)
 	for _, region := range report.Plan.Regions {

@@ -45,7 +45,7 @@ func TestMeasureErrors(t *testing.T) {
 	assert.EqualError(t, err, `budget "measured": region match is full: scope "Acquire" asked for one more of 3 slots; `+
 		`raise regions[1].slots in the plan to 4 or more`)
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Pad(0, 0).Open("left"); return nil })
-	assert.ErrorContains(t, err, `pad 0.0: left open at a Turn, a Give or Close: scope "left"`)
+	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Give or Close: scope "left"`)
 	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
 		_, err := load(b, "level", nil)
 		return errors.Join(err, b.Close())
@@ -76,7 +76,7 @@ func TestMeasureHiddenFull(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 24+300, report.Plan.Regions[2].Size)
 	assert.EqualValues(t, 300*24, report.Plan.Pads.Size)
-	assert.Equal(t, 3, calls)
+	assert.Equal(t, 4, calls)
 
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(b.Region("level").Report().Size) + 1); return nil })
@@ -95,7 +95,7 @@ func TestMeasureRaises(t *testing.T) {
 		"alignment": {func(b *budget.Budget, more bool) error {
 			_, err := load(b, "level", func(s scope.Scope) error {
 				if more {
-					s.Alloc(8, 4096)
+					s.AllocAligned(8, 4096)
 				}
 				return nil
 			})

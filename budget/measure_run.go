@@ -65,10 +65,11 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	return fn(b)
 }
 
-// fulls are the last that each arena told of, to whomever.
+// fulls are the last that each arena told of, to whomever. What didn't fit into the bytes that Temp gave is none of the
+// arena's.
 func (b *Budget) fulls() (list []*scope.FullError) {
 	for _, st := range b.stacks() {
-		if full := st.LastFull(); full != nil {
+		if full := st.LastFull(); full != nil && full.Key != "" {
 			list = append(list, full)
 		}
 	}

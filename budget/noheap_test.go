@@ -194,7 +194,7 @@ func TestNoHeapIsSilent(t *testing.T) {
 			<-done
 		}
 	}
-	turn := func() { _ = b.Turn() }
+	turn := func() { _ = b.NextFrame() }
 	rounds := 25
 	if testing.Short() {
 		rounds = 3

@@ -152,7 +152,7 @@ type Lent struct {
 
 // Give gives the pair back: from now on its pads refuse. Scopes that were left open are closed, newest first, counted as
 // leaks, and named in the error, which has the errors of their finalizers too. From a finalizer of the pads, or inside
-// a Do or a Temp of theirs, it is refused and changes nothing, and so is a second Give. After Close it is ErrClosed. The
+// a Do or a With of theirs, it is refused and changes nothing, and so is a second Give. After Close it is ErrClosed. The
 // zero Lent has nothing to give: `defer pads.Give()` may stand before the look at Take's error. Cost: O(finalizers); no
 // Go allocation.
 func (l Lent) Give() error {
@@ -183,7 +183,7 @@ func (p *OpenPads) takeBack(l Lent) (open bool, err error) {
 			return false, fmt.Errorf("budget %q: BUG: Give of %s from a finalizer of %s", name, q.name(), st.Name())
 		}
 		if st.Inside() {
-			return false, fmt.Errorf("budget %q: BUG: Give of %s while a Do, a Temp or a Make is at work on %s", name, q.name(), st.Name())
+			return false, fmt.Errorf("budget %q: BUG: Give of %s while a Do, a With or a Make is at work on %s", name, q.name(), st.Name())
 		}
 	}
 	q.lending++
@@ -208,12 +208,11 @@ func (p *OpenPads) release(i int) {
 // closePair closes what was left open, the second pad first.
 func (p *OpenPads) closePair(q *pair) error {
 	var errs []error
-	insist(func() {
-		for _, st := range [...]*scope.Stack{q.second, q.first} {
-			if st.Depth() > 0 {
-				p.b.countOpen(st, 0)
-				errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
-			}
+	pads := [...]*scope.Stack{q.second, q.first}
+	insist(len(pads), func(i int) {
+		if st := pads[i]; st.Depth() > 0 {
+			p.b.countOpen(st, 0)
+			errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
 		}
 	})
 	return errors.Join(errs...)

@@ -171,7 +171,7 @@ func TestTakeAndGiveAllocateNothing(t *testing.T) {
 			s := lent.Pick().Open("s")
 			u := lent.Pick(s).Open("u")
 			frogs.New(u)
-			_ = lent.Pad(1).Temp(100, func(b []byte) { b[0] = 1 })
+			_ = lent.Pad(1).With(100, func(b []byte) { b[0] = 1 })
 			_ = u.Close()
 			_ = s.Close()
 			_ = lent.Give()

@@ -138,7 +138,7 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	newMark(one.Pad(1).Open("left"), 1, 0)
 	first, second := taking(t, b, background), taking(t, b, background)
 	stillWaits(t, first)
-	assert.Equal(t, `budget "small": pad 1.1: left open at a Turn, a Give or Close: scope "left"; close each where it `+
+	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Give or Close: scope "left"; close each where it `+
 		"is opened\n"+`budget "small": never given back: pad 0.0 and pad 0.1, pad 1.0 and pad 1.1; call Give where Take lent them`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
@@ -241,7 +241,7 @@ func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	assert.Zero(t, three.Pad(0).Depth()+three.Pad(1).Depth())
 	require.NoError(t, two.Give())
 	require.NoError(t, three.Give())
-	assert.ErrorContains(t, b.Close(), `pad 1.0: left open at a Turn, a Give or Close: scope "a", "b"`, "deferred Gives drop their errors")
+	assert.ErrorContains(t, b.Close(), `pad 1.0: left open at NextFrame, Give or Close: scope "a", "b"`, "deferred Gives drop their errors")
 }
 
 func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
@@ -269,8 +269,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.EqualError(t, given, `budget "small": BUG: Give of pad 1.0 and pad 1.1 from a finalizer of pad 1.1`)
 	assert.ErrorIs(t, closed, budget.ErrLoading)
-	const inside = `budget "small": BUG: Give of pad 1.0 and pad 1.1 while a Do, a Temp or a Make is at work on pad 1.0`
-	require.NoError(t, three.Pad(0).Temp(9, func([]byte) { assert.EqualError(t, three.Give(), inside) }))
+	const inside = `budget "small": BUG: Give of pad 1.0 and pad 1.1 while a Do, a With or a Make is at work on pad 1.0`
+	require.NoError(t, three.Pad(0).With(9, func([]byte) { assert.EqualError(t, three.Give(), inside) }))
 	require.NoError(t, three.Pad(0).Do("do", func(s scope.Scope) error {
 		assert.EqualError(t, three.Give(), inside)
 		return nil
@@ -283,8 +283,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, two.Give())
 }
 
-// TestTurnLeavesPadsOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
-func TestTurnLeavesPadsOnLoanAlone(t *testing.T) {
+// TestNextFrameLeavesPadsOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
+func TestNextFrameLeavesPadsOnLoanAlone(t *testing.T) {
 	b := budgettest.Open(t, small())
 	var stop atomic.Bool
 	var workers sync.WaitGroup
@@ -302,7 +302,7 @@ func TestTurnLeavesPadsOnLoanAlone(t *testing.T) {
 		})
 	}
 	for range 200 {
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 		runtime.Gosched()
 	}
 	stop.Store(true)

@@ -83,7 +83,7 @@ func fillRegions(t *testing.T, b *budget.Budget) {
 	whole(b.Region("level"))
 	for range 4 {
 		b.Frame().Bytes(int(b.Report().Beside[0].Free))
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 	}
 }
 

@@ -85,7 +85,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 	}
 	_, err = b.Walk()
 	require.NoError(t, err)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.Close())
 	return true
 }

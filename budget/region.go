@@ -165,31 +165,33 @@ func (b *Budget) along(r *OpenRegion) (list []*region) {
 
 // emptyAll empties regions, top first.
 func emptyAll(regions []*region) (errs []error) {
-	insist(func() {
-		for i := len(regions) - 1; i >= 0; i-- { // no iterator: who rewound is told by the first call outside of the library
-			if err := regions[i].rewind(); err != nil {
-				errs = append(errs, err)
-			}
-			regions[i].stack.ResetPeak()
+	insist(len(regions), func(i int) {
+		r := regions[len(regions)-1-i]
+		if err := r.rewind(); err != nil {
+			errs = append(errs, err)
 		}
+		r.stack.ResetPeak()
 	})
 	return errs
 }
 
-// insist calls fn again when a finalizer ended the goroutine in it: no finalizer runs twice, so it comes to an end.
-func insist(fn func()) {
-	finished := false
+// insist calls step for 0 up to n-1, and again for one in which a finalizer ended the goroutine: no finalizer runs twice, so
+// it comes to an end.
+func insist(n int, step func(i int)) { insistFrom(0, n, step) }
+
+func insistFrom(i, n int, step func(i int)) {
 	defer func() {
-		if finished {
+		if i == n {
 			return
 		}
 		if v := recover(); v != nil {
 			panic(v)
 		}
-		insist(fn)
+		insistFrom(i, n, step)
 	}()
-	fn()
-	finished = true
+	for ; i < n; i++ { // no iterator: who rewound is told by the first call outside of the library
+		step(i)
+	}
 }
 
 // Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It

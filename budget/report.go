@@ -15,11 +15,11 @@ type RegionReport struct {
 	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
 	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and pads the Peak
 	Free       uint64        `json:"free"`
-	Objects    uint64        `json:"objects"`            // allocations that are live
+	Objects    uint64        `json:"objects,omitempty"`  // allocations that are live; in checked builds
 	Finalizers uint64        `json:"finalizers"`         // that ran since Open
 	PoolCap    uint64        `json:"pool_cap"`           // chunks of the pools that are open
 	PoolPeak   uint64        `json:"pool_peak"`          // sum of their peaks
-	Padding    uint64        `json:"padding"`            // of Used, what alignment and the rests of temporaries' pieces cost
+	Padding    uint64        `json:"padding,omitempty"`  // of Used, what alignment costs; in checked builds
 	MostOpen   Limits        `json:"most_open"`          // the most that were open at once since Open
 	Accounts   []scope.Usage `json:"accounts,omitempty"` // what subsystems hold and held (scope.Account), by name
 	Scopes     []scope.Usage `json:"scopes,omitempty"`   // what scopes hold and held, by name; of regions and frame, not pads

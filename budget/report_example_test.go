@@ -1,3 +1,5 @@
+//go:build !checked
+
 package budget_test
 
 import (
@@ -50,11 +52,9 @@ func ExampleReport_json() {
 	//   "peak": 13000,
 	//   "load_peak": 13000,
 	//   "free": 61536,
-	//   "objects": 1,
 	//   "finalizers": 0,
 	//   "pool_cap": 0,
 	//   "pool_peak": 0,
-	//   "padding": 0,
 	//   "most_open": {
 	//     "scopes": 2,
 	//     "pools": 0,
@@ -65,16 +65,12 @@ func ExampleReport_json() {
 	//     {
 	//       "name": "level",
 	//       "bytes": 4000,
-	//       "objects": 1,
-	//       "peak": 4000,
-	//       "peak_objects": 1
+	//       "peak": 4000
 	//     },
 	//     {
 	//       "name": "scratch",
 	//       "bytes": 0,
-	//       "objects": 0,
-	//       "peak": 9000,
-	//       "peak_objects": 1
+	//       "peak": 9000
 	//     }
 	//   ]
 	// } <nil>
@@ -97,8 +93,6 @@ func ExampleRegionReport_LogValue() {
 	// level.peak=13000
 	// level.load_peak=13000
 	// level.free=61536
-	// level.padding=0
-	// level.objects=1
 	// level.finalizers=0
 	// level.pool_cap=0
 	// level.pool_peak=0
@@ -107,11 +101,7 @@ func ExampleRegionReport_LogValue() {
 	// level.most_open.held=0
 	// level.most_open.accounts=0
 	// level.scopes.level.bytes=4000
-	// level.scopes.level.objects=1
 	// level.scopes.level.peak=4000
-	// level.scopes.level.peak_objects=1
 	// level.scopes.scratch.bytes=0
-	// level.scopes.scratch.objects=0
 	// level.scopes.scratch.peak=9000
-	// level.scopes.scratch.peak_objects=1
 }

@@ -36,19 +36,29 @@ func arenaAttrs(key string, list []RegionReport) slog.Attr {
 // LogValue is the figures as a group of attributes, with what scopes and accounts hold and held, by name.
 func (r RegionReport) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.Uint64("size", r.Size), slog.Uint64("used", r.Used), slog.Uint64("peak", r.Peak),
-		slog.Uint64("load_peak", r.LoadPeak), slog.Uint64("free", r.Free), slog.Uint64("padding", r.Padding),
-		slog.Uint64("objects", r.Objects), slog.Uint64("finalizers", r.Finalizers), slog.Uint64("pool_cap", r.PoolCap),
-		slog.Uint64("pool_peak", r.PoolPeak), slog.Any("most_open", r.MostOpen)}
+		slog.Uint64("load_peak", r.LoadPeak), slog.Uint64("free", r.Free)}
+	attrs = counted(counted(attrs, "padding", r.Padding), "objects", r.Objects)
+	attrs = append(attrs, slog.Uint64("finalizers", r.Finalizers), slog.Uint64("pool_cap", r.PoolCap),
+		slog.Uint64("pool_peak", r.PoolPeak), slog.Any("most_open", r.MostOpen))
 	return slog.GroupValue(append(attrs, usageAttrs("scopes", r.Scopes), usageAttrs("accounts", r.Accounts))...)
 }
 
 func usageAttrs(key string, list []scope.Usage) slog.Attr {
 	var attrs []slog.Attr
 	for _, u := range list {
-		attrs = append(attrs, slog.Group(cmp.Or(u.Name, `""`), slog.Uint64("bytes", u.Bytes), slog.Uint64("objects", u.Objects),
-			slog.Uint64("peak", u.Peak), slog.Uint64("peak_objects", u.PeakObjects)))
+		line := counted([]slog.Attr{slog.Uint64("bytes", u.Bytes)}, "objects", u.Objects)
+		line = counted(append(line, slog.Uint64("peak", u.Peak)), "peak_objects", u.PeakObjects)
+		attrs = append(attrs, slog.Attr{Key: cmp.Or(u.Name, `""`), Value: slog.GroupValue(line...)})
 	}
 	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
+}
+
+// counted adds what only checked builds count, where there is some.
+func counted(attrs []slog.Attr, key string, count uint64) []slog.Attr {
+	if count == 0 {
+		return attrs
+	}
+	return append(attrs, slog.Uint64(key, count))
 }
 
 // LogValue is the counts as a group of attributes.

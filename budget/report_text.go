@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // String draws the memory map: a bar for each region, then frame and pads, then the Go heap where the plan gives it a
 // share. What scopes and accounts hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384
-// in 3" is 384 bytes in 3 allocations that are live).
+// in 3", of checked builds, is 384 bytes in 3 allocations that are live).
 func (r Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, sizeText(r.Size))
@@ -47,7 +48,11 @@ func usageText(out *strings.Builder, arena, what string, list []scope.Usage) {
 			fmt.Fprintf(out, "  %s: %d more of %ss\n", arena, len(list)-i, what)
 			return
 		}
-		fmt.Fprintf(out, "  %s: %s %q used %d in %d, peak %d\n", arena, what, u.Name, u.Bytes, u.Objects, u.Peak)
+		objects := ""
+		if arena_c.Checked {
+			objects = fmt.Sprintf(" in %d", u.Objects)
+		}
+		fmt.Fprintf(out, "  %s: %s %q used %d%s, peak %d\n", arena, what, u.Name, u.Bytes, objects, u.Peak)
 	}
 }
 

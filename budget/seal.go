@@ -20,7 +20,7 @@ const (
 	// Plan.Pages.Guards is not off, and is refused from now on.
 	Sealed SealMode = iota + 1
 
-	// Strict is Sealed, and in checked builds Turn panics when the program allocated on the Go heap since the last Turn,
+	// Strict is Sealed, and in checked builds NextFrame panics when the program allocated on the Go heap since the last NextFrame,
 	// and says where: "if you call malloc or new the engine will assert", as engines for consoles do it. In other builds it
 	// is Sealed.
 	Strict
@@ -40,18 +40,18 @@ func (m SealMode) String() string {
 // Seal says that set-up is over: from now on what SealMode says is forbidden. A budget stays sealed until
 // Close; another Seal changes the mode, so that play can be Strict and the change of a level merely Sealed.
 //
-// Strict counts from the first Turn after Seal. What every goroutine allocates counts, as the runtime has one heap;
+// Strict counts from the first NextFrame after Seal. What every goroutine allocates counts, as the runtime has one heap;
 // what the runtime allocates for itself doesn't, and neither does what these allocate inside, a loader with all it
 // calls included: Load, Rewind, Release, Acquire, Reconfigure, Report, Snapshot, Walk, Missing, NoHeap, and the Open
-// and Close of another budget. What came before them since the Turn counts, also the closure that is given to Load,
-// should it escape. So does an error that Turn returns, at the next one. Where Turn panics it has done nothing yet, and the count
+// and Close of another budget. What came before them since the last NextFrame counts, also the closure that is given to Load,
+// should it escape. So does an error that NextFrame returns, at the next one. Where NextFrame panics it has done nothing yet, and the count
 // begins again. While one of these calls runs, on any goroutine, nothing counts, the other goroutines' either: owners of
 // slots that load all the time hide what the others do, so let the test that looks for it load less. What is done
 // with a Snapshot, to log it, does count.
 //
 // It is refused after Close, and Strict also while another budget of the process is Strict, in every build. Only the
 // goroutine that drives the program calls it. Cost: none for Sealed. Strict in checked builds stops the world at each
-// Turn, costs a collection at each call that is named above, and records each allocation.
+// NextFrame, costs a collection at each call that is named above, and records each allocation.
 func (b *Budget) Seal(mode SealMode) error {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: Seal: %w", b.plan.Name, ErrClosed)
@@ -115,8 +115,8 @@ func (b *Budget) sealRefuses(changed []*region) error {
 		"set pages.guards to \"off\", or Reconfigure before Seal", b.plan.Name, strings.Join(keys, ", "))
 }
 
-// strictTurn is Turn's look at the Go heap.
-func (b *Budget) strictTurn() {
+// strictFrame is NextFrame's look at the Go heap.
+func (b *Budget) strictFrame() {
 	if strictBuild {
 		strictHeap.turn(b)
 	}

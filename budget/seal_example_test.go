@@ -33,9 +33,9 @@ func ExampleBudget_Seal() {
 	mustBe(b.Seal(budget.Sealed))
 	for range 2 { // levels
 		mustBe(b.Seal(budget.Strict))
-		for range 3 { // ticks: a Go allocation between turns is a panic in checked builds
+		for range 3 { // ticks: a Go allocation between frames is a panic in checked builds
 			sparks.New(b.Frame())
-			mustBe(b.Turn())
+			mustBe(b.NextFrame())
 		}
 		mustBe(b.Seal(budget.Sealed))
 		fmt.Println("the next level may print")

@@ -12,13 +12,13 @@ var strictHeap heapWatch
 
 type heapWatch struct {
 	mu        sync.Mutex
-	counting  bool // a Turn came
+	counting  bool // NextFrame came
 	forgiving int  // calls at work whose allocations don't count
 
 	now         goCounter
 	all, unseen uint64    // when counting began again
 	profile     goProfile // then
-	found       []goSite  // since the last Turn, in times that are over
+	found       []goSite  // since the last NextFrame, in times that are over
 	foundUnseen uint64    // in these times too
 }
 
@@ -36,13 +36,13 @@ func (w *heapWatch) watch(on bool) {
 
 // turn panics when the program allocated since the last one.
 func (w *heapWatch) turn(b *Budget) {
-	if found := w.atTurn(b); found != nil {
+	if found := w.atNextFrame(b); found != nil {
 		panic(found)
 	}
 }
 
-// atTurn is what to panic with, or nil.
-func (w *heapWatch) atTurn(b *Budget) (text any) {
+// atNextFrame is what to panic with, or nil.
+func (w *heapWatch) atNextFrame(b *Budget) (text any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !b.isStrict() || w.forgiving > 0 {
@@ -56,7 +56,7 @@ func (w *heapWatch) atTurn(b *Budget) (text any) {
 	w.look()
 	if len(w.found) > 0 {
 		count, where := goSitesText(w.found, w.foundUnseen)
-		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between turns; allocate at set-up or in a load:%s", b.plan.Name, count, where)
+		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", b.plan.Name, count, where)
 		w.restart() // after the text: it doesn't count for a program that recovers
 	}
 	w.found, w.foundUnseen = nil, 0

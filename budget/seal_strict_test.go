@@ -16,7 +16,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// strict is a budget that is Strict, and what its Turn says after fn, when the Turn before fn forgot all.
+// strict is a budget that is Strict, and what its NextFrame says after fn, when the one before fn forgot all.
 func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	t.Helper()
 	plan := small()
@@ -30,14 +30,14 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	}
 }
 
-// turn is what Turn panics with. It allocates nothing itself.
+// turn is what NextFrame panics with. It allocates nothing itself.
 func turn(b *budget.Budget) (said string) {
 	defer func() {
 		if v := recover(); v != nil {
 			said = v.(string)
 		}
 	}()
-	if err := b.Turn(); err != nil {
+	if err := b.NextFrame(); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -45,7 +45,7 @@ func turn(b *budget.Budget) (said string) {
 
 func nothing() {}
 
-func TestStrictTurnPanics(t *testing.T) {
+func TestStrictNextFramePanics(t *testing.T) {
 	b, after := strict(t)
 	require.Empty(t, after(func() { frogs.New(b.Frame()) }))
 	var before, failed, turned scope.Scope
@@ -60,7 +60,7 @@ func TestStrictTurnPanics(t *testing.T) {
 		turned = b.Frame()
 	})
 	lines := strings.Split(said, "\n")
-	assert.Equal(t, `budget "small": BUG: Strict: 1 Go allocation, 64 bytes, between turns; allocate at set-up or in a load:`, lines[0])
+	assert.Equal(t, `budget "small": BUG: Strict: 1 Go allocation, 64 bytes, between frames; allocate at set-up or in a load:`, lines[0])
 	assert.Equal(t, `  1 object, 64 bytes:`, lines[1])
 	assert.Contains(t, lines[2], "    github.com/upfront-mem/upfront/budget_test.escape (")
 	assert.Contains(t, lines[2], lineOf(t, "escape"))
@@ -69,11 +69,11 @@ func TestStrictTurnPanics(t *testing.T) {
 	assert.NotEqual(t, before, turned)
 
 	said = after(tiny)
-	assert.Contains(t, said, "3 Go allocations, 16 bytes, between turns;")
+	assert.Contains(t, said, "3 Go allocations, 16 bytes, between frames;")
 	assert.Contains(t, said, lineOf(t, "tiny"))
 }
 
-func TestStrictCountsFromTheFirstTurnToTheEndOfTheMode(t *testing.T) {
+func TestStrictCountsFromTheFirstFrameToTheEndOfTheMode(t *testing.T) {
 	b := open(t, small())
 	for range 2 {
 		require.NoError(t, b.Seal(budget.Strict))
@@ -205,7 +205,7 @@ func TestStrictCountsFinalizersOfTheFrame(t *testing.T) {
 	assert.Contains(t, turn(b), lineOf(t, "escape"))
 }
 
-// TestStrictIsSilent plays with collections, sleeps and reports between turns.
+// TestStrictIsSilent plays with collections, sleeps and reports between frames.
 func TestStrictIsSilent(t *testing.T) {
 	b, after := strict(t)
 	pad := b.Pad(0, 0)
@@ -223,7 +223,7 @@ func TestStrictIsSilent(t *testing.T) {
 			case 7:
 				b.Report()
 			}
-			if err := b.Turn(); err != nil {
+			if err := b.NextFrame(); err != nil {
 				panic(err)
 			}
 		}

@@ -85,8 +85,8 @@ func TestSealedBudgetDoesAllItDid(t *testing.T) {
 		mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
 		frogs.New(b.Frame())
 		escape()
-		require.NoError(t, b.Turn())
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
+		require.NoError(t, b.NextFrame())
 		require.NoError(t, b.Region("systems").Rewind(background))
 	}
 	require.NoError(t, b.Close())
@@ -101,6 +101,6 @@ func TestStrictIsSealedInOtherBuilds(t *testing.T) {
 	require.NoError(t, b.Seal(budget.Strict))
 	for range 3 {
 		escape()
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
 // time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
-// Release or Reconfigure that touched the region, of the last Turn for the frame and for pads that were asked for by number,
-// of the last Give for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a Turn
+// Release or Reconfigure that touched the region, of the last NextFrame for the frame and for pads that were asked for by number,
+// of the last Give for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; NextFrame
 // that comes meanwhile waits while frame and pads are copied.
 func (b *Budget) Snapshot() Report {
 	defer forgive()()
@@ -41,14 +41,14 @@ type published struct {
 	head    Report // what never changes
 	plan    Plan   // under the lock of the regions
 	regions publishedFigures
-	beside  publishedFigures // of frame and pads: a Turn doesn't wait until thousands of slots are copied
+	beside  publishedFigures // of frame and pads: NextFrame doesn't wait until thousands of slots are copied
 	cycles  uint64           // collections before Open
 }
 
 type publishedFigures struct {
 	sync.Mutex
 	list []figures // by row
-	seen []uint64  // of pads: see Stack.Opened
+	seen []uint64  // of frame and pads, what Stack.Changes said then; 0: to be read again
 }
 
 // countNames has the frame count what scopes hold, by name. Regions do from their first load on; pads don't, so that theirs
@@ -144,15 +144,58 @@ func (b *Budget) publishPlan() {
 	p.plan = b.Plan()
 }
 
-// publishTurn publishes the frame, and the pads that only this goroutine and workers that it knows use. A pad on which
-// nothing was opened since is as it was.
-func (b *Budget) publishTurn() {
+// publishFrame publishes the frame.
+func (b *Budget) publishFrame() {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()
 	for i, st := range b.frame {
+		p.seen[i] = st.Changes()
 		p.read(i, st)
 	}
+}
+
+// publishPlain publishes a frame that ended with so many bytes, and the next one, with none: both are most often as they
+// were but for these.
+func (b *Budget) publishPlain(next int, used uint64) {
+	p := &b.published.beside
+	p.Lock()
+	if ending := b.frame[b.buffer]; ending.Changes() == p.seen[b.buffer] {
+		p.hold(b.buffer, used)
+	} else {
+		p.read(b.buffer, ending)
+	}
+	p.hold(next, 0)
+	p.seen[next] = b.frame[next].Changes()
+	p.Unlock()
+}
+
+// hold publishes what a buffer holds of which nothing else changed.
+func (p *publishedFigures) hold(i int, used uint64) {
+	f := &p.list[i]
+	f.Used, f.Free = used, f.Size-used
+	f.Peak = max(f.Peak, used)
+	f.LoadPeak = f.Peak
+	own := &f.Scopes[0] // the frame's own scope was opened first
+	own.Bytes, own.Peak = used, max(own.Peak, used)
+}
+
+// padsAsPublished says that nothing was done on the pads that only this goroutine and workers that it knows use.
+func (b *Budget) padsAsPublished() bool {
+	seen := b.published.beside.seen[len(b.frame):]
+	for i, st := range b.pads {
+		if b.Pads.isFixed(i) && st.Changes() != seen[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// publishPads publishes these pads.
+func (b *Budget) publishPads() {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
 	for i, st := range b.pads {
 		if b.Pads.isFixed(i) {
 			p.readPad(len(b.frame)+i, st)
@@ -160,9 +203,12 @@ func (b *Budget) publishTurn() {
 	}
 }
 
+// readPad publishes a pad, unless it was empty then and nothing was opened since.
 func (p *publishedFigures) readPad(i int, st *scope.Stack) {
-	if opened := st.Opened(); opened != p.seen[i] || st.Depth() != 0 {
-		p.seen[i] = opened
+	if changes := st.Changes(); changes != p.seen[i] {
+		if p.seen[i] = changes; st.Depth() != 0 {
+			p.seen[i] = 0
+		}
 		p.read(i, st)
 	}
 }

@@ -22,11 +22,11 @@ func reportPlan() budget.Plan {
 }
 
 // requirePublished says that what is published is what is.
-func requirePublished(t *testing.T, b *budget.Budget) {
+func requirePublished(t *testing.T, b *budget.Budget, when ...any) {
 	t.Helper()
 	snapshot := b.Snapshot()
 	snapshot.GoHeap = budget.GoHeap{}
-	require.Equal(t, quiet(b), snapshot)
+	require.Equal(t, quiet(b), snapshot, when...)
 }
 
 func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
@@ -69,25 +69,60 @@ func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
 	assert.Equal(t, b.Report(), b.Snapshot(), "the last figures, of the Go heap too")
 }
 
+// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, a Snapshot is as the Report of that moment.
+func TestNextFramePublishesAll(t *testing.T) {
+	works := map[string]func(s scope.Scope){
+		"nothing": func(scope.Scope) {},
+		"bytes":   func(s scope.Scope) { s.Bytes(1000) },
+		"more":    func(s scope.Scope) { s.Bytes(3000) },
+		"scope":   func(s scope.Scope) { x := s.Open("x"); x.Bytes(5000); _ = x.Close() },
+		"full":    func(s scope.Scope) { frogs.TrySlice(s, 1<<20) },
+		"mark":    func(s scope.Scope) { newMark(s, 1, 0) },
+		"failing": func(s scope.Scope) { newMark(s, 1, doFail) },
+		"pool":    func(s scope.Scope) { frogs.Pool(s, 9).Get() },
+		"temp":    func(s scope.Scope) { s.Temp(4000) },
+		"account": func(s scope.Scope) { _ = scope.Account(s, "sound", func() error { s.Bytes(8); return nil }) },
+		"held":    func(s scope.Scope) { s.Defer(func() {}).Cancel() },
+		"leak":    func(s scope.Scope) { s.Open("left open") },
+		"unwound": func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { frogs.Pool(s, 99); return errMark }) },
+		"misuse":  func(s scope.Scope) { x := s.Open("x"); frogs.TryNew(s); _ = x.Close() },
+	}
+	for first, one := range works {
+		for second, other := range works {
+			b := open(t, small())
+			for i := range 12 {
+				switch i {
+				case 3, 6:
+					one(b.Frame())
+				case 4, 7, 8:
+					other(b.Frame())
+				}
+				_ = b.NextFrame()
+				requirePublished(t, b, "%s, then %s: frame %d", first, second, i)
+			}
+		}
+	}
+}
+
 func TestSnapshotOfFrameAndPads(t *testing.T) {
 	b := open(t, small())
 	fixed, lender := b.Pad(0, 0), b.Pads
 	frogs.New(b.Frame())
 	assert.Zero(t, b.Snapshot().Beside[0].Used)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.NotZero(t, b.Snapshot().Beside[0].Used, "the frame that ended")
 
 	s := fixed.Open("a")
 	frogs.New(s)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.EqualValues(t, 24, b.Snapshot().Beside[2].Used, "left open")
 	assert.Equal(t, 1, b.Snapshot().Leaks.Scopes)
 	frogs.New(s)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Used, "and still open")
 	require.NoError(t, s.Close())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.Zero(t, b.Snapshot().Beside[2].Used)
 	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Peak)
@@ -95,7 +130,7 @@ func TestSnapshotOfFrameAndPads(t *testing.T) {
 	lent, err := lender.Take(background)
 	require.NoError(t, err)
 	require.NoError(t, lent.Pad(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.Zero(t, b.Snapshot().Beside[5].Peak, "it is its borrower's")
 	require.NoError(t, lent.Give())
@@ -158,7 +193,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 	pad := b.Pad(0, 0)
 	account := func() error { return nil }
 	for what, fn := range map[string]func(){
-		"Turn, accounts and scopes": func() {
+		"NextFrame, accounts and scopes": func() {
 			f := b.Frame()
 			_ = scope.Account(f, "a", account)
 			x := f.Open("x")
@@ -168,7 +203,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 			s := pad.Open("s")
 			_ = scope.Account(s, "b", account)
 			_ = s.Close()
-			_ = b.Turn()
+			_ = b.NextFrame()
 		},
 		"Give": func() {
 			lent, _ := b.Pads.Take(background)
@@ -225,10 +260,10 @@ func playBeside(t *testing.T, b *budget.Budget) {
 			s := b.Pad(0, 0).Open("x")
 			frogs.New(s)
 			require.NoError(t, s.Close())
-			require.NoError(t, b.Turn())
+			require.NoError(t, b.NextFrame())
 		}
 		mustLoad(t, b, "level", func(s scope.Scope) {
-			s.Temp().Bytes(10)
+			s.Temp(10)
 			require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
 		})
 		_ = b.Report() // beside the goroutine that borrows

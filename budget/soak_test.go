@@ -41,6 +41,17 @@ func soaking(t *testing.T, rounds int) func(round int) bool {
 	return func(round int) bool { return round < rounds || time.Now().Before(end) }
 }
 
+// How a random load ends.
+const (
+	endLoaded = iota
+	endError
+	endFull
+	endPanic
+	endGoexit
+	endCount
+	endThrough // as a load inside it: a panic or Goexit comes through
+)
+
 // soak loads maps in random order and looks at addresses and pages.
 type soak struct {
 	t         *testing.T
@@ -107,7 +118,7 @@ func (s *soak) load(r *budget.OpenRegion, place, number, end int, calm bool) (er
 			s.make(p, sc, place, calm)
 		}
 		if p.script.IntN(2) == 0 {
-			sc.Temp().Bytes(9000)
+			sc.Temp(9000)
 		}
 		return f, s.finish(sc, end)
 	})
@@ -135,7 +146,7 @@ func (s *soak) make(p *placed, sc scope.Scope, place int, calm bool) {
 		pool := frogs.Pool(sc, n)
 		at(addressOf(pool.Get()))
 	case 4:
-		at(addressOf(&sc.Temp().Bytes(20 * n)[0]))
+		at(addressOf(&sc.Temp(20 * n).Bytes(20 * n)[0]))
 	case 5:
 		inner := sc.Open("inner")
 		at(addressOf(frogs.New(inner)))
@@ -198,7 +209,7 @@ func (s *soak) round(first bool) {
 			s.rooms[room] = acquire(s.t, s.b)
 			assert.NoError(s.t, s.b.Region([]string{"systems", "level"}[i%2]).Rewind(background))
 		}
-		assert.NoError(s.t, s.b.Turn())
+		assert.NoError(s.t, s.b.NextFrame())
 		ran = ran[:0]
 		requireWalk(s.t, s.b)
 		s.present()

@@ -19,9 +19,9 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	door, pad := b.Region("level").Door("a worker"), b.Pad(0, 0)
 	work := func(s scope.Scope) error { frogs.New(s); return nil }
 	for what, fn := range map[string]func(){
-		"Turn":         func() { _ = b.Turn() },
-		"frame":        func() { frogs.TryNew(b.Frame()); frogs.TrySlice(b.Frame(), 2); _ = b.Turn() },
-		"frame, marks": func() { marks.TryNew(b.Frame()); ran = ran[:0]; _ = b.Turn() },
+		"NextFrame":    func() { _ = b.NextFrame() },
+		"frame":        func() { frogs.TryNew(b.Frame()); frogs.TrySlice(b.Frame(), 2); _ = b.NextFrame() },
+		"frame, marks": func() { marks.TryNew(b.Frame()); ran = ran[:0]; _ = b.NextFrame() },
 		"frame, scope": func() { s := b.Frame().Open("x"); frogs.New(s); _ = s.Close() },
 		"pad": func() {
 			s := pad.Open("x")
@@ -31,7 +31,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			_ = t.Close()
 			_ = s.Close()
 		},
-		"pad, temp":    func() { s := pad.Open("x"); s.Temp().Bytes(100); _ = s.Close() },
+		"pad, temp":    func() { s := pad.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
 		"pad, marks":   func() { s := pad.Open("x"); marks.New(s); marks.Slice(s, 3); _ = s.Close(); ran = ran[:0] },
 		"pad, pool":    func() { s := pad.Open("x"); p := frogs.Pool(s, 9); p.Put(p.Get()); _ = s.Close() },
 		"pad, Do":      func() { _ = pad.Do("x", work) },
@@ -55,7 +55,7 @@ func TestLoadersHotPathAllocatesNothing(t *testing.T) {
 			"marks":  func() { marks.New(s); marks.Slice(s, 2) },
 			"pools":  func() { pool.Put(pool.Get()); _ = objects.Put(objects.Get()) },
 			"scopes": func() { x := s.Open("x"); frogs.New(x); _ = x.Close() },
-			"temp":   func() { frogs.New(s.Temp()); frogs.Slice(s.Temp(), 2) },
+			"temp":   func() { temp := s.Temp(72); frogs.New(temp); frogs.Slice(temp, 2); _ = temp.Close() },
 		} {
 			assert.Zero(t, testing.AllocsPerRun(100, fn), what)
 		}

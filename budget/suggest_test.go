@@ -38,7 +38,7 @@ func recorded(t *testing.T, name string, bots, init, level, frame, pad int) budg
 	})
 	require.NoError(t, err)
 	use(b.Frame(), frame)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	p := b.Pad(1, 1).Open("pad")
 	use(p, pad)
 	require.NoError(t, p.Close())

@@ -50,24 +50,24 @@ func TestWalkNamesEveryByte(t *testing.T) {
 
 	s := b.Pad(0, 1).Open("pad")
 	s.Bytes(1000)
-	s.Temp().Bytes(10)
+	s.Temp(10)
 	b.Frame().Bytes(24)
 	mustLoad(t, b, "level", func(s scope.Scope) {
 		s.Bytes(1000)
-		s.Temp().Bytes(100)
+		s.Temp(100)
 		ranges := requireWalk(t, b)
 		requireCovers(t, b, ranges)
-		assert.Equal(t, []string{"init/free 65536", "level/used 1024", "level/free 149184", "level/temp 49792", "level/slack: edge 62144",
+		assert.Equal(t, []string{"init/free 65536", "level/used 1040", "level/free 198832", "level/temp 128", "level/slack: edge 62144",
 			"frame 0/used 24", "frame 0/free 976", "frame 0/slack: edge 64536", "frame 1/free 1000", "frame 1/slack: edge 64536",
-			"pad 0.0/free 65536", "pad 0.1/used 1000", "pad 0.1/free 48344", "pad 0.1/temp 16192"}, names(ranges)[2:16])
+			"pad 0.0/free 65536", "pad 0.1/used 1016", "pad 0.1/free 64456", "pad 0.1/temp 64"}, names(ranges)[2:16])
 	})
 	ranges := requireWalk(t, b)
 	requireCovers(t, b, ranges)
-	assert.Contains(t, names(ranges), "level/free 198976")
+	assert.Contains(t, names(ranges), "level/free 198960")
 	require.NoError(t, s.Close())
 	require.NoError(t, b.Region("init").Rewind(background))
-	require.NoError(t, b.Turn())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
 	assert.Equal(t, free, names(requireWalk(t, b)), "everything is as it was")
 }
 
@@ -75,7 +75,7 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(1000) })
 	mustLoad(t, b, "init", func(s scope.Scope) { s.Bytes(1000) })
-	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(1000) })
+	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(1000); _ = s.Open("x").Close() })
 	table := tableOf(b)
 	row := func(i uint64) *arena_c.Row { return table.Row(i) }
 	for _, c := range []struct {
@@ -90,27 +90,29 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		{&table.Rows, 10, "the map"},
 		{&table.Rows, 1 << 40, "the map"},
 		{&table.Slots, 0, "the map"},
-		{&row(0).Start, 0, "init"},
+		{&row(0).Arena.Start, 0, "init"},
 		{&row(0).End, row(0).End + 64, "init"},
 		{&row(1).End, 0, "systems"},
-		{&row(2).Edge, row(2).End + 1, "level"},
-		{&row(2).Open, 9, "level"},
-		{&row(2).Open, ^uint64(0), "level"},
-		{&row(2).FarOf, 2, "level"},
-		{&row(2).Peak, row(2).Peak + 1<<30, "level"},
-		{&row(2).Slot(0).Cursor, row(2).End + 1, "level"},
-		{&row(2).Slot(0).Start, row(2).Start + 8, "level"},
-		{&row(2).Slot(0).Limit, row(2).Slot(0).Limit + 4096, "level"},
-		{&row(2).Slot(0).Origin, 0, "level"},
-		{&row(2).Slot(0).Peak, ^uint64(3), "level"},     // its place in the row
-		{&row(2).Slot(0).Count, 3<<38 | 0x401, "level"}, // one byte more than it uses
-		{&row(2).Slot(0).Chain, row(2).End, "level"},
-		{&row(2).Slot(5).Limit, row(2).Slot(5).Limit + 1, "level"},
-		{&row(3).Slot(0).Cursor, 0, "frame 0"},
-		{&row(4).Slots, 7, "frame 1"},
+		{&row(2).Arena.Start, row(2).Arena.Start + 8, "level"},
+		{&row(2).Arena.Cursor, row(2).End + 1, "level"},
+		{&row(2).Arena.Limit, row(2).Arena.Limit + 4096, "level"},
+		{&row(2).Arena.Least, row(2).Size() + 1, "level"},
+		{&row(2).Arena.Gen, row(2).Arena.Next, "level"}, // it is frozen, and this generation was another's
+		{&row(2).Arena.Depth, 9, "level"},
+		{&row(2).Arena.Depth, ^uint64(0), "level"},
+		{&row(2).Arena.Chain, row(2).End + 8, "level"},
+		{&row(2).Arena.Records, 8, "level"},
+		{&row(2).Arena.Back, 8, "level"},
+		{&row(2).Arena.Record(1).Mark, row(2).End + 1, "level"},
+		{&row(2).Arena.Record(1).Gen, 0, "level"},
+		{&row(2).Arena.Record(1).Chain, row(2).Arena.Start + 9, "level"}, // between two words
+		{&row(2).Arena.Record(5).Gen, 1, "level"},                        // it is closed
+		{&row(2).Temp.Depth, 1, "level"},
+		{&row(3).Arena.Cursor, 0, "frame 0"},
+		{&row(4).Arena.Slots, 7, "frame 1"},
 		{&row(5).Pools, 1, "pad 0.0"},
 		{&row(8).End, row(8).End + 64*budget.KiB, "pad 1.1"},
-		{&row(8).Far().Limit, row(8).Far().Limit + 1, "pad 1.1"},
+		{&row(8).Temp.Limit, row(8).Temp.Limit + 1, "pad 1.1"},
 	} {
 		requireWalk(t, b)
 		was := *c.word
@@ -130,7 +132,7 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 func TestWalkBearsAnyTable(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })
-	b.Pad(0, 0).Open("pad").Temp()
+	b.Pad(0, 0).Open("pad").Temp(1000)
 	tables := b.Base().Bytes()[:requireWalk(t, b)[0].Size]
 	random := rand.New(rand.NewPCG(5, 6))
 	found := 0

@@ -11,11 +11,11 @@ import (
 // Usage is what scopes of one name, or an account, hold under that name.
 type Usage struct {
 	Name    string `json:"name"`
-	Bytes   uint64 `json:"bytes"`   // held now
-	Objects uint64 `json:"objects"` // allocations that are live
-	Peak    uint64 `json:"peak"`    // the most Bytes that the name had at once since Open; 0 where it isn't counted
+	Bytes   uint64 `json:"bytes"`             // held now
+	Objects uint64 `json:"objects,omitempty"` // allocations that are live; in checked builds
+	Peak    uint64 `json:"peak"`              // the most Bytes that the name had at once since Open; 0 where it isn't counted
 
-	PeakObjects uint64 `json:"peak_objects"` // likewise of Objects
+	PeakObjects uint64 `json:"peak_objects,omitempty"` // likewise of Objects
 }
 
 // Account runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors

@@ -111,6 +111,7 @@ func (st *Stack) Lost() (err error) {
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
+	u.st.unwound++
 	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
@@ -175,7 +176,7 @@ func (u *unwinding) turn() bool {
 // pile up on its stack: what is left runs on a fresh one, while this one waits.
 func (u *unwinding) caught(v any) {
 	if v != nil {
-		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), v, u.given()))
+		u.fail(fmt.Errorf("%s panicked: %v%s", u.name(), handled(v), u.given()))
 		u.release()
 	} else if u.release(); !u.rest {
 		u.elsewhere()

@@ -132,6 +132,9 @@ func why(r arena_c.Refusal) error {
 	if err := lastOf(st.notes, r.Gen); err != nil {
 		return err
 	}
+	if err := told(r.Gen); err != nil { // another budget has the header by now
+		return err
+	}
 	return s.misuse("allocation in")
 }
 
@@ -142,6 +145,15 @@ func explained(v any) any {
 		return why(r)
 	}
 	return v
+}
+
+// handled is explained for who recovers a panic and tells it: the scope that refused needn't.
+func handled(v any) any {
+	e := explained(v)
+	if r, ok := v.(arena_c.Refusal); ok {
+		forget(r)
+	}
+	return e
 }
 
 // forget is for who has told why a scope refused: its Close needn't tell it again.

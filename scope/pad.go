@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -14,7 +15,10 @@ type Pad struct {
 }
 
 // pad is the stack as a worker sees it, until EndLending.
-func (st *Stack) pad() Pad { return Pad{st, st.lent.Load()} }
+func (st *Stack) pad() Pad { return Pad{st, min(st.lent.Load(), lentDropped-1)} }
+
+// lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
+const lentDropped = math.MaxUint64
 
 // EndLending makes the pads that PadsOf gave so far refuse.
 func (st *Stack) EndLending() { st.lent.Add(1) }

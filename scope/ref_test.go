@@ -81,9 +81,9 @@ func TestRefFromSystemsToLevel(t *testing.T) {
 
 	x := points.New(b.Frame())
 	r := scope.RefTo(b.Frame(), x)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.Same(t, x, r.Get(), "until the end of the next frame")
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.Nil(t, r.Get())
 }
 

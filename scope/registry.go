@@ -120,7 +120,7 @@ func (st *Stack) Drop() {
 		end.Owner, end.Odd = 0, 0
 	}
 	st.dropped = true
-	st.lent.Add(1)
+	st.lent.Store(lentDropped)
 	if slices.ContainsFunc(st.notes, func(n note) bool { return n.told.err != nil }) {
 		registry.told = st.notes
 	}

@@ -38,6 +38,7 @@ type Stack struct {
 	born       []uint64
 	most       Open // ever, as of the last look
 	finalizers uint64
+	unwound    uint64 // how often nodes ran
 	failed     int
 	lastFull   *FullError // the last that was told
 	dropped    bool       // its budget is closed
@@ -175,16 +176,12 @@ func (st *Stack) verdict(v any, err error, before opened) (verdict error, other 
 	if v == nil {
 		return err, nil
 	}
-	refused, isRefusal := v.(arena_c.Refusal)
-	v = explained(v)
+	_, isRefusal := v.(arena_c.Refusal)
+	v = handled(v)
 	if full, ok := v.(*FullError); ok {
-		if isRefusal {
-			forget(refused) // it is told now: Close needn't tell it again
-		}
 		return full, nil
 	}
 	if isRefusal {
-		forget(refused)
 		return nil, v // a caller's bug
 	}
 	if full := st.anyFull(before); full != nil {
@@ -222,9 +219,6 @@ func (st *Stack) OpenedAt(depth int) *arena_c.Site {
 
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
-
-// Opened moves on whenever a scope opens: an arena that is empty is as it was while this stays.
-func (st *Stack) Opened() uint64 { return st.h.Next }
 
 // Inside says whether a Do, a With or a constructor is at work on the arena.
 func (st *Stack) Inside() bool { return st.inside != 0 }

@@ -68,7 +68,7 @@ func TestOpenClosesAtTheEnd(t *testing.T) {
 	var b *budget.Budget
 	r := watch(t, func(t testing.TB) {
 		b = budgettest.Open(t, plan())
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 		require.NoError(t, b.Pad(0, 0).Open("a").Close())
 	})
 	assert.Empty(t, r.said)
@@ -86,7 +86,7 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	assert.Empty(t, r.cleanup)
 }
 
-const leaked = ": left open at a Turn, a Give or Close: scope "
+const leaked = ": left open at NextFrame, Give or Close: scope "
 
 func TestOpenFailsATest(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -98,10 +98,10 @@ func TestOpenFailsATest(t *testing.T) {
 			[]string{`budgettest: Close: budget "watched": pad 0.1` + leaked + `"left open"; close each where it is opened`,
 				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0 Slots:0 Pads:0}"},
 		},
-		"pad scope at a Turn": {
+		"pad scope at NextFrame": {
 			func(b *budget.Budget) {
 				s := b.Pad(0, 0).Open("open")
-				_ = b.Turn()
+				_ = b.NextFrame()
 				_ = s.Close()
 			},
 			[]string{`budgettest: Close: budget "watched": pad 0.0` + leaked + `"open"; close each where it is opened`,
@@ -113,7 +113,7 @@ func TestOpenFailsATest(t *testing.T) {
 				"budgettest: leaks: {Scopes:0 Held:0 Finalizers:1 Slots:0 Pads:0}"},
 		},
 		"stray write": {
-			func(b *budget.Budget) { mapOf(b).Row(1).Edge-- },
+			func(b *budget.Budget) { mapOf(b).Row(1).End++ },
 			[]string{`budgettest: at the end: budget "watched": the control words of frame 0 contradict themselves: ` +
 				"something wrote where it had no right to"},
 		},
@@ -135,7 +135,7 @@ func TestOpenFailsATestThatLosesHeldValues(t *testing.T) {
 	r := watch(t, func(t testing.TB) {
 		b := budgettest.Open(t, plan())
 		b.Frame().Defer(func() { t.Errorf("a lost value ran") })
-		mapOf(b).Row(1).Slot(0).Chain = 0 // a stray write
+		mapOf(b).Row(1).Arena.Chain = 0 // a stray write
 	})
 	assert.Equal(t, []string{`budgettest: Close: budget "watched": frame 0: 1 held values were never released: a deferred function`,
 		"budgettest: leaks: {Scopes:0 Held:1 Finalizers:0 Slots:0 Pads:0}"}, r.said)

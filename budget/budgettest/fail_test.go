@@ -41,7 +41,7 @@ func program(b *budget.Budget, failed map[string]int) error {
 			at = "even"
 			ponds.Slice(s, 3)
 			at = "aligned"
-			s.Alloc(10, 256)
+			s.AllocAligned(10, 256)
 			at = "held"
 			s.Hold(b)
 			at = "pool"
@@ -49,9 +49,9 @@ func program(b *budget.Budget, failed map[string]int) error {
 			at = "account"
 			return p, scope.Account(s, "sound", func() error {
 				at = "temp"
-				letters.Slice(s.Temp(), 100)
+				letters.Slice(s.Temp(100), 100)
 				at = "last"
-				letters.Slice(s, 1)
+				letters.Slice(s, 64) // more than the padding before temporaries
 				return nil
 			})
 		})
@@ -96,8 +96,8 @@ func TestFailEachFailsEach(t *testing.T) {
 	budgettest.FailEach(t, failing(), func(b *budget.Budget) error {
 		err := program(b, failed)
 		var full *scope.FullError
-		if errors.As(err, &full) && full.Arena == "frame 0" { // told here: Turn needn't
-			_ = b.Turn()
+		if errors.As(err, &full) && full.Arena == "frame 0" { // told here: NextFrame needn't
+			_ = b.NextFrame()
 		}
 		return err
 	})

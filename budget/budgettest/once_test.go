@@ -33,7 +33,7 @@ func TestFailOnceFailsEach(t *testing.T) {
 		err := program(b, failed)
 		var full *scope.FullError
 		if errors.As(err, &full) && full.Arena == "frame 0" {
-			_ = b.Turn()
+			_ = b.NextFrame()
 		}
 		return err
 	})

@@ -26,7 +26,7 @@ func enterFrame() []contestant {
 	}
 	return []contestant{c, {who: library, end: func() { _ = b.Close() }, run: func(n int) uint64 {
 		for range n {
-			if err := b.Turn(); err != nil {
+			if err := b.NextFrame(); err != nil {
 				panic(err)
 			}
 		}

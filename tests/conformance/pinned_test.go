@@ -113,7 +113,7 @@ func (p *pinning) play() {
 		require.NoError(p.t, lent.Give())
 		for range 3 {
 			p.nest("frame", p.b.Frame(), 6, 0)
-			if err := p.b.Turn(); err != nil {
+			if err := p.b.NextFrame(); err != nil {
 				require.ErrorIs(p.t, err, scope.ErrFull)
 			}
 		}

@@ -62,14 +62,14 @@ func (g *Game) step() error {
 	g.playerCommands = playerCommandMaker.TrySlice(frame, players)
 	g.frogCommands = frogCommandMaker.TrySlice(frame, frogs)
 	g.events = eventMaker.TrySlice(frame, 2*(players+frogs))
-	if frame.Err() == nil { // else Turn returns it
+	if frame.Err() == nil { // else NextFrame returns it
 		g.events = g.events[:0]
 		g.fillGrid()
 		g.crew.decide()
 		g.apply()
 	}
 	g.tick++
-	if err := g.budget.Turn(); err != nil {
+	if err := g.budget.NextFrame(); err != nil {
 		return err
 	}
 	for _, w := range g.crew.workers {

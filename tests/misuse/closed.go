@@ -14,7 +14,7 @@ var closedBudgets = []line{
 			check(err)
 		}), status: told},
 		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }), status: told},
-		{name: "Turn after Close of the budget", run: closed(func(k kept) { check(k.b.Turn()) }), status: told},
+		{name: "NextFrame after Close of the budget", run: closed(func(k kept) { check(k.b.NextFrame()) }), status: told},
 		{name: "Take after Close of the budget", run: closed(func(k kept) {
 			pads, err := k.b.Pads.Take(ctx)
 			check(err)

@@ -93,7 +93,7 @@ func goPointerInBlock(wrong bool) {
 func appendBeyondCap(wrong bool) {
 	b := open()
 	check(b.Seal(budget.Strict))
-	check(b.Turn())
+	check(b.NextFrame())
 	query := b.Pad(0, 0).Open("query")
 	near := uintptr(unsafe.Pointer(frogs.New(query)))
 	list := frogs.SliceCap(query, 0, 10)
@@ -106,7 +106,7 @@ func appendBeyondCap(wrong bool) {
 	}
 	onPad := uintptr(unsafe.Pointer(&list[0]))-near < 64*budget.KiB
 	check(query.Close())
-	check(b.Turn())
+	check(b.NextFrame())
 	say("the list lies on the pad: %v", onPad)
 	check(b.Close())
 }

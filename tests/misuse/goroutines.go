@@ -24,7 +24,7 @@ var goroutines = []line{
 	}, ""},
 	{"one reads what another rewinds or turns", []program{
 		{name: "read during rewind", run: readDuringRewind},
-		{name: "read during Turn", run: readDuringTurn},
+		{name: "read during NextFrame", run: readDuringNextFrame},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
@@ -116,11 +116,11 @@ func readDuringRewind(wrong bool) {
 	both(wrong, func() { level.Get().Age++ }, func() { check(b.Region("level").Rewind(ctx)) })
 }
 
-func readDuringTurn(wrong bool) {
+func readDuringNextFrame(wrong bool) {
 	b := open()
 	frog := frogs.New(b.Frame())
 	both(wrong, func() { frog.Age++ }, func() {
-		check(b.Turn())
-		check(b.Turn())
+		check(b.NextFrame())
+		check(b.NextFrame())
 	})
 }

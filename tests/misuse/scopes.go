@@ -23,7 +23,7 @@ var scopes = []line{
 		{name: "New after Close", run: newAfterClose, says: "that is closed"},
 		{name: "New in a slot's next scope", run: newInAnothers, says: "that is closed"},
 		{name: "New after the load", run: newAfterLoad, says: "frozen since its load returned"},
-		{name: "New after Turn", run: newAfterTurn, says: "frozen since its frame ended"},
+		{name: "New after NextFrame", run: newAfterNextFrame, says: "frozen since its frame ended"},
 		{name: "New of the zero Maker", run: zeroMaker, says: "a Maker that was never declared"},
 		{name: "Alloc with a bad align", run: badAlign, says: "an align is a power of two"},
 	}, []answer{
@@ -139,10 +139,10 @@ func newAfterLoad(wrong bool) {
 	frogs.New(level)
 }
 
-func newAfterTurn(wrong bool) {
+func newAfterNextFrame(wrong bool) {
 	b := open()
 	frame := b.Frame()
-	check(b.Turn())
+	check(b.NextFrame())
 	if !wrong {
 		frame = b.Frame()
 	}
@@ -181,8 +181,8 @@ func leaveOpenOnFrame(wrong bool) {
 	if !wrong {
 		check(room.Close())
 	}
-	check(b.Turn())
-	check(b.Turn())
+	check(b.NextFrame())
+	check(b.NextFrame())
 	check(b.Close())
 }
 

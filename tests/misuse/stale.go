@@ -21,17 +21,17 @@ var staleMemory = []line{
 		{"asan", "ASan", poison, asanEnd},
 		{"race, checked", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
-	{"write after a region's next load, or after Turn", []program{
+	{"write after a region's next load, or after NextFrame", []program{
 		{name: "write after rewind", run: writeAfterRewind, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
 		{name: "write after rewind, C", run: writeAfterRewindInC, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
-		{name: "write after Turn", run: writeAfterTurn, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
+		{name: "write after NextFrame", run: writeAfterNextFrame, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
 	}, nil, "hits what is new; a Loaded tells"},
-	{"read after Close, Put, free or Turn, or temporaries after their load", []program{
+	{"read after Close, Put, free or NextFrame, or temporaries after their load", []program{
 		{name: "read after Close", run: readAfterClose, goesOn: "is 0x7"},
 		{name: "read after Close of an inner scope", run: readAfterInnerClose, goesOn: "is 0x7"},
 		{name: "read after Put", run: readAfterPut, goesOn: "is 0x7"},
 		{name: "read after free", run: readAfterFree, goesOn: "is 0x7"},
-		{name: "read after Turn", run: readAfterTurn, goesOn: "is 0x7"},
+		{name: "read after NextFrame", run: readAfterNextFrame, goesOn: "is 0x7"},
 		{name: "read temporaries after load", run: readTemporariesAfterLoad, goesOn: "is 0x7"},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
@@ -231,32 +231,32 @@ func readAfterFree(wrong bool) {
 	say("the word is %#x", *word)
 }
 
-func readAfterTurn(wrong bool) {
+func readAfterNextFrame(wrong bool) {
 	b := open()
 	frog := oldFrog(b.Frame())
-	check(b.Turn()) // it lives on in this frame
+	check(b.NextFrame()) // it lives on in this frame
 	if wrong {
-		check(b.Turn())
+		check(b.NextFrame())
 	}
 	say("the frog's age is %#x", frog.Age)
 	check(b.Close())
 }
 
-func writeAfterTurn(wrong bool) {
+func writeAfterNextFrame(wrong bool) {
 	b := open()
 	frog := frogs.New(b.Frame())
-	check(b.Turn())
+	check(b.NextFrame())
 	if !wrong {
 		frog.Age = 7
 	}
-	check(b.Turn())
+	check(b.NextFrame())
 	newFrog := frogs.New(b.Frame())
 	if wrong {
 		frog.Age = 7
 	}
 	say("the new frog's age is %#x", newFrog.Age)
 	for range 10 { // and on it goes
-		check(b.Turn())
+		check(b.NextFrame())
 		frogs.New(b.Frame())
 	}
 	check(b.Close())

@@ -59,7 +59,7 @@ func lines() []line {
 // which asan shares, and a quarantine of addresses after a rewind. says is what the text of the checked build is to tell.
 var awaited = []struct{ misuse, builds, says string }{
 	{"read after a region's rewind", "checked", "read of what was rewound"},
-	{"write after a region's next load, or after Turn", "asan, checked", "write to what was rewound"},
+	{"write after a region's next load, or after NextFrame", "asan, checked", "write to what was rewound"},
 	{"write after Close or Put", "checked", "write to what was closed / write after put"},
 	{"write past an object, slice, chunk or a region's last; before its first", "asan, checked",
 		"write past the end / write before the first / write to bytes that nobody had"},

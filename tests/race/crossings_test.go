@@ -88,7 +88,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 		"Alloc":          func() { s.Alloc(8, 8); s.TryAlloc(8, 64); s.Bytes(3); s.Block(64) },
 		"Slice":          func() { frogs.Slice(s, 3); frogs.TrySlice(s, 3); frogs.SliceCap(s, 1, 3); frogs.Clone(s, nil) },
 		"Frame":          func() { frogs.New(b.Frame()) },
-		"Turn":           func() { frogs.New(noPools.Frame()); _ = noPools.Turn() },
+		"NextFrame":      func() { frogs.New(noPools.Frame()); _ = noPools.NextFrame() },
 		"Pad":            func() { b.Pad(1, 0).Depth() },
 		"Pad.With":       func() { _ = b.Pad(1, 0).With(9, func([]byte) {}) },
 		"Take and Give":  func() { l, _ := b.Pads.Take(ctx); l.Pick().Open("c"); _ = l.Give() },
@@ -199,7 +199,7 @@ func TestWhatCrosses(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(){
-		"Turn beside a pool":         func() { _ = b.Turn() }, // one for each that is open on the frame, or on a pad asked for by number
+		"NextFrame beside a pool":    func() { _ = b.NextFrame() }, // one for each that is open on the frame, or on a pad asked for by number
 		"a pool and its end":         inner(func(s scope.Scope) { frogs.Pool(s, 2) }),
 		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 		"Pool.Index":                 func() { pool.Index(x) },

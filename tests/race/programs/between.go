@@ -84,7 +84,7 @@ var works = map[string]func(p *play, worker int) func(){
 		door := p.budget.Region("systems").Door(fmt.Sprint(worker))
 		return func() { door.Enter(); door.Leave() }
 	},
-	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.Turn()); must(b.Turn()) }),
+	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.NextFrame()); must(b.NextFrame()) }),
 	"load":   withOwn(loadAndRewind),
 	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork,
 	"blocks": func(p *play, worker int) func() {

@@ -106,7 +106,7 @@ var clean = map[string]func(*play){
 		crowd(func(me int) {
 			if me == 0 {
 				frogs.New(p.budget.Frame()).Age++
-				must(p.budget.Turn())
+				must(p.budget.NextFrame())
 				return
 			}
 			p.budget.Snapshot()
@@ -138,7 +138,7 @@ func (h *house) play() {
 	loadAndRewind(h.b)
 	frogs.New(h.b.Frame()).Age++
 	must(h.pad.With(50, noBytes))
-	must(h.b.Turn())
+	must(h.b.NextFrame())
 }
 
 const goroutines, rounds = 4, 50

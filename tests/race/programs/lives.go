@@ -83,10 +83,10 @@ var lives = map[string]func(*play){
 	},
 	"turn": func(p *play) {
 		x := frogs.New(p.budget.Frame())
-		must(p.budget.Turn())
+		must(p.budget.NextFrame())
 		p.pair(
-			func() { look(x) },               // life/turn first
-			func() { must(p.budget.Turn()) }, // life/turn second
+			func() { look(x) },                    // life/turn first
+			func() { must(p.budget.NextFrame()) }, // life/turn second
 		)
 	},
 	"give": func(p *play) {

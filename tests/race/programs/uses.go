@@ -34,7 +34,7 @@ var uses = map[string]func(*play){
 	"open":        func(p *play) { s := p.scope(); p.both(func() { s.Open("b").Close() }) },                  // use/open both
 	"do":          func(p *play) { s := p.scope(); p.both(func() { s.Do("b", noScope) }) },                   // use/do both
 	"frame":       func(p *play) { p.both(func() { frogs.New(p.budget.Frame()) }) },                          // use/frame both
-	"turn":        func(p *play) { p.both(func() { p.budget.Turn() }) },                                      // use/turn both
+	"turn":        func(p *play) { p.both(func() { p.budget.NextFrame() }) },                                 // use/turn both
 	"pad":         func(p *play) { pad := p.budget.Pad(1, 0); p.both(func() { pad.Open("b").Close() }) },     // use/pad both
 	"pad-with":    func(p *play) { pad := p.budget.Pad(1, 0); p.both(func() { pad.With(9, noBytes) }) },      // use/pad-with both
 	"pool":        func(p *play) { pool := frogs.Pool(p.scope(), 4); p.both(func() { pool.Get() }) },         // use/pool both

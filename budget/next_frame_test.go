@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-func TestTurnKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
+func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 	for _, buffers := range []int{2, 3, 8} {
 		plan := small()
 		plan.Frame.Buffers = buffers
@@ -28,7 +28,7 @@ func TestTurnKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 			for i, m := range alive {
 				assert.Equal(t, 2*(n-int64(len(alive)-1-i)), m.ID, "frame %d, %d buffers", n, buffers)
 			}
-			err := b.Turn()
+			err := b.NextFrame()
 			if n%2 == 0 {
 				require.NoError(t, err)
 			} else { // inner was left open: closed now, and said
@@ -46,27 +46,27 @@ func TestTurnKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 	}
 }
 
-func TestTurnTells(t *testing.T) {
+func TestNextFrameTells(t *testing.T) {
 	b := open(t, small())
 	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))
-	err := b.Turn()
+	err := b.NextFrame()
 	assert.ErrorIs(t, err, budget.ErrFull)
 	assert.ErrorContains(t, err, `frame 0 is full: scope "frame" asked for 25165824 bytes, 65536 of 65536 are free; raise frame.size`)
-	assert.NoError(t, b.Turn(), "once")
+	assert.NoError(t, b.NextFrame(), "once")
 
 	frogs.TrySlice(b.Frame(), 1<<20)
 	b.Frame().Open("left open")
-	assert.ErrorIs(t, b.Turn(), budget.ErrFull, "whatever lies on top of it")
+	assert.ErrorIs(t, b.NextFrame(), budget.ErrFull, "whatever lies on top of it")
 	inner := b.Frame().Open("inner")
 	frogs.TrySlice(inner, 1<<20)
 	assert.ErrorIs(t, inner.Close(), budget.ErrFull)
-	assert.NoError(t, b.Turn(), "Close told of it")
+	assert.NoError(t, b.NextFrame(), "Close told of it")
 
 	newMark(b.Frame(), 1, doFail)
 	newMark(b.Frame(), 2, doPanic)
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	frogs.TrySlice(b.Frame(), 1<<20)
-	err = b.Turn()
+	err = b.NextFrame()
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorIs(t, err, budget.ErrFull)
 	assert.ErrorContains(t, err, "mark panics")
@@ -79,40 +79,40 @@ func TestEndedFrameIsFrozen(t *testing.T) {
 	old := b.Frame()
 	f := frogs.New(old)
 	f.X = 7
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.Nil(t, frogs.TryNew(old))
 	assert.Equal(t, `scope: BUG: allocation in scope "frame" of frame 0, which is frozen since its frame ended`,
 		panics(t, func() { frogs.New(old) }))
 	assert.ErrorContains(t, b.Frame().Close(), "which its owner closes")
 	assert.EqualValues(t, 7, f.X)
-	refused := `scope: BUG: allocation in scope "frame" of frame 0 which is frozen since its load returned`
-	assert.EqualError(t, b.Turn(), refused, "what was refused then is no full of this frame, but misuse")
+	refused := `scope: BUG: allocation in scope "frame" of frame 0, which is frozen since its frame ended`
+	assert.EqualError(t, b.NextFrame(), refused, "what was refused then is no full of this frame, but misuse")
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a scope of frame 0 that is closed")
 }
 
-func TestFrameScopeLeftOpenAtTurn(t *testing.T) {
+func TestFrameScopeLeftOpenAtNextFrame(t *testing.T) {
 	b := open(t, small())
 	old := b.Frame()
 	newMark(old.Open("inner"), 1, 0)
-	assert.EqualError(t, b.Turn(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`)
+	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`)
 	assert.Equal(t, []int64{1}, ran)
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "which is frozen since its frame ended")
-	assert.ErrorContains(t, b.Turn(), "which is frozen since its load returned")
+	assert.ErrorContains(t, b.NextFrame(), "which is frozen since its frame ended")
 }
 
-func TestTurnAndCloseFromAFinalizer(t *testing.T) {
+func TestNextFrameAndCloseFromAFinalizer(t *testing.T) {
 	b := open(t, small())
 	var turned, closed, closedInPad error
-	b.Frame().Defer(func() { turned, closed = b.Turn(), b.Close() })
-	require.NoError(t, b.Turn())
-	require.NoError(t, b.Turn())
-	assert.EqualError(t, turned, `budget "small": BUG: Turn from a finalizer of frame 0`)
+	b.Frame().Defer(func() { turned, closed = b.NextFrame(), b.Close() })
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
+	assert.EqualError(t, turned, `budget "small": BUG: NextFrame from a finalizer of frame 0`)
 	assert.EqualError(t, closed, `budget "small": Close from a finalizer of frame 0: upfront: loading`)
 	pad := b.Pad(1, 1).Open("pad")
 	pad.Defer(func() { closedInPad = b.Close() })
 	require.NoError(t, pad.Close())
 	assert.ErrorContains(t, closedInPad, "Close from a finalizer of pad 1.1")
-	require.NoError(t, b.Turn(), "nothing was closed")
+	require.NoError(t, b.NextFrame(), "nothing was closed")
 }
 
 func TestLeaksAreCountedOncePerScope(t *testing.T) {
@@ -121,25 +121,25 @@ func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	first := b.Pad(0, 0).Open("a")
 	inner := first.Open("b")
 	for range 3 {
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 		assert.Equal(t, 2, scopes())
 	}
 	require.NoError(t, inner.Close())
 	require.NoError(t, first.Close())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
 	assert.Equal(t, 2, scopes(), "what leaked, leaked")
 
 	again := b.Pad(0, 0).Open("c")
-	require.NoError(t, b.Turn())
-	require.NoError(t, b.Turn())
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
 	assert.Equal(t, 3, scopes(), "another scope in the same place")
 	require.NoError(t, again.Close())
 	require.NoError(t, b.Pad(1, 1).Open("d").Close())
 	b.Pad(1, 0).Open("at Close")
 	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": pad 0.0: left open at a Turn, a Give or Close: scope "a", "b", "c"; `+
+	assert.Equal(t, `budget "small": pad 0.0: left open at NextFrame, Give or Close: scope "a", "b", "c"; `+
 		`close each where it is opened
-budget "small": pad 1.0: left open at a Turn, a Give or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
+budget "small": pad 1.0: left open at NextFrame, Give or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
 	assert.Equal(t, 4, b.Report().Leaks.Total())
 }
@@ -150,8 +150,7 @@ func TestHeldValuesThatAreLost(t *testing.T) {
 	pad.Own(&closer{1})
 	pad.Own(&closer{2})
 	assert.Zero(t, b.Report().Leaks.Held, "held is no leak")
-	row := tableOf(b).Row(5)
-	row.Slot(0).Chain = 0 // a stray write: the chain is lost
+	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, pad.Close())
 	assert.Equal(t, budget.Leaks{Held: 2}, b.Report().Leaks)
 	assert.Equal(t, `budget "small": pad 0.0: 2 held values were never released: `+

@@ -1,0 +1,89 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+const frameScope = "frame" // the name of the frame's own scope
+
+// Frame is the scope of the frame's current buffer. What is made in it in frame n lives until the end of frame
+// n+1, with 3 buffers n+2.
+func (b *Budget) Frame() scope.Scope {
+	if len(b.frame) == 0 {
+		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
+	}
+	if b.closed.Load() {
+		panic(fmt.Sprintf("budget: BUG: the frame of budget %q, which is closed", b.plan.Name))
+	}
+	return b.current
+}
+
+// NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
+// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
+// that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
+// them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
+// for each pool that is open there; some 50 ns when there is none.
+func (b *Budget) NextFrame() (err error) {
+	if b.closed.Load() {
+		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)
+	}
+	b.strictFrame()
+	if busy := b.finalizing(); busy != "" {
+		return fmt.Errorf("budget %q: BUG: NextFrame from a finalizer of %s", b.plan.Name, busy)
+	}
+	if !b.padsAsPublished() {
+		b.countOpenPads(false)
+		b.publishPads()
+	}
+	if len(b.frame) == 0 {
+		return nil
+	}
+	next := b.buffer + 1
+	if next == len(b.frame) {
+		next = 0
+	}
+	ending, oldest := b.frame[b.buffer], b.frame[next]
+	if s, used, ok := ending.NextPlain(oldest); ok {
+		b.publishPlain(next, used)
+		b.buffer, b.current = next, s
+		return nil
+	}
+	return b.endFrame(next)
+}
+
+// endFrame is for a frame in which there is something to run, to tell or to count.
+func (b *Budget) endFrame(next int) (err error) {
+	ending, oldest := b.frame[b.buffer], b.frame[next]
+	b.countOpenFrame()
+	left, met := ending.LeftOpen(1), ending.Remembered(0)
+	defer func() { // also when a finalizer ends the goroutine
+		ending.Freeze()
+		err = errors.Join(err, oldest.CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
+		b.buffer, b.current = next, oldest.Open(frameScope)
+		b.publishFrame()
+	}()
+	closed, emptied := ending.CloseTo(1), oldest.CloseTo(0)
+	if left == nil && met == nil && closed == nil && emptied == nil {
+		return nil
+	}
+	return errors.Join(left, met, closed, emptied)
+}
+
+// finalizing names a buffer of the frame, or a pad of a worker, whose finalizers are running, or is empty. Pads on loan
+// are other goroutines' affair.
+func (b *Budget) finalizing() string {
+	for _, st := range b.frame {
+		if st.Closing() {
+			return st.Name()
+		}
+	}
+	for i, st := range b.pads {
+		if b.Pads.isFixed(i) && st.Closing() {
+			return st.Name()
+		}
+	}
+	return ""
+}
