@@ -1,6 +1,6 @@
 #include "scope.h"
 
-static void lay_out(upfront_scopes *h, uint64_t slots, uint64_t records, uint64_t back) {
+static void lay_out_end(upfront_scopes *h, uint64_t slots, uint64_t records, uint64_t back) {
     uint64_t i;
     h->chain = h->odd = h->depth = h->base = h->owner = 0;
     h->slots = slots;
@@ -17,8 +17,8 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
     char kept[UPFRONT_NAME_SIZE] = {0};
     memcpy(kept, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
     memcpy(r->name, kept, sizeof kept);
-    lay_out(&r->arena, slots, sizeof *r, 0);
-    lay_out(&r->temp, slots, sizeof *r + records - back, back);
+    lay_out_end(&r->arena, slots, sizeof *r, 0);
+    lay_out_end(&r->temp, slots, sizeof *r + records - back, back);
     upfront_arena_bound(&r->arena.arena, from + start, from + end);
     upfront_arena_bound(&r->temp.arena, from + end - back, from + end - back);
     r->kind = r->kin = 0;

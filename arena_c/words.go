@@ -101,10 +101,39 @@ var (
 	_ [unsafe.Offsetof(Record{}.Edge)]byte  = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
 	_ [unsafe.Offsetof(Map{}.Guard)]byte    = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
 
+	// The words that fast paths and package scope read are these, one by one.
+	_ [unsafe.Offsetof(Scopes{}.Cursor)]byte  = [unsafe.Offsetof(C.upfront_arena{}.cursor)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Limit)]byte   = [unsafe.Offsetof(C.upfront_arena{}.limit)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Gen)]byte     = [unsafe.Offsetof(C.upfront_arena{}.gen)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Asked)]byte   = [unsafe.Offsetof(C.upfront_arena{}.asked)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Misused)]byte = [unsafe.Offsetof(C.upfront_arena{}.misused)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Least)]byte   = [unsafe.Offsetof(C.upfront_arena{}.least)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Next)]byte    = [unsafe.Offsetof(C.upfront_arena{}.next)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Start)]byte   = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.chain)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Odd)]byte     = [unsafe.Offsetof(C.upfront_scopes{}.odd)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Depth)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.depth)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Slots)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.slots)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Base)]byte    = [unsafe.Offsetof(C.upfront_scopes{}.base)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Records)]byte = [unsafe.Offsetof(C.upfront_scopes{}.records)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Back)]byte    = [unsafe.Offsetof(C.upfront_scopes{}.back)]byte{}
+	_ [unsafe.Offsetof(Record{}.Mark)]byte    = [unsafe.Offsetof(C.upfront_record{}.mark)]byte{}
+	_ [unsafe.Offsetof(Record{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_record{}.chain)]byte{}
+	_ [unsafe.Offsetof(Record{}.Gen)]byte     = [unsafe.Offsetof(C.upfront_record{}.gen)]byte{}
+	_ [unsafe.Offsetof(Record{}.Asked)]byte   = [unsafe.Offsetof(C.upfront_record{}.asked)]byte{}
+	_ [unsafe.Offsetof(Record{}.Count)]byte   = [unsafe.Offsetof(C.upfront_record{}.count)]byte{}
+	_ [unsafe.Offsetof(Record{}.Limit)]byte   = [unsafe.Offsetof(C.upfront_record{}.limit)]byte{}
+	_ [unsafe.Offsetof(Row{}.Temp)]byte       = [unsafe.Offsetof(C.upfront_row{}.temp)]byte{}
+	_ [unsafe.Offsetof(Row{}.Name)]byte       = [unsafe.Offsetof(C.upfront_row{}.name)]byte{}
+	_ [unsafe.Offsetof(Row{}.Kind)]byte       = [unsafe.Offsetof(C.upfront_row{}.kind)]byte{}
+	_ [unsafe.Offsetof(Row{}.Kin)]byte        = [unsafe.Offsetof(C.upfront_row{}.kin)]byte{}
+	_ [unsafe.Offsetof(Row{}.End)]byte        = [unsafe.Offsetof(C.upfront_row{}.end)]byte{}
+
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
 	_ [0]byte = [C.UPFRONT_GENERATION - Generation]byte{}
 	_ [0]byte = [C.UPFRONT_OBJECT - Object]byte{}
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
+	_ [0]byte = [C.UPFRONT_ALIGN_MAX - AlignMax]byte{}
 	_ [0]byte = [C.UPFRONT_LINE - LineSize]byte{}
 	_ [0]byte = [C.UPFRONT_NAME_SIZE - NameSize]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
@@ -118,11 +147,16 @@ var (
 	_ [0]byte = [C.UPFRONT_HEAP_BLOCK - HeapBlock]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_ALIGN - HeapAlign]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_HEADER - HeapAlign]byte{}
+	_ [0]byte = [C.UPFRONT_ASKED - Asked]byte{}
+	_ [0]byte = [C.UPFRONT_NODE_CLASS - NodeClass]byte{}
+	_ [0]byte = [C.UPFRONT_CLASS_NONE - ClassNone]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_C - ClassC]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_TEMP - ClassTemp]byte{}
 	_ [0]byte = [C.UPFRONT_CLOSING - Closing]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
+	_ [0]byte = [C.UPFRONT_REGION - KindRegion]byte{}
+	_ [0]byte = [C.UPFRONT_RANGE_TABLES - RangeTables]byte{}
 
 	// The last of each list of numbers that are told one after the other.
 	_ [0]byte = [C.UPFRONT_TABLE_FULL - TableFull]byte{}

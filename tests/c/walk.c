@@ -260,10 +260,13 @@ static void walk_tells_records(void) {
     CHECK(is_told()); /* behind all that was given */
     r->mark = r[-1].mark;
     r->mark--;
-    CHECK(is_told()); /* below the one it lies in */
-    r->mark = h->arena.start - 1;
-    CHECK(is_told());
+    CHECK(is_told()); /* below the arena */
     *r = good;
+    CHECK(upfront_scope_open(h).gen == 3 && !is_told());
+    r[1].mark = r->mark - 1;
+    CHECK(is_told()); /* below the one it lies in */
+    r[1].mark = h->arena.cursor;
+    upfront_scopes_close(h);
     for (at = 0; at < 8; at++) { /* a node has a word before it, in the arena */
         r->chain = h->arena.start + at;
         CHECK(is_told());

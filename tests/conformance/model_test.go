@@ -7,7 +7,7 @@ import "math/bits"
 func up(n, align uint64) uint64 { return (n + align - 1) / align * align }
 
 func badArgument(size, align uint64) bool {
-	return size >= 1<<38 || bits.OnesCount64(align) != 1 || align > 65536
+	return size >= 1<<38 || bits.OnesCount64(align) != 1 || align > 1<<20
 }
 
 // linearModel is an aligned bump between two addresses.
@@ -40,6 +40,24 @@ func (m *linearModel) rewind(mark uint64) bool {
 	}
 	m.cursor = mark
 	return true
+}
+
+// scopeModel is a linear arena that calls fewer requests bugs: what no arena has is full, by its size or by its align, and an
+// align of 0 is more than any.
+type scopeModel struct{ linearModel }
+
+func (m *scopeModel) alloc(size, align uint64) (at, got uint64, a answer) {
+	if bits.OnesCount64(align) > 1 {
+		return 0, 0, refused
+	}
+	if size >= 1<<38 || align == 0 {
+		return 0, 0, full
+	}
+	if at = (m.cursor + align - 1) &^ (align - 1); at < m.cursor || at > m.end || size > m.end-at {
+		return 0, 0, full
+	}
+	m.cursor = at + size
+	return at, size, given
 }
 
 // stackModel remembers each block's address and where the stack ended before it.

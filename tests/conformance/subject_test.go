@@ -63,7 +63,7 @@ func openPool[T any](block []byte) (machine, model, error) {
 func openScope(block []byte) (machine, model, error) {
 	stack, from, size := scopeStack(block)
 	s := stack.Open("suite")
-	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
+	m := &scopeModel{linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}}
 	return machine{
 		alloc: func(size, align uint64) unsafe.Pointer { return allocIn(s, size, align) },
 		reset: func() {
