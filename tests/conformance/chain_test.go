@@ -81,7 +81,7 @@ func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
 		assert.Equal(t, arena_c.Order, closes(loaded), "frozen")
 		assert.Equal(t, arena_c.Order, closes(b.Frame()))
 		assert.NotNil(t, ledgers.New(b.Frame()))
-		require.NoError(t, b.Turn())
+		require.NoError(t, b.NextFrame())
 	}
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	assert.Equal(t, arena_c.Stale, closes(loaded))
