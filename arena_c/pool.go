@@ -53,7 +53,7 @@ func (p *Pool) c() *C.upfront_pool { return (*C.upfront_pool)(checked(p)) }
 
 // PoolSize is upfront_pool_size.
 func PoolSize(size, align, count uint64) uint64 {
-	return uint64(C.upfront_pool_size(C.uint64_t(size), C.uint64_t(align), C.uint64_t(count)))
+	return uint64(crossed(alone(), C.upfront_pool_size(C.uint64_t(size), C.uint64_t(align), C.uint64_t(count))))
 }
 
 // PoolMake is upfront_pool_make.

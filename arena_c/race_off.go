@@ -10,10 +10,11 @@ const Race = false
 func raceWrite(unsafe.Pointer, uintptr) {}
 func raceDead(unsafe.Pointer, uintptr)  {}
 
-// writes, reads and crossed do nothing in this build: see race_on.go.
+// writes, reads, alone and crossed do nothing in this build: see race_on.go.
 
 type crossing struct{}
 
 func writes(*uint64) crossing               { return crossing{} }
 func reads(*uint64) crossing                { return crossing{} }
+func alone() crossing                       { return crossing{} }
 func crossed[T any](_ crossing, answer T) T { return answer }

@@ -154,6 +154,7 @@ var (
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_TEMP - ClassTemp]byte{}
 	_ [0]byte = [C.UPFRONT_CLOSING - Closing]byte{}
+	_ [0]byte = [C.UPFRONT_BUILDING - Building]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
 	_ [0]byte = [C.UPFRONT_REGION - KindRegion]byte{}
 	_ [0]byte = [C.UPFRONT_RANGE_TABLES - RangeTables]byte{}

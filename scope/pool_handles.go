@@ -23,19 +23,19 @@ type HandlePool[T any] struct {
 }
 
 // HandlePool makes a pool of n chunks in s: what Pool takes, and 4 bytes for each chunk. A full scope unwinds; n below 0
-// or from 2^32 up is a caller's bug. Cost: O(n), one call into C.
+// or from 2^32 up is a caller's bug. Cost: O(n), two calls into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks: handles name fewer than 2^32", n), false})
 	}
+	s.fitsHandles(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T](), uint64(n))
 	to := markOf(s.h)
 	p := HandlePool[T]{pool: openPool[T](s, n, 0)}
-	took := s.h.Cursor - to.cursor
-	if p.generations = makeSlice[uint32](s, n, false); p.generations == nil { // both or none
+	if p.generations = makeSlice[uint32](s, n, false); p.generations == nil { // on purpose: both or none
 		asked := s.h.Asked
 		_ = stackOf(s.h).undo(s.h, to)
-		s.h.Asked = asked + took
+		s.h.Asked = asked
 		panic(refusal(s))
 	}
 	row := s.h.Row()
@@ -44,6 +44,23 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 		p.generations[i] = p.place | 1
 	}
 	return p
+}
+
+// fitsHandles refuses a pool with handles that doesn't fit as a whole, before any of it is made: the error
+// says what all of it needs.
+func (s Scope) fitsHandles(size, align, n uint64) {
+	h := s.h
+	bytes := arena_c.PoolSize(size, align, n)
+	if !s.open() || bytes == 0 && n != 0 {
+		return // that of the pool tells
+	}
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	node := roundUp(h.Cursor+arena_c.NodeSize, arena_c.NodeSize) + 8
+	need := roundUp(from+node, max(align, arena_c.NodeSize)) - from + bytes + 4*n - h.Cursor
+	if need > h.Limit-h.Cursor {
+		h.Asked = arena_c.Asked | need
+		panic(refusal(s))
+	}
 }
 
 // handleBits are those of a generation that count; the 6 above tell pools apart that are open at once.

@@ -105,7 +105,7 @@ func TestHandleGenerationsWrap(t *testing.T) {
 
 func TestHandlePoolInTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	pool := points.HandlePool(s.Temp(20480), 1000) // more than a piece
+	pool := points.HandlePool(s.Temp(16+9*10+4*10+6), 10) // the pool's node, chunks with states, generations
 	x, h := pool.Get()
 	assert.Same(t, x, pool.At(h))
 	require.NoError(t, s.Close())
