@@ -61,7 +61,7 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 // which headers are aligned, is no generation's: see BadAlign. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	at := (h.Cursor + align - 1) & -align
-	if gen += (align&(align-1) | align/(2*LineSize)) * badAlign; h.Gen == gen {
+	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
@@ -91,7 +91,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	at := (h.Cursor + align - 1) & -align
-	if gen += (align&(align-1) | align/(2*LineSize)) * badAlign; h.Gen == gen {
+	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)

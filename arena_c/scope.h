@@ -187,7 +187,7 @@ static inline uint64_t upfront_scopes_open(upfront_scopes *h) {
     r->mark = a->cursor;
     r->chain = h->chain;
     r->gen = ++a->next;
-    r->asked = r->count = r->edge = 0;
+    r->count = r->edge = 0;
     h->depth++;
     a->asked = 0;
     return a->gen = r->gen;

@@ -115,7 +115,7 @@ func (w *rowTwins) gen(h *arena_c.Scopes) uint64 {
 // hit is one fast path on a header of either side.
 func (w *rowTwins) hit(a, b *arena_c.Scopes) {
 	gen := w.gen(a)
-	switch w.random.IntN(14) {
+	switch w.random.IntN(15) {
 	case 0:
 		newIn[byte](w, a, b, gen)
 	case 1:
@@ -147,8 +147,8 @@ func (w *rowTwins) hit(a, b *arena_c.Scopes) {
 		}
 		p, node := a.Newest(a.Chain)
 		a.Unlink()
-		q, classC := mouth.Unlink(b)
-		require.Equal(w.t, classC, node/arena_c.NodeClass, "seed %d", w.seed)
+		q, class := mouth.Unlink(b)
+		require.Equal(w.t, class, node/arena_c.NodeClass, "seed %d", w.seed)
 		w.same("Unlink", p, q)
 	case 9:
 		size := w.amount()
@@ -156,10 +156,15 @@ func (w *rowTwins) hit(a, b *arena_c.Scopes) {
 		require.Equal(w.t, p != nil, ok)
 		w.same("Grow", p, mouth.GrowIn(b, gen, size))
 	case 10, 11:
-		size, mask := w.amount(), w.mask()
+		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1) // larger ones take Bump
 		p := w.either(a, gen, func() unsafe.Pointer { return a.Alloc(gen, size, mask+1) },
 			func() unsafe.Pointer { return a.TryAlloc(gen, size, mask+1) })
 		w.same("Alloc", p, mouth.BumpIn(b, gen, size, mask))
+	case 12:
+		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1)
+		p := w.either(a, gen, func() unsafe.Pointer { return a.AllocMask(gen, size, mask) },
+			func() unsafe.Pointer { return a.TryAlloc(gen, size, mask+1) })
+		w.same("AllocMask", p, mouth.BumpIn(b, gen, size, mask))
 	default:
 		size, mask := w.amount(), w.mask()
 		p, ok := a.Bump(gen, size, mask)

@@ -42,22 +42,14 @@ func (m *linearModel) rewind(mark uint64) bool {
 	return true
 }
 
-// scopeModel is a linear arena that calls fewer requests bugs: what no arena has is full, by its size or by its align, and an
-// align of 0 is more than any.
+// scopeModel is a linear arena where a size that no arena has is full, and no bug.
 type scopeModel struct{ linearModel }
 
 func (m *scopeModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if bits.OnesCount64(align) > 1 {
-		return 0, 0, refused
-	}
-	if size >= 1<<38 || align == 0 {
+	if !badArgument(0, align) && badArgument(size, align) {
 		return 0, 0, full
 	}
-	if at = (m.cursor + align - 1) &^ (align - 1); at < m.cursor || at > m.end || size > m.end-at {
-		return 0, 0, full
-	}
-	m.cursor = at + size
-	return at, size, given
+	return m.linearModel.alloc(size, align)
 }
 
 // stackModel remembers each block's address and where the stack ended before it.

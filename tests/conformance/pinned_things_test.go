@@ -63,7 +63,7 @@ var pinnedThings = []struct {
 		return append(append(first(list), first(longer)...), first(pinWords.Append(s, words, 2, 3))...)
 	}},
 	{"Alloc", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		return []unsafe.Pointer{s.TryAlloc(uint64(p.random(300)), 1<<p.random(8))}
+		return []unsafe.Pointer{s.TryAlloc(uint64(p.random(300)), 1<<p.random(7))}
 	}},
 	{"Bytes", func(p *pinning, s scope.Scope) []unsafe.Pointer { return first(s.Bytes(p.random(50))) }},
 	{"Sprintf", func(p *pinning, s scope.Scope) []unsafe.Pointer {

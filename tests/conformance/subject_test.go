@@ -75,15 +75,17 @@ func openScope(block []byte) (machine, model, error) {
 
 // allocIn gives nil when s is full, and panics for what no scope gives, as the other arenas do.
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
-	if p = s.TryAlloc(size, align); p != nil {
-		return p
+	if align <= arena_c.LineSize {
+		if p = s.TryAlloc(size, align); p != nil {
+			return p
+		}
 	}
 	defer func() {
-		if err, _ := recover().(error); !errors.Is(err, scope.ErrFull) {
+		if err, _ := recover().(error); err != nil && !errors.Is(err, scope.ErrFull) {
 			panic(err)
 		}
 	}()
-	return s.Alloc(size, align)
+	return s.AllocAligned(size, align)
 }
 
 // scopeStack is a map of one region in the block: where it begins, and its size.

@@ -33,11 +33,12 @@ func TryNew(s scope.Scope, n int) (last *Frog) {
 	return last
 }
 
-// Alloc is scope.Scope.Alloc, and TryAlloc, in a loop.
+// Alloc is scope.Scope.Alloc, TryAlloc and AllocAs in a loop.
 func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
 		last = s.Alloc(size, 16)
 		last = s.TryAlloc(size, 16)
+		last = s.AllocAs(size, scope.Align16)
 	}
 	return last
 }
@@ -61,11 +62,12 @@ func NewCore(h *arena_c.Scopes, gen uint64, n int) (sum uint64) {
 	return sum
 }
 
-// AllocCore is arena_c's Alloc and TryAlloc in a loop.
+// AllocCore is arena_c's Alloc, TryAlloc and AllocMask in a loop.
 func AllocCore(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
 		last = h.Alloc(gen, size, 16)
 		last = h.TryAlloc(gen, size, 16)
+		last = h.AllocMask(gen, size, 15)
 	}
 	return last
 }
