@@ -75,17 +75,22 @@ func openScope(block []byte) (machine, model, error) {
 
 // allocIn gives nil when s is full, and panics for what no scope gives, as the other arenas do.
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
-	if align <= arena_c.LineSize {
-		if p = s.TryAlloc(size, align); p != nil {
-			return p
+	defer fullIsNil()
+	if align > arena_c.LineSize || badArgument(0, align) {
+		return s.AllocAligned(size, align)
+	}
+	if p = s.TryAlloc(size, align); p == nil {
+		p = s.Alloc(size, align)
+	}
+	return p
+}
+
+func fullIsNil() {
+	if v := recover(); v != nil {
+		if err, _ := v.(error); !errors.Is(err, scope.ErrFull) {
+			panic(v)
 		}
 	}
-	defer func() {
-		if err, _ := recover().(error); err != nil && !errors.Is(err, scope.ErrFull) {
-			panic(err)
-		}
-	}()
-	return s.AllocAligned(size, align)
 }
 
 // scopeStack is a map of one region in the block: where it begins, and its size.
