@@ -11,10 +11,9 @@ import "unsafe"
 // The limits of base.h; the end of this file compares them with the C side when the package is compiled.
 const (
 	OffsetMax  = 1 << 38 // a block, an offset and a size are below it
-	Generation = 1 << 40 // one generation, in a word that carries one
+	Generation = 1 << 40 // one generation, in a word of a pool
 	Offsets    = Generation - 1
 	Object     = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
-	ObjectMax  = 1 << 26   // they are counted modulo this
 	Edge       = 1 << 16   // edges of regions and tables
 	AlignMax   = 1 << 20   // the largest alignment
 	LineSize   = 64
@@ -73,7 +72,7 @@ func checked[T any](header *T) unsafe.Pointer {
 
 // The Go structs are the C structs: same sizes, same places, same limits. A difference does not compile.
 var (
-	_ [unsafe.Sizeof(Linear{})]byte    = [unsafe.Sizeof(C.upfront_linear{})]byte{}
+	_ [unsafe.Sizeof(Header{})]byte    = [unsafe.Sizeof(C.upfront_arena{})]byte{}
 	_ [unsafe.Sizeof(Ends{})]byte      = [unsafe.Sizeof(C.upfront_ends{})]byte{}
 	_ [unsafe.Sizeof(Stack{})]byte     = [unsafe.Sizeof(C.upfront_stack{})]byte{}
 	_ [unsafe.Sizeof(below{})]byte     = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
@@ -91,16 +90,16 @@ var (
 	_ [unsafe.Sizeof(Arena{})]byte     = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
 	_ [unsafe.Sizeof(Range{})]byte     = [unsafe.Sizeof(C.upfront_range{})]byte{}
 
-	_ [unsafe.Offsetof(Linear{}.Refused)]byte = [unsafe.Offsetof(C.upfront_linear{}.refused)]byte{}
-	_ [unsafe.Offsetof(FarEnd{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_far_end{}.chain)]byte{}
-	_ [unsafe.Offsetof(Pool{}.Open)]byte      = [unsafe.Offsetof(C.upfront_pool{}.open)]byte{}
-	_ [unsafe.Offsetof(Ring{}.TopUsed)]byte   = [unsafe.Offsetof(C.upfront_ring{}.peak)]byte{}
-	_ [unsafe.Offsetof(Frame{}.TopUsed)]byte  = [unsafe.Offsetof(C.upfront_frame{}.peak)]byte{}
-	_ [unsafe.Offsetof(Heap{}.Refused)]byte   = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
-	_ [unsafe.Offsetof(Row{}.Pools)]byte      = [unsafe.Offsetof(C.upfront_row{}.pools)]byte{}
-	_ [unsafe.Offsetof(Scopes{}.Owner)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.owner)]byte{}
-	_ [unsafe.Offsetof(Record{}.Edge)]byte    = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
-	_ [unsafe.Offsetof(Map{}.Guard)]byte      = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
+	_ [unsafe.Offsetof(Header{}.Start)]byte = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
+	_ [unsafe.Offsetof(Ends{}.FarLast)]byte = [unsafe.Offsetof(C.upfront_ends{}.far_last)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Open)]byte    = [unsafe.Offsetof(C.upfront_pool{}.open)]byte{}
+	_ [unsafe.Offsetof(Ring{}.Seam)]byte    = [unsafe.Offsetof(C.upfront_ring{}.seam)]byte{}
+	_ [unsafe.Offsetof(Frame{}.Count)]byte  = [unsafe.Offsetof(C.upfront_frame{}.count)]byte{}
+	_ [unsafe.Offsetof(Heap{}.Refused)]byte = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
+	_ [unsafe.Offsetof(Row{}.Pools)]byte    = [unsafe.Offsetof(C.upfront_row{}.pools)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Owner)]byte = [unsafe.Offsetof(C.upfront_scopes{}.owner)]byte{}
+	_ [unsafe.Offsetof(Record{}.Edge)]byte  = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
+	_ [unsafe.Offsetof(Map{}.Guard)]byte    = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
 
 	// The words that fast paths and package scope read are these, one by one.
 	_ [unsafe.Offsetof(Scopes{}.Cursor)]byte  = [unsafe.Offsetof(C.upfront_arena{}.cursor)]byte{}
@@ -142,6 +141,7 @@ var (
 	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}
+	_ [0]byte = [C.UPFRONT_RING_PADDING - ringPadding]byte{}
 	_ [0]byte = [C.UPFRONT_FRAME_MIN - FrameMin]byte{}
 	_ [0]byte = [C.UPFRONT_FRAME_MAX - FrameMax]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_BLOCK - HeapBlock]byte{}
@@ -173,6 +173,6 @@ var (
 	_ [128]byte      = [unsafe.Sizeof(Scopes{})]byte{}
 	_ [64]byte       = [unsafe.Sizeof(Record{})]byte{}
 	_ [NodeSize]byte = [unsafe.Sizeof(C.upfront_node(0))]byte{}
-	_ [64]byte       = [unsafe.Sizeof(C.upfront_arena{})]byte{}
-	_ [64]byte       = [unsafe.Sizeof(Linear{})]byte{}
+	_ [64]byte       = [unsafe.Sizeof(Header{})]byte{}
+	_ [64]byte       = [unsafe.Offsetof(Scopes{}.Chain)]byte{} // the words before are a Header's
 )

@@ -42,7 +42,7 @@ func TestHitsInline(t *testing.T) {
 		`arena_c\.\(\*Scopes\)\.Node`, `arena_c\.\(\*Scopes\)\.Link`, `arena_c\.\(\*Scopes\)\.Newest`,
 		`arena_c\.\(\*Scopes\)\.Unlink`,
 		`arena_c\.\(\*Scopes\)\.Open`, `arena_c\.\(\*Scopes\)\.Close`, `arena_c\.\(\*Scopes\)\.Cut`,
-		`arena_c\.\(\*Linear\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`,
+		`arena_c\.\(\*Header\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`,
 		`arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
 		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`, `arena_c\.\(\*Handles\)\.ChunkOf`,
 		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`,

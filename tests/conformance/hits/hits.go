@@ -81,9 +81,9 @@ func GetCore(p *arena_c.Pool, tag uint64, n int) (sum uint64) {
 }
 
 // Bump is arena_c's Bump of a linear arena in a loop.
-func Bump(l *arena_c.Linear, need, size uint64, n int) (last unsafe.Pointer) {
+func Bump(h *arena_c.Header, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last, _ = l.Bump(need, size, 7)
+		last, _ = h.Bump(gen, size, 7)
 	}
 	return last
 }
@@ -98,17 +98,17 @@ func BumpIn(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
 }
 
 // Push is arena_c's Push in a loop.
-func Push(s *arena_c.Stack, tag, size uint64, n int) (last unsafe.Pointer) {
+func Push(s *arena_c.Stack, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last = s.Push(tag, size, 15)
+		last = s.Push(gen, size, 15)
 	}
 	return last
 }
 
 // Far is the hits of the far ends, and of handles, in a loop.
-func Far(e *arena_c.Ends, s *arena_c.Stack, h *arena_c.Handles, tag, handle, size uint64, n int) (last unsafe.Pointer) {
+func Far(e *arena_c.Ends, s *arena_c.Stack, h *arena_c.Handles, gen, tag, handle, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		if e.BumpFar(tag, size, 7) != nil && s.PushFar(tag, size, 15) != nil {
+		if e.BumpFar(gen, size, 7) != nil && s.PushFar(gen, size, 15) != nil {
 			last = h.ChunkOf(tag, handle)
 		}
 	}
@@ -134,9 +134,9 @@ func Chain(h *arena_c.Scopes, n int) (sum uint64) {
 }
 
 // Ring is arena_c's Push and Front of a ring in a loop. Pop is too long to be inlined: it is a call, but none into C.
-func Ring(r *arena_c.Ring, tag, size uint64, n int) (sum uint64) {
+func Ring(r *arena_c.Ring, gen, size uint64, n int) (sum uint64) {
 	for range n {
-		if r.Push(tag, size, 7) != nil {
+		if r.Push(gen, size, 7) != nil {
 			_, oldest := r.Front()
 			sum += oldest
 		}

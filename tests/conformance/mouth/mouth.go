@@ -32,10 +32,8 @@ package mouth
 //     t->log = log, t->count = count, t->id = id;
 //     return upfront_scope_defer(s, tell, t);
 // }
-// #cgo noescape upfront_linear_bump
-// #cgo nocallback upfront_linear_bump
-// #cgo noescape upfront_linear_grow
-// #cgo nocallback upfront_linear_grow
+// #cgo noescape upfront_arena_bump
+// #cgo nocallback upfront_arena_bump
 // #cgo noescape upfront_stack_push
 // #cgo nocallback upfront_stack_push
 // #cgo noescape upfront_pool_get
@@ -52,24 +50,19 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-func linear(l *arena_c.Linear) *C.upfront_linear { return (*C.upfront_linear)(unsafe.Pointer(l)) }
+func header(h *arena_c.Header) *C.upfront_arena  { return (*C.upfront_arena)(unsafe.Pointer(h)) }
 func row(r *arena_c.Row) *C.upfront_row          { return (*C.upfront_row)(unsafe.Pointer(r)) }
 func scopes(h *arena_c.Scopes) *C.upfront_scopes { return (*C.upfront_scopes)(unsafe.Pointer(h)) }
 func own(h *arena_c.Scopes) *C.upfront_arena     { return (*C.upfront_arena)(unsafe.Pointer(h)) }
 
-// Bump is upfront_linear_bump.
-func Bump(l *arena_c.Linear, need, size, mask uint64) unsafe.Pointer {
-	return C.upfront_linear_bump(linear(l), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
-}
-
-// Grow is upfront_linear_grow.
-func Grow(l *arena_c.Linear, need, size uint64) unsafe.Pointer {
-	return C.upfront_linear_grow(linear(l), C.uint64_t(need), C.uint64_t(size))
+// Bump is upfront_arena_bump.
+func Bump(h *arena_c.Header, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_arena_bump(header(h), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Push is upfront_stack_push.
-func Push(s *arena_c.Stack, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func Push(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Get is upfront_pool_get.
@@ -136,12 +129,6 @@ func Used(r *arena_c.Row) uint64 { return uint64(C.upfront_row_used(row(r))) }
 // Peak is upfront_row_peak.
 func Peak(r *arena_c.Row) uint64 { return uint64(C.upfront_row_peak(row(r))) }
 
-// Counted is upfront_asked and upfront_objects of a header's count, and upfront_linear_padding.
-func Counted(l *arena_c.Linear) (bytes, objects, padding uint64) {
-	count := linear(l).count
-	return uint64(C.upfront_asked(count)), uint64(C.upfront_objects(count)), uint64(C.upfront_linear_padding(linear(l)))
-}
-
 // RowOf is upfront_row_of.
 func RowOf(h *arena_c.Scopes) *arena_c.Row {
 	return (*arena_c.Row)(unsafe.Pointer(C.upfront_row_of(scopes(h))))
@@ -185,8 +172,8 @@ func Defer(header unsafe.Pointer, generation uint64, log, count *int32, id int32
 }
 
 // BumpFar is upfront_ends_bump_far.
-func BumpFar(e *arena_c.Ends, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func BumpFar(e *arena_c.Ends, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Marks is upfront_ends_mark and upfront_ends_mark_far.
@@ -196,8 +183,8 @@ func Marks(e *arena_c.Ends) (mark, farMark uint64) {
 }
 
 // PushFar is upfront_stack_push_far.
-func PushFar(s *arena_c.Stack, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func PushFar(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 func handles(h *arena_c.Handles) *C.upfront_handles { return (*C.upfront_handles)(unsafe.Pointer(h)) }
@@ -219,8 +206,8 @@ func PutHandle(h *arena_c.Handles, tag, handle uint64) arena_c.Code {
 }
 
 // RingPush is upfront_ring_push.
-func RingPush(r *arena_c.Ring, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func RingPush(r *arena_c.Ring, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // RingFront is upfront_ring_front.
@@ -230,17 +217,20 @@ func RingFront(r *arena_c.Ring) (p unsafe.Pointer, size uint64) {
 }
 
 // RingPop is upfront_ring_pop.
-func RingPop(r *arena_c.Ring, tag uint64, p unsafe.Pointer) bool {
-	return C.upfront_ring_pop((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(tag), p) == C.UPFRONT_OK
+func RingPop(r *arena_c.Ring, gen uint64, p unsafe.Pointer) bool {
+	return C.upfront_ring_pop((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(gen), p) == C.UPFRONT_OK
 }
 
-// FrameNow is upfront_frame_now.
-func FrameNow(f *arena_c.Frame) *arena_c.Linear {
-	return (*arena_c.Linear)(unsafe.Pointer(C.upfront_frame_now((*C.upfront_frame)(unsafe.Pointer(f)))))
+// FrameBump is upfront_frame_bump.
+func FrameBump(f *arena_c.Frame, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_frame_bump((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// FrameFigures is upfront_frame_used and upfront_frame_peak.
-func FrameFigures(f *arena_c.Frame) (used, peak uint64) {
+// FrameFigures is upfront_frame_used, _peak and _padding; FrameLive is upfront_frame_check.
+func FrameFigures(f *arena_c.Frame) (used, peak, padding uint64) {
 	c := (*C.upfront_frame)(unsafe.Pointer(f))
-	return uint64(C.upfront_frame_used(c)), uint64(C.upfront_frame_peak(c))
+	return uint64(C.upfront_frame_used(c)), uint64(C.upfront_frame_peak(c)), uint64(C.upfront_frame_padding(c))
+}
+func FrameLive(f *arena_c.Frame, gen uint64) bool {
+	return C.upfront_frame_check((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen)) != C.UPFRONT_STALE
 }
