@@ -378,8 +378,44 @@ static void scope_meddling(void) {
     window_free(w, 2 * WINDOW);
 }
 
+/* Go has C's own finalizers run one after the other, up to what isn't one; each is counted before it runs. */
+static void scope_runs_deferred(void) {
+    unsigned char *w = window_new(2 * WINDOW);
+    upfront_row *r = scope_row(w);
+    upfront_scopes *h = &r->arena;
+    upfront_scope s = upfront_scope_open(h);
+    uint64_t *theirs;
+    CHECK_EQ(upfront_scope_defer(s, note, (void *)1), UPFRONT_OK);
+    theirs = (uint64_t *)upfront_scopes_node(h, s.gen, sizeof *theirs, 7);
+    upfront_scopes_link(h, theirs, 100);
+    CHECK_EQ(upfront_scope_defer(s, note, (void *)2), UPFRONT_OK);
+    CHECK_EQ(upfront_scope_defer(s, note, (void *)3), UPFRONT_OK);
+    upfront_scopes_run_deferred(h, 0);
+    CHECK(closed_count == 2 && closed[0] == 3 && closed[1] == 2);
+    CHECK(upfront_arena_at(&h->arena, h->chain) == (void *)theirs && upfront_scopes_top(h)->ran == 2);
+    h->chain = theirs[-1] % UPFRONT_NODE_CLASS;
+    upfront_scopes_run_deferred(h, 0);
+    CHECK(closed_count == 3 && closed[2] == 1 && h->chain == 0);
+    window_free(w, 2 * WINDOW);
+}
+
+/* While something is built of all that is free, nobody opens a scope there, at either end. */
+static void scope_builds(void) {
+    unsigned char *w = window_new(2 * WINDOW);
+    upfront_row *r = scope_row(w);
+    upfront_scope s = upfront_scope_open(&r->arena);
+    r->arena.odd |= UPFRONT_BUILDING;
+    CHECK(upfront_scope_open(&r->arena).arena == NULL);
+    CHECK(upfront_scope_temp(s, 8).arena == NULL);
+    r->arena.odd = 0;
+    CHECK(upfront_scope_temp(s, 8).arena != NULL);
+    window_free(w, 2 * WINDOW);
+}
+
 void test_scope(void) {
     uint64_t align, used;
+    scope_runs_deferred();
+    scope_builds();
     scope_names();
     scope_nests();
     scope_remembers();
