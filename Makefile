@@ -8,11 +8,12 @@ ARGS    =
 PKGS    = ./...
 FUZZ    = 10s
 SOAK    = 2m
+TIME    = 1m
 # What the memory of a sanitizer run may show up as: a leak check of C at exit, natively.
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan checked bindings misuse test-c cover bench bench-gate fuzz soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan checked bindings misuse test-c cover bench bench-gate fuzz model soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -67,8 +68,13 @@ fuzz: ## every fuzz target for FUZZ=10s
 	  done; \
 	done
 
+model: ## the model: random programs over the heart for TIME=1m in each build
+	for b in "" -race -asan "-tags checked"; do \
+	  UPFRONT_MODEL=$(TIME) $(GO) test -timeout 2h $$b -run '^TestModel$$' -v ./tests/model || exit 1; \
+	done
+
 soak: ## the long forms: random tests for SOAK=2m each, each request of frogpond refused, the release build's rounds in every build
-	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -run '^(TestSoak|TestModelOfAHouse)$$' -v ./budget
+	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -run '^TestSoak$$' -v ./budget
 	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -tags checked -run '^TestEachAllocationFails$$' -v ./tests/frogpond
 	for b in -race -asan "-tags checked" "-tags upfront_cgo"; do \
 	  UPFRONT_SOAK=1s $(GO) test -timeout 1h $$b ./arena ./scope/... ./tests/conformance ./tests/frogpond || exit 1; \

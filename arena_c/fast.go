@@ -66,7 +66,7 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | min(size, OffsetMax)
 	} else {
 		h.Misused = gen
 	}
@@ -81,7 +81,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | min(size, OffsetMax)
 	} else {
 		h.Misused = gen
 	}
@@ -96,7 +96,7 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | min(size, OffsetMax)
 	} else {
 		h.Misused = gen
 	}

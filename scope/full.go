@@ -24,7 +24,7 @@ type FullError struct {
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
 	Size   uint64  // of the arena or the table
-	Need   uint64  // a size with which it has room: the least, or what alignment may ask for beyond
+	Need   uint64  // a size with which it has room: the least, or what alignment may ask for beyond; 0: none has
 	Key    string  // of the plan: "regions[2].size"
 	Top    []Usage // who holds most of the arena, largest first: three at most
 	Cause  error   // what went wrong after the full, if it wasn't handled
@@ -60,10 +60,10 @@ func (e *FullError) Error() string {
 	}
 	switch {
 	case e.OnPurpose:
+	case e.Need == 0:
+		b.WriteString("; no plan has as much")
 	case e.What == "temporaries":
 		fmt.Fprintf(&b, "; ask Temp for %d or more", e.Need)
-	case e.Asked >= arena_c.OffsetMax:
-		b.WriteString("; no plan has as much")
 	case e.sameName:
 		fmt.Fprintf(&b, ": all that are open have this name: is a Close missing? Else raise %s in the plan to %d or more", e.Key, e.Need)
 	default:
@@ -403,6 +403,9 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	e.Need = roundUp(e.Size-e.Free, arena_c.NodeSize) + e.Asked // as if it were aligned as most are
 	if e.Need <= e.Size {                                       // its alignment asked for more
 		e.Need = e.Size + arena_c.AlignMax
+	}
+	if e.Need >= arena_c.OffsetMax {
+		e.Need = 0
 	}
 	st.lastFull = e
 	return e

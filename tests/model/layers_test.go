@@ -188,28 +188,16 @@ func (w *world) make(s *life) {
 		return
 	}
 	near, far := len(s.arena.near), len(s.arena.far)
-	var made *marked
-	var inner ended
-	called := false
+	made, inner, called := (*marked)(nil), ended{}, false
 	w.layer(func() error {
-		build := func(m *marked) (err error) {
+		build := func(m *marked) error {
 			called, inner.exited = true, true
 			s.moveTo(at + 8)
 			w.zero("Make", bytesAt(m, 8))
 			m.ID = w.newFinalizer(s, nil)
 			made = m
 			w.watch(s, at, bytesAt(m, 8))
-			s.layered++
-			defer func() {
-				s.layered--
-				if v := recover(); v != nil {
-					inner = ended{thrown: v}
-					panic(v)
-				}
-			}()
-			inner.err = w.body(s)
-			inner.exited = false
-			return inner.err
+			return w.construct(s, &inner)
 		}
 		if !ok {
 			w.refused(s)
@@ -239,25 +227,45 @@ func (w *world) make(s *life) {
 			}
 			return false
 		}
+		w.check(!leftOpen || inner != (ended{}) || e.thrown != nil || e.exited, "Make leaves a scope open: %v", e)
 		if leftOpen && inner == (ended{}) {
-			w.check(e.thrown != nil || e.exited, "Make leaves a scope open: %v", e)
 			w.flight = nil
 		}
-		w.did["Make failed"]++
-		w.say("%s: Make goes back in %s", s.arena.name, s.name)
-		t := w.closeAbove(s)
-		wrong := s.wrong
-		s.wrong = false
-		t.add(w.unwind(s, was))
-		t.wrong, s.wrong = t.wrong || s.wrong, wrong // of finalizers
-		if inner.err != nil && !t.exits {
-			t.other = inner.err
-			w.expect("Make", e.err, t)
-		} else if !t.exits {
-			s.lost.add(t)
-		}
-		return t.exits || inner.exited
+		return w.unmade(s, was, inner, e)
 	})
+}
+
+// construct is what a constructor does, and how it ended.
+func (w *world) construct(s *life, inner *ended) error {
+	s.layered++
+	defer func() {
+		s.layered--
+		if v := recover(); v != nil {
+			*inner = ended{thrown: v}
+			panic(v)
+		}
+	}()
+	inner.err = w.body(s)
+	inner.exited = false
+	return inner.err
+}
+
+// unmade is what a constructor that failed takes back.
+func (w *world) unmade(s *life, was mark, inner, e ended) (exits bool) {
+	w.did["Make failed"]++
+	w.say("%s: Make goes back in %s", s.arena.name, s.name)
+	t := w.closeAbove(s)
+	wrong := s.wrong
+	s.wrong = false
+	t.add(w.unwind(s, was))
+	t.wrong, s.wrong = t.wrong || s.wrong, wrong // of finalizers
+	if inner.err != nil && !t.exits {
+		t.other = inner.err
+		w.expect("Make", e.err, t)
+	} else if !t.exits {
+		s.lost.add(t)
+	}
+	return t.exits || inner.exited
 }
 
 // closeAbove closes what was left open in a scope: as who unwinds it does.

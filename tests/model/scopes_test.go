@@ -148,6 +148,7 @@ func (w *world) build(s *life) {
 	_ = s.real.Err()
 	s.wrong, s.full = true, false
 	list := b.Done()
+	s.full = pushed < uint64(n) // its scope remembers it from now on
 	w.did["built"]++
 	if pushed > 0 {
 		a.cursor = at + 20*pushed

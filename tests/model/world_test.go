@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxScopes   = 8
+	maxScopes   = 6
 	maxPools    = 4
 	maxHeld     = 4000
 	maxAccounts = 4
