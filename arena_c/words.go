@@ -78,7 +78,6 @@ var (
 	_ [unsafe.Sizeof(Stack{})]byte     = [unsafe.Sizeof(C.upfront_stack{})]byte{}
 	_ [unsafe.Sizeof(below{})]byte     = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
 	_ [unsafe.Sizeof(Pool{})]byte      = [unsafe.Sizeof(C.upfront_pool{})]byte{}
-	_ [unsafe.Sizeof(Handles{})]byte   = [unsafe.Sizeof(C.upfront_handles{})]byte{}
 	_ [unsafe.Sizeof(Ring{})]byte      = [unsafe.Sizeof(C.upfront_ring{})]byte{}
 	_ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}
 	_ [unsafe.Sizeof(Frame{})]byte     = [unsafe.Sizeof(C.upfront_frame{})]byte{}
@@ -93,7 +92,7 @@ var (
 
 	_ [unsafe.Offsetof(Linear{}.Refused)]byte = [unsafe.Offsetof(C.upfront_linear{}.refused)]byte{}
 	_ [unsafe.Offsetof(FarEnd{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_far_end{}.chain)]byte{}
-	_ [unsafe.Offsetof(Pool{}.Open)]byte      = [unsafe.Offsetof(C.upfront_pool{}.open)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Handles)]byte   = [unsafe.Offsetof(C.upfront_pool{}.handles)]byte{}
 	_ [unsafe.Offsetof(Ring{}.TopUsed)]byte   = [unsafe.Offsetof(C.upfront_ring{}.peak)]byte{}
 	_ [unsafe.Offsetof(Frame{}.TopUsed)]byte  = [unsafe.Offsetof(C.upfront_frame{}.peak)]byte{}
 	_ [unsafe.Offsetof(Heap{}.Refused)]byte   = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
@@ -111,6 +110,7 @@ var (
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_FREE - ChunkFree]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
+	_ [0]byte = [C.UPFRONT_CHUNK_RETIRED - ChunkRetired]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}
 	_ [0]byte = [C.UPFRONT_FRAME_MIN - FrameMin]byte{}
@@ -137,6 +137,7 @@ var (
 	_ [16]byte       = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 	_ [128]byte      = [unsafe.Sizeof(Scopes{})]byte{}
 	_ [64]byte       = [unsafe.Sizeof(Record{})]byte{}
+	_ [64]byte       = [unsafe.Sizeof(Pool{})]byte{}
 	_ [NodeSize]byte = [unsafe.Sizeof(C.upfront_node(0))]byte{}
 	_ [64]byte       = [unsafe.Sizeof(Linear{})]byte{}
 )

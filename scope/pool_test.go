@@ -2,9 +2,12 @@ package scope_test
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/scope"
 )
 
 func TestObjectSlices(t *testing.T) {
@@ -44,6 +47,67 @@ func TestPools(t *testing.T) {
 	assert.Nil(t, pool.At(0))
 	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
 	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: closed already", func() { pool.Put(z) })
+}
+
+// TestBadPutIsTold when the pool has closed meanwhile: what was wrong doesn't change.
+func TestBadPutIsTold(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	pool := points.Pool(s, 3)
+	x, y := pool.Get(), pool.Get()
+	pool.Put(y)
+	inside := (*point)(unsafe.Add(unsafe.Pointer(x), 4))
+	for text, bad := range map[string]*point{"put twice": y, "not from here": new(point), "inside a chunk, not at its start": inside} {
+		err := panicsWith(func() { pool.Put(bad) })
+		assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text)
+		defer func() { assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text) }()
+		misuse := new(scope.Misuse)
+		assert.ErrorAs(t, err, &misuse)
+	}
+	assert.Equal(t, 1, pool.Live(), "nothing changed")
+	require.NoError(t, s.Close())
+}
+
+func TestGetUnzeroed(t *testing.T) {
+	pool := points.Pool(open(t).Pad(0, 0).Open("a"), 1)
+	x := pool.GetUnzeroed()
+	x.X = 5
+	assert.Nil(t, pool.GetUnzeroed())
+	pool.Put(x)
+	assert.Same(t, x, pool.GetUnzeroed())
+	if !instrumented {
+		assert.EqualValues(t, 5, x.X)
+	}
+}
+
+// TestClosingPoolsGiveNothing to a finalizer that puts a chunk and asks for one.
+func TestClosingPoolsGiveNothing(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	pool := marks.Pool(s, 4)
+	for id := range int64(3) {
+		pool.Get().ID = id
+	}
+	var got *mark
+	s.Defer(func() error { got = pool.Get(); return nil })
+	onClose := s.Open("b")
+	onClose.Defer(func() error { return nil })
+	require.NoError(t, onClose.Close())
+	require.NoError(t, s.Close())
+	assert.NotNil(t, got, "the pool is older: it is open still")
+	assert.Equal(t, []int64{0, 1, 2, 0}, closed)
+}
+
+// TestPoolsWithoutBytes have handles, or nothing that tells their values apart.
+func TestPoolsWithoutBytes(t *testing.T) {
+	nothing := scope.Plain[struct{}]()
+	s := open(t).Pad(0, 0).Open("a")
+	assert.PanicsWithError(t, "scope: BUG: a pool of struct {}, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+		func() { nothing.Pool(s, 1) })
+	pool := nothing.HandlePool(s, 2)
+	_, a := pool.Get()
+	_, b := pool.Get()
+	pool.Put(a)
+	assert.Equal(t, []int{-1, 1}, []int{pool.Index(a), pool.Index(b)})
 }
 
 func TestObjectPools(t *testing.T) {
