@@ -195,7 +195,7 @@ func TestProxySizes(t *testing.T) {
 	assert.Panics(t, func() { x.Alloc(1<<64-1, 1) })
 	assert.Panics(t, func() { x.Alloc(1, 0) })
 	assert.Panics(t, func() { x.Alloc(1, 3) })
-	assert.Panics(t, func() { x.Alloc(1, 1<<17) })
+	assert.Panics(t, func() { x.Alloc(1, 1<<21) })
 	assert.Panics(t, func() { _, _ = x.Realloc(nil, 1<<38) })
 	assert.NoError(t, x.Close())
 }

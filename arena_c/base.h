@@ -125,7 +125,8 @@ static inline int upfront_is_block(const void *block, uint64_t size, uint64_t le
     return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }
 
-/* From the boundary of UPFRONT_ALIGN_MAX that offsets are counted from to a block's first byte: so an aligned offset is an aligned address. */
+/* From the boundary of UPFRONT_ALIGN_MAX that offsets are counted from to a block's first byte: so an aligned offset is an
+ * aligned address. */
 static inline uint64_t upfront_skew(const void *block) { return (uint64_t)(uintptr_t)block & (UPFRONT_ALIGN_MAX - 1); }
 
 #ifdef __cplusplus

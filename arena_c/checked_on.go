@@ -15,8 +15,7 @@ import (
 
 // Checked says whether this is the checked build. In it the core fills what is fresh and what is dead, call sites are kept
 // (Site), and each request asks Refuse. A request is what a plan can be too small for, and what would be given: bytes, a
-// chunk of a pool, a place in a table. What is refused anyway, for want of room or as misuse, is none, and what is served on
-// a second way, as by a new piece for temporaries, is one.
+// chunk of a pool, a place in a table. What is refused anyway, for want of room or as misuse, is none.
 const Checked = true
 
 // OnPurpose is added to what a header remembers as refused (Linear.Refused) when FailAt was why: a bit between the sizes

@@ -92,7 +92,8 @@ static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
- * of an earlier map of as many rows, slots and pools in the same block: their generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
+ * of an earlier map of as many rows, slots and pools in the same block: their generations go on, so that its handles stay dead.
+ * NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
 

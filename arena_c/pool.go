@@ -8,8 +8,6 @@ package arena_c
 // static inline upfront_pool *upfront_pool_make_at(void *block, uint64_t block_size, uint64_t size, uint64_t align, int handles) {
 //     return upfront_pool_make(block, block_size, size, align, handles ? upfront_pool_handles(0, 1) : 0);
 // }
-// #cgo noescape upfront_pool_size
-// #cgo nocallback upfront_pool_size
 // #cgo noescape upfront_pool_make_at
 // #cgo nocallback upfront_pool_make_at
 // #cgo noescape upfront_pool_close
@@ -69,11 +67,6 @@ func (p *Pool) Handle(index uint64) uint64 { return uint64(*p.Generation(index))
 func (p *Pool) Live() uint64 { return uint64(p.Count) - uint64(p.Retired) - p.Free }
 
 func (p *Pool) c() *C.upfront_pool { return (*C.upfront_pool)(checked(p)) }
-
-// PoolSize is upfront_pool_size.
-func PoolSize(size, align, count uint64, handles bool) uint64 {
-	return uint64(C.upfront_pool_size(C.uint64_t(size), C.uint64_t(align), C.uint64_t(count), C.uint64_t(one(handles))))
-}
 
 func one(is bool) (n int) {
 	if is {

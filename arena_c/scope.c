@@ -46,7 +46,7 @@ int upfront_scope_is_alive(upfront_scope s) { return s.arena != NULL && upfront_
 
 upfront_scope upfront_scope_open(upfront_scopes *h) {
     upfront_scope s = {NULL, 0};
-    if (h == NULL || h->back != 0 || h->depth == h->slots || h->odd & UPFRONT_CLOSING || (h->depth != 0 && h->arena.gen == 0))
+    if (h == NULL || h->back != 0 || h->depth == h->slots || h->odd & (UPFRONT_CLOSING | UPFRONT_BUILDING) || (h->depth != 0 && h->arena.gen == 0))
         return s;
     s.gen = upfront_scopes_open(h);
     s.arena = h;
@@ -135,7 +135,7 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
         return temp;
     r = upfront_row_of(s.arena);
     near_end = &r->arena.arena;
-    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING)
+    if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING || r->arena.odd & UPFRONT_BUILDING)
         return temp;
     if (size >= UPFRONT_OFFSET_MAX) { /* no arena has as much: a full like any other */
         s.arena->arena.asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
@@ -150,7 +150,10 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
         uint64_t origin = (uint64_t)(uintptr_t)s.arena;
         uint64_t node_end = upfront_round_up(before + sizeof(upfront_node), 8) + sizeof *node;
         take_back(s.arena, before, counted);
-        s.arena->arena.asked = UPFRONT_ASKED | (upfront_round_up(origin + node_end, UPFRONT_LINE) - origin - before + size);
+        if (s.arena == &r->arena)
+            s.arena->arena.asked = UPFRONT_ASKED | (upfront_round_up(origin + node_end, UPFRONT_LINE) - origin - before + size);
+        else if (node != NULL) /* else the scope at the far end has no room for the node */
+            s.arena->arena.asked = UPFRONT_ASKED | (size + UPFRONT_LINE);
         return temp;
     }
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_TEMP); /* before it opens: the node is of s, also where s is at the far end */
@@ -230,6 +233,15 @@ uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
         }
     }
     return count;
+}
+
+void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until) {
+    uint64_t class_;
+    while (h->chain != until && ((upfront_node *)upfront_arena_at(&h->arena, h->chain))[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C) {
+        const upfront_deferred *d = (const upfront_deferred *)upfront_scopes_unlink(h, &class_);
+        upfront_scopes_top(h)->ran++;
+        d->finalizer(d->arg);
+    }
 }
 
 int upfront_scope_close(upfront_scope s) {

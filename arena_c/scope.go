@@ -27,7 +27,7 @@ type Scopes struct {
 }
 
 // Record is an open scope: scope.h.
-type Record struct{ Mark, Chain, Gen, Asked, Count, Limit, Edge, _ uint64 }
+type Record struct{ Mark, Chain, Gen, Asked, Count, Limit, Edge, Ran uint64 }
 
 // Row is what the map keeps of one arena: scope.h.
 type Row struct {
@@ -48,7 +48,8 @@ const (
 	NodeClass = 1 << 40 // a node's class, above an offset
 	NodeSize  = 8
 
-	Closing = 1 // in Scopes.Odd
+	Closing  = 1 // in Scopes.Odd
+	Building = 2
 )
 
 // Record is the record at a depth; that of depth 0 is nobody's.
@@ -157,9 +158,14 @@ func (h *Scopes) TempClose() {
 	}
 }
 
-// RunC is upfront_scopes_run: it may call back into Go.
-func (h *Scopes) RunC(until uint64) uint64 {
-	return uint64(C.upfront_scopes_run(h.c(), C.uint64_t(until)))
+// RunC is upfront_scopes_run_deferred: it may call back into Go, and not come back.
+func (h *Scopes) RunC(until uint64) { C.upfront_scopes_run_deferred(h.c(), C.uint64_t(until)) }
+
+// RanC is how many of C's finalizers ran in the topmost scope since the last call.
+func (h *Scopes) RanC() (ran uint64) {
+	r := h.Top()
+	ran, r.Ran = r.Ran, 0
+	return ran
 }
 
 // badAlign times what is wrong with an align is added to a generation, so that it fails the first question: for most that is above

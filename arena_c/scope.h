@@ -29,7 +29,8 @@ extern "C" {
 #define UPFRONT_CLASS_TEMP 3 /* a word: the generation of a scope at the far end */
 
 /* Why Open and Close take the long way. The other bits belong to the owner. */
-#define UPFRONT_CLOSING 1 /* nodes are running */
+#define UPFRONT_CLOSING 1  /* nodes are running */
+#define UPFRONT_BUILDING 2 /* the topmost scope uses all that is free: nobody opens another */
 
 /* The header: the arena's line, and one for its scopes. */
 typedef struct upfront_scopes {
@@ -53,7 +54,7 @@ typedef struct upfront_record {
     uint64_t count; /* in checked builds: bytes asked for, and from UPFRONT_OBJECT up allocations */
     uint64_t limit; /* of a temporary scope: the header's limit at open */
     uint64_t edge;  /* and the near end's */
-    uint64_t unused;
+    uint64_t ran;   /* finalizers of C, and whoever closes the scope hasn't counted them yet */
 } upfront_record;
 
 /* The word before a node's object: the next older node's, and from UPFRONT_NODE_CLASS up the class. */
@@ -241,7 +242,7 @@ static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finaliz
     return UPFRONT_OK;
 }
 
-/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen or closing, or all records are taken; and for the
+/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen, closing or building, or all records are taken; and for the
  * header of a far end, where scopes are upfront_scope_temp's. */
 upfront_scope upfront_scope_open(upfront_scopes *h);
 
@@ -272,6 +273,10 @@ int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until);
 
 /* Runs what C can run at the head of the chain: down to `until`, or to the first node that isn't C's. Gives the number of finalizers. */
 uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until);
+
+/* Runs C's own finalizers at the head of the chain, and nothing else, down to `until`. Each is counted in the topmost
+ * record before it runs: one that calls back may not come back, and who unwinds goes on with the next. */
+void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until);
 
 /* Makes a row at `r`, inside a table of upfront_row_size bytes, for the bytes [start, end) counted from `origin`. Generations that are
  * there already go on; a table of zeros begins at generation 0. */

@@ -122,6 +122,7 @@ var (
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_TEMP - ClassTemp]byte{}
 	_ [0]byte = [C.UPFRONT_CLOSING - Closing]byte{}
+	_ [0]byte = [C.UPFRONT_BUILDING - Building]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
 
 	// The last of each list of numbers that are told one after the other.

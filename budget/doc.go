@@ -31,7 +31,7 @@
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
 //	pads, err := b.Pads.Take(ctx)                              // two pads on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
-//	b.NextFrame()                                                   // the frame's buffers turn
+//	b.NextFrame()                                              // the frame's buffers change
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
@@ -76,7 +76,7 @@
 //
 // [Open] takes a few system calls and the time to clear the memory (go test ./platform -run - -bench Prefault), since every
 // page is made present, unless Plan.Pages says otherwise. Load and Rewind cost the finalizers, and a few microseconds. NextFrame
-// costs the frame's finalizers.
+// costs the frame's finalizers; where there are none, tens of nanoseconds.
 //
 // # Failure
 //

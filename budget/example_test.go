@@ -102,7 +102,7 @@ func ExampleLoad_full() {
 	// the log closes after 2 lines
 	// true
 	// budget "tiny": region level is full: scope "level" asked for 170016 bytes, 120992 of 131072 are free
-	//   held by temp 10048, level 32
+	//   held by "temp" 10048, "level" 32
 	//   raise regions[0].size in the plan to 180096 or more
 	// 0
 }

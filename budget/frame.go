@@ -25,7 +25,7 @@ func (b *Budget) Frame() scope.Scope {
 // errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
-// for each pool that is open there; some 50 ns when there is none.
+// for each pool that is open there; where there are none, tens of nanoseconds, whatever was made.
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)

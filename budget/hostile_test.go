@@ -96,7 +96,8 @@ func TestFrozenRegionTellsOfATry(t *testing.T) {
 	_, err := load(b, "level", func(inside scope.Scope) error { s = inside; return nil })
 	require.NoError(t, err)
 	assert.Nil(t, frogs.TryNew(s))
-	assert.ErrorContains(t, b.Region("level").Rewind(background), `in scope "level" of region level, which is frozen since its load returned`)
+	assert.ErrorContains(t, b.Region("level").Rewind(background),
+		`in scope "level" of region level, which is frozen since its load returned`)
 }
 
 // TestPlanIsACopy: who edits it for Reconfigure edits nothing else.

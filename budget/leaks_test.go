@@ -69,7 +69,7 @@ func TestCloseThatIsRefusedCountsNothing(t *testing.T) {
 	room := acquire(t, b)
 	door := room.Door("worker")
 	require.True(t, door.Enter())
-	require.ErrorContains(t, b.Close(), "worker is inside region room 0")
+	require.ErrorContains(t, b.Close(), `"worker" is inside region room 0`)
 	door.Leave()
 	acquired := acquire(t, b)
 	require.NoError(t, acquired.Release(background))

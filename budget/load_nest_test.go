@@ -234,7 +234,7 @@ func TestProofEndsWithFn(t *testing.T) {
 	assert.Equal(t, b.Region("level").Base(), kept.Base())
 	door := kept.Door("anna")
 	require.True(t, door.Enter())
-	assert.ErrorContains(t, b.Close(), "anna is inside region level")
+	assert.ErrorContains(t, b.Close(), `"anna" is inside region level`)
 	door.Leave()
 }
 

@@ -149,7 +149,8 @@ func TestLoadSucceeds(t *testing.T) {
 		assert.Positive(t, regionReport(b, "level").Used)
 	})
 	assert.Equal(t, []int64{15}, ran, "temporaries are gone, with their finalizers; the rest stays")
-	assert.Equal(t, counted(8), regionReport(b, "level").Objects, "frog, mark, pool, and a node for each of pool, temporaries and finalizers")
+	assert.Equal(t, counted(7), regionReport(b, "level").Objects,
+		"frog, mark, pool, and a node for each of temporaries, pool and other finalizers")
 	assert.Less(t, regionReport(b, "level").Used, uint64(1000))
 	assert.GreaterOrEqual(t, regionReport(b, "level").Peak, regionReport(b, "level").Used+100, "temporaries included")
 	assert.NotNil(t, l.Get())

@@ -46,6 +46,34 @@ func TestNextFrameKeepsAFrameUntilTheEndOfTheNext(t *testing.T) {
 	}
 }
 
+// TestFramesWithoutFinalizersAreCounted as others are, though they end by a shorter way: what they held, and their peaks, also
+// those of scopes by name.
+func TestFramesWithoutFinalizersAreCounted(t *testing.T) {
+	for name, finalizer := range map[string]bool{"short": false, "long": true} {
+		b := open(t, small())
+		for _, size := range []int{16, 1000, 3000, 504, 2000} {
+			node := 0
+			if finalizer {
+				b.Frame().Defer(func() {})
+				node = 16
+			}
+			b.Frame().Bytes(size - node)
+			x := b.Frame().Open("x")
+			x.Bytes(size / 2)
+			require.NoError(t, x.Close())
+			require.NoError(t, b.NextFrame())
+		}
+		for i, want := range []struct{ used, own, peak uint64 }{{2000, 3000, 4500}, {0, 1000, 1500}} {
+			f := b.Snapshot().Beside[i]
+			assert.Equal(t, want.used, f.Used, "%s, buffer %d", name, i)
+			assert.Equal(t, want.own, f.Scopes[0].Peak, "%s, buffer %d", name, i)
+			assert.Equal(t, want.peak, f.Peak, "%s, buffer %d", name, i)
+			assert.Equal(t, b.Report().Beside[i], f, "%s, buffer %d", name, i)
+			assert.Equal(t, 2, f.MostOpen.Scopes)
+		}
+	}
+}
+
 func TestNextFrameTells(t *testing.T) {
 	b := open(t, small())
 	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))

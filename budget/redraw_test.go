@@ -47,7 +47,7 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 	assert.Equal(t, plan.Regions, b.Plan().Regions)
 	_, err = load(b, "systems", func(s scope.Scope) error { s.Bytes(65 * budget.KiB); return nil })
 	assert.EqualError(t, err, `budget "worlds": region systems is full: scope "systems" asked for 66560 bytes, 65512 of 65536 are free; `+
-		`held by systems 24; raise regions[1].size in the plan to 66584 or more`)
+		`held by "systems" 24; raise regions[1].size in the plan to 66584 or more`)
 	requireWalk(t, b)
 }
 
@@ -79,7 +79,7 @@ func TestReconfigureRefuses(t *testing.T) {
 	require.True(t, door.Enter())
 	ctx, cancel := soon()
 	defer cancel()
-	assert.ErrorContains(t, b.Reconfigure(ctx, worlds(128, 64, 640)), "worker is inside region level")
+	assert.ErrorContains(t, b.Reconfigure(ctx, worlds(128, 64, 640)), `"worker" is inside region level`)
 	require.NoError(t, b.Reconfigure(background, worlds(256, 64, 512)), "nothing changes: nobody is in the way")
 	door.Leave()
 	require.NoError(t, b.Reconfigure(background, worlds(128, 128, 512)))

@@ -220,7 +220,7 @@ func (r *OpenRegion) Door(name string) *Door {
 // Cost: one atomic write and one read.
 func (d *Door) Enter() bool {
 	if d.inside.Swap(true) {
-		panic(fmt.Sprintf("budget: BUG: %s enters region %s twice", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q enters region %s twice", d.name, d.region.name))
 	}
 	if d.region.owner.Load() != d.owner { // it is shut, or another's
 		d.inside.Store(false)
@@ -232,7 +232,7 @@ func (d *Door) Enter() bool {
 // Leave ends what Enter began. Without it, it is a caller's bug and panics.
 func (d *Door) Leave() {
 	if !d.inside.Swap(false) {
-		panic(fmt.Sprintf("budget: BUG: %s leaves region %s without being inside", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q leaves region %s without being inside", d.name, d.region.name))
 	}
 }
 
@@ -243,7 +243,7 @@ func (b *Budget) inside(regions []*region) (names []string) {
 	for _, r := range regions {
 		for _, d := range r.doors {
 			if d.inside.Load() {
-				names = append(names, fmt.Sprintf("%s is inside region %s", d.name, r.name))
+				names = append(names, fmt.Sprintf("%q is inside region %s", d.name, r.name))
 			}
 		}
 	}

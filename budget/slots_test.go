@@ -129,7 +129,7 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 	require.True(t, door.Enter())
 	ctx, cancel := soon()
 	defer cancel()
-	assert.ErrorContains(t, room.Release(ctx), "Release of region room 0 waited for workers: worker is inside region room 0")
+	assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited for workers: "worker" is inside region room 0`)
 	door.Leave()
 	require.NoError(t, room.Release(background))
 	assert.Equal(t, []int64{1}, ran)

@@ -167,6 +167,15 @@ func (st *Stack) peakLine(name string) int {
 	return st.lineOf(&st.subsystems, name)
 }
 
+// bytesOf is what the scope at a depth holds. A Builder's values lie behind the cursor: it is asked
+// when they leave no room.
+func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
+	if r := h.Record(depth); depth == h.Depth && r.Edge != 0 {
+		return h.Limit - r.Mark - (h.Limit-r.Limit)%r.Edge
+	}
+	return h.Bytes(depth)
+}
+
 // holders are the three that hold most of the arena: accounts, what the open scopes hold beside them,
 // and temporaries.
 func (st *Stack) holders() (top []Usage) {
@@ -176,7 +185,7 @@ func (st *Stack) holders() (top []Usage) {
 		top = append(top, a.usage)
 	}
 	for i := uint64(1); i <= h.Depth; i++ {
-		u := Usage{Name: st.nameOf(h, i), Bytes: h.Bytes(i), Objects: h.Record(i).Count / arena_c.Object}
+		u := Usage{Name: st.nameOf(h, i), Bytes: st.bytesOf(h, i), Objects: h.Record(i).Count / arena_c.Object}
 		for _, a := range st.labels.lines {
 			if a.depth == i {
 				u.Bytes -= a.usage.Bytes

@@ -40,16 +40,16 @@ func ExampleAccount() {
 
 	fmt.Println(loadStudio(level, 3))
 	for _, account := range level.Report().Accounts {
-		fmt.Println(account.Name, account.Bytes, "bytes in", account.Objects)
+		fmt.Println(account.Name, account.Bytes, "bytes")
 	}
 
 	err = loadStudio(level, 9)
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", "\n  "))
 	// Output:
 	// <nil>
-	// sound 20480 bytes in 1
-	// graphics 49152 bytes in 3
-	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12288 of 131072 are free
-	//   held by graphics 98304, sound 20480
-	//   raise regions[0].size in the plan to 135168 or more
+	// sound 20480 bytes
+	// graphics 49152 bytes
+	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12208 of 131072 are free
+	//   held by graphics 98304, sound 20480, level 80
+	//   raise regions[0].size in the plan to 135248 or more
 }

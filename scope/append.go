@@ -25,7 +25,8 @@ func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 	h, first := s.h, unsafe.SliceData(list)
 	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
-	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked { // checked, it is one request
+	// In a checked build it is one request.
+	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked {
 		if p, ok := h.Grow(s.gen+declared-key, size); ok {
 			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)

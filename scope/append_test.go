@@ -101,37 +101,6 @@ func TestAppendToADeadList(t *testing.T) {
 	require.NoError(t, outer.Close())
 }
 
-func TestAppendToADeadTemporary(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	first := pad.Open("first")
-	dead := longs.SliceCap(first.Temp(20480), 0, 4)
-	require.NoError(t, first.Close())
-	s := pad.Open("s")
-	temp := s.Temp(20480)
-	list := longs.Append(temp, dead, 1, 2)
-	other := longs.Slice(temp, 4)
-	assert.Equal(t, count(1, 2), list, "its place was taken")
-	old := longs.SliceCap(temp, 0, 4)
-	longs.Slice(temp, 5000) // takes a new piece
-	longer := longs.Append(temp, old, 1)
-	assert.Equal(t, at(old), at(longer), "an older piece is alive")
-	assert.Equal(t, make([]uint64, 4), other)
-	require.NoError(t, s.Close())
-}
-
-func TestAppendToTemporariesWithoutAPiece(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
-	near := longs.SliceCap(s, 1, 4)
-	s.Bytes(int(s.Free()))
-	full := `budget "test": pad 0.0 is full: scope "temp" asked for %d bytes, 0 of 65536 are free; held by s 65536; ` +
-		`raise pads.size in the plan to %d or more`
-	assert.PanicsWithError(t, fmt.Sprintf(full, 16, padSize+16), func() { longs.Append(s.Temp(20480), near, 7) })
-	assert.PanicsWithError(t, fmt.Sprintf(full, 8, padSize+8), func() { longs.New(s.Temp(20480)) })
-	assert.Equal(t, make([]uint64, 4), near[:4])
-	assert.ErrorIs(t, s.Close(), scope.ErrFull)
-}
-
 // TestAppendTakesJustWhatItNeeds counts bytes and things.
 func TestAppendTakesJustWhatItNeeds(t *testing.T) {
 	pad := open(t).Pad(0, 0)
@@ -142,17 +111,17 @@ func TestAppendTakesJustWhatItNeeds(t *testing.T) {
 		require.EqualValues(t, 8*(i+1), pad.Stats().Used)
 		require.Equal(t, i+1, cap(list))
 	}
-	assert.EqualValues(t, 1, pad.Stats().Objects, "it is one thing")
+	assert.Equal(t, counted(1), pad.Stats().Objects, "it is one thing")
 	list = longs.Append(s, list[:98], count(98, 5)...)
 	assert.Equal(t, count(0, 103), list)
 	assert.EqualValues(t, 8*103, pad.Stats().Used)
-	assert.EqualValues(t, 1, pad.Stats().Objects)
+	assert.Equal(t, counted(1), pad.Stats().Objects)
 	s.Bytes(1)
 	list = longs.Append(s, list, count(103, 1)...)
 	assert.Equal(t, count(0, 104), list)
 	assert.Equal(t, 206, cap(list))
 	assert.EqualValues(t, 8*(103+1+206), pad.Stats().Used)
-	assert.EqualValues(t, 3, pad.Stats().Objects)
+	assert.Equal(t, counted(3), pad.Stats().Objects)
 	list = longs.Append(s, list, count(104, 400)...)
 	assert.Equal(t, count(0, 504), list, "last again")
 	assert.EqualValues(t, 8*(103+1+504), pad.Stats().Used)
@@ -177,7 +146,7 @@ func TestAppendThatIsFull(t *testing.T) {
 				func() { list = longs.Append(s, list, count(0, more)...) })
 			assert.True(t, slices.Equal(want, list), "the list is unchanged")
 		}
-		assert.EqualValues(t, 1, pad.Stats().Objects)
+		assert.Equal(t, counted(1), pad.Stats().Objects)
 		assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "s" asked for 16 bytes, 0 of 65536 are free; `+
 			`held by s 65536; raise pads.size in the plan to 65552 or more`, func() { longs.Append(s, []uint64{1}, 2) })
 		list = longs.Append(s, list, 1)
@@ -233,55 +202,4 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	want := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, want, func() { longs.Append(outer, nil, 1) })
 	assert.PanicsWithError(t, want, func() { longs.Append(level, nil, 1) })
-}
-
-// TestAppendInTemporaries: their room comes in pieces, and nobody else's bytes are taken for them.
-func TestAppendInTemporaries(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("alone")
-	temp, moves := s.Temp(20480), 0
-	var alone []uint64
-	for i := range 3000 {
-		longer := longs.Append(temp, alone, uint64(i))
-		if at(longer) != at(alone) {
-			moves++
-		}
-		alone = longer
-	}
-	assert.Equal(t, 2, moves, "from nowhere, and to a larger piece")
-	assert.True(t, slices.Equal(count(0, 3000), alone))
-	require.NoError(t, s.Close(), "a piece that was full is no full")
-	err := pad.Do("s", func(s scope.Scope) error {
-		near := longs.Slice(s, 3)
-		temp := s.Temp(20480)
-		var lists [3][]uint64
-		spare := longs.SliceCap(temp, 1, 3)
-		nearSpare := longs.SliceCap(s, 1, 2)
-		assert.NotEqual(t, at(nearSpare), at(longs.Append(temp, nearSpare, 7)), "s is not in the far end")
-		assert.Zero(t, nearSpare[:2][1])
-		for n := 0; ; n++ {
-			list := &lists[n*n%3]
-			before := *list
-			length := len(before)
-			if err := recovered(func() { *list = longs.Append(temp, *list, count(length, n%4)...) }); err != nil {
-				assert.ErrorIs(t, err, scope.ErrFull)
-				assert.Greater(t, n, 1000)
-				assert.Equal(t, before, *list)
-				break
-			}
-			require.NoError(t, temp.Err(), "a new piece is no full")
-			for _, list := range lists {
-				require.True(t, slices.Equal(count(0, len(list)), list))
-			}
-		}
-		longer := longs.Append(temp, spare, 7, 8)
-		assert.Equal(t, at(spare), at(longer), "also in an old piece")
-		assert.Equal(t, []uint64{0, 7, 8}, longer)
-		moved := longs.Append(s, lists[0][:1:1], 7)
-		assert.NotEqual(t, at(lists[0]), at(moved), "the far end is not in s")
-		require.ErrorIs(t, temp.Err(), scope.ErrFull)
-		assert.Equal(t, make([]uint64, 3), near)
-		return nil
-	})
-	assert.ErrorIs(t, err, scope.ErrFull, "what the temporaries remember")
 }

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -23,11 +24,12 @@ type Builder[T any] struct {
 func (m Maker[T]) Build(s Scope) Builder[T] {
 	m.declared()
 	inner := s.Open("builder")
-	h, align, size := inner.h, arena_c.AlignOf[T](), max(1, uint64(unsafe.Sizeof(*new(T))))
+	h, size := inner.h, uint64(unsafe.Sizeof(*new(T)))
+	h.Odd |= arena_c.Building
 	from := uint64(uintptr(unsafe.Pointer(h)))
-	at := roundUp(from+h.Cursor, align) - from
-	room := uint64(0)
-	if at <= h.Limit {
+	at := min(roundUp(from+h.Cursor, arena_c.AlignOf[T]())-from, h.Limit)
+	room := uint64(math.MaxInt) // of what has no size
+	if size != 0 {
 		room = (h.Limit - at) / size
 	}
 	r := h.Top()
@@ -80,12 +82,19 @@ func (b *Builder[T]) Done() []T {
 	if !s.open() {
 		panic(s.misuse("Done of a Builder in"))
 	}
-	h, r := s.h, s.h.Top()
+	h, r, asked := s.h, s.h.Top(), s.h.Asked
 	items := b.items[:len(b.items):len(b.items)]
 	if len(items) > 0 {
 		h.Cursor = b.end()
+		if arena_c.Checked {
+			r.Count += arena_c.Object + uint64(len(items))*uint64(unsafe.Sizeof(*new(T)))
+		}
 	}
 	arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+	h.Odd &^= arena_c.Building
 	h.Keep(r)
+	if asked != 0 {
+		h.Asked = asked
+	}
 	return items
 }

@@ -45,9 +45,9 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 }
 
 // mark is where an arena is unwound to: what Close puts back.
-type mark struct{ depth, cursor, chain uint64 }
+type mark struct{ depth, cursor, chain, count uint64 }
 
-func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain} }
+func markOf(h *arena_c.Scopes) mark { return mark{h.Depth, h.Cursor, h.Chain, h.Top().Count} }
 
 // unwinding is an arena on its way back to a mark.
 type unwinding struct {
@@ -64,12 +64,13 @@ type unwinding struct {
 
 // closeTop closes the topmost scope of an end of the arena.
 func (st *Stack) closeTop(h *arena_c.Scopes) error {
-	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain}}
-	if h.Asked != 0 {
-		st.workOut(h, h.Depth)
+	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}}
+	if h.Odd|h.Asked|h.Misused != 0 {
+		u.run()
+		return u.errs.err()
 	}
 	h.Gen = 0
-	h.Odd |= arena_c.Closing
+	h.Odd = arena_c.Closing
 	for !u.turn() {
 	}
 	return u.errs.err()
@@ -89,11 +90,14 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 	if h.Depth < depth || h.Odd&arena_c.Closing != 0 {
 		return nil
 	}
-	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain}}
+	u := unwinding{st: st, h: h, to: mark{depth - 1, 0, h.Record(depth).Chain, 0}}
 	if h.Odd|h.Asked|h.Misused != 0 {
 		st.settle(h)
-		if h.Gen == 0 {
+		if h.Gen == 0 && h.Back == 0 {
 			u.errs.add(st.tell(h, h.Depth))
+		}
+		for i := h.Depth; i >= depth && h.Back != 0; i-- {
+			u.errs.add(st.tell(h, i))
 		}
 	}
 	u.run()
@@ -112,7 +116,8 @@ func (st *Stack) Lost() (err error) {
 // leaves the chain before it runs. Meanwhile the arena refuses.
 func (u *unwinding) run() {
 	u.st.unwound++
-	if u.h.Asked != 0 || u.h.Depth > u.to.depth+1 {
+	u.st.count() // all at once: what goes first is counted with what it went from
+	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.workOut(u.h, u.to.depth)
 	}
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 { // what the temporaries give back it didn't have
@@ -203,10 +208,12 @@ func (u *unwinding) elsewhere() {
 func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
-		u.st.count()
 		h.Cut(u.to.cursor)
+		h.Top().Count = u.to.count
 	}
-	u.st.settle(h) // what finalizers asked of a scope that stays
+	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
+		u.errs.add(err)
+	}
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {
@@ -219,7 +226,8 @@ func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch u.class {
 	case arena_c.ClassC:
-		st.finalizers += h.RunC(until)
+		h.RunC(until)
+		st.finalizers += h.RanC()
 	case arena_c.ClassPool:
 		u.chunk((*uint64)(object))
 	case arena_c.ClassTemp:
@@ -300,14 +308,16 @@ func (u *unwinding) element(object unsafe.Pointer) {
 // closeLong closes the topmost scope, whose nodes have run, tells what else there is to tell, and counts.
 func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
+	if h.Odd&arena_c.Building != 0 {
+		h.Odd &^= arena_c.Building
+		arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+	}
 	st.settle(h)
-	st.count()
 	n := st.noteOf(h, h.Depth)
 	u.errs.add(n.lost)
+	u.errs.add(n.err)
 	if h.Back != 0 { // nobody else can ask for what temporaries met
-		u.errs.add(st.tell(h, h.Depth))
-	} else {
-		u.errs.add(n.err)
+		u.errs.add(st.remembered(h, h.Depth))
 	}
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {
@@ -352,6 +362,7 @@ func (u *unwinding) given() string {
 
 // release forgets the Go value that ran.
 func (u *unwinding) release() {
+	u.st.finalizers += u.h.RanC()
 	if u.owned != nil {
 		u.st.owned.release(u.owned)
 		u.owned = nil

@@ -35,7 +35,7 @@ func TestTextsInConstructors(t *testing.T) {
 	made := text(s)
 	try(func() {})
 	assert.PanicsWithError(t, refused, func() { try(made) }, "an earlier constructor is no excuse")
-	try(func() { text(s.Temp(20480))() })
+	try(func() { text(s.Temp(64))() })
 	require.NoError(t, s.Close())
 }
 

@@ -18,7 +18,8 @@
 //	f.X = 1                                               // NOT OKAY: f died with t
 //
 // Scopes of one arena nest like calls; only the topmost allocates. A covered, closed or stale scope refuses, in every
-// build: [Maker.New] panics with what is wrong, [Maker.TryNew] gives nil and [Scope.Close] tells. A zero [Scope], [Pool] or [Pad] is a nil dereference.
+// build: [Maker.New] panics with what is wrong, [Maker.TryNew] gives nil and [Scope.Close] tells. A zero [Scope], [Pool] or
+// [Pad] is a nil dereference.
 //
 // # What to make
 //

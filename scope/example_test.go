@@ -62,5 +62,5 @@ func ExampleScope_Do() {
 	// Output:
 	// close 3
 	// true true
-	// pad 0.0 asked 102400 free 65512 key pads.size need 102424
+	// pad 0.0 asked 102400 free 65524 key pads.size need 102416
 }

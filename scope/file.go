@@ -32,7 +32,7 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("scope: %s is not a regular file", name)
+		return nil, fmt.Errorf("scope: %q is not a regular file", name)
 	}
 	size := int(min(info.Size(), math.MaxInt)) // where that is less, no scope has so much room
 	data, err := ReadAt(s, f, 0, size)
@@ -40,7 +40,7 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 		return nil, err
 	}
 	if n, _ := f.ReadAt(make([]byte, 1), int64(size)); n != 0 {
-		return nil, fmt.Errorf("scope: %s has more than the %d bytes that its size says; read it by ReadAt", name, size)
+		return nil, fmt.Errorf("scope: %q has more than the %d bytes that its size says; read it by ReadAt", name, size)
 	}
 	return data, nil
 }

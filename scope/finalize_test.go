@@ -183,28 +183,6 @@ func TestOwnAndDeferOfNil(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestPlacesOfTemporariesAreUsedAgain: values held by temporaries go before those that came after them.
-func TestPlacesOfTemporariesAreUsedAgain(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	outer := pad.Open("outer")
-	for range 3 { // of 8 places
-		s := outer.Open("inner")
-		for range 4 {
-			s.Temp(20480).Own(&closer{id: 1})
-		}
-		s.Own(&closer{id: 2})
-		require.NoError(t, s.Close())
-	}
-	s := outer.Open("inner")
-	inner := s.Open("more")
-	require.NoError(t, inner.Close())
-	for range 8 {
-		s.Own(&closer{id: 3})
-	}
-	require.NoError(t, s.Close())
-	assert.Zero(t, pad.Stats().Held)
-}
-
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("a")

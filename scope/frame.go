@@ -32,5 +32,5 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	h.Close(h.Top())
 	gen := h.Open()
 	next.notes[1].gen = gen
-	return Scope{h, gen - key}, used, true
+	return Scope{h, gen}, used, true
 }

@@ -56,7 +56,7 @@ func (e *FullError) Error() string {
 		} else {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s %d", a.Name, a.Bytes)
+		fmt.Fprintf(&b, "%q %d", a.Name, a.Bytes)
 	}
 	switch {
 	case e.OnPurpose:
@@ -122,7 +122,7 @@ func why(r arena_c.Refusal) error {
 	}
 	st.settle(h)
 	if depth != 0 {
-		if n := st.noteOf(h, depth); n.err != nil && (depth != h.Depth || h.Asked == 0 || h.Asked == n.asked) {
+		if n := st.noteOf(h, depth); n.err != nil && (depth != h.Depth || h.Asked == 0) {
 			return n.err // it came last
 		}
 	}
@@ -194,32 +194,45 @@ func lastOf(notes []note, gen uint64) error {
 // that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
 // nil.
 func (st *Stack) settle(h *arena_c.Scopes) {
-	gen := h.Misused
-	if gen == 0 {
-		return
-	}
-	h.Misused = 0
-	s := Scope{h, gen &^ key}
-	var err error
-	switch depth := h.Find(gen &^ key); {
-	case h.BadAlign(gen &^ key):
-		s, err = Scope{h, h.Gen}, badAlign
-	case gen&key != 0:
-		err = undeclared
-	case depth != 0:
-		err = s.misuse("allocation in")
-	}
-	depth := h.Find(s.gen)
-	if err == nil || depth == 0 {
+	depth, err := st.misused(h)
+	if err == nil {
 		return
 	}
 	h.Odd |= oddNoted
 	n := st.noteOf(h, depth)
-	n.told = lastError{s.gen, err}
-	n.asked = st.askedAt(h, depth)
+	n.told = lastError{h.Record(depth).Gen, err}
 	if n.err == nil {
 		n.err = err
 	}
+	switch { // the misuse is what is told; what it is refused from now on comes after it
+	case h.Odd&arena_c.Closing != 0:
+	case depth == h.Depth:
+		h.Asked = 0
+	default:
+		h.Record(depth).Asked = 0
+	}
+}
+
+// misused is the scope that asked last without being the topmost, and what is wrong with that.
+func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
+	gen := h.Misused
+	if gen == 0 {
+		return 0, nil
+	}
+	h.Misused = 0
+	depth = h.Find(gen &^ key)
+	switch {
+	case h.BadAlign(gen &^ key):
+		depth, err = h.Find(h.Gen), badAlign
+	case gen&key != 0:
+		err = undeclared
+	case depth != 0:
+		err = Scope{h, gen}.misuse("allocation in")
+	}
+	if depth == 0 {
+		return 0, nil
+	}
+	return depth, err
 }
 
 // noteOf is the note of the scope at a depth. Those of temporaries lie behind the others.
@@ -256,7 +269,10 @@ func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
 // remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
 // for first.
 func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
-	asked := st.askedAt(h, depth)
+	asked := h.Asked
+	if depth != h.Depth {
+		asked = h.Record(depth).Asked
+	}
 	if asked == 0 {
 		return nil
 	}
@@ -266,18 +282,10 @@ func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
 	}
 	full := st.full(h, asked)
 	full.Scope = st.nameOf(h, depth)
-	if n.told = (lastError{gen, full}); full.Asked+arena_c.AlignMax <= full.Free {
+	if n.told = (lastError{gen, full}); !full.OnPurpose && full.Asked+arena_c.AlignMax <= full.Free {
 		n.told.err = badAlign // no other could ask for more than there is
 	}
 	return n.told.err
-}
-
-// askedAt is what the scope at a depth was refused last.
-func (st *Stack) askedAt(h *arena_c.Scopes, depth uint64) uint64 {
-	if depth == h.Depth {
-		return h.Asked
-	}
-	return h.Record(depth).Asked
 }
 
 // workOut finds out what the scopes of an end met, from a depth up, while they can still say why: a
@@ -353,6 +361,8 @@ func (s Scope) misuse(what string) error {
 	switch {
 	case h.Odd&arena_c.Closing != 0:
 		text += " while its finalizers run"
+	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
+		text += ", which has all that is free until its Done"
 	case h.Back != 0 && depth < h.Depth:
 		text += ", which isn't the newest of the temporaries"
 	case h.Back != 0:
@@ -372,11 +382,14 @@ func (s Scope) misuse(what string) error {
 // full is the error of the topmost scope of an end, as things stand now.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row := st.row
-	size := asked &^ (arena_c.Asked | arena_c.Purpose)
+	size := asked &^ arena_c.Asked
+	if arena_c.Checked {
+		size &^= arena_c.Purpose
+	}
 	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
 		Asked: size, Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.config.Key,
 		Top: st.holders()}
-	if asked&arena_c.Purpose != 0 {
+	if size|arena_c.Asked != asked {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e

@@ -46,7 +46,7 @@ func TestAccountsWhenAPartEndsTheGoroutine(t *testing.T) {
 		}()
 		<-done
 		assert.Equal(t, make([]point, 20), points.Slice(s, 20))
-		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5, Objects: counted(1)}}, accounts(b))
+		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5}}, accounts(b))
 		return nil
 	}))
 }

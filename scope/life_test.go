@@ -19,7 +19,7 @@ func TestLife(t *testing.T) {
 		assert.ErrorIs(t, l.Misuse("Push to a List in"), scope.ErrClosed)
 	}
 	s := pad.Open("a")
-	life, temp := s.Life(), s.Temp(20480).Life()
+	life, temp := s.Life(), s.Temp(64).Life()
 	assert.True(t, life.Alive() && temp.Alive())
 	child := s.Open("b")
 	assert.True(t, life.Alive() && temp.Alive() && child.Life().Alive(), "covered")

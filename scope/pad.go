@@ -76,11 +76,11 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("With %d bytes", n), false})
 	}
-	if full := st.openFull("With"); full != nil {
+	before := st.opened()
+	s, full := st.tryOpen("With")
+	if full != nil {
 		return full
 	}
-	before := st.opened()
-	s := st.Open("With")
 	depth := st.Depth()
 	st.inside++
 	returned := false

@@ -25,7 +25,7 @@ func TestPickLeavesTheCallersPadAlone(t *testing.T) {
 	other := b.Pad(1, 0).Open("another worker's")
 	assert.Equal(t, second, pads.Pick(a))
 	assert.Equal(t, second, pads.Pick(inA))
-	assert.Equal(t, second, pads.Pick(inA.Temp(20480)))
+	assert.Equal(t, second, pads.Pick(inA.Temp(64)))
 	assert.Equal(t, first, pads.Pick(other), "of another arena")
 	assert.Equal(t, second, pads.Pick(other, a, inA, a))
 	c := second.Open("c")
@@ -45,7 +45,7 @@ func TestPickLeavesTheCallersPadAlone(t *testing.T) {
 	assert.PanicsWithError(t, "scope: BUG: pad 2 of a pair", func() { pads.Pad(2) })
 }
 
-func TestTempOfAPad(t *testing.T) {
+func TestWith(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("s")
 	for i := range 1000 {
@@ -80,7 +80,7 @@ func TestTempOfAPad(t *testing.T) {
 	points.New(s)
 }
 
-func TestTempThatDoesNotFit(t *testing.T) {
+func TestWithThatDoesNotFit(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	never := func([]byte) { assert.Fail(t, "it doesn't fit") }
 	assert.EqualError(t, pad.With(100_000, never), `budget "test": pad 0.0 is full: scope "With" asked for 100000 bytes, 65536 of 65536 `+
@@ -98,7 +98,7 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	require.NoError(t, pad.With(padSize, func(b []byte) { assert.Len(t, b, padSize) }))
 }
 
-func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
+func TestWithEndsHoweverItsFunctionEnds(t *testing.T) {
 	b := open(t)
 	pad := b.Pad(0, 0)
 	s := pad.Open("s")
@@ -121,7 +121,7 @@ func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
 	assert.Equal(t, 1, pad.Depth())
 	points.New(s)
 
-	covered := `scope: BUG: allocation in scope "do" of pad 0.0 while scope "Temp", opened in it, is open`
+	covered := `scope: BUG: allocation in scope "do" of pad 0.0 while scope "With", opened in it, is open`
 	assert.PanicsWithError(t, covered, func() {
 		_ = pad.Do("do", func(outer scope.Scope) error { return pad.With(10, func([]byte) { points.New(outer) }) })
 	})
@@ -132,7 +132,7 @@ func TestTempEndsHoweverItsFunctionEnds(t *testing.T) {
 	assert.Equal(t, 1, pad.Depth())
 }
 
-func TestTempsNestAndRemember(t *testing.T) {
+func TestWithNestsAndRemembers(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	err := pad.With(10, func(a []byte) {
 		a[0] = 1
@@ -151,17 +151,17 @@ func TestTempsNestAndRemember(t *testing.T) {
 	assert.Zero(t, pad.Depth())
 }
 
-func TestTempWhoseBudgetIsClosedMeanwhile(t *testing.T) {
+func TestWithWhoseBudgetIsClosedMeanwhile(t *testing.T) {
 	b := open(t)
 	pad := b.Pad(0, 0)
 	var newer scope.Scope
 	require.NoError(t, pad.With(10, func([]byte) {
-		assert.ErrorContains(t, b.Close(), `scope "Temp"`)
+		assert.ErrorContains(t, b.Close(), `scope "With"`)
 		newer = open(t).Pad(0, 0).Open("a newer budget's, in the same place")
 	}))
 	points.New(newer)
 	require.NoError(t, newer.Close())
-	assert.PanicsWithError(t, "scope: BUG: Open on pad 0.0, whose budget is closed", func() { _ = pad.With(10, nil) })
+	assert.PanicsWithError(t, "scope: BUG: With of pad 0.0, whose budget is closed", func() { _ = pad.With(10, nil) })
 }
 
 func TestPadThatWasGivenBackRefuses(t *testing.T) {

@@ -80,21 +80,33 @@ func TestGetUnzeroed(t *testing.T) {
 	}
 }
 
-// TestClosingPoolsGiveNothing to a finalizer that puts a chunk and asks for one.
+// greedy is put and taken by the finalizer of another one of its pool, while the scope closes.
+type greedy struct{ Other, _ int64 }
+
+var (
+	greedyPool scope.ObjectPool[greedy]
+	greedyRuns []int
+	greedyGot  []*greedy
+	greedies   = scope.Object[greedy](func(g *greedy) error {
+		greedyRuns = append(greedyRuns, greedyPool.Cap()-int(g.Other))
+		greedyGot = append(greedyGot, greedyPool.Get())
+		if other := greedyPool.At(int(g.Other)); other != nil {
+			_ = greedyPool.Put(other)
+			greedyGot = append(greedyGot, greedyPool.At(int(g.Other)))
+		}
+		return nil
+	})
+)
+
 func TestClosingPoolsGiveNothing(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	pool := marks.Pool(s, 4)
-	for id := range int64(3) {
-		pool.Get().ID = id
+	greedyRuns, greedyGot, greedyPool = nil, nil, greedies.Pool(s, 4)
+	for _, other := range []int64{1, 2, 3} {
+		greedyPool.Get().Other = other
 	}
-	var got *mark
-	s.Defer(func() error { got = pool.Get(); return nil })
-	onClose := s.Open("b")
-	onClose.Defer(func() error { return nil })
-	require.NoError(t, onClose.Close())
 	require.NoError(t, s.Close())
-	assert.NotNil(t, got, "the pool is older: it is open still")
-	assert.Equal(t, []int64{0, 1, 2, 0}, closed)
+	assert.Equal(t, []int{3, 2, 1}, greedyRuns, "each once, by whom it was put")
+	assert.Equal(t, make([]*greedy, 5), greedyGot)
 }
 
 // TestPoolsWithoutBytes have handles, or nothing that tells their values apart.

@@ -76,7 +76,11 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	at := h.Offset(p)
 	from, end := h.Record(depth).Mark, h.Record(depth).Mark+h.Bytes(depth)
 	if h.Back != 0 {
-		from, end = st.tempStart(), h.Limit
+		from, end = st.tempStart(), h.Cursor
+		if depth < h.Depth {
+			next := h.Record(depth + 1)
+			from, end = next.Edge-h.Back, next.Mark
+		}
 	}
 	if at-from > end-from || size > end-at {
 		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.config.Arena)

@@ -137,19 +137,26 @@ func panicsWith(fn func()) (err error) {
 
 func TestRefToTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	first := scope.RefTo(s.Temp(20480), points.New(s.Temp(1024)))
-	old := points.Slice(s.Temp(20480), 10) // lies in an older piece soon
-	points.Slice(s.Temp(20480), 4000)
-	second := points.New(s.Temp(20480))
-	assert.NotNil(t, first.Get())
-	assert.Same(t, &old[9], scope.RefTo(s.Temp(20480), &old[9]).Get())
-	assert.Same(t, second, scope.RefTo(s.Temp(20480), second).Get())
-	unused := (*point)(unsafe.Add(unsafe.Pointer(points.New(s.Temp(20480))), 64))
-	for _, x := range []*point{unused, points.New(s), {}} {
-		assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of pad 0.0 itself`,
-			func() { scope.RefTo(s.Temp(20480), x) })
+	older := s.Temp(1000)
+	list := points.Slice(older, 10)
+	first := scope.RefTo(older, &list[9])
+	assert.Same(t, &list[9], first.Get())
+	newer := s.Temp(1000)
+	x := points.New(newer)
+	second := scope.RefTo(newer, x)
+	assert.Same(t, x, second.Get())
+	assert.Same(t, &list[0], scope.RefTo(older, &list[0]).Get(), "not the newest, and there")
+	beyond := (*point)(unsafe.Add(unsafe.Pointer(x), 64))
+	for temp, wrong := range map[scope.Scope][]*point{newer: {beyond, &list[0], points.New(s), {}}, older: {x, beyond, points.New(s), {}}} {
+		for _, x := range wrong {
+			assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of pad 0.0 itself`,
+				func() { scope.RefTo(temp, x) })
+		}
 	}
-	assert.Panics(t, func() { scope.RefTo(s, second) })
+	assert.Panics(t, func() { scope.RefTo(s, x) })
+	require.NoError(t, newer.Close())
+	assert.Nil(t, second.Get())
+	assert.Same(t, &list[9], first.Get())
 	require.NoError(t, s.Close())
 	assert.Nil(t, first.Get())
 }
@@ -164,13 +171,10 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 	for _, in := range []struct {
 		name string
 		at   scope.Scope
-	}{{"a", s}, {"temp", s.Temp(20480)}} {
+	}{{"a", s}, {"temp", s.Temp(1000)}} {
 		for _, fails := range []error{nil, errMark} {
 			var part *point
 			m, err := marks.Make(in.at, func(m *mark) error {
-				if in.name == "temp" {
-					points.Slice(in.at, 2500) // a new piece, below the old one
-				}
 				part = &points.Slice(in.at, 1)[0]
 				assert.PanicsWithError(t, fmt.Sprintf(early, "point", in.name), func() { scope.RefTo(in.at, part) })
 				assert.PanicsWithError(t, fmt.Sprintf(early, "mark", in.name), func() { scope.RefTo(in.at, m) })

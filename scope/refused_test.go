@@ -54,9 +54,12 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"held":          {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
 		"pool":          {1, func(s scope.Scope) { points.Pool(s, 3) }},
 		"scope":         {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
+		"temporaries":   {1, func(s scope.Scope) { s.Temp(64) }},
 		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
-		"account":       {1, func(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }},
-		"account again": {1, func(s scope.Scope) { account(s); account(s) }},
+		"account":       {2, account}, // a place and 40 bytes
+		"account again": {3, func(s scope.Scope) { account(s); account(s) }},
+		"temporaries":   {1, func(s scope.Scope) { s.Temp(8) }},
+		"builder":       {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
 		"no bytes":      {0, func(s scope.Scope) { s.Text() }},
 		"text":          {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
 		"append":        {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},
@@ -77,9 +80,6 @@ func must(err error) {
 
 func account(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }
 
-// takeAll takes what the piece of a temporary scope has.
-func takeAll(temp scope.Scope) { temp.Bytes(int(temp.Free())) }
-
 func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	b := open(t)
 	pad := b.Pad(0, 0)
@@ -89,11 +89,11 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 		n  uint64
 		fn func()
 	}{
-		`"query" asked for 8 bytes, 65472 of 65536 are free; held by query 64`: {1, func() { points.New(s) }},
-		`"query" asked for 3 bytes, 65472 of 65536 are free; held by query 64`: {1, func() { s.Bytes(3) }},
-		`"inner" asked for one more of 8 scopes`:                               {1, func() { s.Open("inner") }},
-		`"query" asked for one more of 8 held`:                                 {1, func() { s.Hold(t) }},
-		`"query" asked for one more of 32 accounts`:                            {1, func() { account(s) }},
+		`"query" asked for 8 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { points.New(s) }},
+		`"query" asked for 3 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { s.Bytes(3) }},
+		`"inner" asked for one more of 8 scopes`:                                 {1, func() { s.Open("inner") }},
+		`"query" asked for one more of 8 held`:                                   {1, func() { s.Hold(t) }},
+		`"query" asked for one more of 32 accounts`:                              {1, func() { account(s) }},
 	} {
 		arena_c.FailAt(c.n)
 		refused := func() (v any) {
@@ -133,16 +133,16 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	require.Error(t, s.Close())
 }
 
-func TestPadTempReturnsARefusalOnPurpose(t *testing.T) {
+func TestWithReturnsARefusalOnPurpose(t *testing.T) {
 	b := open(t)
 	s := b.Pad(0, 0).Open("query")
 	for n, want := range []string{"one more of 8 scopes", "100 bytes, "} {
 		arena_c.FailAt(uint64(n + 1))
-		err := b.Pad(0, 0).Temp(100, func([]byte) { t.Error("it ran") })
+		err := b.Pad(0, 0).With(100, func([]byte) { t.Error("it ran") })
 		require.ErrorIs(t, err, scope.ErrFull)
 		assert.Contains(t, err.Error(), "asked for "+want)
 	}
-	require.NoError(t, b.Pad(0, 0).Temp(100, func([]byte) {}))
+	require.NoError(t, b.Pad(0, 0).With(100, func([]byte) {}))
 	require.NoError(t, s.Close())
 }
 

@@ -47,7 +47,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	assert.Nil(t, a.TryAlloc(8, 8))
 	assert.Zero(t, a.Free())
 	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
-	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Temp(20480) })
+	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Temp(1) })
 	assert.EqualError(t, a.Close(), `scope: BUG: Close of scope "a" of pad 0.0 while scope "b", opened in it, is open`)
 	assert.Equal(t, before, pad.Stats())
 	require.NoError(t, b.Close())
@@ -93,36 +93,48 @@ func TestSlices(t *testing.T) {
 }
 
 func TestAllocBounds(t *testing.T) {
-	const text = "scope: BUG: Alloc: an align is a power of two"
+	const text = "scope: BUG: Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB"
 	pad := open(t).Pad(0, 0)
 	a := pad.Open("a")
-	for align := uint64(1); align <= 1<<12; align *= 2 {
+	for align := uint64(1); align <= 64; align *= 2 {
 		p := a.Alloc(1, align)
 		assert.Zero(t, uintptr(p)&uintptr(align-1))
+	}
+	for align := uint64(1); align <= 1<<14; align *= 2 {
+		p := a.AllocAligned(1, align)
+		assert.Zero(t, uintptr(p)&uintptr(align-1))
+	}
+	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
+		assert.ErrorContains(t, panicsWith(func() { a.AllocAligned(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
 	for i := range 64 {
 		for j := range 64 {
 			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
-				if align&(align-1) != 0 || align > 1<<20 {
+				if align&(align-1) != 0 || align > 64 {
 					require.Nil(t, a.TryAlloc(8, align), "%#x", align)
 				}
 			}
 		}
 	}
-	require.EqualError(t, a.Close(), text)
-	for _, size := range []uint64{1 << 38, 1<<38 + 1, 1<<40 - 8, 1 << 40, 1 << 63, math.MaxUint64 - 7} {
+	require.Error(t, a.Close())
+	for _, size := range []uint64{1 << 38, 1<<38 + 1, 1<<40 - 8, 1 << 40, 1<<63 - 1, math.MaxUint64 - 7} {
 		a := pad.Open("a")
 		assert.Nil(t, a.TryAlloc(size, 8))
 		assert.ErrorContains(t, a.Close(), "65536 of 65536 are free; no plan has as much", size)
 	}
-	for _, bad := range [][2]uint64{{8, 3}, {8, 24}, {8, 1<<20 + 1}, {8, 1<<42 + 1}, {8, math.MaxUint64 - 15}} {
+	a = pad.Open("a")
+	assert.Nil(t, a.TryAlloc(8, 3))
+	inner := a.Open("inner")
+	assert.NoError(t, inner.Close(), "it is a's")
+	assert.EqualError(t, a.Close(), text)
+	for _, bad := range [][2]uint64{{8, 3}, {8, 24}, {8, 1<<20 + 1}, {8, 1<<42 + 1}} {
 		ask := fmt.Sprintf("%#x aligned to %#x", bad[0], bad[1])
 		a := pad.Open("a")
-		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp(20480)} {
+		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp(64)} {
 			assert.Nil(t, s.TryAlloc(bad[0], bad[1]), "%s, %s", ask, what)
 			assert.EqualError(t, s.Err(), text, "%s, %s", ask, what)
 		}
-		require.EqualError(t, a.Close(), text, ask)
+		require.EqualError(t, a.Close(), text+"\n"+text, ask)
 		a = pad.Open("a")
 		assert.PanicsWithError(t, text, func() { a.Alloc(bad[0], bad[1]) }, ask)
 		assert.PanicsWithError(t, text, func() {
@@ -131,7 +143,7 @@ func TestAllocBounds(t *testing.T) {
 		assert.PanicsWithError(t, text, func() {
 			s := a.Open("closed on the way")
 			defer s.Close()
-			s.Temp(20480).Alloc(bad[0], bad[1])
+			s.Temp(64).Alloc(bad[0], bad[1])
 		}, ask)
 		require.EqualError(t, a.Close(), text, ask)
 	}
@@ -160,7 +172,7 @@ func TestFullNamesEverything(t *testing.T) {
 		return nil
 	})
 	assert.EqualError(t, err, `budget "test": pad 1.0 is full: scope "cells" asked for 24000 bytes, 16536 of 65536 are free; `+
-		`held by cells 48000, query 1000; raise pads.size in the plan to 73000 or more`)
+		`held by "cells" 48000, "query" 1000; raise pads.size in the plan to 73000 or more`)
 }
 
 func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
@@ -174,48 +186,8 @@ func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
 			points.New(a)
 		}
 	}()
-	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by a 65536; `+
+	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by "a" 65536; `+
 		`raise pads.size in the plan to 65544 or more`, text)
-}
-
-func TestTemp(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	a := pad.Open("a")
-	near := a.Bytes(100)
-	temp := a.Temp(20480)
-	big := temp.Bytes(20_000)
-	assert.Greater(t, uintptr(unsafe.Pointer(&big[0])), uintptr(unsafe.Pointer(&near[0])))
-	child := a.Open("child")
-	assert.NotNil(t, points.TryNew(child), "scopes go on at the near end")
-	assert.NotNil(t, points.New(temp.Temp(20480)))
-	require.NoError(t, child.Close())
-	assert.Panics(t, func() { temp.Open("no") })
-	assert.Error(t, temp.Close())
-	for points.TrySlice(a, 100) != nil {
-	}
-	for points.TrySlice(a.Temp(20480), 1) != nil {
-	}
-	assert.Less(t, a.Free(), uint64(800), "both ends share the room")
-	assert.ErrorIs(t, a.Close(), scope.ErrFull)
-	assert.Zero(t, pad.Stats().Used)
-	assert.LessOrEqual(t, pad.Stats().Peak, uint64(padSize))
-	assert.PanicsWithError(t, "scope: BUG: allocation in a scope of pad 0.0 that is closed", func() { points.New(temp) })
-}
-
-func TestTempPieces(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("a", func(s scope.Scope) error {
-		for range 2000 {
-			points.New(s.Temp(20480)) // each call makes sure of room
-		}
-		kept := s.Temp(20480)
-		for {
-			points.New(kept)
-		}
-	})
-	require.ErrorIs(t, err, scope.ErrFull)
-	assert.ErrorContains(t, err, `scope "temp" asked for 8 bytes, more than its piece has left; beyond it `)
-	assert.ErrorContains(t, err, "; call Temp again, for a new piece")
 }
 
 // TestTryOnACoveredScope: what a covered scope refused is a bug to be told, not a full, and not the child's.
@@ -264,7 +236,7 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	_, err = scope.ReadFile(a, "/proc/self/status")
-	assert.EqualError(t, err, "scope: /proc/self/status has more than the 0 bytes that its size says; read it by ReadAt")
+	assert.EqualError(t, err, `scope: "/proc/self/status" has more than the 0 bytes that its size says; read it by ReadAt`)
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
 	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")
@@ -333,7 +305,7 @@ func TestZeroHandles(t *testing.T) {
 		pad   scope.Pad
 		zeros = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.Alloc(1, 1) },
 			func() { s.Bytes(1) }, func() { s.Block(1) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
-			func() { s.Free() }, func() { s.Temp(20480) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
+			func() { s.Free() }, func() { s.Temp(1) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
 			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
 			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { pad.Open("a") }}
 	)
@@ -348,7 +320,7 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	s := pad.Open("a")
 	pool := points.Pool(s, 2)
 	x := pool.Get()
-	temp := s.Temp(20480)
+	temp := s.Temp(64)
 	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at NextFrame, Give or Close: scope "a"`)
 	closed := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, closed, func() { points.New(s) })

@@ -53,7 +53,7 @@ func TestMisusedSlices(t *testing.T) {
 		{"a slice of -1 elements", func() { longs.SliceAligned(s, -1, 8) }},
 		{"a slice aligned to 0: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
 		{"a slice aligned to 24: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
-		{"a slice aligned to 131072: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<17) }},
+		{"a slice aligned to 2097152: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<21) }},
 		{fmt.Sprintf("a slice of %d and 1 more elements", math.MaxInt), func() { empties.Append(s, most, struct{}{}) }},
 		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() { empties.Append(s, most[:half], most[:half]...) }},
 	} {
@@ -130,7 +130,7 @@ func TestSliceAligned(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {
-		for _, where := range []scope.Scope{s, s.Temp(20480)} {
+		for _, where := range []scope.Scope{s, s.Temp(300_000)} {
 			for align := uint64(1); align <= 1<<16; align *= 2 {
 				where.Bytes(1)
 				for _, n := range []int{0, 1, 3} {

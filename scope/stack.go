@@ -27,7 +27,7 @@ type Stack struct {
 	h          *arena_c.Scopes
 	row        *arena_c.Row
 	lent       atomic.Uint64 // of a pad: number of the lending
-	notes      []note        // of the scopes, by depth
+	notes      []note        // of the scopes, by depth; then of those at the far end
 	config     Config
 	id         uint64 // in the registry
 	made       uint64 // how many stacks were made before it, and 1
@@ -58,15 +58,14 @@ type note struct {
 	site   arena_c.Site // where it was opened
 	line   int          // of the name, where names are counted
 	err    error        // a misuse of it, until its Close tells
-	asked  uint64       // what it had been refused before that
 	lost   error        // of the parts of a constructor that was unwound: nobody got them
 	making making
 	told   lastError
 }
 
-// Why Open and Close of an arena take the long way, beside arena_c.Closing.
+// Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
 const (
-	oddTemp  = 1 << (1 + iota) // the far end
+	oddTemp  = 1 << (2 + iota) // the far end
 	oddNoted                   // a note has an err or lost, or a scope has accounts
 	oddNames                   // what scopes hold is counted by name
 )
@@ -89,9 +88,28 @@ func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) 
 // open is Open for who has the arena on loan.
 func (st *Stack) open(lent uint64, name string) Scope {
 	h := st.h
-	if h.Odd != 0 || h.Depth >= h.Slots || st.lent.Load() != lent || arena_c.Checked {
-		st.openLong(lent, name)
+	if st.lent.Load() != lent || h.Odd|h.Misused != 0 || h.Depth >= h.Slots || arena_c.Checked { // first: another may use the arena
+		if full := st.openLong(lent, name); full != nil {
+			panic(full)
+		}
 	}
+	gen := h.Open() // what opens does, without a call
+	n := &st.notes[h.Depth]
+	n.name, n.gen = st.Keep(name), gen
+	n.site.Note()
+	return Scope{h, gen}
+}
+
+// tryOpen is Open for who returns a full.
+func (st *Stack) tryOpen(name string) (Scope, *FullError) {
+	if full := st.openLong(st.lent.Load(), name); full != nil {
+		return Scope{}, full
+	}
+	return st.opens(name), nil
+}
+
+func (st *Stack) opens(name string) Scope {
+	h := st.h
 	gen := h.Open()
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.Keep(name), gen
@@ -100,34 +118,36 @@ func (st *Stack) open(lent uint64, name string) Scope {
 }
 
 // openLong says why a scope can't open, or does what the short way leaves out.
-func (st *Stack) openLong(lent uint64, name string) {
+func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {
 		Pad{st, lent}.givenBack("Open on")
 	}
-	if h.Odd&arena_c.Closing != 0 || h.Depth > 0 && h.Gen == 0 {
+	st.settle(h) // who was refused is still the topmost
+	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.At(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {
-		panic(st.scopesFull(name))
+		return st.scopesFull(name)
 	}
 	if arena_c.Checked && h.Depth > 0 && arena_c.Refuse() {
-		panic(st.refuseTable("scopes", h.Slots, name))
+		return st.refuseTable("scopes", h.Slots, name)
 	}
 	n := &st.notes[h.Depth+1]
 	n.err, n.lost = nil, nil
 	if h.Odd&oddNames != 0 {
 		st.nameLine(n, name)
 	}
+	return nil
 }
 
 // do is Do of a scope or a pad.
 func (st *Stack) do(name string, fn func(Scope) error) (err error) {
-	if full := st.openFull(name); full != nil {
+	before := st.opened()
+	s, full := st.tryOpen(name)
+	if full != nil {
 		return full
 	}
-	before := st.opened()
-	s := st.Open(name)
 	depth := st.Depth()
 	st.inside++
 	defer func() {
@@ -152,15 +172,6 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		}
 	}()
 	return fn(s)
-}
-
-// openFull is the full of who would open one scope too many, or nil. The lowest scope has a place in
-// every plan.
-func (st *Stack) openFull(name string) *FullError {
-	if !st.dropped && st.h.Depth == st.h.Slots {
-		return st.scopesFull(name)
-	}
-	return nil
 }
 
 // Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err

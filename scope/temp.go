@@ -6,6 +6,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
+// nodeOfTemp is what a node that ends temporaries takes.
+const nodeOfTemp = 2 * arena_c.NodeSize
+
 // Temp gives a scope of exactly n bytes at the far end of the arena, for what is needed only while
 // something is loaded, beside what s itself makes. It ends with s, in its place among the
 // finalizers; in a load at the latest when the load returns. Close ends it before, if it is the
@@ -26,16 +29,26 @@ func (s Scope) Temp(n int) Scope {
 	}
 	st := stackOf(s.h)
 	far := &st.row.Temp
-	if far.Odd&arena_c.Closing != 0 {
-		panic(&Misuse{fmt.Sprintf("Temp of scope %q of %s while finalizers of temporaries run", st.nameOf(s.h, s.h.Depth),
-			st.config.Arena), false})
-	}
-	if far.Depth == far.Slots {
+	switch {
+	case far.Odd&arena_c.Closing != 0:
+		panic(Scope{far, far.Top().Gen}.misuse("Temp beside"))
+	case st.h.Odd&arena_c.Building != 0:
+		panic(st.At(st.Depth() - 1).misuse("Temp beside"))
+	case far.Depth == far.Slots:
 		panic(st.tableFull("scopes", far.Slots, tempName))
+	case arena_c.Checked && arena_c.Refuse():
+		panic(st.refuseTable("scopes", far.Slots, tempName))
 	}
-	gen := s.h.TempOpen(s.gen, uint64(n))
+	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
+		if asked := s.h.Asked; s.isTemp() && asked != arena_c.Asked|nodeOfTemp { // it is the arena that has no room
+			full := st.full(st.h, asked)
+			full.Scope = tempName
+			st.noteOf(far, far.Depth).told = lastError{s.gen, full}
+		}
 		panic(refusal(s))
 	}
+	kept := st.noteOf(far, far.Depth)
+	kept.err, kept.lost = nil, nil
 	return Scope{far, gen}
 }

@@ -1,12 +1,361 @@
 package scope_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/scope"
 )
+
+func TestTempIsExact(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	for n := range 200 {
+		s := pad.Open("s")
+		near := s.Bytes(100)
+		before := pad.Stats().Used
+		temp := s.Temp(n)
+		assert.EqualValues(t, n, temp.Free())
+		assert.EqualValues(t, (before+7)&^7+16+(uint64(n)+63)&^63, pad.Stats().Used, "a node, and whole lines of the far end")
+		p := temp.Alloc(0, 1)
+		assert.Zero(t, uintptr(p)%64)
+		assert.Greater(t, uintptr(p), uintptr(unsafe.Pointer(&near[99])))
+		data := temp.Bytes(n)
+		assert.Equal(t, make([]byte, n), data)
+		assert.Nil(t, temp.TryAlloc(1, 1), "not a byte more")
+		assert.EqualError(t, temp.Err(), fmt.Sprintf(`budget "test": pad 0.0 is full: scope "temp" asked for 1 bytes, `+
+			`0 of the %d that Temp gave are free; ask Temp for %d or more`, n, (n+7)&^7+1))
+		assert.ErrorIs(t, s.Close(), scope.ErrFull, "nobody else is asked what temporaries remember")
+		assert.Zero(t, pad.Stats().Used)
+	}
+	s := pad.Open("s")
+	temp := s.Temp(1000)
+	temp.Bytes(900)
+	var full *scope.FullError
+	require.ErrorAs(t, panicsWith(func() { longs.Slice(temp, 100) }), &full)
+	enough := s.Temp(int(full.Need))
+	enough.Bytes(900)
+	assert.Len(t, longs.Slice(enough, 100), 100, "what the error names would do")
+	assert.Zero(t, temp.Free(), "an older one keeps its bytes and gives none")
+	assert.ErrorIs(t, s.Close(), scope.ErrFull)
+}
+
+func TestTempsNest(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	older := s.Temp(1000)
+	kept := older.Bytes(500)
+	newer := older.Temp(2000)
+	assert.EqualValues(t, 2000, newer.Free())
+	for i := range newer.Bytes(2000) {
+		kept[i%500] = 7
+	}
+	inner := s.Open("inner") // the near end goes on
+	points.New(inner)
+	newest := inner.Temp(64)
+	const covered = ` scope "temp" of pad 0.0, which isn't the newest of the temporaries`
+	assert.EqualError(t, panicsWith(func() { points.New(newer) }), "scope: BUG: allocation in"+covered)
+	assert.EqualError(t, panicsWith(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
+	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
+	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }), `Open in scope "temp" of pad 0.0, which holds temporaries and doesn't nest`)
+	assert.ErrorContains(t, panicsWith(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
+	points.New(newest)
+	require.NoError(t, inner.Close())
+	assert.ErrorIs(t, newest.Close(), scope.ErrClosed, "it has ended with inner")
+	assert.ErrorContains(t, newer.Err(), covered, "its own misuse, not the newest's")
+	assert.NoError(t, older.Err())
+	assert.ErrorContains(t, newer.Close(), covered)
+	assert.EqualValues(t, 1000-500-4-16, older.Free(), "it allocates again, behind a node of 16 bytes")
+	assert.Equal(t, bytes.Repeat([]byte{7}, 500), kept)
+	points.New(older)
+	require.NoError(t, s.Close())
+	assert.Zero(t, pad.Stats().Used)
+}
+
+// TestTempEndsInItsPlace among the finalizers of its scope.
+func TestTempEndsInItsPlace(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	newMark(s, 1, 0)
+	temp := s.Temp(1000)
+	newMark(temp, 2, 0)
+	newMark(s, 3, 0)
+	newMark(temp, 4, doFail)
+	temp.Own(&closer{id: 5})
+	nested := temp.Temp(100)
+	newMark(nested, 6, doPanic)
+	newMark(s, 7, 0)
+	err := s.Close()
+	assert.Equal(t, []int64{7, 3, 6, 5, 4, 2, 1}, closed)
+	assert.ErrorIs(t, err, errMark)
+	assert.ErrorContains(t, err, `pad 0.0, scope "temp": finalizer of scope_test.mark panicked: mark panics`)
+	assert.Zero(t, pad.Stats().Held)
+
+	closed = nil
+	s = pad.Open("s")
+	newMark(s, 1, 0)
+	temp = s.Temp(100)
+	newMark(temp, 2, doFail)
+	used := pad.Stats().Used
+	assert.ErrorIs(t, temp.Close(), errMark, "the newest may end before")
+	assert.Equal(t, []int64{2}, closed)
+	assert.Equal(t, used-128, pad.Stats().Used)
+	assert.ErrorIs(t, temp.Close(), scope.ErrClosed)
+	assert.ErrorIs(t, temp.Err(), scope.ErrClosed)
+	again := s.Temp(100)
+	newMark(again, 3, 0)
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int64{2, 3, 1}, closed)
+}
+
+// TestTempEndsWithWhatItWasMadeIn: a load that returns, a Do, a constructor that fails.
+func TestTempEndsWithWhatItWasMadeIn(t *testing.T) {
+	b := open(t)
+	var temp scope.Scope
+	use := func(s scope.Scope) error {
+		temp = s.Temp(1000)
+		newMark(temp, 1, doFail)
+		return nil
+	}
+	gone := func(err error, arena string) {
+		t.Helper()
+		assert.ErrorIs(t, err, errMark)
+		assert.Equal(t, []int64{1}, closed)
+		assert.EqualError(t, panicsWith(func() { points.New(temp) }), "scope: BUG: allocation in a scope of "+arena+" that is closed")
+		closed = nil
+	}
+	gone(b.Pad(0, 0).Do("do", use), "pad 0.0")
+	require.NoError(t, inLevel(t, b, use), "the load's value is good: OnError has what the finalizer said")
+	gone(errMark, "region level")
+	s := b.Pad(0, 0).Open("s")
+	_, err := points.Make(s, func(*point) error { return errors.Join(use(s), errors.New("no")) })
+	gone(err, "pad 0.0")
+	assert.EqualValues(t, padSize, s.Free())
+	outer := s.Temp(2000)
+	_, err = points.Make(outer, func(*point) error { return errors.Join(use(outer), errors.New("no")) })
+	gone(err, "pad 0.0")
+	assert.EqualValues(t, 2000, outer.Free())
+	require.NoError(t, s.Close())
+}
+
+func TestTempThatDoesNotFit(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	s.Bytes(100)
+	near := `budget "test": pad 0.0 is full: scope "%s" asked for %d bytes, %d of 65536 are free; ` +
+		`held by %s; raise pads.size in the plan to %d or more`
+	assert.EqualError(t, panicsWith(func() { s.Temp(padSize) }), fmt.Sprintf(near, "s", 65564, padSize-100, "s 100", 104+65564))
+	assert.Equal(t, counted(1), pad.Stats().Objects, "nothing is left of it")
+	assert.EqualValues(t, 100, pad.Stats().Used)
+	temp := s.Temp(1000)
+	assert.EqualError(t, panicsWith(func() { temp.Temp(padSize) }),
+		fmt.Sprintf(near, "temp", 65600, padSize-120-1024, "temp 1024, s 120", 120+1024+65600), "it is the pad that is full")
+	temp.Bytes(990)
+	assert.EqualError(t, panicsWith(func() { temp.Temp(1) }), `budget "test": pad 0.0 is full: scope "temp" asked for 16 bytes, `+
+		`10 of the 1000 that Temp gave are free; ask Temp for 1008 or more`, "it is the temporaries that are")
+	for _, n := range []int{math.MaxInt, math.MaxInt - 63, 1 << 30} {
+		assert.ErrorIs(t, panicsWith(func() { s.Temp(n) }), scope.ErrFull, "%d", n)
+	}
+	assert.EqualError(t, panicsWith(func() { s.Temp(-1) }), "scope: BUG: Temp of -1 bytes")
+	_ = s.Close()
+
+	s = pad.Open("s")
+	for range 8 {
+		s.Temp(8)
+	}
+	assert.EqualError(t, panicsWith(func() { s.Temp(8) }), `budget "test": pad 0.0 is full: scope "temp" asked for one more of 8 scopes; `+
+		`raise limits.scopes in the plan to 9 or more`)
+	require.NoError(t, s.Close())
+
+	s = pad.Open("s")
+	all := s.Temp(padSize - 64) // the node has the first line
+	assert.Len(t, all.Bytes(padSize-64), padSize-64)
+	assert.EqualValues(t, 48, s.Free())
+	assert.Len(t, s.Bytes(48), 48, "near end and far end meet")
+	require.NoError(t, s.Close())
+}
+
+// TestTempsPeak is what both ends held at once.
+func TestTempsPeak(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	s.Bytes(1000)
+	inner := s.Open("inner")
+	inner.Bytes(2000)
+	require.NoError(t, inner.Close()) // 3000
+	temp := s.Temp(640)
+	require.NoError(t, temp.Close()) // 1016 + 640
+	assert.EqualValues(t, 3000, pad.Stats().Peak)
+	temp = s.Temp(2560) // 1032 + 2560
+	assert.EqualValues(t, 3592, pad.Stats().Peak, "while it is there too")
+	s.Bytes(8)
+	require.NoError(t, temp.Close())
+	s.Bytes(2000)
+	require.NoError(t, s.Close())
+	assert.EqualValues(t, 3600, pad.Stats().Peak)
+}
+
+// TestTempRefuses whoever may not ask, and what a finalizer of temporaries would take beside them.
+func TestTempRefuses(t *testing.T) {
+	b := open(t)
+	pad := b.Pad(0, 0)
+	s := pad.Open("s")
+	temp := s.Temp(100)
+	_, err := points.Make(temp, func(*point) error {
+		temp.Defer(func() {
+			assert.EqualError(t, panicsWith(func() { s.Temp(1) }),
+				`scope: BUG: Temp beside scope "temp" of pad 0.0 while its finalizers run`)
+		})
+		return errMark
+	})
+	require.ErrorIs(t, err, errMark)
+	s.Defer(func() {
+		assert.EqualError(t, panicsWith(func() { s.Temp(1) }), `scope: BUG: Temp of scope "s" of pad 0.0 while its finalizers run`)
+	})
+	require.NoError(t, s.Close())
+	assert.ErrorIs(t, panicsWith(func() { s.Temp(1) }), scope.ErrClosed)
+	var level scope.Scope
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { level = s; return nil }))
+	assert.EqualError(t, panicsWith(func() { level.Temp(1) }),
+		`scope: BUG: Temp of scope "level" of region level, which is frozen since its load returned`)
+}
+
+// TestTempsRememberEachForItself, and who ends them tells of all.
+func TestTempsRememberEachForItself(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("s")
+	first := s.Temp(8)
+	assert.Nil(t, first.TryAlloc(101, 1))
+	second := s.Temp(8)
+	assert.Nil(t, second.TryAlloc(102, 1))
+	third := s.Temp(8)
+	assert.Nil(t, second.TryAlloc(8, 1))
+	assert.NoError(t, third.Err())
+	assert.ErrorContains(t, second.Err(), "isn't the newest")
+	assert.ErrorContains(t, first.Err(), "asked for 101 bytes")
+	assert.NoError(t, third.Close())
+	assert.NoError(t, s.Err(), "s was refused nothing")
+	err := s.Close()
+	assert.ErrorContains(t, err, "asked for 101 bytes")
+	assert.ErrorContains(t, err, "isn't the newest")
+
+	s = open(t).Pad(0, 0).Open("s")
+	temp := s.Temp(100)
+	assert.Panics(t, func() {
+		_, _ = points.Make(temp, func(*point) error { newMark(temp, 1, doFail); panic("boom") })
+	})
+	assert.ErrorIs(t, s.Close(), errMark, "what the parts of a constructor said")
+}
+
+// TestAppendInTemporaries: the last list grows where it is; near end and far end are not in each other.
+func TestAppendInTemporaries(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	near := longs.SliceCap(s, 1, 2)
+	temp := s.Temp(8 * 100)
+	assert.NotEqual(t, at(near), at(longs.Append(temp, near, 7)))
+	assert.Zero(t, near[:2][1])
+	var list []uint64
+	for i := range 98 {
+		list = longs.Append(temp, list, uint64(i))
+	}
+	assert.Equal(t, count(0, 98), list)
+	assert.Zero(t, temp.Free(), "exact")
+	assert.EqualError(t, panicsWith(func() { longs.Append(temp, list, 98) }), `budget "test": pad 0.0 is full: scope "temp" asked for `+
+		`8 bytes, 0 of the 800 that Temp gave are free; ask Temp for 808 or more`)
+	moved := longs.Append(s, list[:1:1], 7)
+	assert.NotEqual(t, at(list), at(moved))
+	assert.EqualValues(t, 1, list[1])
+	newer := s.Temp(8 * 4)
+	assert.NotEqual(t, at(list), at(longs.Append(newer, list[:1], 7)), "nor in another one of them")
+	assert.EqualValues(t, 1, list[1])
+	require.ErrorIs(t, s.Close(), scope.ErrFull)
+
+	s = pad.Open("again")
+	temp = s.Temp(8 * 100) // where the dead list lay
+	longs.Slice(temp, 1)
+	assert.NotEqual(t, at(list), at(longs.Append(temp, list[:0], 7)))
+	require.NoError(t, s.Close())
+}
+
+// TestTempModel nests scopes and temporaries at random: nobody's bytes are another's.
+func TestTempModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(21, 22))
+	pad := open(t).Pad(0, 0)
+	type area struct {
+		bytes []byte
+		fill  byte
+	}
+	type lifetime struct {
+		scope scope.Scope
+		depth int // scopes open when it began
+		areas []area
+	}
+	var far, near []lifetime
+	check := func() {
+		for _, list := range [][]lifetime{far, near} {
+			for _, l := range list {
+				for _, a := range l.areas {
+					require.Equal(t, len(a.bytes), bytes.Count(a.bytes, []byte{a.fill}))
+				}
+			}
+		}
+	}
+	take := func(l *lifetime) {
+		n := random.IntN(200)
+		if p := l.scope.TryAlloc(uint64(n), 1); p != nil && n > 0 {
+			a := area{unsafe.Slice((*byte)(p), n), byte(random.Uint32())}
+			for i := range a.bytes {
+				a.bytes[i] = a.fill
+			}
+			l.areas = append(l.areas, a)
+		}
+	}
+	for range 20_000 {
+		switch n := random.IntN(20); {
+		case len(near) == 0 || n == 0 && len(near) < 8:
+			near = append(near, lifetime{scope: pad.Open("s")})
+		case n == 1:
+			check()
+			_ = near[len(near)-1].scope.Close()
+			near = near[:len(near)-1]
+			for len(far) > 0 && far[len(far)-1].depth > len(near) {
+				far = far[:len(far)-1]
+			}
+		case n == 2 && len(far) < 8:
+			from := near[len(near)-1].scope
+			if len(far) > 0 && far[len(far)-1].depth == len(near) && random.IntN(2) == 0 {
+				from = far[len(far)-1].scope
+			}
+			size := random.IntN(4000)
+			if err := panicsWith(func() { far = append(far, lifetime{scope: from.Temp(size), depth: len(near)}) }); err != nil {
+				require.ErrorIs(t, err, scope.ErrFull)
+			} else {
+				require.EqualValues(t, size, far[len(far)-1].scope.Free())
+			}
+		case n == 3 && len(far) > 0:
+			check()
+			err := far[len(far)-1].scope.Close()
+			require.NotErrorIs(t, err, scope.ErrClosed)
+			far = far[:len(far)-1]
+		case n < 12 && len(far) > 0:
+			take(&far[len(far)-1])
+		default:
+			take(&near[len(near)-1])
+		}
+	}
+	check()
+	for i := len(near) - 1; i >= 0; i-- {
+		_ = near[i].scope.Close()
+	}
+	assert.Zero(t, pad.Stats().Used)
+}
 
 // A full unwinds through a deferred Close of temporaries: it says what was so when it was asked, not
 // what they gave back since.

@@ -156,7 +156,7 @@ func TestTextThatIsFull(t *testing.T) {
 	s := pad.Open("s")
 	text := s.Text()
 	s.Bytes(padSize - 10)
-	full := `budget "test": pad 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by s %d; ` +
+	full := `budget "test": pad 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by "s" %d; ` +
 		`raise pads.size in the plan to %d or more`
 	text.Add("frogs").Add("eleven bytes").Add("3")
 	assert.Equal(t, "frogs3", text.String(), "what doesn't fit is left out as a whole, and what fits after it isn't")
@@ -184,7 +184,7 @@ func TestTextGrowsAsAppendDoes(t *testing.T) {
 	first := text.Bytes()
 	text.Add("67")
 	assert.EqualValues(t, 7, pad.Stats().Used)
-	assert.EqualValues(t, 1, pad.Stats().Objects)
+	assert.Equal(t, counted(1), pad.Stats().Objects)
 	s.Bytes(1)
 	text.Add("8")
 	assert.EqualValues(t, 7+1+14, pad.Stats().Used)
@@ -257,7 +257,7 @@ func TestSprintf(t *testing.T) {
 	assert.Empty(t, scope.Sprintf(s, ""))
 	assert.True(t, utf8.ValidString(scope.Sprintf(s, "%q", "🐸")))
 	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }), `budget "test": pad 0.0 is full: scope "s" `+
-		`asked for 70000 bytes, 65522 of 65536 are free; held by s 14; raise pads.size in the plan to 70016 or more`)
+		`asked for 70000 bytes, 65522 of 65536 are free; held by "s" 14; raise pads.size in the plan to 70016 or more`)
 	inner := s.Open("inner")
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())

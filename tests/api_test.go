@@ -1,4 +1,4 @@
-//go:build !race && !asan && !memdebug && !upfront_cgo
+//go:build !race && !asan && !checked && !upfront_cgo
 
 package tests
 

@@ -17,7 +17,8 @@ import (
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too small for it: from so
 // little that its first request fails, up to what it needs. So each allocation and each registration of fn in a region,
 // the frame or a pad is once the first that fails, and all that come after it fail too, but for what fits into the padding
-// that one before it needs; whoever handles a full is tried at each place where it can come from. It needs no hook: the limit of the arena is where the failure is.
+// that one before it needs; whoever handles a full is tried at each place where it can come from. It needs no hook: the limit
+// of the arena is where the failure is.
 //
 // In a checked build (-tags checked) it goes on with the plan as it is: the first request is refused, in the next run the
 // second, and so on until a run ends without a refusal. What comes after the refused one is served again: that finds who

@@ -94,7 +94,7 @@ const nMax = 1 << 28 // keys of a map: the number of its cells is an uint32
 // checkMap refuses what is wrong already.
 func checkMap(kind string, n int, declared bool) {
 	if !declared {
-		panic(&scope.Misuse{Text: "a Maker that was never declared: make it with scope.Plain"})
+		panic(&scope.Misuse{Text: "a Maker that was never declared: make it with scope.Plain or scope.Object"})
 	}
 	if n < 0 || n > nMax {
 		panic(&scope.Misuse{Text: fmt.Sprintf("a %s of %d keys: at most %d", kind, n, nMax)})

@@ -207,12 +207,12 @@ static void temp_pools(void) {
     upfront_pool *p, *q;
     temp_open(TEMP_SIZE);
     p = upfront_scope_pool(near_scope, 8, 8, 3);
-    t = upfront_scope_temp(near_scope, 16 + upfront_pool_size(8, 8, 3));
+    t = upfront_scope_temp(near_scope, 16 + upfront_pool_size(8, 8, 3, 0));
     q = upfront_scope_pool(t, 8, 8, 3);
     CHECK(p == upfront_row_pool(temp_row, 0) && q == upfront_row_pool(temp_row, 1));
-    CHECK(upfront_pool_get(q, q->free & ~UPFRONT_OFFSETS) != NULL && upfront_scope_alloc(t, 1, 1) == NULL);
+    CHECK(upfront_pool_get(q, q->gen) != NULL && upfront_scope_alloc(t, 1, 1) == NULL);
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
-    CHECK(p->open == 1 && q->open == 0);
+    CHECK(p->gen != 0 && q->gen == 0);
     temp_close();
 }
 

@@ -208,13 +208,15 @@ func (w *world) refused(s *life) {
 		s.full = true
 	case s.open:
 		_ = s.real.Err() // it is known from now on, whatever a stale one asks
-		s.wrong = true
+		s.wrong, s.full = true, false
 	}
 }
 
 // object makes one with a finalizer, or several.
 func (w *world) object(s *life) {
-	switch w.random.IntN(3) {
+	switch w.random.IntN(4) {
+	case 3:
+		w.deferC(s)
 	case 0:
 		at, ok := s.nodePlace(8, 8)
 		w.say("%s: object in %s", s.arena.name, s.name)

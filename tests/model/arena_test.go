@@ -219,9 +219,9 @@ func (w *world) run(s *life, n *node) (t told) {
 // closeNewest closes the newest of the temporaries, and tells what it met.
 func (w *world) closeNewest(a *arena) (t told) {
 	s := a.far[len(a.far)-1]
-	t = s.tell()
+	t.full = s.full
 	t.add(w.unwind(s, mark{}))
-	t.add(s.tell())
+	t.wrong = t.wrong || s.wrong
 	t.add(s.lost)
 	s.open = false
 	a.far = a.far[:len(a.far)-1]

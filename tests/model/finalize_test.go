@@ -120,6 +120,9 @@ func (w *world) newFinalizer(s *life, p *pool) int64 {
 			f.do = doFail
 		}
 	}
+	if s.far && w.exits && w.chance(4) {
+		f.do = doExit // it may end the goroutine of a load that has succeeded
+	}
 	w.finalizers[w.id] = f
 	return w.id
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
 // held is a Go value that a scope keeps.
@@ -14,6 +16,36 @@ type held struct {
 	of   *life
 	node *node
 	gone bool
+}
+
+// deferC has C add a finalizer, which calls back. What doesn't fit runs at once.
+func (w *world) deferC(s *life) {
+	at, ok := s.nodePlace(16, 8)
+	id := w.newFinalizer(s, nil)
+	f := w.finalizers[id]
+	if f.do == doFail {
+		f.do = doPanic // it has no error to give
+	}
+	leaves := f.do == doPanic || f.do == doExit
+	if !ok || leaves && (arena_c.Asan || !w.wideAligns) { // AddressSanitizer doesn't bear that C's frames are left
+		f.do = doNothing
+	}
+	w.say("%s: finalizer %d of C in %s", s.arena.name, id, s.name)
+	header, generation := s.real.C()
+	code := clib.Defer(header, generation, id)
+	switch {
+	case !s.may():
+		w.check(code == arena_c.Order, "C in a scope that may not: %v", code)
+	case !ok:
+		w.check(code == arena_c.Full, "C in a scope that is full: %v", code)
+		w.want = append(w.want, id)
+		s.full = true
+	default:
+		w.check(code == arena_c.OK, "C in a scope that has room: %v", code)
+		s.moveTo(at + 16)
+		s.nodes = append(s.nodes, &node{ids: []int64{id}})
+		w.did["C"]++
+	}
 }
 
 // own gives a scope a Go value: what doesn't fit is ended at once, and the full unwinds.

@@ -246,7 +246,10 @@ func (w *world) make(s *life) {
 		w.did["Make failed"]++
 		w.say("%s: Make goes back in %s", s.arena.name, s.name)
 		t := w.closeAbove(s)
+		wrong := s.wrong
+		s.wrong = false
 		t.add(w.unwind(s, was))
+		t.wrong, s.wrong = t.wrong || s.wrong, wrong // of finalizers
 		if inner.err != nil && !t.exits {
 			t.other = inner.err
 			w.expect("Make", e.err, t)

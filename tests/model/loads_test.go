@@ -120,6 +120,12 @@ func (w *world) load() {
 			x = longs.New(real)
 			s.moveTo(8)
 			w.keep(s, 0, bytesAt(x, 8))
+			if w.chance(3) {
+				w.temp(s)
+				for _, temp := range p.arena.far {
+					w.object(temp)
+				}
+			}
 			inner.err = w.body(s)
 			inner.exited = false
 			return x, inner.err
@@ -235,7 +241,7 @@ func (w *world) nextFrame() {
 		}
 	}
 	w.say("next frame")
-	w.layer(w.b.Turn, func(e ended) bool {
+	w.layer(w.b.NextFrame, func(e ended) bool {
 		var t told
 		t.wrong = len(ending.near) > 1
 		t.add(ending.remembered(0, 0))

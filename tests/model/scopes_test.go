@@ -146,7 +146,7 @@ func (w *world) build(s *life) {
 	w.check(pushed == min(uint64(n), room), "a Builder takes %d of %d, and there is room for %d", pushed, n, room)
 	w.check(longs.TryNew(s.real) == nil, "a scope allocates beside its Builder")
 	_ = s.real.Err()
-	s.wrong = true
+	s.wrong, s.full = true, false
 	list := b.Done()
 	w.did["built"]++
 	if pushed > 0 {

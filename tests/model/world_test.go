@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"unsafe"
@@ -16,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
 const (
@@ -62,14 +62,16 @@ type world struct {
 	held       []*held
 	pools      []*pool
 	lists      []*list
+	boxes      []*box
 	ran, want  []int64
 	id         int64
 	steps      int
 	limit      int // of steps
 	layers     int // calls that call back
 	flight     *life
-	exits      bool // finalizers may end the goroutine
-	wideAligns bool
+	exits      bool   // finalizers may end the goroutine
+	wideAligns bool   // what is aligned to more than an edge lies where the address says
+	curious    bool   // each scope is asked what it remembers, after every step
 	offsets    uint64 // a hash of them, and of the peaks
 	told       int    // errors that went to the report
 	did        map[string]int
@@ -83,8 +85,9 @@ func newWorld(seed uint64, limit int) (*world, error) {
 		return nil, err
 	}
 	w := &world{b: b, random: rand.New(rand.NewPCG(seed, 18)), finalizers: map[int64]*finalizer{}, did: map[string]int{},
-		exits: seed%2 == 0, wideAligns: seed%4 == 3, limit: limit, free: []int{3, 2}}
+		exits: seed%2 == 0, wideAligns: seed%4 == 2, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
 	current = w
+	clib.Finalize = func(id int64) { _ = w.finalize(id) }
 	b.Pads.Of(helper)
 	b.Pads.Of(worker)
 	w.layOut()
@@ -136,14 +139,9 @@ func (w *world) say(format string, args ...any) {
 }
 
 // fail keeps the first failure: what comes after may follow from it.
-var dbg, dbg2 = false, true
-
 func (w *world) fail(format string, args ...any) {
 	if w.good() {
 		w.failed = fmt.Sprintf(format, args...)
-		if dbg {
-			debug.PrintStack()
-		}
 	}
 }
 
@@ -162,7 +160,7 @@ func (w *world) recovered(fn func()) (v any) {
 
 func (w *world) hash(words ...uint64) {
 	if w.wideAligns {
-		return // where what is aligned to more than an edge lies depends on the address
+		return
 	}
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, append(words, w.offsets))
@@ -208,10 +206,11 @@ func (w *world) compare() {
 	}
 	for _, a := range w.arenas {
 		w.compareItems(a)
-		if dbg2 {
-			for _, s := range append(append([]*life{}, a.near...), a.far...) {
-				w.expect("DBG Err "+s.name, s.real.Err(), told{full: s.full && !s.wrong, wrong: s.wrong})
+		for _, s := range slices.Concat(a.near, a.far) {
+			if !w.curious {
+				break
 			}
+			w.expect("Err of "+s.name, s.real.Err(), told{full: s.full && !s.wrong, wrong: s.wrong})
 		}
 	}
 	r := w.b.Report()

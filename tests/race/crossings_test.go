@@ -199,7 +199,8 @@ func TestWhatCrosses(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(){
-		"NextFrame beside a pool":    func() { _ = b.NextFrame() }, // one for each that is open on the frame, or on a pad asked for by number
+		// One for each pool that is open on the frame, or on a pad asked for by number.
+		"NextFrame beside a pool":    func() { _ = b.NextFrame() },
 		"a pool and its end":         inner(func(s scope.Scope) { frogs.Pool(s, 2) }),
 		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 		"Pool.Index":                 func() { pool.Index(x) },

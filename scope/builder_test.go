@@ -1,0 +1,212 @@
+package scope_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// odd has a size that doesn't divide the others' aligns.
+type odd struct{ A, B, C byte }
+
+var odds = scope.Plain[odd]()
+
+// TestBuilderModel builds at random beside a Go slice, with other things between, to the byte.
+func TestBuilderModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 12))
+	pad := open(t).Pad(0, 0)
+	for range 200 {
+		s := pad.Open("s")
+		type built struct{ got, want any }
+		var all []built
+		used, peak := uint64(0), pad.Stats().Peak
+		for range 1 + random.IntN(5) {
+			n := uint64(random.IntN(20))
+			s.Alloc(n, 1)
+			used += n
+			n = uint64(random.IntN(50))
+			switch random.IntN(3) {
+			case 0:
+				b, want := longs.Build(s), []uint64{}
+				for range n {
+					x := random.Uint64()
+					b.Push(x)
+					want = append(want, x)
+				}
+				all = append(all, built{b.Done(), want})
+				if n != 0 {
+					used = (used+7)&^7 + 8*n
+				}
+			case 1:
+				b, want := odds.Build(s), []odd{}
+				for i := range n {
+					x := odd{byte(i), byte(random.Uint32()), 3}
+					require.True(t, b.TryPush(x))
+					want = append(want, x)
+				}
+				require.Equal(t, len(want), b.Len())
+				all = append(all, built{b.Done(), want})
+				used += 3 * n
+			default:
+				var left scope.Builder[uint64]
+				require.ErrorIs(t, s.Do("left", func(s scope.Scope) error { // unwound, without Done
+					left = longs.Build(s)
+					for range n {
+						left.Push(7)
+					}
+					return errMark
+				}), errMark)
+				require.ErrorIs(t, panicsWith(func() { left.Push(7) }), scope.ErrClosed)
+			}
+			require.Equal(t, used, pad.Stats().Used, "it gives back the rest to the byte")
+			require.Equal(t, padSize-used, s.Free())
+			require.Equal(t, max(peak, used), pad.Stats().Peak)
+		}
+		for _, list := range all {
+			require.Equal(t, list.want, list.got)
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestBuilderGivesBackTheRest, and takes the last byte.
+func TestBuilderGivesBackTheRest(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	temp := s.Temp(64)
+	s.Bytes(1)
+	free := s.Free()
+	b := longs.Build(s)
+	var n uint64
+	for b.TryPush(n) {
+		n++
+	}
+	assert.Equal(t, (free-7)/8, n, "all that is free, behind 7 bytes of padding at most")
+	list := b.Done()
+	assert.Len(t, list, int(n))
+	assert.Equal(t, len(list), cap(list), "append can't run into what lies behind")
+	for i, x := range list {
+		require.EqualValues(t, i, x)
+	}
+	assert.Equal(t, pad.Stats().Used, pad.Stats().Peak)
+	assert.Less(t, s.Free(), uint64(8))
+	assert.Equal(t, counted(3), pad.Stats().Objects, "the byte, the node of temporaries, the list")
+	assert.NotNil(t, temp.Bytes(64))
+	assert.ErrorContains(t, s.Close(), "asked for 8 bytes", "the scope remembers what TryPush was refused")
+
+	s = pad.Open("s")
+	s.Bytes(int(s.Free()) - 1)
+	full := longs.Build(s)
+	assert.False(t, full.TryPush(1), "also where the first value's align lies beyond the end")
+	assert.Empty(t, full.Done())
+	assert.EqualValues(t, 1, s.Free())
+	_ = s.Close()
+
+	s = pad.Open("s")
+	nothing := empties.Build(s)
+	for range 2 * padSize {
+		nothing.Push(struct{}{})
+	}
+	assert.Len(t, nothing.Done(), 2*padSize)
+	assert.Zero(t, pad.Stats().Used)
+	require.NoError(t, s.Close())
+}
+
+func TestBuilderThatIsFull(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	err := pad.Do("load", func(s scope.Scope) error {
+		s.Bytes(1000)
+		b := points.Build(s)
+		for {
+			b.Push(point{1, 2})
+		}
+	})
+	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "builder" asked for 8 bytes, 0 of 65536 are free; `+
+		`held by builder 64536, load 1000; raise pads.size in the plan to 65544 or more`)
+	assert.Zero(t, pad.Depth())
+	assert.Zero(t, pad.Stats().Used)
+}
+
+// TestNobodyElseWhileOneBuilds: what is free is the builder's.
+func TestNobodyElseWhileOneBuilds(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	temp := s.Temp(1000)
+	b := points.Build(s)
+	b.Push(point{1, 2})
+	const building = ` scope "builder" of pad 0.0, which has all that is free until its Done`
+	for want, fn := range map[string]func(){
+		"Open in": func() { pad.Open("x") },
+		"Do":      func() { _ = pad.Do("x", nil) },
+		"With":    func() { _ = pad.With(8, nil) },
+		"Temp of": func() { temp.Temp(8) },
+	} {
+		assert.ErrorContains(t, panicsWith(fn), building, want)
+	}
+	const covered = ` scope "s" of pad 0.0 while scope "builder", opened in it, is open`
+	for want, fn := range map[string]func(){
+		"allocation in": func() { points.New(s) },
+		"Open in":       func() { s.Open("x") },
+		"Temp of":       func() { s.Temp(8) },
+		"Own in":        func() { s.Own(&closer{}) },
+		"second":        func() { points.Build(s) },
+	} {
+		assert.ErrorContains(t, panicsWith(fn), covered, want)
+	}
+	bytes := temp.Bytes(1000)
+	b.Push(point{3, 4})
+	assert.Equal(t, make([]byte, 1000), bytes, "what temporaries have is theirs")
+	assert.Equal(t, []point{{1, 2}, {3, 4}}, b.Done())
+	require.NoError(t, pad.Open("x").Close(), "it is as before")
+	points.New(s)
+	assert.ErrorContains(t, s.Close(), "allocation in"+covered, "what others were refused is told where they were")
+}
+
+func TestBuilderThatIsDone(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	b := points.Build(s)
+	b.Push(point{1, 2})
+	b.Done()
+	for _, fn := range []func(){func() { b.Push(point{}) }, func() { b.Done() }} {
+		err := panicsWith(fn)
+		assert.ErrorContains(t, err, "in a scope of pad 0.0 that is closed")
+		assert.ErrorIs(t, err, scope.ErrClosed)
+	}
+	assert.False(t, b.TryPush(point{}))
+	assert.Equal(t, 1, b.Len())
+	inner := s.Open("inner")
+	other := longs.Build(inner) // in the place of the first
+	assert.False(t, b.TryPush(point{}))
+	assert.ErrorIs(t, panicsWith(func() { b.Done() }), scope.ErrClosed)
+	other.Push(7)
+	assert.Equal(t, []uint64{7}, other.Done())
+	require.NoError(t, inner.Close())
+	require.NoError(t, s.Close(), "nobody's bytes were asked for")
+	assert.ErrorIs(t, panicsWith(func() { points.Build(s) }), scope.ErrClosed)
+	assert.EqualError(t, panicsWith(func() { scope.Maker[point]{}.Build(pad.Open("s")) }),
+		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
+}
+
+// TestBuilderInAConstructor goes back with it, and nobody is left covered.
+func TestBuilderInAConstructor(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("s")
+	for _, end := range []func() error{func() error { return errMark }, func() error { panic(errMark) }} {
+		err := recovered(func() {
+			_, err := marks.Make(s, func(*mark) error {
+				b := points.Build(s)
+				b.Push(point{1, 2})
+				return end()
+			})
+			panic(err)
+		})
+		assert.ErrorIs(t, err, errMark)
+		assert.Zero(t, pad.Stats().Used)
+		require.NoError(t, pad.Do("x", func(s scope.Scope) error { points.New(s); return nil }), "it is as before")
+	}
+}

@@ -1,0 +1,31 @@
+// Package clib is a C library that adds finalizers to scopes; they call back into Go. It is a package of
+// its own because test files may not import "C".
+package clib
+
+// #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
+// #cgo checked CFLAGS: -DUPFRONT_CHECKED
+// #include "scope.h"
+// extern void clibFinalize(int64_t id);
+// static void clib_finalize(void *arg) { clibFinalize((int64_t)(intptr_t)arg); }
+// static int clib_defer(uintptr_t header, uint64_t generation, int64_t id) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
+//     return upfront_scope_defer(s, clib_finalize, (void *)(intptr_t)id);
+// }
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Finalize is what the finalizers call.
+var Finalize func(id int64)
+
+//export clibFinalize
+func clibFinalize(id C.int64_t) { Finalize(int64(id)) }
+
+// Defer is upfront_scope_defer.
+func Defer(header unsafe.Pointer, generation uint64, id int64) arena_c.Code {
+	return arena_c.Code(C.clib_defer(C.uintptr_t(uintptr(header)), C.uint64_t(generation), C.int64_t(id)))
+}
