@@ -131,7 +131,7 @@ static void scope_generations(void) {
         CHECK(!upfront_scope_is_alive(s) && !upfront_scope_is_alive(inner) && !upfront_scope_is_alive(temp));
         CHECK(upfront_scope_alloc(s, 0, 1) == NULL && upfront_scope_alloc(temp, 0, 1) == NULL);
     }
-    CHECK_EQ(last, 100);
+    CHECK_EQ(last, 150);
     window_free(w, 2 * WINDOW);
 }
 

@@ -229,12 +229,19 @@ static void walk_tells_pairs(void) {
     CHECK(is_told());
     p->stride = 24;
     p->inverse = UINT64_MAX / 24 + 1;
-    p->live = 20; /* all live, and yet one to take */
+    p->retired = 2; /* more than are not free */
     CHECK(is_told());
-    p->live = 1;
+    p->retired = 1;
+    CHECK(!is_told());
+    p->retired = 0;
     p->chunks += 40000 * 24; /* behind the arena */
+    p->numbers += 40000 * 24;
     CHECK(is_told());
-    p->chunks -= 40000 * 24;
+    p->chunks -= 80000 * 24; /* before it */
+    p->numbers -= 80000 * 24;
+    CHECK(is_told());
+    p->chunks += 40000 * 24;
+    p->numbers += 40000 * 24;
     CHECK(!is_told());
     walk_close();
 }
