@@ -130,7 +130,7 @@ func (s SizedFreer) Free(p unsafe.Pointer) error {
 	if p == nil {
 		return s.free.Free(nil)
 	}
-	if power := *sizeOf(p) >> sizeBits; power >= 3 && power <= 16 {
+	if power := *sizeOf(p) >> sizeBits; power >= 3 && 1<<power <= arena_c.AlignMax {
 		p = unsafe.Add(p, -(1 << power))
 	} // else it is no block of ours, nor then one that the arena behind has given
 	return s.free.Free(p)

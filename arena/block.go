@@ -7,11 +7,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// NewBlock makes a block of size bytes on the Go heap, aligned to align, a power of two from 64 to 64 KiB. For tests
+// NewBlock makes a block of size bytes on the Go heap, aligned to align, a power of two from 64 to 1 MiB. For tests
 // and tools: a budget has its memory from the system.
 func NewBlock(size, align int) []byte {
 	if size < 0 || align < arena_c.LineSize || align > arena_c.AlignMax || align&(align-1) != 0 {
-		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; an alignment is a power of two from 64 to 65536", size, align))
+		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; an alignment is a power of two from 64 to 1 MiB", size, align))
 	}
 	raw := make([]byte, size+align-1)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & uintptr(align-1))
@@ -28,15 +28,15 @@ func checkBlock(what string, block []byte) error {
 	if len(block) < 2*arena_c.LineSize {
 		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, 2*arena_c.LineSize, len(block))
 	}
-	if uint64(len(block)) >= arena_c.OffsetMax-arena_c.Edge {
-		return fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, uint64(arena_c.OffsetMax-arena_c.Edge),
+	if uint64(len(block)) >= arena_c.OffsetMax-arena_c.AlignMax {
+		return fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, uint64(arena_c.OffsetMax-arena_c.AlignMax),
 			len(block))
 	}
 	return nil
 }
 
-// checkEnds is checkBlock for an arena with two ends, whose header is two lines.
-func checkEnds(what string, block []byte) error {
+// checkTwoLines is checkBlock for an arena whose header is two lines.
+func checkTwoLines(what string, block []byte) error {
 	if err := checkBlock(what, block); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func checkEnds(what string, block []byte) error {
 // mask is align - 1 of a size and an alignment that are within bounds; anything else is a caller's bug.
 func mask(what string, size, align uint64) uint64 {
 	if size >= arena_c.OffsetMax || align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 65536", what,
+		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 1 MiB", what,
 			size, align))
 	}
 	return align - 1

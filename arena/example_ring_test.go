@@ -7,7 +7,7 @@ import (
 )
 
 func ExampleRing() {
-	r, err := arena.NewRing(arena.NewBlock(704, 64))
+	r, err := arena.NewRing(arena.NewBlock(768, 64))
 	if err != nil {
 		panic(err)
 	}

@@ -14,8 +14,8 @@ type Frame struct{ header *arena_c.Frame }
 // FrameHandle is one frame of a Frame. It allocates until the frame turns, and tells whether what was made in it is
 // still there.
 type FrameHandle struct {
-	buffer *arena_c.Linear
-	tag    uint64
+	header *arena_c.Frame
+	gen    uint64
 }
 
 // NewFrame makes buffers buffers, from 2 to 8, of the block. Their size is a multiple of 64; what is left over by the
@@ -37,9 +37,7 @@ func NewFrame(block []byte, buffers int) (Frame, error) {
 // Alloc gives size bytes of the current buffer aligned to align, not zeroed; nil when the buffer is full. They live until
 // the buffer's turn comes again, Buffers turns from now. Cost: that of Linear.
 func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
-	now := f.header.Now()
-	p, _ := now.Bump(now.Tag()+size, size, mask("Frame", size, align))
-	return p
+	return f.Now().Alloc(size, align)
 }
 
 // Turn ends the frame: the oldest buffer dies and becomes the current one. Checked builds catch a read of what died.
@@ -47,27 +45,23 @@ func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 func (f Frame) Turn() { f.header.Turn() }
 
 // Now is the current frame.
-func (f Frame) Now() FrameHandle {
-	now := f.header.Now()
-	return FrameHandle{now, now.Tag()}
-}
+func (f Frame) Now() FrameHandle { return FrameHandle{f.header, f.header.Gen} }
 
 // Alloc is Frame.Alloc while h's frame is the current one; nil after it has turned, as when the buffer is full.
 func (h FrameHandle) Alloc(size, align uint64) unsafe.Pointer {
-	p, _ := h.buffer.Bump(h.tag+size, size, mask("Frame", size, align))
-	return p
+	return h.header.Push(h.gen, size, mask("Frame", size, align))
 }
 
 // Live says whether what was made in h's frame is still there. The zero handle is not.
-func (h FrameHandle) Live() bool { return h.buffer != nil && h.buffer.Tag() == h.tag }
+func (h FrameHandle) Live() bool { return h.header != nil && h.header.Live(h.gen) }
 
 // Buffers is how many there are, Current the index of the one that allocates.
 func (f Frame) Buffers() int { return int(f.header.Buffers) }
 func (f Frame) Current() int { return int(f.header.Current) }
 
-// Size is bytes of one buffer, Used what the current one holds with padding, Padding what of it nobody asked for: bytes
-// lost to alignment. Peak is the highest Used of any frame.
+// Size is bytes of one buffer, Used what the current one holds with padding. Padding is what of it nobody asked for, which
+// checked builds count; in others it is 0. Peak is the highest Used of any frame.
 func (f Frame) Size() uint64    { return f.header.Size }
 func (f Frame) Used() uint64    { return f.header.Used() }
-func (f Frame) Padding() uint64 { return f.header.Now().Padding() }
+func (f Frame) Padding() uint64 { return f.header.Padding() }
 func (f Frame) Peak() uint64    { return f.header.Peak() }

@@ -11,7 +11,7 @@ import (
 // same arena.
 type Linear struct {
 	header *arena_c.Ends
-	tag    uint64
+	gen    uint64
 }
 
 // Mark is a position of one end to rewind to.
@@ -20,26 +20,26 @@ type Mark uint64
 // NewLinear makes a linear arena of the block, which has at least 192 bytes: the header takes 128. What was in the block
 // is lost.
 func NewLinear(block []byte) (Linear, error) {
-	if err := checkEnds("Linear", block); err != nil {
+	if err := checkTwoLines("Linear", block); err != nil {
 		return Linear{}, err
 	}
 	header := arena_c.EndsInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	return Linear{header, header.Linear.Tag()}, nil
+	return Linear{header, header.Gen}, nil
 }
 
 // Alloc gives size bytes aligned to align, not zeroed; nil when the arena is full. Size 0 gives an address that is not nil.
 func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
-	p, _ := l.header.Linear.Bump(l.tag+size, size, mask("Linear", size, align))
+	p, _ := l.header.Bump(l.gen, size, mask("Linear", size, align))
 	return p
 }
 
 // Mark is the position now.
-func (l Linear) Mark() Mark { return Mark(l.header.Mark()) }
+func (l Linear) Mark() Mark { return Mark(l.header.MarkNear()) }
 
 // Rewind frees what was allocated since the mark, and forgets the marks that are newer. A mark that was forgotten, is of
 // the other end or lies outside the arena is refused and changes nothing. Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
-	if code := l.header.Rewind(l.tag, uint64(m)); code != arena_c.OK {
+	if code := l.header.Rewind(l.gen, uint64(m)); code != arena_c.OK {
 		return fmt.Errorf("arena: BUG: Linear.Rewind to %d: %v", m, code)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (l Linear) Rewind(m Mark) error {
 // more, and nothing has changed. A block that isn't the last, or lies below the newest mark, is refused with an error:
 // who took the mark counts on it. Cost: O(1), one call into C.
 func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
-	switch code := l.header.Resize(l.tag, p, old, size); code {
+	switch code := l.header.Resize(l.gen, p, old, size); code {
 	case arena_c.OK:
 		return true, nil
 	case arena_c.Full:
@@ -64,11 +64,9 @@ func (l Linear) Reset() { l.header.Reset() }
 
 // Size is the room of the empty arena, Used what the near end has allocated with its padding, Peak the highest Used.
 // What is free between the ends is Size less the Used of both.
-func (l Linear) Size() uint64 { return l.header.FarEnd.End - l.header.Linear.Start }
-func (l Linear) Used() uint64 { return l.header.Linear.Cursor - l.header.Linear.Start }
-func (l Linear) Peak() uint64 {
-	return max(l.header.Linear.Peak, l.header.Linear.Cursor) - l.header.Linear.Start
-}
+func (l Linear) Size() uint64 { return l.header.End - l.header.Start }
+func (l Linear) Used() uint64 { return l.header.Cursor - l.header.Start }
+func (l Linear) Peak() uint64 { return l.header.Peak() }
 
 // Far is the other end of the arena, for temporaries: it comes down from the end of the block. Both ends share the room
 // and never meet; each has its own marks.
@@ -77,12 +75,12 @@ func (l Linear) Far() LinearFar { return LinearFar(l) }
 // LinearFar is the far end of a Linear. It is a small value; copies are the same end.
 type LinearFar struct {
 	header *arena_c.Ends
-	tag    uint64
+	gen    uint64
 }
 
 // Alloc is Linear.Alloc at this end.
 func (f LinearFar) Alloc(size, align uint64) unsafe.Pointer {
-	return f.header.BumpFar(f.tag, size, mask("LinearFar", size, align))
+	return f.header.BumpFar(f.gen, size, mask("LinearFar", size, align))
 }
 
 // Mark is the position now.
@@ -90,17 +88,15 @@ func (f LinearFar) Mark() Mark { return Mark(f.header.MarkFar()) }
 
 // Rewind is Linear.Rewind at this end.
 func (f LinearFar) Rewind(m Mark) error {
-	if code := f.header.RewindFar(f.tag, uint64(m)); code != arena_c.OK {
+	if code := f.header.RewindFar(f.gen, uint64(m)); code != arena_c.OK {
 		return fmt.Errorf("arena: BUG: LinearFar.Rewind to %d: %v", m, code)
 	}
 	return nil
 }
 
 // Reset frees everything at this end.
-func (f LinearFar) Reset() { f.header.RewindFar(f.tag, f.header.FarEnd.End) }
+func (f LinearFar) Reset() { f.header.RewindFar(f.gen, f.header.End) }
 
 // Used is what this end has allocated with its padding, Peak the highest Used.
-func (f LinearFar) Used() uint64 { return f.header.FarEnd.End - f.header.Linear.FarAt() }
-func (f LinearFar) Peak() uint64 {
-	return f.header.FarEnd.End - min(f.header.FarEnd.Low, f.header.Linear.FarAt())
-}
+func (f LinearFar) Used() uint64 { return f.header.End - f.header.Limit }
+func (f LinearFar) Peak() uint64 { return f.header.PeakFar() }

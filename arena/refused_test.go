@@ -83,7 +83,7 @@ func TestWhatIsFullAnywayIsNoRequest(t *testing.T) {
 
 // TestARingThatIsRefusedDoesNotWrap: what is served at the ring's end or at its start is one request.
 func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
-	ring := made(arena.NewRing(block(64 + 4*40)))
+	ring := made(arena.NewRing(block(128 + 4*40)))
 	oldest := ring.Alloc(72, 8)
 	ring.Alloc(32, 8)
 	require.NoError(t, ring.Free(oldest))

@@ -12,16 +12,16 @@ import (
 // It is a small value; copies are the same ring.
 type Ring struct {
 	header *arena_c.Ring
-	tag    uint64
+	gen    uint64
 }
 
-// NewRing makes a ring of the block. What was in the block is lost.
+// NewRing makes a ring of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewRing(block []byte) (Ring, error) {
-	if err := checkBlock("Ring", block); err != nil {
+	if err := checkTwoLines("Ring", block); err != nil {
 		return Ring{}, err
 	}
 	header := arena_c.RingInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	return Ring{header, header.Tag()}, nil
+	return Ring{header, header.Gen}, nil
 }
 
 // Alloc gives size bytes aligned to align, not zeroed, as the newest; nil when the ring is full. It succeeds exactly when
@@ -31,12 +31,12 @@ func NewRing(block []byte) (Ring, error) {
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	m := mask("Ring", size, align) | arena_c.RingMask
 	if arena_c.Checked {
-		return r.header.Ask(r.tag, size, m)
+		return r.header.Ask(r.gen, size, m)
 	}
-	if p := r.header.Push(r.tag, size, m); p != nil {
+	if p := r.header.Push(r.gen, size, m); p != nil {
 		return p
 	}
-	return r.header.Wrap(r.tag, size, m)
+	return r.header.Wrap(r.gen, size, m)
 }
 
 // Oldest is what was allocated first of what is live, and its size; nil when the ring is empty.
@@ -44,14 +44,14 @@ func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.header.Front()
 
 // Free frees the oldest, and no other: anything else is refused and changes nothing. Cost: O(1).
 func (r Ring) Free(oldest unsafe.Pointer) error {
-	if r.header.Pop(r.tag, oldest) {
+	if r.header.Pop(r.gen, oldest) {
 		return nil
 	}
-	return fmt.Errorf("arena: BUG: Ring.Free: %v", r.header.Find(r.tag, oldest))
+	return fmt.Errorf("arena: BUG: Ring.Free: %v", r.header.Find(r.gen, oldest))
 }
 
 // Reset frees everything.
-func (r Ring) Reset() { r.header.Reset(r.tag) }
+func (r Ring) Reset() { r.header.Reset(r.gen) }
 
 // Len is the number of live allocations.
 func (r Ring) Len() int { return int(r.header.Count) }

@@ -11,28 +11,28 @@ import (
 // bytes beside its own, and is aligned to 16 at least. It is a small value; copies are the same arena.
 type Stack struct {
 	header *arena_c.Stack
-	tag    uint64
+	gen    uint64
 }
 
 // NewStack makes a stack of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewStack(block []byte) (Stack, error) {
-	if err := checkEnds("Stack", block); err != nil {
+	if err := checkTwoLines("Stack", block); err != nil {
 		return Stack{}, err
 	}
 	header := arena_c.StackInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))
-	return Stack{header, header.Linear.Tag()}, nil
+	return Stack{header, header.Gen}, nil
 }
 
 // Alloc gives size bytes aligned to align, not zeroed; nil when the stack is full.
 func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
-	return s.header.Push(s.tag, size, mask("Stack", size, align)|arena_c.StackMask)
+	return s.header.Push(s.gen, size, mask("Stack", size, align)|arena_c.StackMask)
 }
 
 // Free frees the last live block. Any other address is refused and changes nothing.
 func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.header.Free(p)) }
 
 // Mark is the position now.
-func (s Stack) Mark() Mark { return Mark(s.header.Linear.Cursor) }
+func (s Stack) Mark() Mark { return Mark(s.header.Cursor) }
 
 // Before is the state before the live block p was allocated, as a mark: Rewind to it frees p and all that is newer. Cost:
 // O(blocks newer than p).
@@ -49,14 +49,12 @@ func (s Stack) Rewind(m Mark) error { return stackError("Stack.Rewind", s.header
 func (s Stack) Reset() { s.header.Reset() }
 
 // Size is the room of the empty stack, Used what the near end has allocated with its padding, Padding what of it nobody
-// asked for: the 16 bytes of each live block, and its alignment. Peak is the highest Used. What is free between the ends is
-// Size less the Used of both.
-func (s Stack) Size() uint64    { return s.header.FarEnd.End - s.header.Linear.Start }
-func (s Stack) Used() uint64    { return s.header.Linear.Cursor - s.header.Linear.Start }
-func (s Stack) Padding() uint64 { return s.header.Linear.Padding() }
-func (s Stack) Peak() uint64 {
-	return max(s.header.Linear.Peak, s.header.Linear.Cursor) - s.header.Linear.Start
-}
+// asked for: the 16 bytes of each live block, and its alignment; it costs O(blocks). Peak is the highest Used. What is free
+// between the ends is Size less the Used of both.
+func (s Stack) Size() uint64    { return s.header.End - s.header.Start }
+func (s Stack) Used() uint64    { return s.header.Cursor - s.header.Start }
+func (s Stack) Padding() uint64 { return s.header.Padding() }
+func (s Stack) Peak() uint64    { return (*arena_c.Ends)(s.header).Peak() }
 
 // Far is the other end of the stack: it comes down from the end of the block towards the near one. Both share the room
 // and never meet; each frees its own last block and has its own marks.
@@ -65,12 +63,12 @@ func (s Stack) Far() StackFar { return StackFar(s) }
 // StackFar is the far end of a Stack. It is a small value; copies are the same end.
 type StackFar struct {
 	header *arena_c.Stack
-	tag    uint64
+	gen    uint64
 }
 
 // Alloc is Stack.Alloc at this end.
 func (f StackFar) Alloc(size, align uint64) unsafe.Pointer {
-	return f.header.PushFar(f.tag, size, mask("StackFar", size, align)|arena_c.StackMask)
+	return f.header.PushFar(f.gen, size, mask("StackFar", size, align)|arena_c.StackMask)
 }
 
 // Free is Stack.Free at this end.
@@ -79,7 +77,7 @@ func (f StackFar) Free(p unsafe.Pointer) error {
 }
 
 // Mark is the position now.
-func (f StackFar) Mark() Mark { return Mark(f.header.Linear.FarAt()) }
+func (f StackFar) Mark() Mark { return Mark(f.header.Limit) }
 
 // Before is Stack.Before at this end.
 func (f StackFar) Before(p unsafe.Pointer) (Mark, error) {
@@ -96,10 +94,8 @@ func (f StackFar) Rewind(m Mark) error {
 func (f StackFar) Reset() { f.header.ResetFar() }
 
 // Used is what this end has allocated with its padding, Peak the highest Used.
-func (f StackFar) Used() uint64 { return f.header.FarEnd.End - f.header.Linear.FarAt() }
-func (f StackFar) Peak() uint64 {
-	return f.header.FarEnd.End - min(f.header.FarEnd.Low, f.header.Linear.FarAt())
-}
+func (f StackFar) Used() uint64 { return f.header.End - f.header.Limit }
+func (f StackFar) Peak() uint64 { return (*arena_c.Ends)(f.header).PeakFar() }
 
 func stackError(what string, code arena_c.Code) error {
 	if code == arena_c.OK {

@@ -37,10 +37,20 @@ static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
 
 static inline uint64_t upfront_arena_offset(const upfront_arena *a, const void *p) { return upfront_distance(p, a); }
 
-/* The cursor, aligned to mask + 1: of the address, since a header is aligned to a line only. */
-static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) {
+/* The offset, aligned to mask + 1: of the address, since a header is aligned to a line only. */
+static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset, uint64_t mask) {
     uint64_t from = (uint64_t)(uintptr_t)a;
-    return ((from + a->cursor + mask) & ~mask) - from;
+    return ((from + offset + mask) & ~mask) - from;
+}
+
+static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) { return upfront_arena_up(a, a->cursor, mask); }
+
+/* The bytes [start, limit) are the arena's, all of them free, and nobody's yet. Generations go on. */
+static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_t limit) {
+    a->cursor = a->start = start;
+    a->limit = limit;
+    a->least = limit - start;
+    a->gen = a->asked = a->misused = 0;
 }
 
 /* Keeps a refusal: of the topmost scope what it asked for, of anybody else who it was. */

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* A block, and with it every offset and every size, is below 2^38 bytes (256 GiB). The 24 bits from UPFRONT_GENERATION up hold a
- * generation; the two bits between are the gap that keeps a generation apart from an offset in one subtraction (linear.h). */
+/* A block, and with it every offset and every size, is below 2^38 bytes (256 GiB). In a pool's words (pool.h) the 24 bits from
+ * UPFRONT_GENERATION up hold a generation. */
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
 #define UPFRONT_GENERATION (UINT64_C(1) << 40)
 #define UPFRONT_OFFSETS (UPFRONT_GENERATION - 1)
@@ -107,13 +107,6 @@ static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_O
 
 static inline uint64_t upfront_objects(uint64_t count) { return count / UPFRONT_OBJECT; }
 
-/* The count of an end that uses `used` bytes now, where the sizes of what went are not known: asked is at most what it was, and at most
- * what is in use. */
-static inline uint64_t upfront_count_within(uint64_t count, uint64_t used) {
-    uint64_t asked = upfront_asked(count);
-    return asked > used ? count - asked + used : count;
-}
-
 static inline int upfront_is_align(uint64_t align) {
     return align != 0 && (align & (align - 1)) == 0 && align <= UPFRONT_ALIGN_MAX;
 }
@@ -124,10 +117,6 @@ static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n 
 static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
     return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }
-
-/* From the boundary of UPFRONT_ALIGN_MAX that offsets are counted from to a block's first byte: so an aligned offset is an
- * aligned address. */
-static inline uint64_t upfront_skew(const void *block) { return (uint64_t)(uintptr_t)block & (UPFRONT_ALIGN_MAX - 1); }
 
 #ifdef __cplusplus
 }

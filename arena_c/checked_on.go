@@ -18,10 +18,6 @@ import (
 // chunk of a pool, a place in a table. What is refused anyway, for want of room or as misuse, is none.
 const Checked = true
 
-// OnPurpose is added to what a header remembers as refused (Linear.Refused) when FailAt was why: a bit between the sizes
-// and the generation.
-const OnPurpose = OffsetMax << 1
-
 // failing is that of the process: it counts the requests of all goroutines.
 var failing struct {
 	left    atomic.Int64 // requests until the one to refuse, with it
@@ -54,11 +50,6 @@ func Refuse() bool {
 
 // Tell notes that an error was made of the refusal.
 func Tell() { failing.told.Store(true) }
-
-// Asked is the size of the header's last refusal, and whether it was FailAt's.
-func (l *Linear) Asked() (size uint64, onPurpose bool) {
-	return l.Refused & (OnPurpose - 1), l.Refused&OnPurpose != 0
-}
 
 // given says whether what a header gave stays given. Else the header is again as it was.
 func given[H any](header *H, was H) bool {

@@ -15,8 +15,8 @@
 //
 // # Costs
 //
-// Hits are O(1) and Go: the bumps and Get are inlined at the call site, Put, Pop and the opening and closing of scopes are
-// a call. Everything else is one crossing into C, at play noescape and nocallback; only RunC, which runs a user's own
+// Hits are O(1) and Go: the bumps, Get, the nodes of chains, and the opening and closing of scopes are inlined at the call
+// site, Put and Pop are a call. Everything else is one crossing into C, at play noescape and nocallback; only RunC, which runs a user's own
 // C finalizers, may be called back from.
 //
 // # From a package of your own
@@ -31,14 +31,14 @@
 //	// #include "upfront.h"
 //	// #cgo checked CFLAGS: -DUPFRONT_CHECKED
 //	//
-//	// static int *numbers(void *slot, uint64_t tag, uint64_t n) {
-//	//     upfront_scope s = {slot, tag};
+//	// static int *numbers(void *header, uint64_t generation, uint64_t n) {
+//	//     upfront_scope s = {(upfront_scopes *)header, generation};
 //	//     return upfront_scope_alloc(s, n * sizeof(int), sizeof(int));
 //	// }
 //	import "C"
 //
-//	slot, tag := s.C()
-//	p := C.numbers(slot, C.uint64_t(tag), 16) // nil: full, or s doesn't allocate
+//	header, generation := s.C()
+//	p := C.numbers(header, C.uint64_t(generation), 16) // nil: full, or s doesn't allocate
 //
 // The go command doesn't look for changes in headers outside of the package: go clean -cache after an update.
 //

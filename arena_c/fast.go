@@ -4,7 +4,10 @@ package arena_c
 
 import "unsafe"
 
-// The fast paths of scopes, in Go: each says its `static inline` of arena.h or scope.h again. They are written for the inliner.
+// The fast paths, in Go: each says its `static inline` of the C headers again. They are written for the inliner, whose budget is 80.
+
+// Crossing says whether the fast paths of this build cross into C.
+const Crossing = false
 
 // Where two questions are asked one in the other, it is because that costs the inliner less than one condition.
 
@@ -58,7 +61,7 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 // which headers are aligned, is no generation's: see BadAlign. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	at := (h.Cursor + align - 1) & -align
-	if gen += (align&(align-1) | align/(2*LineSize)) * badAlign; h.Gen == gen {
+	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
@@ -88,7 +91,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	at := (h.Cursor + align - 1) & -align
-	if gen += (align&(align-1) | align/(2*LineSize)) * badAlign; h.Gen == gen {
+	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
 		if at <= h.Limit && size <= h.Limit-at {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
@@ -101,7 +104,7 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 }
 
 // refuse is upfront_arena_refuse.
-func (h *Scopes) refuse(gen, size uint64) {
+func (h *Header) refuse(gen, size uint64) {
 	if h.Gen == gen {
 		h.Asked = Asked | size
 	} else {
@@ -109,34 +112,37 @@ func (h *Scopes) refuse(gen, size uint64) {
 	}
 }
 
-// Bump is upfront_scopes_bump. pre: size < OffsetMax.
-func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
+// Bump is upfront_arena_bump. pre: size < OffsetMax.
+func (h *Header) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	from := uint64(uintptr(unsafe.Pointer(h)))
 	at := (from+h.Cursor+mask)&^mask - from
-	if h.Gen != gen || at+size > h.Limit {
-		h.refuse(gen, size)
-		return nil, false
+	if h.Gen == gen {
+		if at+size <= h.Limit {
+			h.Cursor = at + size
+			return unsafe.Add(unsafe.Pointer(h), at), true
+		}
+		h.Asked = Asked | size
+	} else {
+		h.Misused = gen
 	}
-	h.Cursor = at + size
-	return unsafe.Add(unsafe.Pointer(h), at), true
+	return
+}
+
+// Bump is upfront_scopes_bump.
+func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
+	return (*Header)(unsafe.Pointer(h)).Bump(gen, size, mask)
 }
 
 // Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
-	at := h.Cursor
-	if h.Gen != gen || at+size > h.Limit {
-		h.refuse(gen, size)
-		return nil, false
-	}
-	h.Cursor = at + size
-	return unsafe.Add(unsafe.Pointer(h), at), true
+	return (*Header)(unsafe.Pointer(h)).Bump(gen, size, 0)
 }
 
 // Node is upfront_scopes_node: mask is at least 7, and below LineSize.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	at := (h.Cursor + NodeSize + mask) &^ mask
 	if h.Gen != gen || at+size > h.Limit {
-		h.refuse(gen, size+NodeSize)
+		h.header().refuse(gen, size+NodeSize)
 		return nil
 	}
 	h.Cursor = at + size
@@ -270,6 +276,124 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	*p.Number(p.Free) = uint32(index)
 	p.Free++
 	return OK
+}
+
+// BumpFar is upfront_ends_bump_far.
+func (e *Ends) BumpFar(gen, size, mask uint64) unsafe.Pointer {
+	h := &e.Header
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	at := (from+h.Limit-size)&^mask - from
+	if h.Gen != gen || at-h.Cursor > h.Limit-h.Cursor {
+		h.refuse(gen, size)
+		return nil
+	}
+	h.Limit = at
+	return unsafe.Add(unsafe.Pointer(h), at)
+}
+
+// MarkNear is upfront_ends_mark.
+func (e *Ends) MarkNear() uint64 {
+	e.Mark = e.Cursor
+	return e.Mark
+}
+
+// MarkFar is upfront_ends_mark_far.
+func (e *Ends) MarkFar() uint64 {
+	e.FarMark = e.Limit
+	return e.FarMark
+}
+
+// Push is upfront_stack_push: mask is align - 1, at least 15.
+func (s *Stack) Push(gen, size, mask uint64) (p unsafe.Pointer) {
+	h := &s.Header
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	at := (from+h.Cursor+StackMask+1+mask)&^mask - from
+	if h.Gen != gen {
+		h.Misused = gen
+	} else if at+size > h.Limit {
+		h.Asked = Asked | size
+	} else {
+		p = unsafe.Add(unsafe.Pointer(h), at)
+		*(*below)(unsafe.Add(p, -StackMask-1)) = below{h.Cursor, s.Last}
+		s.Last = at
+		h.Cursor = at + size
+	}
+	return
+}
+
+// PushFar is upfront_stack_push_far: mask is align - 1, at least 15.
+func (s *Stack) PushFar(gen, size, mask uint64) (p unsafe.Pointer) {
+	h := &s.Header
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	at := (from+h.Limit-size)&^mask - from
+	if h.Gen != gen {
+		h.Misused = gen
+	} else if int64(at) < int64(h.Cursor+StackMask+1) { // it may lie before the header
+		h.Asked = Asked | size
+	} else {
+		p = unsafe.Add(unsafe.Pointer(h), at)
+		*(*below)(unsafe.Add(p, -StackMask-1)) = below{h.Limit, s.FarLast}
+		s.FarLast = at
+		h.Limit = at - (StackMask + 1)
+	}
+	return
+}
+
+// Push, of a ring, is upfront_ring_push: mask is align - 1, at least 7.
+func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
+	h := &r.Header
+	from := uint64(uintptr(unsafe.Pointer(h)))
+	word := (h.Cursor + ringWord - 1) &^ (ringWord - 1)
+	at := (from+word+ringWord+mask)&^mask - from
+	if h.Gen != gen || at+size > h.Limit {
+		return nil
+	}
+	*(*uint64)(unsafe.Add(unsafe.Pointer(h), word)) = (at-word-ringWord)*ringPadding | size
+	h.Cursor = at + size
+	r.Count++
+	return unsafe.Add(unsafe.Pointer(h), at)
+}
+
+// Front is upfront_ring_front.
+func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
+	if r.Count != 0 {
+		word := *(*uint64)(r.At(r.Oldest))
+		p, size = r.At(r.Oldest+ringWord+word/ringPadding), word%ringPadding
+	}
+	return
+}
+
+// Pop is upfront_ring_pop; false is a caller's bug, and Find says which.
+func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
+	if r.Count == 0 || r.Gen != gen {
+		return false
+	}
+	stop := r.Seam
+	if stop == 0 {
+		stop = r.Cursor
+	}
+	word := *(*uint64)(r.At(r.Oldest))
+	at := r.Oldest + ringWord + word/ringPadding
+	after := at + word%ringPadding
+	if r.At(at) != p || after > stop {
+		return false
+	}
+	r.Least = r.Size() - r.Peak()
+	if Race {
+		raceDead(p, uintptr(after-at))
+	}
+	r.Oldest = (after + ringWord - 1) &^ (ringWord - 1)
+	if r.Count--; r.Count == 0 {
+		r.Cursor = r.Start
+	}
+	if r.Count == 0 || r.Seam == after {
+		r.Oldest = r.Start
+		r.Seam = 0
+		r.Limit = r.End
+	} else if r.Seam != 0 {
+		r.Limit = r.Oldest
+	}
+	return true
 }
 
 // MarkLive and MarkDead mark bytes for asan and checked builds.

@@ -2,7 +2,28 @@
 
 package arena_c
 
-// #include "scope.h"
+// #include "upfront.h"
+// static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t gen, uintptr_t p) {
+//     return upfront_ring_pop(r, gen, (void *)p); // a number: see pool.go
+// }
+// #cgo noescape upfront_arena_bump
+// #cgo nocallback upfront_arena_bump
+// #cgo noescape upfront_ends_bump_far
+// #cgo nocallback upfront_ends_bump_far
+// #cgo noescape upfront_ends_mark
+// #cgo nocallback upfront_ends_mark
+// #cgo noescape upfront_ends_mark_far
+// #cgo nocallback upfront_ends_mark_far
+// #cgo noescape upfront_stack_push
+// #cgo nocallback upfront_stack_push
+// #cgo noescape upfront_stack_push_far
+// #cgo nocallback upfront_stack_push_far
+// #cgo noescape upfront_ring_push
+// #cgo nocallback upfront_ring_push
+// #cgo noescape upfront_ring_front
+// #cgo nocallback upfront_ring_front
+// #cgo noescape upfront_ring_pop_at
+// #cgo nocallback upfront_ring_pop_at
 // #cgo noescape upfront_scopes_bump
 // #cgo nocallback upfront_scopes_bump
 // #cgo noescape upfront_scopes_grow
@@ -36,8 +57,11 @@ import "C"
 
 import "unsafe"
 
-// The fast paths of scopes, by the bindings: fast.go has the same functions in Go. In a checked build each that gives memory asks
-// whether it may, and takes back what it may not give.
+// The fast paths, by the bindings: fast.go has the same functions in Go. In a checked build each that gives memory asks whether it
+// may, and takes back what it may not give.
+
+// Crossing says whether the fast paths of this build cross into C.
+const Crossing = true
 
 // New is upfront_scopes_bump for one zeroed T. It panics with a Refusal where that gives NULL.
 func New[T any](h *Scopes, gen uint64) *T {
@@ -103,7 +127,7 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	return p
 }
 
-func wrongAlign(align uint64) uint64 { return (align&(align-1) | align/(2*LineSize)) * badAlign }
+func wrongAlign(align uint64) uint64 { return (align&(align-1) | (align-1)/LineSize) * badAlign }
 
 // Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
@@ -133,7 +157,63 @@ func (h *Scopes) Close(*Record) { C.upfront_scopes_close(h.c()) }
 
 // Cut is upfront_arena_cut.
 func (h *Scopes) Cut(to uint64) {
-	C.upfront_arena_cut((*C.upfront_arena)(unsafe.Pointer(h)), C.uint64_t(to))
+	C.upfront_arena_cut(h.header().c(), C.uint64_t(to))
+}
+
+// gave is p, or nil when a checked build refuses it on purpose: then the header is again as it was.
+func gave[H any](header *H, was H, h *Header, p unsafe.Pointer, size uint64) unsafe.Pointer {
+	if !Checked || p == nil || given(header, was) {
+		return p
+	}
+	h.Asked = Asked | Purpose | size
+	return nil
+}
+
+// Bump is upfront_arena_bump.
+func (h *Header) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
+	was := *h
+	p = gave(h, was, h, C.upfront_arena_bump(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+	return p, p != nil
+}
+
+// BumpFar is upfront_ends_bump_far.
+func (e *Ends) BumpFar(gen, size, mask uint64) unsafe.Pointer {
+	was := *e
+	return gave(e, was, &e.Header, C.upfront_ends_bump_far(e.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+}
+
+// MarkNear is upfront_ends_mark.
+func (e *Ends) MarkNear() uint64 { return uint64(C.upfront_ends_mark(e.c())) }
+
+// MarkFar is upfront_ends_mark_far.
+func (e *Ends) MarkFar() uint64 { return uint64(C.upfront_ends_mark_far(e.c())) }
+
+// Push is upfront_stack_push.
+func (s *Stack) Push(gen, size, mask uint64) unsafe.Pointer {
+	was := *s
+	return gave(s, was, &s.Header, C.upfront_stack_push(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+}
+
+// PushFar is upfront_stack_push_far.
+func (s *Stack) PushFar(gen, size, mask uint64) unsafe.Pointer {
+	was := *s
+	return gave(s, was, &s.Header, C.upfront_stack_push_far(s.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)), size)
+}
+
+// Push, of a ring, is upfront_ring_push.
+func (r *Ring) Push(gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ring_push(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+}
+
+// Front is upfront_ring_front.
+func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
+	p = C.upfront_ring_front(r.c(), (*C.uint64_t)(unsafe.Pointer(&size)))
+	return p, size
+}
+
+// Pop is upfront_ring_pop.
+func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
+	return C.upfront_ring_pop_at(r.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p))) == C.UPFRONT_OK
 }
 
 // Get is upfront_pool_get for one zeroed T of a pool for T; the bases are for the other builds.

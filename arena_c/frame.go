@@ -13,7 +13,8 @@ import "unsafe"
 
 // Frame is the header of buffers that take turns: frame.h.
 type Frame struct {
-	Buffers, Current, Size, Turns, TopUsed, _, _, _ uint64
+	Header
+	Buffers, Current, Size, Count, _, _, _, _ uint64
 }
 
 // How many buffers a frame arena may have.
@@ -22,19 +23,29 @@ const (
 	FrameMax = 8
 )
 
-// Buffer is the header of the n-th buffer.
-func (f *Frame) Buffer(n uint64) *Linear {
-	return (*Linear)(unsafe.Add(unsafe.Pointer(f), (n+1)*LineSize))
+// Used is the bytes in the current buffer, Peak the most that one held.
+func (f *Frame) Used() uint64 { return f.Cursor - f.Start }
+func (f *Frame) Peak() uint64 { return f.Size - min(f.Limit-f.Cursor, f.Least) }
+
+// Padding is upfront_frame_padding.
+func (f *Frame) Padding() uint64 {
+	if !Checked {
+		return 0
+	}
+	return f.Used() - f.Count
 }
 
-// Now is the header of the current buffer.
-func (f *Frame) Now() *Linear { return f.Buffer(f.Current) }
+// Push is upfront_frame_bump.
+func (f *Frame) Push(gen, size, mask uint64) unsafe.Pointer {
+	p, ok := f.Bump(gen, size, mask)
+	if Checked && ok {
+		f.Count += size
+	}
+	return p
+}
 
-// Used is the bytes in the current buffer.
-func (f *Frame) Used() uint64 { return f.Now().Cursor - f.Now().Start }
-
-// Peak is the most that one buffer held.
-func (f *Frame) Peak() uint64 { return max(f.TopUsed, f.Used()) }
+// Live says whether what was made in the frame of that generation is still there.
+func (f *Frame) Live(gen uint64) bool { return f.Gen-gen < f.Buffers }
 
 // FrameSize is upfront_frame_size.
 func FrameSize(size, buffers uint64) uint64 {
@@ -48,8 +59,6 @@ func FrameInit(block unsafe.Pointer, size, buffers uint64) *Frame {
 
 // Turn is upfront_frame_turn.
 func (f *Frame) Turn() {
-	next := f.Buffer((f.Current + 1) % f.Buffers)
-	was := next.Cursor
-	crossed(writes(&f.Current), C.upfront_frame_turn((*C.upfront_frame)(unsafe.Pointer(f))))
-	next.dead(was, OK)
+	crossed(writes(&f.Cursor), C.upfront_frame_turn((*C.upfront_frame)(unsafe.Pointer(f))))
+	f.dead(f.Limit, OK)
 }

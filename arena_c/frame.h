@@ -1,13 +1,14 @@
 /* frame.h - buffers that take turns: what was made in one frame is there in the next, and then gone without a free.
  *
- * Algorithm  N equal linear arenas (linear.h) over one block. One is current; a turn covers it and rewinds the one whose turn it is.
+ * Algorithm  N equal buffers over one block, and one header of arena.h, which is that of the current buffer: a turn moves it to the
+ *            next one, and gives it the next generation.
  * Bound      What is made in frame n lives until the end of frame n + N - 1: with two buffers, to the end of the next frame. An
  *            allocation succeeds exactly when it fits in the current buffer, whatever the other buffers hold.
- * Cost       O(1); the hit is that of a linear arena. 64 bytes for each buffer and 64 more.
+ * Cost       O(1); the fast path is that of a linear arena. The header is 128 bytes.
  * Source     Ranck, "Frame-Based Memory Allocation"; Bitsquid's and the consoles' double-buffered frame heaps.
  *
- * A handle is a buffer's header and its tag. Once the frame has turned, the handle's limit has offset 0 and gives no room; once the
- * buffer's turn has come again, the tag is another one. The hit tells both by the comparison that it makes anyway. */
+ * A frame's handle is the header and its generation: it allocates while that is the header's, and the N newest generations are those of
+ * what is still there. */
 #ifndef UPFRONT_FRAME_H
 #define UPFRONT_FRAME_H
 
@@ -19,44 +20,54 @@ extern "C" {
 
 enum { UPFRONT_FRAME_MIN = 2, UPFRONT_FRAME_MAX = 8 };
 
-/* One cache line; behind it lie the headers of the buffers, then the buffers, then what is left by the division. */
+/* The arena's line, and one more; behind it lie the buffers, then what is left by the division. */
 typedef struct upfront_frame {
+    upfront_arena arena;
     uint64_t buffers; /* how many */
     uint64_t current; /* index of the one that allocates */
     uint64_t size;    /* bytes of each, a multiple of 64 */
-    uint64_t turns;   /* how many there were */
-    uint64_t peak;    /* the most that one buffer held, as of the last turn */
-    uint64_t unused[3];
+    uint64_t count;   /* in checked builds: bytes that were asked for in the current one */
+    uint64_t unused[4];
 } upfront_frame;
 
-static inline upfront_linear *upfront_frame_buffer(const upfront_frame *f, uint64_t index) {
-    return (upfront_linear *)((uintptr_t)f + sizeof *f) + index;
-}
-
-/* The current buffer: with upfront_tag of it, a handle of this frame. */
-static inline upfront_linear *upfront_frame_now(const upfront_frame *f) { return upfront_frame_buffer(f, f->current); }
+/* How many turns there were: the first frame has generation 1. */
+static inline uint64_t upfront_frame_turns(const upfront_frame *f) { return f->arena.next - 1; }
 
 /* Bytes in the current buffer, with padding. */
-static inline uint64_t upfront_frame_used(const upfront_frame *f) {
-    const upfront_linear *now = upfront_frame_now(f);
-    return now->cursor - now->start;
-}
+static inline uint64_t upfront_frame_used(const upfront_frame *f) { return f->arena.cursor - f->arena.start; }
 
-/* Of them those that were not asked for: lost to alignment. */
-static inline uint64_t upfront_frame_padding(const upfront_frame *f) { return upfront_linear_padding(upfront_frame_now(f)); }
+/* Of them those that were not asked for: lost to alignment. In checked builds; 0 in others. */
+static inline uint64_t upfront_frame_padding(const upfront_frame *f) {
+#ifdef UPFRONT_CHECKED
+    return upfront_frame_used(f) - f->count;
+#else
+    (void)f;
+    return 0;
+#endif
+}
 
 /* The most that one buffer held. */
 static inline uint64_t upfront_frame_peak(const upfront_frame *f) {
-    uint64_t used = upfront_frame_used(f);
-    return used > f->peak ? used : f->peak;
+    uint64_t free = f->arena.limit - f->arena.cursor;
+    return f->size - (free < f->arena.least ? free : f->arena.least);
 }
 
-/* What became of a handle: UPFRONT_OK, it is the current frame's; UPFRONT_ORDER, the frame has turned, and what was made in it is still
- * there; UPFRONT_STALE, that is dead. */
-static inline int upfront_frame_check(const upfront_linear *buffer, uint64_t tag) {
-    if (upfront_tag(buffer) != tag)
-        return UPFRONT_STALE;
-    return (buffer->limit & UPFRONT_OFFSETS) == 0 ? UPFRONT_ORDER : UPFRONT_OK;
+/* What became of a frame: UPFRONT_OK, it is the current one; UPFRONT_ORDER, it has turned, and what was made in it is still there;
+ * UPFRONT_STALE, that is dead. */
+static inline int upfront_frame_check(const upfront_frame *f, uint64_t gen) {
+    if (f->arena.gen == gen)
+        return UPFRONT_OK;
+    return f->arena.gen - gen < f->buffers ? UPFRONT_ORDER : UPFRONT_STALE;
+}
+
+/* size bytes for a frame, as upfront_arena_bump. */
+static inline void *upfront_frame_bump(upfront_frame *f, uint64_t gen, uint64_t size, uint64_t mask) {
+    void *p = upfront_arena_bump(&f->arena, gen, size, mask);
+#ifdef UPFRONT_CHECKED
+    if (p != NULL)
+        f->count += size;
+#endif
+    return p;
 }
 
 /* Bytes of a block whose buffers have at least `size` bytes each; 0 when out of bounds. */
@@ -66,7 +77,7 @@ uint64_t upfront_frame_size(uint64_t size, uint64_t buffers);
  * buffer, or when there are fewer than 2 or more than 8. A block may be reused: what was there before is not looked at. */
 upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers);
 
-/* From the current buffer. NULL: full, or size or align out of bounds. A handle allocates by upfront_linear_bump. */
+/* From the current buffer. NULL: full, or size or align out of bounds. */
 void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align);
 
 /* Ends the frame: the oldest buffer dies and is the current one. */

@@ -26,7 +26,7 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
 static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
     const upfront_arena *a = &h->arena;
     uint64_t last = h->back == 0 ? a->cursor : to;
-    if (upfront_row_of(h) != r || h->slots != r->arena.slots || h->depth > h->slots || h->base > h->slots)
+    if (h->slots != r->arena.slots || h->depth > h->slots || h->base > h->slots)
         return 0;
     if (a->cursor - from > to - from || a->limit - from > to - from || a->cursor - from > a->limit - from)
         return 0;

@@ -1,90 +1,89 @@
 #include "ring.h"
 
-static void ring_restart(upfront_ring *r, uint64_t tag) {
-    r->cursor = r->oldest = upfront_ring_start(r);
+static void ring_restart(upfront_ring *r) {
+    r->arena.cursor = r->oldest = r->arena.start;
+    r->arena.limit = r->end;
     r->count = r->seam = 0;
-    r->limit = tag | r->end;
 }
 
 upfront_ring *upfront_ring_init(void *block, uint64_t size) {
-    upfront_ring *r = (upfront_ring *)block;
-    if (!upfront_is_block(block, size, 2 * UPFRONT_LINE))
+    upfront_ring *r = (upfront_ring *)upfront_arena_init(block, size, sizeof *r);
+    if (r == NULL)
         return NULL;
-    UPFRONT_UNPOISON(r, sizeof *r); /* the block may have been the inside of another arena */
-    r->origin = 0 - upfront_skew(block);
-    r->end = upfront_skew(block) + size;
-    r->peak = 0;
-    ring_restart(r, UPFRONT_GENERATION);
-    upfront_mark_dead(r + 1, size - sizeof *r);
+    r->end = size;
+    ring_restart(r);
     return r;
 }
 
-void *upfront_ring_wrap(upfront_ring *r, uint64_t tag, uint64_t size, uint64_t mask) {
-    uint64_t at = (upfront_ring_start(r) + UPFRONT_RING_WORD + mask) & ~mask;
-    if (upfront_ring_tag(r) != tag || r->seam != 0 || at > r->oldest || size > r->oldest - at)
-        return NULL; /* in an empty ring the oldest block is at the start, and nothing fits before it */
-    r->seam = r->cursor;
-    r->cursor = upfront_ring_start(r);
-    r->limit = tag | r->oldest;
-    return upfront_ring_push(r, tag, size, mask);
+void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &r->arena;
+    uint64_t at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
+    if (a->gen != gen || r->seam != 0 || at > r->oldest || size > r->oldest - at)
+        return upfront_arena_refuse(a, gen, size); /* in an empty ring the oldest block is at the start, and nothing fits before it */
+    r->seam = a->cursor;
+    a->cursor = a->start;
+    a->limit = r->oldest;
+    return upfront_ring_push(r, gen, size, mask);
 }
 
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
     void *p;
-    if (r == NULL || size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (r == NULL || r->arena.gen == 0 || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
         return NULL;
     align = (align - 1) | (UPFRONT_RING_WORD - 1);
-    p = upfront_ring_push(r, upfront_ring_tag(r), size, align);
-    return p != NULL ? p : upfront_ring_wrap(r, upfront_ring_tag(r), size, align);
+    p = upfront_ring_push(r, r->arena.gen, size, align);
+    return p != NULL ? p : upfront_ring_wrap(r, r->arena.gen, size, align);
 }
 
 /* Where the run of blocks ends that the oldest one begins. */
-static uint64_t ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->cursor : r->seam; }
+static uint64_t ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->arena.cursor : r->seam; }
 
-int upfront_ring_find(const upfront_ring *r, uint64_t tag, const void *p) {
+int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p) {
     uint64_t offset, word, at, start;
     if (p == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (upfront_ring_tag(r) != tag)
+    if (r->arena.gen != gen)
         return UPFRONT_STALE;
     if (r->count == 0)
         return UPFRONT_FOREIGN;
-    offset = upfront_distance(p, r) - r->origin;
-    start = upfront_ring_start(r);
+    offset = upfront_arena_offset(&r->arena, p);
+    start = r->arena.start;
     word = upfront_ring_word(r, r->oldest);
-    at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_GENERATION;
-    if (at + (word & UPFRONT_OFFSETS) > ring_stop(r))
+    at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING;
+    if (at + word % UPFRONT_RING_PADDING > ring_stop(r))
         return UPFRONT_CORRUPT;
     if (offset == at)
         return UPFRONT_OK;
-    if (offset - r->oldest <= ring_stop(r) - r->oldest || (r->seam != 0 && offset - start <= r->cursor - start))
+    if (offset - r->oldest <= ring_stop(r) - r->oldest || (r->seam != 0 && offset - start <= r->arena.cursor - start))
         return UPFRONT_ORDER;
     return UPFRONT_FOREIGN;
 }
 
 int upfront_ring_free(upfront_ring *r, void *p) {
-    return r == NULL ? UPFRONT_BAD_ARGUMENT : upfront_ring_pop(r, upfront_ring_tag(r), p);
+    return r == NULL ? UPFRONT_BAD_ARGUMENT : upfront_ring_pop(r, r->arena.gen, p);
 }
 
-int upfront_ring_reset(upfront_ring *r, uint64_t tag) {
+int upfront_ring_reset(upfront_ring *r, uint64_t gen) {
+    upfront_arena *a;
     if (r == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (upfront_ring_tag(r) != tag)
+    if (r->arena.gen != gen)
         return UPFRONT_STALE;
-    r->peak = upfront_ring_peak(r);
+    a = &r->arena;
+    a->least = upfront_ring_least(r);
     if (r->seam == 0) {
-        upfront_mark_dead(upfront_ring_at(r, r->oldest), r->cursor - r->oldest);
+        upfront_mark_dead(upfront_arena_at(a, r->oldest), a->cursor - r->oldest);
     } else {
-        upfront_mark_dead(upfront_ring_at(r, r->oldest), r->seam - r->oldest);
-        upfront_mark_dead(r + 1, r->cursor - upfront_ring_start(r));
+        upfront_mark_dead(upfront_arena_at(a, r->oldest), r->seam - r->oldest);
+        upfront_mark_dead(upfront_arena_at(a, a->start), a->cursor - a->start);
     }
-    ring_restart(r, tag);
+    ring_restart(r);
     return UPFRONT_OK;
 }
 
 uint64_t upfront_ring_room(const upfront_ring *r) {
-    uint64_t front = r->seam == 0 ? r->oldest - upfront_ring_start(r) : 0, behind = (r->limit & UPFRONT_OFFSETS) - r->cursor;
-    uint64_t skip = upfront_ring_up(r->cursor) - r->cursor;
+    uint64_t front = r->seam == 0 ? r->oldest - r->arena.start : 0, behind = r->arena.limit - r->arena.cursor;
+    uint64_t skip = upfront_ring_up(r->arena.cursor) - r->arena.cursor;
     uint64_t most;
     behind = behind < skip ? 0 : behind - skip;
     most = front < behind ? behind : front;
@@ -98,17 +97,17 @@ typedef struct ring_walker {
 } ring_walker;
 
 /* Ranges are given by their offsets; what is empty has no name. */
-static int ring_name(ring_walker *w, const upfront_ring *r, uint64_t from, uint64_t to, uint64_t what, uint64_t block) {
+static int ring_name(ring_walker *w, uint64_t from, uint64_t to, uint64_t what, uint64_t block) {
     upfront_ring_range *out = w->out + w->count;
     if (from == to)
         return UPFRONT_OK;
     if (w->count == w->room)
         return UPFRONT_FULL;
     w->count++;
-    out->offset = from + r->origin;
+    out->offset = from;
     out->size = to - from;
     out->what = what;
-    out->block = block == 0 ? 0 : block + r->origin;
+    out->block = block;
     return UPFRONT_OK;
 }
 
@@ -119,12 +118,12 @@ static int ring_name_blocks(ring_walker *w, const upfront_ring *r, uint64_t from
         if (after > to || w->live == r->count)
             return UPFRONT_CORRUPT;
         word = upfront_ring_word(r, after - UPFRONT_RING_WORD);
-        at = after + word / UPFRONT_GENERATION;
-        after = at + (word & UPFRONT_OFFSETS);
+        at = after + word / UPFRONT_RING_PADDING;
+        after = at + word % UPFRONT_RING_PADDING;
         if (after > to || at % UPFRONT_RING_WORD != 0)
             return UPFRONT_CORRUPT;
         w->live++;
-        code = ring_name(w, r, from, after, UPFRONT_RING_LIVE, at);
+        code = ring_name(w, from, after, UPFRONT_RING_LIVE, at);
         from = after;
     }
     return code;
@@ -132,13 +131,14 @@ static int ring_name_blocks(ring_walker *w, const upfront_ring *r, uint64_t from
 
 /* Whether the header's words can be those of a ring in a block of so many bytes. */
 static int ring_is_sane(const upfront_ring *r, uint64_t size) {
-    uint64_t start = upfront_ring_start(r), limit = r->limit & UPFRONT_OFFSETS, skew = upfront_skew(r);
-    if (r->origin != 0 - skew || r->end != skew + size || r->oldest % UPFRONT_RING_WORD != 0 || r->peak > size - sizeof *r)
+    const upfront_arena *a = &r->arena;
+    if (a->start != sizeof *r || r->end != size || a->gen == 0 || a->next != a->gen || r->oldest % UPFRONT_RING_WORD != 0 ||
+        a->least > size - sizeof *r)
         return 0;
     if (r->seam == 0)
-        return start <= r->oldest && r->oldest <= r->cursor && r->cursor <= r->end && limit == r->end &&
-               (r->count != 0 || r->cursor == start);
-    return start < r->cursor && r->cursor <= r->oldest && r->oldest < r->seam && r->seam <= r->end && limit == r->oldest;
+        return a->start <= r->oldest && r->oldest <= a->cursor && a->cursor <= r->end && a->limit == r->end &&
+               (r->count != 0 || a->cursor == a->start);
+    return a->start < a->cursor && a->cursor <= r->oldest && r->oldest < r->seam && r->seam <= r->end && a->limit == r->oldest;
 }
 
 int upfront_ring_walk(const upfront_ring *r, uint64_t size, upfront_ring_range *out, uint64_t room, uint64_t *count) {
@@ -152,20 +152,20 @@ int upfront_ring_walk(const upfront_ring *r, uint64_t size, upfront_ring_range *
     w.count = w.live = *count = 0;
     if (!ring_is_sane(r, size))
         return UPFRONT_CORRUPT;
-    start = upfront_ring_start(r);
+    start = r->arena.start;
     end = r->end;
     /* not wrapped: free [start, oldest), live [oldest, cursor), free; wrapped: live [start, cursor), free, live [oldest, seam), skipped */
-    low = r->seam == 0 ? start : r->cursor;
+    low = r->seam == 0 ? start : r->arena.cursor;
     high = ring_stop(r);
-    code = ring_name(&w, r, start - sizeof *r, start, UPFRONT_RING_HEADER, 0);
+    code = ring_name(&w, 0, start, UPFRONT_RING_HEADER, 0);
     if (code == UPFRONT_OK)
         code = ring_name_blocks(&w, r, start, low);
     if (code == UPFRONT_OK)
-        code = ring_name(&w, r, low, r->oldest, UPFRONT_RING_FREE, 0);
+        code = ring_name(&w, low, r->oldest, UPFRONT_RING_FREE, 0);
     if (code == UPFRONT_OK)
         code = ring_name_blocks(&w, r, r->oldest, high);
     if (code == UPFRONT_OK)
-        code = ring_name(&w, r, high, end, r->seam == 0 ? UPFRONT_RING_FREE : UPFRONT_RING_SKIPPED, 0);
+        code = ring_name(&w, high, end, r->seam == 0 ? UPFRONT_RING_FREE : UPFRONT_RING_SKIPPED, 0);
     if (code == UPFRONT_OK && w.live != r->count)
         code = UPFRONT_CORRUPT;
     *count = w.count;

@@ -2,8 +2,8 @@ package arena_c
 
 // #include "ring.h"
 // // An address to be judged is passed as a number: see pool.go.
-// static inline int upfront_ring_find_at(const upfront_ring *r, uint64_t tag, uintptr_t p) {
-//     return upfront_ring_find(r, tag, (const void *)p);
+// static inline int upfront_ring_find_at(const upfront_ring *r, uint64_t gen, uintptr_t p) {
+//     return upfront_ring_find(r, gen, (const void *)p);
 // }
 // #cgo noescape upfront_ring_init
 // #cgo nocallback upfront_ring_init
@@ -23,7 +23,8 @@ import "unsafe"
 
 // Ring is the header of a ring: ring.h.
 type Ring struct {
-	Cursor, Limit, Origin, Count, End, Oldest, Seam, TopUsed uint64
+	Header
+	Count, End, Oldest, Seam, _, _, _, _ uint64
 }
 
 // RingRange is one named piece of a ring's block: ring.h.
@@ -39,20 +40,10 @@ const (
 
 // ringWord is the size of the word before a block, RingMask what the mask of a Push has at least.
 const (
-	ringWord = 8
-	RingMask = ringWord - 1
+	ringWord    = 8
+	RingMask    = ringWord - 1
+	ringPadding = 1 << 40 // the padding in such a word, above the size
 )
-
-// Tag is the generation of the ring.
-func (r *Ring) Tag() uint64 { return r.Limit &^ Offsets }
-
-// At is the address of an offset.
-func (r *Ring) At(offset uint64) unsafe.Pointer {
-	return unsafe.Add(unsafe.Pointer(r), r.Origin+offset)
-}
-
-// Start is the offset of the first byte of the room.
-func (r *Ring) Start() uint64 { return LineSize - r.Origin }
 
 // Used is the bytes from the oldest block to the newest, with the skipped tail.
 func (r *Ring) Used() uint64 {
@@ -64,10 +55,10 @@ func (r *Ring) Used() uint64 {
 }
 
 // Size is the room of the empty ring.
-func (r *Ring) Size() uint64 { return r.End - r.Start() }
+func (r *Ring) Size() uint64 { return r.End - r.Start }
 
 // Peak is the most that was used.
-func (r *Ring) Peak() uint64 { return max(r.TopUsed, r.Used()) }
+func (r *Ring) Peak() uint64 { return r.Size() - min(r.Least, r.Size()-r.Used()) }
 
 func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(checked(r)) }
 
@@ -77,33 +68,34 @@ func RingInit(block unsafe.Pointer, size uint64) *Ring {
 }
 
 // Wrap is upfront_ring_wrap.
-func (r *Ring) Wrap(tag, size, mask uint64) unsafe.Pointer {
-	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask)))
+func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
+	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
 }
 
 // Ask is Push, or Wrap, in the checked build: one request, on whichever way it is served.
-func (r *Ring) Ask(tag, size, mask uint64) unsafe.Pointer {
+func (r *Ring) Ask(gen, size, mask uint64) unsafe.Pointer {
 	was := *r
-	p := r.Push(tag, size, mask)
+	p := r.Push(gen, size, mask)
 	if p == nil {
-		p = r.Wrap(tag, size, mask)
+		p = r.Wrap(gen, size, mask)
 	}
 	if p != nil && !given(r, was) {
+		r.Asked = Asked | Purpose | size
 		return nil
 	}
 	return p
 }
 
 // Find is upfront_ring_find.
-func (r *Ring) Find(tag uint64, p unsafe.Pointer) Code {
-	return Code(crossed(reads(&r.Cursor), C.upfront_ring_find_at(r.c(), C.uint64_t(tag), C.uintptr_t(uintptr(p)))))
+func (r *Ring) Find(gen uint64, p unsafe.Pointer) Code {
+	return Code(crossed(reads(&r.Cursor), C.upfront_ring_find_at(r.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p)))))
 }
 
 // Reset is upfront_ring_reset.
-func (r *Ring) Reset(tag uint64) Code {
-	code := Code(crossed(writes(&r.Cursor), C.upfront_ring_reset(r.c(), C.uint64_t(tag))))
+func (r *Ring) Reset(gen uint64) Code {
+	code := Code(crossed(writes(&r.Cursor), C.upfront_ring_reset(r.c(), C.uint64_t(gen))))
 	if Race && code == OK {
-		raceDead(r.At(r.Start()), uintptr(r.Size()))
+		raceDead(r.At(r.Start), uintptr(r.Size()))
 	}
 	return code
 }

@@ -21,18 +21,20 @@
 extern "C" {
 #endif
 
-/* One cache line; the room begins behind it. Not wrapped: the blocks lie in [oldest, cursor). Wrapped: in [oldest, seam), and the newer
- * ones in [start, cursor). */
+/* The arena's line, and one more; the room begins behind it. The arena's cursor is past the newest block, and its limit is where the room
+ * behind that ends: the end, or the oldest block's word. Not wrapped: the blocks lie in [oldest, cursor). Wrapped: in [oldest, seam), and
+ * the newer ones in [start, cursor). */
 typedef struct upfront_ring {
-    uint64_t cursor; /* offset past the newest block */
-    uint64_t limit;  /* generation | where the room behind the newest block ends: the end, or the oldest block's word */
-    uint64_t origin; /* from this header back to offset 0, a boundary of UPFRONT_ALIGN_MAX (modulo 2^64) */
+    upfront_arena arena;
     uint64_t count;  /* live blocks */
     uint64_t end;    /* offset past the last byte */
     uint64_t oldest; /* offset of the oldest block's word; start when there is none */
     uint64_t seam;   /* wrapped: where the skipped tail begins; 0: not wrapped */
-    uint64_t peak;   /* the most that was used, as of the last free */
+    uint64_t unused[4];
 } upfront_ring;
+
+/* The word before a block: its size, and from UPFRONT_RING_PADDING up the padding between the two. */
+#define UPFRONT_RING_PADDING (UINT64_C(1) << 40)
 
 enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
 
@@ -51,14 +53,6 @@ typedef struct upfront_ring_range {
     uint64_t block; /* of a live one: where its own bytes begin, up to the end of the range */
 } upfront_ring_range;
 
-static inline uint64_t upfront_ring_tag(const upfront_ring *r) { return r->limit & ~UPFRONT_OFFSETS; }
-
-static inline void *upfront_ring_at(const upfront_ring *r, uint64_t offset) {
-    return (char *)(uintptr_t)r + (ptrdiff_t)(r->origin + offset);
-}
-
-static inline uint64_t upfront_ring_start(const upfront_ring *r) { return sizeof *r - r->origin; }
-
 /* The word lies at the first multiple of 8 behind the block before. */
 static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1); }
 
@@ -69,40 +63,42 @@ static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRO
 #define UPFRONT_RING_UNCHECKED
 #endif
 
-/* The word at an offset: padding * UPFRONT_GENERATION | size. */
 UPFRONT_RING_UNCHECKED static inline uint64_t upfront_ring_word(const upfront_ring *r, uint64_t offset) {
-    return *(const uint64_t *)upfront_ring_at(r, offset);
+    return *(const uint64_t *)upfront_arena_at(&r->arena, offset);
 }
+
+static inline uint64_t upfront_ring_size(const upfront_ring *r) { return r->end - r->arena.start; }
 
 /* Bytes between the oldest block's word and the end of the newest block, with the skipped tail. */
 static inline uint64_t upfront_ring_used(const upfront_ring *r) {
-    return r->cursor - r->oldest + (r->seam == 0 ? 0 : r->end - upfront_ring_start(r));
+    return r->arena.cursor - r->oldest + (r->seam == 0 ? 0 : upfront_ring_size(r));
 }
 
-static inline uint64_t upfront_ring_size(const upfront_ring *r) { return r->end - upfront_ring_start(r); }
-
-static inline uint64_t upfront_ring_peak(const upfront_ring *r) {
-    uint64_t used = upfront_ring_used(r);
-    return used > r->peak ? used : r->peak;
+/* The least that was free. */
+static inline uint64_t upfront_ring_least(const upfront_ring *r) {
+    uint64_t free = upfront_ring_size(r) - upfront_ring_used(r);
+    return free < r->arena.least ? free : r->arena.least;
 }
 
-/* The hit: a block behind the newest. NULL when there is no room there, or the tag is not the ring's; upfront_ring_wrap may still find
- * some. pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
-static inline void *upfront_ring_push(upfront_ring *r, uint64_t tag, uint64_t size, uint64_t mask) {
-    uint64_t word = upfront_ring_up(r->cursor);
-    uint64_t at = (word + UPFRONT_RING_WORD + mask) & ~mask;
+static inline uint64_t upfront_ring_peak(const upfront_ring *r) { return upfront_ring_size(r) - upfront_ring_least(r); }
+
+/* A block behind the newest. NULL when there is no room there, or the generation is not the ring's; upfront_ring_wrap may still find some.
+ * pre: size < UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
+static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &r->arena;
+    uint64_t word = upfront_ring_up(a->cursor);
+    uint64_t at = upfront_arena_up(a, word + UPFRONT_RING_WORD, mask);
     uint64_t *p;
-    if (r->limit - tag - size - at >= UPFRONT_OFFSET_MAX)
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
         return NULL;
-    p = (uint64_t *)upfront_ring_at(r, word);
+    p = (uint64_t *)upfront_arena_at(a, word);
     UPFRONT_UNPOISON(p, UPFRONT_RING_WORD);
-    *p = (at - word - UPFRONT_RING_WORD) * UPFRONT_GENERATION | size;
+    *p = (at - word - UPFRONT_RING_WORD) * UPFRONT_RING_PADDING | size;
     UPFRONT_POISON(p, UPFRONT_RING_WORD);
-    r->cursor = at + size;
+    a->cursor = at + size;
     r->count++;
-    p = (uint64_t *)upfront_ring_at(r, at);
-    upfront_mark_live(p, size);
-    return p;
+    upfront_mark_live(upfront_arena_at(a, at), size);
+    return upfront_arena_at(a, at);
 }
 
 /* The oldest block and its size; NULL when there is none. What it says of a word that was written over is of no use. */
@@ -111,47 +107,48 @@ static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
     if (r->count == 0)
         return NULL;
     word = upfront_ring_word(r, r->oldest);
-    *size = word & UPFRONT_OFFSETS;
-    return upfront_ring_at(r, r->oldest + UPFRONT_RING_WORD + word / UPFRONT_GENERATION);
+    *size = word % UPFRONT_RING_PADDING;
+    return upfront_arena_at(&r->arena, r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING);
 }
 
 /* UPFRONT_OK for the address of the oldest block. Otherwise UPFRONT_BAD_ARGUMENT for null, UPFRONT_STALE, UPFRONT_CORRUPT when something
  * wrote over the word before the oldest block, UPFRONT_ORDER for an address in live memory, UPFRONT_FOREIGN for any other, which a block
  * that was freed already is until its place is used again. */
-int upfront_ring_find(const upfront_ring *r, uint64_t tag, const void *p);
+int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p);
 
 /* Frees the oldest block; any other is refused with the code of upfront_ring_find. */
-static inline int upfront_ring_pop(upfront_ring *r, uint64_t tag, void *p) {
-    uint64_t word, at, after, stop = r->seam == 0 ? r->cursor : r->seam;
-    if (r->count == 0 || upfront_ring_tag(r) != tag)
-        return upfront_ring_find(r, tag, p);
+static inline int upfront_ring_pop(upfront_ring *r, uint64_t gen, void *p) {
+    upfront_arena *a = &r->arena;
+    uint64_t word, at, after, stop = r->seam == 0 ? a->cursor : r->seam;
+    if (r->count == 0 || a->gen != gen)
+        return upfront_ring_find(r, gen, p);
     word = upfront_ring_word(r, r->oldest);
-    at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_GENERATION;
-    after = at + (word & UPFRONT_OFFSETS);
-    if (upfront_ring_at(r, at) != p || after > stop)
-        return upfront_ring_find(r, tag, p);
-    r->peak = upfront_ring_peak(r);
-    upfront_mark_dead(p, word & UPFRONT_OFFSETS);
+    at = r->oldest + UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING;
+    after = at + word % UPFRONT_RING_PADDING;
+    if (upfront_arena_at(a, at) != p || after > stop)
+        return upfront_ring_find(r, gen, p);
+    a->least = upfront_ring_least(r);
+    upfront_mark_dead(p, after - at);
     r->oldest = upfront_ring_up(after);
     if (--r->count == 0)
-        r->cursor = upfront_ring_start(r);
+        a->cursor = a->start;
     if (r->count == 0 || r->seam == after) { /* the next block, if there is one, is the first from the start */
-        r->oldest = upfront_ring_start(r);
+        r->oldest = a->start;
         r->seam = 0;
-        r->limit = tag | r->end;
+        a->limit = r->end;
     } else if (r->seam != 0) {
-        r->limit = tag | r->oldest;
+        a->limit = r->oldest;
     }
     return UPFRONT_OK;
 }
 
 /* Makes a ring of the block: the header at its front, the rest is room. NULL when the block is null, not aligned to 64, smaller than
- * two lines or too large. A block may be reused: what was there before is not looked at. */
+ * three lines or too large. A block may be reused: what was there before is not looked at. */
 upfront_ring *upfront_ring_init(void *block, uint64_t size);
 
-/* The miss: a block at the start, before the oldest one. NULL when there is no room either, or the tag is not the ring's.
+/* The miss: a block at the start, before the oldest one. NULL when there is no room either, or the generation is not the ring's.
  * pre: as upfront_ring_push, which has found no room. */
-void *upfront_ring_wrap(upfront_ring *r, uint64_t tag, uint64_t size, uint64_t mask);
+void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask);
 
 /* A block, by hit or by miss. NULL: full, or size or align out of bounds. Alignments below 8 are 8. */
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
@@ -160,7 +157,7 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
 int upfront_ring_free(upfront_ring *r, void *p);
 
 /* Frees all blocks in one move. UPFRONT_STALE, UPFRONT_BAD_ARGUMENT for null. */
-int upfront_ring_reset(upfront_ring *r, uint64_t tag);
+int upfront_ring_reset(upfront_ring *r, uint64_t gen);
 
 /* The largest size that upfront_ring_alloc gives now at an align of 8 or less; 0 as well when it gives nothing. */
 uint64_t upfront_ring_room(const upfront_ring *r);
@@ -169,7 +166,7 @@ uint64_t upfront_ring_room(const upfront_ring *r);
  * Writes at most `room` ranges and their number (live blocks + 3 is always enough). UPFRONT_CORRUPT when the words contradict
  * themselves, UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null. Cost: O(live blocks).
  *
- * What it can't tell: the generation, a peak that is wrong but possible, and a block's size that grew or shrank within its padding. */
+ * What it can't tell: what was refused, a peak that is wrong but possible, and a block's size that grew or shrank within its padding. */
 int upfront_ring_walk(const upfront_ring *r, uint64_t size, upfront_ring_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 #include "scope.h"
 
-static void lay_out(upfront_scopes *h, uint64_t slots, uint64_t records, uint64_t back) {
+static void lay_out_end(upfront_scopes *h, uint64_t slots, uint64_t records, uint64_t back) {
     uint64_t i;
     h->chain = h->odd = h->depth = h->base = h->owner = 0;
     h->slots = slots;
@@ -10,13 +10,6 @@ static void lay_out(upfront_scopes *h, uint64_t slots, uint64_t records, uint64_
         memset(upfront_scopes_record(h, i), 0, sizeof(upfront_record));
 }
 
-static void bound(upfront_arena *a, uint64_t start, uint64_t limit) {
-    a->cursor = a->start = start;
-    a->limit = limit;
-    a->least = limit - start;
-    a->gen = a->asked = a->misused = 0;
-}
-
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools) {
     const char *last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
@@ -24,10 +17,10 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
     char kept[UPFRONT_NAME_SIZE] = {0};
     memcpy(kept, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
     memcpy(r->name, kept, sizeof kept);
-    lay_out(&r->arena, slots, sizeof *r, 0);
-    lay_out(&r->temp, slots, sizeof *r + records - back, back);
-    bound(&r->arena.arena, from + start, from + end);
-    bound(&r->temp.arena, from + end - back, from + end - back);
+    lay_out_end(&r->arena, slots, sizeof *r, 0);
+    lay_out_end(&r->temp, slots, sizeof *r + records - back, back);
+    upfront_arena_bound(&r->arena.arena, from + start, from + end);
+    upfront_arena_bound(&r->temp.arena, from + end - back, from + end - back);
     r->kind = r->kin = 0;
     r->end = from + end;
     r->pools = pools;

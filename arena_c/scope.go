@@ -72,13 +72,14 @@ func (h *Scopes) Find(gen uint64) uint64 {
 	return i
 }
 
+// header is the arena's line. It isn't embedded: the inliner takes a step for each field of an embedded struct.
+func (h *Scopes) header() *Header { return (*Header)(unsafe.Pointer(h)) }
+
 // At is the address of an offset.
-func (h *Scopes) At(offset uint64) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), offset) }
+func (h *Scopes) At(offset uint64) unsafe.Pointer { return h.header().At(offset) }
 
 // Offset is the offset of an address.
-func (h *Scopes) Offset(p unsafe.Pointer) uint64 {
-	return uint64(uintptr(p)) - uint64(uintptr(unsafe.Pointer(h)))
-}
+func (h *Scopes) Offset(p unsafe.Pointer) uint64 { return h.header().Offset(p) }
 
 // Row is where the header lies: that of either end.
 func (h *Scopes) Row() *Row { return (*Row)(unsafe.Add(unsafe.Pointer(h), -int(h.Back))) }

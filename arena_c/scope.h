@@ -143,25 +143,18 @@ static inline void *upfront_scopes_bump(upfront_scopes *h, uint64_t gen, uint64_
 
 /* Makes what was handed out last `size` bytes longer, where it is: what is given lies right behind it. */
 static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_t size) {
-    upfront_arena *a = &h->arena;
-    uint64_t at = a->cursor;
-    if (a->gen != gen || !upfront_arena_fits(a, at, size))
-        return upfront_arena_refuse(a, gen, size);
-    a->cursor = at + size;
+    void *p = upfront_arena_bump(&h->arena, gen, size, 0);
 #ifdef UPFRONT_CHECKED
-    upfront_scopes_top(h)->count += size;
+    if (p != NULL)
+        upfront_scopes_top(h)->count += size;
 #endif
-    upfront_mark_live(upfront_arena_at(a, at), size);
-    return upfront_arena_at(a, at);
+    return p;
 }
 
 /* size bytes with a node's word before them, which is not linked yet. mask is at least 7. */
 static inline void *upfront_scopes_node(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &h->arena;
-    uint64_t before = a->cursor, at;
-    a->cursor += sizeof(upfront_node);
-    at = upfront_arena_aligned(a, mask);
-    a->cursor = before;
+    uint64_t at = upfront_arena_up(a, a->cursor + sizeof(upfront_node), mask);
     if (a->gen != gen || !upfront_arena_fits(a, at, size))
         return upfront_arena_refuse(a, gen, size + sizeof(upfront_node));
     a->cursor = at + size;
@@ -194,7 +187,7 @@ static inline uint64_t upfront_scopes_open(upfront_scopes *h) {
     r->mark = a->cursor;
     r->chain = h->chain;
     r->gen = ++a->next;
-    r->asked = r->count = r->edge = 0;
+    r->count = r->edge = 0;
     h->depth++;
     a->asked = 0;
     return a->gen = r->gen;

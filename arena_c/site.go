@@ -170,7 +170,7 @@ func appendCall(text []byte, frame runtime.Frame) []byte {
 
 // library is the packages that a caller's call goes through.
 var library = func() []string {
-	own := reflect.TypeFor[Linear]().PkgPath()
+	own := reflect.TypeFor[Header]().PkgPath()
 	house := path.Dir(own)
 	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "budget")}
 }()

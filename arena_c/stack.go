@@ -12,6 +12,8 @@ package arena_c
 // }
 // #cgo noescape upfront_stack_init
 // #cgo nocallback upfront_stack_init
+// #cgo noescape upfront_stack_padding
+// #cgo nocallback upfront_stack_padding
 // #cgo noescape upfront_stack_free_at
 // #cgo nocallback upfront_stack_free_at
 // #cgo noescape upfront_stack_free_far_at
@@ -33,10 +35,7 @@ import "C"
 import "unsafe"
 
 // Stack is the header of a stack arena: stack.h.
-type Stack struct {
-	Linear Linear
-	FarEnd FarEnd
-}
+type Stack Ends
 
 // StackMask is what the mask of a Push has at least: a block is aligned as the two words before it.
 const StackMask = 15
@@ -51,55 +50,60 @@ func StackInit(block unsafe.Pointer, size uint64) *Stack {
 	return (*Stack)(unsafe.Pointer(C.upfront_stack_init(block, C.uint64_t(size))))
 }
 
+// Padding is upfront_stack_padding.
+func (s *Stack) Padding() uint64 {
+	return uint64(crossed(reads(&s.Cursor), C.upfront_stack_padding(s.c())))
+}
+
 // Free is upfront_stack_free.
 func (s *Stack) Free(p unsafe.Pointer) Code {
-	was := s.Linear.Cursor
-	return s.Linear.dead(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
+	was := s.Cursor
+	return s.dead(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // FreeFar is upfront_stack_free_far.
 func (s *Stack) FreeFar(p unsafe.Pointer) Code {
-	was := s.Linear.FarAt()
-	return s.Linear.deadFar(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
+	was := s.Limit
+	return s.deadFar(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // Before is upfront_stack_before.
 func (s *Stack) Before(p unsafe.Pointer) (mark uint64, code Code) {
-	code = Code(crossed(reads(&s.Linear.Cursor),
+	code = Code(crossed(reads(&s.Cursor),
 		C.upfront_stack_before_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark)))))
 	return mark, code
 }
 
 // BeforeFar is upfront_stack_before_far.
 func (s *Stack) BeforeFar(p unsafe.Pointer) (mark uint64, code Code) {
-	code = Code(crossed(reads(&s.Linear.Cursor),
+	code = Code(crossed(reads(&s.Cursor),
 		C.upfront_stack_before_far_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark)))))
 	return mark, code
 }
 
 // Rewind is upfront_stack_rewind.
 func (s *Stack) Rewind(mark uint64) Code {
-	was := s.Linear.Cursor
-	return s.Linear.dead(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))))
+	was := s.Cursor
+	return s.dead(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))))
 }
 
 // RewindFar is upfront_stack_rewind_far.
 func (s *Stack) RewindFar(mark uint64) Code {
-	was := s.Linear.FarAt()
-	return s.Linear.deadFar(was, Code(crossed(writes(&s.Linear.Cursor), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark)))))
+	was := s.Limit
+	return s.deadFar(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark)))))
 }
 
 // Reset is upfront_stack_reset.
 func (s *Stack) Reset() {
-	was, far := s.Linear.Cursor, s.Linear.FarAt()
-	crossed(writes(&s.Linear.Cursor), C.upfront_stack_reset(s.c()))
-	s.Linear.dead(was, OK)
-	s.Linear.deadFar(far, OK)
+	was, far := s.Cursor, s.Limit
+	crossed(writes(&s.Cursor), C.upfront_stack_reset(s.c()))
+	s.dead(was, OK)
+	s.deadFar(far, OK)
 }
 
 // ResetFar is upfront_stack_reset_far.
 func (s *Stack) ResetFar() {
-	was := s.Linear.FarAt()
-	crossed(writes(&s.Linear.Cursor), C.upfront_stack_reset_far(s.c()))
-	s.Linear.deadFar(was, OK)
+	was := s.Limit
+	crossed(writes(&s.Cursor), C.upfront_stack_reset_far(s.c()))
+	s.deadFar(was, OK)
 }

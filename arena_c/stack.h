@@ -16,11 +16,8 @@
 extern "C" {
 #endif
 
-/* `chain` is the offset of the last live block, 0 for none. The near end's count is of live blocks: a free takes back what the block
- * added. At the far end padding lies behind a block, so its size can't be told; there asked is only never more than what is in use. */
 typedef struct upfront_stack {
-    upfront_linear linear;
-    upfront_far_end far_end;
+    upfront_ends ends;
 } upfront_stack;
 
 /* The words before a block: the end's position before the allocation, and the block that was last then. */
@@ -29,52 +26,44 @@ typedef struct upfront_stack_below {
     uint64_t last;
 } upfront_stack_below;
 
-/* mask = align - 1, at least 15; pre: as for upfront_linear_bump. */
-static inline void *upfront_stack_push(upfront_stack *s, uint64_t tag, uint64_t size, uint64_t mask) {
-    upfront_linear *l = &s->linear;
-    uint64_t cursor = l->cursor;
-    uint64_t at = (cursor + sizeof(upfront_stack_below) + mask) & ~mask;
+/* mask = align - 1, at least 15; pre: as for upfront_arena_bump. */
+static inline void *upfront_stack_push(upfront_stack *s, uint64_t gen, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &s->ends.arena;
+    uint64_t at = upfront_arena_up(a, a->cursor + sizeof(upfront_stack_below), mask);
     upfront_stack_below *below;
-    if (l->limit - tag - size - at >= UPFRONT_OFFSET_MAX) {
-        l->refused = tag + size;
-        return NULL;
-    }
-    below = (upfront_stack_below *)upfront_at(l, at) - 1;
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+        return upfront_arena_refuse(a, gen, size);
+    below = (upfront_stack_below *)upfront_arena_at(a, at) - 1;
     UPFRONT_UNPOISON(below, sizeof *below);
-    below->cursor = cursor;
-    below->last = l->chain;
-    l->chain = at;
-    l->cursor = at + size;
-    l->count += UPFRONT_OBJECT + size;
+    below->cursor = a->cursor;
+    below->last = s->ends.last;
+    s->ends.last = at;
+    a->cursor = at + size;
     upfront_mark_live(below + 1, size);
     return below + 1;
 }
 
 /* The same at the far end: the block first, then its two words below it, where the far end then is. */
-static inline void *upfront_stack_push_far(upfront_stack *s, uint64_t tag, uint64_t size, uint64_t mask) {
-    upfront_linear *l = &s->linear;
-    uint64_t was = l->limit - tag;
-    uint64_t at = ((was - size) & ~mask) - sizeof(upfront_stack_below);
+static inline void *upfront_stack_push_far(upfront_stack *s, uint64_t gen, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &s->ends.arena;
+    uint64_t at = upfront_ends_down(&s->ends, a->limit - size, mask) - sizeof(upfront_stack_below);
     upfront_stack_below *below;
-    if (at - l->cursor >= UPFRONT_OFFSET_MAX) {
-        l->refused = tag + size;
-        return NULL;
-    }
-    below = (upfront_stack_below *)upfront_at(l, at);
+    if (a->gen != gen || !upfront_ends_fits(&s->ends, at))
+        return upfront_arena_refuse(a, gen, size);
+    below = (upfront_stack_below *)upfront_arena_at(a, at);
     UPFRONT_UNPOISON(below, sizeof *below);
-    below->cursor = was;
-    below->last = s->far_end.chain;
-    s->far_end.chain = at + sizeof *below;
-    s->far_end.count += UPFRONT_OBJECT + size;
-    l->limit = tag | at;
+    below->cursor = a->limit;
+    below->last = s->ends.far_last;
+    s->ends.far_last = at + sizeof *below;
+    a->limit = at;
     upfront_mark_live(below + 1, size);
     return below + 1;
 }
 
-/* Of the bytes in use at the near end those that were not asked for: alignment, and the two words before each block. */
-static inline uint64_t upfront_stack_padding(const upfront_stack *s) { return upfront_linear_padding(&s->linear); }
-
 upfront_stack *upfront_stack_init(void *block, uint64_t size);
+
+/* Of the bytes in use at the near end those that were not asked for: alignment, and the two words before each block. Cost: O(blocks). */
+uint64_t upfront_stack_padding(const upfront_stack *s);
 
 /* NULL: full, or size or align out of bounds. Alignments below 16 are 16. */
 void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align);

@@ -20,6 +20,7 @@
 #define UPFRONT_VERSION "0.1.0"
 
 /* In the order in which they are best read. */
+#include "arena.h"
 #include "linear.h"
 #include "ends.h"
 #include "stack.h"
@@ -28,7 +29,6 @@
 #include "ring.h"
 #include "frame.h"
 #include "heap.h"
-#include "arena.h"
 #include "scope.h"
 #include "map.h"
 

@@ -11,10 +11,9 @@ import "unsafe"
 // The limits of base.h; the end of this file compares them with the C side when the package is compiled.
 const (
 	OffsetMax  = 1 << 38 // a block, an offset and a size are below it
-	Generation = 1 << 40 // one generation, in a word that carries one
+	Generation = 1 << 40 // one generation, in a word of a pool
 	Offsets    = Generation - 1
 	Object     = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
-	ObjectMax  = 1 << 26   // they are counted modulo this
 	Edge       = 1 << 16   // edges of regions and tables
 	AlignMax   = 1 << 20   // the largest alignment
 	LineSize   = 64
@@ -73,7 +72,7 @@ func checked[T any](header *T) unsafe.Pointer {
 
 // The Go structs are the C structs: same sizes, same places, same limits. A difference does not compile.
 var (
-	_ [unsafe.Sizeof(Linear{})]byte    = [unsafe.Sizeof(C.upfront_linear{})]byte{}
+	_ [unsafe.Sizeof(Header{})]byte    = [unsafe.Sizeof(C.upfront_arena{})]byte{}
 	_ [unsafe.Sizeof(Ends{})]byte      = [unsafe.Sizeof(C.upfront_ends{})]byte{}
 	_ [unsafe.Sizeof(Stack{})]byte     = [unsafe.Sizeof(C.upfront_stack{})]byte{}
 	_ [unsafe.Sizeof(below{})]byte     = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
@@ -90,21 +89,52 @@ var (
 	_ [unsafe.Sizeof(Arena{})]byte     = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
 	_ [unsafe.Sizeof(Range{})]byte     = [unsafe.Sizeof(C.upfront_range{})]byte{}
 
-	_ [unsafe.Offsetof(Linear{}.Refused)]byte = [unsafe.Offsetof(C.upfront_linear{}.refused)]byte{}
-	_ [unsafe.Offsetof(FarEnd{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_far_end{}.chain)]byte{}
-	_ [unsafe.Offsetof(Pool{}.Handles)]byte   = [unsafe.Offsetof(C.upfront_pool{}.handles)]byte{}
-	_ [unsafe.Offsetof(Ring{}.TopUsed)]byte   = [unsafe.Offsetof(C.upfront_ring{}.peak)]byte{}
-	_ [unsafe.Offsetof(Frame{}.TopUsed)]byte  = [unsafe.Offsetof(C.upfront_frame{}.peak)]byte{}
-	_ [unsafe.Offsetof(Heap{}.Refused)]byte   = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
-	_ [unsafe.Offsetof(Row{}.Pools)]byte      = [unsafe.Offsetof(C.upfront_row{}.pools)]byte{}
-	_ [unsafe.Offsetof(Scopes{}.Owner)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.owner)]byte{}
-	_ [unsafe.Offsetof(Record{}.Edge)]byte    = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
-	_ [unsafe.Offsetof(Map{}.Guard)]byte      = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
+	_ [unsafe.Offsetof(Header{}.Start)]byte = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
+	_ [unsafe.Offsetof(Ends{}.FarLast)]byte = [unsafe.Offsetof(C.upfront_ends{}.far_last)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Handles)]byte = [unsafe.Offsetof(C.upfront_pool{}.handles)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Numbers)]byte = [unsafe.Offsetof(C.upfront_pool{}.numbers)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Count)]byte   = [unsafe.Offsetof(C.upfront_pool{}.count)]byte{}
+	_ [unsafe.Offsetof(Ring{}.Seam)]byte    = [unsafe.Offsetof(C.upfront_ring{}.seam)]byte{}
+	_ [unsafe.Offsetof(Frame{}.Count)]byte  = [unsafe.Offsetof(C.upfront_frame{}.count)]byte{}
+	_ [unsafe.Offsetof(Heap{}.Refused)]byte = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
+	_ [unsafe.Offsetof(Row{}.Pools)]byte    = [unsafe.Offsetof(C.upfront_row{}.pools)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Owner)]byte = [unsafe.Offsetof(C.upfront_scopes{}.owner)]byte{}
+	_ [unsafe.Offsetof(Record{}.Edge)]byte  = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
+	_ [unsafe.Offsetof(Map{}.Guard)]byte    = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
+
+	// The words that fast paths and package scope read are these, one by one.
+	_ [unsafe.Offsetof(Scopes{}.Cursor)]byte  = [unsafe.Offsetof(C.upfront_arena{}.cursor)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Limit)]byte   = [unsafe.Offsetof(C.upfront_arena{}.limit)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Gen)]byte     = [unsafe.Offsetof(C.upfront_arena{}.gen)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Asked)]byte   = [unsafe.Offsetof(C.upfront_arena{}.asked)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Misused)]byte = [unsafe.Offsetof(C.upfront_arena{}.misused)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Least)]byte   = [unsafe.Offsetof(C.upfront_arena{}.least)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Next)]byte    = [unsafe.Offsetof(C.upfront_arena{}.next)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Start)]byte   = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.chain)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Odd)]byte     = [unsafe.Offsetof(C.upfront_scopes{}.odd)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Depth)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.depth)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Slots)]byte   = [unsafe.Offsetof(C.upfront_scopes{}.slots)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Base)]byte    = [unsafe.Offsetof(C.upfront_scopes{}.base)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Records)]byte = [unsafe.Offsetof(C.upfront_scopes{}.records)]byte{}
+	_ [unsafe.Offsetof(Scopes{}.Back)]byte    = [unsafe.Offsetof(C.upfront_scopes{}.back)]byte{}
+	_ [unsafe.Offsetof(Record{}.Mark)]byte    = [unsafe.Offsetof(C.upfront_record{}.mark)]byte{}
+	_ [unsafe.Offsetof(Record{}.Chain)]byte   = [unsafe.Offsetof(C.upfront_record{}.chain)]byte{}
+	_ [unsafe.Offsetof(Record{}.Gen)]byte     = [unsafe.Offsetof(C.upfront_record{}.gen)]byte{}
+	_ [unsafe.Offsetof(Record{}.Asked)]byte   = [unsafe.Offsetof(C.upfront_record{}.asked)]byte{}
+	_ [unsafe.Offsetof(Record{}.Count)]byte   = [unsafe.Offsetof(C.upfront_record{}.count)]byte{}
+	_ [unsafe.Offsetof(Record{}.Limit)]byte   = [unsafe.Offsetof(C.upfront_record{}.limit)]byte{}
+	_ [unsafe.Offsetof(Row{}.Temp)]byte       = [unsafe.Offsetof(C.upfront_row{}.temp)]byte{}
+	_ [unsafe.Offsetof(Row{}.Name)]byte       = [unsafe.Offsetof(C.upfront_row{}.name)]byte{}
+	_ [unsafe.Offsetof(Row{}.Kind)]byte       = [unsafe.Offsetof(C.upfront_row{}.kind)]byte{}
+	_ [unsafe.Offsetof(Row{}.Kin)]byte        = [unsafe.Offsetof(C.upfront_row{}.kin)]byte{}
+	_ [unsafe.Offsetof(Row{}.End)]byte        = [unsafe.Offsetof(C.upfront_row{}.end)]byte{}
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
 	_ [0]byte = [C.UPFRONT_GENERATION - Generation]byte{}
 	_ [0]byte = [C.UPFRONT_OBJECT - Object]byte{}
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
+	_ [0]byte = [C.UPFRONT_ALIGN_MAX - AlignMax]byte{}
 	_ [0]byte = [C.UPFRONT_LINE - LineSize]byte{}
 	_ [0]byte = [C.UPFRONT_NAME_SIZE - NameSize]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
@@ -113,17 +143,23 @@ var (
 	_ [0]byte = [C.UPFRONT_CHUNK_RETIRED - ChunkRetired]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}
+	_ [0]byte = [C.UPFRONT_RING_PADDING - ringPadding]byte{}
 	_ [0]byte = [C.UPFRONT_FRAME_MIN - FrameMin]byte{}
 	_ [0]byte = [C.UPFRONT_FRAME_MAX - FrameMax]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_BLOCK - HeapBlock]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_ALIGN - HeapAlign]byte{}
 	_ [0]byte = [C.UPFRONT_HEAP_HEADER - HeapAlign]byte{}
+	_ [0]byte = [C.UPFRONT_ASKED - Asked]byte{}
+	_ [0]byte = [C.UPFRONT_NODE_CLASS - NodeClass]byte{}
+	_ [0]byte = [C.UPFRONT_CLASS_NONE - ClassNone]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_C - ClassC]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_TEMP - ClassTemp]byte{}
 	_ [0]byte = [C.UPFRONT_CLOSING - Closing]byte{}
 	_ [0]byte = [C.UPFRONT_BUILDING - Building]byte{}
 	_ [0]byte = [C.UPFRONT_MAP_MAGIC - MapMagic]byte{}
+	_ [0]byte = [C.UPFRONT_REGION - KindRegion]byte{}
+	_ [0]byte = [C.UPFRONT_RANGE_TABLES - RangeTables]byte{}
 
 	// The last of each list of numbers that are told one after the other.
 	_ [0]byte = [C.UPFRONT_TABLE_FULL - TableFull]byte{}
@@ -140,5 +176,6 @@ var (
 	_ [64]byte       = [unsafe.Sizeof(Record{})]byte{}
 	_ [64]byte       = [unsafe.Sizeof(Pool{})]byte{}
 	_ [NodeSize]byte = [unsafe.Sizeof(C.upfront_node(0))]byte{}
-	_ [64]byte       = [unsafe.Sizeof(Linear{})]byte{}
+	_ [64]byte       = [unsafe.Sizeof(Header{})]byte{}
+	_ [64]byte       = [unsafe.Offsetof(Scopes{}.Chain)]byte{} // the words before are a Header's
 )

@@ -39,7 +39,7 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 }
 
 // Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
-// the built-in append within capacity, inlined; no Go allocation, no call into C.
+// the built-in append within capacity, and of a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {

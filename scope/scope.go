@@ -87,9 +87,10 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// C gives the two words of an upfront_scope (arena_c/scope.h), for C code that allocates in s or adds
-// C finalizers to its chain; they run in their place among the others. Both words are good as long
-// as s is. What the C code must be built with says package arena_c.
+// C gives the two words of an upfront_scope (arena_c/scope.h): the header of the arena and the
+// generation of s. They are for C code that allocates in s or adds C finalizers to its chain, which
+// run in their place among the others. Both are good as long as s is; afterwards C is refused. C may
+// not close the scope of a load or of the frame. What the C code must be built with says package arena_c.
 func (s Scope) C() (header unsafe.Pointer, generation uint64) {
 	return unsafe.Pointer(s.h), s.gen
 }

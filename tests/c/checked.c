@@ -63,11 +63,11 @@ void test_checked(void) {
     test_room();
     check_fault(m, 100, ": the control tables\n");
     check_fault(m, m->tables, ": the slack or the guard behind the control tables\n");
-    check_fault(m, upfront_map_row(m, 0)->start, ": bytes of region \"level\"\n");
-    check_fault(m, upfront_map_row(m, 0)->end - 1, ": bytes of region \"level\"\n");
-    check_fault(m, upfront_map_row(m, 0)->end, ": the slack or the guard behind region \"level\"\n");
-    check_fault(m, upfront_map_row(m, 1)->start - 1, ": the slack or the guard behind region \"level\"\n");
-    check_fault(m, upfront_map_row(m, 1)->start, ": bytes of frame 0\n");
+    check_fault(m, upfront_map_start(m, upfront_map_row(m, 0)), ": bytes of region \"level\"\n");
+    check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)) - 1, ": bytes of region \"level\"\n");
+    check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)), ": the slack or the guard behind region \"level\"\n");
+    check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)) - 1, ": the slack or the guard behind region \"level\"\n");
+    check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)), ": bytes of frame 0\n");
     check_fault(m, size - 1, ": the slack or the guard behind pad 1.0\n");
     window_free(block, size);
     test_texts(); /* last: it fills the table */

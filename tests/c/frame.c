@@ -20,8 +20,8 @@ static void frame_arguments(void) {
     CHECK_EQ(upfront_frame_size(UPFRONT_OFFSET_MAX / 8, 8), 0);
     for (n = 2; n <= 8; n++) {
         uint64_t size = upfront_frame_size(100, n), least = upfront_frame_size(1, n);
-        CHECK_EQ(size, 64 + n * 64 + n * 128);
-        CHECK_EQ(least, 64 + n * 64 + n * 64);
+        CHECK_EQ(size, 128 + n * 128);
+        CHECK_EQ(least, 128 + n * 64);
         CHECK(upfront_frame_init(w, least - 1, n) == NULL);
         CHECK(upfront_frame_init(w, least, n) != NULL);
         f = upfront_frame_init(w, size + n * 64 - 1, n);
@@ -41,35 +41,33 @@ static void frame_arguments(void) {
 static void frame_lives(void) {
     enum { SIZE = 3000, TURNS = 30 };
     unsigned char *w = window_new(2 * WINDOW), *made[TURNS];
-    upfront_linear *buffer[TURNS];
-    uint64_t tag[TURNS], n, place, t, back;
+    uint64_t gen[TURNS], n, place, t, back;
     for (n = 2; n <= 8; n++)
         for (place = 0; place < WINDOW; place += 64 * 211) {
             upfront_frame *f = upfront_frame_init(w + place, SIZE, n);
             for (t = 0; t < TURNS; t++) {
-                unsigned char *end = (unsigned char *)(upfront_frame_buffer(f, 0) + n) + (t % n + 1) * f->size;
+                unsigned char *end = (unsigned char *)(f + 1) + (t % n + 1) * f->size;
                 CHECK_EQ(f->current, t % n);
-                CHECK_EQ(f->turns, t);
+                CHECK_EQ(upfront_frame_turns(f), t);
                 CHECK_EQ(upfront_frame_used(f), 0);
-                buffer[t] = upfront_frame_now(f);
-                tag[t] = upfront_tag(buffer[t]);
+                gen[t] = f->arena.gen;
                 made[t] = (unsigned char *)upfront_frame_alloc(f, f->size - 3, 64);
                 CHECK(made[t] == end - f->size && (uintptr_t)made[t] % 64 == 0);
-                CHECK(upfront_linear_bump(buffer[t], tag[t] + 4, 4, 0) == NULL);
-                CHECK(upfront_linear_bump(buffer[t], tag[t] + 3, 3, 0) == end - 3); /* to the last byte */
+                CHECK(upfront_frame_bump(f, gen[t], 4, 0) == NULL);
+                CHECK(upfront_frame_bump(f, gen[t], 3, 0) == end - 3); /* to the last byte */
                 CHECK(upfront_frame_alloc(f, 1, 1) == NULL);
                 fill(made[t], f->size, (int)t);
                 CHECK_EQ(upfront_frame_used(f), f->size);
                 for (back = 0; back < n && back <= t; back++) {
                     CHECK(holds(made[t - back], f->size, (int)(t - back)));
-                    CHECK_EQ(upfront_frame_check(buffer[t - back], tag[t - back]), back == 0 ? UPFRONT_OK : UPFRONT_ORDER);
+                    CHECK_EQ(upfront_frame_check(f, gen[t - back]), back == 0 ? UPFRONT_OK : UPFRONT_ORDER);
                 }
                 for (back = 0; back <= t; back++) { /* no handle of another frame allocates, not even nothing */
-                    CHECK(upfront_linear_bump(buffer[t - back], tag[t - back] + 1, 1, 0) == NULL);
-                    CHECK_EQ(upfront_frame_check(buffer[t - back], tag[t - back]) == UPFRONT_STALE, back >= n);
+                    CHECK(upfront_frame_bump(f, gen[t - back], 1, 0) == NULL);
+                    CHECK_EQ(upfront_frame_check(f, gen[t - back]) == UPFRONT_STALE, back >= n);
                 }
                 upfront_frame_turn(f);
-                CHECK(upfront_linear_bump(buffer[t], tag[t], 0, 0) == NULL);
+                CHECK(upfront_frame_bump(f, gen[t], 0, 0) == NULL);
                 if (t + 1 >= n) {
                     CHECK(is_marked(made[t + 1 - n], 1));
                     CHECK(is_marked(made[t + 1 - n] + f->size - 1, 1));
@@ -92,12 +90,11 @@ static void frame_figures(void) {
     CHECK_EQ(upfront_frame_used(f), 10);
     CHECK_EQ(upfront_frame_peak(f), 100);
     CHECK(upfront_frame_alloc(f, 5000, 8) == NULL);
-    CHECK_EQ(upfront_frame_now(f)->refused, upfront_tag(upfront_frame_now(f)) + 5000);
+    CHECK_EQ(f->arena.asked, UPFRONT_ASKED | 5000);
     upfront_frame_turn(f);
     upfront_frame_turn(f);
-    CHECK_EQ(upfront_frame_now(f)->refused, 0);
-    CHECK_EQ(upfront_frame_now(f)->count, 0);
-    CHECK_EQ(upfront_frame_now(f)->peak - upfront_frame_now(f)->start, 10);
+    CHECK_EQ(f->arena.asked, 0);
+    CHECK_EQ(upfront_frame_check(f, f->arena.gen + 1), UPFRONT_STALE); /* a frame that is yet to come */
     CHECK_EQ(upfront_frame_peak(f), 100);
     window_free(w, WINDOW);
 }

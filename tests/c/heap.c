@@ -104,6 +104,7 @@ static void heap_everywhere(void) {
             upfront_heap *h = upfront_heap_init(w + place, room - WINDOW - size);
             char *a = heap_take(h, size, align), *b = heap_take(h, 40, 1), *c = heap_take(h, size, align);
             CHECK(holds(a, size, (int)size) && holds(b, 40, 40));
+            CHECK_EQ(upfront_heap_align(h, upfront_distance(a, h) - UPFRONT_HEAP_HEADER), align < 16 ? 16 : align);
             (void)heap_walked(h);
             heap_give(h, b);
             heap_give(h, a);

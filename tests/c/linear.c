@@ -1,8 +1,8 @@
-/* linear.c - tests of linear.h: the bump, its bounds, and the one comparison. */
+/* linear.c - tests of linear.h: the bump over a block, its bounds, and its generation. */
 #include "check.h"
 
 static const uint64_t near_max[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 63, UINT64_C(1) << 63, UINT64_MAX / 2,
-                                    UPFRONT_GENERATION, UPFRONT_OFFSET_MAX + 1, UPFRONT_OFFSET_MAX, UPFRONT_OFFSET_MAX - 1};
+                                    UPFRONT_OFFSET_MAX + 1, UPFRONT_OFFSET_MAX, UPFRONT_OFFSET_MAX - 1};
 
 static void linear_init_refuses(void) {
     unsigned char *w = window_new(WINDOW);
@@ -33,20 +33,19 @@ static void linear_everywhere(void) {
             CHECK(l != NULL);
             p = (unsigned char *)upfront_linear_alloc(l, 1, align);
             CHECK(p != NULL && (uintptr_t)p % align == 0 && p >= w + place + sizeof *l && p < end);
-            CHECK_EQ(upfront_offset(l, p), l->cursor - 1);
-            CHECK(upfront_at(l, l->cursor - 1) == p);
+            CHECK_EQ(upfront_arena_offset(l, p), l->cursor - 1);
+            CHECK(upfront_arena_at(l, l->cursor - 1) == p);
             *p = 1;
-            room = (l->limit & UPFRONT_OFFSETS) - l->cursor;
+            room = l->limit - l->cursor;
             CHECK(upfront_linear_alloc(l, room + 1, 1) == NULL);
-            CHECK_EQ(l->refused, upfront_tag(l) + room + 1);
+            CHECK_EQ(l->asked, UPFRONT_ASKED | (room + 1));
             p = (unsigned char *)upfront_linear_alloc(l, room, 1);
             CHECK(p != NULL && p + room == end);
             fill(p, room < 4096 ? room : 4096, 7);
             end[-1] = 9; /* the last byte of the block is ours */
             CHECK(upfront_linear_alloc(l, 1, 1) == NULL);
             CHECK(upfront_linear_alloc(l, 0, 1) == end); /* nothing more fits, but nothing does */
-            CHECK_EQ(upfront_objects(l->count), 3);
-            CHECK_EQ(upfront_asked(l->count), 1 + room);
+            CHECK_EQ(l->cursor, size);
         }
     }
     window_free(w, most);
@@ -58,7 +57,7 @@ static void linear_arguments(void) {
     uint64_t i, align;
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_linear_alloc(NULL, 8, 8) == NULL);
-    CHECK(upfront_linear_alloc(&zero, 0, 1) == NULL); /* use before init: 0 bytes at offset 0 would pass the comparison */
+    CHECK(upfront_linear_alloc(&zero, 0, 1) == NULL); /* use before init: 0 bytes at offset 0 would fit */
     CHECK(upfront_linear_alloc(&zero, 1, 1) == NULL);
     before = *l;
     for (align = 0; align < 200; align++)
@@ -72,7 +71,6 @@ static void linear_arguments(void) {
         for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2) {
             CHECK(upfront_linear_alloc(l, near_max[i], align) == NULL);
             CHECK_EQ(l->cursor, before.cursor);
-            CHECK_EQ(l->count, 0);
         }
     /* full, then usable again */
     CHECK(upfront_linear_alloc(l, 8, 8) != NULL);
@@ -82,42 +80,42 @@ static void linear_arguments(void) {
 static void linear_rewinds(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_linear *l = upfront_linear_init(w, WINDOW);
-    uint64_t tag = upfront_tag(l), start = l->cursor, middle;
-    CHECK_EQ(upfront_linear_rewind(NULL, tag, start), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_linear_rewind(l, tag + UPFRONT_GENERATION, start), UPFRONT_STALE);
-    CHECK_EQ(upfront_linear_rewind(l, tag, start - 1), UPFRONT_ORDER);
-    CHECK_EQ(upfront_linear_rewind(l, tag, start + 1), UPFRONT_ORDER);
+    uint64_t gen = l->gen, start = l->cursor, middle;
+    CHECK_EQ(upfront_linear_rewind(NULL, gen, start), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_linear_rewind(l, gen + 1, start), UPFRONT_STALE);
+    CHECK_EQ(upfront_linear_rewind(l, gen, start - 1), UPFRONT_ORDER);
+    CHECK_EQ(upfront_linear_rewind(l, gen, start + 1), UPFRONT_ORDER);
     CHECK(upfront_linear_alloc(l, 100, 1) != NULL);
     middle = l->cursor;
     CHECK(upfront_linear_alloc(l, WINDOW - 64 - 100, 1) != NULL);
     CHECK(upfront_linear_alloc(l, 1, 1) == NULL);
-    CHECK_EQ(upfront_linear_rewind(l, tag, middle), UPFRONT_OK);
-    CHECK_EQ(l->peak, WINDOW);
+    CHECK_EQ(upfront_linear_rewind(l, gen, middle), UPFRONT_OK);
+    CHECK_EQ(l->least, 0);
     CHECK(upfront_linear_alloc(l, 10, 1) == w + middle);
-    CHECK_EQ(upfront_linear_rewind(l, tag, start), UPFRONT_OK);
-    CHECK_EQ(l->peak, WINDOW); /* a lower use later does not lower it */
-    CHECK_EQ(upfront_linear_rewind(l, tag, UINT64_MAX), UPFRONT_ORDER);
+    CHECK_EQ(upfront_linear_rewind(l, gen, start), UPFRONT_OK);
+    CHECK_EQ(l->least, 0); /* a lower use later does not lower it */
+    CHECK_EQ(upfront_linear_rewind(l, gen, UINT64_MAX), UPFRONT_ORDER);
     window_free(w, WINDOW);
 }
 
-/* The comparison must tell every generation from every other whatever the offsets are: largest and smallest of both. */
+/* Another generation is refused whatever the size, and changes nothing but the word that remembers it. */
 static void linear_generations(void) {
-    static const uint64_t distances[] = {1, 2, 3, UINT64_C(1) << 12, UINT64_C(1) << 23, (UINT64_C(1) << 24) - 2, (UINT64_C(1) << 24) - 1};
-    static const uint64_t offsets[] = {0, 1, 64, UPFRONT_EDGE, UPFRONT_OFFSET_MAX / 2, UPFRONT_OFFSET_MAX - 1};
-    static const uint64_t sizes[] = {0, 1, UPFRONT_OFFSET_MAX / 2, UPFRONT_OFFSET_MAX};
-    uint64_t d, i, j, k;
-    for (d = 0; d < 7; d++)
-        for (i = 0; i < 6; i++)
-            for (j = 0; j < 6; j++)
-                for (k = 0; k < 4; k++) {
-                    upfront_linear l;
-                    uint64_t tag = 5 * UPFRONT_GENERATION, stale = tag - distances[d] * UPFRONT_GENERATION;
-                    memset(&l, 0, sizeof l);
-                    l.limit = tag | offsets[i];
-                    l.cursor = offsets[j];
-                    CHECK(upfront_linear_bump(&l, stale + sizes[k], sizes[k], UPFRONT_ALIGN_MAX - 1) == NULL);
-                    CHECK_EQ(l.cursor, offsets[j]);
-                }
+    static const uint64_t others[] = {0, 2, 3, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX};
+    static const uint64_t sizes[] = {0, 1, 4096, UPFRONT_OFFSET_MAX - 1};
+    unsigned char *w = window_new(WINDOW);
+    upfront_linear *l = upfront_linear_init(w, WINDOW), before;
+    uint64_t i, k;
+    CHECK_EQ(l->gen, 1);
+    for (i = 0; i < 6; i++)
+        for (k = 0; k < 4; k++) {
+            before = *l;
+            before.misused = others[i];
+            CHECK(upfront_arena_bump(l, others[i], sizes[k], UPFRONT_ALIGN_MAX - 1) == NULL);
+            CHECK(memcmp(&before, l, sizeof before) == 0);
+            CHECK_EQ(upfront_linear_resize(l, others[i], l->start, w + 64, 0, sizes[k]), UPFRONT_STALE);
+        }
+    CHECK_EQ(upfront_linear_resize(NULL, 1, 0, w, 0, 0), UPFRONT_BAD_ARGUMENT);
+    window_free(w, WINDOW);
 }
 
 /* A block may be cut up again in another way; what the sanitizers were told of the old arena must not hurt the new. */
@@ -138,7 +136,7 @@ static void linear_marks(void) {
     CHECK(is_marked(w + 63, 0) && is_marked(w + 64, 1) && is_marked(w + 1023, 1) && is_marked(w + 1024, 0));
     p = (unsigned char *)upfront_linear_alloc(l, 128, 8);
     CHECK(is_marked(p, 0) && is_marked(p + 127, 0) && is_marked(p + 128, 1));
-    CHECK_EQ(upfront_linear_rewind(l, upfront_tag(l), start + 64), UPFRONT_OK);
+    CHECK_EQ(upfront_linear_rewind(l, l->gen, start + 64), UPFRONT_OK);
     CHECK(is_marked(p + 63, 0) && is_marked(p + 64, 1) && is_marked(p + 127, 1) && is_marked(w + 1024, 0));
     window_free(w, WINDOW);
 }

@@ -52,35 +52,35 @@ static void ring_give(upfront_ring *r, uint64_t block, unsigned char *p) {
 static void ring_arguments(void) {
     unsigned char *w = window_new(WINDOW), *p, *q;
     upfront_ring zero, *r = upfront_ring_init(w, 1024);
-    uint64_t size = 7, tag = UPFRONT_GENERATION;
+    uint64_t size = 7, gen = 1;
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_ring_init(NULL, 1024) == NULL);
     CHECK(upfront_ring_init(w + 8, 1024) == NULL);
-    CHECK(upfront_ring_init(w, 127) == NULL);
+    CHECK(upfront_ring_init(w, 191) == NULL);
     CHECK(upfront_ring_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE) == NULL);
     CHECK(upfront_ring_alloc(NULL, 8, 8) == NULL);
     CHECK(upfront_ring_alloc(&zero, 0, 1) == NULL);
     CHECK(upfront_ring_alloc(r, 8, 0) == NULL);
     CHECK(upfront_ring_alloc(r, 8, 12) == NULL);
     CHECK(upfront_ring_alloc(r, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_ring_alloc(r, UPFRONT_OFFSET_MAX, UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_ring_alloc(r, UPFRONT_OFFSET_MAX + 1, 1) == NULL);
+    CHECK(upfront_ring_alloc(r, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_ring_alloc(r, UPFRONT_OFFSET_MAX, 1) == NULL);
     CHECK(upfront_ring_alloc(r, UINT64_MAX, 1) == NULL);
     CHECK_EQ(upfront_ring_free(NULL, w), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ring_free(r, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ring_free(r, w), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_ring_free(&zero, w), UPFRONT_FOREIGN);
-    CHECK_EQ(upfront_ring_reset(NULL, tag), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_ring_reset(r, 2 * tag), UPFRONT_STALE);
+    CHECK_EQ(upfront_ring_reset(NULL, gen), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_reset(r, 2 * gen), UPFRONT_STALE);
     CHECK(upfront_ring_front(r, &size) == NULL && size == 7);
-    CHECK_EQ(upfront_ring_tag(r), tag);
+    CHECK_EQ(r->arena.gen, gen);
     ring_check(r, 1024);
     p = ring_take(r, 1024, 24, 8);
     q = ring_take(r, 1024, 0, 8);
-    CHECK(upfront_ring_push(r, 2 * tag, 8, 7) == NULL);
-    CHECK(upfront_ring_wrap(r, 2 * tag, 0, 7) == NULL);
-    CHECK_EQ(upfront_ring_pop(r, 2 * tag, p), UPFRONT_STALE);
-    CHECK_EQ(upfront_ring_find(r, tag, p), UPFRONT_OK);
+    CHECK(upfront_ring_push(r, 2 * gen, 8, 7) == NULL);
+    CHECK(upfront_ring_wrap(r, 2 * gen, 0, 7) == NULL);
+    CHECK_EQ(upfront_ring_pop(r, 2 * gen, p), UPFRONT_STALE);
+    CHECK_EQ(upfront_ring_find(r, gen, p), UPFRONT_OK);
     CHECK_EQ(upfront_ring_free(r, q), UPFRONT_ORDER);
     CHECK_EQ(upfront_ring_free(r, p + 8), UPFRONT_ORDER);
     CHECK_EQ(upfront_ring_free(r, w), UPFRONT_FOREIGN);
@@ -107,14 +107,14 @@ static void ring_everywhere(void) {
             CHECK(ring_take(r, size, upfront_ring_room(r) + 1, 1) == NULL);
             q = ring_take(r, size, upfront_ring_room(r), 1);
             CHECK(q == p + 16 && holds(p, 5, 1));
-            CHECK_EQ(r->cursor, r->end);
+            CHECK_EQ(r->arena.cursor, r->end);
             CHECK_EQ(upfront_ring_used(r), upfront_ring_size(r));
             CHECK(ring_take(r, size, 0, 1) == NULL && upfront_ring_room(r) == 0);
             ring_give(r, size, p);
             CHECK(ring_take(r, size, upfront_ring_room(r) + 1, 1) == NULL);
             p = ring_take(r, size, upfront_ring_room(r), 1); /* to the byte before the oldest: full, and not empty */
             CHECK(p == (unsigned char *)(r + 1) + RING_WORD);
-            CHECK_EQ(r->cursor, r->oldest);
+            CHECK_EQ(r->arena.cursor, r->oldest);
             CHECK_EQ(upfront_ring_used(r), upfront_ring_size(r));
             CHECK_EQ(r->count, 2);
             CHECK(ring_take(r, size, 0, 1) == NULL && upfront_ring_room(r) == 0);
@@ -163,7 +163,7 @@ static void ring_seam(void) {
     CHECK_EQ(out[3].block, RING_HEAD + 88);
     CHECK_EQ(out[4].what, UPFRONT_RING_SKIPPED);
     CHECK_EQ(out[4].size, 35);
-    CHECK(upfront_ring_wrap(r, upfront_ring_tag(r), 0, 7) == NULL); /* there already */
+    CHECK(upfront_ring_wrap(r, r->arena.gen, 0, 7) == NULL); /* there already */
     CHECK_EQ(upfront_ring_free(r, c), UPFRONT_ORDER);
     CHECK_EQ(upfront_ring_free(r, c + 8), UPFRONT_ORDER);
     CHECK_EQ(upfront_ring_free(r, c + 56), UPFRONT_FOREIGN);
@@ -176,7 +176,7 @@ static void ring_seam(void) {
     CHECK_EQ(upfront_ring_room(r), 200 - 64 - RING_WORD);
     ring_give(r, SIZE, c);
     CHECK_EQ(upfront_ring_peak(r), 200 - (80 - 59));
-    CHECK_EQ(upfront_ring_reset(r, upfront_ring_tag(r)), UPFRONT_OK);
+    CHECK_EQ(upfront_ring_reset(r, r->arena.gen), UPFRONT_OK);
     CHECK(is_marked(d, 1));
     ring_check(r, SIZE);
 
@@ -191,7 +191,7 @@ static void ring_seam(void) {
     a = ring_take(r, SIZE, 100, 8);
     b = ring_take(r, SIZE, 17, 8);
     CHECK(a != NULL && b != NULL && b < d && r->seam != 0);
-    CHECK_EQ(upfront_ring_reset(r, upfront_ring_tag(r)), UPFRONT_OK);
+    CHECK_EQ(upfront_ring_reset(r, r->arena.gen), UPFRONT_OK);
     CHECK(is_marked(a, 1) && is_marked(b, 1));
     ring_check(r, SIZE);
     CHECK_EQ(upfront_ring_room(r), 200 - RING_WORD);
@@ -201,15 +201,15 @@ static void ring_seam(void) {
 /* Less room than a word. */
 static void ring_scraps(void) {
     unsigned char *w = window_new(WINDOW);
-    upfront_ring *r = upfront_ring_init(w, 128);
-    CHECK(ring_take(r, 128, 57, 1) == NULL);
-    CHECK(ring_take(r, 128, 51, 1) != NULL); /* 5 bytes: the next word would lie at the very end */
+    upfront_ring *r = upfront_ring_init(w, 192);
+    CHECK(ring_take(r, 192, 57, 1) == NULL);
+    CHECK(ring_take(r, 192, 51, 1) != NULL); /* 5 bytes: the next word would lie at the very end */
     CHECK_EQ(upfront_ring_room(r), 0);
-    CHECK(ring_take(r, 128, 0, 1) == NULL);
-    r = upfront_ring_init(w, 130);
-    CHECK(ring_take(r, 130, 57, 1) != NULL); /* 1 byte: behind the end */
+    CHECK(ring_take(r, 192, 0, 1) == NULL);
+    r = upfront_ring_init(w, 194);
+    CHECK(ring_take(r, 194, 57, 1) != NULL); /* 1 byte: behind the end */
     CHECK_EQ(upfront_ring_room(r), 0);
-    CHECK(ring_take(r, 130, 0, 1) == NULL);
+    CHECK(ring_take(r, 194, 0, 1) == NULL);
     window_free(w, WINDOW);
 }
 
@@ -238,20 +238,21 @@ static void ring_corrupt(void) {
     CHECK_EQ(upfront_ring_walk(r, SIZE, out, 8, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ring_walk(r, SIZE - 1, out, 8, &count), UPFRONT_CORRUPT);
     for (step = 0; step < 4; step++) {
-        const uint64_t start = upfront_ring_start(r);
+        const uint64_t start = r->arena.start;
         for (i = 0; i < sizeof *r / sizeof *words; i++) { /* offsets in the block; counts and what can't be an offset */
-            const uint64_t tag = &words[i] == &r->limit ? upfront_ring_tag(r) : 0; /* a wrong generation can't be told */
-            for (value = 1; value <= r->end && &words[i] != &r->peak; value += value < start ? 1 : 4)
-                ring_word_wrong(r, SIZE, &words[i], tag | value);
+            if (&words[i] == &r->arena.asked || &words[i] == &r->arena.misused || &words[i] >= r->unused)
+                continue;
+            for (value = 1; value <= r->end && &words[i] != &r->arena.least; value += value < start ? 1 : 4)
+                ring_word_wrong(r, SIZE, &words[i], value);
             ring_word_wrong(r, SIZE, &words[i], r->end + 8);
             ring_word_wrong(r, SIZE, &words[i], UINT64_MAX / 16);
         }
         if (r->count != 0) { /* the word before the oldest: the size of the block, its padding */
-            uint64_t *word = (uint64_t *)upfront_ring_at(r, r->oldest);
+            uint64_t *word = (uint64_t *)upfront_arena_at(&r->arena, r->oldest);
             for (i = 1; i < 40; i++) {
                 ring_word_wrong(r, SIZE, word, 200 + i);
-                ring_word_wrong(r, SIZE, word, i * UPFRONT_GENERATION + 200);
-                ring_word_wrong(r, SIZE, word, (i * 8 + 1) * UPFRONT_GENERATION);
+                ring_word_wrong(r, SIZE, word, i * UPFRONT_RING_PADDING + 200);
+                ring_word_wrong(r, SIZE, word, (i * 8 + 1) * UPFRONT_RING_PADDING);
             }
             UPFRONT_UNPOISON(word, sizeof *word);
             value = *word;

@@ -116,30 +116,34 @@ static void temp_of_temp(void) {
     }
 }
 
-/* What is refused leaves nothing, and with as much free as it says it is given. */
+/* What is refused leaves nothing, and says how much it needs: with so much free it is given, with a byte less it isn't. */
 static void temp_needs(void) {
     static unsigned char before[WINDOW];
     static const uint64_t sizes[] = {0, 1, 63, 64, 65, 1000, TEMP_SIZE - WINDOW};
     uint64_t i, used, need, room;
     for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (used = 0; used < 70; used += 23) {
+            upfront_scope t;
             upfront_arena *a;
             temp_open(TEMP_SIZE);
             a = &temp_row->arena.arena;
-            CHECK(upfront_scope_alloc(near_scope, TEMP_SIZE - used, 1) != NULL && upfront_scope_alloc(near_scope, used, 1) != NULL);
+            CHECK(upfront_scope_alloc(near_scope, used, 1) != NULL);
+            a->limit = a->cursor;
             CHECK(upfront_scope_temp(near_scope, sizes[i]).arena == NULL); /* not even its node */
             need = a->asked & ~UPFRONT_ASKED;
             CHECK(need >= sizes[i] + 16 && need <= sizes[i] + 24 + UPFRONT_LINE);
-            for (room = 0; room < sizes[i] + 16; room += room < 40 ? 1 : 31) {
-                upfront_arena_cut(a, a->limit - room);
-                a->asked = UPFRONT_ASKED | need;
+            for (room = 0; room < need; room += room + 200 < need && room > 40 ? 31 : 1) {
+                a->limit = a->cursor + room;
                 memcpy(before, temp_block, sizeof before);
                 CHECK(upfront_scope_temp(near_scope, sizes[i]).arena == NULL);
                 CHECK(memcmp(before, temp_block, sizeof before) == 0);
-                CHECK(room == 0 || is_marked((unsigned char *)upfront_arena_at(a, a->cursor), 1));
+                CHECK(room < 24 || is_marked((unsigned char *)upfront_arena_at(a, upfront_round_up(a->cursor, 8)), 1));
             }
-            upfront_arena_cut(a, a->limit - need);
-            CHECK_EQ(upfront_scope_temp(near_scope, sizes[i]).gen, 1);
+            a->limit = a->cursor + need;
+            t = upfront_scope_temp(near_scope, sizes[i]);
+            CHECK(t.gen == 1 && upfront_scope_alloc(t, sizes[i], UPFRONT_LINE) != NULL);
+            CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
+            a->limit = temp_row->end;
             temp_close();
         }
 }
@@ -205,14 +209,17 @@ static void temp_meddling(void) {
 static void temp_pools(void) {
     upfront_scope t;
     upfront_pool *p, *q;
+    uint64_t used;
     temp_open(TEMP_SIZE);
     p = upfront_scope_pool(near_scope, 8, 8, 3);
     t = upfront_scope_temp(near_scope, 16 + upfront_pool_size(8, 8, 3, 0));
     q = upfront_scope_pool(t, 8, 8, 3);
     CHECK(p == upfront_row_pool(temp_row, 0) && q == upfront_row_pool(temp_row, 1));
     CHECK(upfront_pool_get(q, q->gen) != NULL && upfront_scope_alloc(t, 1, 1) == NULL);
+    used = upfront_row_used(temp_row);
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
-    CHECK(p->gen != 0 && q->gen == 0);
+    CHECK(p->gen != 0 && q->gen == 0 && upfront_row_used(temp_row) < used);
+    CHECK_EQ(upfront_row_peak(temp_row), used); /* its bytes count as used, though nothing follows */
     temp_close();
 }
 

@@ -16,15 +16,15 @@ static void stack_arguments(void) {
     CHECK(upfront_stack_alloc(s, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
     CHECK(upfront_stack_alloc(s, UINT64_MAX, 1) == NULL);
     CHECK(upfront_stack_alloc(s, UINT64_MAX - 15, 16) == NULL);
-    CHECK(upfront_stack_alloc(s, UPFRONT_OFFSET_MAX, UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_stack_alloc(s, UPFRONT_OFFSET_MAX + 1, 1) == NULL);
+    CHECK(upfront_stack_alloc(s, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_stack_alloc(s, UPFRONT_OFFSET_MAX, 1) == NULL);
     CHECK_EQ(upfront_stack_free(NULL, w), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_stack_free(s, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_stack_rewind(NULL, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_stack_free(&zero, &zero), UPFRONT_ORDER);
     CHECK_EQ(upfront_stack_free(&zero, w), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_stack_rewind(&zero, 1), UPFRONT_ORDER);
-    CHECK_EQ(s->linear.count, 0);
+    CHECK_EQ(s->ends.arena.cursor, s->ends.arena.start);
     window_free(w, WINDOW);
 }
 
@@ -59,8 +59,8 @@ static void stack_everywhere(void) {
             CHECK_EQ(upfront_stack_free(s, w + place), UPFRONT_FOREIGN);
             CHECK_EQ(upfront_stack_free(s, end), UPFRONT_FOREIGN);
             CHECK_EQ(upfront_stack_free(s, p), UPFRONT_OK);
-            CHECK_EQ(s->linear.chain, 0);
-            CHECK_EQ(s->linear.cursor, s->linear.start);
+            CHECK_EQ(s->ends.last, 0);
+            CHECK_EQ(s->ends.arena.cursor, s->ends.arena.start);
         }
     window_free(w, most);
 }
@@ -75,13 +75,13 @@ static void stack_marks(void) {
         CHECK(upfront_stack_alloc(s, 20 + i, UINT64_C(16) << i) != NULL);
     }
     for (offset = 0; offset < 1100; offset++) {
-        upfront_linear before = s->linear;
-        int is_mark = offset == before.cursor;
+        upfront_stack before = *s;
+        int is_mark = offset == before.ends.arena.cursor;
         for (i = 0; i < 5; i++)
             is_mark |= offset == marks[i];
         if (!is_mark) {
             CHECK_EQ(upfront_stack_rewind(s, offset), UPFRONT_ORDER);
-            CHECK(memcmp(&before, &s->linear, sizeof before) == 0);
+            CHECK(memcmp(&before, s, sizeof before) == 0);
         }
     }
     CHECK_EQ(upfront_stack_rewind(s, upfront_stack_mark(s)), UPFRONT_OK);
@@ -91,7 +91,7 @@ static void stack_marks(void) {
         if (i < 4)
             CHECK_EQ(upfront_stack_rewind(s, marks[i + 1]), UPFRONT_ORDER); /* newer than the stack */
     }
-    CHECK_EQ(s->linear.chain, 0);
+    CHECK_EQ(s->ends.last, 0);
     CHECK_EQ(upfront_stack_rewind(s, UINT64_MAX), UPFRONT_ORDER);
     window_free(w, WINDOW);
 }
@@ -103,7 +103,7 @@ static void stack_of_nothing(void) {
     void *a = upfront_stack_alloc(s, 0, 1), *b = upfront_stack_alloc(s, 0, 1), *c = upfront_stack_alloc(s, 0, 1);
     CHECK(a != b && b != c);
     CHECK(upfront_stack_alloc(s, 2000, 1) == NULL);
-    CHECK_EQ(s->linear.refused, upfront_tag(&s->linear) + 2000);
+    CHECK_EQ(s->ends.arena.asked, UPFRONT_ASKED | (2000));
     CHECK_EQ(upfront_stack_free(s, c), UPFRONT_OK);
     CHECK_EQ(upfront_stack_free(s, a), UPFRONT_ORDER);
     CHECK_EQ(upfront_stack_free(s, b), UPFRONT_OK);
@@ -115,11 +115,11 @@ static void stack_of_nothing(void) {
 static void stack_underrun(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 4096);
-    uint64_t start = s->linear.start, i;
+    uint64_t start = s->ends.arena.start, i;
     uint64_t *a = (uint64_t *)upfront_stack_alloc(s, 32, 16), *b = (uint64_t *)upfront_stack_alloc(s, 32, 16);
     upfront_stack_below *below = (upfront_stack_below *)b - 1, good = *below;
-    const uint64_t bad_cursor[] = {0, start - 1, s->linear.cursor, upfront_offset(&s->linear, b), UINT64_MAX, s->linear.chain - 15};
-    const uint64_t bad_last[] = {1, start, start + 15, good.cursor + 1, s->linear.chain, UINT64_MAX};
+    const uint64_t bad_cursor[] = {0, start - 1, s->ends.arena.cursor, upfront_arena_offset(&s->ends.arena, b), UINT64_MAX, s->ends.last - 15};
+    const uint64_t bad_last[] = {1, start, start + 15, good.cursor + 1, s->ends.last, UINT64_MAX};
     for (i = 0; i < 6; i++) {
         below->cursor = bad_cursor[i];
         CHECK_EQ(upfront_stack_free(s, b), UPFRONT_CORRUPT);

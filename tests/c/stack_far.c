@@ -13,7 +13,7 @@ static void far_arguments(void) {
     CHECK(upfront_stack_alloc_far(s, 8, 3) == NULL);
     CHECK(upfront_stack_alloc_far(s, UINT64_MAX, 1) == NULL);
     CHECK(upfront_stack_alloc_far(s, UINT64_MAX - 15, 16) == NULL);
-    CHECK(upfront_stack_alloc_far(s, UPFRONT_OFFSET_MAX, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_stack_alloc_far(s, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
     CHECK_EQ(upfront_stack_free_far(NULL, w), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_stack_free_far(s, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_stack_rewind_far(NULL, 0), UPFRONT_BAD_ARGUMENT);
@@ -48,10 +48,10 @@ static void far_everywhere(void) {
             fill(p, 16, 2);
             mark = upfront_stack_mark(s);
             far_mark = upfront_stack_mark_far(s);
-            CHECK(upfront_at(&s->linear, far_mark) == q - FAR_WORDS);
+            CHECK(upfront_arena_at(&s->ends.arena, far_mark) == q - FAR_WORDS);
             room = (uint64_t)(q - FAR_WORDS - (p + 16));
             CHECK(upfront_stack_alloc_far(s, room - FAR_WORDS + 1, 1) == NULL);
-            CHECK_EQ(s->linear.refused, upfront_tag(&s->linear) + room - FAR_WORDS + 1);
+            CHECK_EQ(s->ends.arena.asked, UPFRONT_ASKED | (room - FAR_WORDS + 1));
             CHECK(upfront_stack_alloc(s, room - FAR_WORDS + 1, 1) == NULL);
             r = (unsigned char *)upfront_stack_alloc_far(s, room - FAR_WORDS, 1);
             CHECK(r == p + 16 + FAR_WORDS);
@@ -72,8 +72,8 @@ static void far_everywhere(void) {
             CHECK(holds(p, 16, 2) && holds(q, 5, 1));
             CHECK_EQ(upfront_stack_free_far(s, q), UPFRONT_OK);
             CHECK_EQ(upfront_stack_free_far(s, end), UPFRONT_ORDER); /* no block is left to be the last */
-            CHECK_EQ(s->far_end.chain, 0);
-            CHECK_EQ(upfront_far_at(&s->linear), s->far_end.end);
+            CHECK_EQ(s->ends.far_last, 0);
+            CHECK_EQ(s->ends.arena.limit, s->ends.end);
             CHECK_EQ(upfront_stack_free(s, p), UPFRONT_OK);
         }
     window_free(w, most);
@@ -102,7 +102,7 @@ static void far_marks(void) {
     }
     for (offset = 0; offset < 2100; offset++) {
         upfront_stack before = *s;
-        int is_mark = offset == upfront_far_at(&s->linear);
+        int is_mark = offset == s->ends.arena.limit;
         for (i = 0; i < 5; i++)
             is_mark |= offset == marks[i];
         if (!is_mark) {
@@ -122,9 +122,9 @@ static void far_marks(void) {
     CHECK_EQ(upfront_stack_rewind_far(s, nears[2]), UPFRONT_ORDER);
     CHECK(upfront_stack_alloc_far(s, 8, 16) != NULL);
     upfront_stack_reset(s);
-    CHECK_EQ(s->linear.chain + s->far_end.chain, 0);
-    CHECK_EQ(upfront_stack_mark(s), s->linear.start);
-    CHECK_EQ(upfront_stack_mark_far(s), s->far_end.end);
+    CHECK_EQ(s->ends.last + s->ends.far_last, 0);
+    CHECK_EQ(upfront_stack_mark(s), s->ends.arena.start);
+    CHECK_EQ(upfront_stack_mark_far(s), s->ends.end);
     window_free(w, WINDOW);
 }
 
@@ -143,11 +143,11 @@ static void far_of_nothing(void) {
 static void far_underrun(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 4096);
-    uint64_t end = s->far_end.end, i, mark;
+    uint64_t end = s->ends.end, i, mark;
     uint64_t *a = (uint64_t *)upfront_stack_alloc_far(s, 32, 16), *b = (uint64_t *)upfront_stack_alloc_far(s, 32, 16);
     upfront_stack_below *below = (upfront_stack_below *)b - 1, good = *below;
-    const uint64_t bad_cursor[] = {0, s->far_end.chain - 1, good.cursor - 16, good.cursor + 16, end, end + 1, UINT64_MAX};
-    const uint64_t bad_last[] = {0, 1, good.last + 16, good.last - 16, s->far_end.chain, UINT64_MAX};
+    const uint64_t bad_cursor[] = {0, s->ends.far_last - 1, good.cursor - 16, good.cursor + 16, end, end + 1, UINT64_MAX};
+    const uint64_t bad_last[] = {0, 1, good.last + 16, good.last - 16, s->ends.far_last, UINT64_MAX};
     for (i = 0; i < 7; i++) {
         below->cursor = bad_cursor[i];
         CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_CORRUPT);

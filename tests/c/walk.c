@@ -142,6 +142,7 @@ static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
     switch (word) {
     case WORD(upfront_pool, gen): return 7;   /* another one that was given */
     case WORD(upfront_pool, free): return 31; /* fewer than there are chunks */
+    case WORD(upfront_pool, count): return UINT64_C(1) << 32; /* the one live chunk as a retired one */
     case WORD(upfront_pool, kind): return all >> 32; /* the owner's */
     default: return none;
     }
@@ -266,10 +267,13 @@ static void walk_tells_records(void) {
     CHECK(is_told()); /* behind all that was given */
     r->mark = r[-1].mark;
     r->mark--;
-    CHECK(is_told()); /* below the one it lies in */
-    r->mark = h->arena.start - 1;
-    CHECK(is_told());
+    CHECK(is_told()); /* below the arena */
     *r = good;
+    CHECK(upfront_scope_open(h).gen == 3 && !is_told());
+    r[1].mark = r->mark - 1;
+    CHECK(is_told()); /* below the one it lies in */
+    r[1].mark = h->arena.cursor;
+    upfront_scopes_close(h);
     for (at = 0; at < 8; at++) { /* a node has a word before it, in the arena */
         r->chain = h->arena.start + at;
         CHECK(is_told());

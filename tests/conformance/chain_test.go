@@ -10,6 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/misuse/caller"
 )
 
 // ledger is where C and Go finalizers note their turn; it lies in the budget, since C keeps a pointer to it.
@@ -41,12 +42,12 @@ func TestMixedChains(t *testing.T) {
 	theOne = ledgers.New(book)
 
 	s := b.Pad(0, 0).Open("mixed")
-	slot, tag := s.C()
+	header, generation := s.C()
 	var want []int32
 	for id := range int32(40) {
 		switch id % 5 {
 		case 0, 1, 2: // runs of C, one crossing each
-			require.Equal(t, arena_c.OK, mouth.Defer(slot, tag, &theOne.Log[0], &theOne.Count, id))
+			require.Equal(t, arena_c.OK, mouth.Defer(header, generation, &theOne.Log[0], &theOne.Count, id))
 		case 3:
 			noteds.New(s).ID = id
 		case 4:
@@ -58,6 +59,34 @@ func TestMixedChains(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, want, theOne.Log[:theOne.Count])
 	assert.EqualValues(t, 40, b.Pad(0, 0).Stats().Finalizers-before)
-	assert.NotEqual(t, arena_c.OK, mouth.Defer(slot, tag, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
+	assert.NotEqual(t, arena_c.OK, mouth.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
 	require.NoError(t, book.Close())
+}
+
+// TestCDoesNotCloseWhatIsItsOwners: the scopes of a load, of what it loaded and of the frame.
+func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
+	b, err := budget.Open(budget.Plan{Name: "owners", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+	require.NoError(t, err)
+	defer b.Close()
+	closes := func(s scope.Scope) arena_c.Code { return arena_c.Code(caller.CloseScope(s.C())) }
+	var loaded scope.Scope
+	for range 2 {
+		_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*ledger, error) {
+			assert.Equal(t, arena_c.Order, closes(s))
+			loaded = s
+			return ledgers.New(s), nil // it still allocates
+		})
+		require.NoError(t, err, "the load after")
+		assert.Equal(t, arena_c.Order, closes(loaded), "frozen")
+		assert.Equal(t, arena_c.Order, closes(b.Frame()))
+		assert.NotNil(t, ledgers.New(b.Frame()))
+		require.NoError(t, b.NextFrame())
+	}
+	require.NoError(t, b.Region("level").Rewind(t.Context()))
+	assert.Equal(t, arena_c.Stale, closes(loaded))
+	s := b.Pad(0, 0).Open("C's")
+	assert.Equal(t, arena_c.OK, closes(s), "a control: one of a pad it may")
+	assert.Equal(t, arena_c.Stale, closes(s))
+	assert.Equal(t, int(arena_c.BadArgument), caller.CloseScope(nil, 0))
 }

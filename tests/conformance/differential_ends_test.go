@@ -14,31 +14,31 @@ func TestGoAndCAgreeOnEnds(t *testing.T) {
 	w := newTwins(t, 8192, 128)
 	a, b := arena_c.EndsInit(at(w.a), w.size()), arena_c.EndsInit(at(w.b), w.size())
 	for range rounds() {
-		tag, size, mask := w.tag(a.Linear.Tag()), w.amount(), w.mask()
+		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
 		switch w.random.IntN(12) {
 		default:
-			w.same("BumpFar", a.BumpFar(tag, size, mask), mouth.BumpFar(b, tag, size, mask))
+			w.same("BumpFar", a.BumpFar(gen, size, mask), mouth.BumpFar(b, gen, size, mask))
 		case 0, 1, 2:
-			p, _ := a.Linear.Bump(tag+size, size, mask)
-			w.same("Bump", p, mouth.Bump(&b.Linear, tag+size, size, mask))
+			p, _ := a.Bump(gen, size, mask)
+			w.same("Bump", p, mouth.Bump(&b.Header, gen, size, mask))
 		case 3:
 			mark, farMark := mouth.Marks(b)
-			require.Equal(t, mark, a.Mark())
+			require.Equal(t, mark, a.MarkNear())
 			require.Equal(t, farMark, a.MarkFar())
 			w.sameBytes("marks")
 		case 4:
-			mark := a.Linear.Start + w.random.Uint64N(a.FarEnd.Mark-a.Linear.Start+2)
-			require.Equal(t, a.Rewind(tag, mark), b.Rewind(tag, mark))
+			mark := a.Start + w.random.Uint64N(a.Mark-a.Start+2)
+			require.Equal(t, a.Rewind(gen, mark), b.Rewind(gen, mark))
 			w.sameBytes("Rewind")
 		case 5:
-			mark := a.FarEnd.FarMark + w.random.Uint64N(a.FarEnd.End-a.FarEnd.FarMark+2)
-			require.Equal(t, a.RewindFar(tag, mark), b.RewindFar(tag, mark))
+			mark := a.FarMark + w.random.Uint64N(a.End-a.FarMark+2)
+			require.Equal(t, a.RewindFar(gen, mark), b.RewindFar(gen, mark))
 			w.sameBytes("RewindFar")
 		case 6:
-			offset := a.Linear.Cursor - a.Linear.Start - w.random.Uint64N(min(a.Linear.Cursor-a.Linear.Start, 64)+1)
-			old := a.Linear.Cursor - a.Linear.Start - offset
-			p, q := a.Linear.At(a.Linear.Start+offset), b.Linear.At(b.Linear.Start+offset)
-			require.Equal(t, a.Resize(tag, p, old, size), b.Resize(tag, q, old, size))
+			offset := a.Cursor - a.Start - w.random.Uint64N(min(a.Cursor-a.Start, 64)+1)
+			old := a.Cursor - a.Start - offset
+			p, q := a.At(a.Start+offset), b.At(b.Start+offset)
+			require.Equal(t, a.Resize(gen, p, old, size), b.Resize(gen, q, old, size))
 			w.sameBytes("Resize")
 		case 7:
 			if w.random.IntN(20) == 0 {
@@ -65,12 +65,12 @@ func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 			w.sameBytes("pop")
 			continue
 		}
-		tag, size, mask := w.tag(a.Linear.Tag()), w.amount(), w.mask()|15
+		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|15
 		var p, q unsafe.Pointer
 		if end == 0 {
-			p, q = a.Push(tag, size, mask), mouth.Push(b, tag, size, mask)
+			p, q = a.Push(gen, size, mask), mouth.Push(b, gen, size, mask)
 		} else {
-			p, q = a.PushFar(tag, size, mask), mouth.PushFar(b, tag, size, mask)
+			p, q = a.PushFar(gen, size, mask), mouth.PushFar(b, gen, size, mask)
 		}
 		w.same("push", p, q)
 		if p != nil {

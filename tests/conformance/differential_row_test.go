@@ -10,12 +10,18 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/mouth"
 )
 
-// rowTwins are two maps of two rows; the programs run on the second.
+// rowTwins are two maps of two rows; the programs run on the second. Headers and records are compared word by word with all else.
 type rowTwins struct {
 	*twins
-	a, b  *arena_c.Row
-	pools []uint64 // headers that are open, newest last, with the scope they lie in
-	depth []uint64
+	a, b   *arena_c.Row
+	inside []inside // what the scopes of the near end hold, newest last
+	given  []uint64 // generations that were given, of either end
+}
+
+// inside is a pool, or else a temporary scope, of the near scope at a depth.
+type inside struct {
+	depth, pool, temp uint64
+	isPool            bool
 }
 
 func newRowTwins(t *testing.T) *rowTwins {
@@ -27,121 +33,251 @@ func newRowTwins(t *testing.T) *rowTwins {
 	b := arena_c.MapInit(at(w.b), size, arenas, slots, pools, 0)
 	require.NotNil(t, a)
 	require.Equal(t, unsafe.Pointer(mouth.Row(a, 1)), unsafe.Pointer(a.Row(1)))
+	start, end := mouth.Bounds(a, a.Row(1))
+	require.Equal(t, []uint64{start, end}, []uint64{a.Start(1), a.End(1)})
 	return &rowTwins{twins: w, a: a.Row(1), b: b.Row(1)}
 }
 
-func TestGoAndCAgreeOnRows(t *testing.T) {
+func TestGoAndCAgreeOnScopes(t *testing.T) {
 	w := newRowTwins(t)
-	n := rounds() / 4
-	for range n {
+	for range rounds() / 2 {
 		w.rowStep()
-		require.Equal(t, mouth.Used(w.a), w.a.Used())
-		require.Equal(t, mouth.Padding(w.a), w.a.Padding())
-		sameCount(t, w.a.Slot(w.random.Uint64N(w.a.Slots+1)))
+		w.step++
+		w.sameReads()
 	}
-	for w.a.Open > 0 {
+	for w.a.Arena.Depth > 0 {
 		w.close()
 	}
-	for i := range w.a.Slots + 1 {
-		require.Equal(t, i, w.a.Slot(i).Index())
-		require.Equal(t, i, mouth.Index(w.a.Slot(i)))
-		require.Equal(t, unsafe.Pointer(mouth.RowOf(w.a.Slot(i))), unsafe.Pointer(w.a.Slot(i).Row()))
-	}
-	for i := range w.a.Pools {
-		require.Equal(t, unsafe.Pointer(mouth.Pool(w.a, i)), unsafe.Pointer(w.a.Pool(i)))
-	}
+	require.Zero(t, w.a.Used())
+	require.Greater(t, w.a.Arena.Next, uint64(rounds()/100), "a control: scopes were opened")
+	require.Greater(t, w.a.Temp.Next, uint64(rounds()/200), "a control: temporaries, too")
 }
 
-// sameCount reads a header's count by either side.
-func sameCount(t *testing.T, l *arena_c.Linear) {
-	bytes, objects, padding := mouth.Counted(l)
-	require.Equal(t, []uint64{bytes, objects, padding}, []uint64{l.Bytes(), l.Objects(), l.Padding()})
+// sameReads: the small reads of the headers, by either side.
+func (w *rowTwins) sameReads() {
+	require.Equal(w.t, mouth.Used(w.a), w.a.Used())
+	require.Equal(w.t, mouth.Peak(w.a), w.a.Peak())
+	for _, h := range []*arena_c.Scopes{&w.a.Arena, &w.a.Temp} {
+		require.Equal(w.t, unsafe.Pointer(mouth.RowOf(h)), unsafe.Pointer(h.Row()))
+		require.Equal(w.t, mouth.Address(h, h.Cursor), h.At(h.Cursor))
+		require.Equal(w.t, mouth.Place(h, h.At(h.Limit)), h.Offset(h.At(h.Limit)))
+		for depth := range h.Slots + 1 {
+			require.Equal(w.t, unsafe.Pointer(mouth.Record(h, depth)), unsafe.Pointer(h.Record(depth)))
+		}
+	}
+	for i := range w.a.Pools {
+		require.Equal(w.t, unsafe.Pointer(mouth.Pool(w.a, i)), unsafe.Pointer(w.a.Pool(i)))
+	}
 }
 
 func (w *rowTwins) rowStep() {
-	if w.a.Open == 0 {
+	if w.a.Arena.Depth == 0 {
+		w.hit(&w.a.Arena, &w.b.Arena)
 		w.open()
 		return
 	}
-	top := w.a.Open - 1
-	frozen := w.a.Slot(top).Limit&arena_c.Offsets == 0
-	switch k := w.random.IntN(20); {
-	case k == 0 && !frozen && w.a.Open < w.a.Slots:
+	frozen := w.a.Arena.Gen == 0
+	switch k := w.random.IntN(24); {
+	case k == 0 && !frozen && w.a.Arena.Depth < w.a.Arena.Slots:
 		w.open()
 	case k == 1:
 		w.close()
 	case k == 2 && w.random.IntN(4) == 0:
-		w.a.Slot(top).Freeze()
-		mouth.Freeze(w.b.Slot(top))
+		w.a.Arena.Freeze()
+		mouth.Freeze(&w.b.Arena)
 		w.sameBytes("Freeze")
 	case k == 3:
-		w.growFar()
-	case k == 4 && !frozen && len(w.pools) < 3:
-		w.openPool(top)
-	case k < 8 && len(w.pools) > 0:
+		w.openTemp()
+	case k == 4:
+		w.openPool()
+	case k < 8:
 		w.getAndPut()
-	case k < 11 && w.a.FarOf != 0:
-		linearStep(w.twins, w.a.Far(), w.b.Far(), w.a.Far().Tag())
-	case k == 11: // covered, closed, or the topmost
-		i := w.random.Uint64N(w.a.Slots)
-		size := w.amount()
-		p, _ := w.a.Slot(i).Bump(w.a.Slot(i).Tag()+size, size, 7)
-		w.same("Bump in any slot", p, mouth.Bump(w.b.Slot(i), w.b.Slot(i).Tag()+size, size, 7))
+	case k < 12:
+		w.hit(&w.a.Temp, &w.b.Temp)
+	case k == 12:
+		w.cut()
 	default:
-		linearStep(w.twins, w.a.Slot(top), w.b.Slot(top), w.a.Slot(top).Tag())
+		w.hit(&w.a.Arena, &w.b.Arena)
 	}
+}
+
+// gen is the topmost scope's, mostly; else one that was given to any, or to nobody yet.
+func (w *rowTwins) gen(h *arena_c.Scopes) uint64 {
+	if top := h.Top().Gen; top != 0 && w.random.IntN(8) != 0 {
+		return top
+	}
+	if len(w.given) == 0 || w.random.IntN(4) == 0 {
+		return h.Next + 1 + w.random.Uint64N(100)
+	}
+	return w.given[w.random.IntN(len(w.given))]
+}
+
+// hit is one fast path on a header of either side.
+func (w *rowTwins) hit(a, b *arena_c.Scopes) {
+	gen := w.gen(a)
+	switch w.random.IntN(15) {
+	case 0:
+		newIn[byte](w, a, b, gen)
+	case 1:
+		newIn[uint64](w, a, b, gen)
+	case 2:
+		newIn[[100]byte](w, a, b, gen)
+	case 3:
+		newIn[struct {
+			A byte
+			B uint32
+		}](w, a, b, gen)
+	case 4:
+		newIn[struct{}](w, a, b, gen)
+	case 5:
+		newIn[[20000]byte](w, a, b, gen)
+	case 6, 7:
+		size, mask := w.random.Uint64N(200), uint64(7)<<w.random.IntN(4)|7
+		p := a.Node(gen, size, mask)
+		w.same("Node", p, mouth.Node(b, gen, size, mask))
+		if p != nil {
+			class := w.random.Uint64N(1 << 24)
+			a.Link(p, class)
+			mouth.Link(b, b.At(a.Offset(p)), class)
+			w.sameBytes("Link")
+		}
+	case 8:
+		if a.Chain == a.Top().Chain {
+			return
+		}
+		p, node := a.Newest(a.Chain)
+		a.Unlink()
+		q, class := mouth.Unlink(b)
+		require.Equal(w.t, class, node/arena_c.NodeClass, "seed %d", w.seed)
+		w.same("Unlink", p, q)
+	case 9:
+		size := w.amount()
+		p, ok := a.Grow(gen, size)
+		require.Equal(w.t, p != nil, ok)
+		w.same("Grow", p, mouth.GrowIn(b, gen, size))
+	case 10, 11:
+		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1) // larger ones take Bump
+		p := w.either(a, gen, func() unsafe.Pointer { return a.Alloc(gen, size, mask+1) },
+			func() unsafe.Pointer { return a.TryAlloc(gen, size, mask+1) })
+		w.same("Alloc", p, mouth.BumpIn(b, gen, size, mask))
+	case 12:
+		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1)
+		p := w.either(a, gen, func() unsafe.Pointer { return a.AllocMask(gen, size, mask) },
+			func() unsafe.Pointer { return a.TryAlloc(gen, size, mask+1) })
+		w.same("AllocMask", p, mouth.BumpIn(b, gen, size, mask))
+	default:
+		size, mask := w.amount(), w.mask()
+		p, ok := a.Bump(gen, size, mask)
+		require.Equal(w.t, p != nil, ok)
+		w.same("Bump", p, mouth.BumpIn(b, gen, size, mask))
+	}
+}
+
+// either is one of two ways: that panics with a Refusal, and that gives nil.
+func (w *rowTwins) either(a *arena_c.Scopes, gen uint64, must, try func() unsafe.Pointer) (p unsafe.Pointer) {
+	if w.random.IntN(2) == 0 {
+		return try()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			require.Equal(w.t, arena_c.Refusal{Arena: a, Gen: gen}, v)
+		}
+	}()
+	return must()
+}
+
+// newIn is New or TryNew on one side and bump and zero on the other.
+func newIn[T any](w *rowTwins, a, b *arena_c.Scopes, gen uint64) {
+	size := uint64(unsafe.Sizeof(*new(T)))
+	x := w.either(a, gen, func() unsafe.Pointer { return unsafe.Pointer(arena_c.New[T](a, gen)) },
+		func() unsafe.Pointer { return unsafe.Pointer(arena_c.TryNew[T](a, gen)) })
+	y := mouth.BumpIn(b, gen, size, arena_c.AlignOf[T]()-1)
+	if y != nil {
+		arena_c.Zero(y, uintptr(size))
+	}
+	w.same("New", x, y)
 }
 
 func (w *rowTwins) open() {
-	slot, tag := w.a.OpenScope()
-	require.Equal(w.t, tag, mouth.Open(w.b))
-	w.same("OpenScope", unsafe.Pointer(slot), unsafe.Pointer(w.b.Slot(w.b.Open-1)))
+	gen := w.a.Arena.Open()
+	require.Equal(w.t, gen, mouth.Open(&w.b.Arena))
+	w.given = append(w.given, gen)
+	w.sameBytes("Open")
 }
 
+// close ends what the topmost scope holds, as who owns it would, and closes it.
 func (w *rowTwins) close() {
-	for n := len(w.pools); n > 0 && w.depth[n-1] == w.a.Open; n-- {
-		w.a.Pool(w.pools[n-1]).Close()
-		w.b.Pool(w.pools[n-1]).Close()
-		w.pools, w.depth = w.pools[:n-1], w.depth[:n-1]
+	a, b := &w.a.Arena, &w.b.Arena
+	for n := len(w.inside); n > 0 && w.inside[n-1].depth == a.Depth; n-- {
+		if it := w.inside[n-1]; it.isPool {
+			w.a.Pool(it.pool).Close()
+			w.b.Pool(it.pool).Close()
+		} else {
+			w.closeTemp(it.temp)
+		}
+		w.inside = w.inside[:n-1]
 	}
-	if w.a.FarOf == w.a.Open {
-		w.a.FarClose()
-		w.b.FarClose()
-	}
-	w.a.Slot(w.a.Open-1).Chain, w.b.Slot(w.b.Open-1).Chain = 0, 0
-	w.a.CloseScope()
-	mouth.Close(w.b)
-	w.sameBytes("CloseScope")
+	a.Chain, b.Chain = a.Top().Chain, b.Top().Chain
+	a.Close(a.Top())
+	mouth.Close(b)
+	w.sameBytes("Close")
 }
 
-func (w *rowTwins) growFar() {
-	if w.a.FarOf == 0 {
-		require.Equal(w.t, w.a.FarOpen(), w.b.FarOpen())
+func (w *rowTwins) closeTemp(depth uint64) {
+	require.Equal(w.t, depth, w.a.Temp.Depth)
+	for _, h := range []*arena_c.Scopes{&w.a.Temp, &w.b.Temp} {
+		h.Chain = h.Top().Chain
+		h.TempClose()
 	}
-	size, align := w.random.Uint64N(arena_c.Edge), w.mask()+1
-	require.Equal(w.t, w.a.FarGrow(size, align), w.b.FarGrow(size, align))
-	w.sameBytes("FarGrow")
+	w.sameBytes("TempClose")
 }
 
-func (w *rowTwins) openPool(top uint64) {
-	count := w.random.Uint64N(30)
-	p, code := w.a.Slot(top).PoolOpen(w.a.Slot(top).Tag(), 24, 8, count, 5)
-	q, codeC := w.b.Slot(top).PoolOpen(w.b.Slot(top).Tag(), 24, 8, count, 5)
-	require.Equal(w.t, code, codeC)
-	w.same("PoolOpen", unsafe.Pointer(p), unsafe.Pointer(q))
-	if p == nil {
+// cut gives back a part of the topmost scope that holds no node.
+func (w *rowTwins) cut() {
+	a := &w.a.Arena
+	from := max(a.Top().Mark, a.Chain)
+	if w.a.Arena.Depth == 0 || a.Chain != a.Top().Chain {
 		return
 	}
+	if n := len(w.inside); n > 0 && w.inside[n-1].depth == a.Depth || from > a.Cursor {
+		return
+	}
+	to := from + w.random.Uint64N(a.Cursor-from+1)
+	a.Cut(to)
+	mouth.Cut(&w.b.Arena, to)
+	w.sameBytes("Cut")
+}
+
+func (w *rowTwins) openTemp() {
+	gen, size := w.gen(&w.a.Arena), w.random.Uint64N(arena_c.Edge)
+	got := w.a.Arena.TempOpen(gen, size)
+	require.Equal(w.t, got, w.b.Arena.TempOpen(gen, size))
+	w.sameBytes("TempOpen")
+	if got != 0 {
+		w.given = append(w.given, got)
+		w.inside = append(w.inside, inside{depth: w.a.Arena.Depth, temp: w.a.Temp.Depth})
+	}
+}
+
+func (w *rowTwins) openPool() {
+	gen, count := w.gen(&w.a.Arena), w.random.Uint64N(30)
+	p, code := w.a.Arena.PoolOpen(gen, 24, 8, count, 5)
+	q, codeC := w.b.Arena.PoolOpen(gen, 24, 8, count, 5)
+	require.Equal(w.t, code, codeC)
+	w.same("PoolOpen", unsafe.Pointer(p), unsafe.Pointer(q))
 	for i := range w.a.Pools {
 		if w.a.Pool(i) == p {
-			w.pools, w.depth = append(w.pools, i), append(w.depth, w.a.Open)
+			w.inside = append(w.inside, inside{depth: w.a.Arena.Depth, pool: i, isPool: true})
 		}
 	}
 }
 
 func (w *rowTwins) getAndPut() {
-	i := w.pools[w.random.IntN(len(w.pools))]
+	i := w.random.Uint64N(w.a.Pools)
 	a, b := w.a.Pool(i), w.b.Pool(i)
+	if a.Open == 0 {
+		return
+	}
 	p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, a.Tag())), mouth.Get(b, b.Tag())
 	if q != nil {
 		arena_c.Zero(q, 24)

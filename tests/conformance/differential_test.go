@@ -71,12 +71,24 @@ func (w *twins) amount() uint64 {
 	}
 }
 
-// tag is the right one, mostly.
+// tag is the right one of a pool, mostly.
 func (w *twins) tag(right uint64) uint64 {
 	if w.random.IntN(10) != 0 {
 		return right
 	}
 	return right + w.random.Uint64N(1<<24)*arena_c.Generation
+}
+
+// gen is the right one, mostly.
+func (w *twins) gen(right uint64) uint64 {
+	switch w.random.IntN(10) {
+	case 0:
+		return w.random.Uint64()
+	case 1:
+		return right - w.random.Uint64N(3)
+	default:
+		return right
+	}
 }
 
 func (w *twins) mask() uint64 { return 1<<w.random.IntN(9) - 1 }
@@ -88,85 +100,25 @@ func rounds() int {
 	return 20000
 }
 
-// newAs is New on one side and bump and zero on the other.
-func newAs[T any](w *twins, a, b *arena_c.Linear, tag uint64) {
-	var zero T
-	size := uint64(unsafe.Sizeof(zero))
-	x, ok := arena_c.New[T](a, tag+size)
-	y := mouth.Bump(b, tag+size, size, arena_c.AlignOf[T]()-1)
-	require.Equal(w.t, x != nil, ok)
-	if y != nil {
-		arena_c.Zero(y, uintptr(size))
-	}
-	w.same("New", unsafe.Pointer(x), y)
-}
-
 func TestGoAndCAgreeOnLinear(t *testing.T) {
 	w := newTwins(t, 8192, 128)
 	a, b := arena_c.EndsInit(at(w.a), w.size()), arena_c.EndsInit(at(w.b), w.size())
 	for range rounds() {
-		linearStep(w, &a.Linear, &b.Linear, a.Linear.Tag())
-		sameCount(t, &a.Linear)
+		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
+		p, ok := a.Bump(gen, size, mask)
+		require.Equal(t, p != nil, ok)
+		w.same("Bump", p, mouth.Bump(&b.Header, gen, size, mask))
 		if w.random.IntN(40) == 0 {
-			cursor := a.Linear.Start + w.random.Uint64N(a.Linear.Cursor-a.Linear.Start+1)
-			a.Linear.Chain, b.Linear.Chain = 0, 0
-			require.Equal(t, a.Mark(), b.Mark())
-			require.Equal(t, a.Rewind(a.Linear.Tag(), cursor), b.Rewind(b.Linear.Tag(), cursor))
+			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
+			require.Equal(t, a.MarkNear(), b.MarkNear())
+			require.Equal(t, a.Rewind(a.Gen, cursor), b.Rewind(b.Gen, cursor))
 			w.sameBytes("Rewind")
 		}
 	}
 }
 
-// linearStep is one hit on a header of either side.
-func linearStep(w *twins, a, b *arena_c.Linear, right uint64) {
-	tag := w.tag(right)
-	switch w.random.IntN(10) {
-	case 0:
-		newAs[byte](w, a, b, tag)
-	case 1:
-		newAs[uint64](w, a, b, tag)
-	case 2:
-		newAs[[100]byte](w, a, b, tag)
-	case 3:
-		newAs[struct {
-			A byte
-			B uint32
-		}](w, a, b, tag)
-	case 4:
-		newAs[struct{}](w, a, b, tag)
-	case 5:
-		p, q := a.NewNode(tag), mouth.Node(b, tag)
-		w.same("NewNode", unsafe.Pointer(p), unsafe.Pointer(q))
-		if p != nil {
-			class, what := w.random.Uint64N(1<<24), w.random.Uint64()
-			a.Link(p, class, what)
-			mouth.Link(b, q, class, what)
-			w.sameBytes("Link")
-			require.Equal(w.t, mouth.Offset(a, unsafe.Pointer(p)), a.Offset(unsafe.Pointer(p)))
-		}
-	case 6:
-		x, ok := a.Unlink()
-		y, okC := mouth.Unlink(b)
-		require.Equal(w.t, ok, okC)
-		if ok {
-			require.Equal(w.t, x, y, "seed %d", w.seed)
-		}
-		w.sameBytes("Unlink")
-	case 7:
-		size := w.amount()
-		p, ok := a.Grow(tag+size, size)
-		require.Equal(w.t, p != nil, ok)
-		w.same("Grow", p, mouth.Grow(b, tag+size, size))
-	default:
-		size, mask := w.amount(), w.mask()
-		p, ok := a.Bump(tag+size, size, mask)
-		require.Equal(w.t, p != nil, ok)
-		w.same("Bump", p, mouth.Bump(b, tag+size, size, mask))
-	}
-}
-
 func TestGoAndCAgreeOnStack(t *testing.T) {
-	w := newTwins(t, 8192, 64)
+	w := newTwins(t, 8192, 128)
 	a, b := arena_c.StackInit(at(w.a), w.size()), arena_c.StackInit(at(w.b), w.size())
 	var live []uint64
 	for range rounds() {
@@ -178,9 +130,9 @@ func TestGoAndCAgreeOnStack(t *testing.T) {
 			w.sameBytes("Free")
 			continue
 		}
-		tag, size, mask := w.tag(a.Linear.Tag()), w.amount(), w.mask()|15
-		p := a.Push(tag, size, mask)
-		w.same("Push", p, mouth.Push(b, tag, size, mask))
+		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|15
+		p := a.Push(gen, size, mask)
+		w.same("Push", p, mouth.Push(b, gen, size, mask))
 		if p != nil {
 			live = append(live, address(p)-address(at(w.a)))
 		}

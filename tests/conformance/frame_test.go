@@ -53,7 +53,7 @@ func openFrame(buffers int) func(block []byte) (machine, model, error) {
 			return machine{}, nil, err
 		}
 		start, _ := bounds(block)
-		front := uint64(arena_c.LineSize * (1 + buffers))
+		front := uint64(2 * arena_c.LineSize)
 		size := (uint64(len(block)) - front) / uint64(buffers) / arena_c.LineSize * arena_c.LineSize
 		m := &frameModel{}
 		for i := range uint64(buffers) {
@@ -77,7 +77,7 @@ func TestAllShortProgramsOfAFrame(t *testing.T) {
 		(*session).reset,
 	}
 	for buffers := 2; buffers <= 3; buffers++ {
-		block := heapBlock(t, arena_c.LineSize*(1+3*buffers), 64)
+		block := heapBlock(t, arena_c.LineSize*(2+2*buffers), 64)
 		program := make([]int, exhaustiveSteps())
 		for i := 0; i < len(program); {
 			m, mod, err := openFrame(buffers)(block)
@@ -107,7 +107,7 @@ func TestFramesRefuse(t *testing.T) {
 		{window, 9, "arena: a Frame has 2 to 8 buffers, not 9"},
 		{window, -1, "arena: a Frame has 2 to 8 buffers, not -1"},
 		{nil, 2, "arena: a Frame needs a block of at least 128 bytes, this one has 0"},
-		{window[:319], 2, "arena: a Frame of 2 buffers needs a block of at least 320 bytes, this one has 319"},
+		{window[:255], 2, "arena: a Frame of 2 buffers needs a block of at least 256 bytes, this one has 255"},
 	} {
 		_, err := arena.NewFrame(c.block, c.buffers)
 		assert.EqualError(t, err, c.want)
@@ -115,7 +115,7 @@ func TestFramesRefuse(t *testing.T) {
 	_, err := arena.NewFrame(window[8:], 2)
 	assert.ErrorContains(t, err, "a Frame's block begins at a multiple of 64")
 	assert.Equal(t, make([]byte, 4096), window, "a refusal changes nothing")
-	f, err := arena.NewFrame(window[:320], 2)
+	f, err := arena.NewFrame(window[:256], 2)
 	require.NoError(t, err)
 	assert.EqualValues(t, 64, f.Size())
 	assert.Panics(t, func() { f.Alloc(8, 3) })
@@ -162,19 +162,20 @@ func TestRaceBuildsOverwriteWhatATurnEnds(t *testing.T) {
 }
 
 func TestGoAndCAgreeOnFrame(t *testing.T) {
-	w := newTwins(t, 4096, 4*arena_c.LineSize)
+	w := newTwins(t, 4096, 2*arena_c.LineSize)
 	a, b := arena_c.FrameInit(at(w.a), w.size(), 3), arena_c.FrameInit(at(w.b), w.size(), 3)
 	for range rounds() {
-		w.same("Now", unsafe.Pointer(a.Now()), unsafe.Pointer(mouth.FrameNow(b)))
-		a.Now().Chain, b.Now().Chain = 0, 0 // linearStep makes nodes, and a turn forgets them
 		if w.random.IntN(20) == 0 {
 			a.Turn()
 			b.Turn()
 			w.sameBytes("Turn")
 			continue
 		}
-		linearStep(w, a.Now(), b.Now(), a.Now().Tag())
-		used, peak := mouth.FrameFigures(b)
-		require.Equal(t, [2]uint64{used, peak}, [2]uint64{a.Used(), a.Peak()})
+		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
+		w.same("Push", a.Push(gen, size, mask), mouth.FrameBump(b, gen, size, mask))
+		used, peak, padding := mouth.FrameFigures(b)
+		require.Equal(t, [3]uint64{used, peak, padding}, [3]uint64{a.Used(), a.Peak(), a.Padding()})
+		gen = a.Gen + 2 - w.random.Uint64N(7)
+		require.Equal(t, mouth.FrameLive(b, gen), a.Live(gen))
 	}
 }

@@ -34,12 +34,19 @@ func said(file, what string) *regexp.Regexp {
 func TestHitsInline(t *testing.T) {
 	out := compile(t, "-m")
 	for _, hit := range []string{
-		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`, `scope\.Scope\.Alloc`,
-		`arena_c\.New\[.*\]`, `arena_c\.Get\[.*\]`,
-		`arena_c\.\(\*Linear\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`, `arena_c\.\(\*Linear\)\.NewNode`, `arena_c\.\(\*Linear\)\.Link`,
-		`arena_c\.\(\*Linear\)\.Unlink`, `arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
+		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`,
+		`scope\.Scope\.Alloc`, `scope\.Scope\.TryAlloc`, `scope\.Scope\.AllocAs`,
+		`arena_c\.New\[.*\]`, `arena_c\.TryNew\[.*\]`, `arena_c\.Get\[.*\]`,
+		`arena_c\.\(\*Scopes\)\.Alloc`, `arena_c\.\(\*Scopes\)\.TryAlloc`,
+		`arena_c\.\(\*Scopes\)\.AllocMask`, `arena_c\.\(\*Scopes\)\.Bump`, `arena_c\.\(\*Scopes\)\.Grow`,
+		`arena_c\.\(\*Scopes\)\.Node`, `arena_c\.\(\*Scopes\)\.Link`, `arena_c\.\(\*Scopes\)\.Newest`,
+		`arena_c\.\(\*Scopes\)\.Unlink`,
+		`arena_c\.\(\*Scopes\)\.Open`, `arena_c\.\(\*Scopes\)\.Close`, `arena_c\.\(\*Scopes\)\.Cut`,
+		`arena_c\.\(\*Header\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`,
+		`arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
 		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`, `arena_c\.\(\*Handles\)\.ChunkOf`,
-		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`, `container\.\(\*Deque\[.*\]\)\.PushFront`,
+		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`,
+		`container\.\(\*Deque\[.*\]\)\.PushFront`,
 	} {
 		if !said("hits", "inlining call to "+hit).MatchString(out) {
 			assert.Fail(t, "a hit is not inlined where it is called", "%s; go build -gcflags=-m=2 says why", hit)

@@ -92,7 +92,7 @@ func TestBlocksFromScopes(t *testing.T) {
 	stack, _, size := scopeStack(heapBlock(t, 4*arena_c.Edge, 64))
 	s := stack.Open("blocks")
 	require.NotNil(t, s.Bytes(1))
-	for _, from := range []scope.Scope{s, s.Temp()} {
+	for _, from := range []scope.Scope{s, s.Temp(2000)} {
 		block := from.Block(1000)
 		assert.Equal(t, []int{1000, 1000}, []int{len(block), cap(block)})
 		assert.Zero(t, address(unsafe.Pointer(&block[0]))%64)
@@ -101,8 +101,7 @@ func TestBlocksFromScopes(t *testing.T) {
 		assert.Panics(t, func() { from.Block(int(size)) }, "full unwinds")
 		assert.Panics(t, func() { from.Block(-1) })
 	}
-	large := s.Temp().Block(int(size) / 2) // more than a piece of the far end
-	assert.Len(t, large, int(size)/2)
+	assert.Len(t, s.Temp(int(size)/2).Block(int(size)/2), int(size)/2, "exactly what was asked for")
 	assert.ErrorContains(t, s.Close(), "full")
 }
 

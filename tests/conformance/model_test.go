@@ -7,7 +7,7 @@ import "math/bits"
 func up(n, align uint64) uint64 { return (n + align - 1) / align * align }
 
 func badArgument(size, align uint64) bool {
-	return size >= 1<<38 || bits.OnesCount64(align) != 1 || align > 65536
+	return size >= 1<<38 || bits.OnesCount64(align) != 1 || align > 1<<20
 }
 
 // linearModel is an aligned bump between two addresses.
@@ -40,6 +40,16 @@ func (m *linearModel) rewind(mark uint64) bool {
 	}
 	m.cursor = mark
 	return true
+}
+
+// scopeModel is a linear arena where a size that no arena has is full, and no bug.
+type scopeModel struct{ linearModel }
+
+func (m *scopeModel) alloc(size, align uint64) (at, got uint64, a answer) {
+	if !badArgument(0, align) && badArgument(size, align) {
+		return 0, 0, full
+	}
+	return m.linearModel.alloc(size, align)
 }
 
 // stackModel remembers each block's address and where the stack ended before it.

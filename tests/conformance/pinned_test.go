@@ -91,7 +91,7 @@ func (p *pinning) play() {
 		size := []int{20, 40, 120, 10}[round] // the third is more than the region has room for
 		_, err := budget.Load(ctx, p.b.Region("level"), func(s scope.Scope) (*int, error) {
 			p.nest("level", s, size/2, 2)
-			p.nest("level temp", s.Temp(), 4, 0)
+			p.nest("level temp", s.Temp(1000*(1+p.random(5))), 4, 0)
 			p.nest("level", s, size/2, 1)
 			return new(int), nil
 		})
@@ -120,8 +120,8 @@ func (p *pinning) play() {
 	}
 	r := p.b.Report()
 	for _, g := range append(r.Regions, r.Beside...) {
-		p.note("%s: size %d used %d peak %d load_peak %d objects %d finalizers %d pools %d %d padding %d most open %v", g.Name,
-			g.Size, g.Used, g.Peak, g.LoadPeak, g.Objects, g.Finalizers, g.PoolCap, g.PoolPeak, g.Padding, g.MostOpen)
+		p.note("%s: size %d used %d peak %d load_peak %d finalizers %d pools %d %d most open %v", g.Name,
+			g.Size, g.Used, g.Peak, g.LoadPeak, g.Finalizers, g.PoolCap, g.PoolPeak, g.MostOpen)
 	}
 	p.note("all: size %d", r.Size)
 }

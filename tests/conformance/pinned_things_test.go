@@ -63,7 +63,7 @@ var pinnedThings = []struct {
 		return append(append(first(list), first(longer)...), first(pinWords.Append(s, words, 2, 3))...)
 	}},
 	{"Alloc", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		return []unsafe.Pointer{s.TryAlloc(uint64(p.random(300)), 1<<p.random(8))}
+		return []unsafe.Pointer{s.TryAlloc(uint64(p.random(300)), 1<<p.random(7))}
 	}},
 	{"Bytes", func(p *pinning, s scope.Scope) []unsafe.Pointer { return first(s.Bytes(p.random(50))) }},
 	{"Sprintf", func(p *pinning, s scope.Scope) []unsafe.Pointer {
@@ -74,7 +74,8 @@ var pinnedThings = []struct {
 		return first(t.Add("frogs: ").AddInt(int64(p.random(1000))).AddFloat(0.25, 3).Bytes())
 	}},
 	{"Temp", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		t := s.Temp()
+		t := s.Temp(8 + p.random(600))
+		defer t.Close() // so that s, which may be one, is the newest again
 		return append(put(pinPoints.New(t)), first(pinWords.TrySlice(t, p.random(100)))...)
 	}},
 	{"Account", func(_ *pinning, s scope.Scope) (made []unsafe.Pointer) {
@@ -113,15 +114,14 @@ var pinnedThings = []struct {
 	}},
 	{"ObjectPool", func(_ *pinning, s scope.Scope) []unsafe.Pointer { return put(pinFloats.Pool(s, 5).Get()) }},
 	{"SharedPool", func(_ *pinning, s scope.Scope) []unsafe.Pointer { return put(pinOdds.SharedPool(s, 5).Get()) }},
-	{"List", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		list := pinRefss.List(s)
-		var made []unsafe.Pointer
+	{"Builder", func(p *pinning, s scope.Scope) []unsafe.Pointer {
+		b := pinRefss.Build(s)
 		for range 1 + p.random(25) {
-			made = put(list.New())
+			b.TryPush(pinRefs{})
 		}
-		return append(made, first(list.Copy(s))...)
+		return first(b.Done())
 	}},
-	{"fixed list and Deque", func(p *pinning, s scope.Scope) []unsafe.Pointer {
+	{"List and Deque", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		list, deque := container.NewList(s, pinWords, 1+p.random(9)), container.NewDeque(s, pinOdds, 1+p.random(9))
 		list.Push(1)
 		deque.PushFront(pinOdd{})

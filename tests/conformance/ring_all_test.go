@@ -104,8 +104,8 @@ func exhaustiveSteps() int {
 
 // rightQueue is the core's ring, on a block that it may have used before.
 func rightQueue(t *testing.T, size int) func() ([]byte, queue) {
-	block := heapBlock(t, arena_c.LineSize+size+8, 64)[:arena_c.LineSize+size] // an address at its end is of the same Go object
-	room := block[arena_c.LineSize:]
+	block := heapBlock(t, 2*arena_c.LineSize+size+8, 64)[:2*arena_c.LineSize+size] // an address at its end is of the same Go object
+	room := block[2*arena_c.LineSize:]
 	start := address(at(room))
 	return func() ([]byte, queue) {
 		r, err := arena.NewRing(block)
@@ -138,7 +138,7 @@ func TestNoShortProgramMakesARingOverlap(t *testing.T) {
 
 // TestAllShortProgramsOfARing compares with the model, which knows when a ring is full, and adds what is to be refused.
 func TestAllShortProgramsOfARing(t *testing.T) {
-	block := heapBlock(t, arena_c.LineSize+112, 64)
+	block := heapBlock(t, 2*arena_c.LineSize+112, 64)
 	ops := []func(s *session) error{
 		func(s *session) error { return s.alloc(0, 1) },
 		func(s *session) error { return s.alloc(17, 1) },

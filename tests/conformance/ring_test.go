@@ -96,7 +96,7 @@ func openRing(block []byte) (machine, model, error) {
 		return machine{}, nil, err
 	}
 	start, end := bounds(block)
-	m := &ringModel{start: start + arena_c.LineSize, end: end}
+	m := &ringModel{start: start + 2*arena_c.LineSize, end: end}
 	header := (*arena_c.Ring)(unsafe.Pointer(unsafe.SliceData(block)))
 	var ranges []arena_c.RingRange
 	peak := uint64(0)
@@ -155,7 +155,7 @@ func FuzzRing(f *testing.F) { fuzz(f, openRing, 512) }
 
 func TestRingsRefuse(t *testing.T) {
 	window := heapBlock(t, 4096, 64)
-	for _, block := range [][]byte{nil, {}, window[:64], window[:127], window[8:]} {
+	for _, block := range [][]byte{nil, {}, window[:64], window[:191], window[8:]} {
 		_, err := arena.NewRing(block)
 		assert.ErrorContains(t, err, "Ring")
 	}
@@ -171,7 +171,7 @@ func TestRingsRefuse(t *testing.T) {
 	require.NoError(t, r.Free(b))
 	assert.EqualError(t, r.Free(b), "arena: BUG: Ring.Free: not from here")
 	assert.Panics(t, func() { r.Alloc(8, 3) })
-	assert.EqualValues(t, 4096-64, r.Size())
+	assert.EqualValues(t, 4096-128, r.Size())
 }
 
 func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
@@ -193,38 +193,38 @@ func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
 }
 
 func TestGoAndCAgreeOnRing(t *testing.T) {
-	w := newTwins(t, 2048, 64)
+	w := newTwins(t, 2048, 128)
 	a, b := arena_c.RingInit(at(w.a), w.size()), arena_c.RingInit(at(w.b), w.size())
 	for range rounds() {
 		ringStep(w, a, b)
 		require.Equal(w.t, a.Used(), b.Used())
 		require.Equal(w.t, a.Room(), b.Room())
 	}
-	require.Equal(t, arena_c.OK, a.Reset(a.Tag()))
-	require.Equal(t, arena_c.OK, b.Reset(b.Tag()))
+	require.Equal(t, arena_c.OK, a.Reset(a.Gen))
+	require.Equal(t, arena_c.OK, b.Reset(b.Gen))
 	w.sameBytes("Reset")
 }
 
 // ringStep is a hit, or what comes behind it, on the ring of either side.
 func ringStep(w *twins, a, b *arena_c.Ring) {
-	tag, size, mask := w.tag(a.Tag()), w.amount(), w.mask()|7
+	gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|7
 	p, sizeA := a.Front()
 	q, sizeB := mouth.RingFront(b)
 	w.same("Front", p, q)
 	require.Equal(w.t, sizeA, sizeB)
 	switch w.random.IntN(8) {
 	case 0, 1, 2:
-		p, q = a.Push(tag, size, mask), mouth.RingPush(b, tag, size, mask)
+		p, q = a.Push(gen, size, mask), mouth.RingPush(b, gen, size, mask)
 		if w.same("Push", p, q); p == nil {
-			w.same("Wrap", a.Wrap(tag, size, mask), b.Wrap(tag, size, mask))
+			w.same("Wrap", a.Wrap(gen, size, mask), b.Wrap(gen, size, mask))
 		}
 	case 3: // somewhere in the block
 		offset := w.random.Uint64N(w.size())
 		p, q = unsafe.Add(at(w.a), offset), unsafe.Add(at(w.b), offset)
 		fallthrough
 	default:
-		require.Equal(w.t, mouth.RingPop(b, tag, q), a.Pop(tag, p), "seed %d, step %d", w.seed, w.step)
-		require.Equal(w.t, b.Find(tag, q), a.Find(tag, p))
+		require.Equal(w.t, mouth.RingPop(b, gen, q), a.Pop(gen, p), "seed %d, step %d", w.seed, w.step)
+		require.Equal(w.t, b.Find(gen, q), a.Find(gen, p))
 		w.sameBytes("Pop")
 	}
 }

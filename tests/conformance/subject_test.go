@@ -63,7 +63,7 @@ func openPool[T any](block []byte) (machine, model, error) {
 func openScope(block []byte) (machine, model, error) {
 	stack, from, size := scopeStack(block)
 	s := stack.Open("suite")
-	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
+	m := &scopeModel{linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}}
 	return machine{
 		alloc: func(size, align uint64) unsafe.Pointer { return allocIn(s, size, align) },
 		reset: func() {
@@ -75,15 +75,22 @@ func openScope(block []byte) (machine, model, error) {
 
 // allocIn gives nil when s is full, and panics for what no scope gives, as the other arenas do.
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
-	if p = s.TryAlloc(size, align); p != nil {
-		return p
+	defer fullIsNil()
+	if align > arena_c.LineSize || badArgument(0, align) {
+		return s.AllocAligned(size, align)
 	}
-	defer func() {
-		if err, _ := recover().(error); !errors.Is(err, scope.ErrFull) {
-			panic(err)
+	if p = s.TryAlloc(size, align); p == nil {
+		p = s.Alloc(size, align)
+	}
+	return p
+}
+
+func fullIsNil() {
+	if v := recover(); v != nil {
+		if err, _ := v.(error); !errors.Is(err, scope.ErrFull) {
+			panic(v)
 		}
-	}()
-	return s.Alloc(size, align)
+	}
 }
 
 // scopeStack is a map of one region in the block: where it begins, and its size.

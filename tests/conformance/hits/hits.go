@@ -33,10 +33,12 @@ func TryNew(s scope.Scope, n int) (last *Frog) {
 	return last
 }
 
-// Alloc is scope.Scope.Alloc in a loop.
+// Alloc is scope.Scope.Alloc, TryAlloc and AllocAs in a loop.
 func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
 		last = s.Alloc(size, 16)
+		last = s.TryAlloc(size, 16)
+		last = s.AllocAs(size, scope.Align16)
 	}
 	return last
 }
@@ -49,14 +51,25 @@ func Get(p scope.Pool[Frog], n int) (sum uint64) {
 	return sum
 }
 
-// NewCore is arena_c.New in a loop.
-func NewCore(l *arena_c.Linear, need uint64, n int) (sum uint64) {
+// NewCore is arena_c.New, and arena_c.TryNew, in a loop.
+func NewCore(h *arena_c.Scopes, gen uint64, n int) (sum uint64) {
 	for range n {
-		if x, ok := arena_c.New[Frog](l, need); ok {
+		sum += arena_c.New[Frog](h, gen).ID
+		if x := arena_c.TryNew[Frog](h, gen); x != nil {
 			sum += x.ID
 		}
 	}
 	return sum
+}
+
+// AllocCore is arena_c's Alloc, TryAlloc and AllocMask in a loop.
+func AllocCore(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		last = h.Alloc(gen, size, 16)
+		last = h.TryAlloc(gen, size, 16)
+		last = h.AllocMask(gen, size, 15)
+	}
+	return last
 }
 
 // GetCore is arena_c.Get in a loop.
@@ -67,52 +80,63 @@ func GetCore(p *arena_c.Pool, tag uint64, n int) (sum uint64) {
 	return sum
 }
 
-// Bump is arena_c's Bump in a loop.
-func Bump(l *arena_c.Linear, need, size uint64, n int) (last unsafe.Pointer) {
+// Bump is arena_c's Bump of a linear arena in a loop.
+func Bump(h *arena_c.Header, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last, _ = l.Bump(need, size, 7)
+		last, _ = h.Bump(gen, size, 7)
+	}
+	return last
+}
+
+// BumpIn is arena_c's Bump and Grow of scopes in a loop.
+func BumpIn(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
+	for range n {
+		last, _ = h.Bump(gen, size, 7)
+		last, _ = h.Grow(gen, size)
 	}
 	return last
 }
 
 // Push is arena_c's Push in a loop.
-func Push(s *arena_c.Stack, tag, size uint64, n int) (last unsafe.Pointer) {
+func Push(s *arena_c.Stack, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last = s.Push(tag, size, 15)
+		last = s.Push(gen, size, 15)
 	}
 	return last
 }
 
 // Far is the hits of the far ends, and of handles, in a loop.
-func Far(e *arena_c.Ends, s *arena_c.Stack, h *arena_c.Handles, tag, handle, size uint64, n int) (last unsafe.Pointer) {
+func Far(e *arena_c.Ends, s *arena_c.Stack, h *arena_c.Handles, gen, tag, handle, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		if e.BumpFar(tag, size, 7) != nil && s.PushFar(tag, size, 15) != nil {
+		if e.BumpFar(gen, size, 7) != nil && s.PushFar(gen, size, 15) != nil {
 			last = h.ChunkOf(tag, handle)
 		}
 	}
 	return last
 }
 
-// Chain is arena_c's NewNode, Link and Unlink in a loop.
-func Chain(l *arena_c.Linear, tag uint64, n int) (sum uint64) {
-	for i := range n {
-		if node := l.NewNode(tag); node != nil {
-			l.Link(node, 3, uint64(i))
+// Chain is arena_c's Open, Node, Link, Newest, Unlink, Cut and Close in a loop.
+func Chain(h *arena_c.Scopes, n int) (sum uint64) {
+	for i := range uint64(n) {
+		gen, cursor := h.Open(), h.Cursor
+		if object := h.Node(gen, 8, 7); object != nil {
+			*(*uint64)(object) = i
+			h.Link(object, 3)
 		}
-	}
-	for {
-		node, ok := l.Unlink()
-		if !ok {
-			return sum
+		for r := h.Top(); h.Chain != r.Chain; h.Unlink() {
+			object, _ := h.Newest(h.Chain)
+			sum += *(*uint64)(object)
 		}
-		sum += node.What
+		h.Cut(cursor)
+		h.Close(h.Top())
 	}
+	return sum
 }
 
 // Ring is arena_c's Push and Front of a ring in a loop. Pop is too long to be inlined: it is a call, but none into C.
-func Ring(r *arena_c.Ring, tag, size uint64, n int) (sum uint64) {
+func Ring(r *arena_c.Ring, gen, size uint64, n int) (sum uint64) {
 	for range n {
-		if r.Push(tag, size, 7) != nil {
+		if r.Push(gen, size, 7) != nil {
 			_, oldest := r.Front()
 			sum += oldest
 		}
@@ -143,6 +167,13 @@ func Append(s scope.Scope, list []Frog, n int) []Frog {
 		list = frogs.Append(s, list, Frog{})
 	}
 	return list
+}
+
+// Build is scope.Builder.Push in a loop.
+func Build(b *scope.Builder[uint64], n int) {
+	for i := range uint64(n) {
+		b.Push(i)
+	}
 }
 
 // Object is scope.ObjectMaker.New in a loop.

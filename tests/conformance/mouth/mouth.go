@@ -1,5 +1,5 @@
 // Package mouth calls the C core's inline hits as a C program would, on headers that Go made: the differential test
-// compares it with arena_c/hit.go. It is not a test file because those may not import "C".
+// compares it with arena_c/fast.go and hit.go. It is not a test file because those may not import "C".
 package mouth
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
@@ -24,26 +24,24 @@ package mouth
 //     teller *t = (teller *)arg;
 //     t->log[(*t->count)++] = t->id;
 // }
-// static int mouth_defer(void *slot, uint64_t tag, int32_t *log, int32_t *count, int32_t id) {
-//     upfront_scope s = {(upfront_linear *)slot, tag};
+// static int mouth_defer(void *header, uint64_t generation, int32_t *log, int32_t *count, int32_t id) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
 //     teller *t = (teller *)upfront_scope_alloc(s, 24, 8); // on every target, however large a pointer is
 //     if (t == NULL)
 //         return UPFRONT_FULL;
 //     t->log = log, t->count = count, t->id = id;
 //     return upfront_scope_defer(s, tell, t);
 // }
-// #cgo noescape upfront_linear_bump
-// #cgo nocallback upfront_linear_bump
-// #cgo noescape upfront_linear_grow
-// #cgo nocallback upfront_linear_grow
+// #cgo noescape upfront_arena_bump
+// #cgo nocallback upfront_arena_bump
 // #cgo noescape upfront_stack_push
 // #cgo nocallback upfront_stack_push
 // #cgo noescape upfront_pool_get
 // #cgo nocallback upfront_pool_get
 // #cgo noescape upfront_pool_put
 // #cgo nocallback upfront_pool_put
-// #cgo noescape upfront_row_unlink
-// #cgo nocallback upfront_row_unlink
+// #cgo noescape upfront_scopes_unlink
+// #cgo nocallback upfront_scopes_unlink
 import "C"
 
 import (
@@ -52,22 +50,19 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-func linear(l *arena_c.Linear) *C.upfront_linear { return (*C.upfront_linear)(unsafe.Pointer(l)) }
+func header(h *arena_c.Header) *C.upfront_arena  { return (*C.upfront_arena)(unsafe.Pointer(h)) }
 func row(r *arena_c.Row) *C.upfront_row          { return (*C.upfront_row)(unsafe.Pointer(r)) }
+func scopes(h *arena_c.Scopes) *C.upfront_scopes { return (*C.upfront_scopes)(unsafe.Pointer(h)) }
+func own(h *arena_c.Scopes) *C.upfront_arena     { return (*C.upfront_arena)(unsafe.Pointer(h)) }
 
-// Bump is upfront_linear_bump.
-func Bump(l *arena_c.Linear, need, size, mask uint64) unsafe.Pointer {
-	return C.upfront_linear_bump(linear(l), C.uint64_t(need), C.uint64_t(size), C.uint64_t(mask))
-}
-
-// Grow is upfront_linear_grow.
-func Grow(l *arena_c.Linear, need, size uint64) unsafe.Pointer {
-	return C.upfront_linear_grow(linear(l), C.uint64_t(need), C.uint64_t(size))
+// Bump is upfront_arena_bump.
+func Bump(h *arena_c.Header, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_arena_bump(header(h), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Push is upfront_stack_push.
-func Push(s *arena_c.Stack, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func Push(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Get is upfront_pool_get.
@@ -80,56 +75,68 @@ func Put(p *arena_c.Pool, tag uint64, chunk unsafe.Pointer) bool {
 	return C.upfront_pool_put((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(tag), chunk) == C.UPFRONT_OK
 }
 
-// Open is upfront_row_open.
-func Open(r *arena_c.Row) (tag uint64) { return uint64(C.upfront_row_open(row(r))) }
-
-// Close is upfront_row_close.
-func Close(r *arena_c.Row) { C.upfront_row_close(row(r)) }
-
-// Freeze is upfront_row_freeze.
-func Freeze(l *arena_c.Linear) { C.upfront_row_freeze(linear(l)) }
-
-// Node is upfront_row_node.
-func Node(l *arena_c.Linear, tag uint64) *arena_c.Node {
-	return (*arena_c.Node)(unsafe.Pointer(C.upfront_row_node(linear(l), C.uint64_t(tag))))
+// BumpIn is upfront_scopes_bump.
+func BumpIn(h *arena_c.Scopes, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_scopes_bump(scopes(h), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// Link is upfront_row_link.
-func Link(l *arena_c.Linear, node *arena_c.Node, class, what uint64) {
-	C.upfront_row_link(linear(l), (*C.upfront_node)(unsafe.Pointer(node)), C.uint64_t(class), C.uint64_t(what))
+// GrowIn is upfront_scopes_grow.
+func GrowIn(h *arena_c.Scopes, gen, size uint64) unsafe.Pointer {
+	return C.upfront_scopes_grow(scopes(h), C.uint64_t(gen), C.uint64_t(size))
 }
 
-// Unlink is upfront_row_unlink.
-func Unlink(l *arena_c.Linear) (node arena_c.Node, ok bool) {
-	ok = C.upfront_row_unlink(linear(l), (*C.upfront_node)(unsafe.Pointer(&node))) != 0
-	return node, ok
+// Node is upfront_scopes_node.
+func Node(h *arena_c.Scopes, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_scopes_node(scopes(h), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
+
+// Link is upfront_scopes_link.
+func Link(h *arena_c.Scopes, object unsafe.Pointer, class uint64) {
+	C.upfront_scopes_link(scopes(h), object, C.uint64_t(class))
+}
+
+// Unlink is upfront_scopes_unlink.
+func Unlink(h *arena_c.Scopes) (object unsafe.Pointer, class uint64) {
+	object = C.upfront_scopes_unlink(scopes(h), (*C.uint64_t)(unsafe.Pointer(&class)))
+	return object, class
+}
+
+// Open is upfront_scopes_open.
+func Open(h *arena_c.Scopes) (gen uint64) { return uint64(C.upfront_scopes_open(scopes(h))) }
+
+// Close is upfront_scopes_close.
+func Close(h *arena_c.Scopes) { C.upfront_scopes_close(scopes(h)) }
+
+// Freeze is upfront_scopes_freeze.
+func Freeze(h *arena_c.Scopes) { C.upfront_scopes_freeze(scopes(h)) }
+
+// Cut is upfront_arena_cut.
+func Cut(h *arena_c.Scopes, to uint64) { C.upfront_arena_cut(own(h), C.uint64_t(to)) }
 
 // The small reads of the headers, which words.go says in Go: what C makes of the same words.
 
-// Offset is upfront_offset.
-func Offset(l *arena_c.Linear, p unsafe.Pointer) uint64 {
-	return uint64(C.upfront_offset(linear(l), p))
+// Place is upfront_arena_offset, and Address upfront_arena_at.
+func Place(h *arena_c.Scopes, p unsafe.Pointer) uint64 {
+	return uint64(C.upfront_arena_offset(own(h), p))
+}
+func Address(h *arena_c.Scopes, offset uint64) unsafe.Pointer {
+	return C.upfront_arena_at(own(h), C.uint64_t(offset))
 }
 
 // Used is upfront_row_used.
 func Used(r *arena_c.Row) uint64 { return uint64(C.upfront_row_used(row(r))) }
 
-// Padding is upfront_row_padding.
-func Padding(r *arena_c.Row) uint64 { return uint64(C.upfront_row_padding(row(r))) }
-
-// Counted is upfront_asked and upfront_objects of a header's count, and upfront_linear_padding.
-func Counted(l *arena_c.Linear) (bytes, objects, padding uint64) {
-	count := linear(l).count
-	return uint64(C.upfront_asked(count)), uint64(C.upfront_objects(count)), uint64(C.upfront_linear_padding(linear(l)))
-}
-
-// Index is upfront_row_index.
-func Index(l *arena_c.Linear) uint64 { return uint64(C.upfront_row_index(linear(l))) }
+// Peak is upfront_row_peak.
+func Peak(r *arena_c.Row) uint64 { return uint64(C.upfront_row_peak(row(r))) }
 
 // RowOf is upfront_row_of.
-func RowOf(l *arena_c.Linear) *arena_c.Row {
-	return (*arena_c.Row)(unsafe.Pointer(C.upfront_row_of(linear(l))))
+func RowOf(h *arena_c.Scopes) *arena_c.Row {
+	return (*arena_c.Row)(unsafe.Pointer(C.upfront_row_of(scopes(h))))
+}
+
+// Record is upfront_scopes_record.
+func Record(h *arena_c.Scopes, depth uint64) *arena_c.Record {
+	return (*arena_c.Record)(unsafe.Pointer(C.upfront_scopes_record(scopes(h), C.uint64_t(depth))))
 }
 
 // Pool is upfront_row_pool.
@@ -140,6 +147,12 @@ func Pool(r *arena_c.Row, index uint64) *arena_c.Pool {
 // Row is upfront_map_row.
 func Row(m *arena_c.Map, index uint64) *arena_c.Row {
 	return (*arena_c.Row)(unsafe.Pointer(C.upfront_map_row((*C.upfront_map)(unsafe.Pointer(m)), C.uint64_t(index))))
+}
+
+// Bounds are upfront_map_start and upfront_map_end.
+func Bounds(m *arena_c.Map, r *arena_c.Row) (start, end uint64) {
+	c := (*C.upfront_map)(unsafe.Pointer(m))
+	return uint64(C.upfront_map_start(c, row(r))), uint64(C.upfront_map_end(c, row(r)))
 }
 
 // State is upfront_pool_state.
@@ -154,13 +167,13 @@ func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
 
 // Defer adds a C finalizer to a scope of Go, as a C library would: it appends id to log, whose length is count. Both lie in
 // memory that C may keep pointers to.
-func Defer(slot unsafe.Pointer, tag uint64, log, count *int32, id int32) arena_c.Code {
-	return arena_c.Code(C.mouth_defer(slot, C.uint64_t(tag), (*C.int32_t)(log), (*C.int32_t)(count), C.int32_t(id)))
+func Defer(header unsafe.Pointer, generation uint64, log, count *int32, id int32) arena_c.Code {
+	return arena_c.Code(C.mouth_defer(header, C.uint64_t(generation), (*C.int32_t)(log), (*C.int32_t)(count), C.int32_t(id)))
 }
 
 // BumpFar is upfront_ends_bump_far.
-func BumpFar(e *arena_c.Ends, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func BumpFar(e *arena_c.Ends, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // Marks is upfront_ends_mark and upfront_ends_mark_far.
@@ -170,8 +183,8 @@ func Marks(e *arena_c.Ends) (mark, farMark uint64) {
 }
 
 // PushFar is upfront_stack_push_far.
-func PushFar(s *arena_c.Stack, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func PushFar(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 func handles(h *arena_c.Handles) *C.upfront_handles { return (*C.upfront_handles)(unsafe.Pointer(h)) }
@@ -193,8 +206,8 @@ func PutHandle(h *arena_c.Handles, tag, handle uint64) arena_c.Code {
 }
 
 // RingPush is upfront_ring_push.
-func RingPush(r *arena_c.Ring, tag, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(tag), C.uint64_t(size), C.uint64_t(mask))
+func RingPush(r *arena_c.Ring, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
 // RingFront is upfront_ring_front.
@@ -204,17 +217,20 @@ func RingFront(r *arena_c.Ring) (p unsafe.Pointer, size uint64) {
 }
 
 // RingPop is upfront_ring_pop.
-func RingPop(r *arena_c.Ring, tag uint64, p unsafe.Pointer) bool {
-	return C.upfront_ring_pop((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(tag), p) == C.UPFRONT_OK
+func RingPop(r *arena_c.Ring, gen uint64, p unsafe.Pointer) bool {
+	return C.upfront_ring_pop((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(gen), p) == C.UPFRONT_OK
 }
 
-// FrameNow is upfront_frame_now.
-func FrameNow(f *arena_c.Frame) *arena_c.Linear {
-	return (*arena_c.Linear)(unsafe.Pointer(C.upfront_frame_now((*C.upfront_frame)(unsafe.Pointer(f)))))
+// FrameBump is upfront_frame_bump.
+func FrameBump(f *arena_c.Frame, gen, size, mask uint64) unsafe.Pointer {
+	return C.upfront_frame_bump((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-// FrameFigures is upfront_frame_used and upfront_frame_peak.
-func FrameFigures(f *arena_c.Frame) (used, peak uint64) {
+// FrameFigures is upfront_frame_used, _peak and _padding; FrameLive is upfront_frame_check.
+func FrameFigures(f *arena_c.Frame) (used, peak, padding uint64) {
 	c := (*C.upfront_frame)(unsafe.Pointer(f))
-	return uint64(C.upfront_frame_used(c)), uint64(C.upfront_frame_peak(c))
+	return uint64(C.upfront_frame_used(c)), uint64(C.upfront_frame_peak(c)), uint64(C.upfront_frame_padding(c))
+}
+func FrameLive(f *arena_c.Frame, gen uint64) bool {
+	return C.upfront_frame_check((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen)) != C.UPFRONT_STALE
 }

@@ -22,8 +22,8 @@ package caller
 //         bytes[i] = byte;
 // }
 //
-// static void *caller_alloc(void *slot, uint64_t tag, uint64_t size, uint64_t align) {
-//     upfront_scope s = {(upfront_linear *)slot, tag};
+// static void *caller_alloc(void *header, uint64_t generation, uint64_t size, uint64_t align) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
 //     return upfront_scope_alloc(s, size, align);
 // }
 //
@@ -54,9 +54,13 @@ package caller
 //     lost = NULL;
 //     (void)lost;
 // }
-// static int caller_defer_leak(void *slot, uint64_t tag) {
-//     upfront_scope s = {(upfront_linear *)slot, tag};
+// static int caller_defer_leak(void *header, uint64_t generation) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
 //     return upfront_scope_defer(s, caller_leak, NULL);
+// }
+// static int caller_close(void *header, uint64_t generation) {
+//     upfront_scope s = {(upfront_scopes *)header, generation};
+//     return upfront_scope_close(s);
 // }
 import "C"
 
@@ -75,8 +79,8 @@ func Fill(p unsafe.Pointer, value byte, size uintptr) {
 }
 
 // AllocInScope says whether a scope of Go's gave C memory.
-func AllocInScope(slot unsafe.Pointer, tag, size, align uint64) bool {
-	return C.caller_alloc(slot, C.uint64_t(tag), C.uint64_t(size), C.uint64_t(align)) != nil
+func AllocInScope(header unsafe.Pointer, generation, size, align uint64) bool {
+	return C.caller_alloc(header, C.uint64_t(generation), C.uint64_t(size), C.uint64_t(align)) != nil
 }
 
 // MakeArena says whether the core made an arena, of an unaligned block when wrong.
@@ -92,7 +96,14 @@ func AllocInZeros(wrong bool) bool { return C.caller_alloc_in_zeros(flag(wrong))
 func AllocInCopy(wrong bool) uint64 { return uint64(C.caller_alloc_in_copy(flag(wrong))) }
 
 // DeferLeak has a scope run a C finalizer that mallocs and forgets.
-func DeferLeak(slot unsafe.Pointer, tag uint64) { C.caller_defer_leak(slot, C.uint64_t(tag)) }
+func DeferLeak(header unsafe.Pointer, generation uint64) {
+	C.caller_defer_leak(header, C.uint64_t(generation))
+}
+
+// CloseScope is the code that C gets when it closes a scope.
+func CloseScope(header unsafe.Pointer, generation uint64) int {
+	return int(C.caller_close(header, C.uint64_t(generation)))
+}
 
 func flag(b bool) C.int {
 	if b {

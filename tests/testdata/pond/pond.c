@@ -99,7 +99,7 @@ static void grow_old(pond *p, frog *f, uint32_t tick) {
 }
 
 static int play(pond *p, uint32_t tick) {
-    uint64_t mark = p->all->cursor, tag = upfront_tag(p->all), size;
+    uint64_t mark = p->all->cursor, gen = p->all->gen, size;
     uint32_t *crowd = (uint32_t *)upfront_frame_alloc(p->frame, SIDE * SIDE * sizeof *crowd, 4), i, old = 0;
     frog **near = (frog **)upfront_linear_alloc(p->all, (p->count + 1) * sizeof *near, 8); /* gone after it */
     croak *c;
@@ -129,7 +129,7 @@ static int play(pond *p, uint32_t tick) {
         }
     p->crowd = crowd;
     upfront_frame_turn(p->frame);
-    return upfront_linear_rewind(p->all, tag, mark) == UPFRONT_OK;
+    return upfront_linear_rewind(p->all, gen, mark) == UPFRONT_OK;
 }
 
 int main(void) {

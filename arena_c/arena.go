@@ -1,0 +1,39 @@
+package arena_c
+
+// #include "arena.h"
+import "C"
+
+import "unsafe"
+
+// Header is the header of an arena: arena.h says what its words mean.
+type Header struct {
+	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
+}
+
+// At is the address of an offset.
+func (h *Header) At(offset uint64) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), offset) }
+
+// Offset is the offset of an address.
+func (h *Header) Offset(p unsafe.Pointer) uint64 {
+	return uint64(uintptr(p)) - uint64(uintptr(unsafe.Pointer(h)))
+}
+
+func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }
+
+// dead tells the race detector what died when the cursor moved back from where it was: a rewind that only moves a
+// cursor conflicts with nobody. Where it was is read into a variable first: Go doesn't say whether an operand or a call
+// beside it comes first.
+func (h *Header) dead(was uint64, code Code) Code {
+	if Race {
+		raceDead(h.At(h.Cursor), uintptr(was-h.Cursor))
+	}
+	return code
+}
+
+// deadFar is dead at the far end.
+func (h *Header) deadFar(was uint64, code Code) Code {
+	if Race {
+		raceDead(h.At(was), uintptr(h.Limit-was))
+	}
+	return code
+}
