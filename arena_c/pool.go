@@ -106,7 +106,9 @@ func (p *Pool) Peak() uint64 { return uint64(crossed(reads(&p.Free), C.upfront_p
 // Numbers is a stack of numbers of chunks, as large as one could be.
 type Numbers [1 << (28 + ^uint(0)>>63*4)]uint32
 
-// Bases are the addresses that a fast path wants to know: of chunk 0, and of the stack of numbers.
+// Bases are the addresses that a fast path wants to know: of chunk 0, and of the stack of numbers, which ends before its type does.
+//
+//go:nocheckptr
 func (p *Pool) Bases() (first unsafe.Pointer, numbers *Numbers) {
 	return p.Chunk(0), (*Numbers)(unsafe.Pointer(p.Number(0)))
 }

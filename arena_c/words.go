@@ -10,14 +10,12 @@ import "unsafe"
 
 // The limits of base.h; the end of this file compares them with the C side when the package is compiled.
 const (
-	OffsetMax  = 1 << 38 // a block, an offset and a size are below it
-	Generation = 1 << 40 // one generation, in a word of a pool
-	Offsets    = Generation - 1
-	Object     = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
-	Edge       = 1 << 16   // edges of regions and tables
-	AlignMax   = 1 << 20   // the largest alignment
-	LineSize   = 64
-	NameSize   = 32 // of a row's name, with its closing zero
+	OffsetMax = 1 << 38   // a block, an offset and a size are below it
+	Object    = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
+	Edge      = 1 << 16   // edges of regions and tables
+	AlignMax  = 1 << 20   // the largest alignment
+	LineSize  = 64
+	NameSize  = 32 // of a row's name, with its closing zero
 )
 
 // Code is the answer of an operation that can refuse: OK, a kind of full (above zero), or a caller's bug (below).
@@ -131,7 +129,6 @@ var (
 	_ [unsafe.Offsetof(Row{}.End)]byte        = [unsafe.Offsetof(C.upfront_row{}.end)]byte{}
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
-	_ [0]byte = [C.UPFRONT_GENERATION - Generation]byte{}
 	_ [0]byte = [C.UPFRONT_OBJECT - Object]byte{}
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
 	_ [0]byte = [C.UPFRONT_ALIGN_MAX - AlignMax]byte{}

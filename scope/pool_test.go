@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -75,7 +76,7 @@ func TestGetUnzeroed(t *testing.T) {
 	assert.Nil(t, pool.GetUnzeroed())
 	pool.Put(x)
 	assert.Same(t, x, pool.GetUnzeroed())
-	if !instrumented {
+	if !arena_c.Crossing && !arena_c.Race { // those overwrite what is put
 		assert.EqualValues(t, 5, x.X)
 	}
 }

@@ -109,6 +109,7 @@ static void step_pool_open(void) {
         return;
     }
     p->tag = p->pool->gen;
+    CHECK_EQ(p->tag, ++world.last); /* of the near end, whichever end the pool lies at */
     p->of = of;
     world.pool_count++;
 }

@@ -269,7 +269,7 @@ static void walk_tells_records(void) {
     r->mark--;
     CHECK(is_told()); /* below the arena */
     *r = good;
-    CHECK(upfront_scope_open(h).gen == 3 && !is_told());
+    CHECK(upfront_scope_open(h).gen == 5 && !is_told());
     r[1].mark = r->mark - 1;
     CHECK(is_told()); /* below the one it lies in */
     r[1].mark = h->arena.cursor;
