@@ -34,7 +34,7 @@ func ExamplePool() {
 	fmt.Println(pool.Put(f), pool.Live(), "of", pool.Cap())
 	fmt.Println(pool.Put(f))
 	// Output:
-	// <nil> 0 of 106
+	// <nil> 0 of 73
 	// arena: BUG: Pool.Put of a arena_test.frog: put twice
 }
 
@@ -64,7 +64,7 @@ func ExampleHandlePool() {
 	fmt.Println(pool.At(prey), pool.Put(prey))
 	// Output:
 	// true <nil>
-	// <nil> arena: BUG: HandlePool.Put of a arena_test.frog: closed already
+	// <nil> arena: BUG: HandlePool.Put of a arena_test.frog: put twice
 }
 
 func ExampleBlockFrom() {

@@ -3,8 +3,6 @@ package arena
 import (
 	"fmt"
 	"iter"
-	"reflect"
-	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -15,44 +13,38 @@ type Handle[T any] uint64
 
 // HandlePool is a Pool whose chunks are named by handles, so that who kept the name of a chunk that was put and taken
 // again is told so. It costs 4 bytes a chunk more than a Pool. It is a small value; copies are the same pool.
-type HandlePool[T any] struct {
-	header *arena_c.Handles
-	tag    uint64
-}
+//
+// A chunk retires when it was put 2^32-1 times, so that no handle ever means two values; the pool has one chunk less then.
+type HandlePool[T any] struct{ pool Pool[T] }
 
 // NewHandlePool makes a pool of the block, with as many chunks as fit. What was in the block is lost, and with it what
 // handles of an older pool there meant: generations begin anew. A T that holds Go pointers is refused. Cost: O(chunks).
 func NewHandlePool[T any](block []byte) (HandlePool[T], error) {
-	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
-		return HandlePool[T]{}, fmt.Errorf("arena: %w", err)
-	}
-	if err := checkBlock("HandlePool", block); err != nil {
-		return HandlePool[T]{}, err
-	}
-	var zero T
-	header := arena_c.HandlesMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
-		arena_c.AlignOf[T]())
-	if header == nil {
-		return HandlePool[T]{}, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
-			unsafe.Sizeof(zero))
-	}
-	return HandlePool[T]{header, header.Pool.Tag()}, nil
+	pool, err := makePool[T]("HandlePool", block, true)
+	return HandlePool[T]{pool}, err
 }
 
 // Get gives a zeroed T and its handle, or nil and the zero Handle when all chunks are live.
 func (p HandlePool[T]) Get() (*T, Handle[T]) {
-	x, handle := arena_c.GetHandle[T](p.header, p.tag)
+	x, handle := arena_c.GetHandle[T](p.pool.header, p.pool.gen, p.pool.first, p.pool.numbers)
 	return x, Handle[T](handle)
 }
 
-// At is the value that h names, or nil when it was put. A handle is good again by accident only after its chunk was put
-// 2^32-1 times more.
-func (p HandlePool[T]) At(h Handle[T]) *T { return (*T)(p.header.ChunkOf(p.tag, uint64(h))) }
+// At is the value that h names, or nil: it was put, or h is no handle of this pool.
+func (p HandlePool[T]) At(h Handle[T]) *T { return (*T)(p.pool.header.At(p.pool.gen, uint64(h))) }
+
+// Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
+func (p HandlePool[T]) Index(h Handle[T]) int {
+	if p.At(h) == nil {
+		return -1
+	}
+	return int(uint64(h) & arena_c.HandleIndex)
+}
 
 // Put gives the value back that h names. A handle of what was put already, or of no chunk of this pool, is refused and
 // changes nothing.
 func (p HandlePool[T]) Put(h Handle[T]) error {
-	if code := p.header.PutHandle(p.tag, uint64(h)); code != arena_c.OK {
+	if code := p.pool.header.PutHandle(p.pool.gen, uint64(h)); code != arena_c.OK {
 		return fmt.Errorf("arena: BUG: HandlePool.Put of a %T: %v", *new(T), code)
 	}
 	return nil
@@ -62,15 +54,15 @@ func (p HandlePool[T]) Put(h Handle[T]) error {
 // comes along is open.
 func (p HandlePool[T]) All() iter.Seq2[Handle[T], *T] {
 	return func(yield func(Handle[T], *T) bool) {
-		for i := range p.header.Pool.Count() {
-			if *p.header.Pool.State(i) == arena_c.ChunkLive && !yield(Handle[T](p.header.Name(i)), (*T)(p.header.Pool.Chunk(i))) {
+		for i, x := range p.pool.All() {
+			if !yield(Handle[T](p.pool.header.Handle(uint64(i))), x) {
 				return
 			}
 		}
 	}
 }
 
-// Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.
-func (p HandlePool[T]) Cap() int  { return int(p.header.Pool.Count()) }
-func (p HandlePool[T]) Live() int { return int(p.header.Pool.Live) }
-func (p HandlePool[T]) Peak() int { return int(p.header.Pool.Peak()) }
+// Cap, Live and Peak are those of Pool.
+func (p HandlePool[T]) Cap() int  { return p.pool.Cap() }
+func (p HandlePool[T]) Live() int { return p.pool.Live() }
+func (p HandlePool[T]) Peak() int { return p.pool.Peak() }

@@ -13,7 +13,7 @@ import (
 )
 
 func newPool(t *testing.T, chunks int) arena.Pool[frog] {
-	p, err := arena.NewPool[frog](poolBlock(t, 64+chunks*25+7))
+	p, err := arena.NewPool[frog](poolBlock(t, 64+chunks*(24+5)+7))
 	require.NoError(t, err)
 	require.Equal(t, chunks, p.Cap())
 	return p
@@ -101,7 +101,7 @@ func TestHandlePoolProxy(t *testing.T) {
 		assert.Nil(t, a.At(none))
 	}
 	require.NoError(t, a.Put(x))
-	assert.EqualError(t, a.Put(x), `arena: proxy "a": Put: arena: BUG: HandlePool.Put of a arena_test.frog: closed already`)
+	assert.EqualError(t, a.Put(x), `arena: proxy "a": Put: arena: BUG: HandlePool.Put of a arena_test.frog: put twice`)
 	_, again := pool.Get()
 	require.Equal(t, uint32(x), uint32(again), "the same chunk")
 	assert.ErrorContains(t, a.Put(again), another)

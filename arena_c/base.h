@@ -10,11 +10,8 @@
 extern "C" {
 #endif
 
-/* A block, and with it every offset and every size, is below 2^38 bytes (256 GiB). In a pool's words (pool.h) the 24 bits from
- * UPFRONT_GENERATION up hold a generation. */
+/* A block, and with it every offset and every size, is below 2^38 bytes (256 GiB). */
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
-#define UPFRONT_GENERATION (UINT64_C(1) << 40)
-#define UPFRONT_OFFSETS (UPFRONT_GENERATION - 1)
 
 /* One allocation, in a word that counts both: below it the sum of the sizes that were asked for, which fits because each fitted; above
  * it allocations modulo 2^26. The carry leaves the word at the top, so the bytes stay exact. */

@@ -183,6 +183,101 @@ func (h *Scopes) Cut(to uint64) {
 	h.Cursor = to
 }
 
+// Get is upfront_pool_get for one zeroed T of a pool for T, whose bases are given.
+func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
+	if p.Gen == gen {
+		if i := p.Free; i != 0 {
+			i--
+			p.Free = i
+			i = uint64(numbers[i])
+			*(*uint8)(unsafe.Add(first, ^i)) = ChunkLive // -1 - i
+			x = (*T)(unsafe.Add(first, i*uint64(unsafe.Sizeof(Chunk[T]{}))))
+			if Race {
+				raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+			}
+			clear((*[1]T)(unsafe.Pointer(x))[:])
+		}
+	}
+	return
+}
+
+// GetUnzeroed is upfront_pool_get.
+func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T) {
+	if p.Gen == gen {
+		if i := p.Free; i != 0 {
+			i--
+			p.Free = i
+			i = uint64(numbers[i])
+			*(*uint8)(unsafe.Add(first, ^i)) = ChunkLive
+			x = (*T)(unsafe.Add(first, i*uint64(unsafe.Sizeof(Chunk[T]{}))))
+		}
+	}
+	return
+}
+
+// Put is upfront_pool_put; false where that gives a code. The stride is a constant here: to divide by it is a shift or a
+// multiplication. scope.Pool.Put says it once more, for the inliner.
+func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *T) (ok bool) {
+	offset := uintptr(unsafe.Pointer(x)) - uintptr(first)
+	i := offset / unsafe.Sizeof(Chunk[T]{})
+	if p.Gen == gen && i < uintptr(p.Count) && i*unsafe.Sizeof(Chunk[T]{}) == offset {
+		if state := (*uint8)(unsafe.Add(first, ^i)); *state == ChunkLive {
+			if Race {
+				raceDead(unsafe.Pointer(x), unsafe.Sizeof(Chunk[T]{}))
+			}
+			*state = ChunkFree
+			numbers[p.Free] = uint32(i)
+			p.Free++
+			ok = true
+		}
+	}
+	return
+}
+
+// At is upfront_pool_at.
+func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
+	index := handle & HandleIndex
+	if p.Gen != gen || index >= uint64(p.Count) || p.Handle(index) != handle || *p.State(index) != ChunkLive {
+		return nil
+	}
+	return p.Chunk(index)
+}
+
+// GetHandle is upfront_pool_get_handle for one zeroed T.
+func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T, handle uint64) {
+	if x = Get[T](p, gen, first, numbers); x != nil {
+		handle = p.Handle(uint64(numbers[p.Free]))
+	}
+	return x, handle
+}
+
+// PutHandle is upfront_pool_put_handle.
+func (p *Pool) PutHandle(gen, handle uint64) Code {
+	index, puts := handle&HandleIndex, uint32(handle>>32)&p.Handles
+	chunk := p.At(gen, handle)
+	switch {
+	case p.Gen != gen:
+		return Stale
+	case chunk == nil && (index >= uint64(p.Count) || puts == 0 || (uint32(handle>>32)^*p.Generation(index))&^p.Handles != 0):
+		return Foreign
+	case chunk == nil:
+		return Double
+	}
+	if Race {
+		raceDead(chunk, uintptr(p.Stride))
+	}
+	if puts == p.Handles {
+		*p.State(index) = ChunkRetired
+		p.Retired++
+		return OK
+	}
+	*p.Generation(index)++
+	*p.State(index) = ChunkFree
+	*p.Number(p.Free) = uint32(index)
+	p.Free++
+	return OK
+}
+
 // BumpFar is upfront_ends_bump_far.
 func (e *Ends) BumpFar(gen, size, mask uint64) unsafe.Pointer {
 	h := &e.Header

@@ -40,6 +40,19 @@ package arena_c
 // #cgo nocallback upfront_mark_live
 // #cgo noescape upfront_mark_dead
 // #cgo nocallback upfront_mark_dead
+// #cgo noescape upfront_pool_get
+// #cgo nocallback upfront_pool_get
+// #cgo noescape upfront_pool_get_handle
+// #cgo nocallback upfront_pool_get_handle
+// #cgo noescape upfront_pool_at
+// #cgo nocallback upfront_pool_at
+// #cgo noescape upfront_pool_put_handle
+// #cgo nocallback upfront_pool_put_handle
+// static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk) {
+//     return upfront_pool_put(p, gen, (void *)chunk); // a number, as for upfront_pool_judge
+// }
+// #cgo noescape upfront_pool_put_at
+// #cgo nocallback upfront_pool_put_at
 import "C"
 
 import "unsafe"
@@ -201,6 +214,53 @@ func (r *Ring) Front() (p unsafe.Pointer, size uint64) {
 // Pop is upfront_ring_pop.
 func (r *Ring) Pop(gen uint64, p unsafe.Pointer) bool {
 	return C.upfront_ring_pop_at(r.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p))) == C.UPFRONT_OK
+}
+
+// Get is upfront_pool_get for one zeroed T of a pool for T; the bases are for the other builds.
+func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) *T {
+	x := GetUnzeroed[T](p, gen, first, numbers)
+	if x != nil {
+		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
+	}
+	return x
+}
+
+// GetUnzeroed is upfront_pool_get.
+func GetUnzeroed[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) *T {
+	if Checked && p.refuses(gen) {
+		return nil
+	}
+	return (*T)(C.upfront_pool_get(p.c(), C.uint64_t(gen)))
+}
+
+// refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
+func (p *Pool) refuses(gen uint64) bool { return p.Gen == gen && p.Free != 0 && Refuse() }
+
+// Put is upfront_pool_put; false where that gives a code.
+func Put[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers, x *T) bool {
+	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x)))) == C.UPFRONT_OK
+}
+
+// At is upfront_pool_at.
+func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
+	return C.upfront_pool_at(p.c(), C.uint64_t(gen), C.uint64_t(handle))
+}
+
+// GetHandle is upfront_pool_get_handle for one zeroed T.
+func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, handle uint64) {
+	if Checked && p.refuses(gen) {
+		return nil, 0
+	}
+	x = (*T)(C.upfront_pool_get_handle(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle))))
+	if x != nil {
+		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
+	}
+	return x, handle
+}
+
+// PutHandle is upfront_pool_put_handle.
+func (p *Pool) PutHandle(gen, handle uint64) Code {
+	return Code(C.upfront_pool_put_handle(p.c(), C.uint64_t(gen), C.uint64_t(handle)))
 }
 
 // MarkLive is upfront_mark_live.

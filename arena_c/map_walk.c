@@ -55,16 +55,24 @@ static int temps_hold(const upfront_row *r) {
     return 1;
 }
 
+/* A pool's numbers, states and chunks lie between start and end of its row. */
+static int pool_lies(const upfront_pool *p, uint64_t numbers, uint64_t first, uint64_t end) {
+    uint64_t beside = first - numbers, needed = p->count * UINT64_C(5);
+    if (p->handles != 0)
+        needed += p->count * UINT64_C(4);
+    return numbers % 8 == 0 && first % 8 == 0 && numbers <= first && first <= end && beside == upfront_round_up(needed, 8) &&
+           p->count <= (end - first) / p->stride;
+}
+
 static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
-    uint64_t generation = p->bound & ~UPFRONT_OFFSETS, count = p->bound & UPFRONT_OFFSETS, next = p->free - generation;
-    uint64_t first = upfront_distance(p, m) + p->chunks, start = upfront_map_start(m, r), end = upfront_map_end(m, r);
-    if (p->open == 0)
-        return count == 0 && next == 0 && p->live == 0;
-    if (p->open != 1 || p->stride < 8 || p->stride % 8 != 0 || p->inverse != UINT64_MAX / p->stride + 1)
+    uint64_t at = upfront_distance(p, m), start = upfront_map_start(m, r);
+    if (p->gen == 0)
+        return (p->free | p->chunks | p->numbers | p->inverse | p->count | p->retired | p->kind | p->handles) == 0;
+    if (p->gen > r->arena.arena.next || p->stride < 8 || p->stride % 8 != 0 || p->inverse != UINT64_MAX / p->stride + 1)
         return 0;
-    if (first % 8 != 0 || first < start || first > end || count > first - start || count > (end - first) / p->stride)
+    if (p->free > p->count || p->retired > p->count - p->free || (p->handles & (p->handles + 1)) != 0)
         return 0;
-    return next <= count && p->live <= count && (next == 0) == (p->live == count);
+    return at + p->numbers >= start && pool_lies(p, at + p->numbers, at + p->chunks, upfront_map_end(m, r));
 }
 
 static int name_holds(const char *name) {

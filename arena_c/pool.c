@@ -1,13 +1,13 @@
 #include "pool.h"
 
-#define LINK_SIZE sizeof(uint64_t)
-
 static uint64_t stride_of(uint64_t size, uint64_t align) {
-    return upfront_round_up(size < LINK_SIZE ? LINK_SIZE : size, upfront_pool_align(align));
+    return upfront_round_up(size < sizeof(uint64_t) ? sizeof(uint64_t) : size, upfront_pool_align(align));
 }
 
-/* The state bytes come first, so that chunk 0 is aligned behind them. */
-static uint64_t states_size(uint64_t count, uint64_t align) { return upfront_round_up(count, upfront_pool_align(align)); }
+/* Numbers, generations and states: what lies right before chunk 0. */
+static uint64_t beside(uint64_t count, uint64_t handles) {
+    return upfront_round_up(count * ((handles == 0 ? 1 : 2) * sizeof(uint32_t) + 1), sizeof(uint64_t));
+}
 
 /* The most chunks that a pool of such chunks may have; 0 when size or align is out of bounds. */
 static uint64_t count_max(uint64_t size, uint64_t align) {
@@ -16,75 +16,84 @@ static uint64_t count_max(uint64_t size, uint64_t align) {
         return 0;
     stride = stride_of(size, align);
     exact = UINT64_MAX / stride / stride; /* offset * stride < 2^64 keeps the reciprocal exact */
-    return exact < UPFRONT_OFFSET_MAX / stride ? exact : UPFRONT_OFFSET_MAX / stride;
+    if (exact > UPFRONT_OFFSET_MAX / stride)
+        exact = UPFRONT_OFFSET_MAX / stride;
+    return exact < UINT32_MAX ? exact : UINT32_MAX;
 }
 
-uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count) {
+uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count, uint64_t handles) {
     if (count > count_max(size, align))
         return 0;
-    return states_size(count, align) + stride_of(size, align) * count;
+    return upfront_round_up(beside(count, handles), upfront_pool_align(align)) + stride_of(size, align) * count;
 }
 
-int upfront_pool_init(upfront_pool *p, void *block, uint64_t size, uint64_t align, uint64_t count) {
-    uint64_t i, front;
-    if (p == NULL || block == NULL || count > count_max(size, align) || count_max(size, align) == 0 ||
+/* pre: all is within bounds. */
+static void lay_out(upfront_pool *p, char *first, uint64_t gen, uint64_t stride, uint64_t count, uint64_t handles) {
+    uint32_t *numbers = (uint32_t *)(void *)(first - beside(count, handles));
+    uint64_t i;
+    p->gen = gen;
+    p->free = count;
+    p->chunks = upfront_distance(first, p);
+    p->numbers = upfront_distance(numbers, p);
+    p->stride = stride;
+    p->inverse = UINT64_MAX / stride + 1;
+    p->count = (uint32_t)count;
+    p->retired = p->kind = 0;
+    p->handles = (uint32_t)(handles >> 32);
+    UPFRONT_UNPOISON(numbers, beside(count, handles));
+    memset(numbers, 0, (size_t)beside(count, handles)); /* all states are UPFRONT_CHUNK_FRESH */
+    for (i = 0; i < count; i++)
+        numbers[i] = (uint32_t)(count - 1 - i);
+    for (i = 0; i < count && handles != 0; i++)
+        numbers[count + i] = (uint32_t)handles;
+    upfront_mark_dead(first, stride * count);
+}
+
+int upfront_pool_init(upfront_pool *p, void *block, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint64_t handles) {
+    uint64_t bytes = upfront_pool_size(size, align, count, handles), stride;
+    if (p == NULL || block == NULL || gen == 0 || count_max(size, align) == 0 || count > count_max(size, align) ||
         (uintptr_t)block % upfront_pool_align(align) != 0)
         return UPFRONT_BAD_ARGUMENT;
-    front = states_size(count, align);
-    p->free = (p->free & ~UPFRONT_OFFSETS) | (count == 0 ? 0 : 1);
-    p->chunks = upfront_distance(block, p) + front;
-    p->stride = stride_of(size, align);
-    p->inverse = UINT64_MAX / p->stride + 1;
-    p->bound = (p->free & ~UPFRONT_OFFSETS) | count;
-    p->live = 0;
-    p->open = 1;
-    UPFRONT_UNPOISON(block, front + p->stride * count);
-    memset(block, UPFRONT_CHUNK_FRESH, (size_t)front);
-    for (i = 0; i < count; i++) {
-        void *chunk = upfront_pool_chunk(p, i);
-        upfront_mark_dead(chunk, p->stride);
-        UPFRONT_UNPOISON(chunk, LINK_SIZE);
-        *(uint64_t *)chunk = i + 1 < count ? i + 2 : 0;
-        UPFRONT_POISON(chunk, LINK_SIZE);
-    }
+    stride = stride_of(size, align);
+    lay_out(p, (char *)block + (bytes - stride * count), gen, stride, count, handles);
     return UPFRONT_OK;
 }
 
-upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align) {
+/* From the front of a block to chunk 0 of a pool of so many chunks, behind a header. */
+static uint64_t front_of(const void *block, uint64_t align, uint64_t count, uint64_t handles) {
+    uint64_t from = (uint64_t)(uintptr_t)block;
+    return upfront_round_up(from + sizeof(upfront_pool) + beside(count, handles), upfront_pool_align(align)) - from;
+}
+
+upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size, uint64_t align, uint64_t handles) {
     upfront_pool *p = (upfront_pool *)block;
-    uint64_t front, count;
-    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || block_size >= UPFRONT_OFFSET_MAX || count_max(size, align) == 0)
+    uint64_t most = count_max(size, align), count = 0, step = UINT64_C(1) << 31, stride;
+    if (block == NULL || (uintptr_t)block % UPFRONT_LINE != 0 || block_size >= UPFRONT_OFFSET_MAX || most == 0)
         return NULL;
-    front = upfront_round_up((uint64_t)(uintptr_t)block + sizeof *p, align) - (uint64_t)(uintptr_t)block;
-    if (front >= block_size)
-        return NULL;
-    count = (block_size - front) / (stride_of(size, align) + 1);
-    if (count > count_max(size, align))
-        count = count_max(size, align);
-    while (upfront_pool_size(size, align, count) > block_size - front)
-        count--;
+    stride = stride_of(size, align);
+    for (; step != 0; step /= 2)
+        if (count + step <= most && front_of(block, align, count + step, handles) + (count + step) * stride <= block_size)
+            count += step;
     if (count == 0)
         return NULL;
     UPFRONT_UNPOISON(p, sizeof *p);
-    memset(p, 0, sizeof *p);
-    p->free = UPFRONT_GENERATION;
-    upfront_pool_init(p, (char *)block + front, size, align, count);
+    lay_out(p, (char *)block + front_of(block, align, count, handles), 1, stride, count, handles);
     return p;
 }
 
 void upfront_pool_close(upfront_pool *p) {
-    p->free = p->bound = (p->free & ~UPFRONT_OFFSETS) + UPFRONT_GENERATION;
-    p->live = 0;
-    p->open = 0;
+    uint64_t stride = p->stride;
+    memset(p, 0, sizeof *p);
+    p->stride = stride;
 }
 
-int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk) {
+int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk) {
     uint64_t offset, index;
-    if (p->stride == 0 || (p->free & ~UPFRONT_OFFSETS) != tag)
+    if (p->gen != gen || gen == 0)
         return UPFRONT_STALE;
     offset = upfront_distance(chunk, p) - p->chunks;
     index = offset / p->stride;
-    if (index >= upfront_pool_count(p))
+    if (index >= p->count)
         return UPFRONT_FOREIGN;
     if (index * p->stride != offset)
         return UPFRONT_MISALIGNED;
@@ -93,14 +102,37 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk
     return (int64_t)index;
 }
 
+int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle) {
+    uint64_t index = handle & UPFRONT_HANDLE_INDEX;
+    uint32_t puts = (uint32_t)(handle >> 32) & p->handles, *generation;
+    void *chunk = upfront_pool_at(p, gen, handle);
+    if (p->gen != gen || gen == 0)
+        return UPFRONT_STALE;
+    if (chunk == NULL) {
+        if (index >= p->count || puts == 0 || ((handle >> 32 ^ *upfront_pool_generation(p, index)) & ~p->handles) != 0)
+            return UPFRONT_FOREIGN;
+        return UPFRONT_DOUBLE;
+    }
+    generation = upfront_pool_generation(p, index);
+    (void)upfront_pool_put(p, gen, chunk);
+    if (puts != p->handles) {
+        ++*generation;
+    } else { /* no other generation is left, so nobody gets it again */
+        *upfront_pool_state(p, index) = UPFRONT_CHUNK_RETIRED;
+        p->free--;
+        p->retired++;
+    }
+    return UPFRONT_OK;
+}
+
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index) {
-    while (index < upfront_pool_count(p) && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
+    while (index < p->count && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
         index++;
     return index;
 }
 
 uint64_t upfront_pool_peak(const upfront_pool *p) {
-    uint64_t low = 0, high = upfront_pool_count(p);
+    uint64_t low = 0, high = p->count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         if (*upfront_pool_state(p, middle) == UPFRONT_CHUNK_FRESH)

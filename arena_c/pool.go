@@ -2,13 +2,14 @@ package arena_c
 
 // #include "pool.h"
 // // An address to be judged is passed as a number: it may be anybody's, and cgo refuses a pointer to what holds Go pointers.
-// static inline int64_t upfront_pool_judge(const upfront_pool *p, uint64_t tag, uintptr_t chunk) {
-//     return upfront_pool_find(p, tag, (const void *)chunk);
+// static inline int64_t upfront_pool_judge(const upfront_pool *p, uint64_t gen, uintptr_t chunk) {
+//     return upfront_pool_find(p, gen, (const void *)chunk);
 // }
-// #cgo noescape upfront_pool_size
-// #cgo nocallback upfront_pool_size
-// #cgo noescape upfront_pool_make
-// #cgo nocallback upfront_pool_make
+// static inline upfront_pool *upfront_pool_make_at(void *block, uint64_t block_size, uint64_t size, uint64_t align, int handles) {
+//     return upfront_pool_make(block, block_size, size, align, handles ? upfront_pool_handles(0, 1) : 0);
+// }
+// #cgo noescape upfront_pool_make_at
+// #cgo nocallback upfront_pool_make_at
 // #cgo noescape upfront_pool_close
 // #cgo nocallback upfront_pool_close
 // #cgo noescape upfront_pool_judge
@@ -19,11 +20,15 @@ package arena_c
 // #cgo nocallback upfront_pool_peak
 import "C"
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // Pool is the header of a pool: pool.h.
 type Pool struct {
-	Free, Chunks, Stride, Inverse, Bound, Live, Kind, Open uint64
+	Gen, Free, Chunks, Numbers, Stride, Inverse uint64
+	Count, Retired, Kind, Handles               uint32
 }
 
 // States of a chunk: pool.h.
@@ -31,7 +36,11 @@ const (
 	ChunkLive    = 1
 	ChunkFree    = 2
 	ChunkLeaving = 3
+	ChunkRetired = 4
 )
+
+// HandleIndex is the index in a handle; the generation is above it.
+const HandleIndex = 1<<32 - 1
 
 // Chunk is the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {
@@ -40,25 +49,36 @@ func (p *Pool) Chunk(index uint64) unsafe.Pointer {
 
 // State is the byte that says what a chunk is: pool.h.
 func (p *Pool) State(index uint64) *uint8 {
-	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-p.Open-index))
+	return (*uint8)(unsafe.Add(unsafe.Pointer(p), p.Chunks-1-index))
 }
 
-// Count is the number of chunks.
-func (p *Pool) Count() uint64 { return p.Bound & Offsets }
+// Number is a place in the stack of numbers; those of free chunks are below Free.
+func (p *Pool) Number(place uint64) *uint32 {
+	return (*uint32)(unsafe.Add(unsafe.Pointer(p), p.Numbers+4*place))
+}
 
-// Tag is the generation of the pool.
-func (p *Pool) Tag() uint64 { return p.Free &^ Offsets }
+// Generation is upfront_pool_generation.
+func (p *Pool) Generation(index uint64) *uint32 { return p.Number(uint64(p.Count) + index) }
+
+// Handle is upfront_pool_handle.
+func (p *Pool) Handle(index uint64) uint64 { return uint64(*p.Generation(index))<<32 | index }
+
+// Live is upfront_pool_live.
+func (p *Pool) Live() uint64 { return uint64(p.Count) - uint64(p.Retired) - p.Free }
 
 func (p *Pool) c() *C.upfront_pool { return (*C.upfront_pool)(checked(p)) }
 
-// PoolSize is upfront_pool_size.
-func PoolSize(size, align, count uint64) uint64 {
-	return uint64(crossed(alone(), C.upfront_pool_size(C.uint64_t(size), C.uint64_t(align), C.uint64_t(count))))
+func one(is bool) (n int) {
+	if is {
+		n = 1
+	}
+	return n
 }
 
 // PoolMake is upfront_pool_make.
-func PoolMake(block unsafe.Pointer, blockSize, size, align uint64) *Pool {
-	return (*Pool)(unsafe.Pointer(C.upfront_pool_make(block, C.uint64_t(blockSize), C.uint64_t(size), C.uint64_t(align))))
+func PoolMake(block unsafe.Pointer, blockSize, size, align uint64, handles bool) *Pool {
+	return (*Pool)(unsafe.Pointer(C.upfront_pool_make_at(block, C.uint64_t(blockSize), C.uint64_t(size), C.uint64_t(align),
+		C.int(one(handles)))))
 }
 
 // Close is upfront_pool_close.
@@ -67,8 +87,8 @@ func (p *Pool) Close() {
 }
 
 // Find is upfront_pool_find.
-func (p *Pool) Find(tag uint64, chunk unsafe.Pointer) (index uint64, code Code) {
-	found := int64(crossed(reads(&p.Free), C.upfront_pool_judge(p.c(), C.uint64_t(tag), C.uintptr_t(uintptr(chunk)))))
+func (p *Pool) Find(gen uint64, chunk unsafe.Pointer) (index uint64, code Code) {
+	found := int64(crossed(reads(&p.Free), C.upfront_pool_judge(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(chunk)))))
 	if found < 0 {
 		return 0, Code(found)
 	}
@@ -82,3 +102,19 @@ func (p *Pool) Next(index uint64) uint64 {
 
 // Peak is upfront_pool_peak.
 func (p *Pool) Peak() uint64 { return uint64(crossed(reads(&p.Free), C.upfront_pool_peak(p.c()))) }
+
+// Numbers is a stack of numbers of chunks, as large as one could be.
+type Numbers [1 << (28 + ^uint(0)>>63*4)]uint32
+
+// Bases are the addresses that a fast path wants to know: of chunk 0, and of the stack of numbers, which ends before its type does.
+//
+//go:nocheckptr
+func (p *Pool) Bases() (first unsafe.Pointer, numbers *Numbers) {
+	return p.Chunk(0), (*Numbers)(unsafe.Pointer(p.Number(0)))
+}
+
+// Chunk is a T in a pool: its size is the stride of a pool for T, but for a T of no bytes.
+type Chunk[T any] struct {
+	_ [0]atomic.Uint64 // aligned to 8 on every target
+	_ T
+}

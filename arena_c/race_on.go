@@ -48,12 +48,6 @@ func reads(word *uint64) crossing {
 	return crossing{}
 }
 
-// alone is for a call that reads and writes nobody's words.
-func alone() crossing {
-	runtime.RaceDisable()
-	return crossing{}
-}
-
 func crossed[T any](_ crossing, answer T) T {
 	runtime.RaceEnable()
 	return answer

@@ -24,10 +24,8 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
     r->kind = r->kin = 0;
     r->end = from + end;
     r->pools = pools;
-    for (i = 0; i < pools; i++) {
-        upfront_row_pool(r, i)->open = 0; /* what it had before has nothing to say any more */
-        upfront_pool_close(upfront_row_pool(r, i));
-    }
+    for (i = 0; i < pools; i++) /* what was open has nothing to say any more */
+        memset(upfront_row_pool(r, i), 0, sizeof(upfront_pool));
 }
 
 uint64_t upfront_scopes_find(const upfront_scopes *h, uint64_t gen) {
@@ -63,22 +61,23 @@ static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
     upfront_scopes_top(h)->count = count;
 }
 
-int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint64_t kind, upfront_pool **out) {
+int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint32_t kind, int handles,
+                          upfront_pool **out) {
     upfront_arena *a;
     upfront_row *r;
-    uint64_t i = 0, bytes, before, counted, *node;
+    uint64_t i = 0, bytes, before, counted, named, *node;
     void *block;
     *out = NULL;
-    if (s.arena == NULL || upfront_pool_size(size, align, count == 0 ? 1 : count) == 0)
+    if (s.arena == NULL || upfront_pool_size(size, align, count == 0 ? 1 : count, 0) == 0)
         return UPFRONT_BAD_ARGUMENT;
     if (!upfront_scope_is_open(s))
         return UPFRONT_ORDER;
     a = &s.arena->arena;
     r = upfront_row_of(s.arena);
-    bytes = upfront_pool_size(size, align, count);
+    bytes = upfront_pool_size(size, align, count, (uint64_t)handles);
     before = a->cursor;
     counted = upfront_scopes_top(s.arena)->count;
-    while (i < r->pools && upfront_row_pool(r, i)->open)
+    while (i < r->pools && upfront_row_pool(r, i)->gen != 0)
         i++;
     if (i == r->pools)
         return UPFRONT_TABLE_FULL;
@@ -95,14 +94,15 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
     }
     upfront_scopes_link(s.arena, node, UPFRONT_CLASS_POOL);
     *out = upfront_row_pool(r, i);
+    named = handles ? upfront_pool_handles(i, r->pools) : 0;
+    (void)upfront_pool_init(*out, block, ++r->arena.arena.next, size, align, count, named);
     (*out)->kind = kind;
-    upfront_pool_init(*out, block, size, align, count);
     return UPFRONT_OK;
 }
 
 upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count) {
     upfront_pool *p;
-    upfront_scope_pool_of(s, size, align, count, 0, &p);
+    (void)upfront_scope_pool_of(s, size, align, count, 0, 0, &p);
     return p;
 }
 

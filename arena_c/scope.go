@@ -9,10 +9,10 @@ package arena_c
 // }
 // #cgo nocallback upfront_scope_temp_of
 // #cgo noescape upfront_scope_temp_of
-// static inline int upfront_scope_pool_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint64_t kind,
-//                                         upfront_pool **out) {
+// static inline int upfront_scope_pool_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint32_t kind,
+//                                         int handles, upfront_pool **out) {
 //     upfront_scope s = {h, gen};
-//     return upfront_scope_pool_of(s, size, align, count, kind, out);
+//     return upfront_scope_pool_of(s, size, align, count, kind, handles, out);
 // }
 // #cgo nocallback upfront_scope_pool_at
 // #cgo noescape upfront_scope_pool_at
@@ -138,9 +138,9 @@ func rowSize(slots, pools uint64) uint64 {
 func (h *Scopes) c() *C.upfront_scopes { return (*C.upfront_scopes)(checked(h)) }
 
 // PoolOpen is upfront_scope_pool_of.
-func (h *Scopes) PoolOpen(gen, size, align, count, kind uint64) (p *Pool, code Code) {
+func (h *Scopes) PoolOpen(gen, size, align, count, kind uint64, handles bool) (p *Pool, code Code) {
 	code = Code(crossed(writes(&h.Cursor), C.upfront_scope_pool_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(align),
-		C.uint64_t(count), C.uint64_t(kind), (**C.upfront_pool)(unsafe.Pointer(&p)))))
+		C.uint64_t(count), C.uint32_t(kind), C.int(one(handles)), (**C.upfront_pool)(unsafe.Pointer(&p)))))
 	return p, code
 }
 

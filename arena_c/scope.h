@@ -243,9 +243,11 @@ upfront_scope upfront_scope_open(upfront_scopes *h);
  * was then. */
 upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align, uint64_t count);
 
-/* The same with a kind, which is the owner's: what the chunks hold. Codes: UPFRONT_FULL, which the scope remembers; UPFRONT_TABLE_FULL;
+/* The same with a kind, which is the owner's: what the chunks hold; and with handles, if they are not 0: that of another pool which is open
+ * on the arena names nothing. Codes: UPFRONT_FULL, which the scope remembers; UPFRONT_TABLE_FULL;
  * UPFRONT_BAD_ARGUMENT; UPFRONT_ORDER. Cost: O(count + pools). */
-int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint64_t kind, upfront_pool **out);
+int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint32_t kind, int handles,
+                          upfront_pool **out);
 
 /* A scope of exactly `size` bytes at the far end, aligned to a line. It ends with s, and newer ones before it. `arena` is NULL: full,
  * which s remembers; s isn't the topmost; all records are taken. s may itself be such a scope, the newest. */

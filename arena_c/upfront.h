@@ -25,7 +25,7 @@
 #include "ends.h"
 #include "stack.h"
 #include "pool.h"
-#include "handles.h"
+#include "intrusive.h"
 #include "ring.h"
 #include "frame.h"
 #include "heap.h"

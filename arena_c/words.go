@@ -10,14 +10,12 @@ import "unsafe"
 
 // The limits of base.h; the end of this file compares them with the C side when the package is compiled.
 const (
-	OffsetMax  = 1 << 38 // a block, an offset and a size are below it
-	Generation = 1 << 40 // one generation, in a word of a pool
-	Offsets    = Generation - 1
-	Object     = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
-	Edge       = 1 << 16   // edges of regions and tables
-	AlignMax   = 1 << 20   // the largest alignment
-	LineSize   = 64
-	NameSize   = 32 // of a row's name, with its closing zero
+	OffsetMax = 1 << 38   // a block, an offset and a size are below it
+	Object    = OffsetMax // one allocation, in a word that counts them above the bytes that were asked for
+	Edge      = 1 << 16   // edges of regions and tables
+	AlignMax  = 1 << 20   // the largest alignment
+	LineSize  = 64
+	NameSize  = 32 // of a row's name, with its closing zero
 )
 
 // Code is the answer of an operation that can refuse: OK, a kind of full (above zero), or a caller's bug (below).
@@ -77,7 +75,6 @@ var (
 	_ [unsafe.Sizeof(Stack{})]byte     = [unsafe.Sizeof(C.upfront_stack{})]byte{}
 	_ [unsafe.Sizeof(below{})]byte     = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
 	_ [unsafe.Sizeof(Pool{})]byte      = [unsafe.Sizeof(C.upfront_pool{})]byte{}
-	_ [unsafe.Sizeof(Handles{})]byte   = [unsafe.Sizeof(C.upfront_handles{})]byte{}
 	_ [unsafe.Sizeof(Ring{})]byte      = [unsafe.Sizeof(C.upfront_ring{})]byte{}
 	_ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}
 	_ [unsafe.Sizeof(Frame{})]byte     = [unsafe.Sizeof(C.upfront_frame{})]byte{}
@@ -92,7 +89,9 @@ var (
 
 	_ [unsafe.Offsetof(Header{}.Start)]byte = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
 	_ [unsafe.Offsetof(Ends{}.FarLast)]byte = [unsafe.Offsetof(C.upfront_ends{}.far_last)]byte{}
-	_ [unsafe.Offsetof(Pool{}.Open)]byte    = [unsafe.Offsetof(C.upfront_pool{}.open)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Handles)]byte = [unsafe.Offsetof(C.upfront_pool{}.handles)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Numbers)]byte = [unsafe.Offsetof(C.upfront_pool{}.numbers)]byte{}
+	_ [unsafe.Offsetof(Pool{}.Count)]byte   = [unsafe.Offsetof(C.upfront_pool{}.count)]byte{}
 	_ [unsafe.Offsetof(Ring{}.Seam)]byte    = [unsafe.Offsetof(C.upfront_ring{}.seam)]byte{}
 	_ [unsafe.Offsetof(Frame{}.Count)]byte  = [unsafe.Offsetof(C.upfront_frame{}.count)]byte{}
 	_ [unsafe.Offsetof(Heap{}.Refused)]byte = [unsafe.Offsetof(C.upfront_heap{}.refused)]byte{}
@@ -130,7 +129,6 @@ var (
 	_ [unsafe.Offsetof(Row{}.End)]byte        = [unsafe.Offsetof(C.upfront_row{}.end)]byte{}
 
 	_ [0]byte = [C.UPFRONT_OFFSET_MAX - OffsetMax]byte{}
-	_ [0]byte = [C.UPFRONT_GENERATION - Generation]byte{}
 	_ [0]byte = [C.UPFRONT_OBJECT - Object]byte{}
 	_ [0]byte = [C.UPFRONT_EDGE - Edge]byte{}
 	_ [0]byte = [C.UPFRONT_ALIGN_MAX - AlignMax]byte{}
@@ -139,6 +137,7 @@ var (
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_FREE - ChunkFree]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
+	_ [0]byte = [C.UPFRONT_CHUNK_RETIRED - ChunkRetired]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}
 	_ [0]byte = [C.UPFRONT_RING_PADDING - ringPadding]byte{}
@@ -172,6 +171,7 @@ var (
 	_ [16]byte       = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 	_ [128]byte      = [unsafe.Sizeof(Scopes{})]byte{}
 	_ [64]byte       = [unsafe.Sizeof(Record{})]byte{}
+	_ [64]byte       = [unsafe.Sizeof(Pool{})]byte{}
 	_ [NodeSize]byte = [unsafe.Sizeof(C.upfront_node(0))]byte{}
 	_ [64]byte       = [unsafe.Sizeof(Header{})]byte{}
 	_ [64]byte       = [unsafe.Offsetof(Scopes{}.Chain)]byte{} // the words before are a Header's

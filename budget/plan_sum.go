@@ -57,7 +57,7 @@ func (p Plan) rows() (rows uint64) {
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
 func (p Plan) goTables() uint64 {
 	l := p.Limits.orDefault()
-	return planRound(planTimes(p.rows(), scope.TableBytes(planCount(l.Scopes), planCount(l.Pools), planCount(l.Held),
+	return planRound(planTimes(p.rows(), scope.TableBytes(planCount(l.Scopes), planCount(l.Held),
 		planCount(l.Accounts))))
 }
 

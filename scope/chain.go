@@ -269,14 +269,14 @@ const poolNext = 1 << 20
 func (u *unwinding) chunk(word *uint64) {
 	pool := u.st.row.Pool(*word % poolNext)
 	next := *word / poolNext
-	index := pool.Count()
+	index := uint64(pool.Count)
 	if pool.Kind != 0 {
-		pool.Free = pool.Tag()
-		if index = pool.Next(next); index == pool.Count() && next != 0 {
+		pool.Free = 0
+		if index = pool.Next(next); index == uint64(pool.Count) && next != 0 {
 			index = pool.Next(0) // a finalizer may have taken one that another had put
 		}
 	}
-	if index == pool.Count() {
+	if index == uint64(pool.Count) {
 		u.h.Unlink()
 		pool.Close()
 		return
@@ -284,7 +284,7 @@ func (u *unwinding) chunk(word *uint64) {
 	*word = *word%poolNext + (index+1)*poolNext
 	*pool.State(index) = arena_c.ChunkLeaving // it counts as put: who puts it is told so
 	u.st.finalizers++
-	u.class = pool.Kind
+	u.class = uint64(pool.Kind)
 	if err := classes.run[pool.Kind%classesMax](pool.Chunk(index)); err != nil {
 		u.failed(err)
 	}

@@ -48,7 +48,7 @@ func TestMostOpenCountsWhatCOpens(t *testing.T) {
 	header, _ := s.C()
 	h := (*arena_c.Scopes)(header)
 	h.Open()
-	pool, code := h.PoolOpen(h.Open(), 8, 8, 1, 0)
+	pool, code := h.PoolOpen(h.Open(), 8, 8, 1, 0, false)
 	require.Equal(t, arena_c.OK, code)
 	pool.Close()
 	h.Chain = h.Top().Chain

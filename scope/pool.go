@@ -11,23 +11,28 @@ import (
 // Pool is n chunks for values of T that come and go in any order while the scope is open. It dies with its scope: then
 // Get gives nil and Put panics. A Pool is a small value; one goroutine at a time uses it.
 type Pool[T any] struct {
-	header *arena_c.Pool
-	tag    uint64
+	header  *arena_c.Pool
+	gen     uint64
+	first   unsafe.Pointer
+	numbers *arena_c.Numbers
 }
 
-// Pool makes a pool of n chunks in s: each of the size of T, up to the next multiple of 8 or of T's alignment, and a byte of
-// state; and one of the planned pool headers (limits.pools, 64 an arena by default). A full scope unwinds. Cost: O(n), one
+// Pool makes a pool of n chunks in s: each of the size of T, up to the next multiple of 8, and 5 bytes beside;
+// and one of the planned pool headers (limits.pools, 64 an arena by default). A full scope unwinds. Cost: O(n), one
 // call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
-	return openPool[T](s, n, 0)
+	return openPool[T](s, n, 0, false)
 }
 
-func openPool[T any](s Scope, n int, class uint64) Pool[T] {
+func openPool[T any](s Scope, n int, class uint64, handles bool) Pool[T] {
 	var zero T
 	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
+	}
+	if size == 0 && !handles {
+		panic(&Misuse{fmt.Sprintf("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool", zero), false})
 	}
 	if !s.open() {
 		panic(s.misuse("Pool in"))
@@ -36,7 +41,7 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	if arena_c.Checked && arena_c.Refuse() {
 		panic(st.refuseTable("pools", st.row.Pools, st.nameOf(s.h, s.h.Depth)))
 	}
-	header, code := s.h.PoolOpen(s.gen, size, align, uint64(n), class)
+	header, code := s.h.PoolOpen(s.gen, size, align, uint64(n), class, handles)
 	switch code {
 	case arena_c.OK:
 	case arena_c.TableFull:
@@ -47,70 +52,131 @@ func openPool[T any](s Scope, n int, class uint64) Pool[T] {
 	default:
 		panic(refusal(s))
 	}
-	return Pool[T]{header, header.Tag()}
+	first, numbers := header.Bases()
+	return Pool[T]{header, header.Gen, first, numbers}
 }
 
 // Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: a few ns, no Go allocation, no
 // call into C.
-func (p Pool[T]) Get() *T { return arena_c.Get[T](p.header, p.tag) }
+func (p Pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
+
+// GetUnzeroed is Get of a T that holds anything, most often what was put last: for who writes all of it.
+func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
 
 // Put gives x back. A double put, an address that is no chunk of this pool, or a closed pool is a caller's bug and
 // panics; nothing changes.
-func (p Pool[T]) Put(x *T) {
-	if !p.header.Put(p.tag, unsafe.Pointer(x)) {
-		panic(p.misuse(x))
+func (p Pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too much for the inliner
+	h := p.header
+	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
+	if arena_c.Crossing || arena_c.Race {
+		if p.tryPut(x) {
+			return
+		}
+	} else if h.Gen == p.gen {
+		if i < uintptr(h.Count) {
+			if unsafe.Add(p.first, i*unsafe.Sizeof(arena_c.Chunk[T]{})) == unsafe.Pointer(x) {
+				if state := (*uint8)(unsafe.Add(p.first, ^i)); *state == arena_c.ChunkLive {
+					*state = arena_c.ChunkFree
+					p.numbers[h.Free] = uint32(i)
+					h.Free++
+					return
+				}
+			}
+		}
 	}
+	panic(badPut[T]{p, *h, x})
 }
 
-func (p Pool[T]) misuse(x *T) error {
-	if x == nil {
+func (p Pool[T]) tryPut(x *T) bool { return arena_c.Put(p.header, p.gen, p.first, p.numbers, x) }
+
+// badPut is what Put panics with. It has all that the words need: the pool may be closed when they are asked for.
+type badPut[T any] struct {
+	pool Pool[T]
+	was  arena_c.Pool
+	x    *T
+}
+
+// Unwrap lets who recovers it ask errors.Is and errors.As.
+func (b badPut[T]) Unwrap() error {
+	offset := uintptr(unsafe.Pointer(b.x)) - uintptr(b.pool.first)
+	switch {
+	case b.was.Gen != b.pool.gen:
+		return b.pool.misuse("Put", b.x, arena_c.Stale)
+	case offset/uintptr(b.was.Stride) >= uintptr(b.was.Count):
+		return b.pool.misuse("Put", b.x, arena_c.Foreign)
+	case offset%uintptr(b.was.Stride) != 0:
+		return b.pool.misuse("Put", b.x, arena_c.Misaligned)
+	}
+	return b.pool.misuse("Put", b.x, arena_c.Double)
+}
+
+func (b badPut[T]) Error() string { return b.Unwrap().Error() }
+
+func (Pool[T]) misuse(what string, x *T, code arena_c.Code) error {
+	if x == nil && what == "Put" {
 		return &Misuse{fmt.Sprintf("Put of nil, pool of %T", *new(T)), false}
 	}
-	_, code := p.header.Find(p.tag, unsafe.Pointer(x))
-	return &Misuse{fmt.Sprintf("Put of a %T: %v", *new(T), code), code == arena_c.Stale}
+	return &Misuse{fmt.Sprintf("%s of a %T: %v", what, *new(T), code), code == arena_c.Stale}
+}
+
+// find is the number of the live chunk x, or the misuse of what was to be done to it.
+func (p Pool[T]) find(what string, x *T) (uint64, error) {
+	index, code := p.header.Find(p.gen, unsafe.Pointer(x))
+	if code != arena_c.OK {
+		return 0, p.misuse(what, x, code)
+	}
+	return index, nil
 }
 
 // Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It
 // panics as Put does.
 func (p Pool[T]) Index(x *T) int {
-	index, code := p.header.Find(p.tag, unsafe.Pointer(x))
-	if code != arena_c.OK {
-		panic(&Misuse{fmt.Sprintf("Index of a %T: %v", *new(T), code), code == arena_c.Stale})
+	index, err := p.find("Index", x)
+	if err != nil {
+		panic(err)
 	}
 	return int(index)
 }
 
+// open is the pool's header, or nil when the pool is closed.
+func (p Pool[T]) open() *arena_c.Pool {
+	if h := p.header; h.Gen == p.gen {
+		return h
+	}
+	return nil
+}
+
 // At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
 func (p Pool[T]) At(i int) *T {
-	count := p.header.Bound - p.tag // huge when the pool is closed
-	if count >= arena_c.OffsetMax || uint64(i) >= count || *p.header.State(uint64(i)) != arena_c.ChunkLive {
+	h := p.open()
+	if h == nil || uint64(i) >= uint64(h.Count) || *h.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
-	return (*T)(p.header.Chunk(uint64(i)))
+	return (*T)(h.Chunk(uint64(i)))
 }
 
 // Cap is the number of chunks, 0 when the pool is closed.
 func (p Pool[T]) Cap() int {
-	if p.header.Tag() != p.tag {
-		return 0
+	if h := p.open(); h != nil {
+		return int(h.Count)
 	}
-	return int(p.header.Count())
+	return 0
 }
 
-// Live is the number of chunks taken, 0 when the pool is closed.
+// Live is the number of chunks taken, 0 when the pool is closed. While its scope closes all count that it won't give.
 func (p Pool[T]) Live() int {
-	if p.header.Tag() != p.tag {
-		return 0
+	if h := p.open(); h != nil {
+		return int(h.Live())
 	}
-	return int(p.header.Live)
+	return 0
 }
 
 // Peak is the largest number of chunks that were live at once. Cost: O(log n).
 func (p Pool[T]) Peak() int {
-	if p.header.Tag() != p.tag {
-		return 0
+	if h := p.open(); h != nil {
+		return int(h.Peak())
 	}
-	return int(p.header.Peak())
+	return 0
 }
 
 // All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
@@ -136,24 +202,21 @@ type ObjectPool[T any] struct {
 // Pool makes a pool of n objects in s. See [Maker.Pool]. The finalizer must bear a zero T, which is what Get gives.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
-	return ObjectPool[T]{openPool[T](s, n, m.class), m.fin, stackOf(s.h)}
+	return ObjectPool[T]{openPool[T](s, n, m.class, false), m.fin, stackOf(s.h)}
 }
 
 // Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the
 // finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
-	if x == nil {
-		panic(p.pool.misuse(x))
+	index, err := p.pool.find("Put", x)
+	if err != nil {
+		panic(err)
 	}
-	index, code := p.pool.header.Find(p.pool.tag, unsafe.Pointer(x))
-	if code != arena_c.OK {
-		panic(p.pool.misuse(x))
-	}
-	state := p.pool.header.State(uint64(index))
+	state := p.pool.header.State(index)
 	*state = arena_c.ChunkLeaving
 	p.stack.finalizers++
 	defer func() { // also when the finalizer panics, or ends the goroutine
-		if p.pool.header.Tag() == p.pool.tag { // it may have closed the scope
+		if p.pool.open() != nil { // it may have closed the scope
 			*state = arena_c.ChunkLive
 			p.pool.Put(x)
 		}

@@ -77,7 +77,7 @@ func TestHandlePoolsThatCannotBe(t *testing.T) {
 	assert.Nil(t, x)
 	assert.Zero(t, h)
 	assert.PanicsWithError(t, putOf+"not from here", func() { empty.Put(1 << 32) })
-	full := pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 20,400
+	full := pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 40,800
 	assert.ErrorIs(t, full, scope.ErrFull)
 	assert.ErrorIs(t, pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, min(1<<32-1, math.MaxInt)); return nil }), scope.ErrFull)
 	inner := s.Open("inner")
@@ -86,26 +86,36 @@ func TestHandlePoolsThatCannotBe(t *testing.T) {
 	require.NoError(t, inner.Close())
 }
 
-// TestHandleGenerationsWrap moves a chunk's generation to its end: the next one is 1, never 0, which is the zero handle's.
-func TestHandleGenerationsWrap(t *testing.T) {
+// TestHandlesRetire moves a chunk's generation to the last one that there is: nobody gets the chunk again.
+func TestHandlesRetire(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	pool := points.HandlePool(s, 1)
-	generation := (*uint32)(unsafe.Add(s.Alloc(1, 1), -4)) // the last thing that the pool took
-	_, h := pool.Get()
-	assert.Equal(t, arena.Handle[point](1<<32), h)
+	first, pool := points.HandlePool(s, 1), points.HandlePool(s, 2)
+	x, h := pool.Get()
+	generation := (*uint32)(unsafe.Add(unsafe.Pointer(x), -24+8)) // behind two numbers
+	assert.Equal(t, arena.Handle[point](1<<63+1<<32), h, "the second of 2 pools")
 	pool.Put(h)
-	require.EqualValues(t, 2, *generation)
-	*generation = 1<<26 - 1
+	require.EqualValues(t, 1<<31+2, *generation)
+	*generation = 1<<32 - 1
 	_, h = pool.Get()
-	assert.Equal(t, arena.Handle[point](1<<58-1<<32), h)
+	assert.Equal(t, arena.Handle[point](1<<64-1<<32), h)
 	pool.Put(h)
-	_, h = pool.Get()
+	assert.PanicsWithError(t, putOf+"put twice", func() { pool.Put(h) })
+	assert.Nil(t, pool.At(h))
+	assert.Equal(t, []int{2, 0, 1}, []int{pool.Cap(), pool.Live(), pool.Peak()})
+	_, other := pool.Get()
+	assert.Equal(t, 1, pool.Index(other))
+	last, h := pool.Get()
+	assert.Nil(t, last, "one chunk less")
+	assert.Zero(t, h)
+	assert.Equal(t, 1, pool.Live())
+	_, h = first.Get()
 	assert.Equal(t, arena.Handle[point](1<<32), h)
+	assert.Equal(t, -1, pool.Index(h), "another pool's")
 }
 
 func TestHandlePoolInTemporaries(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	pool := points.HandlePool(s.Temp(16+9*10+4*10+6), 10) // the pool's node, chunks with states, generations
+	pool := points.HandlePool(s.Temp(16+9*10+6+8*10), 10) // the pool's node; numbers, generations and states; chunks
 	x, h := pool.Get()
 	assert.Same(t, x, pool.At(h))
 	require.NoError(t, s.Close())

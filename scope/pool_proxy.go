@@ -1,12 +1,6 @@
 package scope
 
-import (
-	"fmt"
-	"unsafe"
-
-	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/arena_c"
-)
+import "github.com/upfront-mem/upfront/arena"
 
 // Proxy makes a proxy before the pool, for one of its clients: with totals of its own, and a Close that names the chunks
 // that didn't come back. Where the pool panics over misuse, the proxy's Put and Index return the error. Own the proxy in
@@ -38,24 +32,16 @@ func (c objectChunks[T]) Index(x *T) (int, error) { return c.pool.index(x) }
 
 // index is Index with an error.
 func (p Pool[T]) index(x *T) (int, error) {
-	index, code := p.header.Find(p.tag, unsafe.Pointer(x))
-	if code != arena_c.OK {
-		return 0, &Misuse{fmt.Sprintf("Index of a %T: %v", *new(T), code), code == arena_c.Stale}
-	}
-	return int(index), nil
+	index, err := p.find("Index", x)
+	return int(index), err
 }
 
 func (c poolChunks[T]) Put(x *T) error {
-	if !c.header.Put(c.tag, unsafe.Pointer(x)) {
-		return c.misuse(x)
+	if !c.tryPut(x) {
+		_, err := c.find("Put", x)
+		return err
 	}
 	return nil
 }
 
-func (c handleChunks[T]) Put(h arena.Handle[T]) error {
-	if c.At(h) == nil {
-		return c.misuse(h)
-	}
-	c.HandlePool.Put(h)
-	return nil
-}
+func (c handleChunks[T]) Put(h arena.Handle[T]) error { return c.put(h) }

@@ -2,9 +2,13 @@ package scope_test
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 func TestObjectSlices(t *testing.T) {
@@ -44,6 +48,79 @@ func TestPools(t *testing.T) {
 	assert.Nil(t, pool.At(0))
 	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
 	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: closed already", func() { pool.Put(z) })
+}
+
+// TestBadPutIsTold when the pool has closed meanwhile: what was wrong doesn't change.
+func TestBadPutIsTold(t *testing.T) {
+	pad := open(t).Pad(0, 0)
+	s := pad.Open("a")
+	pool := points.Pool(s, 3)
+	x, y := pool.Get(), pool.Get()
+	pool.Put(y)
+	inside := (*point)(unsafe.Add(unsafe.Pointer(x), 4))
+	for text, bad := range map[string]*point{"put twice": y, "not from here": new(point), "inside a chunk, not at its start": inside} {
+		err := panicsWith(func() { pool.Put(bad) })
+		assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text)
+		defer func() { assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text) }()
+		misuse := new(scope.Misuse)
+		assert.ErrorAs(t, err, &misuse)
+	}
+	assert.Equal(t, 1, pool.Live(), "nothing changed")
+	require.NoError(t, s.Close())
+}
+
+func TestGetUnzeroed(t *testing.T) {
+	pool := points.Pool(open(t).Pad(0, 0).Open("a"), 1)
+	x := pool.GetUnzeroed()
+	x.X = 5
+	assert.Nil(t, pool.GetUnzeroed())
+	pool.Put(x)
+	assert.Same(t, x, pool.GetUnzeroed())
+	if !arena_c.Crossing && !arena_c.Race { // those overwrite what is put
+		assert.EqualValues(t, 5, x.X)
+	}
+}
+
+// greedy is put and taken by the finalizer of another one of its pool, while the scope closes.
+type greedy struct{ Other, _ int64 }
+
+var (
+	greedyPool scope.ObjectPool[greedy]
+	greedyRuns []int
+	greedyGot  []*greedy
+	greedies   = scope.Object[greedy](func(g *greedy) error {
+		greedyRuns = append(greedyRuns, greedyPool.Cap()-int(g.Other))
+		greedyGot = append(greedyGot, greedyPool.Get())
+		if other := greedyPool.At(int(g.Other)); other != nil {
+			_ = greedyPool.Put(other)
+			greedyGot = append(greedyGot, greedyPool.At(int(g.Other)))
+		}
+		return nil
+	})
+)
+
+func TestClosingPoolsGiveNothing(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	greedyRuns, greedyGot, greedyPool = nil, nil, greedies.Pool(s, 4)
+	for _, other := range []int64{1, 2, 3} {
+		greedyPool.Get().Other = other
+	}
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int{3, 2, 1}, greedyRuns, "each once, by whom it was put")
+	assert.Equal(t, make([]*greedy, 5), greedyGot)
+}
+
+// TestPoolsWithoutBytes have handles, or nothing that tells their values apart.
+func TestPoolsWithoutBytes(t *testing.T) {
+	nothing := scope.Plain[struct{}]()
+	s := open(t).Pad(0, 0).Open("a")
+	assert.PanicsWithError(t, "scope: BUG: a pool of struct {}, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+		func() { nothing.Pool(s, 1) })
+	pool := nothing.HandlePool(s, 2)
+	_, a := pool.Get()
+	_, b := pool.Get()
+	pool.Put(a)
+	assert.Equal(t, []int{-1, 1}, []int{pool.Index(a), pool.Index(b)})
 }
 
 func TestObjectPools(t *testing.T) {

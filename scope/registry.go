@@ -44,9 +44,8 @@ const (
 
 // TableBytes is for package budget: what the Go side of an arena takes of the Go heap, about. That is its tables of planned
 // size, most of all, and what a report copies of them (UsageLines). It is the same in every build: see SiteBytes.
-func TableBytes(scopes, pools, values, accounts uint64) uint64 {
-	const tag = 8 // see bear
-	return tableBytes(scopes, pools, values, accounts, tag) - SiteBytes(scopes, values)
+func TableBytes(scopes, values, accounts uint64) uint64 {
+	return tableBytes(scopes, values, accounts) - SiteBytes(scopes, values)
 }
 
 // SiteBytes is for package budget: what the places where scopes were opened and values were given take beside them, in
@@ -55,8 +54,8 @@ func SiteBytes(scopes, values uint64) uint64 {
 	return (2*(scopes+1) + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
 }
 
-func tableBytes(scopes, pools, values, accounts, tag uint64) uint64 {
-	return uint64(unsafe.Sizeof(Stack{})) + 2*(scopes+1)*uint64(unsafe.Sizeof(note{})) + pools*tag +
+func tableBytes(scopes, values, accounts uint64) uint64 {
+	return uint64(unsafe.Sizeof(Stack{})) + 2*(scopes+1)*uint64(unsafe.Sizeof(note{})) +
 		values*uint64(unsafe.Sizeof(owned{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
 }
 
@@ -69,7 +68,6 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 	h := &row.Arena
 	st := &Stack{h: h, row: row, config: config, notes: make([]note, 2*(h.Slots+1)),
 		owned: ownedTable{places: make([]owned, config.Held)}, labels: labels{lines: make([]account, 0, config.Names)}}
-	st.bear()
 	registry.Lock()
 	defer registry.Unlock()
 	st.id = takeID()

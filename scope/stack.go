@@ -35,8 +35,7 @@ type Stack struct {
 	labels     labels
 	names      usages // what scopes hold by name; nil lines where they aren't counted
 	subsystems usages // what accounts hold
-	born       []uint64
-	most       Open // ever, as of the last look
+	most       Open   // ever, as of the last look
 	finalizers uint64
 	unwound    uint64 // how often nodes ran
 	failed     int

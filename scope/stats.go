@@ -37,9 +37,9 @@ func (st *Stack) Stats() Stats {
 	s.Held = st.owned.live
 	s.MostOpen = st.mostOpen()
 	for i := range uint64(s.MostOpen.Pools) { // the others were never taken
-		if p := row.Pool(i); p.Open != 0 {
+		if p := row.Pool(i); p.Gen != 0 {
 			s.Pools++
-			s.PoolCap += p.Count()
+			s.PoolCap += uint64(p.Count)
 			s.PoolPeak += p.Peak()
 		}
 	}
@@ -58,17 +58,8 @@ func (st *Stack) ForgetPeak() {
 	st.peakEver = 0
 	st.names.lines, st.subsystems.lines = st.names.lines[:0], st.subsystems.lines[:0]
 	clear(st.notes) // of lines
-	st.bear()
-}
-
-// bear keeps the generation of each pool header of the row while nobody has opened it.
-func (st *Stack) bear() {
-	row := st.row
-	if st.born == nil {
-		st.born = make([]uint64, row.Pools)
-	}
-	for i := range row.Pools {
-		st.born[i] = row.Pool(i).Tag()
+	for i := range st.row.Pools {
+		st.row.Pool(i).Stride = 0
 	}
 }
 
@@ -85,7 +76,7 @@ func (st *Stack) mostOpen() Open {
 		most.Scopes = max(most.Scopes, int(n))
 	}
 	n := uint64(most.Pools)
-	for n < row.Pools && (row.Pool(n).Open != 0 || row.Pool(n).Tag() != st.born[n]) {
+	for n < row.Pools && row.Pool(n).Stride != 0 { // 0: never opened
 		n++
 	}
 	most.Pools = int(n)

@@ -34,34 +34,32 @@ upfront_pool *core_pool(upfront_scope s, size_t size, int n) {
     return upfront_scope_pool(s, size, 8, (uint64_t)n);
 }
 
-static uint64_t tag_of(const upfront_pool *p) { return p->bound & ~UPFRONT_OFFSETS; }
-
 /* size is a constant where it is inlined. */
-static inline __attribute__((always_inline)) void *take(upfront_pool *p, uint64_t tag, int i, size_t size) {
-    uint64_t *chunk = (uint64_t *)upfront_pool_get(p, tag);
+static inline __attribute__((always_inline)) void *take(upfront_pool *p, uint64_t gen, int i, size_t size) {
+    uint64_t *chunk = (uint64_t *)upfront_pool_get(p, gen);
     memset(chunk, 0, size);
     chunk[1] = (uint64_t)i;
     return chunk;
 }
 
 static inline __attribute__((always_inline)) void lifo(upfront_pool *p, void **tmp, int depth, int n, size_t size) {
-    uint64_t tag = tag_of(p);
+    uint64_t gen = p->gen;
     int r, i;
     for (r = 0; r < n; r += depth) {
         for (i = 0; i < depth; i++)
-            tmp[i] = take(p, tag, i, size);
+            tmp[i] = take(p, gen, i, size);
         for (i = depth - 1; i >= 0; i--)
-            upfront_pool_put(p, tag, tmp[i]);
+            upfront_pool_put(p, gen, tmp[i]);
     }
 }
 
 static inline __attribute__((always_inline)) void shuffled(upfront_pool *p, void **tmp, const uint32_t *order, int n, size_t size) {
-    uint64_t tag = tag_of(p);
+    uint64_t gen = p->gen;
     int i;
     for (i = 0; i < n; i++)
-        tmp[i] = take(p, tag, i, size);
+        tmp[i] = take(p, gen, i, size);
     for (i = 0; i < n; i++)
-        upfront_pool_put(p, tag, tmp[order[i]]);
+        upfront_pool_put(p, gen, tmp[order[i]]);
 }
 
 /* zeroed is the bytes of a chunk that are zeroed: 0 or 64. */

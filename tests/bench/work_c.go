@@ -196,13 +196,12 @@ func shuffled[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) (sum uin
 	return sum
 }
 
-// lifoUnzeroed and shuffledUnzeroed are for a Get that doesn't zero. There is none yet: Get does.
 func lifoUnzeroed[T chunk](pool scope.Pool[T], n int) uint64 {
 	var held [lifoDepth]*T
 	for range n {
 		for r := 0; r < chunkCount; r += lifoDepth {
 			for i := range lifoDepth {
-				x := pool.Get()
+				x := pool.GetUnzeroed()
 				(*x)[1] = uint64(i)
 				held[i] = x
 			}
@@ -217,7 +216,7 @@ func lifoUnzeroed[T chunk](pool scope.Pool[T], n int) uint64 {
 func shuffledUnzeroed[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) uint64 {
 	for range n {
 		for i := range keep {
-			x := pool.Get()
+			x := pool.GetUnzeroed()
 			(*x)[1] = uint64(i)
 			keep[i] = x
 		}

@@ -97,6 +97,7 @@ void test_stack(void);
 void test_stack_far(void);
 void test_pool(void);
 void test_handles(void);
+void test_intrusive(void);
 void test_pool_large(void);
 void test_arena(void);
 void test_scope(void);

@@ -44,7 +44,7 @@ static int play(upfront_row *level, int number) {
     if (upfront_scope_defer(s, close_log, log) != UPFRONT_OK)
         return fail("no room for a finalizer");
     snprintf(text, 64, "pond %d", number);
-    tag = frogs->free & ~UPFRONT_OFFSETS;
+    tag = frogs->gen;
     for (i = 0; i < FROGS; i++) {
         frog *f = (frog *)upfront_pool_get(frogs, tag);
         if (f == NULL)
@@ -53,7 +53,7 @@ static int play(upfront_row *level, int number) {
     }
     if (upfront_pool_get(frogs, tag) != NULL)
         return fail("the pool is larger than it said");
-    printf("level: %s with %d frogs, %d bytes\n", text, (int)upfront_pool_count(frogs), (int)upfront_row_used(level));
+    printf("level: %s with %d frogs, %d bytes\n", text, (int)frogs->count, (int)upfront_row_used(level));
     if (upfront_scope_close(s) != UPFRONT_OK || upfront_pool_get(frogs, tag) != NULL)
         return fail("the level did not close");
     return 0;

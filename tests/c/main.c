@@ -9,6 +9,7 @@ int main(void) {
     test_stack_far();
     test_pool();
     test_handles();
+    test_intrusive();
     test_pool_large();
     test_heap();
     test_heap_misuse();

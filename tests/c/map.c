@@ -102,13 +102,13 @@ static void map_goes_on(void) {
             s[i] = upfront_scope_open(&r->arena);
             inner[i] = upfront_scope_open(&r->arena);
             temp[i] = upfront_scope_temp(inner[i], 1);
-            CHECK_EQ(s[i].gen, 2 * turn + 1);
-            CHECK_EQ(inner[i].gen, 2 * turn + 2);
+            CHECK_EQ(s[i].gen, (i > 3 ? 2 : 3) * turn + 1); /* a pool has one, too */
+            CHECK_EQ(inner[i].gen, (i > 3 ? 2 : 3) * turn + 2);
             CHECK_EQ(temp[i].gen, i > 3 ? 0 : turn + 1); /* the last two rows are too small for one */
             if (i > 3)
                 continue;
             p[i] = upfront_scope_pool(inner[i], 8, 8, 1);
-            tags[i] = p[i]->free & ~UPFRONT_OFFSETS;
+            tags[i] = p[i]->gen;
             CHECK(turn % 2 != 0 || upfront_scope_close(inner[i]) == UPFRONT_OK); /* whether it was open makes no difference */
         }
     }
@@ -267,12 +267,12 @@ static void map_rewind_closes_pools(void) {
     for (i = 0; i < 10; i++) {
         upfront_scope s = upfront_scope_open(&level->arena), inner;
         upfront_pool *p = upfront_scope_pool(s, 16, 8, 100), *q = upfront_scope_pool(s, 16, 8, 100);
-        uint64_t tag = q->free & ~UPFRONT_OFFSETS;
+        uint64_t tag = q->gen;
         CHECK(p != q && upfront_pool_get(q, tag) != NULL);
         inner = upfront_scope_open(&level->arena); /* the pools are not this one's */
         CHECK(upfront_scope_alloc(inner, 8, 8) != NULL && upfront_scope_temp(inner, 100).arena != NULL);
         CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
-        CHECK(upfront_pool_get(q, tag) == NULL && q->live == 0 && q->open == 0);
+        CHECK(upfront_pool_get(q, tag) == NULL && q->free == 0 && q->gen == 0);
     }
     window_free(w, size);
 }

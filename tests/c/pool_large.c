@@ -15,12 +15,12 @@ void test_pool_large(void) {
     upfront_pool *p;
     if (at == MAP_FAILED)
         return; /* a machine that does not lend so many addresses */
-    CHECK_EQ(upfront_pool_size(chunk, 8, 1), 8 + chunk);
-    CHECK_EQ(upfront_pool_size(chunk, 8, 2), 0);
-    p = upfront_pool_make(at, block, chunk, 8);
+    CHECK_EQ(upfront_pool_size(chunk, 8, 1, 0), 8 + chunk);
+    CHECK_EQ(upfront_pool_size(chunk, 8, 2, 0), 0);
+    p = upfront_pool_make(at, block, chunk, 8, 0);
     CHECK(p != NULL); /* three would fit, one can be counted, none was made */
-    CHECK_EQ(upfront_pool_count(p), 1);
-    CHECK_EQ(p->live, 0);
+    CHECK_EQ(p->count, 1);
+    CHECK_EQ(upfront_pool_live(p), 0);
     munmap(at, (size_t)block);
 }
 

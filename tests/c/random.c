@@ -103,12 +103,13 @@ static void step_pool_open(void) {
     if (world.pool_count == RANDOM_POOLS || (world.temps != 0 && of < RANDOM_SLOTS))
         return; /* so pools end in the order in which they were made */
     before = s.arena->arena.cursor;
-    code = upfront_scope_pool_of(s, below(100), UINT64_C(1) << below(8), below(40), 0, &p->pool);
+    code = upfront_scope_pool_of(s, below(100), UINT64_C(1) << below(8), below(40), 0, 0, &p->pool);
     if (code != UPFRONT_OK) {
         CHECK(code == UPFRONT_FULL && s.arena->arena.cursor == before);
         return;
     }
-    p->tag = p->pool->free & ~UPFRONT_OFFSETS;
+    p->tag = p->pool->gen;
+    CHECK_EQ(p->tag, ++world.last); /* of the near end, whichever end the pool lies at */
     p->of = of;
     world.pool_count++;
 }

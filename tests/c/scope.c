@@ -114,15 +114,16 @@ static void scope_generations(void) {
         CHECK_EQ(s.gen, last + 1);
         CHECK_EQ(inner.gen, last + 2);
         CHECK_EQ(temp.gen, i + 1);
-        last = inner.gen;
         p = upfront_scope_pool(inner, 8, 8, 1);
         CHECK(p != NULL);
+        CHECK_EQ(p->gen, last + 3);
+        last = p->gen;
         if (i % 3 == 0)
             CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
         if (i % 2 == 0) {
-            uint64_t tag = p->free & ~UPFRONT_OFFSETS;
+            uint64_t tag = p->gen;
             r = scope_row(w); /* with all of it open */
-            CHECK(p->open == 0 && upfront_pool_get(p, tag) == NULL);
+            CHECK(p->gen == 0 && upfront_pool_get(p, tag) == NULL);
         } else {
             while (r->arena.depth != 0)
                 CHECK_EQ(upfront_scope_close(r->arena.depth == 2 ? inner : s), UPFRONT_OK);
@@ -130,7 +131,7 @@ static void scope_generations(void) {
         CHECK(!upfront_scope_is_alive(s) && !upfront_scope_is_alive(inner) && !upfront_scope_is_alive(temp));
         CHECK(upfront_scope_alloc(s, 0, 1) == NULL && upfront_scope_alloc(temp, 0, 1) == NULL);
     }
-    CHECK_EQ(last, 100);
+    CHECK_EQ(last, 150);
     window_free(w, 2 * WINDOW);
 }
 
@@ -185,7 +186,7 @@ static void scope_order(void) {
     CHECK(upfront_scope_alloc(a, 100, 16) == w + WINDOW);
     CHECK_EQ(upfront_scope_defer(a, note, (void *)1), UPFRONT_OK);
     p = upfront_scope_pool(a, 24, 8, 3);
-    CHECK(p != NULL && upfront_pool_count(p) == 3 && upfront_row_pool(r, 0) == p);
+    CHECK(p != NULL && p->count == 3 && upfront_row_pool(r, 0) == p);
     CHECK_EQ(upfront_scope_defer(a, note, (void *)2), UPFRONT_OK);
     b = upfront_scope_open(&r->arena);
     CHECK_EQ(upfront_scope_defer(b, note, (void *)3), UPFRONT_OK);
@@ -196,10 +197,10 @@ static void scope_order(void) {
     CHECK_EQ(upfront_scope_close(b), UPFRONT_OK);
     CHECK(closed_count == 1 && closed[0] == 3);
     CHECK_EQ(upfront_scope_close(b), UPFRONT_STALE);
-    CHECK(r->arena.depth == 1 && p->open == 1 && q->open == 0);
+    CHECK(r->arena.depth == 1 && p->gen != 0 && q->gen == 0);
     CHECK_EQ(upfront_scope_close(a), UPFRONT_OK);
     CHECK(closed_count == 3 && closed[1] == 2 && closed[2] == 1);
-    CHECK(p->open == 0 && r->arena.depth == 0 && upfront_row_used(r) == 0);
+    CHECK(p->gen == 0 && r->arena.depth == 0 && upfront_row_used(r) == 0);
     window_free(w, 2 * WINDOW);
 }
 
@@ -221,7 +222,7 @@ static void scope_zero(void) {
         CHECK_EQ(upfront_scope_defer(s[i], note, NULL), code);
         CHECK(upfront_scope_pool(s[i], 8, 8, 1) == NULL);
         p = (upfront_pool *)(void *)w;
-        CHECK_EQ(upfront_scope_pool_of(s[i], 8, 8, 1, 0, &p), code);
+        CHECK_EQ(upfront_scope_pool_of(s[i], 8, 8, 1, 0, 0, &p), code);
         CHECK(p == NULL && upfront_scope_temp(s[i], 1).arena == NULL && upfront_scope_temp(s[i], 1).gen == 0);
         CHECK_EQ(upfront_scope_close(s[i]), i < 2 ? UPFRONT_BAD_ARGUMENT : UPFRONT_STALE);
     }
@@ -245,9 +246,9 @@ static void scope_refusals(void) {
     CHECK_EQ(upfront_scope_defer(s[1], NULL, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_scope_defer(s[0], note, NULL), UPFRONT_ORDER);
     CHECK(upfront_scope_pool(s[0], 8, 8, 1) == NULL);
-    CHECK_EQ(upfront_scope_pool_of(s[0], 8, 8, 1, 0, &p), UPFRONT_ORDER);
+    CHECK_EQ(upfront_scope_pool_of(s[0], 8, 8, 1, 0, 0, &p), UPFRONT_ORDER);
     for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        CHECK_EQ(upfront_scope_pool_of(s[1], bad[i][0], bad[i][1], bad[i][2], 0, &p), UPFRONT_BAD_ARGUMENT);
+        CHECK_EQ(upfront_scope_pool_of(s[1], bad[i][0], bad[i][1], bad[i][2], 0, 0, &p), UPFRONT_BAD_ARGUMENT);
         CHECK(p == NULL);
     }
     CHECK(upfront_scope_temp(s[0], 1).arena == NULL && upfront_scope_temp(s[1], UPFRONT_OFFSET_MAX).arena == NULL);
@@ -282,7 +283,7 @@ static void scope_full(void) {
     upfront_scope s = upfront_scope_open(&r->arena);
     upfront_pool *p;
     CHECK(upfront_scope_pool(s, 8, 8, 1) != NULL && upfront_scope_pool(s, 8, 8, 1) != NULL);
-    CHECK_EQ(upfront_scope_pool_of(s, 8, 8, 1, 0, &p), UPFRONT_TABLE_FULL);
+    CHECK_EQ(upfront_scope_pool_of(s, 8, 8, 1, 0, 0, &p), UPFRONT_TABLE_FULL);
     CHECK(p == NULL && r->arena.arena.asked == 0);
     CHECK(upfront_scope_alloc(s, r->arena.arena.limit - r->arena.arena.cursor, 1) != NULL);
     CHECK_EQ(upfront_scope_defer(s, note, (void *)5), UPFRONT_FULL);
@@ -293,7 +294,7 @@ static void scope_full(void) {
 }
 
 /* A pool that is refused leaves nothing, and says how much it needs: with so much free it is given, with a byte less it isn't. */
-static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, uint64_t used) {
+static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int handles, uint64_t used) {
     static unsigned char before[WINDOW];
     unsigned char *w = window_new(3 * WINDOW);
     upfront_row *r = scope_row(w);
@@ -303,19 +304,19 @@ static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, uint6
     uint64_t need, room;
     CHECK(upfront_scope_alloc(s, used, 1) != NULL);
     a->limit = a->cursor;
-    CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, &p), UPFRONT_FULL);
+    CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, handles, &p), UPFRONT_FULL);
     need = a->asked & ~UPFRONT_ASKED;
-    CHECK(need >= 16 + upfront_pool_size(size, align, count) && need < 32 + align + upfront_pool_size(size, align, count));
+    CHECK(need >= 16 + upfront_pool_size(size, align, count, (uint64_t)handles) && need < 32 + align + upfront_pool_size(size, align, count, (uint64_t)handles));
     for (room = 0; room < need; room += room + 40 < need ? 17 : 1) {
         a->limit = a->cursor + room;
         a->asked = UPFRONT_ASKED | need; /* the same words before and after */
         memcpy(before, w, sizeof before);
-        CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, &p), UPFRONT_FULL);
+        CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, handles, &p), UPFRONT_FULL);
         CHECK(p == NULL && memcmp(before, w, sizeof before) == 0);
         CHECK(is_marked(w + WINDOW + used, 1) || room < 24); /* what was never handed out has no mark */
     }
     a->limit = a->cursor + need;
-    CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, &p), UPFRONT_OK);
+    CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, handles, &p), UPFRONT_OK);
     CHECK(a->cursor == a->limit && (uintptr_t)upfront_pool_chunk(p, 0) % align == 0);
     CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
     window_free(w, 3 * WINDOW);
@@ -342,7 +343,7 @@ static void scope_mixed(void) {
     CHECK_EQ(upfront_scopes_run(s.arena, mark), 1);
     CHECK_EQ(s.arena->chain, mark);
     CHECK(closed_count == 3 && closed[0] == 4 && closed[1] == 3 && closed[2] == 2);
-    CHECK_EQ(upfront_scope_pool_of(s, 8, 8, 1, OTHER_CLASS, &objects), UPFRONT_OK); /* a pool whose objects have finalizers */
+    CHECK_EQ(upfront_scope_pool_of(s, 8, 8, 1, OTHER_CLASS, 0, &objects), UPFRONT_OK); /* a pool whose objects have finalizers */
     CHECK_EQ(upfront_scope_close(s), UPFRONT_ORDER);
     CHECK_EQ(upfront_scopes_run(s.arena, 0), 0);
     objects->kind = 0;
@@ -361,7 +362,7 @@ static void meddle(void *arg) {
     CHECK(upfront_scope_open(closing.arena).arena == NULL && upfront_scope_pool(closing, 8, 8, 1) == NULL);
     CHECK_EQ(upfront_scope_defer(closing, note, NULL), UPFRONT_ORDER);
     CHECK_EQ(upfront_scope_close(closing), UPFRONT_ORDER);
-    note((void *)(intptr_t)(7 + closing_pool->open));
+    note((void *)(intptr_t)(7 + (closing_pool->gen != 0)));
 }
 
 static void scope_meddling(void) {
@@ -430,7 +431,10 @@ void test_scope(void) {
     scope_full();
     for (align = 1; align <= 4096; align *= 8)
         for (used = 0; used < 10; used++)
-            scope_pool_need(24, align, 10, used);
+            {
+            scope_pool_need(24, align, 10, 0, used);
+            scope_pool_need(24, align, 10, 1, used);
+        }
     scope_mixed();
     scope_meddling();
 }

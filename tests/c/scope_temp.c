@@ -212,13 +212,13 @@ static void temp_pools(void) {
     uint64_t used;
     temp_open(TEMP_SIZE);
     p = upfront_scope_pool(near_scope, 8, 8, 3);
-    t = upfront_scope_temp(near_scope, 16 + upfront_pool_size(8, 8, 3));
+    t = upfront_scope_temp(near_scope, 16 + upfront_pool_size(8, 8, 3, 0));
     q = upfront_scope_pool(t, 8, 8, 3);
     CHECK(p == upfront_row_pool(temp_row, 0) && q == upfront_row_pool(temp_row, 1));
-    CHECK(upfront_pool_get(q, q->free & ~UPFRONT_OFFSETS) != NULL && upfront_scope_alloc(t, 1, 1) == NULL);
+    CHECK(upfront_pool_get(q, q->gen) != NULL && upfront_scope_alloc(t, 1, 1) == NULL);
     used = upfront_row_used(temp_row);
     CHECK_EQ(upfront_scope_close(t), UPFRONT_OK);
-    CHECK(p->open == 1 && q->open == 0 && upfront_row_used(temp_row) < used);
+    CHECK(p->gen != 0 && q->gen == 0 && upfront_row_used(temp_row) < used);
     CHECK_EQ(upfront_row_peak(temp_row), used); /* its bytes count as used, though nothing follows */
     temp_close();
 }

@@ -33,9 +33,9 @@ static void walk_open(void) {
     CHECK(upfront_scope_temp(s, 5000).arena != NULL);
     walk_level = upfront_scope_open(s.arena);
     take_node(walk_level);
-    CHECK_EQ(upfront_scope_pool_of(walk_level, 24, 8, 20, 9, &pool[0]), UPFRONT_OK);
-    CHECK_EQ(upfront_scope_pool_of(walk_level, 24, 8, 20, 9, &pool[1]), UPFRONT_OK);
-    CHECK(upfront_pool_get(pool[0], pool[0]->free & ~UPFRONT_OFFSETS) != NULL);
+    CHECK_EQ(upfront_scope_pool_of(walk_level, 24, 8, 20, 9, 0, &pool[0]), UPFRONT_OK);
+    CHECK_EQ(upfront_scope_pool_of(walk_level, 24, 8, 20, 9, 0, &pool[1]), UPFRONT_OK);
+    CHECK(upfront_pool_get(pool[0], pool[0]->gen) != NULL);
     upfront_pool_close(pool[1]);
     walk_temp = upfront_scope_temp(walk_level, 10000);
     take_node(walk_temp);
@@ -137,14 +137,14 @@ static uint64_t untold_of_record(const upfront_scopes *h, uint64_t index, uint64
 }
 
 static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
+    if (p->gen == 0) /* one that was closed keeps its stride, and with a generation it must be a pool in all */
+        return word == WORD(upfront_pool, stride) ? all : none;
     switch (word) {
-    case WORD(upfront_pool, free): return p->open ? 31 : none;
-    case WORD(upfront_pool, bound): return p->open ? 0xffff : none; /* more or fewer chunks, where there is room for them */
-    case WORD(upfront_pool, live): return p->open ? 31 : none;
-    case WORD(upfront_pool, kind): return all; /* the owner's */
-    case WORD(upfront_pool, chunks): return p->open ? places & ~UINT64_C(7) : all;
-    case WORD(upfront_pool, open): return p->open ? none : 1; /* a closed one with good words becomes one of no chunks */
-    default: return p->open ? none : all;                     /* of a closed one the rest is not read */
+    case WORD(upfront_pool, gen): return 7;   /* another one that was given */
+    case WORD(upfront_pool, free): return 31; /* fewer than there are chunks */
+    case WORD(upfront_pool, count): return UINT64_C(1) << 32; /* the one live chunk as a retired one */
+    case WORD(upfront_pool, kind): return all >> 32; /* the owner's */
+    default: return none;
     }
 }
 
@@ -230,12 +230,19 @@ static void walk_tells_pairs(void) {
     CHECK(is_told());
     p->stride = 24;
     p->inverse = UINT64_MAX / 24 + 1;
-    p->live = 20; /* all live, and yet one to take */
+    p->retired = 2; /* more than are not free */
     CHECK(is_told());
-    p->live = 1;
+    p->retired = 1;
+    CHECK(!is_told());
+    p->retired = 0;
     p->chunks += 40000 * 24; /* behind the arena */
+    p->numbers += 40000 * 24;
     CHECK(is_told());
-    p->chunks -= 40000 * 24;
+    p->chunks -= 80000 * 24; /* before it */
+    p->numbers -= 80000 * 24;
+    CHECK(is_told());
+    p->chunks += 40000 * 24;
+    p->numbers += 40000 * 24;
     CHECK(!is_told());
     walk_close();
 }
@@ -262,7 +269,7 @@ static void walk_tells_records(void) {
     r->mark--;
     CHECK(is_told()); /* below the arena */
     *r = good;
-    CHECK(upfront_scope_open(h).gen == 3 && !is_told());
+    CHECK(upfront_scope_open(h).gen == 5 && !is_told());
     r[1].mark = r->mark - 1;
     CHECK(is_told()); /* below the one it lies in */
     r[1].mark = h->arena.cursor;

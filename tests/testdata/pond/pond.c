@@ -65,7 +65,7 @@ static void say(pond *p, uint32_t tick, const char *text) {
 }
 
 static void spawn(pond *p) {
-    frog *f = (frog *)upfront_pool_get(p->frogs, p->frogs->free & ~UPFRONT_OFFSETS);
+    frog *f = (frog *)upfront_pool_get(p->frogs, p->frogs->gen);
     if (f == NULL) {
         p->refused++;
         return;
@@ -82,7 +82,7 @@ static int leave(pond *p, uint32_t index) {
     frog *f = p->live[index];
     p->live[index] = p->live[--p->count];
     return upfront_heap_free(p->names, f->name) == UPFRONT_OK &&
-           upfront_pool_put(p->frogs, p->frogs->free & ~UPFRONT_OFFSETS, f) == UPFRONT_OK;
+           upfront_pool_put(p->frogs, p->frogs->gen, f) == UPFRONT_OK;
 }
 
 /* A birthday makes a name longer where it is, or elsewhere. */
