@@ -63,7 +63,7 @@ func TestAccountsAreInTheMessage(t *testing.T) {
 		return scope.Account(s, "music", func() error { s.Bytes(2000); s.Bytes(1 << 20); return nil })
 	})
 	assert.EqualError(t, err, `budget "test": region level is full: scope "level" asked for 1048576 bytes, 256064 of 262144 are free; `+
-		`held by sound 3000, music 2000, level 1080; raise regions[0].size in the plan to 1054656 or more`)
+		`held by "sound" 3000, "music" 2000, "level" 1080; raise regions[0].size in the plan to 1054656 or more`)
 	assert.Empty(t, accounts(b))
 }
 

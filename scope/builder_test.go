@@ -126,7 +126,7 @@ func TestBuilderThatIsFull(t *testing.T) {
 		}
 	})
 	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "builder" asked for 8 bytes, 0 of 65536 are free; `+
-		`held by builder 64536, load 1000; raise pads.size in the plan to 65544 or more`)
+		`held by "builder" 64536, "load" 1000; raise pads.size in the plan to 65544 or more`)
 	assert.Zero(t, pad.Depth())
 	assert.Zero(t, pad.Stats().Used)
 }

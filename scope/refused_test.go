@@ -4,7 +4,6 @@ package scope_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,7 +57,6 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
 		"account":       {2, account}, // a place and 40 bytes
 		"account again": {3, func(s scope.Scope) { account(s); account(s) }},
-		"temporaries":   {1, func(s scope.Scope) { s.Temp(8) }},
 		"builder":       {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
 		"no bytes":      {0, func(s scope.Scope) { s.Text() }},
 		"text":          {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
@@ -153,9 +151,9 @@ func TestMisuseIsNoRequest(t *testing.T) {
 	inner := s.Open("inner")
 	var refused bool
 	arena_c.FailAt(1)
-	require.Nil(t, points.TryNew(s))
 	require.Panics(t, func() { s.Open("covered") })
 	require.Panics(t, func() { s.Defer(func() {}) })
+	require.Nil(t, points.TryNew(s))
 	refused, _ = arena_c.Failed()
 	require.False(t, refused)
 	arena_c.FailAt(0)
@@ -184,13 +182,13 @@ func TestAConstructorThatIsRefusedOnPurpose(t *testing.T) {
 			arena_c.FailAt(n)
 			defer arena_c.FailAt(0)
 			_, err := points.Make(s, func(p *point) error {
-				inner := s.Open("inner") // left open when what is next is refused
+				inner := s.Open("inner") // left open when what is next is refused: it alone remembers
 				if points.TryNew(inner) == nil {
-					return errors.New("no point")
+					return inner.Err()
 				}
 				return inner.Close()
 			})
-			return errors.Join(s.Err(), err) // what inner met, s remembers
+			return err
 		})
 		var full *scope.FullError
 		require.ErrorAs(t, err, &full, "request %d", n)

@@ -64,7 +64,8 @@ func TestTempsNest(t *testing.T) {
 	assert.EqualError(t, panicsWith(func() { points.New(newer) }), "scope: BUG: allocation in"+covered)
 	assert.EqualError(t, panicsWith(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
 	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
-	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }), `Open in scope "temp" of pad 0.0, which holds temporaries and doesn't nest`)
+	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }),
+		`Open in scope "temp" of pad 0.0, which holds temporaries and doesn't nest`)
 	assert.ErrorContains(t, panicsWith(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
 	points.New(newest)
 	require.NoError(t, inner.Close())
@@ -151,12 +152,12 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	s.Bytes(100)
 	near := `budget "test": pad 0.0 is full: scope "%s" asked for %d bytes, %d of 65536 are free; ` +
 		`held by %s; raise pads.size in the plan to %d or more`
-	assert.EqualError(t, panicsWith(func() { s.Temp(padSize) }), fmt.Sprintf(near, "s", 65564, padSize-100, "s 100", 104+65564))
+	assert.EqualError(t, panicsWith(func() { s.Temp(padSize) }), fmt.Sprintf(near, "s", 65564, padSize-100, `"s" 100`, 104+65564))
 	assert.Equal(t, counted(1), pad.Stats().Objects, "nothing is left of it")
 	assert.EqualValues(t, 100, pad.Stats().Used)
 	temp := s.Temp(1000)
 	assert.EqualError(t, panicsWith(func() { temp.Temp(padSize) }),
-		fmt.Sprintf(near, "temp", 65600, padSize-120-1024, "temp 1024, s 120", 120+1024+65600), "it is the pad that is full")
+		fmt.Sprintf(near, "temp", 65600, padSize-120-1024, `"temp" 1024, "s" 120`, 120+1024+65600), "it is the pad that is full")
 	temp.Bytes(990)
 	assert.EqualError(t, panicsWith(func() { temp.Temp(1) }), `budget "test": pad 0.0 is full: scope "temp" asked for 16 bytes, `+
 		`10 of the 1000 that Temp gave are free; ask Temp for 1008 or more`, "it is the temporaries that are")
