@@ -65,7 +65,7 @@
 //  2. arena_c/NAME.c: the rest, in the header's order. What lives and what died is marked for asan and checked (upfront_mark_live, _dead).
 //  3. arena_c/NAME.go: the struct again, and one line an operation; an address that is to be judged crosses as a number (pool.go).
 //     words.go: its size, its last word and its numbers, compared with the C side.
-//  4. arena_c/hit.go and hit_cgo.go: the hit. In the second it asks whether a checked build refuses it (given, or before it
+//  4. arena_c/fast.go and fast_cgo.go: the hit. In the second it asks whether a checked build refuses it (given, or before it
 //     Refuse). Whatever moves back tells the race detector what died (raceDead), and each other binding which word it writes.
 //  5. arena/NAME.go: the face in this package, NewNAME(block), and a row in the table above. allocator.go: what it can do.
 //  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.

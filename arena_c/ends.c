@@ -19,7 +19,7 @@ void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align) {
     return upfront_ends_bump_far(e, e->arena.gen, size, align - 1);
 }
 
-static void note_peak(upfront_ends *e) {
+static void ends_note(upfront_ends *e) {
     if (e->high < e->arena.cursor)
         e->high = e->arena.cursor;
     if (e->low > e->arena.limit)
@@ -27,12 +27,12 @@ static void note_peak(upfront_ends *e) {
 }
 
 void upfront_ends_cut(upfront_ends *e, uint64_t to) {
-    note_peak(e);
+    ends_note(e);
     upfront_arena_cut(&e->arena, to);
 }
 
 void upfront_ends_cut_far(upfront_ends *e, uint64_t to) {
-    note_peak(e);
+    ends_note(e);
     upfront_arena_note(&e->arena);
     upfront_mark_dead(upfront_arena_at(&e->arena, e->arena.limit), to - e->arena.limit);
     e->arena.limit = to;
@@ -65,7 +65,7 @@ int upfront_ends_rewind_far(upfront_ends *e, uint64_t gen, uint64_t mark) {
 int upfront_ends_resize(upfront_ends *e, uint64_t gen, const void *p, uint64_t old, uint64_t size) {
     if (e == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    note_peak(e);
+    ends_note(e);
     return upfront_linear_resize(&e->arena, gen, e->mark, p, old, size);
 }
 

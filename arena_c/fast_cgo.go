@@ -57,8 +57,8 @@ import "C"
 
 import "unsafe"
 
-// The fast paths, by the bindings: fast.go has the same functions in Go. In a checked build each that gives memory asks whether it
-// may, and takes back what it may not give.
+// The fast paths, by the bindings: fast.go and fast_block.go have the same functions in Go. In a checked build each that
+// gives memory asks whether it may, and takes back what it may not give.
 
 // Crossing says whether the fast paths of this build cross into C.
 const Crossing = true

@@ -9,7 +9,7 @@ uint64_t upfront_frame_size(uint64_t size, uint64_t buffers) {
 }
 
 /* The arena is the current buffer, with nothing in it. */
-static void begin(upfront_frame *f, uint64_t least) {
+static void frame_begin(upfront_frame *f, uint64_t least) {
     upfront_arena *a = &f->arena;
     uint64_t start = sizeof *f + f->current * f->size;
     upfront_arena_bound(a, start, start + f->size);
@@ -28,7 +28,7 @@ upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers) 
     f->buffers = buffers;
     f->size = (size - sizeof *f) / buffers & ~(uint64_t)(UPFRONT_LINE - 1);
     f->arena.next = 0;
-    begin(f, f->size);
+    frame_begin(f, f->size);
     return f;
 }
 
@@ -41,6 +41,6 @@ void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align) {
 void upfront_frame_turn(upfront_frame *f) {
     f->current = f->current + 1 < f->buffers ? f->current + 1 : 0;
     upfront_arena_note(&f->arena);
-    begin(f, f->arena.least);
+    frame_begin(f, f->arena.least);
     upfront_mark_dead(upfront_arena_at(&f->arena, f->arena.start), f->size);
 }

@@ -132,7 +132,7 @@ static int ring_name_blocks(ring_walker *w, const upfront_ring *r, uint64_t from
 /* Whether the header's words can be those of a ring in a block of so many bytes. */
 static int ring_is_sane(const upfront_ring *r, uint64_t size) {
     const upfront_arena *a = &r->arena;
-    if (a->start != sizeof *r || r->end != size || a->gen == 0 || a->next != a->gen || r->oldest % UPFRONT_RING_WORD != 0 ||
+    if (a->start != sizeof *r || r->end != size || a->next != a->gen || r->oldest % UPFRONT_RING_WORD != 0 ||
         a->least > size - sizeof *r)
         return 0;
     if (r->seam == 0)

@@ -118,7 +118,8 @@ static void stack_underrun(void) {
     uint64_t start = s->ends.arena.start, i;
     uint64_t *a = (uint64_t *)upfront_stack_alloc(s, 32, 16), *b = (uint64_t *)upfront_stack_alloc(s, 32, 16);
     upfront_stack_below *below = (upfront_stack_below *)b - 1, good = *below;
-    const uint64_t bad_cursor[] = {0, start - 1, s->ends.arena.cursor, upfront_arena_offset(&s->ends.arena, b), UINT64_MAX, s->ends.last - 15};
+    const uint64_t bad_cursor[] = {0, start - 1, s->ends.arena.cursor, upfront_arena_offset(&s->ends.arena, b),
+                                   UINT64_MAX, s->ends.last - 15};
     const uint64_t bad_last[] = {1, start, start + 15, good.cursor + 1, s->ends.last, UINT64_MAX};
     for (i = 0; i < 6; i++) {
         below->cursor = bad_cursor[i];

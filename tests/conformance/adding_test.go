@@ -51,7 +51,7 @@ func TestEveryArenaIsInEveryList(t *testing.T) {
 
 // TestEveryHitIsSaidTwiceAndCompared: each names the C function that it says again.
 func TestEveryHitIsSaidTwiceAndCompared(t *testing.T) {
-	code := text(t, "arena_c/hit.go") + text(t, "arena_c/fast.go")
+	code := text(t, "arena_c/hit.go") + text(t, "arena_c/fast.go") + text(t, "arena_c/fast_block.go")
 	hits := regexp.MustCompile(`\n// [A-Z]\w*.* is (upfront_\w+)`).FindAllStringSubmatch(code, -1)
 	require.GreaterOrEqual(t, len(hits), 20, "the test finds no hits")
 	bindings, compared := text(t, "arena_c/hit_cgo.go")+text(t, "arena_c/fast_cgo.go"), text(t, "tests/conformance/mouth/mouth.go")

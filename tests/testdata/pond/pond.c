@@ -46,7 +46,7 @@ static int pond_init(pond *p, unsigned char *block, uint64_t size) {
     p->all = upfront_linear_init(block, size);
     p->frogs = upfront_pool_make(upfront_linear_alloc(p->all, 1024, 64), 1024, sizeof(frog), 8);
     p->names = upfront_heap_init(upfront_linear_alloc(p->all, 8192, 64), 8192);
-    p->said = upfront_ring_init(upfront_linear_alloc(p->all, 512, 64), 512);
+    p->said = upfront_ring_init(upfront_linear_alloc(p->all, 576, 64), 576);
     p->frame = upfront_frame_init(upfront_linear_alloc(p->all, 4096, 64), 4096, 2);
     if (p->frogs == NULL || p->names == NULL || p->said == NULL || p->frame == NULL)
         return 0;
