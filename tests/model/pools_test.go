@@ -42,6 +42,9 @@ const (
 
 func (p *pool) stride() uint64 { return [...]uint64{24, 8, 24}[p.kind] }
 
+// beside is what a chunk has beside it: a number and a state, and with handles a generation.
+func (p *pool) beside() uint64 { return [...]uint64{5, 5, 9}[p.kind] }
+
 // openPool makes a pool. One that is refused leaves nothing, and says what would do.
 func (w *world) openPool(s *life) {
 	a := s.arena
@@ -54,11 +57,8 @@ func (w *world) openPool(s *life) {
 	w.say("%s: pool of kind %d for %d in %s", a.name, p.kind, p.size, s.name)
 	at, ok := s.nodePlace(8, 8)
 	_, limit := s.end()
-	p.at = at + 8 + (uint64(p.size)+7)&^7
+	p.at = at + 8 + (uint64(p.size)*p.beside()+7)&^7
 	end := p.at + uint64(p.size)*p.stride()
-	if p.kind == poolHandles {
-		end += 4 * uint64(p.size)
-	}
 	ok = ok && end <= limit
 	for i, taken := range a.pools {
 		if !taken {
