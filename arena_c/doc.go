@@ -9,7 +9,7 @@
 // The C core owns every byte and every rule; its control words are laid out by the C headers, and the Go structs in
 // this package are the same bytes. Each operation has a one-line binding. A cgo call costs many times the allocation
 // itself (make bench), so the few operations that a game performs thousands of times a tick are said twice: as `static
-// inline` in a header and, side by side, in hit.go and hit_row.go. With the build tag upfront_cgo, and in asan and checked
+// inline` in a header and, side by side, in fast.go. With the build tag upfront_cgo, and in asan and checked
 // builds, whose marks only C sets, every hit crosses into C instead; the differential tests hold the two together.
 // scope.Scope.Alloc says the bump once more, for the inliner.
 //
