@@ -101,7 +101,7 @@ static inline int upfront_pool_put(upfront_pool *p, uint64_t gen, void *chunk) {
     uint64_t index = upfront_high64(offset, p->inverse);
     if (p->gen != gen || index >= p->count || index * p->stride != offset || *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
         return (int)upfront_pool_find(p, gen, chunk);
-    upfront_mark_dead(chunk, p->stride);
+    upfront_mark_dead(upfront_pool_chunk(p, index), p->stride);
     *upfront_pool_state(p, index) = UPFRONT_CHUNK_FREE;
     upfront_pool_numbers(p)[p->free++] = (uint32_t)index;
     return UPFRONT_OK;

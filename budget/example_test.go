@@ -79,10 +79,10 @@ func Example() {
 	fmt.Println("rewind:", level.Rewind(ctx))
 	fmt.Println(pond.Get() == nil, level.Report().Used, level.Report().Peak)
 	// Output:
-	// 3 frogs in 1752 bytes
+	// 3 frogs in 2152 bytes
 	// the log closes after 2 lines
 	// rewind: <nil>
-	// true 0 11800
+	// true 0 12200
 }
 
 // A level that doesn't fit is an answer: the error says what to raise in the plan, and the region is empty as before.
@@ -101,9 +101,9 @@ func ExampleLoad_full() {
 	// Output:
 	// the log closes after 2 lines
 	// true
-	// budget "tiny": region level is full: scope "level" asked for 170016 bytes, 120992 of 131072 are free
+	// budget "tiny": region level is full: scope "level" asked for 210016 bytes, 120992 of 131072 are free
 	//   held by "temp" 10048, "level" 32
-	//   raise regions[0].size in the plan to 180096 or more
+	//   raise regions[0].size in the plan to 220096 or more
 	// 0
 }
 
