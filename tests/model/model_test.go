@@ -195,7 +195,7 @@ const programSteps = 120
 // when the programs or the layout rules are.
 const (
 	alike        = 40
-	offsetsOfAll = 0x6416d0adcffd4e1e
+	offsetsOfAll = 0xd9966df55ca39809
 )
 
 func TestModel(t *testing.T) {
