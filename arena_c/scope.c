@@ -39,7 +39,8 @@ int upfront_scope_is_alive(upfront_scope s) { return s.arena != NULL && upfront_
 
 upfront_scope upfront_scope_open(upfront_scopes *h) {
     upfront_scope s = {NULL, 0};
-    if (h == NULL || h->back != 0 || h->depth == h->slots || h->odd & (UPFRONT_CLOSING | UPFRONT_BUILDING) || (h->depth != 0 && h->arena.gen == 0))
+    if (h == NULL || h->back != 0 || h->depth == h->slots || h->odd & (UPFRONT_CLOSING | UPFRONT_BUILDING) ||
+        (h->depth != 0 && h->arena.gen == 0))
         return s;
     s.gen = upfront_scopes_open(h);
     s.arena = h;

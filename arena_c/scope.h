@@ -235,8 +235,8 @@ static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finaliz
     return UPFRONT_OK;
 }
 
-/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen, closing or building, or all records are taken; and for the
- * header of a far end, where scopes are upfront_scope_temp's. */
+/* Opens a scope on top of the arena. `arena` is NULL when the topmost one is frozen, closing or building, or all records are taken;
+ * and for the header of a far end, where scopes are upfront_scope_temp's. */
 upfront_scope upfront_scope_open(upfront_scopes *h);
 
 /* A pool of count chunks that closes with the scope. NULL: full, no free header, not the topmost, or out of bounds; the scope is as it

@@ -50,7 +50,8 @@ func TestAccountsBookWhatAScopeGains(t *testing.T) {
 		s.Bytes(1000)
 		return nil
 	}))
-	assert.Equal(t, []scope.Usage{{Name: "sound", Bytes: 307}, {Name: "music", Bytes: 51}, {Name: "empty"}}, accounts(b), "a region keeps them while it is loaded")
+	assert.Equal(t, []scope.Usage{{Name: "sound", Bytes: 307}, {Name: "music", Bytes: 51}, {Name: "empty"}}, accounts(b),
+		"a region keeps them while it is loaded")
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	assert.Empty(t, accounts(b))
 }

@@ -53,7 +53,8 @@ func TestScopesAreCountedByName(t *testing.T) {
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { s.Alloc(7, 1); return nil }))
 	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 7, Objects: counted(1), Peak: 120, PeakObjects: counted(2)},
-		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp}, byName(b), "since Open")
+		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp},
+		byName(b), "since Open")
 }
 
 func TestPadsDoNotCountNames(t *testing.T) {
@@ -131,8 +132,10 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		h.Close(h.Top())
 		return nil
 	}))
-	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 4, Objects: counted(1), Peak: 4, PeakObjects: counted(1)}, {Name: "x", Peak: 108, PeakObjects: counted(2)},
-		{Name: "ends", Peak: 56, PeakObjects: counted(2)}, {Name: "Ring", Peak: 3, PeakObjects: counted(1)}, {Name: "C", Peak: 9, PeakObjects: counted(1)}}, byName(b))
+	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 4, Objects: counted(1), Peak: 4, PeakObjects: counted(1)},
+		{Name: "x", Peak: 108, PeakObjects: counted(2)},
+		{Name: "ends", Peak: 56, PeakObjects: counted(2)}, {Name: "Ring", Peak: 3, PeakObjects: counted(1)},
+		{Name: "C", Peak: 9, PeakObjects: counted(1)}}, byName(b))
 }
 
 func TestAccountPeaks(t *testing.T) {

@@ -32,7 +32,8 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) Pool[T] {
 		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
 	}
 	if size == 0 && !handles {
-		panic(&Misuse{fmt.Sprintf("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool", zero), false})
+		panic(&Misuse{fmt.Sprintf("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+			zero), false})
 	}
 	if !s.open() {
 		panic(s.misuse("Pool in"))

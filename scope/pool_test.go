@@ -114,7 +114,8 @@ func TestClosingPoolsGiveNothing(t *testing.T) {
 func TestPoolsWithoutBytes(t *testing.T) {
 	nothing := scope.Plain[struct{}]()
 	s := open(t).Pad(0, 0).Open("a")
-	assert.PanicsWithError(t, "scope: BUG: a pool of struct {}, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+	assert.PanicsWithError(t, "scope: BUG: a pool of struct {}, which has no bytes: an address doesn't "+
+		"tell such from another; use a HandlePool",
 		func() { nothing.Pool(s, 1) })
 	pool := nothing.HandlePool(s, 2)
 	_, a := pool.Get()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -283,79 +282,6 @@ func TestAppendInTemporaries(t *testing.T) {
 	longs.Slice(temp, 1)
 	assert.NotEqual(t, at(list), at(longs.Append(temp, list[:0], 7)))
 	require.NoError(t, s.Close())
-}
-
-// TestTempModel nests scopes and temporaries at random: nobody's bytes are another's.
-func TestTempModel(t *testing.T) {
-	random := rand.New(rand.NewPCG(21, 22))
-	pad := open(t).Pad(0, 0)
-	type area struct {
-		bytes []byte
-		fill  byte
-	}
-	type lifetime struct {
-		scope scope.Scope
-		depth int // scopes open when it began
-		areas []area
-	}
-	var far, near []lifetime
-	check := func() {
-		for _, list := range [][]lifetime{far, near} {
-			for _, l := range list {
-				for _, a := range l.areas {
-					require.Equal(t, len(a.bytes), bytes.Count(a.bytes, []byte{a.fill}))
-				}
-			}
-		}
-	}
-	take := func(l *lifetime) {
-		n := random.IntN(200)
-		if p := l.scope.TryAlloc(uint64(n), 1); p != nil && n > 0 {
-			a := area{unsafe.Slice((*byte)(p), n), byte(random.Uint32())}
-			for i := range a.bytes {
-				a.bytes[i] = a.fill
-			}
-			l.areas = append(l.areas, a)
-		}
-	}
-	for range 20_000 {
-		switch n := random.IntN(20); {
-		case len(near) == 0 || n == 0 && len(near) < 8:
-			near = append(near, lifetime{scope: pad.Open("s")})
-		case n == 1:
-			check()
-			_ = near[len(near)-1].scope.Close()
-			near = near[:len(near)-1]
-			for len(far) > 0 && far[len(far)-1].depth > len(near) {
-				far = far[:len(far)-1]
-			}
-		case n == 2 && len(far) < 8:
-			from := near[len(near)-1].scope
-			if len(far) > 0 && far[len(far)-1].depth == len(near) && random.IntN(2) == 0 {
-				from = far[len(far)-1].scope
-			}
-			size := random.IntN(4000)
-			if err := panicsWith(func() { far = append(far, lifetime{scope: from.Temp(size), depth: len(near)}) }); err != nil {
-				require.ErrorIs(t, err, scope.ErrFull)
-			} else {
-				require.EqualValues(t, size, far[len(far)-1].scope.Free())
-			}
-		case n == 3 && len(far) > 0:
-			check()
-			err := far[len(far)-1].scope.Close()
-			require.NotErrorIs(t, err, scope.ErrClosed)
-			far = far[:len(far)-1]
-		case n < 12 && len(far) > 0:
-			take(&far[len(far)-1])
-		default:
-			take(&near[len(near)-1])
-		}
-	}
-	check()
-	for i := len(near) - 1; i >= 0; i-- {
-		_ = near[i].scope.Close()
-	}
-	assert.Zero(t, pad.Stats().Used)
 }
 
 // A full unwinds through a deferred Close of temporaries: it says what was so when it was asked, not

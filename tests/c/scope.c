@@ -301,12 +301,13 @@ static void scope_pool_need(uint64_t size, uint64_t align, uint64_t count, int h
     upfront_arena *a = &r->arena.arena;
     upfront_scope s = upfront_scope_open(&r->arena);
     upfront_pool *p;
-    uint64_t need, room;
+    uint64_t need, least, room;
     CHECK(upfront_scope_alloc(s, used, 1) != NULL);
     a->limit = a->cursor;
     CHECK_EQ(upfront_scope_pool_of(s, size, align, count, 0, handles, &p), UPFRONT_FULL);
     need = a->asked & ~UPFRONT_ASKED;
-    CHECK(need >= 16 + upfront_pool_size(size, align, count, (uint64_t)handles) && need < 32 + align + upfront_pool_size(size, align, count, (uint64_t)handles));
+    least = 16 + upfront_pool_size(size, align, count, (uint64_t)handles);
+    CHECK(need >= least && need < least + 16 + align);
     for (room = 0; room < need; room += room + 40 < need ? 17 : 1) {
         a->limit = a->cursor + room;
         a->asked = UPFRONT_ASKED | need; /* the same words before and after */

@@ -1,0 +1,252 @@
+package scope
+
+import (
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
+// asks, so that a fast path has nothing to do.
+func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
+
+func init() { arena_c.Explain = why }
+
+// why is most often the full at its end.
+func why(r arena_c.Refusal) error {
+	h, st := r.Arena, stackOf(r.Arena)
+	s := Scope{h, r.Gen}
+	switch {
+	case st == nil:
+		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
+			return err
+		}
+		return &Misuse{"use of a scope whose budget is closed", true}
+	case h.BadAlign(r.Gen &^ key):
+		return badAlign
+	case r.Gen&key != 0:
+		return undeclared
+	}
+	depth := h.Find(r.Gen)
+	if h.Misused == r.Gen && depth == 0 {
+		return s.misuse("allocation in")
+	}
+	st.settle(h)
+	if depth != 0 {
+		if n := st.noteOf(h, depth); n.err != nil && (depth != h.Depth || h.Asked == 0) {
+			return n.err // it came last
+		}
+	}
+	if depth == h.Depth && h.Asked != 0 {
+		return st.remembered(h, depth)
+	}
+	if err := lastOf(st.notes, r.Gen); err != nil {
+		return err
+	}
+	if err := told(r.Gen); err != nil { // another budget has the header by now
+		return err
+	}
+	return s.misuse("allocation in")
+}
+
+// explained is the panic value with its reason worked out now, before an unwinding changes what it
+// would say.
+func explained(v any) any {
+	if r, ok := v.(arena_c.Refusal); ok {
+		return why(r)
+	}
+	return v
+}
+
+// handled is explained for who recovers a panic and tells it: the scope that refused needn't.
+func handled(v any) any {
+	e := explained(v)
+	if r, ok := v.(arena_c.Refusal); ok {
+		forget(r)
+	}
+	return e
+}
+
+// forget is for who has told why a scope refused: its Close needn't tell it again.
+func forget(r arena_c.Refusal) {
+	h, st := r.Arena, stackOf(r.Arena)
+	if st == nil {
+		return
+	}
+	st.settle(h)
+	depth := h.Find(r.Gen &^ key)
+	if h.BadAlign(r.Gen &^ key) {
+		depth = h.Depth
+	}
+	if depth != 0 {
+		_ = st.tell(h, depth)
+	}
+}
+
+// lastError is what a scope met last, whose text may be asked for after it was told, and after the
+// scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
+// until another scope in the same place meets something.
+type lastError struct {
+	gen uint64
+	err error
+}
+
+// lastOf is what the scope of the generation met last, or nil.
+func lastOf(notes []note, gen uint64) error {
+	for i := range notes {
+		if told := notes[i].told; told.gen == gen && told.err != nil {
+			return told.err
+		}
+	}
+	return nil
+}
+
+// settle finds out who asked last without being the topmost scope, while that can be said: a scope
+// that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
+// nil.
+func (st *Stack) settle(h *arena_c.Scopes) {
+	depth, err := st.misused(h)
+	if err == nil {
+		return
+	}
+	h.Odd |= oddNoted
+	n := st.noteOf(h, depth)
+	n.told = lastError{h.Record(depth).Gen, err}
+	if n.err == nil {
+		n.err = err
+	}
+	switch { // the misuse is what is told; what it is refused from now on comes after it
+	case h.Odd&arena_c.Closing != 0:
+	case depth == h.Depth:
+		h.Asked = 0
+	default:
+		h.Record(depth).Asked = 0
+	}
+}
+
+// misused is the scope that asked last without being the topmost, and what is wrong with that.
+func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
+	gen := h.Misused
+	if gen == 0 {
+		return 0, nil
+	}
+	h.Misused = 0
+	depth = h.Find(gen &^ key)
+	switch {
+	case h.BadAlign(gen &^ key):
+		depth, err = h.Find(h.Gen), badAlign
+	case gen&key != 0:
+		err = undeclared
+	case depth != 0:
+		err = Scope{h, gen}.misuse("allocation in")
+	}
+	if depth == 0 {
+		return 0, nil
+	}
+	return depth, err
+}
+
+// noteOf is the note of the scope at a depth. Those of temporaries lie behind the others.
+func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
+	if h.Back != 0 {
+		depth += h.Slots + 1
+	}
+	return &st.notes[depth]
+}
+
+// met is what the scope at a depth remembers: a misuse, a full, or nil.
+func (st *Stack) met(h *arena_c.Scopes, depth uint64) error {
+	if err := st.noteOf(h, depth).err; err != nil {
+		return err
+	}
+	return st.remembered(h, depth)
+}
+
+// tell is met for who reports it: it is forgotten then.
+func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
+	err := st.met(h, depth)
+	st.noteOf(h, depth).err = nil
+	if full, ok := err.(*FullError); ok {
+		st.lastFull = full
+	}
+	if depth == h.Depth {
+		h.Asked = 0
+	} else {
+		h.Record(depth).Asked = 0
+	}
+	return err
+}
+
+// remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
+// for first.
+func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
+	asked := h.Asked
+	if depth != h.Depth {
+		asked = h.Record(depth).Asked
+	}
+	if asked == 0 {
+		return nil
+	}
+	n, gen := st.noteOf(h, depth), h.Record(depth).Gen
+	if full, ok := n.told.err.(*FullError); ok && n.told.gen == gen && full.asked == asked {
+		return full
+	}
+	full := st.full(h, asked)
+	full.Scope = st.nameOf(h, depth)
+	if n.told = (lastError{gen, full}); !full.OnPurpose && full.Asked+arena_c.AlignMax <= full.Free {
+		n.told.err = badAlign // no other could ask for more than there is
+	}
+	return n.told.err
+}
+
+// workOut finds out what the scopes of an end met, from a depth up, while they can still say why: a
+// panic on its way may be asked for it when they are closed.
+func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
+	st.settle(h)
+	for i := max(depth, 1); i <= h.Depth; i++ {
+		_ = st.remembered(h, i)
+	}
+}
+
+// Remembered is what a Try... met in the open scopes from depth up, or in the temporaries: a full, a
+// misuse, or nil. Who asks tells it.
+func (st *Stack) Remembered(depth int) error { return st.rememberedSince(opened{uint64(depth), 0}) }
+
+// opened is how many scopes were open at both ends when something began: what is open above is its own.
+type opened struct{ near, far uint64 }
+
+func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
+
+// since calls fn with each scope that was opened since, the lowest first, until it is false.
+func (st *Stack) since(o opened, fn func(h *arena_c.Scopes, depth uint64) bool) {
+	for i := o.near + 1; i <= st.h.Depth; i++ {
+		if !fn(st.h, i) {
+			return
+		}
+	}
+	for i := o.far + 1; i <= st.row.Temp.Depth; i++ {
+		if !fn(&st.row.Temp, i) {
+			return
+		}
+	}
+}
+
+func (st *Stack) rememberedSince(o opened) (err error) {
+	st.settle(st.h)
+	st.settle(&st.row.Temp)
+	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
+		if err = st.met(h, depth); err != nil {
+			err = st.tell(h, depth)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (st *Stack) anyFull(o opened) (full *FullError) {
+	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
+		full, _ = st.remembered(h, depth).(*FullError)
+		return full == nil
+	})
+	return full
+}
+
+func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }
