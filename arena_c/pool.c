@@ -28,7 +28,7 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count, uint64
 }
 
 /* pre: all is within bounds. */
-static void lay_out(upfront_pool *p, char *first, uint64_t gen, uint64_t stride, uint64_t count, uint64_t handles) {
+static void lay_out_pool(upfront_pool *p, char *first, uint64_t gen, uint64_t stride, uint64_t count, uint64_t handles) {
     uint32_t *numbers = (uint32_t *)(void *)(first - beside(count, handles));
     uint64_t i;
     p->gen = gen;
@@ -55,7 +55,7 @@ int upfront_pool_init(upfront_pool *p, void *block, uint64_t gen, uint64_t size,
         (uintptr_t)block % upfront_pool_align(align) != 0)
         return UPFRONT_BAD_ARGUMENT;
     stride = stride_of(size, align);
-    lay_out(p, (char *)block + (bytes - stride * count), gen, stride, count, handles);
+    lay_out_pool(p, (char *)block + (bytes - stride * count), gen, stride, count, handles);
     return UPFRONT_OK;
 }
 
@@ -77,7 +77,7 @@ upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size,
     if (count == 0)
         return NULL;
     UPFRONT_UNPOISON(p, sizeof *p);
-    lay_out(p, (char *)block + front_of(block, align, count, handles), 1, stride, count, handles);
+    lay_out_pool(p, (char *)block + front_of(block, align, count, handles), 1, stride, count, handles);
     return p;
 }
 
