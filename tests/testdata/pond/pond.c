@@ -44,13 +44,13 @@ static uint32_t draw(pond *p, uint32_t below) {
 static int pond_init(pond *p, unsigned char *block, uint64_t size) {
     memset(p, 0, sizeof *p);
     p->all = upfront_linear_init(block, size);
-    p->frogs = upfront_pool_make(upfront_linear_alloc(p->all, 1024, 64), 1024, sizeof(frog), 8);
+    p->frogs = upfront_pool_make(upfront_linear_alloc(p->all, 1024, 64), 1024, sizeof(frog), 8, 0);
     p->names = upfront_heap_init(upfront_linear_alloc(p->all, 8192, 64), 8192);
     p->said = upfront_ring_init(upfront_linear_alloc(p->all, 576, 64), 576);
     p->frame = upfront_frame_init(upfront_linear_alloc(p->all, 4096, 64), 4096, 2);
     if (p->frogs == NULL || p->names == NULL || p->said == NULL || p->frame == NULL)
         return 0;
-    p->live = (frog **)upfront_linear_alloc(p->all, upfront_pool_count(p->frogs) * sizeof *p->live, 8);
+    p->live = (frog **)upfront_linear_alloc(p->all, p->frogs->count * sizeof *p->live, 8);
     return p->live != NULL;
 }
 
@@ -148,7 +148,7 @@ int main(void) {
         }
     upfront_heap_stats(p.names, &names);
     printf("%s: %d frogs after %d ticks, at most %d of %d\n", UPFRONT_VERSION, (int)p.count, TICKS, (int)upfront_pool_peak(p.frogs),
-           (int)upfront_pool_count(p.frogs));
+           (int)p.frogs->count);
     printf("heard %u, refused %u\n", (unsigned)p.heard, (unsigned)p.refused);
     while (p.count > 0)
         if (!leave(&p, 0))
