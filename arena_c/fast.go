@@ -61,13 +61,14 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 // Alloc is upfront_scopes_bump for a size and an align that may be anything. An align that is no power of two up to LineSize, to
 // which headers are aligned, is no generation's: see BadAlign. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
+	size = min(size, OffsetMax)
 	at := (h.Cursor + align - 1) & -align
 	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
-		if at <= h.Limit && size <= h.Limit-at {
+		if at+size <= h.Limit {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | min(size, OffsetMax)
+		h.Asked = Asked | size
 	} else {
 		h.Misused = gen
 	}
@@ -76,13 +77,14 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 
 // AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
 func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
+	size = min(size, OffsetMax)
 	at := (h.Cursor + mask) &^ mask
 	if h.Gen == gen {
-		if at <= h.Limit && size <= h.Limit-at {
+		if at+size <= h.Limit {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | min(size, OffsetMax)
+		h.Asked = Asked | size
 	} else {
 		h.Misused = gen
 	}
@@ -91,13 +93,14 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
+	size = min(size, OffsetMax)
 	at := (h.Cursor + align - 1) & -align
 	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
-		if at <= h.Limit && size <= h.Limit-at {
+		if at+size <= h.Limit {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | min(size, OffsetMax)
+		h.Asked = Asked | size
 	} else {
 		h.Misused = gen
 	}
@@ -267,6 +270,7 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	if Race {
 		raceDead(chunk, uintptr(p.Stride))
 	}
+	*p.Number(p.Free) = uint32(index) // also of one that retires, above the top, as C does
 	if puts == p.Handles {
 		*p.State(index) = ChunkRetired
 		p.Retired++
@@ -274,7 +278,6 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	}
 	*p.Generation(index)++
 	*p.State(index) = ChunkFree
-	*p.Number(p.Free) = uint32(index)
 	p.Free++
 	return OK
 }

@@ -81,16 +81,17 @@ func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 
 func TestGoAndCAgreeOnHandles(t *testing.T) {
 	w := newTwins(t, 4096, 64)
-	a, b := arena_c.HandlesMake(at(w.a), w.size(), 24, 8), arena_c.HandlesMake(at(w.b), w.size(), 24, 8)
-	w.control = int(address(a.Pool.Chunk(0)) - address(at(w.a))) // generations and states lie between the header and chunk 0
-	given := []uint64{0, 1<<64 - 1, 1<<32 | a.Pool.Count(), 7 << 32}
+	a, b := arena_c.PoolMake(at(w.a), w.size(), 24, 8, true), arena_c.PoolMake(at(w.b), w.size(), 24, 8, true)
+	first, numbers := a.Bases()
+	w.control = int(address(first) - address(at(w.a))) // numbers, generations and states lie between the header and chunk 0
+	given := []uint64{0, 1<<64 - 1, 1<<32 | uint64(a.Count), 7 << 32}
 	for range rounds() {
-		tag := w.tag(a.Pool.Tag())
+		gen := w.gen(a.Gen)
 		handle := given[w.random.IntN(len(given))]
 		switch w.random.IntN(4) {
 		default:
-			p, got := arena_c.GetHandle[[3]uint64](a, tag)
-			q, want := mouth.GetHandle(b, tag)
+			p, got := arena_c.GetHandle[[3]uint64](a, gen, first, numbers)
+			q, want := mouth.GetHandle(b, gen)
 			if q != nil {
 				arena_c.Zero(q, 24)
 			}
@@ -100,15 +101,17 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 				given = append(given, got)
 			}
 		case 0:
-			w.same("ChunkOf", a.ChunkOf(tag, handle), mouth.ChunkOf(b, tag, handle))
+			w.same("At", a.At(gen, handle), mouth.At(b, gen, handle))
 		case 1, 2:
-			if w.random.IntN(50) == 0 { // the last generation, before 1 again
-				index := w.random.Uint64N(a.Pool.Count())
+			if w.random.IntN(rounds()/20) == 0 { // the last generation: with its put the chunk retires
+				index := w.random.Uint64N(uint64(a.Count))
 				*a.Generation(index), *b.Generation(index) = 1<<32-1, 1<<32-1
-				given = append(given, a.Name(index))
+				handle = a.Handle(index)
+				given = append(given, handle)
 			}
-			require.Equal(t, mouth.PutHandle(b, tag, handle), a.PutHandle(tag, handle), "seed %d, step %d", w.seed, w.step)
+			require.Equal(t, mouth.PutHandle(b, gen, handle), a.PutHandle(gen, handle), "seed %d, step %d", w.seed, w.step)
 			w.sameBytes("PutHandle")
 		}
 	}
+	require.NotZero(t, a.Retired)
 }

@@ -260,9 +260,9 @@ func (w *rowTwins) openTemp() {
 }
 
 func (w *rowTwins) openPool() {
-	gen, count := w.gen(&w.a.Arena), w.random.Uint64N(30)
-	p, code := w.a.Arena.PoolOpen(gen, 24, 8, count, 5)
-	q, codeC := w.b.Arena.PoolOpen(gen, 24, 8, count, 5)
+	gen, count, handles := w.gen(&w.a.Arena), w.random.Uint64N(30), w.random.IntN(2) == 0
+	p, code := w.a.Arena.PoolOpen(gen, 24, 8, count, 5, handles)
+	q, codeC := w.b.Arena.PoolOpen(gen, 24, 8, count, 5, handles)
 	require.Equal(w.t, code, codeC)
 	w.same("PoolOpen", unsafe.Pointer(p), unsafe.Pointer(q))
 	for i := range w.a.Pools {
@@ -275,18 +275,40 @@ func (w *rowTwins) openPool() {
 func (w *rowTwins) getAndPut() {
 	i := w.random.Uint64N(w.a.Pools)
 	a, b := w.a.Pool(i), w.b.Pool(i)
-	if a.Open == 0 {
+	if a.Gen == 0 {
 		return
 	}
-	p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, a.Tag())), mouth.Get(b, b.Tag())
-	if q != nil {
-		arena_c.Zero(q, 24)
+	first, numbers := a.Bases()
+	if a.Handles != 0 {
+		x, handle := arena_c.GetHandle[[3]uint64](a, a.Gen, first, numbers)
+		q, want := mouth.GetHandle(b, b.Gen)
+		if q != nil {
+			arena_c.Zero(q, 24)
+		}
+		require.Equal(w.t, want, handle)
+		w.same("GetHandle", unsafe.Pointer(x), q)
+	} else {
+		p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, a.Gen, first, numbers)), mouth.Get(b, b.Gen)
+		if q != nil {
+			arena_c.Zero(q, 24)
+		}
+		w.same("Get", p, q)
 	}
-	w.same("Get", p, q)
-	if a.Count() == 0 {
+	if a.Count == 0 {
 		return
 	}
-	chunk := w.random.Uint64N(a.Count())
-	require.Equal(w.t, mouth.Put(b, b.Tag(), b.Chunk(chunk)), a.Put(a.Tag(), a.Chunk(chunk)))
+	chunk := w.random.Uint64N(uint64(a.Count))
+	if a.Handles != 0 {
+		handle := a.Handle(chunk)
+		w.same("At", a.At(a.Gen, handle), mouth.At(b, b.Gen, handle))
+		if w.random.IntN(4) == 0 { // another pool's, or an older one
+			handle += (1 + w.random.Uint64N(1<<32-1)) << 32
+		}
+		require.Equal(w.t, mouth.PutHandle(b, b.Gen, handle), a.PutHandle(a.Gen, handle))
+		w.sameBytes("PutHandle")
+		return
+	}
+	put := arena_c.Put(a, a.Gen, first, numbers, (*[3]uint64)(a.Chunk(chunk)))
+	require.Equal(w.t, mouth.Put(b, b.Gen, b.Chunk(chunk)), put)
 	w.sameBytes("Put")
 }

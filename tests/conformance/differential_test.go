@@ -71,14 +71,6 @@ func (w *twins) amount() uint64 {
 	}
 }
 
-// tag is the right one of a pool, mostly.
-func (w *twins) tag(right uint64) uint64 {
-	if w.random.IntN(10) != 0 {
-		return right
-	}
-	return right + w.random.Uint64N(1<<24)*arena_c.Generation
-}
-
 // gen is the right one, mostly.
 func (w *twins) gen(right uint64) uint64 {
 	switch w.random.IntN(10) {
@@ -144,34 +136,36 @@ func TestGoAndCAgreeOnPool(t *testing.T) {
 	// the runtime minds.
 	w := newTwins(t, 3*arena_c.Edge, 64)
 	w.from = arena_c.Edge
-	a, b := arena_c.PoolMake(at(w.a[w.from:]), 4096, 24, 8), arena_c.PoolMake(at(w.b[w.from:]), 4096, 24, 8)
-	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a))) // the states lie between the header and chunk 0
+	a, b := arena_c.PoolMake(at(w.a[w.from:]), 4096, 24, 8, false), arena_c.PoolMake(at(w.b[w.from:]), 4096, 24, 8, false)
+	first, numbers := a.Bases()
+	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a))) // numbers and states lie between the header and chunk 0
 	for range rounds() {
-		tag := w.tag(a.Tag())
+		gen := w.gen(a.Gen)
 		if w.random.IntN(2) == 0 {
-			p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, tag)), mouth.Get(b, tag)
+			p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, gen, first, numbers)), mouth.Get(b, gen)
 			if q != nil {
 				arena_c.Zero(q, 24)
 			}
 			w.same("Get", p, q)
 			continue
 		}
-		offset := w.random.Uint64N(a.Count()+2) * a.Stride
+		offset := w.random.Uint64N(uint64(a.Count)+2) * a.Stride
 		switch w.random.IntN(10) {
 		case 0:
 			offset += w.random.Uint64N(24)
-		case 1: // far away, by as much as the tag is wrong: one must not make up for the other
+		case 1: // far away, where C's reciprocal is not exact
 			if unsafe.Sizeof(uintptr(0)) == 8 {
-				offset += (a.Tag() - tag) * a.Stride
+				offset = w.random.Uint64()
 			}
 		case 2:
 			offset = -offset
 		}
 		p, q := unsafe.Add(a.Chunk(0), offset), unsafe.Add(b.Chunk(0), offset)
-		require.Equal(t, mouth.Put(b, tag, q), a.Put(tag, p), "seed %d, step %d", w.seed, w.step)
+		put := arena_c.Put(a, gen, first, numbers, (*[3]uint64)(p))
+		require.Equal(t, mouth.Put(b, gen, q), put, "seed %d, step %d", w.seed, w.step)
 		w.sameBytes("Put")
 	}
-	for i := range a.Count() {
+	for i := range uint64(a.Count) {
 		require.Equal(t, mouth.State(a, i), unsafe.Pointer(a.State(i)))
 		require.Equal(t, mouth.Chunk(a, i), a.Chunk(i))
 	}

@@ -36,7 +36,7 @@ func TestAllShortPrograms(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+192, 64), openStack, steps+1, []int{0, 1, 2, 4, 5, 6, 8, 9})
 	})
 	t.Run("pool", func(t *testing.T) {
-		allPrograms(t, heapBlock(t, 64+3*25+8, 64), openPool[[3]uint64], steps+2, []int{0, 5, 6, 7})
+		allPrograms(t, heapBlock(t, 64+3*(24+besideChunk)+8, 64), openPool[[3]uint64], steps+2, []int{0, 5, 6, 7})
 	})
 	t.Run("linear", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})

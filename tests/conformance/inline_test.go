@@ -35,8 +35,11 @@ func TestHitsInline(t *testing.T) {
 	out := compile(t, "-m")
 	for _, hit := range []string{
 		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`,
+		`scope\.Pool\[.*\]\.GetUnzeroed`, `scope\.Pool\[.*\]\.Put`,
+		`scope\.\(\*Builder\[.*\]\)\.Push`, `scope\.\(\*Builder\[.*\]\)\.TryPush`,
 		`scope\.Scope\.Alloc`, `scope\.Scope\.TryAlloc`, `scope\.Scope\.AllocAs`,
-		`arena_c\.New\[.*\]`, `arena_c\.TryNew\[.*\]`, `arena_c\.Get\[.*\]`,
+		`arena_c\.New\[.*\]`, `arena_c\.TryNew\[.*\]`, `arena_c\.Get\[.*\]`, `arena_c\.GetUnzeroed\[.*\]`,
+		`arena_c\.Put\[.*\]`,
 		`arena_c\.\(\*Scopes\)\.Alloc`, `arena_c\.\(\*Scopes\)\.TryAlloc`,
 		`arena_c\.\(\*Scopes\)\.AllocMask`, `arena_c\.\(\*Scopes\)\.Bump`, `arena_c\.\(\*Scopes\)\.Grow`,
 		`arena_c\.\(\*Scopes\)\.Node`, `arena_c\.\(\*Scopes\)\.Link`, `arena_c\.\(\*Scopes\)\.Newest`,
@@ -44,7 +47,7 @@ func TestHitsInline(t *testing.T) {
 		`arena_c\.\(\*Scopes\)\.Open`, `arena_c\.\(\*Scopes\)\.Close`, `arena_c\.\(\*Scopes\)\.Cut`,
 		`arena_c\.\(\*Header\)\.Bump`, `arena_c\.\(\*Stack\)\.Push`,
 		`arena_c\.\(\*Ring\)\.Push`, `arena_c\.\(\*Ring\)\.Front`,
-		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`, `arena_c\.\(\*Handles\)\.ChunkOf`,
+		`arena_c\.\(\*Ends\)\.BumpFar`, `arena_c\.\(\*Stack\)\.PushFar`,
 		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`,
 		`container\.\(\*Deque\[.*\]\)\.PushFront`,
 	} {

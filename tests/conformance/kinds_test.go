@@ -143,18 +143,7 @@ func openHandles[T any](block []byte) (machine, model, error) {
 			return err
 		},
 		zeroes: true,
-	}, newHandlesModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))), nil
-}
-
-// newHandlesModel is newPoolModel with four bytes a chunk in front of the states.
-func newHandlesModel(start, end, size, align uint64) *poolModel {
-	align = max(align, 8)
-	m := &poolModel{stride: up(max(size, 8), align), size: size, taken: map[uint64]bool{}}
-	for states := func(n uint64) uint64 { return up(start+4*n, align) + up(n, align) }; states(m.count+1)+(m.count+1)*m.stride <= end; {
-		m.count++
-		m.first = states(m.count)
-	}
-	return m
+	}, newPoolModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)), besideHandle), nil
 }
 
 // openSized is a Linear behind arena.Sized, which must know the size of each block that it gave.
@@ -227,7 +216,7 @@ func TestHandlesThatAreNone(t *testing.T) {
 	_, first := p.Get()
 	x, h := p.Get()
 	assert.Nil(t, p.At(0))
-	assert.ErrorContains(t, p.Put(0), "closed already")
+	assert.ErrorContains(t, p.Put(0), "not from here")
 	assert.ErrorContains(t, p.Put(1<<64-1), "not from here")
 	x[1] = 5
 	got := map[arena.Handle[[3]uint64]]uint64{}
@@ -243,12 +232,17 @@ func TestHandlesThatAreNone(t *testing.T) {
 	assert.Same(t, x, again)
 	assert.NotEqual(t, h, newer)
 	assert.Nil(t, p.At(h), "its chunk is another's")
-	assert.ErrorContains(t, p.Put(h), "closed already")
+	assert.ErrorContains(t, p.Put(h), "put twice")
 	assert.Equal(t, []int{2, 2}, []int{p.Live(), p.Peak()})
 	_, err = arena.NewHandlePool[*int](nil)
 	assert.ErrorContains(t, err, "holds a Go pointer")
 	_, err = arena.NewHandlePool[[100]uint64](heapBlock(t, 192, 64))
 	assert.ErrorContains(t, err, "no room")
+}
+
+func TestPoolOfNothing(t *testing.T) {
+	_, err := arena.NewPool[struct{}](heapBlock(t, 1024, 64))
+	assert.ErrorContains(t, err, "no bytes")
 }
 
 func TestWalkOverAPool(t *testing.T) {

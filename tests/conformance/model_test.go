@@ -111,16 +111,20 @@ type poolModel struct {
 	taken                             map[uint64]bool
 }
 
-// newPoolModel makes as many chunks as fit between two addresses, with a byte of state for each below the first.
-func newPoolModel(start, end, size, align uint64) *poolModel {
+// What a pool has beside each chunk: its number and its state, and its generation when there are handles.
+const (
+	besideChunk  = 4 + 1
+	besideHandle = 4 + 4 + 1
+)
+
+// newPoolModel makes as many chunks as fit between two addresses, with so many bytes beside for each below the first.
+func newPoolModel(start, end, size, align, beside uint64) *poolModel {
 	align = max(align, 8)
-	stride := up(max(size, 8), align)
-	start = up(start, align)
-	m := &poolModel{stride: stride, size: size, taken: map[uint64]bool{}}
-	for start+up(m.count+1, align)+(m.count+1)*stride <= end {
+	m := &poolModel{stride: up(max(size, 8), align), size: size, taken: map[uint64]bool{}}
+	for first := func(n uint64) uint64 { return up(start+up(n*beside, 8), align) }; first(m.count+1)+(m.count+1)*m.stride <= end; {
 		m.count++
+		m.first = first(m.count)
 	}
-	m.first = start + up(m.count, align)
 	return m
 }
 

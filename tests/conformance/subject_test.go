@@ -27,7 +27,6 @@ var subjects = []subject{
 	{"Pool of 8 bytes", 128, openPool[uint64]},
 	{"Pool of 24 bytes", 128, openPool[[3]uint64]},
 	{"Pool of 100 bytes", 256, openPool[[100]byte]},
-	{"Pool of nothing", 128, openPool[struct{}]},
 	{"Scope", 3 * arena_c.Edge, openScope},
 	{"Ring", 128, openRing},
 	{"Frame of 2", 320, openFrame(2)},
@@ -56,7 +55,7 @@ func openPool[T any](block []byte) (machine, model, error) {
 		alloc:   func(uint64, uint64) unsafe.Pointer { return unsafe.Pointer(p.Get()) },
 		release: func(at unsafe.Pointer) error { return p.Put((*T)(at)) },
 		zeroes:  true,
-	}, newPoolModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))), nil
+	}, newPoolModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)), besideChunk), nil
 }
 
 // openScope is package scope's raw Alloc, on a map of one region in the block.

@@ -118,7 +118,7 @@ func TestPoolsOnTinyBlocks(t *testing.T) {
 	window := heapBlock(t, 1024, 64)
 	for size := range 600 {
 		_, mod, err := openPool[[100]byte](window[:size])
-		if size < 128 || newPoolModel(64, uint64(size), 100, 1).count == 0 {
+		if size < 128 || newPoolModel(64, uint64(size), 100, 1, besideChunk).count == 0 {
 			assert.Error(t, err, "a block of %d", size)
 			continue
 		}

@@ -43,12 +43,24 @@ func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
 	return last
 }
 
-// Get is scope.Pool.Get in a loop.
-func Get(p scope.Pool[Frog], n int) (sum uint64) {
+// Pool is scope.Pool.Get, GetUnzeroed and Put in a loop.
+func Pool(p scope.Pool[Frog], n int) (sum uint64) {
 	for range n {
-		sum += p.Get().ID
+		x, y := p.Get(), p.GetUnzeroed()
+		sum += x.ID + y.ID
+		p.Put(x)
+		p.Put(y)
 	}
 	return sum
+}
+
+// Build is scope.Builder.Push and TryPush in a loop.
+func Build(b *scope.Builder[uint64], n int) (fit bool) {
+	for i := range uint64(n) {
+		b.Push(i)
+		fit = b.TryPush(i)
+	}
+	return fit
 }
 
 // NewCore is arena_c.New, and arena_c.TryNew, in a loop.
@@ -72,12 +84,15 @@ func AllocCore(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer)
 	return last
 }
 
-// GetCore is arena_c.Get in a loop.
-func GetCore(p *arena_c.Pool, tag uint64, n int) (sum uint64) {
+// PoolCore is arena_c's Get, GetUnzeroed and Put in a loop.
+func PoolCore(p *arena_c.Pool, gen uint64, n int) (ok bool) {
+	first, numbers := p.Bases()
 	for range n {
-		sum += arena_c.Get[Frog](p, tag).ID
+		x := arena_c.Get[Frog](p, gen, first, numbers)
+		y := arena_c.GetUnzeroed[Frog](p, gen, first, numbers)
+		ok = arena_c.Put(p, gen, first, numbers, x) && arena_c.Put(p, gen, first, numbers, y)
 	}
-	return sum
+	return ok
 }
 
 // Bump is arena_c's Bump of a linear arena in a loop.
@@ -105,11 +120,11 @@ func Push(s *arena_c.Stack, gen, size uint64, n int) (last unsafe.Pointer) {
 	return last
 }
 
-// Far is the hits of the far ends, and of handles, in a loop.
-func Far(e *arena_c.Ends, s *arena_c.Stack, h *arena_c.Handles, gen, tag, handle, size uint64, n int) (last unsafe.Pointer) {
+// Far is the hits of the far ends in a loop.
+func Far(e *arena_c.Ends, s *arena_c.Stack, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		if e.BumpFar(gen, size, 7) != nil && s.PushFar(gen, size, 15) != nil {
-			last = h.ChunkOf(tag, handle)
+		if e.BumpFar(gen, size, 7) != nil {
+			last = s.PushFar(gen, size, 15)
 		}
 	}
 	return last
@@ -154,11 +169,14 @@ func Lists(l *container.List[uint64], d *container.Deque[uint64], n int) (fit bo
 
 // The hits below are calls: too long for the inliner, or two paths in one.
 
-// Put is scope.Pool.Put in a loop.
-func Put(p scope.Pool[Frog], list []*Frog) {
-	for _, x := range list {
-		p.Put(x)
+// Handles is scope.HandlePool.Get, At and Put in a loop.
+func Handles(p scope.HandlePool[Frog], n int) (last *Frog) {
+	for range n {
+		_, h := p.Get()
+		last = p.At(h)
+		p.Put(h)
 	}
+	return last
 }
 
 // Append is scope.Maker.Append in a loop.
@@ -167,13 +185,6 @@ func Append(s scope.Scope, list []Frog, n int) []Frog {
 		list = frogs.Append(s, list, Frog{})
 	}
 	return list
-}
-
-// Build is scope.Builder.Push in a loop.
-func Build(b *scope.Builder[uint64], n int) {
-	for i := range uint64(n) {
-		b.Push(i)
-	}
 }
 
 // Object is scope.ObjectMaker.New in a loop.

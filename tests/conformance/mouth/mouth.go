@@ -1,20 +1,24 @@
 // Package mouth calls the C core's inline hits as a C program would, on headers that Go made: the differential test
-// compares it with arena_c/fast.go and hit.go. It is not a test file because those may not import "C".
+// compares it with arena_c/fast.go and fast_block.go. It is not a test file because those may not import "C".
 package mouth
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
-// // The library's own objects lie in another package and can't be called from here. upfront_pool_put calls one
-// // function of them, to say why it refuses; here a refusal is enough.
+// // The library's own objects lie in another package and can't be called from here. So pool.c is compiled once more,
+// // under other names. upfront_ring_pop calls a function to say why it refuses; here a refusal is enough.
+// #define upfront_pool_size mouth_pool_size
+// #define upfront_pool_init mouth_pool_init
+// #define upfront_pool_make mouth_pool_make
+// #define upfront_pool_close mouth_pool_close
 // #define upfront_pool_find mouth_pool_find
+// #define upfront_pool_put_handle mouth_pool_put_handle
+// #define upfront_pool_next mouth_pool_next
+// #define upfront_pool_peak mouth_pool_peak
 // #define upfront_ring_find mouth_ring_find
 // #include "upfront.h"
+// #include "pool.c"
 // int mouth_ring_find(const upfront_ring *r, uint64_t tag, const void *p) {
 //     (void)r, (void)tag, (void)p;
-//     return UPFRONT_BAD_ARGUMENT;
-// }
-// int64_t mouth_pool_find(const upfront_pool *p, uint64_t tag, const void *chunk) {
-//     (void)p, (void)tag, (void)chunk;
 //     return UPFRONT_BAD_ARGUMENT;
 // }
 //
@@ -54,6 +58,7 @@ func header(h *arena_c.Header) *C.upfront_arena  { return (*C.upfront_arena)(uns
 func row(r *arena_c.Row) *C.upfront_row          { return (*C.upfront_row)(unsafe.Pointer(r)) }
 func scopes(h *arena_c.Scopes) *C.upfront_scopes { return (*C.upfront_scopes)(unsafe.Pointer(h)) }
 func own(h *arena_c.Scopes) *C.upfront_arena     { return (*C.upfront_arena)(unsafe.Pointer(h)) }
+func pool(p *arena_c.Pool) *C.upfront_pool       { return (*C.upfront_pool)(unsafe.Pointer(p)) }
 
 // Bump is upfront_arena_bump.
 func Bump(h *arena_c.Header, gen, size, mask uint64) unsafe.Pointer {
@@ -66,13 +71,13 @@ func Push(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
 }
 
 // Get is upfront_pool_get.
-func Get(p *arena_c.Pool, tag uint64) unsafe.Pointer {
-	return C.upfront_pool_get((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(tag))
+func Get(p *arena_c.Pool, gen uint64) unsafe.Pointer {
+	return C.upfront_pool_get(pool(p), C.uint64_t(gen))
 }
 
 // Put is upfront_pool_put.
-func Put(p *arena_c.Pool, tag uint64, chunk unsafe.Pointer) bool {
-	return C.upfront_pool_put((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(tag), chunk) == C.UPFRONT_OK
+func Put(p *arena_c.Pool, gen uint64, chunk unsafe.Pointer) bool {
+	return C.upfront_pool_put(pool(p), C.uint64_t(gen), chunk) == C.UPFRONT_OK
 }
 
 // BumpIn is upfront_scopes_bump.
@@ -157,12 +162,12 @@ func Bounds(m *arena_c.Map, r *arena_c.Row) (start, end uint64) {
 
 // State is upfront_pool_state.
 func State(p *arena_c.Pool, index uint64) unsafe.Pointer {
-	return unsafe.Pointer(C.upfront_pool_state((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(index)))
+	return unsafe.Pointer(C.upfront_pool_state(pool(p), C.uint64_t(index)))
 }
 
 // Chunk is upfront_pool_chunk.
 func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
-	return C.upfront_pool_chunk((*C.upfront_pool)(unsafe.Pointer(p)), C.uint64_t(index))
+	return C.upfront_pool_chunk(pool(p), C.uint64_t(index))
 }
 
 // Defer adds a C finalizer to a scope of Go, as a C library would: it appends id to log, whose length is count. Both lie in
@@ -187,22 +192,20 @@ func PushFar(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
 	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
 }
 
-func handles(h *arena_c.Handles) *C.upfront_handles { return (*C.upfront_handles)(unsafe.Pointer(h)) }
-
-// GetHandle is upfront_handles_get.
-func GetHandle(h *arena_c.Handles, tag uint64) (chunk unsafe.Pointer, handle uint64) {
-	chunk = C.upfront_handles_get(handles(h), C.uint64_t(tag), (*C.uint64_t)(unsafe.Pointer(&handle)))
+// GetHandle is upfront_pool_get_handle.
+func GetHandle(p *arena_c.Pool, gen uint64) (chunk unsafe.Pointer, handle uint64) {
+	chunk = C.upfront_pool_get_handle(pool(p), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)))
 	return chunk, handle
 }
 
-// ChunkOf is upfront_handles_at.
-func ChunkOf(h *arena_c.Handles, tag, handle uint64) unsafe.Pointer {
-	return C.upfront_handles_at(handles(h), C.uint64_t(tag), C.uint64_t(handle))
+// At is upfront_pool_at.
+func At(p *arena_c.Pool, gen, handle uint64) unsafe.Pointer {
+	return C.upfront_pool_at(pool(p), C.uint64_t(gen), C.uint64_t(handle))
 }
 
-// PutHandle is upfront_handles_put.
-func PutHandle(h *arena_c.Handles, tag, handle uint64) arena_c.Code {
-	return arena_c.Code(C.upfront_handles_put(handles(h), C.uint64_t(tag), C.uint64_t(handle)))
+// PutHandle is upfront_pool_put_handle.
+func PutHandle(p *arena_c.Pool, gen, handle uint64) arena_c.Code {
+	return arena_c.Code(C.upfront_pool_put_handle(pool(p), C.uint64_t(gen), C.uint64_t(handle)))
 }
 
 // RingPush is upfront_ring_push.
