@@ -94,7 +94,7 @@ func TestHandlesRetire(t *testing.T) {
 	generation := (*uint32)(unsafe.Add(unsafe.Pointer(x), -24+8)) // behind two numbers
 	assert.Equal(t, arena.Handle[point](1<<63+1<<32), h, "the second of 2 pools")
 	pool.Put(h)
-	require.EqualValues(t, 1<<31+2, *generation)
+	require.EqualValues(t, uint64(1<<31+2), *generation)
 	*generation = 1<<32 - 1
 	_, h = pool.Get()
 	assert.Equal(t, arena.Handle[point](1<<64-1<<32), h)

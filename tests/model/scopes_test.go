@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -76,7 +77,7 @@ func (w *world) err(s *life) {
 func (w *world) temp(s *life) {
 	a, n := s.arena, w.random.IntN(6000)
 	if w.chance(12) {
-		n = w.random.IntN(1 << 42)
+		n = int(min(w.random.Int64N(1<<42), math.MaxInt)) // as much as there is, where an int has 32 bits
 	}
 	w.say("%s: Temp of %d in %s", a.name, n, s.name)
 	at, ok := s.nodePlace(8, 8)
