@@ -18,8 +18,8 @@ import (
 //
 // Reconfigure forgets peaks: record a report before it, too.
 //
-// What temporaries ([scope.Scope.Temp]) take depends on the room that there is: with less, their pieces are smaller. So a
-// region that had room in plenty may do with less than its peak; only a run tells, as Measure's does.
+// Temporaries ([scope.Scope.Temp]) begin at a line: a region that had some may need the next multiple of 64 bytes. Measure,
+// which runs the plan, says so to the byte.
 func Suggest(reports ...Report) (Plan, error) {
 	if len(reports) == 0 {
 		return Plan{}, errors.New("budget: Suggest: no reports")

@@ -45,8 +45,10 @@
 //
 // The finalizer of [Object], Own, Defer and C's own (see [Scope.C]) stand in one chain and run newest first, exactly once,
 // whatever ends the scope: return, error, panic, Goexit, full. Make links an object only after its constructor succeeded;
-// one that fails leaves nothing. A finalizer that panics doesn't stop the others; errors come back joined. Plain data costs
-// nothing to clean.
+// one that fails leaves nothing. A finalizer that panics doesn't stop the others, and neither does one that ends its
+// goroutine: the rest runs on a fresh one, while the ending one waits, so it may be on another thread. However many fail,
+// the cost is linear and the stack constant; the first 16 errors come back as a list, with the number of the others. Plain
+// data costs nothing to clean.
 //
 // # Costs
 //
@@ -80,7 +82,7 @@
 //
 // Why are types declared once? Looking for Go pointers in a type takes far longer than a New, and the answer never changes.
 // So a bad type stops the program at its start, not in play. The price is a variable for each type. A declaration inside a
-// function looks each time, and each [Object] adds to a table of the process that never shrinks.
+// function looks each time, and each [Object] takes one of the 4,096 places that a process has.
 //
 // What may a finalizer not do? Allocate in its own scope, open a scope there, or close it: the bytes are about to go back.
 // What was made after it is finalized already; what was made before it is whole. One that a load or rewind runs can't load
