@@ -58,19 +58,20 @@ bench-gate: ## holds what `make bench` measures to its targets (tests/bench/targ
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -gate $(ARGS)
 
+# A target that finds nothing may end in "context deadline exceeded", which is the fuzzer's own (golang/go#75804): it runs again.
 fuzz: ## every fuzz target for FUZZ=10s
 	@mkdir -p build/fuzz
 	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go | xargs dirname | sort -u); do \
 	  t=$(CURDIR)/build/fuzz/$$(basename $$p).test; $(GO) test -c -fuzz . -o $$t ./$$p || exit 1; \
 	  for f in $$($$t -test.list '^Fuzz'); do \
 	    echo "== $$p $$f"; \
-	    (cd $$p && $$t -test.run '^$$' -test.fuzz "^$$f\$$" -test.fuzztime $(FUZZ) -test.fuzzcachedir $(CURDIR)/build/fuzz/$$p) || exit 1; \
+	    for try in 1 2 3; do \
+	      (cd $$p && $$t -test.run '^$$' -test.fuzz "^$$f\$$" -test.fuzztime $(FUZZ) -test.fuzzcachedir $(CURDIR)/build/fuzz/$$p) > build/fuzz/out 2>&1 \
+	        && { tail -n 2 build/fuzz/out; break; }; \
+	      cat build/fuzz/out; \
+	      [ $$try != 3 ] && grep -q '^ *context deadline exceeded$$' build/fuzz/out || exit 1; \
+	    done; \
 	  done; \
-	done
-
-model: ## the model: random programs over the heart for TIME=1m in each build
-	for b in "" -race -asan "-tags checked"; do \
-	  UPFRONT_MODEL=$(TIME) $(GO) test -timeout 2h $$b -run '^TestModel$$' -v ./tests/model || exit 1; \
 	done
 
 soak: ## the long forms: random tests for SOAK=2m each, each request of frogpond refused, the release build's rounds in every build
