@@ -70,7 +70,7 @@ func needs(r budget.Report) map[string]uint64 {
 			key = map[string]string{"frame": "frame.size", "pad": "pads.size"}[kind]
 		}
 		most := part.MostOpen
-		list[key] = max(list[key], part.Peak)
+		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
 		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "held": most.Held, "accounts": most.Accounts} {
 			list["limits."+name] = max(list["limits."+name], uint64(n))
 		}
