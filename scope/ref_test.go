@@ -281,3 +281,26 @@ func TestRefsAgainstAModel(t *testing.T) {
 		require.Nil(t, r.ref.Get())
 	}
 }
+
+// TestForgedRef: a Ref is plain data, so its words may be anything. It gives nil, or what lies in an arena where a scope of that
+// generation is open.
+func TestForgedRef(t *testing.T) {
+	s := open(t).Pad(0, 0).Open("a")
+	x := points.New(s)
+	good := scope.RefTo(s, x)
+	require.Same(t, x, good.Get())
+	words := func(r *scope.Ref[point]) *[2]uint64 { return (*[2]uint64)(unsafe.Pointer(r)) }
+	for bit := range 128 { // of the generation: another scope's; of the rest: another arena's, or other bytes of this one
+		forged := good
+		words(&forged)[bit/64] ^= 1 << (bit % 64)
+		if got := forged.Get(); got != nil {
+			require.GreaterOrEqual(t, bit, 64, "another generation")
+			far := uintptr(unsafe.Pointer(got)) - uintptr(unsafe.Pointer(x))
+			require.Less(t, far, uintptr(padSize), "it leads out of the arena")
+			require.Zero(t, uintptr(unsafe.Pointer(got))%4)
+		}
+	}
+	for _, forged := range [][2]uint64{{1<<64 - 1, 1<<64 - 1}, {words(&good)[0], 1<<64 - 1}, {words(&good)[0], 1<<40 - 1}, {0, 0}, {1, 1}} {
+		require.Nil(t, (*(*scope.Ref[point])(unsafe.Pointer(&forged))).Get(), "%#x", forged)
+	}
+}

@@ -41,7 +41,8 @@ const (
 	Align64
 )
 
-// AllocAs is Alloc for an alignment that can't be wrong, which saves a look at it.
+// AllocAs is Alloc for an alignment that can't be wrong, which saves a look at it. An Align that is none of
+// these constants aligns to 64 at most.
 func (s Scope) AllocAs(size uint64, align Align) unsafe.Pointer {
 	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
 }
