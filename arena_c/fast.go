@@ -153,6 +153,30 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	return unsafe.Add(unsafe.Pointer(h), at)
 }
 
+// NewNode is upfront_scopes_node for one zeroed T, and upfront_scopes_link. It panics with a
+// Refusal where that gives NULL.
+func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
+	align := max(NodeSize, AlignOf[T]())
+	at := (h.Cursor + NodeSize + align - 1) & -align
+	if h.Gen == gen {
+		if at+uint64(unsafe.Sizeof(*x)) <= h.Limit {
+			h.Cursor = at + uint64(unsafe.Sizeof(*x))
+			x = (*T)(unsafe.Add(unsafe.Pointer(h), at))
+			if Race {
+				raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+			}
+			clear((*[1]T)(unsafe.Pointer(x))[:])
+			*(*uint64)(unsafe.Add(unsafe.Pointer(x), -NodeSize)) = class*NodeClass | h.Chain
+			h.Chain = at
+			return
+		}
+		h.Asked = Asked | uint64(unsafe.Sizeof(*x)) + NodeSize
+	} else {
+		h.Misused = gen
+	}
+	panic(Refusal{h, gen})
+}
+
 // Open is upfront_scopes_open.
 func (h *Scopes) Open() (gen uint64) {
 	r := h.Record(h.Depth)

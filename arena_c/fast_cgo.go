@@ -149,6 +149,17 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	return object
 }
 
+// NewNode is upfront_scopes_node for one zeroed T, and upfront_scopes_link. It panics with a Refusal where that gives NULL.
+func NewNode[T any](h *Scopes, gen, class uint64) *T {
+	p := h.Node(gen, uint64(unsafe.Sizeof(*new(T))), max(NodeSize, AlignOf[T]())-1)
+	if p == nil {
+		panic(Refusal{h, gen})
+	}
+	Zero(p, unsafe.Sizeof(*new(T)))
+	h.Link(p, class)
+	return (*T)(p)
+}
+
 // Open is upfront_scopes_open.
 func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
 

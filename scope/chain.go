@@ -55,26 +55,68 @@ type unwinding struct {
 	h      *arena_c.Scopes
 	to     mark // cursor 0: what closing the scopes above its depth gives
 	errs   errorList
-	class  uint64 // of the node that runs
-	owned  *owned // the Go value that it is about
+	at     uint64 // offset of the node that runs
 	frozen bool   // the scope at the mark may not allocate afterwards either
 	rest   bool   // it goes on for a goroutine that ends
 	done   bool
 }
 
-// closeTop closes the topmost scope of an end of the arena.
-func (st *Stack) closeTop(h *arena_c.Scopes) error {
-	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}}
+// closeTop closes the topmost scope of an end of the arena. What is most often in its part of the chain, and
+// goes well, it runs itself; with all else an unwinding goes on.
+func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 	if h.Odd|h.Asked|h.Misused != 0 {
-		u.run()
-		return u.errs.err()
+		return st.closeOdd(h)
 	}
-	h.Gen = 0
-	h.Odd = arena_c.Closing
-	for !u.turn() {
+	h.Gen, h.Odd = 0, arena_c.Closing
+	at := h.Chain // the node that runs
+	defer func() {
+		if h.Odd&arena_c.Closing != 0 {
+			err = st.goOn(h, at, nil, recover())
+		}
+	}()
+	for r := h.Top(); at != r.Chain; at = h.Chain {
+		object, node := h.Newest(at)
+		class := node / arena_c.NodeClass
+		if class < classFirst {
+			if class != classOwned {
+				return st.goOn(h, at, nothing, nil)
+			}
+			if failed := st.runOwned(h, object); failed != nil {
+				return st.goOn(h, at, failed, nil)
+			}
+			continue
+		}
+		h.Chain = node % arena_c.NodeClass // first: it runs once, whatever it does
+		st.finalizers++
+		if failed := classes.run[class%classesMax](object); failed != nil {
+			return st.goOn(h, at, failed, nil)
+		}
 	}
-	return u.errs.err()
+	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
+		return st.goOn(h, at, nothing, nil)
+	}
+	h.Odd = 0
+	h.Close(h.Top())
+	return nil
 }
+
+// closeOdd is closeTop where something is out of the ordinary.
+func (st *Stack) closeOdd(h *arena_c.Scopes) error { return st.closeFrom(h, h.Depth) }
+
+// goOn goes on with what closeTop began, at a node that it doesn't run, that failed, or that never came back: what
+// says how a turn ended.
+func (st *Stack) goOn(h *arena_c.Scopes, at uint64, failed error, v any) error {
+	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}, at: at}
+	if failed == nil {
+		u.caught(v)
+	} else if failed != nothing {
+		u.failed(failed)
+		u.release()
+	}
+	return u.turns()
+}
+
+var nothing = fmt.Errorf("")
 
 // CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of
 // their finalizers. It is for the owner of the arena: nothing is refused, and a scope whose
@@ -100,8 +142,7 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 			u.errs.add(st.tell(h, i))
 		}
 	}
-	u.run()
-	return u.errs.err()
+	return u.run()
 }
 
 // Lost are the errors of finalizers in the topmost scope that nobody got yet: those of the parts of
@@ -114,7 +155,7 @@ func (st *Stack) Lost() (err error) {
 
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node
 // leaves the chain before it runs. Meanwhile the arena refuses.
-func (u *unwinding) run() {
+func (u *unwinding) run() error {
 	u.st.unwound++
 	u.st.count() // all at once: what goes first is counted with what it went from
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
@@ -125,8 +166,13 @@ func (u *unwinding) run() {
 	}
 	u.h.Gen = 0
 	u.h.Odd |= arena_c.Closing
-	for !u.turn() {
+	return u.turns()
+}
+
+func (u *unwinding) turns() error {
+	for !u.done && !u.turn() {
 	}
+	return u.errs.err()
 }
 
 // turn runs nodes until all have run, or until one panics: then the next turn goes on, so that a
@@ -143,21 +189,15 @@ func (u *unwinding) turn() bool {
 		if h.Depth > u.to.depth {
 			until = h.Top().Chain
 		}
-		for chain := h.Chain; chain != until; {
-			object, node := h.Newest(chain)
+		for at := h.Chain; at != until; at = h.Chain {
+			u.at = at
+			object, node := h.Newest(at)
 			class := node / arena_c.NodeClass
-			u.class = class
-			if class < classFirst && class != classOwned {
-				u.special(object, until)
-				chain = h.Chain
+			if class < classFirst {
+				u.special(class, object, until)
 				continue
 			}
-			chain = node % arena_c.NodeClass
-			h.Chain = chain // first: it runs once, whatever it does
-			if class == classOwned {
-				u.runOwned(*(*uint64)(object))
-				continue
-			}
+			h.Chain = node % arena_c.NodeClass
 			st.finalizers++
 			if err := classes.run[class%classesMax](object); err != nil {
 				u.failed(err)
@@ -169,9 +209,8 @@ func (u *unwinding) turn() bool {
 		}
 		if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
 			u.closeLong()
-		} else if h.Close(h.Top()); h.Depth == u.to.depth && u.to.cursor == 0 { // most often: finish without a call
-			h.Odd, u.done = 0, true
-			return true
+		} else {
+			h.Close(h.Top())
 		}
 		h.Gen = 0
 	}

@@ -81,6 +81,5 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 // undo takes an end of the arena back to a mark of the scope that is topmost then.
 func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
 	u := unwinding{st: st, h: h, to: to, frozen: h.Depth == to.depth && h.Gen == 0}
-	u.run()
-	return u.errs.err()
+	return u.run()
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // special runs the newest node, which is no type's.
-func (u *unwinding) special(object unsafe.Pointer, until uint64) {
+func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
-	switch u.class {
+	switch class {
 	case arena_c.ClassC:
 		h.RunC(until)
 		st.finalizers += h.RanC()
@@ -23,6 +23,11 @@ func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 		}
 	case classSlice:
 		u.element(object)
+	case classOwned:
+		if err := st.runOwned(h, object); err != nil {
+			u.failed(err)
+			u.release()
+		}
 	case classLabel:
 		h.Unlink()
 		st.labels.undo((*labelNode)(object))
@@ -30,21 +35,6 @@ func (u *unwinding) special(object unsafe.Pointer, until uint64) {
 		h.Unlink()
 		u.failed(undeclared)
 	}
-}
-
-// runOwned ends the Go value that a place names, if it is there still.
-func (u *unwinding) runOwned(place uint64) {
-	p := u.st.owned.take(place)
-	if p == nil {
-		return
-	}
-	u.owned = p
-	u.st.finalizers += p.finalizers()
-	if err := p.run(); err != nil {
-		u.failed(err)
-	}
-	u.owned = nil
-	u.st.owned.release(p)
 }
 
 // poolNext is where in a pool's word the chunk stands that is to be looked at next.
@@ -70,7 +60,6 @@ func (u *unwinding) chunk(word *uint64) {
 	*word = *word%poolNext + (index+1)*poolNext
 	*pool.State(index) = arena_c.ChunkLeaving // it counts as put: who puts it is told so
 	u.st.finalizers++
-	u.class = uint64(pool.Kind)
 	if err := classes.run[pool.Kind%classesMax](pool.Chunk(index)); err != nil {
 		u.failed(err)
 	}
@@ -85,7 +74,6 @@ func (u *unwinding) element(object unsafe.Pointer) {
 	}
 	n.left--
 	u.st.finalizers++
-	u.class = n.class
 	if err := classes.run[n.class%classesMax](unsafe.Add(object, n.front+n.left*n.stride)); err != nil {
 		u.failed(err)
 	}
@@ -125,32 +113,47 @@ func (u *unwinding) fail(err error) {
 	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.config.Arena, st.nameOf(u.h, u.h.Depth), err))
 }
 
-// name is what runs.
+// name is what runs, or ran last.
 func (u *unwinding) name() string {
-	switch {
-	case u.owned != nil:
-		return u.owned.name()
-	case u.class >= classFirst:
-		return classes.name[u.class%classesMax]
-	case u.class == arena_c.ClassC:
-		return "a finalizer of C"
+	if p := u.owned(); p != nil {
+		return p.name()
 	}
-	return fmt.Sprintf("a node of class %d", u.class)
+	object, node := u.h.Newest(u.at)
+	class := node / arena_c.NodeClass
+	switch class {
+	case arena_c.ClassC:
+		return "a finalizer of C"
+	case arena_c.ClassPool:
+		class = uint64(u.st.row.Pool(*(*uint64)(object) % poolNext).Kind)
+	case classSlice:
+		class = (*sliceNode)(object).class
+	}
+	if class >= classFirst {
+		return classes.name[class%classesMax]
+	}
+	return fmt.Sprintf("a node of class %d", class)
+}
+
+// owned is the Go value that runs, if it is one.
+func (u *unwinding) owned() *owned {
+	if object, node := u.h.Newest(u.at); node/arena_c.NodeClass == classOwned {
+		return u.st.owned.placeOf(*(*uint64)(object))
+	}
+	return nil
 }
 
 // given says in checked builds where the Go value that runs was given; objects have no place for that.
 func (u *unwinding) given() string {
-	if u.owned == nil {
-		return ""
+	if p := u.owned(); p != nil {
+		return p.site.Tell("given")
 	}
-	return u.owned.site.Tell("given")
+	return ""
 }
 
-// release forgets the Go value that ran.
+// release forgets the Go value that didn't end well.
 func (u *unwinding) release() {
 	u.st.finalizers += u.h.RanC()
-	if u.owned != nil {
-		u.st.owned.release(u.owned)
-		u.owned = nil
+	if p := u.owned(); p != nil {
+		u.st.owned.release(p)
 	}
 }

@@ -34,13 +34,7 @@ func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSiz
 // New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds. Cost: that of
 // [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
-	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
-	if p == nil {
-		panic(arena_c.Refusal{Arena: s.h, Gen: s.gen + m.plain.key - key})
-	}
-	x := arena_c.Clear((*T)(p))
-	s.h.Link(p, m.class)
-	return x
+	return arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
 }
 
 // TryNew is New that gives nil when the scope is full.
@@ -49,9 +43,8 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	if p == nil {
 		return nil
 	}
-	x := arena_c.Clear((*T)(p))
 	s.h.Link(p, m.class)
-	return x
+	return arena_c.Clear((*T)(p))
 }
 
 // Make gives a T that fn has made ready. T is linked only after fn succeeded; what fn itself made in s

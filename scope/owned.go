@@ -26,10 +26,10 @@ func (s Scope) Own(c io.Closer) Held {
 		panic(&Misuse{"Own of nil", false})
 	}
 	if p := s.own(); p != nil {
-		p.value, p.kind = c, ownedCloser
+		p.value, p.closes = c, true
 		return p.held
 	}
-	panic(s.notOwned("Own", owned{value: c, kind: ownedCloser}))
+	panic(s.notOwned("Own", owned{value: c, closes: true}))
 }
 
 // Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it,
@@ -39,10 +39,10 @@ func (s Scope) Defer(fn func()) Held {
 		panic(&Misuse{"Defer of nil", false})
 	}
 	if p := s.own(); p != nil {
-		p.fn, p.kind = fn, ownedFunc
+		p.fn = fn
 		return p.held
 	}
-	panic(s.notOwned("Defer", owned{fn: fn, kind: ownedFunc}))
+	panic(s.notOwned("Defer", owned{fn: fn}))
 }
 
 // Hold keeps v from the collector until s closes, for what only C or a number in a block refers to.
@@ -53,26 +53,44 @@ func (s Scope) Hold(v any) Held {
 		panic(&Misuse{"Hold of nil", false})
 	}
 	if p := s.own(); p != nil {
-		p.value, p.kind = v, ownedValue
+		p.value, p.closes = v, false
 		return p.held
 	}
-	panic(s.notOwned("Hold", owned{value: v, kind: ownedValue}))
+	panic(s.notOwned("Hold", owned{value: v}))
 }
 
 // own takes a place for a Go value, and links a node that names it; nil when s refuses.
 func (s Scope) own() *owned {
 	h, st := s.h, stackOf(s.h)
-	if st == nil || st.owned.live == len(st.owned.places) || arena_c.Checked && s.open() && st.refusesPlace() {
+	if st == nil {
+		return nil
+	}
+	t := &st.owned
+	place := t.free - 1
+	if t.free == 0 {
+		place = t.used
+	}
+	if place >= uint64(len(t.places)) || arena_c.Checked && s.open() && st.refusesPlace() {
 		return nil
 	}
 	asked := h.Asked
 	word := (*uint64)(h.Node(s.gen, 8, 7))
 	if word == nil {
-		st.owned.asked = asked
+		t.asked = asked
 		return nil
 	}
-	p := st.owned.keep()
-	*word = p.held.place
+	p := &t.places[place]
+	if t.free != 0 {
+		t.free = p.next
+	} else {
+		t.used++
+	}
+	t.live++
+	t.serial += ownedPlaces
+	place += t.serial
+	p.held = Held{t.stack, place}
+	p.site.Note()
+	*word = place
 	h.Link(unsafe.Pointer(word), classOwned)
 	return p
 }
@@ -94,7 +112,7 @@ func (s Scope) notOwned(what string, it owned) error {
 	case st.owned.refused:
 		st.owned.refused = false
 		full = st.refuseTable("held", places, st.nameOf(h, h.Depth))
-	case st.owned.live == len(st.owned.places):
+	case st.owned.live == len(st.owned.places): // no place was free
 		full = st.tableFull("held", places, st.nameOf(h, h.Depth))
 	default:
 		full = st.full(h, h.Asked)
@@ -158,49 +176,64 @@ func (h Held) Value() any {
 // owned is a Go value that lives until its scope closes. It can't lie in the block, where the collector
 // wouldn't see it.
 type owned struct {
-	fn    func()
-	value any
-	held  Held   // what names it; place 0: the place is free, or what is in it runs
-	next  uint64 // in a free place: the next free one, plus 1
-	kind  ownedKind
-	site  arena_c.Site // where it was given
+	fn     func()
+	value  any
+	held   Held   // what names it; place 0: the place is free, or what is in it runs
+	next   uint64 // in a free place: the next free one, plus 1
+	closes bool
+	site   arena_c.Site // where it was given
 }
 
-type ownedKind uint8
-
-const (
-	ownedValue ownedKind = iota
-	ownedFunc
-	ownedCloser
-)
-
 func (p *owned) finalizers() uint64 {
-	if p.kind == ownedValue {
+	if p.fn == nil && !p.closes {
 		return 0
 	}
 	return 1
 }
 
 func (p *owned) name() string {
-	if p.kind == ownedCloser {
+	if p.fn == nil {
 		return fmt.Sprintf("Close of %T", p.value)
 	}
 	return "a deferred function"
 }
 
 func (p *owned) run() error {
-	switch p.kind {
-	case ownedFunc:
+	if p.fn != nil {
 		p.fn()
-	case ownedCloser:
+	} else if p.closes {
 		return p.value.(io.Closer).Close()
 	}
 	return nil
 }
 
+// runOwned ends the Go value that the newest node is about, if it is there still. One that fails, or doesn't come
+// back, keeps its place until it is told: release.
+func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
+	h.Unlink()
+	p := st.owned.take(*(*uint64)(word))
+	if p == nil {
+		return nil
+	}
+	if p.fn != nil { // what run and release do, without calls
+		st.finalizers++
+		p.fn()
+		p.fn = nil
+		p.next, st.owned.free = st.owned.free, p.next
+		st.owned.live--
+		return nil
+	}
+	st.finalizers += p.finalizers()
+	if err := p.run(); err != nil {
+		return err
+	}
+	st.owned.release(p)
+	return nil
+}
+
 // what says what is held, for messages.
 func (p *owned) what() string {
-	if p.kind == ownedValue {
+	if p.fn == nil && !p.closes {
 		return fmt.Sprintf("a value of %T", p.value)
 	}
 	return p.name()
@@ -240,23 +273,6 @@ func (st *Stack) EachHeld(fn func(what string, given *arena_c.Site)) {
 
 const ownedPlaces = 1 << 16 // more than limits.held can be
 
-// keep takes a free place. pre: there is one.
-func (t *ownedTable) keep() *owned {
-	place := t.used
-	if t.free != 0 {
-		place = t.free - 1
-		t.free = t.places[place].next
-	} else {
-		t.used++
-	}
-	t.serial++
-	t.live++
-	p := &t.places[place]
-	p.held = Held{t.stack, t.serial*ownedPlaces + place}
-	p.site.Note()
-	return p
-}
-
 // at is what the place of a Held names, or nil.
 func (t *ownedTable) at(place uint64) *owned {
 	if i := place % ownedPlaces; i < uint64(len(t.places)) && t.places[i].held.place == place && place != 0 {
@@ -264,6 +280,9 @@ func (t *ownedTable) at(place uint64) *owned {
 	}
 	return nil
 }
+
+// placeOf is the place itself.
+func (t *ownedTable) placeOf(place uint64) *owned { return &t.places[place%ownedPlaces] }
 
 // take is at for who ends it: nothing names it from now on. release gives the place back then.
 func (t *ownedTable) take(place uint64) *owned {
@@ -276,7 +295,7 @@ func (t *ownedTable) take(place uint64) *owned {
 }
 
 func (t *ownedTable) release(p *owned) {
-	if p.kind == ownedFunc {
+	if p.fn != nil {
 		p.fn = nil
 	} else {
 		p.value = nil
