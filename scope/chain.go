@@ -68,15 +68,18 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 		return st.closeOdd(h)
 	}
 	h.Gen, h.Odd = 0, arena_c.Closing
-	at := h.Chain // the node that runs
+	var at uint64 // the node that runs
 	defer func() {
 		if h.Odd&arena_c.Closing != 0 {
 			err = st.goOn(h, at, nil, recover())
 		}
 	}()
-	for r := h.Top(); at != r.Chain; at = h.Chain {
-		object, node := h.Newest(at)
+	r := h.Top()
+	for chain := h.Chain; chain != r.Chain; {
+		at = chain
+		object, node := h.Newest(chain)
 		class := node / arena_c.NodeClass
+		chain = node % arena_c.NodeClass
 		if class < classFirst {
 			if class != classOwned {
 				return st.goOn(h, at, nothing, nil)
@@ -86,7 +89,7 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 			}
 			continue
 		}
-		h.Chain = node % arena_c.NodeClass // first: it runs once, whatever it does
+		h.Chain = chain // first: it runs once, whatever it does
 		st.finalizers++
 		if failed := classes.run[class%classesMax](object); failed != nil {
 			return st.goOn(h, at, failed, nil)
@@ -96,7 +99,7 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 		return st.goOn(h, at, nothing, nil)
 	}
 	h.Odd = 0
-	h.Close(h.Top())
+	h.Close(r)
 	return nil
 }
 
