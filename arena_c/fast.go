@@ -77,14 +77,13 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 
 // AllocMask is Alloc for an align that is known to be good: mask is align - 1, below 2 * LineSize.
 func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
-	size = min(size, OffsetMax)
 	at := (h.Cursor + mask) &^ mask
 	if h.Gen == gen {
-		if at+size <= h.Limit {
-			h.Cursor = at + size
+		if end := at + size; end <= h.Limit && end >= at {
+			h.Cursor = end
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | min(size, OffsetMax)
 	} else {
 		h.Misused = gen
 	}
