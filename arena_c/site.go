@@ -27,7 +27,7 @@ import (
 // what it lies in.
 type Site struct {
 	calls uint32
-	_     [4]byte // so that what it lies in grows by its size: see scope.SiteBytes
+	_     [4]byte // so that what it lies in grows by its size: see scope.Stack.TableBytes
 }
 
 // Note keeps the calls that lead here. Cost: a walk up the stack, about a microsecond; no Go allocation where they are known.

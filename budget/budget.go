@@ -133,8 +133,9 @@ func (b *Budget) makeStacks() {
 	p := b.plan
 	row := uint64(0)
 	next := func(arena, key string, base int) *scope.Stack {
-		st := scope.NewStack(b.table.Row(row), scope.Config{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held,
-			Names: p.Limits.Accounts, Base: base, From: uintptr(b.memory.Base()), Size: b.Size()})
+		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held, Names: p.Limits.Accounts, Base: base,
+			From: uintptr(b.memory.Base()), Size: b.Size()}
+		st.Start(b.table.Row(row))
 		row++
 		return st
 	}

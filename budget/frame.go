@@ -58,7 +58,7 @@ func (b *Budget) NextFrame() (err error) {
 func (b *Budget) endFrame(next int) (err error) {
 	ending, oldest := b.frame[b.buffer], b.frame[next]
 	b.countOpenFrame()
-	left, met := ending.LeftOpen(1), ending.Remembered(0)
+	left := ending.Left(1)
 	defer func() { // also when a finalizer ends the goroutine
 		ending.Freeze()
 		err = errors.Join(err, oldest.CloseTo(0)) // it is empty, unless a finalizer ended the goroutine
@@ -66,23 +66,20 @@ func (b *Budget) endFrame(next int) (err error) {
 		b.publishFrame()
 	}()
 	closed, emptied := ending.CloseTo(1), oldest.CloseTo(0)
-	if left == nil && met == nil && closed == nil && emptied == nil {
-		return nil
-	}
-	return errors.Join(left, met, closed, emptied)
+	return errors.Join(left, closed, emptied)
 }
 
 // finalizing names a buffer of the frame, or a pad of a worker, whose finalizers are running, or is empty. Pads on loan
 // are other goroutines' affair.
 func (b *Budget) finalizing() string {
 	for _, st := range b.frame {
-		if st.Closing() {
-			return st.Name()
+		if closing, _ := st.Busy(); closing {
+			return st.Arena
 		}
 	}
 	for i, st := range b.pads {
-		if b.Pads.isFixed(i) && st.Closing() {
-			return st.Name()
+		if closing, _ := st.Busy(); closing && b.Pads.isFixed(i) {
+			return st.Arena
 		}
 	}
 	return ""

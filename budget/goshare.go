@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/platform"
-	"github.com/upfront-mem/upfront/scope"
 )
 
 // goShare is the budget that governs the collector: the runtime has one limit, so one budget may set it.
@@ -18,8 +17,8 @@ var goShare struct {
 
 // sites is what checked builds keep beside the tables on the Go heap.
 func (p Plan) sites() uint64 {
-	l := p.Limits.orDefault()
-	return planTimes(p.rows(), scope.SiteBytes(planCount(l.Scopes), planCount(l.Held)))
+	_, sites := p.tableBytes()
+	return planTimes(p.rows(), sites)
 }
 
 // takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -46,8 +47,9 @@ func (l *leaks) addScope(st *scope.Stack, depth int) {
 		l.count++
 		return
 	}
-	name := fmt.Sprintf("%q", st.NameAt(depth))
-	l.add(name, st.OpenedAt(depth).Tell("scope "+name+" opened"))
+	_, name, at := st.Opened(depth)
+	name = strconv.Quote(name)
+	l.add(name, at.Tell("scope "+name+" opened"))
 }
 
 // err is nil when there are none; else it lists them between what went wrong and what to do.
@@ -97,7 +99,8 @@ func (b *Budget) countOpen(st *scope.Stack, depth int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; depth < st.Depth(); depth++ {
-		at, open := place{st, depth}, st.At(depth)
+		at := place{st, depth}
+		open, _, _ := st.Opened(depth)
 		if b.leaked[at] == open {
 			continue
 		}
@@ -115,13 +118,13 @@ func (b *Budget) leakErrors() error {
 	for _, st := range b.stacks() {
 		var held leaks
 		st.EachHeld(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
-		wrong := fmt.Sprintf("budget %q: %s: %d held values were never released: ", b.plan.Name, st.Name(), held.count)
+		wrong := fmt.Sprintf("budget %q: %s: %d held values were never released: ", b.plan.Name, st.Arena, held.count)
 		errs = append(errs, held.err(wrong, ""))
 	}
 	b.mu.Lock()
 	for _, st := range slices.Concat(b.frame, b.pads) {
 		if open := b.leaks[st]; open != nil {
-			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Give or Close: scope ", b.plan.Name, st.Name())
+			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Give or Close: scope ", b.plan.Name, st.Arena)
 			errs = append(errs, open.err(wrong, "; close each where it is opened"))
 		}
 	}

@@ -63,7 +63,7 @@ func (p *OpenPads) Of(worker int) scope.Pads {
 	if q.state.Load() != pairFixed {
 		p.fix(worker)
 	}
-	return scope.PadsOf(q.first, q.second)
+	return q.first.Pads(q.second)
 }
 
 func (p *OpenPads) fix(worker int) {
@@ -117,7 +117,7 @@ func (p *OpenPads) lend(i int) (l Lent, ok bool) {
 	}
 	q.state.Store(pairLent)
 	q.site.Note()
-	return Lent{scope.PadsOf(q.first, q.second), p, i, q.lending}, true
+	return Lent{q.first.Pads(q.second), p, i, q.lending}, true
 }
 
 // refusal says why there is no pair to be had; ended is the end of the ctx of who waited, or nil.
@@ -179,11 +179,12 @@ func (p *OpenPads) takeBack(l Lent) (open bool, err error) {
 		return false, fmt.Errorf("budget %q: BUG: Give of %s, which were given back before", name, q.name())
 	}
 	for _, st := range [...]*scope.Stack{q.first, q.second} {
-		if st.Closing() {
-			return false, fmt.Errorf("budget %q: BUG: Give of %s from a finalizer of %s", name, q.name(), st.Name())
+		closing, inside := st.Busy()
+		if closing {
+			return false, fmt.Errorf("budget %q: BUG: Give of %s from a finalizer of %s", name, q.name(), st.Arena)
 		}
-		if st.Inside() {
-			return false, fmt.Errorf("budget %q: BUG: Give of %s while a Do, a With or a Make is at work on %s", name, q.name(), st.Name())
+		if inside {
+			return false, fmt.Errorf("budget %q: BUG: Give of %s while a Do, a With or a Make is at work on %s", name, q.name(), st.Arena)
 		}
 	}
 	q.lending++
@@ -212,13 +213,13 @@ func (p *OpenPads) closePair(q *pair) error {
 	insist(len(pads), func(i int) {
 		if st := pads[i]; st.Depth() > 0 {
 			p.b.countOpen(st, 0)
-			errs = append(errs, st.LeftOpen(0), st.Remembered(0), st.CloseTo(0))
+			errs = append(errs, st.Left(0), st.CloseTo(0))
 		}
 	})
 	return errors.Join(errs...)
 }
 
-func (q *pair) name() string { return q.first.Name() + " and " + q.second.Name() }
+func (q *pair) name() string { return q.first.Arena + " and " + q.second.Arena }
 
 // close ends lending for good. It waits for a Give whose finalizers run until ctx ends; then, and when finalizers run on
 // a pair that is lent, it says on which pads, and nothing has changed. Who would take or give meanwhile waits too.
@@ -238,8 +239,10 @@ func (p *OpenPads) close(ctx context.Context) (busy string) {
 		if q.state.Load() != pairLent {
 			continue
 		}
-		if q.first.Closing() || q.second.Closing() {
-			return q.name()
+		for _, st := range [...]*scope.Stack{q.first, q.second} {
+			if closing, _ := st.Busy(); closing {
+				return q.name()
+			}
 		}
 		kept.add(q.name(), q.site.Tell(q.name()+" taken"))
 	}

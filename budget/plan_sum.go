@@ -56,9 +56,15 @@ func (p Plan) rows() (rows uint64) {
 
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
 func (p Plan) goTables() uint64 {
+	tables, _ := p.tableBytes()
+	return planRound(planTimes(p.rows(), tables))
+}
+
+// tableBytes is what those of one arena take, and what checked builds add.
+func (p Plan) tableBytes() (tables, sites uint64) {
 	l := p.Limits.orDefault()
-	return planRound(planTimes(p.rows(), scope.TableBytes(planCount(l.Scopes), planCount(l.Held),
-		planCount(l.Accounts))))
+	st := scope.Stack{Held: int(planCount(l.Held)), Names: int(planCount(l.Accounts))}
+	return st.TableBytes(planCount(l.Scopes))
 }
 
 func (r Region) rows() uint64 { return max(1, planCount(r.Slots)) }

@@ -113,7 +113,7 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)
 	}
 	for _, r := range changed {
-		r.stack.ForgetPeak()
+		r.stack.ResetPeak(true)
 	}
 	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
 	b.publishRegions(changed)

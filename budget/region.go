@@ -73,11 +73,11 @@ func (r *region) open() scope.Scope {
 
 // keep makes it final, if its function closed what it opened and heeded what it met.
 func (r *region) keep() (word uint64, err error) {
-	if err := errors.Join(r.stack.LeftOpen(1), r.stack.Remembered(0)); err != nil {
+	if err := r.stack.Left(1); err != nil {
 		return 0, err
 	}
 	r.stack.Freeze() // first: finalizers of temporaries may not add to what is loaded
-	r.b.note(r.stack.CloseTemp(), r.stack.Lost())
+	r.b.note(r.stack.CloseTemp())
 	return r.step(loaded, loading), nil
 }
 
@@ -170,7 +170,7 @@ func emptyAll(regions []*region) (errs []error) {
 		if err := r.rewind(); err != nil {
 			errs = append(errs, err)
 		}
-		r.stack.ResetPeak()
+		r.stack.ResetPeak(false)
 	})
 	return errs
 }
@@ -210,7 +210,7 @@ type Door struct {
 func (r *OpenRegion) Door(name string) *Door {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
-	d := &Door{region: r.region, owner: r.owner, name: r.stack.Keep(name)}
+	d := &Door{region: r.region, owner: r.owner, name: strings.Clone(name)}
 	r.doors = append(r.doors, d)
 	return d
 }

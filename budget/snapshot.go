@@ -82,7 +82,7 @@ func (p *published) begin(b *Budget) {
 		p.regions.read(i, r.stack)
 	}
 	for i, st := range stacks[regions:] {
-		p.beside.list[i].Name = st.Name()
+		p.beside.list[i].Name = st.Arena
 		p.beside.read(i, st)
 	}
 }

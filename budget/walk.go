@@ -62,5 +62,5 @@ func (b *Budget) rowName(row uint64) string {
 	if row < uint64(len(b.regions)) {
 		return b.regions[row].name
 	}
-	return b.stacks()[row].Name()
+	return b.stacks()[row].Arena
 }

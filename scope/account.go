@@ -38,7 +38,7 @@ func Account(s Scope, name string, fn func() error) error {
 		panic(refusal(s))
 	}
 	if line == len(l.lines) {
-		l.lines = append(l.lines, account{usage: Usage{Name: st.Keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
+		l.lines = append(l.lines, account{usage: Usage{Name: st.keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
 		l.most = max(l.most, len(l.lines))
 	}
 	*n = labelNode{line: uint64(line), in: l.current(s)}

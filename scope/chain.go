@@ -126,8 +126,14 @@ var nothing = fmt.Errorf("")
 // finalizers are running already is left to who closes it.
 func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(depth)+1) }
 
-// CloseTemp closes the temporaries, if there are any. It is for the owner of the arena.
-func (st *Stack) CloseTemp() error { return st.closeFrom(&st.row.Temp, 1) }
+// CloseTemp closes the temporaries, if there are any. Beside their errors it gives those that nobody got yet: of the parts
+// of constructors in the topmost scope that were unwound.
+func (st *Stack) CloseTemp() error {
+	err := st.closeFrom(&st.row.Temp, 1)
+	n := &st.notes[st.h.Depth]
+	err, n.lost = joined(err, n.lost), nil
+	return err
+}
 
 // closeFrom closes the scopes of an end from a depth up. What they met and nobody was told comes back
 // too, where nobody else can ask: of a frozen scope, and of temporaries (closeLong).
@@ -146,14 +152,6 @@ func (st *Stack) closeFrom(h *arena_c.Scopes, depth uint64) error {
 		}
 	}
 	return u.run()
-}
-
-// Lost are the errors of finalizers in the topmost scope that nobody got yet: those of the parts of
-// constructors that were unwound. Who freezes the scope gets them.
-func (st *Stack) Lost() (err error) {
-	n := &st.notes[st.h.Depth]
-	err, n.lost = n.lost, nil
-	return err
 }
 
 // run unwinds to the mark, whatever the nodes do: newest first, each exactly once, because a node

@@ -108,9 +108,9 @@ func (s Scope) misuse(what string) error {
 	}
 	depth := h.Find(s.gen)
 	if depth == 0 {
-		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.config.Arena), true}
+		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.Arena), true}
 	}
-	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.config.Arena)
+	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
 	switch {
 	case h.Odd&arena_c.Closing != 0:
 		text += " while its finalizers run"
@@ -139,8 +139,8 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	if arena_c.Checked {
 		size &^= arena_c.Purpose
 	}
-	e := &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
-		Asked: size, Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.config.Key,
+	e := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
+		Asked: size, Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.Key,
 		Top: st.holders()}
 	if size|arena_c.Asked != asked {
 		arena_c.Tell()
@@ -173,7 +173,7 @@ func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
 func (st *Stack) LastFull() *FullError { return st.lastFull }
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
-	st.lastFull = &FullError{Budget: st.config.Budget, Arena: st.config.Arena, Scope: scope, What: table, Asked: 1, Size: size,
+	st.lastFull = &FullError{Budget: st.Budget, Arena: st.Arena, Scope: scope, What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: "limits." + table}
 	return st.lastFull
 }

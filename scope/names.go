@@ -20,10 +20,10 @@ const (
 // long way. pre: no scope is open. What is counted already goes on.
 func (st *Stack) CountNames(scopes bool) {
 	if st.subsystems.lines == nil {
-		st.subsystems.lines = make([]Usage, 0, st.config.Names+1)
+		st.subsystems.lines = make([]Usage, 0, st.Names+1)
 	}
 	if scopes && st.names.lines == nil {
-		st.names.lines = make([]Usage, 0, st.config.Names+1)
+		st.names.lines = make([]Usage, 0, st.Names+1)
 		st.h.Odd |= oddNames
 	}
 }
@@ -38,7 +38,7 @@ func (st *Stack) lineOf(u *usages, name string) int {
 	case 1:
 		u.lines = append(u.lines, Usage{Name: othersName})
 	default:
-		u.lines = append(u.lines, Usage{Name: st.Keep(name)})
+		u.lines = append(u.lines, Usage{Name: st.keep(name)})
 	}
 	return len(u.lines) - 1
 }

@@ -110,7 +110,7 @@ func (u *unwinding) failed(err error) { u.fail(fmt.Errorf("%s: %w%s", u.name(), 
 func (u *unwinding) fail(err error) {
 	st := u.st
 	st.failed++
-	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.config.Arena, st.nameOf(u.h, u.h.Depth), err))
+	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.Arena, st.nameOf(u.h, u.h.Depth), err))
 }
 
 // name is what runs, or ran last.

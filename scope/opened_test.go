@@ -17,13 +17,16 @@ func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	raw := make([]byte, size+arena_c.Edge)
 	base := unsafe.Pointer(&raw[-uint64(uintptr(unsafe.Pointer(&raw[0])))&(arena_c.Edge-1)])
 	m := arena_c.MapInit(base, size, list, 8, 8, 0)
-	st := NewStack(m.Row(0), Config{Budget: "b", Arena: "pad 0.0", Held: 8, Names: 8, Size: size})
+	st := &Stack{Budget: "b", Arena: "pad 0.0", Held: 8, Names: 8, Size: size}
+	st.Start(m.Row(0))
 	defer st.Drop()
 	st.Open("first")
 	require.NoError(t, st.Open("second").Close())
 	m.Row(0).Arena.Open() // as upfront_scope_open of C does
-	assert.Equal(t, "C", st.NameAt(1))
-	assert.Equal(t, "first", st.NameAt(0))
-	assert.EqualError(t, st.LeftOpen(0), `scope: BUG: scope "first", "C" of pad 0.0 was left open: close it where it is opened`)
-	assert.Empty(t, st.OpenedAt(1).Tell("opened"))
+	_, name, at := st.Opened(1)
+	assert.Equal(t, "C", name)
+	assert.Empty(t, at.Tell("opened"))
+	_, name, _ = st.Opened(0)
+	assert.Equal(t, "first", name)
+	assert.EqualError(t, st.leftOpen(0), `scope: BUG: scope "first", "C" of pad 0.0 was left open: close it where it is opened`)
 }

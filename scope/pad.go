@@ -20,7 +20,7 @@ func (st *Stack) pad() Pad { return Pad{st, min(st.lent.Load(), lentDropped-1)} 
 // lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
 const lentDropped = math.MaxUint64
 
-// EndLending makes the pads that PadsOf gave so far refuse.
+// EndLending makes the pads that Pads gave so far refuse.
 func (st *Stack) EndLending() { st.lent.Add(1) }
 
 // borrowed is the stack of a pad that wasn't given back. Who kept one looks from another goroutine than the new
@@ -34,9 +34,9 @@ func (p Pad) borrowed(what string) *Stack {
 
 func (p Pad) givenBack(what string) {
 	if p.stack.dropped {
-		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.config.Arena), true})
+		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.Arena), true})
 	}
-	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.config.Arena), true})
+	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.Arena), true})
 }
 
 // Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
@@ -90,7 +90,7 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 			return
 		}
 		if returned {
-			err = joined(st.LeftOpen(depth), st.rememberedSince(before))
+			err = joined(st.leftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(err, st.CloseTo(depth-1))
 	}()
@@ -105,8 +105,8 @@ func (p Pad) With(n int, fn func(b []byte)) (err error) {
 // another one for what it needs itself. It is a small value.
 type Pads struct{ pads [2]Pad }
 
-// PadsOf is for package budget: two stacks as a worker sees them, until EndLending.
-func PadsOf(first, second *Stack) Pads { return Pads{[2]Pad{first.pad(), second.pad()}} }
+// Pads are two stacks as a worker sees them, until EndLending.
+func (st *Stack) Pads(second *Stack) Pads { return Pads{[2]Pad{st.pad(), second.pad()}} }
 
 // Pad is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
 func (p Pads) Pad(which int) Pad {
@@ -134,5 +134,5 @@ func (p Pads) Pick(conflicts ...Scope) Pad {
 	}
 	first, second := p.pads[0].stack, p.pads[1].stack
 	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one pad alone",
-		first.config.Arena, second.config.Arena), false})
+		first.Arena, second.Arena), false})
 }

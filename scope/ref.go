@@ -83,7 +83,7 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 		}
 	}
 	if at-from > end-from || size > end-at {
-		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.config.Arena)
+		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
 	}
 	for i := range st.row.Pools {
 		if pool := st.row.Pool(i); pool.Gen != 0 && uint64(uintptr(p)-uintptr(pool.Chunk(0))) < uint64(pool.Count)*pool.Stride {
@@ -92,7 +92,7 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 	}
 	if making := s.making(); making.from != 0 && at-h.Start >= making.from-h.Start {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
-			"refer to it when Make has returned", st.nameOf(h, depth), st.config.Arena)
+			"refer to it when Make has returned", st.nameOf(h, depth), st.Arena)
 	}
 	return ""
 }

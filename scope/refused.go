@@ -206,10 +206,6 @@ func (st *Stack) workOut(h *arena_c.Scopes, depth uint64) {
 	}
 }
 
-// Remembered is what a Try... met in the open scopes from depth up, or in the temporaries: a full, a
-// misuse, or nil. Who asks tells it.
-func (st *Stack) Remembered(depth int) error { return st.rememberedSince(opened{uint64(depth), 0}) }
-
 // opened is how many scopes were open at both ends when something began: what is open above is its own.
 type opened struct{ near, far uint64 }
 
@@ -229,6 +225,8 @@ func (st *Stack) since(o opened, fn func(h *arena_c.Scopes, depth uint64) bool) 
 	}
 }
 
+// rememberedSince is what a Try... met in the scopes opened since, or in the temporaries: a full, a misuse, or nil. Who asks
+// tells it.
 func (st *Stack) rememberedSince(o opened) (err error) {
 	st.settle(st.h)
 	st.settle(&st.row.Temp)

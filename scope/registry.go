@@ -42,32 +42,27 @@ const (
 	numberMax = key/generationsEach - 2
 )
 
-// TableBytes is for package budget: what the Go side of an arena takes of the Go heap, about. That is its tables of planned
-// size, most of all, and what a report copies of them (UsageLines). It is the same in every build: see SiteBytes.
-func TableBytes(scopes, values, accounts uint64) uint64 {
-	return tableBytes(scopes, values, accounts) - SiteBytes(scopes, values)
-}
-
-// SiteBytes is for package budget: what the places where scopes were opened and values were given take beside them, in
-// checked builds.
-func SiteBytes(scopes, values uint64) uint64 {
-	return (2*(scopes+1) + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
-}
-
-func tableBytes(scopes, values, accounts uint64) uint64 {
-	return uint64(unsafe.Sizeof(Stack{})) + 2*(scopes+1)*uint64(unsafe.Sizeof(note{})) +
-		values*uint64(unsafe.Sizeof(owned{})) + (accounts+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
+// TableBytes is what the Go side of an arena with so many nested scopes will take of the Go heap, about. That is its tables
+// of planned size, most of all, and what a report copies of them (UsageLines). In checked builds sites come on top: the
+// places where scopes were opened and values were given.
+func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
+	notes, values := 2*(scopes+1), uint64(st.Held)
+	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
+	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) + values*uint64(unsafe.Sizeof(owned{})) +
+		(uint64(st.Names)+1)*uint64(unsafe.Sizeof(account{})+5*unsafe.Sizeof(Usage{}))
+	return tables - sites, sites
 }
 
 // generationsEach is how many generations a stack has before it gives those of the next one: so the
 // scopes of two stacks never have the same one, whatever header they have.
 const generationsEach = 1 << 40
 
-// NewStack is for package budget: it makes the Go side of a row. Drop undoes it.
-func NewStack(row *arena_c.Row, config Config) *Stack {
+// Start makes it the Go side of a row. Drop undoes it.
+func (st *Stack) Start(row *arena_c.Row) {
 	h := &row.Arena
-	st := &Stack{h: h, row: row, config: config, notes: make([]note, 2*(h.Slots+1)),
-		owned: ownedTable{places: make([]owned, config.Held)}, labels: labels{lines: make([]account, 0, config.Names)}}
+	st.h, st.row, st.notes = h, row, make([]note, 2*(h.Slots+1))
+	st.owned.places = make([]owned, st.Held)
+	st.labels.lines = make([]account, 0, st.Names)
 	registry.Lock()
 	defer registry.Unlock()
 	st.id = takeID()
@@ -78,10 +73,9 @@ func NewStack(row *arena_c.Row, config Config) *Stack {
 		end.Owner = st.id
 		end.Next = max(end.Next, registry.made*generationsEach)
 	}
-	h.Base = uint64(config.Base)
+	h.Base = uint64(st.Base)
 	row.Temp.Odd = oddTemp
 	(*registry.stacks.Load())[st.id].Store(st)
-	return st
 }
 
 // takeID gives an id that no stack has, and makes its place. pre: the registry is locked.

@@ -9,8 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Config is for package budget: what a Stack must know of the plan, for its messages.
-type Config struct {
+// Stack is the seam to package budget, which makes and drives it, and all of that: an arena whose scopes
+// nest, as its owner sees it. That is a region, a slot, a buffer of the frame, or a pad. One goroutine at
+// a time. The fields are what it must know of the plan, most of it for its messages; Start comes next.
+type Stack struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level", "frame 0", "pad 1.0"
 	Key    string  // key of the plan that gives the arena its size
@@ -19,18 +21,13 @@ type Config struct {
 	Base   int     // how many of the lowest scopes the owner opens and closes itself
 	From   uintptr // where the budget begins
 	Size   uint64  // of the budget, in bytes
-}
 
-// Stack is for package budget, which makes and drives it: an arena whose scopes nest, as its owner
-// sees it. That is a region, a slot, a buffer of the frame, or a pad. One goroutine at a time.
-type Stack struct {
 	h          *arena_c.Scopes
 	row        *arena_c.Row
 	lent       atomic.Uint64 // of a pad: number of the lending
 	notes      []note        // of the scopes, by depth; then of those at the far end
-	config     Config
-	id         uint64 // in the registry
-	made       uint64 // how many stacks were made before it, and 1
+	id         uint64        // in the registry
+	made       uint64        // how many stacks were made before it, and 1
 	owned      ownedTable
 	labels     labels
 	names      usages // what scopes hold by name; nil lines where they aren't counted
@@ -70,17 +67,14 @@ const (
 	oddNames                   // what scopes hold is counted by name
 )
 
-// Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the
+// keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the
 // budget.
-func (st *Stack) Keep(name string) string {
-	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.config.From) < st.config.Size {
+func (st *Stack) keep(name string) string {
+	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.From) < st.Size {
 		return strings.Clone(name)
 	}
 	return name
 }
-
-// Name is what the arena is called in messages: "pad 1.0".
-func (st *Stack) Name() string { return st.config.Arena }
 
 // Open opens a scope on top of the arena, in the topmost one if there is one. See Scope.Open.
 func (st *Stack) Open(name string) Scope { return st.open(st.lent.Load(), name) }
@@ -95,7 +89,7 @@ func (st *Stack) open(lent uint64, name string) Scope {
 	}
 	gen := h.Open() // what opens does, without a call
 	n := &st.notes[h.Depth]
-	n.name, n.gen = st.Keep(name), gen
+	n.name, n.gen = st.keep(name), gen
 	n.site.Note()
 	return Scope{h, gen}
 }
@@ -112,7 +106,7 @@ func (st *Stack) opens(name string) Scope {
 	h := st.h
 	gen := h.Open()
 	n := &st.notes[h.Depth]
-	n.name, n.gen = st.Keep(name), gen
+	n.name, n.gen = st.keep(name), gen
 	n.site.Note()
 	return Scope{h, gen}
 }
@@ -125,7 +119,7 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 	}
 	st.settle(h) // who was refused is still the topmost
 	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
-		panic(st.At(st.Depth() - 1).misuse("Open in"))
+		panic(st.at(st.Depth() - 1).misuse("Open in"))
 	}
 	if h.Depth == h.Slots {
 		return st.scopesFull(name)
@@ -164,7 +158,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		}
 		verdict, other := st.verdict(recover(), err, before)
 		if verdict == nil && other == nil {
-			verdict = joined(st.LeftOpen(depth), st.rememberedSince(before))
+			verdict = joined(st.leftOpen(depth), st.rememberedSince(before))
 		}
 		err = joined(verdict, st.CloseTo(depth-1))
 		if other != nil {
@@ -174,12 +168,11 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	return fn(s)
 }
 
-// Verdict sorts what ended a function that worked in the topmost scopes: v is what recover gave, err
-// what it returned. A full is an error. A panic after a full that nobody handled is that full, with
-// the panic as its cause. Any other panic comes back, to go on after the unwinding. The function's
-// own scope is at depth, counted from 0.
-func (st *Stack) Verdict(v any, err error, depth int) (verdict error, other any) {
-	return st.verdict(v, err, opened{uint64(depth), 0})
+// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err what it
+// returned. A full is an error. A panic after a full that nobody handled is that full, with the panic as its
+// cause. Any other panic comes back, to go on after the unwinding.
+func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
+	return st.verdict(v, err, opened{})
 }
 
 func (st *Stack) verdict(v any, err error, before opened) (verdict error, other any) {
@@ -202,11 +195,18 @@ func (st *Stack) verdict(v any, err error, before opened) (verdict error, other 
 	return nil, v
 }
 
-// At is the open scope at a depth; the lowest is at 0. pre: depth < Depth.
-func (st *Stack) At(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth + 1)).Gen} }
+// Opened is the open scope at a depth, its name and where it was opened: nowhere when C opened it. The lowest is at 0.
+// pre: depth < Depth.
+func (st *Stack) Opened(depth int) (s Scope, name string, at *arena_c.Site) {
+	s, name, at = st.at(depth), st.nameOf(st.h, uint64(depth+1)), &arena_c.Site{}
+	if n := &st.notes[depth+1]; n.gen == s.gen {
+		at = &n.site
+	}
+	return s, name, at
+}
 
-// NameAt is the name of the open scope at a depth.
-func (st *Stack) NameAt(depth int) string { return st.nameOf(st.h, uint64(depth+1)) }
+// at is the open scope at a depth.
+func (st *Stack) at(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth + 1)).Gen} }
 
 // nameOf is the name of the scope whose record is at a depth, counted from 1.
 func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
@@ -219,25 +219,15 @@ func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
 	return cName
 }
 
-// OpenedAt is where the open scope at a depth was opened; nowhere when C opened it.
-func (st *Stack) OpenedAt(depth int) *arena_c.Site {
-	if n := &st.notes[depth+1]; n.gen == st.h.Record(uint64(depth+1)).Gen {
-		return &n.site
-	}
-	return &arena_c.Site{}
-}
-
 // Depth is the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
 
-// Inside says whether a Do, a With or a constructor is at work on the arena.
-func (st *Stack) Inside() bool { return st.inside != 0 }
+// Busy says whether finalizers of the arena are running, and whether a Do, a With or a constructor is at work on it.
+func (st *Stack) Busy() (closing, inside bool) {
+	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
+}
 
-// Closing says whether finalizers of the arena are running.
-func (st *Stack) Closing() bool { return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0 }
-
-// Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes it has
-// told what it remembered.
+// Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes has asked for Left.
 func (st *Stack) Freeze() {
 	st.settle(st.h)
 	st.notes[st.h.Depth].err = nil
@@ -253,16 +243,23 @@ func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	return at-h.Start >= st.row.Size() || at < h.Cursor || size == 0 && at == h.Cursor
 }
 
-// LeftOpen is the misuse of who ends while scopes from depth up, opened inside, are open; nil when
+// Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
+// a Try... met in any, which is told with this.
+func (st *Stack) Left(depth int) error {
+	return joined(st.leftOpen(depth), st.rememberedSince(opened{}))
+}
+
+// leftOpen is the misuse of who ends while scopes from depth up, opened inside, are open; nil when
 // there is none.
-func (st *Stack) LeftOpen(depth int) error {
+func (st *Stack) leftOpen(depth int) error {
 	if st.Depth() <= depth {
 		return nil
 	}
 	names := make([]string, 0, 1)
 	for i := depth; i < st.Depth(); i++ {
-		names = append(names, fmt.Sprintf("%q", st.NameAt(i)))
+		_, name, _ := st.Opened(i)
+		names = append(names, fmt.Sprintf("%q", name))
 	}
-	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.config.Arena),
+	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.Arena),
 		false}
 }

@@ -46,15 +46,14 @@ func (st *Stack) Stats() Stats {
 	return s
 }
 
-// ResetPeak begins a new count of PeakSince.
-func (st *Stack) ResetPeak() {
+// ResetPeak begins a new count of PeakSince; forget, for an empty arena that has another size now, of Peak too, and of
+// those by name.
+func (st *Stack) ResetPeak(forget bool) {
 	st.peakEver = max(st.peakEver, st.row.Peak())
 	st.row.ResetPeak()
-}
-
-// ForgetPeak begins a new count of Peak too, and of those by name: the arena has another size now. pre: it is empty.
-func (st *Stack) ForgetPeak() {
-	st.row.ResetPeak()
+	if !forget {
+		return
+	}
 	st.peakEver = 0
 	st.names.lines, st.subsystems.lines = st.names.lines[:0], st.subsystems.lines[:0]
 	clear(st.notes) // of lines

@@ -33,7 +33,7 @@ func (s Scope) Temp(n int) Scope {
 	case far.Odd&arena_c.Closing != 0:
 		panic(Scope{far, far.Top().Gen}.misuse("Temp beside"))
 	case st.h.Odd&arena_c.Building != 0:
-		panic(st.At(st.Depth() - 1).misuse("Temp beside"))
+		panic(st.at(st.Depth() - 1).misuse("Temp beside"))
 	case far.Depth == far.Slots:
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	case arena_c.Checked && arena_c.Refuse():

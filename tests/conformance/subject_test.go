@@ -100,7 +100,9 @@ func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
 	size = (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
 	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
 	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4, 0)
-	return scope.NewStack(table.Row(0), scope.Config{Budget: "suite", Arena: "region", Key: "size", Held: 8}), from, size
+	stack = &scope.Stack{Budget: "suite", Arena: "region", Key: "size", Held: 8}
+	stack.Start(table.Row(0))
+	return stack, from, size
 }
 
 // blocks are places where an arena may be asked to live; each is zeroed, and ordinary memory again afterwards.
