@@ -18,9 +18,9 @@ func (l *Level) drawChart(pad scope.Pad) error {
 	b := &l.Blocks
 	fullest := 0
 	for cell := range b.Cells {
-		fullest = max(fullest, b.Cells[cell].Lines.Len())
+		fullest = max(fullest, len(l.near(cell)))
 	}
-	if len(b.Cells)*fullest > maxCharted {
+	if int64(len(b.Cells))*int64(fullest) > maxCharted {
 		b.Ways = nil
 		return nil
 	}
