@@ -11,6 +11,7 @@ type Blocks struct {
 	X, Y          int32 // the lower left corner, map units
 	Columns, Rows int
 	Cells         []Cell
+	Ways          []uint16 // by cell: where a player can walk to, the chart; nil where there is none
 }
 
 const (
@@ -43,6 +44,8 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 	for i := range b.Cells {
 		start := int(words[4+i])
 		switch {
+		case start < 4+len(b.Cells):
+			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d, before the lists", i, start)
 		case start >= size:
 			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d of %d", i, start, size)
 		case ends[start] == 0:
@@ -54,6 +57,7 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 		}
 		b.Cells[i].Lines = arena.SliceOf(l.base, list)
 	}
+	b.Ways = words[4 : 4+len(b.Cells)] // where the lists start is in the cells now
 	l.Blocks = b
 	return nil
 }
@@ -113,10 +117,18 @@ func (l *Level) buildBlocks(s scope.Scope) {
 			counts[cell]++
 		}
 	}
+	b.Ways = wordMaker.Slice(s, len(b.Cells))
 }
 
 // near lists the lines in a cell.
 func (l *Level) near(cell int) []uint16 { return l.Blocks.Cells[cell].Lines.Get(l.base) }
+
+// middle is the middle of a cell; of one beyond the map, the nearest point within.
+func (l *Level) middle(column, row int) Point {
+	b := &l.Blocks
+	x, y := int64(column)<<cellBits+1<<(cellBits-1), int64(row)<<cellBits+1<<(cellBits-1)
+	return l.inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
+}
 
 // cellWalk steps through the cells that a segment passes, column by column.
 type cellWalk struct {

@@ -30,7 +30,7 @@ var (
 	frogCommandMaker   = scope.Plain[FrogCommand]()
 )
 
-// begin puts the players on their starts.
+// begin puts the players on their starts and draws the chart.
 func (g *Game) begin(seed uint64) error {
 	g.systems.reset()
 	h := hashStart
@@ -51,7 +51,7 @@ func (g *Game) begin(seed uint64) error {
 	for _, w := range g.crew.workers {
 		w.game, w.err = g, nil
 	}
-	return nil
+	return g.level.drawChart(g.crew.workers[0].pads[1])
 }
 
 // step plays one tick.

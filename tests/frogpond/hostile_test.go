@@ -78,6 +78,8 @@ var hostile = []struct {
 		"bad.wad: MAP01: BLOCKMAP: offset 244: 0 columns and 9 rows don't fit into 4 words"},
 	{"list beyond the lump", func() []byte { return wadFile(set(goodMap(), "BLOCKMAP", row(0, 0, 1, 1, 6, 0xffff))) },
 		"bad.wad: MAP01: BLOCKMAP: offset 248: cell 0: its list starts at word 6 of 6"},
+	{"list among the starts", func() []byte { return wadFile(set(goodMap(), "BLOCKMAP", row(0, 0, 1, 1, 4, 0xffff))) },
+		"bad.wad: MAP01: BLOCKMAP: offset 248: cell 0: its list starts at word 4, before the lists"},
 	{"list without an end", func() []byte { return wadFile(set(goodMap(), "BLOCKMAP", row(0, 0, 1, 1, 5, 0, 1))) },
 		"bad.wad: MAP01: BLOCKMAP: offset 250: cell 0: its list has no end"},
 	{"line out of range", func() []byte { return wadFile(set(goodMap(), "BLOCKMAP", row(0, 0, 1, 1, 5, 0, 4, 0xffff))) },

@@ -114,10 +114,18 @@ func (l *Level) stops(n *Line, from, to Point, body *Body) bool {
 // The points must lie within 1024 units, which bounds the products below.
 func (l *Level) trace(t scope.Scope, from, to Point) (hits []Hit, ok bool) {
 	list := hitMaker.TrySlice(t, maxHits)
-	seen := seenMaker.TrySlice(t, (len(l.Lines)+63)/64) // a line is listed in every cell it passes
+	seen := seenMaker.TrySlice(t, l.seenWords())
 	if list == nil || seen == nil {
 		return nil, false
 	}
+	return l.crossed(list, seen, from, to)
+}
+
+// seenWords is how many words have a bit for each line: one is listed in every cell it passes.
+func (l *Level) seenWords() int { return (len(l.Lines) + 63) / 64 }
+
+// crossed is trace in memory of the caller's; all bits of seen are 0.
+func (l *Level) crossed(list []Hit, seen []uint64, from, to Point) (hits []Hit, ok bool) {
 	n := 0
 	walk := l.Blocks.along(from, to)
 	for cell, more := walk.next(); more; cell, more = walk.next() {
@@ -174,9 +182,11 @@ func (w *Worker) walkable(l *Level, t scope.Scope, from, to Point, body *Body) b
 	query := t.Open("walkable")
 	defer w.close(query)
 	hits, ok := l.trace(query, from, to)
-	if !ok {
-		return false
-	}
+	return ok && l.allPassable(hits, body)
+}
+
+// allPassable says whether a body can cross each line of a list.
+func (l *Level) allPassable(hits []Hit, body *Body) bool {
 	for _, h := range hits {
 		if !l.passable(&l.Lines[h.Line], h.Front, body) {
 			return false

@@ -9,6 +9,7 @@ const (
 	wayLength  = 16
 	waySpan    = 16 // squares in each direction
 	wayWidth   = 2*waySpan + 1
+	wayStart   = waySpan*wayWidth + waySpan
 	maxSquares = 160 // visited at most
 )
 
@@ -16,13 +17,14 @@ var byteMaker = scope.Plain[uint8]()
 
 // waySearch is the state of one search; its slices live in the scope scratch.
 type waySearch struct {
-	g       *Game
-	w       *Worker
-	scratch scope.Scope
-	from    Point
-	came    []uint8  // by square: the direction it was reached in plus 1
-	queue   []uint16 // squares in the order of their visit
-	count   int
+	g           *Game
+	w           *Worker
+	scratch     scope.Scope
+	from        Point
+	column, row int      // the cell of the first square in the first row
+	came        []uint8  // by square: the direction it was reached in plus 1
+	queue       []uint16 // squares in the order of their visit
+	count       int
 }
 
 // findWay sets the player's way to about the square that r picks.
@@ -38,13 +40,15 @@ func (g *Game) searchWay(w *Worker, result scope.Scope, from Point, goalX, goalY
 	scratch := w.pads[1].Open("squares")
 	defer w.close(scratch)
 	s := waySearch{g: g, w: w, scratch: scratch, from: from}
+	x, y := g.level.Blocks.relative(from)
+	s.column, s.row = int(x>>cellBits)-waySpan, int(y>>cellBits)-waySpan
 	s.came = byteMaker.TrySlice(scratch, wayWidth*wayWidth)
 	s.queue = wordMaker.TrySlice(scratch, maxSquares)
 	way := pointMaker.TrySlice(result, maxSquares)
 	if s.came == nil || s.queue == nil || way == nil {
 		return nil
 	}
-	s.visit(waySpan*wayWidth+waySpan, 5)
+	s.visit(wayStart, 5)
 	best, least := 0, int(1<<30)
 	for head := 0; head < s.count; head++ {
 		square := int(s.queue[head])
@@ -52,7 +56,9 @@ func (g *Game) searchWay(w *Worker, result scope.Scope, from Point, goalX, goalY
 		if d := (x-goalX)*(x-goalX) + (y-goalY)*(y-goalY); d < least {
 			best, least = square, d
 		}
-		s.spread(square)
+		if s.count < maxSquares {
+			s.spread(square)
+		}
 	}
 	return s.backFrom(best, way)
 }
@@ -68,28 +74,36 @@ func (s *waySearch) visit(square int, direction uint8) {
 // spread visits the squares beside one that can be walked to.
 func (s *waySearch) spread(square int) {
 	x, y := square%wayWidth, square/wayWidth
-	for direction, d := range [4][2]int{{1, 0}, {0, 1}, {-1, 0}, {0, -1}} {
+	for direction, d := range beside {
 		nx, ny := x+d[0], y+d[1]
 		if nx < 0 || ny < 0 || nx >= wayWidth || ny >= wayWidth || s.came[ny*wayWidth+nx] != 0 {
 			continue
 		}
-		next := ny*wayWidth + nx
-		if s.w.walkable(s.g.level, s.scratch, s.point(square), s.point(next), &playerBody) {
+		if next := ny*wayWidth + nx; s.opens(square, next, direction) {
 			s.visit(next, uint8(direction+1))
 		}
 	}
 }
 
+// opens says whether the square in a direction can be walked to. The chart knows it of all cells,
+// but neither of where the player stands nor of what lies beyond the blockmap.
+func (s *waySearch) opens(square, next, direction int) bool {
+	l := s.g.level
+	b := &l.Blocks
+	column, row := s.column+square%wayWidth, s.row+square/wayWidth
+	if b.Ways != nil && square != wayStart && column >= 0 && row >= 0 && column < b.Columns && row < b.Rows {
+		return b.Ways[row*b.Columns+column]>>direction&1 != 0
+	}
+	from, to := s.point(square), s.point(next)
+	return from == to || s.w.walkable(l, s.scratch, from, to, &playerBody)
+}
+
 // point is the middle of a square; of the first one, where the player stands.
 func (s *waySearch) point(square int) Point {
-	if square == waySpan*wayWidth+waySpan {
+	if square == wayStart {
 		return s.from
 	}
-	b := &s.g.level.Blocks
-	x, y := b.relative(s.from)
-	x = (x>>cellBits+int64(square%wayWidth-waySpan))<<cellBits + 1<<(cellBits-1)
-	y = (y>>cellBits+int64(square/wayWidth-waySpan))<<cellBits + 1<<(cellBits-1)
-	return s.g.level.inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
+	return s.g.level.middle(s.column+square%wayWidth, s.row+square/wayWidth)
 }
 
 // backFrom follows the directions back to the start and gives the way forward.
