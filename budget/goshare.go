@@ -19,7 +19,7 @@ var goShare struct {
 // sites is what checked builds keep beside the tables on the Go heap.
 func (p Plan) sites() uint64 {
 	l := p.Limits.orDefault()
-	return planTimes(p.rows(), scope.SiteBytes(planCount(l.Scopes), planCount(l.Held)))
+	return p.rows() * scope.SiteBytes(uint64(l.Scopes), uint64(l.Held))
 }
 
 // takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
