@@ -254,6 +254,7 @@ func TestPlanFileThatCannotBeRead(t *testing.T) {
 
 func FuzzParsePlan(f *testing.F) {
 	f.Add([]byte(handheldJSON))
+	addCorpus(f)
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `{"name":"a","name":"b"}`, `{"name":"a","regions":[{"name":"b","size":"1KiB"}]}`,
 		`{"name":"a","regions":[{"name":"b","size":18446744073709551615}],"size":-1}`, `{"x":{"y":[1,{"z":null}]},"frame":{"buffers":1e9}}`,
