@@ -99,8 +99,8 @@ static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_
     return sizeof(upfront_map) + rows * upfront_row_size(slots, pools);
 }
 
-/* Adds up lines of a plan, tables not counted. What is beyond 64 bits is UINT64_MAX, so that lines
- * which upfront_map_size refuses can be told, too. pre: upfront_map_is_guard. */
+/* Adds up lines of a plan, tables not counted; O(count). What is beyond 64 bits is UINT64_MAX: lines
+ * that upfront_map_size refuses are added up, too. pre: upfront_map_is_guard(guard). */
 void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t guard, upfront_map_sum *sum);
 
 /* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// The shape of a plan in JSON, as it is written. It is read key by key (plan_reader.go), because
-// encoding/json takes the last of two equal keys, and says of one fault at a time what type of Go it hurts.
+// The shape of a plan in JSON, as it is written. It is read key by key (plan_reader.go): json.Unmarshal
+// takes the last of two equal keys, and tells one fault alone, by the Go type that it doesn't fit.
 type (
 	planJSON struct {
 		Name    string       `json:"name"`

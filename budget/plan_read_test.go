@@ -135,8 +135,8 @@ func TestPlanReadRefuses(t *testing.T) {
 	}
 }
 
-// A fault of the JSON itself has the line where it is, the key of the object or list that it is in, and the line where that
-// begins; what is wrong there is said in the words of encoding/json.
+// A fault of the JSON itself has the line where it is, the key of the object or list that it is in,
+// and the line where that begins; what is wrong there, encoding/json says in its own words.
 func TestPlanBrokenJSON(t *testing.T) {
 	for _, c := range []struct{ data, place, inside string }{
 		{"", "line 1: ", ""},

@@ -40,7 +40,8 @@ type planKey struct {
 }
 
 func newPlanReader(data []byte) *planReader {
-	return &planReader{data: data, decoder: json.NewDecoder(bytes.NewReader(data)), places: map[string]planPlace{}}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	return &planReader{data: data, decoder: decoder, places: map[string]planPlace{}}
 }
 
 func (r *planReader) fault(at int, key, format string, args ...any) {
@@ -159,8 +160,8 @@ func (r *planReader) regions(key string, regions *[]Region) {
 			return
 		}
 		var region Region
-		r.value(fmt.Sprintf("%s[%d]", key, count-1), []planKey{{"name", &region.Name}, {"size", (*restJSON)(&region.Size)},
-			{"slots", &region.Slots}, {"note", &region.Note}})
+		r.value(fmt.Sprintf("%s[%d]", key, count-1), []planKey{{"name", &region.Name},
+			{"size", (*restJSON)(&region.Size)}, {"slots", &region.Slots}, {"note", &region.Note}})
 		*regions = append(*regions, region)
 	})
 	if count > planRegionsMax && !r.broken {
@@ -177,10 +178,10 @@ func (r *planReader) plan() (p Plan) {
 		{"regions", &p.Regions},
 		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*sizeJSON)(&p.Frame.Size)}}},
 		{"pads", []planKey{{"workers", &p.Pads.Workers}, {"size", (*sizeJSON)(&p.Pads.Size)}}},
-		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools}, {"held", &p.Limits.Held},
-			{"accounts", &p.Limits.Accounts}}},
-		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock}, {"huge", &p.Pages.Huge},
-			{"guards", &p.Pages.Guards}, {"base", &p.Pages.Base}}},
+		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
+			{"held", &p.Limits.Held}, {"accounts", &p.Limits.Accounts}}},
+		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},
+			{"huge", &p.Pages.Huge}, {"guards", &p.Pages.Guards}, {"base", &p.Pages.Base}}},
 		{"go_heap", (*sizeJSON)(&p.GoHeap)},
 	})
 	r.checkText()
@@ -200,8 +201,9 @@ func (r *planReader) checkText() {
 	}
 }
 
-// checkJSON has encoding/json read the whole at once: it says what breaks it better than a decoder
-// does, and where. The key is that of the object or list that the reading stopped in.
+// checkJSON has json.Unmarshal read the whole: unlike the decoder it says to the byte what breaks it,
+// an early end and anything after the plan among that. The key is that of the object or list that
+// the reading stopped in.
 func (r *planReader) checkJSON() {
 	err := json.Unmarshal(r.data, new(json.RawMessage))
 	if r.broken = err != nil; !r.broken {
@@ -218,9 +220,11 @@ func (r *planReader) checkJSON() {
 	r.fault(at, r.inside, "%v%s", err, begins)
 }
 
-// planKeyText writes a key that is none of ours; a strange one is quoted, so that it cannot disturb the message.
+// planKeyText writes a key that is none of ours; a strange one is quoted, so that it cannot disturb
+// the message.
 func planKeyText(name string) string {
-	if name != "" && len(name) <= 40 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name != "" && len(name) <= 40 && strings.Trim(name, plain) == "" {
 		return name
 	}
 	return shortQuote(name)

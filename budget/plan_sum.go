@@ -27,7 +27,8 @@ func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 	return arena_c.MapMeasure(lines, p.guard())
 }
 
-// total is the bytes of all parts when they are laid out: at most Size when that is given. The plan is a resolved one.
+// total is the bytes of all parts when they are laid out: at most Size when that is given. The plan
+// is a resolved one.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
 
 // rows is the number of arenas: each slot, buffer and pad is one.
@@ -46,8 +47,8 @@ func (p Plan) partsText() string {
 		guards = ", guards " + sizeText(sum.Guards)
 	}
 	return fmt.Sprintf("%s (regions %s, frame %s, pads %s%s; each rounded up to %s)", sizeText(sum.Whole),
-		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)), sizeText(p.ofKind(arena_c.KindPad)), guards,
-		sizeText(planEdge))
+		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
+		sizeText(p.ofKind(arena_c.KindPad)), guards, sizeText(planEdge))
 }
 
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
@@ -80,7 +81,7 @@ func (f *planFaults) sums(p Plan) {
 			"and a budget has at most %d", p.Regions[most].Slots, rows, planRowsMax)
 	}
 	rest := p.rest()
-	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText()
+	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
 	if rest >= 0 {
 		least += planEdge
 		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeText(planEdge))

@@ -41,7 +41,8 @@ func parseSize(text string) (uint64, error) {
 	return count * scale, nil
 }
 
-// parseSizeOrRest is parseSize for a region's size, which may be "rest". The number that stands for it in Go is too large.
+// parseSizeOrRest is parseSize for a region's size, which may be "rest". The number that stands for
+// it in Go is too large.
 func parseSizeOrRest(text string) (uint64, error) {
 	if text == "rest" {
 		return Rest, nil
@@ -78,7 +79,8 @@ func parseAddress(text string) (uint64, error) {
 	return address, nil
 }
 
-// planEcho is what stands in a file, for a message: cut short, and without what would disturb a terminal.
+// planEcho is what stands in a file, for a message: cut short, and without what would disturb a
+// terminal.
 func planEcho(text string) string {
 	const most = 60
 	end := ""
