@@ -2,28 +2,43 @@
 
 static uint64_t siblings_of(const upfront_map_arena *a) { return a->siblings == 0 ? 1 : a->siblings; }
 
-/* The rows of the plan; 0 when a line of it is out of bounds. */
-static uint64_t rows_of(const upfront_map_arena *arenas, uint64_t count) {
-    uint64_t i, rows = 0;
-    if (arenas == NULL || count > UPFRONT_COUNT_MAX)
-        return 0;
+static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+static uint64_t times(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
+
+void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t guard, upfront_map_sum *sum) {
+    uint64_t i;
+    memset(sum, 0, sizeof *sum);
     for (i = 0; i < count; i++) {
+        uint64_t size = arenas[i].size, rows = siblings_of(&arenas[i]);
+        uint64_t each = size > UINT64_MAX - UPFRONT_EDGE - guard ? UINT64_MAX : upfront_map_behind(size, guard);
+        sum->rows = plus(sum->rows, rows);
+        sum->bytes = plus(sum->bytes, times(rows, size));
+        sum->guards = plus(sum->guards, times(rows, guard));
+        sum->whole = plus(sum->whole, times(rows, each));
+    }
+    sum->edges = sum->whole - plus(sum->bytes, sum->guards);
+}
+
+/* upfront_map_size, and what the arenas take of it. */
+static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
+                        upfront_map_sum *sum) {
+    uint64_t i, size;
+    if (arenas == NULL || count > UPFRONT_COUNT_MAX || !upfront_map_is_guard(guard))
+        return 0;
+    for (i = 0; i < count; i++)
         if (arenas[i].size >= UPFRONT_OFFSET_MAX || arenas[i].siblings > UPFRONT_COUNT_MAX || !upfront_map_is_kind(arenas[i].kind))
             return 0;
-        rows += siblings_of(&arenas[i]);
-    }
-    return rows;
+    upfront_map_measure(arenas, count, guard, sum);
+    if (!upfront_map_are_counts(sum->rows, slots, pools))
+        return 0;
+    size = upfront_map_behind(upfront_map_tables(sum->rows, slots, pools), guard) + sum->whole;
+    return size < UPFRONT_OFFSET_MAX ? size : 0;
 }
 
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard) {
-    uint64_t i, k, sum, rows = rows_of(arenas, count);
-    if (!upfront_map_are_counts(rows, slots, pools) || !upfront_map_is_guard(guard))
-        return 0;
-    sum = upfront_round_edge(upfront_map_tables(rows, slots, pools)) + guard;
-    for (i = 0; i < count; i++)
-        for (k = siblings_of(&arenas[i]); k > 0 && sum < UPFRONT_OFFSET_MAX; k--)
-            sum += upfront_round_edge(arenas[i].size) + guard;
-    return sum < UPFRONT_OFFSET_MAX ? sum : 0;
+    upfront_map_sum sum;
+    return measure(arenas, count, slots, pools, guard, &sum);
 }
 
 /* Makes the rows of one line of the plan, from row `first` and offset `start`. Gives the offset behind them. */
@@ -34,7 +49,7 @@ static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t fir
         upfront_row_init(r, m, a->name, start, start + a->size, m->slots, m->pools);
         r->kind = a->kind;
         r->kin = first << 32 | k;
-        start = upfront_round_edge(start + a->size) + m->guard;
+        start = upfront_map_behind(start + a->size, m->guard);
     }
     return start;
 }
@@ -42,18 +57,19 @@ static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t fir
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
-    uint64_t i, start, row = 0, needed = upfront_map_size(arenas, count, slots, pools, guard);
+    upfront_map_sum sum;
+    uint64_t i, start, row = 0, needed = measure(arenas, count, slots, pools, guard, &sum);
     if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
         return NULL;
     m->magic = UPFRONT_MAP_MAGIC;
     m->size = size;
-    m->rows = rows_of(arenas, count);
+    m->rows = sum.rows;
     m->slots = slots;
     m->pools = pools;
     m->tables = upfront_map_tables(m->rows, slots, pools);
     m->guard = guard;
     m->unused = 0;
-    start = upfront_round_edge(m->tables) + guard;
+    start = upfront_map_behind(m->tables, guard);
     for (i = 0; i < count; i++) {
         start = lay_out(m, &arenas[i], row, start);
         row += siblings_of(&arenas[i]);

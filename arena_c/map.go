@@ -1,6 +1,8 @@
 package arena_c
 
 // #include "map.h"
+// #cgo noescape upfront_map_measure
+// #cgo nocallback upfront_map_measure
 // #cgo noescape upfront_map_size
 // #cgo nocallback upfront_map_size
 // #cgo noescape upfront_map_init
@@ -42,6 +44,9 @@ type Arena struct {
 	Kind, Size, Siblings uint64 // 0 siblings are 1
 }
 
+// MapSum is what lines of a plan take: map.h.
+type MapSum struct{ Rows, Bytes, Edges, Guards, Whole uint64 }
+
 // Range is one named piece of the map.
 type Range struct{ Offset, Size, Row, What uint64 }
 
@@ -54,11 +59,21 @@ func (m *Map) Row(n uint64) *Row {
 func (m *Map) Start(n uint64) uint64 { return m.offset(m.Row(n)) + m.Row(n).Arena.Start }
 func (m *Map) End(n uint64) uint64   { return m.offset(m.Row(n)) + m.Row(n).End }
 
+// GuardStart is the offset of the guard behind the n-th row.
+func (m *Map) GuardStart(n uint64) uint64 { return (m.End(n) + Edge - 1) &^ (Edge - 1) }
+
 func (m *Map) offset(r *Row) uint64 {
 	return uint64(uintptr(unsafe.Pointer(r)) - uintptr(unsafe.Pointer(m)))
 }
 
 func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }
+
+// MapMeasure is upfront_map_measure.
+func MapMeasure(arenas []Arena, guard uint64) (sum MapSum) {
+	C.upfront_map_measure((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
+		C.uint64_t(guard), (*C.upfront_map_sum)(unsafe.Pointer(&sum)))
+	return sum
+}
 
 // MapSize is upfront_map_size.
 func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {

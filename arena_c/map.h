@@ -55,9 +55,21 @@ typedef struct upfront_range {
     uint64_t what;
 } upfront_range;
 
+/* What lines of a plan take, one behind the other. */
+typedef struct upfront_map_sum {
+    uint64_t rows;   /* each sibling is one */
+    uint64_t bytes;  /* of the rows */
+    uint64_t edges;  /* slack: up to the next edge */
+    uint64_t guards; /* slack: behind each row */
+    uint64_t whole;  /* of these three */
+} upfront_map_sum;
+
 #define UPFRONT_MAP_MAGIC UINT64_C(0x31544e4f52465055) /* "UPFRONT1" */
 
 static inline uint64_t upfront_round_edge(uint64_t n) { return upfront_round_up(n, UPFRONT_EDGE); }
+
+/* The rule of the layout: where begins what lies behind a row, or behind the tables. */
+static inline uint64_t upfront_map_behind(uint64_t end, uint64_t guard) { return upfront_round_edge(end) + guard; }
 
 /* pre: index < map->rows. */
 static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index) {
@@ -86,6 +98,10 @@ static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_
 static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
     return sizeof(upfront_map) + rows * upfront_row_size(slots, pools);
 }
+
+/* Adds up lines of a plan, tables not counted; O(count). What is beyond 64 bits is UINT64_MAX: lines
+ * that upfront_map_size refuses are added up, too. pre: upfront_map_is_guard(guard). */
+void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t guard, upfront_map_sum *sum);
 
 /* Bytes of the whole, tables included; 0 when it would reach UPFRONT_OFFSET_MAX, or an argument or a kind is out of bounds. guard is a
  * multiple of UPFRONT_EDGE. */

@@ -3,17 +3,17 @@
 /* The sizes are those of whole groups of siblings, and need exactly the bytes that the rows have. */
 static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
-    uint64_t i, sum = 0;
+    uint64_t i, start = upfront_map_start(m, first);
     for (i = 0; i < count; i++) {
         const upfront_row *r = upfront_map_row(m, row + i);
         uint64_t group = upfront_row_group(r);
         if (group < row || sizes[i] >= UPFRONT_OFFSET_MAX || sizes[i] != sizes[group - row])
             return 0;
-        sum += upfront_round_edge(sizes[i]) + m->guard;
+        start = upfront_map_behind(start + sizes[i], m->guard);
     }
     if (row + count < m->rows && upfront_row_group(upfront_map_row(m, row + count)) < row + count)
         return 0;
-    return sum == upfront_round_edge(upfront_map_end(m, last)) + m->guard - upfront_map_start(m, first);
+    return start == upfront_map_behind(upfront_map_end(m, last), m->guard);
 }
 
 int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
@@ -34,7 +34,7 @@ int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint
         r->temp.odd = was.temp.odd;
         r->kind = was.kind;
         r->kin = was.kin;
-        start = upfront_round_edge(start + sizes[i]) + m->guard;
+        start = upfront_map_behind(start + sizes[i], m->guard);
     }
     return UPFRONT_OK;
 }

@@ -99,7 +99,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     if (r->arena.slots != m->slots || r->pools != m->pools || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
         r->temp.back != back || r->arena.records != sizeof *r || r->temp.records != sizeof *r + records - back)
         return 0;
-    if (upfront_map_start(m, r) != start || end < start || end > m->size || upfront_round_edge(end) + m->guard > m->size)
+    if (upfront_map_start(m, r) != start || end < start || end > m->size || upfront_map_behind(end, m->guard) > m->size)
         return 0;
     if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))
         return 0;
@@ -118,7 +118,7 @@ static int map_holds(const upfront_map *m, uint64_t size) {
         return 0;
     if (!upfront_map_are_counts(m->rows, m->slots, m->pools) || m->tables != upfront_map_tables(m->rows, m->slots, m->pools))
         return 0;
-    return upfront_round_edge(m->tables) + m->guard <= size;
+    return upfront_map_behind(m->tables, m->guard) <= size;
 }
 
 typedef struct walk {

@@ -85,6 +85,7 @@ var (
 	_ [unsafe.Sizeof(Row{})]byte       = [unsafe.Sizeof(C.upfront_row{})]byte{}
 	_ [unsafe.Sizeof(Map{})]byte       = [unsafe.Sizeof(C.upfront_map{})]byte{}
 	_ [unsafe.Sizeof(Arena{})]byte     = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
+	_ [unsafe.Sizeof(MapSum{})]byte    = [unsafe.Sizeof(C.upfront_map_sum{})]byte{}
 	_ [unsafe.Sizeof(Range{})]byte     = [unsafe.Sizeof(C.upfront_range{})]byte{}
 
 	_ [unsafe.Offsetof(Header{}.Start)]byte = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
@@ -99,6 +100,7 @@ var (
 	_ [unsafe.Offsetof(Scopes{}.Owner)]byte = [unsafe.Offsetof(C.upfront_scopes{}.owner)]byte{}
 	_ [unsafe.Offsetof(Record{}.Edge)]byte  = [unsafe.Offsetof(C.upfront_record{}.edge)]byte{}
 	_ [unsafe.Offsetof(Map{}.Guard)]byte    = [unsafe.Offsetof(C.upfront_map{}.guard)]byte{}
+	_ [unsafe.Offsetof(MapSum{}.Whole)]byte = [unsafe.Offsetof(C.upfront_map_sum{}.whole)]byte{}
 
 	// The words that fast paths and package scope read are these, one by one.
 	_ [unsafe.Offsetof(Scopes{}.Cursor)]byte  = [unsafe.Offsetof(C.upfront_arena{}.cursor)]byte{}

@@ -112,7 +112,7 @@ func (p Plan) arenas() (list []arena_c.Arena) {
 		list = append(list, a)
 	}
 	for _, r := range p.Regions {
-		add(r.Name, arena_c.KindRegion, r.Size, r.rows())
+		add(r.Name, arena_c.KindRegion, r.Size, uint64(r.Slots))
 	}
 	for i := range p.Frame.Buffers {
 		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)

@@ -16,7 +16,7 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	heap := p.goShare()
 	for _, limit := range limits {
 		rest := p.leftBy(limit, l, kept)
-		if need := planAdd(l.size, heap); need > rest {
+		if need := l.size + heap; need > rest {
 			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
 				sizeText(need), sizeText(l.size), sizeText(heap), limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
 		}

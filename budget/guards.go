@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -38,7 +37,7 @@ func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
 		return err
 	}
 	for i := uint64(first); i < b.table.Rows; i++ {
-		if err := do((b.table.End(i)+arena_c.Edge-1)&^(arena_c.Edge-1), size); err != nil {
+		if err := do(b.table.GuardStart(i), size); err != nil {
 			return err
 		}
 	}

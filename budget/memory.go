@@ -35,9 +35,10 @@ func (p Plan) layout() (l layout, err error) {
 	l.arenas = p.arenas()
 	l.shape = arena_c.Map{Rows: p.rows(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
 	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
-	l.tables = l.size - p.total() - l.shape.Guard
+	total := p.total()
+	l.tables = l.size - total - l.shape.Guard
 	if l.size != 0 && p.Size != 0 {
-		l.size = l.tables + l.shape.Guard + planRound(p.Size)
+		l.size += planRound(p.Size) - total
 	}
 	if l.size == 0 || l.size >= sizeEnd {
 		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeText(sizeEnd), p.largest())

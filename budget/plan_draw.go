@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // String draws the plan for people, bottom first: a line for each part with its bytes, where it lies in the whole, and
@@ -16,18 +18,13 @@ func (p Plan) String() string {
 	if faults == 0 {
 		p = p.resolved()
 	}
-	d := planDrawing{total: max(p.total(), planRound(p.Size)), guard: p.guard()}
-	for i, r := range p.Regions {
-		d.region(i, r, i == rest)
+	d := planDrawing{plan: p, parts: p.sized()}
+	sum := p.sum(d.parts...)
+	d.total = max(sum.Whole, planRound(p.Size))
+	for i := range d.parts {
+		d.part(i, i == rest)
 	}
-	if p.Frame != (Frame{}) {
-		d.part("frame", planCount(p.Frame.Buffers), p.Frame.Size, planEach(p.Frame.Buffers, "buffer", p.Frame.Size))
-	}
-	if p.Pads != (Pads{}) {
-		d.part("pads", p.Pads.rows(), p.Pads.Size,
-			planMany(p.Pads.Workers, "worker")+" x "+planEach(planPadsEach, "pad", p.Pads.Size))
-	}
-	d.slack(p)
+	d.slack(sum)
 	if p.GoHeap != 0 {
 		d.add("Go heap", planDraw(p.GoHeap), "beside it")
 	}
@@ -54,12 +51,11 @@ func (p Pages) text(base uint64) string {
 	return line
 }
 
-// planDrawing is the lines of a plan, and how far up it they have come.
+// planDrawing is the lines of a plan.
 type planDrawing struct {
-	total uint64 // of the whole
-	guard uint64 // behind each arena
-	at    uint64 // where the next part begins
-	exact uint64 // what the parts so far have, without rounding
+	plan  Plan
+	parts []sizedPart // of it
+	total uint64      // of the whole
 	lines []planLine
 }
 
@@ -69,7 +65,30 @@ func (d *planDrawing) add(name, size, text string) {
 	d.lines = append(d.lines, planLine{name, size, text})
 }
 
-func (d *planDrawing) region(index int, r Region, rest bool) {
+// part draws the i-th part; of a faulty plan there may be none of it.
+func (d *planDrawing) part(i int, rest bool) {
+	p, part := d.plan, d.parts[i]
+	var name, text string
+	switch part.kind {
+	case arena_c.KindRegion:
+		name, text = planNameDrawn(p.Regions[i].Name), planRegionText(i, p.Regions[i], rest)
+	case arena_c.KindFrame:
+		name, text = "frame", planEach(p.Frame.Buffers, "buffer", p.Frame.Size)
+	case arena_c.KindPad:
+		name, text = "pads", planMany(p.Pads.Workers, "worker")+" x "+planEach(planPadsEach, "pad", p.Pads.Size)
+	}
+	if part.kind == arena_c.KindRegion && *part.size == Rest {
+		d.add(name, "rest", text)
+		return
+	}
+	sum, begin, end := p.sum(part), uint64(0), uint64(0)
+	if sum.Whole != 0 {
+		begin, end = p.sum(d.parts[:i]...).Whole, p.sum(d.parts[:i+1]...).Whole
+	}
+	d.mapped(name, sum.Bytes, begin, end, text)
+}
+
+func planRegionText(index int, r Region, rest bool) string {
 	words := []string{fmt.Sprintf("regions[%d]", index)}
 	if rest {
 		words = append(words, "the rest")
@@ -80,30 +99,18 @@ func (d *planDrawing) region(index int, r Region, rest bool) {
 	if r.Note != "" {
 		words = append(words, planEcho(r.Note))
 	}
-	if text := strings.Join(words, "  "); r.Size == Rest {
-		d.add(planNameDrawn(r.Name), "rest", text)
-	} else {
-		d.part(planNameDrawn(r.Name), r.rows(), r.Size, text)
-	}
+	return strings.Join(words, "  ")
 }
 
-// part draws equal arenas that lie one behind the other.
-func (d *planDrawing) part(name string, rows, each uint64, text string) {
-	size := planTimes(rows, each)
-	d.exact = planAdd(d.exact, size)
-	d.mapped(name, size, planTimes(rows, planAdd(planRound(each), d.guard)), text)
-}
-
-// mapped adds a line with a bar: the part's place in the whole, at least one character of it.
-func (d *planDrawing) mapped(name string, size, span uint64, text string) {
+// mapped adds a line with a bar: where in the whole it begins and ends, at least one character of
+// it. What ends at 0 is nothing.
+func (d *planDrawing) mapped(name string, size, begin, end uint64, text string) {
 	const width = 32
-	end := min(planAdd(d.at, span), d.total)
 	from, to := 0, 0
-	if span != 0 {
-		from = min(d.cells(d.at, width), width-1)
+	if end != 0 {
+		from = min(d.cells(begin, width), width-1)
 		to = max(d.cells(end, width), from+1)
 	}
-	d.at = end
 	bar := strings.Repeat(".", from) + strings.Repeat("#", to-from) + strings.Repeat(".", width-to)
 	d.add(name, planDraw(size), strings.TrimRight("["+bar+"]  "+text, " "))
 }
@@ -117,16 +124,15 @@ func (d *planDrawing) cells(offset, width uint64) int {
 }
 
 // slack draws what belongs to no part.
-func (d *planDrawing) slack(p Plan) {
-	parts := p.parts()
-	if parts.guards != 0 {
-		d.add("guards", planDraw(parts.guards), planEach(int(min(p.rows(), math.MaxInt)), "guard", d.guard))
+func (d *planDrawing) slack(sum arena_c.MapSum) {
+	if sum.Guards != 0 {
+		d.add("guards", planDraw(sum.Guards), planEach(int(min(sum.Rows, math.MaxInt)), "guard", d.plan.guard()))
 	}
-	if edges := parts.total() - min(parts.total(), planAdd(d.exact, parts.guards)); edges != 0 {
-		d.add("edges", planDraw(edges), "up to multiples of "+planDraw(planEdge))
+	if sum.Edges != 0 {
+		d.add("edges", planDraw(sum.Edges), "up to multiples of "+planDraw(planEdge))
 	}
-	if free := d.total - parts.total(); free != 0 {
-		d.mapped("unplanned", free, free, "size")
+	if free := d.total - sum.Whole; free != 0 {
+		d.mapped("unplanned", free, sum.Whole, d.total, "size")
 	}
 }
 

@@ -1,9 +1,14 @@
 package budget
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
 
-// The shape of a plan in JSON. Reading goes another way (see plan_read.go), because encoding/json takes the last of two
-// equal keys and does not say where a fault is.
+// The shape of a plan in JSON, as it is written. It is read key by key (plan_reader.go): json.Unmarshal
+// takes the last of two equal keys, and tells one fault alone, by the Go type that it doesn't fit.
 type (
 	planJSON struct {
 		Name    string       `json:"name"`
@@ -84,6 +89,58 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 	plan, err := ParsePlan(data)
 	if err == nil {
 		*p = plan
+	}
+	return err
+}
+
+// What a value is that is not what it should be; the value stands before.
+var (
+	errNotObject     = errors.New("is not an object")
+	errNotList       = errors.New("is not a list")
+	errNotString     = errors.New("is not a string")
+	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
+	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
+	errTooLarge      = errors.New("is too large for a size")
+	errNotCount      = errors.New("is not a count (a whole number from 0)")
+	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
+	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
+)
+
+// planValue reads the JSON of one value of a plan. An object or a list is none of the others.
+func planValue(data json.RawMessage, into any) (err error) {
+	text, quoted := string(data), data[0] == '"'
+	if quoted {
+		err = json.Unmarshal(data, &text)
+	}
+	switch into := into.(type) {
+	case []planKey:
+		err = errNotObject
+	case *[]Region:
+		err = errNotList
+	case *string:
+		if !quoted {
+			return errNotString
+		}
+		*into = text
+	case *int:
+		count, err := parseCount(text)
+		if quoted && err == nil {
+			return fmt.Errorf("is a string; write %d", count)
+		}
+		*into = count
+		return err
+	case *sizeJSON:
+		*(*uint64)(into), err = parseSize(text)
+	case *restJSON:
+		*(*uint64)(into), err = parseSizeOrRest(text)
+	case *addressJSON:
+		if quoted {
+			*(*uint64)(into), err = parseAddress(text)
+		} else if *(*uint64)(into), err = strconv.ParseUint(text, 10, 64); err != nil {
+			err = errNotAddress
+		}
+	case *Demand:
+		*into, err = parseDemand(text)
 	}
 	return err
 }

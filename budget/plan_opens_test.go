@@ -33,9 +33,8 @@ func opensBytes(p Plan) uint64 {
 	if err != nil {
 		return 0 // it doesn't open
 	}
-	each := planAdd(planAdd(planTimes(planCount(p.Limits.Scopes), scopeBytes), planTimes(planCount(p.Limits.Held), heldBytes)),
-		planTimes(planCount(p.Limits.Accounts), accountBytes))
-	return planAdd(l.size, planTimes(p.rows(), each))
+	each := p.Limits.Scopes*scopeBytes + p.Limits.Held*heldBytes + p.Limits.Accounts*accountBytes
+	return l.size + p.rows()*uint64(each)
 }
 
 // requireOpens says that an accepted plan opens, and holds what it says, or says why not.

@@ -1,12 +1,17 @@
 package budget
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the pads.
 type sizedPart struct {
 	key  string  // of the size: "regions[2].size"
 	size *uint64 // in the plan
-	rows uint64  // arenas of that size
+	rows uint64  // arenas of that size; 0 in a faulty plan
+	kind uint64  // of these arenas
 }
 
 // The keys of sizes.
@@ -17,13 +22,14 @@ func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", in
 // sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
 func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
-		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, p.Regions[i].rows()})
+		slots := max(1, planCount(p.Regions[i].Slots))
+		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, slots, arena_c.KindRegion})
 	}
-	if p.Frame.Buffers > 0 {
-		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers)})
+	if p.Frame != (Frame{}) {
+		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
 	}
-	if p.Pads.Workers > 0 {
-		parts = append(parts, sizedPart{padsSizeKey, &p.Pads.Size, p.Pads.rows()})
+	if p.Pads != (Pads{}) {
+		parts = append(parts, sizedPart{padsSizeKey, &p.Pads.Size, planCount(p.Pads.Workers) * planPadsEach, arena_c.KindPad})
 	}
 	return parts
 }
@@ -32,12 +38,15 @@ func (p *Plan) sized() (parts []sizedPart) {
 func (p Plan) largest() string {
 	key, size, most := "size", p.Size, p.Size-min(p.Size, p.total()) // what no part has
 	for _, part := range p.sized() {
-		if all := planTimes(part.rows, planRound(*part.size)); all > most {
-			key, size, most = part.key, *part.size, all
+		if all := p.sum(part); all.Bytes+all.Edges > most {
+			key, size, most = part.key, *part.size, all.Bytes+all.Edges
 		}
 	}
 	return fmt.Sprintf("%s (%s)", key, sizeText(size))
 }
+
+// planCount is a count as a factor; a negative one is a fault, and nothing.
+func planCount(count int) uint64 { return uint64(max(0, count)) }
 
 // byKey are the limits by their keys.
 func (l *Limits) byKey() []struct {

@@ -3,73 +3,66 @@ package budget
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// planParts is the bytes that each kind of part takes when it is laid out. What is beyond uint64 is its largest: a
-// faulty plan is added up, too.
-type planParts struct{ regions, frame, pads, guards uint64 }
-
-// parts adds up all but a region that takes the rest.
-func (p Plan) parts() (sum planParts) {
-	for _, r := range p.Regions {
-		if r.Size != Rest {
-			sum.regions = planAdd(sum.regions, planTimes(r.rows(), planRound(r.Size)))
+// sum is what parts of the plan take when they are laid out, tables not counted: the C core adds it
+// up. A region that takes the rest is empty in it. What is beyond uint64 is its largest: a faulty
+// plan is added up, too.
+func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
+	var lines []arena_c.Arena
+	for _, part := range parts {
+		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.rows}
+		if part.kind == arena_c.KindRegion && line.Size == Rest {
+			line.Size = 0
+		}
+		if line.Siblings != 0 {
+			lines = append(lines, line)
 		}
 	}
-	sum.frame = planTimes(planCount(p.Frame.Buffers), planRound(p.Frame.Size))
-	sum.pads = planTimes(p.Pads.rows(), planRound(p.Pads.Size))
-	sum.guards = planTimes(p.rows(), p.guard())
-	return sum
+	return arena_c.MapMeasure(lines, p.guard())
 }
 
-func (s planParts) total() uint64 {
-	return planAdd(planAdd(s.regions, s.frame), planAdd(s.pads, s.guards))
-}
-
-// text is for a message: the total and what it is made of.
-func (s planParts) text() string {
-	guards := ""
-	if s.guards != 0 {
-		guards = ", guards " + sizeText(s.guards)
-	}
-	return fmt.Sprintf("%s (regions %s, frame %s, pads %s%s; each rounded up to %s)", sizeText(s.total()), sizeText(s.regions),
-		sizeText(s.frame), sizeText(s.pads), guards, sizeText(planEdge))
-}
-
-// total is the bytes of all parts when they are laid out, tables not counted: at most Size when that is given. The
-// plan is a resolved one.
-func (p Plan) total() uint64 { return p.parts().total() }
+// total is the bytes of all parts when they are laid out: at most Size when that is given. The plan
+// is a resolved one.
+func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
 
 // rows is the number of arenas: each slot, buffer and pad is one.
-func (p Plan) rows() (rows uint64) {
-	for _, r := range p.Regions {
-		rows = planAdd(rows, r.rows())
+func (p Plan) rows() uint64 { return p.sum(p.sized()...).Rows }
+
+// ofKind is the bytes of all parts of a kind, without their guards.
+func (p Plan) ofKind(kind uint64) uint64 {
+	sum := p.sum(slices.DeleteFunc(p.sized(), func(part sizedPart) bool { return part.kind != kind })...)
+	return sum.Whole - sum.Guards
+}
+
+// partsText is for a message: the total and what it is made of.
+func (p Plan) partsText() string {
+	sum, guards := p.sum(p.sized()...), ""
+	if sum.Guards != 0 {
+		guards = ", guards " + sizeText(sum.Guards)
 	}
-	return planAdd(rows, planAdd(planCount(p.Frame.Buffers), p.Pads.rows()))
+	return fmt.Sprintf("%s (regions %s, frame %s, pads %s%s; each rounded up to %s)", sizeText(sum.Whole),
+		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
+		sizeText(p.ofKind(arena_c.KindPad)), guards, sizeText(planEdge))
 }
 
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
-	return planRound(planTimes(p.rows(), tables))
+	return planRound(p.rows() * tables)
 }
 
 // tableBytes is what those of one arena take, and what checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
 	l := p.Limits.orDefault()
-	st := scope.Stack{Held: int(planCount(l.Held)), Names: int(planCount(l.Accounts))}
-	return st.TableBytes(planCount(l.Scopes))
+	st := scope.Stack{Held: l.Held, Names: l.Accounts}
+	return st.TableBytes(uint64(l.Scopes))
 }
-
-func (r Region) rows() uint64 { return max(1, planCount(r.Slots)) }
-
-func (p Pads) rows() uint64 { return planTimes(planCount(p.Workers), planPadsEach) }
 
 // guard is the bytes behind each arena that nobody may touch.
 func (p Plan) guard() uint64 {
@@ -94,10 +87,10 @@ func (f *planFaults) sums(p Plan) {
 		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and pad there are %d arenas, "+
 			"and a budget has at most %d", p.Regions[most].Slots, rows, planRowsMax)
 	}
-	rest, parts := p.rest(), p.parts()
-	least, size, need := parts.total(), planRound(min(p.Size, planSizeMax)), parts.text()
+	rest := p.rest()
+	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
 	if rest >= 0 {
-		least = planAdd(least, planEdge)
+		least += planEdge
 		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeText(planEdge))
 	}
 	switch {
@@ -147,29 +140,7 @@ func (l Limits) orDefault() Limits {
 	return Limits{Scopes: cmp.Or(l.Scopes, 64), Pools: cmp.Or(l.Pools, 64), Held: cmp.Or(l.Held, 256), Accounts: cmp.Or(l.Accounts, 32)}
 }
 
-// planRound rounds a size up to the next edge.
+// planRound rounds a size up to the next edge, as an arena of that size is laid out.
 func planRound(size uint64) uint64 {
-	if size > math.MaxUint64-planEdge {
-		return math.MaxUint64
-	}
-	return (size + planEdge - 1) &^ (planEdge - 1)
+	return arena_c.MapMeasure([]arena_c.Arena{{Size: size}}, 0).Whole
 }
-
-func planAdd(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return math.MaxUint64
-	}
-	return sum
-}
-
-func planTimes(a, b uint64) uint64 {
-	high, product := bits.Mul64(a, b)
-	if high != 0 {
-		return math.MaxUint64
-	}
-	return product
-}
-
-// planCount is a count as a factor; a negative one is a fault, and nothing.
-func planCount(count int) uint64 { return uint64(max(0, count)) }

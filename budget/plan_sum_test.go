@@ -139,62 +139,45 @@ func TestPlanResolved(t *testing.T) {
 	assert.Equal(t, want, plan.resolved())
 }
 
-// The plan counts the bytes as the map of the C core does: what the tables take is all the difference.
+// The arenas that a plan is laid out as take what its parts do: the tables are all the difference.
 func TestPlanSumIsTheMaps(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
 		plan := randomPlan(random).resolved()
-		var arenas []arena_c.Arena
-		empty := plan
-		empty.Regions = slices.Clone(plan.Regions)
-		for i, r := range plan.Regions {
-			arenas = append(arenas, arena_c.Arena{Kind: arena_c.KindRegion, Size: r.Size, Siblings: uint64(r.Slots)})
-			empty.Regions[i].Size = 0
+		rows, sum := uint64(0), plan.sum(plan.sized()...)
+		for _, a := range plan.arenas() {
+			rows += max(1, a.Siblings)
 		}
-		for range plan.Frame.Buffers {
-			arenas = append(arenas, arena_c.Arena{Kind: arena_c.KindFrame, Size: plan.Frame.Size})
-		}
-		for range plan.Pads.Workers * planPadsEach {
-			arenas = append(arenas, arena_c.Arena{Kind: arena_c.KindPad, Size: plan.Pads.Size})
-		}
-		whole := arena_c.MapSize(arenas, 1, 0, plan.guard())
+		require.Equal(t, rows, plan.rows())
+		require.Equal(t, rows*plan.guard(), sum.Guards, "one behind each arena")
+		require.Equal(t, sum.Bytes+sum.Edges+sum.Guards, sum.Whole)
+		require.Equal(t, sum.Whole, plan.total())
+		require.Equal(t, plan.total()-sum.Guards,
+			plan.ofKind(arena_c.KindRegion)+plan.ofKind(arena_c.KindFrame)+plan.ofKind(arena_c.KindPad))
+		whole := arena_c.MapSize(plan.arenas(), 1, 0, plan.guard())
 		require.NotZero(t, whole)
-		for i := range arenas {
-			arenas[i].Size = 0
-		}
-		bare := arena_c.MapSize(arenas, 1, 0, plan.guard())
-		empty.Frame.Size, empty.Pads.Size = 0, 0
-		require.Equal(t, whole-bare, plan.total()-empty.total(), "the parts")
-		tables := arena_c.MapSize(arenas, 1, 0, 0)
-		require.Equal(t, bare-tables-plan.guard(), plan.parts().guards, "the guards: one behind each arena, and one behind the tables")
-		require.EqualValues(t, plan.rows(), rowsIn(arenas))
+		tables := arena_c.MapSize([]arena_c.Arena{{Kind: arena_c.KindPad, Siblings: rows}}, 1, 0, 0)
+		require.Equal(t, tables+plan.guard()+plan.total(), whole, "the tables have a guard, too")
 	}
-}
-
-func rowsIn(arenas []arena_c.Arena) (rows uint64) {
-	for _, a := range arenas {
-		rows += max(1, a.Siblings)
-	}
-	return rows
 }
 
 // What cannot be resolved is still added up without wrapping around.
 func TestPlanSumSaturates(t *testing.T) {
 	const huge = uint64(math.MaxUint64)
-	assert.EqualValues(t, huge, planAdd(huge, 1))
-	assert.EqualValues(t, huge, planAdd(1<<63, 1<<63))
-	assert.EqualValues(t, huge-1, planAdd(huge-2, 1))
-	assert.EqualValues(t, huge, planTimes(1<<32, 1<<32))
-	assert.EqualValues(t, uint64(1)<<63, planTimes(1<<32, 1<<31))
-	assert.EqualValues(t, 0, planTimes(huge, 0))
+	assert.EqualValues(t, huge, planRound(huge))
 	assert.EqualValues(t, huge, planRound(huge-1))
 	assert.EqualValues(t, huge-65535, planRound(huge-65536))
+	assert.EqualValues(t, 64*KiB, planRound(1))
+	assert.Zero(t, planRound(0))
 	assert.EqualValues(t, 0, planCount(math.MinInt))
 	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: Frame{math.MaxInt, Rest - 1}, Pads: Pads{math.MaxInt, 1}}
 	assert.EqualValues(t, huge, plan.total())
 	if strconv.IntSize == 64 { // else no count comes near
 		assert.EqualValues(t, huge, plan.rows())
 	}
+	assert.EqualValues(t, huge, Plan{Frame: Frame{1, Rest}}.total(), "a region's alone is the rest")
+	assert.Zero(t, Plan{Regions: []Region{{Size: Rest}}}.total())
+	assert.Zero(t, Plan{Frame: Frame{-1, 5}, Pads: Pads{-1, 5}}.rows())
 }
 
 func TestOpenGivesTheRest(t *testing.T) {

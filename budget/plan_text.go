@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 var sizeUnits = []struct {
@@ -39,6 +41,22 @@ func parseSize(text string) (uint64, error) {
 	return count * scale, nil
 }
 
+// parseSizeOrRest is parseSize for a region's size, which may be "rest". The number that stands for
+// it in Go is too large.
+func parseSizeOrRest(text string) (uint64, error) {
+	if text == "rest" {
+		return Rest, nil
+	}
+	size, err := parseSize(text)
+	switch {
+	case size == Rest:
+		err = errTooLarge
+	case err == errNotSize:
+		err = errNotSizeOrRest
+	}
+	return size, err
+}
+
 // parseCount reads a number of things. No count of a plan has more than five digits.
 func parseCount(text string) (int, error) {
 	count, err := strconv.ParseInt(text, 10, 32)
@@ -59,6 +77,22 @@ func parseAddress(text string) (uint64, error) {
 		return 0, errNotAddress
 	}
 	return address, nil
+}
+
+// planEcho is what stands in a file, for a message: cut short, and without what would disturb a
+// terminal.
+func planEcho(text string) string {
+	const most = 60
+	end := ""
+	if len(text) > most {
+		text, end = text[:most], "…"
+	}
+	return strings.Map(func(char rune) rune {
+		if unicode.IsPrint(char) {
+			return char
+		}
+		return utf8.RuneError
+	}, text) + end
 }
 
 // shortQuote quotes text for a message; a file may hold a very long one.

@@ -68,7 +68,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
 	}
-	if have, want := b.plan.parts().regions, plan.parts().regions; errs == nil && have != want {
+	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {
 		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, sizeText(have),
 			sizeText(want)))
 	}

@@ -98,17 +98,19 @@ func (p Plan) Headroom(percent int) Plan {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
 	}
 	p.Regions = slices.Clone(p.Regions)
-	rest := uint64(0)
-	if p.rest() >= 0 {
-		rest = withHeadroom(planRound(p.Size)-min(planRound(p.Size), p.parts().total()), percent, KiB)
+	rest := p.rest()
+	if rest >= 0 {
+		size := planRound(p.Size)
+		p.Regions[rest].Size = size - min(size, p.total())
 	}
 	for _, part := range p.sized() {
-		if *part.size != Rest {
-			*part.size = withHeadroom(*part.size, percent, KiB)
-		}
+		*part.size = withHeadroom(*part.size, percent, KiB)
 	}
 	if p.Size != 0 {
-		p.Size = max(withHeadroom(p.Size, percent, KiB), planAdd(p.parts().total(), rest))
+		p.Size = max(withHeadroom(p.Size, percent, KiB), p.total())
+	}
+	if rest >= 0 {
+		p.Regions[rest].Size = Rest
 	}
 	for _, l := range p.Limits.byKey() {
 		if *l.limit > 0 {
@@ -126,12 +128,11 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 		return tooLarge
 	}
 	more, rest := bits.Div64(high, low, 100)
-	if rest > 0 {
-		more = planAdd(more, 1)
-	}
-	sum := planAdd(n, more)
-	if sum > tooLarge-multiple {
+	if n >= tooLarge-multiple || more >= tooLarge-multiple-n {
 		return tooLarge
 	}
-	return (sum + multiple - 1) / multiple * multiple
+	if rest > 0 {
+		more++
+	}
+	return (n + more + multiple - 1) / multiple * multiple
 }

@@ -53,6 +53,39 @@ static void map_sizes(void) {
     CHECK(upfront_map_size(&a, 1, 65535, 65535, 0) > 65535 * 128);
 }
 
+static void map_sums(uint64_t size, uint64_t siblings, uint64_t guard, uint64_t rows, uint64_t bytes, uint64_t guards, uint64_t whole) {
+    upfront_map_arena lines[2] = {{"", UPFRONT_REGION, 0, 1}, {"", UPFRONT_REGION, 0, 1}};
+    upfront_map_sum sum;
+    lines[1].size = size;
+    lines[1].siblings = siblings;
+    upfront_map_measure(lines, 2, guard, &sum);
+    CHECK_EQ(sum.rows, rows);
+    CHECK_EQ(sum.bytes, bytes);
+    CHECK_EQ(sum.guards, guards);
+    CHECK_EQ(sum.whole, whole);
+    CHECK_EQ(sum.edges, bytes > whole - guards ? 0 : whole - bytes - guards);
+}
+
+/* Beside an empty line, which has a guard, one of each kind; also those that no map can have. */
+static void map_measures(void) {
+    const uint64_t most = UINT64_MAX;
+    upfront_map_sum sum;
+    upfront_map_measure(NULL, 0, WINDOW, &sum);
+    CHECK_EQ(sum.rows | sum.bytes | sum.edges | sum.guards | sum.whole, 0);
+    upfront_map_measure(map_plan, MAP_ROWS, 0, &sum);
+    CHECK_EQ(sum.rows, MAP_ROWS);
+    CHECK_EQ(sum.whole, 7 * WINDOW);
+    CHECK_EQ(sum.edges, 7 * WINDOW - sum.bytes);
+    map_sums(0, 0, WINDOW, 2, 0, 2 * WINDOW, 2 * WINDOW);
+    map_sums(1, 3, 0, 4, 3, 0, 3 * WINDOW);
+    map_sums(WINDOW + 1, 3, 2 * WINDOW, 4, 3 * WINDOW + 3, 8 * WINDOW, 14 * WINDOW);
+    map_sums(most - 2 * WINDOW, 1, WINDOW, 2, most - 2 * WINDOW, 2 * WINDOW, most);
+    map_sums(most - 2 * WINDOW, 1, 0, 2, most - 2 * WINDOW, 0, most - 2 * WINDOW + 1);
+    map_sums(most, 1, 0, 2, most, 0, most);
+    map_sums(most / 2, 3, WINDOW, 4, most, 4 * WINDOW, most);
+    map_sums(1, most, 0, most, most, 0, most);
+}
+
 static void map_lays_out(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i, start = WINDOW;
     unsigned char *w = window_new(size + WINDOW);
@@ -279,6 +312,7 @@ static void map_rewind_closes_pools(void) {
 
 void test_map(void) {
     map_sizes();
+    map_measures();
     map_lays_out();
     map_goes_on();
     map_rewinds_in_order();
