@@ -117,7 +117,7 @@ func isStandard(pkg string) bool {
 	case "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
 		"errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math",
 		"mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "structs",
-		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak":
+		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "uuid", "vendor", "weak":
 		return true
 	}
 	return false
