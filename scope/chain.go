@@ -71,7 +71,9 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 	var at uint64 // the node that runs
 	defer func() {
 		if h.Odd&arena_c.Closing != 0 {
-			err = st.goOn(h, at, nil, recover())
+			u := st.closing(h, at)
+			u.caught(recover())
+			err = u.turns()
 		}
 	}()
 	r := h.Top()
@@ -82,21 +84,21 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 		chain = node % arena_c.NodeClass
 		if class < classFirst {
 			if class != classOwned {
-				return st.goOn(h, at, nothing, nil)
+				return st.goOn(h, at, nil)
 			}
 			if failed := st.runOwned(h, object); failed != nil {
-				return st.goOn(h, at, failed, nil)
+				return st.goOn(h, at, failed)
 			}
 			continue
 		}
 		h.Chain = chain // first: it runs once, whatever it does
 		st.finalizers++
 		if failed := classes.run[class%classesMax](object); failed != nil {
-			return st.goOn(h, at, failed, nil)
+			return st.goOn(h, at, failed)
 		}
 	}
 	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
-		return st.goOn(h, at, nothing, nil)
+		return st.goOn(h, at, nil)
 	}
 	h.Odd = 0
 	h.Close(r)
@@ -106,20 +108,20 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 // closeOdd is closeTop where something is out of the ordinary.
 func (st *Stack) closeOdd(h *arena_c.Scopes) error { return st.closeFrom(h, h.Depth) }
 
-// goOn goes on with what closeTop began, at a node that it doesn't run, that failed, or that never came back: what
-// says how a turn ended.
-func (st *Stack) goOn(h *arena_c.Scopes, at uint64, failed error, v any) error {
-	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}, at: at}
-	if failed == nil {
-		u.caught(v)
-	} else if failed != nothing {
+// goOn goes on with what closeTop began: at a node that failed, or at one that it doesn't run.
+func (st *Stack) goOn(h *arena_c.Scopes, at uint64, failed error) error {
+	u := st.closing(h, at)
+	if failed != nil {
 		u.failed(failed)
 		u.release()
 	}
 	return u.turns()
 }
 
-var nothing = fmt.Errorf("")
+// closing closes the topmost scope, and is at a node.
+func (st *Stack) closing(h *arena_c.Scopes, at uint64) unwinding {
+	return unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}, at: at}
+}
 
 // CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of
 // their finalizers. It is for the owner of the arena: nothing is refused, and a scope whose
