@@ -3,7 +3,7 @@
 //
 // They can't grow, and take the bytes for all that may ever be in them at once, when they are made:
 // a capacity that is never reached is memory that nothing else has. What has no known size is a
-// scope.List, or grows by Append of scope.Maker. They lie on the Go heap or stack themselves and
+// scope.Builder, or grows by Append of scope.Maker. They lie on the Go heap or stack themselves and
 // point into the scope, so a container can't lie in a block; its values can't hold Go pointers.
 //
 //	var flies = scope.Plain[Fly]()
