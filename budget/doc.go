@@ -59,7 +59,7 @@
 //   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Release, Reconfigure, NextFrame or
 //     Give.
 //   - Both marshal to JSON and back, and log as slog groups. After Close both give the last figures.
-//   - A peak and a number of objects is kept for each region, name of a scope, and account ([scope.Account]).
+//   - A peak and a number of objects is kept for each region, name of a scope, and label ([scope.Label]).
 //   - [Budget.Close] names what leaked; checked builds (-tags checked) add where it was opened, given, taken or acquired.
 //
 // # Tests

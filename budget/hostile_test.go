@@ -52,12 +52,12 @@ func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 	door.Leave()
 }
 
-func TestGiveInsideAnAccountIsRefused(t *testing.T) {
+func TestGiveInsideALabelIsRefused(t *testing.T) {
 	b := open(t, small())
 	pads, err := b.Pads.Take(background)
 	require.NoError(t, err)
 	s := pads.Pad(0).Open("s")
-	require.NoError(t, scope.Account(s, "a", func() error {
+	require.NoError(t, scope.Label(s, "a", func() error {
 		assert.ErrorContains(t, pads.Give(), "at work")
 		return nil
 	}))

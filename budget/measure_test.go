@@ -26,7 +26,7 @@ func measured() budget.Plan {
 			{Name: "level", Size: 1000, Note: "kept"}, {Name: "spare", Size: 1 << 20}},
 		Frame:  budget.Frame{Buffers: 2, Size: 1000},
 		Pads:   budget.Pads{Workers: 2, Size: 1000},
-		Limits: budget.Limits{Scopes: 4, Pools: 1, Held: 1, Accounts: 1},
+		Limits: budget.Limits{Scopes: 4, Pools: 1, Held: 1, Labels: 1},
 	}
 }
 
@@ -92,7 +92,7 @@ func TestMeasureLimits(t *testing.T) {
 				s.Defer(func() {})
 			}
 			for i := range 7 {
-				require.NoError(t, scope.Account(s, fmt.Sprint(i), func() error { frogs.Pool(s, 1); frogs.Pool(s, 1); return nil }))
+				require.NoError(t, scope.Label(s, fmt.Sprint(i), func() error { frogs.Pool(s, 1); frogs.Pool(s, 1); return nil }))
 			}
 			for range 4 {
 				s = s.Open("deeper")
@@ -106,7 +106,7 @@ func TestMeasureLimits(t *testing.T) {
 	assert.Equal(t, 5000, report.Plan.Limits.Held)
 	assert.Equal(t, 5, report.Plan.Limits.Scopes)
 	assert.Equal(t, 14, report.Plan.Limits.Pools)
-	assert.Equal(t, 7, report.Plan.Limits.Accounts)
+	assert.Equal(t, 7, report.Plan.Limits.Labels)
 }
 
 // What temporaries take is exact, but that they end at a line.

@@ -67,7 +67,7 @@ func TestWhatIsOpened(t *testing.T) {
 	b := open(t, plan)
 	plan.Regions[0].Name = "changed"
 	assert.Equal(t, "init", b.Plan().Regions[0].Name, "the plan is the budget's own")
-	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Held: 256, Accounts: 32}, b.Plan().Limits)
+	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Held: 256, Labels: 32}, b.Plan().Limits)
 	assert.Equal(t, "level", b.Region("level").Name())
 	assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
 	assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))

@@ -36,10 +36,10 @@ type (
 		Size    sizeJSON `json:"size"`
 	}
 	limitsJSON struct {
-		Scopes   int `json:"scopes,omitempty"`
-		Pools    int `json:"pools,omitempty"`
-		Held     int `json:"held,omitempty"`
-		Accounts int `json:"accounts,omitempty"`
+		Scopes int `json:"scopes,omitempty"`
+		Pools  int `json:"pools,omitempty"`
+		Held   int `json:"held,omitempty"`
+		Labels int `json:"labels,omitempty"`
 	}
 	pagesJSON struct {
 		Prefault Demand `json:"prefault,omitempty"`

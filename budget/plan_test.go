@@ -44,7 +44,7 @@ func TestPlanRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheld(), plan)
 
-	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"accounts":3,"held":1,"pools":2,"scopes":65535},"size":"1GiB",
+	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"held":1,"pools":2,"scopes":65535},"size":"1GiB",
 		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
 		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
 	{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
 	{func(p *Plan) { p.Limits.Held = 65536 }, "limits.held: 65536"},
-	{func(p *Plan) { p.Limits.Accounts = 65536 }, "limits.accounts: 65536"},
+	{func(p *Plan) { p.Limits.Labels = 65536 }, "limits.labels: 65536"},
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
 	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303; the Go runtime's share is 0 or 4MiB to 64TiB"},

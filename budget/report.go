@@ -15,14 +15,14 @@ type RegionReport struct {
 	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
 	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and pads the Peak
 	Free       uint64        `json:"free"`
-	Objects    uint64        `json:"objects,omitempty"`  // allocations that are live; in checked builds
-	Finalizers uint64        `json:"finalizers"`         // that ran since Open
-	PoolCap    uint64        `json:"pool_cap"`           // chunks of the pools that are open
-	PoolPeak   uint64        `json:"pool_peak"`          // sum of their peaks
-	Padding    uint64        `json:"padding,omitempty"`  // of Used, what alignment costs; in checked builds
-	MostOpen   Limits        `json:"most_open"`          // the most that were open at once since Open
-	Accounts   []scope.Usage `json:"accounts,omitempty"` // what subsystems hold and held (scope.Account), by name
-	Scopes     []scope.Usage `json:"scopes,omitempty"`   // what scopes hold and held, by name; of regions and frame, not pads
+	Objects    uint64        `json:"objects,omitempty"` // allocations that are live; in checked builds
+	Finalizers uint64        `json:"finalizers"`        // that ran since Open
+	PoolCap    uint64        `json:"pool_cap"`          // chunks of the pools that are open
+	PoolPeak   uint64        `json:"pool_peak"`         // sum of their peaks
+	Padding    uint64        `json:"padding,omitempty"` // of Used, what alignment costs; in checked builds
+	MostOpen   Limits        `json:"most_open"`         // the most that were open at once since Open
+	Labels     []scope.Usage `json:"labels,omitempty"`  // what subsystems hold and held (scope.Label), by name
+	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not pads
 }
 
 // Report are the figures of a budget.
@@ -113,7 +113,7 @@ func cloneAll(list []RegionReport) []RegionReport {
 
 // clone makes lists without lines nil, as they are when they are read from JSON.
 func (r RegionReport) clone() RegionReport {
-	r.Accounts, r.Scopes = append([]scope.Usage(nil), r.Accounts...), append([]scope.Usage(nil), r.Scopes...)
+	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
 	return r
 }
 
@@ -143,8 +143,8 @@ func (f *figures) read(st *scope.Stack) {
 	s := st.Stats()
 	f.RegionReport = RegionReport{Name: f.Name, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
 		Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
-		MostOpen: Limits(s.MostOpen), Accounts: f.Accounts[:0], Scopes: f.Scopes[:0]}
-	f.Scopes, f.Accounts = st.AppendUsage(f.Scopes, f.Accounts)
+		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0]}
+	f.Scopes, f.Labels = st.AppendUsage(f.Scopes, f.Labels)
 	f.failed, f.lost = s.Failed, 0
 	if st.Depth() == 0 {
 		f.lost = s.Held

@@ -59,7 +59,7 @@ func ExampleReport_json() {
 	//     "scopes": 2,
 	//     "pools": 0,
 	//     "held": 0,
-	//     "accounts": 0
+	//     "labels": 0
 	//   },
 	//   "scopes": [
 	//     {
@@ -99,7 +99,7 @@ func ExampleRegionReport_LogValue() {
 	// level.most_open.scopes=2
 	// level.most_open.pools=0
 	// level.most_open.held=0
-	// level.most_open.accounts=0
+	// level.most_open.labels=0
 	// level.scopes.level.bytes=4000
 	// level.scopes.level.peak=4000
 	// level.scopes.scratch.bytes=0

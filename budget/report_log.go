@@ -33,14 +33,14 @@ func arenaAttrs(key string, list []RegionReport) slog.Attr {
 	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
 }
 
-// LogValue is the figures as a group of attributes, with what scopes and accounts hold and held, by name.
+// LogValue is the figures as a group of attributes, with what scopes and labels hold and held, by name.
 func (r RegionReport) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.Uint64("size", r.Size), slog.Uint64("used", r.Used), slog.Uint64("peak", r.Peak),
 		slog.Uint64("load_peak", r.LoadPeak), slog.Uint64("free", r.Free)}
 	attrs = counted(counted(attrs, "padding", r.Padding), "objects", r.Objects)
 	attrs = append(attrs, slog.Uint64("finalizers", r.Finalizers), slog.Uint64("pool_cap", r.PoolCap),
 		slog.Uint64("pool_peak", r.PoolPeak), slog.Any("most_open", r.MostOpen))
-	return slog.GroupValue(append(attrs, usageAttrs("scopes", r.Scopes), usageAttrs("accounts", r.Accounts))...)
+	return slog.GroupValue(append(attrs, usageAttrs("scopes", r.Scopes), usageAttrs("labels", r.Labels))...)
 }
 
 func usageAttrs(key string, list []scope.Usage) slog.Attr {
@@ -64,7 +64,7 @@ func counted(attrs []slog.Attr, key string, count uint64) []slog.Attr {
 // LogValue is the counts as a group of attributes.
 func (l Limits) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("pools", l.Pools), slog.Int("held", l.Held),
-		slog.Int("accounts", l.Accounts))
+		slog.Int("labels", l.Labels))
 }
 
 // LogValue is the counts as a group of attributes.

@@ -31,7 +31,7 @@ func TestReportIsLogged(t *testing.T) {
 	assert.NotContains(t, logged(t, b.Report()), "regions", "none was used")
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		newMark(s, 1, doFail)
-		require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
 	})
 	mustLoad(t, b, "systems", nil)
 	frogs.New(b.Frame())
@@ -57,7 +57,7 @@ func TestReportIsLogged(t *testing.T) {
 		switch key {
 		case "name":
 			continue
-		case "scopes", "accounts":
+		case "scopes", "labels":
 			byName := map[string]any{}
 			for _, line := range figure.([]any) {
 				usage := line.(map[string]any)

@@ -12,7 +12,7 @@ import (
 )
 
 // String draws the memory map: a bar for each region, then frame and pads, then the Go heap where the plan gives it a
-// share. What scopes and accounts hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384
+// share. What scopes and labels hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384
 // in 3", of checked builds, is 384 bytes in 3 allocations that are live).
 func (r Report) String() string {
 	var out strings.Builder
@@ -27,7 +27,7 @@ func (r Report) String() string {
 	}
 	for _, x := range arenas {
 		usageText(&out, x.Name, "scope", x.Scopes)
-		usageText(&out, x.Name, "account", x.Accounts)
+		usageText(&out, x.Name, "label", x.Labels)
 	}
 	fmt.Fprintf(&out, "  leaks: %d scopes, %d held values, %d finalizers failed, %d slots, %d pairs of pads\n",
 		r.Leaks.Scopes, r.Leaks.Held, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Pads)

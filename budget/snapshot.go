@@ -120,8 +120,8 @@ func (p *publishedFigures) each(do func(figures)) {
 // read publishes the figures of the arena in row i. pre: the lock is held, or nobody else knows the budget yet.
 func (p *publishedFigures) read(i int, st *scope.Stack) {
 	f := &p.list[i]
-	if scopes, accounts := st.UsageLines(); cap(f.Scopes) < scopes || cap(f.Accounts) < accounts {
-		f.Scopes, f.Accounts = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, accounts)
+	if scopes, labels := st.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
+		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
 	}
 	f.read(st)
 }

@@ -81,7 +81,7 @@ func TestNextFramePublishesAll(t *testing.T) {
 		"failing": func(s scope.Scope) { newMark(s, 1, doFail) },
 		"pool":    func(s scope.Scope) { frogs.Pool(s, 9).Get() },
 		"temp":    func(s scope.Scope) { s.Temp(4000) },
-		"account": func(s scope.Scope) { _ = scope.Account(s, "sound", func() error { s.Bytes(8); return nil }) },
+		"label":   func(s scope.Scope) { _ = scope.Label(s, "sound", func() error { s.Bytes(8); return nil }) },
 		"held":    func(s scope.Scope) { s.Defer(func() {}).Cancel() },
 		"leak":    func(s scope.Scope) { s.Open("left open") },
 		"unwound": func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { frogs.Pool(s, 99); return errMark }) },
@@ -157,11 +157,11 @@ func TestReportsShareNothing(t *testing.T) {
 	b := open(t, plan)
 	mustLoad(t, b, "level", func(s scope.Scope) {
 		newMark(s, 1, doFail)
-		require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
 	})
 	mustLoad(t, b, "level", nil)
 	spoil := func(r budget.Report) {
-		r.Regions[2].Scopes[0].Name, r.Regions[2].Accounts[0].Peak = "spoiled", 1
+		r.Regions[2].Scopes[0].Name, r.Regions[2].Labels[0].Peak = "spoiled", 1
 		r.Regions[0].Name, r.Beside[0].Name, r.Plan.Regions[0].Name, r.Errors[0] = "spoiled", "spoiled", "spoiled", "spoiled"
 		for i := range r.NotGranted {
 			r.NotGranted[i] = "spoiled"
@@ -188,20 +188,20 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 	}
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) {
-		require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
 	})
 	pad := b.Pad(0, 0)
-	account := func() error { return nil }
+	label := func() error { return nil }
 	for what, fn := range map[string]func(){
-		"NextFrame, accounts and scopes": func() {
+		"NextFrame, labels and scopes": func() {
 			f := b.Frame()
-			_ = scope.Account(f, "a", account)
+			_ = scope.Label(f, "a", label)
 			x := f.Open("x")
 			y := x.Open("y")
 			frogs.New(y)
 			_, _ = y.Close(), x.Close()
 			s := pad.Open("s")
-			_ = scope.Account(s, "b", account)
+			_ = scope.Label(s, "b", label)
 			_ = s.Close()
 			_ = b.NextFrame()
 		},
@@ -264,7 +264,7 @@ func playBeside(t *testing.T, b *budget.Budget) {
 		}
 		mustLoad(t, b, "level", func(s scope.Scope) {
 			s.Temp(10)
-			require.NoError(t, scope.Account(s, "sound", func() error { s.Bytes(8); return nil }))
+			require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
 		})
 		_ = b.Report() // beside the goroutine that borrows
 		slot, err := b.Slots("match").Acquire()

@@ -54,7 +54,7 @@ func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
 	two.Plan.Pads.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
-	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Held: 256, Accounts: 32} // pools: one beyond the default
+	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Held: 256, Labels: 32} // pools: one beyond the default
 	plan, err := budget.Suggest(one, two)
 	require.NoError(t, err)
 	want := measured()

@@ -80,7 +80,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 	const name = "tick\nERROR: all is lost\x1b[31m"
 	b := open(t)
 	err := inLevel(t, b, func(s scope.Scope) error {
-		return scope.Account(s, name, func() error {
+		return scope.Label(s, name, func() error {
 			return s.Do(name, func(s scope.Scope) error { s.Bytes(1000); s.Bytes(1 << 20); return nil })
 		})
 	})

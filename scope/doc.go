@@ -39,7 +39,7 @@
 // give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take turns, or
 // give each a pad); the scope remembers ([Scope.Err]), and Close returns it. [Pool.Get] gives nil when all
 // chunks are taken, and nothing remembers that: it is a state of play. The error, a [FullError], says what was
-// asked, what was free, who holds most (a scope, or a subsystem that [Account] names), and which key of the plan to raise.
+// asked, what was free, who holds most (a scope, or a subsystem that [Label] names), and which key of the plan to raise.
 //
 // # Finalizers
 //

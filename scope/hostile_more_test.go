@@ -27,17 +27,17 @@ func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
 	assert.Zero(t, pad.Depth())
 }
 
-// TestAccountsWhenAPartEndsTheGoroutine go back.
-func TestAccountsWhenAPartEndsTheGoroutine(t *testing.T) {
+// TestLabelsWhenAPartEndsTheGoroutine go back.
+func TestLabelsWhenAPartEndsTheGoroutine(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_ = scope.Account(s, "level", func() error {
+			_ = scope.Label(s, "level", func() error {
 				s.Bytes(5)
 				_, err := points.Make(s, func(*point) error {
-					_ = scope.Account(s, "sound", func() error { s.Bytes(1000); return nil })
+					_ = scope.Label(s, "sound", func() error { s.Bytes(1000); return nil })
 					s.Defer(runtime.Goexit)
 					return errMark
 				})
@@ -46,7 +46,7 @@ func TestAccountsWhenAPartEndsTheGoroutine(t *testing.T) {
 		}()
 		<-done
 		assert.Equal(t, make([]point, 20), points.Slice(s, 20))
-		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5}}, accounts(b))
+		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5}}, labels(b))
 		return nil
 	}))
 }

@@ -49,20 +49,20 @@ func TestDoLeavesOthersScopesAlone(t *testing.T) {
 	assert.Equal(t, []int64{1}, closed)
 }
 
-func TestAccountsInAFailedConstructor(t *testing.T) {
+func TestLabelsInAFailedConstructor(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		return scope.Account(s, "level", func() error {
+		return scope.Label(s, "level", func() error {
 			s.Bytes(5)
 			_, err := points.Make(s, func(*point) error {
-				return scope.Account(s, "sound", func() error { s.Bytes(1000); return errMark })
+				return scope.Label(s, "sound", func() error { s.Bytes(1000); return errMark })
 			})
 			require.ErrorIs(t, err, errMark)
 			s.Bytes(10)
 			return nil
 		})
 	}))
-	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 15}}, accounts(b))
+	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 15}}, labels(b))
 }
 
 // TestPanicAfterAnOldTry: what a scope around a Do remembers has nothing to do with a panic in it.
@@ -119,7 +119,7 @@ func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	var err error
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		_ = names.Do("names", func(n scope.Scope) error {
-			_ = scope.Account(s, scope.Sprintf(n, "sound %d", 1), func() error { s.Bytes(100); return nil })
+			_ = scope.Label(s, scope.Sprintf(n, "sound %d", 1), func() error { s.Bytes(100); return nil })
 			err = b.Pad(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error { q.Bytes(1 << 20); return nil })
 			return nil
 		})
@@ -132,7 +132,7 @@ func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 		return nil
 	}))
 	assert.ErrorContains(t, err, `scope "query 2" asked`)
-	assert.Equal(t, "sound 1", accounts(b)[0].Name)
+	assert.Equal(t, "sound 1", labels(b)[0].Name)
 }
 
 // TestTextOfAPanicAfterItsScopesClosed: deferred Closes run before anybody asks for the text.

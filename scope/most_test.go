@@ -28,11 +28,11 @@ func TestMostOpen(t *testing.T) {
 		inner := s.Open("c")
 		points.Pool(inner, 1)
 		for _, name := range []string{"x", "y", "x"} {
-			require.NoError(t, scope.Account(inner, name, func() error { return nil }))
+			require.NoError(t, scope.Label(inner, name, func() error { return nil }))
 		}
 		require.NoError(t, inner.Close())
 		require.NoError(t, s.Close())
-		want := scope.Open{Scopes: 2, Pools: 2, Held: 2, Accounts: 2}
+		want := scope.Open{Scopes: 2, Pools: 2, Held: 2, Labels: 2}
 		assert.Equal(t, want, pad.Stats().MostOpen, "nobody looked while they were open")
 		require.NoError(t, pad.Open("d").Close())
 		assert.Equal(t, want, pad.Stats().MostOpen)

@@ -16,7 +16,7 @@ const (
 	cName      = "C"      // scopes that C opened
 )
 
-// CountNames begins to keep the peaks of accounts, and if scopes, to count what scopes hold, by name: then Close takes its
+// CountNames begins to keep the peaks of labels, and if scopes, to count what scopes hold, by name: then Close takes its
 // long way. pre: no scope is open. What is counted already goes on.
 func (st *Stack) CountNames(scopes bool) {
 	if st.subsystems.lines == nil {
@@ -126,16 +126,16 @@ func (st *Stack) lineAt(depth uint64) int {
 }
 
 // AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
-// aren't counted. And what accounts hold, by name, then what others held once. What a failed constructor took back counts
+// aren't counted. And what labels hold, by name, then what others held once. What a failed constructor took back counts
 // for the peak. UsageLines is the room that they need.
-func (st *Stack) AppendUsage(scopes, accounts []Usage) (allScopes, allAccounts []Usage) {
+func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usage) {
 	st.names.empty() // what is closed holds nothing
 	st.count()
-	return append(scopes, st.names.lines...), st.appendAccounts(accounts)
+	return append(scopes, st.names.lines...), st.appendLabels(labels)
 }
 
-// appendAccounts adds those that are live, then those of the table that aren't. A live one may have no line of its own.
-func (st *Stack) appendAccounts(list []Usage) []Usage {
+// appendLabels adds those that are live, then those of the table that aren't. A live one may have no line of its own.
+func (st *Stack) appendLabels(list []Usage) []Usage {
 	first := len(list)
 	for _, a := range st.labels.lines {
 		u := find(list[first:], a.usage.Name)
@@ -168,7 +168,7 @@ func find(list []Usage, name string) *Usage {
 }
 
 // UsageLines is how many lines AppendUsage adds at most.
-func (st *Stack) UsageLines() (scopes, accounts int) {
+func (st *Stack) UsageLines() (scopes, labels int) {
 	if st.subsystems.lines == nil {
 		return 0, 0
 	}

@@ -66,7 +66,7 @@ func TestPadsDoNotCountNames(t *testing.T) {
 
 func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Limits: budget.Limits{Accounts: 2}})
+		Limits: budget.Limits{Labels: 2}})
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		for n, name := range []string{"a", "b", "c"} { // level and a have the places
 			x := s.Open(name)
@@ -78,14 +78,14 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 		}
 		x := s.Open("e")
 		x.Alloc(2, 1)
-		require.NoError(t, scope.Account(x, "sound", func() error { x.Alloc(3, 1); return nil }))
-		require.NoError(t, scope.Account(x, "music", func() error { x.Alloc(4, 1); return nil }))
+		require.NoError(t, scope.Label(x, "sound", func() error { x.Alloc(3, 1); return nil }))
+		require.NoError(t, scope.Label(x, "music", func() error { x.Alloc(4, 1); return nil }))
 		require.NoError(t, x.Close())
 		for _, name := range []string{"sound", "more", "most"} {
 			x := s.Open("f")
-			require.NoError(t, scope.Account(x, name, func() error { x.Alloc(1, 1); return nil }))
-			assert.Equal(t, name, b.Region("level").Report().Accounts[0].Name, "what is live has its name")
-			assert.EqualValues(t, 1, b.Region("level").Report().Accounts[0].Bytes)
+			require.NoError(t, scope.Label(x, name, func() error { x.Alloc(1, 1); return nil }))
+			assert.Equal(t, name, b.Region("level").Report().Labels[0].Name, "what is live has its name")
+			assert.EqualValues(t, 1, b.Region("level").Report().Labels[0].Bytes)
 			require.NoError(t, x.Close())
 		}
 		return nil
@@ -94,7 +94,7 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 	assert.Equal(t, []scope.Usage{{Name: "level"}, {Name: "a", Peak: 1, PeakObjects: counted(1)},
 		{Name: "others", Peak: 100, PeakObjects: counted(5)}}, r.Scopes)
 	assert.Equal(t, []scope.Usage{{Name: "sound", Peak: 3}, {Name: "music", Peak: 4},
-		{Name: "others", Peak: 1}}, r.Accounts)
+		{Name: "others", Peak: 1}}, r.Labels)
 }
 
 // TestNamesOfScopesThatGoAnotherWay: a constructor that fails, a goroutine that ends, a scope of C, a name in the block.
@@ -138,29 +138,29 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		{Name: "C", Peak: 9, PeakObjects: counted(1)}}, byName(b))
 }
 
-func TestAccountPeaks(t *testing.T) {
+func TestLabelPeaks(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		return scope.Account(s, "a", func() error {
+		return scope.Label(s, "a", func() error {
 			s.Alloc(10, 1)
 			inner := s.Open("inner")
-			require.NoError(t, scope.Account(inner, "a", func() error { inner.Alloc(20, 1); return nil }))
+			require.NoError(t, scope.Label(inner, "a", func() error { inner.Alloc(20, 1); return nil }))
 			require.NoError(t, inner.Close()) // 30 at once
 			s.Alloc(5, 1)
 			_, err := marks.Make(s, func(m *mark) error {
-				return scope.Account(s, "b", func() error { s.Alloc(500, 1); return errMark })
+				return scope.Label(s, "b", func() error { s.Alloc(500, 1); return errMark })
 			})
 			require.ErrorIs(t, err, errMark)
 			return nil
 		})
 	}))
 	want := []scope.Usage{{Name: "a", Bytes: 15, Peak: 40}, {Name: "b", Peak: 500}}
-	assert.Equal(t, want, b.Region("level").Report().Accounts)
+	assert.Equal(t, want, b.Region("level").Report().Labels)
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	want[0].Bytes = 0
-	assert.Equal(t, want, b.Region("level").Report().Accounts)
+	assert.Equal(t, want, b.Region("level").Report().Labels)
 	require.NoError(t, b.Close())
-	assert.Equal(t, want, b.Report().Regions[0].Accounts)
+	assert.Equal(t, want, b.Report().Regions[0].Labels)
 }
 
 func TestCountingNamesAllocatesNothing(t *testing.T) {

@@ -47,21 +47,21 @@ func TestWhatIsOneRequest(t *testing.T) {
 		count int
 		fn    func(s scope.Scope)
 	}{
-		"new":           {1, func(s scope.Scope) { points.New(s) }},
-		"object":        {1, func(s scope.Scope) { marks.New(s) }},
-		"objects":       {1, func(s scope.Scope) { marks.Slice(s, 3) }},
-		"held":          {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
-		"pool":          {1, func(s scope.Scope) { points.Pool(s, 3) }},
-		"scope":         {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
-		"temporaries":   {1, func(s scope.Scope) { s.Temp(64) }},
-		"do":            {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
-		"account":       {2, account}, // a place and 40 bytes
-		"account again": {3, func(s scope.Scope) { account(s); account(s) }},
-		"builder":       {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
-		"no bytes":      {0, func(s scope.Scope) { s.Text() }},
-		"text":          {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
-		"append":        {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},
-		"append moves":  {3, func(s scope.Scope) { list := long(s, 1); long(s, 1); bytes.Append(s, list, 2) }},
+		"new":          {1, func(s scope.Scope) { points.New(s) }},
+		"object":       {1, func(s scope.Scope) { marks.New(s) }},
+		"objects":      {1, func(s scope.Scope) { marks.Slice(s, 3) }},
+		"held":         {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
+		"pool":         {1, func(s scope.Scope) { points.Pool(s, 3) }},
+		"scope":        {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
+		"temporaries":  {1, func(s scope.Scope) { s.Temp(64) }},
+		"do":           {1, func(s scope.Scope) { must(s.Do("inner", func(scope.Scope) error { return nil })) }},
+		"label":        {2, label}, // a place and 40 bytes
+		"label again":  {3, func(s scope.Scope) { label(s); label(s) }},
+		"builder":      {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
+		"no bytes":     {0, func(s scope.Scope) { s.Text() }},
+		"text":         {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
+		"append":       {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},
+		"append moves": {3, func(s scope.Scope) { list := long(s, 1); long(s, 1); bytes.Append(s, list, 2) }},
 		"append in capacity": {1, func(s scope.Scope) {
 			bytes.Append(s, bytes.SliceCap(s, 0, 2), 2)
 		}},
@@ -76,7 +76,7 @@ func must(err error) {
 	}
 }
 
-func account(s scope.Scope) { must(scope.Account(s, "sound", func() error { return nil })) }
+func label(s scope.Scope) { must(scope.Label(s, "sound", func() error { return nil })) }
 
 func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	b := open(t)
@@ -91,7 +91,7 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 		`"query" asked for 3 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { s.Bytes(3) }},
 		`"inner" asked for one more of 8 scopes`:                                 {1, func() { s.Open("inner") }},
 		`"query" asked for one more of 8 held`:                                   {1, func() { s.Hold(t) }},
-		`"query" asked for one more of 32 accounts`:                              {1, func() { account(s) }},
+		`"query" asked for one more of 32 labels`:                                {1, func() { label(s) }},
 	} {
 		arena_c.FailAt(c.n)
 		refused := func() (v any) {

@@ -17,7 +17,7 @@ type Stack struct {
 	Arena  string  // "region level", "frame 0", "pad 1.0"
 	Key    string  // key of the plan that gives the arena its size
 	Held   int     // how many Go values (Own, Defer, Hold) may be held at once
-	Names  int     // how many accounts there may be at once
+	Names  int     // how many labels there may be at once
 	Base   int     // how many of the lowest scopes the owner opens and closes itself
 	From   uintptr // where the budget begins
 	Size   uint64  // of the budget, in bytes
@@ -31,7 +31,7 @@ type Stack struct {
 	owned      ownedTable
 	labels     labels
 	names      usages // what scopes hold by name; nil lines where they aren't counted
-	subsystems usages // what accounts hold
+	subsystems usages // what labels hold
 	most       Open   // ever, as of the last look
 	finalizers uint64
 	unwound    uint64 // how often nodes ran
@@ -63,7 +63,7 @@ type note struct {
 // Why Open and Close of an arena take the long way, beside arena_c.Closing and Building.
 const (
 	oddTemp  = 1 << (2 + iota) // the far end
-	oddNoted                   // a note has an err or lost, or a scope has accounts
+	oddNoted                   // a note has an err or lost, or a scope has labels
 	oddNames                   // what scopes hold is counted by name
 )
 

@@ -16,7 +16,7 @@ type Stats struct {
 }
 
 // Open counts what is open in an arena.
-type Open struct{ Scopes, Pools, Held, Accounts int }
+type Open struct{ Scopes, Pools, Held, Labels int }
 
 // Stats reads the figures. Call it where the arena may be used: they are live.
 func (st *Stack) Stats() Stats {
@@ -80,6 +80,6 @@ func (st *Stack) mostOpen() Open {
 	}
 	most.Pools = int(n)
 	most.Held = int(st.owned.used) // a place that was given back is taken before a new one
-	most.Accounts = st.labels.most
+	most.Labels = st.labels.most
 	return *most
 }

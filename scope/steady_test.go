@@ -45,7 +45,7 @@ var steady = []struct {
 	{"Hold", func(s scope.Scope) { s.Hold(quieter) }},
 	{"Own and Cancel", func(s scope.Scope) { s.Own(quieter).Cancel() }},
 	{"Own and CloseNow", func(s scope.Scope) { _ = s.Own(quieter).CloseNow() }},
-	{"Account", func(s scope.Scope) { _ = scope.Account(s, "sound", nobody) }},
+	{"Label", func(s scope.Scope) { _ = scope.Label(s, "sound", nobody) }},
 	{"Temp", func(s scope.Scope) { temp := s.Temp(64); points.New(temp); _ = temp.Close() }},
 	{"a pool, Get and Put", func(s scope.Scope) {
 		inner := s.Open("inner")

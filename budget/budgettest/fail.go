@@ -114,7 +114,7 @@ func knobs(plan budget.Plan) (list []knob) {
 	limit("scopes", or(limits.Scopes, 64), func(l *budget.Limits, n int) { l.Scopes = n })
 	limit("pools", or(limits.Pools, 64), func(l *budget.Limits, n int) { l.Pools = n })
 	limit("held", or(limits.Held, 256), func(l *budget.Limits, n int) { l.Held = n })
-	limit("accounts", or(limits.Accounts, 32), func(l *budget.Limits, n int) { l.Accounts = n })
+	limit("labels", or(limits.Labels, 32), func(l *budget.Limits, n int) { l.Labels = n })
 	return list
 }
 

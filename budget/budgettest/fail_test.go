@@ -46,8 +46,8 @@ func program(b *budget.Budget, failed map[string]int) error {
 			s.Hold(b)
 			at = "pool"
 			ponds.Pool(s, 4)
-			at = "account"
-			return p, scope.Account(s, "sound", func() error {
+			at = "label"
+			return p, scope.Label(s, "sound", func() error {
 				at = "temp"
 				letters.Slice(s.Temp(100), 100)
 				at = "last"

@@ -78,8 +78,8 @@ var pinnedThings = []struct {
 		defer t.Close() // so that s, which may be one, is the newest again
 		return append(put(pinPoints.New(t)), first(pinWords.TrySlice(t, p.random(100)))...)
 	}},
-	{"Account", func(_ *pinning, s scope.Scope) (made []unsafe.Pointer) {
-		_ = scope.Account(s, "sound", func() error { made = put(pinWords.New(s)); return nil })
+	{"Label", func(_ *pinning, s scope.Scope) (made []unsafe.Pointer) {
+		_ = scope.Label(s, "sound", func() error { made = put(pinWords.New(s)); return nil })
 		return made
 	}},
 	{"Object", func(p *pinning, s scope.Scope) []unsafe.Pointer {

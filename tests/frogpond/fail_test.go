@@ -71,7 +71,7 @@ func needs(r budget.Report) map[string]uint64 {
 		}
 		most := part.MostOpen
 		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
-		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "held": most.Held, "accounts": most.Accounts} {
+		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "held": most.Held, "labels": most.Labels} {
 			list["limits."+name] = max(list["limits."+name], uint64(n))
 		}
 	}
@@ -87,7 +87,7 @@ func planned(p budget.Plan, key string) uint64 {
 	}
 	return map[string]uint64{"frame.size": p.Frame.Size, "pads.size": p.Pads.Size, "limits.scopes": uint64(p.Limits.Scopes),
 		"limits.pools": uint64(p.Limits.Pools), "limits.held": uint64(p.Limits.Held),
-		"limits.accounts": uint64(p.Limits.Accounts)}[key]
+		"limits.labels": uint64(p.Limits.Labels)}[key]
 }
 
 // run is all that a server does: boot, maps, a rewind of the systems, a map again. It ends at the first full, and goes on.
@@ -190,7 +190,7 @@ func TestEachAllocationFails(t *testing.T) {
 	})
 	assert.Equal(t, files, openFiles(t), "open files")
 	for key, need := range f.needs {
-		if need > 0 && key != "limits.accounts" { // no account is opened but the one that counts what has none
+		if need > 0 && key != "limits.labels" { // no label is opened but the one that counts what has none
 			assert.Positive(t, f.reached[key], key)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	nodeSize  = 8
 	lineSize  = 64
-	labelSize = 32 // what the node of an account is about
+	labelSize = 32 // what the node of a label is about
 	front     = 32 // before the first object of a slice
 )
 
@@ -31,14 +31,14 @@ type arena struct {
 	near   []*life // open scopes, the lowest first
 	far    []*life // temporaries, the newest last
 	pools  []bool  // headers that are taken
-	lines  []*line // of accounts
+	lines  []*line // of labels
 	base   int     // how many of the lowest scopes are its owner's
 	ran    uint64  // finalizers
 
 	closing bool // finalizers run
 }
 
-// line is an account: it is there as long as one call of it is.
+// line is a label: it is there as long as one call of it is.
 type line struct {
 	of    *life
 	name  string
@@ -61,7 +61,7 @@ type life struct {
 	wrong bool // it was asked while it may not allocate, until it is told
 	lost  told
 
-	layered int // calls of Make and Account that are at work
+	layered int // calls of Make and Label that are at work
 
 	cursor, limit, edge uint64 // of temporaries
 }

@@ -285,9 +285,9 @@ func (w *world) closeAbove(s *life) (t told) {
 
 var plainMarks = scope.Plain[marked]()
 
-// account has fn work for a label.
-func (w *world) account(s *life) {
-	name := fmt.Sprint("account ", w.random.IntN(3))
+// label has fn work for a label.
+func (w *world) label(s *life) {
+	name := fmt.Sprint("label ", w.random.IntN(3))
 	a := s.arena
 	var l *line
 	for _, other := range a.lines {
@@ -298,10 +298,10 @@ func (w *world) account(s *life) {
 	at, ok := s.nodePlace(labelSize, 8)
 	w.say("%s: %s in %s", a.name, name, s.name)
 	if !s.may() || s.far {
-		w.check(w.recovered(func() { _ = scope.Account(s.real, name, nil) }) != nil, "Account in a scope that may not")
+		w.check(w.recovered(func() { _ = scope.Label(s.real, name, nil) }) != nil, "Label in a scope that may not")
 		return
 	}
-	full := l == nil && len(a.lines) == maxAccounts
+	full := l == nil && len(a.lines) == maxLabels
 	called := false
 	w.layer(func() error {
 		if full {
@@ -310,7 +310,7 @@ func (w *world) account(s *life) {
 			w.refused(s)
 			w.flight = s
 		}
-		return scope.Account(s.real, name, func() error {
+		return scope.Label(s.real, name, func() error {
 			called = true
 			s.moveTo(at + labelSize)
 			if l == nil {
@@ -324,7 +324,7 @@ func (w *world) account(s *life) {
 			return w.body(s)
 		})
 	}, func(e ended) bool {
-		w.check(called == (ok && !full) && (called || e.thrown != nil), "Account: %v", e)
+		w.check(called == (ok && !full) && (called || e.thrown != nil), "Label: %v", e)
 		return e.exited
 	})
 }

@@ -63,7 +63,7 @@ func (w *world) step(inner *life) {
 	case 17:
 		w.make(s)
 	case 18:
-		w.account(s)
+		w.label(s)
 	case 19:
 		w.openBox(s)
 	case 20:

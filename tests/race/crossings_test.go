@@ -118,7 +118,7 @@ func inScope() map[string]func(scope.Scope) {
 		"nested":     func(s scope.Scope) { _ = s.Open("c").Close(); _ = s.Do("d", func(scope.Scope) error { return nil }) },
 		"Make":       func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return nil }) },
 		"Make fails": func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return io.EOF }) },
-		"Account":    func(s scope.Scope) { _ = scope.Account(s, "fish", func() error { return nil }) },
+		"Label":      func(s scope.Scope) { _ = scope.Label(s, "fish", func() error { return nil }) },
 		"Append":     func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) },
 		"Builder":    func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.TryPush(frog{}); x.Done() },
 		"List":       func(s scope.Scope) { l := container.NewList(s, frogs, 4); l.Push(frog{}); l.Pop(); l.Clear() },

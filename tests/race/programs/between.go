@@ -61,7 +61,7 @@ var works = map[string]func(p *play, worker int) func(){
 	"objects":     inScope(func(s scope.Scope) { living.New(s); s.Own(io.NopCloser(nil)); s.Hold(s).Value() }),
 	"make":        inScope(func(s scope.Scope) { _, err := frogs.Make(s, good); must(err) }),
 	"make-fails":  inScope(func(s scope.Scope) { _, err := frogs.Make(s, bad); fails(err) }),
-	"account":     inScope(func(s scope.Scope) { must(scope.Account(s, "fish", nothing)) }),
+	"label":       inScope(func(s scope.Scope) { must(scope.Label(s, "fish", nothing)) }),
 	"ref":         inScope(func(s scope.Scope) { look(scope.RefTo(s, frogs.New(s)).Get()) }),
 	"append":      inScope(func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) }),
 	"builder":     inScope(func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.Done() }),

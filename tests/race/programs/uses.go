@@ -30,7 +30,7 @@ var uses = map[string]func(*play){
 	"own":         func(p *play) { s := p.scope(); p.both(func() { s.Own(io.NopCloser(nil)) }) },             // use/own both
 	"make-pool":   func(p *play) { s := p.scope(); p.both(func() { frogs.Pool(s, 2) }) },                     // use/make-pool both
 	"temp":        func(p *play) { s := p.scope(); p.both(func() { frogs.New(s.Temp(64)) }) },                // use/temp both
-	"account":     func(p *play) { s := p.scope(); p.both(func() { scope.Account(s, "fish", nothing) }) },    // use/account both
+	"label":       func(p *play) { s := p.scope(); p.both(func() { scope.Label(s, "fish", nothing) }) },      // use/label both
 	"open":        func(p *play) { s := p.scope(); p.both(func() { s.Open("b").Close() }) },                  // use/open both
 	"do":          func(p *play) { s := p.scope(); p.both(func() { s.Do("b", noScope) }) },                   // use/do both
 	"frame":       func(p *play) { p.both(func() { frogs.New(p.budget.Frame()) }) },                          // use/frame both

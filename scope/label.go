@@ -8,7 +8,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Usage is what scopes of one name, or an account, hold under that name.
+// Usage is what scopes of one name, or a label, hold under that name.
 type Usage struct {
 	Name    string `json:"name"`
 	Bytes   uint64 `json:"bytes"`             // held now
@@ -18,27 +18,27 @@ type Usage struct {
 	PeakObjects uint64 `json:"peak_objects,omitempty"` // likewise of Objects
 }
 
-// Account runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
-// of a full arena name the largest accounts, reports name all. Accounts nest, and each has what is its own: what an
+// Label runs fn and books what s gains meanwhile under a name: a subsystem, as "sound". It returns fn's error. Errors
+// of a full arena name the largest labels, reports name all. Labels nest, and each has what is its own: what an
 // inner one gains isn't the outer one's. They are gone when their scope closes, and what
 // a constructor that fails takes back is none of theirs; temporaries are in none.
 //
-// s is the topmost scope. An arena has places for limits.accounts names (32 by default); one more is a full, which
+// s is the topmost scope. An arena has places for limits.labels names (32 by default); one more is a full, which
 // unwinds before fn runs. Cost: 40 bytes of s, and a look through the names.
-func Account(s Scope, name string, fn func() error) error {
+func Label(s Scope, name string, fn func() error) error {
 	if !s.open() || s.isTemp() {
-		panic(s.misuse("Account of"))
+		panic(s.misuse("Label of"))
 	}
 	st, begin := stackOf(s.h), s.h.Cursor
 	l := &st.labels
 	l.settle()
-	line := st.accountOf(s, name)
+	line := st.labelOf(s, name)
 	n := (*labelNode)(s.h.Node(s.gen, uint64(unsafe.Sizeof(labelNode{})), 7))
 	if n == nil {
 		panic(refusal(s))
 	}
 	if line == len(l.lines) {
-		l.lines = append(l.lines, account{usage: Usage{Name: st.keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
+		l.lines = append(l.lines, label{usage: Usage{Name: st.keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
 		l.most = max(l.most, len(l.lines))
 	}
 	*n = labelNode{line: uint64(line), in: l.current(s)}
@@ -51,23 +51,23 @@ func Account(s Scope, name string, fn func() error) error {
 	return fn()
 }
 
-// labels are the accounts of an arena: a table of planned size, whose lines stand in the order of their
-// scopes, and the calls of Account that are at work, each inside the one before.
+// labels are the labels of an arena: a table of planned size, whose lines stand in the order of their
+// scopes, and the calls of Label that are at work, each inside the one before.
 type labels struct {
-	lines []account // cap: the places
+	lines []label // cap: the places
 	open  []booking
 	most  int
 }
 
-// account is a line.
-type account struct {
+// label is a line.
+type label struct {
 	usage Usage
 	depth uint64 // of its scope
 	peak  int    // line in the table of peaks
-	nodes int    // calls of Account that gained for it
+	nodes int    // calls of Label that gained for it
 }
 
-// labelNode is what one call of Account gained. It goes when that goes.
+// labelNode is what one call of Label gained. It goes when that goes.
 type labelNode struct {
 	line   uint64
 	gained uint64 // as of the last look
@@ -75,7 +75,7 @@ type labelNode struct {
 	in     uint64 // the call around it in the same scope, counted from 1; 0: none
 }
 
-// booking is a call of Account at work.
+// booking is a call of Label at work.
 type booking struct {
 	scope Scope
 	node  *labelNode // nil: a constructor that failed has taken it back
@@ -143,8 +143,8 @@ func (l *labels) undo(n *labelNode) {
 	}
 }
 
-// accountOf is the line of a name in the topmost scope, or a new one behind the others.
-func (st *Stack) accountOf(s Scope, name string) int {
+// labelOf is the line of a name in the topmost scope, or a new one behind the others.
+func (st *Stack) labelOf(s Scope, name string) int {
 	lines := st.labels.lines
 	for i := range lines {
 		if lines[i].depth == s.h.Depth && lines[i].usage.Name == name {
@@ -152,10 +152,10 @@ func (st *Stack) accountOf(s Scope, name string) int {
 		}
 	}
 	if len(lines) == cap(lines) {
-		panic(st.tableFull("accounts", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
+		panic(st.tableFull("labels", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
 	}
 	if arena_c.Checked && arena_c.Refuse() {
-		panic(st.refuseTable("accounts", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
+		panic(st.refuseTable("labels", uint64(cap(lines)), st.nameOf(s.h, s.h.Depth)))
 	}
 	return len(lines)
 }
@@ -176,7 +176,7 @@ func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Bytes(depth)
 }
 
-// holders are the three that hold most of the arena: accounts, what the open scopes hold beside them,
+// holders are the three that hold most of the arena: labels, what the open scopes hold beside them,
 // and temporaries.
 func (st *Stack) holders() (top []Usage) {
 	h := st.h

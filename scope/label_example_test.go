@@ -12,14 +12,14 @@ import (
 // loadStudio books what each subsystem takes of the level. The bytes stand for what a real one would load.
 func loadStudio(level *budget.OpenRegion, textures int) error {
 	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
-		err := scope.Account(s, "sound", func() error {
+		err := scope.Label(s, "sound", func() error {
 			s.Bytes(20 * budget.KiB)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		return nil, scope.Account(s, "graphics", func() error {
+		return nil, scope.Label(s, "graphics", func() error {
 			for range textures {
 				s.Bytes(16 * budget.KiB)
 			}
@@ -29,8 +29,8 @@ func loadStudio(level *budget.OpenRegion, textures int) error {
 	return err
 }
 
-// Who has eaten the level? Reports name each account, and the error of a level that is full names the largest.
-func ExampleAccount() {
+// Who has eaten the level? Reports name each label, and the error of a level that is full names the largest.
+func ExampleLabel() {
 	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.Region{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
 		panic(err)
@@ -39,8 +39,8 @@ func ExampleAccount() {
 	level := b.Region("level")
 
 	fmt.Println(loadStudio(level, 3))
-	for _, account := range level.Report().Accounts {
-		fmt.Println(account.Name, account.Bytes, "bytes")
+	for _, label := range level.Report().Labels {
+		fmt.Println(label.Name, label.Bytes, "bytes")
 	}
 
 	err = loadStudio(level, 9)
