@@ -8,7 +8,7 @@ import (
 )
 
 // held is the counterpart of what must stay a Go value.
-const held = "; use scope.Held, which Scope.Hold gives"
+const held = "; use scope.Owned, which Scope.Keep gives"
 
 // counterparts of kinds that are Go pointers, for the message.
 var counterparts = map[reflect.Kind]string{

@@ -41,7 +41,7 @@ type (
 	stamp time.Time // a type of its own: what is inside is the caller's
 )
 
-const held = "; use scope.Held, which Scope.Hold gives"
+const held = "; use scope.Owned, which Scope.Keep gives"
 
 var plainTypes = []struct {
 	t    reflect.Type

@@ -22,7 +22,7 @@ import (
 	"unsafe"
 )
 
-// Site is for the packages above: where something began that must end, a scope, a held value or a loan. Only checked builds
+// Site is for the packages above: where something began that must end, a scope, an owned value or a loan. Only checked builds
 // keep it; in others it has no size, and its methods do nothing. The zero Site is nowhere. It is as safe for goroutines as
 // what it lies in.
 type Site struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of
-// finalizers and what leaked ([Leaks]): scopes, held values, and what was lent and never came back, pads and slots. The
+// finalizers and what leaked ([Leaks]): scopes, owned values, and what was lent and never came back, pads and slots. The
 // addresses stay reserved and dead; package platform says why. It is refused, and changes nothing, while something loads,
 // from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {

@@ -62,7 +62,7 @@ func small() budget.Plan {
 			{Name: "level", Size: 512*budget.KiB + 100}},
 		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
 		Pads:   budget.Pads{Workers: 2, Size: 64 * budget.KiB},
-		Limits: budget.Limits{Scopes: 8, Pools: 2, Held: 16},
+		Limits: budget.Limits{Scopes: 8, Pools: 2, Owned: 16},
 	}
 }
 

@@ -17,14 +17,14 @@ import (
 // taken: a line a call.
 type Leaks struct {
 	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at NextFrame, Give or Close
-	Held       int `json:"held"`       // Go values that outlived their scope: something wrote over a chain of finalizers
+	Owned      int `json:"owned"`      // Go values that outlived their scope: something wrote over a chain of finalizers
 	Finalizers int `json:"finalizers"` // that returned an error or panicked
 	Slots      int `json:"slots"`      // that were acquired and not released before Close
 	Pads       int `json:"pads"`       // pairs of pads that were taken and not given back before Close
 }
 
 // Total is their sum.
-func (l Leaks) Total() int { return l.Scopes + l.Held + l.Finalizers + l.Slots + l.Pads }
+func (l Leaks) Total() int { return l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Pads }
 
 // leak is one of them: its name, and where it began as lines that follow the error's first one.
 type leak struct{ name, began string }
@@ -117,8 +117,8 @@ func (b *Budget) leakErrors() error {
 	var errs []error
 	for _, st := range b.stacks() {
 		var held leaks
-		st.EachHeld(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
-		wrong := fmt.Sprintf("budget %q: %s: %d held values were never released: ", b.plan.Name, st.Arena, held.count)
+		st.EachOwned(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
+		wrong := fmt.Sprintf("budget %q: %s: %d owned values were never released: ", b.plan.Name, st.Arena, held.count)
 		errs = append(errs, held.err(wrong, ""))
 	}
 	b.mu.Lock()

@@ -94,19 +94,19 @@ func TestManyLeaks(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Scopes: 19, Slots: 19}, b.Report().Leaks)
 }
 
-func TestHeldValuesThatAreLostAreNamed(t *testing.T) {
+func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	b := open(t, small())
 	pad := b.Pad(0, 0).Open("a")
 	pad.Own(&closer{1})
 	gone := pad.Defer(func() { t.Error("it was cancelled") })
-	pad.Hold(new(int))
+	pad.Keep(new(int))
 	pad.Defer(func() { t.Error("it was lost") })
 	require.True(t, gone.Cancel())
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, pad.Close())
-	assert.Equal(t, `budget "small": pad 0.0: 3 held values were never released: Close of *budget_test.closer, a value of *int, `+
+	assert.Equal(t, `budget "small": pad 0.0: 3 owned values were never released: Close of *budget_test.closer, a value of *int, `+
 		`a deferred function`, unsited(b.Close()))
-	assert.Equal(t, budget.Leaks{Held: 3}, b.Report().Leaks)
+	assert.Equal(t, budget.Leaks{Owned: 3}, b.Report().Leaks)
 }
 
 // TestLoadedIsWhatItLoaded has a rewind begin where the load ends, before Load returns: what it gives is gone by then.

@@ -115,7 +115,7 @@ func TestMeasureToTheByte(t *testing.T) {
 // checkMeasured says that each part that was used is full to its last byte, and that each limit is what was open at once.
 func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
-	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Held: 1, Labels: 1}
+	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
 	for i, row := range append(r.Regions, r.Beside...) {
 		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame", "pads", "pads", "pads", "pads"}[i]
 		most[part] = max(most[part], row.Peak)

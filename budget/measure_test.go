@@ -26,7 +26,7 @@ func measured() budget.Plan {
 			{Name: "level", Size: 1000, Note: "kept"}, {Name: "spare", Size: 1 << 20}},
 		Frame:  budget.Frame{Buffers: 2, Size: 1000},
 		Pads:   budget.Pads{Workers: 2, Size: 1000},
-		Limits: budget.Limits{Scopes: 4, Pools: 1, Held: 1, Labels: 1},
+		Limits: budget.Limits{Scopes: 4, Pools: 1, Owned: 1, Labels: 1},
 	}
 }
 
@@ -103,7 +103,7 @@ func TestMeasureLimits(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
-	assert.Equal(t, 5000, report.Plan.Limits.Held)
+	assert.Equal(t, 5000, report.Plan.Limits.Owned)
 	assert.Equal(t, 5, report.Plan.Limits.Scopes)
 	assert.Equal(t, 14, report.Plan.Limits.Pools)
 	assert.Equal(t, 7, report.Plan.Limits.Labels)

@@ -172,16 +172,16 @@ budget "small": pad 1.0: left open at NextFrame, Give or Close: scope "at Close"
 	assert.Equal(t, 4, b.Report().Leaks.Total())
 }
 
-func TestHeldValuesThatAreLost(t *testing.T) {
+func TestOwnedValuesThatAreLost(t *testing.T) {
 	b := open(t, small())
 	pad := b.Pad(0, 0).Open("a")
 	pad.Own(&closer{1})
 	pad.Own(&closer{2})
-	assert.Zero(t, b.Report().Leaks.Held, "held is no leak")
+	assert.Zero(t, b.Report().Leaks.Owned, "held is no leak")
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, pad.Close())
-	assert.Equal(t, budget.Leaks{Held: 2}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": pad 0.0: 2 held values were never released: `+
+	assert.Equal(t, budget.Leaks{Owned: 2}, b.Report().Leaks)
+	assert.Equal(t, `budget "small": pad 0.0: 2 owned values were never released: `+
 		`Close of *budget_test.closer, Close of *budget_test.closer`, unsited(b.Close()))
 	assert.Empty(t, ran)
 }

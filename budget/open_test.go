@@ -67,7 +67,7 @@ func TestWhatIsOpened(t *testing.T) {
 	b := open(t, plan)
 	plan.Regions[0].Name = "changed"
 	assert.Equal(t, "init", b.Plan().Regions[0].Name, "the plan is the budget's own")
-	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Held: 256, Labels: 32}, b.Plan().Limits)
+	assert.Equal(t, budget.Limits{Scopes: 64, Pools: 64, Owned: 256, Labels: 32}, b.Plan().Limits)
 	assert.Equal(t, "level", b.Region("level").Name())
 	assert.EqualValues(t, 512*budget.KiB+100, len(b.Region("level").Base().Bytes()))
 	assert.EqualValues(t, b.Size(), len(b.Base().Bytes()))
@@ -160,7 +160,7 @@ func TestReportIsDrawn(t *testing.T) {
 		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
 	}
 	assert.Equal(t, `  level: scope "level" used 131096, peak 262168`, strings.Replace(lines[10], " in 2", "", 1))
-	assert.Equal(t, "  leaks: 0 scopes, 0 held values, 0 finalizers failed, 0 slots, 0 pairs of pads", lines[11])
+	assert.Equal(t, "  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of pads", lines[11])
 	mustFill := attempt(func() error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
 		return err

@@ -177,7 +177,7 @@ func TestRangeAtTheBaseThatCounts(t *testing.T) {
 func TestGoShareTooSmallForTheTables(t *testing.T) {
 	plan := small()
 	plan.GoHeap = 4 * budget.MiB
-	plan.Limits.Held = 65535
+	plan.Limits.Owned = 65535
 	_, err := budget.Open(plan)
 	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take `+
 		`%s of it; raise go_heap, or lower limits or slots`, budget.SizeText(budget.GoTables(plan))))

@@ -52,13 +52,13 @@ type Pads struct {
 }
 
 // Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes (a load's own is one of them,
-// and the frame's), 64 pools, 256 held values and 32 labels. Each arena (region, slot, buffer of the frame, pad) pays
+// and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, pad) pays
 // for its places: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
-// held value and 300 a label (35 KiB an arena by default).
+// owned value and 300 a label (35 KiB an arena by default).
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`
-	Held   int `json:"held"`
+	Owned  int `json:"owned"`
 	Labels int `json:"labels"`
 }
 

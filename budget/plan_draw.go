@@ -30,8 +30,8 @@ func (p Plan) String() string {
 	}
 	limits := p.Limits.orDefault()
 	head := fmt.Sprintf("plan %s: %s\n", planNameDrawn(p.Name), planDraw(d.total))
-	tail := fmt.Sprintf("  limits of each arena: %d scopes, %d pools, %d held values, %d labels\n  pages: %s\n",
-		limits.Scopes, limits.Pools, limits.Held, limits.Labels, p.Pages.orDefault(p.Base).text(p.Base))
+	tail := fmt.Sprintf("  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
+		limits.Scopes, limits.Pools, limits.Owned, limits.Labels, p.Pages.orDefault(p.Base).text(p.Base))
 	if faults != 0 {
 		tail += fmt.Sprintf("  faults: %d (Check names them)\n", faults)
 	}

@@ -83,7 +83,7 @@ func TestPlanIsDrawn(t *testing.T) {
   guards       1536 KiB  24 guards of 64 KiB
   edges       65459 B    up to multiples of 64 KiB
   Go heap        32 MiB  beside it
-  limits of each arena: 64 scopes, 7 pools, 256 held values, 32 labels
+  limits of each arena: 64 scopes, 7 pools, 256 owned values, 32 labels
   pages: prefault wished, lock required, huge off, guards wished, base wished at 0x200000000000
 `, plan.String())
 
@@ -91,7 +91,7 @@ func TestPlanIsDrawn(t *testing.T) {
   a              8 B    [##..............................]  regions[0]
   edges      65528 B    up to multiples of 64 KiB
   unplanned    960 KiB  [..##############################]  size
-  limits of each arena: 64 scopes, 64 pools, 256 held values, 32 labels
+  limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
 `, Plan{Name: "x", Size: MiB, Regions: []Region{{Name: "a", Size: 8}}}.String())
 }
@@ -99,7 +99,7 @@ func TestPlanIsDrawn(t *testing.T) {
 // A faulty plan is drawn, too: whatever is in it, one line is one line, and nothing disturbs a terminal.
 func TestFaultyPlanIsDrawn(t *testing.T) {
 	assert.Equal(t, `plan "": 0 B
-  limits of each arena: 64 scopes, 64 pools, 256 held values, 32 labels
+  limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
   faults: 2 (Check names them)
 `, Plan{}.String())

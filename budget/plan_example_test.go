@@ -34,6 +34,6 @@ func ExamplePlan_String() {
 	//   frame     2 MiB  [..............................#.]  2 buffers of 1 MiB
 	//   pads      4 MiB  [...............................#]  4 workers x 2 pads of 512 KiB
 	//   Go heap  32 MiB  beside it
-	//   limits of each arena: 64 scopes, 64 pools, 256 held values, 32 labels
+	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off
 }

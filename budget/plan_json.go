@@ -38,7 +38,7 @@ type (
 	limitsJSON struct {
 		Scopes int `json:"scopes,omitempty"`
 		Pools  int `json:"pools,omitempty"`
-		Held   int `json:"held,omitempty"`
+		Owned  int `json:"owned,omitempty"`
 		Labels int `json:"labels,omitempty"`
 	}
 	pagesJSON struct {

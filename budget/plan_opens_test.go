@@ -24,16 +24,16 @@ var (
 	opensTaken int
 )
 
-// opensBytes is about what an open plan takes, on the Go heap too: that has a place for each scope, held value and label
+// opensBytes is about what an open plan takes, on the Go heap too: that has a place for each scope, owned value and label
 // of each arena.
 func opensBytes(p Plan) uint64 {
-	const scopeBytes, heldBytes, labelBytes = 512, 128, 128
+	const scopeBytes, ownedBytes, labelBytes = 512, 128, 128
 	p = p.resolved()
 	l, err := p.layout()
 	if err != nil {
 		return 0 // it doesn't open
 	}
-	each := p.Limits.Scopes*scopeBytes + p.Limits.Held*heldBytes + p.Limits.Labels*labelBytes
+	each := p.Limits.Scopes*scopeBytes + p.Limits.Owned*ownedBytes + p.Limits.Labels*labelBytes
 	return l.size + p.rows()*uint64(each)
 }
 
@@ -106,11 +106,11 @@ var opensSeeds = []struct {
 }{
 	{`{"name":"a","regions":[{"name":"b","size":1}]}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":7},{"name":"c","size":65537}],` +
-		`"limits":{"scopes":1,"pools":1,"held":1,"labels":1}}`, true},
+		`"limits":{"scopes":1,"pools":1,"owned":1,"labels":1}}`, true},
 	{`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"}],"frame":{"buffers":8,"size":1},` +
 		`"pads":{"workers":1,"size":1}}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536,"slots":30}],"limits":{"scopes":200},"pages":{"guards":"wished"}}`, true},
-	{`{"name":"a","regions":[{"name":"b","size":65536}],"limits":{"scopes":9000,"pools":65535,"held":9000}}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":65536}],"limits":{"scopes":9000,"pools":65535,"owned":9000}}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"base":65536}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"go_heap":"64TiB"}`, false},
 }

@@ -23,7 +23,7 @@ const planFaultsMax = 100
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "pads": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
 // Further keys are "size", of which a region may have the "rest"; "slots" of a region; "base", an address; "limits"
-// with "scopes", "pools", "held" and "labels"; and what is demanded of the pages, each "off", "wished" or
+// with "scopes", "pools", "owned" and "labels"; and what is demanded of the pages, each "off", "wished" or
 // "required":
 //
 //	{"name": "server", "size": "96MiB", "regions": [{"name": "match", "size": "2MiB", "slots": 16},

@@ -209,15 +209,15 @@ func TestPlanFaultsBeforeTheJSONBreaks(t *testing.T) {
 // Faults of shape are found while reading and those of values after it; the error lists them by line all the same.
 func TestPlanFaultsInOrderOfLine(t *testing.T) {
 	_, err := ParsePlan([]byte("{\"name\": \"A\",\n\"x\": 1,\n\"regions\": [{\"name\": \"frame\",\n\"size\": -4}],\n\"go_heap\": 1,\n" +
-		"\"pads\": {\"workers\": \"2\"},\n\"limits\": {\"held\": -1,\n\"held\": 1}}"))
+		"\"pads\": {\"workers\": \"2\"},\n\"limits\": {\"owned\": -1,\n\"owned\": 1}}"))
 	assert.EqualError(t, err, `line 1: name: "A" has "A"; a name has a-z, 0-9, _ and - only
 line 2: x: no such key (there are name, size, base, regions, frame, pads, limits, pages, go_heap)
 line 3: regions[0].name: "frame" names the frame beside the regions; choose another name
 line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
 line 5: go_heap: 1; the Go runtime's share is 0 or 4MiB to 64TiB
 line 6: pads.workers: "2" is a string; write 2
-line 7: limits.held: -1 is not a count (a whole number from 0)
-line 8: limits.held: given twice`)
+line 7: limits.owned: -1 is not a count (a whole number from 0)
+line 8: limits.owned: given twice`)
 }
 
 func TestPlanReadIsBounded(t *testing.T) {
@@ -258,7 +258,7 @@ func FuzzParsePlan(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `{"name":"a","name":"b"}`, `{"name":"a","regions":[{"name":"b","size":"1KiB"}]}`,
 		`{"name":"a","regions":[{"name":"b","size":18446744073709551615}],"size":-1}`, `{"x":{"y":[1,{"z":null}]},"frame":{"buffers":1e9}}`,
-		`{"name":"a","regions":[{"name":"b","size":1,"note":"\ud800"}],"limits":{"held":1}} x`,
+		`{"name":"a","regions":[{"name":"b","size":1,"note":"\ud800"}],"limits":{"owned":1}} x`,
 		`{"name":"a\\b","x":[{},[1,-0.5e+3,],tru]`, "\xef\xbb\xbf{}", "{// x\n}", `{"a":4MiB}`,
 		`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"},{"name":"c","size":1,"slots":3}],"pages":{"guards":"wished"}}`,
 		`{"name":"a","base":"0x7fffffff0000","regions":[{"name":"b","size":65536}],"pages":{"base":"required","lock":"off"}}`,

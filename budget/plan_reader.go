@@ -179,7 +179,7 @@ func (r *planReader) plan() (p Plan) {
 		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*sizeJSON)(&p.Frame.Size)}}},
 		{"pads", []planKey{{"workers", &p.Pads.Workers}, {"size", (*sizeJSON)(&p.Pads.Size)}}},
 		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
-			{"held", &p.Limits.Held}, {"labels", &p.Limits.Labels}}},
+			{"owned", &p.Limits.Owned}, {"labels", &p.Limits.Labels}}},
 		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},
 			{"huge", &p.Pages.Huge}, {"guards", &p.Pages.Guards}, {"base", &p.Pages.Base}}},
 		{"go_heap", (*sizeJSON)(&p.GoHeap)},

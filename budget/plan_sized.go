@@ -56,13 +56,13 @@ func (l *Limits) byKey() []struct {
 	return []struct {
 		key   string
 		limit *int
-	}{{"limits.scopes", &l.Scopes}, {"limits.pools", &l.Pools}, {"limits.held", &l.Held}, {"limits.labels", &l.Labels}}
+	}{{"limits.scopes", &l.Scopes}, {"limits.pools", &l.Pools}, {"limits.owned", &l.Owned}, {"limits.labels", &l.Labels}}
 }
 
 // raiseTo makes each limit at least that of the other.
 func (l *Limits) raiseTo(other Limits) {
 	l.Scopes, l.Pools = max(l.Scopes, other.Scopes), max(l.Pools, other.Pools)
-	l.Held, l.Labels = max(l.Held, other.Held), max(l.Labels, other.Labels)
+	l.Owned, l.Labels = max(l.Owned, other.Owned), max(l.Labels, other.Labels)
 }
 
 // dropUsual makes each limit that is no more than the default the default.

@@ -60,7 +60,7 @@ func (p Plan) goTables() uint64 {
 // tableBytes is what those of one arena take, and what checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
 	l := p.Limits.orDefault()
-	st := scope.Stack{Held: l.Held, Names: l.Labels}
+	st := scope.Stack{Owned: l.Owned, Names: l.Labels}
 	return st.TableBytes(uint64(l.Scopes))
 }
 
@@ -137,7 +137,7 @@ func (p Plan) resolved() Plan {
 
 // orDefault fills in the limits that are 0.
 func (l Limits) orDefault() Limits {
-	return Limits{Scopes: cmp.Or(l.Scopes, 64), Pools: cmp.Or(l.Pools, 64), Held: cmp.Or(l.Held, 256), Labels: cmp.Or(l.Labels, 32)}
+	return Limits{Scopes: cmp.Or(l.Scopes, 64), Pools: cmp.Or(l.Pools, 64), Owned: cmp.Or(l.Owned, 256), Labels: cmp.Or(l.Labels, 32)}
 }
 
 // planRound rounds a size up to the next edge, as an arena of that size is laid out.

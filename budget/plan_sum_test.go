@@ -110,7 +110,7 @@ func requireSound(t *testing.T, plan Plan) {
 	for _, page := range resolved.Pages.list() {
 		require.NotEqual(t, Default, page.demand)
 	}
-	require.NotZero(t, resolved.Limits.Scopes*resolved.Limits.Pools*resolved.Limits.Held*resolved.Limits.Labels)
+	require.NotZero(t, resolved.Limits.Scopes*resolved.Limits.Pools*resolved.Limits.Owned*resolved.Limits.Labels)
 	require.LessOrEqual(t, plan.rows(), uint64(planRowsMax))
 	requireDrawnExactly(t, plan)
 }

@@ -44,7 +44,7 @@ func TestPlanRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheld(), plan)
 
-	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"held":1,"pools":2,"scopes":65535},"size":"1GiB",
+	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
 		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
 		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Limits = Limits{1, 65535, 0, 65535} }, ""},
 	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
 	{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
-	{func(p *Plan) { p.Limits.Held = 65536 }, "limits.held: 65536"},
+	{func(p *Plan) { p.Limits.Owned = 65536 }, "limits.owned: 65536"},
 	{func(p *Plan) { p.Limits.Labels = 65536 }, "limits.labels: 65536"},
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
@@ -173,7 +173,7 @@ func TestPlanCheck(t *testing.T) {
 
 func TestPlanCheckNamesEveryFault(t *testing.T) {
 	plan := Plan{Name: "A", Regions: []Region{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: Frame{1, 0},
-		Limits: Limits{Held: -1}, GoHeap: 1}
+		Limits: Limits{Owned: -1}, GoHeap: 1}
 	var keys []string
 	for _, line := range strings.Split(plan.Check().Error(), "\n") {
 		rest, found := strings.CutPrefix(line, `plan "A": `)
@@ -182,7 +182,7 @@ func TestPlanCheckNamesEveryFault(t *testing.T) {
 		keys = append(keys, key)
 	}
 	assert.Equal(t, []string{"name", "regions[0].name", "regions[0].size", "regions[2].name", "regions[2].size", "frame.buffers",
-		"frame.size", "limits.held", "go_heap"}, keys)
+		"frame.size", "limits.owned", "go_heap"}, keys)
 }
 
 func TestPlanSize(t *testing.T) {

@@ -92,7 +92,7 @@ func (r *Report) add(region bool, f figures) {
 		r.Beside = append(r.Beside, f.RegionReport)
 	}
 	r.Leaks.Finalizers += f.failed
-	r.Leaks.Held += f.lost
+	r.Leaks.Owned += f.lost
 }
 
 // clone is a copy that shares nothing: callers may keep it and write to it.
@@ -135,7 +135,7 @@ func (r *OpenRegion) Report() RegionReport {
 type figures struct {
 	RegionReport
 	failed int // finalizers
-	lost   int // held values, while nothing is open that could hold them
+	lost   int // owned values, while nothing is open that could hold them
 }
 
 // read reads the figures of the arena as they are now. It takes the room of the lists that are there.
@@ -147,7 +147,7 @@ func (f *figures) read(st *scope.Stack) {
 	f.Scopes, f.Labels = st.AppendUsage(f.Scopes, f.Labels)
 	f.failed, f.lost = s.Failed, 0
 	if st.Depth() == 0 {
-		f.lost = s.Held
+		f.lost = s.Owned
 	}
 }
 

@@ -58,7 +58,7 @@ func ExampleReport_json() {
 	//   "most_open": {
 	//     "scopes": 2,
 	//     "pools": 0,
-	//     "held": 0,
+	//     "owned": 0,
 	//     "labels": 0
 	//   },
 	//   "scopes": [
@@ -98,7 +98,7 @@ func ExampleRegionReport_LogValue() {
 	// level.pool_peak=0
 	// level.most_open.scopes=2
 	// level.most_open.pools=0
-	// level.most_open.held=0
+	// level.most_open.owned=0
 	// level.most_open.labels=0
 	// level.scopes.level.bytes=4000
 	// level.scopes.level.peak=4000

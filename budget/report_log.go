@@ -63,13 +63,13 @@ func counted(attrs []slog.Attr, key string, count uint64) []slog.Attr {
 
 // LogValue is the counts as a group of attributes.
 func (l Limits) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("pools", l.Pools), slog.Int("held", l.Held),
+	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("pools", l.Pools), slog.Int("owned", l.Owned),
 		slog.Int("labels", l.Labels))
 }
 
 // LogValue is the counts as a group of attributes.
 func (l Leaks) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("held", l.Held), slog.Int("finalizers", l.Finalizers),
+	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("owned", l.Owned), slog.Int("finalizers", l.Finalizers),
 		slog.Int("slots", l.Slots), slog.Int("pads", l.Pads))
 }
 

@@ -29,8 +29,8 @@ func (r Report) String() string {
 		usageText(&out, x.Name, "scope", x.Scopes)
 		usageText(&out, x.Name, "label", x.Labels)
 	}
-	fmt.Fprintf(&out, "  leaks: %d scopes, %d held values, %d finalizers failed, %d slots, %d pairs of pads\n",
-		r.Leaks.Scopes, r.Leaks.Held, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Pads)
+	fmt.Fprintf(&out, "  leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of pads\n",
+		r.Leaks.Scopes, r.Leaks.Owned, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Pads)
 	return out.String()
 }
 

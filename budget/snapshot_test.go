@@ -82,7 +82,7 @@ func TestNextFramePublishesAll(t *testing.T) {
 		"pool":    func(s scope.Scope) { frogs.Pool(s, 9).Get() },
 		"temp":    func(s scope.Scope) { s.Temp(4000) },
 		"label":   func(s scope.Scope) { _ = scope.Label(s, "sound", func() error { s.Bytes(8); return nil }) },
-		"held":    func(s scope.Scope) { s.Defer(func() {}).Cancel() },
+		"owned":   func(s scope.Scope) { s.Defer(func() {}).Cancel() },
 		"leak":    func(s scope.Scope) { s.Open("left open") },
 		"unwound": func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { frogs.Pool(s, 99); return errMark }) },
 		"misuse":  func(s scope.Scope) { x := s.Open("x"); frogs.TryNew(s); _ = x.Close() },

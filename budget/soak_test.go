@@ -76,7 +76,7 @@ func soakPlan() budget.Plan {
 		{Name: "level", Size: 512 * budget.KiB}, {Name: "room", Size: 128 * budget.KiB, Slots: 3}},
 		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
 		Pads:   budget.Pads{Workers: 1, Size: 64 * budget.KiB},
-		Limits: budget.Limits{Scopes: 8, Pools: 32, Held: 64, Labels: 8}}
+		Limits: budget.Limits{Scopes: 8, Pools: 32, Owned: 64, Labels: 8}}
 }
 
 func newSoak(t *testing.T) *soak {

@@ -54,7 +54,7 @@ func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
 	two.Plan.Pads.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
-	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Held: 256, Labels: 32} // pools: one beyond the default
+	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
 	plan, err := budget.Suggest(one, two)
 	require.NoError(t, err)
 	want := measured()
@@ -127,12 +127,12 @@ func TestSuggestRefuses(t *testing.T) {
 func TestHeadroom(t *testing.T) {
 	plan := measured()
 	plan.Regions[2].Size, plan.Regions[3].Size, plan.GoHeap = 10*budget.KiB, 10*budget.KiB+1, 32*budget.MiB
-	plan.Limits = budget.Limits{Scopes: 10, Pools: 11, Held: 65535}
+	plan.Limits = budget.Limits{Scopes: 10, Pools: 11, Owned: 65535}
 	got := plan.Headroom(10)
 	want := measured()
 	want.Regions[0].Size, want.Regions[1].Size, want.Regions[2].Size, want.Regions[3].Size = 2048, 2048, 11*budget.KiB, 12*budget.KiB
 	want.Frame.Size, want.Pads.Size, want.GoHeap = 2048, 2048, plan.GoHeap
-	want.Limits = budget.Limits{Scopes: 11, Pools: 13, Held: 65535}
+	want.Limits = budget.Limits{Scopes: 11, Pools: 13, Owned: 65535}
 	assert.Equal(t, want, got)
 	assert.EqualValues(t, 1000, plan.Regions[0].Size, "the plan is as it was")
 	assert.EqualValues(t, 1024, plan.Headroom(0).Regions[0].Size)

@@ -29,7 +29,7 @@
 //   - Values that come and go: [Pool]; [HandlePool] by name; [SharedPool] among goroutines.
 //   - A number that isn't known yet: [Builder]; [ReadFile] and [Sprintf] know theirs.
 //   - Up to n: list, deque, map and string map of package container. A text: [Text].
-//   - Go values: [Scope.Own] closes, [Scope.Defer] runs, [Scope.Hold] keeps; their [Held] may lie in the block.
+//   - Go values: [Scope.Own] closes, [Scope.Defer] runs, [Scope.Keep] keeps; their [Owned] may lie in the block.
 //   - A reference that knows its end: [Ref]; inside one block [arena.Ptr], [arena.Slice], [arena.String].
 //
 // # Full
@@ -54,7 +54,7 @@
 //
 // In release builds Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go
 // allocation, no call into C. A scope takes no byte of the arena: its record lies in the budget's tables. A finalizer takes
-// 8 bytes of the arena, Own, Defer and Hold 16 and a place in a table of planned size (limits.held). A call into C each are:
+// 8 bytes of the arena, Own, Defer and Keep 16 and a place in a table of planned size (limits.owned). A call into C each are:
 // to make a pool, to close it (and, if its objects have a finalizer, each of them), [Pool.Index], [Pool.Peak], Put of an
 // [ObjectPool], [Scope.Temp] and its end, and finalizers of C's own.
 //
@@ -66,7 +66,7 @@
 // # On other machines
 //
 // The same program lays out the same bytes on every target, if its types have one size: no int, uint or uintptr, and
-// 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and [Held] too) at multiples of 8 in a type whose size is one.
+// 64-bit words ([arena.Ptr], [arena.Slice], [arena.String] and [Owned] too) at multiples of 8 in a type whose size is one.
 // 32-bit targets align such words to 4 bytes inside a type; what holds one begins at a multiple of 8 in an arena there too.
 //
 // # Why

@@ -56,7 +56,7 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 			assert.Equal(t, want, closed)
 			assert.Zero(t, pad.Depth())
 			assert.Zero(t, pad.Stats().Used)
-			assert.Zero(t, pad.Stats().Held)
+			assert.Zero(t, pad.Stats().Owned)
 		})
 	}
 }
@@ -168,8 +168,8 @@ func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 			s.Own(held[i])
 		}
 	})
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; `+
-		`raise limits.held in the plan to 9 or more`)
+	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 owned; `+
+		`raise limits.owned in the plan to 9 or more`)
 	assert.Len(t, held, 9)
 	for _, c := range held {
 		assert.Equal(t, 1, c.times)

@@ -20,7 +20,7 @@ type FullError struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level"
 	Scope  string  // name of the scope that asked; of a full table of scopes, the name of the one that would have opened
-	What   string  // "bytes"; the table that is full: "scopes", "pools", "held", "labels", "slots"; or "temporaries" (see [Scope.Temp])
+	What   string  // "bytes"; the table that is full: "scopes", "pools", "owned", "labels", "slots"; or "temporaries" (see [Scope.Temp])
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
 	Size   uint64  // of the arena or the table

@@ -49,7 +49,7 @@ func open(t testing.TB) *budget.Budget {
 		Name:    "test",
 		Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
 		Pads:    budget.Pads{Workers: 2, Size: padSize},
-		Limits:  budget.Limits{Scopes: 8, Pools: 2, Held: 8},
+		Limits:  budget.Limits{Scopes: 8, Pools: 2, Owned: 8},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -76,7 +76,7 @@ func TestMillionFinalizers(t *testing.T) {
 	}
 	b, err := budget.Open(budget.Plan{Name: "million", Pads: budget.Pads{Workers: 1, Size: 32 * budget.MiB},
 		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Limits:  budget.Limits{Held: heldMost}, Pages: budget.Pages{Prefault: budget.Off}})
+		Limits:  budget.Limits{Owned: heldMost}, Pages: budget.Pages{Prefault: budget.Off}})
 	require.NoError(t, err)
 	defer b.Close()
 	for _, c := range []struct {

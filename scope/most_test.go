@@ -19,12 +19,12 @@ func TestMostOpen(t *testing.T) {
 		s := pad.Open("a")
 		assert.Equal(t, scope.Open{Scopes: 1}, pad.Stats().MostOpen, "while it is open")
 		require.NoError(t, s.Open("b").Close())
-		held := s.Hold(1)
+		held := s.Keep(1)
 		assert.True(t, held.Cancel())
-		s.Hold(2)
-		s.Hold(3)
+		s.Keep(2)
+		s.Keep(3)
 		points.Pool(s, 3)
-		assert.Equal(t, scope.Open{Scopes: 2, Pools: 1, Held: 2}, pad.Stats().MostOpen)
+		assert.Equal(t, scope.Open{Scopes: 2, Pools: 1, Owned: 2}, pad.Stats().MostOpen)
 		inner := s.Open("c")
 		points.Pool(inner, 1)
 		for _, name := range []string{"x", "y", "x"} {
@@ -32,7 +32,7 @@ func TestMostOpen(t *testing.T) {
 		}
 		require.NoError(t, inner.Close())
 		require.NoError(t, s.Close())
-		want := scope.Open{Scopes: 2, Pools: 2, Held: 2, Labels: 2}
+		want := scope.Open{Scopes: 2, Pools: 2, Owned: 2, Labels: 2}
 		assert.Equal(t, want, pad.Stats().MostOpen, "nobody looked while they were open")
 		require.NoError(t, pad.Open("d").Close())
 		assert.Equal(t, want, pad.Stats().MostOpen)
@@ -77,19 +77,19 @@ func TestMostOpenModel(t *testing.T) {
 				levels = append(levels, level{scope: pad.Open("x")})
 			case n < 5 && top >= 0:
 				require.NoError(t, levels[top].scope.Close())
-				now.Pools, now.Held = now.Pools-levels[top].pools, now.Held-levels[top].held
+				now.Pools, now.Owned = now.Pools-levels[top].pools, now.Owned-levels[top].held
 				levels = levels[:top]
 			case n == 5 && top >= 0 && now.Pools < 2:
 				points.Pool(levels[top].scope, 2)
 				now.Pools++
 				levels[top].pools++
-			case n == 6 && top >= 0 && now.Held < 8:
-				levels[top].scope.Hold(1)
-				now.Held++
+			case n == 6 && top >= 0 && now.Owned < 8:
+				levels[top].scope.Keep(1)
+				now.Owned++
 				levels[top].held++
 			}
 			now.Scopes = len(levels)
-			most = scope.Open{Scopes: max(most.Scopes, now.Scopes), Pools: max(most.Pools, now.Pools), Held: max(most.Held, now.Held)}
+			most = scope.Open{Scopes: max(most.Scopes, now.Scopes), Pools: max(most.Pools, now.Pools), Owned: max(most.Owned, now.Owned)}
 			if random.IntN(4) == 0 {
 				require.Equal(t, most, pad.Stats().MostOpen)
 				require.EqualValues(t, now.Pools, pad.Stats().Pools)

@@ -17,7 +17,7 @@ func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	raw := make([]byte, size+arena_c.Edge)
 	base := unsafe.Pointer(&raw[-uint64(uintptr(unsafe.Pointer(&raw[0])))&(arena_c.Edge-1)])
 	m := arena_c.MapInit(base, size, list, 8, 8, 0)
-	st := &Stack{Budget: "b", Arena: "pad 0.0", Held: 8, Names: 8, Size: size}
+	st := &Stack{Budget: "b", Arena: "pad 0.0", Owned: 8, Names: 8, Size: size}
 	st.Start(m.Row(0))
 	defer st.Drop()
 	st.Open("first")

@@ -9,19 +9,19 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Held names what Own, Defer or Hold keeps. It is plain data of 16 bytes and may lie in a block: that is how an object in
-// an arena has a Go value. It means nothing in another process, and nothing after its scope closed. The zero Held names
+// Owned names what Own, Defer or Keep keeps. It is plain data of 16 bytes and may lie in a block: that is how an object in
+// an arena has a Go value. It means nothing in another process, and nothing after its scope closed. The zero Owned names
 // nothing.
-type Held struct {
+type Owned struct {
 	stack uint64 // its id in the registry, and above it its number
 	place uint64 // in that stack's table
 }
 
 // Own closes c when s closes, in its place among the other finalizers. Its place is taken before
-// anything else: when the scope is full, or the planned number of held values (limits.held) is
+// anything else: when the scope is full, or the planned number of owned values (limits.owned) is
 // reached, c is closed at once and the full unwinds, so c is never lost. Cost: 16 bytes of the arena
-// and a place in the table of limits.held; no Go allocation.
-func (s Scope) Own(c io.Closer) Held {
+// and a place in the table of limits.owned; no Go allocation.
+func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
 		panic(&Misuse{"Own of nil", false})
 	}
@@ -34,7 +34,7 @@ func (s Scope) Own(c io.Closer) Held {
 
 // Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it,
 // fn runs at once and the full unwinds. Cost: as Own.
-func (s Scope) Defer(fn func()) Held {
+func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
 		panic(&Misuse{"Defer of nil", false})
 	}
@@ -45,18 +45,18 @@ func (s Scope) Defer(fn func()) Held {
 	panic(s.notOwned("Defer", owned{fn: fn}))
 }
 
-// Hold keeps v from the collector until s closes, for what only C or a number in a block refers to.
-// Held.Value gives it back. Cost: as Own; a v that is no pointer costs what Go takes to put it into an
+// Keep keeps v from the collector until s closes, for what only C or a number in a block refers to.
+// Owned.Value gives it back. Cost: as Own; a v that is no pointer costs what Go takes to put it into an
 // interface.
-func (s Scope) Hold(v any) Held {
+func (s Scope) Keep(v any) Owned {
 	if v == nil {
-		panic(&Misuse{"Hold of nil", false})
+		panic(&Misuse{"Keep of nil", false})
 	}
 	if p := s.own(); p != nil {
 		p.value, p.closes = v, false
 		return p.held
 	}
-	panic(s.notOwned("Hold", owned{value: v}))
+	panic(s.notOwned("Keep", owned{value: v}))
 }
 
 // own takes a place for a Go value, and links a node that names it; nil when s refuses.
@@ -88,7 +88,7 @@ func (s Scope) own() *owned {
 	t.live++
 	t.serial += ownedPlaces
 	place += t.serial
-	p.held = Held{t.stack, place}
+	p.held = Owned{t.stack, place}
 	p.site.Note()
 	*word = place
 	h.Link(unsafe.Pointer(word), classOwned)
@@ -111,9 +111,9 @@ func (s Scope) notOwned(what string, it owned) error {
 	switch places := uint64(len(st.owned.places)); {
 	case st.owned.refused:
 		st.owned.refused = false
-		full = st.refuseTable("held", places, st.nameOf(h, h.Depth))
+		full = st.refuseTable("owned", places, st.nameOf(h, h.Depth))
 	case st.owned.live == len(st.owned.places): // no place was free
-		full = st.tableFull("held", places, st.nameOf(h, h.Depth))
+		full = st.tableFull("owned", places, st.nameOf(h, h.Depth))
 	default:
 		full = st.full(h, h.Asked)
 		h.Asked = st.owned.asked // this panic tells it, with what c said; nobody needs to tell it again
@@ -123,7 +123,7 @@ func (s Scope) notOwned(what string, it owned) error {
 	return full
 }
 
-func (h Held) owner() *Stack {
+func (h Owned) owner() *Stack {
 	if st := stackAt(uint64(uint32(h.stack))); st != nil && uint64(uint32(st.made)) == h.stack>>32 {
 		return st
 	}
@@ -133,7 +133,7 @@ func (h Held) owner() *Stack {
 // Cancel forgets what h names: it will not be closed or run. It is false when that was closed, run or
 // cancelled before. The place in the table is free again at once, the 16 bytes of the arena when the
 // scope closes.
-func (h Held) Cancel() bool {
+func (h Owned) Cancel() bool {
 	st := h.owner()
 	if st == nil {
 		return false
@@ -148,7 +148,7 @@ func (h Held) Cancel() bool {
 
 // CloseNow closes or runs what h names now, instead of when its scope closes, and returns its error.
 // What was closed, run or cancelled before is refused with an error; nothing runs twice.
-func (h Held) CloseNow() error {
+func (h Owned) CloseNow() error {
 	st := h.owner()
 	var p *owned
 	if st != nil {
@@ -162,9 +162,9 @@ func (h Held) CloseNow() error {
 	return p.run()
 }
 
-// Value is what Hold or Own keeps, and nil when it is gone. A closer whose Close is at work is gone
+// Value is what Keep or Own keeps, and nil when it is gone. A closer whose Close is at work is gone
 // already.
-func (h Held) Value() any {
+func (h Owned) Value() any {
 	if st := h.owner(); st != nil {
 		if p := st.owned.at(h.place); p != nil {
 			return p.value
@@ -178,7 +178,7 @@ func (h Held) Value() any {
 type owned struct {
 	fn     func()
 	value  any
-	held   Held   // what names it; place 0: the place is free, or what is in it runs
+	held   Owned  // what names it; place 0: the place is free, or what is in it runs
 	next   uint64 // in a free place: the next free one, plus 1
 	closes bool
 	site   arena_c.Site // where it was given
@@ -249,11 +249,11 @@ func (p *owned) guarded() (err error) {
 	return p.run()
 }
 
-// ownedTable has limits.held places. The place of a Held is one of them and, above it, the serial of who
-// took it, so that a node in the chain or a Held that outlived its value finds nothing.
+// ownedTable has limits.owned places. The place of an Owned is one of them and, above it, the serial of who
+// took it, so that a node in the chain or an Owned that outlived its value finds nothing.
 type ownedTable struct {
 	places  []owned
-	stack   uint64 // of each Held
+	stack   uint64 // of each Owned
 	used    uint64 // places that were ever taken
 	free    uint64 // place + 1 of the one to take next; 0: none was given back
 	serial  uint64
@@ -262,8 +262,8 @@ type ownedTable struct {
 	asked   uint64 // what the scope had been refused before the last one
 }
 
-// EachHeld calls fn with each Go value that is held: what it is, and where it was given.
-func (st *Stack) EachHeld(fn func(what string, given *arena_c.Site)) {
+// EachOwned calls fn with each Go value that is held: what it is, and where it was given.
+func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 	for i := range st.owned.places[:st.owned.used] {
 		if p := &st.owned.places[i]; p.held.place != 0 {
 			fn(p.what(), &p.site)
@@ -271,9 +271,9 @@ func (st *Stack) EachHeld(fn func(what string, given *arena_c.Site)) {
 	}
 }
 
-const ownedPlaces = 1 << 16 // more than limits.held can be
+const ownedPlaces = 1 << 16 // more than limits.owned can be
 
-// at is what the place of a Held names, or nil.
+// at is what the place of an Owned names, or nil.
 func (t *ownedTable) at(place uint64) *owned {
 	if i := place % ownedPlaces; i < uint64(len(t.places)) && t.places[i].held.place == place && place != 0 {
 		return &t.places[i]

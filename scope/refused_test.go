@@ -50,7 +50,7 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"new":          {1, func(s scope.Scope) { points.New(s) }},
 		"object":       {1, func(s scope.Scope) { marks.New(s) }},
 		"objects":      {1, func(s scope.Scope) { marks.Slice(s, 3) }},
-		"held":         {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
+		"owned":        {2, func(s scope.Scope) { s.Defer(func() {}) }}, // a place and 16 bytes
 		"pool":         {1, func(s scope.Scope) { points.Pool(s, 3) }},
 		"scope":        {1, func(s scope.Scope) { _ = s.Open("inner").Close() }},
 		"temporaries":  {1, func(s scope.Scope) { s.Temp(64) }},
@@ -90,7 +90,7 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 		`"query" asked for 8 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { points.New(s) }},
 		`"query" asked for 3 bytes, 65472 of 65536 are free; held by "query" 64`: {1, func() { s.Bytes(3) }},
 		`"inner" asked for one more of 8 scopes`:                                 {1, func() { s.Open("inner") }},
-		`"query" asked for one more of 8 held`:                                   {1, func() { s.Hold(t) }},
+		`"query" asked for one more of 8 owned`:                                  {1, func() { s.Keep(t) }},
 		`"query" asked for one more of 32 labels`:                                {1, func() { label(s) }},
 	} {
 		arena_c.FailAt(c.n)

@@ -46,7 +46,7 @@ const (
 // of planned size, most of all, and what a report copies of them (UsageLines). In checked builds sites come on top: the
 // places where scopes were opened and values were given.
 func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
-	notes, values := 2*(scopes+1), uint64(st.Held)
+	notes, values := 2*(scopes+1), uint64(st.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
 	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) + values*uint64(unsafe.Sizeof(owned{})) +
 		(uint64(st.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
@@ -61,7 +61,7 @@ const generationsEach = 1 << 40
 func (st *Stack) Start(row *arena_c.Row) {
 	h := &row.Arena
 	st.h, st.row, st.notes = h, row, make([]note, 2*(h.Slots+1))
-	st.owned.places = make([]owned, st.Held)
+	st.owned.places = make([]owned, st.Owned)
 	st.labels.lines = make([]label, 0, st.Names)
 	registry.Lock()
 	defer registry.Unlock()

@@ -273,13 +273,13 @@ func TestPlainRefusesGoPointers(t *testing.T) {
 	}
 	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String", func() { scope.Plain[named]() })
 	assert.PanicsWithValue(t, "scope: [3][]int[0] ([]int) holds a Go pointer; use arena.Slice", func() { scope.Plain[[3][]int]() })
-	assert.PanicsWithValue(t, "scope: func() (func()) holds a Go pointer; use scope.Held, which Scope.Hold gives",
+	assert.PanicsWithValue(t, "scope: func() (func()) holds a Go pointer; use scope.Owned, which Scope.Keep gives",
 		func() { scope.Plain[func()]() })
 	assert.Panics(t, func() { scope.Plain[map[int]int]() })
 	assert.Panics(t, func() { scope.Plain[chan int]() })
 	assert.Panics(t, func() { scope.Plain[any]() })
 	assert.Panics(t, func() { scope.Plain[unsafe.Pointer]() })
-	assert.PanicsWithValue(t, "scope: Text (scope.Text) holds a Go pointer; use scope.Held, which Scope.Hold gives",
+	assert.PanicsWithValue(t, "scope: Text (scope.Text) holds a Go pointer; use scope.Owned, which Scope.Keep gives",
 		func() { scope.Plain[scope.Text]() })
 	assert.NotPanics(t, func() { scope.Plain[[0]string]() })
 	assert.NotPanics(t, func() { scope.Plain[arena.Slice[arena.String]]() })

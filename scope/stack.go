@@ -16,7 +16,7 @@ type Stack struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level", "frame 0", "pad 1.0"
 	Key    string  // key of the plan that gives the arena its size
-	Held   int     // how many Go values (Own, Defer, Hold) may be held at once
+	Owned  int     // how many Go values (Own, Defer, Keep) may be held at once
 	Names  int     // how many labels there may be at once
 	Base   int     // how many of the lowest scopes the owner opens and closes itself
 	From   uintptr // where the budget begins

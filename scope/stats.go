@@ -10,13 +10,13 @@ type Stats struct {
 	Objects                  uint64 // allocations in the scopes that are open: in checked builds
 	Finalizers               uint64 // that ran since the arena was made
 	Failed                   int    // of them, those that returned an error or panicked
-	Held                     int    // Go values held now
+	Owned                    int    // Go values held now
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
 	MostOpen                 Open   // at once, since the arena was made
 }
 
 // Open counts what is open in an arena.
-type Open struct{ Scopes, Pools, Held, Labels int }
+type Open struct{ Scopes, Pools, Owned, Labels int }
 
 // Stats reads the figures. Call it where the arena may be used: they are live.
 func (st *Stack) Stats() Stats {
@@ -34,7 +34,7 @@ func (st *Stack) Stats() Stats {
 			}
 		}
 	}
-	s.Held = st.owned.live
+	s.Owned = st.owned.live
 	s.MostOpen = st.mostOpen()
 	for i := range uint64(s.MostOpen.Pools) { // the others were never taken
 		if p := row.Pool(i); p.Gen != 0 {
@@ -79,7 +79,7 @@ func (st *Stack) mostOpen() Open {
 		n++
 	}
 	most.Pools = int(n)
-	most.Held = int(st.owned.used) // a place that was given back is taken before a new one
+	most.Owned = int(st.owned.used) // a place that was given back is taken before a new one
 	most.Labels = st.labels.most
 	return *most
 }

@@ -42,7 +42,7 @@ var steady = []struct {
 	{"Object.Make", func(s scope.Scope) { _, _ = objects.Make(s, fine) }},
 	{"Own", func(s scope.Scope) { s.Own(quieter) }},
 	{"Defer of a static function", func(s scope.Scope) { s.Defer(nothing) }},
-	{"Hold", func(s scope.Scope) { s.Hold(quieter) }},
+	{"Keep", func(s scope.Scope) { s.Keep(quieter) }},
 	{"Own and Cancel", func(s scope.Scope) { s.Own(quieter).Cancel() }},
 	{"Own and CloseNow", func(s scope.Scope) { _ = s.Own(quieter).CloseNow() }},
 	{"Label", func(s scope.Scope) { _ = scope.Label(s, "sound", nobody) }},
@@ -84,7 +84,7 @@ var steady = []struct {
 // steadyPad is a pad that is large enough for a hundred of each.
 func steadyPad(t testing.TB) scope.Pad {
 	return budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Held: 1024}}).Pad(0, 0)
+		Pads: budget.Pads{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Pad(0, 0)
 }
 
 // TestNoGoAllocation holds what benchmarks show: in steady state the Go heap has no part in any of it.

@@ -175,11 +175,11 @@ func Example_formatString() {
 			return err
 		}
 		text, err := scope.ReadAt(scratch, file, 0, 8)
-		fmt.Printf("%s, from %d open file\n", text, pad.Stats().Held)
+		fmt.Printf("%s, from %d open file\n", text, pad.Stats().Owned)
 		return err
 	})
 	fmt.Println(err)
-	fmt.Println(pad.Stats().Held, "open files,", pad.Stats().Used, "bytes")
+	fmt.Println(pad.Stats().Owned, "open files,", pad.Stats().Used, "bytes")
 	// Output:
 	// 12 frogs, from 1 open file
 	// <nil>

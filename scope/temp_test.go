@@ -96,7 +96,7 @@ func TestTempEndsInItsPlace(t *testing.T) {
 	assert.Equal(t, []int64{7, 3, 6, 5, 4, 2, 1}, closed)
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorContains(t, err, `pad 0.0, scope "temp": finalizer of scope_test.mark panicked: mark panics`)
-	assert.Zero(t, pad.Stats().Held)
+	assert.Zero(t, pad.Stats().Owned)
 
 	closed = nil
 	s = pad.Open("s")

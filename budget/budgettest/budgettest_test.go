@@ -96,7 +96,7 @@ func TestOpenFailsATest(t *testing.T) {
 		"pad scope": {
 			func(b *budget.Budget) { b.Pad(0, 1).Open("left open") },
 			[]string{`budgettest: Close: budget "watched": pad 0.1` + leaked + `"left open"; close each where it is opened`,
-				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0 Slots:0 Pads:0}"},
+				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Pads:0}"},
 		},
 		"pad scope at NextFrame": {
 			func(b *budget.Budget) {
@@ -105,12 +105,12 @@ func TestOpenFailsATest(t *testing.T) {
 				_ = s.Close()
 			},
 			[]string{`budgettest: Close: budget "watched": pad 0.0` + leaked + `"open"; close each where it is opened`,
-				"budgettest: leaks: {Scopes:1 Held:0 Finalizers:0 Slots:0 Pads:0}"},
+				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Pads:0}"},
 		},
 		"finalizer": {
 			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
 			[]string{"budgettest: Close: frame 0, scope \"frame\": a deferred function panicked: boom",
-				"budgettest: leaks: {Scopes:0 Held:0 Finalizers:1 Slots:0 Pads:0}"},
+				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Pads:0}"},
 		},
 		"stray write": {
 			func(b *budget.Budget) { mapOf(b).Row(1).End++ },
@@ -131,14 +131,14 @@ func TestOpenFailsATest(t *testing.T) {
 	}
 }
 
-func TestOpenFailsATestThatLosesHeldValues(t *testing.T) {
+func TestOpenFailsATestThatLosesOwnedValues(t *testing.T) {
 	r := watch(t, func(t testing.TB) {
 		b := budgettest.Open(t, plan())
 		b.Frame().Defer(func() { t.Errorf("a lost value ran") })
 		mapOf(b).Row(1).Arena.Chain = 0 // a stray write
 	})
-	assert.Equal(t, []string{`budgettest: Close: budget "watched": frame 0: 1 held values were never released: a deferred function`,
-		"budgettest: leaks: {Scopes:0 Held:1 Finalizers:0 Slots:0 Pads:0}"}, r.said)
+	assert.Equal(t, []string{`budgettest: Close: budget "watched": frame 0: 1 owned values were never released: a deferred function`,
+		"budgettest: leaks: {Scopes:0 Owned:1 Finalizers:0 Slots:0 Pads:0}"}, r.said)
 }
 
 func mapOf(b *budget.Budget) *arena_c.Map {

@@ -113,7 +113,7 @@ func knobs(plan budget.Plan) (list []knob) {
 	limits := plan.Limits
 	limit("scopes", or(limits.Scopes, 64), func(l *budget.Limits, n int) { l.Scopes = n })
 	limit("pools", or(limits.Pools, 64), func(l *budget.Limits, n int) { l.Pools = n })
-	limit("held", or(limits.Held, 256), func(l *budget.Limits, n int) { l.Held = n })
+	limit("owned", or(limits.Owned, 256), func(l *budget.Limits, n int) { l.Owned = n })
 	limit("labels", or(limits.Labels, 32), func(l *budget.Limits, n int) { l.Labels = n })
 	return list
 }

@@ -42,8 +42,8 @@ func program(b *budget.Budget, failed map[string]int) error {
 			ponds.Slice(s, 3)
 			at = "aligned"
 			s.AllocAligned(10, 256)
-			at = "held"
-			s.Hold(b)
+			at = "owned"
+			s.Keep(b)
 			at = "pool"
 			ponds.Pool(s, 4)
 			at = "label"
@@ -101,7 +101,7 @@ func TestFailEachFailsEach(t *testing.T) {
 		}
 		return err
 	})
-	for _, at := range []string{"first", "odd", "even", "aligned", "held", "pool", "temp", "last", "slot 1", "room 0", "pad", "nested",
+	for _, at := range []string{"first", "odd", "even", "aligned", "owned", "pool", "temp", "last", "slot 1", "room 0", "pad", "nested",
 		"frame"} {
 		assert.Positive(t, failed[at], "%s never failed", at)
 	}

@@ -38,7 +38,7 @@ func TestFailOnceFailsEach(t *testing.T) {
 		return err
 	})
 	assert.Empty(t, r.said)
-	assert.Equal(t, map[string]int{"first": 1, "odd": 1, "even": 1, "aligned": 1, "held": 2, "pool": 1, "label": 2, "temp": 2,
+	assert.Equal(t, map[string]int{"first": 1, "odd": 1, "even": 1, "aligned": 1, "owned": 2, "pool": 1, "label": 2, "temp": 2,
 		"last": 1, "slot 0": 1, "slot 1": 1, "room 0": 1, "room 1": 1, "pad": 1, "nested": 2, "frame": 1}, failed)
 	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
 }

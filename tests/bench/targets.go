@@ -117,7 +117,7 @@ func (v verdict) String() string {
 	case !v.judged():
 		word = "not judged"
 	case v.held():
-		word = "held"
+		word = "owned"
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |",
 		v.work, strings.Join(v.who, " or "), of, number(v.most), number(v.time), number(v.instructions), word)
@@ -155,5 +155,5 @@ func printVerdicts(to io.Writer, list []verdict) {
 	}
 	w.Flush()
 	fmt.Fprintf(to, "\nThe least of interleaved rounds, and what it is of the other's. Where a unit takes less than 2 ns,\n"+
-		"instructions are counted, and the better of both decides. Held is at most %.0f %% above.\n", 100*(margin-1))
+		"instructions are counted, and the better of both decides. Owned is at most %.0f %% above.\n", 100*(margin-1))
 }

@@ -134,7 +134,7 @@ func TestPinned(t *testing.T) {
 			{Name: "match", Size: 24 * budget.KiB, Slots: 3}},
 		Frame:  budget.Frame{Buffers: 2, Size: 12 * budget.KiB},
 		Pads:   budget.Pads{Workers: 2, Size: 20*budget.KiB + 40},
-		Limits: budget.Limits{Scopes: 8, Pools: 6, Held: 8, Labels: 4},
+		Limits: budget.Limits{Scopes: 8, Pools: 6, Owned: 8, Labels: 4},
 	}
 	t.Run("block", func(t *testing.T) {
 		need, err := plan.Need()

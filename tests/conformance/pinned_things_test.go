@@ -21,8 +21,8 @@ type (
 		_     [6]byte
 	}
 	pinAlone struct {
-		Word float64
-		Held scope.Held
+		Word  float64
+		Owned scope.Owned
 	}
 )
 
@@ -93,10 +93,10 @@ var pinnedThings = []struct {
 		}
 		return put(x)
 	}},
-	{"Defer and Hold", func(_ *pinning, s scope.Scope) []unsafe.Pointer {
+	{"Defer and Keep", func(_ *pinning, s scope.Scope) []unsafe.Pointer {
 		h := s.Defer(func() {})
 		_ = h.CloseNow()
-		s.Hold("frog").Cancel()
+		s.Keep("frog").Cancel()
 		return put(pinOdds.New(s))
 	}},
 	{"Pool", func(p *pinning, s scope.Scope) []unsafe.Pointer {

@@ -100,7 +100,7 @@ func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
 	size = (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
 	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
 	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4, 0)
-	stack = &scope.Stack{Budget: "suite", Arena: "region", Key: "size", Held: 8}
+	stack = &scope.Stack{Budget: "suite", Arena: "region", Key: "size", Owned: 8}
 	stack.Start(table.Row(0))
 	return stack, from, size
 }

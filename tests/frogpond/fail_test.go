@@ -71,7 +71,7 @@ func needs(r budget.Report) map[string]uint64 {
 		}
 		most := part.MostOpen
 		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
-		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "held": most.Held, "labels": most.Labels} {
+		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "owned": most.Owned, "labels": most.Labels} {
 			list["limits."+name] = max(list["limits."+name], uint64(n))
 		}
 	}
@@ -86,7 +86,7 @@ func planned(p budget.Plan, key string) uint64 {
 		}
 	}
 	return map[string]uint64{"frame.size": p.Frame.Size, "pads.size": p.Pads.Size, "limits.scopes": uint64(p.Limits.Scopes),
-		"limits.pools": uint64(p.Limits.Pools), "limits.held": uint64(p.Limits.Held),
+		"limits.pools": uint64(p.Limits.Pools), "limits.owned": uint64(p.Limits.Owned),
 		"limits.labels": uint64(p.Limits.Labels)}[key]
 }
 

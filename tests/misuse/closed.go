@@ -29,10 +29,10 @@ var closedBudgets = []line{
 	}, []answer{
 		{every, "generation", "closed", panics},
 	}, ""},
-	{"ask a closed budget's Ref, Loaded, Held, pool or door", []program{
+	{"ask a closed budget's Ref, Loaded, Owned, pool or door", []program{
 		{name: "Ref after Close of the budget", run: closed(func(k kept) { nothing(k.ref.Get() == nil) })},
 		{name: "Loaded after Close of the budget", run: closed(func(k kept) { nothing(k.level.Get() == nil) })},
-		{name: "Held after Close of the budget", run: closed(func(k kept) { nothing(k.held.Value() == nil) })},
+		{name: "Owned after Close of the budget", run: closed(func(k kept) { nothing(k.held.Value() == nil) })},
 		{name: "Get after Close of the budget", run: closed(func(k kept) { nothing(k.pool.Get() == nil) })},
 		{name: "At after Close of the budget", run: closed(func(k kept) { nothing(k.pool.At(0) == nil) })},
 		{name: "Enter after Close of the budget", run: closed(func(k kept) { nothing(!k.door.Enter()) })},
@@ -54,7 +54,7 @@ type kept struct {
 	query scope.Scope
 	frog  *Frog
 	ref   scope.Ref[Frog]
-	held  scope.Held
+	held  scope.Owned
 	pool  scope.Pool[Frog]
 	chunk *Frog
 	level budget.Loaded[Frog]
@@ -68,7 +68,7 @@ func closed(use func(k kept)) func(wrong bool) {
 		k.pad = k.b.Pad(0, 0)
 		k.level = load(k.b, "level", func(s scope.Scope) *Frog {
 			k.query, k.frog, k.pool = s, oldFrog(s), frogs.Pool(s, 10)
-			k.ref, k.held, k.chunk = scope.RefTo(s, k.frog), s.Hold("a value of Go"), k.pool.Get()
+			k.ref, k.held, k.chunk = scope.RefTo(s, k.frog), s.Keep("a value of Go"), k.pool.Get()
 			return k.frog
 		})
 		k.door = k.b.Region("level").Door("worker 1")

@@ -79,7 +79,7 @@ func goPointerInBlock(wrong bool) {
 		if wrong {
 			*(**Frog)(s.Alloc(8, 8)) = frog
 		} else {
-			s.Hold(frog)
+			s.Keep(frog)
 		}
 		return nil
 	})

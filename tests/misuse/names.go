@@ -10,11 +10,11 @@ import (
 // Small values that name something and outlive it.
 
 var names = []line{
-	{"ask a stale Ref, Handle, Held, Loaded, pool, list or Text", []program{
+	{"ask a stale Ref, Handle, Owned, Loaded, pool, list or Text", []program{
 		{name: "stale Ref", run: staleRef},
 		{name: "stale Handle", run: staleHandle},
 		{name: "another pool's Handle", run: anothersHandle},
-		{name: "stale Held", run: staleHeld},
+		{name: "stale Owned", run: staleOwned},
 		{name: "stale Loaded", run: staleLoaded},
 		{name: "Get of a stale pool", run: stalePool},
 		{name: "values of a stale list", run: staleListValues},
@@ -94,9 +94,9 @@ func anothersHandle(wrong bool) {
 	nothing(pool.At(handle) == nil)
 }
 
-func staleHeld(wrong bool) {
-	var held scope.Held
-	query(wrong, func(s scope.Scope) { held = s.Hold("a value of Go") })
+func staleOwned(wrong bool) {
+	var held scope.Owned
+	query(wrong, func(s scope.Scope) { held = s.Keep("a value of Go") })
 	nothing(held.Value() == nil)
 }
 
@@ -191,7 +191,7 @@ func refToStale(wrong bool) {
 }
 
 func closeNowTwice(wrong bool) {
-	var held scope.Held
+	var held scope.Owned
 	query(false, func(s scope.Scope) { held = s.Defer(func() {}) })
 	check(held.CloseNow())
 	if wrong {

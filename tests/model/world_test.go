@@ -21,7 +21,7 @@ import (
 const (
 	maxScopes = 6
 	maxPools  = 4
-	maxHeld   = 4000
+	maxOwned  = 4000
 	maxLabels = 4
 	rooms     = 2
 	helper    = 0 // the worker whose pads finalizers use
@@ -38,7 +38,7 @@ func plan() budget.Plan {
 			{Name: "level", Size: 256 * budget.KiB}},
 		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
 		Pads:   budget.Pads{Workers: workers, Size: 64 * budget.KiB},
-		Limits: budget.Limits{Scopes: maxScopes, Pools: maxPools, Held: maxHeld, Labels: maxLabels},
+		Limits: budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels},
 		Pages:  budget.Pages{Prefault: budget.Off}}
 }
 

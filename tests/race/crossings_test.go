@@ -78,7 +78,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 	require.NoError(t, err)
 	door := level.Door("worker")
-	ref, held, temp := scope.RefTo(s, frogs.New(s)), s.Hold(t), s.Temp(4096)
+	ref, held, temp := scope.RefTo(s, frogs.New(s)), s.Keep(t), s.Temp(4096)
 	_, h := frogs.HandlePool(s, 1).Get()
 	noPools := openBudget(t)
 	noPools.Pad(0, 0).Open("a")
@@ -98,7 +98,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 		"SharedPool":     func() { shared.Put(shared.Get()) },
 		"Ref":            func() { ref.Get(); scope.RefTo(s, frogs.New(s)) },
 		"Handle":         func() { handles.At(h) },
-		"Held":           func() { held.Value(); s.Hold(t).Cancel(); _ = s.Own(io.NopCloser(nil)).CloseNow() },
+		"Owned":          func() { held.Value(); s.Keep(t).Cancel(); _ = s.Own(io.NopCloser(nil)).CloseNow() },
 		"Loaded":         func() { loaded.Get() },
 		"Door":           func() { door.Enter(); door.Leave() },
 		"Snapshot":       func() { b.Snapshot() },

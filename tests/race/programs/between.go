@@ -58,7 +58,7 @@ var works = map[string]func(p *play, worker int) func(){
 	"pool":        inScope(func(s scope.Scope) { pool := frogs.Pool(s, 4); pool.Put(pool.Get()); pool.Peak() }),
 	"object-pool": inScope(func(s scope.Scope) { pool := living.Pool(s, 4); must(pool.Put(pool.Get())); pool.Get() }),
 	"handles":     inScope(func(s scope.Scope) { pool := frogs.HandlePool(s, 4); _, h := pool.Get(); pool.At(h); pool.Put(h) }),
-	"objects":     inScope(func(s scope.Scope) { living.New(s); s.Own(io.NopCloser(nil)); s.Hold(s).Value() }),
+	"objects":     inScope(func(s scope.Scope) { living.New(s); s.Own(io.NopCloser(nil)); s.Keep(s).Value() }),
 	"make":        inScope(func(s scope.Scope) { _, err := frogs.Make(s, good); must(err) }),
 	"make-fails":  inScope(func(s scope.Scope) { _, err := frogs.Make(s, bad); fails(err) }),
 	"label":       inScope(func(s scope.Scope) { must(scope.Label(s, "fish", nothing)) }),

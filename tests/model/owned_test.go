@@ -11,7 +11,7 @@ import (
 
 // held is a Go value that a scope keeps.
 type held struct {
-	real scope.Held
+	real scope.Owned
 	id   int64 // of its finalizer; 0: it has none
 	of   *life
 	node *node
@@ -71,7 +71,7 @@ func (w *world) own(s *life) {
 				}
 			})
 		default:
-			h.real = s.real.Hold(&h)
+			h.real = s.real.Keep(&h)
 		}
 	}
 	if v := w.recovered(give); !ok || !s.may() {
@@ -109,12 +109,12 @@ func (w *world) release() {
 		w.check(h.real.Cancel() == !gone, "Cancel of an owned value, gone: %v", gone)
 	} else {
 		w.say("%s: end owned value %d", h.of.arena.name, h.id)
-		w.endHeld(h, gone)
+		w.endOwned(h, gone)
 	}
 	h.gone, h.node.ids = true, nil
 }
 
-func (w *world) endHeld(h *held, gone bool) {
+func (w *world) endOwned(h *held, gone bool) {
 	var t told
 	if f := w.finalizers[h.id]; !gone && f != nil {
 		if f.do >= doPanic {

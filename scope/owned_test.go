@@ -54,7 +54,7 @@ func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
 	assert.Equal(t, 1, bad.times)
 	stats := pad.Stats()
 	assert.EqualValues(t, 3, stats.Finalizers)
-	assert.Zero(t, stats.Held)
+	assert.Zero(t, stats.Owned)
 	assert.Zero(t, stats.Failed, "the error was the caller's")
 }
 
@@ -67,71 +67,71 @@ func TestCloseNowOfWhatPanics(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestHeldPlacesAreGivenBack(t *testing.T) {
+func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	pad := open(t).Pad(0, 0)
 	s := pad.Open("a")
 	for range 100 {
 		require.True(t, s.Own(&closer{}).Cancel())
 		require.NoError(t, s.Defer(func() {}).CloseNow())
 	}
-	handles := make([]scope.Held, 8)
+	handles := make([]scope.Owned, 8)
 	for i := range handles {
-		handles[i] = s.Hold(i)
+		handles[i] = s.Keep(i)
 	}
-	assert.Equal(t, 8, pad.Stats().Held)
+	assert.Equal(t, 8, pad.Stats().Owned)
 	late := &closer{id: 9}
-	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 held; `+
-		`raise limits.held in the plan to 9 or more`, func() { s.Own(late) })
+	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 owned; `+
+		`raise limits.owned in the plan to 9 or more`, func() { s.Own(late) })
 	assert.Equal(t, 1, late.times, "nothing is lost")
 	for i, h := range handles {
 		assert.Equal(t, i, h.Value())
 	}
 	handles[3].Cancel()
-	assert.Equal(t, "again", s.Hold("again").Value())
+	assert.Equal(t, "again", s.Keep("again").Value())
 	require.NoError(t, s.Close())
 	for _, h := range handles {
 		assert.Nil(t, h.Value())
 	}
-	assert.Zero(t, pad.Stats().Held)
+	assert.Zero(t, pad.Stats().Owned)
 }
 
-// TestHeldLiesInABlock: an object in an arena has a Go value by its Held.
-func TestHeldLiesInABlock(t *testing.T) {
+// TestOwnedLiesInABlock: an object in an arena has a Go value by its Owned.
+func TestOwnedLiesInABlock(t *testing.T) {
 	type player struct {
 		ID   int32
-		Conn scope.Held
+		Conn scope.Owned
 	}
 	players := scope.Plain[player]()
-	assert.EqualValues(t, 16, unsafe.Sizeof(scope.Held{}))
+	assert.EqualValues(t, 16, unsafe.Sizeof(scope.Owned{}))
 	s := open(t).Pad(0, 0).Open("a")
 	p, conn := players.New(s), &closer{id: 7}
 	p.Conn = s.Own(conn)
 	assert.Same(t, conn, p.Conn.Value())
 	require.NoError(t, p.Conn.CloseNow())
 	assert.Equal(t, 1, conn.times)
-	assert.EqualError(t, players.New(s).Conn.CloseNow(), gone, "the zero Held names nothing")
+	assert.EqualError(t, players.New(s).Conn.CloseNow(), gone, "the zero Owned names nothing")
 	require.NoError(t, s.Close())
 	assert.Equal(t, 1, conn.times)
 }
 
-func TestHeldOfAnotherLife(t *testing.T) {
+func TestOwnedOfAnotherLife(t *testing.T) {
 	b := open(t)
 	s := b.Pad(0, 0).Open("a")
-	old := s.Hold("old")
+	old := s.Keep("old")
 	require.NoError(t, s.Close())
 	s = b.Pad(0, 0).Open("a")
-	s.Hold("new")
+	s.Keep("new")
 	assert.Nil(t, old.Value(), "another value has its place")
 	assert.False(t, old.Cancel())
-	young := s.Hold("young")
+	young := s.Keep("young")
 	require.NoError(t, s.Close())
 	require.NoError(t, b.Close())
 	assert.Nil(t, young.Value())
 
 	b = open(t)
 	s = b.Pad(0, 0).Open("a")
-	s.Hold("new")
-	keep := s.Hold("new")
+	s.Keep("new")
+	keep := s.Keep("new")
 	assert.Nil(t, young.Value(), "a newer budget has its stack's id")
 	assert.False(t, young.Cancel())
 	assert.EqualError(t, young.CloseNow(), gone)
@@ -139,16 +139,16 @@ func TestHeldOfAnotherLife(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestHeldOfAnyWords: a Held may come from a block that anything wrote.
-func TestHeldOfAnyWords(t *testing.T) {
+// TestOwnedOfAnyWords: an Owned may come from a block that anything wrote.
+func TestOwnedOfAnyWords(t *testing.T) {
 	s := open(t).Pad(0, 0).Open("a")
-	real := s.Hold("here")
+	real := s.Keep("here")
 	words := *(*[2]uint64)(unsafe.Pointer(&real))
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
 		forged := words
 		forged[random.IntN(2)] ^= 1 << random.IntN(64)
-		h := *(*scope.Held)(unsafe.Pointer(&forged))
+		h := *(*scope.Owned)(unsafe.Pointer(&forged))
 		require.Nil(t, h.Value())
 		require.False(t, h.Cancel())
 		require.Error(t, h.CloseNow())
@@ -200,7 +200,7 @@ type heldProgram struct {
 }
 
 type heldEntry struct {
-	held scope.Held
+	held scope.Owned
 	it   *closer
 }
 
@@ -264,9 +264,9 @@ func (p *heldProgram) checkSpent() {
 	}
 }
 
-func TestHeldModel(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "held", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Held: 20}})
+func TestOwnedModel(t *testing.T) {
+	b := budgettest.Open(t, budget.Plan{Name: "owned", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Pads: budget.Pads{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Owned: 20}})
 	p := &heldProgram{t: t, random: rand.New(rand.NewPCG(5, 6)), pad: b.Pad(0, 0)}
 	for range 20_000 {
 		if len(p.scopes) == 0 {
@@ -284,7 +284,7 @@ func TestHeldModel(t *testing.T) {
 		default:
 			p.checkSpent()
 		}
-		require.Equal(t, p.live, p.pad.Stats().Held)
+		require.Equal(t, p.live, p.pad.Stats().Owned)
 	}
 	for len(p.scopes) > 0 {
 		p.close()

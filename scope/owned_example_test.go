@@ -20,7 +20,7 @@ func (c *Connection) Close() error {
 // Player lies in an arena. Its name is an offset, its connection a number: both are plain data.
 type Player struct {
 	Name arena.String
-	Conn scope.Held
+	Conn scope.Owned
 }
 
 var (
@@ -36,8 +36,8 @@ func openServer() *budget.Budget {
 	return b
 }
 
-// An object in an arena has a Go value by its Held. The match hangs up on whoever is left when it ends.
-func ExampleHeld() {
+// An object in an arena has a Go value by its Owned. The match hangs up on whoever is left when it ends.
+func ExampleOwned() {
 	b := openServer()
 	defer b.Close()
 	ctx := context.Background()
