@@ -7,8 +7,8 @@ package arena_c
 // #cgo nocallback upfront_map_size
 // #cgo noescape upfront_map_init
 // #cgo nocallback upfront_map_init
-// #cgo noescape upfront_map_redraw
-// #cgo nocallback upfront_map_redraw
+// #cgo noescape upfront_map_reconfigure
+// #cgo nocallback upfront_map_reconfigure
 // #cgo noescape upfront_map_walk
 // #cgo nocallback upfront_map_walk
 import "C"
@@ -88,9 +88,9 @@ func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools, gu
 		C.uint64_t(guard))))
 }
 
-// Redraw is upfront_map_redraw.
-func (m *Map) Redraw(row uint64, sizes []uint64) Code {
-	return Code(C.upfront_map_redraw(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)), C.uint64_t(len(sizes))))
+// Reconfigure is upfront_map_reconfigure.
+func (m *Map) Reconfigure(row uint64, sizes []uint64) Code {
+	return Code(C.upfront_map_reconfigure(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)), C.uint64_t(len(sizes))))
 }
 
 // Walk is upfront_map_walk: the number of ranges written, or with Corrupt the index of the row.

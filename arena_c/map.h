@@ -117,7 +117,7 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
  * same for all siblings of a group. What lies above stays where it is. Peaks begin anew. UPFRONT_ORDER: a row has open scopes;
  * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row.
  * Nothing has changed then. */
-int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
+int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
 
 /* Closes every pool and every scope of the row, newest first, C finalizers included; a region takes those above it along, top first, but
  * never its siblings. UPFRONT_ORDER, and nothing has changed, when a chain holds what isn't C's: who made that closes the scope; or when

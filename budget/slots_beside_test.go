@@ -23,7 +23,7 @@ func TestReleaseBesideReconfigure(t *testing.T) {
 			return nil, nil
 		})
 		require.NoError(t, err)
-		released, redrawn := make(chan error), make(chan error)
+		released, reconfigured := make(chan error), make(chan error)
 		go func() { released <- room.Release(background) }()
 		go func() {
 			<-releasing
@@ -31,12 +31,12 @@ func TestReleaseBesideReconfigure(t *testing.T) {
 			for {
 				err := b.Reconfigure(background, plan)
 				if !errors.Is(err, budget.ErrLoading) {
-					redrawn <- err
+					reconfigured <- err
 					return
 				}
 			}
 		}()
-		assert.NoError(t, <-redrawn)
+		assert.NoError(t, <-reconfigured)
 		assert.NoError(t, <-released)
 		assert.Equal(t, 2, b.Slots("room").Free())
 	}

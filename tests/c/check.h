@@ -106,7 +106,7 @@ void test_heap(void);
 void test_heap_misuse(void);
 void test_map(void);
 void test_walk(void);
-void test_redraw(void);
+void test_reconfigure(void);
 void test_random(void);
 void test_ring(void);
 void test_frame(void);

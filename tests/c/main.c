@@ -18,7 +18,7 @@ int main(void) {
     test_scope_temp();
     test_map();
     test_walk();
-    test_redraw();
+    test_reconfigure();
     test_random();
     test_ring();
     test_frame();

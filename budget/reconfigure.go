@@ -9,13 +9,13 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Reconfigure redraws the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
+// Reconfigure moves the edges of regions that are empty, to the sizes of the plan: what lies from the lowest region
 // whose size differs up to the highest, within the bytes that these have together. Everything else in the plan is as it
 // was. It is the console's way to give the next world another shape: Rewind what changes, Reconfigure, Load.
 //
 // It is refused, and nothing has changed, while anything lives in there, while something loads, when the plan differs in
 // more than sizes, and when the sizes don't come to the same total. It waits for workers inside ([Door]) until ctx ends.
-// Addresses and peaks of the redrawn regions begin anew. Cost: that of an Open for these regions' tables.
+// Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	defer forgive()()
 	if err := plan.Check(); err != nil {
@@ -45,7 +45,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if still := b.keepOut(ctx, l, changed); still != nil {
 		return fmt.Errorf("budget %q: Reconfigure waited for workers: %s: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
 	}
-	return b.redraw(changed, plan)
+	return b.reconfigure(changed, plan)
 }
 
 // onlySizesDiffer says what else does. Names for people may.
@@ -91,7 +91,7 @@ func (b *Budget) changed(plan Plan) (list []*region) {
 	return list
 }
 
-func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
+func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	sizes := make([]uint64, len(changed))
 	for i, r := range changed {
 		sizes[i] = plan.Regions[r.level].Size
@@ -109,7 +109,7 @@ func (b *Budget) redraw(changed []*region, plan Plan) (err error) {
 			}
 		}()
 	}
-	if code := b.table.Redraw(uint64(first), sizes); code != arena_c.OK {
+	if code := b.table.Reconfigure(uint64(first), sizes); code != arena_c.OK {
 		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)
 	}
 	for _, r := range changed {

@@ -87,7 +87,7 @@ func TestReconfigureRefuses(t *testing.T) {
 	assert.ErrorIs(t, b.Reconfigure(background, worlds(128, 64, 640)), budget.ErrClosed)
 }
 
-// TestReconfigureAtRandom redraws over and over: each region has exactly its bytes, and what lies outside stays.
+// TestReconfigureAtRandom reconfigures over and over: each region has exactly its bytes, and what lies outside stays.
 func TestReconfigureAtRandom(t *testing.T) {
 	b := open(t, worlds(256, 64, 512))
 	random := rand.New(rand.NewPCG(3, 1))

@@ -1,7 +1,7 @@
 #include "map.h"
 
 /* The sizes are those of whole groups of siblings, and need exactly the bytes that the rows have. */
-static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
+static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);
     uint64_t i, start = upfront_map_start(m, first);
     for (i = 0; i < count; i++) {
@@ -16,9 +16,9 @@ static int may_redraw(const upfront_map *m, uint64_t row, const uint64_t *sizes,
     return start == upfront_map_behind(upfront_map_end(m, last), m->guard);
 }
 
-int upfront_map_redraw(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
+int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     uint64_t i, start;
-    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row || !may_redraw(m, row, sizes, count))
+    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row || !may_reconfigure(m, row, sizes, count))
         return UPFRONT_BAD_ARGUMENT;
     for (i = 0; i < count; i++)
         if (upfront_map_row(m, row + i)->arena.depth != 0)
