@@ -69,7 +69,7 @@
 //     Refuse). Whatever moves back tells the race detector what died (raceDead), and each other binding which word it writes.
 //  5. arena/NAME.go: the face in this package, NewNAME(block), and a row in the table above. allocator.go: what it can do.
 //  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.
-//  7. tests/conformance: a subject with its model (subject_test.go); the hit in package mouth and in a differential test; one that
+//  7. tests/conformance: a subject with its model (subject_test.go); the hit in package bindings and in a differential test; one that
 //     is inlined in package hits and inline_test.go.
 //  8. refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what doesn't.
 //     tests/misuse: each misuse and what catches it; the README has that table.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAddressesInGoObjects hands each arena the address of a Go object that holds Go pointers: it is refused in the arena's
-// own words, in both mouths, and not by cgo, which won't pass such an address.
+// own words, in C and in Go, and not by cgo, which won't pass such an address.
 func TestAddressesInGoObjects(t *testing.T) {
 	other := &struct {
 		inside [8]uint64

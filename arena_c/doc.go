@@ -4,7 +4,7 @@
 // sizes. Programs use packages arena, scope and budget; a C program uses upfront.h, and `cc arena_c/*.c` builds it
 // without Go.
 //
-// # One cursor, two mouths
+// # One cursor, in C and in Go
 //
 // The C core owns every byte and every rule; its control words are laid out by the C headers, and the Go structs in
 // this package are the same bytes. Each operation has a one-line binding. A cgo call costs many times the allocation

@@ -113,7 +113,7 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
 
-/* Redraws the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the
+/* Moves the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the
  * same for all siblings of a group. What lies above stays where it is. Peaks begin anew. UPFRONT_ORDER: a row has open scopes;
  * UPFRONT_BAD_ARGUMENT: the sizes, each up to its edge, don't sum up exactly, siblings differ or are parted, or there is no such row.
  * Nothing has changed then. */

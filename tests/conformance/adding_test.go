@@ -54,10 +54,10 @@ func TestEveryHitIsSaidTwiceAndCompared(t *testing.T) {
 	code := text(t, "arena_c/fast.go") + text(t, "arena_c/fast_block.go")
 	hits := regexp.MustCompile(`\n// [A-Z]\w*.* is (upfront_\w+)`).FindAllStringSubmatch(code, -1)
 	require.GreaterOrEqual(t, len(hits), 20, "the test finds no hits")
-	bindings, compared := text(t, "arena_c/fast_cgo.go"), text(t, "tests/conformance/mouth/mouth.go")
+	bindings, compared := text(t, "arena_c/fast_cgo.go"), text(t, "tests/conformance/bindings/bindings.go")
 	for _, hit := range hits {
 		call := regexp.MustCompile(`C\.` + hit[1] + `(_at)?\(`)
 		assert.True(t, call.MatchString(bindings), "fast_cgo.go lacks %s", hit[1])
-		assert.True(t, call.MatchString(compared), "package mouth lacks %s", hit[1])
+		assert.True(t, call.MatchString(compared), "package bindings lacks %s", hit[1])
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 	"github.com/upfront-mem/upfront/tests/misuse/caller"
 )
 
@@ -47,7 +47,7 @@ func TestMixedChains(t *testing.T) {
 	for id := range int32(40) {
 		switch id % 5 {
 		case 0, 1, 2: // runs of C, one crossing each
-			require.Equal(t, arena_c.OK, mouth.Defer(header, generation, &theOne.Log[0], &theOne.Count, id))
+			require.Equal(t, arena_c.OK, bindings.Defer(header, generation, &theOne.Log[0], &theOne.Count, id))
 		case 3:
 			noteds.New(s).ID = id
 		case 4:
@@ -59,7 +59,7 @@ func TestMixedChains(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, want, theOne.Log[:theOne.Count])
 	assert.EqualValues(t, 40, b.Pad(0, 0).Stats().Finalizers-before)
-	assert.NotEqual(t, arena_c.OK, mouth.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
+	assert.NotEqual(t, arena_c.OK, bindings.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
 	require.NoError(t, book.Close())
 }
 

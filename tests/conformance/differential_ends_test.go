@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
 func TestGoAndCAgreeOnEnds(t *testing.T) {
@@ -17,12 +17,12 @@ func TestGoAndCAgreeOnEnds(t *testing.T) {
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
 		switch w.random.IntN(12) {
 		default:
-			w.same("BumpFar", a.BumpFar(gen, size, mask), mouth.BumpFar(b, gen, size, mask))
+			w.same("BumpFar", a.BumpFar(gen, size, mask), bindings.BumpFar(b, gen, size, mask))
 		case 0, 1, 2:
 			p, _ := a.Bump(gen, size, mask)
-			w.same("Bump", p, mouth.Bump(&b.Header, gen, size, mask))
+			w.same("Bump", p, bindings.Bump(&b.Header, gen, size, mask))
 		case 3:
-			mark, farMark := mouth.Marks(b)
+			mark, farMark := bindings.Marks(b)
 			require.Equal(t, mark, a.MarkNear())
 			require.Equal(t, farMark, a.MarkFar())
 			w.sameBytes("marks")
@@ -68,9 +68,9 @@ func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|15
 		var p, q unsafe.Pointer
 		if end == 0 {
-			p, q = a.Push(gen, size, mask), mouth.Push(b, gen, size, mask)
+			p, q = a.Push(gen, size, mask), bindings.Push(b, gen, size, mask)
 		} else {
-			p, q = a.PushFar(gen, size, mask), mouth.PushFar(b, gen, size, mask)
+			p, q = a.PushFar(gen, size, mask), bindings.PushFar(b, gen, size, mask)
 		}
 		w.same("push", p, q)
 		if p != nil {
@@ -91,7 +91,7 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 		switch w.random.IntN(4) {
 		default:
 			p, got := arena_c.GetHandle[[3]uint64](a, gen, first, numbers)
-			q, want := mouth.GetHandle(b, gen)
+			q, want := bindings.GetHandle(b, gen)
 			if q != nil {
 				arena_c.Zero(q, 24)
 			}
@@ -101,7 +101,7 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 				given = append(given, got)
 			}
 		case 0:
-			w.same("At", a.At(gen, handle), mouth.At(b, gen, handle))
+			w.same("At", a.At(gen, handle), bindings.At(b, gen, handle))
 		case 1, 2:
 			if w.random.IntN(rounds()/20) == 0 { // the last generation: with its put the chunk retires
 				index := w.random.Uint64N(uint64(a.Count))
@@ -109,7 +109,7 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 				handle = a.Handle(index)
 				given = append(given, handle)
 			}
-			require.Equal(t, mouth.PutHandle(b, gen, handle), a.PutHandle(gen, handle), "seed %d, step %d", w.seed, w.step)
+			require.Equal(t, bindings.PutHandle(b, gen, handle), a.PutHandle(gen, handle), "seed %d, step %d", w.seed, w.step)
 			w.sameBytes("PutHandle")
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
 // rowTwins are two maps of two rows; the programs run on the second. Headers and records are compared word by word with all else.
@@ -32,8 +32,8 @@ func newRowTwins(t *testing.T) *rowTwins {
 	a := arena_c.MapInit(at(w.a), size, arenas, slots, pools, 0)
 	b := arena_c.MapInit(at(w.b), size, arenas, slots, pools, 0)
 	require.NotNil(t, a)
-	require.Equal(t, unsafe.Pointer(mouth.Row(a, 1)), unsafe.Pointer(a.Row(1)))
-	start, end := mouth.Bounds(a, a.Row(1))
+	require.Equal(t, unsafe.Pointer(bindings.Row(a, 1)), unsafe.Pointer(a.Row(1)))
+	start, end := bindings.Bounds(a, a.Row(1))
 	require.Equal(t, []uint64{start, end}, []uint64{a.Start(1), a.End(1)})
 	return &rowTwins{twins: w, a: a.Row(1), b: b.Row(1)}
 }
@@ -55,18 +55,18 @@ func TestGoAndCAgreeOnScopes(t *testing.T) {
 
 // sameReads: the small reads of the headers, by either side.
 func (w *rowTwins) sameReads() {
-	require.Equal(w.t, mouth.Used(w.a), w.a.Used())
-	require.Equal(w.t, mouth.Peak(w.a), w.a.Peak())
+	require.Equal(w.t, bindings.Used(w.a), w.a.Used())
+	require.Equal(w.t, bindings.Peak(w.a), w.a.Peak())
 	for _, h := range []*arena_c.Scopes{&w.a.Arena, &w.a.Temp} {
-		require.Equal(w.t, unsafe.Pointer(mouth.RowOf(h)), unsafe.Pointer(h.Row()))
-		require.Equal(w.t, mouth.Address(h, h.Cursor), h.At(h.Cursor))
-		require.Equal(w.t, mouth.Place(h, h.At(h.Limit)), h.Offset(h.At(h.Limit)))
+		require.Equal(w.t, unsafe.Pointer(bindings.RowOf(h)), unsafe.Pointer(h.Row()))
+		require.Equal(w.t, bindings.Address(h, h.Cursor), h.At(h.Cursor))
+		require.Equal(w.t, bindings.Place(h, h.At(h.Limit)), h.Offset(h.At(h.Limit)))
 		for depth := range h.Slots + 1 {
-			require.Equal(w.t, unsafe.Pointer(mouth.Record(h, depth)), unsafe.Pointer(h.Record(depth)))
+			require.Equal(w.t, unsafe.Pointer(bindings.Record(h, depth)), unsafe.Pointer(h.Record(depth)))
 		}
 	}
 	for i := range w.a.Pools {
-		require.Equal(w.t, unsafe.Pointer(mouth.Pool(w.a, i)), unsafe.Pointer(w.a.Pool(i)))
+		require.Equal(w.t, unsafe.Pointer(bindings.Pool(w.a, i)), unsafe.Pointer(w.a.Pool(i)))
 	}
 }
 
@@ -84,7 +84,7 @@ func (w *rowTwins) rowStep() {
 		w.close()
 	case k == 2 && w.random.IntN(4) == 0:
 		w.a.Arena.Freeze()
-		mouth.Freeze(&w.b.Arena)
+		bindings.Freeze(&w.b.Arena)
 		w.sameBytes("Freeze")
 	case k == 3:
 		w.openTemp()
@@ -134,11 +134,11 @@ func (w *rowTwins) hit(a, b *arena_c.Scopes) {
 	case 6, 7:
 		size, mask := w.random.Uint64N(200), uint64(7)<<w.random.IntN(4)|7
 		p := a.Node(gen, size, mask)
-		w.same("Node", p, mouth.Node(b, gen, size, mask))
+		w.same("Node", p, bindings.Node(b, gen, size, mask))
 		if p != nil {
 			class := w.random.Uint64N(1 << 24)
 			a.Link(p, class)
-			mouth.Link(b, b.At(a.Offset(p)), class)
+			bindings.Link(b, b.At(a.Offset(p)), class)
 			w.sameBytes("Link")
 		}
 	case 8:
@@ -147,29 +147,29 @@ func (w *rowTwins) hit(a, b *arena_c.Scopes) {
 		}
 		p, node := a.Newest(a.Chain)
 		a.Unlink()
-		q, class := mouth.Unlink(b)
+		q, class := bindings.Unlink(b)
 		require.Equal(w.t, class, node/arena_c.NodeClass, "seed %d", w.seed)
 		w.same("Unlink", p, q)
 	case 9:
 		size := w.amount()
 		p, ok := a.Grow(gen, size)
 		require.Equal(w.t, p != nil, ok)
-		w.same("Grow", p, mouth.GrowIn(b, gen, size))
+		w.same("Grow", p, bindings.GrowIn(b, gen, size))
 	case 10, 11:
 		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1) // larger ones take Bump
 		p := w.either(a, gen, func() unsafe.Pointer { return a.Alloc(gen, size, mask+1) },
 			func() unsafe.Pointer { return a.TryAlloc(gen, size, mask+1) })
-		w.same("Alloc", p, mouth.BumpIn(b, gen, size, mask))
+		w.same("Alloc", p, bindings.BumpIn(b, gen, size, mask))
 	case 12:
 		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1)
 		p := w.either(a, gen, func() unsafe.Pointer { return a.AllocMask(gen, size, mask) },
 			func() unsafe.Pointer { return a.TryAlloc(gen, size, mask+1) })
-		w.same("AllocMask", p, mouth.BumpIn(b, gen, size, mask))
+		w.same("AllocMask", p, bindings.BumpIn(b, gen, size, mask))
 	default:
 		size, mask := w.amount(), w.mask()
 		p, ok := a.Bump(gen, size, mask)
 		require.Equal(w.t, p != nil, ok)
-		w.same("Bump", p, mouth.BumpIn(b, gen, size, mask))
+		w.same("Bump", p, bindings.BumpIn(b, gen, size, mask))
 	}
 }
 
@@ -191,7 +191,7 @@ func newIn[T any](w *rowTwins, a, b *arena_c.Scopes, gen uint64) {
 	size := uint64(unsafe.Sizeof(*new(T)))
 	x := w.either(a, gen, func() unsafe.Pointer { return unsafe.Pointer(arena_c.New[T](a, gen)) },
 		func() unsafe.Pointer { return unsafe.Pointer(arena_c.TryNew[T](a, gen)) })
-	y := mouth.BumpIn(b, gen, size, arena_c.AlignOf[T]()-1)
+	y := bindings.BumpIn(b, gen, size, arena_c.AlignOf[T]()-1)
 	if y != nil {
 		arena_c.Zero(y, uintptr(size))
 	}
@@ -200,7 +200,7 @@ func newIn[T any](w *rowTwins, a, b *arena_c.Scopes, gen uint64) {
 
 func (w *rowTwins) open() {
 	gen := w.a.Arena.Open()
-	require.Equal(w.t, gen, mouth.Open(&w.b.Arena))
+	require.Equal(w.t, gen, bindings.Open(&w.b.Arena))
 	w.given = append(w.given, gen)
 	w.sameBytes("Open")
 }
@@ -219,7 +219,7 @@ func (w *rowTwins) close() {
 	}
 	a.Chain, b.Chain = a.Top().Chain, b.Top().Chain
 	a.Close(a.Top())
-	mouth.Close(b)
+	bindings.Close(b)
 	w.sameBytes("Close")
 }
 
@@ -244,7 +244,7 @@ func (w *rowTwins) cut() {
 	}
 	to := from + w.random.Uint64N(a.Cursor-from+1)
 	a.Cut(to)
-	mouth.Cut(&w.b.Arena, to)
+	bindings.Cut(&w.b.Arena, to)
 	w.sameBytes("Cut")
 }
 
@@ -281,14 +281,14 @@ func (w *rowTwins) getAndPut() {
 	first, numbers := a.Bases()
 	if a.Handles != 0 {
 		x, handle := arena_c.GetHandle[[3]uint64](a, a.Gen, first, numbers)
-		q, want := mouth.GetHandle(b, b.Gen)
+		q, want := bindings.GetHandle(b, b.Gen)
 		if q != nil {
 			arena_c.Zero(q, 24)
 		}
 		require.Equal(w.t, want, handle)
 		w.same("GetHandle", unsafe.Pointer(x), q)
 	} else {
-		p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, a.Gen, first, numbers)), mouth.Get(b, b.Gen)
+		p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, a.Gen, first, numbers)), bindings.Get(b, b.Gen)
 		if q != nil {
 			arena_c.Zero(q, 24)
 		}
@@ -300,15 +300,15 @@ func (w *rowTwins) getAndPut() {
 	chunk := w.random.Uint64N(uint64(a.Count))
 	if a.Handles != 0 {
 		handle := a.Handle(chunk)
-		w.same("At", a.At(a.Gen, handle), mouth.At(b, b.Gen, handle))
+		w.same("At", a.At(a.Gen, handle), bindings.At(b, b.Gen, handle))
 		if w.random.IntN(4) == 0 { // another pool's, or an older one
 			handle += (1 + w.random.Uint64N(1<<32-1)) << 32
 		}
-		require.Equal(w.t, mouth.PutHandle(b, b.Gen, handle), a.PutHandle(a.Gen, handle))
+		require.Equal(w.t, bindings.PutHandle(b, b.Gen, handle), a.PutHandle(a.Gen, handle))
 		w.sameBytes("PutHandle")
 		return
 	}
 	put := arena_c.Put(a, a.Gen, first, numbers, (*[3]uint64)(a.Chunk(chunk)))
-	require.Equal(w.t, mouth.Put(b, b.Gen, b.Chunk(chunk)), put)
+	require.Equal(w.t, bindings.Put(b, b.Gen, b.Chunk(chunk)), put)
 	w.sameBytes("Put")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
 // twins are two blocks at the same place of a window, on which the same program is run: by arena_c's hits, which are Go
@@ -99,7 +99,7 @@ func TestGoAndCAgreeOnLinear(t *testing.T) {
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
 		p, ok := a.Bump(gen, size, mask)
 		require.Equal(t, p != nil, ok)
-		w.same("Bump", p, mouth.Bump(&b.Header, gen, size, mask))
+		w.same("Bump", p, bindings.Bump(&b.Header, gen, size, mask))
 		if w.random.IntN(40) == 0 {
 			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
 			require.Equal(t, a.MarkNear(), b.MarkNear())
@@ -124,7 +124,7 @@ func TestGoAndCAgreeOnStack(t *testing.T) {
 		}
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|15
 		p := a.Push(gen, size, mask)
-		w.same("Push", p, mouth.Push(b, gen, size, mask))
+		w.same("Push", p, bindings.Push(b, gen, size, mask))
 		if p != nil {
 			live = append(live, address(p)-address(at(w.a)))
 		}
@@ -142,7 +142,7 @@ func TestGoAndCAgreeOnPool(t *testing.T) {
 	for range rounds() {
 		gen := w.gen(a.Gen)
 		if w.random.IntN(2) == 0 {
-			p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, gen, first, numbers)), mouth.Get(b, gen)
+			p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, gen, first, numbers)), bindings.Get(b, gen)
 			if q != nil {
 				arena_c.Zero(q, 24)
 			}
@@ -162,11 +162,11 @@ func TestGoAndCAgreeOnPool(t *testing.T) {
 		}
 		p, q := unsafe.Add(a.Chunk(0), offset), unsafe.Add(b.Chunk(0), offset)
 		put := arena_c.Put(a, gen, first, numbers, (*[3]uint64)(p))
-		require.Equal(t, mouth.Put(b, gen, q), put, "seed %d, step %d", w.seed, w.step)
+		require.Equal(t, bindings.Put(b, gen, q), put, "seed %d, step %d", w.seed, w.step)
 		w.sameBytes("Put")
 	}
 	for i := range uint64(a.Count) {
-		require.Equal(t, mouth.State(a, i), unsafe.Pointer(a.State(i)))
-		require.Equal(t, mouth.Chunk(a, i), a.Chunk(i))
+		require.Equal(t, bindings.State(a, i), unsafe.Pointer(a.State(i)))
+		require.Equal(t, bindings.Chunk(a, i), a.Chunk(i))
 	}
 }

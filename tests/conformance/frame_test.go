@@ -10,7 +10,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
 // frameModel is some linear arenas, of which one is current.
@@ -172,10 +172,10 @@ func TestGoAndCAgreeOnFrame(t *testing.T) {
 			continue
 		}
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
-		w.same("Push", a.Push(gen, size, mask), mouth.FrameBump(b, gen, size, mask))
-		used, peak, padding := mouth.FrameFigures(b)
+		w.same("Push", a.Push(gen, size, mask), bindings.FrameBump(b, gen, size, mask))
+		used, peak, padding := bindings.FrameFigures(b)
 		require.Equal(t, [3]uint64{used, peak, padding}, [3]uint64{a.Used(), a.Peak(), a.Padding()})
 		gen = a.Gen + 2 - w.random.Uint64N(7)
-		require.Equal(t, mouth.FrameLive(b, gen), a.Live(gen))
+		require.Equal(t, bindings.FrameLive(b, gen), a.Live(gen))
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/tests/conformance/mouth"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
 // ringModel is a queue of blocks between two addresses. It keeps no cursor: where the next block may lie follows from
@@ -209,12 +209,12 @@ func TestGoAndCAgreeOnRing(t *testing.T) {
 func ringStep(w *twins, a, b *arena_c.Ring) {
 	gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|7
 	p, sizeA := a.Front()
-	q, sizeB := mouth.RingFront(b)
+	q, sizeB := bindings.RingFront(b)
 	w.same("Front", p, q)
 	require.Equal(w.t, sizeA, sizeB)
 	switch w.random.IntN(8) {
 	case 0, 1, 2:
-		p, q = a.Push(gen, size, mask), mouth.RingPush(b, gen, size, mask)
+		p, q = a.Push(gen, size, mask), bindings.RingPush(b, gen, size, mask)
 		if w.same("Push", p, q); p == nil {
 			w.same("Wrap", a.Wrap(gen, size, mask), b.Wrap(gen, size, mask))
 		}
@@ -223,7 +223,7 @@ func ringStep(w *twins, a, b *arena_c.Ring) {
 		p, q = unsafe.Add(at(w.a), offset), unsafe.Add(at(w.b), offset)
 		fallthrough
 	default:
-		require.Equal(w.t, mouth.RingPop(b, gen, q), a.Pop(gen, p), "seed %d, step %d", w.seed, w.step)
+		require.Equal(w.t, bindings.RingPop(b, gen, q), a.Pop(gen, p), "seed %d, step %d", w.seed, w.step)
 		require.Equal(w.t, b.Find(gen, q), a.Find(gen, p))
 		w.sameBytes("Pop")
 	}

@@ -1,6 +1,6 @@
-// Package mouth calls the C core's inline hits as a C program would, on headers that Go made: the differential test
+// Package bindings calls the C core's inline hits as a C program would, on headers that Go made: the differential test
 // compares it with arena_c/fast.go and fast_block.go. It is not a test file because those may not import "C".
-package mouth
+package bindings
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
