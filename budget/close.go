@@ -56,7 +56,7 @@ func (b *Budget) closeStacks() (errs []error) {
 	return errs
 }
 
-// release ends Close. The doors stay shut: no worker gets inside any more.
+// release ends Close. The readers stay shut: no worker gets inside any more.
 func (b *Budget) release(l *load) error {
 	for _, s := range b.slots {
 		s.close()

@@ -33,7 +33,7 @@ func TestCloseOrder(t *testing.T) {
 func TestBudgetAfterClose(t *testing.T) {
 	b := open(t, small())
 	l := mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(1000) })
-	door := b.Region("level").Door("anna")
+	reader := b.Region("level").Reader("anna")
 	pad := b.Pad(1, 0)
 	require.NoError(t, b.Close())
 	last := b.Report()
@@ -41,7 +41,7 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.Equal(t, last.Regions[2], b.Region("level").Report())
 	assert.NotEmpty(t, last.String())
 	assert.Nil(t, l.Get())
-	assert.False(t, door.Enter())
+	assert.False(t, reader.Pin())
 	for what, err := range map[string]error{
 		"Walk":                   func() error { _, err := b.Walk(); return err }(),
 		"CheckAll":               b.CheckAll(),

@@ -94,7 +94,7 @@
 // [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
 // may load at the same time where no region lies above ([OpenSlots]). Pads belong to a worker each,
 // or to who borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot],
-// [Loaded.Get], [Door.Enter] and [Door.Leave] are for any goroutine.
+// [Loaded.Get], [Reader.Pin] and [Reader.Unpin] are for any goroutine.
 //
 // # Why
 //

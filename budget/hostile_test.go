@@ -42,14 +42,14 @@ func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 	plan := small()
 	plan.OnError = func(error) { runtime.Goexit() }
 	b := open(t, plan)
-	door := b.Region("level").Door("worker")
-	require.True(t, door.Enter())
+	reader := b.Region("level").Reader("worker")
+	require.True(t, reader.Pin())
 	o := attempt(func() error { return b.Region("level").Rewind(background) })
 	assert.True(t, o.exited)
-	door.Leave()
+	reader.Unpin()
 	mustLoad(t, b, "level", nil)
-	assert.True(t, door.Enter())
-	door.Leave()
+	assert.True(t, reader.Pin())
+	reader.Unpin()
 }
 
 func TestGiveInsideALabelIsRefused(t *testing.T) {
@@ -135,12 +135,12 @@ func TestLoadedBesideRewinds(t *testing.T) {
 			return f, nil
 		})
 		if err == nil {
-			door := room.Door("reader")
-			if door.Enter() {
+			reader := room.Reader("reader")
+			if reader.Pin() {
 				if f := l.Get(); f != nil {
 					require.EqualValues(t, 1, f.X)
 				}
-				door.Leave()
+				reader.Unpin()
 			}
 		}
 	}

@@ -18,8 +18,8 @@ type Loaded[T any] struct {
 	value  *T
 }
 
-// Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, be inside
-// ([Door]). Cost: one atomic read.
+// Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, pin it
+// ([Reader]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.word.Load() != l.word {
 		return nil
@@ -53,7 +53,7 @@ func (l Loaded[T]) Get() *T {
 // [scope.Pad.Do], which closes its scope whatever happens; a scope that fn opened and left open
 // stays, and is a leak ([Leaks]).
 //
-// Load waits for workers inside ([Door]) until ctx ends, and then says who is; a ctx that has ended already is refused at
+// Load waits for workers that have it pinned ([Reader]) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	defer forgive()()

@@ -232,10 +232,10 @@ func TestProofEndsWithFn(t *testing.T) {
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(100) })
 	assert.Equal(t, b.Region("level").Report(), kept.Report())
 	assert.Equal(t, b.Region("level").Base(), kept.Base())
-	door := kept.Door("anna")
-	require.True(t, door.Enter())
-	assert.ErrorContains(t, b.Close(), `"anna" is inside region level`)
-	door.Leave()
+	reader := kept.Reader("anna")
+	require.True(t, reader.Pin())
+	assert.ErrorContains(t, b.Close(), `"anna" has pinned region level`)
+	reader.Unpin()
 }
 
 // innerLoad is a load of a region on a goroutine of its own, which is inside until leave.
@@ -368,7 +368,7 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	_, err := load(b, "systems", func(s scope.Scope) error { s.Defer(tryAll(s)); return errLoader })
 	require.EqualError(t, err, errLoader.Error())
 	mustLoad(t, b, "init", func(s scope.Scope) { // of a region that is rewound inside
-		mustLoadRegion(t, regions[1].In(s), func(scope.Scope) { regions[2].Door("nobody") })
+		mustLoadRegion(t, regions[1].In(s), func(scope.Scope) { regions[2].Reader("nobody") })
 		mustLoadRegion(t, regions[1].In(s), func(inner scope.Scope) { inner.Defer(tryAll(s)) })
 		require.NoError(t, regions[1].In(s).Rewind(background))
 	})

@@ -14,7 +14,7 @@ import (
 // was. It is the console's way to give the next world another shape: Rewind what changes, Reconfigure, Load.
 //
 // It is refused, and nothing has changed, while anything lives in there, while something loads, when the plan differs in
-// more than sizes, and when the sizes don't come to the same total. It waits for workers inside ([Door]) until ctx ends.
+// more than sizes, and when the sizes don't come to the same total. It waits for workers that have it pinned ([Reader]) until ctx ends.
 // Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	defer forgive()()

@@ -31,9 +31,9 @@ type region struct {
 	name     string
 	stack    *scope.Stack
 	word     atomic.Uint64 // its phase, and how often that changed: see step
-	owner    atomic.Uint64 // whom its doors let in: see ownerShut
+	owner    atomic.Uint64 // whom its readers let in: see ownerShut
 	busy     *load         // the innermost that touches it; guarded by b.mu
-	doors    []*Door       // guarded by b.mu
+	readers  []*Reader     // guarded by b.mu
 }
 
 // phase is what a region is at.
@@ -104,7 +104,7 @@ func (r *region) take() *OpenRegion {
 
 // disown ends the owner's time: what he has refuses from now on. pre: b.mu is held.
 func (r *region) disown() {
-	r.doors = nil
+	r.readers = nil
 	r.owner.Add(ownerTaken)
 }
 
@@ -129,7 +129,7 @@ func (r *OpenRegion) Base() arena.Base {
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
-// returns the finalizers' errors. It waits for workers that are inside ([Door]) until ctx ends; then it says who is, and
+// returns the finalizers' errors. It waits for workers that have it pinned ([Reader]) until ctx ends; then it says who is, and
 // nothing has changed.
 func (r *OpenRegion) Rewind(ctx context.Context) error {
 	defer forgive()()
@@ -194,33 +194,33 @@ func insistFrom(i, n int, step func(i int)) {
 	}
 }
 
-// Door is a worker's way into a region. While it is inside, Load and Rewind of the region, or of one below it, wait. It
+// Reader is a worker's right to pin a region: while it does, Load and Rewind of the region, or of one below it, wait. It
 // keeps the region from being rewound, no more: workers that write the same object still need a lock of their own. A
 // worker that follows reloads reads the newest Loaded from an atomic.Pointer that the loader stores to.
-type Door struct {
+type Reader struct {
 	region *region
 	owner  uint64 // the region's owner when this was made
 	name   string
 	inside atomic.Bool
-	_      [64]byte // a line of its own: each worker writes only its own door
+	_      [64]byte // a line of its own: each worker writes only its own reader
 }
 
-// Door makes a door for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
+// Reader makes a reader for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
 // a slot, which ends with Release, in the slot's load, where Strict forgives the Go allocation.
-func (r *OpenRegion) Door(name string) *Door {
+func (r *OpenRegion) Reader(name string) *Reader {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
-	d := &Door{region: r.region, owner: r.owner, name: strings.Clone(name)}
-	r.doors = append(r.doors, d)
+	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name)}
+	r.readers = append(r.readers, d)
 	return d
 }
 
-// Enter says true when the worker is inside: until Leave the region isn't rewound. False: it is being loaded or rewound,
-// a slot that was released, or the budget is closed; do something else before trying again. Ask Loaded.Get after Enter.
+// Pin says true when the region is pinned: until Unpin it isn't rewound. False: it is being loaded or rewound,
+// a slot that was released, or the budget is closed; do something else before trying again. Ask Loaded.Get after Pin.
 // Cost: one atomic write and one read.
-func (d *Door) Enter() bool {
+func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
-		panic(fmt.Sprintf("budget: BUG: %q enters region %s twice", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice", d.name, d.region.name))
 	}
 	if d.region.owner.Load() != d.owner { // it is shut, or another's
 		d.inside.Store(false)
@@ -229,10 +229,10 @@ func (d *Door) Enter() bool {
 	return true
 }
 
-// Leave ends what Enter began. Without it, it is a caller's bug and panics.
-func (d *Door) Leave() {
+// Unpin ends what Pin began. Without it, it is a caller's bug and panics.
+func (d *Reader) Unpin() {
 	if !d.inside.Swap(false) {
-		panic(fmt.Sprintf("budget: BUG: %q leaves region %s without being inside", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q unpins region %s, which it has not pinned", d.name, d.region.name))
 	}
 }
 
@@ -241,9 +241,9 @@ func (b *Budget) inside(regions []*region) (names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range regions {
-		for _, d := range r.doors {
+		for _, d := range r.readers {
 			if d.inside.Load() {
-				names = append(names, fmt.Sprintf("%q is inside region %s", d.name, r.name))
+				names = append(names, fmt.Sprintf("%q has pinned region %s", d.name, r.name))
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (b *Budget) inside(regions []*region) (names []string) {
 }
 
 // keepOut lets no worker into the regions until the load ends, and waits until nobody is inside.
-// After a second it tells the plan's OnError: a goroutine that waits for its own door waits for
+// After a second it tells the plan's OnError: a goroutine that waits for its own Unpin waits for
 // ever.
 func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still []string) {
 	l.shut = regions

@@ -98,7 +98,7 @@ func (s *OpenSlots) Free() (free int) {
 	return free
 }
 
-// Release rewinds a slot (see [OpenRegion.Rewind]) and gives it back; from then on this OpenRegion and its doors refuse. The errors are
+// Release rewinds a slot (see [OpenRegion.Rewind]) and gives it back; from then on this OpenRegion and its readers refuse. The errors are
 // those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
 func (r *OpenRegion) Release(ctx context.Context) error {

@@ -124,19 +124,19 @@ func TestChangeOfLevel(t *testing.T) {
 func TestReleasedSlotIsNobodys(t *testing.T) {
 	b := open(t, rooms(false))
 	room := acquire(t, b)
-	door := room.Door("worker")
+	reader := room.Reader("worker")
 	mustFill(t, room, 1)
-	require.True(t, door.Enter())
+	require.True(t, reader.Pin())
 	ctx, cancel := soon()
 	defer cancel()
-	assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited for workers: "worker" is inside region room 0`)
-	door.Leave()
+	assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited for workers: "worker" has pinned region room 0`)
+	reader.Unpin()
 	require.NoError(t, room.Release(background))
 	assert.Equal(t, []int64{1}, ran)
 
 	again := acquire(t, b)
 	l := mustFill(t, again, 2)
-	assert.False(t, door.Enter(), "the door was the old owner's")
+	assert.False(t, reader.Pin(), "the reader was the old owner's")
 	for what, err := range map[string]error{
 		"Load":    func() error { _, err := fillRoom(room, 3, nil); return err }(),
 		"Rewind":  room.Rewind(background),

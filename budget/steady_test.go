@@ -16,7 +16,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 	b := open(t, small())
 	level := mustLoad(t, b, "level", func(s scope.Scope) { frogs.Slice(s, 100) })
-	door, pad := b.Region("level").Door("a worker"), b.Pad(0, 0)
+	reader, pad := b.Region("level").Reader("a worker"), b.Pad(0, 0)
 	work := func(s scope.Scope) error { frogs.New(s); return nil }
 	for what, fn := range map[string]func(){
 		"NextFrame":    func() { _ = b.NextFrame() },
@@ -31,11 +31,11 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			_ = t.Close()
 			_ = s.Close()
 		},
-		"pad, temp":    func() { s := pad.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
-		"pad, marks":   func() { s := pad.Open("x"); marks.New(s); marks.Slice(s, 3); _ = s.Close(); ran = ran[:0] },
-		"pad, pool":    func() { s := pad.Open("x"); p := frogs.Pool(s, 9); p.Put(p.Get()); _ = s.Close() },
-		"pad, Do":      func() { _ = pad.Do("x", work) },
-		"Loaded, Door": func() { door.Enter(); level.Get(); door.Leave() },
+		"pad, temp":   func() { s := pad.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
+		"pad, marks":  func() { s := pad.Open("x"); marks.New(s); marks.Slice(s, 3); _ = s.Close(); ran = ran[:0] },
+		"pad, pool":   func() { s := pad.Open("x"); p := frogs.Pool(s, 9); p.Put(p.Get()); _ = s.Close() },
+		"pad, Do":     func() { _ = pad.Do("x", work) },
+		"Loaded, Pin": func() { reader.Pin(); level.Get(); reader.Unpin() },
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, fn), what)
 	}

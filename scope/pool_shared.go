@@ -6,7 +6,7 @@ import "sync"
 // between Get and Put is its own affair.
 //
 // The scope must outlive its users, as with all that is in it: closing it takes no lock. A worker that uses the pool of a
-// level is inside the level meanwhile (budget.Door). Which goroutine gets which address depends on how they are
+// level is inside the level meanwhile (budget.Reader). Which goroutine gets which address depends on how they are
 // scheduled.
 type SharedPool[T any] struct {
 	mu   sync.Mutex

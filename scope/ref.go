@@ -49,7 +49,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 // while the scope closes may be finalized already.
 //
 // Ask where the scope's arena may be used, or from a goroutine that keeps it from closing
-// (budget.Door). A Ref that was never made by RefTo gives nil, or some T in a scope that is open: it
+// (budget.Reader). A Ref that was never made by RefTo gives nil, or some T in a scope that is open: it
 // never leads out of the arena. Cost: O(scopes open there), a few loads each; no call into C.
 func (r Ref[T]) Get() *T {
 	st := stackAt(r.at % refFar / refOffset)

@@ -34,12 +34,12 @@ func ExampleSharedPool() {
 	var missed atomic.Int32
 	var workers sync.WaitGroup
 	for i := range 4 {
-		door := level.Door(fmt.Sprint("worker ", i))
+		reader := level.Reader(fmt.Sprint("worker ", i))
 		workers.Go(func() {
-			if !door.Enter() {
+			if !reader.Pin() {
 				return // the level is being rewound
 			}
-			defer door.Leave()
+			defer reader.Unpin()
 			for range 30 {
 				spark := pool.Get()
 				if spark == nil { // all are lit: a state of play

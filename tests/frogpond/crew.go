@@ -15,13 +15,13 @@ type Crew struct {
 // Worker is one of n goroutines and its two pads: one for results, one for the
 // scratch of the queries that lead to them.
 type Worker struct {
-	index int
-	pads  [2]scope.Pad
-	door  *budget.Door // of the level: nobody rewinds it while a worker is inside
-	game  *Game
-	wake  chan struct{}
-	err   error // the first full of this map
-	share func(scope.Scope) error
+	index  int
+	pads   [2]scope.Pad
+	reader *budget.Reader // of the level: nobody rewinds it while a worker is inside
+	game   *Game
+	wake   chan struct{}
+	err    error // the first full of this map
+	share  func(scope.Scope) error
 }
 
 func newCrew(b *budget.Budget, workers int) *Crew {
@@ -29,7 +29,7 @@ func newCrew(b *budget.Budget, workers int) *Crew {
 	for i := range workers {
 		w := &Worker{index: i, wake: make(chan struct{}, 1)}
 		w.pads = [2]scope.Pad{b.Pad(i, 0), b.Pad(i, 1)}
-		w.door = b.Region("level").Door("worker")
+		w.reader = b.Region("level").Reader("worker")
 		w.share = w.decide // made once: play must not allocate
 		c.workers = append(c.workers, w)
 		if i > 0 {
@@ -66,10 +66,10 @@ func (w *Worker) loop(done chan<- struct{}) {
 // work decides for this worker's share of players and frogs. To open a scope too many unwinds, as play has no other
 // answer: to here, so that it ends the map and not the server.
 func (w *Worker) work() {
-	if !w.door.Enter() {
+	if !w.reader.Pin() {
 		return
 	}
-	defer w.door.Leave()
+	defer w.reader.Unpin()
 	if err := w.pads[0].Do("share", w.share); err != nil && w.err == nil {
 		w.err = err
 	}

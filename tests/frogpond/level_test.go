@@ -85,7 +85,7 @@ func TestWallsHold(t *testing.T) {
 	})
 }
 
-// In the room of goodMap everybody sees everybody; in two rooms without a door
+// In the room of goodMap everybody sees everybody; in two rooms without a reader
 // nobody sees the other.
 func TestSight(t *testing.T) {
 	w := newWorld(t, 1)
@@ -101,7 +101,7 @@ func TestSight(t *testing.T) {
 	const middle = roomUnits / 2
 	assert.True(t, sees(at(32, 32), at(32, roomUnits-32)), "along the wall")
 	assert.False(t, sees(at(32, 32), at(roomUnits+32, 32)), "through the wall")
-	assert.True(t, sees(at(roomUnits-32, middle), at(roomUnits+32, middle)), "through the door")
+	assert.True(t, sees(at(roomUnits-32, middle), at(roomUnits+32, middle)), "through the reader")
 	assert.False(t, sees(at(roomUnits-8, 32), at(roomUnits-8, -64)), "out of the map")
 	require.NoError(t, s.Close())
 }

@@ -29,13 +29,13 @@ var closedBudgets = []line{
 	}, []answer{
 		{every, "generation", "closed", panics},
 	}, ""},
-	{"ask a closed budget's Ref, Loaded, Owned, pool or door", []program{
+	{"ask a closed budget's Ref, Loaded, Owned, pool or reader", []program{
 		{name: "Ref after Close of the budget", run: closed(func(k kept) { nothing(k.ref.Get() == nil) })},
 		{name: "Loaded after Close of the budget", run: closed(func(k kept) { nothing(k.level.Get() == nil) })},
 		{name: "Owned after Close of the budget", run: closed(func(k kept) { nothing(k.held.Value() == nil) })},
 		{name: "Get after Close of the budget", run: closed(func(k kept) { nothing(k.pool.Get() == nil) })},
 		{name: "At after Close of the budget", run: closed(func(k kept) { nothing(k.pool.At(0) == nil) })},
-		{name: "Enter after Close of the budget", run: closed(func(k kept) { nothing(!k.door.Enter()) })},
+		{name: "Pin after Close of the budget", run: closed(func(k kept) { nothing(!k.reader.Pin()) })},
 	}, []answer{
 		{every, "generation", "nothing is there", told},
 	}, ""},
@@ -49,16 +49,16 @@ var closedBudgets = []line{
 
 // kept is what somebody still has of a budget.
 type kept struct {
-	b     *budget.Budget
-	pad   scope.Pad
-	query scope.Scope
-	frog  *Frog
-	ref   scope.Ref[Frog]
-	held  scope.Owned
-	pool  scope.Pool[Frog]
-	chunk *Frog
-	level budget.Loaded[Frog]
-	door  *budget.Door
+	b      *budget.Budget
+	pad    scope.Pad
+	query  scope.Scope
+	frog   *Frog
+	ref    scope.Ref[Frog]
+	held   scope.Owned
+	pool   scope.Pool[Frog]
+	chunk  *Frog
+	level  budget.Loaded[Frog]
+	reader *budget.Reader
 }
 
 // closed is a program that uses what it kept after it closed the budget.
@@ -71,7 +71,7 @@ func closed(use func(k kept)) func(wrong bool) {
 			k.ref, k.held, k.chunk = scope.RefTo(s, k.frog), s.Keep("a value of Go"), k.pool.Get()
 			return k.frog
 		})
-		k.door = k.b.Region("level").Door("worker 1")
+		k.reader = k.b.Region("level").Reader("worker 1")
 		k.query = k.pad.Open("query")
 		if wrong {
 			check(k.query.Close())

@@ -41,10 +41,10 @@ var names = []line{
 	}, []answer{
 		{every, "address", "scope: BUG: RefTo of …", panics},
 	}, ""},
-	{"use or give back what was given back: pads, a slot, a door", []program{
+	{"use or give back what was given back: pads, a slot, a reader", []program{
 		{name: "pads after Give", run: padsAfterGive, says: "given back"},
-		{name: "enter a door twice", run: enterTwice, says: "enters region level twice"},
-		{name: "leave a door twice", run: leaveTwice, says: "without being inside"},
+		{name: "pin twice", run: pinTwice, says: "pins region level twice"},
+		{name: "unpin twice", run: unpinTwice, says: "which it has not pinned"},
 		{name: "Load after Release", run: loadAfterRelease, says: "which was released", status: told},
 		{name: "Give twice", run: giveTwice, says: "given back before", status: told},
 	}, []answer{
@@ -229,21 +229,21 @@ func padsAfterGive(wrong bool) {
 	pad.Open("query")
 }
 
-func enterTwice(wrong bool) {
-	door := open().Region("level").Door("worker 1")
-	door.Enter()
+func pinTwice(wrong bool) {
+	reader := open().Region("level").Reader("worker 1")
+	reader.Pin()
 	if !wrong {
-		door.Leave()
+		reader.Unpin()
 	}
-	door.Enter()
+	reader.Pin()
 }
 
-func leaveTwice(wrong bool) {
-	door := open().Region("level").Door("worker 1")
-	door.Enter()
-	door.Leave()
+func unpinTwice(wrong bool) {
+	reader := open().Region("level").Reader("worker 1")
+	reader.Pin()
+	reader.Unpin()
 	if wrong {
-		door.Leave()
+		reader.Unpin()
 	}
 }
 

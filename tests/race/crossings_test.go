@@ -77,7 +77,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	level := b.Region("level")
 	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 	require.NoError(t, err)
-	door := level.Door("worker")
+	reader := level.Reader("worker")
 	ref, held, temp := scope.RefTo(s, frogs.New(s)), s.Keep(t), s.Temp(4096)
 	_, h := frogs.HandlePool(s, 1).Get()
 	noPools := openBudget(t)
@@ -100,7 +100,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 		"Handle":         func() { handles.At(h) },
 		"Owned":          func() { held.Value(); s.Keep(t).Cancel(); _ = s.Own(io.NopCloser(nil)).CloseNow() },
 		"Loaded":         func() { loaded.Get() },
-		"Door":           func() { door.Enter(); door.Leave() },
+		"Reader":         func() { reader.Pin(); reader.Unpin() },
 		"Snapshot":       func() { b.Snapshot() },
 	}
 }

@@ -80,9 +80,9 @@ var works = map[string]func(p *play, worker int) func(){
 		pad := p.budget.Pad(worker, 0) // here: what asks for it first takes a lock
 		return func() { must(pad.With(9, noBytes)) }
 	},
-	"door": func(p *play, worker int) func() {
-		door := p.budget.Region("systems").Door(fmt.Sprint(worker))
-		return func() { door.Enter(); door.Leave() }
+	"reader": func(p *play, worker int) func() {
+		reader := p.budget.Region("systems").Reader(fmt.Sprint(worker))
+		return func() { reader.Pin(); reader.Unpin() }
 	},
 	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.NextFrame()); must(b.NextFrame()) }),
 	"load":   withOwn(loadAndRewind),

@@ -45,12 +45,12 @@ var clean = map[string]func(*play){
 			}
 		})
 	},
-	"doors": func(p *play) {
+	"pins": func(p *play) {
 		region := p.budget.Region("systems")
 		var newest atomic.Pointer[budget.Loaded[frog]]
-		doors := make([]*budget.Door, goroutines)
-		for i := range doors {
-			doors[i] = region.Door(fmt.Sprint(i))
+		readers := make([]*budget.Reader, goroutines)
+		for i := range readers {
+			readers[i] = region.Reader(fmt.Sprint(i))
 		}
 		crowd(func(me int) {
 			if me == 0 {
@@ -59,8 +59,8 @@ var clean = map[string]func(*play){
 				p.budget.Snapshot()
 				return
 			}
-			if doors[me].Enter() {
-				defer doors[me].Leave()
+			if readers[me].Pin() {
+				defer readers[me].Unpin()
 				if l := newest.Load(); l != nil {
 					if x := l.Get(); x != nil {
 						look(x)

@@ -13,7 +13,7 @@ type level struct{ Queue container.Deque[int64] }
 func wrong(
 	b *budget.Budget,
 	st *scope.Stack,
-	d *budget.Door,
+	d *budget.Reader,
 	shared *scope.SharedPool[int64],
 	table *container.Map[int64, int64],
 	names *container.StringMap[int64],
@@ -25,7 +25,7 @@ func wrong(
 	b2 := *b           // vet: budget.Budget
 	pads2 := *b.Pads   // vet: budget.OpenPads
 	st2 := *st         // vet: scope.Stack
-	d2 := *d           // vet: budget.Door
+	d2 := *d           // vet: budget.Reader
 	shared2 := *shared // vet: scope.SharedPool[int64]
 	table2 := *table   // vet: scope/container.Map[int64, int64]
 	names2 := *names   // vet: scope/container.StringMap[int64]

@@ -23,47 +23,47 @@ func soon() (context.Context, context.CancelFunc) {
 func TestLoadNamesWhoIsInside(t *testing.T) {
 	b := open(t, small())
 	l := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
-	anna, bob := b.Region("level").Door("anna"), b.Region("systems").Door("bob")
-	require.True(t, anna.Enter())
+	anna, bob := b.Region("level").Reader("anna"), b.Region("systems").Reader("bob")
+	require.True(t, anna.Pin())
 	before := quiet(b)
 
 	ctx, cancel := soon()
 	defer cancel()
 	_, err := budget.Load(ctx, b.Region("systems"), func(scope.Scope) (*frog, error) { panic("it should not run") })
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.EqualError(t, err, `budget "small": Load of region systems waited for workers: "anna" is inside region level: `+
+	assert.EqualError(t, err, `budget "small": Load of region systems waited for workers: "anna" has pinned region level: `+
 		`context deadline exceeded`)
-	require.True(t, bob.Enter(), "the regions are open again")
+	require.True(t, bob.Pin(), "the regions are open again")
 	ctx, cancel = soon()
 	defer cancel()
 	err = b.Region("init").Rewind(ctx)
-	assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" is inside region systems, "anna" is inside region level`)
+	assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" has pinned region systems, "anna" has pinned region level`)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	err = b.Close()
-	assert.ErrorContains(t, err, `Close while "bob" is inside region systems, "anna" is inside region level`)
+	assert.ErrorContains(t, err, `Close while "bob" has pinned region systems, "anna" has pinned region level`)
 	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
 	assert.Empty(t, ran)
 
-	anna.Leave()
-	assert.Contains(t, panics(t, anna.Leave), `budget: BUG: "anna" leaves region level without being inside`)
+	anna.Unpin()
+	assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
 	mustLoad(t, b, "level", nil) // bob is in a lower region: he doesn't matter
-	bob.Leave()
+	bob.Unpin()
 	require.NoError(t, b.Close())
-	assert.False(t, anna.Enter(), "nobody gets into a closed budget")
+	assert.False(t, anna.Pin(), "nobody gets into a closed budget")
 }
 
 func TestNobodyEntersWhatIsLoaded(t *testing.T) {
 	b := open(t, small())
-	doors := map[string]*budget.Door{}
+	readers := map[string]*budget.Reader{}
 	for _, name := range []string{"init", "systems", "level"} {
-		doors[name] = b.Region(name).Door("a worker of " + name)
+		readers[name] = b.Region(name).Reader("a worker of " + name)
 	}
 	enter := func(name string) bool {
-		if !doors[name].Enter() {
+		if !readers[name].Pin() {
 			return false
 		}
-		doors[name].Leave()
+		readers[name].Unpin()
 		return true
 	}
 	all := func() []bool { return []bool{enter("init"), enter("systems"), enter("level")} }
@@ -87,23 +87,23 @@ func TestNobodyEntersWhatIsLoaded(t *testing.T) {
 
 func TestEnterTwiceIsLoud(t *testing.T) {
 	b := open(t, small())
-	d := b.Region("level").Door("anna")
-	require.True(t, d.Enter())
-	assert.Equal(t, `budget: BUG: "anna" enters region level twice`, panics(t, func() { d.Enter() }))
-	d.Leave()
-	assert.True(t, d.Enter())
-	d.Leave()
+	d := b.Region("level").Reader("anna")
+	require.True(t, d.Pin())
+	assert.Equal(t, `budget: BUG: "anna" pins region level twice`, panics(t, func() { d.Pin() }))
+	d.Unpin()
+	assert.True(t, d.Pin())
+	d.Unpin()
 }
 
 func TestLoadWaitsForWorkers(t *testing.T) {
 	b := open(t, small())
-	d := b.Region("level").Door("anna")
-	require.True(t, d.Enter())
+	d := b.Region("level").Reader("anna")
+	require.True(t, d.Pin())
 	var left atomic.Bool
 	go func() {
 		time.Sleep(2 * time.Millisecond)
 		left.Store(true)
-		d.Leave()
+		d.Unpin()
 	}()
 	mustLoad(t, b, "level", func(scope.Scope) { assert.True(t, left.Load()) })
 }
@@ -116,10 +116,10 @@ func TestDoors(t *testing.T) {
 	var stop atomic.Bool
 	var workers sync.WaitGroup
 	for range 2 {
-		d := b.Region("level").Door("a worker")
+		d := b.Region("level").Reader("a worker")
 		workers.Go(func() {
 			for !stop.Load() {
-				if !d.Enter() {
+				if !d.Pin() {
 					runtime.Gosched()
 					continue
 				}
@@ -128,7 +128,7 @@ func TestDoors(t *testing.T) {
 						visits.Add(1)
 					}
 				}
-				d.Leave()
+				d.Unpin()
 				runtime.Gosched()
 			}
 		})
