@@ -23,7 +23,7 @@ func TestCloseOrder(t *testing.T) {
 	err := b.Close()
 	assert.Equal(t, []int64{6, 5, 4, 3, 2, 1, 8, 9}, ran, "level, systems, init; then what stands beside")
 	assert.ErrorIs(t, err, errMark)
-	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Give or Close: scope "pad"`)
+	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Release or Close: scope "pad"`)
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 3}, b.Report().Leaks)
 	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
 	assert.EqualError(t, b.Close(), `budget "small": Close: upfront: closed`)

@@ -29,7 +29,7 @@
 //	budget.Load(ctx, b.Region("effects").In(s), …)             // inside that function: s is the proof of being there
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
-//	pads, err := b.Pads.Take(ctx)                              // two pads on loan, for a goroutine that comes and goes
+//	pads, err := b.Lease(ctx)                              // two pads on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.NextFrame()                                              // the frame's buffers change
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
@@ -57,7 +57,7 @@
 //
 //   - [Budget.Report] gives the figures of now, and belongs to the goroutine that drives the program.
 //   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Release, Reconfigure, NextFrame or
-//     Give.
+//     Release.
 //   - Both marshal to JSON and back, and log as slog groups. After Close both give the last figures.
 //   - A peak and a number of objects is kept for each region, name of a scope, and label ([scope.Label]).
 //   - [Budget.Close] names what leaked; checked builds (-tags checked) add where it was opened, given, taken or acquired.
@@ -93,7 +93,7 @@
 // goroutine that drives the program; a Load that would touch what one touches already is
 // [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
 // may load at the same time where no region lies above ([OpenSlots]). Pads belong to a worker each,
-// or to who borrowed them. [OpenPads.Take], [Lent.Give], [OpenSlots.Acquire], [Budget.Snapshot],
+// or to who borrowed them. [Budget.Lease], [Lease.Release], [OpenSlots.Acquire], [Budget.Snapshot],
 // [Loaded.Get], [Reader.Pin] and [Reader.Unpin] are for any goroutine.
 //
 // # Why

@@ -25,7 +25,7 @@ func TestScopeLeftOpenInTheFrameLeaks(t *testing.T) {
 	b.Frame().Open("at the end").Open("inside")
 	err := b.Close()
 	assert.ErrorContains(t, err,
-		`frame 0: left open at NextFrame, Give or Close: scope "at the end of it", "at the end", "inside"; close each`)
+		`frame 0: left open at NextFrame, Release or Close: scope "at the end of it", "at the end", "inside"; close each`)
 	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
 }
 

@@ -54,15 +54,15 @@ func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 
 func TestGiveInsideALabelIsRefused(t *testing.T) {
 	b := open(t, small())
-	pads, err := b.Pads.Take(background)
+	pads, err := b.Lease(background)
 	require.NoError(t, err)
 	s := pads.Pad(0).Open("s")
 	require.NoError(t, scope.Label(s, "a", func() error {
-		assert.ErrorContains(t, pads.Give(), "at work")
+		assert.ErrorContains(t, pads.Release(), "at work")
 		return nil
 	}))
 	require.NoError(t, s.Close())
-	require.NoError(t, pads.Give())
+	require.NoError(t, pads.Release())
 }
 
 // TestReleasedSlotTellsNothing of its next owner.

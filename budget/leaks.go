@@ -16,7 +16,7 @@ import (
 // Close names each of them in its error. In checked builds the error says too where each was opened, owned, acquired or
 // taken: a line a call.
 type Leaks struct {
-	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at NextFrame, Give or Close
+	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at NextFrame, Release or Close
 	Owned      int `json:"owned"`      // Go values that outlived their scope: something wrote over a chain of finalizers
 	Finalizers int `json:"finalizers"` // that returned an error or panicked
 	Slots      int `json:"slots"`      // that were acquired and not released before Close
@@ -124,7 +124,7 @@ func (b *Budget) leakErrors() error {
 	b.mu.Lock()
 	for _, st := range slices.Concat(b.frame, b.pads) {
 		if open := b.leaks[st]; open != nil {
-			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Give or Close: scope ", b.plan.Name, st.Arena)
+			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Release or Close: scope ", b.plan.Name, st.Arena)
 			errs = append(errs, open.err(wrong, "; close each where it is opened"))
 		}
 	}

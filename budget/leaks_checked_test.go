@@ -17,7 +17,7 @@ import (
 // The four places where something begins that nobody ends. Each is a function, so that its name is in the error.
 func opensAPadScope(b *budget.Budget) { b.Pad(0, 0).Open("query") }
 func acquiresARoom(b *budget.Budget)  { _, _ = b.Slots("room").Acquire() }
-func takesPads(b *budget.Budget)      { _, _ = b.Pads.Take(background) }
+func takesPads(b *budget.Budget)      { _, _ = b.Lease(background) }
 func holdsAValue(s scope.Scope)       { s.Own(&closer{1}) }
 
 // requireSite says that the text has what began, and that the newest call of ours is the named one, in this file.
@@ -104,8 +104,8 @@ func TestSitesAllocateNothing(t *testing.T) {
 		inner := s.Open("inner")
 		inner.Own(c).Cancel()
 		_ = inner.Close()
-		pads, _ := b.Pads.Take(background)
-		_ = pads.Give()
+		pads, _ := b.Lease(background)
+		_ = pads.Release()
 	}))
 	require.NoError(t, s.Close())
 }

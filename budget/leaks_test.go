@@ -50,15 +50,15 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 
 func TestPadsThatNobodyGaveBack(t *testing.T) {
 	b := open(t, small())
-	kept, err := b.Pads.Take(background)
+	kept, err := b.Lease(background)
 	require.NoError(t, err)
-	given, err := b.Pads.Take(background)
+	given, err := b.Lease(background)
 	require.NoError(t, err)
-	require.NoError(t, given.Give())
+	require.NoError(t, given.Release())
 	kept.Pad(1).Open("query")
 	assert.Zero(t, b.Report().Leaks, "they may still come back")
-	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Give or Close: scope "query"; close each where it is opened
-budget "small": never given back: pad 1.0 and pad 1.1; call Give where Take lent them`, unsited(b.Close()))
+	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Release or Close: scope "query"; close each where it is opened
+budget "small": never given back: pad 1.0 and pad 1.1; call Release where Lease gave them`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 1, Pads: 1}, b.Report().Leaks)
 	assert.Equal(t, 2, b.Report().Leaks.Total())
 }

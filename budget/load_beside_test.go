@@ -15,7 +15,7 @@ import (
 )
 
 // TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise
-// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Give or
+// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Release or
 // Close.
 func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
@@ -50,11 +50,11 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 			assert.Equal(t, []int64{1}, ran, "it stays")
 			require.NoError(t, b.NextFrame())
 			assert.Equal(t, 1, b.Report().Leaks.Scopes)
-			assert.ErrorContains(t, lent.Give(), `scope "forgotten too" of pad 1.1 was left open`)
+			assert.ErrorContains(t, lent.Release(), `scope "forgotten too" of pad 1.1 was left open`)
 			assert.Equal(t, 2, b.Report().Leaks.Scopes)
 			err := b.Close()
-			assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Give or Close: scope "forgotten"; close each where it is opened`)
-			assert.ErrorContains(t, err, `pad 1.1: left open at NextFrame, Give or Close: scope "forgotten too"`)
+			assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Release or Close: scope "forgotten"; close each where it is opened`)
+			assert.ErrorContains(t, err, `pad 1.1: left open at NextFrame, Release or Close: scope "forgotten too"`)
 			assert.Equal(t, []int64{1, 3, 2}, ran, "nothing is lost")
 		})
 	}

@@ -45,7 +45,7 @@ func TestMeasureErrors(t *testing.T) {
 	assert.EqualError(t, err, `budget "measured": region match is full: scope "Acquire" asked for one more of 3 slots; `+
 		`raise regions[1].slots in the plan to 4 or more`)
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Pad(0, 0).Open("left"); return nil })
-	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Give or Close: scope "left"`)
+	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Release or Close: scope "left"`)
 	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
 		_, err := load(b, "level", nil)
 		return errors.Join(err, b.Close())

@@ -165,9 +165,9 @@ func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	require.NoError(t, b.Pad(1, 1).Open("d").Close())
 	b.Pad(1, 0).Open("at Close")
 	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": pad 0.0: left open at NextFrame, Give or Close: scope "a", "b", "c"; `+
+	assert.Equal(t, `budget "small": pad 0.0: left open at NextFrame, Release or Close: scope "a", "b", "c"; `+
 		`close each where it is opened
-budget "small": pad 1.0: left open at NextFrame, Give or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
+budget "small": pad 1.0: left open at NextFrame, Release or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
 	assert.Equal(t, 4, b.Report().Leaks.Total())
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // OpenPads are the pairs of pads of an open budget. A worker that is known at set-up has its own pair, by number ([OpenPads.Of]); a
-// goroutine that comes and goes borrows one ([OpenPads.Take]). A pair that was asked for by number is never lent. Its methods are for
+// goroutine that comes and goes borrows one ([Budget.Lease]). A pair that was asked for by number is never lent. Its methods are for
 // any goroutine.
 type OpenPads struct {
 	b    *Budget
@@ -38,7 +38,7 @@ type pair struct {
 const (
 	pairFree   = iota // in the channel
 	pairFixed         // asked for by number: a worker's, until Close
-	pairLent          // a goroutine's, until Give
+	pairLent          // a goroutine's, until Release
 	pairGiving        // given back with scopes left open, whose finalizers run
 )
 
@@ -53,7 +53,7 @@ func newOpenPads(b *Budget) *OpenPads {
 }
 
 // Of is the pair of a worker. It stays that worker's until Close and is never lent. Out of the plan's range, or a pair
-// that is lent at the moment, is a caller's bug and panics: ask at set-up, before the first Take. Cost: an atomic
+// that is lent at the moment, is a caller's bug and panics: ask at set-up, before the first Lease. Cost: an atomic
 // read.
 func (p *OpenPads) Of(worker int) scope.Pads {
 	if worker < 0 || worker >= len(p.pairs) {
@@ -74,7 +74,7 @@ func (p *OpenPads) fix(worker int) {
 	case p.closed, state == pairFixed:
 	case state != pairFree:
 		panic(fmt.Sprintf("budget: BUG: the pads of worker %d of plan %q are asked for by number while they are lent; "+
-			"ask for them before the first Take", worker, p.b.plan.Name))
+			"ask for them before the first Lease", worker, p.b.plan.Name))
 	default:
 		q.state.Store(pairFixed)
 		if p.fixed++; p.fixed == len(p.pairs) {
@@ -83,16 +83,18 @@ func (p *OpenPads) fix(worker int) {
 	}
 }
 
-// Take lends a pair that is free, and waits for one until ctx ends; then the error says how many are lent. Who waits is
+// Lease lends a pair that is free, and waits for one until ctx ends; then the error says how many are lent. Who waits is
 // served in turn. After Close it is ErrClosed, also for those who wait. Without pads in the plan it panics. Cost: that
 // of a channel and a lock; no Go allocation.
-func (p *OpenPads) Take(ctx context.Context) (Lent, error) {
+func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.Pads.lease(ctx) }
+
+func (p *OpenPads) lease(ctx context.Context) (Lease, error) {
 	if len(p.pairs) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no pads; give it pads.workers and pads.size", p.b.plan.Name))
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return Lent{}, p.refusal(err)
+			return Lease{}, p.refusal(err)
 		}
 		select {
 		case i := <-p.free:
@@ -100,24 +102,24 @@ func (p *OpenPads) Take(ctx context.Context) (Lent, error) {
 				return l, nil
 			}
 		case <-ctx.Done():
-			return Lent{}, p.refusal(ctx.Err())
+			return Lease{}, p.refusal(ctx.Err())
 		case <-p.over:
-			return Lent{}, p.refusal(nil)
+			return Lease{}, p.refusal(nil)
 		}
 	}
 }
 
 // lend is false for a pair that was asked for by number since it came into the channel, and after Close.
-func (p *OpenPads) lend(i int) (l Lent, ok bool) {
+func (p *OpenPads) lend(i int) (l Lease, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := &p.pairs[i]
 	if p.closed || q.state.Load() != pairFree {
-		return Lent{}, false
+		return Lease{}, false
 	}
 	q.state.Store(pairLent)
 	q.site.Note()
-	return Lent{q.first.Pads(q.second), p, i, q.lending}, true
+	return Lease{q.first.Pads(q.second), p, i, q.lending}, true
 }
 
 // refusal says why there is no pair to be had; ended is the end of the ctx of who waited, or nil.
@@ -127,9 +129,9 @@ func (p *OpenPads) refusal(ended error) error {
 	name, n := p.b.plan.Name, len(p.pairs)
 	switch {
 	case p.closed:
-		return fmt.Errorf("budget %q: Take of a pair of pads: %w", name, ErrClosed)
+		return fmt.Errorf("budget %q: Lease of a pair of pads: %w", name, ErrClosed)
 	case ended == nil:
-		return fmt.Errorf("budget %q: BUG: Take of a pair of pads: all %d were asked for by number and are never lent; "+
+		return fmt.Errorf("budget %q: BUG: Lease of a pair of pads: all %d were asked for by number and are never lent; "+
 			"raise pads.workers in the plan", name, n)
 	}
 	lent := 0
@@ -138,24 +140,24 @@ func (p *OpenPads) refusal(ended error) error {
 			lent++
 		}
 	}
-	return fmt.Errorf("budget %q: Take of a pair of pads: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
+	return fmt.Errorf("budget %q: Lease of a pair of pads: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
 		ended)
 }
 
-// Lent is a pair of pads on loan. It is a small value; the pads of the zero Lent are of no use.
-type Lent struct {
+// Lease is a pair of pads on loan. It is a small value; the pads of the zero Lease are of no use.
+type Lease struct {
 	scope.Pads
 	from    *OpenPads
 	pair    int
 	lending uint64
 }
 
-// Give gives the pair back: from now on its pads refuse. Scopes that were left open are closed, newest first, counted as
+// Release gives the pair back: from now on its pads refuse. Scopes that were left open are closed, newest first, counted as
 // leaks, and named in the error, which has the errors of their finalizers too. From a finalizer of the pads, or inside
-// a Do or a With of theirs, it is refused and changes nothing, and so is a second Give. After Close it is ErrClosed. The
-// zero Lent has nothing to give: `defer pads.Give()` may stand before the look at Take's error. Cost: O(finalizers); no
+// a Do or a With of theirs, it is refused and changes nothing, and so is a second Release. After Close it is ErrClosed. The
+// zero Lease has nothing to give: `defer pads.Release()` may stand before the look at Lease's error. Cost: O(finalizers); no
 // Go allocation.
-func (l Lent) Give() error {
+func (l Lease) Release() error {
 	if l.from == nil {
 		return nil
 	}
@@ -168,23 +170,23 @@ func (l Lent) Give() error {
 }
 
 // takeBack ends the lending. open says that scopes were left open: the pair is giving until release.
-func (p *OpenPads) takeBack(l Lent) (open bool, err error) {
+func (p *OpenPads) takeBack(l Lease) (open bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q, name := &p.pairs[l.pair], p.b.plan.Name
 	if p.closed {
-		return false, fmt.Errorf("budget %q: Give of a pair of pads: %w", name, ErrClosed)
+		return false, fmt.Errorf("budget %q: Release of a pair of pads: %w", name, ErrClosed)
 	}
 	if q.state.Load() != pairLent || q.lending != l.lending {
-		return false, fmt.Errorf("budget %q: BUG: Give of %s, which were given back before", name, q.name())
+		return false, fmt.Errorf("budget %q: BUG: Release of %s, which were given back before", name, q.name())
 	}
 	for _, st := range [...]*scope.Stack{q.first, q.second} {
 		closing, inside := st.Busy()
 		if closing {
-			return false, fmt.Errorf("budget %q: BUG: Give of %s from a finalizer of %s", name, q.name(), st.Arena)
+			return false, fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", name, q.name(), st.Arena)
 		}
 		if inside {
-			return false, fmt.Errorf("budget %q: BUG: Give of %s while a Do, a With or a Make is at work on %s", name, q.name(), st.Arena)
+			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do, a With or a Make is at work on %s", name, q.name(), st.Arena)
 		}
 	}
 	q.lending++
@@ -221,7 +223,7 @@ func (p *OpenPads) closePair(q *pair) error {
 
 func (q *pair) name() string { return q.first.Arena + " and " + q.second.Arena }
 
-// close ends lending for good. It waits for a Give whose finalizers run until ctx ends; then, and when finalizers run on
+// close ends lending for good. It waits for a Release whose finalizers run until ctx ends; then, and when finalizers run on
 // a pair that is lent, it says on which pads, and nothing has changed. Who would take or give meanwhile waits too.
 func (p *OpenPads) close(ctx context.Context) (busy string) {
 	p.mu.Lock()
@@ -255,7 +257,7 @@ func (p *OpenPads) close(ctx context.Context) (busy string) {
 
 // keptError names the pairs that were never given back.
 func (p *OpenPads) keptError() error {
-	return p.kept.err(fmt.Sprintf("budget %q: never given back: ", p.b.plan.Name), "; call Give where Take lent them")
+	return p.kept.err(fmt.Sprintf("budget %q: never given back: ", p.b.plan.Name), "; call Release where Lease gave them")
 }
 
 // isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the pad.

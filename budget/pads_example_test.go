@@ -14,8 +14,8 @@ type borrowedFrog struct{ Age, X, Y int32 }
 
 var borrowed = scope.Plain[borrowedFrog]()
 
-// ExampleOpenPads_Take lends pads to goroutines that come and go, more of them than there are pairs.
-func ExampleOpenPads_Take() {
+// ExampleBudget_Lease lends pads to goroutines that come and go, more of them than there are pairs.
+func ExampleBudget_Lease() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
 		Pads: budget.Pads{Workers: 3, Size: 64 * budget.KiB}})
 	if err != nil {
@@ -29,11 +29,11 @@ func ExampleOpenPads_Take() {
 	var jobs sync.WaitGroup
 	for i := range sums {
 		jobs.Go(func() {
-			pads, err := b.Pads.Take(ctx) // waits for a pair
+			pads, err := b.Lease(ctx) // waits for a pair
 			if err != nil {
 				return
 			}
-			defer pads.Give()
+			defer pads.Release()
 			s := pads.Pick().Open("sum")
 			defer s.Close()
 			for j, frog := range borrowed.Slice(s, i+1) {
@@ -45,17 +45,17 @@ func ExampleOpenPads_Take() {
 	jobs.Wait()
 	fmt.Println(sums)
 
-	one, _ := b.Pads.Take(ctx)
-	two, _ := b.Pads.Take(ctx)
+	one, _ := b.Lease(ctx)
+	two, _ := b.Lease(ctx)
 	soon, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	_, err = b.Pads.Take(soon)
+	_, err = b.Lease(soon)
 	fmt.Println(err)
-	fmt.Println(one.Give(), two.Give())
-	fmt.Println(two.Give() != nil) // NOT OKAY: it was given back
+	fmt.Println(one.Release(), two.Release())
+	fmt.Println(two.Release() != nil) // NOT OKAY: it was given back
 	// Output:
 	// [0 1 3 6 10]
-	// budget "example": Take of a pair of pads: 2 of 3 are lent, 1 are asked for by number: context deadline exceeded
+	// budget "example": Lease of a pair of pads: 2 of 3 are lent, 1 are asked for by number: context deadline exceeded
 	// <nil> <nil>
 	// true
 }

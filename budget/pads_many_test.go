@@ -34,7 +34,7 @@ func watchPads(t *testing.T, b *budget.Budget, pairs int) watched {
 		header, _ := s.C()
 		w.pairs[header] = new(int)
 		require.NoError(t, s.Close())
-		require.NoError(t, lent.Give())
+		require.NoError(t, lent.Release())
 	}
 	require.Len(t, w.pairs, pairs)
 	return w
@@ -57,15 +57,15 @@ func (w watched) use(pads scope.Pads) (fine bool) {
 func (w watched) borrow(patience time.Duration) (fine bool) {
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
-	lent, err := w.b.Pads.Take(ctx)
+	lent, err := w.b.Lease(ctx)
 	if err != nil {
 		return assert.ErrorIs(w.t, err, context.DeadlineExceeded)
 	}
-	if !w.use(lent.Pads) || !assert.NoError(w.t, lent.Give()) {
+	if !w.use(lent.Pads) || !assert.NoError(w.t, lent.Release()) {
 		return false
 	}
 	stale := attempt(func() error { lent.Pad(0).Open("stale"); return nil }).panicked
-	return assert.Error(w.t, lent.Give()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
+	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
 }
 
 // TestPadsAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives up, asks by number or
@@ -102,10 +102,10 @@ func TestPadsAmongGoroutines(t *testing.T) {
 		}
 	})
 	all.Wait()
-	lent := []budget.Lent{take(t, b), take(t, b), take(t, b)} // all but the one that was asked for by number
+	lent := []budget.Lease{take(t, b), take(t, b), take(t, b)} // all but the one that was asked for by number
 	for _, l := range lent {
 		assert.True(t, w.use(l.Pads))
-		assert.NoError(t, l.Give())
+		assert.NoError(t, l.Release())
 	}
 }
 
@@ -117,9 +117,9 @@ func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 		for range 6 {
 			all.Go(func() {
 				for {
-					lent, err := b.Pads.Take(background)
+					lent, err := b.Lease(background)
 					if err == nil {
-						err = lent.Give()
+						err = lent.Release()
 					}
 					if err != nil {
 						assert.ErrorIs(t, err, budget.ErrClosed)
@@ -146,11 +146,11 @@ func TestWhoWaitsIsServedInTurn(t *testing.T) {
 		all.Go(func() {
 			lent := take(t, b)
 			served = append(served, i)
-			assert.NoError(t, lent.Give())
+			assert.NoError(t, lent.Release())
 		})
 		untilWaiting(t, i+1)
 	}
-	require.NoError(t, one.Give())
+	require.NoError(t, one.Release())
 	all.Wait()
 	assert.Equal(t, []int{0, 1, 2, 3, 4}, served)
 }
@@ -164,38 +164,38 @@ func TestTakeAndGiveAllocateNothing(t *testing.T) {
 	defer cancel()
 	b.Pads.Of(0)
 	for what, fn := range map[string]func(){
-		"Take, Give": func() { lent, _ := b.Pads.Take(ctx); _ = lent.Give() },
-		"Of":         func() { b.Pads.Of(0); b.Pad(0, 1) },
+		"Lease, Release": func() { lent, _ := b.Lease(ctx); _ = lent.Release() },
+		"Of":             func() { b.Pads.Of(0); b.Pad(0, 1) },
 		"in use": func() {
-			lent, _ := b.Pads.Take(background)
+			lent, _ := b.Lease(background)
 			s := lent.Pick().Open("s")
 			u := lent.Pick(s).Open("u")
 			frogs.New(u)
 			_ = lent.Pad(1).With(100, func(b []byte) { b[0] = 1 })
 			_ = u.Close()
 			_ = s.Close()
-			_ = lent.Give()
+			_ = lent.Release()
 		},
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, fn), what)
 	}
 	one := take(t, b)
-	waits := make(chan budget.Lent)
+	waits := make(chan budget.Lease)
 	next := make(chan bool)
 	go func() {
 		for range next {
-			lent, _ := b.Pads.Take(ctx)
+			lent, _ := b.Lease(ctx)
 			waits <- lent
 		}
 	}()
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		next <- true
 		runtime.Gosched() // it comes to wait, mostly
-		_ = one.Give()
+		_ = one.Release()
 		one = <-waits
 	}), "who waits")
 	close(next)
-	require.NoError(t, one.Give())
+	require.NoError(t, one.Release())
 }
 
 // TestLoadsThatFailWhileOthersUseWhatTheyGaveBack: the race detector sees a load that touches a pad which is another's now.
@@ -208,7 +208,7 @@ func TestLoadsThatFailWhileOthersUseWhatTheyGaveBack(t *testing.T) {
 		s := lent.Pad(0).Open("use")
 		frogs.New(s)
 		assert.NoError(t, s.Close())
-		assert.NoError(t, lent.Give())
+		assert.NoError(t, lent.Release())
 	}
 	var stop atomic.Bool
 	var workers sync.WaitGroup

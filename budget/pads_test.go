@@ -17,19 +17,19 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func take(t testing.TB, b *budget.Budget) budget.Lent {
+func take(t testing.TB, b *budget.Budget) budget.Lease {
 	t.Helper()
-	lent, err := b.Pads.Take(background)
+	lent, err := b.Lease(background)
 	require.NoError(t, err)
 	return lent
 }
 
-// waiting is the number of goroutines that wait in Take. Go tells of it in stack traces only.
+// waiting is the number of goroutines that wait in Lease. Go tells of it in stack traces only.
 func waiting() (n int) {
 	all := make([]byte, 1<<20)
 	for goroutine := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
 		head, frames, _ := strings.Cut(goroutine, "\n")
-		if strings.Contains(head, "[select") && strings.Contains(frames, "budget.(*OpenPads).Take(") {
+		if strings.Contains(head, "[select") && strings.Contains(frames, "budget.(*OpenPads).lease(") {
 			n++
 		}
 	}
@@ -42,14 +42,14 @@ func untilWaiting(t testing.TB, n int) {
 	require.Eventually(t, func() bool { return waiting() == n }, time.Minute, time.Millisecond)
 }
 
-// taking starts a Take that has to wait, and gives what comes of it.
+// taking starts a Lease that has to wait, and gives what comes of it.
 func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 	t.Helper()
 	before, done := waiting(), make(chan error, 1)
 	go func() {
-		lent, err := b.Pads.Take(ctx)
+		lent, err := b.Lease(ctx)
 		if err == nil {
-			err = lent.Give()
+			err = lent.Release()
 		}
 		done <- err
 	}()
@@ -75,29 +75,29 @@ func TestTakeAndGive(t *testing.T) {
 	assert.Equal(t, one.Pad(1), one.Pick(s))
 	assert.Equal(t, two.Pad(0), two.Pick(s), "the other pair holds none of it")
 	require.NoError(t, s.Close())
-	require.NoError(t, one.Give())
+	require.NoError(t, one.Release())
 	again := take(t, b)
 	assert.Equal(t, "scope: BUG: Open on pad 1.0, which was given back", panics(t, func() { one.Pad(0).Open("x") }))
 	require.NoError(t, again.Pad(0).Open("x").Close())
-	require.NoError(t, again.Give())
-	require.NoError(t, two.Give())
-	assert.NoError(t, budget.Lent{}.Give(), "of a Take that failed")
+	require.NoError(t, again.Release())
+	require.NoError(t, two.Release())
+	assert.NoError(t, budget.Lease{}.Release(), "of a Lease that failed")
 }
 
 func TestGiveTwice(t *testing.T) {
 	b := budgettest.Open(t, small())
 	one := take(t, b)
 	copied := one
-	require.NoError(t, one.Give())
-	const twice = `budget "small": BUG: Give of pad 1.0 and pad 1.1, which were given back before`
-	assert.EqualError(t, one.Give(), twice)
+	require.NoError(t, one.Release())
+	const twice = `budget "small": BUG: Release of pad 1.0 and pad 1.1, which were given back before`
+	assert.EqualError(t, one.Release(), twice)
 	two, three := take(t, b), take(t, b)
 	s := three.Pad(0).Open("another's")
-	assert.EqualError(t, copied.Give(), twice, "it is lent to another now")
+	assert.EqualError(t, copied.Release(), twice, "it is lent to another now")
 	frogs.New(s)
 	require.NoError(t, s.Close())
-	require.NoError(t, two.Give())
-	require.NoError(t, three.Give())
+	require.NoError(t, two.Release())
+	require.NoError(t, three.Release())
 }
 
 func TestTakeWaitsAndIsWokenByGive(t *testing.T) {
@@ -106,10 +106,10 @@ func TestTakeWaitsAndIsWokenByGive(t *testing.T) {
 	first := taking(t, b, background)
 	second := taking(t, b, background)
 	stillWaits(t, first)
-	require.NoError(t, one.Give())
+	require.NoError(t, one.Release())
 	assert.NoError(t, <-first)
 	assert.NoError(t, <-second, "what the first gave back")
-	require.NoError(t, two.Give())
+	require.NoError(t, two.Release())
 }
 
 func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
@@ -121,15 +121,15 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Take of a pair of pads: 1 of 2 are lent, 1 are asked for by number: context canceled`)
+	assert.EqualError(t, err, `budget "small": Lease of a pair of pads: 1 of 2 are lent, 1 are asked for by number: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, one.Give())
+	require.NoError(t, one.Release())
 	for range 20 {
-		_, err = b.Pads.Take(ctx)
+		_, err = b.Lease(ctx)
 		assert.ErrorIs(t, err, context.Canceled, "a ctx that has ended is refused, though a pair is free")
 	}
 	again := take(t, b)
-	require.NoError(t, again.Give(), "nothing was lost")
+	require.NoError(t, again.Release(), "nothing was lost")
 }
 
 func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
@@ -138,17 +138,17 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	newMark(one.Pad(1).Open("left"), 1, 0)
 	first, second := taking(t, b, background), taking(t, b, background)
 	stillWaits(t, first)
-	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Give or Close: scope "left"; close each where it `+
-		"is opened\n"+`budget "small": never given back: pad 0.0 and pad 0.1, pad 1.0 and pad 1.1; call Give where Take lent them`,
+	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
+		"is opened\n"+`budget "small": never given back: pad 0.0 and pad 0.1, pad 1.0 and pad 1.1; call Release where Lease gave them`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
-	for _, err := range []error{<-first, <-second, func() error { _, err := b.Pads.Take(background); return err }()} {
-		assert.EqualError(t, err, `budget "small": Take of a pair of pads: upfront: closed`)
+	for _, err := range []error{<-first, <-second, func() error { _, err := b.Lease(background); return err }()} {
+		assert.EqualError(t, err, `budget "small": Lease of a pair of pads: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
-	for _, lent := range []budget.Lent{one, two} {
-		err := lent.Give()
-		assert.EqualError(t, err, `budget "small": Give of a pair of pads: upfront: closed`)
+	for _, lent := range []budget.Lease{one, two} {
+		err := lent.Release()
+		assert.EqualError(t, err, `budget "small": Release of a pair of pads: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
 	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { one.Pad(0).Open("x") }))
@@ -160,7 +160,7 @@ func TestTakeAfterClose(t *testing.T) {
 	for range 20 {
 		b := open(t, small())
 		require.NoError(t, b.Close())
-		_, err := b.Pads.Take(background)
+		_, err := b.Lease(background)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 		b.Pads.Of(0)
 	}
@@ -173,10 +173,10 @@ func TestPadsByNumber(t *testing.T) {
 	assert.Equal(t, fixed, b.Pads.Of(0))
 	assert.Equal(t, b.Pad(0, 1), fixed.Pad(1))
 	const lent = "budget: BUG: the pads of worker 1 of plan \"small\" are asked for by number while they are lent; " +
-		"ask for them before the first Take"
+		"ask for them before the first Lease"
 	assert.Equal(t, lent, panics(t, func() { b.Pads.Of(1) }))
 	assert.Equal(t, lent, panics(t, func() { b.Pad(1, 0) }))
-	require.NoError(t, one.Give())
+	require.NoError(t, one.Release())
 	for _, worker := range []int{-1, 2} {
 		assert.Contains(t, panics(t, func() { b.Pads.Of(worker) }), `plan "small" has pads for 2 workers`)
 	}
@@ -184,19 +184,19 @@ func TestPadsByNumber(t *testing.T) {
 	for range 3 {
 		again := take(t, b)
 		assert.NotEqual(t, fixed, again.Pads)
-		require.NoError(t, again.Give())
+		require.NoError(t, again.Release())
 	}
 	require.NoError(t, s.Close())
 	assert.Equal(t, panics(t, func() { one.Pad(1).Open("x") }), "scope: BUG: Open on pad 1.1, which was given back")
 	require.NoError(t, b.Pad(1, 1).Open("x").Close(), "asked for by number, after it was lent")
-	_, err := b.Pads.Take(background)
-	assert.EqualError(t, err, `budget "small": BUG: Take of a pair of pads: all 2 were asked for by number and are never lent; `+
+	_, err := b.Lease(background)
+	assert.EqualError(t, err, `budget "small": BUG: Lease of a pair of pads: all 2 were asked for by number and are never lent; `+
 		`raise pads.workers in the plan`)
 	plan := small()
 	plan.Pads = budget.Pads{}
 	none := budgettest.Open(t, plan)
 	assert.Equal(t, `budget: BUG: plan "small" has no pads; give it pads.workers and pads.size`,
-		panics(t, func() { _, _ = none.Pads.Take(background) }))
+		panics(t, func() { _, _ = none.Lease(background) }))
 	assert.Equal(t, `budget: BUG: pads of worker 0: plan "small" has pads for 0 workers`, panics(t, func() { none.Pads.Of(0) }))
 }
 
@@ -207,7 +207,7 @@ func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 		b.Pads.Of(0)
 		one := take(t, b)
 		waiting := []<-chan error{taking(t, b, background), taking(t, b, background)}
-		require.NoError(t, one.Give())
+		require.NoError(t, one.Release())
 		lost := attempt(func() error { b.Pads.Of(1); return nil }).panicked // one that waits may be faster
 		for _, done := range waiting {
 			if err := <-done; lost == nil && err != nil {
@@ -228,7 +228,7 @@ func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	newMark(inner, 2, doPanic)
 	frogs.TrySlice(inner, 1<<20)
 	newMark(one.Pad(1).Open("c"), 3, 0)
-	err := one.Give()
+	err := one.Release()
 	assert.Equal(t, []int64{3, 2, 1}, ran)
 	assert.ErrorContains(t, err, `scope: BUG: scope "c" of pad 1.1 was left open: close it where it is opened`)
 	assert.ErrorContains(t, err, `scope: BUG: scope "a", "b" of pad 1.0 was left open: close it where it is opened`)
@@ -239,9 +239,9 @@ func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Scopes: 3, Finalizers: 2}, b.Report().Leaks)
 	two, three := take(t, b), take(t, b)
 	assert.Zero(t, three.Pad(0).Depth()+three.Pad(1).Depth())
-	require.NoError(t, two.Give())
-	require.NoError(t, three.Give())
-	assert.ErrorContains(t, b.Close(), `pad 1.0: left open at NextFrame, Give or Close: scope "a", "b"`, "deferred Gives drop their errors")
+	require.NoError(t, two.Release())
+	require.NoError(t, three.Release())
+	assert.ErrorContains(t, b.Close(), `pad 1.0: left open at NextFrame, Release or Close: scope "a", "b"`, "deferred Gives drop their errors")
 }
 
 func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
@@ -253,11 +253,11 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	newMark(s, 1, 0)
 	s.Defer(runtime.Goexit)
 	s.Defer(func() {
-		given, closed = one.Give(), b.Close()
+		given, closed = one.Release(), b.Close()
 		opened = attempt(func() error { one.Pad(1).Open("x"); return nil }).panicked
 	})
 	newMark(one.Pad(1).Open("b"), 2, 0)
-	assert.True(t, attempt(one.Give).exited)
+	assert.True(t, attempt(one.Release).exited)
 	assert.Equal(t, []int64{2, 1}, ran)
 	assert.ErrorContains(t, given, "which were given back before")
 	assert.EqualError(t, closed, `budget "small": Close while finalizers of pad 1.0 and pad 1.1 run; nothing was closed: upfront: loading`)
@@ -265,22 +265,22 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	two, three := take(t, b), take(t, b) // it came back all the same
 
 	s = three.Pad(1).Open("a")
-	s.Defer(func() { given, closed = three.Give(), b.Close() })
+	s.Defer(func() { given, closed = three.Release(), b.Close() })
 	require.NoError(t, s.Close())
-	assert.EqualError(t, given, `budget "small": BUG: Give of pad 1.0 and pad 1.1 from a finalizer of pad 1.1`)
+	assert.EqualError(t, given, `budget "small": BUG: Release of pad 1.0 and pad 1.1 from a finalizer of pad 1.1`)
 	assert.ErrorIs(t, closed, budget.ErrLoading)
-	const inside = `budget "small": BUG: Give of pad 1.0 and pad 1.1 while a Do, a With or a Make is at work on pad 1.0`
-	require.NoError(t, three.Pad(0).With(9, func([]byte) { assert.EqualError(t, three.Give(), inside) }))
+	const inside = `budget "small": BUG: Release of pad 1.0 and pad 1.1 while a Do, a With or a Make is at work on pad 1.0`
+	require.NoError(t, three.Pad(0).With(9, func([]byte) { assert.EqualError(t, three.Release(), inside) }))
 	require.NoError(t, three.Pad(0).Do("do", func(s scope.Scope) error {
-		assert.EqualError(t, three.Give(), inside)
+		assert.EqualError(t, three.Release(), inside)
 		return nil
 	}))
 	made := three.Pad(0).Open("made")
-	_, err := marks.Make(made, func(*mark) error { return three.Give() })
+	_, err := marks.Make(made, func(*mark) error { return three.Release() })
 	assert.EqualError(t, err, inside)
 	require.NoError(t, made.Close())
-	require.NoError(t, three.Give())
-	require.NoError(t, two.Give())
+	require.NoError(t, three.Release())
+	require.NoError(t, two.Release())
 }
 
 // TestNextFrameLeavesPadsOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
@@ -297,7 +297,7 @@ func TestNextFrameLeavesPadsOnLoanAlone(t *testing.T) {
 				frogs.New(s)
 				runtime.Gosched()
 				assert.NoError(t, s.Close())
-				assert.NoError(t, lent.Give())
+				assert.NoError(t, lent.Release())
 			}
 		})
 	}

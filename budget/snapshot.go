@@ -10,7 +10,7 @@ import (
 // Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
 // time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
 // Release or Reconfigure that touched the region, of the last NextFrame for the frame and for pads that were asked for by
-// number, of the last Give for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a
+// number, of the last Release for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a
 // frame that ends meanwhile waits while frame and pads are copied.
 func (b *Budget) Snapshot() Report {
 	defer forgive()()
@@ -213,7 +213,7 @@ func (p *publishedFigures) readPad(i int, st *scope.Stack) {
 	}
 }
 
-// publishPair is for Give, while nobody else can have the pair.
+// publishPair is for Release, while nobody else can have the pair.
 func (b *Budget) publishPair(pair int) {
 	p := &b.published.beside
 	p.Lock()

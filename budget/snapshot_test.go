@@ -106,7 +106,7 @@ func TestNextFramePublishesAll(t *testing.T) {
 
 func TestSnapshotOfFrameAndPads(t *testing.T) {
 	b := open(t, small())
-	fixed, lender := b.Pad(0, 0), b.Pads
+	fixed, lender := b.Pad(0, 0), b
 	frogs.New(b.Frame())
 	assert.Zero(t, b.Snapshot().Beside[0].Used)
 	require.NoError(t, b.NextFrame())
@@ -127,24 +127,24 @@ func TestSnapshotOfFrameAndPads(t *testing.T) {
 	assert.Zero(t, b.Snapshot().Beside[2].Used)
 	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Peak)
 
-	lent, err := lender.Take(background)
+	lent, err := lender.Lease(background)
 	require.NoError(t, err)
 	require.NoError(t, lent.Pad(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.Zero(t, b.Snapshot().Beside[5].Peak, "it is its borrower's")
-	require.NoError(t, lent.Give())
+	require.NoError(t, lent.Release())
 	requirePublished(t, b)
 	assert.EqualValues(t, 24, b.Snapshot().Beside[5].Peak)
-	lent, err = lender.Take(background)
+	lent, err = lender.Lease(background)
 	require.NoError(t, err)
 	newMark(lent.Pad(1).Open("left"), 3, doFail)
-	require.ErrorIs(t, lent.Give(), errMark)
+	require.ErrorIs(t, lent.Release(), errMark)
 	requirePublished(t, b)
 	assert.EqualValues(t, 1, b.Snapshot().Beside[5].Finalizers)
 	assert.Equal(t, 1, b.Snapshot().Leaks.Finalizers)
 
-	_, err = lender.Take(background)
+	_, err = lender.Lease(background)
 	require.NoError(t, err)
 	_ = b.Close()
 	assert.Equal(t, b.Report(), b.Snapshot())
@@ -205,10 +205,10 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 			_ = s.Close()
 			_ = b.NextFrame()
 		},
-		"Give": func() {
-			lent, _ := b.Pads.Take(background)
+		"Release": func() {
+			lent, _ := b.Lease(background)
 			_ = lent.Pad(0).Do("x", func(s scope.Scope) error { return nil })
-			_ = lent.Give()
+			_ = lent.Release()
 		},
 		"regions": func() { b.PublishRegions() },
 	} {
@@ -239,10 +239,10 @@ func TestSnapshotsBesideEverything(t *testing.T) {
 		}
 		borrower.Go(func() {
 			for range 300 {
-				lent, err := b.Pads.Take(background)
+				lent, err := b.Lease(background)
 				assert.NoError(t, err)
 				assert.NoError(t, lent.Pad(0).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
-				assert.NoError(t, lent.Give())
+				assert.NoError(t, lent.Release())
 			}
 		})
 		playBeside(t, b)

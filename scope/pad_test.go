@@ -166,12 +166,12 @@ func TestWithWhoseBudgetIsClosedMeanwhile(t *testing.T) {
 
 func TestPadThatWasGivenBackRefuses(t *testing.T) {
 	b := open(t)
-	lent, err := b.Pads.Take(t.Context())
+	lent, err := b.Lease(t.Context())
 	require.NoError(t, err)
 	pad := lent.Pad(1)
 	s := pad.Open("s")
 	require.NoError(t, s.Close())
-	require.NoError(t, lent.Give())
+	require.NoError(t, lent.Release())
 	for what, fn := range map[string]func(){
 		"Open on":  func() { pad.Open("x") },
 		"Do on":    func() { _ = pad.Do("x", nil) },
@@ -185,10 +185,10 @@ func TestPadThatWasGivenBackRefuses(t *testing.T) {
 	}
 	assert.PanicsWithError(t, "scope: BUG: Pick of pad 1.0, which was given back", func() { lent.Pick() })
 	for range 2 { // both pairs
-		again, err := b.Pads.Take(t.Context())
+		again, err := b.Lease(t.Context())
 		require.NoError(t, err)
 		assert.Panics(t, func() { pad.Open("x") }, "it is another's now")
-		defer func() { assert.NoError(t, again.Give()) }()
+		defer func() { assert.NoError(t, again.Release()) }()
 	}
 }
 

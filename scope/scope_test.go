@@ -321,7 +321,7 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	pool := points.Pool(s, 2)
 	x := pool.Get()
 	temp := s.Temp(64)
-	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at NextFrame, Give or Close: scope "a"`)
+	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at NextFrame, Release or Close: scope "a"`)
 	closed := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, closed, func() { points.New(s) })
 	assert.PanicsWithError(t, closed, func() { points.New(temp) })

@@ -86,7 +86,7 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	assert.Empty(t, r.cleanup)
 }
 
-const leaked = ": left open at NextFrame, Give or Close: scope "
+const leaked = ": left open at NextFrame, Release or Close: scope "
 
 func TestOpenFailsATest(t *testing.T) {
 	for name, c := range map[string]struct {

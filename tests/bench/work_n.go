@@ -42,11 +42,11 @@ func enterLease() []contestant {
 	return []contestant{
 		{who: library, end: end, run: func(n int) uint64 {
 			for range n {
-				lent, err := b.Pads.Take(ctx)
+				lent, err := b.Lease(ctx)
 				if err != nil {
 					panic(err)
 				}
-				if err := lent.Give(); err != nil {
+				if err := lent.Release(); err != nil {
 					panic(err)
 				}
 			}

@@ -103,14 +103,14 @@ func (p *pinning) play() {
 		if round%2 == 1 {
 			require.NoError(p.t, slot.Release(ctx))
 		}
-		lent, err := p.b.Pads.Take(ctx)
+		lent, err := p.b.Lease(ctx)
 		require.NoError(p.t, err)
 		pad := lent.Pad(round % 2).Open("pad")
 		p.nest("pad", pad, 25, 3)
 		if err := pad.Close(); err != nil {
 			require.ErrorIs(p.t, err, scope.ErrFull)
 		}
-		require.NoError(p.t, lent.Give())
+		require.NoError(p.t, lent.Release())
 		for range 3 {
 			p.nest("frame", p.b.Frame(), 6, 0)
 			if err := p.b.NextFrame(); err != nil {

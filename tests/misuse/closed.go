@@ -15,10 +15,10 @@ var closedBudgets = []line{
 		}), status: told},
 		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }), status: told},
 		{name: "NextFrame after Close of the budget", run: closed(func(k kept) { check(k.b.NextFrame()) }), status: told},
-		{name: "Take after Close of the budget", run: closed(func(k kept) {
-			pads, err := k.b.Pads.Take(ctx)
+		{name: "Lease after Close of the budget", run: closed(func(k kept) {
+			pads, err := k.b.Lease(ctx)
 			check(err)
-			check(pads.Give())
+			check(pads.Release())
 		}), status: told},
 		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal(budget.Sealed)) }), status: told},
 		{name: "Close of the budget twice", run: closedOnce, status: told},

@@ -42,11 +42,11 @@ var names = []line{
 		{every, "address", "scope: BUG: RefTo of …", panics},
 	}, ""},
 	{"use or give back what was given back: pads, a slot, a reader", []program{
-		{name: "pads after Give", run: padsAfterGive, says: "given back"},
+		{name: "pads after Release", run: padsAfterGive, says: "given back"},
 		{name: "pin twice", run: pinTwice, says: "pins region level twice"},
 		{name: "unpin twice", run: unpinTwice, says: "which it has not pinned"},
 		{name: "Load after Release", run: loadAfterRelease, says: "which was released", status: told},
-		{name: "Give twice", run: giveTwice, says: "given back before", status: told},
+		{name: "Release twice", run: giveTwice, says: "given back before", status: told},
 	}, []answer{
 		{every, "lending", "BUG: …", panics},
 	}, ""},
@@ -220,11 +220,11 @@ func refToAnothers(wrong bool) {
 }
 
 func padsAfterGive(wrong bool) {
-	pads, err := open().Pads.Take(ctx)
+	pads, err := open().Lease(ctx)
 	check(err)
 	pad := pads.Pad(0)
 	if wrong {
-		check(pads.Give())
+		check(pads.Release())
 	}
 	pad.Open("query")
 }
@@ -262,11 +262,11 @@ func loadAfterRelease(wrong bool) {
 }
 
 func giveTwice(wrong bool) {
-	pads, err := open().Pads.Take(ctx)
+	pads, err := open().Lease(ctx)
 	check(err)
-	check(pads.Give())
+	check(pads.Release())
 	if wrong {
-		check(pads.Give())
+		check(pads.Release())
 	}
 }
 

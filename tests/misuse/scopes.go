@@ -214,21 +214,21 @@ func leaveOpenInFailure(wrong bool) {
 }
 
 func leaveOpenOnLent(wrong bool) {
-	pads, err := open().Pads.Take(ctx)
+	pads, err := open().Lease(ctx)
 	check(err)
 	query := pads.Pad(0).Open("query")
 	if !wrong {
 		check(query.Close())
 	}
-	check(pads.Give())
+	check(pads.Release())
 }
 
 func keepPads(wrong bool) {
 	b := open()
-	pads, err := b.Pads.Take(ctx)
+	pads, err := b.Lease(ctx)
 	check(err)
 	if !wrong {
-		check(pads.Give())
+		check(pads.Release())
 	}
 	check(b.Close())
 }

@@ -29,7 +29,7 @@ type load struct {
 
 // lease is a pair of pads on loan.
 type lease struct {
-	budget.Lent
+	budget.Lease
 	pair int
 }
 
@@ -279,12 +279,12 @@ func (w *world) take() {
 		cancel()
 	}
 	defer cancel()
-	l, err := w.b.Pads.Take(ctx)
+	l, err := w.b.Lease(ctx)
 	if len(w.free) == 0 {
-		w.check(errors.Is(err, context.Canceled), "Take of none: %v", err)
+		w.check(errors.Is(err, context.Canceled), "Lease of none: %v", err)
 		return
 	}
-	w.check(err == nil, "Take: %v", err)
+	w.check(err == nil, "Lease: %v", err)
 	w.leases = append(w.leases, lease{l, w.free[0]})
 	w.free = w.free[1:]
 }
@@ -292,7 +292,7 @@ func (w *world) take() {
 // give gives a pair back, once or twice. What is open there is closed.
 func (w *world) give() {
 	if len(w.given) > 0 && w.chance(4) {
-		w.check(w.given[w.random.IntN(len(w.given))].Give() != nil, "Give twice")
+		w.check(w.given[w.random.IntN(len(w.given))].Release() != nil, "Release twice")
 		return
 	}
 	if len(w.leases) == 0 {
@@ -302,12 +302,12 @@ func (w *world) give() {
 	first, second := w.pads[2*l.pair], w.pads[2*l.pair+1]
 	for _, s := range slices.Concat(first.near, second.near, first.far, second.far) {
 		if s.layered > 0 || s.layer {
-			w.check(l.Give() != nil, "Give of what is in use")
+			w.check(l.Release() != nil, "Release of what is in use")
 			return
 		}
 	}
 	w.say("give %d", l.pair)
-	w.layer(l.Give, func(e ended) bool {
+	w.layer(l.Release, func(e ended) bool {
 		var t told
 		for _, a := range []*arena{second, first} {
 			if len(a.near) > 0 {
@@ -316,9 +316,9 @@ func (w *world) give() {
 				t.add(w.closeTo(a, 0))
 			}
 		}
-		w.leases, w.given, w.free = w.leases[1:], append(w.given, l.Lent), append(w.free, l.pair)
+		w.leases, w.given, w.free = w.leases[1:], append(w.given, l.Lease), append(w.free, l.pair)
 		if !t.exits {
-			w.expect(fmt.Sprint("Give of ", l.pair), e.err, t)
+			w.expect(fmt.Sprint("Release of ", l.pair), e.err, t)
 		}
 		return t.exits
 	})

@@ -52,7 +52,7 @@ type world struct {
 	frame      int
 	pads       []*arena
 	leases     []lease
-	given      []budget.Lent
+	given      []budget.Lease
 	free       []int // pairs that may be leased
 	running    []*load
 	over       []scope.Scope // of loads whose functions ended

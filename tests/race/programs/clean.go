@@ -26,7 +26,7 @@ var clean = map[string]func(*play){
 	},
 	"pads": func(p *play) {
 		crowd(func(int) {
-			lent, err := p.budget.Pads.Take(background)
+			lent, err := p.budget.Lease(background)
 			must(err)
 			s := lent.Pick().Open("a")
 			frogs.New(s).Age++
@@ -34,7 +34,7 @@ var clean = map[string]func(*play){
 			frogs.Pool(s, 2).Get().Age++
 			must(s.Close())
 			must(lent.Pads.Pad(1).With(50, func(b []byte) { b[0]++ }))
-			must(lent.Give())
+			must(lent.Release())
 		})
 	},
 	"two-budgets": func(p *play) {

@@ -90,12 +90,12 @@ var lives = map[string]func(*play){
 		)
 	},
 	"give": func(p *play) {
-		lent, err := p.budget.Pads.Take(background)
+		lent, err := p.budget.Lease(background)
 		must(err)
 		x := frogs.New(lent.Pick().Open("a"))
 		p.pair(
-			func() { look(x) },     // life/give first
-			func() { lent.Give() }, // life/give second
+			func() { look(x) },        // life/give first
+			func() { lent.Release() }, // life/give second
 		)
 	},
 	"put": func(p *play) {

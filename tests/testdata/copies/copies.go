@@ -36,7 +36,7 @@ func wrong(
 
 // fine copies handles, which are small values: a copy is the same thing.
 func fine(s scope.Scope, p scope.Pad, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Owned, pads scope.Pads,
-	lent budget.Lent, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
+	lent budget.Lease, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
 	s2, p2, pool2, ref2, held2, pads2, lent2, named2 := s, p, pool, ref, held, pads, lent, named
 	builder, text := numbers.Build(s), s.Text()
 	use(s2, p2, pool2, ref2, held2, pads2, lent2, named2, &builder, &text)
