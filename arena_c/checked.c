@@ -83,7 +83,7 @@ static void add_site(upfront_words *w, const char *what, uint32_t site) {
     }
 }
 
-/* region "level", frame 0, pad 1.0 */
+/* region "level", frame 0, scratch 1.0 */
 static void add_row(upfront_words *w, const upfront_map *m, uint64_t index) {
     const upfront_row *row = upfront_map_row(m, index);
     if (row->kind == UPFRONT_REGION) {

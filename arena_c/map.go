@@ -25,9 +25,9 @@ const MapMagic = 0x31544e4f52465055
 
 // What a row is, and what a range of the map is: map.h.
 const (
-	KindRegion = 1
-	KindFrame  = 2
-	KindPad    = 3
+	KindRegion  = 1
+	KindFrame   = 2
+	KindScratch = 3
 
 	RangeTables    = 1
 	RangeUsed      = 2

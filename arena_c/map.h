@@ -1,6 +1,6 @@
 /* map.h - the memory map: one block, divided like a console's.
  *
- *     | tables | init | systems | level ... <- temp | frame x2 | pads |
+ *     | tables | init | systems | level ... <- temp | frame x2 | scratch arenas |
  *
  * Algorithm  Arenas lie one after the other, each from an edge (UPFRONT_EDGE) to where its size ends. All headers lie in the
  *            tables at the bottom, on pages that no arena shares. The order of the regions is the order of rewinding: top first.
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { UPFRONT_REGION = 1, UPFRONT_FRAME = 2, UPFRONT_PAD = 3 };
+enum { UPFRONT_REGION = 1, UPFRONT_FRAME = 2, UPFRONT_SCRATCH = 3 };
 
 /* What a range of the block is; every slack has its reason. */
 enum {
@@ -90,7 +90,7 @@ static inline int upfront_map_are_counts(uint64_t rows, uint64_t slots, uint64_t
     return rows - 1 < UPFRONT_COUNT_MAX && slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
 
-static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_PAD - UPFRONT_REGION; }
+static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_SCRATCH - UPFRONT_REGION; }
 
 static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
 

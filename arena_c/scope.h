@@ -73,7 +73,7 @@ typedef struct upfront_row {
     upfront_scopes arena;
     upfront_scopes temp;
     char name[UPFRONT_NAME_SIZE];
-    uint64_t kind;  /* the owner's: region, frame, pad */
+    uint64_t kind;  /* the owner's: region, frame, scratch */
     uint64_t kin;   /* its place among its siblings; from bit 32 up the index of the first of them in the map */
     uint64_t end;   /* past the last byte, from the arena's header */
     uint64_t pools; /* pool headers */

@@ -164,7 +164,7 @@ var (
 	_ [0]byte = [C.UPFRONT_TABLE_FULL - TableFull]byte{}
 	_ [0]byte = [C.UPFRONT_CORRUPT - Corrupt]byte{}
 	_ [0]byte = [C.UPFRONT_RING_SKIPPED - RingSkipped]byte{}
-	_ [0]byte = [C.UPFRONT_PAD - KindPad]byte{}
+	_ [0]byte = [C.UPFRONT_SCRATCH - KindScratch]byte{}
 	_ [0]byte = [C.UPFRONT_RANGE_GUARD - RangeGuard]byte{}
 
 	_ [StackMask + 1]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}

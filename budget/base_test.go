@@ -43,8 +43,8 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 		at("level again", addressOf(mustLoad(t, b, "level", nil).Get()))
 		at("room", addressOf(mustFill(t, room, 1).Get()))
 		at("frame", addressOf(frogs.New(b.Frame())))
-		s := b.Pad(0, 1).Open("query")
-		at("pad", addressOf(frogs.New(s)))
+		s := b.Scratch(0, 1).Open("query")
+		at("scratch", addressOf(frogs.New(s)))
 		require.NoError(t, s.Close())
 	}
 	require.NoError(t, room.Release(background))

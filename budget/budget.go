@@ -20,10 +20,8 @@ var (
 )
 
 // Budget is the whole of the memory, reserved once. Its methods belong to the goroutine that drives the program, except
-// where they say otherwise; pads belong to the workers they are given to.
+// where they say otherwise; scratch arenas belong to the workers they are given to.
 type Budget struct {
-	Pads *OpenPads // lends pads to goroutines, and gives workers theirs
-
 	plan Plan
 	grant
 	table     *arena_c.Map
@@ -32,7 +30,8 @@ type Budget struct {
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
-	pads      []*scope.Stack
+	scratches []*scope.Stack
+	leases    *leases // of them
 	restoreGo func()
 	published published
 
@@ -117,16 +116,16 @@ func (p Plan) arenas() (list []arena_c.Arena) {
 	for i := range p.Frame.Buffers {
 		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)
 	}
-	for i := range p.Pads.Workers * planPadsEach {
-		add(padName(i), arena_c.KindPad, p.Pads.Size, 1)
+	for i := range p.Scratch.Workers * planScratchEach {
+		add(scratchName(i), arena_c.KindScratch, p.Scratch.Size, 1)
 	}
 	return list
 }
 
 func frameName(index int) string { return fmt.Sprintf("frame %d", index) }
 
-func padName(index int) string {
-	return fmt.Sprintf("pad %d.%d", index/planPadsEach, index%planPadsEach)
+func scratchName(index int) string {
+	return fmt.Sprintf("scratch %d.%d", index/planScratchEach, index%planScratchEach)
 }
 
 func (b *Budget) makeStacks() {
@@ -160,10 +159,10 @@ func (b *Budget) makeStacks() {
 	for i := range p.Frame.Buffers {
 		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
 	}
-	for i := range p.Pads.Workers * planPadsEach {
-		b.pads = append(b.pads, next(padName(i), padsSizeKey, 0))
+	for i := range p.Scratch.Workers * planScratchEach {
+		b.scratches = append(b.scratches, next(scratchName(i), scratchSizeKey, 0))
 	}
-	b.Pads = newOpenPads(b)
+	b.leases = newLeases(b)
 	b.countNames()
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open(frameScope)
@@ -187,14 +186,14 @@ func (b *Budget) Region(name string) *OpenRegion {
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
 }
 
-// Pad is one of the two pads of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
-// See [OpenPads.Of].
-func (b *Budget) Pad(worker, which int) scope.Pad {
-	if worker < 0 || worker >= b.plan.Pads.Workers || which < 0 || which >= planPadsEach {
-		panic(fmt.Sprintf("budget: BUG: pad %d of worker %d: plan %q has pads for %d workers, 2 each", which, worker, b.plan.Name,
-			b.plan.Pads.Workers))
+// Scratch is one of the two scratch arenas of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
+// See [Budget.Scratches].
+func (b *Budget) Scratch(worker, which int) scope.Scratch {
+	if worker < 0 || worker >= b.plan.Scratch.Workers || which < 0 || which >= planScratchEach {
+		panic(fmt.Sprintf("budget: BUG: scratch %d of worker %d: plan %q has scratch for %d workers, 2 each", which, worker, b.plan.Name,
+			b.plan.Scratch.Workers))
 	}
-	return b.Pads.Of(worker).Pad(which)
+	return b.Scratches(worker).Scratch(which)
 }
 
 // Plan is the plan as opened, with its defaults filled in.
@@ -224,5 +223,5 @@ func (b *Budget) stacks() []*scope.Stack {
 	for _, r := range b.regions {
 		all = append(all, r.stack)
 	}
-	return append(append(all, b.frame...), b.pads...)
+	return append(append(all, b.frame...), b.scratches...)
 }

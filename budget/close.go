@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Close rewinds every region, top first, closes frame and pads, gives the memory back, and returns the errors of
-// finalizers and what leaked ([Leaks]): scopes, owned values, and what was lent and never came back, pads and slots. The
+// Close rewinds every region, top first, closes frame and scratch arenas, gives the memory back, and returns the errors of
+// finalizers and what leaked ([Leaks]): scopes, owned values, and what was lent and never came back, scratch arenas and slots. The
 // addresses stay reserved and dead; package platform says why. It is refused, and changes nothing, while something loads,
 // from a finalizer, and while a worker is inside a region: end the workers first. A second Close is ErrClosed.
 func (b *Budget) Close() (err error) {
@@ -31,11 +31,11 @@ func (b *Budget) Close() (err error) {
 		b.end(l)
 		return fmt.Errorf("budget %q: Close while %s; nothing was closed", b.plan.Name, strings.Join(inside, ", "))
 	}
-	if busy := b.Pads.close(ctx); busy != "" {
+	if busy := b.leases.close(ctx); busy != "" {
 		b.end(l)
 		return fmt.Errorf("budget %q: Close while finalizers of %s run; nothing was closed: %w", b.plan.Name, busy, ErrLoading)
 	}
-	b.countOpenPads(true)
+	b.countOpenScratch(true)
 	b.countOpenFrame()
 	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
 	return errors.Join(b.closeStacks()...)
@@ -45,7 +45,7 @@ func (b *Budget) Close() (err error) {
 const closeWait = 10 * time.Millisecond
 
 func (b *Budget) closeStacks() (errs []error) {
-	beside := slices.Concat(b.frame, b.pads)
+	beside := slices.Concat(b.frame, b.scratches)
 	insist(1+len(beside), func(i int) {
 		if i == 0 {
 			errs = append(errs, emptyAll(b.along(nil))...)

@@ -12,7 +12,7 @@ import (
 
 func TestCloseOrder(t *testing.T) {
 	b := open(t, small())
-	newMark(b.Pad(0, 0).Open("pad"), 9, 0)
+	newMark(b.Scratch(0, 0).Open("scratch"), 9, 0)
 	newMark(b.Frame(), 8, 0)
 	for i, name := range []string{"init", "systems", "level"} {
 		mustLoad(t, b, name, func(s scope.Scope) {
@@ -23,7 +23,7 @@ func TestCloseOrder(t *testing.T) {
 	err := b.Close()
 	assert.Equal(t, []int64{6, 5, 4, 3, 2, 1, 8, 9}, ran, "level, systems, init; then what stands beside")
 	assert.ErrorIs(t, err, errMark)
-	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Release or Close: scope "pad"`)
+	assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "scratch"`)
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 3}, b.Report().Leaks)
 	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
 	assert.EqualError(t, b.Close(), `budget "small": Close: upfront: closed`)
@@ -34,7 +34,7 @@ func TestBudgetAfterClose(t *testing.T) {
 	b := open(t, small())
 	l := mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(1000) })
 	reader := b.Region("level").Reader("anna")
-	pad := b.Pad(1, 0)
+	scratch := b.Scratch(1, 0)
 	require.NoError(t, b.Close())
 	last := b.Report()
 	assert.Positive(t, last.Regions[2].Peak, "the figures as they were at Close")
@@ -54,8 +54,8 @@ func TestBudgetAfterClose(t *testing.T) {
 		assert.ErrorContains(t, err, `budget "small": `)
 	}
 	assert.Equal(t, `budget: BUG: the frame of budget "small", which is closed`, panics(t, func() { b.Frame() }))
-	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { pad.Open("x") }))
-	assert.Contains(t, panics(t, func() { _ = b.Pad(0, 0).Do("x", nil) }), "whose budget is closed")
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { scratch.Open("x") }))
+	assert.Contains(t, panics(t, func() { _ = b.Scratch(0, 0).Do("x", nil) }), "whose budget is closed")
 	assert.Equal(t, last, b.Report())
 }
 
@@ -63,8 +63,8 @@ func TestBudgetAfterClose(t *testing.T) {
 // when that has run.
 func TestPanicIsPrintedAfterClose(t *testing.T) {
 	for arena, in := range map[string]func(*budget.Budget) scope.Scope{
-		"frame 0": func(b *budget.Budget) scope.Scope { return b.Frame().Open("s") },
-		"pad 1.0": func(b *budget.Budget) scope.Scope { return b.Pad(1, 0).Open("s") },
+		"frame 0":     func(b *budget.Budget) scope.Scope { return b.Frame().Open("s") },
+		"scratch 1.0": func(b *budget.Budget) scope.Scope { return b.Scratch(1, 0).Open("s") },
 	} {
 		b := open(t, small())
 		o := attempt(func() error {
@@ -85,18 +85,18 @@ func TestPanicIsPrintedAfterClose(t *testing.T) {
 
 // stale are handles of everything that lived in a budget.
 type stale struct {
-	scope, temp, frame, pad, inner scope.Scope
-	pool                           scope.Pool[frog]
-	objects                        scope.ObjectPool[mark]
-	chunk                          *frog
+	scope, temp, frame, scratch, inner scope.Scope
+	pool                               scope.Pool[frog]
+	objects                            scope.ObjectPool[mark]
+	chunk                              *frog
 }
 
 func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 	s.frame = b.Frame()
-	s.pad = b.Pad(1, 1).Open("pad")
-	s.inner = s.pad.Open("inner")
+	s.scratch = b.Scratch(1, 1).Open("scratch")
+	s.inner = s.scratch.Open("inner")
 	require.NoError(t, s.inner.Close())
-	require.NoError(t, s.pad.Close())
+	require.NoError(t, s.scratch.Close())
 	mustLoad(t, b, "level", func(in scope.Scope) {
 		s.scope, s.temp = in, in.Temp(100)
 		s.pool = frogs.Pool(in, 10)
@@ -109,7 +109,7 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 // requireDead uses every handle in every way: each answers nil or says that it is closed, and none crashes.
 func (s stale) requireDead(t *testing.T) {
 	t.Helper()
-	for name, at := range map[string]scope.Scope{"scope": s.scope, "temp": s.temp, "frame": s.frame, "pad": s.pad, "inner": s.inner} {
+	for name, at := range map[string]scope.Scope{"scope": s.scope, "temp": s.temp, "frame": s.frame, "scratch": s.scratch, "inner": s.inner} {
 		assert.Nil(t, frogs.TryNew(at), name)
 		assert.Nil(t, frogs.TrySlice(at, 1), name)
 		assert.Nil(t, marks.TryNew(at), name)
@@ -158,10 +158,10 @@ func TestHandlesAfterClose(t *testing.T) {
 	assert.Equal(t, addressOf(&b.Base().Bytes()[0]), addressOf(&again.Base().Bytes()[0]), "a control: it is the same range")
 	s.requireDead(t)
 	mustLoad(t, again, "level", func(in scope.Scope) { frogs.Pool(in, 10).Get(); s.requireDead(t) })
-	newMark(again.Pad(1, 1).Open("pad").Open("inner"), 1, 0)
+	newMark(again.Scratch(1, 1).Open("scratch").Open("inner"), 1, 0)
 	before := quiet(again)
 	s.requireDead(t)
-	assert.Equal(t, "scope: BUG: Open on pad 1.1, whose budget is closed", panics(t, func() { b.Pad(1, 1).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.1, whose budget is closed", panics(t, func() { b.Scratch(1, 1).Open("x") }))
 	assert.Equal(t, before, quiet(again), "the new owner is not disturbed")
 	requireWalk(t, again)
 }
@@ -188,7 +188,7 @@ func TestHandlesAcrossShapes(t *testing.T) {
 	again := open(t, small())
 	assert.Equal(t, base, addressOf(&again.Base().Bytes()[0]), "the range waits for its shape")
 	mustLoad(t, again, "level", func(in scope.Scope) { frogs.Pool(in, 10).Get(); s.requireDead(t) })
-	again.Pad(1, 1).Open("pad").Open("inner")
+	again.Scratch(1, 1).Open("scratch").Open("inner")
 	s.requireDead(t)
 	requireWalk(t, again)
 }

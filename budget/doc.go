@@ -17,7 +17,7 @@
 //			{Name: "level", Size: 40 * budget.MiB},
 //		},
 //		Frame:  budget.Frame{Buffers: 2, Size: budget.MiB},    // each buffer
-//		Pads:   budget.Pads{Workers: 2, Size: budget.MiB},     // each pad, two a worker
+//		Scratch:   budget.Scratch{Workers: 2, Size: budget.MiB},     // each scratch arena, two a worker
 //		GoHeap: 32 * budget.MiB,
 //	}
 //	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first; OpenIn(block, plan)
@@ -28,15 +28,15 @@
 //
 //	budget.Load(ctx, b.Region("effects").In(s), …)             // inside that function: s is the proof of being there
 //	l := level.Get()                                           // nil after a rewind
-//	t := b.Pad(worker, 0).Open("query")                        // scratch that follows the call stack
-//	pads, err := b.Lease(ctx)                              // two pads on loan, for a goroutine that comes and goes
+//	t := b.Scratch(worker, 0).Open("query")                        // scratch that follows the call stack
+//	scratch arenas, err := b.Lease(ctx)                              // two scratch arenas on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.NextFrame()                                              // the frame's buffers change
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
 //
-//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | pads ×2 per worker |
+//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | scratch ×2 per worker |
 //	            bottom ----------> top; top is rewound first
 //
 // Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes
@@ -85,14 +85,14 @@
 // is required, and a line of Report.NotGranted when it is wished. Full is a [scope.FullError]; why it unwinds, package
 // scope says. What old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse
 // panics, or is refused, with "BUG" in its text; what comes while something loads, and may not, is
-// [ErrLoading]. A loader uses scratch by [scope.Pad.Do]: a load that fails closes nothing on pads.
+// [ErrLoading]. A loader uses scratch by [scope.Scratch.Do]: a load that fails closes nothing on scratch arenas.
 //
 // # Goroutines
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the
 // goroutine that drives the program; a Load that would touch what one touches already is
 // [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
-// may load at the same time where no region lies above ([OpenSlots]). Pads belong to a worker each,
+// may load at the same time where no region lies above ([OpenSlots]). Scratch belong to a worker each,
 // or to who borrowed them. [Budget.Lease], [Lease.Release], [OpenSlots.Acquire], [Budget.Snapshot],
 // [Loaded.Get], [Reader.Pin] and [Reader.Unpin] are for any goroutine.
 //
@@ -104,5 +104,5 @@
 // it), and what one region doesn't use helps no other, until Reconfigure moves their edges.
 //
 // Why is a frozen region final? What is loaded is what was planned: play that allocates where levels live is how
-// budgets die. What play needs has its place before: pools and containers that the load made, the frame, pads.
+// budgets die. What play needs has its place before: pools and containers that the load made, the frame, scratch arenas.
 package budget

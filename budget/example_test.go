@@ -47,8 +47,8 @@ func Example() {
 			{Name: "systems", Size: 128 * budget.KiB},
 			{Name: "level", Size: 256 * budget.KiB},
 		},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Pads:  budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -67,8 +67,8 @@ func Example() {
 		frog := pond.Get().Frogs.Get() // nil when all 100 are alive
 		frog.Age = int32(tick)
 
-		t := b.Pad(0, 0).Open("who is near") // scratch that follows the call stack
-		near := frogKind.TrySlice(t, 8)      // nil when the pad is full
+		t := b.Scratch(0, 0).Open("who is near") // scratch that follows the call stack
+		near := frogKind.TrySlice(t, 8)          // nil when the scratch arena is full
 		near[0] = *frog
 		t.Close()
 

@@ -37,13 +37,13 @@ var (
 // World is a Go value whose slice lies in the budget. A load makes one.
 type World struct{ Units []Unit }
 
-// Step 3: the plan. All that lives as long as the server is in the region "worlds", what a packet needs is on its worker's pad.
-// padSize is the number that is wrong at first.
-func planOf(padSize uint64) budget.Plan {
+// Step 3: the plan. All that lives as long as the server is in the region "worlds", what a packet needs is on its worker's scratch arena.
+// scratchSize is the number that is wrong at first.
+func planOf(scratchSize uint64) budget.Plan {
 	return budget.Plan{
 		Name:    "server",
 		Regions: []budget.Region{{Name: "worlds", Size: 64 * budget.KiB}},
-		Pads:    budget.Pads{Workers: workers, Size: padSize}, // each of the two that a worker has
+		Scratch: budget.Scratch{Workers: workers, Size: scratchSize}, // each of the two that a worker has
 	}
 }
 
@@ -56,10 +56,10 @@ func loadWorlds(s scope.Scope) (*[workers]World, error) {
 	return &worlds, nil
 }
 
-// Step 5: a worker. Its packets lie at the bottom of its pad for good. What one packet needs lies in a scope that Do opens and
+// Step 5: a worker. Its packets lie at the bottom of its scratch arena for good. What one packet needs lies in a scope that Do opens and
 // closes; a full in it ends Do, and Do returns it.
-func (w *World) serve(conn *net.UDPConn, pad scope.Pad) {
-	bottom := pad.Open("worker")
+func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
+	bottom := scratch.Open("worker")
 	defer bottom.Close()
 	packet := bottom.Bytes(packetMax)
 	for {
@@ -119,8 +119,8 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	}
 	var running sync.WaitGroup
 	for i, conn := range conns {
-		world, pad := &worlds.Get()[i], b.Pad(i, 0)
-		running.Go(func() { world.serve(conn.(*net.UDPConn), pad) })
+		world, scratch := &worlds.Get()[i], b.Scratch(i, 0)
+		running.Go(func() { world.serve(conn.(*net.UDPConn), scratch) })
 	}
 	play(servers)
 	for _, conn := range conns {
@@ -168,7 +168,7 @@ func Example_udpServer() {
 		fmt.Println("100 orders:", ask(servers[1], 100))
 	}
 
-	// Step 7: the first run. A pad of 4 KiB looks like enough for a packet of 1200 bytes, but its 400 orders take 12 each.
+	// Step 7: the first run. A scratch arena of 4 KiB looks like enough for a packet of 1200 bytes, but its 400 orders take 12 each.
 	fmt.Println("close:", run(planOf(4*budget.KiB), play))
 
 	// Step 8: the log names the key of the plan and a size that is enough. Raise it and run again. Or ask budget.Measure
@@ -176,20 +176,20 @@ func Example_udpServer() {
 	fmt.Println("close:", run(planOf(8*budget.KiB), play))
 	// Output:
 	// 100 orders: done
-	// log: budget "server": pad 1.0 is full: scope "packet" asked for 4800 bytes, 2896 of 4096 are free
+	// log: budget "server": scratch 1.0 is full: scope "packet" asked for 4800 bytes, 2896 of 4096 are free
 	//   held by "worker" 1200
-	//   raise pads.size in the plan to 6000 or more
+	//   raise scratch.size in the plan to 6000 or more
 	// 400 orders: too many
 	// 100 orders: done
 	// worlds: peak 4096 of 65536 bytes
-	// pad 0.0: peak 2400 of 4096 bytes
-	// pad 1.0: peak 2400 of 4096 bytes
+	// scratch 0.0: peak 2400 of 4096 bytes
+	// scratch 1.0: peak 2400 of 4096 bytes
 	// close: <nil>
 	// 100 orders: done
 	// 400 orders: done
 	// 100 orders: done
 	// worlds: peak 4096 of 65536 bytes
-	// pad 0.0: peak 2400 of 8192 bytes
-	// pad 1.0: peak 6000 of 8192 bytes
+	// scratch 0.0: peak 2400 of 8192 bytes
+	// scratch 1.0: peak 6000 of 8192 bytes
 	// close: <nil>
 }

@@ -22,7 +22,7 @@ func (b *Budget) Frame() scope.Scope {
 }
 
 // NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
-// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on pads
+// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
 // for each pool that is open there; where there are none, tens of nanoseconds, whatever was made.
@@ -34,9 +34,9 @@ func (b *Budget) NextFrame() (err error) {
 	if busy := b.finalizing(); busy != "" {
 		return fmt.Errorf("budget %q: BUG: NextFrame from a finalizer of %s", b.plan.Name, busy)
 	}
-	if !b.padsAsPublished() {
-		b.countOpenPads(false)
-		b.publishPads()
+	if !b.scratchAsPublished() {
+		b.countOpenScratch(false)
+		b.publishScratch()
 	}
 	if len(b.frame) == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (b *Budget) endFrame(next int) (err error) {
 	return errors.Join(left, closed, emptied)
 }
 
-// finalizing names a buffer of the frame, or a pad of a worker, whose finalizers are running, or is empty. Pads on loan
+// finalizing names a buffer of the frame, or a scratch arena of a worker, whose finalizers are running, or is empty. Scratch on loan
 // are other goroutines' affair.
 func (b *Budget) finalizing() string {
 	for _, st := range b.frame {
@@ -77,8 +77,8 @@ func (b *Budget) finalizing() string {
 			return st.Arena
 		}
 	}
-	for i, st := range b.pads {
-		if closing, _ := st.Busy(); closing && b.Pads.isFixed(i) {
+	for i, st := range b.scratches {
+		if closing, _ := st.Busy(); closing && b.leases.isFixed(i) {
 			return st.Arena
 		}
 	}

@@ -60,9 +60,9 @@ func small() budget.Plan {
 		Name: "small",
 		Regions: []budget.Region{{Name: "init", Size: 128 * budget.KiB}, {Name: "systems", Size: 256 * budget.KiB},
 			{Name: "level", Size: 512*budget.KiB + 100}},
-		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Pads:   budget.Pads{Workers: 2, Size: 64 * budget.KiB},
-		Limits: budget.Limits{Scopes: 8, Pools: 2, Owned: 16},
+		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 2, Size: 64 * budget.KiB},
+		Limits:  budget.Limits{Scopes: 8, Pools: 2, Owned: 16},
 	}
 }
 

@@ -36,7 +36,7 @@ func TestLeaksDontFillTheGoHeap(t *testing.T) {
 	}
 	b := open(t, small())
 	leak := func() {
-		s := b.Pad(0, 0).Open("job")
+		s := b.Scratch(0, 0).Open("job")
 		require.NoError(t, b.NextFrame())
 		require.NoError(t, s.Close())
 	}

@@ -54,15 +54,15 @@ func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 
 func TestGiveInsideALabelIsRefused(t *testing.T) {
 	b := open(t, small())
-	pads, err := b.Lease(background)
+	scratches, err := b.Lease(background)
 	require.NoError(t, err)
-	s := pads.Pad(0).Open("s")
+	s := scratches.Scratch(0).Open("s")
 	require.NoError(t, scope.Label(s, "a", func() error {
-		assert.ErrorContains(t, pads.Release(), "at work")
+		assert.ErrorContains(t, scratches.Release(), "at work")
 		return nil
 	}))
 	require.NoError(t, s.Close())
-	require.NoError(t, pads.Release())
+	require.NoError(t, scratches.Release())
 }
 
 // TestReleasedSlotTellsNothing of its next owner.
@@ -76,16 +76,16 @@ func TestReleasedSlotTellsNothing(t *testing.T) {
 	assert.NotZero(t, again.Report().Used)
 }
 
-// TestPadAfterCloseTellsNothing of a newer budget.
-func TestPadAfterCloseTellsNothing(t *testing.T) {
+// TestScratchAfterCloseTellsNothing of a newer budget.
+func TestScratchAfterCloseTellsNothing(t *testing.T) {
 	first := open(t, small())
-	pad := first.Pad(0, 0)
+	scratch := first.Scratch(0, 0)
 	require.NoError(t, first.Close())
 	second := open(t, small())
-	s := second.Pad(0, 0).Open("s")
+	s := second.Scratch(0, 0).Open("s")
 	s.Bytes(100)
-	assert.Zero(t, pad.Depth())
-	assert.Zero(t, pad.Stats())
+	assert.Zero(t, scratch.Depth())
+	assert.Zero(t, scratch.Stats())
 	require.NoError(t, s.Close())
 }
 

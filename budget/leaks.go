@@ -16,15 +16,15 @@ import (
 // Close names each of them in its error. In checked builds the error says too where each was opened, owned, acquired or
 // taken: a line a call.
 type Leaks struct {
-	Scopes     int `json:"scopes"`     // of the frame and of pads, that were open at NextFrame, Release or Close
+	Scopes     int `json:"scopes"`     // of the frame and of scratch arenas, that were open at NextFrame, Release or Close
 	Owned      int `json:"owned"`      // Go values that outlived their scope: something wrote over a chain of finalizers
 	Finalizers int `json:"finalizers"` // that returned an error or panicked
 	Slots      int `json:"slots"`      // that were acquired and not released before Close
-	Pads       int `json:"pads"`       // pairs of pads that were taken and not given back before Close
+	Scratch    int `json:"scratch"`    // pairs of scratch arenas that were taken and not given back before Close
 }
 
 // Total is their sum.
-func (l Leaks) Total() int { return l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Pads }
+func (l Leaks) Total() int { return l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch }
 
 // leak is one of them: its name, and where it began as lines that follow the error's first one.
 type leak struct{ name, began string }
@@ -70,18 +70,18 @@ func (l *leaks) err(wrong, do string) error {
 	return errors.New(wrong + strings.Join(names, ", ") + more + do + began)
 }
 
-// place is where on a pad, or in the frame, a scope is open.
+// place is where on a scratch arena, or in the frame, a scope is open.
 type place struct {
 	stack *scope.Stack
 	depth int
 }
 
-// countOpenPads counts each pad scope that is open, once. Pads on loan may be in use at NextFrame; they count when they are
+// countOpenScratch counts each scratch arena scope that is open, once. Scratch on loan may be in use at NextFrame; they count when they are
 // given back, and at the end.
-func (b *Budget) countOpenPads(lent bool) {
-	for i, pad := range b.pads {
-		if (lent || b.Pads.isFixed(i)) && pad.Depth() != 0 {
-			b.countOpen(pad, 0)
+func (b *Budget) countOpenScratch(lent bool) {
+	for i, scratch := range b.scratches {
+		if (lent || b.leases.isFixed(i)) && scratch.Depth() != 0 {
+			b.countOpen(scratch, 0)
 		}
 	}
 }
@@ -122,14 +122,14 @@ func (b *Budget) leakErrors() error {
 		errs = append(errs, held.err(wrong, ""))
 	}
 	b.mu.Lock()
-	for _, st := range slices.Concat(b.frame, b.pads) {
+	for _, st := range slices.Concat(b.frame, b.scratches) {
 		if open := b.leaks[st]; open != nil {
 			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Release or Close: scope ", b.plan.Name, st.Arena)
 			errs = append(errs, open.err(wrong, "; close each where it is opened"))
 		}
 	}
 	b.mu.Unlock()
-	errs = append(errs, b.Pads.keptError())
+	errs = append(errs, b.leases.keptError())
 	for _, s := range b.slots {
 		errs = append(errs, s.keptError())
 	}
@@ -138,7 +138,7 @@ func (b *Budget) leakErrors() error {
 
 // countKept counts what was lent and never came back; nothing before Close.
 func (b *Budget) countKept(leaks *Leaks) {
-	leaks.Pads = b.Pads.kept.count
+	leaks.Scratch = b.leases.kept.count
 	for _, s := range b.slots {
 		leaks.Slots += s.kept.count
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 // The four places where something begins that nobody ends. Each is a function, so that its name is in the error.
-func opensAPadScope(b *budget.Budget) { b.Pad(0, 0).Open("query") }
+func opensAPadScope(b *budget.Budget) { b.Scratch(0, 0).Open("query") }
 func acquiresARoom(b *budget.Budget)  { _, _ = b.Slots("room").Acquire() }
-func takesPads(b *budget.Budget)      { _, _ = b.Lease(background) }
+func takesScratch(b *budget.Budget)   { _, _ = b.Lease(background) }
 func holdsAValue(s scope.Scope)       { s.Own(&closer{1}) }
 
 // requireSite says that the text has what began, and that the newest call of ours is the named one, in this file.
@@ -32,23 +32,23 @@ func requireSite(t *testing.T, text, what, function string) {
 
 func TestLeaksSayWhereTheyBegan(t *testing.T) {
 	plan := rooms(false)
-	plan.Pads.Workers = 2
+	plan.Scratch.Workers = 2
 	b := open(t, plan)
 	opensAPadScope(b)
 	require.NoError(t, b.NextFrame())
-	require.NoError(t, b.Pad(0, 0).Open("closed").Close())
+	require.NoError(t, b.Scratch(0, 0).Open("closed").Close())
 	acquiresARoom(b)
-	takesPads(b)
-	pad := b.Pad(0, 1).Open("a")
-	holdsAValue(pad)
+	takesScratch(b)
+	scratch := b.Scratch(0, 1).Open("a")
+	holdsAValue(scratch)
 	tableOf(b).Row(6).Arena.Chain = 0 // a stray write: the chain is lost
-	require.NoError(t, pad.Close())
+	require.NoError(t, scratch.Close())
 	err := b.Close()
 	require.Error(t, err)
 	text := err.Error()
 	requireSite(t, text, `scope "query" opened`, "opensAPadScope")
 	requireSite(t, text, `slot "room 0" acquired`, "acquiresARoom")
-	requireSite(t, text, `pad 1.0 and pad 1.1 taken`, "takesPads")
+	requireSite(t, text, `scratch 1.0 and scratch 1.1 taken`, "takesScratch")
 	requireSite(t, text, `Close of *budget_test.closer given`, "holdsAValue")
 	for _, inside := range []string{"/upfront/scope.", "/upfront/budget.", "\truntime.", `"closed"`} {
 		assert.NotContains(t, text, inside)
@@ -71,7 +71,7 @@ func TestScopeOfAFrameSaysWhere(t *testing.T) {
 	opensAPadScope(b)
 	require.NoError(t, b.NextFrame())
 	for range 3 {
-		b.Pad(0, 0).Open("inner") // covers it
+		b.Scratch(0, 0).Open("inner") // covers it
 	}
 	err := b.Close()
 	require.Error(t, err)
@@ -98,14 +98,14 @@ func TestSiteKeepsTheNewestCalls(t *testing.T) {
 
 func TestSitesAllocateNothing(t *testing.T) {
 	b := open(t, small())
-	s := b.Pad(0, 0).Open("s")
+	s := b.Scratch(0, 0).Open("s")
 	c := &closer{1}
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		inner := s.Open("inner")
 		inner.Own(c).Cancel()
 		_ = inner.Close()
-		pads, _ := b.Lease(background)
-		_ = pads.Release()
+		scratches, _ := b.Lease(background)
+		_ = scratches.Release()
 	}))
 	require.NoError(t, s.Close())
 }

@@ -48,18 +48,18 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
 }
 
-func TestPadsThatNobodyGaveBack(t *testing.T) {
+func TestScratchThatNobodyGaveBack(t *testing.T) {
 	b := open(t, small())
 	kept, err := b.Lease(background)
 	require.NoError(t, err)
 	given, err := b.Lease(background)
 	require.NoError(t, err)
 	require.NoError(t, given.Release())
-	kept.Pad(1).Open("query")
+	kept.Scratch(1).Open("query")
 	assert.Zero(t, b.Report().Leaks, "they may still come back")
-	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Release or Close: scope "query"; close each where it is opened
-budget "small": never given back: pad 1.0 and pad 1.1; call Release where Lease gave them`, unsited(b.Close()))
-	assert.Equal(t, budget.Leaks{Scopes: 1, Pads: 1}, b.Report().Leaks)
+	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "query"; close each where it is opened
+budget "small": never given back: scratch 1.0 and scratch 1.1; call Release where Lease gave them`, unsited(b.Close()))
+	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 1}, b.Report().Leaks)
 	assert.Equal(t, 2, b.Report().Leaks.Total())
 }
 
@@ -86,7 +86,7 @@ func TestManyLeaks(t *testing.T) {
 	var names []string
 	for i := range 19 {
 		names = append(names, fmt.Sprintf("slot %q", acquire(t, b).Name()))
-		b.Pad(0, 0).Open(fmt.Sprint(i))
+		b.Scratch(0, 0).Open(fmt.Sprint(i))
 	}
 	text := unsited(b.Close())
 	assert.Contains(t, text, strings.Join(names[:16], ", ")+" and 3 more; call Release")
@@ -96,15 +96,15 @@ func TestManyLeaks(t *testing.T) {
 
 func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	b := open(t, small())
-	pad := b.Pad(0, 0).Open("a")
-	pad.Own(&closer{1})
-	gone := pad.Defer(func() { t.Error("it was cancelled") })
-	pad.Keep(new(int))
-	pad.Defer(func() { t.Error("it was lost") })
+	scratch := b.Scratch(0, 0).Open("a")
+	scratch.Own(&closer{1})
+	gone := scratch.Defer(func() { t.Error("it was cancelled") })
+	scratch.Keep(new(int))
+	scratch.Defer(func() { t.Error("it was lost") })
 	require.True(t, gone.Cancel())
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
-	require.NoError(t, pad.Close())
-	assert.Equal(t, `budget "small": pad 0.0: 3 owned values were never released: Close of *budget_test.closer, a value of *int, `+
+	require.NoError(t, scratch.Close())
+	assert.Equal(t, `budget "small": scratch 0.0: 3 owned values were never released: Close of *budget_test.closer, a value of *int, `+
 		`a deferred function`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Owned: 3}, b.Report().Leaks)
 }

@@ -49,8 +49,8 @@ func (l Loaded[T]) Get() *T {
 // ErrLoading, and nothing changes: the same region, a lower one, a call from a finalizer, one
 // without In.
 //
-// Frame and pads stand beside, and a load that fails doesn't touch them. For scratch fn uses
-// [scope.Pad.Do], which closes its scope whatever happens; a scope that fn opened and left open
+// Frame and scratch arenas stand beside, and a load that fails doesn't touch them. For scratch fn uses
+// [scope.Scratch.Do], which closes its scope whatever happens; a scope that fn opened and left open
 // stays, and is a leak ([Leaks]).
 //
 // Load waits for workers that have it pinned ([Reader]) until ctx ends, and then says who is; a ctx that has ended already is refused at

@@ -21,7 +21,7 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, small())
-			fixed, lent := b.Pad(0, 0), take(t, b)
+			fixed, lent := b.Scratch(0, 0), take(t, b)
 			attempt(func() error {
 				_, err := load(b, "level", func(s scope.Scope) error {
 					newMark(s, 1, 0)
@@ -42,7 +42,7 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 				_, err := load(b, "level", func(s scope.Scope) error {
 					newMark(s, 1, 0)
 					newMark(fixed.Open("forgotten"), 2, 0)
-					newMark(lent.Pad(1).Open("forgotten too"), 3, 0)
+					newMark(lent.Scratch(1).Open("forgotten too"), 3, 0)
 					return failures[name].end(b, s)
 				})
 				return err
@@ -50,21 +50,21 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 			assert.Equal(t, []int64{1}, ran, "it stays")
 			require.NoError(t, b.NextFrame())
 			assert.Equal(t, 1, b.Report().Leaks.Scopes)
-			assert.ErrorContains(t, lent.Release(), `scope "forgotten too" of pad 1.1 was left open`)
+			assert.ErrorContains(t, lent.Release(), `scope "forgotten too" of scratch 1.1 was left open`)
 			assert.Equal(t, 2, b.Report().Leaks.Scopes)
 			err := b.Close()
-			assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Release or Close: scope "forgotten"; close each where it is opened`)
-			assert.ErrorContains(t, err, `pad 1.1: left open at NextFrame, Release or Close: scope "forgotten too"`)
+			assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "forgotten"; close each where it is opened`)
+			assert.ErrorContains(t, err, `scratch 1.1: left open at NextFrame, Release or Close: scope "forgotten too"`)
 			assert.Equal(t, []int64{1, 3, 2}, ran, "nothing is lost")
 		})
 	}
 }
 
-func TestSuccessLeavesPadsAlone(t *testing.T) {
+func TestSuccessLeavesScratchAlone(t *testing.T) {
 	b := open(t, small())
 	var in scope.Scope
 	mustLoad(t, b, "level", func(scope.Scope) {
-		in = b.Pad(0, 0).Open("in fn")
+		in = b.Scratch(0, 0).Open("in fn")
 		newMark(in, 1, 0)
 	})
 	assert.Empty(t, ran)
@@ -177,7 +177,7 @@ func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
 	_, err := load(b, "level", func(scope.Scope) error {
 		done := make(chan float64)
 		go func() {
-			done <- testing.AllocsPerRun(100, func() { _ = b.Pad(1, 0).Open("work").Close() })
+			done <- testing.AllocsPerRun(100, func() { _ = b.Scratch(1, 0).Open("work").Close() })
 		}()
 		assert.Zero(t, <-done)
 		return nil
@@ -185,20 +185,20 @@ func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestWorkersUseTheirPadsWhileLevelsLoad is for the race detector, and for a load that fails:
+// TestWorkersUseTheirScratchWhileLevelsLoad is for the race detector, and for a load that fails:
 // workers' scopes are none of its business.
-func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
+func TestWorkersUseTheirScratchWhileLevelsLoad(t *testing.T) {
 	plan := small()
-	plan.Pads.Workers = 3
+	plan.Scratch.Workers = 3
 	b := open(t, plan)
 	var stop atomic.Bool
 	var workers sync.WaitGroup
 	for w := 1; w < 3; w++ {
 		workers.Go(func() {
 			for n := int64(0); !stop.Load(); n++ {
-				s := b.Pad(w, 0).Open("work")
+				s := b.Scratch(w, 0).Open("work")
 				f := frogs.New(s)
-				inner := b.Pad(w, 0).Open("deeper")
+				inner := b.Scratch(w, 0).Open("deeper")
 				frogs.Slice(inner, 10)[9].X = n
 				assert.NoError(t, inner.Close())
 				f.X = n
@@ -209,9 +209,9 @@ func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 	}
 	for range 200 {
 		_, err := load(b, "systems", func(s scope.Scope) error {
-			return b.Pad(0, 0).Do("in fn", func(scope.Scope) error {
+			return b.Scratch(0, 0).Do("in fn", func(scope.Scope) error {
 				_, err := loadRegion(b.Region("level").In(s), func(scope.Scope) error {
-					return b.Pad(0, 1).Do("in fn", func(scope.Scope) error { return errLoader })
+					return b.Scratch(0, 1).Do("in fn", func(scope.Scope) error { return errLoader })
 				})
 				return err
 			})
@@ -221,6 +221,6 @@ func TestWorkersUseTheirPadsWhileLevelsLoad(t *testing.T) {
 	stop.Store(true)
 	workers.Wait()
 	for w := range 3 {
-		assert.Zero(t, b.Pad(w, 0).Depth()+b.Pad(w, 1).Depth())
+		assert.Zero(t, b.Scratch(w, 0).Depth()+b.Scratch(w, 1).Depth())
 	}
 }

@@ -158,7 +158,7 @@ func TestGoexitInFinalizers(t *testing.T) {
 		mustLoad(t, b, "init", func(s scope.Scope) { exit(s, 1) })
 		mustLoad(t, b, "level", func(s scope.Scope) { exit(s, 2) })
 		exit(b.Frame(), 3)
-		newMark(b.Pad(1, 1).Open("pad"), 4, 0)
+		newMark(b.Scratch(1, 1).Open("scratch"), 4, 0)
 		assert.True(t, attempt(b.Close).exited)
 		assert.Equal(t, []int64{2, 1, 3, 4}, ran)
 		assert.ErrorIs(t, b.Close(), budget.ErrClosed)

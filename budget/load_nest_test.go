@@ -154,7 +154,7 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 			return nil
 		})
 		inner := s.Open("inner")
-		for what, s := range map[string]scope.Scope{"zero": {}, "stale": stale, "inside": inner, "a pad's": b.Pad(0, 0).Open("x")} {
+		for what, s := range map[string]scope.Scope{"zero": {}, "stale": stale, "inside": inner, "a scratch's": b.Scratch(0, 0).Open("x")} {
 			errs := refused(b, inAll(regions, s)...)
 			for _, err := range errs[:6] {
 				assert.ErrorIs(t, err, budget.ErrLoading, what)
@@ -163,7 +163,7 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 		}
 		require.NoError(t, inner.Close())
 		after := quiet(b)
-		after.Beside = before.Beside // a pad's scope is open there
+		after.Beside = before.Beside // a scratch arena's scope is open there
 		after.Regions[1].Scopes, after.Regions[1].MostOpen = before.Regions[1].Scopes, before.Regions[1].MostOpen
 		assert.Equal(t, before, after, "nothing changed")
 		assert.Empty(t, ran)

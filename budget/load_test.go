@@ -39,9 +39,9 @@ var failures = map[string]failure{
 		end: func(_ *budget.Budget, s scope.Scope) error { frogs.Pool(s, 1<<20); return nil }},
 	"inner scope": {full: true, text: `scope "inner" asked for`,
 		end: func(_ *budget.Budget, s scope.Scope) error { frogs.Slice(s.Open("inner"), 1<<20); return nil }},
-	"a pad": {full: true, text: `pad 1.0 is full: scope "query" asked for 25165824 bytes`,
+	"a scratch": {full: true, text: `scratch 1.0 is full: scope "query" asked for 25165824 bytes`,
 		end: func(b *budget.Budget, _ scope.Scope) error {
-			return b.Pad(1, 0).Do("query", func(s scope.Scope) error { frogs.Slice(s, 1<<20); return nil })
+			return b.Scratch(1, 0).Do("query", func(s scope.Scope) error { frogs.Slice(s, 1<<20); return nil })
 		}},
 	"the frame": {full: true, text: "frame 0 is full",
 		end: func(b *budget.Budget, _ scope.Scope) error { frogs.Slice(b.Frame(), 1<<20); return nil }},

@@ -9,14 +9,14 @@ import (
 )
 
 // Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It runs fn in a shadow of
-// the plan, in which each region, slot, buffer and pad is as wide as the machine allows (16 GiB for all, 256 MiB on 32-bit
+// the plan, in which each region, slot, buffer and scratch is as wide as the machine allows (16 GiB for all, 256 MiB on 32-bit
 // targets, half of what the process's limits leave), and so are the limits. Then it runs fn in a budget of just what that
 // took, and again, until it fits: the report is that of a run, and its Plan is the plan of that run, ready to be opened. It
 // has the given plan's name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
 //
-// A part's size in it is its Peak, the highest of its slots, buffers or pads; with one byte less fn is full. Where there
+// A part's size in it is its Peak, the highest of its slots, buffers or scratch arenas; with one byte less fn is full. Where there
 // were temporaries ([scope.Scope.Temp]), which begin at a line, it may be the next multiple of 64. Where it depends on which
-// goroutine comes first how much a pad holds, it is what sufficed in the run. What was never used has 1 byte, the least that
+// goroutine comes first how much a scratch arena holds, it is what sufficed in the run. What was never used has 1 byte, the least that
 // a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next line: it does the same each time, starts

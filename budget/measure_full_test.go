@@ -44,8 +44,8 @@ func TestMeasureErrors(t *testing.T) {
 	})
 	assert.EqualError(t, err, `budget "measured": region match is full: scope "Acquire" asked for one more of 3 slots; `+
 		`raise regions[1].slots in the plan to 4 or more`)
-	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Pad(0, 0).Open("left"); return nil })
-	assert.ErrorContains(t, err, `pad 0.0: left open at NextFrame, Release or Close: scope "left"`)
+	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Scratch(0, 0).Open("left"); return nil })
+	assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "left"`)
 	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
 		_, err := load(b, "level", nil)
 		return errors.Join(err, b.Close())
@@ -65,17 +65,17 @@ func TestMeasureHiddenFull(t *testing.T) {
 		}
 		first = false
 		_, _ = load(b, "level", func(s scope.Scope) error { s.Bytes(size); return nil })
-		pad := b.Pad(1, 1).Open("pad")
-		if found := frogs.TrySlice(pad, size); found != nil {
+		scratch := b.Scratch(1, 1).Open("scratch")
+		if found := frogs.TrySlice(scratch, size); found != nil {
 			found[99].X = 1
 		}
-		_ = pad.Close()
+		_ = scratch.Close()
 		calls++
 		return nil
 	})
 	require.NoError(t, err)
 	assert.EqualValues(t, 24+300, report.Plan.Regions[2].Size)
-	assert.EqualValues(t, 300*24, report.Plan.Pads.Size)
+	assert.EqualValues(t, 300*24, report.Plan.Scratch.Size)
 	assert.Equal(t, 4, calls)
 
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
@@ -90,7 +90,7 @@ func TestMeasureRaises(t *testing.T) {
 	narrowMachine(t)
 	for name, test := range map[string]struct {
 		work func(b *budget.Budget, more bool) error
-		want uint64 // of level, or the pads
+		want uint64 // of level, or the scratch arenas
 	}{
 		"alignment": {func(b *budget.Budget, more bool) error {
 			_, err := load(b, "level", func(s scope.Scope) error {
@@ -102,7 +102,7 @@ func TestMeasureRaises(t *testing.T) {
 			return err
 		}, 4096 + 8},
 		"panic outside of Load": {func(b *budget.Budget, more bool) error {
-			p := b.Pad(1, 0).Open("pad")
+			p := b.Scratch(1, 0).Open("scratch")
 			defer p.Close()
 			if more {
 				frogs.Slice(p, 10)
@@ -110,7 +110,7 @@ func TestMeasureRaises(t *testing.T) {
 			return nil
 		}, 240},
 		"panic after a full": {func(b *budget.Budget, more bool) error {
-			p := b.Pad(0, 0).Open("pad")
+			p := b.Scratch(0, 0).Open("scratch")
 			defer p.Close()
 			if more {
 				frogs.TrySlice(p, 20)[19].X = 1
@@ -118,7 +118,7 @@ func TestMeasureRaises(t *testing.T) {
 			return nil
 		}, 480},
 		"error after a full": {func(b *budget.Budget, more bool) error {
-			p := b.Pad(0, 0).Open("pad")
+			p := b.Scratch(0, 0).Open("scratch")
 			defer p.Close()
 			if more && frogs.TrySlice(p, 30) == nil {
 				return errors.New("no room for frogs")
@@ -129,7 +129,7 @@ func TestMeasureRaises(t *testing.T) {
 		calls := 0
 		report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return test.work(b, calls > 1) })
 		require.NoError(t, err, name)
-		assert.Equal(t, test.want, max(report.Plan.Regions[2].Size, report.Plan.Pads.Size), name)
+		assert.Equal(t, test.want, max(report.Plan.Regions[2].Size, report.Plan.Scratch.Size), name)
 	}
 	calls := 0
 	_, err := budget.Measure(measured(), func(b *budget.Budget) error {

@@ -32,7 +32,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 	}
 }
 
-// randomProgram does the same each time: loads, slots, ticks and pads.
+// randomProgram does the same each time: loads, slots, ticks and scratch arenas.
 func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 	return func(b *budget.Budget) error {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -54,9 +54,9 @@ func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 			}
 			for range r.IntN(4) {
 				randomWork(b.Frame(), r, false)
-				pad := b.Pad(r.IntN(2), r.IntN(2)).Open("pad")
-				randomWork(pad, r, false)
-				if err := errors.Join(pad.Close(), b.NextFrame()); err != nil {
+				scratch := b.Scratch(r.IntN(2), r.IntN(2)).Open("scratch")
+				randomWork(scratch, r, false)
+				if err := errors.Join(scratch.Close(), b.NextFrame()); err != nil {
 					return err
 				}
 			}
@@ -74,7 +74,7 @@ func sizesOf(p *budget.Plan) (sizes []*uint64) {
 	for i := range p.Regions {
 		sizes = append(sizes, &p.Regions[i].Size)
 	}
-	return append(sizes, &p.Frame.Size, &p.Pads.Size)
+	return append(sizes, &p.Frame.Size, &p.Scratch.Size)
 }
 
 func TestMeasureToTheByte(t *testing.T) {
@@ -117,12 +117,12 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
 	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
 	for i, row := range append(r.Regions, r.Beside...) {
-		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame", "pads", "pads", "pads", "pads"}[i]
+		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame", "scratch", "scratch", "scratch", "scratch"}[i]
 		most[part] = max(most[part], row.Peak)
 		limits.Scopes, limits.Pools = max(limits.Scopes, row.MostOpen.Scopes), max(limits.Pools, row.MostOpen.Pools)
 	}
 	for part, size := range map[string]uint64{"init": r.Plan.Regions[0].Size, "match": r.Plan.Regions[1].Size,
-		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size, "pads": r.Plan.Pads.Size} {
+		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size, "scratch": r.Plan.Scratch.Size} {
 		if most[part] == 0 {
 			assert.EqualValues(t, 1, size, "%s was not used", part)
 		} else if !temps {

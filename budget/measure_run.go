@@ -24,7 +24,7 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 			_ = b.Close()
 		}
 	}()
-	b.countPads()
+	b.countScratch()
 	t.err = b.attempt(m.fn)
 	t.report = b.Report()
 	var full *scope.FullError

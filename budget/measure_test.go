@@ -24,9 +24,9 @@ func measured() budget.Plan {
 		Name: "measured",
 		Regions: []budget.Region{{Name: "init", Size: 1000}, {Name: "match", Size: 1000, Slots: 3},
 			{Name: "level", Size: 1000, Note: "kept"}, {Name: "spare", Size: 1 << 20}},
-		Frame:  budget.Frame{Buffers: 2, Size: 1000},
-		Pads:   budget.Pads{Workers: 2, Size: 1000},
-		Limits: budget.Limits{Scopes: 4, Pools: 1, Owned: 1, Labels: 1},
+		Frame:   budget.Frame{Buffers: 2, Size: 1000},
+		Scratch: budget.Scratch{Workers: 2, Size: 1000},
+		Limits:  budget.Limits{Scopes: 4, Pools: 1, Owned: 1, Labels: 1},
 	}
 }
 

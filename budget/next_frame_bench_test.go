@@ -16,7 +16,7 @@ func BenchmarkNextFrame(t *testing.B) {
 	} {
 		t.Run(name, func(t *testing.B) {
 			b := open(t, plan)
-			b.Pad(0, 0)
+			b.Scratch(0, 0)
 			for t.Loop() {
 				work(b)
 				_ = b.NextFrame()

@@ -130,23 +130,23 @@ func TestFrameScopeLeftOpenAtNextFrame(t *testing.T) {
 
 func TestNextFrameAndCloseFromAFinalizer(t *testing.T) {
 	b := open(t, small())
-	var turned, closed, closedInPad error
+	var turned, closed, closedInScratch error
 	b.Frame().Defer(func() { turned, closed = b.NextFrame(), b.Close() })
 	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.NextFrame())
 	assert.EqualError(t, turned, `budget "small": BUG: NextFrame from a finalizer of frame 0`)
 	assert.EqualError(t, closed, `budget "small": Close from a finalizer of frame 0: upfront: loading`)
-	pad := b.Pad(1, 1).Open("pad")
-	pad.Defer(func() { closedInPad = b.Close() })
-	require.NoError(t, pad.Close())
-	assert.ErrorContains(t, closedInPad, "Close from a finalizer of pad 1.1")
+	scratch := b.Scratch(1, 1).Open("scratch")
+	scratch.Defer(func() { closedInScratch = b.Close() })
+	require.NoError(t, scratch.Close())
+	assert.ErrorContains(t, closedInScratch, "Close from a finalizer of scratch 1.1")
 	require.NoError(t, b.NextFrame(), "nothing was closed")
 }
 
 func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	b := open(t, small())
 	scopes := func() int { return b.Report().Leaks.Scopes }
-	first := b.Pad(0, 0).Open("a")
+	first := b.Scratch(0, 0).Open("a")
 	inner := first.Open("b")
 	for range 3 {
 		require.NoError(t, b.NextFrame())
@@ -157,31 +157,31 @@ func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	require.NoError(t, b.NextFrame())
 	assert.Equal(t, 2, scopes(), "what leaked, leaked")
 
-	again := b.Pad(0, 0).Open("c")
+	again := b.Scratch(0, 0).Open("c")
 	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.NextFrame())
 	assert.Equal(t, 3, scopes(), "another scope in the same place")
 	require.NoError(t, again.Close())
-	require.NoError(t, b.Pad(1, 1).Open("d").Close())
-	b.Pad(1, 0).Open("at Close")
+	require.NoError(t, b.Scratch(1, 1).Open("d").Close())
+	b.Scratch(1, 0).Open("at Close")
 	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": pad 0.0: left open at NextFrame, Release or Close: scope "a", "b", "c"; `+
+	assert.Equal(t, `budget "small": scratch 0.0: left open at NextFrame, Release or Close: scope "a", "b", "c"; `+
 		`close each where it is opened
-budget "small": pad 1.0: left open at NextFrame, Release or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
+budget "small": scratch 1.0: left open at NextFrame, Release or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
 	assert.Equal(t, 4, b.Report().Leaks.Total())
 }
 
 func TestOwnedValuesThatAreLost(t *testing.T) {
 	b := open(t, small())
-	pad := b.Pad(0, 0).Open("a")
-	pad.Own(&closer{1})
-	pad.Own(&closer{2})
+	scratch := b.Scratch(0, 0).Open("a")
+	scratch.Own(&closer{1})
+	scratch.Own(&closer{2})
 	assert.Zero(t, b.Report().Leaks.Owned, "held is no leak")
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
-	require.NoError(t, pad.Close())
+	require.NoError(t, scratch.Close())
 	assert.Equal(t, budget.Leaks{Owned: 2}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": pad 0.0: 2 owned values were never released: `+
+	assert.Equal(t, `budget "small": scratch 0.0: 2 owned values were never released: `+
 		`Close of *budget_test.closer, Close of *budget_test.closer`, unsited(b.Close()))
 	assert.Empty(t, ran)
 }

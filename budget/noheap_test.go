@@ -187,7 +187,7 @@ func TestNoHeapIsSilent(t *testing.T) {
 			work <- true
 		}
 		frogs.New(b.Frame())
-		scope := b.Pad(0, 0).Open("scratch")
+		scope := b.Scratch(0, 0).Open("scratch")
 		frogs.Slice(scope, 7)
 		_ = scope.Close()
 		for range 8 {

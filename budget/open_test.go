@@ -51,12 +51,12 @@ func TestCallersBugsPanic(t *testing.T) {
 	b := open(t, small())
 	assert.Equal(t, `budget: BUG: plan "small" has no region "lvel"; it has init, systems, level`, panics(t, func() { b.Region("lvel") }))
 	for _, c := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}, {math.MinInt, math.MaxInt}} {
-		assert.Equal(t, fmt.Sprintf(`budget: BUG: pad %d of worker %d: plan "small" has pads for 2 workers, 2 each`, c[1], c[0]),
-			panics(t, func() { b.Pad(c[0], c[1]) }))
+		assert.Equal(t, fmt.Sprintf(`budget: BUG: scratch %d of worker %d: plan "small" has scratch for 2 workers, 2 each`, c[1], c[0]),
+			panics(t, func() { b.Scratch(c[0], c[1]) }))
 	}
 	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.Region{{Name: "all", Size: 1}}})
 	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`, panics(t, func() { bare.Frame() }))
-	assert.Contains(t, panics(t, func() { bare.Pad(0, 0) }), "has pads for 0 workers")
+	assert.Contains(t, panics(t, func() { bare.Scratch(0, 0) }), "has scratch for 0 workers")
 	assert.NoError(t, bare.NextFrame(), "a budget without a frame turns, too")
 }
 
@@ -75,12 +75,12 @@ func TestWhatIsOpened(t *testing.T) {
 	for _, name := range []string{"init", "systems", "level"} {
 		assert.Zero(t, addressOf(&b.Region(name).Base().Bytes()[0])%(64*budget.KiB), name)
 	}
-	var pads []string
+	var scratches []string
 	for _, r := range b.Report().Beside {
-		pads = append(pads, r.Name)
+		scratches = append(scratches, r.Name)
 		assert.EqualValues(t, 64*budget.KiB, r.Size)
 	}
-	assert.Equal(t, []string{"frame 0", "frame 1", "pad 0.0", "pad 0.1", "pad 1.0", "pad 1.1"}, pads)
+	assert.Equal(t, []string{"frame 0", "frame 1", "scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"}, scratches)
 	assert.EqualValues(t, b.Size(), b.Report().Size)
 	assert.Equal(t, "small", b.Report().Name)
 }
@@ -156,11 +156,11 @@ func TestReportIsDrawn(t *testing.T) {
 	require.Len(t, lines, 1+3+2+4+1+1, "a bar for each arena, and a line for each name")
 	assert.Equal(t, "budget small: 1408KiB", lines[0])
 	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[3])
-	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1", "pad 0.0", "pad 0.1", "pad 1.0", "pad 1.1"} {
+	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1", "scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"} {
 		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
 	}
 	assert.Equal(t, `  level: scope "level" used 131096, peak 262168`, strings.Replace(lines[10], " in 2", "", 1))
-	assert.Equal(t, "  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of pads", lines[11])
+	assert.Equal(t, "  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas", lines[11])
 	mustFill := attempt(func() error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
 		return err

@@ -10,7 +10,7 @@ const (
 )
 
 // Plan describes a budget: names and sizes, all in bytes. It is checked whole before anything is mapped. Every region,
-// slot, frame buffer and pad begins at a multiple of 64 KiB, on every target; a plan's sizes are rounded up to that
+// slot, frame buffer and scratch begins at a multiple of 64 KiB, on every target; a plan's sizes are rounded up to that
 // when it is laid out.
 type Plan struct {
 	Name    string   // 1 to 31 bytes of a-z, 0-9, _ and -
@@ -18,7 +18,7 @@ type Plan struct {
 	Base    uint64   // address of the budget's first byte, a multiple of 64 KiB; 0: wherever there is room
 	Regions []Region // 1 to 64, bottom first: rewinding one rewinds those after it
 	Frame   Frame
-	Pads    Pads
+	Scratch Scratch
 	Limits  Limits
 	Pages   Pages
 	GoHeap  uint64 // the Go runtime's share beside the budget, at least 4 MiB; 0 leaves the collector alone
@@ -26,7 +26,7 @@ type Plan struct {
 	OnError func(error) // told of errors that no call can return: those of finalizers whose contents a load replaced; may be nil
 }
 
-// Region is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "pads"; Note is for
+// Region is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
 // people.
 type Region struct {
 	Name  string
@@ -35,7 +35,7 @@ type Region struct {
 	Note  string
 }
 
-// Rest is the size of the one region that takes what the others, frame, pads and guards leave of Plan.Size ("rest" in
+// Rest is the size of the one region that takes what the others, frame, scratch arenas and guards leave of Plan.Size ("rest" in
 // JSON). A region with slots can't.
 const Rest uint64 = math.MaxUint64
 
@@ -45,14 +45,14 @@ type Frame struct {
 	Size    uint64
 }
 
-// Pads gives each of 1 to 256 workers two pads, each of Size bytes; 0 workers are no pads.
-type Pads struct {
+// Scratch gives each of 1 to 256 workers two scratch arenas, each of Size bytes; 0 workers are no scratch arenas.
+type Scratch struct {
 	Workers int
 	Size    uint64
 }
 
 // Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes (a load's own is one of them,
-// and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, pad) pays
+// and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, scratch) pays
 // for its places: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
 // owned value and 300 a label (35 KiB an arena by default).
 type Limits struct {
@@ -72,18 +72,18 @@ type Pages struct {
 }
 
 const (
-	planEdge       = 64 * KiB
-	planSizeMax    = 1 << 38 // 256 GiB: half of what a 39-bit address space has
-	planBaseEnd    = 1 << 47 // the widest address space of a program
-	planNameMax    = 31
-	planRegionsMax = 64
-	planSlotsMax   = 4096
-	planRowsMax    = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
-	planBuffersMin = 2
-	planBuffersMax = 8
-	planWorkersMax = 256
-	planPadsEach   = 2
-	planLimitMax   = 1<<16 - 1
-	planHeapMin    = 4 * MiB
-	planHeapMax    = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
+	planEdge        = 64 * KiB
+	planSizeMax     = 1 << 38 // 256 GiB: half of what a 39-bit address space has
+	planBaseEnd     = 1 << 47 // the widest address space of a program
+	planNameMax     = 31
+	planRegionsMax  = 64
+	planSlotsMax    = 4096
+	planRowsMax     = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
+	planBuffersMin  = 2
+	planBuffersMax  = 8
+	planWorkersMax  = 256
+	planScratchEach = 2
+	planLimitMax    = 1<<16 - 1
+	planHeapMin     = 4 * MiB
+	planHeapMax     = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
 )

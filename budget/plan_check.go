@@ -37,7 +37,7 @@ func (p Plan) faults() planFaults {
 	f.whole(p)
 	f.regions(p.Regions)
 	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, frameSizeKey, p.Frame.Size)
-	f.siblings("pads.workers", p.Pads.Workers, 1, planWorkersMax, padsSizeKey, p.Pads.Size)
+	f.siblings("scratch.workers", p.Scratch.Workers, 1, planWorkersMax, scratchSizeKey, p.Scratch.Size)
 	for _, l := range p.Limits.byKey() {
 		f.limit(l.key, *l.limit)
 	}
@@ -77,7 +77,7 @@ func (f *planFaults) regions(regions []Region) {
 	for i, r := range regions {
 		key := fmt.Sprintf("regions[%d]", i)
 		f.name(key+".name", r.Name)
-		if r.Name == "frame" || r.Name == "pads" {
+		if r.Name == "frame" || r.Name == "scratch" {
 			f.add(key+".name", "%q names the %s beside the regions; choose another name", r.Name, r.Name)
 		}
 		if other, twice := first[r.Name]; !twice {

@@ -74,8 +74,8 @@ func (d *planDrawing) part(i int, rest bool) {
 		name, text = planNameDrawn(p.Regions[i].Name), planRegionText(i, p.Regions[i], rest)
 	case arena_c.KindFrame:
 		name, text = "frame", planEach(p.Frame.Buffers, "buffer", p.Frame.Size)
-	case arena_c.KindPad:
-		name, text = "pads", planMany(p.Pads.Workers, "worker")+" x "+planEach(planPadsEach, "pad", p.Pads.Size)
+	case arena_c.KindScratch:
+		name, text = "scratch", planMany(p.Scratch.Workers, "worker")+" x "+planEach(planScratchEach, "arena", p.Scratch.Size)
 	}
 	if part.kind == arena_c.KindRegion && *part.size == Rest {
 		d.add(name, "rest", text)

@@ -66,11 +66,11 @@ func TestPlanIsDrawn(t *testing.T) {
 			{Name: "one", Size: 64 * KiB, Slots: 1},
 			{Name: "level", Size: Rest, Note: "largest\nmap"},
 		},
-		Frame:  Frame{Buffers: 2, Size: MiB},
-		Pads:   Pads{Workers: 1, Size: MiB},
-		Limits: Limits{Pools: 7},
-		Pages:  Pages{Lock: Required, Guards: Wished},
-		GoHeap: 32 * MiB,
+		Frame:   Frame{Buffers: 2, Size: MiB},
+		Scratch: Scratch{Workers: 1, Size: MiB},
+		Limits:  Limits{Pools: 7},
+		Pages:   Pages{Lock: Required, Guards: Wished},
+		GoHeap:  32 * MiB,
 	}
 	assert.Equal(t, `plan server: 128 MiB
   init            4 MiB  [#...............................]  regions[0]
@@ -79,7 +79,7 @@ func TestPlanIsDrawn(t *testing.T) {
   one            64 KiB  [............#...................]  regions[3]  1 slot of 64 KiB
   level       76160 KiB  [............###################.]  regions[4]  the rest  largest`+"\ufffd"+`map
   frame           2 MiB  [...............................#]  2 buffers of 1 MiB
-  pads            2 MiB  [...............................#]  1 worker x 2 pads of 1 MiB
+  scratch         2 MiB  [...............................#]  1 worker x 2 arenas of 1 MiB
   guards       1536 KiB  24 guards of 64 KiB
   edges       65459 B    up to multiples of 64 KiB
   Go heap        32 MiB  beside it
@@ -105,13 +105,13 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
 `, Plan{}.String())
 	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []Region{{Size: Rest, Slots: math.MaxInt},
 		{Name: "a", Size: Rest - 1, Slots: 9}, {Name: "\xff", Size: 5, Slots: -3, Note: "\x1bx"}},
-		Frame: Frame{-1, math.MaxUint64}, Pads: Pads{1, Rest}, Pages: Pages{Lock: 9}}
+		Frame: Frame{-1, math.MaxUint64}, Scratch: Scratch{1, Rest}, Pages: Pages{Lock: 9}}
 	assert.Regexp(t, `^plan "X\\n\\x1b": too much
   "" +rest  regions\[0\]  the rest  \d+ slots of too much
-  a       too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
+  a +too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
   "\\xff" +5 B    \[\.{31}#\]  regions\[2\]  -3 slots of 5 B  `+"\ufffd"+`x
-  frame      0 B    \[\.{32}\]  -1 buffers of too much
-  pads    too much  \[\.{31}#\]  1 worker x 2 pads of too much
+  frame +0 B    \[\.{32}\]  -1 buffers of too much
+  scratch +too much  \[\.{31}#\]  1 worker x 2 arenas of too much
   limits of each arena: .*
   pages: prefault wished, lock Demand\(9\), huge off, guards off, base wished at 0x5
   faults: \d+ \(Check names them\)
@@ -126,7 +126,7 @@ $`, plan.String())
 	}
 	demand := func() Demand { return Demand(number()) }
 	for range 3_000 {
-		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: Frame{count(), number()}, Pads: Pads{count(), number()},
+		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: Frame{count(), number()}, Scratch: Scratch{count(), number()},
 			Limits: Limits{count(), count(), count(), count()}, GoHeap: number(),
 			Pages: Pages{demand(), demand(), demand(), demand(), demand()}}
 		for range random.IntN(5) {

@@ -17,7 +17,7 @@ func ExamplePlan_String() {
 			{"name": "cache", "size": "rest"}
 		],
 		"frame": {"buffers": 2, "size": "1MiB"},
-		"pads": {"workers": 4, "size": "512KiB"},
+		"scratch": {"workers": 4, "size": "512KiB"},
 		"pages": {"prefault": "required", "lock": "wished"},
 		"go_heap": "32MiB"
 	}`))
@@ -32,7 +32,7 @@ func ExamplePlan_String() {
 	//   room     32 MiB  [....###########.................]  regions[1]  16 slots of 2 MiB  largest room + 10 %
 	//   cache    46 MiB  [...............###############..]  regions[2]  the rest
 	//   frame     2 MiB  [..............................#.]  2 buffers of 1 MiB
-	//   pads      4 MiB  [...............................#]  4 workers x 2 pads of 512 KiB
+	//   scratch   4 MiB  [...............................#]  4 workers x 2 arenas of 512 KiB
 	//   Go heap  32 MiB  beside it
 	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off

@@ -16,7 +16,7 @@ type (
 		Base    addressJSON  `json:"base,omitempty"`
 		Regions []regionJSON `json:"regions"`
 		Frame   frameJSON    `json:"frame,omitzero"`
-		Pads    padsJSON     `json:"pads,omitzero"`
+		Scratch scratchJSON  `json:"scratch,omitzero"`
 		Limits  limitsJSON   `json:"limits,omitzero"`
 		Pages   pagesJSON    `json:"pages,omitzero"`
 		GoHeap  sizeJSON     `json:"go_heap,omitempty"`
@@ -31,7 +31,7 @@ type (
 		Buffers int      `json:"buffers"`
 		Size    sizeJSON `json:"size"`
 	}
-	padsJSON struct {
+	scratchJSON struct {
 		Workers int      `json:"workers"`
 		Size    sizeJSON `json:"size"`
 	}
@@ -77,7 +77,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 		Base:    addressJSON(p.Base),
 		Regions: regions,
 		Frame:   frameJSON{p.Frame.Buffers, sizeJSON(p.Frame.Size)},
-		Pads:    padsJSON{p.Pads.Workers, sizeJSON(p.Pads.Size)},
+		Scratch: scratchJSON{p.Scratch.Workers, sizeJSON(p.Scratch.Size)},
 		Limits:  limitsJSON(p.Limits),
 		Pages:   pagesJSON(p.Pages),
 		GoHeap:  sizeJSON(p.GoHeap),

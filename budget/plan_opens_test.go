@@ -108,7 +108,7 @@ var opensSeeds = []struct {
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":7},{"name":"c","size":65537}],` +
 		`"limits":{"scopes":1,"pools":1,"owned":1,"labels":1}}`, true},
 	{`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"}],"frame":{"buffers":8,"size":1},` +
-		`"pads":{"workers":1,"size":1}}`, true},
+		`"scratch":{"workers":1,"size":1}}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536,"slots":30}],"limits":{"scopes":200},"pages":{"guards":"wished"}}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"limits":{"scopes":9000,"pools":65535,"owned":9000}}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"base":65536}`, true},

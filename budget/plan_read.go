@@ -20,7 +20,7 @@ const planFaultsMax = 100
 // ReadPlan reads a plan from a JSON file and checks it. Sizes are numbers of bytes or strings with KiB, MiB or GiB:
 //
 //	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
-//	 "frame": {"buffers": 2, "size": "1MiB"}, "pads": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
+//	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
 // Further keys are "size", of which a region may have the "rest"; "slots" of a region; "base", an address; "limits"
 // with "scopes", "pools", "owned" and "labels"; and what is demanded of the pages, each "off", "wished" or
@@ -35,7 +35,7 @@ const planFaultsMax = 100
 // itself ends the reading, so that others may hide behind it:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-//	handheld.json:9: pads: invalid character '/' after object key:value pair; pads begins at line 8
+//	handheld.json:9: scratch: invalid character '/' after object key:value pair; scratch begins at line 8
 //
 // A file that cannot be read is "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {

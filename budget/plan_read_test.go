@@ -27,7 +27,7 @@ func TestPlanFileFaults(t *testing.T) {
   "frame": {"buffers": 1.5,
             "size": "1MiB"},
   "frame": {"what": [{}, [1, {"a": 2}]]},
-  "pads": {"workers": 2},
+  "scratch": {"workers": 2},
   "limits": [1, 2],
   "go heap": 5,
   "go_heap": 4096
@@ -41,9 +41,9 @@ FILE:7: regions[2].Note: no such key (there are name, size, slots, note)
 FILE:7: regions[2].note: null is not a string
 FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice
-FILE:12: pads.size: 0 bytes; give a size
+FILE:12: scratch.size: 0 bytes; give a size
 FILE:13: limits: a list is not an object
-FILE:14: "go heap": no such key (there are name, size, base, regions, frame, pads, limits, pages, go_heap)
+FILE:14: "go heap": no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap)
 FILE:15: go_heap: 4KiB; the Go runtime's share is 0 or 4MiB to 64TiB`, "FILE", name), err.Error())
 }
 
@@ -69,7 +69,7 @@ var planRefused = []struct{ data, fault string }{
 		`size: "` + strings.Repeat("4", 59) + "… is too large for a size"},
 	{`{"name":"a",` + oneLevel + `,"size":18446744073709551616}`, "line 1: size: 18446744073709551616 is too large for a size"},
 	{`{"name":"a",` + oneLevel + `,"size":"1KiB"}`,
-		"line 1: size: 1KiB is less than the parts need: 64KiB (regions 64KiB, frame 0, pads 0; each rounded up to 64KiB)"},
+		"line 1: size: 1KiB is less than the parts need: 64KiB (regions 64KiB, frame 0, scratch 0; each rounded up to 64KiB)"},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is a string; write 9`},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"nine"}}`, `line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":2.0}}`, "line 1: limits.scopes: 2.0 is not a count"},
@@ -95,7 +95,7 @@ var planRefusedPages = []struct{ data, fault string }{
 	{"{\"name\":\"a\",\n\"regions\":[{\"name\":\"b\",\"size\":\"rest\"}]}",
 		`line 1: size: 0, but regions[0].size is "rest"; give the size that it is the rest of`},
 	{"{\"name\":\"a\",\n\"size\":\"64KiB\",\"regions\":[{\"name\":\"b\",\"size\":1},\n{\"name\":\"c\",\"size\":\"rest\"}]}",
-		"line 2: size: 64KiB leaves no rest: the parts need 64KiB (regions 64KiB, frame 0, pads 0; each rounded up to 64KiB), " +
+		"line 2: size: 64KiB leaves no rest: the parts need 64KiB (regions 64KiB, frame 0, scratch 0; each rounded up to 64KiB), " +
 			"and regions[1], which has the rest, 64KiB or more; 64KiB more would do"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":"4"}]}`, `line 1: regions[0].slots: "4" is a string; write 4`},
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":-4}]}`, "line 1: regions[0].slots: -4 is not a count"},
@@ -153,7 +153,7 @@ func TestPlanBrokenJSON(t *testing.T) {
 
 		{"{\"name\":\"a\",\n// my plan\n}", "line 2: ", ""},
 		{"{\"name\":\"a\"\n# my plan\n}", "line 2: ", ""},
-		{"{\"pads\":\n{\"workers\":2,\n// two\n}}", "line 3: pads: ", "; pads begins at line 2"},
+		{"{\"scratch\":\n{\"workers\":2,\n// two\n}}", "line 3: scratch: ", "; scratch begins at line 2"},
 		{"{\"regions\":[{\"size\":1\n]\n}", "line 2: regions[0]: ", "; regions[0] begins at line 1"},
 		{"{\"regions\":[{\"size\":1}\n}", "line 2: regions: ", "; regions begins at line 1"},
 		{"{\"name\":\"a\",\n}", "line 2: ", ""},
@@ -209,13 +209,13 @@ func TestPlanFaultsBeforeTheJSONBreaks(t *testing.T) {
 // Faults of shape are found while reading and those of values after it; the error lists them by line all the same.
 func TestPlanFaultsInOrderOfLine(t *testing.T) {
 	_, err := ParsePlan([]byte("{\"name\": \"A\",\n\"x\": 1,\n\"regions\": [{\"name\": \"frame\",\n\"size\": -4}],\n\"go_heap\": 1,\n" +
-		"\"pads\": {\"workers\": \"2\"},\n\"limits\": {\"owned\": -1,\n\"owned\": 1}}"))
+		"\"scratch\": {\"workers\": \"2\"},\n\"limits\": {\"owned\": -1,\n\"owned\": 1}}"))
 	assert.EqualError(t, err, `line 1: name: "A" has "A"; a name has a-z, 0-9, _ and - only
-line 2: x: no such key (there are name, size, base, regions, frame, pads, limits, pages, go_heap)
+line 2: x: no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap)
 line 3: regions[0].name: "frame" names the frame beside the regions; choose another name
 line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
 line 5: go_heap: 1; the Go runtime's share is 0 or 4MiB to 64TiB
-line 6: pads.workers: "2" is a string; write 2
+line 6: scratch.workers: "2" is a string; write 2
 line 7: limits.owned: -1 is not a count (a whole number from 0)
 line 8: limits.owned: given twice`)
 }

@@ -177,7 +177,7 @@ func (r *planReader) plan() (p Plan) {
 		{"base", (*addressJSON)(&p.Base)},
 		{"regions", &p.Regions},
 		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*sizeJSON)(&p.Frame.Size)}}},
-		{"pads", []planKey{{"workers", &p.Pads.Workers}, {"size", (*sizeJSON)(&p.Pads.Size)}}},
+		{"scratch", []planKey{{"workers", &p.Scratch.Workers}, {"size", (*sizeJSON)(&p.Scratch.Size)}}},
 		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
 			{"owned", &p.Limits.Owned}, {"labels", &p.Limits.Labels}}},
 		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},

@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the pads.
+// sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
 type sizedPart struct {
 	key  string  // of the size: "regions[2].size"
 	size *uint64 // in the plan
@@ -15,7 +15,7 @@ type sizedPart struct {
 }
 
 // The keys of sizes.
-const frameSizeKey, padsSizeKey = "frame.size", "pads.size"
+const frameSizeKey, scratchSizeKey = "frame.size", "scratch.size"
 
 func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
 
@@ -28,8 +28,8 @@ func (p *Plan) sized() (parts []sizedPart) {
 	if p.Frame != (Frame{}) {
 		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
 	}
-	if p.Pads != (Pads{}) {
-		parts = append(parts, sizedPart{padsSizeKey, &p.Pads.Size, planCount(p.Pads.Workers) * planPadsEach, arena_c.KindPad})
+	if p.Scratch != (Scratch{}) {
+		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, planCount(p.Scratch.Workers) * planScratchEach, arena_c.KindScratch})
 	}
 	return parts
 }
@@ -82,7 +82,7 @@ func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
 	limits = Limits{1, 1, 1, 1}
 	for _, part := range r.Plan.sized() {
 		if part.rows > uint64(len(rows)) {
-			return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and pads; its plan has %d",
+			return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
 				len(r.Regions)+len(r.Beside), r.Plan.rows())
 		}
 		peak := uint64(0)
@@ -94,7 +94,7 @@ func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
 		sizes = append(sizes, peak)
 	}
 	if len(rows) > 0 {
-		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and pads; its plan has %d",
+		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
 			len(r.Regions)+len(r.Beside), r.Plan.rows())
 	}
 	return sizes, limits, nil

@@ -31,7 +31,7 @@ func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 // is a resolved one.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
 
-// rows is the number of arenas: each slot, buffer and pad is one.
+// rows is the number of arenas: each slot, buffer and scratch is one.
 func (p Plan) rows() uint64 { return p.sum(p.sized()...).Rows }
 
 // ofKind is the bytes of all parts of a kind, without their guards.
@@ -46,9 +46,9 @@ func (p Plan) partsText() string {
 	if sum.Guards != 0 {
 		guards = ", guards " + sizeText(sum.Guards)
 	}
-	return fmt.Sprintf("%s (regions %s, frame %s, pads %s%s; each rounded up to %s)", sizeText(sum.Whole),
+	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeText(sum.Whole),
 		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
-		sizeText(p.ofKind(arena_c.KindPad)), guards, sizeText(planEdge))
+		sizeText(p.ofKind(arena_c.KindScratch)), guards, sizeText(planEdge))
 }
 
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
@@ -84,7 +84,7 @@ func (f *planFaults) sums(p Plan) {
 				most = i
 			}
 		}
-		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and pad there are %d arenas, "+
+		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and scratch there are %d arenas, "+
 			"and a budget has at most %d", p.Regions[most].Slots, rows, planRowsMax)
 	}
 	rest := p.rest()
@@ -111,7 +111,7 @@ func (f *planFaults) sums(p Plan) {
 // planSummand tells whether the sum depends on the key.
 func planSummand(key string) bool {
 	switch key {
-	case "regions", "frame.buffers", "pads.workers":
+	case "regions", "frame.buffers", "scratch.workers":
 		return true
 	}
 	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")

@@ -34,19 +34,19 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Regions[1].Slots = math.MinInt }, "regions[1].slots: -"},
 	{func(p *Plan) { p.Regions[1].Slots = math.MaxInt }, "regions[1].slots: "}, // no sum of such a number
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096, the most of all; with each " +
-		"slot, buffer and pad there are 65536 arenas, and a budget has at most 65535"},
+		"slot, buffer and scratch there are 65536 arenas, and a budget has at most 65535"},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 2 }, "regions: the parts need 524310MiB ("},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 4096 }, "regions: the parts need "},
 	{func(p *Plan) {
 		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), Region{Name: "a", Size: 1, Slots: 4095})}
 	}, ""},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: append(manySlots(15, 4095), Region{Name: "a", Size: 1, Slots: 4096}), Pads: Pads{8, 1}}
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4095), Region{Name: "a", Size: 1, Slots: 4096}), Scratch: Scratch{8, 1}}
 	},
-		`plan "max": regions[15].slots: 4096, the most of all; with each slot, buffer and pad there are 65537 arenas, ` +
+		`plan "max": regions[15].slots: 4096, the most of all; with each slot, buffer and scratch there are 65537 arenas, ` +
 			"and a budget has at most 65535"},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: Frame{8, 1}, Pads: Pads{256, 1}}
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: Frame{8, 1}, Scratch: Scratch{256, 1}}
 	},
 		""},
 
@@ -54,10 +54,10 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+64*KiB, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+1, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB, Rest }, "size: 50MiB leaves no rest: the parts need 50MiB (" +
-		"regions 44MiB, frame 2MiB, pads 4MiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; " +
+		"regions 44MiB, frame 2MiB, scratch 4MiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; " +
 		"64KiB more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = MiB, Rest }, "; 50240KiB more would do"},
-	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Wished }, "regions 44MiB, frame 2MiB, pads 4MiB, " +
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Wished }, "regions 44MiB, frame 2MiB, scratch 4MiB, " +
 		"guards 576KiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; 576KiB more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+640*KiB, Rest, Required }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Off }, ""},
@@ -73,16 +73,16 @@ var planSumChecks = []struct {
 	}, ""},
 	{func(p *Plan) {
 		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(32, 8*GiB), Region{Name: "r", Size: Rest})}
-	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, pads 0; each rounded up to 64KiB), and regions[32], which has the " +
+	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and regions[32], which has the " +
 		"rest, 64KiB or more; a budget has at most 256GiB"},
 
 	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB, Wished }, ""},
 	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB-1, Wished },
-		"size: 65601535 is less than the parts need: 64064KiB (regions 56MiB, frame 2MiB, pads 4MiB, guards 576KiB; each"},
+		"size: 65601535 is less than the parts need: 64064KiB (regions 56MiB, frame 2MiB, scratch 4MiB, guards 576KiB; each"},
 	{func(p *Plan) { p.Size, p.Pages.Guards, p.Regions[1].Slots = 62*MiB, Wished, 5 },
-		"size: 62MiB is less than the parts need: 113472KiB (regions 104MiB, frame 2MiB, pads 4MiB, guards 832KiB; each"},
+		"size: 62MiB is less than the parts need: 113472KiB (regions 104MiB, frame 2MiB, scratch 4MiB, guards 832KiB; each"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Pages: Pages{Guards: Wished}} },
-		"regions: the parts need 262148MiB (regions 256GiB, frame 0, pads 0, guards 4MiB; each rounded up to 64KiB); a budget has"},
+		"regions: the parts need 262148MiB (regions 256GiB, frame 0, scratch 0, guards 4MiB; each rounded up to 64KiB); a budget has"},
 }
 
 // requireSound says what is true of every plan that passes.
@@ -153,10 +153,10 @@ func TestPlanSumIsTheMaps(t *testing.T) {
 		require.Equal(t, sum.Bytes+sum.Edges+sum.Guards, sum.Whole)
 		require.Equal(t, sum.Whole, plan.total())
 		require.Equal(t, plan.total()-sum.Guards,
-			plan.ofKind(arena_c.KindRegion)+plan.ofKind(arena_c.KindFrame)+plan.ofKind(arena_c.KindPad))
+			plan.ofKind(arena_c.KindRegion)+plan.ofKind(arena_c.KindFrame)+plan.ofKind(arena_c.KindScratch))
 		whole := arena_c.MapSize(plan.arenas(), 1, 0, plan.guard())
 		require.NotZero(t, whole)
-		tables := arena_c.MapSize([]arena_c.Arena{{Kind: arena_c.KindPad, Siblings: rows}}, 1, 0, 0)
+		tables := arena_c.MapSize([]arena_c.Arena{{Kind: arena_c.KindScratch, Siblings: rows}}, 1, 0, 0)
 		require.Equal(t, tables+plan.guard()+plan.total(), whole, "the tables have a guard, too")
 	}
 }
@@ -170,14 +170,14 @@ func TestPlanSumSaturates(t *testing.T) {
 	assert.EqualValues(t, 64*KiB, planRound(1))
 	assert.Zero(t, planRound(0))
 	assert.EqualValues(t, 0, planCount(math.MinInt))
-	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: Frame{math.MaxInt, Rest - 1}, Pads: Pads{math.MaxInt, 1}}
+	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: Frame{math.MaxInt, Rest - 1}, Scratch: Scratch{math.MaxInt, 1}}
 	assert.EqualValues(t, huge, plan.total())
 	if strconv.IntSize == 64 { // else no count comes near
 		assert.EqualValues(t, huge, plan.rows())
 	}
 	assert.EqualValues(t, huge, Plan{Frame: Frame{1, Rest}}.total(), "a region's alone is the rest")
 	assert.Zero(t, Plan{Regions: []Region{{Size: Rest}}}.total())
-	assert.Zero(t, Plan{Frame: Frame{-1, 5}, Pads: Pads{-1, 5}}.rows())
+	assert.Zero(t, Plan{Frame: Frame{-1, 5}, Scratch: Scratch{-1, 5}}.rows())
 }
 
 func TestOpenGivesTheRest(t *testing.T) {

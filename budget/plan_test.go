@@ -17,7 +17,7 @@ import (
 
 const handheldJSON = `{"name":"handheld","regions":[{"name":"init","size":"4MiB"},{"name":"systems","size":"12MiB"},` +
 	`{"name":"level","size":"40MiB","note":"largest map + 10 %"}],"frame":{"buffers":2,"size":"1MiB"},` +
-	`"pads":{"workers":2,"size":"1MiB"},"go_heap":"32MiB"}`
+	`"scratch":{"workers":2,"size":"1MiB"},"go_heap":"32MiB"}`
 
 func handheld() Plan {
 	return Plan{
@@ -27,9 +27,9 @@ func handheld() Plan {
 			{Name: "systems", Size: 12 * MiB},
 			{Name: "level", Size: 40 * MiB, Note: "largest map + 10 %"},
 		},
-		Frame:  Frame{Buffers: 2, Size: MiB},
-		Pads:   Pads{Workers: 2, Size: MiB},
-		GoHeap: 32 * MiB,
+		Frame:   Frame{Buffers: 2, Size: MiB},
+		Scratch: Scratch{Workers: 2, Size: MiB},
+		GoHeap:  32 * MiB,
 	}
 }
 
@@ -80,12 +80,12 @@ func TestPlanMarshal(t *testing.T) {
 func TestPlanTotal(t *testing.T) {
 	assert.EqualValues(t, 62*MiB, handheld().total())
 	plan := Plan{Name: "odd", Regions: []Region{{Name: "a", Size: 1}, {Name: "b", Size: 64*KiB + 1}},
-		Frame: Frame{3, 1}, Pads: Pads{2, 1}, Size: 10 * 64 * KiB}
+		Frame: Frame{3, 1}, Scratch: Scratch{2, 1}, Size: 10 * 64 * KiB}
 	assert.NoError(t, plan.Check(), "exactly")
 	assert.EqualValues(t, 10*64*KiB, plan.total())
 	plan.Size--
 	assert.EqualError(t, plan.Check(), `plan "odd": size: 655359 is less than the parts need: 640KiB (regions 192KiB, frame 192KiB, `+
-		`pads 256KiB; each rounded up to 64KiB)`)
+		`scratch 256KiB; each rounded up to 64KiB)`)
 	assert.Equal(t, Limits{64, 64, 256, 32}, Limits{}.orDefault())
 	assert.Equal(t, Limits{1, 2, 3, 4}, Limits{1, 2, 3, 4}.orDefault())
 }
@@ -111,7 +111,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions[1].Name = "a b" }, `regions[1].name: "a b" has " "`},
 	{func(p *Plan) { p.Regions[1].Name = "é" }, `regions[1].name: "é" has "\xc3"`},
 	{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" names the frame beside the regions; choose another name`},
-	{func(p *Plan) { p.Regions[1].Name = "pads" }, `regions[1].name: "pads" names the pads beside the regions; choose another name`},
+	{func(p *Plan) { p.Regions[1].Name = "scratch" }, `regions[1].name: "scratch" names the scratch beside the regions; choose another name`},
 	{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
 	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has at most 256GiB"},
@@ -120,12 +120,12 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
 	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} }, ""},
-	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Pads: Pads{1, 1}} },
-		"(regions 256GiB, frame 0, pads 128KiB; each rounded up to 64KiB); a budget has at most 256GiB"},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Scratch: Scratch{1, 1}} },
+		"(regions 256GiB, frame 0, scratch 128KiB; each rounded up to 64KiB); a budget has at most 256GiB"},
 	{func(p *Plan) { p.Regions = manyRegions(64, 1<<38) }, "regions: the parts need"},
 	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Size = 62 * MiB }, ""},
-	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, pads 4MiB;"},
+	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, scratch 4MiB;"},
 	{func(p *Plan) { p.Frame = Frame{} }, ""},
 	{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1; 0 or 2 to 8"},
 	{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
@@ -134,14 +134,14 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9"},
 	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
 	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has at most 256GiB"},
-	{func(p *Plan) { p.Pads = Pads{} }, ""},
-	{func(p *Plan) { p.Pads.Workers = math.MinInt }, "pads.workers: -"},
-	{func(p *Plan) { p.Pads.Workers = -100 }, "pads.workers: -100"}, // no sum of such a number
-	{func(p *Plan) { p.Pads.Workers = 0 }, "pads.workers: 0, but pads.size is 1MiB"},
-	{func(p *Plan) { p.Pads.Workers = 256 }, ""},
-	{func(p *Plan) { p.Pads.Workers = 257 }, "pads.workers: 257; 0 or 1 to 256"},
-	{func(p *Plan) { p.Pads.Size = 0 }, "pads.size: 0 bytes"},
-	{func(p *Plan) { p.Pads.Size = 1 << 38 }, "regions: the parts need"},
+	{func(p *Plan) { p.Scratch = Scratch{} }, ""},
+	{func(p *Plan) { p.Scratch.Workers = math.MinInt }, "scratch.workers: -"},
+	{func(p *Plan) { p.Scratch.Workers = -100 }, "scratch.workers: -100"}, // no sum of such a number
+	{func(p *Plan) { p.Scratch.Workers = 0 }, "scratch.workers: 0, but scratch.size is 1MiB"},
+	{func(p *Plan) { p.Scratch.Workers = 256 }, ""},
+	{func(p *Plan) { p.Scratch.Workers = 257 }, "scratch.workers: 257; 0 or 1 to 256"},
+	{func(p *Plan) { p.Scratch.Size = 0 }, "scratch.size: 0 bytes"},
+	{func(p *Plan) { p.Scratch.Size = 1 << 38 }, "regions: the parts need"},
 	{func(p *Plan) { p.Limits = Limits{1, 65535, 0, 65535} }, ""},
 	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
 	{func(p *Plan) { p.Limits.Pools = 65536 }, "limits.pools: 65536"},
@@ -229,7 +229,7 @@ func randomPlan(random *rand.Rand) Plan {
 		plan.Frame = Frame{2 + random.IntN(7), size()}
 	}
 	if some() {
-		plan.Pads = Pads{1 + random.IntN(32), 1 + size()%GiB/2}
+		plan.Scratch = Scratch{1 + random.IntN(32), 1 + size()%GiB/2}
 	}
 	if some() {
 		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536), random.IntN(65536)}

@@ -59,7 +59,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	differs("name", b.plan.Name, plan.Name)
 	differs("base", b.plan.Base, plan.Base)
 	differs("frame", b.plan.Frame, plan.Frame)
-	differs("pads", b.plan.Pads, plan.Pads)
+	differs("scratch", b.plan.Scratch, plan.Scratch)
 	differs("limits", b.plan.Limits, plan.Limits)
 	differs("pages", b.plan.Pages, plan.Pages)
 	differs("go_heap", b.plan.GoHeap, plan.GoHeap)

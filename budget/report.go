@@ -7,13 +7,13 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// RegionReport are the figures of a region or slot, a buffer of the frame, or a pad. Sizes are bytes.
+// RegionReport are the figures of a region or slot, a buffer of the frame, or a scratch arena. Sizes are bytes.
 type RegionReport struct {
 	Name       string        `json:"name"`
 	Size       uint64        `json:"size"`
 	Used       uint64        `json:"used"`
 	Peak       uint64        `json:"peak"`      // highest use since Open, temporaries included
-	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and pads the Peak
+	LoadPeak   uint64        `json:"load_peak"` // of a region, highest use since it was last emptied; of frame and scratch arenas the Peak
 	Free       uint64        `json:"free"`
 	Objects    uint64        `json:"objects,omitempty"` // allocations that are live; in checked builds
 	Finalizers uint64        `json:"finalizers"`        // that ran since Open
@@ -22,7 +22,7 @@ type RegionReport struct {
 	Padding    uint64        `json:"padding,omitempty"` // of Used, what alignment costs; in checked builds
 	MostOpen   Limits        `json:"most_open"`         // the most that were open at once since Open
 	Labels     []scope.Usage `json:"labels,omitempty"`  // what subsystems hold and held (scope.Label), by name
-	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not pads
+	Scopes     []scope.Usage `json:"scopes,omitempty"`  // what scopes hold and held, by name; of regions and frame, not scratch arenas
 }
 
 // Report are the figures of a budget.
@@ -32,7 +32,7 @@ type Report struct {
 	Prefaulted bool           `json:"prefaulted"`            // every page was present at Open
 	NotGranted []string       `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
 	Regions    []RegionReport `json:"regions"`
-	Beside     []RegionReport `json:"beside,omitempty"` // frame and pads
+	Beside     []RegionReport `json:"beside,omitempty"` // frame and scratch arenas
 	Leaks      Leaks          `json:"leaks"`
 	Errors     []string       `json:"errors,omitempty"` // of finalizers whose contents a load replaced: the last 16
 	ErrorCount int            `json:"error_count"`      // of them in all
@@ -43,8 +43,8 @@ type Report struct {
 const reportErrors = 16
 
 // Report reads the figures as they are now; after Close, as they were then. It reads the arenas themselves: it belongs to
-// the goroutine that drives the program, where no worker is at work on a region or on pads that were asked for by number.
-// Any other goroutine, or moment, asks for a Snapshot. Pads that are lent out are their borrowers': they show what they
+// the goroutine that drives the program, where no worker is at work on a region or on scratch arenas that were asked for by number.
+// Any other goroutine, or moment, asks for a Snapshot. Scratch that are lent out are their borrowers': they show what they
 // held when they were given back last. Cost: O(arenas).
 func (b *Budget) Report() Report {
 	defer forgive()()
@@ -60,7 +60,7 @@ func (b *Budget) report(lent bool) Report {
 	r.Plan = b.Plan()
 	for i, st := range b.stacks() {
 		var f figures
-		if pad := i - len(b.regions) - len(b.frame); pad < 0 || lent || b.Pads.isFixed(pad) {
+		if scratch := i - len(b.regions) - len(b.frame); scratch < 0 || lent || b.leases.isFixed(scratch) {
 			f.Name = b.published.name(i)
 			f.read(st)
 		} else {

@@ -51,7 +51,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 		require.NoError(t, s.Do("mesh", func(s scope.Scope) error { s.Bytes(1); return nil }))
 	})
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp(1) })
-	b.Pad(1, 0).Open("left")
+	b.Scratch(1, 0).Open("left")
 	require.NoError(t, b.NextFrame())
 	r := b.Report()
 	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 2}, r.Leaks)

@@ -9,7 +9,7 @@ import (
 )
 
 // LogValue is the report as a group of attributes: sizes are numbers of bytes, each region a group of its own under its
-// name ("level", "match.3"), and so are frame and pads ("frame.0", "pad.0.1"). An arena that was never used is left
+// name ("level", "match.3"), and so are frame and scratch arenas ("frame.0", "scratch.0.1"). An arena that was never used is left
 // out.
 func (r Report) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("name", r.Name), slog.Uint64("size", r.Size), slog.Bool("prefaulted", r.Prefaulted)}
@@ -70,7 +70,7 @@ func (l Limits) LogValue() slog.Value {
 // LogValue is the counts as a group of attributes.
 func (l Leaks) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("owned", l.Owned), slog.Int("finalizers", l.Finalizers),
-		slog.Int("slots", l.Slots), slog.Int("pads", l.Pads))
+		slog.Int("slots", l.Slots), slog.Int("scratch", l.Scratch))
 }
 
 // LogValue is the figures as a group of attributes.

@@ -37,7 +37,7 @@ func TestReportIsLogged(t *testing.T) {
 	frogs.New(b.Frame())
 	r := b.Report()
 	v := logged(t, r)
-	assert.Equal(t, map[string]any{"scopes": 0.0, "owned": 0.0, "finalizers": 1.0, "slots": 0.0, "pads": 0.0}, v["leaks"])
+	assert.Equal(t, map[string]any{"scopes": 0.0, "owned": 0.0, "finalizers": 1.0, "slots": 0.0, "scratch": 0.0}, v["leaks"])
 	assert.Equal(t, 1.0, v["error_count"])
 	assert.Len(t, v["errors"], 1)
 	heap := map[string]any{"limit": 0.0, "used": float64(r.GoHeap.Used), "collections": float64(r.GoHeap.Collections)}
@@ -70,5 +70,5 @@ func TestReportIsLogged(t *testing.T) {
 	}
 	assert.Len(t, systems, len(want)-1)
 	assert.Contains(t, v["beside"], "frame.0")
-	assert.NotContains(t, v["beside"], "pad.0.0")
+	assert.NotContains(t, v["beside"], "scratch.0.0")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// String draws the memory map: a bar for each region, then frame and pads, then the Go heap where the plan gives it a
+// String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go heap where the plan gives it a
 // share. What scopes and labels hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384
 // in 3", of checked builds, is 384 bytes in 3 allocations that are live).
 func (r Report) String() string {
@@ -29,8 +29,8 @@ func (r Report) String() string {
 		usageText(&out, x.Name, "scope", x.Scopes)
 		usageText(&out, x.Name, "label", x.Labels)
 	}
-	fmt.Fprintf(&out, "  leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of pads\n",
-		r.Leaks.Scopes, r.Leaks.Owned, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Pads)
+	fmt.Fprintf(&out, "  leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas\n",
+		r.Leaks.Scopes, r.Leaks.Owned, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Scratch)
 	return out.String()
 }
 

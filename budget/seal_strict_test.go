@@ -208,11 +208,11 @@ func TestStrictCountsFinalizersOfTheFrame(t *testing.T) {
 // TestStrictIsSilent plays with collections, sleeps and reports between frames.
 func TestStrictIsSilent(t *testing.T) {
 	b, after := strict(t)
-	pad := b.Pad(0, 0)
+	scratch := b.Scratch(0, 0)
 	play := func() {
 		for i := range 50 {
 			frogs.New(b.Frame())
-			s := pad.Open("scratch")
+			s := scratch.Open("scratch")
 			frogs.Slice(s, 3)
 			_ = s.Close()
 			switch i % 10 {

@@ -20,7 +20,7 @@ import (
 // same time when no region lies above the slots in the plan. Otherwise each of them touches what lies above, and who
 // comes second is told ErrLoading: take turns, or put the slots last.
 //
-// A slot that nobody released before Close is a leak, as a pair of pads is that nobody gave back ([Leaks]). Close empties it
+// A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
 // makes Acquire full for good. Who shuts down ends the owners first, as it ends its workers.
 type OpenSlots struct {

@@ -18,7 +18,7 @@ import (
 // rooms is a plan with four slots between two regions; without above, the slots are the topmost.
 func rooms(above bool) budget.Plan {
 	plan := budget.Plan{Name: "rooms", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
-		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}}, Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}}
+		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}}, Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}}
 	if above {
 		plan.Regions = append(plan.Regions, budget.Region{Name: "effects", Size: 64 * budget.KiB})
 	}

@@ -9,9 +9,9 @@ import (
 
 // Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
 // time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
-// Release or Reconfigure that touched the region, of the last NextFrame for the frame and for pads that were asked for by
+// Release or Reconfigure that touched the region, of the last NextFrame for the frame and for scratch arenas that were asked for by
 // number, of the last Release for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a
-// frame that ends meanwhile waits while frame and pads are copied.
+// frame that ends meanwhile waits while frame and scratch arenas are copied.
 func (b *Budget) Snapshot() Report {
 	defer forgive()()
 	if b.closed.Load() {
@@ -36,35 +36,35 @@ func (b *Budget) Snapshot() Report {
 }
 
 // published are the figures that any goroutine may read: copies in memory of their own, made at Open. Publishing a frame or a
-// pad makes no Go allocation; nor does that of a region, once it has been loaded.
+// scratch makes no Go allocation; nor does that of a region, once it has been loaded.
 type published struct {
 	head    Report // what never changes
 	plan    Plan   // under the lock of the regions
 	regions publishedFigures
-	beside  publishedFigures // of frame and pads: NextFrame doesn't wait until thousands of slots are copied
+	beside  publishedFigures // of frame and scratch arenas: NextFrame doesn't wait until thousands of slots are copied
 	cycles  uint64           // collections before Open
 }
 
 type publishedFigures struct {
 	sync.Mutex
 	list []figures // by row
-	seen []uint64  // of frame and pads, what Stack.Changes said then; 0: to be read again
+	seen []uint64  // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
 }
 
-// countNames has the frame count what scopes hold, by name. Regions do from their first load on; pads don't, so that theirs
+// countNames has the frame count what scopes hold, by name. Regions do from their first load on; scratch arenas don't, so that theirs
 // close as fast as can be.
 func (b *Budget) countNames() {
 	for _, st := range b.frame {
 		st.CountNames(true)
 	}
-	for _, st := range b.pads {
+	for _, st := range b.scratches {
 		st.CountNames(false)
 	}
 }
 
-// countPads has pads count too: for Measure, right after Open.
-func (b *Budget) countPads() {
-	for _, st := range b.pads {
+// countScratch has scratch arenas count too: for Measure, right after Open.
+func (b *Budget) countScratch() {
+	for _, st := range b.scratches {
 		st.CountNames(true)
 	}
 }
@@ -180,31 +180,31 @@ func (p *publishedFigures) hold(i int, used uint64) {
 	own.Bytes, own.Peak = used, max(own.Peak, used)
 }
 
-// padsAsPublished says that nothing was done on the pads that only this goroutine and workers that it knows use.
-func (b *Budget) padsAsPublished() bool {
+// scratchAsPublished says that nothing was done on the scratch arenas that only this goroutine and workers that it knows use.
+func (b *Budget) scratchAsPublished() bool {
 	seen := b.published.beside.seen[len(b.frame):]
-	for i, st := range b.pads {
-		if b.Pads.isFixed(i) && st.Changes() != seen[i] {
+	for i, st := range b.scratches {
+		if b.leases.isFixed(i) && st.Changes() != seen[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// publishPads publishes these pads.
-func (b *Budget) publishPads() {
+// publishScratch publishes these scratch arenas.
+func (b *Budget) publishScratch() {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()
-	for i, st := range b.pads {
-		if b.Pads.isFixed(i) {
-			p.readPad(len(b.frame)+i, st)
+	for i, st := range b.scratches {
+		if b.leases.isFixed(i) {
+			p.readScratch(len(b.frame)+i, st)
 		}
 	}
 }
 
-// readPad publishes a pad, unless it was empty then and nothing was opened since.
-func (p *publishedFigures) readPad(i int, st *scope.Stack) {
+// readScratch publishes a scratch arena, unless it was empty then and nothing was opened since.
+func (p *publishedFigures) readScratch(i int, st *scope.Stack) {
 	if changes := st.Changes(); changes != p.seen[i] {
 		if p.seen[i] = changes; st.Depth() != 0 {
 			p.seen[i] = 0
@@ -218,7 +218,7 @@ func (b *Budget) publishPair(pair int) {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()
-	for i := pair * planPadsEach; i < (pair+1)*planPadsEach; i++ {
-		p.readPad(len(b.frame)+i, b.pads[i])
+	for i := pair * planScratchEach; i < (pair+1)*planScratchEach; i++ {
+		p.readScratch(len(b.frame)+i, b.scratches[i])
 	}
 }

@@ -104,9 +104,9 @@ func TestNextFramePublishesAll(t *testing.T) {
 	}
 }
 
-func TestSnapshotOfFrameAndPads(t *testing.T) {
+func TestSnapshotOfFrameAndScratch(t *testing.T) {
 	b := open(t, small())
-	fixed, lender := b.Pad(0, 0), b
+	fixed, lender := b.Scratch(0, 0), b
 	frogs.New(b.Frame())
 	assert.Zero(t, b.Snapshot().Beside[0].Used)
 	require.NoError(t, b.NextFrame())
@@ -129,7 +129,7 @@ func TestSnapshotOfFrameAndPads(t *testing.T) {
 
 	lent, err := lender.Lease(background)
 	require.NoError(t, err)
-	require.NoError(t, lent.Pad(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
+	require.NoError(t, lent.Scratch(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
 	assert.Zero(t, b.Snapshot().Beside[5].Peak, "it is its borrower's")
@@ -138,7 +138,7 @@ func TestSnapshotOfFrameAndPads(t *testing.T) {
 	assert.EqualValues(t, 24, b.Snapshot().Beside[5].Peak)
 	lent, err = lender.Lease(background)
 	require.NoError(t, err)
-	newMark(lent.Pad(1).Open("left"), 3, doFail)
+	newMark(lent.Scratch(1).Open("left"), 3, doFail)
 	require.ErrorIs(t, lent.Release(), errMark)
 	requirePublished(t, b)
 	assert.EqualValues(t, 1, b.Snapshot().Beside[5].Finalizers)
@@ -190,7 +190,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 	mustLoad(t, b, "level", func(s scope.Scope) {
 		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
 	})
-	pad := b.Pad(0, 0)
+	scratch := b.Scratch(0, 0)
 	label := func() error { return nil }
 	for what, fn := range map[string]func(){
 		"NextFrame, labels and scopes": func() {
@@ -200,14 +200,14 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 			y := x.Open("y")
 			frogs.New(y)
 			_, _ = y.Close(), x.Close()
-			s := pad.Open("s")
+			s := scratch.Open("s")
 			_ = scope.Label(s, "b", label)
 			_ = s.Close()
 			_ = b.NextFrame()
 		},
 		"Release": func() {
 			lent, _ := b.Lease(background)
-			_ = lent.Pad(0).Do("x", func(s scope.Scope) error { return nil })
+			_ = lent.Scratch(0).Do("x", func(s scope.Scope) error { return nil })
 			_ = lent.Release()
 		},
 		"regions": func() { b.PublishRegions() },
@@ -221,7 +221,7 @@ func TestPublishingAllocatesNothing(t *testing.T) {
 func TestSnapshotsBesideEverything(t *testing.T) {
 	for range 3 {
 		b := open(t, reportPlan())
-		b.Pad(0, 0)
+		b.Scratch(0, 0)
 		var wait, borrower sync.WaitGroup
 		var over atomic.Bool
 		for range 2 {
@@ -241,7 +241,7 @@ func TestSnapshotsBesideEverything(t *testing.T) {
 			for range 300 {
 				lent, err := b.Lease(background)
 				assert.NoError(t, err)
-				assert.NoError(t, lent.Pad(0).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
+				assert.NoError(t, lent.Scratch(0).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
 				assert.NoError(t, lent.Release())
 			}
 		})
@@ -257,7 +257,7 @@ func playBeside(t *testing.T, b *budget.Budget) {
 	for i := range 60 {
 		for range 3 {
 			frogs.TryNew(b.Frame())
-			s := b.Pad(0, 0).Open("x")
+			s := b.Scratch(0, 0).Open("x")
 			frogs.New(s)
 			require.NoError(t, s.Close())
 			require.NoError(t, b.NextFrame())

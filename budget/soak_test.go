@@ -74,9 +74,9 @@ type placed struct {
 func soakPlan() budget.Plan {
 	return budget.Plan{Name: "soak", Regions: []budget.Region{{Name: "systems", Size: 256 * budget.KiB},
 		{Name: "level", Size: 512 * budget.KiB}, {Name: "room", Size: 128 * budget.KiB, Slots: 3}},
-		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Pads:   budget.Pads{Workers: 1, Size: 64 * budget.KiB},
-		Limits: budget.Limits{Scopes: 8, Pools: 32, Owned: 64, Labels: 8}}
+		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Limits:  budget.Limits{Scopes: 8, Pools: 32, Owned: 64, Labels: 8}}
 }
 
 func newSoak(t *testing.T) *soak {

@@ -16,26 +16,26 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 	b := open(t, small())
 	level := mustLoad(t, b, "level", func(s scope.Scope) { frogs.Slice(s, 100) })
-	reader, pad := b.Region("level").Reader("a worker"), b.Pad(0, 0)
+	reader, scratch := b.Region("level").Reader("a worker"), b.Scratch(0, 0)
 	work := func(s scope.Scope) error { frogs.New(s); return nil }
 	for what, fn := range map[string]func(){
 		"NextFrame":    func() { _ = b.NextFrame() },
 		"frame":        func() { frogs.TryNew(b.Frame()); frogs.TrySlice(b.Frame(), 2); _ = b.NextFrame() },
 		"frame, marks": func() { marks.TryNew(b.Frame()); ran = ran[:0]; _ = b.NextFrame() },
 		"frame, scope": func() { s := b.Frame().Open("x"); frogs.New(s); _ = s.Close() },
-		"pad": func() {
-			s := pad.Open("x")
+		"scratch": func() {
+			s := scratch.Open("x")
 			frogs.New(s)
 			t := s.Open("y")
 			frogs.Slice(t, 5)
 			_ = t.Close()
 			_ = s.Close()
 		},
-		"pad, temp":   func() { s := pad.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
-		"pad, marks":  func() { s := pad.Open("x"); marks.New(s); marks.Slice(s, 3); _ = s.Close(); ran = ran[:0] },
-		"pad, pool":   func() { s := pad.Open("x"); p := frogs.Pool(s, 9); p.Put(p.Get()); _ = s.Close() },
-		"pad, Do":     func() { _ = pad.Do("x", work) },
-		"Loaded, Pin": func() { reader.Pin(); level.Get(); reader.Unpin() },
+		"scratch, temp":  func() { s := scratch.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
+		"scratch, marks": func() { s := scratch.Open("x"); marks.New(s); marks.Slice(s, 3); _ = s.Close(); ran = ran[:0] },
+		"scratch, pool":  func() { s := scratch.Open("x"); p := frogs.Pool(s, 9); p.Put(p.Get()); _ = s.Close() },
+		"scratch, Do":    func() { _ = scratch.Do("x", work) },
+		"Loaded, Pin":    func() { reader.Pin(); level.Get(); reader.Unpin() },
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, fn), what)
 	}

@@ -9,9 +9,9 @@ import (
 
 // Suggest makes a plan of recorded reports: what programs in the field needed at most, and nothing beyond (Headroom adds
 // some). The reports' plans have the same parts: regions of the same names in the same order, with slots or without,
-// as many buffers of the frame, pads or none. Their sizes may differ, and so may their names.
+// as many buffers of the frame, scratch arenas or none. Their sizes may differ, and so may their names.
 //
-// Each size is the highest Peak in the reports, of slots, buffers and pads the highest of the siblings. What was never used
+// Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the siblings. What was never used
 // has 1 byte, the least that a plan takes. Slots and workers are the highest in the plans. Limits are the default, or the
 // highest MostOpen where that is more. The note of a region says which report its peak came from. The parts' sum is the
 // plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
@@ -47,7 +47,7 @@ func Suggest(reports ...Report) (Plan, error) {
 			}
 		}
 		plan.Limits.raiseTo(limits)
-		plan.Pads.Workers = max(plan.Pads.Workers, report.Plan.Pads.Workers)
+		plan.Scratch.Workers = max(plan.Scratch.Workers, report.Plan.Scratch.Workers)
 		for i, r := range report.Plan.Regions {
 			plan.Regions[i].Slots = max(plan.Regions[i].Slots, r.Slots)
 		}
@@ -83,13 +83,13 @@ func (p Plan) sameParts(other Plan) error {
 	if p.Frame.Buffers != other.Frame.Buffers {
 		return differs("frame.buffers", other.Frame.Buffers, p.Frame.Buffers)
 	}
-	if (p.Pads.Workers == 0) != (other.Pads.Workers == 0) {
-		return differs("pads.workers", other.Pads.Workers, p.Pads.Workers)
+	if (p.Scratch.Workers == 0) != (other.Scratch.Workers == 0) {
+		return differs("scratch.workers", other.Scratch.Workers, p.Scratch.Workers)
 	}
 	return nil
 }
 
-// Headroom is the plan with each size of regions, frame and pads larger by so many percent, rounded up to whole KiB, and
+// Headroom is the plan with each size of regions, frame and scratch arenas larger by so many percent, rounded up to whole KiB, and
 // each limit that isn't the default too, rounded up, but at most 65535. The number of slots, buffers and workers, and the Go
 // heap, stay; a Size that is given grows as the parts do, what takes the rest among them. Sizes that are too large for a plan are
 // Check's to tell; they never wrap. A negative percent is a caller's bug and panics.

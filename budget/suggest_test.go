@@ -13,7 +13,7 @@ import (
 )
 
 // recorded is the report of a server that used so many bytes of each part, as it is read from a file.
-func recorded(t *testing.T, name string, bots, init, level, frame, pad int) budget.Report {
+func recorded(t *testing.T, name string, bots, init, level, frame, scratch int) budget.Report {
 	t.Helper()
 	plan := measured()
 	plan.Name, plan.Limits = name, budget.Limits{}
@@ -39,8 +39,8 @@ func recorded(t *testing.T, name string, bots, init, level, frame, pad int) budg
 	require.NoError(t, err)
 	use(b.Frame(), frame)
 	require.NoError(t, b.NextFrame())
-	p := b.Pad(1, 1).Open("pad")
-	use(p, pad)
+	p := b.Scratch(1, 1).Open("scratch")
+	use(p, scratch)
 	require.NoError(t, p.Close())
 	require.NoError(t, b.Region("level").Rewind(background))
 	text, err := json.Marshal(b.Report())
@@ -53,7 +53,7 @@ func recorded(t *testing.T, name string, bots, init, level, frame, pad int) budg
 func TestSuggest(t *testing.T) {
 	one := recorded(t, "one", 0, 100, 5000, 0, 333)
 	two := recorded(t, "two", 3, 76, 4700, 70, 11)
-	two.Plan.Pads.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
+	two.Plan.Scratch.Workers, two.Beside = 3, append(two.Beside, two.Beside[2], two.Beside[3])
 	two.Regions[2].MostOpen = budget.Limits{Scopes: 64, Pools: 65, Owned: 256, Labels: 32} // pools: one beyond the default
 	plan, err := budget.Suggest(one, two)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestSuggest(t *testing.T) {
 		{Name: "match", Size: 1, Slots: 4, Note: "never used"},
 		{Name: "level", Size: 5024, Note: `5024 bytes in report 1, "one"`},
 		{Name: "spare", Size: 1, Note: "never used"}}
-	want.Frame.Size, want.Pads = 70, budget.Pads{Workers: 3, Size: 333}
+	want.Frame.Size, want.Scratch = 70, budget.Scratch{Workers: 3, Size: 333}
 	want.Limits = budget.Limits{Pools: 65}
 	want.Pages = one.Plan.Pages
 	assert.Equal(t, want, plan)
@@ -106,10 +106,10 @@ func TestSuggestRefuses(t *testing.T) {
 		{"regions[0].slots is 2, and in the first 0", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
 		{"regions[1].slots is 0, and in the first 1", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
 		{"frame.buffers is 3, and in the first 2", func(r *budget.Report) { r.Plan.Frame.Buffers = 3 }},
-		{"pads.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Pads = budget.Pads{} }},
+		{"scratch.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Scratch = budget.Scratch{} }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
-		{"has figures of 9 regions, slots, buffers and pads; its plan has 10", func(r *budget.Report) { r.Beside = r.Beside[1:] }},
-		{"has figures of 11 regions, slots, buffers and pads; its plan has 10",
+		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10", func(r *budget.Report) { r.Beside = r.Beside[1:] }},
+		{"has figures of 11 regions, slots, buffers and scratch arenas; its plan has 10",
 			func(r *budget.Report) { r.Regions = append(r.Regions, r.Regions[0]) }},
 	} {
 		first, second := recorded(t, "one", 0, 1, 2, 3, 4), recorded(t, "other", 0, 1, 2, 3, 4)
@@ -131,7 +131,7 @@ func TestHeadroom(t *testing.T) {
 	got := plan.Headroom(10)
 	want := measured()
 	want.Regions[0].Size, want.Regions[1].Size, want.Regions[2].Size, want.Regions[3].Size = 2048, 2048, 11*budget.KiB, 12*budget.KiB
-	want.Frame.Size, want.Pads.Size, want.GoHeap = 2048, 2048, plan.GoHeap
+	want.Frame.Size, want.Scratch.Size, want.GoHeap = 2048, 2048, plan.GoHeap
 	want.Limits = budget.Limits{Scopes: 11, Pools: 13, Owned: 65535}
 	assert.Equal(t, want, got)
 	assert.EqualValues(t, 1000, plan.Regions[0].Size, "the plan is as it was")

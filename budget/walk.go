@@ -25,7 +25,7 @@ func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}
-	rows := uint64(len(b.regions) + len(b.frame) + len(b.pads))
+	rows := uint64(len(b.regions) + len(b.frame) + len(b.scratches))
 	raw := make([]arena_c.Range, 6*rows+3)
 	count, code := rows, arena_c.Corrupt
 	if sameShape(*b.table, arena_c.Map{Rows: rows, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),

@@ -38,17 +38,17 @@ func TestWalkNamesEveryByte(t *testing.T) {
 		Size:    1024 * budget.KiB,
 		Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 200_000}},
 		Frame:   budget.Frame{Buffers: 2, Size: 1000},
-		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	}
 	b := open(t, plan)
 	free := names(requireWalk(t, b))
 	assert.Equal(t, []string{"init/free 65536", "level/free 200000", "level/slack: edge 62144", "frame 0/free 1000",
-		"frame 0/slack: edge 64536", "frame 1/free 1000", "frame 1/slack: edge 64536", "pad 0.0/free 65536", "pad 0.1/free 65536",
+		"frame 0/slack: edge 64536", "frame 1/free 1000", "frame 1/slack: edge 64536", "scratch 0.0/free 65536", "scratch 0.1/free 65536",
 		"/slack: unplanned 458752"}, free[2:])
 	assert.Regexp(t, `^/tables \d+$`, free[0])
 	assert.Regexp(t, `^/slack: edge \d+$`, free[1])
 
-	s := b.Pad(0, 1).Open("pad")
+	s := b.Scratch(0, 1).Open("scratch")
 	s.Bytes(1000)
 	s.Temp(10)
 	b.Frame().Bytes(24)
@@ -59,7 +59,7 @@ func TestWalkNamesEveryByte(t *testing.T) {
 		requireCovers(t, b, ranges)
 		assert.Equal(t, []string{"init/free 65536", "level/used 1040", "level/free 198832", "level/temp 128", "level/slack: edge 62144",
 			"frame 0/used 24", "frame 0/free 976", "frame 0/slack: edge 64536", "frame 1/free 1000", "frame 1/slack: edge 64536",
-			"pad 0.0/free 65536", "pad 0.1/used 1016", "pad 0.1/free 64456", "pad 0.1/temp 64"}, names(ranges)[2:16])
+			"scratch 0.0/free 65536", "scratch 0.1/used 1016", "scratch 0.1/free 64456", "scratch 0.1/temp 64"}, names(ranges)[2:16])
 	})
 	ranges := requireWalk(t, b)
 	requireCovers(t, b, ranges)
@@ -110,9 +110,9 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		{&row(2).Temp.Depth, 1, "level"},
 		{&row(3).Arena.Cursor, 0, "frame 0"},
 		{&row(4).Arena.Slots, 7, "frame 1"},
-		{&row(5).Pools, 1, "pad 0.0"},
-		{&row(8).End, row(8).End + 64*budget.KiB, "pad 1.1"},
-		{&row(8).Temp.Limit, row(8).Temp.Limit + 1, "pad 1.1"},
+		{&row(5).Pools, 1, "scratch 0.0"},
+		{&row(8).End, row(8).End + 64*budget.KiB, "scratch 1.1"},
+		{&row(8).Temp.Limit, row(8).Temp.Limit + 1, "scratch 1.1"},
 	} {
 		requireWalk(t, b)
 		was := *c.word
@@ -132,7 +132,7 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 func TestWalkBearsAnyTable(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { fill(s) })
-	b.Pad(0, 0).Open("pad").Temp(1000)
+	b.Scratch(0, 0).Open("scratch").Temp(1000)
 	tables := b.Base().Bytes()[:requireWalk(t, b)[0].Size]
 	random := rand.New(rand.NewPCG(5, 6))
 	found := 0

@@ -84,12 +84,12 @@ func TestNamesForgeNoLines(t *testing.T) {
 			return s.Do(name, func(s scope.Scope) error { s.Bytes(1000); s.Bytes(1 << 20); return nil })
 		})
 	})
-	pad := b.Pad(0, 0)
-	s := pad.Open(name)
+	scratch := b.Scratch(0, 0)
+	s := scratch.Open(name)
 	newMark(s, 1, doFail)
 	errs := []error{err, s.Do(name, func(s scope.Scope) error { s.Open(name); return nil }), s.Close(), s.Close(), s.Err()}
 	for range 8 {
-		s = pad.Open(name)
+		s = scratch.Open(name)
 	}
 	errs = append(errs, s.Do(name, nil))
 	for _, err := range errs {
@@ -102,7 +102,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 
 // TestGetInAFinalizerOfThePool: while its scope closes, a pool gives nothing that nobody would finalize.
 func TestGetInAFinalizerOfThePool(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("pool")
+	s := open(t).Scratch(0, 0).Open("pool")
 	ran := 0
 	poolOfGetters = getters.Pool(s, 4)
 	getterRan = func(g *getter) {

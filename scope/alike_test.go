@@ -12,9 +12,9 @@ import (
 
 // What is used, and what is full, is the same in every build.
 
-// TestBlocksPadAlike: an arena on a block pads by the addresses that it has.
+// TestBlocksPadAlike: an arena on a block scratch arenas by the addresses that it has.
 func TestBlocksPadAlike(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	used := func(in scope.Scope) (used []uint64) {
 		for i := range 6 {
 			in.Bytes(1 + 37*i)

@@ -16,13 +16,13 @@ import (
 // TestAppendIsTheBuiltIn compares all small lists with the built-in: last in the scope or not, with and without spare
 // capacity, and with every part of their own capacity as what is appended.
 func TestAppendIsTheBuiltIn(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for _, last := range []bool{true, false} {
 		for room := range 6 {
 			for length := range room + 1 {
 				for to := range room + 1 {
 					for from := range to + 1 {
-						s := pad.Open("s")
+						s := scratch.Open("s")
 						list := longs.SliceCap(s, length, room)
 						copy(list[:room], count(1, room))
 						if !last {
@@ -44,8 +44,8 @@ func TestAppendIsTheBuiltIn(t *testing.T) {
 }
 
 func TestAppendOfWhatLiesElsewhere(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	heap := append(make([]uint64, 0, 8), 1, 2)
 	list := longs.Append(s, heap, 3)
 	assert.Equal(t, count(1, 3), list)
@@ -56,9 +56,9 @@ func TestAppendOfWhatLiesElsewhere(t *testing.T) {
 	assert.Zero(t, list[:4][3], "spare capacity is zeroed")
 
 	assert.Nil(t, longs.Append(s, nil))
-	used := pad.Stats().Used
+	used := scratch.Stats().Used
 	assert.Equal(t, count(1, 3), longs.Append(s, list), "nothing is appended")
-	assert.Equal(t, used, pad.Stats().Used)
+	assert.Equal(t, used, scratch.Stats().Used)
 	clone := longs.Append(s, heap)
 	assert.Equal(t, count(1, 2), clone)
 	assert.NotEqual(t, at(heap), at(clone), "what it gives lies in s")
@@ -68,8 +68,8 @@ func TestAppendOfWhatLiesElsewhere(t *testing.T) {
 // TestAppendNeverTouchesAnEnclosingScope: neither the spare capacity of a list there, nor the bytes behind one that ends where
 // the inner scope begins.
 func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	outer := pad.Open("outer")
+	scratch := open(t).Scratch(0, 0)
+	outer := scratch.Open("outer")
 	for _, length := range []int{0, 1, 4} {
 		list := longs.SliceCap(outer, length, 4)
 		copy(list, count(1, length))
@@ -87,44 +87,44 @@ func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 
 // TestAppendToADeadList: a list of a scope that closed lies behind the cursor, and its capacity is nobody's.
 func TestAppendToADeadList(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	outer := pad.Open("outer")
+	scratch := open(t).Scratch(0, 0)
+	outer := scratch.Open("outer")
 	longs.Slice(outer, 1)
 	inner := outer.Open("inner")
 	dead := longs.SliceCap(inner, 0, 4)
 	require.NoError(t, inner.Close())
 	list := longs.Append(outer, dead, 1)
 	assert.Equal(t, 1, cap(list))
-	assert.EqualValues(t, 16, pad.Stats().Used, "its place was taken")
+	assert.EqualValues(t, 16, scratch.Stats().Used, "its place was taken")
 	assert.Equal(t, count(1, 2), longs.Append(outer, list, 2))
-	assert.EqualValues(t, 24, pad.Stats().Used)
+	assert.EqualValues(t, 24, scratch.Stats().Used)
 	require.NoError(t, outer.Close())
 }
 
 // TestAppendTakesJustWhatItNeeds counts bytes and things.
 func TestAppendTakesJustWhatItNeeds(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	var list []uint64
 	for i := range 100 {
 		list = longs.Append(s, list, uint64(i))
-		require.EqualValues(t, 8*(i+1), pad.Stats().Used)
+		require.EqualValues(t, 8*(i+1), scratch.Stats().Used)
 		require.Equal(t, i+1, cap(list))
 	}
-	assert.Equal(t, counted(1), pad.Stats().Objects, "it is one thing")
+	assert.Equal(t, counted(1), scratch.Stats().Objects, "it is one thing")
 	list = longs.Append(s, list[:98], count(98, 5)...)
 	assert.Equal(t, count(0, 103), list)
-	assert.EqualValues(t, 8*103, pad.Stats().Used)
-	assert.Equal(t, counted(1), pad.Stats().Objects)
+	assert.EqualValues(t, 8*103, scratch.Stats().Used)
+	assert.Equal(t, counted(1), scratch.Stats().Objects)
 	s.Bytes(1)
 	list = longs.Append(s, list, count(103, 1)...)
 	assert.Equal(t, count(0, 104), list)
 	assert.Equal(t, 206, cap(list))
-	assert.EqualValues(t, 8*(103+1+206), pad.Stats().Used)
-	assert.Equal(t, counted(3), pad.Stats().Objects)
+	assert.EqualValues(t, 8*(103+1+206), scratch.Stats().Used)
+	assert.Equal(t, counted(3), scratch.Stats().Objects)
 	list = longs.Append(s, list, count(104, 400)...)
 	assert.Equal(t, count(0, 504), list, "last again")
-	assert.EqualValues(t, 8*(103+1+504), pad.Stats().Used)
+	assert.EqualValues(t, 8*(103+1+504), scratch.Stats().Used)
 	s.Bytes(1)
 	list = longs.Append(s, list, count(504, 1000)...)
 	assert.Equal(t, 1504, cap(list), "what it needs, when that is more than twice")
@@ -132,23 +132,23 @@ func TestAppendTakesJustWhatItNeeds(t *testing.T) {
 }
 
 func TestAppendThatIsFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	var list []uint64
-	err := pad.Do("s", func(s scope.Scope) error {
-		list = longs.Append(s, nil, count(0, padSize/8-1)...)
+	err := scratch.Do("s", func(s scope.Scope) error {
+		list = longs.Append(s, nil, count(0, scratchSize/8-1)...)
 		require.EqualValues(t, 8, s.Free())
 		list = longs.Append(s, list, 1)
 		require.Zero(t, s.Free(), "the last byte can be had")
 		want := slices.Clone(list)
 		for _, more := range []int{1, 2, 1000} {
-			assert.PanicsWithError(t, fmt.Sprintf(`budget "test": pad 0.0 is full: scope "s" asked for %d bytes, 0 of 65536 are free; `+
-				`held by "s" 65536; raise pads.size in the plan to %d or more`, more*8, padSize+more*8),
+			assert.PanicsWithError(t, fmt.Sprintf(`budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, 0 of 65536 are free; `+
+				`held by "s" 65536; raise scratch.size in the plan to %d or more`, more*8, scratchSize+more*8),
 				func() { list = longs.Append(s, list, count(0, more)...) })
 			assert.True(t, slices.Equal(want, list), "the list is unchanged")
 		}
-		assert.Equal(t, counted(1), pad.Stats().Objects)
-		assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "s" asked for 16 bytes, 0 of 65536 are free; `+
-			`held by "s" 65536; raise pads.size in the plan to 65552 or more`, func() { longs.Append(s, []uint64{1}, 2) })
+		assert.Equal(t, counted(1), scratch.Stats().Objects)
+		assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "s" asked for 16 bytes, 0 of 65536 are free; `+
+			`held by "s" 65536; raise scratch.size in the plan to 65552 or more`, func() { longs.Append(s, []uint64{1}, 2) })
 		list = longs.Append(s, list, 1)
 		return nil
 	})
@@ -159,12 +159,12 @@ func TestAppendThatIsFull(t *testing.T) {
 // TestAppendToAScopeThatMayNot: a covered, closed or frozen scope refuses, also where the list has spare capacity.
 func TestAppendToAScopeThatMayNot(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
-	outer := pad.Open("outer")
+	scratch := b.Scratch(0, 0)
+	outer := scratch.Open("outer")
 	list := longs.SliceCap(outer, 1, 4)
 	refused := func(want string, s scope.Scope, list []uint64) {
 		t.Helper()
-		used := pad.Stats().Used
+		used := scratch.Stats().Used
 		for n := range 6 {
 			assert.PanicsWithError(t, want, func() { longs.Append(s, list, count(7, n)...) })
 		}
@@ -174,14 +174,14 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 		assert.PanicsWithError(t, want, func() { longs.Clone(s, []uint64{1}) })
 		assert.PanicsWithError(t, want, func() { longs.SliceCap(s, 0, 1) })
 		assert.PanicsWithError(t, want, func() { longs.SliceAligned(s, 1, 64) })
-		assert.Equal(t, used, pad.Stats().Used)
+		assert.Equal(t, used, scratch.Stats().Used)
 	}
 	inner := outer.Open("inner")
-	refused(`scope: BUG: allocation in scope "outer" of pad 0.0 while scope "inner", opened in it, is open`, outer, list)
+	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open`, outer, list)
 	assert.Equal(t, make([]uint64, 4), list[:4])
 	mine := longs.SliceCap(inner, 1, 4)
 	require.NoError(t, inner.Close())
-	stale := "scope: BUG: allocation in a scope of pad 0.0 that is closed"
+	stale := "scope: BUG: allocation in a scope of scratch 0.0 that is closed"
 	refused(stale, inner, mine[:0])
 	again := outer.Open("again")
 	refused(stale, inner, longs.SliceCap(again, 1, 4))

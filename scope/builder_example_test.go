@@ -11,10 +11,10 @@ type fly struct{ ID, Bites int32 }
 
 var flies = scope.Plain[fly]()
 
-// openPond opens a budget with a pad for the examples.
+// openPond opens a budget with a scratch arena for the examples.
 func openPond() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
@@ -25,7 +25,7 @@ func openPond() *budget.Budget {
 func ExampleBuilder() {
 	b := openPond()
 	defer b.Close()
-	level := b.Pad(0, 1).Open("level")
+	level := b.Scratch(0, 1).Open("level")
 
 	list := flies.Build(level)
 	for id := int32(1); id*id < 1000; id++ {
@@ -33,7 +33,7 @@ func ExampleBuilder() {
 	}
 	pond := list.Done()
 	fmt.Println(len(pond), cap(pond), pond[30].ID)
-	fmt.Println(b.Pad(0, 1).Stats().Used, "bytes")
+	fmt.Println(b.Scratch(0, 1).Stats().Used, "bytes")
 	flies.New(level).ID = 1 // it allocates again
 	fmt.Println(level.Close())
 	// Output:

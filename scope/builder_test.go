@@ -18,12 +18,12 @@ var odds = scope.Plain[odd]()
 // TestBuilderModel builds at random beside a Go slice, with other things between, to the byte.
 func TestBuilderModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for range 200 {
-		s := pad.Open("s")
+		s := scratch.Open("s")
 		type built struct{ got, want any }
 		var all []built
-		used, peak := uint64(0), pad.Stats().Peak
+		used, peak := uint64(0), scratch.Stats().Peak
 		for range 1 + random.IntN(5) {
 			n := uint64(random.IntN(20))
 			s.Alloc(n, 1)
@@ -62,9 +62,9 @@ func TestBuilderModel(t *testing.T) {
 				}), errMark)
 				require.ErrorIs(t, panicsWith(func() { left.Push(7) }), scope.ErrClosed)
 			}
-			require.Equal(t, used, pad.Stats().Used, "it gives back the rest to the byte")
-			require.Equal(t, padSize-used, s.Free())
-			require.Equal(t, max(peak, used), pad.Stats().Peak)
+			require.Equal(t, used, scratch.Stats().Used, "it gives back the rest to the byte")
+			require.Equal(t, scratchSize-used, s.Free())
+			require.Equal(t, max(peak, used), scratch.Stats().Peak)
 		}
 		for _, list := range all {
 			require.Equal(t, list.want, list.got)
@@ -75,8 +75,8 @@ func TestBuilderModel(t *testing.T) {
 
 // TestBuilderGivesBackTheRest, and takes the last byte.
 func TestBuilderGivesBackTheRest(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	temp := s.Temp(64)
 	s.Bytes(1)
 	free := s.Free()
@@ -92,13 +92,13 @@ func TestBuilderGivesBackTheRest(t *testing.T) {
 	for i, x := range list {
 		require.EqualValues(t, i, x)
 	}
-	assert.Equal(t, pad.Stats().Used, pad.Stats().Peak)
+	assert.Equal(t, scratch.Stats().Used, scratch.Stats().Peak)
 	assert.Less(t, s.Free(), uint64(8))
-	assert.Equal(t, counted(3), pad.Stats().Objects, "the byte, the node of temporaries, the list")
+	assert.Equal(t, counted(3), scratch.Stats().Objects, "the byte, the node of temporaries, the list")
 	assert.NotNil(t, temp.Bytes(64))
 	assert.ErrorContains(t, s.Close(), "asked for 8 bytes", "the scope remembers what TryPush was refused")
 
-	s = pad.Open("s")
+	s = scratch.Open("s")
 	s.Bytes(int(s.Free()) - 1)
 	full := longs.Build(s)
 	assert.False(t, full.TryPush(1), "also where the first value's align lies beyond the end")
@@ -106,48 +106,48 @@ func TestBuilderGivesBackTheRest(t *testing.T) {
 	assert.EqualValues(t, 1, s.Free())
 	_ = s.Close()
 
-	s = pad.Open("s")
+	s = scratch.Open("s")
 	nothing := empties.Build(s)
-	for range 2 * padSize {
+	for range 2 * scratchSize {
 		nothing.Push(struct{}{})
 	}
-	assert.Len(t, nothing.Done(), 2*padSize)
-	assert.Zero(t, pad.Stats().Used)
+	assert.Len(t, nothing.Done(), 2*scratchSize)
+	assert.Zero(t, scratch.Stats().Used)
 	require.NoError(t, s.Close())
 }
 
 func TestBuilderThatIsFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("load", func(s scope.Scope) error {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("load", func(s scope.Scope) error {
 		s.Bytes(1000)
 		b := points.Build(s)
 		for {
 			b.Push(point{1, 2})
 		}
 	})
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "builder" asked for 8 bytes, 0 of 65536 are free; `+
-		`held by "builder" 64536, "load" 1000; raise pads.size in the plan to 65544 or more`)
-	assert.Zero(t, pad.Depth())
-	assert.Zero(t, pad.Stats().Used)
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "builder" asked for 8 bytes, 0 of 65536 are free; `+
+		`held by "builder" 64536, "load" 1000; raise scratch.size in the plan to 65544 or more`)
+	assert.Zero(t, scratch.Depth())
+	assert.Zero(t, scratch.Stats().Used)
 }
 
 // TestNobodyElseWhileOneBuilds: what is free is the builder's.
 func TestNobodyElseWhileOneBuilds(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	temp := s.Temp(1000)
 	b := points.Build(s)
 	b.Push(point{1, 2})
-	const building = ` scope "builder" of pad 0.0, which has all that is free until its Done`
+	const building = ` scope "builder" of scratch 0.0, which has all that is free until its Done`
 	for want, fn := range map[string]func(){
-		"Open in": func() { pad.Open("x") },
-		"Do":      func() { _ = pad.Do("x", nil) },
-		"With":    func() { _ = pad.With(8, nil) },
+		"Open in": func() { scratch.Open("x") },
+		"Do":      func() { _ = scratch.Do("x", nil) },
+		"With":    func() { _ = scratch.With(8, nil) },
 		"Temp of": func() { temp.Temp(8) },
 	} {
 		assert.ErrorContains(t, panicsWith(fn), building, want)
 	}
-	const covered = ` scope "s" of pad 0.0 while scope "builder", opened in it, is open`
+	const covered = ` scope "s" of scratch 0.0 while scope "builder", opened in it, is open`
 	for want, fn := range map[string]func(){
 		"allocation in": func() { points.New(s) },
 		"Open in":       func() { s.Open("x") },
@@ -161,20 +161,20 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	b.Push(point{3, 4})
 	assert.Equal(t, make([]byte, 1000), bytes, "what temporaries have is theirs")
 	assert.Equal(t, []point{{1, 2}, {3, 4}}, b.Done())
-	require.NoError(t, pad.Open("x").Close(), "it is as before")
+	require.NoError(t, scratch.Open("x").Close(), "it is as before")
 	points.New(s)
 	assert.ErrorContains(t, s.Close(), "allocation in"+covered, "what others were refused is told where they were")
 }
 
 func TestBuilderThatIsDone(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	b := points.Build(s)
 	b.Push(point{1, 2})
 	b.Done()
 	for _, fn := range []func(){func() { b.Push(point{}) }, func() { b.Done() }} {
 		err := panicsWith(fn)
-		assert.ErrorContains(t, err, "in a scope of pad 0.0 that is closed")
+		assert.ErrorContains(t, err, "in a scope of scratch 0.0 that is closed")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
 	assert.False(t, b.TryPush(point{}))
@@ -188,14 +188,14 @@ func TestBuilderThatIsDone(t *testing.T) {
 	require.NoError(t, inner.Close())
 	require.NoError(t, s.Close(), "nobody's bytes were asked for")
 	assert.ErrorIs(t, panicsWith(func() { points.Build(s) }), scope.ErrClosed)
-	assert.EqualError(t, panicsWith(func() { scope.Maker[point]{}.Build(pad.Open("s")) }),
+	assert.EqualError(t, panicsWith(func() { scope.Maker[point]{}.Build(scratch.Open("s")) }),
 		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
 }
 
 // TestBuilderInAConstructor goes back with it, and nobody is left covered.
 func TestBuilderInAConstructor(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	for _, end := range []func() error{func() error { return errMark }, func() error { panic(errMark) }} {
 		err := recovered(func() {
 			_, err := marks.Make(s, func(*mark) error {
@@ -206,7 +206,7 @@ func TestBuilderInAConstructor(t *testing.T) {
 			panic(err)
 		})
 		assert.ErrorIs(t, err, errMark)
-		assert.Zero(t, pad.Stats().Used)
-		require.NoError(t, pad.Do("x", func(s scope.Scope) error { points.New(s); return nil }), "it is as before")
+		assert.Zero(t, scratch.Stats().Used)
+		require.NoError(t, scratch.Do("x", func(s scope.Scope) error { points.New(s); return nil }), "it is as before")
 	}
 }

@@ -51,7 +51,7 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0), "the region is good")
 
 	closed = nil
-	s := b.Pad(0, 0).Open("leaves")
+	s := b.Scratch(0, 0).Open("leaves")
 	fill(s, 0, 2, 4, 6, 8)
 	done := make(chan bool)
 	go func() {
@@ -61,5 +61,5 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	}()
 	assert.False(t, <-done, "the goroutine ends")
 	assert.Equal(t, []int64{100, 8, 6, 4, 2, 0}, closed)
-	assert.Zero(t, b.Pad(0, 0).Depth())
+	assert.Zero(t, b.Scratch(0, 0).Depth())
 }

@@ -17,7 +17,7 @@ import (
 func TestTextsInConstructors(t *testing.T) {
 	const refused = "scope: BUG: Add inside a constructor to a Text that is older: what it takes goes back if the constructor fails; " +
 		"make it, or a Clone of it, inside"
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	text := func(s scope.Scope) func() { // takes bytes at its first call
 		text := s.Text()
 		return func() { text.Reset().Add("frog") }
@@ -42,14 +42,14 @@ func TestTextsInConstructors(t *testing.T) {
 // TestDoThatClosesItsBudget: the range may be a newer budget's by then, whose scopes are not ours to close.
 func TestDoThatClosesItsBudget(t *testing.T) {
 	plan := budget.Plan{Name: "b", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}}
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}}
 	first, err := budget.Open(plan)
 	require.NoError(t, err)
 	var newer scope.Scope
-	err = first.Pad(0, 0).Do("closes", func(s scope.Scope) error {
+	err = first.Scratch(0, 0).Do("closes", func(s scope.Scope) error {
 		assert.ErrorContains(t, first.Close(), "left open")
 		second := budgettest.Open(t, plan)
-		newer = second.Pad(0, 0).Open("newer")
+		newer = second.Scratch(0, 0).Open("newer")
 		return errors.New("said")
 	})
 	assert.EqualError(t, err, "said")

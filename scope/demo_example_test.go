@@ -23,12 +23,12 @@ func makeFoo(s scope.Scope, number int32) {
 	fmt.Println("make", number)
 }
 
-// openDemo opens a budget for the demo, which works on a pad.
+// openDemo opens a budget for the demo, which works on a scratch arena.
 func openDemo() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "demo",
 		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)
@@ -40,7 +40,7 @@ func openDemo() *budget.Budget {
 func Example_demoAsMeant() {
 	b := openDemo()
 	defer b.Close()
-	err := b.Pad(0, 0).Do("outer", func(outer scope.Scope) error {
+	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
 		makeFoo(outer, 1)
 		return outer.Do("inner", func(inner scope.Scope) error {
 			makeFoo(inner, 2)
@@ -63,7 +63,7 @@ func Example_demoAsPublished() {
 	b := openDemo()
 	defer b.Close()
 	defer func() { fmt.Println(recover()) }()
-	err := b.Pad(0, 0).Do("outer", func(outer scope.Scope) error {
+	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
 		makeFoo(outer, 1)
 		return outer.Do("inner", func(inner scope.Scope) error {
 			makeFoo(outer, 2) // NOT OKAY: inner covers outer
@@ -74,5 +74,5 @@ func Example_demoAsPublished() {
 	// Output:
 	// make 1
 	// drop 1
-	// scope: BUG: allocation in scope "outer" of pad 0.0 while scope "inner", opened in it, is open
+	// scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
 }

@@ -10,7 +10,7 @@
 //
 //	var frogs = scope.Plain[Frog]()                       // once; a Go pointer in Frog stops the program, naming it
 //
-//	t := pad.Open("path query")                           // or s.Open, b.Frame, or the scope that budget.Load hands out
+//	t := scratch.Open("path query")                           // or s.Open, b.Frame, or the scope that budget.Load hands out
 //	near := frogs.Slice(t, 16)                            // zeroed; cap == len
 //	f := frogs.New(t)                                     // zeroed; an inlined bump
 //	t.Defer(func() { … })                                 // runs at Close, newest first
@@ -19,7 +19,7 @@
 //
 // Scopes of one arena nest like calls; only the topmost allocates. A covered, closed or stale scope refuses, in every
 // build: [Maker.New] panics with what is wrong, [Maker.TryNew] gives nil and [Scope.Close] tells. A zero [Scope], [Pool] or
-// [Pad] is a nil dereference.
+// [Scratch] is a nil dereference.
 //
 // # What to make
 //
@@ -37,7 +37,7 @@
 // Full is an answer. New, Slice, Alloc, Own and their like never give nil: a full unwinds to the enclosing [Scope.Do] or
 // budget.Load, which returns it as an error; outside both it is a panic with the same text. TryNew, TrySlice and TryAlloc
 // give nil, for play and for goroutines that a load starts (a panic there would end the process; let them take turns, or
-// give each a pad); the scope remembers ([Scope.Err]), and Close returns it. [Pool.Get] gives nil when all
+// give each a scratch arena); the scope remembers ([Scope.Err]), and Close returns it. [Pool.Get] gives nil when all
 // chunks are taken, and nothing remembers that: it is a state of play. The error, a [FullError], says what was
 // asked, what was free, who holds most (a scope, or a subsystem that [Label] names), and which key of the plan to raise.
 //
@@ -60,7 +60,7 @@
 //
 // # Goroutines
 //
-// One goroutine at a time uses an arena and its scopes. A pad belongs to one worker. Nothing here locks for its callers,
+// One goroutine at a time uses an arena and its scopes. A scratch arena belongs to one worker. Nothing here locks for its callers,
 // but [SharedPool].
 //
 // # On other machines
@@ -86,7 +86,7 @@
 //
 // What may a finalizer not do? Allocate in its own scope, open a scope there, or close it: the bytes are about to go back.
 // What was made after it is finalized already; what was made before it is whole. One that a load or rewind runs can't load
-// or rewind, and none can close the budget. It may use other arenas: one that needs memory takes it from a pad.
+// or rewind, and none can close the budget. It may use other arenas: one that needs memory takes it from a scratch arena.
 //
 // Why does an arena know the generation of one scope, the one that may allocate? Because then a stale handle, a covered
 // scope, a frozen one and one that closes are told by one comparison, and whether there is room by a second: an allocation
@@ -94,8 +94,8 @@
 //
 // # For package budget
 //
-// [Stack], [Config], [NewStack], [PadsOf], [TableBytes] and [SiteBytes] are exported because package
-// budget makes regions, frame and pads of them. Programs have no use for them; their comments begin by saying so.
+// [Stack], [Config], [NewStack], [ScratchOf], [TableBytes] and [SiteBytes] are exported because package
+// budget makes regions, frame and scratch arenas of them. Programs have no use for them; their comments begin by saying so.
 //
 // # Sources
 //

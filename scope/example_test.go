@@ -20,13 +20,13 @@ var files = scope.Object((*file).close)
 
 func ExampleScope() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
 	defer b.Close()
 
-	outer := b.Pad(0, 0).Open("outer")
+	outer := b.Scratch(0, 0).Open("outer")
 	files.New(outer).FD = 1
 	inner := outer.Open("inner")
 	files.New(inner).FD = 2
@@ -35,7 +35,7 @@ func ExampleScope() {
 	fmt.Println(inner.Close())
 	fmt.Println(outer.Close())
 	// Output:
-	// scope: BUG: Close of scope "outer" of pad 0.0 while scope "inner", opened in it, is open
+	// scope: BUG: Close of scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
 	// deferred
 	// close 2
 	// <nil>
@@ -45,13 +45,13 @@ func ExampleScope() {
 
 func ExampleScope_Do() {
 	b, err := budget.Open(budget.Plan{Name: "b", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
 	defer b.Close()
 
-	err = b.Pad(0, 0).Do("s", func(s scope.Scope) error {
+	err = b.Scratch(0, 0).Do("s", func(s scope.Scope) error {
 		files.New(s).FD = 3
 		s.Bytes(100 * budget.KiB) // full: unwinds to Do
 		return nil
@@ -62,5 +62,5 @@ func ExampleScope_Do() {
 	// Output:
 	// close 3
 	// true true
-	// pad 0.0 asked 102400 free 65524 key pads.size need 102416
+	// scratch 0.0 asked 102400 free 65524 key scratch.size need 102416
 }

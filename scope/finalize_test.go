@@ -37,15 +37,15 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
-			pad := open(t).Pad(0, 0)
+			scratch := open(t).Scratch(0, 0)
 			var wg sync.WaitGroup
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
 				defer func() { _ = recover() }()
-				_ = pad.Do("outer", func(s scope.Scope) error {
+				_ = scratch.Do("outer", func(s scope.Scope) error {
 					fill(s)
-					return end(innermost(pad))
+					return end(innermost(scratch))
 				})
 			}()
 			wg.Wait()
@@ -54,20 +54,20 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 				want = []int64{5, 4, 3, 2, 1}
 			}
 			assert.Equal(t, want, closed)
-			assert.Zero(t, pad.Depth())
-			assert.Zero(t, pad.Stats().Used)
-			assert.Zero(t, pad.Stats().Owned)
+			assert.Zero(t, scratch.Depth())
+			assert.Zero(t, scratch.Stats().Used)
+			assert.Zero(t, scratch.Stats().Owned)
 		})
 	}
 }
 
 // innermost opens and gives back a scope on top, so that a test can go on in the topmost one.
-func innermost(pad scope.Pad) scope.Scope { return pad.Open("top") }
+func innermost(scratch scope.Scratch) scope.Scope { return scratch.Open("top") }
 
 func TestOtherPanicsGoOn(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	assert.PanicsWithValue(t, "boom", func() {
-		_ = pad.Do("a", func(s scope.Scope) error {
+		_ = scratch.Do("a", func(s scope.Scope) error {
 			newMark(s, 1, 0)
 			panic("boom")
 		})
@@ -76,8 +76,8 @@ func TestOtherPanicsGoOn(t *testing.T) {
 }
 
 func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("a", func(s scope.Scope) error {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("a", func(s scope.Scope) error {
 		p := points.TrySlice(s, 1<<20)
 		_ = p[0]
 		return nil
@@ -87,8 +87,8 @@ func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {
 }
 
 func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	bad := errors.New("closer failed")
 	newMark(s, 1, doFail)
 	newMark(s, 2, doPanic)
@@ -100,18 +100,18 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorIs(t, err, bad)
 	assert.ErrorContains(t, err, "finalizer of scope_test.mark panicked: mark panics")
-	assert.ErrorContains(t, err, `pad 0.0, scope "a": a deferred function panicked: deferred`)
-	assert.Equal(t, 4, pad.Stats().Failed)
-	assert.EqualValues(t, 5, pad.Stats().Finalizers)
-	assert.Zero(t, pad.Depth())
+	assert.ErrorContains(t, err, `scratch 0.0, scope "a": a deferred function panicked: deferred`)
+	assert.Equal(t, 4, scratch.Stats().Failed)
+	assert.EqualValues(t, 5, scratch.Stats().Finalizers)
+	assert.Zero(t, scratch.Depth())
 }
 
 func TestGoexitInAFinalizer(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		newMark(s, 1, 0)
 		s.Defer(func() { closed = append(closed, 2); runtime.Goexit() })
 		newMark(s, 3, 0)
@@ -119,40 +119,40 @@ func TestGoexitInAFinalizer(t *testing.T) {
 	}()
 	<-done
 	assert.Equal(t, []int64{3, 2, 1}, closed)
-	assert.Zero(t, pad.Depth(), "the rewind happened too")
+	assert.Zero(t, scratch.Depth(), "the rewind happened too")
 }
 
 func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	var inside error
 	s.Defer(func() { inside = s.Close() })
 	s.Defer(func() { points.New(s) })
 	err := s.Close()
-	assert.ErrorContains(t, err, `allocation in scope "a" of pad 0.0 while its finalizers run`)
-	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of pad 0.0 while its finalizers run`)
-	assert.Zero(t, pad.Depth())
+	assert.ErrorContains(t, err, `allocation in scope "a" of scratch 0.0 while its finalizers run`)
+	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of scratch 0.0 while its finalizers run`)
+	assert.Zero(t, scratch.Depth())
 }
 
 func TestFinalizerOfATemporaryMayNotUseItsScope(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	newMark(s, 1, 0)
 	var inside error
 	s.Temp(20480).Defer(func() { inside = s.Close() })
 	s.Temp(20480).Defer(func() { points.New(s) })
 	s.Temp(20480).Defer(func() { runtime.KeepAlive(newMark(s, 9, 0)) })
 	err := s.Close()
-	assert.ErrorContains(t, err, `BUG: allocation in scope "a" of pad 0.0 while its finalizers run`)
-	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of pad 0.0 while its finalizers run`)
+	assert.ErrorContains(t, err, `BUG: allocation in scope "a" of scratch 0.0 while its finalizers run`)
+	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of scratch 0.0 while its finalizers run`)
 	assert.Equal(t, []int64{1}, closed)
-	assert.Zero(t, pad.Depth())
+	assert.Zero(t, scratch.Depth())
 }
 
 func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	c := &closer{id: 9, err: errMark}
-	err := pad.Do("a", func(s scope.Scope) error {
+	err := scratch.Do("a", func(s scope.Scope) error {
 		s.Bytes(int(s.Free()))
 		s.Own(c)
 		return nil
@@ -162,13 +162,13 @@ func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 	assert.Equal(t, 1, c.times)
 
 	var held []*closer
-	err = pad.Do("a", func(s scope.Scope) error {
+	err = scratch.Do("a", func(s scope.Scope) error {
 		for i := int64(0); ; i++ {
 			held = append(held, &closer{id: i})
 			s.Own(held[i])
 		}
 	})
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 owned; `+
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 8 owned; `+
 		`raise limits.owned in the plan to 9 or more`)
 	assert.Len(t, held, 9)
 	for _, c := range held {
@@ -177,16 +177,16 @@ func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 }
 
 func TestOwnAndDeferOfNil(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	assert.PanicsWithError(t, "scope: BUG: Own of nil", func() { s.Own(nil) })
 	assert.PanicsWithError(t, "scope: BUG: Defer of nil", func() { s.Defer(nil) })
 	require.NoError(t, s.Close())
 }
 
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
-	before := pad.Stats()
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
+	before := scratch.Stats()
 	part := func(m *mark, end func() error) error {
 		newMark(s, 7, 0)
 		s.Own(&closer{id: 8})
@@ -205,10 +205,10 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	assert.Equal(t, []int64{8, 7}, closed)
 	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { return part(m, func() error { panic("boom") }) }) })
 	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.Alloc(1<<20, 1); return nil }) })
-	after := pad.Stats()
+	after := scratch.Stats()
 	assert.Equal(t, before.Used, after.Used)
 	assert.Equal(t, before.Objects, after.Objects)
-	assert.Equal(t, 1, pad.Depth())
+	assert.Equal(t, 1, scratch.Depth())
 	closed = nil
 	m, err := marks.Make(s, func(m *mark) error { m.ID = 1; newMark(s, 2, 0); return nil })
 	require.NoError(t, err)

@@ -11,10 +11,10 @@ import (
 
 // One scope too many: Do returns it, on a goroutine where nothing would catch it, and Open unwinds to the Do around it.
 func TestDoReturnsOneScopeTooMany(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	ran, reached := false, false
 	inner := func(scope.Scope) error { ran = true; return nil }
-	const text = `pad 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan to 9 or more`
+	const text = `scratch 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan to 9 or more`
 	var nest func(s scope.Scope) error
 	depth := 1
 	nest = func(s scope.Scope) error {
@@ -22,15 +22,15 @@ func TestDoReturnsOneScopeTooMany(t *testing.T) {
 			return s.Do("nest", nest)
 		}
 		assert.ErrorContains(t, s.Do("inner", inner), text)
-		assert.ErrorContains(t, pad.Do("inner", inner), text)
-		assert.ErrorContains(t, pad.With(1, func([]byte) { ran = true }), "one more of 8 scopes")
+		assert.ErrorContains(t, scratch.Do("inner", inner), text)
+		assert.ErrorContains(t, scratch.With(1, func([]byte) { ran = true }), "one more of 8 scopes")
 		require.NoError(t, s.Err(), "who is told needn't be told again")
 		reached = true
 		s.Open("inner")
 		return nil
 	}
-	assert.ErrorContains(t, pad.Do("nest", nest), text)
+	assert.ErrorContains(t, scratch.Do("nest", nest), text)
 	assert.False(t, ran)
 	assert.True(t, reached, "nothing unwound before")
-	assert.Zero(t, pad.Depth())
+	assert.Zero(t, scratch.Depth())
 }

@@ -39,16 +39,16 @@ var (
 	})
 )
 
-const padSize = 64 * budget.KiB
+const scratchSize = 64 * budget.KiB
 
-// open opens a budget with pads for two workers and forgets what was closed before.
+// open opens a budget with scratch arenas for two workers and forgets what was closed before.
 func open(t testing.TB) *budget.Budget {
 	t.Helper()
 	closed = nil
 	b, err := budget.Open(budget.Plan{
 		Name:    "test",
 		Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-		Pads:    budget.Pads{Workers: 2, Size: padSize},
+		Scratch: budget.Scratch{Workers: 2, Size: scratchSize},
 		Limits:  budget.Limits{Scopes: 8, Pools: 2, Owned: 8},
 	})
 	require.NoError(t, err)

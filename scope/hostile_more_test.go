@@ -14,17 +14,17 @@ import (
 
 // TestFullInADoWhoseScopeIsClosed is an error all the same.
 func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("a", func(s scope.Scope) error {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("a", func(s scope.Scope) error {
 		defer s.Close()
 		s.Bytes(1 << 20)
 		return nil
 	})
 	assert.ErrorIs(t, err, scope.ErrFull)
 	assert.PanicsWithValue(t, "boom", func() {
-		_ = pad.Do("a", func(s scope.Scope) error { _ = s.Close(); panic("boom") })
+		_ = scratch.Do("a", func(s scope.Scope) error { _ = s.Close(); panic("boom") })
 	})
-	assert.Zero(t, pad.Depth())
+	assert.Zero(t, scratch.Depth())
 }
 
 // TestLabelsWhenAPartEndsTheGoroutine go back.
@@ -53,22 +53,22 @@ func TestLabelsWhenAPartEndsTheGoroutine(t *testing.T) {
 
 // TestMisuseOfACoveredScopeIsNoFull, also when a panic or a constructor's end comes between.
 func TestMisuseOfACoveredScopeIsNoFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	assert.PanicsWithValue(t, "boom", func() {
-		_ = pad.Do("do", func(s scope.Scope) error {
+		_ = scratch.Do("do", func(s scope.Scope) error {
 			s.Open("child")
 			points.TryNew(s)
 			panic("boom")
 		})
 	})
 	assert.PanicsWithValue(t, "boom", func() {
-		_ = pad.Do("do", func(s scope.Scope) error {
+		_ = scratch.Do("do", func(s scope.Scope) error {
 			_, _ = points.Make(s, func(*point) error { s.Open("left open"); points.TryNew(s); return errMark })
 			panic("boom")
 		})
 	})
-	assert.Zero(t, pad.Depth())
-	s := pad.Open("s")
+	assert.Zero(t, scratch.Depth())
+	s := scratch.Open("s")
 	child := s.Open("child")
 	var undeclared scope.Maker[point]
 	assert.Nil(t, undeclared.TryNew(s))
@@ -78,8 +78,8 @@ func TestMisuseOfACoveredScopeIsNoFull(t *testing.T) {
 
 // TestFullBelowManyThatRemember: each scope remembers its own, however many there are.
 func TestFullBelowManyThatRemember(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("do", func(s scope.Scope) error {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("do", func(s scope.Scope) error {
 		for range 6 {
 			s = s.Open("remembers")
 			defer func() { _ = s.Close() }()
@@ -92,13 +92,13 @@ func TestFullBelowManyThatRemember(t *testing.T) {
 	})
 	assert.ErrorIs(t, err, scope.ErrFull)
 	assert.ErrorContains(t, err, `scope "inner" asked for 524288 bytes`)
-	assert.Zero(t, pad.Depth())
+	assert.Zero(t, scratch.Depth())
 }
 
 // TestZeroSizeConstructor: what is older never ends where it begins.
 func TestZeroSizeConstructor(t *testing.T) {
 	empties := scope.Plain[struct{}]()
-	s := open(t).Pad(0, 0).Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	list := points.Append(s, nil, point{1, 1})
 	_, err := empties.Make(s, func(*struct{}) error {
 		return recovered(func() { list = points.Append(s, list, point{2, 2}) })
@@ -111,14 +111,14 @@ func TestZeroSizeConstructor(t *testing.T) {
 
 // TestScopeInThePlaceOfAConstructors: it has nothing to do with the constructor.
 func TestScopeInThePlaceOfAConstructors(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	s.Bytes(1000)
 	reached := false
 	assert.Panics(t, func() {
 		_, _ = points.Make(s, func(*point) error {
 			require.NoError(t, s.Close())
-			other := pad.Open("other")
+			other := scratch.Open("other")
 			x := points.New(other)
 			assert.Same(t, x, scope.RefTo(other, x).Get())
 			list := points.Append(other, nil, point{1, 1})
@@ -131,7 +131,7 @@ func TestScopeInThePlaceOfAConstructors(t *testing.T) {
 		})
 	})
 	assert.True(t, reached, "the panic is Make's, whose scope is closed")
-	assert.Equal(t, 1, pad.Depth())
+	assert.Equal(t, 1, scratch.Depth())
 }
 
 // TestFailedConstructorsCostNothing that stays: a million of them, and the Go heap is as before.
@@ -139,7 +139,7 @@ func TestFailedConstructorsCostNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' runtimes allocate")
 	}
-	s := open(t).Pad(0, 0).Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	fails := func(*point) error { return errMark }
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -15,8 +15,8 @@ var bytesOnly = scope.Plain[byte]()
 
 // TestScopeClosesOnce, though a part's finalizer in its temporaries closes it while its own finalizers run.
 func TestScopeClosesOnce(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	outer := pad.Open("outer")
+	scratch := open(t).Scratch(0, 0)
+	outer := scratch.Open("outer")
 	newMark(outer, 1, 0)
 	temp := outer.Temp(20480)
 	s := outer.Open("s")
@@ -28,19 +28,19 @@ func TestScopeClosesOnce(t *testing.T) {
 		})
 	})
 	require.NoError(t, s.Close())
-	assert.EqualError(t, inside, `scope: BUG: Close of scope "s" of pad 0.0 while its finalizers run`)
-	assert.Equal(t, 1, pad.Depth())
+	assert.EqualError(t, inside, `scope: BUG: Close of scope "s" of scratch 0.0 while its finalizers run`)
+	assert.Equal(t, 1, scratch.Depth())
 	require.NoError(t, outer.Close())
 	assert.Equal(t, []int64{1}, closed)
 }
 
 // TestDoLeavesOthersScopesAlone: when fn closed the scope of Do, what is open afterwards is somebody else's.
 func TestDoLeavesOthersScopesAlone(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	var kept scope.Scope
-	require.NoError(t, pad.Do("a", func(s scope.Scope) error {
+	require.NoError(t, scratch.Do("a", func(s scope.Scope) error {
 		require.NoError(t, s.Close())
-		kept = pad.Open("kept")
+		kept = scratch.Open("kept")
 		newMark(kept, 1, 0)
 		return nil
 	}))
@@ -67,7 +67,7 @@ func TestLabelsInAFailedConstructor(t *testing.T) {
 
 // TestPanicAfterAnOldTry: what a scope around a Do remembers has nothing to do with a panic in it.
 func TestPanicAfterAnOldTry(t *testing.T) {
-	tick := open(t).Pad(0, 0).Open("tick")
+	tick := open(t).Scratch(0, 0).Open("tick")
 	points.TrySlice(tick, 1<<20)
 	met := tick.Err().Error()
 	assert.PanicsWithValue(t, "boom", func() { _ = tick.Do("later", func(scope.Scope) error { panic("boom") }) })
@@ -81,20 +81,20 @@ func TestPanicAfterAnOldTry(t *testing.T) {
 }
 
 func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
-	err := open(t).Pad(0, 0).Do("do", func(s scope.Scope) error {
+	err := open(t).Scratch(0, 0).Do("do", func(s scope.Scope) error {
 		_, err := points.Make(s, func(*point) error { s.Bytes(60000); s.Bytes(10000); return nil })
 		return err
 	})
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
-		`held by "do" 60008; raise pads.size in the plan to 70008 or more`)
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
+		`held by "do" 60008; raise scratch.size in the plan to 70008 or more`)
 }
 
 // TestMisuseIsNotAnOldFull: an ignored Try... doesn't hide that a covered scope was used.
 func TestMisuseIsNotAnOldFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	covered := `scope: BUG: allocation in scope "do" of pad 0.0 while scope "child", opened in it, is open`
+	scratch := open(t).Scratch(0, 0)
+	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open`
 	assert.PanicsWithError(t, covered, func() {
-		_ = pad.Do("do", func(s scope.Scope) error {
+		_ = scratch.Do("do", func(s scope.Scope) error {
 			bytesOnly.TrySlice(s, 1<<20)
 			child := s.Open("child")
 			defer child.Close()
@@ -102,25 +102,25 @@ func TestMisuseIsNotAnOldFull(t *testing.T) {
 			return nil
 		})
 	})
-	assert.Zero(t, pad.Depth())
+	assert.Zero(t, scratch.Depth())
 }
 
 // TestTryInAFinalizer is told by Close, since nobody else could.
 func TestTryInAFinalizer(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	s.Defer(func() { points.TryNew(s) })
-	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of pad 0.0 while its finalizers run`)
+	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of scratch 0.0 while its finalizers run`)
 }
 
 // TestNamesOutliveWhatTheyLieIn: a name may be one of Sprintf.
 func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	b := open(t)
-	names := b.Pad(1, 0)
+	names := b.Scratch(1, 0)
 	var err error
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		_ = names.Do("names", func(n scope.Scope) error {
 			_ = scope.Label(s, scope.Sprintf(n, "sound %d", 1), func() error { s.Bytes(100); return nil })
-			err = b.Pad(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error { q.Bytes(1 << 20); return nil })
+			err = b.Scratch(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error { q.Bytes(1 << 20); return nil })
 			return nil
 		})
 		_ = names.Do("junk", func(n scope.Scope) error {
@@ -137,10 +137,10 @@ func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 
 // TestTextOfAPanicAfterItsScopesClosed: deferred Closes run before anybody asks for the text.
 func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	misuse := func(fn func(out scope.Scope)) error {
 		return recovered(func() {
-			out := pad.Open("out")
+			out := scratch.Open("out")
 			defer out.Close()
 			inner := out.Open("inner")
 			defer inner.Close()
@@ -148,15 +148,15 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 		})
 	}
 	assert.EqualError(t, misuse(func(out scope.Scope) { points.New(out) }),
-		`scope: BUG: allocation in scope "out" of pad 0.0 while scope "inner", opened in it, is open`)
+		`scope: BUG: allocation in scope "out" of scratch 0.0 while scope "inner", opened in it, is open`)
 	var undeclared scope.Maker[point]
 	assert.EqualError(t, recovered(func() {
-		out := pad.Open("out")
+		out := scratch.Open("out")
 		defer out.Close()
 		undeclared.New(out)
 	}), "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
 	b := open(t)
-	err := pad.Do("a bug is no full", func(scope.Scope) error { return nil })
+	err := scratch.Do("a bug is no full", func(scope.Scope) error { return nil })
 	require.NoError(t, err)
 	assert.ErrorContains(t, recovered(func() {
 		defer func() { _ = b.Region("level").Rewind(t.Context()) }()
@@ -167,7 +167,7 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 }
 
 func TestAppendInAConstructorToAnOlderList(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	list := points.Append(s, nil, point{1, 1})
 	_, _ = points.Make(s, func(*point) error {
 		err := recovered(func() { points.Append(s, list, point{2, 2}) })

@@ -90,8 +90,8 @@ func TestLabelsOfNestedScopes(t *testing.T) {
 
 // TestLabelOfAScopeThatCloses: what fn does to its own scope harms nobody.
 func TestLabelOfAScopeThatCloses(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	outer := pad.Open("outer")
+	scratch := open(t).Scratch(0, 0)
+	outer := scratch.Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
 		s := outer.Open("s")
 		require.NoError(t, scope.Label(s, "b", func() error { s.Bytes(8); return s.Close() }))
@@ -103,7 +103,7 @@ func TestLabelOfAScopeThatCloses(t *testing.T) {
 	require.ErrorAs(t, err, &full)
 	assert.Equal(t, []scope.Usage{{Name: "outer", Bytes: 40, Objects: counted(2)}, {Name: "a", Bytes: 5}}, full.Top)
 	require.NoError(t, outer.Close())
-	assert.PanicsWithError(t, "scope: BUG: Label of a scope of pad 0.0 that is closed", func() {
+	assert.PanicsWithError(t, "scope: BUG: Label of a scope of scratch 0.0 that is closed", func() {
 		_ = scope.Label(outer, "c", func() error { panic("it ran") })
 	})
 }

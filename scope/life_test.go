@@ -12,25 +12,25 @@ import (
 
 func TestLife(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
+	scratch := b.Scratch(0, 0)
 	dead := func(l scope.Life, where string) {
 		assert.False(t, l.Alive())
 		assert.EqualError(t, l.Misuse("Push to a List in"), "scope: BUG: Push to a List in a scope "+where)
 		assert.ErrorIs(t, l.Misuse("Push to a List in"), scope.ErrClosed)
 	}
-	s := pad.Open("a")
+	s := scratch.Open("a")
 	life, temp := s.Life(), s.Temp(64).Life()
 	assert.True(t, life.Alive() && temp.Alive())
 	child := s.Open("b")
 	assert.True(t, life.Alive() && temp.Alive() && child.Life().Alive(), "covered")
 	inner := child.Life()
 	require.NoError(t, child.Close())
-	dead(inner, "of pad 0.0 that is closed")
+	dead(inner, "of scratch 0.0 that is closed")
 	s.Defer(func() { assert.True(t, life.Alive(), "its finalizers run") })
 	require.NoError(t, s.Close())
-	again := pad.Open("a")
-	dead(life, "of pad 0.0 that is closed")
-	dead(temp, "of pad 0.0 that is closed")
+	again := scratch.Open("a")
+	dead(life, "of scratch 0.0 that is closed")
+	dead(temp, "of scratch 0.0 that is closed")
 	assert.True(t, again.Life().Alive(), "another one in the same place")
 	require.NoError(t, again.Close())
 
@@ -39,7 +39,7 @@ func TestLife(t *testing.T) {
 	assert.True(t, life.Alive(), "frozen")
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	dead(life, "of region level that is closed")
-	life = pad.Open("left").Life()
+	life = scratch.Open("left").Life()
 	_ = b.Close()
 	dead(life, "whose budget is closed")
 }

@@ -74,7 +74,7 @@ func TestMillionFinalizers(t *testing.T) {
 	if testing.Short() || instrumented {
 		n = 50_000
 	}
-	b, err := budget.Open(budget.Plan{Name: "million", Pads: budget.Pads{Workers: 1, Size: 32 * budget.MiB},
+	b, err := budget.Open(budget.Plan{Name: "million", Scratch: budget.Scratch{Workers: 1, Size: 32 * budget.MiB},
 		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
 		Limits:  budget.Limits{Owned: heldMost}, Pages: budget.Pages{Prefault: budget.Off}})
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestMillionFinalizers(t *testing.T) {
 
 // closeMillion makes so many in a scope and closes it, on a goroutine that they may end.
 func closeMillion(t *testing.T, b *budget.Budget, n int, do int64) (took time.Duration, stack int64, err error) {
-	s := b.Pad(0, 0).Open("million")
+	s := b.Scratch(0, 0).Open("million")
 	for i := range n {
 		m := millions.New(s)
 		if m.Do = do; i == n/2 {
@@ -113,7 +113,7 @@ func closeMillion(t *testing.T, b *budget.Budget, n int, do int64) (took time.Du
 	<-done
 	took = time.Since(began)
 	require.Equal(t, n, millionRan)
-	require.Zero(t, b.Pad(0, 0).Depth())
+	require.Zero(t, b.Scratch(0, 0).Depth())
 	return took, int64(millionStack) - int64(before), err
 }
 
@@ -122,7 +122,7 @@ func millionOwned(t *testing.T, b *budget.Budget, n int) {
 	var stack int64
 	began := time.Now()
 	for left := n; left > 0; left -= heldMost {
-		s := b.Pad(0, 0).Open("million")
+		s := b.Scratch(0, 0).Open("million")
 		for range heldMost {
 			s.Own(millionCloser{})
 		}

@@ -14,17 +14,17 @@ import (
 func TestMostOpen(t *testing.T) {
 	for range 2 { // the second lies where the first was, and finds its generations
 		b := open(t)
-		pad := b.Pad(0, 0)
-		assert.Zero(t, pad.Stats().MostOpen)
-		s := pad.Open("a")
-		assert.Equal(t, scope.Open{Scopes: 1}, pad.Stats().MostOpen, "while it is open")
+		scratch := b.Scratch(0, 0)
+		assert.Zero(t, scratch.Stats().MostOpen)
+		s := scratch.Open("a")
+		assert.Equal(t, scope.Open{Scopes: 1}, scratch.Stats().MostOpen, "while it is open")
 		require.NoError(t, s.Open("b").Close())
 		held := s.Keep(1)
 		assert.True(t, held.Cancel())
 		s.Keep(2)
 		s.Keep(3)
 		points.Pool(s, 3)
-		assert.Equal(t, scope.Open{Scopes: 2, Pools: 1, Owned: 2}, pad.Stats().MostOpen)
+		assert.Equal(t, scope.Open{Scopes: 2, Pools: 1, Owned: 2}, scratch.Stats().MostOpen)
 		inner := s.Open("c")
 		points.Pool(inner, 1)
 		for _, name := range []string{"x", "y", "x"} {
@@ -33,9 +33,9 @@ func TestMostOpen(t *testing.T) {
 		require.NoError(t, inner.Close())
 		require.NoError(t, s.Close())
 		want := scope.Open{Scopes: 2, Pools: 2, Owned: 2, Labels: 2}
-		assert.Equal(t, want, pad.Stats().MostOpen, "nobody looked while they were open")
-		require.NoError(t, pad.Open("d").Close())
-		assert.Equal(t, want, pad.Stats().MostOpen)
+		assert.Equal(t, want, scratch.Stats().MostOpen, "nobody looked while they were open")
+		require.NoError(t, scratch.Open("d").Close())
+		assert.Equal(t, want, scratch.Stats().MostOpen)
 		assert.EqualValues(t, want, b.Report().Beside[0].MostOpen)
 		require.NoError(t, b.Close())
 	}
@@ -43,8 +43,8 @@ func TestMostOpen(t *testing.T) {
 
 // TestMostOpenCountsWhatCOpens: C opens and closes without a word to Go.
 func TestMostOpenCountsWhatCOpens(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	header, _ := s.C()
 	h := (*arena_c.Scopes)(header)
 	h.Open()
@@ -55,15 +55,15 @@ func TestMostOpenCountsWhatCOpens(t *testing.T) {
 	h.Close(h.Top())
 	h.Close(h.Top())
 	require.NoError(t, s.Close())
-	assert.Equal(t, scope.Open{Scopes: 3, Pools: 1}, pad.Stats().MostOpen)
-	assert.Zero(t, pad.Stats().Pools)
+	assert.Equal(t, scope.Open{Scopes: 3, Pools: 1}, scratch.Stats().MostOpen)
+	assert.Zero(t, scratch.Stats().Pools)
 }
 
 // TestMostOpenModel compares with a program's own counts.
 func TestMostOpenModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
-		pad := open(t).Pad(1, 1)
+		scratch := open(t).Scratch(1, 1)
 		var most, now scope.Open
 		type level struct {
 			scope       scope.Scope
@@ -74,7 +74,7 @@ func TestMostOpenModel(t *testing.T) {
 			top := len(levels) - 1
 			switch n := random.IntN(8); {
 			case n < 2 && top < 7:
-				levels = append(levels, level{scope: pad.Open("x")})
+				levels = append(levels, level{scope: scratch.Open("x")})
 			case n < 5 && top >= 0:
 				require.NoError(t, levels[top].scope.Close())
 				now.Pools, now.Owned = now.Pools-levels[top].pools, now.Owned-levels[top].held
@@ -91,10 +91,10 @@ func TestMostOpenModel(t *testing.T) {
 			now.Scopes = len(levels)
 			most = scope.Open{Scopes: max(most.Scopes, now.Scopes), Pools: max(most.Pools, now.Pools), Owned: max(most.Owned, now.Owned)}
 			if random.IntN(4) == 0 {
-				require.Equal(t, most, pad.Stats().MostOpen)
-				require.EqualValues(t, now.Pools, pad.Stats().Pools)
+				require.Equal(t, most, scratch.Stats().MostOpen)
+				require.EqualValues(t, now.Pools, scratch.Stats().Pools)
 			}
 		}
-		require.Equal(t, most, pad.Stats().MostOpen)
+		require.Equal(t, most, scratch.Stats().MostOpen)
 	}
 }

@@ -57,9 +57,9 @@ func TestScopesAreCountedByName(t *testing.T) {
 		byName(b), "since Open")
 }
 
-func TestPadsDoNotCountNames(t *testing.T) {
+func TestScratchDoNotCountNames(t *testing.T) {
 	b := open(t)
-	require.NoError(t, b.Pad(0, 0).Do("x", func(s scope.Scope) error { s.Alloc(7, 1); return nil }))
+	require.NoError(t, b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.Alloc(7, 1); return nil }))
 	assert.Empty(t, b.Report().Beside[0].Scopes)
 	assert.EqualValues(t, 7, b.Report().Beside[0].Peak)
 }

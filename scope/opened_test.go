@@ -12,12 +12,12 @@ import (
 
 // A scope that C opened has not the name of the Go scope that was in its slot before, nor its place.
 func TestScopeThatCOpenedHasNoName(t *testing.T) {
-	list := []arena_c.Arena{{Kind: arena_c.KindPad, Size: arena_c.Edge, Siblings: 1}}
+	list := []arena_c.Arena{{Kind: arena_c.KindScratch, Size: arena_c.Edge, Siblings: 1}}
 	size := arena_c.MapSize(list, 8, 8, 0)
 	raw := make([]byte, size+arena_c.Edge)
 	base := unsafe.Pointer(&raw[-uint64(uintptr(unsafe.Pointer(&raw[0])))&(arena_c.Edge-1)])
 	m := arena_c.MapInit(base, size, list, 8, 8, 0)
-	st := &Stack{Budget: "b", Arena: "pad 0.0", Owned: 8, Names: 8, Size: size}
+	st := &Stack{Budget: "b", Arena: "scratch 0.0", Owned: 8, Names: 8, Size: size}
 	st.Start(m.Row(0))
 	defer st.Drop()
 	st.Open("first")
@@ -28,5 +28,5 @@ func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	assert.Empty(t, at.Tell("opened"))
 	_, name, _ = st.Opened(0)
 	assert.Equal(t, "first", name)
-	assert.EqualError(t, st.leftOpen(0), `scope: BUG: scope "first", "C" of pad 0.0 was left open: close it where it is opened`)
+	assert.EqualError(t, st.leftOpen(0), `scope: BUG: scope "first", "C" of scratch 0.0 was left open: close it where it is opened`)
 }

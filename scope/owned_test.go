@@ -18,7 +18,7 @@ import (
 const gone = "scope: BUG: CloseNow of what was closed, run or cancelled before"
 
 func TestCancelForgets(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	a, b, c := &closer{id: 1}, &closer{id: 2}, &closer{id: 3}
 	s.Own(a)
 	held := s.Own(b)
@@ -35,8 +35,8 @@ func TestCancelForgets(t *testing.T) {
 }
 
 func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	bad := &closer{id: 1, err: errMark}
 	first := s.Own(bad)
 	second := s.Defer(func() { closed = append(closed, 2) })
@@ -52,7 +52,7 @@ func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, []int64{1, 2, 3}, closed)
 	assert.Equal(t, 1, bad.times)
-	stats := pad.Stats()
+	stats := scratch.Stats()
 	assert.EqualValues(t, 3, stats.Finalizers)
 	assert.Zero(t, stats.Owned)
 	assert.Zero(t, stats.Failed, "the error was the caller's")
@@ -60,7 +60,7 @@ func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
 
 // TestCloseNowOfWhatPanics: the panic is the caller's, and the value is gone all the same.
 func TestCloseNowOfWhatPanics(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	held := s.Defer(func() { panic("boom") })
 	assert.PanicsWithValue(t, "boom", func() { _ = held.CloseNow() })
 	assert.EqualError(t, held.CloseNow(), gone)
@@ -68,8 +68,8 @@ func TestCloseNowOfWhatPanics(t *testing.T) {
 }
 
 func TestOwnedPlacesAreGivenBack(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	for range 100 {
 		require.True(t, s.Own(&closer{}).Cancel())
 		require.NoError(t, s.Defer(func() {}).CloseNow())
@@ -78,9 +78,9 @@ func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	for i := range handles {
 		handles[i] = s.Keep(i)
 	}
-	assert.Equal(t, 8, pad.Stats().Owned)
+	assert.Equal(t, 8, scratch.Stats().Owned)
 	late := &closer{id: 9}
-	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 8 owned; `+
+	assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 8 owned; `+
 		`raise limits.owned in the plan to 9 or more`, func() { s.Own(late) })
 	assert.Equal(t, 1, late.times, "nothing is lost")
 	for i, h := range handles {
@@ -92,7 +92,7 @@ func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	for _, h := range handles {
 		assert.Nil(t, h.Value())
 	}
-	assert.Zero(t, pad.Stats().Owned)
+	assert.Zero(t, scratch.Stats().Owned)
 }
 
 // TestOwnedLiesInABlock: an object in an arena has a Go value by its Owned.
@@ -103,7 +103,7 @@ func TestOwnedLiesInABlock(t *testing.T) {
 	}
 	players := scope.Plain[player]()
 	assert.EqualValues(t, 16, unsafe.Sizeof(scope.Owned{}))
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	p, conn := players.New(s), &closer{id: 7}
 	p.Conn = s.Own(conn)
 	assert.Same(t, conn, p.Conn.Value())
@@ -116,10 +116,10 @@ func TestOwnedLiesInABlock(t *testing.T) {
 
 func TestOwnedOfAnotherLife(t *testing.T) {
 	b := open(t)
-	s := b.Pad(0, 0).Open("a")
+	s := b.Scratch(0, 0).Open("a")
 	old := s.Keep("old")
 	require.NoError(t, s.Close())
-	s = b.Pad(0, 0).Open("a")
+	s = b.Scratch(0, 0).Open("a")
 	s.Keep("new")
 	assert.Nil(t, old.Value(), "another value has its place")
 	assert.False(t, old.Cancel())
@@ -129,7 +129,7 @@ func TestOwnedOfAnotherLife(t *testing.T) {
 	assert.Nil(t, young.Value())
 
 	b = open(t)
-	s = b.Pad(0, 0).Open("a")
+	s = b.Scratch(0, 0).Open("a")
 	s.Keep("new")
 	keep := s.Keep("new")
 	assert.Nil(t, young.Value(), "a newer budget has its stack's id")
@@ -141,7 +141,7 @@ func TestOwnedOfAnotherLife(t *testing.T) {
 
 // TestOwnedOfAnyWords: an Owned may come from a block that anything wrote.
 func TestOwnedOfAnyWords(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	real := s.Keep("here")
 	words := *(*[2]uint64)(unsafe.Pointer(&real))
 	random := rand.New(rand.NewPCG(1, 2))
@@ -167,10 +167,10 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 		}
 		return len(entries)
 	}
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	before := count()
 	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
-		err := pad.Do("files", func(s scope.Scope) error {
+		err := scratch.Do("files", func(s scope.Scope) error {
 			s.Alloc(s.Free()-room, 1)
 			for {
 				f, err := os.Open(os.DevNull)
@@ -189,14 +189,14 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 
 // heldProgram lets values come and go in nested scopes, beside a model of what should be there.
 type heldProgram struct {
-	t      *testing.T
-	random *rand.Rand
-	pad    scope.Pad
-	scopes []scope.Scope
-	lists  [][]heldEntry // what each scope holds, oldest first
-	spent  []heldEntry
-	live   int
-	id     int64
+	t       *testing.T
+	random  *rand.Rand
+	scratch scope.Scratch
+	scopes  []scope.Scope
+	lists   [][]heldEntry // what each scope holds, oldest first
+	spent   []heldEntry
+	live    int
+	id      int64
 }
 
 type heldEntry struct {
@@ -205,7 +205,7 @@ type heldEntry struct {
 }
 
 func (p *heldProgram) open() {
-	p.scopes, p.lists = append(p.scopes, p.pad.Open("n")), append(p.lists, nil)
+	p.scopes, p.lists = append(p.scopes, p.scratch.Open("n")), append(p.lists, nil)
 }
 
 func (p *heldProgram) own() {
@@ -266,8 +266,8 @@ func (p *heldProgram) checkSpent() {
 
 func TestOwnedModel(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "owned", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Owned: 20}})
-	p := &heldProgram{t: t, random: rand.New(rand.NewPCG(5, 6)), pad: b.Pad(0, 0)}
+		Scratch: budget.Scratch{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Owned: 20}})
+	p := &heldProgram{t: t, random: rand.New(rand.NewPCG(5, 6)), scratch: b.Scratch(0, 0)}
 	for range 20_000 {
 		if len(p.scopes) == 0 {
 			p.open()
@@ -284,7 +284,7 @@ func TestOwnedModel(t *testing.T) {
 		default:
 			p.checkSpent()
 		}
-		require.Equal(t, p.live, p.pad.Stats().Owned)
+		require.Equal(t, p.live, p.scratch.Stats().Owned)
 	}
 	for len(p.scopes) > 0 {
 		p.close()

@@ -27,11 +27,11 @@ var (
 func ExampleStats_padding() {
 	b := openDemo()
 	defer b.Close()
-	pad := b.Pad(0, 0)
+	scratch := b.Scratch(0, 0)
 	show := func(order string, make func(s scope.Scope)) {
-		_ = pad.Do(order, func(s scope.Scope) error {
+		_ = scratch.Do(order, func(s scope.Scope) error {
 			make(s)
-			used := pad.Stats().Used
+			used := scratch.Stats().Used
 			fmt.Printf("%-13s  %d bytes, %4d of them padding\n", order, used, used-100*(32+4+1+1))
 			return nil
 		})

@@ -16,7 +16,7 @@ import (
 const putOf = "scope: BUG: Put of a handle of a scope_test.point: "
 
 func TestHandlePool(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.HandlePool(s, 3)
 	x, hx := pool.Get()
 	y, hy := pool.Get()
@@ -63,8 +63,8 @@ func TestHandlePool(t *testing.T) {
 }
 
 func TestHandlePoolsThatCannotBe(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	assert.PanicsWithError(t, "scope: BUG: a pool of -1 chunks", func() { points.HandlePool(s, -1) })
 	if count := uint64(1) << 32; count <= math.MaxInt {
 		assert.PanicsWithError(t, "scope: BUG: a pool of 4294967296 chunks: handles name fewer than 2^32",
@@ -77,18 +77,18 @@ func TestHandlePoolsThatCannotBe(t *testing.T) {
 	assert.Nil(t, x)
 	assert.Zero(t, h)
 	assert.PanicsWithError(t, putOf+"not from here", func() { empty.Put(1 << 32) })
-	full := pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 40,800
+	full := scratch.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 40,800
 	assert.ErrorIs(t, full, scope.ErrFull)
-	assert.ErrorIs(t, pad.Do("b", func(s scope.Scope) error { points.HandlePool(s, min(1<<32-1, math.MaxInt)); return nil }), scope.ErrFull)
+	assert.ErrorIs(t, scratch.Do("b", func(s scope.Scope) error { points.HandlePool(s, min(1<<32-1, math.MaxInt)); return nil }), scope.ErrFull)
 	inner := s.Open("inner")
-	assert.PanicsWithError(t, `scope: BUG: Pool in scope "a" of pad 0.0 while scope "inner", opened in it, is open`,
+	assert.PanicsWithError(t, `scope: BUG: Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`,
 		func() { points.HandlePool(s, 1) })
 	require.NoError(t, inner.Close())
 }
 
 // TestHandlesRetire moves a chunk's generation to the last one that there is: nobody gets the chunk again.
 func TestHandlesRetire(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	first, pool := points.HandlePool(s, 1), points.HandlePool(s, 2)
 	x, h := pool.Get()
 	generation := (*uint32)(unsafe.Add(unsafe.Pointer(x), -24+8)) // behind two numbers
@@ -114,7 +114,7 @@ func TestHandlesRetire(t *testing.T) {
 }
 
 func TestHandlePoolInTemporaries(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.HandlePool(s.Temp(16+9*10+6+8*10), 10) // the pool's node; numbers, generations and states; chunks
 	x, h := pool.Get()
 	assert.Same(t, x, pool.At(h))
@@ -125,7 +125,7 @@ func TestHandlePoolInTemporaries(t *testing.T) {
 // TestHandlesAgainstAModel gets and puts at random and asks for each handle that was ever given.
 func TestHandlesAgainstAModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 9))
-	pool := points.HandlePool(open(t).Pad(0, 0).Open("a"), 16)
+	pool := points.HandlePool(open(t).Scratch(0, 0).Open("a"), 16)
 	live := map[arena.Handle[point]]*point{}
 	var given []arena.Handle[point]
 	for id := range int32(3000) {
@@ -176,7 +176,7 @@ func TestHandlesAgainstAModel(t *testing.T) {
 
 // TestHandlesOfAnotherPool name nothing, though both pools have such a chunk.
 func TestHandlesOfAnotherPool(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	red, blue := points.HandlePool(s, 2), points.HandlePool(s, 2)
 	_, h := red.Get()
 	x, own := blue.Get()

@@ -17,7 +17,7 @@ import (
 const anotherProxys = "a chunk of another proxy, or of the pool itself"
 
 func TestPoolProxy(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.Pool(s, 4)
 	a, b := pool.Proxy("a"), pool.Proxy("b")
 	x, y, z := a.Get(), b.Get(), pool.Get()
@@ -44,7 +44,7 @@ func TestPoolProxy(t *testing.T) {
 }
 
 func TestObjectPoolProxy(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := marks.Pool(s, 4)
 	x := pool.Proxy("x")
 	s.Own(x)
@@ -61,7 +61,7 @@ func TestObjectPoolProxy(t *testing.T) {
 }
 
 func TestHandlePoolProxyInAScope(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.HandlePool(s, 4)
 	a, b := pool.Proxy("a"), pool.Proxy("b")
 	v, x := a.Get()
@@ -80,7 +80,7 @@ func TestPoolProxiesMakeNoGoAllocations(t *testing.T) {
 	if instrumented {
 		t.Skip("the instrumented build allocates on its own")
 	}
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	x, h := points.Pool(s, 4).Proxy("x"), points.HandlePool(s, 4).Proxy("h")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		_ = x.Put(x.Get())

@@ -14,7 +14,7 @@ import (
 // TestSharedPool lets goroutines get, write and put: the race detector sees two that have the same value.
 func TestSharedPool(t *testing.T) {
 	const goroutines, chunks = 8, 5
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.SharedPool(s, chunks)
 	var all sync.WaitGroup
 	for me := range int32(goroutines) {
@@ -45,7 +45,7 @@ func TestSharedPool(t *testing.T) {
 }
 
 func TestSharedPoolIsGoodAfterMisuse(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.SharedPool(s, 2)
 	x := pool.Get()
 	pool.Put(x)
@@ -66,6 +66,6 @@ func TestSharedPoolAllocatesNothing(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
 	}
-	pool := points.SharedPool(open(t).Pad(0, 0).Open("a"), 2)
+	pool := points.SharedPool(open(t).Scratch(0, 0).Open("a"), 2)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { pool.Put(pool.Get()); pool.Live() }))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestObjectSlices(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	assert.Len(t, marks.Slice(s, 3), 3)
 	two := marks.Slice(s, 2)
 	two[0].ID, two[1].ID = 1, 2
@@ -21,8 +21,8 @@ func TestObjectSlices(t *testing.T) {
 }
 
 func TestPools(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	pool := points.Pool(s, 3)
 	x, y, z := pool.Get(), pool.Get(), pool.Get()
 	assert.Nil(t, pool.Get())
@@ -40,7 +40,7 @@ func TestPools(t *testing.T) {
 	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
 	assert.Equal(t, []int{3, 2, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
 	points.Pool(s, 0)
-	assert.PanicsWithError(t, `budget "test": pad 0.0 is full: scope "a" asked for one more of 2 pools; `+
+	assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 2 pools; `+
 		`raise limits.pools in the plan to 3 or more`,
 		func() { points.Pool(s, 1) })
 	require.NoError(t, s.Close())
@@ -52,8 +52,8 @@ func TestPools(t *testing.T) {
 
 // TestBadPutIsTold when the pool has closed meanwhile: what was wrong doesn't change.
 func TestBadPutIsTold(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	pool := points.Pool(s, 3)
 	x, y := pool.Get(), pool.Get()
 	pool.Put(y)
@@ -70,7 +70,7 @@ func TestBadPutIsTold(t *testing.T) {
 }
 
 func TestGetUnzeroed(t *testing.T) {
-	pool := points.Pool(open(t).Pad(0, 0).Open("a"), 1)
+	pool := points.Pool(open(t).Scratch(0, 0).Open("a"), 1)
 	x := pool.GetUnzeroed()
 	x.X = 5
 	assert.Nil(t, pool.GetUnzeroed())
@@ -100,7 +100,7 @@ var (
 )
 
 func TestClosingPoolsGiveNothing(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	greedyRuns, greedyGot, greedyPool = nil, nil, greedies.Pool(s, 4)
 	for _, other := range []int64{1, 2, 3} {
 		greedyPool.Get().Other = other
@@ -113,7 +113,7 @@ func TestClosingPoolsGiveNothing(t *testing.T) {
 // TestPoolsWithoutBytes have handles, or nothing that tells their values apart.
 func TestPoolsWithoutBytes(t *testing.T) {
 	nothing := scope.Plain[struct{}]()
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	assert.PanicsWithError(t, "scope: BUG: a pool of struct {}, which has no bytes: an address doesn't "+
 		"tell such from another; use a HandlePool",
 		func() { nothing.Pool(s, 1) })
@@ -125,7 +125,7 @@ func TestPoolsWithoutBytes(t *testing.T) {
 }
 
 func TestObjectPools(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := marks.Pool(s, 8)
 	for id := range int64(8) {
 		m := pool.Get()
@@ -154,7 +154,7 @@ func TestObjectPools(t *testing.T) {
 }
 
 func TestPutOfAnAddressInAGoObject(t *testing.T) {
-	pool := points.Pool(open(t).Pad(0, 0).Open("a"), 2)
+	pool := points.Pool(open(t).Scratch(0, 0).Open("a"), 2)
 	other := &struct {
 		inside point
 		name   *string

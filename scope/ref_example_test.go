@@ -62,7 +62,7 @@ func ExampleRef() {
 func ExampleHandlePool() {
 	b := openRefs()
 	defer b.Close()
-	s := b.Pad(0, 0).Open("pond")
+	s := b.Scratch(0, 0).Open("pond")
 	defer s.Close()
 
 	pool := herons.HandlePool(s, 2)
@@ -93,7 +93,7 @@ func openRefs() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "demo",
 		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

@@ -28,8 +28,8 @@ var (
 const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
 
 func TestRefDiesWithItsScope(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	x := points.New(s)
 	r := scope.RefTo(s, x)
 	assert.Same(t, x, r.Get())
@@ -51,8 +51,8 @@ func TestRefDiesWithItsScope(t *testing.T) {
 }
 
 func TestRefFromSystemsToLevel(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.Frame{Buffers: 2, Size: padSize},
-		Regions: []budget.Region{{Name: "systems", Size: padSize}, {Name: "level", Size: padSize}}})
+	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.Frame{Buffers: 2, Size: scratchSize},
+		Regions: []budget.Region{{Name: "systems", Size: scratchSize}, {Name: "level", Size: scratchSize}}})
 	require.NoError(t, err)
 	defer b.Close()
 	load := func(name string, fn func(scope.Scope) *follower) *follower {
@@ -89,14 +89,14 @@ func TestRefFromSystemsToLevel(t *testing.T) {
 
 func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
-	outer := pad.Open("outer")
+	scratch := b.Scratch(0, 0)
+	outer := scratch.Open("outer")
 	inOuter := points.New(outer)
 	s := outer.Open("s")
 	list := points.Slice(s, 3)
 	last := (*[2]point)(unsafe.Pointer(&list[2])) // reaches beyond the cursor
-	beside := points.New(b.Pad(0, 1).Open("beside"))
-	const elsewhere = `scope: BUG: RefTo of a %s that doesn't lie in scope "s" of pad 0.0 itself`
+	beside := points.New(b.Scratch(0, 1).Open("beside"))
+	const elsewhere = `scope: BUG: RefTo of a %s that doesn't lie in scope "s" of scratch 0.0 itself`
 	text := fmt.Sprintf(elsewhere, "scope_test.point")
 	inner := s.Open("inner")
 	inInner := points.New(inner)
@@ -123,7 +123,7 @@ func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
 	require.NoError(t, s.Close())
 	for _, x := range []*point{nil, inOuter, &list[0]} {
 		err := panicsWith(func() { scope.RefTo(s, x) })
-		assert.EqualError(t, err, "scope: BUG: RefTo in a scope of pad 0.0 that is closed")
+		assert.EqualError(t, err, "scope: BUG: RefTo in a scope of scratch 0.0 that is closed")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
 }
@@ -136,7 +136,7 @@ func panicsWith(fn func()) (err error) {
 }
 
 func TestRefToTemporaries(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	older := s.Temp(1000)
 	list := points.Slice(older, 10)
 	first := scope.RefTo(older, &list[9])
@@ -149,7 +149,7 @@ func TestRefToTemporaries(t *testing.T) {
 	beyond := (*point)(unsafe.Add(unsafe.Pointer(x), 64))
 	for temp, wrong := range map[scope.Scope][]*point{newer: {beyond, &list[0], points.New(s), {}}, older: {x, beyond, points.New(s), {}}} {
 		for _, x := range wrong {
-			assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of pad 0.0 itself`,
+			assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that doesn't lie in scope "temp" of scratch 0.0 itself`,
 				func() { scope.RefTo(temp, x) })
 		}
 	}
@@ -163,10 +163,10 @@ func TestRefToTemporaries(t *testing.T) {
 
 // TestRefWhileAConstructorIsAtWork: what a constructor that fails made is gone, though its scope is open.
 func TestRefWhileAConstructorIsAtWork(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	older := points.New(s)
-	const early = `scope: BUG: RefTo of a scope_test.%s that may be gone before scope "%s" of pad 0.0 closes: ` +
+	const early = `scope: BUG: RefTo of a scope_test.%s that may be gone before scope "%s" of scratch 0.0 closes: ` +
 		`its constructor hasn't succeeded yet; refer to it when Make has returned`
 	for _, in := range []struct {
 		name string
@@ -209,8 +209,8 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 
 // TestRefTellsBudgetsApart opens budgets in the same bytes, zeroed: same rows, same generations, same ids.
 func TestRefTellsBudgetsApart(t *testing.T) {
-	plan := budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: padSize}},
-		Pads: budget.Pads{Workers: 1, Size: padSize}}
+	plan := budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: scratchSize}},
+		Scratch: budget.Scratch{Workers: 1, Size: scratchSize}}
 	need, err := plan.Need()
 	require.NoError(t, err)
 	block := make([]byte, need+budget.MiB)
@@ -219,14 +219,14 @@ func TestRefTellsBudgetsApart(t *testing.T) {
 		clear(block)
 		b, err := budget.OpenIn(block, plan)
 		require.NoError(t, err)
-		s := b.Pad(0, 0).Open("a")
+		s := b.Scratch(0, 0).Open("a")
 		r := scope.RefTo(s, points.New(s))
 		for _, old := range refs {
 			require.Nil(t, old.Get(), "of a budget that is closed")
 		}
 		require.NotNil(t, r.Get())
 		require.NoError(t, s.Close())
-		s = b.Pad(0, 1).Open("open when the budget closes")
+		s = b.Scratch(0, 1).Open("open when the budget closes")
 		refs = append(refs, r, scope.RefTo(s, points.New(s)))
 		require.Error(t, b.Close())
 		assert.Nil(t, refs[len(refs)-1].Get())
@@ -242,7 +242,7 @@ func TestRefsAgainstAModel(t *testing.T) {
 		id  int32
 	}
 	random := rand.New(rand.NewPCG(4, 2))
-	pad := open(t).Pad(1, 0)
+	scratch := open(t).Scratch(1, 0)
 	var scopes []scope.Scope
 	var born [][]int // indexes in refs, of each scope
 	var refs []known
@@ -250,7 +250,7 @@ func TestRefsAgainstAModel(t *testing.T) {
 		top := len(scopes) - 1
 		switch choice := random.IntN(10); {
 		case top < 0 || choice == 0 && top < 6:
-			scopes, born = append(scopes, pad.Open("s")), append(born, nil)
+			scopes, born = append(scopes, scratch.Open("s")), append(born, nil)
 		case choice == 1:
 			require.NoError(t, scopes[top].Close())
 			for _, i := range born[top] {
@@ -285,7 +285,7 @@ func TestRefsAgainstAModel(t *testing.T) {
 // TestForgedRef: a Ref is plain data, so its words may be anything. It gives nil, or what lies in an arena where a scope of that
 // generation is open.
 func TestForgedRef(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	x := points.New(s)
 	good := scope.RefTo(s, x)
 	require.Same(t, x, good.Get())
@@ -296,7 +296,7 @@ func TestForgedRef(t *testing.T) {
 		if got := forged.Get(); got != nil {
 			require.GreaterOrEqual(t, bit, 64, "another generation")
 			far := uintptr(unsafe.Pointer(got)) - uintptr(unsafe.Pointer(x))
-			require.Less(t, far, uintptr(padSize), "it leads out of the arena")
+			require.Less(t, far, uintptr(scratchSize), "it leads out of the arena")
 			require.Zero(t, uintptr(unsafe.Pointer(got))%4)
 		}
 	}

@@ -80,8 +80,8 @@ func label(s scope.Scope) { must(scope.Label(s, "sound", func() error { return n
 
 func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
-	s := pad.Open("query")
+	scratch := b.Scratch(0, 0)
+	s := scratch.Open("query")
 	s.Alloc(64, 8)
 	for want, c := range map[string]struct {
 		n  uint64
@@ -101,7 +101,7 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 		}()
 		err, _ := refused.(error)
 		require.Error(t, err, want)
-		assert.EqualError(t, err, `budget "test": pad 0.0 refused on purpose (budgettest.FailEach): scope `+want)
+		assert.EqualError(t, err, `budget "test": scratch 0.0 refused on purpose (budgettest.FailEach): scope `+want)
 		require.ErrorIs(t, err, scope.ErrFull)
 	}
 	require.NoError(t, b.Region("level").Rewind(context.Background()))
@@ -113,7 +113,7 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 
 func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	b := open(t)
-	s := b.Pad(0, 0).Open("query")
+	s := b.Scratch(0, 0).Open("query")
 	arena_c.FailAt(1)
 	size := s.Free()
 	require.Nil(t, s.TryAlloc(size, 8))
@@ -133,21 +133,21 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 
 func TestWithReturnsARefusalOnPurpose(t *testing.T) {
 	b := open(t)
-	s := b.Pad(0, 0).Open("query")
+	s := b.Scratch(0, 0).Open("query")
 	for n, want := range []string{"one more of 8 scopes", "100 bytes, "} {
 		arena_c.FailAt(uint64(n + 1))
-		err := b.Pad(0, 0).With(100, func([]byte) { t.Error("it ran") })
+		err := b.Scratch(0, 0).With(100, func([]byte) { t.Error("it ran") })
 		require.ErrorIs(t, err, scope.ErrFull)
 		assert.Contains(t, err.Error(), "asked for "+want)
 	}
-	require.NoError(t, b.Pad(0, 0).With(100, func([]byte) {}))
+	require.NoError(t, b.Scratch(0, 0).With(100, func([]byte) {}))
 	require.NoError(t, s.Close())
 }
 
 // TestMisuseIsNoRequest: it is told as what it is, and the refusal waits for the next request.
 func TestMisuseIsNoRequest(t *testing.T) {
 	b := open(t)
-	s := b.Pad(0, 0).Open("query")
+	s := b.Scratch(0, 0).Open("query")
 	inner := s.Open("inner")
 	var refused bool
 	arena_c.FailAt(1)
@@ -159,8 +159,8 @@ func TestMisuseIsNoRequest(t *testing.T) {
 	arena_c.FailAt(0)
 	inner.Defer(func() {
 		arena_c.FailAt(1)
-		assert.PanicsWithError(t, `scope: BUG: Open in scope "inner" of pad 0.0 while its finalizers run`,
-			func() { b.Pad(0, 0).Open("late") })
+		assert.PanicsWithError(t, `scope: BUG: Open in scope "inner" of scratch 0.0 while its finalizers run`,
+			func() { b.Scratch(0, 0).Open("late") })
 	})
 	require.NoError(t, inner.Close())
 	refused, _ = arena_c.Failed()
@@ -178,7 +178,7 @@ func TestMisuseIsNoRequest(t *testing.T) {
 func TestAConstructorThatIsRefusedOnPurpose(t *testing.T) {
 	b := open(t)
 	for n := uint64(1); n <= 3; n++ {
-		err := b.Pad(0, 0).Do("query", func(s scope.Scope) error {
+		err := b.Scratch(0, 0).Do("query", func(s scope.Scope) error {
 			arena_c.FailAt(n)
 			defer arena_c.FailAt(0)
 			_, err := points.Make(s, func(p *point) error {

@@ -16,8 +16,8 @@ import (
 )
 
 func TestNestedScopesRewindToWhereTheyBegan(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	a := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	a := scratch.Open("a")
 	first := points.New(a)
 	first.X = 1
 	b := a.Open("b")
@@ -29,16 +29,16 @@ func TestNestedScopesRewindToWhereTheyBegan(t *testing.T) {
 	assert.Zero(t, third.X, "New zeroes what a rewind left")
 	assert.EqualValues(t, 1, first.X)
 	require.NoError(t, a.Close())
-	assert.Zero(t, pad.Stats().Used)
-	assert.EqualValues(t, 2*unsafe.Sizeof(point{}), pad.Stats().Peak)
+	assert.Zero(t, scratch.Stats().Used)
+	assert.EqualValues(t, 2*unsafe.Sizeof(point{}), scratch.Stats().Peak)
 }
 
 func TestRefusalsChangeNothing(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	a := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	a := scratch.Open("a")
 	b := a.Open("b")
-	before := pad.Stats()
-	covered := `scope: BUG: allocation in scope "a" of pad 0.0 while scope "b", opened in it, is open`
+	before := scratch.Stats()
+	covered := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
 	assert.PanicsWithError(t, covered, func() { points.New(a) })
 	assert.PanicsWithError(t, covered, func() { a.Alloc(8, 8) })
 	assert.PanicsWithError(t, covered, func() { points.Slice(a, 3) })
@@ -46,12 +46,12 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	assert.Nil(t, points.TrySlice(a, 2))
 	assert.Nil(t, a.TryAlloc(8, 8))
 	assert.Zero(t, a.Free())
-	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
-	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of pad 0.0 while scope "b", opened in it, is open`, func() { a.Temp(1) })
-	assert.EqualError(t, a.Close(), `scope: BUG: Close of scope "a" of pad 0.0 while scope "b", opened in it, is open`)
-	assert.Equal(t, before, pad.Stats())
+	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of scratch 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
+	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of scratch 0.0 while scope "b", opened in it, is open`, func() { a.Temp(1) })
+	assert.EqualError(t, a.Close(), `scope: BUG: Close of scope "a" of scratch 0.0 while scope "b", opened in it, is open`)
+	assert.Equal(t, before, scratch.Stats())
 	require.NoError(t, b.Close())
-	stale := `scope: BUG: allocation in a scope of pad 0.0 that is closed`
+	stale := `scope: BUG: allocation in a scope of scratch 0.0 that is closed`
 	assert.PanicsWithError(t, stale, func() { points.New(b) })
 	assert.ErrorIs(t, b.Close(), scope.ErrClosed)
 	c := a.Open("c") // the slot of b
@@ -63,7 +63,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 }
 
 func TestUndeclaredMakerIsRefused(t *testing.T) {
-	a := open(t).Pad(0, 0).Open("a")
+	a := open(t).Scratch(0, 0).Open("a")
 	var m scope.Maker[point]
 	want := "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object"
 	assert.PanicsWithError(t, want, func() { m.New(a) })
@@ -74,8 +74,8 @@ func TestUndeclaredMakerIsRefused(t *testing.T) {
 }
 
 func TestSlices(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	a := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	a := scratch.Open("a")
 	s := points.Slice(a, 5)
 	assert.Len(t, s, 5)
 	assert.Equal(t, 5, cap(s))
@@ -94,8 +94,8 @@ func TestSlices(t *testing.T) {
 
 func TestAllocBounds(t *testing.T) {
 	const text = "scope: BUG: Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB"
-	pad := open(t).Pad(0, 0)
-	a := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	a := scratch.Open("a")
 	for align := uint64(1); align <= 64; align *= 2 {
 		p := a.Alloc(1, align)
 		assert.Zero(t, uintptr(p)&uintptr(align-1))
@@ -118,24 +118,24 @@ func TestAllocBounds(t *testing.T) {
 	}
 	require.Error(t, a.Close())
 	for _, size := range []uint64{1 << 38, 1<<38 + 1, 1<<40 - 8, 1 << 40, 1<<63 - 1, math.MaxUint64 - 7} {
-		a := pad.Open("a")
+		a := scratch.Open("a")
 		assert.Nil(t, a.TryAlloc(size, 8))
 		assert.ErrorContains(t, a.Close(), "65536 of 65536 are free; no plan has as much", size)
 	}
-	a = pad.Open("a")
+	a = scratch.Open("a")
 	assert.Nil(t, a.TryAlloc(8, 3))
 	inner := a.Open("inner")
 	assert.NoError(t, inner.Close(), "it is a's")
 	assert.EqualError(t, a.Close(), text)
 	for _, bad := range [][2]uint64{{8, 3}, {8, 24}, {8, 1<<20 + 1}, {8, 1<<42 + 1}} {
 		ask := fmt.Sprintf("%#x aligned to %#x", bad[0], bad[1])
-		a := pad.Open("a")
+		a := scratch.Open("a")
 		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp(64)} {
 			assert.Nil(t, s.TryAlloc(bad[0], bad[1]), "%s, %s", ask, what)
 			assert.EqualError(t, s.Err(), text, "%s, %s", ask, what)
 		}
 		require.EqualError(t, a.Close(), text+"\n"+text, ask)
-		a = pad.Open("a")
+		a = scratch.Open("a")
 		assert.PanicsWithError(t, text, func() { a.Alloc(bad[0], bad[1]) }, ask)
 		assert.PanicsWithError(t, text, func() {
 			_ = a.Do("inside", func(s scope.Scope) error { s.Alloc(bad[0], bad[1]); return nil })
@@ -150,34 +150,34 @@ func TestAllocBounds(t *testing.T) {
 }
 
 func TestTooManyScopes(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("outer", func(s scope.Scope) error {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("outer", func(s scope.Scope) error {
 		for {
 			s = s.Open("inner")
 		}
 	})
 	require.ErrorIs(t, err, scope.ErrFull)
-	assert.EqualError(t, err, `budget "test": pad 0.0 is full: scope "inner" asked for one more of 8 scopes; `+
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "inner" asked for one more of 8 scopes; `+
 		`raise limits.scopes in the plan to 9 or more`)
-	assert.Zero(t, pad.Depth())
+	assert.Zero(t, scratch.Depth())
 }
 
 func TestFullNamesEverything(t *testing.T) {
-	pad := open(t).Pad(1, 0)
-	err := pad.Do("query", func(s scope.Scope) error {
+	scratch := open(t).Scratch(1, 0)
+	err := scratch.Do("query", func(s scope.Scope) error {
 		s.Bytes(1000)
 		t := s.Open("cells")
 		points.Slice(t, 6000)
 		points.Slice(t, 3000)
 		return nil
 	})
-	assert.EqualError(t, err, `budget "test": pad 1.0 is full: scope "cells" asked for 24000 bytes, 16536 of 65536 are free; `+
-		`held by "cells" 48000, "query" 1000; raise pads.size in the plan to 73000 or more`)
+	assert.EqualError(t, err, `budget "test": scratch 1.0 is full: scope "cells" asked for 24000 bytes, 16536 of 65536 are free; `+
+		`held by "cells" 48000, "query" 1000; raise scratch.size in the plan to 73000 or more`)
 }
 
 func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
 	b := open(t)
-	a := b.Pad(0, 0).Open("a")
+	a := b.Scratch(0, 0).Open("a")
 	var text string
 	func() {
 		defer func() { text = recover().(error).Error() }()
@@ -186,45 +186,45 @@ func TestUncaughtFullPanicsWithTheSameText(t *testing.T) {
 			points.New(a)
 		}
 	}()
-	assert.Equal(t, `budget "test": pad 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by "a" 65536; `+
-		`raise pads.size in the plan to 65544 or more`, text)
+	assert.Equal(t, `budget "test": scratch 0.0 is full: scope "a" asked for 8 bytes, 0 of 65536 are free; held by "a" 65536; `+
+		`raise scratch.size in the plan to 65544 or more`, text)
 }
 
 // TestTryOnACoveredScope: what a covered scope refused is a bug to be told, not a full, and not the child's.
 func TestTryOnACoveredScope(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	a := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	a := scratch.Open("a")
 	b := a.Open("b")
 	assert.Nil(t, points.TryNew(a))
-	want := `scope: BUG: allocation in scope "a" of pad 0.0 while scope "b", opened in it, is open`
+	want := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
 	assert.EqualError(t, a.Err(), want)
 	assert.NoError(t, b.Err())
 	require.NoError(t, b.Close())
 	assert.NotNil(t, points.TryNew(a))
 	assert.EqualError(t, a.Close(), want)
 
-	a = pad.Open("a")
+	a = scratch.Open("a")
 	b = a.Open("b")
 	assert.Nil(t, points.TryNew(a))
 	require.NoError(t, b.Close())
 	assert.EqualError(t, a.Close(), want, "also when nobody asked meanwhile")
 
-	a = pad.Open("a")
-	assert.Nil(t, a.TryAlloc(padSize+1, 1))
+	a = scratch.Open("a")
+	assert.Nil(t, a.TryAlloc(scratchSize+1, 1))
 	require.NoError(t, a.Open("b").Close())
 	assert.ErrorIs(t, a.Err(), scope.ErrFull, "a full from before the child is remembered")
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 
 func TestDoTellsOfScopesLeftOpen(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	err := pad.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
-	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of pad 0.0 was left open: close it where it is opened`)
-	assert.Zero(t, pad.Depth())
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
+	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of scratch 0.0 was left open: close it where it is opened`)
+	assert.Zero(t, scratch.Depth())
 }
 
 func TestReadFile(t *testing.T) {
-	a := open(t).Pad(0, 0).Open("a")
+	a := open(t).Scratch(0, 0).Open("a")
 	name := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(name, []byte("frogs"), 0o600))
 	data, err := scope.ReadFile(a, name)
@@ -246,9 +246,9 @@ func TestReadFile(t *testing.T) {
 
 // TestOpenFile: the scope owns the file, and a name that lies in the scope may die before the error does.
 func TestOpenFile(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	var f *os.File
-	require.NoError(t, pad.Do("a", func(s scope.Scope) (err error) {
+	require.NoError(t, scratch.Do("a", func(s scope.Scope) (err error) {
 		f, err = scope.OpenFile(s, os.DevNull)
 		return err
 	}))
@@ -257,11 +257,11 @@ func TestOpenFile(t *testing.T) {
 		func(s scope.Scope, name string) error { _, err := scope.OpenFile(s, name); return err },
 		func(s scope.Scope, name string) error { _, err := scope.ReadFile(s, name); return err },
 	} {
-		err := pad.Do("a", func(s scope.Scope) error { return open(s, scope.Sprintf(s, "no/such/%s", "file")) })
-		_ = pad.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
+		err := scratch.Do("a", func(s scope.Scope) error { return open(s, scope.Sprintf(s, "no/such/%s", "file")) })
+		_ = scratch.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
 		assert.EqualError(t, err, "open no/such/file: no such file or directory")
 	}
-	s := pad.Open("full")
+	s := scratch.Open("full")
 	fill(s)
 	assert.Panics(t, func() { _, _ = scope.OpenFile(s, os.DevNull) })
 	_ = s.Close()
@@ -287,7 +287,7 @@ func TestPlainRefusesGoPointers(t *testing.T) {
 }
 
 func TestZeroSizeAndOveraligned(t *testing.T) {
-	a := open(t).Pad(0, 0).Open("a")
+	a := open(t).Scratch(0, 0).Open("a")
 	empties := scope.Plain[struct{}]()
 	assert.NotNil(t, empties.New(a))
 	assert.Len(t, empties.Slice(a, math.MaxInt), math.MaxInt, "nothing, very often")
@@ -300,14 +300,14 @@ func TestZeroSizeAndOveraligned(t *testing.T) {
 // TestZeroHandles: what was never opened is a nil dereference that a program can recover from, in each build.
 func TestZeroHandles(t *testing.T) {
 	var (
-		s     scope.Scope
-		pool  scope.Pool[point]
-		pad   scope.Pad
-		zeros = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.Alloc(1, 1) },
+		s       scope.Scope
+		pool    scope.Pool[point]
+		scratch scope.Scratch
+		zeros   = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.Alloc(1, 1) },
 			func() { s.Bytes(1) }, func() { s.Block(1) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
 			func() { s.Free() }, func() { s.Temp(1) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
 			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
-			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { pad.Open("a") }}
+			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { scratch.Open("a") }}
 	)
 	for i, zero := range zeros {
 		assert.Panics(t, zero, "%d", i)
@@ -316,12 +316,12 @@ func TestZeroHandles(t *testing.T) {
 
 func TestUseAfterTheBudgetClosed(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
-	s := pad.Open("a")
+	scratch := b.Scratch(0, 0)
+	s := scratch.Open("a")
 	pool := points.Pool(s, 2)
 	x := pool.Get()
 	temp := s.Temp(64)
-	assert.ErrorContains(t, b.Close(), `pad 0.0: left open at NextFrame, Release or Close: scope "a"`)
+	assert.ErrorContains(t, b.Close(), `scratch 0.0: left open at NextFrame, Release or Close: scope "a"`)
 	closed := "scope: BUG: use of a scope whose budget is closed"
 	assert.PanicsWithError(t, closed, func() { points.New(s) })
 	assert.PanicsWithError(t, closed, func() { points.New(temp) })
@@ -334,6 +334,6 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	assert.ErrorIs(t, s.Close(), scope.ErrClosed)
 	assert.ErrorIs(t, s.Err(), scope.ErrClosed)
 	assert.Zero(t, s.Free())
-	assert.PanicsWithError(t, "scope: BUG: Open on pad 0.0, whose budget is closed", func() { pad.Open("b") })
-	assert.Zero(t, pad.Depth())
+	assert.PanicsWithError(t, "scope: BUG: Open on scratch 0.0, whose budget is closed", func() { scratch.Open("b") })
+	assert.Zero(t, scratch.Depth())
 }

@@ -12,29 +12,29 @@ type frog struct{ X, Y float32 }
 
 var frogs = scope.Plain[frog]()
 
-func examplePad() (*budget.Budget, scope.Pad) {
+func exampleScratch() (*budget.Budget, scope.Scratch) {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
-	return b, b.Pad(0, 0)
+	return b, b.Scratch(0, 0)
 }
 
 func ExampleMaker_Append() {
-	b, pad := examplePad()
+	b, scratch := exampleScratch()
 	defer b.Close()
-	s := pad.Open("pond")
+	s := scratch.Open("pond")
 	defer s.Close()
 
 	var pond []frog
 	for i := range 5 {
 		pond = frogs.Append(s, pond, frog{X: float32(i)}) // the last thing in s: it grows where it is
 	}
-	fmt.Println(len(pond), cap(pond), pad.Stats().Used)
+	fmt.Println(len(pond), cap(pond), scratch.Stats().Used)
 	s.Bytes(16) // now it is the last no more
 	pond = frogs.Append(s, pond, frog{X: 5})
-	fmt.Println(len(pond), cap(pond), pad.Stats().Used)
+	fmt.Println(len(pond), cap(pond), scratch.Stats().Used)
 
 	inner := s.Open("more frogs")
 	more := frogs.Append(inner, pond, frog{X: 6}) // a copy: what lies in s is not inner's to write to
@@ -46,15 +46,15 @@ func ExampleMaker_Append() {
 }
 
 func ExampleText() {
-	b, pad := examplePad()
+	b, scratch := exampleScratch()
 	defer b.Close()
-	s := pad.Open("tick")
+	s := scratch.Open("tick")
 	defer s.Close()
 
 	text := s.Text()
 	text.Add("frog ").AddInt(3).Add(" at ").AddFloat(1.0/3, 2).AddByte(' ').AddQuoted("Señor\n")
 	fmt.Println(text.String())
-	fmt.Println(text.Len(), pad.Stats().Used)
+	fmt.Println(text.Len(), scratch.Stats().Used)
 	text.Reset().AddHex(255)
 	fmt.Fprintf(&text, " %v", frog{1, 2})
 	fmt.Println(text.String())
@@ -65,15 +65,15 @@ func ExampleText() {
 }
 
 func ExampleSprintf() {
-	b, pad := examplePad()
+	b, scratch := exampleScratch()
 	defer b.Close()
 
-	err := pad.Do("load", func(s scope.Scope) error {
+	err := scratch.Do("load", func(s scope.Scope) error {
 		name := scope.Sprintf(s, "maps/%s/%02d.map", "pond", 7) // dies with s
-		fmt.Println(name, pad.Stats().Used)
+		fmt.Println(name, scratch.Stats().Used)
 		return nil
 	})
-	fmt.Println(err, pad.Stats().Used)
+	fmt.Println(err, scratch.Stats().Used)
 	// Output:
 	// maps/pond/07.map 16
 	// <nil> 0

@@ -31,8 +31,8 @@ func count(from, n int) (list []uint64) {
 func at[T any](list []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(list)) }
 
 func TestMisusedSlices(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	var undeclared scope.Maker[uint64]
 	const half = math.MaxInt/2 + 1
 	list, most := longs.SliceCap(s, 1, 1), empties.Slice(s, math.MaxInt)
@@ -57,17 +57,17 @@ func TestMisusedSlices(t *testing.T) {
 		{fmt.Sprintf("a slice of %d and 1 more elements", math.MaxInt), func() { empties.Append(s, most, struct{}{}) }},
 		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() { empties.Append(s, most[:half], most[:half]...) }},
 	} {
-		used := pad.Stats()
+		used := scratch.Stats()
 		assert.PanicsWithError(t, "scope: BUG: "+misuse.want, misuse.do)
-		assert.Equal(t, used, pad.Stats())
+		assert.Equal(t, used, scratch.Stats())
 	}
 	_ = s.Close()
 }
 
 func TestHugeSlicesAreFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
-	used := pad.Stats().Used
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
+	used := scratch.Stats().Used
 	for _, count := range []uint64{1 << 28, 1 << 30, 1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt} {
 		n := int(min(count, math.MaxInt))
 		for _, do := range []func(){
@@ -77,7 +77,7 @@ func TestHugeSlicesAreFull(t *testing.T) {
 		} {
 			err := recovered(do)
 			assert.ErrorIs(t, err, scope.ErrFull, "%d", n)
-			assert.Equal(t, used, pad.Stats().Used)
+			assert.Equal(t, used, scratch.Stats().Used)
 		}
 	}
 	if length := uint64(1) << 40; !instrumented && length <= math.MaxInt { // checkptr looks at the lie
@@ -103,13 +103,13 @@ func recovered(fn func()) (err error) {
 }
 
 func TestSliceCap(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	dirty := pad.Open("dirty")
+	scratch := open(t).Scratch(0, 0)
+	dirty := scratch.Open("dirty")
 	for i := range chars.Slice(dirty, 1000) {
 		chars.Slice(dirty, 1)[0] = byte(i) | 1
 	}
 	require.NoError(t, dirty.Close())
-	s := pad.Open("s")
+	s := scratch.Open("s")
 	list := longs.SliceCap(s, 2, 5)
 	assert.Len(t, list, 2)
 	assert.Equal(t, 5, cap(list))
@@ -117,7 +117,7 @@ func TestSliceCap(t *testing.T) {
 	longer := append(list, 1, 2, 3)
 	assert.Equal(t, at(list), at(longer), "the built-in stays inside, up to the capacity")
 	assert.NotEqual(t, at(list), at(append(longer, 4)))
-	assert.EqualValues(t, 40, pad.Stats().Used)
+	assert.EqualValues(t, 40, scratch.Stats().Used)
 	none := longs.SliceCap(s, 0, 0)
 	assert.NotNil(t, none)
 	assert.Empty(t, none)
@@ -148,33 +148,33 @@ func TestSliceAligned(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	list := count(1, 5)
 	clone := longs.Clone(s, list[:4])
 	assert.Equal(t, count(1, 4), clone)
 	assert.Equal(t, 4, cap(clone))
 	clone[0] = 9
 	assert.EqualValues(t, 1, list[0], "a copy")
-	assert.EqualValues(t, 32, pad.Stats().Used)
+	assert.EqualValues(t, 32, scratch.Stats().Used)
 	twice := longs.Clone(s, clone)
 	assert.NotEqual(t, at(clone), at(twice))
 	assert.Nil(t, longs.Clone(s, nil))
 	empty := longs.Clone(s, []uint64{})
 	assert.NotNil(t, empty)
 	assert.Empty(t, empty)
-	assert.EqualValues(t, 64, pad.Stats().Used)
-	assert.ErrorIs(t, recovered(func() { longs.Clone(s, make([]uint64, padSize/8)) }), scope.ErrFull)
+	assert.EqualValues(t, 64, scratch.Stats().Used)
+	assert.ErrorIs(t, recovered(func() { longs.Clone(s, make([]uint64, scratchSize/8)) }), scope.ErrFull)
 	_ = s.Close()
 }
 
 func TestPlainMake(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	p, err := points.Make(s, func(p *point) error { p.X = 1; newMark(s, 2, 0); return nil })
 	require.NoError(t, err)
 	assert.Equal(t, point{1, 0}, *p)
-	before := pad.Stats()
+	before := scratch.Stats()
 	parts := func(end func() error) func(*point) error {
 		return func(p *point) error {
 			assert.Zero(t, *p)
@@ -189,7 +189,7 @@ func TestPlainMake(t *testing.T) {
 		"mark failed":         func() error { return errMark },
 		"scope: BUG: Make in": func() error { return nil },
 		"boom":                func() error { panic(fmt.Errorf("boom")) },
-		"is full":             func() error { innermost(pad).Alloc(1<<20, 1); return nil },
+		"is full":             func() error { innermost(scratch).Alloc(1<<20, 1); return nil },
 	} {
 		closed = nil
 		var err error
@@ -199,16 +199,16 @@ func TestPlainMake(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.Nil(t, p)
 		assert.Equal(t, []int64{4, 3}, closed)
-		assert.Equal(t, 1, pad.Depth())
-		after := pad.Stats()
+		assert.Equal(t, 1, scratch.Depth())
+		after := scratch.Stats()
 		assert.Equal(t, before.Used, after.Used)
 		assert.Equal(t, before.Objects, after.Objects)
 	}
 	inner := s.Open("inner")
 	assert.EqualError(t, recovered(func() { _, _ = points.Make(s, parts(nil)) }),
-		`scope: BUG: Make in scope "s" of pad 0.0 while scope "inner", opened in it, is open`)
+		`scope: BUG: Make in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
 	assert.EqualError(t, recovered(func() { _, _ = points.Make(inner, func(*point) error { return inner.Close() }) }),
-		"scope: BUG: Make in a scope of pad 0.0 that is closed")
-	assert.Equal(t, 1, pad.Depth())
+		"scope: BUG: Make in a scope of scratch 0.0 that is closed")
+	assert.Equal(t, 1, scratch.Depth())
 	_ = s.Close()
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // Stack is the seam to package budget, which makes and drives it, and all of that: an arena whose scopes
-// nest, as its owner sees it. That is a region, a slot, a buffer of the frame, or a pad. One goroutine at
+// nest, as its owner sees it. That is a region, a slot, a buffer of the frame, or a scratch arena. One goroutine at
 // a time. The fields are what it must know of the plan, most of it for its messages; Start comes next.
 type Stack struct {
 	Budget string  // name of the plan
-	Arena  string  // "region level", "frame 0", "pad 1.0"
+	Arena  string  // "region level", "frame 0", "scratch 1.0"
 	Key    string  // key of the plan that gives the arena its size
 	Owned  int     // how many Go values (Own, Defer, Keep) may be held at once
 	Names  int     // how many labels there may be at once
@@ -24,7 +24,7 @@ type Stack struct {
 
 	h          *arena_c.Scopes
 	row        *arena_c.Row
-	lent       atomic.Uint64 // of a pad: number of the lending
+	lent       atomic.Uint64 // of a scratch arena: number of the lending
 	notes      []note        // of the scopes, by depth; then of those at the far end
 	id         uint64        // in the registry
 	made       uint64        // how many stacks were made before it, and 1
@@ -115,7 +115,7 @@ func (st *Stack) opens(name string) Scope {
 func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {
-		Pad{st, lent}.givenBack("Open on")
+		Scratch{st, lent}.givenBack("Open on")
 	}
 	st.settle(h) // who was refused is still the topmost
 	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
@@ -135,7 +135,7 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 	return nil
 }
 
-// do is Do of a scope or a pad.
+// do is Do of a scope or a scratch arena.
 func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 	before := st.opened()
 	s, full := st.tryOpen(name)

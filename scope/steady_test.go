@@ -81,10 +81,10 @@ var steady = []struct {
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
 
-// steadyPad is a pad that is large enough for a hundred of each.
-func steadyPad(t testing.TB) scope.Pad {
+// steadyScratch is a scratch arena that is large enough for a hundred of each.
+func steadyScratch(t testing.TB) scope.Scratch {
 	return budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Pad(0, 0)
+		Scratch: budget.Scratch{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0, 0)
 }
 
 // TestNoGoAllocation holds what benchmarks show: in steady state the Go heap has no part in any of it.
@@ -92,16 +92,16 @@ func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
 	}
-	pad := steadyPad(t)
+	scratch := steadyScratch(t)
 	for _, c := range steady {
 		t.Run(c.name, func(t *testing.T) {
-			s := pad.Open("steady")
+			s := scratch.Open("steady")
 			assert.Zero(t, testing.AllocsPerRun(100, func() { c.work(s) }))
 			assert.NoError(t, s.Close())
 		})
 	}
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.Open("a").Close() }), "a pad's own Open and Close")
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = pad.With(64, noBytes) }), "a pad's With")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = scratch.Open("a").Close() }), "a scratch's own Open and Close")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = scratch.With(64, noBytes) }), "a scratch's With")
 	// A control: what does allocate is seen.
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))
@@ -110,12 +110,12 @@ func TestNoGoAllocation(t *testing.T) {
 // BenchmarkSteady shows it with -benchmem. What C's own loop takes for the same work is in tests/bench (make bench).
 func BenchmarkSteady(b *testing.B) {
 	const often = 256 // then the scope is emptied
-	pad := steadyPad(b)
+	scratch := steadyScratch(b)
 	for _, c := range steady {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; i < b.N; i += often {
-				s := pad.Open("steady")
+				s := scratch.Open("steady")
 				for range often {
 					c.work(s)
 				}

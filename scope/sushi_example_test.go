@@ -18,7 +18,7 @@ import (
 func Example_sushiBarOnHeap() {
 	b := openBar()
 	defer b.Close()
-	err := b.Pad(0, 0).Do("sushi bar", func(s scope.Scope) error {
+	err := b.Scratch(0, 0).Do("sushi bar", func(s scope.Scope) error {
 		bar, err := arena.NewHeap(s.Block(16 * budget.KiB))
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func Example_sushiBarInScopes() {
 	b := openBar()
 	defer b.Close()
 
-	bar := b.Pad(0, 0).Open("bar")
+	bar := b.Scratch(0, 0).Open("bar")
 	couple := sit(bar, "couple", 2)
 	family := sit(couple, "family", 5)
 	regular := sit(family, "regular", 1)
@@ -78,7 +78,7 @@ func Example_sushiBarInScopes() {
 	fmt.Println(friends.Close(), couple.Close(), bar.Close())
 	// Output:
 	// free seats: 0
-	// scope: BUG: Close of scope "family" of pad 0.0 while scope "regular", opened in it, is open
+	// scope: BUG: Close of scope "family" of scratch 0.0 while scope "regular", opened in it, is open
 	// <nil> <nil>
 	// free seats: 6
 	// free seats: 0
@@ -106,18 +106,18 @@ func TestFreeSeatsAreSideBySide(t *testing.T) {
 			require.NoError(t, friends.Close())
 		}
 	}
-	bar := b.Pad(0, 0).Open("bar")
+	bar := b.Scratch(0, 0).Open("bar")
 	fill(bar)
 	require.NoError(t, bar.Close())
 	require.Equal(t, 1<<8-1, parties)
 }
 
-// openBar opens a budget with a pad of 64 KiB: a bar of eight seats.
+// openBar opens a budget with a scratch arena of 64 KiB: a bar of eight seats.
 func openBar() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "bar",
 		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

@@ -17,14 +17,14 @@ import (
 // Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example here or beside it.
 //
 //	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
-//	LinearAllocator, rewind       the arena of a region or pad; arena.Linear        frogSystem
+//	LinearAllocator, rewind       the arena of a region or scratch; arena.Linear        frogSystem
 //	ScopeStack, nested scopes     Scope: Open and Close, or Do                      demoAsMeant, demoAsPublished
 //	newPOD                        Plain: New, Slice                                 frogSystem
 //	newObject                     Object: New, Make, Slice                          frogSystemWithLock
 //	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
-//	thread-local scratch          a pad, held by handle; two a worker (Pads.Pick)   formatString
+//	thread-local scratch          a scratch arena, held by handle; two a worker (Scratches.Pick)   formatString
 //	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
-//	array of unknown size         List on a pad, then Copy into the scope           arrayOfUnknownSize
+//	array of unknown size         List on a scratch arena, then Copy into the scope           arrayOfUnknownSize
 //	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
 //	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
 //
@@ -32,7 +32,7 @@ import (
 // where its child will rewind; here it refuses, by name. There the end of memory is an assert; here full is an answer.
 // There scratch is a thread's; goroutines move between threads. There constructors can't fail.
 
-// openTalk opens a budget with the memory map of the talk: init, systems and level, and a worker's pads beside them.
+// openTalk opens a budget with the memory map of the talk: init, systems and level, and a worker's scratch arenas beside them.
 func openTalk() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name: "talk",
@@ -41,7 +41,7 @@ func openTalk() *budget.Budget {
 			{Name: "systems", Size: 64 * budget.KiB},
 			{Name: "level", Size: 64 * budget.KiB},
 		},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)
@@ -130,18 +130,18 @@ func Example_frogSystemWithLock() {
 		fmt.Println("the pond is ours")
 		return nil
 	}
-	pad := b.Pad(0, 0)
-	err = pad.Do("first", func(s scope.Scope) error {
+	scratch := b.Scratch(0, 0)
+	err = scratch.Do("first", func(s scope.Scope) error {
 		if err := run(s); err != nil {
 			return err
 		}
-		before := pad.Stats().Used
+		before := scratch.Stats().Used
 		fmt.Println("second:", s.Do("second", run))
-		fmt.Println("it left", pad.Stats().Used-before, "bytes")
+		fmt.Println("it left", scratch.Stats().Used-before, "bytes")
 		return nil
 	})
 	fmt.Println("first:", err)
-	fmt.Println("third:", pad.Do("third", run))
+	fmt.Println("third:", scratch.Do("third", run))
 	// Output:
 	// the pond is ours
 	// second: resource temporarily unavailable
@@ -153,7 +153,7 @@ func Example_frogSystemWithLock() {
 	// third: <nil>
 }
 
-// A name is put together, a file opened and read, on a pad: a worker's own scratch. The function has one way in and
+// A name is put together, a file opened and read, on a scratch arena: a worker's own scratch. The function has one way in and
 // many ways out, and none of them cleans up.
 func Example_formatString() {
 	b := openTalk()
@@ -167,19 +167,19 @@ func Example_formatString() {
 		panic(err)
 	}
 
-	pad := b.Pad(0, 0)
-	err = pad.Do("read a pond", func(scratch scope.Scope) error {
+	arena := b.Scratch(0, 0)
+	err = arena.Do("read a pond", func(scratch scope.Scope) error {
 		name := scope.Sprintf(scratch, "%s/%s.txt", ponds, "swamp") // lies in scratch
 		file, err := scope.OpenFile(scratch, name)                  // closed with scratch
 		if err != nil {
 			return err
 		}
 		text, err := scope.ReadAt(scratch, file, 0, 8)
-		fmt.Printf("%s, from %d open file\n", text, pad.Stats().Owned)
+		fmt.Printf("%s, from %d open file\n", text, arena.Stats().Owned)
 		return err
 	})
 	fmt.Println(err)
-	fmt.Println(pad.Stats().Owned, "open files,", pad.Stats().Used, "bytes")
+	fmt.Println(arena.Stats().Owned, "open files,", arena.Stats().Used, "bytes")
 	// Output:
 	// 12 frogs, from 1 open file
 	// <nil>

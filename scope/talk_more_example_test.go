@@ -10,12 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// openLevels opens a budget with a region for levels, and a worker's pads beside it.
+// openLevels opens a budget with a region for levels, and a worker's scratch arenas beside it.
 func openLevels() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "levels",
 		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Pads:    budget.Pads{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)
@@ -143,14 +143,14 @@ func (r *Radio) station(base arena.Base) int32       { return r.hidden.Get(base)
 func Example_hiddenStruct() {
 	b := openLevels()
 	defer b.Close()
-	pad, base := b.Pad(0, 0), b.Base()
-	err := pad.Do("car", func(s scope.Scope) error {
+	scratch, base := b.Scratch(0, 0), b.Base()
+	err := scratch.Do("car", func(s scope.Scope) error {
 		radio := newRadio(s, base)
 		radio.tune(base, 97)
-		fmt.Println("station", radio.station(base), "on", pad.Stats().Used, "bytes")
+		fmt.Println("station", radio.station(base), "on", scratch.Stats().Used, "bytes")
 		return nil
 	})
-	fmt.Println(err, pad.Stats().Used)
+	fmt.Println(err, scratch.Stats().Used)
 	// Output:
 	// station 97 on 44 bytes
 	// <nil> 0

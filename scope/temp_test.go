@@ -15,26 +15,26 @@ import (
 )
 
 func TestTempIsExact(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for n := range 200 {
-		s := pad.Open("s")
+		s := scratch.Open("s")
 		near := s.Bytes(100)
-		before := pad.Stats().Used
+		before := scratch.Stats().Used
 		temp := s.Temp(n)
 		assert.EqualValues(t, n, temp.Free())
-		assert.EqualValues(t, (before+7)&^7+16+(uint64(n)+63)&^63, pad.Stats().Used, "a node, and whole lines of the far end")
+		assert.EqualValues(t, (before+7)&^7+16+(uint64(n)+63)&^63, scratch.Stats().Used, "a node, and whole lines of the far end")
 		p := temp.Alloc(0, 1)
 		assert.Zero(t, uintptr(p)%64)
 		assert.Greater(t, uintptr(p), uintptr(unsafe.Pointer(&near[99])))
 		data := temp.Bytes(n)
 		assert.Equal(t, make([]byte, n), data)
 		assert.Nil(t, temp.TryAlloc(1, 1), "not a byte more")
-		assert.EqualError(t, temp.Err(), fmt.Sprintf(`budget "test": pad 0.0 is full: scope "temp" asked for 1 bytes, `+
+		assert.EqualError(t, temp.Err(), fmt.Sprintf(`budget "test": scratch 0.0 is full: scope "temp" asked for 1 bytes, `+
 			`0 of the %d that Temp gave are free; ask Temp for %d or more`, n, (n+7)&^7+1))
 		assert.ErrorIs(t, s.Close(), scope.ErrFull, "nobody else is asked what temporaries remember")
-		assert.Zero(t, pad.Stats().Used)
+		assert.Zero(t, scratch.Stats().Used)
 	}
-	s := pad.Open("s")
+	s := scratch.Open("s")
 	temp := s.Temp(1000)
 	temp.Bytes(900)
 	var full *scope.FullError
@@ -47,8 +47,8 @@ func TestTempIsExact(t *testing.T) {
 }
 
 func TestTempsNest(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	older := s.Temp(1000)
 	kept := older.Bytes(500)
 	newer := older.Temp(2000)
@@ -59,12 +59,12 @@ func TestTempsNest(t *testing.T) {
 	inner := s.Open("inner") // the near end goes on
 	points.New(inner)
 	newest := inner.Temp(64)
-	const covered = ` scope "temp" of pad 0.0, which isn't the newest of the temporaries`
+	const covered = ` scope "temp" of scratch 0.0, which isn't the newest of the temporaries`
 	assert.EqualError(t, panicsWith(func() { points.New(newer) }), "scope: BUG: allocation in"+covered)
 	assert.EqualError(t, panicsWith(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
 	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
 	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }),
-		`Open in scope "temp" of pad 0.0, which holds temporaries and doesn't nest`)
+		`Open in scope "temp" of scratch 0.0, which holds temporaries and doesn't nest`)
 	assert.ErrorContains(t, panicsWith(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
 	points.New(newest)
 	require.NoError(t, inner.Close())
@@ -76,13 +76,13 @@ func TestTempsNest(t *testing.T) {
 	assert.Equal(t, bytes.Repeat([]byte{7}, 500), kept)
 	points.New(older)
 	require.NoError(t, s.Close())
-	assert.Zero(t, pad.Stats().Used)
+	assert.Zero(t, scratch.Stats().Used)
 }
 
 // TestTempEndsInItsPlace among the finalizers of its scope.
 func TestTempEndsInItsPlace(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	newMark(s, 1, 0)
 	temp := s.Temp(1000)
 	newMark(temp, 2, 0)
@@ -95,18 +95,18 @@ func TestTempEndsInItsPlace(t *testing.T) {
 	err := s.Close()
 	assert.Equal(t, []int64{7, 3, 6, 5, 4, 2, 1}, closed)
 	assert.ErrorIs(t, err, errMark)
-	assert.ErrorContains(t, err, `pad 0.0, scope "temp": finalizer of scope_test.mark panicked: mark panics`)
-	assert.Zero(t, pad.Stats().Owned)
+	assert.ErrorContains(t, err, `scratch 0.0, scope "temp": finalizer of scope_test.mark panicked: mark panics`)
+	assert.Zero(t, scratch.Stats().Owned)
 
 	closed = nil
-	s = pad.Open("s")
+	s = scratch.Open("s")
 	newMark(s, 1, 0)
 	temp = s.Temp(100)
 	newMark(temp, 2, doFail)
-	used := pad.Stats().Used
+	used := scratch.Stats().Used
 	assert.ErrorIs(t, temp.Close(), errMark, "the newest may end before")
 	assert.Equal(t, []int64{2}, closed)
-	assert.Equal(t, used-128, pad.Stats().Used)
+	assert.Equal(t, used-128, scratch.Stats().Used)
 	assert.ErrorIs(t, temp.Close(), scope.ErrClosed)
 	assert.ErrorIs(t, temp.Err(), scope.ErrClosed)
 	again := s.Temp(100)
@@ -131,34 +131,34 @@ func TestTempEndsWithWhatItWasMadeIn(t *testing.T) {
 		assert.EqualError(t, panicsWith(func() { points.New(temp) }), "scope: BUG: allocation in a scope of "+arena+" that is closed")
 		closed = nil
 	}
-	gone(b.Pad(0, 0).Do("do", use), "pad 0.0")
+	gone(b.Scratch(0, 0).Do("do", use), "scratch 0.0")
 	require.NoError(t, inLevel(t, b, use), "the load's value is good: OnError has what the finalizer said")
 	gone(errMark, "region level")
-	s := b.Pad(0, 0).Open("s")
+	s := b.Scratch(0, 0).Open("s")
 	_, err := points.Make(s, func(*point) error { return errors.Join(use(s), errors.New("no")) })
-	gone(err, "pad 0.0")
-	assert.EqualValues(t, padSize, s.Free())
+	gone(err, "scratch 0.0")
+	assert.EqualValues(t, scratchSize, s.Free())
 	outer := s.Temp(2000)
 	_, err = points.Make(outer, func(*point) error { return errors.Join(use(outer), errors.New("no")) })
-	gone(err, "pad 0.0")
+	gone(err, "scratch 0.0")
 	assert.EqualValues(t, 2000, outer.Free())
 	require.NoError(t, s.Close())
 }
 
 func TestTempThatDoesNotFit(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	s.Bytes(100)
-	near := `budget "test": pad 0.0 is full: scope "%s" asked for %d bytes, %d of 65536 are free; ` +
-		`held by %s; raise pads.size in the plan to %d or more`
-	assert.EqualError(t, panicsWith(func() { s.Temp(padSize) }), fmt.Sprintf(near, "s", 65564, padSize-100, `"s" 100`, 104+65564))
-	assert.Equal(t, counted(1), pad.Stats().Objects, "nothing is left of it")
-	assert.EqualValues(t, 100, pad.Stats().Used)
+	near := `budget "test": scratch 0.0 is full: scope "%s" asked for %d bytes, %d of 65536 are free; ` +
+		`held by %s; raise scratch.size in the plan to %d or more`
+	assert.EqualError(t, panicsWith(func() { s.Temp(scratchSize) }), fmt.Sprintf(near, "s", 65564, scratchSize-100, `"s" 100`, 104+65564))
+	assert.Equal(t, counted(1), scratch.Stats().Objects, "nothing is left of it")
+	assert.EqualValues(t, 100, scratch.Stats().Used)
 	temp := s.Temp(1000)
-	assert.EqualError(t, panicsWith(func() { temp.Temp(padSize) }),
-		fmt.Sprintf(near, "temp", 65600, padSize-120-1024, `"temp" 1024, "s" 120`, 120+1024+65600), "it is the pad that is full")
+	assert.EqualError(t, panicsWith(func() { temp.Temp(scratchSize) }),
+		fmt.Sprintf(near, "temp", 65600, scratchSize-120-1024, `"temp" 1024, "s" 120`, 120+1024+65600), "it is the scratch that is full")
 	temp.Bytes(990)
-	assert.EqualError(t, panicsWith(func() { temp.Temp(1) }), `budget "test": pad 0.0 is full: scope "temp" asked for 16 bytes, `+
+	assert.EqualError(t, panicsWith(func() { temp.Temp(1) }), `budget "test": scratch 0.0 is full: scope "temp" asked for 16 bytes, `+
 		`10 of the 1000 that Temp gave are free; ask Temp for 1008 or more`, "it is the temporaries that are")
 	for _, n := range []int{math.MaxInt, math.MaxInt - 63, 1 << 30} {
 		assert.ErrorIs(t, panicsWith(func() { s.Temp(n) }), scope.ErrFull, "%d", n)
@@ -166,17 +166,17 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	assert.EqualError(t, panicsWith(func() { s.Temp(-1) }), "scope: BUG: Temp of -1 bytes")
 	_ = s.Close()
 
-	s = pad.Open("s")
+	s = scratch.Open("s")
 	for range 8 {
 		s.Temp(8)
 	}
-	assert.EqualError(t, panicsWith(func() { s.Temp(8) }), `budget "test": pad 0.0 is full: scope "temp" asked for one more of 8 scopes; `+
+	assert.EqualError(t, panicsWith(func() { s.Temp(8) }), `budget "test": scratch 0.0 is full: scope "temp" asked for one more of 8 scopes; `+
 		`raise limits.scopes in the plan to 9 or more`)
 	require.NoError(t, s.Close())
 
-	s = pad.Open("s")
-	all := s.Temp(padSize - 64) // the node has the first line
-	assert.Len(t, all.Bytes(padSize-64), padSize-64)
+	s = scratch.Open("s")
+	all := s.Temp(scratchSize - 64) // the node has the first line
+	assert.Len(t, all.Bytes(scratchSize-64), scratchSize-64)
 	assert.EqualValues(t, 48, s.Free())
 	assert.Len(t, s.Bytes(48), 48, "near end and far end meet")
 	require.NoError(t, s.Close())
@@ -184,40 +184,40 @@ func TestTempThatDoesNotFit(t *testing.T) {
 
 // TestTempsPeak is what both ends held at once.
 func TestTempsPeak(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	s.Bytes(1000)
 	inner := s.Open("inner")
 	inner.Bytes(2000)
 	require.NoError(t, inner.Close()) // 3000
 	temp := s.Temp(640)
 	require.NoError(t, temp.Close()) // 1016 + 640
-	assert.EqualValues(t, 3000, pad.Stats().Peak)
+	assert.EqualValues(t, 3000, scratch.Stats().Peak)
 	temp = s.Temp(2560) // 1032 + 2560
-	assert.EqualValues(t, 3592, pad.Stats().Peak, "while it is there too")
+	assert.EqualValues(t, 3592, scratch.Stats().Peak, "while it is there too")
 	s.Bytes(8)
 	require.NoError(t, temp.Close())
 	s.Bytes(2000)
 	require.NoError(t, s.Close())
-	assert.EqualValues(t, 3600, pad.Stats().Peak)
+	assert.EqualValues(t, 3600, scratch.Stats().Peak)
 }
 
 // TestTempRefuses whoever may not ask, and what a finalizer of temporaries would take beside them.
 func TestTempRefuses(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
-	s := pad.Open("s")
+	scratch := b.Scratch(0, 0)
+	s := scratch.Open("s")
 	temp := s.Temp(100)
 	_, err := points.Make(temp, func(*point) error {
 		temp.Defer(func() {
 			assert.EqualError(t, panicsWith(func() { s.Temp(1) }),
-				`scope: BUG: Temp beside scope "temp" of pad 0.0 while its finalizers run`)
+				`scope: BUG: Temp beside scope "temp" of scratch 0.0 while its finalizers run`)
 		})
 		return errMark
 	})
 	require.ErrorIs(t, err, errMark)
 	s.Defer(func() {
-		assert.EqualError(t, panicsWith(func() { s.Temp(1) }), `scope: BUG: Temp of scope "s" of pad 0.0 while its finalizers run`)
+		assert.EqualError(t, panicsWith(func() { s.Temp(1) }), `scope: BUG: Temp of scope "s" of scratch 0.0 while its finalizers run`)
 	})
 	require.NoError(t, s.Close())
 	assert.ErrorIs(t, panicsWith(func() { s.Temp(1) }), scope.ErrClosed)
@@ -229,7 +229,7 @@ func TestTempRefuses(t *testing.T) {
 
 // TestTempsRememberEachForItself, and who ends them tells of all.
 func TestTempsRememberEachForItself(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	first := s.Temp(8)
 	assert.Nil(t, first.TryAlloc(101, 1))
 	second := s.Temp(8)
@@ -245,7 +245,7 @@ func TestTempsRememberEachForItself(t *testing.T) {
 	assert.ErrorContains(t, err, "asked for 101 bytes")
 	assert.ErrorContains(t, err, "isn't the newest")
 
-	s = open(t).Pad(0, 0).Open("s")
+	s = open(t).Scratch(0, 0).Open("s")
 	temp := s.Temp(100)
 	assert.Panics(t, func() {
 		_, _ = points.Make(temp, func(*point) error { newMark(temp, 1, doFail); panic("boom") })
@@ -255,8 +255,8 @@ func TestTempsRememberEachForItself(t *testing.T) {
 
 // TestAppendInTemporaries: the last list grows where it is; near end and far end are not in each other.
 func TestAppendInTemporaries(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	near := longs.SliceCap(s, 1, 2)
 	temp := s.Temp(8 * 100)
 	assert.NotEqual(t, at(near), at(longs.Append(temp, near, 7)))
@@ -267,7 +267,7 @@ func TestAppendInTemporaries(t *testing.T) {
 	}
 	assert.Equal(t, count(0, 98), list)
 	assert.Zero(t, temp.Free(), "exact")
-	assert.EqualError(t, panicsWith(func() { longs.Append(temp, list, 98) }), `budget "test": pad 0.0 is full: scope "temp" asked for `+
+	assert.EqualError(t, panicsWith(func() { longs.Append(temp, list, 98) }), `budget "test": scratch 0.0 is full: scope "temp" asked for `+
 		`8 bytes, 0 of the 800 that Temp gave are free; ask Temp for 808 or more`)
 	moved := longs.Append(s, list[:1:1], 7)
 	assert.NotEqual(t, at(list), at(moved))
@@ -277,7 +277,7 @@ func TestAppendInTemporaries(t *testing.T) {
 	assert.EqualValues(t, 1, list[1])
 	require.ErrorIs(t, s.Close(), scope.ErrFull)
 
-	s = pad.Open("again")
+	s = scratch.Open("again")
 	temp = s.Temp(8 * 100) // where the dead list lay
 	longs.Slice(temp, 1)
 	assert.NotEqual(t, at(list), at(longs.Append(temp, list[:0], 7)))
@@ -287,14 +287,14 @@ func TestAppendInTemporaries(t *testing.T) {
 // A full unwinds through a deferred Close of temporaries: it says what was so when it was asked, not
 // what they gave back since.
 func TestFullPastADeferredCloseOfTemporaries(t *testing.T) {
-	err := open(t).Pad(0, 0).Do("file", func(s scope.Scope) error {
-		temp := s.Temp(padSize / 2)
+	err := open(t).Scratch(0, 0).Do("file", func(s scope.Scope) error {
+		temp := s.Temp(scratchSize / 2)
 		defer temp.Close()
-		s.Bytes(padSize * 3 / 4)
+		s.Bytes(scratchSize * 3 / 4)
 		return nil
 	})
 	full := new(scope.FullError)
 	assert.ErrorAs(t, err, &full)
-	assert.Less(t, full.Free, uint64(padSize/2))
-	assert.Equal(t, uint64(padSize*5/4+16), full.Need)
+	assert.Less(t, full.Free, uint64(scratchSize/2))
+	assert.Equal(t, uint64(scratchSize*5/4+16), full.Need)
 }

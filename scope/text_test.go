@@ -16,7 +16,7 @@ import (
 )
 
 func TestTextAdds(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for want, add := range map[string]func(*scope.Text) *scope.Text{
 		"":                     func(x *scope.Text) *scope.Text { return x.Add("").AddBytes(nil) },
 		"frog 3":               func(x *scope.Text) *scope.Text { return x.Add("frog ").AddInt(3) },
@@ -35,20 +35,20 @@ func TestTextAdds(t *testing.T) {
 		`""`:          func(x *scope.Text) *scope.Text { return x.AddQuoted("") },
 		"12 00ff":     func(x *scope.Text) *scope.Text { fmt.Fprintf(x, "%d %04x", 12, 255); return x },
 	} {
-		s := pad.Open("s")
+		s := scratch.Open("s")
 		text := s.Text()
 		assert.Same(t, &text, add(&text))
 		assert.Equal(t, want, text.String())
 		assert.Equal(t, want, string(text.Bytes()))
 		assert.Len(t, want, text.Len())
-		assert.EqualValues(t, len(want), pad.Stats().Used, "it owns what it holds")
+		assert.EqualValues(t, len(want), scratch.Stats().Used, "it owns what it holds")
 		assert.Equal(t, text.Len(), cap(text.Bytes()), "append can't run into what lies behind")
 		require.NoError(t, s.Close())
 	}
 }
 
 func TestTextFloats(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	random := rand.New(rand.NewSource(1))
 	numbers := []float64{0, math.Copysign(0, -1), 1, 0.1, 0.5, 2.5, 1e15, 1e16, 1e22, 123456789.987654321, math.MaxFloat64,
 		-math.MaxFloat64, math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, 2.2250738585072011e-308, math.MaxFloat32}
@@ -57,13 +57,13 @@ func TestTextFloats(t *testing.T) {
 	}
 	for _, x := range numbers {
 		for digits := -1; digits <= 64; digits++ {
-			s := pad.Open("s")
+			s := scratch.Open("s")
 			text := s.Text()
 			require.Equal(t, strconv.FormatFloat(x, 'f', digits, 64), text.AddFloat(x, digits).String())
 			require.NoError(t, s.Close())
 		}
 	}
-	s := pad.Open("s")
+	s := scratch.Open("s")
 	text := s.Text()
 	for _, digits := range []int{-2, 65, math.MinInt, math.MaxInt} {
 		want := fmt.Sprintf("scope: BUG: AddFloat with %d digits: there are 0 to 64, or -1", digits)
@@ -75,7 +75,7 @@ func TestTextFloats(t *testing.T) {
 
 // TestTextQuotes looks for a rune that is cut between two pieces.
 func TestTextQuotes(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	random := rand.New(rand.NewSource(1))
 	pieces := []string{"a", "\"", "\\", "\n", "\x7f", "ä", "\u00a0", "→", "\u2028", "🐸", "\U0001fbff", "\U000e0001",
 		"\xf0\x9f\x90", "\xe2\x86", "\xc3",
@@ -85,7 +85,7 @@ func TestTextQuotes(t *testing.T) {
 		for range random.Intn(40) {
 			b.WriteString(pieces[random.Intn(len(pieces))])
 		}
-		s := pad.Open("s")
+		s := scratch.Open("s")
 		text := s.Text()
 		require.Equal(t, strconv.Quote(b.String()), text.AddQuoted(b.String()).String())
 		require.NoError(t, s.Close())
@@ -93,7 +93,7 @@ func TestTextQuotes(t *testing.T) {
 	for length := range 64 { // the longest quotes, at every place
 		for _, long := range []string{"\x80", "\U000e0001", "\u2028"} {
 			want := strings.Repeat("a", length) + strings.Repeat(long, 30)
-			s := pad.Open("s")
+			s := scratch.Open("s")
 			text := s.Text()
 			require.Equal(t, strconv.Quote(want), text.AddQuoted(want).String())
 			require.NoError(t, s.Close())
@@ -101,15 +101,15 @@ func TestTextQuotes(t *testing.T) {
 	}
 }
 
-// TestTextModel runs random texts on a small pad, with other things between them, beside builders of the Go heap. What doesn't
+// TestTextModel runs random texts on a small scratch, with other things between them, beside builders of the Go heap. What doesn't
 // fit is left out as a whole.
 func TestTextModel(t *testing.T) {
 	left := 0
 	for seed := range int64(100) {
 		random := rand.New(rand.NewSource(seed))
-		pad := open(t).Pad(0, 0)
-		s := pad.Open("s")
-		s.Bytes(padSize - 300)
+		scratch := open(t).Scratch(0, 0)
+		s := scratch.Open("s")
+		s.Bytes(scratchSize - 300)
 		texts := [2]scope.Text{s.Text(), s.Text()}
 		var want [2]string
 		for range 60 {
@@ -152,15 +152,15 @@ func TestTextModel(t *testing.T) {
 }
 
 func TestTextThatIsFull(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	text := s.Text()
-	s.Bytes(padSize - 10)
-	full := `budget "test": pad 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by "s" %d; ` +
-		`raise pads.size in the plan to %d or more`
+	s.Bytes(scratchSize - 10)
+	full := `budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by "s" %d; ` +
+		`raise scratch.size in the plan to %d or more`
 	text.Add("frogs").Add("eleven bytes").Add("3")
 	assert.Equal(t, "frogs3", text.String(), "what doesn't fit is left out as a whole, and what fits after it isn't")
-	assert.EqualError(t, s.Err(), fmt.Sprintf(full, 12, 4, padSize-4, padSize+12))
+	assert.EqualError(t, s.Err(), fmt.Sprintf(full, 12, 4, scratchSize-4, scratchSize+12))
 	text.AddQuoted("abc")
 	assert.Equal(t, "frogs3", text.String())
 	n, err := text.Write([]byte("12345"))
@@ -176,18 +176,18 @@ func TestTextThatIsFull(t *testing.T) {
 }
 
 func TestTextGrowsAsAppendDoes(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	text := s.Text()
-	assert.Zero(t, pad.Stats().Used, "it owns nothing while it is empty")
+	assert.Zero(t, scratch.Stats().Used, "it owns nothing while it is empty")
 	text.Add("12345")
 	first := text.Bytes()
 	text.Add("67")
-	assert.EqualValues(t, 7, pad.Stats().Used)
-	assert.Equal(t, counted(1), pad.Stats().Objects)
+	assert.EqualValues(t, 7, scratch.Stats().Used)
+	assert.Equal(t, counted(1), scratch.Stats().Objects)
 	s.Bytes(1)
 	text.Add("8")
-	assert.EqualValues(t, 7+1+14, pad.Stats().Used)
+	assert.EqualValues(t, 7+1+14, scratch.Stats().Used)
 	assert.Equal(t, 8, cap(text.Bytes()), "its spare capacity is nobody else's")
 	assert.Equal(t, "12345", string(first), "a view of before stays as long as the scope")
 	view := text.String()
@@ -195,7 +195,7 @@ func TestTextGrowsAsAppendDoes(t *testing.T) {
 	assert.Zero(t, text.Len())
 	assert.Empty(t, text.String())
 	text.Add("abcdefghijklmn")
-	assert.EqualValues(t, 7+1+14, pad.Stats().Used, "its bytes are used again")
+	assert.EqualValues(t, 7+1+14, scratch.Stats().Used, "its bytes are used again")
 	assert.Equal(t, "abcdefgh", view, "a view changes after Reset")
 	temp := s.Temp(20480).Text()
 	for range 300 {
@@ -207,23 +207,23 @@ func TestTextGrowsAsAppendDoes(t *testing.T) {
 
 func TestTextInAScopeThatMayNot(t *testing.T) {
 	b := open(t)
-	pad := b.Pad(0, 0)
-	s := pad.Open("s")
+	scratch := b.Scratch(0, 0)
+	s := scratch.Open("s")
 	text, spare := s.Text(), s.Text()
 	spare.Add("123").Reset()
 	inner := s.Open("inner")
 	text.Add("frog")
 	spare.Add("1")
 	_, err := text.Write([]byte("1"))
-	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of pad 0.0 while scope "inner", opened in it, is open`)
+	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
 	assert.Zero(t, text.Len()+spare.Len())
 	require.NoError(t, inner.Close())
-	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of pad 0.0 while scope "inner", opened in it, is open`)
+	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
 
-	again := pad.Open("again")
+	again := scratch.Open("again")
 	mine := again.Text()
 	mine.Add("mine")
-	stale := "scope: BUG: Add to a Text in a scope of pad 0.0 that is closed"
+	stale := "scope: BUG: Add to a Text in a scope of scratch 0.0 that is closed"
 	for _, add := range []func(*scope.Text){
 		func(x *scope.Text) { x.Add("") },
 		func(x *scope.Text) { x.AddInt(1) },
@@ -241,7 +241,7 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	assert.Empty(t, mine.String())
 	assert.Nil(t, mine.Bytes())
 
-	last := pad.Open("last").Text()
+	last := scratch.Open("last").Text()
 	last.Add("last")
 	assert.Error(t, b.Close())
 	assert.Zero(t, last.Len())
@@ -249,15 +249,15 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 }
 
 func TestSprintf(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("s")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
 	name := scope.Sprintf(s, "%s %03d", "frog", 7)
 	assert.Equal(t, "frog 007", name)
-	assert.EqualValues(t, 8, pad.Stats().Used)
+	assert.EqualValues(t, 8, scratch.Stats().Used)
 	assert.Empty(t, scope.Sprintf(s, ""))
 	assert.True(t, utf8.ValidString(scope.Sprintf(s, "%q", "🐸")))
-	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }), `budget "test": pad 0.0 is full: scope "s" `+
-		`asked for 70000 bytes, 65522 of 65536 are free; held by "s" 14; raise pads.size in the plan to 70016 or more`)
+	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }), `budget "test": scratch 0.0 is full: scope "s" `+
+		`asked for 70000 bytes, 65522 of 65536 are free; held by "s" 14; raise scratch.size in the plan to 70016 or more`)
 	inner := s.Open("inner")
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())
@@ -268,10 +268,10 @@ func TestTextMakesNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
 	}
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	hostile := strings.Repeat("\x80🐸\n", 20) + strings.Repeat("\x80", 200)
 	got := testing.AllocsPerRun(100, func() {
-		s := pad.Open("s")
+		s := scratch.Open("s")
 		text := s.Text()
 		text.Add("frog ").AddInt(-3).AddUint(4).AddHex(5).AddByte('x').AddRune('🐸').AddQuoted(hostile).AddBytes(text.Bytes())
 		for _, x := range []float64{3.14, 1e300, 5e-324, math.MaxFloat64, 123456789.987654321, math.Inf(1)} {

@@ -61,7 +61,7 @@ func watch(t *testing.T, fn func(testing.TB)) *recorder {
 
 func plan() budget.Plan {
 	return budget.Plan{Name: "watched", Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: budget.KiB}, Pads: budget.Pads{Workers: 1, Size: budget.KiB}}
+		Frame: budget.Frame{Buffers: 2, Size: budget.KiB}, Scratch: budget.Scratch{Workers: 1, Size: budget.KiB}}
 }
 
 func TestOpenClosesAtTheEnd(t *testing.T) {
@@ -69,7 +69,7 @@ func TestOpenClosesAtTheEnd(t *testing.T) {
 	r := watch(t, func(t testing.TB) {
 		b = budgettest.Open(t, plan())
 		require.NoError(t, b.NextFrame())
-		require.NoError(t, b.Pad(0, 0).Open("a").Close())
+		require.NoError(t, b.Scratch(0, 0).Open("a").Close())
 	})
 	assert.Empty(t, r.said)
 	assert.Len(t, r.cleanup, 1)
@@ -93,24 +93,24 @@ func TestOpenFailsATest(t *testing.T) {
 		do   func(*budget.Budget)
 		said []string
 	}{
-		"pad scope": {
-			func(b *budget.Budget) { b.Pad(0, 1).Open("left open") },
-			[]string{`budgettest: Close: budget "watched": pad 0.1` + leaked + `"left open"; close each where it is opened`,
-				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Pads:0}"},
+		"scratch scope": {
+			func(b *budget.Budget) { b.Scratch(0, 1).Open("left open") },
+			[]string{`budgettest: Close: budget "watched": scratch 0.1` + leaked + `"left open"; close each where it is opened`,
+				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0}"},
 		},
-		"pad scope at NextFrame": {
+		"scratch scope at NextFrame": {
 			func(b *budget.Budget) {
-				s := b.Pad(0, 0).Open("open")
+				s := b.Scratch(0, 0).Open("open")
 				_ = b.NextFrame()
 				_ = s.Close()
 			},
-			[]string{`budgettest: Close: budget "watched": pad 0.0` + leaked + `"open"; close each where it is opened`,
-				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Pads:0}"},
+			[]string{`budgettest: Close: budget "watched": scratch 0.0` + leaked + `"open"; close each where it is opened`,
+				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0}"},
 		},
 		"finalizer": {
 			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
 			[]string{"budgettest: Close: frame 0, scope \"frame\": a deferred function panicked: boom",
-				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Pads:0}"},
+				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Scratch:0}"},
 		},
 		"stray write": {
 			func(b *budget.Budget) { mapOf(b).Row(1).End++ },
@@ -138,7 +138,7 @@ func TestOpenFailsATestThatLosesOwnedValues(t *testing.T) {
 		mapOf(b).Row(1).Arena.Chain = 0 // a stray write
 	})
 	assert.Equal(t, []string{`budgettest: Close: budget "watched": frame 0: 1 owned values were never released: a deferred function`,
-		"budgettest: leaks: {Scopes:0 Owned:1 Finalizers:0 Slots:0 Pads:0}"}, r.said)
+		"budgettest: leaks: {Scopes:0 Owned:1 Finalizers:0 Slots:0 Scratch:0}"}, r.said)
 }
 
 func mapOf(b *budget.Budget) *arena_c.Map {

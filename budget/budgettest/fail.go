@@ -16,7 +16,7 @@ import (
 
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too small for it: from so
 // little that its first request fails, up to what it needs. So each allocation and each registration of fn in a region,
-// the frame or a pad is once the first that fails, and all that come after it fail too, but for what fits into the padding
+// the frame or a scratch arena is once the first that fails, and all that come after it fail too, but for what fits into the padding
 // that one before it needs; whoever handles a full is tried at each place where it can come from. It needs no hook: the limit
 // of the arena is where the failure is.
 //
@@ -100,9 +100,9 @@ func knobs(plan budget.Plan) (list []knob) {
 		list = append(list, knob{"frame.size", 1, plan.Frame.Size,
 			func(p budget.Plan, value uint64) budget.Plan { p.Frame.Size = value; return p }})
 	}
-	if plan.Pads.Workers > 0 {
-		list = append(list, knob{"pads.size", 1, plan.Pads.Size,
-			func(p budget.Plan, value uint64) budget.Plan { p.Pads.Size = value; return p }})
+	if plan.Scratch.Workers > 0 {
+		list = append(list, knob{"scratch.size", 1, plan.Scratch.Size,
+			func(p budget.Plan, value uint64) budget.Plan { p.Scratch.Size = value; return p }})
 	}
 	limit := func(name string, most int, change func(*budget.Limits, int)) {
 		list = append(list, knob{"limits." + name, 1, uint64(most), func(p budget.Plan, value uint64) budget.Plan {

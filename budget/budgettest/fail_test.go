@@ -24,7 +24,7 @@ var (
 func failing() budget.Plan {
 	return budget.Plan{Name: "failing", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "room", Size: 4096, Slots: 2}, {Name: "level", Size: 64 * budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 4096}, Pads: budget.Pads{Workers: 1, Size: 4096}}
+		Frame: budget.Frame{Buffers: 2, Size: 4096}, Scratch: budget.Scratch{Workers: 1, Size: 4096}}
 }
 
 func onePond(s scope.Scope) (*pond, error) { return ponds.New(s), nil }
@@ -70,8 +70,8 @@ func program(b *budget.Budget, failed map[string]int) error {
 				return err
 			}
 		}
-		at = "pad"
-		err = b.Pad(0, 0).Do("query", func(s scope.Scope) error {
+		at = "scratch"
+		err = b.Scratch(0, 0).Do("query", func(s scope.Scope) error {
 			ponds.New(s)
 			at = "nested"
 			return s.Do("inner", func(s scope.Scope) error { ponds.New(s); return nil })
@@ -101,7 +101,7 @@ func TestFailEachFailsEach(t *testing.T) {
 		}
 		return err
 	})
-	for _, at := range []string{"first", "odd", "even", "aligned", "owned", "pool", "temp", "last", "slot 1", "room 0", "pad", "nested",
+	for _, at := range []string{"first", "odd", "even", "aligned", "owned", "pool", "temp", "last", "slot 1", "room 0", "scratch", "nested",
 		"frame"} {
 		assert.Positive(t, failed[at], "%s never failed", at)
 	}
@@ -121,13 +121,13 @@ func TestFailEachSees(t *testing.T) {
 			return nil
 		},
 		"it panicked": func(b *budget.Budget) error {
-			s := b.Pad(0, 0).Open("s")
+			s := b.Scratch(0, 0).Open("s")
 			defer s.Close()
 			ponds.New(s)
 			return nil
 		},
 		"left open": func(b *budget.Budget) error {
-			s := b.Pad(0, 0).Open("s")
+			s := b.Scratch(0, 0).Open("s")
 			if ponds.TryNew(s) == nil {
 				return s.Err()
 			}
@@ -136,7 +136,7 @@ func TestFailEachSees(t *testing.T) {
 		"another key": func(b *budget.Budget) error {
 			err := load(b, func(s scope.Scope) error { ponds.New(s); return nil })
 			if err != nil {
-				return b.Pad(0, 0).Do("x", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
+				return b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
 			}
 			return nil
 		},

@@ -39,13 +39,13 @@ func TestFailOnceFailsEach(t *testing.T) {
 	})
 	assert.Empty(t, r.said)
 	assert.Equal(t, map[string]int{"first": 1, "odd": 1, "even": 1, "aligned": 1, "owned": 2, "pool": 1, "label": 2, "temp": 2,
-		"last": 1, "slot 0": 1, "slot 1": 1, "room 0": 1, "room 1": 1, "pad": 1, "nested": 2, "frame": 1}, failed)
+		"last": 1, "slot 0": 1, "slot 1": 1, "room 0": 1, "room 1": 1, "scratch": 1, "nested": 2, "frame": 1}, failed)
 	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
 }
 
-// leaks opens a scope on a pad, and leaves it open when its second request is refused and not the first.
+// leaks opens a scope on a scratch arena, and leaves it open when its second request is refused and not the first.
 func leaks(b *budget.Budget) (err error) {
-	s := b.Pad(0, 0).Open("s")
+	s := b.Scratch(0, 0).Open("s")
 	if ponds.TryNew(s) == nil {
 		return s.Close()
 	}
@@ -57,7 +57,7 @@ func leaks(b *budget.Budget) (err error) {
 
 // retries takes a second success for the first: it forgets what it opened.
 func retries(b *budget.Budget) error {
-	s := b.Pad(0, 0).Open("s")
+	s := b.Scratch(0, 0).Open("s")
 	if ponds.TryNew(s) != nil {
 		return s.Close()
 	}
@@ -68,11 +68,11 @@ func retries(b *budget.Budget) error {
 	return s.Close()
 }
 
-// cleans needs its pad again when it has failed.
+// cleans needs its scratch arena again when it has failed.
 func cleans(b *budget.Budget) error {
 	write := func(s scope.Scope) error { ponds.New(s); return nil }
-	err := b.Pad(0, 0).Do("work", write)
-	if err != nil && b.Pad(0, 0).Do("log", write) != nil {
+	err := b.Scratch(0, 0).Do("work", write)
+	if err != nil && b.Scratch(0, 0).Do("log", write) != nil {
 		return errors.New("no log")
 	}
 	return err
@@ -89,10 +89,10 @@ func TestOnceAndFromThenOnFindDifferentBugs(t *testing.T) {
 		fn         func(b *budget.Budget) error
 		once, each string // what is said; nothing when it is empty
 	}{
-		"leaks": {leaks, "with request 2 refused once: ", "with pads.size = 16: "},
-		"retries": {retries, "with request 1 refused once: budget \"failing\": pad 0.0: left open",
-			"with request 1 refused once: budget \"failing\": pad 0.0: left open"}, // that is to say: from then on it is fine
-		"cleans":   {cleans, "", "with pads.size = 1: no log"},
+		"leaks": {leaks, "with request 2 refused once: ", "with scratch.size = 16: "},
+		"retries": {retries, "with request 1 refused once: budget \"failing\": scratch 0.0: left open",
+			"with request 1 refused once: budget \"failing\": scratch 0.0: left open"}, // that is to say: from then on it is fine
+		"cleans":   {cleans, "", "with scratch.size = 1: no log"},
 		"swallows": {swallows, "with request 1 refused once: " + wentOn, "with request 1 refused once: " + wentOn},
 	} {
 		check := func(said []string, want string) {
@@ -115,33 +115,33 @@ func TestFailOnceSees(t *testing.T) {
 			return nil
 		},
 		"with request 1 refused once: it panicked": func(b *budget.Budget) error {
-			s := b.Pad(0, 0).Open("s")
+			s := b.Scratch(0, 0).Open("s")
 			defer s.Close()
 			ponds.New(s)
 			return nil
 		},
 		"with request 1 refused once: another request is full: ": func(b *budget.Budget) error {
-			err := b.Pad(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil })
+			err := b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil })
 			if err != nil {
-				err = b.Pad(0, 0).Do("s", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
+				err = b.Scratch(0, 0).Do("s", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
 			}
 			return err
 		},
 		"with request 1 refused once: the full is lost: upfront: full": func(b *budget.Budget) error {
-			if b.Pad(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
+			if b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
 				return budget.ErrFull
 			}
 			return nil
 		},
 		"with request 1 refused once: swallowed": func(b *budget.Budget) error {
-			if b.Pad(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
+			if b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
 				return errors.New("swallowed")
 			}
 			return nil
 		},
 		"with request 1 refused once: nothing was refused: upfront: full": func(*budget.Budget) error { return budget.ErrFull },
 		"with request 2 refused once: no frog": func(b *budget.Budget) error {
-			return b.Pad(0, 0).Do("s", func(s scope.Scope) error {
+			return b.Scratch(0, 0).Do("s", func(s scope.Scope) error {
 				if ponds.Pool(s, 1).Get() == nil {
 					return errors.New("no frog")
 				}
@@ -159,7 +159,7 @@ func TestFailOnceSees(t *testing.T) {
 func TestNilIsTheWholeAnswer(t *testing.T) {
 	goesOn, says := 0, 0
 	r := once(t, func(b *budget.Budget) error {
-		return b.Pad(0, 0).Do("s", func(s scope.Scope) error {
+		return b.Scratch(0, 0).Do("s", func(s scope.Scope) error {
 			if ponds.Pool(s, 1).Get() == nil {
 				goesOn++
 			}

@@ -25,10 +25,10 @@ var (
 	octets = scope.Plain[byte]()
 )
 
-const padSize = 64 * budget.KiB
+const scratchSize = 64 * budget.KiB
 
 var plan = budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-	Pads: budget.Pads{Workers: 2, Size: padSize}}
+	Scratch: budget.Scratch{Workers: 2, Size: scratchSize}}
 
 func open(t testing.TB) *budget.Budget { return budgettest.Open(t, plan) }
 
@@ -91,16 +91,16 @@ func count[K any](all func(func(K, *point) bool)) (n int) {
 }
 
 func TestBytesAreTakenAtOnce(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for _, k := range kinds {
 		for _, n := range []int{0, 1, 2, 3, 4, 6, 7, 100, 768, 769} {
-			s := pad.Open("a")
+			s := scratch.Open("a")
 			c := k.make(s, n)
 			for i := range n + 2 {
 				assert.Equal(t, []int{min(i, n), n, min(i, n)}, []int{c.len(), c.cap(), c.all()})
-				assert.EqualValues(t, k.bytes(n), pad.Stats().Used, "%s of %d", k.name, n)
+				assert.EqualValues(t, k.bytes(n), scratch.Stats().Used, "%s of %d", k.name, n)
 				if arena_c.Checked { // others don't count
-					assert.EqualValues(t, 1, pad.Stats().Objects, "one allocation")
+					assert.EqualValues(t, 1, scratch.Stats().Objects, "one allocation")
 				}
 				assert.Equal(t, i < n, c.push(), "%s of %d", k.name, n)
 			}
@@ -110,7 +110,7 @@ func TestBytesAreTakenAtOnce(t *testing.T) {
 			assert.False(t, c.pop())
 			assert.Equal(t, n > 0, c.push())
 			assert.Equal(t, n > 0, c.pop())
-			assert.EqualValues(t, k.bytes(n), pad.Stats().Used)
+			assert.EqualValues(t, k.bytes(n), scratch.Stats().Used)
 			require.NoError(t, s.Close())
 		}
 	}
@@ -119,19 +119,19 @@ func TestBytesAreTakenAtOnce(t *testing.T) {
 // TestTheLastByte: a container that just fits, and one that lacks a byte: its error asks for all of
 // it.
 func TestTheLastByte(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	const n = 96
 	for _, k := range kinds {
 		require.Zero(t, k.bytes(n)%8)
-		require.NoError(t, pad.Do("a", func(s scope.Scope) error {
-			s.Bytes(padSize - k.bytes(n))
+		require.NoError(t, scratch.Do("a", func(s scope.Scope) error {
+			s.Bytes(scratchSize - k.bytes(n))
 			c := k.make(s, n)
 			assert.Zero(t, s.Free())
 			assert.True(t, c.push())
 			return nil
 		}))
-		err := pad.Do("a", func(s scope.Scope) error {
-			s.Bytes(padSize - k.bytes(n) + 1)
+		err := scratch.Do("a", func(s scope.Scope) error {
+			s.Bytes(scratchSize - k.bytes(n) + 1)
 			k.make(s, n)
 			return nil
 		})
@@ -142,7 +142,7 @@ func TestTheLastByte(t *testing.T) {
 
 // TestHugeCounts are a full, not a number that wraps.
 func TestHugeCounts(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	wide := scope.Plain[[1 << 20]int64]()
 	for _, of := range []func(s scope.Scope){
 		func(s scope.Scope) { container.NewList(s, points, math.MaxInt/2+1) },
@@ -152,14 +152,14 @@ func TestHugeCounts(t *testing.T) {
 		func(s scope.Scope) { container.NewMap(s, ids, wide, 1<<18) },
 		func(s scope.Scope) { container.NewStringMap(s, points, 1<<28, 1<<28) },
 	} {
-		assert.ErrorIs(t, pad.Do("a", func(s scope.Scope) error { of(s); return nil }), scope.ErrFull)
+		assert.ErrorIs(t, scratch.Do("a", func(s scope.Scope) error { of(s); return nil }), scope.ErrFull)
 	}
 }
 
 // TestValuesOfNoSize take no byte, however many there may be.
 func TestValuesOfNoSize(t *testing.T) {
-	pad := open(t).Pad(0, 0)
-	s := pad.Open("a")
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
 	empties, none := scope.Plain[struct{}](), struct{}{}
 	const many = math.MaxInt/2 + 1
 	list, deque := container.NewList(s, empties, many), container.NewDeque(s, empties, many)
@@ -168,7 +168,7 @@ func TestValuesOfNoSize(t *testing.T) {
 	}
 	deque.PopFront()
 	assert.Equal(t, []int{5000, 9999, many}, []int{list.Len(), deque.Len(), deque.Cap()})
-	assert.Zero(t, pad.Stats().Used)
+	assert.Zero(t, scratch.Stats().Used)
 	set, one := container.NewMap(s, ids, empties, 3), container.NewMap(s, empties, empties, 1)
 	names := container.NewStringMap(s, empties, 1, 0)
 	assert.True(t, set.Set(1, none) && one.Set(none, none) && one.Set(none, none))
@@ -189,7 +189,7 @@ func TestAliveIsEnough(t *testing.T) {
 			assert.Equal(t, point{1, -1}, point{1, c.first().Y / c.first().X})
 			assert.True(t, c.pop())
 		}
-		s := b.Pad(0, 0).Open("a")
+		s := b.Scratch(0, 0).Open("a")
 		c := k.make(s, 3)
 		child := s.Open("child")
 		child.Bytes(100)
@@ -214,20 +214,20 @@ func TestAliveIsEnough(t *testing.T) {
 func TestContainersDieWithTheirScope(t *testing.T) {
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
-	pad := b.Pad(0, 0)
+	scratch := b.Scratch(0, 0)
 	for _, k := range kinds {
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		full, empty, temp := k.make(s, 1), k.make(s, 3), k.make(s.Temp(1024), 3)
 		assert.True(t, full.push() && temp.push())
 		require.NoError(t, s.Close())
-		s = pad.Open("a")
+		s = scratch.Open("a")
 		s.Bytes(1000) // what they had is another's
 		isDead(t, k, full)
 		isDead(t, k, empty)
 		isDead(t, k, temp)
 		require.NoError(t, s.Close())
 	}
-	s := pad.Open("a")
+	s := scratch.Open("a")
 	var left []box
 	for _, k := range kinds {
 		left = append(left, k.make(s, 2))
@@ -260,15 +260,15 @@ func isDead(t *testing.T, k kind, c box) {
 
 // TestWhatWasThereBefore doesn't show: neither in an index nor in a list.
 func TestWhatWasThereBefore(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for _, k := range kinds {
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		old := s.Bytes(8192)
 		for i := range old {
 			old[i] = 0xFF
 		}
 		require.NoError(t, s.Close())
-		s = pad.Open("a")
+		s = scratch.Open("a")
 		c := k.make(s, 10)
 		assert.Equal(t, []int{0, 0}, []int{c.len(), c.all()})
 		assert.True(t, c.push())
@@ -278,7 +278,7 @@ func TestWhatWasThereBefore(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	var noPoints scope.Maker[point]
 	for _, c := range []struct {
 		want   string
@@ -299,13 +299,13 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	child := s.Open("b")
 	for _, k := range kinds {
-		assert.PanicsWithError(t, `scope: BUG: allocation in scope "a" of pad 0.0 while scope "b", opened in it, is open`,
+		assert.PanicsWithError(t, `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`,
 			func() { k.make(s, 1) })
 	}
 	require.NoError(t, child.Close())
 	require.Error(t, s.Close(), "it remembers")
 	for _, k := range kinds {
-		assert.PanicsWithError(t, "scope: BUG: allocation in a scope of pad 0.0 that is closed", func() { k.make(s, 1) })
+		assert.PanicsWithError(t, "scope: BUG: allocation in a scope of scratch 0.0 that is closed", func() { k.make(s, 1) })
 	}
 }
 
@@ -314,7 +314,7 @@ const undeclared = "a Maker that was never declared: make it with scope.Plain or
 // TestConstructors: a container is made, and used, inside a constructor and around it like all
 // else.
 func TestConstructors(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	for _, k := range kinds {
 		older := k.make(s, 3)
 		before := s.Free()
@@ -336,10 +336,10 @@ func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
 	}
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	letters, sum := []byte("frog"), int32(0)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		list, deque := container.NewList(s, points, 4), container.NewDeque(s, points, 4)
 		byPoint, byName := container.NewMap(s, points, ids, 4), container.NewStringMap(s, ids, 4, 8)
 		for i := range int32(6) {

@@ -13,10 +13,10 @@ import (
 
 // TestDequeIsAList plays at random with a deque and with a list of the standard library.
 func TestDequeIsAList(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for seed := range int64(40) {
 		random := rand.New(rand.NewSource(seed))
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		n := random.Intn(12)
 		d, model := container.NewDeque(s, points, n), list.New()
 		for step := range 500 {
@@ -69,7 +69,7 @@ func popped(t *testing.T, model *list.List, want *list.Element, pop func() (poin
 }
 
 func TestDequePanicsAsASliceDoes(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	d := container.NewDeque(s, points, 4)
 	assert.PanicsWithError(t, "runtime error: index out of range [0] with length 0", func() { d.At(0) })
 	for range 3 {
@@ -85,12 +85,12 @@ func TestDequePanicsAsASliceDoes(t *testing.T) {
 		assert.False(t, ok)
 		assert.Zero(t, got)
 	}
-	assert.PanicsWithError(t, "scope: BUG: PushFront to a Deque in a scope of pad 0.0 that is closed",
+	assert.PanicsWithError(t, "scope: BUG: PushFront to a Deque in a scope of scratch 0.0 that is closed",
 		func() { d.PushFront(point{}) })
 }
 
 func TestDequeWhileRanging(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	d := container.NewDeque(s, points, 4)
 	d.PushBack(point{})
 	seen := 0

@@ -16,10 +16,10 @@ var (
 	flyIDs = scope.Plain[int32]()
 )
 
-// openPond opens a budget with a pad for the examples.
+// openPond opens a budget with a scratch arena for the examples.
 func openPond() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
@@ -30,10 +30,10 @@ func openPond() *budget.Budget {
 func ExampleList() {
 	b := openPond()
 	defer b.Close()
-	s := b.Pad(0, 0).Open("level")
+	s := b.Scratch(0, 0).Open("level")
 
 	near := container.NewList(s, flies, 3)
-	fmt.Println("used:", b.Pad(0, 0).Stats().Used)
+	fmt.Println("used:", b.Scratch(0, 0).Stats().Used)
 	for id := range int32(4) {
 		fmt.Println("push", id, near.Push(fly{ID: id}))
 	}
@@ -53,7 +53,7 @@ func ExampleList() {
 func ExampleDeque() {
 	b := openPond()
 	defer b.Close()
-	s := b.Pad(0, 0).Open("level")
+	s := b.Scratch(0, 0).Open("level")
 
 	turns := container.NewDeque(s, flyIDs, 4)
 	turns.PushBack(1)
@@ -75,7 +75,7 @@ func ExampleDeque() {
 func ExampleMap() {
 	b := openPond()
 	defer b.Close()
-	s := b.Pad(0, 0).Open("level")
+	s := b.Scratch(0, 0).Open("level")
 
 	byID := container.NewMap(s, flyIDs, flies, 100)
 	for _, id := range []int32{30, 10, 20} {
@@ -99,7 +99,7 @@ func ExampleMap() {
 func ExampleStringMap() {
 	b := openPond()
 	defer b.Close()
-	s := b.Pad(0, 0).Open("level")
+	s := b.Scratch(0, 0).Open("level")
 
 	byName := container.NewStringMap(s, flies, 2, 8)
 	for i, name := range []string{"zoe", "maximilian", "ada", "bob"} {

@@ -13,10 +13,10 @@ import (
 
 // TestListIsASlice plays at random with a list and with a slice.
 func TestListIsASlice(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for seed := range int64(40) {
 		random := rand.New(rand.NewSource(seed))
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		n := random.Intn(20)
 		list, model := container.NewList(s, points, n), []point{}
 		for step := range 400 {
@@ -64,7 +64,7 @@ func TestListIsASlice(t *testing.T) {
 }
 
 func TestListPanicsAsASliceDoes(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	list := container.NewList(s, points, 4)
 	const empty = "runtime error: index out of range [0] with length 0"
 	assert.PanicsWithError(t, empty, func() { list.At(0) })
@@ -81,7 +81,7 @@ func TestListPanicsAsASliceDoes(t *testing.T) {
 }
 
 func TestListWhileRanging(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	list := container.NewList(s, points, 5)
 	list.Push(point{})
 	for i, p := range list.All() {

@@ -50,11 +50,11 @@ type aMap[K comparable] struct {
 // as full as it gets, 3/4, are the ones that hunt. The seeds of the hashes are others in each run;
 // the order never is.
 func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K], key func(i int) K) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	for _, n := range []int{0, 1, 2, 3, 5, 6, 12, 24, 48, 96} {
 		for seed := range int64(12) {
 			random := rand.New(rand.NewSource(seed))
-			s := pad.Open("a")
+			s := scratch.Open("a")
 			m, model := make(s, n), mapModel[K]{values: map[K]point{}}
 			for step := range 400 {
 				k, v := key(random.Intn(2*n+1)), point{int32(step), random.Int31()}
@@ -137,10 +137,10 @@ func TestStringMapIsAMap(t *testing.T) {
 }
 
 func TestMapOrderDoesNotDependOnTheHash(t *testing.T) {
-	pad := open(t).Pad(0, 0)
+	scratch := open(t).Scratch(0, 0)
 	orders := map[string]bool{}
 	for range 50 { // each with a seed of its own
-		s := pad.Open("a")
+		s := scratch.Open("a")
 		m := container.NewMap(s, ids, ids, 96)
 		for k := range int32(96) {
 			m.Set(k*k, k)
@@ -165,7 +165,7 @@ func letters[V any](all func(func(string, V) bool)) (order string) {
 }
 
 func TestMapWhileRanging(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	m, byID := container.NewStringMap(s, ids, 10, 1), container.NewMap(s, ids, ids, 10)
 	for i, k := range "abcdefghij" {
 		require.NoError(t, m.Set(string(k), int32(i)))
@@ -213,7 +213,7 @@ func TestMapWhileRanging(t *testing.T) {
 
 // TestMapKeys: keys are equal when == says so, whatever their bytes are.
 func TestMapKeys(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	m := container.NewMap(s, scope.Plain[float64](), ids, 4)
 	assert.True(t, m.Set(0, 1))
 	assert.True(t, m.Set(math.Copysign(0, -1), 3))
@@ -259,7 +259,7 @@ type (
 
 // TestMapKeysThatCompareByOffset are refused at any depth: two of the same text would be two keys.
 func TestMapKeysThatCompareByOffset(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	refused := func(make func(), name string) {
 		assert.PanicsWithError(t, "scope: BUG: a Map of keys "+name+": an arena.String or arena.Slice compares by offset; "+
 			"use a StringMap, or an array of bytes", make)
@@ -283,7 +283,7 @@ func keyed[K comparable](s scope.Scope) { container.NewMap(s, scope.Plain[K](), 
 // TestMapKeysOfEqualHashes: of so many keys, ten pairs have the same 32 bits, more or less.
 func TestMapKeysOfEqualHashes(t *testing.T) {
 	s := budgettest.Open(t, budget.Plan{Name: "large", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 8 * budget.MiB}}).Pad(0, 0).Open("a")
+		Scratch: budget.Scratch{Workers: 1, Size: 8 * budget.MiB}}).Scratch(0, 0).Open("a")
 	const n = 300_000
 	m := container.NewMap(s, ids, ids, n)
 	for k := range int32(n) {
@@ -299,7 +299,7 @@ func TestMapKeysOfEqualHashes(t *testing.T) {
 }
 
 func TestStringMapCopiesItsKeys(t *testing.T) {
-	s := open(t).Pad(0, 0).Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	m := container.NewStringMap(s, ids, 2, 4)
 	key := []byte("frog")
 	view := string(key)
@@ -314,5 +314,5 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	require.NoError(t, m.Set("frog", 4), "a key that is known")
 	assert.Equal(t, int32(4), *m.Get("frog"))
 	require.NoError(t, s.Close())
-	assert.PanicsWithError(t, "scope: BUG: Set in a StringMap in a scope of pad 0.0 that is closed", func() { _ = m.Set("toads", 1) })
+	assert.PanicsWithError(t, "scope: BUG: Set in a StringMap in a scope of scratch 0.0 that is closed", func() { _ = m.Set("toads", 1) })
 }

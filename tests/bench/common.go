@@ -78,11 +78,11 @@ func pointers[T any](list []*T) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
-// pads are those of a budget of their own, two for each worker.
-func pads(workers int, size uint64) (*budget.Budget, func()) {
+// scratch arenas are those of a budget of their own, two for each worker.
+func scratches(workers int, size uint64) (*budget.Budget, func()) {
 	b, err := budget.Open(budget.Plan{Name: "bench",
 		Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
-		Pads:    budget.Pads{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
+		Scratch: budget.Scratch{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
 	if err != nil {
 		panic(err)
 	}

@@ -16,8 +16,8 @@ type core struct{ s C.upfront_scope }
 type corePool C.upfront_pool
 
 func newCore() (core, func()) {
-	b, end := pads(1, budget.MiB)
-	header, generation := b.Pad(0, 0).Open("core").C()
+	b, end := scratches(1, budget.MiB)
+	header, generation := b.Scratch(0, 0).Open("core").C()
 	return core{C.upfront_scope{arena: (*C.upfront_scopes)(header), gen: C.uint64_t(generation)}}, end
 }
 

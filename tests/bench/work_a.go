@@ -54,11 +54,11 @@ func enterA() []contestant {
 
 //go:noinline
 func objectsUpfront() contestant {
-	b, end := pads(1, budget.MiB)
-	pad := b.Pad(0, 0)
+	b, end := scratches(1, budget.MiB)
+	scratch := b.Scratch(0, 0)
 	return contestant{who: library, end: end, run: func(n int) (sum uint64) {
 		for round := range n {
-			s := pad.Open("objects")
+			s := scratch.Open("objects")
 			for i := range kept {
 				p := objects.New(s)
 				p[0] = uint64(i)

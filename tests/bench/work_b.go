@@ -139,11 +139,11 @@ func mixedByHandZeroed() contestant {
 //
 //go:noinline
 func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
-	b, end := pads(1, budget.MiB)
-	pad := b.Pad(0, 0)
+	b, end := scratches(1, budget.MiB)
+	scratch := b.Scratch(0, 0)
 	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
 		for round := range n {
-			s := pad.Open("mixed")
+			s := scratch.Open("mixed")
 			fill(s)
 			if round == n-1 {
 				sum = inspectMixed(keptRaw[:], zeroed)

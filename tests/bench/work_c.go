@@ -134,8 +134,8 @@ func poolByHand(size uintptr, random bool) contestant {
 
 //go:noinline
 func poolUpfront[T chunk](maker scope.Maker[T], random bool) []contestant {
-	b, end := pads(1, chunkCount*1024)
-	s := b.Pad(0, 0).Open("pools")
+	b, end := scratches(1, chunkCount*1024)
+	s := b.Scratch(0, 0).Open("pools")
 	pool, other := maker.Pool(s, chunkCount), maker.Pool(s, chunkCount)
 	keep := new([chunkCount]*T)
 	if random {

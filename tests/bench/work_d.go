@@ -83,39 +83,39 @@ func scopesCore(objects, finalizers int) contestant {
 }
 
 //go:noinline
-func scopesUpfront(who string, four func(scope.Pad)) contestant {
-	b, end := pads(1, budget.MiB)
-	pad := b.Pad(0, 0)
+func scopesUpfront(who string, four func(scope.Scratch)) contestant {
+	b, end := scratches(1, budget.MiB)
+	scratch := b.Scratch(0, 0)
 	return contestant{who: who, end: end, run: func(n int) uint64 {
 		cleaned = 0
 		for range n {
-			four(pad)
+			four(scratch)
 		}
 		return cleaned
 	}}
 }
 
-func emptyScopes(pad scope.Pad) {
+func emptyScopes(scratch scope.Scratch) {
 	var s [depthD]scope.Scope
 	for d := range s {
-		s[d] = pad.Open("nest")
+		s[d] = scratch.Open("nest")
 	}
 	closeAll(&s)
 }
 
-func filledScopes(pad scope.Pad) {
+func filledScopes(scratch scope.Scratch) {
 	var s [depthD]scope.Scope
 	for d := range s {
-		s[d] = pad.Open("nest")
+		s[d] = scratch.Open("nest")
 		fill(s[d])
 	}
 	closeAll(&s)
 }
 
-func finalizedScopes(pad scope.Pad) {
+func finalizedScopes(scratch scope.Scratch) {
 	var s [depthD]scope.Scope
 	for d := range s {
-		s[d] = pad.Open("nest")
+		s[d] = scratch.Open("nest")
 		fill(s[d])
 		*finalized.New(s[d]) = 1
 		*finalized.New(s[d]) = 1
@@ -123,10 +123,10 @@ func finalizedScopes(pad scope.Pad) {
 	closeAll(&s)
 }
 
-func deferredScopes(pad scope.Pad) {
+func deferredScopes(scratch scope.Scratch) {
 	var s [depthD]scope.Scope
 	for d := range s {
-		s[d] = pad.Open("nest")
+		s[d] = scratch.Open("nest")
 		fill(s[d])
 		s[d].Defer(cleanOne)
 		s[d].Defer(cleanOne)

@@ -102,11 +102,11 @@ func liveOf(who string) live {
 
 func scopeE() scope.Scope {
 	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: budget.KiB}}, GoHeap: goShareE,
-		Pads: budget.Pads{Workers: 1, Size: dataE}, Pages: budget.Pages{Prefault: budget.Off}})
+		Scratch: budget.Scratch{Workers: 1, Size: dataE}, Pages: budget.Pages{Prefault: budget.Off}})
 	if err != nil {
 		panic(err)
 	}
-	return b.Pad(0, 0).Open("many")
+	return b.Scratch(0, 0).Open("many")
 }
 
 var churned []byte

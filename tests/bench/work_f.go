@@ -77,11 +77,11 @@ func pushedByHand() contestant {
 //
 //go:noinline
 func pushedUpfront(who string, push func(s scope.Scope, look bool) uint64) contestant {
-	b, end := pads(1, budget.MiB)
-	pad := b.Pad(0, 0)
+	b, end := scratches(1, budget.MiB)
+	scratch := b.Scratch(0, 0)
 	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
 		for round := range n {
-			s := pad.Open("pushed")
+			s := scratch.Open("pushed")
 			sum = push(s, round == n-1)
 			_ = s.Close()
 		}

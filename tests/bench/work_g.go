@@ -30,7 +30,7 @@ type heldG struct {
 
 //go:noinline
 func enterG() []contestant {
-	b, end := pads(workersG, budget.MiB)
+	b, end := scratches(workersG, budget.MiB)
 	inC := [workersG]*cfloor.Arena{cfloor.NewArena(budget.MiB), cfloor.NewArena(budget.MiB)}
 	hand := [workersG]*bump.Arena{bump.NewGo(4096), bump.NewGo(4096)}
 	shared := objectsInPool()
@@ -46,9 +46,9 @@ func enterG() []contestant {
 			}
 		}),
 		inTwo(library, func(g int, held *heldG) {
-			pad := b.Pad(g, 0)
+			scratch := b.Scratch(g, 0)
 			for range batchesG {
-				s := pad.Open("worker")
+				s := scratch.Open("worker")
 				for i := range held.list {
 					p := objects.New(s)
 					p[0] = uint64(i)

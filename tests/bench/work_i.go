@@ -32,14 +32,14 @@ func touch(b []byte) {
 
 const ofRegion = "upfront, Region.Rewind"
 
-// closingScope closes a scope of a pad that load filled.
+// closingScope closes a scope of a scratch arena that load filled.
 //
 //go:noinline
 func closingScope(size uint64, load func(s scope.Scope)) contestant {
-	b, end := pads(1, size)
+	b, end := scratches(1, size)
 	var s scope.Scope
 	return contestant{who: library, end: end, before: func() {
-		s = b.Pad(0, 0).Open("rewound")
+		s = b.Scratch(0, 0).Open("rewound")
 		load(s)
 		cleaned = 0
 	}, run: func(int) uint64 {

@@ -88,11 +88,11 @@ func enterK() []contestant {
 	}
 }
 
-// madeInScope has its temporaries in scopes of the other pad.
+// madeInScope has its temporaries in scopes of the other scratch arena.
 func madeInScope(list []*little) *budget.Budget {
-	b, _ := pads(1, uint64(len(list)*littleSize+budget.MiB))
-	s := b.Pad(0, 0).Open("objects")
-	scratch := b.Pad(0, 1)
+	b, _ := scratches(1, uint64(len(list)*littleSize+budget.MiB))
+	s := b.Scratch(0, 0).Open("objects")
+	scratch := b.Scratch(0, 1)
 	k := 0
 	for i := range list {
 		t := scratch.Open("temporaries")

@@ -112,24 +112,24 @@ const sizeL = 48 * budget.MiB
 // holdScopes is a budget of three arenas: what they hold is what they use, and what is free is one block each.
 func holdScopes() holder {
 	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "init", Size: budget.KiB}},
-		Pads: budget.Pads{Workers: 2, Size: sizeL}})
+		Scratch: budget.Scratch{Workers: 2, Size: sizeL}})
 	if err != nil {
 		panic(err)
 	}
-	program, level := b.Pad(0, 0).Open("program"), b.Pad(0, 1).Open("level")
-	moment := b.Pad(1, 0).Open("moment")
+	program, level := b.Scratch(0, 0).Open("program"), b.Scratch(0, 1).Open("level")
+	moment := b.Scratch(1, 0).Open("moment")
 	write := func(s scope.Scope, size int) { *(*byte)(s.Alloc(uint64(size), 8)) = 1 }
 	used := func() (sum float64) {
 		for i := range 3 {
-			sum += float64(b.Pad(i/2, i%2).Stats().Used)
+			sum += float64(b.Scratch(i/2, i%2).Stats().Used)
 		}
 		return sum
 	}
 	return holder{
 		forProgram: func(size int) { write(program, size) }, forLevel: func(size int) { write(level, size) },
 		forMoment: func(size int) { write(moment, size) },
-		endMoment: func() { _ = moment.Close(); moment = b.Pad(1, 0).Open("moment") },
-		endLevel:  func() { _ = level.Close(); level = b.Pad(0, 1).Open("level") },
+		endMoment: func() { _ = moment.Close(); moment = b.Scratch(1, 0).Open("moment") },
+		endLevel:  func() { _ = level.Close(); level = b.Scratch(0, 1).Open("level") },
 		held:      used, largest: func() float64 { return -1 },
 	}
 }

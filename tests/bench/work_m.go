@@ -46,11 +46,11 @@ func measureM() []series {
 	}
 }
 
-// paddingOf is what the budget's report says of a pad that holds the things.
+// paddingOf is what the budget's report says of a scratch arena that holds the things.
 func paddingOf(list []thingM) uint64 {
-	b, end := pads(1, budget.MiB)
+	b, end := scratches(1, budget.MiB)
 	defer end()
-	s := b.Pad(0, 0).Open("things")
+	s := b.Scratch(0, 0).Open("things")
 	for _, x := range list {
 		s.Alloc(x.size, x.align)
 	}

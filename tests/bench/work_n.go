@@ -36,7 +36,7 @@ func enterFrame() []contestant {
 
 //go:noinline
 func enterLease() []contestant {
-	b, end := pads(2, budget.MiB)
+	b, end := scratches(2, budget.MiB)
 	ctx := context.Background()
 	pool := objectsInPool()
 	return []contestant{

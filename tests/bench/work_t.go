@@ -29,10 +29,10 @@ type tails struct {
 }
 
 func measureTails(h *harness) ([]series, error) {
-	b, end := pads(1, budget.MiB)
+	b, end := scratches(1, budget.MiB)
 	defer end()
-	pool := objects.Pool(b.Pad(0, 0).Open("pool"), objectCount)
-	calls := []tails{{theClock, tailsOfNothing}, {goHeap + ", new", tailsOfHeap}, tailsOfNew(b.Pad(0, 1)), tailsOfAlloc(b.Pad(0, 1)),
+	pool := objects.Pool(b.Scratch(0, 0).Open("pool"), objectCount)
+	calls := []tails{{theClock, tailsOfNothing}, {goHeap + ", new", tailsOfHeap}, tailsOfNew(b.Scratch(0, 1)), tailsOfAlloc(b.Scratch(0, 1)),
 		tailsOfGet(pool)}
 	took := make([]uint32, million)
 	var late, latest []series
@@ -67,9 +67,9 @@ func tailsOfHeap(took []uint32) {
 }
 
 //go:noinline
-func tailsOfNew(pad scope.Pad) tails {
+func tailsOfNew(scratch scope.Scratch) tails {
 	return tails{library + ", New", func(took []uint32) {
-		s := pad.Open("tail")
+		s := scratch.Open("tail")
 		for i := range took {
 			start := time.Now()
 			kept[i] = objects.New(s)
@@ -80,9 +80,9 @@ func tailsOfNew(pad scope.Pad) tails {
 }
 
 //go:noinline
-func tailsOfAlloc(pad scope.Pad) tails {
+func tailsOfAlloc(scratch scope.Scratch) tails {
 	return tails{library + ", Alloc", func(took []uint32) {
-		s := pad.Open("tail")
+		s := scratch.Open("tail")
 		for i := range took {
 			start := time.Now()
 			keptRaw[i] = s.Alloc(64, 16)

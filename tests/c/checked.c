@@ -7,7 +7,7 @@
 enum { TOLD_ROWS = 3, TOLD_ROOM = 1024 };
 
 static const upfront_map_arena told_plan[TOLD_ROWS] = {
-    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"frame 0", UPFRONT_FRAME, WINDOW, 1}, {"pad 1.0", UPFRONT_PAD, 4096, 1}};
+    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"frame 0", UPFRONT_FRAME, WINDOW, 1}, {"scratch 1.0", UPFRONT_SCRATCH, 4096, 1}};
 
 static uint32_t text_of(const char *text) { return upfront_text_add(text, strlen(text)); }
 
@@ -68,7 +68,7 @@ void test_checked(void) {
     check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)), ": the slack or the guard behind region \"level\"\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)) - 1, ": the slack or the guard behind region \"level\"\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)), ": bytes of frame 0\n");
-    check_fault(m, size - 1, ": the slack or the guard behind pad 1.0\n");
+    check_fault(m, size - 1, ": the slack or the guard behind scratch 1.0\n");
     window_free(block, size);
     test_texts(); /* last: it fills the table */
 }

@@ -5,7 +5,7 @@ enum { MAP_ROWS = 6, MAP_SLOTS = 3, MAP_POOLS = 2 };
 
 static const upfront_map_arena map_plan[MAP_ROWS] = {
     {"init", UPFRONT_REGION, 1000, 1},   {"systems", UPFRONT_REGION, WINDOW, 1}, {"level", UPFRONT_REGION, 2 * WINDOW + 1, 1},
-    {"frame 0", UPFRONT_FRAME, 4096, 1}, {"pad 0.0", UPFRONT_PAD, 0, 1},         {"pad 0.1", UPFRONT_PAD, 1, 1},
+    {"frame 0", UPFRONT_FRAME, 4096, 1}, {"scratch 0.0", UPFRONT_SCRATCH, 0, 1},         {"scratch 0.1", UPFRONT_SCRATCH, 1, 1},
 };
 
 static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t slots, uint64_t pools) {
@@ -30,7 +30,7 @@ static void map_sizes(void) {
     map_refuses_plan(a, 1, 1, UINT64_MAX);
     a.kind = 0;
     map_refuses_plan(a, 1, 1, 1);
-    a.kind = UPFRONT_PAD + 1;
+    a.kind = UPFRONT_SCRATCH + 1;
     map_refuses_plan(a, 1, 1, 1);
     a.kind = UPFRONT_REGION;
     a.siblings = 65536;
@@ -38,7 +38,7 @@ static void map_sizes(void) {
     a.siblings = 40000;
     map_refuses_plan(a, 2, 1, 1); /* more rows than are counted */
     a.siblings = 1;
-    a.kind = UPFRONT_PAD + 1;
+    a.kind = UPFRONT_SCRATCH + 1;
     large.size = UPFRONT_OFFSET_MAX;
     map_refuses_plan(large, 1, 1, 1);
     large.size = UINT64_MAX; /* whose rounding up is 0 */
@@ -178,7 +178,7 @@ static void map_rewinds_in_order(void) {
         CHECK((upfront_scope_temp(top_of(&upfront_map_row(m, row)->arena), 1).arena != NULL) == (row < 4));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK);
         CHECK(upfront_map_row(m, row)->temp.depth == 0 && upfront_row_used(upfront_map_row(m, row)) == 0);
-        for (i = 0; i < MAP_ROWS; i++) /* a region takes those above it along; frames and pads stand beside */
+        for (i = 0; i < MAP_ROWS; i++) /* a region takes those above it along; frames and scratch arenas stand beside */
             CHECK_EQ(!is_open(m, i), i == row || (row < 3 && i > row && i < 3));
         CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK); /* an empty one stays empty */
     }
@@ -256,7 +256,7 @@ static void map_sibling_words(upfront_map *m, uint64_t size) {
         CHECK_EQ(count, wrong[i][0]);
         *r = good;
     }
-    upfront_map_row(m, 2)->kind = UPFRONT_PAD;
+    upfront_map_row(m, 2)->kind = UPFRONT_SCRATCH;
     CHECK_EQ(upfront_map_walk(m, size, out, 5 * 5 + 2, &count), UPFRONT_CORRUPT);
     upfront_map_row(m, 2)->kind = UPFRONT_REGION;
 }

@@ -7,7 +7,7 @@ static const upfront_map_arena reconfigure_plan[] = {
     {"init", UPFRONT_REGION, 1000, 1},
     {"match", UPFRONT_REGION, 2 * WINDOW, 3},
     {"level", UPFRONT_REGION, 3 * WINDOW - 1, 1},
-    {"pad 0.0", UPFRONT_PAD, WINDOW, 1},
+    {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1},
 };
 
 static uint64_t reconfigure_size;
@@ -93,7 +93,7 @@ static void edges_move(uint64_t guard) {
     match = upfront_map_row(reconfigure_map, 1);
     level = upfront_map_row(reconfigure_map, 4);
     level->arena.owner = 77, level->temp.owner = 78, level->arena.base = 1, level->arena.odd = 4, level->temp.odd = 8;
-    CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, as_planned, RECONFIGURE_ROWS), UPFRONT_OK); /* pads too, while they are empty */
+    CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, as_planned, RECONFIGURE_ROWS), UPFRONT_OK); /* scratch arenas too, while they are empty */
     reconfigure_walks(guard);
     s = upfront_scope_open(&level->arena);
     reconfigure_refuses(0, all, 5, UPFRONT_ORDER);

@@ -5,7 +5,7 @@ enum { WALK_ROWS = 5, WALK_SLOTS = 3, WALK_POOLS = 2, WALK_RANGES = 6 * WALK_ROW
 
 static const upfront_map_arena walk_plan[WALK_ROWS] = {
     {"init", UPFRONT_REGION, 3000, 1},   {"level", UPFRONT_REGION, 5 * WINDOW + 24, 1}, {"frame 0", UPFRONT_FRAME, WINDOW, 1},
-    {"pad 0.0", UPFRONT_PAD, 0, 1}, {"pad 0.1", UPFRONT_PAD, 4096, 1},
+    {"scratch 0.0", UPFRONT_SCRATCH, 0, 1}, {"scratch 0.1", UPFRONT_SCRATCH, 4096, 1},
 };
 
 static uint64_t walk_size;

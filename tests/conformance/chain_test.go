@@ -35,13 +35,13 @@ var (
 // TestMixedChains: finalizers of C, of objects, of Go values and pools in one chain close in one true order.
 func TestMixedChains(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "mixed", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	require.NoError(t, err)
 	defer b.Close()
-	book := b.Pad(0, 1).Open("book")
+	book := b.Scratch(0, 1).Open("book")
 	theOne = ledgers.New(book)
 
-	s := b.Pad(0, 0).Open("mixed")
+	s := b.Scratch(0, 0).Open("mixed")
 	header, generation := s.C()
 	var want []int32
 	for id := range int32(40) {
@@ -55,10 +55,10 @@ func TestMixedChains(t *testing.T) {
 		}
 		want = append([]int32{id}, want...)
 	}
-	before := b.Pad(0, 0).Stats().Finalizers
+	before := b.Scratch(0, 0).Stats().Finalizers
 	require.NoError(t, s.Close())
 	assert.Equal(t, want, theOne.Log[:theOne.Count])
-	assert.EqualValues(t, 40, b.Pad(0, 0).Stats().Finalizers-before)
+	assert.EqualValues(t, 40, b.Scratch(0, 0).Stats().Finalizers-before)
 	assert.NotEqual(t, arena_c.OK, bindings.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
 	require.NoError(t, book.Close())
 }
@@ -66,7 +66,7 @@ func TestMixedChains(t *testing.T) {
 // TestCDoesNotCloseWhatIsItsOwners: the scopes of a load, of what it loaded and of the frame.
 func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "owners", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Pads: budget.Pads{Workers: 1, Size: 64 * budget.KiB}})
+		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
 	require.NoError(t, err)
 	defer b.Close()
 	closes := func(s scope.Scope) arena_c.Code { return arena_c.Code(caller.CloseScope(s.C())) }
@@ -85,8 +85,8 @@ func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
 	}
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
 	assert.Equal(t, arena_c.Stale, closes(loaded))
-	s := b.Pad(0, 0).Open("C's")
-	assert.Equal(t, arena_c.OK, closes(s), "a control: one of a pad it may")
+	s := b.Scratch(0, 0).Open("C's")
+	assert.Equal(t, arena_c.OK, closes(s), "a control: one of a scratch it may")
 	assert.Equal(t, arena_c.Stale, closes(s))
 	assert.Equal(t, int(arena_c.BadArgument), caller.CloseScope(nil, 0))
 }

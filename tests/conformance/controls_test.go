@@ -56,7 +56,7 @@ func roundedToNothing(_, cursor, end, size, align uint64) (at, after uint64, ok 
 	return at, at + size&0xffff, after >= at && after <= end
 }
 
-// addedNotSubtracted writes used + pad + size > capacity: the sum wraps.
+// addedNotSubtracted writes used + scratch + size > capacity: the sum wraps.
 func addedNotSubtracted(_, cursor, end, size, align uint64) (at, after uint64, ok bool) {
 	at = up(cursor, align)
 	return at, at + size, at+size <= end

@@ -25,7 +25,7 @@ type inside struct {
 }
 
 func newRowTwins(t *testing.T) *rowTwins {
-	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: 1000}, {Kind: arena_c.KindPad, Size: 2*arena_c.Edge + 40}}
+	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: 1000}, {Kind: arena_c.KindScratch, Size: 2*arena_c.Edge + 40}}
 	const slots, pools = 5, 3
 	size := arena_c.MapSize(arenas, slots, pools, 0)
 	w := newTwins(t, int(size), arena_c.Edge)

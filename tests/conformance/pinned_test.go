@@ -105,9 +105,9 @@ func (p *pinning) play() {
 		}
 		lent, err := p.b.Lease(ctx)
 		require.NoError(p.t, err)
-		pad := lent.Pad(round % 2).Open("pad")
-		p.nest("pad", pad, 25, 3)
-		if err := pad.Close(); err != nil {
+		scratch := lent.Scratch(round % 2).Open("scratch")
+		p.nest("scratch", scratch, 25, 3)
+		if err := scratch.Close(); err != nil {
 			require.ErrorIs(p.t, err, scope.ErrFull)
 		}
 		require.NoError(p.t, lent.Release())
@@ -132,9 +132,9 @@ func TestPinned(t *testing.T) {
 		Name: "pinned",
 		Regions: []budget.Region{{Name: "init", Size: 8 * budget.KiB}, {Name: "level", Size: 44 * budget.KiB},
 			{Name: "match", Size: 24 * budget.KiB, Slots: 3}},
-		Frame:  budget.Frame{Buffers: 2, Size: 12 * budget.KiB},
-		Pads:   budget.Pads{Workers: 2, Size: 20*budget.KiB + 40},
-		Limits: budget.Limits{Scopes: 8, Pools: 6, Owned: 8, Labels: 4},
+		Frame:   budget.Frame{Buffers: 2, Size: 12 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 2, Size: 20*budget.KiB + 40},
+		Limits:  budget.Limits{Scopes: 8, Pools: 6, Owned: 8, Labels: 4},
 	}
 	t.Run("block", func(t *testing.T) {
 		need, err := plan.Need()

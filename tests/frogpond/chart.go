@@ -13,8 +13,8 @@ var beside = [4][2]int{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}
 // what maps have. The cells of a hostile blockmap share one long list, and tracing takes minutes.
 const maxCharted = 1 << 20
 
-// drawChart fills Blocks.Ways. The traces use a pad, one scratch for all of them.
-func (l *Level) drawChart(pad scope.Pad) error {
+// drawChart fills Blocks.Ways. The traces use a scratch arena, one scratch for all of them.
+func (l *Level) drawChart(scratch scope.Scratch) error {
 	b := &l.Blocks
 	fullest := 0
 	for cell := range b.Cells {
@@ -24,7 +24,7 @@ func (l *Level) drawChart(pad scope.Pad) error {
 		b.Ways = nil
 		return nil
 	}
-	return pad.Do("chart", func(scratch scope.Scope) error {
+	return scratch.Do("chart", func(scratch scope.Scope) error {
 		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())
 		for cell := range b.Ways {
 			column, row := cell%b.Columns, cell/b.Columns

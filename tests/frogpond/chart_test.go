@@ -15,7 +15,7 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 	eachMap(t, func(t *testing.T, g *Game) {
 		l, w := g.level, g.crew.workers[0]
 		require.Len(t, l.Blocks.Ways, len(l.Blocks.Cells), "every map there is here has one")
-		require.NoError(t, w.pads[0].Do("test", func(s scope.Scope) error {
+		require.NoError(t, w.scratches[0].Do("test", func(s scope.Scope) error {
 			for cell := 0; cell < len(l.Blocks.Cells); cell += 7 {
 				column, row := cell%l.Blocks.Columns, cell/l.Blocks.Columns
 				for direction, d := range beside {

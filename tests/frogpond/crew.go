@@ -12,23 +12,23 @@ type Crew struct {
 	done    chan struct{}
 }
 
-// Worker is one of n goroutines and its two pads: one for results, one for the
+// Worker is one of n goroutines and its two scratch arenas: one for results, one for the
 // scratch of the queries that lead to them.
 type Worker struct {
-	index  int
-	pads   [2]scope.Pad
-	reader *budget.Reader // of the level: nobody rewinds it while a worker is inside
-	game   *Game
-	wake   chan struct{}
-	err    error // the first full of this map
-	share  func(scope.Scope) error
+	index     int
+	scratches [2]scope.Scratch
+	reader    *budget.Reader // of the level: nobody rewinds it while a worker is inside
+	game      *Game
+	wake      chan struct{}
+	err       error // the first full of this map
+	share     func(scope.Scope) error
 }
 
 func newCrew(b *budget.Budget, workers int) *Crew {
 	c := &Crew{done: make(chan struct{}, workers)}
 	for i := range workers {
 		w := &Worker{index: i, wake: make(chan struct{}, 1)}
-		w.pads = [2]scope.Pad{b.Pad(i, 0), b.Pad(i, 1)}
+		w.scratches = [2]scope.Scratch{b.Scratch(i, 0), b.Scratch(i, 1)}
 		w.reader = b.Region("level").Reader("worker")
 		w.share = w.decide // made once: play must not allocate
 		c.workers = append(c.workers, w)
@@ -70,7 +70,7 @@ func (w *Worker) work() {
 		return
 	}
 	defer w.reader.Unpin()
-	if err := w.pads[0].Do("share", w.share); err != nil && w.err == nil {
+	if err := w.scratches[0].Do("share", w.share); err != nil && w.err == nil {
 		w.err = err
 	}
 }
@@ -88,10 +88,10 @@ func (w *Worker) decide(scope.Scope) error {
 	return nil
 }
 
-// close ends a scope of a pad and remembers whether it was full.
+// close ends a scope of a scratch arena and remembers whether it was full.
 func (w *Worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err
-		w.game.systems.note(w.game.level.Name, "pad full at tick", uint64(w.game.tick))
+		w.game.systems.note(w.game.level.Name, "scratch full at tick", uint64(w.game.tick))
 	}
 }

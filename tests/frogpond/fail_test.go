@@ -67,7 +67,7 @@ func needs(r budget.Report) map[string]uint64 {
 		key := fmt.Sprintf("regions[%d].size", i)
 		if i >= len(r.Regions) {
 			kind, _, _ := strings.Cut(part.Name, " ")
-			key = map[string]string{"frame": "frame.size", "pad": "pads.size"}[kind]
+			key = map[string]string{"frame": "frame.size", "scratch": "scratch.size"}[kind]
 		}
 		most := part.MostOpen
 		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
@@ -85,7 +85,7 @@ func planned(p budget.Plan, key string) uint64 {
 			return r.Size
 		}
 	}
-	return map[string]uint64{"frame.size": p.Frame.Size, "pads.size": p.Pads.Size, "limits.scopes": uint64(p.Limits.Scopes),
+	return map[string]uint64{"frame.size": p.Frame.Size, "scratch.size": p.Scratch.Size, "limits.scopes": uint64(p.Limits.Scopes),
 		"limits.pools": uint64(p.Limits.Pools), "limits.owned": uint64(p.Limits.Owned),
 		"limits.labels": uint64(p.Limits.Labels)}[key]
 }

@@ -68,7 +68,7 @@ func (g *Game) chooseHop(w *Worker, i int, c *FrogCommand) {
 	f.Heading = uint32(r >> 16 & 15)
 	c.Croak = r>>24%8 == 0
 
-	seen := w.pads[0].Open("players that a frog sees")
+	seen := w.scratches[0].Open("players that a frog sees")
 	defer w.close(seen)
 	players := g.playersSeen(w, seen, f.At)
 	f.Sightings += uint32(len(players))
@@ -86,12 +86,12 @@ func (g *Game) chooseHop(w *Worker, i int, c *FrogCommand) {
 }
 
 // playersSeen lists, in the caller's scope, where players are that can be seen
-// from a point. The queries themselves use the worker's other pad.
+// from a point. The queries themselves use the worker's other scratch arena.
 func (g *Game) playersSeen(w *Worker, result scope.Scope, from Point) []Point {
 	players := g.level.Players
 	list := pointMaker.TrySlice(result, players.Cap())
 	n := 0
-	scratch := w.pads[1].Open("sight")
+	scratch := w.scratches[1].Open("sight")
 	defer w.close(scratch)
 	for i := range list {
 		p := players.At(i)

@@ -51,7 +51,7 @@ func (g *Game) begin(seed uint64) error {
 	for _, w := range g.crew.workers {
 		w.game, w.err = g, nil
 	}
-	return g.level.drawChart(g.crew.workers[0].pads[1])
+	return g.level.drawChart(g.crew.workers[0].scratches[1])
 }
 
 // step plays one tick.

@@ -27,7 +27,7 @@ func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
 // Some maps' BLOCKMAP leaves out lines that nobody can collide with.
 func TestTraceFindsAllLines(t *testing.T) {
 	eachMap(t, func(t *testing.T, g *Game) {
-		pad := g.crew.workers[0].pads[0]
+		scratch := g.crew.workers[0].scratches[0]
 		l := g.level
 		listed := make([]bool, len(l.Lines))
 		for cell := range l.Blocks.Cells {
@@ -48,7 +48,7 @@ func TestTraceFindsAllLines(t *testing.T) {
 					insert(all, hit)
 				}
 			}
-			s := pad.Open("test")
+			s := scratch.Open("test")
 			hits, ok := l.trace(s, from, to)
 			assert.True(t, ok)
 			assert.Equal(t, all, append([]Hit(nil), hits...))
@@ -93,7 +93,7 @@ func TestSight(t *testing.T) {
 	w.systems(t, 1)
 	g, err := w.load(t, maps[0], 1)
 	require.NoError(t, err)
-	s := w.crew.workers[0].pads[0].Open("test")
+	s := w.crew.workers[0].scratches[0].Open("test")
 	at := func(x, y int32) Point { return Point{x << unitBits, y << unitBits} }
 	sees := func(from, to Point) bool {
 		return w.crew.workers[0].sees(g.level, s, from, to, &playerBody, &frogBody)

@@ -107,8 +107,8 @@ func (o *options) readPlan() (budget.Plan, error) {
 	if plan.Frame.Buffers < 2 {
 		return plan, fmt.Errorf("%s: frame.buffers: is %d; a tick reads the last one's events, so 2 are needed", name, plan.Frame.Buffers)
 	}
-	if plan.Pads.Workers < o.workers {
-		return plan, fmt.Errorf("%s: pads.workers: is %d; -workers %d needs as many", name, plan.Pads.Workers, o.workers)
+	if plan.Scratch.Workers < o.workers {
+		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many", name, plan.Scratch.Workers, o.workers)
 	}
 	return plan, nil
 }

@@ -52,7 +52,7 @@ func (g *Game) decidePlayer(w *Worker, i int) {
 
 // look finds the nearest frog in sight and runs after it for a while.
 func (g *Game) look(w *Worker, p *Player) {
-	scratch := w.pads[1].Open("look")
+	scratch := w.scratches[1].Open("look")
 	defer w.close(scratch)
 	grid := &g.systems.Grid
 	column, row := p.At.X>>gridBits, p.At.Y>>gridBits
@@ -123,7 +123,7 @@ func (g *Game) chooseSpawn(w *Worker, c *PlayerCommand) {
 	if g.level.blocked(c.Next.At, at, &frogBody) || g.crowded(-1, c.Next.At, at) {
 		return
 	}
-	scratch := w.pads[1].Open("spawn")
+	scratch := w.scratches[1].Open("spawn")
 	defer w.close(scratch)
 	if w.walkable(g.level, scratch, c.Next.At, at, &frogBody) {
 		c.Spawn, c.SpawnAt = true, at

@@ -125,11 +125,11 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	assert.Regexp(t, `MAP02\s+not run`, stdout.String())
 }
 
-// Frames and pads that are too small for a map are the same: it doesn't run.
-func TestFrameOrPadTooSmall(t *testing.T) {
+// Frames and scratch arenas that are too small for a map are the same: it doesn't run.
+func TestFrameOrScratchTooSmall(t *testing.T) {
 	for name, replace := range map[string][2]string{
-		"frame": {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "64KiB"`},
-		"pads":  {`"workers": 4, "size": "1MiB"`, `"workers": 4, "size": "1KiB"`},
+		"frame":   {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "64KiB"`},
+		"scratch": {`"workers": 4, "size": "1MiB"`, `"workers": 4, "size": "1KiB"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -156,7 +156,7 @@ func TestExitCodes(t *testing.T) {
 		{"-bots -1", 2, "frogpond: -bots -1: must not be negative"},
 		{"-frogs 3", 2, "flag provided but not defined: -frogs"},
 		{"file.wad", 2, `frogpond: unexpected argument "file.wad"`},
-		{"-workers 99", 1, "frogpond: plan.json: pads.workers: is 4; -workers 99 needs as many"},
+		{"-workers 99", 1, "frogpond: plan.json: scratch.workers: is 4; -workers 99 needs as many"},
 		{"-plan absent.json", 1, "frogpond: "},
 		{"-wad builtin -maps MAP77", 1, `frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
 		{"-wad builtin -log /nowhere/log", 1, "frogpond: -log /nowhere/log: no such file or directory"},
@@ -225,7 +225,7 @@ func TestInterrupt(t *testing.T) {
 	assert.Empty(t, stderr.String())
 }
 
-// A pad scope that nobody closed and a corrupted table are seen and reported.
+// A scratch arena scope that nobody closed and a corrupted table are seen and reported.
 func TestLeaksAndIdentity(t *testing.T) {
 	plan, err := budget.ParsePlan(defaultPlan)
 	require.NoError(t, err)
@@ -247,14 +247,14 @@ func TestLeaksAndIdentity(t *testing.T) {
 	assert.False(t, r.IdentityOK)
 	copy(tables, before)
 
-	b.Pad(0, 0).Open("never closed")
+	b.Scratch(0, 0).Open("never closed")
 	r.IdentityOK = true
 	r.finish(b)
 	assert.Equal(t, 1, r.Leaks)
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, 1, r.print(&stdout, &stderr, true))
 	assert.Contains(t, stdout.String(), `"leaks": 1`)
-	assert.Contains(t, stderr.String(), "pad 0.0")
+	assert.Contains(t, stderr.String(), "scratch 0.0")
 }
 
 // Lines that many goroutines write stay whole.

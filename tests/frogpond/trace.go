@@ -20,7 +20,7 @@ const (
 	maxHits    = 128
 )
 
-// Hit is a line that a segment crosses. It lives in a scope of a pad.
+// Hit is a line that a segment crosses. It lives in a scope of a scratch arena.
 type Hit struct {
 	Fraction int32 // of the way, 16.16
 	Line     uint16
@@ -110,7 +110,7 @@ func (l *Level) stops(n *Line, from, to Point, body *Body) bool {
 }
 
 // trace lists the lines between two points, nearest first, in the scope t. It
-// fails when the pad is full, and for a way that crosses more than maxHits lines.
+// fails when the scratch arena is full, and for a way that crosses more than maxHits lines.
 // The points must lie within 1024 units, which bounds the products below.
 func (l *Level) trace(t scope.Scope, from, to Point) (hits []Hit, ok bool) {
 	list := hitMaker.TrySlice(t, maxHits)

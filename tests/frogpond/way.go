@@ -3,7 +3,7 @@ package main
 import "github.com/upfront-mem/upfront/scope"
 
 // Finding a way: breadth first over squares of the blockmap's size around the
-// player. The squares and the queue are scratch on one pad, in nested scopes;
+// player. The squares and the queue are scratch on one scratch arena, in nested scopes;
 // the way itself is made in a scope of the other, which outlives them.
 const (
 	wayLength  = 16
@@ -29,7 +29,7 @@ type waySearch struct {
 
 // findWay sets the player's way to about the square that r picks.
 func (g *Game) findWay(w *Worker, p *Player, r uint64) {
-	result := w.pads[0].Open("way")
+	result := w.scratches[0].Open("way")
 	defer w.close(result)
 	way := g.searchWay(w, result, p.At, int(r>>8%wayWidth), int(r>>16%wayWidth))
 	p.WayCount = uint32(copy(p.Way[:], way))
@@ -37,7 +37,7 @@ func (g *Game) findWay(w *Worker, p *Player, r uint64) {
 
 // searchWay gives the way, in the scope result, to the square nearest to a goal.
 func (g *Game) searchWay(w *Worker, result scope.Scope, from Point, goalX, goalY int) []Point {
-	scratch := w.pads[1].Open("squares")
+	scratch := w.scratches[1].Open("squares")
 	defer w.close(scratch)
 	s := waySearch{g: g, w: w, scratch: scratch, from: from}
 	x, y := g.level.Blocks.relative(from)

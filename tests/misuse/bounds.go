@@ -40,7 +40,7 @@ var bounds = []line{
 
 func indexPastSlice(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	list := frogs.Slice(query, 3)
 	n := len(list) - 1
 	if wrong {
@@ -53,7 +53,7 @@ func indexPastSlice(wrong bool) {
 
 func writePastObject(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	frog, next := frogs.New(query), frogs.New(query)
 	words := unsafe.Slice(&frog.X, 3)
 	if wrong {
@@ -69,7 +69,7 @@ func writePastObject(wrong bool) {
 
 func writePastObjectInC(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	frog, next := frogs.New(query), frogs.New(query)
 	size := unsafe.Sizeof(*frog)
 	if wrong {
@@ -83,7 +83,7 @@ func writePastObjectInC(wrong bool) {
 
 func writePastSlice(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	list, next := frogs.Slice(query, 3), frogs.New(query)
 	if wrong {
 		list = unsafe.Slice(&list[0], 4)

@@ -23,7 +23,7 @@ var callers = []line{
 func cNull(wrong bool) { ask(caller.AllocInNull(wrong), "NULL") }
 
 func cNullScope(wrong bool) {
-	slot, tag := open().Pad(0, 0).Open("query").C()
+	slot, tag := open().Scratch(0, 0).Open("query").C()
 	if wrong {
 		slot, tag = nil, 0
 	}
@@ -31,7 +31,7 @@ func cNullScope(wrong bool) {
 }
 
 func cAlign(wrong bool) {
-	slot, tag := open().Pad(0, 0).Open("query").C()
+	slot, tag := open().Scratch(0, 0).Open("query").C()
 	align := uint64(8)
 	if wrong {
 		align = 12
@@ -44,7 +44,7 @@ func cUnmade(wrong bool) { ask(caller.AllocInZeros(wrong), "NULL") }
 func cUnaligned(wrong bool) { ask(caller.MakeArena(wrong), "NULL") }
 
 func cClosed(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	slot, tag := query.C()
 	if wrong {
 		check(query.Close())

@@ -8,7 +8,7 @@ import (
 // What is left of a budget after its Close.
 
 var closedBudgets = []line{
-	{"use a budget, its scopes, pads or pools after its Close", []program{
+	{"use a budget, its scopes, scratch or pools after its Close", []program{
 		{name: "Load after Close of the budget", run: closed(func(k kept) {
 			_, err := budget.Load(ctx, k.b.Region("level"), func(scope.Scope) (*Frog, error) { return nil, nil })
 			check(err)
@@ -16,14 +16,14 @@ var closedBudgets = []line{
 		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }), status: told},
 		{name: "NextFrame after Close of the budget", run: closed(func(k kept) { check(k.b.NextFrame()) }), status: told},
 		{name: "Lease after Close of the budget", run: closed(func(k kept) {
-			pads, err := k.b.Lease(ctx)
+			scratches, err := k.b.Lease(ctx)
 			check(err)
-			check(pads.Release())
+			check(scratches.Release())
 		}), status: told},
 		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal(budget.Sealed)) }), status: told},
 		{name: "Close of the budget twice", run: closedOnce, status: told},
 		{name: "New after Close of the budget", run: closed(func(k kept) { frogs.New(k.query) })},
-		{name: "Open after Close of the budget", run: closed(func(k kept) { k.pad.Open("late") })},
+		{name: "Open after Close of the budget", run: closed(func(k kept) { k.scratch.Open("late") })},
 		{name: "Put after Close of the budget", run: closed(func(k kept) { k.pool.Put(k.chunk) })},
 		{name: "Frame after Close of the budget", run: closed(func(k kept) { k.b.Frame() })},
 	}, []answer{
@@ -49,30 +49,30 @@ var closedBudgets = []line{
 
 // kept is what somebody still has of a budget.
 type kept struct {
-	b      *budget.Budget
-	pad    scope.Pad
-	query  scope.Scope
-	frog   *Frog
-	ref    scope.Ref[Frog]
-	held   scope.Owned
-	pool   scope.Pool[Frog]
-	chunk  *Frog
-	level  budget.Loaded[Frog]
-	reader *budget.Reader
+	b       *budget.Budget
+	scratch scope.Scratch
+	query   scope.Scope
+	frog    *Frog
+	ref     scope.Ref[Frog]
+	held    scope.Owned
+	pool    scope.Pool[Frog]
+	chunk   *Frog
+	level   budget.Loaded[Frog]
+	reader  *budget.Reader
 }
 
 // closed is a program that uses what it kept after it closed the budget.
 func closed(use func(k kept)) func(wrong bool) {
 	return func(wrong bool) {
 		k := kept{b: open()}
-		k.pad = k.b.Pad(0, 0)
+		k.scratch = k.b.Scratch(0, 0)
 		k.level = load(k.b, "level", func(s scope.Scope) *Frog {
 			k.query, k.frog, k.pool = s, oldFrog(s), frogs.Pool(s, 10)
 			k.ref, k.held, k.chunk = scope.RefTo(s, k.frog), s.Keep("a value of Go"), k.pool.Get()
 			return k.frog
 		})
 		k.reader = k.b.Region("level").Reader("worker 1")
-		k.query = k.pad.Open("query")
+		k.query = k.scratch.Open("query")
 		if wrong {
 			check(k.query.Close())
 			check(k.b.Close())

@@ -29,7 +29,7 @@ func (f file) Close() error { return f.close() }
 
 func finalizerFails(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	query.Own(file{func() error {
 		if wrong {
 			return errors.New("the file is busy")
@@ -42,7 +42,7 @@ func finalizerFails(wrong bool) {
 
 func finalizerPanics(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	query.Defer(func() {
 		if wrong {
 			panic(os.ErrInvalid)
@@ -54,7 +54,7 @@ func finalizerPanics(wrong bool) {
 
 func finalizerAllocates(wrong bool) {
 	b := open()
-	query, beside := b.Pad(0, 0).Open("query"), b.Pad(0, 1).Open("beside")
+	query, beside := b.Scratch(0, 0).Open("query"), b.Scratch(0, 1).Open("beside")
 	query.Defer(func() {
 		place := beside
 		if wrong {
@@ -69,9 +69,9 @@ func finalizerAllocates(wrong bool) {
 
 func finalizerLeavesOpen(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	query.Defer(func() {
-		beside := b.Pad(0, 1).Open("beside")
+		beside := b.Scratch(0, 1).Open("beside")
 		if !wrong {
 			check(beside.Close())
 		}
@@ -82,7 +82,7 @@ func finalizerLeavesOpen(wrong bool) {
 
 func finalizerOfCLeaks(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	if wrong {
 		caller.DeferLeak(query.C())
 	}

@@ -32,7 +32,7 @@ var goPointers = []line{
 	}, ""},
 	{"built-in append beyond cap", []program{
 		{name: "append beyond cap", run: appendBeyondCap,
-			goesOn: "the list lies on the pad: false", right: "the list lies on the pad: true"},
+			goesOn: "the list lies on the scratch: false", right: "the list lies on the scratch: true"},
 	}, []answer{
 		{"checked", "Seal(Strict)", "BUG: Strict", panics},
 	}, ""},
@@ -94,7 +94,7 @@ func appendBeyondCap(wrong bool) {
 	b := open()
 	check(b.Seal(budget.Strict))
 	check(b.NextFrame())
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	near := uintptr(unsafe.Pointer(frogs.New(query)))
 	list := frogs.SliceCap(query, 0, 10)
 	for range 11 {
@@ -104,10 +104,10 @@ func appendBeyondCap(wrong bool) {
 			list = frogs.Append(query, list, Frog{})
 		}
 	}
-	onPad := uintptr(unsafe.Pointer(&list[0]))-near < 64*budget.KiB
+	onScratch := uintptr(unsafe.Pointer(&list[0]))-near < 64*budget.KiB
 	check(query.Close())
 	check(b.NextFrame())
-	say("the list lies on the pad: %v", onPad)
+	say("the list lies on the scratch: %v", onScratch)
 	check(b.Close())
 }
 

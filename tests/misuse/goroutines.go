@@ -8,15 +8,15 @@ import (
 )
 
 var goroutines = []line{
-	{"two allocate from one arena, pad or pool, or fill one Builder", []program{
+	{"two allocate from one arena or pool, or fill one Builder", []program{
 		{name: "two allocate in one scope", run: twoAllocate},
-		{name: "two workers use one pad", run: twoOnOnePad},
+		{name: "two workers use one scratch", run: twoOnOneScratch},
 		{name: "two use one pool", run: twoInOnePool},
 		{name: "two fill one Builder", run: twoInOneBuilder},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
-	{"two write one object, each with a pad of its own", []program{
+	{"two write one object, each with a scratch of its own", []program{
 		{name: "two write one object", run: twoWrite},
 		{name: "two share a chunk after Put", run: twoShareChunk},
 	}, []answer{
@@ -54,15 +54,15 @@ func both(wrong bool, first, second func()) {
 }
 
 func twoAllocate(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	work := func() { frogs.TrySlice(query, 10) }
 	both(wrong, work, work)
 }
 
-func twoOnOnePad(wrong bool) {
-	pad := open().Pad(0, 0)
+func twoOnOneScratch(wrong bool) {
+	scratch := open().Scratch(0, 0)
 	work := func() {
-		query := pad.Open("query")
+		query := scratch.Open("query")
 		frogs.New(query).Age = 7
 		check(query.Close())
 	}
@@ -76,7 +76,7 @@ func twoInOnePool(wrong bool) {
 }
 
 func twoInOneBuilder(wrong bool) {
-	builder := frogs.Build(open().Pad(0, 0).Open("query"))
+	builder := frogs.Build(open().Scratch(0, 0).Open("query"))
 	work := func() { builder.Push(Frog{Age: 7}) }
 	both(wrong, work, work)
 }
@@ -84,15 +84,15 @@ func twoInOneBuilder(wrong bool) {
 func twoWrite(wrong bool) {
 	b := open()
 	frog := load(b, "level", frogs.New).Get()
-	worker := func(pad scope.Pad) func() {
+	worker := func(scratch scope.Scratch) func() {
 		return func() {
-			query := pad.Open("query")
+			query := scratch.Open("query")
 			near := frogs.Slice(query, 10)
 			frog.Age += uint64(len(near))
 			check(query.Close())
 		}
 	}
-	both(wrong, worker(b.Pad(0, 0)), worker(b.Pad(1, 0)))
+	both(wrong, worker(b.Scratch(0, 0)), worker(b.Scratch(1, 0)))
 }
 
 func twoShareChunk(wrong bool) {

@@ -41,8 +41,8 @@ var names = []line{
 	}, []answer{
 		{every, "address", "scope: BUG: RefTo of …", panics},
 	}, ""},
-	{"use or give back what was given back: pads, a slot, a reader", []program{
-		{name: "pads after Release", run: padsAfterGive, says: "given back"},
+	{"use or give back what was given back: scratch, a slot, a reader", []program{
+		{name: "scratch after Release", run: scratchAfterGive, says: "given back"},
 		{name: "pin twice", run: pinTwice, says: "pins region level twice"},
 		{name: "unpin twice", run: unpinTwice, says: "which it has not pinned"},
 		{name: "Load after Release", run: loadAfterRelease, says: "which was released", status: told},
@@ -59,7 +59,7 @@ func nothing(gone bool) { ask(!gone, "nothing is there") }
 
 // query is a scope that is closed when the program does wrong.
 func query(wrong bool, fill func(s scope.Scope)) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	fill(query)
 	if wrong {
 		check(query.Close())
@@ -73,7 +73,7 @@ func staleRef(wrong bool) {
 }
 
 func staleHandle(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	pool := frogs.HandlePool(query, 10)
 	_, handle := pool.Get()
 	if wrong {
@@ -84,7 +84,7 @@ func staleHandle(wrong bool) {
 }
 
 func anothersHandle(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	pool, other := frogs.HandlePool(query, 10), frogs.HandlePool(query, 10)
 	_, handle := pool.Get()
 	_, others := other.Get()
@@ -151,7 +151,7 @@ func staleList(wrong bool) {
 }
 
 func doneBuilder(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	builder := frogs.Build(query)
 	if wrong {
 		builder.Done()
@@ -200,7 +200,7 @@ func closeNowTwice(wrong bool) {
 }
 
 func refToChunk(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	frog := frogs.New(query)
 	if wrong {
 		pool := frogs.Pool(query, 10)
@@ -210,7 +210,7 @@ func refToChunk(wrong bool) {
 }
 
 func refToAnothers(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	frog := frogs.New(query)
 	step := query.Open("step")
 	if !wrong {
@@ -219,14 +219,14 @@ func refToAnothers(wrong bool) {
 	scope.RefTo(step, frog)
 }
 
-func padsAfterGive(wrong bool) {
-	pads, err := open().Lease(ctx)
+func scratchAfterGive(wrong bool) {
+	scratches, err := open().Lease(ctx)
 	check(err)
-	pad := pads.Pad(0)
+	scratch := scratches.Scratch(0)
 	if wrong {
-		check(pads.Release())
+		check(scratches.Release())
 	}
-	pad.Open("query")
+	scratch.Open("query")
 }
 
 func pinTwice(wrong bool) {
@@ -262,11 +262,11 @@ func loadAfterRelease(wrong bool) {
 }
 
 func giveTwice(wrong bool) {
-	pads, err := open().Lease(ctx)
+	scratches, err := open().Lease(ctx)
 	check(err)
-	check(pads.Release())
+	check(scratches.Release())
 	if wrong {
-		check(pads.Release())
+		check(scratches.Release())
 	}
 }
 

@@ -23,7 +23,7 @@ var pondPlan = budget.Plan{
 	Name:    "pond",
 	Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB}},
 	Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-	Pads:    budget.Pads{Workers: 2, Size: 64 * budget.KiB},
+	Scratch: budget.Scratch{Workers: 2, Size: 64 * budget.KiB},
 }
 
 func open() *budget.Budget {

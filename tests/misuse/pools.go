@@ -118,7 +118,7 @@ func putNil(wrong bool) {
 
 func putAfterClose(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	pool := frogs.Pool(query, 10)
 	frog := pool.Get()
 	if wrong {

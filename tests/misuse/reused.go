@@ -13,7 +13,7 @@ var reusedMemory = []line{
 
 func writeAfterCloseAndNew(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	step := query.Open("step")
 	frog := frogs.New(step)
 	if !wrong {

@@ -29,13 +29,13 @@ var scopes = []line{
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},
 	}, ""},
-	{"leave a scope open; never give back pads or a slot", []program{
+	{"leave a scope open; never release scratch or a slot", []program{
 		{name: "leave a scope open in a load", run: leaveOpenInLoad},
 		{name: "leave a scope open on the frame", run: leaveOpenOnFrame},
-		{name: "leave a scope open on a pad", run: leaveOpenOnPad},
-		{name: "leave a pad's scope open in a load that fails", run: leaveOpenInFailure},
-		{name: "leave a scope open on lent pads", run: leaveOpenOnLent},
-		{name: "never give pads back", run: keepPads},
+		{name: "leave a scope open on a scratch", run: leaveOpenOnScratch},
+		{name: "leave a scratch's scope open in a load that fails", run: leaveOpenInFailure},
+		{name: "leave a scope open on leased scratch", run: leaveOpenOnLent},
+		{name: "never release scratch", run: keepScratch},
 		{name: "never release a slot", run: keepSlot},
 	}, []answer{
 		{every, "count", "left open / never given back / never released", told},
@@ -43,7 +43,7 @@ var scopes = []line{
 }
 
 func closeOutOfOrder(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	step := query.Open("step")
 	if wrong {
 		check(query.Close())
@@ -52,7 +52,7 @@ func closeOutOfOrder(wrong bool) {
 }
 
 func closeTwice(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	check(query.Close())
 	if wrong {
 		check(query.Close())
@@ -60,10 +60,10 @@ func closeTwice(wrong bool) {
 }
 
 func closeAnothers(wrong bool) {
-	pad := open().Pad(0, 0)
-	query := pad.Open("query")
+	scratch := open().Scratch(0, 0)
+	query := scratch.Open("query")
 	check(query.Close())
-	next := pad.Open("next")
+	next := scratch.Open("next")
 	if wrong {
 		next = query
 	}
@@ -71,7 +71,7 @@ func closeAnothers(wrong bool) {
 }
 
 func closeFromFinalizer(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	query.Defer(func() {
 		if wrong {
 			check(query.Close())
@@ -90,7 +90,7 @@ func closeTheRegions(wrong bool) {
 }
 
 func newWhileCovered(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	step := query.Open("step")
 	if !wrong {
 		check(step.Close())
@@ -99,7 +99,7 @@ func newWhileCovered(wrong bool) {
 }
 
 func newInOlderTemporaries(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	older := query.Temp(64)
 	newer := query.Temp(64)
 	if !wrong {
@@ -109,7 +109,7 @@ func newInOlderTemporaries(wrong bool) {
 }
 
 func newAfterClose(wrong bool) {
-	query := open().Pad(0, 0).Open("query")
+	query := open().Scratch(0, 0).Open("query")
 	if wrong {
 		check(query.Close())
 	}
@@ -117,11 +117,11 @@ func newAfterClose(wrong bool) {
 }
 
 func newInAnothers(wrong bool) {
-	pad := open().Pad(0, 0)
-	query := pad.Open("query")
+	scratch := open().Scratch(0, 0)
+	query := scratch.Open("query")
 	if wrong {
 		check(query.Close())
-		pad.Open("next")
+		scratch.Open("next")
 	}
 	frogs.New(query)
 }
@@ -134,7 +134,7 @@ func newAfterLoad(wrong bool) {
 		return nil
 	})
 	if !wrong {
-		level = b.Pad(0, 0).Open("query")
+		level = b.Scratch(0, 0).Open("query")
 	}
 	frogs.New(level)
 }
@@ -154,7 +154,7 @@ func zeroMaker(wrong bool) {
 	if wrong {
 		maker = scope.Maker[Frog]{}
 	}
-	maker.New(open().Pad(0, 0).Open("query"))
+	maker.New(open().Scratch(0, 0).Open("query"))
 }
 
 func badAlign(wrong bool) {
@@ -162,7 +162,7 @@ func badAlign(wrong bool) {
 	if wrong {
 		align = 12
 	}
-	open().Pad(0, 0).Open("query").Alloc(8, align)
+	open().Scratch(0, 0).Open("query").Alloc(8, align)
 }
 
 func leaveOpenInLoad(wrong bool) {
@@ -186,9 +186,9 @@ func leaveOpenOnFrame(wrong bool) {
 	check(b.Close())
 }
 
-func leaveOpenOnPad(wrong bool) {
+func leaveOpenOnScratch(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	if !wrong {
 		check(query.Close())
 	}
@@ -201,9 +201,9 @@ func leaveOpenInFailure(wrong bool) {
 	read := func(scope.Scope) error { return failed }
 	_, err := budget.Load(ctx, b.Region("level"), func(scope.Scope) (*Frog, error) {
 		if !wrong {
-			return nil, b.Pad(0, 0).Do("file", read)
+			return nil, b.Scratch(0, 0).Do("file", read)
 		}
-		file := b.Pad(0, 0).Open("file")
+		file := b.Scratch(0, 0).Open("file")
 		if err := read(file); err != nil {
 			return nil, err
 		}
@@ -214,21 +214,21 @@ func leaveOpenInFailure(wrong bool) {
 }
 
 func leaveOpenOnLent(wrong bool) {
-	pads, err := open().Lease(ctx)
+	scratches, err := open().Lease(ctx)
 	check(err)
-	query := pads.Pad(0).Open("query")
+	query := scratches.Scratch(0).Open("query")
 	if !wrong {
 		check(query.Close())
 	}
-	check(pads.Release())
+	check(scratches.Release())
 }
 
-func keepPads(wrong bool) {
+func keepScratch(wrong bool) {
 	b := open()
-	pads, err := b.Lease(ctx)
+	scratches, err := b.Lease(ctx)
 	check(err)
 	if !wrong {
-		check(pads.Release())
+		check(scratches.Release())
 	}
 	check(b.Close())
 }

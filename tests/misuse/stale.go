@@ -124,7 +124,7 @@ func readTemporariesAfterLoad(wrong bool) {
 
 func readAfterClose(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	frog := oldFrog(query)
 	if wrong {
 		check(query.Close())
@@ -138,7 +138,7 @@ func readAfterClose(wrong bool) {
 
 func readAfterInnerClose(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	step := query.Open("step")
 	frog := oldFrog(step)
 	if wrong {
@@ -154,7 +154,7 @@ func readAfterInnerClose(wrong bool) {
 
 func writeAfterClose(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	frog := frogs.New(query)
 	if !wrong {
 		frog.Age = 7
@@ -164,7 +164,7 @@ func writeAfterClose(wrong bool) {
 		frog.Age = 7
 	}
 	for range 10 { // and on it goes
-		query = b.Pad(0, 0).Open("query")
+		query = b.Scratch(0, 0).Open("query")
 		frogs.Slice(query, 10)
 		check(query.Close())
 	}
@@ -173,7 +173,7 @@ func writeAfterClose(wrong bool) {
 
 func writeAfterInnerClose(wrong bool) {
 	b := open()
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	step := query.Open("step")
 	frog := frogs.New(step)
 	if !wrong {

@@ -20,7 +20,7 @@ const (
 	front     = 32 // before the first object of a slice
 )
 
-// arena is the plain model of a region, a slot, a buffer of the frame or a pad.
+// arena is the plain model of a region, a slot, a buffer of the frame or a scratch arena.
 type arena struct {
 	name   string
 	start  uint64 // address

@@ -83,8 +83,8 @@ func (w *world) finalize(id int64) error {
 			w.check(w.stale[n-1].Close() != nil, "finalizer %d closed a stale scope", id)
 		}
 	case doScratch:
-		pad := w.b.Pad(helper, 0)
-		s := pad.Open("finalizer")
+		scratch := w.b.Scratch(helper, 0)
+		s := scratch.Open("finalizer")
 		longs.New(s)
 		w.check(s.Close() == nil, "scratch of finalizer %d", id)
 	}
@@ -105,7 +105,7 @@ func (w *world) finalized(s *life, id int64) (t told) {
 	case doAllocate:
 		f.of.wrong = true
 	case doScratch:
-		w.pads[2*helper].peak = 8
+		w.scratches[2*helper].peak = 8
 	}
 	return t
 }

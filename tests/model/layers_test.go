@@ -126,7 +126,7 @@ func (w *world) verdict(a *arena, near, far int, e ended) (t told, goesOn bool) 
 	return t, goesOn
 }
 
-// do is Do of a scope or a pad.
+// do is Do of a scope or a scratch arena.
 func (w *world) do(a *arena, parent *life, do func(string, func(scope.Scope) error) error) {
 	name := fmt.Sprint("do ", w.random.IntN(3))
 	w.say("%s: %s", a.name, name)
@@ -329,8 +329,8 @@ func (w *world) label(s *life) {
 	})
 }
 
-// with is With of a pad.
-func (w *world) with(a *arena, pad scope.Pad) {
+// with is With of a scratch arena.
+func (w *world) with(a *arena, scratch scope.Scratch) {
 	n := w.random.IntN(3000)
 	if w.chance(6) {
 		n = int(a.size)
@@ -338,7 +338,7 @@ func (w *world) with(a *arena, pad scope.Pad) {
 	w.say("%s: With %d", a.name, n)
 	cursor, fits := a.cursor+uint64(n), len(a.near) < maxScopes && a.cursor+uint64(n) <= a.limit
 	called := false
-	err := pad.With(n, func(b []byte) {
+	err := scratch.With(n, func(b []byte) {
 		called = true
 		w.zero("With", b)
 		w.check(len(b) == n && len(a.near) < maxScopes, "With %d gives %d", n, len(b))

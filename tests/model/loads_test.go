@@ -27,7 +27,7 @@ type load struct {
 	outer *load
 }
 
-// lease is a pair of pads on loan.
+// lease is a pair of scratch arenas on loan.
 type lease struct {
 	budget.Lease
 	pair int
@@ -258,20 +258,20 @@ func (w *world) nextFrame() {
 	})
 }
 
-// pad is a pad for who has it now.
-func (w *world) pad(index int) (pad scope.Pad, ok bool) {
+// scratch is a scratch arena for who has it now.
+func (w *world) scratch(index int) (scratch scope.Scratch, ok bool) {
 	if index/2 <= worker {
-		return w.b.Pad(index/2, index%2), true
+		return w.b.Scratch(index/2, index%2), true
 	}
 	for _, l := range w.leases {
 		if l.pair == index/2 {
-			return l.Pad(index % 2), true
+			return l.Scratch(index % 2), true
 		}
 	}
-	return pad, false
+	return scratch, false
 }
 
-// take leases a pair of pads.
+// take leases a pair of scratch arenas.
 func (w *world) take() {
 	w.say("take")
 	ctx, cancel := context.WithCancel(background)
@@ -299,7 +299,7 @@ func (w *world) give() {
 		return
 	}
 	l := w.leases[0]
-	first, second := w.pads[2*l.pair], w.pads[2*l.pair+1]
+	first, second := w.scratches[2*l.pair], w.scratches[2*l.pair+1]
 	for _, s := range slices.Concat(first.near, second.near, first.far, second.far) {
 		if s.layered > 0 || s.layer {
 			w.check(l.Release() != nil, "Release of what is in use")

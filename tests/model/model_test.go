@@ -32,7 +32,7 @@ func (w *world) step(inner *life) {
 	s := w.pick(inner)
 	if s == nil {
 		index := 2*worker + w.random.IntN(2)
-		w.onPad(w.pads[index], w.b.Pad(worker, index%2))
+		w.onScratch(w.scratches[index], w.b.Scratch(worker, index%2))
 		return
 	}
 	switch w.random.IntN(22) {
@@ -93,21 +93,21 @@ func (w *world) stepOutside() {
 		if len(w.leases) > 0 && w.chance(2) {
 			index = 2*w.leases[0].pair + w.random.IntN(2)
 		}
-		pad, _ := w.pad(index)
-		w.onPad(w.pads[index], pad)
+		scratch, _ := w.scratch(index)
+		w.onScratch(w.scratches[index], scratch)
 	}
 }
 
-func (w *world) onPad(a *arena, pad scope.Pad) {
+func (w *world) onScratch(a *arena, scratch scope.Scratch) {
 	switch top := a.top(); {
 	case top != nil && top.froze:
 	case w.chance(4):
-		w.with(a, pad)
+		w.with(a, scratch)
 	case w.chance(2):
-		w.do(a, nil, pad.Do)
+		w.do(a, nil, scratch.Do)
 	case len(a.near) < maxScopes:
 		w.say("%s: open", a.name)
-		a.open(pad.Open("scope"), "scope")
+		a.open(scratch.Open("scope"), "scope")
 	}
 }
 
@@ -151,7 +151,7 @@ func (w *world) end() {
 	for _, p := range []int{3, 2, 1, 0} {
 		w.closeTo(w.parts[p].arena, 0)
 	}
-	for _, a := range append(append([]*arena{}, w.frames...), w.pads...) {
+	for _, a := range append(append([]*arena{}, w.frames...), w.scratches...) {
 		w.closeTo(a, 0)
 	}
 	if w.good() {

@@ -24,7 +24,7 @@ const (
 	maxOwned  = 4000
 	maxLabels = 4
 	rooms     = 2
-	helper    = 0 // the worker whose pads finalizers use
+	helper    = 0 // the worker whose scratch arenas finalizers use
 	worker    = 1 // the one that the program is
 	workers   = 4
 	logged    = 400
@@ -36,10 +36,10 @@ func plan() budget.Plan {
 	return budget.Plan{Name: "model",
 		Regions: []budget.Region{{Name: "init", Size: 128 * budget.KiB}, {Name: "room", Size: 192 * budget.KiB, Slots: rooms},
 			{Name: "level", Size: 256 * budget.KiB}},
-		Frame:  budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Pads:   budget.Pads{Workers: workers, Size: 64 * budget.KiB},
-		Limits: budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels},
-		Pages:  budget.Pages{Prefault: budget.Off}}
+		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.Scratch{Workers: workers, Size: 64 * budget.KiB},
+		Limits:  budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels},
+		Pages:   budget.Pages{Prefault: budget.Off}}
 }
 
 // world is a budget and the model of it. A program does each thing to both.
@@ -50,7 +50,7 @@ type world struct {
 	parts      []*part
 	frames     []*arena
 	frame      int
-	pads       []*arena
+	scratches  []*arena
 	leases     []lease
 	given      []budget.Lease
 	free       []int // pairs that may be leased
@@ -88,8 +88,8 @@ func newWorld(seed uint64, limit int) (*world, error) {
 		exits: seed%2 == 0, wideAligns: seed%4 == 2, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
 	current = w
 	clib.Finalize = func(id int64) { _ = w.finalize(id) }
-	b.Pads.Of(helper)
-	b.Pads.Of(worker)
+	b.Scratches(helper)
+	b.Scratches(worker)
 	w.layOut()
 	for i := range w.frames {
 		w.frames[i].base = 1
@@ -121,7 +121,7 @@ func (w *world) layOut() {
 	}
 	w.frames = []*arena{byName["frame 0"], byName["frame 1"]}
 	for i := range 2 * workers {
-		w.pads = append(w.pads, byName[fmt.Sprintf("pad %d.%d", i/2, i%2)])
+		w.scratches = append(w.scratches, byName[fmt.Sprintf("scratch %d.%d", i/2, i%2)])
 	}
 	for _, a := range w.arenas {
 		a.limit = a.size
@@ -221,11 +221,11 @@ func (w *world) compare() {
 	for i, a := range w.frames {
 		w.compareFigures(a, r.Beside[i].Used, r.Beside[i].Peak, r.Beside[i].Finalizers)
 	}
-	for i, a := range w.pads {
-		if pad, ok := w.pad(i); ok {
-			s := pad.Stats()
+	for i, a := range w.scratches {
+		if scratch, ok := w.scratch(i); ok {
+			s := scratch.Stats()
 			w.compareFigures(a, s.Used, s.Peak, s.Finalizers)
-			w.check(pad.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, pad.Depth(), len(a.near))
+			w.check(scratch.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, scratch.Depth(), len(a.near))
 		}
 	}
 	w.check(r.ErrorCount == w.told, "the report was told %d errors, not %d: %q", r.ErrorCount, w.told, r.Errors)
@@ -283,9 +283,9 @@ func (w *world) pick(inner *life) *life {
 	case n < 4 && inner != nil:
 		a = inner.arena
 	case n < 6:
-		a = w.pads[2*worker+w.random.IntN(2)]
+		a = w.scratches[2*worker+w.random.IntN(2)]
 	case n == 6 && len(w.leases) > 0:
-		a = w.pads[2*w.leases[0].pair+w.random.IntN(2)]
+		a = w.scratches[2*w.leases[0].pair+w.random.IntN(2)]
 	case n == 7:
 		a = w.arenas[w.random.IntN(len(w.parts))]
 	}

@@ -29,7 +29,7 @@ var (
 func openBudget(t *testing.T) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Pads: budget.Pads{Workers: 3, Size: 256 * budget.KiB}})
+		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.Scratch{Workers: 3, Size: 256 * budget.KiB}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
@@ -58,13 +58,13 @@ func skipWhereHitsCross(t *testing.T) {
 func TestEverydayOperationsDoNotCross(t *testing.T) {
 	skipWhereHitsCross(t)
 	b := openBudget(t)
-	pad, s := b.Pad(0, 0), b.Pad(0, 1).Open("a")
+	scratch, s := b.Scratch(0, 0), b.Scratch(0, 1).Open("a")
 	for name, do := range everyday(t, b, s) {
 		assert.Zero(t, crossings(do), name)
 	}
 	for name, work := range inScope() {
 		assert.Zero(t, crossings(func() {
-			s := pad.Open("b")
+			s := scratch.Open("b")
 			work(s)
 			_ = s.Close()
 		}), "in a scope: %s", name)
@@ -81,7 +81,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	ref, held, temp := scope.RefTo(s, frogs.New(s)), s.Keep(t), s.Temp(4096)
 	_, h := frogs.HandlePool(s, 1).Get()
 	noPools := openBudget(t)
-	noPools.Pad(0, 0).Open("a")
+	noPools.Scratch(0, 0).Open("a")
 	return map[string]func(){
 		"New":               func() { frogs.New(s); frogs.TryNew(s); living.New(s) },
 		"temporaries":       func() { frogs.New(temp); frogs.TrySlice(temp, 3) },
@@ -89,8 +89,8 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 		"Slice":             func() { frogs.Slice(s, 3); frogs.TrySlice(s, 3); frogs.SliceCap(s, 1, 3); frogs.Clone(s, nil) },
 		"Frame":             func() { frogs.New(b.Frame()) },
 		"NextFrame":         func() { frogs.New(noPools.Frame()); _ = noPools.NextFrame() },
-		"Pad":               func() { b.Pad(1, 0).Depth() },
-		"Pad.With":          func() { _ = b.Pad(1, 0).With(9, func([]byte) {}) },
+		"Pad":               func() { b.Scratch(1, 0).Depth() },
+		"Scratch.With":      func() { _ = b.Scratch(1, 0).With(9, func([]byte) {}) },
 		"Lease and Release": func() { l, _ := b.Lease(ctx); l.Pick().Open("c"); _ = l.Release() },
 		"Pool":              func() { x := pool.Get(); pool.At(0); pool.Live(); each(pool); pool.Put(x) },
 		"ObjectPool.Get":    func() { objects.Get(); objects.At(0) },
@@ -111,7 +111,7 @@ func each(pool scope.Pool[frog]) {
 	}
 }
 
-// inScope is what lives in a scope of a pad.
+// inScope is what lives in a scope of a scratch arena.
 func inScope() map[string]func(scope.Scope) {
 	return map[string]func(scope.Scope){
 		"finalizers": func(s scope.Scope) { living.New(s); living.Slice(s, 3); s.Defer(func() {}) },
@@ -179,7 +179,7 @@ func TestTheArenasHitsDoNotCross(t *testing.T) {
 func TestWhatCrosses(t *testing.T) {
 	skipWhereHitsCross(t)
 	b := openBudget(t)
-	s := b.Pad(0, 1).Open("a")
+	s := b.Scratch(0, 1).Open("a")
 	pool, objects := frogs.Pool(s, 4), living.Pool(s, 4)
 	l, err := arena.NewLinear(s.Block(4096))
 	require.NoError(t, err)
@@ -191,15 +191,15 @@ func TestWhatCrosses(t *testing.T) {
 	require.NoError(t, err)
 	x := pool.Get()
 	inner := func(work func(scope.Scope)) func() {
-		pad := b.Pad(0, 0)
+		scratch := b.Scratch(0, 0)
 		return func() {
-			s := pad.Open("b")
+			s := scratch.Open("b")
 			work(s)
 			_ = s.Close()
 		}
 	}
 	for name, do := range map[string]func(){
-		// One for each pool that is open on the frame, or on a pad asked for by number.
+		// One for each pool that is open on the frame, or on a scratch arena asked for by number.
 		"NextFrame beside a pool":    func() { _ = b.NextFrame() },
 		"a pool and its end":         inner(func(s scope.Scope) { frogs.Pool(s, 2) }),
 		"temporaries and their end":  inner(func(s scope.Scope) { frogs.New(s.Temp(64)) }),

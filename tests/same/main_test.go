@@ -30,7 +30,7 @@ func fake(args []string) {
 	workers := flags.Int("workers", 1, "")
 	apart := flags.Int("apart", 1<<30, "tick from which E1M3 has another hash")
 	peak := flags.Int("peak", 1<<30, "tick from which E1M3 has another peak")
-	pad := flags.Int("pad", 300, "what a pad took")
+	scratch := flags.Int("scratch", 300, "what a scratch took")
 	frame := flags.Int("frame", 200, "what the frame took")
 	plan := flags.String("plan", "p", "")
 	fails := flags.Int("fails", -1, "fails when told to play so many ticks")
@@ -50,7 +50,7 @@ func fake(args []string) {
 		}
 		r.Levels = append(r.Levels, l)
 	}
-	r.Regions = []region{{"level", 100, 1, 2}, {"frame 0", 100, 0, uint64(*frame)}, {"pad 0.0", 400, 0, uint64(*pad)}}
+	r.Regions = []region{{"level", 100, 1, 2}, {"frame 0", 100, 0, uint64(*frame)}, {"scratch 0.0", 400, 0, uint64(*scratch)}}
 	text, _ := json.Marshal(r) // the names of its fields are found whatever their case
 	os.Stdout.Write(text)
 }
@@ -75,7 +75,7 @@ func TestSame(t *testing.T) {
 		programs []string
 		want     string // empty: they agree
 	}{
-		{programs: []string{"here", "two -workers 2 -pad 290", "arm64", "wide -plan q -frame 250"}},
+		{programs: []string{"here", "two -workers 2 -scratch 290", "arm64", "wide -plan q -frame 250"}},
 		{[]string{"here", "there -apart 118"},
 			"same: E1M3: there differs from here first at tick 118 of 350: hash E1M3118, E1M3118!\n"},
 		{[]string{"here", "there -apart 350"},
@@ -85,8 +85,8 @@ func TestSame(t *testing.T) {
 		{[]string{"here", "there -apart 0"}, "same: E1M3: there differs from here before the first tick: hash E1M30, E1M30!\n"},
 		{[]string{"here", "there -peak 20"}, "same: E1M3: there differs from here first at tick 20 of 350: peak 7, 8\n"},
 		{[]string{"here", "other -plan q -peak 9"}, "same: E1M3: other differs from here first at tick 9 of 350: peak 7, 8\n"},
-		{[]string{"here", "there -pad 301"},
-			"same: pad 0.0: there differs from here: size, used and peak are 400, 0, 301; there 400, 0, 300\n"},
+		{[]string{"here", "there -scratch 301"},
+			"same: scratch 0.0: there differs from here: size, used and peak are 400, 0, 301; there 400, 0, 300\n"},
 		{[]string{"here", "there -frame 201 -workers 2"},
 			"same: frame 0: there differs from here: size, used and peak are 100, 0, 201; there 100, 0, 200\n"},
 		{[]string{"here", "short -ticks 70"}, "same: E1M1: short differs from here: ticks 350, 70; hash E1M1350, E1M170\n" +

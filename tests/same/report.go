@@ -40,7 +40,7 @@ type region struct {
 	Size, Used, Peak uint64
 }
 
-func (g region) isPad() bool { return strings.HasPrefix(g.Name, "pad ") }
+func (g region) isScratch() bool { return strings.HasPrefix(g.Name, "scratch ") }
 
 // level is the first map of a name, or nil.
 func (r *report) level(name string) *level {

@@ -38,12 +38,12 @@ var loud = map[string]func(p *play, worker int) func(){
 	},
 }
 
-// inScope opens a scope on the worker's pad, works in it and closes it.
+// inScope opens a scope on the worker's scratch arena, works in it and closes it.
 func inScope(work func(s scope.Scope)) func(p *play, worker int) func() {
 	return func(p *play, worker int) func() {
-		pad := p.budget.Pad(worker, 0)
+		scratch := p.budget.Scratch(worker, 0)
 		return func() {
-			s := pad.Open("work")
+			s := scratch.Open("work")
 			work(s)
 			must(s.Close())
 		}
@@ -76,9 +76,9 @@ var works = map[string]func(p *play, worker int) func(){
 		m.Clear()
 	}),
 	"text": inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
-	"pad-with": func(p *play, worker int) func() {
-		pad := p.budget.Pad(worker, 0) // here: what asks for it first takes a lock
-		return func() { must(pad.With(9, noBytes)) }
+	"scratch-with": func(p *play, worker int) func() {
+		scratch := p.budget.Scratch(worker, 0) // here: what asks for it first takes a lock
+		return func() { must(scratch.With(9, noBytes)) }
 	},
 	"reader": func(p *play, worker int) func() {
 		reader := p.budget.Region("systems").Reader(fmt.Sprint(worker))

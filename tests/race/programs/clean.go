@@ -24,7 +24,7 @@ var clean = map[string]func(*play){
 			pool.Peak()
 		})
 	},
-	"pads": func(p *play) {
+	"scratch": func(p *play) {
 		crowd(func(int) {
 			lent, err := p.budget.Lease(background)
 			must(err)
@@ -33,7 +33,7 @@ var clean = map[string]func(*play){
 			frogs.New(s.Temp(64)).Age++
 			frogs.Pool(s, 2).Get().Age++
 			must(s.Close())
-			must(lent.Pads.Pad(1).With(50, func(b []byte) { b[0]++ }))
+			must(lent.Scratches.Scratch(1).With(50, func(b []byte) { b[0]++ }))
 			must(lent.Release())
 		})
 	},
@@ -128,16 +128,16 @@ var clean = map[string]func(*play){
 
 // house is a budget at play.
 type house struct {
-	b   *budget.Budget
-	pad scope.Pad
+	b       *budget.Budget
+	scratch scope.Scratch
 }
 
-func newHouse(b *budget.Budget) *house { return &house{b, b.Pad(3, 0)} }
+func newHouse(b *budget.Budget) *house { return &house{b, b.Scratch(3, 0)} }
 
 func (h *house) play() {
 	loadAndRewind(h.b)
 	frogs.New(h.b.Frame()).Age++
-	must(h.pad.With(50, noBytes))
+	must(h.scratch.With(50, noBytes))
 	must(h.b.NextFrame())
 }
 

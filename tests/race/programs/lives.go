@@ -16,13 +16,13 @@ var lives = map[string]func(*play){
 		)
 	},
 	"reused": func(p *play) {
-		pad := p.budget.Pad(0, 0)
-		s := pad.Open("a")
+		scratch := p.budget.Scratch(0, 0)
+		s := scratch.Open("a")
 		stale := frogs.New(s)
 		p.pair(
 			func() {
 				must(s.Close())
-				frogs.New(pad.Open("b")).Age = 1 // life/reused first
+				frogs.New(scratch.Open("b")).Age = 1 // life/reused first
 			},
 			func() { stale.Age = 2 }, // life/reused second
 		)

@@ -54,7 +54,7 @@ func open() *budget.Budget {
 		Name:    "race",
 		Regions: []budget.Region{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 4}},
 		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Pads:    budget.Pads{Workers: 4, Size: 128 * budget.KiB},
+		Scratch: budget.Scratch{Workers: 4, Size: 128 * budget.KiB},
 	})
 	must(err)
 	return b
@@ -76,7 +76,7 @@ var frogs = scope.Plain[frog]()
 //go:noinline
 func look(x *frog) int32 { return x.Age }
 
-func (p *play) scope() scope.Scope { return p.budget.Pad(0, 0).Open("a") }
+func (p *play) scope() scope.Scope { return p.budget.Scratch(0, 0).Open("a") }
 
 // pair runs first, then second, on a goroutine each. The detector is told of the order in the control only: else it is as if
 // they had happened to come so.

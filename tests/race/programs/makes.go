@@ -23,7 +23,9 @@ func noBytes([]byte)            {}
 
 // A scope of its own for each arena of package arena: its block is a part of the budget.
 
-func blockOf(p *play, worker int) []byte { return p.budget.Pad(worker, 1).Open("block").Block(4096) }
+func blockOf(p *play, worker int) []byte {
+	return p.budget.Scratch(worker, 1).Open("block").Block(4096)
+}
 
 func newLinear(p *play, worker int) arena.Linear {
 	l, err := arena.NewLinear(blockOf(p, worker))

@@ -23,7 +23,7 @@ func wrong(
 	list container.List[int64], // vet: scope/container.List[int64]
 ) {
 	b2 := *b           // vet: budget.Budget
-	pads2 := *b.Pads   // vet: budget.OpenPads
+	pads2 := *b.Pads   // vet: budget.OpenScratch
 	st2 := *st         // vet: scope.Stack
 	d2 := *d           // vet: budget.Reader
 	shared2 := *shared // vet: scope.SharedPool[int64]
@@ -35,9 +35,9 @@ func wrong(
 }
 
 // fine copies handles, which are small values: a copy is the same thing.
-func fine(s scope.Scope, p scope.Pad, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Owned, pads scope.Pads,
+func fine(s scope.Scope, p scope.Scratch, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Owned, scratches scope.Scratches,
 	lent budget.Lease, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
-	s2, p2, pool2, ref2, held2, pads2, lent2, named2 := s, p, pool, ref, held, pads, lent, named
+	s2, p2, pool2, ref2, held2, pads2, lent2, named2 := s, p, pool, ref, held, scratches, lent, named
 	builder, text := numbers.Build(s), s.Text()
 	use(s2, p2, pool2, ref2, held2, pads2, lent2, named2, &builder, &text)
 }

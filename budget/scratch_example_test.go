@@ -14,27 +14,27 @@ type borrowedFrog struct{ Age, X, Y int32 }
 
 var borrowed = scope.Plain[borrowedFrog]()
 
-// ExampleBudget_Lease lends pads to goroutines that come and go, more of them than there are pairs.
+// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there are pairs.
 func ExampleBudget_Lease() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Pads: budget.Pads{Workers: 3, Size: 64 * budget.KiB}})
+		Scratch: budget.Scratch{Workers: 3, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
 	defer b.Close()
-	b.Pads.Of(0) // of a worker that is known at set-up, and never lent
+	b.Scratches(0) // of a worker that is known at set-up, and never lent
 
 	ctx := context.Background()
 	sums := make([]int32, 5)
 	var jobs sync.WaitGroup
 	for i := range sums {
 		jobs.Go(func() {
-			pads, err := b.Lease(ctx) // waits for a pair
+			scratches, err := b.Lease(ctx) // waits for a pair
 			if err != nil {
 				return
 			}
-			defer pads.Release()
-			s := pads.Pick().Open("sum")
+			defer scratches.Release()
+			s := scratches.Pick().Open("sum")
 			defer s.Close()
 			for j, frog := range borrowed.Slice(s, i+1) {
 				frog.X = int32(j)
@@ -55,7 +55,7 @@ func ExampleBudget_Lease() {
 	fmt.Println(two.Release() != nil) // NOT OKAY: it was given back
 	// Output:
 	// [0 1 3 6 10]
-	// budget "example": Lease of a pair of pads: 2 of 3 are lent, 1 are asked for by number: context deadline exceeded
+	// budget "example": Lease of a pair of scratch arenas: 2 of 3 are lent, 1 are asked for by number: context deadline exceeded
 	// <nil> <nil>
 	// true
 }

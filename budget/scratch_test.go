@@ -29,7 +29,7 @@ func waiting() (n int) {
 	all := make([]byte, 1<<20)
 	for goroutine := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
 		head, frames, _ := strings.Cut(goroutine, "\n")
-		if strings.Contains(head, "[select") && strings.Contains(frames, "budget.(*OpenPads).lease(") {
+		if strings.Contains(head, "[select") && strings.Contains(frames, "budget.(*leases).lease(") {
 			n++
 		}
 	}
@@ -71,14 +71,14 @@ func TestTakeAndGive(t *testing.T) {
 	one, two := take(t, b), take(t, b)
 	s := one.Pick().Open("result")
 	frogs.New(s)
-	assert.NotEqual(t, one.Pads, two.Pads)
-	assert.Equal(t, one.Pad(1), one.Pick(s))
-	assert.Equal(t, two.Pad(0), two.Pick(s), "the other pair holds none of it")
+	assert.NotEqual(t, one.Scratches, two.Scratches)
+	assert.Equal(t, one.Scratch(1), one.Pick(s))
+	assert.Equal(t, two.Scratch(0), two.Pick(s), "the other pair holds none of it")
 	require.NoError(t, s.Close())
 	require.NoError(t, one.Release())
 	again := take(t, b)
-	assert.Equal(t, "scope: BUG: Open on pad 1.0, which was given back", panics(t, func() { one.Pad(0).Open("x") }))
-	require.NoError(t, again.Pad(0).Open("x").Close())
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was given back", panics(t, func() { one.Scratch(0).Open("x") }))
+	require.NoError(t, again.Scratch(0).Open("x").Close())
 	require.NoError(t, again.Release())
 	require.NoError(t, two.Release())
 	assert.NoError(t, budget.Lease{}.Release(), "of a Lease that failed")
@@ -89,10 +89,10 @@ func TestGiveTwice(t *testing.T) {
 	one := take(t, b)
 	copied := one
 	require.NoError(t, one.Release())
-	const twice = `budget "small": BUG: Release of pad 1.0 and pad 1.1, which were given back before`
+	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were given back before`
 	assert.EqualError(t, one.Release(), twice)
 	two, three := take(t, b), take(t, b)
-	s := three.Pad(0).Open("another's")
+	s := three.Scratch(0).Open("another's")
 	assert.EqualError(t, copied.Release(), twice, "it is lent to another now")
 	frogs.New(s)
 	require.NoError(t, s.Close())
@@ -114,14 +114,14 @@ func TestTakeWaitsAndIsWokenByGive(t *testing.T) {
 
 func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	b := budgettest.Open(t, small())
-	b.Pads.Of(0)
+	b.Scratches(0)
 	one := take(t, b)
 	ctx, cancel := context.WithCancel(background)
 	done := taking(t, b, ctx)
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Lease of a pair of pads: 1 of 2 are lent, 1 are asked for by number: context canceled`)
+	assert.EqualError(t, err, `budget "small": Lease of a pair of scratch arenas: 1 of 2 are lent, 1 are asked for by number: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, one.Release())
 	for range 20 {
@@ -135,24 +135,24 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	b := open(t, small())
 	one, two := take(t, b), take(t, b)
-	newMark(one.Pad(1).Open("left"), 1, 0)
+	newMark(one.Scratch(1).Open("left"), 1, 0)
 	first, second := taking(t, b, background), taking(t, b, background)
 	stillWaits(t, first)
-	assert.Equal(t, `budget "small": pad 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
-		"is opened\n"+`budget "small": never given back: pad 0.0 and pad 0.1, pad 1.0 and pad 1.1; call Release where Lease gave them`,
+	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
+		"is opened\n"+`budget "small": never given back: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; call Release where Lease gave them`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
 	for _, err := range []error{<-first, <-second, func() error { _, err := b.Lease(background); return err }()} {
-		assert.EqualError(t, err, `budget "small": Lease of a pair of pads: upfront: closed`)
+		assert.EqualError(t, err, `budget "small": Lease of a pair of scratch arenas: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
 	for _, lent := range []budget.Lease{one, two} {
 		err := lent.Release()
-		assert.EqualError(t, err, `budget "small": Release of a pair of pads: upfront: closed`)
+		assert.EqualError(t, err, `budget "small": Release of a pair of scratch arenas: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
-	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { one.Pad(0).Open("x") }))
-	assert.Equal(t, "scope: BUG: Open on pad 1.0, whose budget is closed", panics(t, func() { b.Pad(1, 0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { one.Scratch(0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { b.Scratch(1, 0).Open("x") }))
 }
 
 // TestTakeAfterClose: pairs that were free when the budget closed are never handed out.
@@ -162,53 +162,53 @@ func TestTakeAfterClose(t *testing.T) {
 		require.NoError(t, b.Close())
 		_, err := b.Lease(background)
 		assert.ErrorIs(t, err, budget.ErrClosed)
-		b.Pads.Of(0)
+		b.Scratches(0)
 	}
 }
 
-func TestPadsByNumber(t *testing.T) {
+func TestScratchByNumber(t *testing.T) {
 	b := budgettest.Open(t, small())
 	one := take(t, b) // worker 1's: those that are asked for by number count from 0
-	fixed := b.Pads.Of(0)
-	assert.Equal(t, fixed, b.Pads.Of(0))
-	assert.Equal(t, b.Pad(0, 1), fixed.Pad(1))
-	const lent = "budget: BUG: the pads of worker 1 of plan \"small\" are asked for by number while they are lent; " +
+	fixed := b.Scratches(0)
+	assert.Equal(t, fixed, b.Scratches(0))
+	assert.Equal(t, b.Scratch(0, 1), fixed.Scratch(1))
+	const lent = "budget: BUG: the scratch of worker 1 of plan \"small\" is asked for by number while it is lent; " +
 		"ask for them before the first Lease"
-	assert.Equal(t, lent, panics(t, func() { b.Pads.Of(1) }))
-	assert.Equal(t, lent, panics(t, func() { b.Pad(1, 0) }))
+	assert.Equal(t, lent, panics(t, func() { b.Scratches(1) }))
+	assert.Equal(t, lent, panics(t, func() { b.Scratch(1, 0) }))
 	require.NoError(t, one.Release())
 	for _, worker := range []int{-1, 2} {
-		assert.Contains(t, panics(t, func() { b.Pads.Of(worker) }), `plan "small" has pads for 2 workers`)
+		assert.Contains(t, panics(t, func() { b.Scratches(worker) }), `plan "small" has scratch for 2 workers`)
 	}
-	s := fixed.Pad(0).Open("the worker's")
+	s := fixed.Scratch(0).Open("the worker's")
 	for range 3 {
 		again := take(t, b)
-		assert.NotEqual(t, fixed, again.Pads)
+		assert.NotEqual(t, fixed, again.Scratches)
 		require.NoError(t, again.Release())
 	}
 	require.NoError(t, s.Close())
-	assert.Equal(t, panics(t, func() { one.Pad(1).Open("x") }), "scope: BUG: Open on pad 1.1, which was given back")
-	require.NoError(t, b.Pad(1, 1).Open("x").Close(), "asked for by number, after it was lent")
+	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was given back")
+	require.NoError(t, b.Scratch(1, 1).Open("x").Close(), "asked for by number, after it was lent")
 	_, err := b.Lease(background)
-	assert.EqualError(t, err, `budget "small": BUG: Lease of a pair of pads: all 2 were asked for by number and are never lent; `+
-		`raise pads.workers in the plan`)
+	assert.EqualError(t, err, `budget "small": BUG: Lease of a pair of scratch arenas: all 2 were asked for by number and are never lent; `+
+		`raise scratch.workers in the plan`)
 	plan := small()
-	plan.Pads = budget.Pads{}
+	plan.Scratch = budget.Scratch{}
 	none := budgettest.Open(t, plan)
-	assert.Equal(t, `budget: BUG: plan "small" has no pads; give it pads.workers and pads.size`,
+	assert.Equal(t, `budget: BUG: plan "small" has no scratch; give it scratch.workers and scratch.size`,
 		panics(t, func() { _, _ = none.Lease(background) }))
-	assert.Equal(t, `budget: BUG: pads of worker 0: plan "small" has pads for 0 workers`, panics(t, func() { none.Pads.Of(0) }))
+	assert.Equal(t, `budget: BUG: scratch of worker 0: plan "small" has scratch for 0 workers`, panics(t, func() { none.Scratches(0) }))
 }
 
 // TestTakeThatWaitsForWhatIsAskedForByNumber: the last free pair goes to a worker while others wait.
 func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 	for range 20 {
 		b := budgettest.Open(t, small())
-		b.Pads.Of(0)
+		b.Scratches(0)
 		one := take(t, b)
 		waiting := []<-chan error{taking(t, b, background), taking(t, b, background)}
 		require.NoError(t, one.Release())
-		lost := attempt(func() error { b.Pads.Of(1); return nil }).panicked // one that waits may be faster
+		lost := attempt(func() error { b.Scratches(1); return nil }).panicked // one that waits may be faster
 		for _, done := range waiting {
 			if err := <-done; lost == nil && err != nil {
 				assert.ErrorContains(t, err, "are never lent")
@@ -222,26 +222,26 @@ func TestTakeThatWaitsForWhatIsAskedForByNumber(t *testing.T) {
 func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	b := open(t, small())
 	one := take(t, b)
-	s := one.Pad(0).Open("a")
+	s := one.Scratch(0).Open("a")
 	newMark(s, 1, doFail)
 	inner := s.Open("b")
 	newMark(inner, 2, doPanic)
 	frogs.TrySlice(inner, 1<<20)
-	newMark(one.Pad(1).Open("c"), 3, 0)
+	newMark(one.Scratch(1).Open("c"), 3, 0)
 	err := one.Release()
 	assert.Equal(t, []int64{3, 2, 1}, ran)
-	assert.ErrorContains(t, err, `scope: BUG: scope "c" of pad 1.1 was left open: close it where it is opened`)
-	assert.ErrorContains(t, err, `scope: BUG: scope "a", "b" of pad 1.0 was left open: close it where it is opened`)
+	assert.ErrorContains(t, err, `scope: BUG: scope "c" of scratch 1.1 was left open: close it where it is opened`)
+	assert.ErrorContains(t, err, `scope: BUG: scope "a", "b" of scratch 1.0 was left open: close it where it is opened`)
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorContains(t, err, "mark panics")
 	assert.ErrorIs(t, err, budget.ErrFull)
 	assert.ErrorIs(t, s.Close(), budget.ErrClosed)
 	assert.Equal(t, budget.Leaks{Scopes: 3, Finalizers: 2}, b.Report().Leaks)
 	two, three := take(t, b), take(t, b)
-	assert.Zero(t, three.Pad(0).Depth()+three.Pad(1).Depth())
+	assert.Zero(t, three.Scratch(0).Depth()+three.Scratch(1).Depth())
 	require.NoError(t, two.Release())
 	require.NoError(t, three.Release())
-	assert.ErrorContains(t, b.Close(), `pad 1.0: left open at NextFrame, Release or Close: scope "a", "b"`, "deferred Gives drop their errors")
+	assert.ErrorContains(t, b.Close(), `scratch 1.0: left open at NextFrame, Release or Close: scope "a", "b"`, "deferred Gives drop their errors")
 }
 
 func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
@@ -249,33 +249,33 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	one := take(t, b)
 	var given, closed error
 	var opened any
-	s := one.Pad(0).Open("a")
+	s := one.Scratch(0).Open("a")
 	newMark(s, 1, 0)
 	s.Defer(runtime.Goexit)
 	s.Defer(func() {
 		given, closed = one.Release(), b.Close()
-		opened = attempt(func() error { one.Pad(1).Open("x"); return nil }).panicked
+		opened = attempt(func() error { one.Scratch(1).Open("x"); return nil }).panicked
 	})
-	newMark(one.Pad(1).Open("b"), 2, 0)
+	newMark(one.Scratch(1).Open("b"), 2, 0)
 	assert.True(t, attempt(one.Release).exited)
 	assert.Equal(t, []int64{2, 1}, ran)
 	assert.ErrorContains(t, given, "which were given back before")
-	assert.EqualError(t, closed, `budget "small": Close while finalizers of pad 1.0 and pad 1.1 run; nothing was closed: upfront: loading`)
+	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; nothing was closed: upfront: loading`)
 	assert.ErrorContains(t, opened.(error), "which was given back")
 	two, three := take(t, b), take(t, b) // it came back all the same
 
-	s = three.Pad(1).Open("a")
+	s = three.Scratch(1).Open("a")
 	s.Defer(func() { given, closed = three.Release(), b.Close() })
 	require.NoError(t, s.Close())
-	assert.EqualError(t, given, `budget "small": BUG: Release of pad 1.0 and pad 1.1 from a finalizer of pad 1.1`)
+	assert.EqualError(t, given, `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 from a finalizer of scratch 1.1`)
 	assert.ErrorIs(t, closed, budget.ErrLoading)
-	const inside = `budget "small": BUG: Release of pad 1.0 and pad 1.1 while a Do, a With or a Make is at work on pad 1.0`
-	require.NoError(t, three.Pad(0).With(9, func([]byte) { assert.EqualError(t, three.Release(), inside) }))
-	require.NoError(t, three.Pad(0).Do("do", func(s scope.Scope) error {
+	const inside = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 while a Do, a With or a Make is at work on scratch 1.0`
+	require.NoError(t, three.Scratch(0).With(9, func([]byte) { assert.EqualError(t, three.Release(), inside) }))
+	require.NoError(t, three.Scratch(0).Do("do", func(s scope.Scope) error {
 		assert.EqualError(t, three.Release(), inside)
 		return nil
 	}))
-	made := three.Pad(0).Open("made")
+	made := three.Scratch(0).Open("made")
 	_, err := marks.Make(made, func(*mark) error { return three.Release() })
 	assert.EqualError(t, err, inside)
 	require.NoError(t, made.Close())
@@ -283,8 +283,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, two.Release())
 }
 
-// TestNextFrameLeavesPadsOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
-func TestNextFrameLeavesPadsOnLoanAlone(t *testing.T) {
+// TestNextFrameLeavesScratchOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
+func TestNextFrameLeavesScratchOnLoanAlone(t *testing.T) {
 	b := budgettest.Open(t, small())
 	var stop atomic.Bool
 	var workers sync.WaitGroup
@@ -292,7 +292,7 @@ func TestNextFrameLeavesPadsOnLoanAlone(t *testing.T) {
 		workers.Go(func() {
 			for !stop.Load() {
 				lent := take(t, b)
-				s := lent.Pad(0).Open("long")
+				s := lent.Scratch(0).Open("long")
 				s.Defer(func() { runtime.Gosched() })
 				frogs.New(s)
 				runtime.Gosched()

@@ -19,18 +19,18 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// watched uses pairs of pads and sees two users of one at once: by a count, and, since it is plain, by the race detector.
+// watched uses pairs of scratch arenas and sees two users of one at once: by a count, and, since it is plain, by the race detector.
 type watched struct {
 	t     *testing.T
 	b     *budget.Budget
-	pairs map[unsafe.Pointer]*int // users, by the header of the scope on the pair's first pad
+	pairs map[unsafe.Pointer]*int // users, by the header of the scope on the pair's first scratch arena
 }
 
-func watchPads(t *testing.T, b *budget.Budget, pairs int) watched {
+func watchScratch(t *testing.T, b *budget.Budget, pairs int) watched {
 	w := watched{t, b, map[unsafe.Pointer]*int{}}
 	for range pairs {
 		lent := take(t, b)
-		s := lent.Pad(0).Open("first")
+		s := lent.Scratch(0).Open("first")
 		header, _ := s.C()
 		w.pairs[header] = new(int)
 		require.NoError(t, s.Close())
@@ -40,8 +40,8 @@ func watchPads(t *testing.T, b *budget.Budget, pairs int) watched {
 	return w
 }
 
-func (w watched) use(pads scope.Pads) (fine bool) {
-	s, u := pads.Pad(0).Open("use"), pads.Pad(1).Open("too")
+func (w watched) use(scratches scope.Scratches) (fine bool) {
+	s, u := scratches.Scratch(0).Open("use"), scratches.Scratch(1).Open("too")
 	f := frogs.New(s)
 	header, _ := s.C()
 	users := w.pairs[header]
@@ -61,20 +61,20 @@ func (w watched) borrow(patience time.Duration) (fine bool) {
 	if err != nil {
 		return assert.ErrorIs(w.t, err, context.DeadlineExceeded)
 	}
-	if !w.use(lent.Pads) || !assert.NoError(w.t, lent.Release()) {
+	if !w.use(lent.Scratches) || !assert.NoError(w.t, lent.Release()) {
 		return false
 	}
-	stale := attempt(func() error { lent.Pad(0).Open("stale"); return nil }).panicked
+	stale := attempt(func() error { lent.Scratch(0).Open("stale"); return nil }).panicked
 	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
 }
 
-// TestPadsAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives up, asks by number or
+// TestScratchAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives up, asks by number or
 // keeps what it gave back.
-func TestPadsAmongGoroutines(t *testing.T) {
+func TestScratchAmongGoroutines(t *testing.T) {
 	plan := small()
-	plan.Pads.Workers = 4
+	plan.Scratch.Workers = 4
 	b := budgettest.Open(t, plan)
-	w := watchPads(t, b, 4)
+	w := watchScratch(t, b, 4)
 	var all sync.WaitGroup
 	for me := range uint64(12) {
 		all.Go(func() {
@@ -91,8 +91,8 @@ func TestPadsAmongGoroutines(t *testing.T) {
 		})
 	}
 	all.Go(func() { // one that asks by number, until the pair isn't lent
-		var mine scope.Pads
-		for attempt(func() error { mine = b.Pads.Of(2); return nil }).panicked != nil {
+		var mine scope.Scratches
+		for attempt(func() error { mine = b.Scratches(2); return nil }).panicked != nil {
 			runtime.Gosched()
 		}
 		for range 100 {
@@ -104,7 +104,7 @@ func TestPadsAmongGoroutines(t *testing.T) {
 	all.Wait()
 	lent := []budget.Lease{take(t, b), take(t, b), take(t, b)} // all but the one that was asked for by number
 	for _, l := range lent {
-		assert.True(t, w.use(l.Pads))
+		assert.True(t, w.use(l.Scratches))
 		assert.NoError(t, l.Release())
 	}
 }
@@ -138,7 +138,7 @@ func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
 
 func TestWhoWaitsIsServedInTurn(t *testing.T) {
 	b := budgettest.Open(t, small())
-	b.Pads.Of(0)
+	b.Scratches(0)
 	one := take(t, b)
 	var served []int // guarded by the only pair
 	var all sync.WaitGroup
@@ -162,16 +162,16 @@ func TestTakeAndGiveAllocateNothing(t *testing.T) {
 	b := open(t, small())
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	b.Pads.Of(0)
+	b.Scratches(0)
 	for what, fn := range map[string]func(){
 		"Lease, Release": func() { lent, _ := b.Lease(ctx); _ = lent.Release() },
-		"Of":             func() { b.Pads.Of(0); b.Pad(0, 1) },
+		"Of":             func() { b.Scratches(0); b.Scratch(0, 1) },
 		"in use": func() {
 			lent, _ := b.Lease(background)
 			s := lent.Pick().Open("s")
 			u := lent.Pick(s).Open("u")
 			frogs.New(u)
-			_ = lent.Pad(1).With(100, func(b []byte) { b[0] = 1 })
+			_ = lent.Scratch(1).With(100, func(b []byte) { b[0] = 1 })
 			_ = u.Close()
 			_ = s.Close()
 			_ = lent.Release()
@@ -198,14 +198,14 @@ func TestTakeAndGiveAllocateNothing(t *testing.T) {
 	require.NoError(t, one.Release())
 }
 
-// TestLoadsThatFailWhileOthersUseWhatTheyGaveBack: the race detector sees a load that touches a pad which is another's now.
+// TestLoadsThatFailWhileOthersUseWhatTheyGaveBack: the race detector sees a load that touches a scratch arena which is another's now.
 func TestLoadsThatFailWhileOthersUseWhatTheyGaveBack(t *testing.T) {
 	plan := small()
-	plan.Pads.Workers = 1
+	plan.Scratch.Workers = 1
 	b := budgettest.Open(t, plan)
 	use := func() {
 		lent := take(t, b)
-		s := lent.Pad(0).Open("use")
+		s := lent.Scratch(0).Open("use")
 		frogs.New(s)
 		assert.NoError(t, s.Close())
 		assert.NoError(t, lent.Release())
