@@ -109,7 +109,8 @@ func makeStale(t *testing.T, b *budget.Budget) (s stale) {
 // requireDead uses every handle in every way: each answers nil or says that it is closed, and none crashes.
 func (s stale) requireDead(t *testing.T) {
 	t.Helper()
-	for name, at := range map[string]scope.Scope{"scope": s.scope, "temp": s.temp, "frame": s.frame, "scratch": s.scratch, "inner": s.inner} {
+	for name, at := range map[string]scope.Scope{
+		"scope": s.scope, "temp": s.temp, "frame": s.frame, "scratch": s.scratch, "inner": s.inner} {
 		assert.Nil(t, frogs.TryNew(at), name)
 		assert.Nil(t, frogs.TrySlice(at, 1), name)
 		assert.Nil(t, marks.TryNew(at), name)

@@ -117,7 +117,8 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	t.Helper()
 	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
 	for i, row := range append(r.Regions, r.Beside...) {
-		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame", "scratch", "scratch", "scratch", "scratch"}[i]
+		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame",
+			"scratch", "scratch", "scratch", "scratch"}[i]
 		most[part] = max(most[part], row.Peak)
 		limits.Scopes, limits.Pools = max(limits.Scopes, row.MostOpen.Scopes), max(limits.Pools, row.MostOpen.Pools)
 	}

@@ -156,7 +156,8 @@ func TestReportIsDrawn(t *testing.T) {
 	require.Len(t, lines, 1+3+2+4+1+1, "a bar for each arena, and a line for each name")
 	assert.Equal(t, "budget small: 1408KiB", lines[0])
 	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[3])
-	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1", "scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"} {
+	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1",
+		"scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"} {
 		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
 	}
 	assert.Equal(t, `  level: scope "level" used 131096, peak 262168`, strings.Replace(lines[10], " in 2", "", 1))

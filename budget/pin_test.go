@@ -37,7 +37,8 @@ func TestLoadNamesWhoIsInside(t *testing.T) {
 	ctx, cancel = soon()
 	defer cancel()
 	err = b.Region("init").Rewind(ctx)
-	assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" has pinned region systems, "anna" has pinned region level`)
+	assert.ErrorContains(t, err, `Rewind of region init waited for workers: "bob" has pinned region systems, `+
+		`"anna" has pinned region level`)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	err = b.Close()
 	assert.ErrorContains(t, err, `Close while "bob" has pinned region systems, "anna" has pinned region level`)

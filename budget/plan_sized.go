@@ -29,7 +29,8 @@ func (p *Plan) sized() (parts []sizedPart) {
 		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
 	}
 	if p.Scratch != (Scratch{}) {
-		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, planCount(p.Scratch.Workers) * planScratchEach, arena_c.KindScratch})
+		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, planCount(p.Scratch.Workers) * planScratchEach,
+			arena_c.KindScratch})
 	}
 	return parts
 }

@@ -46,7 +46,8 @@ var planSumChecks = []struct {
 		`plan "max": regions[15].slots: 4096, the most of all; with each slot, buffer and scratch there are 65537 arenas, ` +
 			"and a budget has at most 65535"},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: Frame{8, 1}, Scratch: Scratch{256, 1}}
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: Frame{8, 1},
+			Scratch: Scratch{256, 1}}
 	},
 		""},
 
@@ -57,8 +58,9 @@ var planSumChecks = []struct {
 		"regions 44MiB, frame 2MiB, scratch 4MiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; " +
 		"64KiB more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = MiB, Rest }, "; 50240KiB more would do"},
-	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Wished }, "regions 44MiB, frame 2MiB, scratch 4MiB, " +
-		"guards 576KiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; 576KiB more would do"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Wished },
+		"regions 44MiB, frame 2MiB, scratch 4MiB, " +
+			"guards 576KiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; 576KiB more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+640*KiB, Rest, Required }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Off }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = GiB, Rest, Rest },

@@ -12,9 +12,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// leases are the pairs of scratch arenas of an open budget. A worker that is known at set-up has its own pair, by number ([Budget.Scratches]); a
-// goroutine that comes and goes borrows one ([Budget.Lease]). A pair that was asked for by number is never lent. Its methods are for
-// any goroutine.
+// leases are the pairs of scratch arenas of an open budget. A worker that is known at set-up has its own
+// pair, by number ([Budget.Scratches]); a goroutine that comes and goes borrows one ([Budget.Lease]). A
+// pair that was asked for by number is never lent. Its methods are for any goroutine.
 type leases struct {
 	b    *Budget
 	free chan int      // the pairs that may be lent, each once; and some that were asked for by number since
@@ -131,9 +131,9 @@ func (p *leases) refusal(ended error) error {
 	name, n := p.b.plan.Name, len(p.pairs)
 	switch {
 	case p.closed:
-		return fmt.Errorf("budget %q: Lease of a pair of scratch arenas: %w", name, ErrClosed)
+		return fmt.Errorf("budget %q: Lease of scratch: %w", name, ErrClosed)
 	case ended == nil:
-		return fmt.Errorf("budget %q: BUG: Lease of a pair of scratch arenas: all %d were asked for by number and are never lent; "+
+		return fmt.Errorf("budget %q: BUG: Lease of scratch: all %d were asked for by number and are never lent; "+
 			"raise scratch.workers in the plan", name, n)
 	}
 	lent := 0
@@ -142,7 +142,7 @@ func (p *leases) refusal(ended error) error {
 			lent++
 		}
 	}
-	return fmt.Errorf("budget %q: Lease of a pair of scratch arenas: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
+	return fmt.Errorf("budget %q: Lease of scratch: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
 		ended)
 }
 
@@ -177,7 +177,7 @@ func (p *leases) takeBack(l Lease) (open bool, err error) {
 	defer p.mu.Unlock()
 	q, name := &p.pairs[l.pair], p.b.plan.Name
 	if p.closed {
-		return false, fmt.Errorf("budget %q: Release of a pair of scratch arenas: %w", name, ErrClosed)
+		return false, fmt.Errorf("budget %q: Release of scratch: %w", name, ErrClosed)
 	}
 	if q.state.Load() != pairLent || q.lending != l.lending {
 		return false, fmt.Errorf("budget %q: BUG: Release of %s, which were given back before", name, q.name())
@@ -188,7 +188,8 @@ func (p *leases) takeBack(l Lease) (open bool, err error) {
 			return false, fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", name, q.name(), st.Arena)
 		}
 		if inside {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do, a With or a Make is at work on %s", name, q.name(), st.Arena)
+			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do, a With or a Make is at work on %s",
+				name, q.name(), st.Arena)
 		}
 	}
 	q.lending++

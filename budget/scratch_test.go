@@ -121,7 +121,7 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Lease of a pair of scratch arenas: 1 of 2 are lent, 1 are asked for by number: context canceled`)
+	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 are lent, 1 are asked for by number: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, one.Release())
 	for range 20 {
@@ -139,16 +139,17 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	first, second := taking(t, b, background), taking(t, b, background)
 	stillWaits(t, first)
 	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
-		"is opened\n"+`budget "small": never given back: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; call Release where Lease gave them`,
+		"is opened\n"+`budget "small": never given back: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; `+
+		`call Release where Lease gave them`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
 	for _, err := range []error{<-first, <-second, func() error { _, err := b.Lease(background); return err }()} {
-		assert.EqualError(t, err, `budget "small": Lease of a pair of scratch arenas: upfront: closed`)
+		assert.EqualError(t, err, `budget "small": Lease of scratch: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
 	for _, lent := range []budget.Lease{one, two} {
 		err := lent.Release()
-		assert.EqualError(t, err, `budget "small": Release of a pair of scratch arenas: upfront: closed`)
+		assert.EqualError(t, err, `budget "small": Release of scratch: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { one.Scratch(0).Open("x") }))
@@ -190,7 +191,7 @@ func TestScratchByNumber(t *testing.T) {
 	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was given back")
 	require.NoError(t, b.Scratch(1, 1).Open("x").Close(), "asked for by number, after it was lent")
 	_, err := b.Lease(background)
-	assert.EqualError(t, err, `budget "small": BUG: Lease of a pair of scratch arenas: all 2 were asked for by number and are never lent; `+
+	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 were asked for by number and are never lent; `+
 		`raise scratch.workers in the plan`)
 	plan := small()
 	plan.Scratch = budget.Scratch{}
@@ -241,7 +242,8 @@ func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	assert.Zero(t, three.Scratch(0).Depth()+three.Scratch(1).Depth())
 	require.NoError(t, two.Release())
 	require.NoError(t, three.Release())
-	assert.ErrorContains(t, b.Close(), `scratch 1.0: left open at NextFrame, Release or Close: scope "a", "b"`, "deferred Gives drop their errors")
+	assert.ErrorContains(t, b.Close(), `scratch 1.0: left open at NextFrame, Release or Close: scope "a", "b"`,
+		"deferred Releases drop their errors")
 }
 
 func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
@@ -260,7 +262,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	assert.True(t, attempt(one.Release).exited)
 	assert.Equal(t, []int64{2, 1}, ran)
 	assert.ErrorContains(t, given, "which were given back before")
-	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; nothing was closed: upfront: loading`)
+	assert.EqualError(t, closed, `budget "small": Close while finalizers of scratch 1.0 and scratch 1.1 run; `+
+		`nothing was closed: upfront: loading`)
 	assert.ErrorContains(t, opened.(error), "which was given back")
 	two, three := take(t, b), take(t, b) // it came back all the same
 

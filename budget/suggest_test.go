@@ -108,7 +108,8 @@ func TestSuggestRefuses(t *testing.T) {
 		{"frame.buffers is 3, and in the first 2", func(r *budget.Report) { r.Plan.Frame.Buffers = 3 }},
 		{"scratch.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Scratch = budget.Scratch{} }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
-		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10", func(r *budget.Report) { r.Beside = r.Beside[1:] }},
+		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10",
+			func(r *budget.Report) { r.Beside = r.Beside[1:] }},
 		{"has figures of 11 regions, slots, buffers and scratch arenas; its plan has 10",
 			func(r *budget.Report) { r.Regions = append(r.Regions, r.Regions[0]) }},
 	} {

@@ -79,7 +79,10 @@ func TestHandlePoolsThatCannotBe(t *testing.T) {
 	assert.PanicsWithError(t, putOf+"not from here", func() { empty.Put(1 << 32) })
 	full := scratch.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 40,800
 	assert.ErrorIs(t, full, scope.ErrFull)
-	assert.ErrorIs(t, scratch.Do("b", func(s scope.Scope) error { points.HandlePool(s, min(1<<32-1, math.MaxInt)); return nil }), scope.ErrFull)
+	assert.ErrorIs(t, scratch.Do("b", func(s scope.Scope) error {
+		points.HandlePool(s, min(1<<32-1, math.MaxInt))
+		return nil
+	}), scope.ErrFull)
 	inner := s.Open("inner")
 	assert.PanicsWithError(t, `scope: BUG: Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`,
 		func() { points.HandlePool(s, 1) })

@@ -135,6 +135,6 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 		}
 	}
 	first, second := p.scratches[0].stack, p.scratches[1].stack
-	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one scratch arena alone",
+	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one alone",
 		first.Arena, second.Arena), false})
 }

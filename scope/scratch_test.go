@@ -32,7 +32,7 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	assert.Equal(t, first, scratches.Pick(c))
 	assert.Equal(t, first, scratches.Pick(other, c))
 	assert.PanicsWithError(t, "scope: BUG: Pick: scratch 0.0 and scratch 0.1 both hold a scope that it should avoid; "+
-		"a function can leave at most one scratch arena alone", func() { scratches.Pick(c, a) })
+		"a function can leave at most one alone", func() { scratches.Pick(c, a) })
 	require.NoError(t, c.Close())
 	for _, conflicts := range [][]scope.Scope{{c}, {a, c}} {
 		err := panicsWith(func() { scratches.Pick(conflicts...) })
@@ -83,8 +83,9 @@ func TestWith(t *testing.T) {
 func TestWithThatDoesNotFit(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	never := func([]byte) { assert.Fail(t, "it doesn't fit") }
-	assert.EqualError(t, scratch.With(100_000, never), `budget "test": scratch 0.0 is full: scope "With" asked for 100000 bytes, 65536 of 65536 `+
-		`are free; raise scratch.size in the plan to 100000 or more`)
+	assert.EqualError(t, scratch.With(100_000, never),
+		`budget "test": scratch 0.0 is full: scope "With" asked for 100000 bytes, 65536 of 65536 `+
+			`are free; raise scratch.size in the plan to 100000 or more`)
 	assert.ErrorIs(t, scratch.With(math.MaxInt/2+1, never), scope.ErrFull)
 	var all []scope.Scope
 	for range 8 {

@@ -170,8 +170,9 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	for range 8 {
 		s.Temp(8)
 	}
-	assert.EqualError(t, panicsWith(func() { s.Temp(8) }), `budget "test": scratch 0.0 is full: scope "temp" asked for one more of 8 scopes; `+
-		`raise limits.scopes in the plan to 9 or more`)
+	assert.EqualError(t, panicsWith(func() { s.Temp(8) }),
+		`budget "test": scratch 0.0 is full: scope "temp" asked for one more of 8 scopes; `+
+			`raise limits.scopes in the plan to 9 or more`)
 	require.NoError(t, s.Close())
 
 	s = scratch.Open("s")

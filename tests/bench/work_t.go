@@ -32,7 +32,8 @@ func measureTails(h *harness) ([]series, error) {
 	b, end := scratches(1, budget.MiB)
 	defer end()
 	pool := objects.Pool(b.Scratch(0, 0).Open("pool"), objectCount)
-	calls := []tails{{theClock, tailsOfNothing}, {goHeap + ", new", tailsOfHeap}, tailsOfNew(b.Scratch(0, 1)), tailsOfAlloc(b.Scratch(0, 1)),
+	calls := []tails{{theClock, tailsOfNothing}, {goHeap + ", new", tailsOfHeap}, tailsOfNew(b.Scratch(0, 1)),
+		tailsOfAlloc(b.Scratch(0, 1)),
 		tailsOfGet(pool)}
 	took := make([]uint32, million)
 	var late, latest []series

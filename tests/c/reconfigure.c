@@ -18,7 +18,8 @@ static void reconfigure_open(uint64_t guard) {
     reconfigure_size = upfront_map_size(reconfigure_plan, 4, RECONFIGURE_SLOTS, RECONFIGURE_POOLS, guard);
     CHECK_EQ(reconfigure_size, WINDOW + WINDOW + 6 * WINDOW + 3 * WINDOW + WINDOW + 7 * guard);
     reconfigure_block = window_new(reconfigure_size);
-    reconfigure_map = upfront_map_init(reconfigure_block, reconfigure_size, reconfigure_plan, 4, RECONFIGURE_SLOTS, RECONFIGURE_POOLS, guard);
+    reconfigure_map = upfront_map_init(reconfigure_block, reconfigure_size, reconfigure_plan, 4, RECONFIGURE_SLOTS,
+                                       RECONFIGURE_POOLS, guard);
     CHECK(reconfigure_map != NULL);
 }
 
@@ -93,7 +94,7 @@ static void edges_move(uint64_t guard) {
     match = upfront_map_row(reconfigure_map, 1);
     level = upfront_map_row(reconfigure_map, 4);
     level->arena.owner = 77, level->temp.owner = 78, level->arena.base = 1, level->arena.odd = 4, level->temp.odd = 8;
-    CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, as_planned, RECONFIGURE_ROWS), UPFRONT_OK); /* scratch arenas too, while they are empty */
+    CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, as_planned, RECONFIGURE_ROWS), UPFRONT_OK); /* scratch too, while it is empty */
     reconfigure_walks(guard);
     s = upfront_scope_open(&level->arena);
     reconfigure_refuses(0, all, 5, UPFRONT_ORDER);
