@@ -78,7 +78,10 @@ func (b *Budget) finalizing() string {
 		}
 	}
 	for i, st := range b.pads {
-		if closing, _ := st.Busy(); closing && b.Pads.isFixed(i) {
+		if !b.Pads.isFixed(i) {
+			continue
+		}
+		if closing, _ := st.Busy(); closing {
 			return st.Arena
 		}
 	}
