@@ -82,7 +82,7 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 		chain = node % arena_c.NodeClass
 		if class < classFirst {
 			if class != classOwned {
-				return st.goOn(h, at, nothing, nil)
+				return st.goOn(h, at, errNothing, nil)
 			}
 			if failed := st.runOwned(h, object); failed != nil {
 				return st.goOn(h, at, failed, nil)
@@ -96,7 +96,7 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 		}
 	}
 	if h.Odd != arena_c.Closing || h.Asked|h.Misused != 0 {
-		return st.goOn(h, at, nothing, nil)
+		return st.goOn(h, at, errNothing, nil)
 	}
 	h.Odd = 0
 	h.Close(r)
@@ -112,14 +112,14 @@ func (st *Stack) goOn(h *arena_c.Scopes, at uint64, failed error, v any) error {
 	u := unwinding{st: st, h: h, to: mark{h.Depth - 1, 0, h.Top().Chain, 0}, at: at}
 	if failed == nil {
 		u.caught(v)
-	} else if failed != nothing {
+	} else if failed != errNothing {
 		u.failed(failed)
 		u.release()
 	}
 	return u.turns()
 }
 
-var nothing = fmt.Errorf("")
+var errNothing = fmt.Errorf("")
 
 // CloseTo closes the topmost scopes until depth are open, newest first, and returns the errors of
 // their finalizers. It is for the owner of the arena: nothing is refused, and a scope whose
