@@ -87,8 +87,9 @@ func TestCallgrindIsStartedAgain(t *testing.T) {
 		fails bool
 	}{{tries - 1, false}, {tries, true}} {
 		dir := t.TempDir()
-		script := fmt.Sprintf("#!/bin/sh\necho >> %[1]s/started\n[ $(wc -l < %[1]s/started) -gt %[2]d ] || exit 1\nPATH=%[3]q exec valgrind \"$@\"\n",
-			dir, x.early, path)
+		started := filepath.Join(dir, "started")
+		script := fmt.Sprintf("#!/bin/sh\necho >> %[1]s\n[ $(wc -l < %[1]s) -gt %[2]d ] || exit 1\n"+
+			"PATH=%[3]q exec valgrind \"$@\"\n", started, x.early, path)
 		if err := os.WriteFile(filepath.Join(dir, "valgrind"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
