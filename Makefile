@@ -42,9 +42,10 @@ checked: ## the tests with fills, call sites, and each request refused once
 bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds; no part of check
 	$(GO) test -tags upfront_cgo $(FORM) $(PKGS)
 
-# The collector runs all the time, and marks everything a second time: what a budget hides from it, and it needs, is found missing.
+# The collector runs all the time, marks everything a second time, and overwrites what it frees: a Go value that only a budget
+# pointed to is found missing.
 collector: ## the tests of scope and budget with GOGC=1 and the collector's own check
-	GOGC=1 GODEBUG=gccheckmark=1 $(GO) test -short ./scope/... ./budget/...
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short ./scope/... ./budget/...
 
 misuse: ## the misuse table, proved: a program for each misuse, run in each build
 	$(GO) test ./tests/misuse
