@@ -39,7 +39,7 @@ asan: ## the tests with AddressSanitizer: what is not allocated is poisoned
 checked: ## the tests with fills, call sites, and each request refused once
 	$(GO) test -tags checked $(FORM) $(PKGS)
 
-bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds; no part of check
+bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds
 	$(GO) test -tags upfront_cgo $(FORM) $(PKGS)
 
 # The collector runs all the time, marks everything a second time, and overwrites what it frees: a Go value that only a budget
@@ -276,13 +276,13 @@ endef
 # The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
 # programs of tests/model are among them.
 CHECKS = test lint test-c race asan checked collector misuse fuzz maps arm64 bench-gate
-check: ## what a change must pass, in ten minutes; says what each part took
+check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=1s)
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
 SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-go127
 .PHONY: $(SOAKS)
-soak: ## what check leaves out, in ten parts of minutes to an hour
+soak: ## what check leaves out, in its long form: ten parts
 	$(call parts,$(SOAKS))
 
 COMMITS = $(or $(shell git rev-list --count HEAD 2> /dev/null),0)
