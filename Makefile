@@ -249,7 +249,7 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	$(GO) mod verify > /dev/null
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	cd tests/bench && $(GO) vet ./... && $(GO) test -short ./...
+	cd tests/bench && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -short ./...
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
 	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
@@ -276,8 +276,9 @@ endef
 # The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
 # programs of tests/model are among them.
 CHECKS = test lint test-c race asan checked collector misuse fuzz maps arm64 bench-gate
+check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
-	$(call parts,$(CHECKS),FORM=-short FUZZ=1s)
+	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
 SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-go127
