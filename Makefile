@@ -9,14 +9,20 @@ PKGS    = ./...
 FUZZ    = 10s
 SOAK    = 2m
 TIME    = 1m
+# -short, in check: the long forms of the tests in builds that are not for play are soak's.
+FORM    =
+# The next release of Go, whose compiler inlines by rules of its own; the go command downloads it.
+NEXT_GO = go1.27.4
+STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # What the memory of a sanitizer run may show up as: a leak check of C at exit, natively.
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan checked bindings misuse test-c cover bench bench-gate fuzz model soak cross cross-test cross-soak dist install deps deps-cross freedoom plan lint check clean
+.PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model maps arm64 cross cross-test \
+  dist install deps deps-cross freedoom plan lint static check soak soak-turn clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 run: build/frogpond ## the game server, over Freedoom's levels if they are installed; ARGS='-json -ticks 35' passes arguments
 	@./build/frogpond $(ARGS)
@@ -25,22 +31,27 @@ test: ## the tests, as a user would run them
 	$(GO) test $(PKGS)
 
 race: ## the tests with the race detector, which sees accesses inside arenas
-	$(GO) test -race $(PKGS)
+	$(GO) test -race $(FORM) $(PKGS)
 
 asan: ## the tests with AddressSanitizer: what is not allocated is poisoned
-	$(GO) test -asan $(PKGS)
+	$(GO) test -asan $(FORM) $(PKGS)
 
 checked: ## the tests with fills, call sites, and each request refused once
-	$(GO) test -tags checked $(PKGS)
+	$(GO) test -tags checked $(FORM) $(PKGS)
 
-bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds; no part of check
-	$(GO) test -tags upfront_cgo $(PKGS)
+bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds
+	$(GO) test -tags upfront_cgo $(FORM) $(PKGS)
+
+# The collector runs all the time, marks everything a second time, and overwrites what it frees: a Go value that only a budget
+# pointed to is found missing.
+collector: ## the tests of scope and budget with GOGC=1 and the collector's own check
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short ./scope/... ./budget/...
 
 misuse: ## the misuse table, proved: a program for each misuse, run in each build
 	$(GO) test ./tests/misuse
 	@$(GO) run ./tests/misuse
 
-test-c: ## the C core without Go: gcc, clang, C++, sanitizers, valgrind, branch coverage
+test-c: ## the C core without Go: gcc, C++, sanitizers, branch coverage; soak-c has clang and valgrind
 	sh tests/c/run.sh build/c
 
 cover: ## coverage: Go statements for each package, then branches of the C core
@@ -74,28 +85,38 @@ fuzz: ## every fuzz target for FUZZ=10s
 	  done; \
 	done
 
-soak: ## the long forms: random tests for SOAK=2m each, each request of frogpond refused, the release build's rounds in every build
-	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -run '^TestSoak$$' -v ./budget
-	UPFRONT_SOAK=$(SOAK) $(GO) test -timeout 1h -tags checked -run '^TestEachAllocationFails$$' -v ./tests/frogpond
-	for b in -race -asan "-tags checked" "-tags upfront_cgo"; do \
-	  UPFRONT_SOAK=1s $(GO) test -timeout 1h $$b ./arena ./scope/... ./tests/conformance ./tests/frogpond || exit 1; \
-	done
+model: ## random programs over scope and budget for TIME=1m in each build, beside a model that knows what must come of them
+	@for b in "" -race -asan "-tags checked" "-tags upfront_cgo"; do \
+	  UPFRONT_MODEL=$(TIME) $(GO) test $$b -count=1 -timeout 0 -run '^TestModel$$' ./tests/model || exit 1; done
 
 build/frogpond: FORCE
 	@mkdir -p build
 	@$(GO) build -o $@ ./tests/frogpond
+build/frogpond-%: FORCE
+	@mkdir -p build
+	@$(GO) build $(flags-$*) -o $@ ./tests/frogpond
 FORCE:
+flags-race     = -race
+flags-asan     = -asan
+flags-checked  = -tags checked
+flags-bindings = -tags upfront_cgo
 
-# frogpond over all maps of Freedoom in every build and with 1, 2 and 4 workers, and the built-in ones: states and memory must be the
-# same everywhere.
-freedoom: build/frogpond ## all 68 maps of Freedoom in every build; states and memory must agree (needs the package freedoom)
-	@$(GO) build -race -o build/frogpond-race ./tests/frogpond
-	@$(GO) build -asan -o build/frogpond-asan ./tests/frogpond
-	@$(GO) build -tags upfront_cgo -o build/frogpond-bindings ./tests/frogpond
-	@$(GO) build -tags checked -o build/frogpond-checked ./tests/frogpond
-	@for maps in '-wad $(WADS)' '-wad builtin'; do $(GO) run ./tests/same -quiet "release=build/frogpond -json $$maps" \
+# agree MAPS, BUILDS: states and memory of frogpond must be the same in each build and with 1, 2 and 4 workers.
+define agree
+	@for maps in $1; do $(GO) run ./tests/same -quiet "release=build/frogpond -json $$maps" \
 	  $(foreach w,2 4,"$w workers=build/frogpond -json $$maps -workers $w") \
-	  $(foreach b,bindings checked asan race,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
+	  $(foreach b,$2,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
+endef
+
+# Three maps of Freedoom, if it is installed, and the built-in ones.
+MAPS = $(if $(wildcard $(firstword $(subst $(comma), ,$(WADS)))),'-wad $(WADS) -maps E1M1$(comma)E1M3$(comma)MAP07') '-wad builtin'
+comma = ,
+
+BUILDS = checked asan race
+maps: build/frogpond $(BUILDS:%=build/frogpond-%) ## three maps of Freedoom and the built-in ones in each build, which must agree
+	$(call agree,$(MAPS),$(BUILDS))
+freedoom: build/frogpond $(BUILDS:%=build/frogpond-%) build/frogpond-bindings ## all 68 maps, and the bindings too (needs the package freedoom)
+	$(call agree,'-wad $(WADS)' '-wad builtin',$(BUILDS) bindings)
 
 # frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, the largest last, as its table
 # is read beside what the others left; every map with 4 workers; and a map for 400000 ticks, whose durations the region
@@ -119,8 +140,8 @@ cross-test: cross build/frogpond ## runs what cross built under qemu-user, compa
 	@$(MAKE) -s $(DEVICES:%=device-%)
 cross-test-%: cross-% build/frogpond
 	@$(MAKE) -s -k -O -j$$(nproc) $(call runs,$*)
-cross-soak: cross ## every suite in full for every target, with pages of 4, 16 and 64 KiB on arm64
-	@$(MAKE) -s -k -O -j$$(nproc) SHORT= $(foreach t,$(CHECKED) $(TARGETS),$(foreach s,$($t.suites),$(call pages,$t,$s,$($t.paged))))
+arm64: cross-linux-arm64 ## every suite for arm64 under qemu-user, with pages of 4 KiB, and the C core's tests
+	@$(MAKE) -s -k -O -j$$(nproc) $(linux-arm64.suites:%=run@linux-arm64@%) c@linux-arm64
 
 cross-%:
 	@[ -e "$$($($*.cc) -print-file-name=crt1.o)" ] || { echo "cross: $($*.cc), or its C library, is missing; make deps-cross installs $($*.apt)"; exit 1; }
@@ -132,20 +153,20 @@ cross-%:
 
 # One run is a word: run@TARGET@SUITE, or run@TARGET@SUITE@PAGE; c@TARGET is the C core's tests, maps@TARGET the hashes.
 SHORT = -test.short
+LIMIT = 20m
 pages = run@$1@$2 $(if $3,run@$1@$2@16384 run@$1@$2@65536)
 runs = $(foreach s,$($1.suites),$(call pages,$1,$s,$(filter $s,$($1.paged)))) c@$1 maps@$1
 part = $(word $1,$(subst @, ,$2))
 
 run@%:
 	@$(call timed,$(subst @, ,$*),cd $(filter $(call part,2,$*) %/$(call part,2,$*),$(TESTED)) && $(call $(call part,1,$*).run,$(call part,3,$*)) \
-	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout 20m $(SHORT))
+	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout $(LIMIT) $(SHORT))
 c@%:
 	@$(call timed,$* C core,CC=$($*.cc) CFLAGS="$($*.cflags)" RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
 # timed runs $2 and shows its output if it fails.
 timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
 
-# Three maps of Freedoom and the built-in ones: here with one worker and with four, and on the target.
-MAPS = $(if $(wildcard $(firstword $(subst $(comma), ,$(WADS)))),'-wad $(WADS) -maps E1M1$(comma)E1M3$(comma)MAP07') '-wad builtin'
+# The maps here with one worker and with four, and on the target.
 maps@%:
 	@for maps in $(MAPS); do \
 	  $(GO) run ./tests/same "here=build/frogpond -json $$maps" "4 workers=build/frogpond -json $$maps -workers 4" \
@@ -158,7 +179,6 @@ device-%: build/frogpond
 	$($($*.target).env) $($*.env) CGO_CFLAGS='-O2 -g $($*.cflags)' $(GO) build $($($*.target).flags) -o build/device-$*/ ./tests/frogpond
 	@$(GO) run ./tests/same 'here=build/frogpond $(ON_DEVICE)' \
 	  '$*=env QEMU_CPU=$($*.cpu) QEMU_PAGESIZE=$($*.page) $($($*.target).run) build/device-$*/frogpond $(ON_DEVICE)'
-comma = ,
 
 compile-%:
 	@command -v $($*.cc) > /dev/null || { echo "cross: $($*.cc) is missing; make deps-cross installs $($*.apt)"; exit 1; }
@@ -224,26 +244,74 @@ deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 # Without its tests, which are not run there: with them 130 packages more would be compiled for each system.
 vet-platform = sh -c '$(GO) vet $$($(GO) list -f "{{range .GoFiles}}platform/{{.}} {{end}}" ./platform)'
 
-lint: ## format, vet in every build and for every system, and the scripts' syntax
+lint: ## format, vet in every build and for every system, staticcheck, and the scripts' syntax
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) mod verify > /dev/null
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	cd tests/bench && $(GO) vet ./... && $(GO) test -short ./...
+	cd tests/bench && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -short ./...
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
 	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
 	GOOS=darwin CGO_ENABLED=0 $(vet-platform)
 	sh -n tests/c/run.sh
 	bash -n .ci/run
+	$(call static,release checked)
 
-CHECKS = test lint test-c race asan checked misuse fuzz freedoom cross-test
-check: FUZZ = 5s
+static: ## staticcheck, in every build
+	$(call static,release checked bindings race asan)
+
+# static BUILDS: what is unused must be so in each of them.
+static = printf '$(foreach b,$1,$b: $(subst -race,GOFLAGS=-race,$(subst -asan,GOFLAGS=-asan,$(subst -tags ,-tags=,$(flags-$b))))\n)' | \
+  $(GO) run $(STATIC) -matrix ./...
+
+# parts LIST, ARGUMENTS: one after the other, and what each took.
+define parts
+	@costs=; for part in $1; do \
+	  echo "== make $$part"; from=$$(date +%s); $(MAKE) --no-print-directory $$part $2 || exit 1; \
+	  costs="$$costs$$(printf '\n  %-13s %5d s' $$part $$(($$(date +%s) - from)))"; \
+	done; echo "make $@ passed; its parts took$$costs"
+endef
+
+# The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
+# programs of tests/model are among them.
+CHECKS = test lint test-c race asan checked collector misuse fuzz maps arm64 bench-gate
+check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
-	@costs=; for part in $(CHECKS); do \
-	  echo "== make $$part"; from=$$(date +%s); $(MAKE) --no-print-directory $$part FUZZ=$(FUZZ) || exit 1; \
-	  costs="$$costs$$(printf '\n  %-10s %5d s' $$part $$(($$(date +%s) - from)))"; \
-	done; echo "make check passed; its parts took$$costs"
+	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
+
+# What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-go127
+.PHONY: $(SOAKS)
+soak: ## what check leaves out, in its long form: ten parts
+	$(call parts,$(SOAKS))
+
+COMMITS = $(or $(shell git rev-list --count HEAD 2> /dev/null),0)
+soak-turn: ## the name of the part of soak whose turn it is
+	@echo $(word $(shell expr $(COMMITS) % $(words $(SOAKS)) + 1),$(SOAKS))
+
+# UPFRONT_SOAK: the release build's rounds, and each request of frogpond refused.
+soak-bindings: ## all tests in their long form, each hit through the C bindings
+	UPFRONT_SOAK=1s $(GO) test -tags upfront_cgo -timeout 1h ./...
+soak-builds: static ## the same with the race detector, with AddressSanitizer and in the checked build; staticcheck in every build
+	UPFRONT_SOAK=1s $(GO) test -race -timeout 1h ./...
+	UPFRONT_SOAK=1s $(GO) test -asan -timeout 1h ./...
+	UPFRONT_SOAK=1s $(GO) test -tags checked -timeout 1h ./...
+soak-c: ## the C core by clang, and under valgrind
+	sh tests/c/run.sh build/c soak
+soak-fuzz: ## every fuzz target for a minute
+	$(MAKE) fuzz FUZZ=1m
+soak-freedoom: freedoom ## all 68 maps in each build
+soak-cross: ## every target but arm64, of 32 bits, static and with AddressSanitizer; what is only compiled
+	$(MAKE) $(COMPILED:%=compile-%) $(patsubst %,cross-test-%,$(filter-out linux-arm64,$(CHECKED) $(TARGETS)))
+soak-pages: cross-linux-arm64 build/frogpond ## arm64: every suite in full, with pages of 4, 16 and 64 KiB, and the maps
+	@$(MAKE) -s -k -O -j$$(nproc) SHORT= LIMIT=2h $(call runs,linux-arm64)
+soak-devices: $(DEVICES:%=device-%) ## frogpond as each device has it
+soak-model: model ## random programs for a minute in each build; the budget's random loads and rewinds for SOAK=2m
+	UPFRONT_SOAK=$(SOAK) $(GO) test -count=1 -timeout 0 -run '^TestSoak$$' ./budget
+soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
+	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
+	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance
 
 clean: ## removes what was built here
 	rm -rf build

@@ -77,8 +77,11 @@ func (b *Budget) finalizing() string {
 			return st.Arena
 		}
 	}
-	for i, st := range b.scratches {
-		if closing, _ := st.Busy(); closing && b.leases.isFixed(i) {
+	for i, st := range b.pads {
+		if !b.Pads.isFixed(i) {
+			continue
+		}
+		if closing, _ := st.Busy(); closing {
 			return st.Arena
 		}
 	}

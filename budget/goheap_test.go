@@ -21,13 +21,21 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	plan := small()
 	plan.GoHeap, plan.Regions[0].Size = 512*budget.MiB, 96*budget.MiB
 	b := open(t, plan)
+	cycles := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return uint64(m.NumGC)
+	}
+	begun := cycles()
 	heap := b.Report().GoHeap
 	assert.EqualValues(t, 512*budget.MiB, heap.Limit)
 	assert.InDelta(t, before, heap.Used, 24*budget.MiB, "without the budget, also where that is Go's")
 	runtime.GC()
 	runtime.GC()
-	assert.Equal(t, heap.Collections+2, b.Report().GoHeap.Collections)
-	assert.Equal(t, heap.Collections+2, b.Snapshot().GoHeap.Collections)
+	for _, got := range []budget.GoHeap{b.Report().GoHeap, b.Snapshot().GoHeap} {
+		assert.GreaterOrEqual(t, got.Collections, heap.Collections+2)
+		assert.LessOrEqual(t, got.Collections, heap.Collections+cycles()-begun, "the runtime may have run one of its own")
+	}
 
 	block := make([]byte, 64*budget.MiB)
 	more := b.Snapshot().GoHeap

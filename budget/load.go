@@ -94,7 +94,7 @@ func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (word
 		if word != 0 {
 			return
 		}
-		verdict, other := r.stack.Verdict(recover(), err)
+		other, verdict := r.stack.Verdict(recover(), err)
 		errs := undo(l)
 		if err = errors.Join(append([]error{verdict}, errs...)...); verdict == nil {
 			r.b.note(errs...) // fn panics, or ends its goroutine: nobody gets what Load returns

@@ -83,14 +83,20 @@ func TestMillionFinalizers(t *testing.T) {
 		what string
 		do   int64
 	}{{"succeed", millionWell}, {"fail", millionFails}, {"panic", millionPanics}, {"end their goroutine", millionExits}} {
-		tenth, _, _ := closeMillion(t, b, n/10, c.do)
-		took, stack, err := closeMillion(t, b, n, c.do)
-		t.Logf("%d finalizers that %s: %v, %v for a tenth, %d KiB of stack more in the middle", n, c.what, took, tenth, stack>>10)
-		assert.Less(t, took, 40*max(tenth, 5*time.Millisecond), "linear: a square would be 100 times as much")
-		assert.LessOrEqual(t, stack, int64(1<<20), "constant")
-		if c.do == millionFails || c.do == millionPanics {
-			assertErrors(t, err, n)
+		linear := false
+		for range 5 { // what else the machine does makes one of them slow, and never all
+			tenth, _, _ := closeMillion(t, b, n/10, c.do)
+			took, stack, err := closeMillion(t, b, n, c.do)
+			t.Logf("%d finalizers that %s: %v, %v for a tenth, %d KiB of stack more in the middle", n, c.what, took, tenth, stack>>10)
+			assert.LessOrEqual(t, stack, int64(1<<20), "constant")
+			if c.do == millionFails || c.do == millionPanics {
+				assertErrors(t, err, n)
+			}
+			if linear = took < 40*max(tenth, 5*time.Millisecond); linear {
+				break
+			}
 		}
+		assert.True(t, linear, "a square would be 100 times as much")
 	}
 	millionOwned(t, b, n)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type (
-	wide   struct{ lanes [4]uint64 } // aligned to 8
+	wide   struct{ Lanes [4]uint64 } // aligned to 8
 	number uint32
 	flag   uint8
 )

@@ -156,7 +156,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 			}
 			return
 		}
-		verdict, other := st.verdict(recover(), err, before)
+		other, verdict := st.verdict(recover(), err, before)
 		if verdict == nil && other == nil {
 			verdict = joined(st.leftOpen(depth), st.rememberedSince(before))
 		}
@@ -171,28 +171,28 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 // Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err what it
 // returned. A full is an error. A panic after a full that nobody handled is that full, with the panic as its
 // cause. Any other panic comes back, to go on after the unwinding.
-func (st *Stack) Verdict(v any, err error) (verdict error, other any) {
+func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
 
-func (st *Stack) verdict(v any, err error, before opened) (verdict error, other any) {
+func (st *Stack) verdict(v any, err error, before opened) (other any, verdict error) {
 	if v == nil {
-		return err, nil
+		return nil, err
 	}
 	_, isRefusal := v.(arena_c.Refusal)
 	v = handled(v)
 	if full, ok := v.(*FullError); ok {
-		return full, nil
+		return nil, full
 	}
 	if isRefusal {
-		return nil, v // a caller's bug
+		return v, nil // a caller's bug
 	}
 	if full := st.anyFull(before); full != nil {
 		told := *full
 		told.Cause = fmt.Errorf("panic: %v", v)
-		return &told, nil
+		return nil, &told
 	}
-	return nil, v
+	return v, nil
 }
 
 // Opened is the open scope at a depth, its name and where it was opened: nowhere when C opened it. The lowest is at 0.

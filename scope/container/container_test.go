@@ -22,7 +22,6 @@ type point struct{ X, Y int32 }
 var (
 	points = scope.Plain[point]()
 	ids    = scope.Plain[int32]()
-	octets = scope.Plain[byte]()
 )
 
 const scratchSize = 64 * budget.KiB
@@ -184,7 +183,10 @@ func TestAliveIsEnough(t *testing.T) {
 	for _, k := range kinds {
 		works := func(c box) {
 			c.clear()
-			assert.True(t, c.push() && c.push() && c.push() && !c.push(), k.name)
+			for range 3 {
+				assert.True(t, c.push(), k.name)
+			}
+			assert.False(t, c.push(), k.name)
 			assert.Equal(t, []int{3, 3, 3}, []int{c.len(), c.cap(), c.all()})
 			assert.Equal(t, point{1, -1}, point{1, c.first().Y / c.first().X})
 			assert.True(t, c.pop())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -72,6 +73,31 @@ func TestTheGateTells(t *testing.T) {
 	}
 	if err != errMissed || !slices.Equal(got, want) || !strings.HasSuffix(said.String(), "\n"+last) {
 		t.Errorf("%v: %s", err, said.String())
+	}
+}
+
+// TestCallgrindIsStartedAgain: one that ends early leaves no row unjudged, and one that always does is an error.
+func TestCallgrindIsStartedAgain(t *testing.T) {
+	if _, missing := countInstructions(controls); missing != nil {
+		t.Skip(missing)
+	}
+	path := os.Getenv("PATH")
+	for _, x := range []struct {
+		early int // so many tries end early
+		fails bool
+	}{{tries - 1, false}, {tries, true}} {
+		dir := t.TempDir()
+		started := filepath.Join(dir, "started")
+		script := fmt.Sprintf("#!/bin/sh\necho >> %[1]s\n[ $(wc -l < %[1]s) -gt %[2]d ] || exit 1\n"+
+			"PATH=%[3]q exec valgrind \"$@\"\n", started, x.early, path)
+		if err := os.WriteFile(filepath.Join(dir, "valgrind"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", dir+string(filepath.ListSeparator)+path)
+		counts, err := countInstructions(controls)
+		if (err != nil) != x.fails || !x.fails && math.IsNaN(controls[2].ratio(counts)) {
+			t.Errorf("%d tries end early: %v, %v", x.early, counts, err)
+		}
 	}
 }
 

@@ -36,8 +36,11 @@ const (
 	longCount  = 3 * shortCount
 )
 
+// tries are how often callgrind is started: now and then it gives up on a Go program, with "please report this bug".
+const tries = 5
+
 // countInstructions runs this program under callgrind and gives instructions of a unit for the rows that they decide.
-func countInstructions(rows []target) (figures, error) {
+func countInstructions(rows []target) (counts figures, err error) {
 	if C.known() == 0 {
 		return nil, errors.New("this was compiled without valgrind/callgrind.h; where it was installed since, go build -a finds it")
 	}
@@ -47,17 +50,27 @@ func countInstructions(rows []target) (figures, error) {
 	if !slices.ContainsFunc(rows, func(t target) bool { return t.counted }) {
 		return nil, nil
 	}
-	folder, err := os.MkdirTemp("", "callgrind")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
 	var works []string
 	for _, t := range rows {
 		if t.counted && !slices.Contains(works, t.work) {
 			works = append(works, t.work)
 		}
 	}
+	for range tries {
+		if counts, err = count(works); err == nil {
+			break
+		}
+	}
+	return counts, err
+}
+
+// count is one try, with files of its own: one that ended early may have left some.
+func count(works []string) (figures, error) {
+	folder, err := os.MkdirTemp("", "callgrind")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
 	_, err = child("count", strings.Join(works, "|"), "valgrind", "--tool=callgrind",
 		"--callgrind-out-file="+filepath.Join(folder, "out"))
 	if err != nil {

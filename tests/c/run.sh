@@ -1,13 +1,13 @@
 #!/bin/sh
-# run.sh BUILD_DIR [coverage|cross] - tests the C core without Go: every compiler, every checker. One line a step; the first failure
-# ends it. With `coverage` only that step, whose line gives the share of branches. With `cross` only a build by CC with CFLAGS, whose
-# output runs under RUN: both of the environment.
+# run.sh BUILD_DIR [coverage|soak|cross] - tests the C core without Go: by gcc and g++, with their sanitizers, and branch
+# coverage. One line a step; the first failure ends it. With `coverage` only that step, whose line gives the share of branches.
+# With `soak` what is left: by clang and clang++, and under valgrind. With `cross` only a build by CC with CFLAGS, whose output
+# runs under RUN: both of the environment.
 #
-# A compiler or checker that is missing is a step that says so; REQUIRE_ALL=1 makes it a failure. QUICK=1 leaves out valgrind.
-# The two families of compilers go side by side.
+# A compiler or checker that is missing is a step that says so; REQUIRE_ALL=1 makes it a failure. Steps go side by side.
 set -eu
 
-[ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage|cross]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 BUILD_DIR [coverage|soak|cross]" >&2; exit 2; }
 only=${2:-}
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
@@ -95,44 +95,59 @@ cross)
     ;;
 esac
 
-# family C C++: all that one family of compilers is asked.
-family() {
-    cc=$1 cxx=$2
-    if have "$cc"; then
-        check "$cc-O2" "$cc" -O2 -O2
-        check "$cc-O0-checked" "$cc" -O0 -O0 -DUPFRONT_CHECKED
-        # shellcheck disable=SC2086
-        check "$cc-asan-ubsan" "$cc" -O1 -O0 $sanitize
-        check "$cc-no-int128" "$cc" -O1 -O0 -U__SIZEOF_INT128__
-        # What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
-        outside=$(nm -u "$build/$cc-O2"/core/*.o |
-            awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
-        [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
-        say "nm -u, $cc" "only mem*"
-    fi
-    if have "$cxx"; then
-        printf '#include "upfront.h"\nint main() { return upfront_is_align(3); }\n' >"$build/header-$cxx.cpp"
-        # shellcheck disable=SC2086
-        $cxx -std=c++17 $warnings -Iarena_c "$build/header-$cxx.cpp" -o "$build/header-$cxx"
-        "$build/header-$cxx"
-        # gcc and clang differ in what they call C in a C++ compiler; the core's sources compile as C++ in both
-        for source in $core; do
-            # shellcheck disable=SC2086
-            $cxx -x c++ -std=c++17 $warnings -Iarena_c -c "$source" -o "$build/$cxx.o"
-        done
-        say "$cxx, C++17" ok
-    fi
+# plain and checkers are all that a C compiler is asked.
+plain() {
+    check "$1-O2" "$1" -O2 -O2
+    check "$1-no-int128" "$1" -O1 -O0 -U__SIZEOF_INT128__
+    # What the core takes from libc, without the checkers: memory and string functions of string.h, nothing else.
+    outside=$(nm -u "$build/$1-O2"/core/*.o |
+        awk '$1 == "U" && $2 !~ /^(upfront_|mem|_GLOBAL_OFFSET_TABLE_$)/ { print $2 }' | sort -u)
+    [ -z "$outside" ] || { echo "the core calls: $outside"; exit 1; }
+    say "nm -u, $1" "only mem*"
 }
 
-family gcc g++ & gcc=$!
-family clang clang++ & clang=$!
-wait $gcc
-wait $clang
+checkers() {
+    check "$1-O0-checked" "$1" -O0 -O0 -DUPFRONT_CHECKED
+    # shellcheck disable=SC2086
+    check "$1-asan-ubsan" "$1" -O1 -O0 $sanitize
+}
 
-if [ -z "${QUICK:-}" ] && have valgrind; then
-    run valgrind valgrind -q --error-exitcode=1 --leak-check=full "$build/core-gcc-O2"
-    run valgrind-level valgrind -q --error-exitcode=1 --leak-check=full "$build/level-gcc-O2"
-    say valgrind ok
+plus() {
+    printf '#include "upfront.h"\nint main() { return upfront_is_align(3); }\n' >"$build/header-$1.cpp"
+    # shellcheck disable=SC2086
+    $1 -std=c++17 $warnings -Iarena_c "$build/header-$1.cpp" -o "$build/header-$1"
+    "$build/header-$1"
+    # gcc and clang differ in what they call C in a C++ compiler; the core's sources compile as C++ in both
+    for source in $core; do
+        # shellcheck disable=SC2086
+        $1 -x c++ -std=c++17 $warnings -Iarena_c -c "$source" -o "$build/$1.o"
+    done
+    say "$1, C++17" ok
+}
+
+# family C C++: all that one family of compilers is asked, in two rows side by side.
+family() {
+    if have "$1"; then
+        plain "$1" & plain=$!
+        checkers "$1" & checkers=$!
+    fi
+    if have "$2"; then
+        plus "$2"
+    fi
+    wait ${plain:-}
+    wait ${checkers:-}
+}
+
+if [ "$only" = soak ]; then
+    family clang clang++
+    if have valgrind; then
+        check gcc-O2 gcc -O2 -O2
+        run valgrind valgrind -q --error-exitcode=1 --leak-check=full "$build/core-gcc-O2"
+        run valgrind-level valgrind -q --error-exitcode=1 --leak-check=full "$build/level-gcc-O2"
+        say "under valgrind" ok
+    fi
+    exit
 fi
 
+family gcc g++
 coverage

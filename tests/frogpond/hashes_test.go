@@ -48,7 +48,7 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) {
 	}
 	for i, workers := range crews() {
 		r, _ := play(t, 0, append(args, "-ticks", strconv.Itoa(ticks), "-workers", workers)...)
-		checkRun(t, r, ticks, int(workers[0]-'0'))
+		checkRun(t, r, ticks, int(workers[0]-'0'), args...)
 		var played strings.Builder
 		for _, l := range r.Levels {
 			fmt.Fprintln(&played, l.Name, *l.Ticks, *l.Hash)

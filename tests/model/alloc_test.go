@@ -71,7 +71,6 @@ func (w *world) zero(what string, real []byte) {
 type ask struct {
 	name        string
 	size, align uint64
-	node        bool
 	zeroed      bool
 	try         func(scope.Scope) unsafe.Pointer
 	unwind      func(scope.Scope) unsafe.Pointer

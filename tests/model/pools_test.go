@@ -21,7 +21,6 @@ type pool struct {
 	free      []int
 	live      map[int]int64
 	items     map[int]*item
-	peak      int
 
 	plain   scope.Pool[five]
 	objects scope.ObjectPool[marked]

@@ -166,8 +166,6 @@ type list struct {
 	at   uint64
 	copy []uint16
 	it   *item
-	text *scope.Text
-	said string
 }
 
 // grow appends to a list in a scope.

@@ -33,6 +33,7 @@ func fake(args []string) {
 	scratch := flags.Int("scratch", 300, "what a scratch took")
 	frame := flags.Int("frame", 200, "what the frame took")
 	plan := flags.String("plan", "p", "")
+	allocates := flags.String("allocates", "", "in E1M3: always, or once, when other maps are played too")
 	fails := flags.Int("fails", -1, "fails when told to play so many ticks")
 	_ = flags.Parse(args)
 	if *ticks == *fails {
@@ -47,6 +48,9 @@ func fake(args []string) {
 		}
 		if name == "E1M3" && *ticks >= *peak {
 			l.Peak++
+		}
+		if name == "E1M3" && (*allocates == "always" || *allocates == "once" && *maps != name) {
+			*l.GoAllocs = 1
 		}
 		r.Levels = append(r.Levels, l)
 	}
@@ -63,6 +67,9 @@ func compare(t *testing.T, programs ...string) (code int, out string) {
 	var args []string
 	for _, p := range programs {
 		name, flags, _ := strings.Cut(p, " ")
+		if name == "-quiet" {
+			args, name = append(args, name), "quiet"
+		}
 		args = append(args, name+"=SAME_FAKE=1 GORACE=atexit_sleep_ms=0 '"+self+"' "+flags) // a race build sleeps a second as it ends
 	}
 	var stdout, stderr bytes.Buffer
@@ -75,7 +82,10 @@ func TestSame(t *testing.T) {
 		programs []string
 		want     string // empty: they agree
 	}{
-		{programs: []string{"here", "two -workers 2 -scratch 290", "arm64", "wide -plan q -frame 250"}},
+		{programs: []string{"here", "two -workers 2 -pad 290", "arm64", "wide -plan q -frame 250"}},
+		{programs: []string{"-quiet -allocates once"}},
+		{[]string{"-quiet -allocates always"}, "same: quiet: E1M3: Go allocations during play\n"},
+		{programs: []string{"-quiet", "loud -allocates always"}},
 		{[]string{"here", "there -apart 118"},
 			"same: E1M3: there differs from here first at tick 118 of 350: hash E1M3118, E1M3118!\n"},
 		{[]string{"here", "there -apart 350"},

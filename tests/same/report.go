@@ -78,6 +78,9 @@ func (r *report) played() string {
 	return text
 }
 
+// quiet says whether the Go heap was left alone during play.
+func (l level) quiet() bool { return l.GoAllocs != nil && *l.GoAllocs == 0 }
+
 // differs says in which figures two maps differ; empty: in none.
 func (l level) differs(other level) string {
 	var out []string
@@ -123,6 +126,20 @@ func (s *source) read(more ...string) (r report, err error) {
 		err = json.Unmarshal(data, &r)
 	}
 	return r, err
+}
+
+// quietAgain plays a map again, until the Go heap is left alone: the runtime allocates for itself now and then.
+func (s *source) quietAgain(l level) bool {
+	if s.command == "" {
+		return false
+	}
+	for range 3 {
+		r, err := s.read("-maps", l.Name, "-ticks", strconv.Itoa(l.Ticks))
+		if again := r.level(l.Name); err == nil && again != nil && again.quiet() {
+			return true
+		}
+	}
+	return false
 }
 
 // firstTick says after which tick a map that two programs play first differs. It has them play it for fewer ticks, halving

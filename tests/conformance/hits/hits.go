@@ -36,8 +36,8 @@ func TryNew(s scope.Scope, n int) (last *Frog) {
 // Alloc is scope.Scope.Alloc, TryAlloc and AllocAs in a loop.
 func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last = s.Alloc(size, 16)
-		last = s.TryAlloc(size, 16)
+		_ = s.Alloc(size, 16)
+		_ = s.TryAlloc(size, 16)
 		last = s.AllocAs(size, scope.Align16)
 	}
 	return last
@@ -77,8 +77,8 @@ func NewCore(h *arena_c.Scopes, gen uint64, n int) (sum uint64) {
 // AllocCore is arena_c's Alloc, TryAlloc and AllocMask in a loop.
 func AllocCore(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last = h.Alloc(gen, size, 16)
-		last = h.TryAlloc(gen, size, 16)
+		_ = h.Alloc(gen, size, 16)
+		_ = h.TryAlloc(gen, size, 16)
 		last = h.AllocMask(gen, size, 15)
 	}
 	return last
@@ -106,7 +106,7 @@ func Bump(h *arena_c.Header, gen, size uint64, n int) (last unsafe.Pointer) {
 // BumpIn is arena_c's Bump and Grow of scopes in a loop.
 func BumpIn(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		last, _ = h.Bump(gen, size, 7)
+		_, _ = h.Bump(gen, size, 7)
 		last, _ = h.Grow(gen, size)
 	}
 	return last
