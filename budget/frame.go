@@ -77,8 +77,8 @@ func (b *Budget) finalizing() string {
 			return st.Arena
 		}
 	}
-	for i, st := range b.pads {
-		if !b.Pads.isFixed(i) {
+	for i, st := range b.scratches {
+		if !b.leases.isFixed(i) {
 			continue
 		}
 		if closing, _ := st.Busy(); closing {

@@ -9,8 +9,8 @@
 // again, as the program allocates each time and Go's runtime doesn't. A map's state hash and what
 // it took must be the same in all reports that have the map, and no two maps may share a hash.
 // Reports of the same plan that played the same maps must agree on each region and buffer of the
-// frame; and if they did it with as many workers, on each pad: who decides for which frog depends
-// on how many decide, and with it what lies on whose pad. All else is the same everywhere.
+// frame; and if they did it with as many workers, on each scratch arena: who decides for which frog depends
+// on how many decide, and with it what lies on whose scratch. All else is the same everywhere.
 //
 // It prints what differs and exits 1, or one line when nothing does. When two commands differ on a map it has both play it
 // again for fewer ticks, and names the first tick after which they differ.

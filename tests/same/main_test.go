@@ -82,7 +82,7 @@ func TestSame(t *testing.T) {
 		programs []string
 		want     string // empty: they agree
 	}{
-		{programs: []string{"here", "two -workers 2 -pad 290", "arm64", "wide -plan q -frame 250"}},
+		{programs: []string{"here", "two -workers 2 -scratch 290", "arm64", "wide -plan q -frame 250"}},
 		{programs: []string{"-quiet -allocates once"}},
 		{[]string{"-quiet -allocates always"}, "same: quiet: E1M3: Go allocations during play\n"},
 		{programs: []string{"-quiet", "loud -allocates always"}},
