@@ -39,7 +39,7 @@ asan: ## the tests with AddressSanitizer: what is not allocated is poisoned
 checked: ## the tests with fills, call sites, and each request refused once
 	$(GO) test -tags checked $(FORM) $(PKGS)
 
-bindings: ## the tests with each hit going through the C bindings, as in asan and checked builds
+bindings: ## the tests with each fast path going through the C bindings, as in asan and checked builds
 	$(GO) test -tags upfront_cgo $(FORM) $(PKGS)
 
 # The collector runs all the time, marks everything a second time, and overwrites what it frees: a Go value that only a budget
@@ -58,7 +58,7 @@ cover: ## coverage: Go statements for each package, then branches of the C core
 	$(GO) test -cover ./arena ./scope/... ./budget/... ./platform ./tests/frogpond
 	sh tests/c/run.sh build/c coverage
 
-# Three times the same program: as it is, with each hit through the bindings, and with Go's arena experiment. The first drives the others.
+# Three times the same program: as it is, with each fast path through the bindings, and with Go's arena experiment. The first drives the others.
 BENCH = $(CURDIR)/build/bench
 bench: ## what memory costs here, in C, on the Go heap and with other libraries: build/bench.md, .csv, .svg; ARGS='-works A,C' does a part
 	@mkdir -p build
@@ -291,7 +291,7 @@ soak-turn: ## the name of the part of soak whose turn it is
 	@echo $(word $(shell expr $(COMMITS) % $(words $(SOAKS)) + 1),$(SOAKS))
 
 # UPFRONT_SOAK: the release build's rounds, and each request of frogpond refused.
-soak-bindings: ## all tests in their long form, each hit through the C bindings
+soak-bindings: ## all tests in their long form, each fast path through the C bindings
 	UPFRONT_SOAK=1s $(GO) test -tags upfront_cgo -timeout 1h ./...
 soak-builds: static ## the same with the race detector, with AddressSanitizer and in the checked build; staticcheck in every build
 	UPFRONT_SOAK=1s $(GO) test -race -timeout 1h ./...

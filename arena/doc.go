@@ -8,7 +8,7 @@
 //
 // # Which arena
 //
-//	arena       when                                     hit, bytes a block  gives back                  what it cannot do
+//	arena       when                                     fast path, a block  gives back                  what it cannot do
 //	Linear      made together, dies together             inlined, 0          all, or from a mark up      free one block
 //	 .Far       temporaries beside it, in the same room  inlined, 0          all, or from a mark down    resize the last block
 //	Frame       made in one frame, read until the next   inlined, 0          a buffer, at its turn       free one block, keep longer
@@ -19,7 +19,7 @@
 //	HandlePool  those, named by who may outlive them     a Go call, 5        any chunk, by its handle    put by address
 //	Heap        any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
 //
-// Every operation is O(1), but walks, the making of a pool and its Peak; `make bench` prints what hits cost beside the
+// Every operation is O(1), but walks, the making of a pool and its Peak; `make bench` prints what fast paths cost beside the
 // same loop in C. Bytes are beside the block's own and its alignment. Making an arena is one call into C.
 //
 // # Blocks
@@ -61,20 +61,20 @@
 //
 // # Adding an arena
 //
-//  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline hit. upfront.h includes it.
+//  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline fast path. upfront.h includes it.
 //  2. arena_c/NAME.c: the rest, in the header's order. What lives and what died is marked for asan and checked (upfront_mark_live, _dead).
 //  3. arena_c/NAME.go: the struct again, and one line an operation; an address that is to be judged crosses as a number (pool.go).
 //     words.go: its size, its last word and its numbers, compared with the C side.
-//  4. arena_c/fast.go and fast_cgo.go: the hit. In the second it asks whether a checked build refuses it (given, or before it
+//  4. arena_c/fast.go and fast_cgo.go: the fast path. In the second it asks whether a checked build refuses it (given, or before it
 //     Refuse). Whatever moves back tells the race detector what died (raceDead), and each other binding which word it writes.
 //  5. arena/NAME.go: the face in this package, NewNAME(block), and a row in the table above. allocator.go: what it can do.
 //  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.
-//  7. tests/conformance: a subject with its model (subject_test.go); the hit in package bindings and in a differential test; one that
-//     is inlined in package hits and inline_test.go.
+//  7. tests/conformance: a subject with its model (subject_test.go); the fast path in package bindings and in a differential test; one that
+//     is inlined in package fast and inline_test.go.
 //  8. refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what doesn't.
 //     tests/misuse: each misuse and what catches it; the README has that table.
 //  9. README.md and cross/dist.txt: its name, and how long a pointer into it lives.
 //
-// What is forgotten of 5 to 8 a test names: tests/conformance/adding_test.go and tests/c/run.sh. The inlining of a hit, the misuses
+// What is forgotten of 5 to 8 a test names: tests/conformance/adding_test.go and tests/c/run.sh. The inlining of a fast path, the misuses
 // and 9 nobody asks for.
 package arena

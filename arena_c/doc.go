@@ -10,7 +10,7 @@
 // this package are the same bytes. Each operation has a one-line binding. A cgo call costs many times the allocation
 // itself (make bench), so the few operations that a game performs thousands of times a tick are said twice: as `static
 // inline` in a header and, side by side, in fast.go. With the build tag upfront_cgo, and in asan and checked
-// builds, whose marks only C sets, every hit crosses into C instead; the differential tests hold the two together.
+// builds, whose marks only C sets, every fast path crosses into C instead; the differential tests hold the two together.
 // scope.Scope.Alloc says the bump once more, for the inliner.
 //
 // # Costs
@@ -26,7 +26,7 @@
 //	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}}' github.com/upfront-mem/upfront/arena_c)"
 //
 // Functions that aren't inline are linked from this package. The C side must know a checked build for what it is: its fills
-// are in the inlined hits, too. -asan needs nothing.
+// are in the inlined fast paths, too. -asan needs nothing.
 //
 //	// #include "upfront.h"
 //	// #cgo checked CFLAGS: -DUPFRONT_CHECKED

@@ -7,7 +7,7 @@
  *            or, while nothing has gone back to the start, before the oldest one. Whatever has happened before, it succeeds when
  *            free >= 2 * (size + align + 7), with an align of at least 8; in an empty ring, where the room is one piece, when
  *            free >= size + align + 7. The last byte can be used.
- * Cost       O(1); alloc hit: 1 comparison; free: 4. 8 bytes and the alignment a block.
+ * Cost       O(1); fast path: 1 comparison; free: 4. 8 bytes and the alignment a block.
  * Source     The scratch allocator of Bitsquid's foundation, whose fault this one can't have: it asked whether the new cursor lies in
  *            live memory, and a block that jumps over all of it was handed out. Here the room is measured before the block is made.
  *
@@ -150,7 +150,7 @@ upfront_ring *upfront_ring_init(void *block, uint64_t size);
  * pre: as upfront_ring_push, which has found no room. */
 void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask);
 
-/* A block, by hit or by miss. NULL: full, or size or align out of bounds. Alignments below 8 are 8. */
+/* A block, by the fast path or not. NULL: full, or size or align out of bounds. Alignments below 8 are 8. */
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* upfront_ring_pop for C programs: null is UPFRONT_BAD_ARGUMENT. */

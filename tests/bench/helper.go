@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// helper is this program compiled another way: with each hit through the bindings, or with the arena experiment. It does its rounds
+// helper is this program compiled another way: with each fast path through the bindings, or with the arena experiment. It does its rounds
 // when it is asked to, and waits in between: so that it takes part as the others do.
 type helper struct {
 	command *exec.Cmd

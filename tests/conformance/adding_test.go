@@ -52,12 +52,12 @@ func TestEveryArenaIsInEveryList(t *testing.T) {
 // TestEveryHitIsSaidTwiceAndCompared: each names the C function that it says again.
 func TestEveryHitIsSaidTwiceAndCompared(t *testing.T) {
 	code := text(t, "arena_c/fast.go") + text(t, "arena_c/fast_block.go")
-	hits := regexp.MustCompile(`\n// [A-Z]\w*.* is (upfront_\w+)`).FindAllStringSubmatch(code, -1)
-	require.GreaterOrEqual(t, len(hits), 20, "the test finds no hits")
+	paths := regexp.MustCompile(`\n// [A-Z]\w*.* is (upfront_\w+)`).FindAllStringSubmatch(code, -1)
+	require.GreaterOrEqual(t, len(paths), 20, "the test finds no fast paths")
 	bindings, compared := text(t, "arena_c/fast_cgo.go"), text(t, "tests/conformance/bindings/bindings.go")
-	for _, hit := range hits {
-		call := regexp.MustCompile(`C\.` + hit[1] + `(_at)?\(`)
-		assert.True(t, call.MatchString(bindings), "fast_cgo.go lacks %s", hit[1])
-		assert.True(t, call.MatchString(compared), "package bindings lacks %s", hit[1])
+	for _, path := range paths {
+		call := regexp.MustCompile(`C\.` + path[1] + `(_at)?\(`)
+		assert.True(t, call.MatchString(bindings), "fast_cgo.go lacks %s", path[1])
+		assert.True(t, call.MatchString(compared), "package bindings lacks %s", path[1])
 	}
 }

@@ -72,7 +72,7 @@ func (w *rowTwins) sameReads() {
 
 func (w *rowTwins) rowStep() {
 	if w.a.Arena.Depth == 0 {
-		w.hit(&w.a.Arena, &w.b.Arena)
+		w.fast(&w.a.Arena, &w.b.Arena)
 		w.open()
 		return
 	}
@@ -93,11 +93,11 @@ func (w *rowTwins) rowStep() {
 	case k < 8:
 		w.getAndPut()
 	case k < 12:
-		w.hit(&w.a.Temp, &w.b.Temp)
+		w.fast(&w.a.Temp, &w.b.Temp)
 	case k == 12:
 		w.cut()
 	default:
-		w.hit(&w.a.Arena, &w.b.Arena)
+		w.fast(&w.a.Arena, &w.b.Arena)
 	}
 }
 
@@ -112,8 +112,8 @@ func (w *rowTwins) gen(h *arena_c.Scopes) uint64 {
 	return w.given[w.random.IntN(len(w.given))]
 }
 
-// hit is one fast path on a header of either side.
-func (w *rowTwins) hit(a, b *arena_c.Scopes) {
+// fast is one fast path on a header of either side.
+func (w *rowTwins) fast(a, b *arena_c.Scopes) {
 	gen := w.gen(a)
 	switch w.random.IntN(15) {
 	case 0:

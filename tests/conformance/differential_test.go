@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
-// twins are two blocks at the same place of a window, on which the same program is run: by arena_c's hits, which are Go
+// twins are two blocks at the same place of a window, on which the same program is run: by arena_c's fast paths, which are Go
 // in the default build, and by the C core's own inline functions. After each step every byte of the two must be the
 // same.
 type twins struct {
@@ -65,7 +65,7 @@ func (w *twins) amount() uint64 {
 	case 0:
 		return w.random.Uint64N(w.size())
 	case 1:
-		return alarming[4+w.random.IntN(2)] // the largest that the precondition of a hit lets through
+		return alarming[4+w.random.IntN(2)] // the largest that the precondition of a fast path lets through
 	default:
 		return w.random.Uint64N(200)
 	}

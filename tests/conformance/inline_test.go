@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	_ "github.com/upfront-mem/upfront/tests/conformance/hits" // else go test would give an old answer when it has changed
+	_ "github.com/upfront-mem/upfront/tests/conformance/fast" // else go test would give an old answer when it has changed
 )
 
-// compile asks the compiler about package hits. The go command replays what it said when nothing has changed.
+// compile asks the compiler about package fast. The go command replays what it said when nothing has changed.
 func compile(t *testing.T, flag string) string {
 	t.Helper()
 	if !release {
@@ -20,20 +20,20 @@ func compile(t *testing.T, flag string) string {
 	if testing.Short() {
 		t.Skip("needs the go command")
 	}
-	out, err := exec.Command("go", "build", "-gcflags="+flag, "./hits").CombinedOutput()
+	out, err := exec.Command("go", "build", "-gcflags="+flag, "./fast").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
 
-// said finds what the compiler said of a line of a file of package hits.
+// said finds what the compiler said of a line of a file of package fast.
 func said(file, what string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(\S*/)?hits/` + file + `\.go:\d+:\d+: ` + what + `$`)
+	return regexp.MustCompile(`(?m)^(\S*/)?fast/` + file + `\.go:\d+:\d+: ` + what + `$`)
 }
 
-// TestHitsInline: a hit that isn't inlined takes twice the time.
-func TestHitsInline(t *testing.T) {
+// TestFastPathsInline: a fast path that isn't inlined takes twice the time.
+func TestFastPathsInline(t *testing.T) {
 	out := compile(t, "-m")
-	for _, hit := range []string{
+	for _, call := range []string{
 		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`,
 		`scope\.Pool\[.*\]\.GetUnzeroed`, `scope\.Pool\[.*\]\.Put`,
 		`scope\.\(\*Builder\[.*\]\)\.Push`, `scope\.\(\*Builder\[.*\]\)\.TryPush`,
@@ -51,8 +51,8 @@ func TestHitsInline(t *testing.T) {
 		`container\.\(\*List\[.*\]\)\.Push`, `container\.\(\*Deque\[.*\]\)\.PushBack`,
 		`container\.\(\*Deque\[.*\]\)\.PushFront`,
 	} {
-		if !said("hits", "inlining call to "+hit).MatchString(out) {
-			assert.Fail(t, "a hit is not inlined where it is called", "%s; go build -gcflags=-m=2 says why", hit)
+		if !said("fast", "inlining call to "+call).MatchString(out) {
+			assert.Fail(t, "a fast path is not inlined where it is called", "%s; go build -gcflags=-m=2 says why", call)
 		}
 	}
 }
@@ -61,5 +61,5 @@ func TestHitsInline(t *testing.T) {
 func TestHitsHaveNoWriteBarrier(t *testing.T) {
 	out := compile(t, "-d=wb")
 	require.Regexp(t, said("control", "write barrier"), out, "the control: the test can't see a write barrier")
-	assert.Empty(t, said("hits", "write barrier").FindAllString(out, -1))
+	assert.Empty(t, said("fast", "write barrier").FindAllString(out, -1))
 }

@@ -205,7 +205,7 @@ func TestGoAndCAgreeOnRing(t *testing.T) {
 	w.sameBytes("Reset")
 }
 
-// ringStep is a hit, or what comes behind it, on the ring of either side.
+// ringStep is a fast path, or what comes behind it, on the ring of either side.
 func ringStep(w *twins, a, b *arena_c.Ring) {
 	gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|7
 	p, sizeA := a.Front()

@@ -50,7 +50,7 @@ func crossings(do func()) int64 {
 func skipWhereHitsCross(t *testing.T) {
 	t.Helper()
 	if arena_c.Crossing {
-		t.Skip("each hit crosses into C in this build")
+		t.Skip("each fast path crosses into C in this build")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package bindings calls the C core's inline hits as a C program would, on headers that Go made: the differential test
+// Package bindings calls the C core's inline fast paths as a C program would, on headers that Go made: the differential test
 // compares it with arena_c/fast.go and fast_block.go. It is not a test file because those may not import "C".
 package bindings
 

@@ -1,6 +1,6 @@
-// Package hits calls each hit path once in a loop, so that a test can ask the compiler whether they were inlined here,
+// Package fast calls each fast path once in a loop, so that a test can ask the compiler whether they were inlined here,
 // and whether one of them has a write barrier.
-package hits
+package fast
 
 import (
 	"unsafe"
@@ -120,7 +120,7 @@ func Push(s *arena_c.Stack, gen, size uint64, n int) (last unsafe.Pointer) {
 	return last
 }
 
-// Far is the hits of the far ends in a loop.
+// Far is the fast paths of the far ends in a loop.
 func Far(e *arena_c.Ends, s *arena_c.Stack, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
 		if e.BumpFar(gen, size, 7) != nil {
@@ -167,7 +167,7 @@ func Lists(l *container.List[uint64], d *container.Deque[uint64], n int) (fit bo
 	return fit
 }
 
-// The hits below are calls: too long for the inliner, or two paths in one.
+// The fast paths below are calls: too long for the inliner, or two paths in one.
 
 // Handles is scope.HandlePool.Get, At and Put in a loop.
 func Handles(p scope.HandlePool[Frog], n int) (last *Frog) {

@@ -1,4 +1,4 @@
-package hits
+package fast
 
 import "github.com/upfront-mem/upfront/scope"
 
