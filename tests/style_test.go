@@ -94,3 +94,31 @@ func TestBannedCalls(t *testing.T) {
 		}
 	})
 }
+
+// gone are words that were ours alone; each has the field's own word instead.
+var gone = map[string]string{
+	`[Aa]ccounts?`:                  "label",
+	`Held|EachHeld`:                 "Owned",
+	`[Pp]ads?|OpenPads|UPFRONT_PAD`: "scratch",
+	`Lent|Give`:                     "Lease, Release",
+	`[Dd]oors?|Enter|Leave`:         "Reader, Pin, Unpin",
+	`[Rr]edraw\w*`:                  "reconfigure",
+	`mouths?`:                       "binding",
+	`memdebug|memtrace`:             "checked",
+	`slots? header|stretched`:       "what the heart has instead: arena, record, mirror",
+}
+
+// TestWords: old spellings leave no trace.
+func TestWords(t *testing.T) {
+	sources(t, func(path, text string) {
+		if strings.HasSuffix(path, "style_test.go") || strings.HasPrefix(path, "../tests/frogpond/") { // a game has doors
+			return
+		}
+		for word, instead := range gone {
+			for _, at := range regexp.MustCompile(`\b(`+word+`)\b`).FindAllStringIndex(text, -1) {
+				line := 1 + strings.Count(text[:at[0]], "\n")
+				assert.Fail(t, "an old word", "%s:%d: %q is %s now", path, line, text[at[0]:at[1]], instead)
+			}
+		}
+	})
+}

@@ -23,7 +23,6 @@ func wrong(
 	list container.List[int64], // vet: scope/container.List[int64]
 ) {
 	b2 := *b           // vet: budget.Budget
-	pads2 := *b.Pads   // vet: budget.OpenScratch
 	st2 := *st         // vet: scope.Stack
 	d2 := *d           // vet: budget.Reader
 	shared2 := *shared // vet: scope.SharedPool[int64]
@@ -31,15 +30,15 @@ func wrong(
 	names2 := *names   // vet: scope/container.StringMap[int64]
 	text2 := *text     // vet: scope.Text
 	queue2 := l.Queue  // vet: scope/container.Deque[int64]
-	use(&b2, &pads2, &st2, &d2, &shared2, &table2, &names2, &text2, &queue2, &builder, &list)
+	use(&b2, &st2, &d2, &shared2, &table2, &names2, &text2, &queue2, &builder, &list)
 }
 
 // fine copies handles, which are small values: a copy is the same thing.
 func fine(s scope.Scope, p scope.Scratch, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Owned, scratches scope.Scratches,
 	lent budget.Lease, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
-	s2, p2, pool2, ref2, held2, pads2, lent2, named2 := s, p, pool, ref, held, scratches, lent, named
+	s2, p2, pool2, ref2, held2, scratches2, lent2, named2 := s, p, pool, ref, held, scratches, lent, named
 	builder, text := numbers.Build(s), s.Text()
-	use(s2, p2, pool2, ref2, held2, pads2, lent2, named2, &builder, &text)
+	use(s2, p2, pool2, ref2, held2, scratches2, lent2, named2, &builder, &text)
 }
 
 func use(...any) {}
