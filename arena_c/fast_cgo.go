@@ -3,6 +3,44 @@
 package arena_c
 
 // #include "upfront.h"
+// #include "checked.h"
+// // Each that marks says who calls in the same call: a goroutine's next one may be made by another thread.
+// #define AT_SITE(type, call) { type answer; UPFRONT_SITE(site); answer = call; UPFRONT_SITE(0); return answer; }
+// #define DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
+// static inline void *upfront_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+//     AT_SITE(void *, upfront_scopes_bump(h, gen, size, mask))
+// static inline void *upfront_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size, uint32_t site)
+//     AT_SITE(void *, upfront_scopes_grow(h, gen, from, size))
+// static inline void *upfront_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+//     AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
+// static inline void upfront_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
+// static inline void upfront_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
+// static inline void *upfront_live_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+//     AT_SITE(void *, upfront_mark_live(upfront_arena_at(&h->arena, at), size))
+// static inline void upfront_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+//     DO_AT_SITE(upfront_mark_dead(upfront_arena_at(&h->arena, at), size))
+// static inline void upfront_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size)
+//     { upfront_mark_less(upfront_arena_at(&h->arena, from), upfront_arena_at(&h->arena, end), size); }
+// static inline void *upfront_get_at(upfront_pool *p, uint64_t gen, uint32_t site) AT_SITE(void *, upfront_pool_get(p, gen))
+// static inline void *upfront_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
+//     AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
+// static inline int upfront_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
+//     AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
+// static inline int upfront_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
+//     AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
+// // Addresses that may be anybody's, as numbers.
+// static inline void *upfront_position_of(uintptr_t canonical) { return upfront_position((void *)canonical); }
+// static inline uint64_t upfront_place_of(uintptr_t p, uintptr_t from) { return upfront_place((void *)p, (void *)from); }
+// static inline void upfront_over_of(upfront_row *r) {
+//     upfront_mark_over(upfront_arena_at(&r->arena.arena, r->arena.arena.start), r->end - r->arena.arena.start);
+// }
+// static inline uint64_t upfront_map_mirror_size(upfront_map *m) { return upfront_mirror_size(m, m->size); }
+// static inline int upfront_map_mirror_open(upfront_map *m, void *memory, uint32_t name) {
+//     return upfront_mirror_open(m, m->size, memory, upfront_tell, name);
+// }
+// static inline void upfront_map_mirror_close(upfront_map *m) { upfront_mirror_close(m); }
+// static inline void upfront_gather_of(uintptr_t from, uint64_t size) { upfront_mirror_gather((void *)from, size); }
+// static inline size_t upfront_map_damage(upfront_map *m, char *out, size_t room) { return upfront_damage(m, out, room); }
 // static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_pop(r, gen, (void *)p); // a number: see pool.go
 // }
@@ -24,38 +62,46 @@ package arena_c
 // #cgo nocallback upfront_ring_front
 // #cgo noescape upfront_ring_pop_at
 // #cgo nocallback upfront_ring_pop_at
-// #cgo noescape upfront_scopes_bump
-// #cgo nocallback upfront_scopes_bump
-// #cgo noescape upfront_scopes_grow
-// #cgo nocallback upfront_scopes_grow
-// #cgo noescape upfront_scopes_node
-// #cgo nocallback upfront_scopes_node
+// #cgo noescape upfront_bump_at
+// #cgo nocallback upfront_bump_at
+// #cgo noescape upfront_grow_at
+// #cgo nocallback upfront_grow_at
+// #cgo noescape upfront_node_at
+// #cgo nocallback upfront_node_at
 // #cgo noescape upfront_scopes_open
 // #cgo nocallback upfront_scopes_open
-// #cgo noescape upfront_scopes_close
-// #cgo nocallback upfront_scopes_close
-// #cgo noescape upfront_arena_cut
-// #cgo nocallback upfront_arena_cut
-// #cgo noescape upfront_mark_live
-// #cgo nocallback upfront_mark_live
-// #cgo noescape upfront_mark_dead
-// #cgo nocallback upfront_mark_dead
-// #cgo noescape upfront_pool_get
-// #cgo nocallback upfront_pool_get
-// #cgo noescape upfront_pool_get_handle
-// #cgo nocallback upfront_pool_get_handle
+// #cgo noescape upfront_close_at
+// #cgo nocallback upfront_close_at
+// #cgo noescape upfront_cut_at
+// #cgo nocallback upfront_cut_at
+// #cgo noescape upfront_live_at
+// #cgo nocallback upfront_live_at
+// #cgo noescape upfront_dead_at
+// #cgo nocallback upfront_dead_at
+// #cgo noescape upfront_get_at
+// #cgo nocallback upfront_get_at
+// #cgo noescape upfront_get_handle_at
+// #cgo nocallback upfront_get_handle_at
 // #cgo noescape upfront_pool_at
 // #cgo nocallback upfront_pool_at
-// #cgo noescape upfront_pool_put_handle
-// #cgo nocallback upfront_pool_put_handle
-// static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk) {
-//     return upfront_pool_put(p, gen, (void *)chunk); // a number, as for upfront_pool_judge
-// }
-// #cgo noescape upfront_pool_put_at
-// #cgo nocallback upfront_pool_put_at
+// #cgo noescape upfront_put_handle_at
+// #cgo nocallback upfront_put_handle_at
+// #cgo noescape upfront_put_at
+// #cgo nocallback upfront_put_at
+// #cgo noescape upfront_less_at
+// #cgo nocallback upfront_less_at
+// #cgo noescape upfront_position_of
+// #cgo nocallback upfront_position_of
+// #cgo noescape upfront_place_of
+// #cgo nocallback upfront_place_of
+// #cgo noescape upfront_over_of
+// #cgo nocallback upfront_over_of
 import "C"
 
-import "unsafe"
+import (
+	"sync"
+	"unsafe"
+)
 
 // The fast paths, by the bindings: fast.go and fast_block.go have the same functions in Go. In a checked build each that
 // gives memory asks whether it may, and takes back what it may not give.
@@ -82,7 +128,8 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	return (*T)(p)
 }
 
-// mayGive is false when what was given is to be refused on purpose; then it is taken back.
+// mayGive is false when what was given is to be refused on purpose; then it is taken back, and who asked has what died
+// marked.
 func (h *Scopes) mayGive(cursor, count, size uint64) bool {
 	if !Checked || !Refuse() {
 		return true
@@ -93,14 +140,18 @@ func (h *Scopes) mayGive(cursor, count, size uint64) bool {
 	return false
 }
 
+// site is who calls, as far as the build keeps that.
+func site() C.uint32_t { return C.uint32_t(Here(2)) }
+
 // Bump is upfront_scopes_bump.
 func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	cursor, count := h.Cursor, h.Top().Count
-	p = C.upfront_scopes_bump(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
-	if p == nil || !h.mayGive(cursor, count, size) {
-		return nil, false
+	p = C.upfront_bump_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
+	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
+		h.MarkDead(cursor, end-cursor)
+		p = nil
 	}
-	return p, true
+	return p, p != nil
 }
 
 // Alloc is upfront_scopes_bump for a size and an align that may be anything. It panics with a Refusal where that gives NULL.
@@ -130,21 +181,23 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 func wrongAlign(align uint64) uint64 { return (align&(align-1) | (align-1)/LineSize) * badAlign }
 
 // Grow is upfront_scopes_grow.
-func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
+func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 	cursor, count := h.Cursor, h.Top().Count
-	p = C.upfront_scopes_grow(h.c(), C.uint64_t(gen), C.uint64_t(size))
-	if p == nil || !h.mayGive(cursor, count, size) {
-		return nil, false
+	p = C.upfront_grow_at(h.c(), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size), site())
+	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
+		h.MarkLess(from, end, size)
+		p = nil
 	}
-	return p, true
+	return p, p != nil
 }
 
 // Node is upfront_scopes_node.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	cursor, count := h.Cursor, h.Top().Count
-	object = C.upfront_scopes_node(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
-	if object == nil || !h.mayGive(cursor, count, size+NodeSize) {
-		return nil
+	object = C.upfront_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
+	if end := h.Cursor; object != nil && !h.mayGive(cursor, count, size+NodeSize) {
+		h.MarkDead(cursor, end-cursor)
+		object = nil
 	}
 	return object
 }
@@ -153,11 +206,11 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
 
 // Close is upfront_scopes_close: of the topmost scope, whose record is given for the other builds.
-func (h *Scopes) Close(*Record) { C.upfront_scopes_close(h.c()) }
+func (h *Scopes) Close(*Record) { C.upfront_close_at(h.c(), site()) }
 
 // Cut is upfront_arena_cut.
 func (h *Scopes) Cut(to uint64) {
-	C.upfront_arena_cut(h.header().c(), C.uint64_t(to))
+	C.upfront_cut_at(h.header().c(), C.uint64_t(to), site())
 }
 
 // gave is p, or nil when a checked build refuses it on purpose: then the header is again as it was.
@@ -230,7 +283,7 @@ func GetUnzeroed[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) *T {
 	if Checked && p.refuses(gen) {
 		return nil
 	}
-	return (*T)(C.upfront_pool_get(p.c(), C.uint64_t(gen)))
+	return (*T)(C.upfront_get_at(p.c(), C.uint64_t(gen), site()))
 }
 
 // refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
@@ -238,7 +291,7 @@ func (p *Pool) refuses(gen uint64) bool { return p.Gen == gen && p.Free != 0 && 
 
 // Put is upfront_pool_put; false where that gives a code.
 func Put[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers, x *T) bool {
-	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x)))) == C.UPFRONT_OK
+	return C.upfront_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
 }
 
 // At is upfront_pool_at.
@@ -251,7 +304,7 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 	if Checked && p.refuses(gen) {
 		return nil, 0
 	}
-	x = (*T)(C.upfront_pool_get_handle(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle))))
+	x = (*T)(C.upfront_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}
@@ -260,11 +313,75 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 
 // PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
-	return Code(C.upfront_pool_put_handle(p.c(), C.uint64_t(gen), C.uint64_t(handle)))
+	return Code(C.upfront_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))
 }
 
-// MarkLive is upfront_mark_live.
-func MarkLive(p unsafe.Pointer, size uint64) { C.upfront_mark_live(p, C.uint64_t(size)) }
+// At is where the bytes of an offset lie: itself, or where a mirror has them (mirror.h).
+func (h *Header) At(offset uint64) unsafe.Pointer {
+	return Position(unsafe.Add(unsafe.Pointer(h), offset))
+}
+
+// Position is upfront_position.
+func Position(canonical unsafe.Pointer) unsafe.Pointer {
+	return C.upfront_position_of(C.uintptr_t(uintptr(canonical)))
+}
+
+// Place is upfront_place: how far behind `from` the bytes at p are accounted.
+func Place(p, from unsafe.Pointer) uint64 {
+	return uint64(C.upfront_place_of(C.uintptr_t(uintptr(p)), C.uintptr_t(uintptr(from))))
+}
+
+// MarkLive is upfront_mark_live, of an offset: where the bytes lie.
+func (h *Scopes) MarkLive(at, size uint64) unsafe.Pointer {
+	return C.upfront_live_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+}
+
+// MarkLess is upfront_mark_less.
+func (h *Scopes) MarkLess(from, end, size uint64) {
+	C.upfront_less_at(h.c(), C.uint64_t(from), C.uint64_t(end), C.uint64_t(size))
+}
 
 // MarkDead is upfront_mark_dead.
-func MarkDead(p unsafe.Pointer, size uint64) { C.upfront_mark_dead(p, C.uint64_t(size)) }
+func (h *Scopes) MarkDead(at, size uint64) {
+	C.upfront_dead_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+}
+
+// Over is upfront_mark_over, of all of a row.
+func (r *Row) Over() { C.upfront_over_of((*C.upfront_row)(checked(r))) }
+
+// Gather copies what is alive in the bytes to where it is accounted.
+func Gather(from unsafe.Pointer, size uint64) {
+	C.upfront_gather_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
+}
+
+// MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: this build has none.
+func (m *Map) MirrorSize() uint64 {
+	if Race { // the detector wants memory of Go
+		return 0
+	}
+	return uint64(C.upfront_map_mirror_size(m.c()))
+}
+
+// mirrors is the lock of who opens and closes them.
+var mirrors sync.Mutex
+
+// MirrorOpen has the map's bytes lie in a mirror in that memory. False: there are as many as there can be.
+func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
+	mirrors.Lock()
+	defer mirrors.Unlock()
+	return C.upfront_map_mirror_open(m.c(), memory, C.uint32_t(textOf(name))) != 0
+}
+
+// MirrorClose ends it. Nobody may use what lies in the map.
+func (m *Map) MirrorClose() {
+	mirrors.Lock()
+	defer mirrors.Unlock()
+	C.upfront_map_mirror_close(m.c())
+}
+
+// Damage is what somebody wrote where nothing lives, the first of it; "" where nobody did.
+func (m *Map) Damage() string {
+	var text [4096]byte
+	n := C.upfront_map_damage(m.c(), (*C.char)(unsafe.Pointer(&text)), C.size_t(len(text)))
+	return string(text[:n])
+}

@@ -44,7 +44,7 @@ const HandleIndex = 1<<32 - 1
 
 // Chunk is the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {
-	return unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride)
+	return Position(unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride))
 }
 
 // State is the byte that says what a chunk is: pool.h.

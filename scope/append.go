@@ -27,9 +27,9 @@ func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
 	// In a checked build it is one request.
 	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked {
-		if p, ok := h.Grow(s.gen+declared-key, size); ok {
+		if p, ok := h.Grow(s.gen+declared-key, at, size); ok {
 			*(*T)(p) = *xs
-			return unsafe.Slice(first, len(list)+1)
+			return unsafe.Slice((*T)(unsafe.Add(p, -int(h.Cursor-size-at))), len(list)+1)
 		}
 	}
 	return appendSlow(s, declared, list, unsafe.Slice(xs, n))
@@ -63,10 +63,11 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			s.mayGrow(at, "Append inside a constructor to a list")
 		}
 		if needed > room && at+size == s.h.Cursor {
-			if _, ok := s.h.Grow(s.gen, min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
+			p, ok := s.h.Grow(s.gen, at, min(sizeOf[T](needed-room), arena_c.OffsetMax))
+			if !ok {
 				return nil, false // a new place would take more
 			}
-			room = needed
+			first, room = (*T)(unsafe.Add(p, -int(size))), needed // what had no bytes had no place either
 		}
 		if needed <= room {
 			longer = unsafe.Slice(first, room)[:needed]

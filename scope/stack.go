@@ -17,7 +17,7 @@ type Config struct {
 	Held   int     // how many Go values (Own, Defer, Hold) may be held at once
 	Names  int     // how many accounts there may be at once
 	Base   int     // how many of the lowest scopes the owner opens and closes itself
-	From   uintptr // where the budget begins
+	From   unsafe.Pointer // where the budget begins
 	Size   uint64  // of the budget, in bytes
 }
 
@@ -73,7 +73,7 @@ const (
 // Keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the
 // budget.
 func (st *Stack) Keep(name string) string {
-	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.config.From) < st.config.Size {
+	if arena_c.Place(unsafe.Pointer(unsafe.StringData(name)), st.config.From) < st.config.Size {
 		return strings.Clone(name)
 	}
 	return name
