@@ -290,7 +290,7 @@ func Place(p, from unsafe.Pointer) uint64 { return uint64(uintptr(p)) - uint64(u
 
 // What follows is for asan and checked builds: see fast_cgo.go.
 
-func (h *Scopes) MarkLive(at, size uint64) unsafe.Pointer { return h.At(at) }
+func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer { return h.At(at) }
 func (h *Scopes) MarkLess(from, end, size uint64)         {}
 func (h *Scopes) MarkDead(at, size uint64)                {}
 func Position(canonical unsafe.Pointer) unsafe.Pointer    { return canonical }

@@ -15,8 +15,8 @@ package arena_c
 //     AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
 // static inline void upfront_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
 // static inline void upfront_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
-// static inline void *upfront_live_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
-//     AT_SITE(void *, upfront_mark_live(upfront_arena_at(&h->arena, at), size))
+// static inline void *upfront_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+//     AT_SITE(void *, upfront_mark_room(upfront_arena_at(&h->arena, at), size))
 // static inline void upfront_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
 //     DO_AT_SITE(upfront_mark_dead(upfront_arena_at(&h->arena, at), size))
 // static inline void upfront_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size)
@@ -74,8 +74,8 @@ package arena_c
 // #cgo nocallback upfront_close_at
 // #cgo noescape upfront_cut_at
 // #cgo nocallback upfront_cut_at
-// #cgo noescape upfront_live_at
-// #cgo nocallback upfront_live_at
+// #cgo noescape upfront_room_at
+// #cgo nocallback upfront_room_at
 // #cgo noescape upfront_dead_at
 // #cgo nocallback upfront_dead_at
 // #cgo noescape upfront_get_at
@@ -331,9 +331,9 @@ func Place(p, from unsafe.Pointer) uint64 {
 	return uint64(C.upfront_place_of(C.uintptr_t(uintptr(p)), C.uintptr_t(uintptr(from))))
 }
 
-// MarkLive is upfront_mark_live, of an offset: where the bytes lie.
-func (h *Scopes) MarkLive(at, size uint64) unsafe.Pointer {
-	return C.upfront_live_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+// MarkRoom is upfront_mark_room, of an offset: where the bytes lie.
+func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer {
+	return C.upfront_room_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
 }
 
 // MarkLess is upfront_mark_less.

@@ -16,15 +16,19 @@ enum { ZONE_BEFORE = 32, ZONE_BEHIND = 256 };
 /* A page of notes, about so many places: `touched` says which pages have any. */
 enum { NOTES_AT_ONCE = 128 };
 
+enum { PAGE = 4096, PAGED_FROM = 128 };
+
 /* In a note's word, above the size. NODE: a word and what it is about, which lies at the next line. PLAIN: it stays at its canonical
- * place. LAST: it died, and nothing in the other window did so later. */
+ * place. LAST: it died, and nothing in the other window did so later. PAGED: it lies in its page where it is accounted in its, so that an
+ * arena on it pads as everywhere. */
 #define SIZE (UPFRONT_OFFSET_MAX - 1)
 #define LIVE (UINT64_C(1) << 40)
 #define DIED (UINT64_C(1) << 41)
 #define NODE (UINT64_C(1) << 42)
 #define PLAIN (UINT64_C(1) << 43)
 #define LAST (UINT64_C(1) << 44)
-#define HOW (UINT64_C(1) << 45)
+#define PAGED (UINT64_C(1) << 45)
+#define HOW (UINT64_C(1) << 46)
 
 typedef struct note {
     uint64_t word;
@@ -87,6 +91,8 @@ static uintptr_t start_of(const mirror *m, uint64_t at, int window) {
     uint64_t word = note_of(m, at, window)->word;
     if (word & PLAIN)
         return m->origin + (uintptr_t)at;
+    if (word & PAGED)
+        return line_of(m, at, window) + (uintptr_t)(at % PAGE);
     return line_of(m, at, window) + (word & NODE ? UPFRONT_LINE - sizeof(uint64_t) : 0);
 }
 
@@ -97,7 +103,7 @@ static uint64_t behind(uint64_t size) {
 
 /* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
 static uint64_t last_line(uint64_t at, uint64_t size) {
-    uint64_t lines = (size + behind(size)) / UPFRONT_SPREAD + 2;
+    uint64_t lines = (PAGE + size + behind(size)) / UPFRONT_SPREAD + 2;
     return at + (lines < size ? lines : size - 1);
 }
 
@@ -319,7 +325,11 @@ static void *live(void *canonical, uint64_t size, uint64_t kind) {
     return (void *)start;
 }
 
-void *upfront_mark_live(void *canonical, uint64_t size) { return live(canonical, size, 0); }
+void *upfront_mark_live(void *canonical, uint64_t size) {
+    return live(canonical, size, (uintptr_t)canonical % UPFRONT_LINE == 0 && size >= PAGED_FROM ? PAGED : 0);
+}
+
+void *upfront_mark_room(void *canonical, uint64_t size) { return live(canonical, size, 0); }
 
 void *upfront_mark_node(void *canonical, uint64_t size) { return live(canonical, size, NODE); }
 
@@ -331,7 +341,7 @@ static void kill(const mirror *m, uint64_t at, int window, int how) {
         check_zones(m, at, window);
         fill_dead(start_of(m, at, window), n->word & SIZE);
     }
-    n->word = (n->word & (SIZE | NODE)) | (n->word & PLAIN ? 0 : DIED | LAST) | (uint64_t)how * HOW;
+    n->word = (n->word & (SIZE | NODE | PAGED)) | (n->word & PLAIN ? 0 : DIED | LAST) | (uint64_t)how * HOW;
     n->ended = upfront_site;
     other->word &= ~LAST;
 }

@@ -54,6 +54,8 @@ extern __thread uint32_t upfront_site;
 void *upfront_mark_live(void *canonical, uint64_t size);
 void *upfront_mark_node(void *canonical, uint64_t size); /* the first 8 bytes are a word, and what follows is aligned to a line */
 
+void *upfront_mark_room(void *canonical, uint64_t size); /* may become shorter than it was given */
+
 /* All that begins within the bytes has ended. */
 void upfront_mark_ended(void *canonical, uint64_t size, int how);
 
@@ -114,6 +116,11 @@ static inline void upfront_mirror_close(void *block) { (void)block; }
 static inline void upfront_mirror_gather(void *from, uint64_t size) { (void)from, (void)size; }
 
 static inline void *upfront_mark_live(void *p, uint64_t size) {
+    (void)size;
+    return p;
+}
+
+static inline void *upfront_mark_room(void *p, uint64_t size) {
     (void)size;
     return p;
 }

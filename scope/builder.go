@@ -34,7 +34,7 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	}
 	r := h.Top()
 	r.Limit, r.Edge = at, size // for who is told that it is full
-	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkLive(at, room*size)), room)[:0]}
+	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkRoom(at, room*size)), room)[:0]}
 }
 
 // Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
