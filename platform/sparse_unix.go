@@ -25,7 +25,7 @@ func enterSparse(base unsafe.Pointer, size uint64) error {
 	if err := unix.Mprotect(bytesAt(base, size), unix.PROT_READ|unix.PROT_WRITE); err != nil {
 		return err
 	}
-	_ = adviseHuge(base, size, false) // a system without huge pages refuses
+	noHuge(base, size)
 	return nil
 }
 
