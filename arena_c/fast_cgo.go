@@ -7,26 +7,26 @@ package arena_c
 // // Each that marks says who calls in the same call: a goroutine's next one may be made by another thread.
 // #define AT_SITE(type, call) { type answer; UPFRONT_SITE(site); answer = call; UPFRONT_SITE(0); return answer; }
 // #define DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
-// static inline void *upfront_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+// static inline void *upfront_scopes_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
 //     AT_SITE(void *, upfront_scopes_bump(h, gen, size, mask))
-// static inline void *upfront_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size, uint32_t site)
+// static inline void *upfront_scopes_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size, uint32_t site)
 //     AT_SITE(void *, upfront_scopes_grow(h, gen, from, size))
-// static inline void *upfront_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+// static inline void *upfront_scopes_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
 //     AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
-// static inline void upfront_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
-// static inline void upfront_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
-// static inline void *upfront_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+// static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
+// static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
+// static inline void *upfront_mark_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
 //     AT_SITE(void *, upfront_mark_room(upfront_arena_at(&h->arena, at), size))
-// static inline void upfront_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+// static inline void upfront_mark_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
 //     DO_AT_SITE(upfront_mark_dead(upfront_arena_at(&h->arena, at), size))
-// static inline void upfront_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size)
+// static inline void upfront_mark_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size)
 //     { upfront_mark_less(upfront_arena_at(&h->arena, from), upfront_arena_at(&h->arena, end), size); }
-// static inline void *upfront_get_at(upfront_pool *p, uint64_t gen, uint32_t site) AT_SITE(void *, upfront_pool_get(p, gen))
-// static inline void *upfront_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
+// static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site) AT_SITE(void *, upfront_pool_get(p, gen))
+// static inline void *upfront_pool_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
 //     AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
-// static inline int upfront_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
+// static inline int upfront_pool_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
 //     AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
-// static inline int upfront_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
+// static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
 //     AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
 // // Addresses that may be anybody's, as numbers.
 // static inline void *upfront_position_of(uintptr_t canonical) { return upfront_position((void *)canonical); }
@@ -62,34 +62,34 @@ package arena_c
 // #cgo nocallback upfront_ring_front
 // #cgo noescape upfront_ring_pop_at
 // #cgo nocallback upfront_ring_pop_at
-// #cgo noescape upfront_bump_at
-// #cgo nocallback upfront_bump_at
-// #cgo noescape upfront_grow_at
-// #cgo nocallback upfront_grow_at
-// #cgo noescape upfront_node_at
-// #cgo nocallback upfront_node_at
+// #cgo noescape upfront_scopes_bump_at
+// #cgo nocallback upfront_scopes_bump_at
+// #cgo noescape upfront_scopes_grow_at
+// #cgo nocallback upfront_scopes_grow_at
+// #cgo noescape upfront_scopes_node_at
+// #cgo nocallback upfront_scopes_node_at
 // #cgo noescape upfront_scopes_open
 // #cgo nocallback upfront_scopes_open
-// #cgo noescape upfront_close_at
-// #cgo nocallback upfront_close_at
-// #cgo noescape upfront_cut_at
-// #cgo nocallback upfront_cut_at
-// #cgo noescape upfront_room_at
-// #cgo nocallback upfront_room_at
-// #cgo noescape upfront_dead_at
-// #cgo nocallback upfront_dead_at
-// #cgo noescape upfront_get_at
-// #cgo nocallback upfront_get_at
-// #cgo noescape upfront_get_handle_at
-// #cgo nocallback upfront_get_handle_at
+// #cgo noescape upfront_scopes_close_at
+// #cgo nocallback upfront_scopes_close_at
+// #cgo noescape upfront_arena_cut_at
+// #cgo nocallback upfront_arena_cut_at
+// #cgo noescape upfront_mark_room_at
+// #cgo nocallback upfront_mark_room_at
+// #cgo noescape upfront_mark_dead_at
+// #cgo nocallback upfront_mark_dead_at
+// #cgo noescape upfront_pool_get_at
+// #cgo nocallback upfront_pool_get_at
+// #cgo noescape upfront_pool_get_handle_at
+// #cgo nocallback upfront_pool_get_handle_at
 // #cgo noescape upfront_pool_at
 // #cgo nocallback upfront_pool_at
-// #cgo noescape upfront_put_handle_at
-// #cgo nocallback upfront_put_handle_at
-// #cgo noescape upfront_put_at
-// #cgo nocallback upfront_put_at
-// #cgo noescape upfront_less_at
-// #cgo nocallback upfront_less_at
+// #cgo noescape upfront_pool_put_handle_at
+// #cgo nocallback upfront_pool_put_handle_at
+// #cgo noescape upfront_pool_put_at
+// #cgo nocallback upfront_pool_put_at
+// #cgo noescape upfront_mark_less_at
+// #cgo nocallback upfront_mark_less_at
 // #cgo noescape upfront_position_of
 // #cgo nocallback upfront_position_of
 // #cgo noescape upfront_place_of
@@ -146,7 +146,7 @@ func site() C.uint32_t { return C.uint32_t(Here(2)) }
 // Bump is upfront_scopes_bump.
 func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	cursor, count := h.Cursor, h.Top().Count
-	p = C.upfront_bump_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
+	p = C.upfront_scopes_bump_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
 	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
 		h.MarkDead(cursor, end-cursor)
 		p = nil
@@ -183,7 +183,7 @@ func wrongAlign(align uint64) uint64 { return (align&(align-1) | (align-1)/LineS
 // Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 	cursor, count := h.Cursor, h.Top().Count
-	p = C.upfront_grow_at(h.c(), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size), site())
+	p = C.upfront_scopes_grow_at(h.c(), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size), site())
 	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
 		h.MarkLess(from, end, size)
 		p = nil
@@ -194,7 +194,7 @@ func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 // Node is upfront_scopes_node.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	cursor, count := h.Cursor, h.Top().Count
-	object = C.upfront_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
+	object = C.upfront_scopes_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
 	if end := h.Cursor; object != nil && !h.mayGive(cursor, count, size+NodeSize) {
 		h.MarkDead(cursor, end-cursor)
 		object = nil
@@ -206,11 +206,11 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
 
 // Close is upfront_scopes_close: of the topmost scope, whose record is given for the other builds.
-func (h *Scopes) Close(*Record) { C.upfront_close_at(h.c(), site()) }
+func (h *Scopes) Close(*Record) { C.upfront_scopes_close_at(h.c(), site()) }
 
 // Cut is upfront_arena_cut.
 func (h *Scopes) Cut(to uint64) {
-	C.upfront_cut_at(h.header().c(), C.uint64_t(to), site())
+	C.upfront_arena_cut_at(h.header().c(), C.uint64_t(to), site())
 }
 
 // gave is p, or nil when a checked build refuses it on purpose: then the header is again as it was.
@@ -283,7 +283,7 @@ func GetUnzeroed[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) *T {
 	if Checked && p.refuses(gen) {
 		return nil
 	}
-	return (*T)(C.upfront_get_at(p.c(), C.uint64_t(gen), site()))
+	return (*T)(C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
 }
 
 // refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
@@ -291,7 +291,7 @@ func (p *Pool) refuses(gen uint64) bool { return p.Gen == gen && p.Free != 0 && 
 
 // Put is upfront_pool_put; false where that gives a code.
 func Put[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers, x *T) bool {
-	return C.upfront_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
+	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
 }
 
 // At is upfront_pool_at.
@@ -304,7 +304,7 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 	if Checked && p.refuses(gen) {
 		return nil, 0
 	}
-	x = (*T)(C.upfront_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
+	x = (*T)(C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}
@@ -313,7 +313,7 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 
 // PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
-	return Code(C.upfront_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))
+	return Code(C.upfront_pool_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))
 }
 
 // At is where the bytes of an offset lie: itself, or where a mirror has them (mirror.h).
@@ -333,17 +333,17 @@ func Place(p, from unsafe.Pointer) uint64 {
 
 // MarkRoom is upfront_mark_room, of an offset: where the bytes lie.
 func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer {
-	return C.upfront_room_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+	return C.upfront_mark_room_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
 }
 
 // MarkLess is upfront_mark_less.
 func (h *Scopes) MarkLess(from, end, size uint64) {
-	C.upfront_less_at(h.c(), C.uint64_t(from), C.uint64_t(end), C.uint64_t(size))
+	C.upfront_mark_less_at(h.c(), C.uint64_t(from), C.uint64_t(end), C.uint64_t(size))
 }
 
 // MarkDead is upfront_mark_dead.
 func (h *Scopes) MarkDead(at, size uint64) {
-	C.upfront_dead_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+	C.upfront_mark_dead_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
 }
 
 // Over is upfront_mark_over, of all of a row.

@@ -1,13 +1,13 @@
 package arena_c
 
 // #include "scope.h"
-// static inline void upfront_temp_close_at(upfront_scopes *h, uint32_t site) {
+// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) {
 //     UPFRONT_SITE(site);
 //     upfront_scopes_temp_close(h);
 //     UPFRONT_SITE(0);
 // }
-// #cgo nocallback upfront_temp_close_at
-// #cgo noescape upfront_temp_close_at
+// #cgo nocallback upfront_scopes_temp_close_at
+// #cgo noescape upfront_scopes_temp_close_at
 // static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size) {
 //     upfront_scope s = {h, gen};
 //     return upfront_scope_temp(s, size).gen;
@@ -158,7 +158,7 @@ func (h *Scopes) TempOpen(gen, size uint64) uint64 {
 func (h *Scopes) TempClose() {
 	row := h.Row()
 	from, to := row.Arena.Limit, h.Top().Edge
-	crossed(writes(&h.Cursor), C.upfront_temp_close_at(h.c(), C.uint32_t(Here(1))))
+	crossed(writes(&h.Cursor), C.upfront_scopes_temp_close_at(h.c(), C.uint32_t(Here(1))))
 	if Race {
 		raceDead(row.Arena.At(from), uintptr(to-from))
 	}
