@@ -2,6 +2,7 @@
 
 #ifdef UPFRONT_MIRROR
 
+/* Under AddressSanitizer what has no access would be met before it can say what it knows. */
 #if defined(UPFRONT_CHECKED) && (defined(__linux__) || defined(__APPLE__))
 #include <sys/mman.h>
 #include <unistd.h>
@@ -155,6 +156,30 @@ static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
     return m->size;
 }
 
+static uintptr_t edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
+
+/* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
+static void set_access(const mirror *m, uint64_t index, int window, int access) {
+#ifdef HAS_PAGES
+    uintptr_t p = m->window[window] + (uintptr_t)index * edge_size(), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    edge *e = &m->edges[index];
+    if (mprotect((void *)p, edge_size() - page, access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
+        e->blocked = (uint8_t)(access ? e->blocked & ~(1 << window) : e->blocked | 1 << window);
+#else
+    (void)m, (void)index, (void)window, (void)access;
+#endif
+}
+
+/* Gives access to all that what begins at `at` touches. */
+static void enter(const mirror *m, uint64_t at, uint64_t size, int window) {
+    uint64_t i;
+    for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++) {
+        if (m->edges[i].blocked >> window & 1)
+            set_access(m, i, window, 1);
+        m->edges[i].used |= (uint8_t)(1 << window);
+    }
+}
+
 #ifdef UPFRONT_CHECKED
 
 /* What lies at a position that isn't as it should be. */
@@ -200,8 +225,6 @@ int upfront_mirror_find(uintptr_t address, upfront_found *found) {
     return m != NULL;
 }
 
-static uintptr_t edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
-
 static int is_blocked(const mirror *m, uintptr_t p, int window) {
     return m->edges[(p - m->window[window]) / edge_size()].blocked >> window & 1;
 }
@@ -231,18 +254,6 @@ static void expect_dead(const mirror *m, uintptr_t p, uintptr_t end, int window)
     m->finder(&found);
 }
 
-/* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
-static void set_access(const mirror *m, uint64_t index, int window, int access) {
-#ifdef HAS_PAGES
-    uintptr_t p = m->window[window] + (uintptr_t)index * edge_size(), page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    edge *e = &m->edges[index];
-    if (mprotect((void *)p, edge_size() - page, access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
-        e->blocked = (uint8_t)(access ? e->blocked & ~(1 << window) : e->blocked | 1 << window);
-#else
-    (void)m, (void)index, (void)window, (void)access;
-#endif
-}
-
 static void fill_dead(uintptr_t p, uint64_t size) { memset((void *)p, UPFRONT_DEAD, (size_t)size); }
 
 static void fill_fresh(uintptr_t p, uint64_t size) { memset((void *)p, UPFRONT_FRESH, (size_t)size); }
@@ -255,25 +266,20 @@ static void check_zones(const mirror *m, uint64_t at, int window) {
     expect_dead(m, start + (uintptr_t)size, start + (uintptr_t)(size + behind(size)), window);
 }
 
-/* Gives access to what begins at `at`, and looks at what died there. */
-static void enter(const mirror *m, uint64_t at, uint64_t size, int window) {
-    const note *n = note_of(m, at, window);
-    uint64_t i;
-    for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++)
-        if (m->edges[i].blocked >> window & 1)
-            set_access(m, i, window, 1);
-    if (n->word & DIED) {
-        uint64_t next = above(m, at + 1, at + (n->word & SIZE) / UPFRONT_SPREAD + 2, window, LIVE);
-        uintptr_t start = start_of(m, at, window), end = start + (uintptr_t)(n->word & SIZE), stop = line_of(m, next, window);
+/* Looks at what died where something is to begin. */
+static void check_dead(const mirror *m, uint64_t at, int window) {
+    uint64_t word = note_of(m, at, window)->word;
+    uint64_t next = above(m, at + 1, at + (word & SIZE) / UPFRONT_SPREAD + 2, window, LIVE);
+    uintptr_t start = start_of(m, at, window), end = start + (uintptr_t)(word & SIZE), stop = line_of(m, next, window);
+    if (word & DIED)
         expect_dead(m, start, end < stop ? end : stop, window);
-    }
 }
 
 #else
 
 static void check_zones(const mirror *m, uint64_t at, int window) { (void)m, (void)at, (void)window; }
 
-static void enter(const mirror *m, uint64_t at, uint64_t size, int window) { (void)m, (void)at, (void)size, (void)window; }
+static void check_dead(const mirror *m, uint64_t at, int window) { (void)m, (void)at, (void)window; }
 
 static void fill_dead(uintptr_t p, uint64_t size) { UPFRONT_POISON((void *)p, size); }
 
@@ -284,12 +290,6 @@ static void fill_fresh(uintptr_t p, uint64_t size) { UPFRONT_UNPOISON((void *)p,
 static void fill_zones(uintptr_t start, uint64_t size) {
     fill_dead(start - ZONE_BEFORE, ZONE_BEFORE);
     fill_dead(start + (uintptr_t)size, behind(size));
-}
-
-static void use(const mirror *m, uint64_t at, uint64_t size, int window) {
-    uint64_t i;
-    for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++)
-        m->edges[i].used |= (uint8_t)(1 << window);
 }
 
 /* What is given lies in the window where its place did not die last; a place that is new follows the one before it. */
@@ -310,15 +310,16 @@ static void *live(void *canonical, uint64_t size, uint64_t kind) {
     if (note_of(m, at, window)->word & LAST)
         window = !window;
     n = note_of(m, at, window);
-    if (!(kind & PLAIN))
+    if (!(kind & PLAIN)) {
         enter(m, at, size, window);
+        check_dead(m, at, window);
+    }
     n->word = size | LIVE | kind;
     n->made = upfront_site;
     n->ended = 0;
     if (kind & PLAIN)
         return canonical;
     m->edges[at / UPFRONT_EDGE].window = m->edges[(at + size - 1) / UPFRONT_EDGE].window = (uint8_t)window;
-    use(m, at, size, window);
     start = start_of(m, at, window);
     fill_zones(start, size);
     fill_fresh(start, size);
@@ -389,7 +390,6 @@ void *upfront_mark_more(void *from, void *end, uint64_t size) {
     check_zones(m, at, window);
     enter(m, at, had + size, window);
     n->word += size;
-    use(m, at, had + size, window);
     fill_fresh(start + (uintptr_t)had, size);
     fill_dead(start + (uintptr_t)(had + size), behind(had + size));
     return (void *)(start + (uintptr_t)had);
@@ -552,6 +552,20 @@ int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) 
     return m == NULL || (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
 }
 
+#else
+
+int upfront_mirror_find(uintptr_t address, upfront_found *found) {
+    (void)address, (void)found;
+    return 0;
+}
+
+int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
+    (void)from, (void)size, (void)found;
+    return 1;
+}
+
+#endif
+
 void upfront_mark_over(void *from, uint64_t size) {
     upfront_found found;
     uint64_t at, i;
@@ -566,21 +580,5 @@ void upfront_mark_over(void *from, uint64_t size) {
             if ((m->edges[i].used & ~m->edges[i].blocked) >> window & 1)
                 set_access(m, i, window, 0);
 }
-
-#else
-
-int upfront_mirror_find(uintptr_t address, upfront_found *found) {
-    (void)address, (void)found;
-    return 0;
-}
-
-int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
-    (void)from, (void)size, (void)found;
-    return 1;
-}
-
-void upfront_mark_over(void *from, uint64_t size) { (void)from, (void)size; }
-
-#endif
 
 #endif

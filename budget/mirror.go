@@ -33,6 +33,9 @@ func (b *Budget) closeMirror() error {
 	if b.mirror == nil {
 		return nil
 	}
+	for i := range b.table.Rows {
+		b.table.Row(i).Over() // pads, too, are looked at once more
+	}
 	b.table.MirrorClose()
 	return b.mirror.Release()
 }

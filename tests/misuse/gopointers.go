@@ -36,11 +36,18 @@ var goPointers = []line{
 	}, []answer{
 		{"checked", "Seal(Strict)", "BUG: Strict", panics},
 	}, ""},
-	{"a scope's string kept as a map's key, in an error or log record", []program{
+	{"a scope's string kept as a map's key", []program{
 		{name: "a scope's string as a key", run: stringAsKey, goesOn: "found: ", right: "found: true"},
+	}, []answer{
+		{"checked", "no access", ofRewound, panics},
+	}, ""},
+	{"a scope's string kept in an error or log record", []program{
 		{name: "a scope's string as an error", run: stringAsError, goesOn: "toad 1 is missing", right: "frog 1 is missing"},
 		{name: "a scope's string in a log record", run: stringInRecord, goesOn: "toad 1 is missing", right: "frog 1 is missing"},
-	}, nil, "is another string"},
+	}, []answer{
+		{"asan", "ASan", poison, asanEnd},
+		{"checked", "no access", ofRewound, panics},
+	}, ""},
 }
 
 type Named struct{ Name string }
