@@ -102,12 +102,6 @@ static uint64_t behind(uint64_t size) {
     return gap < most ? gap : most;
 }
 
-/* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
-static uint64_t last_line(uint64_t at, uint64_t size) {
-    uint64_t lines = (PAGE + size + behind(size)) / UPFRONT_SPREAD + 2;
-    return at + (lines < size ? lines : size - 1);
-}
-
 /* The nearest place at or below `at` whose note in the window has the bit; m->size when there is none. */
 static uint64_t below(const mirror *m, uint64_t at, int window, uint64_t bit) {
     for (at = at < m->size ? at : m->size - 1; at != UINT64_MAX; at--) {
@@ -156,6 +150,14 @@ static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
     return m->size;
 }
 
+#ifdef UPFRONT_CHECKED
+
+/* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
+static uint64_t last_line(uint64_t at, uint64_t size) {
+    uint64_t lines = (PAGE + size + behind(size)) / UPFRONT_SPREAD + 2;
+    return at + (lines < size ? lines : size - 1);
+}
+
 static uintptr_t edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
 
 /* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
@@ -179,8 +181,6 @@ static void enter(const mirror *m, uint64_t at, uint64_t size, int window) {
         m->edges[i].used |= (uint8_t)(1 << window);
     }
 }
-
-#ifdef UPFRONT_CHECKED
 
 /* What lies at a position that isn't as it should be. */
 static void find(const mirror *m, uintptr_t p, int window, upfront_found *found) {
@@ -280,6 +280,8 @@ static void check_dead(const mirror *m, uint64_t at, int window) {
 static void check_zones(const mirror *m, uint64_t at, int window) { (void)m, (void)at, (void)window; }
 
 static void check_dead(const mirror *m, uint64_t at, int window) { (void)m, (void)at, (void)window; }
+
+static void enter(const mirror *m, uint64_t at, uint64_t size, int window) { (void)m, (void)at, (void)size, (void)window; }
 
 static void fill_dead(uintptr_t p, uint64_t size) { UPFRONT_POISON((void *)p, size); }
 
@@ -552,20 +554,6 @@ int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) 
     return m == NULL || (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
 }
 
-#else
-
-int upfront_mirror_find(uintptr_t address, upfront_found *found) {
-    (void)address, (void)found;
-    return 0;
-}
-
-int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
-    (void)from, (void)size, (void)found;
-    return 1;
-}
-
-#endif
-
 void upfront_mark_over(void *from, uint64_t size) {
     upfront_found found;
     uint64_t at, i;
@@ -580,5 +568,21 @@ void upfront_mark_over(void *from, uint64_t size) {
             if ((m->edges[i].used & ~m->edges[i].blocked) >> window & 1)
                 set_access(m, i, window, 0);
 }
+
+#else
+
+int upfront_mirror_find(uintptr_t address, upfront_found *found) {
+    (void)address, (void)found;
+    return 0;
+}
+
+int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
+    (void)from, (void)size, (void)found;
+    return 1;
+}
+
+void upfront_mark_over(void *from, uint64_t size) { (void)from, (void)size; }
+
+#endif
 
 #endif
