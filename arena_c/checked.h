@@ -1,5 +1,5 @@
-/* checked.h - what the checked build has beside its fills and mirrors (mirror.h): texts of call sites, and what an address of a map means, in
- * words.
+/* checked.h - what the checked build has beside fills and mirrors (mirror.h): texts of call sites, and what an address of a map
+ * means, in words.
  *
  * Texts are kept once each and named by a number: where something was called from, a line for each call, "\tfunction file:line\n", the
  * newest first. Who notes a place keeps a number.

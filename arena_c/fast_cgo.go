@@ -3,7 +3,6 @@
 package arena_c
 
 // #include "upfront.h"
-// #include "checked.h"
 // // Each that marks says who calls in the same call: a goroutine's next one may be made by another thread.
 // #define AT_SITE(type, call) { type answer; UPFRONT_SITE(site); answer = call; UPFRONT_SITE(0); return answer; }
 // #define DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
@@ -15,12 +14,6 @@ package arena_c
 //     AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
 // static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
 // static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
-// static inline void *upfront_mark_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
-//     AT_SITE(void *, upfront_mark_room(upfront_arena_at(&h->arena, at), size))
-// static inline void upfront_mark_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
-//     DO_AT_SITE(upfront_mark_dead(upfront_arena_at(&h->arena, at), size))
-// static inline void upfront_mark_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size)
-//     { upfront_mark_less(upfront_arena_at(&h->arena, from), upfront_arena_at(&h->arena, end), size); }
 // static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site) AT_SITE(void *, upfront_pool_get(p, gen))
 // static inline void *upfront_pool_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
 //     AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
@@ -28,19 +21,6 @@ package arena_c
 //     AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
 // static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
 //     AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
-// // Addresses that may be anybody's, as numbers.
-// static inline void *upfront_position_of(uintptr_t canonical) { return upfront_position((void *)canonical); }
-// static inline uint64_t upfront_place_of(uintptr_t p, uintptr_t from) { return upfront_place((void *)p, (void *)from); }
-// static inline void upfront_over_of(upfront_row *r) {
-//     upfront_mark_over(upfront_arena_at(&r->arena.arena, r->arena.arena.start), r->end - r->arena.arena.start);
-// }
-// static inline uint64_t upfront_map_mirror_size(upfront_map *m) { return upfront_mirror_size(m, m->size); }
-// static inline int upfront_map_mirror_open(upfront_map *m, void *memory, uint32_t name) {
-//     return upfront_mirror_open(m, m->size, memory, upfront_tell, name);
-// }
-// static inline void upfront_map_mirror_close(upfront_map *m) { upfront_mirror_close(m); }
-// static inline void upfront_gather_of(uintptr_t from, uint64_t size) { upfront_mirror_gather((void *)from, size); }
-// static inline size_t upfront_map_damage(upfront_map *m, char *out, size_t room) { return upfront_damage(m, out, room); }
 // static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_pop(r, gen, (void *)p); // a number: see pool.go
 // }
@@ -74,10 +54,6 @@ package arena_c
 // #cgo nocallback upfront_scopes_close_at
 // #cgo noescape upfront_arena_cut_at
 // #cgo nocallback upfront_arena_cut_at
-// #cgo noescape upfront_mark_room_at
-// #cgo nocallback upfront_mark_room_at
-// #cgo noescape upfront_mark_dead_at
-// #cgo nocallback upfront_mark_dead_at
 // #cgo noescape upfront_pool_get_at
 // #cgo nocallback upfront_pool_get_at
 // #cgo noescape upfront_pool_get_handle_at
@@ -88,20 +64,9 @@ package arena_c
 // #cgo nocallback upfront_pool_put_handle_at
 // #cgo noescape upfront_pool_put_at
 // #cgo nocallback upfront_pool_put_at
-// #cgo noescape upfront_mark_less_at
-// #cgo nocallback upfront_mark_less_at
-// #cgo noescape upfront_position_of
-// #cgo nocallback upfront_position_of
-// #cgo noescape upfront_place_of
-// #cgo nocallback upfront_place_of
-// #cgo noescape upfront_over_of
-// #cgo nocallback upfront_over_of
 import "C"
 
-import (
-	"sync"
-	"unsafe"
-)
+import "unsafe"
 
 // The fast paths, by the bindings: fast.go and fast_block.go have the same functions in Go. In a checked build each that
 // gives memory asks whether it may, and takes back what it may not give.
@@ -314,74 +279,4 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 // PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
 	return Code(C.upfront_pool_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))
-}
-
-// At is where the bytes of an offset lie: itself, or where a mirror has them (mirror.h).
-func (h *Header) At(offset uint64) unsafe.Pointer {
-	return Position(unsafe.Add(unsafe.Pointer(h), offset))
-}
-
-// Position is upfront_position.
-func Position(canonical unsafe.Pointer) unsafe.Pointer {
-	return C.upfront_position_of(C.uintptr_t(uintptr(canonical)))
-}
-
-// Place is upfront_place: how far behind `from` the bytes at p are accounted.
-func Place(p, from unsafe.Pointer) uint64 {
-	return uint64(C.upfront_place_of(C.uintptr_t(uintptr(p)), C.uintptr_t(uintptr(from))))
-}
-
-// MarkRoom is upfront_mark_room, of an offset: where the bytes lie.
-func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer {
-	return C.upfront_mark_room_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
-}
-
-// MarkLess is upfront_mark_less.
-func (h *Scopes) MarkLess(from, end, size uint64) {
-	C.upfront_mark_less_at(h.c(), C.uint64_t(from), C.uint64_t(end), C.uint64_t(size))
-}
-
-// MarkDead is upfront_mark_dead.
-func (h *Scopes) MarkDead(at, size uint64) {
-	C.upfront_mark_dead_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
-}
-
-// Over is upfront_mark_over, of all of a row.
-func (r *Row) Over() { C.upfront_over_of((*C.upfront_row)(checked(r))) }
-
-// Gather copies what is alive in the bytes to where it is accounted.
-func Gather(from unsafe.Pointer, size uint64) {
-	C.upfront_gather_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
-}
-
-// MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: this build has none.
-func (m *Map) MirrorSize() uint64 {
-	if Race { // the detector wants memory of Go
-		return 0
-	}
-	return uint64(C.upfront_map_mirror_size(m.c()))
-}
-
-// mirrors is the lock of who opens and closes them.
-var mirrors sync.Mutex
-
-// MirrorOpen has the map's bytes lie in a mirror in that memory. False: there are as many as there can be.
-func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
-	mirrors.Lock()
-	defer mirrors.Unlock()
-	return C.upfront_map_mirror_open(m.c(), memory, C.uint32_t(textOf(name))) != 0
-}
-
-// MirrorClose ends it. Nobody may use what lies in the map.
-func (m *Map) MirrorClose() {
-	mirrors.Lock()
-	defer mirrors.Unlock()
-	C.upfront_map_mirror_close(m.c())
-}
-
-// Damage is what somebody wrote where nothing lives, the first of it; "" where nobody did.
-func (m *Map) Damage() string {
-	var text [4096]byte
-	n := C.upfront_map_damage(m.c(), (*C.char)(unsafe.Pointer(&text)), C.size_t(len(text)))
-	return string(text[:n])
 }

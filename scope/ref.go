@@ -86,7 +86,9 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.config.Arena)
 	}
 	for i := range st.row.Pools {
-		if pool := st.row.Pool(i); pool.Gen != 0 && at-(arena_c.Place(unsafe.Pointer(pool), unsafe.Pointer(h))+pool.Chunks) < uint64(pool.Count)*pool.Stride {
+		pool := st.row.Pool(i)
+		first := arena_c.Place(unsafe.Pointer(pool), unsafe.Pointer(h)) + pool.Chunks
+		if pool.Gen != 0 && at-first < uint64(pool.Count)*pool.Stride {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}

@@ -7,7 +7,8 @@
 
 enum { MIRROR_ROWS = 2, MIRROR_NAME = 7 };
 
-static const upfront_map_arena mirror_plan[MIRROR_ROWS] = {{"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"pad 0.0", UPFRONT_PAD, WINDOW, 1}};
+static const upfront_map_arena mirror_plan[MIRROR_ROWS] = {
+    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"pad 0.0", UPFRONT_PAD, WINDOW, 1}};
 
 static jmp_buf told;
 static upfront_found tale;
@@ -20,21 +21,18 @@ static void tell(const upfront_found *found) {
 typedef struct mirrored {
     unsigned char *block;
     uint64_t size;
-    char *memory;
+    unsigned char *memory;
     upfront_map *map;
     upfront_scopes *level, *pad;
 } mirrored;
 
 static mirrored mirror_up(void) {
-    uint64_t from;
     mirrored x;
     x.size = upfront_map_size(mirror_plan, MIRROR_ROWS, 4, 2, 0);
     x.block = window_new(x.size);
     x.map = upfront_map_init(x.block, x.size, mirror_plan, MIRROR_ROWS, 4, 2, 0);
-    x.memory = (char *)calloc(1, (size_t)(upfront_mirror_size(x.block, x.size) + UPFRONT_ALIGN_MAX)); /* most of it nobody touches */
-    CHECK(x.map != NULL && x.memory != NULL);
-    from = UPFRONT_ALIGN_MAX - (uintptr_t)x.memory % UPFRONT_ALIGN_MAX;
-    CHECK(upfront_mirror_open(x.block, x.size, x.memory + from, tell, MIRROR_NAME));
+    x.memory = window_new(upfront_mirror_size(x.block, x.size));
+    CHECK(x.map != NULL && upfront_mirror_open(x.block, x.size, x.memory, tell, MIRROR_NAME));
     x.level = &upfront_map_row(x.map, 0)->arena;
     x.pad = &upfront_map_row(x.map, 1)->arena;
     x.level->base = 1;
@@ -44,8 +42,8 @@ static mirrored mirror_up(void) {
 static void mirror_down(mirrored *x) {
     upfront_mirror_close(x->block);
     CHECK(!upfront_is_mirrored(x->block));
+    window_free(x->memory, upfront_mirror_size(x->block, x->size));
     window_free(x->block, x->size);
-    free(x->memory);
 }
 
 /* Where what is accounted at an offset of the header lies, and back. */
@@ -71,7 +69,8 @@ static void test_lies(void) {
             check_lies(x.level, x.level->arena.cursor - sizes[i], p);
             check_lies(x.level, x.level->arena.cursor - 1, p + sizes[i] - 1);
             CHECK_EQ(upfront_arena_offset(&x.level->arena, p + sizes[i]), x.level->arena.cursor);
-            CHECK(aligns[i] != 64 || sizes[i] < 128 || (uintptr_t)p % 4096 == ((uintptr_t)x.level + start + x.level->arena.cursor - sizes[i] - start) % 4096);
+            if (aligns[i] == 64 && sizes[i] >= 128) /* an arena on it pads as everywhere */
+                CHECK_EQ((uintptr_t)p % 4096, ((uintptr_t)x.level + x.level->arena.cursor - sizes[i]) % 4096);
             memset(p, 7, (size_t)sizes[i]);
             if (i == 0) {
                 CHECK(turn == 0 || p != first);

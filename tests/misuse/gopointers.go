@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -36,12 +38,8 @@ var goPointers = []line{
 	}, []answer{
 		{"checked", "Seal(Strict)", "BUG: Strict", panics},
 	}, ""},
-	{"a scope's string kept as a map's key", []program{
+	{"a scope's string kept as a map's key, in an error or log record", []program{
 		{name: "a scope's string as a key", run: stringAsKey, goesOn: "found: ", right: "found: true"},
-	}, []answer{
-		{"checked", "no access", ofRewound, panics},
-	}, ""},
-	{"a scope's string kept in an error or log record", []program{
 		{name: "a scope's string as an error", run: stringAsError, goesOn: "toad 1 is missing", right: "frog 1 is missing"},
 		{name: "a scope's string in a log record", run: stringInRecord, goesOn: "toad 1 is missing", right: "frog 1 is missing"},
 	}, []answer{
@@ -137,7 +135,7 @@ func stringAsKey(wrong bool) {
 		return nil
 	})
 	_, found := numbers["frog 1"]
-	say("found: %v", found)
+	say("found: %v, of %v", found, slices.Collect(maps.Keys(numbers))) // asan doesn't see what the runtime compares
 	check(b.Close())
 }
 

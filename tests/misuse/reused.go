@@ -3,13 +3,6 @@ package main
 // Stale pointers to a place that was given out again: in release only names that know their end can tell (Handle, Ref).
 
 var reusedMemory = []line{
-	{"write after Close or Put, when the place is taken again", []program{
-		{name: "write after Close and New", run: writeAfterCloseAndNew, goesOn: "the new frog's age is 0x7"},
-		{name: "write after Put and Get", run: writeAfterPutAndGet, goesOn: "the new frog's age is 0x7"},
-	}, []answer{
-		{"asan", "ASan", poison, asanEnd},
-		{"checked", "quarantine", toDead, panics},
-	}, ""},
 	{"Put twice, when the chunk is taken again", []program{
 		{name: "Put after Put and Get", run: putAfterPutAndGet, goesOn: "live: 0", right: "live: 1"},
 	}, []answer{

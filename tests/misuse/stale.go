@@ -41,10 +41,12 @@ var staleMemory = []line{
 		{"asan", "ASan", poison, asanEnd},
 		{"race, checked", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
-	{"write after Close or Put", []program{
+	{"write after Close or Put, also when the place is taken again", []program{
 		{name: "write after Close", run: writeAfterClose},
 		{name: "write after Close of an inner scope", run: writeAfterInnerClose},
 		{name: "write after Put", run: writeAfterPut},
+		{name: "write after Close and New", run: writeAfterCloseAndNew, goesOn: "the new frog's age is 0x7"},
+		{name: "write after Put and Get", run: writeAfterPutAndGet, goesOn: "the new frog's age is 0x7"},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "quarantine", toDead, panics},
