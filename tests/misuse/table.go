@@ -52,7 +52,7 @@ const poison = "use-after-poison … .go:"
 
 // What the checked build says of an address that rests.
 const (
-	ofRewound = "read or write of what was rewound … ended at"
+	ofRewound = "read or write of what was rewound … ended"
 	toDead    = "write to what was closed … ended at / write after put … put at"
 )
 
