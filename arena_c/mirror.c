@@ -66,15 +66,14 @@ void upfront_mark_block(void *canonical, uint64_t size) { (void)live(canonical, 
 
 static void kill(const upfront_mirror *m, uint64_t at, int window, int how) {
     upfront_note *n = upfront_note_of(m, at, window), *other = upfront_note_of(m, at, !window);
-    if (!(n->word & UPFRONT_NOTE_PLAIN)) {
-        upfront_check_zones(m, at, window);
-        upfront_fill_dead(upfront_start_of(m, at, window), n->word & UPFRONT_NOTE_SIZE);
-    }
-    n->word = (n->word & ~UPFRONT_NOTE_LIVE) | (uint64_t)how * UPFRONT_NOTE_HOW;
-    if (n->word & UPFRONT_NOTE_PLAIN)
+    if (n->word & UPFRONT_NOTE_PLAIN) { /* what was in it died before */
         n->word = 0;
-    else
-        n->word |= UPFRONT_NOTE_DIED | UPFRONT_NOTE_LAST;
+        return;
+    }
+    upfront_check_zones(m, at, window);
+    upfront_fill_dead(upfront_start_of(m, at, window), n->word & UPFRONT_NOTE_SIZE);
+    n->word &= ~UPFRONT_NOTE_LIVE;
+    n->word |= UPFRONT_NOTE_DIED | UPFRONT_NOTE_LAST | (uint64_t)how * UPFRONT_NOTE_HOW;
     n->ended = upfront_site;
     other->word &= ~UPFRONT_NOTE_LAST;
 }

@@ -8,7 +8,8 @@
  *            Every byte of a window that was touched and isn't alive has the value UPFRONT_DEAD: redzones, and what died. Who wrote there
  *            is found when the thing beside it dies, when the place is given again, when its row ends, and by upfront_mirror_check.
  *            What lies in a row that ended as a whole has no access until its window is entered again.
- * Memory     Of whoever opens the mirror: upfront_mirror_size bytes that cost nothing until they are touched. 161 times the block.
+ * Memory     Of whoever opens the mirror: upfront_mirror_size bytes that cost nothing until they are touched. 161 times the block. A C
+ *            program without one has fills, or poison, alone.
  * Bound      UPFRONT_MIRRORS at once. An address in no mirror is its own position, and has fills, or poison, alone.
  * Cost       O(size) of what is given. An address inside of something is found by a look at the notes before it.
  * Threads    As the arenas in the block: rows don't share a note. One opens or closes a mirror at a time. */

@@ -74,8 +74,9 @@
 //     given again, when its region ends or the budget closes. The process ends then, with who made and who ended it. A
 //     region, a buffer of the frame, or pads on loan have no access after their end.
 //   - That is so for every plan, whatever it says of its pages. It takes addresses of 161 times the budget, and memory of them
-//     where they are used: beside the plan, not locked, not made present, and counted nowhere. RLIMIT_AS and RLIMIT_DATA
-//     count them, and Open says so when they leave no room. What a program sees of the plan is as in release: when it is
+//     where they are used: of what is small two pages for each 64 bytes, and half a page for notes. They are beside the plan, not
+//     locked, not made present, and counted nowhere; but RLIMIT_AS and RLIMIT_DATA count them, and Open says so when they
+//     leave no room. What a program sees of the plan is as in release: when it is
 //     full, peaks, offsets; addresses are not. With -race as well, and on Windows, there are fills alone.
 //   - -asan lays things out the same way, with poison in place of fills.
 //   - A fault on an address of a budget, at a guard, of what was rewound, or after Close, says what lay there, and who closed the

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"unsafe"
 )
@@ -25,6 +26,9 @@ var sparse struct {
 // space, or a limit of the process, leaves no room: RLIMIT_AS and RLIMIT_DATA count all of it.
 // errors.ErrUnsupported: this system, or a race build, has none.
 func ReserveSparse(size, align uint64) (*Sparse, error) {
+	if align > math.MaxInt || size > math.MaxInt-align {
+		return nil, fmt.Errorf("platform: %d sparse bytes: beyond this target's address space", size)
+	}
 	sparse.Lock()
 	defer sparse.Unlock()
 	s, key := &Sparse{size: size, align: align}, [2]uint64{size, align}
