@@ -156,9 +156,10 @@ void *upfront_position(const void *canonical) {
     return at == m->size ? (void *)(uintptr_t)canonical : (void *)(upfront_start_of(m, at, window) + (uintptr_t)(offset - at));
 }
 
-int upfront_is_mirrored(const void *canonical) {
+void upfront_mark_apart(void *canonical, uint64_t size) {
     uint64_t at;
-    return upfront_mirror_of((uintptr_t)canonical, &at) != NULL;
+    if (upfront_mirror_of((uintptr_t)canonical, &at) != NULL)
+        upfront_mark_ended(canonical, size, UPFRONT_CLOSED);
 }
 
 uint64_t upfront_place(const void *p, const void *from) {

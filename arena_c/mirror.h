@@ -74,14 +74,14 @@ void upfront_mark_over(void *from, uint64_t size);
 /* Where the bytes of a canonical address lie; itself, when nothing there is alive. */
 void *upfront_position(const void *canonical);
 
-/* Whether the address is canonical, and has a position elsewhere. */
-int upfront_is_mirrored(const void *canonical);
+/* upfront_mark_ended of what is in a mirror; nothing else ends. */
+void upfront_mark_apart(void *canonical, uint64_t size);
 
 /* From `from` to where p is accounted, modulo 2^64. The plain distance, if from isn't canonical or p no position of its mirror. */
 uint64_t upfront_place(const void *p, const void *from);
 
-/* Whether p is the position of what begins at c and is alive. */
-static inline int upfront_is_there(const void *canonical, const void *p) { return upfront_position(canonical) == p; }
+/* Whether what is alive at a canonical address has another position than p. */
+#define UPFRONT_IS_ELSEWHERE(canonical, p) (upfront_position(canonical) != (p))
 
 /* Bytes that a mirror of the block needs, at a multiple of UPFRONT_ALIGN_MAX; and opens it there. `finder` may be NULL. 0: no room. The
  * block has a name as a number. */
@@ -144,19 +144,13 @@ static inline void upfront_mark_block(void *p, uint64_t size) { (void)p, (void)s
 
 static inline void upfront_mark_over(void *p, uint64_t size) { (void)p, (void)size; }
 
+static inline void upfront_mark_apart(void *p, uint64_t size) { (void)p, (void)size; }
+
 static inline void *upfront_position(const void *p) { return (void *)(uintptr_t)p; }
 
 static inline uint64_t upfront_place(const void *p, const void *from) { return upfront_distance(p, from); }
 
-static inline int upfront_is_mirrored(const void *p) {
-    (void)p;
-    return 0;
-}
-
-static inline int upfront_is_there(const void *canonical, const void *p) {
-    (void)canonical, (void)p;
-    return 1;
-}
+#define UPFRONT_IS_ELSEWHERE(canonical, p) 0
 
 #endif
 

@@ -102,7 +102,7 @@ static inline int upfront_pool_put(upfront_pool *p, uint64_t gen, void *chunk) {
     uint64_t offset = upfront_place(chunk, p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
     if (p->gen != gen || index >= p->count || index * p->stride != offset || *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE ||
-        !upfront_is_there(upfront_pool_canonical(p, index), chunk))
+        UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
         return (int)upfront_pool_find(p, gen, chunk);
     upfront_mark_ended(upfront_pool_canonical(p, index), p->stride, UPFRONT_PUT);
     *upfront_pool_state(p, index) = UPFRONT_CHUNK_FREE;

@@ -28,8 +28,11 @@ func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 	// In a checked build it is one request.
 	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked {
 		if p, ok := h.Grow(s.gen+declared-key, at, size); ok {
+			if arena_c.Crossing && len(list) == 0 { // what has no bytes has no place elsewhere
+				first = (*T)(p)
+			}
 			*(*T)(p) = *xs
-			return unsafe.Slice((*T)(unsafe.Add(p, -int(h.Cursor-size-at))), len(list)+1)
+			return unsafe.Slice(first, len(list)+1)
 		}
 	}
 	return appendSlow(s, declared, list, unsafe.Slice(xs, n))
@@ -67,7 +70,10 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			if !ok {
 				return nil, false // a new place would take more
 			}
-			first, room = (*T)(unsafe.Add(p, -int(size))), needed // what had no bytes had no place either
+			if room == 0 {
+				first = (*T)(p)
+			}
+			room = needed
 		}
 		if needed <= room {
 			longer = unsafe.Slice(first, room)[:needed]

@@ -41,7 +41,7 @@ static mirrored mirror_up(void) {
 
 static void mirror_down(mirrored *x) {
     upfront_mirror_close(x->block);
-    CHECK(!upfront_is_mirrored(x->block));
+    CHECK(upfront_position(x->block) == x->block && upfront_place(x->memory, x->block) == upfront_distance(x->memory, x->block));
     window_free(x->memory, upfront_mirror_size(x->block, x->size));
     window_free(x->block, x->size);
 }
