@@ -11,14 +11,14 @@ import (
 
 // Config is for package budget: what a Stack must know of the plan, for its messages.
 type Config struct {
-	Budget string  // name of the plan
-	Arena  string  // "region level", "frame 0", "pad 1.0"
-	Key    string  // key of the plan that gives the arena its size
-	Held   int     // how many Go values (Own, Defer, Hold) may be held at once
-	Names  int     // how many accounts there may be at once
-	Base   int     // how many of the lowest scopes the owner opens and closes itself
+	Budget string         // name of the plan
+	Arena  string         // "region level", "frame 0", "pad 1.0"
+	Key    string         // key of the plan that gives the arena its size
+	Held   int            // how many Go values (Own, Defer, Hold) may be held at once
+	Names  int            // how many accounts there may be at once
+	Base   int            // how many of the lowest scopes the owner opens and closes itself
 	From   unsafe.Pointer // where the budget begins
-	Size   uint64  // of the budget, in bytes
+	Size   uint64         // of the budget, in bytes
 }
 
 // Stack is for package budget, which makes and drives it: an arena whose scopes nest, as its owner

@@ -100,7 +100,9 @@ func newWorld(seed uint64, limit int) (*world, error) {
 }
 
 // place is the address that a thing is accounted at: where it lies, but in checked and asan builds.
-func (w *world) place(p unsafe.Pointer) uint64 { return uint64(uintptr(w.base)) + arena_c.Place(p, w.base) }
+func (w *world) place(p unsafe.Pointer) uint64 {
+	return uint64(uintptr(w.base)) + arena_c.Place(p, w.base)
+}
 
 // layOut learns from Walk where the arenas are.
 func (w *world) layOut() {
