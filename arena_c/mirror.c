@@ -20,6 +20,14 @@ static void fill_zones(uintptr_t start, uint64_t size) {
     upfront_fill_dead(start + (uintptr_t)size, upfront_behind(size));
 }
 
+/* Gives access to all that what begins at `at` touches, and notes that it does. */
+static void use(const upfront_mirror *m, uint64_t at, uint64_t size, int window) {
+    uint64_t i;
+    upfront_enter(m, at, size, window);
+    for (i = at / UPFRONT_EDGE; i <= upfront_last_line(at, size) / UPFRONT_EDGE; i++)
+        m->edges[i].used |= (uint8_t)(1 << window);
+}
+
 /* What is given lies in the window where its place did not die last; a place that is new follows the one before it. */
 static void *live(void *canonical, uint64_t size, uint64_t kind) {
     uint64_t at;
@@ -39,7 +47,7 @@ static void *live(void *canonical, uint64_t size, uint64_t kind) {
         window = !window;
     n = upfront_note_of(m, at, window);
     if (!(kind & UPFRONT_NOTE_PLAIN)) {
-        upfront_enter(m, at, size, window);
+        use(m, at, size, window);
         upfront_check_dead(m, at, window);
     }
     n->word = size | UPFRONT_NOTE_LIVE | kind;
@@ -119,7 +127,7 @@ void *upfront_mark_more(void *from, void *end, uint64_t size) {
     had = n->word & UPFRONT_NOTE_SIZE;
     start = upfront_start_of(m, at, window);
     upfront_check_zones(m, at, window);
-    upfront_enter(m, at, had + size, window);
+    use(m, at, had + size, window);
     n->word += size;
     upfront_fill_fresh(start + (uintptr_t)had, size);
     upfront_fill_dead(start + (uintptr_t)(had + size), upfront_behind(had + size));
@@ -209,11 +217,16 @@ int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder
 }
 
 void upfront_mirror_close(void *block) {
-    uint64_t at;
+    uint64_t at, i;
+    int window;
     upfront_mirror *m = (upfront_mirror *)upfront_mirror_of((uintptr_t)block, &at);
     if (m == NULL)
         return;
-    UPFRONT_UNPOISON((void *)m->window[0], 2 * UPFRONT_SPREAD * m->size);
+    for (i = 0; i < m->size / UPFRONT_EDGE; i++)
+        for (window = 0; window < 2; window++)
+            if (m->edges[i].used >> window & 1) /* what was never poisoned has no shadow yet, which costs memory */
+                UPFRONT_UNPOISON((void *)(upfront_line_of(m, i * UPFRONT_EDGE, window) - UPFRONT_ZONE_BEFORE),
+                                 upfront_edge_size() + UPFRONT_ZONE_BEFORE);
     __atomic_store_n(&m->block_size, 0, __ATOMIC_RELEASE);
 }
 

@@ -10,20 +10,12 @@
 #define HAS_PAGES 1
 #endif
 
-/* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
-static uint64_t last_line(uint64_t at, uint64_t size) {
-    uint64_t lines = (UPFRONT_NOTE_PAGE + size + upfront_behind(size)) / UPFRONT_SPREAD + 2;
-    return at + (lines < size ? lines : size - 1);
-}
-
-static uintptr_t edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
-
 /* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
 static void set_access(const upfront_mirror *m, uint64_t index, int window, int access) {
 #ifdef HAS_PAGES
-    uintptr_t p = m->window[window] + (uintptr_t)index * edge_size(), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t p = m->window[window] + (uintptr_t)index * upfront_edge_size(), page = (uintptr_t)sysconf(_SC_PAGESIZE);
     upfront_edge *e = &m->edges[index];
-    if (mprotect((void *)p, edge_size() - page, access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
+    if (mprotect((void *)p, upfront_edge_size() - page, access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
         e->blocked = (uint8_t)(access ? e->blocked & ~(1 << window) : e->blocked | 1 << window);
 #else
     (void)m, (void)index, (void)window, (void)access;
@@ -32,11 +24,9 @@ static void set_access(const upfront_mirror *m, uint64_t index, int window, int 
 
 void upfront_enter(const upfront_mirror *m, uint64_t at, uint64_t size, int window) {
     uint64_t i;
-    for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++) {
+    for (i = at / UPFRONT_EDGE; i <= upfront_last_line(at, size) / UPFRONT_EDGE; i++)
         if (m->edges[i].blocked >> window & 1)
             set_access(m, i, window, 1);
-        m->edges[i].used |= (uint8_t)(1 << window);
-    }
 }
 
 /* What lies at a position that isn't as it should be. */
@@ -83,7 +73,7 @@ int upfront_mirror_find(uintptr_t address, upfront_found *found) {
 }
 
 static int is_blocked(const upfront_mirror *m, uintptr_t p, int window) {
-    return m->edges[(p - m->window[window]) / edge_size()].blocked >> window & 1;
+    return m->edges[(p - m->window[window]) / upfront_edge_size()].blocked >> window & 1;
 }
 
 /* The first position in [p, end) that isn't dead, or end. What has no access nobody wrote to. */
@@ -91,7 +81,7 @@ static uintptr_t undead(const upfront_mirror *m, uintptr_t p, uintptr_t end, int
     uintptr_t stop;
     for (; p < end; p = stop) {
         const unsigned char *bytes = (const unsigned char *)p;
-        stop = p + (edge_size() - (p - m->window[window]) % edge_size());
+        stop = p + (upfront_edge_size() - (p - m->window[window]) % upfront_edge_size());
         stop = stop < end ? stop : end;
         if (is_blocked(m, p, window) || (*bytes == UPFRONT_DEAD && memcmp(bytes, bytes + 1, stop - p - 1) == 0))
             continue;

@@ -100,6 +100,14 @@ static inline uint64_t upfront_behind(uint64_t size) {
     return gap < most ? gap : most;
 }
 
+/* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
+static inline uint64_t upfront_last_line(uint64_t at, uint64_t size) {
+    uint64_t lines = (UPFRONT_NOTE_PAGE + size + upfront_behind(size)) / UPFRONT_SPREAD + 2;
+    return at + (lines < size ? lines : size - 1);
+}
+
+static inline uintptr_t upfront_edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
+
 /* The nearest place at or below `at` whose note in the window has the bit; m->size when there is none. */
 static inline uint64_t upfront_below(const upfront_mirror *m, uint64_t at, int window, uint64_t bit) {
     for (at = at < m->size ? at : m->size - 1; at != UINT64_MAX; at--) {
