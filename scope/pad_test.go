@@ -65,7 +65,7 @@ func TestWith(t *testing.T) {
 				b[i] = 7
 			}
 			if place != nil {
-				assert.Equal(t, unsafe.Pointer(place), unsafe.Pointer(&b[0]), "the same bytes again")
+				assert.Equal(t, accounted(s, unsafe.Pointer(place)), accounted(s, unsafe.Pointer(&b[0])), "the same bytes again")
 			}
 			place = &b[0]
 			assert.Equal(t, 2, pad.Depth())
