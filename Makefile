@@ -36,7 +36,7 @@ race: ## the tests with the race detector, which sees accesses inside arenas
 asan: ## the tests with AddressSanitizer: what is not allocated is poisoned
 	$(GO) test -asan $(FORM) $(PKGS)
 
-checked: ## the tests with fills, call sites, and each request refused once
+checked: ## the tests with fills, redzones, call sites, and each request refused once
 	$(GO) test -tags checked $(FORM) $(PKGS)
 
 bindings: ## the tests with each fast path going through the C bindings, as in asan and checked builds

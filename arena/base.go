@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Base is a block that offsets count from: a region, a whole budget, or bytes that were read from a file. Size is bytes.
@@ -20,12 +22,16 @@ func BaseOf(block []byte) Base {
 // BaseAt makes a base of size bytes at start.
 func BaseAt(start unsafe.Pointer, size uint64) Base { return Base{start, size} }
 
-// Bytes is the block: what a save game writes.
-func (b Base) Bytes() []byte { return unsafe.Slice((*byte)(b.start), b.size) }
+// Bytes is the block: what a save game writes. In checked and asan builds what lives in a budget is copied there; it doesn't
+// lie there.
+func (b Base) Bytes() []byte {
+	arena_c.Gather(b.start, b.size)
+	return unsafe.Slice((*byte)(b.start), b.size)
+}
 
 // offset is where p lies, plus 1, so that 0 is nil. Outside the base is a caller's bug.
 func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
-	offset := uint64(uintptr(p) - uintptr(b.start))
+	offset := arena_c.Place(p, b.start)
 	if offset > b.size || size > b.size-offset {
 		panic(fmt.Sprintf("arena: BUG: %s to something outside its base of %d bytes: copy it there first", what, b.size))
 	}
@@ -41,7 +47,7 @@ func (b Base) at(stored, size, align uint64) unsafe.Pointer {
 	if uint64(uintptr(p))&(align-1) != 0 {
 		return nil
 	}
-	return p
+	return arena_c.Position(p)
 }
 
 // Ptr is a pointer that may live in a block: an offset from a Base, never an address. The zero Ptr is nil. 8 bytes.

@@ -3,19 +3,9 @@ package arena_c
 // #include "arena.h"
 import "C"
 
-import "unsafe"
-
 // Header is the header of an arena: arena.h says what its words mean.
 type Header struct {
 	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
-}
-
-// At is the address of an offset.
-func (h *Header) At(offset uint64) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), offset) }
-
-// Offset is the offset of an address.
-func (h *Header) Offset(p unsafe.Pointer) uint64 {
-	return uint64(uintptr(p)) - uint64(uintptr(unsafe.Pointer(h)))
 }
 
 func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }

@@ -10,7 +10,7 @@
 #ifndef UPFRONT_ARENA_H
 #define UPFRONT_ARENA_H
 
-#include "base.h"
+#include "mirror.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,7 +35,7 @@ static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
     return (void *)((uintptr_t)a + (uintptr_t)offset);
 }
 
-static inline uint64_t upfront_arena_offset(const upfront_arena *a, const void *p) { return upfront_distance(p, a); }
+static inline uint64_t upfront_arena_offset(const upfront_arena *a, const void *p) { return upfront_place(p, a); }
 
 /* The offset, aligned to mask + 1: of the address, since a header is aligned to a line only. */
 static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset, uint64_t mask) {
@@ -74,8 +74,7 @@ static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t 
     if (a->gen != gen || !upfront_arena_fits(a, at, size))
         return upfront_arena_refuse(a, gen, size);
     a->cursor = at + size;
-    upfront_mark_live(upfront_arena_at(a, at), size);
-    return upfront_arena_at(a, at);
+    return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
 /* Notes how much is free before bytes come back. */
@@ -84,12 +83,14 @@ static inline void upfront_arena_note(upfront_arena *a) {
         a->least = a->limit - a->cursor;
 }
 
-/* The bytes from offset `to` on are free again. */
-static inline void upfront_arena_cut(upfront_arena *a, uint64_t to) {
+/* The bytes from offset `to` on are free again: what was in them has ended in one of the ways of mirror.h. */
+static inline void upfront_arena_end(upfront_arena *a, uint64_t to, int how) {
     upfront_arena_note(a);
-    upfront_mark_dead(upfront_arena_at(a, to), a->cursor - to);
+    upfront_mark_ended(upfront_arena_at(a, to), a->cursor - to, how);
     a->cursor = to;
 }
+
+static inline void upfront_arena_cut(upfront_arena *a, uint64_t to) { upfront_arena_end(a, to, UPFRONT_CLOSED); }
 
 #ifdef __cplusplus
 }

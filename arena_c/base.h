@@ -79,20 +79,6 @@ __attribute__((used)) static const char *const upfront_build = UPFRONT_BUILD;
 #define UPFRONT_FRESH 0xCB
 #define UPFRONT_DEAD 0xDB
 
-static inline void upfront_mark_live(void *p, uint64_t size) {
-    UPFRONT_UNPOISON(p, size);
-#ifdef UPFRONT_CHECKED
-    memset(p, UPFRONT_FRESH, (size_t)size);
-#endif
-}
-
-static inline void upfront_mark_dead(void *p, uint64_t size) {
-#ifdef UPFRONT_CHECKED
-    memset(p, UPFRONT_DEAD, (size_t)size);
-#endif
-    UPFRONT_POISON(p, size);
-}
-
 /* How far `to` lies behind `from`, modulo 2^64 on every target: a word that keeps a distance to what lies before it has 64 bits also where
  * an address has 32. */
 static inline uint64_t upfront_distance(const void *to, const void *from) {

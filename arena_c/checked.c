@@ -2,6 +2,9 @@
 
 #ifdef UPFRONT_CHECKED
 
+#include <stdlib.h>
+#include <unistd.h>
+
 /* `count` is written last: who reads it finds the texts below it whole. */
 static struct {
     uint32_t count, used;
@@ -101,6 +104,81 @@ static void begin_fault(upfront_words *w, const char *name, uintptr_t address) {
     add_quoted(w, name, SIZE_MAX / 2);
 }
 
+static void add_number(upfront_words *w, uint64_t n) {
+    char text[20];
+    size_t at = sizeof text;
+    do {
+        text[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n != 0);
+    add_bytes(w, text + at, sizeof text - at);
+}
+
+static const char *const ended[] = {"closed", "put", "rewound"};
+
+/* What lies there, or lay: "24 bytes of region "level" at 0x1234", and who made and who ended it. */
+static void add_thing(upfront_words *w, const upfront_map *m, const upfront_found *f) {
+    uint64_t i, offset = upfront_distance((const void *)f->canonical, m);
+    for (i = m->rows; i > 1 && offset < upfront_map_start(m, upfront_map_row(m, i - 1)); i--) {
+    }
+    if (f->size != 0) {
+        add_number(w, f->size);
+        add(w, " bytes of ");
+    }
+    add_row(w, m, i - 1);
+    if (f->size != 0) {
+        add(w, " at ");
+        add_hex(w, f->start);
+    }
+    add(w, "\n");
+    add_site(w, "made", f->made);
+    add_site(w, f->how == UPFRONT_PUT ? "put" : "ended", f->ended);
+}
+
+/* `verb` is what was done, `to` is followed by what to. */
+static void add_found(upfront_words *w, const upfront_found *f, const char *name, const char *verb, const char *to) {
+    static const char *const what[] = {"", "past the end", "before the first", "", "to something alive", "to bytes that nobody had"};
+    add(w, "upfront: BUG: ");
+    add(w, verb);
+    add(w, " ");
+    if (f->what == UPFRONT_ENDED) {
+        add(w, f->how == UPFRONT_PUT ? "after " : to);
+        add(w, ended[f->how]);
+    } else {
+        add(w, what[f->what]);
+    }
+    add(w, ", at ");
+    add_hex(w, f->address);
+    add(w, " in budget ");
+    add_quoted(w, name, SIZE_MAX / 2);
+    add(w, ": ");
+    add_thing(w, (const upfront_map *)f->block, f);
+}
+
+size_t upfront_damage(const upfront_map *m, char *out, size_t room) {
+    upfront_words w = {out, room, 0};
+    upfront_found f;
+    uint64_t i;
+    for (i = 0; i < m->rows; i++) {
+        const upfront_row *r = upfront_map_row(m, i);
+        const upfront_arena *a = &r->arena.arena;
+        if (!upfront_mirror_check(upfront_arena_at(a, a->start), r->end - a->start, &f)) {
+            add_found(&w, &f, upfront_text(f.name), "write", "to what was ");
+            return end_of(&w);
+        }
+    }
+    return 0;
+}
+
+void upfront_tell(const upfront_found *f) {
+    char out[8192];
+    upfront_words w = {out, sizeof out, 0};
+    add_found(&w, f, upfront_text(f->name), "write", "to what was ");
+    if (write(STDERR_FILENO, out, end_of(&w)) >= 0)
+        abort();
+    abort();
+}
+
 /* Where in the map an address lies, by its offset. */
 static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
     uint64_t i;
@@ -121,6 +199,11 @@ static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
 
 size_t upfront_describe(const void *map, const char *name, uintptr_t address, char *out, size_t room) {
     upfront_words w = {out, room, 0};
+    upfront_found f;
+    if (upfront_mirror_find(address, &f)) {
+        add_found(&w, &f, name, "read or write", "of what was ");
+        return end_of(&w);
+    }
     begin_fault(&w, name, address);
     add_place(&w, (const upfront_map *)map, upfront_distance((const void *)address, map));
     return end_of(&w);

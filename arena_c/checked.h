@@ -1,4 +1,5 @@
-/* checked.h - what the checked build has beside its fills: texts of call sites, and what an address of a map means, in words.
+/* checked.h - what the checked build has beside fills and mirrors (mirror.h): texts of call sites, and what an address of a map
+ * means, in words.
  *
  * Texts are kept once each and named by a number: where something was called from, a line for each call, "\tfunction file:line\n", the
  * newest first. Who notes a place keeps a number.
@@ -33,9 +34,24 @@ const char *upfront_text(uint32_t id);
 size_t upfront_describe(const void *map, const char *name, uintptr_t address, char *out, size_t room);
 size_t upfront_describe_closed(const void *site, const char *name, uintptr_t address, char *out, size_t room);
 
+/* What somebody wrote where nothing lives, in the map's first row that has such: as upfront_describe, 0: nobody did. */
+size_t upfront_damage(const upfront_map *m, char *out, size_t room);
+
+/* The finder of mirrors whose block is a map and whose name is a text: writes what was found to standard error, and aborts. */
+void upfront_tell(const upfront_found *found);
+
 #ifdef __cplusplus
 }
 #endif
+
+#else
+
+#define upfront_tell NULL
+
+static inline size_t upfront_damage(const upfront_map *m, char *out, size_t room) {
+    (void)m, (void)out, (void)room;
+    return 0;
+}
 
 #endif
 #endif

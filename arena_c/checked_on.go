@@ -13,9 +13,10 @@ import (
 	"unsafe"
 )
 
-// Checked says whether this is the checked build. In it the core fills what is fresh and what is dead, call sites are kept
-// (Site), and each request asks Refuse. A request is what a plan can be too small for, and what would be given: bytes, a
-// chunk of a pool, a place in a table. What is refused anyway, for want of room or as misuse, is none.
+// Checked says whether this is the checked build. In it the core fills what is fresh and what is dead, and has redzones
+// between things that lie in a mirror (mirror.h), call sites are kept (Site), and each request asks Refuse. A request is
+// what a plan can be too small for, and what would be given: bytes, a chunk of a pool, a place in a table. What is refused
+// anyway, for want of room or as misuse, is none.
 const Checked = true
 
 // failing is that of the process: it counts the requests of all goroutines.

@@ -48,8 +48,7 @@ static inline void *upfront_ends_bump_far(upfront_ends *e, uint64_t gen, uint64_
     if (a->gen != gen || !upfront_ends_fits(e, at))
         return upfront_arena_refuse(a, gen, size);
     a->limit = at;
-    upfront_mark_live(upfront_arena_at(a, at), size);
-    return upfront_arena_at(a, at);
+    return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
 /* The position of the near end, to rewind to. It is remembered as the newest mark. */

@@ -137,7 +137,7 @@ func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 }
 
 // Grow is upfront_scopes_grow.
-func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
+func (h *Scopes) Grow(gen, _, size uint64) (p unsafe.Pointer, ok bool) {
 	return (*Header)(unsafe.Pointer(h)).Bump(gen, size, 0)
 }
 
@@ -304,7 +304,3 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	p.Free++
 	return OK
 }
-
-// MarkLive and MarkDead mark bytes for asan and checked builds.
-func MarkLive(p unsafe.Pointer, size uint64) {}
-func MarkDead(p unsafe.Pointer, size uint64) {}

@@ -3,6 +3,24 @@
 package arena_c
 
 // #include "upfront.h"
+// // Each that marks says who calls in the same call: a goroutine's next one may be made by another thread.
+// #define AT_SITE(type, call) { type answer; UPFRONT_SITE(site); answer = call; UPFRONT_SITE(0); return answer; }
+// #define DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
+// static inline void *upfront_scopes_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+//     AT_SITE(void *, upfront_scopes_bump(h, gen, size, mask))
+// static inline void *upfront_scopes_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size, uint32_t site)
+//     AT_SITE(void *, upfront_scopes_grow(h, gen, from, size))
+// static inline void *upfront_scopes_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+//     AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
+// static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
+// static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
+// static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site) AT_SITE(void *, upfront_pool_get(p, gen))
+// static inline void *upfront_pool_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
+//     AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
+// static inline int upfront_pool_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
+//     AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
+// static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
+//     AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
 // static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_pop(r, gen, (void *)p); // a number: see pool.go
 // }
@@ -24,33 +42,26 @@ package arena_c
 // #cgo nocallback upfront_ring_front
 // #cgo noescape upfront_ring_pop_at
 // #cgo nocallback upfront_ring_pop_at
-// #cgo noescape upfront_scopes_bump
-// #cgo nocallback upfront_scopes_bump
-// #cgo noescape upfront_scopes_grow
-// #cgo nocallback upfront_scopes_grow
-// #cgo noescape upfront_scopes_node
-// #cgo nocallback upfront_scopes_node
+// #cgo noescape upfront_scopes_bump_at
+// #cgo nocallback upfront_scopes_bump_at
+// #cgo noescape upfront_scopes_grow_at
+// #cgo nocallback upfront_scopes_grow_at
+// #cgo noescape upfront_scopes_node_at
+// #cgo nocallback upfront_scopes_node_at
 // #cgo noescape upfront_scopes_open
 // #cgo nocallback upfront_scopes_open
-// #cgo noescape upfront_scopes_close
-// #cgo nocallback upfront_scopes_close
-// #cgo noescape upfront_arena_cut
-// #cgo nocallback upfront_arena_cut
-// #cgo noescape upfront_mark_live
-// #cgo nocallback upfront_mark_live
-// #cgo noescape upfront_mark_dead
-// #cgo nocallback upfront_mark_dead
-// #cgo noescape upfront_pool_get
-// #cgo nocallback upfront_pool_get
-// #cgo noescape upfront_pool_get_handle
-// #cgo nocallback upfront_pool_get_handle
+// #cgo noescape upfront_scopes_close_at
+// #cgo nocallback upfront_scopes_close_at
+// #cgo noescape upfront_arena_cut_at
+// #cgo nocallback upfront_arena_cut_at
+// #cgo noescape upfront_pool_get_at
+// #cgo nocallback upfront_pool_get_at
+// #cgo noescape upfront_pool_get_handle_at
+// #cgo nocallback upfront_pool_get_handle_at
 // #cgo noescape upfront_pool_at
 // #cgo nocallback upfront_pool_at
-// #cgo noescape upfront_pool_put_handle
-// #cgo nocallback upfront_pool_put_handle
-// static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk) {
-//     return upfront_pool_put(p, gen, (void *)chunk); // a number, as for upfront_pool_judge
-// }
+// #cgo noescape upfront_pool_put_handle_at
+// #cgo nocallback upfront_pool_put_handle_at
 // #cgo noescape upfront_pool_put_at
 // #cgo nocallback upfront_pool_put_at
 import "C"
@@ -82,7 +93,8 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 	return (*T)(p)
 }
 
-// mayGive is false when what was given is to be refused on purpose; then it is taken back.
+// mayGive is false when what was given is to be refused on purpose; then it is taken back, and who asked has what died
+// marked.
 func (h *Scopes) mayGive(cursor, count, size uint64) bool {
 	if !Checked || !Refuse() {
 		return true
@@ -93,14 +105,18 @@ func (h *Scopes) mayGive(cursor, count, size uint64) bool {
 	return false
 }
 
+// site is who calls, as far as the build keeps that.
+func site() C.uint32_t { return C.uint32_t(Here(2)) }
+
 // Bump is upfront_scopes_bump.
 func (h *Scopes) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 	cursor, count := h.Cursor, h.Top().Count
-	p = C.upfront_scopes_bump(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
-	if p == nil || !h.mayGive(cursor, count, size) {
-		return nil, false
+	p = C.upfront_scopes_bump_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
+	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
+		h.MarkDead(cursor, end-cursor)
+		p = nil
 	}
-	return p, true
+	return p, p != nil
 }
 
 // Alloc is upfront_scopes_bump for a size and an align that may be anything. It panics with a Refusal where that gives NULL.
@@ -130,21 +146,23 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 func wrongAlign(align uint64) uint64 { return (align&(align-1) | (align-1)/LineSize) * badAlign }
 
 // Grow is upfront_scopes_grow.
-func (h *Scopes) Grow(gen, size uint64) (p unsafe.Pointer, ok bool) {
+func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {
 	cursor, count := h.Cursor, h.Top().Count
-	p = C.upfront_scopes_grow(h.c(), C.uint64_t(gen), C.uint64_t(size))
-	if p == nil || !h.mayGive(cursor, count, size) {
-		return nil, false
+	p = C.upfront_scopes_grow_at(h.c(), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size), site())
+	if end := h.Cursor; p != nil && !h.mayGive(cursor, count, size) {
+		h.MarkLess(from, end, size)
+		p = nil
 	}
-	return p, true
+	return p, p != nil
 }
 
 // Node is upfront_scopes_node.
 func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 	cursor, count := h.Cursor, h.Top().Count
-	object = C.upfront_scopes_node(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
-	if object == nil || !h.mayGive(cursor, count, size+NodeSize) {
-		return nil
+	object = C.upfront_scopes_node_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask), site())
+	if end := h.Cursor; object != nil && !h.mayGive(cursor, count, size+NodeSize) {
+		h.MarkDead(cursor, end-cursor)
+		object = nil
 	}
 	return object
 }
@@ -164,11 +182,11 @@ func NewNode[T any](h *Scopes, gen, class uint64) *T {
 func (h *Scopes) Open() (gen uint64) { return uint64(C.upfront_scopes_open(h.c())) }
 
 // Close is upfront_scopes_close: of the topmost scope, whose record is given for the other builds.
-func (h *Scopes) Close(*Record) { C.upfront_scopes_close(h.c()) }
+func (h *Scopes) Close(*Record) { C.upfront_scopes_close_at(h.c(), site()) }
 
 // Cut is upfront_arena_cut.
 func (h *Scopes) Cut(to uint64) {
-	C.upfront_arena_cut(h.header().c(), C.uint64_t(to))
+	C.upfront_arena_cut_at(h.header().c(), C.uint64_t(to), site())
 }
 
 // gave is p, or nil when a checked build refuses it on purpose: then the header is again as it was.
@@ -241,7 +259,7 @@ func GetUnzeroed[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) *T {
 	if Checked && p.refuses(gen) {
 		return nil
 	}
-	return (*T)(C.upfront_pool_get(p.c(), C.uint64_t(gen)))
+	return (*T)(C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
 }
 
 // refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
@@ -249,7 +267,7 @@ func (p *Pool) refuses(gen uint64) bool { return p.Gen == gen && p.Free != 0 && 
 
 // Put is upfront_pool_put; false where that gives a code.
 func Put[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers, x *T) bool {
-	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x)))) == C.UPFRONT_OK
+	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
 }
 
 // At is upfront_pool_at.
@@ -262,7 +280,7 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 	if Checked && p.refuses(gen) {
 		return nil, 0
 	}
-	x = (*T)(C.upfront_pool_get_handle(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle))))
+	x = (*T)(C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}
@@ -271,11 +289,5 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 
 // PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
-	return Code(C.upfront_pool_put_handle(p.c(), C.uint64_t(gen), C.uint64_t(handle)))
+	return Code(C.upfront_pool_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))
 }
-
-// MarkLive is upfront_mark_live.
-func MarkLive(p unsafe.Pointer, size uint64) { C.upfront_mark_live(p, C.uint64_t(size)) }
-
-// MarkDead is upfront_mark_dead.
-func MarkDead(p unsafe.Pointer, size uint64) { C.upfront_mark_dead(p, C.uint64_t(size)) }

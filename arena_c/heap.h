@@ -26,7 +26,7 @@
 #ifndef UPFRONT_HEAP_H
 #define UPFRONT_HEAP_H
 
-#include "base.h"
+#include "mirror.h"
 
 #ifdef __cplusplus
 extern "C" {

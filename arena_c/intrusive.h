@@ -10,7 +10,7 @@
 #ifndef UPFRONT_INTRUSIVE_H
 #define UPFRONT_INTRUSIVE_H
 
-#include "base.h"
+#include "mirror.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -83,6 +83,7 @@ upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size,
 
 void upfront_pool_close(upfront_pool *p) {
     uint64_t stride = p->stride;
+    upfront_mark_apart(upfront_pool_canonical(p, 0), p->count * stride); /* what lies in the block dies with the block */
     memset(p, 0, sizeof *p);
     p->stride = stride;
 }
@@ -91,14 +92,14 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk
     uint64_t offset, index;
     if (p->gen != gen || gen == 0)
         return UPFRONT_STALE;
-    offset = upfront_distance(chunk, p) - p->chunks;
+    offset = upfront_place(chunk, p) - p->chunks;
     index = offset / p->stride;
     if (index >= p->count)
         return UPFRONT_FOREIGN;
     if (index * p->stride != offset)
         return UPFRONT_MISALIGNED;
-    if (*upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
-        return UPFRONT_DOUBLE;
+    if (*upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE || UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
+        return UPFRONT_DOUBLE; /* also what was put before this one was taken */
     return (int64_t)index;
 }
 

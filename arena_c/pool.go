@@ -10,8 +10,13 @@ package arena_c
 // }
 // #cgo noescape upfront_pool_make_at
 // #cgo nocallback upfront_pool_make_at
-// #cgo noescape upfront_pool_close
-// #cgo nocallback upfront_pool_close
+// static inline void upfront_pool_close_at(upfront_pool *p, uint32_t site) {
+//     UPFRONT_SITE(site);
+//     upfront_pool_close(p);
+//     UPFRONT_SITE(0);
+// }
+// #cgo noescape upfront_pool_close_at
+// #cgo nocallback upfront_pool_close_at
 // #cgo noescape upfront_pool_judge
 // #cgo nocallback upfront_pool_judge
 // #cgo noescape upfront_pool_next
@@ -44,7 +49,7 @@ const HandleIndex = 1<<32 - 1
 
 // Chunk is the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {
-	return unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride)
+	return Position(unsafe.Add(unsafe.Pointer(p), p.Chunks+index*p.Stride))
 }
 
 // State is the byte that says what a chunk is: pool.h.
@@ -83,7 +88,7 @@ func PoolMake(block unsafe.Pointer, blockSize, size, align uint64, handles bool)
 
 // Close is upfront_pool_close.
 func (p *Pool) Close() {
-	crossed(writes(&p.Free), C.upfront_pool_close(p.c()))
+	crossed(writes(&p.Free), C.upfront_pool_close_at(p.c(), C.uint32_t(Here(1))))
 }
 
 // Find is upfront_pool_find.

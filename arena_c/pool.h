@@ -16,7 +16,7 @@
 #ifndef UPFRONT_POOL_H
 #define UPFRONT_POOL_H
 
-#include "base.h"
+#include "mirror.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,8 +47,13 @@ typedef struct upfront_pool {
 
 #define UPFRONT_HANDLE_INDEX UINT64_C(0xffffffff) /* the index in a handle; the generation is above */
 
-static inline void *upfront_pool_chunk(const upfront_pool *p, uint64_t index) {
+/* Where a chunk is accounted: upfront_pool_chunk is where its bytes are (mirror.h). */
+static inline void *upfront_pool_canonical(const upfront_pool *p, uint64_t index) {
     return (char *)(uintptr_t)p + (ptrdiff_t)(p->chunks + index * p->stride);
+}
+
+static inline void *upfront_pool_chunk(const upfront_pool *p, uint64_t index) {
+    return upfront_position(upfront_pool_canonical(p, index));
 }
 
 static inline uint8_t *upfront_pool_state(const upfront_pool *p, uint64_t index) {
@@ -81,14 +86,11 @@ static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
 /* NULL: all chunks are live, or gen is not the pool's (it was closed). */
 static inline void *upfront_pool_get(upfront_pool *p, uint64_t gen) {
     uint64_t index;
-    void *chunk;
     if (p->gen != gen || p->free == 0)
         return NULL;
     index = upfront_pool_numbers(p)[--p->free];
     *upfront_pool_state(p, index) = UPFRONT_CHUNK_LIVE;
-    chunk = upfront_pool_chunk(p, index);
-    upfront_mark_live(chunk, p->stride);
-    return chunk;
+    return upfront_mark_live(upfront_pool_canonical(p, index), p->stride);
 }
 
 /* The index of the live chunk at `chunk`, or a code: UPFRONT_STALE, _FOREIGN, _MISALIGNED, _DOUBLE. */
@@ -97,11 +99,12 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk
 /* Any other address is refused with the code of upfront_pool_find. In a pool with handles the chunk's handle stays good: see
  * upfront_pool_put_handle. */
 static inline int upfront_pool_put(upfront_pool *p, uint64_t gen, void *chunk) {
-    uint64_t offset = upfront_distance(chunk, p) - p->chunks;
+    uint64_t offset = upfront_place(chunk, p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
-    if (p->gen != gen || index >= p->count || index * p->stride != offset || *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
+    if (p->gen != gen || index >= p->count || index * p->stride != offset || *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE ||
+        UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
         return (int)upfront_pool_find(p, gen, chunk);
-    upfront_mark_dead(upfront_pool_chunk(p, index), p->stride);
+    upfront_mark_ended(upfront_pool_canonical(p, index), p->stride, UPFRONT_PUT);
     *upfront_pool_state(p, index) = UPFRONT_CHUNK_FREE;
     upfront_pool_numbers(p)[p->free++] = (uint32_t)index;
     return UPFRONT_OK;

@@ -97,8 +97,7 @@ static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t si
     UPFRONT_POISON(p, UPFRONT_RING_WORD);
     a->cursor = at + size;
     r->count++;
-    upfront_mark_live(upfront_arena_at(a, at), size);
-    return upfront_arena_at(a, at);
+    return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
 /* The oldest block and its size; NULL when there is none. What it says of a word that was written over is of no use. */

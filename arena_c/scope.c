@@ -62,6 +62,18 @@ static void take_back(upfront_scopes *h, uint64_t cursor, uint64_t count) {
     upfront_scopes_top(h)->count = count;
 }
 
+/* The bytes of a pool, whose chunks are marked one by one. pre: h allocates. */
+static void *take_block(upfront_scopes *h, uint64_t size, uint64_t mask) {
+    upfront_arena *a = &h->arena;
+    uint64_t at = upfront_arena_aligned(a, mask);
+    if (!upfront_arena_fits(a, at, size))
+        return NULL;
+    a->cursor = at + size;
+    upfront_scopes_count(h, size);
+    upfront_mark_block(upfront_arena_at(a, at), size);
+    return upfront_arena_at(a, at);
+}
+
 int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint32_t kind, int handles,
                           upfront_pool **out) {
     upfront_arena *a;
@@ -83,7 +95,7 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
     if (i == r->pools)
         return UPFRONT_TABLE_FULL;
     node = word_node(s, i);
-    block = node == NULL ? NULL : upfront_scopes_bump(s.arena, s.gen, bytes, upfront_pool_align(align) - 1);
+    block = node == NULL ? NULL : take_block(s.arena, bytes, upfront_pool_align(align) - 1);
     if (block == NULL) { /* it says what both need */
         uint64_t at;
         take_back(s.arena, before, counted);
@@ -161,7 +173,7 @@ void upfront_scopes_temp_close(upfront_scopes *t) {
     upfront_arena *near_end = &r->arena.arena;
     const upfront_record *top = upfront_scopes_top(t);
     upfront_arena_note(near_end);
-    upfront_mark_dead(upfront_arena_at(near_end, near_end->limit), top->edge - near_end->limit);
+    upfront_mark_dead(upfront_arena_at(near_end, near_end->limit), t->arena.cursor + t->back - near_end->limit);
     near_end->limit = top->edge;
     t->arena.cursor = top->mark; /* of the older one, of which nothing dies */
     t->arena.limit = top->limit;
@@ -192,7 +204,7 @@ static int is_c(const upfront_scopes *h, const void *object) {
 int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until) {
     uint64_t at = h->chain;
     while (at != until) {
-        const upfront_node *object = (const upfront_node *)upfront_arena_at(&h->arena, at);
+        const upfront_node *object = (const upfront_node *)upfront_scopes_object(h, at);
         if (!is_c(h, object))
             return 0;
         at = object[-1] % UPFRONT_NODE_CLASS;
@@ -214,7 +226,7 @@ static uint64_t run_temp(upfront_scopes *temp, uint64_t gen) {
 
 uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
     uint64_t count = 0, class_;
-    while (h->chain != until && is_c(h, upfront_arena_at(&h->arena, h->chain))) {
+    while (h->chain != until && is_c(h, upfront_scopes_object(h, h->chain))) {
         void *object = upfront_scopes_unlink(h, &class_); /* first: it runs once, whatever it does */
         if (class_ == UPFRONT_CLASS_POOL) {
             upfront_pool_close(pool_of(h, object));
@@ -231,7 +243,7 @@ uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
 
 void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until) {
     uint64_t class_;
-    while (h->chain != until && ((upfront_node *)upfront_arena_at(&h->arena, h->chain))[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C) {
+    while (h->chain != until && ((upfront_node *)upfront_scopes_object(h, h->chain))[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C) {
         const upfront_deferred *d = (const upfront_deferred *)upfront_scopes_unlink(h, &class_);
         upfront_scopes_top(h)->ran++;
         d->finalizer(d->arg);

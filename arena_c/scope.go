@@ -1,8 +1,13 @@
 package arena_c
 
 // #include "scope.h"
-// #cgo nocallback upfront_scopes_temp_close
-// #cgo noescape upfront_scopes_temp_close
+// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) {
+//     UPFRONT_SITE(site);
+//     upfront_scopes_temp_close(h);
+//     UPFRONT_SITE(0);
+// }
+// #cgo nocallback upfront_scopes_temp_close_at
+// #cgo noescape upfront_scopes_temp_close_at
 // static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size) {
 //     upfront_scope s = {h, gen};
 //     return upfront_scope_temp(s, size).gen;
@@ -78,8 +83,8 @@ func (h *Scopes) header() *Header { return (*Header)(unsafe.Pointer(h)) }
 // At is the address of an offset.
 func (h *Scopes) At(offset uint64) unsafe.Pointer { return h.header().At(offset) }
 
-// Offset is the offset of an address.
-func (h *Scopes) Offset(p unsafe.Pointer) uint64 { return h.header().Offset(p) }
+// Offset is the offset at which an address is accounted.
+func (h *Scopes) Offset(p unsafe.Pointer) uint64 { return Place(p, unsafe.Pointer(h)) }
 
 // Row is where the header lies: that of either end.
 func (h *Scopes) Row() *Row { return (*Row)(unsafe.Add(unsafe.Pointer(h), -int(h.Back))) }
@@ -98,13 +103,13 @@ func (h *Scopes) Freeze() { h.Gen = 0 }
 
 // Newest is the object of the newest node, whose offset is the chain, and its word. pre: there is one.
 func (h *Scopes) Newest(chain uint64) (object unsafe.Pointer, node uint64) {
-	object = h.At(chain)
-	return object, *(*uint64)(unsafe.Add(object, -NodeSize))
+	word := h.At(chain - NodeSize)
+	return unsafe.Add(word, NodeSize), *(*uint64)(word)
 }
 
 // Unlink is upfront_scopes_unlink.
 func (h *Scopes) Unlink() {
-	h.Chain = *(*uint64)(unsafe.Add(h.At(h.Chain), -NodeSize)) % NodeClass
+	h.Chain = *(*uint64)(h.At(h.Chain - NodeSize)) % NodeClass
 }
 
 // Link is upfront_scopes_link.
@@ -153,7 +158,7 @@ func (h *Scopes) TempOpen(gen, size uint64) uint64 {
 func (h *Scopes) TempClose() {
 	row := h.Row()
 	from, to := row.Arena.Limit, h.Top().Edge
-	crossed(writes(&h.Cursor), C.upfront_scopes_temp_close(h.c()))
+	crossed(writes(&h.Cursor), C.upfront_scopes_temp_close_at(h.c(), C.uint32_t(Here(1))))
 	if Race {
 		raceDead(row.Arena.At(from), uintptr(to-from))
 	}

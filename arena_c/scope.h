@@ -141,14 +141,17 @@ static inline void *upfront_scopes_bump(upfront_scopes *h, uint64_t gen, uint64_
     return p;
 }
 
-/* Makes what was handed out last `size` bytes longer, where it is: what is given lies right behind it. */
-static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_t size) {
-    void *p = upfront_arena_bump(&h->arena, gen, size, 0);
+/* Makes what was handed out last, and begins at offset `from`, `size` bytes longer, where it is: what is given lies right behind it. */
+static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size) {
+    upfront_arena *a = &h->arena;
+    uint64_t at = a->cursor;
+    if (a->gen != gen || !upfront_arena_fits(a, at, size))
+        return upfront_arena_refuse(a, gen, size);
+    a->cursor = at + size;
 #ifdef UPFRONT_CHECKED
-    if (p != NULL)
-        upfront_scopes_top(h)->count += size;
+    upfront_scopes_top(h)->count += size;
 #endif
-    return p;
+    return upfront_mark_more(upfront_arena_at(a, from), upfront_arena_at(a, at), size);
 }
 
 /* size bytes with a node's word before them, which is not linked yet. mask is at least 7. */
@@ -159,8 +162,7 @@ static inline void *upfront_scopes_node(upfront_scopes *h, uint64_t gen, uint64_
         return upfront_arena_refuse(a, gen, size + sizeof(upfront_node));
     a->cursor = at + size;
     upfront_scopes_count(h, size + sizeof(upfront_node));
-    upfront_mark_live((upfront_node *)upfront_arena_at(a, at) - 1, size + sizeof(upfront_node));
-    return upfront_arena_at(a, at);
+    return (upfront_node *)upfront_mark_node((upfront_node *)upfront_arena_at(a, at) - 1, size + sizeof(upfront_node)) + 1;
 }
 
 /* Links what upfront_scopes_node gave. */
@@ -169,9 +171,14 @@ static inline void upfront_scopes_link(upfront_scopes *h, void *object, uint64_t
     h->chain = upfront_arena_offset(&h->arena, object);
 }
 
+/* The object of the node at an offset of the chain. */
+static inline void *upfront_scopes_object(const upfront_scopes *h, uint64_t offset) {
+    return (upfront_node *)upfront_position((upfront_node *)upfront_arena_at(&h->arena, offset) - 1) + 1;
+}
+
 /* Takes the newest node out of the chain: its object, and its class. pre: there is one. */
 static inline void *upfront_scopes_unlink(upfront_scopes *h, uint64_t *class_) {
-    void *object = upfront_arena_at(&h->arena, h->chain);
+    void *object = upfront_scopes_object(h, h->chain);
     upfront_node node = ((upfront_node *)object)[-1];
     *class_ = node / UPFRONT_NODE_CLASS;
     h->chain = node % UPFRONT_NODE_CLASS;
@@ -193,13 +200,16 @@ static inline uint64_t upfront_scopes_open(upfront_scopes *h) {
     return a->gen = r->gen;
 }
 
-/* Closes the topmost scope. pre: depth != 0, and its part of the chain has run. */
+/* Closes the topmost scope. pre: depth != 0, and its part of the chain has run. With the lowest of the owner's the row ends. */
 static inline void upfront_scopes_close(upfront_scopes *h) {
     upfront_arena *a = &h->arena;
     upfront_record *r = upfront_scopes_top(h);
-    upfront_arena_cut(a, r->mark);
+    int over = h->depth == 1 && h->base != 0;
+    upfront_arena_end(a, r->mark, over ? UPFRONT_REWOUND : UPFRONT_CLOSED);
     r->gen = 0;
     h->depth--;
+    if (over)
+        upfront_mark_over(upfront_arena_at(a, a->start), upfront_row_of(h)->end - a->start);
     a->asked = r[-1].asked;
     a->gen = r[-1].gen;
 }

@@ -64,6 +64,13 @@ func Here(skip int) uint32 {
 	return sites.add(key, sites.callsText(calls[:n]))
 }
 
+// textOf is the number of a text that isn't calls.
+func textOf(text string) uint32 {
+	sites.Lock()
+	defer sites.Unlock()
+	return sites.add(maphash.String(siteSeed, text), []byte(text))
+}
+
 // Text is what a number of Here stands for, "" for 0. It stays for ever. Cost: one call into C.
 func Text(id uint32) string {
 	text := C.upfront_text(C.uint32_t(id))

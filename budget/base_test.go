@@ -28,23 +28,24 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 	for _, line := range b.Report().NotGranted {
 		fmt.Println("refused", line)
 	}
-	at := func(what string, address uintptr) { fmt.Printf("address %s %x\n", what, address) }
-	at("base", addressOf(&b.Base().Bytes()[0]))
+	base := addressOf(&b.Base().Bytes()[0])
+	fmt.Printf("address base %x\n", base)
+	at := func(what string, place uint64) { fmt.Printf("address %s %x\n", what, uint64(base)+place) }
 	room := acquire(t, b)
 	for range 2 {
 		mustLoad(t, b, "systems", func(s scope.Scope) {
-			at("mark", addressOf(newMark(s, 1, 0)))
-			at("temp", addressOf(&s.Temp(5000).Bytes(5000)[0]))
-			pool := func(s scope.Scope) { at("pool", addressOf(frogs.Pool(s, 9).Get())) }
-			at("level", addressOf(mustLoadRegion(t, b.Region("level").In(s), pool).Get()))
+			at("mark", placeOf(b, newMark(s, 1, 0)))
+			at("temp", placeOf(b, &s.Temp(5000).Bytes(5000)[0]))
+			pool := func(s scope.Scope) { at("pool", placeOf(b, frogs.Pool(s, 9).Get())) }
+			at("level", placeOf(b, mustLoadRegion(t, b.Region("level").In(s), pool).Get()))
 		})
 		_, err := load(b, "level", func(scope.Scope) error { return errLoader })
 		require.ErrorIs(t, err, errLoader)
-		at("level again", addressOf(mustLoad(t, b, "level", nil).Get()))
-		at("room", addressOf(mustFill(t, room, 1).Get()))
-		at("frame", addressOf(frogs.New(b.Frame())))
-		s := b.Scratch(0, 1).Open("query")
-		at("scratch", addressOf(frogs.New(s)))
+		at("level again", placeOf(b, mustLoad(t, b, "level", nil).Get()))
+		at("room", placeOf(b, mustFill(t, room, 1).Get()))
+		at("frame", placeOf(b, frogs.New(b.Frame())))
+		s := b.Pad(0, 1).Open("query")
+		at("pad", placeOf(b, frogs.New(s)))
 		require.NoError(t, s.Close())
 	}
 	require.NoError(t, room.Release(background))

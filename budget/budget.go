@@ -9,6 +9,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -34,6 +35,7 @@ type Budget struct {
 	leases    *leases // of them
 	restoreGo func()
 	published published
+	mirror    *platform.Sparse // where the bytes lie in checked and asan builds, or nil
 
 	mu      sync.Mutex            // guards what follows
 	leaked  map[place]scope.Scope // the scope that was counted last in each place
@@ -98,6 +100,9 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
 		return errors.Join(err, b.memory.Release())
 	}
+	if err := b.openMirror(); err != nil {
+		return errors.Join(err, b.memory.Release())
+	}
 	b.makeStacks()
 	b.watchFaults()
 	return nil
@@ -132,8 +137,8 @@ func (b *Budget) makeStacks() {
 	p := b.plan
 	row := uint64(0)
 	next := func(arena, key string, base int) *scope.Stack {
-		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
-			From: uintptr(b.memory.Base()), Size: b.Size()}
+		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held, Names: p.Limits.Accounts, Base: base,
+			From: b.memory.Base(), Size: b.Size()}
 		st.Start(b.table.Row(row))
 		row++
 		return st

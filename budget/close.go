@@ -71,6 +71,7 @@ func (b *Budget) release(l *load) error {
 	l.shut = nil
 	b.end(l)
 	b.unwatchFaults()
+	errs = append(errs, b.closeMirror())
 	arena_c.Unpoison(b.memory.Base(), b.Size())
 	errs = append(errs, b.memory.Release())
 	b.restoreGo()

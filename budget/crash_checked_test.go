@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 var read byte
@@ -27,6 +30,65 @@ var misuses = map[string]func(*budget.Budget){
 	"guard of tables": func(b *budget.Budget) { readsByte(b, arena_c.Edge) },
 	"guard of level":  func(b *budget.Budget) { readsByte(b, guardOf(b, "level")) },
 	"recovers":        func(b *budget.Budget) { recovers(func() { readsByte(b, arena_c.Edge) }) },
+	"stale read":      func(b *budget.Budget) { x := makes(b); rewinds(b); read += byte(x.X) },
+	"stale write":     func(b *budget.Budget) { x := closesQuery(b); x.X = 7 },
+	"overflow":        func(b *budget.Budget) { unsafe.Slice(&makes(b).X, 5)[4] = 7 },
+	"overflow, told":  func(b *budget.Budget) { unsafe.Slice(&makes(b).X, 5)[4] = 7; rewinds(b) },
+	"underflow":       func(b *budget.Budget) { *(*byte)(unsafe.Add(unsafe.Pointer(makes(b)), -1)) = 7 },
+	"put":             func(b *budget.Budget) { puts(b).X = 7 },
+	"lease":           func(b *budget.Budget) { x := gives(b); read += byte(x.X) },
+	"frame":           func(b *budget.Budget) { x := endsFrames(b); read += byte(x.X) },
+}
+
+// plans are those that a checked build is as good for as for any.
+var misusedPlans = map[string]func(plan *budget.Plan){
+	"plain":    func(*budget.Plan) {},
+	"guards":   func(plan *budget.Plan) { plan.Pages.Guards = budget.Required },
+	"lock":     func(plan *budget.Plan) { plan.Pages.Lock = budget.Wished },
+	"huge":     func(plan *budget.Plan) { plan.Pages.Huge = budget.Wished },
+	"base":     func(plan *budget.Plan) { plan.Base, plan.Pages.Base = uint64(platform.SafeBase()), budget.Wished },
+	"prefault": func(plan *budget.Plan) { plan.Pages.Prefault = budget.Wished },
+	"OpenIn":   nil,
+}
+
+func makes(b *budget.Budget) *frog {
+	level, _ := load(b, "level", nil)
+	return level.Get()
+}
+
+func rewinds(b *budget.Budget) { _ = b.Region("level").Rewind(background) }
+
+func closesQuery(b *budget.Budget) *frog {
+	query := b.Pad(0, 0).Open("query")
+	x := frogs.New(query)
+	_ = query.Close()
+	return x
+}
+
+func gives(b *budget.Budget) *frog {
+	pads, _ := b.Pads.Take(background)
+	query := pads.Pad(0).Open("query")
+	x := frogs.New(query)
+	_ = query.Close()
+	_ = pads.Give()
+	return x
+}
+
+func endsFrames(b *budget.Budget) *frog {
+	x := frogs.New(b.Frame())
+	_ = b.NextFrame()
+	_ = b.NextFrame()
+	return x
+}
+
+func puts(b *budget.Budget) (x *frog) {
+	_, _ = load(b, "level", func(s scope.Scope) error {
+		pool := frogs.Pool(s, 3)
+		x = pool.Get()
+		pool.Put(x)
+		return nil
+	})
+	return x
 }
 
 func closes(b *budget.Budget)            { _ = b.Close() }
@@ -45,14 +107,15 @@ func recovers(fn func()) {
 	fn()
 }
 
-const misuseKey = "UPFRONT_MISUSE"
+const (
+	misuseKey = "UPFRONT_MISUSE"
+	planKey   = "UPFRONT_MISUSE_PLAN"
+)
 
 // TestMisuse is the child of the test below.
 func TestMisuse(*testing.T) {
 	if name := os.Getenv(misuseKey); name != "" {
-		plan := small()
-		plan.Pages.Guards = budget.Required
-		b, err := budget.Open(plan)
+		b, err := openMisused(os.Getenv(planKey))
 		if err == nil {
 			misuses[name](b)
 			err = b.CheckAll()
@@ -60,6 +123,16 @@ func TestMisuse(*testing.T) {
 		fmt.Fprintln(os.Stderr, "alive:", err)
 		os.Exit(0)
 	}
+}
+
+func openMisused(kind string) (*budget.Budget, error) {
+	plan := small()
+	if kind == "OpenIn" {
+		need, _ := plan.Need()
+		return budget.OpenIn(make([]byte, need), plan)
+	}
+	misusedPlans[kind](&plan)
+	return budget.Open(plan)
 }
 
 var (
@@ -84,10 +157,10 @@ func tidy(said string) string {
 }
 
 // misuse gives what the process said, tidied, and its exit status.
-func misuse(t *testing.T, name string) (text string, status int) {
+func misuse(t *testing.T, name, plan string) (text string, status int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMisuse$")
-	cmd.Env = append(os.Environ(), misuseKey+"="+name)
+	cmd.Env = append(os.Environ(), misuseKey+"="+name, planKey+"="+plan)
 	var said strings.Builder
 	cmd.Stderr = &said
 	_ = cmd.Run()
@@ -121,9 +194,86 @@ func TestMisuseIsTold(t *testing.T) {
 	for _, c := range misuseTold {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			text, status := misuse(t, c.name)
+			text, status := misuse(t, c.name, "guards")
 			assert.Equal(t, c.begins, text[:min(len(c.begins), len(text))])
 			assert.Equal(t, c.status, status)
 		})
+	}
+}
+
+// What these say, whatever the plan asks of its pages.
+var everywhereTold = []struct {
+	name, begins string
+	status       int
+}{
+	{"stale read", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…
+	made at:
+		loadRegion
+		load
+		makes
+	ended at:
+		rewinds
+` + goFault, 2},
+	{"stale write", `alive: upfront: BUG: write to what was closed, at 0x… in budget "small": 24 bytes of pad 0.0 at 0x…
+	made at:
+		closesQuery
+	ended at:
+		closesQuery
+`, 0},
+	{"overflow", `alive: upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…
+	made at:
+		loadRegion
+		load
+		makes
+`, 0},
+	{"overflow, told", `upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…
+	made at:
+		loadRegion
+		load
+		makes
+SIGABRT: abort
+`, 2},
+	{"underflow", `alive: upfront: BUG: write before the first, at 0x… in budget "small": 24 bytes of region "level" at 0x…
+	made at:
+		loadRegion
+		load
+		makes
+`, 0},
+	{"put", `alive: upfront: BUG: write after put, at 0x… in budget "small": 24 bytes of region "level" at 0x…
+	made at:
+		puts
+		loadRegion
+		load
+		puts
+	put at:
+		puts
+		loadRegion
+		load
+		puts
+`, 0},
+	{"lease", `upfront: BUG: read or write of what was closed, at 0x… in budget "small": 24 bytes of pad 1.0 at 0x…
+	made at:
+		gives
+	ended at:
+		gives
+` + goFault, 2},
+	{"frame", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
+	made at:
+		endsFrames
+	ended at:
+		endsFrames
+` + goFault, 2},
+}
+
+func TestEveryPlanIsChecked(t *testing.T) {
+	for plan := range misusedPlans {
+		for _, c := range everywhereTold {
+			t.Run(plan+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				text, status := misuse(t, c.name, plan)
+				assert.Equal(t, c.begins, text[:min(len(c.begins), len(text))])
+				assert.Equal(t, c.status, status)
+			})
+		}
 	}
 }

@@ -10,13 +10,21 @@ import (
 	"github.com/upfront-mem/upfront/platform/crash"
 )
 
-// watchFaults has a crash on an address of the budget say where in it that is.
+// watchFaults has a crash on an address of the budget, or of its mirror, say what that is.
 func (b *Budget) watchFaults() {
-	r, ok := b.memory.(*platform.Reservation)
-	if !ok || platform.GoBacked { // no access is taken from it
+	if platform.GoBacked { // no access is taken from it
 		return
 	}
-	err := crash.Watch(crash.Range{Name: b.plan.Name, Base: r.Base(), Size: b.Size(), Describe: arena_c.DescribeFault(),
+	if r, ok := b.memory.(*platform.Reservation); ok {
+		b.watch(r.Base(), b.Size())
+	}
+	if b.mirror != nil {
+		b.watch(b.mirror.Base(), b.mirror.Size())
+	}
+}
+
+func (b *Budget) watch(base unsafe.Pointer, size uint64) {
+	err := crash.Watch(crash.Range{Name: b.plan.Name, Base: base, Size: size, Describe: arena_c.DescribeFault(),
 		Arg: uintptr(unsafe.Pointer(b.table))})
 	if err != nil {
 		b.refused = append(b.refused, "crash reports: "+err.Error())
@@ -25,5 +33,9 @@ func (b *Budget) watchFaults() {
 
 // unwatchFaults has it say who closed the budget, until somebody else has the addresses.
 func (b *Budget) unwatchFaults() {
-	crash.Unwatch(b.memory.Base(), arena_c.DescribeClosed(), uintptr(arena_c.Here(1)))
+	closed := uintptr(arena_c.Here(1))
+	crash.Unwatch(b.memory.Base(), arena_c.DescribeClosed(), closed)
+	if b.mirror != nil {
+		crash.Unwatch(b.mirror.Base(), arena_c.DescribeClosed(), closed)
+	}
 }

@@ -68,9 +68,20 @@
 //   - budgettest.FailEach makes each request of a program fail in turn.
 //   - [Budget.NoHeap] fails a test that allocates on the Go heap, naming the lines. In checked builds [Strict] makes NextFrame
 //     panic, with the lines, when the program did so since the last NextFrame; Load, Rewind and their like are forgiven.
-//   - In checked builds what is handed out and what is given back is filled (0xCB, 0xDB): a read of either stands out. A
-//     fault on an address of a budget, at a guard or after Close, says in which region it is, or who closed the budget;
-//     then comes Go's own. [Budget.CheckAll] looks whether something wrote over the control words, in every build.
+//   - In checked builds what is handed out and what is given back is filled (0xCB, 0xDB): a read of either stands out. Things
+//     lie far apart (with redzones between them), and what is given at a place again lies elsewhere (so that the address
+//     rests): who wrote past the end, before the first, or to what has ended is found when the thing ends, when its place is
+//     given again, when its region ends or the budget closes. The process ends then, with who made and who ended it. A
+//     region, a buffer of the frame, or pads on loan have no access after their end.
+//   - That is so for every plan, whatever it says of its pages. It takes addresses of 161 times the budget, and memory of them
+//     where they are used: of what is small two pages for each 64 bytes, and half a page for notes. They are beside the plan, not
+//     locked, not made present, and counted nowhere; but RLIMIT_AS and RLIMIT_DATA count them, and Open says so when they
+//     leave no room. What a program sees of the plan is as in release: when it is
+//     full, peaks, offsets; addresses are not. With -race as well, and on Windows, there are fills alone.
+//   - -asan lays things out the same way, with poison in place of fills.
+//   - A fault on an address of a budget, at a guard, of what was rewound, or after Close, says what lay there, and who closed the
+//     budget; then comes Go's own. [Budget.CheckAll] looks whether something wrote over the control words, in every build,
+//     and in checked builds at all that nothing lives in.
 //
 // # Costs
 //

@@ -196,6 +196,11 @@ func requireWalk(t testing.TB, b *budget.Budget) []budget.Range {
 
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
+// placeOf is where in the budget a thing is accounted: where it lies, but in checked and asan builds.
+func placeOf[T any](b *budget.Budget, p *T) uint64 {
+	return arena_c.Place(unsafe.Pointer(p), unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))
+}
+
 // tableOf is the map in the budget's tables: what a stray write would hit.
 func tableOf(b *budget.Budget) *arena_c.Map {
 	return (*arena_c.Map)(unsafe.Pointer(unsafe.SliceData(b.Base().Bytes())))

@@ -108,7 +108,7 @@ func TestLoadFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, small())
 			before := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
-			address := addressOf(before.Get())
+			address := placeOf(b, before.Get())
 			o := attempt(func() error {
 				_, err := load(b, "level", func(s scope.Scope) error {
 					assert.Equal(t, []int64{1}, ran, "the old contents are gone before fn runs")
@@ -136,7 +136,7 @@ func TestLoadFails(t *testing.T) {
 			assert.Nil(t, before.Get())
 			again := mustLoad(t, b, "level", nil)
 			if !instrumented {
-				assert.Equal(t, address, addressOf(again.Get()), "the next load gives the same addresses")
+				assert.Equal(t, address, placeOf(b, again.Get()), "the next load gives the same addresses")
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
@@ -125,7 +126,7 @@ func (r *OpenRegion) Name() string { return r.name }
 // another machine.
 func (r *OpenRegion) Base() arena.Base {
 	row := r.b.table.Row(uint64(r.row))
-	return arena.BaseAt(row.Arena.At(row.Arena.Start), row.Size())
+	return arena.BaseAt(unsafe.Add(unsafe.Pointer(row), row.Arena.Start), row.Size())
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It

@@ -83,7 +83,7 @@ func TestSlotsDontTouchEachOther(t *testing.T) {
 		loaded = append(loaded, mustFill(t, list[i], i))
 	}
 	effects := mustLoad(t, b, "effects", nil)
-	before := addressOf(loaded[1].Get())
+	before := placeOf(b, loaded[1].Get())
 	require.NoError(t, list[1].Rewind(background))
 	assert.Equal(t, []int64{1}, ran)
 	assert.Nil(t, loaded[1].Get())
@@ -91,7 +91,7 @@ func TestSlotsDontTouchEachOther(t *testing.T) {
 	_, err := fillRoom(list[2], 9, errLoader)
 	assert.ErrorIs(t, err, errLoader)
 	loaded[1] = mustFill(t, list[1], 5)
-	assert.Equal(t, before, addressOf(loaded[1].Get()), "the same slot, the same load, the same address")
+	assert.Equal(t, before, placeOf(b, loaded[1].Get()), "the same slot, the same load, the same address")
 	for i, x := range []int64{0, 5, -1, 3} {
 		if f := loaded[i].Get(); x < 0 {
 			assert.Nil(t, f)

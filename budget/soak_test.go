@@ -58,7 +58,7 @@ type soak struct {
 	b         *budget.Budget
 	random    *rand.Rand
 	rooms     []*budget.OpenRegion
-	addresses map[string][]uintptr // of each thing that a map makes in a place, in order
+	addresses map[string][]uint64 // of each thing that a map makes in a place, in order
 	ends      [endThrough + 1]int
 	nested    int
 	shift     uint64 // bytes that each map makes first: the control
@@ -67,7 +67,7 @@ type soak struct {
 // placed is what a map made so far in a place, and where it ends.
 type placed struct {
 	script    *rand.Rand
-	addresses []uintptr
+	addresses []uint64
 	end       int
 }
 
@@ -80,7 +80,7 @@ func soakPlan() budget.Plan {
 }
 
 func newSoak(t *testing.T) *soak {
-	s := &soak{t: t, b: open(t, soakPlan()), random: rand.New(rand.NewPCG(5, 4)), addresses: map[string][]uintptr{}}
+	s := &soak{t: t, b: open(t, soakPlan()), random: rand.New(rand.NewPCG(5, 4)), addresses: map[string][]uint64{}}
 	for range s.b.Slots("room").Len() {
 		s.rooms = append(s.rooms, acquire(t, s.b))
 	}
@@ -107,7 +107,7 @@ func (s *soak) load(r *budget.OpenRegion, place, number, end int, calm bool) (er
 	}()
 	l, err := budget.Load(background, r, func(sc scope.Scope) (*frog, error) {
 		f := frogs.New(sc)
-		p.addresses = append(p.addresses, addressOf(f))
+		p.addresses = append(p.addresses, placeOf(s.b, f))
 		sc.Bytes(int(s.shift))
 		steps := 4 + p.script.IntN(16)
 		stop := steps
@@ -134,23 +134,23 @@ func (s *soak) load(r *budget.OpenRegion, place, number, end int, calm bool) (er
 // make makes the next thing of a map. Whatever is decided here is decided by the map's number.
 func (s *soak) make(p *placed, sc scope.Scope, place int, calm bool) {
 	n := 1 + p.script.IntN(200)
-	at := func(address uintptr) { p.addresses = append(p.addresses, address) }
+	at := func(address uint64) { p.addresses = append(p.addresses, address) }
 	switch p.script.IntN(8) {
 	case 0:
-		at(addressOf(newMark(sc, 1, 0)))
+		at(placeOf(s.b, newMark(sc, 1, 0)))
 	case 1:
-		at(addressOf(&frogs.Slice(sc, n)[0]))
+		at(placeOf(s.b, &frogs.Slice(sc, n)[0]))
 	case 2:
-		at(addressOf(&sc.Bytes(n)[0]))
+		at(placeOf(s.b, &sc.Bytes(n)[0]))
 	case 3:
 		pool := frogs.Pool(sc, n)
-		at(addressOf(pool.Get()))
+		at(placeOf(s.b, pool.Get()))
 	case 4:
-		at(addressOf(&sc.Temp(20 * n).Bytes(20 * n)[0]))
+		at(placeOf(s.b, &sc.Temp(20 * n).Bytes(20 * n)[0]))
 	case 5:
 		inner := sc.Open("inner")
-		at(addressOf(frogs.New(inner)))
-		at(addressOf(newMark(inner, 2, 0)))
+		at(placeOf(s.b, frogs.New(inner)))
+		at(placeOf(s.b, newMark(inner, 2, 0)))
 		assert.NoError(s.t, inner.Close())
 	case 6:
 		sc.Own(&closer{3})
@@ -183,7 +183,7 @@ func (s *soak) finish(sc scope.Scope, end int) error {
 }
 
 // compare holds what a map made against what it made before; one that failed made only the first of it.
-func (s *soak) compare(key string, addresses []uintptr, whole bool) {
+func (s *soak) compare(key string, addresses []uint64, whole bool) {
 	known, ok := s.addresses[key]
 	if !ok && whole {
 		s.addresses[key], known = addresses, addresses

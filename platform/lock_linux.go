@@ -34,6 +34,9 @@ func adviseHuge(p unsafe.Pointer, size uint64, want bool) error {
 	return unix.Madvise(bytesAt(p, size), advice)
 }
 
+// noHuge is adviseHuge for what no test refuses.
+func noHuge(p unsafe.Pointer, size uint64) { _ = unix.Madvise(bytesAt(p, size), unix.MADV_NOHUGEPAGE) }
+
 // checkHuge tells whether the system grants huge pages to those who ask. undo is true when it grants them only to
 // those.
 func checkHuge(base, size uint64) (undo bool, err error) { return system().checkHuge(base, size) }

@@ -27,7 +27,10 @@ func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 	size, at := uint64(unsafe.Sizeof(*xs)), h.Offset(unsafe.Pointer(first))
 	// In a checked build it is one request.
 	if n == 1 && size != 0 && at+size*uint64(len(list)) == h.Cursor && at >= h.Top().Mark && !arena_c.Checked {
-		if p, ok := h.Grow(s.gen+declared-key, size); ok {
+		if p, ok := h.Grow(s.gen+declared-key, at, size); ok {
+			if arena_c.Crossing && len(list) == 0 { // what has no bytes has no place elsewhere
+				first = (*T)(p)
+			}
 			*(*T)(p) = *xs
 			return unsafe.Slice(first, len(list)+1)
 		}
@@ -63,8 +66,12 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			s.mayGrow(at, "Append inside a constructor to a list")
 		}
 		if needed > room && at+size == s.h.Cursor {
-			if _, ok := s.h.Grow(s.gen, min(sizeOf[T](needed-room), arena_c.OffsetMax)); !ok {
+			p, ok := s.h.Grow(s.gen, at, min(sizeOf[T](needed-room), arena_c.OffsetMax))
+			if !ok {
 				return nil, false // a new place would take more
+			}
+			if room == 0 {
+				first = (*T)(p)
 			}
 			room = needed
 		}

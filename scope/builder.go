@@ -34,8 +34,7 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	}
 	r := h.Top()
 	r.Limit, r.Edge = at, size // for who is told that it is full
-	arena_c.MarkLive(h.At(at), room*size)
-	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.At(at)), room)[:0]}
+	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkRoom(at, room*size)), room)[:0]}
 }
 
 // Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
@@ -82,15 +81,18 @@ func (b *Builder[T]) Done() []T {
 	if !s.open() {
 		panic(s.misuse("Done of a Builder in"))
 	}
-	h, r, asked := s.h, s.h.Top(), s.h.Asked
+	h, r, asked, at, size := s.h, s.h.Top(), s.h.Asked, s.h.Top().Limit, uint64(unsafe.Sizeof(*new(T)))
 	items := b.items[:len(b.items):len(b.items)]
 	if len(items) > 0 {
 		h.Cursor = b.end()
 		if arena_c.Checked {
-			r.Count += arena_c.Object + uint64(len(items))*uint64(unsafe.Sizeof(*new(T)))
+			r.Count += arena_c.Object + uint64(len(items))*size
 		}
 	}
-	arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+	if size != 0 {
+		all := uint64(cap(b.items)) * size
+		h.MarkLess(at, at+all, all-uint64(len(items))*size)
+	}
 	h.Odd &^= arena_c.Building
 	h.Keep(r)
 	if asked != 0 {

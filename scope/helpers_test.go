@@ -3,6 +3,7 @@ package scope_test
 import (
 	"errors"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,6 +60,12 @@ func open(t testing.TB) *budget.Budget {
 		_ = b.Close()
 	})
 	return b
+}
+
+// accounted is the address that a position is accounted at: itself, but in checked and asan builds.
+func accounted(s scope.Scope, p unsafe.Pointer) unsafe.Pointer {
+	header, _ := s.C()
+	return unsafe.Add(header, arena_c.Place(p, header))
 }
 
 // newMark makes a mark with an ID.

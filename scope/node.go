@@ -84,7 +84,7 @@ func (u *unwinding) closeLong() {
 	h, st := u.h, u.st
 	if h.Odd&arena_c.Building != 0 {
 		h.Odd &^= arena_c.Building
-		arena_c.MarkDead(h.At(h.Cursor), h.Limit-h.Cursor)
+		h.MarkDead(h.Cursor, h.Limit-h.Cursor)
 	}
 	st.settle(h)
 	n := st.noteOf(h, h.Depth)

@@ -99,13 +99,13 @@ type badPut[T any] struct {
 
 // Unwrap lets who recovers it ask errors.Is and errors.As.
 func (b badPut[T]) Unwrap() error {
-	offset := uintptr(unsafe.Pointer(b.x)) - uintptr(b.pool.first)
+	offset := arena_c.Place(unsafe.Pointer(b.x), unsafe.Pointer(b.pool.header)) - b.was.Chunks
 	switch {
 	case b.was.Gen != b.pool.gen:
 		return b.pool.misuse("Put", b.x, arena_c.Stale)
-	case offset/uintptr(b.was.Stride) >= uintptr(b.was.Count):
+	case offset/b.was.Stride >= uint64(b.was.Count):
 		return b.pool.misuse("Put", b.x, arena_c.Foreign)
-	case offset%uintptr(b.was.Stride) != 0:
+	case offset%b.was.Stride != 0:
 		return b.pool.misuse("Put", b.x, arena_c.Misaligned)
 	}
 	return b.pool.misuse("Put", b.x, arena_c.Double)

@@ -36,7 +36,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 		return Ref[T]{}
 	}
 	if wrong := s.refuses(unsafe.Pointer(x), uint64(unsafe.Sizeof(*x))); wrong != "" {
-		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *x, wrong), false})
+		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *new(T), wrong), false})
 	}
 	at := s.h.Offset(unsafe.Pointer(x))%refOffset | stackOf(s.h).id*refOffset
 	if s.isTemp() {
@@ -86,7 +86,9 @@ func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
 		return fmt.Sprintf("doesn't lie in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
 	}
 	for i := range st.row.Pools {
-		if pool := st.row.Pool(i); pool.Gen != 0 && uint64(uintptr(p)-uintptr(pool.Chunk(0))) < uint64(pool.Count)*pool.Stride {
+		pool := st.row.Pool(i)
+		first := arena_c.Place(unsafe.Pointer(pool), unsafe.Pointer(h)) + pool.Chunks
+		if pool.Gen != 0 && at-first < uint64(pool.Count)*pool.Stride {
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}

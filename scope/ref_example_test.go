@@ -71,9 +71,9 @@ func ExampleHandlePool() {
 	fmt.Println("at", pool.At(target).X)
 
 	pool.Put(target)
-	other, _ := pool.Get() // the same chunk
+	other, another := pool.Get()
 	other.X = 8
-	fmt.Println("gone:", pool.At(target) == nil, "same place:", heron == other)
+	fmt.Println("gone:", pool.At(target) == nil, "same chunk:", pool.Index(another) == 0)
 
 	pool.Get()
 	none, _ := pool.Get()
@@ -83,7 +83,7 @@ func ExampleHandlePool() {
 	pool.Put(target) // NOT OKAY: it was put
 	// Output:
 	// at 7
-	// gone: true same place: true
+	// gone: true same chunk: true
 	// full: true 2 of 2
 	// scope: BUG: Put of a handle of a scope_test.Heron: put twice
 }

@@ -41,7 +41,7 @@ func TestRefDiesWithItsScope(t *testing.T) {
 	require.NoError(t, inner.Close())
 	assert.Nil(t, q.Get())
 	again := s.Open("inner")
-	assert.Equal(t, unsafe.Pointer(y), unsafe.Pointer(points.New(again)), "the same place")
+	assert.Equal(t, accounted(s, unsafe.Pointer(y)), accounted(s, unsafe.Pointer(points.New(again))), "the same place")
 	assert.Nil(t, q.Get(), "a stale object")
 	require.NoError(t, again.Close())
 	assert.Same(t, x, r.Get())
@@ -295,8 +295,8 @@ func TestForgedRef(t *testing.T) {
 		words(&forged)[bit/64] ^= 1 << (bit % 64)
 		if got := forged.Get(); got != nil {
 			require.GreaterOrEqual(t, bit, 64, "another generation")
-			far := uintptr(unsafe.Pointer(got)) - uintptr(unsafe.Pointer(x))
-			require.Less(t, far, uintptr(scratchSize), "it leads out of the arena")
+			far := uintptr(accounted(s, unsafe.Pointer(got))) - uintptr(accounted(s, unsafe.Pointer(x)))
+			require.Less(t, far, uintptr(padSize), "it leads out of the arena")
 			require.Zero(t, uintptr(unsafe.Pointer(got))%4)
 		}
 	}

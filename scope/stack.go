@@ -13,14 +13,14 @@ import (
 // nest, as its owner sees it. That is a region, a slot, a buffer of the frame, or a scratch arena. One goroutine at
 // a time. The fields are what it must know of the plan, most of it for its messages; Start comes next.
 type Stack struct {
-	Budget string  // name of the plan
-	Arena  string  // "region level", "frame 0", "scratch 1.0"
-	Key    string  // key of the plan that gives the arena its size
-	Owned  int     // how many Go values (Own, Defer, Keep) may be held at once
-	Names  int     // how many labels there may be at once
-	Base   int     // how many of the lowest scopes the owner opens and closes itself
-	From   uintptr // where the budget begins
-	Size   uint64  // of the budget, in bytes
+	Budget string         // name of the plan
+	Arena  string         // "region level", "frame 0", "pad 1.0"
+	Key    string         // key of the plan that gives the arena its size
+	Held   int            // how many Go values (Own, Defer, Hold) may be held at once
+	Names  int            // how many accounts there may be at once
+	Base   int            // how many of the lowest scopes the owner opens and closes itself
+	From   unsafe.Pointer // where the budget begins
+	Size   uint64         // of the budget, in bytes
 
 	h          *arena_c.Scopes
 	row        *arena_c.Row
@@ -70,7 +70,7 @@ const (
 // keep gives a name that outlives what it lies in: it may be one that Sprintf made in a scope of the
 // budget.
 func (st *Stack) keep(name string) string {
-	if uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))-st.From) < st.Size {
+	if arena_c.Place(unsafe.Pointer(unsafe.StringData(name)), st.From) < st.Size {
 		return strings.Clone(name)
 	}
 	return name

@@ -27,7 +27,7 @@ type Range struct {
 var ErrFull = errors.New("crash: no room in the table of ranges")
 
 // RangesMax is how many ranges can be watched at once.
-const RangesMax = 64
+const RangesMax = 128
 
 // Watch has faults in the range described from now on. What was watched before in any of its addresses no longer is. An
 // error changes nothing: ErrFull, or errors.ErrUnsupported.

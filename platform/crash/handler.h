@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { UPFRONT_CRASH_RANGES = 64, UPFRONT_CRASH_NAME = 64 };
+enum { UPFRONT_CRASH_RANGES = 128, UPFRONT_CRASH_NAME = 64 };
 
 /* Writes what the address means into out, at most room bytes, and gives their number. Runs in a signal handler. */
 typedef size_t (*upfront_crash_describe)(const void *arg, const char *name, uintptr_t address, char *out, size_t room);

@@ -105,6 +105,7 @@ void test_scope_temp(void);
 void test_heap(void);
 void test_heap_misuse(void);
 void test_map(void);
+void test_mirror(void);
 void test_walk(void);
 void test_reconfigure(void);
 void test_random(void);

@@ -17,6 +17,7 @@ int main(void) {
     test_scope();
     test_scope_temp();
     test_map();
+    test_mirror();
     test_walk();
     test_reconfigure();
     test_random();

@@ -89,7 +89,7 @@ static void step_alloc(void) {
     if (below(4) != 0)
         mask &= 63;
     switch (below(4)) {
-    case 0: remember(upfront_scopes_grow(s.arena, s.gen, size), size, of, NULL); break;
+    case 0: remember(upfront_scopes_grow(s.arena, s.gen, s.arena->arena.cursor, size), size, of, NULL); break;
     case 1: remember(upfront_scopes_bump(s.arena, s.gen, size, mask), size, of, NULL); break;
     default: remember(upfront_scope_alloc(s, size, mask + 1), size, of, NULL); break;
     }

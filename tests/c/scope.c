@@ -140,12 +140,12 @@ static void scope_grows(void) {
     upfront_scopes *h = &scope_row(w)->arena;
     upfront_scope s = upfront_scope_open(h);
     a = (unsigned char *)upfront_scope_alloc(s, 10, 1);
-    CHECK(upfront_scopes_grow(h, s.gen, 5) == a + 10 && is_marked(a + 14, 0));
-    CHECK(upfront_scopes_grow(h, s.gen + 1, 0) == NULL);
-    CHECK(upfront_scopes_grow(h, s.gen, SCOPE_SIZE) == NULL);
+    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, 5) == a + 10 && is_marked(a + 14, 0));
+    CHECK(upfront_scopes_grow(h, s.gen + 1, h->arena.cursor, 0) == NULL);
+    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, SCOPE_SIZE) == NULL);
     CHECK(h->arena.asked == (UPFRONT_ASKED | SCOPE_SIZE) && h->arena.misused == s.gen + 1);
-    CHECK(upfront_scopes_grow(h, s.gen, SCOPE_SIZE - 15) == a + 15); /* to the last byte */
-    CHECK(upfront_scopes_grow(h, s.gen, 0) == a + SCOPE_SIZE && upfront_scopes_grow(h, s.gen, 1) == NULL);
+    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, SCOPE_SIZE - 15) == a + 15); /* to the last byte */
+    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, 0) == a + SCOPE_SIZE && upfront_scopes_grow(h, s.gen, h->arena.cursor, 1) == NULL);
     window_free(w, 2 * WINDOW);
 }
 

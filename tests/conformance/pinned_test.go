@@ -64,7 +64,7 @@ func (p *pinning) step(where string, s scope.Scope) {
 				line += " nil"
 				continue
 			}
-			line += fmt.Sprintf(" @%d", uint64(uintptr(at)-uintptr(unsafe.Pointer(unsafe.SliceData(p.b.Base().Bytes())))))
+			line += fmt.Sprintf(" @%d", arena_c.Place(at, unsafe.Pointer(unsafe.SliceData(p.b.Base().Bytes()))))
 		}
 	}()
 	p.note("%s, free %d", line, s.Free())

@@ -24,7 +24,10 @@ var bounds = []line{
 		{name: "write past a region", run: writePastRegion, goesOn: "the level's frog's X is 0x7", right: "the level's frog's X is 0x0"},
 		{name: "write before a region", run: writeBeforeRegion, goesOn: "the systems' last word is 0x7",
 			right: "the systems' last word is 0x0"},
-	}, nil, "hits what lies there"},
+	}, []answer{
+		{"asan", "ASan", poison, asanEnd},
+		{"checked", "redzone", "write past the end / write before the first", panics},
+	}, ""},
 	{"write past a region's last object, with guards in the plan", []program{
 		{name: "write past a region, guards", run: writePastRegionWithGuards, only: "release"},
 	}, []answer{

@@ -18,9 +18,15 @@ var goroutines = []line{
 	}, ""},
 	{"two write one object, each with a scratch of its own", []program{
 		{name: "two write one object", run: twoWrite},
+	}, []answer{
+		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+	}, ""},
+	{"two share a chunk after Put", []program{
 		{name: "two share a chunk after Put", run: twoShareChunk},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+		{"asan", "ASan", poison, asanEnd},
+		{"checked", "quarantine", toDead, panics},
 	}, ""},
 	{"one reads what another rewinds or turns", []program{
 		{name: "read during rewind", run: readDuringRewind},
@@ -96,7 +102,8 @@ func twoWrite(wrong bool) {
 }
 
 func twoShareChunk(wrong bool) {
-	pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
+	b := open()
+	pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
 	both(wrong, func() {
 		frog := pool.Get()
 		if !wrong {
@@ -108,6 +115,7 @@ func twoShareChunk(wrong bool) {
 			frog.Age = 7
 		}
 	}, func() { pool.Get().Age = 8 })
+	check(b.Close())
 }
 
 func readDuringRewind(wrong bool) {

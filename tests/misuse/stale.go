@@ -14,35 +14,42 @@ var staleMemory = []line{
 		{"checked", "fill", "is 0xcbcbcbcbcbcbcbcb", goneOn},
 		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
-	{"read after a region's rewind", []program{
+	{"read after a region's rewind, or after NextFrame", []program{
 		{name: "read after rewind", run: readAfterRewind, goesOn: "is 0x7"},
 		{name: "read after rewind, C", run: readAfterRewindInC, goesOn: "is 0x7"},
+		{name: "read after NextFrame", run: readAfterNextFrame, goesOn: "is 0x7"},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
-		{"race, checked", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
+		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
+		{"checked", "no access", ofRewound, panics},
 	}, ""},
 	{"write after a region's next load, or after NextFrame", []program{
 		{name: "write after rewind", run: writeAfterRewind, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
 		{name: "write after rewind, C", run: writeAfterRewindInC, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
 		{name: "write after NextFrame", run: writeAfterNextFrame, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
-	}, nil, "hits what is new; a Loaded tells"},
-	{"read after Close, Put, free or NextFrame, or temporaries after their load", []program{
+	}, []answer{
+		{"asan", "ASan", poison, asanEnd},
+		{"checked", "no access", ofRewound, panics},
+	}, ""},
+	{"read after Close, Put or free, or temporaries after their load", []program{
 		{name: "read after Close", run: readAfterClose, goesOn: "is 0x7"},
 		{name: "read after Close of an inner scope", run: readAfterInnerClose, goesOn: "is 0x7"},
 		{name: "read after Put", run: readAfterPut, goesOn: "is 0x7"},
 		{name: "read after free", run: readAfterFree, goesOn: "is 0x7"},
-		{name: "read after NextFrame", run: readAfterNextFrame, goesOn: "is 0x7"},
 		{name: "read temporaries after load", run: readTemporariesAfterLoad, goesOn: "is 0x7"},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"race, checked", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
-	{"write after Close or Put", []program{
+	{"write after Close or Put, also when the place is taken again", []program{
 		{name: "write after Close", run: writeAfterClose},
 		{name: "write after Close of an inner scope", run: writeAfterInnerClose},
 		{name: "write after Put", run: writeAfterPut},
+		{name: "write after Close and New", run: writeAfterCloseAndNew, goesOn: "the new frog's age is 0x7"},
+		{name: "write after Put and Get", run: writeAfterPutAndGet, goesOn: "the new frog's age is 0x7"},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
+		{"checked", "quarantine", toDead, panics},
 	}, ""},
 }
 

@@ -50,20 +50,15 @@ const (
 // What AddressSanitizer says, with the line in Go.
 const poison = "use-after-poison … .go:"
 
+// What the checked build says of an address that rests.
+const (
+	ofRewound = "read or write of what was rewound … ended"
+	toDead    = "write to what was closed … ended at / write after put … put at"
+)
+
 func lines() []line {
 	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, loads, names, closedBudgets, goPointers, goroutines,
 		finalizers, callers)
-}
-
-// awaited are misuses that builds go on with, and that they will catch when the checked build has redzones beside each thing,
-// which asan shares, and a quarantine of addresses after a rewind. says is what the text of the checked build is to tell.
-var awaited = []struct{ misuse, builds, says string }{
-	{"read after a region's rewind", "checked", "read of what was rewound"},
-	{"write after a region's next load, or after NextFrame", "asan, checked", "write to what was rewound"},
-	{"write after Close or Put", "checked", "write to what was closed / write after put"},
-	{"write past an object, slice, chunk or a region's last; before its first", "asan, checked",
-		"write past the end / write before the first / write to bytes that nobody had"},
-	{"a scope's string kept as a map's key, in an error or log record", "asan, checked", "read of what was rewound"},
 }
 
 // table is the lines in Markdown, with a row for each answer.

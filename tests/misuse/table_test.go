@@ -160,20 +160,6 @@ func inOrder(out string, parts []string) bool {
 	return true
 }
 
-// TestAwaited: what is awaited is in the table, and isn't caught yet.
-func TestAwaited(t *testing.T) {
-	for _, x := range awaited {
-		at := slices.IndexFunc(lines(), func(l line) bool { return l.misuse == x.misuse })
-		if !assert.GreaterOrEqual(t, at, 0, x.misuse) {
-			continue
-		}
-		for name := range strings.SplitSeq(x.builds, ", ") {
-			a, caught := lines()[at].answer(name)
-			assert.False(t, caught && a.status != goneOn, "%s: %s catches it: take it from the list", x.misuse, name)
-		}
-	}
-}
-
 func TestNamesAreUnique(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, l := range lines() {

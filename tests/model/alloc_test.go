@@ -33,9 +33,9 @@ func bytesAt[T any](p *T, n int) []byte {
 
 // keep has an item checked after every step, with random contents.
 func (w *world) keep(s *life, at uint64, real []byte) *item {
-	w.check(len(real) == 0 || uint64(uintptr(unsafe.Pointer(unsafe.SliceData(real)))) == s.arena.start+at,
+	w.check(len(real) == 0 || w.place(unsafe.Pointer(unsafe.SliceData(real))) == s.arena.start+at,
 		"%s: what was asked for lies at %x, not at %x", s.arena.name,
-		uint64(uintptr(unsafe.Pointer(unsafe.SliceData(real))))-s.arena.start, at)
+		w.place(unsafe.Pointer(unsafe.SliceData(real)))-s.arena.start, at)
 	w.hash(at)
 	it := &item{at: at, real: real}
 	s.items = append(s.items, it)

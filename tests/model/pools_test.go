@@ -143,7 +143,7 @@ func (w *world) get(p *pool) {
 	size := map[int]int{poolPlain: 20, poolObjects: 8, poolHandles: 20}[p.kind]
 	real := unsafe.Slice((*byte)(x), size)
 	w.zero("Get", real)
-	w.check(uint64(uintptr(x)) == p.of.arena.start+at, "Get gives a chunk at %d, not %d", uint64(uintptr(x))-p.of.arena.start, at)
+	w.check(w.place(x) == p.of.arena.start+at, "Get gives a chunk at %d, not %d", w.place(x)-p.of.arena.start, at)
 	w.hash(at)
 	p.live[i] = 0
 	p.names[i] = h

@@ -217,7 +217,7 @@ func (w *world) grow(s *life) {
 	l.real, l.copy = longer, append(l.copy, xs...)
 	w.check(slices.Equal(l.real, l.copy), "Append gives other values")
 	w.check(cap(longer) == capacity, "Append has room for %d, not %d", cap(longer), capacity)
-	where := uint64(uintptr(unsafe.Pointer(&longer[0]))) - s.arena.start
+	where := w.place(unsafe.Pointer(&longer[0])) - s.arena.start
 	w.check(where == at, "Append: a list at %d, not %d", where, at)
 	w.hash(at)
 	if l.it == nil || at != l.at {

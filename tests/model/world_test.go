@@ -45,6 +45,7 @@ func plan() budget.Plan {
 // world is a budget and the model of it. A program does each thing to both.
 type world struct {
 	b          *budget.Budget
+	base       unsafe.Pointer // of the budget
 	random     *rand.Rand
 	arenas     []*arena
 	parts      []*part
@@ -98,9 +99,14 @@ func newWorld(seed uint64, limit int) (*world, error) {
 	return w, nil
 }
 
+// place is the address that a thing is accounted at: where it lies, but in checked and asan builds.
+func (w *world) place(p unsafe.Pointer) uint64 {
+	return uint64(uintptr(w.base)) + arena_c.Place(p, w.base)
+}
+
 // layOut learns from Walk where the arenas are.
 func (w *world) layOut() {
-	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(w.b.Base().Bytes()))))
+	w.base = unsafe.Pointer(unsafe.SliceData(w.b.Base().Bytes()))
 	ranges, err := w.b.Walk()
 	w.check(err == nil, "Walk: %v", err)
 	byName := map[string]*arena{}
@@ -108,7 +114,7 @@ func (w *world) layOut() {
 		if a := byName[r.Arena]; a != nil && (r.What == "used" || r.What == "free") {
 			a.size += r.Size
 		} else if r.What == "used" || r.What == "free" {
-			byName[r.Arena] = &arena{name: r.Arena, start: base + r.Offset, size: r.Size, pools: make([]bool, maxPools)}
+			byName[r.Arena] = &arena{name: r.Arena, start: uint64(uintptr(w.base)) + r.Offset, size: r.Size, pools: make([]bool, maxPools)}
 			w.arenas = append(w.arenas, byName[r.Arena])
 		}
 	}

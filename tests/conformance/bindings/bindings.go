@@ -86,8 +86,8 @@ func BumpIn(h *arena_c.Scopes, gen, size, mask uint64) unsafe.Pointer {
 }
 
 // GrowIn is upfront_scopes_grow.
-func GrowIn(h *arena_c.Scopes, gen, size uint64) unsafe.Pointer {
-	return C.upfront_scopes_grow(scopes(h), C.uint64_t(gen), C.uint64_t(size))
+func GrowIn(h *arena_c.Scopes, gen, from, size uint64) unsafe.Pointer {
+	return C.upfront_scopes_grow(scopes(h), C.uint64_t(gen), C.uint64_t(from), C.uint64_t(size))
 }
 
 // Node is upfront_scopes_node.

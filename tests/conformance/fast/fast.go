@@ -107,7 +107,7 @@ func Bump(h *arena_c.Header, gen, size uint64, n int) (last unsafe.Pointer) {
 func BumpIn(h *arena_c.Scopes, gen, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
 		_, _ = h.Bump(gen, size, 7)
-		last, _ = h.Grow(gen, size)
+		last, _ = h.Grow(gen, h.Cursor, size)
 	}
 	return last
 }

@@ -1,0 +1,124 @@
+//go:build upfront_cgo || asan || checked
+
+package arena_c
+
+// #include "checked.h"
+// static inline void *upfront_mark_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site) {
+//     void *p;
+//     UPFRONT_SITE(site);
+//     p = upfront_mark_room(upfront_arena_at(&h->arena, at), size);
+//     UPFRONT_SITE(0);
+//     return p;
+// }
+// static inline void upfront_mark_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site) {
+//     UPFRONT_SITE(site);
+//     upfront_mark_dead(upfront_arena_at(&h->arena, at), size);
+//     UPFRONT_SITE(0);
+// }
+// static inline void upfront_mark_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size) {
+//     upfront_mark_less(upfront_arena_at(&h->arena, from), upfront_arena_at(&h->arena, end), size);
+// }
+//
+// // Addresses that may be anybody's, as numbers.
+// static inline void *upfront_position_of(uintptr_t canonical) { return upfront_position((void *)canonical); }
+// static inline uint64_t upfront_place_of(uintptr_t p, uintptr_t from) { return upfront_place((void *)p, (void *)from); }
+// static inline void upfront_over_of(upfront_row *r) {
+//     upfront_mark_over(upfront_arena_at(&r->arena.arena, r->arena.arena.start), r->end - r->arena.arena.start);
+// }
+// static inline uint64_t upfront_map_mirror_size(upfront_map *m) { return upfront_mirror_size(m, m->size); }
+// static inline int upfront_map_mirror_open(upfront_map *m, void *memory, uint32_t name) {
+//     return upfront_mirror_open(m, m->size, memory, upfront_tell, name);
+// }
+// static inline void upfront_map_mirror_close(upfront_map *m) { upfront_mirror_close(m); }
+// static inline void upfront_gather_of(uintptr_t from, uint64_t size) { upfront_mirror_gather((void *)from, size); }
+// static inline size_t upfront_map_damage(upfront_map *m, char *out, size_t room) { return upfront_damage(m, out, room); }
+// #cgo noescape upfront_mark_room_at
+// #cgo nocallback upfront_mark_room_at
+// #cgo noescape upfront_mark_dead_at
+// #cgo nocallback upfront_mark_dead_at
+// #cgo noescape upfront_mark_less_at
+// #cgo nocallback upfront_mark_less_at
+// #cgo noescape upfront_position_of
+// #cgo nocallback upfront_position_of
+// #cgo noescape upfront_place_of
+// #cgo nocallback upfront_place_of
+// #cgo noescape upfront_over_of
+// #cgo nocallback upfront_over_of
+import "C"
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Where things lie in the builds whose fast paths cross into C: in checked and asan builds in mirrors (mirror.h).
+
+// At is where the bytes of an offset lie: itself, or where a mirror has them (mirror.h).
+func (h *Header) At(offset uint64) unsafe.Pointer {
+	return Position(unsafe.Add(unsafe.Pointer(h), offset))
+}
+
+// Position is upfront_position.
+func Position(canonical unsafe.Pointer) unsafe.Pointer {
+	return C.upfront_position_of(C.uintptr_t(uintptr(canonical)))
+}
+
+// Place is upfront_place: how far behind `from` the bytes at p are accounted.
+func Place(p, from unsafe.Pointer) uint64 {
+	return uint64(C.upfront_place_of(C.uintptr_t(uintptr(p)), C.uintptr_t(uintptr(from))))
+}
+
+// MarkRoom is upfront_mark_room, of an offset: where the bytes lie.
+func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer {
+	return C.upfront_mark_room_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+}
+
+// MarkLess is upfront_mark_less.
+func (h *Scopes) MarkLess(from, end, size uint64) {
+	C.upfront_mark_less_at(h.c(), C.uint64_t(from), C.uint64_t(end), C.uint64_t(size))
+}
+
+// MarkDead is upfront_mark_dead.
+func (h *Scopes) MarkDead(at, size uint64) {
+	C.upfront_mark_dead_at(h.c(), C.uint64_t(at), C.uint64_t(size), site())
+}
+
+// Over is upfront_mark_over, of all of a row.
+func (r *Row) Over() { C.upfront_over_of((*C.upfront_row)(checked(r))) }
+
+// Gather copies what is alive in the bytes to where it is accounted.
+func Gather(from unsafe.Pointer, size uint64) {
+	C.upfront_gather_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
+}
+
+// MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: this build has none.
+func (m *Map) MirrorSize() uint64 {
+	if Race { // the detector wants memory of Go
+		return 0
+	}
+	return uint64(C.upfront_map_mirror_size(m.c()))
+}
+
+// mirrors is the lock of who opens and closes them.
+var mirrors sync.Mutex
+
+// MirrorOpen has the map's bytes lie in a mirror in that memory. False: there are as many as there can be.
+func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
+	mirrors.Lock()
+	defer mirrors.Unlock()
+	return C.upfront_map_mirror_open(m.c(), memory, C.uint32_t(textOf(name))) != 0
+}
+
+// MirrorClose ends it. Nobody may use what lies in the map.
+func (m *Map) MirrorClose() {
+	mirrors.Lock()
+	defer mirrors.Unlock()
+	C.upfront_map_mirror_close(m.c())
+}
+
+// Damage is what somebody wrote where nothing lives, the first of it; "" where nobody did.
+func (m *Map) Damage() string {
+	var text [4096]byte
+	n := C.upfront_map_damage(m.c(), (*C.char)(unsafe.Pointer(&text)), C.size_t(len(text)))
+	return string(text[:n])
+}

@@ -1,0 +1,143 @@
+package scope
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Pad is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by
+// handle: goroutines move between threads, so there is no pad "of this thread". It is a small value; one goroutine at a
+// time uses it. A pad that was given back refuses: its methods panic.
+type Pad struct {
+	stack *Stack
+	lent  uint64 // number of the lending
+}
+
+// pad is the stack as a worker sees it, until EndLending.
+func (st *Stack) pad() Pad { return Pad{st, min(st.lent.Load(), lentDropped-1)} }
+
+// lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
+const lentDropped = math.MaxUint64
+
+// EndLending makes the pads that Pads gave so far refuse.
+func (st *Stack) EndLending() {
+	if st.h.Depth == 0 {
+		st.row.Over()
+	}
+	st.lent.Add(1)
+}
+
+// borrowed is the stack of a pad that wasn't given back. Who kept one looks from another goroutine than the new
+// borrower's: the number is atomic.
+func (p Pad) borrowed(what string) *Stack {
+	if p.stack.lent.Load() != p.lent {
+		p.givenBack(what)
+	}
+	return p.stack
+}
+
+func (p Pad) givenBack(what string) {
+	if p.stack.dropped {
+		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.Arena), true})
+	}
+	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.Arena), true})
+}
+
+// Open opens a scope on top of the pad: in the topmost scope, if one is open. See [Scope.Open].
+func (p Pad) Open(name string) Scope {
+	return p.stack.open(p.lent, name)
+}
+
+// Do opens a scope on top of the pad, runs fn in it and closes it, whatever happens. It is how a
+// loader uses scratch: a load that fails closes nothing on pads. See [Scope.Do].
+func (p Pad) Do(name string, fn func(Scope) error) error {
+	return p.borrowed("Do on").do(name, fn)
+}
+
+// Depth is the number of open scopes, 0 when the budget is closed.
+func (p Pad) Depth() int {
+	if p.stack.dropped { // the header may be a newer budget's
+		return 0
+	}
+	return p.borrowed("Depth of").Depth()
+}
+
+// Stats reads the pad's figures, live; none when the budget is closed.
+func (p Pad) Stats() Stats {
+	if p.stack.dropped {
+		return Stats{}
+	}
+	return p.borrowed("Stats of").Stats()
+}
+
+// With gives fn n zeroed bytes for the time of the call: the alloca of a pad. They are gone when fn
+// ends, however it ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full
+// is returned, not unwound; n below 0 is a caller's bug. What is open on the pad is covered meanwhile;
+// fn opens what it needs, and what it leaves open is closed and named in the error. Cost: that of a
+// scope and the zeroing; no Go allocation.
+func (p Pad) With(n int, fn func(b []byte)) (err error) {
+	st := p.borrowed("With of")
+	if n < 0 {
+		panic(&Misuse{fmt.Sprintf("With %d bytes", n), false})
+	}
+	before := st.opened()
+	s, full := st.tryOpen("With")
+	if full != nil {
+		return full
+	}
+	depth := st.Depth()
+	st.inside++
+	returned := false
+	defer func() {
+		st.inside--
+		if st.dropped {
+			return
+		}
+		if returned {
+			err = joined(st.leftOpen(depth), st.rememberedSince(before))
+		}
+		err = joined(err, st.CloseTo(depth-1))
+	}()
+	if b := makeSlice[byte](s, n, false); b != nil {
+		fn(b)
+	}
+	returned = true
+	return nil
+}
+
+// Pads are the two pads of a worker. There are two, so that a function whose result must live on its caller's pad has
+// another one for what it needs itself. It is a small value.
+type Pads struct{ pads [2]Pad }
+
+// Pads are two stacks as a worker sees them, until EndLending.
+func (st *Stack) Pads(second *Stack) Pads { return Pads{[2]Pad{st.pad(), second.pad()}} }
+
+// Pad is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
+func (p Pads) Pad(which int) Pad {
+	if which < 0 || which >= len(p.pads) {
+		panic(&Misuse{fmt.Sprintf("pad %d of a pair", which), false})
+	}
+	return p.pads[which]
+}
+
+// Pick is the first pad that holds none of the scopes: a function that is given a scope for its result takes its scratch
+// from Pick of that scope, and never closes, or covers, what its caller has to fill. Scopes of other arenas conflict with
+// neither pad. When both pads hold one, and for a scope that is closed, it panics: that is a caller's bug. Cost: two
+// comparisons a scope.
+func (p Pads) Pick(conflicts ...Scope) Pad {
+	for _, s := range conflicts {
+		if !s.alive() {
+			panic(s.misuse("Pick beside"))
+		}
+	}
+	for _, pad := range p.pads {
+		row := pad.borrowed("Pick of").row
+		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.h.Row() == row }) {
+			return pad
+		}
+	}
+	first, second := p.pads[0].stack, p.pads[1].stack
+	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one pad alone",
+		first.Arena, second.Arena), false})
+}

@@ -1,0 +1,256 @@
+/* mirror.c - tests of what lies where, and of who wrote where nothing lives, in the builds that have mirrors. */
+#include "check.h"
+
+#ifdef UPFRONT_MIRROR
+
+#include <setjmp.h>
+
+enum { MIRROR_ROWS = 2, MIRROR_NAME = 7 };
+
+static const upfront_map_arena mirror_plan[MIRROR_ROWS] = {
+    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"pad 0.0", UPFRONT_PAD, WINDOW, 1}};
+
+static jmp_buf told;
+static upfront_found tale;
+
+static void tell(const upfront_found *found) {
+    tale = *found;
+    longjmp(told, 1);
+}
+
+typedef struct mirrored {
+    unsigned char *block;
+    uint64_t size;
+    unsigned char *memory;
+    upfront_map *map;
+    upfront_scopes *level, *pad;
+} mirrored;
+
+static mirrored mirror_up(void) {
+    mirrored x;
+    x.size = upfront_map_size(mirror_plan, MIRROR_ROWS, 4, 2, 0);
+    x.block = window_new(x.size);
+    x.map = upfront_map_init(x.block, x.size, mirror_plan, MIRROR_ROWS, 4, 2, 0);
+    x.memory = window_new(upfront_mirror_size(x.block, x.size));
+    CHECK(x.map != NULL && upfront_mirror_open(x.block, x.size, x.memory, tell, MIRROR_NAME));
+    x.level = &upfront_map_row(x.map, 0)->arena;
+    x.pad = &upfront_map_row(x.map, 1)->arena;
+    x.level->base = 1;
+    return x;
+}
+
+static void mirror_down(mirrored *x) {
+    upfront_mirror_close(x->block);
+    CHECK(upfront_position(x->block) == x->block && upfront_place(x->memory, x->block) == upfront_distance(x->memory, x->block));
+    window_free(x->memory, upfront_mirror_size(x->block, x->size));
+    window_free(x->block, x->size);
+}
+
+/* Where what is accounted at an offset of the header lies, and back. */
+static void check_lies(const upfront_scopes *h, uint64_t offset, const void *p) {
+    CHECK(upfront_position(upfront_arena_at(&h->arena, offset)) == p);
+    CHECK_EQ(upfront_arena_offset(&h->arena, p), offset);
+}
+
+/* Everything lies apart, with its own alignment, and goes to the other window when its place is given again. */
+static void test_lies(void) {
+    mirrored x = mirror_up();
+    upfront_scope s = upfront_scope_open(x.level);
+    uint64_t start = x.level->arena.start, sizes[] = {1, 3, 8, 24, 100, 1000, 5000, 1, 64}, aligns[] = {1, 1, 8, 8, 64, 4096, 64, 1, 16};
+    char *last = NULL, *first = NULL;
+    size_t i;
+    int turn;
+    for (turn = 0; turn < 3; turn++) {
+        last = NULL;
+        for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            char *p = (char *)upfront_scope_alloc(s, sizes[i], aligns[i]);
+            CHECK(p != NULL && (uintptr_t)p % aligns[i] == 0);
+            CHECK(last == NULL || p - last >= 63);
+            check_lies(x.level, x.level->arena.cursor - sizes[i], p);
+            check_lies(x.level, x.level->arena.cursor - 1, p + sizes[i] - 1);
+            CHECK_EQ(upfront_arena_offset(&x.level->arena, p + sizes[i]), x.level->arena.cursor);
+            if (aligns[i] == 64 && sizes[i] >= 128) /* an arena on it pads as everywhere */
+                CHECK_EQ((uintptr_t)p % 4096, ((uintptr_t)x.level + x.level->arena.cursor - sizes[i]) % 4096);
+            memset(p, 7, (size_t)sizes[i]);
+            if (i == 0) {
+                CHECK(turn == 0 || p != first);
+                first = p;
+            }
+            last = p + sizes[i];
+        }
+        CHECK_EQ(upfront_distance(upfront_scope_alloc(s, 0, 1), x.level), x.level->arena.cursor); /* what has no bytes */
+        CHECK(upfront_scope_close(s) == UPFRONT_ORDER);
+        x.level->base = 0;
+        CHECK(upfront_scope_close(s) == UPFRONT_OK);
+        x.level->base = 1;
+        CHECK_EQ(upfront_arena_offset(&x.level->arena, first), start); /* of what died, too */
+        s = upfront_scope_open(x.level);
+    }
+    CHECK(upfront_position(x.block + x.size) == x.block + x.size);
+    mirror_down(&x);
+}
+
+static void count_up(void *arg) { ++*(int *)arg; }
+
+/* Nodes, what grows and gets shorter, pools, temporaries: all is accounted as anywhere. */
+static void test_kinds(void) {
+    mirrored x = mirror_up();
+    upfront_scope s = upfront_scope_open(x.pad), temp;
+    upfront_arena *a = &x.pad->arena;
+    int ran = 0, i;
+    char *p, *q, *more;
+    uint64_t from = a->start;
+    upfront_pool *pool;
+    CHECK(upfront_scope_defer(s, count_up, &ran) == UPFRONT_OK);
+    CHECK_EQ(a->cursor, from + 8 + 16);
+    from = a->cursor;
+    p = (char *)upfront_scope_alloc(s, 10, 1);
+    for (i = 0; i < 500; i++) {
+        more = (char *)upfront_scopes_grow(x.pad, s.gen, from, 10);
+        CHECK(more == p + 10 + 10 * i);
+        memset(more, i, 10);
+    }
+    CHECK_EQ(a->cursor, from + 5010);
+    check_lies(x.pad, from + 5009, p + 5009);
+    more = (char *)upfront_scopes_grow(x.pad, s.gen, from + 100, 10); /* by its inside */
+    CHECK(more == p + 5010);
+    upfront_mark_less(upfront_arena_at(a, from), upfront_arena_at(a, a->cursor), 10);
+    a->cursor -= 10;
+    q = (char *)upfront_scopes_grow(x.pad, s.gen, a->cursor, 8); /* something new */
+    CHECK(q > p + 5010 + 63);
+    upfront_mark_less(upfront_arena_at(a, a->cursor - 8), upfront_arena_at(a, a->cursor), 8);
+    a->cursor -= 8;
+    CHECK(upfront_position(upfront_arena_at(a, a->cursor)) == upfront_arena_at(a, a->cursor));
+    pool = upfront_scope_pool(s, 24, 8, 3);
+    p = (char *)upfront_pool_get(pool, pool->gen);
+    q = (char *)upfront_pool_get(pool, pool->gen);
+    CHECK(pool != NULL && q - p == 24 * UPFRONT_SPREAD && upfront_pool_chunk(pool, 1) == q);
+    CHECK_EQ(upfront_pool_find(pool, pool->gen, q), 1);
+    CHECK_EQ(upfront_pool_find(pool, pool->gen, q + 8), UPFRONT_MISALIGNED);
+    CHECK_EQ(upfront_pool_find(pool, pool->gen, &x), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_OK);
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE);
+    CHECK(upfront_pool_get(pool, pool->gen) != q);
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* of the life before */
+    temp = upfront_scope_temp(s, 100);
+    p = (char *)upfront_scope_alloc(temp, 100, 1);
+    memset(p, 5, 100);
+    check_lies(x.pad, a->limit, p);
+    upfront_mirror_gather(x.block, x.size);
+    CHECK(holds((const char *)upfront_arena_at(a, a->limit), 100, 5));
+    CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(a->cursor, a->start);
+    mirror_down(&x);
+}
+
+#ifdef UPFRONT_CHECKED
+
+static void check_found(int what, int how, const void *at, const void *start, uint64_t size) {
+    CHECK_EQ(tale.what, what);
+    CHECK_EQ(tale.how, how);
+    CHECK_EQ(tale.address, (uintptr_t)at);
+    CHECK_EQ(tale.start, (uintptr_t)start);
+    CHECK_EQ(tale.size, size);
+    CHECK_EQ(tale.name, MIRROR_NAME);
+}
+
+/* Who writes where nothing lives is found by check, and by what comes there next; each byte is put back in between. */
+static void test_found(void) {
+    mirrored x = mirror_up();
+    upfront_row *r = upfront_map_row(x.map, 1);
+    upfront_scope s = upfront_scope_open(x.pad), inner;
+    unsigned char *p, *q;
+    upfront_pool *pool;
+    upfront_site = 3;
+    p = (unsigned char *)upfront_scope_alloc(s, 24, 8);
+    upfront_site = 0;
+    CHECK(upfront_mirror_check(r, r->end, &tale));
+    p[24] = 1;
+    CHECK(!upfront_mirror_check(r, r->end, &tale));
+    check_found(UPFRONT_PAST, 0, p + 24, p, 24);
+    CHECK_EQ(tale.made, 3);
+    p[24] = UPFRONT_DEAD;
+    p[-1] = 1;
+    CHECK(!upfront_mirror_check(r, r->end, &tale));
+    check_found(UPFRONT_BEFORE, 0, p - 1, p, 24);
+    p[-1] = UPFRONT_DEAD;
+    CHECK(upfront_mirror_check(r, r->end, &tale));
+    CHECK(upfront_mirror_find((uintptr_t)p + 5, &tale));
+    check_found(UPFRONT_LIVING, 0, p + 5, p, 24);
+    CHECK(upfront_mirror_find((uintptr_t)p + 1000, &tale));
+    check_found(UPFRONT_NOBODYS, 0, p + 1000, NULL, 0);
+    CHECK(!upfront_mirror_find((uintptr_t)x.block, &tale));
+
+    inner = upfront_scope_open(x.pad);
+    q = (unsigned char *)upfront_scope_alloc(inner, 5000, 8);
+    upfront_site = 4;
+    CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
+    upfront_site = 0;
+    q[4999] = 1;
+    CHECK(!upfront_mirror_check(r, r->end, &tale));
+    check_found(UPFRONT_ENDED, UPFRONT_CLOSED, q + 4999, q, 5000);
+    CHECK_EQ(tale.ended, 4);
+    CHECK((unsigned char *)upfront_scope_alloc(s, 24, 8) != q); /* it rests */
+    if (setjmp(told) == 0) {
+        inner = upfront_scope_open(x.pad);
+        x.pad->arena.cursor -= 24; /* the same place for the second time */
+        upfront_mark_dead(upfront_arena_at(&x.pad->arena, x.pad->arena.cursor), 24);
+        (void)upfront_scope_alloc(inner, 5000, 8);
+        CHECK(0);
+    }
+    check_found(UPFRONT_ENDED, UPFRONT_CLOSED, q + 4999, q, 5000);
+    q[4999] = UPFRONT_DEAD;
+    x.pad->arena.cursor = upfront_scopes_top(x.pad)->mark;
+    CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
+
+    pool = upfront_scope_pool(s, 16, 8, 2);
+    q = (unsigned char *)upfront_pool_get(pool, pool->gen);
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_OK);
+    q[15] = 1;
+    CHECK(!upfront_mirror_check(r, r->end, &tale));
+    check_found(UPFRONT_ENDED, UPFRONT_PUT, q + 15, q, 16);
+    q[15] = UPFRONT_DEAD;
+    p[24] = 1;
+    if (setjmp(told) == 0) {
+        (void)upfront_scope_close(s);
+        CHECK(0);
+    }
+    check_found(UPFRONT_PAST, 0, p + 24, p, 24);
+    mirror_down(&x);
+}
+
+/* What lay in a row that ended as a whole is known, and what is given there next lies in the other window. */
+static void test_over(void) {
+    mirrored x = mirror_up();
+    unsigned char *p, *q;
+    int i;
+    for (i = 0; i < 3; i++) {
+        p = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.level), 2 * WINDOW, 8);
+        memset(p, i, 2 * WINDOW);
+        CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
+        CHECK(upfront_mirror_find((uintptr_t)p + 9, &tale));
+        check_found(UPFRONT_ENDED, UPFRONT_REWOUND, p + 9, p, 2 * WINDOW);
+    }
+    q = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.level), 1, 1);
+    CHECK(q != p);
+    *q = 1;
+    mirror_down(&x);
+}
+
+#endif
+
+void test_mirror(void) {
+    test_lies();
+    test_kinds();
+#ifdef UPFRONT_CHECKED
+    test_found();
+    test_over();
+#endif
+}
+
+#else
+
+void test_mirror(void) {}
+
+#endif
