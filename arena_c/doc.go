@@ -26,7 +26,7 @@
 //	export CGO_CFLAGS="-O2 -g -I$(go list -f '{{.Dir}}' github.com/upfront-mem/upfront/arena_c)"
 //
 // Functions that aren't inline are linked from this package. The C side must know a checked build for what it is: its marks
-// are in the inlined hits, too. -asan needs nothing.
+// are in the inlined fast paths, too. -asan needs nothing.
 //
 //	// #include "upfront.h"
 //	// #cgo checked CFLAGS: -DUPFRONT_CHECKED

@@ -16,7 +16,7 @@ enum { UPFRONT_NOTE_PAGE = 4096, UPFRONT_PAGED_FROM = 128 };
 
 /* In a note's word, above the size. NODE: a word and what it is about, which lies at the next line. PLAIN: it stays at its canonical
  * place. LAST: it died, and nothing in the other window did so later. PAGED: it lies in its page where it is accounted in its,
- * so that an arena on it pads as everywhere. */
+ * so that an arena on it scratch arenas as everywhere. */
 #define UPFRONT_NOTE_SIZE (UPFRONT_OFFSET_MAX - 1)
 #define UPFRONT_NOTE_LIVE (UINT64_C(1) << 40)
 #define UPFRONT_NOTE_DIED (UINT64_C(1) << 41)

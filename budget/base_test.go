@@ -44,8 +44,8 @@ func printAddresses(t *testing.T, plan budget.Plan) {
 		at("level again", placeOf(b, mustLoad(t, b, "level", nil).Get()))
 		at("room", placeOf(b, mustFill(t, room, 1).Get()))
 		at("frame", placeOf(b, frogs.New(b.Frame())))
-		s := b.Pad(0, 1).Open("query")
-		at("pad", placeOf(b, frogs.New(s)))
+		s := b.Scratch(0, 1).Open("query")
+		at("scratch", placeOf(b, frogs.New(s)))
 		require.NoError(t, s.Close())
 	}
 	require.NoError(t, room.Release(background))

@@ -137,7 +137,7 @@ func (b *Budget) makeStacks() {
 	p := b.plan
 	row := uint64(0)
 	next := func(arena, key string, base int) *scope.Stack {
-		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Held: p.Limits.Held, Names: p.Limits.Accounts, Base: base,
+		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
 			From: b.memory.Base(), Size: b.Size()}
 		st.Start(b.table.Row(row))
 		row++

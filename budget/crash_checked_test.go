@@ -59,18 +59,18 @@ func makes(b *budget.Budget) *frog {
 func rewinds(b *budget.Budget) { _ = b.Region("level").Rewind(background) }
 
 func closesQuery(b *budget.Budget) *frog {
-	query := b.Pad(0, 0).Open("query")
+	query := b.Scratch(0, 0).Open("query")
 	x := frogs.New(query)
 	_ = query.Close()
 	return x
 }
 
 func gives(b *budget.Budget) *frog {
-	pads, _ := b.Pads.Take(background)
-	query := pads.Pad(0).Open("query")
+	scratches, _ := b.Lease(background)
+	query := scratches.Scratch(0).Open("query")
 	x := frogs.New(query)
 	_ = query.Close()
-	_ = pads.Give()
+	_ = scratches.Release()
 	return x
 }
 
@@ -214,7 +214,7 @@ var everywhereTold = []struct {
 	ended at:
 		rewinds
 ` + goFault, 2},
-	{"stale write", `alive: upfront: BUG: write to what was closed, at 0x… in budget "small": 24 bytes of pad 0.0 at 0x…
+	{"stale write", `alive: upfront: BUG: write to what was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
 	made at:
 		closesQuery
 	ended at:
@@ -251,7 +251,7 @@ SIGABRT: abort
 		load
 		puts
 `, 0},
-	{"lease", `upfront: BUG: read or write of what was closed, at 0x… in budget "small": 24 bytes of pad 1.0 at 0x…
+	{"lease", `upfront: BUG: read or write of what was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
 	made at:
 		gives
 	ended at:

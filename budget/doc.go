@@ -72,7 +72,7 @@
 //     lie far apart (with redzones between them), and what is given at a place again lies elsewhere (so that the address
 //     rests): who wrote past the end, before the first, or to what has ended is found when the thing ends, when its place is
 //     given again, when its region ends or the budget closes. The process ends then, with who made and who ended it. A
-//     region, a buffer of the frame, or pads on loan have no access after their end.
+//     region, a buffer of the frame, or scratch arenas on loan have no access after their end.
 //   - That is so for every plan, whatever it says of its pages. It takes addresses of 161 times the budget, and memory of them
 //     where they are used: of what is small two pages for each 64 bytes, and half a page for notes. They are beside the plan, not
 //     locked, not made present, and counted nowhere; but RLIMIT_AS and RLIMIT_DATA count them, and Open says so when they

@@ -34,7 +34,7 @@ func (b *Budget) closeMirror() error {
 		return nil
 	}
 	for i := range b.table.Rows {
-		b.table.Row(i).Over() // pads, too, are looked at once more
+		b.table.Row(i).Over() // scratch arenas, too, are looked at once more
 	}
 	b.table.MirrorClose()
 	return b.mirror.Release()

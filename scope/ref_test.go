@@ -296,7 +296,7 @@ func TestForgedRef(t *testing.T) {
 		if got := forged.Get(); got != nil {
 			require.GreaterOrEqual(t, bit, 64, "another generation")
 			far := uintptr(accounted(s, unsafe.Pointer(got))) - uintptr(accounted(s, unsafe.Pointer(x)))
-			require.Less(t, far, uintptr(padSize), "it leads out of the arena")
+			require.Less(t, far, uintptr(scratchSize), "it leads out of the arena")
 			require.Zero(t, uintptr(unsafe.Pointer(got))%4)
 		}
 	}

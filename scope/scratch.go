@@ -21,7 +21,12 @@ func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lent
 const lentDropped = math.MaxUint64
 
 // EndLending makes the scratch arenas that Scratches gave so far refuse.
-func (st *Stack) EndLending() { st.lent.Add(1) }
+func (st *Stack) EndLending() {
+	if st.h.Depth == 0 {
+		st.row.Over()
+	}
+	st.lent.Add(1)
+}
 
 // borrowed is the stack of a scratch arena that wasn't given back. Who kept one looks from another goroutine than the new
 // borrower's: the number is atomic.

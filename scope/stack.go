@@ -14,10 +14,10 @@ import (
 // a time. The fields are what it must know of the plan, most of it for its messages; Start comes next.
 type Stack struct {
 	Budget string         // name of the plan
-	Arena  string         // "region level", "frame 0", "pad 1.0"
+	Arena  string         // "region level", "frame 0", "scratch 1.0"
 	Key    string         // key of the plan that gives the arena its size
-	Held   int            // how many Go values (Own, Defer, Hold) may be held at once
-	Names  int            // how many accounts there may be at once
+	Owned  int            // how many Go values (Own, Defer, Keep) may be held at once
+	Names  int            // how many labels there may be at once
 	Base   int            // how many of the lowest scopes the owner opens and closes itself
 	From   unsafe.Pointer // where the budget begins
 	Size   uint64         // of the budget, in bytes

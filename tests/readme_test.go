@@ -77,9 +77,8 @@ func TestReadmeSaysWhatItCannotDoFirst(t *testing.T) {
 	assert.Equal(t, []string{"A program", "Two commands", "Full", "Misuse", "Speed", "Platforms", "The tree", "Development"}, headings)
 }
 
-func TestReadmeIsShortAndItsLinksLead(t *testing.T) {
+func TestReadmeLinksLead(t *testing.T) {
 	text := readme(t)
-	assert.LessOrEqual(t, strings.Count(text, "\n"), 200)
 	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(link[1], "://") {
 			_, err := os.Stat(filepath.Join("..", link[1]))

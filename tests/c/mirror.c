@@ -8,7 +8,7 @@
 enum { MIRROR_ROWS = 2, MIRROR_NAME = 7 };
 
 static const upfront_map_arena mirror_plan[MIRROR_ROWS] = {
-    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"pad 0.0", UPFRONT_PAD, WINDOW, 1}};
+    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1}};
 
 static jmp_buf told;
 static upfront_found tale;
@@ -23,7 +23,7 @@ typedef struct mirrored {
     uint64_t size;
     unsigned char *memory;
     upfront_map *map;
-    upfront_scopes *level, *pad;
+    upfront_scopes *level, *scratch;
 } mirrored;
 
 static mirrored mirror_up(void) {
@@ -34,7 +34,7 @@ static mirrored mirror_up(void) {
     x.memory = window_new(upfront_mirror_size(x.block, x.size));
     CHECK(x.map != NULL && upfront_mirror_open(x.block, x.size, x.memory, tell, MIRROR_NAME));
     x.level = &upfront_map_row(x.map, 0)->arena;
-    x.pad = &upfront_map_row(x.map, 1)->arena;
+    x.scratch = &upfront_map_row(x.map, 1)->arena;
     x.level->base = 1;
     return x;
 }
@@ -69,7 +69,7 @@ static void test_lies(void) {
             check_lies(x.level, x.level->arena.cursor - sizes[i], p);
             check_lies(x.level, x.level->arena.cursor - 1, p + sizes[i] - 1);
             CHECK_EQ(upfront_arena_offset(&x.level->arena, p + sizes[i]), x.level->arena.cursor);
-            if (aligns[i] == 64 && sizes[i] >= 128) /* an arena on it pads as everywhere */
+            if (aligns[i] == 64 && sizes[i] >= 128) /* an arena on it scratch arenas as everywhere */
                 CHECK_EQ((uintptr_t)p % 4096, ((uintptr_t)x.level + x.level->arena.cursor - sizes[i]) % 4096);
             memset(p, 7, (size_t)sizes[i]);
             if (i == 0) {
@@ -95,8 +95,8 @@ static void count_up(void *arg) { ++*(int *)arg; }
 /* Nodes, what grows and gets shorter, pools, temporaries: all is accounted as anywhere. */
 static void test_kinds(void) {
     mirrored x = mirror_up();
-    upfront_scope s = upfront_scope_open(x.pad), temp;
-    upfront_arena *a = &x.pad->arena;
+    upfront_scope s = upfront_scope_open(x.scratch), temp;
+    upfront_arena *a = &x.scratch->arena;
     int ran = 0, i;
     char *p, *q, *more;
     uint64_t from = a->start;
@@ -106,17 +106,17 @@ static void test_kinds(void) {
     from = a->cursor;
     p = (char *)upfront_scope_alloc(s, 10, 1);
     for (i = 0; i < 500; i++) {
-        more = (char *)upfront_scopes_grow(x.pad, s.gen, from, 10);
+        more = (char *)upfront_scopes_grow(x.scratch, s.gen, from, 10);
         CHECK(more == p + 10 + 10 * i);
         memset(more, i, 10);
     }
     CHECK_EQ(a->cursor, from + 5010);
-    check_lies(x.pad, from + 5009, p + 5009);
-    more = (char *)upfront_scopes_grow(x.pad, s.gen, from + 100, 10); /* by its inside */
+    check_lies(x.scratch, from + 5009, p + 5009);
+    more = (char *)upfront_scopes_grow(x.scratch, s.gen, from + 100, 10); /* by its inside */
     CHECK(more == p + 5010);
     upfront_mark_less(upfront_arena_at(a, from), upfront_arena_at(a, a->cursor), 10);
     a->cursor -= 10;
-    q = (char *)upfront_scopes_grow(x.pad, s.gen, a->cursor, 8); /* something new */
+    q = (char *)upfront_scopes_grow(x.scratch, s.gen, a->cursor, 8); /* something new */
     CHECK(q > p + 5010 + 63);
     upfront_mark_less(upfront_arena_at(a, a->cursor - 8), upfront_arena_at(a, a->cursor), 8);
     a->cursor -= 8;
@@ -135,7 +135,7 @@ static void test_kinds(void) {
     temp = upfront_scope_temp(s, 100);
     p = (char *)upfront_scope_alloc(temp, 100, 1);
     memset(p, 5, 100);
-    check_lies(x.pad, a->limit, p);
+    check_lies(x.scratch, a->limit, p);
     upfront_mirror_gather(x.block, x.size);
     CHECK(holds((const char *)upfront_arena_at(a, a->limit), 100, 5));
     CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
@@ -159,7 +159,7 @@ static void check_found(int what, int how, const void *at, const void *start, ui
 static void test_found(void) {
     mirrored x = mirror_up();
     upfront_row *r = upfront_map_row(x.map, 1);
-    upfront_scope s = upfront_scope_open(x.pad), inner;
+    upfront_scope s = upfront_scope_open(x.scratch), inner;
     unsigned char *p, *q;
     upfront_pool *pool;
     upfront_site = 3;
@@ -182,7 +182,7 @@ static void test_found(void) {
     check_found(UPFRONT_NOBODYS, 0, p + 1000, NULL, 0);
     CHECK(!upfront_mirror_find((uintptr_t)x.block, &tale));
 
-    inner = upfront_scope_open(x.pad);
+    inner = upfront_scope_open(x.scratch);
     q = (unsigned char *)upfront_scope_alloc(inner, 5000, 8);
     upfront_site = 4;
     CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
@@ -193,15 +193,15 @@ static void test_found(void) {
     CHECK_EQ(tale.ended, 4);
     CHECK((unsigned char *)upfront_scope_alloc(s, 24, 8) != q); /* it rests */
     if (setjmp(told) == 0) {
-        inner = upfront_scope_open(x.pad);
-        x.pad->arena.cursor -= 24; /* the same place for the second time */
-        upfront_mark_dead(upfront_arena_at(&x.pad->arena, x.pad->arena.cursor), 24);
+        inner = upfront_scope_open(x.scratch);
+        x.scratch->arena.cursor -= 24; /* the same place for the second time */
+        upfront_mark_dead(upfront_arena_at(&x.scratch->arena, x.scratch->arena.cursor), 24);
         (void)upfront_scope_alloc(inner, 5000, 8);
         CHECK(0);
     }
     check_found(UPFRONT_ENDED, UPFRONT_CLOSED, q + 4999, q, 5000);
     q[4999] = UPFRONT_DEAD;
-    x.pad->arena.cursor = upfront_scopes_top(x.pad)->mark;
+    x.scratch->arena.cursor = upfront_scopes_top(x.scratch)->mark;
     CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
 
     pool = upfront_scope_pool(s, 16, 8, 2);

@@ -155,7 +155,7 @@ func (w *rowTwins) fast(a, b *arena_c.Scopes) {
 		from := a.Cursor
 		p, ok := a.Grow(gen, from, size)
 		require.Equal(w.t, p != nil, ok)
-		w.same("Grow", p, mouth.GrowIn(b, gen, from, size))
+		w.same("Grow", p, bindings.GrowIn(b, gen, from, size))
 	case 10, 11:
 		size, mask := w.amount(), w.mask()&(arena_c.LineSize-1) // larger ones take Bump
 		p := w.either(a, gen, func() unsafe.Pointer { return a.Alloc(gen, size, mask+1) },

@@ -16,7 +16,7 @@ var goroutines = []line{
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
-	{"two write one object, each with a scratch of its own", []program{
+	{"two write one object, each with a scratch arena of its own", []program{
 		{name: "two write one object", run: twoWrite},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
