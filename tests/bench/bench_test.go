@@ -54,14 +54,14 @@ func TestTheGateTells(t *testing.T) {
 	h := &harness{rounds: 25, time: 500 * time.Microsecond}
 	var said strings.Builder
 	err := gate(h, controls, &said, false)
-	want := []string{"owned", "missed", "owned", "missed"}
+	want := []string{"held", "missed", "held", "missed"}
 	last := "2 of 4 rows held\n"
 	counts, missing := countInstructions(controls)
 	if missing != nil {
 		if t.Log("without instructions:", missing); os.Getenv("REQUIRE_ALL") == "1" {
 			t.Fail()
 		}
-		want, last = []string{"owned", "missed", "not judged", "not judged"}, "1 of 2 rows held\n"
+		want, last = []string{"held", "missed", "not judged", "not judged"}, "1 of 2 rows held\n"
 	} else if equal, twice := controls[2].ratio(counts), controls[3].ratio(counts); math.Abs(equal-1) > 0.02 || math.Abs(twice-2) > 0.04 {
 		t.Errorf("of the instructions equal work has %v, and twice as much %v", equal, twice)
 	}

@@ -177,7 +177,7 @@ func (w *world) kept(p *part, along []*part, e ended) (exits bool) {
 	}
 	if t.exits {
 		w.did["load left"]++
-		w.empty(along)
+		w.note(w.empty(along)) // nobody gets what Load returns
 		return true
 	}
 	t.add(s.lost)
