@@ -159,6 +159,6 @@ func printVerdicts(to io.Writer, list []verdict) {
 	}
 	w.Flush()
 	fmt.Fprintf(to, "\nThe least of interleaved rounds, and what it is of the other's. Where a unit takes less than 2 ns,\n"+
-		"instructions are counted, and the better of both decides. Held is at most %.0f %% above. A row that is held\n"+
+		"instructions are counted, and the better of both decides. A row may be %.0f %% above. One that is held\n"+
 		"at another figure doesn't reach its target.\n", 100*(margin-1))
 }
