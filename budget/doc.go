@@ -16,9 +16,9 @@
 //			{Name: "systems", Size: 12 * budget.MiB},
 //			{Name: "level", Size: 40 * budget.MiB},
 //		},
-//		Frame:  budget.Frame{Buffers: 2, Size: budget.MiB},    // each buffer
-//		Scratch:   budget.Scratch{Workers: 2, Size: budget.MiB},     // each scratch arena, two a worker
-//		GoHeap: 32 * budget.MiB,
+//		Frame:   budget.Frame{Buffers: 2, Size: budget.MiB},   // each buffer
+//		Scratch: budget.Scratch{Workers: 2, Size: budget.MiB}, // each arena, two a worker
+//		GoHeap:  32 * budget.MiB,
 //	}
 //	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first; OpenIn(block, plan)
 //	defer b.Close()
@@ -28,8 +28,8 @@
 //
 //	budget.Load(ctx, b.Region("effects").In(s), …)             // inside that function: s is the proof of being there
 //	l := level.Get()                                           // nil after a rewind
-//	t := b.Scratch(worker, 0).Open("query")                        // scratch that follows the call stack
-//	scratch arenas, err := b.Lease(ctx)                              // two scratch arenas on loan, for a goroutine that comes and goes
+//	t := b.Scratch(worker, 0).Open("query")                    // scratch that follows the call stack
+//	lease, err := b.Lease(ctx)                                 // two scratch arenas on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.NextFrame()                                              // the frame's buffers change
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
@@ -56,8 +56,8 @@
 // # Reports
 //
 //   - [Budget.Report] gives the figures of now, and belongs to the goroutine that drives the program.
-//   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Release, Reconfigure, NextFrame or
-//     Release.
+//   - [Budget.Snapshot] is for everybody else: the figures as of the last Open, Load, Rewind, Reconfigure, NextFrame or
+//     Release, of a slot or of a lease.
 //   - Both marshal to JSON and back, and log as slog groups. After Close both give the last figures.
 //   - A peak and a number of objects is kept for each region, name of a scope, and label ([scope.Label]).
 //   - [Budget.Close] names what leaked; checked builds (-tags checked) add where it was opened, given, taken or acquired.
@@ -96,15 +96,15 @@
 // is required, and a line of Report.NotGranted when it is wished. Full is a [scope.FullError]; why it unwinds, package
 // scope says. What old contents' finalizers say when a load replaces them goes to the report and Plan.OnError. Misuse
 // panics, or is refused, with "BUG" in its text; what comes while something loads, and may not, is
-// [ErrLoading]. A loader uses scratch by [scope.Scratch.Do]: a load that fails closes nothing on scratch arenas.
+// [ErrLoading]. A loader uses scratch by [scope.Scratch.Do]: a load that fails closes nothing on scratch.
 //
 // # Goroutines
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the
 // goroutine that drives the program; a Load that would touch what one touches already is
 // [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
-// may load at the same time where no region lies above ([OpenSlots]). Scratch belong to a worker each,
-// or to who borrowed them. [Budget.Lease], [Lease.Release], [OpenSlots.Acquire], [Budget.Snapshot],
+// may load at the same time where no region lies above ([OpenSlots]). Scratch belongs to a worker,
+// or to who leased it. [Budget.Lease], [Lease.Release], [OpenSlots.Acquire], [Budget.Snapshot],
 // [Loaded.Get], [Reader.Pin] and [Reader.Unpin] are for any goroutine.
 //
 // # Why

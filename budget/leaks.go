@@ -76,7 +76,7 @@ type place struct {
 	depth int
 }
 
-// countOpenScratch counts each scratch arena scope that is open, once. Scratch on loan may be in use at NextFrame; they count when they are
+// countOpenScratch counts each scope on scratch that is open, once. What is on loan may be in use at NextFrame; it counts when it is
 // given back, and at the end.
 func (b *Budget) countOpenScratch(lent bool) {
 	for i, scratch := range b.scratches {

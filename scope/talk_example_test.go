@@ -17,14 +17,14 @@ import (
 // Andreas Fredriksson, "Scope Stack Allocation", idea by idea; the last column names an example here or beside it.
 //
 //	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
-//	LinearAllocator, rewind       the arena of a region or scratch; arena.Linear        frogSystem
+//	LinearAllocator, rewind       the arena of a region; scratch; arena.Linear    frogSystem
 //	ScopeStack, nested scopes     Scope: Open and Close, or Do                      demoAsMeant, demoAsPublished
 //	newPOD                        Plain: New, Slice                                 frogSystem
 //	newObject                     Object: New, Make, Slice                          frogSystemWithLock
 //	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
-//	thread-local scratch          a scratch arena, held by handle; two a worker (Scratches.Pick)   formatString
+//	thread-local scratch          scratch, held by handle; two a worker (Pick)    formatString
 //	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
-//	array of unknown size         List on a scratch arena, then Copy into the scope           arrayOfUnknownSize
+//	array of unknown size         Builder on scratch                              arrayOfUnknownSize
 //	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
 //	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
 //

@@ -238,7 +238,7 @@ func TestInterrupt(t *testing.T) {
 	assert.Empty(t, stderr.String())
 }
 
-// A scratch arena scope that nobody closed and a corrupted table are seen and reported.
+// A scope on scratch that nobody closed and a corrupted table are seen and reported.
 func TestLeaksAndIdentity(t *testing.T) {
 	plan, err := budget.ParsePlan(defaultPlan)
 	require.NoError(t, err)
