@@ -19,7 +19,5 @@ func populatePages(unsafe.Pointer, uint64) error { return errors.ErrUnsupported 
 
 func checkHuge(base, size uint64) (undo bool, err error) { return false, errUnsupported }
 
-func noHuge(unsafe.Pointer, uint64) {}
-
 // No range is ever huge, so nothing calls it.
 func adviseHuge(p unsafe.Pointer, size uint64, want bool) error { return errUnsupported }
