@@ -77,11 +77,9 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 		}
 	}()
 	r := h.Top()
-	for chain := h.Chain; chain != r.Chain; {
-		at = chain
-		object, node := h.Newest(chain)
+	for at = h.Chain; at != r.Chain; at = h.Chain {
+		object, node := h.Newest(at)
 		class := node / arena_c.NodeClass
-		chain = node % arena_c.NodeClass
 		if class < classFirst {
 			if class != classOwned {
 				return st.goOn(h, at, nil)
@@ -91,7 +89,7 @@ func (st *Stack) closeTop(h *arena_c.Scopes) (err error) {
 			}
 			continue
 		}
-		h.Chain = chain // first: it runs once, whatever it does
+		h.Chain = node % arena_c.NodeClass // first: it runs once, whatever it does
 		st.finalizers++
 		if failed := classes.run[class%classesMax](object); failed != nil {
 			return st.goOn(h, at, failed)
