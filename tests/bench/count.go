@@ -30,7 +30,7 @@ import (
 	"strings"
 )
 
-// Instructions are counted of two lengths of a loop: the difference has nothing else in it.
+// Instructions are counted of two lengths of a loop: the difference has nothing else in it. A loop that is done once is long enough.
 const (
 	shortCount = 200
 	longCount  = 3 * shortCount
@@ -94,21 +94,31 @@ func childCount(works string) map[string]float64 {
 		}
 		list, end := h.enter(l)
 		for _, c := range list {
-			c.run(1)
-			for _, n := range []int{shortCount, longCount} {
-				label := C.CString(fmt.Sprintf("%s|%s|%d|%.0f", l.name, c.who, n, c.unitsOf(l)))
-				C.zero()
-				c.run(n)
-				C.dump(label)
+			units := c.unitsOf(l)
+			if l.once {
+				c.before()
+				c.count(l, 1, units)
+				continue
 			}
+			c.run(1)
+			c.count(l, shortCount, -units*(longCount-shortCount))
+			c.count(l, longCount, units*(longCount-shortCount))
 		}
 		end()
 	}
 	return map[string]float64{}
 }
 
+// count does the work n times. What is dumped adds to the figure of a unit when it is divided by parts.
+func (c contestant) count(l loop, n int, parts float64) {
+	label := C.CString(fmt.Sprintf("%s|%s|%.0f", l.name, c.who, parts))
+	C.zero()
+	c.run(n)
+	C.dump(label)
+}
+
 var (
-	dumpLabel = regexp.MustCompile(`(?m)^desc: Trigger: Client Request: (.+)\|(.+)\|(\d+)\|(\d+)$`)
+	dumpLabel = regexp.MustCompile(`(?m)^desc: Trigger: Client Request: (.+)\|(.+)\|(-?\d+)$`)
 	dumpTotal = regexp.MustCompile(`(?m)^(?:totals|summary): (\d+)`)
 )
 
@@ -128,12 +138,8 @@ func readCounts(folder string) (figures, error) {
 			continue // of the whole program
 		}
 		sum, _ := strconv.ParseFloat(total[1], 64)
-		n, _ := strconv.Atoi(label[3])
-		units, _ := strconv.ParseFloat(label[4], 64)
-		if n == shortCount {
-			sum = -sum
-		}
-		counts[[2]string{label[1], label[2]}] += sum / (units * (longCount - shortCount))
+		parts, _ := strconv.ParseFloat(label[3], 64)
+		counts[[2]string{label[1], label[2]}] += sum / parts
 	}
 	if len(counts) == 0 {
 		return nil, errors.New("callgrind wrote no figures")

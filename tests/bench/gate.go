@@ -77,12 +77,25 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 				verdicts[i] = v
 			}
 			again = again || !verdicts[i].held()
+			if v.late() {
+				explain(t, list)
+			}
 		}
 		if !again {
 			break
 		}
 	}
 	return verdicts, nil
+}
+
+// explain says what a time above its target comes from.
+func explain(t target, list []series) {
+	for _, s := range list {
+		if s.work == t.work {
+			fmt.Fprintf(os.Stderr, "bench: %s takes long: %s, least %s ns, median %s\n", s.work, s.who,
+				number(slices.Min(s.values)), number(median(s.values)))
+		}
+	}
 }
 
 // rowsOf measures those who are in the rows, all of one measurement.

@@ -5,7 +5,7 @@
 // it compares with never enters the library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-out build] [-readme README.md]
-//	bench -gate [-rounds 25] [-time 10ms]
+//	bench -gate [-works A,C] [-rounds 25] [-time 10ms]
 //
 // Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go;
 // -gate measures just that, and its last line says how many rows are held.
@@ -51,7 +51,7 @@ func run(args []string) error {
 		return err
 	}
 	if *gated {
-		return gate(h, targets, os.Stdout, os.Getenv("REQUIRE_ALL") == "1")
+		return gate(h, targetsOf(chosen), os.Stdout, os.Getenv("REQUIRE_ALL") == "1")
 	}
 	h.helpers = startHelpers()
 	defer h.close()
