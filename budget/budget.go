@@ -26,8 +26,8 @@ type Budget struct {
 	plan Plan
 	grant
 	table     *arena_c.Map
-	regions   []*OpenRegion // bottom first, each slot one
-	slots     []*OpenSlots
+	regions   []*Region // bottom first, each slot one
+	slots     []*Slots
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
@@ -147,14 +147,14 @@ func (b *Budget) makeStacks() {
 		open := func(name string, slot int) *region {
 			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
 			part.stack = next("region "+name, regionSizeKey(i), 1)
-			b.regions = append(b.regions, &OpenRegion{region: part})
+			b.regions = append(b.regions, &Region{region: part})
 			return part
 		}
 		if r.Slots == 0 {
 			open(r.Name, -1)
 			continue
 		}
-		slots := newOpenSlots(b, r.Name, i, r.Slots)
+		slots := newSlots(b, r.Name, i, r.Slots)
 		for k := range r.Slots {
 			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
 			slots.slots[k].siblings = slots
@@ -177,7 +177,7 @@ func (b *Budget) makeStacks() {
 
 // Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
 // are.
-func (b *Budget) Region(name string) *OpenRegion {
+func (b *Budget) Region(name string) *Region {
 	for _, r := range b.regions {
 		if r.name == name && r.slot < 0 {
 			return r

@@ -11,13 +11,13 @@
 //
 //	plan := budget.Plan{
 //		Name: "handheld",
-//		Regions: []budget.Region{
+//		Regions: []budget.RegionPlan{
 //			{Name: "init", Size: 4 * budget.MiB},
 //			{Name: "systems", Size: 12 * budget.MiB},
 //			{Name: "level", Size: 40 * budget.MiB},
 //		},
-//		Frame:   budget.Frame{Buffers: 2, Size: budget.MiB},   // each buffer
-//		Scratch: budget.Scratch{Workers: 2, Size: budget.MiB}, // each arena, two a worker
+//		Frame:   budget.FramePlan{Buffers: 2, Size: budget.MiB},   // each buffer
+//		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.MiB}, // each arena, two a worker
 //		GoHeap:  32 * budget.MiB,
 //	}
 //	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first; OpenIn(block, plan)
@@ -40,7 +40,7 @@
 //	            bottom ----------> top; top is rewound first
 //
 // Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes
-// with it. A region may have slots, equal siblings that are loaded and rewound each for itself ([OpenSlots]), and one
+// with it. A region may have slots, equal siblings that are loaded and rewound each for itself ([Slots]), and one
 // region may take the [Rest] of Plan.Size. While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String]
 // draws the map.
 //
@@ -102,9 +102,9 @@
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the
 // goroutine that drives the program; a Load that would touch what one touches already is
-// [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
-// may load at the same time where no region lies above ([OpenSlots]). Scratch belongs to a worker,
-// or to who leased it. [Budget.Lease], [Lease.Release], [OpenSlots.Acquire], [Budget.Snapshot],
+// [ErrLoading], but for who proves to be inside ([Region.In]). Slots belong to their owners, who
+// may load at the same time where no region lies above ([Slots]). Scratch belongs to a worker,
+// or to who leased it. [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Snapshot],
 // [Loaded.Get], [Reader.Pin] and [Reader.Unpin] are for any goroutine.
 //
 // # Why

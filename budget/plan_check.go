@@ -69,7 +69,7 @@ func (f *planFaults) whole(p Plan) {
 	}
 }
 
-func (f *planFaults) regions(regions []Region) {
+func (f *planFaults) regions(regions []RegionPlan) {
 	if n := len(regions); n < 1 || n > planRegionsMax {
 		f.add("regions", planRegionsText, n, planRegionsMax)
 	}

@@ -88,7 +88,7 @@ func (d *planDrawing) part(i int, rest bool) {
 	d.mapped(name, sum.Bytes, begin, end, text)
 }
 
-func planRegionText(index int, r Region, rest bool) string {
+func planRegionText(index int, r RegionPlan, rest bool) string {
 	words := []string{fmt.Sprintf("regions[%d]", index)}
 	if rest {
 		words = append(words, "the rest")

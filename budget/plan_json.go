@@ -115,7 +115,7 @@ func planValue(data json.RawMessage, into any) (err error) {
 	switch into := into.(type) {
 	case []planKey:
 		err = errNotObject
-	case *[]Region:
+	case *[]RegionPlan:
 		err = errNotList
 	case *string:
 		if !quoted {

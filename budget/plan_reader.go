@@ -90,7 +90,7 @@ func (r *planReader) value(key string, into any) {
 			r.object(key, into)
 			return
 		}
-	case *[]Region:
+	case *[]RegionPlan:
 		if bytes.HasPrefix(r.data[at:], []byte("[")) {
 			r.regions(key, into)
 			return
@@ -152,14 +152,14 @@ func (r *planReader) member(parent string, given map[string]bool, known []planKe
 }
 
 // regions reads the list of regions. Of too many it only keeps count.
-func (r *planReader) regions(key string, regions *[]Region) {
+func (r *planReader) regions(key string, regions *[]RegionPlan) {
 	count := 0
 	r.each(key, func() {
 		if count++; count > planRegionsMax {
 			r.raw()
 			return
 		}
-		var region Region
+		var region RegionPlan
 		r.value(fmt.Sprintf("%s[%d]", key, count-1), []planKey{{"name", &region.Name},
 			{"size", (*restJSON)(&region.Size)}, {"slots", &region.Slots}, {"note", &region.Note}})
 		*regions = append(*regions, region)

@@ -25,10 +25,10 @@ func (p *Plan) sized() (parts []sizedPart) {
 		slots := max(1, planCount(p.Regions[i].Slots))
 		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, slots, arena_c.KindRegion})
 	}
-	if p.Frame != (Frame{}) {
+	if p.Frame != (FramePlan{}) {
 		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
 	}
-	if p.Scratch != (Scratch{}) {
+	if p.Scratch != (ScratchPlan{}) {
 		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, planCount(p.Scratch.Workers) * planScratchEach,
 			arena_c.KindScratch})
 	}

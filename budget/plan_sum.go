@@ -119,7 +119,7 @@ func planSummand(key string) bool {
 
 // rest is the index of the region that takes the rest, or -1.
 func (p Plan) rest() int {
-	return slices.IndexFunc(p.Regions, func(r Region) bool { return r.Size == Rest })
+	return slices.IndexFunc(p.Regions, func(r RegionPlan) bool { return r.Size == Rest })
 }
 
 // resolved is a checked plan as it is laid out: a size for the region that takes the rest, and every default filled

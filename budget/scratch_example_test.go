@@ -16,8 +16,8 @@ var borrowed = scope.Plain[borrowedFrog]()
 
 // ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there are pairs.
 func ExampleBudget_Lease() {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 3, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}

@@ -194,7 +194,7 @@ func TestScratchByNumber(t *testing.T) {
 	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 were asked for by number and are never lent; `+
 		`raise scratch.workers in the plan`)
 	plan := small()
-	plan.Scratch = budget.Scratch{}
+	plan.Scratch = budget.ScratchPlan{}
 	none := budgettest.Open(t, plan)
 	assert.Equal(t, `budget: BUG: plan "small" has no scratch; give it scratch.workers and scratch.size`,
 		panics(t, func() { _, _ = none.Lease(background) }))
