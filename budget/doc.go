@@ -17,7 +17,7 @@
 //			{Name: "level", Size: 40 * budget.MiB},
 //		},
 //		Frame:   budget.FramePlan{Buffers: 2, Size: budget.MiB},   // each buffer
-//		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.MiB}, // each arena, two a worker
+//		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.MiB}, // of each, two a worker
 //		GoHeap:  32 * budget.MiB,
 //	}
 //	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first; OpenIn(block, plan)
@@ -29,14 +29,14 @@
 //	budget.Load(ctx, b.Region("effects").In(s), …)             // inside that function: s is the proof of being there
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Scratch(worker, 0).Open("query")                    // scratch that follows the call stack
-//	lease, err := b.Lease(ctx)                                 // two scratch arenas on loan, for a goroutine that comes and goes
+//	lease, err := b.Lease(ctx)                                 // scratch arenas on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.NextFrame()                                              // the frame's buffers change
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
 //
-//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | scratch ×2 per worker |
+//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | scratch of each worker |
 //	            bottom ----------> top; top is rewound first
 //
 // Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes

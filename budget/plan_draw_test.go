@@ -105,7 +105,7 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
 `, Plan{}.String())
 	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []RegionPlan{{Size: Rest, Slots: math.MaxInt},
 		{Name: "a", Size: Rest - 1, Slots: 9}, {Name: "\xff", Size: 5, Slots: -3, Note: "\x1bx"}},
-		Frame: FramePlan{-1, math.MaxUint64}, Scratch: ScratchPlan{1, Rest}, Pages: Pages{Lock: 9}}
+		Frame: FramePlan{-1, math.MaxUint64}, Scratch: ScratchPlan{Workers: 1, Size: Rest}, Pages: Pages{Lock: 9}}
 	assert.Regexp(t, `^plan "X\\n\\x1b": too much
   "" +rest  regions\[0\]  the rest  \d+ slots of too much
   a +too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
@@ -126,8 +126,9 @@ $`, plan.String())
 	}
 	demand := func() Demand { return Demand(number()) }
 	for range 3_000 {
-		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: FramePlan{count(), number()}, Scratch: ScratchPlan{count(), number()},
-			Limits: Limits{count(), count(), count(), count()}, GoHeap: number(),
+		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: FramePlan{count(), number()},
+			Scratch: ScratchPlan{count(), count(), number()},
+			Limits:  Limits{count(), count(), count(), count()}, GoHeap: number(),
 			Pages: Pages{demand(), demand(), demand(), demand(), demand()}}
 		for range random.IntN(5) {
 			region := RegionPlan{word(), number(), count(), word()}

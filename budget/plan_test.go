@@ -80,7 +80,7 @@ func TestPlanMarshal(t *testing.T) {
 func TestPlanTotal(t *testing.T) {
 	assert.EqualValues(t, 62*MiB, handheld().total())
 	plan := Plan{Name: "odd", Regions: []RegionPlan{{Name: "a", Size: 1}, {Name: "b", Size: 64*KiB + 1}},
-		Frame: FramePlan{3, 1}, Scratch: ScratchPlan{2, 1}, Size: 10 * 64 * KiB}
+		Frame: FramePlan{3, 1}, Scratch: ScratchPlan{Workers: 2, Size: 1}, Size: 10 * 64 * KiB}
 	assert.NoError(t, plan.Check(), "exactly")
 	assert.EqualValues(t, 10*64*KiB, plan.total())
 	plan.Size--
@@ -117,11 +117,15 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
 	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
-	{func(p *Plan) { p.Regions = nil }, "regions: 0 of them; a plan has 1 to 64"},
+	{func(p *Plan) { p.Regions = nil }, ""}, // frame and scratch
+	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} },
+		"regions: none, and neither frame nor scratch; a plan has a part at least"},
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
 	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} }, ""},
-	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Scratch: ScratchPlan{1, 1}} },
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Scratch: ScratchPlan{Workers: 1, Size: 1}}
+	},
 		"(regions 256GiB, frame 0, scratch 128KiB; each rounded up to 64KiB); a budget has at most 256GiB"},
 	{func(p *Plan) { p.Regions = manyRegions(64, 1<<38) }, "regions: the parts need"},
 	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
@@ -142,6 +146,10 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Scratch.Workers = 256 }, ""},
 	{func(p *Plan) { p.Scratch.Workers = 257 }, "scratch.workers: 257; 0 or 1 to 256"},
 	{func(p *Plan) { p.Scratch.Size = 0 }, "scratch.size: 0 bytes"},
+	{func(p *Plan) { p.Scratch.Each = 8 }, ""},
+	{func(p *Plan) { p.Scratch.Each = 9 }, "scratch.each: 9; 0 (the default) or 1 to 8"},
+	{func(p *Plan) { p.Scratch.Each = -1 }, "scratch.each: -1; 0 (the default) or 1 to 8"},
+	{func(p *Plan) { p.Scratch = ScratchPlan{Each: 1} }, "scratch.each: 1, but scratch.workers is 0"},
 	{func(p *Plan) { p.Scratch.Size = 1 << 38 }, "regions: the parts need"},
 	{func(p *Plan) { p.Limits = Limits{1, 65535, 0, 65535} }, ""},
 	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
@@ -230,7 +238,7 @@ func randomPlan(random *rand.Rand) Plan {
 		plan.Frame = FramePlan{2 + random.IntN(7), size()}
 	}
 	if some() {
-		plan.Scratch = ScratchPlan{1 + random.IntN(32), 1 + size()%GiB/2}
+		plan.Scratch = ScratchPlan{1 + random.IntN(32), random.IntN(9), 1 + size()%GiB/16}
 	}
 	if some() {
 		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536), random.IntN(65536)}

@@ -57,7 +57,7 @@ func TestReconfigureRefuses(t *testing.T) {
 		`the regions have 960KiB, the plan's need 1MiB`:                  func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
 		`name is worlds and stays; the plan has other`:                   func(p *budget.Plan) { p.Name = "other" },
 		`frame is {2 65536} and stays; the plan has {3 65536}`:           func(p *budget.Plan) { p.Frame.Buffers = 3 },
-		`scratch is {0 0} and stays; the plan has {1 65536}`:             func(p *budget.Plan) { p.Scratch = oneScratch },
+		`scratch is {0 0 0} and stays; the plan has {1 2 65536}`:         func(p *budget.Plan) { p.Scratch = oneScratch },
 		`regions[2].slots is 2 and stays; the plan has 3`:                func(p *budget.Plan) { p.Regions[2].Slots = 3 },
 		`regions[1].name is systems and stays; the plan has s`:           func(p *budget.Plan) { p.Regions[1].Name = "s" },
 		`the number of regions is 4 and stays; the plan has 3`:           func(p *budget.Plan) { p.Regions = p.Regions[:3] },

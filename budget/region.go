@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +151,7 @@ func (b *Budget) regionNames() string {
 			names = append(names, r.name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // along are the regions that go when r is rewound, bottom first: itself and those above it, but not its siblings. nil

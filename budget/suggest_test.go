@@ -64,7 +64,7 @@ func TestSuggest(t *testing.T) {
 		{Name: "match", Size: 1, Slots: 4, Note: "never used"},
 		{Name: "level", Size: 5024, Note: `5024 bytes in report 1, "one"`},
 		{Name: "spare", Size: 1, Note: "never used"}}
-	want.Frame.Size, want.Scratch = 70, budget.ScratchPlan{Workers: 3, Size: 333}
+	want.Frame.Size, want.Scratch = 70, budget.ScratchPlan{Workers: 3, Each: 2, Size: 333}
 	want.Limits = budget.Limits{Pools: 65}
 	want.Pages = one.Plan.Pages
 	assert.Equal(t, want, plan)
