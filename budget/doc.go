@@ -11,13 +11,13 @@
 //
 //	plan := budget.Plan{
 //		Name: "handheld",
-//		Regions: []budget.Region{
+//		Regions: []budget.RegionPlan{
 //			{Name: "init", Size: 4 * budget.MiB},
 //			{Name: "systems", Size: 12 * budget.MiB},
 //			{Name: "level", Size: 40 * budget.MiB},
 //		},
-//		Frame:   budget.Frame{Buffers: 2, Size: budget.MiB},   // each buffer
-//		Scratch: budget.Scratch{Workers: 2, Size: budget.MiB}, // each arena, two a worker
+//		Frame:   budget.FramePlan{Buffers: 2, Size: budget.MiB},   // each buffer
+//		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.MiB}, // of each, two a worker
 //		GoHeap:  32 * budget.MiB,
 //	}
 //	b, err := budget.Open(plan)                                // or budget.ReadPlan("handheld.json") first; OpenIn(block, plan)
@@ -29,18 +29,18 @@
 //	budget.Load(ctx, b.Region("effects").In(s), …)             // inside that function: s is the proof of being there
 //	l := level.Get()                                           // nil after a rewind
 //	t := b.Scratch(worker, 0).Open("query")                    // scratch that follows the call stack
-//	lease, err := b.Lease(ctx)                                 // two scratch arenas on loan, for a goroutine that comes and goes
+//	lease, err := b.Lease(ctx)                                 // scratch arenas on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.NextFrame()                                              // the frame's buffers change
 //	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
 //
-//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | scratch ×2 per worker |
+//	| tables | init | systems | level ........... <- temp |   beside the stack:   | frame ×2 | scratch of each worker |
 //	            bottom ----------> top; top is rewound first
 //
 // Rewinding a region rewinds those above it: load a new level and only level goes; reconfigure systems and level goes
-// with it. A region may have slots, equal siblings that are loaded and rewound each for itself ([OpenSlots]), and one
+// with it. A region may have slots, equal siblings that are loaded and rewound each for itself ([Slots]), and one
 // region may take the [Rest] of Plan.Size. While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String]
 // draws the map.
 //
@@ -102,9 +102,9 @@
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report, Walk and CheckAll belong to the
 // goroutine that drives the program; a Load that would touch what one touches already is
-// [ErrLoading], but for who proves to be inside ([OpenRegion.In]). Slots belong to their owners, who
-// may load at the same time where no region lies above ([OpenSlots]). Scratch belongs to a worker,
-// or to who leased it. [Budget.Lease], [Lease.Release], [OpenSlots.Acquire], [Budget.Snapshot],
+// [ErrLoading], but for who proves to be inside ([Region.In]). Slots belong to their owners, who
+// may load at the same time where no region lies above ([Slots]). Scratch belongs to a worker,
+// or to who leased it. [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Snapshot],
 // [Loaded.Get], [Reader.Pin] and [Reader.Unpin] are for any goroutine.
 //
 // # Why

@@ -228,7 +228,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 // TestTempNamesASizeThatIsEnough at the first try, and by two lines at most too large.
 func TestTempNamesASizeThatIsEnough(t *testing.T) {
 	try := func(size uint64, near, n int) error {
-		b := open(t, budget.Plan{Name: "exact", Regions: []budget.Region{{Name: "level", Size: size}}})
+		b := open(t, budget.Plan{Name: "exact", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 		defer b.Close()
 		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*frog, error) {
 			s.Bytes(near)

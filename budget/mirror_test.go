@@ -22,7 +22,7 @@ func TestBudgetsSideBySide(t *testing.T) {
 	for _, b := range outer {
 		mustLoad(t, b, "systems", func(s scope.Scope) { checkPlaces(t, b, s) })
 	}
-	plan := budget.Plan{Name: "inner", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}}
+	plan := budget.Plan{Name: "inner", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}}
 	size, err := plan.Need()
 	require.NoError(t, err)
 	mustLoad(t, outer[0], "level", func(s scope.Scope) {

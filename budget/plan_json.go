@@ -33,6 +33,7 @@ type (
 	}
 	scratchJSON struct {
 		Workers int      `json:"workers"`
+		Each    int      `json:"each,omitempty"`
 		Size    sizeJSON `json:"size"`
 	}
 	limitsJSON struct {
@@ -77,7 +78,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 		Base:    addressJSON(p.Base),
 		Regions: regions,
 		Frame:   frameJSON{p.Frame.Buffers, sizeJSON(p.Frame.Size)},
-		Scratch: scratchJSON{p.Scratch.Workers, sizeJSON(p.Scratch.Size)},
+		Scratch: scratchJSON{p.Scratch.Workers, p.Scratch.Each, sizeJSON(p.Scratch.Size)},
 		Limits:  limitsJSON(p.Limits),
 		Pages:   pagesJSON(p.Pages),
 		GoHeap:  sizeJSON(p.GoHeap),
@@ -115,7 +116,7 @@ func planValue(data json.RawMessage, into any) (err error) {
 	switch into := into.(type) {
 	case []planKey:
 		err = errNotObject
-	case *[]Region:
+	case *[]RegionPlan:
 		err = errNotList
 	case *string:
 		if !quoted {

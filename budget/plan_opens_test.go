@@ -71,7 +71,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 	require.Equal(t, plan.resolved().Regions, b.Plan().Regions)
 	first, last := 0, len(b.regions)-1
 	for _, i := range slices.Compact([]int{first, last}) {
-		r := &OpenRegion{region: b.regions[i].region} // as Acquire gives a slot, but for its owner
+		r := &Region{region: b.regions[i].region} // as Acquire gives a slot, but for its owner
 		size := int(r.Report().Size)
 		require.EqualValues(t, plan.resolved().Regions[r.level].Size, size)
 		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {

@@ -90,7 +90,7 @@ func (r *planReader) value(key string, into any) {
 			r.object(key, into)
 			return
 		}
-	case *[]Region:
+	case *[]RegionPlan:
 		if bytes.HasPrefix(r.data[at:], []byte("[")) {
 			r.regions(key, into)
 			return
@@ -152,14 +152,14 @@ func (r *planReader) member(parent string, given map[string]bool, known []planKe
 }
 
 // regions reads the list of regions. Of too many it only keeps count.
-func (r *planReader) regions(key string, regions *[]Region) {
+func (r *planReader) regions(key string, regions *[]RegionPlan) {
 	count := 0
 	r.each(key, func() {
 		if count++; count > planRegionsMax {
 			r.raw()
 			return
 		}
-		var region Region
+		var region RegionPlan
 		r.value(fmt.Sprintf("%s[%d]", key, count-1), []planKey{{"name", &region.Name},
 			{"size", (*restJSON)(&region.Size)}, {"slots", &region.Slots}, {"note", &region.Note}})
 		*regions = append(*regions, region)
@@ -177,7 +177,8 @@ func (r *planReader) plan() (p Plan) {
 		{"base", (*addressJSON)(&p.Base)},
 		{"regions", &p.Regions},
 		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*sizeJSON)(&p.Frame.Size)}}},
-		{"scratch", []planKey{{"workers", &p.Scratch.Workers}, {"size", (*sizeJSON)(&p.Scratch.Size)}}},
+		{"scratch", []planKey{{"workers", &p.Scratch.Workers}, {"each", &p.Scratch.Each},
+			{"size", (*sizeJSON)(&p.Scratch.Size)}}},
 		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
 			{"owned", &p.Limits.Owned}, {"labels", &p.Limits.Labels}}},
 		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},

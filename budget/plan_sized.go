@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -25,11 +26,11 @@ func (p *Plan) sized() (parts []sizedPart) {
 		slots := max(1, planCount(p.Regions[i].Slots))
 		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, slots, arena_c.KindRegion})
 	}
-	if p.Frame != (Frame{}) {
+	if p.Frame != (FramePlan{}) {
 		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
 	}
-	if p.Scratch != (Scratch{}) {
-		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, planCount(p.Scratch.Workers) * planScratchEach,
+	if p.Scratch != (ScratchPlan{}) {
+		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, p.Scratch.arenas(),
 			arena_c.KindScratch})
 	}
 	return parts
@@ -44,6 +45,11 @@ func (p Plan) largest() string {
 		}
 	}
 	return fmt.Sprintf("%s (%s)", key, sizeText(size))
+}
+
+// arenas is their number, of all workers.
+func (s ScratchPlan) arenas() uint64 {
+	return planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
 }
 
 // planCount is a count as a factor; a negative one is a fault, and nothing.

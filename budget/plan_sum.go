@@ -111,7 +111,7 @@ func (f *planFaults) sums(p Plan) {
 // planSummand tells whether the sum depends on the key.
 func planSummand(key string) bool {
 	switch key {
-	case "regions", "frame.buffers", "scratch.workers":
+	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
 		return true
 	}
 	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")
@@ -119,7 +119,7 @@ func planSummand(key string) bool {
 
 // rest is the index of the region that takes the rest, or -1.
 func (p Plan) rest() int {
-	return slices.IndexFunc(p.Regions, func(r Region) bool { return r.Size == Rest })
+	return slices.IndexFunc(p.Regions, func(r RegionPlan) bool { return r.Size == Rest })
 }
 
 // resolved is a checked plan as it is laid out: a size for the region that takes the rest, and every default filled
@@ -129,6 +129,9 @@ func (p Plan) resolved() Plan {
 	if rest := p.rest(); rest >= 0 {
 		p.Size = planRound(p.Size)
 		p.Regions[rest].Size = p.Size - p.total()
+	}
+	if p.Scratch.Workers != 0 {
+		p.Scratch.Each = cmp.Or(p.Scratch.Each, planEachUsual)
 	}
 	p.Limits = p.Limits.orDefault()
 	p.Pages = p.Pages.orDefault(p.Base)

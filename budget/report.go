@@ -118,7 +118,7 @@ func (r RegionReport) clone() RegionReport {
 }
 
 // Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
-func (r *OpenRegion) Report() RegionReport {
+func (r *Region) Report() RegionReport {
 	defer forgive()()
 	if r.released() {
 		return RegionReport{Name: r.name} // the figures are another owner's

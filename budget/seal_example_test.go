@@ -20,8 +20,8 @@ func mustBe(err error) {
 
 // openFrames opens a budget with a frame, where each tick makes sparks.
 func openFrames() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
 	mustBe(err)
 	return b
 }

@@ -20,7 +20,7 @@ import (
 func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	t.Helper()
 	plan := small()
-	plan.Regions = append(plan.Regions, budget.Region{Name: "room", Size: 64 * budget.KiB, Slots: 2})
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 2})
 	b = open(t, plan)
 	require.NoError(t, b.Seal(budget.Strict))
 	return b, func(fn func()) string {
@@ -106,7 +106,7 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 	other := small()
 	other.Name = "other"
 	var opened *budget.Budget
-	var room *budget.OpenRegion
+	var room *budget.Region
 	var err error
 	test := &told{}
 	loader := func(s scope.Scope) (*frog, error) { escape(); fillMap(); return frogs.New(s), nil }

@@ -213,12 +213,12 @@ func (p *publishedFigures) readScratch(i int, st *scope.Stack) {
 	}
 }
 
-// publishPair is for Release, while nobody else can have the pair.
-func (b *Budget) publishPair(pair int) {
+// publishLease is for Release, while nobody else can have the worker's scratch arenas.
+func (b *Budget) publishLease(worker int) {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()
-	for i := pair * planScratchEach; i < (pair+1)*planScratchEach; i++ {
-		p.readScratch(len(b.frame)+i, b.scratches[i])
+	for i, st := range b.scratchOf(worker) {
+		p.readScratch(len(b.frame)+worker*b.plan.Scratch.Each+i, st)
 	}
 }

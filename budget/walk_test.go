@@ -36,9 +36,9 @@ func TestWalkNamesEveryByte(t *testing.T) {
 	plan := budget.Plan{
 		Name:    "walked",
 		Size:    1024 * budget.KiB,
-		Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 200_000}},
-		Frame:   budget.Frame{Buffers: 2, Size: 1000},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 200_000}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 1000},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	}
 	b := open(t, plan)
 	free := names(requireWalk(t, b))

@@ -15,7 +15,7 @@ import (
 
 // fullIn gives the full that fn meets in a level of so many bytes.
 func fullIn(t *testing.T, size uint64, fn func(scope.Scope)) *scope.FullError {
-	b, err := budget.Open(budget.Plan{Name: "advice", Regions: []budget.Region{{Name: "level", Size: size}}})
+	b, err := budget.Open(budget.Plan{Name: "advice", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*point, error) {

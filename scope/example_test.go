@@ -19,8 +19,8 @@ func (f *file) close() error {
 var files = scope.Object((*file).close)
 
 func ExampleScope() {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
@@ -44,8 +44,8 @@ func ExampleScope() {
 }
 
 func ExampleScope_Do() {
-	b, err := budget.Open(budget.Plan{Name: "b", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "b", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}

@@ -65,7 +65,7 @@ func TestScratchDoNotCountNames(t *testing.T) {
 }
 
 func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Limits: budget.Limits{Labels: 2}})
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		for n, name := range []string{"a", "b", "c"} { // level and a have the places

@@ -91,7 +91,7 @@ func TestPoolProxiesMakeNoGoAllocations(t *testing.T) {
 
 // Two systems share a pool of the level; the one that forgets is named when the level goes.
 func ExamplePool_Proxy() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

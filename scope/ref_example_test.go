@@ -21,7 +21,7 @@ var (
 
 // ExampleRef lets systems refer to the level: after the rewind there is nothing, and never another heron.
 func ExampleRef() {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
@@ -92,8 +92,8 @@ func ExampleHandlePool() {
 func openRefs() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "demo",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

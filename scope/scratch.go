@@ -106,40 +106,43 @@ func (p Scratch) With(n int, fn func(b []byte)) (err error) {
 	return nil
 }
 
-// Scratches are the two scratch arenas of a worker. There are two, so that a function whose result must live on its caller's scratch has
-// another one for what it needs itself. It is a small value.
-type Scratches struct{ scratches [2]Scratch }
-
-// Scratches are two stacks as a worker sees them, until EndLending.
-func (st *Stack) Scratches(second *Stack) Scratches {
-	return Scratches{[2]Scratch{st.scratch(), second.scratch()}}
+// Scratches are the scratch arenas of a worker: two, unless the plan says otherwise, so that a
+// function whose result must live on its caller's scratch has another one for what it needs itself.
+// It is a small value.
+type Scratches struct {
+	first *Stack
+	lent  uint64 // number of the lending, the same for each
 }
 
-// Scratch is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
+// Scratches are the siblings as a worker sees them, until EndLending. The stack is the first.
+func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent} }
+
+// Scratch is one of them, counted from 0. Another number is a caller's bug and panics.
 func (p Scratches) Scratch(which int) Scratch {
-	if which < 0 || which >= len(p.scratches) {
-		panic(&Misuse{fmt.Sprintf("scratch %d of a pair", which), false})
+	if which < 0 || which >= len(p.first.Siblings) {
+		panic(&Misuse{fmt.Sprintf("scratch %d of the %d that a worker has", which, len(p.first.Siblings)), false})
 	}
-	return p.scratches[which]
+	return Scratch{p.first.Siblings[which], p.lent}
 }
 
 // Pick is the first scratch arena that holds none of the scopes: a function that is given a scope for its result takes its scratch
 // from Pick of that scope, and never closes, or covers, what its caller has to fill. Scopes of other arenas conflict with
-// neither scratch. When both scratch arenas hold one, and for a scope that is closed, it panics: that is a caller's bug. Cost: two
-// comparisons a scope.
+// no scratch. When each scratch arena holds one, and for a scope that is closed, it panics: that is
+// a caller's bug. Cost: a comparison a scope and a scratch arena.
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {
 			panic(s.misuse("Pick beside"))
 		}
 	}
-	for _, scratch := range p.scratches {
+	for which := range p.first.Siblings {
+		scratch := p.Scratch(which)
 		row := scratch.borrowed("Pick of").row
 		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.h.Row() == row }) {
 			return scratch
 		}
 	}
-	first, second := p.scratches[0].stack, p.scratches[1].stack
-	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one alone",
-		first.Arena, second.Arena), false})
+	siblings := p.first.Siblings
+	panic(&Misuse{fmt.Sprintf("Pick: each of %s to %s holds a scope that it should avoid", siblings[0].Arena,
+		siblings[len(siblings)-1].Arena), false})
 }

@@ -49,7 +49,7 @@ func ExampleScratches_Pick() {
 	// Output:
 	// ehcsörf
 	// dnop
-	// scope: BUG: Pick: scratch 0.0 and scratch 0.1 both hold a scope that it should avoid; a function can leave at most one alone
+	// scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid
 }
 
 // ExampleScratch_With uses bytes for the time of a call: the alloca of a scratch arena.
@@ -78,8 +78,8 @@ func ExampleScratch_With() {
 func openScratch() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "demo",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

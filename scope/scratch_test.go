@@ -31,8 +31,7 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	c := second.Open("c")
 	assert.Equal(t, first, scratches.Pick(c))
 	assert.Equal(t, first, scratches.Pick(other, c))
-	assert.PanicsWithError(t, "scope: BUG: Pick: scratch 0.0 and scratch 0.1 both hold a scope that it should avoid; "+
-		"a function can leave at most one alone", func() { scratches.Pick(c, a) })
+	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid", func() { scratches.Pick(c, a) })
 	require.NoError(t, c.Close())
 	for _, conflicts := range [][]scope.Scope{{c}, {a, c}} {
 		err := panicsWith(func() { scratches.Pick(conflicts...) })
@@ -42,7 +41,7 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	for _, which := range []int{-1, 2} {
 		assert.Panics(t, func() { scratches.Scratch(which) })
 	}
-	assert.PanicsWithError(t, "scope: BUG: scratch 2 of a pair", func() { scratches.Scratch(2) })
+	assert.PanicsWithError(t, "scope: BUG: scratch 2 of the 2 that a worker has", func() { scratches.Scratch(2) })
 }
 
 func TestWith(t *testing.T) {

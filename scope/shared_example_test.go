@@ -17,7 +17,7 @@ var sparks = scope.Plain[Spark]()
 
 // Four workers light sparks from one pool. Each is inside the level meanwhile, so that no rewind takes the pool away.
 func ExampleSharedPool() {
-	b, err := budget.Open(budget.Plan{Name: "forge", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "forge", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

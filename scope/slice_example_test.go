@@ -13,8 +13,8 @@ type frog struct{ X, Y float32 }
 var frogs = scope.Plain[frog]()
 
 func exampleScratch() (*budget.Budget, scope.Scratch) {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}

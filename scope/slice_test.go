@@ -126,7 +126,7 @@ func TestSliceCap(t *testing.T) {
 }
 
 func TestSliceAligned(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: budget.MiB}}})
+	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {

@@ -22,6 +22,8 @@ type Stack struct {
 	From   unsafe.Pointer // where the budget begins
 	Size   uint64         // of the budget, in bytes
 
+	Siblings []*Stack // of a scratch arena: its worker's, in order; the same list for each of them
+
 	h          *arena_c.Scopes
 	row        *arena_c.Row
 	lent       atomic.Uint64 // of a scratch arena: number of the lending

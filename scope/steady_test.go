@@ -83,8 +83,8 @@ var steady = []struct {
 
 // steadyScratch is a scratch arena that is large enough for a hundred of each.
 func steadyScratch(t testing.TB) scope.Scratch {
-	return budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0, 0)
+	return budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0, 0)
 }
 
 // TestNoGoAllocation holds what benchmarks show: in steady state the Go heap has no part in any of it.

@@ -116,8 +116,8 @@ func TestFreeSeatsAreSideBySide(t *testing.T) {
 func openBar() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "bar",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

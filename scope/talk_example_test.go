@@ -36,12 +36,12 @@ import (
 func openTalk() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name: "talk",
-		Regions: []budget.Region{
+		Regions: []budget.RegionPlan{
 			{Name: "init", Size: 64 * budget.KiB},
 			{Name: "systems", Size: 64 * budget.KiB},
 			{Name: "level", Size: 64 * budget.KiB},
 		},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

@@ -26,8 +26,8 @@ var (
 
 const scratchSize = 64 * budget.KiB
 
-var plan = budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-	Scratch: budget.Scratch{Workers: 2, Size: scratchSize}}
+var plan = budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
+	Scratch: budget.ScratchPlan{Workers: 2, Size: scratchSize}}
 
 func open(t testing.TB) *budget.Budget { return budgettest.Open(t, plan) }
 

@@ -54,7 +54,7 @@ func closingScope(size uint64, load func(s scope.Scope)) contestant {
 //
 //go:noinline
 func rewinding(size uint64, load func(s scope.Scope)) contestant {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: size}}})
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 	if err != nil {
 		panic(err)
 	}

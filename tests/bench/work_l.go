@@ -111,8 +111,8 @@ const sizeL = 48 * budget.MiB
 
 // holdScopes is a budget of three arenas: what they hold is what they use, and what is free is one block each.
 func holdScopes() holder {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "init", Size: budget.KiB}},
-		Scratch: budget.Scratch{Workers: 2, Size: sizeL}})
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: sizeL}})
 	if err != nil {
 		panic(err)
 	}

@@ -249,7 +249,7 @@ func unpinTwice(wrong bool) {
 
 func loadAfterRelease(wrong bool) {
 	plan := pondPlan
-	plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
+	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
 	b, err := budget.Open(plan)
 	check(err)
 	room, err := b.Slots("room").Acquire()

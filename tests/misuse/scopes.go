@@ -235,7 +235,7 @@ func keepScratch(wrong bool) {
 
 func keepSlot(wrong bool) {
 	plan := pondPlan
-	plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
+	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
 	b, err := budget.Open(plan)
 	check(err)
 	room, err := b.Slots("room").Acquire()

@@ -28,8 +28,8 @@ var (
 
 func openBudget(t *testing.T) *budget.Budget {
 	t.Helper()
-	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.Scratch{Workers: 3, Size: 256 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.ScratchPlan{Workers: 3, Size: 256 * budget.KiB}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
