@@ -60,7 +60,7 @@ cover: ## coverage: Go statements for each package, then branches of the C core
 
 # Three times the same program: as it is, with each fast path through the bindings, and with Go's arena experiment. The first drives the others.
 BENCH = $(CURDIR)/build/bench
-bench: ## what memory costs here, in C, on the Go heap and with other libraries: build/bench.md, .csv, .svg; ARGS='-works A,C' does a part
+bench: ## what memory costs here, in C, on the Go heap and with another library: build/bench.md; ARGS='-works A,C' does a part
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
 	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)

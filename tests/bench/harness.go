@@ -11,18 +11,14 @@ import (
 
 // Who does a work.
 const (
-	floor     = "C"
-	byHand    = "hand-written Go"
-	ownCore   = "upfront's core in C"
-	library   = "upfront"
-	crossing  = "upfront, a cgo call each"
-	goHeap    = "Go heap"
-	syncPool  = "sync.Pool"
-	ristretto = "ristretto z"
-	modernc   = "modernc memory"
-	mcached   = "mcache"
-	arrow     = "arrow mallocator"
-	goArena   = "arena experiment"
+	floor    = "C"
+	byHand   = "hand-written Go"
+	library  = "upfront"
+	crossing = "upfront, a cgo call each"
+	goHeap   = "Go heap"
+	syncPool = "sync.Pool"
+	modernc  = "modernc memory"
+	goArena  = "arena experiment"
 )
 
 // work is a line of the issue: one or more loops, or measurements of its own kind. absent says who doesn't do it, and why.

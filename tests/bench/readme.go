@@ -20,7 +20,7 @@ var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C poo
 	"E collection, 5 million live", "E peak RSS", "F push", "G two workers", "I rewind 1 GiB", "I rewind 1 M finalizers", "J tick p50",
 	"J tick p99.9", "J collections", "K walk", "L wasted of what is held, level full", "M in the order declared"}
 
-var libraries = []string{ristretto, modernc, mcached, arrow, goArena, glibc}
+var libraries = []string{modernc, goArena, glibc}
 
 // intoReadme replaces what stands between the marks of README.md.
 func (t *table) intoReadme(name string) error {
