@@ -14,7 +14,8 @@ import (
 )
 
 // A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four seats are free, but
-// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that.
+// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that. The bar is that of
+// "Alternatives to malloc and new" (#AltDevBlogADay).
 func Example_sushiBarOnHeap() {
 	b := openBar()
 	defer b.Close()

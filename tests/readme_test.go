@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -127,8 +126,8 @@ var (
 )
 
 func main() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: budget.MiB}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}})
 	if err != nil {
 		panic(err)
 	}
@@ -150,15 +149,17 @@ func main() {
 var _ = container.NewList[int32]
 var _ arena.Base
 
-var examples = []func(ctx context.Context, b *budget.Budget, s scope.Scope, base arena.Base, frog *Frog, file *os.File, n int){
+var examples = []` + example + `{
 `
+
+// example is the type of a row's function.
+const example = `func(ctx context.Context, b *budget.Budget, s scope.Scope, base arena.Base, frog *Frog, file *os.File, n int)`
 
 // TestReadmeFromGo compiles and runs what stands in each row of the table.
 func TestReadmeFromGo(t *testing.T) {
 	text := around
 	for _, row := range cells(t, page(t, "README.md"), "| in Go | here |") {
-		text += fmt.Sprintf("\tfunc(ctx context.Context, b *budget.Budget, s scope.Scope, base arena.Base, frog *Frog, file *os.File, n int) {\n"+
-			"\t\t%s\n\t},\n", strings.Trim(row[2], "`"))
+		text += "\t" + example + " {\n\t\t" + strings.Trim(row[2], "`") + "\n\t},\n"
 	}
 	out, status := printed(t, program(t, text+"}\n"))
 	assert.Equal(t, 0, status, out)
@@ -239,23 +240,32 @@ func pages(t *testing.T) (names []string) {
 func TestPagesLead(t *testing.T) {
 	makefile := page(t, "Makefile")
 	api := page(t, "tests/testdata/api.txt")
+	target := regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z][a-z0-9-]+)")
+	patterned := regexp.MustCompile(`^(cross|cross-test|device|dist|compile)-.*`)
 	name := regexp.MustCompile("`(arena|scope|container|budget|budgettest|view|platform)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?`")
 	for _, file := range pages(t) {
 		text := page(t, file)
-		for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
-			if !strings.Contains(link[1], "://") {
-				_, err := os.Stat(filepath.Join("..", filepath.Dir(file), link[1]))
-				assert.NoError(t, err, file)
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]+)?\)`).FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			path := filepath.Join(filepath.Dir(file), link[1])
+			_, err := os.Stat(filepath.Join("..", path))
+			assert.NoError(t, err, file)
+			if link[2] != "" {
+				heading := strings.ReplaceAll(strings.TrimPrefix(link[2], "#"), "-", " ")
+				assert.Contains(t, strings.ToLower(page(t, path)), "\n## "+heading+"\n", file)
 			}
 		}
-		for _, target := range regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z][a-z0-9-]+)").FindAllStringSubmatch(text, -1) {
-			generated := regexp.MustCompile(`^(cross|device|dist|compile|cross-test)-`).MatchString(target[1])
-			assert.True(t, generated || regexp.MustCompile(`(?m)^`+target[1]+`:`).MatchString(makefile), "%s names make %s", file, target[1])
+		for _, target := range target.FindAllStringSubmatch(text, -1) {
+			rule := `(?m)^` + patterned.ReplaceAllString(target[1], `$1-%`) + `:`
+			assert.Regexp(t, rule, makefile, "%s names make %s", file, target[1])
 		}
 		for _, found := range name.FindAllStringSubmatch(text, -1) {
 			declared := `(?m)^(\w+/)?` + found[1] + `: (func|type|const|var) ` + found[2] + `\b`
 			if found[3] != "" {
-				declared = `(?m)^(\w+/)?` + found[1] + `: (func \(\*?` + found[2] + `(\[\w+(, \w+)*\])?\) ` + found[3] + `\b|type ` + found[2] + `, ` + found[3] + `\b)`
+				method := `func \(\*?` + found[2] + `(\[.*\])?\) ` + found[3]
+				declared = `(?m)^(\w+/)?` + found[1] + `: (` + method + `|type ` + found[2] + `, ` + found[3] + `)\b`
 			}
 			assert.Regexp(t, declared, api, "%s names %s", file, found[0])
 		}

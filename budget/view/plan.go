@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/upfront-mem/upfront/budget"
 )
@@ -39,6 +40,7 @@ const (
 	listTop, listStep = 180, 24
 	sizeRight         = margin + 340 // of the column of sizes: a name has 31 characters at most
 	textWidth         = 7.2          // of a character at 13 pixels, about
+	textMax           = 70           // of characters at 12 pixels, right of the sizes
 	edge              = 64 * budget.KiB
 )
 
@@ -184,7 +186,7 @@ func (m memoryMap) line(b *bytes.Buffer, i int, p part) {
 	fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="12" height="12"/>`+"\n", p.class, margin, y-11)
 	fmt.Fprintf(b, `<text x="%d" y="%d">%s</text>`+"\n", margin+22, y, html.EscapeString(p.name))
 	fmt.Fprintf(b, `<text class="size" x="%d" y="%d">%s</text>`+"\n", sizeRight, y, sizeText(p.size*p.count))
-	fmt.Fprintf(b, `<text class="small" x="%d" y="%d">%s</text>`+"\n", sizeRight+24, y, html.EscapeString(p.text))
+	fmt.Fprintf(b, `<text class="small" x="%d" y="%d">%s</text>`+"\n", sizeRight+24, y, html.EscapeString(oneLine(p.text)))
 }
 
 // edges is the line for what is pale, so that the sizes of all lines sum up to the plan's.
@@ -213,7 +215,22 @@ func (m memoryMap) arrows(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, `<path class="arrow" d="M%d %d H%.1f"/>`+"\n", margin, y, m.x(top)-7)
 	fmt.Fprintf(b, `<path class="head" d="M%.1f %d l-8 -4 v8 z"/>`+"\n", m.x(top)-1, y)
-	fmt.Fprintf(b, `<text class="small" x="%d" y="%d">bottom to top: rewinding a region rewinds those right of it</text>`+"\n", margin, y+18)
+	fmt.Fprintf(b, `<text class="small" x="%d" y="%d">bottom to top: rewinding a region rewinds those right of it</text>`+"\n",
+		margin, y+18)
+}
+
+// oneLine is what fits into a line of a text that people wrote, without what XML may not hold.
+func oneLine(text string) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text))
+	if len(runes) > textMax {
+		runes = append(runes[:textMax-1], '…')
+	}
+	return string(runes)
 }
 
 func join(texts ...string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"html"
 	"io"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,7 +53,9 @@ var plans = map[string]budget.Plan{
 	"unplanned": {Name: "unplanned", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: 5 * budget.KiB}}},
 	"guards": {Name: "guards", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, Slots: 2}, {Name: "top", Size: 1}},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.KiB}, Pages: budget.Pages{Guards: budget.Wished}},
-	"noted": {Name: "noted", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, Note: `</svg> & "more"`}}, GoHeap: 5 * budget.MiB},
+	"noted": {Name: "noted", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, Note: `</svg> & "more"`},
+		{Name: "torn", Size: 1, Note: "a\x01\u2028b"}, {Name: "long", Size: 1, Note: strings.Repeat("note ", 100)}},
+		GoHeap: 5 * budget.MiB},
 }
 
 // TestEveryPicture is XML, and a <title> and a <desc> stand in it for who can't see it.
@@ -123,6 +127,14 @@ func TestToScale(t *testing.T) {
 				assert.Less(t, near, .2, "%s begins at %.1f", arena, at)
 			}
 		})
+	}
+}
+
+// TestNotesFit into their line.
+func TestNotesFit(t *testing.T) {
+	note := regexp.MustCompile(`<text class="small" x="384"[^>]*>([^<]*)<`)
+	for _, text := range note.FindAllStringSubmatch(draw(t, plans["noted"]), -1) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(html.UnescapeString(text[1])), 70)
 	}
 }
 
