@@ -32,7 +32,7 @@
 //	lease, err := b.Lease(ctx)                                 // scratch arenas on loan, for a goroutine that comes and goes
 //	room, err := b.Slots("room").Acquire()                     // one of a region's equal siblings; full: admission control
 //	b.NextFrame()                                              // the frame's buffers change
-//	err = b.Seal(budget.Strict)                                // set-up is over: no memory is asked of the system until Close
+//	err = b.SealStrict()                                // set-up is over: no memory is asked of the system until Close
 //
 // # The map
 //

@@ -23,9 +23,6 @@ type Leaks struct {
 	Scratch    int `json:"scratch"`    // pairs of scratch arenas that were taken and not given back before Close
 }
 
-// Total is their sum.
-func (l Leaks) Total() int { return l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch }
-
 // leak is one of them: its name, and where it began as lines that follow the error's first one.
 type leak struct{ name, began string }
 

@@ -111,7 +111,8 @@ func (r *Result) finish(b *budget.Budget) {
 	if r.report != "" {
 		r.close = errors.Join(r.close, writeReport(r.report, last))
 	}
-	r.Leaks = last.Leaks.Total()
+	l := last.Leaks
+	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
 	r.Plan, r.BudgetBytes = r.memory.Plan, r.memory.Size
 	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
 		for _, g := range list {
