@@ -1,39 +1,10 @@
 package budget
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/upfront-mem/upfront/scope"
 )
-
-// Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
-// time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
-// Release or Reconfigure that touched the region, of the last NextFrame for the frame and for scratch arenas that were asked for by
-// number, of the last Release for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a
-// frame that ends meanwhile waits while frame and scratch arenas are copied.
-func (b *Budget) Snapshot() Report {
-	defer forgive()()
-	if b.closed.Load() {
-		return b.last.clone()
-	}
-	p := &b.published
-	r := p.head.clone()
-	r.Regions = make([]RegionReport, 0, len(p.regions.list))
-	r.Beside = make([]RegionReport, 0, len(p.beside.list))
-	p.regions.each(func(f figures) { r.add(true, f) })
-	p.beside.each(func(f figures) { r.add(false, f) })
-	if len(r.Beside) == 0 {
-		r.Beside = nil
-	}
-	p.regions.Lock()
-	r.Plan = p.plan
-	p.regions.Unlock()
-	r.Plan.Regions = slices.Clone(r.Plan.Regions)
-	r.GoHeap = b.goHeap()
-	b.told(&r)
-	return r
-}
 
 // published are the figures that any goroutine may read: copies in memory of their own, made at Open. Publishing a frame or a
 // scratch makes no Go allocation; nor does that of a region, once it has been loaded.
@@ -105,16 +76,6 @@ func (p *published) copyOf(row int) figures {
 	f := part.list[row]
 	f.RegionReport = f.clone()
 	return f
-}
-
-// each gives copies of the figures, all of one moment.
-func (p *publishedFigures) each(do func(figures)) {
-	p.Lock()
-	defer p.Unlock()
-	for _, f := range p.list {
-		f.RegionReport = f.clone()
-		do(f)
-	}
 }
 
 // read publishes the figures of the arena in row i. pre: the lock is held, or nobody else knows the budget yet.
