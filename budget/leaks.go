@@ -67,8 +67,8 @@ func (l *leaks) err(wrong, do string) error {
 	return errors.New(wrong + strings.Join(names, ", ") + more + do + began)
 }
 
-// place is where on a scratch arena, or in the frame, a scope is open.
-type place struct {
+// opened is where on a scratch arena, or in the frame, a scope is open.
+type opened struct {
 	stack *scope.Stack
 	depth int
 }
@@ -96,7 +96,7 @@ func (b *Budget) countOpen(st *scope.Stack, depth int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; depth < st.Depth(); depth++ {
-		at := place{st, depth}
+		at := opened{st, depth}
 		open, _, _ := st.Opened(depth)
 		if b.leaked[at] == open {
 			continue

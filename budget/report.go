@@ -87,12 +87,12 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	p.regions.Unlock()
 	r.Plan.Regions = slices.Clone(r.Plan.Regions)
 	r.GoHeap = b.goHeap()
-	b.told(&r)
+	b.addErrors(&r)
 	return r
 }
 
-// told adds what any goroutine may know.
-func (b *Budget) told(r *Report) {
+// addErrors adds what any goroutine may know.
+func (b *Budget) addErrors(r *Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, open := range b.leaks {
@@ -141,7 +141,7 @@ func (r *Region) Report() RegionReport {
 		return RegionReport{Name: r.name} // the figures are another owner's
 	}
 	if r.b.closed.Load() {
-		return r.b.last.Regions[r.row].clone()
+		return r.b.last.Regions[r.index].clone()
 	}
 	f := figures{RegionReport: RegionReport{Name: r.name}}
 	f.read(r.stack)

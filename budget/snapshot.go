@@ -18,7 +18,7 @@ type published struct {
 
 type publishedFigures struct {
 	sync.Mutex
-	list []figures // by row
+	list []figures // by arena
 	seen []uint64  // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
 }
 
@@ -58,27 +58,27 @@ func (p *published) begin(b *Budget) {
 	}
 }
 
-// name is that of the arena in a row of the map. It never changes.
-func (p *published) name(row int) string {
-	if regions := len(p.regions.list); row >= regions {
-		return p.beside.list[row-regions].Name
+// name is that of an arena. It never changes.
+func (p *published) name(arena int) string {
+	if regions := len(p.regions.list); arena >= regions {
+		return p.beside.list[arena-regions].Name
 	}
-	return p.regions.list[row].Name
+	return p.regions.list[arena].Name
 }
 
-func (p *published) copyOf(row int) figures {
+func (p *published) copyOf(arena int) figures {
 	part := &p.regions
-	if regions := len(part.list); row >= regions {
-		part, row = &p.beside, row-regions
+	if regions := len(part.list); arena >= regions {
+		part, arena = &p.beside, arena-regions
 	}
 	part.Lock()
 	defer part.Unlock()
-	f := part.list[row]
+	f := part.list[arena]
 	f.RegionReport = f.clone()
 	return f
 }
 
-// read publishes the figures of the arena in row i. pre: the lock is held, or nobody else knows the budget yet.
+// read publishes the figures of the arena in arena i. pre: the lock is held, or nobody else knows the budget yet.
 func (p *publishedFigures) read(i int, st *scope.Stack) {
 	f := &p.list[i]
 	if scopes, labels := st.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
@@ -93,7 +93,7 @@ func (b *Budget) publishRegions(touched []*region) {
 	p.Lock()
 	defer p.Unlock()
 	for _, r := range touched {
-		p.read(r.row, r.stack)
+		p.read(r.index, r.stack)
 	}
 }
 

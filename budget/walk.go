@@ -32,17 +32,17 @@ func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}
-	rows := uint64(len(b.regions) + len(b.frame) + len(b.scratches))
-	raw := make([]arena_c.Range, 6*rows+3)
-	count, code := rows, arena_c.Corrupt
-	if sameShape(*b.table, arena_c.Map{Rows: rows, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),
+	arenas := uint64(len(b.regions) + len(b.frame) + len(b.scratches))
+	raw := make([]arena_c.Range, 6*arenas+3)
+	count, code := arenas, arena_c.Corrupt
+	if sameShape(*b.table, arena_c.Map{Rows: arenas, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),
 		Guard: b.plan.guard()}) {
 		count, code = b.table.Walk(b.Size(), raw)
 	}
 	if code == arena_c.Corrupt {
 		name := "the map"
-		if count < rows {
-			name = b.rowName(count)
+		if count < arenas {
+			name = b.arenaName(count)
 		}
 		return nil, fmt.Errorf("budget %q: the control words of %s contradict themselves: something wrote where it had no right to",
 			b.plan.Name, name)
@@ -51,8 +51,8 @@ func (b *Budget) Walk() ([]Range, error) {
 	at := uint64(0)
 	for i, r := range raw[:count] {
 		ranges[i] = Range{What: rangeNames[r.What], Offset: r.Offset, Size: r.Size}
-		if r.Row < rows {
-			ranges[i].Arena = b.rowName(r.Row)
+		if r.Row < arenas {
+			ranges[i].Arena = b.arenaName(r.Row)
 		}
 		if r.Offset != at {
 			return nil, fmt.Errorf("budget %q: the walk has a gap or an overlap at offset %d", b.plan.Name, at)
@@ -68,9 +68,9 @@ func (b *Budget) Walk() ([]Range, error) {
 	return ranges, nil
 }
 
-func (b *Budget) rowName(row uint64) string {
-	if row < uint64(len(b.regions)) {
-		return b.regions[row].name
+func (b *Budget) arenaName(arena uint64) string {
+	if arena < uint64(len(b.regions)) {
+		return b.regions[arena].name
 	}
-	return b.stacks()[row].Arena
+	return b.stacks()[arena].Arena
 }
