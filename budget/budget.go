@@ -37,8 +37,8 @@ type Budget struct {
 	published published
 	mirror    *platform.Sparse // where the bytes lie in checked and asan builds, or nil
 
-	mu      sync.Mutex            // guards what follows
-	leaked  map[place]scope.Scope // the scope that was counted last in each place
+	mu      sync.Mutex             // guards what follows
+	leaked  map[opened]scope.Scope // the scope that was counted last at each depth of an arena
 	leaks   map[*scope.Stack]*leaks
 	errors  []string
 	errorsN int
@@ -78,7 +78,7 @@ func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+	b := &Budget{plan: plan, leaked: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -142,17 +142,17 @@ func (s ScratchPlan) name(index int) string {
 
 func (b *Budget) makeStacks() {
 	p := b.plan
-	row := uint64(0)
+	index := uint64(0)
 	next := func(arena, key string, base int) *scope.Stack {
 		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
 			From: b.memory.Base(), Size: b.Size()}
-		st.Start(b.table.Row(row))
-		row++
+		st.Start(b.table.Row(index))
+		index++
 		return st
 	}
 	for i, r := range p.Regions {
 		open := func(name string, slot int) *region {
-			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
+			part := &region{b: b, index: int(index), level: i, slot: slot, name: name}
 			part.stack = next("region "+name, regionSizeKey(i), 1)
 			b.regions = append(b.regions, &Region{region: part})
 			return part

@@ -44,7 +44,6 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.False(t, reader.Pin())
 	for what, err := range map[string]error{
 		"Walk":                   func() error { _, err := b.Walk(); return err }(),
-		"CheckAll":               b.CheckAll(),
 		"NextFrame":              b.NextFrame(),
 		"Close":                  b.Close(),
 		"Rewind of region level": b.Region("level").Rewind(background),

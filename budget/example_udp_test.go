@@ -104,7 +104,7 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Seal(budget.Sealed); err != nil { // from here on the budget asks the system for nothing
+	if err := b.Seal(); err != nil { // from here on the budget asks the system for nothing
 		return err
 	}
 

@@ -74,7 +74,7 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.CheckAll(); !errors.Is(err, budget.ErrClosed) {
+		if _, err := b.Walk(); !errors.Is(err, budget.ErrClosed) {
 			assert.NoError(t, err, "the check at the end")
 		}
 		_ = b.Close()

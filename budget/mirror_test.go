@@ -30,11 +30,11 @@ func TestBudgetsSideBySide(t *testing.T) {
 		require.NoError(t, err)
 		mustLoad(t, inner, "level", func(s scope.Scope) { checkPlaces(t, inner, s) })
 		checkPlaces(t, outer[0], s)
-		require.NoError(t, inner.CheckAll())
+		requireWalk(t, inner)
 		require.NoError(t, inner.Close())
 	})
 	for _, b := range outer {
-		require.NoError(t, b.CheckAll())
+		requireWalk(t, b)
 		require.NoError(t, b.Close())
 	}
 }

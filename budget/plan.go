@@ -81,7 +81,7 @@ const (
 	planNameMax    = 31
 	planRegionsMax = 64
 	planSlotsMax   = 4096
-	planRowsMax    = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
+	planArenasMax  = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
 	planBuffersMin = 2
 	planBuffersMax = 8
 	planWorkersMax = 256

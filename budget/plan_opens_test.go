@@ -34,7 +34,7 @@ func opensBytes(p Plan) uint64 {
 		return 0 // it doesn't open
 	}
 	each := p.Limits.Scopes*scopeBytes + p.Limits.Owned*ownedBytes + p.Limits.Labels*labelBytes
-	return l.size + p.rows()*uint64(each)
+	return l.size + p.arenaCount()*uint64(each)
 }
 
 // requireOpens says that an accepted plan opens, and holds what it says, or says why not.

@@ -16,7 +16,7 @@ import (
 func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 	var lines []arena_c.Arena
 	for _, part := range parts {
-		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.rows}
+		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.count}
 		if part.kind == arena_c.KindRegion && line.Size == Rest {
 			line.Size = 0
 		}
@@ -31,8 +31,8 @@ func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 // is a resolved one.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
 
-// rows is the number of arenas: each slot, buffer and scratch is one.
-func (p Plan) rows() uint64 { return p.sum(p.sized()...).Rows }
+// arenaCount is the number of arenas: each slot, buffer and scratch is one.
+func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).Rows }
 
 // ofKind is the bytes of all parts of a kind, without their guards.
 func (p Plan) ofKind(kind uint64) uint64 {
@@ -54,7 +54,7 @@ func (p Plan) partsText() string {
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
-	return planRound(p.rows() * tables)
+	return planRound(p.arenaCount() * tables)
 }
 
 // tableBytes is what those of one arena take, and what checked builds add.
@@ -77,7 +77,7 @@ func (f *planFaults) sums(p Plan) {
 	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
 		return
 	}
-	if rows := p.rows(); rows > planRowsMax {
+	if count := p.arenaCount(); count > planArenasMax {
 		most := 0
 		for i, r := range p.Regions {
 			if r.Slots > p.Regions[most].Slots {
@@ -85,7 +85,7 @@ func (f *planFaults) sums(p Plan) {
 			}
 		}
 		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and scratch there are %d arenas, "+
-			"and a budget has at most %d", p.Regions[most].Slots, rows, planRowsMax)
+			"and a budget has at most %d", p.Regions[most].Slots, count, planArenasMax)
 	}
 	rest := p.rest()
 	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits

@@ -114,7 +114,7 @@ func requireSound(t *testing.T, plan Plan) {
 		require.NotEqual(t, Default, page.demand)
 	}
 	require.NotZero(t, resolved.Limits.Scopes*resolved.Limits.Pools*resolved.Limits.Owned*resolved.Limits.Labels)
-	require.LessOrEqual(t, plan.rows(), uint64(planRowsMax))
+	require.LessOrEqual(t, plan.arenaCount(), uint64(planArenasMax))
 	requireDrawnExactly(t, plan)
 }
 
@@ -152,7 +152,7 @@ func TestPlanSumIsTheMaps(t *testing.T) {
 		for _, a := range plan.arenas() {
 			rows += max(1, a.Siblings)
 		}
-		require.Equal(t, rows, plan.rows())
+		require.Equal(t, rows, plan.arenaCount())
 		require.Equal(t, rows*plan.guard(), sum.Guards, "one behind each arena")
 		require.Equal(t, sum.Bytes+sum.Edges+sum.Guards, sum.Whole)
 		require.Equal(t, sum.Whole, plan.total())
@@ -177,11 +177,11 @@ func TestPlanSumSaturates(t *testing.T) {
 	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: FramePlan{math.MaxInt, Rest - 1}, Scratch: ScratchPlan{Workers: math.MaxInt, Size: 1}}
 	assert.EqualValues(t, huge, plan.total())
 	if strconv.IntSize == 64 { // else no count comes near
-		assert.EqualValues(t, huge, plan.rows())
+		assert.EqualValues(t, huge, plan.arenaCount())
 	}
 	assert.EqualValues(t, huge, Plan{Frame: FramePlan{1, Rest}}.total(), "a region's alone is the rest")
 	assert.Zero(t, Plan{Regions: []RegionPlan{{Size: Rest}}}.total())
-	assert.Zero(t, Plan{Frame: FramePlan{-1, 5}, Scratch: ScratchPlan{Workers: -1, Size: 5}}.rows())
+	assert.Zero(t, Plan{Frame: FramePlan{-1, 5}, Scratch: ScratchPlan{Workers: -1, Size: 5}}.arenaCount())
 }
 
 func TestOpenGivesTheRest(t *testing.T) {

@@ -26,7 +26,7 @@ type Region struct {
 // region is a region or a slot.
 type region struct {
 	b        *Budget
-	row      int // in the map
+	index    int // of its arena in the map
 	level    int // in the order of rewinding: its index in the plan
 	slot     int // which of its siblings; -1 for a region without slots
 	siblings *Slots
@@ -126,7 +126,7 @@ func (r *Region) Name() string { return r.name }
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
 func (r *Region) Base() arena.Base {
-	row := r.b.table.Row(uint64(r.row))
+	row := r.b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(row), row.Arena.Start), row.Size())
 }
 
@@ -260,13 +260,13 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still
 	for _, r := range regions {
 		r.owner.Or(ownerShut)
 	}
-	start, told := time.Now(), false
+	start, reported := time.Now(), false
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		if still = b.inside(regions); len(still) == 0 {
 			return nil
 		}
-		if !told && time.Since(start) > time.Second {
-			told = true
+		if !reported && time.Since(start) > time.Second {
+			reported = true
 			b.note(fmt.Errorf("budget %q: waiting for %s", b.plan.Name, strings.Join(still, ", ")))
 		}
 		select {

@@ -118,12 +118,10 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		was := *c.word
 		*c.word = c.value
 		ranges, err := b.Walk()
-		checked := b.CheckAll()
 		*c.word = was
 		assert.Nil(t, ranges)
 		assert.EqualError(t, err, `budget "small": the control words of `+c.whose+
 			` contradict themselves: something wrote where it had no right to`, "%d for %d", c.value, was)
-		assert.Equal(t, err, checked)
 	}
 }
 

@@ -31,7 +31,8 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	c := second.Open("c")
 	assert.Equal(t, first, scratches.Pick(c))
 	assert.Equal(t, first, scratches.Pick(other, c))
-	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid", func() { scratches.Pick(c, a) })
+	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid",
+		func() { scratches.Pick(c, a) })
 	require.NoError(t, c.Close())
 	for _, conflicts := range [][]scope.Scope{{c}, {a, c}} {
 		err := panicsWith(func() { scratches.Pick(conflicts...) })

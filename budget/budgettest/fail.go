@@ -154,7 +154,7 @@ func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.Ful
 		_, walk := b.Walk()
 		closed := b.Close()
 		err = errors.Join(err, walk, closed)
-		if leaks := b.Report().Leaks; leaks.Total() != 0 {
+		if leaks := b.Report().Leaks; leaks != (budget.Leaks{}) {
 			err = errors.Join(err, fmt.Errorf("leaks: %+v", leaks))
 		}
 	}()

@@ -109,7 +109,8 @@ func (r *Result) finish(b *budget.Budget) {
 	if name := r.options.report; name != "" {
 		r.close = errors.Join(r.close, writeReport(name, last))
 	}
-	r.Leaks = last.Leaks.Total()
+	l := last.Leaks
+	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
 	r.Plan, r.BudgetBytes = r.memory.Plan, r.memory.Size
 	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
 		for _, g := range list {

@@ -20,7 +20,7 @@ var closedBudgets = []line{
 			check(err)
 			check(scratches.Release())
 		}), status: told},
-		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal(budget.Sealed)) }), status: told},
+		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal()) }), status: told},
 		{name: "Close of the budget twice", run: closedOnce, status: told},
 		{name: "New after Close of the budget", run: closed(func(k kept) { frogs.New(k.query) })},
 		{name: "Open after Close of the budget", run: closed(func(k kept) { k.scratch.Open("late") })},

@@ -36,7 +36,7 @@ var goPointers = []line{
 		{name: "append beyond cap", run: appendBeyondCap,
 			goesOn: "the list lies on the scratch: false", right: "the list lies on the scratch: true"},
 	}, []answer{
-		{"checked", "Seal(Strict)", "BUG: Strict", panics},
+		{"checked", "SealStrict", "BUG: Strict", panics},
 	}, ""},
 	{"a scope's string kept as a map's key, in an error or log record", []program{
 		{name: "a scope's string as a key", run: stringAsKey, goesOn: "found: ", right: "found: true"},
@@ -97,7 +97,7 @@ func goPointerInBlock(wrong bool) {
 
 func appendBeyondCap(wrong bool) {
 	b := open()
-	check(b.Seal(budget.Strict))
+	check(b.SealStrict())
 	check(b.NextFrame())
 	query := b.Scratch(0, 0).Open("query")
 	near := uintptr(unsafe.Pointer(frogs.New(query)))
