@@ -44,8 +44,8 @@ bindings: ## the tests with each fast path going through the C bindings, as in a
 
 # The collector runs all the time, marks everything a second time, and overwrites what it frees: a Go value that only a budget
 # pointed to is found missing.
-collector: ## the tests of scope and budget with GOGC=1 and the collector's own check
-	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short ./scope/... ./budget/...
+collector: ## the tests of scope, budget and the model with GOGC=1 and the collector's own check
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short ./scope/... ./budget/... ./tests/model
 
 misuse: ## the misuse table, proved: a program for each misuse, run in each build
 	$(GO) test ./tests/misuse
