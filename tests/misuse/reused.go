@@ -34,37 +34,3 @@ var reusedMemory = []line{
 		}},
 	}, nil, "hits what is new"},
 }
-
-func writeAfterCloseAndNew(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	step := query.Open("step")
-	frog := frogs.New(step)
-	if !wrong {
-		frog.Age = 7
-	}
-	check(step.Close())
-	newFrog := frogs.New(query)
-	if wrong {
-		frog.Age = 7
-	}
-	say("the new frog's age is %#x", newFrog.Age)
-	check(query.Close())
-	check(b.Close())
-}
-
-func writeAfterPutAndGet(wrong bool) {
-	b := open()
-	pool := load(b, "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if !wrong {
-		frog.Age = 7
-	}
-	pool.Put(frog)
-	newFrog := pool.Get()
-	if wrong {
-		frog.Age = 7
-	}
-	say("the new frog's age is %#x", newFrog.Age)
-	check(b.Close())
-}

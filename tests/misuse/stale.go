@@ -226,8 +226,38 @@ var staleMemory = []line{
 			pool.Get()
 			check(b.Close())
 		}},
-		{name: "write after Close and New", run: writeAfterCloseAndNew, goesOn: "the new frog's age is 0x7"},
-		{name: "write after Put and Get", run: writeAfterPutAndGet, goesOn: "the new frog's age is 0x7"},
+		{name: "write after Close and New", goesOn: "the new frog's age is 0x7", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			step := query.Open("step")
+			frog := frogs.New(step)
+			if !wrong {
+				frog.Age = 7
+			}
+			check(step.Close())
+			newFrog := frogs.New(query)
+			if wrong {
+				frog.Age = 7
+			}
+			say("the new frog's age is %#x", newFrog.Age)
+			check(query.Close())
+			check(b.Close())
+		}},
+		{name: "write after Put and Get", goesOn: "the new frog's age is 0x7", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if !wrong {
+				frog.Age = 7
+			}
+			pool.Put(frog)
+			newFrog := pool.Get()
+			if wrong {
+				frog.Age = 7
+			}
+			say("the new frog's age is %#x", newFrog.Age)
+			check(b.Close())
+		}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "quarantine", toDead, panics},
