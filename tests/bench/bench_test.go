@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	works = append(works, workControl)
 	if len(os.Args) > 1 && os.Args[1] == "-child" {
 		targets = controls
-		inside(os.Args[1], os.Args[2:])
+		inside(os.Args[2:])
 		return
 	}
 	os.Exit(m.Run())

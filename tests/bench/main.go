@@ -23,8 +23,8 @@ import (
 var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM, workN}
 
 func main() {
-	if len(os.Args) > 1 && (os.Args[1] == "-serve" || os.Args[1] == "-child") {
-		inside(os.Args[1], os.Args[2:])
+	if len(os.Args) > 1 && os.Args[1] == "-child" {
+		inside(os.Args[2:])
 		return
 	}
 	if err := run(os.Args[1:]); err == errMissed {
@@ -54,8 +54,7 @@ func run(args []string) error {
 	if *gated {
 		return gate(h, targetsOf(chosen), os.Stdout, os.Getenv("REQUIRE_ALL") == "1")
 	}
-	h.helpers = startHelpers()
-	defer h.close()
+	h.variants = true
 	var t table
 	for _, w := range chosen {
 		start := time.Now()

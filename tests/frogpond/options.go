@@ -44,7 +44,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
 	f.BoolVar(&o.verbose, "v", false, "list each map, with the hash of its last state")
 	f.StringVar(&o.log, "log", os.DevNull, "append a log to a `file`")
-	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; tests/suggest makes a plan of such")
+	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
 	f.StringVar(&o.durations, "durations", "", "write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {

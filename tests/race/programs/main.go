@@ -28,9 +28,8 @@ func add(kind string, list map[string]func(*play)) {
 
 func main() {
 	add("use", uses)
+	add("end", ending(ends))
 	add("life", lives)
-	add("life", containerLives)
-	add("life", arenaLives)
 	add("between", between(works))
 	add("hidden", between(loud))
 	add("clean", clean)

@@ -1,4 +1,4 @@
-/* client.c - Lua in a heap: to the brim, "not enough memory", on again, and back to one free block. */
+/* lua.c - Lua in a heap: to the brim, "not enough memory", on again, and back to one free block. */
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
