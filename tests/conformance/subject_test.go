@@ -35,7 +35,6 @@ var subjects = []subject{
 	{"far end of a Stack", 192, openStackFar},
 	{"HandlePool of 24 bytes", 192, openHandles[[3]uint64]},
 	{"HandlePool of 1 byte", 192, openHandles[byte]},
-	{"Linear with sizes", 192, openSized},
 	{"Heap", 400, openHeap},
 }
 
@@ -45,7 +44,7 @@ func bounds(block []byte) (start, end uint64) {
 }
 
 func openPool[T any](block []byte) (machine, model, error) {
-	p, err := arena.NewPool[T](block)
+	p, err := arena.NewBlockPool[T](block)
 	if err != nil {
 		return machine{}, nil, err
 	}

@@ -70,7 +70,7 @@ func heapOfString(wrong bool) {
 
 func newPoolOfString(wrong bool) {
 	if wrong {
-		_, err := arena.NewPool[Named](arena.NewBlock(4096, 64))
+		_, err := arena.NewBlockPool[Named](arena.NewBlock(4096, 64))
 		check(err)
 	}
 }

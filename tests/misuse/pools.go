@@ -24,8 +24,8 @@ var pools = []line{
 		{every, "chunk's state", "scope: BUG: Put of …", panics},
 	}, ""},
 	{"Put to another's proxy; close one before all came back", []program{
-		{name: "Put to another proxy", run: putToOtherProxy, says: "a chunk of another proxy"},
-		{name: "Close of a proxy with chunks out", run: closeProxyEarly, says: "1 block of 64 bytes was never freed"},
+		{name: "Put to another proxy", run: putToOtherProxy, says: "not of this proxy"},
+		{name: "Close of a proxy with chunks out", run: closeProxyEarly, says: "never freed, of 1: 64 bytes"},
 	}, []answer{
 		{every, "proxy", "proxy …", told},
 	}, ""},

@@ -158,9 +158,9 @@ func TestTheArenasHitsDoNotCross(t *testing.T) {
 	require.NoError(t, err)
 	r, err := arena.NewRing(arena.NewBlock(4096, 64))
 	require.NoError(t, err)
-	pool, err := arena.NewPool[frog](arena.NewBlock(4096, 64))
+	pool, err := arena.NewBlockPool[frog](arena.NewBlock(4096, 64))
 	require.NoError(t, err)
-	handles, err := arena.NewHandlePool[frog](arena.NewBlock(4096, 64))
+	handles, err := arena.NewBlockHandlePool[frog](arena.NewBlock(4096, 64))
 	require.NoError(t, err)
 	for name, do := range map[string]func(){
 		"Linear":     func() { l.Mark(); l.Alloc(8, 8); l.Far().Mark(); l.Far().Alloc(8, 8) },
