@@ -49,7 +49,9 @@ func makePool[T any](what string, block []byte, handles bool) (p BlockPool[T], e
 func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
 // GetUnzeroed is Get of a T that holds anything, most often what was put last: for who writes all of it.
-func (p BlockPool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
+func (p BlockPool[T]) GetUnzeroed() *T {
+	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
+}
 
 // Put gives x back. A double put, or an address that is no chunk of this pool, is refused and changes nothing.
 func (p BlockPool[T]) Put(x *T) error {

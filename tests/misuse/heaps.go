@@ -23,6 +23,7 @@ var heaps = []line{
 		{name: "rewind a stack to a newer mark", run: rewindToNewerMark, says: "out of order"},
 		{name: "free in a ring's wrong order", run: freeRingOrder, says: "out of order"},
 		{name: "free in a ring that was reset", run: staleRing, says: "not from here"},
+		{name: "free in a ring that has overwritten the block", run: freeOverwritten, says: "out of order"},
 		{name: "rewind to a forgotten mark", run: rewindToForgottenMark, says: "out of order"},
 	}, []answer{
 		{every, "order", "arena: BUG: …", told},
@@ -120,6 +121,17 @@ func freeRingOrder(wrong bool) {
 		check(ring.Free(first))
 	}
 	check(ring.Free(second))
+}
+
+func freeOverwritten(wrong bool) {
+	ring, err := arena.NewRing(arena.NewBlock(256, 64))
+	check(err)
+	oldest := ring.Alloc(40, 8)
+	ring.Alloc(40, 8)
+	if wrong {
+		ring.Overwrite(60, 8)
+	}
+	check(ring.Free(oldest))
 }
 
 func rewindToForgottenMark(wrong bool) {

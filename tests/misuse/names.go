@@ -137,9 +137,9 @@ func staleFrame(wrong bool) {
 	frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
 	check(err)
 	first := frame.Now()
-	frame.Turn()
+	frame.Next()
 	if wrong {
-		frame.Turn()
+		frame.Next()
 	}
 	nothing(!first.Live())
 }

@@ -209,7 +209,7 @@ func TestWhatCrosses(t *testing.T) {
 		"Linear.Rewind of the arena": func() { _ = l.Rewind(l.Mark()) },
 		"Stack.Free of the arena":    func() { _ = st.Free(st.Alloc(8, 8)) },
 		"Stack.Rewind of the arena":  func() { _ = st.Rewind(st.Mark()) },
-		"Frame.Turn of the arena":    func() { f.Turn() },
+		"Frame.Next of the arena":    func() { f.Next() },
 		"Heap of the arena":          func() { _ = onHeap.Delete(h, onHeap.New(h)) },
 	} {
 		assert.GreaterOrEqual(t, crossings(do), int64(rounds), name)

@@ -152,8 +152,8 @@ func buffersWork(p *play, worker int) func() {
 	f := newBuffers(p, worker)
 	return func() {
 		f.Alloc(8, 8)
-		f.Turn()
-		f.Turn()
+		f.Next()
+		f.Next()
 	}
 }
 

@@ -112,10 +112,10 @@ var arenaLives = map[string]func(*play){
 	"buffers-turn": func(p *play) {
 		f := newBuffers(p, 0)
 		x := (*frog)(f.Alloc(8, 4))
-		f.Turn()
+		f.Next()
 		p.pair(
 			func() { look(x) },  // life/buffers-turn first
-			func() { f.Turn() }, // life/buffers-turn second
+			func() { f.Next() }, // life/buffers-turn second
 		)
 	},
 	"ring-free": func(p *play) {
