@@ -37,7 +37,7 @@ var goPointers = []line{
 		}},
 		{name: "NewPool of a type with a string", status: told, run: func(wrong bool) {
 			if wrong {
-				_, err := arena.NewPool[Named](arena.NewBlock(4096, 64))
+				_, err := arena.NewBlockPool[Named](arena.NewBlock(4096, 64))
 				check(err)
 			}
 		}},

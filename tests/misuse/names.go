@@ -74,9 +74,9 @@ var names = []line{
 			frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
 			check(err)
 			first := frame.Now()
-			frame.Turn()
+			frame.Next()
 			if wrong {
-				frame.Turn()
+				frame.Next()
 			}
 			nothing(!first.Live())
 		}},

@@ -158,9 +158,9 @@ func TestTheArenasHitsDoNotCross(t *testing.T) {
 	require.NoError(t, err)
 	r, err := arena.NewRing(arena.NewBlock(4096, 64))
 	require.NoError(t, err)
-	pool, err := arena.NewPool[frog](arena.NewBlock(4096, 64))
+	pool, err := arena.NewBlockPool[frog](arena.NewBlock(4096, 64))
 	require.NoError(t, err)
-	handles, err := arena.NewHandlePool[frog](arena.NewBlock(4096, 64))
+	handles, err := arena.NewBlockHandlePool[frog](arena.NewBlock(4096, 64))
 	require.NoError(t, err)
 	for name, do := range map[string]func(){
 		"Linear":     func() { l.Mark(); l.Alloc(8, 8); l.Far().Mark(); l.Far().Alloc(8, 8) },
@@ -209,7 +209,7 @@ func TestWhatCrosses(t *testing.T) {
 		"Linear.Rewind of the arena": func() { _ = l.Rewind(l.Mark()) },
 		"Stack.Free of the arena":    func() { _ = st.Free(st.Alloc(8, 8)) },
 		"Stack.Rewind of the arena":  func() { _ = st.Rewind(st.Mark()) },
-		"Frame.Turn of the arena":    func() { f.Turn() },
+		"Frame.Next of the arena":    func() { f.Next() },
 		"Heap of the arena":          func() { _ = onHeap.Delete(h, onHeap.New(h)) },
 	} {
 		assert.GreaterOrEqual(t, crossings(do), int64(rounds), name)

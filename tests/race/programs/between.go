@@ -152,8 +152,8 @@ func buffersWork(p *play, worker int) func() {
 	f := newBuffers(p, worker)
 	return func() {
 		f.Alloc(8, 8)
-		f.Turn()
-		f.Turn()
+		f.Next()
+		f.Next()
 	}
 }
 
@@ -183,7 +183,8 @@ func heapWork(p *play, worker int) func() {
 		h.Alloc(8, 8)
 		q, err := h.Realloc(q, 99)
 		must(err)
-		h.SizeOf(q)
+		_, err = h.SizeOf(q)
+		must(err)
 		must(h.Free(q))
 		h.LargestFree()
 		h.Reset()

@@ -57,8 +57,8 @@ func newHeap(p *play, worker int) arena.Heap {
 	return h
 }
 
-func newChunks(p *play, worker int) arena.Pool[frog] {
-	pool, err := arena.NewPool[frog](blockOf(p, worker))
+func newChunks(p *play, worker int) arena.BlockPool[frog] {
+	pool, err := arena.NewBlockPool[frog](blockOf(p, worker))
 	must(err)
 	return pool
 }

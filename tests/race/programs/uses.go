@@ -54,7 +54,7 @@ var uses = map[string]func(*play){
 	"stack":         func(p *play) { s := newStack(p, 0); p.both(func() { s.Alloc(8, 8) }) },               // use/stack both
 	"stack-free":    func(p *play) { s := newStack(p, 0); p.both(func() { s.Free(s.Alloc(8, 8)) }) },       // use/stack-free both
 	"buffers":       func(p *play) { f := newBuffers(p, 0); p.both(func() { f.Alloc(8, 8) }) },             // use/buffers both
-	"buffers-turn":  func(p *play) { f := newBuffers(p, 0); p.both(func() { f.Turn() }) },                  // use/buffers-turn both
+	"buffers-turn":  func(p *play) { f := newBuffers(p, 0); p.both(func() { f.Next() }) },                  // use/buffers-turn both
 	"ring":          func(p *play) { r := newRing(p, 0); p.both(func() { r.Alloc(8, 8) }) },                // use/ring both
 	"heap":          func(p *play) { h := newHeap(p, 0); p.both(func() { h.Alloc(8, 8) }) },                // use/heap both
 	"heap-free":     frees,
