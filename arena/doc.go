@@ -28,7 +28,7 @@
 // makes one that does. The arena's header lies in its first bytes, so the arena lives as long as the block and a copy
 // of the block is a copy of the arena's contents.
 //
-// A block may come from another arena too: BlockFrom takes one from any Allocator, scope.Scope.Block one from a scope. It
+// A block may come from another arena too: BlockFrom takes one from any Allocator, scope.Scope.BytesUnzeroed one from a scope. It
 // dies with what it was taken from.
 //
 // # Interfaces

@@ -26,7 +26,7 @@ func TestBuilderModel(t *testing.T) {
 		used, peak := uint64(0), scratch.Stats().Peak
 		for range 1 + random.IntN(5) {
 			n := uint64(random.IntN(20))
-			s.Alloc(n, 1)
+			s.AllocUnzeroed(n, 1)
 			used += n
 			n = uint64(random.IntN(50))
 			switch random.IntN(3) {

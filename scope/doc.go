@@ -24,7 +24,7 @@
 // # What to make
 //
 //   - Values that die in silence: [Plain], then New, Slice, SliceCap, Clone and Append of its [Maker]; [Scope.Bytes] and
-//     [Scope.Alloc] for raw memory.
+//     [Scope.AllocUnzeroed] for raw memory.
 //   - Values with a finalizer: [Object], then New, Slice, or Make when the constructor can fail.
 //   - Values that come and go: [Pool]; [HandlePool] by name; [SharedPool] among goroutines.
 //   - A number that isn't known yet: [Builder]; [ReadFile] and [Sprintf] know theirs.
@@ -52,7 +52,7 @@
 //
 // # Costs
 //
-// In release builds Open, Close, New, TryNew, Alloc, Get and Put are Go on the C core's words: inlined or a Go call, no Go
+// In release builds Open, Close, New, TryNew, AllocUnzeroed, Get and Put are Go on the C core's words: inlined or a Go call, no Go
 // allocation, no call into C. A scope takes no byte of the arena: its record lies in the budget's tables. A finalizer takes
 // 8 bytes of the arena, Own, Defer and Keep 16 and a place in a table of planned size (limits.owned). A call into C each are:
 // to make a pool, to close it (and, if its objects have a finalizer, each of them), [Pool.Index], [Pool.Peak], Put of an

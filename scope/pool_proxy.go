@@ -28,10 +28,10 @@ type (
 )
 
 func (c poolChunks[T]) Index(x *T) (int, error)   { return c.index(x) }
-func (c objectChunks[T]) Index(x *T) (int, error) { return c.pool.index(x) }
+func (c objectChunks[T]) Index(x *T) (int, error) { return c.index(x) }
 
 // index is Index with an error.
-func (p Pool[T]) index(x *T) (int, error) {
+func (p pool[T]) index(x *T) (int, error) {
 	index, err := p.find("Index", x)
 	return int(index), err
 }

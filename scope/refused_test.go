@@ -82,7 +82,7 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
 	s := scratch.Open("query")
-	s.Alloc(64, 8)
+	s.AllocUnzeroed(64, 8)
 	for want, c := range map[string]struct {
 		n  uint64
 		fn func()
@@ -116,7 +116,7 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	s := b.Scratch(0, 0).Open("query")
 	arena_c.FailAt(1)
 	size := s.Free()
-	require.Nil(t, s.TryAlloc(size, 8))
+	require.Nil(t, s.TryAllocUnzeroed(size, 8))
 	_, told := arena_c.Failed()
 	require.False(t, told)
 	var full *scope.FullError
@@ -125,7 +125,7 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	require.True(t, told)
 	require.True(t, full.OnPurpose)
 	require.NotNil(t, points.TryNew(s))
-	require.Nil(t, s.TryAlloc(size, 8)) // the same again, and now there is no room
+	require.Nil(t, s.TryAllocUnzeroed(size, 8)) // the same again, and now there is no room
 	require.ErrorAs(t, s.Err(), &full)
 	require.False(t, full.OnPurpose)
 	require.Error(t, s.Close())

@@ -2,7 +2,6 @@ package scope
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -16,9 +15,6 @@ type Scratch struct {
 
 // scratch is the stack as a worker sees it, until EndLending.
 func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
-
-// lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
-const lentDropped = math.MaxUint64
 
 // EndLending makes the scratch arenas that Scratches gave so far refuse.
 func (st *Stack) EndLending() {

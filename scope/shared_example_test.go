@@ -51,10 +51,10 @@ func ExampleSharedPool() {
 		})
 	}
 	workers.Wait()
-	fmt.Println(pool.Live(), "of", pool.Cap(), "are lit,", missed.Load(), "are not")
+	fmt.Println(pool.Live(), "are lit,", missed.Load(), "are not")
 
 	fmt.Println(level.Rewind(ctx), pool.Live(), pool.Get() == nil)
 	// Output:
-	// 100 of 100 are lit, 20 are not
+	// 100 are lit, 20 are not
 	// <nil> 0 true
 }

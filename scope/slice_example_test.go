@@ -2,6 +2,7 @@ package scope_test
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -52,15 +53,16 @@ func ExampleText() {
 	defer s.Close()
 
 	text := s.Text()
-	text.Add("frog ").AddInt(3).Add(" at ").AddFloat(1.0/3, 2).AddByte(' ').AddQuoted("Señor\n")
+	text.Add("frog ").AddInt(3).Add(" at ")
+	var room [32]byte
+	text.Write(strconv.AppendFloat(room[:0], 1.0/3, 'f', 2, 64)) // no Go allocation
 	fmt.Println(text.String())
 	fmt.Println(text.Len(), scratch.Stats().Used)
-	text.Reset().AddHex(255)
-	fmt.Fprintf(&text, " %v", frog{1, 2})
+	fmt.Fprintf(text.Reset(), "%02x %v", 255, frog{1, 2}) // formatting uses the Go heap
 	fmt.Println(text.String())
 	// Output:
-	// frog 3 at 0.33 "Señor\n"
-	// 25 25
+	// frog 3 at 0.33
+	// 14 14
 	// ff {1 2}
 }
 

@@ -37,7 +37,7 @@ var steady = []struct {
 	{"New", func(s scope.Scope) { points.New(s) }},
 	{"TryNew", func(s scope.Scope) { points.TryNew(s) }},
 	{"Slice", func(s scope.Scope) { points.Slice(s, 4) }},
-	{"Alloc", func(s scope.Scope) { s.Alloc(16, 16) }},
+	{"Alloc", func(s scope.Scope) { s.AllocUnzeroed(16, 16) }},
 	{"Object.New", func(s scope.Scope) { objects.New(s) }},
 	{"Object.Make", func(s scope.Scope) { _, _ = objects.Make(s, fine) }},
 	{"Own", func(s scope.Scope) { s.Own(quieter) }},
@@ -64,7 +64,7 @@ var steady = []struct {
 	{"Append", func(s scope.Scope) {
 		list := points.Append(s, nil, point{1, 2})
 		list = points.Append(s, list, point{3, 4})
-		s.Alloc(1, 1)
+		s.AllocUnzeroed(1, 1)
 		points.Append(s, list, list...)
 	}},
 	{"a builder", func(s scope.Scope) {
@@ -76,7 +76,7 @@ var steady = []struct {
 	{"Make", func(s scope.Scope) { _, _ = points.Make(s, fine) }},
 	{"a text", func(s scope.Scope) {
 		text := s.Text()
-		text.Add("frog ").AddInt(3).AddFloat(0.5, 2).AddQuoted("x").Reset()
+		text.Add("frog ").AddInt(3).Reset()
 	}},
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }

@@ -86,7 +86,7 @@ func tailsOfAlloc(scratch scope.Scratch) tails {
 		s := scratch.Open("tail")
 		for i := range took {
 			start := time.Now()
-			keptRaw[i] = s.Alloc(64, 16)
+			keptRaw[i] = s.AllocUnzeroed(64, 16)
 			took[i] = since(start)
 		}
 		_ = s.Close()

@@ -162,7 +162,7 @@ func badAlign(wrong bool) {
 	if wrong {
 		align = 12
 	}
-	open().Scratch(0, 0).Open("query").Alloc(8, align)
+	open().Scratch(0, 0).Open("query").AllocUnzeroed(8, align)
 }
 
 func leaveOpenInLoad(wrong bool) {

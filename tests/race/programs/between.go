@@ -52,7 +52,7 @@ func inScope(work func(s scope.Scope)) func(p *play, worker int) func() {
 
 var works = map[string]func(p *play, worker int) func(){
 	"nothing":     func(*play, int) func() { return func() {} },
-	"scope":       inScope(func(s scope.Scope) { frogs.New(s); s.Alloc(8, 8); s.Bytes(8); frogs.Slice(s, 2) }),
+	"scope":       inScope(func(s scope.Scope) { frogs.New(s); s.AllocUnzeroed(8, 8); s.Bytes(8); frogs.Slice(s, 2) }),
 	"nested":      inScope(func(s scope.Scope) { must(s.Open("b").Close()); must(s.Do("c", noScope)) }),
 	"temp":        inScope(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 	"pool":        inScope(func(s scope.Scope) { pool := frogs.Pool(s, 4); pool.Put(pool.Get()); pool.Peak() }),

@@ -24,7 +24,7 @@ func noBytes([]byte)            {}
 // A scope of its own for each arena of package arena: its block is a part of the budget.
 
 func blockOf(p *play, worker int) []byte {
-	return p.budget.Scratch(worker, 1).Open("block").Block(4096)
+	return p.budget.Scratch(worker, 1).Open("block").BytesUnzeroed(4096, 64)
 }
 
 func newLinear(p *play, worker int) arena.Linear {

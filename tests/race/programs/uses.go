@@ -18,9 +18,9 @@ var (
 var uses = map[string]func(*play){
 	"new":          func(p *play) { s := p.scope(); p.both(func() { frogs.New(s) }) },                         // use/new both
 	"try-new":      func(p *play) { s := p.scope(); p.both(func() { frogs.TryNew(s) }) },                      // use/try-new both
-	"alloc":        func(p *play) { s := p.scope(); p.both(func() { s.Alloc(40, 8) }) },                       // use/alloc both
+	"alloc":        func(p *play) { s := p.scope(); p.both(func() { s.AllocUnzeroed(40, 8) }) },               // use/alloc both
 	"bytes":        func(p *play) { s := p.scope(); p.both(func() { s.Bytes(40) }) },                          // use/bytes both
-	"block":        func(p *play) { s := p.scope(); p.both(func() { s.Block(64) }) },                          // use/block both
+	"block":        func(p *play) { s := p.scope(); p.both(func() { s.BytesUnzeroed(64, 64) }) },              // use/block both
 	"slice":        func(p *play) { s := p.scope(); p.both(func() { frogs.Slice(s, 3) }) },                    // use/slice both
 	"append":       func(p *play) { s := p.scope(); p.both(func() { frogs.Append(s, nil, frog{}) }) },         // use/append both
 	"sprintf":      func(p *play) { s := p.scope(); p.both(func() { scope.Sprintf(s, "%d", 7) }) },            // use/sprintf both
