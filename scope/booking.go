@@ -55,8 +55,7 @@ func (l *labels) settle() {
 }
 
 // end ends the call at an index of those at work, which began at an offset of its scope.
-func (l *labels) end(index int, begin uint64, st *Stack) {
-	st.inside--
+func (l *labels) end(index int, begin uint64) {
 	l.settle()
 	b := l.open[index]
 	l.open = l.open[:index]

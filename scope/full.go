@@ -38,6 +38,14 @@ func (s Scope) misuse(what string) error {
 	return &Misuse{text, false}
 }
 
+// givenBack says why a scratch arena that was given back refuses.
+func (st *Stack) givenBack(what string) error {
+	if st.dropped {
+		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}
+	}
+	return &Misuse{fmt.Sprintf("%s %s, which was given back", what, st.Arena), true}
+}
+
 // full is the error of the topmost scope of an end, as things stand now.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row := st.row

@@ -35,7 +35,11 @@ func Label(s Scope, name string, fn func() error) error {
 	s.h.Odd |= oddNoted
 	l.open = append(l.open, booking{scope: s, node: n, start: s.h.Cursor})
 	st.inside++
-	defer l.end(len(l.open)-1, begin, st)
+	index := len(l.open) - 1
+	defer func() {
+		st.inside--
+		l.end(index, begin)
+	}()
 	return fn()
 }
 

@@ -104,7 +104,7 @@ func (st *Stack) opens(name string) Scope {
 func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {
-		Scratch{st, lent}.givenBack("Open on")
+		panic(st.givenBack("Open on"))
 	}
 	st.settle(h) // who was refused is still the topmost
 	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {

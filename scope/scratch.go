@@ -28,16 +28,9 @@ func (st *Stack) EndLending() {
 // borrower's: the number is atomic.
 func (p Scratch) borrowed(what string) *Stack {
 	if p.stack.lent.Load() != p.lent {
-		p.givenBack(what)
+		panic(p.stack.givenBack(what))
 	}
 	return p.stack
-}
-
-func (p Scratch) givenBack(what string) {
-	if p.stack.dropped {
-		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.Arena), true})
-	}
-	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.Arena), true})
 }
 
 // Open opens a scope on top of the scratch arena: in the topmost scope, if one is open. See [Scope.Open].
