@@ -156,7 +156,7 @@ type Lease struct {
 
 // Release gives the pair back: from now on its scratch arenas refuse. Scopes that were left open are closed, newest first, counted as
 // leaks, and named in the error, which has the errors of their finalizers too. From a finalizer of the scratch arenas, or inside
-// a Do or a With of theirs, it is refused and changes nothing, and so is a second Release. After Close it is ErrClosed. The
+// a Do of theirs, it is refused and changes nothing, and so is a second Release. After Close it is ErrClosed. The
 // zero Lease has nothing to give: `defer scratch arenas.Release()` may stand before the look at Lease's error. Cost: O(finalizers); no
 // Go allocation.
 func (l Lease) Release() error {
@@ -188,7 +188,7 @@ func (p *leases) takeBack(l Lease) (open bool, err error) {
 			return false, fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", name, q.name(), st.Arena)
 		}
 		if inside {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do, a With or a Make is at work on %s",
+			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do or a Make is at work on %s",
 				name, q.name(), st.Arena)
 		}
 	}

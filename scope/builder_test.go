@@ -142,7 +142,6 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	for want, fn := range map[string]func(){
 		"Open in": func() { scratch.Open("x") },
 		"Do":      func() { _ = scratch.Do("x", nil) },
-		"With":    func() { _ = scratch.With(8, nil) },
 		"Temp of": func() { temp.Temp(8) },
 	} {
 		assert.ErrorContains(t, panicsWith(fn), building, want)

@@ -34,13 +34,6 @@ func (st *Stack) lineOf(u *usages, name string) int {
 	return len(u.lines) - 1
 }
 
-// nameLine finds the line of a scope's name: that of the last scope in the same place, most often.
-func (st *Stack) nameLine(n *note, name string) {
-	if u := &st.names; !u.has(n.line, name) && (n.name != name || len(u.lines) < cap(u.lines) || n.line != len(u.lines)-1) {
-		n.line = st.lineOf(u, name)
-	}
-}
-
 // count looks at what every name holds. It is called before anything goes: what a scope has only grows
 // until then, so no peak is missed.
 func (st *Stack) count() {
@@ -81,12 +74,13 @@ func (st *Stack) countScopes() {
 	}
 }
 
-// lineAt is the line of the open scope at a depth, counted from 1.
+// lineAt is the line of the open scope at a depth, counted from 1: that of the last scope in the same place, most often.
 func (st *Stack) lineAt(depth uint64) int {
-	if n := &st.notes[depth]; n.gen == st.h.Record(depth).Gen {
-		return n.line
+	n, name := &st.notes[depth], st.nameOf(st.h, depth)
+	if !st.names.has(n.line, name) {
+		n.line = st.lineOf(&st.names, name)
 	}
-	return st.lineOf(&st.names, cName)
+	return n.line
 }
 
 // AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they

@@ -118,9 +118,6 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 	}
 	n := &st.notes[h.Depth+1]
 	n.err, n.lost = nil, nil
-	if h.Odd&oddNames != 0 {
-		st.nameLine(n, name)
-	}
 	return nil
 }
 

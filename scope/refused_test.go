@@ -131,16 +131,17 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	require.Error(t, s.Close())
 }
 
-func TestWithReturnsARefusalOnPurpose(t *testing.T) {
+func TestDoReturnsARefusalOnPurpose(t *testing.T) {
 	b := open(t)
 	s := b.Scratch(0, 0).Open("query")
+	ask := func(s scope.Scope) error { s.Bytes(100); return nil }
 	for n, want := range []string{"one more of 8 scopes", "100 bytes, "} {
 		arena_c.FailAt(uint64(n + 1))
-		err := b.Scratch(0, 0).With(100, func([]byte) { t.Error("it ran") })
+		err := b.Scratch(0, 0).Do("do", ask)
 		require.ErrorIs(t, err, scope.ErrFull)
 		assert.Contains(t, err.Error(), "asked for "+want)
 	}
-	require.NoError(t, b.Scratch(0, 0).With(100, func([]byte) {}))
+	require.NoError(t, b.Scratch(0, 0).Do("do", ask))
 	require.NoError(t, s.Close())
 }
 

@@ -60,41 +60,6 @@ func (p Scratch) Stats() Stats {
 	return p.borrowed("Stats of").Stats()
 }
 
-// With gives fn n zeroed bytes for the time of the call: the alloca of a scratch arena. They are gone when fn
-// ends, however it ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full
-// is returned, not unwound; n below 0 is a caller's bug. What is open on the scratch arena is covered meanwhile;
-// fn opens what it needs, and what it leaves open is closed and named in the error. Cost: that of a
-// scope and the zeroing; no Go allocation.
-func (p Scratch) With(n int, fn func(b []byte)) (err error) {
-	st := p.borrowed("With of")
-	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("With %d bytes", n), false})
-	}
-	before := st.opened()
-	s, full := st.tryOpen("With")
-	if full != nil {
-		return full
-	}
-	depth := st.Depth()
-	st.inside++
-	returned := false
-	defer func() {
-		st.inside--
-		if st.dropped {
-			return
-		}
-		if returned {
-			err = joined(st.leftOpen(depth), st.rememberedSince(before))
-		}
-		err = joined(err, st.CloseTo(depth-1))
-	}()
-	if b := makeSlice[byte](s, n, false); b != nil {
-		fn(b)
-	}
-	returned = true
-	return nil
-}
-
 // Scratches are the two scratch arenas of a worker. There are two, so that a function whose result must live on its caller's scratch has
 // another one for what it needs itself. It is a small value.
 type Scratches struct{ scratches [2]Scratch }

@@ -1,7 +1,6 @@
 package scope_test
 
 import (
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -50,28 +49,6 @@ func ExampleScratches_Pick() {
 	// ehcsörf
 	// dnop
 	// scope: BUG: Pick: scratch 0.0 and scratch 0.1 both hold a scope that it should avoid; a function can leave at most one alone
-}
-
-// ExampleScratch_With uses bytes for the time of a call: the alloca of a scratch arena.
-func ExampleScratch_With() {
-	b := openScratch()
-	defer b.Close()
-	scratch := b.Scratch(0, 0)
-
-	sum := 0
-	err := scratch.With(4, func(b []byte) {
-		copy(b, "pond")
-		for _, letter := range b {
-			sum += int(letter)
-		}
-	})
-	fmt.Println(err, sum, "used", scratch.Stats().Used)
-
-	err = scratch.With(1<<20, func([]byte) { fmt.Println("never called") })
-	fmt.Println(errors.Is(err, scope.ErrFull))
-	// Output:
-	// <nil> 433 used 0
-	// true
 }
 
 // openScratch opens a budget for the examples of this file.

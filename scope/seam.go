@@ -13,7 +13,7 @@ func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
 
-// Busy says whether finalizers of the arena are running, and whether a Do, a With or a constructor is at work on it.
+// Busy says whether finalizers of the arena are running, and whether a Do or a constructor is at work on it.
 func (st *Stack) Busy() (closing, inside bool) {
 	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
 }
@@ -73,8 +73,8 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	}
 	h := st.h
 	used = h.Cursor - h.Start
-	if lines := st.names.lines; lines != nil {
-		line := &lines[st.notes[1].line]
+	if st.names.lines != nil {
+		line := &st.names.lines[st.lineAt(1)]
 		line.Peak = max(line.Peak, used)
 	}
 	h.Gen = 0

@@ -40,7 +40,7 @@ type Stack struct {
 	lastFull   *FullError // the last that was told
 	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
-	inside     int        // calls of Do, With and Make that are at work
+	inside     int        // calls of Do and Make that are at work
 	_          noCopy
 }
 

@@ -101,8 +101,6 @@ func (w *world) stepOutside() {
 func (w *world) onScratch(a *arena, scratch scope.Scratch) {
 	switch top := a.top(); {
 	case top != nil && top.froze:
-	case w.chance(4):
-		w.with(a, scratch)
 	case w.chance(2):
 		w.do(a, nil, scratch.Do)
 	case len(a.near) < maxScopes:

@@ -90,7 +90,6 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 		"Frame":             func() { frogs.New(b.Frame()) },
 		"NextFrame":         func() { frogs.New(noPools.Frame()); _ = noPools.NextFrame() },
 		"Scratch":           func() { b.Scratch(1, 0).Depth() },
-		"Scratch.With":      func() { _ = b.Scratch(1, 0).With(9, func([]byte) {}) },
 		"Lease and Release": func() { l, _ := b.Lease(ctx); l.Pick().Open("c"); _ = l.Release() },
 		"Pool":              func() { x := pool.Get(); pool.At(0); pool.Live(); each(pool); pool.Put(x) },
 		"ObjectPool.Get":    func() { objects.Get(); objects.At(0) },

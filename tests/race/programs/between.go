@@ -76,10 +76,6 @@ var works = map[string]func(p *play, worker int) func(){
 		m.Clear()
 	}),
 	"text": inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
-	"scratch-with": func(p *play, worker int) func() {
-		scratch := p.budget.Scratch(worker, 0) // here: what asks for it first takes a lock
-		return func() { must(scratch.With(9, noBytes)) }
-	},
 	"reader": func(p *play, worker int) func() {
 		reader := p.budget.Region("systems").Reader(fmt.Sprint(worker))
 		return func() { reader.Pin(); reader.Unpin() }

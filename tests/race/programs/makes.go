@@ -19,7 +19,6 @@ func good(*frog) error          { return nil }
 func bad(*frog) error           { return errFails }
 func nothing() error            { return nil }
 func noScope(scope.Scope) error { return nil }
-func noBytes([]byte)            {}
 
 // A scope of its own for each arena of package arena: its block is a part of the budget.
 
