@@ -193,7 +193,7 @@ const programSteps = 120
 // when the programs or the layout rules are.
 const (
 	alike        = 40
-	offsetsOfAll = 0xd9966df55ca39809
+	offsetsOfAll = 0x9034f4ff2fb97969
 )
 
 func TestModel(t *testing.T) {
