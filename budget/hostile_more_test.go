@@ -124,7 +124,7 @@ func TestClosedBudgetKeepsNoBlock(t *testing.T) {
 		kept = weak.Make(&block[0])
 		b, err := budget.OpenIn(block, plan)
 		require.NoError(t, err)
-		_, err = load(b, "level", func(s scope.Scope) error { s.TryAlloc(1<<30, 8); return nil })
+		_, err = load(b, "level", func(s scope.Scope) error { s.TryAllocUnzeroed(1<<30, 8); return nil })
 		require.ErrorIs(t, err, budget.ErrFull)
 		require.NoError(t, b.Close())
 	}()

@@ -202,7 +202,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 	before := quiet(b)
 	assert.Nil(t, frogs.TryNew(s))
 	assert.Nil(t, frogs.TrySlice(s, 3))
-	assert.Nil(t, s.TryAlloc(8, 8))
+	assert.Nil(t, s.TryAllocUnzeroed(8, 8))
 	assert.Zero(t, s.Free())
 	const frozen = `scope "level" of region level, which is frozen since its load returned`
 	closed := &closer{7}

@@ -18,7 +18,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 	for range 1 + r.IntN(8) {
 		switch k := r.IntN(10); {
 		case k < 6:
-			s.AllocAligned(uint64(r.IntN(3000)), 1<<r.IntN(8))
+			s.BytesUnzeroed(r.IntN(3000), 1<<r.IntN(8))
 		case k < 7:
 			frogs.Pool(s, r.IntN(20))
 		case k < 8 && temps:
@@ -26,7 +26,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 			temp.Bytes(int(temp.Free()))
 		default:
 			child := s.Open("child")
-			child.Alloc(uint64(r.IntN(9000)), 16)
+			child.AllocUnzeroed(uint64(r.IntN(9000)), 16)
 			_ = child.Close()
 		}
 	}

@@ -26,7 +26,7 @@ func TestBudgetsSideBySide(t *testing.T) {
 	size, err := plan.Need()
 	require.NoError(t, err)
 	mustLoad(t, outer[0], "level", func(s scope.Scope) {
-		inner, err = budget.OpenIn(s.Block(int(size)), plan)
+		inner, err = budget.OpenIn(s.BytesUnzeroed(int(size), 64), plan)
 		require.NoError(t, err)
 		mustLoad(t, inner, "level", func(s scope.Scope) { checkPlaces(t, inner, s) })
 		checkPlaces(t, outer[0], s)

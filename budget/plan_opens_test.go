@@ -77,7 +77,7 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {
 			bytes := s.Bytes(size)
 			bytes[0], bytes[size-1] = 1, 1
-			require.Nil(t, s.TryAlloc(1, 1), "not a byte more")
+			require.Nil(t, s.TryAllocUnzeroed(1, 1), "not a byte more")
 			return &bytes[0], nil
 		})
 		require.ErrorIs(t, err, ErrFull)

@@ -118,7 +118,7 @@ func TestReconfigureAtRandom(t *testing.T) {
 		for _, room := range []*budget.Region{acquire(t, b), acquire(t, b)} {
 			_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 				s.Bytes(int(64 * units[1] * budget.KiB))
-				assert.Nil(t, s.TryAlloc(1, 1))
+				assert.Nil(t, s.TryAllocUnzeroed(1, 1))
 				return nil, nil
 			})
 			require.ErrorIs(t, err, budget.ErrFull, "one more than all")

@@ -177,7 +177,7 @@ type Lease struct {
 
 // Release gives the scratch arenas back: from now on they refuse. Scopes that were left open are closed,
 // newest first, counted as leaks, and named in the error, which has the errors of their finalizers too.
-// From a finalizer of the scratch arenas, or inside a Do or a With of theirs, it is refused and changes
+// From a finalizer of the scratch arenas, or inside a Do of theirs, it is refused and changes
 // nothing, and so is a second Release. After Close it is ErrClosed. The zero Lease has nothing to give:
 // `defer lease.Release()` may stand before the look at Lease's error. Cost: O(finalizers); no Go
 // allocation.
@@ -210,7 +210,7 @@ func (p *leases) takeBack(l Lease) (open bool, err error) {
 			return false, fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", name, w.name(), st.Arena)
 		}
 		if inside {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do, a With or a Make is at work on %s",
+			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do or a Make is at work on %s",
 				name, w.name(), st.Arena)
 		}
 	}

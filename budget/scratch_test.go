@@ -298,8 +298,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.EqualError(t, given, `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 from a finalizer of scratch 1.1`)
 	assert.ErrorIs(t, closed, budget.ErrLoading)
-	const inside = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 while a Do, a With or a Make is at work on scratch 1.0`
-	require.NoError(t, three.Scratch(0).With(9, func([]byte) { assert.EqualError(t, three.Release(), inside) }))
+	const inside = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 while a Do or a Make is at work on scratch 1.0`
 	require.NoError(t, three.Scratch(0).Do("do", func(s scope.Scope) error {
 		assert.EqualError(t, three.Release(), inside)
 		return nil

@@ -57,7 +57,7 @@ func TestNeedOfAPoolIsEnough(t *testing.T) {
 func TestWhatNoPlanHas(t *testing.T) {
 	const many = math.MaxInt / 4
 	asks := map[string]func(scope.Scope){
-		"bytes": func(s scope.Scope) { s.Alloc(1<<63, 8) },
+		"bytes": func(s scope.Scope) { s.AllocUnzeroed(1<<63, 8) },
 		"slice": func(s scope.Scope) { points.Slice(s, many) },
 		"pool":  func(s scope.Scope) { points.Pool(s, many) },
 		"temp":  func(s scope.Scope) { s.Temp(many) },

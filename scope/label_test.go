@@ -143,10 +143,10 @@ func TestLabelsModel(t *testing.T) {
 						book(s, string(rune('a'+random.IntN(5))), depth+1)
 					}
 				case 1: // leaves nothing
-					_, err := marks.Make(s, func(*mark) error { s.Alloc(uint64(n), 1); return errMark })
+					_, err := marks.Make(s, func(*mark) error { s.AllocUnzeroed(uint64(n), 1); return errMark })
 					require.ErrorIs(t, err, errMark)
 				default:
-					s.Alloc(uint64(n), 1)
+					s.AllocUnzeroed(uint64(n), 1)
 					want[name] += uint64(n)
 				}
 			}

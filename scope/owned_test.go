@@ -171,7 +171,7 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 	before := count()
 	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
 		err := scratch.Do("files", func(s scope.Scope) error {
-			s.Alloc(s.Free()-room, 1)
+			s.AllocUnzeroed(s.Free()-room, 1)
 			for {
 				f, err := os.Open(os.DevNull)
 				require.NoError(t, err)

@@ -2,7 +2,6 @@ package scope
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -17,9 +16,6 @@ type Scratch struct {
 // scratch is the stack as a worker sees it, until EndLending.
 func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
 
-// lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
-const lentDropped = math.MaxUint64
-
 // EndLending makes the scratch arenas that Scratches gave so far refuse.
 func (st *Stack) EndLending() {
 	if st.h.Depth == 0 {
@@ -32,16 +28,9 @@ func (st *Stack) EndLending() {
 // borrower's: the number is atomic.
 func (p Scratch) borrowed(what string) *Stack {
 	if p.stack.lent.Load() != p.lent {
-		p.givenBack(what)
+		panic(p.stack.givenBack(what))
 	}
 	return p.stack
-}
-
-func (p Scratch) givenBack(what string) {
-	if p.stack.dropped {
-		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.Arena), true})
-	}
-	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.Arena), true})
 }
 
 // Open opens a scope on top of the scratch arena: in the topmost scope, if one is open. See [Scope.Open].
@@ -69,41 +58,6 @@ func (p Scratch) Stats() Stats {
 		return Stats{}
 	}
 	return p.borrowed("Stats of").Stats()
-}
-
-// With gives fn n zeroed bytes for the time of the call: the alloca of a scratch arena. They are gone when fn
-// ends, however it ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full
-// is returned, not unwound; n below 0 is a caller's bug. What is open on the scratch arena is covered meanwhile;
-// fn opens what it needs, and what it leaves open is closed and named in the error. Cost: that of a
-// scope and the zeroing; no Go allocation.
-func (p Scratch) With(n int, fn func(b []byte)) (err error) {
-	st := p.borrowed("With of")
-	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("With %d bytes", n), false})
-	}
-	before := st.opened()
-	s, full := st.tryOpen("With")
-	if full != nil {
-		return full
-	}
-	depth := st.Depth()
-	st.inside++
-	returned := false
-	defer func() {
-		st.inside--
-		if st.dropped {
-			return
-		}
-		if returned {
-			err = joined(st.leftOpen(depth), st.rememberedSince(before))
-		}
-		err = joined(err, st.CloseTo(depth-1))
-	}()
-	if b := makeSlice[byte](s, n, false); b != nil {
-		fn(b)
-	}
-	returned = true
-	return nil
 }
 
 // Scratches are the scratch arenas of a worker: two, unless the plan says otherwise, so that a

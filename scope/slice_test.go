@@ -189,7 +189,7 @@ func TestPlainMake(t *testing.T) {
 		"mark failed":         func() error { return errMark },
 		"scope: BUG: Make in": func() error { return nil },
 		"boom":                func() error { panic(fmt.Errorf("boom")) },
-		"is full":             func() error { innermost(scratch).Alloc(1<<20, 1); return nil },
+		"is full":             func() error { innermost(scratch).AllocUnzeroed(1<<20, 1); return nil },
 	} {
 		closed = nil
 		var err error

@@ -20,7 +20,7 @@ func Example_sushiBarOnHeap() {
 	b := openBar()
 	defer b.Close()
 	err := b.Scratch(0, 0).Do("sushi bar", func(s scope.Scope) error {
-		bar, err := arena.NewHeap(s.Block(16 * budget.KiB))
+		bar, err := arena.NewHeap(s.BytesUnzeroed(16*budget.KiB, 64))
 		if err != nil {
 			return err
 		}

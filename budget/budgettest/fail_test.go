@@ -41,7 +41,7 @@ func program(b *budget.Budget, failed map[string]int) error {
 			at = "even"
 			ponds.Slice(s, 3)
 			at = "aligned"
-			s.AllocAligned(10, 256)
+			s.BytesUnzeroed(10, 256)
 			at = "owned"
 			s.Keep(b)
 			at = "pool"

@@ -163,7 +163,7 @@ func TestNilIsTheWholeAnswer(t *testing.T) {
 			if ponds.Pool(s, 1).Get() == nil {
 				goesOn++
 			}
-			ring, err := arena.NewRing(s.Block(256))
+			ring, err := arena.NewRing(s.BytesUnzeroed(256, 64))
 			if err == nil && ring.Alloc(16, 8) == nil {
 				says++
 				return fmt.Errorf("no room for the message: %w", scope.ErrFull)

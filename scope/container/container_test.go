@@ -255,7 +255,7 @@ func isDead(t *testing.T, k kind, c box) {
 		var misuse *scope.Misuse
 		require.ErrorAs(t, err, &misuse)
 		assert.ErrorIs(t, err, scope.ErrClosed)
-		assert.Regexp(t, "^scope: BUG: "+k.push+" in a scope (of .* that is closed|whose budget is closed)$", err.Error())
+		assert.Regexp(t, "^"+k.push+": scope: BUG: use of a scope (of .* that is closed|whose budget is closed)$", err.Error())
 	}()
 	c.push()
 }

@@ -218,7 +218,6 @@ func TestReadmeTable(t *testing.T) {
 		{work: "A objects", unit: "object", who: byHand, values: []float64{12}},
 		{work: "A objects", unit: "object", who: library, values: []float64{11}},
 		{work: "A objects", unit: "object", who: modernc, values: []float64{50}},
-		{work: "A objects", unit: "object", who: mcached, values: []float64{40}},
 		{work: "E peak RSS", unit: "times the data", who: oneSlice, values: []float64{2}},
 		{work: "E peak RSS", unit: "times the data", who: library, values: []float64{1.5}},
 		{work: "A not shown", unit: "object", who: library, values: []float64{1}},

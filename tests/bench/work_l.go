@@ -85,7 +85,7 @@ func holdScopes() holder {
 	}
 	program, level := b.Scratch(0, 0).Open("program"), b.Scratch(0, 1).Open("level")
 	moment := b.Scratch(1, 0).Open("moment")
-	write := func(s scope.Scope, size int) { *(*byte)(s.Alloc(uint64(size), 8)) = 1 }
+	write := func(s scope.Scope, size int) { *(*byte)(s.AllocUnzeroed(uint64(size), 8)) = 1 }
 	used := func() (sum float64) {
 		for i := range 3 {
 			sum += float64(b.Scratch(i/2, i%2).Stats().Used)

@@ -52,7 +52,7 @@ var goPointers = []line{
 				frog := new(Frog)
 				gone = weak.Make(frog)
 				if wrong {
-					*(**Frog)(s.Alloc(8, 8)) = frog
+					*(**Frog)(s.AllocUnzeroed(8, 8)) = frog
 				} else {
 					s.Keep(frog)
 				}

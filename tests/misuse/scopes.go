@@ -121,7 +121,7 @@ var scopes = []line{
 			if wrong {
 				align = 12
 			}
-			open().Scratch(0, 0).Open("query").Alloc(8, align)
+			open().Scratch(0, 0).Open("query").AllocUnzeroed(8, align)
 		}},
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},

@@ -53,7 +53,7 @@ func main() {
 	}
 	var kept []byte
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*int, error) {
-		kept = s.Block(64)
+		kept = s.BytesUnzeroed(64, 64)
 		return new(int), nil
 	})
 	if err != nil {
