@@ -83,7 +83,7 @@ func played(r Result) string {
 	for _, l := range r.Levels {
 		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.Used, *l.Peak, *l.FinalizersRun, *l.PoolCapacity, *l.PoolPeak)
 	}
-	for _, g := range r.Regions {
+	for _, g := range append(r.Report.Regions, r.Report.Beside...) {
 		if r.Workers == 4 || !strings.HasPrefix(g.Name, "scratch") {
 			fmt.Fprintln(&out, g.Name, g.Used, g.Peak)
 		}
