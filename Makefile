@@ -19,7 +19,7 @@ export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
 .PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test \
-  dist install deps deps-cross freedoom plan lint static check soak soak-turn clean
+  dist install deps deps-cross freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -118,7 +118,7 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena scope scope/container budget budget/budgettest platform tests/frogpond tests/conformance
+TESTED = arena scope scope/container budget budget/budgettest budget/view platform tests/frogpond tests/conformance
 SUITES = $(notdir $(TESTED))
 
 cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
@@ -292,6 +292,10 @@ soak-model: model ## random programs for a minute in each build; the budget's ra
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance
+
+readme: ## what is generated in the pages, anew: the table of misuse, the picture of a plan; then all of them are compared
+	$(GO) test ./budget/view ./tests/misuse -run 'Handheld|Readme' -update
+	$(GO) test ./budget/view ./tests/misuse ./tests -run 'Handheld|Readme|Bench|Core|Platforms|Rooms|Pages'
 
 clean: ## removes what was built here
 	rm -rf build

@@ -26,6 +26,25 @@ func ExampleRing() {
 	// another: true
 }
 
+// The last events before a crash: the newest overwrite the oldest.
+func ExampleRing_Overwrite() {
+	r, err := arena.NewRing(arena.NewBlock(256, 64))
+	if err != nil {
+		panic(err)
+	}
+	for event := range byte(10) {
+		*(*byte)(r.Overwrite(32, 8)) = event
+	}
+	for p, _ := r.Oldest(); p != nil; p, _ = r.Oldest() {
+		fmt.Print(*(*byte)(p), " ")
+		if err := r.Free(p); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(r.Overwrite(200, 8) == nil)
+	// Output: 7 8 9 true
+}
+
 func ExampleFrame() {
 	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
 	if err != nil {
@@ -34,9 +53,9 @@ func ExampleFrame() {
 	near := (*[4]uint32)(f.Alloc(16, 4)) // made in frame 0
 	near[0] = 7
 	zero := f.Now()
-	f.Turn()
+	f.Next()
 	fmt.Println("frame 1:", zero.Live(), near[0], f.Used()) // still there to read
-	f.Turn()
+	f.Next()
 	fmt.Println("frame 2:", zero.Live(), zero.Alloc(16, 4) == nil)
 	// Output:
 	// frame 1: true 7 0

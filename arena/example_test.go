@@ -23,9 +23,9 @@ func ExampleLinear() {
 	// used 100 peak 3696 <nil>
 }
 
-func ExamplePool() {
+func ExampleBlockPool() {
 	type frog struct{ X, Y int32 }
-	pool, err := arena.NewPool[frog](arena.NewBlock(1024, 64))
+	pool, err := arena.NewBlockPool[frog](arena.NewBlock(1024, 64))
 	if err != nil {
 		panic(err)
 	}
@@ -35,7 +35,7 @@ func ExamplePool() {
 	fmt.Println(pool.Put(f))
 	// Output:
 	// <nil> 0 of 73
-	// arena: BUG: Pool.Put of a arena_test.frog: put twice
+	// arena: BUG: BlockPool.Put of a arena_test.frog: put twice
 }
 
 func ExampleLinear_Far() {
@@ -52,9 +52,9 @@ func ExampleLinear_Far() {
 	// Output: true true <nil> 420 0 1000
 }
 
-func ExampleHandlePool() {
+func ExampleBlockHandlePool() {
 	type frog struct{ X, Y int32 }
-	pool, err := arena.NewHandlePool[frog](arena.NewBlock(1024, 64))
+	pool, err := arena.NewBlockHandlePool[frog](arena.NewBlock(1024, 64))
 	if err != nil {
 		panic(err)
 	}
@@ -64,7 +64,7 @@ func ExampleHandlePool() {
 	fmt.Println(pool.At(prey), pool.Put(prey))
 	// Output:
 	// true <nil>
-	// <nil> arena: BUG: HandlePool.Put of a arena_test.frog: put twice
+	// <nil> arena: BUG: BlockHandlePool.Put of a arena_test.frog: put twice
 }
 
 func ExampleBlockFrom() {

@@ -31,7 +31,7 @@ func TestAddressesInGoObjects(t *testing.T) {
 	ring, err := arena.NewRing(block())
 	require.NoError(t, err)
 	assert.ErrorContains(t, ring.Free(p), "BUG")
-	pool, err := arena.NewPool[[8]uint64](block())
+	pool, err := arena.NewBlockPool[[8]uint64](block())
 	require.NoError(t, err)
 	assert.ErrorContains(t, pool.Put(&other.inside), "BUG")
 	heap, err := arena.NewHeap(block())

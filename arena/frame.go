@@ -40,9 +40,9 @@ func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 	return f.Now().Alloc(size, align)
 }
 
-// Turn ends the frame: the oldest buffer dies and becomes the current one. Checked builds catch a read of what died.
+// Next ends the frame: the oldest buffer dies and becomes the current one. Checked builds catch a read of what died.
 // Cost: one call into C.
-func (f Frame) Turn() { f.header.Turn() }
+func (f Frame) Next() { f.header.Next() }
 
 // Now is the current frame.
 func (f Frame) Now() FrameHandle { return FrameHandle{f.header, f.header.Gen} }

@@ -7,34 +7,34 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Handle names a chunk of a HandlePool: an index, and the generation that the chunk had. It is plain data of 8 bytes: it
+// Handle names a chunk of a BlockHandlePool: an index, and the generation that the chunk had. It is plain data of 8 bytes: it
 // may lie in a block, be saved, and be read on another machine. The zero Handle names nothing.
 type Handle[T any] uint64
 
-// HandlePool is a Pool whose chunks are named by handles, so that who kept the name of a chunk that was put and taken
-// again is told so. It costs 4 bytes a chunk more than a Pool. It is a small value; copies are the same pool.
+// BlockHandlePool is a BlockPool whose chunks are named by handles, so that who kept the name of a chunk that was put and taken
+// again is told so. It costs 4 bytes a chunk more than a BlockPool. It is a small value; copies are the same pool.
 //
 // A chunk retires when it was put 2^32-1 times, so that no handle ever means two values; the pool has one chunk less then.
-type HandlePool[T any] struct{ pool Pool[T] }
+type BlockHandlePool[T any] struct{ pool BlockPool[T] }
 
-// NewHandlePool makes a pool of the block, with as many chunks as fit. What was in the block is lost, and with it what
+// NewBlockHandlePool makes a pool of the block, with as many chunks as fit. What was in the block is lost, and with it what
 // handles of an older pool there meant: generations begin anew. A T that holds Go pointers is refused. Cost: O(chunks).
-func NewHandlePool[T any](block []byte) (HandlePool[T], error) {
-	pool, err := makePool[T]("HandlePool", block, true)
-	return HandlePool[T]{pool}, err
+func NewBlockHandlePool[T any](block []byte) (BlockHandlePool[T], error) {
+	pool, err := makePool[T]("BlockHandlePool", block, true)
+	return BlockHandlePool[T]{pool}, err
 }
 
 // Get gives a zeroed T and its handle, or nil and the zero Handle when all chunks are live.
-func (p HandlePool[T]) Get() (*T, Handle[T]) {
+func (p BlockHandlePool[T]) Get() (*T, Handle[T]) {
 	x, handle := arena_c.GetHandle[T](p.pool.header, p.pool.gen, p.pool.first, p.pool.numbers)
 	return x, Handle[T](handle)
 }
 
 // At is the value that h names, or nil: it was put, or h is no handle of this pool.
-func (p HandlePool[T]) At(h Handle[T]) *T { return (*T)(p.pool.header.At(p.pool.gen, uint64(h))) }
+func (p BlockHandlePool[T]) At(h Handle[T]) *T { return (*T)(p.pool.header.At(p.pool.gen, uint64(h))) }
 
 // Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
-func (p HandlePool[T]) Index(h Handle[T]) int {
+func (p BlockHandlePool[T]) Index(h Handle[T]) int {
 	if p.At(h) == nil {
 		return -1
 	}
@@ -43,16 +43,16 @@ func (p HandlePool[T]) Index(h Handle[T]) int {
 
 // Put gives the value back that h names. A handle of what was put already, or of no chunk of this pool, is refused and
 // changes nothing.
-func (p HandlePool[T]) Put(h Handle[T]) error {
+func (p BlockHandlePool[T]) Put(h Handle[T]) error {
 	if code := p.pool.header.PutHandle(p.pool.gen, uint64(h)); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: HandlePool.Put of a %T: %v", *new(T), code)
+		return fmt.Errorf("arena: BUG: BlockHandlePool.Put of a %T: %v", *new(T), code)
 	}
 	return nil
 }
 
 // All ranges over the live values and their handles. Put of the current one is fine; whether one that Get gives meanwhile
 // comes along is open.
-func (p HandlePool[T]) All() iter.Seq2[Handle[T], *T] {
+func (p BlockHandlePool[T]) All() iter.Seq2[Handle[T], *T] {
 	return func(yield func(Handle[T], *T) bool) {
 		for i, x := range p.pool.All() {
 			if !yield(Handle[T](p.pool.header.Handle(uint64(i))), x) {
@@ -62,7 +62,7 @@ func (p HandlePool[T]) All() iter.Seq2[Handle[T], *T] {
 	}
 }
 
-// Cap, Live and Peak are those of Pool.
-func (p HandlePool[T]) Cap() int  { return p.pool.Cap() }
-func (p HandlePool[T]) Live() int { return p.pool.Live() }
-func (p HandlePool[T]) Peak() int { return p.pool.Peak() }
+// Cap, Live and Peak are those of BlockPool.
+func (p BlockHandlePool[T]) Cap() int  { return p.pool.Cap() }
+func (p BlockHandlePool[T]) Live() int { return p.pool.Live() }
+func (p BlockHandlePool[T]) Peak() int { return p.pool.Peak() }

@@ -59,13 +59,13 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
-// SizeOf is the size that was asked for. An address that is no live block is a caller's bug and panics.
-func (h Heap) SizeOf(p unsafe.Pointer) uint64 {
+// SizeOf is the size that was asked for. An address that is no live block is refused, with an error.
+func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := h.header.SizeOf(p)
 	if code != arena_c.OK {
-		panic(fmt.Sprintf("arena: BUG: Heap.SizeOf: %v", code))
+		return 0, fmt.Errorf("arena: BUG: Heap.SizeOf: %v", code)
 	}
-	return size
+	return size, nil
 }
 
 // Reset frees everything. Addresses from before are refused, also where nothing was written since.
@@ -136,9 +136,9 @@ func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err e
 // Delete finalizes x and frees it, whatever the finalizer says. Where x is no live block of T's size, it is refused, and
 // the finalizer doesn't run.
 func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
-	size, wrong := h.look(unsafe.Pointer(x))
-	if wrong != "" {
-		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: %s", *new(T), wrong)
+	size, err := h.SizeOf(unsafe.Pointer(x))
+	if err != nil {
+		return fmt.Errorf("arena: HeapMaker.Delete of a %T: %w", *new(T), err)
 	}
 	if size != uint64(unsafe.Sizeof(*x)) {
 		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, unsafe.Sizeof(*x))

@@ -29,8 +29,7 @@ func NewLinear(block []byte) (Linear, error) {
 
 // Alloc gives size bytes aligned to align, not zeroed; nil when the arena is full. Size 0 gives an address that is not nil.
 func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
-	p, _ := l.header.Bump(l.gen, size, mask("Linear", size, align))
-	return p
+	return l.header.PushNear(l.gen, size, mask("Linear", size, align))
 }
 
 // Mark is the position now.
@@ -63,10 +62,12 @@ func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
 func (l Linear) Reset() { l.header.Reset() }
 
 // Size is the room of the empty arena, Used what the near end has allocated with its padding, Peak the highest Used.
-// What is free between the ends is Size less the Used of both.
-func (l Linear) Size() uint64 { return l.header.End - l.header.Start }
-func (l Linear) Used() uint64 { return l.header.Cursor - l.header.Start }
-func (l Linear) Peak() uint64 { return l.header.Peak() }
+// What is free between the ends is Size less the Used of both. Padding is the bytes that alignment has cost at the near end
+// since Reset, also in what was rewound since; checked builds count it, in others it is 0.
+func (l Linear) Size() uint64    { return l.header.End - l.header.Start }
+func (l Linear) Used() uint64    { return l.header.Cursor - l.header.Start }
+func (l Linear) Padding() uint64 { return l.header.Lost }
+func (l Linear) Peak() uint64    { return l.header.Peak() }
 
 // Far is the other end of the arena, for temporaries: it comes down from the end of the block. Both ends share the room
 // and never meet; each has its own marks.

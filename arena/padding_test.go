@@ -64,6 +64,25 @@ func TestStackPadding(t *testing.T) {
 	}
 }
 
+func TestLinearPadding(t *testing.T) {
+	l, err := arena.NewLinear(arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	for range 2 {
+		l.Alloc(1, 1)
+		mark := l.Mark()
+		l.Alloc(8, 64)
+		assert.Nil(t, l.Alloc(4096, 64), "what isn't given costs nothing")
+		require.NoError(t, l.Rewind(mark))
+		l.Alloc(8, 8)
+		l.Far().Alloc(1, 64)
+		if arena_c.Checked {
+			assert.EqualValues(t, 63+7, l.Padding())
+		}
+		l.Reset()
+		assert.Zero(t, l.Padding())
+	}
+}
+
 func TestFramePadding(t *testing.T) {
 	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 3)
 	require.NoError(t, err)
@@ -76,7 +95,7 @@ func TestFramePadding(t *testing.T) {
 			assert.EqualValues(t, 31, f.Padding())
 		}
 		assert.Equal(t, 32+i, f.Used())
-		f.Turn()
+		f.Next()
 		assert.Zero(t, f.Padding(), "the frame that begins has nothing")
 	}
 }

@@ -81,7 +81,7 @@ var plainTypes = []struct {
 	{reflect.TypeFor[*node](), "*arena_test.node (*arena_test.node)", "; use arena.Ptr"},
 	{reflect.TypeFor[stamp](), "stamp.loc (*time.Location)", held},
 	{reflect.TypeFor[arena.Base](), "Base (arena.Base)", held},
-	{reflect.TypeFor[arena.Pool[int]](), "Pool[int] (arena.Pool[int])", held},
+	{reflect.TypeFor[arena.BlockPool[int]](), "BlockPool[int] (arena.BlockPool[int])", held},
 
 	{reflect.TypeFor[node](), "", ""},
 	{reflect.TypeFor[sync.Mutex](), "", ""},

@@ -9,22 +9,22 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Pool is equal chunks for values of T over a block. HandlePool is one that also knows handles of what was put. It is a
+// BlockPool is equal chunks for values of T over a block. BlockHandlePool is one that also knows handles of what was put. It is a
 // small value; copies are the same pool.
-type Pool[T any] struct {
+type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
 	first   unsafe.Pointer
 	numbers *arena_c.Numbers
 }
 
-// NewPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go
+// NewBlockPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go
 // pointers is refused. Cost: O(chunks).
-func NewPool[T any](block []byte) (Pool[T], error) {
-	return makePool[T]("Pool", block, false)
+func NewBlockPool[T any](block []byte) (BlockPool[T], error) {
+	return makePool[T]("BlockPool", block, false)
 }
 
-func makePool[T any](what string, block []byte, handles bool) (p Pool[T], err error) {
+func makePool[T any](what string, block []byte, handles bool) (p BlockPool[T], err error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
 	}
@@ -33,7 +33,7 @@ func makePool[T any](what string, block []byte, handles bool) (p Pool[T], err er
 	}
 	var zero T
 	if unsafe.Sizeof(zero) == 0 && !handles {
-		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool", zero)
+		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: an address doesn't tell such from another; use a BlockHandlePool", zero)
 	}
 	header := arena_c.PoolMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
 		arena_c.AlignOf[T](), handles)
@@ -42,35 +42,37 @@ func makePool[T any](what string, block []byte, handles bool) (p Pool[T], err er
 			unsafe.Sizeof(zero))
 	}
 	first, numbers := header.Bases()
-	return Pool[T]{header, header.Gen, first, numbers}, nil
+	return BlockPool[T]{header, header.Gen, first, numbers}, nil
 }
 
 // Get gives a zeroed T, or nil when all chunks are live.
-func (p Pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
+func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
 // GetUnzeroed is Get of a T that holds anything, most often what was put last: for who writes all of it.
-func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
+func (p BlockPool[T]) GetUnzeroed() *T {
+	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
+}
 
 // Put gives x back. A double put, or an address that is no chunk of this pool, is refused and changes nothing.
-func (p Pool[T]) Put(x *T) error {
+func (p BlockPool[T]) Put(x *T) error {
 	if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 		return nil
 	}
 	_, code := p.header.Find(p.gen, unsafe.Pointer(x))
-	return fmt.Errorf("arena: BUG: Pool.Put of a %T: %v", *new(T), code)
+	return fmt.Errorf("arena: BUG: BlockPool.Put of a %T: %v", *new(T), code)
 }
 
 // Index is the number of x's chunk, for tables beside the pool. An address that is no live chunk of this pool is refused.
-func (p Pool[T]) Index(x *T) (int, error) {
+func (p BlockPool[T]) Index(x *T) (int, error) {
 	index, code := p.header.Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
-		return 0, fmt.Errorf("arena: BUG: Pool.Index of a %T: %v", *new(T), code)
+		return 0, fmt.Errorf("arena: BUG: BlockPool.Index of a %T: %v", *new(T), code)
 	}
 	return int(index), nil
 }
 
 // At is the live value in chunk i; nil: i is out of range, or the chunk is free.
-func (p Pool[T]) At(i int) *T {
+func (p BlockPool[T]) At(i int) *T {
 	if uint64(i) >= uint64(p.header.Count) || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
@@ -79,7 +81,7 @@ func (p Pool[T]) At(i int) *T {
 
 // All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
 // gives meanwhile comes along is open.
-func (p Pool[T]) All() iter.Seq2[int, *T] {
+func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range p.Cap() {
 			if x := p.At(i); x != nil && !yield(i, x) {
@@ -90,6 +92,6 @@ func (p Pool[T]) All() iter.Seq2[int, *T] {
 }
 
 // Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.
-func (p Pool[T]) Cap() int  { return int(p.header.Count) }
-func (p Pool[T]) Live() int { return int(p.header.Live()) }
-func (p Pool[T]) Peak() int { return int(p.header.Peak()) }
+func (p BlockPool[T]) Cap() int  { return int(p.header.Count) }
+func (p BlockPool[T]) Live() int { return int(p.header.Live()) }
+func (p BlockPool[T]) Peak() int { return int(p.header.Peak()) }

@@ -2,21 +2,20 @@ package arena
 
 import (
 	"fmt"
-	"sync/atomic"
+	"maps"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Reallocator is an Allocator that takes any block back in any order, knows its size and gives it another: a Heap, or a
-// Proxy before one. There are no others.
+// Reallocator is an Allocator that takes any block back in any order, knows its size and gives it another: a Heap, or
+// a Proxy before one.
 type Reallocator interface {
 	Freer
 	Sizer
 	Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error)
-
-	look(p unsafe.Pointer) (size uint64, wrong string)
-	behind() (*arena_c.Heap, *Proxy)
 }
 
 var (
@@ -24,153 +23,222 @@ var (
 	_ Reallocator = (*Proxy)(nil)
 )
 
-// Proxy stands before a heap under a name, for one of its clients. It has totals of its own, which are never the heap's;
-// it takes back what it gave and nothing else; and Close says whether all came back, and names what didn't. Several may
-// stand before one heap, beside those who use the heap itself, and one may stand before another: what the front one gives
-// counts in the totals of both.
+// Proxy stands before an allocator under a name, for one of its clients: a Heap, a scope, or an allocator of your own.
+// It has totals of its own; it takes back what it gave and nothing else; and Close says whether all came back, and names
+// what didn't. Several may stand before one allocator, beside those who use it itself, and one before another: what the
+// front one gives counts in both, and is given back to the front one.
 //
-// A block costs 16 bytes more than the heap's own block, behind its bytes, rounded up to 8: they name the proxy, sealed.
-// Alloc costs one call into C, Free two, Realloc two or three; none makes a Go allocation. A proxy is a Go object, so
-// making one allocates. One goroutine at a time may use a heap with all proxies before it.
+// It adds no byte to a block. What it gave it knows from a Go map, which allocates as it grows. It is used as its
+// allocator is: one goroutine at a time.
 //
-// It can't tell a live block of its own that was freed behind its back, by Heap.Free, when a new block of the same size
-// lies there and none wrote to its end; nor can the heap tell that a block is a proxy's: it takes it, and Close says
-// that one is missing. Heap.Reset frees the blocks of all proxies behind their backs.
+// What the allocator frees as a whole, by Reset or Rewind, it does behind its proxies' backs: they still count it.
 //
 // Source: Frykholm, "Custom Memory Allocation in C++".
 type Proxy struct {
-	name   string
-	heap   *arena_c.Heap
-	back   *Proxy   // that it stands before, or nil
-	fronts []*Proxy // that stand before it: those that are open, and those that closed with blocks left
-	id     uint64
-	stats  ProxyStats
-	closed bool
+	tally
+	back Allocator
+	free Freer // nil: nothing is freed one by one
 }
 
-// ProxyStats are the totals of a proxy: of its own blocks, and of those of proxies before it. Live blocks have Asked
-// bytes, for which the heap took Used: the Used of all proxies before a heap, and of who uses it itself, add up to the
-// heap's. Peak is the highest Used. Total counts the blocks that it ever gave, Failed the requests that it refused for
-// want of room.
-type ProxyStats struct {
-	Live, Asked, Used, Peak, Total, Failed uint64
-}
-
-// proxies is the number of proxies that were made: the newest one's id.
-var proxies atomic.Uint64
-
-// NewProxy makes a proxy before a heap or before another proxy. A closed one is a caller's bug and panics. Cost: two Go
-// allocations.
-func NewProxy(name string, back Reallocator) *Proxy {
-	heap, proxy := back.behind()
-	if heap == nil {
-		panic(fmt.Sprintf("arena: BUG: proxy %q before a Heap that NewHeap didn't make", name))
+// NewProxy makes a proxy before an allocator or before another proxy. Cost: a few Go allocations.
+func NewProxy(name string, back Allocator) *Proxy {
+	free, _ := back.(Freer)
+	if front, ok := back.(*Proxy); ok {
+		free = front.free
 	}
-	x := &Proxy{name: name, heap: heap, back: proxy, id: proxies.Add(1)}
-	if proxy != nil {
-		if proxy.closed {
-			panic(fmt.Sprintf("arena: BUG: proxy %q before proxy %q, which is closed", name, proxy.name))
-		}
-		proxy.fronts = append(proxy.fronts, x)
-	}
-	return x
+	return &Proxy{tally: newTally(name), back: back, free: free}
 }
 
-func (h Heap) behind() (*arena_c.Heap, *Proxy)   { return h.header, nil }
-func (x *Proxy) behind() (*arena_c.Heap, *Proxy) { return x.heap, x }
-
-// Name is the name that it was made with.
-func (x *Proxy) Name() string { return x.name }
-
-// Stats are the totals. They stay readable after Close.
-func (x *Proxy) Stats() ProxyStats { return x.stats }
-
-// Alloc is Heap.Alloc. After Close it panics.
+// Alloc is that of the allocator. After Close it panics.
 func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
-	mask("Proxy", size, align)
-	if x.closed {
-		panic(fmt.Sprintf("arena: BUG: proxy %q: Alloc: closed already", x.name))
-	}
-	used := x.heap.Used
-	p := x.heap.Alloc(tailed(size), align)
+	x.check("Alloc")
+	p := x.back.Alloc(size, align)
 	if p == nil {
-		x.refused()
-		return nil
+		x.refused(size)
+	} else {
+		x.gave(keyOf(p), size)
 	}
-	x.seal(p, size)
-	x.count(1, size, x.heap.Used-used)
 	return p
 }
 
-// Realloc is Heap.Realloc. What is no live block of this proxy is refused, with an error.
-func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	mask("Proxy", size, 1)
-	if p == nil && !x.closed {
-		return x.Alloc(size, arena_c.HeapAlign), nil
-	}
-	old, wrong := x.look(p)
-	if wrong != "" {
-		return nil, x.bug("Realloc", wrong)
-	}
-	used := x.heap.Used
-	x.unseal(p, old)
-	q := x.heap.Realloc(p, tailed(size))
-	if q == nil {
-		x.seal(p, old)
-		x.refused()
-		return nil, nil
-	}
-	x.seal(q, size)
-	x.count(0, size-old, x.heap.Used-used)
-	return q, nil
-}
-
-// Free takes a block back. What is no live block of this proxy is refused and changes nothing: a double free, an address
-// inside a block, a block of another proxy, also of one before this, or of the heap itself, or one that was written past
-// its end.
+// Free is that of the allocator, if it has one. What this proxy didn't give, or has back already, is refused and changes
+// nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
-	size, wrong := x.look(p)
-	if wrong != "" {
-		return x.bug("Free", wrong)
+	if _, err := x.find("Free", keyOf(p)); err != nil {
+		return err
 	}
-	used := x.heap.Used
-	x.unseal(p, size)
-	if code := x.heap.Free(p); code != arena_c.OK {
-		return x.bug("Free", code.String())
+	if x.free == nil {
+		return fmt.Errorf("arena: proxy %q: Free: a %T frees nothing one by one", x.name, x.back)
 	}
-	x.count(^uint64(0), -size, x.heap.Used-used)
+	if err := x.back.(Freer).Free(p); err != nil {
+		return fmt.Errorf("arena: proxy %q: Free: %w", x.name, err)
+	}
+	x.took(keyOf(p))
 	return nil
 }
 
-// SizeOf is the size that was asked for. What is no live block of this proxy is a caller's bug and panics.
-func (x *Proxy) SizeOf(p unsafe.Pointer) uint64 {
-	size, wrong := x.look(p)
-	if wrong != "" {
-		panic(x.bug("SizeOf", wrong).Error())
+// Realloc is that of the allocator, if it has one. What this proxy didn't give, or has back already, is refused, with an
+// error.
+func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
+	if p == nil && !x.closed {
+		return x.Alloc(size, arena_c.HeapAlign), nil
 	}
-	return size
+	if _, err := x.find("Realloc", keyOf(p)); err != nil {
+		return nil, err
+	}
+	back, ok := x.back.(Reallocator)
+	if !ok {
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T has none", x.name, x.back)
+	}
+	q, err := back.Realloc(p, size)
+	if err != nil {
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.name, err)
+	}
+	if q == nil {
+		x.refused(size)
+		return nil, nil
+	}
+	x.took(keyOf(p))
+	x.gave(keyOf(q), size)
+	return q, nil
 }
 
-func (x *Proxy) bug(what, wrong string) error {
-	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", x.name, what, wrong)
+// SizeOf is the size that was asked for. What this proxy didn't give, or has back already, is refused with an error.
+func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
+	g, err := x.find("SizeOf", keyOf(p))
+	if back, ok := x.back.(Sizer); ok && err == nil {
+		_, err = back.SizeOf(p) // it may have been freed behind our back
+	}
+	return g.size, err
 }
 
-// count adds to the totals, here and in those behind; what became less is a difference modulo 2^64.
-func (x *Proxy) count(live, asked, used uint64) {
-	for ; x != nil; x = x.back {
-		s := &x.stats
-		s.Live += live
-		s.Asked += asked
-		s.Used += used
-		s.Peak = max(s.Peak, s.Used)
-		if live == 1 {
-			s.Total++
-		}
+// Close ends the proxy: it refuses what comes after. Nil says that everything came back, or that nothing is freed one by
+// one here. Otherwise the error names what didn't come back, in checked builds with who asked for it; it stays live. A
+// second Close is refused.
+func (x *Proxy) Close() error {
+	if x.free == nil {
+		clear(x.given)
+	}
+	return x.tally.Close()
+}
+
+// ProxyStats are the totals of a proxy. What is live has Asked bytes; Peak is the highest Asked. Total counts what it ever
+// gave, Failed the requests that were refused for want of room.
+type ProxyStats struct {
+	Live, Asked, Peak, Total, Failed uint64
+}
+
+// Event is something that a proxy did: it gave what has the key, took it back, or refused a request. The key is an
+// address, or a handle.
+type Event struct {
+	What string // "gave", "took", "refused"
+	Key  uint64
+	Size uint64
+}
+
+// tally is what every proxy is: a name, totals, and what it gave and has not back.
+type tally struct {
+	name   string
+	given  map[uint64]given
+	stats  ProxyStats
+	see    func(Event)
+	closed bool
+}
+
+type given struct {
+	size uint64
+	by   arena_c.Site
+}
+
+func newTally(name string) tally { return tally{name: name, given: map[uint64]given{}} }
+
+func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
+
+// Name is the name that it was made with.
+func (t *tally) Name() string { return t.name }
+
+// Stats are the totals. They stay readable after Close.
+func (t *tally) Stats() ProxyStats { return t.stats }
+
+// Trace has see called with all that the proxy does from now on, in the goroutine of who asks, so that see can look who
+// that is; nil ends it. For a hunt: put a proxy before the one allocator that is hunted.
+func (t *tally) Trace(see func(Event)) { t.see = see }
+
+func (t *tally) event(what string, key, size uint64) {
+	if t.see != nil {
+		t.see(Event{what, key, size})
 	}
 }
 
-func (x *Proxy) refused() {
-	for ; x != nil; x = x.back {
-		x.stats.Failed++
+// gave counts. What had the key was freed behind the proxy's back.
+func (t *tally) gave(key, size uint64) {
+	g := given{size: size}
+	g.by.Note()
+	s := &t.stats
+	s.Asked += size - t.given[key].size
+	t.given[key] = g
+	s.Live = uint64(len(t.given))
+	s.Peak = max(s.Peak, s.Asked)
+	s.Total++
+	t.event("gave", key, size)
+}
+
+func (t *tally) took(key uint64) {
+	size := t.given[key].size
+	delete(t.given, key)
+	t.stats.Live = uint64(len(t.given))
+	t.stats.Asked -= size
+	t.event("took", key, size)
+}
+
+func (t *tally) refused(size uint64) {
+	t.stats.Failed++
+	t.event("refused", 0, size)
+}
+
+// find is what has the key.
+func (t *tally) find(what string, key uint64) (given, error) {
+	if t.closed {
+		return given{}, t.bug(what, arena_c.Stale.String())
 	}
+	g, ok := t.given[key]
+	if !ok {
+		return g, t.bug(what, "not of this proxy: another's, or given back already")
+	}
+	return g, nil
+}
+
+// check is for what has no error to return.
+func (t *tally) check(what string) {
+	if t.closed {
+		panic(t.bug(what, arena_c.Stale.String()).Error())
+	}
+}
+
+func (t *tally) bug(what, wrong string) error {
+	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", t.name, what, wrong)
+}
+
+// leaksNamed is how many leaks an error names one by one.
+const leaksNamed = 8
+
+// Close ends the proxy: it refuses what comes after. Nil says that everything came back. Otherwise the error names what
+// didn't, in checked builds with who asked for it; it stays live. A second Close is refused.
+func (t *tally) Close() error {
+	if t.closed {
+		return t.bug("Close", arena_c.Stale.String())
+	}
+	t.closed = true
+	if len(t.given) == 0 {
+		return nil
+	}
+	var said []string
+	for _, key := range slices.Sorted(maps.Keys(t.given))[:min(len(t.given), leaksNamed)] {
+		g := t.given[key]
+		said = append(said, fmt.Sprintf("%d bytes at %#x%s", g.size, key, g.by.Tell("asked for")))
+	}
+	if more := len(t.given) - len(said); more != 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("arena: proxy %q: never freed, of %d: %s", t.name, t.stats.Total, strings.Join(said, ", "))
 }

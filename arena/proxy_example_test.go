@@ -19,28 +19,42 @@ func ExampleProxy() {
 	fmt.Println(sound.Free(body))
 	fmt.Println(physics.Free(body), physics.Close())
 	fmt.Println(sound.Free(voice), sound.Stats().Live, "of", sound.Stats().Total)
-	fmt.Println(sound.Close())
+	fmt.Println(sound.Close() != nil) // arena: proxy "sound": never freed, of 2: 64 bytes at 0x7f3c00000420
 	// Output:
-	// arena: BUG: proxy "sound": Free: a block of another proxy
+	// arena: BUG: proxy "sound": Free: not of this proxy: another's, or given back already
 	// <nil> <nil>
 	// <nil> 1 of 2
-	// arena: proxy "sound": 1 block of 64 bytes was never freed: 64 bytes at offset 0x420
+	// true
+}
+
+func ExampleProxy_Trace() {
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64))
+	if err != nil {
+		panic(err)
+	}
+	sound := arena.NewProxy("sound", heap)
+	sound.Trace(func(e arena.Event) { fmt.Println(sound.Name(), e.What, e.Size) })
+	_ = sound.Free(sound.Alloc(96, 16))
+	sound.Alloc(1<<20, 16)
+	// Output:
+	// sound gave 96
+	// sound took 96
+	// sound refused 1048576
 }
 
 func ExamplePoolProxy() {
 	type frog struct{ X, Y int32 }
-	pool, err := arena.NewPool[frog](arena.NewBlock(1024, 64))
+	pool, err := arena.NewBlockPool[frog](arena.NewBlock(1024, 64))
 	if err != nil {
 		panic(err)
 	}
 	spawner := arena.NewPoolProxy("spawner", pool)
 	kept, lost := spawner.Get(), pool.Get()
-	spawner.Get()
 	fmt.Println(spawner.Put(lost))
 	fmt.Println(spawner.Put(kept), spawner.Stats().Live, "of the pool's", pool.Live())
 	fmt.Println(spawner.Close())
 	// Output:
-	// arena: BUG: proxy "spawner": Put: a chunk of another proxy, or of the pool itself
-	// <nil> 1 of the pool's 2
-	// arena: proxy "spawner": 1 chunk was never put back: 2
+	// arena: BUG: proxy "spawner": Put: not of this proxy: another's, or given back already
+	// <nil> 0 of the pool's 1
+	// <nil>
 }

@@ -28,8 +28,8 @@ func made[A any](a A, err error) A {
 
 // TestARequestThatIsRefusedOnceChangesNothing: the address that the refused one would have had goes to the next.
 func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
-	pool := made(arena.NewPool[uint64](block(1024)))
-	handles := made(arena.NewHandlePool[uint64](block(1024)))
+	pool := made(arena.NewBlockPool[uint64](block(1024)))
+	handles := made(arena.NewBlockHandlePool[uint64](block(1024)))
 	linear, stack := made(arena.NewLinear(block(1024))), made(arena.NewStack(block(1024)))
 	frame := made(arena.NewFrame(block(1024), 2))
 	of := func(a arena.Allocator) func() unsafe.Pointer { return func() unsafe.Pointer { return a.Alloc(48, 16) } }
@@ -38,8 +38,7 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Stack": of(stack), "StackFar": of(made(arena.NewStack(block(1024))).Far()),
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
 		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048)))),
-		"Sized": of(arena.Sized(made(arena.NewLinear(block(1024))))),
-		"Pool":  func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
+		"Pool": func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
 			x, h := handles.Get()
 			assert.Equal(t, x == nil, h == 0)
@@ -65,7 +64,7 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 }
 
 func TestWhatIsFullAnywayIsNoRequest(t *testing.T) {
-	pool := made(arena.NewPool[uint64](block(128)))
+	pool := made(arena.NewBlockPool[uint64](block(128)))
 	for pool.Get() != nil {
 	}
 	linear, ring := made(arena.NewLinear(block(256))), made(arena.NewRing(block(256)))
@@ -116,7 +115,9 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	assert.Nil(t, moved)
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, heap.Stats().Failed)
-	assert.EqualValues(t, 48, heap.SizeOf(q))
+	size, err := heap.SizeOf(q)
+	require.NoError(t, err)
+	assert.EqualValues(t, 48, size)
 	moved, err = heap.Realloc(q, 512)
 	assert.NotNil(t, moved)
 	require.NoError(t, err)

@@ -29,14 +29,15 @@ func NewRing(block []byte) (Ring, error) {
 // when free >= 2*(size+align+7), and in an empty ring when free >= size+align+7, with an align of at least 8. Cost:
 // O(1), one call into C a lap. The bytes live until Free, or Reset.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
-	m := mask("Ring", size, align) | arena_c.RingMask
-	if arena_c.Checked {
-		return r.header.Ask(r.gen, size, m)
-	}
-	if p := r.header.Push(r.gen, size, m); p != nil {
-		return p
-	}
-	return r.header.Wrap(r.gen, size, m)
+	return r.header.Give(r.gen, size, mask("Ring", size, align)|arena_c.RingMask)
+}
+
+// Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until
+// Free: who still reads the oldest reads what is new, and who frees it then is refused. So it is for what may be lost, the
+// last events before a crash, and for one goroutine that writes and reads. Nil: size bytes don't fit in the empty ring
+// either, and nothing was freed. Cost: O(blocks freed).
+func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
+	return r.header.Overwrite(r.gen, size, mask("Ring", size, align)|arena_c.RingMask)
 }
 
 // Oldest is what was allocated first of what is live, and its size; nil when the ring is empty.

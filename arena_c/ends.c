@@ -10,7 +10,19 @@ upfront_ends *upfront_ends_init(void *block, uint64_t size) {
 }
 
 void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align) {
-    return e == NULL ? NULL : upfront_linear_alloc(&e->arena, size, align);
+    uint64_t from;
+    void *p;
+    if (e == NULL)
+        return NULL;
+    from = e->arena.cursor;
+    p = upfront_linear_alloc(&e->arena, size, align);
+#ifdef UPFRONT_CHECKED
+    if (p != NULL)
+        e->lost += e->arena.cursor - from - size;
+#else
+    (void)from;
+#endif
+    return p;
 }
 
 void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align) {
@@ -72,4 +84,5 @@ int upfront_ends_resize(upfront_ends *e, uint64_t gen, const void *p, uint64_t o
 void upfront_ends_reset(upfront_ends *e) {
     upfront_ends_cut(e, e->mark = e->arena.start);
     upfront_ends_cut_far(e, e->far_mark = e->end);
+    e->lost = 0;
 }

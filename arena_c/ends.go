@@ -22,12 +22,22 @@ import "unsafe"
 // Ends is the header of a linear arena with two ends: ends.h.
 type Ends struct {
 	Header
-	End, High, Low, Mark, FarMark, Last, FarLast, _ uint64
+	End, High, Low, Mark, FarMark, Last, FarLast, Lost uint64
 }
 
 // Peak is the most that the near end had, PeakFar the far one.
 func (e *Ends) Peak() uint64    { return max(e.High, e.Cursor) - e.Start }
 func (e *Ends) PeakFar() uint64 { return e.End - min(e.Low, e.Limit) }
+
+// PushNear is upfront_arena_bump; checked builds count what alignment costs.
+func (e *Ends) PushNear(gen, size, mask uint64) unsafe.Pointer {
+	from := e.Cursor
+	p, ok := e.Bump(gen, size, mask)
+	if Checked && ok {
+		e.Lost += e.Cursor - from - size
+	}
+	return p
+}
 
 func (e *Ends) c() *C.upfront_ends { return (*C.upfront_ends)(checked(e)) }
 

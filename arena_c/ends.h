@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* The arena's line, and one for what a second end needs. All but `unused` are offsets; the far end's position is the limit. */
+/* The arena's line, and one for what a second end needs. All but `lost` are offsets; the far end's position is the limit. */
 typedef struct upfront_ends {
     upfront_arena arena;
     uint64_t end;      /* past the last byte of the block: where the far end begins */
@@ -27,7 +27,7 @@ typedef struct upfront_ends {
     uint64_t far_mark; /* the far end's newest mark */
     uint64_t last;     /* of a stack (stack.h): the near end's last live block, 0 for none */
     uint64_t far_last; /* and the far end's */
-    uint64_t unused;
+    uint64_t lost;     /* in checked builds: bytes that alignment has cost at the near end since a reset */
 } upfront_ends;
 
 /* The offset, aligned down to mask + 1: of the address. */

@@ -38,7 +38,7 @@ void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align) {
     return upfront_frame_bump(f, f->arena.gen, size, align - 1);
 }
 
-void upfront_frame_turn(upfront_frame *f) {
+void upfront_frame_next(upfront_frame *f) {
     f->current = f->current + 1 < f->buffers ? f->current + 1 : 0;
     upfront_arena_note(&f->arena);
     frame_begin(f, f->arena.least);

@@ -5,8 +5,8 @@ package arena_c
 // #cgo nocallback upfront_frame_size
 // #cgo noescape upfront_frame_init
 // #cgo nocallback upfront_frame_init
-// #cgo noescape upfront_frame_turn
-// #cgo nocallback upfront_frame_turn
+// #cgo noescape upfront_frame_next
+// #cgo nocallback upfront_frame_next
 import "C"
 
 import "unsafe"
@@ -57,8 +57,8 @@ func FrameInit(block unsafe.Pointer, size, buffers uint64) *Frame {
 	return (*Frame)(unsafe.Pointer(C.upfront_frame_init(block, C.uint64_t(size), C.uint64_t(buffers))))
 }
 
-// Turn is upfront_frame_turn.
-func (f *Frame) Turn() {
-	crossed(writes(&f.Cursor), C.upfront_frame_turn((*C.upfront_frame)(unsafe.Pointer(f))))
+// Next is upfront_frame_next.
+func (f *Frame) Next() {
+	crossed(writes(&f.Cursor), C.upfront_frame_next((*C.upfront_frame)(unsafe.Pointer(f))))
 	f.dead(f.Limit, OK)
 }

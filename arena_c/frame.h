@@ -81,7 +81,7 @@ upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers);
 void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align);
 
 /* Ends the frame: the oldest buffer dies and is the current one. */
-void upfront_frame_turn(upfront_frame *f);
+void upfront_frame_next(upfront_frame *f);
 
 #ifdef __cplusplus
 }

@@ -7,12 +7,30 @@ __thread uint32_t upfront_site;
 upfront_mirror upfront_mirrors[UPFRONT_MIRRORS];
 uint32_t upfront_mirrors_used;
 
-/* The place where what is alive and contains `at` begins; m->size: nothing is. */
+/* The window of what is alive, begins at `start` and contains `at`; -1: nothing does. */
+static int holds(const upfront_mirror *m, uint64_t start, uint64_t at) {
+    int window = upfront_alive_at(m, start);
+    return window >= 0 && at - start < (upfront_note_of(m, start, window)->word & UPFRONT_NOTE_SIZE) ? window : -1;
+}
+
+/* The place where what is alive and contains `at` begins; m->size: nothing is. It begins in the page of `at`, or reaches into it. */
 static uint64_t around(const upfront_mirror *m, uint64_t at, int *window) {
-    uint64_t first = upfront_below(m, at, 0, UPFRONT_NOTE_LIVE), second = upfront_below(m, at, 1, UPFRONT_NOTE_LIVE);
-    *window = first == m->size || (second != m->size && second > first);
-    first = *window ? second : first;
-    return first != m->size && at - first < (upfront_note_of(m, first, *window)->word & UPFRONT_NOTE_SIZE) ? first : m->size;
+    uint64_t start = at;
+    for (; m->touched[at / UPFRONT_NOTES_AT_ONCE]; start--) {
+        if ((*window = upfront_alive_at(m, start)) >= 0)
+            return (*window = holds(m, start, at)) >= 0 ? start : m->size;
+        if (start % UPFRONT_NOTES_AT_ONCE == 0)
+            break;
+    }
+    start = m->reach[at / UPFRONT_NOTES_AT_ONCE];
+    return start <= at && (*window = holds(m, start, at)) >= 0 ? start : m->size;
+}
+
+/* Notes that what begins at `at` reaches through so many bytes. */
+static void reach(const upfront_mirror *m, uint64_t at, uint64_t size) {
+    uint64_t page = at / UPFRONT_NOTES_AT_ONCE;
+    while (++page <= (at + size - 1) / UPFRONT_NOTES_AT_ONCE)
+        m->reach[page] = at;
 }
 
 static void fill_zones(uintptr_t start, uint64_t size) {
@@ -53,6 +71,7 @@ static void *live(void *canonical, uint64_t size, uint64_t kind) {
     n->word = size | UPFRONT_NOTE_LIVE | kind;
     n->made = upfront_site;
     n->ended = 0;
+    reach(m, at, size);
     if (kind & UPFRONT_NOTE_PLAIN)
         return canonical;
     m->edges[at / UPFRONT_EDGE].window = m->edges[(at + size - 1) / UPFRONT_EDGE].window = (uint8_t)window;
@@ -129,6 +148,7 @@ void *upfront_mark_more(void *from, void *end, uint64_t size) {
     upfront_check_zones(m, at, window);
     use(m, at, had + size, window);
     n->word += size;
+    reach(m, at, had + size);
     upfront_fill_fresh(start + (uintptr_t)had, size);
     upfront_fill_dead(start + (uintptr_t)(had + size), upfront_behind(had + size));
     return (void *)(start + (uintptr_t)had);
@@ -206,7 +226,8 @@ int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder
     m->window[0] = (uintptr_t)memory;
     m->window[1] = m->window[0] + (uintptr_t)(all * UPFRONT_SPREAD);
     m->notes = (upfront_note *)(m->window[1] + (uintptr_t)(all * UPFRONT_SPREAD));
-    m->touched = (uint8_t *)(m->notes + 2 * all);
+    m->reach = (uint64_t *)(void *)(m->notes + 2 * all);
+    m->touched = (uint8_t *)(m->reach + all / UPFRONT_NOTES_AT_ONCE);
     m->edges = (upfront_edge *)(void *)(m->touched + all / UPFRONT_NOTES_AT_ONCE);
     m->finder = finder;
     m->name = name;

@@ -11,7 +11,7 @@
  * Memory     Of whoever opens the mirror: upfront_mirror_size bytes that cost nothing until they are touched. 161 times the block. A C
  *            program without one has fills, or poison, alone.
  * Bound      UPFRONT_MIRRORS at once. An address in no mirror is its own position, and has fills, or poison, alone.
- * Cost       O(size) of what is given. An address inside of something is found by a look at the notes before it.
+ * Cost       O(size) of what is given. What contains a canonical address is found by a look at the 128 notes before it at most.
  * Threads    As the arenas in the block: rows don't share a note. One opens or closes a mirror at a time. */
 #ifndef UPFRONT_MIRROR_H
 #define UPFRONT_MIRROR_H

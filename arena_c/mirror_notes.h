@@ -9,7 +9,8 @@
 /* Redzones: so many bytes before, and at most so many behind. Even what has one byte has 63 between it and the next. */
 enum { UPFRONT_ZONE_BEFORE = 32, UPFRONT_ZONE_BEHIND = 256 };
 
-/* A page of notes, about so many places: `touched` says which pages have any. */
+/* A page of notes, about so many places: `touched` says which pages have any, and `reach` what reached last into them from the
+ * pages before, if it is alive. */
 enum { UPFRONT_NOTES_AT_ONCE = 128 };
 
 enum { UPFRONT_NOTE_PAGE = 4096, UPFRONT_PAGED_FROM = 128 };
@@ -45,6 +46,7 @@ typedef struct upfront_mirror {
     uintptr_t window[2];
     upfront_note *notes; /* for each place one a window */
     upfront_edge *edges;
+    uint64_t *reach;
     uint8_t *touched;
     upfront_finder finder;
     uint32_t name;

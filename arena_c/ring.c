@@ -35,6 +35,17 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
     return p != NULL ? p : upfront_ring_wrap(r, r->arena.gen, size, align);
 }
 
+void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align) {
+    uint64_t front;
+    void *p = upfront_ring_alloc(r, size, align);
+    if (p != NULL || r == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align) ||
+        !upfront_ring_ever_fits(r, size, (align - 1) | (UPFRONT_RING_WORD - 1)))
+        return p;
+    while (p == NULL && upfront_ring_free(r, upfront_ring_front(r, &front)) == UPFRONT_OK)
+        p = upfront_ring_alloc(r, size, align);
+    return p;
+}
+
 /* Where the run of blocks ends that the oldest one begins. */
 static uint64_t ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->arena.cursor : r->seam; }
 

@@ -72,18 +72,36 @@ func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
 	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
 }
 
-// Ask is Push, or Wrap, in the checked build: one request, on whichever way it is served.
-func (r *Ring) Ask(gen, size, mask uint64) unsafe.Pointer {
-	was := *r
+// Give is Push, or Wrap. In the checked build it is one request, on whichever way it is served.
+func (r *Ring) Give(gen, size, mask uint64) unsafe.Pointer {
+	var was Ring
+	if Checked {
+		was = *r
+	}
 	p := r.Push(gen, size, mask)
 	if p == nil {
 		p = r.Wrap(gen, size, mask)
 	}
-	if p != nil && !given(r, was) {
+	if Checked && p != nil && !given(r, was) {
 		r.Asked = Asked | Purpose | size
 		return nil
 	}
 	return p
+}
+
+// Overwrite is upfront_ring_overwrite, by its parts, which tell the race detector what dies and ask for a checked build.
+func (r *Ring) Overwrite(gen, size, mask uint64) unsafe.Pointer {
+	from := uint64(uintptr(unsafe.Pointer(r)))
+	fits := r.Gen == gen && (from+r.Start+ringWord+mask)&^mask-from+size <= r.End
+	for {
+		p := r.Give(gen, size, mask)
+		if p != nil || !fits || r.Count == 0 {
+			return p
+		}
+		if oldest, _ := r.Front(); !r.Pop(gen, oldest) {
+			return nil
+		}
+	}
 }
 
 // Find is upfront_ring_find.

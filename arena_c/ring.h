@@ -100,6 +100,12 @@ static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t si
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
+/* Whether a block fits when the ring is empty. pre: as upfront_ring_push. */
+static inline int upfront_ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t mask) {
+    uint64_t at = upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, mask);
+    return at <= r->end && size <= r->end - at;
+}
+
 /* The oldest block and its size; NULL when there is none. What it says of a word that was written over is of no use. */
 static inline void *upfront_ring_front(const upfront_ring *r, uint64_t *size) {
     uint64_t word;
@@ -151,6 +157,10 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
 
 /* A block, by the fast path or not. NULL: full, or size or align out of bounds. Alignments below 8 are 8. */
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
+
+/* A block that finds room: the oldest blocks are freed until it does, whoever still reads them. For what may be lost, as a log. NULL: it
+ * doesn't fit in the empty ring either, and nothing is freed; size or align out of bounds; or the words contradict themselves. */
+void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* upfront_ring_pop for C programs: null is UPFRONT_BAD_ARGUMENT. */
 int upfront_ring_free(upfront_ring *r, void *p);

@@ -89,7 +89,7 @@ var (
 	_ [unsafe.Sizeof(Range{})]byte     = [unsafe.Sizeof(C.upfront_range{})]byte{}
 
 	_ [unsafe.Offsetof(Header{}.Start)]byte = [unsafe.Offsetof(C.upfront_arena{}.start)]byte{}
-	_ [unsafe.Offsetof(Ends{}.FarLast)]byte = [unsafe.Offsetof(C.upfront_ends{}.far_last)]byte{}
+	_ [unsafe.Offsetof(Ends{}.Lost)]byte    = [unsafe.Offsetof(C.upfront_ends{}.lost)]byte{}
 	_ [unsafe.Offsetof(Pool{}.Handles)]byte = [unsafe.Offsetof(C.upfront_pool{}.handles)]byte{}
 	_ [unsafe.Offsetof(Pool{}.Numbers)]byte = [unsafe.Offsetof(C.upfront_pool{}.numbers)]byte{}
 	_ [unsafe.Offsetof(Pool{}.Count)]byte   = [unsafe.Offsetof(C.upfront_pool{}.count)]byte{}

@@ -26,8 +26,8 @@ type Budget struct {
 	plan Plan
 	grant
 	table     *arena_c.Map
-	regions   []*OpenRegion // bottom first, each slot one
-	slots     []*OpenSlots
+	regions   []*Region // bottom first, each slot one
+	slots     []*Slots
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
@@ -37,8 +37,8 @@ type Budget struct {
 	published published
 	mirror    *platform.Sparse // where the bytes lie in checked and asan builds, or nil
 
-	mu      sync.Mutex            // guards what follows
-	leaked  map[place]scope.Scope // the scope that was counted last in each place
+	mu      sync.Mutex             // guards what follows
+	leaked  map[opened]scope.Scope // the scope that was counted last at each depth of an arena
 	leaks   map[*scope.Stack]*leaks
 	errors  []string
 	errorsN int
@@ -65,13 +65,20 @@ func OpenIn(block []byte, plan Plan) (*Budget, error) {
 	return open(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }
 
+// OpenScratch is Open for who wants scratch alone: two scratch arenas of so many bytes for each of the
+// workers. Who is known by number asks for [Budget.Scratch], a goroutine that comes and goes for a
+// [Budget.Lease].
+func OpenScratch(workers int, size uint64) (*Budget, error) {
+	return Open(Plan{Name: "scratch", Scratch: ScratchPlan{Workers: workers, Size: size}})
+}
+
 func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
 	defer forgive()()
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+	b := &Budget{plan: plan, leaked: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -121,40 +128,40 @@ func (p Plan) arenas() (list []arena_c.Arena) {
 	for i := range p.Frame.Buffers {
 		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)
 	}
-	for i := range p.Scratch.Workers * planScratchEach {
-		add(scratchName(i), arena_c.KindScratch, p.Scratch.Size, 1)
+	for i := range p.Scratch.Workers * p.Scratch.Each {
+		add(p.Scratch.name(i), arena_c.KindScratch, p.Scratch.Size, 1)
 	}
 	return list
 }
 
 func frameName(index int) string { return fmt.Sprintf("frame %d", index) }
 
-func scratchName(index int) string {
-	return fmt.Sprintf("scratch %d.%d", index/planScratchEach, index%planScratchEach)
+func (s ScratchPlan) name(index int) string {
+	return fmt.Sprintf("scratch %d.%d", index/s.Each, index%s.Each)
 }
 
 func (b *Budget) makeStacks() {
 	p := b.plan
-	row := uint64(0)
+	index := uint64(0)
 	next := func(arena, key string, base int) *scope.Stack {
 		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
 			From: b.memory.Base(), Size: b.Size()}
-		st.Start(b.table.Row(row))
-		row++
+		st.Start(b.table.Row(index))
+		index++
 		return st
 	}
 	for i, r := range p.Regions {
 		open := func(name string, slot int) *region {
-			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
+			part := &region{b: b, index: int(index), level: i, slot: slot, name: name}
 			part.stack = next("region "+name, regionSizeKey(i), 1)
-			b.regions = append(b.regions, &OpenRegion{region: part})
+			b.regions = append(b.regions, &Region{region: part})
 			return part
 		}
 		if r.Slots == 0 {
 			open(r.Name, -1)
 			continue
 		}
-		slots := newOpenSlots(b, r.Name, i, r.Slots)
+		slots := newSlots(b, r.Name, i, r.Slots)
 		for k := range r.Slots {
 			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
 			slots.slots[k].siblings = slots
@@ -164,8 +171,8 @@ func (b *Budget) makeStacks() {
 	for i := range p.Frame.Buffers {
 		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
 	}
-	for i := range p.Scratch.Workers * planScratchEach {
-		b.scratches = append(b.scratches, next(scratchName(i), scratchSizeKey, 0))
+	for i := range p.Scratch.Workers * p.Scratch.Each {
+		b.scratches = append(b.scratches, next(p.Scratch.name(i), scratchSizeKey, 0))
 	}
 	b.leases = newLeases(b)
 	b.countNames()
@@ -177,7 +184,7 @@ func (b *Budget) makeStacks() {
 
 // Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
 // are.
-func (b *Budget) Region(name string) *OpenRegion {
+func (b *Budget) Region(name string) *Region {
 	for _, r := range b.regions {
 		if r.name == name && r.slot < 0 {
 			return r
@@ -189,16 +196,6 @@ func (b *Budget) Region(name string) *OpenRegion {
 		}
 	}
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
-}
-
-// Scratch is one of the two scratch arenas of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
-// See [Budget.Scratches].
-func (b *Budget) Scratch(worker, which int) scope.Scratch {
-	if worker < 0 || worker >= b.plan.Scratch.Workers || which < 0 || which >= planScratchEach {
-		panic(fmt.Sprintf("budget: BUG: scratch %d of worker %d: plan %q has scratch for %d workers, 2 each", which, worker, b.plan.Name,
-			b.plan.Scratch.Workers))
-	}
-	return b.Scratches(worker).Scratch(which)
 }
 
 // Plan is the plan as opened, with its defaults filled in.

@@ -62,7 +62,8 @@ func (b *Budget) release(l *load) error {
 		s.close()
 	}
 	errs := []error{b.leakErrors()}
-	b.last = b.report(true)
+	b.last = b.report(func(int) bool { return true })
+	b.countKept(&b.last.Leaks)
 	b.closed.Store(true)
 	b.unseal()
 	for _, st := range b.stacks() {

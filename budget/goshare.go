@@ -18,7 +18,7 @@ var goShare struct {
 // sites is what checked builds keep beside the tables on the Go heap.
 func (p Plan) sites() uint64 {
 	_, sites := p.tableBytes()
-	return p.rows() * sites
+	return p.arenaCount() * sites
 }
 
 // takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a

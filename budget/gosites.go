@@ -133,8 +133,9 @@ const (
 	goFramesShown = 6
 )
 
-// goSitesText says how much was allocated and where. unseen is how many objects were not recorded.
-func goSitesText(sites []goSite, unseen uint64) (count, where string) {
+// text says how much was allocated and where.
+func (w *heapWatch) text() (count, where string) {
+	sites, unseen := w.found, w.foundUnseen
 	var sum goCount
 	for _, site := range sites {
 		sum.objects += site.objects

@@ -26,7 +26,7 @@ func (b *Budget) foreign() bool {
 	return foreign
 }
 
-// guard gives the guards behind the rows from `first` up, and the one before them, to do: to take access away or to give
+// guard gives the guards behind the arenas from `first` up, and the one before them, to do: to take access away or to give
 // it back.
 func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {

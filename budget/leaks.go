@@ -23,9 +23,6 @@ type Leaks struct {
 	Scratch    int `json:"scratch"`    // pairs of scratch arenas that were taken and not given back before Close
 }
 
-// Total is their sum.
-func (l Leaks) Total() int { return l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch }
-
 // leak is one of them: its name, and where it began as lines that follow the error's first one.
 type leak struct{ name, began string }
 
@@ -70,8 +67,8 @@ func (l *leaks) err(wrong, do string) error {
 	return errors.New(wrong + strings.Join(names, ", ") + more + do + began)
 }
 
-// place is where on a scratch arena, or in the frame, a scope is open.
-type place struct {
+// opened is where on a scratch arena, or in the frame, a scope is open.
+type opened struct {
 	stack *scope.Stack
 	depth int
 }
@@ -99,7 +96,7 @@ func (b *Budget) countOpen(st *scope.Stack, depth int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ; depth < st.Depth(); depth++ {
-		at := place{st, depth}
+		at := opened{st, depth}
 		open, _, _ := st.Opened(depth)
 		if b.leaked[at] == open {
 			continue

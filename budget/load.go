@@ -45,7 +45,7 @@ func (l Loaded[T]) Get() *T {
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
-// See [OpenRegion.In]. Everything else that touches what a load or rewind at work touches is
+// See [Region.In]. Everything else that touches what a load or rewind at work touches is
 // ErrLoading, and nothing changes: the same region, a lower one, a call from a finalizer, one
 // without In.
 //
@@ -55,7 +55,7 @@ func (l Loaded[T]) Get() *T {
 //
 // Load waits for workers that have it pinned ([Reader]) until ctx ends, and then says who is; a ctx that has ended already is refused at
 // once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
-func Load[T any](ctx context.Context, r *OpenRegion, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
+func Load[T any](ctx context.Context, r *Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	defer forgive()()
 	var value *T
 	word, err := r.load(ctx, func(s scope.Scope) (err error) {
@@ -83,7 +83,7 @@ type load struct {
 	over     chan struct{}
 }
 
-func (r *OpenRegion) load(ctx context.Context, fn func(scope.Scope) error) (word uint64, err error) {
+func (r *Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint64, err error) {
 	l, err := r.b.enter(ctx, r, "Load")
 	if err != nil {
 		return 0, err
@@ -153,7 +153,7 @@ func undo(l *load) (errs []error) {
 
 // begin takes a place among the loads, or says why there is none. r is nil for Close and
 // Reconfigure, which touch all.
-func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
+func (b *Budget) begin(r *Region, what string) (*load, error) {
 	l := &load{name: what, along: b.along(r), over: make(chan struct{})}
 	if r != nil {
 		l.name = what + " of region " + r.name
@@ -186,7 +186,7 @@ func (b *Budget) begin(r *OpenRegion, what string) (*load, error) {
 
 // beside says why what touches these regions can't stand beside the loads at work. pre: b.mu is
 // held.
-func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused string) {
+func (b *Budget) beside(r *Region, along []*region, what string) (refused string) {
 	for _, part := range along {
 		by := part.busy
 		switch {
@@ -212,7 +212,7 @@ func (b *Budget) beside(r *OpenRegion, along []*region, what string) (refused st
 
 // outer is the load whose scope the caller knows, or why the caller isn't inside it. pre: b.mu is
 // held.
-func (b *Budget) outer(r *OpenRegion) (outer *load, refused string) {
+func (b *Budget) outer(r *Region) (outer *load, refused string) {
 	for _, part := range b.regions {
 		if l := part.busy; l != nil && l.scope == *r.in && l.scope != (scope.Scope{}) {
 			outer = l
@@ -231,7 +231,7 @@ func (b *Budget) outer(r *OpenRegion) (outer *load, refused string) {
 }
 
 // enter is begin, with the workers outside and kept there.
-func (b *Budget) enter(ctx context.Context, r *OpenRegion, what string) (*load, error) {
+func (b *Budget) enter(ctx context.Context, r *Region, what string) (*load, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("budget %q: %s of region %s: %w", b.plan.Name, what, r.name, err)
 	}

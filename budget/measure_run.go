@@ -28,13 +28,13 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 	t.err = b.attempt(m.fn)
 	t.report = b.Report()
 	var full *scope.FullError
-	var told []*scope.FullError
+	var returned []*scope.FullError
 	if errors.As(t.err, &full) && full.Budget == b.plan.Name && widens(full) {
-		told = append(told, full)
+		returned = append(returned, full)
 	}
 	ended = true
 	err = b.Close()
-	t.fulls = append(b.fulls(), told...) // now: Close asks what was open, as the frame, what it refused
+	t.fulls = append(b.fulls(), returned...) // now: Close asks what was open, as the frame, what it refused
 	switch {
 	case !b.closed.Load():
 		return t, err // a worker is still inside
@@ -65,7 +65,7 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	return fn(b)
 }
 
-// fulls are the last that each arena told of, to whomever. What didn't fit into the bytes that Temp gave is none of the
+// fulls are the last that each arena reported, to whomever. What didn't fit into the bytes that Temp gave is none of the
 // arena's.
 func (b *Budget) fulls() (list []*scope.FullError) {
 	for _, st := range b.stacks() {

@@ -17,7 +17,7 @@ const (
 // wide is the plan with every part as large as an equal share of total, and with limits to match, but at least as planned.
 func (p Plan) wide(total uint64) Plan {
 	p.Regions = slices.Clone(p.Regions)
-	share := total / p.rows() &^ (planEdge - 1)
+	share := total / p.arenaCount() &^ (planEdge - 1)
 	for _, part := range p.sized() {
 		*part.size = max(*part.size, share)
 	}

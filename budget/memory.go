@@ -23,7 +23,7 @@ type supply interface {
 // layout is a plan in bytes.
 type layout struct {
 	arenas []arena_c.Arena
-	shape  arena_c.Map // rows, slots and pools
+	shape  arena_c.Map // arenas, slots and pools
 	tables uint64      // bytes at the bottom
 	size   uint64      // of all, tables included
 }
@@ -33,7 +33,7 @@ const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 
 func (p Plan) layout() (l layout, err error) {
 	l.arenas = p.arenas()
-	l.shape = arena_c.Map{Rows: p.rows(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
+	l.shape = arena_c.Map{Rows: p.arenaCount(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
 	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
 	total := p.total()
 	l.tables = l.size - total - l.shape.Guard

@@ -17,7 +17,7 @@ import (
 func paged(shape int) budget.Plan {
 	return budget.Plan{
 		Name:    "paged",
-		Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 5 * budget.MiB}},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 5 * budget.MiB}},
 		Limits:  budget.Limits{Scopes: 2000 + 600*(shape%100), Pools: 7 + 60_000*(shape/100), Owned: 16},
 		Pages:   budget.Pages{Prefault: budget.Off},
 	}

@@ -207,7 +207,7 @@ func TestBaseThatIsTaken(t *testing.T) {
 	other.Limits.Scopes--
 	other.Limits.Pools++
 	pools.Limits.Pools++
-	larger.Regions = append([]budget.Region{{Name: "more", Size: 1}}, first.Regions...)
+	larger.Regions = append([]budget.RegionPlan{{Name: "more", Size: 1}}, first.Regions...)
 	refused := func(plan budget.Plan, why string) {
 		t.Helper()
 		plan.Pages.Base = budget.Required

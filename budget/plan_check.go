@@ -29,7 +29,7 @@ func (f *planFaults) add(key, format string, args ...any) {
 	*f = append(*f, planFault{key, fmt.Sprintf(format, args...)})
 }
 
-const planRegionsText = "%d of them; a plan has 1 to %d"
+const planRegionsText = "%d of them; a plan has at most %d"
 
 func (p Plan) faults() planFaults {
 	var f planFaults
@@ -38,6 +38,11 @@ func (p Plan) faults() planFaults {
 	f.regions(p.Regions)
 	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, frameSizeKey, p.Frame.Size)
 	f.siblings("scratch.workers", p.Scratch.Workers, 1, planWorkersMax, scratchSizeKey, p.Scratch.Size)
+	if each := p.Scratch.Each; each < 0 || each > planEachMax {
+		f.add("scratch.each", "%d; 0 (the default) or 1 to %d", each, planEachMax)
+	} else if each != 0 && p.Scratch.Workers == 0 {
+		f.add("scratch.each", "%d, but scratch.workers is 0; give both or neither", each)
+	}
 	for _, l := range p.Limits.byKey() {
 		f.limit(l.key, *l.limit)
 	}
@@ -52,6 +57,9 @@ func (p Plan) faults() planFaults {
 // whole checks the size and the address of all together, each alone; how the parts fit in, sums tells.
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
+	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
+		f.add("regions", "none, and neither frame nor scratch; a plan has a part at least")
+	}
 	switch {
 	case p.Size > planSizeMax:
 		f.add("size", "%s; a budget has at most %s", sizeText(p.Size), sizeText(planSizeMax))
@@ -69,8 +77,8 @@ func (f *planFaults) whole(p Plan) {
 	}
 }
 
-func (f *planFaults) regions(regions []Region) {
-	if n := len(regions); n < 1 || n > planRegionsMax {
+func (f *planFaults) regions(regions []RegionPlan) {
+	if n := len(regions); n > planRegionsMax {
 		f.add("regions", planRegionsText, n, planRegionsMax)
 	}
 	first, rest := make(map[string]int, len(regions)), -1

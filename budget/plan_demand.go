@@ -25,30 +25,6 @@ func (d Demand) String() string {
 	return fmt.Sprintf("Demand(%d)", uint8(d))
 }
 
-// MarshalText writes "off", "wished" or "required", and nothing for Default.
-func (d Demand) MarshalText() ([]byte, error) {
-	switch {
-	case d == Default:
-		return nil, nil
-	case int(d) < len(demandNames):
-		return []byte(demandNames[d]), nil
-	}
-	return nil, fmt.Errorf("budget: Demand(%d) is none of Default, Off, Wished and Required", uint8(d))
-}
-
-// UnmarshalText reads what MarshalText writes.
-func (d *Demand) UnmarshalText(text []byte) error {
-	demand := Default
-	if len(text) > 0 {
-		var err error
-		if demand, err = parseDemand(string(text)); err != nil {
-			return fmt.Errorf("budget: %s %w", shortQuote(string(text)), err)
-		}
-	}
-	*d = demand
-	return nil
-}
-
 // parseDemand reads a demand that is one: Default has no word.
 func parseDemand(text string) (Demand, error) {
 	i := slices.Index(demandNames[Off:], text)

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -75,7 +76,7 @@ func (d *planDrawing) part(i int, rest bool) {
 	case arena_c.KindFrame:
 		name, text = "frame", planEach(p.Frame.Buffers, "buffer", p.Frame.Size)
 	case arena_c.KindScratch:
-		name, text = "scratch", planMany(p.Scratch.Workers, "worker")+" x "+planEach(planScratchEach, "arena", p.Scratch.Size)
+		name, text = "scratch", planMany(p.Scratch.Workers, "worker")+" x "+planEach(cmp.Or(p.Scratch.Each, planEachUsual), "arena", p.Scratch.Size)
 	}
 	if part.kind == arena_c.KindRegion && *part.size == Rest {
 		d.add(name, "rest", text)
@@ -88,7 +89,7 @@ func (d *planDrawing) part(i int, rest bool) {
 	d.mapped(name, sum.Bytes, begin, end, text)
 }
 
-func planRegionText(index int, r Region, rest bool) string {
+func planRegionText(index int, r RegionPlan, rest bool) string {
 	words := []string{fmt.Sprintf("regions[%d]", index)}
 	if rest {
 		words = append(words, "the rest")

@@ -59,15 +59,15 @@ func TestPlanIsDrawn(t *testing.T) {
 		Name: "server",
 		Size: 128 * MiB,
 		Base: 0x200000000000,
-		Regions: []Region{
+		Regions: []RegionPlan{
 			{Name: "init", Size: 4 * MiB},
 			{Name: "systems", Size: 12*MiB + 77},
 			{Name: "match", Size: 2 * MiB, Slots: 16, Note: "largest room + 10 %"},
 			{Name: "one", Size: 64 * KiB, Slots: 1},
 			{Name: "level", Size: Rest, Note: "largest\nmap"},
 		},
-		Frame:   Frame{Buffers: 2, Size: MiB},
-		Scratch: Scratch{Workers: 1, Size: MiB},
+		Frame:   FramePlan{Buffers: 2, Size: MiB},
+		Scratch: ScratchPlan{Workers: 1, Size: MiB},
 		Limits:  Limits{Pools: 7},
 		Pages:   Pages{Lock: Required, Guards: Wished},
 		GoHeap:  32 * MiB,
@@ -93,7 +93,7 @@ func TestPlanIsDrawn(t *testing.T) {
   unplanned    960 KiB  [..##############################]  size
   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
-`, Plan{Name: "x", Size: MiB, Regions: []Region{{Name: "a", Size: 8}}}.String())
+`, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
 }
 
 // A faulty plan is drawn, too: whatever is in it, one line is one line, and nothing disturbs a terminal.
@@ -103,9 +103,9 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
   pages: prefault wished, lock off, huge off, guards off, base off
   faults: 2 (Check names them)
 `, Plan{}.String())
-	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []Region{{Size: Rest, Slots: math.MaxInt},
+	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []RegionPlan{{Size: Rest, Slots: math.MaxInt},
 		{Name: "a", Size: Rest - 1, Slots: 9}, {Name: "\xff", Size: 5, Slots: -3, Note: "\x1bx"}},
-		Frame: Frame{-1, math.MaxUint64}, Scratch: Scratch{1, Rest}, Pages: Pages{Lock: 9}}
+		Frame: FramePlan{-1, math.MaxUint64}, Scratch: ScratchPlan{Workers: 1, Size: Rest}, Pages: Pages{Lock: 9}}
 	assert.Regexp(t, `^plan "X\\n\\x1b": too much
   "" +rest  regions\[0\]  the rest  \d+ slots of too much
   a +too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
@@ -126,11 +126,12 @@ $`, plan.String())
 	}
 	demand := func() Demand { return Demand(number()) }
 	for range 3_000 {
-		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: Frame{count(), number()}, Scratch: Scratch{count(), number()},
-			Limits: Limits{count(), count(), count(), count()}, GoHeap: number(),
+		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: FramePlan{count(), number()},
+			Scratch: ScratchPlan{count(), count(), number()},
+			Limits:  Limits{count(), count(), count(), count()}, GoHeap: number(),
 			Pages: Pages{demand(), demand(), demand(), demand(), demand()}}
 		for range random.IntN(5) {
-			region := Region{word(), number(), count(), word()}
+			region := RegionPlan{word(), number(), count(), word()}
 			if random.IntN(3) == 0 {
 				region.Size = Rest
 			}

@@ -34,7 +34,7 @@ func opensBytes(p Plan) uint64 {
 		return 0 // it doesn't open
 	}
 	each := p.Limits.Scopes*scopeBytes + p.Limits.Owned*ownedBytes + p.Limits.Labels*labelBytes
-	return l.size + p.rows()*uint64(each)
+	return l.size + p.arenaCount()*uint64(each)
 }
 
 // requireOpens says that an accepted plan opens, and holds what it says, or says why not.
@@ -71,13 +71,13 @@ func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (ope
 	require.Equal(t, plan.resolved().Regions, b.Plan().Regions)
 	first, last := 0, len(b.regions)-1
 	for _, i := range slices.Compact([]int{first, last}) {
-		r := &OpenRegion{region: b.regions[i].region} // as Acquire gives a slot, but for its owner
+		r := &Region{region: b.regions[i].region} // as Acquire gives a slot, but for its owner
 		size := int(r.Report().Size)
 		require.EqualValues(t, plan.resolved().Regions[r.level].Size, size)
 		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {
 			bytes := s.Bytes(size)
 			bytes[0], bytes[size-1] = 1, 1
-			require.Nil(t, s.TryAlloc(1, 1), "not a byte more")
+			require.Nil(t, s.TryAllocUnzeroed(1, 1), "not a byte more")
 			return &bytes[0], nil
 		})
 		require.ErrorIs(t, err, ErrFull)

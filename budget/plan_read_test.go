@@ -77,7 +77,7 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
 	{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
 	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
-	{"{\"name\":\"a\"\n}", "line 1: regions: 0 of them; a plan has 1 to 64"},
+	{"{\"name\":\"a\"\n}", "line 1: regions: none, and neither frame nor scratch; a plan has a part at least"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
 }
 
@@ -229,7 +229,7 @@ func TestPlanReadIsBounded(t *testing.T) {
 	many := strings.Repeat(`{"name":"UP"},`, 100_000)
 	_, err = ParsePlan([]byte(`{"name":"a","regions":[` + many + `{}]}`))
 	require.Error(t, err)
-	assert.Contains(t, err.Error(), "line 1: regions: 100001 of them; a plan has 1 to 64")
+	assert.Contains(t, err.Error(), "line 1: regions: 100001 of them; a plan has at most 64")
 	assert.Equal(t, planFaultsMax, strings.Count(err.Error(), "\n"))
 	assert.Regexp(t, `\nand 92 more$`, err.Error(), "64 names, 64 sizes, 63 twins and the list")
 }

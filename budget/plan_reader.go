@@ -33,12 +33,6 @@ type planPlaced struct {
 	planFault
 }
 
-// planKey is a key of an object and where its value goes: a pointer, or the keys of an object.
-type planKey struct {
-	name string
-	into any
-}
-
 func newPlanReader(data []byte) *planReader {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	return &planReader{data: data, decoder: decoder, places: map[string]planPlace{}}
@@ -90,7 +84,7 @@ func (r *planReader) value(key string, into any) {
 			r.object(key, into)
 			return
 		}
-	case *[]Region:
+	case *[]RegionPlan:
 		if bytes.HasPrefix(r.data[at:], []byte("[")) {
 			r.regions(key, into)
 			return
@@ -147,21 +141,20 @@ func (r *planReader) member(parent string, given map[string]bool, known []planKe
 		r.raw()
 	default:
 		given[name] = true
-		r.value(parent+name, known[i].into)
+		r.value(parent+name, known[i].value)
 	}
 }
 
 // regions reads the list of regions. Of too many it only keeps count.
-func (r *planReader) regions(key string, regions *[]Region) {
+func (r *planReader) regions(key string, regions *[]RegionPlan) {
 	count := 0
 	r.each(key, func() {
 		if count++; count > planRegionsMax {
 			r.raw()
 			return
 		}
-		var region Region
-		r.value(fmt.Sprintf("%s[%d]", key, count-1), []planKey{{"name", &region.Name},
-			{"size", (*restJSON)(&region.Size)}, {"slots", &region.Slots}, {"note", &region.Note}})
+		var region RegionPlan
+		r.value(fmt.Sprintf("%s[%d]", key, count-1), region.keys())
 		*regions = append(*regions, region)
 	})
 	if count > planRegionsMax && !r.broken {
@@ -171,19 +164,7 @@ func (r *planReader) regions(key string, regions *[]Region) {
 
 // plan reads the plan, which is all that the data may hold.
 func (r *planReader) plan() (p Plan) {
-	r.value("", []planKey{
-		{"name", &p.Name},
-		{"size", (*sizeJSON)(&p.Size)},
-		{"base", (*addressJSON)(&p.Base)},
-		{"regions", &p.Regions},
-		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*sizeJSON)(&p.Frame.Size)}}},
-		{"scratch", []planKey{{"workers", &p.Scratch.Workers}, {"size", (*sizeJSON)(&p.Scratch.Size)}}},
-		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
-			{"owned", &p.Limits.Owned}, {"labels", &p.Limits.Labels}}},
-		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},
-			{"huge", &p.Pages.Huge}, {"guards", &p.Pages.Guards}, {"base", &p.Pages.Base}}},
-		{"go_heap", (*sizeJSON)(&p.GoHeap)},
-	})
+	r.value("", p.keys())
 	r.checkText()
 	r.checkJSON()
 	return p

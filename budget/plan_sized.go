@@ -1,17 +1,19 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
 type sizedPart struct {
-	key  string  // of the size: "regions[2].size"
-	size *uint64 // in the plan
-	rows uint64  // arenas of that size; 0 in a faulty plan
-	kind uint64  // of these arenas
+	key   string  // of the size: "regions[2].size"
+	size  *uint64 // in the plan
+	count uint64  // arenas of that size; 0 in a faulty plan
+	kind  uint64  // of these arenas
 }
 
 // The keys of sizes.
@@ -25,11 +27,11 @@ func (p *Plan) sized() (parts []sizedPart) {
 		slots := max(1, planCount(p.Regions[i].Slots))
 		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, slots, arena_c.KindRegion})
 	}
-	if p.Frame != (Frame{}) {
+	if p.Frame != (FramePlan{}) {
 		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
 	}
-	if p.Scratch != (Scratch{}) {
-		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, planCount(p.Scratch.Workers) * planScratchEach,
+	if p.Scratch != (ScratchPlan{}) {
+		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, p.Scratch.arenas(),
 			arena_c.KindScratch})
 	}
 	return parts
@@ -44,6 +46,11 @@ func (p Plan) largest() string {
 		}
 	}
 	return fmt.Sprintf("%s (%s)", key, sizeText(size))
+}
+
+// arenas is their number, of all workers.
+func (s ScratchPlan) arenas() uint64 {
+	return planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
 }
 
 // planCount is a count as a factor; a negative one is a fault, and nothing.
@@ -79,24 +86,20 @@ func (l *Limits) dropUsual() {
 // peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
 // needed, at least 1 each. An error says that the report isn't of its plan.
 func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
-	rows := append(append([]RegionReport(nil), r.Regions...), r.Beside...)
+	arenas := slices.Concat(r.Regions, r.Beside)
 	limits = Limits{1, 1, 1, 1}
-	for _, part := range r.Plan.sized() {
-		if part.rows > uint64(len(rows)) {
-			return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
-				len(r.Regions)+len(r.Beside), r.Plan.rows())
-		}
-		peak := uint64(0)
-		for _, row := range rows[:part.rows] {
-			peak = max(peak, row.Peak)
-			limits.raiseTo(row.MostOpen)
-		}
-		rows = rows[part.rows:]
-		sizes = append(sizes, peak)
-	}
-	if len(rows) > 0 {
+	if planned := r.Plan.arenaCount(); planned != uint64(len(arenas)) {
 		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
-			len(r.Regions)+len(r.Beside), r.Plan.rows())
+			len(arenas), planned)
+	}
+	for _, part := range r.Plan.sized() {
+		peak := uint64(0)
+		for _, arena := range arenas[:part.count] {
+			peak = max(peak, arena.Peak)
+			limits.raiseTo(arena.MostOpen)
+		}
+		arenas = arenas[part.count:]
+		sizes = append(sizes, peak)
 	}
 	return sizes, limits, nil
 }

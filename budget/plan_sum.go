@@ -16,7 +16,7 @@ import (
 func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 	var lines []arena_c.Arena
 	for _, part := range parts {
-		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.rows}
+		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.count}
 		if part.kind == arena_c.KindRegion && line.Size == Rest {
 			line.Size = 0
 		}
@@ -31,8 +31,8 @@ func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 // is a resolved one.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
 
-// rows is the number of arenas: each slot, buffer and scratch is one.
-func (p Plan) rows() uint64 { return p.sum(p.sized()...).Rows }
+// arenaCount is the number of arenas: each slot, buffer and scratch is one.
+func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).Rows }
 
 // ofKind is the bytes of all parts of a kind, without their guards.
 func (p Plan) ofKind(kind uint64) uint64 {
@@ -54,7 +54,7 @@ func (p Plan) partsText() string {
 // goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
-	return planRound(p.rows() * tables)
+	return planRound(p.arenaCount() * tables)
 }
 
 // tableBytes is what those of one arena take, and what checked builds add.
@@ -77,7 +77,7 @@ func (f *planFaults) sums(p Plan) {
 	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
 		return
 	}
-	if rows := p.rows(); rows > planRowsMax {
+	if count := p.arenaCount(); count > planArenasMax {
 		most := 0
 		for i, r := range p.Regions {
 			if r.Slots > p.Regions[most].Slots {
@@ -85,7 +85,7 @@ func (f *planFaults) sums(p Plan) {
 			}
 		}
 		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and scratch there are %d arenas, "+
-			"and a budget has at most %d", p.Regions[most].Slots, rows, planRowsMax)
+			"and a budget has at most %d", p.Regions[most].Slots, count, planArenasMax)
 	}
 	rest := p.rest()
 	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
@@ -111,7 +111,7 @@ func (f *planFaults) sums(p Plan) {
 // planSummand tells whether the sum depends on the key.
 func planSummand(key string) bool {
 	switch key {
-	case "regions", "frame.buffers", "scratch.workers":
+	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
 		return true
 	}
 	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")
@@ -119,7 +119,7 @@ func planSummand(key string) bool {
 
 // rest is the index of the region that takes the rest, or -1.
 func (p Plan) rest() int {
-	return slices.IndexFunc(p.Regions, func(r Region) bool { return r.Size == Rest })
+	return slices.IndexFunc(p.Regions, func(r RegionPlan) bool { return r.Size == Rest })
 }
 
 // resolved is a checked plan as it is laid out: a size for the region that takes the rest, and every default filled
@@ -129,6 +129,9 @@ func (p Plan) resolved() Plan {
 	if rest := p.rest(); rest >= 0 {
 		p.Size = planRound(p.Size)
 		p.Regions[rest].Size = p.Size - p.total()
+	}
+	if p.Scratch.Workers != 0 {
+		p.Scratch.Each = cmp.Or(p.Scratch.Each, planEachUsual)
 	}
 	p.Limits = p.Limits.orDefault()
 	p.Pages = p.Pages.orDefault(p.Base)

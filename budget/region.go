@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// OpenRegion is a region of an open budget, or one slot of a region for as long as somebody has acquired it. Regions are
+// Region is a region of an open budget, or one slot of a region for as long as somebody has acquired it. Regions are
 // rewound from the top: a region takes along those after it in the plan, a slot never its siblings.
-type OpenRegion struct {
+type Region struct {
 	*region
 	owner uint64       // the region's owner when this was made
 	in    *scope.Scope // see In; nil without it
@@ -25,10 +26,10 @@ type OpenRegion struct {
 // region is a region or a slot.
 type region struct {
 	b        *Budget
-	row      int // in the map
+	index    int // of its arena in the map
 	level    int // in the order of rewinding: its index in the plan
 	slot     int // which of its siblings; -1 for a region without slots
-	siblings *OpenSlots
+	siblings *Slots
 	name     string
 	stack    *scope.Stack
 	word     atomic.Uint64 // its phase, and how often that changed: see step
@@ -99,8 +100,8 @@ const (
 func (r *region) taken() bool { return r.owner.Load()&ownerTaken != 0 }
 
 // take is for who acquires a slot that is free.
-func (r *region) take() *OpenRegion {
-	return &OpenRegion{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
+func (r *region) take() *Region {
+	return &Region{region: r, owner: (r.owner.Or(ownerTaken) | ownerTaken) &^ ownerShut}
 }
 
 // disown ends the owner's time: what he has refuses from now on. pre: b.mu is held.
@@ -110,29 +111,29 @@ func (r *region) disown() {
 }
 
 // released says whether the slot has another owner by now, or none.
-func (r *OpenRegion) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
+func (r *Region) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
 
 // In is the region for who is inside a load of a lower one: s is the scope that the load's function
 // was given, and the proof. Load, Rewind and Release take it, one at a time, as long as that
 // function runs; after that, and with any other scope, they are ErrLoading. For everything else it
 // is as the region itself. A goroutine that the function started may use it too; a load ends when
 // what goes on inside has ended, and reports one that outlasts its function as a bug.
-func (r *OpenRegion) In(s scope.Scope) *OpenRegion { return &OpenRegion{r.region, r.owner, &s} }
+func (r *Region) In(s scope.Scope) *Region { return &Region{r.region, r.owner, &s} }
 
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
-func (r *OpenRegion) Name() string { return r.name }
+func (r *Region) Name() string { return r.name }
 
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
-func (r *OpenRegion) Base() arena.Base {
-	row := r.b.table.Row(uint64(r.row))
+func (r *Region) Base() arena.Base {
+	row := r.b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(row), row.Arena.Start), row.Size())
 }
 
 // Rewind empties this region and those above it, top first: finalizers newest first, then the cursor goes back. It
 // returns the finalizers' errors. It waits for workers that have it pinned ([Reader]) until ctx ends; then it says who is, and
 // nothing has changed.
-func (r *OpenRegion) Rewind(ctx context.Context) error {
+func (r *Region) Rewind(ctx context.Context) error {
 	defer forgive()()
 	l, err := r.b.enter(ctx, r, "Rewind")
 	if err != nil {
@@ -150,12 +151,12 @@ func (b *Budget) regionNames() string {
 			names = append(names, r.name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // along are the regions that go when r is rewound, bottom first: itself and those above it, but not its siblings. nil
 // stands for the whole budget.
-func (b *Budget) along(r *OpenRegion) (list []*region) {
+func (b *Budget) along(r *Region) (list []*region) {
 	for _, other := range b.regions {
 		if r == nil || other.region == r.region || other.level > r.level {
 			list = append(list, other.region)
@@ -208,7 +209,7 @@ type Reader struct {
 
 // Reader makes a reader for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
 // a slot, which ends with Release, in the slot's load, where Strict forgives the Go allocation.
-func (r *OpenRegion) Reader(name string) *Reader {
+func (r *Region) Reader(name string) *Reader {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name)}
@@ -259,13 +260,13 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still
 	for _, r := range regions {
 		r.owner.Or(ownerShut)
 	}
-	start, told := time.Now(), false
+	start, reported := time.Now(), false
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		if still = b.inside(regions); len(still) == 0 {
 			return nil
 		}
-		if !told && time.Since(start) > time.Second {
-			told = true
+		if !reported && time.Since(start) > time.Second {
+			reported = true
 			b.note(fmt.Errorf("budget %q: waiting for %s", b.plan.Name, strings.Join(still, ", ")))
 		}
 		select {

@@ -42,40 +42,57 @@ type Report struct {
 
 const reportErrors = 16
 
-// Report reads the figures as they are now; after Close, as they were then. It reads the arenas themselves: it belongs to
-// the goroutine that drives the program, where no worker is at work on a region or on scratch arenas that were asked for by number.
-// Any other goroutine, or moment, asks for a Snapshot. Scratch that are lent out are their borrowers': they show what they
-// held when they were given back last. Cost: O(arenas).
+// Report reads the figures as they are now; after Close, as they were then. It reads the arenas
+// themselves: it belongs to the goroutine that drives the program, where no worker is at work on a region
+// or on scratch arenas that were asked for by number. Any other goroutine, or moment, asks for a Snapshot.
+// Scratch arenas on loan are their borrowers': they show what they held when they were given back last.
+// Cost: O(arenas).
 func (b *Budget) Report() Report {
 	defer forgive()()
+	return b.report(func(arena int) bool {
+		scratch := arena - len(b.regions) - len(b.frame)
+		return scratch < 0 || b.leases.isFixed(scratch)
+	})
+}
+
+// Snapshot are the figures as they were last published; after Close, as they were then. It is for any
+// goroutine, at any time: a console, a metrics page, a log. Each arena's figures are those of one moment:
+// of Open, of the last Load, Rewind, Release or Reconfigure that touched the region, of the last NextFrame
+// for the frame and for scratch arenas that were asked for by number, of the last Release for others. What
+// the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy.
+func (b *Budget) Snapshot() Report {
+	defer forgive()()
+	return b.report(func(int) bool { return false })
+}
+
+// report has the figures of each arena: as they are now, or as they were published.
+func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
 	}
-	return b.report(false)
-}
-
-// report reads the arenas, those that are lent out too if lent.
-func (b *Budget) report(lent bool) Report {
-	r := b.published.head.clone()
-	r.Plan = b.Plan()
+	p := &b.published
+	r := p.head.clone()
 	for i, st := range b.stacks() {
 		var f figures
-		if scratch := i - len(b.regions) - len(b.frame); scratch < 0 || lent || b.leases.isFixed(scratch) {
-			f.Name = b.published.name(i)
+		if now(i) {
+			f.Name = p.name(i)
 			f.read(st)
 		} else {
-			f = b.published.copyOf(i)
+			f = p.copyOf(i)
 		}
 		r.add(i < len(b.regions), f)
 	}
+	p.regions.Lock()
+	r.Plan = p.plan
+	p.regions.Unlock()
+	r.Plan.Regions = slices.Clone(r.Plan.Regions)
 	r.GoHeap = b.goHeap()
-	b.told(&r)
-	b.countKept(&r.Leaks)
+	b.addErrors(&r)
 	return r
 }
 
-// told adds what any goroutine may know.
-func (b *Budget) told(r *Report) {
+// addErrors adds what any goroutine may know.
+func (b *Budget) addErrors(r *Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, open := range b.leaks {
@@ -118,13 +135,13 @@ func (r RegionReport) clone() RegionReport {
 }
 
 // Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
-func (r *OpenRegion) Report() RegionReport {
+func (r *Region) Report() RegionReport {
 	defer forgive()()
 	if r.released() {
 		return RegionReport{Name: r.name} // the figures are another owner's
 	}
 	if r.b.closed.Load() {
-		return r.b.last.Regions[r.row].clone()
+		return r.b.last.Regions[r.index].clone()
 	}
 	f := figures{RegionReport: RegionReport{Name: r.name}}
 	f.read(r.stack)

@@ -3,77 +3,51 @@ package budget
 import (
 	"cmp"
 	"log/slog"
+	"reflect"
 	"strings"
-
-	"github.com/upfront-mem/upfront/scope"
 )
 
-// LogValue is the report as a group of attributes: sizes are numbers of bytes, each region a group of its own under its
-// name ("level", "match.3"), and so are frame and scratch arenas ("frame.0", "scratch.0.1"). An arena that was never used is left
-// out.
+// LogValue is the report as a group of attributes, each under its key in JSON: sizes are numbers of bytes,
+// each region is a group of its own under its name ("level", "match.3"), and so are frame and scratch
+// arenas ("frame.0", "scratch.0.1"). An arena that was never used is left out, and so is the plan.
 func (r Report) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("name", r.Name), slog.Uint64("size", r.Size), slog.Bool("prefaulted", r.Prefaulted)}
-	if len(r.NotGranted) > 0 {
-		attrs = append(attrs, slog.Any("not_granted", r.NotGranted))
-	}
-	attrs = append(attrs, arenaAttrs("regions", r.Regions), arenaAttrs("beside", r.Beside), slog.Any("leaks", r.Leaks))
-	if len(r.Errors) > 0 {
-		attrs = append(attrs, slog.Any("errors", r.Errors))
-	}
-	return slog.GroupValue(append(attrs, slog.Int("error_count", r.ErrorCount), slog.Any("go_heap", r.GoHeap))...)
-}
-
-func arenaAttrs(key string, list []RegionReport) slog.Attr {
-	var attrs []slog.Attr
-	for _, x := range list {
-		if x.Peak != 0 || x.Finalizers != 0 {
-			attrs = append(attrs, slog.Any(strings.ReplaceAll(x.Name, " ", "."), x))
-		}
-	}
-	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
+	r.Regions, r.Beside = used(r.Regions), used(r.Beside)
+	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
 }
 
 // LogValue is the figures as a group of attributes, with what scopes and labels hold and held, by name.
-func (r RegionReport) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.Uint64("size", r.Size), slog.Uint64("used", r.Used), slog.Uint64("peak", r.Peak),
-		slog.Uint64("load_peak", r.LoadPeak), slog.Uint64("free", r.Free)}
-	attrs = counted(counted(attrs, "padding", r.Padding), "objects", r.Objects)
-	attrs = append(attrs, slog.Uint64("finalizers", r.Finalizers), slog.Uint64("pool_cap", r.PoolCap),
-		slog.Uint64("pool_peak", r.PoolPeak), slog.Any("most_open", r.MostOpen))
-	return slog.GroupValue(append(attrs, usageAttrs("scopes", r.Scopes), usageAttrs("labels", r.Labels))...)
-}
+func (r RegionReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
 
-func usageAttrs(key string, list []scope.Usage) slog.Attr {
-	var attrs []slog.Attr
-	for _, u := range list {
-		line := counted([]slog.Attr{slog.Uint64("bytes", u.Bytes)}, "objects", u.Objects)
-		line = counted(append(line, slog.Uint64("peak", u.Peak)), "peak_objects", u.PeakObjects)
-		attrs = append(attrs, slog.Attr{Key: cmp.Or(u.Name, `""`), Value: slog.GroupValue(line...)})
+func used(list []RegionReport) (some []RegionReport) {
+	for _, x := range list {
+		if x.Peak != 0 || x.Finalizers != 0 {
+			some = append(some, x)
+		}
 	}
-	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
+	return some
 }
 
-// counted adds what only checked builds count, where there is some.
-func counted(attrs []slog.Attr, key string, count uint64) []slog.Attr {
-	if count == 0 {
-		return attrs
+// logged are the fields of a struct but for its name, which is the key of the group that they are.
+func logged(v reflect.Value) (attrs []slog.Attr) {
+	for i := range v.NumField() {
+		field := v.Field(i)
+		key, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		list := field.Kind() == reflect.Slice
+		switch {
+		case key == "name" || key == "plan":
+		case option == "omitempty" && (field.IsZero() || list && field.Len() == 0):
+		case field.Kind() == reflect.Struct:
+			attrs = append(attrs, slog.Attr{Key: key, Value: slog.GroupValue(logged(field)...)})
+		case list && field.Type().Elem().Kind() == reflect.Struct:
+			var named []slog.Attr
+			for k := range field.Len() {
+				name := strings.ReplaceAll(field.Index(k).FieldByName("Name").String(), " ", ".")
+				named = append(named, slog.Attr{Key: cmp.Or(name, `""`), Value: slog.GroupValue(logged(field.Index(k))...)})
+			}
+			attrs = append(attrs, slog.Attr{Key: key, Value: slog.GroupValue(named...)})
+		default:
+			attrs = append(attrs, slog.Any(key, field.Interface()))
+		}
 	}
-	return append(attrs, slog.Uint64(key, count))
-}
-
-// LogValue is the counts as a group of attributes.
-func (l Limits) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("pools", l.Pools), slog.Int("owned", l.Owned),
-		slog.Int("labels", l.Labels))
-}
-
-// LogValue is the counts as a group of attributes.
-func (l Leaks) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("scopes", l.Scopes), slog.Int("owned", l.Owned), slog.Int("finalizers", l.Finalizers),
-		slog.Int("slots", l.Slots), slog.Int("scratch", l.Scratch))
-}
-
-// LogValue is the figures as a group of attributes.
-func (h GoHeap) LogValue() slog.Value {
-	return slog.GroupValue(slog.Uint64("limit", h.Limit), slog.Uint64("used", h.Used), slog.Uint64("collections", h.Collections))
+	return attrs
 }

@@ -55,7 +55,7 @@ func (w *heapWatch) atNextFrame(b *Budget) (text any) {
 	}
 	w.look()
 	if len(w.found) > 0 {
-		count, where := goSitesText(w.found, w.foundUnseen)
+		count, where := w.text()
 		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", b.plan.Name, count, where)
 		w.restart() // after the text: it doesn't count for a program that recovers
 	}

@@ -18,14 +18,14 @@ type Place struct {
 }
 
 func openPlaces() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "game", Regions: []budget.Region{{Name: "place", Size: 64 * budget.KiB, Slots: 2}}})
+	b, err := budget.Open(budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "place", Size: 64 * budget.KiB, Slots: 2}}})
 	if err != nil {
 		panic(err)
 	}
 	return b
 }
 
-func loadPlace(slot *budget.OpenRegion, name string, tiles int) (budget.Loaded[Place], error) {
+func loadPlace(slot *budget.Region, name string, tiles int) (budget.Loaded[Place], error) {
 	return budget.Load(context.Background(), slot, func(s scope.Scope) (*Place, error) {
 		return &Place{name, s.Bytes(tiles)}, nil
 	})
@@ -33,7 +33,7 @@ func loadPlace(slot *budget.OpenRegion, name string, tiles int) (budget.Loaded[P
 
 // The next level is loaded into the free slot while the old one can still be played. When it doesn't fit, nothing is
 // lost.
-func ExampleOpenSlots() {
+func ExampleSlots() {
 	b := openPlaces()
 	defer b.Close()
 	ctx, slots := context.Background(), b.Slots("place")
@@ -74,7 +74,7 @@ func ExampleOpenSlots() {
 
 // A server lets in as many matches as there are slots. Each match has a goroutine: it loads its slot, plays and gives
 // the slot back, while others do the same with theirs. No region lies above: each load would empty that.
-func ExampleOpenSlots_Acquire() {
+func ExampleSlots_Acquire() {
 	b := openPlaces()
 	defer b.Close()
 	slots := b.Slots("place")

@@ -1,39 +1,10 @@
 package budget
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/upfront-mem/upfront/scope"
 )
-
-// Snapshot are the figures as they were last published; after Close, as they were then. It is for any goroutine, at any
-// time: a console, a metrics page, a log. Each arena's figures are those of one moment: of Open, of the last Load, Rewind,
-// Release or Reconfigure that touched the region, of the last NextFrame for the frame and for scratch arenas that were asked for by
-// number, of the last Release for others. What the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy; a
-// frame that ends meanwhile waits while frame and scratch arenas are copied.
-func (b *Budget) Snapshot() Report {
-	defer forgive()()
-	if b.closed.Load() {
-		return b.last.clone()
-	}
-	p := &b.published
-	r := p.head.clone()
-	r.Regions = make([]RegionReport, 0, len(p.regions.list))
-	r.Beside = make([]RegionReport, 0, len(p.beside.list))
-	p.regions.each(func(f figures) { r.add(true, f) })
-	p.beside.each(func(f figures) { r.add(false, f) })
-	if len(r.Beside) == 0 {
-		r.Beside = nil
-	}
-	p.regions.Lock()
-	r.Plan = p.plan
-	p.regions.Unlock()
-	r.Plan.Regions = slices.Clone(r.Plan.Regions)
-	r.GoHeap = b.goHeap()
-	b.told(&r)
-	return r
-}
 
 // published are the figures that any goroutine may read: copies in memory of their own, made at Open. Publishing a frame or a
 // scratch makes no Go allocation; nor does that of a region, once it has been loaded.
@@ -47,7 +18,7 @@ type published struct {
 
 type publishedFigures struct {
 	sync.Mutex
-	list []figures // by row
+	list []figures // by arena
 	seen []uint64  // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
 }
 
@@ -87,37 +58,27 @@ func (p *published) begin(b *Budget) {
 	}
 }
 
-// name is that of the arena in a row of the map. It never changes.
-func (p *published) name(row int) string {
-	if regions := len(p.regions.list); row >= regions {
-		return p.beside.list[row-regions].Name
+// name is that of an arena. It never changes.
+func (p *published) name(arena int) string {
+	if regions := len(p.regions.list); arena >= regions {
+		return p.beside.list[arena-regions].Name
 	}
-	return p.regions.list[row].Name
+	return p.regions.list[arena].Name
 }
 
-func (p *published) copyOf(row int) figures {
+func (p *published) copyOf(arena int) figures {
 	part := &p.regions
-	if regions := len(part.list); row >= regions {
-		part, row = &p.beside, row-regions
+	if regions := len(part.list); arena >= regions {
+		part, arena = &p.beside, arena-regions
 	}
 	part.Lock()
 	defer part.Unlock()
-	f := part.list[row]
+	f := part.list[arena]
 	f.RegionReport = f.clone()
 	return f
 }
 
-// each gives copies of the figures, all of one moment.
-func (p *publishedFigures) each(do func(figures)) {
-	p.Lock()
-	defer p.Unlock()
-	for _, f := range p.list {
-		f.RegionReport = f.clone()
-		do(f)
-	}
-}
-
-// read publishes the figures of the arena in row i. pre: the lock is held, or nobody else knows the budget yet.
+// read publishes the figures of the arena in arena i. pre: the lock is held, or nobody else knows the budget yet.
 func (p *publishedFigures) read(i int, st *scope.Stack) {
 	f := &p.list[i]
 	if scopes, labels := st.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
@@ -132,7 +93,7 @@ func (b *Budget) publishRegions(touched []*region) {
 	p.Lock()
 	defer p.Unlock()
 	for _, r := range touched {
-		p.read(r.row, r.stack)
+		p.read(r.index, r.stack)
 	}
 }
 
@@ -213,12 +174,12 @@ func (p *publishedFigures) readScratch(i int, st *scope.Stack) {
 	}
 }
 
-// publishPair is for Release, while nobody else can have the pair.
-func (b *Budget) publishPair(pair int) {
+// publishLease is for Release, while nobody else can have the worker's scratch arenas.
+func (b *Budget) publishLease(worker int) {
 	p := &b.published.beside
 	p.Lock()
 	defer p.Unlock()
-	for i := pair * planScratchEach; i < (pair+1)*planScratchEach; i++ {
-		p.readScratch(len(b.frame)+i, b.scratches[i])
+	for i, st := range b.scratchOf(worker) {
+		p.readScratch(len(b.frame)+worker*b.plan.Scratch.Each+i, st)
 	}
 }

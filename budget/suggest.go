@@ -11,10 +11,11 @@ import (
 // some). The reports' plans have the same parts: regions of the same names in the same order, with slots or without,
 // as many buffers of the frame, scratch arenas or none. Their sizes may differ, and so may their names.
 //
-// Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the siblings. What was never used
-// has 1 byte, the least that a plan takes. Slots and workers are the highest in the plans. Limits are the default, or the
-// highest MostOpen where that is more. The note of a region says which report its peak came from. The parts' sum is the
-// plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
+// Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the
+// siblings. What was never used has 1 byte, the least that a plan takes. Slots, workers and their scratch
+// arenas are as many as at most in the plans. Limits are the default, or the highest MostOpen where that is
+// more. The note of a region says which report its peak came from. The parts' sum is the plan's size: no
+// region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
 //
 // Reconfigure forgets peaks: record a report before it, too.
 //
@@ -48,6 +49,7 @@ func Suggest(reports ...Report) (Plan, error) {
 		}
 		plan.Limits.raiseTo(limits)
 		plan.Scratch.Workers = max(plan.Scratch.Workers, report.Plan.Scratch.Workers)
+		plan.Scratch.Each = max(plan.Scratch.Each, report.Plan.Scratch.Each)
 		for i, r := range report.Plan.Regions {
 			plan.Regions[i].Slots = max(plan.Regions[i].Slots, r.Slots)
 		}

@@ -237,17 +237,16 @@ func TestLimitsOfThisProcess(t *testing.T) {
 		require.NoError(t, unix.Setrlimit(c.resource, &unix.Rlimit{Cur: c.bytes, Max: old.Max}))
 		var used, again int
 		var l platform.Limit
-		for range 100 { // until the runtime mapped nothing in between
+		for range 1000 { // until the runtime maps nothing in between
 			used = statusBytes(t, c.used)
 			if l, ok = find(c.name); !ok {
 				t.Skip("an emulator that sets no limits")
 			}
-			if again = statusBytes(t, c.used); used == again {
+			if again = statusBytes(t, c.used); used == again && l.Used == uint64(used) {
 				break
 			}
 		}
 		assert.Equal(t, c.bytes, l.Bytes)
-		assert.Equal(t, used, again, "it never stands still")
 		assert.EqualValues(t, used, l.Used)
 	}
 }

@@ -26,7 +26,7 @@ func TestBuilderModel(t *testing.T) {
 		used, peak := uint64(0), scratch.Stats().Peak
 		for range 1 + random.IntN(5) {
 			n := uint64(random.IntN(20))
-			s.Alloc(n, 1)
+			s.AllocUnzeroed(n, 1)
 			used += n
 			n = uint64(random.IntN(50))
 			switch random.IntN(3) {
@@ -142,7 +142,6 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	for want, fn := range map[string]func(){
 		"Open in": func() { scratch.Open("x") },
 		"Do":      func() { _ = scratch.Do("x", nil) },
-		"With":    func() { _ = scratch.With(8, nil) },
 		"Temp of": func() { temp.Temp(8) },
 	} {
 		assert.ErrorContains(t, panicsWith(fn), building, want)

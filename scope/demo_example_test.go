@@ -27,8 +27,8 @@ func makeFoo(s scope.Scope, number int32) {
 func openDemo() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "demo",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

@@ -29,7 +29,7 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 		"error":  func(scope.Scope) error { return errMark },
 		"panic":  func(scope.Scope) error { panic("boom") },
 		"Goexit": func(scope.Scope) error { runtime.Goexit(); return nil },
-		"full":   func(s scope.Scope) error { panic(s.Open("x").Alloc(1<<30, 8)) },
+		"full":   func(s scope.Scope) error { panic(s.Open("x").AllocUnzeroed(1<<30, 8)) },
 		"tables": func(s scope.Scope) error {
 			return s.Open("x").Do("y", func(s scope.Scope) error { newMark(s, 5, 0); return nil })
 		},
@@ -204,7 +204,7 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, errMark)
 	assert.Equal(t, []int64{8, 7}, closed)
 	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { return part(m, func() error { panic("boom") }) }) })
-	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.Alloc(1<<20, 1); return nil }) })
+	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.AllocUnzeroed(1<<20, 1); return nil }) })
 	after := scratch.Stats()
 	assert.Equal(t, before.Used, after.Used)
 	assert.Equal(t, before.Objects, after.Objects)

@@ -29,7 +29,7 @@ var (
 )
 
 func openServer() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "server", Regions: []budget.Region{{Name: "match", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "server", Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

@@ -171,7 +171,7 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 	before := count()
 	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
 		err := scratch.Do("files", func(s scope.Scope) error {
-			s.Alloc(s.Free()-room, 1)
+			s.AllocUnzeroed(s.Free()-room, 1)
 			for {
 				f, err := os.Open(os.DevNull)
 				require.NoError(t, err)
@@ -265,8 +265,8 @@ func (p *heldProgram) checkSpent() {
 }
 
 func TestOwnedModel(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "owned", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Owned: 20}})
+	b := budgettest.Open(t, budget.Plan{Name: "owned", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Owned: 20}})
 	p := &heldProgram{t: t, random: rand.New(rand.NewPCG(5, 6)), scratch: b.Scratch(0, 0)}
 	for range 20_000 {
 		if len(p.scopes) == 0 {

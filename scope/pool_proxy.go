@@ -3,9 +3,8 @@ package scope
 import "github.com/upfront-mem/upfront/arena"
 
 // Proxy makes a proxy before the pool, for one of its clients: with totals of its own, and a Close that names the chunks
-// that didn't come back. Where the pool panics over misuse, the proxy's Put and Index return the error. Own the proxy in
-// the pool's scope after the pool, and it closes before the pool dies. Cost: a few Go allocations, with a bit for each
-// chunk: before play.
+// that didn't come back. Where the pool panics over misuse, the proxy's Put returns the error. Own the proxy in the pool's
+// scope after the pool, and it closes before the pool dies. Cost: a few Go allocations.
 func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, poolChunks[T]{p})
 }
@@ -15,7 +14,7 @@ func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, objectChunks[T]{p})
 }
 
-// Proxy is Pool.Proxy, for a pool with handles. Cost: a few Go allocations, with 8 bytes for each chunk.
+// Proxy is Pool.Proxy, for a pool with handles.
 func (p HandlePool[T]) Proxy(name string) *arena.HandlePoolProxy[T] {
 	return arena.NewHandlePoolProxy[T](name, handleChunks[T]{p})
 }
@@ -26,15 +25,6 @@ type (
 	objectChunks[T any] struct{ ObjectPool[T] }
 	handleChunks[T any] struct{ HandlePool[T] }
 )
-
-func (c poolChunks[T]) Index(x *T) (int, error)   { return c.index(x) }
-func (c objectChunks[T]) Index(x *T) (int, error) { return c.pool.index(x) }
-
-// index is Index with an error.
-func (p Pool[T]) index(x *T) (int, error) {
-	index, err := p.find("Index", x)
-	return int(index), err
-}
 
 func (c poolChunks[T]) Put(x *T) error {
 	if !c.tryPut(x) {

@@ -1,12 +1,6 @@
 package scope
 
-import (
-	"github.com/upfront-mem/upfront/arena_c"
-)
-
-// refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
-// asks, so that a fast path has nothing to do.
-func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
+import "github.com/upfront-mem/upfront/arena_c"
 
 func init() { arena_c.Explain = why }
 
@@ -81,24 +75,6 @@ func forget(r arena_c.Refusal) {
 	}
 }
 
-// lastError is what a scope met last, whose text may be asked for after it was told, and after the
-// scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
-// until another scope in the same place meets something.
-type lastError struct {
-	gen uint64
-	err error
-}
-
-// lastOf is what the scope of the generation met last, or nil.
-func lastOf(notes []note, gen uint64) error {
-	for i := range notes {
-		if told := notes[i].told; told.gen == gen && told.err != nil {
-			return told.err
-		}
-	}
-	return nil
-}
-
 // settle finds out who asked last without being the topmost scope, while that can be said: a scope
 // that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
 // nil.
@@ -142,14 +118,6 @@ func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
 		return 0, nil
 	}
 	return depth, err
-}
-
-// noteOf is the note of the scope at a depth. Those of temporaries lie behind the others.
-func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
-	if h.Back != 0 {
-		depth += h.Slots + 1
-	}
-	return &st.notes[depth]
 }
 
 // met is what the scope at a depth remembers: a misuse, a full, or nil.
@@ -246,5 +214,3 @@ func (st *Stack) anyFull(o opened) (full *FullError) {
 	})
 	return full
 }
-
-func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }

@@ -14,12 +14,13 @@ import (
 )
 
 // A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four seats are free, but
-// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that.
+// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that. The bar is that of
+// "Alternatives to malloc and new" (#AltDevBlogADay).
 func Example_sushiBarOnHeap() {
 	b := openBar()
 	defer b.Close()
 	err := b.Scratch(0, 0).Do("sushi bar", func(s scope.Scope) error {
-		bar, err := arena.NewHeap(s.Block(16 * budget.KiB))
+		bar, err := arena.NewHeap(s.BytesUnzeroed(16*budget.KiB, 64))
 		if err != nil {
 			return err
 		}
@@ -116,8 +117,8 @@ func TestFreeSeatsAreSideBySide(t *testing.T) {
 func openBar() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "bar",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)

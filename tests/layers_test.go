@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"scope/container":    {"arena", "arena_c", "scope"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
+	"budget/view":        {"budget"},
 }
 
 // libraries says who may import which library, beside the standard one.

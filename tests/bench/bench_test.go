@@ -210,6 +210,42 @@ func TestWhoDoesLessIsRefused(t *testing.T) {
 	}
 }
 
+// TestReadmeTable: careful Go is who writes an arena by hand, and else who has one slice.
+func TestReadmeTable(t *testing.T) {
+	var all table
+	all.add(work{letter: "A"}, []series{
+		{work: "A objects", unit: "object", who: floor, values: []float64{10}},
+		{work: "A objects", unit: "object", who: byHand, values: []float64{12}},
+		{work: "A objects", unit: "object", who: library, values: []float64{11}},
+		{work: "A objects", unit: "object", who: modernc, values: []float64{50}},
+		{work: "E peak RSS", unit: "times the data", who: oneSlice, values: []float64{2}},
+		{work: "E peak RSS", unit: "times the data", who: library, values: []float64{1.5}},
+		{work: "A not shown", unit: "object", who: library, values: []float64{1}},
+	})
+	file := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(file, []byte("before\n"+readmeBegin+"old\n"+readmeEnd+"after\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.intoReadme(file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "before\n" + readmeBegin + machine() + "\n\n" +
+		"| work | unit | C | careful Go | upfront | upfront, a cgo call each | Go heap | sync.Pool | best other |\n" +
+		"|---|---|--:|--:|--:|--:|--:|--:|--:|\n" +
+		"| A objects | ns a object | 10.0 | 12.0 (1.20) | 11.0 (1.10) |  |  |  | 40.0 (4.00) mcache |\n" +
+		"| E peak RSS | times the data |  | 2.00 | 1.50 |  |  |  |  |\n" + readmeEnd + "after\n"
+	if string(text) != want {
+		t.Errorf("expected %s\ngot %s", want, text)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil || all.intoReadme(file) == nil {
+		t.Error("a page without marks is an error", err)
+	}
+}
+
 func TestRatiosAreOfTheLeast(t *testing.T) {
 	var all table
 	all.add(work{letter: "X"}, []series{

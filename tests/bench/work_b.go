@@ -142,7 +142,7 @@ func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
 func mixedUpfront() contestant {
 	return mixedIn(library, false, func(s scope.Scope) {
 		for i, m := range mixedTyped {
-			p := s.AllocAs(uint64(m.size), m.align)
+			p := s.AllocUnzeroedAs(uint64(m.size), m.align)
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p
 		}
@@ -153,7 +153,7 @@ func mixedUpfront() contestant {
 func mixedUpfrontByNumber() contestant {
 	return mixedIn(byNumber, false, func(s scope.Scope) {
 		for i, m := range mixed {
-			p := s.Alloc(uint64(m.size), uint64(m.align))
+			p := s.AllocUnzeroed(uint64(m.size), uint64(m.align))
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p
 		}
@@ -166,7 +166,7 @@ func mixedUpfrontByNumber() contestant {
 func mixedUpfrontZeroed() contestant {
 	return mixedIn(library, true, func(s scope.Scope) {
 		for i, m := range mixedTyped {
-			p := s.AllocAs(uint64(m.size), m.align)
+			p := s.AllocUnzeroedAs(uint64(m.size), m.align)
 			clear(unsafe.Slice((*byte)(p), m.size))
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p

@@ -98,8 +98,8 @@ func liveOf(who string) live {
 }
 
 func scopeE() scope.Scope {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: budget.KiB}}, GoHeap: goShareE,
-		Scratch: budget.Scratch{Workers: 1, Size: dataE}, Pages: budget.Pages{Prefault: budget.Off}})
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}}, GoHeap: goShareE,
+		Scratch: budget.ScratchPlan{Workers: 1, Size: dataE}, Pages: budget.Pages{Prefault: budget.Off}})
 	if err != nil {
 		panic(err)
 	}

@@ -78,14 +78,14 @@ const sizeL = 48 * budget.MiB
 
 // holdScopes is a budget of three arenas: what they hold is what they use, and what is free is one block each.
 func holdScopes() holder {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "init", Size: budget.KiB}},
-		Scratch: budget.Scratch{Workers: 2, Size: sizeL}})
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: sizeL}})
 	if err != nil {
 		panic(err)
 	}
 	program, level := b.Scratch(0, 0).Open("program"), b.Scratch(0, 1).Open("level")
 	moment := b.Scratch(1, 0).Open("moment")
-	write := func(s scope.Scope, size int) { *(*byte)(s.Alloc(uint64(size), 8)) = 1 }
+	write := func(s scope.Scope, size int) { *(*byte)(s.AllocUnzeroed(uint64(size), 8)) = 1 }
 	used := func() (sum float64) {
 		for i := range 3 {
 			sum += float64(b.Scratch(i/2, i%2).Stats().Used)

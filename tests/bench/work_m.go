@@ -45,7 +45,7 @@ func paddingOf(list []thingM) uint64 {
 	defer end()
 	s := b.Scratch(0, 0).Open("things")
 	for _, x := range list {
-		s.Alloc(x.size, x.align)
+		s.AllocUnzeroed(x.size, x.align)
 	}
 	return b.Report().Beside[0].Padding
 }

@@ -14,8 +14,8 @@ var workN = work{
 func enterFrame() []contestant {
 	c := scopesC(2)
 	c.units, c.other = depthD, true
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: budget.MiB}})
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}})
 	if err != nil {
 		panic(err)
 	}

@@ -57,11 +57,11 @@ static void count_frame(void) {
     CHECK_EQ(upfront_frame_padding(f), COUNTED * 7);
     CHECK(upfront_frame_alloc(f, 5000, 1) == NULL); /* what is refused isn't counted */
     CHECK_EQ(upfront_frame_padding(f), COUNTED * 7);
-    upfront_frame_turn(f);
+    upfront_frame_next(f);
     CHECK_EQ(upfront_frame_padding(f), 0);
     CHECK(upfront_frame_alloc(f, 2, 1) != NULL && upfront_frame_alloc(f, 4, 4) != NULL);
     CHECK_EQ(upfront_frame_padding(f), COUNTED * 2);
-    upfront_frame_turn(f);
+    upfront_frame_next(f);
     CHECK_EQ(upfront_frame_padding(f), 0);
     window_free(w, WINDOW);
 }

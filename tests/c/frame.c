@@ -66,7 +66,7 @@ static void frame_lives(void) {
                     CHECK(upfront_frame_bump(f, gen[t - back], 1, 0) == NULL);
                     CHECK_EQ(upfront_frame_check(f, gen[t - back]) == UPFRONT_STALE, back >= n);
                 }
-                upfront_frame_turn(f);
+                upfront_frame_next(f);
                 CHECK(upfront_frame_bump(f, gen[t], 0, 0) == NULL);
                 if (t + 1 >= n) {
                     CHECK(is_marked(made[t + 1 - n], 1));
@@ -85,14 +85,14 @@ static void frame_figures(void) {
     CHECK_EQ(upfront_frame_peak(f), 0);
     CHECK(upfront_frame_alloc(f, 100, 8) != NULL);
     CHECK_EQ(upfront_frame_peak(f), 100);
-    upfront_frame_turn(f);
+    upfront_frame_next(f);
     CHECK(upfront_frame_alloc(f, 10, 8) != NULL);
     CHECK_EQ(upfront_frame_used(f), 10);
     CHECK_EQ(upfront_frame_peak(f), 100);
     CHECK(upfront_frame_alloc(f, 5000, 8) == NULL);
     CHECK_EQ(f->arena.asked, UPFRONT_ASKED | 5000);
-    upfront_frame_turn(f);
-    upfront_frame_turn(f);
+    upfront_frame_next(f);
+    upfront_frame_next(f);
     CHECK_EQ(f->arena.asked, 0);
     CHECK_EQ(upfront_frame_check(f, f->arena.gen + 1), UPFRONT_STALE); /* a frame that is yet to come */
     CHECK_EQ(upfront_frame_peak(f), 100);

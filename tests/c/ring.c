@@ -311,6 +311,40 @@ static void ring_random(void) {
     window_free(w, WINDOW);
 }
 
+/* What is new is there, whole, and the newest of the others that leave it room. */
+static void ring_overwrites(void) {
+    enum { SIZE = RING_HEAD + 600 };
+    unsigned char *w = window_new(WINDOW), *p, *oldest;
+    upfront_ring *r = upfront_ring_init(w, SIZE);
+    uint64_t seed = 7, step, size = 0, count;
+    CHECK(upfront_ring_overwrite(NULL, 8, 8) == NULL);
+    for (step = 0; step < 3000; step++) {
+        uint64_t room = upfront_ring_room(r);
+        size = next_random(&seed) % 590;
+        count = r->count;
+        p = (unsigned char *)upfront_ring_overwrite(r, size, UINT64_C(1) << next_random(&seed) % 4);
+        CHECK(p != NULL && p + size <= w + SIZE);
+        CHECK(size > room || r->count == count + 1);
+        fill(p, size, 1);
+        ring_check(r, SIZE);
+    }
+    count = r->count;
+    CHECK(upfront_ring_overwrite(r, 600, 8) == NULL && upfront_ring_overwrite(r, 500, 2048) == NULL);
+    CHECK(upfront_ring_overwrite(r, UPFRONT_OFFSET_MAX, 8) == NULL && upfront_ring_overwrite(r, 8, 3) == NULL);
+    CHECK_EQ(r->count, count);
+    oldest = (unsigned char *)upfront_ring_front(r, &size);
+    CHECK(upfront_ring_overwrite(r, 592, 8) != NULL);
+    CHECK_EQ(r->count, 1);
+    CHECK(upfront_ring_free(r, oldest) != UPFRONT_OK || oldest == w + RING_HEAD + RING_WORD);
+    upfront_ring_init(w, SIZE);
+    CHECK(upfront_ring_alloc(r, 100, 8) != NULL);
+    UPFRONT_UNPOISON(w + RING_HEAD, RING_WORD);
+    *(uint64_t *)(void *)(w + RING_HEAD) = UINT64_MAX;
+    CHECK(upfront_ring_overwrite(r, 590, 8) == NULL);
+    CHECK_EQ(r->count, 1);
+    window_free(w, WINDOW);
+}
+
 void test_ring(void) {
     ring_arguments();
     ring_everywhere();
@@ -319,4 +353,5 @@ void test_ring(void) {
     ring_scraps();
     ring_corrupt();
     ring_random();
+    ring_overwrites();
 }

@@ -247,7 +247,7 @@ func narrowNames(bits int) names {
 }
 
 func TestHandlesThatWrapAreCaught(t *testing.T) {
-	p, err := arena.NewHandlePool[uint64](heapBlock(t, 1024, 64))
+	p, err := arena.NewBlockHandlePool[uint64](heapBlock(t, 1024, 64))
 	require.NoError(t, err)
 	assert.NoError(t, staysDead(names{
 		get: func() uint64 { _, h := p.Get(); return uint64(h) },

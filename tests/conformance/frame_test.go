@@ -60,7 +60,7 @@ func openFrame(buffers int) func(block []byte) (machine, model, error) {
 			from := start + front + i*size
 			m.buffers = append(m.buffers, linearModel{start: from, cursor: from, end: from + size})
 		}
-		return machine{alloc: f.Alloc, reset: f.Turn}, m, nil
+		return machine{alloc: f.Alloc, reset: f.Next}, m, nil
 	}
 }
 
@@ -138,7 +138,7 @@ func TestHandlesOfAFrame(t *testing.T) {
 				assert.Equal(t, turn-i < buffers, h.Live())
 				assert.Equal(t, turn == i, h.Alloc(0, 1) != nil, "only the current frame allocates")
 			}
-			f.Turn()
+			f.Next()
 			assert.Zero(t, f.Used())
 			assert.EqualValues(t, 42, f.Peak())
 		}
@@ -155,9 +155,9 @@ func TestRaceBuildsOverwriteWhatATurnEnds(t *testing.T) {
 	require.NoError(t, err)
 	made := unsafe.Slice((*byte)(f.Alloc(100, 16)), 100)
 	clear(made)
-	f.Turn()
+	f.Next()
 	assert.Equal(t, make([]byte, 100), made, "still there in the next frame")
-	f.Turn()
+	f.Next()
 	assert.Equal(t, bytes.Repeat([]byte{0xDB}, 100), made)
 }
 
@@ -166,8 +166,8 @@ func TestGoAndCAgreeOnFrame(t *testing.T) {
 	a, b := arena_c.FrameInit(at(w.a), w.size(), 3), arena_c.FrameInit(at(w.b), w.size(), 3)
 	for range rounds() {
 		if w.random.IntN(20) == 0 {
-			a.Turn()
-			b.Turn()
+			a.Next()
+			b.Next()
 			w.sameBytes("Turn")
 			continue
 		}

@@ -64,7 +64,7 @@ func scopeBlock(t testing.TB, size int) []byte {
 	stack, _, _ := scopeStack(heapBlock(t, int(up(uint64(size), arena_c.Edge))+4*arena_c.Edge, 64))
 	s := stack.Open("blocks")
 	require.NotNil(t, s.Bytes(1), "the next is not aligned by chance")
-	block := s.Block(size)
+	block := s.BytesUnzeroed(size, 64)
 	clear(block)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return block
@@ -81,7 +81,7 @@ func TestBlocksFromArenas(t *testing.T) {
 	assert.Panics(t, func() { arena.BlockFrom(l, -1) })
 	inner, err := arena.NewStack(block)
 	require.NoError(t, err)
-	innermost, err := arena.NewPool[uint64](arena.BlockFrom(inner, 200))
+	innermost, err := arena.NewBlockPool[uint64](arena.BlockFrom(inner, 200))
 	require.NoError(t, err)
 	*innermost.Get() = 7
 	assert.Equal(t, 1, innermost.Live())
@@ -93,21 +93,21 @@ func TestBlocksFromScopes(t *testing.T) {
 	s := stack.Open("blocks")
 	require.NotNil(t, s.Bytes(1))
 	for _, from := range []scope.Scope{s, s.Temp(2000)} {
-		block := from.Block(1000)
+		block := from.BytesUnzeroed(1000, 64)
 		assert.Equal(t, []int{1000, 1000}, []int{len(block), cap(block)})
 		assert.Zero(t, address(unsafe.Pointer(&block[0]))%64)
 		_, err := arena.NewLinear(block)
 		require.NoError(t, err)
-		assert.Panics(t, func() { from.Block(int(size)) }, "full unwinds")
-		assert.Panics(t, func() { from.Block(-1) })
+		assert.Panics(t, func() { from.BytesUnzeroed(int(size), 64) }, "full unwinds")
+		assert.Panics(t, func() { from.BytesUnzeroed(-1, 64) })
 	}
-	assert.Len(t, s.Temp(int(size)/2).Block(int(size)/2), int(size)/2, "exactly what was asked for")
+	assert.Len(t, s.Temp(int(size)/2).BytesUnzeroed(int(size)/2, 64), int(size)/2, "exactly what was asked for")
 	assert.ErrorContains(t, s.Close(), "full")
 }
 
 // openHandles is a pool whose chunks are put by handle; it also asks every handle that died whether it still does.
 func openHandles[T any](block []byte) (machine, model, error) {
-	p, err := arena.NewHandlePool[T](block)
+	p, err := arena.NewBlockHandlePool[T](block)
 	if err != nil {
 		return machine{}, nil, err
 	}
@@ -146,72 +146,8 @@ func openHandles[T any](block []byte) (machine, model, error) {
 	}, newPoolModel(start+64, end, uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero)), besideHandle), nil
 }
 
-// openSized is a Linear behind arena.Sized, which must know the size of each block that it gave.
-func openSized(block []byte) (machine, model, error) {
-	l, err := arena.NewLinear(block)
-	if err != nil {
-		return machine{}, nil, err
-	}
-	s := arena.Sized(l)
-	start, end := bounds(block)
-	return machine{
-		alloc: func(size, align uint64) unsafe.Pointer {
-			p := s.Alloc(size, align)
-			if p != nil && s.SizeOf(p) != size {
-				panic("another size")
-			}
-			return p
-		},
-		mark:   func() uint64 { return uint64(l.Mark()) },
-		rewind: func(mark uint64) error { return l.Rewind(arena.Mark(mark)) },
-		reset:  l.Reset,
-	}, &sizedModel{markedModel{linearModel{start + 128, start + 128, end}, start + 128}}, nil
-}
-
-type sizedModel struct{ markedModel }
-
-func (m *sizedModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if badArgument(size, align) {
-		return 0, 0, refused
-	}
-	front := max(align, 8)
-	if size+front >= 1<<38 {
-		return 0, 0, full
-	}
-	at, _, a = m.markedModel.alloc(size+front, front)
-	return at + front, size, a
-}
-
-func (m *sizedModel) room() uint64 {
-	at := up(m.cursor, 8) + 8
-	if at > m.end {
-		return 0
-	}
-	return m.end - at
-}
-
-func TestSizesOfWhatIsFreed(t *testing.T) {
-	stack, err := arena.NewStack(heapBlock(t, 4096, 64))
-	require.NoError(t, err)
-	for _, inner := range []arena.Freer{stack, stack.Far()} {
-		s := arena.SizedFree(inner)
-		a := s.Alloc(10, 1)
-		b := s.Alloc(20, 256)
-		assert.Zero(t, address(b)%256)
-		assert.Equal(t, []uint64{10, 20}, []uint64{s.SizeOf(a), s.SizeOf(b)})
-		assert.ErrorContains(t, s.Free(a), "out of order")
-		assert.Error(t, s.Free(nil))
-		assert.Error(t, s.Free(unsafe.Add(b, 8)), "no block has such a word before it")
-		require.NoError(t, s.Free(b))
-		require.NoError(t, s.Free(a))
-		assert.Zero(t, stack.Used()+stack.Far().Used())
-		assert.Nil(t, s.Alloc(1<<38-8, 16))
-		assert.Panics(t, func() { s.Alloc(8, 3) })
-	}
-}
-
 func TestHandlesThatAreNone(t *testing.T) {
-	p, err := arena.NewHandlePool[[3]uint64](heapBlock(t, 1024, 64))
+	p, err := arena.NewBlockHandlePool[[3]uint64](heapBlock(t, 1024, 64))
 	require.NoError(t, err)
 	_, first := p.Get()
 	x, h := p.Get()
@@ -234,19 +170,19 @@ func TestHandlesThatAreNone(t *testing.T) {
 	assert.Nil(t, p.At(h), "its chunk is another's")
 	assert.ErrorContains(t, p.Put(h), "put twice")
 	assert.Equal(t, []int{2, 2}, []int{p.Live(), p.Peak()})
-	_, err = arena.NewHandlePool[*int](nil)
+	_, err = arena.NewBlockHandlePool[*int](nil)
 	assert.ErrorContains(t, err, "holds a Go pointer")
-	_, err = arena.NewHandlePool[[100]uint64](heapBlock(t, 192, 64))
+	_, err = arena.NewBlockHandlePool[[100]uint64](heapBlock(t, 192, 64))
 	assert.ErrorContains(t, err, "no room")
 }
 
 func TestPoolOfNothing(t *testing.T) {
-	_, err := arena.NewPool[struct{}](heapBlock(t, 1024, 64))
+	_, err := arena.NewBlockPool[struct{}](heapBlock(t, 1024, 64))
 	assert.ErrorContains(t, err, "no bytes")
 }
 
 func TestWalkOverAPool(t *testing.T) {
-	p, err := arena.NewPool[uint64](heapBlock(t, 1024, 64))
+	p, err := arena.NewBlockPool[uint64](heapBlock(t, 1024, 64))
 	require.NoError(t, err)
 	var taken []*uint64
 	for i := range 5 {

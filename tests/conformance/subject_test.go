@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"unsafe"
 
@@ -23,19 +24,18 @@ type subject struct {
 var subjects = []subject{
 	{"Linear", 192, openLinear},
 	{"Stack", 192, openStack},
-	{"Pool of 1 byte", 128, openPool[byte]},
-	{"Pool of 8 bytes", 128, openPool[uint64]},
-	{"Pool of 24 bytes", 128, openPool[[3]uint64]},
-	{"Pool of 100 bytes", 256, openPool[[100]byte]},
+	{"BlockPool of 1 byte", 128, openPool[byte]},
+	{"BlockPool of 8 bytes", 128, openPool[uint64]},
+	{"BlockPool of 24 bytes", 128, openPool[[3]uint64]},
+	{"BlockPool of 100 bytes", 256, openPool[[100]byte]},
 	{"Scope", 3 * arena_c.Edge, openScope},
 	{"Ring", 128, openRing},
 	{"Frame of 2", 320, openFrame(2)},
 	{"Frame of 5", 704, openFrame(5)},
 	{"far end of a Linear", 192, openLinearFar},
 	{"far end of a Stack", 192, openStackFar},
-	{"HandlePool of 24 bytes", 192, openHandles[[3]uint64]},
-	{"HandlePool of 1 byte", 192, openHandles[byte]},
-	{"Linear with sizes", 192, openSized},
+	{"BlockHandlePool of 24 bytes", 192, openHandles[[3]uint64]},
+	{"BlockHandlePool of 1 byte", 192, openHandles[byte]},
 	{"Heap", 400, openHeap},
 }
 
@@ -45,7 +45,7 @@ func bounds(block []byte) (start, end uint64) {
 }
 
 func openPool[T any](block []byte) (machine, model, error) {
-	p, err := arena.NewPool[T](block)
+	p, err := arena.NewBlockPool[T](block)
 	if err != nil {
 		return machine{}, nil, err
 	}
@@ -76,10 +76,10 @@ func openScope(block []byte) (machine, model, error) {
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
 	defer fullIsNil()
 	if align > arena_c.LineSize || badArgument(0, align) {
-		return s.AllocAligned(size, align)
+		return unsafe.Pointer(unsafe.SliceData(s.BytesUnzeroed(int(min(size, math.MaxInt)), align)))
 	}
-	if p = s.TryAlloc(size, align); p == nil {
-		p = s.Alloc(size, align)
+	if p = s.TryAllocUnzeroed(size, align); p == nil {
+		p = s.AllocUnzeroed(size, align)
 	}
 	return p
 }

@@ -123,14 +123,14 @@ func TestPoolsOnTinyBlocks(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, "a block of %d", size)
-		p, err := arena.NewPool[[100]byte](window[:size])
+		p, err := arena.NewBlockPool[[100]byte](window[:size])
 		require.NoError(t, err)
 		assert.EqualValues(t, mod.(*poolModel).count, p.Cap(), "a block of %d", size)
 	}
 }
 
 func TestPutOfWhatIsNoChunk(t *testing.T) {
-	p, err := arena.NewPool[[3]uint64](heapBlock(t, 4096, 64))
+	p, err := arena.NewBlockPool[[3]uint64](heapBlock(t, 4096, 64))
 	require.NoError(t, err)
 	a, b := p.Get(), p.Get()
 	require.NotNil(t, b)

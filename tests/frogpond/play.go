@@ -91,10 +91,10 @@ func writeDurations(name string, durations []uint32) error {
 
 // run plays the ticks. From the second on nothing here may allocate on the Go heap: checked builds stop who does.
 func (g *Game) run(ctx context.Context, o *options, meter *meter) (ticks int, err error) {
-	if err := g.budget.Seal(budget.Strict); err != nil {
+	if err := g.budget.SealStrict(); err != nil {
 		return 0, err
 	}
-	defer g.budget.Seal(budget.Sealed) // the change of levels may allocate; it can't fail, as the budget is open
+	defer g.budget.Seal() // the change of levels may allocate; it can't fail, as the budget is open
 	begin := time.Now()
 	for ticks < o.ticks && ctx.Err() == nil {
 		start := time.Now()

@@ -98,7 +98,8 @@ func (r *Result) finish(b *budget.Budget) {
 	if name := r.options.report; name != "" {
 		r.close = errors.Join(r.close, writeReport(name, last))
 	}
-	r.Leaks = last.Leaks.Total()
+	l := last.Leaks
+	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
 	r.BudgetBytes = r.Report.Size
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

@@ -160,7 +160,7 @@ func writeBeforeRegion(wrong bool) {
 
 // heapOf makes a heap in a scope, as a C library gets one.
 func heapOf(s scope.Scope) *arena.Heap {
-	heap, err := arena.NewHeap(s.Block(32 * budget.KiB))
+	heap, err := arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64))
 	check(err)
 	return &heap
 }

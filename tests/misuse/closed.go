@@ -20,7 +20,7 @@ var closedBudgets = []line{
 			check(err)
 			check(scratches.Release())
 		}), status: told},
-		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal(budget.Sealed)) }), status: told},
+		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal()) }), status: told},
 		{name: "Close of the budget twice", status: told, run: func(wrong bool) {
 			b := open()
 			check(b.Close())

@@ -37,7 +37,7 @@ var goPointers = []line{
 		}},
 		{name: "NewPool of a type with a string", status: told, run: func(wrong bool) {
 			if wrong {
-				_, err := arena.NewPool[Named](arena.NewBlock(4096, 64))
+				_, err := arena.NewBlockPool[Named](arena.NewBlock(4096, 64))
 				check(err)
 			}
 		}},
@@ -52,7 +52,7 @@ var goPointers = []line{
 				frog := new(Frog)
 				gone = weak.Make(frog)
 				if wrong {
-					*(**Frog)(s.Alloc(8, 8)) = frog
+					*(**Frog)(s.AllocUnzeroed(8, 8)) = frog
 				} else {
 					s.Keep(frog)
 				}
@@ -71,7 +71,7 @@ var goPointers = []line{
 		{name: "append beyond cap", run: appendBeyondCap,
 			goesOn: "the list lies on the scratch: false", right: "the list lies on the scratch: true"},
 	}, []answer{
-		{"checked", "Seal(Strict)", "BUG: Strict", panics},
+		{"checked", "SealStrict", "BUG: Strict", panics},
 	}, ""},
 	{"a scope's string kept as a map's key, in an error or log record", []program{
 		{name: "a scope's string as a key", goesOn: "found: ", right: "found: true", run: func(wrong bool) {
@@ -125,7 +125,7 @@ type Named struct{ Name string }
 
 func appendBeyondCap(wrong bool) {
 	b := open()
-	check(b.Seal(budget.Strict))
+	check(b.SealStrict())
 	check(b.NextFrame())
 	query := b.Scratch(0, 0).Open("query")
 	near := uintptr(unsafe.Pointer(frogs.New(query)))

@@ -49,13 +49,15 @@ var heaps = []line{
 				check(heapFrogs.Delete(heap, frog))
 			}
 		}},
-		{name: "SizeOf of a freed block", says: "put twice", status: panics, run: func(wrong bool) {
+		{name: "SizeOf of a freed block", says: "put twice", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			block := heap.Alloc(64, 16)
 			if wrong {
 				check(heap.Free(block))
 			}
-			say("the block has %d bytes", heap.SizeOf(block))
+			size, err := heap.SizeOf(block)
+			check(err)
+			say("the block has %d bytes", size)
 		}},
 		{name: "free in a heap that was reset", says: "put twice", run: func(wrong bool) {
 			heap, err := arena.NewHeap(arena.NewBlock(4096, 64))
@@ -109,6 +111,16 @@ var heaps = []line{
 				ring.Reset()
 			}
 			check(ring.Free(block))
+		}},
+		{name: "free in a ring that has overwritten the block", says: "out of order", run: func(wrong bool) {
+			ring, err := arena.NewRing(arena.NewBlock(256, 64))
+			check(err)
+			oldest := ring.Alloc(40, 8)
+			ring.Alloc(40, 8)
+			if wrong {
+				ring.Overwrite(60, 8)
+			}
+			check(ring.Free(oldest))
 		}},
 		{name: "rewind to a forgotten mark", says: "out of order", run: func(wrong bool) {
 			linear, err := arena.NewLinear(arena.NewBlock(4096, 64))

@@ -74,9 +74,9 @@ var names = []line{
 			frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
 			check(err)
 			first := frame.Now()
-			frame.Turn()
+			frame.Next()
 			if wrong {
-				frame.Turn()
+				frame.Next()
 			}
 			nothing(!first.Live())
 		}},
@@ -184,7 +184,7 @@ var names = []line{
 		}},
 		{name: "Load after Release", says: "which was released", status: told, run: func(wrong bool) {
 			plan := pondPlan
-			plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
+			plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
 			b, err := budget.Open(plan)
 			check(err)
 			room, err := b.Slots("room").Acquire()

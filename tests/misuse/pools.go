@@ -106,7 +106,7 @@ var pools = []line{
 		{every, "chunk's state", "scope: BUG: Put of …", panics},
 	}, ""},
 	{"Put to another's proxy; close one before all came back", []program{
-		{name: "Put to another proxy", says: "a chunk of another proxy", run: func(wrong bool) {
+		{name: "Put to another proxy", says: "not of this proxy", run: func(wrong bool) {
 			pool := load(open(), "level", pondOfFrogs).Get()
 			spawner, hunter := pool.Proxy("spawner"), pool.Proxy("hunter")
 			frog := spawner.Get()
@@ -115,7 +115,7 @@ var pools = []line{
 			}
 			check(spawner.Put(frog))
 		}},
-		{name: "Close of a proxy with chunks out", says: "1 block of 64 bytes was never freed", run: func(wrong bool) {
+		{name: "Close of a proxy with chunks out", says: "never freed, of 1: 64 bytes", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			sound := arena.NewProxy("sound", heap)
 			block := sound.Alloc(64, 16)

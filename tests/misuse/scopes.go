@@ -121,7 +121,7 @@ var scopes = []line{
 			if wrong {
 				align = 12
 			}
-			open().Scratch(0, 0).Open("query").Alloc(8, align)
+			open().Scratch(0, 0).Open("query").AllocUnzeroed(8, align)
 		}},
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},
@@ -191,7 +191,7 @@ var scopes = []line{
 		}},
 		{name: "never release a slot", run: func(wrong bool) {
 			plan := pondPlan
-			plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
+			plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
 			b, err := budget.Open(plan)
 			check(err)
 			room, err := b.Slots("room").Acquire()

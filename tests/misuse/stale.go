@@ -13,7 +13,7 @@ var staleMemory = []line{
 			b := open()
 			load(b, "level", oldFrog)
 			frog := load(b, "level", func(s scope.Scope) *Frog {
-				frog := (*Frog)(s.Alloc(uint64(unsafe.Sizeof(Frog{})), 8))
+				frog := (*Frog)(s.AllocUnzeroed(uint64(unsafe.Sizeof(Frog{})), 8))
 				if !wrong {
 					*frog = Frog{}
 				}

@@ -150,8 +150,8 @@ var ends = map[string]func(p *play) (*frog, func()){
 	"buffers-turn": func(p *play) (*frog, func()) {
 		f := newBuffers(p, 0)
 		x := (*frog)(f.Alloc(8, 4))
-		f.Turn()
-		return x, func() { f.Turn() } // end/buffers-turn second
+		f.Next()
+		return x, func() { f.Next() } // end/buffers-turn second
 	},
 	"ring-free": func(p *play) (*frog, func()) {
 		r := newRing(p, 0)

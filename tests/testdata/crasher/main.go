@@ -32,13 +32,13 @@ import (
 )
 
 func main() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}
 	var kept []byte
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*int, error) {
-		kept = s.Block(64)
+		kept = s.BytesUnzeroed(64, 64)
 		return new(int), nil
 	})
 	if err != nil {

@@ -128,7 +128,7 @@ static int play(pond *p, uint32_t tick) {
                 return 0;
         }
     p->crowd = crowd;
-    upfront_frame_turn(p->frame);
+    upfront_frame_next(p->frame);
     return upfront_linear_rewind(p->all, gen, mark) == UPFRONT_OK;
 }
 
