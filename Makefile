@@ -24,7 +24,7 @@ export ASAN_OPTIONS = detect_leaks=1
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-run: build/frogpond ## the game server, over Freedoom's levels if they are installed; ARGS='-json -ticks 35' passes arguments
+run: build/frogpond ## frogpond plays Freedoom's levels, or its own, and says how its plan held; ARGS='-v -ticks 35' passes arguments
 	@./build/frogpond $(ARGS)
 
 test: ## the tests, as a user would run them

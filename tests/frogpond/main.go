@@ -67,7 +67,7 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 	defer s.crew.stop()
 	err = s.systems.seal(b)
 	for i := 0; i < len(s.maps) && err == nil && ctx.Err() == nil; i++ {
-		err = result.play(ctx, o, s.game(), s.maps[i], newProgress(stderr, i, len(s.maps)))
+		err = result.play(ctx, o, s.game(), s.maps[i], stderr)
 		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
 			err = b.Region("systems").Rewind(context.WithoutCancel(ctx))
 			result.check(b)

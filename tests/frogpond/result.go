@@ -18,35 +18,24 @@ import (
 // Result is what -json prints. A pointer is nil, and null in JSON, when its
 // figure was not measured.
 type Result struct {
-	Arch        string         `json:"arch"`
-	Go          string         `json:"go"`
-	Build       string         `json:"build"`
-	WAD         string         `json:"wad"`
-	Workers     int            `json:"workers"`
-	Plan        budget.Plan    `json:"plan"`        // as opened
-	BudgetBase  string         `json:"budget_base"` // the address of the first byte, as hexadecimal digits
-	BudgetBytes uint64         `json:"budget_bytes"`
-	Seconds     float64        `json:"seconds"`
-	Regions     []RegionResult `json:"regions"`
-	Levels      []LevelResult  `json:"levels"`
-	Leaks       int            `json:"leaks"`
-	GoHeapPeak  uint64         `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
-	ResidentMax *uint64        `json:"rss_peak"`
-	IdentityOK  bool           `json:"identity_ok"` // every walk covered the budget without gap or overlap
+	Arch        string        `json:"arch"`
+	Go          string        `json:"go"`
+	Build       string        `json:"build"`
+	WAD         string        `json:"wad"`
+	Workers     int           `json:"workers"`
+	BudgetBase  string        `json:"budget_base"` // the address of the first byte, as hexadecimal digits
+	BudgetBytes uint64        `json:"budget_bytes"`
+	Seconds     float64       `json:"seconds"`
+	Report      budget.Report `json:"report"` // with the last map loaded; its plan is as opened
+	Levels      []LevelResult `json:"levels"`
+	Leaks       int           `json:"leaks"`
+	GoHeapPeak  uint64        `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
+	ResidentMax *uint64       `json:"rss_peak"`
+	IdentityOK  bool          `json:"identity_ok"` // every walk covered the budget without gap or overlap
 
 	options *options
 	start   time.Time
-	close   error         // what Close said, leaks included
-	memory  budget.Report // with the last map loaded
-}
-
-// RegionResult is one bar of the memory map.
-type RegionResult struct {
-	Name string `json:"name"`
-	Size uint64 `json:"size"`
-	Used uint64 `json:"used"`
-	Peak uint64 `json:"peak"`
-	Free uint64 `json:"free"`
+	close   error // what Close said, leaks included
 }
 
 // LevelResult is a map; one that was not run has a name and an error.
@@ -100,8 +89,8 @@ func (r *Result) check(b *budget.Budget) {
 
 // finish closes the budget, newest first, and takes the last figures.
 func (r *Result) finish(b *budget.Budget) {
-	if r.memory.Regions == nil {
-		r.memory = b.Report()
+	if r.Report.Regions == nil {
+		r.Report = b.Report()
 	}
 	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())
 	r.close = b.Close()
@@ -111,12 +100,7 @@ func (r *Result) finish(b *budget.Budget) {
 	}
 	l := last.Leaks
 	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
-	r.Plan, r.BudgetBytes = r.memory.Plan, r.memory.Size
-	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
-		for _, g := range list {
-			r.Regions = append(r.Regions, RegionResult{g.Name, g.Size, g.Used, g.Peak, g.Free})
-		}
-	}
+	r.BudgetBytes = r.Report.Size
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	r.GoHeapPeak = stats.HeapSys

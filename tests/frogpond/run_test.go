@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
 )
 
 // play runs the program with -json and gives its result.
@@ -275,19 +274,14 @@ func TestLeaksAndIdentity(t *testing.T) {
 
 // Lines that many goroutines write stay whole.
 func TestLogLinesStayApart(t *testing.T) {
-	w := newWorld(t, 1)
+	s := openServer(t, builtin)
 	name := filepath.Join(t.TempDir(), "log")
-	region := w.budget.Region("systems")
-	loaded, err := budget.Load(t.Context(), region, func(s scope.Scope) (*Systems, error) {
-		return loadSystems(s, region.Base(), name, 1)
-	})
-	require.NoError(t, err)
-	sys := loaded.Get()
+	require.NoError(t, s.loadSystems(t.Context(), &options{log: name, ticks: 1}))
 	var writers sync.WaitGroup
 	for i := range 4 {
 		writers.Go(func() {
 			for range 100 {
-				sys.note("worker", strings.Repeat("x", 10*i), uint64(i))
+				s.systems.note("worker", strings.Repeat("x", 10*i), uint64(i))
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		many(played, "map"), r.files(), r.Seconds, many(r.options.bots, "player"), many(r.options.ticks, "tick"), many(r.Workers, "worker"))
 	fmt.Fprintf(out, "It played by itself: it is the inside of a game server, without a network as yet.\n\n")
 
-	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Plan.Name, size(r.BudgetBytes), r.base())
+	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, size(r.BudgetBytes), r.base())
 	if len(refused) > 0 {
 		fmt.Fprintf(out, "Not run, as the plan has no room for it: %s.\n", strings.Join(refused, ", "))
 	} else {
@@ -53,10 +53,10 @@ func (r *Result) files() string {
 
 // base says where the budget begins, and whether that is where the plan wishes it.
 func (r *Result) base() string {
-	if r.Plan.Base == 0 {
+	if r.Report.Plan.Base == 0 {
 		return "It begins where there was room, at " + r.BudgetBase + "."
 	}
-	for _, refusal := range r.memory.NotGranted {
+	for _, refusal := range r.Report.NotGranted {
 		if strings.HasPrefix(refusal, "base: ") {
 			return fmt.Sprintf("It begins at %s; the plan's wish wasn't granted: %s.", r.BudgetBase, refusal)
 		}
@@ -113,14 +113,14 @@ func (r *Result) slack(out io.Writer) {
 			strings.Repeat("#", filled), strings.Repeat(".", width-filled))
 	}
 	rest := r.BudgetBytes
-	for _, g := range r.memory.Regions {
+	for _, g := range r.Report.Regions {
 		line(g.Name, g.Size, g.Peak)
 		rest -= g.Size
 	}
 	for _, part := range []string{"frame", "scratch"} {
 		var most budget.RegionReport
 		count := 0
-		for _, g := range r.memory.Beside {
+		for _, g := range r.Report.Beside {
 			if strings.HasPrefix(g.Name, part+" ") {
 				most.Size, most.Peak = g.Size, max(most.Peak, g.Peak)
 				count++
@@ -132,8 +132,8 @@ func (r *Result) slack(out io.Writer) {
 		}
 	}
 	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\t\n", size(rest))
-	if r.Plan.GoHeap > 0 {
-		line("Go heap, beside it", r.Plan.GoHeap, r.GoHeapPeak)
+	if r.Report.Plan.GoHeap > 0 {
+		line("Go heap, beside it", r.Report.Plan.GoHeap, r.GoHeapPeak)
 	}
 	t.Flush()
 	if r.ResidentMax != nil {

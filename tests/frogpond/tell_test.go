@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/upfront-mem/upfront/budget"
 )
 
 // What a run says: what was played, the plan and where it lies, and the slack of each part; hashes only where they are asked for.
@@ -37,9 +35,9 @@ func TestTellBase(t *testing.T) {
 	r := newResult(&options{})
 	r.BudgetBase = "0x2000000000"
 	assert.Equal(t, "It begins where there was room, at 0x2000000000.", r.base())
-	r.Plan.Base = 0x2000000000
+	r.Report.Plan.Base = 0x2000000000
 	assert.True(t, strings.HasPrefix(r.base(), "It begins at 0x2000000000,\nas the plan wishes"), r.base())
-	r.memory = budget.Report{NotGranted: []string{"lock: not allowed", "base: taken"}}
+	r.Report.NotGranted = []string{"lock: not allowed", "base: taken"}
 	r.BudgetBase = "0x10000"
 	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: base: taken.", r.base())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -64,7 +65,9 @@ var goroutines = []line{
 				}
 				pool.Put(frog)
 				if wrong {
-					time.Sleep(2 * moment) // meanwhile the other gets it
+					for pool.Live() == 0 { // until the other gets it
+						runtime.Gosched()
+					}
 					frog.Age = 7
 				}
 			}, func() { pool.Get().Age = 8 })
