@@ -3,12 +3,15 @@ package budget
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // planFileMax is beyond every plan (64 regions with a page of note each), and below what a device file would give.
@@ -101,4 +104,225 @@ func (r *planReader) err(place string) error {
 		errs = append(errs, fmt.Errorf("and %d more", more))
 	}
 	return errors.Join(errs...)
+}
+
+// planReader reads a plan's JSON. What a value is and where it ends, encoding/json says; which key
+// has it, and where that stands in the file, is said here. Keys are paths, as in regions[2].size.
+type planReader struct {
+	data    []byte
+	decoder *json.Decoder
+	inside  string // key of the innermost object or list that is being read
+	broken  bool   // the JSON is: nothing more is read
+	places  map[string]planPlace
+	faults  []planPlaced
+}
+
+// planPlace is where a key's value begins, and whether it wasn't what the key wants.
+type planPlace struct {
+	at      int
+	refused bool
+}
+
+// planPlaced is a fault and where it is.
+type planPlaced struct {
+	at int
+	planFault
+}
+
+func newPlanReader(data []byte) *planReader {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	return &planReader{data: data, decoder: decoder, places: map[string]planPlace{}}
+}
+
+func (r *planReader) fault(at int, key, format string, args ...any) {
+	r.faults = append(r.faults, planPlaced{at, planFault{key, fmt.Sprintf(format, args...)}})
+}
+
+func (r *planReader) lineAt(offset int) int { return 1 + bytes.Count(r.data[:offset], []byte("\n")) }
+
+// place is that of a key's value, or of the nearest one around it for a key that was not given.
+func (r *planReader) place(key string) planPlace {
+	for {
+		if place, found := r.places[key]; found || key == "" {
+			return place
+		}
+		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
+	}
+}
+
+// next is the offset of what is read next.
+func (r *planReader) next() int {
+	at := int(r.decoder.InputOffset())
+	return len(r.data) - len(bytes.TrimLeft(r.data[at:], " \t\r\n,:"))
+}
+
+// token reads a bracket or the name of a key.
+func (r *planReader) token() json.Token {
+	token, err := r.decoder.Token()
+	r.broken = r.broken || err != nil
+	return token
+}
+
+// raw reads a whole value, as it stands in the file.
+func (r *planReader) raw() (text json.RawMessage) {
+	err := r.decoder.Decode(&text)
+	r.broken = r.broken || err != nil
+	return text
+}
+
+// value reads the value of a key.
+func (r *planReader) value(key string, into any) {
+	at := r.next()
+	r.places[key] = planPlace{at: at}
+	switch into := into.(type) {
+	case []planKey:
+		if bytes.HasPrefix(r.data[at:], []byte("{")) {
+			r.object(key, into)
+			return
+		}
+	case *[]RegionPlan:
+		if bytes.HasPrefix(r.data[at:], []byte("[")) {
+			r.regions(key, into)
+			return
+		}
+	}
+	text := r.raw()
+	if r.broken {
+		return
+	}
+	if err := planValue(text, into); err != nil {
+		r.places[key] = planPlace{at: at, refused: true}
+		r.fault(at, key, "%s %v", planValueText(text), err)
+	}
+}
+
+// each reads an object or a list, member by member.
+func (r *planReader) each(key string, member func()) {
+	outer := r.inside
+	r.inside = key
+	for r.token(); !r.broken && r.decoder.More(); {
+		member()
+	}
+	if r.token(); !r.broken {
+		r.inside = outer
+	}
+}
+
+// object reads an object of known keys, each at most once.
+func (r *planReader) object(key string, known []planKey) {
+	given := make(map[string]bool, len(known))
+	r.each(key, func() { r.member(key, given, known) })
+}
+
+func (r *planReader) member(parent string, given map[string]bool, known []planKey) {
+	at := r.next()
+	name, _ := r.token().(string)
+	if r.broken {
+		return
+	}
+	if parent != "" {
+		parent += "."
+	}
+	i := slices.IndexFunc(known, func(k planKey) bool { return k.name == name })
+	switch {
+	case i < 0:
+		var names []string
+		for _, k := range known {
+			names = append(names, k.name)
+		}
+		r.fault(at, parent+planKeyText(name), "no such key (there are %s)", strings.Join(names, ", "))
+		r.raw()
+	case given[name]:
+		r.fault(at, parent+name, "given twice")
+		r.raw()
+	default:
+		given[name] = true
+		r.value(parent+name, known[i].value)
+	}
+}
+
+// regions reads the list of regions. Of too many it only keeps count.
+func (r *planReader) regions(key string, regions *[]RegionPlan) {
+	count := 0
+	r.each(key, func() {
+		if count++; count > planRegionsMax {
+			r.raw()
+			return
+		}
+		var region RegionPlan
+		r.value(fmt.Sprintf("%s[%d]", key, count-1), region.keys())
+		*regions = append(*regions, region)
+	})
+	if count > planRegionsMax && !r.broken {
+		r.fault(r.places[key].at, key, planRegionsText, count, planRegionsMax)
+	}
+}
+
+// plan reads the plan, which is all that the data may hold.
+func (r *planReader) plan() (p Plan) {
+	r.value("", p.keys())
+	r.checkText()
+	r.checkJSON()
+	return p
+}
+
+// checkText finds a byte that is not UTF-8: a string would quietly have another character there.
+func (r *planReader) checkText() {
+	for at := 0; at < len(r.data); {
+		char, size := utf8.DecodeRune(r.data[at:])
+		if char == utf8.RuneError && size == 1 {
+			r.fault(at, "", "byte %#x is not UTF-8", r.data[at])
+			return
+		}
+		at += size
+	}
+}
+
+// checkJSON has json.Unmarshal read the whole: unlike the decoder it says to the byte what breaks it,
+// an early end and anything after the plan among that. The key is that of the object or list that
+// the reading stopped in.
+func (r *planReader) checkJSON() {
+	err := json.Unmarshal(r.data, new(json.RawMessage))
+	if r.broken = err != nil; !r.broken {
+		return
+	}
+	at := 0
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok { // which counts the faulty byte, too
+		at = min(max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(r.data, " \t\r\n")))
+	}
+	begins := ""
+	if r.inside != "" {
+		begins = fmt.Sprintf("; %s begins at line %d", r.inside, r.lineAt(r.places[r.inside].at))
+	}
+	r.fault(at, r.inside, "%v%s", err, begins)
+}
+
+// planKeyText writes a key that is none of ours; a strange one is quoted, so that it cannot disturb
+// the message.
+func planKeyText(name string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name != "" && len(name) <= 40 && strings.Trim(name, plain) == "" {
+		return name
+	}
+	return shortQuote(name)
+}
+
+// planValueText writes a value for a message.
+func planValueText(text json.RawMessage) string {
+	switch text[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	}
+	return planEcho(string(text))
+}
+
+// UnmarshalJSON is ParsePlan, so that a plan inside other JSON is read as strictly. Lines count from the plan's first.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	plan, err := ParsePlan(data)
+	if err == nil {
+		*p = plan
+	}
+	return err
 }
