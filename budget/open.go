@@ -10,14 +10,14 @@ import (
 
 // Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system
 // for nothing until Close. Every page is made present, where the system grants it (Report says so).
-func Open(plan Plan) (*Budget, error) { return open(plan, fromSystem) }
+func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 
 // OpenIn is Open in a block that the caller has: static memory, memory of C, a slice of another budget. The plan needs
 // Need bytes of it. The block is the budget's until Close returned, and its handles are dead only until the block is
 // used for something else. Whether its pages are present is the caller's affair. Reading or writing the block directly
 // while the budget is open is a bug.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
-	return open(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
+	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }
 
 // OpenScratch is Open for who wants scratch alone: two scratch arenas of so many bytes for each of the
@@ -27,7 +27,7 @@ func OpenScratch(workers int, size uint64) (*Budget, error) {
 	return Open(Plan{Name: "scratch", Scratch: ScratchPlan{Workers: workers, Size: size}})
 }
 
-func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
+func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
 	defer forgive()()
 	if err := plan.Check(); err != nil {
 		return nil, err

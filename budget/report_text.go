@@ -77,14 +77,14 @@ func bar(used, peak, size uint64, width int) string {
 // each region is a group of its own under its name ("level", "match.3"), and so are frame and scratch
 // arenas ("frame.0", "scratch.0.1"). An arena that was never used is left out, and so is the plan.
 func (r Report) LogValue() slog.Value {
-	r.Regions, r.Beside = used(r.Regions), used(r.Beside)
+	r.Regions, r.Beside = everUsed(r.Regions), everUsed(r.Beside)
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
 }
 
 // LogValue is the figures as a group of attributes, with what scopes and labels hold and held, by name.
 func (r RegionReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
 
-func used(list []RegionReport) (some []RegionReport) {
+func everUsed(list []RegionReport) (some []RegionReport) {
 	for _, x := range list {
 		if x.Peak != 0 || x.Finalizers != 0 {
 			some = append(some, x)
