@@ -2,6 +2,7 @@ package budget
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -126,4 +127,12 @@ func parseDemand(text string) (Demand, error) {
 		return Default, errNotDemand
 	}
 	return Off + Demand(i), nil
+}
+
+// plural is so many things: "1 slot", "3 slots".
+func plural[N int | int64](count N, thing string) string {
+	if count != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", count, thing)
 }

@@ -285,13 +285,6 @@ func (w *heapWatch) text() (count, where string) {
 	return plural(sum.objects, "Go allocation") + fmt.Sprintf(", %d bytes", sum.bytes), lines.String()
 }
 
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // strictBuild says whether a strict budget looks at the Go heap: in checked builds.
 const strictBuild = arena_c.Checked
 
