@@ -45,8 +45,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(l.size, arena_c.AlignMax, l.tables) || p.keepsBase(l)
-	if err := p.fits(l, kept, limits); err != nil {
+	if err := p.fits(l, p.keeps(l) || p.keepsBase(l), limits); err != nil {
 		return g, err
 	}
 	r, err := g.reserve(p, l, limits)
@@ -87,77 +86,36 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	return g.want("lock", pages.Lock, lock)
 }
 
-// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still, and handles into
-// them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own words, dead.
+// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still,
+// and handles into them may be kept: only tables of the same shape may lie there, so that each handle finds
+// its own words, dead.
 func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.Reservation, err error) {
 	err = g.want("base", p.Pages.Base, func() (err error) {
+		if p.Base > uint64(^uintptr(0)) {
+			return fmt.Errorf("this target has no address %#x", p.Base)
+		}
 		if err := p.fits(l, p.keepsBase(l), limits); err != nil {
 			return err
 		}
-		r, err = reserveAt(p.Base, l)
+		r, err = platform.ReserveAt(uintptr(p.Base), l.size, l.head())
 		return err
 	})
 	if r != nil || err != nil {
 		return r, err
 	}
-	var others []*platform.Reservation
-	defer func() {
-		for _, other := range others {
-			err = errors.Join(err, other.Release())
-		}
-		if r != nil && err != nil { // taken, but another could not go back
-			r, err = nil, errors.Join(err, r.Release())
-		}
-	}()
-	for {
-		if err := p.fits(l, platform.Keeps(l.size, arena_c.AlignMax, l.tables), limits); err != nil {
-			return nil, err
-		}
-		r, err := platform.Reserve(l.size, arena_c.AlignMax, l.tables)
-		if err != nil {
-			return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
-		}
-		ok, err := mayTake(r, l)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return r, nil
-		}
-		others = append(others, r)
-	}
-}
-
-func reserveAt(base uint64, l layout) (*platform.Reservation, error) {
-	if base > uint64(^uintptr(0)) {
-		return nil, fmt.Errorf("this target has no address %#x", base)
-	}
-	r, err := platform.ReserveAt(uintptr(base), l.size, l.tables)
-	if err != nil {
+	if err := p.fits(l, p.keeps(l), limits); err != nil {
 		return nil, err
 	}
-	ok, err := mayTake(r, l)
-	if err == nil && !ok {
-		err = errors.Join(errors.New("a budget of another shape was there, and handles into it may be kept"), r.Release())
-	}
-	if err != nil {
-		return nil, err
+	if r, err = platform.Reserve(l.size, arena_c.AlignMax, l.head()); err != nil {
+		return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
 	return r, nil
 }
 
-// mayTake says whether the range is new, or had a budget of the same shape.
-func mayTake(r *platform.Reservation, l layout) (bool, error) {
-	if err := r.Commit(); err != nil {
-		return false, errors.Join(err, r.Release())
-	}
-	return hasShape(r.Base(), l.shape), nil
-}
-
-// hasShape says whether tables of the shape may be laid out at base: over nothing, or over their like.
-func hasShape(base unsafe.Pointer, shape arena_c.Map) bool {
-	old := (*arena_c.Map)(base)
-	return old.Magic == 0 || sameShape(*old, shape)
+// head is the tables, which outlive the budget.
+func (l layout) head() platform.Head {
+	return platform.Head{Size: l.tables, Kind: fmt.Sprintf("%d arenas, %d scopes, %d pools, guards of %d", l.shape.Rows,
+		l.shape.Slots, l.shape.Pools, l.shape.Guard)}
 }
 
 func sameShape(a, b arena_c.Map) bool {
@@ -315,7 +273,10 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	return limit.Rest()
 }
 
-// keepsBase says whether the process keeps a range for the plan at its base.
+// keeps says whether the process keeps a range for the plan.
+func (p Plan) keeps(l layout) bool { return platform.Keeps(l.size, arena_c.AlignMax, l.head()) }
+
+// keepsBase says whether it keeps one at the plan's base.
 func (p Plan) keepsBase(l layout) bool {
-	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.KeepsAt(uintptr(p.Base), l.size, l.tables)
+	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.KeepsAt(uintptr(p.Base), l.size, l.head())
 }
