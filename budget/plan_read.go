@@ -34,11 +34,11 @@ const planFaultsMax = 100
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
 //
 // Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a
-// fault. The error lists the faults in the order of the file, each on a line with its place; a fault in the JSON
-// itself ends the reading, so that others may hide behind it:
+// fault. The error lists the faults in the order of the file, each on a line with its place; a fault in
+// the JSON itself hides all others:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-//	handheld.json:9: scratch: invalid character '/' after object key:value pair; scratch begins at line 8
+//	handheld.json:9: invalid character '/' after object key:value pair
 //
 // A file that cannot be read is "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {
@@ -75,8 +75,9 @@ func readPlan(place string, data []byte) (Plan, error) {
 		}
 	}
 	r := newPlanReader(data)
-	plan := r.plan()
-	if !r.broken {
+	var plan Plan
+	if r.checkText(); r.faults == nil {
+		r.value("", plan.keys())
 		for _, fault := range plan.faults() {
 			if where := r.place(fault.key); !where.refused { // else that has been said
 				r.fault(where.at, fault.key, "%s", fault.text)
@@ -111,8 +112,6 @@ func (r *planReader) err(place string) error {
 type planReader struct {
 	data    []byte
 	decoder *json.Decoder
-	inside  string // key of the innermost object or list that is being read
-	broken  bool   // the JSON is: nothing more is read
 	places  map[string]planPlace
 	faults  []planPlaced
 }
@@ -158,15 +157,13 @@ func (r *planReader) next() int {
 
 // token reads a bracket or the name of a key.
 func (r *planReader) token() json.Token {
-	token, err := r.decoder.Token()
-	r.broken = r.broken || err != nil
+	token, _ := r.decoder.Token() // checkText has read it all
 	return token
 }
 
 // raw reads a whole value, as it stands in the file.
 func (r *planReader) raw() (text json.RawMessage) {
-	err := r.decoder.Decode(&text)
-	r.broken = r.broken || err != nil
+	_ = r.decoder.Decode(&text)
 	return text
 }
 
@@ -187,9 +184,6 @@ func (r *planReader) value(key string, into any) {
 		}
 	}
 	text := r.raw()
-	if r.broken {
-		return
-	}
 	if err := planValue(text, into); err != nil {
 		r.places[key] = planPlace{at: at, refused: true}
 		r.fault(at, key, "%s %v", planValueText(text), err)
@@ -197,29 +191,22 @@ func (r *planReader) value(key string, into any) {
 }
 
 // each reads an object or a list, member by member.
-func (r *planReader) each(key string, member func()) {
-	outer := r.inside
-	r.inside = key
-	for r.token(); !r.broken && r.decoder.More(); {
+func (r *planReader) each(member func()) {
+	for r.token(); r.decoder.More(); {
 		member()
 	}
-	if r.token(); !r.broken {
-		r.inside = outer
-	}
+	r.token()
 }
 
 // object reads an object of known keys, each at most once.
 func (r *planReader) object(key string, known []planKey) {
 	given := make(map[string]bool, len(known))
-	r.each(key, func() { r.member(key, given, known) })
+	r.each(func() { r.member(key, given, known) })
 }
 
 func (r *planReader) member(parent string, given map[string]bool, known []planKey) {
 	at := r.next()
 	name, _ := r.token().(string)
-	if r.broken {
-		return
-	}
 	if parent != "" {
 		parent += "."
 	}
@@ -244,7 +231,7 @@ func (r *planReader) member(parent string, given map[string]bool, known []planKe
 // regions reads the list of regions. Of too many it only keeps count.
 func (r *planReader) regions(key string, regions *[]RegionPlan) {
 	count := 0
-	r.each(key, func() {
+	r.each(func() {
 		if count++; count > planRegionsMax {
 			r.raw()
 			return
@@ -253,20 +240,14 @@ func (r *planReader) regions(key string, regions *[]RegionPlan) {
 		r.value(fmt.Sprintf("%s[%d]", key, count-1), region.keys())
 		*regions = append(*regions, region)
 	})
-	if count > planRegionsMax && !r.broken {
+	if count > planRegionsMax {
 		r.fault(r.places[key].at, key, planRegionsText, count, planRegionsMax)
 	}
 }
 
-// plan reads the plan, which is all that the data may hold.
-func (r *planReader) plan() (p Plan) {
-	r.value("", p.keys())
-	r.checkText()
-	r.checkJSON()
-	return p
-}
-
-// checkText finds a byte that is not UTF-8: a string would quietly have another character there.
+// checkText finds what breaks the JSON, and a byte that is not UTF-8: a string would quietly have another
+// character there. json.Unmarshal says to the byte what is wrong, an early end and anything after the plan
+// among that.
 func (r *planReader) checkText() {
 	for at := 0; at < len(r.data); {
 		char, size := utf8.DecodeRune(r.data[at:])
@@ -276,25 +257,11 @@ func (r *planReader) checkText() {
 		}
 		at += size
 	}
-}
-
-// checkJSON has json.Unmarshal read the whole: unlike the decoder it says to the byte what breaks it,
-// an early end and anything after the plan among that. The key is that of the object or list that
-// the reading stopped in.
-func (r *planReader) checkJSON() {
 	err := json.Unmarshal(r.data, new(json.RawMessage))
-	if r.broken = err != nil; !r.broken {
-		return
-	}
-	at := 0
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok { // which counts the faulty byte, too
-		at = min(max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(r.data, " \t\r\n")))
+		at := min(max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(r.data, " \t\r\n")))
+		r.fault(at, "", "%v", err)
 	}
-	begins := ""
-	if r.inside != "" {
-		begins = fmt.Sprintf("; %s begins at line %d", r.inside, r.lineAt(r.places[r.inside].at))
-	}
-	r.fault(at, r.inside, "%v%s", err, begins)
 }
 
 // planKeyText writes a key that is none of ours; a strange one is quoted, so that it cannot disturb

@@ -104,7 +104,8 @@ func (s *spares) takeAt(base uintptr, size uint64, head Head) (b block, found bo
 		}
 		if uint64(first) < uint64(base)+size && uint64(base) < uint64(first)+b.size {
 			return block{}, false, fmt.Errorf("%w: this process keeps %d bytes with a head of %d at %#x, released by an earlier owner, "+
-				"and gives them only to one who begins there, needs no more and has the same head", syscall.EEXIST, b.size, b.head.Size, first)
+				"and gives them only to one who begins there, needs no more and has the same head",
+				syscall.EEXIST, b.size, b.head.Size, first)
 		}
 	}
 	return block{}, false, nil
