@@ -81,7 +81,7 @@ func soakPlan() budget.Plan {
 
 func newSoak(t *testing.T) *soak {
 	s := &soak{t: t, b: open(t, soakPlan()), random: rand.New(rand.NewPCG(5, 4)), addresses: map[string][]uint64{}}
-	for range s.b.Slots("room").Len() {
+	for range s.b.Slots("room").Available() {
 		s.rooms = append(s.rooms, acquire(t, s.b))
 	}
 	ran = make([]int64, 0, 1<<16)
