@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -172,6 +173,43 @@ func TestRingsRefuse(t *testing.T) {
 	assert.EqualError(t, r.Free(b), "arena: BUG: Ring.Free: not from here")
 	assert.Panics(t, func() { r.Alloc(8, 3) })
 	assert.EqualValues(t, 4096-128, r.Size())
+}
+
+// TestRingsSourceHadAFault: the scratch allocator of Bitsquid's foundation, which Crown took over, asked whether the new cursor
+// lies in live memory. With this program a block that begins before all of that and ends behind it was handed out.
+func TestRingsSourceHadAFault(t *testing.T) {
+	r, err := arena.NewRing(heapBlock(t, 128+1024, 64))
+	require.NoError(t, err)
+	first, second := r.Alloc(896, 1), r.Alloc(96, 1)
+	require.NotNil(t, second)
+	require.NoError(t, r.Free(first))
+	assert.Nil(t, r.Alloc(996, 1))
+	assert.EqualValues(t, 896, r.Room())
+}
+
+func TestRingOverwrites(t *testing.T) {
+	m := &ringModel{}
+	block := heapBlock(t, 128+300, 64)
+	r, err := arena.NewRing(block)
+	require.NoError(t, err)
+	m.start, m.end = bounds(block)
+	m.start += 128
+	random := rand.New(rand.NewPCG(1, 3))
+	for range 2000 {
+		size, align := random.Uint64N(310), uint64(1)<<random.IntN(5)
+		empty := ringModel{start: m.start, end: m.end}
+		_, _, fits := empty.alloc(size, align)
+		at, _, a := m.alloc(size, align)
+		for ; a == full && fits == given; at, _, a = m.alloc(size, align) {
+			m.blocks = m.blocks[1:]
+		}
+		p := r.Overwrite(size, align)
+		require.Equal(t, fits == given, p != nil, "what doesn't fit frees nothing")
+		if p != nil {
+			require.Equal(t, at, address(p))
+		}
+		require.Equal(t, len(m.blocks), r.Len())
+	}
 }
 
 func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
