@@ -178,7 +178,8 @@ func ExampleBase() {
 	home := (*uint64)(level.Alloc(8, 8))
 	*home = 42
 
-	base := arena.BaseOf(block)
+	end := uintptr(unsafe.Pointer(home)) + 8 - uintptr(unsafe.Pointer(&block[0])) // behind it is nothing yet
+	base := arena.BaseOf(block[:end])
 	*f = frog{arena.StringOf(base, name), arena.SliceOf(base, friends), arena.PtrTo(base, home)}
 	at := uintptr(unsafe.Pointer(f)) - uintptr(unsafe.Pointer(&block[0]))
 
