@@ -35,7 +35,7 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 			return p
 		}
 	}
-	return r.header.Give(r.gen, size, m)
+	return r.header.Alloc(r.gen, size, m)
 }
 
 // Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until
