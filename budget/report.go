@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -39,6 +40,9 @@ type Report struct {
 	ErrorCount int            `json:"error_count"`      // of them in all
 	GoHeap     GoHeap         `json:"go_heap"`
 	Plan       Plan           `json:"plan"` // as opened, with its defaults filled in
+
+	// Proxies are what clients have of allocators. The program adds those that it has: append(r.Proxies, sound.Stats()).
+	Proxies []arena.ProxyStats `json:"proxies,omitempty"`
 }
 
 // Report reads the figures as they are now; after Close, as they were then. It reads the arenas
