@@ -108,6 +108,8 @@ func TestAllocBounds(t *testing.T) {
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
 		assert.ErrorContains(t, panicsWith(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
+	assert.EqualError(t, panicsWith(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
+	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize, 1); return nil }), scope.ErrFull)
 	for i := range 64 {
 		for j := range 64 {
 			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
