@@ -70,12 +70,7 @@ func (st *Stack) Scratches(second *Stack) Scratches {
 }
 
 // Scratch is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
-func (p Scratches) Scratch(which int) Scratch {
-	if which < 0 || which >= len(p.scratches) {
-		panic(&Misuse{fmt.Sprintf("scratch %d of a pair", which), false})
-	}
-	return p.scratches[which]
-}
+func (p Scratches) Scratch(which int) Scratch { return p.scratches[which] }
 
 // Pick is the first scratch arena that holds none of the scopes: a function that is given a scope for its result takes its scratch
 // from Pick of that scope, and never closes, or covers, what its caller has to fill. Scopes of other arenas conflict with
