@@ -75,17 +75,6 @@ func TestTryNewOfAnObject(t *testing.T) {
 	assert.Equal(t, []int64{7}, closed, "what was refused has no finalizer")
 }
 
-func TestOtherPanicsGoOn(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	assert.PanicsWithValue(t, "boom", func() {
-		_ = scratch.Do("a", func(s scope.Scope) error {
-			newMark(s, 1, 0)
-			panic("boom")
-		})
-	})
-	assert.Equal(t, []int64{1}, closed)
-}
-
 func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error {

@@ -223,6 +223,15 @@ func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
 	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of scratch 0.0 was left open: close it where it is opened`)
+	err = scratch.Do("a", func(scope.Scope) error {
+		left := scratch.Open("left")
+		newMark(left, 1, doFail)
+		points.TrySlice(left, 1<<20)
+		return nil
+	})
+	assert.ErrorContains(t, err, "was left open")
+	assert.ErrorIs(t, err, scope.ErrFull, "what it met is told")
+	assert.ErrorIs(t, err, errMark)
 	assert.Zero(t, scratch.Depth())
 }
 
