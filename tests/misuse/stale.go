@@ -8,7 +8,7 @@ import (
 )
 
 var staleMemory = []line{
-	{"read what Alloc or Block gave before writing it", []program{
+	{"read what AllocUnzeroed or BytesUnzeroed gave before writing it", []program{
 		{name: "read before write", run: readBeforeWrite, goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0"},
 	}, []answer{
 		{"checked", "fill", "is 0xcbcbcbcbcbcbcbcb", goneOn},
