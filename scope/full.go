@@ -92,7 +92,7 @@ func (s Scope) misuse(what string) error {
 	default:
 		text += ", which is frozen since its load returned"
 	}
-	return &Misuse{text, false}
+	return &Misuse{Text: text}
 }
 
 // givenBack says why a scratch arena that was given back refuses.

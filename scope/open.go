@@ -181,6 +181,5 @@ func (st *Stack) leftOpen(depth int) error {
 		_, name, _ := st.Opened(i)
 		names = append(names, fmt.Sprintf("%q", name))
 	}
-	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.Arena),
-		false}
+	return bug("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.Arena)
 }

@@ -14,7 +14,7 @@ import (
 // and a place in the table of limits.owned; no Go allocation.
 func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
-		panic(&Misuse{"Own of nil", false})
+		panic(bug("Own of nil"))
 	}
 	if p := s.own(); p != nil {
 		p.value, p.closes = c, true
@@ -27,7 +27,7 @@ func (s Scope) Own(c io.Closer) Owned {
 // fn runs at once and the full unwinds. Cost: as Own.
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
-		panic(&Misuse{"Defer of nil", false})
+		panic(bug("Defer of nil"))
 	}
 	if p := s.own(); p != nil {
 		p.fn = fn
@@ -41,7 +41,7 @@ func (s Scope) Defer(fn func()) Owned {
 // interface.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {
-		panic(&Misuse{"Keep of nil", false})
+		panic(bug("Keep of nil"))
 	}
 	if p := s.own(); p != nil {
 		p.value, p.closes = v, false

@@ -93,12 +93,8 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 	if n.err == nil {
 		n.err = err
 	}
-	switch { // the misuse is what is told; what it is refused from now on comes after it
-	case h.Odd&arena_c.Closing != 0:
-	case depth == h.Depth:
-		h.Asked = 0
-	default:
-		h.Record(depth).Asked = 0
+	if h.Odd&arena_c.Closing == 0 { // the misuse is what is told; what it is refused from now on comes after it
+		*askedOf(h, depth) = 0
 	}
 }
 
@@ -124,6 +120,14 @@ func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
 	return depth, err
 }
 
+// askedOf is what the scope at a depth was refused: the header's own word, if it is the topmost.
+func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
+	if depth == h.Depth {
+		return &h.Asked
+	}
+	return &h.Record(depth).Asked
+}
+
 // met is what the scope at a depth remembers: a misuse, a full, or nil.
 func (st *Stack) met(h *arena_c.Scopes, depth uint64) error {
 	if err := st.noteOf(h, depth).err; err != nil {
@@ -139,21 +143,14 @@ func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
 	if full, ok := err.(*FullError); ok {
 		st.lastFull = full
 	}
-	if depth == h.Depth {
-		h.Asked = 0
-	} else {
-		h.Record(depth).Asked = 0
-	}
+	*askedOf(h, depth) = 0
 	return err
 }
 
 // remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
 // for first.
 func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
-	asked := h.Asked
-	if depth != h.Depth {
-		asked = h.Record(depth).Asked
-	}
+	asked := *askedOf(h, depth)
 	if asked == 0 {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -55,7 +54,7 @@ func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	checkAlign(align)
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a slice of %d bytes", n), false})
+		panic(bug("a slice of %d bytes", n))
 	}
 	p := s.take(uint64(n), align)
 	if p == nil {
@@ -67,7 +66,7 @@ func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 // checkAlign refuses what is no alignment.
 func checkAlign(align uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 1 MiB", align), false})
+		panic(bug("a slice aligned to %d: an align is a power of two up to 1 MiB", align))
 	}
 }
 

@@ -1,9 +1,6 @@
 package scope
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Scratch is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by
 // handle: goroutines move between threads, so there is no scratch arena "of this thread". It is a small value; one goroutine at a
@@ -89,6 +86,6 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 		}
 	}
 	first, second := p.scratches[0].stack, p.scratches[1].stack
-	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one alone",
-		first.Arena, second.Arena), false})
+	panic(bug("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one alone",
+		first.Arena, second.Arena))
 }
