@@ -16,7 +16,7 @@ import (
 func openExample() (*budget.Budget, scope.Scratch) {
 	b, err := budget.Open(budget.Plan{
 		Name:    "example",
-		Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {

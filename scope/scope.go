@@ -48,9 +48,10 @@ func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.TryAlloc(s.gen, size, align)
 }
 
-// BytesUnzeroed gives n bytes that hold anything, aligned to align, a power of two up to 1 MiB: for who writes
-// all of them, and, aligned to 64, for an arena of package arena to be made on. cap is len. They die with the
-// scope. A full scope unwinds; a negative n, and any other align, panic. Cost: a call.
+// BytesUnzeroed gives n bytes that hold anything, aligned to align, a power of two up to 1 MiB: for
+// who writes all of them, and, aligned to 64, for an arena of package arena to be made on. cap is len.
+// They die with the scope. A full scope unwinds; a negative n, and any other align, panic. Cost: a
+// call.
 func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	checkAlign(align)
 	if n < 0 {
