@@ -33,7 +33,7 @@ func makePool[T any](what string, block []byte, handles bool) (p BlockPool[T], e
 	}
 	var zero T
 	if unsafe.Sizeof(zero) == 0 && !handles {
-		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: an address doesn't tell such from another; use a BlockHandlePool", zero)
+		return p, fmt.Errorf("arena: a pool of %T, which has no bytes: no address tells one from another; use a BlockHandlePool", zero)
 	}
 	header := arena_c.PoolMake(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)), uint64(unsafe.Sizeof(zero)),
 		arena_c.AlignOf[T](), handles)

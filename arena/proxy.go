@@ -68,10 +68,10 @@ func (x *Proxy) Free(p unsafe.Pointer) error {
 		return err
 	}
 	if x.free == nil {
-		return fmt.Errorf("arena: proxy %q: Free: a %T frees nothing one by one", x.name, x.back)
+		return fmt.Errorf("arena: proxy %q: Free: a %T frees nothing one by one", x.stats.Name, x.back)
 	}
 	if err := x.back.(Freer).Free(p); err != nil {
-		return fmt.Errorf("arena: proxy %q: Free: %w", x.name, err)
+		return fmt.Errorf("arena: proxy %q: Free: %w", x.stats.Name, err)
 	}
 	x.took(keyOf(p))
 	return nil
@@ -88,11 +88,11 @@ func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	}
 	back, ok := x.back.(Reallocator)
 	if !ok {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T has none", x.name, x.back)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T has none", x.stats.Name, x.back)
 	}
 	q, err := back.Realloc(p, size)
 	if err != nil {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.name, err)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.stats.Name, err)
 	}
 	if q == nil {
 		x.refused(size)
@@ -122,10 +122,14 @@ func (x *Proxy) Close() error {
 	return x.tally.Close()
 }
 
-// ProxyStats are the totals of a proxy. What is live has Asked bytes; Peak is the highest Asked. Total counts what it ever
-// gave, Failed the requests that were refused for want of room.
+// ProxyStats are the totals of a proxy, as a budget.Report shows them.
 type ProxyStats struct {
-	Live, Asked, Peak, Total, Failed uint64
+	Name   string `json:"name"`
+	Live   uint64 `json:"live"`   // what it gave and has not back
+	Asked  uint64 `json:"asked"`  // bytes that were asked for of those
+	Peak   uint64 `json:"peak"`   // the highest Asked
+	Total  uint64 `json:"total"`  // what it ever gave
+	Failed uint64 `json:"failed"` // requests that were refused for want of room
 }
 
 // Event is something that a proxy did: it gave what has the key, took it back, or refused a request. The key is an
@@ -138,7 +142,6 @@ type Event struct {
 
 // tally is what every proxy is: a name, totals, and what it gave and has not back.
 type tally struct {
-	name   string
 	given  map[uint64]given
 	stats  ProxyStats
 	see    func(Event)
@@ -150,12 +153,11 @@ type given struct {
 	by   arena_c.Site
 }
 
-func newTally(name string) tally { return tally{name: name, given: map[uint64]given{}} }
+func newTally(name string) tally {
+	return tally{given: map[uint64]given{}, stats: ProxyStats{Name: name}}
+}
 
 func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
-
-// Name is the name that it was made with.
-func (t *tally) Name() string { return t.name }
 
 // Stats are the totals. They stay readable after Close.
 func (t *tally) Stats() ProxyStats { return t.stats }
@@ -216,7 +218,7 @@ func (t *tally) check(what string) {
 }
 
 func (t *tally) bug(what, wrong string) error {
-	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", t.name, what, wrong)
+	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", t.stats.Name, what, wrong)
 }
 
 // leaksNamed is how many leaks an error names one by one.
@@ -240,5 +242,5 @@ func (t *tally) Close() error {
 	if more := len(t.given) - len(said); more != 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("arena: proxy %q: never freed, of %d: %s", t.name, t.stats.Total, strings.Join(said, ", "))
+	return fmt.Errorf("arena: proxy %q: never freed, of %d: %s", t.stats.Name, t.stats.Total, strings.Join(said, ", "))
 }

@@ -33,7 +33,7 @@ func ExampleProxy_Trace() {
 		panic(err)
 	}
 	sound := arena.NewProxy("sound", heap)
-	sound.Trace(func(e arena.Event) { fmt.Println(sound.Name(), e.What, e.Size) })
+	sound.Trace(func(e arena.Event) { fmt.Println(sound.Stats().Name, e.What, e.Size) })
 	_ = sound.Free(sound.Alloc(96, 16))
 	sound.Alloc(1<<20, 16)
 	// Output:

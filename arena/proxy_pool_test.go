@@ -30,7 +30,7 @@ func TestPoolProxyTellsWhatIsItsOwn(t *testing.T) {
 	}
 	assert.ErrorContains(t, front.Put(x), notOurs)
 	assert.Equal(t, 4, pool.Live(), "what is refused changes nothing")
-	assert.Equal(t, arena.ProxyStats{Live: 2, Asked: 48, Peak: 48, Total: 2, Failed: 1}, a.Stats())
+	assert.Equal(t, arena.ProxyStats{Name: "a", Live: 2, Asked: 48, Peak: 48, Total: 2, Failed: 1}, a.Stats())
 
 	require.NoError(t, a.Put(x))
 	assert.ErrorContains(t, a.Put(x), notOurs)

@@ -29,7 +29,13 @@ func NewRing(block []byte) (Ring, error) {
 // when free >= 2*(size+align+7), and in an empty ring when free >= size+align+7, with an align of at least 8. Cost:
 // O(1), one call into C a lap. The bytes live until Free, or Reset.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
-	return r.header.Give(r.gen, size, mask("Ring", size, align)|arena_c.RingMask)
+	m := mask("Ring", size, align) | arena_c.RingMask
+	if !arena_c.Checked {
+		if p := r.header.Push(r.gen, size, m); p != nil {
+			return p
+		}
+	}
+	return r.header.Alloc(r.gen, size, m)
 }
 
 // Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until

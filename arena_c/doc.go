@@ -1,8 +1,8 @@
-// Package arena_c is the C core of upfront and its bindings: pure functions over memory that is given to them.
+// Package arena_c is for C programs, by upfront.h, and for packages arena, scope and budget, which a Go program uses.
 //
-// It checks what costs nothing and leaves the rest to its callers: it has no errors, only codes, and no types, only
-// sizes. Programs use packages arena, scope and budget; a C program uses upfront.h, and `cc arena_c/*.c` builds it
-// without Go.
+// It is the C core of upfront and its bindings: pure functions over memory that is given to them. It checks what costs
+// nothing and leaves the rest to its callers: it has no errors, only codes, and no types, only sizes. `cc arena_c/*.c`
+// builds it without Go.
 //
 // # One cursor, in C and in Go
 //

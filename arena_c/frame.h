@@ -30,9 +30,6 @@ typedef struct upfront_frame {
     uint64_t unused[4];
 } upfront_frame;
 
-/* How many turns there were: the first frame has generation 1. */
-static inline uint64_t upfront_frame_turns(const upfront_frame *f) { return f->arena.next - 1; }
-
 /* Bytes in the current buffer, with padding. */
 static inline uint64_t upfront_frame_used(const upfront_frame *f) { return f->arena.cursor - f->arena.start; }
 

@@ -15,8 +15,6 @@ package arena_c
 // #cgo nocallback upfront_ring_reset
 // #cgo noescape upfront_ring_room
 // #cgo nocallback upfront_ring_room
-// #cgo noescape upfront_ring_walk
-// #cgo nocallback upfront_ring_walk
 import "C"
 
 import "unsafe"
@@ -26,17 +24,6 @@ type Ring struct {
 	Header
 	Count, End, Oldest, Seam, _, _, _, _ uint64
 }
-
-// RingRange is one named piece of a ring's block: ring.h.
-type RingRange struct{ Offset, Size, What, Block uint64 }
-
-// What a range of a ring is: ring.h.
-const (
-	RingHeader  = 1
-	RingLive    = 2
-	RingFree    = 3
-	RingSkipped = 4
-)
 
 // ringWord is the size of the word before a block, RingMask what the mask of a Push has at least.
 const (
@@ -72,8 +59,8 @@ func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
 	return crossed(writes(&r.Cursor), C.upfront_ring_wrap(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
 }
 
-// Give is Push, or Wrap. In the checked build it is one request, on whichever way it is served.
-func (r *Ring) Give(gen, size, mask uint64) unsafe.Pointer {
+// Alloc is Push, or Wrap. In the checked build it is one request, on whichever way it is served.
+func (r *Ring) Alloc(gen, size, mask uint64) unsafe.Pointer {
 	var was Ring
 	if Checked {
 		was = *r
@@ -94,7 +81,7 @@ func (r *Ring) Overwrite(gen, size, mask uint64) unsafe.Pointer {
 	from := uint64(uintptr(unsafe.Pointer(r)))
 	fits := r.Gen == gen && (from+r.Start+ringWord+mask)&^mask-from+size <= r.End
 	for {
-		p := r.Give(gen, size, mask)
+		p := r.Alloc(gen, size, mask)
 		if p != nil || !fits || r.Count == 0 {
 			return p
 		}
@@ -120,10 +107,3 @@ func (r *Ring) Reset(gen uint64) Code {
 
 // Room is upfront_ring_room.
 func (r *Ring) Room() uint64 { return uint64(crossed(reads(&r.Cursor), C.upfront_ring_room(r.c()))) }
-
-// Walk is upfront_ring_walk: the number of ranges written.
-func (r *Ring) Walk(size uint64, out []RingRange) (count uint64, code Code) {
-	code = Code(C.upfront_ring_walk(r.c(), C.uint64_t(size), (*C.upfront_ring_range)(unsafe.Pointer(unsafe.SliceData(out))),
-		C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
-	return count, code
-}

@@ -38,21 +38,6 @@ typedef struct upfront_ring {
 
 enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
 
-/* What a range of the block is. */
-enum {
-    UPFRONT_RING_HEADER = 1,
-    UPFRONT_RING_LIVE = 2, /* a block, with its word and its padding */
-    UPFRONT_RING_FREE = 3,
-    UPFRONT_RING_SKIPPED = 4 /* the tail that was too short for a block */
-};
-
-typedef struct upfront_ring_range {
-    uint64_t offset; /* from the header */
-    uint64_t size;
-    uint64_t what;
-    uint64_t block; /* of a live one: where its own bytes begin, up to the end of the range */
-} upfront_ring_range;
-
 /* The word lies at the first multiple of 8 behind the block before. */
 static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1); }
 
@@ -170,13 +155,6 @@ int upfront_ring_reset(upfront_ring *r, uint64_t gen);
 
 /* The largest size that upfront_ring_alloc gives now at an align of 8 or less; 0 as well when it gives nothing. */
 uint64_t upfront_ring_room(const upfront_ring *r);
-
-/* Names every range of the block of `size` bytes in order of address, without gap or overlap, and checks each control word on the way.
- * Writes at most `room` ranges and their number (live blocks + 3 is always enough). UPFRONT_CORRUPT when the words contradict
- * themselves, UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null. Cost: O(live blocks).
- *
- * What it can't tell: what was refused, a peak that is wrong but possible, and a block's size that grew or shrank within its padding. */
-int upfront_ring_walk(const upfront_ring *r, uint64_t size, upfront_ring_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus
 }

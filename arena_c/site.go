@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -56,7 +55,7 @@ func Here(skip int) uint32 {
 	var calls [siteCalls]uintptr
 	n := runtime.Callers(skip+2, calls[:])
 	key := maphash.Bytes(siteSeed, unsafe.Slice((*byte)(unsafe.Pointer(&calls)), n*int(unsafe.Sizeof(calls[0]))))
-	if id, ok := sites.find(key); ok || sites.full.Load() {
+	if id, ok := sites.find(key); ok {
 		return id
 	}
 	sites.Lock()
@@ -79,68 +78,44 @@ func Text(id uint32) string {
 
 var siteSeed = maphash.MakeSeed()
 
-// sites finds the number of a text, or of calls, by a hash of 64 bits. Who looks takes no lock.
-var sites siteTable
+// sites finds the number of a text, or of calls, by a hash of 64 bits. Its map is as large as it gets, so that it makes no
+// Go allocation later.
+var sites = siteTable{ids: make(map[uint64]uint32, siteKeys)}
+
+// siteKeys is how many keys there may be: several calls may read the same.
+const siteKeys = 2 * C.UPFRONT_TEXTS
 
 type siteTable struct {
-	sync.Mutex             // of who adds
-	text       [16384]byte // of the calls that are added
-	places     [4 * C.UPFRONT_TEXTS]sitePlace
-	used       int
-	full       atomic.Bool
+	sync.RWMutex
+	text [16384]byte // of the calls that are added
+	ids  map[uint64]uint32
+	full bool
 }
 
-// sitePlace has its id before its key. No key: the place is free.
-type sitePlace struct {
-	key atomic.Uint64
-	id  atomic.Uint32
-}
-
-func (t *siteTable) place(key uint64) (p *sitePlace, taken bool) {
-	for i := key; ; i++ {
-		p = &t.places[i%uint64(len(t.places))]
-		switch p.key.Load() {
-		case key:
-			return p, true
-		case 0:
-			return p, false
-		}
-	}
-}
-
+// find says ok, too, when nothing can be added any more.
 func (t *siteTable) find(key uint64) (id uint32, ok bool) {
-	p, taken := t.place(max(key, 1))
-	if !taken {
-		return 0, false
-	}
-	return p.id.Load(), true
+	t.RLock()
+	defer t.RUnlock()
+	id, ok = t.ids[key]
+	return id, ok || t.full
 }
 
 // add gives the key the number of the text, which may have one: of other calls that read the same. pre: the lock is held.
 func (t *siteTable) add(key uint64, text []byte) (id uint32) {
-	if id, ok := t.find(key); ok {
+	if id, ok := t.ids[key]; ok {
 		return id // meanwhile
 	}
 	of := maphash.Bytes(siteSeed, text)
-	id, ok := t.find(of)
+	id, ok := t.ids[of]
 	if !ok {
 		id = uint32(C.upfront_text_add((*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.uint64_t(len(text))))
 	}
-	if id == 0 || t.used >= len(t.places)/2 {
-		t.full.Store(true)
+	if id == 0 || len(t.ids) >= siteKeys-1 {
+		t.full = true
 		return 0
 	}
-	t.put(of, id)
-	t.put(key, id)
+	t.ids[of], t.ids[key] = id, id
 	return id
-}
-
-func (t *siteTable) put(key uint64, id uint32) {
-	if p, taken := t.place(max(key, 1)); !taken {
-		t.used++
-		p.id.Store(id)
-		p.key.Store(max(key, 1))
-	}
 }
 
 // callsText is the text of calls: see Here. Where all are the library's, they are what there is to tell. It lies in a buffer

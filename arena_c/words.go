@@ -76,7 +76,6 @@ var (
 	_ [unsafe.Sizeof(below{})]byte     = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
 	_ [unsafe.Sizeof(Pool{})]byte      = [unsafe.Sizeof(C.upfront_pool{})]byte{}
 	_ [unsafe.Sizeof(Ring{})]byte      = [unsafe.Sizeof(C.upfront_ring{})]byte{}
-	_ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}
 	_ [unsafe.Sizeof(Frame{})]byte     = [unsafe.Sizeof(C.upfront_frame{})]byte{}
 	_ [unsafe.Sizeof(Heap{})]byte      = [unsafe.Sizeof(C.upfront_heap{})]byte{}
 	_ [unsafe.Sizeof(HeapRange{})]byte = [unsafe.Sizeof(C.upfront_heap_range{})]byte{}
@@ -163,7 +162,6 @@ var (
 	// The last of each list of numbers that are told one after the other.
 	_ [0]byte = [C.UPFRONT_TABLE_FULL - TableFull]byte{}
 	_ [0]byte = [C.UPFRONT_CORRUPT - Corrupt]byte{}
-	_ [0]byte = [C.UPFRONT_RING_SKIPPED - RingSkipped]byte{}
 	_ [0]byte = [C.UPFRONT_SCRATCH - KindScratch]byte{}
 	_ [0]byte = [C.UPFRONT_RANGE_GUARD - RangeGuard]byte{}
 

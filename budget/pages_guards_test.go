@@ -160,7 +160,7 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 		plan.Limits = limits
 		return plan
 	}
-	commits := 2 // requests before the guards'
+	commits := 1 // requests before the guards'
 	require.NoError(t, open(t, plan(256, 512)).Close())
 	for n := 1; n <= 8; n++ {
 		restore := platform.InjectFault("protect", commits+n)

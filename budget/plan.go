@@ -1,6 +1,9 @@
 package budget
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Sizes in bytes.
 const (
@@ -91,3 +94,51 @@ const (
 	planHeapMin    = 4 * MiB
 	planHeapMax    = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
 )
+
+// Demand is what a plan says of something that the system may refuse.
+type Demand uint8
+
+const (
+	Default  Demand = iota // what is written beside it
+	Off                    // isn't asked for
+	Wished                 // reported where it wasn't granted
+	Required               // else Open fails and says what to do
+)
+
+var demandNames = [...]string{"default", "off", "wished", "required"}
+
+// String is "default", "off", "wished" or "required".
+func (d Demand) String() string {
+	if int(d) < len(demandNames) {
+		return demandNames[d]
+	}
+	return fmt.Sprintf("Demand(%d)", uint8(d))
+}
+
+// pageDemand is a demand and its key in the plan's JSON.
+type pageDemand struct {
+	key    string
+	demand Demand
+}
+
+func (p Pages) list() []pageDemand {
+	return []pageDemand{{"prefault", p.Prefault}, {"lock", p.Lock}, {"huge", p.Huge}, {"guards", p.Guards}, {"base", p.Base}}
+}
+
+// orDefault fills in what is Default.
+func (p Pages) orDefault(base uint64) Pages {
+	fill := func(d *Demand, usual Demand) {
+		if *d == Default {
+			*d = usual
+		}
+	}
+	fill(&p.Prefault, Wished)
+	fill(&p.Lock, Off)
+	fill(&p.Huge, Off)
+	fill(&p.Guards, Off)
+	if base != 0 {
+		fill(&p.Base, Wished)
+	}
+	fill(&p.Base, Off)
+	return p
+}

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -51,7 +50,6 @@ func requireDrawnExactly(t *testing.T, plan Plan) {
 	require.Equal(t, undraw(t, whole), sum, text)
 	require.Equal(t, 32, end, text)
 	require.GreaterOrEqual(t, drawn, len(plan.Regions))
-	require.NotContains(t, text, "faults")
 }
 
 func TestPlanIsDrawn(t *testing.T) {
@@ -96,27 +94,9 @@ func TestPlanIsDrawn(t *testing.T) {
 `, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
 }
 
-// A faulty plan is drawn, too: whatever is in it, one line is one line, and nothing disturbs a terminal.
+// Whatever is in a faulty plan, its drawing is one line that doesn't disturb a terminal.
 func TestFaultyPlanIsDrawn(t *testing.T) {
-	assert.Equal(t, `plan "": 0 B
-  limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
-  pages: prefault wished, lock off, huge off, guards off, base off
-  faults: 2 (Check names them)
-`, Plan{}.String())
-	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []RegionPlan{{Size: Rest, Slots: math.MaxInt},
-		{Name: "a", Size: Rest - 1, Slots: 9}, {Name: "\xff", Size: 5, Slots: -3, Note: "\x1bx"}},
-		Frame: FramePlan{-1, math.MaxUint64}, Scratch: ScratchPlan{Workers: 1, Size: Rest}, Pages: Pages{Lock: 9}}
-	assert.Regexp(t, `^plan "X\\n\\x1b": too much
-  "" +rest  regions\[0\]  the rest  \d+ slots of too much
-  a +too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
-  "\\xff" +5 B    \[\.{31}#\]  regions\[2\]  -3 slots of 5 B  `+"\ufffd"+`x
-  frame +0 B    \[\.{32}\]  -1 buffers of too much
-  scratch +too much  \[\.{31}#\]  1 worker x 2 arenas of too much
-  limits of each arena: .*
-  pages: prefault wished, lock Demand\(9\), huge off, guards off, base wished at 0x5
-  faults: \d+ \(Check names them\)
-$`, plan.String())
-
+	assert.Equal(t, "plan \"\": 2 faults (Check names them)\n", Plan{}.String())
 	random := rand.New(rand.NewPCG(9, 10))
 	number := func() uint64 { return random.Uint64() >> random.IntN(64) << random.IntN(64) }
 	count := func() int { return int(number()) }
@@ -139,8 +119,7 @@ $`, plan.String())
 		}
 		text := plan.String()
 		require.True(t, utf8.ValidString(text))
-		require.GreaterOrEqual(t, strings.Count(text, "\n"), 3+len(plan.Regions))
 		require.Equal(t, -1, strings.IndexFunc(text, func(char rune) bool { return char != '\n' && !unicode.IsPrint(char) }), "%q", text)
-		require.Equal(t, plan.Check() != nil, strings.Contains(text, "\n  faults: "))
+		require.Equal(t, plan.Check() != nil, strings.HasSuffix(text, "(Check names them)\n"))
 	}
 }

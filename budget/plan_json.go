@@ -3,7 +3,6 @@ package budget
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -110,28 +109,6 @@ func planText(value any) (text string, err error) {
 	}
 	return text, nil
 }
-
-// UnmarshalJSON is ParsePlan, so that a plan inside other JSON is read as strictly. Lines count from the plan's first.
-func (p *Plan) UnmarshalJSON(data []byte) error {
-	plan, err := ParsePlan(data)
-	if err == nil {
-		*p = plan
-	}
-	return err
-}
-
-// What a value is that is not what it should be; the value stands before.
-var (
-	errNotObject     = errors.New("is not an object")
-	errNotList       = errors.New("is not a list")
-	errNotString     = errors.New("is not a string")
-	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
-	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
-	errTooLarge      = errors.New("is too large for a size")
-	errNotCount      = errors.New("is not a count (a whole number from 0)")
-	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
-	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
-)
 
 // planValue reads the JSON of one value of a plan. An object or a list is none of the others.
 func planValue(data json.RawMessage, into any) (err error) {

@@ -174,7 +174,8 @@ func TestPlanSumSaturates(t *testing.T) {
 	assert.EqualValues(t, 64*KiB, planRound(1))
 	assert.Zero(t, planRound(0))
 	assert.EqualValues(t, 0, planCount(math.MinInt))
-	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: FramePlan{math.MaxInt, Rest - 1}, Scratch: ScratchPlan{Workers: math.MaxInt, Size: 1}}
+	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: FramePlan{math.MaxInt, Rest - 1},
+		Scratch: ScratchPlan{Workers: math.MaxInt, Size: 1}}
 	assert.EqualValues(t, huge, plan.total())
 	if strconv.IntSize == 64 { // else no count comes near
 		assert.EqualValues(t, huge, plan.arenaCount())

@@ -120,3 +120,11 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	b.publishPlan()
 	return nil
 }
+
+// publishPlan is for Reconfigure.
+func (b *Budget) publishPlan() {
+	p := &b.published
+	p.regions.Lock()
+	defer p.regions.Unlock()
+	p.plan = b.Plan()
+}

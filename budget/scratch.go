@@ -294,3 +294,39 @@ func (p *leases) keptError() error {
 func (p *leases) isFixed(index int) bool {
 	return p.workers[index/p.b.plan.Scratch.Each].state.Load() == scratchFixed
 }
+
+// scratchAsPublished says that nothing was done on the scratch arenas that only this goroutine and workers that it knows use.
+func (b *Budget) scratchAsPublished() bool {
+	seen := b.published.beside.seen[len(b.frame):]
+	for i, st := range b.scratches {
+		if b.leases.isFixed(i) && st.Changes() != seen[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// publishScratch publishes these scratch arenas.
+func (b *Budget) publishScratch() {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
+	for i, st := range b.scratches {
+		if b.leases.isFixed(i) {
+			p.readScratch(len(b.frame)+i, st)
+		}
+	}
+}
+
+// publishLease is for Release, while nobody else can have the worker's scratch arenas.
+func (b *Budget) publishLease(worker int) {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
+	for i, st := range b.scratchOf(worker) {
+		p.readScratch(len(b.frame)+worker*b.plan.Scratch.Each+i, st)
+	}
+}
+
+// closeWait is for workers on their way out: one that meets a shut gate is inside for a moment.
+const closeWait = 10 * time.Millisecond

@@ -5,12 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/upfront-mem/upfront/arena_c"
 )
-
-// strictBuild says whether a strict budget looks at the Go heap: in checked builds.
-const strictBuild = arena_c.Checked
 
 // Seal says that set-up is over: no memory is asked of the system until Close. The budget never does so
 // on its own; Reconfigure does, where Plan.Pages.Guards is not off, and is refused from now on. After
@@ -100,20 +95,35 @@ func (b *Budget) sealRefuses(changed []*region) error {
 
 // strictFrame is NextFrame's look at the Go heap.
 func (b *Budget) strictFrame() {
-	if strictBuild {
-		strictHeap.turn(b)
+	if !strictBuild || !b.isStrict() {
+		return
+	}
+	if found := strictHeap.atNextFrame(b.plan.Name); found != nil {
+		panic(found)
 	}
 }
 
-// forgive lets what is allocated until end go uncounted. It is for calls of the budget that play uses rarely.
-func forgive() (end func()) {
-	if strictBuild {
-		strictHeap.forgive()
-		return strictHeapEnd
+// NoHeap runs fn once. It is an error when anything was allocated on the Go heap meanwhile: that says
+// how many objects and bytes, and where, each place with its callers. Run fn once before when it fills
+// caches of its own.
+//
+// The runtime has one heap: what other goroutines allocate counts and is named too, so a test that calls
+// NoHeap is no parallel one, and what Load and its like allocate in fn counts as well. What the runtime
+// allocates for itself (threads, lists of waiters and timers) doesn't. Of objects under 16 bytes without
+// pointers the runtime records only the first in each block of 16; the others are counted, not named.
+//
+// Cost: two collections, and each allocation in fn is recorded; the record stays for the life of the
+// process. For tests, not for play.
+func (b *Budget) NoHeap(fn func()) error {
+	defer forgive()() // the collections and the report: a strict budget needn't know
+	defer recordAll()()
+	w := new(heapWatch)
+	w.restart()
+	fn()
+	w.look()
+	if len(w.found) == 0 {
+		return nil
 	}
-	return forgiveNothing
+	count, where := w.text()
+	return fmt.Errorf("budget %q: NoHeap: %s:%s", b.plan.Name, count, where)
 }
-
-func forgiveNothing() {}
-
-func strictHeapEnd() { strictHeap.endForgiving() }

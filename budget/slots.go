@@ -85,11 +85,8 @@ func (s *Slots) Acquire() (*Region, error) {
 		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
-// Len is the number of slots.
-func (s *Slots) Len() int { return len(s.slots) }
-
-// Free is the number of slots that nobody has. Others may acquire before the caller looks at it.
-func (s *Slots) Free() (free int) {
+// Available is the number of slots that nobody has. Others may acquire before the caller looks at it.
+func (s *Slots) Available() (free int) {
 	for _, slot := range s.slots {
 		if !slot.taken() {
 			free++

@@ -81,7 +81,7 @@ func ExampleSlots_Acquire() {
 
 	var matches sync.WaitGroup
 	end := make(chan struct{})
-	released := make(chan error, slots.Len())
+	released := make(chan error, 2)
 	for i := range 3 {
 		slot, err := slots.Acquire() // any goroutine may ask
 		if err != nil {
@@ -99,7 +99,7 @@ func ExampleSlots_Acquire() {
 	}
 	close(end)
 	matches.Wait()
-	fmt.Println("released:", <-released, <-released, "free:", slots.Free())
+	fmt.Println("released:", <-released, <-released, "free:", slots.Available())
 	// Output:
 	// match 0 is let in
 	// match 1 is let in

@@ -52,10 +52,9 @@ func mustFill(t testing.TB, room *budget.Region, x int64) budget.Loaded[frog] {
 func TestAcquireIsAdmissionControl(t *testing.T) {
 	b := open(t, rooms(false))
 	slots := b.Slots("room")
-	assert.Equal(t, 4, slots.Len())
 	var taken []*budget.Region
 	for i := range 4 {
-		assert.Equal(t, 4-i, slots.Free())
+		assert.Equal(t, 4-i, slots.Available())
 		taken = append(taken, acquire(t, b))
 		assert.Equal(t, fmt.Sprintf("room %d", i), taken[i].Name())
 	}
@@ -146,7 +145,7 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 			`budget "rooms": BUG: %s of region room 0, which was released: upfront: closed`, what))
 	}
 	assert.EqualValues(t, 2, l.Get().X, "nothing happened to the new owner's")
-	assert.Equal(t, 3, b.Slots("room").Free())
+	assert.Equal(t, 3, b.Slots("room").Available())
 	assert.EqualError(t, b.Region("systems").Release(background),
 		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
 	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
@@ -232,6 +231,6 @@ func TestManyOwners(t *testing.T) {
 		})
 	}
 	owners.Wait()
-	assert.Equal(t, 4, b.Slots("room").Free())
+	assert.Equal(t, 4, b.Slots("room").Available())
 	requireWalk(t, b)
 }

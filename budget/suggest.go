@@ -138,3 +138,24 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 	}
 	return (n + more + multiple - 1) / multiple * multiple
 }
+
+// peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
+// needed, at least 1 each. An error says that the report isn't of its plan.
+func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
+	arenas := slices.Concat(r.Regions, r.Beside)
+	limits = Limits{1, 1, 1, 1}
+	if planned := r.Plan.arenaCount(); planned != uint64(len(arenas)) {
+		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
+			len(arenas), planned)
+	}
+	for _, part := range r.Plan.sized() {
+		peak := uint64(0)
+		for _, arena := range arenas[:part.count] {
+			peak = max(peak, arena.Peak)
+			limits.raiseTo(arena.MostOpen)
+		}
+		arenas = arenas[part.count:]
+		sizes = append(sizes, peak)
+	}
+	return sizes, limits, nil
+}

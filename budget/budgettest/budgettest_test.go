@@ -82,7 +82,8 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 		t.Errorf("it went on")
 	})
 	assert.True(t, r.fatal)
-	assert.Equal(t, []string{`budgettest: plan "watched": regions: none, and neither frame nor scratch; a plan has a part at least`}, r.said)
+	assert.Equal(t, []string{`budgettest: plan "watched": ` +
+		`regions: none, and neither frame nor scratch; a plan has a part at least`}, r.said)
 	assert.Empty(t, r.cleanup)
 }
 

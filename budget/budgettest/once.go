@@ -55,7 +55,8 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 	case full == nil && plain != nil:
 		return true, fmt.Errorf("the full is lost: %w", plain)
 	case full == nil:
-		return true, errors.New("fn returned nil though a full was reported to it; it returns what was reported, also when it goes on without")
+		return true, errors.New("fn returned nil though a full was reported to it; " +
+			"it returns what was reported, also when it goes on without")
 	}
 	return true, nil
 }

@@ -48,7 +48,7 @@ static void frame_lives(void) {
             for (t = 0; t < TURNS; t++) {
                 unsigned char *end = (unsigned char *)(f + 1) + (t % n + 1) * f->size;
                 CHECK_EQ(f->current, t % n);
-                CHECK_EQ(upfront_frame_turns(f), t);
+                CHECK_EQ(f->arena.next, t + 1);
                 CHECK_EQ(upfront_frame_used(f), 0);
                 gen[t] = f->arena.gen;
                 made[t] = (unsigned char *)upfront_frame_alloc(f, f->size - 3, 64);

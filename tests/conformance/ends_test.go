@@ -392,3 +392,38 @@ func TestTheStateBeforeABlock(t *testing.T) {
 		assert.Zero(t, end.Used())
 	}
 }
+
+// wrongPair breaks one thing of a pair that is right.
+func wrongPair(t *testing.T, kind byte, break_ func(p *pair)) error {
+	random := rand.New(rand.NewPCG(7, 7))
+	program := make([]byte, 3*60)
+	for range 100 {
+		p, err := openPair(kind, heapBlock(t, 2048, 64))
+		require.NoError(t, err)
+		break_(p)
+		for i := range program {
+			program[i] = byte(random.Uint32())
+		}
+		if err := p.run(program); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestWrongEndsAreCaught(t *testing.T) {
+	for kind := range byte(2) {
+		assert.NoError(t, wrongPair(t, kind, func(*pair) {}))
+		assert.Error(t, wrongPair(t, kind, func(p *pair) { // the ends don't know of each other: each has a block of its own
+			other, err := openPair(kind, heapBlock(t, 2048, 64))
+			require.NoError(t, err)
+			p.ends[1].machine = other.ends[1].machine
+		}), "ends that meet")
+		assert.Error(t, wrongPair(t, kind, func(p *pair) {
+			p.ends[0].machine.rewind, p.ends[1].machine.rewind = p.ends[1].machine.rewind, p.ends[0].machine.rewind
+		}), "the other end's marks")
+		assert.Error(t, wrongPair(t, kind, func(p *pair) {
+			p.ends[1].machine.rewind = func(uint64) error { return nil }
+		}), "any mark")
+	}
+}

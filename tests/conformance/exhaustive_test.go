@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // every is what a program of the exhaustive test may do in one step. Small sizes, one beyond the block, each way to
@@ -23,10 +26,13 @@ var every = []struct {
 	{"mark", func(s *session) error { s.mark(); return nil }},
 	{"rewind", func(s *session) error { return s.rewind(0, 0) }},
 	{"rewind to an older mark", func(s *session) error { return s.rewind(1, 0) }},
+	{"alloc 40 by 32", func(s *session) error { return s.alloc(40, 32) }},
+	{"reset", (*session).reset},
 }
 
-// TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, each of
-// six on a linear arena of 96, and each of eight on a pool of three chunks. ends_test.go does both ends at once.
+// TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, on a ring
+// of 112 and on frames, each of six on a linear arena of 96, and each of eight on a pool of three chunks. ends_test.go does both
+// ends at once.
 func TestAllShortPrograms(t *testing.T) {
 	steps := 6
 	if !thorough() {
@@ -38,6 +44,14 @@ func TestAllShortPrograms(t *testing.T) {
 	t.Run("pool", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 64+3*(24+besideChunk)+8, 64), openPool[[3]uint64], steps+2, []int{0, 5, 6, 7})
 	})
+	t.Run("ring", func(t *testing.T) {
+		allPrograms(t, heapBlock(t, 128+112, 64), openRing, steps+1, []int{0, 1, 11, 4, 5, 6, 12})
+	})
+	for buffers := 2; buffers <= 3; buffers++ {
+		t.Run(fmt.Sprintf("frame of %d", buffers), func(t *testing.T) {
+			allPrograms(t, heapBlock(t, arena_c.LineSize*(2+2*buffers), 64), openFrame(buffers), steps+1, []int{0, 1, 2, 4, 12})
+		})
+	}
 	t.Run("linear", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})
 	})

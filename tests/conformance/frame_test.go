@@ -34,7 +34,7 @@ func (m *frameModel) live(at, size uint64) bool {
 	return false
 }
 
-// reset is the turn.
+// reset is Next.
 func (m *frameModel) reset() {
 	m.turns++
 	m.now().reset()
@@ -45,7 +45,7 @@ func (m *frameModel) release(uint64) bool { return false }
 func (m *frameModel) mark() uint64        { return 0 }
 func (m *frameModel) rewind(uint64) bool  { return false }
 
-// openFrame's machine resets by a turn, so that the suite sees what lives on after one.
+// openFrame's machine resets by Next, so that the suite sees what lives on after it.
 func openFrame(buffers int) func(block []byte) (machine, model, error) {
 	return func(block []byte) (machine, model, error) {
 		f, err := arena.NewFrame(block, buffers)
@@ -65,36 +65,6 @@ func openFrame(buffers int) func(block []byte) (machine, model, error) {
 }
 
 func FuzzFrame(f *testing.F) { fuzz(f, openFrame(3), 1024) }
-
-// TestAllShortProgramsOfAFrame: each of seven steps, with two buffers and with three. The session checks that all that
-// should be live is there, unchanged, after each.
-func TestAllShortProgramsOfAFrame(t *testing.T) {
-	ops := []func(s *session) error{
-		func(s *session) error { return s.alloc(0, 1) },
-		func(s *session) error { return s.alloc(17, 1) },
-		func(s *session) error { return s.alloc(8, 64) },
-		(*session).fillUp,
-		(*session).reset,
-	}
-	for buffers := 2; buffers <= 3; buffers++ {
-		block := heapBlock(t, arena_c.LineSize*(2+2*buffers), 64)
-		program := make([]int, exhaustiveSteps())
-		for i := 0; i < len(program); {
-			m, mod, err := openFrame(buffers)(block)
-			require.NoError(t, err)
-			s := newSession(block, m, mod)
-			for _, op := range program {
-				require.NoError(t, ops[op](s), "%v", program)
-			}
-			for i = 0; i < len(program); i++ {
-				if program[i]++; program[i] < len(ops) {
-					break
-				}
-				program[i] = 0
-			}
-		}
-	}
-}
 
 func TestFramesRefuse(t *testing.T) {
 	window := heapBlock(t, 4096, 64)
@@ -168,7 +138,7 @@ func TestGoAndCAgreeOnFrame(t *testing.T) {
 		if w.random.IntN(20) == 0 {
 			a.Next()
 			b.Next()
-			w.sameBytes("Turn")
+			w.sameBytes("Next")
 			continue
 		}
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()

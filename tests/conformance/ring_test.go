@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -88,8 +89,8 @@ func (m *ringModel) mark() uint64       { return 0 }
 func (m *ringModel) rewind(uint64) bool { return false }
 func (m *ringModel) reset()             { m.blocks = nil }
 
-// openRing's machine compares the ring with the model after each operation, and walks it; what differs is a panic,
-// which is never the answer that was wanted.
+// openRing's machine compares the ring with the model after each operation; what differs is a panic, which is
+// never the answer that was wanted.
 func openRing(block []byte) (machine, model, error) {
 	r, err := arena.NewRing(block)
 	if err != nil {
@@ -97,8 +98,6 @@ func openRing(block []byte) (machine, model, error) {
 	}
 	start, end := bounds(block)
 	m := &ringModel{start: start + 2*arena_c.LineSize, end: end}
-	header := (*arena_c.Ring)(unsafe.Pointer(unsafe.SliceData(block)))
-	var ranges []arena_c.RingRange
 	peak := uint64(0)
 	check := func() {
 		p, size := r.Oldest()
@@ -112,10 +111,6 @@ func openRing(block []byte) (machine, model, error) {
 			panic(fmt.Sprintf("oldest %v, want %v; len %d, room %d, used %d, peak %d; want %d, %d, %d, %d", oldest, want, r.Len(),
 				r.Room(), r.Used(), r.Peak(), len(m.blocks), m.room(), m.used(), peak))
 		}
-		if len(ranges) < len(m.blocks)+3 {
-			ranges = make([]arena_c.RingRange, 2*len(m.blocks)+3)
-		}
-		checkRanges(header, uint64(len(block)), start, ranges, m)
 	}
 	return machine{
 		fifo: true,
@@ -131,24 +126,6 @@ func openRing(block []byte) (machine, model, error) {
 		},
 		reset: r.Reset,
 	}, m, nil
-}
-
-// checkRanges: the walk names every byte, and each block of the model.
-func checkRanges(header *arena_c.Ring, size, start uint64, ranges []arena_c.RingRange, m *ringModel) {
-	count, code := header.Walk(size, ranges)
-	next, live := uint64(0), 0
-	for _, one := range ranges[:count] {
-		if one.Offset != next || one.Size == 0 {
-			panic(fmt.Sprintf("a gap or an overlap at %d: %v", next, ranges[:count]))
-		}
-		next += one.Size
-		if one.What == arena_c.RingLive && m.live(start+one.Block, next-one.Block) {
-			live++
-		}
-	}
-	if code != arena_c.OK || next != size || live != len(m.blocks) {
-		panic(fmt.Sprintf("the walk says %v, covers %d of %d, names %d of %d blocks", code, next, size, live, len(m.blocks)))
-	}
 }
 
 func FuzzRing(f *testing.F) { fuzz(f, openRing, 512) }
@@ -172,6 +149,43 @@ func TestRingsRefuse(t *testing.T) {
 	assert.EqualError(t, r.Free(b), "arena: BUG: Ring.Free: not from here")
 	assert.Panics(t, func() { r.Alloc(8, 3) })
 	assert.EqualValues(t, 4096-128, r.Size())
+}
+
+// TestRingsSourceHadAFault: the scratch allocator of Bitsquid's foundation, which Crown took over, asked whether the new cursor
+// lies in live memory. With this program a block that begins before all of that and ends behind it was handed out.
+func TestRingsSourceHadAFault(t *testing.T) {
+	r, err := arena.NewRing(heapBlock(t, 128+1024, 64))
+	require.NoError(t, err)
+	first, second := r.Alloc(896, 1), r.Alloc(96, 1)
+	require.NotNil(t, second)
+	require.NoError(t, r.Free(first))
+	assert.Nil(t, r.Alloc(996, 1))
+	assert.EqualValues(t, 896, r.Room())
+}
+
+func TestRingOverwrites(t *testing.T) {
+	m := &ringModel{}
+	block := heapBlock(t, 128+300, 64)
+	r, err := arena.NewRing(block)
+	require.NoError(t, err)
+	m.start, m.end = bounds(block)
+	m.start += 128
+	random := rand.New(rand.NewPCG(1, 3))
+	for range 2000 {
+		size, align := random.Uint64N(310), uint64(1)<<random.IntN(5)
+		empty := ringModel{start: m.start, end: m.end}
+		_, _, fits := empty.alloc(size, align)
+		at, _, a := m.alloc(size, align)
+		for ; a == full && fits == given; at, _, a = m.alloc(size, align) {
+			m.blocks = m.blocks[1:]
+		}
+		p := r.Overwrite(size, align)
+		require.Equal(t, fits == given, p != nil, "what doesn't fit frees nothing")
+		if p != nil {
+			require.Equal(t, at, address(p))
+		}
+		require.Equal(t, len(m.blocks), r.Len())
+	}
 }
 
 func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {

@@ -7,7 +7,128 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
+
+// strictHeap watches the Go heap for the budget that is Strict: the count is the cheap look, the profile says whose the
+// objects were.
+var strictHeap heapWatch
+
+type heapWatch struct {
+	mu        sync.Mutex
+	counting  bool // NextFrame came
+	forgiving int  // calls at work whose allocations don't count
+
+	now         goCounter
+	all, unseen uint64    // when counting began again
+	profile     goProfile // then
+	found       []goSite  // since the last NextFrame, in times that are over
+	foundUnseen uint64    // in these times too
+}
+
+// watch begins and ends it.
+func (w *heapWatch) watch(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if on {
+		recordAll()
+		return
+	}
+	recordLess()
+	w.counting, w.profile, w.found, w.foundUnseen = false, nil, nil, 0
+}
+
+// atNextFrame is what to panic with when the program allocated since the last one, or nil.
+func (w *heapWatch) atNextFrame(budget string) (text any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.forgiving > 0 {
+		return nil
+	}
+	if !w.counting {
+		w.counting = true
+		w.restart()
+		return nil
+	}
+	w.look()
+	if len(w.found) > 0 {
+		count, where := w.text()
+		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
+		w.restart() // after the text: it doesn't count for a program that recovers
+	}
+	w.found, w.foundUnseen = nil, 0
+	return text
+}
+
+// look adds what was allocated since counting began again, and begins again.
+func (w *heapWatch) look() {
+	w.now.read()
+	if w.now.all == w.all {
+		return
+	}
+	before, unseen := w.profile, w.now.unseen-w.unseen
+	w.profile = readGoProfile()
+	if sites := w.profile.since(before); len(sites) > 0 { // else the runtime's own
+		w.found = slices.Concat(w.found, sites)
+		w.foundUnseen += unseen
+	}
+	w.begin()
+}
+
+func (w *heapWatch) restart() {
+	w.profile = readGoProfile()
+	w.begin()
+}
+
+func (w *heapWatch) begin() {
+	w.now.read()
+	w.now.read()
+	w.all, w.unseen = w.now.all, w.now.unseen
+}
+
+func (w *heapWatch) forgive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.forgiving++; w.forgiving == 1 && w.counting {
+		w.look()
+	}
+}
+
+func (w *heapWatch) endForgiving() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.forgiving--; w.forgiving == 0 && w.counting {
+		w.restart()
+	}
+}
+
+// recording counts who wants every allocation recorded.
+var recording struct {
+	sync.Mutex
+	users  int
+	before int // the rate that was
+}
+
+// recordAll makes the runtime record each allocation until end.
+func recordAll() (end func()) {
+	recording.Lock()
+	defer recording.Unlock()
+	if recording.users++; recording.users == 1 {
+		recording.before = runtime.MemProfileRate
+		runtime.MemProfileRate = 1
+	}
+	return recordLess
+}
+
+func recordLess() {
+	recording.Lock()
+	defer recording.Unlock()
+	if recording.users--; recording.users == 0 {
+		runtime.MemProfileRate = recording.before
+	}
+}
 
 // goProfile is what each call stack has allocated on the Go heap since the process began, as far as it was recorded:
 // runtime.MemProfileRate is 1 while somebody watches. A stack is its innermost 32 frames.
@@ -164,9 +285,18 @@ func (w *heapWatch) text() (count, where string) {
 	return plural(sum.objects, "Go allocation") + fmt.Sprintf(", %d bytes", sum.bytes), lines.String()
 }
 
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
+// strictBuild says whether a strict budget looks at the Go heap: in checked builds.
+const strictBuild = arena_c.Checked
+
+// forgive lets what is allocated until end go uncounted. It is for calls of the budget that play uses rarely.
+func forgive() (end func()) {
+	if strictBuild {
+		strictHeap.forgive()
+		return strictHeapEnd
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return forgiveNothing
 }
+
+func forgiveNothing() {}
+
+func strictHeapEnd() { strictHeap.endForgiving() }

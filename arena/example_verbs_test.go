@@ -1,0 +1,204 @@
+package arena_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena"
+)
+
+// must is for examples, whose blocks are large enough.
+func must[A any](a A, err error) A {
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func ExampleStack() {
+	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
+	first, second := s.Alloc(100, 8), s.Alloc(50, 8)
+	fmt.Println(s.Free(first))
+	fmt.Println(s.Free(second), s.Used(), "used,", s.Padding(), "of it padding")
+	mark := s.Mark()
+	s.Alloc(10, 1)
+	fmt.Println(s.Rewind(mark), s.Used(), "of", s.Size(), "peak", s.Peak())
+	s.Reset()
+	fmt.Println(s.Used())
+	// Output:
+	// arena: BUG: Stack.Free: out of order
+	// <nil> 116 used, 16 of it padding
+	// <nil> 116 of 3968 peak 194
+	// 0
+}
+
+func ExampleStack_Before() {
+	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
+	s.Alloc(100, 8)
+	request := s.Alloc(100, 8)
+	s.Alloc(100, 8)
+	mark := must(s.Before(request)) // frees it and what came after
+	fmt.Println(s.Rewind(mark), s.Used())
+	// Output: <nil> 116
+}
+
+func ExampleStack_Far() {
+	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
+	far := s.Far()
+	raw := far.Alloc(1000, 1)
+	mark := far.Mark()
+	far.Alloc(500, 1)
+	fmt.Println(far.Rewind(mark), must(far.Before(raw)) > mark)
+	fmt.Println(far.Free(raw), far.Used(), far.Peak(), s.Used())
+	far.Reset()
+	// Output:
+	// <nil> true
+	// <nil> 0 1552 0
+}
+
+func ExampleLinearFar() {
+	far := must(arena.NewLinear(arena.NewBlock(4096, 64))).Far()
+	mark := far.Mark()
+	far.Alloc(1000, 8)
+	fmt.Println(far.Used(), far.Rewind(mark), far.Used())
+	fmt.Println(far.Rewind(mark + 1))
+	// Output:
+	// 1000 <nil> 0
+	// arena: BUG: LinearFar.Rewind to 4097: out of order
+}
+
+func ExampleFrame_Now() {
+	f := must(arena.NewFrame(arena.NewBlock(4096, 64), 3))
+	f.Alloc(40, 8)
+	now := f.Now() // a system keeps it, and asks later whether what it made is there
+	f.Next()
+	fmt.Println(now.Live(), "in buffer", f.Current(), "of", f.Buffers(), "size", f.Size(), "peak", f.Peak())
+	// Output: true in buffer 1 of 3 size 1280 peak 40
+}
+
+func ExampleRing_Reset() {
+	r := must(arena.NewRing(arena.NewBlock(1024, 64)))
+	r.Alloc(100, 8)
+	r.Alloc(200, 8)
+	fmt.Println(r.Len(), "blocks, room for", r.Room(), "more bytes")
+	r.Reset()
+	fmt.Println(r.Len(), "blocks, room for", r.Room(), "peak", r.Peak())
+	// Output:
+	// 2 blocks, room for 568 more bytes
+	// 0 blocks, room for 888 peak 320
+}
+
+func ExampleHeap() {
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64)))
+	text := h.Alloc(100, 16)
+	text = must(h.Realloc(text, 300))
+	fmt.Println(must(h.SizeOf(text)), h.Stats().Live, "live")
+	fmt.Println(h.Free(text), h.Free(text))
+	h.Reset()
+	fmt.Println(h.Stats().Used, h.LargestFree() > 7000)
+	// Output:
+	// 300 1 live
+	// <nil> arena: BUG: Heap.Free: put twice
+	// 0 true
+}
+
+func ExampleHeapOf() {
+	type sound struct{ Device int32 }
+	sounds := arena.HeapOf(func(s *sound) error { fmt.Println("closes", s.Device); return nil }) // at package level
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64)))
+	s := must(sounds.Make(h, func(s *sound) error { s.Device = 7; return nil }))
+	fmt.Println(sounds.Delete(h, s))
+	_, err := sounds.Make(h, func(*sound) error { return errors.New("no such device") })
+	fmt.Println(err, h.Stats().Live, "live")
+	fmt.Println(sounds.Delete(h, sounds.New(h)))
+	// Output:
+	// closes 7
+	// <nil>
+	// no such device 0 live
+	// closes 0
+	// <nil>
+}
+
+func ExampleBlockPool_All() {
+	pool := must(arena.NewBlockPool[uint64](arena.NewBlock(1024, 64)))
+	names := make([]string, pool.Cap()) // a table beside the pool
+	for _, name := range []string{"toad", "frog", "newt"} {
+		x := pool.GetUnzeroed()
+		*x = uint64(len(name))
+		names[must(pool.Index(x))] = name
+	}
+	_ = pool.Put(pool.At(0))
+	for i, x := range pool.All() {
+		fmt.Print(names[i], " ", *x, ", ")
+	}
+	fmt.Println(pool.Live(), "live, at most", pool.Peak())
+	// Output: frog 4, newt 4, 2 live, at most 3
+}
+
+func ExampleBlockHandlePool_All() {
+	pool := must(arena.NewBlockHandlePool[uint64](arena.NewBlock(1024, 64)))
+	for i := range uint64(3) {
+		x, _ := pool.Get()
+		*x = i * i
+	}
+	for h, x := range pool.All() {
+		fmt.Print(pool.Index(h), ": ", *x, ", ")
+	}
+	fmt.Println(pool.Live(), "of", pool.Cap(), "live, at most", pool.Peak(), "and none at", pool.Index(0))
+	// Output: 0: 0, 1: 1, 2: 4, 3 of 56 live, at most 3 and none at -1
+}
+
+func ExampleHandlePoolProxy() {
+	pool := must(arena.NewBlockHandlePool[uint64](arena.NewBlock(1024, 64)))
+	spawner, hunter := arena.NewHandlePoolProxy("spawner", pool), arena.NewHandlePoolProxy("hunter", pool)
+	_, prey := spawner.Get()
+	fmt.Println(hunter.Put(prey))
+	fmt.Println(spawner.Put(prey), spawner.Close(), hunter.Close())
+	// Output:
+	// arena: BUG: proxy "hunter": Put: not of this proxy: another's, or given back already
+	// <nil> <nil> <nil>
+}
+
+// A block that may be saved holds offsets in place of addresses.
+func ExampleBase() {
+	type frog struct {
+		Name    arena.String
+		Friends arena.Slice[uint16]
+		Home    arena.Ptr[uint64]
+	}
+	block := arena.NewBlock(1024, 64)
+	level := must(arena.NewLinear(block))
+	f := (*frog)(level.Alloc(uint64(unsafe.Sizeof(frog{})), 8))
+	name := unsafe.Slice((*byte)(level.Alloc(4, 1)), 4)
+	copy(name, "Fred")
+	friends := unsafe.Slice((*uint16)(level.Alloc(4, 2)), 2)
+	friends[0], friends[1] = 3, 5
+	home := (*uint64)(level.Alloc(8, 8))
+	*home = 42
+
+	end := uintptr(unsafe.Pointer(home)) + 8 - uintptr(unsafe.Pointer(&block[0])) // behind it is nothing yet
+	base := arena.BaseOf(block[:end])
+	*f = frog{arena.StringOf(base, name), arena.SliceOf(base, friends), arena.PtrTo(base, home)}
+	at := uintptr(unsafe.Pointer(f)) - uintptr(unsafe.Pointer(&block[0]))
+
+	loaded := arena.NewBlock(1024, 64) // another process
+	copy(loaded, base.Bytes())
+	base = arena.BaseAt(unsafe.Pointer(&loaded[0]), 1024)
+	g := (*frog)(unsafe.Pointer(&loaded[at]))
+	fmt.Println(g.Name.Get(base), g.Friends.Get(base), *g.Home.Get(base))
+	fmt.Println(g.Name.Len(), g.Friends.Len(), g.Home.IsNil())
+	// Output:
+	// Fred [3 5] 42
+	// 4 2 false
+}
+
+func ExampleCheckPlain() {
+	type frog struct{ Name string }
+	fmt.Println(arena.CheckPlain(reflect.TypeFor[frog]()))
+	fmt.Println(arena.CheckPlain(reflect.TypeFor[[4]float64]()))
+	// Output:
+	// frog.Name (string) holds a Go pointer; use arena.String
+	// <nil>
+}
