@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -51,7 +50,7 @@ func appendSlow[T any](s Scope, declared uint64, list, xs []T) []T {
 func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
 	if needed < 0 { // no memory has as many, but T may need none
-		panic(&Misuse{fmt.Sprintf("a slice of %d and %d more elements", len(list), len(xs)), false})
+		panic(bug("a slice of %d and %d more elements", len(list), len(xs)))
 	}
 	if !s.open() {
 		s.take(sizeOf[T](len(xs)), 1) // so that s remembers who was refused

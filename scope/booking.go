@@ -1,5 +1,13 @@
 package scope
 
+// booking is a call of Label at work.
+type booking struct {
+	scope Scope
+	node  *labelNode // nil: a constructor that failed has taken it back
+	start uint64     // where its scope stood
+	other uint64     // what calls inside it took since
+}
+
 // labels are the labels of an arena: a table of planned size, whose lines stand in the order of their
 // scopes, and the calls of Label that are at work, each inside the one before.
 type labels struct {
@@ -22,14 +30,6 @@ type labelNode struct {
 	gained uint64 // as of the last look
 	extent uint64 // when it has ended: all that lies between its beginning and its end
 	in     uint64 // the call around it in the same scope, counted from 1; 0: none
-}
-
-// booking is a call of Label at work.
-type booking struct {
-	scope Scope
-	node  *labelNode // nil: a constructor that failed has taken it back
-	start uint64     // where its scope stood
-	other uint64     // what calls inside it took since
 }
 
 // current is the innermost call at work in s, counted from 1, or 0.

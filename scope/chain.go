@@ -37,7 +37,7 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 	defer classes.Unlock()
 	c := max(classes.used, classFirst)
 	if c == classesMax {
-		panic(&Misuse{fmt.Sprintf("more than %d Objects: declare each once, at package level", classesMax-classFirst), false})
+		panic(bug("more than %d Objects: declare each once, at package level", classesMax-classFirst))
 	}
 	classes.used = c + 1
 	classes.run[c], classes.name[c] = run, name

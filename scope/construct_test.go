@@ -54,5 +54,7 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 	})
 	assert.EqualError(t, err, "said")
 	assert.NotNil(t, points.TryNew(newer), "it is still open")
+	scratch := first.Scratch(0, 0)
+	assert.PanicsWithError(t, "scope: BUG: Do on scratch 0.0, whose budget is closed", func() { _ = scratch.Do("do", nil) })
 	require.NoError(t, newer.Close())
 }

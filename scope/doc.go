@@ -81,9 +81,9 @@
 //
 // # Sources
 //
-// Andreas Fredriksson, "Scope Stack Allocation" (DICE): scopes, finalizer chains, the regions of a level and pools inside;
-// talk_example_test.go has it idea by idea. BlackMATov, "Scope Stack Allocation": the demo. The sushi
-// bar of "Alternatives to malloc and new" (#AltDevBlogADay). Vincent Stehly-Calisto, "Climbing the
-// stack allocator". Niklas Frykholm, "Custom Memory Allocation in C++" (Bitsquid): the allocator's
-// interface, and temporaries.
+// Andreas Fredriksson, "Scope Stack Allocation" (DICE): scopes, finalizer chains, the regions of a
+// level and pools inside; talk_example_test.go has it idea by idea. BlackMATov, "Scope Stack
+// Allocation": the demo. "Alternatives to malloc and new" (#AltDevBlogADay): the sushi bar. Vincent
+// Stehly-Calisto, "Climbing the stack allocator". Niklas Frykholm, "Custom Memory Allocation in C++"
+// (Bitsquid): temporaries, and an allocator that takes its memory from another.
 package scope

@@ -147,6 +147,9 @@ type Misuse struct {
 	closed bool
 }
 
+// bug is a misuse that closed nothing.
+func bug(format string, args ...any) *Misuse { return &Misuse{Text: fmt.Sprintf(format, args...)} }
+
 const misusePrefix = "scope: BUG: "
 
 // Error is the Text after "scope: BUG: ".
@@ -156,6 +159,6 @@ func (e *Misuse) Error() string { return misusePrefix + e.Text }
 func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed }
 
 var (
-	badAlign   = &Misuse{"AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB", false}
-	undeclared = &Misuse{"a Maker that was never declared: make it with scope.Plain or scope.Object", false}
+	badAlign   = bug("AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB")
+	undeclared = bug("a Maker that was never declared: make it with scope.Plain or scope.Object")
 )

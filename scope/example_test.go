@@ -16,7 +16,7 @@ import (
 func openExample() (*budget.Budget, scope.Scratch) {
 	b, err := budget.Open(budget.Plan{
 		Name:    "example",
-		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
@@ -283,5 +283,5 @@ func ExampleScratches_Pick() {
 	// Output:
 	// ehcsörf
 	// dnop
-	// scope: BUG: Pick: scratch 0.0 and scratch 0.1 both hold a scope that it should avoid; a function can leave at most one alone
+	// scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid
 }

@@ -64,15 +64,15 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 // innermost opens and gives back a scope on top, so that a test can go on in the topmost one.
 func innermost(scratch scope.Scratch) scope.Scope { return scratch.Open("top") }
 
-func TestOtherPanicsGoOn(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	assert.PanicsWithValue(t, "boom", func() {
-		_ = scratch.Do("a", func(s scope.Scope) error {
-			newMark(s, 1, 0)
-			panic("boom")
-		})
-	})
-	assert.Equal(t, []int64{1}, closed)
+func TestTryNewOfAnObject(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("s")
+	m := marks.TryNew(s)
+	assert.Zero(t, *m)
+	m.ID = 7
+	s.BytesUnzeroed(int(s.Free()), 1)
+	assert.Nil(t, marks.TryNew(s))
+	assert.ErrorIs(t, s.Close(), scope.ErrFull)
+	assert.Equal(t, []int64{7}, closed, "what was refused has no finalizer")
 }
 
 func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {

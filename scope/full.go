@@ -6,46 +6,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// misuse says what is wrong with using s now.
-func (s Scope) misuse(what string) error {
-	h, st := s.h, stackOf(s.h)
-	if st == nil {
-		return &Misuse{what + " a scope whose budget is closed", true}
-	}
-	depth := h.Find(s.gen)
-	if depth == 0 {
-		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.Arena), true}
-	}
-	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
-	switch {
-	case h.Odd&arena_c.Closing != 0:
-		text += " while its finalizers run"
-	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
-		text += ", which has all that is free until its Done"
-	case h.Back != 0 && depth < h.Depth:
-		text += ", which isn't the newest of the temporaries"
-	case h.Back != 0:
-		text += ", which holds temporaries and doesn't nest"
-	case depth < h.Depth:
-		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.nameOf(h, depth+1))
-	case depth <= h.Base && s.open():
-		text += ", which its owner closes"
-	case st.row.Kind == arena_c.KindFrame:
-		text += ", which is frozen since its frame ended"
-	default:
-		text += ", which is frozen since its load returned"
-	}
-	return &Misuse{text, false}
-}
-
-// givenBack says why a scratch arena that was given back refuses.
-func (st *Stack) givenBack(what string) error {
-	if st.dropped {
-		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}
-	}
-	return &Misuse{fmt.Sprintf("%s %s, which was given back", what, st.Arena), true}
-}
-
 // full is the error of the topmost scope of an end, as things stand now.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row := st.row
@@ -101,4 +61,44 @@ func (st *Stack) refuseTable(table string, size uint64, scope string) *FullError
 	full := st.tableFull(table, size, scope)
 	full.OnPurpose, full.Need = true, size
 	return full
+}
+
+// misuse says what is wrong with using s now.
+func (s Scope) misuse(what string) error {
+	h, st := s.h, stackOf(s.h)
+	if st == nil {
+		return &Misuse{what + " a scope whose budget is closed", true}
+	}
+	depth := h.Find(s.gen)
+	if depth == 0 {
+		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.Arena), true}
+	}
+	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
+	switch {
+	case h.Odd&arena_c.Closing != 0:
+		text += " while its finalizers run"
+	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
+		text += ", which has all that is free until its Done"
+	case h.Back != 0 && depth < h.Depth:
+		text += ", which isn't the newest of the temporaries"
+	case h.Back != 0:
+		text += ", which holds temporaries and doesn't nest"
+	case depth < h.Depth:
+		text += fmt.Sprintf(" while scope %q, opened in it, is open", st.nameOf(h, depth+1))
+	case depth <= h.Base && s.open():
+		text += ", which its owner closes"
+	case st.row.Kind == arena_c.KindFrame:
+		text += ", which is frozen since its frame ended"
+	default:
+		text += ", which is frozen since its load returned"
+	}
+	return &Misuse{Text: text}
+}
+
+// givenBack says why a scratch arena that was given back refuses.
+func (st *Stack) givenBack(what string) error {
+	if st.dropped {
+		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}
+	}
+	return &Misuse{fmt.Sprintf("%s %s, which was given back", what, st.Arena), true}
 }

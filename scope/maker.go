@@ -127,6 +127,6 @@ func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
 // when that fails the bytes go back, and what is older would still use them.
 func (s Scope) mayGrow(at uint64, what string) {
 	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
-		panic(&Misuse{what + " that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", false})
+		panic(bug("%s that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", what))
 	}
 }

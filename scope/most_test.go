@@ -1,7 +1,6 @@
 package scope_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,44 +58,4 @@ func TestMostOpenCountsWhatCOpens(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, openCounts{Scopes: 3, Pools: 1}, scratch.Stats().MostOpen)
 	assert.Zero(t, scratch.Stats().Pools)
-}
-
-// TestMostOpenModel compares with a program's own counts.
-func TestMostOpenModel(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 30 {
-		scratch := open(t).Scratch(1, 1)
-		var most, now openCounts
-		type level struct {
-			scope       scope.Scope
-			pools, held int
-		}
-		var levels []level
-		for range 40 {
-			top := len(levels) - 1
-			switch n := random.IntN(8); {
-			case n < 2 && top < 7:
-				levels = append(levels, level{scope: scratch.Open("x")})
-			case n < 5 && top >= 0:
-				require.NoError(t, levels[top].scope.Close())
-				now.Pools, now.Owned = now.Pools-levels[top].pools, now.Owned-levels[top].held
-				levels = levels[:top]
-			case n == 5 && top >= 0 && now.Pools < 2:
-				points.Pool(levels[top].scope, 2)
-				now.Pools++
-				levels[top].pools++
-			case n == 6 && top >= 0 && now.Owned < 8:
-				levels[top].scope.Keep(1)
-				now.Owned++
-				levels[top].held++
-			}
-			now.Scopes = len(levels)
-			most = openCounts{Scopes: max(most.Scopes, now.Scopes), Pools: max(most.Pools, now.Pools), Owned: max(most.Owned, now.Owned)}
-			if random.IntN(4) == 0 {
-				require.Equal(t, most, scratch.Stats().MostOpen)
-				require.EqualValues(t, now.Pools, scratch.Stats().Pools)
-			}
-		}
-		require.Equal(t, most, scratch.Stats().MostOpen)
-	}
 }

@@ -65,7 +65,7 @@ func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 // take makes n zeroed objects behind one node, in one bump; nil when the scope is full, and never else.
 func (m ObjectMaker[T]) take(s Scope, n int) []T {
 	if n < 0 {
-		panic(&Misuse{"a slice of a negative number of elements", false})
+		panic(bug("a slice of a negative number of elements"))
 	}
 	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), nodeMask[T]()+1)
 	size := min(front+sizeOf[T](n), arena_c.OffsetMax)

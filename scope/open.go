@@ -76,7 +76,7 @@ func (st *Stack) open(lent uint64, name string) Scope {
 			panic(full)
 		}
 	}
-	gen := h.Open() // what opens does, without a call
+	gen := h.Open() // what tryOpen does, without a call
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.keep(name), gen
 	n.site.Note()
@@ -88,16 +88,12 @@ func (st *Stack) tryOpen(name string) (Scope, *FullError) {
 	if full := st.openLong(st.lent.Load(), name); full != nil {
 		return Scope{}, full
 	}
-	return st.opens(name), nil
-}
-
-func (st *Stack) opens(name string) Scope {
 	h := st.h
 	gen := h.Open()
 	n := &st.notes[h.Depth]
 	n.name, n.gen = st.keep(name), gen
 	n.site.Note()
-	return Scope{h, gen}
+	return Scope{h, gen}, nil
 }
 
 // openLong says why a scope can't open, or does what the short way leaves out.
@@ -185,6 +181,5 @@ func (st *Stack) leftOpen(depth int) error {
 		_, name, _ := st.Opened(i)
 		names = append(names, fmt.Sprintf("%q", name))
 	}
-	return &Misuse{fmt.Sprintf("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.Arena),
-		false}
+	return bug("scope %s of %s was left open: close it where it is opened", strings.Join(names, ", "), st.Arena)
 }

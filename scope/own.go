@@ -14,7 +14,7 @@ import (
 // and a place in the table of limits.owned; no Go allocation.
 func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
-		panic(&Misuse{"Own of nil", false})
+		panic(bug("Own of nil"))
 	}
 	if p := s.own(); p != nil {
 		p.value, p.closes = c, true
@@ -27,7 +27,7 @@ func (s Scope) Own(c io.Closer) Owned {
 // fn runs at once and the full unwinds. Cost: as Own.
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
-		panic(&Misuse{"Defer of nil", false})
+		panic(bug("Defer of nil"))
 	}
 	if p := s.own(); p != nil {
 		p.fn = fn
@@ -41,7 +41,7 @@ func (s Scope) Defer(fn func()) Owned {
 // interface.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {
-		panic(&Misuse{"Keep of nil", false})
+		panic(bug("Keep of nil"))
 	}
 	if p := s.own(); p != nil {
 		p.value, p.closes = v, false
@@ -114,25 +114,24 @@ func (s Scope) notOwned(what string, it owned) error {
 	return full
 }
 
-func (h Owned) owner() *Stack {
-	if st := stackAt(uint64(uint32(h.stack))); st != nil && uint64(uint32(st.made)) == h.stack>>32 {
-		return st
+// find is what h names, and the stack that has it; or nil.
+func (h Owned) find() (*Stack, *owned) {
+	st := stackAt(uint64(uint32(h.stack)))
+	if st == nil || uint64(uint32(st.made)) != h.stack>>32 {
+		return nil, nil
 	}
-	return nil
+	return st, st.owned.at(h.place)
 }
 
 // Cancel forgets what h names: it will not be closed or run. It is false when that was closed, run or
 // cancelled before. The place in the table is free again at once, the 16 bytes of the arena when the
 // scope closes.
 func (h Owned) Cancel() bool {
-	st := h.owner()
-	if st == nil {
-		return false
-	}
-	p := st.owned.take(h.place)
+	st, p := h.find()
 	if p == nil {
 		return false
 	}
+	st.owned.take(h.place)
 	st.owned.release(p)
 	return true
 }
@@ -140,14 +139,11 @@ func (h Owned) Cancel() bool {
 // CloseNow closes or runs what h names now, instead of when its scope closes, and returns its error.
 // What was closed, run or cancelled before is refused with an error; nothing runs twice.
 func (h Owned) CloseNow() error {
-	st := h.owner()
-	var p *owned
-	if st != nil {
-		p = st.owned.take(h.place)
-	}
+	st, p := h.find()
 	if p == nil {
 		return &Misuse{"CloseNow of what was closed, run or cancelled before", true}
 	}
+	st.owned.take(h.place)
 	st.finalizers += p.finalizers()
 	defer st.owned.release(p) // also when it panics
 	return p.run()
@@ -156,10 +152,8 @@ func (h Owned) CloseNow() error {
 // Value is what Keep or Own keeps, and nil when it is gone. A closer whose Close is at work is gone
 // already.
 func (h Owned) Value() any {
-	if st := h.owner(); st != nil {
-		if p := st.owned.at(h.place); p != nil {
-			return p.value
-		}
+	if _, p := h.find(); p != nil {
+		return p.value
 	}
 	return nil
 }

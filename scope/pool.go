@@ -32,11 +32,11 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	var zero T
 	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
+		panic(bug("a pool of %d chunks", n))
 	}
 	if size == 0 && !handles {
-		panic(&Misuse{fmt.Sprintf("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool",
-			zero), false})
+		panic(bug("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+			zero))
 	}
 	if !s.open() {
 		panic(s.misuse("Pool in"))
@@ -118,7 +118,7 @@ func (b badPut[T]) Error() string { return b.Unwrap().Error() }
 
 func (pool[T]) misuse(what string, x *T, code arena_c.Code) error {
 	if x == nil && what == "Put" {
-		return &Misuse{fmt.Sprintf("Put of nil, pool of %T", *new(T)), false}
+		return bug("Put of nil, pool of %T", *new(T))
 	}
 	return &Misuse{fmt.Sprintf("%s of a %T: %v", what, *new(T), code), code == arena_c.Stale}
 }

@@ -25,7 +25,7 @@ type HandlePool[T any] struct{ pool[T] }
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
-		panic(&Misuse{fmt.Sprintf("a pool of %d chunks: handles name fewer than 2^32", n), false})
+		panic(bug("a pool of %d chunks: handles name fewer than 2^32", n))
 	}
 	return HandlePool[T]{openPool[T](s, n, 0, true)}
 }

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -49,13 +48,14 @@ func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.TryAlloc(s.gen, size, align)
 }
 
-// BytesUnzeroed gives n bytes that hold anything, aligned to align, a power of two up to 1 MiB: for who writes
-// all of them, and, aligned to 64, for an arena of package arena to be made on. cap is len. They die with the
-// scope. A full scope unwinds; a negative n, and any other align, panic. Cost: a call.
+// BytesUnzeroed gives n bytes that hold anything, aligned to align, a power of two up to 1 MiB: for
+// who writes all of them, and, aligned to 64, for an arena of package arena to be made on. cap is len.
+// They die with the scope. A full scope unwinds; a negative n, and any other align, panic. Cost: a
+// call.
 func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	checkAlign(align)
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a slice of %d bytes", n), false})
+		panic(bug("a slice of %d bytes", n))
 	}
 	p := s.take(uint64(n), align)
 	if p == nil {
@@ -67,7 +67,7 @@ func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 // checkAlign refuses what is no alignment.
 func checkAlign(align uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 1 MiB", align), false})
+		panic(bug("a slice aligned to %d: an align is a power of two up to 1 MiB", align))
 	}
 }
 

@@ -108,6 +108,8 @@ func TestAllocBounds(t *testing.T) {
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
 		assert.ErrorContains(t, panicsWith(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
+	assert.EqualError(t, panicsWith(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
+	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize, 1); return nil }), scope.ErrFull)
 	for i := range 64 {
 		for j := range 64 {
 			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
@@ -221,6 +223,15 @@ func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
 	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of scratch 0.0 was left open: close it where it is opened`)
+	err = scratch.Do("a", func(scope.Scope) error {
+		left := scratch.Open("left")
+		newMark(left, 1, doFail)
+		points.TrySlice(left, 1<<20)
+		return nil
+	})
+	assert.ErrorContains(t, err, "was left open")
+	assert.ErrorIs(t, err, scope.ErrFull, "what it met is told")
+	assert.ErrorIs(t, err, errMark)
 	assert.Zero(t, scratch.Depth())
 }
 

@@ -1,9 +1,6 @@
 package scope
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Scratch is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by
 // handle: goroutines move between threads, so there is no scratch arena "of this thread". It is a small value; one goroutine at a
@@ -74,7 +71,7 @@ func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent}
 // Scratch is one of them, counted from 0. Another number is a caller's bug and panics.
 func (p Scratches) Scratch(which int) Scratch {
 	if which < 0 || which >= len(p.first.Siblings) {
-		panic(&Misuse{fmt.Sprintf("scratch %d of the %d that a worker has", which, len(p.first.Siblings)), false})
+		panic(bug("scratch %d of the %d that a worker has", which, len(p.first.Siblings)))
 	}
 	return Scratch{p.first.Siblings[which], p.lent}
 }
@@ -97,6 +94,6 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 		}
 	}
 	siblings := p.first.Siblings
-	panic(&Misuse{fmt.Sprintf("Pick: each of %s to %s holds a scope that it should avoid", siblings[0].Arena,
-		siblings[len(siblings)-1].Arena), false})
+	panic(bug("Pick: each of %s to %s holds a scope that it should avoid", siblings[0].Arena,
+		siblings[len(siblings)-1].Arena))
 }

@@ -2,7 +2,6 @@ package scope_test
 
 import (
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,49 +39,6 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	for _, which := range []int{-1, 2} {
 		assert.Panics(t, func() { scratches.Scratch(which) })
 	}
-	assert.PanicsWithError(t, "scope: BUG: scratch 2 of the 2 that a worker has", func() { scratches.Scratch(2) })
-}
-
-func TestDoEndsHoweverItsFunctionEnds(t *testing.T) {
-	b := open(t)
-	scratch := b.Scratch(0, 0)
-	s := scratch.Open("s")
-	leave := func(scope.Scope) error { newMark(scratch.Open("left"), 1, doFail); return nil }
-	err := scratch.Do("do", leave)
-	assert.ErrorContains(t, err, `scope: BUG: scope "left" of scratch 0.0 was left open: close it where it is opened`)
-	assert.ErrorIs(t, err, errMark)
-	assert.Equal(t, []int64{1}, closed)
-
-	assert.PanicsWithValue(t, "it", func() { _ = scratch.Do("do", func(s scope.Scope) error { _ = leave(s); panic("it") }) })
-	assert.Equal(t, []int64{1, 1}, closed)
-	done := make(chan bool)
-	go func() {
-		defer close(done)
-		_ = scratch.Do("do", func(s scope.Scope) error { _ = leave(s); runtime.Goexit(); return nil })
-		done <- true
-	}()
-	assert.False(t, <-done, "Goexit goes on")
-	assert.Equal(t, []int64{1, 1, 1}, closed)
-	assert.Equal(t, 1, scratch.Depth())
-	points.New(s)
-	err = scratch.Do("do", func(scope.Scope) error { points.TrySlice(scratch.Open("left"), 1<<20); return nil })
-	assert.ErrorContains(t, err, "was left open")
-	assert.ErrorIs(t, err, scope.ErrFull, "what it met is told")
-	assert.Equal(t, 1, scratch.Depth())
-}
-
-func TestDoWhoseBudgetIsClosedMeanwhile(t *testing.T) {
-	b := open(t)
-	scratch := b.Scratch(0, 0)
-	var newer scope.Scope
-	require.NoError(t, scratch.Do("do", func(scope.Scope) error {
-		assert.ErrorContains(t, b.Close(), `scope "do"`)
-		newer = open(t).Scratch(0, 0).Open("a newer budget's, in the same place")
-		return nil
-	}))
-	points.New(newer)
-	require.NoError(t, newer.Close())
-	assert.PanicsWithError(t, "scope: BUG: Do on scratch 0.0, whose budget is closed", func() { _ = scratch.Do("do", nil) })
 }
 
 func TestScratchThatWasGivenBackRefuses(t *testing.T) {
@@ -124,18 +80,4 @@ func TestScratchAllocateNothing(t *testing.T) {
 		_ = scratches.Scratch(1).Do("do", func(s scope.Scope) error { sum += len(s.Bytes(100)); return nil })
 		_ = errors.Join(scratch.Close(), out.Close())
 	}))
-}
-
-// TestMisuseThatUnwindsWhatCoveredItsScope: the text is asked for when the scope is the topmost again.
-func TestMisuseThatUnwindsWhatCoveredItsScope(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("s")
-	err := panicsWith(func() {
-		inner := s.Open("inner")
-		defer inner.Close()
-		points.New(s)
-	})
-	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
-	err = panicsWith(func() { scope.Maker[point]{}.New(s) })
-	assert.EqualError(t, err, "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
-	assert.ErrorContains(t, s.Close(), `while scope "inner", opened in it, is open`)
 }

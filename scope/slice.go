@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -27,7 +26,7 @@ func (m Maker[T]) TrySlice(s Scope, n int) []T {
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {
-		panic(&Misuse{fmt.Sprintf("a slice of %d elements with room for %d", n, capacity), false})
+		panic(bug("a slice of %d elements with room for %d", n, capacity))
 	}
 	return makeSlice[T](s, capacity, true)[:n]
 }
@@ -65,7 +64,7 @@ func makeSlice[T any](s Scope, n int, unwind bool) []T {
 
 func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a slice of %d elements", n), false})
+		panic(bug("a slice of %d elements", n))
 	}
 	size := sizeOf[T](n)
 	p := s.take(size, align)

@@ -3,7 +3,6 @@ package scope_test
 import (
 	"fmt"
 	"math"
-	"math/rand"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,54 +32,6 @@ func TestTextAdds(t *testing.T) {
 		assert.Equal(t, text.Len(), cap(text.Bytes()), "append can't run into what lies behind")
 		require.NoError(t, s.Close())
 	}
-}
-
-// TestTextModel runs random texts on a small scratch, with other things between them, beside builders of the Go heap. What doesn't
-// fit is left out as a whole.
-func TestTextModel(t *testing.T) {
-	left := 0
-	for seed := range int64(100) {
-		random := rand.New(rand.NewSource(seed))
-		scratch := open(t).Scratch(0, 0)
-		s := scratch.Open("s")
-		s.Bytes(scratchSize - 300)
-		texts := [2]scope.Text{s.Text(), s.Text()}
-		var want [2]string
-		for range 60 {
-			which := random.Intn(2)
-			text, more := &texts[which], ""
-			length := text.Len()
-			switch n := random.Int63n(1 << uint(random.Intn(62))); random.Intn(8) {
-			case 0:
-				s.TryAllocUnzeroed(uint64(random.Intn(20)), 1)
-			case 1:
-				text.Reset()
-				want[which], length = "", 0
-			case 2:
-				more = strconv.FormatInt(-n, 10)
-				text.AddInt(-n)
-			case 3:
-				var room [64]byte
-				made := strconv.AppendFloat(room[:0], float64(n)/7, 'f', 3, 64)
-				more = string(made)
-				_, _ = text.Write(made)
-			default:
-				more = strings.Repeat("frog", random.Intn(9))
-				text.Add(more)
-			}
-			if text.Len() == length && more != "" {
-				require.ErrorIs(t, s.Err(), scope.ErrFull, "the scope remembers")
-				left++
-			} else {
-				want[which] += more
-			}
-			for i := range texts {
-				require.Equal(t, want[i], texts[i].String(), "seed %d", seed)
-			}
-		}
-		_ = s.Close()
-	}
-	assert.NotZero(t, left, "the model never met a full: it is too kind")
 }
 
 func TestTextThatIsFull(t *testing.T) {

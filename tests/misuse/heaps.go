@@ -113,12 +113,12 @@ var heaps = []line{
 			check(ring.Free(block))
 		}},
 		{name: "free in a ring that has overwritten the block", says: "out of order", run: func(wrong bool) {
-			ring, err := arena.NewRing(arena.NewBlock(256, 64))
+			ring, err := arena.NewRing(arena.NewBlock(1024, 64))
 			check(err)
-			oldest := ring.Alloc(40, 8)
-			ring.Alloc(40, 8)
+			oldest := ring.Alloc(300, 8)
+			ring.Alloc(300, 8)
 			if wrong {
-				ring.Overwrite(60, 8)
+				ring.Overwrite(400, 8)
 			}
 			check(ring.Free(oldest))
 		}},

@@ -8,7 +8,7 @@ import (
 )
 
 var staleMemory = []line{
-	{"read what Alloc or Block gave before writing it", []program{
+	{"read what AllocUnzeroed or BytesUnzeroed gave before writing it", []program{
 		{name: "read before write", goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0", run: func(wrong bool) {
 			b := open()
 			load(b, "level", oldFrog)
