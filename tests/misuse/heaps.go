@@ -115,10 +115,10 @@ var heaps = []line{
 		{name: "free in a ring that has overwritten the block", says: "out of order", run: func(wrong bool) {
 			ring, err := arena.NewRing(arena.NewBlock(1024, 64))
 			check(err)
-			oldest := ring.Alloc(300, 8)
-			ring.Alloc(300, 8)
+			oldest := ring.Alloc(400, 8)
+			ring.Alloc(400, 8)
 			if wrong {
-				ring.Overwrite(400, 8)
+				ring.Overwrite(300, 8) // it lies where the oldest was, and is the newest
 			}
 			check(ring.Free(oldest))
 		}},
