@@ -7,7 +7,6 @@ WADS    = /usr/share/games/doom/freedoom1.wad,/usr/share/games/doom/freedoom2.wa
 ARGS    =
 PKGS    = ./...
 FUZZ    = 10s
-SOAK    = 2m
 TIME    = 1m
 # -short, in check: the long forms of the tests in builds that are not for play are soak's.
 FORM    =
@@ -287,8 +286,7 @@ soak-cross: ## every target but arm64, of 32 bits, static and with AddressSaniti
 soak-pages: cross-linux-arm64 ## arm64: every suite in full, with pages of 4, 16 and 64 KiB
 	@$(MAKE) -s -k -O -j$$(nproc) SHORT= LIMIT=2h $(call runs,linux-arm64)
 soak-devices: $(DEVICES:%=device-%) ## frogpond as each device has it
-soak-model: model ## random programs for a minute in each build; the budget's random loads and rewinds for SOAK=2m
-	UPFRONT_SOAK=$(SOAK) $(GO) test -count=1 -timeout 0 -run '^TestSoak$$' ./budget
+soak-model: model ## random programs for TIME=1m in each build
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

@@ -81,8 +81,10 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 // time, or the report says that the base wasn't granted. Without a base it is elsewhere each time.
 func TestAddressesInEveryRun(t *testing.T) {
 	if text := os.Getenv(baseChild); text != "" {
-		plan := soakPlan()
-		plan.Name = "base"
+		plan := budget.Plan{Name: "base", Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},
+			{Name: "level", Size: 512 * budget.KiB}, {Name: "room", Size: 128 * budget.KiB, Slots: 3}},
+			Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+			Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
 		_, err := fmt.Sscan(text, &plan.Base)
 		require.NoError(t, err)
 		printAddresses(t, plan)

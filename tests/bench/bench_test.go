@@ -236,7 +236,7 @@ func TestReadmeTable(t *testing.T) {
 	want := "before\n" + readmeBegin + machine() + "\n\n" +
 		"| work | unit | C | careful Go | upfront | upfront, a cgo call each | Go heap | sync.Pool | best other |\n" +
 		"|---|---|--:|--:|--:|--:|--:|--:|--:|\n" +
-		"| A objects | ns a object | 10.0 | 12.0 (1.20) | 11.0 (1.10) |  |  |  | 40.0 (4.00) mcache |\n" +
+		"| A objects | ns a object | 10.0 | 12.0 (1.20) | 11.0 (1.10) |  |  |  | 50.0 (5.00) modernc memory |\n" +
 		"| E peak RSS | times the data |  | 2.00 | 1.50 |  |  |  |  |\n" + readmeEnd + "after\n"
 	if string(text) != want {
 		t.Errorf("expected %s\ngot %s", want, text)

@@ -104,17 +104,6 @@ func TestSight(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Two blockmaps of one map, one read and one built, give the same game.
-func TestBuiltBlockmapPlaysAlike(t *testing.T) {
-	var hashes []string
-	for _, lumps := range [][]lump{goodMap(), set(goodMap(), "BLOCKMAP", goodBlockmap())} {
-		write(t, "map.wad", wadFile(lumps))
-		r, _ := play(t, 0, "-wad", "map.wad", "-ticks", "200")
-		hashes = append(hashes, *r.Levels[0].Hash)
-	}
-	assert.Equal(t, hashes[0], hashes[1])
-}
-
 func TestPoints(t *testing.T) {
 	p := Point{3 << unitBits, 4 << unitBits}
 	assert.True(t, p.near(Point{}, 5))

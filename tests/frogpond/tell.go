@@ -20,9 +20,10 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		}
 	}
 	played := len(r.Levels) - len(refused)
-	fmt.Fprintf(out, "Frogpond played %s of %s in %.1f s: on each %s and up to %s (35 are a second of the game), with %s.\n",
-		many(played, "map"), r.files(), r.Seconds, many(r.options.bots, "player"), many(r.options.ticks, "tick"), many(r.Workers, "worker"))
-	fmt.Fprintf(out, "It played by itself: it is the inside of a game server, without a network as yet.\n\n")
+	fmt.Fprintf(out, "Frogpond played %s of %s by itself in %.1f s:\n", many(played, "map"), r.files(), r.Seconds)
+	fmt.Fprintf(out, "on each %s and up to %s (35 are a second of the game), with %s.\n", many(r.options.bots, "player"),
+		many(r.options.ticks, "tick"), many(r.Workers, "worker"))
+	fmt.Fprintf(out, "It is the inside of a game server, without a network as yet.\n\n")
 
 	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, size(r.BudgetBytes), r.base())
 	if len(refused) > 0 {
@@ -99,17 +100,17 @@ func (r *Result) during() string {
 		return text + "."
 	}
 	slices.Sort(middles)
-	return fmt.Sprintf("%s. A tick usually took %s µs, the longest %s µs.", text, micros(&middles[len(middles)/2]), micros(&longest))
+	return fmt.Sprintf("%s.\nA tick usually took %s µs, the longest %s µs.", text, micros(&middles[len(middles)/2]), micros(&longest))
 }
 
 // slack draws of each part of the plan what was needed of it at most.
 func (r *Result) slack(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "part\tplanned\tneeded\tslack\t\t")
+	fmt.Fprintln(t, "part\tplanned\tneeded\tslack\t")
 	line := func(name string, planned, needed uint64) {
 		const width = 32
 		filled := min(width, int((needed*width+planned-1)/planned))
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t[%s%s]\t\n", name, size(planned), size(needed), 100*(planned-min(needed, planned))/planned,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t  [%s%s]\n", name, size(planned), size(needed), 100*(planned-min(needed, planned))/planned,
 			strings.Repeat("#", filled), strings.Repeat(".", width-filled))
 	}
 	rest := r.BudgetBytes
@@ -131,7 +132,7 @@ func (r *Result) slack(out io.Writer) {
 			line(fmt.Sprintf("%s, each of %d", part, count), most.Size, most.Peak)
 		}
 	}
-	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\t\n", size(rest))
+	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\n", size(rest))
 	if r.Report.Plan.GoHeap > 0 {
 		line("Go heap, beside it", r.Report.Plan.GoHeap, r.GoHeapPeak)
 	}

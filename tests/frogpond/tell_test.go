@@ -18,7 +18,7 @@ func TestTell(t *testing.T) {
 	require.Zero(t, run(t.Context(), append(args, "-v"), &long, io.Discard))
 	r, _ := play(t, 0, args...)
 	for _, said := range []string{
-		`\AFrogpond played 1 map of its own in \d+\.\d s: on each 8 players and up to 35 ticks \(.*\), with 1 worker\.\n`,
+		`\AFrogpond played 1 map of its own by itself in \d+\.\d s:\non each 8 players and up to 35 ticks \(.*\), with 1 worker\.\n`,
 		`\nIts memory is the plan "handheld": \d+ KiB, taken once, at the start\. It begins at 0x[0-9a-f]+[,;]`,
 		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
 		`\n +level +1574 KiB +\d+ KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +95 KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+ KiB`,

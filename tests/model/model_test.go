@@ -5,6 +5,7 @@ package model_test
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -140,6 +141,8 @@ func (w *world) play() {
 
 // end closes the budget: all finalizers run.
 func (w *world) end() {
+	missing, ok := w.b.Missing()
+	w.check(!ok || missing == 0, "%d pages of the budget are absent", missing)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -187,6 +190,14 @@ func goes(t *testing.T, rounds int) func(round int) bool {
 	return func(round int) bool { return round < rounds || time.Now().Before(end) }
 }
 
+// liveObjects is how many there are on the Go heap.
+func liveObjects() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapObjects
+}
+
 const programSteps = 120
 
 // What the first programs' offsets and peaks come to, in each build and on each target. It is another
@@ -201,7 +212,7 @@ func TestModel(t *testing.T) {
 	if testing.Short() || instrumented {
 		rounds = 2 * alike
 	}
-	more, did, offsets := goes(t, rounds), map[string]int{}, uint64(0)
+	more, did, offsets, objects := goes(t, rounds), map[string]int{}, uint64(0), uint64(0)
 	for seed := 0; more(seed); seed++ {
 		w := program(t, uint64(seed), programSteps)
 		if !w.good() {
@@ -214,12 +225,16 @@ func TestModel(t *testing.T) {
 			did[what] += n
 		}
 		did["steps"] += w.steps
+		did["programs"]++
 		if seed < alike {
 			offsets = offsets*31 + w.offsets
+			objects = liveObjects() // by then the runtime and the library have what they need
 		}
 		did["finalizers"] += len(w.ran)
 	}
 	t.Log(did)
+	const few = 300 // the runtime's own come and go
+	assert.Less(t, liveObjects(), objects+few+uint64(did["programs"])/2, "a program leaves nothing on the Go heap")
 	assert.Equal(t, uint64(offsetsOfAll), offsets, "offsets and peaks are the same in each build, on each target")
 	if rounds < 400 {
 		return

@@ -38,8 +38,7 @@ func plan() budget.Plan {
 			{Name: "level", Size: 256 * budget.KiB}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: workers, Size: 64 * budget.KiB},
-		Limits:  budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels},
-		Pages:   budget.Pages{Prefault: budget.Off}}
+		Limits:  budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels}}
 }
 
 // world is a budget and the model of it. A program does each thing to both.
