@@ -94,8 +94,7 @@ func (p Plan) goShare() uint64 { return max(p.GoHeap, p.goTables()) }
 // goMemory is what the Go runtime has from the system, in bytes: mapped, and of this what it hasn't given back. Tests put
 // other figures in its place.
 var goMemory = func() (mapped, present uint64) {
-	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(read)
-	mapped = read[0].Value.Uint64()
-	return mapped, mapped - min(mapped, read[1].Value.Uint64())
+	s := readMetrics(metricTotal, metricReleased)
+	mapped = s[0].Value.Uint64()
+	return mapped, mapped - min(mapped, s[1].Value.Uint64())
 }

@@ -110,19 +110,6 @@ func TestNoHeapsWords(t *testing.T) {
 	}), "one place")
 }
 
-// TestNoHeapCountsWhatIsNotRecorded: objects that share a block of 16 bytes are recorded once.
-func TestNoHeapCountsWhatIsNotRecorded(t *testing.T) {
-	b := open(t, small())
-	for range 3 {
-		said := noHeap(t, b, tiny)
-		assert.Contains(t, said, "NoHeap: 3 Go allocations, ")
-		assert.Contains(t, said, lineOf(t, "tiny"))
-		if !strings.Contains(said, "\n  3 objects, ") {
-			assert.Contains(t, said, "\n  and 2 objects under 16 bytes without pointers, in blocks with others: where is not recorded")
-		}
-	}
-}
-
 func TestNoHeapShowsTheFirstPlaces(t *testing.T) {
 	b := open(t, small())
 	said := noHeap(t, b, func() { nest(20) })

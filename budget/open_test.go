@@ -51,8 +51,11 @@ func TestCallersBugsPanic(t *testing.T) {
 	b := open(t, small())
 	assert.Equal(t, `budget: BUG: plan "small" has no region "lvel"; it has init, systems, level`, panics(t, func() { b.Region("lvel") }))
 	for _, c := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}, {math.MinInt, math.MaxInt}} {
-		assert.Equal(t, fmt.Sprintf(`budget: BUG: scratch %d of worker %d: plan "small" has scratch for 2 workers, 2 each`, c[1], c[0]),
-			panics(t, func() { b.Scratch(c[0], c[1]) }))
+		want := fmt.Sprintf(`budget: BUG: scratch of worker %d: plan "small" has scratch for 2 workers`, c[0])
+		if c[0] == 0 {
+			want = fmt.Sprintf(`scope: BUG: scratch %d of the 2 that a worker has`, c[1])
+		}
+		assert.Equal(t, want, panics(t, func() { b.Scratch(c[0], c[1]) }))
 	}
 	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.RegionPlan{{Name: "all", Size: 1}}})
 	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`, panics(t, func() { bare.Frame() }))

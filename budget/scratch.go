@@ -64,13 +64,7 @@ func (b *Budget) scratchOf(worker int) []*scope.Stack {
 
 // Scratch is one of the scratch arenas of a worker: which counts from 0, as workers do; out of the
 // plan's range is a caller's bug. See [Budget.Scratches].
-func (b *Budget) Scratch(worker, which int) scope.Scratch {
-	if plan := b.plan.Scratch; worker < 0 || worker >= plan.Workers || which < 0 || which >= plan.Each {
-		panic(fmt.Sprintf("budget: BUG: scratch %d of worker %d: plan %q has scratch for %d workers, %d each", which, worker,
-			b.plan.Name, plan.Workers, plan.Each))
-	}
-	return b.Scratches(worker).Scratch(which)
-}
+func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(worker).Scratch(which) }
 
 // Scratches are the scratch arenas of a worker. They stay that worker's until Close and are never
 // lent. Out of the plan's range, or lent at the moment, is a caller's bug and panics: ask at set-up,

@@ -76,7 +76,7 @@ func TestEachWorkerHasSoMany(t *testing.T) {
 				assert.NoError(t, s.Close())
 			}
 		}
-		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }), fmt.Sprintf("for 2 workers, %d each", each))
+		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }), fmt.Sprintf("scratch %d of the %[1]d that a worker has", each))
 		err = b.Close()
 		assert.ErrorContains(t, err, "never given back: scratch 1.0")
 		assert.Equal(t, each-1, strings.Count(unsited(err), " and "))

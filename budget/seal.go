@@ -110,7 +110,7 @@ func (b *Budget) strictFrame() {
 // The runtime has one heap: what other goroutines allocate counts and is named too, so a test that calls
 // NoHeap is no parallel one, and what Load and its like allocate in fn counts as well. What the runtime
 // allocates for itself (threads, lists of waiters and timers) doesn't. Of objects under 16 bytes without
-// pointers the runtime records only the first in each block of 16; the others are counted, not named.
+// pointers the runtime records only the first in each block of 16.
 //
 // Cost: two collections, and each allocation in fn is recorded; the record stays for the life of the
 // process. For tests, not for play.

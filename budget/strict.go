@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -21,11 +20,10 @@ type heapWatch struct {
 	counting  bool // NextFrame came
 	forgiving int  // calls at work whose allocations don't count
 
-	now         goCounter
-	all, unseen uint64    // when counting began again
-	profile     goProfile // then
-	found       []goSite  // since the last NextFrame, in times that are over
-	foundUnseen uint64    // in these times too
+	stats   runtime.MemStats // here, since on the stack it would be moved to the heap
+	made    uint64           // objects on the Go heap when counting began again
+	profile goProfile        // then
+	found   []goSite         // since the last NextFrame, in times that are over
 }
 
 // watch begins and ends it.
@@ -37,7 +35,7 @@ func (w *heapWatch) watch(on bool) {
 		return
 	}
 	recordLess()
-	w.counting, w.profile, w.found, w.foundUnseen = false, nil, nil, 0
+	w.counting, w.profile, w.found = false, nil, nil
 }
 
 // atNextFrame is what to panic with when the program allocated since the last one, or nil.
@@ -58,22 +56,18 @@ func (w *heapWatch) atNextFrame(budget string) (text any) {
 		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
 		w.restart() // after the text: it doesn't count for a program that recovers
 	}
-	w.found, w.foundUnseen = nil, 0
+	w.found = nil
 	return text
 }
 
 // look adds what was allocated since counting began again, and begins again.
 func (w *heapWatch) look() {
-	w.now.read()
-	if w.now.all == w.all {
+	if w.count() == w.made {
 		return
 	}
-	before, unseen := w.profile, w.now.unseen-w.unseen
+	before := w.profile
 	w.profile = readGoProfile()
-	if sites := w.profile.since(before); len(sites) > 0 { // else the runtime's own
-		w.found = slices.Concat(w.found, sites)
-		w.foundUnseen += unseen
-	}
+	w.found = slices.Concat(w.found, w.profile.since(before))
 	w.begin()
 }
 
@@ -83,9 +77,16 @@ func (w *heapWatch) restart() {
 }
 
 func (w *heapWatch) begin() {
-	w.now.read()
-	w.now.read()
-	w.all, w.unseen = w.now.all, w.now.unseen
+	w.count()
+	w.made = w.count()
+}
+
+// count is the objects that were ever made on the Go heap. It stops the world for a moment, and ends the blocks that
+// small objects share: the next begins a new one, which is recorded. The first count after a collection may have to wait,
+// for which the runtime allocates: count twice to begin.
+func (w *heapWatch) count() uint64 {
+	runtime.ReadMemStats(&w.stats)
+	return w.stats.Mallocs
 }
 
 func (w *heapWatch) forgive() {
@@ -142,23 +143,6 @@ type goSite struct {
 	frames []string // innermost first, from the first that is not the runtime's
 }
 
-// goCounter counts the objects that were made on the Go heap: all, and those that share a block of 16 bytes with one
-// before, which no profile sees.
-type goCounter struct {
-	all, unseen uint64
-	stats       runtime.MemStats // here, since on the stack it would be moved to the heap
-	samples     [1]metrics.Sample
-}
-
-// read stops the world for a moment. It also ends the blocks that small objects share: the next begins a new one. The
-// first read after a collection may have to wait, for which the runtime allocates: read twice to begin a count.
-func (c *goCounter) read() {
-	c.samples[0].Name = "/gc/heap/tiny/allocs:objects"
-	runtime.ReadMemStats(&c.stats)
-	metrics.Read(c.samples[:])
-	c.all, c.unseen = c.stats.Mallocs, c.samples[0].Value.Uint64()
-}
-
 // readGoProfile reads what was allocated up to now. Records are published by a collection, hence runtime.GC. What this
 // allocates itself is known by its name, and left out by since.
 func readGoProfile() goProfile {
@@ -182,7 +166,6 @@ func readGoProfile() goProfile {
 func looksAtHeap(f runtime.Frame) bool {
 	const here = "github.com/upfront-mem/upfront/budget."
 	return f.Function == here+"readGoProfile" || strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
-		strings.HasPrefix(f.Function, here+"(*goCounter).") ||
 		strings.HasPrefix(f.Function, "github.com/upfront-mem/upfront/arena_c.(*siteTable).")
 }
 
@@ -256,7 +239,7 @@ const (
 
 // text says how much was allocated and where.
 func (w *heapWatch) text() (count, where string) {
-	sites, unseen := w.found, w.foundUnseen
+	sites := w.found
 	var sum goCount
 	for _, site := range sites {
 		sum.objects += site.objects
@@ -276,11 +259,6 @@ func (w *heapWatch) text() (count, where string) {
 			}
 			lines.WriteString("\n    " + frame)
 		}
-	}
-	if unseen > 0 {
-		fmt.Fprintf(&lines, "\n  and %s under 16 bytes without pointers, in blocks with others: where is not recorded",
-			plural(int64(unseen), "object"))
-		sum.objects += int64(unseen)
 	}
 	return plural(sum.objects, "Go allocation") + fmt.Sprintf(", %d bytes", sum.bytes), lines.String()
 }

@@ -1,9 +1,14 @@
-// Package platform is the supply of memory: pages from the operating system, and what the system says about them.
+// Package platform is the supply of memory: pages from the operating system, and what the system says
+// about them. Programs have their memory from package budget, which asks here.
 //
-// It cannot allocate: it hands out whole ranges of pages and knows nothing of what lies in them. It cannot give
-// addresses back: a range once reserved stays reserved until the process ends. It cannot promise more than the system
-// does: a page that Prefault made present may be swapped out unless Lock holds it, and huge pages are a wish. And it is
-// proved on Linux only: see Systems. Programs have their memory from package budget, which asks here.
+// Ten names to know: [Reserve] and [ReserveAt] give a [Reservation], whose life is Commit, Prefault or
+// Lock, Protect, and Release; [Limits] and [LockLimit] say what the system will refuse; [Faults] and
+// [ResidentPeak] measure; [SafeBase] is where ReserveAt finds room; [InjectFault] is for tests.
+//
+// It hands out whole ranges of pages and knows nothing of what lies in them. It cannot give addresses
+// back: a range once reserved stays reserved until the process ends. It cannot promise more than the
+// system does: a page that Prefault made present may be swapped out unless Lock holds it, and huge pages
+// are a wish. And it is proved on Linux only: see Systems.
 //
 // # The life of a range
 //

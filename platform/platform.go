@@ -53,16 +53,14 @@ type Head struct {
 // size and the head are multiples of the page, the head at most size; align is a power of two and at least a page. There is no
 // access before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
 func Reserve(size, align uint64, head Head) (*Reservation, error) {
+	if err := checkRange(fmt.Sprintf("reserve %d bytes", size), size, head); err != nil {
+		return nil, err
+	}
 	page := uint64(PageSize())
 	switch {
-	case size == 0 || size%page != 0:
-		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: not a multiple of the page, %d bytes", size, page)
 	case align < page || align&(align-1) != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: alignment %d is not a power of two of at least a page, %d bytes",
 			size, align, page)
-	case head.Size > size || head.Size%page != 0:
-		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: head %d is not a multiple of the page, %d bytes, within the range",
-			size, head.Size, page)
 	case align > math.MaxInt || size > math.MaxInt-align:
 		// A Go slice, and a pointer difference, hold no more; on 32-bit targets that is 2 GiB.
 		return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: beyond this target's address space of %d bits",
@@ -78,6 +76,19 @@ func Reserve(size, align uint64, head Head) (*Reservation, error) {
 	}
 	b.head = head
 	return &Reservation{block: b, size: size}, nil
+}
+
+// checkRange says what no range has.
+func checkRange(operation string, size uint64, head Head) error {
+	page := uint64(PageSize())
+	switch {
+	case size == 0 || size%page != 0:
+		return fmt.Errorf("platform: BUG: %s: not a multiple of the page, %d bytes", operation, page)
+	case head.Size > size || head.Size%page != 0:
+		return fmt.Errorf("platform: BUG: %s: head %d is not a multiple of the page, %d bytes, within the range",
+			operation, head.Size, page)
+	}
+	return nil
 }
 
 // Base is the first address. After Release it still is an address of this process, of which only the head may be used.

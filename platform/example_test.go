@@ -1,0 +1,71 @@
+package platform_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/platform"
+)
+
+func ExampleReserve() {
+	page := uint64(platform.PageSize())
+	r, err := platform.Reserve(16*page, page, platform.Head{Size: page, Kind: "tables"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Size() == 16*page, r.Commit()) // addresses, then access
+	granted, err := r.Prefault()
+	missing, measured := r.Missing()
+	fmt.Println(granted, err, missing == 0 || !measured)
+	bytes := unsafe.Slice((*byte)(r.Base()), r.Size())
+	bytes[0], bytes[page] = 1, 1
+	fmt.Println(r.Protect(8*page, page), r.Unprotect(8*page, page)) // in between an access is a fault
+	fmt.Println(r.Release(), bytes[0])                              // the head is there yet
+	// Output:
+	// true <nil>
+	// true <nil> true
+	// <nil> <nil>
+	// <nil> 1
+}
+
+// The same pointers in each run, where there is such a place.
+func ExampleReserveAt() {
+	base := platform.SafeBase()
+	if base == 0 {
+		return
+	}
+	r, err := platform.ReserveAt(base, 64<<10, platform.Head{})
+	if errors.Is(err, syscall.EEXIST) {
+		return // somebody has it
+	}
+	fmt.Println(uintptr(r.Base()) == base, r.Release())
+}
+
+func ExampleLimits() {
+	for _, limit := range platform.Limits() { // the tightest first
+		fmt.Println(limit.Name, limit.Rest(), "of", limit.Bytes, "are left; to raise it:", limit.Raise)
+	}
+	if bytes, unlimited := platform.LockLimit(); !unlimited {
+		fmt.Println(bytes, "bytes may be locked")
+	}
+	minor, major, _ := platform.Faults()
+	peak, _ := platform.ResidentPeak()
+	fmt.Println(minor+major, "page faults so far,", peak, "bytes present at most")
+}
+
+func ExampleInjectFault() {
+	page := uint64(platform.PageSize())
+	restore := platform.InjectFault("protect", 1)
+	r, err := platform.Reserve(page, page, platform.Head{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(strings.Contains(r.Commit().Error(), "injected fault"), restore())
+	fmt.Println(r.Commit(), r.Release())
+	// Output:
+	// true true
+	// <nil> <nil>
+}
