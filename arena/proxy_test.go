@@ -24,7 +24,8 @@ func TestProxyTellsWhatIsItsOwn(t *testing.T) {
 	sound, music := arena.NewProxy("sound", h), arena.NewProxy("music", h)
 	front := arena.NewProxy("ogg", sound)
 	p, q, r, s := sound.Alloc(96, 16), music.Alloc(96, 16), h.Alloc(96, 16), front.Alloc(96, 16)
-	before, used := [...]arena.ProxyStats{sound.Stats(), music.Stats(), front.Stats()}, h.Stats()
+	before := [...]arena.ProxyStats{sound.Stats(), music.Stats(), front.Stats()}
+	used := h.Stats()
 	assert.Equal(t, arena.ProxyStats{Name: "sound", Live: 2, Asked: 192, Peak: 192, Total: 2}, sound.Stats(), "the front one's counts in both")
 	inside := unsafe.Add(p, 16)
 	for _, bad := range []unsafe.Pointer{nil, unsafe.Pointer(t), inside, unsafe.Add(p, -16), q, r} {
