@@ -26,7 +26,7 @@ func TestProxyTellsWhatIsItsOwn(t *testing.T) {
 	p, q, r, s := sound.Alloc(96, 16), music.Alloc(96, 16), h.Alloc(96, 16), front.Alloc(96, 16)
 	before := [...]arena.ProxyStats{sound.Stats(), music.Stats(), front.Stats()}
 	used := h.Stats()
-	assert.Equal(t, arena.ProxyStats{Name: "sound", Live: 2, Asked: 192, Peak: 192, Total: 2}, sound.Stats(), "the front one's counts in both")
+	assert.Equal(t, arena.ProxyStats{Name: "sound", Live: 2, Asked: 192, Peak: 192, Total: 2}, sound.Stats(), "both clients'")
 	inside := unsafe.Add(p, 16)
 	for _, bad := range []unsafe.Pointer{nil, unsafe.Pointer(t), inside, unsafe.Add(p, -16), q, r} {
 		assert.EqualError(t, sound.Free(bad), `arena: BUG: proxy "sound": Free: `+notOurs)
