@@ -129,7 +129,7 @@ func freeOverwritten(wrong bool) {
 	oldest := ring.Alloc(40, 8)
 	ring.Alloc(40, 8)
 	if wrong {
-		ring.Overwrite(60, 8)
+		ring.Overwrite(30, 8) // the oldest makes room
 	}
 	check(ring.Free(oldest))
 }
