@@ -28,44 +28,16 @@ type Sizer interface {
 	SizeOf(p unsafe.Pointer) (uint64, error)
 }
 
-// Marker frees all that is newer than a mark.
-type Marker interface {
-	Allocator
-	Mark() Mark
-	Rewind(m Mark) error
-}
-
-// Resetter frees everything.
-type Resetter interface {
-	Allocator
-	Reset()
-}
-
-// Resizer makes a block longer or shorter where it lies; old is the size it has. False: no room, and nothing has changed.
-type Resizer interface {
-	Allocator
-	Resize(p unsafe.Pointer, old, size uint64) (bool, error)
-}
-
 var (
-	_ Marker    = Linear{}
-	_ Resetter  = Linear{}
-	_ Resizer   = Linear{}
-	_ Marker    = LinearFar{}
-	_ Resetter  = LinearFar{}
+	_ Allocator = Linear{}
+	_ Allocator = LinearFar{}
 	_ Freer     = Stack{}
-	_ Marker    = Stack{}
-	_ Resetter  = Stack{}
 	_ Freer     = StackFar{}
-	_ Marker    = StackFar{}
-	_ Resetter  = StackFar{}
 	_ Freer     = Ring{}
-	_ Resetter  = Ring{}
 	_ Allocator = Frame{}
 	_ Allocator = FrameHandle{}
 	_ Freer     = Heap{}
 	_ Sizer     = Heap{}
-	_ Resetter  = Heap{}
 )
 
 // BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned to 64 and dies with

@@ -34,27 +34,17 @@ func ExampleStack() {
 	// 0
 }
 
-func ExampleStack_Before() {
-	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
-	s.Alloc(100, 8)
-	request := s.Alloc(100, 8)
-	s.Alloc(100, 8)
-	mark := must(s.Before(request)) // frees it and what came after
-	fmt.Println(s.Rewind(mark), s.Used())
-	// Output: <nil> 116
-}
-
 func ExampleStack_Far() {
 	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
 	far := s.Far()
 	raw := far.Alloc(1000, 1)
 	mark := far.Mark()
 	far.Alloc(500, 1)
-	fmt.Println(far.Rewind(mark), must(far.Before(raw)) > mark)
+	fmt.Println(far.Rewind(mark))
 	fmt.Println(far.Free(raw), far.Used(), far.Peak(), s.Used())
 	far.Reset()
 	// Output:
-	// <nil> true
+	// <nil>
 	// <nil> 0 1552 0
 }
 

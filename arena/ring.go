@@ -39,9 +39,9 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until
-// Free: who still reads the oldest reads what is new, and who frees it then is refused. So it is for what may be lost, the
-// last events before a crash, and for one goroutine that writes and reads. Nil: size bytes don't fit in the empty ring
-// either, and nothing was freed. Cost: O(blocks freed).
+// Free: who still reads the oldest reads what is new, and who frees it then is refused, unless the oldest begins there
+// now. So it is for what may be lost, the last events before a crash, and for one goroutine that writes and reads. Nil:
+// size bytes don't fit in the empty ring either, and nothing was freed. Cost: O(blocks freed).
 func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 	return r.header.Overwrite(r.gen, size, mask("Ring", size, align)|arena_c.RingMask)
 }

@@ -34,13 +34,6 @@ func (s Stack) Free(p unsafe.Pointer) error { return stackError("Stack.Free", s.
 // Mark is the position now.
 func (s Stack) Mark() Mark { return Mark(s.header.Cursor) }
 
-// Before is the state before the live block p was allocated, as a mark: Rewind to it frees p and all that is newer. Cost:
-// O(blocks newer than p).
-func (s Stack) Before(p unsafe.Pointer) (Mark, error) {
-	mark, code := s.header.Before(p)
-	return Mark(mark), stackError("Stack.Before", code)
-}
-
 // Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, lies inside a block or is of
 // the other end is refused and changes nothing. Cost: O(blocks freed).
 func (s Stack) Rewind(m Mark) error { return stackError("Stack.Rewind", s.header.Rewind(uint64(m))) }
@@ -78,12 +71,6 @@ func (f StackFar) Free(p unsafe.Pointer) error {
 
 // Mark is the position now.
 func (f StackFar) Mark() Mark { return Mark(f.header.Limit) }
-
-// Before is Stack.Before at this end.
-func (f StackFar) Before(p unsafe.Pointer) (Mark, error) {
-	mark, code := f.header.BeforeFar(p)
-	return Mark(mark), stackError("StackFar.Before", code)
-}
 
 // Rewind is Stack.Rewind at this end.
 func (f StackFar) Rewind(m Mark) error {

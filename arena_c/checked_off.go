@@ -17,8 +17,8 @@ func given[H any](_ *H, _ H) bool  { return true }
 // Here is the number of the calls that lead here: in the checked build.
 func Here(int) uint32 { return 0 }
 
-// TextOf is the number of a text: in the checked build.
-func TextOf(string) uint32 { return 0 }
+// textOf is the number of a text: in the checked build.
+func textOf(string) uint32 { return 0 }
 
 // Site is where something began that must end: in the checked build.
 type Site struct{}

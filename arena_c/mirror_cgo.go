@@ -106,7 +106,7 @@ var mirrors sync.Mutex
 func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
 	mirrors.Lock()
 	defer mirrors.Unlock()
-	return C.upfront_map_mirror_open(m.c(), memory, C.uint32_t(TextOf(name))) != 0
+	return C.upfront_map_mirror_open(m.c(), memory, C.uint32_t(textOf(name))) != 0
 }
 
 // MirrorClose ends it. Nobody may use what lies in the map.

@@ -41,7 +41,7 @@ const (
 	ChunkLive    = 1
 	ChunkFree    = 2
 	ChunkLeaving = 3
-	ChunkRetired = 4
+	chunkRetired = 4
 )
 
 // HandleIndex is the index in a handle; the generation is above it.

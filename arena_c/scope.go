@@ -46,7 +46,6 @@ const (
 	Asked   = 1 << 63 // in Scopes.Asked
 	Purpose = 1 << 62 // there was room, and FailAt had it refused
 
-	ClassNone = 0
 	ClassC    = 1
 	ClassPool = 2
 	ClassTemp = 3

@@ -63,8 +63,8 @@ func Here(skip int) uint32 {
 	return sites.add(key, sites.callsText(calls[:n]))
 }
 
-// TextOf is the number of a text that isn't calls.
-func TextOf(text string) uint32 {
+// textOf is the number of a text that isn't calls.
+func textOf(text string) uint32 {
 	sites.Lock()
 	defer sites.Unlock()
 	return sites.add(maphash.String(siteSeed, text), []byte(text))

@@ -110,29 +110,6 @@ uint64_t upfront_stack_mark(const upfront_stack *s) { return s->ends.arena.curso
 
 uint64_t upfront_stack_mark_far(const upfront_stack *s) { return s->ends.arena.limit; }
 
-typedef int stack_step(const upfront_stack *s, stack_place *now);
-
-static int find_before(const upfront_stack *s, const void *p, stack_place now, stack_step *step, uint64_t *mark) {
-    while (now.last != 0) {
-        int found = upfront_arena_at(&s->ends.arena, now.last) == p;
-        if (!step(s, &now))
-            return UPFRONT_CORRUPT;
-        if (found) {
-            *mark = now.at;
-            return UPFRONT_OK;
-        }
-    }
-    return UPFRONT_FOREIGN;
-}
-
-int upfront_stack_before(const upfront_stack *s, const void *p, uint64_t *mark) {
-    return s == NULL || mark == NULL ? UPFRONT_BAD_ARGUMENT : find_before(s, p, near_place(s), step_down, mark);
-}
-
-int upfront_stack_before_far(const upfront_stack *s, const void *p, uint64_t *mark) {
-    return s == NULL || mark == NULL ? UPFRONT_BAD_ARGUMENT : find_before(s, p, far_place(s), step_up, mark);
-}
-
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark) {
     stack_place now;
     if (s == NULL)

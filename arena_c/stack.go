@@ -4,12 +4,6 @@ package arena_c
 // // An address to be judged is passed as a number: see pool.go.
 // static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free(s, (const void *)p); }
 // static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
-// static inline int upfront_stack_before_at(const upfront_stack *s, uintptr_t p, uint64_t *mark) {
-//     return upfront_stack_before(s, (const void *)p, mark);
-// }
-// static inline int upfront_stack_before_far_at(const upfront_stack *s, uintptr_t p, uint64_t *mark) {
-//     return upfront_stack_before_far(s, (const void *)p, mark);
-// }
 // #cgo noescape upfront_stack_init
 // #cgo nocallback upfront_stack_init
 // #cgo noescape upfront_stack_padding
@@ -18,10 +12,6 @@ package arena_c
 // #cgo nocallback upfront_stack_free_at
 // #cgo noescape upfront_stack_free_far_at
 // #cgo nocallback upfront_stack_free_far_at
-// #cgo noescape upfront_stack_before_at
-// #cgo nocallback upfront_stack_before_at
-// #cgo noescape upfront_stack_before_far_at
-// #cgo nocallback upfront_stack_before_far_at
 // #cgo noescape upfront_stack_rewind
 // #cgo nocallback upfront_stack_rewind
 // #cgo noescape upfront_stack_rewind_far
@@ -65,20 +55,6 @@ func (s *Stack) Free(p unsafe.Pointer) Code {
 func (s *Stack) FreeFar(p unsafe.Pointer) Code {
 	was := s.Limit
 	return s.deadFar(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
-}
-
-// Before is upfront_stack_before.
-func (s *Stack) Before(p unsafe.Pointer) (mark uint64, code Code) {
-	code = Code(crossed(reads(&s.Cursor),
-		C.upfront_stack_before_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark)))))
-	return mark, code
-}
-
-// BeforeFar is upfront_stack_before_far.
-func (s *Stack) BeforeFar(p unsafe.Pointer) (mark uint64, code Code) {
-	code = Code(crossed(reads(&s.Cursor),
-		C.upfront_stack_before_far_at(s.c(), C.uintptr_t(uintptr(p)), (*C.uint64_t)(unsafe.Pointer(&mark)))))
-	return mark, code
 }
 
 // Rewind is upfront_stack_rewind.

@@ -78,11 +78,6 @@ int upfront_stack_free_far(upfront_stack *s, const void *p);
 uint64_t upfront_stack_mark(const upfront_stack *s);
 uint64_t upfront_stack_mark_far(const upfront_stack *s);
 
-/* The state before the live block p was allocated, as a mark: to rewind there frees p and all that is newer at its end. UPFRONT_FOREIGN
- * when p is no live block of that end, UPFRONT_CORRUPT as below. Cost: O(blocks newer than p). */
-int upfront_stack_before(const upfront_stack *s, const void *p, uint64_t *mark);
-int upfront_stack_before_far(const upfront_stack *s, const void *p, uint64_t *mark);
-
 /* Frees all blocks of an end that are newer than the mark, in one move. UPFRONT_ORDER for a mark that is newer than the end, or was never
  * its mark: a mark is what upfront_stack_mark gave while the blocks before it are live. UPFRONT_CORRUPT when something wrote over the
  * words before a block. Cost: O(blocks freed). */

@@ -138,7 +138,7 @@ var (
 	_ [0]byte = [C.UPFRONT_CHUNK_LIVE - ChunkLive]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_FREE - ChunkFree]byte{}
 	_ [0]byte = [C.UPFRONT_CHUNK_LEAVING - ChunkLeaving]byte{}
-	_ [0]byte = [C.UPFRONT_CHUNK_RETIRED - ChunkRetired]byte{}
+	_ [0]byte = [C.UPFRONT_CHUNK_RETIRED - chunkRetired]byte{}
 	_ [0]byte = [C.UPFRONT_HANDLE_INDEX - HandleIndex]byte{}
 	_ [0]byte = [C.UPFRONT_RING_WORD - ringWord]byte{}
 	_ [0]byte = [C.UPFRONT_RING_PADDING - ringPadding]byte{}
@@ -149,7 +149,6 @@ var (
 	_ [0]byte = [C.UPFRONT_HEAP_HEADER - HeapAlign]byte{}
 	_ [0]byte = [C.UPFRONT_ASKED - Asked]byte{}
 	_ [0]byte = [C.UPFRONT_NODE_CLASS - NodeClass]byte{}
-	_ [0]byte = [C.UPFRONT_CLASS_NONE - ClassNone]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_C - ClassC]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_POOL - ClassPool]byte{}
 	_ [0]byte = [C.UPFRONT_CLASS_TEMP - ClassTemp]byte{}

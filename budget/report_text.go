@@ -32,7 +32,8 @@ func (r Report) String() string {
 		usageText(&out, x.Name, "label", x.Labels)
 	}
 	for _, x := range r.Proxies {
-		fmt.Fprintf(&out, "  proxy %q: %d live, of %d bytes, peak %d; gave %d, refused %d\n", x.Name, x.Live, x.Asked, x.Peak, x.Total, x.Failed)
+		fmt.Fprintf(&out, "  proxy %q: %d live, of %d bytes, peak %d; gave %d, refused %d\n",
+			x.Name, x.Live, x.Asked, x.Peak, x.Total, x.Failed)
 	}
 	fmt.Fprintf(&out, "  leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas\n",
 		r.Leaks.Scopes, r.Leaks.Owned, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Scratch)

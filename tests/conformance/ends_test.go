@@ -365,34 +365,6 @@ func TestResizeOfTheLastBlock(t *testing.T) {
 	assert.Equal(t, uint64(32), l.Used())
 }
 
-func TestTheStateBeforeABlock(t *testing.T) {
-	s, err := arena.NewStack(heapBlock(t, 1024, 64))
-	require.NoError(t, err)
-	for _, end := range []interface {
-		arena.Freer
-		arena.Marker
-		Before(p unsafe.Pointer) (arena.Mark, error)
-		Used() uint64
-		Peak() uint64
-	}{s, s.Far()} {
-		a := end.Alloc(10, 1)
-		mark := end.Mark()
-		b := end.Alloc(20, 64)
-		require.NotNil(t, end.Alloc(30, 1))
-		before, err := end.Before(b)
-		require.NoError(t, err)
-		assert.Equal(t, mark, before)
-		used := end.Used()
-		require.NoError(t, end.Rewind(before))
-		assert.Less(t, end.Used(), used)
-		assert.Equal(t, used, end.Peak())
-		_, err = end.Before(b)
-		assert.ErrorContains(t, err, "not from here")
-		require.NoError(t, end.Free(a))
-		assert.Zero(t, end.Used())
-	}
-}
-
 // wrongPair breaks one thing of a pair that is right.
 func wrongPair(t *testing.T, kind byte, break_ func(p *pair)) error {
 	random := rand.New(rand.NewPCG(7, 7))

@@ -137,8 +137,6 @@ func stackWork(p *play, worker int) func() {
 		mark := s.Mark()
 		must(s.Free(s.Alloc(8, 8)))
 		must(s.Far().Free(s.Far().Alloc(8, 8)))
-		_, err := s.Before(s.Alloc(8, 8))
-		must(err)
 		must(s.Rewind(mark))
 		s.Reset()
 	}
