@@ -18,7 +18,8 @@ type labels struct {
 
 // label is a line.
 type label struct {
-	usage Usage
+	name  string
+	bytes uint64 // held now
 	depth uint64 // of its scope
 	peak  int    // line in the table of peaks
 	nodes int    // calls of Label that gained for it
@@ -50,7 +51,7 @@ func (l *labels) settle() {
 		return
 	}
 	gained := b.scope.here() - b.start - b.other
-	l.lines[b.node.line].usage.Bytes += gained - b.node.gained
+	l.lines[b.node.line].bytes += gained - b.node.gained
 	b.node.gained = gained
 }
 
@@ -79,7 +80,7 @@ func (l *labels) undo(n *labelNode) {
 		l.open[n.in-1].other -= n.extent
 	}
 	line := &l.lines[n.line]
-	line.usage.Bytes -= n.gained
+	line.bytes -= n.gained
 	if line.nodes--; line.nodes == 0 {
 		l.lines = l.lines[:n.line]
 	}

@@ -26,7 +26,7 @@ func Label(s Scope, name string, fn func() error) error {
 		panic(refusal(s))
 	}
 	if line == len(l.lines) {
-		l.lines = append(l.lines, label{usage: Usage{Name: st.keep(name)}, depth: s.h.Depth, peak: st.peakLine(name)})
+		l.lines = append(l.lines, label{name: st.keep(name), depth: s.h.Depth, peak: st.peakLine(name)})
 		l.most = max(l.most, len(l.lines))
 	}
 	*n = labelNode{line: uint64(line), in: l.current(s)}
@@ -47,7 +47,7 @@ func Label(s Scope, name string, fn func() error) error {
 func (st *Stack) labelOf(s Scope, name string) int {
 	lines := st.labels.lines
 	for i := range lines {
-		if lines[i].depth == s.h.Depth && lines[i].usage.Name == name {
+		if lines[i].depth == s.h.Depth && lines[i].name == name {
 			return i
 		}
 	}

@@ -45,7 +45,7 @@ func (st *Stack) count() {
 		u.empty()
 		for i := range st.labels.lines {
 			a := &st.labels.lines[i]
-			u.add(a.peak, a.usage.Bytes, 0)
+			u.add(a.peak, a.bytes, 0)
 		}
 		u.raise()
 	}
@@ -96,21 +96,20 @@ func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usa
 func (st *Stack) appendLabels(list []Usage) []Usage {
 	first := len(list)
 	for _, a := range st.labels.lines {
-		u := find(list[first:], a.usage.Name)
+		u := find(list[first:], a.name)
 		if u == nil {
-			list = append(list, Usage{Name: a.usage.Name})
+			list = append(list, Usage{Name: a.name})
 			u = &list[len(list)-1]
 		}
-		u.Bytes += a.usage.Bytes
-		u.Objects += a.usage.Objects
-		u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
+		u.Bytes += a.bytes
+		u.raise()
 	}
 	live := len(list)
 	for _, line := range st.subsystems.lines {
 		if u := find(list[first:live], line.Name); u != nil {
-			u.Peak, u.PeakObjects = max(u.Peak, line.Peak), max(u.PeakObjects, line.PeakObjects)
-		} else if line.Peak|line.PeakObjects != 0 {
-			list = append(list, Usage{Name: line.Name, Peak: line.Peak, PeakObjects: line.PeakObjects})
+			u.Peak = max(u.Peak, line.Peak)
+		} else if line.Peak != 0 {
+			list = append(list, Usage{Name: line.Name, Peak: line.Peak})
 		}
 	}
 	return list
@@ -139,13 +138,13 @@ func (st *Stack) holders() (top []Usage) {
 	h := st.h
 	st.labels.settle()
 	for _, a := range st.labels.lines {
-		top = append(top, a.usage)
+		top = append(top, Usage{Name: a.name, Bytes: a.bytes})
 	}
 	for i := uint64(1); i <= h.Depth; i++ {
 		u := Usage{Name: st.nameOf(h, i), Bytes: st.bytesOf(h, i), Objects: h.Record(i).Count / arena_c.Object}
 		for _, a := range st.labels.lines {
 			if a.depth == i {
-				u.Bytes -= a.usage.Bytes
+				u.Bytes -= a.bytes
 			}
 		}
 		top = append(top, u)

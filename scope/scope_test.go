@@ -303,8 +303,9 @@ func TestZeroHandles(t *testing.T) {
 		s       scope.Scope
 		pool    scope.Pool[point]
 		scratch scope.Scratch
-		zeros   = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.AllocUnzeroed(1, 1) },
-			func() { s.Bytes(1) }, func() { s.BytesUnzeroed(1, 64) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
+		zeros   = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) },
+			func() { s.AllocUnzeroed(1, 1) }, func() { s.Bytes(1) }, func() { s.BytesUnzeroed(1, 64) },
+			func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
 			func() { s.Free() }, func() { s.Temp(1) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
 			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
 			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { scratch.Open("a") }}

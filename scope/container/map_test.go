@@ -314,5 +314,6 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	require.NoError(t, m.Set("frog", 4), "a key that is known")
 	assert.Equal(t, int32(4), *m.Get("frog"))
 	require.NoError(t, s.Close())
-	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed", func() { _ = m.Set("toads", 1) })
+	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed",
+		func() { _ = m.Set("toads", 1) })
 }
