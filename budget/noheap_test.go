@@ -211,8 +211,15 @@ func TestNoHeapsBesideEachOther(t *testing.T) {
 	b := open(t, small())
 	rate := runtime.MemProfileRate
 	var all sync.WaitGroup
+	var lock sync.Mutex
 	for range 4 {
-		all.Go(func() { assert.Error(t, b.NoHeap(escape)) })
+		all.Go(func() {
+			assert.Error(t, b.NoHeap(func() {
+				lock.Lock() // of what escape writes to
+				defer lock.Unlock()
+				escape()
+			}))
+		})
 	}
 	all.Wait()
 	assert.Equal(t, rate, runtime.MemProfileRate)
