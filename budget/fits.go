@@ -62,5 +62,5 @@ var goMemory = func() (mapped, present uint64) {
 
 // keepsBase says whether the process keeps a range for the plan at its base.
 func (p Plan) keepsBase(l layout) bool {
-	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.KeepsAt(uintptr(p.Base), l.size, l.tables)
+	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.Keeps(uintptr(p.Base), l.size, l.tables)
 }

@@ -20,6 +20,9 @@ type supply interface {
 	Release() error
 }
 
+// What is aligned in a budget is so at its address, too.
+const _ = uint(platform.Align - arena_c.AlignMax)
+
 // layout is a plan in bytes.
 type layout struct {
 	arenas []arena_c.Arena
@@ -81,7 +84,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(l.size, arena_c.AlignMax, l.tables) || p.keepsBase(l)
+	kept := platform.Keeps(0, l.size, l.tables) || p.keepsBase(l)
 	if err := p.fits(l, kept, limits); err != nil {
 		return g, err
 	}
@@ -146,10 +149,10 @@ func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.
 		}
 	}()
 	for {
-		if err := p.fits(l, platform.Keeps(l.size, arena_c.AlignMax, l.tables), limits); err != nil {
+		if err := p.fits(l, platform.Keeps(0, l.size, l.tables), limits); err != nil {
 			return nil, err
 		}
-		r, err := platform.Reserve(l.size, arena_c.AlignMax, l.tables)
+		r, err := platform.Reserve(0, l.size, l.tables)
 		if err != nil {
 			return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 		}
@@ -168,7 +171,7 @@ func reserveAt(base uint64, l layout) (*platform.Reservation, error) {
 	if base > uint64(^uintptr(0)) {
 		return nil, fmt.Errorf("this target has no address %#x", base)
 	}
-	r, err := platform.ReserveAt(uintptr(base), l.size, l.tables)
+	r, err := platform.Reserve(uintptr(base), l.size, l.tables)
 	if err != nil {
 		return nil, err
 	}

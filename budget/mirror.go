@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -15,7 +14,7 @@ func (b *Budget) openMirror() error {
 	if size == 0 {
 		return nil
 	}
-	m, err := platform.ReserveSparse(size, arena_c.AlignMax)
+	m, err := platform.ReserveSparse(size)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // fills alone
 	}

@@ -1,12 +1,12 @@
 package platform
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,20 +18,38 @@ type teller struct {
 	memory func() (size uint64, ok bool)
 }
 
-func system() teller {
-	return teller{os.DirFS("/"), rlimit, memorySize}
+var system = teller{os.DirFS("/"), rlimit, memorySize}
+
+// text is what a file holds; nothing where there is none.
+func (t teller) text(file string) string {
+	text, _ := fs.ReadFile(t.files, strings.TrimPrefix(file, "/"))
+	return string(text)
 }
 
-func limits() []Limit { return system().limits() }
+// words are those behind the first, which is key, in a line of the file: "VmData:  1234 kB".
+func (t teller) words(file, key string) []string {
+	for line := range strings.Lines(t.text(file)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == key {
+			return words[1:]
+		}
+	}
+	return nil
+}
 
-func lockLimit() (bytes uint64, unlimited bool) { return system().lockLimit() }
-
-func rlimit(resource int) (soft uint64, ok bool) {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(resource, &r); err != nil {
+// kilobytes is the size in bytes that a line has in kB.
+func (t teller) kilobytes(file, key string) (size uint64, ok bool) {
+	words := t.words(file, key)
+	if len(words) != 2 || words[1] != "kB" {
 		return 0, false
 	}
-	return uint64(r.Cur), true
+	kib, err := strconv.ParseUint(words[0], 10, 53)
+	return kib << 10, err == nil
+}
+
+// number is what a file of one number holds. "max" is none.
+func (t teller) number(file string) (value uint64, ok bool) {
+	value, err := strconv.ParseUint(strings.TrimSpace(t.text(file)), 10, 64)
+	return value, err == nil
 }
 
 // unlimited tells whether a bound is none: no machine has so much, or no pointer of this target reaches that far.
@@ -47,7 +65,6 @@ func (t teller) limits() []Limit {
 }
 
 func (t teller) rlimits() (all []Limit) {
-	status, _ := fs.ReadFile(t.files, "proc/self/status")
 	for _, kind := range []struct {
 		name     string
 		resource int
@@ -61,7 +78,7 @@ func (t teller) rlimits() (all []Limit) {
 		if !ok || unlimited(soft) {
 			continue
 		}
-		used, _ := kilobytes(status, kind.used)
+		used, _ := t.kilobytes("proc/self/status", kind.used)
 		all = append(all, Limit{kind.name, soft, used, kind.raise})
 	}
 	return all
@@ -70,32 +87,18 @@ func (t teller) rlimits() (all []Limit) {
 // physical is the machine's memory. Swap is left out: it is no place for pages that are to be present.
 func (t teller) physical() []Limit {
 	const name, raise = "physical memory", "a machine with more memory, or fewer programs on it"
-	info, _ := fs.ReadFile(t.files, "proc/meminfo")
-	total, ok := kilobytes(info, "MemTotal:")
+	total, ok := t.kilobytes("proc/meminfo", "MemTotal:")
 	if !ok {
 		if total, ok = t.memory(); !ok {
 			return nil
 		}
 		return []Limit{{name, total, 0, raise}}
 	}
-	available, ok := kilobytes(info, "MemAvailable:")
+	available, ok := t.kilobytes("proc/meminfo", "MemAvailable:")
 	if !ok {
 		available = total
 	}
 	return []Limit{{name, total, total - min(total, available), raise}}
-}
-
-// kilobytes finds a line as "VmData:  1234 kB" and gives its size in bytes.
-func kilobytes(text []byte, key string) (size uint64, ok bool) {
-	for line := range bytes.Lines(text) {
-		fields := bytes.Fields(line)
-		if len(fields) != 3 || string(fields[0]) != key || string(fields[2]) != "kB" {
-			continue
-		}
-		kib, err := strconv.ParseUint(string(fields[1]), 10, 53)
-		return kib << 10, err == nil
-	}
-	return 0, false
 }
 
 func (t teller) lockLimit() (bytes uint64, noLimit bool) {
@@ -109,32 +112,25 @@ func (t teller) lockLimit() (bytes uint64, noLimit bool) {
 // mayLock tells whether the limit does not hold for the calling thread, as the kernel's capable(CAP_IPC_LOCK) does.
 func (t teller) mayLock() bool {
 	const firstNamespace = "user:[4026531837]" // PROC_USER_INIT_INO, the same on every machine
-	status, err := fs.ReadFile(t.files, "proc/thread-self/status")
-	if err != nil {
-		if status, err = fs.ReadFile(t.files, "proc/self/status"); err != nil {
-			return false
-		}
-	}
 	// A kernel without namespaces has no such file.
 	if namespace, err := fs.ReadLink(t.files, "proc/self/ns/user"); err == nil && namespace != firstNamespace {
 		return false
 	}
-	for line := range bytes.Lines(status) {
-		fields := bytes.Fields(line)
-		if len(fields) != 2 || string(fields[0]) != "CapEff:" {
-			continue
-		}
-		rights, err := strconv.ParseUint(string(fields[1]), 16, 64)
-		return err == nil && rights>>unix.CAP_IPC_LOCK&1 != 0
+	words := t.words("proc/thread-self/status", "CapEff:")
+	if words == nil {
+		words = t.words("proc/self/status", "CapEff:")
 	}
-	return false
+	if len(words) != 1 {
+		return false
+	}
+	rights, err := strconv.ParseUint(words[0], 16, 64)
+	return err == nil && rights>>unix.CAP_IPC_LOCK&1 != 0
 }
 
 // lockRefusal says what to do about a lock of size bytes that failed, if the limit is why.
 func (t teller) lockRefusal(size uint64) string {
 	limit, noLimit := t.lockLimit()
-	status, _ := fs.ReadFile(t.files, "proc/self/status")
-	locked, _ := kilobytes(status, "VmLck:")
+	locked, _ := t.kilobytes("proc/self/status", "VmLck:")
 	if noLimit || locked <= limit && size <= limit-locked {
 		return ""
 	}

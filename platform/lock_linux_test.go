@@ -156,7 +156,7 @@ func TestHugePages(t *testing.T) {
 		t.Skip("an emulator that does not pass the wish on")
 	}
 	const size = 16 * mib
-	r, err := platform.Reserve(size, 2*mib, 2*mib)
+	r, err := platform.Reserve(0, size, 2*mib)
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	if err := r.HugePages(); err != nil {
@@ -174,7 +174,7 @@ func TestHugePages(t *testing.T) {
 	require.NoError(t, r.Release())
 	assert.EqualError(t, r.HugePages(), "platform: BUG: huge pages of a range already released")
 
-	again, err := platform.Reserve(size, 2*mib, 2*mib)
+	again, err := platform.Reserve(0, size, 2*mib)
 	require.NoError(t, err)
 	defer again.Release()
 	require.NoError(t, again.Commit())

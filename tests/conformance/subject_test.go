@@ -129,7 +129,7 @@ func heapBlock(t testing.TB, size, align int) []byte {
 
 func mappedBlock(t testing.TB, size int) []byte {
 	page := uint64(platform.PageSize())
-	r, err := platform.Reserve(up(uint64(size), page), max(page, arena_c.Edge), 0)
+	r, err := platform.Reserve(0, up(uint64(size), page), 0)
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	t.Cleanup(func() {

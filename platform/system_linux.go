@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -48,13 +47,7 @@ func faults() (minor, major uint64, ok bool) {
 
 // residentPeak reads VmHWM. The peak of getrusage will not do: it survives exec, so that a small program would report
 // its big parent's.
-func residentPeak() (size uint64, ok bool) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, false
-	}
-	return kilobytes(status, "VmHWM:")
-}
+func residentPeak() (size uint64, ok bool) { return system.kilobytes("proc/self/status", "VmHWM:") }
 
 // memorySize is the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
@@ -64,3 +57,15 @@ func memorySize() (size uint64, ok bool) {
 	}
 	return uint64(info.Totalram) * uint64(info.Unit), true
 }
+
+func rlimit(resource int) (soft uint64, ok bool) {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(resource, &r); err != nil {
+		return 0, false
+	}
+	return uint64(r.Cur), true
+}
+
+func limits() []Limit { return system.limits() }
+
+func lockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }

@@ -1,0 +1,47 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// GoBacked tells whether ranges are parts of the Go heap, as they are in race builds: they then
+// count towards the runtime's memory limit, and Protect does nothing.
+const GoBacked = goBacked
+
+// pages is what a system does with pages; each has its own, named host. What it lacks is nil.
+type pages struct {
+	reserve   func(size uint64) (unsafe.Pointer, error) // addresses without access
+	reserveAt func(base uintptr, size uint64) (unsafe.Pointer, error)
+	// reserveSparse is reserve, where allow then is promised no memory, and pages stay small.
+	reserveSparse func(size uint64) (unsafe.Pointer, error)
+
+	allow    change // reads and writes, of all pages
+	deny     change // allow no access; contents stay
+	populate change // make all pages present at once; nil: they are touched
+	discard  change // give the memory of pages without access back; allowed again, they are zero
+	lock     change
+	unlock   change
+	wantHuge change
+	wantNone change // takes wantHuge back
+
+	// checkHuge tells whether the system grants huge pages in [base, base+size) to those who ask.
+	// undo is true when it grants them only to those.
+	checkHuge func(base, size uint64) (undo bool, err error)
+
+	addressBits func() int // how many bits the program's addresses have, 0 when it is not known
+}
+
+// change is what is done with size bytes of pages.
+type change func(p unsafe.Pointer, size uint64) error
+
+func unsupported() error {
+	if GoBacked {
+		return fmt.Errorf("%w: in a race build the memory is the Go heap's", errors.ErrUnsupported)
+	}
+	return fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS)
+}
+
+func bytesAt(p unsafe.Pointer, size uint64) []byte { return unsafe.Slice((*byte)(p), size) }
