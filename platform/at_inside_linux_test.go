@@ -66,7 +66,7 @@ func TestTheSystemDecides(t *testing.T) {
 	}
 	before := addresses()
 	for range 100 {
-		_, err = reserveExactly(address, size)
+		_, err = mapExactly(address, size)
 		require.ErrorIs(t, err, unix.EEXIST)
 	}
 	assert.Less(t, addresses(), before+10*size)

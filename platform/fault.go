@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -72,6 +74,13 @@ func injected(request string) (err error) {
 		}
 	}
 	return err
+}
+
+func unsupported() error {
+	if goBacked {
+		return fmt.Errorf("%w: in a race build the memory is the Go heap's", errors.ErrUnsupported)
+	}
+	return fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS)
 }
 
 // ask requests a change of pages. Where the system has none the error wraps errors.ErrUnsupported.

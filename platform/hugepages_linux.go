@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	if size, ok := t.number(hugeDirectory + "/hpage_pmd_size"); ok && size > 0 && size&(size-1) == 0 {
 		return size, ""
 	}
-	return uint64(PageSize()), "" // the size is not told
+	return uint64(os.Getpagesize()), "" // the size is not told
 }
 
 // hugeMode reads the word in brackets.

@@ -235,18 +235,14 @@ func TestLimitsOfThisProcess(t *testing.T) {
 		require.NoError(t, unix.Getrlimit(c.resource, &old))
 		c.bytes = min(c.bytes, old.Max)
 		require.NoError(t, unix.Setrlimit(c.resource, &unix.Rlimit{Cur: c.bytes, Max: old.Max}))
-		var used, again int
-		var l platform.Limit
-		for range 1000 { // until the runtime maps nothing in between
-			used = statusBytes(t, c.used)
-			if l, ok = find(c.name); !ok {
-				t.Skip("an emulator that sets no limits")
-			}
-			if again = statusBytes(t, c.used); used == again && l.Used == uint64(used) {
-				break
-			}
+		before := statusBytes(t, c.used)
+		l, ok := find(c.name)
+		if !ok {
+			t.Skip("an emulator that sets no limits")
 		}
+		after := statusBytes(t, c.used) // the runtime may map something in between
 		assert.Equal(t, c.bytes, l.Bytes)
-		assert.EqualValues(t, used, l.Used)
+		assert.GreaterOrEqual(t, l.Used, uint64(min(before, after)))
+		assert.LessOrEqual(t, l.Used, uint64(max(before, after)))
 	}
 }

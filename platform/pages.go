@@ -1,15 +1,6 @@
 package platform
 
-import (
-	"errors"
-	"fmt"
-	"runtime"
-	"unsafe"
-)
-
-// GoBacked tells whether ranges are parts of the Go heap, as they are in race builds: they then
-// count towards the runtime's memory limit, and Protect does nothing.
-const GoBacked = goBacked
+import "unsafe"
 
 // pages is what a system does with pages; each has its own, named host. What it lacks is nil.
 type pages struct {
@@ -36,12 +27,5 @@ type pages struct {
 
 // change is what is done with size bytes of pages.
 type change func(p unsafe.Pointer, size uint64) error
-
-func unsupported() error {
-	if GoBacked {
-		return fmt.Errorf("%w: in a race build the memory is the Go heap's", errors.ErrUnsupported)
-	}
-	return fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOOS)
-}
 
 func bytesAt(p unsafe.Pointer, size uint64) []byte { return unsafe.Slice((*byte)(p), size) }

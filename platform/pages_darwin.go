@@ -9,18 +9,18 @@ import (
 )
 
 var host = pages{
-	reserve:       reserve,
-	reserveSparse: reserve, // the system promises no memory, and has no huge pages
+	reserve:       mapAnywhere,
+	reserveSparse: mapAnywhere, // the system promises no memory, and has no huge pages
 	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
 	deny:          protect(unix.PROT_NONE),
-	discard:       discard,
-	lock:          lock,
-	unlock:        unlock,
+	discard:       discardPages,
+	lock:          lockPages,
+	unlock:        unlockPages,
 }
 
-// discard maps new pages in place of the old ones: MADV_FREE leaves the old bytes there until
+// discardPages maps new pages in place of the old ones: MADV_FREE leaves the old bytes there until
 // somebody else wants the memory.
-func discard(p unsafe.Pointer, size uint64) error {
+func discardPages(p unsafe.Pointer, size uint64) error {
 	_, err := mapNone(p, size, unix.MAP_FIXED)
 	return err
 }

@@ -15,15 +15,15 @@ import (
 )
 
 var host = pages{
-	reserve:       reserve,
-	reserveAt:     reserveAt,
-	reserveSparse: reserveSparse,
+	reserve:       mapAnywhere,
+	reserveAt:     mapAt,
+	reserveSparse: mapSparse,
 	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
 	deny:          protect(unix.PROT_NONE),
-	populate:      populate,
-	discard:       discard,
+	populate:      populatePages,
+	discard:       discardPages,
 	lock:          lockOrAdvise,
-	unlock:        unlock,
+	unlock:        unlockPages,
 	wantHuge:      advise(unix.MADV_HUGEPAGE),
 	wantNone:      advise(unix.MADV_NOHUGEPAGE),
 	checkHuge:     system.checkHuge,
@@ -34,9 +34,9 @@ func advise(what int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Madvise(bytesAt(p, size), what) }
 }
 
-// reserveSparse: a huge page would take memory for what is never touched. A kernel without such
+// mapSparse: a huge page would take memory for what is never touched. A kernel without such
 // pages refuses the advice, and needs none.
-func reserveSparse(size uint64) (unsafe.Pointer, error) {
+func mapSparse(size uint64) (unsafe.Pointer, error) {
 	p, err := mapNone(nil, size, unix.MAP_NORESERVE)
 	if err == nil {
 		_ = unix.Madvise(bytesAt(p, size), unix.MADV_NOHUGEPAGE)
@@ -44,9 +44,9 @@ func reserveSparse(size uint64) (unsafe.Pointer, error) {
 	return p, err
 }
 
-// populate asks for all pages at once: Linux before 5.14 answers EINVAL, and a sandbox may refuse
+// populatePages asks for all pages at once: Linux before 5.14 answers EINVAL, and a sandbox may refuse
 // the request by one of the others.
-func populate(p unsafe.Pointer, size uint64) error {
+func populatePages(p unsafe.Pointer, size uint64) error {
 	for {
 		err := unix.Madvise(bytesAt(p, size), unix.MADV_POPULATE_WRITE)
 		switch err {
@@ -59,9 +59,9 @@ func populate(p unsafe.Pointer, size uint64) error {
 	}
 }
 
-// discard: pages that the program locked (mlockall) have to be unlocked first, and the next
+// discardPages: pages that the program locked (mlockall) have to be unlocked first, and the next
 // owner's are not locked.
-func discard(p unsafe.Pointer, size uint64) error {
+func discardPages(p unsafe.Pointer, size uint64) error {
 	b := bytesAt(p, size)
 	err := unix.Madvise(b, unix.MADV_DONTNEED)
 	if err != unix.EINVAL {
@@ -74,7 +74,7 @@ func discard(p unsafe.Pointer, size uint64) error {
 }
 
 func lockOrAdvise(p unsafe.Pointer, size uint64) error {
-	err := lock(p, size)
+	err := lockPages(p, size)
 	if err != nil {
 		if advice := system.lockRefusal(size); advice != "" {
 			return fmt.Errorf("%w: %s", err, advice)
@@ -83,13 +83,13 @@ func lockOrAdvise(p unsafe.Pointer, size uint64) error {
 	return err
 }
 
-// reserveAt asks first what /proc tells, so that a number that lies in the Go heap never becomes a
+// mapAt asks first what /proc tells, so that a number that lies in the Go heap never becomes a
 // pointer; but the system decides.
-func reserveAt(base uintptr, size uint64) (unsafe.Pointer, error) {
+func mapAt(base uintptr, size uint64) (unsafe.Pointer, error) {
 	if err := taken(base, size); err != nil {
 		return nil, err
 	}
-	p, err := reserveExactly(base, size)
+	p, err := mapExactly(base, size)
 	if err != nil {
 		if owner := taken(base, size); owner != nil { // since the first look
 			err = owner
@@ -99,9 +99,9 @@ func reserveAt(base uintptr, size uint64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// reserveExactly replaces nothing. Linux before 4.17, and some emulators, take MAP_FIXED_NOREPLACE
+// mapExactly replaces nothing. Linux before 4.17, and some emulators, take MAP_FIXED_NOREPLACE
 // for a mere wish: an address that is not base goes back, which nobody has seen.
-func reserveExactly(base uintptr, size uint64) (unsafe.Pointer, error) {
+func mapExactly(base uintptr, size uint64) (unsafe.Pointer, error) {
 	p, err := mapNone(unsafe.Add(nil, base), size, unix.MAP_FIXED_NOREPLACE)
 	if err == nil && uintptr(p) != base {
 		err = fmt.Errorf("%w: the system gives %p instead", unix.EEXIST, p)

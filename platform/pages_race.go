@@ -17,7 +17,7 @@ const sizeMax = 64 << 30
 // zeros. The race detector does not see it: whoever ends lifetimes inside the range reports stale
 // users there, at the bytes that were in use; to do it here for every byte costs 6 ms a MiB.
 var host = pages{
-	reserve: reserve,
+	reserve: mapAnywhere,
 	allow:   func(unsafe.Pointer, uint64) error { return nil },
 	deny:    func(unsafe.Pointer, uint64) error { return nil },
 	discard: func(p unsafe.Pointer, size uint64) error {
@@ -26,10 +26,10 @@ var host = pages{
 	},
 }
 
-// reserve allocates bytes without pointers, which the collector does not look into. The runtime
+// mapAnywhere allocates bytes without pointers, which the collector does not look into. The runtime
 // ends the process when the system has no memory for it, so what cannot be granted is refused
 // before.
-func reserve(size uint64) (unsafe.Pointer, error) {
+func mapAnywhere(size uint64) (unsafe.Pointer, error) {
 	most := uint64(sizeMax)
 	if machine, ok := memorySize(); ok {
 		most = min(most, machine)

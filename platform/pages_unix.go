@@ -10,9 +10,9 @@ import (
 
 const goBacked = false
 
-// reserve leaves MAP_NORESERVE out on purpose: a range without access is charged nothing, and
+// mapAnywhere leaves MAP_NORESERVE out on purpose: a range without access is charged nothing, and
 // Commit shall be told when the system cannot promise the memory. (darwin always promises.)
-func reserve(size uint64) (unsafe.Pointer, error) { return mapNone(nil, size, 0) }
+func mapAnywhere(size uint64) (unsafe.Pointer, error) { return mapNone(nil, size, 0) }
 
 // mapNone maps pages without access.
 func mapNone(at unsafe.Pointer, size uint64, flags int) (unsafe.Pointer, error) {
@@ -23,6 +23,6 @@ func protect(to int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Mprotect(bytesAt(p, size), to) }
 }
 
-func lock(p unsafe.Pointer, size uint64) error { return unix.Mlock(bytesAt(p, size)) }
+func lockPages(p unsafe.Pointer, size uint64) error { return unix.Mlock(bytesAt(p, size)) }
 
-func unlock(p unsafe.Pointer, size uint64) error { return unix.Munlock(bytesAt(p, size)) }
+func unlockPages(p unsafe.Pointer, size uint64) error { return unix.Munlock(bytesAt(p, size)) }

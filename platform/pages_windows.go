@@ -13,21 +13,21 @@ import (
 const goBacked = false
 
 var host = pages{
-	reserve: reserve,
-	allow:   allow,
-	deny:    deny,
-	discard: discard,
-	lock:    lock,
-	unlock:  unlock,
+	reserve: mapAnywhere,
+	allow:   allowAccess,
+	deny:    denyAccess,
+	discard: discardPages,
+	lock:    lockPages,
+	unlock:  unlockPages,
 }
 
-func reserve(size uint64) (unsafe.Pointer, error) {
+func mapAnywhere(size uint64) (unsafe.Pointer, error) {
 	start, err := windows.VirtualAlloc(0, uintptr(size), windows.MEM_RESERVE, windows.PAGE_NOACCESS)
 	return unsafe.Add(nil, start), err
 }
 
-// allow commits: then the pages count against the system's limit, which may refuse.
-func allow(p unsafe.Pointer, size uint64) error {
+// allowAccess commits: then the pages count against the system's limit, which may refuse.
+func allowAccess(p unsafe.Pointer, size uint64) error {
 	_, err := windows.VirtualAlloc(uintptr(p), uintptr(size), windows.MEM_COMMIT, windows.PAGE_READWRITE)
 	if err != nil {
 		return err
@@ -35,8 +35,8 @@ func allow(p unsafe.Pointer, size uint64) error {
 	return protect(uintptr(p), uintptr(size), windows.PAGE_READWRITE) // what was committed before, too
 }
 
-// deny leaves committed what is: it keeps its contents. What never was has none to keep.
-func deny(p unsafe.Pointer, size uint64) error {
+// denyAccess leaves committed what is: it keeps its contents. What never was has none to keep.
+func denyAccess(p unsafe.Pointer, size uint64) error {
 	return eachCommitted(p, size, func(base, size uintptr) error {
 		return protect(base, size, windows.PAGE_NOACCESS)
 	})
@@ -64,24 +64,24 @@ func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) er
 	return err
 }
 
-// discard decommits; what is committed anew is zero.
-func discard(p unsafe.Pointer, size uint64) error {
+// discardPages decommits; what is committed anew is zero.
+func discardPages(p unsafe.Pointer, size uint64) error {
 	return windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
 }
 
-func lock(p unsafe.Pointer, size uint64) error {
+func lockPages(p unsafe.Pointer, size uint64) error {
 	err := windows.VirtualLock(uintptr(p), uintptr(size))
 	if errors.Is(err, windows.ERROR_WORKING_SET_QUOTA) {
-		limit, _ := lockLimit()
+		limit, _ := systemLockLimit()
 		return fmt.Errorf("%w: the least working set of this process, %d bytes, bounds what it may lock, "+
 			"and %d more are needed: raise it (SetProcessWorkingSetSizeEx)", err, limit, size)
 	}
 	return err
 }
 
-// unlock goes part by part: a page that lost its access lost its lock, and one that isn't locked
+// unlockPages goes part by part: a page that lost its access lost its lock, and one that isn't locked
 // would stop all others.
-func unlock(p unsafe.Pointer, size uint64) error {
+func unlockPages(p unsafe.Pointer, size uint64) error {
 	return eachCommitted(p, size, func(base, size uintptr) error {
 		if err := windows.VirtualUnlock(base, size); err != windows.ERROR_NOT_LOCKED {
 			return err

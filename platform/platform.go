@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"sync/atomic"
 	"unsafe"
 )
@@ -26,9 +25,6 @@ type Reservation struct {
 	phase   phase
 	present bool // Prefault or Lock has made pages present
 }
-
-// PageSize is the system's page in bytes: 4 KiB on most machines, 16 or 64 KiB on some arm64.
-func PageSize() int { return os.Getpagesize() }
 
 // Align is what a range begins at a multiple of, in bytes. A base that is chosen may be one of
 // baseAlign: the largest page of any target.
@@ -302,15 +298,6 @@ func (r *Reservation) Release() error {
 // only ever read counts as present, though the first write to it costs a fault too. ok is false where it is
 // not measured. It allocates nothing, save in builds that check pointers (-asan).
 func (r *Reservation) Missing() (pages int, ok bool) { return missing(r.block.base, r.size) }
-
-// Faults counts the process's page faults since its start: minor ones were served from memory, major ones from a disk.
-// They are the whole process's, the Go runtime's included. ok is false where it is not measured. It
-// allocates nothing, save in builds that check pointers (-asan).
-func Faults() (minor, major uint64, ok bool) { return faults() }
-
-// ResidentPeak is the most memory, in bytes, that the process ever had present at once (VmHWM on Linux). ok is false
-// where it is not measured. It reads a file: not for a frame.
-func ResidentPeak() (bytes uint64, ok bool) { return residentPeak() }
 
 func errReleased(operation string) error {
 	return fmt.Errorf("platform: BUG: %s of a range already released", operation)

@@ -10,7 +10,7 @@ import (
 // errNoMemory is the system's word for a request it refuses.
 const errNoMemory = unix.ENOMEM
 
-func limits() []Limit {
+func systemLimits() []Limit {
 	size, ok := memorySize()
 	if !ok {
 		return nil
@@ -18,7 +18,7 @@ func limits() []Limit {
 	return []Limit{{Name: "physical memory", Bytes: size, Raise: "a machine with more memory, or fewer programs on it"}}
 }
 
-func lockLimit() (bytes uint64, unlimited bool) {
+func systemLockLimit() (bytes uint64, unlimited bool) {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
 		return 0, false

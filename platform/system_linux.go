@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -8,6 +9,8 @@ import (
 
 // errNoMemory is the system's word for a request it refuses.
 const errNoMemory = unix.ENOMEM
+
+var system = teller{os.DirFS("/"), rlimit, memorySize}
 
 // missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs around measured ticks
 // and must not allocate.
@@ -17,7 +20,7 @@ const errNoMemory = unix.ENOMEM
 func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
 	const pageMin, mark = 4 << 10, 0xAA
 	var present [4096]byte // one byte per page, of which the lowest bit counts
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	chunk := uint64(len(present)) * pageMin
 	for offset := uint64(0); offset < size; offset += chunk {
 		part := min(chunk, size-offset)
@@ -66,6 +69,6 @@ func rlimit(resource int) (soft uint64, ok bool) {
 	return uint64(r.Cur), true
 }
 
-func limits() []Limit { return system.limits() }
+func systemLimits() []Limit { return system.limits() }
 
-func lockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }
+func systemLockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }

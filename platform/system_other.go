@@ -17,6 +17,6 @@ func residentPeak() (size uint64, ok bool) { return 0, false }
 
 func memorySize() (size uint64, ok bool) { return 0, false }
 
-func limits() []Limit { return nil }
+func systemLimits() []Limit { return nil }
 
-func lockLimit() (bytes uint64, unlimited bool) { return 0, false }
+func systemLockLimit() (bytes uint64, unlimited bool) { return 0, false }

@@ -28,8 +28,8 @@ func readMemoryStatus() (s memoryStatus, ok bool) {
 	return s, done != 0
 }
 
-// limits: what is committed needs room in memory or in the page file, so their sum bounds a Commit before memory does.
-func limits() []Limit {
+// systemLimits: what is committed needs room in memory or in the page file, so their sum bounds a Commit before memory does.
+func systemLimits() []Limit {
 	s, ok := readMemoryStatus()
 	if !ok {
 		return nil
@@ -43,8 +43,8 @@ func limits() []Limit {
 	return all
 }
 
-// lockLimit is the least working set. The system keeps a few pages of it for itself and does not say how many.
-func lockLimit() (bytes uint64, unlimited bool) {
+// systemLockLimit is the least working set. The system keeps a few pages of it for itself and does not say how many.
+func systemLockLimit() (bytes uint64, unlimited bool) {
 	var least, most uintptr
 	var flags uint32
 	windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &least, &most, &flags)
