@@ -45,7 +45,7 @@ func InjectableFaults() []string { return slices.Clone(requests) }
 // The names are those of InjectableFaults; another, or an n below 1, panics. Several faults may be
 // in place at once. A fault is the whole process's: a test that injects one does not run in parallel
 // with others. It works in every build, as far as a build makes the request: a race build makes no
-// "lock", "unlock", "populate" and "advise".
+// "lock", "unlock" and "advise".
 func InjectFault(name string, n int) (restore func() (struck bool)) {
 	if !slices.Contains(requests, name) || n < 1 {
 		panic(fmt.Sprintf("platform: BUG: inject fault %d of %q: the names are %q, and counting starts at 1", n, name, requests))

@@ -154,7 +154,11 @@ func (r *Reservation) Prefault() (granted bool, err error) {
 		return false, err
 	}
 	r.present = true
-	if err := ask(doPopulate, host.populate, r.block.base, r.size); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	err = injected(doPopulate)
+	if err == nil && host.populate != nil {
+		err = host.populate(r.block.base, r.size)
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return false, fmt.Errorf("platform: prefault %d bytes: %w", r.size, err)
 	}
 	// An emulator may take the request, do nothing and call it a success: only the count is believed.
