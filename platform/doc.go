@@ -15,9 +15,9 @@
 // Reserve that fits: a program that opens and closes for ever stays within the addresses of its
 // widest moment. [ReserveSparse] is for what checked builds lay out apart.
 //
-// [Limits] and [LockLimit] tell beforehand what will be refused, and how to raise it; [Keeps],
-// whether a range would be an old one; [Faults], [ResidentPeak] and [Reservation.Missing], what play
-// cost. [InjectFault] makes any request to the system fail, for tests.
+// [Limits] tells beforehand what will be refused, and how to raise it; [Keeps], whether a range
+// would be an old one; [Faults], [ResidentPeak] and [Reservation.Missing], what play cost.
+// [InjectFault] makes any request to the system fail, for tests.
 //
 // It cannot allocate: it hands out whole ranges and knows nothing of what lies in them. It cannot
 // give addresses back. It cannot promise more than the system does: a page that Prefault made

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"unsafe"
 )
 
@@ -22,7 +23,7 @@ const (
 
 var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnlock, doAdvise}
 
-var errInjected = fmt.Errorf("injected fault: %w", errNoMemory)
+var errInjected = fmt.Errorf("injected fault: %w", syscall.ENOMEM)
 
 type fault struct {
 	request string

@@ -72,7 +72,10 @@ func discardPages(p unsafe.Pointer, size uint64) error {
 func lockPages(p unsafe.Pointer, size uint64) error {
 	err := windows.VirtualLock(uintptr(p), uintptr(size))
 	if errors.Is(err, windows.ERROR_WORKING_SET_QUOTA) {
-		limit, _ := systemLockLimit()
+		// The system keeps a few pages of it for itself and does not say how many.
+		var limit, most uintptr
+		var flags uint32
+		windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &limit, &most, &flags)
 		return fmt.Errorf("%w: the least working set of this process, %d bytes, bounds what it may lock, "+
 			"and %d more are needed: raise it (SetProcessWorkingSetSizeEx)", err, limit, size)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync/atomic"
 	"unsafe"
 )
@@ -52,7 +53,7 @@ func Reserve(base uintptr, size, head uint64) (*Reservation, error) {
 	if base != 0 {
 		what = fmt.Sprintf("%s at %#x", what, base)
 	}
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	switch {
 	case base%baseAlign != 0:
 		return nil, fmt.Errorf("platform: BUG: %s: the base is not a multiple of %d bytes", what, baseAlign)
@@ -185,14 +186,14 @@ func (r *Reservation) checkAccess(operation string) error {
 
 // touch writes to each page without changing it. The addition is atomic so that nobody's write is lost meanwhile.
 func touch(base unsafe.Pointer, size uint64) {
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	for offset := uint64(0); offset < size; offset += page {
 		atomic.AddUint32((*uint32)(unsafe.Add(base, offset)), 0)
 	}
 }
 
 // Lock makes every page of a committed range present and keeps it so: the system swaps none out until Release, which
-// unlocks. The cost is that of Prefault. The process may lock so many bytes as LockLimit says; when that is too few,
+// unlocks. The cost is that of Prefault. When the process may not lock so many bytes,
 // the error gives the limit, what is needed, and what to do. When it fails nothing is locked. It needs Commit first
 // after Protect; Protect after it is fine.
 //
@@ -264,7 +265,7 @@ func (r *Reservation) Unprotect(offset, size uint64) error {
 }
 
 func (r *Reservation) change(operation string, offset, size uint64, do change) error {
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	switch {
 	case r.phase == released:
 		return errReleased(operation)

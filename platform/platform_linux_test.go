@@ -36,9 +36,9 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 	platform.ForgetSpares()
 	const size = 40 * mib // more than one chunk of the question
 	r := commit(t, size, 0)
-	all := size / platform.PageSize()
+	all := size / os.Getpagesize()
 	pages, ok := r.Missing()
-	if !ok && platform.PageSize() > 4*kib {
+	if !ok && os.Getpagesize() > 4*kib {
 		t.Skip("an emulator whose pages are not its host's")
 	}
 	require.True(t, ok)
@@ -58,7 +58,7 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 
 	before, _, ok := platform.Faults()
 	require.True(t, ok)
-	for offset := 0; offset < size; offset += platform.PageSize() {
+	for offset := 0; offset < size; offset += os.Getpagesize() {
 		contents(r)[offset] = 1
 	}
 	after, _, _ := platform.Faults()
@@ -88,11 +88,11 @@ func TestFaultsCountTouchedPages(t *testing.T) {
 	require.NoError(t, unix.Madvise(contents(r), unix.MADV_NOHUGEPAGE))
 	before, _, ok := platform.Faults()
 	require.True(t, ok)
-	for offset := 0; offset < size; offset += platform.PageSize() {
+	for offset := 0; offset < size; offset += os.Getpagesize() {
 		contents(r)[offset] = 1
 	}
 	after, _, _ := platform.Faults()
-	assert.GreaterOrEqual(t, after-before, uint64(size/platform.PageSize()))
+	assert.GreaterOrEqual(t, after-before, uint64(size/os.Getpagesize()))
 }
 
 func TestAddressSpaceStaysFlat(t *testing.T) {

@@ -74,7 +74,7 @@ func writable(r *platform.Reservation, offset uint64) bool {
 func same(b byte) byte { return b }
 
 func TestPageSize(t *testing.T) {
-	page := platform.PageSize()
+	page := os.Getpagesize()
 	assert.Positive(t, page)
 	assert.Zero(t, page&(page-1), "a power of two")
 	assert.Zero(t, edge%page, "edges of 64 KiB are edges of pages")
@@ -216,13 +216,13 @@ func TestTakenAgain(t *testing.T) {
 
 func TestLockedIsGivenBackEmpty(t *testing.T) {
 	platform.ForgetSpares()
-	r := commit(t, 2*edge, uint64(platform.PageSize()))
+	r := commit(t, 2*edge, uint64(os.Getpagesize()))
 	if err := r.Lock(); err != nil {
 		t.Skip("no right to lock, or a build that has none: ", err)
 	}
 	contents(r)[0], contents(r)[edge] = 1, 1
 	require.NoError(t, r.Release())
-	again := commit(t, 2*edge, uint64(platform.PageSize()))
+	again := commit(t, 2*edge, uint64(os.Getpagesize()))
 	require.Equal(t, r.Base(), again.Base())
 	assert.Equal(t, byte(1), contents(again)[0], "the head")
 	assert.Zero(t, contents(again)[edge])
@@ -230,7 +230,7 @@ func TestLockedIsGivenBackEmpty(t *testing.T) {
 }
 
 func TestMisuseIsRefused(t *testing.T) {
-	page := uint64(platform.PageSize())
+	page := uint64(os.Getpagesize())
 	for _, c := range []struct {
 		size, head uint64
 		text       string

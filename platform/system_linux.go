@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoMemory is the system's word for a request it refuses.
-const errNoMemory = unix.ENOMEM
-
 var system = teller{os.DirFS("/"), rlimit, memorySize}
 
 // missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs around measured ticks
@@ -70,5 +67,3 @@ func rlimit(resource int) (soft uint64, ok bool) {
 }
 
 func systemLimits() []Limit { return system.limits() }
-
-func systemLockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }

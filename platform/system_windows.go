@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// errNoMemory is the system's word for a request it refuses.
-const errNoMemory = windows.ERROR_COMMITMENT_LIMIT
-
 // memoryStatus is MEMORYSTATUSEX, which the library doesn't have.
 type memoryStatus struct {
 	length, load               uint32
@@ -41,14 +38,6 @@ func systemLimits() []Limit {
 	}
 	sortByRest(all)
 	return all
-}
-
-// systemLockLimit is the least working set. The system keeps a few pages of it for itself and does not say how many.
-func systemLockLimit() (bytes uint64, unlimited bool) {
-	var least, most uintptr
-	var flags uint32
-	windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &least, &most, &flags)
-	return uint64(least), false
 }
 
 // memorySize is the machine's memory in bytes.

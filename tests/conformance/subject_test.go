@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"math"
+	"os"
 	"testing"
 	"unsafe"
 
@@ -128,7 +129,7 @@ func heapBlock(t testing.TB, size, align int) []byte {
 }
 
 func mappedBlock(t testing.TB, size int) []byte {
-	page := uint64(platform.PageSize())
+	page := uint64(os.Getpagesize())
 	r, err := platform.Reserve(0, up(uint64(size), page), 0)
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
