@@ -118,6 +118,8 @@ func TestAKeptRangeIsTakenOver(t *testing.T) {
 			"with a head of 65536 at %#x, released by an earlier owner, and gives them only to one who begins there, "+
 			"needs no more and has the same head", c.size, c.base, base))
 	}
+	assert.False(t, platform.Keeps(0, edge, edge))
+	assert.True(t, platform.Keeps(base, 3*edge, edge))
 	again := reserveAt(t, base, 3*edge, edge)
 	require.NoError(t, again.Commit())
 	assert.Equal(t, byte(1), contents(again)[0], "the head")

@@ -23,6 +23,10 @@ type Limit struct {
 // Rest is what the bound leaves, in bytes.
 func (l Limit) Rest() uint64 { return l.Bytes - min(l.Bytes, l.Used) }
 
+func physicalMemory(size, used uint64) Limit {
+	return Limit{"physical memory", size, used, "a machine with more memory, or fewer programs on it"}
+}
+
 func sortByRest(all []Limit) {
 	slices.SortStableFunc(all, func(a, b Limit) int {
 		return cmp.Or(cmp.Compare(a.Rest(), b.Rest()), cmp.Compare(a.Bytes, b.Bytes))

@@ -39,19 +39,18 @@ func (t teller) rlimits() (all []Limit) {
 
 // physical is the machine's memory. Swap is left out: it is no place for pages that are to be present.
 func (t teller) physical() []Limit {
-	const name, raise = "physical memory", "a machine with more memory, or fewer programs on it"
 	total, ok := t.kilobytes("proc/meminfo", "MemTotal:")
 	if !ok {
 		if total, ok = t.memory(); !ok {
 			return nil
 		}
-		return []Limit{{name, total, 0, raise}}
+		return []Limit{physicalMemory(total, 0)}
 	}
 	available, ok := t.kilobytes("proc/meminfo", "MemAvailable:")
 	if !ok {
 		available = total
 	}
-	return []Limit{{name, total, total - min(total, available), raise}}
+	return []Limit{physicalMemory(total, total-min(total, available))}
 }
 
 func (t teller) lockLimit() (bytes uint64, noLimit bool) {

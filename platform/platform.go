@@ -27,8 +27,8 @@ type Reservation struct {
 	present bool // Prefault or Lock has made pages present
 }
 
-// Align is what a range begins at a multiple of, in bytes. A base that is chosen may be one of
-// baseAlign: the largest page of any target.
+// Align is what a range begins at a multiple of, in bytes, where the system chooses. A base that is
+// chosen is a multiple of baseAlign: the largest page of any target.
 const (
 	Align     = 1 << 20
 	baseAlign = 64 << 10
@@ -171,17 +171,23 @@ func (r *Reservation) Prefault() (granted bool, err error) {
 	return !ok || pages == 0, nil
 }
 
-// checkAccess tells whether every page may be touched.
-func (r *Reservation) checkAccess(operation string) error {
+// checkCommitted refuses what may be done between Commit and Release alone.
+func (r *Reservation) checkCommitted(operation string) error {
 	switch r.phase {
 	case released:
 		return errReleased(operation)
 	case reserved:
 		return fmt.Errorf("platform: BUG: %s before Commit", operation)
-	case guarded:
-		return fmt.Errorf("platform: BUG: %s of a range with protected parts: Commit it first", operation)
 	}
 	return nil
+}
+
+// checkAccess refuses what touches every page.
+func (r *Reservation) checkAccess(operation string) error {
+	if r.phase == guarded {
+		return fmt.Errorf("platform: BUG: %s of a range with protected parts: Commit it first", operation)
+	}
+	return r.checkCommitted(operation)
 }
 
 // touch writes to each page without changing it. The addition is atomic so that nobody's write is lost meanwhile.
@@ -193,9 +199,9 @@ func touch(base unsafe.Pointer, size uint64) {
 }
 
 // Lock makes every page of a committed range present and keeps it so: the system swaps none out until Release, which
-// unlocks. The cost is that of Prefault. When the process may not lock so many bytes,
-// the error gives the limit, what is needed, and what to do. When it fails nothing is locked. It needs Commit first
-// after Protect; Protect after it is fine.
+// unlocks. The cost is that of Prefault. When the process may not lock so many bytes (RLIMIT_MEMLOCK; on
+// Windows its least working set), the error gives the limit, what is needed, and what to do. When it
+// fails nothing is locked. It needs Commit first after Protect; Protect after it is fine.
 //
 // In race builds, and on a system that has no Lock here, the error wraps errors.ErrUnsupported.
 func (r *Reservation) Lock() error {
@@ -265,12 +271,11 @@ func (r *Reservation) Unprotect(offset, size uint64) error {
 }
 
 func (r *Reservation) change(operation string, offset, size uint64, do change) error {
+	if err := r.checkCommitted(operation); err != nil {
+		return err
+	}
 	page := uint64(os.Getpagesize())
 	switch {
-	case r.phase == released:
-		return errReleased(operation)
-	case r.phase == reserved:
-		return fmt.Errorf("platform: BUG: %s before Commit", operation)
 	case offset%page != 0 || size%page != 0:
 		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes", operation, size, offset, page)
 	case offset > r.size || size > r.size-offset:

@@ -190,7 +190,10 @@ func TestTakenAgain(t *testing.T) {
 	assert.NotEqual(t, first, other.Base(), "another head: a stale handle would take objects for tables")
 	none := commit(t, size, 0)
 	assert.NotEqual(t, first, none.Base(), "no head: the same")
+	assert.False(t, platform.Keeps(0, size+edge, head))
+	assert.True(t, platform.Keeps(0, size, head))
 	smaller := commit(t, size-edge, head)
+	assert.False(t, platform.Keeps(0, edge, head))
 	require.Equal(t, first, smaller.Base(), "it fits")
 	assert.EqualValues(t, size-edge, smaller.Size())
 	for i, b := range contents(smaller) {

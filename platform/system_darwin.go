@@ -11,7 +11,7 @@ func systemLimits() []Limit {
 	if !ok {
 		return nil
 	}
-	return []Limit{{Name: "physical memory", Bytes: size, Raise: "a machine with more memory, or fewer programs on it"}}
+	return []Limit{physicalMemory(size, 0)}
 }
 
 // memorySize is the machine's memory in bytes.

@@ -33,8 +33,7 @@ func systemLimits() []Limit {
 	}
 	all := []Limit{
 		{"commit limit", s.commit, s.commit - min(s.commit, s.commitFree), "a larger page file, or fewer programs"},
-		{"physical memory", s.physical, s.physical - min(s.physical, s.physicalFree),
-			"a machine with more memory, or fewer programs on it"},
+		physicalMemory(s.physical, s.physical-min(s.physical, s.physicalFree)),
 	}
 	sortByRest(all)
 	return all
