@@ -34,7 +34,7 @@ type Budget struct {
 	leases    *leases // of them
 	restoreGo func()
 	published published
-	mirror    *platform.Sparse // where the bytes lie in checked and asan builds, or nil
+	mirror    *platform.Reservation // where the bytes lie in checked and asan builds, or nil
 
 	mu      sync.Mutex             // guards what follows
 	leaked  map[opened]scope.Scope // the scope that was counted last at each depth of an arena

@@ -9,6 +9,9 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
+// What is aligned in a budget is so at its address, too.
+const _ = uint(platform.Align - arena_c.AlignMax)
+
 // supply is where a budget has its memory from.
 type supply interface {
 	Base() unsafe.Pointer
@@ -97,7 +100,7 @@ func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.
 		if err := p.fits(l, p.keepsBase(l), limits); err != nil {
 			return err
 		}
-		r, err = platform.ReserveAt(uintptr(p.Base), l.size, l.head())
+		r, err = platform.Reserve(uintptr(p.Base), l.size, l.head())
 		return err
 	})
 	if r != nil || err != nil {
@@ -106,7 +109,7 @@ func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.
 	if err := p.fits(l, p.keeps(l), limits); err != nil {
 		return nil, err
 	}
-	if r, err = platform.Reserve(l.size, arena_c.AlignMax, l.head()); err != nil {
+	if r, err = platform.Reserve(0, l.size, l.head()); err != nil {
 		return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
 	return r, nil
@@ -207,7 +210,7 @@ func (b *Budget) openMirror() error {
 	if size == 0 {
 		return nil
 	}
-	m, err := platform.ReserveSparse(size, arena_c.AlignMax)
+	m, err := platform.ReserveSparse(size)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // fills alone
 	}
@@ -274,9 +277,9 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 }
 
 // keeps says whether the process keeps a range for the plan.
-func (p Plan) keeps(l layout) bool { return platform.Keeps(l.size, arena_c.AlignMax, l.head()) }
+func (p Plan) keeps(l layout) bool { return platform.Keeps(0, l.size, l.head()) }
 
 // keepsBase says whether it keeps one at the plan's base.
 func (p Plan) keepsBase(l layout) bool {
-	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.KeepsAt(uintptr(p.Base), l.size, l.head())
+	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.Keeps(uintptr(p.Base), l.size, l.head())
 }

@@ -54,7 +54,7 @@ func demanding(plan budget.Plan, key string, demand budget.Demand) budget.Plan {
 
 // ungranted says why this system can't grant a demand; empty where it can.
 func ungranted(t *testing.T, key string) string {
-	r, err := platform.Reserve(8*budget.MiB, 64*budget.KiB, platform.Head{})
+	r, err := platform.Reserve(0, 8*budget.MiB, platform.Head{})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	defer func() { require.NoError(t, r.Release()) }()

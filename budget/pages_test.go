@@ -107,7 +107,7 @@ func TestOpenWithFaults(t *testing.T) {
 		for _, request := range platform.InjectableFaults() {
 			for n, struck := 1, true; struck; n++ {
 				plan := paged(0)
-				if request == "map" || request == "unmap" {
+				if request == "map" {
 					plan = paged(freshShape()) // no range is kept for it
 				}
 				plan.GoHeap = budget.GiB

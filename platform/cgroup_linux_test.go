@@ -162,9 +162,8 @@ func FuzzGroups(f *testing.F) {
 	f.Add(mounted1, "4:memory:/../a\n", none1, "total_active_file 18446744073709551615\n")
 	f.Add("1 2 0:3 /\\04 /\\377\\040 rw - cgroup2 a memory\n", "0::/ (deleted)\n1:memory:", "max", "")
 	f.Fuzz(func(t *testing.T, mountinfo, cgroup, number, stat string) {
-		mounts, groups := cgroupMounts(mountinfo), cgroupPaths(cgroup)
 		files := map[string]string{}
-		for _, d := range append(groups.unified.directories(mounts.unified), groups.memory1.directories(mounts.memory1)...) {
+		for _, d := range append(cgroupDirectories(mountinfo, cgroup, unified), cgroupDirectories(mountinfo, cgroup, memory1)...) {
 			assert.Equal(t, path.Clean(d), d)
 			assert.True(t, path.IsAbs(d))
 			for _, name := range []string{"memory.max", "memory.current", "memory.limit_in_bytes", "memory.usage_in_bytes"} {
@@ -195,9 +194,8 @@ func FuzzMountedGroup(f *testing.F) {
 		}
 		root, point = path.Join("/", root), path.Join("/", point)
 		escape := strings.NewReplacer(" ", `\040`, "\t", `\011`, "\\", `\134`).Replace
-		mounts := cgroupMounts("7 1 0:5 " + escape(root) + " " + escape(point) + " rw,relatime shared:1 master:2 - cgroup2 none rw")
-		groups := cgroupPaths("0::" + path.Join(root, below))
-		directories := groups.unified.directories(mounts.unified)
+		mountinfo := "7 1 0:5 " + escape(root) + " " + escape(point) + " rw,relatime shared:1 master:2 - cgroup2 none rw"
+		directories := cgroupDirectories(mountinfo, "0::"+path.Join(root, below), unified)
 		if assert.NotEmpty(t, directories) {
 			assert.Equal(t, path.Join(point, below), directories[0])
 			assert.Equal(t, point, directories[len(directories)-1])

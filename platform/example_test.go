@@ -3,6 +3,7 @@ package platform_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -11,8 +12,8 @@ import (
 )
 
 func ExampleReserve() {
-	page := uint64(platform.PageSize())
-	r, err := platform.Reserve(16*page, page, platform.Head{Size: page, Kind: "tables"})
+	page := uint64(os.Getpagesize())
+	r, err := platform.Reserve(0, 16*page, platform.Head{Size: page, Kind: "tables"})
 	if err != nil {
 		panic(err)
 	}
@@ -32,12 +33,12 @@ func ExampleReserve() {
 }
 
 // The same pointers in each run, where there is such a place.
-func ExampleReserveAt() {
+func ExampleSafeBase() {
 	base := platform.SafeBase()
 	if base == 0 {
 		return
 	}
-	r, err := platform.ReserveAt(base, 64<<10, platform.Head{})
+	r, err := platform.Reserve(base, 64<<10, platform.Head{})
 	if errors.Is(err, syscall.EEXIST) {
 		return // somebody has it
 	}
@@ -48,18 +49,15 @@ func ExampleLimits() {
 	for _, limit := range platform.Limits() { // the tightest first
 		fmt.Println(limit.Name, limit.Rest(), "of", limit.Bytes, "are left; to raise it:", limit.Raise)
 	}
-	if bytes, unlimited := platform.LockLimit(); !unlimited {
-		fmt.Println(bytes, "bytes may be locked")
-	}
 	minor, major, _ := platform.Faults()
 	peak, _ := platform.ResidentPeak()
 	fmt.Println(minor+major, "page faults so far,", peak, "bytes present at most")
 }
 
 func ExampleInjectFault() {
-	page := uint64(platform.PageSize())
+	page := uint64(os.Getpagesize())
 	restore := platform.InjectFault("protect", 1)
-	r, err := platform.Reserve(page, page, platform.Head{})
+	r, err := platform.Reserve(0, page, platform.Head{})
 	if err != nil {
 		panic(err)
 	}

@@ -1,11 +1,11 @@
 package platform
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -23,12 +23,9 @@ func (t teller) checkHuge(base, size uint64) (undo bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	status, _ := fs.ReadFile(t.files, "proc/self/status")
-	for line := range bytes.Lines(status) {
-		if fields := bytes.Fields(line); len(fields) == 2 && string(fields[0]) == "THP_enabled:" && string(fields[1]) == "0" {
-			return false, errors.New("/proc/self/status says THP_enabled 0: this process, or who started it, " +
-				"has done without (prctl PR_SET_THP_DISABLE)")
-		}
+	if words := t.words("proc/self/status", "THP_enabled:"); len(words) == 1 && words[0] == "0" {
+		return false, errors.New("/proc/self/status says THP_enabled 0: this process, or who started it, " +
+			"has done without (prctl PR_SET_THP_DISABLE)")
 	}
 	smallest, modes := t.hugeSizes(mode)
 	switch {
@@ -70,7 +67,7 @@ func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	if size, ok := t.number(hugeDirectory + "/hpage_pmd_size"); ok && size > 0 && size&(size-1) == 0 {
 		return size, ""
 	}
-	return uint64(PageSize()), "" // the size is not told
+	return uint64(os.Getpagesize()), "" // the size is not told
 }
 
 // hugeMode reads the word in brackets.

@@ -23,20 +23,9 @@ type Limit struct {
 // Rest is what the bound leaves, in bytes.
 func (l Limit) Rest() uint64 { return l.Bytes - min(l.Bytes, l.Used) }
 
-// Limits lists the bounds that are set, the one with the smallest rest first; what is unlimited is left out. A group
-// within groups has a row for each that is limited, and Raise names its file. RLIMIT_MEMLOCK is not among them: see
-// LockLimit. On Windows there are "commit limit" and "physical memory", on darwin the latter; elsewhere the list is empty.
-//
-// It never fails: what cannot be read, or makes no sense, is left out. It reads a few dozen small files: not for a
-// frame.
-func Limits() []Limit { return limits() }
-
-// LockLimit is how many bytes the process may lock (Reservation.Lock), what it has locked already included: the soft
-// limit RLIMIT_MEMLOCK. unlimited is true when there is none, or the right CAP_IPC_LOCK lifts it; bytes then is the
-// largest number. Like the kernel it takes the right of the calling thread, and only in the first user namespace: root
-// in a container without privileges has a limit. On Windows it is the least working set of the process. It is 0 where nothing
-// can be locked.
-func LockLimit() (bytes uint64, unlimited bool) { return lockLimit() }
+func physicalMemory(size, used uint64) Limit {
+	return Limit{"physical memory", size, used, "a machine with more memory, or fewer programs on it"}
+}
 
 func sortByRest(all []Limit) {
 	slices.SortStableFunc(all, func(a, b Limit) int {

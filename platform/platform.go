@@ -19,14 +19,6 @@ const (
 	released               // no longer ours; another Reservation may own the addresses
 )
 
-// access is what a page allows.
-type access uint8
-
-const (
-	accessNone  access = iota
-	accessWrite        // and read
-)
-
 // Reservation is one range of addresses, owned from Reserve to Release. It must not be copied.
 type Reservation struct {
 	block   block  // what the system gave, at least size bytes
@@ -35,8 +27,12 @@ type Reservation struct {
 	present bool // Prefault or Lock has made pages present
 }
 
-// PageSize is the system's page in bytes: 4 KiB on most machines, 16 or 64 KiB on some arm64.
-func PageSize() int { return os.Getpagesize() }
+// Align is what a range begins at a multiple of, in bytes, where the system chooses. A base that is
+// chosen is a multiple of baseAlign: the largest page of any target.
+const (
+	Align     = 1 << 20
+	baseAlign = 64 << 10
+)
 
 // Head is the bytes at a range's base that outlive Release (see the package's text). They are zero when
 // the range is new, the last owner's when it is taken again. A range is only taken again by an owner with
@@ -47,48 +43,93 @@ type Head struct {
 	Kind string // what lies there: an owner with another kind doesn't get the range
 }
 
-// Reserve takes size bytes of addresses whose first is a multiple of align. The bytes behind the head are
-// always zero.
+// Reserve takes size bytes of addresses. With a base other than 0 they begin there, at a multiple
+// of 64 KiB ([SafeBase] gives one), or it fails: nothing is moved, neither the range nor what is
+// there. Without one, the system chooses a multiple of Align.
 //
-// size and the head are multiples of the page, the head at most size; align is a power of two and at least a page. There is no
-// access before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
-func Reserve(size, align uint64, head Head) (*Reservation, error) {
-	if err := checkRange(fmt.Sprintf("reserve %d bytes", size), size, head); err != nil {
-		return nil, err
+// The bytes behind the head are always zero. A range with a chosen base waits for the next owner with
+// this base.
+//
+// size and the head are multiples of the page, the head at most size. There is no access before Commit. It
+// fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none. Where
+// somebody has a part of the addresses at a base, the error wraps syscall.EEXIST and says who, by
+// the line of /proc/self/maps. A base is unsupported (errors.ErrUnsupported) in race builds, and off
+// Linux.
+func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
+	what := fmt.Sprintf("reserve %d bytes", size)
+	if base != 0 {
+		what = fmt.Sprintf("%s at %#x", what, base)
 	}
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	switch {
-	case align < page || align&(align-1) != 0:
-		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: alignment %d is not a power of two of at least a page, %d bytes",
-			size, align, page)
-	case align > math.MaxInt || size > math.MaxInt-align:
-		// A Go slice, and a pointer difference, hold no more; on 32-bit targets that is 2 GiB.
-		return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: beyond this target's address space of %d bits",
-			size, align, 8*unsafe.Sizeof(uintptr(0)))
+	case base%baseAlign != 0:
+		return nil, fmt.Errorf("platform: BUG: %s: the base is not a multiple of %d bytes", what, baseAlign)
+	case size == 0 || size%page != 0:
+		return nil, fmt.Errorf("platform: BUG: %s: not a multiple of the page, %d bytes", what, page)
+	case head.Size > size || head.Size%page != 0:
+		return nil, fmt.Errorf("platform: BUG: %s: head %d is not a multiple of the page, %d bytes, within the range",
+			what, head.Size, page)
 	}
-	b, found := spare.takeClean(size, align, head)
-	if !found {
-		base, err := mapBlock(size, align)
-		if err != nil {
-			return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: %w", size, align, err)
-		}
-		b = block{base: base, size: size}
+	b, err := supply(want{base: base, size: size, head: head})
+	if err != nil {
+		return nil, fmt.Errorf("platform: %s: %w", what, err)
 	}
-	b.head = head
 	return &Reservation{block: b, size: size}, nil
 }
 
-// checkRange says what no range has.
-func checkRange(operation string, size uint64, head Head) error {
-	page := uint64(PageSize())
-	switch {
-	case size == 0 || size%page != 0:
-		return fmt.Errorf("platform: BUG: %s: not a multiple of the page, %d bytes", operation, page)
-	case head.Size > size || head.Size%page != 0:
-		return fmt.Errorf("platform: BUG: %s: head %d is not a multiple of the page, %d bytes, within the range",
-			operation, head.Size, page)
+// ReserveSparse takes size bytes of which each page costs memory from its first use on, and nothing
+// is promised: where checked builds lay things out apart. They are committed. What Release leaves is
+// for the next ReserveSparse alone. It fails when the address space, or a limit of the process,
+// leaves no room: RLIMIT_AS and RLIMIT_DATA count all of it. errors.ErrUnsupported: this system, or
+// a race build, has none.
+func ReserveSparse(size uint64) (*Reservation, error) {
+	b, err := supply(want{size: size, sparse: true})
+	if err == nil {
+		if err = host.allow(b.base, size); err != nil {
+			spare.put(b)
+		}
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("platform: reserve %d sparse bytes: %w", size, err)
+	}
+	return &Reservation{block: b, size: size, phase: committed}, nil
+}
+
+// supply gives a block that an earlier owner released, or a new one.
+func supply(w want) (block, error) {
+	// A Go slice, and a pointer difference, hold no more; on 32-bit targets that is 2 GiB.
+	if w.size > math.MaxInt-Align || uint64(w.base) > uint64(^uintptr(0))-w.size {
+		return block{}, fmt.Errorf("beyond this target's address space of %d bits", 8*unsafe.Sizeof(w.base))
+	}
+	b, found, err := spare.take(w)
+	if !found && (err == nil || w.base == 0) {
+		b = block{size: w.size, sparse: w.sparse}
+		b.base, err = reserveNew(w)
+	}
+	b.head, b.placed = w.head, w.base != 0
+	return b, err
+}
+
+// reserveNew leaves what stands out at both ends of an aligned range without access: it is addresses
+// only, and given back it could become anything.
+func reserveNew(w want) (unsafe.Pointer, error) {
+	reserve := host.reserve
+	if w.sparse {
+		reserve = host.reserveSparse
+	}
+	if reserve == nil || w.base != 0 && host.reserveAt == nil {
+		return nil, unsupported()
+	}
+	if !w.sparse { // which no test refuses
+		if err := injected(doMap); err != nil {
+			return nil, err
+		}
+	}
+	if w.base != 0 {
+		return host.reserveAt(w.base, w.size)
+	}
+	start, err := reserve(w.size + Align)
+	return unsafe.Add(start, -uint64(uintptr(start))&(Align-1)), err
 }
 
 // Base is the first address. After Release it still is an address of this process, of which only the head may be used.
@@ -103,7 +144,7 @@ func (r *Reservation) Commit() error {
 	if r.phase == released {
 		return errReleased("commit")
 	}
-	if err := setAccess(r.block.base, r.size, accessWrite); err != nil {
+	if err := ask(doProtect, host.allow, r.block.base, r.size); err != nil {
 		return fmt.Errorf("platform: commit %d bytes: %w", r.size, err)
 	}
 	r.phase = committed
@@ -121,7 +162,11 @@ func (r *Reservation) Prefault() (granted bool, err error) {
 		return false, err
 	}
 	r.present = true
-	if err := populate(r.block.base, r.size); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	err = injected(doPopulate)
+	if err == nil && host.populate != nil {
+		err = host.populate(r.block.base, r.size)
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return false, fmt.Errorf("platform: prefault %d bytes: %w", r.size, err)
 	}
 	// An emulator may take the request, do nothing and call it a success: only the count is believed.
@@ -133,32 +178,94 @@ func (r *Reservation) Prefault() (granted bool, err error) {
 	return !ok || pages == 0, nil
 }
 
-// checkAccess tells whether every page may be touched.
-func (r *Reservation) checkAccess(operation string) error {
+// checkCommitted refuses what may be done between Commit and Release alone.
+func (r *Reservation) checkCommitted(operation string) error {
 	switch r.phase {
 	case released:
 		return errReleased(operation)
 	case reserved:
 		return fmt.Errorf("platform: BUG: %s before Commit", operation)
-	case guarded:
-		return fmt.Errorf("platform: BUG: %s of a range with protected parts: Commit it first", operation)
 	}
 	return nil
 }
 
+// checkAccess refuses what touches every page.
+func (r *Reservation) checkAccess(operation string) error {
+	if r.phase == guarded {
+		return fmt.Errorf("platform: BUG: %s of a range with protected parts: Commit it first", operation)
+	}
+	return r.checkCommitted(operation)
+}
+
 // touch writes to each page without changing it. The addition is atomic so that nobody's write is lost meanwhile.
 func touch(base unsafe.Pointer, size uint64) {
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	for offset := uint64(0); offset < size; offset += page {
 		atomic.AddUint32((*uint32)(unsafe.Add(base, offset)), 0)
 	}
+}
+
+// Lock makes every page of a committed range present and keeps it so: the system swaps none out until Release, which
+// unlocks. The cost is that of Prefault. When the process may not lock so many bytes (RLIMIT_MEMLOCK; on
+// Windows its least working set), the error gives the limit, what is needed, and what to do. When it
+// fails nothing is locked. It needs Commit first after Protect; Protect after it is fine.
+//
+// In race builds, and on a system that has no Lock here, the error wraps errors.ErrUnsupported.
+func (r *Reservation) Lock() error {
+	if err := r.checkAccess("lock"); err != nil {
+		return err
+	}
+	err := ask(doLock, host.lock, r.block.base, r.size)
+	if err == nil {
+		r.block.locked, r.present = true, true
+		return nil
+	}
+	if !errors.Is(err, errors.ErrUnsupported) {
+		// Some pages may be locked already. What cannot be undone now is left to Release.
+		r.present = true
+		refused := ask(doUnlock, host.unlock, r.block.base, r.size)
+		if r.block.locked = refused != nil; refused != nil {
+			err = errors.Join(err, fmt.Errorf("unlock what is locked already: %w", refused))
+		}
+	}
+	return fmt.Errorf("platform: lock %d bytes: %w", r.size, err)
+}
+
+// HugePages asks that the range be made of transparent huge pages: fewer page faults in Prefault, and fewer misses of
+// the processor's address cache in play. It comes before Prefault and Lock, because pages that are there stay as they
+// are. Release takes the wish back.
+//
+// It fails when the system has no such pages, or grants them to nobody, and then names the file that says so (mostly
+// /sys/kernel/mm/transparent_hugepage/enabled), or when no such page fits into the range. That it succeeds means that
+// the system will try: when its memory is in pieces, it gives small pages instead and does not tell.
+//
+// In race builds, and off Linux, the error wraps errors.ErrUnsupported.
+func (r *Reservation) HugePages() error {
+	if r.phase == released {
+		return errReleased("huge pages")
+	}
+	if r.present {
+		return errors.New("platform: BUG: huge pages after Prefault or Lock: the pages are there, and small")
+	}
+	undo, err := false, unsupported()
+	if host.checkHuge != nil {
+		undo, err = host.checkHuge(uint64(uintptr(r.block.base)), r.size)
+	}
+	if err == nil {
+		err = ask(doAdvise, host.wantHuge, r.block.base, r.size)
+	}
+	if err != nil {
+		return fmt.Errorf("platform: huge pages for %d bytes: %w", r.size, err)
+	}
+	r.block.huge = undo
+	return nil
 }
 
 // Protect takes away access to size bytes from offset: the next read or write there is a fault that ends the process.
 // Contents stay. Both are multiples of the page, and the range is committed. Where GoBacked is true it checks
 // its arguments and does nothing else.
 func (r *Reservation) Protect(offset, size uint64) error {
-	err := r.change("protect", offset, size, func(p unsafe.Pointer, size uint64) error { return setAccess(p, size, accessNone) })
+	err := r.change("protect", offset, size, host.deny)
 	if err == nil && size > 0 {
 		r.phase = guarded
 	}
@@ -167,24 +274,21 @@ func (r *Reservation) Protect(offset, size uint64) error {
 
 // Unprotect gives access back to size bytes from offset, whether protected or not. Arguments are as for Protect.
 func (r *Reservation) Unprotect(offset, size uint64) error {
-	return r.change("unprotect", offset, size, func(p unsafe.Pointer, size uint64) error { return setAccess(p, size, accessWrite) })
+	return r.change("unprotect", offset, size, host.allow)
 }
 
-func (r *Reservation) change(operation string, offset, size uint64, do func(unsafe.Pointer, uint64) error) error {
-	page := uint64(PageSize())
+func (r *Reservation) change(operation string, offset, size uint64, do change) error {
+	if err := r.checkCommitted(operation); err != nil {
+		return err
+	}
+	page := uint64(os.Getpagesize())
 	switch {
-	case r.phase == released:
-		return errReleased(operation)
-	case r.phase == reserved:
-		return fmt.Errorf("platform: BUG: %s before Commit", operation)
 	case offset%page != 0 || size%page != 0:
 		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes", operation, size, offset, page)
 	case offset > r.size || size > r.size-offset:
 		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes", operation, size, offset, r.size)
-	case size == 0:
-		return nil
 	}
-	if err := do(unsafe.Add(r.block.base, offset), size); err != nil {
+	if err := ask(doProtect, do, unsafe.Add(r.block.base, offset), size); err != nil {
 		return fmt.Errorf("platform: %s %d bytes at offset %d: %w", operation, size, offset, err)
 	}
 	return nil
@@ -211,15 +315,6 @@ func (r *Reservation) Release() error {
 // only ever read counts as present, though the first write to it costs a fault too. ok is false where it is
 // not measured. It allocates nothing, save in builds that check pointers (-asan).
 func (r *Reservation) Missing() (pages int, ok bool) { return missing(r.block.base, r.size) }
-
-// Faults counts the process's page faults since its start: minor ones were served from memory, major ones from a disk.
-// They are the whole process's, the Go runtime's included. ok is false where it is not measured. It
-// allocates nothing, save in builds that check pointers (-asan).
-func Faults() (minor, major uint64, ok bool) { return faults() }
-
-// ResidentPeak is the most memory, in bytes, that the process ever had present at once (VmHWM on Linux). ok is false
-// where it is not measured. It reads a file: not for a frame.
-func ResidentPeak() (bytes uint64, ok bool) { return residentPeak() }
 
 func errReleased(operation string) error {
 	return fmt.Errorf("platform: BUG: %s of a range already released", operation)

@@ -36,9 +36,9 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 	platform.ForgetSpares()
 	const size = 40 * mib // more than one chunk of the question
 	r := commit(t, size, 0)
-	all := size / platform.PageSize()
+	all := size / os.Getpagesize()
 	pages, ok := r.Missing()
-	if !ok && platform.PageSize() > 4*kib {
+	if !ok && os.Getpagesize() > 4*kib {
 		t.Skip("an emulator whose pages are not its host's")
 	}
 	require.True(t, ok)
@@ -58,7 +58,7 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 
 	before, _, ok := platform.Faults()
 	require.True(t, ok)
-	for offset := 0; offset < size; offset += platform.PageSize() {
+	for offset := 0; offset < size; offset += os.Getpagesize() {
 		contents(r)[offset] = 1
 	}
 	after, _, _ := platform.Faults()
@@ -88,11 +88,11 @@ func TestFaultsCountTouchedPages(t *testing.T) {
 	require.NoError(t, unix.Madvise(contents(r), unix.MADV_NOHUGEPAGE))
 	before, _, ok := platform.Faults()
 	require.True(t, ok)
-	for offset := 0; offset < size; offset += platform.PageSize() {
+	for offset := 0; offset < size; offset += os.Getpagesize() {
 		contents(r)[offset] = 1
 	}
 	after, _, _ := platform.Faults()
-	assert.GreaterOrEqual(t, after-before, uint64(size/platform.PageSize()))
+	assert.GreaterOrEqual(t, after-before, uint64(size/os.Getpagesize()))
 }
 
 func TestAddressSpaceStaysFlat(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAddressSpaceStaysFlat(t *testing.T) {
 		size, rounds = 8*mib, 200
 	}
 	open := func(size uint64) *platform.Reservation {
-		r, err := platform.Reserve(size, mib, platform.Head{Size: edge})
+		r, err := platform.Reserve(0, size, platform.Head{Size: edge})
 		require.NoError(t, err)
 		require.NoError(t, r.Commit())
 		contents(r)[0]++
@@ -130,26 +130,13 @@ func TestAddressSpaceStaysFlat(t *testing.T) {
 	}
 }
 
-func TestAlignmentCostsNoAddresses(t *testing.T) {
-	if platform.GoBacked {
-		t.Skip("the Go heap keeps what alignment leaves over")
-	}
-	platform.ForgetSpares()
-	before := addressBytes(t)
-	for range 8 {
-		_, err := platform.Reserve(edge, 256*mib, platform.Head{})
-		require.NoError(t, err)
-	}
-	assert.Less(t, addressBytes(t)-before, 256*mib)
-}
-
 func TestGoroutinesShareTheList(t *testing.T) {
 	var owners sync.Map
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
 			for range 100 {
-				r, err := platform.Reserve(5*edge, edge, platform.Head{Size: edge})
+				r, err := platform.Reserve(0, 5*edge, platform.Head{Size: edge})
 				if !assert.NoError(t, err) || !assert.NoError(t, r.Commit()) {
 					return
 				}
@@ -171,7 +158,7 @@ func TestCommitMayBeRefused(t *testing.T) {
 	var info unix.Sysinfo_t
 	require.NoError(t, unix.Sysinfo(&info))
 	memory := (uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit)
-	r, err := platform.Reserve(2*memory&^(edge-1), edge, platform.Head{})
+	r, err := platform.Reserve(0, 2*memory&^(edge-1), platform.Head{})
 	if err != nil {
 		t.Skip("no addresses for twice the memory: ", err)
 	}
@@ -238,7 +225,7 @@ func BenchmarkPrefault(b *testing.B) {
 
 func BenchmarkReserveRelease(b *testing.B) {
 	for b.Loop() {
-		r, err := platform.Reserve(64*mib, edge, platform.Head{Size: edge})
+		r, err := platform.Reserve(0, 64*mib, platform.Head{Size: edge})
 		if err != nil || r.Commit() != nil || r.Release() != nil {
 			b.Fatal(err)
 		}

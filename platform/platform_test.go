@@ -27,7 +27,7 @@ const (
 
 // reserve gives a range that the end of the test releases, unless the test did.
 func reserve(t testing.TB, size, head uint64) *platform.Reservation {
-	r, err := platform.Reserve(size, edge, platform.Head{Size: head})
+	r, err := platform.Reserve(0, size, platform.Head{Size: head})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Release() })
 	return r
@@ -74,28 +74,26 @@ func writable(r *platform.Reservation, offset uint64) bool {
 func same(b byte) byte { return b }
 
 func TestPageSize(t *testing.T) {
-	page := platform.PageSize()
+	page := os.Getpagesize()
 	assert.Positive(t, page)
 	assert.Zero(t, page&(page-1), "a power of two")
 	assert.Zero(t, edge%page, "edges of 64 KiB are edges of pages")
 }
 
 func TestRangeIsAlignedZeroAndWritable(t *testing.T) {
-	for _, align := range []uint64{edge, mib, 64 * mib} {
-		for _, size := range []uint64{edge, 3 * edge, mib} {
-			r, err := platform.Reserve(size, align, platform.Head{})
-			require.NoError(t, err)
-			assert.Zero(t, uint64(uintptr(r.Base()))%align)
-			assert.Equal(t, size, r.Size())
-			require.NoError(t, r.Commit())
-			for i, b := range contents(r) {
-				if b != 0 {
-					require.Failf(t, "not zero", "byte %d is %d", i, b)
-				}
+	for _, size := range []uint64{edge, 3 * edge, mib, 65 * mib} {
+		r, err := platform.Reserve(0, size, platform.Head{})
+		require.NoError(t, err)
+		assert.Zero(t, uint64(uintptr(r.Base()))%platform.Align)
+		assert.Equal(t, size, r.Size())
+		require.NoError(t, r.Commit())
+		for i, b := range contents(r) {
+			if b != 0 {
+				require.Failf(t, "not zero", "byte %d is %d", i, b)
 			}
-			contents(r)[0], contents(r)[size-1] = 1, 2
-			assert.NoError(t, r.Release())
 		}
+		contents(r)[0], contents(r)[size-1] = 1, 2
+		assert.NoError(t, r.Release())
 	}
 }
 
@@ -192,13 +190,10 @@ func TestTakenAgain(t *testing.T) {
 	assert.NotEqual(t, first, other.Base(), "another head: a stale handle would take objects for tables")
 	none := commit(t, size, 0)
 	assert.NotEqual(t, first, none.Base(), "no head: the same")
-	const align = min(1<<30, math.MaxUint/32+1) // 128 MiB where addresses have 32 bits
-	coarse, err := platform.Reserve(size, align, platform.Head{Size: head})
-	require.NoError(t, err)
-	assert.Zero(t, uint64(uintptr(coarse.Base()))%align)
-	defer coarse.Release()
-
+	assert.False(t, platform.Keeps(0, size+edge, platform.Head{Size: head}))
+	assert.True(t, platform.Keeps(0, size, platform.Head{Size: head}))
 	smaller := commit(t, size-edge, head)
+	assert.False(t, platform.Keeps(0, edge, platform.Head{Size: head}))
 	require.Equal(t, first, smaller.Base(), "it fits")
 	assert.EqualValues(t, size-edge, smaller.Size())
 	for i, b := range contents(smaller) {
@@ -224,13 +219,13 @@ func TestTakenAgain(t *testing.T) {
 
 func TestLockedIsGivenBackEmpty(t *testing.T) {
 	platform.ForgetSpares()
-	r := commit(t, 2*edge, uint64(platform.PageSize()))
+	r := commit(t, 2*edge, uint64(os.Getpagesize()))
 	if err := r.Lock(); err != nil {
 		t.Skip("no right to lock, or a build that has none: ", err)
 	}
 	contents(r)[0], contents(r)[edge] = 1, 1
 	require.NoError(t, r.Release())
-	again := commit(t, 2*edge, uint64(platform.PageSize()))
+	again := commit(t, 2*edge, uint64(os.Getpagesize()))
 	require.Equal(t, r.Base(), again.Base())
 	assert.Equal(t, byte(1), contents(again)[0], "the head")
 	assert.Zero(t, contents(again)[edge])
@@ -238,20 +233,17 @@ func TestLockedIsGivenBackEmpty(t *testing.T) {
 }
 
 func TestMisuseIsRefused(t *testing.T) {
-	page := uint64(platform.PageSize())
+	page := uint64(os.Getpagesize())
 	for _, c := range []struct {
-		size, align, head uint64
-		text              string
+		size, head uint64
+		text       string
 	}{
-		{0, edge, 0, "reserve 0 bytes: not a multiple of the page"},
-		{page + 1, edge, 0, "not a multiple of the page"},
-		{edge, 0, 0, "alignment 0"},
-		{edge, page / 2, 0, "alignment"},
-		{edge, 3 * page, 0, "not a power of two"},
-		{edge, edge, 1, "head 1"},
-		{edge, edge, 2 * edge, "within the range"},
+		{0, 0, "reserve 0 bytes: not a multiple of the page"},
+		{page + 1, 0, "not a multiple of the page"},
+		{edge, 1, "head 1"},
+		{edge, 2 * edge, "within the range"},
 	} {
-		_, err := platform.Reserve(c.size, c.align, platform.Head{Size: c.head})
+		_, err := platform.Reserve(0, c.size, platform.Head{Size: c.head})
 		assert.ErrorContains(t, err, "platform: BUG: ")
 		assert.ErrorContains(t, err, c.text)
 	}
@@ -290,11 +282,9 @@ func TestMisuseIsRefused(t *testing.T) {
 
 func TestTooMuchIsRefused(t *testing.T) {
 	for _, size := range []uint64{1 << 50, math.MaxInt64 &^ (edge - 1), math.MaxUint64 &^ (edge - 1)} {
-		_, err := platform.Reserve(size, edge, platform.Head{})
+		_, err := platform.Reserve(0, size, platform.Head{})
 		require.Error(t, err, "%d", size)
-		assert.Regexp(t, `^platform: reserve \d+ bytes aligned to 65536: .+`, err.Error())
+		assert.Regexp(t, `^platform: reserve \d+ bytes: .+`, err.Error())
 		assert.NotContains(t, err.Error(), "BUG")
 	}
-	_, err := platform.Reserve(edge, 1<<63, platform.Head{})
-	assert.ErrorContains(t, err, "address space")
 }

@@ -2,7 +2,7 @@ package platform
 
 import "runtime"
 
-// SafeBase is a base for ReserveAt where 64 GiB are free in a fresh process, in every run, with the system's random
+// SafeBase is a base for Reserve where 64 GiB are free in a fresh process, in every run, with the system's random
 // layout on or off; it is 0 where there is none. It is the same on every machine of a kind:
 //
 //	amd64                          0x480000000000
@@ -16,15 +16,15 @@ import "runtime"
 // stack is limited.
 //
 // With 39 bits there is no such place: the heap of Go 1.26 begins anywhere in one start of eight, and within these 64
-// GiB in one of sixty. ReserveAt then says so; GOEXPERIMENT=norandomizedheapbase64, when the program is built, rules it
+// GiB in one of sixty. Reserve then says so; GOEXPERIMENT=norandomizedheapbase64, when the program is built, rules it
 // out. An unlimited stack (ulimit -s unlimited) puts the system's own mappings there.
 //
 // On 32-bit targets, other processors, other sizes of address, other systems, and in race builds it is 0.
 func SafeBase() uintptr {
-	if !placeable {
+	if host.reserveAt == nil {
 		return 0
 	}
-	return uintptr(safeBase(runtime.GOARCH, addressBits()))
+	return uintptr(safeBase(runtime.GOARCH, host.addressBits()))
 }
 
 func safeBase(processor string, addressBits int) uint64 {

@@ -18,30 +18,31 @@ func TestSpareTakesBestFit(t *testing.T) {
 	s.put(block{base: at(0), size: 900})
 	s.put(block{base: at(4096), size: 500, head: Head{Size: 100}})
 	s.put(block{base: at(8192), size: 500, head: Head{Size: 100}})
-	s.put(block{base: at(12288), size: 700, head: Head{200, "tables"}})
+	s.put(block{base: at(12288), size: 700, head: Head{Size: 200}})
 
-	_, found := s.take(901, 1, Head{})
-	assert.False(t, found, "too small")
-	_, found = s.take(600, 1<<13, Head{200, "tables"})
-	require.True(t, found, "head 0 fits every owner")
-	s.put(block{base: at(0), size: 900})
+	s.put(block{base: at(16384), size: 400, placed: true})
+	s.put(block{base: at(20480), size: 400, sparse: true})
 
 	for _, c := range []struct {
-		size, align uint64
-		head        Head
-		found       bool
-		base        unsafe.Pointer
+		want want
+		base unsafe.Pointer // nil: none fits
 	}{
-		{400, 8192, Head{Size: 100}, true, at(8192)},      // the other is not aligned
-		{400, 4096, Head{Size: 100}, true, at(4096)},      // the smallest
-		{400, 4096, Head{200, "tables"}, true, at(12288)}, // the same head
-		{400, 4096, Head{Size: 200}, true, at(0)},         // none of this kind: one without a head
-		{400, 4096, Head{Size: 200}, false, nil},
+		{want{size: 901}, nil},
+		{want{size: 400, head: Head{Size: 100}}, at(4096)},  // the smallest, the longest on the list
+		{want{size: 400, head: Head{Size: 100}}, at(8192)},  // the next
+		{want{size: 400, head: Head{Size: 200}}, at(12288)}, // the same head
+		{want{size: 400, head: Head{Size: 200}}, at(0)},     // none left: one without a head
+		{want{size: 400, head: Head{Size: 200}}, nil},
+		{want{size: 400}, nil}, // one waits for its base, the other is sparse
+		{want{base: uintptr(at(16384)), size: 400, sparse: true}, nil},
+		{want{base: uintptr(at(16384)), size: 300}, at(16384)},
+		{want{size: 300, sparse: true}, at(20480)},
 	} {
-		b, found := s.take(c.size, c.align, c.head)
-		assert.Equal(t, c.found, found, "%+v", c)
+		b, found, _ := s.take(c.want)
+		assert.Equal(t, c.base != nil, found, "%+v", c)
 		assert.Equal(t, c.base, b.base, "%+v", c)
 	}
+	assert.Empty(t, s.blocks)
 }
 
 // TestSpareNeverSharesABlock plays random owners against a plain set.
@@ -58,7 +59,7 @@ func TestSpareNeverSharesABlock(t *testing.T) {
 			i := random.IntN(len(owned))
 			s.put(owned[i])
 			owned = append(owned[:i], owned[i+1:]...)
-		} else if b, found := s.take(uint64(1+random.IntN(8)), 1, Head{}); found {
+		} else if b, found, _ := s.take(want{size: uint64(1 + random.IntN(8))}); found {
 			owned = append(owned, b)
 		}
 		seen := map[unsafe.Pointer]bool{}

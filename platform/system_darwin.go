@@ -1,32 +1,17 @@
 package platform
 
 import (
-	"math"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// errNoMemory is the system's word for a request it refuses.
-const errNoMemory = unix.ENOMEM
-
-func limits() []Limit {
+func systemLimits() []Limit {
 	size, ok := memorySize()
 	if !ok {
 		return nil
 	}
-	return []Limit{{Name: "physical memory", Bytes: size, Raise: "a machine with more memory, or fewer programs on it"}}
-}
-
-func lockLimit() (bytes uint64, unlimited bool) {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
-		return 0, false
-	}
-	if r.Cur >= math.MaxInt64 {
-		return math.MaxUint64, true
-	}
-	return r.Cur, false
+	return []Limit{physicalMemory(size, 0)}
 }
 
 // memorySize is the machine's memory in bytes.

@@ -2,12 +2,7 @@
 
 package platform
 
-import (
-	"errors"
-	"unsafe"
-)
-
-var errNoMemory = errors.New("out of memory")
+import "unsafe"
 
 func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) { return 0, false }
 
@@ -17,6 +12,4 @@ func residentPeak() (size uint64, ok bool) { return 0, false }
 
 func memorySize() (size uint64, ok bool) { return 0, false }
 
-func limits() []Limit { return nil }
-
-func lockLimit() (bytes uint64, unlimited bool) { return 0, false }
+func systemLimits() []Limit { return nil }

@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// errNoMemory is the system's word for a request it refuses.
-const errNoMemory = windows.ERROR_COMMITMENT_LIMIT
-
 // memoryStatus is MEMORYSTATUSEX, which the library doesn't have.
 type memoryStatus struct {
 	length, load               uint32
@@ -28,27 +25,18 @@ func readMemoryStatus() (s memoryStatus, ok bool) {
 	return s, done != 0
 }
 
-// limits: what is committed needs room in memory or in the page file, so their sum bounds a Commit before memory does.
-func limits() []Limit {
+// systemLimits: what is committed needs room in memory or in the page file, so their sum bounds a Commit before memory does.
+func systemLimits() []Limit {
 	s, ok := readMemoryStatus()
 	if !ok {
 		return nil
 	}
 	all := []Limit{
 		{"commit limit", s.commit, s.commit - min(s.commit, s.commitFree), "a larger page file, or fewer programs"},
-		{"physical memory", s.physical, s.physical - min(s.physical, s.physicalFree),
-			"a machine with more memory, or fewer programs on it"},
+		physicalMemory(s.physical, s.physical-min(s.physical, s.physicalFree)),
 	}
 	sortByRest(all)
 	return all
-}
-
-// lockLimit is the least working set. The system keeps a few pages of it for itself and does not say how many.
-func lockLimit() (bytes uint64, unlimited bool) {
-	var least, most uintptr
-	var flags uint32
-	windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &least, &most, &flags)
-	return uint64(least), false
 }
 
 // memorySize is the machine's memory in bytes.

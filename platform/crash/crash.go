@@ -26,9 +26,6 @@ type Range struct {
 // ErrFull is Watch's when as many ranges are watched as the table holds. It is not the budget's.
 var ErrFull = errors.New("crash: no room in the table of ranges")
 
-// RangesMax is how many ranges can be watched at once.
-const RangesMax = 128
-
 // Watch has faults in the range described from now on. What was watched before in any of its addresses no longer is. An
 // error changes nothing: ErrFull, or errors.ErrUnsupported.
 func Watch(r Range) error {

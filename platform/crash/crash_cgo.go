@@ -21,11 +21,6 @@ import (
 
 const supported = true
 
-// As the header's.
-var (
-	_ [RangesMax]struct{} = [C.UPFRONT_CRASH_RANGES]struct{}{}
-)
-
 // table is the lock of who changes the C table; the handler takes none.
 var table struct {
 	sync.Mutex
@@ -44,7 +39,7 @@ func watch(r Range) error {
 	ok := C.upfront_crash_watch_at(number(r.Base), C.uint64_t(r.Size), (*C.char)(unsafe.Pointer(unsafe.StringData(r.Name))),
 		C.size_t(len(r.Name)), number(r.Describe), C.uintptr_t(r.Arg))
 	if ok == 0 {
-		return fmt.Errorf("%w: %d are watched; watch %d bytes at %p when one is no longer", ErrFull, RangesMax, r.Size, r.Base)
+		return fmt.Errorf("%w: %d are watched; watch %d bytes at %p when one is no longer", ErrFull, C.UPFRONT_CRASH_RANGES, r.Size, r.Base)
 	}
 	return nil
 }

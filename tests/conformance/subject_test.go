@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"math"
+	"os"
 	"testing"
 	"unsafe"
 
@@ -128,8 +129,8 @@ func heapBlock(t testing.TB, size, align int) []byte {
 }
 
 func mappedBlock(t testing.TB, size int) []byte {
-	page := uint64(platform.PageSize())
-	r, err := platform.Reserve(up(uint64(size), page), max(page, arena_c.Edge), platform.Head{})
+	page := uint64(os.Getpagesize())
+	r, err := platform.Reserve(0, up(uint64(size), page), platform.Head{})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	t.Cleanup(func() {

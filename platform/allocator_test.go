@@ -2,6 +2,7 @@ package platform_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"unsafe"
 
@@ -14,9 +15,9 @@ import (
 
 func TestPages(t *testing.T) {
 	var pages platform.Pages
-	page := uint64(platform.PageSize())
+	page := uint64(os.Getpagesize())
 	for _, size := range []uint64{0, 1, page, 3*page + 1} {
-		for _, align := range []uint64{1, page, 1 << 20} {
+		for _, align := range []uint64{1, page, 1 << 20, 1 << 22} {
 			p := pages.Alloc(size, align)
 			require.NotNil(t, p)
 			assert.Zero(t, uintptr(p)%uintptr(max(align, page)))

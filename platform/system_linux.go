@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoMemory is the system's word for a request it refuses.
-const errNoMemory = unix.ENOMEM
+var system = teller{os.DirFS("/"), rlimit, memorySize}
 
 // missing asks for the presence of the pages, a chunk at a time into bytes on the stack: it runs around measured ticks
 // and must not allocate.
@@ -18,7 +17,7 @@ const errNoMemory = unix.ENOMEM
 func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
 	const pageMin, mark = 4 << 10, 0xAA
 	var present [4096]byte // one byte per page, of which the lowest bit counts
-	page := uint64(PageSize())
+	page := uint64(os.Getpagesize())
 	chunk := uint64(len(present)) * pageMin
 	for offset := uint64(0); offset < size; offset += chunk {
 		part := min(chunk, size-offset)
@@ -48,13 +47,7 @@ func faults() (minor, major uint64, ok bool) {
 
 // residentPeak reads VmHWM. The peak of getrusage will not do: it survives exec, so that a small program would report
 // its big parent's.
-func residentPeak() (size uint64, ok bool) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, false
-	}
-	return kilobytes(status, "VmHWM:")
-}
+func residentPeak() (size uint64, ok bool) { return system.kilobytes("proc/self/status", "VmHWM:") }
 
 // memorySize is the machine's memory in bytes.
 func memorySize() (size uint64, ok bool) {
@@ -64,3 +57,13 @@ func memorySize() (size uint64, ok bool) {
 	}
 	return uint64(info.Totalram) * uint64(info.Unit), true
 }
+
+func rlimit(resource int) (soft uint64, ok bool) {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(resource, &r); err != nil {
+		return 0, false
+	}
+	return uint64(r.Cur), true
+}
+
+func systemLimits() []Limit { return system.limits() }

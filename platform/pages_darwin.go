@@ -1,0 +1,26 @@
+//go:build !race
+
+package platform
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+var host = pages{
+	reserve:       mapAnywhere,
+	reserveSparse: mapAnywhere, // the system promises no memory, and has no huge pages
+	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
+	deny:          protect(unix.PROT_NONE),
+	discard:       discardPages,
+	lock:          lockPages,
+	unlock:        unlockPages,
+}
+
+// discardPages maps new pages in place of the old ones: MADV_FREE leaves the old bytes there until
+// somebody else wants the memory.
+func discardPages(p unsafe.Pointer, size uint64) error {
+	_, err := mapNone(p, size, unix.MAP_FIXED)
+	return err
+}

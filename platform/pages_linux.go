@@ -1,0 +1,150 @@
+//go:build !race
+
+package platform
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+var host = pages{
+	reserve:       mapAnywhere,
+	reserveAt:     mapAt,
+	reserveSparse: mapSparse,
+	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
+	deny:          protect(unix.PROT_NONE),
+	populate:      populatePages,
+	discard:       discardPages,
+	lock:          lockOrAdvise,
+	unlock:        unlockPages,
+	wantHuge:      advise(unix.MADV_HUGEPAGE),
+	wantNone:      advise(unix.MADV_NOHUGEPAGE),
+	checkHuge:     system.checkHuge,
+	addressBits:   addressBits,
+}
+
+func advise(what int) change {
+	return func(p unsafe.Pointer, size uint64) error { return unix.Madvise(bytesAt(p, size), what) }
+}
+
+// mapSparse: a huge page would take memory for what is never touched. A kernel without such
+// pages refuses the advice, and needs none.
+func mapSparse(size uint64) (unsafe.Pointer, error) {
+	p, err := mapNone(nil, size, unix.MAP_NORESERVE)
+	if err == nil {
+		_ = unix.Madvise(bytesAt(p, size), unix.MADV_NOHUGEPAGE)
+	}
+	return p, err
+}
+
+// populatePages asks for all pages at once: Linux before 5.14 answers EINVAL, and a sandbox may refuse
+// the request by one of the others.
+func populatePages(p unsafe.Pointer, size uint64) error {
+	for {
+		err := unix.Madvise(bytesAt(p, size), unix.MADV_POPULATE_WRITE)
+		switch err {
+		case unix.EINTR:
+			continue
+		case unix.EINVAL, unix.ENOSYS, unix.EPERM, unix.EAGAIN:
+			return errors.ErrUnsupported
+		}
+		return err
+	}
+}
+
+// discardPages: pages that the program locked (mlockall) have to be unlocked first, and the next
+// owner's are not locked.
+func discardPages(p unsafe.Pointer, size uint64) error {
+	b := bytesAt(p, size)
+	err := unix.Madvise(b, unix.MADV_DONTNEED)
+	if err != unix.EINVAL {
+		return err
+	}
+	if err := unix.Munlock(b); err != nil {
+		return err
+	}
+	return unix.Madvise(b, unix.MADV_DONTNEED)
+}
+
+func lockOrAdvise(p unsafe.Pointer, size uint64) error {
+	err := lockPages(p, size)
+	if err != nil {
+		if advice := system.lockRefusal(size); advice != "" {
+			return fmt.Errorf("%w: %s", err, advice)
+		}
+	}
+	return err
+}
+
+// mapAt asks first what /proc tells, so that a number that lies in the Go heap never becomes a
+// pointer; but the system decides.
+func mapAt(base uintptr, size uint64) (unsafe.Pointer, error) {
+	if err := taken(base, size); err != nil {
+		return nil, err
+	}
+	p, err := mapExactly(base, size)
+	if err != nil {
+		if owner := taken(base, size); owner != nil { // since the first look
+			err = owner
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// mapExactly replaces nothing. Linux before 4.17, and some emulators, take MAP_FIXED_NOREPLACE
+// for a mere wish: an address that is not base goes back, which nobody has seen.
+func mapExactly(base uintptr, size uint64) (unsafe.Pointer, error) {
+	p, err := mapNone(unsafe.Add(nil, base), size, unix.MAP_FIXED_NOREPLACE)
+	if err == nil && uintptr(p) != base {
+		err = fmt.Errorf("%w: the system gives %p instead", unix.EEXIST, p)
+		return nil, errors.Join(err, unix.MunmapPtr(p, uintptr(size)))
+	}
+	return p, err
+}
+
+// taken is the error that says who has some of the bytes; nil when nobody has, or /proc does not
+// tell.
+func taken(base uintptr, size uint64) error {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	if line, found := collision(maps, uint64(base), uint64(base)+size); found {
+		return fmt.Errorf("%w: /proc/self/maps has %q there", unix.EEXIST, line)
+	}
+	return nil
+}
+
+// collision gives the first line of /proc/self/maps that shares an address with [first, end).
+//
+//	7f435bf60000-7f435c100000 rw-p 00000000 00:00 0     [heap]
+func collision(maps []byte, first, end uint64) (line string, found bool) {
+	for line := range bytes.Lines(maps) {
+		span, _, _ := bytes.Cut(line, []byte(" "))
+		from, to, separated := bytes.Cut(span, []byte("-"))
+		low, lowError := strconv.ParseUint(string(from), 16, 64)
+		high, highError := strconv.ParseUint(string(to), 16, 64)
+		if separated && lowError == nil && highError == nil && low < end && first < high {
+			return string(bytes.Join(bytes.Fields(line), []byte(" "))), true
+		}
+	}
+	return "", false
+}
+
+// addressBits looks at the stack, which is the highest of all that is mapped; 16 random bytes for
+// the C library lie on it.
+func addressBits() int {
+	const randomBytes = 25 // AT_RANDOM
+	vector, _ := unix.Auxv()
+	for _, entry := range vector {
+		if entry[0] == randomBytes {
+			return bits.Len64(uint64(entry[1]))
+		}
+	}
+	return 0
+}

@@ -1,0 +1,7 @@
+//go:build !linux && !darwin && !windows && !race
+
+package platform
+
+const goBacked = false
+
+var host pages

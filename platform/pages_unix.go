@@ -1,0 +1,28 @@
+//go:build (linux || darwin) && !race
+
+package platform
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const goBacked = false
+
+// mapAnywhere leaves MAP_NORESERVE out on purpose: a range without access is charged nothing, and
+// Commit shall be told when the system cannot promise the memory. (darwin always promises.)
+func mapAnywhere(size uint64) (unsafe.Pointer, error) { return mapNone(nil, size, 0) }
+
+// mapNone maps pages without access.
+func mapNone(at unsafe.Pointer, size uint64, flags int) (unsafe.Pointer, error) {
+	return unix.MmapPtr(-1, 0, at, uintptr(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|flags)
+}
+
+func protect(to int) change {
+	return func(p unsafe.Pointer, size uint64) error { return unix.Mprotect(bytesAt(p, size), to) }
+}
+
+func lockPages(p unsafe.Pointer, size uint64) error { return unix.Mlock(bytesAt(p, size)) }
+
+func unlockPages(p unsafe.Pointer, size uint64) error { return unix.Munlock(bytesAt(p, size)) }

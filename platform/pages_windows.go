@@ -1,0 +1,94 @@
+//go:build !race
+
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+const goBacked = false
+
+var host = pages{
+	reserve: mapAnywhere,
+	allow:   allowAccess,
+	deny:    denyAccess,
+	discard: discardPages,
+	lock:    lockPages,
+	unlock:  unlockPages,
+}
+
+func mapAnywhere(size uint64) (unsafe.Pointer, error) {
+	start, err := windows.VirtualAlloc(0, uintptr(size), windows.MEM_RESERVE, windows.PAGE_NOACCESS)
+	return unsafe.Add(nil, start), err
+}
+
+// allowAccess commits: then the pages count against the system's limit, which may refuse.
+func allowAccess(p unsafe.Pointer, size uint64) error {
+	_, err := windows.VirtualAlloc(uintptr(p), uintptr(size), windows.MEM_COMMIT, windows.PAGE_READWRITE)
+	if err != nil {
+		return err
+	}
+	return protect(uintptr(p), uintptr(size), windows.PAGE_READWRITE) // what was committed before, too
+}
+
+// denyAccess leaves committed what is: it keeps its contents. What never was has none to keep.
+func denyAccess(p unsafe.Pointer, size uint64) error {
+	return eachCommitted(p, size, func(base, size uintptr) error {
+		return protect(base, size, windows.PAGE_NOACCESS)
+	})
+}
+
+func protect(base, size uintptr, protection uint32) error {
+	var old uint32
+	return windows.VirtualProtect(base, size, protection, &old)
+}
+
+// eachCommitted calls do for the parts that are committed, each with one protection.
+func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) error) (err error) {
+	at, end := uintptr(p), uintptr(p)+uintptr(size)
+	for at < end {
+		var info windows.MemoryBasicInformation
+		if err := windows.VirtualQuery(at, &info, unsafe.Sizeof(info)); err != nil {
+			return err
+		}
+		part := min(info.BaseAddress+info.RegionSize, end) - at
+		if info.State == windows.MEM_COMMIT {
+			err = errors.Join(err, do(at, part))
+		}
+		at += part
+	}
+	return err
+}
+
+// discardPages decommits; what is committed anew is zero.
+func discardPages(p unsafe.Pointer, size uint64) error {
+	return windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
+}
+
+func lockPages(p unsafe.Pointer, size uint64) error {
+	err := windows.VirtualLock(uintptr(p), uintptr(size))
+	if errors.Is(err, windows.ERROR_WORKING_SET_QUOTA) {
+		// The system keeps a few pages of it for itself and does not say how many.
+		var limit, most uintptr
+		var flags uint32
+		windows.GetProcessWorkingSetSizeEx(windows.CurrentProcess(), &limit, &most, &flags)
+		return fmt.Errorf("%w: the least working set of this process, %d bytes, bounds what it may lock, "+
+			"and %d more are needed: raise it (SetProcessWorkingSetSizeEx)", err, limit, size)
+	}
+	return err
+}
+
+// unlockPages goes part by part: a page that lost its access lost its lock, and one that isn't locked
+// would stop all others.
+func unlockPages(p unsafe.Pointer, size uint64) error {
+	return eachCommitted(p, size, func(base, size uintptr) error {
+		if err := windows.VirtualUnlock(base, size); err != windows.ERROR_NOT_LOCKED {
+			return err
+		}
+		return nil
+	})
+}

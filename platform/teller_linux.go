@@ -1,0 +1,51 @@
+package platform
+
+import (
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// teller is what the system says about itself; tests put trees of their own in its place.
+type teller struct {
+	files  fs.FS // the root directory
+	rlimit func(resource int) (soft uint64, ok bool)
+	memory func() (size uint64, ok bool)
+}
+
+// text is what a file holds; nothing where there is none.
+func (t teller) text(file string) string {
+	text, _ := fs.ReadFile(t.files, strings.TrimPrefix(file, "/"))
+	return string(text)
+}
+
+// words are those behind the first, which is key, in a line of the file: "VmData:  1234 kB".
+func (t teller) words(file, key string) []string {
+	for line := range strings.Lines(t.text(file)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == key {
+			return words[1:]
+		}
+	}
+	return nil
+}
+
+// kilobytes is the size in bytes that a line has in kB.
+func (t teller) kilobytes(file, key string) (size uint64, ok bool) {
+	words := t.words(file, key)
+	if len(words) != 2 || words[1] != "kB" {
+		return 0, false
+	}
+	kib, err := strconv.ParseUint(words[0], 10, 53)
+	return kib << 10, err == nil
+}
+
+// number is what a file of one number holds. "max" is none.
+func (t teller) number(file string) (value uint64, ok bool) {
+	value, err := strconv.ParseUint(strings.TrimSpace(t.text(file)), 10, 64)
+	return value, err == nil
+}
+
+// unlimited tells whether a bound is none: no machine has so much, or no pointer of this target reaches that far.
+// Version 1 of cgroups writes the largest signed number, rounded down to its page.
+func unlimited(bound uint64) bool { return bound >= 1<<62 || bound > math.MaxUint }
