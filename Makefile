@@ -18,13 +18,13 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model maps arm64 cross cross-test \
-  dist install deps deps-cross freedoom plan lint static check soak soak-turn clean
+.PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test \
+  dist install deps deps-cross freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-run: build/frogpond ## the game server, over Freedoom's levels if they are installed; ARGS='-json -ticks 35' passes arguments
+run: build/frogpond ## frogpond plays Freedoom's levels, or its own, and says how its plan held; ARGS='-v -ticks 35' passes arguments
 	@./build/frogpond $(ARGS)
 
 test: ## the tests, as a user would run them
@@ -44,8 +44,8 @@ bindings: ## the tests with each fast path going through the C bindings, as in a
 
 # The collector runs all the time, marks everything a second time, and overwrites what it frees: a Go value that only a budget
 # pointed to is found missing.
-collector: ## the tests of scope and budget with GOGC=1 and the collector's own check
-	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short ./scope/... ./budget/...
+collector: ## the tests of scope, budget and the model with GOGC=1 and the collector's own check
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short ./scope/... ./budget/... ./tests/model
 
 misuse: ## the misuse table, proved: a program for each misuse, run in each build
 	$(GO) test ./tests/misuse
@@ -60,7 +60,7 @@ cover: ## coverage: Go statements for each package, then branches of the C core
 
 # Three times the same program: as it is, with each fast path through the bindings, and with Go's arena experiment. The first drives the others.
 BENCH = $(CURDIR)/build/bench
-bench: ## what memory costs here, in C, on the Go heap and with other libraries: build/bench.md, .csv, .svg; ARGS='-works A,C' does a part
+bench: ## what memory costs here, in C, on the Go heap and with another library: build/bench.md; ARGS='-works A,C' does a part
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(GO) build -tags upfront_cgo -o $(BENCH)-cgo . && \
 	  GOEXPERIMENT=arenas $(GO) build -o $(BENCH)-arenas . && $(BENCH) -out $(CURDIR)/build $(ARGS)
@@ -92,31 +92,19 @@ model: ## random programs over scope and budget for TIME=1m in each build, besid
 build/frogpond: FORCE
 	@mkdir -p build
 	@$(GO) build -o $@ ./tests/frogpond
-build/frogpond-%: FORCE
-	@mkdir -p build
-	@$(GO) build $(flags-$*) -o $@ ./tests/frogpond
 FORCE:
 flags-race     = -race
 flags-asan     = -asan
 flags-checked  = -tags checked
 flags-bindings = -tags upfront_cgo
 
-# agree MAPS, BUILDS: states and memory of frogpond must be the same in each build and with 1, 2 and 4 workers.
-define agree
-	@for maps in $1; do $(GO) run ./tests/same -quiet "release=build/frogpond -json $$maps" \
-	  $(foreach w,2 4,"$w workers=build/frogpond -json $$maps -workers $w") \
-	  $(foreach b,$2,"$b=build/frogpond-$b -json $$maps -workers 2") || exit 1; done
-endef
-
-# Three maps of Freedoom, if it is installed, and the built-in ones.
-MAPS = $(if $(wildcard $(firstword $(subst $(comma), ,$(WADS)))),'-wad $(WADS) -maps E1M1$(comma)E1M3$(comma)MAP07') '-wad builtin'
-comma = ,
-
-BUILDS = checked asan race
-maps: build/frogpond $(BUILDS:%=build/frogpond-%) ## three maps of Freedoom and the built-in ones in each build, which must agree
-	$(call agree,$(MAPS),$(BUILDS))
-freedoom: build/frogpond $(BUILDS:%=build/frogpond-%) build/frogpond-bindings ## all 68 maps, and the bindings too (needs the package freedoom)
-	$(call agree,'-wad $(WADS)' '-wad builtin',$(BUILDS) bindings)
+FREEDOOM = $(GO) test -count=1 -timeout 1h -run '^TestHashes$$' ./tests/frogpond
+freedoom: ## all 68 maps for 350 ticks in each build: the recorded states and memory (needs the package freedoom)
+	REQUIRE_ALL=1 $(FREEDOOM)
+	REQUIRE_ALL=1 $(FREEDOOM) -race
+	REQUIRE_ALL=1 $(FREEDOOM) -asan
+	REQUIRE_ALL=1 $(FREEDOOM) -tags checked
+	REQUIRE_ALL=1 $(FREEDOOM) -tags upfront_cgo
 
 # frogpond's plan is what it needed of a wide one, and a tenth more: init with all its files, the largest last, as its table
 # is read beside what the others left; every map with 4 workers; and a map for 400000 ticks, whose durations the region
@@ -126,19 +114,18 @@ RECORD = build/frogpond -json -plan $(POND)/testdata/wide.json
 plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs the package freedoom)
 	$(RECORD) -wad builtin,$(WADS) -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json > build/record.json
 	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
-	$(GO) run ./tests/suggest -headroom 10 -name handheld $(POND)/testdata/recorded/*.json > build/plan.json
-	cp build/plan.json $(POND)/plan.json
+	$(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
 
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena scope scope/container budget budget/budgettest platform tests/frogpond tests/conformance
+TESTED = arena scope scope/container budget budget/budgettest budget/view platform tests/frogpond tests/conformance
 SUITES = $(notdir $(TESTED))
 
 cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk
-cross-test: cross build/frogpond ## runs what cross built under qemu-user, compares it with this machine, plays as each device
+cross-test: cross ## runs what cross built under qemu-user, and plays as each device
 	@$(MAKE) -s -k -O -j$$(nproc) $(foreach t,$(CHECKED) $(TARGETS),$(call runs,$t))
 	@$(MAKE) -s $(DEVICES:%=device-%)
-cross-test-%: cross-% build/frogpond
+cross-test-%: cross-%
 	@$(MAKE) -s -k -O -j$$(nproc) $(call runs,$*)
 arm64: cross-linux-arm64 ## every suite for arm64 under qemu-user, with pages of 4 KiB, and the C core's tests
 	@$(MAKE) -s -k -O -j$$(nproc) $(linux-arm64.suites:%=run@linux-arm64@%) c@linux-arm64
@@ -151,11 +138,11 @@ cross-%:
 	$($*.env) $(GO) build $($*.flags) -o build/$*/ ./tests/frogpond
 	$($*.env) $(GO) test -c $($*.flags) -o build/$*/ $(TESTED:%=./%)
 
-# One run is a word: run@TARGET@SUITE, or run@TARGET@SUITE@PAGE; c@TARGET is the C core's tests, maps@TARGET the hashes.
+# One run is a word: run@TARGET@SUITE, or run@TARGET@SUITE@PAGE; c@TARGET is the C core's tests.
 SHORT = -test.short
 LIMIT = 20m
 pages = run@$1@$2 $(if $3,run@$1@$2@16384 run@$1@$2@65536)
-runs = $(foreach s,$($1.suites),$(call pages,$1,$s,$(filter $s,$($1.paged)))) c@$1 maps@$1
+runs = $(foreach s,$($1.suites),$(call pages,$1,$s,$(filter $s,$($1.paged)))) c@$1
 part = $(word $1,$(subst @, ,$2))
 
 run@%:
@@ -166,19 +153,12 @@ c@%:
 # timed runs $2 and shows its output if it fails.
 timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
 
-# The maps here with one worker and with four, and on the target.
-maps@%:
-	@for maps in $(MAPS); do \
-	  $(GO) run ./tests/same "here=build/frogpond -json $$maps" "4 workers=build/frogpond -json $$maps -workers 4" \
-	    "$*=$($*.run) build/$*/frogpond -json $$maps" || exit 1; done
-
-# The built-in maps, here and as the device has it: its plan, its processor, its pages.
-ON_DEVICE = -json -wad builtin -ticks 70 -plan cross/$*.json
-device-%: build/frogpond
+# The built-in maps as the device has them: its plan, its processor, its pages; their states and memory are those recorded here.
+device-%:
 	@mkdir -p build/device-$*
-	$($($*.target).env) $($*.env) CGO_CFLAGS='-O2 -g $($*.cflags)' $(GO) build $($($*.target).flags) -o build/device-$*/ ./tests/frogpond
-	@$(GO) run ./tests/same 'here=build/frogpond $(ON_DEVICE)' \
-	  '$*=env QEMU_CPU=$($*.cpu) QEMU_PAGESIZE=$($*.page) $($($*.target).run) build/device-$*/frogpond $(ON_DEVICE)'
+	$($($*.target).env) $($*.env) CGO_CFLAGS='-O2 -g $($*.cflags)' $(GO) test -c $($($*.target).flags) -o build/device-$*/ ./tests/frogpond
+	@$(call timed,$*,cd tests/frogpond && env QEMU_CPU=$($*.cpu) QEMU_PAGESIZE=$($*.page) $($($*.target).run) \
+	  $(CURDIR)/build/device-$*/frogpond.test -test.run '^TestHashes$$/^builtin$$' -plan $(CURDIR)/cross/$*.json)
 
 compile-%:
 	@command -v $($*.cc) > /dev/null || { echo "cross: $($*.cc) is missing; make deps-cross installs $($*.apt)"; exit 1; }
@@ -275,7 +255,7 @@ endef
 
 # The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
 # programs of tests/model are among them.
-CHECKS = test lint test-c race asan checked collector misuse fuzz maps arm64 bench-gate
+CHECKS = test lint test-c race asan checked collector misuse fuzz arm64 bench-gate
 check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
@@ -304,7 +284,7 @@ soak-fuzz: ## every fuzz target for a minute
 soak-freedoom: freedoom ## all 68 maps in each build
 soak-cross: ## every target but arm64, of 32 bits, static and with AddressSanitizer; what is only compiled
 	$(MAKE) $(COMPILED:%=compile-%) $(patsubst %,cross-test-%,$(filter-out linux-arm64,$(CHECKED) $(TARGETS)))
-soak-pages: cross-linux-arm64 build/frogpond ## arm64: every suite in full, with pages of 4, 16 and 64 KiB, and the maps
+soak-pages: cross-linux-arm64 ## arm64: every suite in full, with pages of 4, 16 and 64 KiB
 	@$(MAKE) -s -k -O -j$$(nproc) SHORT= LIMIT=2h $(call runs,linux-arm64)
 soak-devices: $(DEVICES:%=device-%) ## frogpond as each device has it
 soak-model: model ## random programs for a minute in each build; the budget's random loads and rewinds for SOAK=2m
@@ -312,6 +292,10 @@ soak-model: model ## random programs for a minute in each build; the budget's ra
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance
+
+readme: ## what is generated in the pages, anew: the table of misuse, the picture of a plan; then all of them are compared
+	$(GO) test ./budget/view ./tests/misuse -run 'Handheld|Readme' -update
+	$(GO) test ./budget/view ./tests/misuse ./tests -run 'Handheld|Readme|Bench|Core|Platforms|Rooms|Pages'
 
 clean: ## removes what was built here
 	rm -rf build

@@ -41,7 +41,7 @@ var (
 )
 
 // BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned to 64 and dies with
-// what it was allocated from. Nil when that is full. For one in a scope there is scope.Scope.Block.
+// what it was allocated from. Nil when that is full. For one in a scope there is scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {
 	if size < 0 {
 		panic(fmt.Sprintf("arena: BUG: BlockFrom of %d bytes", size))

@@ -242,5 +242,5 @@ func (t *tally) Close() error {
 	if more := len(t.given) - len(said); more != 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("arena: proxy %q: never freed, of %d: %s", t.stats.Name, t.stats.Total, strings.Join(said, ", "))
+	return fmt.Errorf("arena: proxy %q: %d of %d never freed: %s", t.stats.Name, len(t.given), t.stats.Total, strings.Join(said, ", "))
 }

@@ -1,6 +1,6 @@
 package arena_c
 
-// Alignment is decided where something is asked for: here for a type, in scope.Scope.Alloc and package arena's mask for a number from
+// Alignment is decided where something is asked for: here for a type, in scope.Scope.AllocUnzeroed and package arena's mask for a number from
 // Go, in upfront_is_align (base.h) for one from C; a pool makes it 8 at least (pool.h). The bump takes it as it is.
 
 import (

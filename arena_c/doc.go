@@ -11,7 +11,7 @@
 // itself (make bench), so the few operations that a game performs thousands of times a tick are said twice: as `static
 // inline` in a header and, side by side, in fast.go. With the build tag upfront_cgo, and in asan and checked
 // builds, whose marks only C sets, every fast path crosses into C instead; the differential tests hold the two together.
-// scope.Scope.Alloc says the bump once more, for the inliner.
+// scope.Scope.AllocUnzeroed says the bump once more, for the inliner.
 //
 // # Costs
 //

@@ -2,7 +2,6 @@ package budget
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,8 +25,8 @@ type Budget struct {
 	plan Plan
 	grant
 	table     *arena_c.Map
-	regions   []*OpenRegion // bottom first, each slot one
-	slots     []*OpenSlots
+	regions   []*Region // bottom first, each slot one
+	slots     []*Slots
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
@@ -37,8 +36,8 @@ type Budget struct {
 	published published
 	mirror    *platform.Sparse // where the bytes lie in checked and asan builds, or nil
 
-	mu      sync.Mutex            // guards what follows
-	leaked  map[place]scope.Scope // the scope that was counted last in each place
+	mu      sync.Mutex             // guards what follows
+	leaked  map[opened]scope.Scope // the scope that was counted last at each depth of an arena
 	leaks   map[*scope.Stack]*leaks
 	errors  []string
 	errorsN int
@@ -52,154 +51,6 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
-
-// Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system
-// for nothing until Close. Every page is made present, where the system grants it (Report says so).
-func Open(plan Plan) (*Budget, error) { return open(plan, fromSystem) }
-
-// OpenIn is Open in a block that the caller has: static memory, memory of C, a slice of another budget. The plan needs
-// Need bytes of it. The block is the budget's until Close returned, and its handles are dead only until the block is
-// used for something else. Whether its pages are present is the caller's affair. Reading or writing the block directly
-// while the budget is open is a bug.
-func OpenIn(block []byte, plan Plan) (*Budget, error) {
-	return open(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
-}
-
-func open(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
-	defer forgive()()
-	if err := plan.Check(); err != nil {
-		return nil, err
-	}
-	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[place]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
-	restore, err := takeGoShare(plan)
-	if err != nil {
-		return nil, err
-	}
-	b.restoreGo = restore
-	if err := b.layOut(from); err != nil {
-		restore()
-		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
-	}
-	return b, nil
-}
-
-func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
-	l, err := b.plan.layout()
-	if err != nil {
-		return err
-	}
-	if b.grant, err = from(b.plan, l); err != nil {
-		return err
-	}
-	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
-	if b.table == nil {
-		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
-	}
-	if err := b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
-		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
-		return errors.Join(err, b.memory.Release())
-	}
-	if err := b.openMirror(); err != nil {
-		return errors.Join(err, b.memory.Release())
-	}
-	b.makeStacks()
-	b.watchFaults()
-	return nil
-}
-
-// arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
-func (p Plan) arenas() (list []arena_c.Arena) {
-	add := func(name string, kind, size, siblings uint64) {
-		a := arena_c.Arena{Kind: kind, Size: size, Siblings: siblings}
-		copy(a.Name[:arena_c.NameSize-1], name)
-		list = append(list, a)
-	}
-	for _, r := range p.Regions {
-		add(r.Name, arena_c.KindRegion, r.Size, uint64(r.Slots))
-	}
-	for i := range p.Frame.Buffers {
-		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)
-	}
-	for i := range p.Scratch.Workers * planScratchEach {
-		add(scratchName(i), arena_c.KindScratch, p.Scratch.Size, 1)
-	}
-	return list
-}
-
-func frameName(index int) string { return fmt.Sprintf("frame %d", index) }
-
-func scratchName(index int) string {
-	return fmt.Sprintf("scratch %d.%d", index/planScratchEach, index%planScratchEach)
-}
-
-func (b *Budget) makeStacks() {
-	p := b.plan
-	row := uint64(0)
-	next := func(arena, key string, base int) *scope.Stack {
-		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
-			From: b.memory.Base(), Size: b.Size()}
-		st.Start(b.table.Row(row))
-		row++
-		return st
-	}
-	for i, r := range p.Regions {
-		open := func(name string, slot int) *region {
-			part := &region{b: b, row: int(row), level: i, slot: slot, name: name}
-			part.stack = next("region "+name, regionSizeKey(i), 1)
-			b.regions = append(b.regions, &OpenRegion{region: part})
-			return part
-		}
-		if r.Slots == 0 {
-			open(r.Name, -1)
-			continue
-		}
-		slots := newOpenSlots(b, r.Name, i, r.Slots)
-		for k := range r.Slots {
-			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
-			slots.slots[k].siblings = slots
-		}
-		b.slots = append(b.slots, slots)
-	}
-	for i := range p.Frame.Buffers {
-		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
-	}
-	for i := range p.Scratch.Workers * planScratchEach {
-		b.scratches = append(b.scratches, next(scratchName(i), scratchSizeKey, 0))
-	}
-	b.leases = newLeases(b)
-	b.countNames()
-	if len(b.frame) > 0 {
-		b.current = b.frame[0].Open(frameScope)
-	}
-	b.published.begin(b)
-}
-
-// Region is the region of that name, one without slots. An unknown name is a caller's bug and panics with the names there
-// are.
-func (b *Budget) Region(name string) *OpenRegion {
-	for _, r := range b.regions {
-		if r.name == name && r.slot < 0 {
-			return r
-		}
-	}
-	for _, s := range b.slots {
-		if s.name == name {
-			panic(fmt.Sprintf("budget: BUG: region %q of plan %q has slots: Slots(%q).Acquire gives one", name, b.plan.Name, name))
-		}
-	}
-	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
-}
-
-// Scratch is one of the two scratch arenas of a worker: which is 0 or 1. Both count from 0; out of the plan's range is a caller's bug.
-// See [Budget.Scratches].
-func (b *Budget) Scratch(worker, which int) scope.Scratch {
-	if worker < 0 || worker >= b.plan.Scratch.Workers || which < 0 || which >= planScratchEach {
-		panic(fmt.Sprintf("budget: BUG: scratch %d of worker %d: plan %q has scratch for %d workers, 2 each", which, worker, b.plan.Name,
-			b.plan.Scratch.Workers))
-	}
-	return b.Scratches(worker).Scratch(which)
-}
 
 // Plan is the plan as opened, with its defaults filled in.
 func (b *Budget) Plan() Plan {
@@ -229,4 +80,47 @@ func (b *Budget) stacks() []*scope.Stack {
 		all = append(all, r.stack)
 	}
 	return append(append(all, b.frame...), b.scratches...)
+}
+
+// note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.
+func (b *Budget) note(errs ...error) {
+	err := errors.Join(errs...)
+	if err == nil {
+		return
+	}
+	text := err.Error() // here: others may ask for it at any time
+	b.mu.Lock()
+	b.errorsN++
+	if b.errors = append(b.errors, text); len(b.errors) > reportErrors {
+		b.errors = b.errors[1:]
+	}
+	b.mu.Unlock()
+	if b.plan.OnError != nil {
+		b.plan.OnError(err)
+	}
+}
+
+// opened is where on a scratch arena, or in the frame, a scope is open.
+type opened struct {
+	stack *scope.Stack
+	depth int
+}
+
+// countOpen counts the scopes that are open from a depth up.
+func (b *Budget) countOpen(st *scope.Stack, depth int) {
+	defer forgive()() // Strict speaks of what the program does
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ; depth < st.Depth(); depth++ {
+		at := opened{st, depth}
+		open, _, _ := st.Opened(depth)
+		if b.leaked[at] == open {
+			continue
+		}
+		b.leaked[at] = open
+		if b.leaks[st] == nil {
+			b.leaks[st] = &leaks{}
+		}
+		b.leaks[st].addScope(st, depth)
+	}
 }

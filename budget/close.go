@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -41,9 +40,6 @@ func (b *Budget) Close() (err error) {
 	return errors.Join(b.closeStacks()...)
 }
 
-// closeWait is for workers on their way out: one that meets a shut gate is inside for a moment.
-const closeWait = 10 * time.Millisecond
-
 func (b *Budget) closeStacks() (errs []error) {
 	beside := slices.Concat(b.frame, b.scratches)
 	insist(1+len(beside), func(i int) {
@@ -62,7 +58,8 @@ func (b *Budget) release(l *load) error {
 		s.close()
 	}
 	errs := []error{b.leakErrors()}
-	b.last = b.report(true)
+	b.last = b.report(func(int) bool { return true })
+	b.countKept(&b.last.Leaks)
 	b.closed.Store(true)
 	b.unseal()
 	for _, st := range b.stacks() {
@@ -76,4 +73,36 @@ func (b *Budget) release(l *load) error {
 	errs = append(errs, b.memory.Release())
 	b.restoreGo()
 	return errors.Join(errs...)
+}
+
+// leakErrors says what is left at Close.
+func (b *Budget) leakErrors() error {
+	var errs []error
+	for _, st := range b.stacks() {
+		var held leaks
+		st.EachOwned(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
+		wrong := fmt.Sprintf("budget %q: %s: %d owned values were never released: ", b.plan.Name, st.Arena, held.count)
+		errs = append(errs, held.err(wrong, ""))
+	}
+	b.mu.Lock()
+	for _, st := range slices.Concat(b.frame, b.scratches) {
+		if open := b.leaks[st]; open != nil {
+			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Release or Close: scope ", b.plan.Name, st.Arena)
+			errs = append(errs, open.err(wrong, "; close each where it is opened"))
+		}
+	}
+	b.mu.Unlock()
+	errs = append(errs, b.leases.keptError())
+	for _, s := range b.slots {
+		errs = append(errs, s.keptError())
+	}
+	return errors.Join(errs...)
+}
+
+// countKept counts what was lent and never came back; nothing before Close.
+func (b *Budget) countKept(leaks *Leaks) {
+	leaks.Scratch = b.leases.kept.count
+	for _, s := range b.slots {
+		leaks.Slots += s.kept.count
+	}
 }

@@ -44,7 +44,6 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.False(t, reader.Pin())
 	for what, err := range map[string]error{
 		"Walk":                   func() error { _, err := b.Walk(); return err }(),
-		"CheckAll":               b.CheckAll(),
 		"NextFrame":              b.NextFrame(),
 		"Close":                  b.Close(),
 		"Rewind of region level": b.Region("level").Rewind(background),
@@ -114,7 +113,7 @@ func (s stale) requireDead(t *testing.T) {
 		assert.Nil(t, frogs.TryNew(at), name)
 		assert.Nil(t, frogs.TrySlice(at, 1), name)
 		assert.Nil(t, marks.TryNew(at), name)
-		assert.Nil(t, at.TryAlloc(8, 8), name)
+		assert.Nil(t, at.TryAllocUnzeroed(8, 8), name)
 		assert.Zero(t, at.Free(), name)
 		assert.ErrorIs(t, at.Close(), budget.ErrClosed, name)
 		assert.ErrorIs(t, at.Err(), budget.ErrClosed, name)
@@ -126,7 +125,7 @@ func (s stale) requireDead(t *testing.T) {
 			func() { marks.New(at) },
 			func() { marks.Slice(at, 2) },
 			func() { _, _ = marks.Make(at, func(*mark) error { return nil }) },
-			func() { at.Alloc(8, 8) },
+			func() { at.AllocUnzeroed(8, 8) },
 			func() { at.Bytes(8) },
 			func() { at.Open("x") },
 			func() { _ = at.Do("x", func(scope.Scope) error { return nil }) },

@@ -29,7 +29,7 @@ var (
 )
 
 // Pond can't be declared: a pool is a Go value, which belongs beside the budget, not inside.
-func loadPond(ctx context.Context, level *budget.OpenRegion, frogs int) (budget.Loaded[Pond], error) {
+func loadPond(ctx context.Context, level *budget.Region, frogs int) (budget.Loaded[Pond], error) {
 	return budget.Load(ctx, level, func(s scope.Scope) (*Pond, error) {
 		raw := s.Temp(10_000).Bytes(10_000) // what is only needed while the level is loaded
 		raw[0] = 1
@@ -43,12 +43,12 @@ func loadPond(ctx context.Context, level *budget.OpenRegion, frogs int) (budget.
 func Example() {
 	b, err := budget.Open(budget.Plan{
 		Name: "handheld",
-		Regions: []budget.Region{
+		Regions: []budget.RegionPlan{
 			{Name: "systems", Size: 128 * budget.KiB},
 			{Name: "level", Size: 256 * budget.KiB},
 		},
-		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -87,7 +87,7 @@ func Example() {
 
 // A level that doesn't fit is an answer: the error says what to raise in the plan, and the region is empty as before.
 func ExampleLoad_full() {
-	b, err := budget.Open(budget.Plan{Name: "tiny", Regions: []budget.Region{{Name: "level", Size: 128 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -109,8 +109,8 @@ func ExampleLoad_full() {
 
 // Who is inside a load may load what lies above, with the load's scope as the proof. Others are
 // told that something loads.
-func ExampleOpenRegion_In() {
-	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.Region{
+func ExampleRegion_In() {
+	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.RegionPlan{
 		{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "level", Size: 64 * budget.KiB},
 	}})
@@ -136,8 +136,8 @@ func ExampleOpenRegion_In() {
 }
 
 // Rewinding a region takes along those above it, top first, and runs finalizers newest first.
-func ExampleOpenRegion_Rewind() {
-	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.Region{
+func ExampleRegion_Rewind() {
+	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.RegionPlan{
 		{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "level", Size: 64 * budget.KiB},
 	}})

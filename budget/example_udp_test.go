@@ -42,8 +42,8 @@ type World struct{ Units []Unit }
 func planOf(scratchSize uint64) budget.Plan {
 	return budget.Plan{
 		Name:    "server",
-		Regions: []budget.Region{{Name: "worlds", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: workers, Size: scratchSize}, // each of the two that a worker has
+		Regions: []budget.RegionPlan{{Name: "worlds", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: workers, Size: scratchSize}, // each of the two that a worker has
 	}
 }
 
@@ -104,7 +104,7 @@ func run(plan budget.Plan, play func(servers []net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Seal(budget.Sealed); err != nil { // from here on the budget asks the system for nothing
+	if err := b.Seal(); err != nil { // from here on the budget asks the system for nothing
 		return err
 	}
 

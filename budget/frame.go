@@ -87,3 +87,46 @@ func (b *Budget) finalizing() string {
 	}
 	return ""
 }
+
+// countOpenScratch counts each scope on scratch that is open, once. What is on loan may be in use at NextFrame; it counts when it is
+// given back, and at the end.
+func (b *Budget) countOpenScratch(lent bool) {
+	for i, scratch := range b.scratches {
+		if (lent || b.leases.isFixed(i)) && scratch.Depth() != 0 {
+			b.countOpen(scratch, 0)
+		}
+	}
+}
+
+// countOpenFrame counts the scopes that are open in the frame, in its own.
+func (b *Budget) countOpenFrame() {
+	if len(b.frame) > 0 && b.frame[b.buffer].Depth() > 1 {
+		b.countOpen(b.frame[b.buffer], 1)
+	}
+}
+
+// publishFrame publishes the frame.
+func (b *Budget) publishFrame() {
+	p := &b.published.beside
+	p.Lock()
+	defer p.Unlock()
+	for i, st := range b.frame {
+		p.seen[i] = st.Changes()
+		p.read(i, st)
+	}
+}
+
+// publishPlain publishes a frame that ended with so many bytes, and the next one, with none: both are most often as they
+// were but for these.
+func (b *Budget) publishPlain(next int, used uint64) {
+	p := &b.published.beside
+	p.Lock()
+	if ending := b.frame[b.buffer]; ending.Changes() == p.seen[b.buffer] {
+		p.hold(b.buffer, used)
+	} else {
+		p.read(b.buffer, ending)
+	}
+	p.hold(next, 0)
+	p.seen[next] = b.frame[next].Changes()
+	p.Unlock()
+}

@@ -1,17 +1,14 @@
 package budget
 
 import (
+	"fmt"
+	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
 )
-
-// GoHeap is the Go runtime's memory, which lies beside the budget. It is the whole process's. Sizes are bytes.
-type GoHeap struct {
-	Limit       uint64 `json:"limit"`       // what the plan gives it (go_heap); 0: the budget doesn't govern it
-	Used        uint64 `json:"used"`        // what the runtime has from the system, as its memory limit counts
-	Collections uint64 `json:"collections"` // since Open
-}
 
 const (
 	metricTotal    = "/memory/classes/total:bytes"
@@ -31,12 +28,74 @@ func readMetrics(names ...string) []metrics.Sample {
 
 func collections() uint64 { return readMetrics(metricCycles)[0].Value.Uint64() }
 
-// goHeap reads the figures as they are now. Any goroutine may.
-func (b *Budget) goHeap() GoHeap {
-	s := readMetrics(metricTotal, metricReleased, metricCycles)
-	used := s[0].Value.Uint64() - s[1].Value.Uint64()
-	if platform.GoBacked && !b.foreign() {
-		used -= min(used, b.published.head.Size) // the budget is Go memory, and has figures of its own
+// goShare is the budget that governs the collector: the runtime has one limit, so one budget may set it.
+var goShare struct {
+	sync.Mutex
+	owner string
+	taken bool
+}
+
+// sites is what checked builds keep beside the tables on the Go heap.
+func (p Plan) sites() uint64 {
+	_, sites := p.tableBytes()
+	return p.arenaCount() * sites
+}
+
+// takeGoShare makes the plan's share the runtime's memory limit and lets nothing else start a collection. Without it, a
+// heap that is tiny beside an off-heap budget would be collected again and again.
+func takeGoShare(plan Plan) (restore func(), err error) {
+	if plan.GoHeap == 0 {
+		return func() {}, nil
 	}
-	return GoHeap{Limit: b.published.head.GoHeap.Limit, Used: used, Collections: s[2].Value.Uint64() - b.published.cycles}
+	if tables := plan.goTables(); tables > plan.GoHeap {
+		return nil, fmt.Errorf("budget %q: go_heap: is %s, and the tables of the plan's arenas on the Go heap take %s of it; "+
+			"raise go_heap, or lower limits or slots", plan.Name, sizeText(plan.GoHeap), sizeText(tables))
+	}
+	goShare.Lock()
+	defer goShare.Unlock()
+	if goShare.taken {
+		return nil, fmt.Errorf("budget %q: go_heap: budget %q governs the Go heap already; only one open budget can, give this one 0",
+			plan.Name, goShare.owner)
+	}
+	goShare.owner, goShare.taken = plan.Name, true
+	limit := plan.GoHeap
+	if platform.GoBacked {
+		l, _ := plan.layout() // its fault is layOut's to tell
+		limit += l.size
+	}
+	limit += plan.sites()
+	oldLimit := debug.SetMemoryLimit(int64(limit))
+	oldPercent := debug.SetGCPercent(-1)
+	return func() {
+		goShare.Lock()
+		defer goShare.Unlock()
+		debug.SetMemoryLimit(oldLimit)
+		debug.SetGCPercent(oldPercent)
+		goShare.taken = false
+	}, nil
+}
+
+// goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
+func (p Plan) goTables() uint64 {
+	tables, _ := p.tableBytes()
+	return planRound(p.arenaCount() * tables)
+}
+
+// tableBytes is what those of one arena take, and what checked builds add.
+func (p Plan) tableBytes() (tables, sites uint64) {
+	l := p.Limits.orDefault()
+	st := scope.Stack{Owned: l.Owned, Names: l.Labels}
+	return st.TableBytes(uint64(l.Scopes))
+}
+
+// goShare is what the plan needs of the Go heap: what it gives, or at least its tables there.
+func (p Plan) goShare() uint64 { return max(p.GoHeap, p.goTables()) }
+
+// goMemory is what the Go runtime has from the system, in bytes: mapped, and of this what it hasn't given back. Tests put
+// other figures in its place.
+var goMemory = func() (mapped, present uint64) {
+	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(read)
+	mapped = read[0].Value.Uint64()
+	return mapped, mapped - min(mapped, read[1].Value.Uint64())
 }

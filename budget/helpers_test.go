@@ -58,10 +58,10 @@ func (c *closer) Close() error { ran = append(ran, c.id); return nil }
 func small() budget.Plan {
 	return budget.Plan{
 		Name: "small",
-		Regions: []budget.Region{{Name: "init", Size: 128 * budget.KiB}, {Name: "systems", Size: 256 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 128 * budget.KiB}, {Name: "systems", Size: 256 * budget.KiB},
 			{Name: "level", Size: 512*budget.KiB + 100}},
-		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Scratch: budget.Scratch{Workers: 2, Size: 64 * budget.KiB},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB},
 		Limits:  budget.Limits{Scopes: 8, Pools: 2, Owned: 16},
 	}
 }
@@ -74,7 +74,7 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.CheckAll(); !errors.Is(err, budget.ErrClosed) {
+		if _, err := b.Walk(); !errors.Is(err, budget.ErrClosed) {
 			assert.NoError(t, err, "the check at the end")
 		}
 		_ = b.Close()
@@ -100,7 +100,7 @@ func load(b *budget.Budget, region string, fn func(scope.Scope) error) (budget.L
 	return loadRegion(b.Region(region), fn)
 }
 
-func loadRegion(r *budget.OpenRegion, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
+func loadRegion(r *budget.Region, fn func(scope.Scope) error) (budget.Loaded[frog], error) {
 	return budget.Load(background, r, func(s scope.Scope) (*frog, error) {
 		f := frogs.New(s)
 		if fn == nil {
@@ -116,7 +116,7 @@ func mustLoad(t testing.TB, b *budget.Budget, region string, fn func(scope.Scope
 	return mustLoadRegion(t, b.Region(region), fn)
 }
 
-func mustLoadRegion(t testing.TB, r *budget.OpenRegion, fn func(scope.Scope)) budget.Loaded[frog] {
+func mustLoadRegion(t testing.TB, r *budget.Region, fn func(scope.Scope)) budget.Loaded[frog] {
 	t.Helper()
 	l, err := loadRegion(r, func(s scope.Scope) error {
 		if fn != nil {

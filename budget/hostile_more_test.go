@@ -58,7 +58,7 @@ func TestLeaksDontFillTheGoHeap(t *testing.T) {
 
 // A slot whose Release returned, or has the budget to itself, is no leak for a Close beside it.
 func TestReleaseBesideClose(t *testing.T) {
-	plan := budget.Plan{Name: "p", Regions: []budget.Region{{Name: "match", Size: 64 * budget.KiB, Slots: 1}},
+	plan := budget.Plan{Name: "p", Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB, Slots: 1}},
 		Pages: budget.Pages{Prefault: budget.Off}}
 	for range 500 {
 		b, err := budget.Open(plan)
@@ -82,9 +82,9 @@ func TestReleaseBesideClose(t *testing.T) {
 func TestHeadroomOfTheRest(t *testing.T) {
 	plan := budget.Plan{Name: "r", Size: 20 * 64 * budget.KiB}
 	for i := range 10 {
-		plan.Regions = append(plan.Regions, budget.Region{Name: fmt.Sprintf("r%d", i), Size: 64 * budget.KiB})
+		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: fmt.Sprintf("r%d", i), Size: 64 * budget.KiB})
 	}
-	plan.Regions = append(plan.Regions, budget.Region{Name: "rest", Size: budget.Rest})
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "rest", Size: budget.Rest})
 	for _, percent := range []int{0, 1, 10, 200} { // at 1 each of ten parts is rounded up by an edge
 		more := plan.Headroom(percent)
 		require.NoError(t, more.Check())
@@ -124,7 +124,7 @@ func TestClosedBudgetKeepsNoBlock(t *testing.T) {
 		kept = weak.Make(&block[0])
 		b, err := budget.OpenIn(block, plan)
 		require.NoError(t, err)
-		_, err = load(b, "level", func(s scope.Scope) error { s.TryAlloc(1<<30, 8); return nil })
+		_, err = load(b, "level", func(s scope.Scope) error { s.TryAllocUnzeroed(1<<30, 8); return nil })
 		require.ErrorIs(t, err, budget.ErrFull)
 		require.NoError(t, b.Close())
 	}()

@@ -168,7 +168,7 @@ func TestMisuseOfAFrameIsToldOnce(t *testing.T) {
 	assert.Nil(t, frogs.TryNew(f))
 	require.NoError(t, child.Close())
 	assert.ErrorContains(t, b.NextFrame(), `allocation in scope "frame" of frame 0 while scope "child", opened in it, is open`)
-	assert.Nil(t, f.TryAlloc(33, 1))
+	assert.Nil(t, f.TryAllocUnzeroed(33, 1))
 	assert.ErrorContains(t, b.NextFrame(), `allocation in scope "frame" of frame 0, which is frozen since its frame ended`)
 	require.NoError(t, b.NextFrame())
 }

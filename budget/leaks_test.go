@@ -41,7 +41,6 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	assert.EqualError(t, released, `budget "rooms": Release of region room 0 during a Close: upfront: loading`)
 	assert.Equal(t, []int64{4}, ran, "they are emptied all the same")
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
-	assert.Equal(t, 2, b.Report().Leaks.Total())
 	_, err := b.Slots("room").Acquire()
 	assert.EqualError(t, err, `budget "rooms": Acquire of a slot of region room: upfront: closed`)
 	assert.ErrorIs(t, first.Release(background), budget.ErrClosed)
@@ -60,7 +59,6 @@ func TestScratchThatNobodyGaveBack(t *testing.T) {
 	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "query"; close each where it is opened
 budget "small": never given back: scratch 1.0 and scratch 1.1; call Release where Lease gave them`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 1}, b.Report().Leaks)
-	assert.Equal(t, 2, b.Report().Leaks.Total())
 }
 
 // TestCloseThatIsRefusedCountsNothing: what is lent may still come back.
@@ -123,7 +121,7 @@ func TestLoadedIsWhatItLoaded(t *testing.T) {
 }
 
 // mustLoadAndRewind loads, and has another goroutine, which waits for the end of the load, rewind at once.
-func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.OpenRegion, rewound chan error) budget.Loaded[frog] {
+func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.Region, rewound chan error) budget.Loaded[frog] {
 	t.Helper()
 	loaded, err := budget.Load(background, level, func(s scope.Scope) (*frog, error) {
 		s.Temp(64).Defer(func() { // nothing that the load does then waits for anybody, until its end

@@ -92,16 +92,16 @@ func TestErrorsOfTheUnwindingAreInTheVerdict(t *testing.T) {
 func TestErrorsAreOneFlatList(t *testing.T) {
 	const slots = 100
 	plan := small()
-	plan.Regions[2] = budget.Region{Name: "level", Size: budget.KiB, Slots: slots}
+	plan.Regions[2] = budget.RegionPlan{Name: "level", Size: budget.KiB, Slots: slots}
 	plan.Pages.Prefault = budget.Off
 	b := open(t, plan)
-	var rooms []*budget.OpenRegion
+	var rooms []*budget.Region
 	for range slots {
 		room, err := b.Slots("level").Acquire()
 		require.NoError(t, err)
 		rooms = append(rooms, room)
 	}
-	fill := func(in func(*budget.OpenRegion) *budget.OpenRegion) {
+	fill := func(in func(*budget.Region) *budget.Region) {
 		for i, room := range rooms {
 			mustLoadRegion(t, in(room), func(s scope.Scope) { newMark(s, int64(i), doFail) })
 		}
@@ -112,11 +112,11 @@ func TestErrorsAreOneFlatList(t *testing.T) {
 		require.True(t, ok, what)
 		assert.Len(t, joined.Unwrap(), slots+more, what)
 	}
-	itself := func(room *budget.OpenRegion) *budget.OpenRegion { return room }
+	itself := func(room *budget.Region) *budget.Region { return room }
 	fill(itself)
 	flat("Rewind", b.Region("systems").Rewind(background), 0)
 	_, err := load(b, "systems", func(s scope.Scope) error {
-		fill(func(room *budget.OpenRegion) *budget.OpenRegion { return room.In(s) })
+		fill(func(room *budget.Region) *budget.Region { return room.In(s) })
 		return errLoader
 	})
 	flat("Load", err, 1)

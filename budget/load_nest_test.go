@@ -105,7 +105,7 @@ func TestPanicAndGoexitUnwindBothLoads(t *testing.T) {
 }
 
 // refused are the ways to touch regions while one is being loaded.
-func refused(b *budget.Budget, regions ...*budget.OpenRegion) (errs []error) {
+func refused(b *budget.Budget, regions ...*budget.Region) (errs []error) {
 	for _, r := range regions {
 		_, err := loadRegion(r, func(scope.Scope) error { panic("it should be refused") })
 		errs = append(errs, err, r.Rewind(background))
@@ -113,7 +113,7 @@ func refused(b *budget.Budget, regions ...*budget.OpenRegion) (errs []error) {
 	return append(errs, b.Close())
 }
 
-func regionsOf(b *budget.Budget) (regions []*budget.OpenRegion) {
+func regionsOf(b *budget.Budget) (regions []*budget.Region) {
 	for _, name := range []string{"init", "systems", "level"} {
 		regions = append(regions, b.Region(name))
 	}
@@ -121,7 +121,7 @@ func regionsOf(b *budget.Budget) (regions []*budget.OpenRegion) {
 }
 
 // inAll are the regions for who claims to be inside the load of that scope.
-func inAll(regions []*budget.OpenRegion, s scope.Scope) (in []*budget.OpenRegion) {
+func inAll(regions []*budget.Region, s scope.Scope) (in []*budget.Region) {
 	for _, r := range regions {
 		in = append(in, r.In(s))
 	}
@@ -202,7 +202,7 @@ func TestForgottenIn(t *testing.T) {
 // is otherwise the same.
 func TestProofEndsWithFn(t *testing.T) {
 	b := open(t, small())
-	var kept *budget.OpenRegion
+	var kept *budget.Region
 	for name, f := range failures {
 		attempt(func() error {
 			_, err := load(b, "systems", func(s scope.Scope) error {
@@ -245,7 +245,7 @@ type innerLoad struct {
 	loaded budget.Loaded[frog] // when it is done
 }
 
-func startInner(r *budget.OpenRegion) *innerLoad {
+func startInner(r *budget.Region) *innerLoad {
 	inside, l := make(chan bool), &innerLoad{leave: make(chan bool), done: make(chan error, 1)}
 	go func() {
 		loaded, err := loadRegion(r, func(scope.Scope) error {
@@ -263,7 +263,7 @@ func startInner(r *budget.OpenRegion) *innerLoad {
 // TestProofIsHandedOn: whoever was given the scope is inside, one at a time.
 func TestProofIsHandedOn(t *testing.T) {
 	plan := small()
-	plan.Regions = append(plan.Regions, budget.Region{Name: "effects", Size: 64 * budget.KiB})
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "effects", Size: 64 * budget.KiB})
 	b := open(t, plan)
 	level, effects := b.Region("level"), b.Region("effects")
 	mustLoad(t, b, "systems", func(s scope.Scope) {

@@ -202,7 +202,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 	before := quiet(b)
 	assert.Nil(t, frogs.TryNew(s))
 	assert.Nil(t, frogs.TrySlice(s, 3))
-	assert.Nil(t, s.TryAlloc(8, 8))
+	assert.Nil(t, s.TryAllocUnzeroed(8, 8))
 	assert.Zero(t, s.Free())
 	const frozen = `scope "level" of region level, which is frozen since its load returned`
 	closed := &closer{7}
@@ -228,7 +228,7 @@ func TestLoadedIsFrozen(t *testing.T) {
 // TestTempNamesASizeThatIsEnough at the first try, and by two lines at most too large.
 func TestTempNamesASizeThatIsEnough(t *testing.T) {
 	try := func(size uint64, near, n int) error {
-		b := open(t, budget.Plan{Name: "exact", Regions: []budget.Region{{Name: "level", Size: size}}})
+		b := open(t, budget.Plan{Name: "exact", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 		defer b.Close()
 		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*frog, error) {
 			s.Bytes(near)

@@ -1,8 +1,11 @@
 package budget
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
@@ -169,4 +172,126 @@ func (l *Limits) raise(full *scope.FullError, to uint64) bool {
 		}
 	}
 	return false
+}
+
+// trial is one run of fn.
+type trial struct {
+	report Report
+	fulls  []*scope.FullError // that fn returned, panicked with or hid
+	err    error              // of fn
+}
+
+// run runs fn in the budget and closes it. The error is one that ends the search: fn's when nothing was full, that of
+// leaks, or a full of what a measured plan doesn't widen.
+func (m *measurement) run(b *Budget) (t trial, err error) {
+	ended := false
+	defer func() {
+		if !ended { // fn panicked, or ended the goroutine
+			_ = b.Close()
+		}
+	}()
+	b.countScratch()
+	t.err = b.attempt(m.fn)
+	t.report = b.Report()
+	var full *scope.FullError
+	var returned []*scope.FullError
+	if errors.As(t.err, &full) && full.Budget == b.plan.Name && widens(full) {
+		returned = append(returned, full)
+	}
+	ended = true
+	err = b.Close()
+	t.fulls = append(b.fulls(), returned...) // now: Close asks what was open, as the frame, what it refused
+	switch {
+	case !b.closed.Load():
+		return t, err // a worker is still inside
+	case len(t.fulls) > 0:
+		return t, nil // what leaked follows from it
+	case t.err != nil || errors.Is(err, ErrClosed):
+		return t, t.err // or fn closed it
+	}
+	return t, err
+}
+
+// attempt calls fn. A full that it panics with is its error, and so is a panic after a full that it hid.
+func (b *Budget) attempt(fn func(*Budget) error) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if full, ok := v.(error); ok && errors.Is(full, ErrFull) {
+			err = full
+			return
+		}
+		if len(b.fulls()) == 0 {
+			panic(v)
+		}
+		err = fmt.Errorf("panic: %v", v)
+	}()
+	return fn(b)
+}
+
+// fulls are the last that each arena reported, to whomever. What didn't fit into the bytes that Temp gave is none of the
+// arena's.
+func (b *Budget) fulls() (list []*scope.FullError) {
+	for _, st := range b.stacks() {
+		if full := st.LastFull(); full != nil && full.Key != "" {
+			list = append(list, full)
+		}
+	}
+	return list
+}
+
+// widens says whether a measured plan gives more of what was full.
+func widens(full *scope.FullError) bool {
+	return !full.OnPurpose && (strings.HasSuffix(full.Key, "size") || strings.HasPrefix(full.Key, "limits."))
+}
+
+// wideLimit is the most of each that an arena of a wide plan may have open, if it has wideRoom for each: the tables have a
+// place for each too.
+const (
+	wideLimit = 4096
+	wideRoom  = 4096
+)
+
+// wide is the plan with every part as large as an equal share of total, and with limits to match, but at least as planned.
+func (p Plan) wide(total uint64) Plan {
+	p.Regions = slices.Clone(p.Regions)
+	share := total / p.arenaCount() &^ (planEdge - 1)
+	for _, part := range p.sized() {
+		*part.size = max(*part.size, share)
+	}
+	each := int(min(share/wideRoom, wideLimit))
+	p.Limits.raiseTo(Limits{each, each, each, each})
+	return p
+}
+
+// wideMost is the most that Measure asks for: it may well be beyond the machine's memory, since only what is used becomes
+// present, and a small part of what the narrowest address space has, of 39 bits; where they have 32, a sixteenth.
+// Instrumented builds touch every byte of a budget, or a shadow of it.
+func wideMost() uint64 {
+	if arena_c.Race || arena_c.Asan {
+		return 256 * MiB
+	}
+	return min(16*GiB, math.MaxUint/16)
+}
+
+// wideTotal is what a wide plan may have: half of what the process's limits leave, but at most wideMost.
+func wideTotal() uint64 {
+	total := wideMost()
+	for _, limit := range readLimits() {
+		total = min(total, limit.Rest()/2)
+	}
+	return total
+}
+
+// openWide opens the widest budget that the system grants; wide is its plan.
+func openWide(plan Plan, total uint64) (b *Budget, wide Plan, err error) {
+	for {
+		wide = plan.wide(total)
+		if b, err = Open(wide); err == nil || total < planEdge {
+			return b, wide, err
+		}
+		total /= 2 // RLIMIT_AS, or the kernel's overcommit, is against it
+	}
 }

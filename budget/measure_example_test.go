@@ -14,8 +14,8 @@ var newts = scope.Plain[newt]()
 
 // Will it fit? A plan of guesses, and what a run of the largest map needs of it.
 func ExampleMeasure() {
-	guess := budget.Plan{Name: "handheld", Regions: []budget.Region{{Name: "systems", Size: 12 * budget.MiB},
-		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.Frame{Buffers: 2, Size: budget.MiB}}
+	guess := budget.Plan{Name: "handheld", Regions: []budget.RegionPlan{{Name: "systems", Size: 12 * budget.MiB},
+		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}}
 	report, err := budget.Measure(guess, func(b *budget.Budget) error {
 		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*newt, error) {
 			pond := newts.Slice(s, 1000)
@@ -43,7 +43,7 @@ func ExampleMeasure() {
 func ExampleSuggest() {
 	var reports []budget.Report
 	for _, size := range []int{20000, 50000} { // each a run in the field, its report kept as JSON
-		b, err := budget.Open(budget.Plan{Name: "field", Regions: []budget.Region{{Name: "level", Size: budget.MiB}}})
+		b, err := budget.Open(budget.Plan{Name: "field", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -95,7 +95,7 @@ func TestMeasureRaises(t *testing.T) {
 		"alignment": {func(b *budget.Budget, more bool) error {
 			_, err := load(b, "level", func(s scope.Scope) error {
 				if more {
-					s.AllocAligned(8, 4096)
+					s.BytesUnzeroed(8, 4096)
 				}
 				return nil
 			})

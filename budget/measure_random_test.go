@@ -18,7 +18,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 	for range 1 + r.IntN(8) {
 		switch k := r.IntN(10); {
 		case k < 6:
-			s.AllocAligned(uint64(r.IntN(3000)), 1<<r.IntN(8))
+			s.BytesUnzeroed(r.IntN(3000), 1<<r.IntN(8))
 		case k < 7:
 			frogs.Pool(s, r.IntN(20))
 		case k < 8 && temps:
@@ -26,7 +26,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 			temp.Bytes(int(temp.Free()))
 		default:
 			child := s.Open("child")
-			child.Alloc(uint64(r.IntN(9000)), 16)
+			child.AllocUnzeroed(uint64(r.IntN(9000)), 16)
 			_ = child.Close()
 		}
 	}
@@ -36,7 +36,7 @@ func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
 func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 	return func(b *budget.Budget) error {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var taken []*budget.OpenRegion
+		var taken []*budget.Region
 		for range 1 + r.IntN(3) {
 			for _, name := range []string{"init", "level"}[r.IntN(2):] {
 				if _, err := load(b, name, func(s scope.Scope) error { randomWork(s, r, temps); return nil }); err != nil {

@@ -22,10 +22,10 @@ func narrowMachine(t testing.TB) {
 func measured() budget.Plan {
 	return budget.Plan{
 		Name: "measured",
-		Regions: []budget.Region{{Name: "init", Size: 1000}, {Name: "match", Size: 1000, Slots: 3},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 1000}, {Name: "match", Size: 1000, Slots: 3},
 			{Name: "level", Size: 1000, Note: "kept"}, {Name: "spare", Size: 1 << 20}},
-		Frame:   budget.Frame{Buffers: 2, Size: 1000},
-		Scratch: budget.Scratch{Workers: 2, Size: 1000},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 1000},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: 1000},
 		Limits:  budget.Limits{Scopes: 4, Pools: 1, Owned: 1, Labels: 1},
 	}
 }

@@ -3,7 +3,6 @@ package budget
 import (
 	"errors"
 	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -18,41 +17,6 @@ type supply interface {
 	Protect(offset, size uint64) error
 	Unprotect(offset, size uint64) error
 	Release() error
-}
-
-// layout is a plan in bytes.
-type layout struct {
-	arenas []arena_c.Arena
-	shape  arena_c.Map // rows, slots and pools
-	tables uint64      // bytes at the bottom
-	size   uint64      // of all, tables included
-}
-
-// sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
-const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
-
-func (p Plan) layout() (l layout, err error) {
-	l.arenas = p.arenas()
-	l.shape = arena_c.Map{Rows: p.rows(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
-	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
-	total := p.total()
-	l.tables = l.size - total - l.shape.Guard
-	if l.size != 0 && p.Size != 0 {
-		l.size += planRound(p.Size) - total
-	}
-	if l.size == 0 || l.size >= sizeEnd {
-		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeText(sizeEnd), p.largest())
-	}
-	return l, nil
-}
-
-// Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.
-func (p Plan) Need() (uint64, error) {
-	if err := p.Check(); err != nil {
-		return 0, err
-	}
-	l, err := p.resolved().layout()
-	return l.size + arena_c.Edge, err
 }
 
 // grant is the memory that a plan gets, and what the system refused of what the plan wished.
@@ -81,8 +45,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(l.size, arena_c.AlignMax, l.tables) || p.keepsBase(l)
-	if err := p.fits(l, kept, limits); err != nil {
+	if err := p.fits(l, p.keeps(l) || p.keepsBase(l), limits); err != nil {
 		return g, err
 	}
 	r, err := g.reserve(p, l, limits)
@@ -123,77 +86,36 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	return g.want("lock", pages.Lock, lock)
 }
 
-// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still, and handles into
-// them may be kept: it is taken only where the tables have the same shape, so that each handle finds its own words, dead.
+// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still,
+// and handles into them may be kept: only tables of the same shape may lie there, so that each handle finds
+// its own words, dead.
 func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.Reservation, err error) {
 	err = g.want("base", p.Pages.Base, func() (err error) {
+		if p.Base > uint64(^uintptr(0)) {
+			return fmt.Errorf("this target has no address %#x", p.Base)
+		}
 		if err := p.fits(l, p.keepsBase(l), limits); err != nil {
 			return err
 		}
-		r, err = reserveAt(p.Base, l)
+		r, err = platform.ReserveAt(uintptr(p.Base), l.size, l.head())
 		return err
 	})
 	if r != nil || err != nil {
 		return r, err
 	}
-	var others []*platform.Reservation
-	defer func() {
-		for _, other := range others {
-			err = errors.Join(err, other.Release())
-		}
-		if r != nil && err != nil { // taken, but another could not go back
-			r, err = nil, errors.Join(err, r.Release())
-		}
-	}()
-	for {
-		if err := p.fits(l, platform.Keeps(l.size, arena_c.AlignMax, l.tables), limits); err != nil {
-			return nil, err
-		}
-		r, err := platform.Reserve(l.size, arena_c.AlignMax, l.tables)
-		if err != nil {
-			return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
-		}
-		ok, err := mayTake(r, l)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return r, nil
-		}
-		others = append(others, r)
-	}
-}
-
-func reserveAt(base uint64, l layout) (*platform.Reservation, error) {
-	if base > uint64(^uintptr(0)) {
-		return nil, fmt.Errorf("this target has no address %#x", base)
-	}
-	r, err := platform.ReserveAt(uintptr(base), l.size, l.tables)
-	if err != nil {
+	if err := p.fits(l, p.keeps(l), limits); err != nil {
 		return nil, err
 	}
-	ok, err := mayTake(r, l)
-	if err == nil && !ok {
-		err = errors.Join(errors.New("a budget of another shape was there, and handles into it may be kept"), r.Release())
-	}
-	if err != nil {
-		return nil, err
+	if r, err = platform.Reserve(l.size, arena_c.AlignMax, l.head()); err != nil {
+		return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
 	return r, nil
 }
 
-// mayTake says whether the range is new, or had a budget of the same shape.
-func mayTake(r *platform.Reservation, l layout) (bool, error) {
-	if err := r.Commit(); err != nil {
-		return false, errors.Join(err, r.Release())
-	}
-	return hasShape(r.Base(), l.shape), nil
-}
-
-// hasShape says whether tables of the shape may be laid out at base: over nothing, or over their like.
-func hasShape(base unsafe.Pointer, shape arena_c.Map) bool {
-	old := (*arena_c.Map)(base)
-	return old.Magic == 0 || sameShape(*old, shape)
+// head is the tables, which outlive the budget.
+func (l layout) head() platform.Head {
+	return platform.Head{Size: l.tables, Kind: fmt.Sprintf("%d arenas, %d scopes, %d pools, guards of %d", l.shape.Rows,
+		l.shape.Slots, l.shape.Pools, l.shape.Guard)}
 }
 
 func sameShape(a, b arena_c.Map) bool {
@@ -239,4 +161,122 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 	}
 	g.memory = given{block, base, l.size}
 	return g, nil
+}
+
+// protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
+func (b *Budget) protectGuards() error {
+	err := b.guard(0, b.memory.Protect)
+	if b.guarded = err == nil; b.guarded || platform.GoBacked || b.foreign() {
+		return err
+	}
+	if refused := b.guard(0, b.memory.Unprotect); refused != nil {
+		b.guarded = true // Reconfigure must try again: an edge may come to lie there
+		return errors.Join(err, fmt.Errorf("some guards are in force all the same: %w", refused))
+	}
+	return err
+}
+
+// foreign says whether the memory is a block that was given.
+func (b *Budget) foreign() bool {
+	_, foreign := b.memory.(given)
+	return foreign
+}
+
+// guard gives the guards behind the arenas from `first` up, and the one before them, to do: to take access away or to give
+// it back.
+func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
+	if platform.GoBacked {
+		return errors.New("the pages of a race build are Go's")
+	}
+	size := b.table.Guard
+	if err := do(b.table.Start(uint64(first))-size, size); err != nil {
+		return err
+	}
+	for i := uint64(first); i < b.table.Rows; i++ {
+		if err := do(b.table.GuardStart(i), size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openMirror takes the addresses at which the bytes lie in checked and asan builds, far apart from each other
+// (arena_c/mirror.h). They are beside the plan: not locked, not made present, and counted nowhere.
+func (b *Budget) openMirror() error {
+	size := b.table.MirrorSize()
+	if size == 0 {
+		return nil
+	}
+	m, err := platform.ReserveSparse(size, arena_c.AlignMax)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // fills alone
+	}
+	if err != nil {
+		return fmt.Errorf("this build lays things out far apart from each other, in %s of addresses: %w", sizeText(size), err)
+	}
+	if !b.table.MirrorOpen(m.Base(), b.plan.Name) {
+		return errors.Join(errors.New("this build has no more than 256 budgets open at once"), m.Release())
+	}
+	b.mirror = m
+	return nil
+}
+
+func (b *Budget) closeMirror() error {
+	if b.mirror == nil {
+		return nil
+	}
+	for i := range b.table.Rows {
+		b.table.Row(i).Over() // scratch arenas, too, are looked at once more
+	}
+	b.table.MirrorClose()
+	return b.mirror.Release()
+}
+
+// readLimits is platform.Limits; tests put others in its place.
+var readLimits = platform.Limits
+
+// fits says which limit of the process is too small for the budget and the Go share. kept says that the budget gets the
+// range of one that was closed.
+func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
+	heap := p.goShare()
+	for _, limit := range limits {
+		rest := p.leftBy(limit, l, kept)
+		if need := l.size + heap; need > rest {
+			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
+				sizeText(need), sizeText(l.size), sizeText(heap), limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
+		}
+	}
+	return nil
+}
+
+// leftBy is what a limit leaves for the plan. What counts against it already and is a part of what the plan needs isn't
+// taken off: the Go heap in use, up to the plan's share; and of a kept range the tables, which stay present and writable,
+// or all of it, where addresses are what counts.
+//
+// What others use of the machine's memory may go away again: it doesn't count.
+func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
+	if limit.Name == "physical memory" {
+		return limit.Bytes
+	}
+	mapped, present := goMemory()
+	own := min(p.goShare(), present)
+	if limit.Name == "RLIMIT_AS" || limit.Name == "RLIMIT_DATA" {
+		own = min(p.goShare(), mapped)
+	}
+	switch {
+	case kept && (limit.Name == "RLIMIT_AS" || platform.GoBacked):
+		own += l.size
+	case kept:
+		own += l.tables
+	}
+	limit.Used -= min(limit.Used, own)
+	return limit.Rest()
+}
+
+// keeps says whether the process keeps a range for the plan.
+func (p Plan) keeps(l layout) bool { return platform.Keeps(l.size, arena_c.AlignMax, l.head()) }
+
+// keepsBase says whether it keeps one at the plan's base.
+func (p Plan) keepsBase(l layout) bool {
+	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.KeepsAt(uintptr(p.Base), l.size, l.head())
 }

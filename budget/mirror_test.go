@@ -22,19 +22,19 @@ func TestBudgetsSideBySide(t *testing.T) {
 	for _, b := range outer {
 		mustLoad(t, b, "systems", func(s scope.Scope) { checkPlaces(t, b, s) })
 	}
-	plan := budget.Plan{Name: "inner", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}}
+	plan := budget.Plan{Name: "inner", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}}
 	size, err := plan.Need()
 	require.NoError(t, err)
 	mustLoad(t, outer[0], "level", func(s scope.Scope) {
-		inner, err = budget.OpenIn(s.Block(int(size)), plan)
+		inner, err = budget.OpenIn(s.BytesUnzeroed(int(size), 64), plan)
 		require.NoError(t, err)
 		mustLoad(t, inner, "level", func(s scope.Scope) { checkPlaces(t, inner, s) })
 		checkPlaces(t, outer[0], s)
-		require.NoError(t, inner.CheckAll())
+		requireWalk(t, inner)
 		require.NoError(t, inner.Close())
 	})
 	for _, b := range outer {
-		require.NoError(t, b.CheckAll())
+		requireWalk(t, b)
 		require.NoError(t, b.Close())
 	}
 }

@@ -27,9 +27,9 @@ func TestOpenRefuses(t *testing.T) {
 	if strconv.IntSize == 32 {
 		most, end = 2*budget.GiB-64*budget.KiB, "2097088KiB"
 	}
-	one, size := []budget.Region{{Name: "a", Size: 1}}, budget.Frame{Buffers: 2, Size: most/2 - 64*budget.KiB}
+	one, size := []budget.RegionPlan{{Name: "a", Size: 1}}, budget.FramePlan{Buffers: 2, Size: most/2 - 64*budget.KiB}
 	for key, plan := range map[string]budget.Plan{
-		"regions[0].size": {Name: "large", Regions: []budget.Region{{Name: "a", Size: most}}, GoHeap: budget.GiB},
+		"regions[0].size": {Name: "large", Regions: []budget.RegionPlan{{Name: "a", Size: most}}, GoHeap: budget.GiB},
 		"frame.size":      {Name: "large", Regions: one, Frame: size, GoHeap: budget.GiB},
 		"size":            {Name: "large", Regions: one, Size: most, GoHeap: budget.GiB},
 	} {
@@ -54,7 +54,7 @@ func TestCallersBugsPanic(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf(`budget: BUG: scratch %d of worker %d: plan "small" has scratch for 2 workers, 2 each`, c[1], c[0]),
 			panics(t, func() { b.Scratch(c[0], c[1]) }))
 	}
-	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.Region{{Name: "all", Size: 1}}})
+	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.RegionPlan{{Name: "all", Size: 1}}})
 	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`, panics(t, func() { bare.Frame() }))
 	assert.Contains(t, panics(t, func() { bare.Scratch(0, 0) }), "has scratch for 0 workers")
 	assert.NoError(t, bare.NextFrame(), "a budget without a frame turns, too")
@@ -130,7 +130,7 @@ func TestGoShare(t *testing.T) {
 }
 
 func TestThousandBudgetsInOneRange(t *testing.T) {
-	plan := budget.Plan{Name: "again", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}}
+	plan := budget.Plan{Name: "again", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}}
 	ranges := map[uintptr]bool{}
 	for i := range 1000 {
 		b, err := budget.Open(plan)

@@ -62,7 +62,7 @@ func requireGuards(t *testing.T, b *budget.Budget) {
 // fillRegions writes every byte of the regions of worlds.
 func fillRegions(t *testing.T, b *budget.Budget) {
 	t.Helper()
-	whole := func(r *budget.OpenRegion) {
+	whole := func(r *budget.Region) {
 		size := int(r.Report().Size)
 		_, err := budget.Load(background, r, func(s scope.Scope) (*frog, error) {
 			bytes := s.Bytes(size)
@@ -160,7 +160,7 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 		plan.Limits = limits
 		return plan
 	}
-	commits := 2 // requests before the guards'
+	commits := 1 // requests before the guards'
 	require.NoError(t, open(t, plan(256, 512)).Close())
 	for n := 1; n <= 8; n++ {
 		restore := platform.InjectFault("protect", commits+n)

@@ -17,7 +17,7 @@ import (
 func paged(shape int) budget.Plan {
 	return budget.Plan{
 		Name:    "paged",
-		Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 5 * budget.MiB}},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 5 * budget.MiB}},
 		Limits:  budget.Limits{Scopes: 2000 + 600*(shape%100), Pools: 7 + 60_000*(shape/100), Owned: 16},
 		Pages:   budget.Pages{Prefault: budget.Off},
 	}
@@ -54,7 +54,7 @@ func demanding(plan budget.Plan, key string, demand budget.Demand) budget.Plan {
 
 // ungranted says why this system can't grant a demand; empty where it can.
 func ungranted(t *testing.T, key string) string {
-	r, err := platform.Reserve(8*budget.MiB, 64*budget.KiB, 0)
+	r, err := platform.Reserve(8*budget.MiB, 64*budget.KiB, platform.Head{})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	defer func() { require.NoError(t, r.Release()) }()

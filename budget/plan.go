@@ -1,6 +1,9 @@
 package budget
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Sizes in bytes.
 const (
@@ -13,12 +16,12 @@ const (
 // slot, frame buffer and scratch begins at a multiple of 64 KiB, on every target; a plan's sizes are rounded up to that
 // when it is laid out.
 type Plan struct {
-	Name    string   // 1 to 31 bytes of a-z, 0-9, _ and -
-	Size    uint64   // what all parts together have, tables not counted; 0: their sum. Needed when a region takes the Rest
-	Base    uint64   // address of the budget's first byte, a multiple of 64 KiB; 0: wherever there is room
-	Regions []Region // 1 to 64, bottom first: rewinding one rewinds those after it
-	Frame   Frame
-	Scratch Scratch
+	Name    string       // 1 to 31 bytes of a-z, 0-9, _ and -
+	Size    uint64       // what all parts together have, tables not counted; 0: their sum. Needed when a region takes the Rest
+	Base    uint64       // address of the budget's first byte, a multiple of 64 KiB; 0: wherever there is room
+	Regions []RegionPlan // up to 64, bottom first: rewinding one rewinds those after it
+	Frame   FramePlan
+	Scratch ScratchPlan
 	Limits  Limits
 	Pages   Pages
 	GoHeap  uint64 // the Go runtime's share beside the budget, at least 4 MiB; 0 leaves the collector alone
@@ -26,9 +29,9 @@ type Plan struct {
 	OnError func(error) // told of errors that no call can return: those of finalizers whose contents a load replaced; may be nil
 }
 
-// Region is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
+// RegionPlan is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
 // people.
-type Region struct {
+type RegionPlan struct {
 	Name  string
 	Size  uint64 // of each slot, if there are Slots; Rest: what the other parts leave of Plan.Size, at least 64 KiB
 	Slots int    // 0: the region is one; 1 to 4096: so many equal siblings, each with one owner
@@ -39,15 +42,18 @@ type Region struct {
 // JSON). A region with slots can't.
 const Rest uint64 = math.MaxUint64
 
-// Frame gives 2 to 8 buffers that take turns, each of Size bytes; 0 buffers are no frame.
-type Frame struct {
+// FramePlan gives 2 to 8 buffers that take turns, each of Size bytes; 0 buffers are no frame.
+type FramePlan struct {
 	Buffers int
 	Size    uint64
 }
 
-// Scratch gives each of 1 to 256 workers two scratch arenas, each of Size bytes; 0 workers are no scratch arenas.
-type Scratch struct {
+// ScratchPlan gives each of 1 to 256 workers 1 to 8 scratch arenas, each of Size bytes; 0 workers are
+// no scratch arenas. Each is 2 when it is 0: a function whose result lives on its caller's scratch has
+// another for what it needs itself ([scope.Scratches.Pick]).
+type ScratchPlan struct {
 	Workers int
+	Each    int // how many scratch arenas a worker has
 	Size    uint64
 }
 
@@ -72,18 +78,67 @@ type Pages struct {
 }
 
 const (
-	planEdge        = 64 * KiB
-	planSizeMax     = 1 << 38 // 256 GiB: half of what a 39-bit address space has
-	planBaseEnd     = 1 << 47 // the widest address space of a program
-	planNameMax     = 31
-	planRegionsMax  = 64
-	planSlotsMax    = 4096
-	planRowsMax     = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
-	planBuffersMin  = 2
-	planBuffersMax  = 8
-	planWorkersMax  = 256
-	planScratchEach = 2
-	planLimitMax    = 1<<16 - 1
-	planHeapMin     = 4 * MiB
-	planHeapMax     = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
+	planEdge       = 64 * KiB
+	planSizeMax    = 1 << 38 // 256 GiB: half of what a 39-bit address space has
+	planBaseEnd    = 1 << 47 // the widest address space of a program
+	planNameMax    = 31
+	planRegionsMax = 64
+	planSlotsMax   = 4096
+	planArenasMax  = 1<<16 - 1 // arenas of all kinds: the map counts them in 16 bits
+	planBuffersMin = 2
+	planBuffersMax = 8
+	planWorkersMax = 256
+	planEachUsual  = 2
+	planEachMax    = 8
+	planLimitMax   = 1<<16 - 1
+	planHeapMin    = 4 * MiB
+	planHeapMax    = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
 )
+
+// Demand is what a plan says of something that the system may refuse.
+type Demand uint8
+
+const (
+	Default  Demand = iota // what is written beside it
+	Off                    // isn't asked for
+	Wished                 // reported where it wasn't granted
+	Required               // else Open fails and says what to do
+)
+
+var demandNames = [...]string{"default", "off", "wished", "required"}
+
+// String is "default", "off", "wished" or "required".
+func (d Demand) String() string {
+	if int(d) < len(demandNames) {
+		return demandNames[d]
+	}
+	return fmt.Sprintf("Demand(%d)", uint8(d))
+}
+
+// pageDemand is a demand and its key in the plan's JSON.
+type pageDemand struct {
+	key    string
+	demand Demand
+}
+
+func (p Pages) list() []pageDemand {
+	return []pageDemand{{"prefault", p.Prefault}, {"lock", p.Lock}, {"huge", p.Huge}, {"guards", p.Guards}, {"base", p.Base}}
+}
+
+// orDefault fills in what is Default.
+func (p Pages) orDefault(base uint64) Pages {
+	fill := func(d *Demand, usual Demand) {
+		if *d == Default {
+			*d = usual
+		}
+	}
+	fill(&p.Prefault, Wished)
+	fill(&p.Lock, Off)
+	fill(&p.Huge, Off)
+	fill(&p.Guards, Off)
+	if base != 0 {
+		fill(&p.Base, Wished)
+	}
+	fill(&p.Base, Off)
+	return p
+}

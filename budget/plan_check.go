@@ -3,7 +3,11 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Check says what is wrong with the plan, every fault at once, each on a line of its own that names the key:
@@ -29,7 +33,7 @@ func (f *planFaults) add(key, format string, args ...any) {
 	*f = append(*f, planFault{key, fmt.Sprintf(format, args...)})
 }
 
-const planRegionsText = "%d of them; a plan has 1 to %d"
+const planRegionsText = "%d of them; a plan has at most %d"
 
 func (p Plan) faults() planFaults {
 	var f planFaults
@@ -38,6 +42,11 @@ func (p Plan) faults() planFaults {
 	f.regions(p.Regions)
 	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, frameSizeKey, p.Frame.Size)
 	f.siblings("scratch.workers", p.Scratch.Workers, 1, planWorkersMax, scratchSizeKey, p.Scratch.Size)
+	if each := p.Scratch.Each; each < 0 || each > planEachMax {
+		f.add("scratch.each", "%d; 0 (the default) or 1 to %d", each, planEachMax)
+	} else if each != 0 && p.Scratch.Workers == 0 {
+		f.add("scratch.each", "%d, but scratch.workers is 0; give both or neither", each)
+	}
 	for _, l := range p.Limits.byKey() {
 		f.limit(l.key, *l.limit)
 	}
@@ -52,6 +61,9 @@ func (p Plan) faults() planFaults {
 // whole checks the size and the address of all together, each alone; how the parts fit in, sums tells.
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
+	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
+		f.add("regions", "none, and neither frame nor scratch; a plan has a part at least")
+	}
 	switch {
 	case p.Size > planSizeMax:
 		f.add("size", "%s; a budget has at most %s", sizeText(p.Size), sizeText(planSizeMax))
@@ -69,8 +81,8 @@ func (f *planFaults) whole(p Plan) {
 	}
 }
 
-func (f *planFaults) regions(regions []Region) {
-	if n := len(regions); n < 1 || n > planRegionsMax {
+func (f *planFaults) regions(regions []RegionPlan) {
+	if n := len(regions); n > planRegionsMax {
 		f.add("regions", planRegionsText, n, planRegionsMax)
 	}
 	first, rest := make(map[string]int, len(regions)), -1
@@ -154,4 +166,60 @@ func (f *planFaults) pages(p Plan) {
 			f.add("pages."+page.key, "%d; a demand is Default, Off, Wished or Required", page.demand)
 		}
 	}
+}
+
+// sums checks what the parts come to, unless one of them is faulty itself.
+func (f *planFaults) sums(p Plan) {
+	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
+		return
+	}
+	if count := p.arenaCount(); count > planArenasMax {
+		most := 0
+		for i, r := range p.Regions {
+			if r.Slots > p.Regions[most].Slots {
+				most = i
+			}
+		}
+		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and scratch there are %d arenas, "+
+			"and a budget has at most %d", p.Regions[most].Slots, count, planArenasMax)
+	}
+	rest := p.rest()
+	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
+	if rest >= 0 {
+		least += planEdge
+		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeText(planEdge))
+	}
+	switch {
+	case least > planSizeMax:
+		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeText(planSizeMax))
+	case p.Size == 0:
+	case rest >= 0 && least > size:
+		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeText(p.Size), need, sizeText(least-p.Size))
+	case rest < 0 && least > p.Size:
+		f.add("size", "%s is less than the parts need: %s", sizeText(p.Size), need)
+	}
+	if p.Base < planBaseEnd && p.Base != 0 && max(least, size) > planBaseEnd-p.Base {
+		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeText(max(least, size)),
+			addressText(planBaseEnd))
+	}
+}
+
+// planSummand tells whether the sum depends on the key.
+func planSummand(key string) bool {
+	switch key {
+	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
+		return true
+	}
+	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")
+}
+
+// partsText is for a message: the total and what it is made of.
+func (p Plan) partsText() string {
+	sum, guards := p.sum(p.sized()...), ""
+	if sum.Guards != 0 {
+		guards = ", guards " + sizeText(sum.Guards)
+	}
+	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeText(sum.Whole),
+		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
+		sizeText(p.ofKind(arena_c.KindScratch)), guards, sizeText(planEdge))
 }

@@ -24,6 +24,7 @@ var planCorpus = map[string]string{
 	"frogpond.json":       "4544KiB",
 	"handheld.json":       "46MiB",
 	"least.json":          "64KiB",
+	"scratch.json":        "20MiB",
 	"server.json":         "96MiB",
 }
 

@@ -36,36 +36,23 @@ var planPagesChecks = []struct {
 }
 
 func TestDemand(t *testing.T) {
-	for demand, word := range map[Demand]string{Off: "off", Wished: "wished", Required: "required"} {
+	for demand, word := range map[Demand]string{Default: "default", Off: "off", Wished: "wished", Required: "required", 4: "Demand(4)"} {
 		assert.Equal(t, word, demand.String())
-		text, err := demand.MarshalText()
-		require.NoError(t, err)
-		assert.Equal(t, word, string(text))
-		var read Demand
-		require.NoError(t, read.UnmarshalText(text))
-		assert.Equal(t, demand, read)
+		text, err := json.Marshal(Plan{Pages: Pages{Lock: demand}})
+		switch {
+		case demand > Required:
+			assert.ErrorContains(t, err, "budget: Demand(4) is none of Default, Off, Wished and Required")
+		case demand == Default:
+			assert.Equal(t, `{}`, string(text))
+		default:
+			assert.Equal(t, `{"pages":{"lock":"`+word+`"}}`, string(text))
+			read, err := parseDemand(word)
+			require.NoError(t, err)
+			assert.Equal(t, demand, read)
+		}
 	}
-	assert.Equal(t, "default", Default.String())
-	assert.Equal(t, "Demand(4)", Demand(4).String())
-	text, err := Default.MarshalText()
-	require.NoError(t, err)
-	assert.Empty(t, text)
-	read := Required
-	require.NoError(t, read.UnmarshalText(text))
-	assert.Equal(t, Default, read)
-
-	_, err = Demand(4).MarshalText()
-	assert.EqualError(t, err, "budget: Demand(4) is none of Default, Off, Wished and Required")
-	read = Wished
-	for _, word := range []string{"on", "OFF", " off", "default", "Demand(1)"} {
-		assert.EqualError(t, read.UnmarshalText([]byte(word)), `budget: "`+word+`" is not a demand ("off", "wished" or "required")`)
+	for _, word := range []string{"on", "OFF", " off", "default", "Demand(1)", ""} {
+		_, err := parseDemand(word)
+		assert.EqualError(t, err, `is not a demand ("off", "wished" or "required")`)
 	}
-	assert.Equal(t, Wished, read, "unchanged")
-
-	var pages struct{ Lock, Huge Demand }
-	require.NoError(t, json.Unmarshal([]byte(`{"Lock":"required","Huge":""}`), &pages))
-	assert.Equal(t, Required, pages.Lock)
-	data, err := json.Marshal(pages)
-	require.NoError(t, err)
-	assert.Equal(t, `{"Lock":"required","Huge":""}`, string(data))
 }

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -51,7 +50,6 @@ func requireDrawnExactly(t *testing.T, plan Plan) {
 	require.Equal(t, undraw(t, whole), sum, text)
 	require.Equal(t, 32, end, text)
 	require.GreaterOrEqual(t, drawn, len(plan.Regions))
-	require.NotContains(t, text, "faults")
 }
 
 func TestPlanIsDrawn(t *testing.T) {
@@ -59,15 +57,15 @@ func TestPlanIsDrawn(t *testing.T) {
 		Name: "server",
 		Size: 128 * MiB,
 		Base: 0x200000000000,
-		Regions: []Region{
+		Regions: []RegionPlan{
 			{Name: "init", Size: 4 * MiB},
 			{Name: "systems", Size: 12*MiB + 77},
 			{Name: "match", Size: 2 * MiB, Slots: 16, Note: "largest room + 10 %"},
 			{Name: "one", Size: 64 * KiB, Slots: 1},
 			{Name: "level", Size: Rest, Note: "largest\nmap"},
 		},
-		Frame:   Frame{Buffers: 2, Size: MiB},
-		Scratch: Scratch{Workers: 1, Size: MiB},
+		Frame:   FramePlan{Buffers: 2, Size: MiB},
+		Scratch: ScratchPlan{Workers: 1, Size: MiB},
 		Limits:  Limits{Pools: 7},
 		Pages:   Pages{Lock: Required, Guards: Wished},
 		GoHeap:  32 * MiB,
@@ -93,30 +91,12 @@ func TestPlanIsDrawn(t *testing.T) {
   unplanned    960 KiB  [..##############################]  size
   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
-`, Plan{Name: "x", Size: MiB, Regions: []Region{{Name: "a", Size: 8}}}.String())
+`, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
 }
 
-// A faulty plan is drawn, too: whatever is in it, one line is one line, and nothing disturbs a terminal.
+// Whatever is in a faulty plan, its drawing is one line that doesn't disturb a terminal.
 func TestFaultyPlanIsDrawn(t *testing.T) {
-	assert.Equal(t, `plan "": 0 B
-  limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
-  pages: prefault wished, lock off, huge off, guards off, base off
-  faults: 2 (Check names them)
-`, Plan{}.String())
-	plan := Plan{Name: "X\n\x1b", Size: 3, Base: 5, Regions: []Region{{Size: Rest, Slots: math.MaxInt},
-		{Name: "a", Size: Rest - 1, Slots: 9}, {Name: "\xff", Size: 5, Slots: -3, Note: "\x1bx"}},
-		Frame: Frame{-1, math.MaxUint64}, Scratch: Scratch{1, Rest}, Pages: Pages{Lock: 9}}
-	assert.Regexp(t, `^plan "X\\n\\x1b": too much
-  "" +rest  regions\[0\]  the rest  \d+ slots of too much
-  a +too much  \[#{32}\]  regions\[1\]  9 slots of 18446744073709551614 B
-  "\\xff" +5 B    \[\.{31}#\]  regions\[2\]  -3 slots of 5 B  `+"\ufffd"+`x
-  frame +0 B    \[\.{32}\]  -1 buffers of too much
-  scratch +too much  \[\.{31}#\]  1 worker x 2 arenas of too much
-  limits of each arena: .*
-  pages: prefault wished, lock Demand\(9\), huge off, guards off, base wished at 0x5
-  faults: \d+ \(Check names them\)
-$`, plan.String())
-
+	assert.Equal(t, "plan \"\": 2 faults (Check names them)\n", Plan{}.String())
 	random := rand.New(rand.NewPCG(9, 10))
 	number := func() uint64 { return random.Uint64() >> random.IntN(64) << random.IntN(64) }
 	count := func() int { return int(number()) }
@@ -126,11 +106,12 @@ $`, plan.String())
 	}
 	demand := func() Demand { return Demand(number()) }
 	for range 3_000 {
-		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: Frame{count(), number()}, Scratch: Scratch{count(), number()},
-			Limits: Limits{count(), count(), count(), count()}, GoHeap: number(),
+		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: FramePlan{count(), number()},
+			Scratch: ScratchPlan{count(), count(), number()},
+			Limits:  Limits{count(), count(), count(), count()}, GoHeap: number(),
 			Pages: Pages{demand(), demand(), demand(), demand(), demand()}}
 		for range random.IntN(5) {
-			region := Region{word(), number(), count(), word()}
+			region := RegionPlan{word(), number(), count(), word()}
 			if random.IntN(3) == 0 {
 				region.Size = Rest
 			}
@@ -138,8 +119,7 @@ $`, plan.String())
 		}
 		text := plan.String()
 		require.True(t, utf8.ValidString(text))
-		require.GreaterOrEqual(t, strings.Count(text, "\n"), 3+len(plan.Regions))
 		require.Equal(t, -1, strings.IndexFunc(text, func(char rune) bool { return char != '\n' && !unicode.IsPrint(char) }), "%q", text)
-		require.Equal(t, plan.Check() != nil, strings.Contains(text, "\n  faults: "))
+		require.Equal(t, plan.Check() != nil, strings.HasSuffix(text, "(Check names them)\n"))
 	}
 }

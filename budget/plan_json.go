@@ -1,110 +1,114 @@
 package budget
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
-// The shape of a plan in JSON, as it is written. It is read key by key (plan_reader.go): json.Unmarshal
-// takes the last of two equal keys, and tells one fault alone, by the Go type that it doesn't fit.
+// planKey is a key of an object and where its value is: a pointer, or the keys of an object. The plan is
+// read and written by them. json.Unmarshal would take the last of two equal keys, and tell one fault
+// alone, by the Go type that it doesn't fit.
+type planKey struct {
+	name  string
+	value any
+}
+
+// What a number is in JSON.
 type (
-	planJSON struct {
-		Name    string       `json:"name"`
-		Size    sizeJSON     `json:"size,omitempty"`
-		Base    addressJSON  `json:"base,omitempty"`
-		Regions []regionJSON `json:"regions"`
-		Frame   frameJSON    `json:"frame,omitzero"`
-		Scratch scratchJSON  `json:"scratch,omitzero"`
-		Limits  limitsJSON   `json:"limits,omitzero"`
-		Pages   pagesJSON    `json:"pages,omitzero"`
-		GoHeap  sizeJSON     `json:"go_heap,omitempty"`
-	}
-	regionJSON struct {
-		Name  string   `json:"name"`
-		Size  restJSON `json:"size"`
-		Slots int      `json:"slots,omitempty"`
-		Note  string   `json:"note,omitempty"`
-	}
-	frameJSON struct {
-		Buffers int      `json:"buffers"`
-		Size    sizeJSON `json:"size"`
-	}
-	scratchJSON struct {
-		Workers int      `json:"workers"`
-		Size    sizeJSON `json:"size"`
-	}
-	limitsJSON struct {
-		Scopes int `json:"scopes,omitempty"`
-		Pools  int `json:"pools,omitempty"`
-		Owned  int `json:"owned,omitempty"`
-		Labels int `json:"labels,omitempty"`
-	}
-	pagesJSON struct {
-		Prefault Demand `json:"prefault,omitempty"`
-		Lock     Demand `json:"lock,omitempty"`
-		Huge     Demand `json:"huge,omitempty"`
-		Guards   Demand `json:"guards,omitempty"`
-		Base     Demand `json:"base,omitempty"`
-	}
-	sizeJSON    uint64
-	restJSON    uint64 // a size or Rest
-	addressJSON uint64
+	planSize    uint64
+	planRest    uint64 // a size or Rest
+	planAddress uint64
 )
 
-func (s sizeJSON) MarshalText() ([]byte, error) { return []byte(sizeText(uint64(s))), nil }
-
-func (s restJSON) MarshalText() ([]byte, error) {
-	if uint64(s) == Rest {
-		return []byte("rest"), nil
+func (p *Plan) keys() []planKey {
+	return []planKey{
+		{"name", &p.Name},
+		{"size", (*planSize)(&p.Size)},
+		{"base", (*planAddress)(&p.Base)},
+		{"regions", &p.Regions},
+		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*planSize)(&p.Frame.Size)}}},
+		{"scratch", []planKey{{"workers", &p.Scratch.Workers}, {"each", &p.Scratch.Each},
+			{"size", (*planSize)(&p.Scratch.Size)}}},
+		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
+			{"owned", &p.Limits.Owned}, {"labels", &p.Limits.Labels}}},
+		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},
+			{"huge", &p.Pages.Huge}, {"guards", &p.Pages.Guards}, {"base", &p.Pages.Base}}},
+		{"go_heap", (*planSize)(&p.GoHeap)},
 	}
-	return sizeJSON(s).MarshalText()
 }
 
-func (a addressJSON) MarshalText() ([]byte, error) { return []byte(addressText(uint64(a))), nil }
+func (r *RegionPlan) keys() []planKey {
+	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots}, {"note", &r.Note}}
+}
 
-// MarshalJSON writes the plan as ReadPlan reads it, sizes as "4MiB". It does not check the plan, save that each demand
-// has a word.
+// MarshalJSON writes the plan as ReadPlan reads it, sizes as "4MiB", and leaves out what is zero. It does
+// not check the plan, save that each demand has a word.
 func (p Plan) MarshalJSON() ([]byte, error) {
-	regions := make([]regionJSON, len(p.Regions))
-	for i, r := range p.Regions {
-		regions[i] = regionJSON{r.Name, restJSON(r.Size), r.Slots, r.Note}
-	}
-	return json.Marshal(planJSON{
-		Name:    p.Name,
-		Size:    sizeJSON(p.Size),
-		Base:    addressJSON(p.Base),
-		Regions: regions,
-		Frame:   frameJSON{p.Frame.Buffers, sizeJSON(p.Frame.Size)},
-		Scratch: scratchJSON{p.Scratch.Workers, sizeJSON(p.Scratch.Size)},
-		Limits:  limitsJSON(p.Limits),
-		Pages:   pagesJSON(p.Pages),
-		GoHeap:  sizeJSON(p.GoHeap),
-	})
+	text, err := planText(p.keys())
+	return []byte(cmp.Or(text, "{}")), err
 }
 
-// UnmarshalJSON is ParsePlan, so that a plan inside other JSON is read as strictly. Lines count from the plan's first.
-func (p *Plan) UnmarshalJSON(data []byte) error {
-	plan, err := ParsePlan(data)
-	if err == nil {
-		*p = plan
+// planText is a value as JSON, nothing when it is zero.
+func planText(value any) (text string, err error) {
+	switch value := value.(type) {
+	case []planKey:
+		var members []string
+		for _, k := range value {
+			member, err := planText(k.value)
+			if err != nil {
+				return "", err
+			}
+			if member != "" {
+				members = append(members, strconv.Quote(k.name)+":"+member)
+			}
+		}
+		if members != nil {
+			text = "{" + strings.Join(members, ",") + "}"
+		}
+	case *[]RegionPlan:
+		var regions []string
+		for _, r := range *value {
+			region, _ := planText(r.keys()) // of which none is a demand
+			regions = append(regions, cmp.Or(region, "{}"))
+		}
+		if regions != nil {
+			text = "[" + strings.Join(regions, ",") + "]"
+		}
+	case *Demand:
+		if *value > Required {
+			return "", fmt.Errorf("budget: %v is none of Default, Off, Wished and Required", *value)
+		}
+		if *value != Default {
+			text = strconv.Quote(value.String())
+		}
+	case *string:
+		if *value != "" {
+			quoted, err := json.Marshal(*value)
+			return string(quoted), err
+		}
+	case *int:
+		if *value != 0 {
+			text = strconv.Itoa(*value)
+		}
+	case *planSize:
+		if *value != 0 {
+			text = strconv.Quote(sizeText(uint64(*value)))
+		}
+	case *planRest:
+		if uint64(*value) == Rest {
+			return `"rest"`, nil
+		}
+		return planText((*planSize)(value))
+	case *planAddress:
+		if *value != 0 {
+			text = strconv.Quote(addressText(uint64(*value)))
+		}
 	}
-	return err
+	return text, nil
 }
-
-// What a value is that is not what it should be; the value stands before.
-var (
-	errNotObject     = errors.New("is not an object")
-	errNotList       = errors.New("is not a list")
-	errNotString     = errors.New("is not a string")
-	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
-	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
-	errTooLarge      = errors.New("is too large for a size")
-	errNotCount      = errors.New("is not a count (a whole number from 0)")
-	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
-	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
-)
 
 // planValue reads the JSON of one value of a plan. An object or a list is none of the others.
 func planValue(data json.RawMessage, into any) (err error) {
@@ -115,7 +119,7 @@ func planValue(data json.RawMessage, into any) (err error) {
 	switch into := into.(type) {
 	case []planKey:
 		err = errNotObject
-	case *[]Region:
+	case *[]RegionPlan:
 		err = errNotList
 	case *string:
 		if !quoted {
@@ -129,11 +133,11 @@ func planValue(data json.RawMessage, into any) (err error) {
 		}
 		*into = count
 		return err
-	case *sizeJSON:
+	case *planSize:
 		*(*uint64)(into), err = parseSize(text)
-	case *restJSON:
+	case *planRest:
 		*(*uint64)(into), err = parseSizeOrRest(text)
-	case *addressJSON:
+	case *planAddress:
 		if quoted {
 			*(*uint64)(into), err = parseAddress(text)
 		} else if *(*uint64)(into), err = strconv.ParseUint(text, 10, 64); err != nil {

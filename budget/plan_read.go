@@ -3,12 +3,15 @@ package budget
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // planFileMax is beyond every plan (64 regions with a page of note each), and below what a device file would give.
@@ -31,11 +34,11 @@ const planFaultsMax = 100
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
 //
 // Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a
-// fault. The error lists the faults in the order of the file, each on a line with its place; a fault in the JSON
-// itself ends the reading, so that others may hide behind it:
+// fault. The error lists the faults in the order of the file, each on a line with its place; a fault in
+// the JSON itself hides all others:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-//	handheld.json:9: scratch: invalid character '/' after object key:value pair; scratch begins at line 8
+//	handheld.json:9: invalid character '/' after object key:value pair
 //
 // A file that cannot be read is "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {
@@ -72,8 +75,9 @@ func readPlan(place string, data []byte) (Plan, error) {
 		}
 	}
 	r := newPlanReader(data)
-	plan := r.plan()
-	if !r.broken {
+	var plan Plan
+	if r.checkText(); r.faults == nil {
+		r.value("", plan.keys())
 		for _, fault := range plan.faults() {
 			if where := r.place(fault.key); !where.refused { // else that has been said
 				r.fault(where.at, fault.key, "%s", fault.text)
@@ -101,4 +105,191 @@ func (r *planReader) err(place string) error {
 		errs = append(errs, fmt.Errorf("and %d more", more))
 	}
 	return errors.Join(errs...)
+}
+
+// planReader reads a plan's JSON. What a value is and where it ends, encoding/json says; which key
+// has it, and where that stands in the file, is said here. Keys are paths, as in regions[2].size.
+type planReader struct {
+	data    []byte
+	decoder *json.Decoder
+	places  map[string]planPlace
+	faults  []planPlaced
+}
+
+// planPlace is where a key's value begins, and whether it wasn't what the key wants.
+type planPlace struct {
+	at      int
+	refused bool
+}
+
+// planPlaced is a fault and where it is.
+type planPlaced struct {
+	at int
+	planFault
+}
+
+func newPlanReader(data []byte) *planReader {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	return &planReader{data: data, decoder: decoder, places: map[string]planPlace{}}
+}
+
+func (r *planReader) fault(at int, key, format string, args ...any) {
+	r.faults = append(r.faults, planPlaced{at, planFault{key, fmt.Sprintf(format, args...)}})
+}
+
+func (r *planReader) lineAt(offset int) int { return 1 + bytes.Count(r.data[:offset], []byte("\n")) }
+
+// place is that of a key's value, or of the nearest one around it for a key that was not given.
+func (r *planReader) place(key string) planPlace {
+	for {
+		if place, found := r.places[key]; found || key == "" {
+			return place
+		}
+		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
+	}
+}
+
+// next is the offset of what is read next.
+func (r *planReader) next() int {
+	at := int(r.decoder.InputOffset())
+	return len(r.data) - len(bytes.TrimLeft(r.data[at:], " \t\r\n,:"))
+}
+
+// token reads a bracket or the name of a key.
+func (r *planReader) token() json.Token {
+	token, _ := r.decoder.Token() // checkText has read it all
+	return token
+}
+
+// raw reads a whole value, as it stands in the file.
+func (r *planReader) raw() (text json.RawMessage) {
+	_ = r.decoder.Decode(&text)
+	return text
+}
+
+// value reads the value of a key.
+func (r *planReader) value(key string, into any) {
+	at := r.next()
+	r.places[key] = planPlace{at: at}
+	switch into := into.(type) {
+	case []planKey:
+		if bytes.HasPrefix(r.data[at:], []byte("{")) {
+			r.object(key, into)
+			return
+		}
+	case *[]RegionPlan:
+		if bytes.HasPrefix(r.data[at:], []byte("[")) {
+			r.regions(key, into)
+			return
+		}
+	}
+	text := r.raw()
+	if err := planValue(text, into); err != nil {
+		r.places[key] = planPlace{at: at, refused: true}
+		r.fault(at, key, "%s %v", planValueText(text), err)
+	}
+}
+
+// each reads an object or a list, member by member.
+func (r *planReader) each(member func()) {
+	for r.token(); r.decoder.More(); {
+		member()
+	}
+	r.token()
+}
+
+// object reads an object of known keys, each at most once.
+func (r *planReader) object(key string, known []planKey) {
+	given := make(map[string]bool, len(known))
+	r.each(func() { r.member(key, given, known) })
+}
+
+func (r *planReader) member(parent string, given map[string]bool, known []planKey) {
+	at := r.next()
+	name, _ := r.token().(string)
+	if parent != "" {
+		parent += "."
+	}
+	i := slices.IndexFunc(known, func(k planKey) bool { return k.name == name })
+	switch {
+	case i < 0:
+		var names []string
+		for _, k := range known {
+			names = append(names, k.name)
+		}
+		r.fault(at, parent+planKeyText(name), "no such key (there are %s)", strings.Join(names, ", "))
+		r.raw()
+	case given[name]:
+		r.fault(at, parent+name, "given twice")
+		r.raw()
+	default:
+		given[name] = true
+		r.value(parent+name, known[i].value)
+	}
+}
+
+// regions reads the list of regions. Of too many it only keeps count.
+func (r *planReader) regions(key string, regions *[]RegionPlan) {
+	count := 0
+	r.each(func() {
+		if count++; count > planRegionsMax {
+			r.raw()
+			return
+		}
+		var region RegionPlan
+		r.value(fmt.Sprintf("%s[%d]", key, count-1), region.keys())
+		*regions = append(*regions, region)
+	})
+	if count > planRegionsMax {
+		r.fault(r.places[key].at, key, planRegionsText, count, planRegionsMax)
+	}
+}
+
+// checkText finds what breaks the JSON, and a byte that is not UTF-8: a string would quietly have another
+// character there. json.Unmarshal says to the byte what is wrong, an early end and anything after the plan
+// among that.
+func (r *planReader) checkText() {
+	for at := 0; at < len(r.data); {
+		char, size := utf8.DecodeRune(r.data[at:])
+		if char == utf8.RuneError && size == 1 {
+			r.fault(at, "", "byte %#x is not UTF-8", r.data[at])
+			return
+		}
+		at += size
+	}
+	err := json.Unmarshal(r.data, new(json.RawMessage))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok { // which counts the faulty byte, too
+		at := min(max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(r.data, " \t\r\n")))
+		r.fault(at, "", "%v", err)
+	}
+}
+
+// planKeyText writes a key that is none of ours; a strange one is quoted, so that it cannot disturb
+// the message.
+func planKeyText(name string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name != "" && len(name) <= 40 && strings.Trim(name, plain) == "" {
+		return name
+	}
+	return shortQuote(name)
+}
+
+// planValueText writes a value for a message.
+func planValueText(text json.RawMessage) string {
+	switch text[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	}
+	return planEcho(string(text))
+}
+
+// UnmarshalJSON is ParsePlan, so that a plan inside other JSON is read as strictly. Lines count from the plan's first.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	plan, err := ParsePlan(data)
+	if err == nil {
+		*p = plan
+	}
+	return err
 }

@@ -77,7 +77,7 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
 	{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
 	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
-	{"{\"name\":\"a\"\n}", "line 1: regions: 0 of them; a plan has 1 to 64"},
+	{"{\"name\":\"a\"\n}", "line 1: regions: none, and neither frame nor scratch; a plan has a part at least"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
 }
 
@@ -135,57 +135,54 @@ func TestPlanReadRefuses(t *testing.T) {
 	}
 }
 
-// A fault of the JSON itself has the line where it is, the key of the object or list that it is in,
-// and the line where that begins; what is wrong there, encoding/json says in its own words.
+// A fault of the JSON itself has the line where it is; what is wrong there, encoding/json says in its own words.
 func TestPlanBrokenJSON(t *testing.T) {
-	for _, c := range []struct{ data, place, inside string }{
-		{"", "line 1: ", ""},
-		{"\n\n ", "line 1: ", ""},
-		{"{", "line 1: ", ""},
-		{"\n{\"name\":\n\n", "line 2: ", ""},
-		{"{\"regions\":\n[\n{\"size\":1}]\n", "line 3: ", ""},
-		{"{\"regions\":\n[\n{\"size\":1}\n", "line 3: regions: ", "; regions begins at line 2"},
-		{"{\"regions\":\n[\n{\"size\":1\n", "line 3: regions[0]: ", "; regions[0] begins at line 3"},
-		{"{\"regions\":[\n", "line 1: regions: ", "; regions begins at line 1"},
-		{"{\"x\":\n[\n{\"size\":1\n", "line 3: ", ""},
-		{"{\"name\"\n", "line 1: ", ""},
-		{"{\"name\":\n\"abc", "line 2: ", ""},
+	for _, c := range []struct{ data, place string }{
+		{"", "line 1: "},
+		{"\n\n ", "line 1: "},
+		{"{", "line 1: "},
+		{"\n{\"name\":\n\n", "line 2: "},
+		{"{\"regions\":\n[\n{\"size\":1}]\n", "line 3: "},
+		{"{\"regions\":\n[\n{\"size\":1}\n", "line 3: "},
+		{"{\"regions\":\n[\n{\"size\":1\n", "line 3: "},
+		{"{\"regions\":[\n", "line 1: "},
+		{"{\"x\":\n[\n{\"size\":1\n", "line 3: "},
+		{"{\"name\"\n", "line 1: "},
+		{"{\"name\":\n\"abc", "line 2: "},
 
-		{"{\"name\":\"a\",\n// my plan\n}", "line 2: ", ""},
-		{"{\"name\":\"a\"\n# my plan\n}", "line 2: ", ""},
-		{"{\"scratch\":\n{\"workers\":2,\n// two\n}}", "line 3: scratch: ", "; scratch begins at line 2"},
-		{"{\"regions\":[{\"size\":1\n]\n}", "line 2: regions[0]: ", "; regions[0] begins at line 1"},
-		{"{\"regions\":[{\"size\":1}\n}", "line 2: regions: ", "; regions begins at line 1"},
-		{"{\"name\":\"a\",\n}", "line 2: ", ""},
-		{"{\"regions\":[{\"size\":1},\n]}", "line 2: regions: ", "; regions begins at line 1"},
-		{"{\"regions\":[\n,]}", "line 2: regions: ", "; regions begins at line 1"},
-		{"{\"name\":\"a\"\n\"size\":4}", "line 2: ", ""},
-		{"{\n\"size\" 4}", "line 2: ", ""},
-		{"{\nname: 4}", "line 2: ", ""},
-		{"{\n'name': 4}", "line 2: ", ""},
-		{"{\n“name”: 4}", "line 2: ", ""},
-		{"{\"size\":\n\n4MiB}", "line 3: ", ""},
-		{"{\"frame\":{\"size\":\n\n4MiB}}", "line 3: frame: ", "; frame begins at line 1"},
-		{"{\"size\": 4\nMiB}", "line 2: ", ""},
-		{"{\"size\": \n\x00}", "line 2: ", ""},
-		{"{\"size\": \n\xff}", "line 2: ", ""},
-		{"{\"x\":" + strings.Repeat("[", 1_000_000), "line 1: ", ""},
+		{"{\"name\":\"a\",\n// my plan\n}", "line 2: "},
+		{"{\"name\":\"a\"\n# my plan\n}", "line 2: "},
+		{"{\"scratch\":\n{\"workers\":2,\n// two\n}}", "line 3: "},
+		{"{\"regions\":[{\"size\":1\n]\n}", "line 2: "},
+		{"{\"regions\":[{\"size\":1}\n}", "line 2: "},
+		{"{\"name\":\"a\",\n}", "line 2: "},
+		{"{\"regions\":[{\"size\":1},\n]}", "line 2: "},
+		{"{\"regions\":[\n,]}", "line 2: "},
+		{"{\"name\":\"a\"\n\"size\":4}", "line 2: "},
+		{"{\n\"size\" 4}", "line 2: "},
+		{"{\nname: 4}", "line 2: "},
+		{"{\n'name': 4}", "line 2: "},
+		{"{\n“name”: 4}", "line 2: "},
+		{"{\"size\":\n\n4MiB}", "line 3: "},
+		{"{\"frame\":{\"size\":\n\n4MiB}}", "line 3: "},
+		{"{\"size\": 4\nMiB}", "line 2: "},
+		{"{\"size\": \n\x00}", "line 2: "},
+		{"{\"x\":" + strings.Repeat("[", 1_000_000), "line 1: "},
 
-		{"{\n\"name: 4,\n}", "line 2: ", ""},
-		{"{\n\"name\": \"a\tb\"}", "line 2: ", ""},
-		{"{\n\"name\": \"C:\\maps\"}", "line 2: ", ""},
-		{"{\"name\" \n\"a\\q\"}", "line 2: ", ""},
+		{"{\n\"name: 4,\n}", "line 2: "},
+		{"{\n\"name\": \"a\tb\"}", "line 2: "},
+		{"{\n\"name\": \"C:\\maps\"}", "line 2: "},
+		{"{\"name\" \n\"a\\q\"}", "line 2: "},
 
-		{handheldJSON + "\n{}", "line 2: ", ""},
-		{handheldJSON + "\nx", "line 2: ", ""},
-		{handheldJSON + "\n}", "line 2: ", ""},
+		{handheldJSON + "\n{}", "line 2: "},
+		{handheldJSON + "\nx", "line 2: "},
+		{handheldJSON + "\n}", "line 2: "},
 	} {
 		library := json.Unmarshal([]byte(c.data), new(any))
 		require.Error(t, library, "control: the library's own reader refuses it: %s", c.data)
 		plan, err := ParsePlan([]byte(c.data))
 		if assert.Error(t, err, c.data) {
-			lines := strings.Split(err.Error(), "\n")
-			assert.Equal(t, c.place+library.Error()+c.inside, lines[len(lines)-1], c.data)
+			assert.Equal(t, c.place+library.Error(), err.Error(), c.data)
 		}
 		assert.Zero(t, plan)
 	}
@@ -193,17 +190,6 @@ func TestPlanBrokenJSON(t *testing.T) {
 		_, err := ParsePlan([]byte(data))
 		assert.EqualError(t, err, "line 1: the file begins with a byte order mark; save it as UTF-8 without one")
 	}
-}
-
-// What was read before the JSON breaks is told, too; what would be missing isn't.
-func TestPlanFaultsBeforeTheJSONBreaks(t *testing.T) {
-	_, err := ParsePlan([]byte("{\"size\": -1,\n\"regions\": [{\"Name\": 1,\n\"size\": \"all\"\n\"slots\": -3}]}"))
-	lines := strings.Split(err.Error(), "\n")
-	require.Len(t, lines, 4)
-	assert.Contains(t, lines[0], "line 1: size: -1 is not a size")
-	assert.Contains(t, lines[1], "line 2: regions[0].Name: no such key")
-	assert.Contains(t, lines[2], `line 3: regions[0].size: "all" is not a size`)
-	assert.Contains(t, lines[3], "line 4: regions[0]: ")
 }
 
 // Faults of shape are found while reading and those of values after it; the error lists them by line all the same.
@@ -229,7 +215,7 @@ func TestPlanReadIsBounded(t *testing.T) {
 	many := strings.Repeat(`{"name":"UP"},`, 100_000)
 	_, err = ParsePlan([]byte(`{"name":"a","regions":[` + many + `{}]}`))
 	require.Error(t, err)
-	assert.Contains(t, err.Error(), "line 1: regions: 100001 of them; a plan has 1 to 64")
+	assert.Contains(t, err.Error(), "line 1: regions: 100001 of them; a plan has at most 64")
 	assert.Equal(t, planFaultsMax, strings.Count(err.Error(), "\n"))
 	assert.Regexp(t, `\nand 92 more$`, err.Error(), "64 names, 64 sizes, 63 twins and the list")
 }
@@ -272,10 +258,12 @@ func FuzzParsePlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newPlanReader(data)
-		r.plan()
-		read, err := r.decoder.Token()
-		assert.Equal(t, json.Valid(data), !r.broken, "control: %v", r.err("line "))
-		assert.True(t, r.broken || err == io.EOF, "what is valid is read to its end: %v", read)
+		if r.checkText(); r.faults == nil {
+			r.value("", new(Plan).keys())
+			read, err := r.decoder.Token()
+			assert.Equal(t, io.EOF, err, "what is valid is read to its end: %v", read)
+		}
+		assert.True(t, json.Valid(data) || r.faults != nil)
 		plan, err := ParsePlan(data)
 		if err != nil {
 			assert.NotEmpty(t, err.Error())

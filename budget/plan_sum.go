@@ -3,11 +3,10 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/scope"
 )
 
 // sum is what parts of the plan take when they are laid out, tables not counted: the C core adds it
@@ -16,7 +15,7 @@ import (
 func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 	var lines []arena_c.Arena
 	for _, part := range parts {
-		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.rows}
+		line := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: part.count}
 		if part.kind == arena_c.KindRegion && line.Size == Rest {
 			line.Size = 0
 		}
@@ -31,37 +30,13 @@ func (p Plan) sum(parts ...sizedPart) arena_c.MapSum {
 // is a resolved one.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).Whole }
 
-// rows is the number of arenas: each slot, buffer and scratch is one.
-func (p Plan) rows() uint64 { return p.sum(p.sized()...).Rows }
+// arenaCount is the number of arenas: each slot, buffer and scratch is one.
+func (p Plan) arenaCount() uint64 { return p.sum(p.sized()...).Rows }
 
 // ofKind is the bytes of all parts of a kind, without their guards.
 func (p Plan) ofKind(kind uint64) uint64 {
 	sum := p.sum(slices.DeleteFunc(p.sized(), func(part sizedPart) bool { return part.kind != kind })...)
 	return sum.Whole - sum.Guards
-}
-
-// partsText is for a message: the total and what it is made of.
-func (p Plan) partsText() string {
-	sum, guards := p.sum(p.sized()...), ""
-	if sum.Guards != 0 {
-		guards = ", guards " + sizeText(sum.Guards)
-	}
-	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeText(sum.Whole),
-		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
-		sizeText(p.ofKind(arena_c.KindScratch)), guards, sizeText(planEdge))
-}
-
-// goTables is what the arenas' tables on the Go side take of the Go heap, about, in whole edges.
-func (p Plan) goTables() uint64 {
-	tables, _ := p.tableBytes()
-	return planRound(p.rows() * tables)
-}
-
-// tableBytes is what those of one arena take, and what checked builds add.
-func (p Plan) tableBytes() (tables, sites uint64) {
-	l := p.Limits.orDefault()
-	st := scope.Stack{Owned: l.Owned, Names: l.Labels}
-	return st.TableBytes(uint64(l.Scopes))
 }
 
 // guard is the bytes behind each arena that nobody may touch.
@@ -72,54 +47,9 @@ func (p Plan) guard() uint64 {
 	return planEdge
 }
 
-// sums checks what the parts come to, unless one of them is faulty itself.
-func (f *planFaults) sums(p Plan) {
-	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
-		return
-	}
-	if rows := p.rows(); rows > planRowsMax {
-		most := 0
-		for i, r := range p.Regions {
-			if r.Slots > p.Regions[most].Slots {
-				most = i
-			}
-		}
-		f.add(fmt.Sprintf("regions[%d].slots", most), "%d, the most of all; with each slot, buffer and scratch there are %d arenas, "+
-			"and a budget has at most %d", p.Regions[most].Slots, rows, planRowsMax)
-	}
-	rest := p.rest()
-	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
-	if rest >= 0 {
-		least += planEdge
-		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeText(planEdge))
-	}
-	switch {
-	case least > planSizeMax:
-		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeText(planSizeMax))
-	case p.Size == 0:
-	case rest >= 0 && least > size:
-		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeText(p.Size), need, sizeText(least-p.Size))
-	case rest < 0 && least > p.Size:
-		f.add("size", "%s is less than the parts need: %s", sizeText(p.Size), need)
-	}
-	if p.Base < planBaseEnd && p.Base != 0 && max(least, size) > planBaseEnd-p.Base {
-		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeText(max(least, size)),
-			addressText(planBaseEnd))
-	}
-}
-
-// planSummand tells whether the sum depends on the key.
-func planSummand(key string) bool {
-	switch key {
-	case "regions", "frame.buffers", "scratch.workers":
-		return true
-	}
-	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")
-}
-
 // rest is the index of the region that takes the rest, or -1.
 func (p Plan) rest() int {
-	return slices.IndexFunc(p.Regions, func(r Region) bool { return r.Size == Rest })
+	return slices.IndexFunc(p.Regions, func(r RegionPlan) bool { return r.Size == Rest })
 }
 
 // resolved is a checked plan as it is laid out: a size for the region that takes the rest, and every default filled
@@ -129,6 +59,9 @@ func (p Plan) resolved() Plan {
 	if rest := p.rest(); rest >= 0 {
 		p.Size = planRound(p.Size)
 		p.Regions[rest].Size = p.Size - p.total()
+	}
+	if p.Scratch.Workers != 0 {
+		p.Scratch.Each = cmp.Or(p.Scratch.Each, planEachUsual)
 	}
 	p.Limits = p.Limits.orDefault()
 	p.Pages = p.Pages.orDefault(p.Base)
@@ -143,4 +76,130 @@ func (l Limits) orDefault() Limits {
 // planRound rounds a size up to the next edge, as an arena of that size is laid out.
 func planRound(size uint64) uint64 {
 	return arena_c.MapMeasure([]arena_c.Arena{{Size: size}}, 0).Whole
+}
+
+// sizedPart is what has one size in a plan: a region with its slots, the buffers of the frame, the scratch arenas.
+type sizedPart struct {
+	key   string  // of the size: "regions[2].size"
+	size  *uint64 // in the plan
+	count uint64  // arenas of that size; 0 in a faulty plan
+	kind  uint64  // of these arenas
+}
+
+// The keys of sizes.
+const frameSizeKey, scratchSizeKey = "frame.size", "scratch.size"
+
+func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
+
+// sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
+func (p *Plan) sized() (parts []sizedPart) {
+	for i := range p.Regions {
+		slots := max(1, planCount(p.Regions[i].Slots))
+		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, slots, arena_c.KindRegion})
+	}
+	if p.Frame != (FramePlan{}) {
+		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
+	}
+	if p.Scratch != (ScratchPlan{}) {
+		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, p.Scratch.arenas(),
+			arena_c.KindScratch})
+	}
+	return parts
+}
+
+// largest names the key whose part takes the most, and its size, for messages.
+func (p Plan) largest() string {
+	key, size, most := "size", p.Size, p.Size-min(p.Size, p.total()) // what no part has
+	for _, part := range p.sized() {
+		if all := p.sum(part); all.Bytes+all.Edges > most {
+			key, size, most = part.key, *part.size, all.Bytes+all.Edges
+		}
+	}
+	return fmt.Sprintf("%s (%s)", key, sizeText(size))
+}
+
+// arenas is their number, of all workers.
+func (s ScratchPlan) arenas() uint64 {
+	return planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
+}
+
+// planCount is a count as a factor; a negative one is a fault, and nothing.
+func planCount(count int) uint64 { return uint64(max(0, count)) }
+
+// byKey are the limits by their keys.
+func (l *Limits) byKey() []struct {
+	key   string
+	limit *int
+} {
+	return []struct {
+		key   string
+		limit *int
+	}{{"limits.scopes", &l.Scopes}, {"limits.pools", &l.Pools}, {"limits.owned", &l.Owned}, {"limits.labels", &l.Labels}}
+}
+
+// raiseTo makes each limit at least that of the other.
+func (l *Limits) raiseTo(other Limits) {
+	l.Scopes, l.Pools = max(l.Scopes, other.Scopes), max(l.Pools, other.Pools)
+	l.Owned, l.Labels = max(l.Owned, other.Owned), max(l.Labels, other.Labels)
+}
+
+// dropUsual makes each limit that is no more than the default the default.
+func (l *Limits) dropUsual() {
+	usual := Limits{}.orDefault()
+	for i, limit := range l.byKey() {
+		if *limit.limit <= *usual.byKey()[i].limit {
+			*limit.limit = 0
+		}
+	}
+}
+
+// layout is a plan in bytes.
+type layout struct {
+	arenas []arena_c.Arena
+	shape  arena_c.Map // arenas, slots and pools
+	tables uint64      // bytes at the bottom
+	size   uint64      // of all, tables included
+}
+
+// sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
+const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
+
+func (p Plan) layout() (l layout, err error) {
+	l.arenas = p.arenas()
+	l.shape = arena_c.Map{Rows: p.arenaCount(), Slots: uint64(p.Limits.Scopes), Pools: uint64(p.Limits.Pools), Guard: p.guard()}
+	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
+	total := p.total()
+	l.tables = l.size - total - l.shape.Guard
+	if l.size != 0 && p.Size != 0 {
+		l.size += planRound(p.Size) - total
+	}
+	if l.size == 0 || l.size >= sizeEnd {
+		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeText(sizeEnd), p.largest())
+	}
+	return l, nil
+}
+
+// arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
+func (p Plan) arenas() (list []arena_c.Arena) {
+	add := func(name string, kind, size, siblings uint64) {
+		a := arena_c.Arena{Kind: kind, Size: size, Siblings: siblings}
+		copy(a.Name[:arena_c.NameSize-1], name)
+		list = append(list, a)
+	}
+	for _, r := range p.Regions {
+		add(r.Name, arena_c.KindRegion, r.Size, uint64(r.Slots))
+	}
+	for i := range p.Frame.Buffers {
+		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)
+	}
+	for i := range p.Scratch.Workers * p.Scratch.Each {
+		add(p.Scratch.name(i), arena_c.KindScratch, p.Scratch.Size, 1)
+	}
+	return list
+}
+
+func frameName(index int) string { return fmt.Sprintf("frame %d", index) }
+
+func (s ScratchPlan) name(index int) string {
+	return fmt.Sprintf("scratch %d.%d", index/s.Each, index%s.Each)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // manySlots are n regions with so many slots of 64 KiB.
-func manySlots(n, slots int) []Region {
+func manySlots(n, slots int) []RegionPlan {
 	list := manyRegions(n, 1)
 	for i := range list {
 		list[i].Slots = slots
@@ -38,16 +38,17 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 2 }, "regions: the parts need 524310MiB ("},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 4096 }, "regions: the parts need "},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), Region{Name: "a", Size: 1, Slots: 4095})}
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), RegionPlan{Name: "a", Size: 1, Slots: 4095})}
 	}, ""},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: append(manySlots(15, 4095), Region{Name: "a", Size: 1, Slots: 4096}), Scratch: Scratch{8, 1}}
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4095), RegionPlan{Name: "a", Size: 1, Slots: 4096}),
+			Scratch: ScratchPlan{Workers: 8, Size: 1}}
 	},
 		`plan "max": regions[15].slots: 4096, the most of all; with each slot, buffer and scratch there are 65537 arenas, ` +
 			"and a budget has at most 65535"},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: Frame{8, 1},
-			Scratch: Scratch{256, 1}}
+		*p = Plan{Name: "max", Regions: append(manySlots(15, 4096), manyRegions(64, 1)[15:]...), Frame: FramePlan{8, 1},
+			Scratch: ScratchPlan{Workers: 256, Size: 1}}
 	},
 		""},
 
@@ -71,10 +72,10 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = 1<<38, Rest, 1<<38 }, "regions: the parts need 262154MiB ("},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(63, 4*GiB), Region{Name: "r", Size: Rest})}
+		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(63, 4*GiB), RegionPlan{Name: "r", Size: Rest})}
 	}, ""},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(32, 8*GiB), Region{Name: "r", Size: Rest})}
+		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(32, 8*GiB), RegionPlan{Name: "r", Size: Rest})}
 	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and regions[32], which has the " +
 		"rest, 64KiB or more; a budget has at most 256GiB"},
 
@@ -113,7 +114,7 @@ func requireSound(t *testing.T, plan Plan) {
 		require.NotEqual(t, Default, page.demand)
 	}
 	require.NotZero(t, resolved.Limits.Scopes*resolved.Limits.Pools*resolved.Limits.Owned*resolved.Limits.Labels)
-	require.LessOrEqual(t, plan.rows(), uint64(planRowsMax))
+	require.LessOrEqual(t, plan.arenaCount(), uint64(planArenasMax))
 	requireDrawnExactly(t, plan)
 }
 
@@ -133,6 +134,7 @@ func TestPlanResolved(t *testing.T) {
 	want.Regions[1].Size = 1526*64*KiB - 50*MiB
 	want.Limits = Limits{64, 5, 256, 32}
 	want.Pages = Pages{Wished, Required, Off, Off, Off}
+	want.Scratch.Each = 2
 	assert.Equal(t, want, plan.resolved())
 
 	plan.Base, want.Base, want.Pages.Base = 64*KiB, 64*KiB, Wished
@@ -150,7 +152,7 @@ func TestPlanSumIsTheMaps(t *testing.T) {
 		for _, a := range plan.arenas() {
 			rows += max(1, a.Siblings)
 		}
-		require.Equal(t, rows, plan.rows())
+		require.Equal(t, rows, plan.arenaCount())
 		require.Equal(t, rows*plan.guard(), sum.Guards, "one behind each arena")
 		require.Equal(t, sum.Bytes+sum.Edges+sum.Guards, sum.Whole)
 		require.Equal(t, sum.Whole, plan.total())
@@ -172,14 +174,15 @@ func TestPlanSumSaturates(t *testing.T) {
 	assert.EqualValues(t, 64*KiB, planRound(1))
 	assert.Zero(t, planRound(0))
 	assert.EqualValues(t, 0, planCount(math.MinInt))
-	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: Frame{math.MaxInt, Rest - 1}, Scratch: Scratch{math.MaxInt, 1}}
+	plan := Plan{Regions: manySlots(64, math.MaxInt), Frame: FramePlan{math.MaxInt, Rest - 1},
+		Scratch: ScratchPlan{Workers: math.MaxInt, Size: 1}}
 	assert.EqualValues(t, huge, plan.total())
 	if strconv.IntSize == 64 { // else no count comes near
-		assert.EqualValues(t, huge, plan.rows())
+		assert.EqualValues(t, huge, plan.arenaCount())
 	}
-	assert.EqualValues(t, huge, Plan{Frame: Frame{1, Rest}}.total(), "a region's alone is the rest")
-	assert.Zero(t, Plan{Regions: []Region{{Size: Rest}}}.total())
-	assert.Zero(t, Plan{Frame: Frame{-1, 5}, Scratch: Scratch{-1, 5}}.rows())
+	assert.EqualValues(t, huge, Plan{Frame: FramePlan{1, Rest}}.total(), "a region's alone is the rest")
+	assert.Zero(t, Plan{Regions: []RegionPlan{{Size: Rest}}}.total())
+	assert.Zero(t, Plan{Frame: FramePlan{-1, 5}, Scratch: ScratchPlan{Workers: -1, Size: 5}}.arenaCount())
 }
 
 func TestOpenGivesTheRest(t *testing.T) {

@@ -22,13 +22,13 @@ const handheldJSON = `{"name":"handheld","regions":[{"name":"init","size":"4MiB"
 func handheld() Plan {
 	return Plan{
 		Name: "handheld",
-		Regions: []Region{
+		Regions: []RegionPlan{
 			{Name: "init", Size: 4 * MiB},
 			{Name: "systems", Size: 12 * MiB},
 			{Name: "level", Size: 40 * MiB, Note: "largest map + 10 %"},
 		},
-		Frame:   Frame{Buffers: 2, Size: MiB},
-		Scratch: Scratch{Workers: 2, Size: MiB},
+		Frame:   FramePlan{Buffers: 2, Size: MiB},
+		Scratch: ScratchPlan{Workers: 2, Size: MiB},
 		GoHeap:  32 * MiB,
 	}
 }
@@ -48,7 +48,7 @@ func TestPlanRead(t *testing.T) {
 		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
 		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
-	assert.Equal(t, Plan{Name: "x", Size: GiB, Base: 0x200000000000, Regions: []Region{{Name: "a", Size: 64 * KiB, Slots: 7, Note: "n"},
+	assert.Equal(t, Plan{Name: "x", Size: GiB, Base: 0x200000000000, Regions: []RegionPlan{{Name: "a", Size: 64 * KiB, Slots: 7, Note: "n"},
 		{Name: "b", Size: Rest}}, Limits: Limits{65535, 2, 1, 3}, Pages: Pages{Off, Required, Wished, Off, Required}, GoHeap: 4 * MiB}, all)
 }
 
@@ -57,7 +57,7 @@ func TestPlanMarshal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheldJSON, string(data))
 
-	data, err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000, Regions: []Region{{Name: "match", Size: MiB, Slots: 16},
+	data, err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000, Regions: []RegionPlan{{Name: "match", Size: MiB, Slots: 16},
 		{Name: "cache", Size: Rest, Note: "n"}}, Pages: Pages{Off, Wished, Required, Default, Wished}})
 	require.NoError(t, err)
 	assert.Equal(t, `{"name":"server","size":"1GiB","base":"0x200000","regions":[{"name":"match","size":"1MiB","slots":16},`+
@@ -65,7 +65,7 @@ func TestPlanMarshal(t *testing.T) {
 		string(data))
 	_, err = json.Marshal(Plan{Pages: Pages{Huge: 4}})
 	assert.ErrorContains(t, err, "budget: Demand(4) is none of Default, Off, Wished and Required")
-	data, err = json.Marshal(Plan{Size: math.MaxUint64, Frame: Frame{Size: math.MaxUint64}})
+	data, err = json.Marshal(Plan{Size: math.MaxUint64, Frame: FramePlan{Size: math.MaxUint64}})
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), "rest", "only a region has it")
 
@@ -79,8 +79,8 @@ func TestPlanMarshal(t *testing.T) {
 
 func TestPlanTotal(t *testing.T) {
 	assert.EqualValues(t, 62*MiB, handheld().total())
-	plan := Plan{Name: "odd", Regions: []Region{{Name: "a", Size: 1}, {Name: "b", Size: 64*KiB + 1}},
-		Frame: Frame{3, 1}, Scratch: Scratch{2, 1}, Size: 10 * 64 * KiB}
+	plan := Plan{Name: "odd", Regions: []RegionPlan{{Name: "a", Size: 1}, {Name: "b", Size: 64*KiB + 1}},
+		Frame: FramePlan{3, 1}, Scratch: ScratchPlan{Workers: 2, Size: 1}, Size: 10 * 64 * KiB}
 	assert.NoError(t, plan.Check(), "exactly")
 	assert.EqualValues(t, 10*64*KiB, plan.total())
 	plan.Size--
@@ -91,9 +91,9 @@ func TestPlanTotal(t *testing.T) {
 }
 
 // manyRegions are n of a size.
-func manyRegions(n int, size uint64) (list []Region) {
+func manyRegions(n int, size uint64) (list []RegionPlan) {
 	for i := range n {
-		list = append(list, Region{Name: fmt.Sprint("r", i), Size: size})
+		list = append(list, RegionPlan{Name: fmt.Sprint("r", i), Size: size})
 	}
 	return list
 }
@@ -117,17 +117,21 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
 	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
-	{func(p *Plan) { p.Regions = nil }, "regions: 0 of them; a plan has 1 to 64"},
+	{func(p *Plan) { p.Regions = nil }, ""}, // frame and scratch
+	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} },
+		"regions: none, and neither frame nor scratch; a plan has a part at least"},
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
 	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} }, ""},
-	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Scratch: Scratch{1, 1}} },
+	{func(p *Plan) {
+		*p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Scratch: ScratchPlan{Workers: 1, Size: 1}}
+	},
 		"(regions 256GiB, frame 0, scratch 128KiB; each rounded up to 64KiB); a budget has at most 256GiB"},
 	{func(p *Plan) { p.Regions = manyRegions(64, 1<<38) }, "regions: the parts need"},
 	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
 	{func(p *Plan) { p.Size = 62 * MiB }, ""},
 	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, scratch 4MiB;"},
-	{func(p *Plan) { p.Frame = Frame{} }, ""},
+	{func(p *Plan) { p.Frame = FramePlan{} }, ""},
 	{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1; 0 or 2 to 8"},
 	{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
 	{func(p *Plan) { p.Frame.Buffers = 1 }, "frame.buffers: 1; 0 or 2 to 8"},
@@ -135,13 +139,17 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9"},
 	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
 	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has at most 256GiB"},
-	{func(p *Plan) { p.Scratch = Scratch{} }, ""},
+	{func(p *Plan) { p.Scratch = ScratchPlan{} }, ""},
 	{func(p *Plan) { p.Scratch.Workers = math.MinInt }, "scratch.workers: -"},
 	{func(p *Plan) { p.Scratch.Workers = -100 }, "scratch.workers: -100"}, // no sum of such a number
 	{func(p *Plan) { p.Scratch.Workers = 0 }, "scratch.workers: 0, but scratch.size is 1MiB"},
 	{func(p *Plan) { p.Scratch.Workers = 256 }, ""},
 	{func(p *Plan) { p.Scratch.Workers = 257 }, "scratch.workers: 257; 0 or 1 to 256"},
 	{func(p *Plan) { p.Scratch.Size = 0 }, "scratch.size: 0 bytes"},
+	{func(p *Plan) { p.Scratch.Each = 8 }, ""},
+	{func(p *Plan) { p.Scratch.Each = 9 }, "scratch.each: 9; 0 (the default) or 1 to 8"},
+	{func(p *Plan) { p.Scratch.Each = -1 }, "scratch.each: -1; 0 (the default) or 1 to 8"},
+	{func(p *Plan) { p.Scratch = ScratchPlan{Each: 1} }, "scratch.each: 1, but scratch.workers is 0"},
 	{func(p *Plan) { p.Scratch.Size = 1 << 38 }, "regions: the parts need"},
 	{func(p *Plan) { p.Limits = Limits{1, 65535, 0, 65535} }, ""},
 	{func(p *Plan) { p.Limits.Scopes = -1 }, "limits.scopes: -1; 0 (the default) or 1 to 65535"},
@@ -173,7 +181,7 @@ func TestPlanCheck(t *testing.T) {
 }
 
 func TestPlanCheckNamesEveryFault(t *testing.T) {
-	plan := Plan{Name: "A", Regions: []Region{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: Frame{1, 0},
+	plan := Plan{Name: "A", Regions: []RegionPlan{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: FramePlan{1, 0},
 		Limits: Limits{Owned: -1}, GoHeap: 1}
 	var keys []string
 	for _, line := range strings.Split(plan.Check().Error(), "\n") {
@@ -220,17 +228,17 @@ func randomPlan(random *rand.Rand) Plan {
 	plan := Plan{Name: fmt.Sprintf("p-%d", random.IntN(1000))}
 	for i := range 1 + random.IntN(planRegionsMax) {
 		note := []string{"", "50 % <&>", "\"\\\n\t\x00", "größte Karte\u2028", "\ufffd"}[random.IntN(5)]
-		plan.Regions = append(plan.Regions, Region{Name: fmt.Sprint("r_", i), Size: size(), Note: note})
+		plan.Regions = append(plan.Regions, RegionPlan{Name: fmt.Sprint("r_", i), Size: size(), Note: note})
 	}
 	if some() {
 		slots := &plan.Regions[random.IntN(len(plan.Regions))]
 		slots.Size, slots.Slots = 1+slots.Size%(128*KiB), 1+random.IntN(1<<random.IntN(13))
 	}
 	if some() {
-		plan.Frame = Frame{2 + random.IntN(7), size()}
+		plan.Frame = FramePlan{2 + random.IntN(7), size()}
 	}
 	if some() {
-		plan.Scratch = Scratch{1 + random.IntN(32), 1 + size()%GiB/2}
+		plan.Scratch = ScratchPlan{1 + random.IntN(32), random.IntN(9), 1 + size()%GiB/16}
 	}
 	if some() {
 		plan.Limits = Limits{random.IntN(65536), random.IntN(65536), random.IntN(65536), random.IntN(65536)}

@@ -1,7 +1,10 @@
 package budget
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -102,4 +105,34 @@ func shortQuote(text string) string {
 		return strconv.Quote(text)
 	}
 	return strconv.Quote(text[:most]) + "…"
+}
+
+// What a value is that is not what it should be; the value stands before.
+var (
+	errNotObject     = errors.New("is not an object")
+	errNotList       = errors.New("is not a list")
+	errNotString     = errors.New("is not a string")
+	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
+	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
+	errTooLarge      = errors.New("is too large for a size")
+	errNotCount      = errors.New("is not a count (a whole number from 0)")
+	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
+	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
+)
+
+// parseDemand reads a demand that is one: Default has no word.
+func parseDemand(text string) (Demand, error) {
+	i := slices.Index(demandNames[Off:], text)
+	if i < 0 {
+		return Default, errNotDemand
+	}
+	return Off + Demand(i), nil
+}
+
+// plural is so many things: "1 slot", "3 slots".
+func plural[N int | int64](count N, thing string) string {
+	if count != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", count, thing)
 }

@@ -96,7 +96,7 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	for i, r := range changed {
 		sizes[i] = plan.Regions[r.level].Size
 	}
-	first := changed[0].row
+	first := changed[0].index
 	if b.guarded {
 		protect := func() error { return b.guard(first, b.memory.Protect) }
 		if refused := b.guard(first, b.memory.Unprotect); refused != nil {
@@ -119,4 +119,12 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	b.publishRegions(changed)
 	b.publishPlan()
 	return nil
+}
+
+// publishPlan is for Reconfigure.
+func (b *Budget) publishPlan() {
+	p := &b.published
+	p.regions.Lock()
+	defer p.regions.Unlock()
+	p.plan = b.Plan()
 }

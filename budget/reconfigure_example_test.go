@@ -9,7 +9,7 @@ import (
 )
 
 // loadWorld fills a region with so many bytes.
-func loadWorld(r *budget.OpenRegion, size int) error {
+func loadWorld(r *budget.Region, size int) error {
 	_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*struct{}, error) {
 		s.Bytes(size)
 		return nil, nil
@@ -19,7 +19,7 @@ func loadWorld(r *budget.OpenRegion, size int) error {
 
 // The city has many sounds and a small map, the desert few and a large one. Between them the edge moves.
 func ExampleBudget_Reconfigure() {
-	b, err := budget.Open(budget.Plan{Name: "worlds", Regions: []budget.Region{
+	b, err := budget.Open(budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{
 		{Name: "sound", Size: 512 * budget.KiB}, {Name: "map", Size: 256 * budget.KiB}}})
 	if err != nil {
 		panic(err)

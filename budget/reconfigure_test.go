@@ -14,9 +14,9 @@ import (
 
 // worlds is a plan whose upper regions change places.
 func worlds(systems, room, level uint64) budget.Plan {
-	return budget.Plan{Name: "worlds", Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB},
+	return budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB},
 		{Name: "systems", Size: systems * budget.KiB}, {Name: "room", Size: room * budget.KiB, Slots: 2},
-		{Name: "level", Size: level * budget.KiB}}, Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}}
+		{Name: "level", Size: level * budget.KiB}}, Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}}
 }
 
 func TestReconfigureMovesTheEdges(t *testing.T) {
@@ -52,12 +52,12 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 }
 
 func TestReconfigureRefuses(t *testing.T) {
-	b, oneScratch := open(t, worlds(256, 64, 512)), budget.Scratch{Workers: 1, Size: 64 * budget.KiB}
+	b, oneScratch := open(t, worlds(256, 64, 512)), budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}
 	for want, change := range map[string]func(*budget.Plan){
 		`the regions have 960KiB, the plan's need 1MiB`:                  func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
 		`name is worlds and stays; the plan has other`:                   func(p *budget.Plan) { p.Name = "other" },
 		`frame is {2 65536} and stays; the plan has {3 65536}`:           func(p *budget.Plan) { p.Frame.Buffers = 3 },
-		`scratch is {0 0} and stays; the plan has {1 65536}`:             func(p *budget.Plan) { p.Scratch = oneScratch },
+		`scratch is {0 0 0} and stays; the plan has {1 2 65536}`:         func(p *budget.Plan) { p.Scratch = oneScratch },
 		`regions[2].slots is 2 and stays; the plan has 3`:                func(p *budget.Plan) { p.Regions[2].Slots = 3 },
 		`regions[1].name is systems and stays; the plan has s`:           func(p *budget.Plan) { p.Regions[1].Name = "s" },
 		`the number of regions is 4 and stays; the plan has 3`:           func(p *budget.Plan) { p.Regions = p.Regions[:3] },
@@ -115,10 +115,10 @@ func TestReconfigureAtRandom(t *testing.T) {
 			})
 			require.NoError(t, err)
 		}
-		for _, room := range []*budget.OpenRegion{acquire(t, b), acquire(t, b)} {
+		for _, room := range []*budget.Region{acquire(t, b), acquire(t, b)} {
 			_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 				s.Bytes(int(64 * units[1] * budget.KiB))
-				assert.Nil(t, s.TryAlloc(1, 1))
+				assert.Nil(t, s.TryAllocUnzeroed(1, 1))
 				return nil, nil
 			})
 			require.ErrorIs(t, err, budget.ErrFull, "one more than all")

@@ -1,10 +1,11 @@
 package budget
 
 import (
-	"errors"
 	"slices"
+	"sync"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -44,42 +45,57 @@ type Report struct {
 	Proxies []arena.ProxyStats `json:"proxies,omitempty"`
 }
 
-const reportErrors = 16
-
-// Report reads the figures as they are now; after Close, as they were then. It reads the arenas themselves: it belongs to
-// the goroutine that drives the program, where no worker is at work on a region or on scratch arenas that were asked for by number.
-// Any other goroutine, or moment, asks for a Snapshot. Scratch that are lent out are their borrowers': they show what they
-// held when they were given back last. Cost: O(arenas).
+// Report reads the figures as they are now; after Close, as they were then. It reads the arenas
+// themselves: it belongs to the goroutine that drives the program, where no worker is at work on a region
+// or on scratch arenas that were asked for by number. Any other goroutine, or moment, asks for a Snapshot.
+// Scratch arenas on loan are their borrowers': they show what they held when they were given back last.
+// Cost: O(arenas).
 func (b *Budget) Report() Report {
 	defer forgive()()
+	return b.report(func(arena int) bool {
+		scratch := arena - len(b.regions) - len(b.frame)
+		return scratch < 0 || b.leases.isFixed(scratch)
+	})
+}
+
+// Snapshot are the figures as they were last published; after Close, as they were then. It is for any
+// goroutine, at any time: a console, a metrics page, a log. Each arena's figures are those of one moment:
+// of Open, of the last Load, Rewind, Release or Reconfigure that touched the region, of the last NextFrame
+// for the frame and for scratch arenas that were asked for by number, of the last Release for others. What
+// the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy.
+func (b *Budget) Snapshot() Report {
+	defer forgive()()
+	return b.report(func(int) bool { return false })
+}
+
+// report has the figures of each arena: as they are now, or as they were published.
+func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
 	}
-	return b.report(false)
-}
-
-// report reads the arenas, those that are lent out too if lent.
-func (b *Budget) report(lent bool) Report {
-	r := b.published.head.clone()
-	r.Plan = b.Plan()
+	p := &b.published
+	r := p.head.clone()
 	for i, st := range b.stacks() {
 		var f figures
-		if scratch := i - len(b.regions) - len(b.frame); scratch < 0 || lent || b.leases.isFixed(scratch) {
-			f.Name = b.published.name(i)
+		if now(i) {
+			f.Name = p.name(i)
 			f.read(st)
 		} else {
-			f = b.published.copyOf(i)
+			f = p.copyOf(i)
 		}
 		r.add(i < len(b.regions), f)
 	}
+	p.regions.Lock()
+	r.Plan = p.plan
+	p.regions.Unlock()
+	r.Plan.Regions = slices.Clone(r.Plan.Regions)
 	r.GoHeap = b.goHeap()
-	b.told(&r)
-	b.countKept(&r.Leaks)
+	b.addErrors(&r)
 	return r
 }
 
-// told adds what any goroutine may know.
-func (b *Budget) told(r *Report) {
+// addErrors adds what any goroutine may know.
+func (b *Budget) addErrors(r *Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, open := range b.leaks {
@@ -121,20 +137,6 @@ func (r RegionReport) clone() RegionReport {
 	return r
 }
 
-// Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
-func (r *OpenRegion) Report() RegionReport {
-	defer forgive()()
-	if r.released() {
-		return RegionReport{Name: r.name} // the figures are another owner's
-	}
-	if r.b.closed.Load() {
-		return r.b.last.Regions[r.row].clone()
-	}
-	f := figures{RegionReport: RegionReport{Name: r.name}}
-	f.read(r.stack)
-	return f.RegionReport
-}
-
 // figures are those of one arena.
 type figures struct {
 	RegionReport
@@ -155,20 +157,120 @@ func (f *figures) read(st *scope.Stack) {
 	}
 }
 
-// note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.
-func (b *Budget) note(errs ...error) {
-	err := errors.Join(errs...)
-	if err == nil {
-		return
+// published are the figures that any goroutine may read: copies in memory of their own, made at Open. Publishing a frame or a
+// scratch makes no Go allocation; nor does that of a region, once it has been loaded.
+type published struct {
+	head    Report // what never changes
+	plan    Plan   // under the lock of the regions
+	regions publishedFigures
+	beside  publishedFigures // of frame and scratch arenas: NextFrame doesn't wait until thousands of slots are copied
+	cycles  uint64           // collections before Open
+}
+
+type publishedFigures struct {
+	sync.Mutex
+	list []figures // by arena
+	seen []uint64  // of frame and scratch arenas, what Stack.Changes said then; 0: to be read again
+}
+
+// countNames has the frame count what scopes hold, by name. Regions do from their first load on; scratch arenas don't, so that theirs
+// close as fast as can be.
+func (b *Budget) countNames() {
+	for _, st := range b.frame {
+		st.CountNames(true)
 	}
-	text := err.Error() // here: others may ask for it at any time
-	b.mu.Lock()
-	b.errorsN++
-	if b.errors = append(b.errors, text); len(b.errors) > reportErrors {
-		b.errors = b.errors[1:]
+	for _, st := range b.scratches {
+		st.CountNames(false)
 	}
-	b.mu.Unlock()
-	if b.plan.OnError != nil {
-		b.plan.OnError(err)
+}
+
+// countScratch has scratch arenas count too: for Measure, right after Open.
+func (b *Budget) countScratch() {
+	for _, st := range b.scratches {
+		st.CountNames(true)
 	}
+}
+
+// begin makes room for all figures and publishes them for the first time.
+func (p *published) begin(b *Budget) {
+	p.head = Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, NotGranted: b.refused}
+	p.plan = b.Plan()
+	p.head.GoHeap.Limit, p.cycles = b.plan.GoHeap, collections()
+	stacks, regions := b.stacks(), len(b.regions)
+	p.regions.list, p.beside.list = make([]figures, regions), make([]figures, len(stacks)-regions)
+	p.beside.seen = make([]uint64, len(stacks)-regions)
+	for i, r := range b.regions {
+		p.regions.list[i].Name = r.name
+		p.regions.read(i, r.stack)
+	}
+	for i, st := range stacks[regions:] {
+		p.beside.list[i].Name = st.Arena
+		p.beside.read(i, st)
+	}
+}
+
+// name is that of an arena. It never changes.
+func (p *published) name(arena int) string {
+	if regions := len(p.regions.list); arena >= regions {
+		return p.beside.list[arena-regions].Name
+	}
+	return p.regions.list[arena].Name
+}
+
+func (p *published) copyOf(arena int) figures {
+	part := &p.regions
+	if regions := len(part.list); arena >= regions {
+		part, arena = &p.beside, arena-regions
+	}
+	part.Lock()
+	defer part.Unlock()
+	f := part.list[arena]
+	f.RegionReport = f.clone()
+	return f
+}
+
+// read publishes the figures of the arena in arena i. pre: the lock is held, or nobody else knows the budget yet.
+func (p *publishedFigures) read(i int, st *scope.Stack) {
+	f := &p.list[i]
+	if scopes, labels := st.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
+		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
+	}
+	f.read(st)
+}
+
+// hold publishes what a buffer holds of which nothing else changed.
+func (p *publishedFigures) hold(i int, used uint64) {
+	f := &p.list[i]
+	f.Used, f.Free = used, f.Size-used
+	f.Peak = max(f.Peak, used)
+	f.LoadPeak = f.Peak
+	own := &f.Scopes[0] // the frame's own scope was opened first
+	own.Bytes, own.Peak = used, max(own.Peak, used)
+}
+
+// readScratch publishes a scratch arena, unless it was empty then and nothing was opened since.
+func (p *publishedFigures) readScratch(i int, st *scope.Stack) {
+	if changes := st.Changes(); changes != p.seen[i] {
+		if p.seen[i] = changes; st.Depth() != 0 {
+			p.seen[i] = 0
+		}
+		p.read(i, st)
+	}
+}
+
+// GoHeap is the Go runtime's memory, which lies beside the budget. It is the whole process's. Sizes are bytes.
+type GoHeap struct {
+	Limit       uint64 `json:"limit"`       // what the plan gives it (go_heap); 0: the budget doesn't govern it
+	Used        uint64 `json:"used"`        // what the runtime has from the system, as its memory limit counts
+	Collections uint64 `json:"collections"` // since Open
+}
+
+// goHeap reads the figures as they are now. Any goroutine may.
+func (b *Budget) goHeap() GoHeap {
+	s := readMetrics(metricTotal, metricReleased, metricCycles)
+	used := s[0].Value.Uint64() - s[1].Value.Uint64()
+	if platform.GoBacked && !b.foreign() {
+		used -= min(used, b.published.head.Size) // the budget is Go memory, and has figures of its own
+	}
+	return GoHeap{Limit: b.published.head.GoHeap.Limit, Used: used, Collections: s[2].Value.Uint64() - b.published.cycles}
 }

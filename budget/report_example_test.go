@@ -15,7 +15,7 @@ import (
 
 // playedCabin is a budget whose level was loaded.
 func playedCabin() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "cabin", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "cabin", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

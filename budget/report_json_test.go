@@ -30,7 +30,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 	rest := small()
 	rest.Size, rest.Regions[1].Size, rest.Regions[2].Note = 3*budget.MiB+1, budget.Rest, "so \"large\"\nbecause <of> the 3rd"
 	rest.Pages = budget.Pages{Lock: budget.Wished, Guards: budget.Wished, Prefault: budget.Off}
-	plain := budget.Plan{Name: "plain", Regions: []budget.Region{{Name: "only", Size: 1}}, GoHeap: 4*budget.GiB + 1}
+	plain := budget.Plan{Name: "plain", Regions: []budget.RegionPlan{{Name: "only", Size: 1}}, GoHeap: 4*budget.GiB + 1}
 	based := reportPlan()
 	based.Base, based.Pages.Base, based.OnError = 0x250000000000, budget.Wished, func(error) {}
 	for _, plan := range []budget.Plan{small(), rest, plain, based} {

@@ -11,7 +11,7 @@ import (
 
 // Two libraries share a heap of the level. The report has what each of them holds.
 func ExampleReport_proxies() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

@@ -14,10 +14,27 @@ type borrowedFrog struct{ Age, X, Y int32 }
 
 var borrowed = scope.Plain[borrowedFrog]()
 
-// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there are pairs.
+// ExampleOpenScratch is all that who wants scratch alone needs.
+func ExampleOpenScratch() {
+	b, err := budget.OpenScratch(1, 64*budget.KiB)
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	err = b.Scratch(0, 0).Do("frogs", func(s scope.Scope) error {
+		fmt.Println(len(borrowed.Slice(s, 100)), "frogs")
+		return nil
+	}) // and they are gone
+	fmt.Println(err, b.Report().Beside[0].Used)
+	// Output:
+	// 100 frogs
+	// <nil> 0
+}
+
+// ExampleBudget_Lease lends scratch arenas to goroutines that come and go, more of them than there is scratch for.
 func ExampleBudget_Lease() {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 3, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}
@@ -29,7 +46,7 @@ func ExampleBudget_Lease() {
 	var jobs sync.WaitGroup
 	for i := range sums {
 		jobs.Go(func() {
-			scratches, err := b.Lease(ctx) // waits for a pair
+			scratches, err := b.Lease(ctx) // waits until one is free
 			if err != nil {
 				return
 			}

@@ -171,7 +171,7 @@ func TestTakeAndGiveAllocateNothing(t *testing.T) {
 			s := lent.Pick().Open("s")
 			u := lent.Pick(s).Open("u")
 			frogs.New(u)
-			_ = lent.Scratch(1).With(100, func(b []byte) { b[0] = 1 })
+			_ = lent.Scratch(1).Do("use", func(s scope.Scope) error { s.Bytes(100)[0] = 1; return nil })
 			_ = u.Close()
 			_ = s.Close()
 			_ = lent.Release()

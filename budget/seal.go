@@ -5,72 +5,50 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// strictBuild says whether Strict looks at the Go heap: in checked builds.
-const strictBuild = arena_c.Checked
-
-// SealMode is how strict a sealed budget is.
-type SealMode int
-
-const (
-	// Sealed: no memory is asked of the system until Close. The budget never does so on its own; Reconfigure does, where
-	// Plan.Pages.Guards is not off, and is refused from now on.
-	Sealed SealMode = iota + 1
-
-	// Strict is Sealed, and in checked builds NextFrame panics when the program allocated on the Go heap since the last NextFrame,
-	// and says where: "if you call malloc or new the engine will assert", as engines for consoles do it. In other builds it
-	// is Sealed.
-	Strict
-)
-
-// String is "Sealed" or "Strict".
-func (m SealMode) String() string {
-	switch m {
-	case Sealed:
-		return "Sealed"
-	case Strict:
-		return "Strict"
-	}
-	return fmt.Sprintf("SealMode(%d)", int(m))
-}
-
-// Seal says that set-up is over: from now on what SealMode says is forbidden. A budget stays sealed until
-// Close; another Seal changes the mode, so that play can be Strict and the change of a level merely Sealed.
+// Seal says that set-up is over: no memory is asked of the system until Close. The budget never does so
+// on its own; Reconfigure does, where Plan.Pages.Guards is not off, and is refused from now on. After
+// SealStrict it ends what is strict: play can be strict, and the change of a level merely sealed.
 //
-// Strict counts from the first NextFrame after Seal. What every goroutine allocates counts, as the runtime has one heap;
-// what the runtime allocates for itself doesn't, and neither does what these allocate inside, a loader with all it
-// calls included: Load, Rewind, Release, Acquire, Reconfigure, Report, Snapshot, Walk, Missing, NoHeap, and the Open
-// and Close of another budget. What came before them since the last NextFrame counts, also the closure that is given to Load,
-// should it escape. So does an error that NextFrame returns, at the next one. Where NextFrame panics it has done nothing yet, and the count
-// begins again. While one of these calls runs, on any goroutine, nothing counts, the other goroutines' either: owners of
-// slots that load all the time hide what the others do, so let the test that looks for it load less. What is done
-// with a Snapshot, to log it, does count.
+// It is refused after Close. Only the goroutine that drives the program calls it.
+func (b *Budget) Seal() error { return b.seal("Seal", false) }
+
+// SealStrict is Seal, and in checked builds NextFrame panics when the program allocated on the Go heap
+// since the last NextFrame, and says where: "if you call malloc or new the engine will assert", as
+// engines for consoles do it.
 //
-// It is refused after Close, and Strict also while another budget of the process is Strict, in every build. Only the
-// goroutine that drives the program calls it. Cost: none for Sealed. Strict in checked builds stops the world at each
-// NextFrame, costs a collection at each call that is named above, and records each allocation.
-func (b *Budget) Seal(mode SealMode) error {
+// It counts from the first NextFrame after SealStrict. What every goroutine allocates counts, as the
+// runtime has one heap; what the runtime allocates for itself doesn't, and neither does what these
+// allocate inside, a loader with all it calls included: Load, Rewind, Release, Acquire, Reconfigure,
+// Report, Snapshot, Walk, Missing, NoHeap, and the Open and Close of another budget. What came before
+// them since the last NextFrame counts, also the closure that is given to Load, should it escape. So
+// does an error that NextFrame returns, at the next one. Where NextFrame panics it has done nothing yet,
+// and the count begins again. While one of these calls runs, on any goroutine, nothing counts, the other
+// goroutines' either: owners of slots that load all the time hide what the others do, so let the test
+// that looks for it load less. What is done with a Snapshot, to log it, does count.
+//
+// It is refused as Seal is, and while another budget of the process is strict, in every build. Cost: in
+// checked builds it stops the world at each NextFrame, costs a collection at each call that is named
+// above, and records each allocation; in others none.
+func (b *Budget) SealStrict() error { return b.seal("SealStrict", true) }
+
+func (b *Budget) seal(what string, strict bool) error {
 	if b.closed.Load() {
-		return fmt.Errorf("budget %q: Seal: %w", b.plan.Name, ErrClosed)
-	}
-	if mode != Sealed && mode != Strict {
-		return fmt.Errorf("budget %q: BUG: Seal(%v): there are Sealed and Strict", b.plan.Name, mode)
+		return fmt.Errorf("budget %q: %s: %w", b.plan.Name, what, ErrClosed)
 	}
 	strictOwner.Lock()
 	defer strictOwner.Unlock()
-	if owner := strictOwner.budget.Load(); mode == Strict && owner != nil && owner != b {
-		return fmt.Errorf("budget %q: Seal(Strict): budget %q is Strict already; only one can, the Go heap is one: use Sealed",
+	if owner := strictOwner.budget.Load(); strict && owner != nil && owner != b {
+		return fmt.Errorf("budget %q: SealStrict: budget %q is strict already; only one can, the Go heap is one: use Seal",
 			b.plan.Name, owner.plan.Name)
 	}
 	b.sealed.Store(true)
-	b.beStrict(mode == Strict)
+	b.beStrict(strict)
 	return nil
 }
 
-// strictOwner is the budget that is Strict. Who writes holds the lock.
+// strictOwner is the budget that is strict. Who writes holds the lock.
 var strictOwner struct {
 	sync.Mutex
 	budget atomic.Pointer[Budget]
@@ -117,20 +95,35 @@ func (b *Budget) sealRefuses(changed []*region) error {
 
 // strictFrame is NextFrame's look at the Go heap.
 func (b *Budget) strictFrame() {
-	if strictBuild {
-		strictHeap.turn(b)
+	if !strictBuild || !b.isStrict() {
+		return
+	}
+	if found := strictHeap.atNextFrame(b.plan.Name); found != nil {
+		panic(found)
 	}
 }
 
-// forgive lets what is allocated until end go uncounted. It is for calls of the budget that play uses rarely.
-func forgive() (end func()) {
-	if strictBuild {
-		strictHeap.forgive()
-		return strictHeapEnd
+// NoHeap runs fn once. It is an error when anything was allocated on the Go heap meanwhile: that says
+// how many objects and bytes, and where, each place with its callers. Run fn once before when it fills
+// caches of its own.
+//
+// The runtime has one heap: what other goroutines allocate counts and is named too, so a test that calls
+// NoHeap is no parallel one, and what Load and its like allocate in fn counts as well. What the runtime
+// allocates for itself (threads, lists of waiters and timers) doesn't. Of objects under 16 bytes without
+// pointers the runtime records only the first in each block of 16; the others are counted, not named.
+//
+// Cost: two collections, and each allocation in fn is recorded; the record stays for the life of the
+// process. For tests, not for play.
+func (b *Budget) NoHeap(fn func()) error {
+	defer forgive()() // the collections and the report: a strict budget needn't know
+	defer recordAll()()
+	w := new(heapWatch)
+	w.restart()
+	fn()
+	w.look()
+	if len(w.found) == 0 {
+		return nil
 	}
-	return forgiveNothing
+	count, where := w.text()
+	return fmt.Errorf("budget %q: NoHeap: %s:%s", b.plan.Name, count, where)
 }
-
-func forgiveNothing() {}
-
-func strictHeapEnd() { strictHeap.endForgiving() }

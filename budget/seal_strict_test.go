@@ -20,9 +20,9 @@ import (
 func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	t.Helper()
 	plan := small()
-	plan.Regions = append(plan.Regions, budget.Region{Name: "room", Size: 64 * budget.KiB, Slots: 2})
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 2})
 	b = open(t, plan)
-	require.NoError(t, b.Seal(budget.Strict))
+	require.NoError(t, b.SealStrict())
 	return b, func(fn func()) string {
 		turn(b)
 		fn()
@@ -76,19 +76,19 @@ func TestStrictNextFramePanics(t *testing.T) {
 func TestStrictCountsFromTheFirstFrameToTheEndOfTheMode(t *testing.T) {
 	b := open(t, small())
 	for range 2 {
-		require.NoError(t, b.Seal(budget.Strict))
+		require.NoError(t, b.SealStrict())
 		escape()
 		require.Empty(t, turn(b), "the first")
 		escape()
 		require.Contains(t, turn(b), lineOf(t, "escape"))
-		require.NoError(t, b.Seal(budget.Sealed))
+		require.NoError(t, b.Seal())
 		escape()
 		require.Empty(t, turn(b), "play is over")
 	}
 	other := small()
 	other.Name = "other"
 	beside := open(t, other)
-	require.NoError(t, b.Seal(budget.Strict))
+	require.NoError(t, b.SealStrict())
 	require.Empty(t, turn(b))
 	escape()
 	require.Empty(t, turn(beside), "it isn't Strict")
@@ -106,9 +106,8 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 	other := small()
 	other.Name = "other"
 	var opened *budget.Budget
-	var room *budget.OpenRegion
+	var room *budget.Region
 	var err error
-	test := &told{}
 	loader := func(s scope.Scope) (*frog, error) { escape(); fillMap(); return frogs.New(s), nil }
 	openOther := func() {
 		if opened, err = budget.Open(other); err == nil {
@@ -130,10 +129,9 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 		"Region.Report": func() { level.Report() },
 		"Snapshot":      func() { b.Snapshot() },
 		"Walk":          func() { _, err = b.Walk() },
-		"CheckAll":      func() { err = b.CheckAll() },
 		"Missing":       func() { b.Missing() },
 		"Open, Close":   openOther,
-		"NoHeap":        func() { b.NoHeap(test, escape); test.texts = nil },
+		"NoHeap":        func() { _ = b.NoHeap(escape) },
 	} {
 		if what == "Reconfigure" {
 			require.NoError(t, systems.Rewind(background))

@@ -13,13 +13,9 @@ import (
 
 func TestSealIsRefused(t *testing.T) {
 	b := open(t, small())
-	assert.EqualError(t, b.Seal(0), `budget "small": BUG: Seal(SealMode(0)): there are Sealed and Strict`)
-	assert.EqualError(t, b.Seal(3), `budget "small": BUG: Seal(SealMode(3)): there are Sealed and Strict`)
-	assert.Equal(t, "Sealed, Strict", budget.Sealed.String()+", "+budget.Strict.String())
 	require.NoError(t, b.Close())
-	for _, mode := range []budget.SealMode{0, budget.Sealed, budget.Strict} {
-		err := b.Seal(mode)
-		assert.EqualError(t, err, `budget "small": Seal: upfront: closed`)
+	for what, err := range map[string]error{"Seal": b.Seal(), "SealStrict": b.SealStrict()} {
+		assert.EqualError(t, err, `budget "small": `+what+`: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
 }
@@ -29,17 +25,17 @@ func TestOneBudgetIsStrict(t *testing.T) {
 	other := small()
 	other.Name = "other"
 	a, b := open(t, small()), open(t, other)
-	require.NoError(t, a.Seal(budget.Strict))
-	require.NoError(t, a.Seal(budget.Strict), "again is nothing new")
-	taken := `budget "other": Seal(Strict): budget "small" is Strict already; only one can, the Go heap is one: use Sealed`
-	assert.EqualError(t, b.Seal(budget.Strict), taken)
-	require.NoError(t, b.Seal(budget.Sealed))
-	assert.EqualError(t, b.Seal(budget.Strict), taken, "Sealed took nothing")
-	require.NoError(t, a.Seal(budget.Sealed))
-	require.NoError(t, b.Seal(budget.Strict))
+	require.NoError(t, a.SealStrict())
+	require.NoError(t, a.SealStrict(), "again is nothing new")
+	taken := `budget "other": SealStrict: budget "small" is strict already; only one can, the Go heap is one: use Seal`
+	assert.EqualError(t, b.SealStrict(), taken)
+	require.NoError(t, b.Seal())
+	assert.EqualError(t, b.SealStrict(), taken, "Seal took nothing")
+	require.NoError(t, a.Seal())
+	require.NoError(t, b.SealStrict())
 	require.NoError(t, b.Close())
-	require.NoError(t, a.Seal(budget.Strict), "who is closed is strict no longer")
-	require.NoError(t, a.Seal(budget.Sealed))
+	require.NoError(t, a.SealStrict(), "who is closed is strict no longer")
+	require.NoError(t, a.Seal())
 }
 
 func moved(b *budget.Budget) budget.Plan {
@@ -54,7 +50,7 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 	plan.Pages.Guards = budget.Wished
 	b := open(t, plan)
 	require.NoError(t, b.Reconfigure(background, moved(b)), "before Seal")
-	require.NoError(t, b.Seal(budget.Sealed))
+	require.NoError(t, b.Seal())
 	before := b.Plan()
 	back := b.Plan()
 	back.Regions[0].Size, back.Regions[1].Size = plan.Regions[0].Size, plan.Regions[1].Size
@@ -71,7 +67,7 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 
 func TestSealedReconfigureWithoutGuards(t *testing.T) {
 	b := open(t, small())
-	require.NoError(t, b.Seal(budget.Sealed))
+	require.NoError(t, b.Seal())
 	require.NoError(t, b.Reconfigure(background, moved(b)))
 	assert.EqualValues(t, 64*budget.KiB, regionReport(b, "init").Size)
 }
@@ -79,7 +75,7 @@ func TestSealedReconfigureWithoutGuards(t *testing.T) {
 // TestSealedBudgetDoesAllItDid loads, rewinds, turns and closes.
 func TestSealedBudgetDoesAllItDid(t *testing.T) {
 	b := open(t, small())
-	require.NoError(t, b.Seal(budget.Sealed))
+	require.NoError(t, b.Seal())
 	for range 3 {
 		mustLoad(t, b, "systems", fill)
 		mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
@@ -98,7 +94,7 @@ func TestStrictIsSealedInOtherBuilds(t *testing.T) {
 		t.Skip("this one looks")
 	}
 	b := open(t, small())
-	require.NoError(t, b.Seal(budget.Strict))
+	require.NoError(t, b.SealStrict())
 	for range 3 {
 		escape()
 		require.NoError(t, b.NextFrame())

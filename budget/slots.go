@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// OpenSlots are the slots of a region: equal siblings, each with one owner, loaded and rewound in any order without
+// Slots are the slots of a region: equal siblings, each with one owner, loaded and rewound in any order without
 // touching the others. A match, a room, a part of a streamed world takes one. A level that is loaded into a free slot
 // while the old one plays can be swapped in when it is whole, and the old one stays when it fails.
 //
@@ -23,7 +23,7 @@ import (
 // A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
 // makes Acquire full for good. Who shuts down ends the owners first, as it ends its workers.
-type OpenSlots struct {
+type Slots struct {
 	b     *Budget
 	name  string
 	index int // of the region in the plan
@@ -35,13 +35,13 @@ type OpenSlots struct {
 	kept   leaks // at Close: slots that were never released
 }
 
-func newOpenSlots(b *Budget, name string, index, n int) *OpenSlots {
-	return &OpenSlots{b: b, name: name, index: index, sites: make([]arena_c.Site, n)}
+func newSlots(b *Budget, name string, index, n int) *Slots {
+	return &Slots{b: b, name: name, index: index, sites: make([]arena_c.Site, n)}
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
 // and panics.
-func (b *Budget) Slots(name string) *OpenSlots {
+func (b *Budget) Slots(name string) *Slots {
 	for _, s := range b.slots {
 		if s.name == name {
 			return s
@@ -58,10 +58,10 @@ func (b *Budget) slotNames() string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// Acquire gives the first free slot to its new owner, who loads it ([Load]) and gives it back ([OpenRegion.Release]). When none is free
+// Acquire gives the first free slot to its new owner, who loads it ([Load]) and gives it back ([Region.Release]). When none is free
 // the error is a full that names the key to raise: a server's admission control. Any goroutine may ask. Cost: a lock, a
 // look at each slot and a Go allocation.
-func (s *OpenSlots) Acquire() (*OpenRegion, error) {
+func (s *Slots) Acquire() (*Region, error) {
 	defer forgive()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,11 +85,8 @@ func (s *OpenSlots) Acquire() (*OpenRegion, error) {
 		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
-// Len is the number of slots.
-func (s *OpenSlots) Len() int { return len(s.slots) }
-
-// Free is the number of slots that nobody has. Others may acquire before the caller looks at it.
-func (s *OpenSlots) Free() (free int) {
+// Available is the number of slots that nobody has. Others may acquire before the caller looks at it.
+func (s *Slots) Available() (free int) {
 	for _, slot := range s.slots {
 		if !slot.taken() {
 			free++
@@ -98,10 +95,10 @@ func (s *OpenSlots) Free() (free int) {
 	return free
 }
 
-// Release rewinds a slot (see [OpenRegion.Rewind]) and gives it back; from then on this OpenRegion and its readers refuse. The errors are
+// Release rewinds a slot (see [Region.Rewind]) and gives it back; from then on this Region and its readers refuse. The errors are
 // those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
-func (r *OpenRegion) Release(ctx context.Context) error {
+func (r *Region) Release(ctx context.Context) error {
 	defer forgive()()
 	if r.slot < 0 {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
@@ -116,7 +113,7 @@ func (r *OpenRegion) Release(ctx context.Context) error {
 }
 
 // close notes who has a slot still, and lets nobody have one any more.
-func (s *OpenSlots) close() {
+func (s *Slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -129,6 +126,6 @@ func (s *OpenSlots) close() {
 }
 
 // keptError names the slots that were never released.
-func (s *OpenSlots) keptError() error {
+func (s *Slots) keptError() error {
 	return s.kept.err(fmt.Sprintf("budget %q: never released: ", s.b.plan.Name), "; call Release of what Acquire gave")
 }

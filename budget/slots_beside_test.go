@@ -38,6 +38,6 @@ func TestReleaseBesideReconfigure(t *testing.T) {
 		}()
 		assert.NoError(t, <-reconfigured)
 		assert.NoError(t, <-released)
-		assert.Equal(t, 2, b.Slots("room").Free())
+		assert.Equal(t, 2, b.Slots("room").Available())
 	}
 }

@@ -18,14 +18,14 @@ type Place struct {
 }
 
 func openPlaces() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "game", Regions: []budget.Region{{Name: "place", Size: 64 * budget.KiB, Slots: 2}}})
+	b, err := budget.Open(budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "place", Size: 64 * budget.KiB, Slots: 2}}})
 	if err != nil {
 		panic(err)
 	}
 	return b
 }
 
-func loadPlace(slot *budget.OpenRegion, name string, tiles int) (budget.Loaded[Place], error) {
+func loadPlace(slot *budget.Region, name string, tiles int) (budget.Loaded[Place], error) {
 	return budget.Load(context.Background(), slot, func(s scope.Scope) (*Place, error) {
 		return &Place{name, s.Bytes(tiles)}, nil
 	})
@@ -33,7 +33,7 @@ func loadPlace(slot *budget.OpenRegion, name string, tiles int) (budget.Loaded[P
 
 // The next level is loaded into the free slot while the old one can still be played. When it doesn't fit, nothing is
 // lost.
-func ExampleOpenSlots() {
+func ExampleSlots() {
 	b := openPlaces()
 	defer b.Close()
 	ctx, slots := context.Background(), b.Slots("place")
@@ -74,14 +74,14 @@ func ExampleOpenSlots() {
 
 // A server lets in as many matches as there are slots. Each match has a goroutine: it loads its slot, plays and gives
 // the slot back, while others do the same with theirs. No region lies above: each load would empty that.
-func ExampleOpenSlots_Acquire() {
+func ExampleSlots_Acquire() {
 	b := openPlaces()
 	defer b.Close()
 	slots := b.Slots("place")
 
 	var matches sync.WaitGroup
 	end := make(chan struct{})
-	released := make(chan error, slots.Len())
+	released := make(chan error, 2)
 	for i := range 3 {
 		slot, err := slots.Acquire() // any goroutine may ask
 		if err != nil {
@@ -99,7 +99,7 @@ func ExampleOpenSlots_Acquire() {
 	}
 	close(end)
 	matches.Wait()
-	fmt.Println("released:", <-released, <-released, "free:", slots.Free())
+	fmt.Println("released:", <-released, <-released, "free:", slots.Available())
 	// Output:
 	// match 0 is let in
 	// match 1 is let in

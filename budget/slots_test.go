@@ -17,15 +17,15 @@ import (
 
 // rooms is a plan with four slots between two regions; without above, the slots are the topmost.
 func rooms(above bool) budget.Plan {
-	plan := budget.Plan{Name: "rooms", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
-		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}}, Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}}
+	plan := budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}}, Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
 	if above {
-		plan.Regions = append(plan.Regions, budget.Region{Name: "effects", Size: 64 * budget.KiB})
+		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "effects", Size: 64 * budget.KiB})
 	}
 	return plan
 }
 
-func acquire(t testing.TB, b *budget.Budget) *budget.OpenRegion {
+func acquire(t testing.TB, b *budget.Budget) *budget.Region {
 	t.Helper()
 	room, err := b.Slots("room").Acquire()
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func acquire(t testing.TB, b *budget.Budget) *budget.OpenRegion {
 }
 
 // fillRoom loads a room with a frog whose X is x, and a mark whose finalizer tells x.
-func fillRoom(room *budget.OpenRegion, x int64, end error) (budget.Loaded[frog], error) {
+func fillRoom(room *budget.Region, x int64, end error) (budget.Loaded[frog], error) {
 	return budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 		f := frogs.New(s)
 		f.X = x
@@ -42,7 +42,7 @@ func fillRoom(room *budget.OpenRegion, x int64, end error) (budget.Loaded[frog],
 	})
 }
 
-func mustFill(t testing.TB, room *budget.OpenRegion, x int64) budget.Loaded[frog] {
+func mustFill(t testing.TB, room *budget.Region, x int64) budget.Loaded[frog] {
 	t.Helper()
 	l, err := fillRoom(room, x, nil)
 	require.NoError(t, err)
@@ -52,10 +52,9 @@ func mustFill(t testing.TB, room *budget.OpenRegion, x int64) budget.Loaded[frog
 func TestAcquireIsAdmissionControl(t *testing.T) {
 	b := open(t, rooms(false))
 	slots := b.Slots("room")
-	assert.Equal(t, 4, slots.Len())
-	var taken []*budget.OpenRegion
+	var taken []*budget.Region
 	for i := range 4 {
-		assert.Equal(t, 4-i, slots.Free())
+		assert.Equal(t, 4-i, slots.Available())
 		taken = append(taken, acquire(t, b))
 		assert.Equal(t, fmt.Sprintf("room %d", i), taken[i].Name())
 	}
@@ -76,7 +75,7 @@ func TestAcquireIsAdmissionControl(t *testing.T) {
 
 func TestSlotsDontTouchEachOther(t *testing.T) {
 	b := open(t, rooms(true))
-	var list []*budget.OpenRegion
+	var list []*budget.Region
 	var loaded []budget.Loaded[frog]
 	for i := range int64(4) {
 		list = append(list, acquire(t, b))
@@ -146,7 +145,7 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 			`budget "rooms": BUG: %s of region room 0, which was released: upfront: closed`, what))
 	}
 	assert.EqualValues(t, 2, l.Get().X, "nothing happened to the new owner's")
-	assert.Equal(t, 3, b.Slots("room").Free())
+	assert.Equal(t, 3, b.Slots("room").Available())
 	assert.EqualError(t, b.Region("systems").Release(background),
 		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
 	assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
@@ -232,6 +231,6 @@ func TestManyOwners(t *testing.T) {
 		})
 	}
 	owners.Wait()
-	assert.Equal(t, 4, b.Slots("room").Free())
+	assert.Equal(t, 4, b.Slots("room").Available())
 	requireWalk(t, b)
 }

@@ -16,7 +16,7 @@ import (
 // reportPlan is a plan with everything in it.
 func reportPlan() budget.Plan {
 	plan := small()
-	plan.Regions = []budget.Region{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 3},
+	plan.Regions = []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 3},
 		{Name: "level", Size: 256 * budget.KiB}}
 	return plan
 }

@@ -57,7 +57,7 @@ type soak struct {
 	t         *testing.T
 	b         *budget.Budget
 	random    *rand.Rand
-	rooms     []*budget.OpenRegion
+	rooms     []*budget.Region
 	addresses map[string][]uint64 // of each thing that a map makes in a place, in order
 	ends      [endThrough + 1]int
 	nested    int
@@ -72,16 +72,16 @@ type placed struct {
 }
 
 func soakPlan() budget.Plan {
-	return budget.Plan{Name: "soak", Regions: []budget.Region{{Name: "systems", Size: 256 * budget.KiB},
+	return budget.Plan{Name: "soak", Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},
 		{Name: "level", Size: 512 * budget.KiB}, {Name: "room", Size: 128 * budget.KiB, Slots: 3}},
-		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 		Limits:  budget.Limits{Scopes: 8, Pools: 32, Owned: 64, Labels: 8}}
 }
 
 func newSoak(t *testing.T) *soak {
 	s := &soak{t: t, b: open(t, soakPlan()), random: rand.New(rand.NewPCG(5, 4)), addresses: map[string][]uint64{}}
-	for range s.b.Slots("room").Len() {
+	for range s.b.Slots("room").Available() {
 		s.rooms = append(s.rooms, acquire(t, s.b))
 	}
 	ran = make([]int64, 0, 1<<16)
@@ -89,12 +89,12 @@ func newSoak(t *testing.T) *soak {
 }
 
 // places are all that can be loaded, bottom first.
-func (s *soak) places() []*budget.OpenRegion {
-	return append([]*budget.OpenRegion{s.b.Region("systems"), s.b.Region("level")}, s.rooms...)
+func (s *soak) places() []*budget.Region {
+	return append([]*budget.Region{s.b.Region("systems"), s.b.Region("level")}, s.rooms...)
 }
 
 // load loads a map, which ends as it is told, unless one in it ends otherwise. calm says that all end well.
-func (s *soak) load(r *budget.OpenRegion, place, number, end int, calm bool) (err error) {
+func (s *soak) load(r *budget.Region, place, number, end int, calm bool) (err error) {
 	p := &placed{script: rand.New(rand.NewPCG(uint64(number), 6)), end: end}
 	key := fmt.Sprintf("map %d in %s", number, r.Name())
 	decided := false

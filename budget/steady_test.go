@@ -51,7 +51,7 @@ func TestLoadersHotPathAllocatesNothing(t *testing.T) {
 		pool, objects := frogs.Pool(s, 10), marks.Pool(s, 10)
 		ran = make([]int64, 0, 4096)
 		for what, fn := range map[string]func(){
-			"New":    func() { frogs.New(s); frogs.TryNew(s); frogs.Slice(s, 2); s.Bytes(8); s.Alloc(8, 8) },
+			"New":    func() { frogs.New(s); frogs.TryNew(s); frogs.Slice(s, 2); s.Bytes(8); s.AllocUnzeroed(8, 8) },
 			"marks":  func() { marks.New(s); marks.Slice(s, 2) },
 			"pools":  func() { pool.Put(pool.Get()); _ = objects.Put(objects.Get()) },
 			"scopes": func() { x := s.Open("x"); frogs.New(x); _ = x.Close() },

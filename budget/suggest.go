@@ -11,10 +11,11 @@ import (
 // some). The reports' plans have the same parts: regions of the same names in the same order, with slots or without,
 // as many buffers of the frame, scratch arenas or none. Their sizes may differ, and so may their names.
 //
-// Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the siblings. What was never used
-// has 1 byte, the least that a plan takes. Slots and workers are the highest in the plans. Limits are the default, or the
-// highest MostOpen where that is more. The note of a region says which report its peak came from. The parts' sum is the
-// plan's size: no region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
+// Each size is the highest Peak in the reports, of slots, buffers and scratch arenas the highest of the
+// siblings. What was never used has 1 byte, the least that a plan takes. Slots, workers and their scratch
+// arenas are as many as at most in the plans. Limits are the default, or the highest MostOpen where that is
+// more. The note of a region says which report its peak came from. The parts' sum is the plan's size: no
+// region has the rest. All else (name, base, pages, Go heap, OnError) is the first plan's.
 //
 // Reconfigure forgets peaks: record a report before it, too.
 //
@@ -48,6 +49,7 @@ func Suggest(reports ...Report) (Plan, error) {
 		}
 		plan.Limits.raiseTo(limits)
 		plan.Scratch.Workers = max(plan.Scratch.Workers, report.Plan.Scratch.Workers)
+		plan.Scratch.Each = max(plan.Scratch.Each, report.Plan.Scratch.Each)
 		for i, r := range report.Plan.Regions {
 			plan.Regions[i].Slots = max(plan.Regions[i].Slots, r.Slots)
 		}
@@ -135,4 +137,25 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 		more++
 	}
 	return (n + more + multiple - 1) / multiple * multiple
+}
+
+// peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
+// needed, at least 1 each. An error says that the report isn't of its plan.
+func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
+	arenas := slices.Concat(r.Regions, r.Beside)
+	limits = Limits{1, 1, 1, 1}
+	if planned := r.Plan.arenaCount(); planned != uint64(len(arenas)) {
+		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
+			len(arenas), planned)
+	}
+	for _, part := range r.Plan.sized() {
+		peak := uint64(0)
+		for _, arena := range arenas[:part.count] {
+			peak = max(peak, arena.Peak)
+			limits.raiseTo(arena.MostOpen)
+		}
+		arenas = arenas[part.count:]
+		sizes = append(sizes, peak)
+	}
+	return sizes, limits, nil
 }

@@ -59,12 +59,12 @@ func TestSuggest(t *testing.T) {
 	require.NoError(t, err)
 	want := measured()
 	want.Name = "one"
-	want.Regions = []budget.Region{
+	want.Regions = []budget.RegionPlan{
 		{Name: "init", Size: 124, Note: `124 bytes in report 1, "one"`},
 		{Name: "match", Size: 1, Slots: 4, Note: "never used"},
 		{Name: "level", Size: 5024, Note: `5024 bytes in report 1, "one"`},
 		{Name: "spare", Size: 1, Note: "never used"}}
-	want.Frame.Size, want.Scratch = 70, budget.Scratch{Workers: 3, Size: 333}
+	want.Frame.Size, want.Scratch = 70, budget.ScratchPlan{Workers: 3, Each: 2, Size: 333}
 	want.Limits = budget.Limits{Pools: 65}
 	want.Pages = one.Plan.Pages
 	assert.Equal(t, want, plan)
@@ -106,7 +106,7 @@ func TestSuggestRefuses(t *testing.T) {
 		{"regions[0].slots is 2, and in the first 0", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
 		{"regions[1].slots is 0, and in the first 1", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
 		{"frame.buffers is 3, and in the first 2", func(r *budget.Report) { r.Plan.Frame.Buffers = 3 }},
-		{"scratch.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Scratch = budget.Scratch{} }},
+		{"scratch.workers is 0, and in the first 2", func(r *budget.Report) { r.Plan.Scratch = budget.ScratchPlan{} }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
 		{"has figures of 9 regions, slots, buffers and scratch arenas; its plan has 10",
 			func(r *budget.Report) { r.Beside = r.Beside[1:] }},

@@ -36,9 +36,9 @@ func TestWalkNamesEveryByte(t *testing.T) {
 	plan := budget.Plan{
 		Name:    "walked",
 		Size:    1024 * budget.KiB,
-		Regions: []budget.Region{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 200_000}},
-		Frame:   budget.Frame{Buffers: 2, Size: 1000},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 200_000}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 1000},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	}
 	b := open(t, plan)
 	free := names(requireWalk(t, b))
@@ -118,12 +118,10 @@ func TestWalkFindsStrayWrites(t *testing.T) {
 		was := *c.word
 		*c.word = c.value
 		ranges, err := b.Walk()
-		checked := b.CheckAll()
 		*c.word = was
 		assert.Nil(t, ranges)
 		assert.EqualError(t, err, `budget "small": the control words of `+c.whose+
 			` contradict themselves: something wrote where it had no right to`, "%d for %d", c.value, was)
-		assert.Equal(t, err, checked)
 	}
 }
 

@@ -16,16 +16,16 @@ const baseAlign = 64 << 10
 // and its head fits as for Reserve. Ranges with a chosen base wait for that: Reserve does not give them to others.
 //
 // In race builds, and off Linux, the error wraps errors.ErrUnsupported.
-func ReserveAt(base uintptr, size, head uint64) (*Reservation, error) {
+func ReserveAt(base uintptr, size uint64, head Head) (*Reservation, error) {
 	page := uint64(PageSize())
 	switch {
 	case base == 0 || base%baseAlign != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes at %#x: the base is not a multiple of %d bytes", size, base, baseAlign)
 	case size == 0 || size%page != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes at %#x: not a multiple of the page, %d bytes", size, base, page)
-	case head > size || head%page != 0:
+	case head.Size > size || head.Size%page != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes at %#x: head %d is not a multiple of the page, %d bytes, within the range",
-			size, base, head, page)
+			size, base, head.Size, page)
 	case size > uint64(^uintptr(0)>>1) || uint64(base) > uint64(^uintptr(0))-size:
 		return nil, fmt.Errorf("platform: reserve %d bytes at %#x: beyond this target's address space of %d bits",
 			size, base, 8*unsafe.Sizeof(base))

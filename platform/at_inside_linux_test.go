@@ -55,7 +55,7 @@ func FuzzCollision(f *testing.F) {
 func TestTheSystemDecides(t *testing.T) {
 	const size = 64 << 20
 	ForgetSpares()
-	r, err := Reserve(size, 1<<16, 0)
+	r, err := Reserve(size, 1<<16, Head{})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	*(*byte)(r.Base()) = 7
@@ -85,7 +85,7 @@ func TestTheSystemDecides(t *testing.T) {
 	}
 
 	restore = InjectFault("map", 1)
-	_, err = ReserveAt(address, size, 0)
+	_, err = ReserveAt(address, size, Head{})
 	assert.False(t, restore(), "the first look tells")
 	assert.ErrorContains(t, err, "/proc/self/maps has ")
 	require.NoError(t, r.Release())

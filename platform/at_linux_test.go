@@ -28,7 +28,7 @@ func safe(t *testing.T, n uintptr) uintptr {
 }
 
 func reserveAt(t testing.TB, base uintptr, size, head uint64) *platform.Reservation {
-	r, err := platform.ReserveAt(base, size, head)
+	r, err := platform.ReserveAt(base, size, platform.Head{Size: head})
 	require.NoError(t, err)
 	require.Equal(t, base, uintptr(r.Base()))
 	t.Cleanup(func() { _ = r.Release() })
@@ -59,7 +59,7 @@ func TestSafeBaseIsFree(t *testing.T) {
 func TestWhereNoBaseCanBeChosen(t *testing.T) {
 	if platform.GoBacked {
 		assert.Zero(t, platform.SafeBase())
-		_, err := platform.ReserveAt(1<<30, edge, 0)
+		_, err := platform.ReserveAt(1<<30, edge, platform.Head{})
 		assert.ErrorIs(t, err, errors.ErrUnsupported)
 		assert.EqualError(t, err, "platform: reserve 65536 bytes at 0x40000000: unsupported operation: "+
 			"in a race build the memory is the Go heap's")
@@ -86,7 +86,7 @@ func TestReserveAt(t *testing.T) {
 		base uintptr
 		size uint64
 	}{{base, 4 * edge}, {base + edge, edge}, {base - edge, 2 * edge}, {base + 3*edge, 5 * edge}} {
-		_, err := platform.ReserveAt(c.base, c.size, 0)
+		_, err := platform.ReserveAt(c.base, c.size, platform.Head{})
 		require.ErrorIs(t, err, unix.EEXIST)
 		assert.Regexp(t, fmt.Sprintf(`^platform: reserve %d bytes at %#x: file exists: /proc/self/maps has `+
 			`"%x-[0-9a-f]+ rw-p 00000000 00:00 0.*" there$`, c.size, c.base, base), err.Error())
@@ -112,7 +112,7 @@ func TestAKeptRangeIsTakenOver(t *testing.T) {
 		base       uintptr
 		size, head uint64
 	}{{base, 5 * edge, edge}, {base, 4 * edge, 0}, {base, 4 * edge, 2 * edge}, {base + edge, edge, edge}, {base - edge, 2 * edge, edge}} {
-		_, err := platform.ReserveAt(c.base, c.size, c.head)
+		_, err := platform.ReserveAt(c.base, c.size, platform.Head{Size: c.head})
 		require.ErrorIs(t, err, unix.EEXIST)
 		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: this process keeps 262144 bytes "+
 			"with a head of 65536 at %#x, released by an earlier owner, and gives them only to one who begins there, "+
@@ -144,7 +144,7 @@ func TestOpenAndCloseAtABaseStaysFlat(t *testing.T) {
 	const size, slack = 16 * mib, 256 * mib
 	before := addressBytes(t)
 	for i := range 10_000 {
-		r, err := platform.ReserveAt(base, size-uint64(max(0, i%3-1))*mib, edge)
+		r, err := platform.ReserveAt(base, size-uint64(max(0, i%3-1))*mib, platform.Head{Size: edge})
 		require.NoError(t, err)
 		require.NoError(t, r.Commit())
 		assert.Equal(t, byte(i), contents(r)[0], "the head counts on")
@@ -159,7 +159,7 @@ func TestFaultsAtABaseLeaveNothing(t *testing.T) {
 	base := safe(t, 4)
 	platform.ForgetSpares()
 	restore := platform.InjectFault("map", 1)
-	_, err := platform.ReserveAt(base, 4*edge, edge)
+	_, err := platform.ReserveAt(base, 4*edge, platform.Head{Size: edge})
 	assert.True(t, restore())
 	assert.EqualError(t, err, fmt.Sprintf("platform: reserve 262144 bytes at %#x: injected fault: cannot allocate memory", base))
 
@@ -170,7 +170,7 @@ func TestFaultsAtABaseLeaveNothing(t *testing.T) {
 	assert.Error(t, r.Release())
 	assert.True(t, restore())
 	restore = platform.InjectFault("discard", 1)
-	_, err = platform.ReserveAt(base, 4*edge, edge)
+	_, err = platform.ReserveAt(base, 4*edge, platform.Head{Size: edge})
 	assert.True(t, restore())
 	assert.EqualError(t, err, fmt.Sprintf("platform: reserve 262144 bytes at %#x: give memory back: "+
 		"injected fault: cannot allocate memory", base), "what Release could not do has to be done first")
@@ -197,11 +197,11 @@ func TestReserveAtMisused(t *testing.T) {
 		{high, math.MaxUint64 &^ (edge - 1), 0, "platform: reserve 18446744073709486080 bytes at 0x40000000: beyond this target's"},
 		{^uintptr(0) &^ (edge - 1), edge, 0, "beyond this target's address space"},
 	} {
-		_, err := platform.ReserveAt(c.base, c.size, c.head)
+		_, err := platform.ReserveAt(c.base, c.size, platform.Head{Size: c.head})
 		assert.ErrorContains(t, err, c.text)
 	}
 	if !platform.GoBacked && strconv.IntSize == 64 {
-		_, err := platform.ReserveAt(^uintptr(0)>>1&^(edge-1), edge, 0) // the system's half
+		_, err := platform.ReserveAt(^uintptr(0)>>1&^(edge-1), edge, platform.Head{}) // the system's half
 		assert.ErrorContains(t, err, "platform: reserve 65536 bytes at 0x7fff")
 	}
 }
@@ -215,7 +215,7 @@ func TestTheGoHeapIsRefused(t *testing.T) {
 	object := make([]byte, mib)
 	base := uintptr(unsafe.Pointer(&object[0])) &^ (arena - 1)
 	for offset := uintptr(0); offset < arena; offset += mib {
-		_, err := platform.ReserveAt(base+offset, edge, 0)
+		_, err := platform.ReserveAt(base+offset, edge, platform.Head{})
 		require.ErrorIs(t, err, unix.EEXIST)
 		if offset%(8*mib) == 0 {
 			runtime.GC()

@@ -16,7 +16,7 @@ func TestWhatCannotBeCutOffIsKept(t *testing.T) {
 	for n, text := range []string{"below", "above"} {
 		ForgetSpares()
 		restore := InjectFault("unmap", n+1)
-		_, err := Reserve(size, align, 0)
+		_, err := Reserve(size, align, Head{})
 		if !restore() {
 			require.NoError(t, err)
 			t.Skip("the system happened to give an aligned address")
@@ -31,7 +31,7 @@ func TestWhatCannotBeCutOffIsKept(t *testing.T) {
 		} else {
 			assert.Zero(t, uintptr(left.base)%align)
 		}
-		r, err := Reserve(left.size&^(page-1), uint64(PageSize()), 0)
+		r, err := Reserve(left.size&^(page-1), uint64(PageSize()), Head{})
 		require.NoError(t, err)
 		assert.Equal(t, left.base, r.Base())
 		require.NoError(t, r.Commit())

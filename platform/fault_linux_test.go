@@ -13,7 +13,7 @@ import (
 
 // life takes a range through all that it can be asked and gives it back, whatever fails.
 func life(size, align uint64) (err error) {
-	r, err := platform.Reserve(size, align, edge)
+	r, err := platform.Reserve(size, align, platform.Head{Size: edge})
 	if err != nil {
 		return err
 	}

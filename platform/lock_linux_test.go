@@ -156,7 +156,7 @@ func TestHugePages(t *testing.T) {
 		t.Skip("an emulator that does not pass the wish on")
 	}
 	const size = 16 * mib
-	r, err := platform.Reserve(size, 2*mib, 2*mib)
+	r, err := platform.Reserve(size, 2*mib, platform.Head{Size: 2 * mib})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	if err := r.HugePages(); err != nil {
@@ -174,7 +174,7 @@ func TestHugePages(t *testing.T) {
 	require.NoError(t, r.Release())
 	assert.EqualError(t, r.HugePages(), "platform: BUG: huge pages of a range already released")
 
-	again, err := platform.Reserve(size, 2*mib, 2*mib)
+	again, err := platform.Reserve(size, 2*mib, platform.Head{Size: 2 * mib})
 	require.NoError(t, err)
 	defer again.Release()
 	require.NoError(t, again.Commit())
@@ -237,17 +237,16 @@ func TestLimitsOfThisProcess(t *testing.T) {
 		require.NoError(t, unix.Setrlimit(c.resource, &unix.Rlimit{Cur: c.bytes, Max: old.Max}))
 		var used, again int
 		var l platform.Limit
-		for range 100 { // until the runtime mapped nothing in between
+		for range 1000 { // until the runtime maps nothing in between
 			used = statusBytes(t, c.used)
 			if l, ok = find(c.name); !ok {
 				t.Skip("an emulator that sets no limits")
 			}
-			if again = statusBytes(t, c.used); used == again {
+			if again = statusBytes(t, c.used); used == again && l.Used == uint64(used) {
 				break
 			}
 		}
 		assert.Equal(t, c.bytes, l.Bytes)
-		assert.Equal(t, used, again, "it never stands still")
 		assert.EqualValues(t, used, l.Used)
 	}
 }

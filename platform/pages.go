@@ -21,7 +21,7 @@ func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	if whole < size {
 		return nil // beyond the end of the numbers
 	}
-	r, err := Reserve(whole, max(align, page), 0)
+	r, err := Reserve(whole, max(align, page), Head{})
 	if err != nil {
 		return nil
 	}

@@ -38,14 +38,21 @@ type Reservation struct {
 // PageSize is the system's page in bytes: 4 KiB on most machines, 16 or 64 KiB on some arm64.
 func PageSize() int { return os.Getpagesize() }
 
-// Reserve takes size bytes of addresses whose first is a multiple of align. The first head bytes outlive Release
-// (see the package's text); they are zero when the range is new, the last owner's when it is taken again. A range is
-// only taken again by an owner with the same head, so a head's address is never anything but a head; a range without
-// one goes to anybody. The other bytes are always zero.
+// Head is the bytes at a range's base that outlive Release (see the package's text). They are zero when
+// the range is new, the last owner's when it is taken again. A range is only taken again by an owner with
+// the same head, so that its address is never anything but such a head; a range without one goes to
+// anybody.
+type Head struct {
+	Size uint64
+	Kind string // what lies there: an owner with another kind doesn't get the range
+}
+
+// Reserve takes size bytes of addresses whose first is a multiple of align. The bytes behind the head are
+// always zero.
 //
-// size and head are multiples of the page, head at most size; align is a power of two and at least a page. There is no
+// size and the head are multiples of the page, the head at most size; align is a power of two and at least a page. There is no
 // access before Commit. It fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none.
-func Reserve(size, align, head uint64) (*Reservation, error) {
+func Reserve(size, align uint64, head Head) (*Reservation, error) {
 	page := uint64(PageSize())
 	switch {
 	case size == 0 || size%page != 0:
@@ -53,9 +60,9 @@ func Reserve(size, align, head uint64) (*Reservation, error) {
 	case align < page || align&(align-1) != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: alignment %d is not a power of two of at least a page, %d bytes",
 			size, align, page)
-	case head > size || head%page != 0:
+	case head.Size > size || head.Size%page != 0:
 		return nil, fmt.Errorf("platform: BUG: reserve %d bytes: head %d is not a multiple of the page, %d bytes, within the range",
-			size, head, page)
+			size, head.Size, page)
 	case align > math.MaxInt || size > math.MaxInt-align:
 		// A Go slice, and a pointer difference, hold no more; on 32-bit targets that is 2 GiB.
 		return nil, fmt.Errorf("platform: reserve %d bytes aligned to %d: beyond this target's address space of %d bits",

@@ -103,7 +103,7 @@ func TestAddressSpaceStaysFlat(t *testing.T) {
 		size, rounds = 8*mib, 200
 	}
 	open := func(size uint64) *platform.Reservation {
-		r, err := platform.Reserve(size, mib, edge)
+		r, err := platform.Reserve(size, mib, platform.Head{Size: edge})
 		require.NoError(t, err)
 		require.NoError(t, r.Commit())
 		contents(r)[0]++
@@ -137,7 +137,7 @@ func TestAlignmentCostsNoAddresses(t *testing.T) {
 	platform.ForgetSpares()
 	before := addressBytes(t)
 	for range 8 {
-		_, err := platform.Reserve(edge, 256*mib, 0)
+		_, err := platform.Reserve(edge, 256*mib, platform.Head{})
 		require.NoError(t, err)
 	}
 	assert.Less(t, addressBytes(t)-before, 256*mib)
@@ -149,7 +149,7 @@ func TestGoroutinesShareTheList(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 100 {
-				r, err := platform.Reserve(5*edge, edge, edge)
+				r, err := platform.Reserve(5*edge, edge, platform.Head{Size: edge})
 				if !assert.NoError(t, err) || !assert.NoError(t, r.Commit()) {
 					return
 				}
@@ -171,7 +171,7 @@ func TestCommitMayBeRefused(t *testing.T) {
 	var info unix.Sysinfo_t
 	require.NoError(t, unix.Sysinfo(&info))
 	memory := (uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit)
-	r, err := platform.Reserve(2*memory&^(edge-1), edge, 0)
+	r, err := platform.Reserve(2*memory&^(edge-1), edge, platform.Head{})
 	if err != nil {
 		t.Skip("no addresses for twice the memory: ", err)
 	}
@@ -238,7 +238,7 @@ func BenchmarkPrefault(b *testing.B) {
 
 func BenchmarkReserveRelease(b *testing.B) {
 	for b.Loop() {
-		r, err := platform.Reserve(64*mib, edge, edge)
+		r, err := platform.Reserve(64*mib, edge, platform.Head{Size: edge})
 		if err != nil || r.Commit() != nil || r.Release() != nil {
 			b.Fatal(err)
 		}

@@ -27,7 +27,7 @@ const (
 
 // reserve gives a range that the end of the test releases, unless the test did.
 func reserve(t testing.TB, size, head uint64) *platform.Reservation {
-	r, err := platform.Reserve(size, edge, head)
+	r, err := platform.Reserve(size, edge, platform.Head{Size: head})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Release() })
 	return r
@@ -83,7 +83,7 @@ func TestPageSize(t *testing.T) {
 func TestRangeIsAlignedZeroAndWritable(t *testing.T) {
 	for _, align := range []uint64{edge, mib, 64 * mib} {
 		for _, size := range []uint64{edge, 3 * edge, mib} {
-			r, err := platform.Reserve(size, align, 0)
+			r, err := platform.Reserve(size, align, platform.Head{})
 			require.NoError(t, err)
 			assert.Zero(t, uint64(uintptr(r.Base()))%align)
 			assert.Equal(t, size, r.Size())
@@ -193,7 +193,7 @@ func TestTakenAgain(t *testing.T) {
 	none := commit(t, size, 0)
 	assert.NotEqual(t, first, none.Base(), "no head: the same")
 	const align = min(1<<30, math.MaxUint/32+1) // 128 MiB where addresses have 32 bits
-	coarse, err := platform.Reserve(size, align, head)
+	coarse, err := platform.Reserve(size, align, platform.Head{Size: head})
 	require.NoError(t, err)
 	assert.Zero(t, uint64(uintptr(coarse.Base()))%align)
 	defer coarse.Release()
@@ -251,7 +251,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		{edge, edge, 1, "head 1"},
 		{edge, edge, 2 * edge, "within the range"},
 	} {
-		_, err := platform.Reserve(c.size, c.align, c.head)
+		_, err := platform.Reserve(c.size, c.align, platform.Head{Size: c.head})
 		assert.ErrorContains(t, err, "platform: BUG: ")
 		assert.ErrorContains(t, err, c.text)
 	}
@@ -290,11 +290,11 @@ func TestMisuseIsRefused(t *testing.T) {
 
 func TestTooMuchIsRefused(t *testing.T) {
 	for _, size := range []uint64{1 << 50, math.MaxInt64 &^ (edge - 1), math.MaxUint64 &^ (edge - 1)} {
-		_, err := platform.Reserve(size, edge, 0)
+		_, err := platform.Reserve(size, edge, platform.Head{})
 		require.Error(t, err, "%d", size)
 		assert.Regexp(t, `^platform: reserve \d+ bytes aligned to 65536: .+`, err.Error())
 		assert.NotContains(t, err.Error(), "BUG")
 	}
-	_, err := platform.Reserve(edge, 1<<63, 0)
+	_, err := platform.Reserve(edge, 1<<63, platform.Head{})
 	assert.ErrorContains(t, err, "address space")
 }

@@ -14,7 +14,7 @@ import (
 type block struct {
 	base unsafe.Pointer // also what keeps the memory alive where it is Go memory
 	size uint64
-	head uint64 // bytes at the base that are kept with their contents
+	head Head // at the base, kept with its contents
 
 	// An owner who said where (ReserveAt) wants to find the addresses again: only another one who says so gets them.
 	placed bool
@@ -34,7 +34,7 @@ var spare spares
 
 // take removes and returns the smallest block that fits, the longest released one among equals. Placed ones wait for
 // takeAt.
-func (s *spares) take(size, align, head uint64) (block, bool) {
+func (s *spares) take(size, align uint64, head Head) (block, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	best := s.best(size, align, head)
@@ -47,7 +47,7 @@ func (s *spares) take(size, align, head uint64) (block, bool) {
 }
 
 // best is the index of the block that take gives, or -1. pre: the mutex is held.
-func (s *spares) best(size, align, head uint64) int {
+func (s *spares) best(size, align uint64, head Head) int {
 	best := -1
 	for i, b := range s.blocks {
 		if b.placed || !b.fits(size, align, head) {
@@ -62,21 +62,21 @@ func (s *spares) best(size, align, head uint64) int {
 
 // Keeps tells whether Reserve, asked for the same, would take a range that an earlier owner released: it adds no addresses
 // to those that count against RLIMIT_AS. Another goroutine may be faster.
-func Keeps(size, align, head uint64) bool {
+func Keeps(size, align uint64, head Head) bool {
 	spare.mutex.Lock()
 	defer spare.mutex.Unlock()
 	return spare.best(size, align, head) >= 0
 }
 
 // KeepsAt is Keeps for ReserveAt.
-func KeepsAt(base uintptr, size, head uint64) bool {
+func KeepsAt(base uintptr, size uint64, head Head) bool {
 	spare.mutex.Lock()
 	defer spare.mutex.Unlock()
 	return slices.ContainsFunc(spare.blocks, func(b block) bool { return uintptr(b.base) == base && b.fits(size, 1, head) })
 }
 
 // takeClean is take, of a block that Release could empty or that can be emptied now.
-func (s *spares) takeClean(size, align, head uint64) (b block, found bool) {
+func (s *spares) takeClean(size, align uint64, head Head) (b block, found bool) {
 	var refused []block
 	for {
 		b, found = s.take(size, align, head)
@@ -93,7 +93,7 @@ func (s *spares) takeClean(size, align, head uint64) (b block, found bool) {
 
 // takeAt removes and returns the block that begins at base. An error names the block that has some of the bytes but
 // does not fit.
-func (s *spares) takeAt(base uintptr, size, head uint64) (b block, found bool, err error) {
+func (s *spares) takeAt(base uintptr, size uint64, head Head) (b block, found bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i, b := range s.blocks {
@@ -104,7 +104,8 @@ func (s *spares) takeAt(base uintptr, size, head uint64) (b block, found bool, e
 		}
 		if uint64(first) < uint64(base)+size && uint64(base) < uint64(first)+b.size {
 			return block{}, false, fmt.Errorf("%w: this process keeps %d bytes with a head of %d at %#x, released by an earlier owner, "+
-				"and gives them only to one who begins there, needs no more and has the same head", syscall.EEXIST, b.size, b.head, first)
+				"and gives them only to one who begins there, needs no more and has the same head",
+				syscall.EEXIST, b.size, b.head.Size, first)
 		}
 	}
 	return block{}, false, nil
@@ -118,14 +119,14 @@ func (s *spares) put(b block) {
 
 // fits tells whether an owner may have b. Another owner's head must stay a head of the same size: a stale handle that
 // looks into it would take the new owner's objects for its tables.
-func (b block) fits(size, align, head uint64) bool {
-	return b.size >= size && uint64(uintptr(b.base))&(align-1) == 0 && (b.head == 0 || b.head == head)
+func (b block) fits(size, align uint64, head Head) bool {
+	return b.size >= size && uint64(uintptr(b.base))&(align-1) == 0 && (b.head.Size == 0 || b.head == head)
 }
 
 // empty makes b what the list holds: of its first used bytes, all accessible to nobody beyond the head, without memory
 // and without a lock. It does all that can be done and tells what failed; b then is dirty.
 func (b *block) empty(used uint64) error {
-	body, bodySize := unsafe.Add(b.base, b.head), used-b.head
+	body, bodySize := unsafe.Add(b.base, b.head.Size), used-b.head.Size
 	// Access goes first: what a stray goroutine wrote after the memory went would greet the next owner.
 	err := step("take access away", setAccess(body, bodySize, accessNone))
 	if b.locked {

@@ -16,26 +16,27 @@ func TestSpareTakesBestFit(t *testing.T) {
 
 	var s spares
 	s.put(block{base: at(0), size: 900})
-	s.put(block{base: at(4096), size: 500, head: 100})
-	s.put(block{base: at(8192), size: 500, head: 100})
-	s.put(block{base: at(12288), size: 700, head: 200})
+	s.put(block{base: at(4096), size: 500, head: Head{Size: 100}})
+	s.put(block{base: at(8192), size: 500, head: Head{Size: 100}})
+	s.put(block{base: at(12288), size: 700, head: Head{200, "tables"}})
 
-	_, found := s.take(901, 1, 0)
+	_, found := s.take(901, 1, Head{})
 	assert.False(t, found, "too small")
-	_, found = s.take(600, 1<<13, 200)
+	_, found = s.take(600, 1<<13, Head{200, "tables"})
 	require.True(t, found, "head 0 fits every owner")
 	s.put(block{base: at(0), size: 900})
 
 	for _, c := range []struct {
-		size, align, head uint64
-		found             bool
-		base              unsafe.Pointer
+		size, align uint64
+		head        Head
+		found       bool
+		base        unsafe.Pointer
 	}{
-		{400, 8192, 100, true, at(8192)},  // the other is not aligned
-		{400, 4096, 100, true, at(4096)},  // the smallest
-		{400, 4096, 200, true, at(12288)}, // the same head
-		{400, 4096, 200, true, at(0)},     // none left: one without a head
-		{400, 4096, 200, false, nil},
+		{400, 8192, Head{Size: 100}, true, at(8192)},      // the other is not aligned
+		{400, 4096, Head{Size: 100}, true, at(4096)},      // the smallest
+		{400, 4096, Head{200, "tables"}, true, at(12288)}, // the same head
+		{400, 4096, Head{Size: 200}, true, at(0)},         // none of this kind: one without a head
+		{400, 4096, Head{Size: 200}, false, nil},
 	} {
 		b, found := s.take(c.size, c.align, c.head)
 		assert.Equal(t, c.found, found, "%+v", c)
@@ -57,7 +58,7 @@ func TestSpareNeverSharesABlock(t *testing.T) {
 			i := random.IntN(len(owned))
 			s.put(owned[i])
 			owned = append(owned[:i], owned[i+1:]...)
-		} else if b, found := s.take(uint64(1+random.IntN(8)), 1, 0); found {
+		} else if b, found := s.take(uint64(1+random.IntN(8)), 1, Head{}); found {
 			owned = append(owned, b)
 		}
 		seen := map[unsafe.Pointer]bool{}

@@ -11,7 +11,7 @@ import (
 func TestTouchMakesPagesPresent(t *testing.T) {
 	const size = 2 << 20
 	ForgetSpares()
-	r, err := Reserve(size, 1<<16, 0)
+	r, err := Reserve(size, 1<<16, Head{})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	pages, ok := r.Missing()

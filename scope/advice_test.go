@@ -15,7 +15,7 @@ import (
 
 // fullIn gives the full that fn meets in a level of so many bytes.
 func fullIn(t *testing.T, size uint64, fn func(scope.Scope)) *scope.FullError {
-	b, err := budget.Open(budget.Plan{Name: "advice", Regions: []budget.Region{{Name: "level", Size: size}}})
+	b, err := budget.Open(budget.Plan{Name: "advice", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*point, error) {
@@ -57,7 +57,7 @@ func TestNeedOfAPoolIsEnough(t *testing.T) {
 func TestWhatNoPlanHas(t *testing.T) {
 	const many = math.MaxInt / 4
 	asks := map[string]func(scope.Scope){
-		"bytes": func(s scope.Scope) { s.Alloc(1<<63, 8) },
+		"bytes": func(s scope.Scope) { s.AllocUnzeroed(1<<63, 8) },
 		"slice": func(s scope.Scope) { points.Slice(s, many) },
 		"pool":  func(s scope.Scope) { points.Pool(s, many) },
 		"temp":  func(s scope.Scope) { s.Temp(many) },

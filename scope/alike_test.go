@@ -18,7 +18,7 @@ func TestBlocksPadAlike(t *testing.T) {
 	used := func(in scope.Scope) (used []uint64) {
 		for i := range 6 {
 			in.Bytes(1 + 37*i)
-			l, err := arena.NewLinear(in.Block(4096))
+			l, err := arena.NewLinear(in.BytesUnzeroed(4096, 64))
 			require.NoError(t, err)
 			for align := uint64(8); align <= 4096 && l.Alloc(8, align) != nil; align *= 2 {
 			}

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -51,7 +50,7 @@ func appendSlow[T any](s Scope, declared uint64, list, xs []T) []T {
 func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
 	if needed < 0 { // no memory has as many, but T may need none
-		panic(&Misuse{fmt.Sprintf("a slice of %d and %d more elements", len(list), len(xs)), false})
+		panic(bug("a slice of %d and %d more elements", len(list), len(xs)))
 	}
 	if !s.open() {
 		s.take(sizeOf[T](len(xs)), 1) // so that s remembers who was refused
@@ -82,30 +81,6 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 		}
 	}
 	return move(s, list, xs, max(2*len(list), needed))
-}
-
-// mayGrow refuses, as misuse, that what lies at an offset takes bytes inside a younger constructor:
-// when that fails the bytes go back, and what is older would still use them.
-func (s Scope) mayGrow(at uint64, what string) {
-	if start := s.making().start; start != 0 && at-s.h.Start <= start-s.h.Start {
-		panic(&Misuse{what + " that is older: what it takes goes back if the constructor fails; make it, or a Clone of it, inside", false})
-	}
-}
-
-// move copies list and xs to a new place.
-func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
-	size, used := sizeOf[T](capacity), sizeOf[T](len(list)+len(xs))
-	p := s.take(size, arena_c.AlignOf[T]())
-	if p == nil {
-		return nil, false
-	}
-	longer = unsafe.Slice((*T)(p), capacity)[:len(list)+len(xs)]
-	copy(longer, list)
-	copy(longer[len(list):], xs)
-	if used < size {
-		arena_c.Zero(unsafe.Add(p, used), uintptr(size-used))
-	}
-	return longer, true
 }
 
 // holds says whether size bytes at an offset lie in s itself. pre: s is the topmost scope.

@@ -1,7 +1,6 @@
 package scope_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,69 +8,6 @@ import (
 
 	"github.com/upfront-mem/upfront/scope"
 )
-
-// odd has a size that doesn't divide the others' aligns.
-type odd struct{ A, B, C byte }
-
-var odds = scope.Plain[odd]()
-
-// TestBuilderModel builds at random beside a Go slice, with other things between, to the byte.
-func TestBuilderModel(t *testing.T) {
-	random := rand.New(rand.NewPCG(11, 12))
-	scratch := open(t).Scratch(0, 0)
-	for range 200 {
-		s := scratch.Open("s")
-		type built struct{ got, want any }
-		var all []built
-		used, peak := uint64(0), scratch.Stats().Peak
-		for range 1 + random.IntN(5) {
-			n := uint64(random.IntN(20))
-			s.Alloc(n, 1)
-			used += n
-			n = uint64(random.IntN(50))
-			switch random.IntN(3) {
-			case 0:
-				b, want := longs.Build(s), []uint64{}
-				for range n {
-					x := random.Uint64()
-					b.Push(x)
-					want = append(want, x)
-				}
-				all = append(all, built{b.Done(), want})
-				if n != 0 {
-					used = (used+7)&^7 + 8*n
-				}
-			case 1:
-				b, want := odds.Build(s), []odd{}
-				for i := range n {
-					x := odd{byte(i), byte(random.Uint32()), 3}
-					require.True(t, b.TryPush(x))
-					want = append(want, x)
-				}
-				require.Equal(t, len(want), b.Len())
-				all = append(all, built{b.Done(), want})
-				used += 3 * n
-			default:
-				var left scope.Builder[uint64]
-				require.ErrorIs(t, s.Do("left", func(s scope.Scope) error { // unwound, without Done
-					left = longs.Build(s)
-					for range n {
-						left.Push(7)
-					}
-					return errMark
-				}), errMark)
-				require.ErrorIs(t, panicsWith(func() { left.Push(7) }), scope.ErrClosed)
-			}
-			require.Equal(t, used, scratch.Stats().Used, "it gives back the rest to the byte")
-			require.Equal(t, scratchSize-used, s.Free())
-			require.Equal(t, max(peak, used), scratch.Stats().Peak)
-		}
-		for _, list := range all {
-			require.Equal(t, list.want, list.got)
-		}
-		require.NoError(t, s.Close())
-	}
-}
 
 // TestBuilderGivesBackTheRest, and takes the last byte.
 func TestBuilderGivesBackTheRest(t *testing.T) {
@@ -142,7 +78,6 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 	for want, fn := range map[string]func(){
 		"Open in": func() { scratch.Open("x") },
 		"Do":      func() { _ = scratch.Do("x", nil) },
-		"With":    func() { _ = scratch.With(8, nil) },
 		"Temp of": func() { temp.Temp(8) },
 	} {
 		assert.ErrorContains(t, panicsWith(fn), building, want)

@@ -41,8 +41,8 @@ func TestTextsInConstructors(t *testing.T) {
 
 // TestDoThatClosesItsBudget: the range may be a newer budget's by then, whose scopes are not ours to close.
 func TestDoThatClosesItsBudget(t *testing.T) {
-	plan := budget.Plan{Name: "b", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}}
+	plan := budget.Plan{Name: "b", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
 	first, err := budget.Open(plan)
 	require.NoError(t, err)
 	var newer scope.Scope
@@ -54,5 +54,7 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 	})
 	assert.EqualError(t, err, "said")
 	assert.NotNil(t, points.TryNew(newer), "it is still open")
+	scratch := first.Scratch(0, 0)
+	assert.PanicsWithError(t, "scope: BUG: Do on scratch 0.0, whose budget is closed", func() { _ = scratch.Do("do", nil) })
 	require.NoError(t, newer.Close())
 }

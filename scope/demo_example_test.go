@@ -3,7 +3,6 @@ package scope_test
 import (
 	"fmt"
 
-	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -23,22 +22,9 @@ func makeFoo(s scope.Scope, number int32) {
 	fmt.Println("make", number)
 }
 
-// openDemo opens a budget for the demo, which works on a scratch arena.
-func openDemo() *budget.Budget {
-	b, err := budget.Open(budget.Plan{
-		Name:    "demo",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 // An object in each of two nested scopes: the inner one dies first.
 func Example_demoAsMeant() {
-	b := openDemo()
+	b, _ := openExample()
 	defer b.Close()
 	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
 		makeFoo(outer, 1)
@@ -60,7 +46,7 @@ func Example_demoAsMeant() {
 // where the inner scope rewinds, linked to the outer one's chain: with one more object that chain ends in itself. Here
 // the covered scope refuses, by name; what was made before is dropped once.
 func Example_demoAsPublished() {
-	b := openDemo()
+	b, _ := openExample()
 	defer b.Close()
 	defer func() { fmt.Println(recover()) }()
 	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {

@@ -8,17 +8,6 @@ import (
 	"strings"
 )
 
-// OpenFile opens a file for reading; s owns it. The name may lie in s, as one of Sprintf does: the file and its errors
-// have their own. When s is full, the file is closed at once and the full unwinds.
-func OpenFile(s Scope, name string) (*os.File, error) {
-	f, err := os.Open(strings.Clone(name))
-	if err != nil {
-		return nil, err
-	}
-	s.Own(f)
-	return f, nil
-}
-
 // ReadFile reads a whole file into s. A full scope unwinds before anything is read. A file that is larger than its size
 // says, as those of /proc are, is an error.
 func ReadFile(s Scope, name string) ([]byte, error) {

@@ -29,7 +29,7 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 		"error":  func(scope.Scope) error { return errMark },
 		"panic":  func(scope.Scope) error { panic("boom") },
 		"Goexit": func(scope.Scope) error { runtime.Goexit(); return nil },
-		"full":   func(s scope.Scope) error { panic(s.Open("x").Alloc(1<<30, 8)) },
+		"full":   func(s scope.Scope) error { panic(s.Open("x").AllocUnzeroed(1<<30, 8)) },
 		"tables": func(s scope.Scope) error {
 			return s.Open("x").Do("y", func(s scope.Scope) error { newMark(s, 5, 0); return nil })
 		},
@@ -64,15 +64,15 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 // innermost opens and gives back a scope on top, so that a test can go on in the topmost one.
 func innermost(scratch scope.Scratch) scope.Scope { return scratch.Open("top") }
 
-func TestOtherPanicsGoOn(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	assert.PanicsWithValue(t, "boom", func() {
-		_ = scratch.Do("a", func(s scope.Scope) error {
-			newMark(s, 1, 0)
-			panic("boom")
-		})
-	})
-	assert.Equal(t, []int64{1}, closed)
+func TestTryNewOfAnObject(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("s")
+	m := marks.TryNew(s)
+	assert.Zero(t, *m)
+	m.ID = 7
+	s.BytesUnzeroed(int(s.Free()), 1)
+	assert.Nil(t, marks.TryNew(s))
+	assert.ErrorIs(t, s.Close(), scope.ErrFull)
+	assert.Equal(t, []int64{7}, closed, "what was refused has no finalizer")
 }
 
 func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {
@@ -204,7 +204,7 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, errMark)
 	assert.Equal(t, []int64{8, 7}, closed)
 	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { return part(m, func() error { panic("boom") }) }) })
-	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.Alloc(1<<20, 1); return nil }) })
+	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.AllocUnzeroed(1<<20, 1); return nil }) })
 	after := scratch.Stats()
 	assert.Equal(t, before.Used, after.Used)
 	assert.Equal(t, before.Objects, after.Objects)

@@ -48,8 +48,8 @@ func open(t testing.TB) *budget.Budget {
 	closed = nil
 	b, err := budget.Open(budget.Plan{
 		Name:    "test",
-		Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 2, Size: scratchSize},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: scratchSize},
 		Limits:  budget.Limits{Scopes: 8, Pools: 2, Owned: 8},
 	})
 	require.NoError(t, err)

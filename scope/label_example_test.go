@@ -10,7 +10,7 @@ import (
 )
 
 // loadStudio books what each subsystem takes of the level. The bytes stand for what a real one would load.
-func loadStudio(level *budget.OpenRegion, textures int) error {
+func loadStudio(level *budget.Region, textures int) error {
 	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
 		err := scope.Label(s, "sound", func() error {
 			s.Bytes(20 * budget.KiB)
@@ -31,7 +31,7 @@ func loadStudio(level *budget.OpenRegion, textures int) error {
 
 // Who has eaten the level? Reports name each label, and the error of a level that is full names the largest.
 func ExampleLabel() {
-	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.Region{{Name: "level", Size: 128 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

@@ -109,7 +109,7 @@ func TestLabelOfAScopeThatCloses(t *testing.T) {
 }
 
 func TestTooManyLabels(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Limits: budget.Limits{Labels: 2}})
 	ran := 0
 	err := inLevel(t, b, func(s scope.Scope) error {
@@ -129,7 +129,7 @@ func TestTooManyLabels(t *testing.T) {
 
 // TestLabelsModel books at random, with constructors that fail, and compares with sums.
 func TestLabelsModel(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "model", Regions: []budget.Region{{Name: "level", Size: 8 * budget.MiB}}})
+	b := budgettest.Open(t, budget.Plan{Name: "model", Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.MiB}}})
 	random := rand.New(rand.NewPCG(7, 8))
 	want := map[string]uint64{}
 	var book func(s scope.Scope, name string, depth int)
@@ -143,10 +143,10 @@ func TestLabelsModel(t *testing.T) {
 						book(s, string(rune('a'+random.IntN(5))), depth+1)
 					}
 				case 1: // leaves nothing
-					_, err := marks.Make(s, func(*mark) error { s.Alloc(uint64(n), 1); return errMark })
+					_, err := marks.Make(s, func(*mark) error { s.AllocUnzeroed(uint64(n), 1); return errMark })
 					require.ErrorIs(t, err, errMark)
 				default:
-					s.Alloc(uint64(n), 1)
+					s.AllocUnzeroed(uint64(n), 1)
 					want[name] += uint64(n)
 				}
 			}

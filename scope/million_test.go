@@ -74,8 +74,8 @@ func TestMillionFinalizers(t *testing.T) {
 	if testing.Short() || instrumented {
 		n = 50_000
 	}
-	b, err := budget.Open(budget.Plan{Name: "million", Scratch: budget.Scratch{Workers: 1, Size: 32 * budget.MiB},
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
+	b, err := budget.Open(budget.Plan{Name: "million", Scratch: budget.ScratchPlan{Workers: 1, Size: 32 * budget.MiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Limits:  budget.Limits{Owned: heldMost}, Pages: budget.Pages{Prefault: budget.Off}})
 	require.NoError(t, err)
 	defer b.Close()

@@ -1,19 +1,10 @@
 package scope
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/upfront-mem/upfront/arena_c"
-)
-
-// usages is what each name holds now and held most: a table of planned size. Names beyond it share a line.
-type usages struct{ lines []Usage } // cap: the places, and one for others
-
-// The lines of what has no name of its own.
-const (
-	othersName = "others" // names that came when all places were taken
-	tempName   = "temp"   // temporaries
-	cName      = "C"      // scopes that C opened
 )
 
 // CountNames begins to keep the peaks of labels, and if scopes, to count what scopes hold, by name: then Close takes its
@@ -41,40 +32,6 @@ func (st *Stack) lineOf(u *usages, name string) int {
 		u.lines = append(u.lines, Usage{Name: st.keep(name)})
 	}
 	return len(u.lines) - 1
-}
-
-func (u *usages) has(line int, name string) bool {
-	return line < len(u.lines) && u.lines[line].Name == name
-}
-
-// empty begins to add up what is held now.
-func (u *usages) empty() {
-	for i := range u.lines {
-		u.lines[i].Bytes, u.lines[i].Objects = 0, 0
-	}
-}
-
-func (u *usages) add(line int, bytes, objects uint64) {
-	u.lines[line].Bytes += bytes
-	u.lines[line].Objects += objects
-}
-
-// raise ends what empty began.
-func (u *usages) raise() {
-	for i := range u.lines {
-		u.lines[i].raise()
-	}
-}
-
-func (u *Usage) raise() {
-	u.Peak, u.PeakObjects = max(u.Peak, u.Bytes), max(u.PeakObjects, u.Objects)
-}
-
-// nameLine finds the line of a scope's name: that of the last scope in the same place, most often.
-func (st *Stack) nameLine(n *note, name string) {
-	if u := &st.names; !u.has(n.line, name) && (n.name != name || len(u.lines) < cap(u.lines) || n.line != len(u.lines)-1) {
-		n.line = st.lineOf(u, name)
-	}
 }
 
 // count looks at what every name holds. It is called before anything goes: what a scope has only grows
@@ -117,12 +74,13 @@ func (st *Stack) countScopes() {
 	}
 }
 
-// lineAt is the line of the open scope at a depth, counted from 1.
+// lineAt is the line of the open scope at a depth, counted from 1: that of the last scope in the same place, most often.
 func (st *Stack) lineAt(depth uint64) int {
-	if n := &st.notes[depth]; n.gen == st.h.Record(depth).Gen {
-		return n.line
+	n, name := &st.notes[depth], st.nameOf(st.h, depth)
+	if !st.names.has(n.line, name) {
+		n.line = st.lineOf(&st.names, name)
 	}
-	return st.lineOf(&st.names, cName)
+	return n.line
 }
 
 // AppendUsage adds what scopes hold and held, by name, in the order in which the names first came; nothing where they
@@ -158,19 +116,42 @@ func (st *Stack) appendLabels(list []Usage) []Usage {
 	return list
 }
 
-func find(list []Usage, name string) *Usage {
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 // UsageLines is how many lines AppendUsage adds at most.
 func (st *Stack) UsageLines() (scopes, labels int) {
 	if st.subsystems.lines == nil {
 		return 0, 0
 	}
 	return cap(st.names.lines), cap(st.labels.lines) + cap(st.subsystems.lines)
+}
+
+// bytesOf is what the scope at a depth holds. A Builder's values lie behind the cursor: it is asked
+// when they leave no room.
+func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
+	if r := h.Record(depth); depth == h.Depth && r.Edge != 0 {
+		return h.Limit - r.Mark - (h.Limit-r.Limit)%r.Edge
+	}
+	return h.Bytes(depth)
+}
+
+// holders are the three that hold most of the arena: labels, what the open scopes hold beside them,
+// and temporaries.
+func (st *Stack) holders() (top []Usage) {
+	h := st.h
+	st.labels.settle()
+	for _, a := range st.labels.lines {
+		top = append(top, a.usage)
+	}
+	for i := uint64(1); i <= h.Depth; i++ {
+		u := Usage{Name: st.nameOf(h, i), Bytes: st.bytesOf(h, i), Objects: h.Record(i).Count / arena_c.Object}
+		for _, a := range st.labels.lines {
+			if a.depth == i {
+				u.Bytes -= a.usage.Bytes
+			}
+		}
+		top = append(top, u)
+	}
+	top = append(top, Usage{Name: tempName, Bytes: st.row.End - h.Limit})
+	top = slices.DeleteFunc(top, func(u Usage) bool { return u.Bytes-1 >= arena_c.OffsetMax })
+	slices.SortStableFunc(top, func(a, b Usage) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return top[:min(3, len(top))]
 }

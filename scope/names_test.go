@@ -22,36 +22,36 @@ func TestScopesAreCountedByName(t *testing.T) {
 	b := open(t)
 	assert.Empty(t, byName(b), "nothing was loaded")
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		s.Alloc(100, 1)
+		s.AllocUnzeroed(100, 1)
 		for n := uint64(1); n <= 3; n++ {
 			mesh := s.Open("mesh")
-			mesh.Alloc(10*n, 1)
+			mesh.AllocUnzeroed(10*n, 1)
 			inner := mesh.Open("texture")
-			inner.Alloc(5, 1)
-			inner.Alloc(6, 1)
+			inner.AllocUnzeroed(5, 1)
+			inner.AllocUnzeroed(6, 1)
 			again := inner.Open("mesh") // two of a name at once
-			again.Alloc(7, 1)
+			again.AllocUnzeroed(7, 1)
 			require.NoError(t, again.Close())
 			require.NoError(t, inner.Close())
-			mesh.Alloc(1, 1)
+			mesh.AllocUnzeroed(1, 1)
 			require.NoError(t, mesh.Close())
 		}
 		mesh := s.Open("mesh")
-		mesh.Alloc(2, 1)
+		mesh.AllocUnzeroed(2, 1)
 		assert.Equal(t, []scope.Usage{
 			{Name: "level", Bytes: 100, Objects: counted(1), Peak: 100, PeakObjects: counted(1)},
 			{Name: "mesh", Bytes: 2, Objects: counted(1), Peak: 37, PeakObjects: counted(2)},
 			{Name: "texture", Peak: 11, PeakObjects: counted(2)},
 		}, byName(b), "what is open counts too")
 		require.NoError(t, mesh.Close())
-		s.Temp(64).Alloc(64, 1)
+		s.Temp(64).AllocUnzeroed(64, 1)
 		return nil
 	}))
 	temp := scope.Usage{Name: "temp", Peak: 64}
 	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 120, Objects: counted(2), Peak: 120, PeakObjects: counted(2)},
 		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp}, byName(b))
 	require.NoError(t, b.Region("level").Rewind(t.Context()))
-	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { s.Alloc(7, 1); return nil }))
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { s.AllocUnzeroed(7, 1); return nil }))
 	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 7, Objects: counted(1), Peak: 120, PeakObjects: counted(2)},
 		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp},
 		byName(b), "since Open")
@@ -59,31 +59,31 @@ func TestScopesAreCountedByName(t *testing.T) {
 
 func TestScratchDoNotCountNames(t *testing.T) {
 	b := open(t)
-	require.NoError(t, b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.Alloc(7, 1); return nil }))
+	require.NoError(t, b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.AllocUnzeroed(7, 1); return nil }))
 	assert.Empty(t, b.Report().Beside[0].Scopes)
 	assert.EqualValues(t, 7, b.Report().Beside[0].Peak)
 }
 
 func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
+	b := budgettest.Open(t, budget.Plan{Name: "few", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Limits: budget.Limits{Labels: 2}})
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		for n, name := range []string{"a", "b", "c"} { // level and a have the places
 			x := s.Open(name)
-			x.Alloc(uint64(n+1), 1)
+			x.AllocUnzeroed(uint64(n+1), 1)
 			y := x.Open("d")
-			y.Alloc(10, 1)
+			y.AllocUnzeroed(10, 1)
 			require.NoError(t, y.Close())
 			require.NoError(t, x.Close())
 		}
 		x := s.Open("e")
-		x.Alloc(2, 1)
-		require.NoError(t, scope.Label(x, "sound", func() error { x.Alloc(3, 1); return nil }))
-		require.NoError(t, scope.Label(x, "music", func() error { x.Alloc(4, 1); return nil }))
+		x.AllocUnzeroed(2, 1)
+		require.NoError(t, scope.Label(x, "sound", func() error { x.AllocUnzeroed(3, 1); return nil }))
+		require.NoError(t, scope.Label(x, "music", func() error { x.AllocUnzeroed(4, 1); return nil }))
 		require.NoError(t, x.Close())
 		for _, name := range []string{"sound", "more", "most"} {
 			x := s.Open("f")
-			require.NoError(t, scope.Label(x, name, func() error { x.Alloc(1, 1); return nil }))
+			require.NoError(t, scope.Label(x, name, func() error { x.AllocUnzeroed(1, 1); return nil }))
 			assert.Equal(t, name, b.Region("level").Report().Labels[0].Name, "what is live has its name")
 			assert.EqualValues(t, 1, b.Region("level").Report().Labels[0].Bytes)
 			require.NoError(t, x.Close())
@@ -102,16 +102,16 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		x := s.Open("x")
-		_, err := marks.Make(x, func(m *mark) error { x.Alloc(84, 1); return errMark })
+		_, err := marks.Make(x, func(m *mark) error { x.AllocUnzeroed(84, 1); return errMark })
 		require.ErrorIs(t, err, errMark)
-		x.Alloc(1, 1)
+		x.AllocUnzeroed(1, 1)
 		require.NoError(t, x.Close())
 
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			_ = s.Do("ends", func(s scope.Scope) error {
-				s.Alloc(40, 1)
+				s.AllocUnzeroed(40, 1)
 				s.Defer(func() { runtime.Goexit() })
 				return nil
 			})
@@ -121,7 +121,7 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		bytes := s.Bytes(4)
 		copy(bytes, "Ring")
 		ring := s.Open(unsafe.String(unsafe.SliceData(bytes), 4))
-		ring.Alloc(3, 1)
+		ring.AllocUnzeroed(3, 1)
 		require.NoError(t, ring.Close())
 		copy(bytes, "Wing")
 
@@ -142,13 +142,13 @@ func TestLabelPeaks(t *testing.T) {
 	b := open(t)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		return scope.Label(s, "a", func() error {
-			s.Alloc(10, 1)
+			s.AllocUnzeroed(10, 1)
 			inner := s.Open("inner")
-			require.NoError(t, scope.Label(inner, "a", func() error { inner.Alloc(20, 1); return nil }))
+			require.NoError(t, scope.Label(inner, "a", func() error { inner.AllocUnzeroed(20, 1); return nil }))
 			require.NoError(t, inner.Close()) // 30 at once
-			s.Alloc(5, 1)
+			s.AllocUnzeroed(5, 1)
 			_, err := marks.Make(s, func(m *mark) error {
-				return scope.Label(s, "b", func() error { s.Alloc(500, 1); return errMark })
+				return scope.Label(s, "b", func() error { s.AllocUnzeroed(500, 1); return errMark })
 			})
 			require.ErrorIs(t, err, errMark)
 			return nil
@@ -177,8 +177,8 @@ func TestCountingNamesAllocatesNothing(t *testing.T) {
 		assert.Zero(t, testing.AllocsPerRun(90, func() {
 			x := s.Open(names[i])
 			i++
-			x.Alloc(8, 8)
-			x.Temp(8).Alloc(8, 8)
+			x.AllocUnzeroed(8, 8)
+			x.Temp(8).AllocUnzeroed(8, 8)
 			_ = x.Close()
 		}), "also with names that are new, and more of them than places")
 		return nil

@@ -28,9 +28,6 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	return ObjectMaker[T]{Plain[T](), class, finalizer}
 }
 
-// nodeMask is that of a T with a node's word before it.
-func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSize) - 1 }
-
 // New gives a zeroed T, linked. The finalizer must bear a zero T. A full scope unwinds. Cost: that of
 // [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
@@ -65,13 +62,10 @@ func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	return objects
 }
 
-// sliceNode is about the objects behind it.
-type sliceNode struct{ front, stride, class, left uint64 }
-
 // take makes n zeroed objects behind one node, in one bump; nil when the scope is full, and never else.
 func (m ObjectMaker[T]) take(s Scope, n int) []T {
 	if n < 0 {
-		panic(&Misuse{"a slice of a negative number of elements", false})
+		panic(bug("a slice of a negative number of elements"))
 	}
 	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), nodeMask[T]()+1)
 	size := min(front+sizeOf[T](n), arena_c.OffsetMax)

@@ -28,22 +28,14 @@ var (
 	nameBytes  = scope.Plain[byte]()
 )
 
-func openServer() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "server", Regions: []budget.Region{{Name: "match", Size: 64 * budget.KiB}}})
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 // An object in an arena has a Go value by its Owned. The match hangs up on whoever is left when it ends.
 func ExampleOwned() {
-	b := openServer()
+	b, _ := openExample()
 	defer b.Close()
 	ctx := context.Background()
 
 	type Match struct{ Ada, Bob, Cyd *Player }
-	match, err := budget.Load(ctx, b.Region("match"), func(s scope.Scope) (*Match, error) {
+	match, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Match, error) {
 		join := func(name string) *Player {
 			player := playerKind.New(s)
 			player.Conn = s.Own(&Connection{To: name}) // from here on the match closes it
@@ -63,7 +55,7 @@ func ExampleOwned() {
 	conn := m.Cyd.Conn.Value().(*Connection) // Cyd moves to another server, which closes the connection itself
 	fmt.Println("Cyd moves:", m.Cyd.Conn.Cancel(), conn.To, m.Cyd.Conn.Value())
 
-	fmt.Println("the match ends:", b.Region("match").Rewind(ctx))
+	fmt.Println("the match ends:", b.Region("level").Rewind(ctx))
 	// Output:
 	// talk to Ada
 	// hang up on Bob
@@ -76,9 +68,9 @@ func ExampleOwned() {
 
 // A Go string's bytes lie on the Go heap. Copy them into the region; an arena.String then says where they are.
 func ExampleMaker_Clone() {
-	b := openServer()
+	b, _ := openExample()
 	defer b.Close()
-	region := b.Region("match")
+	region := b.Region("level")
 
 	type Match struct{ Players []Player }
 	match, err := budget.Load(context.Background(), region, func(s scope.Scope) (*Match, error) {

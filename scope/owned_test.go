@@ -3,15 +3,12 @@ package scope_test
 import (
 	"math/rand/v2"
 	"os"
-	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -171,7 +168,7 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 	before := count()
 	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
 		err := scratch.Do("files", func(s scope.Scope) error {
-			s.Alloc(s.Free()-room, 1)
+			s.AllocUnzeroed(s.Free()-room, 1)
 			for {
 				f, err := os.Open(os.DevNull)
 				require.NoError(t, err)
@@ -185,108 +182,4 @@ func TestFullScopeOwnsNoFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, before+1, count(), "a file that nobody closes is seen")
 	require.NoError(t, control.Close())
-}
-
-// heldProgram lets values come and go in nested scopes, beside a model of what should be there.
-type heldProgram struct {
-	t       *testing.T
-	random  *rand.Rand
-	scratch scope.Scratch
-	scopes  []scope.Scope
-	lists   [][]heldEntry // what each scope holds, oldest first
-	spent   []heldEntry
-	live    int
-	id      int64
-}
-
-type heldEntry struct {
-	held scope.Owned
-	it   *closer
-}
-
-func (p *heldProgram) open() {
-	p.scopes, p.lists = append(p.scopes, p.scratch.Open("n")), append(p.lists, nil)
-}
-
-func (p *heldProgram) own() {
-	top := len(p.scopes) - 1
-	p.id++
-	it := &closer{id: p.id}
-	if p.live == 20 {
-		require.Panics(p.t, func() { p.scopes[top].Own(it) })
-		require.Equal(p.t, 1, it.times)
-		return
-	}
-	p.live++
-	p.lists[top] = append(p.lists[top], heldEntry{p.scopes[top].Own(it), it})
-}
-
-// end cancels or closes one that any scope holds.
-func (p *heldProgram) end() {
-	i := p.random.IntN(len(p.lists))
-	if len(p.lists[i]) == 0 {
-		return
-	}
-	j := p.random.IntN(len(p.lists[i]))
-	e := p.lists[i][j]
-	require.Same(p.t, e.it, e.held.Value())
-	if p.random.IntN(2) == 0 {
-		require.True(p.t, e.held.Cancel())
-		require.Zero(p.t, e.it.times)
-	} else {
-		require.NoError(p.t, e.held.CloseNow())
-		require.Equal(p.t, 1, e.it.times)
-	}
-	p.live--
-	p.spent = append(p.spent, e)
-	p.lists[i] = append(p.lists[i][:j:j], p.lists[i][j+1:]...)
-}
-
-func (p *heldProgram) close() {
-	top := len(p.scopes) - 1
-	closed = nil
-	require.NoError(p.t, p.scopes[top].Close())
-	var want []int64
-	for _, e := range slices.Backward(p.lists[top]) {
-		want, p.spent = append(want, e.it.id), append(p.spent, e)
-	}
-	require.Equal(p.t, want, closed)
-	p.live -= len(want)
-	p.scopes, p.lists = p.scopes[:top], p.lists[:top]
-}
-
-func (p *heldProgram) checkSpent() {
-	if len(p.spent) > 0 {
-		e := p.spent[p.random.IntN(len(p.spent))]
-		require.Nil(p.t, e.held.Value())
-		require.False(p.t, e.held.Cancel())
-		require.LessOrEqual(p.t, e.it.times, 1)
-	}
-}
-
-func TestOwnedModel(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "owned", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 4 * budget.MiB}, Limits: budget.Limits{Owned: 20}})
-	p := &heldProgram{t: t, random: rand.New(rand.NewPCG(5, 6)), scratch: b.Scratch(0, 0)}
-	for range 20_000 {
-		if len(p.scopes) == 0 {
-			p.open()
-		}
-		switch n := p.random.IntN(8); {
-		case n < 3:
-			p.own()
-		case n < 5:
-			p.end()
-		case n == 5 && len(p.scopes) < 10:
-			p.open()
-		case n == 6:
-			p.close()
-		default:
-			p.checkSpent()
-		}
-		require.Equal(t, p.live, p.scratch.Stats().Owned)
-	}
-	for len(p.scopes) > 0 {
-		p.close()
-	}
 }

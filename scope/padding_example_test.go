@@ -25,7 +25,7 @@ var (
 // A scope places each thing behind the last one, at the next address that is aligned for it. What lies between is lost until
 // the scope closes. The same things in another order lose less: the largest alignment first.
 func ExampleStats_padding() {
-	b := openDemo()
+	b, _ := openExample()
 	defer b.Close()
 	scratch := b.Scratch(0, 0)
 	show := func(order string, make func(s scope.Scope)) {

@@ -10,7 +10,10 @@ import (
 
 // Pool is n chunks for values of T that come and go in any order while the scope is open. It dies with its scope: then
 // Get gives nil and Put panics. A Pool is a small value; one goroutine at a time uses it.
-type Pool[T any] struct {
+type Pool[T any] struct{ pool[T] }
+
+// pool is what all pools have.
+type pool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
 	first   unsafe.Pointer
@@ -22,18 +25,18 @@ type Pool[T any] struct {
 // call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
-	return openPool[T](s, n, 0, false)
+	return Pool[T]{openPool[T](s, n, 0, false)}
 }
 
-func openPool[T any](s Scope, n int, class uint64, handles bool) Pool[T] {
+func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	var zero T
 	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a pool of %d chunks", n), false})
+		panic(bug("a pool of %d chunks", n))
 	}
 	if size == 0 && !handles {
-		panic(&Misuse{fmt.Sprintf("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool",
-			zero), false})
+		panic(bug("a pool of %T, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+			zero))
 	}
 	if !s.open() {
 		panic(s.misuse("Pool in"))
@@ -54,19 +57,19 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) Pool[T] {
 		panic(refusal(s))
 	}
 	first, numbers := header.Bases()
-	return Pool[T]{header, header.Gen, first, numbers}
+	return pool[T]{header, header.Gen, first, numbers}
 }
 
 // Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: a few ns, no Go allocation, no
 // call into C.
-func (p Pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
+func (p pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
 // GetUnzeroed is Get of a T that holds anything, most often what was put last: for who writes all of it.
 func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
 
 // Put gives x back. A double put, an address that is no chunk of this pool, or a closed pool is a caller's bug and
 // panics; nothing changes.
-func (p Pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too much for the inliner
+func (p pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too much for the inliner
 	h := p.header
 	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
 	if arena_c.Crossing || arena_c.Race {
@@ -88,11 +91,11 @@ func (p Pool[T]) Put(x *T) { // arena_c.Put, said again: a call of it is too muc
 	panic(badPut[T]{p, *h, x})
 }
 
-func (p Pool[T]) tryPut(x *T) bool { return arena_c.Put(p.header, p.gen, p.first, p.numbers, x) }
+func (p pool[T]) tryPut(x *T) bool { return arena_c.Put(p.header, p.gen, p.first, p.numbers, x) }
 
 // badPut is what Put panics with. It has all that the words need: the pool may be closed when they are asked for.
 type badPut[T any] struct {
-	pool Pool[T]
+	pool pool[T]
 	was  arena_c.Pool
 	x    *T
 }
@@ -113,15 +116,15 @@ func (b badPut[T]) Unwrap() error {
 
 func (b badPut[T]) Error() string { return b.Unwrap().Error() }
 
-func (Pool[T]) misuse(what string, x *T, code arena_c.Code) error {
+func (pool[T]) misuse(what string, x *T, code arena_c.Code) error {
 	if x == nil && what == "Put" {
-		return &Misuse{fmt.Sprintf("Put of nil, pool of %T", *new(T)), false}
+		return bug("Put of nil, pool of %T", *new(T))
 	}
 	return &Misuse{fmt.Sprintf("%s of a %T: %v", what, *new(T), code), code == arena_c.Stale}
 }
 
 // find is the number of the live chunk x, or the misuse of what was to be done to it.
-func (p Pool[T]) find(what string, x *T) (uint64, error) {
+func (p pool[T]) find(what string, x *T) (uint64, error) {
 	index, code := p.header.Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
 		return 0, p.misuse(what, x, code)
@@ -131,7 +134,7 @@ func (p Pool[T]) find(what string, x *T) (uint64, error) {
 
 // Index is the number of x's chunk, for tables beside the pool and for handles that other machines understand. It
 // panics as Put does.
-func (p Pool[T]) Index(x *T) int {
+func (p pool[T]) Index(x *T) int {
 	index, err := p.find("Index", x)
 	if err != nil {
 		panic(err)
@@ -140,7 +143,7 @@ func (p Pool[T]) Index(x *T) int {
 }
 
 // open is the pool's header, or nil when the pool is closed.
-func (p Pool[T]) open() *arena_c.Pool {
+func (p pool[T]) open() *arena_c.Pool {
 	if h := p.header; h.Gen == p.gen {
 		return h
 	}
@@ -148,7 +151,7 @@ func (p Pool[T]) open() *arena_c.Pool {
 }
 
 // At is the live value in chunk i, or nil: i is out of range, the chunk is free, or the pool is closed.
-func (p Pool[T]) At(i int) *T {
+func (p pool[T]) At(i int) *T {
 	h := p.open()
 	if h == nil || uint64(i) >= uint64(h.Count) || *h.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
@@ -157,7 +160,7 @@ func (p Pool[T]) At(i int) *T {
 }
 
 // Cap is the number of chunks, 0 when the pool is closed.
-func (p Pool[T]) Cap() int {
+func (p pool[T]) Cap() int {
 	if h := p.open(); h != nil {
 		return int(h.Count)
 	}
@@ -165,7 +168,7 @@ func (p Pool[T]) Cap() int {
 }
 
 // Live is the number of chunks taken, 0 when the pool is closed. While its scope closes all count that it won't give.
-func (p Pool[T]) Live() int {
+func (p pool[T]) Live() int {
 	if h := p.open(); h != nil {
 		return int(h.Live())
 	}
@@ -173,7 +176,7 @@ func (p Pool[T]) Live() int {
 }
 
 // Peak is the largest number of chunks that were live at once. Cost: O(log n).
-func (p Pool[T]) Peak() int {
+func (p pool[T]) Peak() int {
 	if h := p.open(); h != nil {
 		return int(h.Peak())
 	}
@@ -182,7 +185,7 @@ func (p Pool[T]) Peak() int {
 
 // All ranges over the live values and the numbers of their chunks. Put of the current one is fine; whether one that Get
 // gives meanwhile comes along is open.
-func (p Pool[T]) All() iter.Seq2[int, *T] {
+func (p pool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range p.Cap() {
 			if x := p.At(i); x != nil && !yield(i, x) {
@@ -193,9 +196,9 @@ func (p Pool[T]) All() iter.Seq2[int, *T] {
 }
 
 // ObjectPool is a Pool whose values have a finalizer: it runs at Put, and when the scope closes for each value that is
-// still live. The methods that say nothing here are those of Pool.
+// still live.
 type ObjectPool[T any] struct {
-	pool  Pool[T]
+	pool[T]
 	fin   func(*T) error
 	stack *Stack
 }
@@ -209,26 +212,18 @@ func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 // Put finalizes x and gives it back, whatever the finalizer says; its error is returned. Misuse panics before the
 // finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
-	index, err := p.pool.find("Put", x)
+	index, err := p.find("Put", x)
 	if err != nil {
 		panic(err)
 	}
-	state := p.pool.header.State(index)
+	state := p.header.State(index)
 	*state = arena_c.ChunkLeaving
 	p.stack.finalizers++
 	defer func() { // also when the finalizer panics, or ends the goroutine
-		if p.pool.open() != nil { // it may have closed the scope
+		if p.open() != nil { // it may have closed the scope
 			*state = arena_c.ChunkLive
 			p.pool.Put(x)
 		}
 	}()
 	return p.fin(x)
 }
-
-func (p ObjectPool[T]) Get() *T                 { return p.pool.Get() }
-func (p ObjectPool[T]) At(i int) *T             { return p.pool.At(i) }
-func (p ObjectPool[T]) Index(x *T) int          { return p.pool.Index(x) }
-func (p ObjectPool[T]) All() iter.Seq2[int, *T] { return p.pool.All() }
-func (p ObjectPool[T]) Cap() int                { return p.pool.Cap() }
-func (p ObjectPool[T]) Live() int               { return p.pool.Live() }
-func (p ObjectPool[T]) Peak() int               { return p.pool.Peak() }

@@ -18,14 +18,14 @@ import (
 //
 // Handles begin anew with each pool, so that the same play gives the same bytes everywhere: a handle that outlived its
 // level may name something in the next one. Keep it in the level; what lives longer refers to what keeps it by a Ref.
-type HandlePool[T any] struct{ pool Pool[T] }
+type HandlePool[T any] struct{ pool[T] }
 
 // HandlePool makes a pool of n chunks in s: what Pool takes, and 4 bytes for each chunk. A full scope unwinds; n below 0
 // or from 2^32 up is a caller's bug. Cost: O(n), one call into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
-		panic(&Misuse{fmt.Sprintf("a pool of %d chunks: handles name fewer than 2^32", n), false})
+		panic(bug("a pool of %d chunks: handles name fewer than 2^32", n))
 	}
 	return HandlePool[T]{openPool[T](s, n, 0, true)}
 }
@@ -33,12 +33,12 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 // Get gives a zeroed T and its handle, or nil and the zero Handle, which names nothing, when all chunks are live or the
 // pool is closed. Cost: a few ns, no Go allocation, no call into C.
 func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
-	x, h := arena_c.GetHandle[T](p.pool.header, p.pool.gen, p.pool.first, p.pool.numbers)
+	x, h := arena_c.GetHandle[T](p.header, p.gen, p.first, p.numbers)
 	return x, arena.Handle[T](h)
 }
 
 // At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: a few ns.
-func (p HandlePool[T]) At(h arena.Handle[T]) *T { return (*T)(p.pool.header.At(p.pool.gen, uint64(h))) }
+func (p HandlePool[T]) At(h arena.Handle[T]) *T { return (*T)(p.header.At(p.gen, uint64(h))) }
 
 // Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
 func (p HandlePool[T]) Index(h arena.Handle[T]) int {
@@ -57,7 +57,7 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 }
 
 func (p HandlePool[T]) put(h arena.Handle[T]) error {
-	if code := p.pool.header.PutHandle(p.pool.gen, uint64(h)); code != arena_c.OK {
+	if code := p.header.PutHandle(p.gen, uint64(h)); code != arena_c.OK {
 		return &Misuse{fmt.Sprintf("Put of a handle of a %T: %v", *new(T), code), code == arena_c.Stale}
 	}
 	return nil
@@ -68,14 +68,9 @@ func (p HandlePool[T]) put(h arena.Handle[T]) error {
 func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	return func(yield func(arena.Handle[T], *T) bool) {
 		for i, x := range p.pool.All() {
-			if !yield(arena.Handle[T](p.pool.header.Handle(uint64(i))), x) {
+			if !yield(arena.Handle[T](p.header.Handle(uint64(i))), x) {
 				return
 			}
 		}
 	}
 }
-
-// Cap, Live and Peak are those of Pool.
-func (p HandlePool[T]) Cap() int  { return p.pool.Cap() }
-func (p HandlePool[T]) Live() int { return p.pool.Live() }
-func (p HandlePool[T]) Peak() int { return p.pool.Peak() }

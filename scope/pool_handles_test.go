@@ -2,7 +2,6 @@ package scope_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -123,58 +122,6 @@ func TestHandlePoolInTemporaries(t *testing.T) {
 	assert.Same(t, x, pool.At(h))
 	require.NoError(t, s.Close())
 	assert.Nil(t, pool.At(h))
-}
-
-// TestHandlesAgainstAModel gets and puts at random and asks for each handle that was ever given.
-func TestHandlesAgainstAModel(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 9))
-	pool := points.HandlePool(open(t).Scratch(0, 0).Open("a"), 16)
-	live := map[arena.Handle[point]]*point{}
-	var given []arena.Handle[point]
-	for id := range int32(3000) {
-		if random.IntN(2) == 0 {
-			x, h := pool.Get()
-			if len(live) == 16 {
-				require.Nil(t, x)
-				continue
-			}
-			require.NotNil(t, x)
-			require.NotContains(t, live, h)
-			require.NotContains(t, given, h)
-			require.Zero(t, *x)
-			x.X = id
-			live[h], given = x, append(given, h)
-		} else if len(given) > 0 {
-			h := given[random.IntN(len(given))]
-			if live[h] == nil {
-				require.Error(t, panicsWith(func() { pool.Put(h) }))
-			} else {
-				pool.Put(h)
-				delete(live, h)
-			}
-		}
-		require.Equal(t, len(live), pool.Live())
-		for range min(len(given), 10) {
-			h := given[random.IntN(len(given))]
-			require.Equal(t, live[h], pool.At(h))
-		}
-		seen := 0
-		for h, x := range pool.All() {
-			require.Same(t, live[h], x)
-			seen++
-		}
-		require.Equal(t, len(live), seen)
-	}
-	for h := range pool.All() {
-		pool.Put(h)
-	}
-	assert.Zero(t, pool.Live())
-	_, h := pool.Get()
-	pool.Get()
-	for first := range pool.All() {
-		assert.Contains(t, []arena.Handle[point]{h, first}, first)
-		break
-	}
 }
 
 // TestHandlesOfAnotherPool name nothing, though both pools have such a chunk.

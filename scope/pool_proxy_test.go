@@ -31,7 +31,7 @@ func TestPoolProxy(t *testing.T) {
 	require.Equal(t, 0, pool.Index(b.Get()), "the chunk that a had")
 	pool.Put(y)
 	assert.EqualError(t, b.Put(y), `scope: BUG: Put of a scope_test.point: put twice`, "behind its back")
-	assert.ErrorContains(t, b.Close(), `arena: proxy "b": never freed, of 2: 8 bytes at 0x`)
+	assert.ErrorContains(t, b.Close(), `arena: proxy "b": 1 of 2 never freed: 8 bytes at 0x`)
 
 	late := pool.Proxy("late")
 	x = late.Get()
@@ -54,7 +54,7 @@ func TestObjectPoolProxy(t *testing.T) {
 	assert.EqualValues(t, []uint64{1, 4}, []uint64{x.Stats().Live, x.Stats().Total}, "put, whatever their finalizers say")
 	assert.Error(t, x.Put(bad))
 	assert.Equal(t, []int64{1, 2, 3}, closed, "and finalized once")
-	assert.ErrorContains(t, s.Close(), `arena: proxy "x": never freed, of 4: `, "the scope closes it before the pool")
+	assert.ErrorContains(t, s.Close(), `arena: proxy "x": 1 of 4 never freed: `, "the scope closes it before the pool")
 	assert.Equal(t, []int64{1, 2, 3, 4}, closed)
 }
 
@@ -77,7 +77,7 @@ func TestHandlePoolProxyInAScope(t *testing.T) {
 
 // Two systems share a pool of the level; the one that forgets is named when the level goes.
 func ExamplePool_Proxy() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}
@@ -100,5 +100,5 @@ func ExamplePool_Proxy() {
 	// Output:
 	// arena: BUG: proxy "hunters": Put: not of this proxy: another's, or given back already
 	// <nil>
-	// arena: proxy "spawner": never freed, of 2: 8 bytes
+	// arena: proxy "spawner": 1 of 2 never freed: 8 bytes
 }

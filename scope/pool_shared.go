@@ -33,13 +33,6 @@ func (p *SharedPool[T]) Put(x *T) {
 	p.pool.Put(x)
 }
 
-// Cap is the number of chunks, 0 when the pool is closed.
-func (p *SharedPool[T]) Cap() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.pool.Cap()
-}
-
 // Live is the number of chunks taken, 0 when the pool is closed. Others may Get and Put before the caller looks at it.
 func (p *SharedPool[T]) Live() int {
 	p.mu.Lock()

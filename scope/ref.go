@@ -36,7 +36,7 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 		return Ref[T]{}
 	}
 	if wrong := s.refuses(unsafe.Pointer(x), uint64(unsafe.Sizeof(*x))); wrong != "" {
-		panic(&Misuse{fmt.Sprintf("RefTo of a %T that %s", *new(T), wrong), false})
+		panic(bug("RefTo of a %T that %s", *new(T), wrong))
 	}
 	at := s.h.Offset(unsafe.Pointer(x))%refOffset | stackOf(s.h).id*refOffset
 	if s.isTemp() {

@@ -21,7 +21,7 @@ var (
 
 // ExampleRef lets systems refer to the level: after the rewind there is nothing, and never another heron.
 func ExampleRef() {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
@@ -56,47 +56,4 @@ func ExampleRef() {
 	// while loading: true
 	// heron at 20
 	// <nil> true
-}
-
-// ExampleHandlePool names frogs by handles: who targets one is told when it is gone, also when another sits in its place.
-func ExampleHandlePool() {
-	b := openRefs()
-	defer b.Close()
-	s := b.Scratch(0, 0).Open("pond")
-	defer s.Close()
-
-	pool := herons.HandlePool(s, 2)
-	heron, target := pool.Get()
-	heron.X = 7
-	fmt.Println("at", pool.At(target).X)
-
-	pool.Put(target)
-	other, another := pool.Get()
-	other.X = 8
-	fmt.Println("gone:", pool.At(target) == nil, "same chunk:", pool.Index(another) == 0)
-
-	pool.Get()
-	none, _ := pool.Get()
-	fmt.Println("full:", none == nil, pool.Live(), "of", pool.Cap())
-
-	defer func() { fmt.Println(recover()) }()
-	pool.Put(target) // NOT OKAY: it was put
-	// Output:
-	// at 7
-	// gone: true same chunk: true
-	// full: true 2 of 2
-	// scope: BUG: Put of a handle of a scope_test.Heron: put twice
-}
-
-// openRefs opens a budget for the examples of this file.
-func openRefs() *budget.Budget {
-	b, err := budget.Open(budget.Plan{
-		Name:    "demo",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

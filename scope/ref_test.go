@@ -51,8 +51,8 @@ func TestRefDiesWithItsScope(t *testing.T) {
 }
 
 func TestRefFromSystemsToLevel(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.Frame{Buffers: 2, Size: scratchSize},
-		Regions: []budget.Region{{Name: "systems", Size: scratchSize}, {Name: "level", Size: scratchSize}}})
+	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.FramePlan{Buffers: 2, Size: scratchSize},
+		Regions: []budget.RegionPlan{{Name: "systems", Size: scratchSize}, {Name: "level", Size: scratchSize}}})
 	require.NoError(t, err)
 	defer b.Close()
 	load := func(name string, fn func(scope.Scope) *follower) *follower {
@@ -209,8 +209,8 @@ func TestRefWhileAConstructorIsAtWork(t *testing.T) {
 
 // TestRefTellsBudgetsApart opens budgets in the same bytes, zeroed: same rows, same generations, same ids.
 func TestRefTellsBudgetsApart(t *testing.T) {
-	plan := budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: scratchSize}},
-		Scratch: budget.Scratch{Workers: 1, Size: scratchSize}}
+	plan := budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: scratchSize}}
 	need, err := plan.Need()
 	require.NoError(t, err)
 	block := make([]byte, need+budget.MiB)

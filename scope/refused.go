@@ -1,12 +1,10 @@
 package scope
 
 import (
+	"iter"
+
 	"github.com/upfront-mem/upfront/arena_c"
 )
-
-// refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
-// asks, so that a fast path has nothing to do.
-func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
 
 func init() { arena_c.Explain = why }
 
@@ -81,24 +79,6 @@ func forget(r arena_c.Refusal) {
 	}
 }
 
-// lastError is what a scope met last, whose text may be asked for after it was told, and after the
-// scope closed: a panic that nobody handles is printed when every deferred Close has run. It stays
-// until another scope in the same place meets something.
-type lastError struct {
-	gen uint64
-	err error
-}
-
-// lastOf is what the scope of the generation met last, or nil.
-func lastOf(notes []note, gen uint64) error {
-	for i := range notes {
-		if told := notes[i].told; told.gen == gen && told.err != nil {
-			return told.err
-		}
-	}
-	return nil
-}
-
 // settle finds out who asked last without being the topmost scope, while that can be said: a scope
 // that is alive is told so by its Err and its Close; who is closed was told already, by a panic or
 // nil.
@@ -113,12 +93,8 @@ func (st *Stack) settle(h *arena_c.Scopes) {
 	if n.err == nil {
 		n.err = err
 	}
-	switch { // the misuse is what is told; what it is refused from now on comes after it
-	case h.Odd&arena_c.Closing != 0:
-	case depth == h.Depth:
-		h.Asked = 0
-	default:
-		h.Record(depth).Asked = 0
+	if h.Odd&arena_c.Closing == 0 { // the misuse is what is told; what it is refused from now on comes after it
+		*askedOf(h, depth) = 0
 	}
 }
 
@@ -144,12 +120,12 @@ func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
 	return depth, err
 }
 
-// noteOf is the note of the scope at a depth. Those of temporaries lie behind the others.
-func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
-	if h.Back != 0 {
-		depth += h.Slots + 1
+// askedOf is what the scope at a depth was refused: the header's own word, if it is the topmost.
+func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
+	if depth == h.Depth {
+		return &h.Asked
 	}
-	return &st.notes[depth]
+	return &h.Record(depth).Asked
 }
 
 // met is what the scope at a depth remembers: a misuse, a full, or nil.
@@ -167,21 +143,14 @@ func (st *Stack) tell(h *arena_c.Scopes, depth uint64) error {
 	if full, ok := err.(*FullError); ok {
 		st.lastFull = full
 	}
-	if depth == h.Depth {
-		h.Asked = 0
-	} else {
-		h.Record(depth).Asked = 0
-	}
+	*askedOf(h, depth) = 0
 	return err
 }
 
 // remembered is the full that the scope at a depth met, or nil. It says what was so when it was asked
 // for first.
 func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
-	asked := h.Asked
-	if depth != h.Depth {
-		asked = h.Record(depth).Asked
-	}
+	asked := *askedOf(h, depth)
 	if asked == 0 {
 		return nil
 	}
@@ -211,40 +180,40 @@ type opened struct{ near, far uint64 }
 
 func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
 
-// since calls fn with each scope that was opened since, the lowest first, until it is false.
-func (st *Stack) since(o opened, fn func(h *arena_c.Scopes, depth uint64) bool) {
-	for i := o.near + 1; i <= st.h.Depth; i++ {
-		if !fn(st.h, i) {
-			return
+// since ranges over the scopes that were opened since, the lowest first.
+func (st *Stack) since(o opened) iter.Seq2[*arena_c.Scopes, uint64] {
+	return func(yield func(h *arena_c.Scopes, depth uint64) bool) {
+		for depth := o.near + 1; depth <= st.h.Depth; depth++ {
+			if !yield(st.h, depth) {
+				return
+			}
 		}
-	}
-	for i := o.far + 1; i <= st.row.Temp.Depth; i++ {
-		if !fn(&st.row.Temp, i) {
-			return
+		for depth := o.far + 1; depth <= st.row.Temp.Depth; depth++ {
+			if !yield(&st.row.Temp, depth) {
+				return
+			}
 		}
 	}
 }
 
 // rememberedSince is what a Try... met in the scopes opened since, or in the temporaries: a full, a misuse, or nil. Who asks
 // tells it.
-func (st *Stack) rememberedSince(o opened) (err error) {
+func (st *Stack) rememberedSince(o opened) error {
 	st.settle(st.h)
 	st.settle(&st.row.Temp)
-	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
-		if err = st.met(h, depth); err != nil {
-			err = st.tell(h, depth)
+	for h, depth := range st.since(o) {
+		if st.met(h, depth) != nil {
+			return st.tell(h, depth)
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }
 
-func (st *Stack) anyFull(o opened) (full *FullError) {
-	st.since(o, func(h *arena_c.Scopes, depth uint64) bool {
-		full, _ = st.remembered(h, depth).(*FullError)
-		return full == nil
-	})
-	return full
+func (st *Stack) anyFull(o opened) *FullError {
+	for h, depth := range st.since(o) {
+		if full, ok := st.remembered(h, depth).(*FullError); ok {
+			return full
+		}
+	}
+	return nil
 }
-
-func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }

@@ -82,7 +82,7 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
 	s := scratch.Open("query")
-	s.Alloc(64, 8)
+	s.AllocUnzeroed(64, 8)
 	for want, c := range map[string]struct {
 		n  uint64
 		fn func()
@@ -116,7 +116,7 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	s := b.Scratch(0, 0).Open("query")
 	arena_c.FailAt(1)
 	size := s.Free()
-	require.Nil(t, s.TryAlloc(size, 8))
+	require.Nil(t, s.TryAllocUnzeroed(size, 8))
 	_, told := arena_c.Failed()
 	require.False(t, told)
 	var full *scope.FullError
@@ -125,22 +125,23 @@ func TestTryRemembersARefusalOnPurpose(t *testing.T) {
 	require.True(t, told)
 	require.True(t, full.OnPurpose)
 	require.NotNil(t, points.TryNew(s))
-	require.Nil(t, s.TryAlloc(size, 8)) // the same again, and now there is no room
+	require.Nil(t, s.TryAllocUnzeroed(size, 8)) // the same again, and now there is no room
 	require.ErrorAs(t, s.Err(), &full)
 	require.False(t, full.OnPurpose)
 	require.Error(t, s.Close())
 }
 
-func TestWithReturnsARefusalOnPurpose(t *testing.T) {
+func TestDoReturnsARefusalOnPurpose(t *testing.T) {
 	b := open(t)
 	s := b.Scratch(0, 0).Open("query")
+	ask := func(s scope.Scope) error { s.Bytes(100); return nil }
 	for n, want := range []string{"one more of 8 scopes", "100 bytes, "} {
 		arena_c.FailAt(uint64(n + 1))
-		err := b.Scratch(0, 0).With(100, func([]byte) { t.Error("it ran") })
+		err := b.Scratch(0, 0).Do("do", ask)
 		require.ErrorIs(t, err, scope.ErrFull)
 		assert.Contains(t, err.Error(), "asked for "+want)
 	}
-	require.NoError(t, b.Scratch(0, 0).With(100, func([]byte) {}))
+	require.NoError(t, b.Scratch(0, 0).Do("do", ask))
 	require.NoError(t, s.Close())
 }
 

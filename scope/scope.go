@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -22,64 +21,54 @@ type Scope struct {
 // that wasn't asks with one that differs by key, and all generations are below that.
 const key = 1 << 63
 
-// Alloc gives size bytes aligned to align, a power of two up to 64 ([Scope.AllocAligned] goes on to
-// 1 MiB). They are not zeroed. When the scope is full it unwinds to the enclosing Load or Do, which
-// returns the error. Cost: that of the same bump in C (make bench), inlined.
-func (s Scope) Alloc(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.gen, size, align) }
+// AllocUnzeroed gives size bytes aligned to align, a power of two up to 64, that hold anything.
+// When the scope is full it unwinds to the enclosing Load or Do, which returns the error. Cost: that
+// of the same bump in C (make bench), inlined.
+func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.gen, size, align) }
 
-// Align is a power of two, by its exponent.
+// Align is a power of two, by its exponent: Align(2) is 4.
 type Align uint8
 
-// The alignments of [Scope.AllocAs].
+// The alignments that are asked for most with [Scope.AllocUnzeroedAs].
 const (
-	Align1 Align = iota
-	Align2
-	Align4
-	Align8
-	Align16
-	Align32
-	Align64
+	Align8  Align = 3
+	Align16 Align = 4
+	Align64 Align = 6
 )
 
-// AllocAs is Alloc for an alignment that can't be wrong, which saves a look at it. An Align that is none of
-// these constants aligns to 64 at most.
-func (s Scope) AllocAs(size uint64, align Align) unsafe.Pointer {
+// AllocUnzeroedAs is AllocUnzeroed for an alignment that can't be wrong, which saves a look at one
+// that isn't a constant. An Align above 64 aligns to less.
+func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
 	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
 }
 
-// TryAlloc is Alloc that gives nil when the scope is full; the scope remembers ([Scope.Err]).
-func (s Scope) TryAlloc(size, align uint64) unsafe.Pointer {
+// TryAllocUnzeroed is AllocUnzeroed that gives nil when the scope is full; the scope remembers
+// ([Scope.Err]).
+func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.TryAlloc(s.gen, size, align)
 }
 
-// AllocAligned is Alloc for an align up to 1 MiB. Cost: a call.
-func (s Scope) AllocAligned(size, align uint64) unsafe.Pointer {
-	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(&Misuse{fmt.Sprintf("AllocAligned to %d: an align is a power of two up to 1 MiB", align), false})
-	}
-	p := s.take(size, align)
-	if p == nil {
-		panic(refusal(s))
-	}
-	return p
-}
-
-// Bytes gives n zeroed bytes; cap is len.
-func (s Scope) Bytes(n int) []byte {
-	return makeSlice[byte](s, n, true)
-}
-
-// Block gives n bytes aligned to 64, for an arena of package arena to be made on; they are not
-// zeroed. It dies with the scope. A full scope unwinds.
-func (s Scope) Block(n int) []byte {
+// BytesUnzeroed gives n bytes that hold anything, aligned to align, a power of two up to 1 MiB: for
+// who writes all of them, and, aligned to 64, for an arena of package arena to be made on. cap is len.
+// They die with the scope. A full scope unwinds; a negative n, and any other align, panic. Cost: a
+// call.
+func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
+	checkAlign(align)
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a block of %d bytes", n), false})
+		panic(bug("a slice of %d bytes", n))
 	}
-	p := s.take(uint64(n), arena_c.LineSize)
+	p := s.take(uint64(n), align)
 	if p == nil {
 		panic(refusal(s))
 	}
 	return unsafe.Slice((*byte)(p), n)
+}
+
+// checkAlign refuses what is no alignment.
+func checkAlign(align uint64) {
+	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
+		panic(bug("a slice aligned to %d: an align is a power of two up to 1 MiB", align))
+	}
 }
 
 // take is the bump of everything whose size is worked out: one that no arena has is a full.
@@ -96,20 +85,6 @@ func (s Scope) C() (header unsafe.Pointer, generation uint64) {
 	return unsafe.Pointer(s.h), s.gen
 }
 
-// Open opens a scope in s and covers s until it closes. The name is for messages and reports. Cost:
-// no byte of the arena; on a scratch arena a few ns; in regions and the frame, which count what scopes hold by
-// name, tens, and for a name that is new in its place a look through the names. It unwinds as full
-// when the arena's planned number of nested scopes (limits.scopes, 64 by default) is open; the scope
-// of a load, or of the frame, is one of them.
-func (s Scope) Open(name string) Scope { return s.mayNest().Open(name) }
-
-func (s Scope) mayNest() *Stack {
-	if !s.open() || s.isTemp() {
-		panic(s.misuse("Open in"))
-	}
-	return stackOf(s.h)
-}
-
 // open says whether s may allocate: alive, and neither covered nor frozen.
 func (s Scope) open() bool { return s.h.Gen == s.gen }
 
@@ -118,50 +93,6 @@ func (s Scope) alive() bool { return s.h.Find(s.gen) != 0 }
 
 func (s Scope) isTemp() bool { return s.h.Back != 0 }
 
-// Close runs the finalizers of s, newest first, then rewinds to where the scope was opened. Their
-// errors come back joined, and with them what Err says. Closing a scope twice, or one that is
-// covered, is refused with an error that says so, and changes nothing.
-func (s Scope) Close() error {
-	h := s.h
-	if h.Gen != s.gen || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
-		return s.closeLong()
-	}
-	r := h.Top()
-	if h.Chain != r.Chain {
-		return stackOf(h).closeTop(h)
-	}
-	h.Close(r)
-	return nil
-}
-
-// closeLong is Close of a scope that may not allocate, is its owner's, remembers something, or lies
-// on an arena that is out of the ordinary.
-func (s Scope) closeLong() error {
-	h, st := s.h, stackOf(s.h)
-	if !s.open() || st == nil || h.Depth <= h.Base {
-		return s.misuse("Close of")
-	}
-	st.settle(h)
-	met := st.tell(h, h.Depth)
-	return joined(met, st.closeTop(h))
-}
-
-// Do opens a scope, runs fn in it and closes it, whatever happens. A full in fn, of any scope,
-// becomes the returned error, and so does one scope too many (see [Scope.Open]); other panics and
-// Goexit unwind and go on. Errors of finalizers are joined to fn's.
-func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
-
-// Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was
-// covered or frozen; or nil.
-func (s Scope) Err() error {
-	st, depth := stackOf(s.h), s.h.Find(s.gen)
-	if st == nil || depth == 0 {
-		return s.misuse("Err of")
-	}
-	st.settle(s.h)
-	return st.met(s.h, depth)
-}
-
 // Free is the number of bytes that s could still allocate, 0 when it is covered, frozen or closed.
 func (s Scope) Free() uint64 {
 	if !s.open() {
@@ -169,3 +100,15 @@ func (s Scope) Free() uint64 {
 	}
 	return s.h.Limit - s.h.Cursor
 }
+
+// refusal is what an operation panics with whose scope refused: the reason is worked out when somebody
+// asks, so that a fast path has nothing to do.
+func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
+
+// here is where s stands, apart from what is open in it.
+func (s Scope) here() uint64 {
+	depth := s.h.Find(s.gen)
+	return s.h.Record(depth).Mark + s.h.Bytes(depth)
+}
+
+func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

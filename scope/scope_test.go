@@ -40,11 +40,11 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	before := scratch.Stats()
 	covered := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
 	assert.PanicsWithError(t, covered, func() { points.New(a) })
-	assert.PanicsWithError(t, covered, func() { a.Alloc(8, 8) })
+	assert.PanicsWithError(t, covered, func() { a.AllocUnzeroed(8, 8) })
 	assert.PanicsWithError(t, covered, func() { points.Slice(a, 3) })
 	assert.Nil(t, points.TryNew(a))
 	assert.Nil(t, points.TrySlice(a, 2))
-	assert.Nil(t, a.TryAlloc(8, 8))
+	assert.Nil(t, a.TryAllocUnzeroed(8, 8))
 	assert.Zero(t, a.Free())
 	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of scratch 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
 	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of scratch 0.0 while scope "b", opened in it, is open`, func() { a.Temp(1) })
@@ -85,7 +85,7 @@ func TestSlices(t *testing.T) {
 	assert.Panics(t, func() { points.Slice(a, -1) })
 	rest := int(a.Free())
 	assert.Nil(t, points.TrySlice(a, math.MaxInt/8+1), "a size that overflows is full, not small")
-	assert.Nil(t, a.TryAlloc(uint64(rest)+1, 1))
+	assert.Nil(t, a.TryAllocUnzeroed(uint64(rest)+1, 1))
 	assert.NotNil(t, a.Bytes(rest), "the last byte can be had")
 	assert.Zero(t, a.Free())
 	assert.ErrorIs(t, a.Err(), scope.ErrFull)
@@ -93,25 +93,28 @@ func TestSlices(t *testing.T) {
 }
 
 func TestAllocBounds(t *testing.T) {
-	const text = "scope: BUG: Alloc: an align is a power of two up to 64; AllocAligned goes on to 1 MiB"
+	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB"
 	scratch := open(t).Scratch(0, 0)
 	a := scratch.Open("a")
 	for align := uint64(1); align <= 64; align *= 2 {
-		p := a.Alloc(1, align)
+		p := a.AllocUnzeroed(1, align)
 		assert.Zero(t, uintptr(p)&uintptr(align-1))
 	}
 	for align := uint64(1); align <= 1<<14; align *= 2 {
-		p := a.AllocAligned(1, align)
-		assert.Zero(t, uintptr(p)&uintptr(align-1))
+		b := a.BytesUnzeroed(1, align)
+		assert.Zero(t, uintptr(unsafe.Pointer(&b[0]))&uintptr(align-1))
+		assert.Equal(t, 1, cap(b))
 	}
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
-		assert.ErrorContains(t, panicsWith(func() { a.AllocAligned(1, bad) }), "an align is a power of two up to 1 MiB")
+		assert.ErrorContains(t, panicsWith(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
+	assert.EqualError(t, panicsWith(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
+	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize, 1); return nil }), scope.ErrFull)
 	for i := range 64 {
 		for j := range 64 {
 			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
 				if align&(align-1) != 0 || align > 64 {
-					require.Nil(t, a.TryAlloc(8, align), "%#x", align)
+					require.Nil(t, a.TryAllocUnzeroed(8, align), "%#x", align)
 				}
 			}
 		}
@@ -119,11 +122,11 @@ func TestAllocBounds(t *testing.T) {
 	require.Error(t, a.Close())
 	for _, size := range []uint64{1 << 38, 1<<38 + 1, 1<<40 - 8, 1 << 40, 1<<63 - 1, math.MaxUint64 - 7} {
 		a := scratch.Open("a")
-		assert.Nil(t, a.TryAlloc(size, 8))
+		assert.Nil(t, a.TryAllocUnzeroed(size, 8))
 		assert.ErrorContains(t, a.Close(), "65536 of 65536 are free; no plan has as much", size)
 	}
 	a = scratch.Open("a")
-	assert.Nil(t, a.TryAlloc(8, 3))
+	assert.Nil(t, a.TryAllocUnzeroed(8, 3))
 	inner := a.Open("inner")
 	assert.NoError(t, inner.Close(), "it is a's")
 	assert.EqualError(t, a.Close(), text)
@@ -131,19 +134,19 @@ func TestAllocBounds(t *testing.T) {
 		ask := fmt.Sprintf("%#x aligned to %#x", bad[0], bad[1])
 		a := scratch.Open("a")
 		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp(64)} {
-			assert.Nil(t, s.TryAlloc(bad[0], bad[1]), "%s, %s", ask, what)
+			assert.Nil(t, s.TryAllocUnzeroed(bad[0], bad[1]), "%s, %s", ask, what)
 			assert.EqualError(t, s.Err(), text, "%s, %s", ask, what)
 		}
 		require.EqualError(t, a.Close(), text+"\n"+text, ask)
 		a = scratch.Open("a")
-		assert.PanicsWithError(t, text, func() { a.Alloc(bad[0], bad[1]) }, ask)
+		assert.PanicsWithError(t, text, func() { a.AllocUnzeroed(bad[0], bad[1]) }, ask)
 		assert.PanicsWithError(t, text, func() {
-			_ = a.Do("inside", func(s scope.Scope) error { s.Alloc(bad[0], bad[1]); return nil })
+			_ = a.Do("inside", func(s scope.Scope) error { s.AllocUnzeroed(bad[0], bad[1]); return nil })
 		}, "a bug, which is no full, goes on: %s", ask)
 		assert.PanicsWithError(t, text, func() {
 			s := a.Open("closed on the way")
 			defer s.Close()
-			s.Temp(64).Alloc(bad[0], bad[1])
+			s.Temp(64).AllocUnzeroed(bad[0], bad[1])
 		}, ask)
 		require.EqualError(t, a.Close(), text, ask)
 	}
@@ -210,7 +213,7 @@ func TestTryOnACoveredScope(t *testing.T) {
 	assert.EqualError(t, a.Close(), want, "also when nobody asked meanwhile")
 
 	a = scratch.Open("a")
-	assert.Nil(t, a.TryAlloc(scratchSize+1, 1))
+	assert.Nil(t, a.TryAllocUnzeroed(scratchSize+1, 1))
 	require.NoError(t, a.Open("b").Close())
 	assert.ErrorIs(t, a.Err(), scope.ErrFull, "a full from before the child is remembered")
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
@@ -220,6 +223,15 @@ func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
 	assert.EqualError(t, err, `scope: BUG: scope "b", "c" of scratch 0.0 was left open: close it where it is opened`)
+	err = scratch.Do("a", func(scope.Scope) error {
+		left := scratch.Open("left")
+		newMark(left, 1, doFail)
+		points.TrySlice(left, 1<<20)
+		return nil
+	})
+	assert.ErrorContains(t, err, "was left open")
+	assert.ErrorIs(t, err, scope.ErrFull, "what it met is told")
+	assert.ErrorIs(t, err, errMark)
 	assert.Zero(t, scratch.Depth())
 }
 
@@ -244,27 +256,15 @@ func TestReadFile(t *testing.T) {
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 
-// TestOpenFile: the scope owns the file, and a name that lies in the scope may die before the error does.
-func TestOpenFile(t *testing.T) {
+// TestReadFileErrors: a name that lies in the scope may die before the error does.
+func TestReadFileErrors(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
-	var f *os.File
-	require.NoError(t, scratch.Do("a", func(s scope.Scope) (err error) {
-		f, err = scope.OpenFile(s, os.DevNull)
+	err := scratch.Do("a", func(s scope.Scope) error {
+		_, err := scope.ReadFile(s, scope.Sprintf(s, "no/such/%s", "file"))
 		return err
-	}))
-	assert.ErrorIs(t, f.Close(), os.ErrClosed)
-	for _, open := range []func(scope.Scope, string) error{
-		func(s scope.Scope, name string) error { _, err := scope.OpenFile(s, name); return err },
-		func(s scope.Scope, name string) error { _, err := scope.ReadFile(s, name); return err },
-	} {
-		err := scratch.Do("a", func(s scope.Scope) error { return open(s, scope.Sprintf(s, "no/such/%s", "file")) })
-		_ = scratch.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
-		assert.EqualError(t, err, "open no/such/file: no such file or directory")
-	}
-	s := scratch.Open("full")
-	fill(s)
-	assert.Panics(t, func() { _, _ = scope.OpenFile(s, os.DevNull) })
-	_ = s.Close()
+	})
+	_ = scratch.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
+	assert.EqualError(t, err, "open no/such/file: no such file or directory")
 }
 
 func TestPlainRefusesGoPointers(t *testing.T) {
@@ -291,7 +291,7 @@ func TestZeroSizeAndOveraligned(t *testing.T) {
 	empties := scope.Plain[struct{}]()
 	assert.NotNil(t, empties.New(a))
 	assert.Len(t, empties.Slice(a, math.MaxInt), math.MaxInt, "nothing, very often")
-	a.Alloc(1, 1)
+	a.AllocUnzeroed(1, 1)
 	wide := scope.Plain[[3]complex128]()
 	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))
 	require.NoError(t, a.Close())
@@ -303,8 +303,8 @@ func TestZeroHandles(t *testing.T) {
 		s       scope.Scope
 		pool    scope.Pool[point]
 		scratch scope.Scratch
-		zeros   = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.Alloc(1, 1) },
-			func() { s.Bytes(1) }, func() { s.Block(1) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
+		zeros   = []func(){func() { points.New(s) }, func() { points.TryNew(s) }, func() { points.Slice(s, 1) }, func() { s.AllocUnzeroed(1, 1) },
+			func() { s.Bytes(1) }, func() { s.BytesUnzeroed(1, 64) }, func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
 			func() { s.Free() }, func() { s.Temp(1) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
 			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
 			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { scratch.Open("a") }}

@@ -1,10 +1,6 @@
 package scope
 
-import (
-	"fmt"
-	"math"
-	"slices"
-)
+import "slices"
 
 // Scratch is a worker's own scratch arena, for scopes that follow the call stack. It is lent by a budget and held by
 // handle: goroutines move between threads, so there is no scratch arena "of this thread". It is a small value; one goroutine at a
@@ -16,9 +12,6 @@ type Scratch struct {
 
 // scratch is the stack as a worker sees it, until EndLending.
 func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
-
-// lentDropped is the number of no lending: the stack is dropped, whoever asks for it.
-const lentDropped = math.MaxUint64
 
 // EndLending makes the scratch arenas that Scratches gave so far refuse.
 func (st *Stack) EndLending() {
@@ -32,16 +25,9 @@ func (st *Stack) EndLending() {
 // borrower's: the number is atomic.
 func (p Scratch) borrowed(what string) *Stack {
 	if p.stack.lent.Load() != p.lent {
-		p.givenBack(what)
+		panic(p.stack.givenBack(what))
 	}
 	return p.stack
-}
-
-func (p Scratch) givenBack(what string) {
-	if p.stack.dropped {
-		panic(&Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, p.stack.Arena), true})
-	}
-	panic(&Misuse{fmt.Sprintf("%s %s, which was given back", what, p.stack.Arena), true})
 }
 
 // Open opens a scope on top of the scratch arena: in the topmost scope, if one is open. See [Scope.Open].
@@ -71,75 +57,43 @@ func (p Scratch) Stats() Stats {
 	return p.borrowed("Stats of").Stats()
 }
 
-// With gives fn n zeroed bytes for the time of the call: the alloca of a scratch arena. They are gone when fn
-// ends, however it ends; a panic or a Goexit goes on. When they don't fit, fn isn't called and the full
-// is returned, not unwound; n below 0 is a caller's bug. What is open on the scratch arena is covered meanwhile;
-// fn opens what it needs, and what it leaves open is closed and named in the error. Cost: that of a
-// scope and the zeroing; no Go allocation.
-func (p Scratch) With(n int, fn func(b []byte)) (err error) {
-	st := p.borrowed("With of")
-	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("With %d bytes", n), false})
-	}
-	before := st.opened()
-	s, full := st.tryOpen("With")
-	if full != nil {
-		return full
-	}
-	depth := st.Depth()
-	st.inside++
-	returned := false
-	defer func() {
-		st.inside--
-		if st.dropped {
-			return
-		}
-		if returned {
-			err = joined(st.leftOpen(depth), st.rememberedSince(before))
-		}
-		err = joined(err, st.CloseTo(depth-1))
-	}()
-	if b := makeSlice[byte](s, n, false); b != nil {
-		fn(b)
-	}
-	returned = true
-	return nil
+// Scratches are the scratch arenas of a worker: two, unless the plan says otherwise, so that a
+// function whose result must live on its caller's scratch has another one for what it needs itself.
+// It is a small value.
+type Scratches struct {
+	first *Stack
+	lent  uint64 // number of the lending, the same for each
 }
 
-// Scratches are the two scratch arenas of a worker. There are two, so that a function whose result must live on its caller's scratch has
-// another one for what it needs itself. It is a small value.
-type Scratches struct{ scratches [2]Scratch }
+// Scratches are the siblings as a worker sees them, until EndLending. The stack is the first.
+func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent} }
 
-// Scratches are two stacks as a worker sees them, until EndLending.
-func (st *Stack) Scratches(second *Stack) Scratches {
-	return Scratches{[2]Scratch{st.scratch(), second.scratch()}}
-}
-
-// Scratch is one of the two: which is 0 or 1. Another number is a caller's bug and panics.
+// Scratch is one of them, counted from 0. Another number is a caller's bug and panics.
 func (p Scratches) Scratch(which int) Scratch {
-	if which < 0 || which >= len(p.scratches) {
-		panic(&Misuse{fmt.Sprintf("scratch %d of a pair", which), false})
+	if which < 0 || which >= len(p.first.Siblings) {
+		panic(bug("scratch %d of the %d that a worker has", which, len(p.first.Siblings)))
 	}
-	return p.scratches[which]
+	return Scratch{p.first.Siblings[which], p.lent}
 }
 
 // Pick is the first scratch arena that holds none of the scopes: a function that is given a scope for its result takes its scratch
 // from Pick of that scope, and never closes, or covers, what its caller has to fill. Scopes of other arenas conflict with
-// neither scratch. When both scratch arenas hold one, and for a scope that is closed, it panics: that is a caller's bug. Cost: two
-// comparisons a scope.
+// no scratch. When each scratch arena holds one, and for a scope that is closed, it panics: that is
+// a caller's bug. Cost: a comparison a scope and a scratch arena.
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {
 			panic(s.misuse("Pick beside"))
 		}
 	}
-	for _, scratch := range p.scratches {
+	for which := range p.first.Siblings {
+		scratch := p.Scratch(which)
 		row := scratch.borrowed("Pick of").row
 		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.h.Row() == row }) {
 			return scratch
 		}
 	}
-	first, second := p.scratches[0].stack, p.scratches[1].stack
-	panic(&Misuse{fmt.Sprintf("Pick: %s and %s both hold a scope that it should avoid; a function can leave at most one alone",
-		first.Arena, second.Arena), false})
+	siblings := p.first.Siblings
+	panic(bug("Pick: each of %s to %s holds a scope that it should avoid", siblings[0].Arena,
+		siblings[len(siblings)-1].Arena))
 }

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -27,7 +26,7 @@ func (m Maker[T]) TrySlice(s Scope, n int) []T {
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {
-		panic(&Misuse{fmt.Sprintf("a slice of %d elements with room for %d", n, capacity), false})
+		panic(bug("a slice of %d elements with room for %d", n, capacity))
 	}
 	return makeSlice[T](s, capacity, true)[:n]
 }
@@ -36,9 +35,7 @@ func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 // asks for if that is more. Any other align panics.
 func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 	m.declared()
-	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(&Misuse{fmt.Sprintf("a slice aligned to %d: an align is a power of two up to 1 MiB", align), false})
-	}
+	checkAlign(align)
 	return makeAligned[T](s, n, max(align, arena_c.AlignOf[T]()), true)
 }
 
@@ -67,7 +64,7 @@ func makeSlice[T any](s Scope, n int, unwind bool) []T {
 
 func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("a slice of %d elements", n), false})
+		panic(bug("a slice of %d elements", n))
 	}
 	size := sizeOf[T](n)
 	p := s.take(size, align)
@@ -88,4 +85,25 @@ func clone[T any](s Scope, list []T) []T {
 		panic(refusal(s))
 	}
 	return made
+}
+
+// Bytes gives n zeroed bytes; cap is len.
+func (s Scope) Bytes(n int) []byte {
+	return makeSlice[byte](s, n, true)
+}
+
+// move copies list and xs to a new place.
+func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
+	size, used := sizeOf[T](capacity), sizeOf[T](len(list)+len(xs))
+	p := s.take(size, arena_c.AlignOf[T]())
+	if p == nil {
+		return nil, false
+	}
+	longer = unsafe.Slice((*T)(p), capacity)[:len(list)+len(xs)]
+	copy(longer, list)
+	copy(longer[len(list):], xs)
+	if used < size {
+		arena_c.Zero(unsafe.Add(p, used), uintptr(size-used))
+	}
+	return longer, true
 }

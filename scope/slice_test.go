@@ -126,7 +126,7 @@ func TestSliceCap(t *testing.T) {
 }
 
 func TestSliceAligned(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: budget.MiB}}})
+	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	require.NoError(t, err)
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {
@@ -189,7 +189,7 @@ func TestPlainMake(t *testing.T) {
 		"mark failed":         func() error { return errMark },
 		"scope: BUG: Make in": func() error { return nil },
 		"boom":                func() error { panic(fmt.Errorf("boom")) },
-		"is full":             func() error { innermost(scratch).Alloc(1<<20, 1); return nil },
+		"is full":             func() error { innermost(scratch).AllocUnzeroed(1<<20, 1); return nil },
 	} {
 		closed = nil
 		var err error

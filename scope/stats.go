@@ -12,11 +12,9 @@ type Stats struct {
 	Failed                   int    // of them, those that returned an error or panicked
 	Owned                    int    // Go values held now
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
-	MostOpen                 Open   // at once, since the arena was made
-}
 
-// Open counts what is open in an arena.
-type Open struct{ Scopes, Pools, Owned, Labels int }
+	MostOpen struct{ Scopes, Pools, Owned, Labels int } // at once, since the arena was made
+}
 
 // Stats reads the figures. Call it where the arena may be used: they are live.
 func (st *Stack) Stats() Stats {
@@ -35,8 +33,11 @@ func (st *Stack) Stats() Stats {
 		}
 	}
 	s.Owned = st.owned.live
-	s.MostOpen = st.mostOpen()
-	for i := range uint64(s.MostOpen.Pools) { // the others were never taken
+	st.countMost()
+	s.MostOpen.Scopes, s.MostOpen.Pools = int(st.mostScopes), int(st.mostPools)
+	s.MostOpen.Owned = int(st.owned.used) // a place that was given back is taken before a new one
+	s.MostOpen.Labels = st.labels.most
+	for i := range st.mostPools { // the others were never taken
 		if p := row.Pool(i); p.Gen != 0 {
 			s.Pools++
 			s.PoolCap += uint64(p.Count)
@@ -62,24 +63,18 @@ func (st *Stack) ResetPeak(forget bool) {
 	}
 }
 
-// mostOpen is the most of each that were ever open at once. Scopes nest, and a pool takes the first
+// countMost finds out how many scopes and pools were ever open at once. Scopes nest, and a pool takes the first
 // header that is free, so the deepest that was ever taken tells. Cost: O(1), and once for each that is
 // new.
-func (st *Stack) mostOpen() Open {
-	row, most := st.row, &st.most
+func (st *Stack) countMost() {
 	for _, h := range st.ends() {
-		n := uint64(most.Scopes)
+		n := st.mostScopes
 		for n < h.Slots && h.Record(n+1).Mark != 0 { // 0: never opened
 			n++
 		}
-		most.Scopes = max(most.Scopes, int(n))
+		st.mostScopes = max(st.mostScopes, n)
 	}
-	n := uint64(most.Pools)
-	for n < row.Pools && row.Pool(n).Stride != 0 { // 0: never opened
-		n++
+	for st.mostPools < st.row.Pools && st.row.Pool(st.mostPools).Stride != 0 { // 0: never opened
+		st.mostPools++
 	}
-	most.Pools = int(n)
-	most.Owned = int(st.owned.used) // a place that was given back is taken before a new one
-	most.Labels = st.labels.most
-	return *most
 }

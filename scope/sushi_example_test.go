@@ -14,12 +14,13 @@ import (
 )
 
 // A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four seats are free, but
-// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that.
+// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that. The bar is that of
+// "Alternatives to malloc and new" (#AltDevBlogADay).
 func Example_sushiBarOnHeap() {
-	b := openBar()
+	b, _ := openExample()
 	defer b.Close()
 	err := b.Scratch(0, 0).Do("sushi bar", func(s scope.Scope) error {
-		bar, err := arena.NewHeap(s.Block(16 * budget.KiB))
+		bar, err := arena.NewHeap(s.BytesUnzeroed(16*budget.KiB, 64))
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func sit(behind scope.Scope, party string, guests int) scope.Scope {
 // side: as many friends as there are free seats sit down together. The price is that who sits further in can't leave
 // first; guests who come and go one by one have a Pool, whose seats are all of one size.
 func Example_sushiBarInScopes() {
-	b := openBar()
+	b, _ := openExample()
 	defer b.Close()
 
 	bar := b.Scratch(0, 0).Open("bar")
@@ -90,7 +91,7 @@ func freeSeats(s scope.Scope) int { return int(s.Free() / uint64(unsafe.Sizeof(S
 // TestFreeSeatsAreSideBySide seats parties in every way there is, and whenever one has left, all free seats are asked
 // for at once.
 func TestFreeSeatsAreSideBySide(t *testing.T) {
-	b := openBar()
+	b, _ := openExample()
 	defer b.Close()
 	parties := 0
 	var fill func(behind scope.Scope)
@@ -110,17 +111,4 @@ func TestFreeSeatsAreSideBySide(t *testing.T) {
 	fill(bar)
 	require.NoError(t, bar.Close())
 	require.Equal(t, 1<<8-1, parties)
-}
-
-// openBar opens a budget with a scratch arena of 64 KiB: a bar of eight seats.
-func openBar() *budget.Budget {
-	b, err := budget.Open(budget.Plan{
-		Name:    "bar",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

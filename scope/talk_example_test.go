@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -36,12 +37,12 @@ import (
 func openTalk() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name: "talk",
-		Regions: []budget.Region{
+		Regions: []budget.RegionPlan{
 			{Name: "init", Size: 64 * budget.KiB},
 			{Name: "systems", Size: 64 * budget.KiB},
 			{Name: "level", Size: 64 * budget.KiB},
 		},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
 	})
 	if err != nil {
 		panic(err)
@@ -170,10 +171,11 @@ func Example_formatString() {
 	arena := b.Scratch(0, 0)
 	err = arena.Do("read a pond", func(scratch scope.Scope) error {
 		name := scope.Sprintf(scratch, "%s/%s.txt", ponds, "swamp") // lies in scratch
-		file, err := scope.OpenFile(scratch, name)                  // closed with scratch
+		file, err := os.Open(strings.Clone(name))                   // its errors may outlive the name
 		if err != nil {
 			return err
 		}
+		scratch.Own(file) // closed with scratch
 		text, err := scope.ReadAt(scratch, file, 0, 8)
 		fmt.Printf("%s, from %d open file\n", text, arena.Stats().Owned)
 		return err

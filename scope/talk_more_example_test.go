@@ -10,19 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// openLevels opens a budget with a region for levels, and a worker's scratch arenas beside it.
-func openLevels() *budget.Budget {
-	b, err := budget.Open(budget.Plan{
-		Name:    "levels",
-		Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 // Spawn is a place where a frog comes from.
 type Spawn struct{ X, Y int32 }
 
@@ -34,7 +21,7 @@ var spawns = scope.Plain[Spawn]()
 // How many there are is known when the last one was read. A builder has all that is free in the level, and gives the rest
 // back, to the byte.
 func Example_arrayOfUnknownSize() {
-	b := openLevels()
+	b, _ := openExample()
 	defer b.Close()
 	file := strings.NewReader("10 20  30 40  50 60")
 
@@ -84,7 +71,7 @@ func (s *Stage) play(number int32) *Voice {
 // What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows; it is made anew
 // with each level, as large as that level needs it.
 func Example_objectPool() {
-	b := openLevels()
+	b, _ := openExample()
 	defer b.Close()
 	for _, most := range []int{2, 3} {
 		level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Stage, error) {
@@ -141,7 +128,7 @@ func (r *Radio) station(base arena.Base) int32       { return r.hidden.Get(base)
 
 // A hidden struct is free: it is a bump of the cursor, it lies beside what hides it, and nobody deletes it.
 func Example_hiddenStruct() {
-	b := openLevels()
+	b, _ := openExample()
 	defer b.Close()
 	scratch, base := b.Scratch(0, 0), b.Base()
 	err := scratch.Do("car", func(s scope.Scope) error {

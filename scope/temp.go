@@ -1,10 +1,6 @@
 package scope
 
-import (
-	"fmt"
-
-	"github.com/upfront-mem/upfront/arena_c"
-)
+import "github.com/upfront-mem/upfront/arena_c"
 
 // nodeOfTemp is what a node that ends temporaries takes.
 const nodeOfTemp = 2 * arena_c.NodeSize
@@ -22,7 +18,7 @@ const nodeOfTemp = 2 * arena_c.NodeSize
 // full. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
 func (s Scope) Temp(n int) Scope {
 	if n < 0 {
-		panic(&Misuse{fmt.Sprintf("Temp of %d bytes", n), false})
+		panic(bug("Temp of %d bytes", n))
 	}
 	if !s.open() {
 		panic(s.misuse("Temp of"))

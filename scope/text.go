@@ -3,7 +3,6 @@ package scope
 import (
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -26,89 +25,23 @@ type Text struct {
 func (s Scope) Text() Text { return Text{scope: s, at: s.h.Cursor} }
 
 // Add adds a string.
-func (t *Text) Add(s string) *Text { return t.AddBytes(unsafe.Slice(unsafe.StringData(s), len(s))) }
-
-// AddBytes adds bytes as they are.
-func (t *Text) AddBytes(p []byte) *Text {
-	t.add(p)
+func (t *Text) Add(s string) *Text {
+	t.add(unsafe.Slice(unsafe.StringData(s), len(s)))
 	return t
-}
-
-// AddByte adds one byte.
-func (t *Text) AddByte(b byte) *Text {
-	one := [1]byte{b}
-	return t.AddBytes(one[:])
-}
-
-// AddRune adds r in UTF-8; a number that is no rune as U+FFFD.
-func (t *Text) AddRune(r rune) *Text {
-	var room [utf8.UTFMax]byte
-	return t.AddBytes(utf8.AppendRune(room[:0], r))
 }
 
 // AddInt adds i in decimal.
 func (t *Text) AddInt(i int64) *Text {
 	var room [20]byte
-	return t.AddBytes(strconv.AppendInt(room[:0], i, 10))
-}
-
-// AddUint adds u in decimal.
-func (t *Text) AddUint(u uint64) *Text {
-	var room [20]byte
-	return t.AddBytes(strconv.AppendUint(room[:0], u, 10))
-}
-
-// AddHex adds u in hexadecimal: lower case, no prefix, no leading zeros.
-func (t *Text) AddHex(u uint64) *Text {
-	var room [16]byte
-	return t.AddBytes(strconv.AppendUint(room[:0], u, 16))
-}
-
-// digitsMax bounds the length of a float: 309 digits before the point, and these behind it.
-const digitsMax = 64
-
-// AddFloat adds x in decimal with so many digits behind the point, rounded; with -1, as few as read back as x. Others
-// below 0 or above 64 panic. There is no exponent.
-func (t *Text) AddFloat(x float64, digits int) *Text {
-	if digits < -1 || digits > digitsMax {
-		panic(&Misuse{fmt.Sprintf("AddFloat with %d digits: there are 0 to %d, or -1", digits, digitsMax), false})
-	}
-	var room [1 + 309 + 1 + digitsMax]byte
-	return t.AddBytes(strconv.AppendFloat(room[:0], x, 'f', digits, 64))
-}
-
-// quotedAtOnce is how many bytes AddQuoted quotes at a time: none of them takes more than 4.
-const quotedAtOnce = 16
-
-// AddQuoted adds s in double quotes, with escapes for what doesn't print, as %q does.
-func (t *Text) AddQuoted(s string) *Text {
-	before := len(t.text)
-	quote := []byte{'"'}
-	ok := t.add(quote)
-	for len(s) > 0 && ok {
-		n := wholeRunes(s)
-		var room [4*(quotedAtOnce+utf8.UTFMax) + 2]byte
-		quoted := strconv.AppendQuote(room[:0], s[:n])
-		ok = t.add(quoted[1 : len(quoted)-1])
-		s = s[n:]
-	}
-	if !ok || !t.add(quote) {
-		t.text = t.text[:before] // as a whole, or not at all
-	}
+	t.add(strconv.AppendInt(room[:0], i, 10))
 	return t
 }
 
-// wholeRunes is a length near quotedAtOnce that cuts no rune of s.
-func wholeRunes(s string) int {
-	n := min(len(s), quotedAtOnce)
-	for n < len(s) && n < quotedAtOnce+utf8.UTFMax-1 && !utf8.RuneStart(s[n]) {
-		n++
-	}
-	return n
-}
-
-// Write adds p, for fmt.Fprintf and its like, which use the Go heap. Its error is the full, and nothing of p was added
-// then.
+// Write adds p: what package strconv appends to an array of the caller's, or fmt.Fprintf and its like write, which use
+// the Go heap. Its error is the full, and nothing of p was added then.
+//
+//	var room [32]byte
+//	text.Write(strconv.AppendFloat(room[:0], x, 'f', 2, 64))
 func (t *Text) Write(p []byte) (int, error) {
 	if !t.add(p) {
 		return 0, why(refusal(t.scope))

@@ -3,6 +3,7 @@
 package tests
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,82 +13,261 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/upfront-mem/upfront/budget"
 )
 
-func readme(t *testing.T) string {
+// page is the text of a page, by its path from the root.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", name))
 	require.NoError(t, err)
 	return string(text)
+}
+
+// enclosed is what stands in a text from a mark to another.
+func enclosed(t *testing.T, text, from, to string) string {
+	t.Helper()
+	_, after, found := strings.Cut(text, from)
+	require.True(t, found, from)
+	text, _, found = strings.Cut(after, to)
+	require.True(t, found, to)
+	return text
 }
 
 // block is what stands in the README between the marks of a language.
 func block(t *testing.T, language string) string {
 	t.Helper()
-	_, after, found := strings.Cut(readme(t), "\n```"+language+"\n")
-	require.True(t, found, language)
-	text, _, _ := strings.Cut(after, "```\n")
-	return text
+	return enclosed(t, page(t, "README.md"), "\n```"+language+"\n", "```\n")
 }
 
-func TestReadmePlan(t *testing.T) {
-	plan, err := budget.ReadPlan(filepath.Join("frogpond", "plan.json"))
-	require.NoError(t, err)
-	assert.Equal(t, plan.String(), block(t, "plan"))
+// cells are the rows of the table that begins with a heading, without what draws it.
+func cells(t *testing.T, text, heading string) (rows [][]string) {
+	t.Helper()
+	_, table, found := strings.Cut(text, "\n"+heading)
+	require.True(t, found, heading)
+	for _, line := range strings.Split(table, "\n")[2:] {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		var row []string
+		for cell := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
+			row = append(row, strings.TrimSpace(cell))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
-// TestReadmeProgram compiles the README's program in a module of its own, runs it, and compares what it prints.
-func TestReadmeProgram(t *testing.T) {
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block(t, "go")), 0o600))
-	goCommand(t, dir, "mod", "init", "example.com/pond")
-	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root, "-go=1.26")
-	goCommand(t, dir, "mod", "tidy")
+// program compiles a program in a module of its own, and gives the folder that it lies in.
+func program(t *testing.T, text string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o600))
+	ownModule(t, dir)
 	goCommand(t, dir, "vet", ".")
-	goCommand(t, dir, "build", "-o", "pond", ".")
-	out, err := exec.Command(filepath.Join(dir, "pond")).CombinedOutput()
-	require.NoError(t, err, string(out))
-	assert.Equal(t, block(t, "text"), string(out))
+	return dir
 }
 
-// TestReadmeTable: the table is what tests/bench wrote, with each work, and what is said of it isn't more than it shows.
-func TestReadmeTable(t *testing.T) {
-	_, after, found := strings.Cut(readme(t), "<!-- make bench -->\n")
-	require.True(t, found, "the table's mark is missing")
-	table, text, found := strings.Cut(after, "<!-- end -->\n")
-	require.True(t, found, "the table's other mark is missing")
-	assert.Regexp(t, `^\d{4}-\d\d-\d\d, .+, \d+ cores; Go 1\.\d+\S*, gcc \d\S* -O2\.\n`, table, "what machine?")
-	for _, work := range strings.Split("ABCDEFGIJKLM", "") {
-		assert.Regexp(t, `(?m)^\| `+work+` [^|]+\| [^|]+\|(?: [\d.()% ]*\|){5}[^|]*\|$`, table)
+// printed is what the program in a folder prints, and its exit status.
+func printed(t *testing.T, dir string, flags ...string) (text string, status int) {
+	t.Helper()
+	goCommand(t, dir, append(append([]string{"build"}, flags...), "-o", "pond", ".")...)
+	cmd := exec.Command(filepath.Join(dir, "pond"))
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestReadmeProgram runs the README's program as it says, in a release and in a checked build.
+func TestReadmeProgram(t *testing.T) {
+	dir := program(t, block(t, "go"))
+	out, status := printed(t, dir)
+	assert.Equal(t, 0, status)
+	assert.Equal(t, block(t, "text"), out)
+
+	out, status = printed(t, dir, "-tags", "checked")
+	assert.Equal(t, 2, status)
+	address := regexp.MustCompile(`0x[0-9a-f]+`)
+	out = address.ReplaceAllString(strings.ReplaceAll(out, dir, "/pond"), "0x…")
+	said := address.ReplaceAllString(block(t, "text")+block(t, "checked"), "0x…")
+	assert.True(t, strings.HasPrefix(out, said), "expected: %s\ngot: %s", said, out)
+}
+
+// TestCoreProgram compiles the core's program as its page says, without Go.
+func TestCoreProgram(t *testing.T) {
+	tools(t, "cc")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "level.c")
+	require.NoError(t, os.WriteFile(file, []byte(enclosed(t, page(t, "arena_c/README.md"), "\n```c\n", "```\n")), 0o600))
+	core, err := filepath.Glob(filepath.Join("..", "arena_c", "*.c"))
+	require.NoError(t, err)
+	args := append([]string{"-Wall", "-Wextra", "-Werror", "-I../arena_c", file, "-o", filepath.Join(dir, "level")}, core...)
+	output(t, ".", nil, "cc", args...)
+	assert.Equal(t, "1000 floats, full\n", output(t, ".", nil, filepath.Join(dir, "level")))
+}
+
+// around is what the examples of the README's table find there.
+const around = `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+type Frog struct{ X, Y, Age int32 }
+
+var (
+	frogs = scope.Plain[Frog]()
+	ids   = scope.Plain[int32]()
+)
+
+func main() {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}})
+	if err != nil {
+		panic(err)
 	}
-	assert.NotRegexp(t, `(?i)sync\.Pool[^.]*\b([7-9]|\d\d+) ?(×|x|times)`, text, "6 times over sync.Pool at most")
-}
-
-// TestReadmeSaysWhatItCannotDoFirst: a reader who has come to the wrong place knows it after two paragraphs.
-func TestReadmeSaysWhatItCannotDoFirst(t *testing.T) {
-	assert.Regexp(t, `\A# upfront\n\n(?:[^\n]+\n)+\n\*\*What it cannot do\.\*\* `, readme(t))
-	var headings []string
-	for _, heading := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(readme(t), -1) {
-		headings = append(headings, heading[1])
-	}
-	assert.Equal(t, []string{"A program", "Two commands", "Full", "Misuse", "Speed", "Platforms", "The tree", "Development"}, headings)
-}
-
-func TestReadmeLinksLead(t *testing.T) {
-	text := readme(t)
-	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
-		if !strings.Contains(link[1], "://") {
-			_, err := os.Stat(filepath.Join("..", link[1]))
-			assert.NoError(t, err)
+	for row, example := range examples {
+		file, err := os.Open(os.Args[0])
+		if err == nil {
+			_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Frog, error) {
+				example(context.Background(), b, s, b.Region("level").Base(), frogs.New(s), file, 100)
+				return nil, nil
+			})
+		}
+		if err != nil {
+			panic(fmt.Sprint("row ", row, ": ", err))
 		}
 	}
-	makefile, err := os.ReadFile(filepath.Join("..", "Makefile"))
+	fmt.Println("closed:", b.Close())
+}
+
+var _ = container.NewList[int32]
+var _ arena.Base
+
+var examples = []` + example + `{
+`
+
+// example is the type of a row's function.
+const example = `func(ctx context.Context, b *budget.Budget, s scope.Scope, base arena.Base, frog *Frog, file *os.File, n int)`
+
+// TestReadmeFromGo compiles and runs what stands in each row of the table.
+func TestReadmeFromGo(t *testing.T) {
+	text := around
+	for _, row := range cells(t, page(t, "README.md"), "| in Go | here |") {
+		text += "\t" + example + " {\n\t\t" + strings.Trim(row[2], "`") + "\n\t},\n"
+	}
+	out, status := printed(t, program(t, text+"}\n"))
+	assert.Equal(t, 0, status, out)
+	assert.True(t, strings.HasSuffix(out, "closed: <nil>\n"), out)
+}
+
+// TestBenchTable: the table is what tests/bench wrote, with each work; and the README's figures are those of the table.
+func TestBenchTable(t *testing.T) {
+	text := page(t, "tests/bench/README.md")
+	table := enclosed(t, text, "<!-- make bench -->\n", "<!-- end -->\n")
+	assert.Regexp(t, `^\d{4}-\d\d-\d\d, .+, \d+ cores; Go 1\.\d+\S*, gcc \d\S* -O2\.\n`, table, "what machine?")
+	columns := "| work | unit | C | careful Go | upfront | upfront, a cgo call each | Go heap | sync.Pool | best other |"
+	figures := map[string][]string{}
+	for _, row := range cells(t, text, columns) {
+		figures[row[0]] = []string{row[3], row[4], row[6], row[7]}
+	}
+	for _, letter := range strings.Split("ABCDEFGIJKLM", "") {
+		assert.Regexp(t, `(?m)^\| `+letter+` `, table, "a work is missing")
+	}
+	for _, row := range cells(t, page(t, "README.md"), "| work | careful Go | upfront | Go heap | sync.Pool |") {
+		work, _, _ := strings.Cut(row[0], " (")
+		work = strings.TrimSuffix(work, ", ns")
+		require.Contains(t, figures, work)
+		for i, figure := range row[1:] {
+			measured, _, _ := strings.Cut(figures[work][i], " ")
+			assert.Equal(t, measured, figure, work)
+		}
+	}
+}
+
+// TestPlatformsAreNamed: each target of cross stands in the page, and no other.
+func TestPlatformsAreNamed(t *testing.T) {
+	targets := variables(t, "targets.mk")
+	var named []string
+	for _, row := range cells(t, page(t, "platform/README.md"), "| target |") {
+		named = append(named, row[0])
+	}
+	assert.ElementsMatch(t, strings.Fields(targets["TARGETS"]+" "+targets["CHECKED"]+" "+targets["COMPILED"]), named)
+}
+
+// TestRooms: the map of the rooms names every package of the layers, and files that there are.
+func TestRooms(t *testing.T) {
+	packages := map[string]bool{}
+	folder := ""
+	for _, row := range cells(t, page(t, ".github/CONTRIBUTING.md"), "| package | files |") {
+		if row[0] != "" {
+			folder = strings.Trim(row[0], "`")
+			packages[folder] = true
+		}
+		for _, file := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			found, err := filepath.Glob(filepath.Join("..", folder, file[1]))
+			require.NoError(t, err)
+			assert.NotEmpty(t, found, "%s/%s", folder, file[1])
+		}
+	}
+	for name := range arrows {
+		assert.True(t, packages[name], "%s has no room", name)
+	}
+}
+
+// pages are all there are, by their paths from the root.
+func pages(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "build" || d.Name() == "testdata" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) == ".md" {
+			names = append(names, strings.TrimPrefix(path, "../"))
+		}
+		return err
+	})
 	require.NoError(t, err)
-	for _, target := range regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
-		assert.Regexp(t, `(?m)^`+target[1]+`:`, string(makefile), "README names make %s", target[1])
+	return names
+}
+
+// TestPagesLead: what a page links to is there, and so is each make target, package and exported name that it speaks of.
+func TestPagesLead(t *testing.T) {
+	makefile := page(t, "Makefile")
+	api := page(t, "tests/testdata/api.txt")
+	target := regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z][a-z0-9-]+)")
+	patterned := regexp.MustCompile(`^(cross|cross-test|device|dist|compile)-.*`)
+	name := regexp.MustCompile("`(arena|scope|container|budget|budgettest|view|platform)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?`")
+	for _, file := range pages(t) {
+		text := page(t, file)
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]+)?\)`).FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			path := filepath.Join(filepath.Dir(file), link[1])
+			_, err := os.Stat(filepath.Join("..", path))
+			assert.NoError(t, err, file)
+			if link[2] != "" {
+				heading := strings.ReplaceAll(strings.TrimPrefix(link[2], "#"), "-", " ")
+				assert.Contains(t, strings.ToLower(page(t, path)), "\n## "+heading+"\n", file)
+			}
+		}
+		for _, target := range target.FindAllStringSubmatch(text, -1) {
+			rule := `(?m)^` + patterned.ReplaceAllString(target[1], `$1-%`) + `:`
+			assert.Regexp(t, rule, makefile, "%s names make %s", file, target[1])
+		}
+		for _, found := range name.FindAllStringSubmatch(text, -1) {
+			declared := `(?m)^(\w+/)?` + found[1] + `: (func|type|const|var) ` + found[2] + `\b`
+			if found[3] != "" {
+				method := `func \(\*?` + found[2] + `(\[.*\])?\) ` + found[3]
+				declared = `(?m)^(\w+/)?` + found[1] + `: (` + method + `|type ` + found[2] + `, ` + found[3] + `)\b`
+			}
+			assert.Regexp(t, declared, api, "%s names %s", file, found[0])
+		}
 	}
 }

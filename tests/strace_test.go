@@ -36,63 +36,30 @@ func buildProgram(t *testing.T, folder string) (name string) {
 	return name
 }
 
-// strace runs a program and gives what it printed and each call of the system that any of its threads made, one a line,
-// with the arguments as numbers; only what write writes is text.
+// strace runs a program and gives what it printed and each call of the system that any of its threads made, one a line, in
+// their order, with the arguments as numbers; only what write writes is text.
 func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []string) {
 	t.Helper()
 	tool, err := exec.LookPath("strace")
 	if err != nil {
 		absent(t, "strace is not installed (package strace)")
 	}
-	trace := filepath.Join(t.TempDir(), "trace")
-	options := []string{"-f", "-o", trace, "-e", "raw=!write", "-s", "200"}
+	folder := t.TempDir() // for a file of each thread
+	options := []string{"-ff", "-ttt", "-o", filepath.Join(folder, "trace"), "-e", "raw=!write", "-s", "200"}
 	if text, err := exec.Command(tool, append(options, "true")...).CombinedOutput(); err != nil {
 		absent(t, "strace may not trace here: "+string(text))
 	}
 	stdout, err = exec.Command(tool, slices.Concat(options, []string{name}, args)...).Output()
 	require.NoError(t, err, string(stdout))
-	text, err := os.ReadFile(trace)
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
-	return stdout, joined(strings.Split(strings.TrimSpace(string(text)), "\n"))
-}
-
-// joined makes one line of a call that strace wrote in two, since another thread's came between: where it began. One that
-// never ended stays as it is.
-func joined(lines []string) (calls []string) {
-	begun := map[string]int{} // of each thread
-	for _, line := range lines {
-		thread, text, _ := strings.Cut(line, " ")
-		_, end, resumed := strings.Cut(text, " resumed>")
-		at, ok := begun[thread]
-		if ok && resumed && strings.HasPrefix(strings.TrimSpace(text), "<... ") {
-			head, _, _ := strings.Cut(calls[at], " <unfinished ...>")
-			calls[at] = head + end
-			delete(begun, thread)
-			continue
-		}
-		if strings.HasSuffix(text, " <unfinished ...>") {
-			begun[thread] = len(calls)
-		}
-		calls = append(calls, line)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		calls = append(calls, strings.Split(strings.TrimSpace(string(text)), "\n")...)
 	}
-	return calls
-}
-
-func TestCallsInTwoPartsAreOne(t *testing.T) {
-	calls := joined([]string{
-		"12  process_madvise(0x3, 0x55550000, 0x1, 0x14, 0 <unfinished ...>",
-		"13  futex(0x55550000, 0x80, 0, 0, 0, 0 <unfinished ...>",
-		"12  <... process_madvise resumed>)    = -1 (errno 9)",
-		"12  write(2, \"<... it resumed>\\n\", 17)  = 17",
-		"13  <... futex resumed>)              = 0",
-		"13  exit_group(0 <unfinished ...>",
-	})
-	assert.Equal(t, []string{
-		"12  process_madvise(0x3, 0x55550000, 0x1, 0x14, 0)    = -1 (errno 9)",
-		"13  futex(0x55550000, 0x80, 0, 0, 0, 0)              = 0",
-		"12  write(2, \"<... it resumed>\\n\", 17)  = 17",
-		"13  exit_group(0 <unfinished ...>",
-	}, calls)
+	slices.Sort(calls) // each begins with its time
+	return stdout, calls
 }
 
 // between cuts out the lines between the first that has begin in it and the last that has end.
@@ -123,9 +90,6 @@ var veiled = []string{"mlockall", "munlockall", "process_madvise", "process_vm_w
 var ranged = []string{"madvise", "mprotect", "pkey_mprotect", "mmap", "munmap", "mremap", "mlock", "mlock2", "munlock", "msync",
 	"mbind", "set_mempolicy_home_node", "remap_file_pages", "map_shadow_stack", "mseal"}
 
-// placing calls return the address of what they map.
-var placing = []string{"mmap", "mremap", "shmat"}
-
 // span is a range of addresses.
 type span struct{ base, size uint64 }
 
@@ -147,26 +111,20 @@ func (s span) findings(lines []string) (names, found []string) {
 }
 
 func (s span) finding(line string) (name string, ok bool) {
-	_, text, _ := strings.Cut(line, " ") // after the thread's number
-	text = strings.TrimSpace(text)
+	_, text, _ := strings.Cut(line, " ")                                  // after the time
 	if strings.HasPrefix(text, "+++") || strings.HasPrefix(text, "---") { // an exit, a signal
 		return "", false
 	}
 	name, args, isCall := strings.Cut(text, "(")
-	if rest, resumed := strings.CutPrefix(text, "<... "); resumed { // its arguments were in an earlier line
-		name, _, _ = strings.Cut(rest, " ")
-		args, isCall = "", true
-	}
-	if !isCall {
+	switch {
+	case !isCall:
 		return "a line that is no call", true
-	}
-	if slices.Contains(harmless, name) {
+	case slices.Contains(harmless, name):
 		return "", false
-	}
-	if slices.Contains(veiled, name) {
+	case slices.Contains(veiled, name):
 		return name, true
 	}
-	args, _, _ = strings.Cut(args, " <unfinished")
+	args, _, _ = strings.Cut(args, " <unfinished") // it ended with its thread
 	args, _, _ = strings.Cut(args, ")")
 	var list []uint64
 	for arg := range strings.SplitSeq(args, ", ") {
@@ -179,12 +137,6 @@ func (s span) finding(line string) (name string, ok bool) {
 		}
 		list = append(list, number)
 	}
-	if _, result, ended := strings.Cut(text, " = "); ended && slices.Contains(placing, name) {
-		number, err := strconv.ParseUint(strings.Fields(result)[0], 0, 64)
-		if err == nil && s.has(number) {
-			return name, true
-		}
-	}
 	if len(list) >= 2 && slices.Contains(ranged, name) && s.meets(span{list[0], list[1]}) {
 		return name, true
 	}
@@ -194,34 +146,21 @@ func (s span) finding(line string) (name string, ok bool) {
 func TestFindingsInATrace(t *testing.T) {
 	s := span{0x7f0000100000, 0x10000}
 	for line, want := range map[string]string{
-		"12  madvise(0x7f0000100000, 0x1000, 0x4) = 0":                               "madvise",
-		"12  madvise(0x7f000010ffff, 0x1, 0x4) = 0":                                  "madvise",
-		"12  madvise(0x7f0000110000, 0x1000, 0x4) = 0":                               "",
-		"12  madvise(0x7f00000ff000, 0x1000, 0x4) = 0":                               "",
-		"12  madvise(0x7f00000ff000, 0x1001, 0x4) = 0":                               "madvise",
-		"12  munmap(0, 0x7fffffffffff) = -1 (errno 22)":                              "munmap",
-		"12  mprotect(0x7f0000108000, 0, 0) = 0":                                     "mprotect",
-		"12  mprotect(0x7f0000108000, 0x1000, 0 <unfinished ...>":                    "mprotect",
-		"12  <... mprotect resumed>)           = 0":                                  "",
-		"12  mmap(0, 0x1000, 0x3, 0x22, 0xffffffff, 0) = 0x7f0000108000":             "mmap",
-		"12  <... mmap resumed>)               = 0x7f0000108000":                     "mmap",
-		"12  mmap(0, 0x1000, 0x3, 0x22, 0xffffffff, 0) = 0x7f0000110000":             "",
-		"12  rt_sigreturn()                    = 0x7f0000108000":                     "", // what a register held
-		"12  mremap(0x7f0000110000, 0x1000, 0x1000, 0x3, 0x7f0000108000) = 0x1000":   "mremap",
-		"12  brk(0x7f0000108000)               = 0x55550000":                         "brk",
-		"12  process_madvise(0x3, 0x55550000, 0x1, 0x4, 0) = 0x1000":                 "process_madvise",
-		"12  <... process_madvise resumed>)    = 0x1000":                             "process_madvise",
-		"12  mlockall(0x1)                     = 0":                                  "mlockall",
-		"12  prctl(0x53564d41, 0, 0x7f0000108000, 0x1000, 0) = 0":                    "prctl",
-		"12  ioctl(0x3, 0xc018aa3f, 0x7f0000108000) = 0":                             "ioctl",
-		"12  mincore(0x7f0000100000, 0x10000, 0x55550000) = 0":                       "",
-		"12  pread64(0x3, 0x7f0000108000, 0x10, 0) = 0x10":                           "",
-		"12  write(3, \"budget madvise(0x7f0000108000, 1)\\n\", 3) = 3":              "",
-		"12  futex(0x55550000, 0x80, 0, 0, 0, 0 <unfinished ...>":                    "",
-		"12  getpid()                          = 0x7b":                               "",
-		"12  --- SIGURG {si_signo=SIGURG, si_code=SI_TKILL, si_pid=1, si_uid=0} ---": "",
-		"12  +++ exited with 0 +++":                                                  "",
-		"12  madvise(NULL, 4096, MADV_DONTNEED) = 0":                                 `madvise with "NULL"`,
+		"9.1 madvise(0x7f000010ffff, 0x1, 0x4) = 0":                           "madvise",
+		"9.1 madvise(0x7f0000110000, 0x1000, 0x4) = 0":                        "",
+		"9.1 madvise(0x7f00000ff000, 0x1000, 0x4) = 0":                        "",
+		"9.1 madvise(0x7f00000ff000, 0x1001, 0x4) = 0":                        "madvise",
+		"9.1 munmap(0, 0x7fffffffffff) = -1 (errno 22)":                       "munmap",
+		"9.1 mprotect(0x7f0000108000, 0, 0) = 0":                              "mprotect",
+		"9.1 mmap(0, 0x1000, 0x3, 0x22, 0xffffffff, 0) = 0x7f0000110000":      "",
+		"9.1 mremap(0x7f0000110000, 0x1000, 0x1000, 0x3, 0x7f0000108000) = 1": "mremap",
+		"9.1 process_madvise(0x3, 0x55550000, 0x1, 0x4, 0) = 0x1000":          "process_madvise",
+		"9.1 ioctl(0x3, 0xc018aa3f, 0x7f0000108000) = 0":                      "ioctl",
+		"9.1 mincore(0x7f0000100000, 0x10000, 0x55550000) = 0":                "",
+		"9.1 write(3, \"budget madvise(0x7f0000108000, 1)\\n\", 3) = 3":       "",
+		"9.1 exit_group(0 <unfinished ...>":                                   "",
+		"9.1 --- SIGURG {si_signo=SIGURG, si_code=SI_TKILL, si_pid=1} ---":    "",
+		"9.1 madvise(NULL, 4096, MADV_DONTNEED) = 0":                          `madvise with "NULL"`,
 		"strace: no trace": "a line that is no call",
 	} {
 		names, lines := s.findings([]string{line})

@@ -3,9 +3,6 @@
 package tests
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,11 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
-
-const (
-	lineMax     = 140
-	functionMax = 60
 )
 
 // banned calls, with what to write instead.
@@ -54,31 +46,6 @@ func sources(t *testing.T, visit func(path, text string)) {
 		return nil
 	})
 	require.NoError(t, err)
-}
-
-func TestLinesAreShort(t *testing.T) {
-	sources(t, func(path, text string) {
-		for i, line := range strings.Split(text, "\n") {
-			assert.LessOrEqual(t, len([]rune(strings.ReplaceAll(line, "\t", "    "))), lineMax, "%s:%d", path, i+1)
-		}
-	})
-}
-
-func TestFunctionsAreShort(t *testing.T) {
-	sources(t, func(path, text string) {
-		if filepath.Ext(path) != ".go" {
-			return
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				lines := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1
-				assert.LessOrEqual(t, lines, functionMax, "%s: %s", path, f.Name.Name)
-			}
-		}
-	})
 }
 
 func TestBannedCalls(t *testing.T) {

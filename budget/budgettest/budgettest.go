@@ -23,7 +23,7 @@ func Open(t testing.TB, plan budget.Plan) *budget.Budget {
 		if err := b.Close(); err != nil {
 			t.Errorf("budgettest: Close: %v", err)
 		}
-		if leaks := b.Report().Leaks; leaks.Total() != 0 {
+		if leaks := b.Report().Leaks; leaks != (budget.Leaks{}) {
 			t.Errorf("budgettest: leaks: %+v", leaks)
 		}
 	})

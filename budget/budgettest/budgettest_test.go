@@ -60,8 +60,8 @@ func watch(t *testing.T, fn func(testing.TB)) *recorder {
 }
 
 func plan() budget.Plan {
-	return budget.Plan{Name: "watched", Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: budget.KiB}, Scratch: budget.Scratch{Workers: 1, Size: budget.KiB}}
+	return budget.Plan{Name: "watched", Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: budget.KiB}, Scratch: budget.ScratchPlan{Workers: 1, Size: budget.KiB}}
 }
 
 func TestOpenClosesAtTheEnd(t *testing.T) {
@@ -82,7 +82,8 @@ func TestOpenStopsATestWithABadPlan(t *testing.T) {
 		t.Errorf("it went on")
 	})
 	assert.True(t, r.fatal)
-	assert.Equal(t, []string{`budgettest: plan "watched": regions: 0 of them; a plan has 1 to 64`}, r.said)
+	assert.Equal(t, []string{`budgettest: plan "watched": ` +
+		`regions: none, and neither frame nor scratch; a plan has a part at least`}, r.said)
 	assert.Empty(t, r.cleanup)
 }
 

@@ -82,18 +82,18 @@ type knob struct {
 // knobs are those of the plan that fn can find too small: the rest, too, when it is given a size.
 func knobs(plan budget.Plan) (list []knob) {
 	for i, r := range plan.Regions {
-		region := func(change func(*budget.Region, uint64)) func(budget.Plan, uint64) budget.Plan {
+		region := func(change func(*budget.RegionPlan, uint64)) func(budget.Plan, uint64) budget.Plan {
 			return func(p budget.Plan, value uint64) budget.Plan {
-				p.Regions = append([]budget.Region(nil), p.Regions...)
+				p.Regions = append([]budget.RegionPlan(nil), p.Regions...)
 				change(&p.Regions[i], value)
 				return p
 			}
 		}
 		list = append(list, knob{fmt.Sprintf("regions[%d].size", i), 1, r.Size,
-			region(func(r *budget.Region, value uint64) { r.Size = value })})
+			region(func(r *budget.RegionPlan, value uint64) { r.Size = value })})
 		if r.Slots > 1 {
 			list = append(list, knob{fmt.Sprintf("regions[%d].slots", i), 1, uint64(r.Slots),
-				region(func(r *budget.Region, value uint64) { r.Slots = int(value) })})
+				region(func(r *budget.RegionPlan, value uint64) { r.Slots = int(value) })})
 		}
 	}
 	if plan.Frame.Buffers > 0 {
@@ -154,7 +154,7 @@ func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.Ful
 		_, walk := b.Walk()
 		closed := b.Close()
 		err = errors.Join(err, walk, closed)
-		if leaks := b.Report().Leaks; leaks.Total() != 0 {
+		if leaks := b.Report().Leaks; leaks != (budget.Leaks{}) {
 			err = errors.Join(err, fmt.Errorf("leaks: %+v", leaks))
 		}
 	}()

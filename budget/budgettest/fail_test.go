@@ -22,9 +22,9 @@ var (
 )
 
 func failing() budget.Plan {
-	return budget.Plan{Name: "failing", Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB},
+	return budget.Plan{Name: "failing", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "room", Size: 4096, Slots: 2}, {Name: "level", Size: 64 * budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 4096}, Scratch: budget.Scratch{Workers: 1, Size: 4096}}
+		Frame: budget.FramePlan{Buffers: 2, Size: 4096}, Scratch: budget.ScratchPlan{Workers: 1, Size: 4096}}
 }
 
 func onePond(s scope.Scope) (*pond, error) { return ponds.New(s), nil }
@@ -41,7 +41,7 @@ func program(b *budget.Budget, failed map[string]int) error {
 			at = "even"
 			ponds.Slice(s, 3)
 			at = "aligned"
-			s.AllocAligned(10, 256)
+			s.BytesUnzeroed(10, 256)
 			at = "owned"
 			s.Keep(b)
 			at = "pool"
@@ -152,7 +152,7 @@ func TestFailEachSees(t *testing.T) {
 
 // A region with the rest can be too small as any other.
 func TestFailEachOfTheRest(t *testing.T) {
-	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.Region{{Name: "level", Size: budget.Rest}}}
+	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}}}
 	r := watch(t, func(t testing.TB) {
 		budgettest.FailEach(t, plan, func(b *budget.Budget) error {
 			_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {

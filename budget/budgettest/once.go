@@ -42,20 +42,21 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 		}
 		return err
 	})
-	refused, told := arena_c.Failed() // asked when the budget is closed: it tells what fn left in the frame
+	refused, reported := arena_c.Failed() // asked when the budget is closed: it tells what fn left in the frame
 	switch {
 	case err != nil:
 		return refused, err
 	case !refused && (full != nil || plain != nil):
 		return false, fmt.Errorf("nothing was refused: %w", errors.Join(asError(full), plain))
-	case !told: // nil was the whole answer, or there was no refusal
+	case !reported: // nil was the whole answer, or there was no refusal
 		return refused, nil
 	case full != nil && !full.OnPurpose:
 		return true, fmt.Errorf("another request is full: %w", full)
 	case full == nil && plain != nil:
 		return true, fmt.Errorf("the full is lost: %w", plain)
 	case full == nil:
-		return true, errors.New("fn returned nil, and was told of the full; it returns what it was told, also when it goes on without")
+		return true, errors.New("fn returned nil though a full was reported to it; " +
+			"it returns what was reported, also when it goes on without")
 	}
 	return true, nil
 }

@@ -25,7 +25,7 @@ func each(t *testing.T, fn func(b *budget.Budget) error) *recorder {
 	return watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
 }
 
-const wentOn = "fn returned nil, and was told of the full; it returns what it was told, also when it goes on without"
+const wentOn = "fn returned nil though a full was reported to it; it returns what was reported, also when it goes on without"
 
 func TestFailOnceFailsEach(t *testing.T) {
 	failed := map[string]int{}
@@ -163,7 +163,7 @@ func TestNilIsTheWholeAnswer(t *testing.T) {
 			if ponds.Pool(s, 1).Get() == nil {
 				goesOn++
 			}
-			ring, err := arena.NewRing(s.Block(256))
+			ring, err := arena.NewRing(s.BytesUnzeroed(256, 64))
 			if err == nil && ring.Alloc(16, 8) == nil {
 				says++
 				return fmt.Errorf("no room for the message: %w", scope.ErrFull)

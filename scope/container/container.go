@@ -13,18 +13,35 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
+// life says whether a scope is alive: open, be it covered or frozen, or while its finalizers run. What a container
+// keeps of a scope is another's afterwards.
+type life struct {
+	record *arena_c.Record
+	gen    uint64
+	scope  scope.Scope
+}
+
+// lifeOf is the life of s, which is open.
+func lifeOf(s scope.Scope) life {
+	header, gen := s.C()
+	h := (*arena_c.Scopes)(header)
+	return life{h.Record(h.Find(gen)), gen, s}
+}
+
+func (l life) alive() bool { return l.record.Gen == l.gen }
+
 // closed is what a container panics with when something is put into it and its scope is closed.
 // What there is to say it works out when it is asked: a call here, and Push would not be inlined.
 type closed struct {
-	life scope.Life
+	life life
 	what string
 }
 
-// Error is the text of the misuse.
-func (c closed) Error() string { return c.Unwrap().Error() }
+// Error is what was to be done, and what the scope says.
+func (c closed) Error() string { return c.what + ": " + c.Unwrap().Error() }
 
 // Unwrap is a *scope.Misuse, so that errors.Is finds scope.ErrClosed.
-func (c closed) Unwrap() error { return c.life.Misuse(c.what) }
+func (c closed) Unwrap() error { return c.life.scope.Err() }
 
 // gone tells the race detector of values that were taken away: who still reads one is reported.
 func gone[T any](values []T) {

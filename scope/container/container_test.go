@@ -26,8 +26,8 @@ var (
 
 const scratchSize = 64 * budget.KiB
 
-var plan = budget.Plan{Name: "test", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-	Scratch: budget.Scratch{Workers: 2, Size: scratchSize}}
+var plan = budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
+	Scratch: budget.ScratchPlan{Workers: 2, Size: scratchSize}}
 
 func open(t testing.TB) *budget.Budget { return budgettest.Open(t, plan) }
 
@@ -255,7 +255,7 @@ func isDead(t *testing.T, k kind, c box) {
 		var misuse *scope.Misuse
 		require.ErrorAs(t, err, &misuse)
 		assert.ErrorIs(t, err, scope.ErrClosed)
-		assert.Regexp(t, "^scope: BUG: "+k.push+" in a scope (of .* that is closed|whose budget is closed)$", err.Error())
+		assert.Regexp(t, "^"+k.push+": scope: BUG: use of a scope (of .* that is closed|whose budget is closed)$", err.Error())
 	}()
 	c.push()
 }

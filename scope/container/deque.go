@@ -10,7 +10,7 @@ import (
 // value doesn't move.
 type Deque[T any] struct {
 	_     noCopy
-	life  scope.Life
+	life  life
 	ring  []T
 	front int // where in the ring the first value lies
 	used  int // values in it
@@ -19,14 +19,14 @@ type Deque[T any] struct {
 // NewDeque makes an empty deque for up to n values in s. Cost: O(n), the zeroing. A full scope
 // unwinds; a scope that is not the topmost, and a negative n, panic.
 func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
-	return Deque[T]{life: s.Life(), ring: values.Slice(s, n)}
+	return Deque[T]{life: lifeOf(s), ring: values.Slice(s, n)}
 }
 
 // PushBack puts x behind the last. It is false when n values are in it. Cost: three comparisons and
 // the copy of x.
 func (d *Deque[T]) PushBack(x T) bool {
-	if !d.life.Alive() {
-		panic(closed{d.life, "PushBack to a Deque in"})
+	if !d.life.alive() {
+		panic(closed{d.life, "PushBack to a Deque"})
 	}
 	if d.used == len(d.ring) {
 		return false
@@ -38,8 +38,8 @@ func (d *Deque[T]) PushBack(x T) bool {
 
 // PushFront puts x before the first. It is false when n values are in it. Cost: as PushBack.
 func (d *Deque[T]) PushFront(x T) bool {
-	if !d.life.Alive() {
-		panic(closed{d.life, "PushFront to a Deque in"})
+	if !d.life.alive() {
+		panic(closed{d.life, "PushFront to a Deque"})
 	}
 	if d.used == len(d.ring) {
 		return false
@@ -95,7 +95,7 @@ func (d *Deque[T]) Clear() {
 
 // Len is the number of values in it.
 func (d *Deque[T]) Len() int {
-	if !d.life.Alive() {
+	if !d.life.alive() {
 		return 0
 	}
 	return d.used
@@ -103,7 +103,7 @@ func (d *Deque[T]) Len() int {
 
 // Cap is n, the number of values that there may be.
 func (d *Deque[T]) Cap() int {
-	if !d.life.Alive() {
+	if !d.life.alive() {
 		return 0
 	}
 	return len(d.ring)

@@ -85,7 +85,7 @@ func TestDequePanicsAsASliceDoes(t *testing.T) {
 		assert.False(t, ok)
 		assert.Zero(t, got)
 	}
-	assert.PanicsWithError(t, "scope: BUG: PushFront to a Deque in a scope of scratch 0.0 that is closed",
+	assert.PanicsWithError(t, "PushFront to a Deque: scope: BUG: use of a scope of scratch 0.0 that is closed",
 		func() { d.PushFront(point{}) })
 }
 

@@ -18,8 +18,8 @@ var (
 
 // openPond opens a budget with a scratch arena for the examples.
 func openPond() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	if err != nil {
 		panic(err)
 	}

@@ -10,21 +10,21 @@ import (
 // when RemoveSwap puts the last in a gap.
 type List[T any] struct {
 	_     noCopy
-	life  scope.Life
+	life  life
 	items []T // what is in it, and room for the rest
 }
 
 // NewList makes an empty list for up to n values in s. Cost: O(n), the zeroing. A full scope
 // unwinds; a scope that is not the topmost, and a negative n, panic.
 func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
-	return List[T]{life: s.Life(), items: values.Slice(s, n)[:0]}
+	return List[T]{life: lifeOf(s), items: values.Slice(s, n)[:0]}
 }
 
 // Push puts x behind the others. It is false when n values are in it. Cost: two comparisons and the
 // copy of x, inlined.
 func (l *List[T]) Push(x T) bool {
-	if !l.life.Alive() {
-		panic(closed{l.life, "Push to a List in"})
+	if !l.life.alive() {
+		panic(closed{l.life, "Push to a List"})
 	}
 	n := len(l.items)
 	if n == cap(l.items) {
@@ -88,7 +88,7 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 
 // live is what is in the list: nothing once its scope is closed.
 func (l *List[T]) live() []T {
-	if !l.life.Alive() {
+	if !l.life.alive() {
 		return nil
 	}
 	return l.items

@@ -282,8 +282,8 @@ func keyed[K comparable](s scope.Scope) { container.NewMap(s, scope.Plain[K](), 
 
 // TestMapKeysOfEqualHashes: of so many keys, ten pairs have the same 32 bits, more or less.
 func TestMapKeysOfEqualHashes(t *testing.T) {
-	s := budgettest.Open(t, budget.Plan{Name: "large", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 8 * budget.MiB}}).Scratch(0, 0).Open("a")
+	s := budgettest.Open(t, budget.Plan{Name: "large", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 8 * budget.MiB}}).Scratch(0, 0).Open("a")
 	const n = 300_000
 	m := container.NewMap(s, ids, ids, n)
 	for k := range int32(n) {
@@ -314,5 +314,5 @@ func TestStringMapCopiesItsKeys(t *testing.T) {
 	require.NoError(t, m.Set("frog", 4), "a key that is known")
 	assert.Equal(t, int32(4), *m.Get("frog"))
 	require.NoError(t, s.Close())
-	assert.PanicsWithError(t, "scope: BUG: Set in a StringMap in a scope of scratch 0.0 that is closed", func() { _ = m.Set("toads", 1) })
+	assert.PanicsWithError(t, "Set in a StringMap: scope: BUG: use of a scope of scratch 0.0 that is closed", func() { _ = m.Set("toads", 1) })
 }

@@ -44,7 +44,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 	cells := cellsFor(n)
 	rest := take(s, cells*cellSize+sizeOf[name](n)+words[V](n)+uint64(n)*uint64(k))
 	index, names, allValues := cut[cell](&rest, int(cells)), cut[name](&rest, n), cut[V](&rest, n)
-	return StringMap[V]{table: table[V]{life: s.Life(), seed: maphash.MakeSeed(), index: index, values: allValues[:0]},
+	return StringMap[V]{table: table[V]{life: lifeOf(s), seed: maphash.MakeSeed(), index: index, values: allValues[:0]},
 		names: names[:0], bytes: rest, most: k}
 }
 
@@ -52,8 +52,8 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 // [scope.ErrFull] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
 // copy of the key, and a few ns; no Go allocation.
 func (m *StringMap[V]) Set(key string, v V) error {
-	if !m.life.Alive() {
-		panic(closed{m.life, "Set in a StringMap in"})
+	if !m.life.alive() {
+		panic(closed{m.life, "Set in a StringMap"})
 	}
 	if len(key) > m.most {
 		return ErrLongKey
@@ -79,7 +79,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 // Delete, which may move any value, or Clear, and no longer than the scope is open. No Go
 // allocation.
 func (m *StringMap[V]) Get(key string) *V {
-	if !m.life.Alive() {
+	if !m.life.alive() {
 		return nil
 	}
 	if _, entry := m.find(key, m.hash(key)); entry >= 0 {
@@ -91,7 +91,7 @@ func (m *StringMap[V]) Get(key string) *V {
 // Delete takes a key and its value away and puts the last in their place. It is false when there is
 // no such key.
 func (m *StringMap[V]) Delete(key string) bool {
-	if !m.life.Alive() {
+	if !m.life.alive() {
 		return false
 	}
 	at, gap := m.find(key, m.hash(key))
@@ -108,7 +108,7 @@ func (m *StringMap[V]) Delete(key string) bool {
 
 // Clear takes all keys and values away. Cost: O(n).
 func (m *StringMap[V]) Clear() {
-	if m.life.Alive() {
+	if m.life.alive() {
 		m.clear()
 		m.names = m.names[:0]
 	}

@@ -14,7 +14,7 @@ import (
 // to them by the hashes of their keys.
 type table[V any] struct {
 	_      noCopy
-	life   scope.Life
+	life   life
 	seed   maphash.Seed // players choose keys: the hashes are others in each map
 	index  index
 	values []V // those that there are, and room for the rest
@@ -22,7 +22,7 @@ type table[V any] struct {
 
 // Len is the number of keys in it.
 func (t *table[V]) Len() int {
-	if !t.life.Alive() {
+	if !t.life.alive() {
 		return 0
 	}
 	return len(t.values)
@@ -30,7 +30,7 @@ func (t *table[V]) Len() int {
 
 // Cap is n, the number of keys that there may be.
 func (t *table[V]) Cap() int {
-	if !t.life.Alive() {
+	if !t.life.alive() {
 		return 0
 	}
 	return cap(t.values)

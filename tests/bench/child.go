@@ -7,16 +7,14 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
+	"time"
 )
 
 // What grows a process, and stays in it, is measured in one of its own: this program again, which prints figures by name.
-var children = map[string]func(who string) map[string]float64{"E": childE, "L": childL, "count": childCount}
+var children = map[string]func(who string) map[string]float64{"E": childE, "L": childL, "count": childCount, "loop": childLoop}
 
-func inside(what string, args []string) {
-	if what == "-serve" {
-		serve(os.Stdin, os.Stdout)
-		return
-	}
+func inside(args []string) {
 	if err := json.NewEncoder(os.Stdout).Encode(children[args[0]](args[1])); err != nil {
 		panic(err)
 	}
@@ -28,7 +26,11 @@ func child(work, who string, behind ...string) (figures map[string]float64, err 
 	if err != nil {
 		return nil, err
 	}
-	line := append(slices.Clone(behind), self, "-child", work, who)
+	return childOf(self, work, who, behind...)
+}
+
+func childOf(program, work, who string, behind ...string) (figures map[string]float64, err error) {
+	line := append(slices.Clone(behind), program, "-child", work, who)
 	c := exec.Command(line[0], line[1:]...)
 	if len(behind) != 0 {
 		c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // callgrind can't bear signals that come at any time
@@ -82,6 +84,57 @@ func inChildren(work string, rounds int, who []string, figures []figure) ([]seri
 		}
 	}
 	return slices.DeleteFunc(list, func(s series) bool { return len(s.values) == 0 }), nil
+}
+
+// variants are this program compiled another way, beside it: with each fast path through the bindings, or with the arena
+// experiment. What they offer is shown as who.
+var variants = []struct{ suffix, who string }{{"-cgo", crossing}, {"-arenas", goArena}}
+
+// inVariants is what the variants do of a loop, a process each.
+func inVariants(l loop) (list []series, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range variants {
+		if _, missing := os.Stat(self + v.suffix); missing != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s%s isn't there; its rows will be missing\n", self, v.suffix)
+			continue
+		}
+		got, err := childOf(self+v.suffix, "loop", l.name)
+		if err != nil {
+			return nil, err
+		}
+		x := newSeries(l.name, l.unit, v.who)
+		for name, value := range got {
+			if name == "allocs" {
+				x.allocs = value
+			} else {
+				x.values = append(x.values, value)
+			}
+		}
+		if len(x.values) > 0 {
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
+
+// childLoop is what this variant has to offer of a loop, a value a round.
+func childLoop(name string) map[string]float64 {
+	l, _ := findLoop(name)
+	list, err := (&harness{rounds: 25, time: 10 * time.Millisecond, only: []string{offered}}).loop(l)
+	if err != nil {
+		panic(err)
+	}
+	figures := map[string]float64{}
+	for _, s := range list {
+		figures["allocs"] = s.allocs
+		for round, value := range s.values {
+			figures[strconv.Itoa(round)] = value
+		}
+	}
+	return figures
 }
 
 type figure struct{ name, unit string }

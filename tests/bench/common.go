@@ -81,8 +81,8 @@ func pointers[T any](list []*T) []unsafe.Pointer {
 // scratch arenas are those of a budget of their own, two for each worker.
 func scratches(workers int, size uint64) (*budget.Budget, func()) {
 	b, err := budget.Open(budget.Plan{Name: "bench",
-		Regions: []budget.Region{{Name: "level", Size: budget.KiB}},
-		Scratch: budget.Scratch{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}},
+		Scratch: budget.ScratchPlan{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
 	if err != nil {
 		panic(err)
 	}

@@ -101,7 +101,7 @@ func explain(t target, list []series) {
 // rowsOf measures those who are in the rows, all of one measurement.
 func (h *harness) rowsOf(rows []target) ([]series, error) {
 	only := *h
-	only.helpers, only.only = nil, []string{}
+	only.variants, only.only = false, []string{}
 	for _, t := range rows {
 		only.only = append(append(only.only, t.who...), t.of)
 	}

@@ -11,18 +11,14 @@ import (
 
 // Who does a work.
 const (
-	floor     = "C"
-	byHand    = "hand-written Go"
-	ownCore   = "upfront's core in C"
-	library   = "upfront"
-	crossing  = "upfront, a cgo call each"
-	goHeap    = "Go heap"
-	syncPool  = "sync.Pool"
-	ristretto = "ristretto z"
-	modernc   = "modernc memory"
-	mcached   = "mcache"
-	arrow     = "arrow mallocator"
-	goArena   = "arena experiment"
+	floor    = "C"
+	byHand   = "hand-written Go"
+	library  = "upfront"
+	crossing = "upfront, a cgo call each"
+	goHeap   = "Go heap"
+	syncPool = "sync.Pool"
+	modernc  = "modernc memory"
+	goArena  = "arena experiment"
 )
 
 // work is a line of the issue: one or more loops, or measurements of its own kind. absent says who doesn't do it, and why.
@@ -49,9 +45,8 @@ type contestant struct {
 	run    func(n int) uint64
 	before func()
 	end    func()
-	units  int     // of one time, if not the loop's
-	other  bool    // it does something else, and leaves something else behind
-	helper *helper // it is another process
+	units  int  // of one time, if not the loop's
+	other  bool // it does something else, and leaves something else behind
 }
 
 func (c contestant) unitsOf(l loop) float64 {
@@ -79,19 +74,13 @@ func newSeries(work, unit, who string) series {
 }
 
 type harness struct {
-	rounds  int
-	time    time.Duration
-	helpers []*helper
-	only    []string // who takes part; nil: everybody
+	rounds   int
+	time     time.Duration
+	variants bool     // those of this program take part, too
+	only     []string // who takes part; nil: everybody
 }
 
 func (h *harness) wants(who string) bool { return h.only == nil || slices.Contains(h.only, who) }
-
-func (h *harness) close() {
-	for _, x := range h.helpers {
-		x.stop()
-	}
-}
 
 func (h *harness) measure(w work) (all []series, err error) {
 	for _, l := range w.loops {
@@ -118,12 +107,6 @@ func (h *harness) enter(l loop) (list []contestant, end func()) {
 		all = append(all, c)
 		if h.wants(c.who) {
 			list = append(list, c)
-		}
-	}
-	for _, x := range h.helpers {
-		if !l.once { // what takes 1 GiB, they needn't
-			more := x.contestants(l)
-			all, list = append(all, more...), append(list, more...)
 		}
 	}
 	return list, func() {
@@ -158,7 +141,22 @@ func (h *harness) loop(l loop) ([]series, error) {
 			list[i].allocs = s.allocs / units
 		}
 	}
+	if h.variants && !l.once { // what takes 1 GiB, they needn't
+		more, err := inVariants(l)
+		return append(list, more...), err
+	}
 	return list, nil
+}
+
+func findLoop(name string) (loop, bool) {
+	for _, w := range works {
+		for _, l := range w.loops {
+			if l.name == name {
+				return l, true
+			}
+		}
+	}
+	return loop{}, false
 }
 
 // agree is an error when they don't do the same. What one time left behind must not show in the next.
@@ -202,9 +200,6 @@ var before, after runtime.MemStats // here, since one on the stack would be move
 
 // sample does the work n times and measures that. What others left on the Go heap goes before.
 func (c contestant) sample(l loop, n int) sample {
-	if c.helper != nil {
-		return c.helper.sample(l.name, n)
-	}
 	runtime.GC()
 	if c.before != nil {
 		c.before()

@@ -1,6 +1,6 @@
 // Command bench measures what this library costs, beside the same work as a loop in C that checks nothing and as hand-written Go that
-// doesn't either (packages cfloor and bump, the floors), as a loop over the library's own core in C, with a cgo call for each operation,
-// on the Go heap, with sync.Pool, and with the libraries that Go programs use for such work: in one run, one after the other in changing
+// doesn't either (packages cfloor and bump, the floors), with a cgo call for each operation,
+// on the Go heap, with sync.Pool, and with another library for it: in one run, one after the other in changing
 // order, so that what a machine does meanwhile meets all of them. `make bench` builds and runs it. It is a module of its own so that what
 // it compares with never enters the library's go.mod.
 //
@@ -15,15 +15,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM, workN, workT}
+var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM, workN}
 
 func main() {
-	if len(os.Args) > 1 && (os.Args[1] == "-serve" || os.Args[1] == "-child") {
-		inside(os.Args[1], os.Args[2:])
+	if len(os.Args) > 1 && os.Args[1] == "-child" {
+		inside(os.Args[2:])
 		return
 	}
 	if err := run(os.Args[1:]); err == errMissed {
@@ -41,7 +42,7 @@ func run(args []string) error {
 	flags.IntVar(&h.rounds, "rounds", 25, "`times` that each contestant is measured")
 	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "how long one measurement takes, about")
 	gated := flags.Bool("gate", false, "measure what has a target, and say whether it is held")
-	out := flags.String("out", ".", "the `folder` to write bench.md, bench.csv and bench.svg to")
+	out := flags.String("out", ".", "the `folder` to write bench.md to")
 	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -53,8 +54,7 @@ func run(args []string) error {
 	if *gated {
 		return gate(h, targetsOf(chosen), os.Stdout, os.Getenv("REQUIRE_ALL") == "1")
 	}
-	h.helpers = startHelpers()
-	defer h.close()
+	h.variants = true
 	var t table
 	for _, w := range chosen {
 		start := time.Now()
@@ -66,10 +66,12 @@ func run(args []string) error {
 		fmt.Fprintf(os.Stderr, "%s %s: %.1f s\n", w.letter, w.title, time.Since(start).Seconds())
 	}
 	t.judge(chosen)
-	if err := t.write(*out); err != nil {
+	var text strings.Builder
+	t.print(&text)
+	if err := os.WriteFile(filepath.Join(*out, "bench.md"), []byte(text.String()), 0o644); err != nil {
 		return err
 	}
-	t.print(os.Stdout)
+	fmt.Print(text.String())
 	if *readme != "" {
 		return t.intoReadme(*readme)
 	}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,32 +76,6 @@ func (t *table) find(work, who string) (row, bool) {
 		return row{}, false
 	}
 	return rows[i], true
-}
-
-// write makes the three files.
-func (t *table) write(folder string) error {
-	for name, fill := range map[string]func(io.Writer){"bench.md": t.print, "bench.csv": t.csv, "bench.svg": t.svg} {
-		var text strings.Builder
-		fill(&text)
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text.String()), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// csv has one line for a row; where a figure isn't a time, the work says what it is.
-func (t *table) csv(to io.Writer) {
-	w := csv.NewWriter(to)
-	_ = w.Write([]string{"work", "who", "ns_per_unit", "ratio_to_c", "ratio_to_hand", "ratio_to_go_heap", "go_allocs"})
-	for _, r := range t.rows() {
-		name := r.work
-		if !r.timed() {
-			name += " (" + r.unit + ")"
-		}
-		_ = w.Write([]string{name, r.who, number(r.least), number(r.floor), number(r.hand), number(r.heap), number(r.allocs)})
-	}
-	w.Flush()
 }
 
 // number has three digits that count, and all before the point.

@@ -4,7 +4,7 @@ package main
 
 import "arena"
 
-const offered, shownAs = goArena, goArena
+const offered = goArena
 
 // arenaObjects is work A with the experiment: an arena that is freed is what it has for a rewind.
 //

@@ -2,6 +2,6 @@
 
 package main
 
-const offered, shownAs = library, crossing
+const offered = library
 
 func arenaObjects() []contestant { return nil }

@@ -2,6 +2,6 @@
 
 package main
 
-const offered, shownAs = "", ""
+const offered = ""
 
 func arenaObjects() []contestant { return nil }

@@ -4,9 +4,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
-	"github.com/bytedance/gopkg/lang/mcache"
-	"github.com/dgraph-io/ristretto/v2/z"
 	"modernc.org/memory"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -23,17 +20,10 @@ var workA = work{
 //go:noinline
 func enterA() []contestant {
 	a, out, hand := cfloor.NewArena(budget.MiB), listInC(objectCount), bump.NewGo(budget.MiB)
-	c, end := newCore()
 	return append([]contestant{
 		{who: floor, run: func(n int) uint64 {
 			for range n {
 				a.Struct64(unsafe.SliceData(out), objectCount)
-			}
-			return inspect(out)
-		}},
-		{who: ownCore, end: end, run: func(n int) uint64 {
-			for range n {
-				c.objects(out)
 			}
 			return inspect(out)
 		}},
@@ -48,8 +38,8 @@ func enterA() []contestant {
 			}
 			return inspect(pointers(kept[:]))
 		}},
-		objectsUpfront(), objectsGoHeap(), objectsSyncPool(),
-	}, objectsPeers()...)
+		objectsUpfront(), objectsGoHeap(), objectsSyncPool(), objectsModernc(),
+	}, arenaObjects()...)
 }
 
 //go:noinline
@@ -109,53 +99,22 @@ func objectsSyncPool() contestant {
 	}}
 }
 
-// objectsPeers are the libraries: each gives zeroed bytes, or has them zeroed, and takes them back
-// one by one, but z, which resets, and the arena experiment, which is freed.
-//
 //go:noinline
-func objectsPeers() []contestant {
-	linear := z.NewAllocator(budget.MiB, "bench")
-	z := objectsFrom(ristretto, func() []byte { return linear.AllocateAligned(64) }, nil, linear.Reset)
-	z.end = linear.Release
-	heap, from := &memory.Allocator{}, mallocator.NewMallocator()
-	own := objectsFrom(modernc, func() []byte {
-		b, _ := heap.Calloc(64)
-		return b
-	}, func(b []byte) { _ = heap.Free(b) }, nil)
-	own.end = func() { _ = heap.Close() }
-	return append([]contestant{z, own,
-		objectsFrom(mcached, func() []byte {
-			b := mcache.Malloc(64)
-			clear(b)
-			return b
-		}, mcache.Free, nil),
-		objectsFrom(arrow, func() []byte { return from.Allocate(64) }, from.Free, nil),
-	}, arenaObjects()...)
-}
-
-// objectsFrom costs its calls through a variable, 1 or 2 ns each, which is little beside what they do.
-//
-//go:noinline
-func objectsFrom(who string, get func() []byte, put func([]byte), reset func()) contestant {
-	keep := make([][]byte, objectCount)
-	return contestant{who: who, run: func(n int) (sum uint64) {
+func objectsModernc() contestant {
+	var heap memory.Allocator
+	return contestant{who: modernc, end: func() { _ = heap.Close() }, run: func(n int) (sum uint64) {
 		for round := range n {
-			for i := range keep {
-				keep[i] = get()
-				p := (*object)(unsafe.Pointer(unsafe.SliceData(keep[i])))
+			for i := range kept {
+				b, _ := heap.Calloc(64)
+				p := (*object)(unsafe.Pointer(unsafe.SliceData(b)))
 				p[0] = uint64(i)
 				kept[i] = p
 			}
 			if round == n-1 {
 				sum = inspect(pointers(kept[:]))
 			}
-			for i := range keep {
-				if put != nil {
-					put(keep[i])
-				}
-			}
-			if reset != nil {
-				reset()
+			for _, p := range kept {
+				_ = heap.UnsafeFree(unsafe.Pointer(p))
 			}
 		}
 		return sum

@@ -4,8 +4,6 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
-	"github.com/bytedance/gopkg/lang/mcache"
 	"modernc.org/memory"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -18,7 +16,7 @@ const byNumber = "upfront, alignment a number"
 
 var workB = work{
 	letter: "B", title: "1000 things of 8 to 256 bytes aligned to 8 or 16, zeroed or not, then a rewind",
-	absent: "sync.Pool has one size; z aligns to 8 only; the arena experiment can't align bytes. The Go heap zeroes, as it always does.",
+	absent: "sync.Pool has one size; the arena experiment can't align bytes. The Go heap zeroes, as it always does.",
 	loops: []loop{
 		{name: "B mixed sizes", unit: "thing", units: objectCount, enter: enterMixed},
 		{name: "B mixed sizes, zeroed", unit: "thing", units: objectCount, enter: enterMixedZeroed},
@@ -63,16 +61,14 @@ func inspectMixed(list []unsafe.Pointer, zeroed bool) (sum uint64) {
 
 //go:noinline
 func enterMixed() []contestant {
-	heap, from := &memory.Allocator{}, mallocator.NewMallocatorWithAlignment(16)
+	var heap memory.Allocator
 	return []contestant{
-		mixedCore(false), mixedByHand(), mixedUpfront(), mixedUpfrontByNumber(),
+		mixedByHand(), mixedUpfront(), mixedUpfrontByNumber(),
 		mixedFrom(goHeap, false, func(size int) []byte { return make([]byte, size) }, nil, nil),
 		mixedFrom(modernc, false, func(size int) []byte {
 			b, _ := heap.Malloc(size)
 			return b
 		}, func(b []byte) { _ = heap.Free(b) }, func() { _ = heap.Close() }),
-		mixedFrom(mcached, false, func(size int) []byte { return mcache.Malloc(size) }, mcache.Free, nil),
-		mixedFrom(arrow, false, func(size int) []byte { return from.Allocate(size) }, from.Free, nil),
 	}
 }
 
@@ -86,21 +82,9 @@ func enterMixedZeroed() []contestant {
 			}
 			return inspectMixed(out, true)
 		}},
-		mixedCore(true), mixedByHandZeroed(), mixedUpfrontZeroed(),
+		mixedByHandZeroed(), mixedUpfrontZeroed(),
 		mixedFrom(goHeap, true, func(size int) []byte { return make([]byte, size) }, nil, nil),
 	}
-}
-
-//go:noinline
-func mixedCore(zeroed bool) contestant {
-	c, end := newCore()
-	out := listInC(objectCount)
-	return contestant{who: ownCore, end: end, run: func(n int) uint64 {
-		for range n {
-			c.mixed(out, zeroed)
-		}
-		return inspectMixed(out, zeroed)
-	}}
 }
 
 //go:noinline
@@ -158,7 +142,7 @@ func mixedIn(who string, zeroed bool, fill func(s scope.Scope)) contestant {
 func mixedUpfront() contestant {
 	return mixedIn(library, false, func(s scope.Scope) {
 		for i, m := range mixedTyped {
-			p := s.AllocAs(uint64(m.size), m.align)
+			p := s.AllocUnzeroedAs(uint64(m.size), m.align)
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p
 		}
@@ -169,7 +153,7 @@ func mixedUpfront() contestant {
 func mixedUpfrontByNumber() contestant {
 	return mixedIn(byNumber, false, func(s scope.Scope) {
 		for i, m := range mixed {
-			p := s.Alloc(uint64(m.size), uint64(m.align))
+			p := s.AllocUnzeroed(uint64(m.size), uint64(m.align))
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p
 		}
@@ -182,7 +166,7 @@ func mixedUpfrontByNumber() contestant {
 func mixedUpfrontZeroed() contestant {
 	return mixedIn(library, true, func(s scope.Scope) {
 		for i, m := range mixedTyped {
-			p := s.AllocAs(uint64(m.size), m.align)
+			p := s.AllocUnzeroedAs(uint64(m.size), m.align)
 			clear(unsafe.Slice((*byte)(p), m.size))
 			*(*byte)(p) = byte(i)
 			keptRaw[i] = p

@@ -2,7 +2,10 @@ package main
 
 import (
 	"math/bits"
+	"sync"
 	"unsafe"
+
+	"modernc.org/memory"
 
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/bench/bump"
@@ -17,7 +20,7 @@ const (
 
 var workC = work{
 	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random)",
-	absent: "z and the arena experiment give nothing back alone. C and hand-written Go neither zero nor check.",
+	absent: "The arena experiment gives nothing back alone. C and hand-written Go neither zero nor check.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: enterC(objects, false)},
 		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: enterC(objects, true)},
@@ -48,7 +51,7 @@ func inspectChunks(list []unsafe.Pointer, words int, zeroed bool) (sum uint64) {
 func enterC[T chunk](maker scope.Maker[T], random bool) func() []contestant {
 	return func() []contestant {
 		size := unsafe.Sizeof(*new(T))
-		list := []contestant{poolC(size, random), poolCore(size, random), poolByHand(size, random)}
+		list := []contestant{poolC(size, random), poolByHand(size, random)}
 		return append(append(list, poolUpfront(maker, random)...), poolPeers[T](random)...)
 	}
 }
@@ -65,29 +68,6 @@ func poolC(size uintptr, random bool) contestant {
 		}
 		for range n {
 			p.LIFO(unsafe.SliceData(out), lifoDepth, chunkCount)
-		}
-		return inspectChunks(out[:lifoDepth], int(size/8), false)
-	}}
-}
-
-// poolCore zeroes what upfront is asked to zero: 64 bytes.
-//
-//go:noinline
-func poolCore(size uintptr, random bool) contestant {
-	c, end := newCore()
-	p, out, zeroed := c.pool(size), listInC(chunkCount), uintptr(0)
-	if size == 64 {
-		zeroed = size
-	}
-	return contestant{who: ownCore, end: end, run: func(n int) uint64 {
-		if random {
-			for range n {
-				p.random(out, zeroed)
-			}
-			return inspectChunks(out, int(size/8), false)
-		}
-		for range n {
-			p.lifo(out, zeroed)
 		}
 		return inspectChunks(out[:lifoDepth], int(size/8), false)
 	}}
@@ -225,4 +205,61 @@ func shuffledUnzeroed[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) 
 		}
 	}
 	return lookChunks(keep[:], false)
+}
+
+// poolPeers is work C of the others; they zero.
+//
+//go:noinline
+func poolPeers[T chunk](random bool) []contestant {
+	size := int(unsafe.Sizeof(*new(T)))
+	var heap memory.Allocator
+	shared := &sync.Pool{New: func() any { return new(T) }}
+	of := func(who string, get func() *T, put func(*T)) contestant {
+		return contestant{who: who, run: func(n int) uint64 { return poolFrom(random, get, put, n) }}
+	}
+	return []contestant{
+		of(modernc, func() *T {
+			b, _ := heap.Calloc(size)
+			return (*T)(unsafe.Pointer(unsafe.SliceData(b)))
+		}, func(p *T) { _ = heap.UnsafeFree(unsafe.Pointer(p)) }).ending(func() { _ = heap.Close() }),
+		of(goHeap, func() *T { return new(T) }, func(*T) {}),
+		of(syncPool, func() *T {
+			p := shared.Get().(*T)
+			*p = *new(T)
+			return p
+		}, func(p *T) { shared.Put(p) }),
+	}
+}
+
+// poolFrom costs its calls through a variable, 1 or 2 ns each, which is little beside what they do.
+func poolFrom[T chunk](random bool, get func() *T, put func(*T), n int) (sum uint64) {
+	keep := make([]*T, chunkCount)
+	for round := range n {
+		if random {
+			for i := range keep {
+				keep[i] = get()
+				(*keep[i])[1] = uint64(i)
+			}
+			if round == n-1 {
+				sum = lookChunks(keep, true)
+			}
+			for _, j := range order {
+				put(keep[j])
+			}
+			continue
+		}
+		for r := 0; r < chunkCount; r += lifoDepth {
+			for i := range lifoDepth {
+				keep[i] = get()
+				(*keep[i])[1] = uint64(i)
+			}
+			if round == n-1 && r == chunkCount-lifoDepth {
+				sum = lookChunks(keep[:lifoDepth], true)
+			}
+			for i := lifoDepth - 1; i >= 0; i-- {
+				put(keep[i])
+			}
+		}
+	}
+	return sum
 }

@@ -42,18 +42,18 @@ var finalized = scope.Object(func(x *uint64) error {
 func enterEmpty() []contestant {
 	other := scopesC(2)
 	other.other = true
-	return []contestant{other, scopesCore(0, 0), scopesUpfront(library, emptyScopes)}
+	return []contestant{other, scopesUpfront(library, emptyScopes)}
 }
 
 //go:noinline
 func enterFilled() []contestant {
-	return []contestant{scopesC(0), scopesCore(objectsD, 0), rewoundByHand(), scopesUpfront(library, filledScopes),
+	return []contestant{scopesC(0), rewoundByHand(), scopesUpfront(library, filledScopes),
 		scopesGoHeap(0)}
 }
 
 //go:noinline
 func enterCleaned() []contestant {
-	return []contestant{scopesC(2), scopesCore(objectsD, 2), cleanedByHand(), cleanedByDefer(),
+	return []contestant{scopesC(2), cleanedByHand(), cleanedByDefer(),
 		scopesUpfront(library, finalizedScopes), scopesUpfront(withDefer, deferredScopes), scopesGoHeap(2)}
 }
 
@@ -66,19 +66,6 @@ func scopesC(cleanUps int) contestant {
 			s.Four(objectsD, cleanUps)
 		}
 		return cfloor.Count() - before
-	}}
-}
-
-//go:noinline
-func scopesCore(objects, finalizers int) contestant {
-	c, end := newCore()
-	ran := c.scopes4(0, 0)
-	return contestant{who: ownCore, end: end, run: func(n int) uint64 {
-		before := ran
-		for range n {
-			ran = c.scopes4(objects, finalizers)
-		}
-		return ran - before
 	}}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"unsafe"
 
-	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 	"modernc.org/memory"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -23,7 +22,7 @@ const (
 
 var workF = work{
 	letter: "F", title: "4096 ints pushed one by one to what starts empty, then a rewind",
-	absent: "sync.Pool would give a slice that has grown already; z, mcache and the arena experiment don't grow one.",
+	absent: "sync.Pool would give a slice that has grown already; the arena experiment doesn't grow one.",
 	loops:  []loop{{name: "F push", unit: "int", units: countF, enter: enterF}},
 }
 
@@ -31,9 +30,8 @@ var ints = scope.Plain[int64]()
 
 //go:noinline
 func enterF() []contestant {
-	return append([]contestant{pushedInC(), pushedByHand(),
-		pushedUpfront(library, appended), pushedUpfront(built, buildInts), pushedUpfront(inList, listed), pushedUpfront(inDeque, dequed),
-	}, pushedPeers()...)
+	return []contestant{pushedInC(), pushedByHand(), pushedUpfront(library, appended), pushedUpfront(built, buildInts),
+		pushedUpfront(inList, listed), pushedUpfront(inDeque, dequed), pushedGoHeap(), pushedModernc()}
 }
 
 // sumInts has the last of the ints, which is all that C tells, and whether the others are right.
@@ -138,43 +136,31 @@ func dequed(s scope.Scope, look bool) uint64 {
 }
 
 //go:noinline
-func pushedPeers() []contestant {
-	heap, from := &memory.Allocator{}, mallocator.NewMallocator()
-	return []contestant{
-		{who: goHeap, run: func(n int) uint64 {
-			for range n {
-				var list []int64
-				for i := range int64(countF) {
-					list = append(list, i)
-				}
-				keptInts = list
+func pushedGoHeap() contestant {
+	return contestant{who: goHeap, run: func(n int) uint64 {
+		for range n {
+			var list []int64
+			for i := range int64(countF) {
+				list = append(list, i)
 			}
-			return sumInts(keptInts)
-		}},
-		pushedFrom(modernc, func(b []byte, size int) []byte {
-			b, _ = heap.Realloc(b, size)
-			return b
-		}, func(b []byte) { _ = heap.Free(b) }, func() { _ = heap.Close() }),
-		pushedFrom(arrow, func(b []byte, size int) []byte {
-			if b == nil {
-				return from.Allocate(size)
-			}
-			return from.Reallocate(size, b)
-		}, from.Free, nil),
-	}
+			keptInts = list
+		}
+		return sumInts(keptInts)
+	}}
 }
 
-// pushedFrom doubles the bytes when they are full, as append does.
+// pushedModernc doubles the bytes when they are full, as append does.
 //
 //go:noinline
-func pushedFrom(who string, grow func([]byte, int) []byte, put func([]byte), end func()) contestant {
-	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
+func pushedModernc() contestant {
+	var heap memory.Allocator
+	return contestant{who: modernc, end: func() { _ = heap.Close() }, run: func(n int) (sum uint64) {
 		for round := range n {
 			var bytes []byte
 			var list []int64
 			for i := range int64(countF) {
 				if len(list) == cap(list) {
-					bytes = grow(bytes, max(8, 16*len(list)))
+					bytes, _ = heap.Realloc(bytes, max(8, 16*len(list)))
 					list = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/8)[:len(list)]
 				}
 				list = append(list, i)
@@ -182,7 +168,7 @@ func pushedFrom(who string, grow func([]byte, int) []byte, put func([]byte), end
 			if round == n-1 {
 				sum = sumInts(list)
 			}
-			put(bytes)
+			_ = heap.Free(bytes)
 		}
 		return sum
 	}}

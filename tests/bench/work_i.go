@@ -54,7 +54,7 @@ func closingScope(size uint64, load func(s scope.Scope)) contestant {
 //
 //go:noinline
 func rewinding(size uint64, load func(s scope.Scope)) contestant {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.Region{{Name: "level", Size: size}}})
+	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 	if err != nil {
 		panic(err)
 	}
@@ -78,7 +78,7 @@ func rewinding(size uint64, load func(s scope.Scope)) contestant {
 //go:noinline
 func enterRewind() []contestant {
 	var kept []byte
-	fill := func(s scope.Scope) { touch(s.Block(budget.GiB)) }
+	fill := func(s scope.Scope) { touch(s.BytesUnzeroed(budget.GiB, 64)) }
 	return []contestant{
 		closingScope(budget.GiB, fill), rewinding(budget.GiB, fill),
 		{who: goHeap, before: func() {

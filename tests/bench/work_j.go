@@ -17,7 +17,7 @@ var workJ = work{
 	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays of each; " +
 		"and on the plain Go heap",
 	absent: "The game on the Go heap is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); both end in " +
-		"the same state. Its resident memory still has the budget beside it, mostly unused.",
+		"the same state.",
 	other: measureJ,
 }
 
@@ -34,7 +34,6 @@ type report struct {
 		BudgetFaults float64 `json:"budget_faults"`
 		Collections  float64 `json:"collections"`
 	}
-	Resident float64 `json:"rss_peak"`
 }
 
 func measureJ(h *harness) ([]series, error) {
@@ -88,13 +87,10 @@ var figuresJ = []struct {
 	of         func(report) float64
 }{
 	{name: "tick p50", unit: "tick", rank: 500},
-	{name: "tick p99", unit: "tick", rank: 990},
 	{name: "tick p99.9", unit: "tick", rank: 999},
-	{name: "tick max", unit: "tick", rank: 1000},
 	{name: "collections", unit: "in all", of: func(r report) float64 { return r.Levels[0].Collections }},
 	{name: "Go allocations", unit: "in all", of: func(r report) float64 { return r.Levels[0].Allocs }},
 	{name: "budget faults", unit: "in all", of: func(r report) float64 { return r.Levels[0].BudgetFaults }},
-	{name: "resident, MiB", unit: "in all", of: func(r report) float64 { return r.Resident / (1 << 20) }},
 }
 
 // pond is a program that plays the same game each time: the least that a tick ever took is what it
@@ -102,7 +98,7 @@ var figuresJ = []struct {
 type pond struct {
 	who, program, hash string
 	least              []uint32
-	figures            [8][]float64 // of figuresJ, one value a play
+	figures            [5][]float64 // of figuresJ, one value a play
 }
 
 func (p *pond) play(durations string) error {

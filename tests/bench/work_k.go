@@ -97,7 +97,7 @@ func madeInScope(list []*little) *budget.Budget {
 	for i := range list {
 		t := scratch.Open("temporaries")
 		for range 3 {
-			*(*byte)(t.Alloc(uint64(temporaries[k%len(temporaries)]), 8)) = 1
+			*(*byte)(t.AllocUnzeroed(uint64(temporaries[k%len(temporaries)]), 8)) = 1
 			k++
 		}
 		list[i] = littles.New(s)

@@ -34,8 +34,8 @@ var (
 
 // TestMixedChains: finalizers of C, of objects, of Go values and pools in one chain close in one true order.
 func TestMixedChains(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "mixed", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "mixed", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	require.NoError(t, err)
 	defer b.Close()
 	book := b.Scratch(0, 1).Open("book")
@@ -65,8 +65,8 @@ func TestMixedChains(t *testing.T) {
 
 // TestCDoesNotCloseWhatIsItsOwners: the scopes of a load, of what it loaded and of the frame.
 func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "owners", Regions: []budget.Region{{Name: "level", Size: budget.MiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.Scratch{Workers: 1, Size: 64 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "owners", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	require.NoError(t, err)
 	defer b.Close()
 	closes := func(s scope.Scope) arena_c.Code { return arena_c.Code(caller.CloseScope(s.C())) }

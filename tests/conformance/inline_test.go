@@ -34,10 +34,10 @@ func said(file, what string) *regexp.Regexp {
 func TestFastPathsInline(t *testing.T) {
 	out := compile(t, "-m")
 	for _, call := range []string{
-		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Pool\[.*\]\.Get`,
-		`scope\.Pool\[.*\]\.GetUnzeroed`, `scope\.Pool\[.*\]\.Put`,
+		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.pool\[.*\]\.Get`,
+		`scope\.Pool\[.*\]\.GetUnzeroed`, `scope\.pool\[.*\]\.Put`,
 		`scope\.\(\*Builder\[.*\]\)\.Push`, `scope\.\(\*Builder\[.*\]\)\.TryPush`,
-		`scope\.Scope\.Alloc`, `scope\.Scope\.TryAlloc`, `scope\.Scope\.AllocAs`,
+		`scope\.Scope\.AllocUnzeroed`, `scope\.Scope\.TryAllocUnzeroed`, `scope\.Scope\.AllocUnzeroedAs`,
 		`arena_c\.New\[.*\]`, `arena_c\.TryNew\[.*\]`, `arena_c\.Get\[.*\]`, `arena_c\.GetUnzeroed\[.*\]`,
 		`arena_c\.Put\[.*\]`,
 		`arena_c\.\(\*Scopes\)\.Alloc`, `arena_c\.\(\*Scopes\)\.TryAlloc`,

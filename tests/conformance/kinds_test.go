@@ -64,7 +64,7 @@ func scopeBlock(t testing.TB, size int) []byte {
 	stack, _, _ := scopeStack(heapBlock(t, int(up(uint64(size), arena_c.Edge))+4*arena_c.Edge, 64))
 	s := stack.Open("blocks")
 	require.NotNil(t, s.Bytes(1), "the next is not aligned by chance")
-	block := s.Block(size)
+	block := s.BytesUnzeroed(size, 64)
 	clear(block)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return block
@@ -93,15 +93,15 @@ func TestBlocksFromScopes(t *testing.T) {
 	s := stack.Open("blocks")
 	require.NotNil(t, s.Bytes(1))
 	for _, from := range []scope.Scope{s, s.Temp(2000)} {
-		block := from.Block(1000)
+		block := from.BytesUnzeroed(1000, 64)
 		assert.Equal(t, []int{1000, 1000}, []int{len(block), cap(block)})
 		assert.Zero(t, address(unsafe.Pointer(&block[0]))%64)
 		_, err := arena.NewLinear(block)
 		require.NoError(t, err)
-		assert.Panics(t, func() { from.Block(int(size)) }, "full unwinds")
-		assert.Panics(t, func() { from.Block(-1) })
+		assert.Panics(t, func() { from.BytesUnzeroed(int(size), 64) }, "full unwinds")
+		assert.Panics(t, func() { from.BytesUnzeroed(-1, 64) })
 	}
-	assert.Len(t, s.Temp(int(size)/2).Block(int(size)/2), int(size)/2, "exactly what was asked for")
+	assert.Len(t, s.Temp(int(size)/2).BytesUnzeroed(int(size)/2, 64), int(size)/2, "exactly what was asked for")
 	assert.ErrorContains(t, s.Close(), "full")
 }
 

@@ -130,10 +130,10 @@ func (p *pinning) play() {
 func TestPinned(t *testing.T) {
 	plan := budget.Plan{
 		Name: "pinned",
-		Regions: []budget.Region{{Name: "init", Size: 8 * budget.KiB}, {Name: "level", Size: 44 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 8 * budget.KiB}, {Name: "level", Size: 44 * budget.KiB},
 			{Name: "match", Size: 24 * budget.KiB, Slots: 3}},
-		Frame:   budget.Frame{Buffers: 2, Size: 12 * budget.KiB},
-		Scratch: budget.Scratch{Workers: 2, Size: 20*budget.KiB + 40},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 12 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: 20*budget.KiB + 40},
 		Limits:  budget.Limits{Scopes: 8, Pools: 6, Owned: 8, Labels: 4},
 	}
 	t.Run("block", func(t *testing.T) {

@@ -63,7 +63,7 @@ var pinnedThings = []struct {
 		return append(append(first(list), first(longer)...), first(pinWords.Append(s, words, 2, 3))...)
 	}},
 	{"Alloc", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		return []unsafe.Pointer{s.TryAlloc(uint64(p.random(300)), 1<<p.random(7))}
+		return []unsafe.Pointer{s.TryAllocUnzeroed(uint64(p.random(300)), 1<<p.random(7))}
 	}},
 	{"Bytes", func(p *pinning, s scope.Scope) []unsafe.Pointer { return first(s.Bytes(p.random(50))) }},
 	{"Sprintf", func(p *pinning, s scope.Scope) []unsafe.Pointer {
@@ -71,7 +71,7 @@ var pinnedThings = []struct {
 	}},
 	{"Text", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		t := s.Text()
-		return first(t.Add("frogs: ").AddInt(int64(p.random(1000))).AddFloat(0.25, 3).Bytes())
+		return first(t.Add("frogs: ").AddInt(int64(p.random(1000))).Add("0.250").Bytes())
 	}},
 	{"Temp", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		t := s.Temp(8 + p.random(600))
@@ -135,7 +135,7 @@ var pinnedThings = []struct {
 		return append(put(m.Get(1)), put(names.Get("f"))...)
 	}},
 	{"Stack", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		k, err := arena.NewStack(s.Block(700))
+		k, err := arena.NewStack(s.BytesUnzeroed(700, 64))
 		return inBlock(err, func() []unsafe.Pointer {
 			a, b := k.Alloc(uint64(1+p.random(90)), 8), k.Alloc(40, 32)
 			_ = k.Free(b)
@@ -143,7 +143,7 @@ var pinnedThings = []struct {
 		})
 	}},
 	{"Ring", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		r, err := arena.NewRing(s.Block(600))
+		r, err := arena.NewRing(s.BytesUnzeroed(600, 64))
 		return inBlock(err, func() []unsafe.Pointer {
 			a, b := r.Alloc(uint64(1+p.random(200)), 8), r.Alloc(100, 64)
 			_ = r.Free(a)
@@ -151,7 +151,7 @@ var pinnedThings = []struct {
 		})
 	}},
 	{"Heap", func(p *pinning, s scope.Scope) []unsafe.Pointer {
-		h, err := arena.NewHeap(s.Block(6000))
+		h, err := arena.NewHeap(s.BytesUnzeroed(6000, 64))
 		return inBlock(err, func() []unsafe.Pointer {
 			a, b := h.Alloc(uint64(1+p.random(400)), 8), h.Alloc(40, 128)
 			_ = h.Free(a)

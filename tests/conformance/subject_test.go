@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"unsafe"
 
@@ -75,10 +76,10 @@ func openScope(block []byte) (machine, model, error) {
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
 	defer fullIsNil()
 	if align > arena_c.LineSize || badArgument(0, align) {
-		return s.AllocAligned(size, align)
+		return unsafe.Pointer(unsafe.SliceData(s.BytesUnzeroed(int(min(size, math.MaxInt)), align)))
 	}
-	if p = s.TryAlloc(size, align); p == nil {
-		p = s.Alloc(size, align)
+	if p = s.TryAllocUnzeroed(size, align); p == nil {
+		p = s.AllocUnzeroed(size, align)
 	}
 	return p
 }
@@ -128,7 +129,7 @@ func heapBlock(t testing.TB, size, align int) []byte {
 
 func mappedBlock(t testing.TB, size int) []byte {
 	page := uint64(platform.PageSize())
-	r, err := platform.Reserve(up(uint64(size), page), max(page, arena_c.Edge), 0)
+	r, err := platform.Reserve(up(uint64(size), page), max(page, arena_c.Edge), platform.Head{})
 	require.NoError(t, err)
 	require.NoError(t, r.Commit())
 	t.Cleanup(func() {

@@ -33,13 +33,11 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 
 // With a chart and without one a game is the same.
 func TestChartChangesNothing(t *testing.T) {
-	w := newWorld(t, 1)
-	maps := w.wads(t, builtin)
-	w.systems(t, 1)
-	for _, m := range maps[:4] {
+	s := openServer(t, builtin)
+	for _, m := range s.maps[:4] {
 		var hashes [2]Hash
 		for i := range hashes {
-			g, err := w.load(t, m, 8)
+			g, err := s.start(t, m, 8)
 			require.NoError(t, err)
 			if i == 1 {
 				g.level.Blocks.Ways = nil
@@ -64,19 +62,20 @@ func TestNoChartOfHostileBlockmap(t *testing.T) {
 		words = append(words, i%4)
 	}
 	hostile := row(append(words, 0xffff)...)
-	w := newWorld(t, 1)
 	var hashes []Hash
-	for _, blockmap := range [][]byte{goodBlockmap(), hostile} {
-		write(t, "map.wad", wadFile(set(goodMap(), "BLOCKMAP", blockmap)))
-		m := w.wads(t, "map.wad")[0]
-		w.systems(t, 1)
-		g, err := w.load(t, m, 8)
-		require.NoError(t, err)
-		assert.Equal(t, len(blockmap) < len(hostile), g.level.Blocks.Ways != nil)
-		for range 200 {
-			require.NoError(t, g.step())
-		}
-		hashes = append(hashes, g.hash())
+	for name, blockmap := range map[string][]byte{"good": goodBlockmap(), "hostile": hostile} {
+		t.Run(name, func(t *testing.T) {
+			write(t, "map.wad", wadFile(set(goodMap(), "BLOCKMAP", blockmap)))
+			s := openServer(t, "map.wad")
+			g, err := s.start(t, s.maps[0], 8)
+			require.NoError(t, err)
+			assert.Equal(t, name == "good", g.level.Blocks.Ways != nil)
+			for range 200 {
+				require.NoError(t, g.step())
+			}
+			hashes = append(hashes, g.hash())
+		})
 	}
+	require.Len(t, hashes, 2)
 	assert.Equal(t, hashes[0], hashes[1])
 }

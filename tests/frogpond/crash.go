@@ -14,7 +14,7 @@ import (
 func crash(ctx context.Context, b *budget.Budget) error {
 	var kept []byte
 	_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) {
-		kept = s.Block(4096)
+		kept = s.BytesUnzeroed(4096, 64)
 		return &Level{}, nil
 	})
 	if err := errors.Join(err, b.Close()); err != nil {

@@ -155,7 +155,7 @@ func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *Server) (err er
 // playOne plays a map, rewinds the level, and gives the full that kept the map from being played.
 func playOne(ctx context.Context, o *options, s *Server, i int) error {
 	r := newResult(o)
-	if err := r.play(ctx, o, s.game(), s.maps[i], newProgress(io.Discard, 0, 1)); err != nil {
+	if err := r.play(ctx, o, s.game(), s.maps[i], io.Discard); err != nil {
 		return err
 	}
 	if !r.IdentityOK {

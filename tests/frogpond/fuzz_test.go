@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,9 +22,9 @@ func FuzzWAD(f *testing.F) {
 			f.Add(file)
 		}
 	}
-	w := newWorld(f, 1)
+	s := openServer(f, builtin)
 	f.Fuzz(func(t *testing.T, file []byte) {
-		library, err := budget.Load(t.Context(), w.budget.Region("init"), func(s scope.Scope) (*Library, error) {
+		library, err := budget.Load(t.Context(), s.budget.Region("init"), func(s scope.Scope) (*Library, error) {
 			wad, err := readWAD(s, "fuzz.wad", bytes.NewReader(file), int64(len(file)))
 			return &Library{WADs: []WAD{wad}}, err
 		})
@@ -34,10 +35,10 @@ func FuzzWAD(f *testing.F) {
 		if len(maps) == 0 {
 			return
 		}
-		w.systems(t, 3)
-		game, err := w.load(t, maps[0], 2)
+		require.NoError(t, s.loadSystems(t.Context(), &options{log: os.DevNull, ticks: 3}))
+		game, err := s.start(t, maps[0], 2)
 		if !expected(t, err) {
-			require.Zero(t, w.budget.Region("level").Report().Used)
+			require.Zero(t, s.budget.Region("level").Report().Used)
 			return
 		}
 		for range 3 {

@@ -14,11 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the files of testdata/hashes anew")
+var (
+	update = flag.Bool("update", false, "write plan.json and the files of testdata/hashes anew")
+	device = flag.String("plan", "", "play with the plan of a device, a `file`")
+)
 
-const record = "go test ./tests/frogpond -run Hashes -update"
+const record = "go test ./tests/frogpond -run Hashes -update, in both forms, with -short and without"
 
-// TestHashes plays all maps with each crew: their states are those that were recorded, in every build and on every target.
+// TestHashes plays all maps with each crew. Their states, and what they took of the budget, are those that were recorded: in
+// every build, on every target, with the plan of each device.
 func TestHashes(t *testing.T) {
 	t.Run(builtin, func(t *testing.T) { checkHashes(t, builtin, 350, "-wad", builtin) })
 	t.Run("freedoom", func(t *testing.T) {
@@ -31,34 +35,60 @@ func TestHashes(t *testing.T) {
 			require.NoError(t, err)
 			sum = crc32.Update(sum, crc32.IEEETable, file)
 		}
-		checkHashes(t, fmt.Sprintf("freedoom-%08x", sum), 70) // other releases have other maps
+		name, ticks := fmt.Sprintf("freedoom-%08x", sum), 70 // other releases have other maps
+		if !testing.Short() {
+			name, ticks = name+"-long", 350
+		}
+		r := checkHashes(t, name, ticks)
+		recorded := readReport(t, "testdata/recorded/freedoom.json")
+		assert.Equal(t, recorded.Regions[2].Peak, r.Report.Regions[2].Peak, "the plan is of what the largest map needs: make plan")
 	})
 }
 
-// checkHashes compares what is played with the file of that name: a line for each map with its name, ticks and state.
-func checkHashes(t *testing.T, name string, ticks int, args ...string) {
+// checkHashes compares what is played with the file of that name.
+func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result) {
 	t.Helper()
 	file := filepath.Join("testdata", "hashes", name+".txt")
-	recorded, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
+	recorded := string(text)
 	switch {
 	case os.IsNotExist(err) && name != builtin && os.Getenv("REQUIRE_ALL") == "": // another release
 		t.Logf("%s was not recorded; the crews are compared with each other", name)
 	case !*update:
 		require.NoError(t, err, "%s", record)
 	}
-	for i, workers := range crews() {
-		r, _ := play(t, 0, append(args, "-ticks", strconv.Itoa(ticks), "-workers", workers)...)
-		checkRun(t, r, ticks, int(workers[0]-'0'), args...)
-		var played strings.Builder
-		for _, l := range r.Levels {
-			fmt.Fprintln(&played, l.Name, *l.Ticks, *l.Hash)
-		}
-		if i == 0 && *update {
-			require.NoError(t, os.WriteFile(file, []byte(played.String()), 0o644))
-		}
-		if i == 0 && (*update || recorded == nil) {
-			recorded = []byte(played.String())
-		}
-		assert.Equal(t, string(recorded), played.String(), "%s with %s workers; if that is meant: %s", name, workers, record)
+	if *device != "" {
+		args = append(args, "-plan", *device)
 	}
+	for i, workers := range crews() {
+		r, _ = play(t, 0, append(args, "-ticks", strconv.Itoa(ticks), "-workers", workers)...)
+		checkRun(t, r, ticks, int(workers[0]-'0'), args...)
+		if i == 0 && (*update || recorded == "") {
+			recorded = played(r)
+		}
+		want := recorded
+		if workers != "4" { // who decides for whom, and so what lies on whose scratch, depends on how many decide
+			want, _, _ = strings.Cut(want, "scratch")
+		}
+		assert.Equal(t, want, played(r), "%s with %s workers; if that is meant: %s", name, workers, record)
+		if i == 0 && *update {
+			require.NoError(t, os.WriteFile(file, []byte(recorded), 0o644))
+		}
+	}
+	return r
+}
+
+// played has a line for each map: its name, ticks and state; bytes used, and at most; finalizers; frogs in its pool, and at most.
+// Then, for each part of the budget, bytes used by the last map, and at most; those of scratch with 4 workers only.
+func played(r Result) string {
+	var out strings.Builder
+	for _, l := range r.Levels {
+		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.Used, *l.Peak, *l.FinalizersRun, *l.PoolCapacity, *l.PoolPeak)
+	}
+	for _, g := range append(r.Report.Regions, r.Report.Beside...) {
+		if r.Workers == 4 || !strings.HasPrefix(g.Name, "scratch") {
+			fmt.Fprintln(&out, g.Name, g.Used, g.Peak)
+		}
+	}
+	return out.String()
 }

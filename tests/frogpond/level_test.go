@@ -10,14 +10,13 @@ import (
 
 // eachMap loads maps of every kind there is here.
 func eachMap(t *testing.T, each func(t *testing.T, g *Game)) {
-	w := newWorld(t, 1)
-	maps := w.wads(t, append(installedWADs(), builtin)...)
-	w.systems(t, 1)
+	s := openServer(t, append(installedWADs(), builtin)...)
+	maps := s.maps
 	if installedWADs()[0] != builtin && (testing.Short() || build != "release") {
 		maps = append(slices.Clone(maps[:3]), maps[len(maps)-3:]...)
 	}
 	for _, m := range maps {
-		g, err := w.load(t, m, 8)
+		g, err := s.start(t, m, 8)
 		require.NoError(t, err)
 		t.Run(m.Name, func(t *testing.T) { each(t, g) })
 	}
@@ -88,15 +87,14 @@ func TestWallsHold(t *testing.T) {
 // In the room of goodMap everybody sees everybody; in two rooms without a reader
 // nobody sees the other.
 func TestSight(t *testing.T) {
-	w := newWorld(t, 1)
-	maps := w.wads(t, builtin)
-	w.systems(t, 1)
-	g, err := w.load(t, maps[0], 1)
+	server := openServer(t, builtin)
+	g, err := server.start(t, server.maps[0], 1)
 	require.NoError(t, err)
-	s := w.crew.workers[0].scratches[0].Open("test")
+	worker := server.crew.workers[0]
+	s := worker.scratches[0].Open("test")
 	at := func(x, y int32) Point { return Point{x << unitBits, y << unitBits} }
 	sees := func(from, to Point) bool {
-		return w.crew.workers[0].sees(g.level, s, from, to, &playerBody, &frogBody)
+		return worker.sees(g.level, s, from, to, &playerBody, &frogBody)
 	}
 	const middle = roomUnits / 2
 	assert.True(t, sees(at(32, 32), at(32, roomUnits-32)), "along the wall")

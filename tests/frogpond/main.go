@@ -1,7 +1,6 @@
-// Command frogpond is a game server without graphics: seeded players walk the
-// levels of Doom-format WAD files, and frogs appear around them, all within one
-// fixed budget. It is the template for a server of your own: this file is the
-// life of the memory, each of the others is one subject of the game.
+// Command frogpond is the inside of a game server, without graphics and, so far, without a network: seeded players walk
+// the levels of Doom-format WAD files, and frogs appear around them, all within one fixed budget. It is the template for a
+// server of your own: this file is the life of the memory, each of the others is one subject of the game.
 package main
 
 import (
@@ -42,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "frogpond:", err)
 		return 1
 	}
-	return result.print(stdout, stderr, o.json)
+	return result.print(stdout, stderr, o.json, o.verbose)
 }
 
 // serve opens the budget, boots, plays every map, and unwinds.
@@ -68,7 +67,7 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 	defer s.crew.stop()
 	err = s.systems.seal(b)
 	for i := 0; i < len(s.maps) && err == nil && ctx.Err() == nil; i++ {
-		err = result.play(ctx, o, s.game(), s.maps[i], newProgress(stderr, i, len(s.maps)))
+		err = result.play(ctx, o, s.game(), s.maps[i], stderr)
 		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
 			err = b.Region("systems").Rewind(context.WithoutCancel(ctx))
 			result.check(b)

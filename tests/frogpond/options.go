@@ -22,7 +22,7 @@ type options struct {
 	ticks, workers                     int
 	bots                               int
 	seed                               uint64
-	realtime, json, crash              bool
+	realtime, json, verbose, crash     bool
 }
 
 const builtin = "builtin" // instead of a file: the levels that the program makes
@@ -42,8 +42,9 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
 	f.BoolVar(&o.realtime, "realtime", false, "35 ticks a second, not as fast as possible")
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
+	f.BoolVar(&o.verbose, "v", false, "list each map, with the hash of its last state")
 	f.StringVar(&o.log, "log", os.DevNull, "append a log to a `file`")
-	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; tests/suggest makes a plan of such")
+	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
 	f.StringVar(&o.durations, "durations", "", "write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
@@ -19,10 +20,9 @@ const tickTime = time.Second / 35
 
 // play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
 // as not run and is no error: the region is empty again and the next may fit.
-func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, show *progress) error {
+func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, stderr io.Writer) error {
 	region := g.budget.Region("level")
 	finalizers := region.Report().Finalizers
-	defer show.end()
 	start := time.Now()
 	level, err := budget.Load(ctx, region, func(s scope.Scope) (*Level, error) {
 		return loadLevel(s, region.Base(), m, g.systems, o.bots)
@@ -32,16 +32,16 @@ func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, show *pro
 	if err == nil {
 		g.level = level.Get()
 		if err = g.begin(o.seed); err == nil {
-			err = row.play(ctx, o, g, show)
+			err = row.play(ctx, o, g)
 		}
-		r.memory = g.budget.Report()
+		r.Report = g.budget.Report()
 	}
 	if err != nil && !errors.Is(err, budget.ErrFull) {
 		return err
 	}
 	if err != nil {
 		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
-		show.notRun(m.Name, err)
+		fmt.Fprintf(stderr, "frogpond: %s: not run: %v\n", m.Name, err)
 	}
 	// Without the cancel: what is to be unwound is unwound after Ctrl-C too.
 	err = region.Rewind(context.WithoutCancel(ctx))
@@ -57,10 +57,10 @@ func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, show *pro
 }
 
 // play runs the ticks of a loaded map and fills the row.
-func (row *LevelResult) play(ctx context.Context, o *options, g *Game, show *progress) error {
+func (row *LevelResult) play(ctx context.Context, o *options, g *Game) error {
 	runtime.GC() // what the load left on the Go heap goes now, not during play
 	meter := newMeter(g.budget)
-	ticks, err := g.run(ctx, o, meter, show)
+	ticks, err := g.run(ctx, o, meter)
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func writeDurations(name string, durations []uint32) error {
 }
 
 // run plays the ticks. From the second on nothing here may allocate on the Go heap: checked builds stop who does.
-func (g *Game) run(ctx context.Context, o *options, meter *meter, show *progress) (ticks int, err error) {
-	if err := g.budget.Seal(budget.Strict); err != nil {
+func (g *Game) run(ctx context.Context, o *options, meter *meter) (ticks int, err error) {
+	if err := g.budget.SealStrict(); err != nil {
 		return 0, err
 	}
-	defer g.budget.Seal(budget.Sealed) // the change of levels may allocate; it can't fail, as the budget is open
+	defer g.budget.Seal() // the change of levels may allocate; it can't fail, as the budget is open
 	begin := time.Now()
 	for ticks < o.ticks && ctx.Err() == nil {
 		start := time.Now()
@@ -104,7 +104,6 @@ func (g *Game) run(ctx context.Context, o *options, meter *meter, show *progress
 		g.systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
 		if ticks%35 == 0 {
 			g.systems.note(g.level.Name, "frogs", uint64(g.level.Frogs.Live()))
-			show.tick(g.level.Name, ticks, o.ticks)
 		}
 		ticks++
 		if o.realtime {

@@ -8,9 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -20,35 +18,24 @@ import (
 // Result is what -json prints. A pointer is nil, and null in JSON, when its
 // figure was not measured.
 type Result struct {
-	Arch        string         `json:"arch"`
-	Go          string         `json:"go"`
-	Build       string         `json:"build"`
-	WAD         string         `json:"wad"`
-	Workers     int            `json:"workers"`
-	Plan        budget.Plan    `json:"plan"`        // as opened
-	BudgetBase  string         `json:"budget_base"` // the address of the first byte, as hexadecimal digits
-	BudgetBytes uint64         `json:"budget_bytes"`
-	Seconds     float64        `json:"seconds"`
-	Regions     []RegionResult `json:"regions"`
-	Levels      []LevelResult  `json:"levels"`
-	Leaks       int            `json:"leaks"`
-	GoHeapPeak  uint64         `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
-	ResidentMax *uint64        `json:"rss_peak"`
-	IdentityOK  bool           `json:"identity_ok"` // every walk covered the budget without gap or overlap
+	Arch        string        `json:"arch"`
+	Go          string        `json:"go"`
+	Build       string        `json:"build"`
+	WAD         string        `json:"wad"`
+	Workers     int           `json:"workers"`
+	BudgetBase  string        `json:"budget_base"` // the address of the first byte, as hexadecimal digits
+	BudgetBytes uint64        `json:"budget_bytes"`
+	Seconds     float64       `json:"seconds"`
+	Report      budget.Report `json:"report"` // with the last map loaded; its plan is as opened
+	Levels      []LevelResult `json:"levels"`
+	Leaks       int           `json:"leaks"`
+	GoHeapPeak  uint64        `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
+	ResidentMax *uint64       `json:"rss_peak"`
+	IdentityOK  bool          `json:"identity_ok"` // every walk covered the budget without gap or overlap
 
-	start  time.Time
-	close  error         // what Close said, leaks included
-	memory budget.Report // with the last map loaded
-	report string        // the file to write the last report to
-}
-
-// RegionResult is one bar of the memory map.
-type RegionResult struct {
-	Name string `json:"name"`
-	Size uint64 `json:"size"`
-	Used uint64 `json:"used"`
-	Peak uint64 `json:"peak"`
-	Free uint64 `json:"free"`
+	options *options
+	start   time.Time
+	close   error // what Close said, leaks included
 }
 
 // LevelResult is a map; one that was not run has a name and an error.
@@ -90,7 +77,7 @@ func measured[T any](v T) *T { return &v }
 
 func newResult(o *options) *Result {
 	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.wads, ","),
-		Workers: o.workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), report: o.report}
+		Workers: o.workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), options: o}
 }
 
 // check walks the budget.
@@ -102,22 +89,18 @@ func (r *Result) check(b *budget.Budget) {
 
 // finish closes the budget, newest first, and takes the last figures.
 func (r *Result) finish(b *budget.Budget) {
-	if r.memory.Regions == nil {
-		r.memory = b.Report()
+	if r.Report.Regions == nil {
+		r.Report = b.Report()
 	}
 	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())
 	r.close = b.Close()
 	last := b.Report()
-	if r.report != "" {
-		r.close = errors.Join(r.close, writeReport(r.report, last))
+	if name := r.options.report; name != "" {
+		r.close = errors.Join(r.close, writeReport(name, last))
 	}
-	r.Leaks = last.Leaks.Total()
-	r.Plan, r.BudgetBytes = r.memory.Plan, r.memory.Size
-	for _, list := range [][]budget.RegionReport{r.memory.Regions, r.memory.Beside} {
-		for _, g := range list {
-			r.Regions = append(r.Regions, RegionResult{g.Name, g.Size, g.Used, g.Peak, g.Free})
-		}
-	}
+	l := last.Leaks
+	r.Leaks = l.Scopes + l.Owned + l.Finalizers + l.Slots + l.Scratch
+	r.BudgetBytes = r.Report.Size
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	r.GoHeapPeak = stats.HeapSys
@@ -164,7 +147,7 @@ func (r *Result) code() int {
 }
 
 // print writes the result for people or for programs and gives the exit code.
-func (r *Result) print(stdout, stderr io.Writer, asJSON bool) int {
+func (r *Result) print(stdout, stderr io.Writer, asJSON, verbose bool) int {
 	if r.close != nil {
 		fmt.Fprintln(stderr, "frogpond:", r.close)
 	}
@@ -176,35 +159,6 @@ func (r *Result) print(stdout, stderr io.Writer, asJSON bool) int {
 		}
 		return r.code()
 	}
-	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "map\tticks\thash\tload µs\tused\tpeak\tfrogs\tof\tp50 µs\tp99 µs\tmax µs\tgo allocs\tbudget faults\t")
-	for i := range r.Levels {
-		l := &r.Levels[i]
-		if l.Error != "" {
-			fmt.Fprintf(t, "%s\tnot run\t\t\t\t\t\t\t\t\t\t\t\t\n", l.Name)
-			continue
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", l.Name, show(l.Ticks), show(l.Hash),
-			show(l.LoadMicros), show(l.Used), show(l.Peak), show(l.PoolPeak), show(l.PoolCapacity),
-			micros(l.TickTime.P50), micros(l.TickTime.P99), micros(l.TickTime.Max), show(l.GoAllocs), show(l.BudgetFaults))
-	}
-	t.Flush()
-	fmt.Fprintf(stdout, "\n%s\nleaks %d, identity ok: %t, %.2f s, Go heap peak %d KiB, resident peak %s bytes, build %s\n",
-		r.memory.String(), r.Leaks, r.IdentityOK, r.Seconds, r.GoHeapPeak>>10, show(r.ResidentMax), r.Build)
+	r.tell(stdout, verbose)
 	return r.code()
-}
-
-// show prints a figure, or a dash when it was not measured.
-func show[T any](v *T) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprint(*v)
-}
-
-func micros(v *uint32) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(float64(*v)/1000, 'f', 1, 64)
 }

@@ -87,7 +87,7 @@ func loadSystems(s scope.Scope, base arena.Base, logName string, ticks int) (*Sy
 
 // seal ends boot: from here on no memory is asked of the system.
 func (sys *Systems) seal(b *budget.Budget) error {
-	err := b.Seal(budget.Sealed)
+	err := b.Seal()
 	sys.note("budget", "sealed, bytes", b.Size())
 	return err
 }

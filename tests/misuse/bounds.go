@@ -11,17 +11,76 @@ import (
 
 var bounds = []line{
 	{"index beyond a slice's length, from Go", []program{
-		{name: "index past a slice", run: indexPastSlice},
+		{name: "index past a slice", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			list := frogs.Slice(query, 3)
+			n := len(list) - 1
+			if wrong {
+				n++
+			}
+			list[n].Age = 7
+			check(query.Close())
+			check(b.Close())
+		}},
 	}, []answer{
 		{every, "Go's own check", "index out of range", panics},
 	}, ""},
 	{"write past an object, slice, chunk or a region's last; before its first", []program{
-		{name: "write past an object", run: writePastObject, goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0"},
+		{name: "write past an object", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			frog, next := frogs.New(query), frogs.New(query)
+			words := unsafe.Slice(&frog.X, 3)
+			if wrong {
+				words = unsafe.Slice(&frog.X, 4)
+			}
+			for i := range words {
+				words[i] = 7
+			}
+			say("the next frog's X is %#x", next.X)
+			check(query.Close())
+			check(b.Close())
+		}},
 		{name: "write past an object, C", run: writePastObjectInC, goesOn: "the next frog's X is 0x707070707070707",
 			right: "the next frog's X is 0x0"},
-		{name: "write past a slice", run: writePastSlice, goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0"},
-		{name: "write past a chunk", run: writePastChunk, goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0"},
-		{name: "write past a region", run: writePastRegion, goesOn: "the level's frog's X is 0x7", right: "the level's frog's X is 0x0"},
+		{name: "write past a slice", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			list, next := frogs.Slice(query, 3), frogs.New(query)
+			if wrong {
+				list = unsafe.Slice(&list[0], 4)
+			}
+			list[len(list)-1].X = 7
+			say("the next frog's X is %#x", next.X)
+			check(query.Close())
+			check(b.Close())
+		}},
+		{name: "write past a chunk", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", pondOfFrogs).Get()
+			frog, next := pool.Get(), pool.Get()
+			list := unsafe.Slice(frog, 1)
+			if wrong {
+				list = unsafe.Slice(frog, 2)
+			}
+			list[len(list)-1].X = 7
+			say("the next frog's X is %#x", next.X)
+			pool.Put(next)
+			pool.Put(frog)
+			check(b.Close())
+		}},
+		{name: "write past a region", goesOn: "the level's frog's X is 0x7", right: "the level's frog's X is 0x0", run: func(wrong bool) {
+			b := open()
+			list := *load(b, "systems", wholeRegion).Get()
+			frog := load(b, "level", frogs.New).Get()
+			if wrong {
+				list = unsafe.Slice(&list[0], len(list)+1)
+			}
+			list[len(list)-1] = 7
+			say("the level's frog's X is %#x", frog.X)
+			check(b.Close())
+		}},
 		{name: "write before a region", run: writeBeforeRegion, goesOn: "the systems' last word is 0x7",
 			right: "the systems' last word is 0x0"},
 	}, []answer{
@@ -29,45 +88,39 @@ var bounds = []line{
 		{"checked", "redzone", "write past the end / write before the first", panics},
 	}, ""},
 	{"write past a region's last object, with guards in the plan", []program{
-		{name: "write past a region, guards", run: writePastRegionWithGuards, only: "release"},
+		{name: "write past a region, guards", only: "release", run: func(wrong bool) {
+			plan := pondPlan
+			plan.Pages.Guards = budget.Wished
+			b, err := budget.Open(plan)
+			check(err)
+			list := *load(b, "systems", wholeRegion).Get()
+			if wrong {
+				list = unsafe.Slice(&list[0], len(list)+1)
+			}
+			list[len(list)-1] = 7
+			check(b.Close())
+		}},
 	}, []answer{
 		{"release", "guard", "fatal error: fault", panics},
 	}, ""},
 	{"write past a heap's block", []program{
-		{name: "write past a block of a heap", run: writePastHeapBlock},
+		{name: "write past a block of a heap", run: func(wrong bool) {
+			b := open()
+			heap := load(b, "level", heapOf).Get()
+			block := heap.Alloc(64, 16)
+			heap.Alloc(64, 16)
+			size := uintptr(64)
+			if wrong {
+				size += 16
+			}
+			caller.Fill(block, 7, size)
+			check(heap.Free(block))
+			check(b.Close())
+		}},
 	}, []answer{
 		{"release, race, checked", "seal, when it is freed", "BUG: Heap.Free: corrupt table", told},
 		{"asan", "ASan", poison, asanEnd},
 	}, ""},
-}
-
-func indexPastSlice(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	list := frogs.Slice(query, 3)
-	n := len(list) - 1
-	if wrong {
-		n++
-	}
-	list[n].Age = 7
-	check(query.Close())
-	check(b.Close())
-}
-
-func writePastObject(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	frog, next := frogs.New(query), frogs.New(query)
-	words := unsafe.Slice(&frog.X, 3)
-	if wrong {
-		words = unsafe.Slice(&frog.X, 4)
-	}
-	for i := range words {
-		words[i] = 7
-	}
-	say("the next frog's X is %#x", next.X)
-	check(query.Close())
-	check(b.Close())
 }
 
 func writePastObjectInC(wrong bool) {
@@ -84,19 +137,6 @@ func writePastObjectInC(wrong bool) {
 	check(b.Close())
 }
 
-func writePastSlice(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	list, next := frogs.Slice(query, 3), frogs.New(query)
-	if wrong {
-		list = unsafe.Slice(&list[0], 4)
-	}
-	list[len(list)-1].X = 7
-	say("the next frog's X is %#x", next.X)
-	check(query.Close())
-	check(b.Close())
-}
-
 // wholeRegion fills a region to its last byte.
 func wholeRegion(s scope.Scope) *[]uint64 {
 	list := words.Slice(s, 64*budget.KiB/8)
@@ -104,31 +144,6 @@ func wholeRegion(s scope.Scope) *[]uint64 {
 }
 
 var words = scope.Plain[uint64]()
-
-func writePastRegion(wrong bool) {
-	b := open()
-	list := *load(b, "systems", wholeRegion).Get()
-	frog := load(b, "level", frogs.New).Get()
-	if wrong {
-		list = unsafe.Slice(&list[0], len(list)+1)
-	}
-	list[len(list)-1] = 7
-	say("the level's frog's X is %#x", frog.X)
-	check(b.Close())
-}
-
-func writePastRegionWithGuards(wrong bool) {
-	plan := pondPlan
-	plan.Pages.Guards = budget.Wished
-	b, err := budget.Open(plan)
-	check(err)
-	list := *load(b, "systems", wholeRegion).Get()
-	if wrong {
-		list = unsafe.Slice(&list[0], len(list)+1)
-	}
-	list[len(list)-1] = 7
-	check(b.Close())
-}
 
 func writeBeforeRegion(wrong bool) {
 	b := open()
@@ -143,38 +158,9 @@ func writeBeforeRegion(wrong bool) {
 	check(b.Close())
 }
 
-func writePastChunk(wrong bool) {
-	b := open()
-	pool := load(b, "level", pondOfFrogs).Get()
-	frog, next := pool.Get(), pool.Get()
-	list := unsafe.Slice(frog, 1)
-	if wrong {
-		list = unsafe.Slice(frog, 2)
-	}
-	list[len(list)-1].X = 7
-	say("the next frog's X is %#x", next.X)
-	pool.Put(next)
-	pool.Put(frog)
-	check(b.Close())
-}
-
 // heapOf makes a heap in a scope, as a C library gets one.
 func heapOf(s scope.Scope) *arena.Heap {
-	heap, err := arena.NewHeap(s.Block(32 * budget.KiB))
+	heap, err := arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64))
 	check(err)
 	return &heap
-}
-
-func writePastHeapBlock(wrong bool) {
-	b := open()
-	heap := load(b, "level", heapOf).Get()
-	block := heap.Alloc(64, 16)
-	heap.Alloc(64, 16)
-	size := uintptr(64)
-	if wrong {
-		size += 16
-	}
-	caller.Fill(block, 7, size)
-	check(heap.Free(block))
-	check(b.Close())
 }

@@ -20,8 +20,14 @@ var closedBudgets = []line{
 			check(err)
 			check(scratches.Release())
 		}), status: told},
-		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal(budget.Sealed)) }), status: told},
-		{name: "Close of the budget twice", run: closedOnce, status: told},
+		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal()) }), status: told},
+		{name: "Close of the budget twice", status: told, run: func(wrong bool) {
+			b := open()
+			check(b.Close())
+			if wrong {
+				check(b.Close())
+			}
+		}},
 		{name: "New after Close of the budget", run: closed(func(k kept) { frogs.New(k.query) })},
 		{name: "Open after Close of the budget", run: closed(func(k kept) { k.scratch.Open("late") })},
 		{name: "Put after Close of the budget", run: closed(func(k kept) { k.pool.Put(k.chunk) })},
@@ -78,13 +84,5 @@ func closed(use func(k kept)) func(wrong bool) {
 			check(k.b.Close())
 		}
 		use(k)
-	}
-}
-
-func closedOnce(wrong bool) {
-	b := open()
-	check(b.Close())
-	if wrong {
-		check(b.Close())
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -9,28 +10,88 @@ import (
 
 var goroutines = []line{
 	{"two allocate from one arena or pool, or fill one Builder", []program{
-		{name: "two allocate in one scope", run: twoAllocate},
-		{name: "two workers use one scratch", run: twoOnOneScratch},
-		{name: "two use one pool", run: twoInOnePool},
-		{name: "two fill one Builder", run: twoInOneBuilder},
+		{name: "two allocate in one scope", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			work := func() { frogs.TrySlice(query, 10) }
+			both(wrong, work, work)
+		}},
+		{name: "two workers use one scratch", run: func(wrong bool) {
+			scratch := open().Scratch(0, 0)
+			work := func() {
+				query := scratch.Open("query")
+				frogs.New(query).Age = 7
+				check(query.Close())
+			}
+			both(wrong, work, work)
+		}},
+		{name: "two use one pool", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			work := func() { pool.Get().Age = 7 }
+			both(wrong, work, work)
+		}},
+		{name: "two fill one Builder", run: func(wrong bool) {
+			builder := frogs.Build(open().Scratch(0, 0).Open("query"))
+			work := func() { builder.Push(Frog{Age: 7}) }
+			both(wrong, work, work)
+		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
 	{"two write one object, each with a scratch arena of its own", []program{
-		{name: "two write one object", run: twoWrite},
+		{name: "two write one object", run: func(wrong bool) {
+			b := open()
+			frog := load(b, "level", frogs.New).Get()
+			worker := func(scratch scope.Scratch) func() {
+				return func() {
+					query := scratch.Open("query")
+					near := frogs.Slice(query, 10)
+					frog.Age += uint64(len(near))
+					check(query.Close())
+				}
+			}
+			both(wrong, worker(b.Scratch(0, 0)), worker(b.Scratch(1, 0)))
+		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
 	{"two share a chunk after Put", []program{
-		{name: "two share a chunk after Put", run: twoShareChunk},
+		{name: "two share a chunk after Put", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
+			both(wrong, func() {
+				frog := pool.Get()
+				if !wrong {
+					frog.Age = 7
+				}
+				pool.Put(frog)
+				if wrong {
+					for pool.Live() == 0 { // until the other gets it
+						runtime.Gosched()
+					}
+					frog.Age = 7
+				}
+			}, func() { pool.Get().Age = 8 })
+			check(b.Close())
+		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "quarantine", toDead, panics},
 	}, ""},
 	{"one reads what another rewinds or turns", []program{
-		{name: "read during rewind", run: readDuringRewind},
-		{name: "read during NextFrame", run: readDuringNextFrame},
+		{name: "read during rewind", run: func(wrong bool) {
+			b := open()
+			level := load(b, "level", oldFrog)
+			both(wrong, func() { level.Get().Age++ }, func() { check(b.Region("level").Rewind(ctx)) })
+		}},
+		{name: "read during NextFrame", run: func(wrong bool) {
+			b := open()
+			frog := frogs.New(b.Frame())
+			both(wrong, func() { frog.Age++ }, func() {
+				check(b.NextFrame())
+				check(b.NextFrame())
+			})
+		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
@@ -57,78 +118,4 @@ func both(wrong bool, first, second func()) {
 		second()
 	})
 	wg.Wait()
-}
-
-func twoAllocate(wrong bool) {
-	query := open().Scratch(0, 0).Open("query")
-	work := func() { frogs.TrySlice(query, 10) }
-	both(wrong, work, work)
-}
-
-func twoOnOneScratch(wrong bool) {
-	scratch := open().Scratch(0, 0)
-	work := func() {
-		query := scratch.Open("query")
-		frogs.New(query).Age = 7
-		check(query.Close())
-	}
-	both(wrong, work, work)
-}
-
-func twoInOnePool(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	work := func() { pool.Get().Age = 7 }
-	both(wrong, work, work)
-}
-
-func twoInOneBuilder(wrong bool) {
-	builder := frogs.Build(open().Scratch(0, 0).Open("query"))
-	work := func() { builder.Push(Frog{Age: 7}) }
-	both(wrong, work, work)
-}
-
-func twoWrite(wrong bool) {
-	b := open()
-	frog := load(b, "level", frogs.New).Get()
-	worker := func(scratch scope.Scratch) func() {
-		return func() {
-			query := scratch.Open("query")
-			near := frogs.Slice(query, 10)
-			frog.Age += uint64(len(near))
-			check(query.Close())
-		}
-	}
-	both(wrong, worker(b.Scratch(0, 0)), worker(b.Scratch(1, 0)))
-}
-
-func twoShareChunk(wrong bool) {
-	b := open()
-	pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
-	both(wrong, func() {
-		frog := pool.Get()
-		if !wrong {
-			frog.Age = 7
-		}
-		pool.Put(frog)
-		if wrong {
-			time.Sleep(2 * moment) // meanwhile the other gets it
-			frog.Age = 7
-		}
-	}, func() { pool.Get().Age = 8 })
-	check(b.Close())
-}
-
-func readDuringRewind(wrong bool) {
-	b := open()
-	level := load(b, "level", oldFrog)
-	both(wrong, func() { level.Get().Age++ }, func() { check(b.Region("level").Rewind(ctx)) })
-}
-
-func readDuringNextFrame(wrong bool) {
-	b := open()
-	frog := frogs.New(b.Frame())
-	both(wrong, func() { frog.Age++ }, func() {
-		check(b.NextFrame())
-		check(b.NextFrame())
-	})
 }

@@ -1,7 +1,6 @@
 // Misuse is the misuse table: what this library can be used wrongly for, one program each, and what each build says to it.
 //
-//	misuse               prints the table, a row for each answer
-//	misuse -short        prints a row for each misuse, as README has it
+//	misuse               prints the table, a row for each answer, as README.md has it
 //	misuse NAME          runs the program NAME, which commits the misuse
 //	misuse -right NAME   runs it without the one step that is wrong
 //
@@ -17,14 +16,9 @@ import (
 
 func main() {
 	right := flag.Bool("right", false, "leave out the step that is wrong")
-	oneRow := flag.Bool("short", false, "print a row for each misuse")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		if *oneRow {
-			fmt.Print(short())
-		} else {
-			fmt.Print(table())
-		}
+		fmt.Print(table())
 		return
 	}
 	for _, l := range lines() {

@@ -11,47 +11,214 @@ import (
 
 var names = []line{
 	{"ask a stale Ref, Handle, Owned, Loaded, pool, list or Text", []program{
-		{name: "stale Ref", run: staleRef},
-		{name: "stale Handle", run: staleHandle},
-		{name: "another pool's Handle", run: anothersHandle},
-		{name: "stale Owned", run: staleOwned},
-		{name: "stale Loaded", run: staleLoaded},
-		{name: "Get of a stale pool", run: stalePool},
-		{name: "values of a stale list", run: staleListValues},
-		{name: "a stale Text", run: staleText},
-		{name: "a stale frame", run: staleFrame},
+		{name: "stale Ref", run: func(wrong bool) {
+			var ref scope.Ref[Frog]
+			query(wrong, func(s scope.Scope) { ref = scope.RefTo(s, frogs.New(s)) })
+			nothing(ref.Get() == nil)
+		}},
+		{name: "stale Handle", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			pool := frogs.HandlePool(query, 10)
+			_, handle := pool.Get()
+			if wrong {
+				pool.Put(handle)
+				pool.Get()
+			}
+			nothing(pool.At(handle) == nil)
+		}},
+		{name: "another pool's Handle", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			pool, other := frogs.HandlePool(query, 10), frogs.HandlePool(query, 10)
+			_, handle := pool.Get()
+			_, others := other.Get()
+			if wrong {
+				handle = others
+			}
+			nothing(pool.At(handle) == nil)
+		}},
+		{name: "stale Owned", run: func(wrong bool) {
+			var held scope.Owned
+			query(wrong, func(s scope.Scope) { held = s.Keep("a value of Go") })
+			nothing(held.Value() == nil)
+		}},
+		{name: "stale Loaded", run: func(wrong bool) {
+			b := open()
+			level := load(b, "level", frogs.New)
+			if wrong {
+				check(b.Region("level").Rewind(ctx))
+			}
+			nothing(level.Get() == nil)
+		}},
+		{name: "Get of a stale pool", run: func(wrong bool) {
+			var pool scope.Pool[Frog]
+			query(wrong, func(s scope.Scope) { pool = frogs.Pool(s, 10) })
+			nothing(pool.Get() == nil)
+		}},
+		{name: "values of a stale list", run: func(wrong bool) {
+			var list container.List[Frog]
+			query(wrong, func(s scope.Scope) {
+				list = container.NewList(s, frogs, 10)
+				list.Push(Frog{})
+			})
+			nothing(list.Len() == 0)
+		}},
+		{name: "a stale Text", run: func(wrong bool) {
+			var text scope.Text
+			query(wrong, func(s scope.Scope) {
+				text = s.Text()
+				text.Add("frog")
+			})
+			nothing(text.String() == "")
+		}},
+		{name: "a stale frame", run: func(wrong bool) {
+			frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
+			check(err)
+			first := frame.Now()
+			frame.Next()
+			if wrong {
+				frame.Next()
+			}
+			nothing(!first.Live())
+		}},
 	}, []answer{
 		{every, "generation", "nothing is there", told},
 	}, ""},
 	{"add to a stale list, deque, map, Builder, Text; RefTo a stale scope; CloseNow twice", []program{
-		{name: "Push to a stale list", run: staleList},
-		{name: "Push to a Builder that is done", run: doneBuilder},
-		{name: "PushBack to a stale Deque", run: staleDeque},
-		{name: "Set in a stale Map", run: staleMap},
-		{name: "Set in a stale StringMap", run: staleStringMap},
-		{name: "Add to a stale Text", run: staleTextAdd},
-		{name: "RefTo a stale scope", run: refToStale},
-		{name: "CloseNow twice", run: closeNowTwice, status: told},
+		{name: "Push to a stale list", run: func(wrong bool) {
+			var list container.List[Frog]
+			query(wrong, func(s scope.Scope) { list = container.NewList(s, frogs, 10) })
+			list.Push(Frog{})
+		}},
+		{name: "Push to a Builder that is done", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			builder := frogs.Build(query)
+			if wrong {
+				builder.Done()
+			}
+			builder.Push(Frog{})
+		}},
+		{name: "PushBack to a stale Deque", run: func(wrong bool) {
+			var deque container.Deque[Frog]
+			query(wrong, func(s scope.Scope) { deque = container.NewDeque(s, frogs, 10) })
+			deque.PushBack(Frog{})
+		}},
+		{name: "Set in a stale Map", run: func(wrong bool) {
+			var byNumber container.Map[uint64, Frog]
+			query(wrong, func(s scope.Scope) { byNumber = container.NewMap(s, words, frogs, 10) })
+			byNumber.Set(1, Frog{})
+		}},
+		{name: "Set in a stale StringMap", run: func(wrong bool) {
+			var byName container.StringMap[Frog]
+			query(wrong, func(s scope.Scope) { byName = container.NewStringMap(s, frogs, 10, 8) })
+			check(byName.Set("frog", Frog{}))
+		}},
+		{name: "Add to a stale Text", run: func(wrong bool) {
+			var text scope.Text
+			query(wrong, func(s scope.Scope) { text = s.Text() })
+			text.Add("frog")
+		}},
+		{name: "RefTo a stale scope", run: func(wrong bool) {
+			var kept scope.Scope
+			var frog *Frog
+			query(wrong, func(s scope.Scope) { kept, frog = s, frogs.New(s) })
+			scope.RefTo(kept, frog)
+		}},
+		{name: "CloseNow twice", status: told, run: func(wrong bool) {
+			var held scope.Owned
+			query(false, func(s scope.Scope) { held = s.Defer(func() {}) })
+			check(held.CloseNow())
+			if wrong {
+				check(held.CloseNow())
+			}
+		}},
 	}, []answer{
 		{every, "generation", "scope: BUG: … closed", panics},
 	}, ""},
 	{"RefTo a pool's chunk, or what lies in another scope", []program{
-		{name: "RefTo a chunk", run: refToChunk, says: "is a chunk of a pool"},
-		{name: "RefTo another scope's", run: refToAnothers, says: "doesn't lie in scope"},
+		{name: "RefTo a chunk", says: "is a chunk of a pool", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			frog := frogs.New(query)
+			if wrong {
+				pool := frogs.Pool(query, 10)
+				frog = pool.Get()
+			}
+			scope.RefTo(query, frog)
+		}},
+		{name: "RefTo another scope's", says: "doesn't lie in scope", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			frog := frogs.New(query)
+			step := query.Open("step")
+			if !wrong {
+				frog = frogs.New(step)
+			}
+			scope.RefTo(step, frog)
+		}},
 	}, []answer{
 		{every, "address", "scope: BUG: RefTo of …", panics},
 	}, ""},
 	{"use or give back what was given back: scratch, a slot, a reader", []program{
-		{name: "scratch after Release", run: scratchAfterGive, says: "given back"},
-		{name: "pin twice", run: pinTwice, says: "pins region level twice"},
-		{name: "unpin twice", run: unpinTwice, says: "which it has not pinned"},
-		{name: "Load after Release", run: loadAfterRelease, says: "which was released", status: told},
-		{name: "Release twice", run: giveTwice, says: "given back before", status: told},
+		{name: "scratch after Release", says: "given back", run: func(wrong bool) {
+			scratches, err := open().Lease(ctx)
+			check(err)
+			scratch := scratches.Scratch(0)
+			if wrong {
+				check(scratches.Release())
+			}
+			scratch.Open("query")
+		}},
+		{name: "pin twice", says: "pins region level twice", run: func(wrong bool) {
+			reader := open().Region("level").Reader("worker 1")
+			reader.Pin()
+			if !wrong {
+				reader.Unpin()
+			}
+			reader.Pin()
+		}},
+		{name: "unpin twice", says: "which it has not pinned", run: func(wrong bool) {
+			reader := open().Region("level").Reader("worker 1")
+			reader.Pin()
+			reader.Unpin()
+			if wrong {
+				reader.Unpin()
+			}
+		}},
+		{name: "Load after Release", says: "which was released", status: told, run: func(wrong bool) {
+			plan := pondPlan
+			plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
+			b, err := budget.Open(plan)
+			check(err)
+			room, err := b.Slots("room").Acquire()
+			check(err)
+			if wrong {
+				check(room.Release(ctx))
+			}
+			_, err = budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
+			check(err)
+		}},
+		{name: "Release twice", says: "given back before", status: told, run: func(wrong bool) {
+			scratches, err := open().Lease(ctx)
+			check(err)
+			check(scratches.Release())
+			if wrong {
+				check(scratches.Release())
+			}
+		}},
 	}, []answer{
 		{every, "lending", "BUG: …", panics},
 	}, ""},
 	{"resolve an arena.Ptr with another base", []program{
-		{name: "a Ptr's wrong base", run: wrongBase, goesOn: "its age is 0x7", right: "its age is 0x3"},
+		{name: "a Ptr's wrong base", goesOn: "its age is 0x7", right: "its age is 0x3", run: func(wrong bool) {
+			b := open()
+			systemsFrog := load(b, "systems", oldFrog).Get()
+			frog := load(b, "level", frogs.New).Get()
+			frog.Age = 3
+			ptr := arena.PtrTo(b.Region("level").Base(), frog)
+			base := b.Region("level").Base()
+			if wrong {
+				base = b.Region("systems").Base()
+			}
+			say("its age is %#x, in systems there is %#x", ptr.Get(base).Age, systemsFrog.Age)
+		}},
 	}, nil, "reads what lies there"},
 }
 
@@ -64,221 +231,4 @@ func query(wrong bool, fill func(s scope.Scope)) {
 	if wrong {
 		check(query.Close())
 	}
-}
-
-func staleRef(wrong bool) {
-	var ref scope.Ref[Frog]
-	query(wrong, func(s scope.Scope) { ref = scope.RefTo(s, frogs.New(s)) })
-	nothing(ref.Get() == nil)
-}
-
-func staleHandle(wrong bool) {
-	query := open().Scratch(0, 0).Open("query")
-	pool := frogs.HandlePool(query, 10)
-	_, handle := pool.Get()
-	if wrong {
-		pool.Put(handle)
-		pool.Get()
-	}
-	nothing(pool.At(handle) == nil)
-}
-
-func anothersHandle(wrong bool) {
-	query := open().Scratch(0, 0).Open("query")
-	pool, other := frogs.HandlePool(query, 10), frogs.HandlePool(query, 10)
-	_, handle := pool.Get()
-	_, others := other.Get()
-	if wrong {
-		handle = others
-	}
-	nothing(pool.At(handle) == nil)
-}
-
-func staleOwned(wrong bool) {
-	var held scope.Owned
-	query(wrong, func(s scope.Scope) { held = s.Keep("a value of Go") })
-	nothing(held.Value() == nil)
-}
-
-func staleLoaded(wrong bool) {
-	b := open()
-	level := load(b, "level", frogs.New)
-	if wrong {
-		check(b.Region("level").Rewind(ctx))
-	}
-	nothing(level.Get() == nil)
-}
-
-func stalePool(wrong bool) {
-	var pool scope.Pool[Frog]
-	query(wrong, func(s scope.Scope) { pool = frogs.Pool(s, 10) })
-	nothing(pool.Get() == nil)
-}
-
-func staleListValues(wrong bool) {
-	var list container.List[Frog]
-	query(wrong, func(s scope.Scope) {
-		list = container.NewList(s, frogs, 10)
-		list.Push(Frog{})
-	})
-	nothing(list.Len() == 0)
-}
-
-func staleText(wrong bool) {
-	var text scope.Text
-	query(wrong, func(s scope.Scope) {
-		text = s.Text()
-		text.Add("frog")
-	})
-	nothing(text.String() == "")
-}
-
-func staleFrame(wrong bool) {
-	frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
-	check(err)
-	first := frame.Now()
-	frame.Next()
-	if wrong {
-		frame.Next()
-	}
-	nothing(!first.Live())
-}
-
-func staleList(wrong bool) {
-	var list container.List[Frog]
-	query(wrong, func(s scope.Scope) { list = container.NewList(s, frogs, 10) })
-	list.Push(Frog{})
-}
-
-func doneBuilder(wrong bool) {
-	query := open().Scratch(0, 0).Open("query")
-	builder := frogs.Build(query)
-	if wrong {
-		builder.Done()
-	}
-	builder.Push(Frog{})
-}
-
-func staleDeque(wrong bool) {
-	var deque container.Deque[Frog]
-	query(wrong, func(s scope.Scope) { deque = container.NewDeque(s, frogs, 10) })
-	deque.PushBack(Frog{})
-}
-
-func staleMap(wrong bool) {
-	var byNumber container.Map[uint64, Frog]
-	query(wrong, func(s scope.Scope) { byNumber = container.NewMap(s, words, frogs, 10) })
-	byNumber.Set(1, Frog{})
-}
-
-func staleStringMap(wrong bool) {
-	var byName container.StringMap[Frog]
-	query(wrong, func(s scope.Scope) { byName = container.NewStringMap(s, frogs, 10, 8) })
-	check(byName.Set("frog", Frog{}))
-}
-
-func staleTextAdd(wrong bool) {
-	var text scope.Text
-	query(wrong, func(s scope.Scope) { text = s.Text() })
-	text.Add("frog")
-}
-
-func refToStale(wrong bool) {
-	var kept scope.Scope
-	var frog *Frog
-	query(wrong, func(s scope.Scope) { kept, frog = s, frogs.New(s) })
-	scope.RefTo(kept, frog)
-}
-
-func closeNowTwice(wrong bool) {
-	var held scope.Owned
-	query(false, func(s scope.Scope) { held = s.Defer(func() {}) })
-	check(held.CloseNow())
-	if wrong {
-		check(held.CloseNow())
-	}
-}
-
-func refToChunk(wrong bool) {
-	query := open().Scratch(0, 0).Open("query")
-	frog := frogs.New(query)
-	if wrong {
-		pool := frogs.Pool(query, 10)
-		frog = pool.Get()
-	}
-	scope.RefTo(query, frog)
-}
-
-func refToAnothers(wrong bool) {
-	query := open().Scratch(0, 0).Open("query")
-	frog := frogs.New(query)
-	step := query.Open("step")
-	if !wrong {
-		frog = frogs.New(step)
-	}
-	scope.RefTo(step, frog)
-}
-
-func scratchAfterGive(wrong bool) {
-	scratches, err := open().Lease(ctx)
-	check(err)
-	scratch := scratches.Scratch(0)
-	if wrong {
-		check(scratches.Release())
-	}
-	scratch.Open("query")
-}
-
-func pinTwice(wrong bool) {
-	reader := open().Region("level").Reader("worker 1")
-	reader.Pin()
-	if !wrong {
-		reader.Unpin()
-	}
-	reader.Pin()
-}
-
-func unpinTwice(wrong bool) {
-	reader := open().Region("level").Reader("worker 1")
-	reader.Pin()
-	reader.Unpin()
-	if wrong {
-		reader.Unpin()
-	}
-}
-
-func loadAfterRelease(wrong bool) {
-	plan := pondPlan
-	plan.Regions = []budget.Region{{Name: "room", Size: budget.KiB, Slots: 2}}
-	b, err := budget.Open(plan)
-	check(err)
-	room, err := b.Slots("room").Acquire()
-	check(err)
-	if wrong {
-		check(room.Release(ctx))
-	}
-	_, err = budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
-	check(err)
-}
-
-func giveTwice(wrong bool) {
-	scratches, err := open().Lease(ctx)
-	check(err)
-	check(scratches.Release())
-	if wrong {
-		check(scratches.Release())
-	}
-}
-
-func wrongBase(wrong bool) {
-	b := open()
-	systemsFrog := load(b, "systems", oldFrog).Get()
-	frog := load(b, "level", frogs.New).Get()
-	frog.Age = 3
-	ptr := arena.PtrTo(b.Region("level").Base(), frog)
-	base := b.Region("level").Base()
-	if wrong {
-		base = b.Region("systems").Base()
-	}
-	say("its age is %#x, in systems there is %#x", ptr.Get(base).Age, systemsFrog.Age)
 }

@@ -21,9 +21,9 @@ var (
 // pondPlan has nothing between its arenas, and each is used to its last byte.
 var pondPlan = budget.Plan{
 	Name:    "pond",
-	Regions: []budget.Region{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB}},
-	Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-	Scratch: budget.Scratch{Workers: 2, Size: 64 * budget.KiB},
+	Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB}},
+	Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+	Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB},
 }
 
 func open() *budget.Budget {
@@ -38,7 +38,7 @@ func load[T any](b *budget.Budget, region string, fn func(s scope.Scope) *T) bud
 }
 
 // loadIn is load of a region that the program has, perhaps with the proof of being inside a load.
-func loadIn[T any](region *budget.OpenRegion, fn func(s scope.Scope) *T) budget.Loaded[T] {
+func loadIn[T any](region *budget.Region, fn func(s scope.Scope) *T) budget.Loaded[T] {
 	loaded, err := budget.Load(ctx, region, func(s scope.Scope) (*T, error) { return fn(s), nil })
 	check(err)
 	return loaded

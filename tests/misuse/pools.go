@@ -10,43 +10,123 @@ import (
 
 var pools = []line{
 	{"Put twice, of a foreign, interior or misaligned pointer, of a stale handle", []program{
-		{name: "Put twice", run: putTwice, says: "put twice"},
-		{name: "Put twice into a shared pool", run: putTwiceShared, says: "put twice"},
-		{name: "Put twice, objects", run: putTwiceObject, says: "put twice"},
-		{name: "Put of a foreign pointer", run: putForeign, says: "not from here"},
-		{name: "Put of another pool's chunk", run: putOtherPools, says: "not from here"},
-		{name: "Put of an interior pointer", run: putInterior, says: "inside a chunk, not at its start"},
-		{name: "Put of a misaligned pointer", run: putMisaligned, says: "inside a chunk, not at its start"},
-		{name: "Put of nil", run: putNil, says: "Put of nil"},
-		{name: "Put into a closed pool", run: putAfterClose, says: "closed already"},
-		{name: "Put of a stale handle", run: putStaleHandle, says: "put twice"},
+		{name: "Put twice", says: "put twice", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			pool.Put(frog)
+			if wrong {
+				pool.Put(frog)
+			}
+		}},
+		{name: "Put twice into a shared pool", says: "put twice", run: func(wrong bool) {
+			pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 10) }).Get()
+			frog := pool.Get()
+			pool.Put(frog)
+			if wrong {
+				pool.Put(frog)
+			}
+		}},
+		{name: "Put twice, objects", says: "put twice", run: func(wrong bool) {
+			pool := load(open(), "level", func(s scope.Scope) *scope.ObjectPool[Frog] {
+				pool := mortals.Pool(s, 10)
+				return &pool
+			}).Get()
+			frog := pool.Get()
+			frog.Age = 7
+			check(pool.Put(frog))
+			if wrong {
+				check(pool.Put(frog))
+			}
+		}},
+		{name: "Put of a foreign pointer", says: "not from here", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if wrong {
+				frog = new(Frog)
+			}
+			pool.Put(frog)
+		}},
+		{name: "Put of another pool's chunk", says: "not from here", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "systems", pondOfFrogs).Get()
+			frog := pool.Get()
+			if wrong {
+				frog = load(b, "level", pondOfFrogs).Get().Get()
+			}
+			pool.Put(frog)
+		}},
+		{name: "Put of an interior pointer", says: "inside a chunk, not at its start", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if wrong {
+				frog = (*Frog)(unsafe.Pointer(&frog.Y))
+			}
+			pool.Put(frog)
+		}},
+		{name: "Put of a misaligned pointer", says: "inside a chunk, not at its start", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if wrong {
+				frog = (*Frog)(unsafe.Add(unsafe.Pointer(frog), 1))
+			}
+			pool.Put(frog)
+		}},
+		{name: "Put of nil", says: "Put of nil", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if wrong {
+				frog = nil
+			}
+			pool.Put(frog)
+		}},
+		{name: "Put into a closed pool", says: "closed already", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			pool := frogs.Pool(query, 10)
+			frog := pool.Get()
+			if wrong {
+				check(query.Close())
+			}
+			pool.Put(frog)
+		}},
+		{name: "Put of a stale handle", says: "put twice", run: func(wrong bool) {
+			pool := load(open(), "level", func(s scope.Scope) *scope.HandlePool[Frog] {
+				pool := frogs.HandlePool(s, 10)
+				return &pool
+			}).Get()
+			_, handle := pool.Get()
+			pool.Put(handle)
+			_, newHandle := pool.Get() // the same chunk
+			if wrong {
+				newHandle = handle
+			}
+			pool.Put(newHandle)
+		}},
 	}, []answer{
 		{every, "chunk's state", "scope: BUG: Put of …", panics},
 	}, ""},
 	{"Put to another's proxy; close one before all came back", []program{
-		{name: "Put to another proxy", run: putToOtherProxy, says: "not of this proxy"},
-		{name: "Close of a proxy with chunks out", run: closeProxyEarly, says: "never freed, of 1: 64 bytes"},
+		{name: "Put to another proxy", says: "not of this proxy", run: func(wrong bool) {
+			pool := load(open(), "level", pondOfFrogs).Get()
+			spawner, hunter := pool.Proxy("spawner"), pool.Proxy("hunter")
+			frog := spawner.Get()
+			if wrong {
+				check(hunter.Put(frog))
+			}
+			check(spawner.Put(frog))
+		}},
+		{name: "Close of a proxy with chunks out", says: "1 of 1 never freed: 64 bytes", run: func(wrong bool) {
+			heap := load(open(), "level", heapOf).Get()
+			sound := arena.NewProxy("sound", heap)
+			block := sound.Alloc(64, 16)
+			if !wrong {
+				check(sound.Free(block))
+			}
+			check(sound.Close())
+		}},
 	}, []answer{
 		{every, "proxy", "proxy …", told},
 	}, ""},
-}
-
-func putTwice(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	pool.Put(frog)
-	if wrong {
-		pool.Put(frog)
-	}
-}
-
-func putTwiceShared(wrong bool) {
-	pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 10) }).Get()
-	frog := pool.Get()
-	pool.Put(frog)
-	if wrong {
-		pool.Put(frog)
-	}
 }
 
 var mortals = scope.Object(func(f *Frog) error {
@@ -56,107 +136,3 @@ var mortals = scope.Object(func(f *Frog) error {
 	f.Age = 0
 	return nil
 })
-
-func putTwiceObject(wrong bool) {
-	pool := load(open(), "level", func(s scope.Scope) *scope.ObjectPool[Frog] {
-		pool := mortals.Pool(s, 10)
-		return &pool
-	}).Get()
-	frog := pool.Get()
-	frog.Age = 7
-	check(pool.Put(frog))
-	if wrong {
-		check(pool.Put(frog))
-	}
-}
-
-func putForeign(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if wrong {
-		frog = new(Frog)
-	}
-	pool.Put(frog)
-}
-
-func putOtherPools(wrong bool) {
-	b := open()
-	pool := load(b, "systems", pondOfFrogs).Get()
-	frog := pool.Get()
-	if wrong {
-		frog = load(b, "level", pondOfFrogs).Get().Get()
-	}
-	pool.Put(frog)
-}
-
-func putInterior(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if wrong {
-		frog = (*Frog)(unsafe.Pointer(&frog.Y))
-	}
-	pool.Put(frog)
-}
-
-func putMisaligned(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if wrong {
-		frog = (*Frog)(unsafe.Add(unsafe.Pointer(frog), 1))
-	}
-	pool.Put(frog)
-}
-
-func putNil(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if wrong {
-		frog = nil
-	}
-	pool.Put(frog)
-}
-
-func putAfterClose(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	pool := frogs.Pool(query, 10)
-	frog := pool.Get()
-	if wrong {
-		check(query.Close())
-	}
-	pool.Put(frog)
-}
-
-func putStaleHandle(wrong bool) {
-	pool := load(open(), "level", func(s scope.Scope) *scope.HandlePool[Frog] {
-		pool := frogs.HandlePool(s, 10)
-		return &pool
-	}).Get()
-	_, handle := pool.Get()
-	pool.Put(handle)
-	_, newHandle := pool.Get() // the same chunk
-	if wrong {
-		newHandle = handle
-	}
-	pool.Put(newHandle)
-}
-
-func putToOtherProxy(wrong bool) {
-	pool := load(open(), "level", pondOfFrogs).Get()
-	spawner, hunter := pool.Proxy("spawner"), pool.Proxy("hunter")
-	frog := spawner.Get()
-	if wrong {
-		check(hunter.Put(frog))
-	}
-	check(spawner.Put(frog))
-}
-
-func closeProxyEarly(wrong bool) {
-	heap := load(open(), "level", heapOf).Get()
-	sound := arena.NewProxy("sound", heap)
-	block := sound.Alloc(64, 16)
-	if !wrong {
-		check(sound.Free(block))
-	}
-	check(sound.Close())
-}

@@ -4,71 +4,33 @@ package main
 
 var reusedMemory = []line{
 	{"Put twice, when the chunk is taken again", []program{
-		{name: "Put after Put and Get", run: putAfterPutAndGet, goesOn: "live: 0", right: "live: 1"},
+		{name: "Put after Put and Get", goesOn: "live: 0", right: "live: 1", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			pool.Put(frog)
+			pool.Get() // the same chunk
+			if wrong {
+				pool.Put(frog)
+			}
+			say("live: %d", pool.Live())
+			check(b.Close())
+		}},
 	}, []answer{
 		{"asan, checked", "address", "scope: BUG: Put of … put twice", panics},
 	}, ""},
 	{"free twice, when the block is taken again", []program{
-		{name: "free after free and Alloc", run: freeAfterFreeAndAlloc, goesOn: "live: 0", right: "live: 1"},
+		{name: "free after free and Alloc", goesOn: "live: 0", right: "live: 1", run: func(wrong bool) {
+			b := open()
+			heap := load(b, "level", heapOf).Get()
+			block := heap.Alloc(64, 16)
+			check(heap.Free(block))
+			heap.Alloc(64, 16) // the same block
+			if wrong {
+				check(heap.Free(block))
+			}
+			say("live: %d", heap.Stats().Live)
+			check(b.Close())
+		}},
 	}, nil, "hits what is new"},
-}
-
-func writeAfterCloseAndNew(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	step := query.Open("step")
-	frog := frogs.New(step)
-	if !wrong {
-		frog.Age = 7
-	}
-	check(step.Close())
-	newFrog := frogs.New(query)
-	if wrong {
-		frog.Age = 7
-	}
-	say("the new frog's age is %#x", newFrog.Age)
-	check(query.Close())
-	check(b.Close())
-}
-
-func writeAfterPutAndGet(wrong bool) {
-	b := open()
-	pool := load(b, "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if !wrong {
-		frog.Age = 7
-	}
-	pool.Put(frog)
-	newFrog := pool.Get()
-	if wrong {
-		frog.Age = 7
-	}
-	say("the new frog's age is %#x", newFrog.Age)
-	check(b.Close())
-}
-
-func putAfterPutAndGet(wrong bool) {
-	b := open()
-	pool := load(b, "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	pool.Put(frog)
-	pool.Get() // the same chunk
-	if wrong {
-		pool.Put(frog)
-	}
-	say("live: %d", pool.Live())
-	check(b.Close())
-}
-
-func freeAfterFreeAndAlloc(wrong bool) {
-	b := open()
-	heap := load(b, "level", heapOf).Get()
-	block := heap.Alloc(64, 16)
-	check(heap.Free(block))
-	heap.Alloc(64, 16) // the same block
-	if wrong {
-		check(heap.Free(block))
-	}
-	say("live: %d", heap.Stats().Live)
-	check(b.Close())
 }

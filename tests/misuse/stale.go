@@ -8,263 +8,263 @@ import (
 )
 
 var staleMemory = []line{
-	{"read what Alloc or Block gave before writing it", []program{
-		{name: "read before write", run: readBeforeWrite, goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0"},
+	{"read what AllocUnzeroed or BytesUnzeroed gave before writing it", []program{
+		{name: "read before write", goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0", run: func(wrong bool) {
+			b := open()
+			load(b, "level", oldFrog)
+			frog := load(b, "level", func(s scope.Scope) *Frog {
+				frog := (*Frog)(s.AllocUnzeroed(uint64(unsafe.Sizeof(Frog{})), 8))
+				if !wrong {
+					*frog = Frog{}
+				}
+				return frog
+			}).Get()
+			say("the new frog's age is %#x", frog.Age)
+			check(b.Close())
+		}},
 	}, []answer{
 		{"checked", "fill", "is 0xcbcbcbcbcbcbcbcb", goneOn},
 		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
 	{"read after a region's rewind, or after NextFrame", []program{
-		{name: "read after rewind", run: readAfterRewind, goesOn: "is 0x7"},
-		{name: "read after rewind, C", run: readAfterRewindInC, goesOn: "is 0x7"},
-		{name: "read after NextFrame", run: readAfterNextFrame, goesOn: "is 0x7"},
+		{name: "read after rewind", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			frog := load(b, "level", oldFrog).Get()
+			if wrong {
+				check(b.Region("level").Rewind(ctx))
+			}
+			say("the frog's age is %#x", frog.Age)
+			check(b.Close())
+		}},
+		{name: "read after rewind, C", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			caller.Keep(unsafe.Pointer(&load(b, "level", oldFrog).Get().Age))
+			if wrong {
+				check(b.Region("level").Rewind(ctx))
+			}
+			say("the frog's age is %#x", caller.Read())
+			check(b.Close())
+		}},
+		{name: "read after NextFrame", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			frog := oldFrog(b.Frame())
+			check(b.NextFrame()) // it lives on in this frame
+			if wrong {
+				check(b.NextFrame())
+			}
+			say("the frog's age is %#x", frog.Age)
+			check(b.Close())
+		}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 		{"checked", "no access", ofRewound, panics},
 	}, ""},
 	{"write after a region's next load, or after NextFrame", []program{
-		{name: "write after rewind", run: writeAfterRewind, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
-		{name: "write after rewind, C", run: writeAfterRewindInC, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
-		{name: "write after NextFrame", run: writeAfterNextFrame, goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0"},
+		{name: "write after rewind", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
+			b := open()
+			frog := load(b, "level", frogs.New).Get()
+			if !wrong {
+				frog.Age = 7
+			}
+			newFrog := load(b, "level", frogs.New).Get()
+			if wrong {
+				frog.Age = 7
+			}
+			say("the new frog's age is %#x", newFrog.Age)
+			check(b.Close())
+		}},
+		{name: "write after rewind, C", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
+			b := open()
+			caller.Keep(unsafe.Pointer(&load(b, "level", frogs.New).Get().Age))
+			if !wrong {
+				caller.Write(7)
+			}
+			frog := load(b, "level", frogs.New).Get()
+			if wrong {
+				caller.Write(7)
+			}
+			say("the new frog's age is %#x", frog.Age)
+			check(b.Close())
+		}},
+		{name: "write after NextFrame", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
+			b := open()
+			frog := frogs.New(b.Frame())
+			check(b.NextFrame())
+			if !wrong {
+				frog.Age = 7
+			}
+			check(b.NextFrame())
+			newFrog := frogs.New(b.Frame())
+			if wrong {
+				frog.Age = 7
+			}
+			say("the new frog's age is %#x", newFrog.Age)
+			for range 10 { // and on it goes
+				check(b.NextFrame())
+				frogs.New(b.Frame())
+			}
+			check(b.Close())
+		}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "no access", ofRewound, panics},
 	}, ""},
 	{"read after Close, Put or free, or temporaries after their load", []program{
-		{name: "read after Close", run: readAfterClose, goesOn: "is 0x7"},
-		{name: "read after Close of an inner scope", run: readAfterInnerClose, goesOn: "is 0x7"},
-		{name: "read after Put", run: readAfterPut, goesOn: "is 0x7"},
-		{name: "read after free", run: readAfterFree, goesOn: "is 0x7"},
-		{name: "read temporaries after load", run: readTemporariesAfterLoad, goesOn: "is 0x7"},
+		{name: "read after Close", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			frog := oldFrog(query)
+			if wrong {
+				check(query.Close())
+			}
+			say("the frog's age is %#x", frog.Age)
+			if !wrong {
+				check(query.Close())
+			}
+			check(b.Close())
+		}},
+		{name: "read after Close of an inner scope", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			step := query.Open("step")
+			frog := oldFrog(step)
+			if wrong {
+				check(step.Close())
+			}
+			say("the frog's age is %#x", frog.Age)
+			if !wrong {
+				check(step.Close())
+			}
+			check(query.Close())
+			check(b.Close())
+		}},
+		{name: "read after Put", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			frog.Age = 7
+			if wrong {
+				pool.Put(frog)
+			}
+			say("the frog's age is %#x", frog.Age)
+			check(b.Close())
+		}},
+		{name: "read after free", goesOn: "is 0x7", run: func(wrong bool) {
+			heap := load(open(), "level", heapOf).Get()
+			block := heap.Alloc(64, 16)
+			word := (*uint64)(unsafe.Add(block, 32)) // a free block's first 16 bytes are the heap's
+			*word = 7
+			if wrong {
+				check(heap.Free(block))
+			}
+			say("the word is %#x", *word)
+		}},
+		{name: "read temporaries after load", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			var frog *Frog
+			load(b, "level", func(s scope.Scope) *Frog {
+				frog = oldFrog(s)
+				if wrong {
+					frog = oldFrog(s.Temp(64))
+				}
+				return nil
+			})
+			say("the frog's age is %#x", frog.Age)
+			check(b.Close())
+		}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"race, checked", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
 	}, ""},
 	{"write after Close or Put, also when the place is taken again", []program{
-		{name: "write after Close", run: writeAfterClose},
-		{name: "write after Close of an inner scope", run: writeAfterInnerClose},
-		{name: "write after Put", run: writeAfterPut},
-		{name: "write after Close and New", run: writeAfterCloseAndNew, goesOn: "the new frog's age is 0x7"},
-		{name: "write after Put and Get", run: writeAfterPutAndGet, goesOn: "the new frog's age is 0x7"},
+		{name: "write after Close", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			frog := frogs.New(query)
+			if !wrong {
+				frog.Age = 7
+			}
+			check(query.Close())
+			if wrong {
+				frog.Age = 7
+			}
+			for range 10 { // and on it goes
+				query = b.Scratch(0, 0).Open("query")
+				frogs.Slice(query, 10)
+				check(query.Close())
+			}
+			check(b.Close())
+		}},
+		{name: "write after Close of an inner scope", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			step := query.Open("step")
+			frog := frogs.New(step)
+			if !wrong {
+				frog.Age = 7
+			}
+			check(step.Close())
+			if wrong {
+				frog.Age = 7
+			}
+			frogs.Slice(query, 10)
+			check(query.Close())
+			check(b.Close())
+		}},
+		{name: "write after Put", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if !wrong {
+				frog.Age = 7
+			}
+			pool.Put(frog)
+			if wrong {
+				frog.Age = 7
+			}
+			pool.Get()
+			check(b.Close())
+		}},
+		{name: "write after Close and New", goesOn: "the new frog's age is 0x7", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			step := query.Open("step")
+			frog := frogs.New(step)
+			if !wrong {
+				frog.Age = 7
+			}
+			check(step.Close())
+			newFrog := frogs.New(query)
+			if wrong {
+				frog.Age = 7
+			}
+			say("the new frog's age is %#x", newFrog.Age)
+			check(query.Close())
+			check(b.Close())
+		}},
+		{name: "write after Put and Get", goesOn: "the new frog's age is 0x7", run: func(wrong bool) {
+			b := open()
+			pool := load(b, "level", pondOfFrogs).Get()
+			frog := pool.Get()
+			if !wrong {
+				frog.Age = 7
+			}
+			pool.Put(frog)
+			newFrog := pool.Get()
+			if wrong {
+				frog.Age = 7
+			}
+			say("the new frog's age is %#x", newFrog.Age)
+			check(b.Close())
+		}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "quarantine", toDead, panics},
 	}, ""},
 }
 
-func readBeforeWrite(wrong bool) {
-	b := open()
-	load(b, "level", oldFrog)
-	frog := load(b, "level", func(s scope.Scope) *Frog {
-		frog := (*Frog)(s.Alloc(uint64(unsafe.Sizeof(Frog{})), 8))
-		if !wrong {
-			*frog = Frog{}
-		}
-		return frog
-	}).Get()
-	say("the new frog's age is %#x", frog.Age)
-	check(b.Close())
-}
-
-func readAfterRewind(wrong bool) {
-	b := open()
-	frog := load(b, "level", oldFrog).Get()
-	if wrong {
-		check(b.Region("level").Rewind(ctx))
-	}
-	say("the frog's age is %#x", frog.Age)
-	check(b.Close())
-}
-
-func readAfterRewindInC(wrong bool) {
-	b := open()
-	caller.Keep(unsafe.Pointer(&load(b, "level", oldFrog).Get().Age))
-	if wrong {
-		check(b.Region("level").Rewind(ctx))
-	}
-	say("the frog's age is %#x", caller.Read())
-	check(b.Close())
-}
-
-func writeAfterRewind(wrong bool) {
-	b := open()
-	frog := load(b, "level", frogs.New).Get()
-	if !wrong {
-		frog.Age = 7
-	}
-	newFrog := load(b, "level", frogs.New).Get()
-	if wrong {
-		frog.Age = 7
-	}
-	say("the new frog's age is %#x", newFrog.Age)
-	check(b.Close())
-}
-
-func writeAfterRewindInC(wrong bool) {
-	b := open()
-	caller.Keep(unsafe.Pointer(&load(b, "level", frogs.New).Get().Age))
-	if !wrong {
-		caller.Write(7)
-	}
-	frog := load(b, "level", frogs.New).Get()
-	if wrong {
-		caller.Write(7)
-	}
-	say("the new frog's age is %#x", frog.Age)
-	check(b.Close())
-}
-
-func readTemporariesAfterLoad(wrong bool) {
-	b := open()
-	var frog *Frog
-	load(b, "level", func(s scope.Scope) *Frog {
-		frog = oldFrog(s)
-		if wrong {
-			frog = oldFrog(s.Temp(64))
-		}
-		return nil
-	})
-	say("the frog's age is %#x", frog.Age)
-	check(b.Close())
-}
-
-func readAfterClose(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	frog := oldFrog(query)
-	if wrong {
-		check(query.Close())
-	}
-	say("the frog's age is %#x", frog.Age)
-	if !wrong {
-		check(query.Close())
-	}
-	check(b.Close())
-}
-
-func readAfterInnerClose(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	step := query.Open("step")
-	frog := oldFrog(step)
-	if wrong {
-		check(step.Close())
-	}
-	say("the frog's age is %#x", frog.Age)
-	if !wrong {
-		check(step.Close())
-	}
-	check(query.Close())
-	check(b.Close())
-}
-
-func writeAfterClose(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	frog := frogs.New(query)
-	if !wrong {
-		frog.Age = 7
-	}
-	check(query.Close())
-	if wrong {
-		frog.Age = 7
-	}
-	for range 10 { // and on it goes
-		query = b.Scratch(0, 0).Open("query")
-		frogs.Slice(query, 10)
-		check(query.Close())
-	}
-	check(b.Close())
-}
-
-func writeAfterInnerClose(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
-	step := query.Open("step")
-	frog := frogs.New(step)
-	if !wrong {
-		frog.Age = 7
-	}
-	check(step.Close())
-	if wrong {
-		frog.Age = 7
-	}
-	frogs.Slice(query, 10)
-	check(query.Close())
-	check(b.Close())
-}
-
 func pondOfFrogs(s scope.Scope) *scope.Pool[Frog] {
 	pool := frogs.Pool(s, 10)
 	return &pool
-}
-
-func readAfterPut(wrong bool) {
-	b := open()
-	pool := load(b, "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	frog.Age = 7
-	if wrong {
-		pool.Put(frog)
-	}
-	say("the frog's age is %#x", frog.Age)
-	check(b.Close())
-}
-
-func writeAfterPut(wrong bool) {
-	b := open()
-	pool := load(b, "level", pondOfFrogs).Get()
-	frog := pool.Get()
-	if !wrong {
-		frog.Age = 7
-	}
-	pool.Put(frog)
-	if wrong {
-		frog.Age = 7
-	}
-	pool.Get()
-	check(b.Close())
-}
-
-func readAfterFree(wrong bool) {
-	heap := load(open(), "level", heapOf).Get()
-	block := heap.Alloc(64, 16)
-	word := (*uint64)(unsafe.Add(block, 32)) // a free block's first 16 bytes are the heap's
-	*word = 7
-	if wrong {
-		check(heap.Free(block))
-	}
-	say("the word is %#x", *word)
-}
-
-func readAfterNextFrame(wrong bool) {
-	b := open()
-	frog := oldFrog(b.Frame())
-	check(b.NextFrame()) // it lives on in this frame
-	if wrong {
-		check(b.NextFrame())
-	}
-	say("the frog's age is %#x", frog.Age)
-	check(b.Close())
-}
-
-func writeAfterNextFrame(wrong bool) {
-	b := open()
-	frog := frogs.New(b.Frame())
-	check(b.NextFrame())
-	if !wrong {
-		frog.Age = 7
-	}
-	check(b.NextFrame())
-	newFrog := frogs.New(b.Frame())
-	if wrong {
-		frog.Age = 7
-	}
-	say("the new frog's age is %#x", newFrog.Age)
-	for range 10 { // and on it goes
-		check(b.NextFrame())
-		frogs.New(b.Frame())
-	}
-	check(b.Close())
 }

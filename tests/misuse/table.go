@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,29 +73,6 @@ func table() string {
 			fmt.Fprintf(&b, "| %s | %s | %s | `%s` |\n", misuse, a.builds, a.by, a.says)
 			misuse = ""
 		}
-	}
-	return b.String()
-}
-
-// short is the table as README has it, one row for each line. Of the texts of an answer it has the first, and none of
-// AddressSanitizer and of fills that are only read: they say the same each time, and README says it once.
-func short() string {
-	var b strings.Builder
-	b.WriteString("| misuse | caught by | what it says |\n|---|---|---|\n")
-	for _, l := range lines() {
-		var by []string
-		says := l.goesOn
-		for _, a := range l.answers {
-			by = append(by, strings.TrimPrefix(a.builds+": "+a.by, "asan: "))
-			if a.says != poison && a.status != goneOn {
-				first, _, more := strings.Cut(a.says, " / ")
-				says = "`" + first + "`"
-				if more {
-					says += " …"
-				}
-			}
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.misuse, cmp.Or(strings.Join(by, "; "), "not caught"), says)
 	}
 	return b.String()
 }

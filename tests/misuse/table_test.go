@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,15 +180,21 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-// TestReadme holds the README to the short table.
+var update = flag.Bool("update", false, "write README.md's table anew")
+
+// TestReadme holds the page to the table, which stands between two marks.
 func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	const begin, end = "<!-- make misuse -->\n", "<!-- end -->\n"
+	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	_, section, found := strings.Cut(string(text), "\n## Misuse\n")
+	head, rest, found := strings.Cut(string(text), begin)
 	require.True(t, found)
-	section, _, _ = strings.Cut(section, "\n## ")
-	assert.Equal(t, short(), section[strings.Index(section, "|"):strings.LastIndex(section, "|")+2], "misuse -short prints it")
-	for line := range strings.SplitSeq(table()+short(), "\n") {
-		assert.LessOrEqual(t, len([]rune(line)), 140, line)
+	_, tail, found := strings.Cut(rest, end)
+	require.True(t, found)
+	page := head + begin + table() + end + tail
+	if *update {
+		require.NoError(t, os.WriteFile("README.md", []byte(page), 0o644))
+		return
 	}
+	assert.Equal(t, page, string(text), "make readme writes it anew")
 }

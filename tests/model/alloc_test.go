@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -124,10 +125,6 @@ func (w *world) someAsk() ask {
 			return unsafe.Pointer(unsafe.SliceData(shorts.SliceAligned(s, n, align)))
 		}
 		return a
-	case 10:
-		return ask{name: "Block", size: uint64(n), align: lineSize, unwind: func(s scope.Scope) unsafe.Pointer {
-			return unsafe.Pointer(unsafe.SliceData(s.Block(n)))
-		}}
 	}
 	return w.someAlloc(uint64(n))
 }
@@ -139,13 +136,14 @@ func (w *world) someAlloc(size uint64) ask {
 	}
 	if w.chance(3) {
 		align := uint64(1) << w.random.IntN(map[bool]int{false: 14, true: 21}[w.wideAligns])
-		return ask{name: "AllocAligned", size: size, align: align,
-			unwind: func(s scope.Scope) unsafe.Pointer { return s.AllocAligned(size, align) }}
+		n := int(min(size, math.MaxInt))
+		return ask{name: "BytesUnzeroed", size: uint64(n), align: align,
+			unwind: func(s scope.Scope) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s.BytesUnzeroed(n, align))) }}
 	}
 	align := uint64(1) << w.random.IntN(7)
 	return ask{name: "Alloc", size: size, align: align,
-		try:    func(s scope.Scope) unsafe.Pointer { return s.TryAlloc(size, align) },
-		unwind: func(s scope.Scope) unsafe.Pointer { return s.Alloc(size, align) }}
+		try:    func(s scope.Scope) unsafe.Pointer { return s.TryAllocUnzeroed(size, align) },
+		unwind: func(s scope.Scope) unsafe.Pointer { return s.AllocUnzeroed(size, align) }}
 }
 
 // allocate asks a scope that may be any: topmost, covered, closed.

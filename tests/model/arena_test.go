@@ -53,7 +53,7 @@ type life struct {
 	far   bool
 	open  bool
 	froze bool
-	layer bool // a Do, a With or a Load closes it
+	layer bool // a Do or a Load closes it
 	mark  uint64
 	nodes []*node
 	items []*item

@@ -328,24 +328,3 @@ func (w *world) label(s *life) {
 		return e.exited
 	})
 }
-
-// with is With of a scratch arena.
-func (w *world) with(a *arena, scratch scope.Scratch) {
-	n := w.random.IntN(3000)
-	if w.chance(6) {
-		n = int(a.size)
-	}
-	w.say("%s: With %d", a.name, n)
-	cursor, fits := a.cursor+uint64(n), len(a.near) < maxScopes && a.cursor+uint64(n) <= a.limit
-	called := false
-	err := scratch.With(n, func(b []byte) {
-		called = true
-		w.zero("With", b)
-		w.check(len(b) == n && len(a.near) < maxScopes, "With %d gives %d", n, len(b))
-		clear(b)
-	})
-	w.check(called == fits && (err == nil) == fits && (fits || errors.Is(err, scope.ErrFull)), "With %d, fits: %v: %v", n, fits, err)
-	if fits {
-		a.peak = max(a.peak, cursor+a.size-a.limit)
-	}
-}

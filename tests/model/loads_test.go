@@ -15,7 +15,7 @@ type part struct {
 	arena  *arena
 	level  int
 	slot   bool
-	region *budget.OpenRegion // nil: a slot that nobody has
+	region *budget.Region // nil: a slot that nobody has
 	loaded budget.Loaded[uint64]
 	alive  bool
 }
@@ -44,7 +44,7 @@ func (w *world) along(p *part) (list []*part) {
 }
 
 // claim is the region as somebody has it who says inside of which load he is, and whether he may touch it.
-func (w *world) claim(p *part) (region *budget.OpenRegion, inside *load, may bool) {
+func (w *world) claim(p *part) (region *budget.Region, inside *load, may bool) {
 	switch {
 	case len(w.over) > 0 && w.chance(8):
 		return p.region.In(w.over[w.random.IntN(len(w.over))]), nil, false

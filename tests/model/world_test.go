@@ -34,10 +34,10 @@ var background = context.Background()
 
 func plan() budget.Plan {
 	return budget.Plan{Name: "model",
-		Regions: []budget.Region{{Name: "init", Size: 128 * budget.KiB}, {Name: "room", Size: 192 * budget.KiB, Slots: rooms},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 128 * budget.KiB}, {Name: "room", Size: 192 * budget.KiB, Slots: rooms},
 			{Name: "level", Size: 256 * budget.KiB}},
-		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Scratch: budget.Scratch{Workers: workers, Size: 64 * budget.KiB},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: workers, Size: 64 * budget.KiB},
 		Limits:  budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels},
 		Pages:   budget.Pages{Prefault: budget.Off}}
 }

@@ -28,8 +28,8 @@ var (
 
 func openBudget(t *testing.T) *budget.Budget {
 	t.Helper()
-	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.Region{{Name: "level", Size: 256 * budget.KiB}},
-		Frame: budget.Frame{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.Scratch{Workers: 3, Size: 256 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.ScratchPlan{Workers: 3, Size: 256 * budget.KiB}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
@@ -85,12 +85,11 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	return map[string]func(){
 		"New":               func() { frogs.New(s); frogs.TryNew(s); living.New(s) },
 		"temporaries":       func() { frogs.New(temp); frogs.TrySlice(temp, 3) },
-		"Alloc":             func() { s.Alloc(8, 8); s.TryAlloc(8, 64); s.Bytes(3); s.Block(64) },
+		"Alloc":             func() { s.AllocUnzeroed(8, 8); s.TryAllocUnzeroed(8, 64); s.Bytes(3); s.BytesUnzeroed(64, 64) },
 		"Slice":             func() { frogs.Slice(s, 3); frogs.TrySlice(s, 3); frogs.SliceCap(s, 1, 3); frogs.Clone(s, nil) },
 		"Frame":             func() { frogs.New(b.Frame()) },
 		"NextFrame":         func() { frogs.New(noPools.Frame()); _ = noPools.NextFrame() },
 		"Scratch":           func() { b.Scratch(1, 0).Depth() },
-		"Scratch.With":      func() { _ = b.Scratch(1, 0).With(9, func([]byte) {}) },
 		"Lease and Release": func() { l, _ := b.Lease(ctx); l.Pick().Open("c"); _ = l.Release() },
 		"Pool":              func() { x := pool.Get(); pool.At(0); pool.Live(); each(pool); pool.Put(x) },
 		"ObjectPool.Get":    func() { objects.Get(); objects.At(0) },
@@ -181,13 +180,13 @@ func TestWhatCrosses(t *testing.T) {
 	b := openBudget(t)
 	s := b.Scratch(0, 1).Open("a")
 	pool, objects := frogs.Pool(s, 4), living.Pool(s, 4)
-	l, err := arena.NewLinear(s.Block(4096))
+	l, err := arena.NewLinear(s.BytesUnzeroed(4096, 64))
 	require.NoError(t, err)
-	st, err := arena.NewStack(s.Block(4096))
+	st, err := arena.NewStack(s.BytesUnzeroed(4096, 64))
 	require.NoError(t, err)
-	f, err := arena.NewFrame(s.Block(4096), 2)
+	f, err := arena.NewFrame(s.BytesUnzeroed(4096, 64), 2)
 	require.NoError(t, err)
-	h, err := arena.NewHeap(s.Block(4096))
+	h, err := arena.NewHeap(s.BytesUnzeroed(4096, 64))
 	require.NoError(t, err)
 	x := pool.Get()
 	inner := func(work func(scope.Scope)) func() {

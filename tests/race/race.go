@@ -31,8 +31,8 @@ func Build(path string) error {
 	return nil
 }
 
-// Names are the programs in the file that Build made: "use/new". The part before the slash is the kind: use, life and between
-// are races; what is hidden or clean has no report.
+// Names are the programs in the file that Build made: "use/new". The part before the slash is the kind: use, end, life and
+// between are races; what is hidden or clean has no report.
 func Names(path string) ([]string, error) {
 	out, err := exec.Command(path).Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

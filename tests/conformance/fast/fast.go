@@ -33,12 +33,12 @@ func TryNew(s scope.Scope, n int) (last *Frog) {
 	return last
 }
 
-// Alloc is scope.Scope.Alloc, TryAlloc and AllocAs in a loop.
+// Alloc is scope.Scope.AllocUnzeroed, TryAllocUnzeroed and AllocUnzeroedAs in a loop.
 func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
 	for range n {
-		_ = s.Alloc(size, 16)
-		_ = s.TryAlloc(size, 16)
-		last = s.AllocAs(size, scope.Align16)
+		_ = s.AllocUnzeroed(size, 16)
+		_ = s.TryAllocUnzeroed(size, 16)
+		last = s.AllocUnzeroedAs(size, scope.Align16)
 	}
 	return last
 }

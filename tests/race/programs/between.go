@@ -52,7 +52,7 @@ func inScope(work func(s scope.Scope)) func(p *play, worker int) func() {
 
 var works = map[string]func(p *play, worker int) func(){
 	"nothing":     func(*play, int) func() { return func() {} },
-	"scope":       inScope(func(s scope.Scope) { frogs.New(s); s.Alloc(8, 8); s.Bytes(8); frogs.Slice(s, 2) }),
+	"scope":       inScope(func(s scope.Scope) { frogs.New(s); s.AllocUnzeroed(8, 8); s.Bytes(8); frogs.Slice(s, 2) }),
 	"nested":      inScope(func(s scope.Scope) { must(s.Open("b").Close()); must(s.Do("c", noScope)) }),
 	"temp":        inScope(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 	"pool":        inScope(func(s scope.Scope) { pool := frogs.Pool(s, 4); pool.Put(pool.Get()); pool.Peak() }),
@@ -76,10 +76,6 @@ var works = map[string]func(p *play, worker int) func(){
 		m.Clear()
 	}),
 	"text": inScope(func(s scope.Scope) { t := s.Text(); _ = t.Add("a").AddInt(7).String(); t.Reset() }),
-	"scratch-with": func(p *play, worker int) func() {
-		scratch := p.budget.Scratch(worker, 0) // here: what asks for it first takes a lock
-		return func() { must(scratch.With(9, noBytes)) }
-	},
 	"reader": func(p *play, worker int) func() {
 		reader := p.budget.Region("systems").Reader(fmt.Sprint(worker))
 		return func() { reader.Pin(); reader.Unpin() }

@@ -33,7 +33,7 @@ var clean = map[string]func(*play){
 			frogs.New(s.Temp(64)).Age++
 			frogs.Pool(s, 2).Get().Age++
 			must(s.Close())
-			must(lent.Scratches.Scratch(1).With(50, func(b []byte) { b[0]++ }))
+			must(lent.Scratches.Scratch(1).Do("use", func(s scope.Scope) error { s.Bytes(50)[0]++; return nil }))
 			must(lent.Release())
 		})
 	},
@@ -137,7 +137,7 @@ func newHouse(b *budget.Budget) *house { return &house{b, b.Scratch(3, 0)} }
 func (h *house) play() {
 	loadAndRewind(h.b)
 	frogs.New(h.b.Frame()).Age++
-	must(h.scratch.With(50, noBytes))
+	must(h.scratch.Do("play", func(s scope.Scope) error { s.Bytes(50); return nil }))
 	must(h.b.NextFrame())
 }
 

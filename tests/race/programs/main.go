@@ -28,9 +28,8 @@ func add(kind string, list map[string]func(*play)) {
 
 func main() {
 	add("use", uses)
+	add("end", ending(ends))
 	add("life", lives)
-	add("life", containerLives)
-	add("life", arenaLives)
 	add("between", between(works))
 	add("hidden", between(loud))
 	add("clean", clean)
@@ -52,9 +51,9 @@ type play struct {
 func open() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
 		Name:    "race",
-		Regions: []budget.Region{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 4}},
-		Frame:   budget.Frame{Buffers: 2, Size: 64 * budget.KiB},
-		Scratch: budget.Scratch{Workers: 4, Size: 128 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 4}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 4, Size: 128 * budget.KiB},
 	})
 	must(err)
 	return b

@@ -19,12 +19,11 @@ func good(*frog) error          { return nil }
 func bad(*frog) error           { return errFails }
 func nothing() error            { return nil }
 func noScope(scope.Scope) error { return nil }
-func noBytes([]byte)            {}
 
 // A scope of its own for each arena of package arena: its block is a part of the budget.
 
 func blockOf(p *play, worker int) []byte {
-	return p.budget.Scratch(worker, 1).Open("block").Block(4096)
+	return p.budget.Scratch(worker, 1).Open("block").BytesUnzeroed(4096, 64)
 }
 
 func newLinear(p *play, worker int) arena.Linear {

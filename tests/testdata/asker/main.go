@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	b, err := budget.Open(budget.Plan{Name: "asker", Regions: []budget.Region{{Name: "level", Size: 1 * budget.MiB}}})
+	b, err := budget.Open(budget.Plan{Name: "asker", Regions: []budget.RegionPlan{{Name: "level", Size: 1 * budget.MiB}}})
 	check(err)
 	block := b.Base().Bytes()
 	size := len(block) / 2 &^ 0xffff

@@ -4,8 +4,6 @@ package main
 /*
 #include <stdlib.h>
 
-extern void goPanics(void);
-
 static volatile int *nowhere;
 static __attribute__((noinline)) void store(volatile char *p) {
 	*p = 1; // here: store
@@ -13,21 +11,11 @@ static __attribute__((noinline)) void store(volatile char *p) {
 static __attribute__((noinline)) void give_up(void) {
 	abort(); // here: give_up
 }
-static __attribute__((noinline)) void call_back(void) {
-	goPanics();
-}
-static __attribute__((noinline)) void roomy(int n) {
-	volatile char room[2000];
-	room[n] = 1;
-	*nowhere = room[n]; // here: roomy
-}
 static __attribute__((noinline)) void from_go(char how, char *dead) {
 	switch (how) {
 	case 'n': store((volatile char *)nowhere); break; // here: null
 	case 'd': store(dead); break; // here: dead
 	case 'a': give_up(); break;
-	case 'c': call_back(); break;
-	case 'r': roomy(how); break;
 	}
 	nowhere = NULL; // no call above is the last thing: its caller stays on the stack
 }
@@ -43,17 +31,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-//export goPanics
-func goPanics() { panic("in a callback") }
-
 func main() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.Region{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}
 	var kept []byte
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*int, error) {
-		kept = s.Block(64)
+		kept = s.BytesUnzeroed(64, 64)
 		return new(int), nil
 	})
 	if err != nil {

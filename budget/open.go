@@ -1,0 +1,121 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Open checks the plan, takes all its memory from the system and lays it out. From then on the budget asks the system
+// for nothing until Close. Every page is made present, where the system grants it (Report says so).
+func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
+
+// OpenIn is Open in a block that the caller has: static memory, memory of C, a slice of another budget. The plan needs
+// Need bytes of it. The block is the budget's until Close returned, and its handles are dead only until the block is
+// used for something else. Whether its pages are present is the caller's affair. Reading or writing the block directly
+// while the budget is open is a bug.
+func OpenIn(block []byte, plan Plan) (*Budget, error) {
+	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
+}
+
+// OpenScratch is Open for who wants scratch alone: two scratch arenas of so many bytes for each of the
+// workers. Who is known by number asks for [Budget.Scratch], a goroutine that comes and goes for a
+// [Budget.Lease].
+func OpenScratch(workers int, size uint64) (*Budget, error) {
+	return Open(Plan{Name: "scratch", Scratch: ScratchPlan{Workers: workers, Size: size}})
+}
+
+func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
+	defer forgive()()
+	if err := plan.Check(); err != nil {
+		return nil, err
+	}
+	plan = plan.resolved()
+	b := &Budget{plan: plan, leaked: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+	restore, err := takeGoShare(plan)
+	if err != nil {
+		return nil, err
+	}
+	b.restoreGo = restore
+	if err := b.layOut(from); err != nil {
+		restore()
+		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
+	}
+	return b, nil
+}
+
+func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
+	l, err := b.plan.layout()
+	if err != nil {
+		return err
+	}
+	if b.grant, err = from(b.plan, l); err != nil {
+		return err
+	}
+	b.table = arena_c.MapInit(b.memory.Base(), l.size, l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
+	if b.table == nil {
+		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
+	}
+	if err := b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
+		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
+		return errors.Join(err, b.memory.Release())
+	}
+	if err := b.openMirror(); err != nil {
+		return errors.Join(err, b.memory.Release())
+	}
+	b.makeStacks()
+	b.watchFaults()
+	return nil
+}
+
+func (b *Budget) makeStacks() {
+	p := b.plan
+	index := uint64(0)
+	next := func(arena, key string, base int) *scope.Stack {
+		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
+			From: b.memory.Base(), Size: b.Size()}
+		st.Start(b.table.Row(index))
+		index++
+		return st
+	}
+	for i, r := range p.Regions {
+		open := func(name string, slot int) *region {
+			part := &region{b: b, index: int(index), level: i, slot: slot, name: name}
+			part.stack = next("region "+name, regionSizeKey(i), 1)
+			b.regions = append(b.regions, &Region{region: part})
+			return part
+		}
+		if r.Slots == 0 {
+			open(r.Name, -1)
+			continue
+		}
+		slots := newSlots(b, r.Name, i, r.Slots)
+		for k := range r.Slots {
+			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
+		}
+		b.slots = append(b.slots, slots)
+	}
+	for i := range p.Frame.Buffers {
+		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
+	}
+	for i := range p.Scratch.Workers * p.Scratch.Each {
+		b.scratches = append(b.scratches, next(p.Scratch.name(i), scratchSizeKey, 0))
+	}
+	b.leases = newLeases(b)
+	b.countNames()
+	if len(b.frame) > 0 {
+		b.current = b.frame[0].Open(frameScope)
+	}
+	b.published.begin(b)
+}
+
+// Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.
+func (p Plan) Need() (uint64, error) {
+	if err := p.Check(); err != nil {
+		return 0, err
+	}
+	l, err := p.resolved().layout()
+	return l.size + arena_c.Edge, err
+}

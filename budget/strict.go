@@ -1,0 +1,302 @@
+package budget
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// strictHeap watches the Go heap for the budget that is Strict: the count is the cheap look, the profile says whose the
+// objects were.
+var strictHeap heapWatch
+
+type heapWatch struct {
+	mu        sync.Mutex
+	counting  bool // NextFrame came
+	forgiving int  // calls at work whose allocations don't count
+
+	now         goCounter
+	all, unseen uint64    // when counting began again
+	profile     goProfile // then
+	found       []goSite  // since the last NextFrame, in times that are over
+	foundUnseen uint64    // in these times too
+}
+
+// watch begins and ends it.
+func (w *heapWatch) watch(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if on {
+		recordAll()
+		return
+	}
+	recordLess()
+	w.counting, w.profile, w.found, w.foundUnseen = false, nil, nil, 0
+}
+
+// atNextFrame is what to panic with when the program allocated since the last one, or nil.
+func (w *heapWatch) atNextFrame(budget string) (text any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.forgiving > 0 {
+		return nil
+	}
+	if !w.counting {
+		w.counting = true
+		w.restart()
+		return nil
+	}
+	w.look()
+	if len(w.found) > 0 {
+		count, where := w.text()
+		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
+		w.restart() // after the text: it doesn't count for a program that recovers
+	}
+	w.found, w.foundUnseen = nil, 0
+	return text
+}
+
+// look adds what was allocated since counting began again, and begins again.
+func (w *heapWatch) look() {
+	w.now.read()
+	if w.now.all == w.all {
+		return
+	}
+	before, unseen := w.profile, w.now.unseen-w.unseen
+	w.profile = readGoProfile()
+	if sites := w.profile.since(before); len(sites) > 0 { // else the runtime's own
+		w.found = slices.Concat(w.found, sites)
+		w.foundUnseen += unseen
+	}
+	w.begin()
+}
+
+func (w *heapWatch) restart() {
+	w.profile = readGoProfile()
+	w.begin()
+}
+
+func (w *heapWatch) begin() {
+	w.now.read()
+	w.now.read()
+	w.all, w.unseen = w.now.all, w.now.unseen
+}
+
+func (w *heapWatch) forgive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.forgiving++; w.forgiving == 1 && w.counting {
+		w.look()
+	}
+}
+
+func (w *heapWatch) endForgiving() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.forgiving--; w.forgiving == 0 && w.counting {
+		w.restart()
+	}
+}
+
+// recording counts who wants every allocation recorded.
+var recording struct {
+	sync.Mutex
+	users  int
+	before int // the rate that was
+}
+
+// recordAll makes the runtime record each allocation until end.
+func recordAll() (end func()) {
+	recording.Lock()
+	defer recording.Unlock()
+	if recording.users++; recording.users == 1 {
+		recording.before = runtime.MemProfileRate
+		runtime.MemProfileRate = 1
+	}
+	return recordLess
+}
+
+func recordLess() {
+	recording.Lock()
+	defer recording.Unlock()
+	if recording.users--; recording.users == 0 {
+		runtime.MemProfileRate = recording.before
+	}
+}
+
+// goProfile is what each call stack has allocated on the Go heap since the process began, as far as it was recorded:
+// runtime.MemProfileRate is 1 while somebody watches. A stack is its innermost 32 frames.
+type goProfile map[[32]uintptr]goCount
+
+type goCount struct{ objects, bytes int64 }
+
+// goSite is a call stack of the program that allocated.
+type goSite struct {
+	goCount
+	frames []string // innermost first, from the first that is not the runtime's
+}
+
+// goCounter counts the objects that were made on the Go heap: all, and those that share a block of 16 bytes with one
+// before, which no profile sees.
+type goCounter struct {
+	all, unseen uint64
+	stats       runtime.MemStats // here, since on the stack it would be moved to the heap
+	samples     [1]metrics.Sample
+}
+
+// read stops the world for a moment. It also ends the blocks that small objects share: the next begins a new one. The
+// first read after a collection may have to wait, for which the runtime allocates: read twice to begin a count.
+func (c *goCounter) read() {
+	c.samples[0].Name = "/gc/heap/tiny/allocs:objects"
+	runtime.ReadMemStats(&c.stats)
+	metrics.Read(c.samples[:])
+	c.all, c.unseen = c.stats.Mallocs, c.samples[0].Value.Uint64()
+}
+
+// readGoProfile reads what was allocated up to now. Records are published by a collection, hence runtime.GC. What this
+// allocates itself is known by its name, and left out by since.
+func readGoProfile() goProfile {
+	runtime.GC()
+	var records []runtime.MemProfileRecord
+	n, ok := runtime.MemProfile(nil, true)
+	for !ok {
+		records = make([]runtime.MemProfileRecord, n+n/8+64)
+		n, ok = runtime.MemProfile(records, true)
+	}
+	profile := goProfile{}
+	for i := range records[:n] {
+		r, sum := &records[i], profile[records[i].Stack0]
+		profile[r.Stack0] = goCount{sum.objects + r.AllocObjects, sum.bytes + r.AllocBytes}
+	}
+	return profile
+}
+
+// looksAtHeap says whether the frame is one of those that read the profile, or that find names for call sites where a build
+// keeps these.
+func looksAtHeap(f runtime.Frame) bool {
+	const here = "github.com/upfront-mem/upfront/budget."
+	return f.Function == here+"readGoProfile" || strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
+		strings.HasPrefix(f.Function, here+"(*goCounter).") ||
+		strings.HasPrefix(f.Function, "github.com/upfront-mem/upfront/arena_c.(*siteTable).")
+}
+
+// since is what was allocated after an earlier profile was read: most objects first.
+func (p goProfile) since(before goProfile) (sites []goSite) {
+	for stack, count := range p {
+		count.objects -= before[stack].objects
+		count.bytes -= before[stack].bytes
+		if count.objects <= 0 {
+			continue
+		}
+		frames := goFrames(stack[:])
+		if slices.ContainsFunc(frames, looksAtHeap) {
+			continue
+		}
+		if own := programFrames(frames); len(own) > 0 {
+			sites = append(sites, goSite{count, own})
+		}
+	}
+	slices.SortFunc(sites, func(a, b goSite) int {
+		return cmp.Or(cmp.Compare(b.objects, a.objects), slices.Compare(a.frames, b.frames))
+	})
+	return sites
+}
+
+func goFrames(stack []uintptr) (list []runtime.Frame) {
+	if end := slices.Index(stack, 0); end >= 0 {
+		stack = stack[:end]
+	}
+	frames := runtime.CallersFrames(stack)
+	for more := len(stack) > 0; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		list = append(list, f)
+	}
+	return list
+}
+
+// programFrames are the frames of the program on a stack, innermost first; none when the runtime allocated for itself.
+func programFrames(stack []runtime.Frame) (list []string) {
+	for _, f := range stack {
+		switch {
+		case len(list) == 0 && runtimeKeeps[f.Function]:
+			return nil
+		case f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "internal/runtime/"):
+			list = append(list, fmt.Sprintf("%s (%s:%d)", f.Function, f.File, f.Line))
+		}
+	}
+	return list
+}
+
+// runtimeKeeps are functions that the runtime allocates in for itself below a frame of the program: it keeps and reuses
+// what they make, and who waits or sleeps can't know whether there is one.
+var runtimeKeeps = map[string]bool{
+	"runtime.acquireSudog":              true, // who waits for a channel or a lock; a collection empties the store
+	"runtime.newdefer":                  true, // a defer in a loop; so does it here
+	"runtime.allocm":                    true, // a thread
+	"runtime.malg":                      true, // a goroutine
+	"runtime.allgadd":                   true, // the list of them
+	"runtime.(*timers).addHeap":         true, // who waits for a ticker or a timer: the first on each processor
+	"runtime.itabAdd":                   true, // the table of interfaces and their types
+	"runtime.buildTypeAssertCache":      true, // x.(Interface), one time in a thousand
+	"runtime.buildInterfaceSwitchCache": true, // and in a switch over types
+	"time.Sleep":                        true, // the first of a goroutine
+}
+
+const (
+	goSitesShown  = 8
+	goFramesShown = 6
+)
+
+// text says how much was allocated and where.
+func (w *heapWatch) text() (count, where string) {
+	sites, unseen := w.found, w.foundUnseen
+	var sum goCount
+	for _, site := range sites {
+		sum.objects += site.objects
+		sum.bytes += site.bytes
+	}
+	var lines strings.Builder
+	for i, site := range sites {
+		if i == goSitesShown {
+			fmt.Fprintf(&lines, "\n  and %d more places", len(sites)-i)
+			break
+		}
+		fmt.Fprintf(&lines, "\n  %s, %d bytes:", plural(site.objects, "object"), site.bytes)
+		for k, frame := range site.frames {
+			if k == goFramesShown {
+				fmt.Fprintf(&lines, "\n    and %s", plural(int64(len(site.frames)-k), "caller"))
+				break
+			}
+			lines.WriteString("\n    " + frame)
+		}
+	}
+	if unseen > 0 {
+		fmt.Fprintf(&lines, "\n  and %s under 16 bytes without pointers, in blocks with others: where is not recorded",
+			plural(int64(unseen), "object"))
+		sum.objects += int64(unseen)
+	}
+	return plural(sum.objects, "Go allocation") + fmt.Sprintf(", %d bytes", sum.bytes), lines.String()
+}
+
+// strictBuild says whether a strict budget looks at the Go heap: in checked builds.
+const strictBuild = arena_c.Checked
+
+// forgive lets what is allocated until end go uncounted. It is for calls of the budget that play uses rarely.
+func forgive() (end func()) {
+	if strictBuild {
+		strictHeap.forgive()
+		return strictHeapEnd
+	}
+	return forgiveNothing
+}
+
+func forgiveNothing() {}
+
+func strictHeapEnd() { strictHeap.endForgiving() }

@@ -1,0 +1,154 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"html"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/view"
+)
+
+var update = flag.Bool("update", false, "draw testdata/handheld.svg anew")
+
+func draw(t *testing.T, p budget.Plan) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, view.Plan(&b, p))
+	return b.String()
+}
+
+// TestHandheld: the picture that README shows is what the program draws of frogpond's plan.
+func TestHandheld(t *testing.T) {
+	plan, err := budget.ReadPlan(filepath.Join("..", "..", "tests", "frogpond", "plan.json"))
+	require.NoError(t, err)
+	file := filepath.Join("testdata", "handheld.svg")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(draw(t, plan)), 0o644))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(text), draw(t, plan), "make readme draws it anew")
+}
+
+var plans = map[string]budget.Plan{
+	"one":   {Name: "one", Regions: []budget.RegionPlan{{Name: "all", Size: 1}}},
+	"slots": {Name: "slots", Regions: []budget.RegionPlan{{Name: "few", Size: 100_000, Slots: 3}, {Name: "many", Size: 1, Slots: 400}}},
+	"rest": {Name: "rest", Size: 1000 * budget.KiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}, {Name: "top", Size: 5}},
+		Frame: budget.FramePlan{Buffers: 3, Size: 70_000}},
+	"unplanned": {Name: "unplanned", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: 5 * budget.KiB}}},
+	"guards": {Name: "guards", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, Slots: 2}, {Name: "top", Size: 1}},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.KiB}, Pages: budget.Pages{Guards: budget.Wished}},
+	"noted": {Name: "noted", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, Note: `</svg> & "more"`},
+		{Name: "torn", Size: 1, Note: "a\x01\u2028b"}, {Name: "long", Size: 1, Note: strings.Repeat("note ", 100)}},
+		GoHeap: 5 * budget.MiB},
+}
+
+// TestEveryPicture is XML, and a <title> and a <desc> stand in it for who can't see it.
+func TestEveryPicture(t *testing.T) {
+	for name, plan := range plans {
+		t.Run(name, func(t *testing.T) {
+			text := draw(t, plan)
+			for decoder := xml.NewDecoder(strings.NewReader(text)); ; {
+				_, err := decoder.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				require.NoError(t, err)
+			}
+			assert.Contains(t, text, "<title>plan "+name+": ")
+			for _, r := range plan.Regions {
+				assert.Contains(t, text, ">"+r.Name+"</text>")
+			}
+			assert.Contains(t, text, "prefers-color-scheme: dark")
+		})
+	}
+}
+
+var bar = regexp.MustCompile(`<rect class="(\w+) slack" x="([\d.]+)" y="60" width="([\d.]+)"`)
+
+// TestToScale opens each plan and compares where the parts lie with where the budget has them.
+func TestToScale(t *testing.T) {
+	const left, width = 20, 840
+	for name, plan := range plans {
+		t.Run(name, func(t *testing.T) {
+			b, err := budget.Open(plan)
+			require.NoError(t, err)
+			defer b.Close()
+			ranges, err := b.Walk()
+			require.NoError(t, err)
+			tables := ranges[0].Size
+			for _, r := range ranges[1:] {
+				if r.Arena == "" && r.What != "slack: unplanned" && tables == r.Offset {
+					tables += r.Size // what rounds the tables up, and their guard
+				}
+			}
+			scale := width / float64(b.Size()-tables)
+			bars := bar.FindAllStringSubmatch(draw(t, plan), -1)
+			require.NotEmpty(t, bars)
+			begins := map[float64]bool{}
+			last := float64(left)
+			for _, m := range bars {
+				x, err := strconv.ParseFloat(m[2], 64)
+				require.NoError(t, err)
+				wide, err := strconv.ParseFloat(m[3], 64)
+				require.NoError(t, err)
+				assert.InDelta(t, last+.5, x, .2, "bars stand side by side")
+				begins[x], last = true, x+wide+.5
+			}
+			assert.InDelta(t, left+width, last, .2, "and fill the whole")
+			arena := ""
+			for _, r := range ranges {
+				if r.Offset < tables || r.Arena == arena || r.Arena == "" {
+					continue
+				}
+				arena = r.Arena
+				if strings.HasPrefix(arena, "many") && arena != "many 0" {
+					continue // too narrow to tell apart
+				}
+				at, near := left+float64(r.Offset-tables)*scale+.5, math.Inf(1)
+				for x := range begins {
+					near = min(near, math.Abs(x-at))
+				}
+				assert.Less(t, near, .2, "%s begins at %.1f", arena, at)
+			}
+		})
+	}
+}
+
+// TestNotesFit into their line.
+func TestNotesFit(t *testing.T) {
+	note := regexp.MustCompile(`<text class="small" x="384"[^>]*>([^<]*)<`)
+	for _, text := range note.FindAllStringSubmatch(draw(t, plans["noted"]), -1) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(html.UnescapeString(text[1])), 70)
+	}
+}
+
+// TestFaultyPlan writes nothing.
+func TestFaultyPlan(t *testing.T) {
+	var b bytes.Buffer
+	require.Error(t, view.Plan(&b, budget.Plan{}))
+	assert.Zero(t, b.Len())
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestWriterFails(t *testing.T) {
+	assert.ErrorIs(t, view.Plan(full{}, plans["one"]), io.ErrShortWrite)
+}

@@ -1,0 +1,2 @@
+/* stdlib.h - what the checked build takes of it. */
+_Noreturn void abort(void);

@@ -1,0 +1,159 @@
+package scope
+
+import (
+	"errors"
+	"io"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Own closes c when s closes, in its place among the other finalizers. Its place is taken before
+// anything else: when the scope is full, or the planned number of owned values (limits.owned) is
+// reached, c is closed at once and the full unwinds, so c is never lost. Cost: 16 bytes of the arena
+// and a place in the table of limits.owned; no Go allocation.
+func (s Scope) Own(c io.Closer) Owned {
+	if c == nil {
+		panic(bug("Own of nil"))
+	}
+	if p := s.own(); p != nil {
+		p.value, p.closes = c, true
+		return p.held
+	}
+	panic(s.notOwned("Own", owned{value: c, closes: true}))
+}
+
+// Defer runs fn when s closes, in its place among the other finalizers. When there is no room for it,
+// fn runs at once and the full unwinds. Cost: as Own.
+func (s Scope) Defer(fn func()) Owned {
+	if fn == nil {
+		panic(bug("Defer of nil"))
+	}
+	if p := s.own(); p != nil {
+		p.fn = fn
+		return p.held
+	}
+	panic(s.notOwned("Defer", owned{fn: fn}))
+}
+
+// Keep keeps v from the collector until s closes, for what only C or a number in a block refers to.
+// Owned.Value gives it back. Cost: as Own; a v that is no pointer costs what Go takes to put it into an
+// interface.
+func (s Scope) Keep(v any) Owned {
+	if v == nil {
+		panic(bug("Keep of nil"))
+	}
+	if p := s.own(); p != nil {
+		p.value, p.closes = v, false
+		return p.held
+	}
+	panic(s.notOwned("Keep", owned{value: v}))
+}
+
+// own takes a place for a Go value, and links a node that names it; nil when s refuses.
+func (s Scope) own() *owned {
+	h, st := s.h, stackOf(s.h)
+	if st == nil {
+		return nil
+	}
+	t := &st.owned
+	place := t.free - 1
+	if t.free == 0 {
+		place = t.used
+	}
+	if place >= uint64(len(t.places)) || arena_c.Checked && s.open() && st.refusesPlace() {
+		return nil
+	}
+	asked := h.Asked
+	word := (*uint64)(h.Node(s.gen, 8, 7))
+	if word == nil {
+		t.asked = asked
+		return nil
+	}
+	p := &t.places[place]
+	if t.free != 0 {
+		t.free = p.next
+	} else {
+		t.used++
+	}
+	t.live++
+	t.serial += ownedPlaces
+	place += t.serial
+	p.held = Owned{t.stack, place}
+	p.site.Note()
+	*word = place
+	h.Link(unsafe.Pointer(word), classOwned)
+	return p
+}
+
+func (st *Stack) refusesPlace() bool {
+	st.owned.refused = arena_c.Refuse()
+	return st.owned.refused
+}
+
+// notOwned is why own refused. What it was for ends now, but nothing is lost.
+func (s Scope) notOwned(what string, it owned) error {
+	if !s.open() {
+		s.h.Misused = 0 // this panic tells it
+		return errors.Join(s.misuse(what+" in"), it.guarded())
+	}
+	h, st := s.h, stackOf(s.h)
+	var full *FullError
+	switch places := uint64(len(st.owned.places)); {
+	case st.owned.refused:
+		st.owned.refused = false
+		full = st.refuseTable("owned", places, st.nameOf(h, h.Depth))
+	case st.owned.live == len(st.owned.places): // no place was free
+		full = st.tableFull("owned", places, st.nameOf(h, h.Depth))
+	default:
+		full = st.full(h, h.Asked)
+		h.Asked = st.owned.asked // this panic tells it, with what c said; nobody needs to tell it again
+	}
+	st.finalizers += it.finalizers()
+	full.Cause = it.guarded()
+	return full
+}
+
+// find is what h names, and the stack that has it; or nil.
+func (h Owned) find() (*Stack, *owned) {
+	st := stackAt(uint64(uint32(h.stack)))
+	if st == nil || uint64(uint32(st.made)) != h.stack>>32 {
+		return nil, nil
+	}
+	return st, st.owned.at(h.place)
+}
+
+// Cancel forgets what h names: it will not be closed or run. It is false when that was closed, run or
+// cancelled before. The place in the table is free again at once, the 16 bytes of the arena when the
+// scope closes.
+func (h Owned) Cancel() bool {
+	st, p := h.find()
+	if p == nil {
+		return false
+	}
+	st.owned.take(h.place)
+	st.owned.release(p)
+	return true
+}
+
+// CloseNow closes or runs what h names now, instead of when its scope closes, and returns its error.
+// What was closed, run or cancelled before is refused with an error; nothing runs twice.
+func (h Owned) CloseNow() error {
+	st, p := h.find()
+	if p == nil {
+		return &Misuse{"CloseNow of what was closed, run or cancelled before", true}
+	}
+	st.owned.take(h.place)
+	st.finalizers += p.finalizers()
+	defer st.owned.release(p) // also when it panics
+	return p.run()
+}
+
+// Value is what Keep or Own keeps, and nil when it is gone. A closer whose Close is at work is gone
+// already.
+func (h Owned) Value() any {
+	if _, p := h.find(); p != nil {
+		return p.value
+	}
+	return nil
+}

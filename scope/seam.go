@@ -1,0 +1,95 @@
+package scope
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Verdict sorts what ended a function that worked in the open scopes: v is what recover gave, err what it
+// returned. A full is an error. A panic after a full that nobody handled is that full, with the panic as its
+// cause. Any other panic comes back, to go on after the unwinding.
+func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
+	return st.verdict(v, err, opened{})
+}
+
+// Busy says whether finalizers of the arena are running, and whether a Do or a constructor is at work on it.
+func (st *Stack) Busy() (closing, inside bool) {
+	return (st.h.Odd|st.row.Temp.Odd)&arena_c.Closing != 0, st.inside != 0
+}
+
+// Freeze ends allocation in the topmost scope: what is there stays until it closes. Who freezes has asked for Left.
+func (st *Stack) Freeze() {
+	st.settle(st.h)
+	st.notes[st.h.Depth].err = nil
+	st.h.Asked = 0
+	st.h.Freeze()
+}
+
+// Keeps says whether the address outlives the load: it lies outside the arena, or below the cursor of
+// the topmost scope.
+func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
+	h := st.h
+	at := h.Offset(p)
+	return at-h.Start >= st.row.Size() || at < h.Cursor || size == 0 && at == h.Cursor
+}
+
+// Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
+// a Try... met in any, which is told with this.
+func (st *Stack) Left(depth int) error {
+	return joined(st.leftOpen(depth), st.rememberedSince(opened{}))
+}
+
+// LastFull is the last full that the arena told of, to whomever, or nil.
+func (st *Stack) LastFull() *FullError { return st.lastFull }
+
+// EachOwned calls fn with each Go value that is held: what it is, and where it was given.
+func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
+	for i := range st.owned.places[:st.owned.used] {
+		if p := &st.owned.places[i]; p.held.place != 0 {
+			fn(p.what(), &p.site)
+		}
+	}
+}
+
+// A frame in which there is nothing to run and nothing to tell ends without the long way of Open and
+// Close.
+
+// Changes moves on whenever a scope opens or nodes run. While it stays, and the arena is empty or no
+// node is in its chain, it differs from what it was by its cursor alone.
+func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound }
+
+// plain says that one scope is open, and that there is nothing to run or to tell when it closes.
+func (st *Stack) plain() bool {
+	h := st.h
+	return h.Depth == 1 && h.Chain|h.Asked|h.Misused|st.row.Temp.Depth == 0 && h.Odd&^oddNames == 0
+}
+
+// NextPlain freezes the only scope, whose bytes it gives, and opens that of the next buffer anew.
+// False, and nothing has changed: in one of the two there is something to run or to tell.
+func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
+	if arena_c.Checked || !st.plain() || !next.plain() {
+		return Scope{}, 0, false
+	}
+	h := st.h
+	used = h.Cursor - h.Start
+	if st.names.lines != nil {
+		line := &st.names.lines[st.lineAt(1)]
+		line.Peak = max(line.Peak, used)
+	}
+	h.Gen = 0
+	h = next.h
+	h.Close(h.Top())
+	gen := h.Open()
+	next.notes[1].gen = gen
+	return Scope{h, gen}, used, true
+}
+
+// CloseTemp closes the temporaries, if there are any. Beside their errors it gives those that nobody got yet: of the parts
+// of constructors in the topmost scope that were unwound.
+func (st *Stack) CloseTemp() error {
+	err := st.closeFrom(&st.row.Temp, 1)
+	n := &st.notes[st.h.Depth]
+	err, n.lost = joined(err, n.lost), nil
+	return err
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// tell says in words what was played, whether it stayed inside its plan, and where the plan has slack.
+func (r *Result) tell(out io.Writer, verbose bool) {
+	var refused []string
+	for _, l := range r.Levels {
+		if l.Error != "" {
+			refused = append(refused, l.Name)
+		}
+	}
+	played := len(r.Levels) - len(refused)
+	fmt.Fprintf(out, "Frogpond played %s of %s in %.1f s: on each %s and up to %s (35 are a second of the game), with %s.\n",
+		many(played, "map"), r.files(), r.Seconds, many(r.options.bots, "player"), many(r.options.ticks, "tick"), many(r.Workers, "worker"))
+	fmt.Fprintf(out, "It played by itself: it is the inside of a game server, without a network as yet.\n\n")
+
+	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, size(r.BudgetBytes), r.base())
+	if len(refused) > 0 {
+		fmt.Fprintf(out, "Not run, as the plan has no room for it: %s.\n", strings.Join(refused, ", "))
+	} else {
+		fmt.Fprintln(out, "Everything fitted.")
+	}
+	fmt.Fprintf(out, "%s\n%s\n\n", r.kept(), r.during())
+	r.slack(out)
+	if verbose {
+		r.list(out)
+		return
+	}
+	fmt.Fprintf(out, "\n-v lists each map, with the hash of its last state; -json says all that was measured.\n")
+}
+
+// files are the names of what was played, without their folders.
+func (r *Result) files() string {
+	var names []string
+	for name := range strings.SplitSeq(r.WAD, ",") {
+		if name == builtin {
+			name = "its own"
+		}
+		names = append(names, filepath.Base(name))
+	}
+	return strings.Join(names, " and ")
+}
+
+// base says where the budget begins, and whether that is where the plan wishes it.
+func (r *Result) base() string {
+	if r.Report.Plan.Base == 0 {
+		return "It begins where there was room, at " + r.BudgetBase + "."
+	}
+	for _, refusal := range r.Report.NotGranted {
+		if strings.HasPrefix(refusal, "base: ") {
+			return fmt.Sprintf("It begins at %s; the plan's wish wasn't granted: %s.", r.BudgetBase, refusal)
+		}
+	}
+	return "It begins at " + r.BudgetBase +
+		",\nas the plan wishes, so that its pointers are the same in every run."
+}
+
+// kept says whether all that was taken came back.
+func (r *Result) kept() string {
+	text := "Nothing leaked"
+	if r.Leaks > 0 {
+		text = fmt.Sprintf("%d leaks", r.Leaks)
+	}
+	if r.IdentityOK {
+		return text + ", and each walk of the budget accounted for every byte."
+	}
+	return text + ", and a walk of the budget did not account for every byte."
+}
+
+// during says what play did to the Go heap and to pages, and how long ticks took.
+func (r *Result) during() string {
+	allocations, missing, longest := uint64(0), 0, uint32(0)
+	middles := []uint32{}
+	for _, l := range r.Levels {
+		if l.GoAllocs != nil {
+			allocations += *l.GoAllocs
+		}
+		if l.BudgetFaults != nil {
+			missing += *l.BudgetFaults
+		}
+		if l.TickTime.Max != nil {
+			longest = max(longest, *l.TickTime.Max)
+			middles = append(middles, *l.TickTime.P50)
+		}
+	}
+	text := fmt.Sprintf("During play the Go heap had %s, and %s missing",
+		many(int(allocations), "allocation"), pages(missing))
+	if len(middles) == 0 {
+		return text + "."
+	}
+	slices.Sort(middles)
+	return fmt.Sprintf("%s. A tick usually took %s µs, the longest %s µs.", text, micros(&middles[len(middles)/2]), micros(&longest))
+}
+
+// slack draws of each part of the plan what was needed of it at most.
+func (r *Result) slack(out io.Writer) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "part\tplanned\tneeded\tslack\t\t")
+	line := func(name string, planned, needed uint64) {
+		const width = 32
+		filled := min(width, int((needed*width+planned-1)/planned))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t[%s%s]\t\n", name, size(planned), size(needed), 100*(planned-min(needed, planned))/planned,
+			strings.Repeat("#", filled), strings.Repeat(".", width-filled))
+	}
+	rest := r.BudgetBytes
+	for _, g := range r.Report.Regions {
+		line(g.Name, g.Size, g.Peak)
+		rest -= g.Size
+	}
+	for _, part := range []string{"frame", "scratch"} {
+		var most budget.RegionReport
+		count := 0
+		for _, g := range r.Report.Beside {
+			if strings.HasPrefix(g.Name, part+" ") {
+				most.Size, most.Peak = g.Size, max(most.Peak, g.Peak)
+				count++
+				rest -= g.Size
+			}
+		}
+		if count > 0 {
+			line(fmt.Sprintf("%s, each of %d", part, count), most.Size, most.Peak)
+		}
+	}
+	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\t\n", size(rest))
+	if r.Report.Plan.GoHeap > 0 {
+		line("Go heap, beside it", r.Report.Plan.GoHeap, r.GoHeapPeak)
+	}
+	t.Flush()
+	if r.ResidentMax != nil {
+		fmt.Fprintf(out, "The whole process had at most %s resident, in a %s build.\n", size(*r.ResidentMax), r.Build)
+	}
+}
+
+// list has a line for each map.
+func (r *Result) list(out io.Writer) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\nmap\tticks\thash\tload\tused\tpeak\tfrogs\tof\tp50\tp99\tmax\tGo allocations\tpages missing\t")
+	for i := range r.Levels {
+		l := &r.Levels[i]
+		if l.Error != "" {
+			fmt.Fprintf(t, "%s\tnot run%s\n", l.Name, strings.Repeat("\t", 12))
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d µs\t%s\t%s\t%d\t%d\t%s µs\t%s µs\t%s µs\t%s\t%s\t\n", l.Name, *l.Ticks, *l.Hash, *l.LoadMicros,
+			size(*l.Used), size(*l.Peak), *l.PoolPeak, *l.PoolCapacity, micros(l.TickTime.P50), micros(l.TickTime.P99),
+			micros(l.TickTime.Max), show(l.GoAllocs), show(l.BudgetFaults))
+	}
+	t.Flush()
+}
+
+// many is a count with its noun.
+func many(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func pages(n int) string {
+	if n == 1 {
+		return "1 page of the budget was"
+	}
+	return fmt.Sprintf("%d pages of the budget were", n)
+}
+
+// size is a number of bytes in KiB, rounded up, or in MiB where it is large.
+func size(bytes uint64) string {
+	if bytes >= 100*budget.MiB {
+		return fmt.Sprintf("%d MiB", (bytes+budget.MiB-1)/budget.MiB)
+	}
+	return fmt.Sprintf("%d KiB", (bytes+budget.KiB-1)/budget.KiB)
+}
+
+// show prints a figure, or a dash when it was not measured.
+func show[T any](v *T) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
+}
+
+func micros(nanoseconds *uint32) string {
+	if nanoseconds == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(*nanoseconds)/1000)
+}

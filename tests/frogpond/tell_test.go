@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What a run says: what was played, the plan and where it lies, and the slack of each part; hashes only where they are asked for.
+func TestTell(t *testing.T) {
+	args := []string{"-wad", builtin, "-maps", "MAP01", "-ticks", "35"}
+	var short, long bytes.Buffer
+	require.Zero(t, run(t.Context(), args, &short, io.Discard))
+	require.Zero(t, run(t.Context(), append(args, "-v"), &long, io.Discard))
+	r, _ := play(t, 0, args...)
+	for _, said := range []string{
+		`\AFrogpond played 1 map of its own in \d+\.\d s: on each 8 players and up to 35 ticks \(.*\), with 1 worker\.\n`,
+		`\nIts memory is the plan "handheld": \d+ KiB, taken once, at the start\. It begins at 0x[0-9a-f]+[,;]`,
+		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
+		`\n +level +1574 KiB +\d+ KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +95 KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+ KiB`,
+		`\n-v lists each map, with the hash of its last state; `,
+	} {
+		assert.Regexp(t, said, short.String())
+	}
+	assert.NotContains(t, short.String(), *r.Levels[0].Hash)
+	assert.Regexp(t, `\n +MAP01 +35 +`+*r.Levels[0].Hash+` +\d+ µs +\d+ KiB`, long.String())
+}
+
+// A run says whether it got the base that the plan wishes.
+func TestTellBase(t *testing.T) {
+	r := newResult(&options{})
+	r.BudgetBase = "0x2000000000"
+	assert.Equal(t, "It begins where there was room, at 0x2000000000.", r.base())
+	r.Report.Plan.Base = 0x2000000000
+	assert.True(t, strings.HasPrefix(r.base(), "It begins at 0x2000000000,\nas the plan wishes"), r.base())
+	r.Report.NotGranted = []string{"lock: not allowed", "base: taken"}
+	r.BudgetBase = "0x10000"
+	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: base: taken.", r.base())
+}
+
+// What went wrong is said as plainly.
+func TestTellFaults(t *testing.T) {
+	r := newResult(&options{})
+	assert.Contains(t, r.during(), "0 allocations, and 0 pages of the budget were missing")
+	r.Leaks, r.IdentityOK = 2, false
+	r.Levels = []LevelResult{{Name: "MAP01", GoAllocs: new(uint64(1)), BudgetFaults: new(1)}, {Name: "MAP02", Error: "full"}}
+	assert.Equal(t, "2 leaks, and a walk of the budget did not account for every byte.", r.kept())
+	assert.Contains(t, r.during(), "1 allocation, and 1 page of the budget was missing")
+	var out bytes.Buffer
+	r.tell(&out, false)
+	assert.Contains(t, out.String(), "Not run, as the plan has no room for it: MAP02.\n")
+}

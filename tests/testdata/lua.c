@@ -1,0 +1,108 @@
+/* lua.c - Lua in a heap: to the brim, "not enough memory", on again, and back to one free block. */
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "upfront.h"
+
+#define HEAP_SIZE (8u << 20)
+
+static _Alignas(64) unsigned char block[HEAP_SIZE];
+static int failures;
+
+static void check(int condition, const char *what) {
+    if (!condition) {
+        printf("FAILED: %s\n", what);
+        failures++;
+    }
+}
+
+static void report(const upfront_heap *h, const char *when) {
+    upfront_heap_report r;
+    uint64_t count;
+    int code = upfront_heap_walk(h, NULL, 0, &count);
+    upfront_heap_stats(h, &r);
+    printf("%s: used %llu of %llu, peak %llu, %llu live, %llu refused, %llu of them by the bound, largest free %llu\n", when,
+           (unsigned long long)r.used, (unsigned long long)r.size, (unsigned long long)r.peak, (unsigned long long)r.live,
+           (unsigned long long)r.failed, (unsigned long long)r.bounded, (unsigned long long)upfront_heap_largest(h));
+    check(code == UPFRONT_FULL, "the walk"); /* no room was given for the blocks: full is all's well */
+}
+
+/* A chunk of the script is compiled while there is room: at the brim there may be none for that. */
+static int chunk(lua_State *lua, const char *code) {
+    check(luaL_loadstring(lua, code) == LUA_OK, "a chunk compiles");
+    return luaL_ref(lua, LUA_REGISTRYINDEX);
+}
+
+/* Runs a chunk; its answer is on top of the stack. */
+static int run(lua_State *lua, int chunk_of) {
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, chunk_of);
+    return lua_pcall(lua, 0, 1, 0);
+}
+
+static const char to_the_brim[] =
+    "kept, n = {}, 0\n"
+    "while true do\n"
+    "  local t = {}\n"
+    "  for i = 1, 20 do t['key ' .. n .. ' ' .. i] = ('x'):rep((n * 37 + i * 11) % 700) .. i end\n"
+    "  for i = 1, n % 90 do t[i] = i end\n"
+    "  kept[#kept + 1] = t; n = n + 1\n"
+    "  if n % 7 == 0 then kept[n // 2] = false end\n"
+    "end";
+
+static const char one_huge_string[] = "local s = 'frogs'; while true do s = s .. s end";
+
+static const char throw_half_away[] = "for i = 1, #kept, 2 do kept[i] = false end; collectgarbage()";
+
+static const char intact[] =
+    "for n, t in pairs(kept) do\n"
+    "  for k, v in pairs(t or {}) do\n"
+    "    if type(k) == 'string' then\n"
+    "      local a, i = k:match('key (%d+) (%d+)')\n"
+    "      assert(v == ('x'):rep((a * 37 + i * 11) % 700) .. i)\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "return #kept";
+
+static const char goes_on[] =
+    "kept = nil; collectgarbage(); collectgarbage()\n"
+    "local sum, t = 0, {}\n"
+    "for i = 1, 50000 do t[i] = tostring(i) end\n"
+    "table.sort(t)\n"
+    "for i = 1, #t do sum = sum + tonumber(t[i]) end\n"
+    "return sum";
+
+int main(void) {
+    upfront_heap *h = upfront_heap_init(block, sizeof block);
+    uint64_t room = upfront_heap_largest(h);
+    lua_State *lua = lua_newstate(upfront_heap_hook, h);
+    int round, brim, huge, half, whole, on;
+    check(lua != NULL, "a state");
+    luaL_openlibs(lua);
+    brim = chunk(lua, to_the_brim);
+    huge = chunk(lua, one_huge_string);
+    half = chunk(lua, throw_half_away);
+    whole = chunk(lua, intact);
+    on = chunk(lua, goes_on);
+    report(h, "libraries open");
+    for (round = 0; round < 3; round++) {
+        check(run(lua, brim) == LUA_ERRMEM, "to the brim is out of memory");
+        printf("round %d: %s\n", round, lua_tostring(lua, -1));
+        report(h, "at the brim");
+        check(h->used > h->end / 5 * 4, "full means that four fifths are used");
+        check(run(lua, half) == LUA_OK, "what isn't needed goes");
+        check(run(lua, whole) == LUA_OK && lua_tointeger(lua, -1) > 100, "what was kept is as it was");
+        check(run(lua, huge) == LUA_ERRMEM, "one string too long is out of memory");
+        check(run(lua, on) == LUA_OK && lua_tointeger(lua, -1) == 1250025000, "goes on after a collection");
+        lua_settop(lua, 0);
+        report(h, "after a collection");
+    }
+    lua_close(lua);
+    report(h, "closed");
+    check(h->used == 0 && h->live == 0 && upfront_heap_largest(h) == room, "one free block again");
+    puts(failures == 0 ? "ok" : "FAILED");
+    return failures != 0;
+}
