@@ -17,7 +17,6 @@ import (
 
 const notOurs = "not of this proxy: another's, or given back already"
 
-func bytesOf(p unsafe.Pointer, size int) []byte { return unsafe.Slice((*byte)(p), size) }
 
 func TestProxyTellsWhatIsItsOwn(t *testing.T) {
 	h := newHeap(t, 16384)
