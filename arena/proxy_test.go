@@ -17,7 +17,6 @@ import (
 
 const notOurs = "not of this proxy: another's, or given back already"
 
-
 func TestProxyTellsWhatIsItsOwn(t *testing.T) {
 	h := newHeap(t, 16384)
 	sound, music := arena.NewProxy("sound", h), arena.NewProxy("music", h)
