@@ -117,37 +117,45 @@ void upfront_check_dead(const upfront_mirror *m, uint64_t at, int window) {
         expect_dead(m, start, end < stop ? end : stop, window);
 }
 
-/* Goes through what begins in [at, end) in one window: between what is alive, all up to where something ended or a redzone does is dead. */
+/* The first position in [p, end) that is neither dead nor of something alive, or end. What is paged lies further up than what begins
+ * behind it, so that something alive may lie there that wasn't gone through yet. */
+static uintptr_t wrong(const upfront_mirror *m, uintptr_t p, uintptr_t end, int window) {
+    while ((p = undead(m, p, end, window)) < end) {
+        uint64_t at = upfront_below(m, (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, window, UPFRONT_NOTE_LIVE), size;
+        if (at == m->size)
+            return p;
+        size = upfront_note_of(m, at, window)->word & UPFRONT_NOTE_SIZE;
+        if (p - upfront_start_of(m, at, window) >= size)
+            return p;
+        p = upfront_start_of(m, at, window) + (uintptr_t)size;
+    }
+    return end;
+}
+
+/* Goes through what begins in [at, end) in one window: redzones of what is alive are dead, and so is what ended, but for what is alive
+ * there now. What ended in the same bytes as what came before is looked at once. */
 static int check_window(const upfront_mirror *m, uint64_t at, uint64_t end, int window, upfront_found *found) {
-    uintptr_t p = upfront_line_of(m, at, window) - UPFRONT_ZONE_BEFORE, until = p, bad;
-    for (;; at++) {
-        uintptr_t start, low;
-        uint64_t word = 0;
-        at = upfront_above(m, at, end, window, UPFRONT_NOTE_LIVE | UPFRONT_NOTE_DIED);
-        word = at < end ? upfront_note_of(m, at, window)->word : 0;
-        start = at < end ? upfront_start_of(m, at, window) : upfront_line_of(m, end, window) + UPFRONT_ZONE_BEFORE;
+    uintptr_t from = 0, to = 0, bad;
+    for (; (at = upfront_above(m, at, end, window, UPFRONT_NOTE_LIVE | UPFRONT_NOTE_DIED)) < end; at++) {
+        uint64_t word = upfront_note_of(m, at, window)->word, size = word & UPFRONT_NOTE_SIZE;
+        uintptr_t start = upfront_start_of(m, at, window), stop = start + (uintptr_t)size;
         if (word & UPFRONT_NOTE_PLAIN)
             continue;
-        low = word & UPFRONT_NOTE_DIED ? start : start - UPFRONT_ZONE_BEFORE;
-        if (low > until) {
-            if ((bad = undead(m, p, until, window)) < until)
-                break;
-            p = until = low;
-        }
-        if (at >= end)
-            return 1;
         if (word & UPFRONT_NOTE_LIVE) {
-            if ((bad = undead(m, p, start, window)) < start)
+            uintptr_t behind = stop + (uintptr_t)upfront_behind(size);
+            if ((bad = wrong(m, start - UPFRONT_ZONE_BEFORE, start, window)) < start || (bad = wrong(m, stop, behind, window)) < behind)
                 break;
-            p = start + (uintptr_t)(word & UPFRONT_NOTE_SIZE);
-            start = p + (uintptr_t)upfront_behind(word & UPFRONT_NOTE_SIZE);
-        } else {
-            start += (uintptr_t)(word & UPFRONT_NOTE_SIZE);
+            continue;
         }
-        until = until < start ? start : until;
+        if (start < from || start > to)
+            from = to = start;
+        if ((bad = wrong(m, to, stop, window)) < stop)
+            break;
+        to = to < stop ? stop : to;
     }
-    find(m, bad, window, found);
-    return 0;
+    if (at < end)
+        find(m, bad, window, found);
+    return at >= end;
 }
 
 int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {

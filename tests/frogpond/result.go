@@ -32,6 +32,7 @@ type Result struct {
 	GoHeapPeak  uint64        `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
 	ResidentMax *uint64       `json:"rss_peak"`
 	IdentityOK  bool          `json:"identity_ok"` // every walk covered the budget without gap or overlap
+	walk        error         // what one found, if not
 
 	options *options
 	start   time.Time
@@ -83,7 +84,7 @@ func newResult(o *options) *Result {
 // check walks the budget.
 func (r *Result) check(b *budget.Budget) {
 	if _, err := b.Walk(); err != nil {
-		r.IdentityOK = false
+		r.IdentityOK, r.walk = false, err
 	}
 }
 

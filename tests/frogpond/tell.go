@@ -75,7 +75,7 @@ func (r *Result) kept() string {
 	if r.IdentityOK {
 		return text + ", and each walk of the budget accounted for every byte."
 	}
-	return text + ", and a walk of the budget did not account for every byte."
+	return fmt.Sprintf("%s, and a walk of the budget did not account for every byte: %v", text, r.walk)
 }
 
 // during says what play did to the Go heap and to pages, and how long ticks took.
