@@ -171,7 +171,7 @@ func Example_udpServer() {
 	// Step 7: the first run. A scratch arena of 4 KiB looks like enough for a packet of 1200 bytes, but its 400 orders take 12 each.
 	fmt.Println("close:", run(planOf(4*budget.KiB), play))
 
-	// Step 8: the log names the key of the plan and a size that is enough. Raise it and run again. Or ask budget.Measure
+	// Step 8: the log names the key of the plan and a size that is enough for the request that failed. Raise it and run again. Or ask budget.Measure
 	// beforehand, which finds such sizes by itself.
 	fmt.Println("close:", run(planOf(8*budget.KiB), play))
 	// Output:

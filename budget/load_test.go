@@ -83,7 +83,7 @@ var failures = map[string]failure{
 				frogs.Pool(s, 1)
 			}
 		}},
-	"owned": {full: true, text: `one more of 16 owned; raise limits.owned in the plan`,
+	"owned": {full: true, text: `one more of 16 owned values; raise limits.owned in the plan`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				s.Defer(func() {})

@@ -20,7 +20,8 @@ import (
 // A part's size in it is its Peak, the highest of its slots, buffers or scratch arenas; with one byte less fn is full. Where there
 // were temporaries ([scope.Scope.Temp]), which begin at a line, it may be the next multiple of 64. Where it depends on which
 // goroutine comes first how much a scratch arena holds, it is what sufficed in the run. What was never used has 1 byte, the least that
-// a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1.
+// a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1:
+// they are as tight as sizes, and one Defer more than in the run is full. Set Plan.Limits to your own to keep those.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next line: it does the same each time, starts
 // with a fresh budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
@@ -29,7 +30,8 @@ import (
 // that says so.
 //
 // The shadow is open without pages made present, locked, huge or guarded, at no certain address, and without a share of the
-// Go heap: fn may run beside a budget that governs it. After Close its addresses stay reserved, as every budget's.
+// Go heap: fn may run beside a budget that governs it. In checked and asan builds each [scope.Builder] looks at all that is
+// free, which in the shadow is GiBs: measure in a release build. After Close its addresses stay reserved, as every budget's.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.Check(); err != nil {
 		return Report{}, err

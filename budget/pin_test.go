@@ -90,7 +90,7 @@ func TestEnterTwiceIsLoud(t *testing.T) {
 	b := open(t, small())
 	d := b.Region("level").Reader("anna")
 	require.True(t, d.Pin())
-	assert.Equal(t, `budget: BUG: "anna" pins region level twice`, panics(t, func() { d.Pin() }))
+	assert.Equal(t, `budget: BUG: "anna" pins region level twice: each worker has a Reader of its own`, panics(t, func() { d.Pin() }))
 	d.Unpin()
 	assert.True(t, d.Pin())
 	d.Unpin()

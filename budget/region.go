@@ -218,10 +218,11 @@ func (r *Region) Reader(name string) *Reader {
 
 // Pin says true when the region is pinned: until Unpin it isn't rewound. False: it is being loaded or rewound,
 // a slot that was released, or the budget is closed; do something else before trying again. Ask Loaded.Get after Pin.
+// One goroutine at a time holds a Reader's pin: a second Pin before Unpin panics, so make one Reader for each worker.
 // Cost: one atomic write and one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
-		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name, d.region.name))
 	}
 	if d.region.owner.Load() != d.owner { // it is shut, or another's
 		d.inside.Store(false)

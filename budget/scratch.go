@@ -161,7 +161,8 @@ func (p *leases) refusal(ended error) error {
 		ended)
 }
 
-// Lease is the scratch arenas of a worker, on loan. It is a small value; the scratch arenas of the zero
+// Lease is the scratch arenas of a worker, on loan: lease.Scratch(0).Do("reply", fn); see [scope.Scratches]
+// for Scratch and Pick. It is a small value; the scratch arenas of the zero
 // Lease are of no use.
 type Lease struct {
 	scope.Scratches

@@ -53,6 +53,22 @@ func TestNeedOfAPoolIsEnough(t *testing.T) {
 	}
 }
 
+// TestNeedBesideTemporariesIsEnough: also where these take more at the far end than was asked for.
+func TestNeedBesideTemporariesIsEnough(t *testing.T) {
+	for temp := 1; temp < 200; temp += 7 {
+		asks := map[string]func(scope.Scope){
+			"slice": func(s scope.Scope) { s.Temp(temp).Bytes(temp); points.Slice(s, 500) },
+			"pool":  func(s scope.Scope) { s.Temp(temp); s.Temp(2 * temp); points.Pool(s, 500) },
+			"temp":  func(s scope.Scope) { s.Temp(temp); s.Temp(5000) },
+		}
+		for name, fn := range asks {
+			full := fullIn(t, 4*budget.KiB, fn)
+			require.NotNil(t, full, name)
+			assert.Nil(t, fullIn(t, full.Need, fn), "%s beside %d: %d bytes", name, temp, full.Need)
+		}
+	}
+}
+
 // TestWhatNoPlanHas: a request that overflows advises no size.
 func TestWhatNoPlanHas(t *testing.T) {
 	const many = math.MaxInt / 4

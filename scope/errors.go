@@ -108,7 +108,11 @@ func (e *FullError) Error() string {
 	case "temporaries":
 		fmt.Fprintf(&b, "%d bytes, %d of the %d that Temp gave are free", e.Asked, e.Free, e.Size)
 	default:
-		fmt.Fprintf(&b, "one more of %d %s", e.Size, e.What)
+		what := e.What
+		if what == "owned" {
+			what = "owned values"
+		}
+		fmt.Fprintf(&b, "one more of %d %s", e.Size, what)
 	}
 	for i, a := range e.Top {
 		if i == 0 {

@@ -168,7 +168,7 @@ func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 			s.Own(held[i])
 		}
 	})
-	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 8 owned; `+
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 8 owned values; `+
 		`raise limits.owned in the plan to 9 or more`)
 	assert.Len(t, held, 9)
 	for _, c := range held {

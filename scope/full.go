@@ -31,6 +31,9 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	if e.Need <= e.Size {                                       // its alignment asked for more
 		e.Need = e.Size + arena_c.AlignMax
 	}
+	if h.Back == 0 && row.Temp.Depth > 0 { // temporaries lie at multiples of a line, counted from the far end
+		e.Need += (e.Size - e.Need) % arena_c.LineSize
+	}
 	if e.Need >= arena_c.OffsetMax {
 		e.Need = 0
 	}

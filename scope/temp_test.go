@@ -156,7 +156,7 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	assert.EqualValues(t, 100, scratch.Stats().Used)
 	temp := s.Temp(1000)
 	assert.EqualError(t, panicsWith(func() { temp.Temp(scratchSize) }),
-		fmt.Sprintf(near, "temp", 65600, scratchSize-120-1024, `"temp" 1024, "s" 120`, 120+1024+65600), "it is the scratch that is full")
+		fmt.Sprintf(near, "temp", 65600, scratchSize-120-1024, `"temp" 1024, "s" 120`, 120+8+1024+65600), "it is the scratch that is full")
 	temp.Bytes(990)
 	assert.EqualError(t, panicsWith(func() { temp.Temp(1) }), `budget "test": scratch 0.0 is full: scope "temp" asked for 16 bytes, `+
 		`10 of the 1000 that Temp gave are free; ask Temp for 1008 or more`, "it is the temporaries that are")
@@ -297,5 +297,5 @@ func TestFullPastADeferredCloseOfTemporaries(t *testing.T) {
 	full := new(scope.FullError)
 	assert.ErrorAs(t, err, &full)
 	assert.Less(t, full.Free, uint64(scratchSize/2))
-	assert.Equal(t, uint64(scratchSize*5/4+16), full.Need)
+	assert.Equal(t, uint64(scratchSize*5/4+64), full.Need)
 }
