@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -46,9 +47,9 @@ func TestTellBase(t *testing.T) {
 func TestTellFaults(t *testing.T) {
 	r := newResult(&options{})
 	assert.Contains(t, r.during(), "0 allocations, and 0 pages of the budget were missing")
-	r.Leaks, r.IdentityOK = 2, false
+	r.Leaks, r.IdentityOK, r.walk = 2, false, errors.New("a gap")
 	r.Levels = []LevelResult{{Name: "MAP01", GoAllocs: new(uint64(1)), BudgetFaults: new(1)}, {Name: "MAP02", Error: "full"}}
-	assert.Equal(t, "2 leaks, and a walk of the budget did not account for every byte.", r.kept())
+	assert.Equal(t, "2 leaks, and a walk of the budget did not account for every byte: a gap", r.kept())
 	assert.Contains(t, r.during(), "1 allocation, and 1 page of the budget was missing")
 	var out bytes.Buffer
 	r.tell(&out, false)
