@@ -10,6 +10,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
+// errAllKeys is made once: who is refused makes no Go allocation.
+var errAllKeys = fmt.Errorf("container: the StringMap has all its keys: %w", scope.ErrFull)
+
 // ErrLongKey is what Set of a StringMap says to a key that is longer than its keys may be.
 var ErrLongKey = errors.New("container: the key is longer than the keys of this StringMap may be")
 
@@ -49,7 +52,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 }
 
 // Set gives a key the value v. It gives [ErrLongKey] for a key of more than k bytes, and
-// [scope.ErrFull] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
+// an error that is [scope.ErrFull] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
 // copy of the key, and a few ns; no Go allocation.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.alive() {
@@ -66,7 +69,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 	}
 	entry = len(m.names)
 	if entry == cap(m.names) {
-		return scope.ErrFull
+		return errAllKeys
 	}
 	m.entered++
 	m.names, m.values = append(m.names, name{uint32(len(key)), m.entered}), append(m.values, v)
