@@ -50,7 +50,8 @@ type FramePlan struct {
 
 // ScratchPlan gives each of 1 to 256 workers 1 to 8 scratch arenas, each of Size bytes; 0 workers are
 // no scratch arenas. Each is 2 when it is 0: a function whose result lives on its caller's scratch has
-// another for what it needs itself ([scope.Scratches.Pick]).
+// another for what it needs itself ([scope.Scratches.Pick]). Where goroutines lease scratch, Workers is
+// how many leases there may be at once.
 type ScratchPlan struct {
 	Workers int
 	Each    int // how many scratch arenas a worker has

@@ -285,7 +285,7 @@ type Loaded[T any] struct {
 	value  *T
 }
 
-// Get is the value, or nil after the region was rewound. Any goroutine may ask; to keep it while working, pin it
+// Get is the value, or nil after the region was rewound, for ever: what is loaded next is another Loaded's. Any goroutine may ask; to keep it while working, pin it
 // ([Reader]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.word.Load() != l.word {

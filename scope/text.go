@@ -10,7 +10,8 @@ import (
 
 // Text builds a text in a scope. It owns no byte of the scope while it is empty, and grows as Append does: in place when
 // it is the last thing in its scope, else it moves to a new place with twice the capacity. It makes no Go allocation, so
-// it is for ticks: what doesn't fit, one Add as a whole, is left out, and the scope remembers the full ([Scope.Err]).
+// it is for ticks: what doesn't fit, one Add as a whole, is left out, and the scope remembers the full: ask [Scope.Err]
+// before the text goes anywhere.
 //
 // What it gives, Bytes and String, are views that die with the scope; Reset and what is added after it write over them.
 // After its scope closed a Text reads as empty, and an Add to it panics. One goroutine at a time uses it.
