@@ -79,7 +79,7 @@ var ErrClosed = errors.New("upfront: closed")
 type FullError struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level"
-	Scope  string  // name of the scope that asked; of a full table of scopes, the name of the one that would have opened
+	Scope  string  // who asked, by its name; of a full table of scopes, who would have opened; of slots, "Acquire"
 	What   string  // "bytes"; the table that is full: "scopes", "pools", "owned", "labels", "slots"; or "temporaries" (see [Scope.Temp])
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
@@ -101,7 +101,11 @@ func (e *FullError) Error() string {
 	if e.OnPurpose {
 		state = "refused on purpose (budgettest.FailEach)"
 	}
-	fmt.Fprintf(&b, "budget %q: %s %s: scope %q asked for ", e.Budget, e.Arena, state, e.Scope)
+	who := fmt.Sprintf("scope %q", e.Scope)
+	if e.What == "slots" { // no scope asks for one
+		who = e.Scope
+	}
+	fmt.Fprintf(&b, "budget %q: %s %s: %s asked for ", e.Budget, e.Arena, state, who)
 	switch e.What {
 	case "bytes":
 		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)
