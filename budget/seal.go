@@ -117,13 +117,7 @@ func (b *Budget) strictFrame() {
 func (b *Budget) NoHeap(fn func()) error {
 	defer forgive()() // the collections and the report: a strict budget needn't know
 	defer recordAll()()
-	w := new(heapWatch)
-	w.restart()
+	w := newHeapWatch()
 	fn()
-	w.look()
-	if len(w.found) == 0 {
-		return nil
-	}
-	count, where := w.text()
-	return fmt.Errorf("budget %q: NoHeap: %s:%s", b.plan.Name, count, where)
+	return w.end(b.plan.Name)
 }

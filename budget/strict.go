@@ -71,6 +71,23 @@ func (w *heapWatch) look() {
 	w.begin()
 }
 
+// newHeapWatch is one of a NoHeap, that has begun.
+func newHeapWatch() *heapWatch {
+	w := new(heapWatch)
+	w.restart()
+	return w
+}
+
+// end is a NoHeap's error, or nil.
+func (w *heapWatch) end(budget string) error {
+	w.look()
+	if len(w.found) == 0 {
+		return nil
+	}
+	count, where := w.text()
+	return fmt.Errorf("budget %q: NoHeap: %s:%s", budget, count, where)
+}
+
 func (w *heapWatch) restart() {
 	w.profile = readGoProfile()
 	w.begin()
@@ -161,11 +178,12 @@ func readGoProfile() goProfile {
 	return profile
 }
 
-// looksAtHeap says whether the frame is one of those that read the profile, or that find names for call sites where a build
-// keeps these.
+// looksAtHeap says whether the frame is one of those that read the profile and write what it says, or that find names for
+// call sites where a build keeps these.
 func looksAtHeap(f runtime.Frame) bool {
 	const here = "github.com/upfront-mem/upfront/budget."
-	return f.Function == here+"readGoProfile" || strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
+	return f.Function == here+"readGoProfile" || f.Function == here+"newHeapWatch" ||
+		strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
 		strings.HasPrefix(f.Function, "github.com/upfront-mem/upfront/arena_c.(*siteTable).")
 }
 
