@@ -20,7 +20,7 @@ func soon() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(background, 5*time.Millisecond)
 }
 
-func TestLoadNamesWhoIsInside(t *testing.T) {
+func TestLoadNamesWhoPins(t *testing.T) {
 	b := open(t, small())
 	l := mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
 	anna, bob := b.Region("level").Reader("anna"), b.Region("systems").Reader("bob")
@@ -54,7 +54,7 @@ func TestLoadNamesWhoIsInside(t *testing.T) {
 	assert.False(t, anna.Pin(), "nobody gets into a closed budget")
 }
 
-func TestNobodyEntersWhatIsLoaded(t *testing.T) {
+func TestNobodyPinsWhatIsLoaded(t *testing.T) {
 	b := open(t, small())
 	readers := map[string]*budget.Reader{}
 	for _, name := range []string{"init", "systems", "level"} {
@@ -86,7 +86,7 @@ func TestNobodyEntersWhatIsLoaded(t *testing.T) {
 	assert.Equal(t, []bool{false, false, false}, all())
 }
 
-func TestEnterTwiceIsLoud(t *testing.T) {
+func TestPinTwiceIsLoud(t *testing.T) {
 	b := open(t, small())
 	d := b.Region("level").Reader("anna")
 	require.True(t, d.Pin())
@@ -109,8 +109,8 @@ func TestLoadWaitsForWorkers(t *testing.T) {
 	mustLoad(t, b, "level", func(scope.Scope) { assert.True(t, left.Load()) })
 }
 
-// TestDoors lets workers look at a level while it is loaded over and over: whoever is inside sees one that is whole.
-func TestDoors(t *testing.T) {
+// TestPins lets workers look at a level while it is loaded over and over: whoever is inside sees one that is whole.
+func TestPins(t *testing.T) {
 	b := open(t, small())
 	var level atomic.Pointer[budget.Loaded[frog]]
 	var visits atomic.Int64

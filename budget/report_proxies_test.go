@@ -31,8 +31,8 @@ func ExampleReport_proxies() {
 			fmt.Print(line)
 		}
 	}
-	text, err := json.Marshal(r.Proxies)
-	fmt.Println(strings.Contains(string(text), `{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}`), err)
+	text, err := json.Marshal(r)
+	fmt.Println(strings.Contains(string(text), `"proxies":[{"name":"sound","live":1,"asked":96,"peak":96,"total":1,"failed":0},{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}]`), err)
 	// Output:
 	//   proxy "sound": 1 live, of 96 bytes, peak 96; gave 1, refused 0
 	//   proxy "physics": 0 live, of 0 bytes, peak 0; gave 0, refused 1

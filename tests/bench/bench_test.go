@@ -101,10 +101,13 @@ func TestCallgrindIsStartedAgain(t *testing.T) {
 	}
 }
 
-// TestTheGateIsOpen: nothing is missed where all is held; where instructions must be counted and weren't, a row is missed.
+// TestTheGateIsOpen: nothing is missed where all is held, by time or by instructions where they decide; where they must be counted and
+// weren't, a row is missed. What is late is explained, also where it is held.
 func TestTheGateIsOpen(t *testing.T) {
-	held := verdict{target{work: "A", most: 1}, 1.09, math.NaN()}
-	uncounted := verdict{target{work: "B", most: 1, counted: true}, 0.5, math.NaN()}
+	held := verdict{target{work: "A", most: 1}, 1.09, math.NaN(), nil}
+	uncounted := verdict{target{work: "B", most: 1, counted: true}, 0.5, math.NaN(), nil}
+	late := verdict{target{work: "C", most: 1, counted: true}, 7, 1.05, []series{{work: "C", who: library, values: []float64{14, 16, 21}}}}
+	missed := verdict{target{work: "C", most: 1}, 7, 1.05, nil}
 	for _, x := range []struct {
 		list     []verdict
 		required bool
@@ -114,6 +117,8 @@ func TestTheGateIsOpen(t *testing.T) {
 		{[]verdict{held}, true, "1 of 1 rows held\n", nil},
 		{[]verdict{held, uncounted}, false, "1 of 1 rows held\n", nil},
 		{[]verdict{held, uncounted}, true, "1 of 2 rows held\n", errMissed},
+		{[]verdict{held, missed}, true, "1 of 2 rows held\n", errMissed},
+		{[]verdict{late}, true, "C takes long: upfront, least 14.0 ns, median 16.0\n1 of 1 rows held\n", nil},
 	} {
 		var said strings.Builder
 		if err := conclude(&said, x.list, x.required); err != x.err || !strings.HasSuffix(said.String(), x.last) {

@@ -35,10 +35,13 @@ func gate(h *harness, rows []target, to io.Writer, required bool) error {
 	return conclude(to, verdicts, required)
 }
 
-// conclude prints the last line.
+// conclude prints what was late, and the last line.
 func conclude(to io.Writer, verdicts []verdict, required bool) error {
 	held, judged := 0, len(verdicts)
 	for _, v := range verdicts {
+		if v.late() {
+			v.explain(to)
+		}
 		switch {
 		case !v.judged() && !required:
 			judged--
@@ -66,7 +69,7 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 		all, again := figures{}, false
 		all.add(list)
 		for i, t := range rows {
-			v := verdict{t, t.ratio(all), t.ratio(counts)}
+			v := verdict{t, t.ratio(all), t.ratio(counts), list}
 			if math.IsNaN(v.time) {
 				return nil, fmt.Errorf("%s of %v wasn't measured", t.work, t.who)
 			}
@@ -77,9 +80,6 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 				verdicts[i] = v
 			}
 			again = again || !verdicts[i].held()
-			if v.late() {
-				explain(t, list)
-			}
 		}
 		if !again {
 			break
@@ -88,12 +88,12 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 	return verdicts, nil
 }
 
-// explain says what a time above its target comes from.
-func explain(t target, list []series) {
-	for _, s := range list {
-		if s.work == t.work {
-			fmt.Fprintf(os.Stderr, "bench: %s takes long: %s, least %s ns, median %s\n", s.work, s.who,
-				number(slices.Min(s.values)), number(median(s.values)))
+// explain prints what a time above its target comes from.
+func (v verdict) explain(to io.Writer) {
+	for _, s := range v.measured {
+		if s.work == v.work {
+			fmt.Fprintf(to, "%s takes long: %s, least %s ns, median %s\n", s.work, s.who, number(slices.Min(s.values)),
+				number(median(s.values)))
 		}
 	}
 }

@@ -101,6 +101,7 @@ func (t target) ratio(f figures) float64 {
 type verdict struct {
 	target
 	time, instructions float64
+	measured           []series // in the attempt whose time it is
 }
 
 // judged is false where time alone doesn't tell, and nobody counted instructions.
@@ -149,7 +150,7 @@ func (t *table) judge(chosen []work) {
 		fmt.Fprintln(os.Stderr, "bench: instructions aren't counted:", err)
 	}
 	for _, x := range rows {
-		t.verdicts = append(t.verdicts, verdict{x, x.ratio(measured), x.ratio(counts)})
+		t.verdicts = append(t.verdicts, verdict{x, x.ratio(measured), x.ratio(counts), nil})
 	}
 }
 

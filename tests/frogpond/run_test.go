@@ -260,6 +260,7 @@ func TestLeaksAndIdentity(t *testing.T) {
 	}
 	r.check(b)
 	assert.False(t, r.IdentityOK)
+	assert.Error(t, r.walk)
 	copy(tables, before)
 
 	b.Scratch(0, 0).Open("never closed")
