@@ -146,7 +146,7 @@ part = $(word $1,$(subst @, ,$2))
 
 run@%:
 	@$(call timed,$(subst @, ,$*),cd $(filter $(call part,2,$*) %/$(call part,2,$*),$(TESTED)) && $(call $(call part,1,$*).run,$(call part,3,$*)) \
-	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout $(LIMIT) $(SHORT))
+	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout $(LIMIT) -test.skip='$($(call part,1,$*).but)' $(SHORT))
 c@%:
 	@$(call timed,$* C core,CC=$($*.cc) CFLAGS="$($*.cflags)" RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
 # timed runs $2 and shows its output if it fails.

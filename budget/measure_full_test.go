@@ -42,7 +42,7 @@ func TestMeasureErrors(t *testing.T) {
 			}
 		}
 	})
-	assert.EqualError(t, err, `budget "measured": region match is full: Acquire asked for one more of 3 slots; `+
+	assert.EqualError(t, err, `budget "measured": region match is full: asked for one more of 3 slots; `+
 		`raise regions[1].slots in the plan to 4 or more`)
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Scratch(0, 0).Open("left"); return nil })
 	assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "left"`)

@@ -81,7 +81,7 @@ func (s *Slots) Acquire() (*Region, error) {
 		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
-	return nil, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, Scope: "Acquire", What: "slots", Asked: 1, Size: n,
+	return nil, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1, Size: n,
 		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 

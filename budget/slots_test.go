@@ -59,7 +59,7 @@ func TestAcquireIsAdmissionControl(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("room %d", i), taken[i].Name())
 	}
 	_, err := slots.Acquire()
-	assert.EqualError(t, err, `budget "rooms": region room is full: Acquire asked for one more of 4 slots; `+
+	assert.EqualError(t, err, `budget "rooms": region room is full: asked for one more of 4 slots; `+
 		`raise regions[1].slots in the plan to 5 or more`)
 	assert.ErrorIs(t, err, budget.ErrFull)
 	require.NoError(t, taken[2].Release(background))

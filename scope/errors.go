@@ -79,7 +79,7 @@ var ErrClosed = errors.New("upfront: closed")
 type FullError struct {
 	Budget string  // name of the plan
 	Arena  string  // "region level"
-	Scope  string  // who asked, by its name; of a full table of scopes, who would have opened; of slots, "Acquire"
+	Scope  string  // who asked, by its name; of a full table of scopes, who would have opened; "" of slots
 	What   string  // "bytes"; the table that is full: "scopes", "pools", "owned", "labels", "slots"; or "temporaries" (see [Scope.Temp])
 	Asked  uint64  // bytes, without alignment; or 1
 	Free   uint64  // what was left
@@ -101,11 +101,11 @@ func (e *FullError) Error() string {
 	if e.OnPurpose {
 		state = "refused on purpose (budgettest.FailEach)"
 	}
-	who := fmt.Sprintf("scope %q", e.Scope)
-	if e.What == "slots" { // no scope asks for one
-		who = e.Scope
+	fmt.Fprintf(&b, "budget %q: %s %s: ", e.Budget, e.Arena, state)
+	if e.Scope != "" {
+		fmt.Fprintf(&b, "scope %q ", e.Scope)
 	}
-	fmt.Fprintf(&b, "budget %q: %s %s: %s asked for ", e.Budget, e.Arena, state, who)
+	b.WriteString("asked for ")
 	switch e.What {
 	case "bytes":
 		fmt.Fprintf(&b, "%d bytes, %d of %d are free", e.Asked, e.Free, e.Size)

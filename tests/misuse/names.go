@@ -183,16 +183,11 @@ var names = []line{
 			}
 		}},
 		{name: "Load after Release", says: "which was released", status: told, run: func(wrong bool) {
-			plan := pondPlan
-			plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
-			b, err := budget.Open(plan)
-			check(err)
-			room, err := b.Slots("room").Acquire()
-			check(err)
+			_, room := acquireRoom()
 			if wrong {
 				check(room.Release(ctx))
 			}
-			_, err = budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
+			_, err := budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
 			check(err)
 		}},
 		{name: "Release twice", says: "given back before", status: told, run: func(wrong bool) {

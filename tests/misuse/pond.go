@@ -32,6 +32,17 @@ func open() *budget.Budget {
 	return b
 }
 
+// acquireRoom opens a budget with two rooms, and takes one.
+func acquireRoom() (*budget.Budget, *budget.Region) {
+	plan := pondPlan
+	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
+	b, err := budget.Open(plan)
+	check(err)
+	room, err := b.Slots("room").Acquire()
+	check(err)
+	return b, room
+}
+
 // load loads a region with what fn makes.
 func load[T any](b *budget.Budget, region string, fn func(s scope.Scope) *T) budget.Loaded[T] {
 	return loadIn(b.Region(region), fn)

@@ -190,12 +190,7 @@ var scopes = []line{
 			check(b.Close())
 		}},
 		{name: "never release a slot", run: func(wrong bool) {
-			plan := pondPlan
-			plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
-			b, err := budget.Open(plan)
-			check(err)
-			room, err := b.Slots("room").Acquire()
-			check(err)
+			b, room := acquireRoom()
 			if !wrong {
 				check(room.Release(ctx))
 			}
