@@ -80,7 +80,7 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 		"Do":      func() { _ = scratch.Do("x", nil) },
 		"Temp of": func() { temp.Temp(8) },
 	} {
-		assert.ErrorContains(t, panicsWith(fn), building, want)
+		assert.ErrorContains(t, recovered(fn), building, want)
 	}
 	const covered = ` scope "s" of scratch 0.0 while scope "builder", opened in it, is open`
 	for want, fn := range map[string]func(){
@@ -90,7 +90,7 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 		"Own in":        func() { s.Own(&closer{}) },
 		"second":        func() { points.Build(s) },
 	} {
-		assert.ErrorContains(t, panicsWith(fn), covered, want)
+		assert.ErrorContains(t, recovered(fn), covered, want)
 	}
 	bytes := temp.Bytes(1000)
 	b.Push(point{3, 4})
@@ -108,7 +108,7 @@ func TestBuilderThatIsDone(t *testing.T) {
 	b.Push(point{1, 2})
 	b.Done()
 	for _, fn := range []func(){func() { b.Push(point{}) }, func() { b.Done() }} {
-		err := panicsWith(fn)
+		err := recovered(fn)
 		assert.ErrorContains(t, err, "in a scope of scratch 0.0 that is closed")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
@@ -117,13 +117,13 @@ func TestBuilderThatIsDone(t *testing.T) {
 	inner := s.Open("inner")
 	other := longs.Build(inner) // in the place of the first
 	assert.False(t, b.TryPush(point{}))
-	assert.ErrorIs(t, panicsWith(func() { b.Done() }), scope.ErrClosed)
+	assert.ErrorIs(t, recovered(func() { b.Done() }), scope.ErrClosed)
 	other.Push(7)
 	assert.Equal(t, []uint64{7}, other.Done())
 	require.NoError(t, inner.Close())
 	require.NoError(t, s.Close(), "nobody's bytes were asked for")
-	assert.ErrorIs(t, panicsWith(func() { points.Build(s) }), scope.ErrClosed)
-	assert.EqualError(t, panicsWith(func() { scope.Maker[point]{}.Build(scratch.Open("s")) }),
+	assert.ErrorIs(t, recovered(func() { points.Build(s) }), scope.ErrClosed)
+	assert.EqualError(t, recovered(func() { scope.Maker[point]{}.Build(scratch.Open("s")) }),
 		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
 }
 

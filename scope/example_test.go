@@ -1,13 +1,18 @@
 package scope_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -284,4 +289,340 @@ func ExampleScratches_Pick() {
 	// ehcsörf
 	// dnop
 	// scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid
+}
+
+// loadStudio books what each subsystem takes of the level. The bytes stand for what a real one would load.
+func loadStudio(level *budget.Region, textures int) error {
+	_, err := budget.Load(context.Background(), level, func(s scope.Scope) (*struct{}, error) {
+		err := scope.Label(s, "sound", func() error {
+			s.Bytes(20 * budget.KiB)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return nil, scope.Label(s, "graphics", func() error {
+			for range textures {
+				s.Bytes(16 * budget.KiB)
+			}
+			return nil
+		})
+	})
+	return err
+}
+
+// Who has eaten the level? Reports name each label, and the error of a level that is full names the largest.
+func ExampleLabel() {
+	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	level := b.Region("level")
+
+	fmt.Println(loadStudio(level, 3))
+	for _, label := range level.Report().Labels {
+		fmt.Println(label.Name, label.Bytes, "bytes")
+	}
+
+	err = loadStudio(level, 9)
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", "\n  "))
+	// Output:
+	// <nil>
+	// sound 20480 bytes
+	// graphics 49152 bytes
+	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12208 of 131072 are free
+	//   held by "graphics" 98304, "sound" 20480, "level" 80
+	//   raise regions[0].size in the plan to 135248 or more
+}
+
+// Connection stands for a net.Conn: a Go value, which can't lie in an arena.
+type Connection struct{ To string }
+
+func (c *Connection) Close() error {
+	fmt.Println("hang up on", c.To)
+	return nil
+}
+
+// Player lies in an arena. Its name is an offset, its connection a number: both are plain data.
+type Player struct {
+	Name arena.String
+	Conn scope.Owned
+}
+
+var (
+	playerKind = scope.Plain[Player]()
+	nameBytes  = scope.Plain[byte]()
+)
+
+// An object in an arena has a Go value by its Owned. The match hangs up on whoever is left when it ends.
+func ExampleOwned() {
+	b, _ := openExample()
+	defer b.Close()
+	ctx := context.Background()
+
+	type Match struct{ Ada, Bob, Cyd *Player }
+	match, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Match, error) {
+		join := func(name string) *Player {
+			player := playerKind.New(s)
+			player.Conn = s.Own(&Connection{To: name}) // from here on the match closes it
+			return player
+		}
+		return &Match{join("Ada"), join("Bob"), join("Cyd")}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	m := match.Get()
+	fmt.Println("talk to", m.Ada.Conn.Value().(*Connection).To)
+
+	fmt.Println("Bob leaves:", m.Bob.Conn.CloseNow())
+	fmt.Println("Bob leaves again:", m.Bob.Conn.CloseNow()) // NOT OKAY: nothing runs twice
+
+	conn := m.Cyd.Conn.Value().(*Connection) // Cyd moves to another server, which closes the connection itself
+	fmt.Println("Cyd moves:", m.Cyd.Conn.Cancel(), conn.To, m.Cyd.Conn.Value())
+
+	fmt.Println("the match ends:", b.Region("level").Rewind(ctx))
+	// Output:
+	// talk to Ada
+	// hang up on Bob
+	// Bob leaves: <nil>
+	// Bob leaves again: scope: BUG: CloseNow of what was closed, run or cancelled before
+	// Cyd moves: true Cyd <nil>
+	// hang up on Ada
+	// the match ends: <nil>
+}
+
+// A Go string's bytes lie on the Go heap. Copy them into the region; an arena.String then says where they are.
+func ExampleMaker_Clone() {
+	b, _ := openExample()
+	defer b.Close()
+	region := b.Region("level")
+
+	type Match struct{ Players []Player }
+	match, err := budget.Load(context.Background(), region, func(s scope.Scope) (*Match, error) {
+		players := playerKind.Slice(s, 2)
+		for i, name := range []string{"Ada", "Zoë"} {
+			copied := nameBytes.Clone(s, []byte(name))
+			players[i].Name = arena.StringOf(region.Base(), copied)
+		}
+		return &Match{players}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, player := range match.Get().Players {
+		fmt.Println(player.Name.Get(region.Base()), player.Name.Len(), "bytes")
+	}
+	// Output:
+	// Ada 3 bytes
+	// Zoë 4 bytes
+}
+
+// Spark lies in a pool that all workers share.
+type Spark struct{ Heat int32 }
+
+var sparks = scope.Plain[Spark]()
+
+// ExamplePool takes and puts back; what one client takes of it, a proxy tells.
+func ExamplePool() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("forge")
+	defer s.Close()
+
+	pool := sparks.Pool(s, 3)
+	first, second := pool.Get(), pool.GetUnzeroed() // for who writes all of it
+	first.Heat, second.Heat = 10, 20
+	for i, spark := range pool.All() {
+		fmt.Println(i, spark.Heat)
+	}
+	pool.Put(first)
+	fmt.Println(pool.Live(), pool.Peak(), pool.Cap(), pool.At(0) == nil, pool.Index(second))
+
+	smith := pool.Proxy("smith")
+	smith.Get()
+	fmt.Println(smith.Close() != nil) // arena: proxy "smith": 1 of 1 never freed: 4 bytes at 0x7f3c00000420
+	// Output:
+	// 0 10
+	// 1 20
+	// 1 2 3 true 1
+	// true
+}
+
+// Four workers light sparks from one pool. Each is inside the level meanwhile, so that no rewind takes the pool away.
+func ExampleSharedPool() {
+	b, err := budget.Open(budget.Plan{Name: "forge", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	ctx, level := context.Background(), b.Region("level")
+	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*scope.SharedPool[Spark], error) {
+		return sparks.SharedPool(s, 100), nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	pool := loaded.Get()
+
+	var missed atomic.Int32
+	var workers sync.WaitGroup
+	for i := range 4 {
+		reader := level.Reader(fmt.Sprint("worker ", i))
+		workers.Go(func() {
+			if !reader.Pin() {
+				return // the level is being rewound
+			}
+			defer reader.Unpin()
+			for range 30 {
+				spark := pool.Get()
+				if spark == nil { // all are lit: a state of play
+					missed.Add(1)
+					continue
+				}
+				spark.Heat = 1000 // which worker has it, it alone writes it
+			}
+		})
+	}
+	workers.Wait()
+	fmt.Println(pool.Live(), "are lit,", missed.Load(), "are not")
+
+	fmt.Println(level.Rewind(ctx), pool.Live(), pool.Get() == nil)
+	// Output:
+	// 100 are lit, 20 are not
+	// <nil> 0 true
+}
+
+// ExampleHandlePool names frogs by handles: who targets one is told when it is gone, also when another sits in its place.
+func ExampleHandlePool() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("pond")
+	defer s.Close()
+
+	pool := herons.HandlePool(s, 2)
+	heron, target := pool.Get()
+	heron.X = 7
+	fmt.Println("at", pool.At(target).X)
+
+	pool.Put(target)
+	other, another := pool.Get()
+	other.X = 8
+	fmt.Println("gone:", pool.At(target) == nil, "same chunk:", pool.Index(another) == 0)
+
+	pool.Get()
+	none, _ := pool.Get()
+	fmt.Println("full:", none == nil, pool.Live(), "of", pool.Cap())
+
+	defer func() { fmt.Println(recover()) }()
+	pool.Put(target) // NOT OKAY: it was put
+	// Output:
+	// at 7
+	// gone: true same chunk: true
+	// full: true 2 of 2
+	// scope: BUG: Put of a handle of a scope_test.Heron: put twice
+}
+
+// Heron is of the level. Camera is of the systems, which outlive the level: what it looks at, it knows by a Ref.
+type (
+	Heron  struct{ X int32 }
+	Camera struct{ Target scope.Ref[Heron] }
+)
+
+var (
+	herons  = scope.Plain[Heron]()
+	cameras = scope.Plain[Camera]()
+)
+
+// ExampleRef lets systems refer to the level: after the rewind there is nothing, and never another heron.
+func ExampleRef() {
+	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	ctx := context.Background()
+	systems, err := budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*Camera, error) { return cameras.New(s), nil })
+	if err != nil {
+		panic(err)
+	}
+	camera := systems.Get()
+	fmt.Println("before:", camera.Target.Get() == nil)
+
+	for x := range int32(2) {
+		_, err = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Heron, error) {
+			fmt.Println("while loading:", camera.Target.Get() == nil) // the old level's heron is gone
+			heron := herons.New(s)
+			heron.X = 10 * (x + 1)
+			camera.Target = scope.RefTo(s, heron)
+			return heron, nil
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("heron at", camera.Target.Get().X)
+	}
+	fmt.Println(b.Region("level").Rewind(ctx), camera.Target.Get() == nil)
+	// Output:
+	// before: true
+	// while loading: true
+	// heron at 10
+	// while loading: true
+	// heron at 20
+	// <nil> true
+}
+
+type (
+	wide   struct{ Lanes [4]uint64 } // aligned to 8
+	number uint32
+	flag   uint8
+)
+
+var (
+	wides   = scope.Plain[wide]()
+	numbers = scope.Plain[number]()
+	flags   = scope.Plain[flag]()
+)
+
+// A scope places each thing behind the last one, at the next address that is aligned for it. What lies between is lost until
+// the scope closes. The same things in another order lose less: the largest alignment first.
+func ExampleStats_padding() {
+	b, _ := openExample()
+	defer b.Close()
+	scratch := b.Scratch(0, 0)
+	show := func(order string, make func(s scope.Scope)) {
+		_ = scratch.Do(order, func(s scope.Scope) error {
+			make(s)
+			used := scratch.Stats().Used
+			fmt.Printf("%-13s  %d bytes, %4d of them padding\n", order, used, used-100*(32+4+1+1))
+			return nil
+		})
+	}
+	show("as it comes", func(s scope.Scope) {
+		for range 100 {
+			flags.New(s)
+			wides.New(s)
+			flags.New(s)
+			numbers.New(s)
+		}
+	})
+	show("largest first", func(s scope.Scope) {
+		for range 100 {
+			wides.New(s)
+			numbers.New(s)
+			flags.New(s)
+			flags.New(s)
+		}
+	})
+	show("kind by kind", func(s scope.Scope) {
+		wides.Slice(s, 100)
+		numbers.Slice(s, 100)
+		flags.Slice(s, 200)
+	})
+	// Output:
+	// as it comes    4800 bytes, 1000 of them padding
+	// largest first  3998 bytes,  198 of them padding
+	// kind by kind   3800 bytes,    0 of them padding
 }

@@ -95,3 +95,13 @@ func counted(n uint64) uint64 {
 	}
 	return 0
 }
+
+// instrumented says that a sanitizer's runtime allocates for itself.
+const instrumented = arena_c.Race || arena_c.Asan
+
+// recovered is the error that fn panics with, or nil.
+func recovered(fn func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	fn()
+	return nil
+}

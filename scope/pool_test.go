@@ -1,13 +1,21 @@
 package scope_test
 
 import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -60,7 +68,7 @@ func TestBadPutIsTold(t *testing.T) {
 	pool.Put(y)
 	inside := (*point)(unsafe.Add(unsafe.Pointer(x), 4))
 	for text, bad := range map[string]*point{"put twice": y, "not from here": new(point), "inside a chunk, not at its start": inside} {
-		err := panicsWith(func() { pool.Put(bad) })
+		err := recovered(func() { pool.Put(bad) })
 		assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text)
 		defer func() { assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text) }()
 		misuse := new(scope.Misuse)
@@ -162,4 +170,276 @@ func TestPutOfAnAddressInAGoObject(t *testing.T) {
 	}{name: new(string)}
 	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&other.inside) })
 	assert.PanicsWithError(t, "scope: BUG: Index of a scope_test.point: not from here", func() { pool.Index(&other.inside) })
+}
+
+const putOf = "scope: BUG: Put of a handle of a scope_test.point: "
+
+func TestHandlePool(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.HandlePool(s, 3)
+	x, hx := pool.Get()
+	y, hy := pool.Get()
+	_, hz := pool.Get()
+	none, h := pool.Get()
+	assert.Nil(t, none)
+	assert.Zero(t, h)
+	assert.Nil(t, pool.At(0), "the zero handle names nothing")
+	assert.Same(t, x, pool.At(hx))
+	y.X = 5
+	pool.Put(hy)
+	assert.Nil(t, pool.At(hy))
+	again, hAgain := pool.Get()
+	assert.Equal(t, 1, pool.Index(hAgain), "the chunk that was put last")
+	assert.Zero(t, again.X)
+	assert.NotEqual(t, hy, hAgain)
+	assert.Nil(t, pool.At(hy), "its chunk was taken again")
+	assert.Same(t, again, pool.At(hAgain))
+	assert.Equal(t, []int{3, 3, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
+
+	pool.Put(hz)
+	for text, h := range map[string]arena.Handle[point]{"put twice": hz, "not from here": 0} {
+		assert.PanicsWithError(t, putOf+text, func() { pool.Put(h) })
+	}
+	for _, far := range []arena.Handle[point]{hx + 3, hx | 1<<32 - 1, 1<<64 - 1} {
+		assert.Nil(t, pool.At(far))
+		assert.PanicsWithError(t, putOf+"not from here", func() { pool.Put(far) })
+	}
+	assert.PanicsWithError(t, putOf+"put twice", func() { pool.Put(hy) }, "a stale handle doesn't put the new value")
+	assert.Equal(t, 2, pool.Live(), "nothing changed")
+
+	require.NoError(t, s.Close())
+	none, h = pool.Get()
+	assert.Nil(t, none)
+	assert.Zero(t, h)
+	assert.Nil(t, pool.At(hx))
+	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
+	for range pool.All() {
+		assert.Fail(t, "a closed pool has values")
+	}
+	err := recovered(func() { pool.Put(hx) })
+	assert.EqualError(t, err, putOf+"closed already")
+	assert.ErrorIs(t, err, scope.ErrClosed)
+}
+
+func TestHandlePoolsThatCannotBe(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("a")
+	assert.PanicsWithError(t, "scope: BUG: a pool of -1 chunks", func() { points.HandlePool(s, -1) })
+	if count := uint64(1) << 32; count <= math.MaxInt {
+		assert.PanicsWithError(t, "scope: BUG: a pool of 4294967296 chunks: handles name fewer than 2^32",
+			func() { points.HandlePool(s, int(count)) })
+	}
+	assert.PanicsWithError(t, "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object",
+		func() { scope.Maker[point]{}.HandlePool(s, 1) })
+	empty := points.HandlePool(s, 0)
+	x, h := empty.Get()
+	assert.Nil(t, x)
+	assert.Zero(t, h)
+	assert.PanicsWithError(t, putOf+"not from here", func() { empty.Put(1 << 32) })
+	full := scratch.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 40,800
+	assert.ErrorIs(t, full, scope.ErrFull)
+	assert.ErrorIs(t, scratch.Do("b", func(s scope.Scope) error {
+		points.HandlePool(s, min(1<<32-1, math.MaxInt))
+		return nil
+	}), scope.ErrFull)
+	inner := s.Open("inner")
+	assert.PanicsWithError(t, `scope: BUG: Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`,
+		func() { points.HandlePool(s, 1) })
+	require.NoError(t, inner.Close())
+}
+
+// TestHandlesRetire moves a chunk's generation to the last one that there is: nobody gets the chunk again.
+func TestHandlesRetire(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	first, pool := points.HandlePool(s, 1), points.HandlePool(s, 2)
+	x, h := pool.Get()
+	generation := (*uint32)(unsafe.Add(accounted(s, unsafe.Pointer(x)), -24+8)) // behind two numbers
+	assert.Equal(t, arena.Handle[point](1<<63+1<<32), h, "the second of 2 pools")
+	pool.Put(h)
+	require.EqualValues(t, uint64(1<<31+2), *generation)
+	*generation = 1<<32 - 1
+	_, h = pool.Get()
+	assert.Equal(t, arena.Handle[point](1<<64-1<<32), h)
+	pool.Put(h)
+	assert.PanicsWithError(t, putOf+"put twice", func() { pool.Put(h) })
+	assert.Nil(t, pool.At(h))
+	assert.Equal(t, []int{2, 0, 1}, []int{pool.Cap(), pool.Live(), pool.Peak()})
+	_, other := pool.Get()
+	assert.Equal(t, 1, pool.Index(other))
+	last, h := pool.Get()
+	assert.Nil(t, last, "one chunk less")
+	assert.Zero(t, h)
+	assert.Equal(t, 1, pool.Live())
+	_, h = first.Get()
+	assert.Equal(t, arena.Handle[point](1<<32), h)
+	assert.Equal(t, -1, pool.Index(h), "another pool's")
+}
+
+func TestHandlePoolInTemporaries(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.HandlePool(s.Temp(16+9*10+6+8*10), 10) // the pool's node; numbers, generations and states; chunks
+	x, h := pool.Get()
+	assert.Same(t, x, pool.At(h))
+	require.NoError(t, s.Close())
+	assert.Nil(t, pool.At(h))
+}
+
+// TestHandlesOfAnotherPool name nothing, though both pools have such a chunk.
+func TestHandlesOfAnotherPool(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	red, blue := points.HandlePool(s, 2), points.HandlePool(s, 2)
+	_, h := red.Get()
+	x, own := blue.Get()
+	assert.NotEqual(t, h, own)
+	assert.Nil(t, blue.At(h))
+	assert.PanicsWithError(t, putOf+"not from here", func() { blue.Put(h) })
+	assert.Same(t, x, blue.At(own))
+	require.NoError(t, s.Close())
+}
+
+const notOfProxy = "not of this proxy: another's, or given back already"
+
+func TestPoolProxy(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.Pool(s, 4)
+	a, b := pool.Proxy("a"), pool.Proxy("b")
+	x, y, z := a.Get(), b.Get(), pool.Get()
+	for _, other := range []*point{y, z, {}, nil} {
+		assert.EqualError(t, a.Put(other), `arena: BUG: proxy "a": Put: `+notOfProxy)
+	}
+	assert.Equal(t, 3, pool.Live())
+	require.NoError(t, a.Put(x))
+	assert.EqualError(t, a.Put(x), `arena: BUG: proxy "a": Put: `+notOfProxy)
+	require.NoError(t, a.Close())
+	require.Equal(t, 0, pool.Index(b.Get()), "the chunk that a had")
+	pool.Put(y)
+	assert.EqualError(t, b.Put(y), `scope: BUG: Put of a scope_test.point: put twice`, "behind its back")
+	assert.ErrorContains(t, b.Close(), `arena: proxy "b": 1 of 2 never freed: 8 bytes at 0x`)
+
+	late := pool.Proxy("late")
+	x = late.Get()
+	require.NoError(t, s.Close())
+	assert.ErrorIs(t, late.Put(x), scope.ErrClosed)
+	assert.Nil(t, late.Get())
+	assert.NoError(t, late.Close())
+}
+
+func TestObjectPoolProxy(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := marks.Pool(s, 4)
+	x := pool.Proxy("x")
+	s.Own(x)
+	good, bad, panics, lost := x.Get(), x.Get(), x.Get(), x.Get()
+	bad.ID, bad.Do, panics.ID, panics.Do, good.ID, lost.ID = 1, doFail, 2, doPanic, 3, 4
+	assert.ErrorIs(t, x.Put(bad), errMark)
+	assert.Panics(t, func() { _ = x.Put(panics) })
+	require.NoError(t, x.Put(good))
+	assert.EqualValues(t, []uint64{1, 4}, []uint64{x.Stats().Live, x.Stats().Total}, "put, whatever their finalizers say")
+	assert.Error(t, x.Put(bad))
+	assert.Equal(t, []int64{1, 2, 3}, closed, "and finalized once")
+	assert.ErrorContains(t, s.Close(), `arena: proxy "x": 1 of 4 never freed: `, "the scope closes it before the pool")
+	assert.Equal(t, []int64{1, 2, 3, 4}, closed)
+}
+
+func TestHandlePoolProxyInAScope(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.HandlePool(s, 4)
+	a, b := pool.Proxy("a"), pool.Proxy("b")
+	_, x := a.Get()
+	_, y := b.Get()
+	for _, other := range []arena.Handle[point]{y, 0} {
+		assert.EqualError(t, a.Put(other), `arena: BUG: proxy "a": Put: `+notOfProxy)
+	}
+	require.NoError(t, a.Put(x))
+	assert.ErrorContains(t, a.Put(x), notOfProxy)
+	require.NoError(t, a.Close())
+	pool.Put(y)
+	assert.ErrorContains(t, b.Put(y), "put twice", "behind its back")
+	require.NoError(t, b.Close())
+}
+
+// Two systems share a pool of the level; the one that forgets is named when the level goes.
+func ExamplePool_Proxy() {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	ctx, level := context.Background(), b.Region("level")
+	_, err = budget.Load(ctx, level, func(s scope.Scope) (*point, error) {
+		pool := points.Pool(s, 64)
+		hunters, spawner := pool.Proxy("hunters"), pool.Proxy("spawner")
+		s.Own(hunters) // after the pool: they close before it
+		s.Own(spawner)
+		prey := spawner.Get()
+		spawner.Get()
+		fmt.Println(hunters.Put(prey))
+		return nil, spawner.Put(prey)
+	})
+	fmt.Println(err)
+	_, leaked, _ := strings.Cut(level.Rewind(ctx).Error(), "]: ")
+	leaked, _, _ = strings.Cut(leaked, " at ") // its address; in checked builds also who asked for it
+	fmt.Println(leaked)
+	// Output:
+	// arena: BUG: proxy "hunters": Put: not of this proxy: another's, or given back already
+	// <nil>
+	// arena: proxy "spawner": 1 of 2 never freed: 8 bytes
+}
+
+// TestSharedPool lets goroutines get, write and put: the race detector sees two that have the same value.
+func TestSharedPool(t *testing.T) {
+	const goroutines, chunks = 8, 5
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.SharedPool(s, chunks)
+	var all sync.WaitGroup
+	for me := range int32(goroutines) {
+		all.Go(func() {
+			for round := range int32(300) {
+				x := pool.Get()
+				if x == nil { // more goroutines than chunks
+					runtime.Gosched()
+					continue
+				}
+				if !assert.Zero(t, *x) {
+					return
+				}
+				x.X, x.Y = me, round
+				runtime.Gosched()
+				if !assert.Equal(t, point{me, round}, *x) || !assert.LessOrEqual(t, pool.Live(), chunks) {
+					return
+				}
+				pool.Put(x)
+			}
+		})
+	}
+	all.Wait()
+	assert.Zero(t, pool.Live())
+	assert.Positive(t, pool.Peak())
+	assert.LessOrEqual(t, pool.Peak(), chunks)
+}
+
+func TestSharedPoolIsGoodAfterMisuse(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.SharedPool(s, 2)
+	x := pool.Get()
+	pool.Put(x)
+	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: put twice", func() { pool.Put(x) })
+	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
+	assert.NotNil(t, pool.Get(), "the lock was given back")
+	assert.NotNil(t, pool.Get())
+	assert.Nil(t, pool.Get())
+	assert.Equal(t, []int{2, 2}, []int{pool.Live(), pool.Peak()})
+	assert.PanicsWithError(t, "scope: BUG: a pool of -1 chunks", func() { points.SharedPool(s, -1) })
+	require.NoError(t, s.Close())
+	assert.Nil(t, pool.Get())
+	assert.Zero(t, pool.Live()+pool.Peak())
+	assert.ErrorIs(t, recovered(func() { pool.Put(x) }), scope.ErrClosed)
+}
+
+func TestSharedPoolAllocatesNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' checks allocate")
+	}
+	pool := points.SharedPool(open(t).Scratch(0, 0).Open("a"), 2)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { pool.Put(pool.Get()); pool.Live() }))
 }

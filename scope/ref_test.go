@@ -122,17 +122,10 @@ func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	for _, x := range []*point{nil, inOuter, &list[0]} {
-		err := panicsWith(func() { scope.RefTo(s, x) })
+		err := recovered(func() { scope.RefTo(s, x) })
 		assert.EqualError(t, err, "scope: BUG: RefTo in a scope of scratch 0.0 that is closed")
 		assert.ErrorIs(t, err, scope.ErrClosed)
 	}
-}
-
-// panicsWith is the error that fn panics with, or nil.
-func panicsWith(fn func()) (err error) {
-	defer func() { err, _ = recover().(error) }()
-	fn()
-	return nil
 }
 
 func TestRefToTemporaries(t *testing.T) {
@@ -230,7 +223,7 @@ func TestRefTellsBudgetsApart(t *testing.T) {
 		refs = append(refs, r, scope.RefTo(s, points.New(s)))
 		require.Error(t, b.Close())
 		assert.Nil(t, refs[len(refs)-1].Get())
-		assert.True(t, errors.Is(panicsWith(func() { scope.RefTo(s, &point{}) }), scope.ErrClosed))
+		assert.True(t, errors.Is(recovered(func() { scope.RefTo(s, &point{}) }), scope.ErrClosed))
 	}
 }
 

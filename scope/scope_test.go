@@ -1,10 +1,12 @@
 package scope_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -106,9 +108,9 @@ func TestAllocBounds(t *testing.T) {
 		assert.Equal(t, 1, cap(b))
 	}
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
-		assert.ErrorContains(t, panicsWith(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
+		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
-	assert.EqualError(t, panicsWith(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
+	assert.EqualError(t, recovered(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
 	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize, 1); return nil }), scope.ErrFull)
 	for i := range 64 {
 		for j := range 64 {
@@ -337,4 +339,416 @@ func TestUseAfterTheBudgetClosed(t *testing.T) {
 	assert.Zero(t, s.Free())
 	assert.PanicsWithError(t, "scope: BUG: Open on scratch 0.0, whose budget is closed", func() { scratch.Open("b") })
 	assert.Zero(t, scratch.Depth())
+}
+
+func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
+	b := open(t)
+	scratches := b.Scratches(0)
+	first, second := scratches.Scratch(0), scratches.Scratch(1)
+	assert.Equal(t, b.Scratch(0, 0), first)
+	assert.Equal(t, b.Scratch(0, 1), second)
+	assert.Equal(t, first, scratches.Pick())
+	a := first.Open("a")
+	inA := a.Open("in a")
+	other := b.Scratch(1, 0).Open("another worker's")
+	assert.Equal(t, second, scratches.Pick(a))
+	assert.Equal(t, second, scratches.Pick(inA))
+	assert.Equal(t, second, scratches.Pick(inA.Temp(64)))
+	assert.Equal(t, first, scratches.Pick(other), "of another arena")
+	assert.Equal(t, second, scratches.Pick(other, a, inA, a))
+	c := second.Open("c")
+	assert.Equal(t, first, scratches.Pick(c))
+	assert.Equal(t, first, scratches.Pick(other, c))
+	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a scope that it should avoid",
+		func() { scratches.Pick(c, a) })
+	require.NoError(t, c.Close())
+	for _, conflicts := range [][]scope.Scope{{c}, {a, c}} {
+		err := recovered(func() { scratches.Pick(conflicts...) })
+		assert.EqualError(t, err, "scope: BUG: Pick beside a scope of scratch 0.1 that is closed")
+		assert.ErrorIs(t, err, scope.ErrClosed)
+	}
+	for _, which := range []int{-1, 2} {
+		assert.Panics(t, func() { scratches.Scratch(which) })
+	}
+}
+
+func TestScratchThatWasGivenBackRefuses(t *testing.T) {
+	b := open(t)
+	lent, err := b.Lease(t.Context())
+	require.NoError(t, err)
+	scratch := lent.Scratch(1)
+	s := scratch.Open("s")
+	require.NoError(t, s.Close())
+	require.NoError(t, lent.Release())
+	for what, fn := range map[string]func(){
+		"Open on":  func() { scratch.Open("x") },
+		"Do on":    func() { _ = scratch.Do("x", nil) },
+		"Depth of": func() { scratch.Depth() },
+		"Stats of": func() { scratch.Stats() },
+	} {
+		err := recovered(fn)
+		assert.EqualError(t, err, "scope: BUG: "+what+" scratch 1.1, which was given back")
+		assert.True(t, errors.Is(err, scope.ErrClosed))
+	}
+	assert.PanicsWithError(t, "scope: BUG: Pick of scratch 1.0, which was given back", func() { lent.Pick() })
+	for range 2 { // both pairs
+		again, err := b.Lease(t.Context())
+		require.NoError(t, err)
+		assert.Panics(t, func() { scratch.Open("x") }, "it is another's now")
+		defer func() { assert.NoError(t, again.Release()) }()
+	}
+}
+
+func TestScratchAllocateNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' checks allocate")
+	}
+	scratches := open(t).Scratches(0)
+	sum := 0
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		out := scratches.Pick().Open("out")
+		scratch := scratches.Pick(out).Open("scratch")
+		_ = scratches.Scratch(1).Do("do", func(s scope.Scope) error { sum += len(s.Bytes(100)); return nil })
+		_ = errors.Join(scratch.Close(), out.Close())
+	}))
+}
+
+// One scope too many: Do returns it, on a goroutine where nothing would catch it, and Open unwinds to the Do around it.
+func TestDoReturnsOneScopeTooMany(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	ran, reached := false, false
+	inner := func(scope.Scope) error { ran = true; return nil }
+	const text = `scratch 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan to 9 or more`
+	var nest func(s scope.Scope) error
+	depth := 1
+	nest = func(s scope.Scope) error {
+		if depth++; depth <= 8 {
+			return s.Do("nest", nest)
+		}
+		assert.ErrorContains(t, s.Do("inner", inner), text)
+		assert.ErrorContains(t, scratch.Do("inner", inner), text)
+		require.NoError(t, s.Err(), "who is told needn't be told again")
+		reached = true
+		s.Open("inner")
+		return nil
+	}
+	assert.ErrorContains(t, scratch.Do("nest", nest), text)
+	assert.False(t, ran)
+	assert.True(t, reached, "nothing unwound before")
+	assert.Zero(t, scratch.Depth())
+}
+
+// Programs that a hostile reader of this package wrote. Each broke a promise once.
+
+var bytesOnly = scope.Plain[byte]()
+
+// TestScopeClosesOnce, though a part's finalizer in its temporaries closes it while its own finalizers run.
+func TestScopeClosesOnce(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	outer := scratch.Open("outer")
+	newMark(outer, 1, 0)
+	temp := outer.Temp(20480)
+	s := outer.Open("s")
+	var inside error
+	s.Defer(func() {
+		_, _ = points.Make(temp, func(*point) error {
+			temp.Defer(func() { inside = s.Close() })
+			return errMark
+		})
+	})
+	require.NoError(t, s.Close())
+	assert.EqualError(t, inside, `scope: BUG: Close of scope "s" of scratch 0.0 while its finalizers run`)
+	assert.Equal(t, 1, scratch.Depth())
+	require.NoError(t, outer.Close())
+	assert.Equal(t, []int64{1}, closed)
+}
+
+// TestDoLeavesOthersScopesAlone: when fn closed the scope of Do, what is open afterwards is somebody else's.
+func TestDoLeavesOthersScopesAlone(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	var kept scope.Scope
+	require.NoError(t, scratch.Do("a", func(s scope.Scope) error {
+		require.NoError(t, s.Close())
+		kept = scratch.Open("kept")
+		newMark(kept, 1, 0)
+		return nil
+	}))
+	assert.Empty(t, closed)
+	require.NoError(t, kept.Close())
+	assert.Equal(t, []int64{1}, closed)
+}
+
+func TestLabelsInAFailedConstructor(t *testing.T) {
+	b := open(t)
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		return scope.Label(s, "level", func() error {
+			s.Bytes(5)
+			_, err := points.Make(s, func(*point) error {
+				return scope.Label(s, "sound", func() error { s.Bytes(1000); return errMark })
+			})
+			require.ErrorIs(t, err, errMark)
+			s.Bytes(10)
+			return nil
+		})
+	}))
+	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 15}}, labels(b))
+}
+
+// TestPanicAfterAnOldTry: what a scope around a Do remembers has nothing to do with a panic in it.
+func TestPanicAfterAnOldTry(t *testing.T) {
+	tick := open(t).Scratch(0, 0).Open("tick")
+	points.TrySlice(tick, 1<<20)
+	met := tick.Err().Error()
+	assert.PanicsWithValue(t, "boom", func() { _ = tick.Do("later", func(scope.Scope) error { panic("boom") }) })
+	err := tick.Do("inner", func(s scope.Scope) error {
+		points.TrySlice(s, 1<<20)
+		panic("boom")
+	})
+	assert.ErrorContains(t, err, "then: panic: boom")
+	assert.EqualError(t, tick.Err(), met)
+	assert.ErrorIs(t, tick.Close(), scope.ErrFull)
+}
+
+func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
+	err := open(t).Scratch(0, 0).Do("do", func(s scope.Scope) error {
+		_, err := points.Make(s, func(*point) error { s.Bytes(60000); s.Bytes(10000); return nil })
+		return err
+	})
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
+		`held by "do" 60008; raise scratch.size in the plan to 70008 or more`)
+}
+
+// TestMisuseIsNotAnOldFull: an ignored Try... doesn't hide that a covered scope was used.
+func TestMisuseIsNotAnOldFull(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open`
+	assert.PanicsWithError(t, covered, func() {
+		_ = scratch.Do("do", func(s scope.Scope) error {
+			bytesOnly.TrySlice(s, 1<<20)
+			child := s.Open("child")
+			defer child.Close()
+			points.New(s)
+			return nil
+		})
+	})
+	assert.Zero(t, scratch.Depth())
+}
+
+// TestTryInAFinalizer is told by Close, since nobody else could.
+func TestTryInAFinalizer(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("s")
+	s.Defer(func() { points.TryNew(s) })
+	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of scratch 0.0 while its finalizers run`)
+}
+
+// TestNamesOutliveWhatTheyLieIn: a name may be one of Sprintf.
+func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
+	b := open(t)
+	names := b.Scratch(1, 0)
+	var err error
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		_ = names.Do("names", func(n scope.Scope) error {
+			_ = scope.Label(s, scope.Sprintf(n, "sound %d", 1), func() error { s.Bytes(100); return nil })
+			err = b.Scratch(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error { q.Bytes(1 << 20); return nil })
+			return nil
+		})
+		_ = names.Do("junk", func(n scope.Scope) error {
+			for i, junk := 0, n.Bytes(1000); i < len(junk); i++ {
+				junk[i] = '#'
+			}
+			return nil
+		})
+		return nil
+	}))
+	assert.ErrorContains(t, err, `scope "query 2" asked`)
+	assert.Equal(t, "sound 1", labels(b)[0].Name)
+}
+
+// TestTextOfAPanicAfterItsScopesClosed: deferred Closes run before anybody asks for the text.
+func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	misuse := func(fn func(out scope.Scope)) error {
+		return recovered(func() {
+			out := scratch.Open("out")
+			defer out.Close()
+			inner := out.Open("inner")
+			defer inner.Close()
+			fn(out)
+		})
+	}
+	assert.EqualError(t, misuse(func(out scope.Scope) { points.New(out) }),
+		`scope: BUG: allocation in scope "out" of scratch 0.0 while scope "inner", opened in it, is open`)
+	var undeclared scope.Maker[point]
+	assert.EqualError(t, recovered(func() {
+		out := scratch.Open("out")
+		defer out.Close()
+		undeclared.New(out)
+	}), "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object")
+	b := open(t)
+	err := scratch.Do("a bug is no full", func(scope.Scope) error { return nil })
+	require.NoError(t, err)
+	assert.ErrorContains(t, recovered(func() {
+		defer func() { _ = b.Region("level").Rewind(t.Context()) }()
+		var frozen scope.Scope
+		_ = inLevel(t, b, func(s scope.Scope) error { frozen = s; return nil })
+		points.New(frozen)
+	}), `allocation in scope "level" of region level, which is frozen since its load returned`)
+}
+
+func TestAppendInAConstructorToAnOlderList(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("s")
+	list := points.Append(s, nil, point{1, 1})
+	_, _ = points.Make(s, func(*point) error {
+		err := recovered(func() { points.Append(s, list, point{2, 2}) })
+		assert.ErrorContains(t, err, "Append inside a constructor to a list that is older")
+		own := points.Append(s, nil, point{3, 3})
+		own = points.Append(s, points.Append(s, own, point{4, 4}), point{5, 5})
+		assert.Len(t, own, 3)
+		assert.Len(t, points.Append(s, points.Clone(s, list), point{6, 6}), 2)
+		return errMark
+	})
+	assert.Equal(t, []point{{1, 1}, {2, 2}}, points.Append(s, list, point{2, 2}))
+	require.NoError(t, s.Close())
+}
+
+// What a second hostile reader found in the mends of what the first one had found.
+
+// TestFullInADoWhoseScopeIsClosed is an error all the same.
+func TestFullInADoWhoseScopeIsClosed(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("a", func(s scope.Scope) error {
+		defer s.Close()
+		s.Bytes(1 << 20)
+		return nil
+	})
+	assert.ErrorIs(t, err, scope.ErrFull)
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = scratch.Do("a", func(s scope.Scope) error { _ = s.Close(); panic("boom") })
+	})
+	assert.Zero(t, scratch.Depth())
+}
+
+// TestLabelsWhenAPartEndsTheGoroutine go back.
+func TestLabelsWhenAPartEndsTheGoroutine(t *testing.T) {
+	b := open(t)
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = scope.Label(s, "level", func() error {
+				s.Bytes(5)
+				_, err := points.Make(s, func(*point) error {
+					_ = scope.Label(s, "sound", func() error { s.Bytes(1000); return nil })
+					s.Defer(runtime.Goexit)
+					return errMark
+				})
+				return err
+			})
+		}()
+		<-done
+		assert.Equal(t, make([]point, 20), points.Slice(s, 20))
+		assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 5}}, labels(b))
+		return nil
+	}))
+}
+
+// TestMisuseOfACoveredScopeIsNoFull, also when a panic or a constructor's end comes between.
+func TestMisuseOfACoveredScopeIsNoFull(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = scratch.Do("do", func(s scope.Scope) error {
+			s.Open("child")
+			points.TryNew(s)
+			panic("boom")
+		})
+	})
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = scratch.Do("do", func(s scope.Scope) error {
+			_, _ = points.Make(s, func(*point) error { s.Open("left open"); points.TryNew(s); return errMark })
+			panic("boom")
+		})
+	})
+	assert.Zero(t, scratch.Depth())
+	s := scratch.Open("s")
+	child := s.Open("child")
+	var undeclared scope.Maker[point]
+	assert.Nil(t, undeclared.TryNew(s))
+	require.NoError(t, child.Close())
+	assert.ErrorContains(t, s.Close(), "never declared")
+}
+
+// TestFullBelowManyThatRemember: each scope remembers its own, however many there are.
+func TestFullBelowManyThatRemember(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("do", func(s scope.Scope) error {
+		for range 6 {
+			s = s.Open("remembers")
+			defer func() { _ = s.Close() }()
+			bytesOnly.TrySlice(s, 1<<20)
+		}
+		inner := s.Open("inner")
+		defer inner.Close()
+		inner.Bytes(1 << 19)
+		return nil
+	})
+	assert.ErrorIs(t, err, scope.ErrFull)
+	assert.ErrorContains(t, err, `scope "inner" asked for 524288 bytes`)
+	assert.Zero(t, scratch.Depth())
+}
+
+// TestZeroSizeConstructor: what is older never ends where it begins.
+func TestZeroSizeConstructor(t *testing.T) {
+	empties := scope.Plain[struct{}]()
+	s := open(t).Scratch(0, 0).Open("s")
+	list := points.Append(s, nil, point{1, 1})
+	_, err := empties.Make(s, func(*struct{}) error {
+		return recovered(func() { list = points.Append(s, list, point{2, 2}) })
+	})
+	assert.ErrorContains(t, err, "Append inside a constructor to a list that is older")
+	points.New(s).X = 99
+	assert.Equal(t, []point{{1, 1}}, list)
+	require.NoError(t, s.Close())
+}
+
+// TestScopeInThePlaceOfAConstructors: it has nothing to do with the constructor.
+func TestScopeInThePlaceOfAConstructors(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("s")
+	s.Bytes(1000)
+	reached := false
+	assert.Panics(t, func() {
+		_, _ = points.Make(s, func(*point) error {
+			require.NoError(t, s.Close())
+			other := scratch.Open("other")
+			x := points.New(other)
+			assert.Same(t, x, scope.RefTo(other, x).Get())
+			list := points.Append(other, nil, point{1, 1})
+			points.New(other)
+			assert.Len(t, points.Append(other, list, point{2, 2}), 2)
+			_, err := marks.Make(other, func(*mark) error { points.New(other); return nil })
+			assert.NoError(t, err)
+			reached = true
+			return nil
+		})
+	})
+	assert.True(t, reached, "the panic is Make's, whose scope is closed")
+	assert.Equal(t, 1, scratch.Depth())
+}
+
+// TestFailedConstructorsCostNothing that stays: a million of them, and the Go heap is as before.
+func TestFailedConstructorsCostNothing(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' runtimes allocate")
+	}
+	s := open(t).Scratch(0, 0).Open("s")
+	fails := func(*point) error { return errMark }
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 50_000 {
+		_, _ = points.Make(s, fails)
+	}
+	runtime.ReadMemStats(&after)
+	// In bytes: a list that grows takes a megabyte, and the runtime may take an object of its own meanwhile.
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10))
+	require.NoError(t, s.Close())
 }

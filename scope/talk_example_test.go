@@ -9,6 +9,10 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
@@ -231,4 +235,294 @@ func Example_initSystemsLevel() {
 	//   drop small renderer
 	//   drop log
 	// <nil>
+}
+
+// Spawn is a place where a frog comes from.
+type Spawn struct{ X, Y int32 }
+
+// Map lives on the Go heap and points into the level's region.
+type Map struct{ Spawns []Spawn }
+
+var spawns = scope.Plain[Spawn]()
+
+// How many there are is known when the last one was read. A builder has all that is free in the level, and gives the rest
+// back, to the byte.
+func Example_arrayOfUnknownSize() {
+	b, _ := openExample()
+	defer b.Close()
+	file := strings.NewReader("10 20  30 40  50 60")
+
+	level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Map, error) {
+		list := spawns.Build(s)
+		for {
+			var at Spawn
+			if _, err := fmt.Fscan(file, &at.X, &at.Y); err != nil {
+				break
+			}
+			list.Push(at)
+		}
+		return &Map{Spawns: list.Done()}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(level.Get().Spawns, cap(level.Get().Spawns))
+	fmt.Println("level:", b.Region("level").Report().Used, "bytes")
+	// Output:
+	// [{10 20} {30 40} {50 60}] 3
+	// level: 24 bytes
+}
+
+// Voice is a sound that plays. It begins and ends when the game wants it, not when a scope does.
+type Voice struct{ Number int32 }
+
+var voices = scope.Object(func(v *Voice) error {
+	fmt.Println("voice", v.Number, "ends")
+	return nil
+})
+
+// Stage is a level with as many voices as it wants.
+type Stage struct{ Voices scope.ObjectPool[Voice] }
+
+// play begins a voice. All voices may be taken: that is an expected answer, not an accident.
+func (s *Stage) play(number int32) *Voice {
+	v := s.Voices.Get()
+	if v == nil {
+		fmt.Println("voice", number, "isn't heard")
+		return nil
+	}
+	v.Number = number
+	return v
+}
+
+// What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows; it is made anew
+// with each level, as large as that level needs it.
+func Example_objectPool() {
+	b, _ := openExample()
+	defer b.Close()
+	for _, most := range []int{2, 3} {
+		level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Stage, error) {
+			fmt.Println("a level with", most, "voices")
+			return &Stage{Voices: voices.Pool(s, most)}, nil
+		})
+		if err != nil {
+			panic(err)
+		}
+		stage := level.Get()
+		first := stage.play(1)
+		stage.play(2)
+		stage.play(3)
+		stage.Voices.Put(first) // any of them, at any time
+		stage.play(4)
+	}
+	fmt.Println("end")
+	b.Close()
+	// Output:
+	// a level with 2 voices
+	// voice 3 isn't heard
+	// voice 1 ends
+	// voice 4 ends
+	// voice 2 ends
+	// a level with 3 voices
+	// voice 1 ends
+	// end
+	// voice 4 ends
+	// voice 2 ends
+	// voice 3 ends
+}
+
+// Radio is what others see, of a size that stays. What it is made of is hidden behind a Ptr, and may change.
+type Radio struct{ hidden arena.Ptr[radioParts] }
+
+type radioParts struct {
+	Station int32
+	Volume  [8]float32
+}
+
+var (
+	radios      = scope.Plain[Radio]()
+	hiddenParts = scope.Plain[radioParts]()
+)
+
+func newRadio(s scope.Scope, base arena.Base) *Radio {
+	r := radios.New(s)
+	r.hidden = arena.PtrTo(base, hiddenParts.New(s))
+	return r
+}
+
+func (r *Radio) tune(base arena.Base, station int32) { r.hidden.Get(base).Station = station }
+func (r *Radio) station(base arena.Base) int32       { return r.hidden.Get(base).Station }
+
+// A hidden struct is free: it is a bump of the cursor, it lies beside what hides it, and nobody deletes it.
+func Example_hiddenStruct() {
+	b, _ := openExample()
+	defer b.Close()
+	scratch, base := b.Scratch(0, 0), b.Base()
+	err := scratch.Do("car", func(s scope.Scope) error {
+		radio := newRadio(s, base)
+		radio.tune(base, 97)
+		fmt.Println("station", radio.station(base), "on", scratch.Stats().Used, "bytes")
+		return nil
+	})
+	fmt.Println(err, scratch.Stats().Used)
+	// Output:
+	// station 97 on 44 bytes
+	// <nil> 0
+}
+
+// Foo says when it is made and when it is dropped.
+type Foo struct{ Number int32 }
+
+func (f *Foo) drop() error {
+	fmt.Println("drop", f.Number)
+	return nil
+}
+
+var foos = scope.Object((*Foo).drop)
+
+func makeFoo(s scope.Scope, number int32) {
+	foo := foos.New(s)
+	foo.Number = number
+	fmt.Println("make", number)
+}
+
+// An object in each of two nested scopes: the inner one dies first.
+func Example_demoAsMeant() {
+	b, _ := openExample()
+	defer b.Close()
+	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
+		makeFoo(outer, 1)
+		return outer.Do("inner", func(inner scope.Scope) error {
+			makeFoo(inner, 2)
+			return nil
+		})
+	})
+	fmt.Println(err)
+	// Output:
+	// make 1
+	// make 2
+	// drop 2
+	// drop 1
+	// <nil>
+}
+
+// As it was published, the demo makes the second object in the outer scope while the inner one is open. It would lie
+// where the inner scope rewinds, linked to the outer one's chain: with one more object that chain ends in itself. Here
+// the covered scope refuses, by name; what was made before is dropped once.
+func Example_demoAsPublished() {
+	b, _ := openExample()
+	defer b.Close()
+	defer func() { fmt.Println(recover()) }()
+	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
+		makeFoo(outer, 1)
+		return outer.Do("inner", func(inner scope.Scope) error {
+			makeFoo(outer, 2) // NOT OKAY: inner covers outer
+			return nil
+		})
+	})
+	fmt.Println("not reached:", err)
+	// Output:
+	// make 1
+	// drop 1
+	// scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
+}
+
+// A bar has eight seats in a row. Eight guests came one by one, and every other one has left: four seats are free, but
+// no two of them side by side. A party of four can't sit. No heap that frees in any order is safe from that. The bar is that of
+// "Alternatives to malloc and new" (#AltDevBlogADay).
+func Example_sushiBarOnHeap() {
+	b, _ := openExample()
+	defer b.Close()
+	err := b.Scratch(0, 0).Do("sushi bar", func(s scope.Scope) error {
+		bar, err := arena.NewHeap(s.BytesUnzeroed(16*budget.KiB, 64))
+		if err != nil {
+			return err
+		}
+		const seat, header = 1024, 16 // bytes; the header is the heap's own, in front of each block
+		sit := func(party uint64) unsafe.Pointer { return bar.Alloc(party*seat-header, 16) }
+
+		bar.Alloc(bar.Stats().Free-8*seat-header, 16) // the kitchen takes all but eight seats
+		var guests [8]unsafe.Pointer
+		for i := range guests {
+			guests[i] = sit(1)
+		}
+		for i := 0; i < 8; i += 2 {
+			err = errors.Join(err, bar.Free(guests[i]))
+		}
+		fmt.Println(bar.Stats().Free, "bytes are free,", bar.LargestFree(), "side by side")
+		fmt.Println("a party of four:", sit(4) != nil)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 4096 bytes are free, 1008 side by side
+	// a party of four: false
+	// <nil>
+}
+
+// Seat is an eighth of the bar.
+type Seat [8 * budget.KiB]byte
+
+var seats = scope.Plain[Seat]()
+
+// sit seats a party behind another, in a scope of its own.
+func sit(behind scope.Scope, party string, guests int) scope.Scope {
+	s := behind.Open(party)
+	seats.Slice(s, guests)
+	return s
+}
+
+// In scopes a party sits behind those who came before it, and leaves before them. So free seats are always side by
+// side: as many friends as there are free seats sit down together. The price is that who sits further in can't leave
+// first; guests who come and go one by one have a Pool, whose seats are all of one size.
+func Example_sushiBarInScopes() {
+	b, _ := openExample()
+	defer b.Close()
+
+	bar := b.Scratch(0, 0).Open("bar")
+	couple := sit(bar, "couple", 2)
+	family := sit(couple, "family", 5)
+	regular := sit(family, "regular", 1)
+	fmt.Println("free seats:", freeSeats(regular))
+
+	fmt.Println(family.Close())
+	fmt.Println(regular.Close(), family.Close()) // in order
+	fmt.Println("free seats:", freeSeats(couple))
+	friends := sit(couple, "friends", freeSeats(couple)) // all of them, together
+	fmt.Println("free seats:", freeSeats(friends))
+	fmt.Println(friends.Close(), couple.Close(), bar.Close())
+	// Output:
+	// free seats: 0
+	// scope: BUG: Close of scope "family" of scratch 0.0 while scope "regular", opened in it, is open
+	// <nil> <nil>
+	// free seats: 6
+	// free seats: 0
+	// <nil> <nil> <nil>
+}
+
+func freeSeats(s scope.Scope) int { return int(s.Free() / uint64(unsafe.Sizeof(Seat{}))) }
+
+// TestFreeSeatsAreSideBySide seats parties in every way there is, and whenever one has left, all free seats are asked
+// for at once.
+func TestFreeSeatsAreSideBySide(t *testing.T) {
+	b, _ := openExample()
+	defer b.Close()
+	parties := 0
+	var fill func(behind scope.Scope)
+	fill = func(behind scope.Scope) {
+		free := freeSeats(behind)
+		for guests := 1; guests <= free; guests++ {
+			parties++
+			party := sit(behind, "party", guests)
+			fill(party)
+			require.NoError(t, party.Close())
+			friends := behind.Open("friends")
+			require.Len(t, seats.TrySlice(friends, free), free)
+			require.NoError(t, friends.Close())
+		}
+	}
+	bar := b.Scratch(0, 0).Open("bar")
+	fill(bar)
+	require.NoError(t, bar.Close())
+	require.Equal(t, 1<<8-1, parties)
 }

@@ -38,7 +38,7 @@ func TestTempIsExact(t *testing.T) {
 	temp := s.Temp(1000)
 	temp.Bytes(900)
 	var full *scope.FullError
-	require.ErrorAs(t, panicsWith(func() { longs.Slice(temp, 100) }), &full)
+	require.ErrorAs(t, recovered(func() { longs.Slice(temp, 100) }), &full)
 	enough := s.Temp(int(full.Need))
 	enough.Bytes(900)
 	assert.Len(t, longs.Slice(enough, 100), 100, "what the error names would do")
@@ -60,12 +60,12 @@ func TestTempsNest(t *testing.T) {
 	points.New(inner)
 	newest := inner.Temp(64)
 	const covered = ` scope "temp" of scratch 0.0, which isn't the newest of the temporaries`
-	assert.EqualError(t, panicsWith(func() { points.New(newer) }), "scope: BUG: allocation in"+covered)
-	assert.EqualError(t, panicsWith(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
+	assert.EqualError(t, recovered(func() { points.New(newer) }), "scope: BUG: allocation in"+covered)
+	assert.EqualError(t, recovered(func() { newer.Temp(1) }), "scope: BUG: Temp of"+covered)
 	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
-	assert.ErrorContains(t, panicsWith(func() { newest.Open("x") }),
+	assert.ErrorContains(t, recovered(func() { newest.Open("x") }),
 		`Open in scope "temp" of scratch 0.0, which holds temporaries and doesn't nest`)
-	assert.ErrorContains(t, panicsWith(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
+	assert.ErrorContains(t, recovered(func() { s.Temp(1) }), `while scope "inner", opened in it, is open`)
 	points.New(newest)
 	require.NoError(t, inner.Close())
 	assert.ErrorIs(t, newest.Close(), scope.ErrClosed, "it has ended with inner")
@@ -128,7 +128,7 @@ func TestTempEndsWithWhatItWasMadeIn(t *testing.T) {
 		t.Helper()
 		assert.ErrorIs(t, err, errMark)
 		assert.Equal(t, []int64{1}, closed)
-		assert.EqualError(t, panicsWith(func() { points.New(temp) }), "scope: BUG: allocation in a scope of "+arena+" that is closed")
+		assert.EqualError(t, recovered(func() { points.New(temp) }), "scope: BUG: allocation in a scope of "+arena+" that is closed")
 		closed = nil
 	}
 	gone(b.Scratch(0, 0).Do("do", use), "scratch 0.0")
@@ -151,26 +151,26 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	s.Bytes(100)
 	near := `budget "test": scratch 0.0 is full: scope "%s" asked for %d bytes, %d of 65536 are free; ` +
 		`held by %s; raise scratch.size in the plan to %d or more`
-	assert.EqualError(t, panicsWith(func() { s.Temp(scratchSize) }), fmt.Sprintf(near, "s", 65564, scratchSize-100, `"s" 100`, 104+65564))
+	assert.EqualError(t, recovered(func() { s.Temp(scratchSize) }), fmt.Sprintf(near, "s", 65564, scratchSize-100, `"s" 100`, 104+65564))
 	assert.Equal(t, counted(1), scratch.Stats().Objects, "nothing is left of it")
 	assert.EqualValues(t, 100, scratch.Stats().Used)
 	temp := s.Temp(1000)
-	assert.EqualError(t, panicsWith(func() { temp.Temp(scratchSize) }),
+	assert.EqualError(t, recovered(func() { temp.Temp(scratchSize) }),
 		fmt.Sprintf(near, "temp", 65600, scratchSize-120-1024, `"temp" 1024, "s" 120`, 120+8+1024+65600), "it is the scratch that is full")
 	temp.Bytes(990)
-	assert.EqualError(t, panicsWith(func() { temp.Temp(1) }), `budget "test": scratch 0.0 is full: scope "temp" asked for 16 bytes, `+
+	assert.EqualError(t, recovered(func() { temp.Temp(1) }), `budget "test": scratch 0.0 is full: scope "temp" asked for 16 bytes, `+
 		`10 of the 1000 that Temp gave are free; ask Temp for 1008 or more`, "it is the temporaries that are")
 	for _, n := range []int{math.MaxInt, math.MaxInt - 63, 1 << 30} {
-		assert.ErrorIs(t, panicsWith(func() { s.Temp(n) }), scope.ErrFull, "%d", n)
+		assert.ErrorIs(t, recovered(func() { s.Temp(n) }), scope.ErrFull, "%d", n)
 	}
-	assert.EqualError(t, panicsWith(func() { s.Temp(-1) }), "scope: BUG: Temp of -1 bytes")
+	assert.EqualError(t, recovered(func() { s.Temp(-1) }), "scope: BUG: Temp of -1 bytes")
 	_ = s.Close()
 
 	s = scratch.Open("s")
 	for range 8 {
 		s.Temp(8)
 	}
-	assert.EqualError(t, panicsWith(func() { s.Temp(8) }),
+	assert.EqualError(t, recovered(func() { s.Temp(8) }),
 		`budget "test": scratch 0.0 is full: scope "temp" asked for one more of 8 scopes; `+
 			`raise limits.scopes in the plan to 9 or more`)
 	require.NoError(t, s.Close())
@@ -211,20 +211,20 @@ func TestTempRefuses(t *testing.T) {
 	temp := s.Temp(100)
 	_, err := points.Make(temp, func(*point) error {
 		temp.Defer(func() {
-			assert.EqualError(t, panicsWith(func() { s.Temp(1) }),
+			assert.EqualError(t, recovered(func() { s.Temp(1) }),
 				`scope: BUG: Temp beside scope "temp" of scratch 0.0 while its finalizers run`)
 		})
 		return errMark
 	})
 	require.ErrorIs(t, err, errMark)
 	s.Defer(func() {
-		assert.EqualError(t, panicsWith(func() { s.Temp(1) }), `scope: BUG: Temp of scope "s" of scratch 0.0 while its finalizers run`)
+		assert.EqualError(t, recovered(func() { s.Temp(1) }), `scope: BUG: Temp of scope "s" of scratch 0.0 while its finalizers run`)
 	})
 	require.NoError(t, s.Close())
-	assert.ErrorIs(t, panicsWith(func() { s.Temp(1) }), scope.ErrClosed)
+	assert.ErrorIs(t, recovered(func() { s.Temp(1) }), scope.ErrClosed)
 	var level scope.Scope
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { level = s; return nil }))
-	assert.EqualError(t, panicsWith(func() { level.Temp(1) }),
+	assert.EqualError(t, recovered(func() { level.Temp(1) }),
 		`scope: BUG: Temp of scope "level" of region level, which is frozen since its load returned`)
 }
 
@@ -268,7 +268,7 @@ func TestAppendInTemporaries(t *testing.T) {
 	}
 	assert.Equal(t, count(0, 98), list)
 	assert.Zero(t, temp.Free(), "exact")
-	assert.EqualError(t, panicsWith(func() { longs.Append(temp, list, 98) }), `budget "test": scratch 0.0 is full: scope "temp" asked for `+
+	assert.EqualError(t, recovered(func() { longs.Append(temp, list, 98) }), `budget "test": scratch 0.0 is full: scope "temp" asked for `+
 		`8 bytes, 0 of the 800 that Temp gave are free; ask Temp for 808 or more`)
 	moved := longs.Append(s, list[:1:1], 7)
 	assert.NotEqual(t, at(list), at(moved))

@@ -1,9 +1,12 @@
 package container_test
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -25,6 +28,9 @@ var (
 )
 
 const scratchSize = 64 * budget.KiB
+
+// instrumented says that a sanitizer's runtime allocates for itself.
+const instrumented = arena_c.Race || arena_c.Asan
 
 var plan = budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
 	Scratch: budget.ScratchPlan{Workers: 2, Size: scratchSize}}
@@ -373,4 +379,190 @@ func TestNoGoAllocation(t *testing.T) {
 		_ = s.Close()
 	}))
 	assert.NotZero(t, sum)
+}
+
+// TestListIsASlice plays at random with a list and with a slice.
+func TestListIsASlice(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	for seed := range int64(40) {
+		random := rand.New(rand.NewSource(seed))
+		s := scratch.Open("a")
+		n := random.Intn(20)
+		list, model := container.NewList(s, points, n), []point{}
+		for step := range 400 {
+			x, some := point{int32(step), random.Int31()}, len(model) > 0
+			switch op := random.Intn(60); {
+			case op < 35:
+				require.Equal(t, len(model) < n, list.Push(x))
+				if len(model) < n {
+					model = append(model, x)
+				}
+			case op < 50:
+				last, ok := list.Pop()
+				require.Equal(t, some, ok)
+				if some {
+					require.Equal(t, model[len(model)-1], last)
+					model = model[:len(model)-1]
+				} else {
+					require.Zero(t, last)
+				}
+			case op < 54 && some:
+				i := random.Intn(len(model))
+				list.RemoveSwap(i)
+				model[i] = model[len(model)-1]
+				model = model[:len(model)-1]
+			case op < 59 && some:
+				i := random.Intn(len(model))
+				list.At(i).Y++
+				model[i].Y++
+			case op == 59:
+				list.Clear()
+				model = model[:0]
+			}
+			require.Equal(t, len(model), list.Len(), "seed %d", seed)
+			require.True(t, slices.Equal(model, list.Slice()), "seed %d", seed)
+			i := 0
+			for at, p := range list.All() {
+				require.Equal(t, i, at)
+				require.Equal(t, model[i], *p)
+				i++
+			}
+			require.Equal(t, len(model), i)
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestListPanicsAsASliceDoes(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	list := container.NewList(s, points, 4)
+	const empty = "runtime error: index out of range [0] with length 0"
+	assert.PanicsWithError(t, empty, func() { list.At(0) })
+	assert.PanicsWithError(t, empty, func() { list.RemoveSwap(0) })
+	list.Push(point{1, 1})
+	list.Push(point{2, 2})
+	assert.PanicsWithError(t, "runtime error: index out of range [2] with length 2", func() { list.At(2) })
+	assert.PanicsWithError(t, "runtime error: index out of range [-1]", func() { list.RemoveSwap(-1) })
+	assert.Equal(t, 2, cap(list.Slice()), "append can't run into what Push gives")
+	require.NoError(t, s.Close())
+	assert.PanicsWithError(t, empty, func() { list.At(0) })
+	assert.PanicsWithError(t, empty, func() { list.RemoveSwap(0) })
+	assert.Nil(t, list.Slice())
+}
+
+func TestListWhileRanging(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	list := container.NewList(s, points, 5)
+	list.Push(point{})
+	for i, p := range list.All() {
+		p.X = int32(i)
+		list.Push(point{})
+	}
+	assert.Equal(t, []point{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}}, list.Slice(), "what Push adds comes along")
+	for i := range list.All() {
+		if i == 2 {
+			break
+		}
+		list.Pop()
+	}
+	assert.Equal(t, 3, list.Len())
+	for range list.All() {
+		require.NoError(t, s.Close()) // and there is nothing more
+	}
+}
+
+// TestDequeIsAList plays at random with a deque and with a list of the standard library.
+func TestDequeIsAList(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	for seed := range int64(40) {
+		random := rand.New(rand.NewSource(seed))
+		s := scratch.Open("a")
+		n := random.Intn(12)
+		d, model := container.NewDeque(s, points, n), list.New()
+		for step := range 500 {
+			x := point{int32(step), random.Int31()}
+			fits := model.Len() < n
+			switch op := random.Intn(50); {
+			case op < 14:
+				require.Equal(t, fits, d.PushBack(x))
+				if fits {
+					model.PushBack(x)
+				}
+			case op < 28:
+				require.Equal(t, fits, d.PushFront(x))
+				if fits {
+					model.PushFront(x)
+				}
+			case op < 38:
+				popped(t, model, model.Back(), d.PopBack)
+			case op < 48:
+				popped(t, model, model.Front(), d.PopFront)
+			case op < 49:
+				d.Clear()
+				model.Init()
+			default:
+				require.Equal(t, n, d.Cap())
+			}
+			require.Equal(t, model.Len(), d.Len(), "seed %d", seed)
+			i, e := 0, model.Front()
+			for at, p := range d.All() {
+				require.Equal(t, i, at)
+				require.Equal(t, e.Value, *p, "seed %d", seed)
+				require.Same(t, p, d.At(i))
+				i, e = i+1, e.Next()
+			}
+			require.Nil(t, e)
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+func popped(t *testing.T, model *list.List, want *list.Element, pop func() (point, bool)) {
+	t.Helper()
+	got, ok := pop()
+	require.Equal(t, want != nil, ok)
+	if want == nil {
+		require.Zero(t, got)
+		return
+	}
+	require.Equal(t, model.Remove(want), got)
+}
+
+func TestDequePanicsAsASliceDoes(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	d := container.NewDeque(s, points, 4)
+	assert.PanicsWithError(t, "runtime error: index out of range [0] with length 0", func() { d.At(0) })
+	for range 3 {
+		d.PushFront(point{})
+	}
+	d.PopBack()
+	assert.PanicsWithError(t, "runtime error: index out of range [2] with length 2", func() { d.At(2) })
+	assert.Panics(t, func() { d.At(-1) }) // the number in the text differs between processors
+	require.NoError(t, s.Close())
+	assert.PanicsWithError(t, "runtime error: index out of range [0] with length 0", func() { d.At(0) })
+	for _, pop := range []func() (point, bool){d.PopFront, d.PopBack} {
+		got, ok := pop()
+		assert.False(t, ok)
+		assert.Zero(t, got)
+	}
+	assert.PanicsWithError(t, "PushFront to a Deque: scope: BUG: use of a scope of scratch 0.0 that is closed",
+		func() { d.PushFront(point{}) })
+}
+
+func TestDequeWhileRanging(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	d := container.NewDeque(s, points, 4)
+	d.PushBack(point{})
+	seen := 0
+	for i, p := range d.All() {
+		p.X = int32(i)
+		d.PushBack(point{})
+		if seen++; seen == 3 {
+			break
+		}
+	}
+	assert.Equal(t, []int{3, 4}, []int{seen, d.Len()})
+	for range d.All() {
+		require.NoError(t, s.Close())
+	}
 }

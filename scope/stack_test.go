@@ -30,3 +30,14 @@ func TestScopeThatCOpenedHasNoName(t *testing.T) {
 	assert.Equal(t, "first", name)
 	assert.EqualError(t, st.leftOpen(0), `scope: BUG: scope "first", "C" of scratch 0.0 was left open: close it where it is opened`)
 }
+
+// Ids are used again, so the list of arenas is as long as the most that were open at once.
+func TestIDsAreUsedAgain(t *testing.T) {
+	registry.Lock()
+	defer registry.Unlock()
+	first, second := takeID(), takeID()
+	require.NotEqual(t, first, second)
+	registry.free = append(registry.free, first)
+	assert.Equal(t, first, takeID())
+	registry.free = append(registry.free, second, first)
+}

@@ -1,5 +1,0 @@
-//go:build !race && !asan
-
-package container_test
-
-const instrumented = false

@@ -1,5 +1,0 @@
-//go:build !race && !asan
-
-package scope_test
-
-const instrumented = false
