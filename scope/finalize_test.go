@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -20,15 +19,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
-// fill puts one of each finalizer into s, with IDs from 1.
-func fill(s scope.Scope) *closer {
+// fill puts one of each finalizer into s, with IDs from 1, the last into a scope inside, which it gives.
+func fill(s scope.Scope) scope.Scope {
 	newMark(s, 1, 0)
-	c := &closer{id: 2}
-	s.Own(c)
+	s.Own(&closer{id: 2})
 	s.Defer(func() { closed = append(closed, 3) })
-	t := s.Open("inner")
-	newMark(t, 4, 0)
-	return c
+	inner := s.Open("inner")
+	newMark(inner, 4, 0)
+	return inner
 }
 
 func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
@@ -37,61 +35,23 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 		"error":  func(scope.Scope) error { return errMark },
 		"panic":  func(scope.Scope) error { panic("boom") },
 		"Goexit": func(scope.Scope) error { runtime.Goexit(); return nil },
-		"full":   func(s scope.Scope) error { panic(s.Open("x").AllocUnzeroed(1<<30, 8)) },
-		"tables": func(s scope.Scope) error {
-			return s.Open("x").Do("y", func(s scope.Scope) error { newMark(s, 5, 0); return nil })
-		},
-		"closing": func(s scope.Scope) error { return errors.Join(s.Open("x").Close(), nil) },
+		"full":   func(s scope.Scope) error { panic(s.AllocUnzeroed(1<<30, 8)) },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			scratch := open(t).Scratch(0, 0)
 			var wg sync.WaitGroup
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				defer func() { _ = recover() }()
-				_ = scratch.Do("outer", func(s scope.Scope) error {
-					fill(s)
-					return end(innermost(scratch))
-				})
-			}()
+				_ = scratch.Do("outer", func(s scope.Scope) error { return end(fill(s)) })
+			})
 			wg.Wait()
-			want := []int64{4, 3, 2, 1}
-			if name == "tables" {
-				want = []int64{5, 4, 3, 2, 1}
-			}
-			assert.Equal(t, want, closed)
+			assert.Equal(t, []int64{4, 3, 2, 1}, closed)
 			assert.Zero(t, scratch.Depth())
 			assert.Zero(t, scratch.Stats().Used)
 			assert.Zero(t, scratch.Stats().Owned)
 		})
 	}
-}
-
-// innermost opens and gives back a scope on top, so that a test can go on in the topmost one.
-func innermost(scratch scope.Scratch) scope.Scope { return scratch.Open("top") }
-
-func TestTryNewOfAnObject(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("s")
-	m := marks.TryNew(s)
-	assert.Zero(t, *m)
-	m.ID = 7
-	s.BytesUnzeroed(int(s.Free()), 1)
-	assert.Nil(t, marks.TryNew(s))
-	assert.ErrorIs(t, s.Close(), scope.ErrFull)
-	assert.Equal(t, []int64{7}, closed, "what was refused has no finalizer")
-}
-
-func TestPanicAfterAnUnhandledFullIsTheFull(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	err := scratch.Do("a", func(s scope.Scope) error {
-		p := points.TrySlice(s, 1<<20)
-		_ = p[0]
-		return nil
-	})
-	require.ErrorIs(t, err, scope.ErrFull)
-	assert.ErrorContains(t, err, "; then: panic: runtime error: index out of range [0] with length 0")
 }
 
 func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
@@ -114,73 +74,49 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 }
 
-func TestGoexitInAFinalizer(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s := scratch.Open("a")
-		newMark(s, 1, 0)
-		s.Defer(func() { closed = append(closed, 2); runtime.Goexit() })
-		newMark(s, 3, 0)
-		_ = s.Close()
-	}()
-	<-done
-	assert.Equal(t, []int64{3, 2, 1}, closed)
-	assert.Zero(t, scratch.Depth(), "the rewind happened too")
-}
-
+// TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells, since nobody else could.
 func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
-	var inside error
-	s.Defer(func() { inside = s.Close() })
-	s.Defer(func() { points.New(s) })
-	err := s.Close()
-	assert.ErrorContains(t, err, `allocation in scope "a" of scratch 0.0 while its finalizers run`)
-	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of scratch 0.0 while its finalizers run`)
-	assert.Zero(t, scratch.Depth())
+	for _, whose := range []func(s scope.Scope) scope.Scope{
+		func(s scope.Scope) scope.Scope { return s },
+		func(s scope.Scope) scope.Scope { return s.Temp(20480) },
+	} {
+		for _, use := range []func(s scope.Scope){
+			func(s scope.Scope) { points.New(s) },
+			func(s scope.Scope) { points.TryNew(s) },
+			func(s scope.Scope) { newMark(s, 9, 0) },
+		} {
+			closed = nil
+			s := scratch.Open("a")
+			newMark(s, 1, 0)
+			var inside error
+			whose(s).Defer(func() { inside = s.Close() })
+			whose(s).Defer(func() { use(s) })
+			assert.ErrorContains(t, s.Close(), `BUG: allocation in scope "a" of scratch 0.0 while its finalizers run`)
+			assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of scratch 0.0 while its finalizers run`)
+			assert.Equal(t, []int64{1}, closed)
+			assert.Zero(t, scratch.Depth())
+		}
+	}
 }
 
-func TestFinalizerOfATemporaryMayNotUseItsScope(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
-	newMark(s, 1, 0)
-	var inside error
-	s.Temp(20480).Defer(func() { inside = s.Close() })
-	s.Temp(20480).Defer(func() { points.New(s) })
-	s.Temp(20480).Defer(func() { runtime.KeepAlive(newMark(s, 9, 0)) })
-	err := s.Close()
-	assert.ErrorContains(t, err, `BUG: allocation in scope "a" of scratch 0.0 while its finalizers run`)
-	assert.EqualError(t, inside, `scope: BUG: Close of scope "a" of scratch 0.0 while its finalizers run`)
-	assert.Equal(t, []int64{1}, closed)
-	assert.Zero(t, scratch.Depth())
-}
-
+// TestOwnOnAFullScopeClosesAtOnce: nothing is lost.
 func TestOwnOnAFullScopeClosesAtOnce(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
-	c := &closer{id: 9, err: errMark}
-	err := scratch.Do("a", func(s scope.Scope) error {
-		s.Bytes(int(s.Free()))
-		s.Own(c)
-		return nil
-	})
-	assert.ErrorIs(t, err, scope.ErrFull)
-	assert.ErrorIs(t, err, errMark, "what its Close said is not lost")
-	assert.Equal(t, 1, c.times)
-
-	var held []*closer
-	err = scratch.Do("a", func(s scope.Scope) error {
-		for i := int64(0); ; i++ {
-			held = append(held, &closer{id: i})
-			s.Own(held[i])
+	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
+		var given []*closer
+		err := scratch.Do("a", func(s scope.Scope) error {
+			s.AllocUnzeroed(s.Free()-room, 1)
+			for {
+				given = append(given, &closer{err: errMark})
+				s.Own(given[len(given)-1])
+			}
+		})
+		assert.ErrorIs(t, err, scope.ErrFull)
+		assert.ErrorIs(t, err, errMark, "what its Close said is not lost")
+		for _, c := range given {
+			assert.Equal(t, 1, c.times, "room for %d bytes", room)
 		}
-	})
-	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 8 owned values; `+
-		`raise limits.owned in the plan to 9 or more`)
-	assert.Len(t, held, 9)
-	for _, c := range held {
-		assert.Equal(t, 1, c.times)
 	}
 }
 
@@ -188,41 +124,8 @@ func TestOwnAndDeferOfNil(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	assert.PanicsWithError(t, "scope: BUG: Own of nil", func() { s.Own(nil) })
 	assert.PanicsWithError(t, "scope: BUG: Defer of nil", func() { s.Defer(nil) })
+	assert.PanicsWithError(t, "scope: BUG: Keep of nil", func() { s.Keep(nil) })
 	require.NoError(t, s.Close())
-}
-
-func TestMakeThatFailsLeavesNothing(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
-	before := scratch.Stats()
-	part := func(m *mark, end func() error) error {
-		newMark(s, 7, 0)
-		s.Own(&closer{id: 8})
-		s.Open("left open")
-		return end()
-	}
-	_, err := marks.Make(s, func(m *mark) error {
-		newMark(s, 6, doPanic)
-		return part(m, func() error { return errMark })
-	})
-	assert.ErrorContains(t, err, "mark panics", "what its parts' finalizers say is not lost")
-	assert.Equal(t, []int64{8, 7, 6}, closed)
-	closed = nil
-	_, err = marks.Make(s, func(m *mark) error { return part(m, func() error { return errMark }) })
-	assert.ErrorIs(t, err, errMark)
-	assert.Equal(t, []int64{8, 7}, closed)
-	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { return part(m, func() error { panic("boom") }) }) })
-	assert.Panics(t, func() { marks.Make(s, func(m *mark) error { s.AllocUnzeroed(1<<20, 1); return nil }) })
-	after := scratch.Stats()
-	assert.Equal(t, before.Used, after.Used)
-	assert.Equal(t, before.Objects, after.Objects)
-	assert.Equal(t, 1, scratch.Depth())
-	closed = nil
-	m, err := marks.Make(s, func(m *mark) error { m.ID = 1; newMark(s, 2, 0); return nil })
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, m.ID)
-	_ = s.Close()
-	assert.Equal(t, []int64{1, 2}, closed, "an object dies before its parts")
 }
 
 const gone = "scope: BUG: CloseNow of what was closed, run or cancelled before"
@@ -268,15 +171,6 @@ func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
 	assert.Zero(t, stats.Failed, "the error was the caller's")
 }
 
-// TestCloseNowOfWhatPanics: the panic is the caller's, and the value is gone all the same.
-func TestCloseNowOfWhatPanics(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	held := s.Defer(func() { panic("boom") })
-	assert.PanicsWithValue(t, "boom", func() { _ = held.CloseNow() })
-	assert.EqualError(t, held.CloseNow(), gone)
-	require.NoError(t, s.Close())
-}
-
 func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("a")
@@ -305,25 +199,6 @@ func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	assert.Zero(t, scratch.Stats().Owned)
 }
 
-// TestOwnedLiesInABlock: an object in an arena has a Go value by its Owned.
-func TestOwnedLiesInABlock(t *testing.T) {
-	type player struct {
-		ID   int32
-		Conn scope.Owned
-	}
-	players := scope.Plain[player]()
-	assert.EqualValues(t, 16, unsafe.Sizeof(scope.Owned{}))
-	s := open(t).Scratch(0, 0).Open("a")
-	p, conn := players.New(s), &closer{id: 7}
-	p.Conn = s.Own(conn)
-	assert.Same(t, conn, p.Conn.Value())
-	require.NoError(t, p.Conn.CloseNow())
-	assert.Equal(t, 1, conn.times)
-	assert.EqualError(t, players.New(s).Conn.CloseNow(), gone, "the zero Owned names nothing")
-	require.NoError(t, s.Close())
-	assert.Equal(t, 1, conn.times)
-}
-
 func TestOwnedOfAnotherLife(t *testing.T) {
 	b := open(t)
 	s := b.Scratch(0, 0).Open("a")
@@ -349,9 +224,12 @@ func TestOwnedOfAnotherLife(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+const _ = -(unsafe.Sizeof(scope.Owned{}) ^ 16) // 16 bytes, as promised
+
 // TestOwnedOfAnyWords: an Owned may come from a block that anything wrote.
 func TestOwnedOfAnyWords(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
+	assert.EqualError(t, scope.Owned{}.CloseNow(), gone, "the zero Owned names nothing")
 	real := s.Keep("here")
 	words := *(*[2]uint64)(unsafe.Pointer(&real))
 	random := rand.New(rand.NewPCG(1, 2))
@@ -367,38 +245,8 @@ func TestOwnedOfAnyWords(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestFullScopeOwnsNoFile fills a scope and gives it files: none stays open.
-func TestFullScopeOwnsNoFile(t *testing.T) {
-	const descriptors = "/proc/self/fd"
-	count := func() int {
-		entries, err := os.ReadDir(descriptors)
-		if err != nil {
-			t.Skip("no", descriptors)
-		}
-		return len(entries)
-	}
-	scratch := open(t).Scratch(0, 0)
-	before := count()
-	for room := range uint64(40) { // every rest of a scope, around the 16 bytes of a finalizer
-		err := scratch.Do("files", func(s scope.Scope) error {
-			s.AllocUnzeroed(s.Free()-room, 1)
-			for {
-				f, err := os.Open(os.DevNull)
-				require.NoError(t, err)
-				s.Own(f)
-			}
-		})
-		require.ErrorIs(t, err, scope.ErrFull)
-		require.Equal(t, before, count(), "room for %d bytes", room)
-	}
-	control, err := os.Open(os.DevNull)
-	require.NoError(t, err)
-	assert.Equal(t, before+1, count(), "a file that nobody closes is seen")
-	require.NoError(t, control.Close())
-}
-
-// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics or ends the goroutine. The older ones
-// run all the same, the error says which it was, and the region is loaded again.
+// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones run all the same, the error says which it
+// was, and the region is loaded again.
 func TestCFinalizerThatPanics(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")
@@ -406,26 +254,19 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	b := open(t)
 	clib.Finalize = func(id int64) {
 		closed = append(closed, id)
-		switch id % 4 {
-		case 1:
+		if id%4 == 1 {
 			panic("called from C")
-		case 2:
-			runtime.Goexit()
 		}
-	}
-	fill := func(s scope.Scope, ids ...int64) {
-		header, generation := s.C()
-		for _, id := range ids {
-			require.Equal(t, arena_c.OK, clib.Defer(header, generation, id))
-		}
-		newMark(s, 100, 0)
 	}
 	load := func(ids ...int64) error {
-		_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*point, error) {
-			fill(s, ids...)
-			return points.New(s), nil
+		return inLevel(t, b, func(s scope.Scope) error {
+			header, generation := s.C()
+			for _, id := range ids {
+				require.Equal(t, arena_c.OK, clib.Defer(header, generation, id))
+			}
+			newMark(s, 100, 0)
+			return nil
 		})
-		return err
 	}
 	require.NoError(t, load(0, 1, 4, 5, 8))
 	err := b.Region("level").Rewind(t.Context())
@@ -433,19 +274,6 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	assert.EqualError(t, err, "region level, scope \"level\": a finalizer of C panicked: called from C\n"+
 		"region level, scope \"level\": a finalizer of C panicked: called from C")
 	require.NoError(t, load(0), "the region is good")
-
-	closed = nil
-	s := b.Scratch(0, 0).Open("leaves")
-	fill(s, 0, 2, 4, 6, 8)
-	done := make(chan bool)
-	go func() {
-		defer close(done)
-		_ = s.Close()
-		done <- true
-	}()
-	assert.False(t, <-done, "the goroutine ends")
-	assert.Equal(t, []int64{100, 8, 6, 4, 2, 0}, closed)
-	assert.Zero(t, b.Scratch(0, 0).Depth())
 }
 
 // million is an object whose finalizer ends as Do says, and looks at the stack where Look says so.

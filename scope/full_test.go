@@ -116,25 +116,180 @@ func TestNamesForgeNoLines(t *testing.T) {
 	assert.ErrorContains(t, errs[5], "all that are open have this name: is a Close missing?")
 }
 
-// TestGetInAFinalizerOfThePool: while its scope closes, a pool gives nothing that nobody would finalize.
-func TestGetInAFinalizerOfThePool(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("pool")
-	ran := 0
-	poolOfGetters = getters.Pool(s, 4)
-	getterRan = func(g *getter) {
-		ran++
-		assert.Nil(t, poolOfGetters.Get(), "while its scope closes")
+// One scope too many: Do returns it, on a goroutine where nothing would catch it, and Open unwinds to the Do around it.
+func TestDoReturnsOneScopeTooMany(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	ran, reached := false, false
+	inner := func(scope.Scope) error { ran = true; return nil }
+	const text = `scratch 0.0 is full: scope "inner" asked for one more of 8 scopes; raise limits.scopes in the plan to 9 or more`
+	var nest func(s scope.Scope) error
+	depth := 1
+	nest = func(s scope.Scope) error {
+		if depth++; depth <= 8 {
+			return s.Do("nest", nest)
+		}
+		assert.ErrorContains(t, s.Do("inner", inner), text)
+		assert.ErrorContains(t, scratch.Do("inner", inner), text)
+		require.NoError(t, s.Err(), "who is told needn't be told again")
+		reached = true
+		s.Open("inner")
+		return nil
 	}
-	poolOfGetters.Get()
-	poolOfGetters.Get()
-	require.NoError(t, s.Close())
-	assert.Equal(t, 2, ran)
+	assert.ErrorContains(t, scratch.Do("nest", nest), text)
+	assert.False(t, ran)
+	assert.True(t, reached, "nothing unwound before")
+	assert.Zero(t, scratch.Depth())
 }
 
-type getter struct{ X int64 }
+// TestTextOfAPanicAfterItsScopesClosed: deferred Closes run before anybody asks for the text.
+func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
+	b := open(t)
+	var undeclared scope.Maker[point]
+	for want, fn := range map[string]func(out scope.Scope){
+		`budget "test": scratch 0.0 is full: scope "out" asked for 8 bytes, 0 of 65536 are free; held by "out" 65536; ` +
+			`raise scratch.size in the plan to 65544 or more`: func(out scope.Scope) {
+			for {
+				points.New(out)
+			}
+		},
+		`scope: BUG: allocation in scope "out" of scratch 0.0 while scope "inner", opened in it, is open`: func(out scope.Scope) {
+			inner := out.Open("inner")
+			defer inner.Close()
+			points.New(out)
+		},
+		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object": func(out scope.Scope) { undeclared.New(out) },
+	} {
+		assert.EqualError(t, recovered(func() {
+			out := b.Scratch(0, 0).Open("out")
+			defer out.Close()
+			fn(out)
+		}), want)
+	}
+	assert.ErrorContains(t, recovered(func() {
+		defer func() { _ = b.Region("level").Rewind(t.Context()) }()
+		var frozen scope.Scope
+		_ = inLevel(t, b, func(s scope.Scope) error { frozen = s; return nil })
+		points.New(frozen)
+	}), `allocation in scope "level" of region level, which is frozen since its load returned`)
+}
 
-var (
-	poolOfGetters scope.ObjectPool[getter]
-	getterRan     func(*getter)
-	getters       = scope.Object(func(g *getter) error { getterRan(g); return nil })
-)
+func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
+	err := open(t).Scratch(0, 0).Do("do", func(s scope.Scope) error {
+		_, err := points.Make(s, func(*point) error { s.Bytes(60000); s.Bytes(10000); return nil })
+		return err
+	})
+	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
+		`held by "do" 60008; raise scratch.size in the plan to 70008 or more`)
+}
+
+// TestTryOnACoveredScope: what a covered scope refused is a bug to be told, not a full, and not the child's.
+func TestTryOnACoveredScope(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	for _, asked := range []bool{true, false} {
+		a := scratch.Open("a")
+		b := a.Open("b")
+		assert.Nil(t, points.TryNew(a))
+		want := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
+		if asked {
+			assert.EqualError(t, a.Err(), want)
+			assert.NoError(t, b.Err())
+		}
+		require.NoError(t, b.Close())
+		assert.EqualError(t, a.Close(), want, "also when nobody asked meanwhile")
+	}
+	a := scratch.Open("a")
+	assert.Nil(t, a.TryAllocUnzeroed(scratchSize+1, 1))
+	require.NoError(t, a.Open("b").Close())
+	assert.ErrorIs(t, a.Err(), scope.ErrFull, "a full from before the child is remembered")
+	assert.ErrorIs(t, a.Close(), scope.ErrFull)
+}
+
+// TestMisuseIsNoFull: an ignored Try... doesn't hide that a covered scope was used, and what a covered scope was refused
+// isn't what a later panic is about, also when a constructor's end comes between.
+func TestMisuseIsNoFull(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open`
+	assert.PanicsWithError(t, covered, func() {
+		_ = scratch.Do("do", func(s scope.Scope) error {
+			chars.TrySlice(s, 1<<20)
+			child := s.Open("child")
+			defer child.Close()
+			points.New(s)
+			return nil
+		})
+	})
+	for _, use := range []func(s scope.Scope){
+		func(s scope.Scope) { s.Open("child"); points.TryNew(s) },
+		func(s scope.Scope) {
+			_, _ = points.Make(s, func(*point) error { s.Open("left open"); points.TryNew(s); return errMark })
+		},
+	} {
+		assert.PanicsWithValue(t, "boom", func() {
+			_ = scratch.Do("do", func(s scope.Scope) error { use(s); panic("boom") })
+		})
+	}
+	assert.Zero(t, scratch.Depth())
+	s := scratch.Open("s")
+	child := s.Open("child")
+	var undeclared scope.Maker[point]
+	assert.Nil(t, undeclared.TryNew(s))
+	require.NoError(t, child.Close())
+	assert.ErrorContains(t, s.Close(), "never declared")
+}
+
+// TestPanicAfterAnOldTry: what a scope around a Do remembers has nothing to do with a panic in it.
+func TestPanicAfterAnOldTry(t *testing.T) {
+	tick := open(t).Scratch(0, 0).Open("tick")
+	points.TrySlice(tick, 1<<20)
+	met := tick.Err().Error()
+	assert.PanicsWithValue(t, "boom", func() { _ = tick.Do("later", func(scope.Scope) error { panic("boom") }) })
+	err := tick.Do("inner", func(s scope.Scope) error {
+		points.TrySlice(s, 1<<20)
+		panic("boom")
+	})
+	assert.ErrorContains(t, err, "then: panic: boom")
+	assert.EqualError(t, tick.Err(), met)
+	assert.ErrorIs(t, tick.Close(), scope.ErrFull)
+}
+
+// TestFullBelowManyThatRemember: each scope remembers its own, however many there are.
+func TestFullBelowManyThatRemember(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("do", func(s scope.Scope) error {
+		for range 6 {
+			s = s.Open("remembers")
+			defer func() { _ = s.Close() }()
+			chars.TrySlice(s, 1<<20)
+		}
+		inner := s.Open("inner")
+		defer inner.Close()
+		inner.Bytes(1 << 19)
+		return nil
+	})
+	assert.ErrorIs(t, err, scope.ErrFull)
+	assert.ErrorContains(t, err, `scope "inner" asked for 524288 bytes`)
+	assert.Zero(t, scratch.Depth())
+}
+
+// TestNamesOutliveWhatTheyLieIn: a name may be one of Sprintf.
+func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
+	b := open(t)
+	names := b.Scratch(1, 0)
+	var err error
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		_ = names.Do("names", func(n scope.Scope) error {
+			_ = scope.Label(s, scope.Sprintf(n, "sound %d", 1), func() error { s.Bytes(100); return nil })
+			err = b.Scratch(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error { q.Bytes(1 << 20); return nil })
+			return nil
+		})
+		_ = names.Do("junk", func(n scope.Scope) error {
+			for i, junk := 0, n.Bytes(1000); i < len(junk); i++ {
+				junk[i] = '#'
+			}
+			return nil
+		})
+		return nil
+	}))
+	assert.ErrorContains(t, err, `scope "query 2" asked`)
+	assert.Equal(t, "sound 1", labels(b)[0].Name)
+}

@@ -1,8 +1,8 @@
 package scope_test
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -35,68 +35,14 @@ func inLevel(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error
 	return err
 }
 
-func TestLabelsBookWhatAScopeGains(t *testing.T) {
-	b := open(t)
-	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		s.Bytes(1000) // nobody's
-		require.NoError(t, scope.Label(s, "sound", func() error {
-			s.Bytes(100)
-			s.Bytes(200)
-			assert.Equal(t, []scope.Usage{{Name: "sound", Bytes: 300}}, labels(b), "also while it gains")
-			return scope.Label(s, "music", func() error { s.Bytes(50); return nil })
-		}))
-		require.NoError(t, scope.Label(s, "empty", func() error { return nil }))
-		assert.ErrorIs(t, scope.Label(s, "sound", func() error { s.Bytes(7); return errMark }), errMark)
-		assert.PanicsWithValue(t, "boom", func() {
-			_ = scope.Label(s, "music", func() error { s.Bytes(1); panic("boom") })
-		})
-		s.Bytes(1000)
-		return nil
-	}))
-	assert.Equal(t, []scope.Usage{{Name: "sound", Bytes: 307}, {Name: "music", Bytes: 51}, {Name: "empty"}}, labels(b),
-		"a region keeps them while it is loaded")
-	require.NoError(t, b.Region("level").Rewind(t.Context()))
-	assert.Empty(t, labels(b))
-}
-
-func TestLabelsAreInTheMessage(t *testing.T) {
-	b := open(t)
-	err := inLevel(t, b, func(s scope.Scope) error {
-		s.Bytes(1000)
-		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(3000); return nil }))
-		return scope.Label(s, "music", func() error { s.Bytes(2000); s.Bytes(1 << 20); return nil })
-	})
-	assert.EqualError(t, err, `budget "test": region level is full: scope "level" asked for 1048576 bytes, 256064 of 262144 are free; `+
-		`held by "sound" 3000, "music" 2000, "level" 1080; raise regions[0].size in the plan to 1054656 or more`)
-	assert.Empty(t, labels(b))
-}
-
-func TestLabelsOfNestedScopes(t *testing.T) {
-	b := open(t)
-	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
-		return scope.Label(s, "a", func() error {
-			s.Bytes(10)
-			require.NoError(t, s.Do("inner", func(inner scope.Scope) error {
-				return scope.Label(inner, "a", func() error { // a's too, in another scope
-					inner.Bytes(20)
-					assert.Equal(t, []scope.Usage{{Name: "a", Bytes: 30}}, labels(b))
-					assert.Panics(t, func() { _ = scope.Label(s, "a", func() error { return nil }) }, "s is covered")
-					return nil
-				})
-			}))
-			s.Bytes(1)
-			assert.Equal(t, []scope.Usage{{Name: "a", Bytes: 11}}, labels(b), "inner's is gone with inner")
-			return nil
-		})
-	}))
-}
-
 // TestLabelOfAScopeThatCloses: what fn does to its own scope harms nobody.
 func TestLabelOfAScopeThatCloses(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	outer := scratch.Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
 		s := outer.Open("s")
+		assert.PanicsWithError(t, `scope: BUG: Label of scope "outer" of scratch 0.0 while scope "s", opened in it, is open`,
+			func() { _ = scope.Label(outer, "c", func() error { panic("it ran") }) })
 		require.NoError(t, scope.Label(s, "b", func() error { s.Bytes(8); return s.Close() }))
 		outer.Bytes(5)
 		return nil
@@ -130,49 +76,113 @@ func TestTooManyLabels(t *testing.T) {
 	assert.Equal(t, 4, ran)
 }
 
-// TestLabelsModel books at random, with constructors that fail, and compares with sums.
+// booked is a play with labels, and what they hold.
+type booked struct {
+	t      *testing.T
+	b      *budget.Budget
+	random *rand.Rand
+	want   map[string]uint64
+	making int // constructors at work: what they take themselves is booked meanwhile
+}
+
+// back takes back, when what it is deferred in ends, what was booked meanwhile.
+func (k *booked) back() func() {
+	before := maps.Clone(k.want)
+	return func() { k.want = before }
+}
+
+// book does things at random under a name: it allocates, labels further, in the same scope and in one inside, and in
+// constructors that fail. It ends in each way in which a function may.
+func (k *booked) book(s scope.Scope, depth int) {
+	defer func() { _ = recover() }()
+	name := string(rune('a' + k.random.IntN(5)))
+	_ = scope.Label(s, name, func() error {
+		if _, there := k.want[name]; !there {
+			k.want[name] = 0
+		}
+		for range k.random.IntN(6) {
+			n := k.random.Uint64N(100)
+			switch what := k.random.IntN(8); {
+			case what == 0 && depth < 4:
+				k.book(s, depth+1)
+			case what == 1 && depth < 4:
+				_ = s.Do("inner", func(inner scope.Scope) error {
+					defer k.back()()
+					k.book(inner, depth+1)
+					k.compare()
+					return nil
+				})
+			case what == 2: // leaves nothing
+				k.fail(s, n, depth)
+			default:
+				s.AllocUnzeroed(n, 1)
+				k.want[name] += n
+			}
+		}
+		k.compare()
+		if depth == 4 && k.random.IntN(2) == 0 {
+			panic("boom")
+		}
+		return errMark
+	})
+}
+
+// fail has a constructor fail, which may end the goroutine.
+func (k *booked) fail(s scope.Scope, n uint64, depth int) {
+	defer k.back()()
+	k.making++
+	defer func() { k.making-- }()
+	_, _ = marks.Make(s, func(*mark) error {
+		s.AllocUnzeroed(n, 1)
+		if depth < 4 {
+			k.book(s, depth+1)
+		}
+		if k.random.IntN(20) == 0 {
+			s.Defer(runtime.Goexit)
+		}
+		return errMark
+	})
+}
+
+func (k *booked) compare() {
+	if k.t.Failed() || k.making > 0 {
+		return
+	}
+	got := map[string]uint64{}
+	for _, u := range labels(k.b) {
+		got[u.Name] = u.Bytes
+	}
+	for name, bytes := range k.want {
+		assert.Equal(k.t, bytes, got[name], name)
+		delete(got, name)
+	}
+	for name, bytes := range got {
+		assert.Zero(k.t, bytes, name)
+	}
+}
+
+// TestLabelsModel books at random and compares with sums.
 func TestLabelsModel(t *testing.T) {
 	b := budgettest.Open(t, budget.Plan{Name: "model", Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.MiB}}})
-	random := rand.New(rand.NewPCG(7, 8))
-	want := map[string]uint64{}
-	var book func(s scope.Scope, name string, depth int)
-	book = func(s scope.Scope, name string, depth int) {
-		err := scope.Label(s, name, func() error {
-			for range random.IntN(6) {
-				n := random.IntN(100)
-				switch random.IntN(4) {
-				case 0:
-					if depth < 4 {
-						book(s, string(rune('a'+random.IntN(5))), depth+1)
-					}
-				case 1: // leaves nothing
-					_, err := marks.Make(s, func(*mark) error { s.AllocUnzeroed(uint64(n), 1); return errMark })
-					require.ErrorIs(t, err, errMark)
-				default:
-					s.AllocUnzeroed(uint64(n), 1)
-					want[name] += uint64(n)
-				}
-			}
-			if depth == 4 {
-				return errMark
-			}
-			return nil
-		})
-		if !errors.Is(err, errMark) {
-			require.NoError(t, err)
-		}
-	}
+	k := booked{t: t, b: b, random: rand.New(rand.NewPCG(7, 8))}
 	for range 20 {
-		clear(want)
+		k.want = map[string]uint64{}
 		require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+			s.Bytes(1000) // nobody's
 			for range 50 {
-				book(s, string(rune('a'+random.IntN(5))), 0)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					k.book(s, 0)
+				}()
+				<-done
+				k.compare()
 			}
 			return nil
 		}))
-		for _, u := range labels(b) {
-			assert.Equal(t, want[u.Name], u.Bytes, u.Name)
-		}
+		k.compare() // a region keeps them while it is loaded
+		require.NoError(t, b.Region("level").Rewind(t.Context()))
+		assert.Empty(t, labels(b))
 	}
 }
 
@@ -182,6 +192,9 @@ func byName(b *budget.Budget) []scope.Usage { return b.Region("level").Report().
 func TestScopesAreCountedByName(t *testing.T) {
 	b := open(t)
 	assert.Empty(t, byName(b), "nothing was loaded")
+	require.NoError(t, b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.AllocUnzeroed(7, 1); return nil }))
+	assert.Empty(t, b.Report().Beside[0].Scopes, "scratch doesn't count them")
+	assert.EqualValues(t, 7, b.Report().Beside[0].Peak)
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		s.AllocUnzeroed(100, 1)
 		for n := uint64(1); n <= 3; n++ {
@@ -216,13 +229,6 @@ func TestScopesAreCountedByName(t *testing.T) {
 	assert.Equal(t, []scope.Usage{{Name: "level", Bytes: 7, Objects: counted(1), Peak: 120, PeakObjects: counted(2)},
 		{Name: "mesh", Peak: 37, PeakObjects: counted(2)}, {Name: "texture", Peak: 11, PeakObjects: counted(2)}, temp},
 		byName(b), "since Open")
-}
-
-func TestScratchDoNotCountNames(t *testing.T) {
-	b := open(t)
-	require.NoError(t, b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.AllocUnzeroed(7, 1); return nil }))
-	assert.Empty(t, b.Report().Beside[0].Scopes)
-	assert.EqualValues(t, 7, b.Report().Beside[0].Peak)
 }
 
 func TestMoreNamesThanPlacesAreOthers(t *testing.T) {

@@ -41,8 +41,6 @@ func requests(t *testing.T, tries bool, fn func(s scope.Scope)) (count int) {
 }
 
 func TestWhatIsOneRequest(t *testing.T) {
-	bytes := scope.Plain[byte]()
-	long := func(s scope.Scope, n int) []byte { return bytes.Slice(s, n) }
 	for name, c := range map[string]struct {
 		count int
 		fn    func(s scope.Scope)
@@ -60,10 +58,10 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"builder":      {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }}, // its scope
 		"no bytes":     {0, func(s scope.Scope) { s.Text() }},
 		"text":         {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }}, // the second in place
-		"append":       {2, func(s scope.Scope) { bytes.Append(s, bytes.Append(s, nil, 1), 2) }},
-		"append moves": {3, func(s scope.Scope) { list := long(s, 1); long(s, 1); bytes.Append(s, list, 2) }},
+		"append":       {2, func(s scope.Scope) { chars.Append(s, chars.Append(s, nil, 1), 2) }},
+		"append moves": {3, func(s scope.Scope) { list := chars.Slice(s, 1); chars.Slice(s, 1); chars.Append(s, list, 2) }},
 		"append in capacity": {1, func(s scope.Scope) {
-			bytes.Append(s, bytes.SliceCap(s, 0, 2), 2)
+			chars.Append(s, chars.SliceCap(s, 0, 2), 2)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.count, requests(t, name == "text", c.fn)) })

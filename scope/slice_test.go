@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"unsafe"
@@ -35,24 +37,17 @@ func at[T any](list []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData
 func TestMisusedSlices(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	s := scratch.Open("s")
-	var undeclared scope.Maker[uint64]
 	const half = math.MaxInt/2 + 1
-	list, most := longs.SliceCap(s, 1, 1), empties.Slice(s, math.MaxInt)
+	most := empties.Slice(s, math.MaxInt)
 	for _, misuse := range []struct {
 		want string
 		do   func()
 	}{
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Append(s, list, 1, 2) }},
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Append(s, list, 1) }},
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Append(s, nil) }},
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.Clone(s, list) }},
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.SliceCap(s, 1, 1) }},
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { undeclared.SliceAligned(s, 1, 8) }},
-		{"a Maker that was never declared: make it with scope.Plain or scope.Object", func() { _, _ = undeclared.Make(s, nil) }},
 		{"a slice of 5 elements with room for 4", func() { longs.SliceCap(s, 5, 4) }},
 		{"a slice of -1 elements with room for 4", func() { longs.SliceCap(s, -1, 4) }},
 		{"a slice of -2 elements with room for -1", func() { longs.SliceCap(s, -2, -1) }},
 		{"a slice of -1 elements", func() { longs.SliceAligned(s, -1, 8) }},
+		{"a slice of -1 elements", func() { longs.TrySlice(s, -1) }},
 		{"a slice aligned to 0: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
 		{"a slice aligned to 24: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
 		{"a slice aligned to 2097152: an align is a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<21) }},
@@ -156,51 +151,6 @@ func TestClone(t *testing.T) {
 	assert.Empty(t, empty)
 	assert.EqualValues(t, 64, scratch.Stats().Used)
 	assert.ErrorIs(t, recovered(func() { longs.Clone(s, make([]uint64, scratchSize/8)) }), scope.ErrFull)
-	_ = s.Close()
-}
-
-func TestPlainMake(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
-	p, err := points.Make(s, func(p *point) error { p.X = 1; newMark(s, 2, 0); return nil })
-	require.NoError(t, err)
-	assert.Equal(t, point{1, 0}, *p)
-	before := scratch.Stats()
-	parts := func(end func() error) func(*point) error {
-		return func(p *point) error {
-			assert.Zero(t, *p)
-			*p = point{7, 7}
-			newMark(s, 3, 0)
-			s.Own(&closer{id: 4})
-			s.Open("left open")
-			return end()
-		}
-	}
-	for want, end := range map[string]func() error{
-		"mark failed":         func() error { return errMark },
-		"scope: BUG: Make in": func() error { return nil },
-		"boom":                func() error { panic(fmt.Errorf("boom")) },
-		"is full":             func() error { innermost(scratch).AllocUnzeroed(1<<20, 1); return nil },
-	} {
-		closed = nil
-		var err error
-		if thrown := recovered(func() { p, err = points.Make(s, parts(end)) }); thrown != nil {
-			err, p = thrown, nil
-		}
-		assert.ErrorContains(t, err, want)
-		assert.Nil(t, p)
-		assert.Equal(t, []int64{4, 3}, closed)
-		assert.Equal(t, 1, scratch.Depth())
-		after := scratch.Stats()
-		assert.Equal(t, before.Used, after.Used)
-		assert.Equal(t, before.Objects, after.Objects)
-	}
-	inner := s.Open("inner")
-	assert.EqualError(t, recovered(func() { _, _ = points.Make(s, parts(nil)) }),
-		`scope: BUG: Make in scope "s" of scratch 0.0 while scope "inner", opened in it, is open`)
-	assert.EqualError(t, recovered(func() { _, _ = points.Make(inner, func(*point) error { return inner.Close() }) }),
-		"scope: BUG: Make in a scope of scratch 0.0 that is closed")
-	assert.Equal(t, 1, scratch.Depth())
 	_ = s.Close()
 }
 
@@ -414,4 +364,119 @@ func TestBlocksPadAlike(t *testing.T) {
 	assert.Equal(t, []uint64{0xf48, 0xf08, 0xe88, 0xe08, 0xd48, 0xc88}, used(s))
 	assert.Equal(t, []uint64{0xc88, 0xc48, 0xbc8, 0xb48, 0xa88, 0x9c8}, used(s.Temp(30_000)))
 	require.NoError(t, s.Close())
+}
+
+func TestTrySlice(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("s")
+	empty := points.TrySlice(s, 0)
+	assert.NotNil(t, empty)
+	assert.Empty(t, empty)
+	rest := int(s.Free())
+	assert.Nil(t, points.TrySlice(s, math.MaxInt/8+1), "a size that overflows is full, not small")
+	assert.Nil(t, s.TryAllocUnzeroed(uint64(rest)+1, 1))
+	assert.NotNil(t, s.Bytes(rest), "the last byte can be had")
+	assert.ErrorIs(t, s.Err(), scope.ErrFull)
+	assert.ErrorIs(t, s.Close(), scope.ErrFull, "Close returns what the scope remembers")
+}
+
+func TestAllocBounds(t *testing.T) {
+	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB"
+	scratch := open(t).Scratch(0, 0)
+	a := scratch.Open("a")
+	for align := uint64(1); align <= 64; align *= 2 {
+		p := a.AllocUnzeroed(1, align)
+		assert.Zero(t, uintptr(p)&uintptr(align-1))
+	}
+	for align := uint64(1); align <= 1<<14; align *= 2 {
+		b := a.BytesUnzeroed(1, align)
+		assert.Zero(t, uintptr(unsafe.Pointer(&b[0]))&uintptr(align-1))
+		assert.Equal(t, 1, cap(b))
+	}
+	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
+		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
+	}
+	assert.EqualError(t, recovered(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
+	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize, 1); return nil }), scope.ErrFull)
+	for i := range 64 {
+		for j := range 64 {
+			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
+				if align&(align-1) != 0 || align > 64 {
+					require.Nil(t, a.TryAllocUnzeroed(8, align), "%#x", align)
+				}
+			}
+		}
+	}
+	require.Error(t, a.Close())
+	for _, size := range []uint64{1 << 38, 1<<38 + 1, 1<<40 - 8, 1 << 40, 1<<63 - 1, math.MaxUint64 - 7} {
+		a := scratch.Open("a")
+		assert.Nil(t, a.TryAllocUnzeroed(size, 8))
+		assert.ErrorContains(t, a.Close(), "65536 of 65536 are free; no plan has as much", size)
+	}
+	a = scratch.Open("a")
+	assert.Nil(t, a.TryAllocUnzeroed(8, 3))
+	inner := a.Open("inner")
+	assert.NoError(t, inner.Close(), "it is a's")
+	assert.EqualError(t, a.Close(), text)
+	for _, bad := range [][2]uint64{{8, 3}, {8, 24}, {8, 1<<20 + 1}, {8, 1<<42 + 1}} {
+		ask := fmt.Sprintf("%#x aligned to %#x", bad[0], bad[1])
+		a := scratch.Open("a")
+		for what, s := range map[string]scope.Scope{"scope": a, "temporaries": a.Temp(64)} {
+			assert.Nil(t, s.TryAllocUnzeroed(bad[0], bad[1]), "%s, %s", ask, what)
+			assert.EqualError(t, s.Err(), text, "%s, %s", ask, what)
+		}
+		require.EqualError(t, a.Close(), text+"\n"+text, ask)
+		a = scratch.Open("a")
+		assert.PanicsWithError(t, text, func() { a.AllocUnzeroed(bad[0], bad[1]) }, ask)
+		assert.PanicsWithError(t, text, func() {
+			_ = a.Do("inside", func(s scope.Scope) error { s.AllocUnzeroed(bad[0], bad[1]); return nil })
+		}, "a bug, which is no full, goes on: %s", ask)
+		assert.PanicsWithError(t, text, func() {
+			s := a.Open("closed on the way")
+			defer s.Close()
+			s.Temp(64).AllocUnzeroed(bad[0], bad[1])
+		}, ask)
+		require.EqualError(t, a.Close(), text, ask)
+	}
+}
+
+func TestZeroSizeAndOveraligned(t *testing.T) {
+	a := open(t).Scratch(0, 0).Open("a")
+	assert.NotNil(t, empties.New(a))
+	assert.Len(t, empties.Slice(a, math.MaxInt), math.MaxInt, "nothing, very often")
+	a.AllocUnzeroed(1, 1)
+	wide := scope.Plain[[3]complex128]()
+	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))
+	require.NoError(t, a.Close())
+}
+
+func TestReadFile(t *testing.T) {
+	a := open(t).Scratch(0, 0).Open("a")
+	name := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(name, []byte("frogs"), 0o600))
+	data, err := scope.ReadFile(a, name)
+	require.NoError(t, err)
+	assert.Equal(t, "frogs", string(data))
+	_, err = scope.ReadFile(a, filepath.Dir(name))
+	assert.ErrorContains(t, err, "not a regular file")
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = scope.ReadFile(a, "/proc/self/status")
+	assert.EqualError(t, err, `scope: "/proc/self/status" has more than the 0 bytes that its size says; read it by ReadAt`)
+	_, err = scope.ReadAt(a, f, 3, 5)
+	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
+	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")
+	assert.ErrorIs(t, recovered(func() { _, _ = scope.ReadFile(a, name) }), scope.ErrFull, "also where an int has 32 bits")
+	assert.ErrorIs(t, a.Close(), scope.ErrFull)
+}
+
+// TestReadFileErrors: a name that lies in the scope may die before the error does.
+func TestReadFileErrors(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	err := scratch.Do("a", func(s scope.Scope) error {
+		_, err := scope.ReadFile(s, scope.Sprintf(s, "no/such/%s", "file"))
+		return err
+	})
+	_ = scratch.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
+	assert.EqualError(t, err, "open no/such/file: no such file or directory")
 }

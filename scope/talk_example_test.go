@@ -9,10 +9,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"testing"
 	"unsafe"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
@@ -23,13 +20,13 @@ import (
 //
 //	memory map, partitioned once  budget.Plan: init, systems, level; Load, Rewind   initSystemsLevel
 //	LinearAllocator, rewind       the arena of a region; scratch; arena.Linear    frogSystem
-//	ScopeStack, nested scopes     Scope: Open and Close, or Do                      demoAsMeant, demoAsPublished
+//	ScopeStack, nested scopes     Scope: Open and Close, or Do                      ExampleScope, demo
 //	newPOD                        Plain: New, Slice                                 frogSystem
 //	newObject                     Object: New, Make, Slice                          frogSystemWithLock
 //	finalizer chain               the chain; Close, Rewind and Load run it          ExampleScope
-//	thread-local scratch          scratch, held by handle; two a worker (Pick)    formatString
+//	thread-local scratch          scratch, held by handle; two a worker (Pick)    ExampleReadAt
 //	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
-//	array of unknown size         Builder on scratch                              arrayOfUnknownSize
+//	array of unknown size         Builder on scratch                              ExampleBuilder
 //	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
 //	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
 //
@@ -160,7 +157,7 @@ func Example_frogSystemWithLock() {
 
 // A name is put together, a file opened and read, on a scratch arena: a worker's own scratch. The function has one way in and
 // many ways out, and none of them cleans up.
-func Example_formatString() {
+func ExampleReadAt() {
 	b := openTalk()
 	defer b.Close()
 	ponds, err := os.MkdirTemp("", "ponds")
@@ -235,42 +232,6 @@ func Example_initSystemsLevel() {
 	//   drop small renderer
 	//   drop log
 	// <nil>
-}
-
-// Spawn is a place where a frog comes from.
-type Spawn struct{ X, Y int32 }
-
-// Map lives on the Go heap and points into the level's region.
-type Map struct{ Spawns []Spawn }
-
-var spawns = scope.Plain[Spawn]()
-
-// How many there are is known when the last one was read. A builder has all that is free in the level, and gives the rest
-// back, to the byte.
-func Example_arrayOfUnknownSize() {
-	b, _ := openExample()
-	defer b.Close()
-	file := strings.NewReader("10 20  30 40  50 60")
-
-	level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Map, error) {
-		list := spawns.Build(s)
-		for {
-			var at Spawn
-			if _, err := fmt.Fscan(file, &at.X, &at.Y); err != nil {
-				break
-			}
-			list.Push(at)
-		}
-		return &Map{Spawns: list.Done()}, nil
-	})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(level.Get().Spawns, cap(level.Get().Spawns))
-	fmt.Println("level:", b.Region("level").Report().Used, "bytes")
-	// Output:
-	// [{10 20} {30 40} {50 60}] 3
-	// level: 24 bytes
 }
 
 // Voice is a sound that plays. It begins and ends when the game wants it, not when a scope does.
@@ -373,55 +334,43 @@ func Example_hiddenStruct() {
 // Foo says when it is made and when it is dropped.
 type Foo struct{ Number int32 }
 
-func (f *Foo) drop() error {
+var foos = scope.Object(func(f *Foo) error {
 	fmt.Println("drop", f.Number)
 	return nil
-}
-
-var foos = scope.Object((*Foo).drop)
+})
 
 func makeFoo(s scope.Scope, number int32) {
-	foo := foos.New(s)
-	foo.Number = number
+	foos.New(s).Number = number
 	fmt.Println("make", number)
 }
 
-// An object in each of two nested scopes: the inner one dies first.
-func Example_demoAsMeant() {
-	b, _ := openExample()
+// BlackMATov's demo makes an object in each of two nested scopes: the inner one dies first. As it was
+// published, it makes the second object in the outer scope while the inner one is open. It would lie
+// where the inner scope rewinds, linked to the outer one's chain: with one more object that chain ends
+// in itself. Here the covered scope refuses, by name; what was made before is dropped once.
+func Example_demo() {
+	b, scratch := openExample()
 	defer b.Close()
-	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
-		makeFoo(outer, 1)
-		return outer.Do("inner", func(inner scope.Scope) error {
-			makeFoo(inner, 2)
-			return nil
+	demo := func(second func(outer, inner scope.Scope) scope.Scope) error {
+		return scratch.Do("outer", func(outer scope.Scope) error {
+			makeFoo(outer, 1)
+			return outer.Do("inner", func(inner scope.Scope) error {
+				makeFoo(second(outer, inner), 2)
+				return nil
+			})
 		})
-	})
-	fmt.Println(err)
+	}
+	fmt.Println(demo(func(outer, inner scope.Scope) scope.Scope { return inner }))
+
+	defer func() { fmt.Println(recover()) }()
+	err := demo(func(outer, inner scope.Scope) scope.Scope { return outer }) // NOT OKAY: inner covers it
+	fmt.Println("not reached:", err)
 	// Output:
 	// make 1
 	// make 2
 	// drop 2
 	// drop 1
 	// <nil>
-}
-
-// As it was published, the demo makes the second object in the outer scope while the inner one is open. It would lie
-// where the inner scope rewinds, linked to the outer one's chain: with one more object that chain ends in itself. Here
-// the covered scope refuses, by name; what was made before is dropped once.
-func Example_demoAsPublished() {
-	b, _ := openExample()
-	defer b.Close()
-	defer func() { fmt.Println(recover()) }()
-	err := b.Scratch(0, 0).Do("outer", func(outer scope.Scope) error {
-		makeFoo(outer, 1)
-		return outer.Do("inner", func(inner scope.Scope) error {
-			makeFoo(outer, 2) // NOT OKAY: inner covers outer
-			return nil
-		})
-	})
-	fmt.Println("not reached:", err)
-	// Output:
 	// make 1
 	// drop 1
 	// scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open
@@ -501,28 +450,3 @@ func Example_sushiBarInScopes() {
 }
 
 func freeSeats(s scope.Scope) int { return int(s.Free() / uint64(unsafe.Sizeof(Seat{}))) }
-
-// TestFreeSeatsAreSideBySide seats parties in every way there is, and whenever one has left, all free seats are asked
-// for at once.
-func TestFreeSeatsAreSideBySide(t *testing.T) {
-	b, _ := openExample()
-	defer b.Close()
-	parties := 0
-	var fill func(behind scope.Scope)
-	fill = func(behind scope.Scope) {
-		free := freeSeats(behind)
-		for guests := 1; guests <= free; guests++ {
-			parties++
-			party := sit(behind, "party", guests)
-			fill(party)
-			require.NoError(t, party.Close())
-			friends := behind.Open("friends")
-			require.Len(t, seats.TrySlice(friends, free), free)
-			require.NoError(t, friends.Close())
-		}
-	}
-	bar := b.Scratch(0, 0).Open("bar")
-	fill(bar)
-	require.NoError(t, bar.Close())
-	require.Equal(t, 1<<8-1, parties)
-}
