@@ -19,63 +19,95 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func TestObjectSlices(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	assert.Len(t, marks.Slice(s, 3), 3)
-	two := marks.Slice(s, 2)
-	two[0].ID, two[1].ID = 1, 2
-	require.NoError(t, s.Close())
-	assert.Equal(t, []int64{2, 1, 0, 0, 0}, closed)
-}
-
 func TestPools(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.Pool(s, 3)
 	x, y, z := pool.Get(), pool.Get(), pool.Get()
 	assert.Nil(t, pool.Get())
 	y.X = 5
 	pool.Put(y)
-	assert.Nil(t, pool.At(1))
-	assert.Nil(t, pool.At(-1))
-	assert.Nil(t, pool.At(3))
+	for _, i := range []int{-1, 1, 3} {
+		assert.Nil(t, pool.At(i))
+	}
 	y = pool.Get()
 	assert.Equal(t, 1, pool.Index(y), "the chunk that was put last")
 	assert.Zero(t, y.X)
 	assert.Equal(t, []int{0, 1, 2}, []int{pool.Index(x), pool.Index(y), pool.Index(z)})
 	pool.Put(x)
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: put twice", func() { pool.Put(x) })
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&point{}) })
-	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
 	assert.Equal(t, []int{3, 2, 3}, []int{pool.Cap(), pool.Live(), pool.Peak()})
-	points.Pool(s, 0)
-	assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "a" asked for one more of 2 pools; `+
-		`raise limits.pools in the plan to 3 or more`,
-		func() { points.Pool(s, 1) })
 	require.NoError(t, s.Close())
 	assert.Nil(t, pool.Get(), "a pool dies with its scope")
 	assert.Nil(t, pool.At(0))
 	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: closed already", func() { pool.Put(z) })
 }
 
-// TestBadPutIsTold when the pool has closed meanwhile: what was wrong doesn't change.
-func TestBadPutIsTold(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
-	pool := points.Pool(s, 3)
+// TestBadPuts panic, and change nothing. What is wrong is told also when the pool has closed meanwhile.
+func TestBadPuts(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	pool := points.SharedPool(s, 3)
 	x, y := pool.Get(), pool.Get()
 	pool.Put(y)
 	inside := (*point)(unsafe.Add(unsafe.Pointer(x), 4))
-	for text, bad := range map[string]*point{"put twice": y, "not from here": new(point), "inside a chunk, not at its start": inside} {
+	other := &struct {
+		inside point
+		name   *string
+	}{name: new(string)}
+	for want, bad := range map[string]*point{
+		"Put of a scope_test.point: put twice":                        y,
+		"Put of a scope_test.point: not from here":                    &other.inside,
+		"Put of a scope_test.point: inside a chunk, not at its start": inside,
+		"Put of nil, pool of scope_test.point":                        nil,
+	} {
 		err := recovered(func() { pool.Put(bad) })
-		assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text)
-		defer func() { assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: "+text) }()
+		assert.EqualError(t, err, "scope: BUG: "+want)
+		defer func() { assert.EqualError(t, err, "scope: BUG: "+want) }()
 		misuse := new(scope.Misuse)
 		assert.ErrorAs(t, err, &misuse)
 	}
-	assert.Equal(t, 1, pool.Live(), "nothing changed")
+	assert.Equal(t, []int{1, 2}, []int{pool.Live(), pool.Peak()}, "and a SharedPool's lock was given back")
+	assert.EqualError(t, recovered(func() { points.Pool(s, 2).Index(&other.inside) }),
+		"scope: BUG: Index of a scope_test.point: not from here")
 	require.NoError(t, s.Close())
+	assert.Nil(t, pool.Get())
+	assert.Zero(t, pool.Live()+pool.Peak())
+	err := recovered(func() { pool.Put(x) })
+	assert.EqualError(t, err, "scope: BUG: Put of a scope_test.point: closed already")
+	assert.ErrorIs(t, err, scope.ErrClosed)
+}
+
+func TestPoolsThatCannotBe(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	const no = "scope: BUG: "
+	refused := func(want string, do func()) {
+		t.Helper()
+		assert.PanicsWithError(t, want, do)
+	}
+	refused(no+"a pool of -1 chunks", func() { points.Pool(s, -1) })
+	refused(no+"a pool of -1 chunks", func() { points.SharedPool(s, -1) })
+	refused(no+"a pool of -1 chunks", func() { points.HandlePool(s, -1) })
+	if count := uint64(1) << 32; count <= math.MaxInt {
+		refused(no+"a pool of 4294967296 chunks: handles name fewer than 2^32", func() { points.HandlePool(s, int(count)) })
+	}
+	full := recovered(func() { points.HandlePool(s, min(1<<32-1, math.MaxInt)) })
+	assert.ErrorIs(t, full, scope.ErrFull)
+	refused(no+"a pool of struct {}, which has no bytes: an address doesn't tell such from another; use a HandlePool",
+		func() { empties.Pool(s, 1) })
+	inner := s.Open("inner")
+	refused(no+`Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`, func() { points.HandlePool(s, 1) })
+	require.NoError(t, inner.Close())
+
+	nothing := empties.HandlePool(s, 2)
+	_, a := nothing.Get()
+	_, b := nothing.Get()
+	nothing.Put(a)
+	assert.Equal(t, []int{-1, 1}, []int{nothing.Index(a), nothing.Index(b)}, "a handle tells them apart")
+	empty := points.HandlePool(s, 0)
+	x, h := empty.Get()
+	assert.Nil(t, x)
+	assert.Zero(t, h)
+	refused(putOf+"not from here", func() { empty.Put(1 << 32) })
+	refused(`budget "test": scratch 0.0 is full: scope "a" asked for one more of 2 pools; raise limits.pools in the plan to 3 or more`,
+		func() { points.Pool(s, 1) })
 }
 
 func TestGetUnzeroed(t *testing.T) {
@@ -119,20 +151,6 @@ func TestClosingPoolsGiveNothing(t *testing.T) {
 	assert.Equal(t, make([]*greedy, 5), greedyGot)
 }
 
-// TestPoolsWithoutBytes have handles, or nothing that tells their values apart.
-func TestPoolsWithoutBytes(t *testing.T) {
-	nothing := scope.Plain[struct{}]()
-	s := open(t).Scratch(0, 0).Open("a")
-	assert.PanicsWithError(t, "scope: BUG: a pool of struct {}, which has no bytes: an address doesn't "+
-		"tell such from another; use a HandlePool",
-		func() { nothing.Pool(s, 1) })
-	pool := nothing.HandlePool(s, 2)
-	_, a := pool.Get()
-	_, b := pool.Get()
-	pool.Put(a)
-	assert.Equal(t, []int{-1, 1}, []int{pool.Index(a), pool.Index(b)})
-}
-
 func TestObjectPools(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	pool := marks.Pool(s, 8)
@@ -160,16 +178,6 @@ func TestObjectPools(t *testing.T) {
 	err := s.Close()
 	assert.ErrorContains(t, err, "mark panics")
 	assert.Equal(t, []int64{3, 0, 1, 2, 4, 5, 6, 7}, closed, "each live one exactly once")
-}
-
-func TestPutOfAnAddressInAGoObject(t *testing.T) {
-	pool := points.Pool(open(t).Scratch(0, 0).Open("a"), 2)
-	other := &struct {
-		inside point
-		name   *string
-	}{name: new(string)}
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: not from here", func() { pool.Put(&other.inside) })
-	assert.PanicsWithError(t, "scope: BUG: Index of a scope_test.point: not from here", func() { pool.Index(&other.inside) })
 }
 
 const putOf = "scope: BUG: Put of a handle of a scope_test.point: "
@@ -221,33 +229,6 @@ func TestHandlePool(t *testing.T) {
 	assert.ErrorIs(t, err, scope.ErrClosed)
 }
 
-func TestHandlePoolsThatCannotBe(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
-	assert.PanicsWithError(t, "scope: BUG: a pool of -1 chunks", func() { points.HandlePool(s, -1) })
-	if count := uint64(1) << 32; count <= math.MaxInt {
-		assert.PanicsWithError(t, "scope: BUG: a pool of 4294967296 chunks: handles name fewer than 2^32",
-			func() { points.HandlePool(s, int(count)) })
-	}
-	assert.PanicsWithError(t, "scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object",
-		func() { scope.Maker[point]{}.HandlePool(s, 1) })
-	empty := points.HandlePool(s, 0)
-	x, h := empty.Get()
-	assert.Nil(t, x)
-	assert.Zero(t, h)
-	assert.PanicsWithError(t, putOf+"not from here", func() { empty.Put(1 << 32) })
-	full := scratch.Do("b", func(s scope.Scope) error { points.HandlePool(s, 5100); return nil }) // 45,900 bytes and 40,800
-	assert.ErrorIs(t, full, scope.ErrFull)
-	assert.ErrorIs(t, scratch.Do("b", func(s scope.Scope) error {
-		points.HandlePool(s, min(1<<32-1, math.MaxInt))
-		return nil
-	}), scope.ErrFull)
-	inner := s.Open("inner")
-	assert.PanicsWithError(t, `scope: BUG: Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open`,
-		func() { points.HandlePool(s, 1) })
-	require.NoError(t, inner.Close())
-}
-
 // TestHandlesRetire moves a chunk's generation to the last one that there is: nobody gets the chunk again.
 func TestHandlesRetire(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
@@ -272,29 +253,8 @@ func TestHandlesRetire(t *testing.T) {
 	assert.Equal(t, 1, pool.Live())
 	_, h = first.Get()
 	assert.Equal(t, arena.Handle[point](1<<32), h)
-	assert.Equal(t, -1, pool.Index(h), "another pool's")
-}
-
-func TestHandlePoolInTemporaries(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	pool := points.HandlePool(s.Temp(16+9*10+6+8*10), 10) // the pool's node; numbers, generations and states; chunks
-	x, h := pool.Get()
-	assert.Same(t, x, pool.At(h))
-	require.NoError(t, s.Close())
-	assert.Nil(t, pool.At(h))
-}
-
-// TestHandlesOfAnotherPool name nothing, though both pools have such a chunk.
-func TestHandlesOfAnotherPool(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	red, blue := points.HandlePool(s, 2), points.HandlePool(s, 2)
-	_, h := red.Get()
-	x, own := blue.Get()
-	assert.NotEqual(t, h, own)
-	assert.Nil(t, blue.At(h))
-	assert.PanicsWithError(t, putOf+"not from here", func() { blue.Put(h) })
-	assert.Same(t, x, blue.At(own))
-	require.NoError(t, s.Close())
+	assert.Equal(t, -1, pool.Index(h), "another pool's, which names nothing here")
+	assert.PanicsWithError(t, putOf+"not from here", func() { pool.Put(h) })
 }
 
 const notOfProxy = "not of this proxy: another's, or given back already"
@@ -315,6 +275,19 @@ func TestPoolProxy(t *testing.T) {
 	pool.Put(y)
 	assert.EqualError(t, b.Put(y), `scope: BUG: Put of a scope_test.point: put twice`, "behind its back")
 	assert.ErrorContains(t, b.Close(), `arena: proxy "b": 1 of 2 never freed: 8 bytes at 0x`)
+
+	named := points.HandlePool(s, 4)
+	c, d := named.Proxy("c"), named.Proxy("d")
+	_, hc := c.Get()
+	_, hd := d.Get()
+	for _, other := range []arena.Handle[point]{hd, 0} {
+		assert.EqualError(t, c.Put(other), `arena: BUG: proxy "c": Put: `+notOfProxy)
+	}
+	require.NoError(t, c.Put(hc))
+	require.NoError(t, c.Close())
+	named.Put(hd)
+	assert.ErrorContains(t, d.Put(hd), "put twice", "behind its back")
+	require.NoError(t, d.Close())
 
 	late := pool.Proxy("late")
 	x = late.Get()
@@ -339,23 +312,6 @@ func TestObjectPoolProxy(t *testing.T) {
 	assert.Equal(t, []int64{1, 2, 3}, closed, "and finalized once")
 	assert.ErrorContains(t, s.Close(), `arena: proxy "x": 1 of 4 never freed: `, "the scope closes it before the pool")
 	assert.Equal(t, []int64{1, 2, 3, 4}, closed)
-}
-
-func TestHandlePoolProxyInAScope(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	pool := points.HandlePool(s, 4)
-	a, b := pool.Proxy("a"), pool.Proxy("b")
-	_, x := a.Get()
-	_, y := b.Get()
-	for _, other := range []arena.Handle[point]{y, 0} {
-		assert.EqualError(t, a.Put(other), `arena: BUG: proxy "a": Put: `+notOfProxy)
-	}
-	require.NoError(t, a.Put(x))
-	assert.ErrorContains(t, a.Put(x), notOfProxy)
-	require.NoError(t, a.Close())
-	pool.Put(y)
-	assert.ErrorContains(t, b.Put(y), "put twice", "behind its back")
-	require.NoError(t, b.Close())
 }
 
 // Two systems share a pool of the level; the one that forgets is named when the level goes.
@@ -416,30 +372,4 @@ func TestSharedPool(t *testing.T) {
 	assert.Zero(t, pool.Live())
 	assert.Positive(t, pool.Peak())
 	assert.LessOrEqual(t, pool.Peak(), chunks)
-}
-
-func TestSharedPoolIsGoodAfterMisuse(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	pool := points.SharedPool(s, 2)
-	x := pool.Get()
-	pool.Put(x)
-	assert.PanicsWithError(t, "scope: BUG: Put of a scope_test.point: put twice", func() { pool.Put(x) })
-	assert.PanicsWithError(t, "scope: BUG: Put of nil, pool of scope_test.point", func() { pool.Put(nil) })
-	assert.NotNil(t, pool.Get(), "the lock was given back")
-	assert.NotNil(t, pool.Get())
-	assert.Nil(t, pool.Get())
-	assert.Equal(t, []int{2, 2}, []int{pool.Live(), pool.Peak()})
-	assert.PanicsWithError(t, "scope: BUG: a pool of -1 chunks", func() { points.SharedPool(s, -1) })
-	require.NoError(t, s.Close())
-	assert.Nil(t, pool.Get())
-	assert.Zero(t, pool.Live()+pool.Peak())
-	assert.ErrorIs(t, recovered(func() { pool.Put(x) }), scope.ErrClosed)
-}
-
-func TestSharedPoolAllocatesNothing(t *testing.T) {
-	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
-	}
-	pool := points.SharedPool(open(t).Scratch(0, 0).Open("a"), 2)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { pool.Put(pool.Get()); pool.Live() }))
 }
