@@ -27,64 +27,27 @@ var (
 
 const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
 
-func TestRefDiesWithItsScope(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
-	x := points.New(s)
-	r := scope.RefTo(s, x)
-	assert.Same(t, x, r.Get())
-	inner := s.Open("inner")
-	y := points.New(inner)
-	q := scope.RefTo(inner, y)
-	assert.Same(t, x, r.Get(), "covered, not closed")
-	assert.Equal(t, r, scope.RefTo(s, x), "a covered scope's things are there")
-	require.NoError(t, inner.Close())
-	assert.Nil(t, q.Get())
-	again := s.Open("inner")
-	assert.Equal(t, accounted(s, unsafe.Pointer(y)), accounted(s, unsafe.Pointer(points.New(again))), "the same place")
-	assert.Nil(t, q.Get(), "a stale object")
-	require.NoError(t, again.Close())
-	assert.Same(t, x, r.Get())
-	require.NoError(t, s.Close())
-	assert.Nil(t, r.Get())
-	assert.Nil(t, scope.Ref[point]{}.Get())
-}
-
-func TestRefFromSystemsToLevel(t *testing.T) {
+// TestRefOutlivesAFrame: a Ref lies in a block, and what the frame held is there until the end of the next one.
+func TestRefOutlivesAFrame(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.FramePlan{Buffers: 2, Size: scratchSize},
-		Regions: []budget.RegionPlan{{Name: "systems", Size: scratchSize}, {Name: "level", Size: scratchSize}}})
+		Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}}})
 	require.NoError(t, err)
 	defer b.Close()
-	load := func(name string, fn func(scope.Scope) *follower) *follower {
-		l, err := budget.Load(t.Context(), b.Region(name), func(s scope.Scope) (*follower, error) { return fn(s), nil })
-		require.NoError(t, err)
-		return l.Get()
-	}
-	system := load("systems", func(s scope.Scope) *follower { return followers.New(s) })
-	level := func(s scope.Scope) *follower {
-		f := followers.New(s)
-		target := points.New(s)
-		target.X = 7
-		f.Target = scope.RefTo(s, target)
-		system.Leader = scope.RefTo(s, f)
-		return f
-	}
-	first := load("level", level)
-	assert.Same(t, first, system.Leader.Get(), "the region is frozen, and there")
-	assert.EqualValues(t, 7, system.Leader.Get().Target.Get().X)
-	before := system.Leader
-	load("level", level)
-	assert.Nil(t, before.Get())
-	assert.NotNil(t, system.Leader.Get())
-	require.NoError(t, b.Region("level").Rewind(t.Context()))
-	assert.Nil(t, system.Leader.Get())
-
 	x := points.New(b.Frame())
-	r := scope.RefTo(b.Frame(), x)
+	x.X = 7
+	level, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*follower, error) {
+		f := followers.New(s)
+		f.Target, f.Leader = scope.RefTo(b.Frame(), x), scope.RefTo(s, f)
+		return f, nil
+	})
+	require.NoError(t, err)
+	f := level.Get()
+	assert.Same(t, f, f.Leader.Get(), "the region is frozen, and there")
+	assert.EqualValues(t, 7, f.Leader.Get().Target.Get().X)
 	require.NoError(t, b.NextFrame())
-	assert.Same(t, x, r.Get(), "until the end of the next frame")
+	assert.Same(t, x, f.Target.Get())
 	require.NoError(t, b.NextFrame())
-	assert.Nil(t, r.Get())
+	assert.Nil(t, f.Target.Get())
 }
 
 func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
@@ -233,6 +196,7 @@ func TestRefsAgainstAModel(t *testing.T) {
 		ref scope.Ref[point]
 		x   *point // nil: its scope closed
 		id  int32
+		of  scope.Scope
 	}
 	random := rand.New(rand.NewPCG(4, 2))
 	scratch := open(t).Scratch(1, 0)
@@ -255,7 +219,7 @@ func TestRefsAgainstAModel(t *testing.T) {
 			require.NotNil(t, x)
 			x.X = id
 			born[top] = append(born[top], len(refs))
-			refs = append(refs, known{scope.RefTo(scopes[top], x), x, id})
+			refs = append(refs, known{scope.RefTo(scopes[top], x), x, id, scopes[top]})
 		}
 		for range min(20, len(refs)) {
 			r := refs[random.IntN(len(refs))]
@@ -264,6 +228,7 @@ func TestRefsAgainstAModel(t *testing.T) {
 			} else {
 				require.Same(t, r.x, x)
 				require.Equal(t, r.id, x.X)
+				require.Equal(t, r.ref, scope.RefTo(r.of, x), "a covered scope's things are there")
 			}
 		}
 	}

@@ -75,7 +75,11 @@ var steady = []struct {
 	{"Make", func(s scope.Scope) { _, _ = points.Make(s, fine) }},
 	{"a text", func(s scope.Scope) {
 		text := s.Text()
-		text.Add("frog ").AddInt(3).Reset()
+		text.Add("frog ").AddInt(3)
+		var room [32]byte
+		_, _ = text.Write(strconv.AppendFloat(room[:0], 123456789.987654321, 'f', 2, 64))
+		_, _ = text.Write(text.Bytes())
+		text.Reset().Add("toad ")
 	}},
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
@@ -99,7 +103,15 @@ func TestNoGoAllocation(t *testing.T) {
 			assert.NoError(t, s.Close())
 		})
 	}
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = scratch.Open("a").Close() }), "a scratch's own Open and Close")
+	scratches := open(t).Scratches(0)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		out := scratches.Pick().Open("out")
+		beside := scratches.Pick(out).Open("beside")
+		_ = scratches.Scratch(1).Do("do", func(s scope.Scope) error { s.Bytes(100); return nil })
+		_, _ = beside.Close(), out.Close()
+	}), "a worker's own Pick, Open, Do and Close")
+	shared := points.SharedPool(scratches.Pick().Open("a"), 2)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { shared.Put(shared.Get()); shared.Live() }), "a shared pool")
 	// A control: what does allocate is seen.
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))

@@ -3,7 +3,6 @@ package scope_test
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -144,26 +143,4 @@ func TestSprintf(t *testing.T) {
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())
 	_ = s.Close()
-}
-
-func TestTextMakesNoGoAllocation(t *testing.T) {
-	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
-	}
-	scratch := open(t).Scratch(0, 0)
-	got := testing.AllocsPerRun(100, func() {
-		s := scratch.Open("s")
-		text := s.Text()
-		text.Add("frog ").AddInt(-3)
-		var room [32]byte
-		if _, err := text.Write(strconv.AppendFloat(room[:0], 123456789.987654321, 'f', 2, 64)); err != nil {
-			panic(err)
-		}
-		if _, err := text.Write(text.Bytes()); err != nil || text.Len() != len(text.String()) {
-			panic("text")
-		}
-		text.Reset()
-		_ = s.Close()
-	})
-	assert.Zero(t, got)
 }
