@@ -1,9 +1,8 @@
 package container_test
 
 import (
-	"container/list"
-	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand"
 	"slices"
@@ -121,20 +120,11 @@ func TestBytesAreTakenAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheLastByte: a container that just fits, and one that lacks a byte: its error asks for all of
-// it.
-func TestTheLastByte(t *testing.T) {
+// TestAByteLess: the error asks for all that a container takes.
+func TestAByteLess(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	const n = 96
 	for _, k := range kinds {
-		require.Zero(t, k.bytes(n)%8)
-		require.NoError(t, scratch.Do("a", func(s scope.Scope) error {
-			s.Bytes(scratchSize - k.bytes(n))
-			c := k.make(s, n)
-			assert.Zero(t, s.Free())
-			assert.True(t, c.push())
-			return nil
-		}))
 		err := scratch.Do("a", func(s scope.Scope) error {
 			s.Bytes(scratchSize - k.bytes(n) + 1)
 			k.make(s, n)
@@ -266,25 +256,6 @@ func isDead(t *testing.T, k kind, c box) {
 	c.push()
 }
 
-// TestWhatWasThereBefore doesn't show: neither in an index nor in a list.
-func TestWhatWasThereBefore(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	for _, k := range kinds {
-		s := scratch.Open("a")
-		old := s.Bytes(8192)
-		for i := range old {
-			old[i] = 0xFF
-		}
-		require.NoError(t, s.Close())
-		s = scratch.Open("a")
-		c := k.make(s, 10)
-		assert.Equal(t, []int{0, 0}, []int{c.len(), c.all()})
-		assert.True(t, c.push())
-		assert.Equal(t, point{1, -1}, *c.first())
-		require.NoError(t, s.Close())
-	}
-}
-
 func TestWhatIsRefused(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	var noPoints scope.Maker[point]
@@ -318,27 +289,6 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 const undeclared = "a Maker that was never declared: make it with scope.Plain or scope.Object"
-
-// TestConstructors: a container is made, and used, inside a constructor and around it like all
-// else.
-func TestConstructors(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	for _, k := range kinds {
-		older := k.make(s, 3)
-		before := s.Free()
-		_, err := points.Make(s, func(*point) error {
-			c := k.make(s, 100)
-			assert.True(t, older.push() && c.push())
-			return errors.New("no frog")
-		})
-		require.Error(t, err)
-		assert.Equal(t, before, s.Free())
-		points.Slice(s, 100)
-		assert.True(t, older.push())
-		assert.Equal(t, []int{2, 2}, []int{older.len(), older.all()}, k.name)
-	}
-	require.NoError(t, s.Close())
-}
 
 func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
@@ -381,75 +331,6 @@ func TestNoGoAllocation(t *testing.T) {
 	assert.NotZero(t, sum)
 }
 
-// TestListIsASlice plays at random with a list and with a slice.
-func TestListIsASlice(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	for seed := range int64(40) {
-		random := rand.New(rand.NewSource(seed))
-		s := scratch.Open("a")
-		n := random.Intn(20)
-		list, model := container.NewList(s, points, n), []point{}
-		for step := range 400 {
-			x, some := point{int32(step), random.Int31()}, len(model) > 0
-			switch op := random.Intn(60); {
-			case op < 35:
-				require.Equal(t, len(model) < n, list.Push(x))
-				if len(model) < n {
-					model = append(model, x)
-				}
-			case op < 50:
-				last, ok := list.Pop()
-				require.Equal(t, some, ok)
-				if some {
-					require.Equal(t, model[len(model)-1], last)
-					model = model[:len(model)-1]
-				} else {
-					require.Zero(t, last)
-				}
-			case op < 54 && some:
-				i := random.Intn(len(model))
-				list.RemoveSwap(i)
-				model[i] = model[len(model)-1]
-				model = model[:len(model)-1]
-			case op < 59 && some:
-				i := random.Intn(len(model))
-				list.At(i).Y++
-				model[i].Y++
-			case op == 59:
-				list.Clear()
-				model = model[:0]
-			}
-			require.Equal(t, len(model), list.Len(), "seed %d", seed)
-			require.True(t, slices.Equal(model, list.Slice()), "seed %d", seed)
-			i := 0
-			for at, p := range list.All() {
-				require.Equal(t, i, at)
-				require.Equal(t, model[i], *p)
-				i++
-			}
-			require.Equal(t, len(model), i)
-		}
-		require.NoError(t, s.Close())
-	}
-}
-
-func TestListPanicsAsASliceDoes(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	list := container.NewList(s, points, 4)
-	const empty = "runtime error: index out of range [0] with length 0"
-	assert.PanicsWithError(t, empty, func() { list.At(0) })
-	assert.PanicsWithError(t, empty, func() { list.RemoveSwap(0) })
-	list.Push(point{1, 1})
-	list.Push(point{2, 2})
-	assert.PanicsWithError(t, "runtime error: index out of range [2] with length 2", func() { list.At(2) })
-	assert.PanicsWithError(t, "runtime error: index out of range [-1]", func() { list.RemoveSwap(-1) })
-	assert.Equal(t, 2, cap(list.Slice()), "append can't run into what Push gives")
-	require.NoError(t, s.Close())
-	assert.PanicsWithError(t, empty, func() { list.At(0) })
-	assert.PanicsWithError(t, empty, func() { list.RemoveSwap(0) })
-	assert.Nil(t, list.Slice())
-}
-
 func TestListWhileRanging(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	list := container.NewList(s, points, 5)
@@ -471,84 +352,6 @@ func TestListWhileRanging(t *testing.T) {
 	}
 }
 
-// TestDequeIsAList plays at random with a deque and with a list of the standard library.
-func TestDequeIsAList(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	for seed := range int64(40) {
-		random := rand.New(rand.NewSource(seed))
-		s := scratch.Open("a")
-		n := random.Intn(12)
-		d, model := container.NewDeque(s, points, n), list.New()
-		for step := range 500 {
-			x := point{int32(step), random.Int31()}
-			fits := model.Len() < n
-			switch op := random.Intn(50); {
-			case op < 14:
-				require.Equal(t, fits, d.PushBack(x))
-				if fits {
-					model.PushBack(x)
-				}
-			case op < 28:
-				require.Equal(t, fits, d.PushFront(x))
-				if fits {
-					model.PushFront(x)
-				}
-			case op < 38:
-				popped(t, model, model.Back(), d.PopBack)
-			case op < 48:
-				popped(t, model, model.Front(), d.PopFront)
-			case op < 49:
-				d.Clear()
-				model.Init()
-			default:
-				require.Equal(t, n, d.Cap())
-			}
-			require.Equal(t, model.Len(), d.Len(), "seed %d", seed)
-			i, e := 0, model.Front()
-			for at, p := range d.All() {
-				require.Equal(t, i, at)
-				require.Equal(t, e.Value, *p, "seed %d", seed)
-				require.Same(t, p, d.At(i))
-				i, e = i+1, e.Next()
-			}
-			require.Nil(t, e)
-		}
-		require.NoError(t, s.Close())
-	}
-}
-
-func popped(t *testing.T, model *list.List, want *list.Element, pop func() (point, bool)) {
-	t.Helper()
-	got, ok := pop()
-	require.Equal(t, want != nil, ok)
-	if want == nil {
-		require.Zero(t, got)
-		return
-	}
-	require.Equal(t, model.Remove(want), got)
-}
-
-func TestDequePanicsAsASliceDoes(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	d := container.NewDeque(s, points, 4)
-	assert.PanicsWithError(t, "runtime error: index out of range [0] with length 0", func() { d.At(0) })
-	for range 3 {
-		d.PushFront(point{})
-	}
-	d.PopBack()
-	assert.PanicsWithError(t, "runtime error: index out of range [2] with length 2", func() { d.At(2) })
-	assert.Panics(t, func() { d.At(-1) }) // the number in the text differs between processors
-	require.NoError(t, s.Close())
-	assert.PanicsWithError(t, "runtime error: index out of range [0] with length 0", func() { d.At(0) })
-	for _, pop := range []func() (point, bool){d.PopFront, d.PopBack} {
-		got, ok := pop()
-		assert.False(t, ok)
-		assert.Zero(t, got)
-	}
-	assert.PanicsWithError(t, "PushFront to a Deque: scope: BUG: use of a scope of scratch 0.0 that is closed",
-		func() { d.PushFront(point{}) })
-}
-
 func TestDequeWhileRanging(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	d := container.NewDeque(s, points, 4)
@@ -565,4 +368,149 @@ func TestDequeWhileRanging(t *testing.T) {
 	for range d.All() {
 		require.NoError(t, s.Close())
 	}
+}
+
+// sequence is what List and Deque are beside a slice; what one of them hasn't is nil.
+type sequence struct {
+	pushBack, pushFront func(point) bool
+	popBack, popFront   func() (point, bool)
+	removeSwap          func(int)
+	at                  func(int) *point
+	all                 iter.Seq2[int, *point]
+	len                 func() int
+	clear               func()
+}
+
+// aSlice is what a slice of capacity n does for them.
+type aSlice struct {
+	points []point
+	n      int
+}
+
+func (m *aSlice) insert(at int, x point) bool {
+	if len(m.points) == m.n {
+		return false
+	}
+	m.points = slices.Insert(m.points, at, x)
+	return true
+}
+
+// pop takes the last, or the first, if there is one.
+func (m *aSlice) pop(last bool) (x point, ok bool) {
+	if len(m.points) == 0 {
+		return point{}, false
+	}
+	at := 0
+	if last {
+		at = len(m.points) - 1
+	}
+	x = m.points[at]
+	m.points = slices.Delete(m.points, at, at+1)
+	return x, true
+}
+
+// TestSequencesAreSlices plays at random with a List, a Deque, and slices.
+func TestSequencesAreSlices(t *testing.T) {
+	for name, make := range map[string]func(s scope.Scope, n int) sequence{
+		"List": func(s scope.Scope, n int) sequence {
+			l := container.NewList(s, points, n)
+			return sequence{pushBack: l.Push, popBack: l.Pop, removeSwap: l.RemoveSwap,
+				at: l.At, all: l.All(), len: l.Len, clear: l.Clear}
+		},
+		"Deque": func(s scope.Scope, n int) sequence {
+			d := container.NewDeque(s, points, n)
+			return sequence{pushBack: d.PushBack, pushFront: d.PushFront, popBack: d.PopBack, popFront: d.PopFront,
+				at: d.At, all: d.All(), len: d.Len, clear: d.Clear}
+		},
+	} {
+		scratch := open(t).Scratch(0, 0)
+		for seed := range int64(40) {
+			random := rand.New(rand.NewSource(seed))
+			s := scratch.Open("a")
+			n := random.Intn(20)
+			q, model := make(s, n), aSlice{n: n}
+			for step := range 400 {
+				playSequence(t, random, q, &model, point{int32(step), random.Int31()})
+				require.Equal(t, len(model.points), q.len(), "%s, seed %d", name, seed)
+				i := 0
+				for at, p := range q.all {
+					require.Equal(t, i, at)
+					require.Equal(t, model.points[i], *p, "%s, seed %d", name, seed)
+					require.Same(t, p, q.at(i))
+					i++
+				}
+				require.Equal(t, len(model.points), i)
+			}
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// playSequence does one thing to both.
+func playSequence(t *testing.T, random *rand.Rand, q sequence, model *aSlice, x point) {
+	size := len(model.points)
+	switch op := random.Intn(60); {
+	case op < 20:
+		require.Equal(t, model.insert(size, x), q.pushBack(x))
+	case op < 35 && q.pushFront != nil:
+		require.Equal(t, model.insert(0, x), q.pushFront(x))
+	case op < 45:
+		want, some := model.pop(true)
+		got, ok := q.popBack()
+		require.Equal(t, some, ok)
+		require.Equal(t, want, got)
+	case op < 54 && q.popFront != nil:
+		want, some := model.pop(false)
+		got, ok := q.popFront()
+		require.Equal(t, some, ok)
+		require.Equal(t, want, got)
+	case op < 54 && q.removeSwap != nil && size > 0:
+		i := random.Intn(size)
+		q.removeSwap(i)
+		model.points[i] = model.points[size-1]
+		model.points = model.points[:size-1]
+	case op < 59 && size > 0:
+		i := random.Intn(size)
+		q.at(i).Y++
+		model.points[i].Y++
+	case op == 59:
+		q.clear()
+		model.points = nil
+	}
+}
+
+// TestSequencesPanicAsSlicesDo where there is nothing, and where there is nothing any more.
+func TestSequencesPanicAsSlicesDo(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("a")
+	l, d := container.NewList(s, points, 4), container.NewDeque(s, points, 4)
+	at := func(i int) []func() {
+		return []func(){func() { l.At(i) }, func() { l.RemoveSwap(i) }, func() { d.At(i) }}
+	}
+	empty := func() {
+		for _, use := range at(0) {
+			assert.PanicsWithError(t, "runtime error: index out of range [0] with length 0", use)
+		}
+	}
+	empty()
+	for range 2 {
+		l.Push(point{})
+		d.PushFront(point{})
+	}
+	for _, use := range at(2) {
+		assert.PanicsWithError(t, "runtime error: index out of range [2] with length 2", use)
+	}
+	for _, use := range at(-1) { // the number in the text differs between processors
+		assert.Panics(t, use)
+	}
+	assert.Equal(t, 2, cap(l.Slice()), "append can't run into what Push gives")
+	require.NoError(t, s.Close())
+	empty()
+	assert.Nil(t, l.Slice())
+	for _, pop := range []func() (point, bool){d.PopFront, d.PopBack, l.Pop} {
+		got, ok := pop()
+		assert.False(t, ok)
+		assert.Zero(t, got)
+	}
+	assert.PanicsWithError(t, "PushFront to a Deque: scope: BUG: use of a scope of scratch 0.0 that is closed",
+		func() { d.PushFront(point{}) })
 }

@@ -136,28 +136,6 @@ func TestStringMapIsAMap(t *testing.T) {
 	}, key)
 }
 
-func TestMapOrderDoesNotDependOnTheHash(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	orders := map[string]bool{}
-	for range 50 { // each with a seed of its own
-		s := scratch.Open("a")
-		m := container.NewMap(s, ids, ids, 96)
-		for k := range int32(96) {
-			m.Set(k*k, k)
-		}
-		for k := range int32(32) {
-			m.Delete(9 * k * k)
-		}
-		order := ""
-		for k := range m.All() {
-			order += string(rune(k + 1))
-		}
-		orders[order] = true
-		require.NoError(t, s.Close())
-	}
-	assert.Len(t, orders, 1)
-}
-
 // letters are keys in the order in which they stand.
 func letters[V any](all func(func(string, V) bool)) (order string) {
 	all(func(k string, _ V) bool { order += k; return true })
