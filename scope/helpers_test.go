@@ -62,6 +62,18 @@ func open(t testing.TB) *budget.Budget {
 	return b
 }
 
+// dirty is a scratch arena in which something lay before.
+func dirty(t *testing.T) scope.Scratch {
+	scratch := open(t).Scratch(0, 0)
+	require.NoError(t, scratch.Do("dirty", func(s scope.Scope) error {
+		for rest := s.Bytes(scratchSize); len(rest) > 0; rest = rest[1:] {
+			rest[0] = 0xFF
+		}
+		return nil
+	}))
+	return scratch
+}
+
 // accounted is the address that a position is accounted at: itself, but in checked and asan builds.
 func accounted(s scope.Scope, p unsafe.Pointer) unsafe.Pointer {
 	header, _ := s.C()

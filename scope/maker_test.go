@@ -13,7 +13,7 @@ import (
 
 // TestMakeThatFailsLeavesNothing: what it had made is finalized, and its bytes are free again.
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
+	scratch := dirty(t)
 	s := scratch.Open("s")
 	before := scratch.Stats()
 	ends := map[string]func() error{

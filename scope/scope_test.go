@@ -2,12 +2,14 @@ package scope_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
@@ -56,6 +58,24 @@ func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	assert.ErrorIs(t, err, scope.ErrFull, "what it met is told")
 	assert.ErrorIs(t, err, errMark)
 	assert.Zero(t, scratch.Depth())
+}
+
+// TestScopeThatCOpenedHasNoName, not that of the Go scope that was in its place before.
+func TestScopeThatCOpenedHasNoName(t *testing.T) {
+	b := open(t)
+	opens := func(s scope.Scope) error {
+		require.NoError(t, s.Open("second").Close())
+		header, _ := s.C()
+		(*arena_c.Scopes)(header).Open()
+		return nil
+	}
+	assert.EqualError(t, b.Scratch(0, 0).Do("first", opens),
+		`scope: BUG: scope "C" of scratch 0.0 was left open: close it where it is opened`)
+	require.NoError(t, opens(b.Scratch(0, 0).Open("first")))
+	err := b.Close()
+	assert.ErrorContains(t, err, `scope "first"`)
+	assert.ErrorContains(t, err, `"C"`)
+	assert.LessOrEqual(t, strings.Count(err.Error(), "scope_test.go"), 1, "nobody knows where it was opened")
 }
 
 func TestUndeclaredMakerIsRefused(t *testing.T) {
