@@ -23,7 +23,7 @@ func TestBuilderOfWhatHasNoSize(t *testing.T) {
 	list := longs.Build(s)
 	assert.True(t, list.TryPush(1))
 	assert.Len(t, list.Done(), 1)
-	assert.Equal(t, counted(2), scratch.Stats().Objects)
+	assert.Equal(t, counted(3), scratch.Stats().Objects, "two lists and a byte")
 	s.Bytes(int(s.Free()) - 1)
 	full := longs.Build(s)
 	assert.False(t, full.TryPush(1))

@@ -18,9 +18,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
-// fill puts one of each finalizer into s, with IDs from 1, the last into a scope inside, which it gives.
+// fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it gives.
 func fill(s scope.Scope) scope.Scope {
-	newMark(s, 1, 0)
+	marks.Slice(s, 2)[1].ID = 1
 	s.Own(&closer{id: 2})
 	s.Defer(func() { closed = append(closed, 3) })
 	inner := s.Open("inner")
@@ -45,12 +45,23 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 				_ = scratch.Do("outer", func(s scope.Scope) error { return end(fill(s)) })
 			})
 			wg.Wait()
-			assert.Equal(t, []int64{4, 3, 2, 1}, closed)
+			assert.Equal(t, []int64{4, 3, 2, 1, 0}, closed)
 			assert.Zero(t, scratch.Depth())
 			assert.Zero(t, scratch.Stats().Used)
 			assert.Zero(t, scratch.Stats().Owned)
 		})
 	}
+}
+
+func TestTryNewOfAnObject(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("s")
+	m := marks.TryNew(s)
+	assert.Zero(t, *m)
+	m.ID = 7
+	s.BytesUnzeroed(int(s.Free()), 1)
+	assert.Nil(t, marks.TryNew(s))
+	assert.ErrorIs(t, s.Close(), scope.ErrFull)
+	assert.Equal(t, []int64{7}, closed, "what was refused has no finalizer")
 }
 
 func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
