@@ -25,10 +25,6 @@ type Ends struct {
 	End, High, Low, Mark, FarMark, Last, FarLast, Lost uint64
 }
 
-// Peak is the most that the near end had, PeakFar the far one.
-func (e *Ends) Peak() uint64    { return max(e.High, e.Cursor) - e.Start }
-func (e *Ends) PeakFar() uint64 { return e.End - min(e.Low, e.Limit) }
-
 // PushNear is upfront_arena_bump; checked builds count what alignment costs.
 func (e *Ends) PushNear(gen, size, mask uint64) unsafe.Pointer {
 	from := e.Cursor
