@@ -3,10 +3,15 @@ package arena_c
 // #include "arena.h"
 import "C"
 
-// Header is the header of an arena: arena.h says what its words mean.
+import "unsafe"
+
+// Header is the header of an arena: arena.h says what its words mean. Here and in the other files a Go struct has the words of
+// the C struct, in their order; one of another size does not compile.
 type Header struct {
 	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
 }
+
+var _ [unsafe.Sizeof(Header{})]byte = [unsafe.Sizeof(C.upfront_arena{})]byte{}
 
 func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }
 

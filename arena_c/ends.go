@@ -25,6 +25,8 @@ type Ends struct {
 	End, High, Low, Mark, FarMark, Last, FarLast, Lost uint64
 }
 
+var _ [unsafe.Sizeof(Ends{})]byte = [unsafe.Sizeof(C.upfront_ends{})]byte{}
+
 // PushNear is upfront_arena_bump; checked builds count what alignment costs.
 func (e *Ends) PushNear(gen, size, mask uint64) unsafe.Pointer {
 	from := e.Cursor

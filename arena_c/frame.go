@@ -17,10 +17,12 @@ type Frame struct {
 	Buffers, Current, Size, Count, _, _, _, _ uint64
 }
 
+var _ [unsafe.Sizeof(Frame{})]byte = [unsafe.Sizeof(C.upfront_frame{})]byte{}
+
 // How many buffers a frame arena may have.
 const (
-	FrameMin = 2
-	FrameMax = 8
+	FrameMin = C.UPFRONT_FRAME_MIN
+	FrameMax = C.UPFRONT_FRAME_MAX
 )
 
 // Used is the bytes in the current buffer, Peak the most that one held.

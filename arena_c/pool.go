@@ -36,16 +36,18 @@ type Pool struct {
 	Count, Retired, Kind, Handles               uint32
 }
 
+var _ [unsafe.Sizeof(Pool{})]byte = [unsafe.Sizeof(C.upfront_pool{})]byte{}
+
 // States of a chunk: pool.h.
 const (
-	ChunkLive    = 1
-	ChunkFree    = 2
-	ChunkLeaving = 3
-	chunkRetired = 4
+	ChunkLive    = C.UPFRONT_CHUNK_LIVE
+	ChunkFree    = C.UPFRONT_CHUNK_FREE
+	ChunkLeaving = C.UPFRONT_CHUNK_LEAVING
+	chunkRetired = C.UPFRONT_CHUNK_RETIRED
 )
 
 // HandleIndex is the index in a handle; the generation is above it.
-const HandleIndex = 1<<32 - 1
+const HandleIndex = C.UPFRONT_HANDLE_INDEX
 
 // Chunk is the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {

@@ -41,19 +41,28 @@ type Row struct {
 	Kind, Kin, End, Pools uint64
 }
 
+var (
+	_ [unsafe.Sizeof(Scopes{})]byte = [unsafe.Sizeof(C.upfront_scopes{})]byte{}
+	_ [unsafe.Sizeof(Record{})]byte = [unsafe.Sizeof(C.upfront_record{})]byte{}
+	_ [unsafe.Sizeof(Row{})]byte    = [unsafe.Sizeof(C.upfront_row{})]byte{}
+	_ [NodeSize]byte                = [unsafe.Sizeof(C.upfront_node(0))]byte{}
+)
+
 // The words of scope.h and arena.h.
 const (
-	Asked   = 1 << 63 // in Scopes.Asked
-	Purpose = 1 << 62 // there was room, and FailAt had it refused
+	Asked   = C.UPFRONT_ASKED // in Scopes.Asked
+	Purpose = 1 << 62         // there was room, and FailAt had it refused
 
-	ClassC    = 1
-	ClassPool = 2
-	ClassTemp = 3
-	NodeClass = 1 << 40 // a node's class, above an offset
+	ClassC    = C.UPFRONT_CLASS_C
+	ClassPool = C.UPFRONT_CLASS_POOL
+	ClassTemp = C.UPFRONT_CLASS_TEMP
+	NodeClass = C.UPFRONT_NODE_CLASS // a node's class, above an offset
 	NodeSize  = 8
 
-	Closing  = 1 // in Scopes.Odd
-	Building = 2
+	Closing  = C.UPFRONT_CLOSING // in Scopes.Odd
+	Building = C.UPFRONT_BUILDING
+
+	NameSize = C.UPFRONT_NAME_SIZE // of an arena's name, with its closing zero
 )
 
 // Record is the record at a depth; that of depth 0 is nobody's.

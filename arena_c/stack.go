@@ -33,6 +33,12 @@ const StackMask = 15
 // below is the word pair before a block of a stack.
 type below struct{ cursor, last uint64 }
 
+var (
+	_ [unsafe.Sizeof(Stack{})]byte = [unsafe.Sizeof(C.upfront_stack{})]byte{}
+	_ [unsafe.Sizeof(below{})]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
+	_ [unsafe.Sizeof(below{})]byte = [StackMask + 1]byte{}
+)
+
 func (s *Stack) c() *C.upfront_stack { return (*C.upfront_stack)(checked(s)) }
 
 // StackInit is upfront_stack_init.
