@@ -62,5 +62,5 @@ func FrameInit(block unsafe.Pointer, size, buffers uint64) *Frame {
 // Next is upfront_frame_next.
 func (f *Frame) Next() {
 	crossed(writes(&f.Cursor), C.upfront_frame_next((*C.upfront_frame)(unsafe.Pointer(f))))
-	f.dead(f.Limit, OK)
+	f.moved(f.Limit, f.Limit, OK)
 }

@@ -10,11 +10,7 @@ package arena_c
 // }
 // #cgo noescape upfront_pool_make_at
 // #cgo nocallback upfront_pool_make_at
-// static inline void upfront_pool_close_at(upfront_pool *p, uint32_t site) {
-//     UPFRONT_SITE(site);
-//     upfront_pool_close(p);
-//     UPFRONT_SITE(0);
-// }
+// static inline void upfront_pool_close_at(upfront_pool *p, uint32_t site) UPFRONT_DO_AT_SITE(upfront_pool_close(p))
 // #cgo noescape upfront_pool_close_at
 // #cgo nocallback upfront_pool_close_at
 // #cgo noescape upfront_pool_judge

@@ -1,11 +1,7 @@
 package arena_c
 
 // #include "scope.h"
-// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) {
-//     UPFRONT_SITE(site);
-//     upfront_scopes_temp_close(h);
-//     UPFRONT_SITE(0);
-// }
+// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) UPFRONT_DO_AT_SITE(upfront_scopes_temp_close(h))
 // #cgo nocallback upfront_scopes_temp_close_at
 // #cgo noescape upfront_scopes_temp_close_at
 // static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size) {
