@@ -28,6 +28,15 @@ type Sizer interface {
 	SizeOf(p unsafe.Pointer) (uint64, error)
 }
 
+// Stats counts the bytes of an arena, or of one end of it.
+type Stats struct {
+	Size    uint64 // its room when it is empty; of a Frame, that of one buffer
+	Used    uint64 // what it has given and not back, with padding
+	Free    uint64 // the rest, which two ends share
+	Peak    uint64 // the highest Used
+	Padding uint64 // bytes that it gave and nobody asked for, where they are counted: see the arena's own Stats
+}
+
 var (
 	_ Allocator = Linear{}
 	_ Allocator = LinearFar{}
@@ -39,6 +48,14 @@ var (
 	_ Freer     = Heap{}
 	_ Sizer     = Heap{}
 )
+
+// refused is the error for a code of the core's; nil for OK.
+func refused(what string, code arena_c.Code) error {
+	if code == arena_c.OK {
+		return nil
+	}
+	return fmt.Errorf("arena: BUG: %s: %v", what, code)
+}
 
 // BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned to 64 and dies with
 // what it was allocated from. Nil when that is full. For one in a scope there is scope.Scope.BytesUnzeroed.

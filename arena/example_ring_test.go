@@ -15,7 +15,7 @@ func ExampleRing() {
 		size := 100 * (uint64(id) + 1)
 		*(*byte)(r.Alloc(size, 8)) = id
 	}
-	fmt.Println("used", r.Used(), "of", r.Size(), "another:", r.Alloc(100, 8) != nil)
+	fmt.Println("used", r.Stats().Used, "of", r.Stats().Size, "another:", r.Alloc(100, 8) != nil)
 	p, size := r.Oldest()
 	id := *(*byte)(p) // before it dies: Go doesn't say which argument of a call comes first
 	fmt.Println("command", id, "of", size, "bytes:", r.Free(p))
@@ -54,7 +54,7 @@ func ExampleFrame() {
 	near[0] = 7
 	zero := f.Now()
 	f.Next()
-	fmt.Println("frame 1:", zero.Live(), near[0], f.Used()) // still there to read
+	fmt.Println("frame 1:", zero.Live(), near[0], f.Stats().Used) // still there to read
 	f.Next()
 	fmt.Println("frame 2:", zero.Live(), zero.Alloc(16, 4) == nil)
 	// Output:

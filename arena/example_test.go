@@ -15,9 +15,9 @@ func ExampleLinear() {
 	mark := l.Mark()
 	for l.Alloc(512, 16) != nil { // nil: full, an expected answer
 	}
-	fmt.Println("used", l.Used(), "of", l.Size())
+	fmt.Println("used", l.Stats().Used, "of", l.Stats().Size)
 	err = l.Rewind(mark)
-	fmt.Println("used", l.Used(), "peak", l.Peak(), err)
+	fmt.Println("used", l.Stats().Used, "peak", l.Stats().Peak, err)
 	// Output:
 	// used 3696 of 3968
 	// used 100 peak 3696 <nil>
@@ -48,7 +48,7 @@ func ExampleLinear_Far() {
 	level := l.Alloc(500, 8)             // what it was made into
 	ok, err := l.Resize(level, 500, 420) // it needed less
 	far.Reset()
-	fmt.Println(raw != nil, ok, err, l.Used(), far.Used(), far.Peak())
+	fmt.Println(raw != nil, ok, err, l.Stats().Used, far.Stats().Used, far.Stats().Peak)
 	// Output: true true <nil> 420 0 1000
 }
 
@@ -73,6 +73,6 @@ func ExampleBlockFrom() {
 		panic(err)
 	}
 	commands, err := arena.NewStack(arena.BlockFrom(level, 1024))
-	fmt.Println(commands.Size(), err, arena.BlockFrom(level, 4096) == nil)
+	fmt.Println(commands.Stats().Size, err, arena.BlockFrom(level, 4096) == nil)
 	// Output: 896 <nil> true
 }

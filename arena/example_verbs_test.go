@@ -21,12 +21,12 @@ func ExampleStack() {
 	s := must(arena.NewStack(arena.NewBlock(4096, 64)))
 	first, second := s.Alloc(100, 8), s.Alloc(50, 8)
 	fmt.Println(s.Free(first))
-	fmt.Println(s.Free(second), s.Used(), "used,", s.Padding(), "of it padding")
+	fmt.Println(s.Free(second), s.Stats().Used, "used,", s.Stats().Padding, "of it padding")
 	mark := s.Mark()
 	s.Alloc(10, 1)
-	fmt.Println(s.Rewind(mark), s.Used(), "of", s.Size(), "peak", s.Peak())
+	fmt.Println(s.Rewind(mark), s.Stats().Used, "of", s.Stats().Size, "peak", s.Stats().Peak)
 	s.Reset()
-	fmt.Println(s.Used())
+	fmt.Println(s.Stats().Used)
 	// Output:
 	// arena: BUG: Stack.Free: out of order
 	// <nil> 116 used, 16 of it padding
@@ -41,7 +41,7 @@ func ExampleStack_Far() {
 	mark := far.Mark()
 	far.Alloc(500, 1)
 	fmt.Println(far.Rewind(mark))
-	fmt.Println(far.Free(raw), far.Used(), far.Peak(), s.Used())
+	fmt.Println(far.Free(raw), far.Stats().Used, far.Stats().Peak, s.Stats().Used)
 	far.Reset()
 	// Output:
 	// <nil>
@@ -52,11 +52,11 @@ func ExampleLinearFar() {
 	far := must(arena.NewLinear(arena.NewBlock(4096, 64))).Far()
 	mark := far.Mark()
 	far.Alloc(1000, 8)
-	fmt.Println(far.Used(), far.Rewind(mark), far.Used())
+	fmt.Println(far.Stats().Used, far.Rewind(mark), far.Stats().Used)
 	fmt.Println(far.Rewind(mark + 1))
 	// Output:
 	// 1000 <nil> 0
-	// arena: BUG: LinearFar.Rewind to 4097: out of order
+	// arena: BUG: LinearFar.Rewind: out of order
 }
 
 func ExampleFrame_Now() {
@@ -64,7 +64,7 @@ func ExampleFrame_Now() {
 	f.Alloc(40, 8)
 	now := f.Now() // a system keeps it, and asks later whether what it made is there
 	f.Next()
-	fmt.Println(now.Live(), "in buffer", f.Current(), "of", f.Buffers(), "size", f.Size(), "peak", f.Peak())
+	fmt.Println(now.Live(), "in buffer", f.Current(), "of", f.Buffers(), "size", f.Stats().Size, "peak", f.Stats().Peak)
 	// Output: true in buffer 1 of 3 size 1280 peak 40
 }
 
@@ -74,7 +74,7 @@ func ExampleRing_Reset() {
 	r.Alloc(200, 8)
 	fmt.Println(r.Len(), "blocks, room for", r.Room(), "more bytes")
 	r.Reset()
-	fmt.Println(r.Len(), "blocks, room for", r.Room(), "peak", r.Peak())
+	fmt.Println(r.Len(), "blocks, room for", r.Room(), "peak", r.Stats().Peak)
 	// Output:
 	// 2 blocks, room for 568 more bytes
 	// 0 blocks, room for 888 peak 320

@@ -59,9 +59,9 @@ func (h FrameHandle) Live() bool { return h.header != nil && h.header.Live(h.gen
 func (f Frame) Buffers() int { return int(f.header.Buffers) }
 func (f Frame) Current() int { return int(f.header.Current) }
 
-// Size is bytes of one buffer, Used what the current one holds with padding. Padding is what of it nobody asked for, which
-// checked builds count; in others it is 0. Peak is the highest Used of any frame.
-func (f Frame) Size() uint64    { return f.header.Size }
-func (f Frame) Used() uint64    { return f.header.Used() }
-func (f Frame) Padding() uint64 { return f.header.Padding() }
-func (f Frame) Peak() uint64    { return f.header.Peak() }
+// Stats is that of the current buffer; Peak is that of any frame. Padding is what of Used nobody asked for, which checked
+// builds count; in others it is 0.
+func (f Frame) Stats() Stats {
+	h := f.header
+	return Stats{Size: h.Size, Used: h.Used(), Free: h.Limit - h.Cursor, Peak: h.Peak(), Padding: h.Padding()}
+}

@@ -39,10 +39,7 @@ func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 
 // Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
 func (h Heap) Free(p unsafe.Pointer) error {
-	if code := h.header.Free(p); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Heap.Free: %v", code)
-	}
-	return nil
+	return refused("Heap.Free", h.header.Free(p))
 }
 
 // Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
@@ -52,9 +49,8 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	mask("Heap", size, 1)
 	q := h.header.Realloc(p, size)
 	if q == nil && p != nil {
-		if _, code := h.header.SizeOf(p); code != arena_c.OK {
-			return nil, fmt.Errorf("arena: BUG: Heap.Realloc: %v", code)
-		}
+		_, code := h.header.SizeOf(p)
+		return nil, refused("Heap.Realloc", code)
 	}
 	return q, nil
 }
@@ -62,28 +58,25 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 // SizeOf is the size that was asked for. An address that is no live block is refused, with an error.
 func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := h.header.SizeOf(p)
-	if code != arena_c.OK {
-		return 0, fmt.Errorf("arena: BUG: Heap.SizeOf: %v", code)
-	}
-	return size, nil
+	return size, refused("Heap.SizeOf", code)
 }
 
 // Reset frees everything. Addresses from before are refused, also where nothing was written since.
 func (h Heap) Reset() { h.header.Reset() }
 
-// HeapStats counts in bytes, with the headers of blocks. Used + Free is Size. Failed counts what was refused for want of
-// room since NewHeap. Bounded says for how many of those a block that fits may have been there, deeper in its list
-// than an operation of constant time looks; for the others there was none.
+// HeapStats are those of a heap. The headers of blocks are in Used; Padding isn't counted.
 type HeapStats struct {
-	Size, Used, Free, Peak uint64
-	Live, Failed, Bounded  uint64
+	Stats
+	Live    uint64 // blocks
+	Failed  uint64 // requests that were refused for want of room since NewHeap
+	Bounded uint64 // of those, how many a block may have fitted that lies deeper in its list than Alloc looks
 }
 
 // Stats reads the counts.
 func (h Heap) Stats() HeapStats {
 	x := h.header
-	return HeapStats{Size: x.End - x.First, Used: x.Used, Free: x.End - x.First - x.Used, Peak: x.Peak, Live: x.Live, Failed: x.Failed,
-		Bounded: x.Bounded}
+	size := x.End - x.First
+	return HeapStats{Stats{Size: size, Used: x.Used, Free: size - x.Used, Peak: x.Peak}, x.Live, x.Failed, x.Bounded}
 }
 
 // LargestFree is the size of the largest free block: of what Alloc could give aligned to 16. Cost: O(blocks).

@@ -61,7 +61,7 @@ func TestHeapSaysWhyNot(t *testing.T) {
 	assert.EqualError(t, h.Free(nil), "arena: BUG: Heap.Free: not from here")
 	assert.EqualError(t, h.Free(unsafe.Pointer(t)), "arena: BUG: Heap.Free: not from here")
 	s := h.Stats()
-	assert.Equal(t, arena.HeapStats{Size: s.Size, Free: s.Size, Peak: 128, Failed: 1}, s)
+	assert.Equal(t, arena.HeapStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 128}, Failed: 1}, s)
 	assert.Equal(t, s.Size-16, h.LargestFree())
 	p, err = h.Realloc(nil, 0)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package arena
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -38,36 +37,38 @@ func (l Linear) Mark() Mark { return Mark(l.header.MarkNear()) }
 // Rewind frees what was allocated since the mark, and forgets the marks that are newer. A mark that was forgotten, is of
 // the other end or lies outside the arena is refused and changes nothing. Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
-	if code := l.header.Rewind(l.gen, uint64(m)); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: Linear.Rewind to %d: %v", m, code)
-	}
-	return nil
+	return refused("Linear.Rewind", l.header.Rewind(l.gen, uint64(m)))
 }
 
 // Resize makes the last block longer or shorter where it lies; old is the size that it has. False: there is no room for
 // more, and nothing has changed. A block that isn't the last, or lies below the newest mark, is refused with an error:
 // who took the mark counts on it. Cost: O(1), one call into C.
 func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
-	switch code := l.header.Resize(l.gen, p, old, size); code {
-	case arena_c.OK:
-		return true, nil
-	case arena_c.Full:
+	code := l.header.Resize(l.gen, p, old, size)
+	if code == arena_c.Full {
 		return false, nil
-	default:
-		return false, fmt.Errorf("arena: BUG: Linear.Resize from %d to %d bytes: %v", old, size, code)
 	}
+	return code == arena_c.OK, refused("Linear.Resize", code)
 }
 
 // Reset frees everything at both ends.
 func (l Linear) Reset() { l.header.Reset() }
 
-// Size is the room of the empty arena, Used what the near end has allocated with its padding, Peak the highest Used.
-// What is free between the ends is Size less the Used of both. Padding is the bytes that alignment has cost at the near end
-// since Reset, also in what was rewound since; checked builds count it, in others it is 0.
-func (l Linear) Size() uint64    { return l.header.End - l.header.Start }
-func (l Linear) Used() uint64    { return l.header.Cursor - l.header.Start }
-func (l Linear) Padding() uint64 { return l.header.Lost }
-func (l Linear) Peak() uint64    { return l.header.Peak() }
+// Stats is the near end's. Padding is what alignment has cost there since Reset, also in what was rewound since; checked
+// builds count it, in others it is 0.
+func (l Linear) Stats() Stats {
+	s := nearStats(l.header)
+	s.Padding = l.header.Lost
+	return s
+}
+
+func nearStats(e *arena_c.Ends) Stats {
+	return Stats{Size: e.End - e.Start, Used: e.Cursor - e.Start, Free: e.Limit - e.Cursor, Peak: max(e.High, e.Cursor) - e.Start}
+}
+
+func farStats(e *arena_c.Ends) Stats {
+	return Stats{Size: e.End - e.Start, Used: e.End - e.Limit, Free: e.Limit - e.Cursor, Peak: e.End - min(e.Low, e.Limit)}
+}
 
 // Far is the other end of the arena, for temporaries: it comes down from the end of the block. Both ends share the room
 // and never meet; each has its own marks.
@@ -89,15 +90,11 @@ func (f LinearFar) Mark() Mark { return Mark(f.header.MarkFar()) }
 
 // Rewind is Linear.Rewind at this end.
 func (f LinearFar) Rewind(m Mark) error {
-	if code := f.header.RewindFar(f.gen, uint64(m)); code != arena_c.OK {
-		return fmt.Errorf("arena: BUG: LinearFar.Rewind to %d: %v", m, code)
-	}
-	return nil
+	return refused("LinearFar.Rewind", f.header.RewindFar(f.gen, uint64(m)))
 }
 
 // Reset frees everything at this end.
 func (f LinearFar) Reset() { f.header.RewindFar(f.gen, f.header.End) }
 
-// Used is what this end has allocated with its padding, Peak the highest Used.
-func (f LinearFar) Used() uint64 { return f.header.End - f.header.Limit }
-func (f LinearFar) Peak() uint64 { return f.header.PeakFar() }
+// Stats is this end's. Its padding isn't counted.
+func (f LinearFar) Stats() Stats { return farStats(f.header) }

@@ -58,8 +58,11 @@ func TestStackPadding(t *testing.T) {
 			for _, b := range blocks {
 				asked += b.size
 			}
-			require.Equal(t, s.Used()-asked, s.Padding(), "seed %d", seed)
-			require.GreaterOrEqual(t, s.Padding(), 16*uint64(len(blocks)))
+			require.Equal(t, s.Stats().Used-asked, s.Stats().Padding, "seed %d", seed)
+			require.GreaterOrEqual(t, s.Stats().Padding, 16*uint64(len(blocks)))
+			near, far := s.Stats(), s.Far().Stats()
+			require.Equal(t, near.Size, near.Used+near.Free+far.Used)
+			require.Equal(t, [2]uint64{near.Size, near.Free}, [2]uint64{far.Size, far.Free})
 		}
 	}
 }
@@ -76,26 +79,26 @@ func TestLinearPadding(t *testing.T) {
 		l.Alloc(8, 8)
 		l.Far().Alloc(1, 64)
 		if arena_c.Checked {
-			assert.EqualValues(t, 63+7, l.Padding())
+			assert.EqualValues(t, 63+7, l.Stats().Padding)
 		}
 		l.Reset()
-		assert.Zero(t, l.Padding())
+		assert.Zero(t, l.Stats().Padding)
 	}
 }
 
 func TestFramePadding(t *testing.T) {
 	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 3)
 	require.NoError(t, err)
-	assert.Zero(t, f.Padding())
+	assert.Zero(t, f.Stats().Padding)
 	for i := range uint64(10) {
 		require.NotNil(t, f.Alloc(1, 1))
 		require.NotNil(t, f.Alloc(i, 32))
 		require.Nil(t, f.Alloc(4096, 1))
 		if arena_c.Checked {
-			assert.EqualValues(t, 31, f.Padding())
+			assert.EqualValues(t, 31, f.Stats().Padding)
 		}
-		assert.Equal(t, 32+i, f.Used())
+		assert.Equal(t, 32+i, f.Stats().Used)
 		f.Next()
-		assert.Zero(t, f.Padding(), "the frame that begins has nothing")
+		assert.Zero(t, f.Stats().Padding, "the frame that begins has nothing")
 	}
 }

@@ -11,7 +11,10 @@ import (
 
 // BlockPool is equal chunks for values of T over a block. BlockHandlePool is one that also knows handles of what was put. It is a
 // small value; copies are the same pool.
-type BlockPool[T any] struct {
+type BlockPool[T any] struct{ pool[T] }
+
+// pool is what both kinds are.
+type pool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
 	first   unsafe.Pointer
@@ -21,10 +24,11 @@ type BlockPool[T any] struct {
 // NewBlockPool makes a pool of the block, with as many chunks as fit. What was in the block is lost. A T that holds Go
 // pointers is refused. Cost: O(chunks).
 func NewBlockPool[T any](block []byte) (BlockPool[T], error) {
-	return makePool[T]("BlockPool", block, false)
+	p, err := makePool[T]("BlockPool", block, false)
+	return BlockPool[T]{p}, err
 }
 
-func makePool[T any](what string, block []byte, handles bool) (p BlockPool[T], err error) {
+func makePool[T any](what string, block []byte, handles bool) (p pool[T], err error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
 	}
@@ -42,7 +46,7 @@ func makePool[T any](what string, block []byte, handles bool) (p BlockPool[T], e
 			unsafe.Sizeof(zero))
 	}
 	first, numbers := header.Bases()
-	return BlockPool[T]{header, header.Gen, first, numbers}, nil
+	return pool[T]{header, header.Gen, first, numbers}, nil
 }
 
 // Get gives a zeroed T, or nil when all chunks are live.
@@ -72,7 +76,9 @@ func (p BlockPool[T]) Index(x *T) (int, error) {
 }
 
 // At is the live value in chunk i; nil: i is out of range, or the chunk is free.
-func (p BlockPool[T]) At(i int) *T {
+func (p BlockPool[T]) At(i int) *T { return p.at(i) }
+
+func (p pool[T]) at(i int) *T {
 	if uint64(i) >= uint64(p.header.Count) || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
@@ -84,7 +90,7 @@ func (p BlockPool[T]) At(i int) *T {
 func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range p.Cap() {
-			if x := p.At(i); x != nil && !yield(i, x) {
+			if x := p.at(i); x != nil && !yield(i, x) {
 				return
 			}
 		}
@@ -92,6 +98,6 @@ func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 }
 
 // Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.
-func (p BlockPool[T]) Cap() int  { return int(p.header.Count) }
-func (p BlockPool[T]) Live() int { return int(p.header.Live()) }
-func (p BlockPool[T]) Peak() int { return int(p.header.Peak()) }
+func (p pool[T]) Cap() int  { return int(p.header.Count) }
+func (p pool[T]) Live() int { return int(p.header.Live()) }
+func (p pool[T]) Peak() int { return int(p.header.Peak()) }

@@ -87,10 +87,10 @@ func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
 	ring.Alloc(32, 8)
 	require.NoError(t, ring.Free(oldest))
 	for _, size := range []uint64{24, 64} { // behind the newest; at the start
-		used := ring.Used()
+		used := ring.Stats().Used
 		arena_c.FailAt(1)
 		assert.Nil(t, ring.Alloc(size, 8), size)
-		assert.Equal(t, used, ring.Used(), size)
+		assert.Equal(t, used, ring.Stats().Used, size)
 		assert.NotNil(t, ring.Alloc(size, 8), size)
 	}
 }
@@ -105,11 +105,11 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	moved, err := heap.Realloc(q, 48)
 	assert.Equal(t, q, moved)
 	require.NoError(t, err)
-	used := linear.Used()
+	used := linear.Stats().Used
 	ok, err = linear.Resize(p, 16, 64)
 	assert.False(t, ok)
 	require.NoError(t, err)
-	assert.Equal(t, used, linear.Used())
+	assert.Equal(t, used, linear.Stats().Used)
 	arena_c.FailAt(1)
 	moved, err = heap.Realloc(q, 512)
 	assert.Nil(t, moved)

@@ -1,7 +1,6 @@
 package arena
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -54,7 +53,7 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 	if r.header.Pop(r.gen, oldest) {
 		return nil
 	}
-	return fmt.Errorf("arena: BUG: Ring.Free: %v", r.header.Find(r.gen, oldest))
+	return refused("Ring.Free", r.header.Find(r.gen, oldest))
 }
 
 // Reset frees everything.
@@ -63,10 +62,11 @@ func (r Ring) Reset() { r.header.Reset(r.gen) }
 // Len is the number of live allocations.
 func (r Ring) Len() int { return int(r.header.Count) }
 
-// Size is the room of the empty ring, Used what lies between the oldest and the newest with padding and the tail that
-// was skipped, Peak the highest Used. Size minus Used is free. Room is the largest size that Alloc gives now at an align
-// of 8 or less.
-func (r Ring) Size() uint64 { return r.header.Size() }
-func (r Ring) Used() uint64 { return r.header.Used() }
-func (r Ring) Peak() uint64 { return r.header.Peak() }
+// Room is the largest size that Alloc gives now at an align of 8 or less.
 func (r Ring) Room() uint64 { return r.header.Room() }
+
+// Stats counts as used what lies between the oldest and the newest, with the tail that was skipped. Padding isn't counted.
+func (r Ring) Stats() Stats {
+	size, used := r.header.Size(), r.header.Used()
+	return Stats{Size: size, Used: used, Free: size - used, Peak: r.header.Peak()}
+}

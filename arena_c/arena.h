@@ -62,6 +62,11 @@ static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_
     return NULL;
 }
 
+/* Whether a C program may ask for that: of an arena, within bounds. */
+static inline int upfront_arena_may_ask(const upfront_arena *a, uint64_t size, uint64_t align) {
+    return a != NULL && a->gen != 0 && size < UPFRONT_OFFSET_MAX && upfront_is_align(align);
+}
+
 /* Whether `size` bytes fit behind offset `at`. pre: at is the cursor, aligned. */
 static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64_t size) {
     return at <= a->limit && size <= a->limit - at;

@@ -51,9 +51,11 @@ void __asan_poison_memory_region(void const volatile *addr, size_t size);
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 #define UPFRONT_POISON(p, n) __asan_poison_memory_region((p), (size_t)(n))
 #define UPFRONT_UNPOISON(p, n) __asan_unpoison_memory_region((p), (size_t)(n))
+#define UPFRONT_UNCHECKED __attribute__((no_sanitize_address)) /* a function that may read and write what is poisoned */
 #else
 #define UPFRONT_POISON(p, n) ((void)(p), (void)(n))
 #define UPFRONT_UNPOISON(p, n) ((void)(p), (void)(n))
+#define UPFRONT_UNCHECKED
 #endif
 
 #if defined(UPFRONT_ASAN) && defined(UPFRONT_CHECKED)

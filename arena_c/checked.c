@@ -46,15 +46,19 @@ static size_t length(const char *text, size_t most) {
 
 static void add(upfront_words *w, const char *text) { add_bytes(w, text, length(text, SIZE_MAX / 2)); }
 
-static void add_hex(upfront_words *w, uint64_t n) {
-    char text[16];
+static void add_number(upfront_words *w, uint64_t n, unsigned base) {
+    char text[20];
     size_t at = sizeof text;
     do {
-        text[--at] = "0123456789abcdef"[n % 16];
-        n /= 16;
+        text[--at] = "0123456789abcdef"[n % base];
+        n /= base;
     } while (n != 0);
-    add(w, "0x");
     add_bytes(w, text + at, sizeof text - at);
+}
+
+static void add_hex(upfront_words *w, uint64_t n) {
+    add(w, "0x");
+    add_number(w, n, 16);
 }
 
 static void add_quoted(upfront_words *w, const char *text, size_t most) {
@@ -86,6 +90,14 @@ static void add_site(upfront_words *w, const char *what, uint32_t site) {
     }
 }
 
+/* How many rows of the map begin at the offset or before it. */
+static uint64_t rows_up_to(const upfront_map *m, uint64_t offset) {
+    uint64_t i;
+    for (i = m->rows; i > 0 && offset < upfront_map_start(m, upfront_map_row(m, i - 1)); i--) {
+    }
+    return i;
+}
+
 /* region "level", frame 0, scratch 1.0 */
 static void add_row(upfront_words *w, const upfront_map *m, uint64_t index) {
     const upfront_row *row = upfront_map_row(m, index);
@@ -104,28 +116,16 @@ static void begin_fault(upfront_words *w, const char *name, uintptr_t address) {
     add_quoted(w, name, SIZE_MAX / 2);
 }
 
-static void add_number(upfront_words *w, uint64_t n) {
-    char text[20];
-    size_t at = sizeof text;
-    do {
-        text[--at] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n != 0);
-    add_bytes(w, text + at, sizeof text - at);
-}
-
 static const char *const ended[] = {"closed", "put", "rewound"};
 
 /* What lies there, or lay: "24 bytes of region "level" at 0x1234", and who made and who ended it. */
 static void add_thing(upfront_words *w, const upfront_map *m, const upfront_found *f) {
-    uint64_t i, offset = upfront_distance((const void *)f->canonical, m);
-    for (i = m->rows; i > 1 && offset < upfront_map_start(m, upfront_map_row(m, i - 1)); i--) {
-    }
+    uint64_t rows = rows_up_to(m, upfront_distance((const void *)f->canonical, m));
     if (f->size != 0) {
-        add_number(w, f->size);
+        add_number(w, f->size, 10);
         add(w, " bytes of ");
     }
-    add_row(w, m, i - 1);
+    add_row(w, m, rows == 0 ? 0 : rows - 1);
     if (f->size != 0) {
         add(w, " at ");
         add_hex(w, f->start);
@@ -181,20 +181,16 @@ void upfront_tell(const upfront_found *f) {
 
 /* Where in the map an address lies, by its offset. */
 static void add_place(upfront_words *w, const upfront_map *m, uint64_t offset) {
-    uint64_t i;
+    uint64_t rows = rows_up_to(m, offset);
     if (offset < m->tables) {
         add(w, ": the control tables\n");
-        return;
-    }
-    for (i = m->rows; i > 0 && offset < upfront_map_start(m, upfront_map_row(m, i - 1)); i--) {
-    }
-    if (i == 0) {
+    } else if (rows == 0) {
         add(w, ": the slack or the guard behind the control tables\n");
-        return;
+    } else {
+        add(w, offset < upfront_map_end(m, upfront_map_row(m, rows - 1)) ? ": bytes of " : ": the slack or the guard behind ");
+        add_row(w, m, rows - 1);
+        add(w, "\n");
     }
-    add(w, offset < upfront_map_end(m, upfront_map_row(m, i - 1)) ? ": bytes of " : ": the slack or the guard behind ");
-    add_row(w, m, i - 1);
-    add(w, "\n");
 }
 
 size_t upfront_describe(const void *map, const char *name, uintptr_t address, char *out, size_t room) {

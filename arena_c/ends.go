@@ -25,9 +25,7 @@ type Ends struct {
 	End, High, Low, Mark, FarMark, Last, FarLast, Lost uint64
 }
 
-// Peak is the most that the near end had, PeakFar the far one.
-func (e *Ends) Peak() uint64    { return max(e.High, e.Cursor) - e.Start }
-func (e *Ends) PeakFar() uint64 { return e.End - min(e.Low, e.Limit) }
+var _ [unsafe.Sizeof(Ends{})]byte = [unsafe.Sizeof(C.upfront_ends{})]byte{}
 
 // PushNear is upfront_arena_bump; checked builds count what alignment costs.
 func (e *Ends) PushNear(gen, size, mask uint64) unsafe.Pointer {
@@ -48,34 +46,33 @@ func EndsInit(block unsafe.Pointer, size uint64) *Ends {
 
 // Rewind is upfront_ends_rewind.
 func (e *Ends) Rewind(gen, mark uint64) Code {
-	was := e.Cursor
-	return e.dead(was, Code(crossed(writes(&e.Cursor),
+	cursor, limit := e.Cursor, e.Limit
+	return e.moved(cursor, limit, Code(crossed(writes(&e.Cursor),
 		C.upfront_ends_rewind(e.c(), C.uint64_t(gen), C.uint64_t(mark)))))
 }
 
 // RewindFar is upfront_ends_rewind_far.
 func (e *Ends) RewindFar(gen, mark uint64) Code {
-	was := e.Limit
-	return e.deadFar(was, Code(crossed(writes(&e.Cursor),
+	cursor, limit := e.Cursor, e.Limit
+	return e.moved(cursor, limit, Code(crossed(writes(&e.Cursor),
 		C.upfront_ends_rewind_far(e.c(), C.uint64_t(gen), C.uint64_t(mark)))))
 }
 
 // Resize is upfront_ends_resize.
 func (e *Ends) Resize(gen uint64, p unsafe.Pointer, old, size uint64) Code {
-	was, before := e.Cursor, *e
+	was := *e
 	code := Code(crossed(writes(&e.Cursor),
 		C.upfront_ends_resize_at(e.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size))))
-	if Checked && code == OK && size > old && !given(e, before) {
+	if Checked && code == OK && size > old && !given(e, was) {
 		e.Asked = Asked | Purpose | size
 		return Full
 	}
-	return e.dead(max(was, e.Cursor), code)
+	return e.moved(was.Cursor, was.Limit, code)
 }
 
 // Reset is upfront_ends_reset.
 func (e *Ends) Reset() {
-	was, far := e.Cursor, e.Limit
+	cursor, limit := e.Cursor, e.Limit
 	crossed(writes(&e.Cursor), C.upfront_ends_reset(e.c()))
-	e.dead(was, OK)
-	e.deadFar(far, OK)
+	e.moved(cursor, limit, OK)
 }

@@ -3,24 +3,21 @@
 package arena_c
 
 // #include "upfront.h"
-// // Each that marks says who calls in the same call: a goroutine's next one may be made by another thread.
-// #define AT_SITE(type, call) { type answer; UPFRONT_SITE(site); answer = call; UPFRONT_SITE(0); return answer; }
-// #define DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
 // static inline void *upfront_scopes_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
-//     AT_SITE(void *, upfront_scopes_bump(h, gen, size, mask))
+//     UPFRONT_AT_SITE(void *, upfront_scopes_bump(h, gen, size, mask))
 // static inline void *upfront_scopes_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size, uint32_t site)
-//     AT_SITE(void *, upfront_scopes_grow(h, gen, from, size))
+//     UPFRONT_AT_SITE(void *, upfront_scopes_grow(h, gen, from, size))
 // static inline void *upfront_scopes_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
-//     AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
-// static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site) DO_AT_SITE(upfront_scopes_close(h))
-// static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site) DO_AT_SITE(upfront_arena_cut(a, to))
-// static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site) AT_SITE(void *, upfront_pool_get(p, gen))
+//     UPFRONT_AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
+// static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site) UPFRONT_DO_AT_SITE(upfront_scopes_close(h))
+// static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site) UPFRONT_DO_AT_SITE(upfront_arena_cut(a, to))
+// static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site) UPFRONT_AT_SITE(void *, upfront_pool_get(p, gen))
 // static inline void *upfront_pool_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
-//     AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
+//     UPFRONT_AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
 // static inline int upfront_pool_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
-//     AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
+//     UPFRONT_AT_SITE(int, upfront_pool_put_handle(p, gen, handle))
 // static inline int upfront_pool_put_at(upfront_pool *p, uint64_t gen, uintptr_t chunk, uint32_t site)
-//     AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
+//     UPFRONT_AT_SITE(int, upfront_pool_put(p, gen, (void *)chunk)) // a number, as for upfront_pool_judge
 // static inline int upfront_ring_pop_at(upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_pop(r, gen, (void *)p); // a number: see pool.go
 // }

@@ -33,9 +33,7 @@ upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers) 
 }
 
 void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align) {
-    if (f == NULL || f->buffers == 0 || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
-        return NULL;
-    return upfront_frame_bump(f, f->arena.gen, size, align - 1);
+    return upfront_arena_may_ask((upfront_arena *)f, size, align) ? upfront_frame_bump(f, f->arena.gen, size, align - 1) : NULL;
 }
 
 void upfront_frame_next(upfront_frame *f) {

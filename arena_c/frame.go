@@ -17,10 +17,12 @@ type Frame struct {
 	Buffers, Current, Size, Count, _, _, _, _ uint64
 }
 
+var _ [unsafe.Sizeof(Frame{})]byte = [unsafe.Sizeof(C.upfront_frame{})]byte{}
+
 // How many buffers a frame arena may have.
 const (
-	FrameMin = 2
-	FrameMax = 8
+	FrameMin = C.UPFRONT_FRAME_MIN
+	FrameMax = C.UPFRONT_FRAME_MAX
 )
 
 // Used is the bytes in the current buffer, Peak the most that one held.
@@ -60,5 +62,5 @@ func FrameInit(block unsafe.Pointer, size, buffers uint64) *Frame {
 // Next is upfront_frame_next.
 func (f *Frame) Next() {
 	crossed(writes(&f.Cursor), C.upfront_frame_next((*C.upfront_frame)(unsafe.Pointer(f))))
-	f.dead(f.Limit, OK)
+	f.moved(f.Limit, f.Limit, OK)
 }

@@ -28,12 +28,18 @@ type Heap struct {
 
 // HeapBlock is the smallest block of a heap, HeapAlign the alignment of what it gives and the size of the header before that.
 const (
-	HeapBlock = 272
-	HeapAlign = 16
+	HeapBlock = C.UPFRONT_HEAP_BLOCK
+	HeapAlign = C.UPFRONT_HEAP_ALIGN
 )
 
 // HeapRange is a block of a heap, as the walk names it.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
+
+var (
+	_ [unsafe.Sizeof(Heap{})]byte      = [unsafe.Sizeof(C.upfront_heap{})]byte{}
+	_ [unsafe.Sizeof(HeapRange{})]byte = [unsafe.Sizeof(C.upfront_heap_range{})]byte{}
+	_ [HeapAlign]byte                  = [C.UPFRONT_HEAP_HEADER]byte{}
+)
 
 func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(checked(h)) }
 

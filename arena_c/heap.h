@@ -36,7 +36,8 @@ extern "C" {
 #define UPFRONT_HEAP_ALIGN UINT64_C(16)
 #define UPFRONT_HEAP_BLOCK 272 /* the smallest block of a heap: room for one allocation of 16 bytes */
 
-/* Followed by a word of bits for each power of two, then by the lists' first offsets. Words of the header may be read at any time. */
+/* Followed by a word of bits for each power of two, then by the lists' first offsets. Words of the header may be read at any time: bytes
+ * that are free are end - first - used. */
 typedef struct upfront_heap {
     uint64_t first;   /* offset of the first block's header, from this header */
     uint64_t end;     /* offset of the closing header, which is live and has no bytes */
@@ -50,11 +51,6 @@ typedef struct upfront_heap {
     uint64_t bounded; /* of these, refused by the bound: not every block that might fit was looked at */
     uint64_t refused; /* size of the last refusal */
 } upfront_heap;
-
-typedef struct upfront_heap_report {
-    uint64_t size; /* used + free */
-    uint64_t used, free, peak, live, failed, bounded, refused;
-} upfront_heap_report;
 
 /* A block as the walk names it. The blocks lie one behind the other from the offset heap->first to heap->end. */
 typedef struct upfront_heap_range {
@@ -86,8 +82,6 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 /* Frees every block. The counts of refusals and the peak stay. Addresses from before are refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-void upfront_heap_stats(const upfront_heap *h, upfront_heap_report *out);
-
 /* The largest size that a free block could serve at align 16. Cost: O(blocks). pre: the walk says ok. */
 uint64_t upfront_heap_largest(const upfront_heap *h);
 
@@ -116,13 +110,7 @@ void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size);
 #define UPFRONT_HEAP_BODY ((UINT64_C(1) << UPFRONT_HEAP_SEAL) - 1)
 #define UPFRONT_HEAP_SIZE (UPFRONT_OFFSET_MAX - 16)
 
-/* Headers and free blocks are poisoned for everybody else: what runs over the end of a block is seen. */
-#ifdef UPFRONT_ASAN
-#define UPFRONT_UNCHECKED __attribute__((no_sanitize_address))
-#else
-#define UPFRONT_UNCHECKED
-#endif
-
+/* Headers and free blocks are poisoned for everybody but these two: what runs over the end of a block is seen. */
 UPFRONT_UNCHECKED static inline uint64_t upfront_heap_word(const upfront_heap *h, uint64_t offset) {
     return *(const uint64_t *)((uintptr_t)h + (uintptr_t)offset);
 }

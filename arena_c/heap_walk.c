@@ -1,16 +1,5 @@
 #include "heap.h"
 
-void upfront_heap_stats(const upfront_heap *h, upfront_heap_report *out) {
-    out->size = h->end - h->first;
-    out->used = h->used;
-    out->free = out->size - h->used;
-    out->peak = h->peak;
-    out->live = h->live;
-    out->failed = h->failed;
-    out->bounded = h->bounded;
-    out->refused = h->refused;
-}
-
 uint64_t upfront_heap_largest(const upfront_heap *h) {
     uint64_t at, largest = UPFRONT_HEAP_HEADER;
     for (at = h->first; at != h->end; at += upfront_heap_size(h, at))

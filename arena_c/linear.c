@@ -15,9 +15,7 @@ upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header) {
 upfront_linear *upfront_linear_init(void *block, uint64_t size) { return upfront_arena_init(block, size, sizeof(upfront_linear)); }
 
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align) {
-    if (l == NULL || l->gen == 0 || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
-        return NULL;
-    return upfront_arena_bump(l, l->gen, size, align - 1);
+    return upfront_arena_may_ask(l, size, align) ? upfront_arena_bump(l, l->gen, size, align - 1) : NULL;
 }
 
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor) {

@@ -21,21 +21,21 @@ type Map struct {
 }
 
 // MapMagic begins the tables of a map.
-const MapMagic = 0x31544e4f52465055
+const MapMagic = C.UPFRONT_MAP_MAGIC
 
 // What a row is, and what a range of the map is: map.h.
 const (
-	KindRegion  = 1
-	KindFrame   = 2
-	KindScratch = 3
+	KindRegion  = C.UPFRONT_REGION
+	KindFrame   = C.UPFRONT_FRAME
+	KindScratch = C.UPFRONT_SCRATCH
 
-	RangeTables    = 1
-	RangeUsed      = 2
-	RangeFree      = 3
-	RangeTemp      = 4
-	RangeEdge      = 5
-	RangeUnplanned = 6
-	RangeGuard     = 7
+	RangeTables    = C.UPFRONT_RANGE_TABLES
+	RangeUsed      = C.UPFRONT_RANGE_USED
+	RangeFree      = C.UPFRONT_RANGE_FREE
+	RangeTemp      = C.UPFRONT_RANGE_TEMP
+	RangeEdge      = C.UPFRONT_RANGE_EDGE
+	RangeUnplanned = C.UPFRONT_RANGE_UNPLANNED
+	RangeGuard     = C.UPFRONT_RANGE_GUARD
 )
 
 // Arena is one line of the plan that MapInit lays out.
@@ -49,6 +49,13 @@ type MapSum struct{ Rows, Bytes, Edges, Guards, Whole uint64 }
 
 // Range is one named piece of the map.
 type Range struct{ Offset, Size, Row, What uint64 }
+
+var (
+	_ [unsafe.Sizeof(Map{})]byte    = [unsafe.Sizeof(C.upfront_map{})]byte{}
+	_ [unsafe.Sizeof(Arena{})]byte  = [unsafe.Sizeof(C.upfront_map_arena{})]byte{}
+	_ [unsafe.Sizeof(MapSum{})]byte = [unsafe.Sizeof(C.upfront_map_sum{})]byte{}
+	_ [unsafe.Sizeof(Range{})]byte  = [unsafe.Sizeof(C.upfront_range{})]byte{}
+)
 
 // Row is the n-th row of the map.
 func (m *Map) Row(n uint64) *Row {

@@ -252,10 +252,7 @@ void upfront_mirror_close(void *block) {
 }
 
 /* A copy that AddressSanitizer doesn't look at: of a block that is an arena's in its turn, parts may be poisoned. */
-#if defined(UPFRONT_ASAN)
-__attribute__((no_sanitize_address))
-#endif
-static void copy(uintptr_t to, uintptr_t from, uint64_t size) {
+UPFRONT_UNCHECKED static void copy(uintptr_t to, uintptr_t from, uint64_t size) {
     volatile unsigned char *t = (volatile unsigned char *)to;
     const volatile unsigned char *f = (const volatile unsigned char *)from;
     while (size-- != 0)

@@ -102,20 +102,6 @@ void upfront_mirror_gather(void *from, uint64_t size);
 
 #define UPFRONT_SITE(site) ((void)(site))
 
-static inline uint64_t upfront_mirror_size(const void *block, uint64_t size) {
-    (void)block, (void)size;
-    return 0;
-}
-
-static inline int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder finder, uint32_t name) {
-    (void)block, (void)size, (void)memory, (void)finder, (void)name;
-    return 1;
-}
-
-static inline void upfront_mirror_close(void *block) { (void)block; }
-
-static inline void upfront_mirror_gather(void *from, uint64_t size) { (void)from, (void)size; }
-
 static inline void *upfront_mark_live(void *p, uint64_t size) {
     (void)size;
     return p;
@@ -155,6 +141,10 @@ static inline uint64_t upfront_place(const void *p, const void *from) { return u
 #endif
 
 static inline void upfront_mark_dead(void *p, uint64_t size) { upfront_mark_ended(p, size, UPFRONT_CLOSED); }
+
+/* Bodies of functions that have a `site`: the call says who calls. A goroutine's next call may be made by another thread. */
+#define UPFRONT_DO_AT_SITE(call) { UPFRONT_SITE(site); call; UPFRONT_SITE(0); }
+#define UPFRONT_AT_SITE(type, call) { type answer; UPFRONT_DO_AT_SITE(answer = call) return answer; }
 
 #ifdef __cplusplus
 }

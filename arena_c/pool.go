@@ -10,11 +10,7 @@ package arena_c
 // }
 // #cgo noescape upfront_pool_make_at
 // #cgo nocallback upfront_pool_make_at
-// static inline void upfront_pool_close_at(upfront_pool *p, uint32_t site) {
-//     UPFRONT_SITE(site);
-//     upfront_pool_close(p);
-//     UPFRONT_SITE(0);
-// }
+// static inline void upfront_pool_close_at(upfront_pool *p, uint32_t site) UPFRONT_DO_AT_SITE(upfront_pool_close(p))
 // #cgo noescape upfront_pool_close_at
 // #cgo nocallback upfront_pool_close_at
 // #cgo noescape upfront_pool_judge
@@ -36,16 +32,18 @@ type Pool struct {
 	Count, Retired, Kind, Handles               uint32
 }
 
+var _ [unsafe.Sizeof(Pool{})]byte = [unsafe.Sizeof(C.upfront_pool{})]byte{}
+
 // States of a chunk: pool.h.
 const (
-	ChunkLive    = 1
-	ChunkFree    = 2
-	ChunkLeaving = 3
-	chunkRetired = 4
+	ChunkLive    = C.UPFRONT_CHUNK_LIVE
+	ChunkFree    = C.UPFRONT_CHUNK_FREE
+	ChunkLeaving = C.UPFRONT_CHUNK_LEAVING
+	chunkRetired = C.UPFRONT_CHUNK_RETIRED
 )
 
 // HandleIndex is the index in a handle; the generation is above it.
-const HandleIndex = 1<<32 - 1
+const HandleIndex = C.UPFRONT_HANDLE_INDEX
 
 // Chunk is the address of a chunk.
 func (p *Pool) Chunk(index uint64) unsafe.Pointer {

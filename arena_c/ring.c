@@ -28,18 +28,23 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
 
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
     void *p;
-    if (r == NULL || r->arena.gen == 0 || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (!upfront_arena_may_ask((upfront_arena *)r, size, align))
         return NULL;
     align = (align - 1) | (UPFRONT_RING_WORD - 1);
     p = upfront_ring_push(r, r->arena.gen, size, align);
     return p != NULL ? p : upfront_ring_wrap(r, r->arena.gen, size, align);
 }
 
+/* Whether a block fits when the ring is empty. */
+static int ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t align) {
+    uint64_t at = upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, (align - 1) | (UPFRONT_RING_WORD - 1));
+    return at <= r->end && size <= r->end - at;
+}
+
 void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align) {
     uint64_t front;
     void *p = upfront_ring_alloc(r, size, align);
-    if (p != NULL || r == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align) ||
-        !upfront_ring_ever_fits(r, size, (align - 1) | (UPFRONT_RING_WORD - 1)))
+    if (p != NULL || !upfront_arena_may_ask((upfront_arena *)r, size, align) || !ring_ever_fits(r, size, align))
         return p;
     while (p == NULL && upfront_ring_free(r, upfront_ring_front(r, &front)) == UPFRONT_OK)
         p = upfront_ring_alloc(r, size, align);

@@ -25,11 +25,13 @@ type Ring struct {
 	Count, End, Oldest, Seam, _, _, _, _ uint64
 }
 
+var _ [unsafe.Sizeof(Ring{})]byte = [unsafe.Sizeof(C.upfront_ring{})]byte{}
+
 // ringWord is the size of the word before a block, RingMask what the mask of a Push has at least.
 const (
-	ringWord    = 8
+	ringWord    = C.UPFRONT_RING_WORD
 	RingMask    = ringWord - 1
-	ringPadding = 1 << 40 // the padding in such a word, above the size
+	ringPadding = C.UPFRONT_RING_PADDING // the padding in such a word, above the size
 )
 
 // Used is the bytes from the oldest block to the newest, with the skipped tail.

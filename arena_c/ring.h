@@ -42,13 +42,7 @@ enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
 static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1); }
 
 /* AddressSanitizer takes the words for dead memory, so that a write before a block is found; only this function may read them. */
-#ifdef UPFRONT_ASAN
-#define UPFRONT_RING_UNCHECKED __attribute__((no_sanitize_address))
-#else
-#define UPFRONT_RING_UNCHECKED
-#endif
-
-UPFRONT_RING_UNCHECKED static inline uint64_t upfront_ring_word(const upfront_ring *r, uint64_t offset) {
+UPFRONT_UNCHECKED static inline uint64_t upfront_ring_word(const upfront_ring *r, uint64_t offset) {
     return *(const uint64_t *)upfront_arena_at(&r->arena, offset);
 }
 
@@ -83,12 +77,6 @@ static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t si
     a->cursor = at + size;
     r->count++;
     return upfront_mark_live(upfront_arena_at(a, at), size);
-}
-
-/* Whether a block fits when the ring is empty. pre: as upfront_ring_push. */
-static inline int upfront_ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t mask) {
-    uint64_t at = upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, mask);
-    return at <= r->end && size <= r->end - at;
 }
 
 /* The oldest block and its size; NULL when there is none. What it says of a word that was written over is of no use. */

@@ -1,11 +1,7 @@
 package arena_c
 
 // #include "scope.h"
-// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) {
-//     UPFRONT_SITE(site);
-//     upfront_scopes_temp_close(h);
-//     UPFRONT_SITE(0);
-// }
+// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) UPFRONT_DO_AT_SITE(upfront_scopes_temp_close(h))
 // #cgo nocallback upfront_scopes_temp_close_at
 // #cgo noescape upfront_scopes_temp_close_at
 // static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size) {
@@ -41,19 +37,28 @@ type Row struct {
 	Kind, Kin, End, Pools uint64
 }
 
+var (
+	_ [unsafe.Sizeof(Scopes{})]byte = [unsafe.Sizeof(C.upfront_scopes{})]byte{}
+	_ [unsafe.Sizeof(Record{})]byte = [unsafe.Sizeof(C.upfront_record{})]byte{}
+	_ [unsafe.Sizeof(Row{})]byte    = [unsafe.Sizeof(C.upfront_row{})]byte{}
+	_ [NodeSize]byte                = [unsafe.Sizeof(C.upfront_node(0))]byte{}
+)
+
 // The words of scope.h and arena.h.
 const (
-	Asked   = 1 << 63 // in Scopes.Asked
-	Purpose = 1 << 62 // there was room, and FailAt had it refused
+	Asked   = C.UPFRONT_ASKED // in Scopes.Asked
+	Purpose = 1 << 62         // there was room, and FailAt had it refused
 
-	ClassC    = 1
-	ClassPool = 2
-	ClassTemp = 3
-	NodeClass = 1 << 40 // a node's class, above an offset
+	ClassC    = C.UPFRONT_CLASS_C
+	ClassPool = C.UPFRONT_CLASS_POOL
+	ClassTemp = C.UPFRONT_CLASS_TEMP
+	NodeClass = C.UPFRONT_NODE_CLASS // a node's class, above an offset
 	NodeSize  = 8
 
-	Closing  = 1 // in Scopes.Odd
-	Building = 2
+	Closing  = C.UPFRONT_CLOSING // in Scopes.Odd
+	Building = C.UPFRONT_BUILDING
+
+	NameSize = C.UPFRONT_NAME_SIZE // of an arena's name, with its closing zero
 )
 
 // Record is the record at a depth; that of depth 0 is nobody's.

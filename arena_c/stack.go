@@ -33,6 +33,12 @@ const StackMask = 15
 // below is the word pair before a block of a stack.
 type below struct{ cursor, last uint64 }
 
+var (
+	_ [unsafe.Sizeof(Stack{})]byte = [unsafe.Sizeof(C.upfront_stack{})]byte{}
+	_ [unsafe.Sizeof(below{})]byte = [unsafe.Sizeof(C.upfront_stack_below{})]byte{}
+	_ [unsafe.Sizeof(below{})]byte = [StackMask + 1]byte{}
+)
+
 func (s *Stack) c() *C.upfront_stack { return (*C.upfront_stack)(checked(s)) }
 
 // StackInit is upfront_stack_init.
@@ -47,39 +53,38 @@ func (s *Stack) Padding() uint64 {
 
 // Free is upfront_stack_free.
 func (s *Stack) Free(p unsafe.Pointer) Code {
-	was := s.Cursor
-	return s.dead(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
+	cursor, limit := s.Cursor, s.Limit
+	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // FreeFar is upfront_stack_free_far.
 func (s *Stack) FreeFar(p unsafe.Pointer) Code {
-	was := s.Limit
-	return s.deadFar(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
+	cursor, limit := s.Cursor, s.Limit
+	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // Rewind is upfront_stack_rewind.
 func (s *Stack) Rewind(mark uint64) Code {
-	was := s.Cursor
-	return s.dead(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))))
+	cursor, limit := s.Cursor, s.Limit
+	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))))
 }
 
 // RewindFar is upfront_stack_rewind_far.
 func (s *Stack) RewindFar(mark uint64) Code {
-	was := s.Limit
-	return s.deadFar(was, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark)))))
+	cursor, limit := s.Cursor, s.Limit
+	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark)))))
 }
 
 // Reset is upfront_stack_reset.
 func (s *Stack) Reset() {
-	was, far := s.Cursor, s.Limit
+	cursor, limit := s.Cursor, s.Limit
 	crossed(writes(&s.Cursor), C.upfront_stack_reset(s.c()))
-	s.dead(was, OK)
-	s.deadFar(far, OK)
+	s.moved(cursor, limit, OK)
 }
 
 // ResetFar is upfront_stack_reset_far.
 func (s *Stack) ResetFar() {
-	was := s.Limit
+	cursor, limit := s.Cursor, s.Limit
 	crossed(writes(&s.Cursor), C.upfront_stack_reset_far(s.c()))
-	s.deadFar(was, OK)
+	s.moved(cursor, limit, OK)
 }

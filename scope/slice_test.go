@@ -313,7 +313,7 @@ func TestBlocksPadAlike(t *testing.T) {
 			require.NoError(t, err)
 			for align := uint64(8); align <= 4096 && l.Alloc(8, align) != nil; align *= 2 {
 			}
-			used = append(used, l.Used())
+			used = append(used, l.Stats().Used)
 		}
 		return used
 	}

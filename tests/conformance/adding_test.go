@@ -16,14 +16,14 @@ import (
 //
 //  1. arena_c/NAME.h: algorithm, bound, cost, source; the struct; the static inline fast path. upfront.h includes it.
 //  2. arena_c/NAME.c: the rest, in the header's order. What lives and what died is marked (upfront_mark_live, _dead).
-//  3. arena_c/NAME.go: the struct again, and one line an operation; an address that is to be judged crosses as a number
-//     (pool.go). words.go: its size, its last word and its numbers, compared with the C side.
+//  3. arena_c/NAME.go: the struct again, with its size compared, and one line an operation; an address that is to be judged
+//     crosses as a number (pool.go).
 //  4. arena_c/fast.go and fast_cgo.go: the fast path. In the second it asks whether a checked build refuses it (given, or
 //     before it Refuse). What moves back tells the race detector what died (raceDead).
 //  5. arena/NAME.go: the face, NewNAME(block); a row in its doc.go; what it can do in allocator.go.
 //  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.
-//  7. Here: a subject with its model (subject_test.go); the fast path in package bindings and in a differential test; one
-//     that is inlined in package fast and inline_test.go.
+//  7. Here: a subject with its model (subject_test.go); the two structs (bindings/structs.go), the fast path in package
+//     bindings and in a differential test; one that is inlined in package fast and inline_test.go.
 //  8. arena/refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what
 //     doesn't. tests/misuse: each misuse and what catches it; the README has that table.
 //  9. README.md and cross/dist.txt: its name, and how long a pointer into it lives.

@@ -327,11 +327,11 @@ func TestResizeOfTheLastBlock(t *testing.T) {
 	require.NoError(t, err)
 	refuse := func(p unsafe.Pointer, old, size uint64, why string) {
 		t.Helper()
-		used := l.Used()
+		used := l.Stats().Used
 		ok, err := l.Resize(p, old, size)
 		assert.False(t, ok)
 		assert.ErrorContains(t, err, why)
-		assert.Equal(t, used, l.Used())
+		assert.Equal(t, used, l.Stats().Used)
 	}
 	a, b := l.Alloc(8, 8), l.Alloc(16, 8)
 	refuse(a, 8, 16, "out of order")
@@ -354,7 +354,7 @@ func TestResizeOfTheLastBlock(t *testing.T) {
 	ok, err = l.Resize(b, 888, 24)
 	require.NoError(t, err)
 	assert.True(t, ok)
-	assert.Equal(t, []uint64{32, 896}, []uint64{l.Used(), l.Peak()})
+	assert.Equal(t, []uint64{32, 896}, []uint64{l.Stats().Used, l.Stats().Peak})
 	mark := l.Mark()
 	refuse(b, 24, 32, "out of order")
 	c := l.Alloc(8, 8)
@@ -362,7 +362,7 @@ func TestResizeOfTheLastBlock(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, ok)
 	require.NoError(t, l.Rewind(mark))
-	assert.Equal(t, uint64(32), l.Used())
+	assert.Equal(t, uint64(32), l.Stats().Used)
 }
 
 // wrongPair breaks one thing of a pair that is right.

@@ -87,7 +87,7 @@ func TestFramesRefuse(t *testing.T) {
 	assert.Equal(t, make([]byte, 4096), window, "a refusal changes nothing")
 	f, err := arena.NewFrame(window[:256], 2)
 	require.NoError(t, err)
-	assert.EqualValues(t, 64, f.Size())
+	assert.EqualValues(t, 64, f.Stats().Size)
 	assert.Panics(t, func() { f.Alloc(8, 3) })
 }
 
@@ -101,16 +101,16 @@ func TestHandlesOfAFrame(t *testing.T) {
 			now := f.Now()
 			assert.NotNil(t, now.Alloc(40, 8))
 			assert.NotNil(t, f.Alloc(2, 1))
-			assert.Nil(t, now.Alloc(f.Size(), 1))
-			assert.EqualValues(t, 42, f.Used())
+			assert.Nil(t, now.Alloc(f.Stats().Size, 1))
+			assert.EqualValues(t, 42, f.Stats().Used)
 			handles = append(handles, now)
 			for i, h := range handles {
 				assert.Equal(t, turn-i < buffers, h.Live())
 				assert.Equal(t, turn == i, h.Alloc(0, 1) != nil, "only the current frame allocates")
 			}
 			f.Next()
-			assert.Zero(t, f.Used())
-			assert.EqualValues(t, 42, f.Peak())
+			assert.Zero(t, f.Stats().Used)
+			assert.EqualValues(t, 42, f.Stats().Peak)
 		}
 		assert.Equal(t, buffers, f.Buffers())
 	}

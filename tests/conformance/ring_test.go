@@ -107,9 +107,9 @@ func openRing(block []byte) (machine, model, error) {
 			want = [2]uint64{m.blocks[0][1], m.blocks[0][2]}
 		}
 		peak = max(peak, m.used())
-		if oldest != want || r.Len() != len(m.blocks) || r.Room() != m.room() || r.Used() != m.used() || r.Peak() != peak {
+		if oldest != want || r.Len() != len(m.blocks) || r.Room() != m.room() || r.Stats().Used != m.used() || r.Stats().Peak != peak {
 			panic(fmt.Sprintf("oldest %v, want %v; len %d, room %d, used %d, peak %d; want %d, %d, %d, %d", oldest, want, r.Len(),
-				r.Room(), r.Used(), r.Peak(), len(m.blocks), m.room(), m.used(), peak))
+				r.Room(), r.Stats().Used, r.Stats().Peak, len(m.blocks), m.room(), m.used(), peak))
 		}
 	}
 	return machine{
@@ -148,7 +148,7 @@ func TestRingsRefuse(t *testing.T) {
 	require.NoError(t, r.Free(b))
 	assert.EqualError(t, r.Free(b), "arena: BUG: Ring.Free: not from here")
 	assert.Panics(t, func() { r.Alloc(8, 3) })
-	assert.EqualValues(t, 4096-128, r.Size())
+	assert.EqualValues(t, 4096-128, r.Stats().Size)
 }
 
 // TestRingsSourceHadAFault: the scratch allocator of Bitsquid's foundation, which Crown took over, asked whether the new cursor

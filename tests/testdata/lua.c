@@ -20,13 +20,12 @@ static void check(int condition, const char *what) {
 }
 
 static void report(const upfront_heap *h, const char *when) {
-    upfront_heap_report r;
     uint64_t count;
     int code = upfront_heap_walk(h, NULL, 0, &count);
-    upfront_heap_stats(h, &r);
     printf("%s: used %llu of %llu, peak %llu, %llu live, %llu refused, %llu of them by the bound, largest free %llu\n", when,
-           (unsigned long long)r.used, (unsigned long long)r.size, (unsigned long long)r.peak, (unsigned long long)r.live,
-           (unsigned long long)r.failed, (unsigned long long)r.bounded, (unsigned long long)upfront_heap_largest(h));
+           (unsigned long long)h->used, (unsigned long long)(h->end - h->first), (unsigned long long)h->peak,
+           (unsigned long long)h->live, (unsigned long long)h->failed, (unsigned long long)h->bounded,
+           (unsigned long long)upfront_heap_largest(h));
     check(code == UPFRONT_FULL, "the walk"); /* no room was given for the blocks: full is all's well */
 }
 

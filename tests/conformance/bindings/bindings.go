@@ -118,7 +118,7 @@ func Freeze(h *arena_c.Scopes) { C.upfront_scopes_freeze(scopes(h)) }
 // Cut is upfront_arena_cut.
 func Cut(h *arena_c.Scopes, to uint64) { C.upfront_arena_cut(own(h), C.uint64_t(to)) }
 
-// The small reads of the headers, which words.go says in Go: what C makes of the same words.
+// The small reads of the headers, which Go says again: what C makes of the same words.
 
 // Place is upfront_arena_offset, and Address upfront_arena_at.
 func Place(h *arena_c.Scopes, p unsafe.Pointer) uint64 {

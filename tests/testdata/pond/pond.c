@@ -134,7 +134,6 @@ static int play(pond *p, uint32_t tick) {
 
 int main(void) {
     unsigned char *block = memory + (UPFRONT_LINE - (uintptr_t)memory % UPFRONT_LINE) % UPFRONT_LINE;
-    upfront_heap_report names;
     pond p;
     uint32_t tick;
     if (!pond_init(&p, block, SIZE)) {
@@ -146,14 +145,12 @@ int main(void) {
             fprintf(stderr, "pond: tick %d failed\n", (int)tick);
             return 1;
         }
-    upfront_heap_stats(p.names, &names);
     printf("%s: %d frogs after %d ticks, at most %d of %d\n", UPFRONT_VERSION, (int)p.count, TICKS, (int)upfront_pool_peak(p.frogs),
            (int)p.frogs->count);
     printf("heard %u, refused %u\n", (unsigned)p.heard, (unsigned)p.refused);
     while (p.count > 0)
         if (!leave(&p, 0))
             return 1;
-    upfront_heap_stats(p.names, &names);
-    printf("names: %d live, peak %d bytes; frame: peak %d\n", (int)names.live, (int)names.peak, (int)upfront_frame_peak(p.frame));
+    printf("names: %d live, peak %d bytes; frame: peak %d\n", (int)p.names->live, (int)p.names->peak, (int)upfront_frame_peak(p.frame));
     return 0;
 }

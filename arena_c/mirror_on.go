@@ -1,20 +1,12 @@
-//go:build upfront_cgo || asan || checked
+//go:build asan || checked
 
 package arena_c
 
 // #include "checked.h"
-// static inline void *upfront_mark_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site) {
-//     void *p;
-//     UPFRONT_SITE(site);
-//     p = upfront_mark_room(upfront_arena_at(&h->arena, at), size);
-//     UPFRONT_SITE(0);
-//     return p;
-// }
-// static inline void upfront_mark_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site) {
-//     UPFRONT_SITE(site);
-//     upfront_mark_dead(upfront_arena_at(&h->arena, at), size);
-//     UPFRONT_SITE(0);
-// }
+// static inline void *upfront_mark_room_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+//     UPFRONT_AT_SITE(void *, upfront_mark_room(upfront_arena_at(&h->arena, at), size))
+// static inline void upfront_mark_dead_at(upfront_scopes *h, uint64_t at, uint64_t size, uint32_t site)
+//     UPFRONT_DO_AT_SITE(upfront_mark_dead(upfront_arena_at(&h->arena, at), size))
 // static inline void upfront_mark_less_at(upfront_scopes *h, uint64_t from, uint64_t end, uint64_t size) {
 //     upfront_mark_less(upfront_arena_at(&h->arena, from), upfront_arena_at(&h->arena, end), size);
 // }
@@ -25,13 +17,10 @@ package arena_c
 // static inline void upfront_over_of(upfront_row *r) {
 //     upfront_mark_over(upfront_arena_at(&r->arena.arena, r->arena.arena.start), r->end - r->arena.arena.start);
 // }
-// static inline uint64_t upfront_map_mirror_size(upfront_map *m) { return upfront_mirror_size(m, m->size); }
+// static inline void upfront_gather_of(uintptr_t from, uint64_t size) { upfront_mirror_gather((void *)from, size); }
 // static inline int upfront_map_mirror_open(upfront_map *m, void *memory, uint32_t name) {
 //     return upfront_mirror_open(m, m->size, memory, upfront_tell, name);
 // }
-// static inline void upfront_map_mirror_close(upfront_map *m) { upfront_mirror_close(m); }
-// static inline void upfront_gather_of(uintptr_t from, uint64_t size) { upfront_mirror_gather((void *)from, size); }
-// static inline size_t upfront_map_damage(upfront_map *m, char *out, size_t room) { return upfront_damage(m, out, room); }
 // #cgo noescape upfront_mark_room_at
 // #cgo nocallback upfront_mark_room_at
 // #cgo noescape upfront_mark_dead_at
@@ -51,9 +40,9 @@ import (
 	"unsafe"
 )
 
-// Where things lie in the builds whose fast paths cross into C: in checked and asan builds in mirrors (mirror.h).
+// Where things lie in checked and asan builds: in mirrors (mirror.h).
 
-// At is where the bytes of an offset lie: itself, or where a mirror has them (mirror.h).
+// At is where the bytes of an offset lie.
 func (h *Header) At(offset uint64) unsafe.Pointer {
 	return Position(unsafe.Add(unsafe.Pointer(h), offset))
 }
@@ -91,12 +80,12 @@ func Gather(from unsafe.Pointer, size uint64) {
 	C.upfront_gather_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
 }
 
-// MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: this build has none.
+// MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: it has none.
 func (m *Map) MirrorSize() uint64 {
 	if Race { // the detector wants memory of Go
 		return 0
 	}
-	return uint64(C.upfront_map_mirror_size(m.c()))
+	return uint64(C.upfront_mirror_size(unsafe.Pointer(m), C.uint64_t(m.Size)))
 }
 
 // mirrors is the lock of who opens and closes them.
@@ -113,12 +102,12 @@ func (m *Map) MirrorOpen(memory unsafe.Pointer, name string) bool {
 func (m *Map) MirrorClose() {
 	mirrors.Lock()
 	defer mirrors.Unlock()
-	C.upfront_map_mirror_close(m.c())
+	C.upfront_mirror_close(unsafe.Pointer(m))
 }
 
 // Damage is what somebody wrote where nothing lives, the first of it; "" where nobody did.
 func (m *Map) Damage() string {
 	var text [4096]byte
-	n := C.upfront_map_damage(m.c(), (*C.char)(unsafe.Pointer(&text)), C.size_t(len(text)))
+	n := C.upfront_damage(m.c(), (*C.char)(unsafe.Pointer(&text)), C.size_t(len(text)))
 	return string(text[:n])
 }
