@@ -1,16 +1,5 @@
 package main
 
-// #include <malloc.h>
-// #include <stdint.h>
-// #include <stdlib.h>
-//
-// static void *c_get(uint64_t size) { return malloc(size); }
-// static void c_put(void *p) { free(p); }
-//
-// // What glibc has from the system, in bytes.
-// static uint64_t c_has(void) { struct mallinfo2 m = mallinfo2(); return m.arena + m.hblkhd; }
-import "C"
-
 import (
 	"math/rand/v2"
 	"runtime"
@@ -18,6 +7,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
 var workL = work{
@@ -78,11 +68,7 @@ const sizeL = 48 * budget.MiB
 
 // holdScopes is a budget of three arenas: what they hold is what they use, and what is free is one block each.
 func holdScopes() holder {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB}},
-		Scratch: budget.ScratchPlan{Workers: 2, Size: sizeL}})
-	if err != nil {
-		panic(err)
-	}
+	b, _ := open(budget.Plan{Scratch: budget.ScratchPlan{Workers: 2, Size: sizeL}})
 	program, level := b.Scratch(0, 0).Open("program"), b.Scratch(0, 1).Open("level")
 	moment := b.Scratch(1, 0).Open("moment")
 	write := func(s scope.Scope, size int) { *(*byte)(s.AllocUnzeroed(uint64(size), 8)) = 1 }
@@ -125,9 +111,8 @@ func holdEach(get func(int) unsafe.Pointer, put func(unsafe.Pointer), held func(
 }
 
 func holdMalloc() holder {
-	start := float64(C.c_has()) // the program's own
-	return holdEach(func(size int) unsafe.Pointer { return C.c_get(C.uint64_t(size)) }, func(p unsafe.Pointer) { C.c_put(p) },
-		func() float64 { return float64(C.c_has()) - start })
+	start := float64(cfloor.Held()) // the program's own
+	return holdEach(cfloor.Malloc, cfloor.Free, func() float64 { return float64(cfloor.Held()) - start })
 }
 
 // holdGo holds the spans that are in use after a collection.
