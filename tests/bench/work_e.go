@@ -32,7 +32,6 @@ var workE = work{
 var (
 	manyPointers []*object
 	manyObjects  []object
-	churned      []byte
 )
 
 // liveOf gives who makes objects that stay.
@@ -78,7 +77,7 @@ func childE(who string) map[string]float64 {
 	}
 	figures["collection, 5 million live"] = median(times)
 	for range 1_000_000 {
-		churned = make([]byte, 1000)
+		keptRaw[0] = unsafe.Pointer(unsafe.SliceData(make([]byte, 1000)))
 	}
 	peak, _ := platform.ResidentPeak()
 	figures["peak RSS"] = float64(peak) / dataE
