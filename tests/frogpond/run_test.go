@@ -183,7 +183,8 @@ func TestExitCodes(t *testing.T) {
 		code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr)
 		assert.Equal(t, test.code, code, test.args)
 		assert.True(t, strings.HasPrefix(stderr.String(), test.line), "%s: %s", test.args, stderr.String())
-		assert.Equal(t, test.line == "", stdout.Len() > 0, test.args)
+		played := test.line == "" || strings.Contains(test.args, "-report") // which is written in the end
+		assert.Equal(t, played, stdout.Len() > 0, test.args)
 	}
 }
 
