@@ -96,47 +96,43 @@ func freedoom(t *testing.T) bool {
 	return err == nil
 }
 
-// writeWAD writes a file whose maps are a room of four walls each, in which as many players start as a map has bots.
+// writeWAD writes a file whose maps are one room of four walls, in which as many players start as a map has bots.
 func writeWAD(t *testing.T, maps []string) (name string) {
 	t.Helper()
-	words := func(values ...uint16) (out []byte) {
-		for _, v := range values {
-			out = binary.LittleEndian.AppendUint16(out, v)
-		}
-		return out
+	type lump struct {
+		At, Size uint32
+		Name     [8]byte
 	}
-	var things, lines []byte
+	var room, table []lump
+	file := append([]byte("PWAD"), make([]byte, 8)...)
+	add := func(name string, words ...uint16) {
+		l := lump{At: uint32(len(file)), Size: uint32(2 * len(words))}
+		copy(l.Name[:], name)
+		room = append(room, l)
+		file, _ = binary.Append(file, binary.LittleEndian, words)
+	}
+	var things, lines []uint16
 	for i := range uint16(4) {
-		things = append(things, words(128*i+64, 64, 0, i+1, 7)...)
-		lines = append(lines, words(i, (i+1)%4, 1, 0, 0, i, 0xffff)...)
+		things = append(things, 128*i+64, 64, 0, i+1, 7)
+		lines = append(lines, i, (i+1)%4, 1, 0, 0, i, 0xffff)
 	}
-	lumps := []struct {
-		name string
-		data []byte
-	}{
-		{"THINGS", things}, {"LINEDEFS", lines}, {"SIDEDEFS", make([]byte, 4*30)},
-		{"VERTEXES", words(0, 0, 0, 512, 512, 512, 512, 0)}, {"SECTORS", words(0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0)},
+	add("the map's name")
+	add("THINGS", things...)
+	add("LINEDEFS", lines...)
+	add("SIDEDEFS", make([]uint16, 4*15)...)
+	add("VERTEXES", 0, 0, 0, 512, 512, 512, 512, 0)
+	add("SECTORS", 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0)
+	for _, m := range maps { // the same lumps for all
+		room[0].Name = [8]byte{}
+		copy(room[0].Name[:], m)
+		table = append(table, room...)
 	}
-	body, places := []byte{}, []uint32{}
-	for _, l := range lumps {
-		places = append(places, uint32(12+len(body)))
-		body = append(body, l.data...)
-	}
-	var table []byte
-	entry := func(at, size uint32, name string) {
-		table = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(table, at), size)
-		table = append(table, (name + "\x00\x00\x00\x00\x00\x00\x00\x00")[:8]...)
-	}
-	for _, m := range maps {
-		entry(12, 0, m)
-		for i, l := range lumps { // the same for all
-			entry(places[i], uint32(len(l.data)), l.name)
-		}
-	}
-	file := binary.LittleEndian.AppendUint32([]byte("PWAD"), uint32(len(table)/16))
-	file = binary.LittleEndian.AppendUint32(file, uint32(12+len(body)))
+	binary.LittleEndian.PutUint32(file[4:], uint32(len(table)))
+	binary.LittleEndian.PutUint32(file[8:], uint32(len(file)))
+	file, err := binary.Append(file, binary.LittleEndian, table)
+	require.NoError(t, err)
 	name = filepath.Join(t.TempDir(), "made.wad")
-	require.NoError(t, os.WriteFile(name, slices.Concat(file, body, table), 0o600))
+	require.NoError(t, os.WriteFile(name, file, 0o600))
 	return name
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,23 +35,16 @@ func childOf(program, work, who string, behind ...string) (figures map[string]fl
 	if len(behind) != 0 {
 		c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // callgrind can't bear signals that come at any time
 	}
-	var said errorText
+	var said strings.Builder
 	c.Stderr = &said
 	out, err := c.Output()
 	if err == nil {
 		err = json.Unmarshal(out, &figures)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w: %s", who, work, err, string(said))
+		return nil, fmt.Errorf("%s of %s: %w: %s", who, work, err, said.String())
 	}
 	return figures, nil
-}
-
-type errorText []byte
-
-func (e *errorText) Write(p []byte) (int, error) {
-	*e = append(*e, p...)
-	return len(p), nil
 }
 
 // inChildren has each contestant do the work in a process of its own, `rounds` times in turn, and checks that all left the same "sum".
@@ -138,5 +131,3 @@ func childLoop(name string) map[string]float64 {
 }
 
 type figure struct{ name, unit string }
-
-func collect() { runtime.GC() }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -9,21 +8,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
-type (
-	object [8]uint64  // 64 bytes
-	large  [32]uint64 // 256 bytes
-)
+type object [8]uint64 // 64 bytes
 
 const (
 	objectCount = 1000 // of a time, works A and B
-	chunkCount  = 1024 // of a pool, work C
 	million     = 1_000_000
 )
 
-var (
-	objects = scope.Plain[object]()
-	larges  = scope.Plain[large]()
-)
+var objects = scope.Plain[object]()
 
 // What an allocator gives is written to and kept here.
 var (
@@ -51,25 +43,6 @@ func inspect(list []unsafe.Pointer) (sum uint64) {
 	return sum
 }
 
-// mixed is the sizes and alignments of work B: 8 to 256 bytes, half of them aligned to 16.
-var mixed = func() (t [objectCount]struct{ size, align uintptr }) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range t {
-		t[i].size = uintptr(8 + r.IntN(249))
-		t[i].align = 8 << r.IntN(2)
-	}
-	return
-}()
-
-// order is the shuffle in which work C gives its chunks back.
-var order = func() (t [chunkCount]uint32) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for i, j := range r.Perm(len(t)) {
-		t[i] = uint32(j)
-	}
-	return
-}()
-
 // listInC is room for n addresses in memory of C, for a loop in C to leave what it took in.
 func listInC(n int) []unsafe.Pointer { return unsafe.Slice(cfloor.Ptrs(n), n) }
 
@@ -78,13 +51,57 @@ func pointers[T any](list []*T) []unsafe.Pointer {
 	return unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
-// scratch arenas are those of a budget of their own, two for each worker.
-func scratches(workers int, size uint64) (*budget.Budget, func()) {
-	b, err := budget.Open(budget.Plan{Name: "bench",
-		Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}},
-		Scratch: budget.ScratchPlan{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
+// open opens a budget; its plan needs no name, and no region that isn't used.
+func open(plan budget.Plan) (*budget.Budget, func()) {
+	plan.Name = "bench"
+	if plan.Regions == nil {
+		plan.Regions = []budget.RegionPlan{{Name: "level", Size: budget.KiB}}
+	}
+	b, err := budget.Open(plan)
 	if err != nil {
 		panic(err)
 	}
 	return b, func() { _ = b.Close() }
+}
+
+// scratch arenas are those of a budget of their own, two for each worker.
+func scratches(workers int, size uint64) (*budget.Budget, func()) {
+	return open(budget.Plan{Scratch: budget.ScratchPlan{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
+}
+
+// again has fill take memory over and over, and drop give it back, if that is needed. look is a checksum of what the last time left.
+//
+//go:noinline
+func again(who string, fill func(), look func() uint64, drop func()) contestant {
+	return contestant{who: who, run: func(n int) (sum uint64) {
+		for round := range n {
+			fill()
+			if round == n-1 {
+				sum = look()
+			}
+			if drop != nil {
+				drop()
+			}
+		}
+		return sum
+	}}
+}
+
+// inScope is again, of a scope that closes each time.
+//
+//go:noinline
+func inScope(who string, fill func(s scope.Scope), look func() uint64) contestant {
+	b, end := scratches(1, budget.MiB)
+	scratch := b.Scratch(0, 0)
+	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
+		for round := range n {
+			s := scratch.Open("again")
+			fill(s)
+			if round == n-1 {
+				sum = look()
+			}
+			_ = s.Close()
+		}
+		return sum
+	}}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -41,49 +42,38 @@ func (t *table) readme() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n| work | unit | %s | best other |\n|---|---|%s--:|\n", machine(), strings.Join(readmeWho, " | "),
 		strings.Repeat("--:|", len(readmeWho)))
-	for _, r := range t.rows() {
-		if r.who != library || !slices.Contains(readmeRows, r.work) {
-			continue
+	for _, s := range t.sections {
+		for _, x := range s.list {
+			if x.who != library || !slices.Contains(readmeRows, x.work) {
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | %s |", x.work, measure(x.unit))
+			for _, who := range readmeWho {
+				fmt.Fprintf(&b, " %s |", t.cell(x.work, who))
+			}
+			fmt.Fprintf(&b, " %s |\n", t.bestOther(x.work))
 		}
-		unit := "ns a " + r.unit
-		if !r.timed() {
-			unit = r.unit
-		}
-		fmt.Fprintf(&b, "| %s | %s |", r.work, unit)
-		for _, who := range readmeWho {
-			fmt.Fprintf(&b, " %s |", t.cell(r.work, who))
-		}
-		fmt.Fprintf(&b, " %s |\n", t.bestOther(r.work))
 	}
 	return b.String()
 }
 
 func (t *table) cell(work, who string) string {
-	r, ok := t.find(work, who)
+	least, ofC := t.least.of(work, who), t.least.of(work, floor)
 	if who == careful {
-		if r, ok = t.find(work, byHand); !ok {
-			r, ok = t.find(work, oneSlice)
-		}
+		least = t.least.best(work, byHand, oneSlice)
 	}
-	if !ok {
-		return ""
+	if math.IsNaN(least) || math.IsNaN(ofC) || who == floor {
+		return number(least)
 	}
-	if _, compared := t.find(work, floor); !compared || who == floor {
-		return number(r.least)
-	}
-	return fmt.Sprintf("%s (%.2f)", number(r.least), r.floor)
+	return fmt.Sprintf("%s (%.2f)", number(least), least/ofC)
 }
 
 func (t *table) bestOther(work string) string {
-	best := ""
-	least := 0.0
+	best := t.least.best(work, libraries...)
 	for _, who := range libraries {
-		if r, ok := t.find(work, who); ok && (best == "" || r.least < least) {
-			best, least = who, r.least
+		if t.least.of(work, who) == best {
+			return t.cell(work, who) + " " + who
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return t.cell(work, best) + " " + best
+	return ""
 }

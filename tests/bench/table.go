@@ -9,73 +9,40 @@ import (
 	"strings"
 )
 
-// row is a contestant's line of the table: the least of its rounds, and their median. A ratio is of the least figures; NaN where there
-// is nobody to compare with.
-type row struct {
-	work, unit, who   string
-	least, median     float64
-	floor, hand, heap float64
-	allocs            float64
+// table is what was measured, work by work. A ratio in it is of the least figures, and empty where there is nobody to compare with.
+type table struct {
+	sections []section
+	least    figures
+	verdicts []verdict
 }
 
 type section struct {
 	work work
-	rows []row
+	list []series
 }
-
-type table struct {
-	sections []section
-	verdicts []verdict
-}
-
-// timed says whether the figure is in nanoseconds; the others say in their unit what they are.
-func (r row) timed() bool { return !strings.ContainsAny(r.unit, "%") && !strings.Contains(r.unit, " ") }
 
 func (t *table) add(w work, list []series) {
-	s := section{work: w}
-	for _, x := range list {
-		r := row{work: x.work, unit: x.unit, who: x.who, least: slices.Min(x.values), median: median(slices.Clone(x.values)),
-			floor: math.NaN(), hand: math.NaN(), heap: math.NaN(), allocs: x.allocs}
-		for _, other := range list {
-			if other.work != x.work {
-				continue
-			}
-			switch ratio := r.least / slices.Min(other.values); other.who {
-			case floor:
-				r.floor = ratio
-			case byHand:
-				r.hand = ratio
-			case goHeap:
-				r.heap = ratio
-			}
-		}
-		s.rows = append(s.rows, r)
+	if t.least == nil {
+		t.least = figures{}
 	}
-	t.sections = append(t.sections, s)
+	t.least.add(list)
+	t.sections = append(t.sections, section{w, list})
 }
 
-func median(list []float64) float64 {
-	slices.Sort(list)
+// measure says what a figure is in: nanoseconds, or what its unit says.
+func measure(unit string) string {
+	if strings.ContainsAny(unit, "% ") {
+		return unit
+	}
+	return "ns a " + unit
+}
+
+func median(values []float64) float64 {
+	list := slices.Sorted(slices.Values(values))
 	if n := len(list); n%2 == 0 {
 		return (list[n/2-1] + list[n/2]) / 2
 	}
 	return list[len(list)/2]
-}
-
-func (t *table) rows() (all []row) {
-	for _, s := range t.sections {
-		all = append(all, s.rows...)
-	}
-	return all
-}
-
-func (t *table) find(work, who string) (row, bool) {
-	rows := t.rows()
-	i := slices.IndexFunc(rows, func(r row) bool { return r.work == work && r.who == who })
-	if i < 0 {
-		return row{}, false
-	}
-	return rows[i], true
 }
 
 // number has three digits that count, and all before the point.
@@ -95,18 +62,18 @@ func (t *table) print(to io.Writer) {
 	for _, s := range t.sections {
 		fmt.Fprintf(to, "### %s: %s\n\n%s\n", s.work.letter, s.work.title, s.work.absent)
 		last := ""
-		for _, r := range s.rows {
-			if r.work != last {
-				of := "ns a " + r.unit
-				if !r.timed() {
-					of = r.unit
-				}
-				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n", r.work, of)
+		for _, x := range s.list {
+			if x.work != last {
+				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n", x.work, measure(x.unit))
 				fmt.Fprintln(to, "|---|--:|--:|--:|--:|--:|--:|")
-				last = r.work
+				last = x.work
 			}
-			fmt.Fprintf(to, "| %s | %s | %s | %s | %s | %s | %s |\n", r.who, number(r.least), number(r.median),
-				number(r.floor), number(r.hand), number(r.heap), number(r.allocs))
+			least := t.least.of(x.work, x.who)
+			fmt.Fprintf(to, "| %s | %s | %s |", x.who, number(least), number(median(x.values)))
+			for _, other := range []string{floor, byHand, goHeap} {
+				fmt.Fprintf(to, " %s |", number(least/t.least.of(x.work, other)))
+			}
+			fmt.Fprintf(to, " %s |\n", number(x.allocs))
 		}
 		fmt.Fprintln(to)
 	}

@@ -79,22 +79,27 @@ func (f figures) of(work, who string) float64 {
 	return math.NaN()
 }
 
-// ratio is what the target speaks of, NaN when it wasn't measured.
-func (t target) ratio(f figures) float64 {
+// best is the least of what some took.
+func (f figures) best(work string, who ...string) float64 {
 	best := math.NaN()
-	for _, who := range t.who {
-		v := f.of(t.work, who)
-		switch {
-		case t.of != "":
-			v /= f.of(t.work, t.of)
-		case t.ofWork != "":
-			v /= f.of(t.ofWork, who)
-		}
-		if math.IsNaN(best) || v < best {
+	for _, name := range who {
+		if v := f.of(work, name); math.IsNaN(best) || v < best {
 			best = v
 		}
 	}
 	return best
+}
+
+// ratio is what the target speaks of, NaN when it wasn't measured.
+func (t target) ratio(f figures) float64 {
+	v := f.best(t.work, t.who...)
+	switch {
+	case t.of != "":
+		return v / f.of(t.work, t.of)
+	case t.ofWork != "":
+		return v / f.best(t.ofWork, t.who...)
+	}
+	return v
 }
 
 // verdict is what a target came to, by time and, if they were counted, by instructions.
@@ -140,17 +145,13 @@ func (v verdict) String() string {
 
 // judge says what the targets of the works came to.
 func (t *table) judge(chosen []work) {
-	measured := figures{}
-	for _, r := range t.rows() {
-		measured[[2]string{r.work, r.who}] = r.least
-	}
 	rows := targetsOf(chosen)
 	counts, err := countInstructions(rows)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: instructions aren't counted:", err)
 	}
 	for _, x := range rows {
-		t.verdicts = append(t.verdicts, verdict{x, x.ratio(measured), x.ratio(counts), nil})
+		t.verdicts = append(t.verdicts, verdict{x, x.ratio(t.least), x.ratio(counts), nil})
 	}
 }
 

@@ -4,4 +4,4 @@ package main
 
 const offered = library
 
-func arenaObjects() []contestant { return nil }
+func arenaObjects(func() uint64) []contestant { return nil }

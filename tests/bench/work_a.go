@@ -7,6 +7,7 @@ import (
 	"modernc.org/memory"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/bench/bump"
 	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
@@ -20,105 +21,57 @@ var workA = work{
 //go:noinline
 func enterA() []contestant {
 	a, out, hand := cfloor.NewArena(budget.MiB), listInC(objectCount), bump.NewGo(budget.MiB)
+	pool := objectsInPool()
+	var heap memory.Allocator
+	look := func() uint64 { return inspect(pointers(kept[:])) }
 	return append([]contestant{
-		{who: floor, run: func(n int) uint64 {
-			for range n {
-				a.Struct64(unsafe.SliceData(out), objectCount)
+		again(floor, func() { a.Struct64(unsafe.SliceData(out), objectCount) }, func() uint64 { return inspect(out) }, nil),
+		again(byHand, func() {
+			for i := range kept {
+				p := bump.New[object](hand)
+				p[0] = uint64(i)
+				kept[i] = p
 			}
-			return inspect(out)
-		}},
-		{who: byHand, run: func(n int) uint64 {
-			for range n {
-				for i := range kept {
-					p := bump.New[object](hand)
-					p[0] = uint64(i)
-					kept[i] = p
-				}
-				hand.Reset()
-			}
-			return inspect(pointers(kept[:]))
-		}},
-		objectsUpfront(), objectsGoHeap(), objectsSyncPool(), objectsModernc(),
-	}, arenaObjects()...)
-}
-
-//go:noinline
-func objectsUpfront() contestant {
-	b, end := scratches(1, budget.MiB)
-	scratch := b.Scratch(0, 0)
-	return contestant{who: library, end: end, run: func(n int) (sum uint64) {
-		for round := range n {
-			s := scratch.Open("objects")
+		}, look, hand.Reset),
+		inScope(library, func(s scope.Scope) {
 			for i := range kept {
 				p := objects.New(s)
 				p[0] = uint64(i)
 				kept[i] = p
 			}
-			if round == n-1 {
-				sum = inspect(pointers(kept[:]))
-			}
-			_ = s.Close()
-		}
-		return sum
-	}}
-}
-
-//go:noinline
-func objectsGoHeap() contestant {
-	return contestant{who: goHeap, run: func(n int) uint64 {
-		for range n {
+		}, look),
+		again(goHeap, func() {
 			for i := range kept {
 				p := new(object)
 				p[0] = uint64(i)
 				kept[i] = p
 			}
-		}
-		return inspect(pointers(kept[:]))
-	}}
-}
-
-//go:noinline
-func objectsSyncPool() contestant {
-	pool := objectsInPool()
-	return contestant{who: syncPool, run: func(n int) (sum uint64) {
-		for round := range n {
+		}, look, nil),
+		again(syncPool, func() {
 			for i := range kept {
 				p := pool.Get().(*object)
 				*p = object{}
 				p[0] = uint64(i)
 				kept[i] = p
 			}
-			if round == n-1 {
-				sum = inspect(pointers(kept[:]))
-			}
+		}, look, func() {
 			for _, p := range kept {
 				pool.Put(p)
 			}
-		}
-		return sum
-	}}
-}
-
-//go:noinline
-func objectsModernc() contestant {
-	var heap memory.Allocator
-	return contestant{who: modernc, end: func() { _ = heap.Close() }, run: func(n int) (sum uint64) {
-		for round := range n {
+		}),
+		again(modernc, func() {
 			for i := range kept {
 				b, _ := heap.Calloc(64)
 				p := (*object)(unsafe.Pointer(unsafe.SliceData(b)))
 				p[0] = uint64(i)
 				kept[i] = p
 			}
-			if round == n-1 {
-				sum = inspect(pointers(kept[:]))
-			}
+		}, look, func() {
 			for _, p := range kept {
 				_ = heap.UnsafeFree(unsafe.Pointer(p))
 			}
-		}
-		return sum
-	}}
+		}).ending(func() { _ = heap.Close() }),
+	}, arenaObjects(look)...)
 }
 
 func objectsInPool() *sync.Pool { return &sync.Pool{New: func() any { return new(object) }} }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"math/bits"
-	"sync"
+	"math/rand/v2"
 	"unsafe"
 
 	"modernc.org/memory"
@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	lifoDepth = 8 // chunks taken before as many are put, newest first
+	chunkCount = 1024 // of a pool
+	lifoDepth  = 8    // chunks taken before as many are put, newest first
 
 	unzeroed = "upfront, unzeroed"
 )
@@ -22,14 +23,27 @@ var workC = work{
 	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random)",
 	absent: "The arena experiment gives nothing back alone. C and hand-written Go neither zero nor check.",
 	loops: []loop{
-		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: enterC(objects, false)},
-		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: enterC(objects, true)},
-		{name: "C pool 256 LIFO", unit: "get+put", units: chunkCount, enter: enterC(larges, false)},
-		{name: "C pool 256 random", unit: "get+put", units: chunkCount, enter: enterC(larges, true)},
+		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(false) }},
+		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(true) }},
+		{name: "C pool 256 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter256(false) }},
+		{name: "C pool 256 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter256(true) }},
 	},
 }
 
+type large [32]uint64 // 256 bytes
+
+var larges = scope.Plain[large]()
+
 type chunk interface{ object | large }
+
+// order is the shuffle in which chunks are given back.
+var order = func() (t [chunkCount]uint32) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i, j := range r.Perm(len(t)) {
+		t[i] = uint32(j)
+	}
+	return
+}()
 
 // inspectChunks sums up the second words, which are what was written, and of chunks that are to be
 // zeroed the others.
@@ -48,29 +62,34 @@ func inspectChunks(list []unsafe.Pointer, words int, zeroed bool) (sum uint64) {
 }
 
 //go:noinline
-func enterC[T chunk](maker scope.Maker[T], random bool) func() []contestant {
-	return func() []contestant {
-		size := unsafe.Sizeof(*new(T))
-		list := []contestant{poolC(size, random), poolByHand(size, random)}
-		return append(append(list, poolUpfront(maker, random)...), poolPeers[T](random)...)
+func enter64(random bool) []contestant {
+	zeroed, raw := lifo[object], lifoUnzeroed[object]
+	if random {
+		zeroed, raw = shuffled[object], shuffledUnzeroed[object]
 	}
+	list := []contestant{poolC(64, random), poolByHand(64, random), poolUpfront(library, objects, zeroed),
+		poolUpfront(unzeroed, objects, raw)}
+	return append(list, poolPeers(random)...)
 }
 
 //go:noinline
-func poolC(size uintptr, random bool) contestant {
-	p, out := cfloor.NewPool(int(size), chunkCount), listInC(chunkCount)
-	return contestant{who: floor, run: func(n int) uint64 {
-		if random {
-			for range n {
-				p.Random(unsafe.SliceData(out), order[:])
-			}
-			return inspectChunks(out, int(size/8), false)
-		}
-		for range n {
-			p.LIFO(unsafe.SliceData(out), lifoDepth, chunkCount)
-		}
-		return inspectChunks(out[:lifoDepth], int(size/8), false)
-	}}
+func enter256(random bool) []contestant {
+	raw := lifoUnzeroed[large]
+	if random {
+		raw = shuffledUnzeroed[large]
+	}
+	return []contestant{poolByHand(256, random), poolUpfront(unzeroed, larges, raw)}
+}
+
+//go:noinline
+func poolC(size int, random bool) contestant {
+	p, out := cfloor.NewPool(size, chunkCount), listInC(chunkCount)
+	if random {
+		return again(floor, func() { p.Random(unsafe.SliceData(out), order[:]) },
+			func() uint64 { return inspectChunks(out, size/8, false) }, nil)
+	}
+	return again(floor, func() { p.LIFO(unsafe.SliceData(out), lifoDepth, chunkCount) },
+		func() uint64 { return inspectChunks(out[:lifoDepth], size/8, false) }, nil)
 }
 
 // wrote is what the floors write to a chunk.
@@ -112,29 +131,20 @@ func poolByHand(size uintptr, random bool) contestant {
 	}}
 }
 
+// poolUpfront has gets and puts done in a pool; keep is room for what is taken.
+//
 //go:noinline
-func poolUpfront[T chunk](maker scope.Maker[T], random bool) []contestant {
-	b, end := scratches(1, chunkCount*1024)
-	s := b.Scratch(0, 0).Open("pools")
-	pool, other := maker.Pool(s, chunkCount), maker.Pool(s, chunkCount)
-	keep := new([chunkCount]*T)
-	if random {
-		return []contestant{
-			{who: library, end: end, run: func(n int) uint64 { return shuffled(pool, keep, n) }},
-			{who: unzeroed, run: func(n int) uint64 { return shuffledUnzeroed(other, keep, n) }},
-		}
-	}
-	return []contestant{
-		{who: library, end: end, run: func(n int) uint64 { return lifo(pool, n) }},
-		{who: unzeroed, run: func(n int) uint64 { return lifoUnzeroed(other, n) }},
-	}
+func poolUpfront[T chunk](who string, maker scope.Maker[T], do func(pool scope.Pool[T], keep *[chunkCount]*T, n int) uint64) contestant {
+	b, end := scratches(1, chunkCount*512)
+	pool, keep := maker.Pool(b.Scratch(0, 0).Open("pools"), chunkCount), new([chunkCount]*T)
+	return contestant{who: who, end: end, run: func(n int) uint64 { return do(pool, keep, n) }}
 }
 
 func lookChunks[T chunk](list []*T, zeroed bool) uint64 {
 	return inspectChunks(pointers(list), int(unsafe.Sizeof(*new(T))/8), zeroed)
 }
 
-func lifo[T chunk](pool scope.Pool[T], n int) uint64 {
+func lifo[T chunk](pool scope.Pool[T], _ *[chunkCount]*T, n int) uint64 {
 	var held [lifoDepth]*T
 	for range n {
 		for r := 0; r < chunkCount; r += lifoDepth {
@@ -176,7 +186,7 @@ func shuffled[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) (sum uin
 	return sum
 }
 
-func lifoUnzeroed[T chunk](pool scope.Pool[T], n int) uint64 {
+func lifoUnzeroed[T chunk](pool scope.Pool[T], _ *[chunkCount]*T, n int) uint64 {
 	var held [lifoDepth]*T
 	for range n {
 		for r := 0; r < chunkCount; r += lifoDepth {
@@ -210,56 +220,41 @@ func shuffledUnzeroed[T chunk](pool scope.Pool[T], keep *[chunkCount]*T, n int) 
 // poolPeers is work C of the others; they zero.
 //
 //go:noinline
-func poolPeers[T chunk](random bool) []contestant {
-	size := int(unsafe.Sizeof(*new(T)))
+func poolPeers(random bool) []contestant {
 	var heap memory.Allocator
-	shared := &sync.Pool{New: func() any { return new(T) }}
-	of := func(who string, get func() *T, put func(*T)) contestant {
-		return contestant{who: who, run: func(n int) uint64 { return poolFrom(random, get, put, n) }}
-	}
+	shared := objectsInPool()
 	return []contestant{
-		of(modernc, func() *T {
-			b, _ := heap.Calloc(size)
-			return (*T)(unsafe.Pointer(unsafe.SliceData(b)))
-		}, func(p *T) { _ = heap.UnsafeFree(unsafe.Pointer(p)) }).ending(func() { _ = heap.Close() }),
-		of(goHeap, func() *T { return new(T) }, func(*T) {}),
-		of(syncPool, func() *T {
-			p := shared.Get().(*T)
-			*p = *new(T)
+		poolFrom(modernc, random, func() *object {
+			b, _ := heap.Calloc(64)
+			return (*object)(unsafe.Pointer(unsafe.SliceData(b)))
+		}, func(p *object) { _ = heap.UnsafeFree(unsafe.Pointer(p)) }).ending(func() { _ = heap.Close() }),
+		poolFrom(goHeap, random, func() *object { return new(object) }, func(*object) {}),
+		poolFrom(syncPool, random, func() *object {
+			p := shared.Get().(*object)
+			*p = object{}
 			return p
-		}, func(p *T) { shared.Put(p) }),
+		}, func(p *object) { shared.Put(p) }),
 	}
 }
 
 // poolFrom costs its calls through a variable, 1 or 2 ns each, which is little beside what they do.
-func poolFrom[T chunk](random bool, get func() *T, put func(*T), n int) (sum uint64) {
-	keep := make([]*T, chunkCount)
-	for round := range n {
-		if random {
-			for i := range keep {
-				keep[i] = get()
-				(*keep[i])[1] = uint64(i)
-			}
-			if round == n-1 {
-				sum = lookChunks(keep, true)
-			}
-			for _, j := range order {
-				put(keep[j])
-			}
-			continue
-		}
-		for r := 0; r < chunkCount; r += lifoDepth {
-			for i := range lifoDepth {
-				keep[i] = get()
-				(*keep[i])[1] = uint64(i)
-			}
-			if round == n-1 && r == chunkCount-lifoDepth {
-				sum = lookChunks(keep[:lifoDepth], true)
-			}
-			for i := lifoDepth - 1; i >= 0; i-- {
-				put(keep[i])
-			}
-		}
+//
+//go:noinline
+func poolFrom(who string, random bool, get func() *object, put func(*object)) contestant {
+	list, back := make([]*object, lifoDepth), []uint32{7, 6, 5, 4, 3, 2, 1, 0}
+	if random {
+		list, back = make([]*object, chunkCount), order[:]
 	}
-	return sum
+	c := again(who, func() {
+		for i := range list {
+			list[i] = get()
+			list[i][1] = uint64(i)
+		}
+	}, func() uint64 { return lookChunks(list, true) }, func() {
+		for _, j := range back {
+			put(list[j])
+		}
+	})
+	c.units = len(list)
+	return c
 }

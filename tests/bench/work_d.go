@@ -12,7 +12,6 @@ const (
 	objectsD = 8 // of a scope
 
 	withDefer = "upfront, Defer"
-	goDefer   = "Go's defer"
 )
 
 var workD = work{
@@ -40,32 +39,74 @@ var finalized = scope.Object(func(x *uint64) error {
 
 //go:noinline
 func enterEmpty() []contestant {
-	other := scopesC(2)
+	other := scopesC()
 	other.other = true
 	return []contestant{other, scopesUpfront(library, emptyScopes)}
 }
 
 //go:noinline
 func enterFilled() []contestant {
-	return []contestant{scopesC(0), rewoundByHand(), scopesUpfront(library, filledScopes),
-		scopesGoHeap(0)}
+	a := bump.NewGo(budget.MiB)
+	return []contestant{
+		counting(byHand, func() {
+			var m [depthD]uintptr
+			for d := range m {
+				m[d] = a.Mark()
+				fillByHand(a)
+			}
+			for d := len(m) - 1; d >= 0; d-- {
+				a.Rewind(m[d])
+			}
+		}),
+		scopesUpfront(library, filledScopes),
+	}
 }
 
 //go:noinline
 func enterCleaned() []contestant {
-	return []contestant{scopesC(2), cleanedByHand(), cleanedByDefer(),
-		scopesUpfront(library, finalizedScopes), scopesUpfront(withDefer, deferredScopes), scopesGoHeap(2)}
+	s := &bump.Scopes{A: bump.NewGo(budget.MiB)}
+	return []contestant{
+		scopesC(),
+		counting(byHand, func() {
+			var sc [depthD]bump.Scope
+			for d := range sc {
+				sc[d] = s.Open()
+				fillByHand(s.A)
+				s.Defer(cleanUp, 1)
+				s.Defer(cleanUp, 1)
+			}
+			for d := len(sc) - 1; d >= 0; d-- {
+				s.Close(sc[d])
+			}
+		}),
+		scopesUpfront(library, finalizedScopes), scopesUpfront(withDefer, deferredScopes), scopesGoHeap(),
+	}
 }
 
+// scopesC has 8 objects and 2 clean-ups in each scope.
+//
 //go:noinline
-func scopesC(cleanUps int) contestant {
+func scopesC() contestant {
 	s := cfloor.NewScopes(budget.MiB)
 	return contestant{who: floor, run: func(n int) uint64 {
 		before := cfloor.Count()
 		for range n {
-			s.Four(objectsD, cleanUps)
+			s.Four(objectsD, 2)
 		}
 		return cfloor.Count() - before
+	}}
+}
+
+// counting does a time's four scopes, and counts clean-ups.
+//
+//go:noinline
+func counting(who string, four func()) contestant {
+	return contestant{who: who, run: func(n int) uint64 {
+		cleaned = 0
+		for range n {
+			four()
+		}
+		return cleaned
 	}}
 }
 
@@ -143,96 +184,27 @@ func fillByHand(a *bump.Arena) {
 	}
 }
 
-//go:noinline
-func rewoundByHand() contestant {
-	a := bump.NewGo(budget.MiB)
-	return contestant{who: byHand, run: func(n int) uint64 {
-		for range n {
-			var m [depthD]uintptr
-			for d := range m {
-				m[d] = a.Mark()
-				fillByHand(a)
-			}
-			for d := len(m) - 1; d >= 0; d-- {
-				a.Rewind(m[d])
-			}
-		}
-		return 0
-	}}
-}
-
-//go:noinline
-func cleanedByHand() contestant {
-	s := &bump.Scopes{A: bump.NewGo(budget.MiB)}
-	return contestant{who: byHand, run: func(n int) uint64 {
-		cleaned = 0
-		for range n {
-			var sc [depthD]bump.Scope
-			for d := range sc {
-				sc[d] = s.Open()
-				fillByHand(s.A)
-				s.Defer(cleanUp, 1)
-				s.Defer(cleanUp, 1)
-			}
-			for d := len(sc) - 1; d >= 0; d-- {
-				s.Close(sc[d])
-			}
-		}
-		return cleaned
-	}}
-}
-
-//go:noinline
-func cleanedByDefer() contestant {
-	a := bump.NewGo(budget.MiB)
-	return contestant{who: goDefer, run: func(n int) uint64 {
-		cleaned = 0
-		for range n {
-			deferScope(a, depthD)
-		}
-		return cleaned
-	}}
-}
-
-//go:noinline
-func deferScope(a *bump.Arena, d int) {
-	m := a.Mark()
-	defer a.Rewind(m)
-	defer cleanUp(1)
-	defer cleanUp(1)
-	fillByHand(a)
-	if d > 1 {
-		deferScope(a, d-1)
-	}
-}
-
 // scopesGoHeap is what a Go program does: new, and defer. It calls through variables: else the
 // objects would live on the stack.
 //
 //go:noinline
-func scopesGoHeap(cleanUps int) contestant {
-	var four func(depth int)
-	four = func(depth int) {
+func scopesGoHeap() contestant {
+	var nest func(depth int)
+	nest = func(depth int) {
 		for i := range objectsD {
 			kept[i] = new(object)
 			kept[i][0] = uint64(i)
 		}
-		for range cleanUps {
+		for range 2 {
 			p := new(uint64)
 			*p = 1
 			defer cleanUpHeap(p)
 		}
 		if depth > 1 {
-			four(depth - 1)
+			nest(depth - 1)
 		}
 	}
-	return contestant{who: goHeap, run: func(n int) uint64 {
-		cleaned = 0
-		for range n {
-			four(depthD)
-		}
-		return cleaned
-	}}
+	return counting(goHeap, func() { nest(depthD) })
 }
 
 var cleanUpHeap = func(p *uint64) { cleaned += *p }

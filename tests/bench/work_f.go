@@ -28,12 +28,6 @@ var workF = work{
 
 var ints = scope.Plain[int64]()
 
-//go:noinline
-func enterF() []contestant {
-	return []contestant{pushedInC(), pushedByHand(), pushedUpfront(library, appended), pushedUpfront(built, buildInts),
-		pushedUpfront(inList, listed), pushedUpfront(inDeque, dequed), pushedGoHeap(), pushedModernc()}
-}
-
 // sumInts has the last of the ints, which is all that C tells, and whether the others are right.
 func sumInts(list []int64) uint64 {
 	for i, x := range list {
@@ -45,131 +39,74 @@ func sumInts(list []int64) uint64 {
 }
 
 //go:noinline
-func pushedInC() contestant {
-	a := cfloor.NewArena(budget.MiB)
-	return contestant{who: floor, run: func(n int) (sum uint64) {
-		for range n {
-			sum = uint64(a.Grow(countF))
-		}
-		return sum
-	}}
-}
-
-//go:noinline
-func pushedByHand() contestant {
-	a := bump.NewGo(budget.MiB)
-	return contestant{who: byHand, run: func(n int) uint64 {
-		for range n {
-			v := bump.Vec{A: a}
+func enterF() []contestant {
+	a, hand := cfloor.NewArena(budget.MiB), bump.NewGo(budget.MiB)
+	last := uint64(0)
+	look := func() uint64 { return sumInts(keptInts) }
+	return []contestant{
+		again(floor, func() { last = uint64(a.Grow(countF)) }, func() uint64 { return last }, nil),
+		again(byHand, func() {
+			v := bump.Vec{A: hand}
 			for i := range int64(countF) {
 				v.PushInPlace(i)
 			}
 			keptInts = v.S
-			a.Reset()
-		}
-		return sumInts(keptInts)
-	}}
-}
-
-// pushedUpfront has push push into a scope over and over; with look it sums up what it pushed.
-//
-//go:noinline
-func pushedUpfront(who string, push func(s scope.Scope, look bool) uint64) contestant {
-	b, end := scratches(1, budget.MiB)
-	scratch := b.Scratch(0, 0)
-	return contestant{who: who, end: end, run: func(n int) (sum uint64) {
-		for round := range n {
-			s := scratch.Open("pushed")
-			sum = push(s, round == n-1)
-			_ = s.Close()
-		}
-		return sum
-	}}
-}
-
-func appended(s scope.Scope, look bool) uint64 {
-	var list []int64
-	for i := range int64(countF) {
-		list = ints.Append(s, list, i)
-	}
-	if keptInts = list; !look {
-		return 0
-	}
-	return sumInts(keptInts)
-}
-
-func buildInts(s scope.Scope, look bool) uint64 {
-	list := ints.Build(s)
-	for i := range int64(countF) {
-		list.Push(i)
-	}
-	if keptInts = list.Done(); !look {
-		return 0
-	}
-	return sumInts(keptInts)
-}
-
-func listed(s scope.Scope, look bool) uint64 {
-	list := container.NewList(s, ints, countF)
-	for i := range int64(countF) {
-		list.Push(i)
-	}
-	if keptInts = list.Slice(); !look {
-		return 0
-	}
-	return sumInts(keptInts)
-}
-
-func dequed(s scope.Scope, look bool) uint64 {
-	deque := container.NewDeque(s, ints, countF)
-	for i := range int64(countF) {
-		deque.PushBack(i)
-	}
-	if !look {
-		return 0
-	}
-	list := make([]int64, 0, countF)
-	for _, x := range deque.All() {
-		list = append(list, *x)
-	}
-	return sumInts(list)
-}
-
-//go:noinline
-func pushedGoHeap() contestant {
-	return contestant{who: goHeap, run: func(n int) uint64 {
-		for range n {
+		}, look, hand.Reset),
+		inScope(library, func(s scope.Scope) {
+			var list []int64
+			for i := range int64(countF) {
+				list = ints.Append(s, list, i)
+			}
+			keptInts = list
+		}, look),
+		inScope(built, func(s scope.Scope) {
+			list := ints.Build(s)
+			for i := range int64(countF) {
+				list.Push(i)
+			}
+			keptInts = list.Done()
+		}, look),
+		inScope(inList, func(s scope.Scope) {
+			list := container.NewList(s, ints, countF)
+			for i := range int64(countF) {
+				list.Push(i)
+			}
+			keptInts = list.Slice()
+		}, look),
+		inScope(inDeque, func(s scope.Scope) {
+			deque := container.NewDeque(s, ints, countF)
+			for i := range int64(countF) {
+				deque.PushBack(i)
+			}
+			keptInts = unsafe.Slice(deque.At(0), countF) // it was empty, and has not wrapped
+		}, look),
+		again(goHeap, func() {
 			var list []int64
 			for i := range int64(countF) {
 				list = append(list, i)
 			}
 			keptInts = list
-		}
-		return sumInts(keptInts)
-	}}
+		}, look, nil),
+		pushedModernc(look),
+	}
 }
 
 // pushedModernc doubles the bytes when they are full, as append does.
 //
 //go:noinline
-func pushedModernc() contestant {
+func pushedModernc(look func() uint64) contestant {
 	var heap memory.Allocator
-	return contestant{who: modernc, end: func() { _ = heap.Close() }, run: func(n int) (sum uint64) {
-		for round := range n {
-			var bytes []byte
-			var list []int64
-			for i := range int64(countF) {
-				if len(list) == cap(list) {
-					bytes, _ = heap.Realloc(bytes, max(8, 16*len(list)))
-					list = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/8)[:len(list)]
-				}
-				list = append(list, i)
+	var filled []byte
+	return again(modernc, func() {
+		var bytes []byte
+		var list []int64
+		for i := range int64(countF) {
+			if len(list) == cap(list) {
+				bytes, _ = heap.Realloc(bytes, max(8, 16*len(list)))
+				list = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(bytes))), len(bytes)/8)[:len(list)]
 			}
-			if round == n-1 {
-				sum = sumInts(list)
-			}
-			_ = heap.Free(bytes)
+			list = append(list, i)
 		}
-		return sum
-	}}
+		filled, keptInts = bytes, list
+	}, look, func() { _ = heap.Free(filled) }).ending(func() { _ = heap.Close() })
 }

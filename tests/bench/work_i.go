@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -54,12 +55,9 @@ func closingScope(size uint64, load func(s scope.Scope)) contestant {
 //
 //go:noinline
 func rewinding(size uint64, load func(s scope.Scope)) contestant {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
-	if err != nil {
-		panic(err)
-	}
+	b, end := open(budget.Plan{Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 	r, ctx := b.Region("level"), context.Background()
-	return contestant{who: ofRegion, end: func() { _ = b.Close() }, before: func() {
+	return contestant{who: ofRegion, end: end, before: func() {
 		_, err := budget.Load(ctx, r, func(s scope.Scope) (*struct{}, error) {
 			load(s)
 			return &struct{}{}, nil
@@ -86,7 +84,7 @@ func enterRewind() []contestant {
 			touch(kept)
 		}, run: func(int) uint64 {
 			cleaned, kept = 0, nil
-			collect()
+			runtime.GC()
 			return cleaned
 		}},
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 var workJ = work{
-	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays of each; " +
-		"and on the plain Go heap",
-	absent: "The game on the Go heap is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); both end in " +
-		"the same state.",
+	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays: with upfront, in careful " +
+		"Go, whose slices and pools are used again, and on the plain Go heap",
+	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); it opens " +
+		"scopes as ever, with nothing in them. All end in the same state.",
 	other: measureJ,
 }
 
@@ -26,23 +26,13 @@ const (
 	replaysJ = 5
 )
 
-// report is what is read of frogpond's JSON.
-type report struct {
-	Levels []struct {
-		Hash         string
-		Allocs       float64 `json:"go_allocs"`
-		BudgetFaults float64 `json:"budget_faults"`
-		Collections  float64 `json:"collections"`
-	}
-}
-
 func measureJ(h *harness) ([]series, error) {
 	folder, err := os.MkdirTemp("", "frogpond")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	ponds := []*pond{{who: library}, {who: goHeap}}
+	ponds := []*pond{{who: library}, {who: byHand}, {who: goHeap}}
 	for _, p := range ponds {
 		if !h.wants(p.who) {
 			continue
@@ -65,14 +55,14 @@ func measureJ(h *harness) ([]series, error) {
 		}
 	}
 	var list []series
-	for i, f := range figuresJ {
+	for _, f := range figuresJ {
 		for _, p := range ponds {
 			if p.program == "" {
 				continue
 			}
 			x := newSeries("J "+f.name, f.unit, p.who)
-			if x.values = []float64{p.tick(f.rank)}; f.rank == 0 {
-				x.values = p.figures[i]
+			if x.values = p.said[f.key]; f.key == "" {
+				x.values = []float64{p.tick(f.rank)}
 			}
 			list = append(list, x)
 		}
@@ -80,25 +70,25 @@ func measureJ(h *harness) ([]series, error) {
 	return list, nil
 }
 
-// figuresJ are ranks of the ticks, in thousandths, and what a report says of one play.
+// figuresJ are ranks of the ticks, in thousandths, and what a report says of one play, by its key.
 var figuresJ = []struct {
-	name, unit string
-	rank       int
-	of         func(report) float64
+	name, unit, key string
+	rank            int
 }{
 	{name: "tick p50", unit: "tick", rank: 500},
 	{name: "tick p99.9", unit: "tick", rank: 999},
-	{name: "collections", unit: "in all", of: func(r report) float64 { return r.Levels[0].Collections }},
-	{name: "Go allocations", unit: "in all", of: func(r report) float64 { return r.Levels[0].Allocs }},
-	{name: "budget faults", unit: "in all", of: func(r report) float64 { return r.Levels[0].BudgetFaults }},
+	{name: "collections", unit: "in all", key: "collections"},
+	{name: "Go allocations", unit: "in all", key: "go_allocs"},
+	{name: "budget faults", unit: "in all", key: "budget_faults"},
 }
 
 // pond is a program that plays the same game each time: the least that a tick ever took is what it
 // takes when nobody disturbs.
 type pond struct {
-	who, program, hash string
-	least              []uint32
-	figures            [5][]float64 // of figuresJ, one value a play
+	who, program string
+	hash         any
+	least        []uint32
+	said         map[string][]float64 // by key, one value a play
 }
 
 func (p *pond) play(durations string) error {
@@ -107,7 +97,7 @@ func (p *pond) play(durations string) error {
 	if err != nil {
 		return err
 	}
-	var r report
+	var r struct{ Levels []map[string]any }
 	if err := json.Unmarshal(out, &r); err != nil {
 		return err
 	}
@@ -120,6 +110,7 @@ func (p *pond) play(durations string) error {
 		return fmt.Errorf("frogpond played %d maps, and %d ticks", len(r.Levels), len(ticks))
 	}
 	if p.least == nil {
+		p.said = map[string][]float64{}
 		p.least = slices.Repeat([]uint32{math.MaxUint32}, ticksJ)
 	}
 	for i, tick := range ticks {
@@ -129,12 +120,12 @@ func (p *pond) play(durations string) error {
 		}
 		p.least[i] = min(p.least[i], uint32(took))
 	}
-	for i, f := range figuresJ {
-		if f.of != nil {
-			p.figures[i] = append(p.figures[i], f.of(r))
+	for key, value := range r.Levels[0] {
+		if figure, ok := value.(float64); ok {
+			p.said[key] = append(p.said[key], figure)
 		}
 	}
-	p.hash = r.Levels[0].Hash
+	p.hash = r.Levels[0]["hash"]
 	return nil
 }
 
@@ -154,55 +145,43 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`arena\.(PtrTo|SliceOf)\(`), "heap$1("},
 }
 
-// buildPond compiles frogpond as it is, or, in a module of its own, with its memory replaced.
+// buildPond compiles frogpond as it is, or with its memory replaced.
 func buildPond(folder, who string) (program string, err error) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		return "", err
 	}
-	if who == library {
-		program = filepath.Join(folder, "frogpond")
-		return program, goCommand(root, "build", "-o", program, "./tests/frogpond")
-	}
-	dir := filepath.Join(folder, strings.ReplaceAll(who, " ", ""))
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "tests", "frogpond"))); err != nil {
-		return "", err
-	}
-	if err := moveToGoHeap(dir); err != nil {
-		return "", err
-	}
-	const module = "github.com/upfront-mem/upfront"
-	for _, line := range [][]string{
-		{"mod", "init", "example.com/server"},
-		{"mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "=" + root, "-go=1.26"},
-		{"mod", "tidy"},
-		{"build", "-o", "server", "."},
-	} {
-		if err := goCommand(dir, line...); err != nil {
+	program = filepath.Join(folder, strings.ReplaceAll(who, " ", ""))
+	line := []string{"build", "-o", program}
+	if who != library {
+		overlay, err := heapOverlay(filepath.Join(root, "tests", "frogpond"), program+".files", who == byHand)
+		if err != nil {
 			return "", err
 		}
+		line = append(line, "-overlay", overlay)
 	}
-	return filepath.Join(dir, "server"), nil
-}
-
-func goCommand(dir string, line ...string) error {
-	c := exec.Command("go", line...)
-	c.Dir = dir
+	c := exec.Command("go", append(line, "./tests/frogpond")...)
+	c.Dir = root
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s: %w: %s", strings.Join(line, " "), err, out)
+		return "", fmt.Errorf("go %s: %w: %s", strings.Join(line, " "), err, out)
 	}
-	return nil
+	return program, nil
 }
 
-func moveToGoHeap(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return err
+// heapOverlay writes to a folder what the go command is to read instead of a game's files, and the list of these.
+func heapOverlay(game, folder string, careful bool) (list string, err error) {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", err
 	}
-	for _, name := range files {
+	files, err := filepath.Glob(filepath.Join(game, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	instead := map[string]string{}
+	for _, name := range append(files, filepath.Join("testdata", "goheap", "heap.go")) {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return err
+			return "", err
 		}
 		for _, r := range onGoHeap {
 			text = r.what.ReplaceAll(text, []byte(r.with))
@@ -212,9 +191,17 @@ func moveToGoHeap(dir string) error {
 				text = append(text, "\nvar _ "+used+"\n"...)
 			}
 		}
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			return err
+		text = []byte(strings.Replace(string(text), "const careful = false", fmt.Sprint("const careful = ", careful), 1))
+		file := filepath.Join(folder, filepath.Base(name))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return "", err
 		}
+		instead[filepath.Join(game, filepath.Base(name))] = file
 	}
-	return os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "goheap")))
+	text, err := json.Marshal(map[string]any{"Replace": instead})
+	if err != nil {
+		return "", err
+	}
+	list = filepath.Join(folder, "overlay.json")
+	return list, os.WriteFile(list, text, 0o600)
 }

@@ -1,42 +1,13 @@
 package main
 
-// #include <stdlib.h>
-// #include <stdint.h>
-//
-// // n objects of 32 bytes among temporaries of sizes[i % sizes_count] bytes, three to each, of which the newest 48 live at a time.
-// static void made_by_malloc(void **to, uint64_t n, const uint32_t *sizes, uint64_t sizes_count) {
-//     void *temporary[48] = {0};
-//     uint64_t i, k = 0;
-//     for (i = 0; i < n; i++) {
-//         int j;
-//         for (j = 0; j < 3; j++, k++) {
-//             free(temporary[k % 48]);
-//             temporary[k % 48] = malloc(sizes[k % sizes_count]);
-//             *(char *)temporary[k % 48] = 1;
-//         }
-//         to[i] = calloc(1, 32);
-//         *(uint64_t *)to[i] = i;
-//     }
-//     for (k = 0; k < 48; k++)
-//         free(temporary[k]);
-// }
-//
-// static void free_all(void **list, uint64_t n) {
-//     while (n-- != 0)
-//         free(list[n]);
-// }
-// #cgo noescape made_by_malloc
-// #cgo nocallback made_by_malloc
-// #cgo noescape free_all
-// #cgo nocallback free_all
-import "C"
-
 import (
 	"math/rand/v2"
+	"runtime"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
 const glibc = "glibc malloc"
@@ -74,57 +45,52 @@ func walk(list []*little) (sum uint64) {
 
 //go:noinline
 func enterK() []contestant {
-	const n = million
-	lists := [3][]*little{make([]*little, n), make([]*little, n), make([]*little, n)}
-	b := madeInScope(lists[0])
-	madeOnGoHeap(lists[1])
-	madeByMalloc(lists[2])
-	of := func(who string, i int) contestant {
-		return contestant{who: who, before: func() { sweepCache() }, run: func(int) uint64 { return walk(lists[i]) }}
-	}
+	b, end := scratches(1, million*littleSize+budget.MiB)
+	s, scratch := b.Scratch(0, 0).Open("objects"), b.Scratch(0, 1)
+	t := scratch.Open("temporaries")
 	return []contestant{
-		of(library, 0).ending(func() { _ = b.Close() }), of(goHeap, 1),
-		of(glibc, 2).ending(func() { C.free_all((*unsafe.Pointer)(unsafe.Pointer(&lists[2][0])), C.uint64_t(n)) }),
+		walked(library, func(size int) unsafe.Pointer { return t.AllocUnzeroed(uint64(size), 8) }, func(unsafe.Pointer) {},
+			func() *little {
+				_ = t.Close()
+				t = scratch.Open("temporaries")
+				return littles.New(s)
+			}, func([]*little) { end() }),
+		walked(goHeap, func(size int) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(make([]byte, size))) },
+			func(unsafe.Pointer) {}, func() *little { return new(little) }, func([]*little) {}),
+		walked(glibc, cfloor.Malloc, cfloor.Free, func() *little { return (*little)(cfloor.Calloc(littleSize)) },
+			func(list []*little) {
+				for _, p := range list {
+					cfloor.Free(unsafe.Pointer(p))
+				}
+			}),
 	}
 }
 
-// madeInScope has its temporaries in scopes of the other scratch arena.
-func madeInScope(list []*little) *budget.Budget {
-	b, _ := scratches(1, uint64(len(list)*littleSize+budget.MiB))
-	s := b.Scratch(0, 0).Open("objects")
-	scratch := b.Scratch(0, 1)
+// walked makes the objects, three temporaries before each, of which the newest 48 live at a time; in a scope they are all gone
+// before the object is made.
+//
+//go:noinline
+func walked(who string, get func(size int) unsafe.Pointer, put func(unsafe.Pointer), object func() *little,
+	end func([]*little)) contestant {
+	runtime.LockOSThread() // glibc has an arena for each thread
+	defer runtime.UnlockOSThread()
+	list := make([]*little, million)
+	var live [48]unsafe.Pointer
 	k := 0
 	for i := range list {
-		t := scratch.Open("temporaries")
 		for range 3 {
-			*(*byte)(t.AllocUnzeroed(uint64(temporaries[k%len(temporaries)]), 8)) = 1
+			put(live[k%len(live)])
+			live[k%len(live)] = get(int(temporaries[k%len(temporaries)]))
+			*(*byte)(live[k%len(live)]) = 1
 			k++
 		}
-		list[i] = littles.New(s)
-		list[i][0] = uint64(i)
-		_ = t.Close()
-	}
-	return b
-}
-
-var garbage [48][]byte
-
-func madeOnGoHeap(list []*little) {
-	k := 0
-	for i := range list {
-		for range 3 {
-			garbage[k%len(garbage)] = make([]byte, temporaries[k%len(temporaries)])
-			k++
-		}
-		list[i] = new(little)
+		list[i] = object()
 		list[i][0] = uint64(i)
 	}
-	clear(garbage[:])
-}
-
-func madeByMalloc(list []*little) {
-	C.made_by_malloc((*unsafe.Pointer)(unsafe.Pointer(&list[0])), C.uint64_t(len(list)), (*C.uint32_t)(&temporaries[0]),
-		C.uint64_t(len(temporaries)))
+	for _, p := range live {
+		put(p)
+	}
+	return contestant{who: who, before: sweepCache, run: func(int) uint64 { return walk(list) }, end: func() { end(list) }}
 }
 
 var sweep []byte // made when it is wanted: a collection of E would count it as live

@@ -1,23 +1,12 @@
 package main
 
-// #include <malloc.h>
-// #include <stdint.h>
-// #include <stdlib.h>
-//
-// static void *c_get(uint64_t size) { return malloc(size); }
-// static void c_put(void *p) { free(p); }
-//
-// // What glibc has from the system, in bytes.
-// static uint64_t c_has(void) { struct mallinfo2 m = mallinfo2(); return m.arena + m.hblkhd; }
-import "C"
-
 import (
 	"math/rand/v2"
 	"runtime"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
 var workL = work{
@@ -30,10 +19,21 @@ var workL = work{
 
 // holder is memory that things of three lifetimes lie in. held is what it holds from the system.
 type holder struct {
-	forProgram, forLevel, forMoment func(size int)
-	endMoment, endLevel             func()
-	held                            func() float64
+	lives [3]lifetime
+	held  func() float64
 }
+
+// lifetime is what things begin in, one by one, and end in together.
+type lifetime struct {
+	begin func(size int)
+	end   func()
+}
+
+const (
+	forProgram = iota
+	forLevel
+	forMoment
+)
 
 const (
 	levelsL = 20
@@ -44,33 +44,35 @@ const (
 func childL(who string) map[string]float64 {
 	runtime.LockOSThread() // glibc has an arena for each thread
 	h := map[string]func() holder{library: holdScopes, goHeap: holdGo, glibc: holdMalloc}[who]()
-	r, program, level := rand.New(rand.NewPCG(20, 16)), 0, 0
-	figures := map[string]float64{}
+	r, bytes := rand.New(rand.NewPCG(20, 16)), [3]int{}
+	figures, wanted := map[string]float64{}, 0.0
 	for range levelsL {
-		level = 0
+		bytes[forLevel] = 0
 		moments := 0
 		for range thingsL {
 			size := 16 << r.Uint32N(8)
 			size += int(r.Uint32N(uint32(size)))
+			life := forMoment
 			switch kind := r.Uint32N(100); {
 			case kind == 0:
-				program += size
-				h.forProgram(size)
+				life = forProgram
 			case kind < 60:
-				level += size
-				h.forLevel(size)
-			default:
-				h.forMoment(size)
+				life = forLevel
+			}
+			h.lives[life].begin(size)
+			bytes[life] += size
+			if life == forMoment {
 				if moments++; moments%16 == 0 {
-					h.endMoment()
+					h.lives[forMoment].end()
 				}
 			}
 		}
-		h.endMoment()
-		figures["wasted of what is held, level full"] = 100 * (1 - float64(program+level)/h.held())
-		h.endLevel()
+		h.lives[forMoment].end()
+		wanted = float64(bytes[forProgram] + bytes[forLevel])
+		figures["wasted of what is held, level full"] = 100 * (1 - wanted/h.held())
+		h.lives[forLevel].end()
 	}
-	figures["sum"] = float64(program + level)
+	figures["sum"] = wanted
 	return figures
 }
 
@@ -78,56 +80,51 @@ const sizeL = 48 * budget.MiB
 
 // holdScopes is a budget of three arenas: what they hold is what they use, and what is free is one block each.
 func holdScopes() holder {
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB}},
-		Scratch: budget.ScratchPlan{Workers: 2, Size: sizeL}})
-	if err != nil {
-		panic(err)
+	b, _ := open(budget.Plan{Scratch: budget.ScratchPlan{Workers: 2, Size: sizeL}})
+	h := holder{}
+	for i := range h.lives {
+		scratch := b.Scratch(i/2, i%2)
+		s := scratch.Open("life")
+		h.lives[i] = lifetime{
+			begin: func(size int) { *(*byte)(s.AllocUnzeroed(uint64(size), 8)) = 1 },
+			end:   func() { _ = s.Close(); s = scratch.Open("life") },
+		}
 	}
-	program, level := b.Scratch(0, 0).Open("program"), b.Scratch(0, 1).Open("level")
-	moment := b.Scratch(1, 0).Open("moment")
-	write := func(s scope.Scope, size int) { *(*byte)(s.AllocUnzeroed(uint64(size), 8)) = 1 }
-	used := func() (sum float64) {
-		for i := range 3 {
+	h.held = func() (sum float64) {
+		for i := range h.lives {
 			sum += float64(b.Scratch(i/2, i%2).Stats().Used)
 		}
 		return sum
 	}
-	return holder{
-		forProgram: func(size int) { write(program, size) }, forLevel: func(size int) { write(level, size) },
-		forMoment: func(size int) { write(moment, size) },
-		endMoment: func() { _ = moment.Close(); moment = b.Scratch(1, 0).Open("moment") },
-		endLevel:  func() { _ = level.Close(); level = b.Scratch(0, 1).Open("level") },
-		held:      used,
-	}
+	return h
 }
 
 // holdEach frees one by one: what a heap of any kind is told.
 func holdEach(get func(int) unsafe.Pointer, put func(unsafe.Pointer), held func() float64) holder {
-	var program, level, moment []unsafe.Pointer
-	to := func(list *[]unsafe.Pointer) func(int) {
-		return func(size int) {
-			p := get(size)
-			*(*byte)(p) = 1
-			*list = append(*list, p)
+	h := holder{held: held}
+	for i := range h.lives {
+		var list []unsafe.Pointer
+		h.lives[i] = lifetime{
+			begin: func(size int) {
+				p := get(size)
+				*(*byte)(p) = 1
+				list = append(list, p)
+			},
+			end: func() {
+				for _, p := range list {
+					put(p)
+				}
+				clear(list)
+				list = list[:0]
+			},
 		}
 	}
-	end := func(list *[]unsafe.Pointer) func() {
-		return func() {
-			for _, p := range *list {
-				put(p)
-			}
-			clear(*list)
-			*list = (*list)[:0]
-		}
-	}
-	return holder{forProgram: to(&program), forLevel: to(&level), forMoment: to(&moment), endMoment: end(&moment), endLevel: end(&level),
-		held: held}
+	return h
 }
 
 func holdMalloc() holder {
-	start := float64(C.c_has()) // the program's own
-	return holdEach(func(size int) unsafe.Pointer { return C.c_get(C.uint64_t(size)) }, func(p unsafe.Pointer) { C.c_put(p) },
-		func() float64 { return float64(C.c_has()) - start })
+	start := float64(cfloor.Held()) // the program's own
+	return holdEach(cfloor.Malloc, cfloor.Free, func() float64 { return float64(cfloor.Held()) - start })
 }
 
 // holdGo holds the spans that are in use after a collection.

@@ -12,14 +12,10 @@ var workN = work{
 
 //go:noinline
 func enterFrame() []contestant {
-	c := scopesC(2)
+	c := scopesC()
 	c.units, c.other = depthD, true
-	b, err := budget.Open(budget.Plan{Name: "bench", Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}},
-		Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}})
-	if err != nil {
-		panic(err)
-	}
-	return []contestant{c, {who: library, end: func() { _ = b.Close() }, run: func(n int) uint64 {
+	b, end := open(budget.Plan{Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}})
+	return []contestant{c, {who: library, end: end, run: func(n int) uint64 {
 		for range n {
 			if err := b.NextFrame(); err != nil {
 				panic(err)

@@ -1,4 +1,26 @@
 package main
 
-// build names the build that runs; the files variant_*.go set it by their tags.
-var build = "release"
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// build names the build that runs, by the flags that the go command was given.
+var build = func() string {
+	name := "release"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return name
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "-race" || s.Key == "-asan":
+			return s.Key[1:]
+		case s.Key == "-tags" && strings.Contains(s.Value, "checked"):
+			name = "checked"
+		case s.Key == "-tags" && strings.Contains(s.Value, "upfront_cgo"):
+			name = "bindings"
+		}
+	}
+	return name
+}()

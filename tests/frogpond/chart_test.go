@@ -31,26 +31,6 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 	assert.Positive(t, ways[1])
 }
 
-// With a chart and without one a game is the same.
-func TestChartChangesNothing(t *testing.T) {
-	s := openServer(t, builtin)
-	for _, m := range s.maps[:4] {
-		var hashes [2]Hash
-		for i := range hashes {
-			g, err := s.start(t, m, 8)
-			require.NoError(t, err)
-			if i == 1 {
-				g.level.Blocks.Ways = nil
-			}
-			for range 300 {
-				require.NoError(t, g.step())
-			}
-			hashes[i] = g.hash()
-		}
-		assert.Equal(t, hashes[0], hashes[1], m.Name)
-	}
-}
-
 // Blockmaps of one map, built, read, or with cells that share one long list, which has no chart, give the same game.
 func TestBlockmapsPlayAlike(t *testing.T) {
 	const columns, rows, lines = 100, 100, 120

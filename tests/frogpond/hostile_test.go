@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // hostile files, and the whole line that each must give.
@@ -114,20 +112,5 @@ func TestGoodMapPlays(t *testing.T) {
 			assert.Equal(t, 0, code)
 			assert.Empty(t, stderr.String())
 		})
-	}
-}
-
-func TestFilesThatAreNone(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.Mkdir("folder.wad", 0o755))
-	for name, line := range map[string]string{
-		"folder.wad": "folder.wad: offset 0: is a directory, not a WAD file",
-		"absent.wad": "stat absent.wad: no such file or directory",
-		os.DevNull:   os.DevNull + ": offset 0: is not a regular file",
-	} {
-		var stdout, stderr bytes.Buffer
-		assert.Equal(t, 1, run(t.Context(), []string{"-wad", name}, &stdout, &stderr))
-		assert.Equal(t, "frogpond: "+line+"\n", stderr.String())
-		assert.Empty(t, stdout.String())
 	}
 }

@@ -38,22 +38,16 @@ type Map struct {
 	mark int
 }
 
-func isMap(name [8]byte) bool {
-	e := Entry{Name: name}
-	return mapName.MatchString(e.name())
-}
+func (e *Entry) isMap() bool { return mapName.MatchString(e.name()) }
 
-func isMapLump(name [8]byte) bool {
-	e := Entry{Name: name}
-	return slices.Contains(lumpNames, e.name())
-}
+func (e *Entry) isMapLump() bool { return slices.Contains(lumpNames, e.name()) }
 
 // maps lists the maps of a WAD in the order of the file. Of two with one name
 // the later counts, as in the game.
 func (w *WAD) maps() []Map {
 	var list []Map
 	for i := range w.Entries {
-		if !isMap(w.Entries[i].Name) {
+		if !w.Entries[i].isMap() {
 			continue
 		}
 		m := Map{Name: w.Entries[i].name(), WAD: w, mark: i}

@@ -48,8 +48,3 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 	assert.Less(t, level+level/10, plan.Regions[2].Size+1)
 	assert.Less(t, plan.Regions[2].Size, level+level/10+1025)
 }
-
-func TestReportThatCannotBeWritten(t *testing.T) {
-	_, stderr := play(t, 1, "-wad", builtin, "-maps", "MAP01", "-ticks", "1", "-report", "/nowhere/report.json")
-	assert.Equal(t, "frogpond: -report: open /nowhere/report.json: no such file or directory\n", stderr)
-}

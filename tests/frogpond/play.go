@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -120,16 +119,13 @@ func (g *Game) run(ctx context.Context, o *options, meter *meter) (ticks int, er
 type meter struct {
 	b               *budget.Budget
 	before, after   runtime.MemStats // here, since one on the stack would be moved to the heap
-	minor, major    uint64
 	missing         int
-	faultsMeasured  bool
 	missingMeasured bool
 }
 
 func newMeter(b *budget.Budget) *meter {
 	m := &meter{b: b}
 	m.missing, m.missingMeasured = b.Missing()
-	m.minor, m.major, m.faultsMeasured = platform.Faults()
 	return m
 }
 
@@ -142,9 +138,6 @@ func (m *meter) stop(row *LevelResult, ticks int) {
 		runtime.ReadMemStats(&m.after)
 		row.GoAllocs = measured(m.after.Mallocs - m.before.Mallocs)
 		row.Collections = measured(m.after.NumGC - m.before.NumGC)
-	}
-	if minor, major, ok := platform.Faults(); ok && m.faultsMeasured {
-		row.PageFaults = Faults{measured(minor - m.minor), measured(major - m.major)}
 	}
 	if missing, ok := m.b.Missing(); ok && m.missingMeasured {
 		row.BudgetFaults = measured(max(missing, m.missing))

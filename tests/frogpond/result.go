@@ -54,7 +54,6 @@ type LevelResult struct {
 	TickTime      TickTimes `json:"tick_ns"`
 	GoAllocs      *uint64   `json:"go_allocs"`
 	Collections   *uint32   `json:"collections"` // of the Go heap, from the second tick on
-	PageFaults    Faults    `json:"page_faults"`
 	BudgetFaults  *int      `json:"budget_faults"`
 
 	err error // why it was not run
@@ -62,16 +61,9 @@ type LevelResult struct {
 
 // TickTimes are percentiles in nanoseconds.
 type TickTimes struct {
-	P50  *uint32 `json:"p50"`
-	P99  *uint32 `json:"p99"`
-	P999 *uint32 `json:"p999"`
-	Max  *uint32 `json:"max"`
-}
-
-// Faults are the process's page faults during the ticks.
-type Faults struct {
-	Minor *uint64 `json:"minor"`
-	Major *uint64 `json:"major"`
+	P50 *uint32 `json:"p50"`
+	P99 *uint32 `json:"p99"`
+	Max *uint32 `json:"max"`
 }
 
 func measured[T any](v T) *T { return &v }
@@ -130,9 +122,6 @@ func tickTimes(d []uint32) (t TickTimes) {
 	slices.Sort(d)
 	at := func(thousandths int) *uint32 { return measured(d[(len(d)*thousandths+999)/1000-1]) }
 	t.P50, t.P99, t.Max = at(500), at(990), at(1000)
-	if len(d) >= 10000 {
-		t.P999 = at(999)
-	}
 	return t
 }
 

@@ -118,9 +118,9 @@ func (w *WAD) readTable(raw []byte, table, size int64) error {
 		length := int64(int32(binary.LittleEndian.Uint32(row[4:])))
 		copyName(&e.Name, row[8:16])
 		switch {
-		case isMap(e.Name):
+		case e.isMap():
 			marker = e.name()
-		case !isMapLump(e.Name):
+		case !e.isMapLump():
 			marker = ""
 		}
 		// An empty lump is a mark and may claim any offset.

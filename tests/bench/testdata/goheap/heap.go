@@ -1,24 +1,43 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // The plain Go heap, said in frogpond's words: new and make, and the collector. A scope is asked for nothing.
 
-type heapMaker[T any] struct{}
+// careful is whether play uses slices and chunks again, as careful Go does, or makes new ones each time.
+const careful = false
 
-func heapPlain[T any]() heapMaker[T] { return heapMaker[T]{} }
+type heapMaker[T any] struct{ again *reused[T] }
+
+func heapPlain[T any]() heapMaker[T] { return heapMaker[T]{new(reused[T])} }
 
 func (heapMaker[T]) New(scope.Scope) *T { return new(T) }
 
 func (heapMaker[T]) Slice(_ scope.Scope, n int) []T { return make([]T, n) }
 
-func (heapMaker[T]) TrySlice(_ scope.Scope, n int) []T { return make([]T, n) }
+// TrySlice is what play calls, by one worker. It holds at most two slices of a kind at a time: this tick's and the last one's.
+func (m heapMaker[T]) TrySlice(_ scope.Scope, n int) []T {
+	if !careful {
+		return make([]T, n)
+	}
+	m.again.slices[0], m.again.slices[1] = m.again.slices[1], m.again.slices[0]
+	if cap(m.again.slices[0]) < n {
+		m.again.slices[0] = make([]T, n)
+	}
+	s := m.again.slices[0][:n]
+	clear(s)
+	return s
+}
+
+type reused[T any] struct{ slices [2][]T }
 
 func (heapMaker[T]) Pool(_ scope.Scope, n int) heapPool[T] {
-	p := &pool[T]{chunks: make([]*T, n), index: map[*T]int{}}
+	p := &pool[T]{chunks: make([]*T, n), index: map[*T]int{}, room: make([]T, n)}
 	for i := n - 1; i >= 0; i-- {
 		p.free = append(p.free, i)
 	}
@@ -32,6 +51,7 @@ type pool[T any] struct {
 	chunks []*T
 	free   []int
 	index  map[*T]int
+	room   []T
 	peak   int
 }
 
@@ -41,24 +61,36 @@ func (p heapPool[T]) Get() *T {
 	}
 	i := p.free[len(p.free)-1]
 	p.free = p.free[:len(p.free)-1]
-	x := new(T)
-	p.chunks[i], p.index[x] = x, i
+	x := &p.room[i]
+	if careful {
+		*x = *new(T)
+	} else {
+		x = new(T)
+		p.index[x] = i
+	}
+	p.chunks[i] = x
 	p.peak = max(p.peak, p.Live())
 	return x
 }
 
 func (p heapPool[T]) Put(x *T) {
-	i := p.index[x]
+	i := p.Index(x)
 	delete(p.index, x)
 	p.chunks[i] = nil
 	p.free = append(p.free, i)
 }
 
-func (p heapPool[T]) At(i int) *T    { return p.chunks[i] }
-func (p heapPool[T]) Index(x *T) int { return p.index[x] }
-func (p heapPool[T]) Cap() int       { return len(p.chunks) }
-func (p heapPool[T]) Live() int      { return len(p.chunks) - len(p.free) }
-func (p heapPool[T]) Peak() int      { return p.peak }
+func (p heapPool[T]) Index(x *T) int {
+	if careful {
+		return int((uintptr(unsafe.Pointer(x)) - uintptr(unsafe.Pointer(&p.room[0]))) / unsafe.Sizeof(*x))
+	}
+	return p.index[x]
+}
+
+func (p heapPool[T]) At(i int) *T { return p.chunks[i] }
+func (p heapPool[T]) Cap() int    { return len(p.chunks) }
+func (p heapPool[T]) Live() int   { return len(p.chunks) - len(p.free) }
+func (p heapPool[T]) Peak() int   { return p.peak }
 
 // heapPtr and heapSlice are a pointer and a slice, which the collector follows.
 type heapPtr[T any] struct{ p *T }

@@ -1,5 +1,0 @@
-//go:build asan
-
-package main
-
-func init() { build = "asan" }

@@ -1,5 +1,0 @@
-//go:build upfront_cgo
-
-package main
-
-func init() { build = "bindings" }

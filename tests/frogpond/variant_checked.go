@@ -1,5 +1,0 @@
-//go:build checked
-
-package main
-
-func init() { build = "checked" }
