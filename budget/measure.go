@@ -168,8 +168,8 @@ func lineEnd(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (aren
 // raise makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
 func (l *Limits) raise(full *scope.FullError, to uint64) bool {
 	for _, limit := range l.byKey() {
-		if limit.key == full.Key {
-			*limit.limit = max(*limit.limit, int(min(to, planLimitMax)))
+		if "limits."+limit.key == full.Key {
+			*limit.value = max(*limit.value, int(min(to, planLimitMax)))
 			return full.Size < planLimitMax
 		}
 	}

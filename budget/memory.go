@@ -32,7 +32,7 @@ type grant struct {
 
 // want asks for what the plan demands. A refusal is an error when it is required, else a line of the report.
 func (g *grant) want(key string, demand Demand, ask func() error) error {
-	if demand <= Off {
+	if !demand.asks() {
 		return nil
 	}
 	err := ask()
@@ -149,11 +149,11 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 		return g, fmt.Errorf("the block has %d bytes, the plan needs %d (Plan.Need)", len(block), l.size+arena_c.Edge)
 	}
 	base := unsafe.Add(start, skip)
-	for _, page := range p.Pages.list() { // first: a plan that is refused leaves the block as it was
-		if page.demand == Wished && (page.key == "prefault" || page.key == "guards") {
+	for _, page := range p.Pages.byKey() { // first: a plan that is refused leaves the block as it was
+		if *page.value == Wished && (page.key == "prefault" || page.key == "guards") {
 			continue // nobody asked for it; and guards are asked for when the map says where
 		}
-		if err := g.want(page.key, page.demand, func() error { return errGiven }); err != nil {
+		if err := g.want(page.key, *page.value, func() error { return errGiven }); err != nil {
 			return g, err
 		}
 	}

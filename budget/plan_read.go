@@ -210,12 +210,12 @@ func (r *planReader) member(parent string, given map[string]bool, known []planKe
 	if parent != "" {
 		parent += "."
 	}
-	i := slices.IndexFunc(known, func(k planKey) bool { return k.name == name })
+	i := slices.IndexFunc(known, func(k planKey) bool { return k.key == name })
 	switch {
 	case i < 0:
 		var names []string
 		for _, k := range known {
-			names = append(names, k.name)
+			names = append(names, k.key)
 		}
 		r.fault(at, parent+planKeyText(name), "no such key (there are %s)", strings.Join(names, ", "))
 		r.raw()

@@ -41,10 +41,10 @@ func (p Plan) ofKind(kind uint64) uint64 {
 
 // guard is the bytes behind each arena that nobody may touch.
 func (p Plan) guard() uint64 {
-	if p.Pages.Guards <= Off {
-		return 0
+	if p.Pages.Guards.asks() {
+		return planEdge
 	}
-	return planEdge
+	return 0
 }
 
 // rest is the index of the region that takes the rest, or -1.
@@ -66,6 +66,16 @@ func (p Plan) resolved() Plan {
 	p.Limits = p.Limits.orDefault()
 	p.Pages = p.Pages.orDefault(p.Base)
 	return p
+}
+
+// orDefault fills in what is Default.
+func (p Pages) orDefault(base uint64) Pages {
+	usual := Off
+	if base != 0 {
+		usual = Wished
+	}
+	return Pages{Prefault: cmp.Or(p.Prefault, Wished), Lock: cmp.Or(p.Lock, Off), Huge: cmp.Or(p.Huge, Off),
+		Guards: cmp.Or(p.Guards, Off), Base: cmp.Or(p.Base, usual)}
 }
 
 // orDefault fills in the limits that are 0.
@@ -126,17 +136,6 @@ func (s ScratchPlan) arenas() uint64 {
 // planCount is a count as a factor; a negative one is a fault, and nothing.
 func planCount(count int) uint64 { return uint64(max(0, count)) }
 
-// byKey are the limits by their keys.
-func (l *Limits) byKey() []struct {
-	key   string
-	limit *int
-} {
-	return []struct {
-		key   string
-		limit *int
-	}{{"limits.scopes", &l.Scopes}, {"limits.pools", &l.Pools}, {"limits.owned", &l.Owned}, {"limits.labels", &l.Labels}}
-}
-
 // raiseTo makes each limit at least that of the other.
 func (l *Limits) raiseTo(other Limits) {
 	l.Scopes, l.Pools = max(l.Scopes, other.Scopes), max(l.Pools, other.Pools)
@@ -147,8 +146,8 @@ func (l *Limits) raiseTo(other Limits) {
 func (l *Limits) dropUsual() {
 	usual := Limits{}.orDefault()
 	for i, limit := range l.byKey() {
-		if *limit.limit <= *usual.byKey()[i].limit {
-			*limit.limit = 0
+		if *limit.value <= *usual.byKey()[i].value {
+			*limit.value = 0
 		}
 	}
 }

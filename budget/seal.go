@@ -80,7 +80,7 @@ func (b *Budget) unseal() {
 
 // sealRefuses says why the edges of these regions can't move any more.
 func (b *Budget) sealRefuses(changed []*region) error {
-	if !b.sealed.Load() || b.plan.Pages.Guards <= Off {
+	if !b.sealed.Load() || !b.plan.Pages.Guards.asks() {
 		return nil
 	}
 	keys := make([]string, 0, len(changed))

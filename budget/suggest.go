@@ -115,8 +115,8 @@ func (p Plan) Headroom(percent int) Plan {
 		p.Regions[rest].Size = Rest
 	}
 	for _, l := range p.Limits.byKey() {
-		if *l.limit > 0 {
-			*l.limit = int(min(withHeadroom(uint64(*l.limit), percent, 1), planLimitMax))
+		if *l.value > 0 {
+			*l.value = int(min(withHeadroom(uint64(*l.value), percent, 1), planLimitMax))
 		}
 	}
 	return p

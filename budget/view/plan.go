@@ -96,11 +96,15 @@ func layOut(p budget.Plan) memoryMap {
 // add puts a part behind the others.
 func (m *memoryMap) add(p part) {
 	p.each = round(p.size)
-	if p.class != "free" && m.plan.Pages.Guards > budget.Off {
+	if p.class != "free" && m.guarded() {
 		p.each += edge
 	}
 	m.parts = append(m.parts, p)
 	m.place()
+}
+
+func (m memoryMap) guarded() bool {
+	return m.plan.Pages.Guards == budget.Wished || m.plan.Pages.Guards == budget.Required
 }
 
 // place says where each part begins.
@@ -199,7 +203,7 @@ func (m memoryMap) edges(b *bytes.Buffer) {
 		return
 	}
 	text := "pale: every arena begins at a multiple of " + sizeText(edge)
-	if m.plan.Pages.Guards > budget.Off {
+	if m.guarded() {
 		text += ", and has a guard behind it"
 	}
 	m.line(b, len(m.parts), part{class: "free slack", name: "edges", size: slack, count: 1, text: text})
