@@ -192,7 +192,9 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 			_ = b.Close()
 		}
 	}()
-	b.countScratch()
+	for _, st := range b.scratches {
+		st.CountNames(true)
+	}
 	t.err = b.attempt(m.fn)
 	t.report = b.Report()
 	var full *scope.FullError
@@ -236,7 +238,7 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 // fulls are the last that each arena reported, to whomever. What didn't fit into the bytes that Temp gave is none of the
 // arena's.
 func (b *Budget) fulls() (list []*scope.FullError) {
-	for _, st := range b.stacks() {
+	for _, st := range b.stacks {
 		if full := st.LastFull(); full != nil && full.Key != "" {
 			list = append(list, full)
 		}

@@ -25,6 +25,8 @@ type supply interface {
 // grant is the memory that a plan gets, and what the system refused of what the plan wished.
 type grant struct {
 	memory     supply
+	table      *arena_c.Map          // at its bottom
+	mirror     *platform.Reservation // where the bytes lie in checked and asan builds, or nil
 	prefaulted bool
 	guarded    bool     // guards have no access, or some that the system doesn't give back
 	refused    []string // a line each: the key, and why
@@ -167,36 +169,36 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 }
 
 // protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
-func (b *Budget) protectGuards() error {
-	err := b.guard(0, b.memory.Protect)
-	if b.guarded = err == nil; b.guarded || platform.GoBacked || b.foreign() {
+func (g *grant) protectGuards() error {
+	err := g.guard(0, g.memory.Protect)
+	if g.guarded = err == nil; g.guarded || platform.GoBacked || g.foreign() {
 		return err
 	}
-	if refused := b.guard(0, b.memory.Unprotect); refused != nil {
-		b.guarded = true // Reconfigure must try again: an edge may come to lie there
+	if refused := g.guard(0, g.memory.Unprotect); refused != nil {
+		g.guarded = true // Reconfigure must try again: an edge may come to lie there
 		return errors.Join(err, fmt.Errorf("some guards are in force all the same: %w", refused))
 	}
 	return err
 }
 
 // foreign says whether the memory is a block that was given.
-func (b *Budget) foreign() bool {
-	_, foreign := b.memory.(given)
+func (g *grant) foreign() bool {
+	_, foreign := g.memory.(given)
 	return foreign
 }
 
 // guard gives the guards behind the arenas from `first` up, and the one before them, to do: to take access away or to give
 // it back.
-func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
+func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {
 		return errors.New("the pages of a race build are Go's")
 	}
-	size := b.table.Guard
-	if err := do(b.table.Start(uint64(first))-size, size); err != nil {
+	size := g.table.Guard
+	if err := do(g.table.Start(uint64(first))-size, size); err != nil {
 		return err
 	}
-	for i := uint64(first); i < b.table.Rows; i++ {
-		if err := do(b.table.GuardStart(i), size); err != nil {
+	for i := uint64(first); i < g.table.Rows; i++ {
+		if err := do(g.table.GuardStart(i), size); err != nil {
 			return err
 		}
 	}
@@ -205,8 +207,8 @@ func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
 
 // openMirror takes the addresses at which the bytes lie in checked and asan builds, far apart from each other
 // (arena_c/mirror.h). They are beside the plan: not locked, not made present, and counted nowhere.
-func (b *Budget) openMirror() error {
-	size := b.table.MirrorSize()
+func (g *grant) openMirror(budget string) error {
+	size := g.table.MirrorSize()
 	if size == 0 {
 		return nil
 	}
@@ -217,22 +219,22 @@ func (b *Budget) openMirror() error {
 	if err != nil {
 		return fmt.Errorf("this build lays things out far apart from each other, in %s of addresses: %w", sizeText(size), err)
 	}
-	if !b.table.MirrorOpen(m.Base(), b.plan.Name) {
+	if !g.table.MirrorOpen(m.Base(), budget) {
 		return errors.Join(errors.New("this build has no more than 256 budgets open at once"), m.Release())
 	}
-	b.mirror = m
+	g.mirror = m
 	return nil
 }
 
-func (b *Budget) closeMirror() error {
-	if b.mirror == nil {
+func (g *grant) closeMirror() error {
+	if g.mirror == nil {
 		return nil
 	}
-	for i := range b.table.Rows {
-		b.table.Row(i).Over() // scratch arenas, too, are looked at once more
+	for i := range g.table.Rows {
+		g.table.Row(i).Over() // scratch arenas, too, are looked at once more
 	}
-	b.table.MirrorClose()
-	return b.mirror.Release()
+	g.table.MirrorClose()
+	return g.mirror.Release()
 }
 
 // readLimits is platform.Limits; tests put others in its place.

@@ -33,7 +33,7 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+	b := &Budget{plan: plan, left: newLeftOpen(), cycles: collections()}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
 		return errors.Join(err, b.memory.Release())
 	}
-	if err := b.openMirror(); err != nil {
+	if err := b.openMirror(b.plan.Name); err != nil {
 		return errors.Join(err, b.memory.Release())
 	}
 	b.makeStacks()
@@ -72,17 +72,16 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 
 func (b *Budget) makeStacks() {
 	p := b.plan
-	index := uint64(0)
 	next := func(arena, key string, base int) *scope.Stack {
 		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
 			From: b.memory.Base(), Size: b.Size()}
-		st.Start(b.table.Row(index))
-		index++
+		st.Start(b.table.Row(uint64(len(b.stacks))))
+		b.stacks = append(b.stacks, st)
 		return st
 	}
 	for i, r := range p.Regions {
 		open := func(name string, slot int) *region {
-			part := &region{b: b, index: int(index), level: i, slot: slot, name: name}
+			part := &region{b: b, index: len(b.stacks), level: i, slot: slot, name: name}
 			part.stack = next("region "+name, regionSizeKey(i), 1)
 			b.regions = append(b.regions, &Region{region: part})
 			return part
@@ -98,17 +97,20 @@ func (b *Budget) makeStacks() {
 		b.slots = append(b.slots, slots)
 	}
 	for i := range p.Frame.Buffers {
-		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
+		st := next(frameName(i), frameSizeKey, 1)
+		st.CountNames(true)
+		b.frame = append(b.frame, st)
 	}
 	for i := range p.Scratch.Workers * p.Scratch.Each {
-		b.scratches = append(b.scratches, next(p.Scratch.name(i), scratchSizeKey, 0))
+		st := next(p.Scratch.name(i), scratchSizeKey, 0)
+		st.CountNames(false) // what scopes hold: theirs close as fast as can be
+		b.scratches = append(b.scratches, st)
 	}
 	b.leases = newLeases(b)
-	b.countNames()
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open(frameScope)
 	}
-	b.published.begin(b)
+	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 }
 
 // Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.

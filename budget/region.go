@@ -564,17 +564,15 @@ func (r *Region) Report() RegionReport {
 	if r.b.closed.Load() {
 		return r.b.last.Regions[r.index].clone()
 	}
-	f := figures{RegionReport: RegionReport{Name: r.name}}
-	f.read(r.stack)
-	return f.RegionReport
+	return r.b.published.regions[r.index].now().RegionReport
 }
 
 // publishRegions is for who has them for itself: the end of what touched them.
 func (b *Budget) publishRegions(touched []*region) {
-	p := &b.published.regions
-	p.Lock()
-	defer p.Unlock()
+	p := &b.published
+	p.loads.Lock()
+	defer p.loads.Unlock()
 	for _, r := range touched {
-		p.read(r.index, r.stack)
+		p.regions[r.index].publish()
 	}
 }

@@ -233,7 +233,7 @@ func (p *leases) closeOpen(w *worker) error {
 	var errs []error
 	insist(len(w.stacks), func(i int) {
 		if st := w.stacks[len(w.stacks)-1-i]; st.Depth() > 0 {
-			p.b.countOpen(st, 0)
+			p.b.left.add(st, 0)
 			errs = append(errs, st.Left(0), st.CloseTo(0))
 		}
 	})
@@ -292,9 +292,8 @@ func (p *leases) isFixed(index int) bool {
 
 // scratchAsPublished says that nothing was done on the scratch arenas that only this goroutine and workers that it knows use.
 func (b *Budget) scratchAsPublished() bool {
-	seen := b.published.beside.seen[len(b.frame):]
-	for i, st := range b.scratches {
-		if b.leases.isFixed(i) && st.Changes() != seen[i] {
+	for i := range b.published.scratch {
+		if b.leases.isFixed(i) && b.published.scratch[i].changed() {
 			return false
 		}
 	}
@@ -303,23 +302,23 @@ func (b *Budget) scratchAsPublished() bool {
 
 // publishScratch publishes these scratch arenas.
 func (b *Budget) publishScratch() {
-	p := &b.published.beside
-	p.Lock()
-	defer p.Unlock()
-	for i, st := range b.scratches {
+	p := &b.published
+	p.beside.Lock()
+	defer p.beside.Unlock()
+	for i := range p.scratch {
 		if b.leases.isFixed(i) {
-			p.readScratch(len(b.frame)+i, st)
+			p.scratch[i].publishChanged()
 		}
 	}
 }
 
 // publishLease is for Release, while nobody else can have the worker's scratch arenas.
 func (b *Budget) publishLease(worker int) {
-	p := &b.published.beside
-	p.Lock()
-	defer p.Unlock()
-	for i, st := range b.scratchOf(worker) {
-		p.readScratch(len(b.frame)+worker*b.plan.Scratch.Each+i, st)
+	p, each := &b.published, b.plan.Scratch.Each
+	p.beside.Lock()
+	defer p.beside.Unlock()
+	for i := worker * each; i < (worker+1)*each; i++ {
+		p.scratch[i].publishChanged()
 	}
 }
 
