@@ -71,46 +71,56 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 }
 
 func (b *Budget) makeStacks() {
-	p := b.plan
-	next := func(arena, key string, base int) *scope.Stack {
-		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
-			From: b.memory.Base(), Size: b.Size()}
-		st.Start(b.table.Row(uint64(len(b.stacks))))
-		b.stacks = append(b.stacks, st)
-		return st
-	}
-	for i, r := range p.Regions {
-		open := func(name string, slot int) *region {
-			part := &region{b: b, index: len(b.stacks), level: i, slot: slot, name: name}
-			part.stack = next("region "+name, regionSizeKey(i), 1)
-			b.regions = append(b.regions, &Region{region: part})
-			return part
+	for level, part := range b.plan.sized() {
+		for i := range int(part.count) {
+			st := b.makeStack(part, i)
+			switch part.kind {
+			case arena_c.KindRegion:
+				b.addRegion(level, i, st)
+			case arena_c.KindFrame:
+				st.CountNames(true)
+				b.frame = append(b.frame, st)
+			case arena_c.KindScratch:
+				st.CountNames(false) // what scopes hold: theirs close as fast as can be
+				b.scratches = append(b.scratches, st)
+			}
 		}
-		if r.Slots == 0 {
-			open(r.Name, -1)
-			continue
-		}
-		slots := newSlots(b, r.Name, i, r.Slots)
-		for k := range r.Slots {
-			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
-		}
-		b.slots = append(b.slots, slots)
-	}
-	for i := range p.Frame.Buffers {
-		st := next(frameName(i), frameSizeKey, 1)
-		st.CountNames(true)
-		b.frame = append(b.frame, st)
-	}
-	for i := range p.Scratch.Workers * p.Scratch.Each {
-		st := next(p.Scratch.name(i), scratchSizeKey, 0)
-		st.CountNames(false) // what scopes hold: theirs close as fast as can be
-		b.scratches = append(b.scratches, st)
 	}
 	b.leases = newLeases(b)
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open(frameScope)
 	}
 	b.published.begin(b.stacks, len(b.regions), len(b.frame))
+}
+
+// makeStack makes the next arena of the map, of a part the i-th.
+func (b *Budget) makeStack(part sizedPart, i int) *scope.Stack {
+	st := &scope.Stack{Budget: b.plan.Name, Arena: part.name(i), Key: part.key, Owned: b.plan.Limits.Owned,
+		Names: b.plan.Limits.Labels, From: b.memory.Base(), Size: b.Size()}
+	switch part.kind {
+	case arena_c.KindRegion:
+		st.Arena, st.Base = "region "+st.Arena, 1
+	case arena_c.KindFrame:
+		st.Base = 1
+	}
+	st.Start(b.table.Row(uint64(len(b.stacks))))
+	b.stacks = append(b.stacks, st)
+	return st
+}
+
+// addRegion adds a region, or a slot of one.
+func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
+	planned := b.plan.Regions[level]
+	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), stack: st}
+	b.regions = append(b.regions, &Region{region: r})
+	if planned.Slots == 0 {
+		return
+	}
+	if r.slot = slot; slot == 0 {
+		b.slots = append(b.slots, &Slots{b: b, name: planned.Name, index: level})
+	}
+	s := b.slots[len(b.slots)-1]
+	s.slots = append(s.slots, r)
 }
 
 // Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -35,6 +36,7 @@ type region struct {
 	owner   atomic.Uint64 // whom its readers let in: see ownerShut
 	busy    *load         // the innermost that touches it; guarded by b.mu
 	readers []*Reader     // guarded by b.mu
+	site    arena_c.Site  // of a slot, where it was acquired
 }
 
 // phase is what a region is at.

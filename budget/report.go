@@ -77,7 +77,9 @@ type figures struct {
 	lost   int // owned values, while nothing is open that could hold them
 }
 
-func newFigures(st *scope.Stack) figures { return figures{stack: st, RegionReport: RegionReport{Name: arenaName(st)}} }
+func newFigures(st *scope.Stack) figures {
+	return figures{stack: st, RegionReport: RegionReport{Name: arenaName(st)}}
+}
 
 // arenaName is the name of an arena in reports.
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }

@@ -29,14 +29,9 @@ type Slots struct {
 	index int // of the region in the plan
 	slots []*region
 
-	mu     sync.Mutex     // guards what follows
-	sites  []arena_c.Site // where each was acquired
+	mu     sync.Mutex // guards what follows, and the slots' sites
 	closed bool
 	kept   leaks // at Close: slots that were never released
-}
-
-func newSlots(b *Budget, name string, index, n int) *Slots {
-	return &Slots{b: b, name: name, index: index, sites: make([]arena_c.Site, n)}
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
@@ -69,7 +64,7 @@ func (s *Slots) Acquire() (*Region, error) {
 		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
 	}
 	onPurpose := false
-	for i, slot := range s.slots {
+	for _, slot := range s.slots {
 		if slot.taken() {
 			continue
 		}
@@ -77,7 +72,7 @@ func (s *Slots) Acquire() (*Region, error) {
 			arena_c.Tell()
 			break
 		}
-		s.sites[i].Note()
+		slot.site.Note()
 		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
@@ -117,10 +112,10 @@ func (s *Slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for i, slot := range s.slots {
+	for _, slot := range s.slots {
 		if slot.taken() {
 			name := fmt.Sprintf("slot %q", slot.name)
-			s.kept.add(name, s.sites[i].Tell(name+" acquired"))
+			s.kept.add(name, slot.site.Tell(name+" acquired"))
 		}
 	}
 }
