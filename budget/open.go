@@ -86,7 +86,7 @@ func (b *Budget) makeStacks() {
 			}
 		}
 	}
-	b.leases = newLeases(b)
+	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open(frameScope)
 	}
