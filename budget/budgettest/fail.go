@@ -1,11 +1,13 @@
 package budgettest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,10 +51,9 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 		return
 	}
 	runs := 0
-	for _, k := range knobs(plan) {
-		for value := k.least; ; runs++ {
-			small := k.set(plan, value)
-			full, err := tryOnce(small, fn)
+	for i, k := range knobs(&plan) {
+		for value := uint64(1); ; runs++ {
+			full, err := tryOnce(with(plan, i, value), fn)
 			if full != nil && full.Key != k.key {
 				err = fmt.Errorf("another key is full: %w", full)
 			}
@@ -72,57 +73,53 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	}
 }
 
-// knob is one size or limit of a plan.
+// knob is one size or limit of a plan, in a size or in a count.
 type knob struct {
-	key         string
-	least, most uint64
-	set         func(plan budget.Plan, value uint64) budget.Plan
+	key   string
+	size  *uint64
+	count *int
+	most  uint64
+}
+
+func (k knob) set(value uint64) {
+	if k.size != nil {
+		*k.size = value
+	} else {
+		*k.count = int(value)
+	}
 }
 
 // knobs are those of the plan that fn can find too small: the rest, too, when it is given a size.
-func knobs(plan budget.Plan) (list []knob) {
-	for i, r := range plan.Regions {
-		region := func(change func(*budget.RegionPlan, uint64)) func(budget.Plan, uint64) budget.Plan {
-			return func(p budget.Plan, value uint64) budget.Plan {
-				p.Regions = append([]budget.RegionPlan(nil), p.Regions...)
-				change(&p.Regions[i], value)
-				return p
-			}
-		}
-		list = append(list, knob{fmt.Sprintf("regions[%d].size", i), 1, r.Size,
-			region(func(r *budget.RegionPlan, value uint64) { r.Size = value })})
+func knobs(plan *budget.Plan) (list []knob) {
+	size := func(key string, size *uint64) { list = append(list, knob{key: key, size: size, most: *size}) }
+	count := func(key string, count *int, usual int) {
+		list = append(list, knob{key: key, count: count, most: uint64(cmp.Or(*count, usual))})
+	}
+	for i := range plan.Regions {
+		r := &plan.Regions[i]
+		size(fmt.Sprintf("regions[%d].size", i), &r.Size)
 		if r.Slots > 1 {
-			list = append(list, knob{fmt.Sprintf("regions[%d].slots", i), 1, uint64(r.Slots),
-				region(func(r *budget.RegionPlan, value uint64) { r.Slots = int(value) })})
+			count(fmt.Sprintf("regions[%d].slots", i), &r.Slots, 0)
 		}
 	}
 	if plan.Frame.Buffers > 0 {
-		list = append(list, knob{"frame.size", 1, plan.Frame.Size,
-			func(p budget.Plan, value uint64) budget.Plan { p.Frame.Size = value; return p }})
+		size("frame.size", &plan.Frame.Size)
 	}
 	if plan.Scratch.Workers > 0 {
-		list = append(list, knob{"scratch.size", 1, plan.Scratch.Size,
-			func(p budget.Plan, value uint64) budget.Plan { p.Scratch.Size = value; return p }})
+		size("scratch.size", &plan.Scratch.Size)
 	}
-	limit := func(name string, most int, change func(*budget.Limits, int)) {
-		list = append(list, knob{"limits." + name, 1, uint64(most), func(p budget.Plan, value uint64) budget.Plan {
-			change(&p.Limits, int(value))
-			return p
-		}})
-	}
-	limits := plan.Limits
-	limit("scopes", or(limits.Scopes, 64), func(l *budget.Limits, n int) { l.Scopes = n })
-	limit("pools", or(limits.Pools, 64), func(l *budget.Limits, n int) { l.Pools = n })
-	limit("owned", or(limits.Owned, 256), func(l *budget.Limits, n int) { l.Owned = n })
-	limit("labels", or(limits.Labels, 32), func(l *budget.Limits, n int) { l.Labels = n })
+	count("limits.scopes", &plan.Limits.Scopes, 64)
+	count("limits.pools", &plan.Limits.Pools, 64)
+	count("limits.owned", &plan.Limits.Owned, 256)
+	count("limits.labels", &plan.Limits.Labels, 32)
 	return list
 }
 
-func or(limit, usual int) int {
-	if limit == 0 {
-		return usual
-	}
-	return limit
+// with is the plan with another value of its i-th knob.
+func with(plan budget.Plan, i int, value uint64) budget.Plan {
+	plan.Regions = slices.Clone(plan.Regions)
+	knobs(&plan)[i].set(value)
+	return plan
 }
 
 // next is the least value with which the request that was refused may have room. Its alignment isn't told, so each power
