@@ -72,8 +72,7 @@ func (b *Budget) Missing() (pages int, ok bool) {
 }
 
 // note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.
-func (b *Budget) note(errs ...error) {
-	err := errors.Join(errs...)
+func (b *Budget) note(err error) {
 	if err == nil {
 		return
 	}

@@ -43,7 +43,7 @@ func (b *Budget) closeStacks() (errs []error) {
 	beside := b.stacks[len(b.regions):]
 	insist(1+len(beside), func(i int) {
 		if i == 0 {
-			errs = append(errs, emptyAll(b.along(nil))...)
+			errs = append(errs, emptyAll(b.along(nil), false)...)
 		} else {
 			errs = append(errs, beside[i-1].CloseTo(0))
 		}

@@ -75,13 +75,19 @@ func Load[T any](ctx context.Context, r *Region, fn func(scope.Scope) (*T, error
 // returns the finalizers' errors. It waits for workers that have it pinned ([Reader]) until ctx ends; then it says who is, and
 // nothing has changed.
 func (r *Region) Rewind(ctx context.Context) error {
+	return r.empty(ctx, "Rewind", false)
+}
+
+// empty is Rewind, and Release of a slot.
+func (r *Region) empty(ctx context.Context, what string, releases bool) error {
 	defer forgive()()
-	l, err := r.b.enter(ctx, r, "Rewind")
+	l, err := r.b.enter(ctx, r, what)
 	if err != nil {
 		return err
 	}
-	defer r.b.leave(l)
-	return errors.Join(emptyAll(l.along)...)
+	l.releases = releases
+	defer r.b.leave(l) // deferred: also when a finalizer ends the goroutine
+	return errors.Join(emptyAll(l.along, false)...)
 }
 
 // load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as
@@ -103,15 +109,15 @@ func (r *Region) load(ctx context.Context, fn func(scope.Scope) error) (word uin
 		return 0, err
 	}
 	defer r.b.leave(l)
-	r.b.note(emptyAll(l.along)...)
+	r.b.note(errors.Join(emptyAll(l.along, false)...))
 	defer func() {
 		if word != 0 {
 			return
 		}
 		other, verdict := r.stack.Verdict(recover(), err)
-		errs := undo(l)
+		errs := emptyAll(l.along, true)
 		if err = errors.Join(append([]error{verdict}, errs...)...); verdict == nil {
-			r.b.note(errs...) // fn panics, or ends its goroutine: nobody gets what Load returns
+			r.b.note(errors.Join(errs...)) // fn panics, or ends its goroutine: nobody gets what Load returns
 		}
 		if other != nil {
 			panic(other)
@@ -151,18 +157,6 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 	}
 	return fmt.Errorf("budget %q: BUG: the value that a Load of region %s returns lies in its temporaries, or in a scope that closed; "+
 		"both are gone when Load returns", r.b.plan.Name, r.name)
-}
-
-// undo empties the region after a load that failed, and those above it first: what fn loaded there may point into it.
-func undo(l *load) (errs []error) {
-	insist(2, func(i int) {
-		if i == 0 {
-			errs = append(errs, emptyAll(l.along[1:])...)
-		} else {
-			errs = append(errs, l.along[0].rewind()) // its peak stays: how far the load came
-		}
-	})
-	return errs
 }
 
 // begin takes a place among the loads, or says why there is none. r is nil for Close and

@@ -49,11 +49,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
-	limits := readLimits()
-	if err := p.fits(l, p.keeps(l) || p.keepsBase(l), limits); err != nil {
-		return g, err
-	}
-	r, err := g.reserve(p, l, limits)
+	r, err := g.reserve(p, l)
 	if err != nil {
 		return g, err
 	}
@@ -91,30 +87,33 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	return g.want("lock", pages.Lock, lock)
 }
 
-// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still,
-// and handles into them may be kept: only tables of the same shape may lie there, so that each handle finds
-// its own words, dead.
-func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.Reservation, err error) {
+// reserve takes the range at the plan's base, or any.
+func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
+	limits := readLimits()
 	err = g.want("base", p.Pages.Base, func() (err error) {
 		if p.Base > uint64(^uintptr(0)) {
 			return fmt.Errorf("this target has no address %#x", p.Base)
 		}
-		if err := p.fits(l, p.keepsBase(l), limits); err != nil {
-			return err
-		}
-		r, err = platform.Reserve(uintptr(p.Base), l.size, l.head())
+		r, err = p.reserveAt(uintptr(p.Base), l, limits)
 		return err
 	})
 	if r != nil || err != nil {
 		return r, err
 	}
-	if err := p.fits(l, p.keeps(l), limits); err != nil {
+	return p.reserveAt(0, l, limits)
+}
+
+// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has its tables still, and handles into
+// them may be kept: only tables of the same shape may lie there, so that each handle finds its own words, dead.
+func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platform.Reservation, error) {
+	if err := p.fits(l, platform.Keeps(base, l.size, l.head()), limits); err != nil {
 		return nil, err
 	}
-	if r, err = platform.Reserve(0, l.size, l.head()); err != nil {
-		return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
+	r, err := platform.Reserve(base, l.size, l.head())
+	if err != nil && base == 0 {
+		err = fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
-	return r, nil
+	return r, err
 }
 
 // head is the tables, which outlive the budget.
@@ -276,12 +275,4 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	}
 	limit.Used -= min(limit.Used, own)
 	return limit.Rest()
-}
-
-// keeps says whether the process keeps a range for the plan.
-func (p Plan) keeps(l layout) bool { return platform.Keeps(0, l.size, l.head()) }
-
-// keepsBase says whether it keeps one at the plan's base.
-func (p Plan) keepsBase(l layout) bool {
-	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.Keeps(uintptr(p.Base), l.size, l.head())
 }

@@ -155,14 +155,15 @@ func (r *Region) Base() arena.Base {
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(row), row.Arena.Start), row.Size())
 }
 
-// emptyAll empties regions, top first.
-func emptyAll(regions []*region) (errs []error) {
+// emptyAll empties regions, top first: what lies above may point into what is below. After a load that failed the peak of
+// its region stays: how far it came.
+func emptyAll(regions []*region, failed bool) (errs []error) {
 	insist(len(regions), func(i int) {
-		r := regions[len(regions)-1-i]
-		if err := r.rewind(); err != nil {
-			errs = append(errs, err)
+		i = len(regions) - 1 - i
+		errs = append(errs, regions[i].rewind())
+		if i > 0 || !failed {
+			regions[i].stack.ResetPeak(false)
 		}
-		r.stack.ResetPeak(false)
 	})
 	return errs
 }

@@ -3,7 +3,6 @@ package budget
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -94,17 +93,10 @@ func (s *Slots) Available() (free int) {
 // those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
 func (r *Region) Release(ctx context.Context) error {
-	defer forgive()()
 	if r.slot < 0 {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
-	l, err := r.b.enter(ctx, r, "Release")
-	if err != nil {
-		return err
-	}
-	l.releases = true
-	defer r.b.leave(l) // deferred: also when a finalizer ends the goroutine
-	return errors.Join(emptyAll(l.along)...)
+	return r.empty(ctx, "Release", true)
 }
 
 // close notes who has a slot still, and lets nobody have one any more.
