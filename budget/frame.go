@@ -22,7 +22,7 @@ func (b *Budget) Frame() scope.Scope {
 }
 
 // NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
-// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
+// errors and a full of a Try... in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
 // for each pool that is open there; where there are none, tens of nanoseconds, whatever was made.
@@ -54,7 +54,7 @@ func (b *Budget) NextFrame() (err error) {
 	return b.endFrame(next)
 }
 
-// endFrame is for a frame in which there is something to run, to tell or to count.
+// endFrame is for a frame in which there is something to run, to report or to count.
 func (b *Budget) endFrame(next int) (err error) {
 	ending, oldest := b.frame[b.buffer], b.frame[next]
 	b.countOpenFrame()

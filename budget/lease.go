@@ -283,5 +283,5 @@ func (p *leases) isFixed(index int) bool {
 	return p.workers[index/p.each].state.Load() == scratchFixed
 }
 
-// closeWait is for workers on their way out: one that meets a shut gate is inside for a moment.
+// closeWait is for workers on their way out: one that finds a region shut is inside for a moment.
 const closeWait = 10 * time.Millisecond

@@ -36,8 +36,8 @@ func (l Loaded[T]) Get() *T {
 // s, both of which are gone when Load returns, and fn closes the scopes that it opens: either is a BUG error.
 //
 // The error is nil exactly when the region is loaded. When fn fails, the region is empty, and those above it too; what
-// fn made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full that a Try... met in
-// the region and that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic
+// fn made is finalized, newest first. A full in fn, wherever, is the error returned; so is a full of a Try... in the
+// region that fn ignored. A panic after it becomes that error with the panic as its cause. Any other panic
 // unwinds and goes on, and so does Goexit. Errors of the old contents' finalizers go to the report and the plan's
 // OnError, never into the verdict; so do all finalizers' where Load doesn't return.
 //
@@ -55,7 +55,7 @@ func (l Loaded[T]) Get() *T {
 // stays, and is a leak ([Leaks]).
 //
 // Load waits for workers that have it pinned ([Reader]) until ctx ends, and then says who is; a ctx that has ended already is refused at
-// once; in both cases nothing changes. After a second of waiting OnError is told. fn itself watches ctx if it wants to.
+// once; in both cases nothing changes. After a second of waiting OnError is called. fn itself watches ctx if it wants to.
 func Load[T any](ctx context.Context, r *Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	defer forgive()()
 	var value *T
@@ -159,7 +159,7 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 		"both are gone when Load returns", r.b.plan.Name, r.name)
 }
 
-// begin takes a place among the loads, or says why there is none. r is nil for Close and
+// begin adds a load to those at work, or says why it can't. r is nil for Close and
 // Reconfigure, which touch all.
 func (b *Budget) begin(r *Region, what string) (*load, error) {
 	l := &load{name: what, along: b.along(r), over: make(chan struct{})}
@@ -282,7 +282,7 @@ func (b *Budget) inside(regions []*region) (names []string) {
 }
 
 // keepOut lets no worker into the regions until the load ends, and waits until nobody is inside.
-// After a second it tells the plan's OnError: a goroutine that waits for its own Unpin waits for
+// After a second it calls the plan's OnError: a goroutine that waits for its own Unpin waits for
 // ever.
 func (b *Budget) keepOut(ctx context.Context, l *load, regions []*region) (still []string) {
 	l.shut = regions

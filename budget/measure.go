@@ -252,7 +252,7 @@ func widens(full *scope.FullError) bool {
 }
 
 // wideLimit is the most of each that an arena of a wide plan may have open, if it has wideRoom for each: the tables have a
-// place for each too.
+// record for each too.
 const (
 	wideLimit = 4096
 	wideRoom  = 4096

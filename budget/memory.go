@@ -236,7 +236,7 @@ func (g *grant) closeMirror() error {
 	return g.mirror.Release()
 }
 
-// readLimits is platform.Limits; tests put others in its place.
+// readLimits is platform.Limits; tests replace it.
 var readLimits = platform.Limits
 
 // fits says which limit of the process is too small for the budget and the Go share. kept says that the budget gets the

@@ -23,7 +23,7 @@ type Plan struct {
 	Pages   Pages
 	GoHeap  uint64 // the Go runtime's share beside the budget, at least 4 MiB; 0 leaves the collector alone
 
-	OnError func(error) // told of errors that no call can return: those of finalizers whose contents a load replaced; may be nil
+	OnError func(error) // called with errors that no call can return: those of finalizers whose contents a load replaced; may be nil
 }
 
 // RegionPlan is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
@@ -57,7 +57,7 @@ type ScratchPlan struct {
 
 // Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes (a load's own is one of them,
 // and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, scratch) pays
-// for its places: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
+// for them: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
 // owned value and 300 a label (35 KiB an arena by default).
 type Limits struct {
 	Scopes int `json:"scopes"`

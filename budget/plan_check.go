@@ -14,7 +14,7 @@ import (
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will tell.
+// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will say.
 func (p Plan) Check() error {
 	var errs []error
 	for _, fault := range p.faults() {
@@ -64,7 +64,7 @@ func (p Plan) faults() planFaults {
 	return f
 }
 
-// whole checks the size and the address of all together, each alone; how the parts fit in, sums tells.
+// whole checks the size and the address of all together, each alone; how the parts fit in, sums says.
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
 	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
@@ -195,7 +195,7 @@ func (f *planFaults) sums(p Plan) {
 	}
 }
 
-// planSummand tells whether the sum depends on the key.
+// planSummand says whether the sum depends on the key.
 func planSummand(key string) bool {
 	switch key {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":

@@ -9,7 +9,7 @@ import (
 )
 
 // planKey is a key of an object and where its value is: a pointer, or the keys of an object. The plan is
-// read and written by them. json.Unmarshal would take the last of two equal keys, and tell one fault
+// read and written by them. json.Unmarshal would take the last of two equal keys, and report one fault
 // alone, by the Go type that it doesn't fit.
 type planKey = keyed[any]
 

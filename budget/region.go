@@ -71,7 +71,7 @@ func (r *region) open() scope.Scope {
 	return r.stack.Open(r.name)
 }
 
-// keep makes it final, if its function closed what it opened and heeded what it met.
+// keep makes it final, if its function closed what it opened and heeded what was reported to it.
 func (r *region) keep() (word uint64, err error) {
 	if err := r.stack.Left(1); err != nil {
 		return 0, err
@@ -151,8 +151,8 @@ func (r *Region) Name() string { return r.name }
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
 func (r *Region) Base() arena.Base {
-	row := r.b.table.Row(uint64(r.index))
-	return arena.BaseAt(unsafe.Add(unsafe.Pointer(row), row.Arena.Start), row.Size())
+	header := r.b.table.Row(uint64(r.index))
+	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
 }
 
 // emptyAll empties regions, top first: what lies above may point into what is below. After a load that failed the peak of
@@ -182,7 +182,7 @@ func insistFrom(i, n int, step func(i int)) {
 		}
 		insistFrom(i, n, step)
 	}()
-	for ; i < n; i++ { // no iterator: who rewound is told by the first call outside of the library
+	for ; i < n; i++ { // no iterator: who rewound is found by the first call outside of the library
 		step(i)
 	}
 }

@@ -104,7 +104,7 @@ func (b *Budget) strictFrame() {
 }
 
 // NoHeap runs fn once. It is an error when anything was allocated on the Go heap meanwhile: that says
-// how many objects and bytes, and where, each place with its callers. Run fn once before when it fills
+// how many objects and bytes, and where, each line with its callers. Run fn once before when it fills
 // caches of its own.
 //
 // The runtime has one heap: what other goroutines allocate counts and is named too, so a test that calls

@@ -19,7 +19,7 @@ import (
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too small for it: from so
 // little that its first request fails, up to what it needs. So each allocation and each registration of fn in a region,
 // the frame or a scratch arena is once the first that fails, and all that come after it fail too, but for what fits into the padding
-// that one before it needs; whoever handles a full is tried at each place where it can come from. It needs no hook: the limit
+// that one before it needs; whoever handles a full is tried wherever it can come from. It needs no hook: the limit
 // of the arena is where the failure is.
 //
 // In a checked build (-tags checked) it goes on with the plan as it is: the first request is refused, in the next run the
@@ -28,11 +28,11 @@ import (
 // takes by itself is none, nor is what Close's finalizers ask for. The count is the process's: let nothing else allocate
 // from a budget at the same time; other calls of FailEach wait.
 //
-// fn returns the first full that it meets, or nil when it met none; it closes what it opens, as always. FailEach fails
+// fn returns the first full that it gets, or nil when it got none; it closes what it opens, as always. FailEach fails
 // the test when fn returns another error, or a full of another key than the one that was too small, when it panics, when
 // the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked. In a checked
 // build it fails it too when fn returns nil, or another full, though something was refused: who goes on after a full still
-// returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error tells of them, nil is the
+// returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error reports them, nil is the
 // whole answer, so fn may go on without, or return an error that is ErrFull.
 //
 // The plan is one that is wide enough. It is opened once for each request, without making its pages present unless it
@@ -122,7 +122,7 @@ func with(plan budget.Plan, i int, value uint64) budget.Plan {
 	return plan
 }
 
-// next is the least value with which the request that was refused may have room. Its alignment isn't told, so each power
+// next is the least value with which the request that was refused may have room. Its alignment isn't reported, so each power
 // of two is tried: at worst a request fails a few times.
 func next(full *scope.FullError, value uint64) uint64 {
 	if full.What != "bytes" {

@@ -85,18 +85,18 @@ func layOut(p budget.Plan) memoryMap {
 		m.parts = append(m.parts, part{class: "scratch", name: "scratch", size: s.Size, count: uint64(s.Workers * each),
 			text: many(s.Workers, "worker") + " × " + many(each, "arena") + " of " + sizeText(s.Size)})
 	}
-	m.place()
+	m.lay()
 	if free := round(p.Size) - min(round(p.Size), m.total); rest >= 0 {
 		m.parts[rest].size = free
 	} else if free != 0 {
 		m.parts = append(m.parts, part{class: "free", name: "unplanned", size: free, count: 1})
 	}
-	m.place()
+	m.lay()
 	return m
 }
 
-// place says where each part begins.
-func (m *memoryMap) place() {
+// lay says where each part begins.
+func (m *memoryMap) lay() {
 	m.total = 0
 	for i := range m.parts {
 		p := &m.parts[i]
@@ -155,7 +155,7 @@ func (m memoryMap) open(b *bytes.Buffer) {
 	}
 }
 
-// arenas draws the part's place in the map, arena by arena where these are wide enough to tell apart.
+// arenas draws the part in the map, arena by arena where these are wide enough to tell apart.
 func (m memoryMap) arenas(b *bytes.Buffer, p part) {
 	count, size, each := p.count, p.size, p.each
 	if m.x(p.offset+p.each)-m.x(p.offset) < 3 { // a fence of slots is one bar, with all slack at its end
