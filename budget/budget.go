@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -24,21 +22,20 @@ var (
 type Budget struct {
 	plan Plan
 	grant
-	table     *arena_c.Map
-	regions   []*Region // bottom first, each slot one
+	stacks    []*scope.Stack // of all arenas, as they lie in the map: regions, frame, scratch arenas
+	regions   []*Region      // bottom first, each slot one
 	slots     []*Slots
 	frame     []*scope.Stack
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
 	scratches []*scope.Stack
 	leases    *leases // of them
+	left      *leftOpen
 	restoreGo func()
+	cycles    uint64 // collections before Open
 	published published
-	mirror    *platform.Reservation // where the bytes lie in checked and asan builds, or nil
 
-	mu      sync.Mutex             // guards what follows
-	leaked  map[opened]scope.Scope // the scope that was counted last at each depth of an arena
-	leaks   map[*scope.Stack]*leaks
+	mu      sync.Mutex // guards what follows, and the plan's regions and size
 	errors  []string
 	errorsN int
 	last    Report // as of Close
@@ -74,17 +71,8 @@ func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing()
 }
 
-func (b *Budget) stacks() []*scope.Stack {
-	var all []*scope.Stack
-	for _, r := range b.regions {
-		all = append(all, r.stack)
-	}
-	return append(append(all, b.frame...), b.scratches...)
-}
-
 // note keeps what nobody is returned for the report and gives it to the plan's hook, as one error.
-func (b *Budget) note(errs ...error) {
-	err := errors.Join(errs...)
+func (b *Budget) note(err error) {
 	if err == nil {
 		return
 	}
@@ -97,30 +85,5 @@ func (b *Budget) note(errs ...error) {
 	b.mu.Unlock()
 	if b.plan.OnError != nil {
 		b.plan.OnError(err)
-	}
-}
-
-// opened is where on a scratch arena, or in the frame, a scope is open.
-type opened struct {
-	stack *scope.Stack
-	depth int
-}
-
-// countOpen counts the scopes that are open from a depth up.
-func (b *Budget) countOpen(st *scope.Stack, depth int) {
-	defer forgive()() // Strict speaks of what the program does
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for ; depth < st.Depth(); depth++ {
-		at := opened{st, depth}
-		open, _, _ := st.Opened(depth)
-		if b.leaked[at] == open {
-			continue
-		}
-		b.leaked[at] = open
-		if b.leaks[st] == nil {
-			b.leaks[st] = &leaks{}
-		}
-		b.leaks[st].addScope(st, depth)
 	}
 }

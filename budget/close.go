@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -41,10 +40,10 @@ func (b *Budget) Close() (err error) {
 }
 
 func (b *Budget) closeStacks() (errs []error) {
-	beside := slices.Concat(b.frame, b.scratches)
+	beside := b.stacks[len(b.regions):]
 	insist(1+len(beside), func(i int) {
 		if i == 0 {
-			errs = append(errs, emptyAll(b.along(nil))...)
+			errs = append(errs, emptyAll(b.along(nil), false)...)
 		} else {
 			errs = append(errs, beside[i-1].CloseTo(0))
 		}
@@ -62,7 +61,7 @@ func (b *Budget) release(l *load) error {
 	b.countKept(&b.last.Leaks)
 	b.closed.Store(true)
 	b.unseal()
-	for _, st := range b.stacks() {
+	for _, st := range b.stacks {
 		st.Drop()
 	}
 	l.shut = nil
@@ -78,20 +77,15 @@ func (b *Budget) release(l *load) error {
 // leakErrors says what is left at Close.
 func (b *Budget) leakErrors() error {
 	var errs []error
-	for _, st := range b.stacks() {
+	for _, st := range b.stacks {
 		var held leaks
 		st.EachOwned(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
 		wrong := fmt.Sprintf("budget %q: %s: %d owned values were never released: ", b.plan.Name, st.Arena, held.count)
 		errs = append(errs, held.err(wrong, ""))
 	}
-	b.mu.Lock()
-	for _, st := range slices.Concat(b.frame, b.scratches) {
-		if open := b.leaks[st]; open != nil {
-			wrong := fmt.Sprintf("budget %q: %s: left open at NextFrame, Release or Close: scope ", b.plan.Name, st.Arena)
-			errs = append(errs, open.err(wrong, "; close each where it is opened"))
-		}
+	for _, st := range b.stacks {
+		errs = append(errs, b.left.err(b.plan.Name, st))
 	}
-	b.mu.Unlock()
 	errs = append(errs, b.leases.keptError())
 	for _, s := range b.slots {
 		errs = append(errs, s.keptError())

@@ -22,7 +22,7 @@ func (b *Budget) Frame() scope.Scope {
 }
 
 // NextFrame ends the frame: the oldest buffer is emptied, finalizers first, and becomes the current one. It returns their
-// errors and a full that a Try... met in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
+// errors and a full of a Try... in the frame that ends. Call it when no worker is at work on the frame or on scratch arenas
 // that were asked for by number. Scopes that are open on these are leaks: Report counts them from now on, Close names
 // them; those of the frame are closed and named in the error, too. Cost: O(finalizers), no allocation, and a call into C
 // for each pool that is open there; where there are none, tens of nanoseconds, whatever was made.
@@ -54,7 +54,7 @@ func (b *Budget) NextFrame() (err error) {
 	return b.endFrame(next)
 }
 
-// endFrame is for a frame in which there is something to run, to tell or to count.
+// endFrame is for a frame in which there is something to run, to report or to count.
 func (b *Budget) endFrame(next int) (err error) {
 	ending, oldest := b.frame[b.buffer], b.frame[next]
 	b.countOpenFrame()
@@ -93,7 +93,7 @@ func (b *Budget) finalizing() string {
 func (b *Budget) countOpenScratch(lent bool) {
 	for i, scratch := range b.scratches {
 		if (lent || b.leases.isFixed(i)) && scratch.Depth() != 0 {
-			b.countOpen(scratch, 0)
+			b.left.add(scratch, 0)
 		}
 	}
 }
@@ -101,32 +101,34 @@ func (b *Budget) countOpenScratch(lent bool) {
 // countOpenFrame counts the scopes that are open in the frame, in its own.
 func (b *Budget) countOpenFrame() {
 	if len(b.frame) > 0 && b.frame[b.buffer].Depth() > 1 {
-		b.countOpen(b.frame[b.buffer], 1)
+		b.left.add(b.frame[b.buffer], 1)
 	}
 }
 
 // publishFrame publishes the frame.
 func (b *Budget) publishFrame() {
-	p := &b.published.beside
-	p.Lock()
-	defer p.Unlock()
-	for i, st := range b.frame {
-		p.seen[i] = st.Changes()
-		p.read(i, st)
+	p := &b.published
+	p.beside.Lock()
+	defer p.beside.Unlock()
+	for i := range p.frame {
+		f := &p.frame[i]
+		f.seen = f.stack.Changes()
+		f.publish()
 	}
 }
 
 // publishPlain publishes a frame that ended with so many bytes, and the next one, with none: both are most often as they
 // were but for these.
 func (b *Budget) publishPlain(next int, used uint64) {
-	p := &b.published.beside
-	p.Lock()
-	if ending := b.frame[b.buffer]; ending.Changes() == p.seen[b.buffer] {
-		p.hold(b.buffer, used)
+	p := &b.published
+	p.beside.Lock()
+	if ending := &p.frame[b.buffer]; ending.changed() {
+		ending.publish()
 	} else {
-		p.read(b.buffer, ending)
+		ending.hold(used)
 	}
-	p.hold(next, 0)
-	p.seen[next] = b.frame[next].Changes()
-	p.Unlock()
+	f := &p.frame[next]
+	f.hold(0)
+	f.seen = f.stack.Changes()
+	p.beside.Unlock()
 }

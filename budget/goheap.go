@@ -60,7 +60,7 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	goShare.owner, goShare.taken = plan.Name, true
 	limit := plan.GoHeap
 	if platform.GoBacked {
-		l, _ := plan.layout() // its fault is layOut's to tell
+		l, _ := plan.layout() // its fault is layOut's to report
 		limit += l.size
 	}
 	limit += plan.sites()
@@ -91,8 +91,8 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 // goShare is what the plan needs of the Go heap: what it gives, or at least its tables there.
 func (p Plan) goShare() uint64 { return max(p.GoHeap, p.goTables()) }
 
-// goMemory is what the Go runtime has from the system, in bytes: mapped, and of this what it hasn't given back. Tests put
-// other figures in its place.
+// goMemory is what the Go runtime has from the system, in bytes: mapped, and of this what it hasn't given back. Tests
+// replace it.
 var goMemory = func() (mapped, present uint64) {
 	s := readMetrics(metricTotal, metricReleased)
 	mapped = s[0].Value.Uint64()

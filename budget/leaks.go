@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -66,3 +67,61 @@ func (l *leaks) err(wrong, do string) error {
 }
 
 const reportErrors = 16
+
+// leftOpen are the scopes of frame and scratch arenas that were open when none should be.
+type leftOpen struct {
+	mu      sync.Mutex
+	counted map[opened]scope.Scope // the last at each depth of an arena
+	leaks   map[*scope.Stack]*leaks
+}
+
+// opened is where on a scratch arena, or in the frame, a scope is open.
+type opened struct {
+	stack *scope.Stack
+	depth int
+}
+
+func newLeftOpen() *leftOpen {
+	return &leftOpen{counted: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+}
+
+// add counts the scopes that are open from a depth up, each once.
+func (l *leftOpen) add(st *scope.Stack, depth int) {
+	defer forgive()() // Strict speaks of what the program does
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ; depth < st.Depth(); depth++ {
+		at := opened{st, depth}
+		open, _, _ := st.Opened(depth)
+		if l.counted[at] == open {
+			continue
+		}
+		l.counted[at] = open
+		if l.leaks[st] == nil {
+			l.leaks[st] = &leaks{}
+		}
+		l.leaks[st].addScope(st, depth)
+	}
+}
+
+// count is how many there were. Any goroutine may ask.
+func (l *leftOpen) count() (all int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, open := range l.leaks {
+		all += open.count
+	}
+	return all
+}
+
+// err names those of an arena.
+func (l *leftOpen) err(budget string, st *scope.Stack) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := l.leaks[st]
+	if open == nil {
+		return nil
+	}
+	return open.err(fmt.Sprintf("budget %q: %s: left open at NextFrame, Release or Close: scope ", budget, st.Arena),
+		"; close each where it is opened")
+}

@@ -168,8 +168,8 @@ func lineEnd(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (aren
 // raise makes the limit that was full so many. It is false when it was another thing, or the limit is the largest already.
 func (l *Limits) raise(full *scope.FullError, to uint64) bool {
 	for _, limit := range l.byKey() {
-		if limit.key == full.Key {
-			*limit.limit = max(*limit.limit, int(min(to, planLimitMax)))
+		if "limits."+limit.key == full.Key {
+			*limit.value = max(*limit.value, int(min(to, planLimitMax)))
 			return full.Size < planLimitMax
 		}
 	}
@@ -192,7 +192,9 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 			_ = b.Close()
 		}
 	}()
-	b.countScratch()
+	for _, st := range b.scratches {
+		st.CountNames(true)
+	}
 	t.err = b.attempt(m.fn)
 	t.report = b.Report()
 	var full *scope.FullError
@@ -236,7 +238,7 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 // fulls are the last that each arena reported, to whomever. What didn't fit into the bytes that Temp gave is none of the
 // arena's.
 func (b *Budget) fulls() (list []*scope.FullError) {
-	for _, st := range b.stacks() {
+	for _, st := range b.stacks {
 		if full := st.LastFull(); full != nil && full.Key != "" {
 			list = append(list, full)
 		}
@@ -250,7 +252,7 @@ func widens(full *scope.FullError) bool {
 }
 
 // wideLimit is the most of each that an arena of a wide plan may have open, if it has wideRoom for each: the tables have a
-// place for each too.
+// record for each too.
 const (
 	wideLimit = 4096
 	wideRoom  = 4096

@@ -25,6 +25,8 @@ type supply interface {
 // grant is the memory that a plan gets, and what the system refused of what the plan wished.
 type grant struct {
 	memory     supply
+	table      *arena_c.Map          // at its bottom
+	mirror     *platform.Reservation // where the bytes lie in checked and asan builds, or nil
 	prefaulted bool
 	guarded    bool     // guards have no access, or some that the system doesn't give back
 	refused    []string // a line each: the key, and why
@@ -32,7 +34,7 @@ type grant struct {
 
 // want asks for what the plan demands. A refusal is an error when it is required, else a line of the report.
 func (g *grant) want(key string, demand Demand, ask func() error) error {
-	if demand <= Off {
+	if !demand.asks() {
 		return nil
 	}
 	err := ask()
@@ -47,11 +49,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
-	limits := readLimits()
-	if err := p.fits(l, p.keeps(l) || p.keepsBase(l), limits); err != nil {
-		return g, err
-	}
-	r, err := g.reserve(p, l, limits)
+	r, err := g.reserve(p, l)
 	if err != nil {
 		return g, err
 	}
@@ -89,30 +87,33 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	return g.want("lock", pages.Lock, lock)
 }
 
-// reserve takes the range at the plan's base, or any. The range of an earlier budget has its tables still,
-// and handles into them may be kept: only tables of the same shape may lie there, so that each handle finds
-// its own words, dead.
-func (g *grant) reserve(p Plan, l layout, limits []platform.Limit) (r *platform.Reservation, err error) {
+// reserve takes the range at the plan's base, or any.
+func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
+	limits := readLimits()
 	err = g.want("base", p.Pages.Base, func() (err error) {
 		if p.Base > uint64(^uintptr(0)) {
 			return fmt.Errorf("this target has no address %#x", p.Base)
 		}
-		if err := p.fits(l, p.keepsBase(l), limits); err != nil {
-			return err
-		}
-		r, err = platform.Reserve(uintptr(p.Base), l.size, l.head())
+		r, err = p.reserveAt(uintptr(p.Base), l, limits)
 		return err
 	})
 	if r != nil || err != nil {
 		return r, err
 	}
-	if err := p.fits(l, p.keeps(l), limits); err != nil {
+	return p.reserveAt(0, l, limits)
+}
+
+// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has its tables still, and handles into
+// them may be kept: only tables of the same shape may lie there, so that each handle finds its own words, dead.
+func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platform.Reservation, error) {
+	if err := p.fits(l, platform.Keeps(base, l.size, l.head()), limits); err != nil {
 		return nil, err
 	}
-	if r, err = platform.Reserve(0, l.size, l.head()); err != nil {
-		return nil, fmt.Errorf("%w; lower %s or limits", err, p.largest())
+	r, err := platform.Reserve(base, l.size, l.head())
+	if err != nil && base == 0 {
+		err = fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
-	return r, nil
+	return r, err
 }
 
 // head is the tables, which outlive the budget.
@@ -149,11 +150,11 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 		return g, fmt.Errorf("the block has %d bytes, the plan needs %d (Plan.Need)", len(block), l.size+arena_c.Edge)
 	}
 	base := unsafe.Add(start, skip)
-	for _, page := range p.Pages.list() { // first: a plan that is refused leaves the block as it was
-		if page.demand == Wished && (page.key == "prefault" || page.key == "guards") {
+	for _, page := range p.Pages.byKey() { // first: a plan that is refused leaves the block as it was
+		if *page.value == Wished && (page.key == "prefault" || page.key == "guards") {
 			continue // nobody asked for it; and guards are asked for when the map says where
 		}
-		if err := g.want(page.key, page.demand, func() error { return errGiven }); err != nil {
+		if err := g.want(page.key, *page.value, func() error { return errGiven }); err != nil {
 			return g, err
 		}
 	}
@@ -167,36 +168,36 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 }
 
 // protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
-func (b *Budget) protectGuards() error {
-	err := b.guard(0, b.memory.Protect)
-	if b.guarded = err == nil; b.guarded || platform.GoBacked || b.foreign() {
+func (g *grant) protectGuards() error {
+	err := g.guard(0, g.memory.Protect)
+	if g.guarded = err == nil; g.guarded || platform.GoBacked || g.foreign() {
 		return err
 	}
-	if refused := b.guard(0, b.memory.Unprotect); refused != nil {
-		b.guarded = true // Reconfigure must try again: an edge may come to lie there
+	if refused := g.guard(0, g.memory.Unprotect); refused != nil {
+		g.guarded = true // Reconfigure must try again: an edge may come to lie there
 		return errors.Join(err, fmt.Errorf("some guards are in force all the same: %w", refused))
 	}
 	return err
 }
 
 // foreign says whether the memory is a block that was given.
-func (b *Budget) foreign() bool {
-	_, foreign := b.memory.(given)
+func (g *grant) foreign() bool {
+	_, foreign := g.memory.(given)
 	return foreign
 }
 
 // guard gives the guards behind the arenas from `first` up, and the one before them, to do: to take access away or to give
 // it back.
-func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
+func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {
 		return errors.New("the pages of a race build are Go's")
 	}
-	size := b.table.Guard
-	if err := do(b.table.Start(uint64(first))-size, size); err != nil {
+	size := g.table.Guard
+	if err := do(g.table.Start(uint64(first))-size, size); err != nil {
 		return err
 	}
-	for i := uint64(first); i < b.table.Rows; i++ {
-		if err := do(b.table.GuardStart(i), size); err != nil {
+	for i := uint64(first); i < g.table.Rows; i++ {
+		if err := do(g.table.GuardStart(i), size); err != nil {
 			return err
 		}
 	}
@@ -205,8 +206,8 @@ func (b *Budget) guard(first int, do func(offset, size uint64) error) error {
 
 // openMirror takes the addresses at which the bytes lie in checked and asan builds, far apart from each other
 // (arena_c/mirror.h). They are beside the plan: not locked, not made present, and counted nowhere.
-func (b *Budget) openMirror() error {
-	size := b.table.MirrorSize()
+func (g *grant) openMirror(budget string) error {
+	size := g.table.MirrorSize()
 	if size == 0 {
 		return nil
 	}
@@ -217,25 +218,25 @@ func (b *Budget) openMirror() error {
 	if err != nil {
 		return fmt.Errorf("this build lays things out far apart from each other, in %s of addresses: %w", sizeText(size), err)
 	}
-	if !b.table.MirrorOpen(m.Base(), b.plan.Name) {
+	if !g.table.MirrorOpen(m.Base(), budget) {
 		return errors.Join(errors.New("this build has no more than 256 budgets open at once"), m.Release())
 	}
-	b.mirror = m
+	g.mirror = m
 	return nil
 }
 
-func (b *Budget) closeMirror() error {
-	if b.mirror == nil {
+func (g *grant) closeMirror() error {
+	if g.mirror == nil {
 		return nil
 	}
-	for i := range b.table.Rows {
-		b.table.Row(i).Over() // scratch arenas, too, are looked at once more
+	for i := range g.table.Rows {
+		g.table.Row(i).Over() // scratch arenas, too, are looked at once more
 	}
-	b.table.MirrorClose()
-	return b.mirror.Release()
+	g.table.MirrorClose()
+	return g.mirror.Release()
 }
 
-// readLimits is platform.Limits; tests put others in its place.
+// readLimits is platform.Limits; tests replace it.
 var readLimits = platform.Limits
 
 // fits says which limit of the process is too small for the budget and the Go share. kept says that the budget gets the
@@ -274,12 +275,4 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	}
 	limit.Used -= min(limit.Used, own)
 	return limit.Rest()
-}
-
-// keeps says whether the process keeps a range for the plan.
-func (p Plan) keeps(l layout) bool { return platform.Keeps(0, l.size, l.head()) }
-
-// keepsBase says whether it keeps one at the plan's base.
-func (p Plan) keepsBase(l layout) bool {
-	return p.Base != 0 && p.Base <= uint64(^uintptr(0)) && platform.Keeps(uintptr(p.Base), l.size, l.head())
 }

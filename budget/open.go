@@ -33,7 +33,7 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, leaked: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+	b := &Budget{plan: plan, left: newLeftOpen(), cycles: collections()}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
 		return errors.Join(err, b.memory.Release())
 	}
-	if err := b.openMirror(); err != nil {
+	if err := b.openMirror(b.plan.Name); err != nil {
 		return errors.Join(err, b.memory.Release())
 	}
 	b.makeStacks()
@@ -71,44 +71,56 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 }
 
 func (b *Budget) makeStacks() {
-	p := b.plan
-	index := uint64(0)
-	next := func(arena, key string, base int) *scope.Stack {
-		st := &scope.Stack{Budget: p.Name, Arena: arena, Key: key, Owned: p.Limits.Owned, Names: p.Limits.Labels, Base: base,
-			From: b.memory.Base(), Size: b.Size()}
-		st.Start(b.table.Row(index))
-		index++
-		return st
-	}
-	for i, r := range p.Regions {
-		open := func(name string, slot int) *region {
-			part := &region{b: b, index: int(index), level: i, slot: slot, name: name}
-			part.stack = next("region "+name, regionSizeKey(i), 1)
-			b.regions = append(b.regions, &Region{region: part})
-			return part
+	for level, part := range b.plan.sized() {
+		for i := range int(part.count) {
+			st := b.makeStack(part, i)
+			switch part.kind {
+			case arena_c.KindRegion:
+				b.addRegion(level, i, st)
+			case arena_c.KindFrame:
+				st.CountNames(true)
+				b.frame = append(b.frame, st)
+			case arena_c.KindScratch:
+				st.CountNames(false) // what scopes hold: theirs close as fast as can be
+				b.scratches = append(b.scratches, st)
+			}
 		}
-		if r.Slots == 0 {
-			open(r.Name, -1)
-			continue
-		}
-		slots := newSlots(b, r.Name, i, r.Slots)
-		for k := range r.Slots {
-			slots.slots = append(slots.slots, open(fmt.Sprintf("%s %d", r.Name, k), k))
-		}
-		b.slots = append(b.slots, slots)
 	}
-	for i := range p.Frame.Buffers {
-		b.frame = append(b.frame, next(frameName(i), frameSizeKey, 1))
-	}
-	for i := range p.Scratch.Workers * p.Scratch.Each {
-		b.scratches = append(b.scratches, next(p.Scratch.name(i), scratchSizeKey, 0))
-	}
-	b.leases = newLeases(b)
-	b.countNames()
+	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open(frameScope)
 	}
-	b.published.begin(b)
+	b.published.begin(b.stacks, len(b.regions), len(b.frame))
+}
+
+// makeStack makes the next arena of the map, of a part the i-th.
+func (b *Budget) makeStack(part sizedPart, i int) *scope.Stack {
+	st := &scope.Stack{Budget: b.plan.Name, Arena: part.name(i), Key: part.key, Owned: b.plan.Limits.Owned,
+		Names: b.plan.Limits.Labels, From: b.memory.Base(), Size: b.Size()}
+	switch part.kind {
+	case arena_c.KindRegion:
+		st.Arena, st.Base = "region "+st.Arena, 1
+	case arena_c.KindFrame:
+		st.Base = 1
+	}
+	st.Start(b.table.Row(uint64(len(b.stacks))))
+	b.stacks = append(b.stacks, st)
+	return st
+}
+
+// addRegion adds a region, or a slot of one.
+func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
+	planned := b.plan.Regions[level]
+	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), stack: st}
+	b.regions = append(b.regions, &Region{region: r})
+	if planned.Slots == 0 {
+		return
+	}
+	if r.slot = slot; slot == 0 {
+		b.slots = append(b.slots, &Slots{b: b, name: planned.Name, index: level})
+	}
+	s := b.slots[len(b.slots)-1]
+	s.slots = append(s.slots, r)
 }
 
 // Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.

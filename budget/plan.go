@@ -1,9 +1,6 @@
 package budget
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Sizes in bytes.
 const (
@@ -26,7 +23,7 @@ type Plan struct {
 	Pages   Pages
 	GoHeap  uint64 // the Go runtime's share beside the budget, at least 4 MiB; 0 leaves the collector alone
 
-	OnError func(error) // told of errors that no call can return: those of finalizers whose contents a load replaced; may be nil
+	OnError func(error) // called with errors that no call can return: those of finalizers whose contents a load replaced; may be nil
 }
 
 // RegionPlan is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
@@ -60,7 +57,7 @@ type ScratchPlan struct {
 
 // Limits is how many of each an arena may have open at once, 1 to 65535; 0 means 64 scopes (a load's own is one of them,
 // and the frame's), 64 pools, 256 owned values and 32 labels. Each arena (region, slot, buffer of the frame, scratch) pays
-// for its places: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
+// for them: of the budget's tables, 64 bytes a scope and a pool; of the Go heap about 160 a scope, 60 a
 // owned value and 300 a label (35 KiB an arena by default).
 type Limits struct {
 	Scopes int `json:"scopes"`
@@ -96,50 +93,30 @@ const (
 	planHeapMax    = 1 << 46 // together with a budget it fits the int64 of the runtime's memory limit
 )
 
-// Demand is what a plan says of something that the system may refuse.
-type Demand uint8
+// Demand is what a plan says of something that the system may refuse, in the word of its JSON.
+type Demand string
 
 const (
-	Default  Demand = iota // what is written beside it
-	Off                    // isn't asked for
-	Wished                 // reported where it wasn't granted
-	Required               // else Open fails and says what to do
+	Default  Demand = ""         // what is written beside it
+	Off      Demand = "off"      // isn't asked for
+	Wished   Demand = "wished"   // reported where it wasn't granted
+	Required Demand = "required" // else Open fails and says what to do
 )
 
-var demandNames = [...]string{"default", "off", "wished", "required"}
+// asks says whether the system is asked.
+func (d Demand) asks() bool { return d == Wished || d == Required }
 
-// String is "default", "off", "wished" or "required".
-func (d Demand) String() string {
-	if int(d) < len(demandNames) {
-		return demandNames[d]
-	}
-	return fmt.Sprintf("Demand(%d)", uint8(d))
+// keyed is what has a key in the plan's JSON.
+type keyed[V any] struct {
+	key   string
+	value V
 }
 
-// pageDemand is a demand and its key in the plan's JSON.
-type pageDemand struct {
-	key    string
-	demand Demand
+func (p *Pages) byKey() []keyed[*Demand] {
+	return []keyed[*Demand]{{"prefault", &p.Prefault}, {"lock", &p.Lock}, {"huge", &p.Huge}, {"guards", &p.Guards},
+		{"base", &p.Base}}
 }
 
-func (p Pages) list() []pageDemand {
-	return []pageDemand{{"prefault", p.Prefault}, {"lock", p.Lock}, {"huge", p.Huge}, {"guards", p.Guards}, {"base", p.Base}}
-}
-
-// orDefault fills in what is Default.
-func (p Pages) orDefault(base uint64) Pages {
-	fill := func(d *Demand, usual Demand) {
-		if *d == Default {
-			*d = usual
-		}
-	}
-	fill(&p.Prefault, Wished)
-	fill(&p.Lock, Off)
-	fill(&p.Huge, Off)
-	fill(&p.Guards, Off)
-	if base != 0 {
-		fill(&p.Base, Wished)
-	}
-	fill(&p.Base, Off)
-	return p
+func (l *Limits) byKey() []keyed[*int] {
+	return []keyed[*int]{{"scopes", &l.Scopes}, {"pools", &l.Pools}, {"owned", &l.Owned}, {"labels", &l.Labels}}
 }

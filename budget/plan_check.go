@@ -14,7 +14,7 @@ import (
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will tell.
+// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will say.
 func (p Plan) Check() error {
 	var errs []error
 	for _, fault := range p.faults() {
@@ -48,9 +48,15 @@ func (p Plan) faults() planFaults {
 		f.add("scratch.each", "%d, but scratch.workers is 0; give both or neither", each)
 	}
 	for _, l := range p.Limits.byKey() {
-		f.limit(l.key, *l.limit)
+		if *l.value < 0 || *l.value > planLimitMax {
+			f.add("limits."+l.key, "%d; 0 (the default) or 1 to %d", *l.value, planLimitMax)
+		}
 	}
-	f.pages(p)
+	for _, page := range p.Pages.byKey() {
+		if demand := *page.value; demand != Default && demand != Off && !demand.asks() {
+			f.add("pages."+page.key, `%s; a demand is "off", "wished" or "required"`, shortQuote(string(demand)))
+		}
+	}
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
 		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeText(p.GoHeap), sizeText(planHeapMin), sizeText(planHeapMax))
 	}
@@ -58,7 +64,7 @@ func (p Plan) faults() planFaults {
 	return f
 }
 
-// whole checks the size and the address of all together, each alone; how the parts fit in, sums tells.
+// whole checks the size and the address of all together, each alone; how the parts fit in, sums says.
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
 	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
@@ -70,14 +76,13 @@ func (f *planFaults) whole(p Plan) {
 	case p.Size == 0 && rest >= 0:
 		f.add("size", `0, but %s is "rest"; give the size that it is the rest of`, regionSizeKey(rest))
 	}
-	demand := p.Pages.Base
 	switch {
 	case p.Base%planEdge != 0:
 		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeText(planEdge), addressText(planEdge))
 	case p.Base >= planBaseEnd:
 		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
-	case p.Base == 0 && (demand == Wished || demand == Required):
-		f.add("base", "0, but pages.base is %s; give both or neither", demand)
+	case p.Base == 0 && p.Pages.Base.asks():
+		f.add("base", "0, but pages.base is %s; give both or neither", p.Pages.Base)
 	}
 }
 
@@ -154,20 +159,6 @@ func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey s
 	}
 }
 
-func (f *planFaults) limit(key string, limit int) {
-	if limit < 0 || limit > planLimitMax {
-		f.add(key, "%d; 0 (the default) or 1 to %d", limit, planLimitMax)
-	}
-}
-
-func (f *planFaults) pages(p Plan) {
-	for _, page := range p.Pages.list() {
-		if page.demand > Required {
-			f.add("pages."+page.key, "%d; a demand is Default, Off, Wished or Required", page.demand)
-		}
-	}
-}
-
 // sums checks what the parts come to, unless one of them is faulty itself.
 func (f *planFaults) sums(p Plan) {
 	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
@@ -204,7 +195,7 @@ func (f *planFaults) sums(p Plan) {
 	}
 }
 
-// planSummand tells whether the sum depends on the key.
+// planSummand says whether the sum depends on the key.
 func planSummand(key string) bool {
 	switch key {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":

@@ -14,11 +14,11 @@ var planPagesChecks = []struct {
 	fault  string
 }{
 	{func(p *Plan) { p.Pages = Pages{Required, Required, Required, Required, Off} }, ""},
-	{func(p *Plan) { p.Pages.Prefault = 4 }, "pages.prefault: 4; a demand is Default, Off, Wished or Required"},
-	{func(p *Plan) { p.Pages.Lock = 255 }, "pages.lock: 255; a demand is"},
-	{func(p *Plan) { p.Pages.Huge = 4 }, "pages.huge: 4; a demand is"},
-	{func(p *Plan) { p.Pages.Guards = 4 }, "pages.guards: 4; a demand is"},
-	{func(p *Plan) { p.Pages.Base = 4 }, "pages.base: 4; a demand is"},
+	{func(p *Plan) { p.Pages.Prefault = "on" }, `pages.prefault: "on"; a demand is "off", "wished" or "required"`},
+	{func(p *Plan) { p.Pages.Lock = "on" }, `pages.lock: "on"; a demand is`},
+	{func(p *Plan) { p.Pages.Huge = "on" }, `pages.huge: "on"; a demand is`},
+	{func(p *Plan) { p.Pages.Guards = "on" }, `pages.guards: "on"; a demand is`},
+	{func(p *Plan) { p.Pages.Base = "on" }, `pages.base: "on"; a demand is`},
 	{func(p *Plan) { p.Pages.Base = Wished }, "base: 0, but pages.base is wished; give both or neither"},
 	{func(p *Plan) { p.Pages.Base = Required }, "base: 0, but pages.base is required; give both or neither"},
 	{func(p *Plan) { p.Base, p.Pages.Base = 64*KiB, Required }, ""},
@@ -36,23 +36,18 @@ var planPagesChecks = []struct {
 }
 
 func TestDemand(t *testing.T) {
-	for demand, word := range map[Demand]string{Default: "default", Off: "off", Wished: "wished", Required: "required", 4: "Demand(4)"} {
-		assert.Equal(t, word, demand.String())
+	for _, demand := range []Demand{Off, Wished, Required} {
 		text, err := json.Marshal(Plan{Pages: Pages{Lock: demand}})
-		switch {
-		case demand > Required:
-			assert.ErrorContains(t, err, "budget: Demand(4) is none of Default, Off, Wished and Required")
-		case demand == Default:
-			assert.Equal(t, `{}`, string(text))
-		default:
-			assert.Equal(t, `{"pages":{"lock":"`+word+`"}}`, string(text))
-			read, err := parseDemand(word)
-			require.NoError(t, err)
-			assert.Equal(t, demand, read)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, `{"pages":{"lock":"`+string(demand)+`"}}`, string(text))
+		var read Demand
+		require.NoError(t, planValue([]byte(`"`+demand+`"`), &read))
+		assert.Equal(t, demand, read)
 	}
-	for _, word := range []string{"on", "OFF", " off", "default", "Demand(1)", ""} {
-		_, err := parseDemand(word)
-		assert.EqualError(t, err, `is not a demand ("off", "wished" or "required")`)
+	text, err := json.Marshal(Plan{Pages: Pages{Lock: Default}})
+	require.NoError(t, err)
+	assert.Equal(t, `{}`, string(text))
+	for _, word := range []string{"on", "OFF", " off", "default", ""} {
+		assert.EqualError(t, planValue([]byte(`"`+word+`"`), new(Demand)), `is not a demand ("off", "wished" or "required")`)
 	}
 }

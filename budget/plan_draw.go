@@ -64,8 +64,8 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 // text is the demands in a line.
 func (p Pages) text(base uint64) string {
 	var words []string
-	for _, page := range p.list() {
-		words = append(words, page.key+" "+page.demand.String())
+	for _, page := range p.byKey() {
+		words = append(words, page.key+" "+string(*page.value))
 	}
 	line := strings.Join(words, ", ")
 	if base != 0 {

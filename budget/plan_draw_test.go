@@ -104,7 +104,7 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
 		letters := []string{"a", "\x00", "\n", "é", "\xff", "\u202e", " ", strings.Repeat("x", 50)}
 		return letters[random.IntN(8)] + letters[random.IntN(8)]
 	}
-	demand := func() Demand { return Demand(number()) }
+	demand := func() Demand { return Demand(word()) }
 	for range 3_000 {
 		plan := Plan{Name: word(), Size: number(), Base: number(), Frame: FramePlan{count(), number()},
 			Scratch: ScratchPlan{count(), count(), number()},

@@ -9,11 +9,15 @@ import (
 )
 
 // planKey is a key of an object and where its value is: a pointer, or the keys of an object. The plan is
-// read and written by them. json.Unmarshal would take the last of two equal keys, and tell one fault
+// read and written by them. json.Unmarshal would take the last of two equal keys, and report one fault
 // alone, by the Go type that it doesn't fit.
-type planKey struct {
-	name  string
-	value any
+type planKey = keyed[any]
+
+func planKeys[V any](list []keyed[V]) (keys []planKey) {
+	for _, k := range list {
+		keys = append(keys, planKey{k.key, k.value})
+	}
+	return keys
 }
 
 // What a number is in JSON.
@@ -32,10 +36,8 @@ func (p *Plan) keys() []planKey {
 		{"frame", []planKey{{"buffers", &p.Frame.Buffers}, {"size", (*planSize)(&p.Frame.Size)}}},
 		{"scratch", []planKey{{"workers", &p.Scratch.Workers}, {"each", &p.Scratch.Each},
 			{"size", (*planSize)(&p.Scratch.Size)}}},
-		{"limits", []planKey{{"scopes", &p.Limits.Scopes}, {"pools", &p.Limits.Pools},
-			{"owned", &p.Limits.Owned}, {"labels", &p.Limits.Labels}}},
-		{"pages", []planKey{{"prefault", &p.Pages.Prefault}, {"lock", &p.Pages.Lock},
-			{"huge", &p.Pages.Huge}, {"guards", &p.Pages.Guards}, {"base", &p.Pages.Base}}},
+		{"limits", planKeys(p.Limits.byKey())},
+		{"pages", planKeys(p.Pages.byKey())},
 		{"go_heap", (*planSize)(&p.GoHeap)},
 	}
 }
@@ -45,69 +47,56 @@ func (r *RegionPlan) keys() []planKey {
 }
 
 // MarshalJSON writes the plan as ReadPlan reads it, sizes as "4MiB", and leaves out what is zero. It does
-// not check the plan, save that each demand has a word.
-func (p Plan) MarshalJSON() ([]byte, error) {
-	text, err := planText(p.keys())
-	return []byte(cmp.Or(text, "{}")), err
-}
+// not check the plan.
+func (p Plan) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(planText(p.keys()), "{}")), nil }
 
 // planText is a value as JSON, nothing when it is zero.
-func planText(value any) (text string, err error) {
+func planText(value any) string {
 	switch value := value.(type) {
 	case []planKey:
 		var members []string
 		for _, k := range value {
-			member, err := planText(k.value)
-			if err != nil {
-				return "", err
-			}
-			if member != "" {
-				members = append(members, strconv.Quote(k.name)+":"+member)
+			if member := planText(k.value); member != "" {
+				members = append(members, strconv.Quote(k.key)+":"+member)
 			}
 		}
 		if members != nil {
-			text = "{" + strings.Join(members, ",") + "}"
+			return "{" + strings.Join(members, ",") + "}"
 		}
 	case *[]RegionPlan:
 		var regions []string
 		for _, r := range *value {
-			region, _ := planText(r.keys()) // of which none is a demand
-			regions = append(regions, cmp.Or(region, "{}"))
+			regions = append(regions, cmp.Or(planText(r.keys()), "{}"))
 		}
 		if regions != nil {
-			text = "[" + strings.Join(regions, ",") + "]"
+			return "[" + strings.Join(regions, ",") + "]"
 		}
 	case *Demand:
-		if *value > Required {
-			return "", fmt.Errorf("budget: %v is none of Default, Off, Wished and Required", *value)
-		}
-		if *value != Default {
-			text = strconv.Quote(value.String())
-		}
+		return planText((*string)(value))
 	case *string:
 		if *value != "" {
-			quoted, err := json.Marshal(*value)
-			return string(quoted), err
+			quoted, _ := json.Marshal(*value) // of a string it never fails
+			return string(quoted)
 		}
 	case *int:
 		if *value != 0 {
-			text = strconv.Itoa(*value)
+			return strconv.Itoa(*value)
 		}
 	case *planSize:
 		if *value != 0 {
-			text = strconv.Quote(sizeText(uint64(*value)))
+			return strconv.Quote(sizeText(uint64(*value)))
 		}
 	case *planRest:
 		if uint64(*value) == Rest {
-			return `"rest"`, nil
+			return `"rest"`
 		}
 		return planText((*planSize)(value))
 	case *planAddress:
 		if *value != 0 {
-			text = strconv.Quote(addressText(uint64(*value)))
+			return strconv.Quote(addressText(uint64(*value)))
 		}
 	}
-	return text, nil
+	return ""
 }
 
 // planValue reads the JSON of one value of a plan. An object or a list is none of the others.
@@ -144,7 +133,9 @@ func planValue(data json.RawMessage, into any) (err error) {
 			err = errNotAddress
 		}
 	case *Demand:
-		*into, err = parseDemand(text)
+		if *into = Demand(text); *into != Off && !into.asks() {
+			err = errNotDemand
+		}
 	}
 	return err
 }

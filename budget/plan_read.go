@@ -34,7 +34,7 @@ const planFaultsMax = 100
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
 //
 // Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a
-// fault. The error lists the faults in the order of the file, each on a line with its place; a fault in
+// fault. The error lists the faults in the order of the file, each on a line with where it is; a fault in
 // the JSON itself hides all others:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
@@ -68,10 +68,10 @@ func readPlanFile(name string) ([]byte, error) {
 // ParsePlan is ReadPlan for JSON in memory; its errors begin with "line 7:".
 func ParsePlan(data []byte) (Plan, error) { return readPlan("line ", data) }
 
-func readPlan(place string, data []byte) (Plan, error) {
+func readPlan(file string, data []byte) (Plan, error) {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8 and UTF-16
 		if bytes.HasPrefix(data, []byte(mark)) {
-			return Plan{}, fmt.Errorf("%s1: the file begins with a byte order mark; save it as UTF-8 without one", place)
+			return Plan{}, fmt.Errorf("%s1: the file begins with a byte order mark; save it as UTF-8 without one", file)
 		}
 	}
 	r := newPlanReader(data)
@@ -79,27 +79,27 @@ func readPlan(place string, data []byte) (Plan, error) {
 	if r.checkText(); r.faults == nil {
 		r.value("", plan.keys())
 		for _, fault := range plan.faults() {
-			if where := r.place(fault.key); !where.refused { // else that has been said
+			if where := r.given(fault.key); !where.refused { // else that has been said
 				r.fault(where.at, fault.key, "%s", fault.text)
 			}
 		}
 	}
-	if err := r.err(place); err != nil {
+	if err := r.err(file); err != nil {
 		return Plan{}, err
 	}
 	return plan, nil
 }
 
-// err is every fault in the order of the file, each behind the place of its line.
-func (r *planReader) err(place string) error {
-	slices.SortStableFunc(r.faults, func(a, b planPlaced) int { return cmp.Compare(a.at, b.at) })
+// err is every fault in the order of the file, each behind its line in the file.
+func (r *planReader) err(file string) error {
+	slices.SortStableFunc(r.faults, func(a, b planFaultAt) int { return cmp.Compare(a.at, b.at) })
 	var errs []error
 	for _, fault := range r.faults[:min(len(r.faults), planFaultsMax)] {
 		key := fault.key
 		if key != "" {
 			key += ": "
 		}
-		errs = append(errs, fmt.Errorf("%s%d: %s%s", place, r.lineAt(fault.at), key, fault.text))
+		errs = append(errs, fmt.Errorf("%s%d: %s%s", file, r.lineAt(fault.at), key, fault.text))
 	}
 	if more := len(r.faults) - len(errs); more > 0 {
 		errs = append(errs, fmt.Errorf("and %d more", more))
@@ -112,38 +112,38 @@ func (r *planReader) err(place string) error {
 type planReader struct {
 	data    []byte
 	decoder *json.Decoder
-	places  map[string]planPlace
-	faults  []planPlaced
+	values  map[string]planGiven
+	faults  []planFaultAt
 }
 
-// planPlace is where a key's value begins, and whether it wasn't what the key wants.
-type planPlace struct {
+// planGiven is where a key's value begins, and whether it wasn't what the key wants.
+type planGiven struct {
 	at      int
 	refused bool
 }
 
-// planPlaced is a fault and where it is.
-type planPlaced struct {
+// planFaultAt is a fault and where it is.
+type planFaultAt struct {
 	at int
 	planFault
 }
 
 func newPlanReader(data []byte) *planReader {
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	return &planReader{data: data, decoder: decoder, places: map[string]planPlace{}}
+	return &planReader{data: data, decoder: decoder, values: map[string]planGiven{}}
 }
 
 func (r *planReader) fault(at int, key, format string, args ...any) {
-	r.faults = append(r.faults, planPlaced{at, planFault{key, fmt.Sprintf(format, args...)}})
+	r.faults = append(r.faults, planFaultAt{at, planFault{key, fmt.Sprintf(format, args...)}})
 }
 
 func (r *planReader) lineAt(offset int) int { return 1 + bytes.Count(r.data[:offset], []byte("\n")) }
 
-// place is that of a key's value, or of the nearest one around it for a key that was not given.
-func (r *planReader) place(key string) planPlace {
+// given is the value of a key, or the nearest one around it for a key that has none.
+func (r *planReader) given(key string) planGiven {
 	for {
-		if place, found := r.places[key]; found || key == "" {
-			return place
+		if value, found := r.values[key]; found || key == "" {
+			return value
 		}
 		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
 	}
@@ -170,7 +170,7 @@ func (r *planReader) raw() (text json.RawMessage) {
 // value reads the value of a key.
 func (r *planReader) value(key string, into any) {
 	at := r.next()
-	r.places[key] = planPlace{at: at}
+	r.values[key] = planGiven{at: at}
 	switch into := into.(type) {
 	case []planKey:
 		if bytes.HasPrefix(r.data[at:], []byte("{")) {
@@ -185,7 +185,7 @@ func (r *planReader) value(key string, into any) {
 	}
 	text := r.raw()
 	if err := planValue(text, into); err != nil {
-		r.places[key] = planPlace{at: at, refused: true}
+		r.values[key] = planGiven{at: at, refused: true}
 		r.fault(at, key, "%s %v", planValueText(text), err)
 	}
 }
@@ -210,12 +210,12 @@ func (r *planReader) member(parent string, given map[string]bool, known []planKe
 	if parent != "" {
 		parent += "."
 	}
-	i := slices.IndexFunc(known, func(k planKey) bool { return k.name == name })
+	i := slices.IndexFunc(known, func(k planKey) bool { return k.key == name })
 	switch {
 	case i < 0:
 		var names []string
 		for _, k := range known {
-			names = append(names, k.name)
+			names = append(names, k.key)
 		}
 		r.fault(at, parent+planKeyText(name), "no such key (there are %s)", strings.Join(names, ", "))
 		r.raw()
@@ -241,7 +241,7 @@ func (r *planReader) regions(key string, regions *[]RegionPlan) {
 		*regions = append(*regions, region)
 	})
 	if count > planRegionsMax {
-		r.fault(r.places[key].at, key, planRegionsText, count, planRegionsMax)
+		r.fault(r.values[key].at, key, planRegionsText, count, planRegionsMax)
 	}
 }
 

@@ -41,10 +41,10 @@ func (p Plan) ofKind(kind uint64) uint64 {
 
 // guard is the bytes behind each arena that nobody may touch.
 func (p Plan) guard() uint64 {
-	if p.Pages.Guards <= Off {
-		return 0
+	if p.Pages.Guards.asks() {
+		return planEdge
 	}
-	return planEdge
+	return 0
 }
 
 // rest is the index of the region that takes the rest, or -1.
@@ -68,6 +68,16 @@ func (p Plan) resolved() Plan {
 	return p
 }
 
+// orDefault fills in what is Default.
+func (p Pages) orDefault(base uint64) Pages {
+	usual := Off
+	if base != 0 {
+		usual = Wished
+	}
+	return Pages{Prefault: cmp.Or(p.Prefault, Wished), Lock: cmp.Or(p.Lock, Off), Huge: cmp.Or(p.Huge, Off),
+		Guards: cmp.Or(p.Guards, Off), Base: cmp.Or(p.Base, usual)}
+}
+
 // orDefault fills in the limits that are 0.
 func (l Limits) orDefault() Limits {
 	return Limits{Scopes: cmp.Or(l.Scopes, 64), Pools: cmp.Or(l.Pools, 64), Owned: cmp.Or(l.Owned, 256), Labels: cmp.Or(l.Labels, 32)}
@@ -84,6 +94,7 @@ type sizedPart struct {
 	size  *uint64 // in the plan
 	count uint64  // arenas of that size; 0 in a faulty plan
 	kind  uint64  // of these arenas
+	name  func(arena int) string
 }
 
 // The keys of sizes.
@@ -94,17 +105,27 @@ func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", in
 // sized are the parts of the plan in the order of their arenas. The plan's regions are its own (see slices.Clone).
 func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
-		slots := max(1, planCount(p.Regions[i].Slots))
-		parts = append(parts, sizedPart{regionSizeKey(i), &p.Regions[i].Size, slots, arena_c.KindRegion})
+		r := &p.Regions[i]
+		slots := max(1, planCount(r.Slots))
+		parts = append(parts, sizedPart{regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.arenaName})
 	}
-	if p.Frame != (FramePlan{}) {
-		parts = append(parts, sizedPart{frameSizeKey, &p.Frame.Size, planCount(p.Frame.Buffers), arena_c.KindFrame})
+	if f := &p.Frame; *f != (FramePlan{}) {
+		name := func(buffer int) string { return fmt.Sprintf("frame %d", buffer) }
+		parts = append(parts, sizedPart{frameSizeKey, &f.Size, planCount(f.Buffers), arena_c.KindFrame, name})
 	}
-	if p.Scratch != (ScratchPlan{}) {
-		parts = append(parts, sizedPart{scratchSizeKey, &p.Scratch.Size, p.Scratch.arenas(),
-			arena_c.KindScratch})
+	if s := &p.Scratch; *s != (ScratchPlan{}) {
+		name := func(i int) string { return fmt.Sprintf("scratch %d.%d", i/s.Each, i%s.Each) }
+		arenas := planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
+		parts = append(parts, sizedPart{scratchSizeKey, &s.Size, arenas, arena_c.KindScratch, name})
 	}
 	return parts
+}
+
+func (r *RegionPlan) arenaName(slot int) string {
+	if r.Slots == 0 {
+		return r.Name
+	}
+	return fmt.Sprintf("%s %d", r.Name, slot)
 }
 
 // largest names the key whose part takes the most, and its size, for messages.
@@ -118,24 +139,8 @@ func (p Plan) largest() string {
 	return fmt.Sprintf("%s (%s)", key, sizeText(size))
 }
 
-// arenas is their number, of all workers.
-func (s ScratchPlan) arenas() uint64 {
-	return planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
-}
-
 // planCount is a count as a factor; a negative one is a fault, and nothing.
 func planCount(count int) uint64 { return uint64(max(0, count)) }
-
-// byKey are the limits by their keys.
-func (l *Limits) byKey() []struct {
-	key   string
-	limit *int
-} {
-	return []struct {
-		key   string
-		limit *int
-	}{{"limits.scopes", &l.Scopes}, {"limits.pools", &l.Pools}, {"limits.owned", &l.Owned}, {"limits.labels", &l.Labels}}
-}
 
 // raiseTo makes each limit at least that of the other.
 func (l *Limits) raiseTo(other Limits) {
@@ -147,8 +152,8 @@ func (l *Limits) raiseTo(other Limits) {
 func (l *Limits) dropUsual() {
 	usual := Limits{}.orDefault()
 	for i, limit := range l.byKey() {
-		if *limit.limit <= *usual.byKey()[i].limit {
-			*limit.limit = 0
+		if *limit.value <= *usual.byKey()[i].value {
+			*limit.value = 0
 		}
 	}
 }
@@ -181,25 +186,19 @@ func (p Plan) layout() (l layout, err error) {
 
 // arenas is the plan as the map wants it: regions bottom-up, then what stands beside them.
 func (p Plan) arenas() (list []arena_c.Arena) {
-	add := func(name string, kind, size, siblings uint64) {
-		a := arena_c.Arena{Kind: kind, Size: size, Siblings: siblings}
+	add := func(name string, part sizedPart, siblings uint64) {
+		a := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings}
 		copy(a.Name[:arena_c.NameSize-1], name)
 		list = append(list, a)
 	}
-	for _, r := range p.Regions {
-		add(r.Name, arena_c.KindRegion, r.Size, uint64(r.Slots))
-	}
-	for i := range p.Frame.Buffers {
-		add(frameName(i), arena_c.KindFrame, p.Frame.Size, 1)
-	}
-	for i := range p.Scratch.Workers * p.Scratch.Each {
-		add(p.Scratch.name(i), arena_c.KindScratch, p.Scratch.Size, 1)
+	for i, part := range p.sized() {
+		if part.kind == arena_c.KindRegion {
+			add(p.Regions[i].Name, part, part.count)
+			continue
+		}
+		for k := range int(part.count) {
+			add(part.name(k), part, 1)
+		}
 	}
 	return list
-}
-
-func frameName(index int) string { return fmt.Sprintf("frame %d", index) }
-
-func (s ScratchPlan) name(index int) string {
-	return fmt.Sprintf("scratch %d.%d", index/s.Each, index%s.Each)
 }

@@ -110,8 +110,8 @@ func requireSound(t *testing.T, plan Plan) {
 		require.Less(t, resolved.Size-plan.Size, uint64(planEdge), "rounded up, no more")
 		require.GreaterOrEqual(t, resolved.Regions[rest].Size, uint64(planEdge))
 	}
-	for _, page := range resolved.Pages.list() {
-		require.NotEqual(t, Default, page.demand)
+	for _, page := range resolved.Pages.byKey() {
+		require.NotEqual(t, Default, *page.value)
 	}
 	require.NotZero(t, resolved.Limits.Scopes*resolved.Limits.Pools*resolved.Limits.Owned*resolved.Limits.Labels)
 	require.LessOrEqual(t, plan.arenaCount(), uint64(planArenasMax))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -119,15 +118,6 @@ var (
 	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
 	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
 )
-
-// parseDemand reads a demand that is one: Default has no word.
-func parseDemand(text string) (Demand, error) {
-	i := slices.Index(demandNames[Off:], text)
-	if i < 0 {
-		return Default, errNotDemand
-	}
-	return Off + Demand(i), nil
-}
 
 // plural is so many things: "1 slot", "3 slots".
 func plural[N int | int64](count N, thing string) string {

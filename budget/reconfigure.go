@@ -115,16 +115,9 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 	for _, r := range changed {
 		r.stack.ResetPeak(true)
 	}
-	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
 	b.publishRegions(changed)
-	b.publishPlan()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.plan.Regions, b.plan.Size = plan.Regions, plan.Size
 	return nil
-}
-
-// publishPlan is for Reconfigure.
-func (b *Budget) publishPlan() {
-	p := &b.published
-	p.regions.Lock()
-	defer p.regions.Unlock()
-	p.plan = b.Plan()
 }

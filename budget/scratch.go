@@ -2,65 +2,9 @@ package budget
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
-
-// leases are the scratch arenas of an open budget, by worker. A worker that is known at set-up has its
-// own, by number ([Budget.Scratches]); a goroutine that comes and goes borrows those of one that is free
-// ([Budget.Lease]). What was asked for by number is never lent. Its methods are for any goroutine.
-type leases struct {
-	b    *Budget
-	free chan int      // the workers whose scratch may be lent, each once; and some asked for by number since
-	over chan struct{} // closed when no scratch will ever be free again
-
-	mu      sync.Mutex // guards what follows
-	workers []worker
-	fixed   int // workers asked for by number
-	closed  bool
-	kept    leaks // at Close: what was never given back
-}
-
-// worker has scratch arenas; the state is what may be done with them.
-type worker struct {
-	site   arena_c.Site // where they were taken
-	stacks []*scope.Stack
-	state  atomic.Int32 // changes under the lock, but from giving to free
-}
-
-const (
-	scratchFree   = iota // in the channel
-	scratchFixed         // asked for by number: a worker's, until Close
-	scratchLent          // a goroutine's, until Release
-	scratchGiving        // given back with scopes left open, whose finalizers run
-)
-
-func newLeases(b *Budget) *leases {
-	n := b.plan.Scratch.Workers
-	p := &leases{b: b, free: make(chan int, n), over: make(chan struct{}), workers: make([]worker, n)}
-	for i := range p.workers {
-		stacks := b.scratchOf(i)
-		for _, st := range stacks {
-			st.Siblings = stacks
-		}
-		p.workers[i].stacks = stacks
-		p.free <- n - 1 - i // those that are asked for by number count from 0
-	}
-	return p
-}
-
-// scratchOf are the scratch arenas of a worker.
-func (b *Budget) scratchOf(worker int) []*scope.Stack {
-	each := b.plan.Scratch.Each
-	return b.scratches[worker*each : (worker+1)*each]
-}
 
 // Scratch is one of the scratch arenas of a worker: which counts from 0, as workers do; out of the
 // plan's range is a caller's bug. See [Budget.Scratches].
@@ -71,230 +15,16 @@ func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(w
 // before the first Lease. Cost: an atomic read.
 func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(worker) }
 
-func (p *leases) of(worker int) scope.Scratches {
-	if worker < 0 || worker >= len(p.workers) {
-		panic(fmt.Sprintf("budget: BUG: scratch of worker %d: plan %q has scratch for %d workers", worker, p.b.plan.Name, len(p.workers)))
-	}
-	w := &p.workers[worker]
-	if w.state.Load() != scratchFixed {
-		p.fix(worker)
-	}
-	return w.stacks[0].Scratches()
-}
-
-func (p *leases) fix(worker int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := &p.workers[worker]
-	switch state := w.state.Load(); {
-	case p.closed, state == scratchFixed:
-	case state != scratchFree:
-		panic(fmt.Sprintf("budget: BUG: the scratch of worker %d of plan %q is asked for by number while it is lent; "+
-			"ask for them before the first Lease", worker, p.b.plan.Name))
-	default:
-		w.state.Store(scratchFixed)
-		if p.fixed++; p.fixed == len(p.workers) {
-			close(p.over)
-		}
-	}
-}
-
 // Lease lends the scratch arenas of a worker that is free, and waits for one until ctx ends; then the
 // error says how many are lent. Who waits is served in turn. After Close it is ErrClosed, also for those
 // who wait. Without scratch arenas in the plan it panics. Cost: that of a channel and a lock; no Go
 // allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
-func (p *leases) lease(ctx context.Context) (Lease, error) {
-	if len(p.workers) == 0 {
-		panic(fmt.Sprintf("budget: BUG: plan %q has no scratch; give it scratch.workers and scratch.size", p.b.plan.Name))
-	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return Lease{}, p.refusal(err)
-		}
-		select {
-		case i := <-p.free:
-			if l, ok := p.lend(i); ok {
-				return l, nil
-			}
-		case <-ctx.Done():
-			return Lease{}, p.refusal(ctx.Err())
-		case <-p.over:
-			return Lease{}, p.refusal(nil)
-		}
-	}
-}
-
-// lend is false for what was asked for by number since it came into the channel, and after Close.
-func (p *leases) lend(i int) (l Lease, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := &p.workers[i]
-	if p.closed || w.state.Load() != scratchFree {
-		return Lease{}, false
-	}
-	w.state.Store(scratchLent)
-	w.site.Note()
-	return Lease{w.stacks[0].Scratches(), p, i}, true
-}
-
-// refusal says why there is nothing to be had; ended is the end of the ctx of who waited, or nil.
-func (p *leases) refusal(ended error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	name, n := p.b.plan.Name, len(p.workers)
-	switch {
-	case p.closed:
-		return fmt.Errorf("budget %q: Lease of scratch: %w", name, ErrClosed)
-	case ended == nil:
-		return fmt.Errorf("budget %q: BUG: Lease of scratch: all %d were asked for by number and are never lent; "+
-			"raise scratch.workers in the plan", name, n)
-	}
-	lent := 0
-	for i := range p.workers {
-		if state := p.workers[i].state.Load(); state == scratchLent || state == scratchGiving {
-			lent++
-		}
-	}
-	return fmt.Errorf("budget %q: Lease of scratch: %d of %d are lent, %d are asked for by number: %w", name, lent, n, p.fixed,
-		ended)
-}
-
-// Lease is the scratch arenas of a worker, on loan: lease.Scratch(0).Do("reply", fn); see [scope.Scratches]
-// for Scratch and Pick. It is a small value; the scratch arenas of the zero
-// Lease are of no use.
-type Lease struct {
-	scope.Scratches
-	from   *leases
-	worker int
-}
-
-// Release gives the scratch arenas back: from now on they refuse. Scopes that were left open are closed,
-// newest first, counted as leaks, and named in the error, which has the errors of their finalizers too.
-// From a finalizer of the scratch arenas, or inside a Do of theirs, it is refused and changes
-// nothing, and so is a second Release. After Close it is ErrClosed. The zero Lease has nothing to give:
-// `defer lease.Release()` may stand before the look at Lease's error. Cost: O(finalizers); no Go
-// allocation.
-func (l Lease) Release() error {
-	if l.from == nil {
-		return nil
-	}
-	p := l.from
-	if open, err := p.takeBack(l); !open {
-		return err
-	}
-	defer p.release(l.worker) // also when a finalizer ends the goroutine
-	return p.closeOpen(&p.workers[l.worker])
-}
-
-// takeBack ends the lending. open says that scopes were left open: the worker is giving until release.
-func (p *leases) takeBack(l Lease) (open bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w, name := &p.workers[l.worker], p.b.plan.Name
-	if p.closed {
-		return false, fmt.Errorf("budget %q: Release of scratch: %w", name, ErrClosed)
-	}
-	if w.state.Load() != scratchLent || w.stacks[0].Scratches() != l.Scratches {
-		return false, fmt.Errorf("budget %q: BUG: Release of %s, which were given back before", name, w.name())
-	}
-	for _, st := range w.stacks {
-		closing, inside := st.Busy()
-		if closing {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s from a finalizer of %s", name, w.name(), st.Arena)
-		}
-		if inside {
-			return false, fmt.Errorf("budget %q: BUG: Release of %s while a Do or a Make is at work on %s",
-				name, w.name(), st.Arena)
-		}
-	}
-	for _, st := range w.stacks {
-		st.EndLending()
-		open = open || st.Depth() > 0
-	}
-	if open {
-		w.state.Store(scratchGiving)
-		return true, nil
-	}
-	p.release(l.worker)
-	return false, nil
-}
-
-// release lets the next one have the scratch arenas.
-func (p *leases) release(i int) {
-	p.b.publishLease(i)
-	p.workers[i].state.Store(scratchFree) // from giving without the lock: Close holds it while it waits for this
-	p.free <- i                           // there is room: no worker is in it twice
-}
-
-// closeOpen closes what was left open, the last scratch arena first.
-func (p *leases) closeOpen(w *worker) error {
-	var errs []error
-	insist(len(w.stacks), func(i int) {
-		if st := w.stacks[len(w.stacks)-1-i]; st.Depth() > 0 {
-			p.b.countOpen(st, 0)
-			errs = append(errs, st.Left(0), st.CloseTo(0))
-		}
-	})
-	return errors.Join(errs...)
-}
-
-func (w *worker) name() string {
-	var names []string
-	for _, st := range w.stacks {
-		names = append(names, st.Arena)
-	}
-	return strings.Join(names, " and ")
-}
-
-// close ends lending for good. It waits for a Release whose finalizers run until ctx ends; then, and when finalizers run on
-// scratch that is lent, it says on which scratch arenas, and nothing has changed. Who would take or give meanwhile waits too.
-func (p *leases) close(ctx context.Context) (busy string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var kept leaks
-	for i := range p.workers {
-		w := &p.workers[i]
-		for w.state.Load() == scratchGiving {
-			select {
-			case <-ctx.Done():
-				return w.name()
-			case <-time.After(closeWait / 100):
-			}
-		}
-		if w.state.Load() != scratchLent {
-			continue
-		}
-		for _, st := range w.stacks {
-			if closing, _ := st.Busy(); closing {
-				return w.name()
-			}
-		}
-		kept.add(w.name(), w.site.Tell(w.name()+" taken"))
-	}
-	p.kept, p.closed = kept, true
-	if p.fixed < len(p.workers) { // else it is closed
-		close(p.over)
-	}
-	return ""
-}
-
-// keptError names those that were never given back.
-func (p *leases) keptError() error {
-	return p.kept.err(fmt.Sprintf("budget %q: never given back: ", p.b.plan.Name), "; call Release where Lease gave them")
-}
-
-// isFixed says whether only the goroutine that drives the program, or a worker that it knows, uses the scratch arena.
-func (p *leases) isFixed(index int) bool {
-	return p.workers[index/p.b.plan.Scratch.Each].state.Load() == scratchFixed
-}
-
 // scratchAsPublished says that nothing was done on the scratch arenas that only this goroutine and workers that it knows use.
 func (b *Budget) scratchAsPublished() bool {
-	seen := b.published.beside.seen[len(b.frame):]
-	for i, st := range b.scratches {
-		if b.leases.isFixed(i) && st.Changes() != seen[i] {
+	for i := range b.published.scratch {
+		if b.leases.isFixed(i) && b.published.scratch[i].changed() {
 			return false
 		}
 	}
@@ -303,25 +33,12 @@ func (b *Budget) scratchAsPublished() bool {
 
 // publishScratch publishes these scratch arenas.
 func (b *Budget) publishScratch() {
-	p := &b.published.beside
-	p.Lock()
-	defer p.Unlock()
-	for i, st := range b.scratches {
+	p := &b.published
+	p.beside.Lock()
+	defer p.beside.Unlock()
+	for i := range p.scratch {
 		if b.leases.isFixed(i) {
-			p.readScratch(len(b.frame)+i, st)
+			p.scratch[i].publishChanged()
 		}
 	}
 }
-
-// publishLease is for Release, while nobody else can have the worker's scratch arenas.
-func (b *Budget) publishLease(worker int) {
-	p := &b.published.beside
-	p.Lock()
-	defer p.Unlock()
-	for i, st := range b.scratchOf(worker) {
-		p.readScratch(len(b.frame)+worker*b.plan.Scratch.Each+i, st)
-	}
-}
-
-// closeWait is for workers on their way out: one that meets a shut gate is inside for a moment.
-const closeWait = 10 * time.Millisecond

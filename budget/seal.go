@@ -80,7 +80,7 @@ func (b *Budget) unseal() {
 
 // sealRefuses says why the edges of these regions can't move any more.
 func (b *Budget) sealRefuses(changed []*region) error {
-	if !b.sealed.Load() || b.plan.Pages.Guards <= Off {
+	if !b.sealed.Load() || !b.plan.Pages.Guards.asks() {
 		return nil
 	}
 	keys := make([]string, 0, len(changed))
@@ -104,7 +104,7 @@ func (b *Budget) strictFrame() {
 }
 
 // NoHeap runs fn once. It is an error when anything was allocated on the Go heap meanwhile: that says
-// how many objects and bytes, and where, each place with its callers. Run fn once before when it fills
+// how many objects and bytes, and where, each line with its callers. Run fn once before when it fills
 // caches of its own.
 //
 // The runtime has one heap: what other goroutines allocate counts and is named too, so a test that calls

@@ -3,7 +3,6 @@ package budget
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 //
 // Any goroutine may acquire a slot; it is then the slot's owner, who loads, rewinds and releases it. Owners do so at the
 // same time when no region lies above the slots in the plan. Otherwise each of them touches what lies above, and who
-// comes second is told ErrLoading: take turns, or put the slots last.
+// comes second gets ErrLoading: take turns, or put the slots last.
 //
 // A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on
@@ -29,14 +28,9 @@ type Slots struct {
 	index int // of the region in the plan
 	slots []*region
 
-	mu     sync.Mutex     // guards what follows
-	sites  []arena_c.Site // where each was acquired
+	mu     sync.Mutex // guards what follows, and the slots' sites
 	closed bool
 	kept   leaks // at Close: slots that were never released
-}
-
-func newSlots(b *Budget, name string, index, n int) *Slots {
-	return &Slots{b: b, name: name, index: index, sites: make([]arena_c.Site, n)}
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
@@ -69,7 +63,7 @@ func (s *Slots) Acquire() (*Region, error) {
 		return nil, fmt.Errorf("budget %q: Acquire of a slot of region %s: %w", s.b.plan.Name, s.name, ErrClosed)
 	}
 	onPurpose := false
-	for i, slot := range s.slots {
+	for _, slot := range s.slots {
 		if slot.taken() {
 			continue
 		}
@@ -77,7 +71,7 @@ func (s *Slots) Acquire() (*Region, error) {
 			arena_c.Tell()
 			break
 		}
-		s.sites[i].Note()
+		slot.site.Note()
 		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
@@ -99,17 +93,10 @@ func (s *Slots) Available() (free int) {
 // those of finalizers; the slot is free all the same. When the slot can't be rewound, because workers are inside until
 // ctx ends or something loads, nothing has changed. A second Release, or that of a region without slots, is refused.
 func (r *Region) Release(ctx context.Context) error {
-	defer forgive()()
 	if r.slot < 0 {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
-	l, err := r.b.enter(ctx, r, "Release")
-	if err != nil {
-		return err
-	}
-	l.releases = true
-	defer r.b.leave(l) // deferred: also when a finalizer ends the goroutine
-	return errors.Join(emptyAll(l.along)...)
+	return r.empty(ctx, "Release", true)
 }
 
 // close notes who has a slot still, and lets nobody have one any more.
@@ -117,10 +104,10 @@ func (s *Slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for i, slot := range s.slots {
+	for _, slot := range s.slots {
 		if slot.taken() {
 			name := fmt.Sprintf("slot %q", slot.name)
-			s.kept.add(name, s.sites[i].Tell(name+" acquired"))
+			s.kept.add(name, slot.site.Tell(name+" acquired"))
 		}
 	}
 }

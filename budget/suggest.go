@@ -94,7 +94,7 @@ func (p Plan) sameParts(other Plan) error {
 // Headroom is the plan with each size of regions, frame and scratch arenas larger by so many percent, rounded up to whole KiB, and
 // each limit that isn't the default too, rounded up, but at most 65535. The number of slots, buffers and workers, and the Go
 // heap, stay; a Size that is given grows as the parts do, what takes the rest among them. Sizes that are too large for a plan are
-// Check's to tell; they never wrap. A negative percent is a caller's bug and panics.
+// Check's to report; they never wrap. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
@@ -115,8 +115,8 @@ func (p Plan) Headroom(percent int) Plan {
 		p.Regions[rest].Size = Rest
 	}
 	for _, l := range p.Limits.byKey() {
-		if *l.limit > 0 {
-			*l.limit = int(min(withHeadroom(uint64(*l.limit), percent, 1), planLimitMax))
+		if *l.value > 0 {
+			*l.value = int(min(withHeadroom(uint64(*l.value), percent, 1), planLimitMax))
 		}
 	}
 	return p

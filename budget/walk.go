@@ -32,7 +32,7 @@ func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {
 		return nil, fmt.Errorf("budget %q: Walk: %w", b.plan.Name, ErrClosed)
 	}
-	arenas := uint64(len(b.regions) + len(b.frame) + len(b.scratches))
+	arenas := uint64(len(b.stacks))
 	raw := make([]arena_c.Range, 6*arenas+3)
 	count, code := arenas, arena_c.Corrupt
 	if sameShape(*b.table, arena_c.Map{Rows: arenas, Slots: uint64(b.plan.Limits.Scopes), Pools: uint64(b.plan.Limits.Pools),
@@ -42,7 +42,7 @@ func (b *Budget) Walk() ([]Range, error) {
 	if code == arena_c.Corrupt {
 		name := "the map"
 		if count < arenas {
-			name = b.arenaName(count)
+			name = arenaName(b.stacks[count])
 		}
 		return nil, fmt.Errorf("budget %q: the control words of %s contradict themselves: something wrote where it had no right to",
 			b.plan.Name, name)
@@ -52,7 +52,7 @@ func (b *Budget) Walk() ([]Range, error) {
 	for i, r := range raw[:count] {
 		ranges[i] = Range{What: rangeNames[r.What], Offset: r.Offset, Size: r.Size}
 		if r.Row < arenas {
-			ranges[i].Arena = b.arenaName(r.Row)
+			ranges[i].Arena = arenaName(b.stacks[r.Row])
 		}
 		if r.Offset != at {
 			return nil, fmt.Errorf("budget %q: the walk has a gap or an overlap at offset %d", b.plan.Name, at)
@@ -66,11 +66,4 @@ func (b *Budget) Walk() ([]Range, error) {
 		return nil, errors.New(damage)
 	}
 	return ranges, nil
-}
-
-func (b *Budget) arenaName(arena uint64) string {
-	if arena < uint64(len(b.regions)) {
-		return b.regions[arena].name
-	}
-	return b.stacks()[arena].Arena
 }

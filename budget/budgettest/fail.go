@@ -1,11 +1,13 @@
 package budgettest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too small for it: from so
 // little that its first request fails, up to what it needs. So each allocation and each registration of fn in a region,
 // the frame or a scratch arena is once the first that fails, and all that come after it fail too, but for what fits into the padding
-// that one before it needs; whoever handles a full is tried at each place where it can come from. It needs no hook: the limit
+// that one before it needs; whoever handles a full is tried wherever it can come from. It needs no hook: the limit
 // of the arena is where the failure is.
 //
 // In a checked build (-tags checked) it goes on with the plan as it is: the first request is refused, in the next run the
@@ -26,11 +28,11 @@ import (
 // takes by itself is none, nor is what Close's finalizers ask for. The count is the process's: let nothing else allocate
 // from a budget at the same time; other calls of FailEach wait.
 //
-// fn returns the first full that it meets, or nil when it met none; it closes what it opens, as always. FailEach fails
+// fn returns the first full that it gets, or nil when it got none; it closes what it opens, as always. FailEach fails
 // the test when fn returns another error, or a full of another key than the one that was too small, when it panics, when
 // the walk doesn't cover the budget afterwards, when Close has something to say, or when something leaked. In a checked
 // build it fails it too when fn returns nil, or another full, though something was refused: who goes on after a full still
-// returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error tells of them, nil is the
+// returns it at the end. A chunk of a pool and a block of an arena are the exceptions: no error reports them, nil is the
 // whole answer, so fn may go on without, or return an error that is ErrFull.
 //
 // The plan is one that is wide enough. It is opened once for each request, without making its pages present unless it
@@ -49,10 +51,9 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 		return
 	}
 	runs := 0
-	for _, k := range knobs(plan) {
-		for value := k.least; ; runs++ {
-			small := k.set(plan, value)
-			full, err := tryOnce(small, fn)
+	for i, k := range knobs(&plan) {
+		for value := uint64(1); ; runs++ {
+			full, err := tryOnce(with(plan, i, value), fn)
 			if full != nil && full.Key != k.key {
 				err = fmt.Errorf("another key is full: %w", full)
 			}
@@ -72,60 +73,56 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	}
 }
 
-// knob is one size or limit of a plan.
+// knob is one size or limit of a plan, in a size or in a count.
 type knob struct {
-	key         string
-	least, most uint64
-	set         func(plan budget.Plan, value uint64) budget.Plan
+	key   string
+	size  *uint64
+	count *int
+	most  uint64
+}
+
+func (k knob) set(value uint64) {
+	if k.size != nil {
+		*k.size = value
+	} else {
+		*k.count = int(value)
+	}
 }
 
 // knobs are those of the plan that fn can find too small: the rest, too, when it is given a size.
-func knobs(plan budget.Plan) (list []knob) {
-	for i, r := range plan.Regions {
-		region := func(change func(*budget.RegionPlan, uint64)) func(budget.Plan, uint64) budget.Plan {
-			return func(p budget.Plan, value uint64) budget.Plan {
-				p.Regions = append([]budget.RegionPlan(nil), p.Regions...)
-				change(&p.Regions[i], value)
-				return p
-			}
-		}
-		list = append(list, knob{fmt.Sprintf("regions[%d].size", i), 1, r.Size,
-			region(func(r *budget.RegionPlan, value uint64) { r.Size = value })})
+func knobs(plan *budget.Plan) (list []knob) {
+	size := func(key string, size *uint64) { list = append(list, knob{key: key, size: size, most: *size}) }
+	count := func(key string, count *int, usual int) {
+		list = append(list, knob{key: key, count: count, most: uint64(cmp.Or(*count, usual))})
+	}
+	for i := range plan.Regions {
+		r := &plan.Regions[i]
+		size(fmt.Sprintf("regions[%d].size", i), &r.Size)
 		if r.Slots > 1 {
-			list = append(list, knob{fmt.Sprintf("regions[%d].slots", i), 1, uint64(r.Slots),
-				region(func(r *budget.RegionPlan, value uint64) { r.Slots = int(value) })})
+			count(fmt.Sprintf("regions[%d].slots", i), &r.Slots, 0)
 		}
 	}
 	if plan.Frame.Buffers > 0 {
-		list = append(list, knob{"frame.size", 1, plan.Frame.Size,
-			func(p budget.Plan, value uint64) budget.Plan { p.Frame.Size = value; return p }})
+		size("frame.size", &plan.Frame.Size)
 	}
 	if plan.Scratch.Workers > 0 {
-		list = append(list, knob{"scratch.size", 1, plan.Scratch.Size,
-			func(p budget.Plan, value uint64) budget.Plan { p.Scratch.Size = value; return p }})
+		size("scratch.size", &plan.Scratch.Size)
 	}
-	limit := func(name string, most int, change func(*budget.Limits, int)) {
-		list = append(list, knob{"limits." + name, 1, uint64(most), func(p budget.Plan, value uint64) budget.Plan {
-			change(&p.Limits, int(value))
-			return p
-		}})
-	}
-	limits := plan.Limits
-	limit("scopes", or(limits.Scopes, 64), func(l *budget.Limits, n int) { l.Scopes = n })
-	limit("pools", or(limits.Pools, 64), func(l *budget.Limits, n int) { l.Pools = n })
-	limit("owned", or(limits.Owned, 256), func(l *budget.Limits, n int) { l.Owned = n })
-	limit("labels", or(limits.Labels, 32), func(l *budget.Limits, n int) { l.Labels = n })
+	count("limits.scopes", &plan.Limits.Scopes, 64)
+	count("limits.pools", &plan.Limits.Pools, 64)
+	count("limits.owned", &plan.Limits.Owned, 256)
+	count("limits.labels", &plan.Limits.Labels, 32)
 	return list
 }
 
-func or(limit, usual int) int {
-	if limit == 0 {
-		return usual
-	}
-	return limit
+// with is the plan with another value of its i-th knob.
+func with(plan budget.Plan, i int, value uint64) budget.Plan {
+	plan.Regions = slices.Clone(plan.Regions)
+	knobs(&plan)[i].set(value)
+	return plan
 }
 
-// next is the least value with which the request that was refused may have room. Its alignment isn't told, so each power
+// next is the least value with which the request that was refused may have room. Its alignment isn't reported, so each power
 // of two is tried: at worst a request fails a few times.
 func next(full *scope.FullError, value uint64) uint64 {
 	if full.What != "bytes" {

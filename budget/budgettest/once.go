@@ -42,7 +42,7 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 		}
 		return err
 	})
-	refused, reported := arena_c.Failed() // asked when the budget is closed: it tells what fn left in the frame
+	refused, reported := arena_c.Failed() // asked when the budget is closed: it reports what fn left in the frame
 	switch {
 	case err != nil:
 		return refused, err

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -67,49 +68,48 @@ func layOut(p budget.Plan) memoryMap {
 	m := memoryMap{plan: p}
 	rest := -1
 	for i, r := range p.Regions {
-		text := ""
-		if r.Slots != 0 {
-			text = many(r.Slots, "slot") + " of " + sizeText(r.Size)
-		}
+		text := r.Note
 		if r.Size == budget.Rest {
-			rest, r.Size, text = i, 0, "the rest"
+			rest, r.Size, text = i, 0, strings.TrimSuffix("the rest, "+text, ", ")
+		} else if r.Slots != 0 {
+			text = strings.TrimSuffix(many(r.Slots, "slot")+" of "+sizeText(r.Size)+", "+text, ", ")
 		}
-		m.add(part{class: "region", name: r.Name, size: r.Size, count: uint64(max(1, r.Slots)), text: join(text, r.Note)})
+		m.parts = append(m.parts, part{class: "region", name: r.Name, size: r.Size, count: uint64(max(1, r.Slots)), text: text})
 	}
 	if f := p.Frame; f.Buffers != 0 {
-		m.add(part{class: "frame", name: "frame", size: f.Size, count: uint64(f.Buffers),
+		m.parts = append(m.parts, part{class: "frame", name: "frame", size: f.Size, count: uint64(f.Buffers),
 			text: many(f.Buffers, "buffer") + " of " + sizeText(f.Size) + ", in turn"})
 	}
 	if s := p.Scratch; s.Workers != 0 {
-		m.add(part{class: "scratch", name: "scratch", size: s.Size, count: 2 * uint64(s.Workers),
-			text: many(s.Workers, "worker") + " × 2 arenas of " + sizeText(s.Size)})
+		each := cmp.Or(s.Each, 2)
+		m.parts = append(m.parts, part{class: "scratch", name: "scratch", size: s.Size, count: uint64(s.Workers * each),
+			text: many(s.Workers, "worker") + " × " + many(each, "arena") + " of " + sizeText(s.Size)})
 	}
+	m.lay()
 	if free := round(p.Size) - min(round(p.Size), m.total); rest >= 0 {
-		m.parts[rest].size, m.parts[rest].each = free, m.parts[rest].each+free
-		m.place()
+		m.parts[rest].size = free
 	} else if free != 0 {
-		m.add(part{class: "free", name: "unplanned", size: free, count: 1, each: free})
+		m.parts = append(m.parts, part{class: "free", name: "unplanned", size: free, count: 1})
 	}
+	m.lay()
 	return m
 }
 
-// add puts a part behind the others.
-func (m *memoryMap) add(p part) {
-	p.each = round(p.size)
-	if p.class != "free" && m.plan.Pages.Guards > budget.Off {
-		p.each += edge
-	}
-	m.parts = append(m.parts, p)
-	m.place()
-}
-
-// place says where each part begins.
-func (m *memoryMap) place() {
+// lay says where each part begins.
+func (m *memoryMap) lay() {
 	m.total = 0
 	for i := range m.parts {
-		m.parts[i].offset = m.total
-		m.total = m.parts[i].end()
+		p := &m.parts[i]
+		p.offset, p.each = m.total, round(p.size)
+		if p.class != "free" && m.guarded() {
+			p.each += edge
+		}
+		m.total = p.end()
 	}
+}
+
+func (m *memoryMap) guarded() bool {
+	return m.plan.Pages.Guards == budget.Wished || m.plan.Pages.Guards == budget.Required
 }
 
 // x is where an offset lies in the picture.
@@ -155,7 +155,7 @@ func (m memoryMap) open(b *bytes.Buffer) {
 	}
 }
 
-// arenas draws the part's place in the map, arena by arena where these are wide enough to tell apart.
+// arenas draws the part in the map, arena by arena where these are wide enough to tell apart.
 func (m memoryMap) arenas(b *bytes.Buffer, p part) {
 	count, size, each := p.count, p.size, p.each
 	if m.x(p.offset+p.each)-m.x(p.offset) < 3 { // a fence of slots is one bar, with all slack at its end
@@ -199,7 +199,7 @@ func (m memoryMap) edges(b *bytes.Buffer) {
 		return
 	}
 	text := "pale: every arena begins at a multiple of " + sizeText(edge)
-	if m.plan.Pages.Guards > budget.Off {
+	if m.guarded() {
 		text += ", and has a guard behind it"
 	}
 	m.line(b, len(m.parts), part{class: "free slack", name: "edges", size: slack, count: 1, text: text})
@@ -231,16 +231,6 @@ func oneLine(text string) string {
 		runes = append(runes[:textMax-1], '…')
 	}
 	return string(runes)
-}
-
-func join(texts ...string) string {
-	var list []string
-	for _, t := range texts {
-		if t != "" {
-			list = append(list, t)
-		}
-	}
-	return strings.Join(list, ", ")
 }
 
 func many(count int, thing string) string {

@@ -53,6 +53,7 @@ var plans = map[string]budget.Plan{
 	"unplanned": {Name: "unplanned", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: 5 * budget.KiB}}},
 	"guards": {Name: "guards", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, Slots: 2}, {Name: "top", Size: 1}},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.KiB}, Pages: budget.Pages{Guards: budget.Wished}},
+	"each": {Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: 3, Size: budget.MiB}},
 	"noted": {Name: "noted", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, Note: `</svg> & "more"`},
 		{Name: "torn", Size: 1, Note: "a\x01\u2028b"}, {Name: "long", Size: 1, Note: strings.Repeat("note ", 100)}},
 		GoHeap: 5 * budget.MiB},

@@ -1,0 +1,75 @@
+package budget
+
+import (
+	"slices"
+
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// Report reads the figures as they are now; after Close, as they were then. It reads the arenas
+// themselves: it belongs to the goroutine that drives the program, where no worker is at work on a region
+// or on scratch arenas that were asked for by number. Any other goroutine, or moment, asks for a Snapshot.
+// Scratch arenas on loan are their borrowers': they show what they held when they were given back last.
+// Cost: O(arenas).
+func (b *Budget) Report() Report {
+	defer forgive()()
+	return b.report(func(arena int) bool {
+		scratch := arena - len(b.regions) - len(b.frame)
+		return scratch < 0 || b.leases.isFixed(scratch)
+	})
+}
+
+// Snapshot are the figures as they were last published; after Close, as they were then. It is for any
+// goroutine, at any time: a console, a metrics page, a log. Each arena's figures are those of one moment:
+// of Open, of the last Load, Rewind, Release or Reconfigure that touched the region, of the last NextFrame
+// for the frame and for scratch arenas that were asked for by number, of the last Release for others. What
+// the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy.
+func (b *Budget) Snapshot() Report {
+	defer forgive()()
+	return b.report(func(int) bool { return false })
+}
+
+// report has the figures of each arena: as they are now, or as they were published.
+func (b *Budget) report(now func(arena int) bool) Report {
+	if b.closed.Load() {
+		return b.last.clone()
+	}
+	r := Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, NotGranted: slices.Clone(b.refused), GoHeap: b.goHeap()}
+	p := &b.published
+	for i := range p.list {
+		var f figures
+		if now(i) {
+			f = p.list[i].now()
+		} else {
+			f = p.copyOf(i)
+		}
+		r.add(i < len(b.regions), f)
+	}
+	r.Leaks.Scopes = b.left.count()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.Plan = b.Plan()
+	r.Errors, r.ErrorCount = slices.Clone(b.errors), b.errorsN
+	return r
+}
+
+// add adds an arena, a region or one beside them.
+func (r *Report) add(region bool, f figures) {
+	if region {
+		r.Regions = append(r.Regions, f.RegionReport)
+	} else {
+		r.Beside = append(r.Beside, f.RegionReport)
+	}
+	r.Leaks.Finalizers += f.failed
+	r.Leaks.Owned += f.lost
+}
+
+// goHeap reads the figures as they are now. Any goroutine may.
+func (b *Budget) goHeap() GoHeap {
+	s := readMetrics(metricTotal, metricReleased, metricCycles)
+	used := s[0].Value.Uint64() - s[1].Value.Uint64()
+	if platform.GoBacked && !b.foreign() {
+		used -= min(used, b.Size()) // the budget is Go memory, and has figures of its own
+	}
+	return GoHeap{Limit: b.plan.GoHeap, Used: used, Collections: s[2].Value.Uint64() - b.cycles}
+}
