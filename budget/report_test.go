@@ -1,7 +1,13 @@
 package budget_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +18,201 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
+
+// requireRoundTrip says that a report comes back from JSON as it was, but for OnError, which isn't written.
+func requireRoundTrip(t *testing.T, r budget.Report) {
+	t.Helper()
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	var back budget.Report
+	require.NoError(t, json.Unmarshal(text, &back), string(text))
+	r.Plan.OnError = nil
+	require.Equal(t, r, back)
+	again, err := json.Marshal(back)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+}
+
+func TestReportComesBackFromJSON(t *testing.T) {
+	rest := small()
+	rest.Size, rest.Regions[1].Size, rest.Regions[2].Note = 3*budget.MiB+1, budget.Rest, "so \"large\"\nbecause <of> the 3rd"
+	rest.Pages = budget.Pages{Lock: budget.Wished, Guards: budget.Wished, Prefault: budget.Off}
+	plain := budget.Plan{Name: "plain", Regions: []budget.RegionPlan{{Name: "only", Size: 1}}, GoHeap: 4*budget.GiB + 1}
+	based := reportPlan()
+	based.Base, based.Pages.Base, based.OnError = 0x250000000000, budget.Wished, func(error) {}
+	for _, plan := range []budget.Plan{small(), rest, plain, based} {
+		b := open(t, plan)
+		requireRoundTrip(t, b.Report())
+		requireRoundTrip(t, b.Snapshot())
+		require.NoError(t, b.Close())
+		requireRoundTrip(t, b.Report())
+	}
+
+	b := open(t, reportPlan())
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		newMark(s, 1, doFail)
+		newMark(s, 2, doPanic)
+		frogs.Pool(s, 10).Get()
+		s.Keep(1)
+		require.NoError(t, scope.Label(s, `"sound" <&> \u2028`, func() error { s.Bytes(8); return nil }))
+		require.NoError(t, s.Do("mesh", func(s scope.Scope) error { s.Bytes(1); return nil }))
+	})
+	mustLoad(t, b, "systems", func(s scope.Scope) { s.Temp(1) })
+	b.Scratch(1, 0).Open("left")
+	require.NoError(t, b.NextFrame())
+	r := b.Report()
+	assert.Equal(t, budget.Leaks{Scopes: 1, Finalizers: 2}, r.Leaks)
+	assert.Len(t, r.Errors, 1)
+	assert.Len(t, r.Regions[0].Scopes, 3)
+	assert.Equal(t, budget.Limits{Scopes: 2, Pools: 1, Owned: 1, Labels: 1}, r.Regions[0].MostOpen)
+	requireRoundTrip(t, r)
+	requireRoundTrip(t, b.Snapshot())
+	plan := b.Plan()
+	plan.Regions[0].Size, plan.Regions[2].Size = 64*budget.KiB, 448*budget.KiB
+	require.NoError(t, b.Region("systems").Rewind(background))
+	require.NoError(t, b.Reconfigure(background, plan))
+	requireRoundTrip(t, b.Report())
+	_ = b.Close()
+	requireRoundTrip(t, b.Report())
+}
+
+// TestReportOfAFaultyPlan: a report that was written by hand is read as strictly as a plan.
+func TestReportOfAFaultyPlan(t *testing.T) {
+	var r budget.Report
+	err := json.Unmarshal([]byte(`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "sise": "1KiB"}]}}`), &r)
+	assert.ErrorContains(t, err, "sise")
+	text := `{"regions": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	for _, line := range []string{"a          [................................] used            7  peak            9  of            0",
+		"go heap    [################################] used            2  collections     0  of            1"} {
+		assert.Contains(t, r.String(), "\n  "+line+"\n", "whatever is drawn, nothing panics")
+	}
+}
+
+// TestErrorsAreTextsAtOnce: whoever asks for them later doesn't run the error's own code.
+func TestErrorsAreTextsAtOnce(t *testing.T) {
+	b := open(t, small())
+	text := "as it was"
+	mustLoad(t, b, "level", func(s scope.Scope) { s.Own(failing{&text}) })
+	mustLoad(t, b, "level", nil)
+	text = "as it is"
+	require.Len(t, b.Report().Errors, 1)
+	assert.Contains(t, b.Report().Errors[0], "as it was")
+	assert.Contains(t, b.Snapshot().Errors[0], "as it was")
+}
+
+// failing is a closer whose error changes its text.
+type failing struct{ text *string }
+
+func (f failing) Close() error  { return errors.Join(f) }
+func (f failing) Error() string { return *f.text }
+
+// logged is what a handler for JSON makes of a value.
+func logged(t *testing.T, value any) map[string]any {
+	t.Helper()
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "v", value)
+	var record map[string]any
+	require.NoError(t, json.Unmarshal(out.Bytes(), &record))
+	v, _ := record["v"].(map[string]any)
+	return v
+}
+
+func TestReportIsLogged(t *testing.T) {
+	plan := reportPlan()
+	plan.Pages.Lock = budget.Off
+	b := open(t, plan)
+	assert.NotContains(t, logged(t, b.Report()), "regions", "none was used")
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		newMark(s, 1, doFail)
+		require.NoError(t, scope.Label(s, "sound", func() error { s.Bytes(8); return nil }))
+	})
+	mustLoad(t, b, "systems", nil)
+	frogs.New(b.Frame())
+	r := b.Report()
+	v := logged(t, r)
+	assert.Equal(t, map[string]any{"scopes": 0.0, "owned": 0.0, "finalizers": 1.0, "slots": 0.0, "scratch": 0.0}, v["leaks"])
+	assert.Equal(t, 1.0, v["error_count"])
+	assert.Len(t, v["errors"], 1)
+	heap := map[string]any{"limit": 0.0, "used": float64(r.GoHeap.Used), "collections": float64(r.GoHeap.Collections)}
+	assert.Equal(t, heap, v["go_heap"])
+	assert.EqualValues(t, r.Size, v["size"])
+	regions := v["regions"].(map[string]any)
+	assert.Len(t, regions, 1, "those that were used")
+	systems := regions["systems"].(map[string]any)
+	assert.Equal(t, systems, logged(t, r.Regions[0]))
+
+	// A log has every figure of the JSON, under the same key.
+	text, err := json.Marshal(r.Regions[0])
+	require.NoError(t, err)
+	var want map[string]any
+	require.NoError(t, json.Unmarshal(text, &want))
+	for key, figure := range want {
+		switch key {
+		case "name":
+			continue
+		case "scopes", "labels":
+			byName := map[string]any{}
+			for _, line := range figure.([]any) {
+				usage := line.(map[string]any)
+				byName[usage["name"].(string)] = usage
+				delete(usage, "name")
+			}
+			figure = byName
+		}
+		assert.Equal(t, figure, systems[key], key)
+	}
+	assert.Len(t, systems, len(want)-1)
+	assert.Contains(t, v["beside"], "frame.0")
+	assert.NotContains(t, v["beside"], "scratch.0.0")
+}
+
+func TestGoHeapBesideTheRegions(t *testing.T) {
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.Sys - m.HeapReleased // what debug.SetMemoryLimit says that it counts
+	}
+	before := used()
+	plan := small()
+	plan.GoHeap, plan.Regions[0].Size = 512*budget.MiB, 96*budget.MiB
+	b := open(t, plan)
+	cycles := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return uint64(m.NumGC)
+	}
+	begun := cycles()
+	heap := b.Report().GoHeap
+	assert.EqualValues(t, 512*budget.MiB, heap.Limit)
+	assert.InDelta(t, before, heap.Used, 24*budget.MiB, "without the budget, also where that is Go's")
+	runtime.GC()
+	runtime.GC()
+	for _, got := range []budget.GoHeap{b.Report().GoHeap, b.Snapshot().GoHeap} {
+		assert.GreaterOrEqual(t, got.Collections, heap.Collections+2)
+		assert.LessOrEqual(t, got.Collections, heap.Collections+cycles()-begun, "the runtime may have run one of its own")
+	}
+
+	block := make([]byte, 64*budget.MiB)
+	more := b.Snapshot().GoHeap
+	assert.Greater(t, more.Used, heap.Used+16*budget.MiB)
+	runtime.KeepAlive(block)
+	text := b.Report().String()
+	assert.Regexp(t, `(?m)^  go heap    \[#+\.*\] used +\d+  collections +\d+  of    536870912$`, text)
+	require.NoError(t, b.Close())
+	last := b.Report().GoHeap
+	runtime.GC()
+	assert.Equal(t, last, b.Report().GoHeap, "as of Close")
+	assert.Equal(t, last, b.Snapshot().GoHeap)
+}
+
+func TestGoHeapThatIsNotGoverned(t *testing.T) {
+	b := open(t, small())
+	heap := b.Report().GoHeap
+	assert.Zero(t, heap.Limit)
+	assert.NotZero(t, heap.Used)
+	assert.False(t, strings.Contains(b.Report().String(), "go heap"), "there is nothing to draw it against")
+}
 
 // reportPlan is a plan with everything in it.
 func reportPlan() budget.Plan {
