@@ -25,15 +25,6 @@ func TestConstructorDoesntThawAFrame(t *testing.T) {
 	assert.NotNil(t, frogs.TryNew(b.Frame()))
 }
 
-func TestLoadOfAZeroSizeValue(t *testing.T) {
-	type empty struct{}
-	empties := scope.Plain[empty]()
-	b := open(t, small())
-	l, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*empty, error) { return empties.New(s), nil })
-	require.NoError(t, err)
-	assert.NotNil(t, l.Get())
-}
-
 // TestOnErrorThatEndsTheGoroutine while a load waits: the next load finds the way free.
 func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
 	if testing.Short() {
@@ -87,17 +78,6 @@ func TestScratchAfterCloseTellsNothing(t *testing.T) {
 	assert.Zero(t, scratch.Depth())
 	assert.Zero(t, scratch.Stats())
 	require.NoError(t, s.Close())
-}
-
-// TestFrozenRegionTellsOfATry when it is rewound.
-func TestFrozenRegionTellsOfATry(t *testing.T) {
-	b := open(t, small())
-	var s scope.Scope
-	_, err := load(b, "level", func(inside scope.Scope) error { s = inside; return nil })
-	require.NoError(t, err)
-	assert.Nil(t, frogs.TryNew(s))
-	assert.ErrorContains(t, b.Region("level").Rewind(background),
-		`in scope "level" of region level, which is frozen since its load returned`)
 }
 
 // TestPlanIsACopy: who edits it for Reconfigure edits nothing else.

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -19,7 +20,7 @@ type failure struct {
 	end      func(*budget.Budget, scope.Scope) error
 	text     string // in the error; "" when none comes back
 	full     bool
-	panicked any
+	panicked string // in what it panics with; "" when it doesn't
 	exited   bool
 }
 
@@ -90,6 +91,29 @@ var failures = map[string]failure{
 				s.Defer(func() {})
 			}
 		}},
+	"misuse": {panicked: `scope: BUG: allocation in scope "level" of region level while scope "x", opened in it, is open`,
+		end: func(_ *budget.Budget, s scope.Scope) error { s.Open("x"); frogs.New(s); return nil }},
+	"misuse, after a full": {panicked: "scope: BUG: allocation in a scope of region level that is closed",
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			x := s.Open("x")
+			frogs.TrySlice(x, 1<<20)
+			_ = x.Close()
+			frogs.New(x)
+			return nil
+		}},
+	"an undeclared Maker": {panicked: "scope: BUG: a Maker that was never declared",
+		end: func(_ *budget.Budget, s scope.Scope) error { scope.Maker[frog]{}.New(s); return nil }},
+}
+
+// ended holds how a load ended against the failure.
+func (f failure) ended(t *testing.T, o outcome) {
+	t.Helper()
+	assert.Contains(t, fmt.Sprint(o.panicked), cmp.Or(f.panicked, "<nil>"))
+	assert.Equal(t, f.exited, o.exited)
+	assert.Equal(t, f.text != "", o.err != nil)
+	var full *scope.FullError
+	assert.Equal(t, f.full, errors.As(o.err, &full))
+	assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
 }
 
 // fill makes one of each finalizer; they run as filled says.
@@ -119,25 +143,58 @@ func TestLoadFails(t *testing.T) {
 				})
 				return err
 			})
-			assert.Equal(t, f.panicked, o.panicked)
-			assert.Equal(t, f.exited, o.exited)
-			if f.text == "" {
-				assert.NoError(t, o.err)
-			} else {
+			f.ended(t, o)
+			if o.err != nil {
 				assert.ErrorContains(t, o.err, f.text)
 			}
 			if full := (*scope.FullError)(nil); errors.As(o.err, &full) {
 				assert.Equal(t, strings.Contains(f.text, "; then: "), full.Cause != nil, "the error, or panic, that came of the full")
 			}
-			var full *scope.FullError
-			assert.Equal(t, f.full, errors.As(o.err, &full))
-			assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
 			assert.Equal(t, append([]int64{1}, filled...), ran, "newest first, once")
 			requireEmpty(t, b, "level")
 			assert.Nil(t, before.Get())
 			again := mustLoad(t, b, "level", nil)
 			if !instrumented {
 				assert.Equal(t, address, placeOf(b, again.Get()), "the next load gives the same addresses")
+			}
+		})
+	}
+}
+
+// TestLoadsInsideFail has a load fail inside another, then what is loaded there by the time that the other fails.
+func TestLoadsInsideFail(t *testing.T) {
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, small())
+			var kept *budget.Region
+			var level budget.Loaded[frog]
+			want := []int64{2, 1}
+			o := attempt(func() error {
+				_, err := load(b, "systems", func(s scope.Scope) error {
+					newMark(s, 1, 0)
+					kept = b.Region("level").In(s)
+					_, err := loadRegion(kept, func(s scope.Scope) error {
+						newMark(s, 2, 0)
+						return f.end(b, s)
+					})
+					assert.ErrorContains(t, err, f.text, "it is the inner verdict, no more")
+					requireEmpty(t, b, "level")
+					newMark(s, 3, 0)
+					level = mustLoadRegion(t, kept, func(s scope.Scope) { newMark(s, 4, 0) })
+					want = []int64{2, 4, 3, 1}
+					return f.end(b, s)
+				})
+				return err
+			})
+			f.ended(t, o)
+			assert.Equal(t, want, ran, "what level points to dies after it")
+			assert.Nil(t, level.Get())
+			requireEmpty(t, b, "systems")
+			requireEmpty(t, b, "level")
+			mustLoad(t, b, "systems", nil)
+			for _, err := range refused(b, kept)[:2] {
+				assert.ErrorIs(t, err, budget.ErrLoading)
+				assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work")
 			}
 		})
 	}
@@ -194,6 +251,15 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 	l, err := budget.Load(background, level, func(scope.Scope) (*frog, error) { return &frog{X: 3}, nil })
 	require.NoError(t, err, "a value on the Go heap outlives everything")
 	assert.EqualValues(t, 3, l.Get().X)
+	l, err = budget.Load(background, level, func(scope.Scope) (*frog, error) { return nil, nil })
+	require.NoError(t, err, "a load without a value")
+	assert.Nil(t, l.Get())
+	assert.Nil(t, budget.Loaded[frog]{}.Get(), "of no load")
+	type empty struct{}
+	empties := scope.Plain[empty]()
+	none, err := budget.Load(background, level, func(s scope.Scope) (*empty, error) { return empties.New(s), nil })
+	require.NoError(t, err)
+	assert.NotNil(t, none.Get(), "of no bytes")
 }
 
 func TestLoadedIsFrozen(t *testing.T) {
@@ -224,6 +290,8 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.Equal(t, "scope: BUG: allocation in a scope of region level that is closed", panics(t, func() { frogs.Slice(temp, 1) }))
 	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
+	assert.Nil(t, frogs.TryNew(s))
+	assert.ErrorContains(t, b.Region("level").Rewind(background), "in "+frozen, "what a Try met is told then")
 }
 
 // TestTempNamesASizeThatIsEnough at the first try, and by two lines at most too large.
@@ -280,14 +348,11 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 	assert.ErrorIs(t, err, errMark, "Rewind returns them")
 	assert.Len(t, told, 2)
 	assert.Equal(t, 2, b.Report().ErrorCount)
-}
 
-func TestFailingLoadStillTellsOfOldContents(t *testing.T) {
-	b := open(t, small())
-	mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, doFail) })
-	_, err := load(b, "level", func(scope.Scope) error { return errLoader })
-	assert.EqualError(t, err, errLoader.Error())
-	assert.Equal(t, 1, b.Report().ErrorCount)
+	mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 8, doFail) })
+	_, err = load(b, "level", func(scope.Scope) error { return errLoader })
+	assert.EqualError(t, err, errLoader.Error(), "also in a load that fails")
+	assert.Equal(t, 3, b.Report().ErrorCount)
 }
 
 // TestLoadThatDoesntReturnTellsOfFinalizers: who gets a panic, or nothing, doesn't get Load's error.
@@ -342,99 +407,28 @@ func TestOnErrorMayPanic(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "hook", attempt(func() error { _, err := load(b, "level", bad); return err }).panicked)
 	requireEmpty(t, b, "level")
-	for what, fn := range map[string]func(scope.Scope) error{
-		"temporaries": func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Temp(100)) },
-	} {
-		ran = nil
-		o := attempt(func() error { _, err := load(b, "level", fn); return err })
-		assert.Equal(t, "hook", o.panicked, what)
-		requireEmpty(t, b, "level")
-		assert.Equal(t, []int64{1, 2}, ran, "%s: the panic unwinds the load", what)
-		_, err := load(b, "level", nil)
-		require.NoError(t, err, "and the next one works")
-	}
+	ran = nil
+	temporaries := func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Temp(100)) }
+	assert.Equal(t, "hook", attempt(func() error { _, err := load(b, "level", temporaries); return err }).panicked)
+	requireEmpty(t, b, "level")
+	assert.Equal(t, []int64{1, 2}, ran, "the panic unwinds the load")
+	mustLoad(t, b, "level", nil)
 }
 
-func TestGoexitInFinalizers(t *testing.T) {
-	plan := small()
+// TestGoexitInFinalizersOfClose: tests/model has it in all others.
+func TestGoexitInFinalizersOfClose(t *testing.T) {
+	b := open(t, small())
 	exit := func(s scope.Scope, id int64) {
 		newMark(s, id, 0)
 		s.Defer(func() { runtime.Goexit() })
 	}
-	t.Run("of a load that fails", func(t *testing.T) {
-		b := open(t, plan)
-		o := attempt(func() error {
-			_, err := load(b, "systems", func(s scope.Scope) error {
-				exit(s, 1)
-				exit(s.Open("inner"), 2)
-				mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { exit(s, 3) })
-				return errLoader
-			})
-			return err
-		})
-		assert.True(t, o.exited)
-		assert.Equal(t, []int64{3, 2, 1}, ran)
-		requireEmpty(t, b, "level")
-		requireEmpty(t, b, "systems")
-		mustLoad(t, b, "init", nil)
-	})
-	t.Run("of temporaries", func(t *testing.T) {
-		b := open(t, plan)
-		o := attempt(func() error {
-			_, err := load(b, "level", func(s scope.Scope) error { newMark(s, 1, 0); exit(s.Temp(200), 2); return nil })
-			return err
-		})
-		assert.True(t, o.exited)
-		assert.Equal(t, []int64{2, 1}, ran, "no verdict, so nothing is loaded")
-		requireEmpty(t, b, "level")
-	})
-	t.Run("at Close", func(t *testing.T) {
-		b := open(t, plan)
-		mustLoad(t, b, "init", func(s scope.Scope) { exit(s, 1) })
-		mustLoad(t, b, "level", func(s scope.Scope) { exit(s, 2) })
-		exit(b.Frame(), 3)
-		newMark(b.Scratch(1, 1).Open("scratch"), 4, 0)
-		assert.True(t, attempt(b.Close).exited)
-		assert.Equal(t, []int64{2, 1, 3, 4}, ran)
-		assert.ErrorIs(t, b.Close(), budget.ErrClosed)
-	})
-	t.Run("of the frame", func(t *testing.T) {
-		b := open(t, plan)
-		exit(b.Frame(), 1)
-		require.NoError(t, b.NextFrame())
-		assert.True(t, attempt(b.NextFrame).exited)
-		assert.Equal(t, []int64{1}, ran)
-		frogs.New(b.Frame())
-		require.NoError(t, b.NextFrame())
-		require.NoError(t, b.NextFrame())
-	})
-}
-
-func TestMisuseInALoadIsLoud(t *testing.T) {
-	b := open(t, small())
-	for what, misuse := range map[string]func(s scope.Scope){
-		`allocation in scope "level" of region level while scope "x", opened in it, is open`: func(s scope.Scope) {
-			s.Open("x")
-			frogs.New(s)
-		},
-		`allocation in a scope of region level that is closed`: func(s scope.Scope) {
-			x := s.Open("x")
-			frogs.TrySlice(x, 1<<20)
-			_ = x.Close()
-			frogs.New(x)
-		},
-		`a Maker that was never declared`: func(s scope.Scope) { scope.Maker[frog]{}.New(s) },
-	} {
-		o := attempt(func() error {
-			_, err := load(b, "level", func(s scope.Scope) error { misuse(s); return nil })
-			return err
-		})
-		assert.NoError(t, o.err, "a bug is no answer")
-		if assert.NotNil(t, o.panicked, what) {
-			assert.ErrorContains(t, o.panicked.(error), "scope: BUG: "+what)
-		}
-		requireEmpty(t, b, "level")
-	}
+	mustLoad(t, b, "init", func(s scope.Scope) { exit(s, 1) })
+	mustLoad(t, b, "level", func(s scope.Scope) { exit(s, 2) })
+	exit(b.Frame(), 3)
+	newMark(b.Scratch(1, 1).Open("scratch"), 4, 0)
+	assert.True(t, attempt(b.Close).exited)
+	assert.Equal(t, []int64{2, 1, 3, 4}, ran)
+	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
 }
 
 func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
