@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,20 +48,6 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
 }
 
-func TestScratchThatNobodyGaveBack(t *testing.T) {
-	b := open(t, small())
-	kept, err := b.Lease(background)
-	require.NoError(t, err)
-	given, err := b.Lease(background)
-	require.NoError(t, err)
-	require.NoError(t, given.Release())
-	kept.Scratch(1).Open("query")
-	assert.Zero(t, b.Report().Leaks, "they may still come back")
-	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "query"; close each where it is opened
-budget "small": never given back: scratch 1.0 and scratch 1.1; call Release where Lease gave them`, unsited(b.Close()))
-	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 1}, b.Report().Leaks)
-}
-
 // TestCloseThatIsRefusedCountsNothing: what is lent may still come back.
 func TestCloseThatIsRefusedCountsNothing(t *testing.T) {
 	b := open(t, rooms(false))
@@ -100,6 +87,7 @@ func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	scratch.Keep(new(int))
 	scratch.Defer(func() { t.Error("it was lost") })
 	require.True(t, gone.Cancel())
+	assert.Zero(t, b.Report().Leaks.Owned, "what is owned is no leak")
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, scratch.Close())
 	assert.Equal(t, `budget "small": scratch 0.0: 3 owned values were never released: Close of *budget_test.closer, a value of *int, `+
@@ -137,4 +125,31 @@ func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.Region, rew
 	})
 	require.NoError(t, err)
 	return loaded
+}
+
+// Who leaks at each NextFrame is counted, and named as often as somebody reads.
+func TestLeaksDontFillTheGoHeap(t *testing.T) {
+	if instrumented {
+		t.Skip("instrumented builds allocate more")
+	}
+	b := open(t, small())
+	leak := func() {
+		s := b.Scratch(0, 0).Open("job")
+		require.NoError(t, b.NextFrame())
+		require.NoError(t, s.Close())
+	}
+	for range 20 {
+		leak()
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 100_000 {
+		leak()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+budget.MiB)
+	assert.Equal(t, 100_020, b.Report().Leaks.Scopes)
+	assert.ErrorContains(t, b.Close(), `"job" and 100004 more; close each where it is opened`)
 }

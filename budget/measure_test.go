@@ -442,3 +442,21 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	assert.Equal(t, "kept", r.Plan.Regions[2].Note)
 	assert.NoError(t, r.Plan.Check())
 }
+
+// Fulls that only NextFrame and Close would tell, of the frame and of temporaries, widen what is measured, too.
+func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
+	narrowMachine(t)
+	fn := func(b *budget.Budget) error {
+		b.Frame().Bytes(3000)
+		for range 6 {
+			frogs.TrySlice(b.Frame().Temp(200*24), 200)
+		}
+		frogs.TrySlice(b.Frame(), 100)
+		return nil
+	}
+	r, err := budget.Measure(measured(), fn)
+	require.NoError(t, err)
+	b := open(t, r.Plan)
+	require.NoError(t, fn(b))
+	assert.NoError(t, b.NextFrame())
+}

@@ -2,7 +2,9 @@ package budget_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -108,4 +110,24 @@ func checkPlaces(t *testing.T, b *budget.Budget, s scope.Scope) {
 	saved := arena.BaseOf(append([]byte(nil), base.Bytes()...)) // a save game
 	assert.Equal(t, *frog, *ptr.Get(saved))
 	assert.Equal(t, list[50:], slice.Get(saved))
+}
+
+// What a scope met last may be asked for after its budget is closed; a block of Go memory that it was opened in goes all
+// the same.
+func TestClosedBudgetKeepsNoBlock(t *testing.T) {
+	plan := small()
+	need, err := plan.Need()
+	require.NoError(t, err)
+	var kept weak.Pointer[byte]
+	func() {
+		block := make([]byte, need)
+		kept = weak.Make(&block[0])
+		b, err := budget.OpenIn(block, plan)
+		require.NoError(t, err)
+		_, err = load(b, "level", func(s scope.Scope) error { s.TryAllocUnzeroed(1<<30, 8); return nil })
+		require.ErrorIs(t, err, budget.ErrFull)
+		require.NoError(t, b.Close())
+	}()
+	runtime.GC()
+	assert.Nil(t, kept.Value())
 }

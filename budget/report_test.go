@@ -483,3 +483,13 @@ func playBeside(t *testing.T, b *budget.Budget) {
 		}
 	}
 }
+
+func TestScopeWithoutANameIsLogged(t *testing.T) {
+	b := open(t, small())
+	mustLoad(t, b, "level", func(s scope.Scope) {
+		require.NoError(t, s.Do("", func(s scope.Scope) error { s.Bytes(8); return nil }))
+	})
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "r", b.Report().Regions[2])
+	assert.Regexp(t, `"\\"\\"":{"bytes":0,"peak":8[,}]`, out.String())
+}

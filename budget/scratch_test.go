@@ -172,6 +172,7 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 		`call Release where Lease gave them`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
+	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 2}, b.Report().Leaks)
 	for _, err := range []error{<-first, <-second, func() error { _, err := b.Lease(background); return err }()} {
 		assert.EqualError(t, err, `budget "small": Lease of scratch: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
@@ -183,17 +184,6 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	}
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { one.Scratch(0).Open("x") }))
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { b.Scratch(1, 0).Open("x") }))
-}
-
-// TestTakeAfterClose: pairs that were free when the budget closed are never handed out.
-func TestTakeAfterClose(t *testing.T) {
-	for range 20 {
-		b := open(t, small())
-		require.NoError(t, b.Close())
-		_, err := b.Lease(background)
-		assert.ErrorIs(t, err, budget.ErrClosed)
-		b.Scratches(0)
-	}
 }
 
 func TestScratchByNumber(t *testing.T) {
@@ -307,6 +297,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 		return nil
 	}))
 	made := three.Scratch(0).Open("made")
+	require.NoError(t, scope.Label(made, "label", func() error { assert.ErrorContains(t, three.Release(), "at work"); return nil }))
 	_, err := marks.Make(made, func(*mark) error { return three.Release() })
 	assert.EqualError(t, err, inside)
 	require.NoError(t, made.Close())

@@ -11,15 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func TestSealIsRefused(t *testing.T) {
-	b := open(t, small())
-	require.NoError(t, b.Close())
-	for what, err := range map[string]error{"Seal": b.Seal(), "SealStrict": b.SealStrict()} {
-		assert.EqualError(t, err, `budget "small": `+what+`: upfront: closed`)
-		assert.ErrorIs(t, err, budget.ErrClosed)
-	}
-}
-
 // TestOneBudgetIsStrict also in builds where Strict looks at nothing: a program that runs here runs there.
 func TestOneBudgetIsStrict(t *testing.T) {
 	other := small()

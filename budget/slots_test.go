@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -145,6 +146,8 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 			`budget "rooms": BUG: %s of region room 0, which was released: upfront: closed`, what))
 	}
 	assert.EqualValues(t, 2, l.Get().X, "nothing happened to the new owner's")
+	assert.Zero(t, room.Report().Used, "nor is the old one told of it")
+	assert.NotZero(t, again.Report().Used)
 	assert.Equal(t, 3, b.Slots("room").Available())
 	assert.EqualError(t, b.Region("systems").Release(background),
 		`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
@@ -263,5 +266,28 @@ func TestReleaseBesideReconfigure(t *testing.T) {
 		assert.NoError(t, <-reconfigured)
 		assert.NoError(t, <-released)
 		assert.Equal(t, 2, b.Slots("room").Available())
+	}
+}
+
+// A slot whose Release returned, or has the budget to itself, is no leak for a Close beside it.
+func TestReleaseBesideClose(t *testing.T) {
+	plan := budget.Plan{Name: "p", Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB, Slots: 1}},
+		Pages: budget.Pages{Prefault: budget.Off}}
+	for range 500 {
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		match, err := b.Slots("match").Acquire()
+		require.NoError(t, err)
+		released := make(chan error, 1)
+		go func() { released <- match.Release(background) }()
+		for err = b.Close(); errors.Is(err, budget.ErrLoading); err = b.Close() {
+			runtime.Gosched()
+		}
+		if gone := <-released; gone == nil {
+			require.NoError(t, err)
+		} else {
+			require.True(t, errors.Is(gone, budget.ErrClosed) || errors.Is(gone, budget.ErrLoading), "%v", gone)
+			require.ErrorContains(t, err, `never released: slot "match 0"`)
+		}
 	}
 }

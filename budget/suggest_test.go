@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 
@@ -169,4 +170,19 @@ func TestHeadroomDoesNotWrap(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestHeadroomOfTheRest(t *testing.T) {
+	plan := budget.Plan{Name: "r", Size: 20 * 64 * budget.KiB}
+	for i := range 10 {
+		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: fmt.Sprintf("r%d", i), Size: 64 * budget.KiB})
+	}
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "rest", Size: budget.Rest})
+	for _, percent := range []int{0, 1, 10, 200} { // at 1 each of ten parts is rounded up by an edge
+		more := plan.Headroom(percent)
+		require.NoError(t, more.Check())
+		assert.GreaterOrEqual(t, open(t, more).Plan().Regions[10].Size, uint64(10*64*budget.KiB*(100+percent)/100))
+	}
+	plan.Size = 11 * 64 * budget.KiB // the least: the rest has one edge
+	assert.NoError(t, plan.Headroom(1).Check())
 }

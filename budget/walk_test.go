@@ -1,7 +1,6 @@
 package budget_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -149,23 +147,4 @@ func TestWalkBearsAnyTable(t *testing.T) {
 	t.Logf("%d of 20000 found", found)
 	assert.Greater(t, found, 2_000)
 	requireWalk(t, b)
-}
-
-// TestWalkOfRandomLoads: whatever was there before, a walk finds no fault in a load that did none. In checked builds it looks at each
-// byte that nobody has.
-func TestWalkOfRandomLoads(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "walked", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}}})
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
-			for range 1 + random.IntN(60) {
-				size := 1 + random.IntN(1<<(3+random.IntN(10)))
-				s.BytesUnzeroed(size, 1<<random.IntN(7))[size-1] = 7
-			}
-			return &struct{}{}, nil
-		})
-		require.NoError(t, err)
-		_, err = b.Walk()
-		require.NoError(t, err, "seed %d", seed)
-	}
 }
