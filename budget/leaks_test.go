@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -152,4 +154,13 @@ func TestLeaksDontFillTheGoHeap(t *testing.T) {
 	assert.Less(t, after.HeapAlloc, before.HeapAlloc+budget.MiB)
 	assert.Equal(t, 100_020, b.Report().Leaks.Scopes)
 	assert.ErrorContains(t, b.Close(), `"job" and 100004 more; close each where it is opened`)
+}
+
+// TestSitesCostNothing but in checked builds.
+func TestSitesCostNothing(t *testing.T) {
+	var site arena_c.Site
+	if site.Note(); !arena_c.Checked {
+		assert.Zero(t, unsafe.Sizeof(site))
+		assert.Empty(t, site.Tell("opened"))
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -387,60 +386,4 @@ func TestLoadInTheEyesOfTheReport(t *testing.T) {
 	assert.EqualValues(t, 1, r.PoolPeak)
 	assert.Equal(t, r.Size-r.Used, r.Free)
 	assert.EqualValues(t, 512*budget.KiB+100, r.Size)
-}
-
-func TestOpeningBesideALoadAllocatesNothing(t *testing.T) {
-	if instrumented {
-		t.Skip("the instrumented build allocates on its own")
-	}
-	b := open(t, small())
-	_, err := load(b, "level", func(scope.Scope) error {
-		done := make(chan float64)
-		go func() {
-			done <- testing.AllocsPerRun(100, func() { _ = b.Scratch(1, 0).Open("work").Close() })
-		}()
-		assert.Zero(t, <-done)
-		return nil
-	})
-	require.NoError(t, err)
-}
-
-// TestWorkersUseTheirScratchWhileLevelsLoad is for the race detector, and for a load that fails:
-// workers' scopes are none of its business.
-func TestWorkersUseTheirScratchWhileLevelsLoad(t *testing.T) {
-	plan := small()
-	plan.Scratch.Workers = 3
-	b := open(t, plan)
-	var stop atomic.Bool
-	var workers sync.WaitGroup
-	for w := 1; w < 3; w++ {
-		workers.Go(func() {
-			for n := int64(0); !stop.Load(); n++ {
-				s := b.Scratch(w, 0).Open("work")
-				f := frogs.New(s)
-				inner := b.Scratch(w, 0).Open("deeper")
-				frogs.Slice(inner, 10)[9].X = n
-				assert.NoError(t, inner.Close())
-				f.X = n
-				assert.NoError(t, s.Close())
-				runtime.Gosched()
-			}
-		})
-	}
-	for range 200 {
-		_, err := load(b, "systems", func(s scope.Scope) error {
-			return b.Scratch(0, 0).Do("in fn", func(scope.Scope) error {
-				_, err := loadRegion(b.Region("level").In(s), func(scope.Scope) error {
-					return b.Scratch(0, 1).Do("in fn", func(scope.Scope) error { return errLoader })
-				})
-				return err
-			})
-		})
-		require.ErrorIs(t, err, errLoader)
-	}
-	stop.Store(true)
-	workers.Wait()
-	for w := range 3 {
-		assert.Zero(t, b.Scratch(w, 0).Depth()+b.Scratch(w, 1).Depth())
-	}
 }

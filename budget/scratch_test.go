@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -305,32 +304,6 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, two.Release())
 }
 
-// TestNextFrameLeavesScratchOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
-func TestNextFrameLeavesScratchOnLoanAlone(t *testing.T) {
-	b := budgettest.Open(t, small())
-	var stop atomic.Bool
-	var workers sync.WaitGroup
-	for range 2 {
-		workers.Go(func() {
-			for !stop.Load() {
-				lent := take(t, b)
-				s := lent.Scratch(0).Open("long")
-				s.Defer(func() { runtime.Gosched() })
-				frogs.New(s)
-				runtime.Gosched()
-				assert.NoError(t, s.Close())
-				assert.NoError(t, lent.Release())
-			}
-		})
-	}
-	for range 200 {
-		require.NoError(t, b.NextFrame())
-		runtime.Gosched()
-	}
-	stop.Store(true)
-	workers.Wait()
-}
-
 // watched uses pairs of scratch arenas and sees two users of one at once: by a count, and, since it is plain, by the race detector.
 type watched struct {
 	t     *testing.T
@@ -465,76 +438,4 @@ func TestWhoWaitsIsServedInTurn(t *testing.T) {
 	require.NoError(t, one.Release())
 	all.Wait()
 	assert.Equal(t, []int{0, 1, 2, 3, 4}, served)
-}
-
-func TestTakeAndGiveAllocateNothing(t *testing.T) {
-	if instrumented {
-		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
-	}
-	b := open(t, small())
-	ctx, cancel := context.WithCancel(background)
-	defer cancel()
-	b.Scratches(0)
-	for what, fn := range map[string]func(){
-		"Lease, Release": func() { lent, _ := b.Lease(ctx); _ = lent.Release() },
-		"Of":             func() { b.Scratches(0); b.Scratch(0, 1) },
-		"in use": func() {
-			lent, _ := b.Lease(background)
-			s := lent.Pick().Open("s")
-			u := lent.Pick(s).Open("u")
-			frogs.New(u)
-			_ = lent.Scratch(1).Do("use", func(s scope.Scope) error { s.Bytes(100)[0] = 1; return nil })
-			_ = u.Close()
-			_ = s.Close()
-			_ = lent.Release()
-		},
-	} {
-		assert.Zero(t, testing.AllocsPerRun(100, fn), what)
-	}
-	one := take(t, b)
-	waits := make(chan budget.Lease)
-	next := make(chan bool)
-	go func() {
-		for range next {
-			lent, _ := b.Lease(ctx)
-			waits <- lent
-		}
-	}()
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		next <- true
-		runtime.Gosched() // it comes to wait, mostly
-		_ = one.Release()
-		one = <-waits
-	}), "who waits")
-	close(next)
-	require.NoError(t, one.Release())
-}
-
-// TestLoadsThatFailWhileOthersUseWhatTheyGaveBack: the race detector sees a load that touches a scratch arena which is another's now.
-func TestLoadsThatFailWhileOthersUseWhatTheyGaveBack(t *testing.T) {
-	plan := small()
-	plan.Scratch.Workers = 1
-	b := budgettest.Open(t, plan)
-	use := func() {
-		lent := take(t, b)
-		s := lent.Scratch(0).Open("use")
-		frogs.New(s)
-		assert.NoError(t, s.Close())
-		assert.NoError(t, lent.Release())
-	}
-	var stop atomic.Bool
-	var workers sync.WaitGroup
-	for range 2 {
-		workers.Go(func() {
-			for !stop.Load() {
-				use()
-			}
-		})
-	}
-	for range 300 {
-		_, err := load(b, "level", func(scope.Scope) error { use(); return errLoader })
-		assert.ErrorIs(t, err, errLoader)
-	}
-	stop.Store(true)
-	workers.Wait()
 }
