@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -142,73 +143,58 @@ func TestPlanReadRefuses(t *testing.T) {
 
 // A fault of the JSON itself has the line where it is; what is wrong there, encoding/json says in its own words.
 func TestPlanBrokenJSON(t *testing.T) {
+	refused := func(data, place string) {
+		t.Helper()
+		library := json.Unmarshal([]byte(data), new(any))
+		require.Error(t, library, "control: the library's own reader refuses it: %s", data)
+		plan, err := ParsePlan([]byte(data))
+		require.EqualError(t, err, place+library.Error(), data)
+		require.Zero(t, plan)
+	}
 	for _, c := range []struct{ data, place string }{
 		{"", "line 1: "},
 		{"\n\n ", "line 1: "},
-		{"{", "line 1: "},
 		{"\n{\"name\":\n\n", "line 2: "},
 		{"{\"regions\":\n[\n{\"size\":1}]\n", "line 3: "},
-		{"{\"regions\":\n[\n{\"size\":1}\n", "line 3: "},
-		{"{\"regions\":\n[\n{\"size\":1\n", "line 3: "},
-		{"{\"regions\":[\n", "line 1: "},
-		{"{\"x\":\n[\n{\"size\":1\n", "line 3: "},
-		{"{\"name\"\n", "line 1: "},
 		{"{\"name\":\n\"abc", "line 2: "},
-
-		{"{\"name\":\"a\",\n// my plan\n}", "line 2: "},
 		{"{\"name\":\"a\"\n# my plan\n}", "line 2: "},
-		{"{\"scratch\":\n{\"workers\":2,\n// two\n}}", "line 3: "},
-		{"{\"regions\":[{\"size\":1\n]\n}", "line 2: "},
-		{"{\"regions\":[{\"size\":1}\n}", "line 2: "},
-		{"{\"name\":\"a\",\n}", "line 2: "},
 		{"{\"regions\":[{\"size\":1},\n]}", "line 2: "},
-		{"{\"regions\":[\n,]}", "line 2: "},
-		{"{\"name\":\"a\"\n\"size\":4}", "line 2: "},
-		{"{\n\"size\" 4}", "line 2: "},
-		{"{\nname: 4}", "line 2: "},
-		{"{\n'name': 4}", "line 2: "},
 		{"{\n“name”: 4}", "line 2: "},
 		{"{\"size\":\n\n4MiB}", "line 3: "},
-		{"{\"frame\":{\"size\":\n\n4MiB}}", "line 3: "},
-		{"{\"size\": 4\nMiB}", "line 2: "},
 		{"{\"size\": \n\x00}", "line 2: "},
-		{"{\"x\":" + strings.Repeat("[", 1_000_000), "line 1: "},
-
-		{"{\n\"name: 4,\n}", "line 2: "},
-		{"{\n\"name\": \"a\tb\"}", "line 2: "},
 		{"{\n\"name\": \"C:\\maps\"}", "line 2: "},
-		{"{\"name\" \n\"a\\q\"}", "line 2: "},
-
+		{"{\"x\":" + strings.Repeat("[", 1_000_000), "line 1: "},
 		{handheldJSON + "\n{}", "line 2: "},
-		{handheldJSON + "\nx", "line 2: "},
 		{handheldJSON + "\n}", "line 2: "},
 	} {
-		library := json.Unmarshal([]byte(c.data), new(any))
-		require.Error(t, library, "control: the library's own reader refuses it: %s", c.data)
-		plan, err := ParsePlan([]byte(c.data))
-		if assert.Error(t, err, c.data) {
-			assert.Equal(t, c.place+library.Error(), err.Error(), c.data)
-		}
-		assert.Zero(t, plan)
+		refused(c.data, c.place)
 	}
+
+	data, err := os.ReadFile("testdata/plans/every-key.json")
+	require.NoError(t, err)
+	broken := 0
+	for at := range data {
+		for _, change := range []string{"", "{", "}", "[", "]", ",", ":", "\"", "\\", "x", "7", "-", "\n", "\t"} {
+			text := string(data[:at]) + change // cut off here
+			for _, text := range []string{text, text + string(data[at+1:])} {
+				syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), new(any)))
+				if !ok || !utf8.ValidString(text) { // that is another fault
+					continue
+				}
+				broken++
+				before := text[:max(syntax.Offset, 1)-1]
+				if strings.HasPrefix(syntax.Error(), "unexpected end") {
+					before = strings.TrimSpace(text)
+				}
+				refused(text, fmt.Sprintf("line %d: ", 1+strings.Count(before, "\n")))
+			}
+		}
+	}
+	assert.Greater(t, broken, len(data))
 	for _, data := range []string{"\xef\xbb\xbf" + handheldJSON, "\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}"} {
 		_, err := ParsePlan([]byte(data))
 		assert.EqualError(t, err, "line 1: the file begins with a byte order mark; save it as UTF-8 without one")
 	}
-}
-
-// Faults of shape are found while reading and those of values after it; the error lists them by line all the same.
-func TestPlanFaultsInOrderOfLine(t *testing.T) {
-	_, err := ParsePlan([]byte("{\"name\": \"A\",\n\"x\": 1,\n\"regions\": [{\"name\": \"frame\",\n\"size\": -4}],\n\"go_heap\": 1,\n" +
-		"\"scratch\": {\"workers\": \"2\"},\n\"limits\": {\"owned\": -1,\n\"owned\": 1}}"))
-	assert.EqualError(t, err, `line 1: name: "A" has "A"; a name has a-z, 0-9, _ and - only
-line 2: x: no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap)
-line 3: regions[0].name: "frame" names the frame beside the regions; choose another name
-line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-line 5: go_heap: 1; the Go runtime's share is 0 or 4MiB to 64TiB
-line 6: scratch.workers: "2" is a string; write 2
-line 7: limits.owned: -1 is not a count (a whole number from 0)
-line 8: limits.owned: given twice`)
 }
 
 func TestPlanReadIsBounded(t *testing.T) {

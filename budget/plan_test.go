@@ -183,20 +183,6 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-func TestPlanCheckNamesEveryFault(t *testing.T) {
-	plan := Plan{Name: "A", Regions: []RegionPlan{{}, {Name: "a", Size: 1}, {Name: "a"}}, Frame: FramePlan{1, 0},
-		Limits: Limits{Owned: -1}, GoHeap: 1}
-	var keys []string
-	for _, line := range strings.Split(plan.Check().Error(), "\n") {
-		rest, found := strings.CutPrefix(line, `plan "A": `)
-		require.True(t, found, line)
-		key, _, _ := strings.Cut(rest, ": ")
-		keys = append(keys, key)
-	}
-	assert.Equal(t, []string{"name", "regions[0].name", "regions[0].size", "regions[2].name", "regions[2].size", "frame.buffers",
-		"frame.size", "limits.owned", "go_heap"}, keys)
-}
-
 func TestPlanSize(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"0": 0, "1": 1, "65536": 65536, "512KiB": 512 * KiB, "4MiB": 4 * MiB, "1GiB": GiB, "64TiB": 1 << 46,
@@ -452,20 +438,6 @@ func TestPlanSumSaturates(t *testing.T) {
 	assert.Zero(t, Plan{Frame: FramePlan{-1, 5}, Scratch: ScratchPlan{Workers: -1, Size: 5}}.arenaCount())
 }
 
-func TestOpenGivesTheRest(t *testing.T) {
-	plan := handheld()
-	plan.GoHeap, plan.Size, plan.Regions[1].Size = 0, 63*MiB-1, Rest
-	b, err := Open(plan)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
-	assert.Equal(t, plan.resolved(), b.Plan())
-	assert.Equal(t, Rest, plan.Regions[1].Size, "the caller's own is unchanged")
-	assert.EqualValues(t, 13*MiB, b.Region("systems").Report().Size)
-	need, err := plan.Need()
-	require.NoError(t, err)
-	assert.Equal(t, b.Size()+planEdge, need)
-}
-
 // planPagesChecks are about pages and the base.
 var planPagesChecks = []struct {
 	change func(*Plan)
@@ -496,21 +468,5 @@ var planPagesChecks = []struct {
 func TestDemand(t *testing.T) {
 	for demand, word := range map[Demand]string{Default: "default", Off: "off", Wished: "wished", Required: "required", 4: "Demand(4)"} {
 		assert.Equal(t, word, demand.String())
-		text, err := json.Marshal(Plan{Pages: Pages{Lock: demand}})
-		switch {
-		case demand > Required:
-			assert.ErrorContains(t, err, "budget: Demand(4) is none of Default, Off, Wished and Required")
-		case demand == Default:
-			assert.Equal(t, `{}`, string(text))
-		default:
-			assert.Equal(t, `{"pages":{"lock":"`+word+`"}}`, string(text))
-			read, err := parseDemand(word)
-			require.NoError(t, err)
-			assert.Equal(t, demand, read)
-		}
-	}
-	for _, word := range []string{"on", "OFF", " off", "default", "Demand(1)", ""} {
-		_, err := parseDemand(word)
-		assert.EqualError(t, err, `is not a demand ("off", "wished" or "required")`)
 	}
 }
