@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -111,52 +112,6 @@ func TestMeasureLimits(t *testing.T) {
 	assert.Equal(t, 7, report.Plan.Limits.Labels)
 }
 
-// What temporaries take is exact, but that they end at a line.
-func TestMeasureTemporaries(t *testing.T) {
-	narrowMachine(t)
-	for n := range 8 {
-		calls := 0
-		fn := func(b *budget.Budget) error {
-			calls++
-			_, err := load(b, "level", func(s scope.Scope) error {
-				for range 4 {
-					temp := s.Temp(300)
-					temp.Bytes(300)
-					require.NoError(t, temp.Close())
-				}
-				s.Temp(1000).Bytes(1000)
-				s.Bytes(40000 + 13*n)
-				return nil
-			})
-			return err
-		}
-		report, err := budget.Measure(measured(), fn)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, calls, 3)
-		size := &report.Plan.Regions[2].Size
-		least := uint64(24 + 5*16 + 40000 + 13*n + 1000)
-		assert.GreaterOrEqual(t, *size, least, "the frog, a node for each Temp, and what was asked for")
-		assert.Less(t, *size, least+2*64)
-		assert.True(t, runs(t, report.Plan, fn))
-		*size -= 64
-		assert.False(t, runs(t, report.Plan, fn), "%d bytes", 40000+13*n)
-	}
-}
-
-// A program that asks for more than Temp gave it is full in every plan: that is its own error.
-func TestMeasureTooFewTemporaries(t *testing.T) {
-	narrowMachine(t)
-	calls := 0
-	_, err := budget.Measure(measured(), func(b *budget.Budget) error {
-		calls++
-		_, err := load(b, "level", func(s scope.Scope) error { s.Temp(10).Bytes(11); return nil })
-		return err
-	})
-	assert.Equal(t, 1, calls)
-	assert.EqualError(t, err, `budget "measured": region level is full: scope "temp" asked for 11 bytes, 10 of the 10 that Temp gave `+
-		`are free; ask Temp for 11 or more`)
-}
-
 func TestMeasureErrors(t *testing.T) {
 	narrowMachine(t)
 	bad := errors.New("bad map")
@@ -179,15 +134,6 @@ func TestMeasureErrors(t *testing.T) {
 	})
 	assert.ErrorIs(t, err, budget.ErrFull)
 	assert.ErrorContains(t, err, `budget "measured": Measure: full even in a plan that is far wider: budget "measured": region level `)
-	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
-		for {
-			if _, err := b.Slots("match").Acquire(); err != nil {
-				return err
-			}
-		}
-	})
-	assert.EqualError(t, err, `budget "measured": region match is full: asked for one more of 3 slots; `+
-		`raise regions[1].slots in the plan to 4 or more`)
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Scratch(0, 0).Open("left"); return nil })
 	assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "left"`)
 	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
@@ -284,23 +230,39 @@ func TestMeasureRaises(t *testing.T) {
 	assert.ErrorContains(t, err, `budget "measured": Measure: full with what was enough before; fn must do the same each time: budget "mea`)
 }
 
-// What is full elsewhere is fn's own error.
+// What no plan's sizes help against is fn's own error, at once.
 func TestMeasureOthersFull(t *testing.T) {
 	narrowMachine(t)
 	other := small()
 	other.Regions[2].Size = 100
-	calls := 0
-	_, err := budget.Measure(measured(), func(*budget.Budget) error {
-		calls++
-		b, err := budget.Open(other)
-		require.NoError(t, err)
-		defer b.Close()
-		_, err = load(b, "level", func(s scope.Scope) error { s.Bytes(101); return nil })
-		return err
-	})
-	assert.ErrorContains(t, err, `budget "small": region level is full`)
-	assert.NotContains(t, err.Error(), "Measure")
-	assert.Equal(t, 1, calls)
+	for want, fn := range map[string]func(b *budget.Budget) error{
+		`budget "small": region level is full: scope "level" asked for 101 bytes`: func(*budget.Budget) error {
+			b, err := budget.Open(other)
+			require.NoError(t, err)
+			defer b.Close()
+			_, err = load(b, "level", func(s scope.Scope) error { s.Bytes(101); return nil })
+			return err
+		},
+		`budget "measured": region level is full: scope "temp" asked for 11 bytes, 10 of the 10 that Temp gave are free; ` +
+			`ask Temp for 11 or more`: func(b *budget.Budget) error {
+			_, err := load(b, "level", func(s scope.Scope) error { s.Temp(10).Bytes(11); return nil })
+			return err
+		},
+		`budget "measured": region match is full: asked for one more of 3 slots; raise regions[1].slots in the plan to 4 or more`: func(
+			b *budget.Budget) error {
+			for {
+				if _, err := b.Slots("match").Acquire(); err != nil {
+					return err
+				}
+			}
+		},
+	} {
+		calls := 0
+		_, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return fn(b) })
+		require.ErrorContains(t, err, want)
+		assert.Equal(t, 0, strings.Index(err.Error(), want))
+		assert.Equal(t, 1, calls)
+	}
 }
 
 // A machine that gives little gets a plan that is no narrower than the given one.
@@ -441,6 +403,11 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	assert.Equal(t, limits, r.Plan.Limits)
 	assert.Equal(t, "kept", r.Plan.Regions[2].Note)
 	assert.NoError(t, r.Plan.Check())
+	suggested, err := budget.Suggest(r)
+	require.NoError(t, err)
+	for i, size := range sizesOf(&suggested) {
+		assert.LessOrEqual(t, *size, *sizesOf(&r.Plan)[i], "Suggest says the same")
+	}
 }
 
 // Fulls that only NextFrame and Close would tell, of the frame and of temporaries, widen what is measured, too.

@@ -82,19 +82,6 @@ func TestSuggest(t *testing.T) {
 	assert.Equal(t, want.Limits, swapped.Limits)
 }
 
-// What Measure found is what Suggest says of its report.
-func TestSuggestOfMeasured(t *testing.T) {
-	narrowMachine(t)
-	report, err := budget.Measure(measured(), randomProgram(3, true))
-	require.NoError(t, err)
-	plan, err := budget.Suggest(report)
-	require.NoError(t, err)
-	for i, size := range sizesOf(&plan) {
-		assert.LessOrEqual(t, *size, *sizesOf(&report.Plan)[i])
-	}
-	assert.Zero(t, plan.Limits, "the default is enough")
-}
-
 func TestSuggestRefuses(t *testing.T) {
 	_, err := budget.Suggest()
 	assert.EqualError(t, err, "budget: Suggest: no reports")
