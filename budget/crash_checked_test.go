@@ -203,14 +203,11 @@ alive: <nil>
 `, 0},
 }
 
+const ofMakes = "\n\tmade at:\n\t\tloadRegion\n\t\tload\n\t\tmakes\n"
+
 // toldEverywhere is what these say, whatever the plan asks of its pages.
 var toldEverywhere = []told{
-	{"stale read", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…
-	made at:
-		loadRegion
-		load
-		makes
-	ended at:
+	{"stale read", `upfront: BUG: read or write of what was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
 		rewinds
 ` + goFault, 2},
 	{"stale write", `alive: upfront: BUG: write to what was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
@@ -219,25 +216,10 @@ var toldEverywhere = []told{
 	ended at:
 		closesQuery
 `, 0},
-	{"overflow", `alive: upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…
-	made at:
-		loadRegion
-		load
-		makes
-`, 0},
-	{"overflow, told", `upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…
-	made at:
-		loadRegion
-		load
-		makes
-SIGABRT: abort
+	{"overflow", `alive: upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
+	{"overflow, told", `upfront: BUG: write past the end, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `SIGABRT: abort
 `, 2},
-	{"underflow", `alive: upfront: BUG: write before the first, at 0x… in budget "small": 24 bytes of region "level" at 0x…
-	made at:
-		loadRegion
-		load
-		makes
-`, 0},
+	{"underflow", `alive: upfront: BUG: write before the first, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
 	{"put", `alive: upfront: BUG: write after put, at 0x… in budget "small": 24 bytes of region "level" at 0x…
 	made at:
 		puts

@@ -178,6 +178,16 @@ func TestMeasureHiddenFull(t *testing.T) {
 // A program asks for more from the second run on: what is full in a run is raised, and no further.
 func TestMeasureRaises(t *testing.T) {
 	narrowMachine(t)
+	onScratch := func(work func(s scope.Scope) error) func(b *budget.Budget, more bool) error {
+		return func(b *budget.Budget, more bool) error {
+			s := b.Scratch(1, 0).Open("scratch")
+			defer s.Close()
+			if more {
+				return work(s)
+			}
+			return nil
+		}
+	}
 	for name, test := range map[string]struct {
 		work func(b *budget.Budget, more bool) error
 		want uint64 // of level, or the scratch arenas
@@ -191,30 +201,14 @@ func TestMeasureRaises(t *testing.T) {
 			})
 			return err
 		}, 4096 + 8},
-		"panic outside of Load": {func(b *budget.Budget, more bool) error {
-			p := b.Scratch(1, 0).Open("scratch")
-			defer p.Close()
-			if more {
-				frogs.Slice(p, 10)
-			}
-			return nil
-		}, 240},
-		"panic after a full": {func(b *budget.Budget, more bool) error {
-			p := b.Scratch(0, 0).Open("scratch")
-			defer p.Close()
-			if more {
-				frogs.TrySlice(p, 20)[19].X = 1
-			}
-			return nil
-		}, 480},
-		"error after a full": {func(b *budget.Budget, more bool) error {
-			p := b.Scratch(0, 0).Open("scratch")
-			defer p.Close()
-			if more && frogs.TrySlice(p, 30) == nil {
+		"panic outside of Load": {onScratch(func(s scope.Scope) error { frogs.Slice(s, 10); return nil }), 240},
+		"panic after a full":    {onScratch(func(s scope.Scope) error { frogs.TrySlice(s, 20)[19].X = 1; return nil }), 480},
+		"error after a full": {onScratch(func(s scope.Scope) error {
+			if frogs.TrySlice(s, 30) == nil {
 				return errors.New("no room for frogs")
 			}
 			return nil
-		}, 720},
+		}), 720},
 	} {
 		calls := 0
 		report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return test.work(b, calls > 1) })

@@ -104,40 +104,17 @@ func TestTakeAndGive(t *testing.T) {
 	assert.Equal(t, two.Scratch(0), two.Pick(s), "the other pair holds none of it")
 	require.NoError(t, s.Close())
 	require.NoError(t, one.Release())
+	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were given back before`
+	assert.EqualError(t, one.Release(), twice)
 	again := take(t, b)
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was given back", panics(t, func() { one.Scratch(0).Open("x") }))
-	require.NoError(t, again.Scratch(0).Open("x").Close())
+	s = again.Scratch(0).Open("another's")
+	assert.EqualError(t, one.Release(), twice, "it is lent to another now")
+	frogs.New(s)
+	require.NoError(t, s.Close())
 	require.NoError(t, again.Release())
 	require.NoError(t, two.Release())
 	assert.NoError(t, budget.Lease{}.Release(), "of a Lease that failed")
-}
-
-func TestGiveTwice(t *testing.T) {
-	b := budgettest.Open(t, small())
-	one := take(t, b)
-	copied := one
-	require.NoError(t, one.Release())
-	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were given back before`
-	assert.EqualError(t, one.Release(), twice)
-	two, three := take(t, b), take(t, b)
-	s := three.Scratch(0).Open("another's")
-	assert.EqualError(t, copied.Release(), twice, "it is lent to another now")
-	frogs.New(s)
-	require.NoError(t, s.Close())
-	require.NoError(t, two.Release())
-	require.NoError(t, three.Release())
-}
-
-func TestTakeWaitsAndIsWokenByGive(t *testing.T) {
-	b := budgettest.Open(t, small())
-	one, two := take(t, b), take(t, b)
-	first := taking(t, b, background)
-	second := taking(t, b, background)
-	stillWaits(t, first)
-	require.NoError(t, one.Release())
-	assert.NoError(t, <-first)
-	assert.NoError(t, <-second, "what the first gave back")
-	require.NoError(t, two.Release())
 }
 
 func TestTakeWaitsUntilItsContextEnds(t *testing.T) {

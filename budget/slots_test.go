@@ -106,21 +106,6 @@ func TestSlotsDontTouchEachOther(t *testing.T) {
 	requireWalk(t, b)
 }
 
-// TestChangeOfLevel loads the next level beside the one that plays, which goes on when that fails.
-func TestChangeOfLevel(t *testing.T) {
-	b := open(t, rooms(false))
-	old := acquire(t, b)
-	playing := mustFill(t, old, 1)
-	next := acquire(t, b)
-	_, err := budget.Load(background, next, func(s scope.Scope) (*frog, error) { s.Bytes(budget.MiB); return frogs.New(s), nil })
-	assert.EqualError(t, err, `budget "rooms": region room 1 is full: scope "room 1" asked for 1048576 bytes, 65544 of 65544 are free; `+
-		`raise regions[1].size in the plan to 1048576 or more`)
-	assert.EqualValues(t, 1, playing.Get().X, "it plays on")
-	playing = mustFill(t, next, 2)
-	require.NoError(t, old.Release(background))
-	assert.EqualValues(t, 2, playing.Get().X)
-}
-
 func TestReleasedSlotIsNobodys(t *testing.T) {
 	b := open(t, rooms(false))
 	room := acquire(t, b)
