@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,13 +45,15 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.False(t, reader.Pin())
 	for what, err := range map[string]error{
 		"Walk":                   func() error { _, err := b.Walk(); return err }(),
+		"Seal":                   b.Seal(),
+		"SealStrict":             b.SealStrict(),
 		"NextFrame":              b.NextFrame(),
 		"Close":                  b.Close(),
 		"Rewind of region level": b.Region("level").Rewind(background),
 		"Load of region level":   func() error { _, err := load(b, "level", nil); return err }(),
 	} {
 		assert.ErrorIs(t, err, budget.ErrClosed, what)
-		assert.ErrorContains(t, err, `budget "small": `)
+		assert.ErrorContains(t, err, `budget "small": `+strings.Split(what, " ")[0])
 	}
 	assert.Equal(t, `budget: BUG: the frame of budget "small", which is closed`, panics(t, func() { b.Frame() }))
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { scratch.Open("x") }))
@@ -151,6 +154,7 @@ func (s stale) requireDead(t *testing.T) {
 func TestHandlesAfterClose(t *testing.T) {
 	b := open(t, small())
 	s := makeStale(t, b)
+	scratch := b.Scratch(1, 1)
 	require.NoError(t, b.Close())
 	s.requireDead(t)
 
@@ -162,6 +166,8 @@ func TestHandlesAfterClose(t *testing.T) {
 	before := quiet(again)
 	s.requireDead(t)
 	assert.Equal(t, "scope: BUG: Open on scratch 1.1, whose budget is closed", panics(t, func() { b.Scratch(1, 1).Open("x") }))
+	assert.Zero(t, scratch.Depth(), "it tells nothing of the newer budget")
+	assert.Zero(t, scratch.Stats())
 	assert.Equal(t, before, quiet(again), "the new owner is not disturbed")
 	requireWalk(t, again)
 }

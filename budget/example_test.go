@@ -107,21 +107,24 @@ func ExampleLoad_full() {
 	// 0
 }
 
-// Who is inside a load may load what lies above, with the load's scope as the proof. Others are
-// told that something loads.
-func ExampleRegion_In() {
+// openTwo opens a budget of two regions, systems and above it level.
+func openTwo() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.RegionPlan{
 		{Name: "systems", Size: 64 * budget.KiB},
 		{Name: "level", Size: 64 * budget.KiB},
 	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	mustBe(err)
+	return b
+}
+
+// Who is inside a load may load what lies above, with the load's scope as the proof. Others are
+// told that something loads.
+func ExampleRegion_In() {
+	b := openTwo()
 	defer b.Close()
 	ctx, level := context.Background(), b.Region("level")
 	open := func(s scope.Scope) (*LogFile, error) { return &LogFile{}, nil }
-	_, err = budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*LogFile, error) {
+	_, err := budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*LogFile, error) {
 		_, err := budget.Load(ctx, level.In(s), open)
 		fmt.Println(err)
 		_, err = budget.Load(ctx, level, open)
@@ -137,14 +140,7 @@ func ExampleRegion_In() {
 
 // Rewinding a region takes along those above it, top first, and runs finalizers newest first.
 func ExampleRegion_Rewind() {
-	b, err := budget.Open(budget.Plan{Name: "two", Regions: []budget.RegionPlan{
-		{Name: "systems", Size: 64 * budget.KiB},
-		{Name: "level", Size: 64 * budget.KiB},
-	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	b := openTwo()
 	defer b.Close()
 	ctx := context.Background()
 	for _, name := range []string{"systems", "level"} {
@@ -153,9 +149,7 @@ func ExampleRegion_Rewind() {
 			s.Defer(func() { fmt.Println(name, "dies first") })
 			return nil, nil
 		})
-		if err != nil {
-			fmt.Println(err)
-		}
+		mustBe(err)
 	}
 	fmt.Println(b.Region("systems").Rewind(ctx))
 	// Output:

@@ -2,13 +2,16 @@ package budget_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -45,20 +48,6 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	assert.EqualError(t, err, `budget "rooms": Acquire of a slot of region room: upfront: closed`)
 	assert.ErrorIs(t, first.Release(background), budget.ErrClosed)
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
-}
-
-func TestScratchThatNobodyGaveBack(t *testing.T) {
-	b := open(t, small())
-	kept, err := b.Lease(background)
-	require.NoError(t, err)
-	given, err := b.Lease(background)
-	require.NoError(t, err)
-	require.NoError(t, given.Release())
-	kept.Scratch(1).Open("query")
-	assert.Zero(t, b.Report().Leaks, "they may still come back")
-	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "query"; close each where it is opened
-budget "small": never given back: scratch 1.0 and scratch 1.1; call Release where Lease gave them`, unsited(b.Close()))
-	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 1}, b.Report().Leaks)
 }
 
 // TestCloseThatIsRefusedCountsNothing: what is lent may still come back.
@@ -100,6 +89,7 @@ func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	scratch.Keep(new(int))
 	scratch.Defer(func() { t.Error("it was lost") })
 	require.True(t, gone.Cancel())
+	assert.Zero(t, b.Report().Leaks.Owned, "what is owned is no leak")
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, scratch.Close())
 	assert.Equal(t, `budget "small": scratch 0.0: 3 owned values were never released: Close of *budget_test.closer, a value of *int, `+
@@ -137,4 +127,40 @@ func mustLoadAndRewind(t *testing.T, b *budget.Budget, level *budget.Region, rew
 	})
 	require.NoError(t, err)
 	return loaded
+}
+
+// Who leaks at each NextFrame is counted, and named as often as somebody reads.
+func TestLeaksDontFillTheGoHeap(t *testing.T) {
+	if instrumented {
+		t.Skip("instrumented builds allocate more")
+	}
+	b := open(t, small())
+	leak := func() {
+		s := b.Scratch(0, 0).Open("job")
+		require.NoError(t, b.NextFrame())
+		require.NoError(t, s.Close())
+	}
+	for range 20 {
+		leak()
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 100_000 {
+		leak()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+budget.MiB)
+	assert.Equal(t, 100_020, b.Report().Leaks.Scopes)
+	assert.ErrorContains(t, b.Close(), `"job" and 100004 more; close each where it is opened`)
+}
+
+// TestSitesCostNothing but in checked builds.
+func TestSitesCostNothing(t *testing.T) {
+	var site arena_c.Site
+	if site.Note(); !arena_c.Checked {
+		assert.Zero(t, unsafe.Sizeof(site))
+		assert.Empty(t, site.Tell("opened"))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,95 +15,6 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
-
-func TestNestedLoad(t *testing.T) {
-	b := open(t, small())
-	var level budget.Loaded[frog]
-	systems := mustLoad(t, b, "systems", func(s scope.Scope) {
-		newMark(s, 1, 0)
-		level = mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { newMark(s, 2, 0) })
-		newMark(s, 3, 0)
-	})
-	assert.NotNil(t, systems.Get())
-	assert.NotNil(t, level.Get(), "a level that fn loaded stays")
-	require.NoError(t, b.Region("systems").Rewind(background))
-	assert.Equal(t, []int64{2, 3, 1}, ran, "level, then systems")
-	assert.Nil(t, systems.Get())
-	assert.Nil(t, level.Get())
-}
-
-func TestNestedFailureIsTheInnerVerdictOnly(t *testing.T) {
-	for name, f := range failures {
-		if f.exited || f.panicked != nil {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			b := open(t, small())
-			systems := mustLoad(t, b, "systems", func(s scope.Scope) {
-				newMark(s, 1, 0)
-				_, err := loadRegion(b.Region("level").In(s), func(s scope.Scope) error {
-					newMark(s, 2, 0)
-					return f.end(b, s)
-				})
-				assert.ErrorContains(t, err, f.text)
-				assert.Equal(t, []int64{2}, ran)
-				requireEmpty(t, b, "level")
-				newMark(s, 3, 0)
-			})
-			assert.NotNil(t, systems.Get())
-			assert.Equal(t, []int64{2}, ran)
-		})
-	}
-}
-
-func TestOuterFailureRewindsWhatItLoadedAboveFirst(t *testing.T) {
-	for name, end := range map[string]func(scope.Scope) error{
-		"error":  func(scope.Scope) error { return errLoader },
-		"full":   func(s scope.Scope) error { frogs.Slice(s, 1<<20); return nil },
-		"panic":  func(scope.Scope) error { panic("boom") },
-		"Goexit": func(scope.Scope) error { runtime.Goexit(); return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := open(t, small())
-			var level budget.Loaded[frog]
-			attempt(func() error {
-				_, err := load(b, "systems", func(s scope.Scope) error {
-					newMark(s, 1, 0)
-					level = mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { newMark(s, 2, 0) })
-					return end(s)
-				})
-				return err
-			})
-			assert.Equal(t, []int64{2, 1}, ran, "what level points to dies after it")
-			assert.Nil(t, level.Get())
-			requireEmpty(t, b, "systems")
-			requireEmpty(t, b, "level")
-		})
-	}
-}
-
-func TestPanicAndGoexitUnwindBothLoads(t *testing.T) {
-	for _, name := range []string{"panic", "Goexit"} {
-		b := open(t, small())
-		o := attempt(func() error {
-			_, err := load(b, "systems", func(s scope.Scope) error {
-				newMark(s, 1, 0)
-				_, err := loadRegion(b.Region("level").In(s), func(s scope.Scope) error {
-					newMark(s, 2, 0)
-					return failures[name].end(b, s)
-				})
-				return err
-			})
-			return err
-		})
-		assert.Equal(t, failures[name].panicked, o.panicked)
-		assert.Equal(t, failures[name].exited, o.exited)
-		assert.Equal(t, []int64{2, 1}, ran)
-		requireEmpty(t, b, "systems")
-		requireEmpty(t, b, "level")
-		mustLoad(t, b, "systems", nil)
-	}
-}
 
 // refused are the ways to touch regions while one is being loaded.
 func refused(b *budget.Budget, regions ...*budget.Region) (errs []error) {
@@ -198,36 +110,11 @@ func TestForgottenIn(t *testing.T) {
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
 }
 
-// TestProofEndsWithFn: a region that was kept together with its proof is refused from then on, and
-// is otherwise the same.
-func TestProofEndsWithFn(t *testing.T) {
+// TestKeptProof: a region that was kept together with its proof is otherwise the same. What needs the proof is refused:
+// see TestLoadsInsideFail.
+func TestKeptProof(t *testing.T) {
 	b := open(t, small())
 	var kept *budget.Region
-	for name, f := range failures {
-		attempt(func() error {
-			_, err := load(b, "systems", func(s scope.Scope) error {
-				kept = b.Region("level").In(s)
-				s.Defer(func() { // while it is undone, or rewound
-					_, err := loadRegion(kept, nil)
-					assert.ErrorIs(t, err, budget.ErrLoading)
-				})
-				s.Temp(64).Defer(func() {
-					_, err := loadRegion(kept, nil)
-					assert.ErrorIs(t, err, budget.ErrLoading)
-				})
-				if name == "ignored" {
-					return nil
-				}
-				return f.end(b, s)
-			})
-			return err
-		})
-		for _, err := range refused(b, kept)[:2] {
-			assert.ErrorIs(t, err, budget.ErrLoading)
-			assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work")
-		}
-		b = open(t, small())
-	}
 	mustLoad(t, b, "systems", func(s scope.Scope) { kept = b.Region("level").In(s) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(100) })
 	assert.Equal(t, b.Region("level").Report(), kept.Report())
@@ -279,19 +166,23 @@ func TestProofIsHandedOn(t *testing.T) {
 	assert.Zero(t, b.Report().ErrorCount)
 }
 
-// TestLoadEndsAfterThoseInside and says that its function didn't wait for them.
+// TestLoadEndsAfterThoseInside and says that its function didn't wait for them, also where OnError panics then.
 func TestLoadEndsAfterThoseInside(t *testing.T) {
-	var told []error
-	plan := small()
-	plan.OnError = func(err error) { told = append(told, err) }
-	b := open(t, plan)
 	for name, end := range map[string]func() error{
-		"success": func() error { return nil },
-		"error":   func() error { return errLoader },
-		"panic":   func() error { panic("boom") },
-		"Goexit":  func() error { runtime.Goexit(); return nil },
+		"success":        func() error { return nil },
+		"error":          func() error { return errLoader },
+		"panic":          func() error { panic("boom") },
+		"Goexit":         func() error { runtime.Goexit(); return nil },
+		"OnError panics": func() error { return nil },
 	} {
-		told = nil
+		var told []error
+		plan := small()
+		plan.OnError = func(err error) {
+			if told = append(told, err); name == "OnError panics" {
+				panic("boom")
+			}
+		}
+		b := open(t, plan)
 		var over atomic.Bool
 		started, ended := make(chan *innerLoad), make(chan outcome)
 		go func() {
@@ -315,38 +206,11 @@ func TestLoadEndsAfterThoseInside(t *testing.T) {
 			`inside it, is at work; it waits: upfront: loading`)
 		assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
 		assert.Equal(t, name == "error", o.err != nil, name)
-		assert.Equal(t, name == "panic", o.panicked == "boom", name)
+		assert.Equal(t, strings.HasSuffix(name, "panics") || name == "panic", o.panicked == "boom", name)
 		assert.Equal(t, name == "Goexit", o.exited, name)
 		requireWalk(t, b)
+		mustLoad(t, b, "init", nil)
 	}
-}
-
-// TestHookThatPanicsWhereALoadEndsTooEarly: what is inside is waited for all the same.
-func TestHookThatPanicsWhereALoadEndsTooEarly(t *testing.T) {
-	plan := small()
-	plan.OnError = func(error) { panic("hook") }
-	b := open(t, plan)
-	inside, done := make(chan bool), make(chan error, 1)
-	o := attempt(func() error {
-		_, err := load(b, "systems", func(s scope.Scope) error {
-			go func() {
-				_, err := loadRegion(b.Region("level").In(s), func(scope.Scope) error {
-					inside <- true
-					time.Sleep(2 * time.Millisecond)
-					return nil
-				})
-				done <- err
-			}()
-			<-inside
-			return nil
-		})
-		return err
-	})
-	assert.Equal(t, "hook", o.panicked)
-	assert.NoError(t, <-done)
-	requireEmpty(t, b, "systems")
-	requireEmpty(t, b, "level")
-	mustLoad(t, b, "init", nil)
 }
 
 func TestFinalizersMayNotLoad(t *testing.T) {
@@ -396,10 +260,130 @@ func TestCancelledBeforeChangesNothing(t *testing.T) {
 	assert.Empty(t, ran)
 }
 
-func TestZeroLoaded(t *testing.T) {
-	assert.Nil(t, budget.Loaded[frog]{}.Get())
+// TestScratchOfALoadNeverLeaksInSilence: Do closes it whatever happens; what is opened otherwise
+// stays when the load fails, is its worker's to close, and is named at the next NextFrame, Release or
+// Close. The frame is as it was.
+func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
+	for _, name := range []string{"error", "panic", "Goexit", "New", "ignored"} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, small())
+			fixed, lent := b.Scratch(0, 0), take(t, b)
+			frame := newMark(b.Frame(), 9, 0)
+			inner, before := b.Frame().Open("inner"), b.Report().Beside[:2]
+			attempt(func() error {
+				_, err := load(b, "level", func(s scope.Scope) error {
+					newMark(s, 1, 0)
+					return fixed.Do("scratch", func(scratch scope.Scope) error {
+						newMark(scratch, 2, 0)
+						return failures[name].end(b, s)
+					})
+				})
+				return err
+			})
+			assert.Equal(t, []int64{2, 1}, ran)
+			assert.Zero(t, fixed.Depth())
+			assert.Equal(t, before, b.Report().Beside[:2])
+			assert.EqualValues(t, 9, frame.ID)
+			frogs.New(inner)
+			require.NoError(t, inner.Close())
+			require.NoError(t, b.NextFrame())
+			require.Zero(t, b.Report().Leaks)
+
+			require.NoError(t, b.NextFrame())
+			ran = nil
+			attempt(func() error {
+				_, err := load(b, "level", func(s scope.Scope) error {
+					newMark(s, 1, 0)
+					newMark(fixed.Open("forgotten"), 2, 0)
+					newMark(lent.Scratch(1).Open("forgotten too"), 3, 0)
+					return failures[name].end(b, s)
+				})
+				return err
+			})
+			assert.Equal(t, []int64{1}, ran, "it stays")
+			require.NoError(t, b.NextFrame())
+			assert.Equal(t, 1, b.Report().Leaks.Scopes)
+			assert.ErrorContains(t, lent.Release(), `scope "forgotten too" of scratch 1.1 was left open`)
+			assert.Equal(t, 2, b.Report().Leaks.Scopes)
+			err := b.Close()
+			assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "forgotten"; close each`)
+			assert.ErrorContains(t, err, `scratch 1.1: left open at NextFrame, Release or Close: scope "forgotten too"`)
+			assert.Equal(t, []int64{1, 3, 2}, ran, "nothing is lost")
+		})
+	}
+}
+
+func TestErrorsOfTheUnwindingAreInTheVerdict(t *testing.T) {
 	b := open(t, small())
-	l, err := budget.Load(background, b.Region("init"), func(scope.Scope) (*frog, error) { return nil, nil })
-	assert.NoError(t, err, "a load without a value")
-	assert.Nil(t, l.Get())
+	_, err := load(b, "systems", func(s scope.Scope) error {
+		mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) { newMark(s, 1, doFail) })
+		newMark(s, 2, doPanic)
+		return errLoader
+	})
+	assert.EqualError(t, err, errLoader.Error()+"\nregion level, scope \"level\": finalizer of budget_test.mark: mark failed\n"+
+		"region systems, scope \"systems\": finalizer of budget_test.mark panicked: mark panics")
+	assert.ErrorIs(t, err, errLoader)
+	assert.ErrorIs(t, err, errMark)
+	assert.Zero(t, b.Report().ErrorCount, "what a load itself says is not reported twice")
+	assert.Equal(t, 2, b.Report().Leaks.Finalizers)
+}
+
+// TestErrorsAreOneFlatList: the text of nested ones costs the square of their number.
+func TestErrorsAreOneFlatList(t *testing.T) {
+	const slots = 100
+	plan := small()
+	plan.Regions[2] = budget.RegionPlan{Name: "level", Size: budget.KiB, Slots: slots}
+	plan.Pages.Prefault = budget.Off
+	b := open(t, plan)
+	var rooms []*budget.Region
+	for range slots {
+		room, err := b.Slots("level").Acquire()
+		require.NoError(t, err)
+		rooms = append(rooms, room)
+	}
+	fill := func(in func(*budget.Region) *budget.Region) {
+		for i, room := range rooms {
+			mustLoadRegion(t, in(room), func(s scope.Scope) { newMark(s, int64(i), doFail) })
+		}
+	}
+	flat := func(what string, err error, more int) {
+		t.Helper()
+		joined, ok := err.(interface{ Unwrap() []error })
+		require.True(t, ok, what)
+		assert.Len(t, joined.Unwrap(), slots+more, what)
+	}
+	itself := func(room *budget.Region) *budget.Region { return room }
+	fill(itself)
+	flat("Rewind", b.Region("systems").Rewind(background), 0)
+	_, err := load(b, "systems", func(s scope.Scope) error {
+		fill(func(room *budget.Region) *budget.Region { return room.In(s) })
+		return errLoader
+	})
+	flat("Load", err, 1)
+	fill(itself)
+	mustLoad(t, b, "systems", nil)
+	errs := b.Report().Errors
+	require.Len(t, errs, 1)
+	assert.Equal(t, slots-1, strings.Count(errs[0], "\n"))
+}
+
+func TestLoadInTheEyesOfTheReport(t *testing.T) {
+	b := open(t, small())
+	_, err := load(b, "level", func(s scope.Scope) error {
+		s.Bytes(300_000)
+		s.Temp(100_000)
+		return errLoader
+	})
+	require.Error(t, err)
+	r := regionReport(b, "level")
+	assert.Zero(t, r.Used)
+	assert.GreaterOrEqual(t, r.Peak, uint64(400_000), "how far a load came that failed")
+	mustLoad(t, b, "level", func(s scope.Scope) { frogs.Pool(s, 10).Get() })
+	r = regionReport(b, "level")
+	assert.GreaterOrEqual(t, r.Peak, uint64(400_000))
+	assert.Less(t, r.LoadPeak, uint64(4*budget.KiB))
+	assert.EqualValues(t, 10, r.PoolCap)
+	assert.EqualValues(t, 1, r.PoolPeak)
+	assert.Equal(t, r.Size-r.Used, r.Free)
+	assert.EqualValues(t, 512*budget.KiB+100, r.Size)
 }

@@ -1,7 +1,9 @@
 package budget_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,7 +20,7 @@ type failure struct {
 	end      func(*budget.Budget, scope.Scope) error
 	text     string // in the error; "" when none comes back
 	full     bool
-	panicked any
+	panicked string // in what it panics with; "" when it doesn't
 	exited   bool
 }
 
@@ -89,6 +91,29 @@ var failures = map[string]failure{
 				s.Defer(func() {})
 			}
 		}},
+	"misuse": {panicked: `scope: BUG: allocation in scope "level" of region level while scope "x", opened in it, is open`,
+		end: func(_ *budget.Budget, s scope.Scope) error { s.Open("x"); frogs.New(s); return nil }},
+	"misuse, after a full": {panicked: "scope: BUG: allocation in a scope of region level that is closed",
+		end: func(_ *budget.Budget, s scope.Scope) error {
+			x := s.Open("x")
+			frogs.TrySlice(x, 1<<20)
+			_ = x.Close()
+			frogs.New(x)
+			return nil
+		}},
+	"an undeclared Maker": {panicked: "scope: BUG: a Maker that was never declared",
+		end: func(_ *budget.Budget, s scope.Scope) error { scope.Maker[frog]{}.New(s); return nil }},
+}
+
+// ended holds how a load ended against the failure.
+func (f failure) ended(t *testing.T, o outcome) {
+	t.Helper()
+	assert.Contains(t, fmt.Sprint(o.panicked), cmp.Or(f.panicked, "<nil>"))
+	assert.Equal(t, f.exited, o.exited)
+	assert.Equal(t, f.text != "", o.err != nil)
+	var full *scope.FullError
+	assert.Equal(t, f.full, errors.As(o.err, &full))
+	assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
 }
 
 // fill makes one of each finalizer; they run as filled says.
@@ -118,25 +143,58 @@ func TestLoadFails(t *testing.T) {
 				})
 				return err
 			})
-			assert.Equal(t, f.panicked, o.panicked)
-			assert.Equal(t, f.exited, o.exited)
-			if f.text == "" {
-				assert.NoError(t, o.err)
-			} else {
+			f.ended(t, o)
+			if o.err != nil {
 				assert.ErrorContains(t, o.err, f.text)
 			}
 			if full := (*scope.FullError)(nil); errors.As(o.err, &full) {
 				assert.Equal(t, strings.Contains(f.text, "; then: "), full.Cause != nil, "the error, or panic, that came of the full")
 			}
-			var full *scope.FullError
-			assert.Equal(t, f.full, errors.As(o.err, &full))
-			assert.Equal(t, f.full, errors.Is(o.err, budget.ErrFull))
 			assert.Equal(t, append([]int64{1}, filled...), ran, "newest first, once")
 			requireEmpty(t, b, "level")
 			assert.Nil(t, before.Get())
 			again := mustLoad(t, b, "level", nil)
 			if !instrumented {
 				assert.Equal(t, address, placeOf(b, again.Get()), "the next load gives the same addresses")
+			}
+		})
+	}
+}
+
+// TestLoadsInsideFail has a load fail inside another, then what is loaded there by the time that the other fails.
+func TestLoadsInsideFail(t *testing.T) {
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, small())
+			var kept *budget.Region
+			var level budget.Loaded[frog]
+			want := []int64{2, 1}
+			o := attempt(func() error {
+				_, err := load(b, "systems", func(s scope.Scope) error {
+					newMark(s, 1, 0)
+					kept = b.Region("level").In(s)
+					_, err := loadRegion(kept, func(s scope.Scope) error {
+						newMark(s, 2, 0)
+						return f.end(b, s)
+					})
+					assert.ErrorContains(t, err, f.text, "it is the inner verdict, no more")
+					requireEmpty(t, b, "level")
+					newMark(s, 3, 0)
+					level = mustLoadRegion(t, kept, func(s scope.Scope) { newMark(s, 4, 0) })
+					want = []int64{2, 4, 3, 1}
+					return f.end(b, s)
+				})
+				return err
+			})
+			f.ended(t, o)
+			assert.Equal(t, want, ran, "what level points to dies after it")
+			assert.Nil(t, level.Get())
+			requireEmpty(t, b, "systems")
+			requireEmpty(t, b, "level")
+			mustLoad(t, b, "systems", nil)
+			for _, err := range refused(b, kept)[:2] {
+				assert.ErrorIs(t, err, budget.ErrLoading)
+				assert.ErrorContains(t, err, "with In of a scope that is not that of a load at work")
 			}
 		})
 	}
@@ -193,6 +251,15 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 	l, err := budget.Load(background, level, func(scope.Scope) (*frog, error) { return &frog{X: 3}, nil })
 	require.NoError(t, err, "a value on the Go heap outlives everything")
 	assert.EqualValues(t, 3, l.Get().X)
+	l, err = budget.Load(background, level, func(scope.Scope) (*frog, error) { return nil, nil })
+	require.NoError(t, err, "a load without a value")
+	assert.Nil(t, l.Get())
+	assert.Nil(t, budget.Loaded[frog]{}.Get(), "of no load")
+	type empty struct{}
+	empties := scope.Plain[empty]()
+	none, err := budget.Load(background, level, func(s scope.Scope) (*empty, error) { return empties.New(s), nil })
+	require.NoError(t, err)
+	assert.NotNil(t, none.Get(), "of no bytes")
 }
 
 func TestLoadedIsFrozen(t *testing.T) {
@@ -223,6 +290,8 @@ func TestLoadedIsFrozen(t *testing.T) {
 	assert.Equal(t, "scope: BUG: allocation in a scope of region level that is closed", panics(t, func() { frogs.Slice(temp, 1) }))
 	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
+	assert.Nil(t, frogs.TryNew(s))
+	assert.ErrorContains(t, b.Region("level").Rewind(background), "in "+frozen, "what a Try met is told then")
 }
 
 // TestTempNamesASizeThatIsEnough at the first try, and by two lines at most too large.
@@ -245,4 +314,145 @@ func TestTempNamesASizeThatIsEnough(t *testing.T) {
 			assert.ErrorIs(t, try(full.Need-min(128, full.Need-1), near, n), budget.ErrFull, "%d, %d: %v", near, n, full)
 		}
 	}
+}
+
+func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
+	var told []error
+	plan := small()
+	plan.OnError = func(err error) { told = append(told, err) }
+	b := open(t, plan)
+	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s, 1, doFail) })
+	mustLoad(t, b, "level", func(s scope.Scope) {
+		newMark(s, 2, doPanic)
+		newMark(s, 3, 0)
+		newMark(s, 4, doFail)
+	})
+	mustLoad(t, b, "systems", nil)
+	assert.Equal(t, []int64{4, 3, 2, 1}, ran)
+	require.Len(t, told, 1)
+	assert.ErrorIs(t, told[0], errMark)
+	text := "region level, scope \"level\": finalizer of budget_test.mark: mark failed\n" +
+		"region level, scope \"level\": finalizer of budget_test.mark panicked: mark panics\n" +
+		"region systems, scope \"systems\": finalizer of budget_test.mark: mark failed"
+	assert.EqualError(t, told[0], text)
+	r := b.Report()
+	assert.Equal(t, []string{text}, r.Errors)
+	assert.Equal(t, 1, r.ErrorCount)
+	assert.Equal(t, budget.Leaks{Finalizers: 3}, r.Leaks)
+
+	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s.Temp(100), 5, doFail) })
+	assert.Len(t, told, 2, "temporaries are no reason to fail")
+
+	mustLoad(t, b, "systems", func(s scope.Scope) { newMark(s, 7, doFail) })
+	err := b.Region("init").Rewind(background)
+	assert.ErrorIs(t, err, errMark, "Rewind returns them")
+	assert.Len(t, told, 2)
+	assert.Equal(t, 2, b.Report().ErrorCount)
+
+	mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 8, doFail) })
+	_, err = load(b, "level", func(scope.Scope) error { return errLoader })
+	assert.EqualError(t, err, errLoader.Error(), "also in a load that fails")
+	assert.Equal(t, 3, b.Report().ErrorCount)
+}
+
+// TestLoadThatDoesntReturnTellsOfFinalizers: who gets a panic, or nothing, doesn't get Load's error.
+func TestLoadThatDoesntReturnTellsOfFinalizers(t *testing.T) {
+	const text = `region level, scope "level": finalizer of budget_test.mark: mark failed`
+	b := open(t, small())
+	assert.PanicsWithValue(t, "loader", func() {
+		_, _ = load(b, "level", func(s scope.Scope) error {
+			newMark(s, 1, doFail)
+			panic("loader")
+		})
+	})
+	assert.Equal(t, []string{text}, b.Report().Errors)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		_, _ = load(b, "level", func(s scope.Scope) error {
+			newMark(s, 2, doFail)
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	<-done
+	assert.Equal(t, []string{text, text}, b.Report().Errors)
+	_, err := load(b, "level", func(s scope.Scope) error {
+		newMark(s, 3, doFail)
+		return errLoader
+	})
+	assert.ErrorIs(t, err, errMark, "a load that returns tells its caller")
+	assert.Len(t, b.Report().Errors, 2)
+}
+
+func TestReportKeepsTheLast16Errors(t *testing.T) {
+	b := open(t, small())
+	for i := range 20 {
+		mustLoad(t, b, "level", func(s scope.Scope) { s.Defer(func() { panic(i) }) })
+	}
+	r := b.Report()
+	assert.Equal(t, 19, r.ErrorCount)
+	require.Len(t, r.Errors, 16)
+	for i, text := range r.Errors {
+		assert.Equal(t, fmt.Sprintf(`region level, scope "level": a deferred function panicked: %d`, i+3), unsited(errors.New(text)))
+	}
+}
+
+func TestOnErrorMayPanic(t *testing.T) {
+	plan := small()
+	plan.OnError = func(error) { panic("hook") }
+	b := open(t, plan)
+	bad := func(s scope.Scope) error { newMark(s, 1, doFail); return nil }
+	_, err := load(b, "level", bad)
+	require.NoError(t, err)
+	assert.Equal(t, "hook", attempt(func() error { _, err := load(b, "level", bad); return err }).panicked)
+	requireEmpty(t, b, "level")
+	ran = nil
+	temporaries := func(s scope.Scope) error { newMark(s, 2, 0); return bad(s.Temp(100)) }
+	assert.Equal(t, "hook", attempt(func() error { _, err := load(b, "level", temporaries); return err }).panicked)
+	requireEmpty(t, b, "level")
+	assert.Equal(t, []int64{1, 2}, ran, "the panic unwinds the load")
+	mustLoad(t, b, "level", nil)
+}
+
+// TestGoexitInFinalizersOfClose: tests/model has it in all others.
+func TestGoexitInFinalizersOfClose(t *testing.T) {
+	b := open(t, small())
+	exit := func(s scope.Scope, id int64) {
+		newMark(s, id, 0)
+		s.Defer(func() { runtime.Goexit() })
+	}
+	mustLoad(t, b, "init", func(s scope.Scope) { exit(s, 1) })
+	mustLoad(t, b, "level", func(s scope.Scope) { exit(s, 2) })
+	exit(b.Frame(), 3)
+	newMark(b.Scratch(1, 1).Open("scratch"), 4, 0)
+	assert.True(t, attempt(b.Close).exited)
+	assert.Equal(t, []int64{2, 1, 3, 4}, ran)
+	assert.ErrorIs(t, b.Close(), budget.ErrClosed)
+}
+
+func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
+	b := open(t, small())
+	var temp scope.Scope
+	uses := map[string]func(s scope.Scope){
+		"allocation": func(s scope.Scope) { frogs.Slice(s, 1) },
+		"Defer":      func(s scope.Scope) { s.Defer(func() {}) },
+		"Pool":       func(s scope.Scope) { frogs.Pool(s, 1) },
+		"Make":       func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { return nil }) },
+	}
+	for what, use := range uses {
+		mustLoad(t, b, "level", func(s scope.Scope) {
+			temp = s.Temp(1000)
+			temp.Defer(func() { use(temp) })
+			temp.Defer(func() { use(s.Temp(100)) })
+		})
+		r := b.Report()
+		for _, text := range r.Errors[len(r.Errors)-1:] {
+			assert.Regexp(t, `(?s)Temp of scope "level" of region level, which is frozen since its load returned.*`+
+				what+`.* scope "temp" of region level while its finalizers run`, text)
+		}
+		text := panics(t, func() { use(temp) })
+		assert.Contains(t, text, "a scope of region level that is closed", "closed is not full")
+	}
+	requireWalk(t, b)
 }

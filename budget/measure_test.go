@@ -3,6 +3,9 @@ package budget_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -109,48 +112,312 @@ func TestMeasureLimits(t *testing.T) {
 	assert.Equal(t, 7, report.Plan.Limits.Labels)
 }
 
-// What temporaries take is exact, but that they end at a line.
-func TestMeasureTemporaries(t *testing.T) {
+func TestMeasureErrors(t *testing.T) {
 	narrowMachine(t)
-	for n := range 8 {
-		calls := 0
-		fn := func(b *budget.Budget) error {
-			calls++
+	bad := errors.New("bad map")
+	_, err := budget.Measure(measured(), func(b *budget.Budget) error { return bad })
+	assert.Equal(t, bad, err)
+	assert.PanicsWithValue(t, "oops", func() { _, _ = budget.Measure(measured(), func(b *budget.Budget) error { panic("oops") }) })
+	var last *budget.Budget
+	exited := attempt(func() error {
+		_, err := budget.Measure(measured(), func(b *budget.Budget) error { last = b; runtime.Goexit(); return nil })
+		return err
+	})
+	assert.True(t, exited.exited)
+	assert.ErrorIs(t, last.Close(), budget.ErrClosed, "closed by Measure")
+
+	_, err = budget.Measure(budget.Plan{}, nil)
+	assert.ErrorContains(t, err, "plan \"\": name")
+	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
+		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(1 << 30); return nil })
+		return err
+	})
+	assert.ErrorIs(t, err, budget.ErrFull)
+	assert.ErrorContains(t, err, `budget "measured": Measure: full even in a plan that is far wider: budget "measured": region level `)
+	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Scratch(0, 0).Open("left"); return nil })
+	assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "left"`)
+	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
+		_, err := load(b, "level", nil)
+		return errors.Join(err, b.Close())
+	})
+	require.NoError(t, err, "fn may close the budget")
+	assert.EqualValues(t, 24, report.Plan.Regions[2].Size)
+}
+
+// A full that fn hides asks for room as one that it returns; a program that isn't the same each time gets an answer.
+func TestMeasureHiddenFull(t *testing.T) {
+	narrowMachine(t)
+	first, calls := true, 0
+	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
+		size := 100
+		if !first {
+			size = 300
+		}
+		first = false
+		_, _ = load(b, "level", func(s scope.Scope) error { s.Bytes(size); return nil })
+		scratch := b.Scratch(1, 1).Open("scratch")
+		if found := frogs.TrySlice(scratch, size); found != nil {
+			found[99].X = 1
+		}
+		_ = scratch.Close()
+		calls++
+		return nil
+	})
+	require.NoError(t, err)
+	assert.EqualValues(t, 24+300, report.Plan.Regions[2].Size)
+	assert.EqualValues(t, 300*24, report.Plan.Scratch.Size)
+	assert.Equal(t, 4, calls)
+
+	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
+		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(b.Region("level").Report().Size) + 1); return nil })
+		return err
+	})
+	assert.ErrorIs(t, err, budget.ErrFull, "a program that wants more than it gets")
+}
+
+// A program asks for more from the second run on: what is full in a run is raised, and no further.
+func TestMeasureRaises(t *testing.T) {
+	narrowMachine(t)
+	onScratch := func(work func(s scope.Scope) error) func(b *budget.Budget, more bool) error {
+		return func(b *budget.Budget, more bool) error {
+			s := b.Scratch(1, 0).Open("scratch")
+			defer s.Close()
+			if more {
+				return work(s)
+			}
+			return nil
+		}
+	}
+	for name, test := range map[string]struct {
+		work func(b *budget.Budget, more bool) error
+		want uint64 // of level, or the scratch arenas
+	}{
+		"alignment": {func(b *budget.Budget, more bool) error {
 			_, err := load(b, "level", func(s scope.Scope) error {
-				for range 4 {
-					temp := s.Temp(300)
-					temp.Bytes(300)
-					require.NoError(t, temp.Close())
+				if more {
+					s.BytesUnzeroed(8, 4096)
 				}
-				s.Temp(1000).Bytes(1000)
-				s.Bytes(40000 + 13*n)
 				return nil
 			})
 			return err
-		}
-		report, err := budget.Measure(measured(), fn)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, calls, 3)
-		size := &report.Plan.Regions[2].Size
-		least := uint64(24 + 5*16 + 40000 + 13*n + 1000)
-		assert.GreaterOrEqual(t, *size, least, "the frog, a node for each Temp, and what was asked for")
-		assert.Less(t, *size, least+2*64)
-		assert.True(t, runs(t, report.Plan, fn))
-		*size -= 64
-		assert.False(t, runs(t, report.Plan, fn), "%d bytes", 40000+13*n)
+		}, 4096 + 8},
+		"panic outside of Load": {onScratch(func(s scope.Scope) error { frogs.Slice(s, 10); return nil }), 240},
+		"panic after a full":    {onScratch(func(s scope.Scope) error { frogs.TrySlice(s, 20)[19].X = 1; return nil }), 480},
+		"error after a full": {onScratch(func(s scope.Scope) error {
+			if frogs.TrySlice(s, 30) == nil {
+				return errors.New("no room for frogs")
+			}
+			return nil
+		}), 720},
+	} {
+		calls := 0
+		report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return test.work(b, calls > 1) })
+		require.NoError(t, err, name)
+		assert.Equal(t, test.want, max(report.Plan.Regions[2].Size, report.Plan.Scratch.Size), name)
 	}
-}
-
-// A program that asks for more than Temp gave it is full in every plan: that is its own error.
-func TestMeasureTooFewTemporaries(t *testing.T) {
-	narrowMachine(t)
 	calls := 0
 	_, err := budget.Measure(measured(), func(b *budget.Budget) error {
 		calls++
-		_, err := load(b, "level", func(s scope.Scope) error { s.Temp(10).Bytes(11); return nil })
+		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(min(calls/2, 7) * 256 * budget.MiB); return nil })
 		return err
 	})
-	assert.Equal(t, 1, calls)
-	assert.EqualError(t, err, `budget "measured": region level is full: scope "temp" asked for 11 bytes, 10 of the 10 that Temp gave `+
-		`are free; ask Temp for 11 or more`)
+	assert.ErrorContains(t, err, `budget "measured": Measure: full with what was enough before; fn must do the same each time: budget "mea`)
+}
+
+// What no plan's sizes help against is fn's own error, at once.
+func TestMeasureOthersFull(t *testing.T) {
+	narrowMachine(t)
+	other := small()
+	other.Regions[2].Size = 100
+	for want, fn := range map[string]func(b *budget.Budget) error{
+		`budget "small": region level is full: scope "level" asked for 101 bytes`: func(*budget.Budget) error {
+			b, err := budget.Open(other)
+			require.NoError(t, err)
+			defer b.Close()
+			_, err = load(b, "level", func(s scope.Scope) error { s.Bytes(101); return nil })
+			return err
+		},
+		`budget "measured": region level is full: scope "temp" asked for 11 bytes, 10 of the 10 that Temp gave are free; ` +
+			`ask Temp for 11 or more`: func(b *budget.Budget) error {
+			_, err := load(b, "level", func(s scope.Scope) error { s.Temp(10).Bytes(11); return nil })
+			return err
+		},
+		`budget "measured": region match is full: asked for one more of 3 slots; raise regions[1].slots in the plan to 4 or more`: func(
+			b *budget.Budget) error {
+			for {
+				if _, err := b.Slots("match").Acquire(); err != nil {
+					return err
+				}
+			}
+		},
+	} {
+		calls := 0
+		_, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return fn(b) })
+		require.ErrorContains(t, err, want)
+		assert.Equal(t, 0, strings.Index(err.Error(), want))
+		assert.Equal(t, 1, calls)
+	}
+}
+
+// A machine that gives little gets a plan that is no narrower than the given one.
+func TestMeasureWithoutRoom(t *testing.T) {
+	defer budget.SetLimits(platform.Limit{Name: "test", Bytes: 4 * budget.MiB})()
+	plan := measured()
+	var sizes []uint64
+	_, err := budget.Measure(plan, func(b *budget.Budget) error {
+		assert.LessOrEqual(t, b.Size(), uint64(4*budget.MiB))
+		sizes = append(sizes, b.Plan().Regions[3].Size)
+		return nil
+	})
+	assert.NoError(t, err)
+	assert.Equal(t, []uint64{1 << 20, 1}, sizes, "as planned; then what is used")
+	plan.Regions[0].Size = 8 * budget.MiB
+	_, err = budget.Measure(plan, func(*budget.Budget) error { return nil })
+	assert.ErrorContains(t, err, "and test leaves 4MiB of 4MiB")
+}
+
+// randomWork allocates in a scope and in scopes inside it; with temps, in temporaries too.
+func randomWork(s scope.Scope, r *rand.Rand, temps bool) {
+	for range 1 + r.IntN(8) {
+		switch k := r.IntN(10); {
+		case k < 6:
+			s.BytesUnzeroed(r.IntN(3000), 1<<r.IntN(8))
+		case k < 7:
+			frogs.Pool(s, r.IntN(20))
+		case k < 8 && temps:
+			temp := s.Temp(r.IntN(20000))
+			temp.Bytes(int(temp.Free()))
+		default:
+			child := s.Open("child")
+			child.AllocUnzeroed(uint64(r.IntN(9000)), 16)
+			_ = child.Close()
+		}
+	}
+}
+
+// randomProgram does the same each time: loads, slots, ticks and scratch arenas.
+func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
+	return func(b *budget.Budget) error {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var taken []*budget.Region
+		for range 1 + r.IntN(3) {
+			for _, name := range []string{"init", "level"}[r.IntN(2):] {
+				if _, err := load(b, name, func(s scope.Scope) error { randomWork(s, r, temps); return nil }); err != nil {
+					return err
+				}
+			}
+			slot, err := b.Slots("match").Acquire()
+			if err != nil {
+				return err
+			}
+			taken = append(taken, slot)
+			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { randomWork(s, r, temps); return nil, nil })
+			if err != nil {
+				return err
+			}
+			for range r.IntN(4) {
+				randomWork(b.Frame(), r, false)
+				scratch := b.Scratch(r.IntN(2), r.IntN(2)).Open("scratch")
+				randomWork(scratch, r, false)
+				if err := errors.Join(scratch.Close(), b.NextFrame()); err != nil {
+					return err
+				}
+			}
+		}
+		var errs []error
+		for _, slot := range taken {
+			errs = append(errs, slot.Release(background))
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// sizesOf are the sizes of a plan's parts, to be changed one by one.
+func sizesOf(p *budget.Plan) (sizes []*uint64) {
+	for i := range p.Regions {
+		sizes = append(sizes, &p.Regions[i].Size)
+	}
+	return append(sizes, &p.Frame.Size, &p.Scratch.Size)
+}
+
+func TestMeasureToTheByte(t *testing.T) {
+	narrowMachine(t)
+	seeds := uint64(25)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
+		for _, temps := range []bool{false, true} {
+			t.Run(fmt.Sprint(seed, temps), func(t *testing.T) {
+				calls := 0
+				fn := randomProgram(seed, temps)
+				report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return fn(b) })
+				require.NoError(t, err)
+				if !temps {
+					assert.Equal(t, 2, calls, "the peaks of the wide plan are what is needed")
+				}
+				assert.LessOrEqual(t, calls, 2+3, "the regions that have temporaries")
+				checkMeasured(t, report, temps)
+				assert.True(t, runs(t, report.Plan, fn))
+				less := uint64(1)
+				if temps {
+					less = 64
+				}
+				for i, size := range sizesOf(&report.Plan) {
+					if was := *size; was > less {
+						*size -= less
+						assert.False(t, runs(t, report.Plan, fn), "part %d with %d less than %d", i, less, was)
+						*size = was
+					}
+				}
+			})
+		}
+	}
+}
+
+// checkMeasured says that each part that was used is full to its last byte, and that each limit is what was open at once.
+func checkMeasured(t *testing.T, r budget.Report, temps bool) {
+	t.Helper()
+	most, limits := map[string]uint64{}, budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1}
+	for i, row := range append(r.Regions, r.Beside...) {
+		part := []string{"init", "match", "match", "match", "level", "spare", "frame", "frame",
+			"scratch", "scratch", "scratch", "scratch"}[i]
+		most[part] = max(most[part], row.Peak)
+		limits.Scopes, limits.Pools = max(limits.Scopes, row.MostOpen.Scopes), max(limits.Pools, row.MostOpen.Pools)
+	}
+	for part, size := range map[string]uint64{"init": r.Plan.Regions[0].Size, "match": r.Plan.Regions[1].Size,
+		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size, "scratch": r.Plan.Scratch.Size} {
+		if most[part] == 0 {
+			assert.EqualValues(t, 1, size, "%s was not used", part)
+		} else if !temps {
+			assert.Equal(t, most[part], size, part)
+		}
+		assert.LessOrEqual(t, most[part], size, part)
+	}
+	assert.Equal(t, limits, r.Plan.Limits)
+	assert.Equal(t, "kept", r.Plan.Regions[2].Note)
+	assert.NoError(t, r.Plan.Check())
+	suggested, err := budget.Suggest(r)
+	require.NoError(t, err)
+	for i, size := range sizesOf(&suggested) {
+		assert.LessOrEqual(t, *size, *sizesOf(&r.Plan)[i], "Suggest says the same")
+	}
+}
+
+// Fulls that only NextFrame and Close would tell, of the frame and of temporaries, widen what is measured, too.
+func TestMeasureSeesWhatTheFrameTells(t *testing.T) {
+	narrowMachine(t)
+	fn := func(b *budget.Budget) error {
+		b.Frame().Bytes(3000)
+		for range 6 {
+			frogs.TrySlice(b.Frame().Temp(200*24), 200)
+		}
+		frogs.TrySlice(b.Frame(), 100)
+		return nil
+	}
+	r, err := budget.Measure(measured(), fn)
+	require.NoError(t, err)
+	b := open(t, r.Plan)
+	require.NoError(t, fn(b))
+	assert.NoError(t, b.NextFrame())
 }

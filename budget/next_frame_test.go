@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -102,30 +103,35 @@ func TestNextFrameTells(t *testing.T) {
 	frogs.New(b.Frame())
 }
 
+// TestEndedFrameIsFrozen, and each misuse of it is told once, at the next NextFrame.
 func TestEndedFrameIsFrozen(t *testing.T) {
+	const frozen = `allocation in scope "frame" of frame 0, which is frozen since its frame ended`
 	b := open(t, small())
 	old := b.Frame()
 	f := frogs.New(old)
 	f.X = 7
-	require.NoError(t, b.NextFrame())
+	child := old.Open("child")
 	assert.Nil(t, frogs.TryNew(old))
-	assert.Equal(t, `scope: BUG: allocation in scope "frame" of frame 0, which is frozen since its frame ended`,
-		panics(t, func() { frogs.New(old) }))
+	require.NoError(t, child.Close())
+	newMark(old.Open("inner"), 1, 0)
+	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`+
+		"\n"+`scope: BUG: allocation in scope "frame" of frame 0 while scope "child", opened in it, is open`)
+	assert.Equal(t, []int64{1}, ran)
+	assert.Nil(t, frogs.TryNew(old))
+	assert.Equal(t, "scope: BUG: "+frozen, panics(t, func() { frogs.New(old) }))
 	assert.ErrorContains(t, b.Frame().Close(), "which its owner closes")
 	assert.EqualValues(t, 7, f.X)
-	refused := `scope: BUG: allocation in scope "frame" of frame 0, which is frozen since its frame ended`
-	assert.EqualError(t, b.NextFrame(), refused, "what was refused then is no full of this frame, but misuse")
+	assert.EqualError(t, b.NextFrame(), "scope: BUG: "+frozen, "what was refused then is no full of this frame, but misuse")
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a scope of frame 0 that is closed")
-}
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
 
-func TestFrameScopeLeftOpenAtNextFrame(t *testing.T) {
-	b := open(t, small())
-	old := b.Frame()
-	newMark(old.Open("inner"), 1, 0)
-	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open: close it where it is opened`)
-	assert.Equal(t, []int64{1}, ran)
-	assert.Contains(t, panics(t, func() { frogs.New(old) }), "which is frozen since its frame ended")
-	assert.ErrorContains(t, b.NextFrame(), "which is frozen since its frame ended")
+	old = b.Frame()
+	_, err := frogs.Make(old, func(*frog) error { require.NoError(t, b.NextFrame()); return errLoader })
+	assert.ErrorIs(t, err, errLoader)
+	assert.Nil(t, frogs.TryNew(old), "a constructor that fails doesn't thaw it")
+	assert.Contains(t, panics(t, func() { old.Open("x") }), "frozen since its frame ended")
+	assert.NotNil(t, frogs.TryNew(b.Frame()))
 }
 
 func TestNextFrameAndCloseFromAFinalizer(t *testing.T) {
@@ -163,24 +169,47 @@ func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	assert.Equal(t, 3, scopes(), "another scope in the same place")
 	require.NoError(t, again.Close())
 	require.NoError(t, b.Scratch(1, 1).Open("d").Close())
+	b.Frame().Open("frame's")
+	assert.ErrorContains(t, b.NextFrame(), `scope "frame's" of frame 0 was left open`)
+	require.NoError(t, b.NextFrame())
+	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
 	b.Scratch(1, 0).Open("at Close")
-	assert.Equal(t, budget.Leaks{Scopes: 3}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": scratch 0.0: left open at NextFrame, Release or Close: scope "a", "b", "c"; `+
+	b.Frame().Open("at the end").Open("inside")
+	assert.Equal(t, `budget "small": frame 0: left open at NextFrame, Release or Close: scope "frame's", "at the end", "inside"; `+
+		`close each where it is opened
+budget "small": scratch 0.0: left open at NextFrame, Release or Close: scope "a", "b", "c"; `+
 		`close each where it is opened
 budget "small": scratch 1.0: left open at NextFrame, Release or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
-	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
+	assert.Equal(t, budget.Leaks{Scopes: 7}, b.Report().Leaks)
 }
 
-func TestOwnedValuesThatAreLost(t *testing.T) {
+// BenchmarkNextFrame has two buffers, and nothing to finalize.
+func BenchmarkNextFrame(t *testing.B) {
+	plan := small()
+	for name, work := range map[string]func(*budget.Budget){
+		"empty":   func(*budget.Budget) {},
+		"a frog":  func(b *budget.Budget) { frogs.New(b.Frame()) },
+		"a scope": func(b *budget.Budget) { s := b.Frame().Open("x"); frogs.New(s); _ = s.Close() },
+	} {
+		t.Run(name, func(t *testing.B) {
+			b := open(t, plan)
+			b.Scratch(0, 0)
+			for t.Loop() {
+				work(b)
+				_ = b.NextFrame()
+			}
+		})
+	}
+}
+
+// TestNextFrameWhenAFinalizerEndsTheGoroutine: the next frame is there all the same.
+func TestNextFrameWhenAFinalizerEndsTheGoroutine(t *testing.T) {
 	b := open(t, small())
-	scratch := b.Scratch(0, 0).Open("a")
-	scratch.Own(&closer{1})
-	scratch.Own(&closer{2})
-	assert.Zero(t, b.Report().Leaks.Owned, "held is no leak")
-	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
-	require.NoError(t, scratch.Close())
-	assert.Equal(t, budget.Leaks{Owned: 2}, b.Report().Leaks)
-	assert.Equal(t, `budget "small": scratch 0.0: 2 owned values were never released: `+
-		`Close of *budget_test.closer, Close of *budget_test.closer`, unsited(b.Close()))
-	assert.Empty(t, ran)
+	require.NoError(t, b.NextFrame())
+	b.Frame().Open("left open").Defer(runtime.Goexit)
+	o := attempt(b.NextFrame)
+	assert.True(t, o.exited)
+	assert.NotNil(t, frogs.TryNew(b.Frame()))
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.NextFrame())
 }

@@ -47,6 +47,7 @@ func TestLoadNamesWhoPins(t *testing.T) {
 	assert.Empty(t, ran)
 
 	anna.Unpin()
+	assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`, panics(t, func() { bob.Pin() }))
 	assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
 	mustLoad(t, b, "level", nil) // bob is in a lower region: he doesn't matter
 	bob.Unpin()
@@ -84,29 +85,6 @@ func TestNobodyPinsWhatIsLoaded(t *testing.T) {
 	mustLoad(t, b, "init", func(s scope.Scope) { s.Defer(func() { assert.Equal(t, []bool{false, false, false}, all()) }) })
 	require.NoError(t, b.Close())
 	assert.Equal(t, []bool{false, false, false}, all())
-}
-
-func TestPinTwiceIsLoud(t *testing.T) {
-	b := open(t, small())
-	d := b.Region("level").Reader("anna")
-	require.True(t, d.Pin())
-	assert.Equal(t, `budget: BUG: "anna" pins region level twice: each worker has a Reader of its own`, panics(t, func() { d.Pin() }))
-	d.Unpin()
-	assert.True(t, d.Pin())
-	d.Unpin()
-}
-
-func TestLoadWaitsForWorkers(t *testing.T) {
-	b := open(t, small())
-	d := b.Region("level").Reader("anna")
-	require.True(t, d.Pin())
-	var left atomic.Bool
-	go func() {
-		time.Sleep(2 * time.Millisecond)
-		left.Store(true)
-		d.Unpin()
-	}()
-	mustLoad(t, b, "level", func(scope.Scope) { assert.True(t, left.Load()) })
 }
 
 // TestPins lets workers look at a level while it is loaded over and over: whoever is inside sees one that is whole.
@@ -147,10 +125,28 @@ func TestPins(t *testing.T) {
 		}
 	}
 	err := b.Close()
-	for err != nil && strings.Contains(err.Error(), "a worker is inside") { // it was stopped in there by the system's scheduler
+	for err != nil && strings.Contains(err.Error(), `"a worker" has pinned`) { // it was stopped in there by the system's scheduler
 		err = b.Close()
 	}
 	assert.NoError(t, err)
 	stop.Store(true)
 	workers.Wait()
+}
+
+// TestOnErrorThatEndsTheGoroutine while a load waits: the next load finds the way free.
+func TestOnErrorThatEndsTheGoroutine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a load tells OnError after a second")
+	}
+	plan := small()
+	plan.OnError = func(error) { runtime.Goexit() }
+	b := open(t, plan)
+	reader := b.Region("level").Reader("worker")
+	require.True(t, reader.Pin())
+	o := attempt(func() error { return b.Region("level").Rewind(background) })
+	assert.True(t, o.exited)
+	reader.Unpin()
+	mustLoad(t, b, "level", nil)
+	assert.True(t, reader.Pin())
+	reader.Unpin()
 }

@@ -1,17 +1,22 @@
 package budget
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/scope"
 )
 
 func TestPlanFileFaults(t *testing.T) {
@@ -68,8 +73,6 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"size":"` + strings.Repeat("4", 59) + `0"}`,
 		`size: "` + strings.Repeat("4", 59) + "… is too large for a size"},
 	{`{"name":"a",` + oneLevel + `,"size":18446744073709551616}`, "line 1: size: 18446744073709551616 is too large for a size"},
-	{`{"name":"a",` + oneLevel + `,"size":"1KiB"}`,
-		"line 1: size: 1KiB is less than the parts need: 64KiB (regions 64KiB, frame 0, scratch 0; each rounded up to 64KiB)"},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is a string; write 9`},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"nine"}}`, `line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":2.0}}`, "line 1: limits.scopes: 2.0 is not a count"},
@@ -79,17 +82,13 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
 	{"{\"name\":\"a\"\n}", "line 1: regions: none, and neither frame nor scratch; a plan has a part at least"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
-}
 
-// planRefusedPages are the same, about the rest, slots, pages and the base.
-var planRefusedPages = []struct{ data, fault string }{
+	// The rest, slots, pages and the base.
 	{`{"name":"a",` + oneLevel + `,"size":"rest"}`,
 		`line 1: size: "rest" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`},
 	{`{"name":"a",` + oneLevel + `,"frame":{"buffers":2,"size":"rest"}}`, `line 1: frame.size: "rest" is not a size (`},
 	{`{"name":"a","size":1,"regions":[{"name":"b","size":18446744073709551615}]}`,
 		"line 1: regions[0].size: 18446744073709551615 is too large for a size"},
-	{`{"name":"a","size":1,"regions":[{"name":"b","size":"17179869183GiB"}]}`,
-		"line 1: regions[0].size: 17179869183GiB; a budget has at most 256GiB"},
 	{`{"name":"a","size":1,"regions":[{"name":"b","size":"18446744073709551615"}]}`, `"18446744073709551615" is too large for a size`},
 	{`{"name":"a","size":"all","regions":[{"name":"b","size":"rest"}]}`, `line 1: size: "all" is not a size`},
 	{"{\"name\":\"a\",\n\"regions\":[{\"name\":\"b\",\"size\":\"rest\"}]}",
@@ -125,7 +124,7 @@ var planRefusedPages = []struct{ data, fault string }{
 }
 
 func TestPlanReadRefuses(t *testing.T) {
-	for _, c := range slices.Concat(planRefused, planRefusedPages) {
+	for _, c := range planRefused {
 		plan, err := ParsePlan([]byte(c.data))
 		if assert.Error(t, err, c.data) {
 			assert.Contains(t, err.Error(), c.fault)
@@ -137,73 +136,58 @@ func TestPlanReadRefuses(t *testing.T) {
 
 // A fault of the JSON itself has the line where it is; what is wrong there, encoding/json says in its own words.
 func TestPlanBrokenJSON(t *testing.T) {
+	refused := func(data, place string) {
+		t.Helper()
+		library := json.Unmarshal([]byte(data), new(any))
+		require.Error(t, library, "control: the library's own reader refuses it: %s", data)
+		plan, err := ParsePlan([]byte(data))
+		require.EqualError(t, err, place+library.Error(), data)
+		require.Zero(t, plan)
+	}
 	for _, c := range []struct{ data, place string }{
 		{"", "line 1: "},
 		{"\n\n ", "line 1: "},
-		{"{", "line 1: "},
 		{"\n{\"name\":\n\n", "line 2: "},
 		{"{\"regions\":\n[\n{\"size\":1}]\n", "line 3: "},
-		{"{\"regions\":\n[\n{\"size\":1}\n", "line 3: "},
-		{"{\"regions\":\n[\n{\"size\":1\n", "line 3: "},
-		{"{\"regions\":[\n", "line 1: "},
-		{"{\"x\":\n[\n{\"size\":1\n", "line 3: "},
-		{"{\"name\"\n", "line 1: "},
 		{"{\"name\":\n\"abc", "line 2: "},
-
-		{"{\"name\":\"a\",\n// my plan\n}", "line 2: "},
 		{"{\"name\":\"a\"\n# my plan\n}", "line 2: "},
-		{"{\"scratch\":\n{\"workers\":2,\n// two\n}}", "line 3: "},
-		{"{\"regions\":[{\"size\":1\n]\n}", "line 2: "},
-		{"{\"regions\":[{\"size\":1}\n}", "line 2: "},
-		{"{\"name\":\"a\",\n}", "line 2: "},
 		{"{\"regions\":[{\"size\":1},\n]}", "line 2: "},
-		{"{\"regions\":[\n,]}", "line 2: "},
-		{"{\"name\":\"a\"\n\"size\":4}", "line 2: "},
-		{"{\n\"size\" 4}", "line 2: "},
-		{"{\nname: 4}", "line 2: "},
-		{"{\n'name': 4}", "line 2: "},
 		{"{\n“name”: 4}", "line 2: "},
 		{"{\"size\":\n\n4MiB}", "line 3: "},
-		{"{\"frame\":{\"size\":\n\n4MiB}}", "line 3: "},
-		{"{\"size\": 4\nMiB}", "line 2: "},
 		{"{\"size\": \n\x00}", "line 2: "},
-		{"{\"x\":" + strings.Repeat("[", 1_000_000), "line 1: "},
-
-		{"{\n\"name: 4,\n}", "line 2: "},
-		{"{\n\"name\": \"a\tb\"}", "line 2: "},
 		{"{\n\"name\": \"C:\\maps\"}", "line 2: "},
-		{"{\"name\" \n\"a\\q\"}", "line 2: "},
-
+		{"{\"x\":" + strings.Repeat("[", 1_000_000), "line 1: "},
 		{handheldJSON + "\n{}", "line 2: "},
-		{handheldJSON + "\nx", "line 2: "},
 		{handheldJSON + "\n}", "line 2: "},
 	} {
-		library := json.Unmarshal([]byte(c.data), new(any))
-		require.Error(t, library, "control: the library's own reader refuses it: %s", c.data)
-		plan, err := ParsePlan([]byte(c.data))
-		if assert.Error(t, err, c.data) {
-			assert.Equal(t, c.place+library.Error(), err.Error(), c.data)
-		}
-		assert.Zero(t, plan)
+		refused(c.data, c.place)
 	}
+
+	data, err := os.ReadFile("testdata/plans/every-key.json")
+	require.NoError(t, err)
+	broken := 0
+	for at := range data {
+		for _, change := range []string{"", "{", "}", "[", "]", ",", ":", "\"", "\\", "x", "7", "-", "\n", "\t"} {
+			text := string(data[:at]) + change // cut off here
+			for _, text := range []string{text, text + string(data[at+1:])} {
+				syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), new(any)))
+				if !ok || !utf8.ValidString(text) { // that is another fault
+					continue
+				}
+				broken++
+				before := text[:max(syntax.Offset, 1)-1]
+				if strings.HasPrefix(syntax.Error(), "unexpected end") {
+					before = strings.TrimSpace(text)
+				}
+				refused(text, fmt.Sprintf("line %d: ", 1+strings.Count(before, "\n")))
+			}
+		}
+	}
+	assert.Greater(t, broken, len(data))
 	for _, data := range []string{"\xef\xbb\xbf" + handheldJSON, "\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}"} {
 		_, err := ParsePlan([]byte(data))
 		assert.EqualError(t, err, "line 1: the file begins with a byte order mark; save it as UTF-8 without one")
 	}
-}
-
-// Faults of shape are found while reading and those of values after it; the error lists them by line all the same.
-func TestPlanFaultsInOrderOfLine(t *testing.T) {
-	_, err := ParsePlan([]byte("{\"name\": \"A\",\n\"x\": 1,\n\"regions\": [{\"name\": \"frame\",\n\"size\": -4}],\n\"go_heap\": 1,\n" +
-		"\"scratch\": {\"workers\": \"2\"},\n\"limits\": {\"owned\": -1,\n\"owned\": 1}}"))
-	assert.EqualError(t, err, `line 1: name: "A" has "A"; a name has a-z, 0-9, _ and - only
-line 2: x: no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap)
-line 3: regions[0].name: "frame" names the frame beside the regions; choose another name
-line 4: regions[0].size: -4 is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-line 5: go_heap: 1; the Go runtime's share is 0 or 4MiB to 64TiB
-line 6: scratch.workers: "2" is a string; write 2
-line 7: limits.owned: -1 is not a count (a whole number from 0)
-line 8: limits.owned: given twice`)
 }
 
 func TestPlanReadIsBounded(t *testing.T) {
@@ -279,4 +263,180 @@ func FuzzParsePlan(f *testing.F) {
 		assert.Equal(t, plan, again)
 		requireOpens(t, plan)
 	})
+}
+
+// planCorpus is what the parts of each file of testdata/plans come to. Plans like these are in
+// programs that others have: a file that is in once stays in, as it is, and keeps its meaning.
+var planCorpus = map[string]string{
+	"cortex-a35.json":     "336MiB",
+	"cortex-a55.json":     "800MiB",
+	"cortex-a7.json":      "136MiB",
+	"cortex-a72-64k.json": "1GiB",
+	"cortex-a76-16k.json": "1344MiB",
+	"every-key.json":      "2GiB",
+	"frogpond-wide.json":  "64MiB",
+	"frogpond.json":       "4544KiB",
+	"handheld.json":       "46MiB",
+	"least.json":          "64KiB",
+	"scratch.json":        "20MiB",
+	"server.json":         "96MiB",
+}
+
+func TestPlanCorpusLoads(t *testing.T) {
+	files, err := filepath.Glob("testdata/plans/*.json")
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		name := filepath.Base(file)
+		names = append(names, name)
+		plan, err := ReadPlan(file)
+		if !assert.NoError(t, err) {
+			continue
+		}
+		requireSound(t, plan)
+		assert.Equal(t, planCorpus[name], sizeText(plan.resolved().total()), name)
+		text, err := json.Marshal(plan)
+		require.NoError(t, err)
+		again, err := ParsePlan(text)
+		require.NoError(t, err)
+		assert.Equal(t, plan, again, name)
+	}
+	for name := range planCorpus {
+		assert.Contains(t, names, name, "it may not go")
+	}
+}
+
+// A key that plans have is in the corpus.
+func TestPlanCorpusHasEveryKey(t *testing.T) {
+	plan, err := ReadPlan("testdata/plans/every-key.json")
+	require.NoError(t, err)
+	var requireGiven func(key string, value reflect.Value)
+	requireGiven = func(key string, value reflect.Value) {
+		require.False(t, value.IsZero(), "testdata/plans/every-key.json has no %s", key)
+		if value.Kind() == reflect.Slice {
+			value = value.Index(0)
+		}
+		for i := 0; value.Kind() == reflect.Struct && i < value.NumField(); i++ {
+			if field := value.Type().Field(i); field.Type.Kind() != reflect.Func { // no file has one
+				requireGiven(key+"."+field.Name, value.Field(i))
+			}
+		}
+	}
+	requireGiven("Plan", reflect.ValueOf(plan))
+}
+
+// FuzzParsePlan begins with the corpus, too.
+func addCorpus(f *testing.F) {
+	files, err := filepath.Glob("testdata/plans/*.json")
+	require.NoError(f, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+}
+
+const (
+	opensMost   = 16 * MiB // plans that need more are only read
+	opensSystem = 200      // ranges of the process's addresses that are used up: it keeps the tables of each
+)
+
+var (
+	opensBlock []byte // where plans are opened
+	opensTaken int
+)
+
+// opensBytes is about what an open plan takes, on the Go heap too: that has a place for each scope, owned value and label
+// of each arena.
+func opensBytes(p Plan) uint64 {
+	const scopeBytes, ownedBytes, labelBytes = 512, 128, 128
+	p = p.resolved()
+	l, err := p.layout()
+	if err != nil {
+		return 0 // it doesn't open
+	}
+	each := p.Limits.Scopes*scopeBytes + p.Limits.Owned*ownedBytes + p.Limits.Labels*labelBytes
+	return l.size + p.arenaCount()*uint64(each)
+}
+
+// requireOpens says that an accepted plan opens, and holds what it says, or says why not.
+func requireOpens(t *testing.T, plan Plan) {
+	t.Helper()
+	if opensBytes(plan) > opensMost {
+		return
+	}
+	if plan.Pages.Prefault < Required {
+		plan.Pages.Prefault = Off
+	}
+	if opensBlock == nil {
+		opensBlock = make([]byte, opensMost+planEdge)
+	}
+	opensOrSays(t, plan, func(p Plan) (*Budget, error) { return OpenIn(opensBlock, p) })
+	if opensTaken < opensSystem {
+		opensTaken++
+		opensOrSays(t, plan, Open)
+	}
+}
+
+func opensOrSays(t *testing.T, plan Plan, open func(Plan) (*Budget, error)) (opened bool) {
+	t.Helper()
+	b, err := open(plan)
+	if err != nil {
+		require.Nil(t, b)
+		require.True(t, utf8.ValidString(err.Error()))
+		require.True(t, strings.HasPrefix(err.Error(), fmt.Sprintf("budget %q: ", plan.Name)), err.Error())
+		require.NotContains(t, err.Error(), "BUG")
+		return false
+	}
+	_, err = b.Walk()
+	require.NoError(t, err)
+	require.Equal(t, plan.resolved().Regions, b.Plan().Regions)
+	for i, open := range b.regions {
+		if i > 0 && i < len(b.regions)-1 {
+			continue
+		}
+		r := &Region{region: open.region} // as Acquire gives a slot, but for its owner
+		size := int(r.Report().Size)
+		require.EqualValues(t, plan.resolved().Regions[r.level].Size, size)
+		_, err = Load(context.Background(), r, func(s scope.Scope) (*byte, error) {
+			bytes := s.Bytes(size)
+			bytes[0], bytes[size-1] = 1, 1
+			require.Nil(t, s.TryAllocUnzeroed(1, 1), "not a byte more")
+			return &bytes[0], nil
+		})
+		require.ErrorIs(t, err, ErrFull)
+	}
+	_, err = b.Walk()
+	require.NoError(t, err)
+	require.NoError(t, b.NextFrame())
+	require.NoError(t, b.Close())
+	return true
+}
+
+// TestPlansOpenOrSayWhyNot has plans at the edges of what is accepted: the fuzzer begins with them too.
+func TestPlansOpenOrSayWhyNot(t *testing.T) {
+	for _, c := range opensSeeds {
+		plan, err := ParsePlan([]byte(c.data))
+		require.NoError(t, err, c.data)
+		require.LessOrEqual(t, opensBytes(plan), uint64(opensMost), "else it is only read: %s", c.data)
+		requireOpens(t, plan)
+		assert.Equal(t, c.opens, opensOrSays(t, plan, Open), c.data)
+	}
+}
+
+var opensSeeds = []struct {
+	data  string
+	opens bool
+}{
+	{`{"name":"a","regions":[{"name":"b","size":1}]}`, true},
+	{`{"name":"a","scratch":{"workers":1,"each":1,"size":1}}`, true},
+	{`{"name":"a","frame":{"buffers":2,"size":1}}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":1,"slots":7},{"name":"c","size":65537}],` +
+		`"limits":{"scopes":1,"pools":1,"owned":1,"labels":1}}`, true},
+	{`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"}],"frame":{"buffers":8,"size":1},` +
+		`"scratch":{"workers":1,"size":1}}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":65536,"slots":30}],"limits":{"scopes":200},"pages":{"guards":"wished"}}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":65536}],"limits":{"scopes":9000,"pools":65535,"owned":9000}}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":65536}],"base":65536}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":65536}],"go_heap":"64TiB"}`, false},
 }

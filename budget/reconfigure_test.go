@@ -32,7 +32,9 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 	stale := scope.Scope{}
 	_, err = load(b, "level", func(s scope.Scope) error { stale = s; return nil })
 	require.NoError(t, err)
-	plan := worlds(64, 64, 704)
+	plan := b.Plan() // a copy
+	plan.Regions[1].Size, plan.Regions[3].Size = 64*budget.KiB, 704*budget.KiB
+	assert.Equal(t, worlds(256, 64, 512).Regions, b.Plan().Regions)
 	assert.EqualError(t, b.Reconfigure(background, plan), `budget "worlds": Reconfigure while region level is loaded; Rewind it first`)
 	require.NoError(t, b.Region("systems").Rewind(background))
 	require.NoError(t, b.Reconfigure(background, plan))

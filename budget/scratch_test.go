@@ -2,13 +2,15 @@ package budget_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -102,40 +104,17 @@ func TestTakeAndGive(t *testing.T) {
 	assert.Equal(t, two.Scratch(0), two.Pick(s), "the other pair holds none of it")
 	require.NoError(t, s.Close())
 	require.NoError(t, one.Release())
+	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were given back before`
+	assert.EqualError(t, one.Release(), twice)
 	again := take(t, b)
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was given back", panics(t, func() { one.Scratch(0).Open("x") }))
-	require.NoError(t, again.Scratch(0).Open("x").Close())
+	s = again.Scratch(0).Open("another's")
+	assert.EqualError(t, one.Release(), twice, "it is lent to another now")
+	frogs.New(s)
+	require.NoError(t, s.Close())
 	require.NoError(t, again.Release())
 	require.NoError(t, two.Release())
 	assert.NoError(t, budget.Lease{}.Release(), "of a Lease that failed")
-}
-
-func TestGiveTwice(t *testing.T) {
-	b := budgettest.Open(t, small())
-	one := take(t, b)
-	copied := one
-	require.NoError(t, one.Release())
-	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were given back before`
-	assert.EqualError(t, one.Release(), twice)
-	two, three := take(t, b), take(t, b)
-	s := three.Scratch(0).Open("another's")
-	assert.EqualError(t, copied.Release(), twice, "it is lent to another now")
-	frogs.New(s)
-	require.NoError(t, s.Close())
-	require.NoError(t, two.Release())
-	require.NoError(t, three.Release())
-}
-
-func TestTakeWaitsAndIsWokenByGive(t *testing.T) {
-	b := budgettest.Open(t, small())
-	one, two := take(t, b), take(t, b)
-	first := taking(t, b, background)
-	second := taking(t, b, background)
-	stillWaits(t, first)
-	require.NoError(t, one.Release())
-	assert.NoError(t, <-first)
-	assert.NoError(t, <-second, "what the first gave back")
-	require.NoError(t, two.Release())
 }
 
 func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
@@ -169,6 +148,7 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 		`call Release where Lease gave them`,
 		unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
+	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 2}, b.Report().Leaks)
 	for _, err := range []error{<-first, <-second, func() error { _, err := b.Lease(background); return err }()} {
 		assert.EqualError(t, err, `budget "small": Lease of scratch: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
@@ -180,17 +160,6 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	}
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { one.Scratch(0).Open("x") }))
 	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { b.Scratch(1, 0).Open("x") }))
-}
-
-// TestTakeAfterClose: pairs that were free when the budget closed are never handed out.
-func TestTakeAfterClose(t *testing.T) {
-	for range 20 {
-		b := open(t, small())
-		require.NoError(t, b.Close())
-		_, err := b.Lease(background)
-		assert.ErrorIs(t, err, budget.ErrClosed)
-		b.Scratches(0)
-	}
 }
 
 func TestScratchByNumber(t *testing.T) {
@@ -304,6 +273,7 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 		return nil
 	}))
 	made := three.Scratch(0).Open("made")
+	require.NoError(t, scope.Label(made, "label", func() error { assert.ErrorContains(t, three.Release(), "at work"); return nil }))
 	_, err := marks.Make(made, func(*mark) error { return three.Release() })
 	assert.EqualError(t, err, inside)
 	require.NoError(t, made.Close())
@@ -311,28 +281,138 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	require.NoError(t, two.Release())
 }
 
-// TestNextFrameLeavesScratchOnLoanAlone: a goroutine may keep its pair over many frames, and use it while they turn.
-func TestNextFrameLeavesScratchOnLoanAlone(t *testing.T) {
-	b := budgettest.Open(t, small())
-	var stop atomic.Bool
-	var workers sync.WaitGroup
-	for range 2 {
-		workers.Go(func() {
-			for !stop.Load() {
-				lent := take(t, b)
-				s := lent.Scratch(0).Open("long")
-				s.Defer(func() { runtime.Gosched() })
-				frogs.New(s)
-				runtime.Gosched()
-				assert.NoError(t, s.Close())
-				assert.NoError(t, lent.Release())
+// watched uses pairs of scratch arenas and sees two users of one at once: by a count, and, since it is plain, by the race detector.
+type watched struct {
+	t     *testing.T
+	b     *budget.Budget
+	pairs map[unsafe.Pointer]*int // users, by the header of the scope on the pair's first scratch arena
+}
+
+func watchScratch(t *testing.T, b *budget.Budget, pairs int) watched {
+	w := watched{t, b, map[unsafe.Pointer]*int{}}
+	for range pairs {
+		lent := take(t, b)
+		s := lent.Scratch(0).Open("first")
+		header, _ := s.C()
+		w.pairs[header] = new(int)
+		require.NoError(t, s.Close())
+		require.NoError(t, lent.Release())
+	}
+	require.Len(t, w.pairs, pairs)
+	return w
+}
+
+func (w watched) use(scratches scope.Scratches) (fine bool) {
+	s, u := scratches.Scratch(0).Open("use"), scratches.Scratch(1).Open("too")
+	f := frogs.New(s)
+	header, _ := s.C()
+	users := w.pairs[header]
+	*users++
+	runtime.Gosched()
+	frogs.New(u).X = f.X
+	fine = assert.Equal(w.t, 1, *users)
+	*users--
+	return assert.NoError(w.t, errors.Join(u.Close(), s.Close())) && fine
+}
+
+// borrow takes a pair, uses it and gives it back, or gives up after a while.
+func (w watched) borrow(patience time.Duration) (fine bool) {
+	ctx, cancel := context.WithTimeout(background, patience)
+	defer cancel()
+	lent, err := w.b.Lease(ctx)
+	if err != nil {
+		return assert.ErrorIs(w.t, err, context.DeadlineExceeded)
+	}
+	if !w.use(lent.Scratches) || !assert.NoError(w.t, lent.Release()) {
+		return false
+	}
+	stale := attempt(func() error { lent.Scratch(0).Open("stale"); return nil }).panicked
+	return assert.Error(w.t, lent.Release()) && assert.ErrorIs(w.t, stale.(error), scope.ErrClosed)
+}
+
+// TestScratchAmongGoroutines lends to many: no two have the same pair, whoever comes, goes, gives up, asks by number or
+// keeps what it gave back.
+func TestScratchAmongGoroutines(t *testing.T) {
+	plan := small()
+	plan.Scratch.Workers = 4
+	b := budgettest.Open(t, plan)
+	w := watchScratch(t, b, 4)
+	var all sync.WaitGroup
+	for me := range uint64(12) {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(me, 7))
+			for range 100 {
+				patience := time.Duration(random.IntN(300)+1) * time.Microsecond
+				if me < 3 {
+					patience = time.Minute
+				}
+				if !w.borrow(patience) {
+					return
+				}
 			}
 		})
 	}
-	for range 200 {
-		require.NoError(t, b.NextFrame())
-		runtime.Gosched()
+	all.Go(func() { // one that asks by number, until the pair isn't lent
+		var mine scope.Scratches
+		for attempt(func() error { mine = b.Scratches(2); return nil }).panicked != nil {
+			runtime.Gosched()
+		}
+		for range 100 {
+			if !w.use(mine) {
+				return
+			}
+		}
+	})
+	all.Wait()
+	lent := []budget.Lease{take(t, b), take(t, b), take(t, b)} // all but the one that was asked for by number
+	for _, l := range lent {
+		assert.True(t, w.use(l.Scratches))
+		assert.NoError(t, l.Release())
 	}
-	stop.Store(true)
-	workers.Wait()
+}
+
+// TestTakeAndGiveWhileTheBudgetCloses: each is served, or told that the budget is closed.
+func TestTakeAndGiveWhileTheBudgetCloses(t *testing.T) {
+	for range 20 {
+		b := open(t, small())
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				for {
+					lent, err := b.Lease(background)
+					if err == nil {
+						err = lent.Release()
+					}
+					if err != nil {
+						assert.ErrorIs(t, err, budget.ErrClosed)
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(200 * time.Microsecond)
+		if err := b.Close(); err != nil {
+			require.ErrorContains(t, err, "never given back")
+		}
+		all.Wait()
+	}
+}
+
+func TestWhoWaitsIsServedInTurn(t *testing.T) {
+	b := budgettest.Open(t, small())
+	b.Scratches(0)
+	one := take(t, b)
+	var served []int // guarded by the only pair
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Go(func() {
+			lent := take(t, b)
+			served = append(served, i)
+			assert.NoError(t, lent.Release())
+		})
+		untilWaiting(t, i+1)
+	}
+	require.NoError(t, one.Release())
+	all.Wait()
+	assert.Equal(t, []int{0, 1, 2, 3, 4}, served)
 }

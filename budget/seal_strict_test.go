@@ -43,8 +43,6 @@ func turn(b *budget.Budget) (said string) {
 	return ""
 }
 
-func nothing() {}
-
 func TestStrictNextFramePanics(t *testing.T) {
 	b, after := strict(t)
 	require.Empty(t, after(func() { frogs.New(b.Frame()) }))
@@ -169,24 +167,16 @@ func TestStrictForgivesARefusal(t *testing.T) {
 }
 
 func TestStrictCountsOtherGoroutines(t *testing.T) {
+	do := elsewhere(t)
 	_, after := strict(t)
-	work, done := make(chan func()), make(chan bool)
-	go func() {
-		for fn := range work {
-			fn()
-			done <- true
-		}
-	}()
-	defer close(work)
 	require.Empty(t, after(func() {
 		for range 50 {
-			work <- nothing
-			<-done
+			do(nothing)
 		}
 	}), "who waits is no matter")
-	said := after(func() { work <- escape; <-done })
+	said := after(func() { do(escape) })
 	assert.Contains(t, said, lineOf(t, "escape"))
-	assert.Contains(t, said, "TestStrictCountsOtherGoroutines.func")
+	assert.Contains(t, said, "budget_test.elsewhere.func")
 }
 
 func TestStrictCountsFinalizersOfTheFrame(t *testing.T) {

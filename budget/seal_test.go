@@ -11,15 +11,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func TestSealIsRefused(t *testing.T) {
-	b := open(t, small())
-	require.NoError(t, b.Close())
-	for what, err := range map[string]error{"Seal": b.Seal(), "SealStrict": b.SealStrict()} {
-		assert.EqualError(t, err, `budget "small": `+what+`: upfront: closed`)
-		assert.ErrorIs(t, err, budget.ErrClosed)
-	}
-}
-
 // TestOneBudgetIsStrict also in builds where Strict looks at nothing: a program that runs here runs there.
 func TestOneBudgetIsStrict(t *testing.T) {
 	other := small()
@@ -65,17 +56,15 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 	require.NoError(t, again.Reconfigure(background, moved(again)), "another budget is not sealed")
 }
 
-func TestSealedReconfigureWithoutGuards(t *testing.T) {
+// TestSealedBudgetDoesAllItDid: it loads, rewinds, turns, reconfigures and closes. Only checked builds look at what is strict.
+func TestSealedBudgetDoesAllItDid(t *testing.T) {
 	b := open(t, small())
 	require.NoError(t, b.Seal())
 	require.NoError(t, b.Reconfigure(background, moved(b)))
 	assert.EqualValues(t, 64*budget.KiB, regionReport(b, "init").Size)
-}
-
-// TestSealedBudgetDoesAllItDid loads, rewinds, turns and closes.
-func TestSealedBudgetDoesAllItDid(t *testing.T) {
-	b := open(t, small())
-	require.NoError(t, b.Seal())
+	if !arena_c.Checked {
+		require.NoError(t, b.SealStrict())
+	}
 	for range 3 {
 		mustLoad(t, b, "systems", fill)
 		mustLoad(t, b, "level", func(s scope.Scope) { newMark(s, 1, 0) })
@@ -86,17 +75,4 @@ func TestSealedBudgetDoesAllItDid(t *testing.T) {
 		require.NoError(t, b.Region("systems").Rewind(background))
 	}
 	require.NoError(t, b.Close())
-}
-
-// TestStrictIsSealedInOtherBuilds: only checked builds look.
-func TestStrictIsSealedInOtherBuilds(t *testing.T) {
-	if arena_c.Checked {
-		t.Skip("this one looks")
-	}
-	b := open(t, small())
-	require.NoError(t, b.SealStrict())
-	for range 3 {
-		escape()
-		require.NoError(t, b.NextFrame())
-	}
 }

@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 
@@ -81,19 +82,6 @@ func TestSuggest(t *testing.T) {
 	assert.Equal(t, want.Limits, swapped.Limits)
 }
 
-// What Measure found is what Suggest says of its report.
-func TestSuggestOfMeasured(t *testing.T) {
-	narrowMachine(t)
-	report, err := budget.Measure(measured(), randomProgram(3, true))
-	require.NoError(t, err)
-	plan, err := budget.Suggest(report)
-	require.NoError(t, err)
-	for i, size := range sizesOf(&plan) {
-		assert.LessOrEqual(t, *size, *sizesOf(&report.Plan)[i])
-	}
-	assert.Zero(t, plan.Limits, "the default is enough")
-}
-
 func TestSuggestRefuses(t *testing.T) {
 	_, err := budget.Suggest()
 	assert.EqualError(t, err, "budget: Suggest: no reports")
@@ -169,4 +157,19 @@ func TestHeadroomDoesNotWrap(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestHeadroomOfTheRest(t *testing.T) {
+	plan := budget.Plan{Name: "r", Size: 20 * 64 * budget.KiB}
+	for i := range 10 {
+		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: fmt.Sprintf("r%d", i), Size: 64 * budget.KiB})
+	}
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "rest", Size: budget.Rest})
+	for _, percent := range []int{0, 1, 10, 200} { // at 1 each of ten parts is rounded up by an edge
+		more := plan.Headroom(percent)
+		require.NoError(t, more.Check())
+		assert.GreaterOrEqual(t, open(t, more).Plan().Regions[10].Size, uint64(10*64*budget.KiB*(100+percent)/100))
+	}
+	plan.Size = 11 * 64 * budget.KiB // the least: the rest has one edge
+	assert.NoError(t, plan.Headroom(1).Check())
 }

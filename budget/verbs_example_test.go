@@ -2,12 +2,15 @@ package budget_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -154,4 +157,177 @@ func ExampleBudget_Snapshot() {
 	// Output:
 	// 0 100
 	// 100
+}
+
+// A plan for a server of sixteen rooms, drawn: where each part lies, and the key of the plan that says so.
+func ExamplePlan_String() {
+	plan, err := budget.ParsePlan([]byte(`{
+		"name": "server",
+		"size": "96MiB",
+		"regions": [
+			{"name": "systems", "size": "12MiB"},
+			{"name": "room", "size": "2MiB", "slots": 16, "note": "largest room + 10 %"},
+			{"name": "cache", "size": "rest"}
+		],
+		"frame": {"buffers": 2, "size": "1MiB"},
+		"scratch": {"workers": 4, "size": "512KiB"},
+		"pages": {"prefault": "required", "lock": "wished"},
+		"go_heap": "32MiB"
+	}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(plan)
+	// Output:
+	// plan server: 96 MiB
+	//   systems  12 MiB  [####............................]  regions[0]
+	//   room     32 MiB  [....###########.................]  regions[1]  16 slots of 2 MiB  largest room + 10 %
+	//   cache    46 MiB  [...............###############..]  regions[2]  the rest
+	//   frame     2 MiB  [..............................#.]  2 buffers of 1 MiB
+	//   scratch   4 MiB  [...............................#]  4 workers x 2 arenas of 512 KiB
+	//   Go heap  32 MiB  beside it
+	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
+	//   pages: prefault required, lock wished, huge off, guards off, base off
+}
+
+// Two libraries share a heap of the level. The report has what each of them holds.
+func ExampleReport_proxies() {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		panic(err)
+	}
+	defer b.Close()
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64))
+	if err != nil {
+		panic(err)
+	}
+	sound, physics := arena.NewProxy("sound", heap), arena.NewProxy("physics", heap)
+	sound.Alloc(96, 16)
+	physics.Alloc(1<<20, 16)
+
+	r := b.Report()
+	r.Proxies = append(r.Proxies, sound.Stats(), physics.Stats())
+	for line := range strings.Lines(r.String()) {
+		if strings.HasPrefix(line, "  proxy") {
+			fmt.Print(line)
+		}
+	}
+	text, err := json.Marshal(r)
+	fmt.Println(strings.Contains(string(text), `"proxies":[{"name":"sound","live":1,"asked":96,"peak":96,"total":1,"failed":0},{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}]`), err)
+	// Output:
+	//   proxy "sound": 1 live, of 96 bytes, peak 96; gave 1, refused 0
+	//   proxy "physics": 0 live, of 0 bytes, peak 0; gave 0, refused 1
+	// true <nil>
+}
+
+type newt struct{ X, Y, Age, Friends, Hunger, ID int32 }
+
+var newts = scope.Plain[newt]()
+
+// Will it fit? A plan of guesses, and what a run of the largest map needs of it.
+func ExampleMeasure() {
+	guess := budget.Plan{Name: "handheld", Regions: []budget.RegionPlan{{Name: "systems", Size: 12 * budget.MiB},
+		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}}
+	report, err := budget.Measure(guess, func(b *budget.Budget) error {
+		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*newt, error) {
+			pond := newts.Slice(s, 1000)
+			return &pond[0], nil
+		})
+		if err != nil {
+			return err
+		}
+		b.Frame().Bytes(100)
+		return b.NextFrame()
+	})
+	fmt.Println(err)
+	for _, region := range report.Plan.Regions {
+		fmt.Println(region.Name, region.Size)
+	}
+	fmt.Println("frame", report.Plan.Frame.Size)
+	// Output:
+	// <nil>
+	// systems 1
+	// level 24000
+	// frame 100
+}
+
+// A plan from what programs in the field recorded, with a tenth to spare.
+func ExampleSuggest() {
+	var reports []budget.Report
+	for _, size := range []int{20000, 50000} { // each a run in the field, its report kept as JSON
+		b, err := budget.Open(budget.Plan{Name: "field", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*byte, error) {
+			return &s.Bytes(size)[0], nil
+		})
+		fmt.Println(err, b.Close())
+		reports = append(reports, b.Report())
+	}
+	plan, err := budget.Suggest(reports...)
+	fmt.Println(plan.Regions[0].Size, plan.Regions[0].Note, err)
+	fmt.Println(plan.Headroom(10).Regions[0].Size)
+	// Output:
+	// <nil> <nil>
+	// <nil> <nil>
+	// 50000 50000 bytes in report 2, "field" <nil>
+	// 55296
+}
+
+type spark struct{ X, Y int32 }
+
+var sparks = scope.Plain[spark]()
+
+func mustBe(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// openFrames opens a budget with a frame, where each tick makes sparks.
+func openFrames() *budget.Budget {
+	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
+	mustBe(err)
+	return b
+}
+
+// Set-up is over: play is strict, the change of a level is merely sealed.
+func ExampleBudget_Seal() {
+	b := openFrames()
+	defer b.Close()
+	mustBe(b.Seal())
+	for range 2 { // levels
+		mustBe(b.SealStrict())
+		for range 3 { // ticks: a Go allocation between frames is a panic in checked builds
+			sparks.New(b.Frame())
+			mustBe(b.NextFrame())
+		}
+		mustBe(b.Seal())
+		fmt.Println("the next level may print")
+	}
+	// Output:
+	// the next level may print
+	// the next level may print
+}
+
+var garbage *[8]int64
+
+//go:noinline
+func makeGarbage() { garbage = new([8]int64) }
+
+// In a test: require.NoError(t, b.NoHeap(game.tick)).
+func ExampleBudget_NoHeap() {
+	b := openFrames()
+	defer b.Close()
+	fmt.Println(b.NoHeap(func() { sparks.New(b.Frame()) }))
+	said := strings.Split(b.NoHeap(makeGarbage).Error(), "\n")
+	what, _, _ := strings.Cut(said[2], " (")
+	fmt.Println(said[0][:strings.Index(said[0], ",")], "by", strings.TrimSpace(what))
+	// Output:
+	// <nil>
+	// budget "small": NoHeap: 1 Go allocation by github.com/upfront-mem/upfront/budget_test.makeGarbage
 }

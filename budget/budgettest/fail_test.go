@@ -107,23 +107,44 @@ func TestFailEachFailsEach(t *testing.T) {
 	}
 }
 
+// onLevel loads the level.
+func onLevel(b *budget.Budget, fn func(s scope.Scope)) error {
+	_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { fn(s); return nil, nil })
+	return err
+}
+
+// onScratch makes a pond on scratch.
+func onScratch(b *budget.Budget) error {
+	return b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil })
+}
+
+func newPond(s scope.Scope) { ponds.New(s) }
+
+// swallowing has another error for a full.
+func swallowing(b *budget.Budget) error {
+	if onScratch(b) != nil {
+		return errors.New("swallowed")
+	}
+	return nil
+}
+
+// panicking lets it through.
+func panicking(b *budget.Budget) error {
+	s := b.Scratch(0, 0).Open("s")
+	defer s.Close()
+	ponds.New(s)
+	return nil
+}
+
 // TestFailEachSees what it is there for: each of these handles a full wrongly.
 func TestFailEachSees(t *testing.T) {
-	load := func(b *budget.Budget, fn func(s scope.Scope) error) error {
-		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { return nil, fn(s) })
-		return err
-	}
 	for want, fn := range map[string]func(b *budget.Budget) error{
-		"swallowed": func(b *budget.Budget) error {
-			if err := load(b, func(s scope.Scope) error { ponds.New(s); return nil }); err != nil {
-				return errors.New("swallowed")
+		"with scratch.size = 1: swallowed":   swallowing,
+		"with scratch.size = 1: it panicked": panicking,
+		`with regions\[2\].size = 1: it panicked in .*TestFailEachSees.* \(fail_test.go:\d+\): at sea$`: func(b *budget.Budget) error {
+			if err := onLevel(b, newPond); err != nil {
+				panic("at sea")
 			}
-			return nil
-		},
-		"it panicked": func(b *budget.Budget) error {
-			s := b.Scratch(0, 0).Open("s")
-			defer s.Close()
-			ponds.New(s)
 			return nil
 		},
 		"left open": func(b *budget.Budget) error {
@@ -134,19 +155,18 @@ func TestFailEachSees(t *testing.T) {
 			return s.Close()
 		},
 		"another key": func(b *budget.Budget) error {
-			err := load(b, func(s scope.Scope) error { ponds.New(s); return nil })
-			if err != nil {
+			if onLevel(b, newPond) != nil {
 				return b.Scratch(0, 0).Do("x", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
 			}
 			return nil
 		},
 		"in the plan as it is": func(b *budget.Budget) error {
-			return load(b, func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
+			return onLevel(b, func(s scope.Scope) { s.Bytes(budget.MiB) })
 		},
 	} {
 		r := watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
 		require.Len(t, r.said, 1, want)
-		assert.Contains(t, r.said[0], want)
+		assert.Regexp(t, "^budgettest: FailEach: .*"+want, r.said[0])
 	}
 }
 
@@ -155,31 +175,11 @@ func TestFailEachOfTheRest(t *testing.T) {
 	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}}}
 	r := watch(t, func(t testing.TB) {
 		budgettest.FailEach(t, plan, func(b *budget.Budget) error {
-			_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
-				return ponds.New(s), nil
-			})
-			if err != nil {
+			if onLevel(b, newPond) != nil {
 				return errors.New("lost")
 			}
 			return nil
 		})
 	})
 	assert.Equal(t, []string{"budgettest: FailEach: with regions[0].size = 1: lost"}, r.said)
-}
-
-func TestFailEachSaysWhereItPanicked(t *testing.T) {
-	r := watch(t, func(t testing.TB) {
-		budgettest.FailEach(t, failing(), func(b *budget.Budget) error {
-			_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
-				return ponds.New(s), nil
-			})
-			if err != nil {
-				panic("at sea")
-			}
-			return nil
-		})
-	})
-	require.Len(t, r.said, 1)
-	assert.Regexp(t, `^budgettest: FailEach: with regions\[2\].size = 1: it panicked in .*TestFailEachSaysWhereItPanicked.* `+
-		`\(fail_test.go:\d+\): at sea$`, r.said[0])
 }

@@ -3,7 +3,6 @@
 package budgettest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -70,9 +69,8 @@ func retries(b *budget.Budget) error {
 
 // cleans needs its scratch arena again when it has failed.
 func cleans(b *budget.Budget) error {
-	write := func(s scope.Scope) error { ponds.New(s); return nil }
-	err := b.Scratch(0, 0).Do("work", write)
-	if err != nil && b.Scratch(0, 0).Do("log", write) != nil {
+	err := onScratch(b)
+	if err != nil && onScratch(b) != nil {
 		return errors.New("no log")
 	}
 	return err
@@ -80,7 +78,7 @@ func cleans(b *budget.Budget) error {
 
 // swallows goes on after a load that failed, and keeps quiet.
 func swallows(b *budget.Budget) error {
-	_, _ = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { return ponds.New(s), nil })
+	_ = onLevel(b, newPond)
 	return nil
 }
 
@@ -114,31 +112,21 @@ func TestFailOnceSees(t *testing.T) {
 			_ = ponds.TryNew(b.Frame()) // nobody asks the frame
 			return nil
 		},
-		"with request 1 refused once: it panicked": func(b *budget.Budget) error {
-			s := b.Scratch(0, 0).Open("s")
-			defer s.Close()
-			ponds.New(s)
-			return nil
-		},
+		"with request 1 refused once: it panicked": panicking,
 		"with request 1 refused once: another request is full: ": func(b *budget.Budget) error {
-			err := b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil })
+			err := onScratch(b)
 			if err != nil {
 				err = b.Scratch(0, 0).Do("s", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
 			}
 			return err
 		},
 		"with request 1 refused once: the full is lost: upfront: full": func(b *budget.Budget) error {
-			if b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
+			if onScratch(b) != nil {
 				return budget.ErrFull
 			}
 			return nil
 		},
-		"with request 1 refused once: swallowed": func(b *budget.Budget) error {
-			if b.Scratch(0, 0).Do("s", func(s scope.Scope) error { ponds.New(s); return nil }) != nil {
-				return errors.New("swallowed")
-			}
-			return nil
-		},
+		"with request 1 refused once: swallowed":                          swallowing,
 		"with request 1 refused once: nothing was refused: upfront: full": func(*budget.Budget) error { return budget.ErrFull },
 		"with request 2 refused once: no frog": func(b *budget.Budget) error {
 			return b.Scratch(0, 0).Do("s", func(s scope.Scope) error {

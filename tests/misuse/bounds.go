@@ -12,24 +12,21 @@ import (
 var bounds = []line{
 	{"index beyond a slice's length, from Go", []program{
 		{name: "index past a slice", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			list := frogs.Slice(query, 3)
 			n := len(list) - 1
 			if wrong {
 				n++
 			}
 			list[n].Age = 7
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 	}, []answer{
 		{every, "Go's own check", "index out of range", panics},
 	}, ""},
 	{"write past an object, slice, chunk or a region's last; before its first", []program{
 		{name: "write past an object", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			frog, next := frogs.New(query), frogs.New(query)
 			words := unsafe.Slice(&frog.X, 3)
 			if wrong {
@@ -39,22 +36,19 @@ var bounds = []line{
 				words[i] = 7
 			}
 			say("the next frog's X is %#x", next.X)
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 		{name: "write past an object, C", run: writePastObjectInC, goesOn: "the next frog's X is 0x707070707070707",
 			right: "the next frog's X is 0x0"},
 		{name: "write past a slice", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			list, next := frogs.Slice(query, 3), frogs.New(query)
 			if wrong {
 				list = unsafe.Slice(&list[0], 4)
 			}
 			list[len(list)-1].X = 7
 			say("the next frog's X is %#x", next.X)
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 		{name: "write past a chunk", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
 			b := open()
@@ -91,8 +85,7 @@ var bounds = []line{
 		{name: "write past a region, guards", only: "release", run: func(wrong bool) {
 			plan := pondPlan
 			plan.Pages.Guards = budget.Wished
-			b, err := budget.Open(plan)
-			check(err)
+			b := made(budget.Open(plan))
 			list := *load(b, "systems", wholeRegion).Get()
 			if wrong {
 				list = unsafe.Slice(&list[0], len(list)+1)
@@ -124,8 +117,7 @@ var bounds = []line{
 }
 
 func writePastObjectInC(wrong bool) {
-	b := open()
-	query := b.Scratch(0, 0).Open("query")
+	b, query := openQuery()
 	frog, next := frogs.New(query), frogs.New(query)
 	size := unsafe.Sizeof(*frog)
 	if wrong {
@@ -133,8 +125,7 @@ func writePastObjectInC(wrong bool) {
 	}
 	caller.Fill(unsafe.Pointer(frog), 7, size)
 	say("the next frog's X is %#x", next.X)
-	check(query.Close())
-	check(b.Close())
+	closeAll(query, b)
 }
 
 // wholeRegion fills a region to its last byte.
@@ -160,7 +151,6 @@ func writeBeforeRegion(wrong bool) {
 
 // heapOf makes a heap in a scope, as a C library gets one.
 func heapOf(s scope.Scope) *arena.Heap {
-	heap, err := arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64))
-	check(err)
+	heap := made(arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64)))
 	return &heap
 }

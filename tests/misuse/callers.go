@@ -31,9 +31,7 @@ var callers = []line{
 		{name: "C allocates in a closed scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			header, generation := query.C()
-			if wrong {
-				check(query.Close())
-			}
+			when(wrong, query.Close)
 			allocInC(header, generation, 8)
 		}},
 	}, []answer{

@@ -16,17 +16,14 @@ var closedBudgets = []line{
 		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }), status: told},
 		{name: "NextFrame after Close of the budget", run: closed(func(k kept) { check(k.b.NextFrame()) }), status: told},
 		{name: "Lease after Close of the budget", run: closed(func(k kept) {
-			scratches, err := k.b.Lease(ctx)
-			check(err)
+			scratches := made(k.b.Lease(ctx))
 			check(scratches.Release())
 		}), status: told},
 		{name: "Seal after Close of the budget", run: closed(func(k kept) { check(k.b.Seal()) }), status: told},
 		{name: "Close of the budget twice", status: told, run: func(wrong bool) {
 			b := open()
 			check(b.Close())
-			if wrong {
-				check(b.Close())
-			}
+			when(wrong, b.Close)
 		}},
 		{name: "New after Close of the budget", run: closed(func(k kept) { frogs.New(k.query) })},
 		{name: "Open after Close of the budget", run: closed(func(k kept) { k.scratch.Open("late") })},

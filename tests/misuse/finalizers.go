@@ -10,27 +10,23 @@ import (
 var finalizers = []line{
 	{"a finalizer fails, panics, allocates in its scope, or leaves one open", []program{
 		{name: "a finalizer fails", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			query.Own(file{func() error {
 				if wrong {
 					return errors.New("the file is busy")
 				}
 				return nil
 			}})
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 		{name: "a finalizer panics", says: "panicked: invalid argument", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			query.Defer(func() {
 				if wrong {
 					panic(os.ErrInvalid)
 				}
 			})
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 		{name: "a finalizer allocates in its scope", says: "while its finalizers run", run: func(wrong bool) {
 			b := open()
@@ -42,34 +38,26 @@ var finalizers = []line{
 				}
 				frogs.New(place)
 			})
-			check(query.Close())
-			check(beside.Close())
-			check(b.Close())
+			closeAll(query, beside, b)
 		}},
 		{name: "a finalizer leaves a scope open", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			query.Defer(func() {
 				beside := b.Scratch(0, 1).Open("beside")
-				if !wrong {
-					check(beside.Close())
-				}
+				when(!wrong, beside.Close)
 			})
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 	}, []answer{
 		{every, "count", "panicked / the file is busy / left open", told},
 	}, ""},
 	{"a C finalizer leaks what malloc gave", []program{
 		{name: "a C finalizer leaks", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			if wrong {
 				caller.DeferLeak(query.C())
 			}
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 	}, []answer{
 		{"asan", "ASan", "LeakSanitizer: detected memory leaks … caller_leak", asanEnd},

@@ -60,9 +60,7 @@ var goroutines = []line{
 			pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
 			both(wrong, func() {
 				frog := pool.Get()
-				if !wrong {
-					frog.Age = 7
-				}
+				write(!wrong, frog)
 				pool.Put(frog)
 				if wrong {
 					for pool.Live() == 0 { // until the other gets it

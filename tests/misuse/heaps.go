@@ -60,8 +60,7 @@ var heaps = []line{
 			say("the block has %d bytes", size)
 		}},
 		{name: "free in a heap that was reset", says: "put twice", run: func(wrong bool) {
-			heap, err := arena.NewHeap(arena.NewBlock(4096, 64))
-			check(err)
+			heap := made(arena.NewHeap(arena.NewBlock(4096, 64)))
 			block := heap.Alloc(64, 16)
 			if wrong {
 				heap.Reset()
@@ -73,8 +72,7 @@ var heaps = []line{
 	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {
-			stack, err := arena.NewStack(arena.NewBlock(4096, 64))
-			check(err)
+			stack := made(arena.NewStack(arena.NewBlock(4096, 64)))
 			first := stack.Alloc(64, 16)
 			second := stack.Alloc(64, 16)
 			if !wrong {
@@ -83,8 +81,7 @@ var heaps = []line{
 			check(stack.Free(first))
 		}},
 		{name: "rewind a stack to a newer mark", says: "out of order", run: func(wrong bool) {
-			stack, err := arena.NewStack(arena.NewBlock(4096, 64))
-			check(err)
+			stack := made(arena.NewStack(arena.NewBlock(4096, 64)))
 			old := stack.Mark()
 			stack.Alloc(64, 16)
 			mark := stack.Mark()
@@ -94,8 +91,7 @@ var heaps = []line{
 			check(stack.Rewind(mark))
 		}},
 		{name: "free in a ring's wrong order", says: "out of order", run: func(wrong bool) {
-			ring, err := arena.NewRing(arena.NewBlock(4096, 64))
-			check(err)
+			ring := made(arena.NewRing(arena.NewBlock(4096, 64)))
 			first := ring.Alloc(64, 8)
 			second := ring.Alloc(64, 8)
 			if !wrong {
@@ -104,8 +100,7 @@ var heaps = []line{
 			check(ring.Free(second))
 		}},
 		{name: "free in a ring that was reset", says: "not from here", run: func(wrong bool) {
-			ring, err := arena.NewRing(arena.NewBlock(4096, 64))
-			check(err)
+			ring := made(arena.NewRing(arena.NewBlock(4096, 64)))
 			block := ring.Alloc(64, 8)
 			if wrong {
 				ring.Reset()
@@ -113,8 +108,7 @@ var heaps = []line{
 			check(ring.Free(block))
 		}},
 		{name: "free in a ring that has overwritten the block", says: "out of order", run: func(wrong bool) {
-			ring, err := arena.NewRing(arena.NewBlock(1024, 64))
-			check(err)
+			ring := made(arena.NewRing(arena.NewBlock(1024, 64)))
 			oldest := ring.Alloc(200, 8)
 			for ring.Alloc(200, 8) != nil { // until it is full
 			}
@@ -124,8 +118,7 @@ var heaps = []line{
 			check(ring.Free(oldest))
 		}},
 		{name: "rewind to a forgotten mark", says: "out of order", run: func(wrong bool) {
-			linear, err := arena.NewLinear(arena.NewBlock(4096, 64))
-			check(err)
+			linear := made(arena.NewLinear(arena.NewBlock(4096, 64)))
 			old := linear.Mark()
 			linear.Alloc(64, 8)
 			mark := linear.Mark()

@@ -86,8 +86,7 @@ var loads = []line{
 		{name: "Load outlasts the one outside", says: "BUG: Load of … ends while a Load of …", run: func(wrong bool) {
 			plan := pondPlan
 			plan.OnError = check
-			b, err := budget.Open(plan)
-			check(err)
+			b := made(budget.Open(plan))
 			inside, over := make(chan bool), make(chan bool)
 			load(b, "systems", func(s scope.Scope) *Frog {
 				go func() {

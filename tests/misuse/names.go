@@ -71,8 +71,7 @@ var names = []line{
 			nothing(text.String() == "")
 		}},
 		{name: "a stale frame", run: func(wrong bool) {
-			frame, err := arena.NewFrame(arena.NewBlock(4096, 64), 2)
-			check(err)
+			frame := made(arena.NewFrame(arena.NewBlock(4096, 64), 2))
 			first := frame.Now()
 			frame.Next()
 			if wrong {
@@ -158,12 +157,9 @@ var names = []line{
 	}, ""},
 	{"use or give back what was given back: scratch, a slot, a reader", []program{
 		{name: "scratch after Release", says: "given back", run: func(wrong bool) {
-			scratches, err := open().Lease(ctx)
-			check(err)
+			scratches := made(open().Lease(ctx))
 			scratch := scratches.Scratch(0)
-			if wrong {
-				check(scratches.Release())
-			}
+			when(wrong, scratches.Release)
 			scratch.Open("query")
 		}},
 		{name: "pin twice", says: "pins region level twice", run: func(wrong bool) {
@@ -191,12 +187,9 @@ var names = []line{
 			check(err)
 		}},
 		{name: "Release twice", says: "given back before", status: told, run: func(wrong bool) {
-			scratches, err := open().Lease(ctx)
-			check(err)
+			scratches := made(open().Lease(ctx))
 			check(scratches.Release())
-			if wrong {
-				check(scratches.Release())
-			}
+			when(wrong, scratches.Release)
 		}},
 	}, []answer{
 		{every, "lending", "BUG: …", panics},
@@ -223,7 +216,5 @@ func nothing(gone bool) { ask(!gone, "nothing is there") }
 func query(wrong bool, fill func(s scope.Scope)) {
 	query := open().Scratch(0, 0).Open("query")
 	fill(query)
-	if wrong {
-		check(query.Close())
-	}
+	when(wrong, query.Close)
 }

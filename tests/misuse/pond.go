@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -26,21 +27,28 @@ var pondPlan = budget.Plan{
 	Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB},
 }
 
-func open() *budget.Budget {
-	b, err := budget.Open(pondPlan)
-	check(err)
-	return b
-}
+func open() *budget.Budget { return made(budget.Open(pondPlan)) }
 
 // acquireRoom opens a budget with two rooms, and takes one.
 func acquireRoom() (*budget.Budget, *budget.Region) {
 	plan := pondPlan
 	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}}
-	b, err := budget.Open(plan)
-	check(err)
-	room, err := b.Slots("room").Acquire()
-	check(err)
+	b := made(budget.Open(plan))
+	room := made(b.Slots("room").Acquire())
 	return b, room
+}
+
+// openQuery opens a scope on scratch, too.
+func openQuery() (*budget.Budget, scope.Scope) {
+	b := open()
+	return b, b.Scratch(0, 0).Open("query")
+}
+
+// closeAll ends scopes and their budget, in this order.
+func closeAll(list ...io.Closer) {
+	for _, c := range list {
+		check(c.Close())
+	}
 }
 
 // load loads a region with what fn makes.
@@ -62,6 +70,13 @@ func oldFrog(s scope.Scope) *Frog {
 	return frog
 }
 
+// write makes a frog 7 years old, in the step where the program should.
+func write(now bool, frog *Frog) {
+	if now {
+		frog.Age = 7
+	}
+}
+
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 // check ends a program that is told of what it did by an error; where the answer is nil, ask does.
@@ -69,6 +84,19 @@ func check(err error) {
 	if err != nil {
 		fmt.Println("told:", err)
 		os.Exit(told)
+	}
+}
+
+// made is what somebody made without an error.
+func made[T any](x T, err error) T {
+	check(err)
+	return x
+}
+
+// when is check of a step that is done only then.
+func when(now bool, step func() error) {
+	if now {
+		check(step())
 	}
 }
 

@@ -80,13 +80,10 @@ var pools = []line{
 			pool.Put(frog)
 		}},
 		{name: "Put into a closed pool", says: "closed already", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			query := open().Scratch(0, 0).Open("query")
 			pool := frogs.Pool(query, 10)
 			frog := pool.Get()
-			if wrong {
-				check(query.Close())
-			}
+			when(wrong, query.Close)
 			pool.Put(frog)
 		}},
 		{name: "Put of a stale handle", says: "put twice", run: func(wrong bool) {

@@ -12,17 +12,13 @@ var scopes = []line{
 		{name: "Close out of order", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			step := query.Open("step")
-			if wrong {
-				check(query.Close())
-			}
+			when(wrong, query.Close)
 			check(step.Close())
 		}},
 		{name: "Close twice", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			check(query.Close())
-			if wrong {
-				check(query.Close())
-			}
+			when(wrong, query.Close)
 		}},
 		{name: "Close of a slot's next scope", run: func(wrong bool) {
 			scratch := open().Scratch(0, 0)
@@ -37,17 +33,13 @@ var scopes = []line{
 		{name: "Close from a finalizer", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			query.Defer(func() {
-				if wrong {
-					check(query.Close())
-				}
+				when(wrong, query.Close)
 			})
 			check(query.Close())
 		}},
 		{name: "Close of a region's scope", run: func(wrong bool) {
 			load(open(), "level", func(s scope.Scope) *Frog {
-				if wrong {
-					check(s.Close())
-				}
+				when(wrong, s.Close)
 				return nil
 			})
 		}},
@@ -58,25 +50,19 @@ var scopes = []line{
 		{name: "New while covered", says: `while scope "step", opened in it, is open`, run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			step := query.Open("step")
-			if !wrong {
-				check(step.Close())
-			}
+			when(!wrong, step.Close)
 			frogs.New(query)
 		}},
 		{name: "New in older temporaries", says: "which isn't the newest of the temporaries", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			older := query.Temp(64)
 			newer := query.Temp(64)
-			if !wrong {
-				check(newer.Close())
-			}
+			when(!wrong, newer.Close)
 			frogs.New(older)
 		}},
 		{name: "New after Close", says: "that is closed", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
-			if wrong {
-				check(query.Close())
-			}
+			when(wrong, query.Close)
 			frogs.New(query)
 		}},
 		{name: "New in a slot's next scope", says: "that is closed", run: func(wrong bool) {
@@ -130,28 +116,21 @@ var scopes = []line{
 		{name: "leave a scope open in a load", run: func(wrong bool) {
 			load(open(), "level", func(s scope.Scope) *Frog {
 				room := s.Open("room")
-				if !wrong {
-					check(room.Close())
-				}
+				when(!wrong, room.Close)
 				return nil
 			})
 		}},
 		{name: "leave a scope open on the frame", run: func(wrong bool) {
 			b := open()
 			room := b.Frame().Open("room")
-			if !wrong {
-				check(room.Close())
-			}
+			when(!wrong, room.Close)
 			check(b.NextFrame())
 			check(b.NextFrame())
 			check(b.Close())
 		}},
 		{name: "leave a scope open on a scratch", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
-			if !wrong {
-				check(query.Close())
-			}
+			b, query := openQuery()
+			when(!wrong, query.Close)
 			check(b.Close())
 		}},
 		{name: "leave a scratch's scope open in a load that fails", run: func(wrong bool) {
@@ -172,21 +151,15 @@ var scopes = []line{
 			check(b.Close())
 		}},
 		{name: "leave a scope open on leased scratch", run: func(wrong bool) {
-			scratches, err := open().Lease(ctx)
-			check(err)
+			scratches := made(open().Lease(ctx))
 			query := scratches.Scratch(0).Open("query")
-			if !wrong {
-				check(query.Close())
-			}
+			when(!wrong, query.Close)
 			check(scratches.Release())
 		}},
 		{name: "never release scratch", run: func(wrong bool) {
 			b := open()
-			scratches, err := b.Lease(ctx)
-			check(err)
-			if !wrong {
-				check(scratches.Release())
-			}
+			scratches := made(b.Lease(ctx))
+			when(!wrong, scratches.Release)
 			check(b.Close())
 		}},
 		{name: "never release a slot", run: func(wrong bool) {

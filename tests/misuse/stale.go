@@ -64,13 +64,9 @@ var staleMemory = []line{
 		{name: "write after rewind", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
 			b := open()
 			frog := load(b, "level", frogs.New).Get()
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			newFrog := load(b, "level", frogs.New).Get()
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			say("the new frog's age is %#x", newFrog.Age)
 			check(b.Close())
 		}},
@@ -91,14 +87,10 @@ var staleMemory = []line{
 			b := open()
 			frog := frogs.New(b.Frame())
 			check(b.NextFrame())
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			check(b.NextFrame())
 			newFrog := frogs.New(b.Frame())
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			say("the new frog's age is %#x", newFrog.Age)
 			for range 10 { // and on it goes
 				check(b.NextFrame())
@@ -112,32 +104,21 @@ var staleMemory = []line{
 	}, ""},
 	{"read after Close, Put or free, or temporaries after their load", []program{
 		{name: "read after Close", goesOn: "is 0x7", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			frog := oldFrog(query)
-			if wrong {
-				check(query.Close())
-			}
+			when(wrong, query.Close)
 			say("the frog's age is %#x", frog.Age)
-			if !wrong {
-				check(query.Close())
-			}
+			when(!wrong, query.Close)
 			check(b.Close())
 		}},
 		{name: "read after Close of an inner scope", goesOn: "is 0x7", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			step := query.Open("step")
 			frog := oldFrog(step)
-			if wrong {
-				check(step.Close())
-			}
+			when(wrong, step.Close)
 			say("the frog's age is %#x", frog.Age)
-			if !wrong {
-				check(step.Close())
-			}
-			check(query.Close())
-			check(b.Close())
+			when(!wrong, step.Close)
+			closeAll(query, b)
 		}},
 		{name: "read after Put", goesOn: "is 0x7", run: func(wrong bool) {
 			b := open()
@@ -179,16 +160,11 @@ var staleMemory = []line{
 	}, ""},
 	{"write after Close or Put, also when the place is taken again", []program{
 		{name: "write after Close", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			frog := frogs.New(query)
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			check(query.Close())
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			for range 10 { // and on it goes
 				query = b.Scratch(0, 0).Open("query")
 				frogs.Slice(query, 10)
@@ -197,64 +173,44 @@ var staleMemory = []line{
 			check(b.Close())
 		}},
 		{name: "write after Close of an inner scope", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			step := query.Open("step")
 			frog := frogs.New(step)
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			check(step.Close())
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			frogs.Slice(query, 10)
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 		{name: "write after Put", run: func(wrong bool) {
 			b := open()
 			pool := load(b, "level", pondOfFrogs).Get()
 			frog := pool.Get()
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			pool.Put(frog)
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			pool.Get()
 			check(b.Close())
 		}},
 		{name: "write after Close and New", goesOn: "the new frog's age is 0x7", run: func(wrong bool) {
-			b := open()
-			query := b.Scratch(0, 0).Open("query")
+			b, query := openQuery()
 			step := query.Open("step")
 			frog := frogs.New(step)
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			check(step.Close())
 			newFrog := frogs.New(query)
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			say("the new frog's age is %#x", newFrog.Age)
-			check(query.Close())
-			check(b.Close())
+			closeAll(query, b)
 		}},
 		{name: "write after Put and Get", goesOn: "the new frog's age is 0x7", run: func(wrong bool) {
 			b := open()
 			pool := load(b, "level", pondOfFrogs).Get()
 			frog := pool.Get()
-			if !wrong {
-				frog.Age = 7
-			}
+			write(!wrong, frog)
 			pool.Put(frog)
 			newFrog := pool.Get()
-			if wrong {
-				frog.Age = 7
-			}
+			write(wrong, frog)
 			say("the new frog's age is %#x", newFrog.Age)
 			check(b.Close())
 		}},
