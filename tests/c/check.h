@@ -90,6 +90,7 @@ static inline int is_marked(const unsigned char *p, int dead) { return (*p == UP
 static inline int is_marked(const unsigned char *p, int dead) { return p != NULL || dead; }
 #endif
 
+void test_everywhere(void);
 void test_linear(void);
 void test_count(void);
 void test_ends(void);
@@ -99,7 +100,6 @@ void test_pool(void);
 void test_handles(void);
 void test_intrusive(void);
 void test_pool_large(void);
-void test_arena(void);
 void test_scope(void);
 void test_scope_temp(void);
 void test_heap(void);
@@ -108,7 +108,6 @@ void test_map(void);
 void test_mirror(void);
 void test_walk(void);
 void test_reconfigure(void);
-void test_random(void);
 void test_ring(void);
 void test_frame(void);
 void test_checked(void);

@@ -34,45 +34,6 @@ static void two_arguments(void) {
     window_free(w, WINDOW);
 }
 
-/* At every place and alignment: the far end aligned, inside, and full to the last byte from either side. */
-static void two_everywhere(void) {
-    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
-    unsigned char *w = window_new(most);
-    uint64_t place, align;
-    for (place = 0; place < WINDOW; place += place < 256 ? 64 : 8128)
-        for (align = 1; align <= everywhere_align(place); align *= 2) {
-            uint64_t size = everywhere_size(align);
-            upfront_ends *e = upfront_ends_init(w + place, size);
-            unsigned char *end = w + place + size, *p, *q, *r;
-            uint64_t gen = e->arena.gen, far_mark = upfront_ends_mark_far(e), room;
-            q = (unsigned char *)upfront_ends_alloc_far(e, 3, align);
-            CHECK(q != NULL && (uintptr_t)q % align == 0 && q + 3 <= end && q + 3 + align > end);
-            fill(q, 3, 1);
-            p = (unsigned char *)upfront_ends_alloc(e, 5, 1);
-            CHECK(p == w + place + sizeof *e);
-            fill(p, 5, 2);
-            room = (uint64_t)(q - p) - 5;
-            CHECK(upfront_ends_alloc(e, room + 1, 1) == NULL);
-            CHECK(upfront_ends_alloc_far(e, room + 1, 1) == NULL);
-            CHECK_EQ(e->arena.asked, UPFRONT_ASKED | (room + 1));
-            r = (unsigned char *)upfront_ends_alloc_far(e, room, 1);
-            CHECK(r == p + 5);
-            fill(r, room, 3);
-            CHECK(upfront_ends_alloc(e, 1, 1) == NULL && upfront_ends_alloc_far(e, 1, 1) == NULL);
-            CHECK(upfront_ends_alloc(e, 0, 1) == r && upfront_ends_alloc_far(e, 0, 1) == r);
-            CHECK(holds(p, 5, 2) && holds(q, 3, 1));
-            CHECK_EQ(upfront_ends_rewind_far(e, gen, far_mark), UPFRONT_OK);
-            CHECK_EQ(e->low, e->arena.cursor);
-            CHECK(upfront_ends_alloc(e, (uint64_t)(end - p) - 5, 1) == p + 5); /* what was the far end's is the near end's */
-            CHECK(upfront_ends_alloc_far(e, 1, 1) == NULL);
-            CHECK(holds(p, 5, 2));
-            upfront_ends_reset(e);
-            CHECK_EQ(e->arena.cursor, e->arena.start);
-            CHECK_EQ(e->arena.limit, e->end);
-        }
-    window_free(w, most);
-}
-
 static void two_marks(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_ends *e = upfront_ends_init(w, 4096);
@@ -101,6 +62,9 @@ static void two_marks(void) {
     CHECK_EQ(e->arena.limit, end - 300);
     CHECK_EQ(e->low, end - 200);
     CHECK_EQ(e->high, start + 200);
+    upfront_ends_reset(e);
+    CHECK(e->arena.cursor == start && e->arena.limit == end);
+    CHECK(upfront_ends_rewind(e, gen, a + 1) == UPFRONT_ORDER && upfront_ends_rewind_far(e, gen, far_a - 1) == UPFRONT_ORDER);
     window_free(w, WINDOW);
 }
 
@@ -174,7 +138,6 @@ static void two_dead_and_live(void) {
 
 void test_ends(void) {
     two_arguments();
-    two_everywhere();
     two_marks();
     two_resize();
     two_generations();

@@ -33,36 +33,6 @@ static void handles_arguments(void) {
     window_free(w, WINDOW);
 }
 
-/* As many as fit: the last chunk ends inside the block, and one more would not. */
-static void handles_fill(void) {
-    static const uint64_t sizes[] = {0, 1, 8, 24, 100, 4096};
-    unsigned char *w = window_new(2 * WINDOW);
-    uint64_t i, align, block_size;
-    for (i = 0; i < 6; i++)
-        for (align = 1; align <= 4096; align *= 4)
-            for (block_size = 64; block_size < WINDOW; block_size += 997) {
-                unsigned char *at = w + 640;
-                upfront_pool *h = handles_make(at, block_size, sizes[i], align);
-                uint64_t tag, handle = 1, count, got = 0;
-                unsigned char *p;
-                if (h == NULL)
-                    continue;
-                tag = h->gen;
-                count = h->count;
-                CHECK((unsigned char *)upfront_pool_chunk(h, count) <= at + block_size);
-                CHECK((unsigned char *)upfront_pool_chunk(h, count) + h->stride + 9 + 8 + align > at + block_size);
-                CHECK((void *)upfront_pool_generation(h, count) <= (void *)upfront_pool_state(h, count - 1));
-                while ((p = (unsigned char *)upfront_pool_get_handle(h, tag, &handle)) != NULL) {
-                    CHECK((uintptr_t)p % align == 0 && handle == (UINT64_C(1) << 32 | got++));
-                    CHECK(upfront_pool_at(h, tag, handle) == p);
-                    fill(p, sizes[i], 7);
-                }
-                CHECK_EQ(got, count);
-                CHECK_EQ(handle, 0);
-            }
-    window_free(w, 2 * WINDOW);
-}
-
 static void handles_go_stale(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_pool *h = handles_make(w, 1024, 24, 8);
@@ -135,6 +105,5 @@ void test_handles(void) {
     handles_of_pools();
     handles_of_others();
     handles_arguments();
-    handles_fill();
     handles_go_stale();
 }

@@ -91,29 +91,6 @@ static void heap_refuses(void) {
     window_free(w, WINDOW);
 }
 
-/* All alignments, sizes from 0, at places of a window that begin nowhere near a boundary. */
-static void heap_everywhere(void) {
-    const uint64_t most = 2 * everywhere_size(UPFRONT_ALIGN_MAX);
-    unsigned char *w = window_new(most);
-    uint64_t align, size;
-    for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2)
-        for (size = 0; size < 9000; size = size * 3 + 1) {
-            uint64_t place = (size * 64 + align) & (WINDOW - 64), room = 2 * everywhere_size(align);
-            upfront_heap *h = upfront_heap_init(w + place, room - WINDOW - size);
-            char *a = heap_take(h, size, align), *b = heap_take(h, 40, 1), *c = heap_take(h, size, align);
-            CHECK(holds(a, size, (int)size) && holds(b, 40, 40));
-            CHECK_EQ(upfront_heap_align(h, upfront_distance(a, h) - UPFRONT_HEAP_HEADER), align < 16 ? 16 : align);
-            (void)heap_walked(h);
-            heap_give(h, b);
-            heap_give(h, a);
-            (void)heap_walked(h);
-            heap_give(h, c);
-            heap_is_empty(h);
-            UPFRONT_UNPOISON(w, room);
-        }
-    window_free(w, most);
-}
-
 /* n free blocks of `size`, each between live ones; the last freed is looked at first. Nothing else is free. */
 static void heap_comb(upfront_heap *h, const uint64_t *sizes, uint64_t n) {
     void *teeth[64];
@@ -288,7 +265,6 @@ static void heap_random(uint64_t seed) {
 void test_heap(void) {
     heap_init_refuses();
     heap_refuses();
-    heap_everywhere();
     heap_bound();
     heap_bound_aligned();
     heap_grows();

@@ -19,38 +19,6 @@ static void linear_init_refuses(void) {
     window_free(w, WINDOW);
 }
 
-/* At every 64-byte place of a window, for every alignment: aligned in memory, inside the block, exactly filled. */
-static void linear_everywhere(void) {
-    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
-    unsigned char *w = window_new(most);
-    uint64_t place, align;
-    for (place = 0; place < WINDOW; place += place < 256 ? 64 : 8128) {
-        for (align = 1; align <= everywhere_align(place); align *= 2) {
-            uint64_t size = everywhere_size(align);
-            upfront_linear *l = upfront_linear_init(w + place, size);
-            unsigned char *p, *end = w + place + size;
-            uint64_t room;
-            CHECK(l != NULL);
-            p = (unsigned char *)upfront_linear_alloc(l, 1, align);
-            CHECK(p != NULL && (uintptr_t)p % align == 0 && p >= w + place + sizeof *l && p < end);
-            CHECK_EQ(upfront_arena_offset(l, p), l->cursor - 1);
-            CHECK(upfront_arena_at(l, l->cursor - 1) == p);
-            *p = 1;
-            room = l->limit - l->cursor;
-            CHECK(upfront_linear_alloc(l, room + 1, 1) == NULL);
-            CHECK_EQ(l->asked, UPFRONT_ASKED | (room + 1));
-            p = (unsigned char *)upfront_linear_alloc(l, room, 1);
-            CHECK(p != NULL && p + room == end);
-            fill(p, room < 4096 ? room : 4096, 7);
-            end[-1] = 9; /* the last byte of the block is ours */
-            CHECK(upfront_linear_alloc(l, 1, 1) == NULL);
-            CHECK(upfront_linear_alloc(l, 0, 1) == end); /* nothing more fits, but nothing does */
-            CHECK_EQ(l->cursor, size);
-        }
-    }
-    window_free(w, most);
-}
-
 static void linear_arguments(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_linear *l = upfront_linear_init(w, WINDOW), before, zero;
@@ -118,16 +86,6 @@ static void linear_generations(void) {
     window_free(w, WINDOW);
 }
 
-/* A block may be cut up again in another way; what the sanitizers were told of the old arena must not hurt the new. */
-static void linear_reuse(void) {
-    unsigned char *w = window_new(WINDOW);
-    uint64_t i;
-    CHECK(upfront_linear_init(w, WINDOW) != NULL);
-    for (i = 0; i < WINDOW; i += 4096)
-        CHECK(upfront_linear_alloc(upfront_linear_init(w + i, 4096), 4096 - 64, 1) == w + i + 64);
-    window_free(w, WINDOW);
-}
-
 /* What is free is marked dead to the last byte, and not a byte beyond the block. */
 static void linear_marks(void) {
     unsigned char *w = window_new(WINDOW), *p;
@@ -144,9 +102,7 @@ static void linear_marks(void) {
 void test_linear(void) {
     linear_marks();
     linear_init_refuses();
-    linear_everywhere();
     linear_arguments();
     linear_rewinds();
     linear_generations();
-    linear_reuse();
 }

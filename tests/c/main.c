@@ -2,6 +2,7 @@
 #include "check.h"
 
 int main(void) {
+    test_everywhere();
     test_linear();
     test_ends();
     test_count();
@@ -13,14 +14,12 @@ int main(void) {
     test_pool_large();
     test_heap();
     test_heap_misuse();
-    test_arena();
     test_scope();
     test_scope_temp();
     test_map();
     test_mirror();
     test_walk();
     test_reconfigure();
-    test_random();
     test_ring();
     test_frame();
     test_checked();

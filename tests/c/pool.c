@@ -76,39 +76,6 @@ static void pool_make_refuses(void) {
     window_free(w, WINDOW);
 }
 
-/* All sizes from 0, all alignments, at places of a window: as many as fit, each its own, the last byte ours. */
-static void pool_everywhere(void) {
-    const uint64_t room = 5 * UPFRONT_ALIGN_MAX;
-    unsigned char *w = window_new(room + WINDOW);
-    uint64_t size, align, place;
-    for (align = 1; align <= UPFRONT_ALIGN_MAX; align *= 2)
-        for (size = 0; size < 9000; size = size * 3 + 1) {
-            uint64_t block = 4096 + size + 4 * align, count, i, tag; /* up to the alignment lost three times: see pool.c */
-            upfront_pool *p;
-            void *one;
-            place = (size * 64) & (WINDOW - 1);
-            p = upfront_pool_make(w + place, block, size, align, 0);
-            CHECK(p != NULL);
-            tag = p->gen;
-            count = p->count;
-            for (i = 0; i < count; i++) {
-                unsigned char *chunk = (unsigned char *)upfront_pool_get(p, tag);
-                CHECK(chunk != NULL && (uintptr_t)chunk % align == 0 && (uintptr_t)chunk % 8 == 0);
-                CHECK(chunk == (unsigned char *)upfront_pool_chunk(p, i) && chunk + p->stride <= w + place + block);
-                fill(chunk, p->stride, (int)i); /* state bytes that lie inside a chunk would be overwritten here */
-            }
-            CHECK(upfront_pool_get(p, tag) == NULL);
-            CHECK_EQ(upfront_pool_live(p), count);
-            for (i = 0; i < count; i++)
-                CHECK(holds(upfront_pool_chunk(p, i), p->stride, (int)i));
-            one = upfront_pool_chunk(p, count / 2);
-            CHECK_EQ(upfront_pool_put(p, tag, one), UPFRONT_OK);
-            CHECK(upfront_pool_get(p, tag) == one && upfront_pool_get(p, tag) == NULL); /* full and usable again */
-            UPFRONT_UNPOISON(w, room + WINDOW);
-        }
-    window_free(w, room + WINDOW);
-}
-
 static void pool_misuse(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_pool zero, *p = upfront_pool_make(w, 4096, 24, 8, 0);
@@ -141,44 +108,6 @@ static void pool_misuse(void) {
     window_free(w, WINDOW);
 }
 
-/* The header of a closed pool is taken for another one: nothing of the first is good there. */
-static void pool_again(void) {
-    unsigned char *w = window_new(WINDOW);
-    upfront_pool p;
-    uint64_t gen;
-    void *chunk = NULL;
-    memset(&p, 0, sizeof p);
-    for (gen = 1; gen < 5; gen++) {
-        CHECK_EQ(upfront_pool_init(&p, w, gen, 8, 8, 4, 0), UPFRONT_OK);
-        CHECK(upfront_pool_get(&p, gen - 1) == NULL && upfront_pool_get(&p, 0) == NULL);
-        CHECK(chunk == NULL || upfront_pool_put(&p, gen - 1, chunk) == UPFRONT_STALE);
-        chunk = upfront_pool_get(&p, gen);
-        CHECK(chunk == w + 24 && upfront_pool_live(&p) == 1);
-        upfront_pool_close(&p);
-        CHECK(p.gen == 0 && upfront_pool_get(&p, gen) == NULL && upfront_pool_get(&p, 0) == NULL);
-        CHECK_EQ(upfront_pool_put(&p, gen, chunk), UPFRONT_STALE);
-        CHECK_EQ(upfront_pool_put(&p, 0, chunk), UPFRONT_STALE);
-        CHECK(upfront_pool_next(&p, 0) == 0 && upfront_pool_peak(&p) == 0);
-    }
-    window_free(w, WINDOW);
-}
-
-/* First in order of address, then the one that was put last; the peak counts those that were touched. */
-static void pool_order(void) {
-    unsigned char *w = window_new(WINDOW);
-    upfront_pool *p = upfront_pool_make(w, 4096, 40, 8, 0);
-    void *a = upfront_pool_get(p, 1), *b = upfront_pool_get(p, 1), *c = upfront_pool_get(p, 1);
-    CHECK(a == upfront_pool_chunk(p, 0) && b == upfront_pool_chunk(p, 1) && c == upfront_pool_chunk(p, 2));
-    CHECK_EQ(upfront_pool_put(p, 1, a), UPFRONT_OK);
-    CHECK_EQ(upfront_pool_put(p, 1, c), UPFRONT_OK);
-    CHECK(is_marked((unsigned char *)a, 1) && is_marked((unsigned char *)b, 0) && is_marked((unsigned char *)b + 40, 1));
-    CHECK(upfront_pool_get(p, 1) == c && upfront_pool_get(p, 1) == a && is_marked((unsigned char *)a, 0));
-    CHECK_EQ(upfront_pool_peak(p), 3);
-    CHECK(upfront_pool_get(p, 1) == upfront_pool_chunk(p, 3));
-    CHECK_EQ(upfront_pool_peak(p), 4);
-    window_free(w, WINDOW);
-}
-
 /* The division by a reciprocal is exact at both ends of every chunk of the largest pool that is allowed. */
 static void pool_reciprocal(void) {
     static const uint64_t strides[] = {8, 16, 24, 40, 56, 1000, 4096, 65528, 1 << 20, (1 << 26) + 8, (UINT64_C(1) << 30) + 8};
@@ -202,9 +131,6 @@ void test_pool(void) {
     pool_sizes();
     pool_init_refuses();
     pool_make_refuses();
-    pool_everywhere();
     pool_misuse();
-    pool_again();
-    pool_order();
     pool_reciprocal();
 }

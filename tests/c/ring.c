@@ -82,56 +82,6 @@ static void ring_arguments(void) {
     window_free(w, WINDOW);
 }
 
-/* At every alignment and several places: to the last byte, in one piece, and again after a lap. */
-static void ring_everywhere(void) {
-    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
-    unsigned char *w = window_new(most);
-    uint64_t place, align;
-    for (place = 0; place < WINDOW; place += 64 * 37)
-        for (align = 1; align <= everywhere_align(place); align *= 2) {
-            uint64_t size = everywhere_size(align);
-            upfront_ring *r = upfront_ring_init(w + place, size);
-            unsigned char *end = w + place + size, *p = ring_take(r, size, 5, align), *q;
-            CHECK(p != NULL);
-            CHECK_EQ(upfront_ring_room(r), (uint64_t)(end - p) - 8 - RING_WORD);
-            CHECK(ring_take(r, size, upfront_ring_room(r) + 1, 1) == NULL);
-            q = ring_take(r, size, upfront_ring_room(r), 1);
-            CHECK(q == p + 16 && holds(p, 5, 1));
-            CHECK_EQ(r->arena.cursor, r->end);
-            CHECK_EQ(upfront_ring_used(r), upfront_ring_size(r));
-            CHECK(ring_take(r, size, 0, 1) == NULL && upfront_ring_room(r) == 0);
-            ring_give(r, size, p);
-            CHECK(ring_take(r, size, upfront_ring_room(r) + 1, 1) == NULL);
-            p = ring_take(r, size, upfront_ring_room(r), 1); /* to the byte before the oldest: full, and not empty */
-            CHECK(p == (unsigned char *)(r + 1) + RING_WORD);
-            CHECK_EQ(r->arena.cursor, r->oldest);
-            CHECK_EQ(upfront_ring_used(r), upfront_ring_size(r));
-            CHECK_EQ(r->count, 2);
-            CHECK(ring_take(r, size, 0, 1) == NULL && upfront_ring_room(r) == 0);
-            ring_give(r, size, q);
-            ring_give(r, size, p);
-            CHECK_EQ(upfront_ring_used(r), 0);
-            CHECK_EQ(upfront_ring_room(r), upfront_ring_size(r) - RING_WORD);
-            CHECK_EQ(upfront_ring_peak(r), upfront_ring_size(r));
-        }
-    window_free(w, most);
-}
-
-/* The program that makes the ring of Bitsquid and Crown hand out live memory. */
-static void ring_others_fault(void) {
-    enum { SIZE = RING_HEAD + 1024 };
-    unsigned char *w = window_new(WINDOW), *a, *b;
-    upfront_ring *r = upfront_ring_init(w, SIZE);
-    a = ring_take(r, SIZE, 896, 4);
-    b = ring_take(r, SIZE, 96, 4);
-    ring_give(r, SIZE, a);
-    CHECK(ring_take(r, SIZE, 996, 4) == NULL);
-    CHECK_EQ(upfront_ring_room(r), 896);
-    a = ring_take(r, SIZE, 896, 4);
-    CHECK(a == (unsigned char *)(r + 1) + RING_WORD && holds(b, 96, 1));
-    window_free(w, WINDOW);
-}
-
 /* The skipped tail counts as used, and comes back with the last block before it. */
 static void ring_seam(void) {
     enum { SIZE = RING_HEAD + 200 };
@@ -210,45 +160,6 @@ static void ring_corrupt(void) {
     window_free(w, WINDOW);
 }
 
-/* Random programs beside a queue: contents, order, and the bound of the header. */
-static void ring_random(void) {
-    enum { SIZE = RING_HEAD + 600, LIVE = 60, STEPS = 30000 };
-    static struct {
-        unsigned char *at;
-        uint64_t size;
-        int value;
-    } live[LIVE];
-    unsigned char *w = window_new(WINDOW);
-    upfront_ring *r = upfront_ring_init(w, SIZE);
-    uint64_t seed = 88172645463325252u, step, first = 0, last = 0, size, align, front = 0;
-    for (step = 0; step < STEPS; step++) {
-        if (next_random(&seed) % 2 == 0 && last - first < LIVE) {
-            uint64_t left = upfront_ring_size(r) - upfront_ring_used(r), i = last % LIVE, room = upfront_ring_room(r);
-            size = next_random(&seed) % (UINT64_C(1) << next_random(&seed) % 10);
-            align = UINT64_C(1) << next_random(&seed) % 7;
-            live[i].at = (unsigned char *)upfront_ring_alloc(r, size, align);
-            CHECK(live[i].at != NULL || left < 2 * (size + (align < 8 ? 8 : align) + 7));
-            CHECK(live[i].at != NULL || last != first || left < size + (align < 8 ? 8 : align) + 7);
-            if (align <= RING_WORD && size != 0)
-                CHECK_EQ(live[i].at != NULL, size <= room);
-            if (live[i].at != NULL) {
-                live[i].size = size;
-                live[i].value = (int)(step % 251);
-                fill(live[i].at, size, live[i].value);
-                last++;
-            }
-        } else if (first != last) {
-            uint64_t i = first++ % LIVE;
-            CHECK(upfront_ring_front(r, &front) == live[i].at && front == live[i].size);
-            CHECK(holds(live[i].at, front, live[i].value));
-            CHECK_EQ(upfront_ring_free(r, live[i].at), UPFRONT_OK);
-        }
-        ring_check(r, SIZE);
-        CHECK_EQ(r->count, last - first);
-    }
-    window_free(w, WINDOW);
-}
-
 /* What is new is there, whole, and the newest of the others that leave it room. */
 static void ring_overwrites(void) {
     enum { SIZE = RING_HEAD + 600 };
@@ -285,11 +196,8 @@ static void ring_overwrites(void) {
 
 void test_ring(void) {
     ring_arguments();
-    ring_everywhere();
-    ring_others_fault();
     ring_seam();
     ring_scraps();
     ring_corrupt();
-    ring_random();
     ring_overwrites();
 }

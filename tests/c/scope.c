@@ -103,38 +103,6 @@ static void scope_freezes(void) {
     window_free(w, 2 * WINDOW);
 }
 
-/* A generation is given once, also when the row is laid out anew over its old tables. */
-static void scope_generations(void) {
-    unsigned char *w = window_new(2 * WINDOW);
-    upfront_row *r = scope_row(w);
-    uint64_t last = 0, i;
-    upfront_pool *p = NULL;
-    for (i = 0; i < 50; i++) {
-        upfront_scope s = upfront_scope_open(&r->arena), inner = upfront_scope_open(&r->arena), temp = upfront_scope_temp(inner, 8);
-        CHECK_EQ(s.gen, last + 1);
-        CHECK_EQ(inner.gen, last + 2);
-        CHECK_EQ(temp.gen, i + 1);
-        p = upfront_scope_pool(inner, 8, 8, 1);
-        CHECK(p != NULL);
-        CHECK_EQ(p->gen, last + 3);
-        last = p->gen;
-        if (i % 3 == 0)
-            CHECK_EQ(upfront_scope_close(inner), UPFRONT_OK);
-        if (i % 2 == 0) {
-            uint64_t tag = p->gen;
-            r = scope_row(w); /* with all of it open */
-            CHECK(p->gen == 0 && upfront_pool_get(p, tag) == NULL);
-        } else {
-            while (r->arena.depth != 0)
-                CHECK_EQ(upfront_scope_close(r->arena.depth == 2 ? inner : s), UPFRONT_OK);
-        }
-        CHECK(!upfront_scope_is_alive(s) && !upfront_scope_is_alive(inner) && !upfront_scope_is_alive(temp));
-        CHECK(upfront_scope_alloc(s, 0, 1) == NULL && upfront_scope_alloc(temp, 0, 1) == NULL);
-    }
-    CHECK_EQ(last, 150);
-    window_free(w, 2 * WINDOW);
-}
-
 static void scope_grows(void) {
     unsigned char *w = window_new(2 * WINDOW), *a;
     upfront_scopes *h = &scope_row(w)->arena;
@@ -422,7 +390,6 @@ void test_scope(void) {
     scope_nests();
     scope_remembers();
     scope_freezes();
-    scope_generations();
     scope_grows();
     scope_nodes();
     scope_order();

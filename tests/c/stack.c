@@ -28,43 +28,6 @@ static void stack_arguments(void) {
     window_free(w, WINDOW);
 }
 
-static void stack_everywhere(void) {
-    const uint64_t most = everywhere_size(UPFRONT_ALIGN_MAX) + WINDOW;
-    unsigned char *w = window_new(most);
-    uint64_t place, align;
-    for (place = 0; place < WINDOW; place += 64 * 37)
-        for (align = 1; align <= everywhere_align(place); align *= 2) {
-            uint64_t size = everywhere_size(align);
-            upfront_stack *s = upfront_stack_init(w + place, size);
-            unsigned char *p, *q, *end = w + place + size;
-            uint64_t room, mark;
-            p = (unsigned char *)upfront_stack_alloc(s, 5, align);
-            CHECK(p != NULL && (uintptr_t)p % align == 0 && (uintptr_t)p % 16 == 0 && p >= w + place + 64 + BELOW && p + 5 <= end);
-            fill(p, 5, 1);
-            mark = upfront_stack_mark(s);
-            room = (uint64_t)(end - p) - 5;
-            room = (room - BELOW) & ~UINT64_C(15); /* the next block begins at a multiple of 16 */
-            CHECK(upfront_stack_alloc(s, (uint64_t)(end - p), 16) == NULL);
-            q = (unsigned char *)upfront_stack_alloc(s, (uint64_t)(end - p) - 16 - BELOW, 16);
-            CHECK(q != NULL && q + ((uint64_t)(end - p) - 16 - BELOW) == end && room > 0);
-            fill(q, 64, 2);
-            end[-1] = 3;
-            CHECK(holds(p, 5, 1));
-            CHECK(upfront_stack_alloc(s, 0, 1) == NULL); /* full: even no bytes have two words before them */
-            CHECK_EQ(upfront_stack_free(s, p), UPFRONT_ORDER);
-            CHECK_EQ(upfront_stack_free(s, q + 1), UPFRONT_ORDER);
-            CHECK_EQ(upfront_stack_free(s, q), UPFRONT_OK);
-            CHECK_EQ(upfront_stack_mark(s), mark);
-            CHECK_EQ(upfront_stack_free(s, q), UPFRONT_FOREIGN);
-            CHECK_EQ(upfront_stack_free(s, w + place), UPFRONT_FOREIGN);
-            CHECK_EQ(upfront_stack_free(s, end), UPFRONT_FOREIGN);
-            CHECK_EQ(upfront_stack_free(s, p), UPFRONT_OK);
-            CHECK_EQ(s->ends.last, 0);
-            CHECK_EQ(s->ends.arena.cursor, s->ends.arena.start);
-        }
-    window_free(w, most);
-}
-
 /* Only marks are marks: of every offset, those that the stack gave and whose blocks are live. */
 static void stack_marks(void) {
     unsigned char *w = window_new(WINDOW);
@@ -138,7 +101,6 @@ static void stack_underrun(void) {
 
 void test_stack(void) {
     stack_arguments();
-    stack_everywhere();
     stack_marks();
     stack_of_nothing();
     stack_underrun();

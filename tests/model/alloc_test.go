@@ -33,21 +33,19 @@ func bytesAt[T any](p *T, n int) []byte {
 }
 
 // keep has an item checked after every step, with random contents.
-func (w *world) keep(s *life, at uint64, real []byte) *item {
-	w.check(len(real) == 0 || w.place(unsafe.Pointer(unsafe.SliceData(real))) == s.arena.start+at,
-		"%s: what was asked for lies at %x, not at %x", s.arena.name,
-		w.place(unsafe.Pointer(unsafe.SliceData(real)))-s.arena.start, at)
-	w.hash(at)
-	it := &item{at: at, real: real}
-	s.items = append(s.items, it)
-	w.write(it)
-	return it
+func (w *world) keep(s *life, real []byte, align uint64) {
+	p := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(real))))
+	w.check(p&(align-1) == 0, "%s: what is to be aligned to %d lies at %x", s.arena.name, align, p)
+	w.write(w.watch(s, real))
 }
 
 // watch is keep of what has contents already.
-func (w *world) watch(s *life, at uint64, real []byte) *item {
-	w.hash(at)
-	it := &item{at, real, bytes.Clone(real)}
+func (w *world) watch(s *life, real []byte) *item {
+	it := &item{real: real, copy: bytes.Clone(real)}
+	if len(real) > 0 {
+		it.at = w.place(s.arena, unsafe.Pointer(unsafe.SliceData(real)))
+		w.hash(it.at)
+	}
 	s.items = append(s.items, it)
 	return it
 }
@@ -146,12 +144,34 @@ func (w *world) someAlloc(size uint64) ask {
 		unwind: func(s scope.Scope) unsafe.Pointer { return s.AllocUnzeroed(size, align) }}
 }
 
+// What a scope that may allocate does with a request. Where alignment decides, it may do either.
+const (
+	no = iota
+	perhaps
+	yes
+)
+
+// fit says whether so many bytes fit into what a scope has free, behind a node or not.
+func fit(s *life, size, align uint64, node bool) int {
+	free, before := s.real.Free(), uint64(0)
+	if node {
+		before = 8
+		align = max(align, 8)
+	}
+	switch {
+	case !s.may() || size > free || before > free-size:
+		return no
+	case before+align-1 > free-size:
+		return perhaps
+	}
+	return yes
+}
+
 // allocate asks a scope that may be any: topmost, covered, closed.
 func (w *world) allocate(s *life) {
 	a := w.someAsk()
-	at, ok := s.place(a.size, a.align)
 	w.say("%s: %s of %d bytes aligned to %d in %s", s.arena.name, a.name, a.size, a.align, s.name)
-	p := w.request(s, ok && s.may(), a.try, a.unwind)
+	p := w.request(s, fit(s, a.size, a.align, false), a.try, a.unwind)
 	if p == nil || !w.good() {
 		return
 	}
@@ -159,20 +179,22 @@ func (w *world) allocate(s *life) {
 	if a.zeroed {
 		w.zero(a.name, real)
 	}
-	s.moveTo(at + a.size)
-	w.keep(s, at, real)
+	w.keep(s, real, a.align)
 }
 
 // request has bytes asked for. What is refused says so, and is remembered: a full by the topmost scope,
 // misuse by one that is alive.
-func (w *world) request(s *life, given bool, try, unwind func(scope.Scope) unsafe.Pointer) (p unsafe.Pointer) {
-	if given {
+func (w *world) request(s *life, fits int, try, unwind func(scope.Scope) unsafe.Pointer) (p unsafe.Pointer) {
+	if fits != no {
 		if try != nil && w.chance(2) {
 			p = try(s.real)
 		} else {
-			p = unwind(s.real)
+			w.recovered(func() { p = unwind(s.real) })
 		}
-		w.check(p != nil, "what fits is refused")
+		if p == nil {
+			w.check(fits == perhaps, "what fits is refused")
+			w.refused(s)
+		}
 		return p
 	}
 	w.did["refused"]++
@@ -215,17 +237,15 @@ func (w *world) object(s *life) {
 	case 3:
 		w.deferC(s)
 	case 0:
-		at, ok := s.nodePlace(8, 8)
 		w.say("%s: object in %s", s.arena.name, s.name)
-		p := w.request(s, ok && s.may(),
+		p := w.request(s, fit(s, 8, 8, true),
 			func(s scope.Scope) unsafe.Pointer { return unsafe.Pointer(marks.TryNew(s)) },
 			func(s scope.Scope) unsafe.Pointer { return unsafe.Pointer(marks.New(s)) })
 		if p != nil && w.good() {
 			m := (*marked)(p)
 			m.ID = w.newFinalizer(s, nil)
-			s.moveTo(at + 8)
 			s.nodes = append(s.nodes, &node{ids: []int64{m.ID}})
-			w.watch(s, at, bytesAt(m, 8))
+			w.watch(s, bytesAt(m, 8))
 		}
 	case 1:
 		w.objects(s, w.random.IntN(5))
@@ -235,27 +255,21 @@ func (w *world) object(s *life) {
 }
 
 func (w *world) objects(s *life, n int) {
-	const stride = uint64(unsafe.Sizeof(wide{}))
-	align := uint64(unsafe.Alignof(wide{}))
-	size := (front+max(align, nodeSize)-1)&^(max(align, nodeSize)-1) + uint64(n)*stride
-	at, ok := s.nodePlace(size, align)
+	const front, stride = 32, uint64(unsafe.Sizeof(wide{}))
 	w.say("%s: %d objects in %s", s.arena.name, n, s.name)
 	var list []wide
-	p := w.request(s, ok && s.may(), nil, func(s scope.Scope) unsafe.Pointer {
+	p := w.request(s, fit(s, front+uint64(n)*stride, 8, true), nil, func(s scope.Scope) unsafe.Pointer {
 		list = wides.Slice(s, n)
 		return unsafe.Pointer(unsafe.SliceData(list))
 	})
 	if p == nil || !w.good() {
 		return
 	}
-	s.moveTo(at + size)
 	ids := make([]int64, n)
 	for i := range list {
 		list[i].ID = w.newFinalizer(s, nil)
 		ids[n-1-i] = list[i].ID
 	}
 	s.nodes = append(s.nodes, &node{ids: ids})
-	if n > 0 {
-		w.watch(s, at+size-uint64(n)*stride, bytesAt(&list[0], n*int(stride)))
-	}
+	w.watch(s, bytesAt(unsafe.SliceData(list), n*int(stride)))
 }

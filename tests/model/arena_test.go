@@ -6,43 +6,18 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// The layout rules, all that there are. Offsets count from an arena's first byte.
-//
-//   - What is asked for lies at the cursor, rounded up to its alignment: that of the address.
-//   - What has a node lies at the cursor plus 8, rounded up to its alignment, at least 8: the node is
-//     the word before it.
-//   - A scope takes no byte. Closing one puts the cursor back to where it was opened.
-//   - Temp(n) takes a node with a word, and n bytes below the limit, rounded down to 64.
-const (
-	nodeSize  = 8
-	lineSize  = 64
-	labelSize = 32 // what the node of a label is about
-	front     = 32 // before the first object of a slice
-)
-
-// arena is the plain model of a region, a slot, a buffer of the frame or a scratch arena.
+// arena is a region, a slot, a buffer of the frame or a scratch arena, and who is there.
 type arena struct {
-	name   string
-	start  uint64 // address
-	size   uint64
-	cursor uint64
-	limit  uint64
-	peak   uint64
-	near   []*life // open scopes, the lowest first
-	far    []*life // temporaries, the newest last
-	pools  []bool  // headers that are taken
-	lines  []*line // of labels
-	base   int     // how many of the lowest scopes are its owner's
-	ran    uint64  // finalizers
-
-	closing bool // finalizers run
-}
-
-// line is a label: it is there as long as one call of it is.
-type line struct {
-	of    *life
 	name  string
-	calls int
+	start uint64 // address
+	size  uint64
+	near  []*life // open scopes, the lowest first
+	far   []*life // temporaries, the newest last
+	base  int     // how many of the lowest scopes are its owner's
+	ran   uint64  // finalizers
+
+	used, peak uint64  // as it said last
+	back       *uint64 // what must be used now that a scope has closed
 }
 
 // life is a scope: open, or what is left of it.
@@ -54,7 +29,6 @@ type life struct {
 	open  bool
 	froze bool
 	layer bool // a Do or a Load closes it
-	mark  uint64
 	nodes []*node
 	items []*item
 	full  bool // what a Try... met, until it is told
@@ -63,7 +37,7 @@ type life struct {
 
 	layered int // calls of Make and Label that are at work
 
-	cursor, limit, edge uint64 // of temporaries
+	opened mark
 }
 
 // node is what happens when a scope closes.
@@ -71,33 +45,31 @@ type node struct {
 	ids  []int64 // finalizers, in the order in which they run
 	temp *life
 	pool *pool
-	line *line
 }
 
 // mark is where a scope was, for what may have to go back.
 type mark struct {
-	cursor       uint64
 	nodes, items int
+	used         uint64 // in its arena
+	newest       *life  // of the temporaries
 }
 
-func (a *arena) used() uint64 { return a.cursor + a.size - a.limit }
+func (a *arena) mark() mark { return mark{used: a.used, newest: newest(a.far)} }
 
-func (a *arena) note() { a.peak = max(a.peak, a.used()) }
+func (s *life) markNow() mark {
+	m := s.arena.mark()
+	m.nodes, m.items = len(s.nodes), len(s.items)
+	return m
+}
 
-func (a *arena) top() *life {
-	if len(a.near) == 0 {
+func newest(list []*life) *life {
+	if len(list) == 0 {
 		return nil
 	}
-	return a.near[len(a.near)-1]
+	return list[len(list)-1]
 }
 
-// end is where a scope allocates.
-func (s *life) end() (cursor *uint64, limit uint64) {
-	if s.far {
-		return &s.cursor, s.limit
-	}
-	return &s.arena.cursor, s.arena.limit
-}
+func (a *arena) top() *life { return newest(a.near) }
 
 func (s *life) list() []*life {
 	if s.far {
@@ -106,147 +78,126 @@ func (s *life) list() []*life {
 	return s.arena.near
 }
 
-// may says whether a scope may allocate: it is the topmost, and neither frozen nor closing.
-func (s *life) may() bool {
-	list := s.list()
-	return s.open && !s.froze && !s.arena.closing && list[len(list)-1] == s
-}
-
-func (a *arena) up(at, align uint64) uint64 { return (a.start+at+align-1)&^(align-1) - a.start }
-
-// place is where size bytes would lie.
-func (s *life) place(size, align uint64) (at uint64, ok bool) {
-	cursor, limit := s.end()
-	at = s.arena.up(*cursor, align)
-	return at, at <= limit && size <= limit-at
-}
-
-// nodePlace is where size bytes with a node would.
-func (s *life) nodePlace(size, align uint64) (at uint64, ok bool) {
-	cursor, limit := s.end()
-	at = s.arena.up(*cursor+nodeSize, max(align, nodeSize))
-	return at, at <= limit && size <= limit-at
-}
-
-func (s *life) moveTo(cursor uint64) {
-	at, _ := s.end()
-	*at = cursor
-	s.arena.note()
-}
-
-func (s *life) markNow() mark {
-	cursor, _ := s.end()
-	return mark{*cursor, len(s.nodes), len(s.items)}
-}
-
-// told is what is said to somebody: of what kind the errors are, and whose finalizers failed.
-type told struct {
-	full, wrong bool
-	other       error
-	ids         []int64
-	exits       bool // a finalizer ended the goroutine
-}
-
-func (t *told) add(u told) {
-	t.full, t.wrong = t.full || u.full, t.wrong || u.wrong
-	t.ids = append(t.ids, u.ids...)
-	t.exits = t.exits || u.exits
-}
-
-func (t *told) any() bool { return t.full || t.wrong || t.other != nil || len(t.ids) > 0 }
+// may says whether a scope may allocate: it is the topmost, and not frozen.
+func (s *life) may() bool { return s.open && !s.froze && newest(s.list()) == s }
 
 // tell is what a scope remembers, once.
 func (s *life) tell() (t told) {
-	if s.wrong {
-		t.wrong = true
-	} else if s.full {
-		t.full = true
-	}
+	t.wrong, t.full = s.wrong, s.full && !s.wrong
 	s.wrong, s.full = false, false
 	return t
 }
 
 // open opens a scope on the near end.
 func (a *arena) open(real scope.Scope, name string) *life {
-	s := &life{arena: a, real: real, name: name, open: true, mark: a.cursor}
+	s := &life{arena: a, real: real, name: name, open: true, opened: a.mark()}
 	a.near = append(a.near, s)
 	return s
 }
 
-// unwind takes a scope back to a mark: nodes newest first, then the bytes.
-func (w *world) unwind(s *life, to mark) (t told) {
-	was := s.arena.closing
-	s.arena.closing = true
-	for len(s.nodes) > to.nodes {
-		n := s.nodes[len(s.nodes)-1]
-		s.nodes = s.nodes[:len(s.nodes)-1]
-		t.add(w.run(s, n))
+// ids are the finalizers of a node in the order in which they run, those of its temporaries and its pool, too.
+func (w *world) ids(n *node) []int64 {
+	switch {
+	case n.temp != nil && n.temp.open:
+		return w.rest(n.temp)
+	case n.pool != nil:
+		return n.pool.ids()
 	}
-	s.arena.closing = was
-	s.items = s.items[:min(to.items, len(s.items))]
-	cursor, _ := s.end()
-	*cursor = to.cursor
+	return n.ids
+}
+
+// rest are the finalizers of a scope in the order in which they run.
+func (w *world) rest(s *life) (ids []int64) {
+	for _, n := range slices.Backward(s.nodes) {
+		ids = append(ids, w.ids(n)...)
+	}
+	return ids
+}
+
+func (w *world) has(id int64) bool { return w.finalizers[id].times > 0 }
+
+func (w *world) hasNot(id int64) bool { return !w.has(id) }
+
+func (w *world) began(n *node) bool { return slices.ContainsFunc(w.ids(n), w.has) }
+
+// due says whether a finalizer is the next of its scope, after all that lies above.
+func (w *world) due(id int64) bool {
+	of := w.finalizers[id].of
+	ids := w.rest(of)
+	i := slices.IndexFunc(ids, w.hasNot)
+	if i < 0 || ids[i] != id {
+		return false
+	}
+	later := func(s *life) bool { return slices.ContainsFunc(w.rest(s), w.hasNot) }
+	if slices.ContainsFunc(of.list()[slices.Index(of.list(), of)+1:], later) {
+		return false
+	}
+	k := slices.IndexFunc(w.emptied, func(p *part) bool { return p.arena == of.arena })
+	return k < 0 || of.far || !slices.ContainsFunc(w.emptied[k+1:], func(p *part) bool { return slices.ContainsFunc(p.arena.near, later) })
+}
+
+// goesBack: as much must be used as at the mark, if the temporaries are the same.
+func (a *arena) goesBack(to mark) {
+	if a.back = nil; newest(a.far) == to.newest {
+		a.back = &to.used
+	}
+}
+
+// unwound holds a scope that went back to a mark to what that means: what it had since is gone, and its finalizers ran.
+func (w *world) unwound(s *life, to mark) (t told) {
+	for _, n := range slices.Backward(s.nodes[to.nodes:]) {
+		if i := slices.IndexFunc(w.ids(n), w.hasNot); i >= 0 {
+			w.fail("%s has closed, and finalizer %d didn't run", s.name, w.ids(n)[i])
+		}
+		if n.temp != nil && n.temp.open {
+			t.add(w.closed(n.temp))
+		}
+		if n.pool != nil {
+			n.pool.open = false
+		}
+	}
+	s.nodes, s.items = s.nodes[:to.nodes], s.items[:to.items]
 	return t
 }
 
-// run is what a node does.
-func (w *world) run(s *life, n *node) (t told) {
-	for _, id := range n.ids {
-		t.add(w.finalized(s, id))
-	}
-	if n.pool != nil {
-		for i := range n.pool.size {
-			if id, live := n.pool.live[i]; live && n.pool.finalizes {
-				t.add(w.finalized(s, id))
-			}
-		}
-		n.pool.open = false
-		s.arena.pools[n.pool.header] = false
-	}
-	if n.temp != nil && n.temp.open {
-		for n.temp.open {
-			t.add(w.closeNewest(s.arena))
-		}
-	}
-	if n.line != nil {
-		if n.line.calls--; n.line.calls == 0 {
-			s.arena.lines = slices.DeleteFunc(s.arena.lines, func(l *line) bool { return l == n.line })
-		}
-	}
-	return t
-}
-
-// closeNewest closes the newest of the temporaries, and tells what it met.
-func (w *world) closeNewest(a *arena) (t told) {
-	s := a.far[len(a.far)-1]
-	t.full = s.full
-	t.add(w.unwind(s, mark{}))
+// closed holds a scope that has closed to that. What a near one remembers is the caller's to tell, before it closes.
+func (w *world) closed(s *life) (t told) {
+	t.full = s.far && s.full
+	t.add(w.unwound(s, mark{}))
 	t.wrong = t.wrong || s.wrong
 	t.add(s.lost)
-	s.open = false
-	a.far = a.far[:len(a.far)-1]
-	a.limit = s.edge
-	return t
-}
-
-// closeTop closes the topmost scope; what it remembers is the caller's to tell. What its finalizers
-// did that they may not is told.
-func (w *world) closeTop(a *arena) (t told) {
-	s := a.top()
-	t = w.unwind(s, mark{cursor: s.mark})
-	t.wrong = t.wrong || s.wrong
-	t.add(s.lost)
-	s.open, s.wrong, s.full = false, false, false
+	s.open, s.wrong, s.full, s.lost = false, false, false, told{}
+	a := s.arena
+	if s.far {
+		a.far = slices.DeleteFunc(a.far, func(other *life) bool { return other == s })
+		return t
+	}
+	w.check(a.top() == s, "%s closes below another", s.name)
 	a.near = a.near[:len(a.near)-1]
+	a.goesBack(s.opened)
 	return t
 }
 
-func (w *world) closeTo(a *arena, depth int) (t told) {
+func (w *world) closedTo(a *arena, depth int) (t told) {
 	for len(a.near) > depth {
-		if s := a.top(); s.froze {
-			t.add(s.tell())
-		}
-		t.add(w.closeTop(a))
+		t.add(w.closed(a.top()))
 	}
 	return t
+}
+
+// anyFull says whether somebody remembers a full, of the scopes from a depth up and of the temporaries
+// that were opened since.
+func (a *arena) anyFull(near, far int) bool {
+	full := func(s *life) bool { return s.full }
+	return slices.ContainsFunc(slices.Concat(a.near[near:], a.far[min(far, len(a.far)):]), full)
+}
+
+// remembered is the first that any of them remembers; then it is told.
+func (a *arena) remembered(near, far int) told {
+	for _, s := range slices.Concat(a.near[near:], a.far[min(far, len(a.far)):]) {
+		if t := s.tell(); t.any() {
+			return t
+		}
+	}
+	return told{}
 }

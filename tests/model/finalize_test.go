@@ -28,9 +28,13 @@ type finalizer struct {
 	of    *life
 	pool  *pool
 	times int
+	off   bool // nobody is to run it any more
+	said  bool // somebody was told that it failed
 }
 
-// mark is an object with a finalizer, closer and deferred are Go values with one.
+func (f *finalizer) fails() bool { return f.do == doFail || f.do == doPanic }
+
+// marked is an object with a finalizer, closer a Go value with one.
 type marked struct{ ID int64 }
 
 // wide is one with another alignment in its slices: its size is no multiple of 16.
@@ -61,8 +65,11 @@ func (w *world) finalize(id int64) error {
 		w.fail("a finalizer of nothing that was made: %d", id)
 		return nil
 	}
+	w.check(f.times == 0 && !f.off, "finalizer %d ran %d times before, off: %v", id, f.times, f.off)
+	w.check(w.now == id || f.times > 0 || w.due(id), "finalizer %d of %s runs, and others were to run before", id, f.of.name)
 	f.times++
-	w.check(f.times == 1, "finalizer %d ran %d times", id, f.times)
+	f.of.arena.ran++
+	w.did[fmt.Sprintf("finalizer %d", f.do)]++
 	switch f.do {
 	case doFail:
 		return fmt.Errorf("object#%d failed", id)
@@ -72,6 +79,7 @@ func (w *world) finalize(id int64) error {
 		runtime.Goexit()
 	case doAllocate:
 		w.check(longs.TryNew(f.of.real) == nil, "finalizer %d allocated in its scope", id)
+		f.of.wrong = true
 	case doGet:
 		if f.pool != nil {
 			w.check(f.pool.objects.Get() == nil, "finalizer %d got from its pool", id)
@@ -91,21 +99,15 @@ func (w *world) finalize(id int64) error {
 	return nil
 }
 
-// finalized is what the model says of it.
-func (w *world) finalized(s *life, id int64) (t told) {
-	w.want = append(w.want, id)
-	s.arena.ran++
-	f := w.finalizers[id]
-	w.did[fmt.Sprintf("finalizer %d", f.do)]++
-	switch f.do {
-	case doFail, doPanic:
-		t.ids = []int64{id}
-	case doExit:
-		t.exits = true
-	case doAllocate:
-		f.of.wrong = true
-	case doScratch:
-		w.scratches[2*helper].peak = 8
+// since is what the finalizers that ran since then have to say, but for what somebody was told already.
+func (w *world) since(then int) (t told) {
+	for _, id := range w.ran[then:] {
+		f := w.finalizers[id]
+		if f.fails() && !f.said {
+			f.said = true
+			t.ids = append(t.ids, id)
+		}
+		t.exits = t.exits || f.do == doExit
 	}
 	return t
 }

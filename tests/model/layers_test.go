@@ -27,19 +27,22 @@ type ended struct {
 }
 
 // layer calls fn, which calls back, and then after, however it ended. What goes on goes on.
-func (w *world) layer(fn func() error, after func(e ended) (exits bool)) {
-	e := ended{exited: true}
+func (w *world) layer(fn func() error, after func(e ended)) {
+	e, then := ended{exited: true}, len(w.ran)
 	w.layers++
 	defer func() {
 		if v := recover(); v != nil {
 			e = ended{thrown: v}
 		}
 		w.layers--
-		var exits bool
-		if v := w.recovered(func() { exits = after(e) }); v != nil {
+		exits := w.exiting
+		for _, id := range w.ran[then:] {
+			exits = exits || w.finalizers[id].do == doExit
+		}
+		if v := w.recovered(func() { after(e) }); v != nil {
 			w.fail("the model panics: %v\n%s", v, debug.Stack())
 		}
-		w.check(exits == e.exited, "a finalizer ended the goroutine: %v, and it ended: %v", exits, e.exited)
+		w.check(exits == e.exited, "somebody ended the goroutine: %v, and it ended: %v", exits, e.exited)
 		w.compare()
 		if e.thrown != nil {
 			panic(e.thrown)
@@ -49,8 +52,27 @@ func (w *world) layer(fn func() error, after func(e ended) (exits bool)) {
 	e.exited = false
 }
 
+// inside calls a function that was given a scope. before looks at how it ended, before anybody else does.
+func (w *world) inside(e *ended, before func(), fn func() error) error {
+	e.exited = true
+	defer func() {
+		v := recover()
+		if v != nil {
+			*e = ended{thrown: v}
+		}
+		before()
+		if v != nil {
+			panic(v)
+		}
+	}()
+	e.err = fn()
+	e.exited = false
+	return e.err
+}
+
 // body does random things and ends in some way: a full, a panic and a Goexit unwind.
 func (w *world) body(s *life) error {
+	w.compare()
 	for range w.random.IntN(7) {
 		if !w.good() {
 			return nil
@@ -77,37 +99,10 @@ func (w *world) body(s *life) error {
 		w.flight = nil
 		panic("boom")
 	case endExit:
+		w.exiting = true
 		runtime.Goexit()
 	}
 	return nil
-}
-
-// anyFull says whether somebody remembers a full, of the scopes from a depth up and of the temporaries
-// that were opened since.
-func (a *arena) anyFull(near, far int) bool {
-	for _, s := range a.near[near:] {
-		if s.full {
-			return true
-		}
-	}
-	for _, s := range a.far[min(far, len(a.far)):] {
-		if s.full {
-			return true
-		}
-	}
-	return false
-}
-
-// remembered is the first that any of them remembers; then it is told.
-func (a *arena) remembered(near, far int) told {
-	for _, list := range [][]*life{a.near[near:], a.far[min(far, len(a.far)):]} {
-		for _, s := range list {
-			if t := s.tell(); t.any() {
-				return t
-			}
-		}
-	}
-	return told{}
 }
 
 // verdict is what a Do or Load makes of how its function ended, and whether the panic goes on.
@@ -123,6 +118,12 @@ func (w *world) verdict(a *arena, near, far int, e ended) (t told, goesOn bool) 
 	default:
 		goesOn = true
 	}
+	if !t.any() && !goesOn && !e.exited {
+		if t.wrong = len(a.near) > near+1; t.wrong {
+			w.did["left open"]++
+		}
+		t.add(a.remembered(near, far))
+	}
 	return t, goesOn
 }
 
@@ -134,43 +135,32 @@ func (w *world) do(a *arena, parent *life, do func(string, func(scope.Scope) err
 		w.check(w.recovered(func() { _ = do(name, nil) }) != nil, "Do in a scope that may not")
 		return
 	}
-	near, far := len(a.near), len(a.far)
+	near, far, then := len(a.near), len(a.far), 0
 	var inner ended
+	var t told
+	var goesOn bool
 	w.layer(func() error {
-		return do(name, func(real scope.Scope) (err error) {
+		return do(name, func(real scope.Scope) error {
 			s := a.open(real, name)
 			s.layer = true
-			inner.exited = true
-			defer func() {
-				if v := recover(); v != nil {
-					inner = ended{thrown: v}
-					panic(v)
-				}
-			}()
-			inner.err = w.body(s)
-			inner.exited = false
-			return inner.err
+			return w.inside(&inner, func() {
+				t, goesOn = w.verdict(a, near, far, inner)
+				then = len(w.ran)
+			}, func() error { return w.body(s) })
 		})
-	}, func(e ended) bool {
+	}, func(e ended) {
 		if len(a.near) == near {
 			w.check(near == maxScopes, "Do of %v doesn't call its function: %v", a.name, e)
 			w.check(errors.Is(e.err, scope.ErrFull), "one scope too many: %v", e)
-			return false
-		}
-		t, goesOn := w.verdict(a, near, far, inner)
-		if !t.any() && !goesOn {
-			if t.wrong = len(a.near) > near+1; t.wrong {
-				w.did["left open"]++
-			}
-			t.add(a.remembered(near, far))
+			return
 		}
 		w.say("%s: %s closes", a.name, name)
-		t.add(w.closeTo(a, near))
-		if !t.exits && !inner.exited && !goesOn {
+		t.add(w.closedTo(a, near))
+		t.add(w.since(then))
+		if !e.exited && !goesOn {
 			w.expect("Do", e.err, t)
 		}
-		w.check(goesOn == (e.thrown != nil) || t.exits, "Do panics with %v, its function did: %v", e.thrown, inner.thrown)
-		return t.exits || inner.exited
+		w.check(goesOn == (e.thrown != nil) || e.exited, "Do panics with %v, its function did: %v", e.thrown, inner.thrown)
 	})
 }
 
@@ -178,28 +168,32 @@ func (w *world) do(a *arena, parent *life, do func(string, func(scope.Scope) err
 func (w *world) make(s *life) {
 	object := w.chance(2)
 	was := s.markNow()
-	at, ok := s.place(8, 8)
-	if object {
-		at, ok = s.nodePlace(8, 8)
-	}
 	w.say("%s: Make in %s", s.arena.name, s.name)
 	if !s.may() {
 		w.check(w.recovered(func() { _, _ = marks.Make(s.real, nil) }) != nil, "Make in a scope that may not")
 		return
 	}
-	near, far := len(s.arena.near), len(s.arena.far)
+	fits := fit(s, 8, 8, object)
+	if fits == perhaps {
+		return
+	}
+	near, far, wrong, then := len(s.arena.near), len(s.arena.far), false, 0
 	made, inner, called := (*marked)(nil), ended{}, false
 	w.layer(func() error {
 		build := func(m *marked) error {
-			called, inner.exited = true, true
-			s.moveTo(at + 8)
+			called = true
 			w.zero("Make", bytesAt(m, 8))
 			m.ID = w.newFinalizer(s, nil)
+			w.finalizers[m.ID].off = true
 			made = m
-			w.watch(s, at, bytesAt(m, 8))
-			return w.construct(s, &inner)
+			w.watch(s, bytesAt(m, 8))
+			s.layered++
+			return w.inside(&inner, func() {
+				s.layered--
+				wrong, s.wrong, then = s.wrong, false, len(w.ran)
+			}, func() error { return w.body(s) })
 		}
-		if !ok {
+		if fits == no {
 			w.refused(s)
 			w.flight = s
 		}
@@ -210,77 +204,54 @@ func (w *world) make(s *life) {
 			_, err = plainMarks.Make(s.real, build)
 		}
 		return err
-	}, func(e ended) bool {
+	}, func(e ended) {
 		if !called {
-			w.check(e.thrown != nil && !ok, "Make doesn't call its function: %v", e)
-			return false
+			w.check(e.thrown != nil && fits == no, "Make doesn't call its function: %v", e)
+			return
 		}
 		if !s.open { // its function closed the scope that the temporaries were of
 			w.flight = map[bool]*life{true: w.flight}[inner.thrown != nil]
-			return inner.exited
+			return
 		}
 		leftOpen := len(s.list()) > map[bool]int{false: near, true: far}[s.far]
 		if inner == (ended{}) && !leftOpen {
 			w.check(e.err == nil && e.thrown == nil, "Make: %v", e)
+			s.wrong = wrong
 			if object {
 				s.nodes = append(s.nodes, &node{ids: []int64{made.ID}})
+				w.finalizers[made.ID].off = false
 			}
-			return false
+			return
 		}
 		w.check(!leftOpen || inner != (ended{}) || e.thrown != nil || e.exited, "Make leaves a scope open: %v", e)
 		if leftOpen && inner == (ended{}) {
 			w.flight = nil
 		}
-		return w.unmade(s, was, inner, e)
+		w.unmade(s, was, inner, e, then)
+		s.wrong = wrong
 	})
 }
 
-// construct is what a constructor does, and how it ended.
-func (w *world) construct(s *life, inner *ended) error {
-	s.layered++
-	defer func() {
-		s.layered--
-		if v := recover(); v != nil {
-			*inner = ended{thrown: v}
-			panic(v)
-		}
-	}()
-	inner.err = w.body(s)
-	inner.exited = false
-	return inner.err
-}
-
 // unmade is what a constructor that failed takes back.
-func (w *world) unmade(s *life, was mark, inner, e ended) (exits bool) {
+func (w *world) unmade(s *life, was mark, inner, e ended, then int) {
 	w.did["Make failed"]++
 	w.say("%s: Make goes back in %s", s.arena.name, s.name)
-	t := w.closeAbove(s)
-	wrong := s.wrong
-	s.wrong = false
-	t.add(w.unwind(s, was))
-	t.wrong, s.wrong = t.wrong || s.wrong, wrong // of finalizers
+	var t told
+	for newest(s.list()) != s {
+		t.add(w.closed(newest(s.list())))
+	}
+	t.add(w.unwound(s, was))
+	t.wrong = t.wrong || s.wrong // of finalizers
+	t.add(w.since(then))
+	if s.arena.back = nil; !s.far {
+		s.arena.goesBack(was)
+	}
 	if inner.err != nil && !t.exits {
 		t.other = inner.err
 		w.expect("Make", e.err, t)
 	} else if !t.exits {
 		s.lost.add(t)
 	}
-	return t.exits || inner.exited
-}
-
-// closeAbove closes what was left open in a scope: as who unwinds it does.
-func (w *world) closeAbove(s *life) (t told) {
-	a := s.arena
-	if s.far {
-		for a.far[len(a.far)-1] != s {
-			t.add(w.closeNewest(a))
-		}
-		return t
-	}
-	for a.top() != s {
-		t.add(w.closeTop(a))
-	}
-	return t
 }
 
 var plainMarks = scope.Plain[marked]()
@@ -288,43 +259,27 @@ var plainMarks = scope.Plain[marked]()
 // label has fn work for a label.
 func (w *world) label(s *life) {
 	name := fmt.Sprint("label ", w.random.IntN(3))
-	a := s.arena
-	var l *line
-	for _, other := range a.lines {
-		if other.of == s && other.name == name {
-			l = other
-		}
-	}
-	at, ok := s.nodePlace(labelSize, 8)
-	w.say("%s: %s in %s", a.name, name, s.name)
+	w.say("%s: %s in %s", s.arena.name, name, s.name)
 	if !s.may() || s.far {
 		w.check(w.recovered(func() { _ = scope.Label(s.real, name, nil) }) != nil, "Label in a scope that may not")
 		return
 	}
-	full := l == nil && len(a.lines) == maxLabels
-	called := false
+	fits, called := fit(s, 32, 8, true), false
+	if fits == perhaps {
+		return
+	}
 	w.layer(func() error {
-		if full {
-			w.flight = &life{} // of a table, which nobody remembers
-		} else if !ok {
+		if fits == no {
 			w.refused(s)
 			w.flight = s
 		}
 		return scope.Label(s.real, name, func() error {
 			called = true
-			s.moveTo(at + labelSize)
-			if l == nil {
-				l = &line{of: s, name: name}
-				a.lines = append(a.lines, l)
-			}
-			l.calls++
-			s.nodes = append(s.nodes, &node{line: l})
 			s.layered++
 			defer func() { s.layered-- }()
 			return w.body(s)
 		})
-	}, func(e ended) bool {
-		w.check(called == (ok && !full) && (called || e.thrown != nil), "Label: %v", e)
-		return e.exited
+	}, func(e ended) {
+		w.check(called == (fits == yes) && (called || e.thrown != nil), "Label: %v", e)
 	})
 }

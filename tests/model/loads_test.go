@@ -66,11 +66,23 @@ func (w *world) claim(p *part) (region *budget.Region, inside *load, may bool) {
 	return p.region, nil, true
 }
 
-// empty is what a rewind does, top first.
+// emptying: what the scopes of parts remember is told when they are emptied, top first.
+func (w *world) emptying(parts []*part) (t told) {
+	w.emptied = parts
+	for _, p := range parts {
+		for _, s := range p.arena.near {
+			t.add(s.tell())
+		}
+	}
+	return t
+}
+
+// empty holds parts that were emptied to that.
 func (w *world) empty(parts []*part) (t told) {
+	w.emptied = nil
 	for _, p := range slices.Backward(parts) {
 		p.alive = false
-		t.add(w.closeTo(p.arena, 0))
+		t.add(w.closedTo(p.arena, 0))
 	}
 	return t
 }
@@ -97,88 +109,87 @@ func (w *world) load() {
 		return
 	}
 	w.did["load"]++
-	along := w.along(p)
-	before := w.empty(along)
-	w.note(before)
+	along, then, a := w.along(p), len(w.ran), p.arena
+	before := w.emptying(along)
 	l := &load{part: p, outer: outer}
-	inner := ended{exited: true}
-	began := false
+	var inner ended
+	var t told
+	var goesOn, began bool
 	w.layer(func() (err error) {
 		p.loaded, err = budget.Load(background, region, func(real scope.Scope) (x *uint64, err error) {
 			began = true
+			before.add(w.empty(along))
+			before.add(w.since(then))
+			w.note(before)
 			w.compare()
 			l.scope = real
 			w.running = append(w.running, l)
-			s := p.arena.open(real, p.arena.name)
+			s := a.open(real, a.name)
 			s.layer = true
-			defer func() {
-				if v := recover(); v != nil {
-					inner = ended{thrown: v}
-					panic(v)
+			err = w.inside(&inner, func() {
+				t, goesOn = w.verdict(a, 0, 0, inner)
+				then, w.emptied = len(w.ran), along
+			}, func() error {
+				x = longs.New(real)
+				w.keep(s, bytesAt(x, 8), 8)
+				if w.chance(3) {
+					w.temp(s)
+					for _, temp := range a.far {
+						w.object(temp)
+					}
 				}
-			}()
-			x = longs.New(real)
-			s.moveTo(8)
-			w.keep(s, 0, bytesAt(x, 8))
-			if w.chance(3) {
-				w.temp(s)
-				for _, temp := range p.arena.far {
-					w.object(temp)
-				}
-			}
-			inner.err = w.body(s)
-			inner.exited = false
-			return x, inner.err
+				return w.body(s)
+			})
+			return x, err
 		})
 		return err
-	}, func(e ended) bool {
-		w.check(began != before.exits, "a load begins when who empties the region is gone: %v", e)
+	}, func(e ended) {
+		w.check(began || e.exited, "a load begins when who empties the region is gone: %v", e)
 		if !began {
 			w.empty(along)
-			return true
+			return
 		}
 		w.running = slices.DeleteFunc(w.running, func(other *load) bool { return other == l })
 		w.over = append(w.over, l.scope)
-		return w.judge(p, along, inner, e)
+		if !t.any() && !goesOn && !inner.exited {
+			w.kept(p, along, e, then)
+			return
+		}
+		w.did["load failed"]++
+		after, verdict := w.empty(along), t.any()
+		after.add(w.since(then))
+		if t.add(after); !verdict {
+			w.note(after)
+		}
+		if !goesOn && !e.exited {
+			w.expect("Load", e.err, t)
+		}
+		w.check(goesOn == (e.thrown != nil) || e.exited, "Load panics with %v, its function did: %v", e.thrown, inner.thrown)
 	})
 }
 
-// judge holds what Load says against what happened in it.
-func (w *world) judge(p *part, along []*part, inner, e ended) (exits bool) {
-	a := p.arena
-	t, goesOn := w.verdict(a, 0, 0, inner)
-	if !t.any() && !goesOn && !inner.exited {
-		t.wrong = len(a.near) > 1
-		t.add(a.remembered(0, 0))
-		if !t.any() {
-			return w.kept(p, along, e)
-		}
-	}
-	w.did["load failed"]++
-	verdict, after := t.any(), w.empty(along)
-	if t.add(after); !verdict {
-		w.note(after)
-	}
-	if !goesOn && !t.exits && !inner.exited {
-		w.expect("Load", e.err, t)
-	}
-	w.check(goesOn == (e.thrown != nil) || t.exits, "Load panics with %v, its function did: %v", e.thrown, inner.thrown)
-	return t.exits || inner.exited
-}
-
 // kept is a load that succeeded: its temporaries go.
-func (w *world) kept(p *part, along []*part, e ended) (exits bool) {
+func (w *world) kept(p *part, along []*part, e ended, then int) {
 	a := p.arena
 	s := a.top()
-	s.froze, s.wrong, s.full = true, false, false
+	s.froze, w.emptied = true, nil
+	after := then // the finalizers that ran after those of the temporaries
+	for i, id := range w.ran[then:] {
+		if w.finalizers[id].of.far {
+			after = then + i + 1
+		}
+	}
+	rest := w.since(after)
 	var t told
 	for len(a.far) > 0 {
-		t.add(w.closeNewest(a))
+		t.add(w.closed(newest(a.far)))
 	}
+	t.add(w.since(then))
 	if t.exits {
 		w.did["load left"]++
-		w.note(w.empty(along)) // nobody gets what Load returns
-		return true
+		rest.add(w.empty(along)) // nobody gets what Load returns
+		w.note(rest)
+		return
 	}
 	t.add(s.lost)
 	w.note(t)
@@ -186,7 +197,6 @@ func (w *world) kept(p *part, along []*part, e ended) (exits bool) {
 	w.check(e.err == nil && e.thrown == nil && !e.exited, "Load, which should succeed: %v", e)
 	w.did["loaded"]++
 	p.alive = true
-	return false
 }
 
 // rewind empties a part, or gives a slot back.
@@ -202,19 +212,22 @@ func (w *world) rewind() {
 	if release {
 		do = region.Release
 	}
-	w.layer(func() error { return do(background) }, func(e ended) bool {
-		if !may {
-			w.check(errors.Is(e.err, budget.ErrLoading), "a rewind that is refused: %v", e)
-			return false
-		}
-		t := w.empty(w.along(p))
+	if !may {
+		err := do(background)
+		w.check(errors.Is(err, budget.ErrLoading), "a rewind that is refused: %v", err)
+		return
+	}
+	along, then := w.along(p), len(w.ran)
+	t := w.emptying(along)
+	w.layer(func() error { return do(background) }, func(e ended) {
+		t.add(w.empty(along))
+		t.add(w.since(then))
 		if !t.exits {
 			w.expect("Rewind", e.err, t)
 		}
 		if release {
 			p.region = nil
 		}
-		return t.exits
 	})
 }
 
@@ -241,20 +254,22 @@ func (w *world) nextFrame() {
 		}
 	}
 	w.say("next frame")
-	w.layer(w.b.NextFrame, func(e ended) bool {
-		var t told
-		t.wrong = len(ending.near) > 1
-		t.add(ending.remembered(0, 0))
-		t.add(w.closeTo(ending, 1))
+	t, then := told{wrong: len(ending.near) > 1}, len(w.ran)
+	t.add(ending.remembered(0, 0))
+	for _, s := range next.near {
+		t.add(s.tell())
+	}
+	w.layer(w.b.NextFrame, func(e ended) {
+		t.add(w.closedTo(ending, 1))
 		s := ending.near[0]
 		s.froze, s.wrong, s.full = true, false, false
-		t.add(w.closeTo(next, 0))
+		t.add(w.closedTo(next, 0))
+		t.add(w.since(then))
 		w.frame = 1 - w.frame
-		next.open(w.b.Frame(), "frame")
+		next.open(w.b.Frame(), "frame").opened.used = 0
 		if !t.exits {
 			w.expect("NextFrame", e.err, t)
 		}
-		return t.exits
 	})
 }
 
@@ -307,19 +322,21 @@ func (w *world) give() {
 		}
 	}
 	w.say("give %d", l.pair)
-	w.layer(l.Release, func(e ended) bool {
-		var t told
-		for _, a := range []*arena{second, first} {
-			if len(a.near) > 0 {
-				t.wrong = true
-				t.add(a.remembered(0, 0))
-				t.add(w.closeTo(a, 0))
-			}
+	var t told
+	then := len(w.ran)
+	for _, a := range []*arena{second, first} {
+		if len(a.near) > 0 {
+			t.wrong = true
+			t.add(a.remembered(0, 0))
 		}
+	}
+	w.layer(l.Release, func(e ended) {
+		t.add(w.closedTo(second, 0))
+		t.add(w.closedTo(first, 0))
+		t.add(w.since(then))
 		w.leases, w.given, w.free = w.leases[1:], append(w.given, l.Lease), append(w.free, l.pair)
 		if !t.exits {
 			w.expect(fmt.Sprint("Release of ", l.pair), e.err, t)
 		}
-		return t.exits
 	})
 }

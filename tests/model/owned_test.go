@@ -20,29 +20,34 @@ type held struct {
 
 // deferC has C add a finalizer, which calls back. What doesn't fit runs at once.
 func (w *world) deferC(s *life) {
-	at, ok := s.nodePlace(16, 8)
+	fits := fit(s, 16, 8, true)
+	if fits == perhaps {
+		return
+	}
 	id := w.newFinalizer(s, nil)
 	f := w.finalizers[id]
 	if f.do == doFail {
 		f.do = doPanic // it has no error to give
 	}
 	leaves := f.do == doPanic || f.do == doExit
-	if !ok || leaves && (arena_c.Asan || !w.wideAligns) { // AddressSanitizer doesn't bear that C's frames are left
+	if fits == no || leaves && (arena_c.Asan || !w.wideAligns) { // AddressSanitizer doesn't bear that C's frames are left
 		f.do = doNothing
 	}
 	w.say("%s: finalizer %d of C in %s", s.arena.name, id, s.name)
 	header, generation := s.real.C()
+	ran := s.arena.ran
+	w.now = id
 	code := clib.Defer(header, generation, id)
+	w.now = 0
 	switch {
 	case !s.may():
-		w.check(code == arena_c.Order, "C in a scope that may not: %v", code)
-	case !ok:
-		w.check(code == arena_c.Full, "C in a scope that is full: %v", code)
-		w.want = append(w.want, id)
-		s.full = true
+		w.check(code == arena_c.Order && w.hasNot(id), "C in a scope that may not: %v", code)
+		f.off = true
+	case fits == no:
+		w.check(code == arena_c.Full && w.has(id), "C in a scope that is full: %v", code)
+		s.full, s.arena.ran = true, ran
 	default:
-		w.check(code == arena_c.OK, "C in a scope that has room: %v", code)
-		s.moveTo(at + 16)
+		w.check(code == arena_c.OK && w.hasNot(id), "C in a scope that has room: %v", code)
 		s.nodes = append(s.nodes, &node{ids: []int64{id}})
 		w.did["C"]++
 	}
@@ -50,11 +55,14 @@ func (w *world) deferC(s *life) {
 
 // own gives a scope a Go value: what doesn't fit is ended at once, and the full unwinds.
 func (w *world) own(s *life) {
-	at, ok := s.nodePlace(8, 8)
+	fits := fit(s, 8, 8, true)
+	if fits == perhaps {
+		return
+	}
 	id, kind := int64(0), w.random.IntN(3)
 	if kind != 2 {
 		id = w.newFinalizer(s, nil)
-		if f := w.finalizers[id]; !(ok && s.may()) && f.do != doFail {
+		if f := w.finalizers[id]; fits == no && f.do != doFail {
 			f.do = doNothing // it runs here
 		}
 	}
@@ -74,23 +82,26 @@ func (w *world) own(s *life) {
 			h.real = s.real.Keep(&h)
 		}
 	}
-	if v := w.recovered(give); !ok || !s.may() {
+	then, ran := len(w.ran), s.arena.ran
+	w.now = id
+	v := w.recovered(give)
+	w.now = 0
+	if fits == no {
 		err, _ := v.(error)
 		w.check(errors.Is(err, scope.ErrFull) == s.may(), "an owned value that is refused: %v", v)
-		if id != 0 {
-			w.want = append(w.want, id)
-			if s.may() {
-				s.arena.ran++
-			}
+		w.check(id == 0 || w.has(id), "an owned value that is refused isn't ended")
+		if !s.may() {
+			s.arena.ran = ran
 		}
+		w.since(then)
 		return
 	} else if v != nil {
 		w.fail("an owned value that fits: %v", v)
 		return
 	}
-	s.moveTo(at + 8)
 	h.node = &node{}
 	if id != 0 {
+		w.check(w.hasNot(id), "an owned value ends at once")
 		h.node.ids = []int64{id}
 	}
 	s.nodes = append(s.nodes, h.node)
@@ -104,31 +115,41 @@ func (w *world) release() {
 	}
 	h := w.held[w.random.IntN(len(w.held))]
 	gone := h.gone || !slices.Contains(h.of.nodes, h.node) || !h.of.open
+	ran := len(w.ran)
 	if w.chance(2) {
 		w.say("%s: cancel owned value %d", h.of.arena.name, h.id)
 		w.check(h.real.Cancel() == !gone, "Cancel of an owned value, gone: %v", gone)
 	} else {
 		w.say("%s: end owned value %d", h.of.arena.name, h.id)
 		w.endOwned(h, gone)
+		ran += len(h.node.ids)
 	}
-	h.gone, h.node.ids = true, nil
+	if h.gone = true; !gone {
+		w.check(len(w.ran) == ran, "an owned value that ends is finalized %d times too often", len(w.ran)-ran)
+		for _, id := range h.node.ids {
+			w.finalizers[id].off = w.hasNot(id)
+		}
+		h.node.ids = nil
+	}
 }
 
 func (w *world) endOwned(h *held, gone bool) {
-	var t told
-	if f := w.finalizers[h.id]; !gone && f != nil {
+	f := w.finalizers[h.id]
+	if !gone && f != nil {
 		if f.do >= doPanic {
 			f.do = doNothing // its panic would be the caller's
 		}
-		t = w.finalized(h.of, h.id)
-		if f.do == doFail && h.real.Value() == nil { // a deferred function panics
-			v := w.recovered(func() { _ = h.real.CloseNow() })
-			w.check(v != nil, "CloseNow of what panics")
-			return
-		}
+		w.now = h.id
 	}
+	defer func() { w.now = 0 }()
+	if !gone && f != nil && f.do == doFail && h.real.Value() == nil { // a deferred function panics
+		w.check(w.recovered(func() { _ = h.real.CloseNow() }) != nil, "CloseNow of what panics")
+		f.said = true
+		return
+	}
+	then := len(w.ran)
 	err := h.real.CloseNow()
 	var misuse *scope.Misuse
 	w.check(errors.As(err, &misuse) == gone, "CloseNow, gone: %v: %v", gone, err)
-	w.check((err != nil) == (gone || len(t.ids) > 0), "CloseNow: %v", err)
+	w.check((err != nil) == (gone || len(w.since(then).ids) > 0), "CloseNow: %v", err)
 }

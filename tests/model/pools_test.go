@@ -2,32 +2,34 @@ package model_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"unsafe"
 
 	handles "github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// pool is the model of one: chunks that were put are taken again, the last first.
+// pool is one of some kind, with what was taken from it, by place.
 type pool struct {
-	of        *life
-	node      *node
-	open      bool
-	finalizes bool
-	header    int
-	at        uint64 // of chunk 0
-	first     unsafe.Pointer
-	size      int
-	free      []int
-	live      map[int]int64
-	items     map[int]*item
+	of   *life
+	open bool
+	size int
+	live map[uint64]*chunk
+	seen []unsafe.Pointer // chunks that were taken
 
 	plain   scope.Pool[five]
 	objects scope.ObjectPool[marked]
 	handles scope.HandlePool[five]
 	kind    int
-	names   map[int]handle
 	put     []handle // handles that name nothing any more
+}
+
+// chunk is one that was taken.
+type chunk struct {
+	*item
+	id     int64 // of its finalizer
+	handle handle
 }
 
 type handle = handles.Handle[five]
@@ -39,30 +41,30 @@ const (
 	poolKinds
 )
 
-func (p *pool) stride() uint64 { return [...]uint64{24, 8, 24}[p.kind] }
+// ids are the finalizers of what was taken, in the order in which they run.
+func (p *pool) ids() (ids []int64) {
+	for _, at := range slices.Sorted(maps.Keys(p.live)) {
+		if id := p.live[at].id; id != 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
-// beside is what a chunk has beside it: a number and a state, and with handles a generation.
-func (p *pool) beside() uint64 { return [...]uint64{5, 5, 9}[p.kind] }
-
-// openPool makes a pool. One that is refused leaves nothing, and says what would do.
+// openPool makes a pool, or has it refused.
 func (w *world) openPool(s *life) {
 	a := s.arena
-	p := &pool{of: s, kind: w.random.IntN(poolKinds), size: w.random.IntN(20), open: true, header: -1, live: map[int]int64{},
-		items: map[int]*item{}, names: map[int]handle{}}
-	p.finalizes = p.kind == poolObjects
+	p := &pool{of: s, kind: w.random.IntN(poolKinds), size: w.random.IntN(20), open: true, live: map[uint64]*chunk{}}
 	if w.chance(10) {
 		p.size = w.random.IntN(20_000)
 	}
 	w.say("%s: pool of kind %d for %d in %s", a.name, p.kind, p.size, s.name)
-	at, ok := s.nodePlace(8, 8)
-	_, limit := s.end()
-	p.at = at + 8 + (uint64(p.size)*p.beside()+7)&^7
-	end := p.at + uint64(p.size)*p.stride()
-	ok = ok && end <= limit
-	for i, taken := range a.pools {
-		if !taken {
-			p.header = i
-			break
+	// a chunk has a number and a state beside it, and with handles a generation; the first lies at a multiple of 8
+	fits := fit(s, 8+uint64(p.size)*[...]uint64{24 + 5, 8 + 5, 24 + 9}[p.kind], 16, true)
+	taken := 0
+	for _, other := range w.pools {
+		if other.of.arena == a && other.there() {
+			taken++
 		}
 	}
 	v := w.recovered(func() {
@@ -75,31 +77,18 @@ func (w *world) openPool(s *life) {
 			p.handles = fives.HandlePool(s.real, p.size)
 		}
 	})
-	if !s.may() || p.header < 0 || !ok {
-		err, _ := v.(error)
-		w.check(err != nil && errors.Is(err, scope.ErrFull) == s.may(), "a pool that is refused: %v", v)
-		s.full = s.full || s.may() && !ok && !w.tableFull(err)
-		return
-	}
 	if v != nil {
-		w.fail("a pool of %d, which fits: %v", p.size, v)
+		var full *scope.FullError
+		err, _ := v.(error)
+		w.check(errors.As(err, &full) == s.may(), "a pool that is refused: %v", v)
+		w.check(fits != yes || taken == maxPools, "a pool of %d, which fits: %v", p.size, v)
+		s.full = s.full || s.may() && (full.What == "bytes" || full.What == "temporaries")
 		return
 	}
+	w.check(s.may() && fits != no && taken < maxPools, "a pool of %d, where %d are and %d is free", p.size, taken, s.real.Free())
 	w.did["pool"]++
-	s.moveTo(end)
-	a.pools[p.header] = true
-	for i := range p.size {
-		p.free = append(p.free, i)
-	}
-	p.node = &node{pool: p}
-	s.nodes = append(s.nodes, p.node)
+	s.nodes = append(s.nodes, &node{pool: p})
 	w.pools = append(w.pools, p)
-	w.hash(p.at)
-}
-
-func (w *world) tableFull(err error) bool {
-	var full *scope.FullError
-	return errors.As(err, &full) && full.What != "bytes" && full.What != "temporaries"
 }
 
 // there says whether the pool's bytes weren't given back by a constructor that failed.
@@ -122,41 +111,33 @@ func (w *world) get(p *pool) {
 	w.say("%s: Get of a pool", p.of.arena.name)
 	var x unsafe.Pointer
 	var h handle
+	size := 20
 	switch p.kind {
 	case poolPlain:
 		x = unsafe.Pointer(p.plain.Get())
 	case poolObjects:
-		x = unsafe.Pointer(p.objects.Get())
+		x, size = unsafe.Pointer(p.objects.Get()), 8
 	default:
 		var f *five
 		f, h = p.handles.Get()
 		x = unsafe.Pointer(f)
 	}
-	w.check((x != nil) == (p.there() && len(p.free) > 0), "Get of a pool with %d free, open: %v", len(p.free), p.there())
+	w.check((x != nil) == (p.there() && len(p.live) < p.size), "Get of a pool with %d of %d live, open: %v", len(p.live), p.size, p.there())
 	if x == nil || !w.good() {
 		return
 	}
-	i := p.free[0]
-	p.first = unsafe.Add(x, -i*int(p.stride()))
-	p.free = p.free[1:]
-	at := p.at + uint64(i)*p.stride()
-	size := map[int]int{poolPlain: 20, poolObjects: 8, poolHandles: 20}[p.kind]
-	real := unsafe.Slice((*byte)(x), size)
-	w.zero("Get", real)
-	w.check(w.place(x) == p.of.arena.start+at, "Get gives a chunk at %d, not %d", w.place(x)-p.of.arena.start, at)
-	w.hash(at)
-	p.live[i] = 0
-	p.names[i] = h
-	it := &item{at: at, real: real}
-	p.items[i] = it
-	if p.finalizes {
-		id := w.newFinalizer(p.of, p)
-		p.live[i] = id
-		(*marked)(x).ID = id
-		it.copy = append(it.copy, real...)
+	c := &chunk{item: &item{at: w.place(p.of.arena, x), real: unsafe.Slice((*byte)(x), size)}, handle: h}
+	w.zero("Get", c.real)
+	w.check(p.live[c.at] == nil, "Get gives a chunk that is live")
+	w.hash(c.at)
+	p.live[c.at], p.seen = c, append(p.seen, x)
+	if p.kind == poolObjects {
+		c.id = w.newFinalizer(p.of, p)
+		(*marked)(x).ID = c.id
+		c.copy = append(c.copy, c.real...)
 		return
 	}
-	w.write(it)
+	w.write(c.item)
 	if p.kind == poolHandles {
 		w.check(p.handles.At(h) == (*five)(x), "a handle names another")
 	}
@@ -164,25 +145,22 @@ func (w *world) get(p *pool) {
 
 // putBack puts a live chunk, one that is free, one that is none, or a chunk of a pool that is closed.
 func (w *world) putBack(p *pool) {
-	var i = -1
-	for k := range p.size {
-		if _, live := p.live[k]; live && (i < 0 || w.chance(2)) {
-			i = k
-		}
-	}
-	if i < 0 || !p.there() || w.chance(4) {
+	if len(p.live) == 0 || !p.there() || w.chance(4) {
 		w.putWrong(p)
 		return
 	}
-	w.say("%s: Put of chunk %d", p.of.arena.name, i)
-	x := unsafe.Pointer(unsafe.SliceData(p.items[i].real))
-	var t told
-	if p.finalizes {
-		if f := w.finalizers[p.live[i]]; f.do == doAllocate || f.do == doMisuse {
+	places := slices.Sorted(maps.Keys(p.live))
+	c := p.live[places[w.random.IntN(len(places))]]
+	w.say("%s: Put of the chunk at %d", p.of.arena.name, c.at)
+	x := unsafe.Pointer(unsafe.SliceData(c.real))
+	panics := false
+	if f := w.finalizers[c.id]; f != nil {
+		if f.do == doAllocate || f.do == doMisuse {
 			f.do = doFail // its scope doesn't close
 		} else if f.do == doGet {
 			f.do = doNothing
 		}
+		w.now, panics = c.id, f.do == doPanic
 	}
 	put := func() (err error) {
 		switch p.kind {
@@ -191,29 +169,25 @@ func (w *world) putBack(p *pool) {
 		case poolObjects:
 			return p.objects.Put((*marked)(x))
 		default:
-			p.handles.Put(p.names[i])
-			w.check(p.handles.At(p.names[i]) == nil, "a handle names what was put")
-			p.put = append(p.put, p.names[i])
+			p.handles.Put(c.handle)
+			w.check(p.handles.At(c.handle) == nil, "a handle names what was put")
+			p.put = append(p.put, c.handle)
 		}
 		return nil
 	}
-	id := p.live[i]
-	panics := p.finalizes && w.finalizers[id].do == doPanic
+	then := len(w.ran)
 	w.layer(func() (err error) {
 		if panics {
 			w.check(w.recovered(func() { err = put() }) != nil, "Put of what panics")
 			return nil
 		}
 		return put()
-	}, func(e ended) bool {
-		delete(p.live, i)
-		delete(p.items, i)
-		p.free = append([]int{i}, p.free...)
-		if p.finalizes {
-			t = w.finalized(p.of, id)
-		}
-		w.check(t.exits || (e.err != nil) == (len(t.ids) > 0 && !panics), "Put: %v", e.err)
-		return t.exits
+	}, func(e ended) {
+		w.now = 0
+		delete(p.live, c.at)
+		t := w.since(then)
+		w.check(c.id == 0 || w.has(c.id), "Put doesn't finalize")
+		w.check(e.exited || (e.err != nil) == (len(t.ids) > 0 && !panics), "Put: %v", e.err)
 	})
 }
 
@@ -233,9 +207,9 @@ func (w *world) putWrong(p *pool) {
 			p.handles.Put(handle(w.random.Uint64() &^ (1 << 32)))
 		}
 	}
-	if p.first != nil && len(p.free) > 0 && p.there() && p.kind == poolPlain && w.chance(2) {
-		free := p.free[w.random.IntN(len(p.free))]
-		wrong = func() { p.plain.Put((*five)(unsafe.Add(p.first, free*int(p.stride())))) }
+	isLive := func(x unsafe.Pointer) bool { return p.live[w.place(p.of.arena, x)] != nil }
+	if free := slices.DeleteFunc(slices.Clone(p.seen), isLive); len(free) > 0 && p.there() && p.kind == poolPlain && w.chance(2) {
+		wrong = func() { p.plain.Put((*five)(free[w.random.IntN(len(free))])) }
 	}
 	v := w.recovered(wrong)
 	err, _ := v.(error)

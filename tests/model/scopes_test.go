@@ -44,19 +44,13 @@ func (w *world) close(s *life) {
 		w.check(errors.Is(err, scope.ErrClosed) == !s.open && err != nil, "Close in wrong order: %v", err)
 		return
 	}
-	near, far := len(a.near), len(a.far)
-	w.layer(s.real.Close, func(e ended) bool {
-		w.check(near == len(a.near) && far == len(a.far), "Close calls back")
-		t := s.tell()
-		if s.far {
-			t.add(w.closeNewest(a))
-		} else {
-			t.add(w.closeTop(a))
-		}
+	then, t := len(w.ran), s.tell()
+	w.layer(s.real.Close, func(e ended) {
+		t.add(w.closed(s))
+		t.add(w.since(then))
 		if !t.exits {
 			w.expect("Close", e.err, t)
 		}
-		return t.exits
 	})
 	w.stale = append(w.stale, s.real)
 	w.gone = append(w.gone, s)
@@ -80,14 +74,11 @@ func (w *world) temp(s *life) {
 		n = int(min(w.random.Int64N(1<<42), math.MaxInt)) // as much as there is, where an int has 32 bits
 	}
 	w.say("%s: Temp of %d in %s", a.name, n, s.name)
-	at, ok := s.nodePlace(8, 8)
-	cursor := a.cursor
-	if ok && !s.far {
-		cursor = at + 8
+	const edges = 64 + 24 // the end is rounded down to a line, and there is a node
+	free := s.real.Free()
+	if s.far {
+		free = a.size - a.used
 	}
-	from := a.limit - uint64(n)
-	from -= (a.start + from) % lineSize
-	ok = ok && uint64(n) <= a.limit && from <= a.limit && from >= cursor
 	var real scope.Scope
 	v := w.recovered(func() { real = s.real.Temp(n) })
 	err, _ := v.(error)
@@ -98,25 +89,17 @@ func (w *world) temp(s *life) {
 	case len(a.far) == maxScopes:
 		w.check(errors.Is(err, scope.ErrFull), "one of the temporaries too many: %v", v)
 		return
-	case !ok:
+	case v != nil:
 		w.did["no room for Temp"]++
-		w.check(errors.Is(err, scope.ErrFull), "Temp of %d: %v", n, v)
+		w.check(errors.Is(err, scope.ErrFull) && (free < uint64(n)+edges || s.real.Free() < 24), "Temp of %d of %d: %v", n, free, v)
 		s.full = true
 		return
 	}
-	if v != nil {
-		w.fail("Temp of %d, which fits: %v", n, v)
-		return
-	}
-	s.moveTo(at + 8)
-	t := &life{arena: a, real: real, name: "temp", far: true, open: true, cursor: from, limit: from + uint64(n), edge: a.limit}
+	t := &life{arena: a, real: real, name: "temp", far: true, open: true}
 	s.nodes = append(s.nodes, &node{temp: t})
 	a.far = append(a.far, t)
-	a.limit = from
-	a.note()
-	w.hash(from)
 	w.did["Temp"]++
-	w.check(real.Free() == uint64(n), "Temp of %d has %d", n, real.Free())
+	w.check(uint64(n) <= free && real.Free() == uint64(n), "Temp of %d has %d of %d", n, real.Free(), free)
 }
 
 // build fills a Builder, and is done with it or not.
@@ -131,11 +114,7 @@ func (w *world) build(s *life) {
 		n = 1 << 20
 	}
 	w.say("%s: build of %d in %s", a.name, n, s.name)
-	at := a.up(a.cursor, 4)
-	room := uint64(0)
-	if at <= a.limit {
-		room = (a.limit - at) / 20
-	}
+	free := s.real.Free()
 	b := fives.Build(s.real)
 	pushed := uint64(0)
 	for range n {
@@ -144,7 +123,7 @@ func (w *world) build(s *life) {
 		}
 		pushed++
 	}
-	w.check(pushed == min(uint64(n), room), "a Builder takes %d of %d, and there is room for %d", pushed, n, room)
+	w.check(pushed*20 <= free && (pushed == uint64(n) || (pushed+1)*20+3 > free), "a Builder takes %d of %d into %d bytes", pushed, n, free)
 	w.check(longs.TryNew(s.real) == nil, "a scope allocates beside its Builder")
 	_ = s.real.Err()
 	s.wrong, s.full = true, false
@@ -152,18 +131,16 @@ func (w *world) build(s *life) {
 	s.full = pushed < uint64(n) // its scope remembers it from now on
 	w.did["built"]++
 	if pushed > 0 {
-		a.cursor = at + 20*pushed
-		a.note()
-		w.watch(s, at, bytesAt(&list[0], len(list)*20))
+		w.watch(s, bytesAt(&list[0], len(list)*20))
 	}
+	w.check(free-s.real.Free() <= 20*pushed+3, "a Builder of %d keeps %d bytes", pushed, free-s.real.Free())
 	w.check(uint64(len(list)) == pushed && cap(list) == len(list), "a Builder gives %d", len(list))
 }
 
-// list is what Append made longer, or a Text.
+// list is what Append made longer.
 type list struct {
 	of   *life
 	real []uint16
-	at   uint64
 	copy []uint16
 	it   *item
 }
@@ -186,47 +163,31 @@ func (w *world) grow(s *life) {
 		xs[i] = uint16(w.random.Uint32())
 	}
 	w.say("%s: append %d to %d of %d in %s", s.arena.name, len(xs), len(l.real), cap(l.real), s.name)
-	needed, cursor := len(l.real)+len(xs), uint64(0)
-	c, limit := s.end()
-	at, capacity, ok := l.at, cap(l.real), true
-	switch {
-	case needed <= cap(l.real):
-		cursor = *c
-	case l.it != nil && l.at+2*uint64(cap(l.real)) == *c:
-		capacity = needed
-		cursor = l.at + 2*uint64(needed)
-		ok = cursor <= limit
-	default:
-		capacity = max(2*len(l.real), needed)
-		at, ok = s.place(2*uint64(capacity), 2)
-		cursor = at + 2*uint64(capacity)
-	}
+	needed, free := len(l.real)+len(xs), s.real.Free()
 	var longer []uint16
 	v := w.recovered(func() { longer = shorts.Append(s.real, l.real, xs...) })
-	if !ok {
+	if v != nil {
 		err, _ := v.(error)
-		w.check(errors.Is(err, scope.ErrFull), "Append to what is full: %v", v)
+		most := 2*uint64(max(2*len(l.real), needed)) + 1
+		w.check(errors.Is(err, scope.ErrFull) && needed > cap(l.real) && most > free, "Append to %d bytes: %v", free, v)
 		s.full = true
 		return
 	}
-	if v != nil || needed == 0 {
-		w.check(v == nil, "Append: %v", v)
+	if needed == 0 {
 		return
 	}
-	s.moveTo(cursor)
+	took := free - s.real.Free()
+	w.check(needed > cap(l.real) || took == 0, "Append takes %d bytes for what has room", took)
+	moved := unsafe.SliceData(longer) != unsafe.SliceData(l.real)
+	w.check(moved || took == 2*uint64(cap(longer)-cap(l.real)), "a list grows by %d bytes for %d more", took, cap(longer)-cap(l.real))
 	l.real, l.copy = longer, append(l.copy, xs...)
 	w.check(slices.Equal(l.real, l.copy), "Append gives other values")
-	w.check(cap(longer) == capacity, "Append has room for %d, not %d", cap(longer), capacity)
-	where := w.place(unsafe.Pointer(&longer[0])) - s.arena.start
-	w.check(where == at, "Append: a list at %d, not %d", where, at)
-	w.hash(at)
-	if l.it == nil || at != l.at {
-		l.it = &item{}
-		s.items = append(s.items, l.it)
+	if l.it == nil || moved {
+		l.it = w.watch(s, nil)
 	}
-	l.at = at
-	all := bytesAt(&longer[:capacity][0], 2*capacity)
-	*l.it = item{at, all, bytes.Clone(all)}
+	all := bytesAt(unsafe.SliceData(longer), 2*cap(longer))
+	*l.it = item{w.place(s.arena, unsafe.Pointer(unsafe.SliceData(longer))), all, bytes.Clone(all)}
+	w.hash(l.it.at)
 }
 
 // there says whether the bytes of a list weren't given back by a constructor that failed.
@@ -238,23 +199,20 @@ func (w *world) text(s *life) {
 		return
 	}
 	w.say("%s: text in %s", s.arena.name, s.name)
-	c, limit := s.end()
-	at, cursor := *c, *c
+	free := s.real.Free()
 	text := s.real.Text()
 	said := ""
 	for range w.random.IntN(6) {
 		word := strings.Repeat("a word ", w.random.IntN(30))
 		text.Add(word)
-		if cursor+uint64(len(word)) > limit {
+		if uint64(len(said)+len(word)) > free {
 			s.full = true
 			continue
 		}
 		said += word
-		cursor += uint64(len(word))
 	}
-	s.moveTo(cursor)
-	w.check(text.String() == said, "a Text of %q says %q", said, text.String())
+	w.check(text.String() == said && free-s.real.Free() == uint64(len(said)), "a Text of %q says %q", said, text.String())
 	if said != "" {
-		w.watch(s, at, unsafe.Slice(unsafe.StringData(text.String()), len(said)))
+		w.watch(s, unsafe.Slice(unsafe.StringData(text.String()), len(said)))
 	}
 }
