@@ -118,26 +118,27 @@ func ExampleReader_Pin() {
 	mustBe(err)
 	defer b.Close()
 	level := b.Region("level")
-	load := func() (budget.Loaded[int64], error) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
+	load := func(ctx context.Context) (budget.Loaded[int64], error) {
 		return budget.Load(ctx, level, func(s scope.Scope) (*int64, error) {
 			number := ponds.New(s)
 			*number = 7
 			return number, nil
 		})
 	}
-	loaded, err := load()
+	ctx := context.Background()
+	loaded, err := load(ctx)
 	mustBe(err)
 
 	worker := level.Reader("worker")
 	if worker.Pin() {
 		fmt.Println(*loaded.Get())
-		_, err := load()
+		soon, cancel := context.WithTimeout(ctx, time.Millisecond)
+		_, err := load(soon)
 		fmt.Println(errors.Is(err, context.DeadlineExceeded))
+		cancel()
 		worker.Unpin()
 	}
-	_, err = load()
+	_, err = load(ctx)
 	fmt.Println(err, loaded.Get() == nil) // of another load by now
 	// Output:
 	// 7
