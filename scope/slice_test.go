@@ -1,7 +1,6 @@
 package scope_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -257,43 +255,34 @@ func TestAppendThatIsFull(t *testing.T) {
 func TestAppendToAScopeThatMayNot(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
-	outer := scratch.Open("outer")
-	list := longs.SliceCap(outer, 1, 4)
 	refused := func(want string, s scope.Scope, list []uint64) {
 		t.Helper()
 		used := scratch.Stats().Used
 		for n := range 6 {
 			assert.PanicsWithError(t, want, func() { longs.Append(s, list, count(7, n)...) })
 		}
-		assert.PanicsWithError(t, want, func() { longs.Append(s, nil, 7) })
-		assert.PanicsWithError(t, want, func() { longs.Append(s, nil) })
-		assert.PanicsWithError(t, want, func() { longs.Clone(s, nil) })
-		assert.PanicsWithError(t, want, func() { longs.Clone(s, []uint64{1}) })
-		assert.PanicsWithError(t, want, func() { longs.SliceCap(s, 0, 1) })
-		assert.PanicsWithError(t, want, func() { longs.SliceAligned(s, 1, 64) })
+		for _, do := range []func(){
+			func() { longs.Append(s, nil, 7) }, func() { longs.Append(s, nil) },
+			func() { longs.Clone(s, nil) }, func() { longs.Clone(s, []uint64{1}) },
+			func() { longs.SliceCap(s, 0, 1) }, func() { longs.SliceAligned(s, 1, 64) },
+		} {
+			assert.PanicsWithError(t, want, do)
+		}
 		assert.Equal(t, used, scratch.Stats().Used)
+		assert.Equal(t, make([]uint64, 4), list[:4], "nothing was written")
 	}
+	outer := scratch.Open("outer")
+	list := longs.SliceCap(outer, 1, 4)
 	inner := outer.Open("inner")
 	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open`, outer, list)
-	assert.Equal(t, make([]uint64, 4), list[:4])
-	mine := longs.SliceCap(inner, 1, 4)
 	require.NoError(t, inner.Close())
-	stale := "scope: BUG: allocation in a scope of scratch 0.0 that is closed"
-	refused(stale, inner, mine[:0])
 	again := outer.Open("again")
-	refused(stale, inner, longs.SliceCap(again, 1, 4))
+	refused("scope: BUG: allocation in a scope of scratch 0.0 that is closed", inner, longs.SliceCap(again, 1, 4))
 	require.NoError(t, again.Close())
 
-	region := b.Region("level")
 	var level scope.Scope
-	_, err := budget.Load(context.Background(), region, func(s scope.Scope) (*point, error) {
-		level, mine = s, longs.SliceCap(s, 1, 4)
-		return nil, nil
-	})
-	require.NoError(t, err)
-	frozen := `scope: BUG: allocation in scope "level" of region level, which is frozen since its load returned`
-	refused(frozen, level, mine)
-	assert.Equal(t, make([]uint64, 4), mine[:4])
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { level, list = s, longs.SliceCap(s, 1, 4); return nil }))
+	refused(`scope: BUG: allocation in scope "level" of region level, which is frozen since its load returned`, level, list)
 
 	assert.Error(t, b.Close())
 	want := "scope: BUG: use of a scope whose budget is closed"
@@ -301,9 +290,7 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	assert.PanicsWithError(t, want, func() { longs.Append(level, nil, 1) })
 }
 
-// What is used, and what is full, is the same in every build.
-
-// TestBlocksPadAlike: an arena on a block scratch arenas by the addresses that it has.
+// TestBlocksPadAlike: an arena on a block pads by the addresses that it has, which are alike in every build.
 func TestBlocksPadAlike(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	used := func(in scope.Scope) (used []uint64) {
