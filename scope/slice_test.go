@@ -290,7 +290,7 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	assert.PanicsWithError(t, want, func() { longs.Append(level, nil, 1) })
 }
 
-// TestBlocksPadAlike: an arena on a block pads by the addresses that it has, which are alike in every build.
+// TestBlocksPadAlike: what an arena on a block uses depends on its address, alike in every build.
 func TestBlocksPadAlike(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	used := func(in scope.Scope) (used []uint64) {
