@@ -82,6 +82,14 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.Equal(t, 4, scratch.Stats().Failed)
 	assert.EqualValues(t, 5, scratch.Stats().Finalizers)
 	assert.Zero(t, scratch.Depth())
+
+	s = scratch.Open("many")
+	for _, in := range []scope.Scope{s, s.Temp(1000)} {
+		for range 20 {
+			newMark(in, 0, doFail)
+		}
+	}
+	assert.ErrorContains(t, s.Close(), "\nand 24 more errors", "of both")
 }
 
 // TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells, since nobody else could.
@@ -187,6 +195,7 @@ func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	for range 100 {
 		require.True(t, s.Own(&closer{}).Cancel())
 		require.NoError(t, s.Defer(func() {}).CloseNow())
+		require.Error(t, recovered(func() { _ = s.Defer(func() { panic(errMark) }).CloseNow() }))
 	}
 	handles := make([]scope.Owned, 8)
 	for i := range handles {

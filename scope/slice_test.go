@@ -373,16 +373,6 @@ func TestAllocBounds(t *testing.T) {
 	}
 }
 
-func TestZeroSizeAndOveraligned(t *testing.T) {
-	a := open(t).Scratch(0, 0).Open("a")
-	assert.NotNil(t, empties.New(a))
-	assert.Len(t, empties.Slice(a, math.MaxInt), math.MaxInt, "nothing, very often")
-	a.AllocUnzeroed(1, 1)
-	wide := scope.Plain[[3]complex128]()
-	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))
-	require.NoError(t, a.Close())
-}
-
 func TestReadFile(t *testing.T) {
 	a := open(t).Scratch(0, 0).Open("a")
 	name := filepath.Join(t.TempDir(), "f")

@@ -122,6 +122,13 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	assert.Empty(t, mine.String())
 	assert.Nil(t, mine.Bytes())
 
+	var add func()
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		loaded := s.Text()
+		add = func() { loaded.Add("more than it has room for") }
+		return nil
+	}))
+	assert.PanicsWithError(t, `scope: BUG: Add to a Text in scope "level" of region level, which is frozen since its load returned`, add)
 	last := scratch.Open("last").Text()
 	last.Add("last")
 	assert.Error(t, b.Close())
