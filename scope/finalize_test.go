@@ -65,8 +65,7 @@ func TestTryNewOfAnObject(t *testing.T) {
 }
 
 func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	bad := errors.New("closer failed")
 	newMark(s, 1, doFail)
 	newMark(s, 2, doPanic)
@@ -166,8 +165,7 @@ func TestCancelForgets(t *testing.T) {
 }
 
 func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	bad := &closer{id: 1, err: errMark}
 	first := s.Own(bad)
 	second := s.Defer(func() { closed = append(closed, 2) })
@@ -190,8 +188,7 @@ func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
 }
 
 func TestOwnedPlacesAreGivenBack(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	for range 100 {
 		require.True(t, s.Own(&closer{}).Cancel())
 		require.NoError(t, s.Defer(func() {}).CloseNow())

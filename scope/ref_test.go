@@ -119,8 +119,7 @@ func TestRefToTemporaries(t *testing.T) {
 
 // TestRefWhileAConstructorIsAtWork: what a constructor that fails made is gone, though its scope is open.
 func TestRefWhileAConstructorIsAtWork(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	older := points.New(s)
 	const early = `scope: BUG: RefTo of a scope_test.%s that may be gone before scope "%s" of scratch 0.0 closes: ` +
 		`its constructor hasn't succeeded yet; refer to it when Make has returned`

@@ -16,8 +16,7 @@ import (
 )
 
 func TestRefusalsChangeNothing(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	a := scratch.Open("a")
+	scratch, a := opened(t, "a")
 	b := a.Open("b")
 	before := scratch.Stats()
 	covered := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
@@ -210,8 +209,7 @@ func TestScratchThatWasGivenBackRefuses(t *testing.T) {
 
 // TestScopeClosesOnce, though a part's finalizer in its temporaries closes it while its own finalizers run.
 func TestScopeClosesOnce(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	scratch, outer := opened(t, "outer")
 	newMark(outer, 1, 0)
 	temp := outer.Temp(20480)
 	s := outer.Open("s")

@@ -33,8 +33,7 @@ func count(from, n int) (list []uint64) {
 func at[T any](list []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(list)) }
 
 func TestMisusedSlices(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	const half = math.MaxInt/2 + 1
 	most := empties.Slice(s, math.MaxInt)
 	for _, misuse := range []struct {
@@ -60,8 +59,7 @@ func TestMisusedSlices(t *testing.T) {
 }
 
 func TestHugeSlicesAreFull(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	used := scratch.Stats().Used
 	for _, count := range []uint64{1 << 28, 1 << 30, 1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt} {
 		n := int(min(count, math.MaxInt))
@@ -101,8 +99,7 @@ func TestSliceCap(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	clone := longs.Clone(s, count(1, 5)[:4])
 	assert.Equal(t, count(1, 4), clone)
 	assert.Equal(t, 4, cap(clone))
@@ -173,8 +170,7 @@ func TestAppendOfWhatLiesElsewhere(t *testing.T) {
 // TestAppendNeverTouchesAnEnclosingScope: neither the spare capacity of a list there, nor the bytes behind one that ends where
 // the inner scope begins.
 func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	outer := open(t).Scratch(0, 0).Open("outer")
 	for _, length := range []int{0, 1, 4} {
 		list := longs.SliceCap(outer, length, 4)
 		copy(list, count(1, length))
@@ -192,8 +188,7 @@ func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 
 // TestAppendToADeadList: a list of a scope that closed lies behind the cursor, and its capacity is nobody's.
 func TestAppendToADeadList(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	scratch, outer := opened(t, "outer")
 	longs.Slice(outer, 1)
 	inner := outer.Open("inner")
 	dead := longs.SliceCap(inner, 0, 4)
@@ -208,8 +203,7 @@ func TestAppendToADeadList(t *testing.T) {
 
 // TestAppendMakesOneThing, as long as it grows where it is.
 func TestAppendMakesOneThing(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	var list []uint64
 	for i := range 100 {
 		list = longs.Append(s, list, uint64(i))
@@ -324,8 +318,7 @@ func TestTrySlice(t *testing.T) {
 
 func TestAllocBounds(t *testing.T) {
 	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB"
-	scratch := open(t).Scratch(0, 0)
-	a := scratch.Open("a")
+	scratch, a := opened(t, "a")
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
 		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
