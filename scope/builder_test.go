@@ -9,7 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestBuilderOfWhatHasNoSize takes as many as an int counts; and one has no place where an align lies beyond the end.
+// TestBuilderOfWhatHasNoSize takes as many as an int counts; and one has no place where an align
+// lies beyond the end.
 func TestBuilderOfWhatHasNoSize(t *testing.T) {
 	scratch, s := opened(t, "s")
 	nothing := empties.Build(s)

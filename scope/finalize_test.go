@@ -18,7 +18,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
-// fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it gives.
+// fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it
+// gives.
 func fill(s scope.Scope) scope.Scope {
 	marks.Slice(s, 2)[1].ID = 1
 	s.Own(&closer{id: 2})
@@ -91,7 +92,8 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.ErrorContains(t, s.Close(), "\nand 24 more errors", "of both")
 }
 
-// TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells, since nobody else could.
+// TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells,
+// since nobody else could.
 func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for _, whose := range []func(s scope.Scope) scope.Scope{
@@ -269,8 +271,8 @@ func TestOwnedOfAnyWords(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones run all the same, the error says which it
-// was, and the region is loaded again.
+// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones run all the
+// same, the error says which it was, and the region is loaded again.
 func TestCFinalizerThatPanics(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")
@@ -300,7 +302,8 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0), "the region is good")
 }
 
-// million is an object whose finalizer ends as Do says, and looks at the stack where Look says so. So is what owns one.
+// million is an object whose finalizer ends as Do says, and looks at the stack where Look says so.
+// So is what owns one.
 type million struct{ Do, Look int64 }
 
 const (
@@ -339,8 +342,8 @@ func stackInUse() uint64 {
 	return m.StackInuse
 }
 
-// TestMillionFinalizers: the stack is constant, whatever they do, and the errors beyond those that are kept are counted. Time
-// is linear in their number: a square of it would never end.
+// TestMillionFinalizers: the stack is constant, whatever they do, and the errors beyond those that
+// are kept are counted. Time is linear in their number: a square of it would never end.
 func TestMillionFinalizers(t *testing.T) {
 	n, values := 1_000_000, 20_000
 	if testing.Short() || instrumented {

@@ -90,8 +90,8 @@ func (k *booked) back() func() {
 	return func() { k.want = before }
 }
 
-// book does things at random under a name: it allocates, labels further, in the same scope and in one inside, and in
-// constructors that fail. It ends in each way in which a function may.
+// book does things at random under a name: it allocates, labels further, in the same scope and in
+// one inside, and in constructors that fail. It ends in each way in which a function may.
 func (k *booked) book(s scope.Scope, depth int) {
 	defer func() { _ = recover() }()
 	name := string(rune('a' + k.random.IntN(5)))

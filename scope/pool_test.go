@@ -39,7 +39,8 @@ func TestPools(t *testing.T) {
 	assert.Zero(t, pool.Cap()+pool.Live()+pool.Peak())
 }
 
-// TestBadPuts panic, and change nothing. What is wrong is told also when the pool has closed meanwhile.
+// TestBadPuts panic, and change nothing. What is wrong is told also when the pool has closed
+// meanwhile.
 func TestBadPuts(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	pool := points.SharedPool(s, 3)

@@ -27,7 +27,8 @@ var (
 
 const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
 
-// TestRefOutlivesAFrame: a Ref lies in a block, and what the frame held is there until the end of the next one.
+// TestRefOutlivesAFrame: a Ref lies in a block, and what the frame held is there until the end of
+// the next one.
 func TestRefOutlivesAFrame(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.FramePlan{Buffers: 2, Size: scratchSize},
 		Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}}})

@@ -245,7 +245,8 @@ func TestAppendThatIsFull(t *testing.T) {
 	assert.ErrorContains(t, err, "asked for 8 bytes")
 }
 
-// TestAppendToAScopeThatMayNot: a covered, closed or frozen scope refuses, also where the list has spare capacity.
+// TestAppendToAScopeThatMayNot: a covered, closed or frozen scope refuses, also where the list has
+// spare capacity.
 func TestAppendToAScopeThatMayNot(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)

@@ -242,8 +242,9 @@ var voices = scope.Object(func(v *Voice) error {
 	return nil
 })
 
-// What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows; it is made anew
-// with each level, as large as that level needs it. All may be taken: that is an expected answer, not an accident.
+// What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows;
+// it is made anew with each level, as large as that level needs it. All may be taken: that is an
+// expected answer, not an accident.
 func ExampleObjectPool() {
 	b, scratch := openExample()
 	defer b.Close()
