@@ -40,16 +40,9 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 // Push puts x behind the others. A full scope unwinds; so does a Builder that is done. Cost: that of
 // the built-in append within capacity, and of a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
-	if h := b.scope.h; h.Gen == b.scope.gen {
-		if len(b.items) < cap(b.items) {
-			b.items = append(b.items, x)
-			return
-		}
-		h.Asked = arena_c.Asked | uint64(unsafe.Sizeof(x))
-	} else {
-		h.Misused = b.scope.gen
+	if !b.TryPush(x) {
+		panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})
 	}
-	panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})
 }
 
 // TryPush is Push that is false.

@@ -9,10 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestBuilderOfWhatHasNoSize takes as many as an int counts; and one has no place where an align lies beyond the end.
+// TestBuilderOfWhatHasNoSize takes as many as an int counts; and one has no place where an align
+// lies beyond the end.
 func TestBuilderOfWhatHasNoSize(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	nothing := empties.Build(s)
 	for range 2 * scratchSize {
 		nothing.Push(struct{}{})
@@ -49,8 +49,7 @@ func TestBuilderThatIsFull(t *testing.T) {
 
 // TestNobodyElseWhileOneBuilds: what is free is the builder's.
 func TestNobodyElseWhileOneBuilds(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	temp := s.Temp(1000)
 	b := points.Build(s)
 	b.Push(point{1, 2})
@@ -82,8 +81,7 @@ func TestNobodyElseWhileOneBuilds(t *testing.T) {
 }
 
 func TestBuilderThatIsDone(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	b := points.Build(s)
 	b.Push(point{1, 2})
 	b.Done()
@@ -109,8 +107,7 @@ func TestBuilderThatIsDone(t *testing.T) {
 
 // TestBuilderInAConstructor goes back with it, and nobody is left covered.
 func TestBuilderInAConstructor(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	for _, end := range []func() error{func() error { return errMark }, func() error { panic(errMark) }} {
 		err := recovered(func() {
 			_, err := marks.Make(s, func(*mark) error {

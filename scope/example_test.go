@@ -447,10 +447,7 @@ func ExamplePool() {
 
 // Four workers light sparks from one pool. Each is inside the level meanwhile, so that no rewind takes the pool away.
 func ExampleSharedPool() {
-	b, err := budget.Open(budget.Plan{Name: "forge", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
-	if err != nil {
-		panic(err)
-	}
+	b, _ := openExample()
 	defer b.Close()
 	ctx, level := context.Background(), b.Region("level")
 	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*scope.SharedPool[Spark], error) {

@@ -18,7 +18,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
-// fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it gives.
+// fill puts one of each finalizer into s, with IDs from 0, the last into a scope inside, which it
+// gives.
 func fill(s scope.Scope) scope.Scope {
 	marks.Slice(s, 2)[1].ID = 1
 	s.Own(&closer{id: 2})
@@ -65,8 +66,7 @@ func TestTryNewOfAnObject(t *testing.T) {
 }
 
 func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	bad := errors.New("closer failed")
 	newMark(s, 1, doFail)
 	newMark(s, 2, doPanic)
@@ -82,9 +82,18 @@ func TestFailingFinalizersDontStopTheOthers(t *testing.T) {
 	assert.Equal(t, 4, scratch.Stats().Failed)
 	assert.EqualValues(t, 5, scratch.Stats().Finalizers)
 	assert.Zero(t, scratch.Depth())
+
+	s = scratch.Open("many")
+	for _, in := range []scope.Scope{s, s.Temp(1000)} {
+		for range 20 {
+			newMark(in, 0, doFail)
+		}
+	}
+	assert.ErrorContains(t, s.Close(), "\nand 24 more errors", "of both")
 }
 
-// TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells, since nobody else could.
+// TestFinalizerMayNotUseItsOwnScope, nor may that of a temporary. What it was refused Close tells,
+// since nobody else could.
 func TestFinalizerMayNotUseItsOwnScope(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for _, whose := range []func(s scope.Scope) scope.Scope{
@@ -158,8 +167,7 @@ func TestCancelForgets(t *testing.T) {
 }
 
 func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	bad := &closer{id: 1, err: errMark}
 	first := s.Own(bad)
 	second := s.Defer(func() { closed = append(closed, 2) })
@@ -182,11 +190,11 @@ func TestCloseNowRunsOnceOutOfItsPlace(t *testing.T) {
 }
 
 func TestOwnedPlacesAreGivenBack(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	for range 100 {
 		require.True(t, s.Own(&closer{}).Cancel())
 		require.NoError(t, s.Defer(func() {}).CloseNow())
+		require.Error(t, recovered(func() { _ = s.Defer(func() { panic(errMark) }).CloseNow() }))
 	}
 	handles := make([]scope.Owned, 8)
 	for i := range handles {
@@ -263,8 +271,8 @@ func TestOwnedOfAnyWords(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones run all the same, the error says which it
-// was, and the region is loaded again.
+// TestCFinalizerThatPanics: a finalizer of C calls Go, which panics. The older ones run all the
+// same, the error says which it was, and the region is loaded again.
 func TestCFinalizerThatPanics(t *testing.T) {
 	if arena_c.Asan {
 		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")
@@ -294,7 +302,8 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0), "the region is good")
 }
 
-// million is an object whose finalizer ends as Do says, and looks at the stack where Look says so. So is what owns one.
+// million is an object whose finalizer ends as Do says, and looks at the stack where Look says so.
+// So is what owns one.
 type million struct{ Do, Look int64 }
 
 const (
@@ -333,8 +342,8 @@ func stackInUse() uint64 {
 	return m.StackInuse
 }
 
-// TestMillionFinalizers: the stack is constant, whatever they do, and the errors beyond those that are kept are counted. Time
-// is linear in their number: a square of it would never end.
+// TestMillionFinalizers: the stack is constant, whatever they do, and the errors beyond those that
+// are kept are counted. Time is linear in their number: a square of it would never end.
 func TestMillionFinalizers(t *testing.T) {
 	n, values := 1_000_000, 20_000
 	if testing.Short() || instrumented {

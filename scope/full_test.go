@@ -157,7 +157,9 @@ func TestTextOfAPanicAfterItsScopesClosed(t *testing.T) {
 			defer inner.Close()
 			points.New(out)
 		},
-		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object": func(out scope.Scope) { undeclared.New(out) },
+		"scope: BUG: a Maker that was never declared: make it with scope.Plain or scope.Object": func(out scope.Scope) {
+			undeclared.New(out)
+		},
 	} {
 		assert.EqualError(t, recovered(func() {
 			out := b.Scratch(0, 0).Open("out")
@@ -204,8 +206,9 @@ func TestTryOnACoveredScope(t *testing.T) {
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 
-// TestMisuseIsNoFull: an ignored Try... doesn't hide that a covered scope was used, and what a covered scope was refused
-// isn't what a later panic is about, also when a constructor's end comes between.
+// TestMisuseIsNoFull: an ignored Try... doesn't hide that a covered scope was used, and what a
+// covered scope was refused isn't what a later panic is about, also when a constructor's end comes
+// between.
 func TestMisuseIsNoFull(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	covered := `scope: BUG: allocation in scope "do" of scratch 0.0 while scope "child", opened in it, is open`

@@ -62,6 +62,12 @@ func open(t testing.TB) *budget.Budget {
 	return b
 }
 
+// opened is a scratch arena, and a scope that is open on it.
+func opened(t *testing.T, name string) (scope.Scratch, scope.Scope) {
+	scratch := open(t).Scratch(0, 0)
+	return scratch, scratch.Open(name)
+}
+
 // dirty is a scratch arena in which something lay before.
 func dirty(t *testing.T) scope.Scratch {
 	scratch := open(t).Scratch(0, 0)

@@ -37,8 +37,7 @@ func inLevel(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error
 
 // TestLabelOfAScopeThatCloses: what fn does to its own scope harms nobody.
 func TestLabelOfAScopeThatCloses(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	outer := open(t).Scratch(0, 0).Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
 		s := outer.Open("s")
 		assert.PanicsWithError(t, `scope: BUG: Label of scope "outer" of scratch 0.0 while scope "s", opened in it, is open`,
@@ -91,8 +90,8 @@ func (k *booked) back() func() {
 	return func() { k.want = before }
 }
 
-// book does things at random under a name: it allocates, labels further, in the same scope and in one inside, and in
-// constructors that fail. It ends in each way in which a function may.
+// book does things at random under a name: it allocates, labels further, in the same scope and in
+// one inside, and in constructors that fail. It ends in each way in which a function may.
 func (k *booked) book(s scope.Scope, depth int) {
 	defer func() { _ = recover() }()
 	name := string(rune('a' + k.random.IntN(5)))
@@ -386,8 +385,7 @@ func TestMostOpen(t *testing.T) {
 
 // TestMostOpenCountsWhatCOpens: C opens and closes without a word to Go.
 func TestMostOpenCountsWhatCOpens(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	scratch, s := opened(t, "a")
 	header, _ := s.C()
 	h := (*arena_c.Scopes)(header)
 	h.Open()

@@ -129,8 +129,7 @@ func TestZeroSizeConstructor(t *testing.T) {
 
 // TestScopeInThePlaceOfAConstructors: it has nothing to do with the constructor.
 func TestScopeInThePlaceOfAConstructors(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	s.Bytes(1000)
 	reached := false
 	assert.Panics(t, func() {

@@ -27,7 +27,8 @@ var (
 
 const _ = -(unsafe.Sizeof(scope.Ref[point]{}) ^ 16) // 16 bytes, as promised
 
-// TestRefOutlivesAFrame: a Ref lies in a block, and what the frame held is there until the end of the next one.
+// TestRefOutlivesAFrame: a Ref lies in a block, and what the frame held is there until the end of
+// the next one.
 func TestRefOutlivesAFrame(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "test", Frame: budget.FramePlan{Buffers: 2, Size: scratchSize},
 		Regions: []budget.RegionPlan{{Name: "level", Size: scratchSize}}})
@@ -119,8 +120,7 @@ func TestRefToTemporaries(t *testing.T) {
 
 // TestRefWhileAConstructorIsAtWork: what a constructor that fails made is gone, though its scope is open.
 func TestRefWhileAConstructorIsAtWork(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("a")
+	s := open(t).Scratch(0, 0).Open("a")
 	older := points.New(s)
 	const early = `scope: BUG: RefTo of a scope_test.%s that may be gone before scope "%s" of scratch 0.0 closes: ` +
 		`its constructor hasn't succeeded yet; refer to it when Make has returned`

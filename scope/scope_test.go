@@ -15,35 +15,6 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func TestRefusalsChangeNothing(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	a := scratch.Open("a")
-	b := a.Open("b")
-	before := scratch.Stats()
-	covered := `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open`
-	assert.PanicsWithError(t, covered, func() { points.New(a) })
-	assert.PanicsWithError(t, covered, func() { a.AllocUnzeroed(8, 8) })
-	assert.PanicsWithError(t, covered, func() { points.Slice(a, 3) })
-	assert.Nil(t, points.TryNew(a))
-	assert.Nil(t, points.TrySlice(a, 2))
-	assert.Nil(t, a.TryAllocUnzeroed(8, 8))
-	assert.Zero(t, a.Free())
-	assert.PanicsWithError(t, `scope: BUG: Open in scope "a" of scratch 0.0 while scope "b", opened in it, is open`, func() { a.Open("c") })
-	assert.PanicsWithError(t, `scope: BUG: Temp of scope "a" of scratch 0.0 while scope "b", opened in it, is open`, func() { a.Temp(1) })
-	assert.EqualError(t, a.Close(), `scope: BUG: Close of scope "a" of scratch 0.0 while scope "b", opened in it, is open`)
-	assert.Equal(t, before, scratch.Stats())
-	require.NoError(t, b.Close())
-	stale := `scope: BUG: allocation in a scope of scratch 0.0 that is closed`
-	assert.PanicsWithError(t, stale, func() { points.New(b) })
-	assert.ErrorIs(t, b.Close(), scope.ErrClosed)
-	c := a.Open("c") // the slot of b
-	assert.PanicsWithError(t, stale, func() { points.New(b) })
-	assert.Nil(t, points.TryNew(b))
-	assert.ErrorIs(t, b.Close(), scope.ErrClosed)
-	assert.NotNil(t, points.TryNew(c))
-	assert.NoError(t, c.Close(), "what others were refused is not c's")
-}
-
 func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
@@ -210,8 +181,7 @@ func TestScratchThatWasGivenBackRefuses(t *testing.T) {
 
 // TestScopeClosesOnce, though a part's finalizer in its temporaries closes it while its own finalizers run.
 func TestScopeClosesOnce(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	scratch, outer := opened(t, "outer")
 	newMark(outer, 1, 0)
 	temp := outer.Temp(20480)
 	s := outer.Open("s")

@@ -1,7 +1,6 @@
 package scope_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -35,8 +33,7 @@ func count(from, n int) (list []uint64) {
 func at[T any](list []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(list)) }
 
 func TestMisusedSlices(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	const half = math.MaxInt/2 + 1
 	most := empties.Slice(s, math.MaxInt)
 	for _, misuse := range []struct {
@@ -62,8 +59,7 @@ func TestMisusedSlices(t *testing.T) {
 }
 
 func TestHugeSlicesAreFull(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	used := scratch.Stats().Used
 	for _, count := range []uint64{1 << 28, 1 << 30, 1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt} {
 		n := int(min(count, math.MaxInt))
@@ -103,8 +99,7 @@ func TestSliceCap(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	clone := longs.Clone(s, count(1, 5)[:4])
 	assert.Equal(t, count(1, 4), clone)
 	assert.Equal(t, 4, cap(clone))
@@ -175,8 +170,7 @@ func TestAppendOfWhatLiesElsewhere(t *testing.T) {
 // TestAppendNeverTouchesAnEnclosingScope: neither the spare capacity of a list there, nor the bytes behind one that ends where
 // the inner scope begins.
 func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	outer := open(t).Scratch(0, 0).Open("outer")
 	for _, length := range []int{0, 1, 4} {
 		list := longs.SliceCap(outer, length, 4)
 		copy(list, count(1, length))
@@ -194,8 +188,7 @@ func TestAppendNeverTouchesAnEnclosingScope(t *testing.T) {
 
 // TestAppendToADeadList: a list of a scope that closed lies behind the cursor, and its capacity is nobody's.
 func TestAppendToADeadList(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	outer := scratch.Open("outer")
+	scratch, outer := opened(t, "outer")
 	longs.Slice(outer, 1)
 	inner := outer.Open("inner")
 	dead := longs.SliceCap(inner, 0, 4)
@@ -210,8 +203,7 @@ func TestAppendToADeadList(t *testing.T) {
 
 // TestAppendMakesOneThing, as long as it grows where it is.
 func TestAppendMakesOneThing(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	var list []uint64
 	for i := range 100 {
 		list = longs.Append(s, list, uint64(i))
@@ -253,47 +245,39 @@ func TestAppendThatIsFull(t *testing.T) {
 	assert.ErrorContains(t, err, "asked for 8 bytes")
 }
 
-// TestAppendToAScopeThatMayNot: a covered, closed or frozen scope refuses, also where the list has spare capacity.
+// TestAppendToAScopeThatMayNot: a covered, closed or frozen scope refuses, also where the list has
+// spare capacity.
 func TestAppendToAScopeThatMayNot(t *testing.T) {
 	b := open(t)
 	scratch := b.Scratch(0, 0)
-	outer := scratch.Open("outer")
-	list := longs.SliceCap(outer, 1, 4)
 	refused := func(want string, s scope.Scope, list []uint64) {
 		t.Helper()
 		used := scratch.Stats().Used
 		for n := range 6 {
 			assert.PanicsWithError(t, want, func() { longs.Append(s, list, count(7, n)...) })
 		}
-		assert.PanicsWithError(t, want, func() { longs.Append(s, nil, 7) })
-		assert.PanicsWithError(t, want, func() { longs.Append(s, nil) })
-		assert.PanicsWithError(t, want, func() { longs.Clone(s, nil) })
-		assert.PanicsWithError(t, want, func() { longs.Clone(s, []uint64{1}) })
-		assert.PanicsWithError(t, want, func() { longs.SliceCap(s, 0, 1) })
-		assert.PanicsWithError(t, want, func() { longs.SliceAligned(s, 1, 64) })
+		for _, do := range []func(){
+			func() { longs.Append(s, nil, 7) }, func() { longs.Append(s, nil) },
+			func() { longs.Clone(s, nil) }, func() { longs.Clone(s, []uint64{1}) },
+			func() { longs.SliceCap(s, 0, 1) }, func() { longs.SliceAligned(s, 1, 64) },
+		} {
+			assert.PanicsWithError(t, want, do)
+		}
 		assert.Equal(t, used, scratch.Stats().Used)
+		assert.Equal(t, make([]uint64, 4), list[:4], "nothing was written")
 	}
+	outer := scratch.Open("outer")
+	list := longs.SliceCap(outer, 1, 4)
 	inner := outer.Open("inner")
 	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open`, outer, list)
-	assert.Equal(t, make([]uint64, 4), list[:4])
-	mine := longs.SliceCap(inner, 1, 4)
 	require.NoError(t, inner.Close())
-	stale := "scope: BUG: allocation in a scope of scratch 0.0 that is closed"
-	refused(stale, inner, mine[:0])
 	again := outer.Open("again")
-	refused(stale, inner, longs.SliceCap(again, 1, 4))
+	refused("scope: BUG: allocation in a scope of scratch 0.0 that is closed", inner, longs.SliceCap(again, 1, 4))
 	require.NoError(t, again.Close())
 
-	region := b.Region("level")
 	var level scope.Scope
-	_, err := budget.Load(context.Background(), region, func(s scope.Scope) (*point, error) {
-		level, mine = s, longs.SliceCap(s, 1, 4)
-		return nil, nil
-	})
-	require.NoError(t, err)
-	frozen := `scope: BUG: allocation in scope "level" of region level, which is frozen since its load returned`
-	refused(frozen, level, mine)
-	assert.Equal(t, make([]uint64, 4), mine[:4])
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { level, list = s, longs.SliceCap(s, 1, 4); return nil }))
+	refused(`scope: BUG: allocation in scope "level" of region level, which is frozen since its load returned`, level, list)
 
 	assert.Error(t, b.Close())
 	want := "scope: BUG: use of a scope whose budget is closed"
@@ -301,9 +285,7 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	assert.PanicsWithError(t, want, func() { longs.Append(level, nil, 1) })
 }
 
-// What is used, and what is full, is the same in every build.
-
-// TestBlocksPadAlike: an arena on a block scratch arenas by the addresses that it has.
+// TestBlocksPadAlike: what an arena on a block uses depends on its address, alike in every build.
 func TestBlocksPadAlike(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	used := func(in scope.Scope) (used []uint64) {
@@ -337,8 +319,7 @@ func TestTrySlice(t *testing.T) {
 
 func TestAllocBounds(t *testing.T) {
 	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB"
-	scratch := open(t).Scratch(0, 0)
-	a := scratch.Open("a")
+	scratch, a := opened(t, "a")
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
 		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "an align is a power of two up to 1 MiB")
 	}
@@ -384,16 +365,6 @@ func TestAllocBounds(t *testing.T) {
 		}, ask)
 		require.EqualError(t, a.Close(), text, ask)
 	}
-}
-
-func TestZeroSizeAndOveraligned(t *testing.T) {
-	a := open(t).Scratch(0, 0).Open("a")
-	assert.NotNil(t, empties.New(a))
-	assert.Len(t, empties.Slice(a, math.MaxInt), math.MaxInt, "nothing, very often")
-	a.AllocUnzeroed(1, 1)
-	wide := scope.Plain[[3]complex128]()
-	assert.Zero(t, uintptr(unsafe.Pointer(wide.New(a)))%unsafe.Alignof(complex128(0)))
-	require.NoError(t, a.Close())
 }
 
 func TestReadFile(t *testing.T) {

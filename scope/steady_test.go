@@ -84,18 +84,13 @@ var steady = []struct {
 	{"RefTo and Get", func(s scope.Scope) { scope.RefTo(s, points.New(s)).Get() }},
 }
 
-// steadyScratch is a scratch arena that is large enough for a hundred of each.
-func steadyScratch(t testing.TB) scope.Scratch {
-	return budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0, 0)
-}
-
-// TestNoGoAllocation holds what benchmarks show: in steady state the Go heap has no part in any of it.
+// TestNoGoAllocation: in steady state the Go heap has no part in any of it.
 func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
 	}
-	scratch := steadyScratch(t)
+	scratch := budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0, 0)
 	for _, c := range steady {
 		t.Run(c.name, func(t *testing.T) {
 			s := scratch.Open("steady")
@@ -115,22 +110,4 @@ func TestNoGoAllocation(t *testing.T) {
 	// A control: what does allocate is seen.
 	var text string
 	assert.NotZero(t, testing.AllocsPerRun(100, func() { text += strconv.Itoa(len(text)) }))
-}
-
-// BenchmarkSteady shows it with -benchmem. What C's own loop takes for the same work is in tests/bench (make bench).
-func BenchmarkSteady(b *testing.B) {
-	const often = 256 // then the scope is emptied
-	scratch := steadyScratch(b)
-	for _, c := range steady {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for i := 0; i < b.N; i += often {
-				s := scratch.Open("steady")
-				for range often {
-					c.work(s)
-				}
-				_ = s.Close()
-			}
-		})
-	}
 }

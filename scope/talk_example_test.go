@@ -27,7 +27,7 @@ import (
 //	thread-local scratch          scratch, held by handle; two a worker (Pick)    ExampleReadAt
 //	PIMPL, free of charge         a struct behind arena.Ptr                         hiddenStruct
 //	array of unknown size         Builder on scratch                              ExampleBuilder
-//	dynamic lifetimes             Pool, HandlePool, SharedPool                      objectPool
+//	dynamic lifetimes             Pool, HandlePool, SharedPool                      ExampleObjectPool
 //	malloc and its fragments      arena.Heap, for C libraries                       sushiBarOnHeap, sushiBarInScopes
 //
 // What differs: newPOD takes any T, Plain refuses one that holds a Go pointer. There a covered scope goes on allocating
@@ -242,54 +242,36 @@ var voices = scope.Object(func(v *Voice) error {
 	return nil
 })
 
-// Stage is a level with as many voices as it wants.
-type Stage struct{ Voices scope.ObjectPool[Voice] }
-
-// play begins a voice. All voices may be taken: that is an expected answer, not an accident.
-func (s *Stage) play(number int32) *Voice {
-	v := s.Voices.Get()
-	if v == nil {
-		fmt.Println("voice", number, "isn't heard")
-		return nil
-	}
-	v.Number = number
-	return v
-}
-
-// What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows; it is made anew
-// with each level, as large as that level needs it.
-func Example_objectPool() {
-	b, _ := openExample()
+// What comes and goes in any order has a pool, which lives as long as its scope. A pool never grows;
+// it is made anew with each level, as large as that level needs it. All may be taken: that is an
+// expected answer, not an accident.
+func ExampleObjectPool() {
+	b, scratch := openExample()
 	defer b.Close()
-	for _, most := range []int{2, 3} {
-		level, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Stage, error) {
-			fmt.Println("a level with", most, "voices")
-			return &Stage{Voices: voices.Pool(s, most)}, nil
-		})
-		if err != nil {
-			panic(err)
+	level := scratch.Open("level")
+	pool := voices.Pool(level, 2)
+	play := func(number int32) *Voice {
+		v := pool.Get()
+		if v == nil {
+			fmt.Println("voice", number, "isn't heard")
+			return nil
 		}
-		stage := level.Get()
-		first := stage.play(1)
-		stage.play(2)
-		stage.play(3)
-		stage.Voices.Put(first) // any of them, at any time
-		stage.play(4)
+		v.Number = number
+		return v
 	}
-	fmt.Println("end")
-	b.Close()
+	first := play(1)
+	play(2)
+	play(3)
+	fmt.Println(pool.Put(first)) // any of them, at any time
+	play(4)
+	fmt.Println("end:", level.Close())
 	// Output:
-	// a level with 2 voices
 	// voice 3 isn't heard
 	// voice 1 ends
+	// <nil>
 	// voice 4 ends
 	// voice 2 ends
-	// a level with 3 voices
-	// voice 1 ends
-	// end
-	// voice 4 ends
-	// voice 2 ends
-	// voice 3 ends
+	// end: <nil>
 }
 
 // Radio is what others see, of a size that stays. What it is made of is hidden behind a Ptr, and may change.

@@ -34,8 +34,7 @@ func TestTextAdds(t *testing.T) {
 }
 
 func TestTextThatIsFull(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	s := open(t).Scratch(0, 0).Open("s")
 	text := s.Text()
 	s.Bytes(scratchSize - 10)
 	full := `budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, %d of 65536 are free; held by "s" %d; ` +
@@ -58,8 +57,7 @@ func TestTextThatIsFull(t *testing.T) {
 }
 
 func TestTextGrowsAsAppendDoes(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	text := s.Text()
 	assert.Zero(t, scratch.Stats().Used, "it owns nothing while it is empty")
 	text.Add("12345")
@@ -122,6 +120,13 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	assert.Empty(t, mine.String())
 	assert.Nil(t, mine.Bytes())
 
+	var add func()
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		loaded := s.Text()
+		add = func() { loaded.Add("more than it has room for") }
+		return nil
+	}))
+	assert.PanicsWithError(t, `scope: BUG: Add to a Text in scope "level" of region level, which is frozen since its load returned`, add)
 	last := scratch.Open("last").Text()
 	last.Add("last")
 	assert.Error(t, b.Close())
@@ -130,8 +135,7 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 }
 
 func TestSprintf(t *testing.T) {
-	scratch := open(t).Scratch(0, 0)
-	s := scratch.Open("s")
+	scratch, s := opened(t, "s")
 	name := scope.Sprintf(s, "%s %03d", "frog", 7)
 	assert.Equal(t, "frog 007", name)
 	assert.EqualValues(t, 8, scratch.Stats().Used)
