@@ -24,7 +24,7 @@ func NewFrame(block []byte, buffers int) (Frame, error) {
 	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {
 		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax, buffers)
 	}
-	if err := checkBlock("Frame", block); err != nil {
+	if err := checkBlock("Frame", block, arena_c.LineSize); err != nil {
 		return Frame{}, err
 	}
 	if least := arena_c.FrameSize(1, uint64(buffers)); uint64(len(block)) < least {
