@@ -39,18 +39,6 @@ type Stats struct {
 	Padding uint64 // bytes that it gave and nobody asked for, where they are counted: see the arena's own Stats
 }
 
-var (
-	_ Allocator   = Linear{}
-	_ Allocator   = LinearFar{}
-	_ Freer       = Stack{}
-	_ Freer       = StackFar{}
-	_ Freer       = Ring{}
-	_ Allocator   = Frame{}
-	_ Allocator   = FrameHandle{}
-	_ Reallocator = Heap{}
-	_ Reallocator = (*Proxy)(nil)
-)
-
 // refused is the error for a code of the core's; nil for OK.
 func refused(what string, code arena_c.Code) error {
 	if code == arena_c.OK {

@@ -18,6 +18,11 @@ type FrameHandle struct {
 	gen    uint64
 }
 
+var (
+	_ Allocator = Frame{}
+	_ Allocator = FrameHandle{}
+)
+
 // NewFrame makes buffers buffers, from 2 to 8, of the block. Their size is a multiple of 64; what is left over by the
 // division isn't used. What was in the block is lost.
 func NewFrame(block []byte, buffers int) (Frame, error) {

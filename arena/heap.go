@@ -18,6 +18,8 @@ import (
 // goroutine at a time may use it. It lives as long as its block.
 type Heap struct{ header *arena_c.Heap }
 
+var _ Reallocator = Heap{}
+
 // NewHeap makes a heap of the block, which has at least 272 bytes. What was in the block is lost.
 func NewHeap(block []byte) (Heap, error) {
 	if err := checkBlock("Heap", block, arena_c.LineSize); err != nil {

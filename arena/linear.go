@@ -13,6 +13,11 @@ type Linear struct {
 	gen    uint64
 }
 
+var (
+	_ Allocator = Linear{}
+	_ Allocator = LinearFar{}
+)
+
 // Mark is a position of one end to rewind to.
 type Mark uint64
 

@@ -27,6 +27,8 @@ type Proxy struct {
 	free Freer // nil: nothing is freed one by one
 }
 
+var _ Reallocator = (*Proxy)(nil)
+
 // NewProxy makes a proxy before an allocator or before another proxy. Cost: a few Go allocations.
 func NewProxy(name string, back Allocator) *Proxy {
 	free, _ := back.(Freer)

@@ -14,6 +14,8 @@ type Ring struct {
 	gen    uint64
 }
 
+var _ Freer = Ring{}
+
 // NewRing makes a ring of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewRing(block []byte) (Ring, error) {
 	if err := checkBlock("Ring", block, 2*arena_c.LineSize); err != nil {
