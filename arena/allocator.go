@@ -21,11 +21,13 @@ type Freer interface {
 	Free(p unsafe.Pointer) error
 }
 
-// Sizer tells the size of a live block: what was asked for, or what was given if that is more. Another address is refused
+// Reallocator is a Freer that takes any block back in any order, knows its size, which is what was asked for or what was
+// given if that is more, and gives it another: a Heap, or a Proxy before one. An address that is no live block is refused
 // with an error.
-type Sizer interface {
-	Allocator
+type Reallocator interface {
+	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)
+	Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error)
 }
 
 // Stats counts the bytes of an arena, or of one end of it.
@@ -36,18 +38,6 @@ type Stats struct {
 	Peak    uint64 // the highest Used
 	Padding uint64 // bytes that it gave and nobody asked for, where they are counted: see the arena's own Stats
 }
-
-var (
-	_ Allocator = Linear{}
-	_ Allocator = LinearFar{}
-	_ Freer     = Stack{}
-	_ Freer     = StackFar{}
-	_ Freer     = Ring{}
-	_ Allocator = Frame{}
-	_ Allocator = FrameHandle{}
-	_ Freer     = Heap{}
-	_ Sizer     = Heap{}
-)
 
 // refused is the error for a code of the core's; nil for OK.
 func refused(what string, code arena_c.Code) error {

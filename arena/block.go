@@ -18,30 +18,18 @@ func NewBlock(size, align int) []byte {
 	return raw[skip : skip+size : skip+size]
 }
 
-// checkBlock says what a block lacks, so that the C core's refusal has words.
-func checkBlock(what string, block []byte) error {
+// checkBlock says what a block lacks that is to be a header and a line more, so that the C core's refusal has words.
+func checkBlock(what string, block []byte, header int) error {
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(block))); at%arena_c.LineSize != 0 {
 		return fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock makes such", what,
-			arena_c.LineSize,
-			at%arena_c.LineSize)
+			arena_c.LineSize, at%arena_c.LineSize)
 	}
-	if len(block) < 2*arena_c.LineSize {
-		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, 2*arena_c.LineSize, len(block))
+	if least := header + arena_c.LineSize; len(block) < least {
+		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
 	}
 	if uint64(len(block)) >= arena_c.OffsetMax-arena_c.AlignMax {
 		return fmt.Errorf("arena: a %s's block is below %d bytes, this one has %d", what, uint64(arena_c.OffsetMax-arena_c.AlignMax),
 			len(block))
-	}
-	return nil
-}
-
-// checkTwoLines is checkBlock for an arena whose header is two lines.
-func checkTwoLines(what string, block []byte) error {
-	if err := checkBlock(what, block); err != nil {
-		return err
-	}
-	if least := 3 * arena_c.LineSize; len(block) < least {
-		return fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
 	}
 	return nil
 }

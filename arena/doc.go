@@ -20,8 +20,8 @@
 //
 // Every operation is O(1), but walks, the making of a pool and its Peak. Bytes are beside the block's own and its alignment.
 // The arena's header lies in the block's first bytes: the arena lives as long as the block, and a copy of the block is a copy
-// of its contents. What an arena is for bytes of any size is the interface Allocator; Freer, Sizer and Reallocator say what
-// some can do beyond.
+// of its contents. What an arena is for bytes of any size is the interface Allocator; Freer and Reallocator say what some
+// can do beyond.
 //
 // An address is no good in a block that may move, be saved, or be read on another machine. Offsets are:
 //

@@ -18,13 +18,18 @@ type FrameHandle struct {
 	gen    uint64
 }
 
+var (
+	_ Allocator = Frame{}
+	_ Allocator = FrameHandle{}
+)
+
 // NewFrame makes buffers buffers, from 2 to 8, of the block. Their size is a multiple of 64; what is left over by the
 // division isn't used. What was in the block is lost.
 func NewFrame(block []byte, buffers int) (Frame, error) {
 	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {
 		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax, buffers)
 	}
-	if err := checkBlock("Frame", block); err != nil {
+	if err := checkBlock("Frame", block, arena_c.LineSize); err != nil {
 		return Frame{}, err
 	}
 	if least := arena_c.FrameSize(1, uint64(buffers)); uint64(len(block)) < least {

@@ -18,9 +18,11 @@ import (
 // goroutine at a time may use it. It lives as long as its block.
 type Heap struct{ header *arena_c.Heap }
 
+var _ Reallocator = Heap{}
+
 // NewHeap makes a heap of the block, which has at least 272 bytes. What was in the block is lost.
 func NewHeap(block []byte) (Heap, error) {
-	if err := checkBlock("Heap", block); err != nil {
+	if err := checkBlock("Heap", block, arena_c.LineSize); err != nil {
 		return Heap{}, err
 	}
 	header := arena_c.HeapInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))

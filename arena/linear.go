@@ -13,13 +13,18 @@ type Linear struct {
 	gen    uint64
 }
 
+var (
+	_ Allocator = Linear{}
+	_ Allocator = LinearFar{}
+)
+
 // Mark is a position of one end to rewind to.
 type Mark uint64
 
 // NewLinear makes a linear arena of the block, which has at least 192 bytes: the header takes 128. What was in the block
 // is lost.
 func NewLinear(block []byte) (Linear, error) {
-	if err := checkTwoLines("Linear", block); err != nil {
+	if err := checkBlock("Linear", block, 2*arena_c.LineSize); err != nil {
 		return Linear{}, err
 	}
 	header := arena_c.EndsInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))

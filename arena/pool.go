@@ -32,7 +32,7 @@ func makePool[T any](what string, block []byte, handles bool) (p pool[T], err er
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
 	}
-	if err := checkBlock(what, block); err != nil {
+	if err := checkBlock(what, block, arena_c.LineSize); err != nil {
 		return p, err
 	}
 	var zero T

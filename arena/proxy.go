@@ -10,19 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Reallocator is an Allocator that takes any block back in any order, knows its size and gives it another: a Heap, or
-// a Proxy before one.
-type Reallocator interface {
-	Freer
-	Sizer
-	Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error)
-}
-
-var (
-	_ Reallocator = Heap{}
-	_ Reallocator = (*Proxy)(nil)
-)
-
 // Proxy stands before an allocator under a name, for one of its clients: a Heap, a scope, or an allocator of your own.
 // It has totals of its own; it takes back what it gave and nothing else; and Close says whether all came back, and names
 // what didn't. Several may stand before one allocator, beside those who use it itself, and one before another: what the
@@ -39,6 +26,8 @@ type Proxy struct {
 	back Allocator
 	free Freer // nil: nothing is freed one by one
 }
+
+var _ Reallocator = (*Proxy)(nil)
 
 // NewProxy makes a proxy before an allocator or before another proxy. Cost: a few Go allocations.
 func NewProxy(name string, back Allocator) *Proxy {
@@ -106,7 +95,7 @@ func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 // SizeOf is the size that was asked for. What this proxy didn't give, or has back already, is refused with an error.
 func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	g, err := x.find("SizeOf", keyOf(p))
-	if back, ok := x.back.(Sizer); ok && err == nil {
+	if back, ok := x.back.(Reallocator); ok && err == nil {
 		_, err = back.SizeOf(p) // it may have been freed behind our back
 	}
 	return g.size, err

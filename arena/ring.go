@@ -14,9 +14,11 @@ type Ring struct {
 	gen    uint64
 }
 
+var _ Freer = Ring{}
+
 // NewRing makes a ring of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewRing(block []byte) (Ring, error) {
-	if err := checkTwoLines("Ring", block); err != nil {
+	if err := checkBlock("Ring", block, 2*arena_c.LineSize); err != nil {
 		return Ring{}, err
 	}
 	header := arena_c.RingInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))

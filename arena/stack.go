@@ -13,9 +13,14 @@ type Stack struct {
 	gen    uint64
 }
 
+var (
+	_ Freer = Stack{}
+	_ Freer = StackFar{}
+)
+
 // NewStack makes a stack of the block, which has at least 192 bytes: the header takes 128. What was in the block is lost.
 func NewStack(block []byte) (Stack, error) {
-	if err := checkTwoLines("Stack", block); err != nil {
+	if err := checkBlock("Stack", block, 2*arena_c.LineSize); err != nil {
 		return Stack{}, err
 	}
 	header := arena_c.StackInit(unsafe.Pointer(unsafe.SliceData(block)), uint64(len(block)))

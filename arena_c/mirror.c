@@ -1,205 +1,445 @@
-#include "mirror_notes.h"
+#include "mirror.h"
 
 #ifdef UPFRONT_MIRROR
 
+#if defined(UPFRONT_CHECKED) && (defined(__linux__) || defined(__APPLE__))
+#include <sys/mman.h>
+#include <unistd.h>
+#define HAS_PAGES 1
+#endif
+
+/* Under AddressSanitizer what is dead is poisoned: nothing looks at it, for it would be met before it can say what it knows. */
+#ifdef UPFRONT_CHECKED
+enum { LOOKS = 1 };
+static void fill_dead(uintptr_t p, uint64_t size) { memset((void *)p, UPFRONT_DEAD, (size_t)size); }
+static void fill_fresh(uintptr_t p, uint64_t size) { memset((void *)p, UPFRONT_FRESH, (size_t)size); }
+#else
+enum { LOOKS = 0 };
+static void fill_dead(uintptr_t p, uint64_t size) { UPFRONT_POISON((void *)p, size); }
+static void fill_fresh(uintptr_t p, uint64_t size) { UPFRONT_UNPOISON((void *)p, size); }
+#endif
+
 __thread uint32_t upfront_site;
 
-upfront_mirror upfront_mirrors[UPFRONT_MIRRORS];
-uint32_t upfront_mirrors_used;
+/* Redzones: so many bytes before, and at most so many behind. Even what has one byte has 63 between it and the next. */
+enum { ZONE_BEFORE = 32, ZONE_BEHIND = 256 };
+
+/* A page of notes, about so many places: `touched` says which pages have any, and `reach` what reached last into them from the
+ * pages before, if it is alive. */
+enum { NOTES_AT_ONCE = 128 };
+
+enum { NOTE_PAGE = 4096, PAGED_FROM = 128 };
+
+/* In a note's word, above the size. NODE: a word and what it is about, which lies at the next line. PLAIN: it stays at its canonical
+ * place. LAST: it died, and nothing in the other window did so later. PAGED: it lies in its page where it is accounted in its,
+ * so that an arena on it aligns as everywhere. */
+#define NOTE_SIZE (UPFRONT_OFFSET_MAX - 1)
+#define NOTE_LIVE (UINT64_C(1) << 40)
+#define NOTE_DIED (UINT64_C(1) << 41)
+#define NOTE_NODE (UINT64_C(1) << 42)
+#define NOTE_PLAIN (UINT64_C(1) << 43)
+#define NOTE_LAST (UINT64_C(1) << 44)
+#define NOTE_PAGED (UINT64_C(1) << 45)
+#define NOTE_HOW (UINT64_C(1) << 46)
+
+typedef struct note {
+    uint64_t word;
+    uint32_t made, ended;
+} note;
+
+/* What is known of UPFRONT_EDGE bytes: rows don't share them. */
+typedef struct edge {
+    uint8_t window;  /* in which something was given last */
+    uint8_t used;    /* a bit for each window */
+    uint8_t blocked; /* and whether it has no access */
+} edge;
+
+typedef struct mirror {
+    uintptr_t block, origin; /* the origin is aligned, at or below the block */
+    uint64_t block_size;     /* 0: nobody's */
+    uint64_t size;           /* places, from the origin */
+    uintptr_t window[2];
+    note *notes; /* for each place one a window */
+    edge *edges;
+    uint64_t *reach;
+    uint8_t *touched;
+    upfront_finder finder;
+    uint32_t name;
+} mirror;
+
+static mirror mirrors[UPFRONT_MIRRORS];
+static uint32_t mirrors_used; /* all behind are nobody's */
+
+static const mirror *mirror_of(uintptr_t canonical, uint64_t *offset) {
+    uint32_t i, n = __atomic_load_n(&mirrors_used, __ATOMIC_ACQUIRE);
+    for (i = 0; i < n; i++) {
+        uint64_t size = __atomic_load_n(&mirrors[i].block_size, __ATOMIC_ACQUIRE);
+        *offset = (uint64_t)canonical - mirrors[i].origin;
+        if ((uint64_t)canonical - mirrors[i].block < size)
+            return &mirrors[i];
+    }
+    return NULL;
+}
+
+static const mirror *mirror_at(uintptr_t position, int *window) {
+    uint32_t i, n = __atomic_load_n(&mirrors_used, __ATOMIC_ACQUIRE);
+    for (i = 0; i < n; i++) {
+        uint64_t known = __atomic_load_n(&mirrors[i].block_size, __ATOMIC_ACQUIRE);
+        uint64_t offset = (uint64_t)position - mirrors[i].window[0], size = mirrors[i].size * UPFRONT_SPREAD;
+        if (known != 0 && offset < 2 * size) {
+            *window = offset >= size;
+            return &mirrors[i];
+        }
+    }
+    return NULL;
+}
+
+static note *note_of(const mirror *m, uint64_t at, int window) { return &m->notes[2 * at + (uint64_t)window]; }
+
+static uint64_t size_of(const mirror *m, uint64_t at, int window) { return note_of(m, at, window)->word & NOTE_SIZE; }
+
+static uintptr_t line_of(const mirror *m, uint64_t at, int window) {
+    return m->window[window] + (uintptr_t)(UPFRONT_SPREAD * at);
+}
+
+/* Where what begins at `at` has its first byte. */
+static uintptr_t start_of(const mirror *m, uint64_t at, int window) {
+    uint64_t word = note_of(m, at, window)->word;
+    if (word & NOTE_PLAIN)
+        return m->origin + (uintptr_t)at;
+    if (word & NOTE_PAGED)
+        return line_of(m, at, window) + (uintptr_t)(at % NOTE_PAGE);
+    return line_of(m, at, window) + (word & NOTE_NODE ? UPFRONT_LINE - sizeof(uint64_t) : 0);
+}
+
+static uint64_t behind(uint64_t size) {
+    uint64_t gap = (UPFRONT_SPREAD - 1) * size - ZONE_BEFORE, most = ZONE_BEHIND;
+    return gap < most ? gap : most;
+}
+
+/* The last of `size` bytes' places whose lines what begins at `at` has bytes or redzones in. */
+static uint64_t last_line(uint64_t at, uint64_t size) {
+    uint64_t lines = (NOTE_PAGE + size + behind(size)) / UPFRONT_SPREAD + 2;
+    return at + (lines < size ? lines : size - 1);
+}
+
+static uintptr_t edge_size(void) { return (uintptr_t)(UPFRONT_SPREAD * UPFRONT_EDGE); }
+
+/* The nearest place at or below `at` whose note in the window has the bit; m->size when there is none. */
+static uint64_t below(const mirror *m, uint64_t at, int window, uint64_t bit) {
+    for (at = at < m->size ? at : m->size - 1; at != UINT64_MAX; at--) {
+        if (!m->touched[at / NOTES_AT_ONCE])
+            at -= at % NOTES_AT_ONCE;
+        else if (note_of(m, at, window)->word & bit)
+            return at;
+    }
+    return m->size;
+}
+
+/* And the nearest at or above, below `end`; or `end`. */
+static uint64_t above(const mirror *m, uint64_t at, uint64_t end, int window, uint64_t bits) {
+    for (end = end < m->size ? end : m->size; at < end; at++) {
+        if (!m->touched[at / NOTES_AT_ONCE])
+            at |= NOTES_AT_ONCE - 1;
+        else if (note_of(m, at, window)->word & bits)
+            return at;
+    }
+    return end;
+}
+
+/* The window in which something alive begins there; -1: none. */
+static int alive_at(const mirror *m, uint64_t at) {
+    if (at >= m->size || !m->touched[at / NOTES_AT_ONCE])
+        return -1;
+    return note_of(m, at, 0)->word & NOTE_LIVE ? 0 : note_of(m, at, 1)->word & NOTE_LIVE ? 1 : -1;
+}
+
+/* The place whose living, or else dead, thing has the position, or ends there; m->size: none. */
+static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
+    uint64_t line = (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, bit = NOTE_LIVE;
+    for (; bit != 0; bit = bit == NOTE_LIVE ? NOTE_DIED : 0) {
+        uint64_t at = below(m, line, window, bit);
+        if (at != m->size && p - start_of(m, at, window) <= size_of(m, at, window))
+            return at;
+    }
+    return m->size;
+}
+
+/* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
+static void set_access(const mirror *m, uint64_t index, int window, int access) {
+#ifdef HAS_PAGES
+    uintptr_t p = m->window[window] + (uintptr_t)index * edge_size(), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    edge *e = &m->edges[index];
+    if (mprotect((void *)p, edge_size() - page, access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
+        e->blocked = (uint8_t)(access ? e->blocked & ~(1 << window) : e->blocked | 1 << window);
+#else
+    (void)m, (void)index, (void)window, (void)access;
+#endif
+}
+
+/* What lies at a position that isn't as it should be. */
+static void find(const mirror *m, uintptr_t p, int window, upfront_found *found) {
+    uint64_t line = (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, at = below(m, line, window, NOTE_LIVE);
+    const note *n;
+    memset(found, 0, sizeof *found);
+    found->what = UPFRONT_NOBODYS;
+    if (at != m->size) {
+        uint64_t size = size_of(m, at, window), start = p - start_of(m, at, window);
+        found->what = start < size ? UPFRONT_LIVING : start < size + behind(size) ? UPFRONT_PAST : UPFRONT_NOBODYS;
+    }
+    if (found->what == UPFRONT_NOBODYS) {
+        at = below(m, (uint64_t)(p - m->window[window] + ZONE_BEFORE) / UPFRONT_SPREAD, window, NOTE_LIVE);
+        if (at != m->size && start_of(m, at, window) - p - 1 < ZONE_BEFORE)
+            found->what = UPFRONT_BEFORE;
+    }
+    if (found->what == UPFRONT_NOBODYS && (at = place_of(m, p, window)) != m->size)
+        found->what = UPFRONT_ENDED;
+    found->address = p;
+    found->name = m->name;
+    found->block = (const void *)m->block;
+    found->canonical = m->origin + (uintptr_t)line;
+    if (found->what == UPFRONT_NOBODYS)
+        return;
+    n = note_of(m, at, window);
+    found->how = (int)(n->word / NOTE_HOW);
+    found->start = start_of(m, at, window);
+    found->size = size_of(m, at, window);
+    found->made = n->made;
+    found->ended = n->ended;
+    found->canonical = m->origin + (uintptr_t)at;
+}
+
+/* The first position in [p, end) that isn't dead, or end. What has no access nobody wrote to. */
+static uintptr_t undead(const mirror *m, uintptr_t p, uintptr_t end, int window) {
+    uintptr_t stop;
+    for (; p < end; p = stop) {
+        const unsigned char *bytes = (const unsigned char *)p;
+        uintptr_t offset = p - m->window[window];
+        stop = p + (edge_size() - offset % edge_size());
+        stop = stop < end ? stop : end;
+        if (m->edges[offset / edge_size()].blocked >> window & 1 || (*bytes == UPFRONT_DEAD && memcmp(bytes, bytes + 1, stop - p - 1) == 0))
+            continue;
+        while (*bytes == UPFRONT_DEAD)
+            bytes++;
+        return (uintptr_t)bytes;
+    }
+    return end;
+}
+
+static void expect_dead(const mirror *m, uintptr_t p, uintptr_t end, int window) {
+    upfront_found found;
+    uintptr_t bad = LOOKS ? undead(m, p, end, window) : end;
+    if (bad >= end || m->finder == NULL)
+        return;
+    find(m, bad, window, &found);
+    m->finder(&found);
+}
+
+/* Looks at both redzones of what begins at `at`. */
+static void check_zones(const mirror *m, uint64_t at, int window) {
+    uintptr_t start = start_of(m, at, window);
+    uint64_t size = size_of(m, at, window);
+    expect_dead(m, start - ZONE_BEFORE, start, window);
+    expect_dead(m, start + (uintptr_t)size, start + (uintptr_t)(size + behind(size)), window);
+}
+
+/* And at what died where something is to begin. */
+static void check_dead(const mirror *m, uint64_t at, int window) {
+    uint64_t size = size_of(m, at, window), next = above(m, at + 1, at + size / UPFRONT_SPREAD + 2, window, NOTE_LIVE);
+    uintptr_t start = start_of(m, at, window), end = start + (uintptr_t)size, stop = line_of(m, next, window);
+    if (note_of(m, at, window)->word & NOTE_DIED)
+        expect_dead(m, start, end < stop ? end : stop, window);
+}
 
 /* The window of what is alive, begins at `start` and contains `at`; -1: nothing does. */
-static int holds(const upfront_mirror *m, uint64_t start, uint64_t at) {
-    int window = upfront_alive_at(m, start);
-    return window >= 0 && at - start < (upfront_note_of(m, start, window)->word & UPFRONT_NOTE_SIZE) ? window : -1;
+static int holds(const mirror *m, uint64_t start, uint64_t at) {
+    int window = alive_at(m, start);
+    return window >= 0 && at - start < size_of(m, start, window) ? window : -1;
 }
 
 /* The place where what is alive and contains `at` begins; m->size: nothing is. It begins in the page of `at`, or reaches into it. */
-static uint64_t around(const upfront_mirror *m, uint64_t at, int *window) {
+static uint64_t around(const mirror *m, uint64_t at, int *window) {
     uint64_t start = at;
-    for (; m->touched[at / UPFRONT_NOTES_AT_ONCE]; start--) {
-        if ((*window = upfront_alive_at(m, start)) >= 0)
+    for (; m->touched[at / NOTES_AT_ONCE]; start--) {
+        if ((*window = alive_at(m, start)) >= 0)
             return (*window = holds(m, start, at)) >= 0 ? start : m->size;
-        if (start % UPFRONT_NOTES_AT_ONCE == 0)
+        if (start % NOTES_AT_ONCE == 0)
             break;
     }
-    start = m->reach[at / UPFRONT_NOTES_AT_ONCE];
+    start = m->reach[at / NOTES_AT_ONCE];
     return start <= at && (*window = holds(m, start, at)) >= 0 ? start : m->size;
 }
 
 /* Notes that what begins at `at` reaches through so many bytes. */
-static void reach(const upfront_mirror *m, uint64_t at, uint64_t size) {
-    uint64_t page = at / UPFRONT_NOTES_AT_ONCE;
-    while (++page <= (at + size - 1) / UPFRONT_NOTES_AT_ONCE)
+static void reach(const mirror *m, uint64_t at, uint64_t size) {
+    uint64_t page = at / NOTES_AT_ONCE;
+    while (++page <= (at + size - 1) / NOTES_AT_ONCE)
         m->reach[page] = at;
 }
 
 static void fill_zones(uintptr_t start, uint64_t size) {
-    upfront_fill_dead(start - UPFRONT_ZONE_BEFORE, UPFRONT_ZONE_BEFORE);
-    upfront_fill_dead(start + (uintptr_t)size, upfront_behind(size));
+    fill_dead(start - ZONE_BEFORE, ZONE_BEFORE);
+    fill_dead(start + (uintptr_t)size, behind(size));
 }
 
 /* Gives access to all that what begins at `at` touches, and notes that it does. */
-static void use(const upfront_mirror *m, uint64_t at, uint64_t size, int window) {
+static void use(const mirror *m, uint64_t at, uint64_t size, int window) {
     uint64_t i;
-    upfront_enter(m, at, size, window);
-    for (i = at / UPFRONT_EDGE; i <= upfront_last_line(at, size) / UPFRONT_EDGE; i++)
+    for (i = at / UPFRONT_EDGE; i <= last_line(at, size) / UPFRONT_EDGE; i++) {
+        if (m->edges[i].blocked >> window & 1)
+            set_access(m, i, window, 1);
         m->edges[i].used |= (uint8_t)(1 << window);
+    }
 }
 
 /* What is given lies in the window where its place did not die last; a place that is new follows the one before it. */
 static void *live(void *canonical, uint64_t size, uint64_t kind) {
     uint64_t at;
-    const upfront_mirror *m = upfront_mirror_of((uintptr_t)canonical, &at);
+    const mirror *m = mirror_of((uintptr_t)canonical, &at);
     int window;
-    upfront_note *n;
+    note *n;
     uintptr_t start;
     if (m == NULL) {
-        upfront_fill_fresh((uintptr_t)canonical, size);
+        fill_fresh((uintptr_t)canonical, size);
         return canonical;
     }
     if (size == 0)
         return canonical;
-    m->touched[at / UPFRONT_NOTES_AT_ONCE] = 1;
+    m->touched[at / NOTES_AT_ONCE] = 1;
     window = m->edges[at / UPFRONT_EDGE].window;
-    if (upfront_note_of(m, at, window)->word & UPFRONT_NOTE_LAST)
+    if (note_of(m, at, window)->word & NOTE_LAST)
         window = !window;
-    n = upfront_note_of(m, at, window);
-    if (!(kind & UPFRONT_NOTE_PLAIN)) {
+    n = note_of(m, at, window);
+    if (!(kind & NOTE_PLAIN)) {
         use(m, at, size, window);
-        upfront_check_dead(m, at, window);
+        check_dead(m, at, window);
     }
-    n->word = size | UPFRONT_NOTE_LIVE | kind;
+    n->word = size | NOTE_LIVE | kind;
     n->made = upfront_site;
     n->ended = 0;
     reach(m, at, size);
-    if (kind & UPFRONT_NOTE_PLAIN)
+    if (kind & NOTE_PLAIN)
         return canonical;
     m->edges[at / UPFRONT_EDGE].window = m->edges[(at + size - 1) / UPFRONT_EDGE].window = (uint8_t)window;
-    start = upfront_start_of(m, at, window);
+    start = start_of(m, at, window);
     fill_zones(start, size);
-    upfront_fill_fresh(start, size);
+    fill_fresh(start, size);
     return (void *)start;
 }
 
 void *upfront_mark_live(void *canonical, uint64_t size) {
-    return live(canonical, size, (uintptr_t)canonical % UPFRONT_LINE == 0 && size >= UPFRONT_PAGED_FROM ? UPFRONT_NOTE_PAGED : 0);
+    return live(canonical, size, (uintptr_t)canonical % UPFRONT_LINE == 0 && size >= PAGED_FROM ? NOTE_PAGED : 0);
 }
 
 void *upfront_mark_room(void *canonical, uint64_t size) { return live(canonical, size, 0); }
 
-void *upfront_mark_node(void *canonical, uint64_t size) { return live(canonical, size, UPFRONT_NOTE_NODE); }
+void *upfront_mark_node(void *canonical, uint64_t size) { return live(canonical, size, NOTE_NODE); }
 
-void upfront_mark_block(void *canonical, uint64_t size) { (void)live(canonical, size, UPFRONT_NOTE_PLAIN); }
+void upfront_mark_block(void *canonical, uint64_t size) { (void)live(canonical, size, NOTE_PLAIN); }
 
-static void kill(const upfront_mirror *m, uint64_t at, int window, int how) {
-    upfront_note *n = upfront_note_of(m, at, window), *other = upfront_note_of(m, at, !window);
-    if (n->word & UPFRONT_NOTE_PLAIN) { /* what was in it died before */
+static void kill(const mirror *m, uint64_t at, int window, int how) {
+    note *n = note_of(m, at, window), *other = note_of(m, at, !window);
+    if (n->word & NOTE_PLAIN) { /* what was in it died before */
         n->word = 0;
         return;
     }
-    upfront_check_zones(m, at, window);
-    upfront_fill_dead(upfront_start_of(m, at, window), n->word & UPFRONT_NOTE_SIZE);
-    n->word &= ~UPFRONT_NOTE_LIVE;
-    n->word |= UPFRONT_NOTE_DIED | UPFRONT_NOTE_LAST | (uint64_t)how * UPFRONT_NOTE_HOW;
+    check_zones(m, at, window);
+    fill_dead(start_of(m, at, window), n->word & NOTE_SIZE);
+    n->word &= ~NOTE_LIVE;
+    n->word |= NOTE_DIED | NOTE_LAST | (uint64_t)how * NOTE_HOW;
     n->ended = upfront_site;
-    other->word &= ~UPFRONT_NOTE_LAST;
+    other->word &= ~NOTE_LAST;
 }
 
 void upfront_mark_ended(void *canonical, uint64_t size, int how) {
     uint64_t at, end;
-    const upfront_mirror *m = upfront_mirror_of((uintptr_t)canonical, &at);
+    const mirror *m = mirror_of((uintptr_t)canonical, &at);
     if (m == NULL) {
-        upfront_fill_dead((uintptr_t)canonical, size);
+        fill_dead((uintptr_t)canonical, size);
         return;
     }
     for (end = at + size; at < end;) {
-        int window = upfront_alive_at(m, at);
+        int window = alive_at(m, at);
         if (window >= 0) {
-            uint64_t step = upfront_note_of(m, at, window)->word & UPFRONT_NOTE_SIZE;
+            uint64_t step = size_of(m, at, window);
             kill(m, at, window, how);
             at += step;
         } else {
-            at = m->touched[at / UPFRONT_NOTES_AT_ONCE] ? at + 1 : (at | (UPFRONT_NOTES_AT_ONCE - 1)) + 1;
+            at = m->touched[at / NOTES_AT_ONCE] ? at + 1 : (at | (NOTES_AT_ONCE - 1)) + 1;
         }
     }
 }
 
 /* What contains `from`, in a mirror; NULL: nothing is there. */
-static upfront_note *note_around(const void *from, const upfront_mirror **m, uint64_t *at, int *window) {
-    *m = upfront_mirror_of((uintptr_t)from, at);
+static note *note_around(const void *from, const mirror **m, uint64_t *at, int *window) {
+    *m = mirror_of((uintptr_t)from, at);
     if (*m == NULL)
         return NULL;
-    *window = upfront_alive_at(*m, *at);
-    if (*window < 0)
-        *at = around(*m, *at, window);
-    return *at == (*m)->size ? NULL : upfront_note_of(*m, *at, *window);
+    *at = around(*m, *at, window);
+    return *at == (*m)->size ? NULL : note_of(*m, *at, *window);
 }
 
 void *upfront_mark_more(void *from, void *end, uint64_t size) {
-    const upfront_mirror *m;
+    const mirror *m;
     int window;
     uint64_t at, had;
     uintptr_t start;
-    upfront_note *n = note_around(from, &m, &at, &window);
-    if (n == NULL || from == end || n->word & UPFRONT_NOTE_PLAIN)
+    note *n = note_around(from, &m, &at, &window);
+    if (n == NULL || from == end || n->word & NOTE_PLAIN)
         return upfront_mark_live(end, size);
-    had = n->word & UPFRONT_NOTE_SIZE;
-    start = upfront_start_of(m, at, window);
-    upfront_check_zones(m, at, window);
+    had = n->word & NOTE_SIZE;
+    start = start_of(m, at, window);
+    check_zones(m, at, window);
     use(m, at, had + size, window);
     n->word += size;
     reach(m, at, had + size);
-    upfront_fill_fresh(start + (uintptr_t)had, size);
-    upfront_fill_dead(start + (uintptr_t)(had + size), upfront_behind(had + size));
+    fill_fresh(start + (uintptr_t)had, size);
+    fill_dead(start + (uintptr_t)(had + size), behind(had + size));
     return (void *)(start + (uintptr_t)had);
 }
 
 void upfront_mark_less(void *from, void *end, uint64_t size) {
-    const upfront_mirror *m;
+    const mirror *m;
     int window;
     uint64_t at, left;
-    upfront_note *n = note_around(from, &m, &at, &window);
+    note *n = note_around(from, &m, &at, &window);
     if (m == NULL)
-        upfront_fill_dead((uintptr_t)end - (uintptr_t)size, size);
+        fill_dead((uintptr_t)end - (uintptr_t)size, size);
     if (n == NULL)
         return;
-    upfront_check_zones(m, at, window);
-    left = (n->word & UPFRONT_NOTE_SIZE) - size;
-    upfront_fill_dead(upfront_start_of(m, at, window) + (uintptr_t)left, size);
+    check_zones(m, at, window);
+    left = (n->word & NOTE_SIZE) - size;
+    fill_dead(start_of(m, at, window) + (uintptr_t)left, size);
     n->word -= size;
     if (left == 0)
-        n->word &= ~UPFRONT_NOTE_LIVE;
+        n->word &= ~NOTE_LIVE;
 }
 
 void *upfront_position(const void *canonical) {
-    uint64_t at, offset;
-    const upfront_mirror *m = upfront_mirror_of((uintptr_t)canonical, &at);
+    const mirror *m;
+    uint64_t at;
     int window;
-    if (m == NULL)
+    if (note_around(canonical, &m, &at, &window) == NULL)
         return (void *)(uintptr_t)canonical;
-    offset = at;
-    window = upfront_alive_at(m, at);
-    if (window < 0)
-        at = around(m, at, &window);
-    return at == m->size ? (void *)(uintptr_t)canonical : (void *)(upfront_start_of(m, at, window) + (uintptr_t)(offset - at));
+    return (void *)(start_of(m, at, window) + ((uintptr_t)canonical - m->origin - (uintptr_t)at));
 }
 
 void upfront_mark_apart(void *canonical, uint64_t size) {
     uint64_t at;
-    if (upfront_mirror_of((uintptr_t)canonical, &at) != NULL)
+    if (mirror_of((uintptr_t)canonical, &at) != NULL)
         upfront_mark_ended(canonical, size, UPFRONT_CLOSED);
 }
 
 uint64_t upfront_place(const void *p, const void *from) {
     uint64_t offset, at;
     int window;
-    const upfront_mirror *m = upfront_mirror_of((uintptr_t)from, &offset);
-    if (m == NULL || upfront_mirror_at((uintptr_t)p, &window) != m)
+    const mirror *m = mirror_of((uintptr_t)from, &offset);
+    if (m == NULL || mirror_at((uintptr_t)p, &window) != m)
         return upfront_distance(p, from);
-    at = upfront_place_of(m, (uintptr_t)p, window);
+    at = place_of(m, (uintptr_t)p, window);
     if (at == m->size)
         return upfront_distance(p, from);
-    return at + (uint64_t)((uintptr_t)p - upfront_start_of(m, at, window)) - offset;
+    return at + (uint64_t)((uintptr_t)p - start_of(m, at, window)) - offset;
 }
 
 /* The mirror's bytes: windows, notes, edges, and which notes are touched. */
@@ -208,46 +448,45 @@ static uint64_t round_size(const void *block, uint64_t size) {
 }
 
 uint64_t upfront_mirror_size(const void *block, uint64_t size) {
-    return round_size(block, size) * (2 * UPFRONT_SPREAD + 2 * sizeof(upfront_note) + 1);
+    return round_size(block, size) * (2 * UPFRONT_SPREAD + 2 * sizeof(note) + 1);
 }
 
 int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder finder, uint32_t name) {
     uint32_t i;
-    upfront_mirror *m;
+    mirror *m;
     uint64_t all = round_size(block, size);
-    for (i = 0; i < upfront_mirrors_used && upfront_mirrors[i].block_size != 0; i++) {
+    for (i = 0; i < mirrors_used && mirrors[i].block_size != 0; i++) {
     }
     if (i == UPFRONT_MIRRORS)
         return 0;
-    m = &upfront_mirrors[i];
+    m = &mirrors[i];
     m->block = (uintptr_t)block;
     m->origin = m->block - m->block % UPFRONT_ALIGN_MAX;
     m->size = all;
     m->window[0] = (uintptr_t)memory;
     m->window[1] = m->window[0] + (uintptr_t)(all * UPFRONT_SPREAD);
-    m->notes = (upfront_note *)(m->window[1] + (uintptr_t)(all * UPFRONT_SPREAD));
+    m->notes = (note *)(m->window[1] + (uintptr_t)(all * UPFRONT_SPREAD));
     m->reach = (uint64_t *)(void *)(m->notes + 2 * all);
-    m->touched = (uint8_t *)(m->reach + all / UPFRONT_NOTES_AT_ONCE);
-    m->edges = (upfront_edge *)(void *)(m->touched + all / UPFRONT_NOTES_AT_ONCE);
+    m->touched = (uint8_t *)(m->reach + all / NOTES_AT_ONCE);
+    m->edges = (edge *)(void *)(m->touched + all / NOTES_AT_ONCE);
     m->finder = finder;
     m->name = name;
     __atomic_store_n(&m->block_size, size, __ATOMIC_RELEASE);
-    if (i == upfront_mirrors_used)
-        __atomic_store_n(&upfront_mirrors_used, i + 1, __ATOMIC_RELEASE);
+    if (i == mirrors_used)
+        __atomic_store_n(&mirrors_used, i + 1, __ATOMIC_RELEASE);
     return 1;
 }
 
 void upfront_mirror_close(void *block) {
     uint64_t at, i;
     int window;
-    upfront_mirror *m = (upfront_mirror *)upfront_mirror_of((uintptr_t)block, &at);
+    mirror *m = (mirror *)mirror_of((uintptr_t)block, &at);
     if (m == NULL)
         return;
     for (i = 0; i < m->size / UPFRONT_EDGE; i++)
         for (window = 0; window < 2; window++)
             if (m->edges[i].used >> window & 1) /* what was never poisoned has no shadow yet, which costs memory */
-                UPFRONT_UNPOISON((void *)(upfront_line_of(m, i * UPFRONT_EDGE, window) - UPFRONT_ZONE_BEFORE),
-                                 upfront_edge_size() + UPFRONT_ZONE_BEFORE);
+                UPFRONT_UNPOISON((void *)(line_of(m, i * UPFRONT_EDGE, window) - ZONE_BEFORE), edge_size() + ZONE_BEFORE);
     __atomic_store_n(&m->block_size, 0, __ATOMIC_RELEASE);
 }
 
@@ -261,18 +500,88 @@ UPFRONT_UNCHECKED static void copy(uintptr_t to, uintptr_t from, uint64_t size) 
 
 void upfront_mirror_gather(void *from, uint64_t size) {
     uint64_t at, end;
-    const upfront_mirror *m = upfront_mirror_of((uintptr_t)from, &at);
+    const mirror *m = mirror_of((uintptr_t)from, &at);
     int window;
     if (m == NULL)
         return;
     for (window = 0; window < 2; window++) {
         uint64_t i = at;
-        for (end = at + size; (i = upfront_above(m, i, end, window, UPFRONT_NOTE_LIVE)) < end; i++) {
-            uint64_t n = upfront_note_of(m, i, window)->word & UPFRONT_NOTE_SIZE;
-            if (!(upfront_note_of(m, i, window)->word & UPFRONT_NOTE_PLAIN))
-                copy(m->origin + (uintptr_t)i, upfront_start_of(m, i, window), n < end - i ? n : end - i);
+        for (end = at + size; (i = above(m, i, end, window, NOTE_LIVE)) < end; i++) {
+            uint64_t n = note_of(m, i, window)->word & NOTE_SIZE;
+            if (!(note_of(m, i, window)->word & NOTE_PLAIN))
+                copy(m->origin + (uintptr_t)i, start_of(m, i, window), n < end - i ? n : end - i);
         }
     }
+}
+
+int upfront_mirror_find(uintptr_t address, upfront_found *found) {
+    int window;
+    const mirror *m = LOOKS ? mirror_at(address, &window) : NULL;
+    if (m != NULL)
+        find(m, address, window, found);
+    return m != NULL;
+}
+
+/* The first position in [p, end) that is neither dead nor of something alive, or end. What is paged lies further up than what begins
+ * behind it, so that something alive may lie there that wasn't gone through yet. */
+static uintptr_t wrong(const mirror *m, uintptr_t p, uintptr_t end, int window) {
+    while ((p = undead(m, p, end, window)) < end) {
+        uint64_t at = below(m, (uint64_t)(p - m->window[window]) / UPFRONT_SPREAD, window, NOTE_LIVE), size;
+        if (at == m->size)
+            return p;
+        size = size_of(m, at, window);
+        if (p - start_of(m, at, window) >= size)
+            return p;
+        p = start_of(m, at, window) + (uintptr_t)size;
+    }
+    return end;
+}
+
+/* Goes through what begins in [at, end) in one window: redzones of what is alive are dead, and so is what ended, but for what is alive
+ * there now. What ended in the same bytes as what came before is looked at once. */
+static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, upfront_found *found) {
+    uintptr_t from = 0, to = 0, bad;
+    for (; (at = above(m, at, end, window, NOTE_LIVE | NOTE_DIED)) < end; at++) {
+        uint64_t word = note_of(m, at, window)->word, size = word & NOTE_SIZE;
+        uintptr_t start = start_of(m, at, window), stop = start + (uintptr_t)size;
+        if (word & NOTE_PLAIN)
+            continue;
+        if (word & NOTE_LIVE) {
+            uintptr_t last = stop + (uintptr_t)behind(size);
+            if ((bad = wrong(m, start - ZONE_BEFORE, start, window)) < start || (bad = wrong(m, stop, last, window)) < last)
+                break;
+            continue;
+        }
+        if (start < from || start > to)
+            from = to = start;
+        if ((bad = wrong(m, to, stop, window)) < stop)
+            break;
+        to = to < stop ? stop : to;
+    }
+    if (at < end)
+        find(m, bad, window, found);
+    return at >= end;
+}
+
+int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
+    uint64_t at;
+    const mirror *m = LOOKS ? mirror_of((uintptr_t)from, &at) : NULL;
+    return m == NULL || (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
+}
+
+void upfront_mark_over(void *from, uint64_t size) {
+    upfront_found found;
+    uint64_t at, i;
+    const mirror *m = LOOKS ? mirror_of((uintptr_t)from, &at) : NULL;
+    int window;
+    if (m == NULL)
+        return;
+    if (!upfront_mirror_check(from, size, &found) && m->finder != NULL)
+        m->finder(&found);
+    for (i = at / UPFRONT_EDGE; i * UPFRONT_EDGE < at + size; i++)
+        for (window = 0; window < 2; window++)
+            if ((m->edges[i].used & ~m->edges[i].blocked) >> window & 1)
+                set_access(m, i, window, 0);
 }
 
 #endif

@@ -10,7 +10,7 @@ const Race = false
 func raceWrite(unsafe.Pointer, uintptr) {}
 func raceDead(unsafe.Pointer, uintptr)  {}
 
-// writes, reads, alone and crossed do nothing in this build: see race_on.go.
+// writes, reads and crossed do nothing in this build: see race_on.go.
 
 type crossing struct{}
 

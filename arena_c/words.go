@@ -33,30 +33,21 @@ const (
 	Corrupt     Code = C.UPFRONT_CORRUPT
 )
 
-// String gives the code in a few words, for messages.
-func (c Code) String() string {
-	switch c {
-	case OK:
-		return "ok"
-	case Full:
-		return "full"
-	case TableFull:
-		return "no free header in a control table"
-	case BadArgument:
-		return "bad argument"
-	case Stale:
-		return "closed already"
-	case Order:
-		return "out of order"
-	case Double:
-		return "put twice"
-	case Foreign:
-		return "not from here"
-	case Misaligned:
-		return "inside a chunk, not at its start"
-	}
-	return "corrupt table"
+var codes = map[Code]string{
+	OK:          "ok",
+	Full:        "full",
+	TableFull:   "no free header in a control table",
+	BadArgument: "bad argument",
+	Stale:       "closed already",
+	Order:       "out of order",
+	Double:      "put twice",
+	Foreign:     "not from here",
+	Misaligned:  "inside a chunk, not at its start",
+	Corrupt:     "corrupt table",
 }
+
+// String gives the code in a few words, for messages.
+func (c Code) String() string { return codes[c] }
 
 // Unpoison makes a block ordinary memory again in asan builds, before it goes back to where it came from.
 func Unpoison(block unsafe.Pointer, size uint64) { C.upfront_asan_unpoison(block, C.uint64_t(size)) }

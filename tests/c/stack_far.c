@@ -90,6 +90,11 @@ static void far_underrun(void) {
         CHECK_EQ(upfront_stack_rewind_far(s, end), UPFRONT_CORRUPT);
         *below = good;
     }
+    below->cursor = s->ends.arena.limit; /* two words that agree, and lead back to themselves */
+    below->last = s->ends.far_last;
+    CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_CORRUPT);
+    CHECK_EQ(upfront_stack_rewind_far(s, end), UPFRONT_CORRUPT);
+    *below = good;
     CHECK_EQ(upfront_stack_free_far(s, b), UPFRONT_OK);
     CHECK_EQ(upfront_stack_free_far(s, a), UPFRONT_OK);
     window_free(w, WINDOW);
