@@ -30,13 +30,10 @@ func TestAPI(t *testing.T) {
 			lines = append(lines, name+": "+line)
 		}
 	}
-	file := filepath.Join("testdata", "api.txt")
 	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+		require.NoError(t, os.WriteFile("testdata/api.txt", []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	recorded := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	recorded := strings.Split(strings.TrimSuffix(page(t, "tests/testdata/api.txt"), "\n"), "\n")
 	gone := func(from, in []string) []string {
 		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return slices.Contains(in, line) })
 	}

@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,10 +18,8 @@ import (
 // variables are those that a file of cross gives a value, by name.
 func variables(t *testing.T, file string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "cross", file))
-	require.NoError(t, err)
 	found := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^(\S+)\s*=\s*(.*)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^(\S+)\s*=\s*(.*)$`).FindAllStringSubmatch(page(t, "cross/"+file), -1) {
 		found[line[1]] = line[2]
 	}
 	return found

@@ -66,7 +66,7 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	}
 	plan := readPlan(t, "frogpond/plan.json")
 	limit := sizeOf(t, plan) + plan.GoHeap + beyondPlan
-	program := buildProgram(t, "frogpond")
+	program := buildLike(t, "frogpond")
 	code, stdout, stderr := runLimited(t, limit, program, "-json", "-ticks", ticks, "-workers", "4")
 	require.Zero(t, code, stderr)
 	var r struct {

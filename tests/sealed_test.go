@@ -60,7 +60,7 @@ func TestSealedBudgetAsksNothing(t *testing.T) {
 	if !freedoom(t) { // a file, as without one nothing is read during play
 		args = append(args, "-wad", writeWAD(t, names[:12]))
 	}
-	stdout, lines := strace(t, buildProgram(t, "frogpond"), args...)
+	stdout, lines := strace(t, buildLike(t, "frogpond"), args...)
 	at, s := readBudgetAt(t, stdout)
 	require.Len(t, at.Levels, maps)
 	for _, l := range at.Levels {
@@ -145,7 +145,7 @@ func namesBudget(args string, s span) bool {
 
 // The control: a program that does one thing after the other to the pages of its budget is seen at each.
 func TestCallsOnTheBudgetAreSeen(t *testing.T) {
-	stdout, lines := strace(t, buildProgram(t, "testdata/asker"))
+	stdout, lines := strace(t, buildLike(t, "testdata/asker"))
 	_, s := readBudgetAt(t, stdout)
 	_, sealed, _ := between(t, lines, sealedMark, closedMark)
 	names, _ := s.findings(sealed)

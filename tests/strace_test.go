@@ -28,14 +28,6 @@ func absent(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// buildProgram builds a folder of this one.
-func buildProgram(t *testing.T, folder string) (name string) {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), filepath.Base(folder))
-	goCommand(t, ".", "build", "-o", name, "./"+folder)
-	return name
-}
-
 // strace runs a program and gives what it printed and each call of the system that any of its threads made, one a line, in
 // their order, with the arguments as numbers; only what write writes is text.
 func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []string) {

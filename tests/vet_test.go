@@ -4,23 +4,19 @@ package tests
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestVetRefusesCopies runs go vet on a package that copies what has a state of its own. It must name just the lines and
 // types that the source expects.
 func TestVetRefusesCopies(t *testing.T) {
-	source, err := os.ReadFile("testdata/copies/copies.go")
-	require.NoError(t, err)
 	var want, got []string
-	for i, line := range strings.Split(string(source), "\n") {
+	for i, line := range strings.Split(page(t, "tests/testdata/copies/copies.go"), "\n") {
 		if _, name, ok := strings.Cut(line, "// vet: "); ok {
 			want = append(want, fmt.Sprintf("%d: %s", i+1, name))
 		}

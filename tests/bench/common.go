@@ -5,7 +5,6 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
 type object [8]uint64 // 64 bytes
@@ -42,9 +41,6 @@ func inspect(list []unsafe.Pointer) (sum uint64) {
 	}
 	return sum
 }
-
-// listInC is room for n addresses in memory of C, for a loop in C to leave what it took in.
-func listInC(n int) []unsafe.Pointer { return unsafe.Slice(cfloor.Ptrs(n), n) }
 
 // pointers is the same list.
 func pointers[T any](list []*T) []unsafe.Pointer {

@@ -20,12 +20,12 @@ var workA = work{
 
 //go:noinline
 func enterA() []contestant {
-	a, out, hand := cfloor.NewArena(budget.MiB), listInC(objectCount), bump.NewGo(budget.MiB)
+	a, out, hand := cfloor.NewArena(budget.MiB), cfloor.List(objectCount), bump.NewGo(budget.MiB)
 	pool := objectsInPool()
 	var heap memory.Allocator
 	look := func() uint64 { return inspect(pointers(kept[:])) }
 	return append([]contestant{
-		again(floor, func() { a.Struct64(unsafe.SliceData(out), objectCount) }, func() uint64 { return inspect(out) }, nil),
+		again(floor, func() { a.Struct64(out) }, func() uint64 { return inspect(out) }, nil),
 		again(byHand, func() {
 			for i := range kept {
 				p := bump.New[object](hand)

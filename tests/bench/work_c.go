@@ -83,13 +83,13 @@ func enter256(random bool) []contestant {
 
 //go:noinline
 func poolC(size int, random bool) contestant {
-	p, out := cfloor.NewPool(size, chunkCount), listInC(chunkCount)
-	if random {
-		return again(floor, func() { p.Random(unsafe.SliceData(out), order[:]) },
-			func() uint64 { return inspectChunks(out, size/8, false) }, nil)
+	p, out := cfloor.NewPool(size, chunkCount), cfloor.List(chunkCount)
+	do := func() { p.Random(out, order[:]) }
+	if !random {
+		out = out[:lifoDepth]
+		do = func() { p.LIFO(out, chunkCount) }
 	}
-	return again(floor, func() { p.LIFO(unsafe.SliceData(out), lifoDepth, chunkCount) },
-		func() uint64 { return inspectChunks(out[:lifoDepth], size/8, false) }, nil)
+	return again(floor, do, func() uint64 { return inspectChunks(out, size/8, false) }, nil)
 }
 
 // wrote is what the floors write to a chunk.

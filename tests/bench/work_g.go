@@ -68,14 +68,16 @@ func enterG() []contestant {
 		}),
 		inTwo(syncPool, func(_ int, held *heldG) {
 			for range batchesG {
+				for _, p := range held.list { // not at the end: the other would take what is still to be looked at
+					if p != nil {
+						shared.Put(p)
+					}
+				}
 				for i := range held.list {
 					p := shared.Get().(*object)
 					*p = object{}
 					p[0] = uint64(i)
 					held.list[i] = p
-				}
-				for _, p := range held.list {
-					shared.Put(p)
 				}
 			}
 		}),

@@ -123,8 +123,8 @@ func holdEach(get func(int) unsafe.Pointer, put func(unsafe.Pointer), held func(
 }
 
 func holdMalloc() holder {
-	start := float64(cfloor.Held()) // the program's own
-	return holdEach(cfloor.Malloc, cfloor.Free, func() float64 { return float64(cfloor.Held()) - start })
+	start := float64(cfloor.HeapSize()) // the program's own
+	return holdEach(cfloor.Malloc, cfloor.Free, func() float64 { return float64(cfloor.HeapSize()) - start })
 }
 
 // holdGo holds the spans that are in use after a collection.
