@@ -44,7 +44,15 @@ func TestBudgetAfterClose(t *testing.T) {
 	assert.Nil(t, l.Get())
 	assert.False(t, reader.Pin())
 	for what, err := range map[string]error{
-		"Walk":                   func() error { _, err := b.Walk(); return err }(),
+		"Walk": func() error { _, err := b.Walk(); return err }(),
+		"Lease": func() (err error) {
+			for range 20 { // of a pair that is free: none is ever handed out
+				if _, err = b.Lease(background); err == nil {
+					return nil
+				}
+			}
+			return err
+		}(),
 		"Seal":                   b.Seal(),
 		"SealStrict":             b.SealStrict(),
 		"NextFrame":              b.NextFrame(),

@@ -415,15 +415,23 @@ func TestOnErrorMayPanic(t *testing.T) {
 	mustLoad(t, b, "level", nil)
 }
 
-// TestGoexitInFinalizersOfClose: tests/model has it in all others.
-func TestGoexitInFinalizersOfClose(t *testing.T) {
+// TestGoexitInFinalizers of a Rewind and of Close: all that goes along goes. tests/model has the rest.
+func TestGoexitInFinalizers(t *testing.T) {
 	b := open(t, small())
 	exit := func(s scope.Scope, id int64) {
 		newMark(s, id, 0)
 		s.Defer(func() { runtime.Goexit() })
 	}
-	mustLoad(t, b, "init", func(s scope.Scope) { exit(s, 1) })
-	mustLoad(t, b, "level", func(s scope.Scope) { exit(s, 2) })
+	fillBoth := func() {
+		ran = nil
+		mustLoad(t, b, "init", func(s scope.Scope) { exit(s, 1) })
+		mustLoad(t, b, "level", func(s scope.Scope) { exit(s, 2) })
+	}
+	fillBoth()
+	assert.True(t, attempt(func() error { return b.Region("init").Rewind(background) }).exited)
+	assert.Equal(t, []int64{2, 1}, ran)
+	requireEmpty(t, b, "init")
+	fillBoth()
 	exit(b.Frame(), 3)
 	newMark(b.Scratch(1, 1).Open("scratch"), 4, 0)
 	assert.True(t, attempt(b.Close).exited)

@@ -8,30 +8,21 @@ import (
 
 var heaps = []line{
 	{"free, realloc or SizeOf of a heap's freed, foreign or interior block", []program{
-		{name: "free twice", says: "put twice", run: func(wrong bool) {
-			heap := load(open(), "level", heapOf).Get()
-			block := heap.Alloc(64, 16)
+		{name: "free twice", says: "put twice", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
 			check(heap.Free(block))
-			if wrong {
-				check(heap.Free(block))
-			}
-		}},
-		{name: "free of a foreign block", says: "not from here", run: func(wrong bool) {
-			heap := load(open(), "level", heapOf).Get()
-			block := heap.Alloc(64, 16)
-			if wrong {
-				block = unsafe.Pointer(new(Frog))
-			}
-			check(heap.Free(block))
-		}},
-		{name: "free inside a block", says: "inside a chunk, not at its start", run: func(wrong bool) {
-			heap := load(open(), "level", heapOf).Get()
-			block := heap.Alloc(64, 16)
-			if wrong {
-				block = unsafe.Add(block, 16)
-			}
-			check(heap.Free(block))
-		}},
+			return block
+		})},
+		{name: "free of a foreign block", says: "not from here", run: frees(func(*arena.Heap, unsafe.Pointer) unsafe.Pointer {
+			return unsafe.Pointer(new(Frog))
+		})},
+		{name: "free inside a block", says: "inside a chunk, not at its start", run: frees(func(_ *arena.Heap,
+			block unsafe.Pointer) unsafe.Pointer {
+			return unsafe.Add(block, 16)
+		})},
+		{name: "free in a heap that was reset", says: "put twice", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
+			heap.Reset()
+			return block
+		})},
 		{name: "realloc of a freed block", says: "put twice", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			block := heap.Alloc(64, 16)
@@ -58,14 +49,6 @@ var heaps = []line{
 			size, err := heap.SizeOf(block)
 			check(err)
 			say("the block has %d bytes", size)
-		}},
-		{name: "free in a heap that was reset", says: "put twice", run: func(wrong bool) {
-			heap := made(arena.NewHeap(arena.NewBlock(4096, 64)))
-			block := heap.Alloc(64, 16)
-			if wrong {
-				heap.Reset()
-			}
-			check(heap.Free(block))
 		}},
 	}, []answer{
 		{every, "seal", "arena: BUG: Heap…", told},
@@ -133,3 +116,15 @@ var heaps = []line{
 }
 
 var heapFrogs = arena.HeapOf[Frog](nil)
+
+// frees is a program that frees a block, or what it takes for one after it did something to the heap.
+func frees(instead func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer) func(wrong bool) {
+	return func(wrong bool) {
+		heap := load(open(), "level", heapOf).Get()
+		block := heap.Alloc(64, 16)
+		if wrong {
+			block = instead(heap, block)
+		}
+		check(heap.Free(block))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -38,47 +39,17 @@ var pools = []line{
 				check(pool.Put(frog))
 			}
 		}},
-		{name: "Put of a foreign pointer", says: "not from here", run: func(wrong bool) {
-			pool := load(open(), "level", pondOfFrogs).Get()
-			frog := pool.Get()
-			if wrong {
-				frog = new(Frog)
-			}
-			pool.Put(frog)
-		}},
-		{name: "Put of another pool's chunk", says: "not from here", run: func(wrong bool) {
-			b := open()
-			pool := load(b, "systems", pondOfFrogs).Get()
-			frog := pool.Get()
-			if wrong {
-				frog = load(b, "level", pondOfFrogs).Get().Get()
-			}
-			pool.Put(frog)
-		}},
-		{name: "Put of an interior pointer", says: "inside a chunk, not at its start", run: func(wrong bool) {
-			pool := load(open(), "level", pondOfFrogs).Get()
-			frog := pool.Get()
-			if wrong {
-				frog = (*Frog)(unsafe.Pointer(&frog.Y))
-			}
-			pool.Put(frog)
-		}},
-		{name: "Put of a misaligned pointer", says: "inside a chunk, not at its start", run: func(wrong bool) {
-			pool := load(open(), "level", pondOfFrogs).Get()
-			frog := pool.Get()
-			if wrong {
-				frog = (*Frog)(unsafe.Add(unsafe.Pointer(frog), 1))
-			}
-			pool.Put(frog)
-		}},
-		{name: "Put of nil", says: "Put of nil", run: func(wrong bool) {
-			pool := load(open(), "level", pondOfFrogs).Get()
-			frog := pool.Get()
-			if wrong {
-				frog = nil
-			}
-			pool.Put(frog)
-		}},
+		{name: "Put of a foreign pointer", says: "not from here", run: puts(func(*budget.Budget, *Frog) *Frog { return new(Frog) })},
+		{name: "Put of another pool's chunk", says: "not from here", run: puts(func(b *budget.Budget, _ *Frog) *Frog {
+			return load(b, "level", pondOfFrogs).Get().Get()
+		})},
+		{name: "Put of an interior pointer", says: "inside a chunk, not at its start", run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
+			return (*Frog)(unsafe.Pointer(&frog.Y))
+		})},
+		{name: "Put of a misaligned pointer", says: "inside a chunk, not at its start", run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
+			return (*Frog)(unsafe.Add(unsafe.Pointer(frog), 1))
+		})},
+		{name: "Put of nil", says: "Put of nil", run: puts(func(*budget.Budget, *Frog) *Frog { return nil })},
 		{name: "Put into a closed pool", says: "closed already", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			pool := frogs.Pool(query, 10)
@@ -133,3 +104,16 @@ var mortals = scope.Object(func(f *Frog) error {
 	f.Age = 0
 	return nil
 })
+
+// puts is a program that gives a chunk back, or what it takes for one.
+func puts(instead func(b *budget.Budget, frog *Frog) *Frog) func(wrong bool) {
+	return func(wrong bool) {
+		b := open()
+		pool := load(b, "systems", pondOfFrogs).Get()
+		frog := pool.Get()
+		if wrong {
+			frog = instead(b, frog)
+		}
+		pool.Put(frog)
+	}
+}
