@@ -16,7 +16,7 @@ import (
 
 // wrongLinear is a bump whose next allocation is a function of cursor, size and align: the address and the new cursor,
 // false for full.
-func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after uint64, ok bool)) func(block []byte) (machine, model, error) {
+func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after uint64, ok bool)) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
 		cursor := start
@@ -149,7 +149,7 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 	for _, wrong := range []struct {
 		name string
 		size int
-		open func(block []byte) (machine, model, error)
+		open opener
 	}{
 		{"the end, not the start", 2048, wrongLinear(endNotStart)},
 		{"sizes of 32 bits", 2048, wrongLinear(narrowSizes)},
@@ -164,12 +164,12 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 		{"a pool without states", 2048, wrongPool(rightCount, true)},
 		{"a pool without checks", 2048, wrongPool(rightCount, false)},
 		{"a pool on a block smaller than a chunk", 32, wrongPool(wrappedCount, true)},
-		{"a linear's ends that don't know of each other", 2048, tamperedLinear(ofItsOwn(openLinearFar))},
-		{"a stack's ends that don't know of each other", 2048, tamperedStack(ofItsOwn(openStackFar))},
-		{"a linear's ends with the other's marks", 2048, tamperedLinear(othersMarks)},
-		{"a stack's ends with the other's marks", 2048, tamperedStack(othersMarks)},
-		{"a linear's far end with any mark", 2048, tamperedLinear(anyFarMark)},
-		{"a stack's far end with any mark", 2048, tamperedStack(anyFarMark)},
+		{"a linear's ends that don't know of each other", 2048, openBoth(linearEnds, ofItsOwn(openLinearFar))},
+		{"a stack's ends that don't know of each other", 2048, openBoth(stackEnds, ofItsOwn(openStackFar))},
+		{"a linear's ends with the other's marks", 2048, openBoth(linearEnds, othersMarks)},
+		{"a stack's ends with the other's marks", 2048, openBoth(stackEnds, othersMarks)},
+		{"a linear's far end with any mark", 2048, openBoth(linearEnds, anyFarMark)},
+		{"a stack's far end with any mark", 2048, openBoth(stackEnds, anyFarMark)},
 		{"a heap that aligns to 8", 8192, wrongHeap("aligns to 8")},
 		{"a heap that never looks into its own class", 8192, wrongHeap("never its own class")},
 		{"a realloc that forgets the alignment", 8192, wrongHeap("realloc forgets the alignment")},
@@ -186,7 +186,7 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 }
 
 // ofItsOwn gives the far end a block of its own.
-func ofItsOwn(open func(block []byte) (machine, model, error)) func(near, far *machine) {
+func ofItsOwn(open opener) func(near, far *machine) {
 	return func(_, far *machine) { *far, _, _ = open(arena.NewBlock(2048, 64)) }
 }
 
@@ -195,7 +195,7 @@ func othersMarks(near, far *machine) { near.rewind, far.rewind = far.rewind, nea
 func anyFarMark(_, far *machine) { far.rewind = func(uint64) error { return nil } }
 
 // caught runs random programs on an arena until one tells.
-func caught(size int, open func(block []byte) (machine, model, error)) bool {
+func caught(size int, open opener) bool {
 	random := rand.New(rand.NewPCG(7, 7))
 	program := make([]byte, 3*300)
 	for range 40 {

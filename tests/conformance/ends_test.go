@@ -131,72 +131,73 @@ func (m *farStackModel) rewind(mark uint64) bool {
 	return false
 }
 
-func linearEnds(block []byte) (l arena.Linear, near, far machine, nearModel *markedModel, high *farModel, err error) {
-	if l, err = arena.NewLinear(block); err != nil {
-		return
+// ends are the two of one block, each with its model.
+type ends struct {
+	near, far machine
+	low, high half
+}
+
+type opener = func(block []byte) (machine, model, error)
+
+// machineOf is an end: what frees blocks is a stack's.
+func machineOf(a interface {
+	Alloc(size, align uint64) unsafe.Pointer
+	Mark() arena.Mark
+	Rewind(mark arena.Mark) error
+	Reset()
+}) machine {
+	m := machine{
+		alloc:  a.Alloc,
+		mark:   func() uint64 { return uint64(a.Mark()) },
+		rewind: func(mark uint64) error { return a.Rewind(arena.Mark(mark)) },
+		reset:  a.Reset,
+	}
+	if s, frees := a.(interface{ Free(p unsafe.Pointer) error }); frees {
+		m.release = s.Free
+	}
+	return m
+}
+
+func linearEnds(block []byte) (e ends, err error) {
+	l, err := arena.NewLinear(block)
+	if err != nil {
+		return e, err
 	}
 	start, end := bounds(block)
 	start += 128
-	near = machine{
-		alloc:  l.Alloc,
-		mark:   func() uint64 { return uint64(l.Mark()) },
-		rewind: func(mark uint64) error { return l.Rewind(arena.Mark(mark)) },
-		reset:  l.Reset,
-	}
-	f := l.Far()
-	far = machine{
-		alloc:  f.Alloc,
-		mark:   func() uint64 { return uint64(f.Mark()) },
-		rewind: func(mark uint64) error { return f.Rewind(arena.Mark(mark)) },
-		reset:  f.Reset,
-	}
-	return l, near, far, &markedModel{linearModel{start, start, end}, start}, &farModel{start, end, end, end}, nil
+	low, high := &markedModel{linearModel{start, start, end}, start}, &farModel{start, end, end, end}
+	return ends{machineOf(l), machineOf(l.Far()), low, high}, nil
 }
 
-func stackEnds(block []byte) (s arena.Stack, near, far machine, low *stackModel, high *farStackModel, err error) {
-	if s, err = arena.NewStack(block); err != nil {
-		return
+func stackEnds(block []byte) (e ends, err error) {
+	s, err := arena.NewStack(block)
+	if err != nil {
+		return e, err
 	}
 	start, end := bounds(block)
 	start += 128
-	near = machine{
-		alloc:   s.Alloc,
-		release: s.Free,
-		mark:    func() uint64 { return uint64(s.Mark()) },
-		rewind:  func(mark uint64) error { return s.Rewind(arena.Mark(mark)) },
-		reset:   s.Reset,
+	low, high := &stackModel{linearModel: linearModel{start, start, end}}, &farStackModel{farModel: farModel{start, end, end, end}}
+	return ends{machineOf(s), machineOf(s.Far()), low, high}, nil
+}
+
+func openNear(open func(block []byte) (ends, error)) opener {
+	return func(block []byte) (machine, model, error) {
+		e, err := open(block)
+		return e.near, e.low, err
 	}
-	f := s.Far()
-	far = machine{
-		alloc:   f.Alloc,
-		release: f.Free,
-		mark:    func() uint64 { return uint64(f.Mark()) },
-		rewind:  func(mark uint64) error { return f.Rewind(arena.Mark(mark)) },
-		reset:   f.Reset,
+}
+
+func openFar(open func(block []byte) (ends, error)) opener {
+	return func(block []byte) (machine, model, error) {
+		e, err := open(block)
+		return e.far, e.high, err
 	}
-	return s, near, far, &stackModel{linearModel: linearModel{start, start, end}}, &farStackModel{farModel: farModel{start, end, end, end}},
-		nil
 }
 
-func openLinear(block []byte) (machine, model, error) {
-	_, near, _, m, _, err := linearEnds(block)
-	return near, m, err
-}
-
-func openLinearFar(block []byte) (machine, model, error) {
-	_, _, far, _, m, err := linearEnds(block)
-	return far, m, err
-}
-
-func openStack(block []byte) (machine, model, error) {
-	_, near, _, m, _, err := stackEnds(block)
-	return near, m, err
-}
-
-func openStackFar(block []byte) (machine, model, error) {
-	_, _, far, _, m, err := stackEnds(block)
-	return far, m, err
-}
+var (
+	openLinear, openLinearFar, openLinearEnds = openNear(linearEnds), openFar(linearEnds), openBoth(linearEnds, nil)
+	openStack, openStackFar, openStackEnds    = openNear(stackEnds), openFar(stackEnds), openBoth(stackEnds, nil)
+)
 
 // half is the model of one end: it knows how far the other has come.
 type half interface {
@@ -232,49 +233,29 @@ func (m *bothModel) reset() {
 	}
 }
 
-func both(near, far machine, low, high half) (machine, model, error) {
-	m := &bothModel{ends: [2]half{low, high}}
-	ends := [2]machine{near, far}
-	b := machine{
-		turn:   func(end int) { m.now = end },
-		alloc:  func(size, align uint64) unsafe.Pointer { return ends[m.now].alloc(size, align) },
-		mark:   func() uint64 { return ends[m.now].mark() },
-		rewind: func(mark uint64) error { return ends[m.now].rewind(mark) },
-		reset:  func() { ends[m.now].reset() },
-	}
-	if near.release != nil {
-		b.release = func(p unsafe.Pointer) error { return ends[m.now].release(p) }
-	}
-	return b, m, nil
-}
-
-func openLinearEnds(block []byte) (machine, model, error) { return tamperedLinear(nil)(block) }
-func openStackEnds(block []byte) (machine, model, error)  { return tamperedStack(nil)(block) }
-
-// tamperedLinear breaks one thing of two ends that are right, and tamperedStack of those of a stack; nil: nothing.
-func tamperedLinear(tamper func(near, far *machine)) func(block []byte) (machine, model, error) {
+// openBoth gives the ends as one arena. tamper, which may be nil, breaks one thing of what is right.
+func openBoth(open func(block []byte) (ends, error), tamper func(near, far *machine)) opener {
 	return func(block []byte) (machine, model, error) {
-		_, near, far, low, high, err := linearEnds(block)
+		e, err := open(block)
 		if err != nil {
 			return machine{}, nil, err
 		}
 		if tamper != nil {
-			tamper(&near, &far)
+			tamper(&e.near, &e.far)
 		}
-		return both(near, far, low, high)
-	}
-}
-
-func tamperedStack(tamper func(near, far *machine)) func(block []byte) (machine, model, error) {
-	return func(block []byte) (machine, model, error) {
-		_, near, far, low, high, err := stackEnds(block)
-		if err != nil {
-			return machine{}, nil, err
+		m := &bothModel{ends: [2]half{e.low, e.high}}
+		ends := [2]machine{e.near, e.far}
+		b := machine{
+			turn:   func(end int) { m.now = end },
+			alloc:  func(size, align uint64) unsafe.Pointer { return ends[m.now].alloc(size, align) },
+			mark:   func() uint64 { return ends[m.now].mark() },
+			rewind: func(mark uint64) error { return ends[m.now].rewind(mark) },
+			reset:  func() { ends[m.now].reset() },
 		}
-		if tamper != nil {
-			tamper(&near, &far)
+		if e.near.release != nil {
+			b.release = func(p unsafe.Pointer) error { return ends[m.now].release(p) }
 		}
-		return both(near, far, low, high)
+		return b, m, nil
 	}
 }
 

@@ -66,7 +66,7 @@ func TestAllShortPrograms(t *testing.T) {
 // far is added to an operation that is the far end's.
 const far = 100
 
-func allPrograms(t *testing.T, block []byte, open func([]byte) (machine, model, error), steps int, ops []int) {
+func allPrograms(t *testing.T, block []byte, open opener, steps int, ops []int) {
 	program := make([]int, steps)
 	programs := 0
 	for {

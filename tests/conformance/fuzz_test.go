@@ -16,7 +16,7 @@ func FuzzPool(f *testing.F)    { fuzz(f, openPool[[3]uint64], 512) }
 func FuzzHandles(f *testing.F) { fuzz(f, openHandles[[3]uint64], 512) }
 func FuzzScope(f *testing.F)   { fuzz(f, openScope, 3*arena_c.Edge) }
 
-func fuzz(f *testing.F, open func([]byte) (machine, model, error), size int) {
+func fuzz(f *testing.F, open opener, size int) {
 	f.Add([]byte{0})
 	f.Add([]byte("\x01\x00\x20\x03\x01\x20\x05\x0a\x00\x00\x0a\x00\x00\x0a\x01\x00"))
 	f.Add([]byte("\x13\x0d\x00\x00\x06\xff\x06\x0d\x00\x00\x09\x00\x00\x0e\x01\x00\x07\x0a\x00\x0f\x00\x00"))

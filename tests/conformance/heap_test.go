@@ -46,7 +46,7 @@ func openHeap(block []byte) (machine, model, error) {
 func FuzzHeap(f *testing.F) { fuzz(f, openHeap, 4096) }
 
 // wrongHeap has for its machine the model with a bug.
-func wrongHeap(bug string) func(block []byte) (machine, model, error) {
+func wrongHeap(bug string) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
 		wrong := newHeapModel(start, end)

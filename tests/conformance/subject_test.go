@@ -19,7 +19,7 @@ import (
 type subject struct {
 	name  string
 	least int // bytes of the smallest block that is of use to it
-	open  func(block []byte) (machine, model, error)
+	open  opener
 }
 
 var subjects = []subject{

@@ -146,7 +146,7 @@ func TestRaceBuildsOverwriteWhatDies(t *testing.T) {
 		t.Skip("only race builds do")
 	}
 	dead := bytes.Repeat([]byte{0xDB}, 100)
-	for _, open := range []func([]byte) (machine, model, error){openLinear, openStack} {
+	for _, open := range []opener{openLinear, openStack} {
 		m, _, err := open(heapBlock(t, 1024, 64))
 		require.NoError(t, err)
 		for _, end := range []func(mark uint64, p unsafe.Pointer){
