@@ -93,55 +93,6 @@ static void heap_refuses(void) {
     window_free(w, WINDOW);
 }
 
-/* n free blocks of `size`, each between live ones; the last freed is looked at first. Nothing else is free. */
-static void heap_comb(upfront_heap *h, const uint64_t *sizes, uint64_t n) {
-    void *teeth[64];
-    uint64_t i;
-    upfront_heap_reset(h);
-    for (i = 0; i < n; i++) {
-        teeth[i] = heap_take(h, sizes[i] - UPFRONT_HEAP_HEADER, 16);
-        (void)heap_take(h, 16, 16);
-    }
-    (void)heap_take(h, upfront_heap_largest(h), 1);
-    for (i = n; i-- > 0;)
-        heap_give(h, teeth[i]);
-    CHECK_EQ(heap_walked(h), n);
-}
-
-static void heap_bound(void) {
-    unsigned char *w = window_new(4 * WINDOW);
-    upfront_heap *h = upfront_heap_init(w, 4 * WINDOW);
-    uint64_t sizes[64], i, k, failed, bounded;
-    void *p;
-    for (k = 0; k < 12; k++) {
-        /* one class, 1024 ... 1087; the one that fits lies k deep */
-        for (i = 0; i < 12; i++)
-            sizes[i] = i == k ? 1072 : 1040;
-        heap_comb(h, sizes, 12);
-        failed = h->failed;
-        bounded = h->bounded;
-        p = upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16);
-        CHECK((p != NULL) == (k < UPFRONT_HEAP_SCAN));
-        CHECK(h->failed - failed == (p == NULL) && h->bounded - bounded == (p == NULL));
-        /* a block of the next class serves whatever lies before it */
-        sizes[12] = 1088;
-        heap_comb(h, sizes, 13);
-        CHECK(upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16) != NULL);
-    }
-    /* none fits, and that is known: eight are all there are */
-    for (i = 0; i < 13; i++)
-        sizes[i] = 1040;
-    bounded = h->bounded;
-    heap_comb(h, sizes, UPFRONT_HEAP_SCAN);
-    CHECK(upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16) == NULL);
-    CHECK_EQ(h->bounded, bounded);
-    /* and none could: no block of the class or above */
-    CHECK(upfront_heap_alloc(h, 1088 - UPFRONT_HEAP_HEADER, 16) == NULL);
-    CHECK_EQ(h->bounded, bounded);
-    UPFRONT_UNPOISON(w, 4 * WINDOW);
-    window_free(w, 4 * WINDOW);
-}
-
 static struct {
     unsigned char *at;
     uint64_t size, align;
@@ -197,7 +148,6 @@ static void heap_random(uint64_t seed) {
 void test_heap(void) {
     heap_init_refuses();
     heap_refuses();
-    heap_bound();
     heap_random(88172645463325252u);
     heap_random(1234567u);
 }
