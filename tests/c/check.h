@@ -95,7 +95,6 @@ void test_linear(void);
 void test_count(void);
 void test_ends(void);
 void test_stack(void);
-void test_stack_far(void);
 void test_pool(void);
 void test_handles(void);
 void test_intrusive(void);

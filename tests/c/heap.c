@@ -91,125 +91,6 @@ static void heap_refuses(void) {
     window_free(w, WINDOW);
 }
 
-/* n free blocks of `size`, each between live ones; the last freed is looked at first. Nothing else is free. */
-static void heap_comb(upfront_heap *h, const uint64_t *sizes, uint64_t n) {
-    void *teeth[64];
-    uint64_t i;
-    upfront_heap_reset(h);
-    for (i = 0; i < n; i++) {
-        teeth[i] = heap_take(h, sizes[i] - UPFRONT_HEAP_HEADER, 16);
-        (void)heap_take(h, 16, 16);
-    }
-    (void)heap_take(h, upfront_heap_largest(h), 1);
-    for (i = n; i-- > 0;)
-        heap_give(h, teeth[i]);
-    CHECK_EQ(heap_walked(h), n);
-}
-
-static void heap_bound(void) {
-    unsigned char *w = window_new(4 * WINDOW);
-    upfront_heap *h = upfront_heap_init(w, 4 * WINDOW);
-    uint64_t sizes[64], i, k, failed, bounded;
-    void *p;
-    for (k = 0; k < 12; k++) {
-        /* one class, 1024 ... 1087; the one that fits lies k deep */
-        for (i = 0; i < 12; i++)
-            sizes[i] = i == k ? 1072 : 1040;
-        heap_comb(h, sizes, 12);
-        failed = h->failed;
-        bounded = h->bounded;
-        p = upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16);
-        CHECK((p != NULL) == (k < UPFRONT_HEAP_SCAN));
-        CHECK(h->failed - failed == (p == NULL) && h->bounded - bounded == (p == NULL));
-        /* a block of the next class serves whatever lies before it */
-        sizes[12] = 1088;
-        heap_comb(h, sizes, 13);
-        CHECK(upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16) != NULL);
-    }
-    /* none fits, and that is known: eight are all there are */
-    for (i = 0; i < 13; i++)
-        sizes[i] = 1040;
-    bounded = h->bounded;
-    heap_comb(h, sizes, UPFRONT_HEAP_SCAN);
-    CHECK(upfront_heap_alloc(h, 1072 - UPFRONT_HEAP_HEADER, 16) == NULL);
-    CHECK_EQ(h->bounded, bounded);
-    /* and none could: no block of the class or above */
-    CHECK(upfront_heap_alloc(h, 1088 - UPFRONT_HEAP_HEADER, 16) == NULL);
-    CHECK_EQ(h->bounded, bounded);
-    UPFRONT_UNPOISON(w, 4 * WINDOW);
-    window_free(w, 4 * WINDOW);
-}
-
-/* An alignment is found in the request's own class, in the class that could promise it, in a higher one, and between. */
-static void heap_bound_aligned(void) {
-    unsigned char *w = window_new(4 * WINDOW);
-    upfront_heap *h = upfront_heap_init(w, 4 * WINDOW);
-    uint64_t sizes[64], i, large, served = 0, bounded = h->bounded, failed = h->failed;
-    for (large = 48; large < 4000; large += 16) {
-        for (i = 0; i < 10; i++)
-            sizes[i] = 32;
-        sizes[i] = large;
-        heap_comb(h, sizes, 11);
-        if (upfront_heap_alloc(h, 16, 1024) != NULL)
-            served++;
-        else
-            CHECK(large < 1024 + 32 + 16 || h->bounded > bounded);
-        (void)heap_walked(h);
-    }
-    CHECK(served > 200 && h->failed - failed + served == 247);
-    /* many of each class between: the look ends */
-    for (i = 0; i < 40; i++)
-        sizes[i] = 272 + i * 16;
-    bounded = h->bounded;
-    heap_comb(h, sizes, 40);
-    CHECK(upfront_heap_alloc(h, 16, 16384) == NULL);
-    CHECK_EQ(h->bounded, bounded + 1);
-    UPFRONT_UNPOISON(w, 4 * WINDOW);
-    window_free(w, 4 * WINDOW);
-}
-
-/* A block of 256 with so much free before and behind it, grown to each size: in place where it can be. */
-static void heap_grows(void) {
-    unsigned char *w = window_new(3 * everywhere_size(UPFRONT_ALIGN_MAX));
-    uint64_t align, before, behind, to;
-    for (align = 16; align <= UPFRONT_ALIGN_MAX; align *= 16)
-        for (before = 0; before < 4; before++)
-            for (behind = 0; behind < 4; behind++)
-                for (to = 0; to < 4000; to = to * 2 + 100) {
-                    upfront_heap *h = upfront_heap_init(w, 3 * everywhere_size(align));
-                    char *a = heap_take(h, before == 0 ? 16 : before * 500, 16), *p, *q, *b, *rest, *wall;
-                    wall = before == 3 ? heap_take(h, 16, 16) : NULL;
-                    p = heap_take(h, 256, align);
-                    b = heap_take(h, behind * 300 + 16, 16);
-                    rest = heap_take(h, 16, 16);
-                    if (before != 0)
-                        heap_give(h, a);
-                    if (behind != 0)
-                        heap_give(h, b);
-                    q = (char *)upfront_heap_realloc(h, p, to);
-                    CHECK(q != NULL && (uintptr_t)q % align == 0);
-                    CHECK_EQ(upfront_heap_size_of(h, q), to);
-                    CHECK(holds(q, to < 256 ? to : 256, 0));
-                    CHECK(to > 256 || q == p);
-                    CHECK(behind == 0 || to > 256 + 16 + behind * 300 || q == p);
-                    CHECK(align != 16 || before != 2 || behind != 0 || to <= 256 + 16 || to > 1000 + 256 || q == a);
-                    fill(q, to, 7);
-                    CHECK(q == p || upfront_heap_free(h, p) < 0);
-                    (void)heap_walked(h);
-                    heap_give(h, q);
-                    heap_give(h, rest);
-                    if (wall != NULL)
-                        heap_give(h, wall);
-                    if (before == 0)
-                        heap_give(h, a);
-                    if (behind == 0)
-                        heap_give(h, b);
-                    heap_is_empty(h);
-                    UPFRONT_UNPOISON(w, 3 * everywhere_size(align));
-                }
-    window_free(w, 3 * everywhere_size(UPFRONT_ALIGN_MAX));
-}
-
 static struct {
     unsigned char *at;
     uint64_t size, align;
@@ -265,9 +146,6 @@ static void heap_random(uint64_t seed) {
 void test_heap(void) {
     heap_init_refuses();
     heap_refuses();
-    heap_bound();
-    heap_bound_aligned();
-    heap_grows();
     heap_random(88172645463325252u);
     heap_random(1234567u);
 }

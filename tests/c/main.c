@@ -7,7 +7,6 @@ int main(void) {
     test_ends();
     test_count();
     test_stack();
-    test_stack_far();
     test_pool();
     test_handles();
     test_intrusive();

@@ -1,107 +1,144 @@
-/* stack.c - tests of stack.h: last in, first out, and the words before the blocks. */
+/* stack.c - tests of stack.h: last in, first out, and the words beside the blocks, at either end. */
 #include "check.h"
 
 enum { BELOW = sizeof(upfront_stack_below) };
 
-static void stack_arguments(void) {
+/* An end of a stack: all that is tested of one is tested of the other. */
+typedef struct stack_end {
+    void *(*alloc)(upfront_stack *s, uint64_t size, uint64_t align);
+    int (*give)(upfront_stack *s, const void *p);
+    uint64_t (*mark)(const upfront_stack *s);
+    int (*rewind)(upfront_stack *s, uint64_t mark);
+    int is_far;
+} stack_end;
+
+static const stack_end stack_near = {upfront_stack_alloc, upfront_stack_free, upfront_stack_mark, upfront_stack_rewind, 0};
+static const stack_end stack_far = {upfront_stack_alloc_far, upfront_stack_free_far, upfront_stack_mark_far, upfront_stack_rewind_far, 1};
+
+static void stack_arguments(const stack_end *e) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack zero, *s = upfront_stack_init(w, WINDOW);
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_stack_init(NULL, WINDOW) == NULL);
     CHECK(upfront_stack_init(w + 8, 4096) == NULL);
-    CHECK(upfront_stack_alloc(NULL, 8, 8) == NULL);
-    CHECK(upfront_stack_alloc(&zero, 0, 1) == NULL);
-    CHECK(upfront_stack_alloc(s, 8, 0) == NULL);
-    CHECK(upfront_stack_alloc(s, 8, 3) == NULL);
-    CHECK(upfront_stack_alloc(s, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_stack_alloc(s, UINT64_MAX, 1) == NULL);
-    CHECK(upfront_stack_alloc(s, UINT64_MAX - 15, 16) == NULL);
-    CHECK(upfront_stack_alloc(s, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_stack_alloc(s, UPFRONT_OFFSET_MAX, 1) == NULL);
-    CHECK_EQ(upfront_stack_free(NULL, w), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_stack_free(s, NULL), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_stack_rewind(NULL, 0), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_stack_free(&zero, &zero), UPFRONT_ORDER);
-    CHECK_EQ(upfront_stack_free(&zero, w), UPFRONT_FOREIGN);
-    CHECK_EQ(upfront_stack_rewind(&zero, 1), UPFRONT_ORDER);
+    CHECK(e->alloc(NULL, 8, 8) == NULL);
+    CHECK(e->alloc(&zero, 0, 1) == NULL);
+    CHECK(e->alloc(s, 8, 0) == NULL);
+    CHECK(e->alloc(s, 8, 3) == NULL);
+    CHECK(e->alloc(s, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(e->alloc(s, UINT64_MAX, 1) == NULL);
+    CHECK(e->alloc(s, UINT64_MAX - 15, 16) == NULL);
+    CHECK(e->alloc(s, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(e->alloc(s, UPFRONT_OFFSET_MAX, 1) == NULL);
+    CHECK_EQ(e->give(NULL, w), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(e->give(s, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(e->rewind(NULL, 0), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(e->give(&zero, &zero), UPFRONT_ORDER);
+    CHECK_EQ(e->give(&zero, w), UPFRONT_FOREIGN);
+    CHECK_EQ(e->rewind(&zero, 1), UPFRONT_ORDER);
     CHECK_EQ(s->ends.arena.cursor, s->ends.arena.start);
+    CHECK_EQ(s->ends.arena.limit, s->ends.end);
     window_free(w, WINDOW);
 }
 
-/* Only marks are marks: of every offset, those that the stack gave and whose blocks are live. */
-static void stack_marks(void) {
+/* Only marks are marks: of every offset, those that this end gave and whose blocks are live. */
+static void stack_marks(const stack_end *e, const stack_end *other) {
     unsigned char *w = window_new(WINDOW);
-    upfront_stack *s = upfront_stack_init(w, 1024);
-    uint64_t marks[5], offset, i;
+    upfront_stack *s = upfront_stack_init(w, 2048);
+    uint64_t marks[5], others = 0, offset, i;
     for (i = 0; i < 5; i++) {
-        marks[i] = upfront_stack_mark(s);
-        CHECK(upfront_stack_alloc(s, 20 + i, UINT64_C(16) << i) != NULL);
+        marks[i] = e->mark(s);
+        CHECK(e->alloc(s, 20 + i, UINT64_C(16) << i) != NULL);
+        others = other->mark(s);
+        CHECK(other->alloc(s, 20 + i, 16) != NULL);
     }
-    for (offset = 0; offset < 1100; offset++) {
+    for (offset = 0; offset < 2100; offset++) {
         upfront_stack before = *s;
-        int is_mark = offset == before.ends.arena.cursor;
+        int is_mark = offset == e->mark(s);
         for (i = 0; i < 5; i++)
             is_mark |= offset == marks[i];
         if (!is_mark) {
-            CHECK_EQ(upfront_stack_rewind(s, offset), UPFRONT_ORDER);
+            CHECK_EQ(e->rewind(s, offset), UPFRONT_ORDER);
             CHECK(memcmp(&before, s, sizeof before) == 0);
         }
     }
-    CHECK_EQ(upfront_stack_rewind(s, upfront_stack_mark(s)), UPFRONT_OK);
+    CHECK_EQ(e->rewind(s, e->mark(s)), UPFRONT_OK);
     for (i = 5; i-- > 0;) {
-        CHECK_EQ(upfront_stack_rewind(s, marks[i]), UPFRONT_OK);
-        CHECK_EQ(upfront_stack_mark(s), marks[i]);
+        CHECK_EQ(e->rewind(s, marks[i]), UPFRONT_OK);
+        CHECK_EQ(e->mark(s), marks[i]);
         if (i < 4)
-            CHECK_EQ(upfront_stack_rewind(s, marks[i + 1]), UPFRONT_ORDER); /* newer than the stack */
+            CHECK_EQ(e->rewind(s, marks[i + 1]), UPFRONT_ORDER); /* newer than the stack */
     }
-    CHECK_EQ(s->ends.last, 0);
-    CHECK_EQ(upfront_stack_rewind(s, UINT64_MAX), UPFRONT_ORDER);
+    CHECK_EQ(e->is_far ? s->ends.far_last : s->ends.last, 0);
+    CHECK_EQ(e->rewind(s, 0), UPFRONT_ORDER);
+    CHECK_EQ(e->rewind(s, UINT64_MAX), UPFRONT_ORDER);
+    CHECK_EQ(e->rewind(s, others), UPFRONT_ORDER);
+    CHECK(e->alloc(s, 8, 16) != NULL);
+    upfront_stack_reset(s);
+    CHECK_EQ(s->ends.last + s->ends.far_last, 0);
+    CHECK_EQ(upfront_stack_mark(s), s->ends.arena.start);
+    CHECK_EQ(upfront_stack_mark_far(s), s->ends.end);
     window_free(w, WINDOW);
 }
 
 /* A block of no bytes is a block: it begins where the stack ends, and so does what it was below. */
-static void stack_of_nothing(void) {
+static void stack_of_nothing(const stack_end *e) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 1024);
-    void *a = upfront_stack_alloc(s, 0, 1), *b = upfront_stack_alloc(s, 0, 1), *c = upfront_stack_alloc(s, 0, 1);
-    CHECK(a != b && b != c);
-    CHECK(upfront_stack_alloc(s, 2000, 1) == NULL);
-    CHECK_EQ(s->ends.arena.asked, UPFRONT_ASKED | (2000));
-    CHECK_EQ(upfront_stack_free(s, c), UPFRONT_OK);
-    CHECK_EQ(upfront_stack_free(s, a), UPFRONT_ORDER);
-    CHECK_EQ(upfront_stack_free(s, b), UPFRONT_OK);
-    CHECK_EQ(upfront_stack_free(s, a), UPFRONT_OK);
+    char *a = (char *)e->alloc(s, 0, 1), *b = (char *)e->alloc(s, 0, 1), *c = (char *)e->alloc(s, 0, 1);
+    CHECK(e->is_far ? a == (char *)w + 1024 && b == a - BELOW && c == b - BELOW : b == a + BELOW && c == b + BELOW);
+    CHECK(e->alloc(s, 2000, 1) == NULL);
+    CHECK_EQ(s->ends.arena.asked, UPFRONT_ASKED | 2000);
+    CHECK_EQ(e->give(s, c), UPFRONT_OK);
+    CHECK_EQ(e->give(s, a), UPFRONT_ORDER);
+    CHECK_EQ(e->give(s, e->is_far ? b - BELOW - 1 : b + 1), UPFRONT_FOREIGN); /* nobody has it */
+    CHECK_EQ(e->give(s, b), UPFRONT_OK);
+    CHECK_EQ(e->give(s, a), UPFRONT_OK);
+    CHECK_EQ(e->give(s, e->is_far ? a : a - BELOW), UPFRONT_ORDER); /* no block is left to be the last */
     window_free(w, WINDOW);
 }
 
-/* Someone wrote before his block. What can't be is told, and nothing wild is read. */
-static void stack_underrun(void) {
+/* Someone wrote before his block, or past the one below it. What can't be is told, and nothing wild is read. */
+static void stack_underrun(const stack_end *e) {
     unsigned char *w = window_new(WINDOW);
     upfront_stack *s = upfront_stack_init(w, 4096);
-    uint64_t start = s->ends.arena.start, i;
-    uint64_t *a = (uint64_t *)upfront_stack_alloc(s, 32, 16), *b = (uint64_t *)upfront_stack_alloc(s, 32, 16);
+    uint64_t bottom = e->mark(s), i;
+    uint64_t *a = (uint64_t *)e->alloc(s, 32, 16), *b = (uint64_t *)e->alloc(s, 32, 16);
     upfront_stack_below *below = (upfront_stack_below *)b - 1, good = *below;
-    const uint64_t bad_cursor[] = {0, start - 1, s->ends.arena.cursor, upfront_arena_offset(&s->ends.arena, b),
-                                   UINT64_MAX, s->ends.last - 15};
-    const uint64_t bad_last[] = {1, start, start + 15, good.cursor + 1, s->ends.last, UINT64_MAX};
-    for (i = 0; i < 6; i++) {
-        below->cursor = bad_cursor[i];
-        CHECK_EQ(upfront_stack_free(s, b), UPFRONT_CORRUPT);
-        CHECK_EQ(upfront_stack_rewind(s, start), UPFRONT_CORRUPT);
+    uint64_t last = e->is_far ? s->ends.far_last : s->ends.last;
+    const uint64_t near_bad[][2] = {{0, 1}, {bottom - 1, bottom}, {s->ends.arena.cursor, bottom + 15}, {last, good.cursor + 1},
+                                    {UINT64_MAX, last}, {last - 15, UINT64_MAX}};
+    const uint64_t far_bad[][2] = {{0, 0}, {last - 1, 1}, {good.cursor - 16, good.last + 16}, {good.cursor + 16, good.last - 16},
+                                   {bottom, last}, {bottom + 1, UINT64_MAX}, {UINT64_MAX, 0}};
+    for (i = 0; i < (e->is_far ? 7 : 6); i++) {
+        const uint64_t *bad = e->is_far ? far_bad[i] : near_bad[i];
+        below->cursor = bad[0];
+        CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
+        CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
         *below = good;
-        below->last = bad_last[i];
-        CHECK_EQ(upfront_stack_free(s, b), UPFRONT_CORRUPT);
-        CHECK_EQ(upfront_stack_rewind(s, start), UPFRONT_CORRUPT);
+        below->last = bad[1];
+        CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
+        CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
         *below = good;
     }
-    CHECK_EQ(upfront_stack_free(s, b), UPFRONT_OK);
-    CHECK_EQ(upfront_stack_free(s, a), UPFRONT_OK);
+    below->cursor = e->is_far ? s->ends.arena.limit : s->ends.arena.cursor; /* words that agree, and lead back to themselves */
+    below->last = last;
+    CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
+    CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
+    *below = good;
+    CHECK_EQ(e->give(s, b), UPFRONT_OK);
+    CHECK_EQ(e->give(s, a), UPFRONT_OK);
     window_free(w, WINDOW);
+}
+
+static void stack_at(const stack_end *e, const stack_end *other) {
+    stack_arguments(e);
+    stack_marks(e, other);
+    stack_of_nothing(e);
+    stack_underrun(e);
 }
 
 void test_stack(void) {
-    stack_arguments();
-    stack_marks();
-    stack_of_nothing();
-    stack_underrun();
+    stack_at(&stack_near, &stack_far);
+    stack_at(&stack_far, &stack_near);
 }

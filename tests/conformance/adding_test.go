@@ -21,7 +21,7 @@ import (
 //  4. arena_c/fast.go and fast_cgo.go: the fast path. In the second it asks whether a checked build refuses it (given, or
 //     before it Refuse). What moves back tells the race detector what died (raceDead).
 //  5. arena/NAME.go: the face, NewNAME(block); a row in its doc.go; what it can do in allocator.go.
-//  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it.
+//  6. tests/c/NAME.c: every branch, as test_NAME. check.h declares it, main.c calls it; tests/c/everywhere.c has a row of it.
 //  7. Here: a subject with its model (subject_test.go); the two structs (bindings/structs.go), the fast path in package
 //     bindings and in a differential test; one that is inlined in package fast and inline_test.go.
 //  8. arena/refused_test.go: a request that is refused. tests/race/crossings_test.go: what crosses into C, and what

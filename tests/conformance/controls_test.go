@@ -7,13 +7,16 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Wrong arenas, each with a bug that somebody shipped. If the suite lets one pass, it is the suite that is broken.
 
 // wrongLinear is a bump whose next allocation is a function of cursor, size and align: the address and the new cursor,
 // false for full.
-func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after uint64, ok bool)) func(block []byte) (machine, model, error) {
+func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after uint64, ok bool)) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
 		cursor := start
@@ -146,7 +149,7 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 	for _, wrong := range []struct {
 		name string
 		size int
-		open func(block []byte) (machine, model, error)
+		open opener
 	}{
 		{"the end, not the start", 2048, wrongLinear(endNotStart)},
 		{"sizes of 32 bits", 2048, wrongLinear(narrowSizes)},
@@ -161,32 +164,54 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 		{"a pool without states", 2048, wrongPool(rightCount, true)},
 		{"a pool without checks", 2048, wrongPool(rightCount, false)},
 		{"a pool on a block smaller than a chunk", 32, wrongPool(wrappedCount, true)},
+		{"a linear's ends that don't know of each other", 2048, openBoth(linearEnds, ofItsOwn(openLinearFar))},
+		{"a stack's ends that don't know of each other", 2048, openBoth(stackEnds, ofItsOwn(openStackFar))},
+		{"a linear's ends with the other's marks", 2048, openBoth(linearEnds, othersMarks)},
+		{"a stack's ends with the other's marks", 2048, openBoth(stackEnds, othersMarks)},
+		{"a linear's far end with any mark", 2048, openBoth(linearEnds, anyFarMark)},
+		{"a stack's far end with any mark", 2048, openBoth(stackEnds, anyFarMark)},
+		{"a heap that aligns to 8", 8192, wrongHeap("aligns to 8")},
+		{"a heap that never looks into its own class", 8192, wrongHeap("never its own class")},
+		{"a realloc that forgets the alignment", 8192, wrongHeap("realloc forgets the alignment")},
+		{"a heap that frees twice", 8192, wrongHeap("frees twice")},
+		{"a heap that never melts", 8192, wrongHeap("never melts")},
+		{"a heap that splits too early", 8192, wrongHeap("splits too early")},
 	} {
 		assert.True(t, caught(wrong.size, wrong.open), "the suite lets %q pass", wrong.name)
 	}
 	// and the same search finds nothing in the right ones
-	for _, right := range subjects[:3] {
-		assert.False(t, caught(2048, right.open), right.name)
+	for _, right := range append(subjects, subject{"a heap without a bug", 0, wrongHeap("")}) {
+		assert.False(t, caught(max(right.least, 2048), right.open), right.name)
 	}
 }
 
+// ofItsOwn gives the far end a block of its own.
+func ofItsOwn(open opener) func(near, far *machine) {
+	return func(_, far *machine) { *far, _, _ = open(arena.NewBlock(2048, 64)) }
+}
+
+func othersMarks(near, far *machine) { near.rewind, far.rewind = far.rewind, near.rewind }
+
+func anyFarMark(_, far *machine) { far.rewind = func(uint64) error { return nil } }
+
 // caught runs random programs on an arena until one tells.
-func caught(size int, open func(block []byte) (machine, model, error)) bool {
+func caught(size int, open opener) bool {
 	random := rand.New(rand.NewPCG(7, 7))
-	program := make([]byte, 3*60)
-	for range 100 {
-		block := make([]byte, size+64)
-		skip := int(-address(unsafe.Pointer(&block[0])) & 63)
-		m, mod, err := open(block[skip : skip+size])
+	program := make([]byte, 3*300)
+	for range 40 {
+		block := arena.NewBlock(size, arena_c.AlignMax)
+		m, mod, err := open(block)
 		if err != nil {
 			return false
 		}
 		for i := range program {
 			program[i] = byte(random.Uint32())
 		}
-		if newSession(block[skip:skip+size], m, mod).run(program) != nil {
+		s := newSession(block, m, mod)
+		if s.run(program) != nil || s.checked(s.giveBack()) != nil {
 			return true
 		}
+		unpoison(block)
 	}
 	return false
 }

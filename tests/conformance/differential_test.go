@@ -92,45 +92,6 @@ func rounds() int {
 	return 20000
 }
 
-func TestGoAndCAgreeOnLinear(t *testing.T) {
-	w := newTwins(t, 8192, 128)
-	a, b := arena_c.EndsInit(at(w.a), w.size()), arena_c.EndsInit(at(w.b), w.size())
-	for range rounds() {
-		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
-		p, ok := a.Bump(gen, size, mask)
-		require.Equal(t, p != nil, ok)
-		w.same("Bump", p, bindings.Bump(&b.Header, gen, size, mask))
-		if w.random.IntN(40) == 0 {
-			cursor := a.Start + w.random.Uint64N(a.Cursor-a.Start+1)
-			require.Equal(t, a.MarkNear(), b.MarkNear())
-			require.Equal(t, a.Rewind(a.Gen, cursor), b.Rewind(b.Gen, cursor))
-			w.sameBytes("Rewind")
-		}
-	}
-}
-
-func TestGoAndCAgreeOnStack(t *testing.T) {
-	w := newTwins(t, 8192, 128)
-	a, b := arena_c.StackInit(at(w.a), w.size()), arena_c.StackInit(at(w.b), w.size())
-	var live []uint64
-	for range rounds() {
-		if n := len(live); n > 0 && w.random.IntN(5) < 2 {
-			offset := live[n-1]
-			live = live[:n-1]
-			require.Equal(t, arena_c.OK, a.Free(unsafe.Add(at(w.a), offset)))
-			require.Equal(t, arena_c.OK, b.Free(unsafe.Add(at(w.b), offset)))
-			w.sameBytes("Free")
-			continue
-		}
-		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()|15
-		p := a.Push(gen, size, mask)
-		w.same("Push", p, bindings.Push(b, gen, size, mask))
-		if p != nil {
-			live = append(live, address(p)-address(at(w.a)))
-		}
-	}
-}
-
 func TestGoAndCAgreeOnPool(t *testing.T) {
 	// In the middle of a larger block: the foreign addresses below, when near, are then of no other Go object, which
 	// the runtime minds.

@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"unsafe"
@@ -133,194 +131,136 @@ func (m *farStackModel) rewind(mark uint64) bool {
 	return false
 }
 
-func linearEnds(block []byte) (l arena.Linear, near, far machine, nearModel *markedModel, high *farModel, err error) {
-	if l, err = arena.NewLinear(block); err != nil {
-		return
+// ends are the two of one block, each with its model.
+type ends struct {
+	near, far machine
+	low, high half
+}
+
+type opener = func(block []byte) (machine, model, error)
+
+// machineOf is an end: what frees blocks is a stack's.
+func machineOf(a interface {
+	Alloc(size, align uint64) unsafe.Pointer
+	Mark() arena.Mark
+	Rewind(mark arena.Mark) error
+	Reset()
+}) machine {
+	m := machine{
+		alloc:  a.Alloc,
+		mark:   func() uint64 { return uint64(a.Mark()) },
+		rewind: func(mark uint64) error { return a.Rewind(arena.Mark(mark)) },
+		reset:  a.Reset,
+	}
+	if s, frees := a.(interface{ Free(p unsafe.Pointer) error }); frees {
+		m.release = s.Free
+	}
+	return m
+}
+
+func linearEnds(block []byte) (e ends, err error) {
+	l, err := arena.NewLinear(block)
+	if err != nil {
+		return e, err
 	}
 	start, end := bounds(block)
 	start += 128
-	near = machine{
-		alloc:  l.Alloc,
-		mark:   func() uint64 { return uint64(l.Mark()) },
-		rewind: func(mark uint64) error { return l.Rewind(arena.Mark(mark)) },
-		reset:  l.Reset,
-	}
-	f := l.Far()
-	far = machine{
-		alloc:  f.Alloc,
-		mark:   func() uint64 { return uint64(f.Mark()) },
-		rewind: func(mark uint64) error { return f.Rewind(arena.Mark(mark)) },
-		reset:  f.Reset,
-	}
-	return l, near, far, &markedModel{linearModel{start, start, end}, start}, &farModel{start, end, end, end}, nil
+	low, high := &markedModel{linearModel{start, start, end}, start}, &farModel{start, end, end, end}
+	return ends{machineOf(l), machineOf(l.Far()), low, high}, nil
 }
 
-func stackEnds(block []byte) (s arena.Stack, near, far machine, low *stackModel, high *farStackModel, err error) {
-	if s, err = arena.NewStack(block); err != nil {
-		return
+func stackEnds(block []byte) (e ends, err error) {
+	s, err := arena.NewStack(block)
+	if err != nil {
+		return e, err
 	}
 	start, end := bounds(block)
 	start += 128
-	near = machine{
-		alloc:   s.Alloc,
-		release: s.Free,
-		mark:    func() uint64 { return uint64(s.Mark()) },
-		rewind:  func(mark uint64) error { return s.Rewind(arena.Mark(mark)) },
-		reset:   s.Reset,
+	low, high := &stackModel{linearModel: linearModel{start, start, end}}, &farStackModel{farModel: farModel{start, end, end, end}}
+	return ends{machineOf(s), machineOf(s.Far()), low, high}, nil
+}
+
+func openNear(open func(block []byte) (ends, error)) opener {
+	return func(block []byte) (machine, model, error) {
+		e, err := open(block)
+		return e.near, e.low, err
 	}
-	f := s.Far()
-	far = machine{
-		alloc:   f.Alloc,
-		release: f.Free,
-		mark:    func() uint64 { return uint64(f.Mark()) },
-		rewind:  func(mark uint64) error { return f.Rewind(arena.Mark(mark)) },
-		reset:   f.Reset,
+}
+
+func openFar(open func(block []byte) (ends, error)) opener {
+	return func(block []byte) (machine, model, error) {
+		e, err := open(block)
+		return e.far, e.high, err
 	}
-	return s, near, far, &stackModel{linearModel: linearModel{start, start, end}}, &farStackModel{farModel: farModel{start, end, end, end}},
-		nil
 }
 
-func openLinear(block []byte) (machine, model, error) {
-	_, near, _, m, _, err := linearEnds(block)
-	return near, m, err
-}
+var (
+	openLinear, openLinearFar, openLinearEnds = openNear(linearEnds), openFar(linearEnds), openBoth(linearEnds, nil)
+	openStack, openStackFar, openStackEnds    = openNear(stackEnds), openFar(stackEnds), openBoth(stackEnds, nil)
+)
 
-func openLinearFar(block []byte) (machine, model, error) {
-	_, _, far, _, m, err := linearEnds(block)
-	return far, m, err
-}
-
-func openStack(block []byte) (machine, model, error) {
-	_, near, _, m, _, err := stackEnds(block)
-	return near, m, err
-}
-
-func openStackFar(block []byte) (machine, model, error) {
-	_, _, far, _, m, err := stackEnds(block)
-	return far, m, err
-}
-
-// half is one end of a pair: its model knows how far the other has come.
+// half is the model of one end: it knows how far the other has come.
 type half interface {
 	model
 	meet(at uint64)
 	position() uint64
 }
 
-// pair is two ends over one block.
-type pair struct {
-	ends  [2]*session
-	sides [2]half
+// bothModel is two ends over one block, of which one has its turn.
+type bothModel struct {
+	ends [2]half
+	now  int
 }
 
-func openPair(kind byte, block []byte) (*pair, error) {
-	var near, far machine
-	var low, high half
-	var err error
-	if kind%2 == 0 {
-		_, near, far, low, high, err = pairOf(linearEnds(block))
-	} else {
-		_, near, far, low, high, err = pairOf(stackEnds(block))
+func (m *bothModel) end() half {
+	m.ends[m.now].meet(m.ends[1-m.now].position())
+	return m.ends[m.now]
+}
+
+func (m *bothModel) alloc(size, align uint64) (at, got uint64, a answer) {
+	return m.end().alloc(size, align)
+}
+func (m *bothModel) release(at uint64) bool    { return m.end().release(at) }
+func (m *bothModel) mark() uint64              { return m.end().mark() }
+func (m *bothModel) rewind(mark uint64) bool   { return m.end().rewind(mark) }
+func (m *bothModel) room() uint64              { return m.end().room() }
+func (m *bothModel) live(at, size uint64) bool { return m.ends[m.now].live(at, size) }
+
+// reset of the near end is of both.
+func (m *bothModel) reset() {
+	for _, end := range m.ends[m.now:] {
+		end.reset()
 	}
-	if err != nil {
-		return nil, err
-	}
-	near.reset = nil // it is both ends'
-	return &pair{[2]*session{newSession(block, near, low), newSession(block, far, high)}, [2]half{low, high}}, nil
 }
 
-func pairOf[A any, L, H half](a A, near, far machine, low L, high H, err error) (A, machine, machine, half, half, error) {
-	return a, near, far, low, high, err
-}
-
-// run is a session's program; the high bit of a step says which end takes it.
-func (p *pair) run(program []byte) error {
-	for i := 0; i+2 < len(program); i += 3 {
-		end := int(program[i] >> 7)
-		p.sides[end].meet(p.sides[1-end].position())
-		if err := p.ends[end].step(program[i], program[i+1], program[i+2]); err != nil {
-			return fmt.Errorf("step %d of %d, end %d, % x: %w", i/3, len(program)/3, end, program[i:i+3], err)
+// openBoth gives the ends as one arena. tamper, which may be nil, breaks one thing of what is right.
+func openBoth(open func(block []byte) (ends, error), tamper func(near, far *machine)) opener {
+	return func(block []byte) (machine, model, error) {
+		e, err := open(block)
+		if err != nil {
+			return machine{}, nil, err
 		}
-		if err := p.ends[1-end].intact(); err != nil {
-			return fmt.Errorf("step %d of %d, end %d, % x: the other end: %w", i/3, len(program)/3, end, program[i:i+3], err)
+		if tamper != nil {
+			tamper(&e.near, &e.far)
 		}
-	}
-	return p.ends[0].intact()
-}
-
-func TestTwoEndsMatchTheModel(t *testing.T) {
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 3))
-	rounds := 300
-	if !thorough() {
-		rounds = 40
-	}
-	program := make([]byte, 3*200)
-	for _, place := range blocks {
-		t.Run(place.name, func(t *testing.T) {
-			block := place.take(t, 2048)
-			for kind := range byte(2) {
-				for range rounds {
-					p, err := openPair(kind, block)
-					require.NoError(t, err)
-					for i := range program {
-						program[i] = byte(random.Uint32())
-					}
-					require.NoError(t, p.run(program), "seed %d, kind %d, program %x", seed, kind, program)
-				}
-			}
-		})
+		m := &bothModel{ends: [2]half{e.low, e.high}}
+		ends := [2]machine{e.near, e.far}
+		b := machine{
+			turn:   func(end int) { m.now = end },
+			alloc:  func(size, align uint64) unsafe.Pointer { return ends[m.now].alloc(size, align) },
+			mark:   func() uint64 { return ends[m.now].mark() },
+			rewind: func(mark uint64) error { return ends[m.now].rewind(mark) },
+			reset:  func() { ends[m.now].reset() },
+		}
+		if e.near.release != nil {
+			b.release = func(p unsafe.Pointer) error { return ends[m.now].release(p) }
+		}
+		return b, m, nil
 	}
 }
 
-func FuzzTwoEnds(f *testing.F) {
-	f.Add([]byte{0})
-	f.Add([]byte("\x01\x00\x20\x03\x81\x20\x05\x0a\x00\x00\x8a\x00\x00\x89\x01\x00\x09\x00\x00"))
-	window := arena.NewBlock(2048, 64)
-	f.Fuzz(func(t *testing.T, program []byte) {
-		if len(program) == 0 || len(program) > 3000 {
-			return
-		}
-		p, err := openPair(program[0], window)
-		if err == nil {
-			err = p.run(program[1:])
-		}
-		require.NoError(t, err)
-		unpoison(window)
-	})
-}
-
-func TestAllShortProgramsOfTwoEnds(t *testing.T) {
-	ops := [][3]byte{{1, 17, 0}, {9, 0, 0}, {13, 0, 0}, {14, 0, 0}, {10, 0, 0}} // alloc, fill up, mark, rewind, free: a linear has none
-	steps, programs := 6, 0
-	if !thorough() {
-		steps = 4
-	}
-	block := heapBlock(t, 128+192, 64)
-	for kind := range byte(2) {
-		ops := ops[:4+kind]
-		choice := make([]int, steps)
-		program := make([]byte, 3*steps)
-		for done := false; !done; programs++ {
-			for i, c := range choice {
-				op := ops[c/2]
-				copy(program[3*i:], []byte{op[0] | byte(c%2)<<7, op[1], op[2]})
-			}
-			p, err := openPair(kind, block)
-			require.NoError(t, err)
-			require.NoError(t, p.run(program))
-			done = true
-			for i := range choice {
-				if choice[i]++; choice[i] < 2*len(ops) {
-					done = false
-					break
-				}
-				choice[i] = 0
-			}
-		}
-	}
-	t.Logf("%d programs", programs)
-}
+func FuzzLinearEnds(f *testing.F) { fuzz(f, openLinearEnds, 2048) }
+func FuzzStackEnds(f *testing.F)  { fuzz(f, openStackEnds, 2048) }
 
 func TestResizeOfTheLastBlock(t *testing.T) {
 	l, err := arena.NewLinear(heapBlock(t, 1024, 64))
@@ -363,39 +303,4 @@ func TestResizeOfTheLastBlock(t *testing.T) {
 	assert.True(t, ok)
 	require.NoError(t, l.Rewind(mark))
 	assert.Equal(t, uint64(32), l.Stats().Used)
-}
-
-// wrongPair breaks one thing of a pair that is right.
-func wrongPair(t *testing.T, kind byte, break_ func(p *pair)) error {
-	random := rand.New(rand.NewPCG(7, 7))
-	program := make([]byte, 3*60)
-	for range 100 {
-		p, err := openPair(kind, heapBlock(t, 2048, 64))
-		require.NoError(t, err)
-		break_(p)
-		for i := range program {
-			program[i] = byte(random.Uint32())
-		}
-		if err := p.run(program); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func TestWrongEndsAreCaught(t *testing.T) {
-	for kind := range byte(2) {
-		assert.NoError(t, wrongPair(t, kind, func(*pair) {}))
-		assert.Error(t, wrongPair(t, kind, func(p *pair) { // the ends don't know of each other: each has a block of its own
-			other, err := openPair(kind, heapBlock(t, 2048, 64))
-			require.NoError(t, err)
-			p.ends[1].machine = other.ends[1].machine
-		}), "ends that meet")
-		assert.Error(t, wrongPair(t, kind, func(p *pair) {
-			p.ends[0].machine.rewind, p.ends[1].machine.rewind = p.ends[1].machine.rewind, p.ends[0].machine.rewind
-		}), "the other end's marks")
-		assert.Error(t, wrongPair(t, kind, func(p *pair) {
-			p.ends[1].machine.rewind = func(uint64) error { return nil }
-		}), "any mark")
-	}
 }

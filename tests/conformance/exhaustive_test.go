@@ -31,8 +31,7 @@ var every = []struct {
 }
 
 // TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, on a ring
-// of 112 and on frames, each of six on a linear arena of 96, and each of eight on a pool of three chunks. ends_test.go does both
-// ends at once.
+// of 112 and on frames, each of six on a linear arena of 96 and on both ends, and each of eight on a pool of three chunks.
 func TestAllShortPrograms(t *testing.T) {
 	steps := 6
 	if !thorough() {
@@ -52,12 +51,22 @@ func TestAllShortPrograms(t *testing.T) {
 			allPrograms(t, heapBlock(t, arena_c.LineSize*(2+2*buffers), 64), openFrame(buffers), steps+1, []int{0, 1, 2, 4, 12})
 		})
 	}
+	t.Run("linear, both ends", func(t *testing.T) {
+		allPrograms(t, heapBlock(t, 128+192, 64), openLinearEnds, steps, []int{1, 4, 8, 9, far + 1, far + 4, far + 8, far + 9})
+	})
+	t.Run("stack, both ends", func(t *testing.T) {
+		ops := []int{1, 4, 5, 8, 9, far + 1, far + 4, far + 5, far + 8, far + 9}
+		allPrograms(t, heapBlock(t, 128+192, 64), openStackEnds, steps, ops)
+	})
 	t.Run("linear", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})
 	})
 }
 
-func allPrograms(t *testing.T, block []byte, open func([]byte) (machine, model, error), steps int, ops []int) {
+// far is added to an operation that is the far end's.
+const far = 100
+
+func allPrograms(t *testing.T, block []byte, open opener, steps int, ops []int) {
 	program := make([]int, steps)
 	programs := 0
 	for {
@@ -65,10 +74,11 @@ func allPrograms(t *testing.T, block []byte, open func([]byte) (machine, model, 
 		require.NoError(t, err)
 		s := newSession(block, m, mod)
 		for i, op := range program {
-			if err := every[ops[op]].do(s); err != nil {
+			s.turn(ops[op] / far)
+			if err := s.checked(every[ops[op]%far].do(s)); err != nil {
 				var names []string
 				for _, op := range program[:i+1] {
-					names = append(names, every[ops[op]].name)
+					names = append(names, fmt.Sprint(ops[op]/far, " ", every[ops[op]%far].name))
 				}
 				t.Fatalf("%q: %v", names, err)
 			}

@@ -46,7 +46,7 @@ func (m *frameModel) mark() uint64        { return 0 }
 func (m *frameModel) rewind(uint64) bool  { return false }
 
 // openFrame's machine resets by Next, so that the suite sees what lives on after it.
-func openFrame(buffers int) func(block []byte) (machine, model, error) {
+func openFrame(buffers int) opener {
 	return func(block []byte) (machine, model, error) {
 		f, err := arena.NewFrame(block, buffers)
 		if err != nil {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -13,6 +14,9 @@ type machine struct {
 	mark    func() uint64
 	rewind  func(mark uint64) error
 	reset   func()
+	resize  func(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) // nil and no error: full
+	check   func() error                                                // holds all that the arena says of itself against the model
+	turn    func(end int)                                               // the next call is of the near end, 0, or the far one, 1
 	zeroes  bool
 	fifo    bool // release takes the oldest, not the newest
 }
@@ -26,6 +30,11 @@ type model interface {
 	reset()
 	live(at, size uint64) bool // still there after a free, rewind or reset
 	room() uint64              // the largest allocation at align 1 that still fits
+}
+
+// resizer is a model whose blocks may be given another size.
+type resizer interface {
+	resized(at, size uint64) (to uint64, a answer)
 }
 
 type answer int
@@ -42,6 +51,7 @@ type span struct {
 	at   uint64
 	size uint64
 	fill byte
+	end  int // of the arena
 }
 
 func (s span) bytes() []byte { return unsafe.Slice((*byte)(s.p), s.size) }
@@ -55,10 +65,18 @@ type session struct {
 	marks      [][2]uint64 // the machine's and the model's
 	freed      []unsafe.Pointer
 	fill       byte
+	end        int // whose turn it is
 }
 
 func newSession(block []byte, m machine, mod model) *session {
 	return &session{base: address(unsafe.Pointer(unsafe.SliceData(block))), size: uint64(len(block)), machine: m, model: mod}
+}
+
+func (s *session) turn(end int) {
+	if s.machine.turn != nil {
+		s.end = end
+		s.machine.turn(end)
+	}
 }
 
 func address(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
@@ -85,7 +103,7 @@ func (s *session) alloc(size, align uint64) error {
 	if want != given {
 		return nil
 	}
-	n := span{p: p, at: address(p), size: got}
+	n := span{p: p, at: address(p), size: got, end: s.end}
 	if n.at < s.base || n.at+got < n.at || n.at+got > s.base+s.size {
 		return fmt.Errorf("alloc(%d, %d): [%d, +%d) is not inside the block of %d", size, align, int64(n.at-s.base), got, s.size)
 	}
@@ -113,14 +131,12 @@ func (s *session) alloc(size, align uint64) error {
 
 // settle checks the contents of everything that was live, then forgets what isn't any more.
 func (s *session) settle() error {
-	kept := s.spans[:0]
-	for _, n := range s.spans {
-		if !s.model.live(n.at, n.size) {
-			continue
-		}
-		kept = append(kept, n)
-	}
-	s.spans = kept
+	end := s.end
+	s.spans = slices.DeleteFunc(s.spans, func(n span) bool {
+		s.turn(n.end)
+		return !s.model.live(n.at, n.size)
+	})
+	s.turn(end)
 	return s.intact()
 }
 
@@ -165,6 +181,64 @@ func (s *session) release(which int, past uint64) error {
 		s.freed = append(s.freed, p)
 	}
 	return s.settle()
+}
+
+// giveBack releases what is live, until a block of no bytes that the session doesn't count is in the way.
+func (s *session) giveBack() error {
+	for before := -1; len(s.spans) != before && len(s.spans) > 0; {
+		before = len(s.spans)
+		s.turn(s.spans[before-1].end)
+		if err := s.release(0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resize gives a live block another size; its contents must go along.
+func (s *session) resize(which int, size uint64) error {
+	if len(s.spans) == 0 {
+		return nil
+	}
+	n := &s.spans[which%len(s.spans)]
+	to, want := s.model.(resizer).resized(n.at, size)
+	p, have := s.guardedResize(n.p, size)
+	if have != want {
+		return fmt.Errorf("resize to %d: answer %d, want %d", size, have, want)
+	}
+	if want != given {
+		return s.intact()
+	}
+	if address(p) != to {
+		return fmt.Errorf("resize to %d: at %d, want %d", size, address(p)-s.base, to-s.base)
+	}
+	old := n.size
+	n.p, n.at, n.size = p, to, min(size, old)
+	if err := s.intact(); err != nil {
+		return err
+	}
+	n.size = size
+	for i := old; i < size; i++ {
+		n.bytes()[i] = n.fill
+	}
+	return s.intact()
+}
+
+// guardedResize is the machine's resize with an error or a panic as an answer.
+func (s *session) guardedResize(p unsafe.Pointer, size uint64) (to unsafe.Pointer, a answer) {
+	defer func() {
+		if recover() != nil {
+			a = refused
+		}
+	}()
+	to, err := s.machine.resize(p, size)
+	switch {
+	case err != nil:
+		return nil, refused
+	case to == nil:
+		return nil, full
+	}
+	return to, given
 }
 
 func (s *session) mark() {
@@ -212,14 +286,31 @@ var alarming = []uint64{1 << 31, 1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<38 - 1, 1 << 
 // run is the program in bytes: three a step.
 func (s *session) run(program []byte) error {
 	for i := 0; i+2 < len(program); i += 3 {
-		if err := s.step(program[i], program[i+1], program[i+2]); err != nil {
+		if err := s.checked(s.step(program[i], program[i+1], program[i+2])); err != nil {
 			return fmt.Errorf("step %d of %d, % x: %w", i/3, len(program)/3, program[i:i+3], err)
 		}
 	}
 	return s.intact()
 }
 
+// checked is the error of a step, or what the arena says wrongly after it.
+func (s *session) checked(err error) error {
+	if err == nil && s.machine.check != nil {
+		return s.machine.check()
+	}
+	return err
+}
+
+// step is an operation; its high bits say of which end, or have a block resized.
 func (s *session) step(op, a, b byte) error {
+	s.turn(int(op >> 7))
+	switch {
+	case s.machine.resize == nil || op >= 64:
+	case op < 48:
+		return s.resize(int(a), uint64(b)*uint64(op%16))
+	default:
+		return s.resize(int(a), alarming[int(b)%len(alarming)])
+	}
 	switch op % 16 {
 	default:
 		return s.alloc(uint64(a)>>(b>>5), 1<<(b%8))

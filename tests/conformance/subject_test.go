@@ -19,7 +19,7 @@ import (
 type subject struct {
 	name  string
 	least int // bytes of the smallest block that is of use to it
-	open  func(block []byte) (machine, model, error)
+	open  opener
 }
 
 var subjects = []subject{
@@ -37,7 +37,10 @@ var subjects = []subject{
 	{"far end of a Stack", 192, openStackFar},
 	{"BlockHandlePool of 24 bytes", 192, openHandles[[3]uint64]},
 	{"BlockHandlePool of 1 byte", 192, openHandles[byte]},
+	{"Linear's both ends", 256, openLinearEnds},
+	{"Stack's both ends", 256, openStackEnds},
 	{"Heap", 400, openHeap},
+	{"Heap of edges", 9 * arena_c.Edge / 4, openHeap},
 }
 
 func bounds(block []byte) (start, end uint64) {

@@ -53,11 +53,7 @@ func TestEveryArenaFillsToTheLastByteAndIsUsableAgain(t *testing.T) {
 			require.Positive(t, taken)
 			require.NoError(t, s.fillUp())
 			require.NoError(t, s.intact())
-			if s.machine.release != nil {
-				for len(s.spans) > 0 {
-					require.NoError(t, s.release(0, 0))
-				}
-			}
+			require.NoError(t, s.giveBack())
 			require.NoError(t, s.reset())
 		}
 	})
@@ -93,6 +89,7 @@ func TestRandomProgramsMatchTheModel(t *testing.T) {
 				program[i] = byte(random.Uint32())
 			}
 			require.NoError(t, s.run(program), "seed %d, program %x", seed, program)
+			require.NoError(t, s.checked(s.giveBack()))
 			require.NoError(t, s.reset())
 		}
 	})
@@ -149,7 +146,7 @@ func TestRaceBuildsOverwriteWhatDies(t *testing.T) {
 		t.Skip("only race builds do")
 	}
 	dead := bytes.Repeat([]byte{0xDB}, 100)
-	for _, open := range []func([]byte) (machine, model, error){openLinear, openStack} {
+	for _, open := range []opener{openLinear, openStack} {
 		m, _, err := open(heapBlock(t, 1024, 64))
 		require.NoError(t, err)
 		for _, end := range []func(mark uint64, p unsafe.Pointer){
