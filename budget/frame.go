@@ -72,16 +72,9 @@ func (b *Budget) endFrame(next int) (err error) {
 // finalizing names a buffer of the frame, or a scratch arena of a worker, whose finalizers are running, or is empty. Scratch on loan
 // are other goroutines' affair.
 func (b *Budget) finalizing() string {
-	for _, st := range b.frame {
-		if closing, _ := st.Busy(); closing {
-			return st.Arena
-		}
-	}
-	for i, st := range b.scratches {
-		if !b.leases.isFixed(i) {
-			continue
-		}
-		if closing, _ := st.Busy(); closing {
+	for i := len(b.regions); i < len(b.stacks); i++ {
+		st := b.stacks[i]
+		if closing, _ := st.Busy(); closing && b.isOurs(i) {
 			return st.Arena
 		}
 	}
