@@ -73,9 +73,11 @@ func (b *Budget) endFrame(next int) (err error) {
 // are other goroutines' affair.
 func (b *Budget) finalizing() string {
 	for i := len(b.regions); i < len(b.stacks); i++ {
-		st := b.stacks[i]
-		if closing, _ := st.Busy(); closing && b.isOurs(i) {
-			return st.Arena
+		if !b.isOurs(i) {
+			continue
+		}
+		if closing, _ := b.stacks[i].Busy(); closing {
+			return b.stacks[i].Arena
 		}
 	}
 	return ""
