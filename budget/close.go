@@ -53,12 +53,15 @@ func (b *Budget) closeStacks() (errs []error) {
 
 // release ends Close. The readers stay shut: no worker gets inside any more.
 func (b *Budget) release(l *load) error {
-	for _, s := range b.slots {
-		s.close()
-	}
-	errs := []error{b.leakErrors()}
+	errs := []error{b.leakErrors(), b.leases.keptError()}
 	b.last = b.report(func(int) bool { return true })
-	b.countKept(&b.last.Leaks)
+	b.last.Leaks.Scratch = b.leases.kept.count
+	for _, s := range b.slots {
+		kept := s.close()
+		b.last.Leaks.Slots += kept.count
+		wrong := fmt.Sprintf("budget %q: never released: ", b.plan.Name)
+		errs = append(errs, kept.err(wrong, "; call Release of what Acquire gave"))
+	}
 	b.closed.Store(true)
 	b.unseal()
 	for _, st := range b.stacks {
@@ -74,7 +77,7 @@ func (b *Budget) release(l *load) error {
 	return errors.Join(errs...)
 }
 
-// leakErrors says what is left at Close.
+// leakErrors says what is left in arenas at Close.
 func (b *Budget) leakErrors() error {
 	var errs []error
 	for _, st := range b.stacks {
@@ -86,17 +89,5 @@ func (b *Budget) leakErrors() error {
 	for _, st := range b.stacks {
 		errs = append(errs, b.left.err(b.plan.Name, st))
 	}
-	errs = append(errs, b.leases.keptError())
-	for _, s := range b.slots {
-		errs = append(errs, s.keptError())
-	}
 	return errors.Join(errs...)
-}
-
-// countKept counts what was lent and never came back; nothing before Close.
-func (b *Budget) countKept(leaks *Leaks) {
-	leaks.Scratch = b.leases.kept.count
-	for _, s := range b.slots {
-		leaks.Slots += s.kept.count
-	}
 }

@@ -72,17 +72,12 @@ func (b *Budget) endFrame(next int) (err error) {
 // finalizing names a buffer of the frame, or a scratch arena of a worker, whose finalizers are running, or is empty. Scratch on loan
 // are other goroutines' affair.
 func (b *Budget) finalizing() string {
-	for _, st := range b.frame {
-		if closing, _ := st.Busy(); closing {
-			return st.Arena
-		}
-	}
-	for i, st := range b.scratches {
-		if !b.leases.isFixed(i) {
+	for i := len(b.regions); i < len(b.stacks); i++ {
+		if !b.isOurs(i) {
 			continue
 		}
-		if closing, _ := st.Busy(); closing {
-			return st.Arena
+		if closing, _ := b.stacks[i].Busy(); closing {
+			return b.stacks[i].Arena
 		}
 	}
 	return ""

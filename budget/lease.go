@@ -26,14 +26,14 @@ type leases struct {
 	over chan struct{} // closed when no scratch will ever be free again
 
 	mu      sync.Mutex // guards what follows
-	workers []worker
+	workers []lendable
 	fixed   int // workers asked for by number
 	closed  bool
 	kept    leaks // at Close: what was never given back
 }
 
-// worker has scratch arenas; the state is what may be done with them.
-type worker struct {
+// lendable is a worker's scratch arenas; the state is what may be done with them.
+type lendable struct {
 	site   arena_c.Site // where they were taken
 	stacks []*scope.Stack
 	state  atomic.Int32 // changes under the lock, but from giving to free
@@ -49,7 +49,7 @@ const (
 func newLeases(plan Plan, scratches []*scope.Stack, left *leftOpen, published *published) *leases {
 	n, each := plan.Scratch.Workers, plan.Scratch.Each
 	p := &leases{budget: plan.Name, left: left, published: published, each: each,
-		free: make(chan int, n), over: make(chan struct{}), workers: make([]worker, n)}
+		free: make(chan int, n), over: make(chan struct{}), workers: make([]lendable, n)}
 	for i := range p.workers {
 		stacks := scratches[i*each : (i+1)*each]
 		for _, st := range stacks {
@@ -222,7 +222,7 @@ func (p *leases) publish(worker int) {
 }
 
 // closeOpen closes what was left open, the last scratch arena first.
-func (p *leases) closeOpen(w *worker) error {
+func (p *leases) closeOpen(w *lendable) error {
 	var errs []error
 	insist(len(w.stacks), func(i int) {
 		if st := w.stacks[len(w.stacks)-1-i]; st.Depth() > 0 {
@@ -233,7 +233,7 @@ func (p *leases) closeOpen(w *worker) error {
 	return errors.Join(errs...)
 }
 
-func (w *worker) name() string {
+func (w *lendable) name() string {
 	var names []string
 	for _, st := range w.stacks {
 		names = append(names, st.Arena)

@@ -70,14 +70,11 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 			return Report{}, err
 		}
 		m.wide = wide
-		t, failed := m.run(b)
-		if failed != nil {
-			return Report{}, failed
+		report, fulls, failed := m.run(b)
+		if failed != nil || len(fulls) == 0 {
+			return report, failed
 		}
-		if len(t.fulls) == 0 {
-			return t.report, nil
-		}
-		for _, full := range t.fulls {
+		for _, full := range fulls {
 			if !wide.Limits.raise(full, 2*full.Size) {
 				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w", m.plan.Name, full)
 			}
@@ -88,10 +85,7 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 
 // narrow runs fn in ever tighter plans; the first has the sizes of the wide report's peaks.
 func (m *measurement) narrow(report Report) (Report, error) {
-	peaks, limits, err := report.peaks()
-	if err != nil {
-		return Report{}, err
-	}
+	peaks, limits := report.peaks()
 	m.tight = m.wide
 	m.tight.Regions, m.tight.Limits = slices.Clone(m.wide.Regions), limits
 	for i, part := range m.tight.sized() {
@@ -104,17 +98,17 @@ func (m *measurement) narrow(report Report) (Report, error) {
 		if err != nil {
 			return Report{}, err
 		}
-		t, err := m.run(b)
+		report, fulls, err := m.run(b)
 		if err != nil {
 			return Report{}, err
 		}
-		if len(t.fulls) == 0 {
-			if lowered || !m.lower(t.report) {
-				return t.report, nil
+		if len(fulls) == 0 {
+			if lowered || !m.lower(report) {
+				return report, nil
 			}
-			best, lowered = t.report, true
+			best, lowered = report, true
 		}
-		for _, full := range t.fulls {
+		for _, full := range fulls {
 			if lowered && full.Size == lineEnd(full.Size) {
 				return best, nil
 			}
@@ -151,10 +145,7 @@ func (m *measurement) raise(full *scope.FullError) bool {
 // lower makes the next plan as small as the peaks of a run, if some part had more than that and its temporaries need: the
 // size that a full names may be more, for an alignment.
 func (m *measurement) lower(report Report) (lowers bool) {
-	peaks, _, err := report.peaks()
-	if err != nil {
-		return false
-	}
+	peaks, _ := report.peaks()
 	for i, part := range m.tight.sized() {
 		if least := max(1, peaks[i]); *part.size > lineEnd(least)+arena_c.LineSize {
 			*part.size, lowers = least, true
@@ -176,16 +167,9 @@ func (l *Limits) raise(full *scope.FullError, to uint64) bool {
 	return false
 }
 
-// trial is one run of fn.
-type trial struct {
-	report Report
-	fulls  []*scope.FullError // that fn returned, panicked with or hid
-	err    error              // of fn
-}
-
-// run runs fn in the budget and closes it. The error is one that ends the search: fn's when nothing was full, that of
-// leaks, or a full of what a measured plan doesn't widen.
-func (m *measurement) run(b *Budget) (t trial, err error) {
+// run runs fn in the budget and closes it. The fulls are those that fn returned, panicked with or hid. The error is one
+// that ends the search: fn's when nothing was full, that of leaks, or a full of what a measured plan doesn't widen.
+func (m *measurement) run(b *Budget) (report Report, fulls []*scope.FullError, err error) {
 	ended := false
 	defer func() {
 		if !ended { // fn panicked, or ended the goroutine
@@ -195,25 +179,22 @@ func (m *measurement) run(b *Budget) (t trial, err error) {
 	for _, st := range b.scratches {
 		st.CountNames(true)
 	}
-	t.err = b.attempt(m.fn)
-	t.report = b.Report()
-	var full *scope.FullError
-	var returned []*scope.FullError
-	if errors.As(t.err, &full) && full.Budget == b.plan.Name && widens(full) {
-		returned = append(returned, full)
-	}
+	failed := b.attempt(m.fn)
+	report = b.Report()
 	ended = true
 	err = b.Close()
-	t.fulls = append(b.fulls(), returned...) // now: Close asks what was open, as the frame, what it refused
-	switch {
-	case !b.closed.Load():
-		return t, err // a worker is still inside
-	case len(t.fulls) > 0:
-		return t, nil // what leaked follows from it
-	case t.err != nil || errors.Is(err, ErrClosed):
-		return t, t.err // or fn closed it
+	fulls = b.fulls() // now: Close asks what was open, as the frame, what it refused
+	if full, ok := errors.AsType[*scope.FullError](failed); ok && full.Budget == b.plan.Name && widens(full) {
+		fulls = append(fulls, full)
 	}
-	return t, err
+	switch {
+	case !b.closed.Load(): // a worker is still inside
+	case len(fulls) > 0:
+		err = nil // what leaked follows from it
+	case failed != nil || errors.Is(err, ErrClosed):
+		err = failed // or fn closed it
+	}
+	return report, fulls, err
 }
 
 // attempt calls fn. A full that it panics with is its error, and so is a panic after a full that it hid.

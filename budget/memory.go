@@ -9,9 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// What is aligned in a budget is so at its address, too.
-const _ = uint(platform.Align - arena_c.AlignMax)
-
 // supply is where a budget has its memory from.
 type supply interface {
 	Base() unsafe.Pointer
@@ -49,6 +46,7 @@ func (g *grant) want(key string, demand Demand, ask func() error) error {
 
 // fromSystem takes a range and makes it accessible, as the plan demands it.
 func fromSystem(p Plan, l layout) (g grant, err error) {
+	const _ = uint(platform.Align - arena_c.AlignMax) // what is aligned in a budget is so at its address, too
 	r, err := g.reserve(p, l)
 	if err != nil {
 		return g, err

@@ -73,14 +73,16 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 func (b *Budget) makeStacks() {
 	for level, part := range b.plan.sized() {
 		for i := range int(part.count) {
-			st := b.makeStack(part, i)
+			name := part.name(i)
 			switch part.kind {
 			case arena_c.KindRegion:
-				b.addRegion(level, i, st)
+				b.addRegion(level, i, b.makeStack("region "+name, part.key, 1))
 			case arena_c.KindFrame:
+				st := b.makeStack(name, part.key, 1)
 				st.CountNames(true)
 				b.frame = append(b.frame, st)
 			case arena_c.KindScratch:
+				st := b.makeStack(name, part.key, 0)
 				st.CountNames(false) // what scopes hold: theirs close as fast as can be
 				b.scratches = append(b.scratches, st)
 			}
@@ -93,16 +95,10 @@ func (b *Budget) makeStacks() {
 	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 }
 
-// makeStack makes the next arena of the map, of a part the i-th.
-func (b *Budget) makeStack(part sizedPart, i int) *scope.Stack {
-	st := &scope.Stack{Budget: b.plan.Name, Arena: part.name(i), Key: part.key, Owned: b.plan.Limits.Owned,
-		Names: b.plan.Limits.Labels, From: b.memory.Base(), Size: b.Size()}
-	switch part.kind {
-	case arena_c.KindRegion:
-		st.Arena, st.Base = "region "+st.Arena, 1
-	case arena_c.KindFrame:
-		st.Base = 1
-	}
+// makeStack makes the next arena of the map.
+func (b *Budget) makeStack(name, key string, base int) *scope.Stack {
+	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Key: key, Owned: b.plan.Limits.Owned, Names: b.plan.Limits.Labels,
+		Base: base, From: b.memory.Base(), Size: b.Size()}
 	st.Start(b.table.Row(uint64(len(b.stacks))))
 	b.stacks = append(b.stacks, st)
 	return st

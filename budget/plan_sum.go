@@ -107,7 +107,7 @@ func (p *Plan) sized() (parts []sizedPart) {
 	for i := range p.Regions {
 		r := &p.Regions[i]
 		slots := max(1, planCount(r.Slots))
-		parts = append(parts, sizedPart{regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.arenaName})
+		parts = append(parts, sizedPart{regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName})
 	}
 	if f := &p.Frame; *f != (FramePlan{}) {
 		name := func(buffer int) string { return fmt.Sprintf("frame %d", buffer) }
@@ -121,7 +121,7 @@ func (p *Plan) sized() (parts []sizedPart) {
 	return parts
 }
 
-func (r *RegionPlan) arenaName(slot int) string {
+func (r *RegionPlan) slotName(slot int) string {
 	if r.Slots == 0 {
 		return r.Name
 	}

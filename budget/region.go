@@ -124,15 +124,15 @@ func (b *Budget) Region(name string) *Region {
 			panic(fmt.Sprintf("budget: BUG: region %q of plan %q has slots: Slots(%q).Acquire gives one", name, b.plan.Name, name))
 		}
 	}
-	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames()))
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames(false)))
 }
 
-// regionNames are the names that Region knows.
-func (b *Budget) regionNames() string {
+// regionNames are the names of the regions with slots, or of those without.
+func (b *Budget) regionNames(slots bool) string {
 	var names []string
-	for _, r := range b.regions {
-		if r.slot < 0 {
-			names = append(names, r.name)
+	for _, r := range b.plan.Regions {
+		if slots == (r.Slots != 0) {
+			names = append(names, r.Name)
 		}
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")

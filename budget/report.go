@@ -147,6 +147,7 @@ type published struct {
 
 // begin publishes all for the first time.
 func (p *published) begin(stacks []*scope.Stack, regions, buffers int) {
+	p.list = make([]figures, 0, len(stacks))
 	for _, st := range stacks {
 		f := newFigures(st)
 		f.publish()

@@ -1,10 +1,8 @@
 package budget
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -30,7 +28,6 @@ type Slots struct {
 
 	mu     sync.Mutex // guards what follows, and the slots' sites
 	closed bool
-	kept   leaks // at Close: slots that were never released
 }
 
 // Slots are the slots of the region of that name. An unknown name, or that of a region without slots, is a caller's bug
@@ -41,15 +38,7 @@ func (b *Budget) Slots(name string) *Slots {
 			return s
 		}
 	}
-	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.slotNames()))
-}
-
-func (b *Budget) slotNames() string {
-	var names []string
-	for _, s := range b.slots {
-		names = append(names, s.name)
-	}
-	return cmp.Or(strings.Join(names, ", "), "none")
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.regionNames(true)))
 }
 
 // Acquire gives the first free slot to its new owner, who loads it ([Load]) and gives it back ([Region.Release]). When none is free
@@ -99,20 +88,16 @@ func (r *Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }
 
-// close notes who has a slot still, and lets nobody have one any more.
-func (s *Slots) close() {
+// close lets nobody have a slot any more. Those that were never released are leaks.
+func (s *Slots) close() (kept leaks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	for _, slot := range s.slots {
 		if slot.taken() {
 			name := fmt.Sprintf("slot %q", slot.name)
-			s.kept.add(name, slot.site.Tell(name+" acquired"))
+			kept.add(name, slot.site.Tell(name+" acquired"))
 		}
 	}
-}
-
-// keptError names the slots that were never released.
-func (s *Slots) keptError() error {
-	return s.kept.err(fmt.Sprintf("budget %q: never released: ", s.b.plan.Name), "; call Release of what Acquire gave")
+	return kept
 }

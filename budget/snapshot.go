@@ -13,10 +13,14 @@ import (
 // Cost: O(arenas).
 func (b *Budget) Report() Report {
 	defer forgive()()
-	return b.report(func(arena int) bool {
-		scratch := arena - len(b.regions) - len(b.frame)
-		return scratch < 0 || b.leases.isFixed(scratch)
-	})
+	return b.report(b.isOurs)
+}
+
+// isOurs says whether only the goroutine that drives the program, or a worker that it knows, uses the arena: it is no
+// scratch on loan.
+func (b *Budget) isOurs(arena int) bool {
+	scratch := arena - len(b.regions) - len(b.frame)
+	return scratch < 0 || b.leases.isFixed(scratch)
 }
 
 // Snapshot are the figures as they were last published; after Close, as they were then. It is for any

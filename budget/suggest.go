@@ -30,18 +30,10 @@ func Suggest(reports ...Report) (Plan, error) {
 	parts := plan.sized()
 	highest, from := make([]uint64, len(parts)), make([]int, len(parts))
 	for n, report := range reports {
-		err := report.Plan.Check()
-		if err == nil {
-			err = plan.sameParts(report.Plan)
-		}
-		var peaks []uint64
-		var limits Limits
-		if err == nil {
-			peaks, limits, err = report.peaks()
-		}
-		if err != nil {
+		if err := plan.suits(report); err != nil {
 			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %q: %w", n+1, report.Name, err)
 		}
+		peaks, limits := report.peaks()
 		for i, peak := range peaks {
 			if peak > highest[i] {
 				highest[i], from[i] = peak, n
@@ -67,8 +59,12 @@ func Suggest(reports ...Report) (Plan, error) {
 	return plan, plan.Check()
 }
 
-// sameParts says what the other plan has that this one has not.
-func (p Plan) sameParts(other Plan) error {
+// suits says what the report's plan has that this one has not, or what is wrong with the report.
+func (p Plan) suits(report Report) error {
+	other := report.Plan
+	if err := other.Check(); err != nil {
+		return err
+	}
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, and in the first %v", key, have, want)
 	}
@@ -87,6 +83,10 @@ func (p Plan) sameParts(other Plan) error {
 	}
 	if (p.Scratch.Workers == 0) != (other.Scratch.Workers == 0) {
 		return differs("scratch.workers", other.Scratch.Workers, p.Scratch.Workers)
+	}
+	arenas := uint64(len(report.Regions) + len(report.Beside))
+	if planned := other.arenaCount(); planned != arenas {
+		return fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d", arenas, planned)
 	}
 	return nil
 }
@@ -140,14 +140,10 @@ func withHeadroom(n uint64, percent int, multiple uint64) uint64 {
 }
 
 // peaks are what each sized part of the report's plan needed, the highest over its arenas, and the limits that were
-// needed, at least 1 each. An error says that the report isn't of its plan.
-func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
+// needed, at least 1 each.
+func (r Report) peaks() (sizes []uint64, limits Limits) {
 	arenas := slices.Concat(r.Regions, r.Beside)
 	limits = Limits{1, 1, 1, 1}
-	if planned := r.Plan.arenaCount(); planned != uint64(len(arenas)) {
-		return nil, limits, fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
-			len(arenas), planned)
-	}
 	for _, part := range r.Plan.sized() {
 		peak := uint64(0)
 		for _, arena := range arenas[:part.count] {
@@ -157,5 +153,5 @@ func (r Report) peaks() (sizes []uint64, limits Limits, err error) {
 		arenas = arenas[part.count:]
 		sizes = append(sizes, peak)
 	}
-	return sizes, limits, nil
+	return sizes, limits
 }

@@ -48,19 +48,11 @@ func (b *Budget) Walk() ([]Range, error) {
 			b.plan.Name, name)
 	}
 	ranges := make([]Range, count)
-	at := uint64(0)
 	for i, r := range raw[:count] {
 		ranges[i] = Range{What: rangeNames[r.What], Offset: r.Offset, Size: r.Size}
 		if r.Row < arenas {
 			ranges[i].Arena = arenaName(b.stacks[r.Row])
 		}
-		if r.Offset != at {
-			return nil, fmt.Errorf("budget %q: the walk has a gap or an overlap at offset %d", b.plan.Name, at)
-		}
-		at += r.Size
-	}
-	if at != b.Size() {
-		return nil, fmt.Errorf("budget %q: the walk covers %d of %d bytes", b.plan.Name, at, b.Size())
 	}
 	if damage := b.table.Damage(); damage != "" {
 		return nil, errors.New(damage)
