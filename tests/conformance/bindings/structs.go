@@ -9,7 +9,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-func pair[Go, C any]() [2]reflect.Type { return [2]reflect.Type{reflect.TypeFor[Go](), reflect.TypeFor[C]()} }
+func pair[Go, C any]() [2]reflect.Type {
+	return [2]reflect.Type{reflect.TypeFor[Go](), reflect.TypeFor[C]()}
+}
 
 // Structs are those that Go and C both name: the Go struct, and the C struct.
 var Structs = [][2]reflect.Type{
