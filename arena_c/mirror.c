@@ -516,10 +516,11 @@ void upfront_mirror_gather(void *from, uint64_t size) {
 
 int upfront_mirror_find(uintptr_t address, upfront_found *found) {
     int window;
-    const mirror *m = LOOKS ? mirror_at(address, &window) : NULL;
-    if (m != NULL)
-        find(m, address, window, found);
-    return m != NULL;
+    const mirror *m = mirror_at(address, &window);
+    if (!LOOKS || m == NULL)
+        return 0;
+    find(m, address, window, found);
+    return 1;
 }
 
 /* The first position in [p, end) that is neither dead nor of something alive, or end. What is paged lies further up than what begins
@@ -565,16 +566,16 @@ static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, 
 
 int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
     uint64_t at;
-    const mirror *m = LOOKS ? mirror_of((uintptr_t)from, &at) : NULL;
-    return m == NULL || (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
+    const mirror *m = mirror_of((uintptr_t)from, &at);
+    return !LOOKS || m == NULL || (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
 }
 
 void upfront_mark_over(void *from, uint64_t size) {
     upfront_found found;
     uint64_t at, i;
-    const mirror *m = LOOKS ? mirror_of((uintptr_t)from, &at) : NULL;
+    const mirror *m = mirror_of((uintptr_t)from, &at);
     int window;
-    if (m == NULL)
+    if (!LOOKS || m == NULL)
         return;
     if (!upfront_mirror_check(from, size, &found) && m->finder != NULL)
         m->finder(&found);
