@@ -18,7 +18,7 @@
 //	Ptr, Slice, String    pointers that may live in a block: offsets from a Base
 //	Proxy, PoolProxy      before an allocator or a pool, for one client: totals, leaks, a trace
 //
-// Every operation is O(1), but walks, the making of a pool and its Peak. Bytes are beside the block's own and its alignment.
+// Every operation is O(1), but walks, a Stack's Stats, the making of a pool and its Peak. Bytes are beside the block's own and its alignment.
 // The arena's header lies in the block's first bytes: the arena lives as long as the block, and a copy of the block is a copy
 // of its contents. What an arena is for bytes of any size is the interface Allocator; Freer and Reallocator say what some
 // can do beyond.

@@ -5,7 +5,6 @@ package arena_c
 // static inline int upfront_ends_resize_at(upfront_ends *e, uint64_t gen, uintptr_t p, uint64_t old, uint64_t size) {
 //     return upfront_ends_resize(e, gen, (const void *)p, old, size);
 // }
-// #cgo noescape upfront_ends_init
 // #cgo nocallback upfront_ends_init
 // #cgo noescape upfront_ends_rewind
 // #cgo nocallback upfront_ends_rewind

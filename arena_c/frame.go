@@ -3,7 +3,6 @@ package arena_c
 // #include "frame.h"
 // #cgo noescape upfront_frame_size
 // #cgo nocallback upfront_frame_size
-// #cgo noescape upfront_frame_init
 // #cgo nocallback upfront_frame_init
 // #cgo noescape upfront_frame_next
 // #cgo nocallback upfront_frame_next

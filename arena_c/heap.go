@@ -1,7 +1,6 @@
 package arena_c
 
 // #include "heap.h"
-// #cgo noescape upfront_heap_init
 // #cgo nocallback upfront_heap_init
 // #cgo noescape upfront_heap_alloc
 // #cgo nocallback upfront_heap_alloc

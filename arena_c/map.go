@@ -5,7 +5,6 @@ package arena_c
 // #cgo nocallback upfront_map_measure
 // #cgo noescape upfront_map_size
 // #cgo nocallback upfront_map_size
-// #cgo noescape upfront_map_init
 // #cgo nocallback upfront_map_init
 // #cgo noescape upfront_map_reconfigure
 // #cgo nocallback upfront_map_reconfigure

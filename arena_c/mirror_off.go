@@ -12,7 +12,7 @@ func (h *Header) At(offset uint64) unsafe.Pointer { return unsafe.Add(unsafe.Poi
 // Place is how far behind `from` the bytes at p are accounted.
 func Place(p, from unsafe.Pointer) uint64 { return uint64(uintptr(p)) - uint64(uintptr(from)) }
 
-// What follows is for asan and checked builds: see mirror_cgo.go.
+// What follows is for asan and checked builds: see mirror_on.go.
 
 func (h *Scopes) MarkRoom(at, size uint64) unsafe.Pointer { return h.At(at) }
 func (h *Scopes) MarkLess(from, end, size uint64)         {}

@@ -8,7 +8,6 @@ package arena_c
 // static inline upfront_pool *upfront_pool_make_at(void *block, uint64_t block_size, uint64_t size, uint64_t align, int handles) {
 //     return upfront_pool_make(block, block_size, size, align, handles ? upfront_pool_handles(0, 1) : 0);
 // }
-// #cgo noescape upfront_pool_make_at
 // #cgo nocallback upfront_pool_make_at
 // static inline void upfront_pool_close_at(upfront_pool *p, uint32_t site) UPFRONT_DO_AT_SITE(upfront_pool_close(p))
 // #cgo noescape upfront_pool_close_at
@@ -32,7 +31,10 @@ type Pool struct {
 	Count, Retired, Kind, Handles               uint32
 }
 
-var _ [unsafe.Sizeof(Pool{})]byte = [unsafe.Sizeof(C.upfront_pool{})]byte{}
+var (
+	_ [unsafe.Sizeof(Pool{})]byte = [unsafe.Sizeof(C.upfront_pool{})]byte{}
+	_ [64]byte                    = [unsafe.Sizeof(Pool{})]byte{}
+)
 
 // States of a chunk: pool.h.
 const (

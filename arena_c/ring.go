@@ -5,7 +5,6 @@ package arena_c
 // static inline int upfront_ring_find_at(const upfront_ring *r, uint64_t gen, uintptr_t p) {
 //     return upfront_ring_find(r, gen, (const void *)p);
 // }
-// #cgo noescape upfront_ring_init
 // #cgo nocallback upfront_ring_init
 // #cgo noescape upfront_ring_wrap
 // #cgo nocallback upfront_ring_wrap

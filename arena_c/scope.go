@@ -42,6 +42,9 @@ var (
 	_ [unsafe.Sizeof(Record{})]byte = [unsafe.Sizeof(C.upfront_record{})]byte{}
 	_ [unsafe.Sizeof(Row{})]byte    = [unsafe.Sizeof(C.upfront_row{})]byte{}
 	_ [NodeSize]byte                = [unsafe.Sizeof(C.upfront_node(0))]byte{}
+	_ [128]byte                     = [unsafe.Sizeof(Scopes{})]byte{} // on every machine
+	_ [64]byte                      = [unsafe.Sizeof(Record{})]byte{}
+	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
 // The words of scope.h and arena.h.

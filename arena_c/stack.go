@@ -4,7 +4,6 @@ package arena_c
 // // An address to be judged is passed as a number: see pool.go.
 // static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free(s, (const void *)p); }
 // static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
-// #cgo noescape upfront_stack_init
 // #cgo nocallback upfront_stack_init
 // #cgo noescape upfront_stack_padding
 // #cgo nocallback upfront_stack_padding

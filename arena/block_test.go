@@ -1,0 +1,128 @@
+package arena_test
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// aligned is what an arena takes of 4096 bytes that nobody aligned.
+func aligned(b []byte) []byte {
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
+	return b[skip : skip+4032]
+}
+
+// kept makes an arena of a block that its function made, and gives what asks the arena for its state.
+var kept = map[string]func() (state func() any, err error){
+	"Linear": func() (func() any, error) {
+		a, err := arena.NewLinear(aligned(make([]byte, 4096)))
+		return func() any { return a.Stats() }, err
+	},
+	"Stack": func() (func() any, error) {
+		a, err := arena.NewStack(aligned(make([]byte, 4096)))
+		return func() any { return a.Stats() }, err
+	},
+	"Frame": func() (func() any, error) {
+		a, err := arena.NewFrame(aligned(make([]byte, 4096)), 2)
+		return func() any { return a.Stats() }, err
+	},
+	"Ring": func() (func() any, error) {
+		a, err := arena.NewRing(aligned(make([]byte, 4096)))
+		return func() any { return a.Stats() }, err
+	},
+	"Heap": func() (func() any, error) {
+		a, err := arena.NewHeap(aligned(make([]byte, 4096)))
+		return func() any { return a.Stats() }, err
+	},
+	"BlockPool": func() (func() any, error) {
+		a, err := arena.NewBlockPool[int64](aligned(make([]byte, 4096)))
+		return func() any { return a.Cap() }, err
+	},
+	"BlockHandlePool": func() (func() any, error) {
+		a, err := arena.NewBlockHandlePool[int64](aligned(make([]byte, 4096)))
+		return func() any { return a.Cap() }, err
+	},
+}
+
+// overwrite uses a stack as deep as the makers'.
+//
+//go:noinline
+func overwrite(n int) (sum byte) {
+	var bytes [512]byte
+	for i := range bytes {
+		bytes[i] = byte(n | 1)
+	}
+	if n > 0 {
+		sum = overwrite(n - 1)
+	}
+	return sum + bytes[n%len(bytes)]
+}
+
+// TestAnArenaKeepsItsBlock: the block is no variable of the function that made it, whatever its size.
+func TestAnArenaKeepsItsBlock(t *testing.T) {
+	for name, maker := range kept {
+		state, err := maker()
+		require.NoError(t, err, name)
+		before := state()
+		overwrite(200)
+		assert.Equal(t, before, state(), name)
+	}
+}
+
+// neighbours are two Go allocations, the second right behind the first.
+func neighbours(t *testing.T) (first, second []byte) {
+	at := func(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+	blocks := make([][]byte, 256)
+	for i := range blocks {
+		blocks[i] = make([]byte, 1<<17)
+	}
+	slices.SortFunc(blocks, func(a, b []byte) int { return cmp.Compare(at(a), at(b)) })
+	for i := range blocks[1:] {
+		if at(blocks[i])+1<<17 == at(blocks[i+1]) {
+			return blocks[i], blocks[i+1]
+		}
+	}
+	require.Fail(t, "no neighbours")
+	return nil, nil
+}
+
+// TestABlockBeforeAnother: a race build lets nobody address what lies behind the block; who does so doesn't get here.
+func TestABlockBeforeAnother(t *testing.T) {
+	if !arena_c.Race {
+		t.Skip("only a race build looks where an address leads")
+	}
+	block, behind := neighbours(t)
+	l, err := arena.NewLinear(block)
+	require.NoError(t, err)
+	mark, p := l.Mark(), l.Alloc(8, 8)
+	_, err = l.Resize(p, 8, 16)
+	require.NoError(t, err)
+	require.NoError(t, l.Rewind(mark))
+	l.Far().Alloc(8, 8)
+	l.Far().Reset()
+	l.Far().Reset()
+	l.Reset()
+
+	s, err := arena.NewStack(block)
+	require.NoError(t, err)
+	require.NoError(t, s.Free(s.Alloc(8, 8)))
+	require.NoError(t, s.Rewind(s.Mark()))
+	require.NoError(t, s.Far().Free(s.Far().Alloc(8, 8)))
+	s.Far().Reset()
+	s.Reset()
+
+	f, err := arena.NewFrame(block, 2)
+	require.NoError(t, err)
+	for range 3 {
+		f.Alloc(8, 8)
+		f.Next()
+	}
+	assert.Zero(t, behind[0])
+}
