@@ -32,7 +32,7 @@ type Budget struct {
 	leases    *leases // of them
 	left      *leftOpen
 	restoreGo func()
-	cycles    uint64 // collections before Open
+	cycles    uint64 // collections up to the end of Open
 	published published
 
 	mu      sync.Mutex // guards what follows, and the plan's regions and size

@@ -6,6 +6,13 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
+// DuringOpen has each Open call do until restore.
+func DuringOpen(do func()) (restore func()) {
+	before := readLimits
+	readLimits = func() []platform.Limit { do(); return before() }
+	return func() { readLimits = before }
+}
+
 // SetLimits puts others in the place of the process's limits until restore.
 func SetLimits(limits ...platform.Limit) (restore func()) {
 	before := readLimits

@@ -88,6 +88,10 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 // reserve takes the range at the plan's base, or any.
 func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
+	kept := platform.Keeps(0, l.size, l.head()) || platform.Keeps(uintptr(p.Base), l.size, l.head())
+	if err := p.fits(l, kept, limits); err != nil {
+		return nil, err // wherever it lies: not the base's fault
+	}
 	err = g.want("base", p.Pages.Base, func() (err error) {
 		if p.Base > uint64(^uintptr(0)) {
 			return fmt.Errorf("this target has no address %#x", p.Base)

@@ -33,7 +33,7 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 		return nil, err
 	}
 	plan = plan.resolved()
-	b := &Budget{plan: plan, left: newLeftOpen(), cycles: collections()}
+	b := &Budget{plan: plan, left: newLeftOpen()}
 	restore, err := takeGoShare(plan)
 	if err != nil {
 		return nil, err
@@ -43,6 +43,7 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 		restore()
 		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 	}
+	b.cycles = collections()
 	return b, nil
 }
 

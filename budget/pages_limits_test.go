@@ -52,6 +52,12 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	} {
 		restore := budget.SetLimits(c.limits...)
 		b, err := budget.Open(plan)
+		based := plan
+		based.Base, based.Pages.Base = freshBase(), budget.Required
+		if c.text != "" && based.Base != 0 {
+			_, err := budget.Open(based)
+			assert.EqualError(t, err, c.text, "nor is it the base's fault")
+		}
 		restore()
 		if c.text == "" {
 			require.NoError(t, err)

@@ -365,7 +365,7 @@ func requireOpens(t *testing.T, plan Plan) {
 	if opensBytes(plan) > opensMost {
 		return
 	}
-	if plan.Pages.Prefault < Required {
+	if plan.Pages.Prefault != Required {
 		plan.Pages.Prefault = Off
 	}
 	if opensBlock == nil {

@@ -122,6 +122,7 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 		"Rewind":        func() { err = systems.Rewind(background) },
 		"Reconfigure":   func() { err = b.Reconfigure(background, plan); plan, back = back, plan },
 		"slots":         useRoom,
+		"no slot":       func() { assert.Error(t, level.Release(background)) },
 		"Report":        func() { b.Report() },
 		"Region.Report": func() { level.Report() },
 		"Snapshot":      func() { b.Snapshot() },
