@@ -47,6 +47,14 @@ func refused(what string, code arena_c.Code) error {
 	return fmt.Errorf("arena: BUG: %s: %v", what, code)
 }
 
+// refusedMark is refused for a Rewind: it names the mark.
+func refusedMark(what string, m Mark, code arena_c.Code) error {
+	if code == arena_c.OK {
+		return nil
+	}
+	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v", what, m, code)
+}
+
 // BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned to 64 and dies with
 // what it was allocated from. Nil when that is full. For one in a scope there is scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {

@@ -19,7 +19,8 @@ func aligned(b []byte) []byte {
 	return b[skip : skip+4032]
 }
 
-// kept makes an arena of a block that its function made, and gives what asks the arena for its state.
+// kept makes an arena of a block that its function made, and gives what asks the arena for its state. Each calls its
+// maker by name: called through a variable, any maker keeps its block.
 var kept = map[string]func() (state func() any, err error){
 	"Linear": func() (func() any, error) {
 		a, err := arena.NewLinear(aligned(make([]byte, 4096)))

@@ -56,7 +56,7 @@ func ExampleLinearFar() {
 	fmt.Println(far.Rewind(mark + 1))
 	// Output:
 	// 1000 <nil> 0
-	// arena: BUG: LinearFar.Rewind: out of order
+	// arena: BUG: LinearFar.Rewind to 4097: out of order
 }
 
 func ExampleFrame_Now() {

@@ -42,7 +42,7 @@ func (l Linear) Mark() Mark { return Mark(l.header.MarkNear()) }
 // Rewind frees what was allocated since the mark, and forgets the marks that are newer. A mark that was forgotten, is of
 // the other end or lies outside the arena is refused and changes nothing. Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
-	return refused("Linear.Rewind", l.header.Rewind(l.gen, uint64(m)))
+	return refusedMark("Linear", m, l.header.Rewind(l.gen, uint64(m)))
 }
 
 // Resize makes the last block longer or shorter where it lies; old is the size that it has. False: there is no room for
@@ -95,7 +95,7 @@ func (f LinearFar) Mark() Mark { return Mark(f.header.MarkFar()) }
 
 // Rewind is Linear.Rewind at this end.
 func (f LinearFar) Rewind(m Mark) error {
-	return refused("LinearFar.Rewind", f.header.RewindFar(f.gen, uint64(m)))
+	return refusedMark("LinearFar", m, f.header.RewindFar(f.gen, uint64(m)))
 }
 
 // Reset frees everything at this end.

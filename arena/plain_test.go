@@ -116,7 +116,7 @@ func TestIsStandard(t *testing.T) {
 		assert.False(t, arena.IsStandard(path), path)
 	}
 	if testing.Short() {
-		t.Skip("needs the go command")
+		t.Skip("the long form asks the go command")
 	}
 	out, err := exec.Command("go", "list", "std").Output()
 	require.NoError(t, err)

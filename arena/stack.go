@@ -40,7 +40,7 @@ func (s Stack) Mark() Mark { return Mark(s.header.Cursor) }
 
 // Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, lies inside a block or is of
 // the other end is refused and changes nothing. Cost: O(blocks freed).
-func (s Stack) Rewind(m Mark) error { return refused("Stack.Rewind", s.header.Rewind(uint64(m))) }
+func (s Stack) Rewind(m Mark) error { return refusedMark("Stack", m, s.header.Rewind(uint64(m))) }
 
 // Reset frees everything at both ends.
 func (s Stack) Reset() { s.header.Reset() }
@@ -75,7 +75,7 @@ func (f StackFar) Mark() Mark { return Mark(f.header.Limit) }
 
 // Rewind is Stack.Rewind at this end.
 func (f StackFar) Rewind(m Mark) error {
-	return refused("StackFar.Rewind", f.header.RewindFar(uint64(m)))
+	return refusedMark("StackFar", m, f.header.RewindFar(uint64(m)))
 }
 
 // Reset frees everything at this end.

@@ -81,6 +81,9 @@ func (r *Region) Rewind(ctx context.Context) error {
 // empty is Rewind, and Release of a slot.
 func (r *Region) empty(ctx context.Context, what string, releases bool) error {
 	defer forgive()()
+	if releases && r.slot < 0 {
+		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
+	}
 	l, err := r.b.enter(ctx, r, what)
 	if err != nil {
 		return err
