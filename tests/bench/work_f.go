@@ -39,19 +39,22 @@ func sumInts(list []int64) uint64 {
 }
 
 //go:noinline
+func pushByHand(a *bump.Arena) []int64 {
+	v := bump.Vec{A: a}
+	for i := range int64(countF) {
+		v.PushInPlace(i)
+	}
+	return v.S
+}
+
+//go:noinline
 func enterF() []contestant {
 	a, hand := cfloor.NewArena(budget.MiB), bump.NewGo(budget.MiB)
 	last := uint64(0)
 	look := func() uint64 { return sumInts(keptInts) }
 	return []contestant{
 		again(floor, func() { last = uint64(a.Grow(countF)) }, func() uint64 { return last }, nil),
-		again(byHand, func() {
-			v := bump.Vec{A: hand}
-			for i := range int64(countF) {
-				v.PushInPlace(i)
-			}
-			keptInts = v.S
-		}, look, hand.Reset),
+		again(byHand, func() { keptInts = pushByHand(hand) }, look, hand.Reset),
 		inScope(library, func(s scope.Scope) {
 			var list []int64
 			for i := range int64(countF) {
