@@ -23,7 +23,8 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 // allocate inside, a loader with all it calls included: Load, Rewind, Release, Acquire, Reconfigure,
 // Report, Snapshot, Walk, Missing, NoHeap, and the Open and Close of another budget. What came before
 // them since the last NextFrame counts, also the closure that is given to Load, should it escape. So
-// does an error that NextFrame returns, at the next one. Where NextFrame panics it has done nothing yet,
+// does an error that NextFrame returns, at the next one. Nothing counts between two of them when something
+// was full meanwhile: that error is the one to see. Where NextFrame panics it has done nothing yet,
 // and the count begins again. While one of these calls runs, on any goroutine, nothing counts, the other
 // goroutines' either: owners of slots that load all the time hide what the others do, so let the test
 // that looks for it load less. What is done with a Snapshot, to log it, does count.

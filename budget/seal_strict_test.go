@@ -166,6 +166,18 @@ func TestStrictForgivesARefusal(t *testing.T) {
 	assert.Contains(t, after(escape), lineOf(t, "escape"), "a load that ended its goroutine is over")
 }
 
+func TestStrictForgivesAFull(t *testing.T) {
+	b, after := strict(t)
+	said := after(func() {
+		require.Nil(t, b.Frame().TryAllocUnzeroed(1<<30, 8))
+		escape() // as who makes an error of it
+		require.ErrorIs(t, b.Frame().Err(), budget.ErrFull)
+	})
+	assert.Contains(t, said, "is full")
+	assert.NotContains(t, said, "Strict")
+	assert.Contains(t, after(escape), lineOf(t, "escape"), "the next frame counts")
+}
+
 func TestStrictCountsOtherGoroutines(t *testing.T) {
 	do := elsewhere(t)
 	_, after := strict(t)

@@ -187,7 +187,14 @@ func looksAtHeap(f runtime.Frame) bool {
 		strings.HasPrefix(f.Function, "github.com/upfront-mem/upfront/arena_c.(*siteTable).")
 }
 
-// since is what was allocated after an earlier profile was read: most objects first.
+// tellsFull says whether the frame makes a full's error.
+func tellsFull(f runtime.Frame) bool {
+	const stack = "github.com/upfront-mem/upfront/scope.(*Stack)."
+	return f.Function == stack+"full" || f.Function == stack+"tableFull"
+}
+
+// since is what was allocated after an earlier profile was read: most objects first. It is nothing where something was full
+// meanwhile: who meets that may make an error of it.
 func (p goProfile) since(before goProfile) (sites []goSite) {
 	for stack, count := range p {
 		count.objects -= before[stack].objects
@@ -196,6 +203,9 @@ func (p goProfile) since(before goProfile) (sites []goSite) {
 			continue
 		}
 		frames := goFrames(stack[:])
+		if slices.ContainsFunc(frames, tellsFull) {
+			return nil
+		}
 		if slices.ContainsFunc(frames, looksAtHeap) {
 			continue
 		}
