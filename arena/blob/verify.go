@@ -22,6 +22,7 @@ type checker struct {
 	end   uint32 // past the last node
 	list  []entry
 	table []uint32 // indices in the list, plus 1
+	turns int      // its size is 2 to that
 	seen  uint32
 	work  uint64
 	err   error
@@ -55,6 +56,7 @@ func (c *checker) tables(scratch []byte, nodes uint32) {
 	c.list = unsafe.Slice((*entry)(p), nodes)
 	c.table = unsafe.Slice((*uint32)(unsafe.Add(p, uintptr(nodes)*unsafe.Sizeof(entry{}))), tableSize(int(nodes)))
 	clear(c.table)
+	c.turns = bits.TrailingZeros(uint(len(c.table)))
 	c.seen, c.work, c.err = 0, 0, nil
 }
 
@@ -213,8 +215,8 @@ func (c *checker) follow(k *check, from uint32, to entry) {
 		return
 	}
 	mask := uint32(len(c.table) - 1)
-	hash := (to.offset*0x9e3779b1 ^ to.count*0x85ebca6b ^ to.typ*0xc2b2ae35) * 0x27d4eb2f
-	i := (hash ^ hash>>15) & mask
+	key := to.offset/4 + to.count + to.typ
+	i := (key + key>>c.turns) & mask // neighbours stay so: the table is read in the order of the nodes
 	for ; c.table[i] != 0; i = (i + 1) & mask {
 		if c.list[c.table[i]-1] == to {
 			return
