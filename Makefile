@@ -117,7 +117,7 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena scope scope/container budget budget/budgettest budget/view platform tests/frogpond tests/conformance
+TESTED = arena arena/blob scope scope/container budget budget/budgettest budget/view platform tests/frogpond tests/conformance
 SUITES = $(notdir $(TESTED))
 
 cross: $(TARGETS:%=cross-%) $(CHECKED:%=cross-%) $(COMPILED:%=compile-%) ## library, tests and frogpond for every target of cross/targets.mk

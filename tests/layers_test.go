@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"platform/crash":     {},
 	"platform/symbolize": {},
 	"arena":              {"arena_c"},
+	"arena/blob":         {},
 	"scope":              {"arena", "arena_c"},
 	"scope/container":    {"arena", "arena_c", "scope"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash"},

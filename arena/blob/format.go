@@ -1,0 +1,250 @@
+package blob
+
+import (
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Format is the types of a blob: that of its root and all that its links lead to. Declare it once, at
+// package level, with Of. The zero Format is refused.
+type Format[T any] struct{ types *types }
+
+// types are in the order in which the root leads to them; the root is the first.
+type types struct {
+	list  []layout
+	index map[reflect.Type]uint32
+	text  string
+	print uint64
+}
+
+// layout is what Verify has to know of a type.
+type layout struct {
+	name     string
+	size     uint32
+	align    uint32
+	checks   []check // none: any bytes will do
+	variants []uint32
+	fields   string
+}
+
+// check is one thing to look at in each value of a type.
+type check struct {
+	field  string
+	at     uint32 // offset in the value
+	what   what
+	typ    uint32 // of the node, or the part
+	repeat uint32 // of an array in the value
+	stride uint32
+}
+
+type what uint8
+
+const (
+	isLink what = iota
+	isArray
+	isStr
+	isBool
+	isPart // a struct in the struct
+	isTag  // a variant's: typ is its value
+)
+
+// target is what Link, Array and Str say of themselves.
+type target interface {
+	target() (what, reflect.Type)
+}
+
+func (Link[T]) target() (what, reflect.Type)  { return isLink, reflect.TypeFor[T]() }
+func (Array[T]) target() (what, reflect.Type) { return isArray, reflect.TypeFor[T]() }
+func (Str) target() (what, reflect.Type)      { return isStr, reflect.TypeFor[byte]() }
+
+// Of declares blobs whose root is a T. A T that leads to a field whose bytes aren't the same on every
+// target stops the program with a message that names the field: an int, a Go pointer, padding.
+func Of[T any]() Format[T] {
+	ts := &types{index: map[reflect.Type]uint32{}}
+	if _, err := ts.add(reflect.TypeFor[T]()); err != nil {
+		panic("blob: " + err.Error())
+	}
+	ts.tag()
+	ts.prune()
+	var text strings.Builder
+	for _, l := range ts.list {
+		if l.fields != "" {
+			fmt.Fprintf(&text, "%s\n%s", l.name, l.fields)
+		}
+	}
+	ts.text = text.String()
+	print := fnv.New64a()
+	_, _ = print.Write([]byte(ts.text)) // a hash's Write doesn't fail
+	ts.print = print.Sum64()
+	return Format[T]{ts}
+}
+
+func (f Format[T]) declared() *types {
+	if f.types == nil {
+		panic(bug("a zero Format of %v; Of makes one", reflect.TypeFor[T]()))
+	}
+	return f.types
+}
+
+// add gives the index of a type, and looks at it when it is new.
+func (ts *types) add(t reflect.Type) (uint32, error) {
+	if i, ok := ts.index[t]; ok {
+		return i, nil
+	}
+	i := uint32(len(ts.list))
+	ts.index[t] = i
+	ts.list = append(ts.list, layout{name: nameOf(t)})
+	l, err := ts.layout(t)
+	ts.list[i] = l
+	return i, err
+}
+
+func nameOf(t reflect.Type) string {
+	if t.Name() != "" {
+		return t.Name()
+	}
+	return t.String()
+}
+
+func (ts *types) layout(t reflect.Type) (layout, error) {
+	l := layout{name: nameOf(t), size: uint32(t.Size()), align: alignOf(t)}
+	if t.Size() == 0 || t.Size() >= 1<<31 {
+		return l, fmt.Errorf("%s has %d bytes; a node has 1 at least, and less than 2 GiB", l.name, t.Size())
+	}
+	if t.Kind() != reflect.Struct || t.Implements(reflect.TypeFor[target]()) {
+		c, err := ts.check(l.name, t)
+		l.add(c)
+		return l, err
+	}
+	if err := ts.fields(&l, t); err != nil {
+		return l, err
+	}
+	return l, ts.union(&l, t)
+}
+
+func (l *layout) add(c check) {
+	if c.repeat != 0 {
+		l.checks = append(l.checks, c)
+	}
+}
+
+// fields looks at each field, and that they lie side by side.
+func (ts *types) fields(l *layout, t reflect.Type) error {
+	end := uintptr(0)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := l.name + "." + f.Name
+		if f.Offset != end || end%uintptr(alignOf(f.Type)) != 0 {
+			return fmt.Errorf("%s has padding before it, which isn't the same on every target: put the larger fields first, "+
+				"or a field _ [n]byte there", name)
+		}
+		end += f.Type.Size()
+		c, err := ts.check(name, f.Type)
+		if err != nil {
+			return err
+		}
+		c.at = uint32(f.Offset)
+		l.add(c)
+		l.fields += fmt.Sprintf("\t%s %s\n", f.Name, spell(f.Type))
+	}
+	if end != t.Size() || end%uintptr(l.align) != 0 {
+		return fmt.Errorf("%s has padding at its end: add a field _ [n]byte", l.name)
+	}
+	return nil
+}
+
+// prune leaves out the parts in which any bytes will do.
+func (ts *types) prune() {
+	isPlain := func(c check) bool { return c.what == isPart && len(ts.list[c.typ].checks) == 0 }
+	for found := true; found; {
+		found = false
+		for i := range ts.list {
+			l := &ts.list[i]
+			found = found || slices.ContainsFunc(l.checks, isPlain)
+			l.checks = slices.DeleteFunc(l.checks, isPlain)
+		}
+	}
+}
+
+// check is what there is to look at in a field: repeat is 0 where any bytes will do.
+func (ts *types) check(name string, t reflect.Type) (check, error) {
+	c := check{field: name, repeat: 1, stride: uint32(t.Size())}
+	if to, ok := reflect.Zero(t).Interface().(target); ok {
+		what, elem := to.target()
+		c.what = what
+		if isUnion(elem) && what != isLink {
+			return c, fmt.Errorf("%s: an Array of %v, whose variants differ in size; use one of Links", name, elem)
+		}
+		var err error
+		c.typ, err = ts.add(elem)
+		return c, err
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		c.what = isBool
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32,
+		reflect.Uint64, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		c.repeat = 0
+	case reflect.Array:
+		return ts.checkArray(name, t)
+	case reflect.Struct:
+		var err error
+		c.what = isPart
+		c.typ, err = ts.add(t)
+		return c, err
+	case reflect.Int, reflect.Uint, reflect.Uintptr:
+		return c, fmt.Errorf("%s is an %v, whose size isn't the same on every target: use %v32 or %v64", name, t.Kind(), t.Kind(), t.Kind())
+	default:
+		return c, fmt.Errorf("%s (%v) holds a Go pointer; use blob.Link, blob.Array or blob.Str", name, t)
+	}
+	return c, nil
+}
+
+func (ts *types) checkArray(name string, t reflect.Type) (check, error) {
+	c, err := ts.check(name, t.Elem())
+	if err != nil || c.repeat == 0 {
+		return c, err
+	}
+	if c.repeat != 1 {
+		return c, fmt.Errorf("%s is an array of arrays of what has to be checked: make the inner one a struct", name)
+	}
+	c.repeat = uint32(t.Len())
+	return c, nil
+}
+
+// alignOf is a type's alignment where 64 bits are aligned to 8, on every target.
+func alignOf(t reflect.Type) uint32 {
+	switch t.Kind() {
+	case reflect.Struct:
+		most := uint32(1)
+		for i := range t.NumField() {
+			most = max(most, alignOf(t.Field(i).Type))
+		}
+		return most
+	case reflect.Array:
+		return alignOf(t.Elem())
+	case reflect.Complex64:
+		return 4
+	}
+	return uint32(min(t.Size(), align))
+}
+
+// spell writes a field's type as the types' text has it: the same for equal bytes, wherever it is declared.
+func spell(t reflect.Type) string {
+	if to, ok := reflect.Zero(t).Interface().(target); ok {
+		what, elem := to.target()
+		return [...]string{isLink: "*" + spell(elem), isArray: "[]" + spell(elem), isStr: "str"}[what]
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), spell(t.Elem()))
+	case reflect.Struct:
+		return nameOf(t)
+	}
+	return t.Kind().String()
+}
+
+func bug(format string, args ...any) string { return "blob: BUG: " + fmt.Sprintf(format, args...) }

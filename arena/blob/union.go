@@ -1,0 +1,83 @@
+package blob
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// Union is what the first part of several node types has: a Link to it leads to any of them. It begins
+// with a Tag, and each of the types that Variants lists begins with it.
+type Union interface{ Variants() []any }
+
+// Tag is the index of a node's type among the variants. PutAs sets it, Verify looks at it.
+type Tag uint32
+
+// Variant is one of the types that a Link[U] may lead to. Declare it once, at package level, with
+// VariantOf. The zero Variant is refused.
+type Variant[U, V any] struct{ stored Tag } // plus 1
+
+// VariantOf declares V, which is one of U's variants; another type stops the program.
+func VariantOf[U Union, V any]() Variant[U, V] {
+	var union U
+	tag := slices.IndexFunc(union.Variants(), func(v any) bool { return reflect.TypeOf(v) == reflect.TypeFor[V]() })
+	if tag < 0 {
+		panic(fmt.Sprintf("blob: %v is no variant of %v", reflect.TypeFor[V](), reflect.TypeFor[U]()))
+	}
+	return Variant[U, V]{Tag(tag) + 1}
+}
+
+func (v Variant[U, V]) tag() Tag {
+	if v.stored == 0 {
+		panic(bug("a zero Variant of %v; VariantOf makes one", reflect.TypeFor[V]()))
+	}
+	return v.stored - 1
+}
+
+// Of is the whole node, or nil when it is another variant, or nil. The node lies in a verified blob.
+// Cost: two comparisons.
+func (v Variant[U, V]) Of(node *U) *V {
+	if node == nil || *(*Tag)(unsafe.Pointer(node))+1 != v.stored {
+		return nil
+	}
+	return (*V)(unsafe.Pointer(node))
+}
+
+// isUnion says whether t is a union: its variants have its method, too, but not the Tag.
+func isUnion(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.Field(0).Type == reflect.TypeFor[Tag]()
+}
+
+// union looks at a union's variants.
+func (ts *types) union(l *layout, t reflect.Type) error {
+	if !t.Implements(reflect.TypeFor[Union]()) || isUnion(t.Field(0).Type) {
+		return nil
+	}
+	if !isUnion(t) {
+		return fmt.Errorf("%s has variants: its first field is to be a blob.Tag", l.name)
+	}
+	for _, v := range reflect.Zero(t).Interface().(Union).Variants() {
+		vt := reflect.TypeOf(v)
+		if vt.Kind() != reflect.Struct || vt.NumField() == 0 || vt.Field(0).Type != t {
+			return fmt.Errorf("%v is a variant of %s: its first field is to be a %s", vt, l.name, l.name)
+		}
+		i, err := ts.add(vt)
+		if err != nil {
+			return err
+		}
+		l.variants = append(l.variants, i)
+		l.fields += fmt.Sprintf("\t| %s\n", nameOf(vt))
+	}
+	return nil
+}
+
+// tag has each variant looked at for its tag, wherever a link to it or a part of a struct is.
+func (ts *types) tag() {
+	for _, union := range ts.list {
+		for tag, i := range union.variants {
+			v := &ts.list[i]
+			v.checks = append(v.checks, check{field: v.name, what: isTag, typ: uint32(tag), repeat: 1})
+		}
+	}
+}
