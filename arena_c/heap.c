@@ -279,6 +279,8 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
 }
 
 void upfront_heap_reset(upfront_heap *h) {
+    if (h == NULL || h->rows == 0)
+        return;
     h->epoch++;
     h->map = h->used = h->live = 0;
     memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));

@@ -448,13 +448,15 @@ static uint64_t round_size(const void *block, uint64_t size) {
 }
 
 uint64_t upfront_mirror_size(const void *block, uint64_t size) {
-    return round_size(block, size) * (2 * UPFRONT_SPREAD + 2 * sizeof(note) + 1);
+    return size >= UPFRONT_OFFSET_MAX ? 0 : round_size(block, size) * (2 * UPFRONT_SPREAD + 2 * sizeof(note) + 1);
 }
 
 int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder finder, uint32_t name) {
     uint32_t i;
     mirror *m;
     uint64_t all = round_size(block, size);
+    if (block == NULL || size == 0 || memory == NULL || upfront_mirror_size(block, size) == 0)
+        return 0;
     for (i = 0; i < mirrors_used && mirrors[i].block_size != 0; i++) {
     }
     if (i == UPFRONT_MIRRORS)
@@ -517,7 +519,7 @@ void upfront_mirror_gather(void *from, uint64_t size) {
 int upfront_mirror_find(uintptr_t address, upfront_found *found) {
     int window;
     const mirror *m = mirror_at(address, &window);
-    if (!LOOKS || m == NULL)
+    if (!LOOKS || m == NULL || found == NULL)
         return 0;
     find(m, address, window, found);
     return 1;
@@ -559,7 +561,7 @@ static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, 
             break;
         to = to < stop ? stop : to;
     }
-    if (at < end)
+    if (at < end && found != NULL)
         find(m, bad, window, found);
     return at >= end;
 }
