@@ -126,3 +126,26 @@ func TestOutsideGoModule(t *testing.T) {
 		})
 	}
 }
+
+// TestWithoutCgo: who builds anything here without cgo, or for another system without its compiler, reads one line, which says so.
+// The go command has words of its own for a package that is all cgo.
+func TestWithoutCgo(t *testing.T) {
+	for _, system := range []string{"CGO_ENABLED=0", "GOARCH=riscv64", "GOOS=windows", "GOOS=darwin"} {
+		for _, dir := range []string{"..", "bench"} {
+			env := []string{"GOFLAGS=", "CGO_ENABLED=", system}
+			list := output(t, dir, env, "go", "list", "-e", "-test", "-deps", "-f", "{{with .Error}}{{.}}{{end}}", "./...")
+			assert.Empty(t, strings.TrimSpace(list), "%s in %s", system, dir)
+		}
+	}
+	if testing.Short() {
+		t.Skip("compiles packages for a build without cgo")
+	}
+	line := regexp.MustCompile(`^# ` + module + `/arena_c\n\S*arena_c/cgo_off\.go:\d+:\d+: [^\n]*upfront needs cgo: set CGO_ENABLED=1[^\n]*\n$`)
+	for _, verb := range []string{"build", "vet"} {
+		cmd := exec.Command("go", verb, "./...")
+		cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
+		out, err := cmd.CombinedOutput()
+		assert.Error(t, err)
+		assert.Regexp(t, line, string(out), "go %s", verb)
+	}
+}
