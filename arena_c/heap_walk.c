@@ -28,7 +28,7 @@ static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
 static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
     uint64_t at, last = 0, count = 0;
     for (at = *upfront_heap_list(h, list); at != 0; at = upfront_heap_word(h, at + 16)) {
-        if (at % 16 != 0 || at - h->first >= h->end - h->first || !upfront_heap_sealed(h, at) || upfront_heap_is_live(h, at) ||
+        if (!upfront_heap_is_inside(h, at) || !upfront_heap_sealed(h, at) || upfront_heap_is_live(h, at) ||
             upfront_heap_class(upfront_heap_size(h, at) | 1) != list || upfront_heap_word(h, at + 24) != last)
             return h->end;
         last = at;

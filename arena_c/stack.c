@@ -38,9 +38,9 @@ static stack_place stack_now(const upfront_stack *s, int is_far) {
 static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
     uint64_t was = below->cursor, start = s->ends.arena.start, end = s->ends.end;
     if (now.is_far)
-        return was >= now.last && was <= end && below->last == (was == end ? 0 : was + sizeof *below);
+        return was >= now.last && was <= end && (was == end ? below->last == 0 : below->last == was + sizeof *below && was % sizeof *below == 0);
     return was >= start && was <= now.last - sizeof *below && below->last <= was &&
-           (below->last == 0 || below->last >= start + sizeof *below);
+           (below->last == 0 || (below->last >= start + sizeof *below && below->last % sizeof *below == 0));
 }
 
 /* Goes from the last block to what was before it; false when the words there can't be. */
