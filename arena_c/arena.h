@@ -62,6 +62,9 @@ static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_
     return NULL;
 }
 
+/* Whether it is the generation of who may allocate. A header of zeros has none. */
+static inline int upfront_arena_is(const upfront_arena *a, uint64_t gen) { return a->gen == gen && gen != 0; }
+
 /* Whether a C program may ask for that: of an arena, within bounds. */
 static inline int upfront_arena_may_ask(const upfront_arena *a, uint64_t size, uint64_t align) {
     return a != NULL && a->gen != 0 && size < UPFRONT_OFFSET_MAX && upfront_is_align(align);

@@ -37,11 +37,15 @@ static void ends_note(upfront_ends *e) {
 }
 
 void upfront_ends_cut(upfront_ends *e, uint64_t to) {
+    if (e == NULL)
+        return;
     ends_note(e);
     upfront_arena_cut(&e->arena, to);
 }
 
 void upfront_ends_cut_far(upfront_ends *e, uint64_t to) {
+    if (e == NULL)
+        return;
     ends_note(e);
     upfront_arena_note(&e->arena);
     upfront_mark_dead(upfront_arena_at(&e->arena, e->arena.limit), to - e->arena.limit);
@@ -51,7 +55,7 @@ void upfront_ends_cut_far(upfront_ends *e, uint64_t to) {
 int upfront_ends_rewind(upfront_ends *e, uint64_t gen, uint64_t mark) {
     if (e == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (e->arena.gen != gen)
+    if (!upfront_arena_is(&e->arena, gen))
         return UPFRONT_STALE;
     if (mark < e->arena.start || mark > e->mark)
         return UPFRONT_ORDER;
@@ -63,7 +67,7 @@ int upfront_ends_rewind(upfront_ends *e, uint64_t gen, uint64_t mark) {
 int upfront_ends_rewind_far(upfront_ends *e, uint64_t gen, uint64_t mark) {
     if (e == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (e->arena.gen != gen)
+    if (!upfront_arena_is(&e->arena, gen))
         return UPFRONT_STALE;
     if (mark < e->far_mark || mark > e->end)
         return UPFRONT_ORDER;
@@ -80,6 +84,8 @@ int upfront_ends_resize(upfront_ends *e, uint64_t gen, const void *p, uint64_t o
 }
 
 void upfront_ends_reset(upfront_ends *e) {
+    if (e == NULL)
+        return;
     upfront_ends_cut(e, e->mark = e->arena.start);
     upfront_ends_cut_far(e, e->far_mark = e->end);
     e->lost = 0;

@@ -37,6 +37,8 @@ void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align) {
 }
 
 void upfront_frame_next(upfront_frame *f) {
+    if (f == NULL || f->buffers == 0)
+        return;
     f->current = f->current + 1 < f->buffers ? f->current + 1 : 0;
     upfront_arena_note(&f->arena);
     frame_begin(f, f->arena.least);

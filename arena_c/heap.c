@@ -50,6 +50,16 @@ static void heap_set_before(upfront_heap *h, uint64_t at, uint64_t before) {
     upfront_heap_seal(h, at, word | before, upfront_heap_word(h, at + 8) & UPFRONT_HEAP_BODY);
 }
 
+/* Whether a free block's links are those of a list: who wrote to what was freed wrote over them. */
+static int heap_is_linked(const upfront_heap *h, uint64_t at) {
+    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24);
+    if (next != 0 && (!upfront_heap_is_inside(h, next) || upfront_heap_word(h, next + 24) != at))
+        return 0;
+    if (last == 0)
+        return *upfront_heap_list(h, upfront_heap_class(upfront_heap_size(h, at))) == at;
+    return upfront_heap_is_inside(h, last) && upfront_heap_word(h, last + 16) == at;
+}
+
 /* What is no header any more must not pass for one, even where the bytes are never written again. */
 static void heap_bury(upfront_heap *h, uint64_t at) { upfront_heap_seal(h, at, 0, UPFRONT_HEAP_BURIED); }
 
@@ -116,7 +126,7 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size) {
 static uint64_t heap_scan(const upfront_heap *h, uint64_t from, uint64_t to, uint64_t need, uint64_t align, int *cut) {
     uint64_t c, at, looks = UPFRONT_HEAP_SCAN;
     for (c = heap_next_class(h, from); c <= to; c = heap_next_class(h, c + 1))
-        for (at = *upfront_heap_list(h, c); at != 0; at = upfront_heap_word(h, at + 16)) {
+        for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at); at = upfront_heap_word(h, at + 16)) {
             if (looks-- == 0) {
                 *cut = 1;
                 return 0;
@@ -152,7 +162,7 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     if (align < UPFRONT_HEAP_ALIGN)
         align = UPFRONT_HEAP_ALIGN;
     at = heap_search(h, heap_need(size), align);
-    if (at == 0) {
+    if (at == 0 || !upfront_heap_sealed(h, at) || !heap_is_linked(h, at)) {
         h->failed++;
         h->refused = size;
         return NULL;
@@ -177,7 +187,7 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
         return UPFRONT_BAD_ARGUMENT;
     if (at - h->first >= h->end - h->first)
         return UPFRONT_FOREIGN;
-    if (at % 16 != 0 || !upfront_heap_sealed(h, at))
+    if (!upfront_heap_is_inside(h, at) || !upfront_heap_sealed(h, at))
         return UPFRONT_MISALIGNED;
     if (!upfront_heap_is_live(h, at))
         return UPFRONT_DOUBLE;
@@ -188,6 +198,9 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
     if (!upfront_heap_sealed(h, at + size) || upfront_heap_before(h, at + size) != size)
         return UPFRONT_CORRUPT;
     if (at != h->first && (!upfront_heap_sealed(h, at - before) || upfront_heap_size(h, at - before) != before))
+        return UPFRONT_CORRUPT;
+    if ((!upfront_heap_is_live(h, at + size) && !heap_is_linked(h, at + size)) ||
+        (before != 0 && !upfront_heap_is_live(h, at - before) && !heap_is_linked(h, at - before)))
         return UPFRONT_CORRUPT;
     return (int64_t)at;
 }
@@ -279,6 +292,8 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
 }
 
 void upfront_heap_reset(upfront_heap *h) {
+    if (h == NULL || h->rows == 0)
+        return;
     h->epoch++;
     h->map = h->used = h->live = 0;
     memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));

@@ -19,7 +19,8 @@
  *              UPFRONT_FOREIGN     outside of the heap,
  *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal there,
  *              UPFRONT_DOUBLE      of a free block, or of one that was freed and melted, until something is written over its header,
- *              UPFRONT_CORRUPT     of a live block whose neighbour's header was overwritten.
+ *              UPFRONT_CORRUPT     of a live block whose neighbour's header, or links while it is free, were overwritten.
+ *            An allocation doesn't take a free block of which something was overwritten: it says full.
  *            What it can't tell: an old address at which a new block begins; bytes inside a live block that are such a seal, by chance
  *            (1 in 2^42, and they must agree with both neighbours) or by intent; and, on a block where another heap was made before,
  *            that heap's addresses. upfront_heap_reset has no such gap: it begins a new epoch. */
@@ -137,6 +138,11 @@ static inline int upfront_heap_sealed(const upfront_heap *h, uint64_t offset) {
     uint64_t before = upfront_heap_word(h, offset), size = upfront_heap_word(h, offset + 8);
     uint64_t digest = upfront_heap_digest(h, offset, before & UPFRONT_HEAP_BODY, size & UPFRONT_HEAP_BODY);
     return (((before ^ digest) | (size ^ (digest << 21))) & ~UPFRONT_HEAP_BODY) == 0;
+}
+
+/* Whether a header may be there. */
+static inline int upfront_heap_is_inside(const upfront_heap *h, uint64_t offset) {
+    return offset % 16 == 0 && offset - h->first < h->end - h->first;
 }
 
 static inline uint64_t upfront_heap_before(const upfront_heap *h, uint64_t offset) {

@@ -2,6 +2,8 @@
 
 uint64_t upfront_heap_largest(const upfront_heap *h) {
     uint64_t at, largest = UPFRONT_HEAP_HEADER;
+    if (h == NULL)
+        return 0;
     for (at = h->first; at != h->end; at += upfront_heap_size(h, at))
         if (!upfront_heap_is_live(h, at) && upfront_heap_size(h, at) > largest)
             largest = upfront_heap_size(h, at);
@@ -26,7 +28,7 @@ static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
 static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
     uint64_t at, last = 0, count = 0;
     for (at = *upfront_heap_list(h, list); at != 0; at = upfront_heap_word(h, at + 16)) {
-        if (at % 16 != 0 || at - h->first >= h->end - h->first || !upfront_heap_sealed(h, at) || upfront_heap_is_live(h, at) ||
+        if (!upfront_heap_is_inside(h, at) || !upfront_heap_sealed(h, at) || upfront_heap_is_live(h, at) ||
             upfront_heap_class(upfront_heap_size(h, at) | 1) != list || upfront_heap_word(h, at + 24) != last)
             return h->end;
         last = at;
@@ -57,6 +59,8 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     if (h == NULL || count == NULL || (out == NULL && room != 0))
         return UPFRONT_BAD_ARGUMENT;
     *count = 0;
+    if (h->rows == 0) /* which nobody made, and whose words agree */
+        return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += before) {
         uint64_t is_live;
         if (!heap_header_ok(h, at, before))

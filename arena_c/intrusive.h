@@ -24,11 +24,16 @@ typedef struct upfront_intrusive {
     uint64_t stride; /* size of a chunk: at least 8, and a multiple of its alignment */
 } upfront_intrusive;
 
-/* pre: stride is a multiple of 8, the block is aligned as the chunks are to be and doesn't hold the header. As many chunks as fit. */
+/* As many chunks as fit; of null, or with a stride that isn't a multiple of 8, none. pre: the block is aligned as the chunks are to be and
+ * doesn't hold the header. */
 static inline void upfront_intrusive_init(upfront_intrusive *p, void *block, uint64_t size, uint64_t stride) {
+    if (p == NULL)
+        return;
     p->free = 0;
-    p->fresh = upfront_distance(block, p);
-    p->end = p->fresh + size / stride * stride;
+    p->fresh = p->end = upfront_distance(block, p);
+    if (block == NULL || stride == 0 || stride % 8 != 0)
+        return;
+    p->end += size / stride * stride;
     p->stride = stride;
     upfront_mark_dead(block, p->end - p->fresh);
 }

@@ -2,7 +2,7 @@
 
 upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header) {
     upfront_arena *a = (upfront_arena *)block;
-    if (!upfront_is_block(block, size, header + UPFRONT_LINE))
+    if (!upfront_is_block(block, size, 2 * UPFRONT_LINE) || header < sizeof *a || header > size - UPFRONT_LINE)
         return NULL;
     UPFRONT_UNPOISON(block, header); /* the block may have been the inside of another arena */
     memset(block, 0, (size_t)header);
@@ -21,7 +21,7 @@ void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align) {
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor) {
     if (l == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (l->gen != gen)
+    if (!upfront_arena_is(l, gen))
         return UPFRONT_STALE;
     if (cursor < l->start || cursor > l->cursor)
         return UPFRONT_ORDER;
@@ -33,7 +33,7 @@ int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const
     uint64_t at;
     if (l == NULL || p == NULL || old >= UPFRONT_OFFSET_MAX || size >= UPFRONT_OFFSET_MAX)
         return UPFRONT_BAD_ARGUMENT;
-    if (l->gen != gen)
+    if (!upfront_arena_is(l, gen))
         return UPFRONT_STALE;
     at = upfront_arena_offset(l, p);
     if (at - l->start > l->cursor - l->start)

@@ -16,7 +16,7 @@ extern "C" {
 typedef upfront_arena upfront_linear;
 
 /* Makes an arena of the block: the header, which has `header` bytes, at its front, the rest is room. Its generation is 1. NULL when the
- * block is null, not aligned to 64, has no line behind the header, or is too large. A block may be reused: what was there before is not
+ * block is null, not aligned to 64, has no line behind the header, or is too large, or the header is less than a line. A block may be reused: what was there before is not
  * looked at. */
 upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header);
 

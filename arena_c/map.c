@@ -8,8 +8,10 @@ static uint64_t times(uint64_t a, uint64_t b) { return b != 0 && a > UINT64_MAX 
 
 void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64_t guard, upfront_map_sum *sum) {
     uint64_t i;
+    if (sum == NULL)
+        return;
     memset(sum, 0, sizeof *sum);
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count && arenas != NULL; i++) {
         uint64_t size = arenas[i].size, rows = siblings_of(&arenas[i]);
         uint64_t each = size > UINT64_MAX - UPFRONT_EDGE - guard ? UINT64_MAX : upfront_map_behind(size, guard);
         sum->rows = plus(sum->rows, rows);

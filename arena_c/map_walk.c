@@ -21,14 +21,14 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
     return 1;
 }
 
-/* What is true of both ends: cursor and limit lie in order in [from, to], and only the topmost scope may allocate. Nothing of the near end
- * lies behind its cursor. */
+/* What is true of both ends: cursor and limit lie in order from `from` on, and only the topmost scope may allocate. Nothing of the near
+ * end lies behind its cursor. That the limit lies in [from, to] temps_hold says. */
 static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t from, uint64_t to) {
     const upfront_arena *a = &h->arena;
     uint64_t last = h->back == 0 ? a->cursor : to;
     if (h->slots != r->arena.slots || h->depth > h->slots || h->base > h->slots)
         return 0;
-    if (a->cursor - from > to - from || a->limit - from > to - from || a->cursor - from > a->limit - from)
+    if (a->cursor - from > a->limit - from)
         return 0;
     if (!chain_holds(h->chain, from, last) || (h->depth == 0 && h->chain != 0))
         return 0;
@@ -99,7 +99,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     if (r->arena.slots != m->slots || r->pools != m->pools || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
         r->temp.back != back || r->arena.records != sizeof *r || r->temp.records != sizeof *r + records - back)
         return 0;
-    if (upfront_map_start(m, r) != start || end < start || end > m->size || upfront_map_behind(end, m->guard) > m->size)
+    if (upfront_map_start(m, r) != start || end - start > m->size - start || upfront_map_behind(end, m->guard) > m->size)
         return 0;
     if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))
         return 0;
@@ -149,6 +149,9 @@ int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, ui
     w.out = out;
     w.room = room;
     w.count = w.at = 0;
+    *count = 0;
+    if (size < sizeof *m)
+        return UPFRONT_CORRUPT;
     *count = m->rows;
     if (!map_holds(m, size))
         return UPFRONT_CORRUPT;

@@ -166,11 +166,19 @@ static uint64_t place_of(const mirror *m, uintptr_t p, int window) {
 }
 
 /* The last page of an edge keeps its access: the redzone of what begins behind it lies there. */
+static uintptr_t closed_size(void) {
+#ifdef HAS_PAGES
+    return edge_size() - (uintptr_t)sysconf(_SC_PAGESIZE);
+#else
+    return 0;
+#endif
+}
+
 static void set_access(const mirror *m, uint64_t index, int window, int access) {
 #ifdef HAS_PAGES
-    uintptr_t p = m->window[window] + (uintptr_t)index * edge_size(), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t p = m->window[window] + (uintptr_t)index * edge_size();
     edge *e = &m->edges[index];
-    if (mprotect((void *)p, edge_size() - page, access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
+    if (mprotect((void *)p, closed_size(), access ? PROT_READ | PROT_WRITE : PROT_NONE) == 0)
         e->blocked = (uint8_t)(access ? e->blocked & ~(1 << window) : e->blocked | 1 << window);
 #else
     (void)m, (void)index, (void)window, (void)access;
@@ -214,10 +222,11 @@ static uintptr_t undead(const mirror *m, uintptr_t p, uintptr_t end, int window)
     uintptr_t stop;
     for (; p < end; p = stop) {
         const unsigned char *bytes = (const unsigned char *)p;
-        uintptr_t offset = p - m->window[window];
-        stop = p + (edge_size() - offset % edge_size());
+        uintptr_t offset = p - m->window[window], in = offset % edge_size();
+        int is_closed = m->edges[offset / edge_size()].blocked >> window & 1 && in < closed_size();
+        stop = p + (is_closed ? closed_size() : edge_size()) - in;
         stop = stop < end ? stop : end;
-        if (m->edges[offset / edge_size()].blocked >> window & 1 || (*bytes == UPFRONT_DEAD && memcmp(bytes, bytes + 1, stop - p - 1) == 0))
+        if (is_closed || (*bytes == UPFRONT_DEAD && memcmp(bytes, bytes + 1, stop - p - 1) == 0))
             continue;
         while (*bytes == UPFRONT_DEAD)
             bytes++;
@@ -448,13 +457,15 @@ static uint64_t round_size(const void *block, uint64_t size) {
 }
 
 uint64_t upfront_mirror_size(const void *block, uint64_t size) {
-    return round_size(block, size) * (2 * UPFRONT_SPREAD + 2 * sizeof(note) + 1);
+    return size >= UPFRONT_OFFSET_MAX ? 0 : round_size(block, size) * (2 * UPFRONT_SPREAD + 2 * sizeof(note) + 1);
 }
 
 int upfront_mirror_open(void *block, uint64_t size, void *memory, upfront_finder finder, uint32_t name) {
     uint32_t i;
     mirror *m;
     uint64_t all = round_size(block, size);
+    if (block == NULL || size == 0 || memory == NULL || upfront_mirror_size(block, size) == 0)
+        return 0;
     for (i = 0; i < mirrors_used && mirrors[i].block_size != 0; i++) {
     }
     if (i == UPFRONT_MIRRORS)
@@ -517,7 +528,7 @@ void upfront_mirror_gather(void *from, uint64_t size) {
 int upfront_mirror_find(uintptr_t address, upfront_found *found) {
     int window;
     const mirror *m = mirror_at(address, &window);
-    if (!LOOKS || m == NULL)
+    if (!LOOKS || m == NULL || found == NULL)
         return 0;
     find(m, address, window, found);
     return 1;
@@ -559,7 +570,7 @@ static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, 
             break;
         to = to < stop ? stop : to;
     }
-    if (at < end)
+    if (at < end && found != NULL)
         find(m, bad, window, found);
     return at >= end;
 }

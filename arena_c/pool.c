@@ -82,7 +82,10 @@ upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size,
 }
 
 void upfront_pool_close(upfront_pool *p) {
-    uint64_t stride = p->stride;
+    uint64_t stride;
+    if (p == NULL)
+        return;
+    stride = p->stride;
     upfront_mark_apart(upfront_pool_canonical(p, 0), p->count * stride); /* what lies in the block dies with the block */
     memset(p, 0, sizeof *p);
     p->stride = stride;
@@ -90,6 +93,8 @@ void upfront_pool_close(upfront_pool *p) {
 
 int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk) {
     uint64_t offset, index;
+    if (p == NULL)
+        return UPFRONT_BAD_ARGUMENT;
     if (p->gen != gen || gen == 0)
         return UPFRONT_STALE;
     offset = upfront_place(chunk, p) - p->chunks;
@@ -105,10 +110,14 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk
 
 int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle) {
     uint64_t index = handle & UPFRONT_HANDLE_INDEX;
-    uint32_t puts = (uint32_t)(handle >> 32) & p->handles, *generation;
-    void *chunk = upfront_pool_at(p, gen, handle);
+    uint32_t puts, *generation;
+    void *chunk;
+    if (p == NULL)
+        return UPFRONT_BAD_ARGUMENT;
     if (p->gen != gen || gen == 0)
         return UPFRONT_STALE;
+    puts = (uint32_t)(handle >> 32) & p->handles;
+    chunk = upfront_pool_at(p, gen, handle);
     if (chunk == NULL) {
         if (index >= p->count || puts == 0 || ((handle >> 32 ^ *upfront_pool_generation(p, index)) & ~p->handles) != 0)
             return UPFRONT_FOREIGN;
@@ -127,13 +136,15 @@ int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle) {
 }
 
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index) {
+    if (p == NULL)
+        return 0;
     while (index < p->count && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
         index++;
     return index;
 }
 
 uint64_t upfront_pool_peak(const upfront_pool *p) {
-    uint64_t low = 0, high = p->count;
+    uint64_t low = 0, high = p == NULL ? 0 : p->count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         if (*upfront_pool_state(p, middle) == UPFRONT_CHUNK_FRESH)

@@ -16,8 +16,11 @@ upfront_ring *upfront_ring_init(void *block, uint64_t size) {
 }
 
 void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
-    upfront_arena *a = &r->arena;
-    uint64_t at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
+    upfront_arena *a = (upfront_arena *)r;
+    uint64_t at;
+    if (r == NULL)
+        return NULL;
+    at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
     if (a->gen != gen || r->seam != 0 || at > r->oldest || size > r->oldest - at)
         return upfront_arena_refuse(a, gen, size); /* in an empty ring the oldest block is at the start, and nothing fits before it */
     r->seam = a->cursor;
@@ -56,7 +59,7 @@ static uint64_t ring_stop(const upfront_ring *r) { return r->seam == 0 ? r->aren
 
 int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p) {
     uint64_t offset, word, at, start;
-    if (p == NULL)
+    if (r == NULL || p == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (r->arena.gen != gen)
         return UPFRONT_STALE;
@@ -83,9 +86,9 @@ int upfront_ring_reset(upfront_ring *r, uint64_t gen) {
     upfront_arena *a;
     if (r == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (r->arena.gen != gen)
-        return UPFRONT_STALE;
     a = &r->arena;
+    if (!upfront_arena_is(a, gen))
+        return UPFRONT_STALE;
     a->least = upfront_ring_least(r);
     if (r->seam == 0) {
         upfront_mark_dead(upfront_arena_at(a, r->oldest), a->cursor - r->oldest);
@@ -98,9 +101,12 @@ int upfront_ring_reset(upfront_ring *r, uint64_t gen) {
 }
 
 uint64_t upfront_ring_room(const upfront_ring *r) {
-    uint64_t front = r->seam == 0 ? r->oldest - r->arena.start : 0, behind = r->arena.limit - r->arena.cursor;
-    uint64_t skip = upfront_ring_up(r->arena.cursor) - r->arena.cursor;
-    uint64_t most;
+    uint64_t front, behind, skip, most;
+    if (r == NULL)
+        return 0;
+    front = r->seam == 0 ? r->oldest - r->arena.start : 0;
+    behind = r->arena.limit - r->arena.cursor;
+    skip = upfront_ring_up(r->arena.cursor) - r->arena.cursor;
     behind = behind < skip ? 0 : behind - skip;
     most = front < behind ? behind : front;
     return most < UPFRONT_RING_WORD ? 0 : most - UPFRONT_RING_WORD;

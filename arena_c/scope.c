@@ -12,9 +12,12 @@ static void lay_out_end(upfront_scopes *h, uint64_t slots, uint64_t records, uin
 
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools) {
-    const char *last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
+    const char *last;
     uint64_t i, records = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
     char kept[UPFRONT_NAME_SIZE] = {0};
+    if (r == NULL || name == NULL)
+        return;
+    last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
     memcpy(kept, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
     memcpy(r->name, kept, sizeof kept);
     lay_out_end(&r->arena, slots, sizeof *r, 0);
@@ -29,13 +32,13 @@ void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint
 }
 
 uint64_t upfront_scopes_find(const upfront_scopes *h, uint64_t gen) {
-    uint64_t i = h->depth;
+    uint64_t i = h == NULL ? 0 : h->depth;
     while (i > 0 && upfront_scopes_record(h, i)->gen != gen)
         i--;
     return gen == 0 ? 0 : i;
 }
 
-int upfront_scope_is_alive(upfront_scope s) { return s.arena != NULL && upfront_scopes_find(s.arena, s.gen) != 0; }
+int upfront_scope_is_alive(upfront_scope s) { return upfront_scopes_find(s.arena, s.gen) != 0; }
 
 upfront_scope upfront_scope_open(upfront_scopes *h) {
     upfront_scope s = {NULL, 0};
@@ -80,6 +83,8 @@ int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64
     upfront_row *r;
     uint64_t i = 0, bytes, before, counted, named, *node;
     void *block;
+    if (out == NULL)
+        return UPFRONT_BAD_ARGUMENT;
     *out = NULL;
     if (s.arena == NULL || upfront_pool_size(size, align, count == 0 ? 1 : count, 0) == 0)
         return UPFRONT_BAD_ARGUMENT;
@@ -137,7 +142,7 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
     upfront_row *r;
     upfront_arena *near_end;
     uint64_t *node, from, before, counted;
-    if (s.arena == NULL || !upfront_scope_is_open(s))
+    if (!upfront_scope_is_open(s))
         return temp;
     r = upfront_row_of(s.arena);
     near_end = &r->arena.arena;
@@ -169,9 +174,12 @@ upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size) {
 }
 
 void upfront_scopes_temp_close(upfront_scopes *t) {
-    upfront_row *r = upfront_row_of(t);
-    upfront_arena *near_end = &r->arena.arena;
-    const upfront_record *top = upfront_scopes_top(t);
+    upfront_arena *near_end;
+    const upfront_record *top;
+    if (t == NULL || t->depth == 0)
+        return;
+    near_end = &upfront_row_of(t)->arena.arena;
+    top = upfront_scopes_top(t);
     upfront_arena_note(near_end);
     upfront_mark_dead(upfront_arena_at(near_end, near_end->limit), t->arena.cursor + t->back - near_end->limit);
     near_end->limit = top->edge;
@@ -202,8 +210,10 @@ static int is_c(const upfront_scopes *h, const void *object) {
 }
 
 int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until) {
-    uint64_t at = h->chain;
-    while (at != until) {
+    uint64_t at;
+    if (h == NULL)
+        return 0;
+    for (at = h->chain; at != until;) {
         const upfront_node *object = (const upfront_node *)upfront_scopes_object(h, at);
         if (!is_c(h, object))
             return 0;
@@ -226,6 +236,8 @@ static uint64_t run_temp(upfront_scopes *temp, uint64_t gen) {
 
 uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
     uint64_t count = 0, class_;
+    if (h == NULL)
+        return 0;
     while (h->chain != until && is_c(h, upfront_scopes_object(h, h->chain))) {
         void *object = upfront_scopes_unlink(h, &class_); /* first: it runs once, whatever it does */
         if (class_ == UPFRONT_CLASS_POOL) {
@@ -243,6 +255,8 @@ uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until) {
 
 void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until) {
     uint64_t class_;
+    if (h == NULL)
+        return;
     while (h->chain != until && ((upfront_node *)upfront_scopes_object(h, h->chain))[-1] / UPFRONT_NODE_CLASS == UPFRONT_CLASS_C) {
         const upfront_deferred *d = (const upfront_deferred *)upfront_scopes_unlink(h, &class_);
         upfront_scopes_top(h)->ran++;

@@ -38,9 +38,9 @@ static stack_place stack_now(const upfront_stack *s, int is_far) {
 static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
     uint64_t was = below->cursor, start = s->ends.arena.start, end = s->ends.end;
     if (now.is_far)
-        return was >= now.last && was <= end && below->last == (was == end ? 0 : was + sizeof *below);
+        return was >= now.last && was <= end && (was == end ? below->last == 0 : below->last == was + sizeof *below && was % sizeof *below == 0);
     return was >= start && was <= now.last - sizeof *below && below->last <= was &&
-           (below->last == 0 || below->last >= start + sizeof *below);
+           (below->last == 0 || (below->last >= start + sizeof *below && below->last % sizeof *below == 0));
 }
 
 /* Goes from the last block to what was before it; false when the words there can't be. */
@@ -65,8 +65,12 @@ static int stack_cut(upfront_stack *s, stack_place to) {
 }
 
 uint64_t upfront_stack_padding(const upfront_stack *s) {
-    stack_place now = stack_now(s, 0);
-    uint64_t padding = 0, block = now.last;
+    stack_place now;
+    uint64_t padding = 0, block;
+    if (s == NULL)
+        return 0;
+    now = stack_now(s, 0);
+    block = now.last;
     while (block != 0 && stack_step(s, &now)) {
         padding += block - now.at; /* from the end before it */
         block = now.last;
@@ -93,9 +97,9 @@ int upfront_stack_free(upfront_stack *s, const void *p) { return stack_free(s, p
 
 int upfront_stack_free_far(upfront_stack *s, const void *p) { return stack_free(s, p, 1); }
 
-uint64_t upfront_stack_mark(const upfront_stack *s) { return s->ends.arena.cursor; }
+uint64_t upfront_stack_mark(const upfront_stack *s) { return s == NULL ? 0 : s->ends.arena.cursor; }
 
-uint64_t upfront_stack_mark_far(const upfront_stack *s) { return s->ends.arena.limit; }
+uint64_t upfront_stack_mark_far(const upfront_stack *s) { return s == NULL ? 0 : s->ends.arena.limit; }
 
 static int stack_rewind(upfront_stack *s, uint64_t mark, int is_far) {
     stack_place now;
@@ -105,7 +109,7 @@ static int stack_rewind(upfront_stack *s, uint64_t mark, int is_far) {
     while (now.last != 0 && (is_far ? now.at < mark : now.at > mark))
         if (!stack_step(s, &now))
             return UPFRONT_CORRUPT;
-    return now.at == mark ? stack_cut(s, now) : UPFRONT_ORDER;
+    return now.at == mark && s->ends.arena.gen != 0 ? stack_cut(s, now) : UPFRONT_ORDER; /* nobody marked a header of zeros */
 }
 
 int upfront_stack_rewind(upfront_stack *s, uint64_t mark) { return stack_rewind(s, mark, 0); }
@@ -113,12 +117,18 @@ int upfront_stack_rewind(upfront_stack *s, uint64_t mark) { return stack_rewind(
 int upfront_stack_rewind_far(upfront_stack *s, uint64_t mark) { return stack_rewind(s, mark, 1); }
 
 void upfront_stack_reset(upfront_stack *s) {
-    stack_place bottom = {0, s->ends.arena.start, 0};
+    stack_place bottom = {0, 0, 0};
+    if (s == NULL)
+        return;
+    bottom.at = s->ends.arena.start;
     (void)stack_cut(s, bottom);
     upfront_stack_reset_far(s);
 }
 
 void upfront_stack_reset_far(upfront_stack *s) {
-    stack_place top = {1, s->ends.end, 0};
+    stack_place top = {1, 0, 0};
+    if (s == NULL)
+        return;
+    top.at = s->ends.end;
     (void)stack_cut(s, top);
 }

@@ -11,6 +11,10 @@
  *   Zeroing    Memory is handed out as it is. The typed makers of Go zero it.
  *   Full       is an answer: NULL or UPFRONT_FULL, and nothing has changed but the word that remembers the refusal.
  *   Misuse     is a code below zero; nothing has changed.
+ *   Null       and a header of zeros, which nobody made, are answered by every function that isn't inline, but for upfront_mark_...: by a
+ *              code, NULL or 0, and what gives nothing does nothing. Inline functions are fast paths. They trust their caller to have an
+ *              arena, and in what their comments say before "pre:"; only upfront_scope_alloc, upfront_scope_defer, upfront_scope_is_open
+ *              and upfront_intrusive_init ask. Nothing can tell a header that was written over, or copied.
  *   Threads    One owner at a time. The core has no locks and, in release, no globals.
  *   Cost       O(1) where no other is named.
  */

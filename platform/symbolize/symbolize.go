@@ -31,5 +31,5 @@
 //
 // It makes a binary a little larger and its start a little slower. From then on it costs a walk of the C stack for each
 // signal that arrives in C, as a profiler's do. The work is done by Ian Lance Taylor's cgosymbolizer.
-// Off Linux the package is empty.
+// Off Linux, or without cgo, the package is empty.
 package symbolize

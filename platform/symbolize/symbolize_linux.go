@@ -1,3 +1,5 @@
+//go:build cgo
+
 package symbolize
 
 import _ "github.com/ianlancetaylor/cgosymbolizer"

@@ -129,6 +129,39 @@ static void walk_bits(void) {
     window_free(s.window, WINDOW);
 }
 
+/* Who writes to what was freed writes over its links. Nobody follows them: what is beside it isn't given back, and it isn't handed out. */
+static void links_overwritten(void) {
+    static unsigned char before[4096];
+    small s = small_new();
+    uint64_t i, k, bit, last = s.at[5], values[] = {0, 16, 88, UINT64_MAX, UINT64_C(1) << 40, 0, 0, 0, 0};
+    values[5] = s.h->end;
+    values[6] = s.at[0];
+    values[7] = s.at[1];
+    values[8] = s.at[3];
+    memcpy(before, s.h, sizeof before);
+    for (i = 1; i <= 3; i += 2)
+        for (bit = 0; bit < 128 + 2 * sizeof values / sizeof *values; bit++) {
+            uint64_t word = bit < 128 ? bit / 64 : bit % 2, *link = (uint64_t *)(uintptr_t)((uintptr_t)s.h + s.at[i] + 16 + 8 * word);
+            uint64_t bad = bit < 128 ? *link ^ UINT64_C(1) << (bit % 64) : values[(bit - 128) / 2];
+            if (bad == *link || (bad == 0 && i == 3 && word == 0)) /* that a list ends at its first is found by the walk alone */
+                continue;
+            *link = bad;
+            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);
+            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i + 1)), UPFRONT_CORRUPT);
+            CHECK(upfront_heap_realloc(s.h, small_bytes(&s, i - 1), 150) == NULL);
+            CHECK_EQ(upfront_heap_walk(s.h, NULL, 0, &k), UPFRONT_CORRUPT);
+            *link = word == 0 ? (i == 3 ? s.at[1] : 0) : (i == 3 ? 0 : s.at[3]);
+            CHECK(memcmp(before, s.h, sizeof before) == 0);
+            *link = bad;
+            for (k = 16; k <= 1024; k *= 4) { /* it comes from another block, or not at all */
+                char *p = (char *)upfront_heap_alloc(s.h, 80, k);
+                CHECK(p == NULL || p == small_bytes(&s, 4 - i) || p > (char *)s.h + last);
+            }
+            memcpy(s.h, before, sizeof before);
+        }
+    window_free(s.window, WINDOW);
+}
+
 static void walk_counts(void) {
     small s = small_new();
     s.h->map ^= UINT64_C(1) << 40;
@@ -211,6 +244,7 @@ void test_heap_misuse(void) {
     misuse_codes();
     walk_answers();
     walk_bits();
+    links_overwritten();
     walk_counts();
     walk_forged();
     walk_lists();

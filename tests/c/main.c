@@ -3,6 +3,7 @@
 
 int main(void) {
     test_everywhere();
+    test_nothing();
     test_linear();
     test_ends();
     test_count();

@@ -220,10 +220,36 @@ static void test_found(void) {
     mirror_down(&x);
 }
 
+/* What died long ago, and has something alive in the midst of its bytes, is looked at around that. */
+static void test_overlaid(void) {
+    static const uint64_t sizes[3][2] = {{8, 5000}, {8, 1}, {16, 8}};
+    mirrored x = mirror_up();
+    upfront_arena *a = &x.scratch->arena;
+    unsigned char *p = NULL, *old = NULL;
+    int i;
+    for (i = 0; i < 3; i++) {
+        upfront_scope s = upfront_scope_open(x.scratch);
+        CHECK(upfront_scope_alloc(s, sizes[i][0], 8) != NULL);
+        p = (unsigned char *)upfront_scope_alloc(s, sizes[i][1], 8);
+        old = i == 0 ? p : old;
+        CHECK(i < 2 ? upfront_scope_close(s) == UPFRONT_OK : upfront_scope_alloc(s, 8, 8) != NULL);
+    }
+    CHECK(p > old && p < old + 5000 - 8);
+    CHECK(upfront_mirror_check(upfront_arena_at(a, a->start), WINDOW, &tale));
+    old[4999] = 1;
+    CHECK(!upfront_mirror_check(upfront_arena_at(a, a->start), WINDOW, &tale));
+    check_found(UPFRONT_ENDED, UPFRONT_CLOSED, old + 4999, old, 5000);
+    old[4999] = UPFRONT_DEAD;
+    CHECK(upfront_mirror_check(upfront_arena_at(a, a->start), WINDOW, &tale));
+    mirror_down(&x);
+}
+
 /* What lay in a row that ended as a whole is known, and what is given there next lies in the other window. */
 static void test_over(void) {
     mirrored x = mirror_up();
     unsigned char *p, *q;
+    upfront_scope s;
+    upfront_row *r;
     int i;
     for (i = 0; i < 3; i++) {
         p = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.level), 2 * WINDOW, 8);
@@ -236,6 +262,19 @@ static void test_over(void) {
     CHECK(q != p);
     *q = 1;
     mirror_down(&x);
+
+    x = mirror_up(); /* what is before a row's first byte lies where the row below has no access, but for a page */
+    s = upfront_scope_open(x.level);
+    CHECK(upfront_scope_alloc(s, 3 * WINDOW - 200, 1) != NULL && upfront_scope_alloc(s, 100, 1) != NULL);
+    CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
+    p = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.scratch), 8, 8);
+    r = upfront_map_row(x.map, 1);
+    CHECK(upfront_mirror_check(upfront_arena_at(&r->arena.arena, r->arena.arena.start), WINDOW, &tale));
+    p[-1] = 1;
+    CHECK(!upfront_mirror_check(upfront_arena_at(&r->arena.arena, r->arena.arena.start), WINDOW, &tale));
+    check_found(UPFRONT_BEFORE, 0, p - 1, p, 8);
+    p[-1] = UPFRONT_DEAD;
+    mirror_down(&x);
 }
 
 #endif
@@ -245,6 +284,7 @@ void test_mirror(void) {
     test_kinds();
 #ifdef UPFRONT_CHECKED
     test_found();
+    test_overlaid();
     test_over();
 #endif
 }

@@ -125,6 +125,10 @@ static void stack_underrun(const stack_end *e) {
     below->last = last;
     CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
     CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
+    below->cursor = good.cursor + (e->is_far ? 8 : 0); /* that lead to words where none can be: not every processor reads them there */
+    below->last = good.last + 8;
+    CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
+    CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
     *below = good;
     CHECK_EQ(e->give(s, b), UPFRONT_OK);
     CHECK_EQ(e->give(s, a), UPFRONT_OK);

@@ -58,7 +58,7 @@ static int is_told(void) {
 
 static void walk_names_every_byte(void) {
     upfront_range out[WALK_RANGES];
-    uint64_t count, needed, i, at = 0, room, sum[UPFRONT_RANGE_GUARD] = {0};
+    uint64_t count, needed, i, at = 0, room, sum[UPFRONT_RANGE_GUARD] = {0}, used = 0, free_bytes = 0;
     walk_open();
     CHECK_EQ(upfront_map_walk(map, walk_size, out, WALK_RANGES, &needed), UPFRONT_OK);
     CHECK(needed <= WALK_RANGES);
@@ -72,6 +72,13 @@ static void walk_names_every_byte(void) {
     CHECK_EQ(at, walk_size);
     CHECK_EQ(sum[UPFRONT_RANGE_TABLES], map->tables);
     CHECK_EQ(sum[UPFRONT_RANGE_UNPLANNED], 4096);
+    for (i = 0; i < WALK_ROWS; i++) {
+        const upfront_arena *a = &upfront_map_row(map, i)->arena.arena;
+        used += a->cursor - a->start;
+        free_bytes += a->limit - a->cursor;
+    }
+    CHECK_EQ(sum[UPFRONT_RANGE_USED], used);
+    CHECK_EQ(sum[UPFRONT_RANGE_FREE], free_bytes);
     CHECK_EQ(sum[UPFRONT_RANGE_TEMP], upfront_map_row(map, 1)->end - upfront_map_row(map, 1)->arena.arena.limit);
     CHECK(sum[UPFRONT_RANGE_TEMP] >= 15000 && sum[UPFRONT_RANGE_TEMP] < 15000 + 2 * UPFRONT_LINE);
     for (room = 0; room < needed; room++) {
@@ -81,6 +88,7 @@ static void walk_names_every_byte(void) {
         CHECK_EQ(count, needed);
         CHECK(memcmp(few, out, (size_t)room * sizeof few[0]) == 0 && holds(few + room, (WALK_RANGES - room) * sizeof few[0], 0xee));
     }
+    CHECK_EQ(upfront_map_walk(map, walk_size, out, needed, &count), UPFRONT_OK);
     CHECK_EQ(upfront_map_walk(NULL, walk_size, out, WALK_RANGES, &count), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_map_walk(map, walk_size, out, WALK_RANGES, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_map_walk(map, walk_size, NULL, 1, &count), UPFRONT_BAD_ARGUMENT);
@@ -214,6 +222,10 @@ static void walk_tells_pairs(void) {
     last->end = ++last->arena.arena.limit;
     CHECK(is_told());
     *last = good;
+    last->end = last->arena.arena.limit = last->arena.arena.start - 8; /* before its first byte */
+    last->temp.arena.cursor = last->temp.arena.limit = last->end - last->temp.back;
+    CHECK(is_told());
+    *last = good;
     r = upfront_map_row(map, 1);
     good = *r;
     memset(r->name, 'x', sizeof r->name);
@@ -253,12 +265,13 @@ static void walk_tells_records(void) {
     upfront_scopes *h;
     upfront_record *r, good;
     upfront_scopes kept;
-    uint64_t at;
+    uint64_t at, kept_below;
     walk_open();
     h = walk_level.arena;
     kept = *h;
     r = upfront_scopes_top(h);
     good = *r;
+    kept_below = r[-1].gen;
     r->mark = r[-1].mark;
     CHECK(!is_told());
     r->mark = h->arena.cursor;
@@ -288,6 +301,10 @@ static void walk_tells_records(void) {
     *h = kept;
     r->gen = r[-1].gen;
     CHECK(is_told());
+    *r = good;
+    r[-1].gen = r->gen;
+    CHECK(is_told());
+    r[-1].gen = kept_below;
     r->gen = h->arena.next + 1;
     CHECK(is_told());
     *r = good;
@@ -307,6 +324,8 @@ static void walk_tells_records(void) {
     *h = kept;
     h->base = WALK_SLOTS + 1;
     CHECK(is_told());
+    h->base = WALK_SLOTS;
+    CHECK(!is_told());
     *h = kept;
     h = &upfront_map_row(map, 3)->arena; /* without a scope */
     h->chain = h->arena.start + 8;
@@ -340,6 +359,9 @@ static void walk_tells_ends(void) {
     CHECK(is_told());
     *r = kept;
     r->temp.arena.cursor = r->arena.arena.limit - r->temp.back - 1; /* in the near end */
+    CHECK(is_told());
+    *r = kept;
+    r->temp.chain = r->end - r->temp.back + 8; /* of a node behind its last byte */
     CHECK(is_told());
     *r = kept;
     t = upfront_scopes_record(&r->temp, 2); /* what the newer one keeps of the older */
@@ -376,6 +398,53 @@ static void walk_tells_ends(void) {
     walk_close();
 }
 
+/* What is as large or as small as it can be: a row without bytes, a node without any, pools without chunks, of the smallest, all free, with
+ * handles, up to the last byte; and a map that is smaller than its header. */
+static void walk_of_least(void) {
+    const upfront_map_arena plan[2] = {{"none", UPFRONT_REGION, 0, 1}, {"level", UPFRONT_REGION, 1000, 1}};
+    uint64_t count, last, rows, size, whole = upfront_pool_size(8, 8, 3, 0) + 2 * sizeof(upfront_node);
+    upfront_pool *p;
+    upfront_scope s;
+    upfront_arena *a;
+    for (rows = 1; rows <= 2; rows++) {
+        walk_size = upfront_map_size(plan, rows, 1, 4, 0);
+        block = window_new(walk_size);
+        map = upfront_map_init(block, walk_size, plan, rows, 1, 4, 0);
+        CHECK(!is_told());
+        if (rows == 1)
+            walk_close();
+    }
+    s = upfront_scope_open(&upfront_map_row(map, 1)->arena);
+    a = &s.arena->arena;
+    upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 0, 7), OTHER_CLASS);
+    CHECK(!is_told());
+    CHECK(upfront_scope_pool_of(s, 8, 8, 5, 1, 1, &p) == UPFRONT_OK && !is_told());
+    CHECK(upfront_scope_alloc(s, a->limit - a->cursor - whole - 2 * sizeof(upfront_node), 1) != NULL);
+    CHECK(upfront_scope_pool_of(s, 8, 8, 0, 1, 0, &p) == UPFRONT_OK && !is_told());
+    p = upfront_scope_pool(s, 8, 8, 3);
+    CHECK(p != NULL && a->cursor == a->limit && !is_told());
+    p->chunks += 8; /* its last chunk isn't the row's */
+    p->numbers += 8;
+    CHECK(is_told());
+    last = upfront_distance(p, upfront_row_of(s.arena)) + p->numbers - 8 - a->start;
+    p->chunks -= last + 16; /* nor the first of its numbers */
+    p->numbers -= last + 16;
+    CHECK(is_told());
+    p->chunks += 8;
+    p->numbers += 8;
+    CHECK(!is_told());
+    p->chunks += last;
+    p->numbers += last;
+    CHECK(upfront_scope_pool_of(s, 8, 8, 0, 1, 0, &p) == UPFRONT_FULL);
+    for (size = 0; size < sizeof *map; size += 8) {
+        unsigned char *w = window_new(WINDOW), *few = w + WINDOW - size; /* the checkers see what is read behind it */
+        memcpy(few, map, (size_t)size);
+        CHECK(upfront_map_walk((upfront_map *)(void *)few, size, NULL, 0, &count) == UPFRONT_CORRUPT && count == 0);
+        window_free(w, WINDOW);
+    }
+    walk_close();
+}
+
 /* While finalizers run nobody may allocate: a report made then must not cry wolf. */
 static void walk_while_closing(void) {
     upfront_scopes *temp, *h;
@@ -404,5 +473,6 @@ void test_walk(void) {
     walk_tells_pairs();
     walk_tells_records();
     walk_tells_ends();
+    walk_of_least();
     walk_while_closing();
 }

@@ -27,6 +27,8 @@ var callers = []line{
 			allocInC(header, generation, align)
 		}},
 		{name: "C allocates in an arena that nobody made", run: func(wrong bool) { ask(caller.AllocInZeros(wrong), "NULL") }},
+		{name: "C closes a null pool, and asks it", run: func(wrong bool) { ask(caller.ClosePool(wrong), "NULL") }},
+		{name: "C walks a heap that nobody made", run: func(wrong bool) { ask(caller.WalkHeap(wrong), "NULL") }},
 		{name: "C makes an arena of an unaligned block", run: func(wrong bool) { ask(caller.MakeArena(wrong), "NULL") }},
 		{name: "C allocates in a closed scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
@@ -36,6 +38,12 @@ var callers = []line{
 		}},
 	}, []answer{
 		{every, "argument", "NULL", told},
+	}, ""},
+	{"C passes null to an inline function, but those that ask (upfront.h)", []program{
+		{name: "C takes from a null pool", run: func(wrong bool) { ask(caller.TakeFromPool(wrong), "NULL") }},
+	}, []answer{
+		{"release, race, checked", "no access", "SIGSEGV: segmentation violation", panics},
+		{"asan", "ASan", "SEGV on unknown address", asanEnd},
 	}, ""},
 	{"C allocates in a copy of an arena's header", []program{
 		{name: "C allocates in a copied header", goesOn: "beside the copy lies 0x707070707070707", run: func(wrong bool) {

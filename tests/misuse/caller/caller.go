@@ -39,6 +39,24 @@ package caller
 //     memset(&zeros, 0, sizeof zeros);
 //     return upfront_linear_alloc(wrong ? &zeros : l, 8, 8);
 // }
+// static int caller_take_from_pool(int wrong) {
+//     upfront_pool *p = upfront_pool_make(caller_block, sizeof caller_block, 8, 8, 0);
+//     return upfront_pool_get(wrong ? NULL : p, 1) != NULL;
+// }
+// static int caller_close_pool(int wrong) {
+//     upfront_pool *p = upfront_pool_make(caller_block, sizeof caller_block, 8, 8, 0), *closed = wrong ? NULL : p;
+//     void *chunk = upfront_pool_get(p, 1);
+//     int found = upfront_pool_find(closed, 1, chunk) == 0;
+//     upfront_pool_close(closed);
+//     return found;
+// }
+// static int caller_walk_heap(int wrong) {
+//     upfront_heap zeros, *h = upfront_heap_init(caller_block, sizeof caller_block);
+//     uint64_t blocks;
+//     memset(&zeros, 0, sizeof zeros);
+//     upfront_heap_reset(wrong ? &zeros : h);
+//     return upfront_heap_walk(wrong ? &zeros : h, NULL, 0, &blocks) == UPFRONT_FULL;
+// }
 // // A header counts from where it lies.
 // static struct { _Alignas(64) upfront_linear header; uint64_t beside[8]; } caller_copy;
 // static uint64_t caller_alloc_in_copy(int wrong) {
@@ -91,6 +109,15 @@ func AllocInNull(wrong bool) bool { return C.caller_alloc_in_null(flag(wrong)) !
 
 // AllocInZeros says whether the core gave memory, of a header that nobody made when wrong.
 func AllocInZeros(wrong bool) bool { return C.caller_alloc_in_zeros(flag(wrong)) != nil }
+
+// TakeFromPool says whether a pool gave a chunk, which none did when wrong.
+func TakeFromPool(wrong bool) bool { return C.caller_take_from_pool(flag(wrong)) != 0 }
+
+// ClosePool says whether a pool knew its chunk before it was closed, which none did when wrong.
+func ClosePool(wrong bool) bool { return C.caller_close_pool(flag(wrong)) != 0 }
+
+// WalkHeap says whether a heap, which nobody made when wrong, named its blocks.
+func WalkHeap(wrong bool) bool { return C.caller_walk_heap(flag(wrong)) != 0 }
 
 // AllocInCopy allocates, in a copy of a header when wrong, and gives what lies beside the copy then.
 func AllocInCopy(wrong bool) uint64 { return uint64(C.caller_alloc_in_copy(flag(wrong))) }

@@ -1,0 +1,267 @@
+/* nothing.c - what each function of the headers answers to null, to a header of zeros, which nobody made, and to no bytes: a code, NULL,
+ * 0, or it does nothing. run.sh holds that none is left out; inline functions trust their caller (upfront.h). */
+#include "check.h"
+
+#define REFUSED(code) CHECK((code) < 0)
+#define NO(answer) CHECK((answer) == 0)
+
+/* Headers of zeros, with room before and behind that nobody may touch. */
+static union nothing_header {
+    upfront_linear linear;
+    upfront_ends ends;
+    upfront_stack stack;
+    upfront_pool pool;
+    upfront_ring ring;
+    upfront_frame frame;
+    upfront_heap heap;
+    upfront_row row;
+    upfront_map map;
+    unsigned char bytes[8 * UPFRONT_LINE];
+} nothing_zeros[3];
+
+#define ZEROS (&nothing_zeros[1])
+
+static void nothing_is_touched(void) {
+    CHECK(holds(&nothing_zeros[0], sizeof nothing_zeros[0], 0) && holds(&nothing_zeros[2], sizeof nothing_zeros[2], 0));
+    memset(nothing_zeros, 0, sizeof nothing_zeros); /* a refusal may be remembered */
+}
+
+static void nothing_linear(upfront_linear *l, unsigned char *w) {
+    NO(upfront_linear_alloc(l, 0, 1));
+    REFUSED(upfront_linear_rewind(l, 0, 0));
+    REFUSED(upfront_linear_resize(l, 0, 0, w, 0, 8));
+    REFUSED(upfront_linear_resize(l, 0, 0, l, 0, 0));
+    nothing_is_touched();
+}
+
+static void nothing_ends(upfront_ends *e, unsigned char *w) {
+    upfront_ends_cut(e, 0);
+    upfront_ends_cut_far(e, 0);
+    NO(upfront_ends_alloc(e, 0, 1));
+    NO(upfront_ends_alloc_far(e, 0, 1));
+    REFUSED(upfront_ends_rewind(e, 0, 0));
+    REFUSED(upfront_ends_rewind_far(e, 0, 0));
+    REFUSED(upfront_ends_resize(e, 0, w, 0, 8));
+    REFUSED(upfront_ends_resize(e, 0, e, 0, 0));
+    upfront_ends_reset(e);
+    nothing_is_touched();
+}
+
+static void nothing_stack(upfront_stack *s, unsigned char *w) {
+    NO(upfront_stack_padding(s));
+    NO(upfront_stack_alloc(s, 0, 1));
+    NO(upfront_stack_alloc_far(s, 0, 1));
+    REFUSED(upfront_stack_free(s, NULL));
+    REFUSED(upfront_stack_free(s, s));
+    REFUSED(upfront_stack_free_far(s, w));
+    NO(upfront_stack_mark(s));
+    NO(upfront_stack_mark_far(s));
+    REFUSED(upfront_stack_rewind(s, 0));
+    REFUSED(upfront_stack_rewind_far(s, 0));
+    upfront_stack_reset(s);
+    upfront_stack_reset_far(s);
+    nothing_is_touched();
+}
+
+static void nothing_pool(upfront_pool *p, unsigned char *w) {
+    REFUSED(upfront_pool_find(p, 0, w));
+    REFUSED(upfront_pool_find(p, 0, NULL));
+    REFUSED(upfront_pool_put_handle(p, 0, 0));
+    upfront_pool_close(p);
+    NO(upfront_pool_next(p, 0));
+    NO(upfront_pool_peak(p));
+    nothing_is_touched();
+}
+
+static void nothing_ring(upfront_ring *r, unsigned char *w) {
+    REFUSED(upfront_ring_find(r, 0, w));
+    REFUSED(upfront_ring_find(r, 0, NULL));
+    NO(upfront_ring_wrap(r, 0, 0, 7));
+    NO(upfront_ring_alloc(r, 0, 1));
+    NO(upfront_ring_overwrite(r, 0, 1));
+    REFUSED(upfront_ring_free(r, NULL));
+    REFUSED(upfront_ring_free(r, w));
+    REFUSED(upfront_ring_reset(r, 0));
+    NO(upfront_ring_room(r));
+    nothing_is_touched();
+}
+
+static void nothing_frame(upfront_frame *f) {
+    NO(upfront_frame_alloc(f, 0, 1));
+    upfront_frame_next(f);
+    if (f != NULL)
+        CHECK(holds(f, sizeof *f, 0));
+    NO(upfront_frame_alloc(f, 0, 1));
+    nothing_is_touched();
+}
+
+static void nothing_heap(upfront_heap *h, unsigned char *w) {
+    upfront_heap_range range;
+    uint64_t count;
+    NO(upfront_heap_alloc(h, 0, 1));
+    REFUSED(upfront_heap_free(h, NULL));
+    REFUSED(upfront_heap_free(h, w));
+    NO(upfront_heap_realloc(h, NULL, 8));
+    NO(upfront_heap_realloc(h, w, 8));
+    REFUSED(upfront_heap_size_of(h, NULL));
+    REFUSED(upfront_heap_size_of(h, w));
+    upfront_heap_reset(h);
+    NO(upfront_heap_largest(h));
+    REFUSED(upfront_heap_walk(h, &range, 1, &count));
+    REFUSED(upfront_heap_walk(h, NULL, 0, NULL));
+    NO(upfront_heap_hook(h, NULL, 0, 8));
+    NO(upfront_heap_hook(h, w, 8, 0));
+    nothing_is_touched();
+}
+
+static void nothing_ends_here(void *arg) { ++*(int *)arg; }
+
+static void nothing_scope(upfront_scopes *h, uint64_t gen) {
+    upfront_scope s;
+    upfront_pool *p;
+    int ran = 0;
+    s.arena = h;
+    s.gen = gen;
+    NO(upfront_scope_open(h).arena);
+    NO(upfront_scope_is_open(s));
+    NO(upfront_scope_alloc(s, 0, 1));
+    REFUSED(upfront_scope_defer(s, nothing_ends_here, &ran));
+    REFUSED(upfront_scope_defer(s, NULL, NULL));
+    NO(ran);
+    NO(upfront_scope_pool(s, 8, 8, 1));
+    REFUSED(upfront_scope_pool_of(s, 8, 8, 1, 0, 0, &p));
+    REFUSED(upfront_scope_pool_of(s, 8, 8, 1, 0, 0, NULL));
+    NO(upfront_scope_temp(s, 0).arena);
+    REFUSED(upfront_scope_close(s));
+    NO(upfront_scope_is_alive(s));
+    CHECK(upfront_scopes_is_c(h, 0) == (h != NULL)); /* a chain of nothing is C's */
+    NO(upfront_scopes_run(h, 0));
+    upfront_scopes_run_deferred(h, 0);
+    upfront_scopes_temp_close(h);
+    NO(upfront_scopes_find(h, gen));
+    nothing_is_touched();
+}
+
+static void nothing_row(unsigned char *w) {
+    upfront_row_init(NULL, w, "row", 0, 0, 1, 0);
+    upfront_row_init(&ZEROS->row, w, NULL, 0, 0, 1, 0);
+    CHECK(holds(ZEROS, sizeof *ZEROS, 0));
+}
+
+static void nothing_map(upfront_map *m) {
+    const upfront_map_arena none = {"", 0, 0, 0};
+    const uint64_t size = 0;
+    upfront_map_sum sum;
+    upfront_range range;
+    uint64_t count;
+    upfront_map_measure(&none, 1, 0, NULL);
+    upfront_map_measure(NULL, 1, 0, &sum);
+    CHECK(holds(&sum, sizeof sum, 0));
+    NO(upfront_map_size(NULL, 0, 0, 0, 0));
+    NO(upfront_map_size(&none, 1, 1, 0, 0));
+    NO(upfront_map_init(NULL, 0, &none, 1, 1, 0, 0));
+    NO(upfront_map_init(m, 0, NULL, 1, 1, 0, 0));
+    NO(upfront_map_init(m, 0, &none, 0, 0, 0, 0));
+    REFUSED(upfront_map_reconfigure(m, 0, NULL, 1));
+    REFUSED(upfront_map_reconfigure(m, 0, &size, 1));
+    REFUSED(upfront_map_reconfigure(m, 0, &size, 0));
+    REFUSED(upfront_map_rewind(m, 0));
+    REFUSED(upfront_map_walk(m, 0, NULL, 0, NULL));
+    REFUSED(upfront_map_walk(m, 0, &range, 1, &count));
+    REFUSED(upfront_map_walk(m, sizeof *m, NULL, 0, &count));
+    nothing_is_touched();
+}
+
+/* What makes an arena, of no block, of none whose bytes are enough, and of none that could have as many as are said. */
+static void nothing_is_made(unsigned char *w) {
+    const uint64_t sizes[] = {0, 1, UPFRONT_LINE - 1, UPFRONT_LINE, UPFRONT_OFFSET_MAX - 1, UPFRONT_OFFSET_MAX, UINT64_MAX - 63, UINT64_MAX};
+    upfront_pool pool;
+    size_t i, j;
+    for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (j = 0; j < 2; j++) {
+            unsigned char *block = j == 0 ? NULL : w;
+            NO(upfront_linear_init(block, sizes[i]));
+            NO(upfront_ends_init(block, sizes[i]));
+            NO(upfront_stack_init(block, sizes[i]));
+            NO(upfront_ring_init(block, sizes[i]));
+            NO(upfront_frame_init(block, sizes[i], 2));
+            NO(upfront_heap_init(block, sizes[i]));
+            NO(upfront_arena_init(block, sizes[i], 64));
+            NO(upfront_arena_init(block, 256, sizes[i] == UPFRONT_LINE ? 256 : sizes[i])); /* a header of so many bytes */
+            NO(j == 1 && i > 3 ? NULL : upfront_pool_make(block, sizes[i], 8, 8, 0)); /* takes as much as a pool may have */
+        }
+    NO(upfront_frame_init(w, 4096, 0));
+    NO(upfront_pool_size(0, 0, 1, 0));
+    NO(upfront_pool_size(8, 8, 0, 0));
+    NO(upfront_frame_size(0, 2));
+    NO(upfront_frame_size(64, 0));
+    REFUSED(upfront_pool_init(NULL, w, 1, 8, 8, 1, 0));
+    REFUSED(upfront_pool_init(&pool, NULL, 1, 8, 8, 1, 0));
+    REFUSED(upfront_pool_init(&pool, w, 0, 8, 8, 1, 0));
+    REFUSED(upfront_pool_init(&pool, w, 1, 8, 0, 1, 0));
+    CHECK(holds(w, 4096, 0));
+}
+
+/* Chunks of no bytes, or on no block: there are none. */
+static void nothing_intrusive(unsigned char *w) {
+    const uint64_t strides[] = {0, 1, 4, 12, UINT64_MAX};
+    upfront_intrusive p;
+    size_t i;
+    upfront_intrusive_init(NULL, w, 64, 8);
+    for (i = 0; i <= sizeof strides / sizeof *strides; i++) {
+        memset(&p, 1, sizeof p);
+        if (i == 0)
+            upfront_intrusive_init(&p, NULL, 64, 8);
+        else
+            upfront_intrusive_init(&p, w, 64, strides[i - 1]);
+        NO(upfront_intrusive_get(&p));
+    }
+    CHECK(holds(w, 64, 0));
+}
+
+#ifdef UPFRONT_MIRROR
+
+static void nothing_mirror(unsigned char *w) {
+    upfront_found found;
+    NO(upfront_mirror_size(NULL, 0));
+    NO(upfront_mirror_size(w, UPFRONT_OFFSET_MAX));
+    NO(upfront_mirror_size(w, UINT64_MAX));
+    NO(upfront_mirror_open(NULL, 4096, w, NULL, 0));
+    NO(upfront_mirror_open(w, 0, w, NULL, 0));
+    NO(upfront_mirror_open(w, 4096, NULL, NULL, 0));
+    upfront_mirror_close(NULL);
+    CHECK(upfront_mirror_check(NULL, 0, NULL) && upfront_mirror_check(w, 0, &found)); /* nobody wrote there */
+    NO(upfront_mirror_find(0, &found));
+    NO(upfront_mirror_find(0, NULL));
+    upfront_mirror_gather(NULL, 0);
+    CHECK(upfront_position(NULL) == NULL && upfront_place(NULL, NULL) == 0);
+}
+
+#else
+
+static void nothing_mirror(unsigned char *w) { (void)w; }
+
+#endif
+
+void test_nothing(void) {
+    unsigned char *w = window_new(WINDOW);
+    int i;
+    for (i = 0; i < 2; i++) {
+        int null = i == 0;
+        nothing_linear(null ? NULL : &ZEROS->linear, w);
+        nothing_ends(null ? NULL : &ZEROS->ends, w);
+        nothing_stack(null ? NULL : &ZEROS->stack, w);
+        nothing_pool(null ? NULL : &ZEROS->pool, w);
+        nothing_ring(null ? NULL : &ZEROS->ring, w);
+        nothing_frame(null ? NULL : &ZEROS->frame);
+        nothing_heap(null ? NULL : &ZEROS->heap, w);
+        nothing_scope(null ? NULL : &ZEROS->row.arena, 0);
+        nothing_scope(null ? NULL : &ZEROS->row.arena, 1);
+        nothing_map(null ? NULL : &ZEROS->map);
+    }
+    nothing_row(w);
+    nothing_is_made(w);
+    nothing_intrusive(w);
+    nothing_mirror(w);
+    window_free(w, WINDOW);
+}
