@@ -31,8 +31,9 @@
 // zeroed says so in its name. A scope can't free one thing alone (a Pool can), can't grow, and can't
 // hold a Go pointer: the collector doesn't look there. A pointer that is kept after its scope closed
 // points at memory that is used again; race, asan and checked builds catch that in part. One goroutine
-// at a time uses an arena and its scopes; only SharedPool locks. A zero Scope, Pool or Scratch is a nil
-// dereference. Where lifetimes don't nest, or sizes can't be bounded, use the Go heap.
+// at a time uses an arena and its scopes; only SharedPool locks. A zero Scope, Scratch, pool or container
+// panics and says what it is; what is inlined (New, TryNew, the Allocs, Append, Get and Put of a Pool,
+// Push) dereferences nil instead. Where lifetimes don't nest, or sizes can't be bounded, use the Go heap.
 //
 // # Full
 //

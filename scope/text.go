@@ -23,7 +23,7 @@ type Text struct {
 }
 
 // Text gives an empty text in s.
-func (s Scope) Text() Text { return Text{scope: s, at: s.h.Cursor} }
+func (s Scope) Text() Text { return Text{scope: s, at: s.its().Cursor} }
 
 // Add adds a string.
 func (t *Text) Add(s string) *Text {
