@@ -69,7 +69,7 @@ func TestHeapSaysWhyNot(t *testing.T) {
 }
 
 func TestHeapMakers(t *testing.T) {
-	assert.PanicsWithValue(t, "arena: pet.Name (string) holds a Go pointer; use arena.String", func() {
+	assert.PanicsWithValue(t, "arena: pet.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text", func() {
 		type pet struct{ Name string }
 		arena.HeapOf[pet](nil)
 	})

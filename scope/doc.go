@@ -21,7 +21,7 @@
 //   - [Builder]: values whose number isn't known yet. [Text]: a text. Package container: a list, a
 //     deque and maps for up to n.
 //   - [Owned]: a Go value that a scope closes or keeps (Own, Defer, Keep).
-//   - [Ref]: a reference that knows when its scope has closed.
+//   - [Ref]: a reference that knows when its scope has closed. [Addr]: one that needn't know.
 //   - [Scratch]: a worker's own arena, for scopes that follow the call stack.
 //   - [Label]: who holds how much, by subsystem.
 //   - [FullError]: what was full, and which key of the plan to raise. [Misuse]: a program to mend.
