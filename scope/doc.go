@@ -44,6 +44,22 @@
 // where there is nothing to unwind to; the scope remembers ([Scope.Err]), and Close returns it. Get of
 // a pool gives nil when all chunks are taken, and nothing remembers that: it is a state of play.
 //
+// # Iterators, C and goroutines
+//
+// A full unwinds the stack that it happens on, as any panic does.
+//
+//   - In a sequence behind iter.Pull it comes out of next or stop, and the Do around those returns it;
+//     so does a Goexit. The two sides take turns, so they may use one arena: where the sequence's scope
+//     is the topmost, the other side's is covered. Call stop before the scope around closes: else the
+//     sequence's scope is left open, which Do and Close tell, and what it yielded is gone.
+//   - In Go that C calls it leaves the frames of C behind, whose own ends don't run: a lock that C took
+//     stays taken. Where C must come to its end use the Trys, and look at [Scope.Err] afterwards; with
+//     -asan one has to.
+//   - On a goroutine that a load started there is no load around: a full of New ends the process. Give
+//     the goroutine a Do of its own, and the load its error. It may use the load's scope in the load's
+//     place while the load waits for it, or scratch on loan beside the load. One that outlives the
+//     load is refused: New panics, TryNew gives nil.
+//
 // # Finalizers
 //
 // The finalizer of [Object], Own, Defer and C's own (see [Scope.C]) stand in one chain and run newest
