@@ -395,11 +395,12 @@ func ExampleMaker_Clone() {
 	b, scratch := openExample()
 	defer b.Close()
 	s := scratch.Open("query")
+	defer s.Close()
 	read := []Spark{{Heat: 1}, {Heat: 2}}
 	kept := sparks.Clone(s, read)
 	read[0].Heat = 7
-	fmt.Println(kept, cap(kept), s.Close())
-	// Output: [{1} {2}] 2 <nil>
+	fmt.Println(kept, cap(kept))
+	// Output: [{1} {2}] 2
 }
 
 // A Go string's bytes lie on the Go heap. StringOf copies them into the region and says where they are.
