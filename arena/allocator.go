@@ -7,8 +7,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Allocator is what every arena does that hands out bytes of any size: size bytes aligned to align, not zeroed, nil when
-// it is full. What an arena can do beyond is an interface of its own, and what it can't do it has no method for: no Free
+// Allocator is what every arena does that hands out bytes of any size: size bytes aligned to align, a power of two up to
+// 1 MiB, not zeroed; nil when it is full. Of a size there is no bound: what no block has, 2^38 bytes or more, is full, in
+// Go and in C. Any other align is a caller's bug and panics; C says NULL. What an arena can do beyond is an interface of its own, and what it can't do it has no method for: no Free
 // that does nothing. A BlockPool is no Allocator, because its chunks have one size.
 type Allocator interface {
 	Alloc(size, align uint64) unsafe.Pointer

@@ -34,11 +34,24 @@ func checkBlock(what string, block []byte, header int) error {
 	return nil
 }
 
-// mask is align - 1 of a size and an alignment that are within bounds; anything else is a caller's bug.
-func mask(what string, size, align uint64) uint64 {
-	if size >= arena_c.OffsetMax || align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: a size is below 2^38, an align a power of two up to 1 MiB", what,
-			size, align))
+// asked is what an arena is asked for, as its header takes it: what no block has is full like any other size that there is no
+// room for. An align that is none is a caller's bug.
+func asked(what string, size, align uint64) (uint64, uint64) {
+	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
+		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: an align is a power of two up to 1 MiB", what, size, align))
 	}
-	return align - 1
+	return min(size, arena_c.OffsetMax), align - 1
 }
+
+// made is the header of an arena; a zero value has none.
+func made[H any](header *H, what zero) *H {
+	if header == nil {
+		panic(what)
+	}
+	return header
+}
+
+// zero is the name of a type whose zero value was used.
+type zero string
+
+func (z zero) Error() string { return "arena: BUG: a zero " + string(z) + ": it was never made" }

@@ -76,3 +76,18 @@ func ExampleBlockFrom() {
 	fmt.Println(commands.Stats().Size, err, arena.BlockFrom(level, 4096) == nil)
 	// Output: 896 <nil> true
 }
+
+// ExampleInline has short names lie in the frogs themselves: they are keys, are saved, and need no base.
+func ExampleInline() {
+	type frog struct {
+		Name arena.Inline[[8]byte]
+		Age  int32
+	}
+	var ada, bob frog
+	fmt.Println(ada.Name.Set("Ada"), bob.Name.Set("Bob"), bob.Name.Set("Bartholomew"))
+	ages := map[arena.Inline[[8]byte]]int32{ada.Name: 3, bob.Name: 5}
+	fmt.Println(&ada.Name, ada.Name == bob.Name, ages[ada.Name], bob.Name.Bytes())
+	// Output:
+	// true true false
+	// Ada false 3 [66 111 98]
+}

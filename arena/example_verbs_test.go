@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -185,10 +186,14 @@ func ExampleBase() {
 }
 
 func ExampleCheckPlain() {
-	type frog struct{ Name string }
+	type frog struct {
+		Name string
+		Born time.Time
+	}
 	fmt.Println(arena.CheckPlain(reflect.TypeFor[frog]()))
 	fmt.Println(arena.CheckPlain(reflect.TypeFor[[4]float64]()))
 	// Output:
-	// frog.Name (string) holds a Go pointer; use arena.String
+	// frog.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text
+	// frog.Born (time.Time) holds a Go pointer; use int64 of UnixNano
 	// <nil>
 }

@@ -47,26 +47,29 @@ func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 
 // Next ends the frame: the oldest buffer dies and becomes the current one. Checked builds catch a read of what died.
 // Cost: one call into C.
-func (f Frame) Next() { f.header.Next() }
+func (f Frame) Next() { f.its().Next() }
 
 // Now is the current frame.
-func (f Frame) Now() FrameHandle { return FrameHandle{f.header, f.header.Gen} }
+func (f Frame) Now() FrameHandle { return FrameHandle{f.header, f.its().Gen} }
 
 // Alloc is Frame.Alloc while h's frame is the current one; nil after it has turned, as when the buffer is full.
 func (h FrameHandle) Alloc(size, align uint64) unsafe.Pointer {
-	return h.header.Push(h.gen, size, mask("Frame", size, align))
+	size, mask := asked("Frame", size, align)
+	return made(h.header, "FrameHandle").Push(h.gen, size, mask)
 }
 
 // Live says whether what was made in h's frame is still there. The zero handle is not.
 func (h FrameHandle) Live() bool { return h.header != nil && h.header.Live(h.gen) }
 
 // Buffers is how many there are, Current the index of the one that allocates.
-func (f Frame) Buffers() int { return int(f.header.Buffers) }
-func (f Frame) Current() int { return int(f.header.Current) }
+func (f Frame) Buffers() int { return int(f.its().Buffers) }
+func (f Frame) Current() int { return int(f.its().Current) }
 
 // Stats is that of the current buffer; Peak is that of any frame. Padding is what of Used nobody asked for, which checked
 // builds count; in others it is 0.
 func (f Frame) Stats() Stats {
-	h := f.header
+	h := f.its()
 	return Stats{Size: h.Size, Used: h.Used(), Free: h.Limit - h.Cursor, Peak: h.Peak(), Padding: h.Padding()}
 }
+
+func (f Frame) its() *arena_c.Frame { return made(f.header, "Frame") }

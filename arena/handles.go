@@ -26,12 +26,12 @@ func NewBlockHandlePool[T any](block []byte) (BlockHandlePool[T], error) {
 
 // Get gives a zeroed T and its handle, or nil and the zero Handle when all chunks are live.
 func (p BlockHandlePool[T]) Get() (*T, Handle[T]) {
-	x, handle := arena_c.GetHandle[T](p.header, p.gen, p.first, p.numbers)
+	x, handle := arena_c.GetHandle[T](p.its(), p.gen, p.first, p.numbers)
 	return x, Handle[T](handle)
 }
 
 // At is the value that h names, or nil: it was put, or h is no handle of this pool.
-func (p BlockHandlePool[T]) At(h Handle[T]) *T { return (*T)(p.header.At(p.gen, uint64(h))) }
+func (p BlockHandlePool[T]) At(h Handle[T]) *T { return (*T)(p.its().At(p.gen, uint64(h))) }
 
 // Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
 func (p BlockHandlePool[T]) Index(h Handle[T]) int {
@@ -44,7 +44,7 @@ func (p BlockHandlePool[T]) Index(h Handle[T]) int {
 // Put gives the value back that h names. A handle of what was put already, or of no chunk of this pool, is refused and
 // changes nothing.
 func (p BlockHandlePool[T]) Put(h Handle[T]) error {
-	if code := p.header.PutHandle(p.gen, uint64(h)); code != arena_c.OK {
+	if code := p.its().PutHandle(p.gen, uint64(h)); code != arena_c.OK {
 		return fmt.Errorf("arena: BUG: BlockHandlePool.Put of a %T: %v", *new(T), code)
 	}
 	return nil

@@ -35,21 +35,20 @@ func NewHeap(block []byte) (Heap, error) {
 // Alloc gives size bytes aligned to align, and to 16 at least, not zeroed; nil when the heap is full. Size 0 gives an
 // address of its own.
 func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
-	mask("Heap", size, align)
-	return h.header.Alloc(size, align)
+	size, _ = asked("Heap", size, align)
+	return h.its().Alloc(size, align)
 }
 
 // Free takes a block back. A double free, and an address that is no block of this heap, are refused and change nothing.
 func (h Heap) Free(p unsafe.Pointer) error {
-	return refused("Heap.Free", h.header.Free(p))
+	return refused("Heap.Free", h.its().Free(p))
 }
 
 // Realloc gives the block another size, and keeps its contents and its alignment. It shrinks in place, and grows in
 // place, up or down, where there is room; otherwise the block moves. When the heap is full it gives nil and no error,
 // and p is as it was. A nil p is Alloc aligned to 16. An address that is no live block is refused, with an error.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	mask("Heap", size, 1)
-	q := h.header.Realloc(p, size)
+	q := h.its().Realloc(p, size)
 	if q == nil && p != nil {
 		_, code := h.header.SizeOf(p)
 		return nil, refused("Heap.Realloc", code)
@@ -59,12 +58,12 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 
 // SizeOf is the size that was asked for. An address that is no live block is refused, with an error.
 func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
-	size, code := h.header.SizeOf(p)
+	size, code := h.its().SizeOf(p)
 	return size, refused("Heap.SizeOf", code)
 }
 
 // Reset frees everything. Addresses from before are refused, also where nothing was written since.
-func (h Heap) Reset() { h.header.Reset() }
+func (h Heap) Reset() { h.its().Reset() }
 
 // HeapStats are those of a heap. The headers of blocks are in Used; Padding isn't counted.
 type HeapStats struct {
@@ -76,15 +75,16 @@ type HeapStats struct {
 
 // Stats reads the counts.
 func (h Heap) Stats() HeapStats {
-	x := h.header
+	x := h.its()
 	size := x.End - x.First
 	return HeapStats{Stats{Size: size, Used: x.Used, Free: size - x.Used, Peak: x.Peak}, x.Live, x.Failed, x.Bounded}
 }
 
 // LargestFree is the size of the largest free block: of what Alloc could give aligned to 16. Cost: O(blocks).
-func (h Heap) LargestFree() uint64 { return h.header.Largest() }
+func (h Heap) LargestFree() uint64 { return h.its().Largest() }
 
-// HeapMaker makes values of T on a heap, or by a proxy before one. Declare it once, at package level, with HeapOf.
+// HeapMaker makes values of T on a heap, or by a proxy before one. Declare it once, at package level, with HeapOf: the zero
+// HeapMaker panics.
 type HeapMaker[T any] struct{ finalizer func(*T) error }
 
 // HeapOf declares T for heaps, with the finalizer that Delete runs, or nil for none. A T that holds a Go pointer stops the
@@ -98,11 +98,15 @@ func HeapOf[T any](finalizer func(*T) error) HeapMaker[T] {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		panic("arena: " + err.Error())
 	}
+	if finalizer == nil { // it tells one that was declared
+		finalizer = func(*T) error { return nil }
+	}
 	return HeapMaker[T]{finalizer}
 }
 
 // New gives a zeroed T, or nil when the heap is full. The finalizer must bear a zero T.
 func (m HeapMaker[T]) New(h Reallocator) *T {
+	m.declared()
 	x := (*T)(h.Alloc(uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]()))
 	if x != nil {
 		arena_c.Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
@@ -131,6 +135,7 @@ func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err e
 // Delete finalizes x and frees it, whatever the finalizer says. Where x is no live block of T's size, it is refused, and
 // the finalizer doesn't run.
 func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
+	m.declared()
 	size, err := h.SizeOf(unsafe.Pointer(x))
 	if err != nil {
 		return fmt.Errorf("arena: HeapMaker.Delete of a %T: %w", *new(T), err)
@@ -139,8 +144,14 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, unsafe.Sizeof(*x))
 	}
 	defer func() { err = errors.Join(err, h.Free(unsafe.Pointer(x))) }()
-	if m.finalizer == nil {
-		return nil
-	}
 	return m.finalizer(x)
 }
+
+// declared refuses the zero HeapMaker, which nobody asked whether its T holds Go pointers.
+func (m HeapMaker[T]) declared() {
+	if m.finalizer == nil {
+		panic(fmt.Sprintf("arena: BUG: a HeapMaker of %v that was never declared: make it with arena.HeapOf", reflect.TypeFor[T]()))
+	}
+}
+
+func (h Heap) its() *arena_c.Heap { return made(h.header, "Heap") }

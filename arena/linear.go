@@ -33,23 +33,24 @@ func NewLinear(block []byte) (Linear, error) {
 
 // Alloc gives size bytes aligned to align, not zeroed; nil when the arena is full. Size 0 gives an address that is not nil.
 func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
-	return l.header.PushNear(l.gen, size, mask("Linear", size, align))
+	size, mask := asked("Linear", size, align)
+	return l.its().PushNear(l.gen, size, mask)
 }
 
 // Mark is the position now.
-func (l Linear) Mark() Mark { return Mark(l.header.MarkNear()) }
+func (l Linear) Mark() Mark { return Mark(l.its().MarkNear()) }
 
 // Rewind frees what was allocated since the mark, and forgets the marks that are newer. A mark that was forgotten, is of
 // the other end or lies outside the arena is refused and changes nothing. Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
-	return refusedMark("Linear", m, l.header.Rewind(l.gen, uint64(m)))
+	return refusedMark("Linear", m, l.its().Rewind(l.gen, uint64(m)))
 }
 
 // Resize makes the last block longer or shorter where it lies; old is the size that it has. False: there is no room for
 // more, and nothing has changed. A block that isn't the last, or lies below the newest mark, is refused with an error:
 // who took the mark counts on it. Cost: O(1), one call into C.
 func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
-	code := l.header.Resize(l.gen, p, old, size)
+	code := l.its().Resize(l.gen, p, old, size)
 	if code == arena_c.Full {
 		return false, nil
 	}
@@ -57,12 +58,12 @@ func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
 }
 
 // Reset frees everything at both ends.
-func (l Linear) Reset() { l.header.Reset() }
+func (l Linear) Reset() { l.its().Reset() }
 
 // Stats is the near end's. Padding is what alignment has cost there since Reset, also in what was rewound since; checked
 // builds count it, in others it is 0.
 func (l Linear) Stats() Stats {
-	s := nearStats(l.header)
+	s := nearStats(l.its())
 	s.Padding = l.header.Lost
 	return s
 }
@@ -87,19 +88,24 @@ type LinearFar struct {
 
 // Alloc is Linear.Alloc at this end.
 func (f LinearFar) Alloc(size, align uint64) unsafe.Pointer {
-	return f.header.BumpFar(f.gen, size, mask("LinearFar", size, align))
+	size, mask := asked("LinearFar", size, align)
+	return f.its().BumpFar(f.gen, size, mask)
 }
 
 // Mark is the position now.
-func (f LinearFar) Mark() Mark { return Mark(f.header.MarkFar()) }
+func (f LinearFar) Mark() Mark { return Mark(f.its().MarkFar()) }
 
 // Rewind is Linear.Rewind at this end.
 func (f LinearFar) Rewind(m Mark) error {
-	return refusedMark("LinearFar", m, f.header.RewindFar(f.gen, uint64(m)))
+	return refusedMark("LinearFar", m, f.its().RewindFar(f.gen, uint64(m)))
 }
 
 // Reset frees everything at this end.
-func (f LinearFar) Reset() { f.header.RewindFar(f.gen, f.header.End) }
+func (f LinearFar) Reset() { f.its().RewindFar(f.gen, f.header.End) }
 
 // Stats is this end's. Its padding isn't counted.
-func (f LinearFar) Stats() Stats { return farStats(f.header) }
+func (f LinearFar) Stats() Stats { return farStats(f.its()) }
+
+func (l Linear) its() *arena_c.Ends { return made(l.header, "Linear") }
+
+func (f LinearFar) its() *arena_c.Ends { return made(f.header, "LinearFar") }

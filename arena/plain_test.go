@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand"
 	randv2 "math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -38,19 +39,26 @@ type (
 		sync.Mutex
 		Frogs map[int]node
 	}
-	stamp time.Time // a type of its own: what is inside is the caller's
+	recursive []recursive
+	stamp     time.Time // a type of its own: what is inside is the caller's
 )
 
-const held = "; use scope.Owned, which Scope.Keep gives"
+const (
+	held     = "; use scope.Owned, which Scope.Keep gives"
+	pointers = "arena.Ptr, scope.Ref, or scope.Addr where what it points to lives longer"
+)
 
 var plainTypes = []struct {
 	t    reflect.Type
 	want string // what the message begins and ends with, around "holds a Go pointer"; empty: t is plain
 	use  string
 }{
-	{reflect.TypeFor[string](), "string (string)", "; use arena.String"},
-	{reflect.TypeFor[*int](), "*int (*int)", "; use arena.Ptr"},
-	{reflect.TypeFor[unsafe.Pointer](), "Pointer (unsafe.Pointer)", "; use arena.Ptr"},
+	{reflect.TypeFor[string](), "string (string)", "; use arena.String, or arena.Inline for a short text"},
+	{reflect.TypeFor[*int](), "*int (*int)", "; use " + pointers},
+	{reflect.TypeFor[unsafe.Pointer](), "Pointer (unsafe.Pointer)", "; use arena.Ptr, or uintptr for what only C looks at"},
+	{reflect.TypeFor[[]*node](), "[]*arena_test.node ([]*arena_test.node)", "; use arena.Slice of " + pointers},
+	{reflect.TypeFor[[]string](), "[]string ([]string)", "; use arena.Slice of arena.String, or arena.Inline for a short text"},
+	{reflect.TypeFor[recursive](), "recursive (arena_test.recursive)", "; use arena.Slice"},
 	{reflect.TypeFor[[3][]int](), "[3][]int[0] ([]int)", "; use arena.Slice"},
 	{reflect.TypeFor[map[int]bool](), "map[int]bool (map[int]bool)", "; use arena.Slice here, or a container.Map outside of the block"},
 	{reflect.TypeFor[pond](), "pond.Frogs (map[int]arena_test.node)", "; use arena.Slice here, or a container.Map outside of the block"},
@@ -68,7 +76,11 @@ var plainTypes = []struct {
 	{reflect.TypeFor[clock](), "clock.Day.Dawn[0] (time.Time)", "; use int64 of UnixNano"},
 	{reflect.TypeFor[time.Timer](), "Timer (time.Timer)", held},
 	{reflect.TypeFor[netip.Addr](), "Addr (netip.Addr)", "; use [16]byte of As16"},
-	{reflect.TypeFor[netip.AddrPort](), "AddrPort (netip.AddrPort)", held},
+	{reflect.TypeFor[netip.AddrPort](), "AddrPort (netip.AddrPort)", "; use [16]byte of Addr().As16() and uint16 of Port()"},
+	{reflect.TypeFor[netip.Prefix](), "Prefix (netip.Prefix)", "; use [16]byte of Addr().As16() and int8 of Bits()"},
+	{reflect.TypeFor[net.IP](), "IP (net.IP)", "; use [16]byte of To16"},
+	{reflect.TypeFor[*net.UDPAddr](), "*net.UDPAddr (*net.UDPAddr)", held},
+	{reflect.TypeFor[net.UDPAddr](), "UDPAddr (net.UDPAddr)", "; use [16]byte of AddrPort().Addr().As16() and uint16 of Port"},
 	{reflect.TypeFor[rand.Rand](), "Rand (rand.Rand)", "; use rand.PCG of math/rand/v2"},
 	{reflect.TypeFor[randv2.Rand](), "Rand (rand.Rand)", "; use rand.PCG"},
 	{reflect.TypeFor[strings.Builder](), "Builder (strings.Builder)", "; use scope.Text, and arena.String here"},
@@ -78,7 +90,7 @@ var plainTypes = []struct {
 	{reflect.TypeFor[context.Context](), "Context (context.Context)", held},
 	{reflect.TypeFor[*os.File](), "*os.File (*os.File)", held},
 	{reflect.TypeFor[struct{ Near container.List[int] }](), "struct { Near container.List[int] }.Near (container.List[int])", held},
-	{reflect.TypeFor[*node](), "*arena_test.node (*arena_test.node)", "; use arena.Ptr"},
+	{reflect.TypeFor[*node](), "*arena_test.node (*arena_test.node)", "; use " + pointers},
 	{reflect.TypeFor[stamp](), "stamp.loc (*time.Location)", held},
 	{reflect.TypeFor[arena.Base](), "Base (arena.Base)", held},
 	{reflect.TypeFor[arena.BlockPool[int]](), "BlockPool[int] (arena.BlockPool[int])", held},
@@ -107,6 +119,31 @@ func TestCheckPlain(t *testing.T) {
 			assert.EqualError(t, err, c.want+" holds a Go pointer"+c.use)
 		}
 	}
+}
+
+// TestCheckPlainNamesAll: who mends a type wants to know all that is wrong with it.
+func TestCheckPlainNamesAll(t *testing.T) {
+	type player struct {
+		Name  string
+		Age   int32
+		From  netip.AddrPort
+		Seen  [2]struct{ First, Last time.Time }
+		Hooks []func()
+		Near  []*node
+		Each  map[string]int
+		Done  chan bool
+	}
+	lines := []string{
+		"player.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text",
+		"player.From (netip.AddrPort) holds a Go pointer; use [16]byte of Addr().As16() and uint16 of Port()",
+		"player.Seen[0].First (time.Time) holds a Go pointer; use int64 of UnixNano",
+		"player.Seen[0].Last (time.Time) holds a Go pointer; use int64 of UnixNano",
+		"player.Hooks ([]func()) holds a Go pointer; use arena.Slice",
+		"player.Near ([]*arena_test.node) holds a Go pointer; use arena.Slice of " + pointers,
+		"player.Each (map[string]int) holds a Go pointer; use arena.Slice here, or a container.Map outside of the block",
+		"player.Done (chan bool) holds a Go pointer" + held,
+	}
+	assert.EqualError(t, arena.CheckPlain(reflect.TypeFor[player]()), strings.Join(lines, "\n"))
 }
 
 // TestIsStandard asks the go command which packages are Go's. A user's package may have a path without a dot.

@@ -68,7 +68,7 @@ func (p BlockPool[T]) Put(x *T) error {
 
 // Index is the number of x's chunk, for tables beside the pool. An address that is no live chunk of this pool is refused.
 func (p BlockPool[T]) Index(x *T) (int, error) {
-	index, code := p.header.Find(p.gen, unsafe.Pointer(x))
+	index, code := p.its().Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
 		return 0, fmt.Errorf("arena: BUG: BlockPool.Index of a %T: %v", *new(T), code)
 	}
@@ -79,7 +79,7 @@ func (p BlockPool[T]) Index(x *T) (int, error) {
 func (p BlockPool[T]) At(i int) *T { return p.at(i) }
 
 func (p pool[T]) at(i int) *T {
-	if uint64(i) >= uint64(p.header.Count) || *p.header.State(uint64(i)) != arena_c.ChunkLive {
+	if uint64(i) >= uint64(p.its().Count) || *p.header.State(uint64(i)) != arena_c.ChunkLive {
 		return nil
 	}
 	return (*T)(p.header.Chunk(uint64(i)))
@@ -98,6 +98,8 @@ func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 }
 
 // Cap is the number of chunks, Live how many are taken, Peak the largest number that was at once.
-func (p pool[T]) Cap() int  { return int(p.header.Count) }
-func (p pool[T]) Live() int { return int(p.header.Live()) }
-func (p pool[T]) Peak() int { return int(p.header.Peak()) }
+func (p pool[T]) Cap() int  { return int(p.its().Count) }
+func (p pool[T]) Live() int { return int(p.its().Live()) }
+func (p pool[T]) Peak() int { return int(p.its().Peak()) }
+
+func (p pool[T]) its() *arena_c.Pool { return made(p.header, "BlockPool") }

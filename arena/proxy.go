@@ -201,6 +201,9 @@ func (t *tally) find(what string, key uint64) (given, error) {
 
 // check is for what has no error to return.
 func (t *tally) check(what string) {
+	if t.given == nil {
+		panic(zero("proxy"))
+	}
 	if t.closed {
 		panic(t.bug(what, arena_c.Stale.String()).Error())
 	}

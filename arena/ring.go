@@ -30,13 +30,14 @@ func NewRing(block []byte) (Ring, error) {
 // when free >= 2*(size+align+7), and in an empty ring when free >= size+align+7, with an align of at least 8. Cost:
 // O(1), one call into C a lap. The bytes live until Free, or Reset.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
-	m := mask("Ring", size, align) | arena_c.RingMask
+	size, mask := asked("Ring", size, align)
+	mask |= arena_c.RingMask
 	if !arena_c.Checked {
-		if p := r.header.Push(r.gen, size, m); p != nil {
+		if p := r.its().Push(r.gen, size, mask); p != nil {
 			return p
 		}
 	}
-	return r.header.Alloc(r.gen, size, m)
+	return r.its().Alloc(r.gen, size, mask)
 }
 
 // Overwrite is Alloc that finds room: it frees the oldest blocks until there is some. It gives up that a block lives until
@@ -44,31 +45,34 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 // now. So it is for what may be lost, the last events before a crash, and for one goroutine that writes and reads. Nil:
 // size bytes don't fit in the empty ring either, and nothing was freed. Cost: O(blocks freed).
 func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
-	return r.header.Overwrite(r.gen, size, mask("Ring", size, align)|arena_c.RingMask)
+	size, mask := asked("Ring", size, align)
+	return r.its().Overwrite(r.gen, size, mask|arena_c.RingMask)
 }
 
 // Oldest is what was allocated first of what is live, and its size; nil when the ring is empty.
-func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.header.Front() }
+func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
 // Free frees the oldest, and no other: anything else is refused and changes nothing. Cost: O(1).
 func (r Ring) Free(oldest unsafe.Pointer) error {
-	if r.header.Pop(r.gen, oldest) {
+	if r.its().Pop(r.gen, oldest) {
 		return nil
 	}
 	return refused("Ring.Free", r.header.Find(r.gen, oldest))
 }
 
 // Reset frees everything.
-func (r Ring) Reset() { r.header.Reset(r.gen) }
+func (r Ring) Reset() { r.its().Reset(r.gen) }
 
 // Len is the number of live allocations.
-func (r Ring) Len() int { return int(r.header.Count) }
+func (r Ring) Len() int { return int(r.its().Count) }
 
 // Room is the largest size that Alloc gives now at an align of 8 or less.
-func (r Ring) Room() uint64 { return r.header.Room() }
+func (r Ring) Room() uint64 { return r.its().Room() }
 
 // Stats counts as used what lies between the oldest and the newest, with the tail that was skipped. Padding isn't counted.
 func (r Ring) Stats() Stats {
-	size, used := r.header.Size(), r.header.Used()
+	size, used := r.its().Size(), r.header.Used()
 	return Stats{Size: size, Used: used, Free: size - used, Peak: r.header.Peak()}
 }
+
+func (r Ring) its() *arena_c.Ring { return made(r.header, "Ring") }

@@ -29,25 +29,26 @@ func NewStack(block []byte) (Stack, error) {
 
 // Alloc gives size bytes aligned to align, not zeroed; nil when the stack is full.
 func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
-	return s.header.Push(s.gen, size, mask("Stack", size, align)|arena_c.StackMask)
+	size, mask := asked("Stack", size, align)
+	return s.its().Push(s.gen, size, mask|arena_c.StackMask)
 }
 
 // Free frees the last live block. Any other address is refused and changes nothing.
-func (s Stack) Free(p unsafe.Pointer) error { return refused("Stack.Free", s.header.Free(p)) }
+func (s Stack) Free(p unsafe.Pointer) error { return refused("Stack.Free", s.its().Free(p)) }
 
 // Mark is the position now.
-func (s Stack) Mark() Mark { return Mark(s.header.Cursor) }
+func (s Stack) Mark() Mark { return Mark(s.its().Cursor) }
 
 // Rewind frees the blocks that are newer than the mark. A mark that is newer than the stack, lies inside a block or is of
 // the other end is refused and changes nothing. Cost: O(blocks freed).
-func (s Stack) Rewind(m Mark) error { return refusedMark("Stack", m, s.header.Rewind(uint64(m))) }
+func (s Stack) Rewind(m Mark) error { return refusedMark("Stack", m, s.its().Rewind(uint64(m))) }
 
 // Reset frees everything at both ends.
-func (s Stack) Reset() { s.header.Reset() }
+func (s Stack) Reset() { s.its().Reset() }
 
 // Stats is the near end's. Padding is the 16 bytes of each live block, and its alignment, in every build. Cost: O(blocks).
 func (s Stack) Stats() Stats {
-	stats := nearStats((*arena_c.Ends)(s.header))
+	stats := nearStats((*arena_c.Ends)(s.its()))
 	stats.Padding = s.header.Padding()
 	return stats
 }
@@ -64,22 +65,27 @@ type StackFar struct {
 
 // Alloc is Stack.Alloc at this end.
 func (f StackFar) Alloc(size, align uint64) unsafe.Pointer {
-	return f.header.PushFar(f.gen, size, mask("StackFar", size, align)|arena_c.StackMask)
+	size, mask := asked("StackFar", size, align)
+	return f.its().PushFar(f.gen, size, mask|arena_c.StackMask)
 }
 
 // Free is Stack.Free at this end.
-func (f StackFar) Free(p unsafe.Pointer) error { return refused("StackFar.Free", f.header.FreeFar(p)) }
+func (f StackFar) Free(p unsafe.Pointer) error { return refused("StackFar.Free", f.its().FreeFar(p)) }
 
 // Mark is the position now.
-func (f StackFar) Mark() Mark { return Mark(f.header.Limit) }
+func (f StackFar) Mark() Mark { return Mark(f.its().Limit) }
 
 // Rewind is Stack.Rewind at this end.
 func (f StackFar) Rewind(m Mark) error {
-	return refusedMark("StackFar", m, f.header.RewindFar(uint64(m)))
+	return refusedMark("StackFar", m, f.its().RewindFar(uint64(m)))
 }
 
 // Reset frees everything at this end.
-func (f StackFar) Reset() { f.header.ResetFar() }
+func (f StackFar) Reset() { f.its().ResetFar() }
 
 // Stats is this end's. Its padding isn't counted.
-func (f StackFar) Stats() Stats { return farStats((*arena_c.Ends)(f.header)) }
+func (f StackFar) Stats() Stats { return farStats((*arena_c.Ends)(f.its())) }
+
+func (s Stack) its() *arena_c.Stack { return made(s.header, "Stack") }
+
+func (f StackFar) its() *arena_c.Stack { return made(f.header, "StackFar") }

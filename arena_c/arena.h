@@ -65,9 +65,9 @@ static inline void *upfront_arena_refuse(upfront_arena *a, uint64_t gen, uint64_
 /* Whether it is the generation of who may allocate. A header of zeros has none. */
 static inline int upfront_arena_is(const upfront_arena *a, uint64_t gen) { return a->gen == gen && gen != 0; }
 
-/* Whether a C program may ask for that: of an arena, within bounds. */
-static inline int upfront_arena_may_ask(const upfront_arena *a, uint64_t size, uint64_t align) {
-    return a != NULL && a->gen != 0 && size < UPFRONT_OFFSET_MAX && upfront_is_align(align);
+/* Whether a C program may ask: of an arena, by an alignment that is one. */
+static inline int upfront_arena_may_ask(const upfront_arena *a, uint64_t align) {
+    return a != NULL && a->gen != 0 && upfront_is_align(align);
 }
 
 /* Whether `size` bytes fit behind offset `at`. pre: at is the cursor, aligned. */
@@ -75,7 +75,7 @@ static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64
     return at <= a->limit && size <= a->limit - at;
 }
 
-/* size bytes, not zeroed; NULL: full, or gen isn't the topmost scope's. pre: size < UPFRONT_OFFSET_MAX, mask + 1 is a power of two up to
+/* size bytes, not zeroed; NULL: full, or gen isn't the topmost scope's. pre: size <= UPFRONT_OFFSET_MAX, mask + 1 is a power of two up to
  * UPFRONT_ALIGN_MAX. */
 static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask) {
     uint64_t at = upfront_arena_aligned(a, mask);

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* A block, and with it every offset and every size, is below 2^38 bytes (256 GiB). */
+/* A block, and with it every offset, is below 2^38 bytes (256 GiB). So a request of that much or more is a full like any other, of every
+ * arena. */
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
 
 /* One allocation, in a word that counts both: below it the sum of the sizes that were asked for, which fits because each fitted; above
@@ -95,6 +96,9 @@ static inline uint64_t upfront_objects(uint64_t count) { return count / UPFRONT_
 static inline int upfront_is_align(uint64_t align) {
     return align != 0 && (align & (align - 1)) == 0 && align <= UPFRONT_ALIGN_MAX;
 }
+
+/* A size that was asked for, as far as it matters: what no block has is full, and no sum with it wraps. */
+static inline uint64_t upfront_size(uint64_t size) { return size < UPFRONT_OFFSET_MAX ? size : UPFRONT_OFFSET_MAX; }
 
 static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
 

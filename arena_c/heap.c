@@ -157,10 +157,11 @@ static uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t align) {
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     uint64_t at, room, gap, before;
     char *p;
-    if (h == NULL || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (h == NULL || !upfront_is_align(align))
         return NULL;
     if (align < UPFRONT_HEAP_ALIGN)
         align = UPFRONT_HEAP_ALIGN;
+    size = upfront_size(size);
     at = heap_search(h, heap_need(size), align);
     if (at == 0 || !upfront_heap_sealed(h, at) || !heap_is_linked(h, at)) {
         h->failed++;
@@ -259,8 +260,9 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
     void *q;
     if (p == NULL)
         return upfront_heap_alloc(h, size, UPFRONT_HEAP_ALIGN);
-    if (found < 0 || size >= UPFRONT_OFFSET_MAX)
+    if (found < 0)
         return NULL;
+    size = upfront_size(size);
     had = room = upfront_heap_size(h, at);
     old = upfront_heap_asked(h, at);
     if (!upfront_heap_is_live(h, at + had))

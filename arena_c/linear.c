@@ -15,7 +15,7 @@ upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header) {
 upfront_linear *upfront_linear_init(void *block, uint64_t size) { return upfront_arena_init(block, size, sizeof(upfront_linear)); }
 
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align) {
-    return upfront_arena_may_ask(l, size, align) ? upfront_arena_bump(l, l->gen, size, align - 1) : NULL;
+    return upfront_arena_may_ask(l, align) ? upfront_arena_bump(l, l->gen, upfront_size(size), align - 1) : NULL;
 }
 
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor) {
@@ -31,7 +31,7 @@ int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor) {
 
 int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const void *p, uint64_t old, uint64_t size) {
     uint64_t at;
-    if (l == NULL || p == NULL || old >= UPFRONT_OFFSET_MAX || size >= UPFRONT_OFFSET_MAX)
+    if (l == NULL || p == NULL || old >= UPFRONT_OFFSET_MAX)
         return UPFRONT_BAD_ARGUMENT;
     if (!upfront_arena_is(l, gen))
         return UPFRONT_STALE;
@@ -44,5 +44,5 @@ int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const
         upfront_arena_cut(l, at + size);
         return UPFRONT_OK;
     }
-    return upfront_arena_bump(l, gen, size - old, 0) == NULL ? UPFRONT_FULL : UPFRONT_OK;
+    return upfront_arena_bump(l, gen, upfront_size(size - old), 0) == NULL ? UPFRONT_FULL : UPFRONT_OK;
 }

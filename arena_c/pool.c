@@ -12,7 +12,7 @@ static uint64_t beside(uint64_t count, uint64_t handles) {
 /* The most chunks that a pool of such chunks may have; 0 when size or align is out of bounds. */
 static uint64_t count_max(uint64_t size, uint64_t align) {
     uint64_t stride, exact;
-    if (size > UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
         return 0;
     stride = stride_of(size, align);
     exact = UINT64_MAX / stride / stride; /* offset * stride < 2^64 keeps the reciprocal exact */

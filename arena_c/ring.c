@@ -31,8 +31,9 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
 
 void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
     void *p;
-    if (!upfront_arena_may_ask((upfront_arena *)r, size, align))
+    if (!upfront_arena_may_ask((upfront_arena *)r, align))
         return NULL;
+    size = upfront_size(size);
     align = (align - 1) | (UPFRONT_RING_WORD - 1);
     p = upfront_ring_push(r, r->arena.gen, size, align);
     return p != NULL ? p : upfront_ring_wrap(r, r->arena.gen, size, align);
@@ -47,7 +48,7 @@ static int ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t align) 
 void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align) {
     uint64_t front;
     void *p = upfront_ring_alloc(r, size, align);
-    if (p != NULL || !upfront_arena_may_ask((upfront_arena *)r, size, align) || !ring_ever_fits(r, size, align))
+    if (p != NULL || !upfront_arena_may_ask((upfront_arena *)r, align) || !ring_ever_fits(r, size, align))
         return p;
     while (p == NULL && upfront_ring_free(r, upfront_ring_front(r, &front)) == UPFRONT_OK)
         p = upfront_ring_alloc(r, size, align);

@@ -62,7 +62,7 @@ static inline uint64_t upfront_ring_least(const upfront_ring *r) {
 static inline uint64_t upfront_ring_peak(const upfront_ring *r) { return upfront_ring_size(r) - upfront_ring_least(r); }
 
 /* A block behind the newest. NULL when there is no room there, or the generation is not the ring's; upfront_ring_wrap may still find some.
- * pre: size < UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
+ * pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1 is 7 at least; upfront_ring_alloc sees to both. */
 static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &r->arena;
     uint64_t word = upfront_ring_up(a->cursor);

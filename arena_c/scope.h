@@ -219,11 +219,11 @@ static inline void upfront_scopes_freeze(upfront_scopes *h) { h->arena.gen = 0; 
 
 static inline int upfront_scope_is_open(upfront_scope s) { return s.arena != NULL && s.arena->arena.gen == s.gen && s.gen != 0; }
 
-/* size bytes aligned to align; NULL: full, not the topmost, closed, or out of bounds. */
+/* size bytes aligned to align; NULL: full, not the topmost, closed, or no alignment. */
 static inline void *upfront_scope_alloc(upfront_scope s, uint64_t size, uint64_t align) {
-    if (s.arena == NULL || s.gen == 0 || size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))
+    if (s.arena == NULL || s.gen == 0 || !upfront_is_align(align))
         return NULL;
-    return upfront_scopes_bump(s.arena, s.gen, size, align - 1);
+    return upfront_scopes_bump(s.arena, s.gen, upfront_size(size), align - 1);
 }
 
 /* finalizer(arg) runs when the scope closes. UPFRONT_FULL: there was no room for it, so it has run already; nothing is ever lost.

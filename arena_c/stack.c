@@ -7,15 +7,15 @@ upfront_stack *upfront_stack_init(void *block, uint64_t size) {
 }
 
 void *upfront_stack_alloc(upfront_stack *s, uint64_t size, uint64_t align) {
-    if (!upfront_arena_may_ask((upfront_arena *)s, size, align))
+    if (!upfront_arena_may_ask((upfront_arena *)s, align))
         return NULL;
-    return upfront_stack_push(s, s->ends.arena.gen, size, (align - 1) | STACK_MASK);
+    return upfront_stack_push(s, s->ends.arena.gen, upfront_size(size), (align - 1) | STACK_MASK);
 }
 
 void *upfront_stack_alloc_far(upfront_stack *s, uint64_t size, uint64_t align) {
-    if (!upfront_arena_may_ask((upfront_arena *)s, size, align))
+    if (!upfront_arena_may_ask((upfront_arena *)s, align))
         return NULL;
-    return upfront_stack_push_far(s, s->ends.arena.gen, size, (align - 1) | STACK_MASK);
+    return upfront_stack_push_far(s, s->ends.arena.gen, upfront_size(size), (align - 1) | STACK_MASK);
 }
 
 /* A place in the chain of an end: where the end is, and its last block there. */

@@ -81,7 +81,7 @@ func (r *Region) Rewind(ctx context.Context) error {
 // empty is Rewind, and Release of a slot.
 func (r *Region) empty(ctx context.Context, what string, releases bool) error {
 	defer forgive()()
-	if releases && r.slot < 0 {
+	if r.its().slot < 0 && releases {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
 	l, err := r.b.enter(ctx, r, what)
@@ -107,7 +107,7 @@ type load struct {
 }
 
 func (r *Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint64, err error) {
-	l, err := r.b.enter(ctx, r, "Load")
+	l, err := r.its().b.enter(ctx, r, "Load")
 	if err != nil {
 		return 0, err
 	}

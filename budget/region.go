@@ -108,6 +108,14 @@ func (r *region) disown() {
 	r.owner.Add(ownerTaken)
 }
 
+// its is r, unless nobody gave it.
+func (r *Region) its() *Region {
+	if r == nil || r.region == nil {
+		panic("budget: BUG: a zero Region: Budget.Region gives one, and Slots.Acquire")
+	}
+	return r
+}
+
 // released says whether the slot has another owner by now, or none.
 func (r *Region) released() bool { return r.owner != r.region.owner.Load()&^ownerShut }
 
@@ -143,15 +151,15 @@ func (b *Budget) regionNames(slots bool) string {
 // function runs; after that, and with any other scope, they are ErrLoading. For everything else it
 // is as the region itself. A goroutine that the function started may use it too; a load ends when
 // what goes on inside has ended, and reports one that outlasts its function as a bug.
-func (r *Region) In(s scope.Scope) *Region { return &Region{r.region, r.owner, &s} }
+func (r *Region) In(s scope.Scope) *Region { return &Region{r.its().region, r.owner, &s} }
 
 // Name is the region's name in the plan; a slot's is followed by its number: "match 3".
-func (r *Region) Name() string { return r.name }
+func (r *Region) Name() string { return r.its().name }
 
 // Base is what arena.Ptr and its like count from within this region: a copy of the region's bytes can be read on
 // another machine.
 func (r *Region) Base() arena.Base {
-	header := r.b.table.Row(uint64(r.index))
+	header := r.its().b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
 }
 
@@ -201,7 +209,7 @@ type Reader struct {
 // Reader makes a reader for a worker; the name is for the message of a load that waits in vain. Make it once, at set-up; that of
 // a slot, which ends with Release, in the slot's load, where Strict forgives the Go allocation.
 func (r *Region) Reader(name string) *Reader {
-	r.b.mu.Lock()
+	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
 	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name)}
 	r.readers = append(r.readers, d)
@@ -233,7 +241,7 @@ func (d *Reader) Unpin() {
 // Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
 func (r *Region) Report() RegionReport {
 	defer forgive()()
-	if r.released() {
+	if r.its().released() {
 		return RegionReport{Name: r.name} // the figures are another owner's
 	}
 	if r.b.closed.Load() {

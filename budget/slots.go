@@ -46,6 +46,9 @@ func (b *Budget) Slots(name string) *Slots {
 // look at each slot and a Go allocation.
 func (s *Slots) Acquire() (*Region, error) {
 	defer forgive()()
+	if s == nil || s.b == nil {
+		panic("budget: BUG: zero Slots: Budget.Slots gives them")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -21,7 +21,7 @@
 //   - [Builder]: values whose number isn't known yet. [Text]: a text. Package container: a list, a
 //     deque and maps for up to n.
 //   - [Owned]: a Go value that a scope closes or keeps (Own, Defer, Keep).
-//   - [Ref]: a reference that knows when its scope has closed.
+//   - [Ref]: a reference that knows when its scope has closed. [Addr]: one that needn't know.
 //   - [Scratch]: a worker's own arena, for scopes that follow the call stack.
 //   - [Label]: who holds how much, by subsystem.
 //   - [FullError]: what was full, and which key of the plan to raise. [Misuse]: a program to mend.
@@ -31,8 +31,9 @@
 // zeroed says so in its name. A scope can't free one thing alone (a Pool can), can't grow, and can't
 // hold a Go pointer: the collector doesn't look there. A pointer that is kept after its scope closed
 // points at memory that is used again; race, asan and checked builds catch that in part. One goroutine
-// at a time uses an arena and its scopes; only SharedPool locks. A zero Scope, Pool or Scratch is a nil
-// dereference. Where lifetimes don't nest, or sizes can't be bounded, use the Go heap.
+// at a time uses an arena and its scopes; only SharedPool locks. A zero Scope, Scratch, pool or container
+// panics and says what it is; what is inlined (New, TryNew, the Allocs, Append, Get and Put of a Pool,
+// Push) dereferences nil instead. Where lifetimes don't nest, or sizes can't be bounded, use the Go heap.
 //
 // # Full
 //
@@ -42,6 +43,22 @@
 // once. TryNew, TrySlice and TryAllocUnzeroed give nil, for play and for goroutines that a load starts,
 // where there is nothing to unwind to; the scope remembers ([Scope.Err]), and Close returns it. Get of
 // a pool gives nil when all chunks are taken, and nothing remembers that: it is a state of play.
+//
+// # Iterators, C and goroutines
+//
+// A full unwinds the stack that it happens on, as any panic does.
+//
+//   - In a sequence behind iter.Pull it comes out of next or stop, and the Do around those returns it;
+//     so does a Goexit. The two sides take turns, so they may use one arena: where the sequence's scope
+//     is the topmost, the other side's is covered. Call stop before the scope around closes: else the
+//     sequence's scope is left open, which Do and Close tell, and what it yielded is gone.
+//   - In Go that C calls it leaves the frames of C behind, whose own ends don't run: a lock that C took
+//     stays taken. Where C must come to its end use the Trys, and look at [Scope.Err] afterwards; with
+//     -asan one has to.
+//   - On a goroutine that a load started there is no load around: a full of New ends the process. Give
+//     the goroutine a Do of its own, and the load its error. It may use the load's scope in the load's
+//     place while the load waits for it, or scratch on loan beside the load. One that outlives the
+//     load is refused: New panics, TryNew gives nil.
 //
 // # Finalizers
 //

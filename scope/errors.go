@@ -169,4 +169,8 @@ func (e *Misuse) Is(target error) bool { return e.closed && target == ErrClosed 
 var (
 	badAlign   = bug("AllocUnzeroed: an align is a power of two up to 64; BytesUnzeroed goes on to 1 MiB")
 	undeclared = bug("a Maker that was never declared: make it with scope.Plain or scope.Object")
+
+	zeroScope   = bug("a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch")
+	zeroScratch = bug("a zero Scratch: Budget.Scratch gives one, and Budget.Lease")
+	zeroPool    = bug("a zero pool: Pool, HandlePool and SharedPool of a Maker make one in a scope")
 )

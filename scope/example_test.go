@@ -350,10 +350,7 @@ type Player struct {
 	Conn scope.Owned
 }
 
-var (
-	playerKind = scope.Plain[Player]()
-	nameBytes  = scope.Plain[byte]()
-)
+var playerKind = scope.Plain[Player]()
 
 // An object in an arena has a Go value by its Owned. The match hangs up on whoever is left when it ends.
 func ExampleOwned() {
@@ -393,8 +390,21 @@ func ExampleOwned() {
 	// the match ends: <nil>
 }
 
-// A Go string's bytes lie on the Go heap. Copy them into the region; an arena.String then says where they are.
+// A Go slice's elements lie on the Go heap. A copy lies in the scope.
 func ExampleMaker_Clone() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("query")
+	defer s.Close()
+	read := []Spark{{Heat: 1}, {Heat: 2}}
+	kept := sparks.Clone(s, read)
+	read[0].Heat = 7
+	fmt.Println(kept, cap(kept))
+	// Output: [{1} {2}] 2
+}
+
+// A Go string's bytes lie on the Go heap. StringOf copies them into the region and says where they are.
+func ExampleStringOf() {
 	b, _ := openExample()
 	defer b.Close()
 	region := b.Region("level")
@@ -403,8 +413,7 @@ func ExampleMaker_Clone() {
 	match, err := budget.Load(context.Background(), region, func(s scope.Scope) (*Match, error) {
 		players := playerKind.Slice(s, 2)
 		for i, name := range []string{"Ada", "Zoë"} {
-			copied := nameBytes.Clone(s, []byte(name))
-			players[i].Name = arena.StringOf(region.Base(), copied)
+			players[i].Name = scope.StringOf(s, region.Base(), name)
 		}
 		return &Match{players}, nil
 	})
@@ -526,6 +535,35 @@ var (
 	herons  = scope.Plain[Heron]()
 	cameras = scope.Plain[Camera]()
 )
+
+var heronAddrs = scope.Plain[scope.Addr[Heron]]()
+
+// ExampleAddr has a list on scratch of what lies in the level, which is there longer than the list.
+func ExampleAddr() {
+	b, scratch := openExample()
+	defer b.Close()
+	type Level struct {
+		Scope  scope.Scope // frozen after the load; AddrOf takes it as a proof
+		Herons []Heron
+	}
+	loaded, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*Level, error) {
+		return &Level{s, herons.Slice(s, 3)}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	level := loaded.Get()
+	query := scratch.Open("who is near")
+	near := heronAddrs.SliceCap(query, 0, len(level.Herons))
+	for i := range level.Herons {
+		near = append(near, scope.AddrOf(level.Scope, &level.Herons[i]))
+	}
+	for i, heron := range near {
+		heron.Get().X = int32(10 * i)
+	}
+	fmt.Println(level.Herons[2].X, query.Close(), scope.Addr[Heron]{}.Get() == nil)
+	// Output: 20 <nil> true
+}
 
 // ExampleRef lets systems refer to the level: after the rewind there is nothing, and never another heron.
 func ExampleRef() {

@@ -69,7 +69,7 @@ func (m ObjectMaker[T]) take(s Scope, n int) []T {
 	}
 	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), nodeMask[T]()+1)
 	size := min(front+sizeOf[T](n), arena_c.OffsetMax)
-	p := s.h.Node(s.gen, size, nodeMask[T]())
+	p := s.its().Node(s.gen, size, nodeMask[T]())
 	if p == nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ func (s Scope) mayNest() *Stack {
 // errors come back joined, and with them what Err says. Closing a scope twice, or one that is
 // covered, is refused with an error that says so, and changes nothing.
 func (s Scope) Close() error {
-	h := s.h
+	h := s.its()
 	if h.Gen != s.gen || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
 		return s.closeLong()
 	}
@@ -57,7 +57,7 @@ func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().
 // Err is what a Try... met last in s since it opened: a full, or the misuse of allocating while s was
 // covered or frozen; or nil.
 func (s Scope) Err() error {
-	st, depth := stackOf(s.h), s.h.Find(s.gen)
+	st, depth := stackOf(s.its()), s.h.Find(s.gen)
 	if st == nil || depth == 0 {
 		return s.misuse("use of")
 	}

@@ -52,7 +52,7 @@ func (s Scope) Keep(v any) Owned {
 
 // own takes a place for a Go value, and links a node that names it; nil when s refuses.
 func (s Scope) own() *owned {
-	h, st := s.h, stackOf(s.h)
+	h, st := s.its(), stackOf(s.h)
 	if st == nil {
 		return nil
 	}

@@ -127,7 +127,7 @@ func (pool[T]) misuse(what string, x *T, code arena_c.Code) error {
 
 // find is the number of the live chunk x, or the misuse of what was to be done to it.
 func (p pool[T]) find(what string, x *T) (uint64, error) {
-	index, code := p.header.Find(p.gen, unsafe.Pointer(x))
+	index, code := p.its().Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
 		return 0, p.misuse(what, x, code)
 	}
@@ -144,9 +144,17 @@ func (p pool[T]) Index(x *T) int {
 	return int(index)
 }
 
+// its is the pool's header, for all but what must be inlined.
+func (p pool[T]) its() *arena_c.Pool {
+	if p.header == nil {
+		panic(zeroPool)
+	}
+	return p.header
+}
+
 // open is the pool's header, or nil when the pool is closed.
 func (p pool[T]) open() *arena_c.Pool {
-	if h := p.header; h.Gen == p.gen {
+	if h := p.its(); h.Gen == p.gen {
 		return h
 	}
 	return nil
@@ -255,12 +263,12 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 // Get gives a zeroed T and its handle, or nil and the zero Handle, which names nothing, when all chunks are live or the
 // pool is closed. Cost: a few ns, no Go allocation, no call into C.
 func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
-	x, h := arena_c.GetHandle[T](p.header, p.gen, p.first, p.numbers)
+	x, h := arena_c.GetHandle[T](p.its(), p.gen, p.first, p.numbers)
 	return x, arena.Handle[T](h)
 }
 
 // At is the value that h names, or nil: it was put, h is no handle of this pool, or the pool is closed. Cost: a few ns.
-func (p HandlePool[T]) At(h arena.Handle[T]) *T { return (*T)(p.header.At(p.gen, uint64(h))) }
+func (p HandlePool[T]) At(h arena.Handle[T]) *T { return (*T)(p.its().At(p.gen, uint64(h))) }
 
 // Index is the number of the chunk that h names, for arrays beside the pool; -1 where At gives nil.
 func (p HandlePool[T]) Index(h arena.Handle[T]) int {
@@ -279,7 +287,7 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 }
 
 func (p HandlePool[T]) put(h arena.Handle[T]) error {
-	if code := p.header.PutHandle(p.gen, uint64(h)); code != arena_c.OK {
+	if code := p.its().PutHandle(p.gen, uint64(h)); code != arena_c.OK {
 		return &Misuse{fmt.Sprintf("Put of a handle of a %T: %v", *new(T), code), code == arena_c.Stale}
 	}
 	return nil
@@ -316,6 +324,7 @@ func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 // Get gives a zeroed T, or nil when all chunks are live or the pool is closed. Cost: that of Pool.Get and of a lock; no
 // Go allocation, no call into C.
 func (p *SharedPool[T]) Get() *T {
+	p.pool.its()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pool.Get()
@@ -323,6 +332,7 @@ func (p *SharedPool[T]) Get() *T {
 
 // Put gives x back. It panics as Pool.Put does, and the pool is good still.
 func (p *SharedPool[T]) Put(x *T) {
+	p.pool.its()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pool.Put(x)
@@ -330,6 +340,7 @@ func (p *SharedPool[T]) Put(x *T) {
 
 // Live is the number of chunks taken, 0 when the pool is closed. Others may Get and Put before the caller looks at it.
 func (p *SharedPool[T]) Live() int {
+	p.pool.its()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pool.Live()
@@ -337,6 +348,7 @@ func (p *SharedPool[T]) Live() int {
 
 // Peak is the largest number of chunks that were live at once. Cost: O(log n).
 func (p *SharedPool[T]) Peak() int {
+	p.pool.its()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pool.Peak()

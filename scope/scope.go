@@ -11,7 +11,7 @@ import (
 // comparison that each allocation makes.
 //
 // A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
-// The zero Scope is of no use.
+// The zero Scope is of no use: it panics, and says so where that costs nothing (see the package's doc).
 type Scope struct {
 	h   *arena_c.Scopes
 	gen uint64
@@ -73,7 +73,7 @@ func checkAlign(align uint64) {
 
 // take is the bump of everything whose size is worked out: one that no arena has is a full.
 func (s Scope) take(size, align uint64) unsafe.Pointer {
-	p, _ := s.h.Bump(s.gen, min(size, arena_c.OffsetMax), align-1)
+	p, _ := s.its().Bump(s.gen, min(size, arena_c.OffsetMax), align-1)
 	return p
 }
 
@@ -82,14 +82,22 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 // run in their place among the others. Both are good as long as s is; afterwards C is refused. C may
 // not close the scope of a load or of the frame. What the C code must be built with says package arena_c.
 func (s Scope) C() (header unsafe.Pointer, generation uint64) {
-	return unsafe.Pointer(s.h), s.gen
+	return unsafe.Pointer(s.its()), s.gen
+}
+
+// its is the header of s, for all but what must be inlined.
+func (s Scope) its() *arena_c.Scopes {
+	if s.h == nil {
+		panic(zeroScope)
+	}
+	return s.h
 }
 
 // open says whether s may allocate: alive, and neither covered nor frozen.
-func (s Scope) open() bool { return s.h.Gen == s.gen }
+func (s Scope) open() bool { return s.its().Gen == s.gen }
 
 // alive says whether s is still open, be it covered or frozen.
-func (s Scope) alive() bool { return s.h.Find(s.gen) != 0 }
+func (s Scope) alive() bool { return s.its().Find(s.gen) != 0 }
 
 func (s Scope) isTemp() bool { return s.h.Back != 0 }
 

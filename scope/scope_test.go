@@ -72,7 +72,7 @@ func TestPlainRefusesGoPointers(t *testing.T) {
 	type named struct {
 		A struct{ Name string }
 	}
-	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String", func() { scope.Plain[named]() })
+	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text", func() { scope.Plain[named]() })
 	assert.Panics(t, func() { scope.Object(func(*named) error { return nil }) })
 	assert.PanicsWithValue(t, "scope: Text (scope.Text) holds a Go pointer; use scope.Owned, which Scope.Keep gives",
 		func() { scope.Plain[scope.Text]() })

@@ -24,15 +24,25 @@ func (st *Stack) EndLending() {
 // borrowed is the stack of a scratch arena that wasn't given back. Who kept one looks from another goroutine than the new
 // borrower's: the number is atomic.
 func (p Scratch) borrowed(what string) *Stack {
-	if p.stack.lent.Load() != p.lent {
+	if p.its().lent.Load() != p.lent {
 		panic(p.stack.givenBack(what))
 	}
 	return p.stack
 }
 
+func (p Scratch) its() *Stack { return madeScratch(p.stack) }
+
+// madeScratch is the stack of what isn't zero.
+func madeScratch(st *Stack) *Stack {
+	if st == nil {
+		panic(zeroScratch)
+	}
+	return st
+}
+
 // Open opens a scope on top of the scratch arena: in the topmost scope, if one is open. See [Scope.Open].
 func (p Scratch) Open(name string) Scope {
-	return p.stack.open(p.lent, name)
+	return p.its().open(p.lent, name)
 }
 
 // Do opens a scope on top of the scratch arena, runs fn in it and closes it, whatever happens. It is how a
@@ -43,7 +53,7 @@ func (p Scratch) Do(name string, fn func(Scope) error) error {
 
 // Depth is the number of open scopes, 0 when the budget is closed.
 func (p Scratch) Depth() int {
-	if p.stack.dropped { // the header may be a newer budget's
+	if p.its().dropped { // the header may be a newer budget's
 		return 0
 	}
 	return p.borrowed("Depth of").Depth()
@@ -51,7 +61,7 @@ func (p Scratch) Depth() int {
 
 // Stats reads the scratch arena's figures, live; none when the budget is closed.
 func (p Scratch) Stats() Stats {
-	if p.stack.dropped {
+	if p.its().dropped {
 		return Stats{}
 	}
 	return p.borrowed("Stats of").Stats()
@@ -70,7 +80,7 @@ func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent}
 
 // Scratch is one of them, counted from 0. Another number is a caller's bug and panics.
 func (p Scratches) Scratch(which int) Scratch {
-	if which < 0 || which >= len(p.first.Siblings) {
+	if which < 0 || which >= len(madeScratch(p.first).Siblings) {
 		panic(bug("scratch %d of the %d that a worker has", which, len(p.first.Siblings)))
 	}
 	return Scratch{p.first.Siblings[which], p.lent}
@@ -86,7 +96,7 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 			panic(s.misuse("Pick beside"))
 		}
 	}
-	for which := range p.first.Siblings {
+	for which := range madeScratch(p.first).Siblings {
 		scratch := p.Scratch(which)
 		row := scratch.borrowed("Pick of").row
 		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.h.Row() == row }) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
@@ -23,7 +24,7 @@ type Text struct {
 }
 
 // Text gives an empty text in s.
-func (s Scope) Text() Text { return Text{scope: s, at: s.h.Cursor} }
+func (s Scope) Text() Text { return Text{scope: s, at: s.its().Cursor} }
 
 // Add adds a string.
 func (t *Text) Add(s string) *Text {
@@ -98,6 +99,14 @@ func (t *Text) Reset() *Text {
 func Sprintf(s Scope, format string, args ...any) string {
 	text := clone(s, fmt.Appendf(nil, format, args...))
 	return unsafe.String(unsafe.SliceData(text), len(text))
+}
+
+// StringOf copies a text into s and gives what a T has in place of a string; base is that of s's region, or of the budget. It
+// dies with s. A full scope unwinds; a base that s doesn't lie in is a caller's bug and panics. Cost: the copy.
+//
+//	f.Name = scope.StringOf(s, base, "ada")
+func StringOf(s Scope, base arena.Base, text string) arena.String {
+	return arena.StringOf(base, clone(s, unsafe.Slice(unsafe.StringData(text), len(text))))
 }
 
 // refuseFrozen refuses, as misuse, that s takes bytes while it is frozen: nobody would look at what it

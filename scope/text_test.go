@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -147,4 +149,25 @@ func TestSprintf(t *testing.T) {
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())
 	_ = s.Close()
+}
+
+// TestStringOf: a text in one call, empty or not; what refuses has taken nothing that isn't the scope's.
+func TestStringOf(t *testing.T) {
+	b := open(t)
+	region := b.Region("level")
+	_, err := budget.Load(t.Context(), region, func(s scope.Scope) (*point, error) {
+		for _, text := range []string{"", "ada", "a\x00b\x00", strings.Repeat("Zoë", 1000)} {
+			free := s.Free()
+			for _, base := range []arena.Base{region.Base(), b.Base()} {
+				assert.Equal(t, text, scope.StringOf(s, base, text).Get(base))
+			}
+			assert.Equal(t, free-2*uint64(len(text)), s.Free())
+		}
+		assert.Panics(t, func() { scope.StringOf(b.Scratch(0, 0).Open("elsewhere"), region.Base(), "ada") })
+		assert.PanicsWithError(t, "scope: BUG: a zero Scope: budget.Load gives one, Budget.Frame, and Open of a Scope or a Scratch",
+			func() { scope.StringOf(scope.Scope{}, region.Base(), "ada") })
+		scope.StringOf(s, region.Base(), strings.Repeat("x", 256<<10))
+		return nil, nil
+	})
+	assert.ErrorIs(t, err, budget.ErrFull)
 }

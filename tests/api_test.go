@@ -127,21 +127,6 @@ func (f face) function(fn *ast.FuncDecl) {
 	f.add(f.text(alone))
 }
 
-// base is the name of a receiver's or embedded type, without star and parameters.
-func base(of ast.Expr) string {
-	switch of := of.(type) {
-	case *ast.StarExpr:
-		return base(of.X)
-	case *ast.IndexExpr:
-		return base(of.X)
-	case *ast.IndexListExpr:
-		return base(of.X)
-	case *ast.Ident:
-		return of.Name
-	}
-	return ""
-}
-
 // values are constants, with what they are as far as it is written, and variables.
 func (f face) values(kind token.Token, spec *ast.ValueSpec) {
 	for i, name := range spec.Names {

@@ -123,6 +123,7 @@ type Frog struct{ X, Y, Age int32 }
 var (
 	frogs = scope.Plain[Frog]()
 	ids   = scope.Plain[int32]()
+	addrs = scope.Plain[scope.Addr[Frog]]()
 )
 
 func main() {

@@ -30,6 +30,16 @@ func lifeOf(s scope.Scope) life {
 
 func (l life) alive() bool { return l.record.Gen == l.gen }
 
+// began is l of a container that was made; it is for all but what must be inlined.
+func (l life) began() life {
+	if l.record == nil {
+		panic(zero)
+	}
+	return l
+}
+
+var zero = &scope.Misuse{Text: "a zero container: NewList, NewDeque, NewMap and NewStringMap make one in a scope"}
+
 // closed is what a container panics with when something is put into it and its scope is closed.
 // What there is to say it works out when it is asked: a call here, and Push would not be inlined.
 type closed struct {

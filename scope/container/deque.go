@@ -95,7 +95,7 @@ func (d *Deque[T]) Clear() {
 
 // Len is the number of values in it.
 func (d *Deque[T]) Len() int {
-	if !d.life.alive() {
+	if !d.life.began().alive() {
 		return 0
 	}
 	return d.used
@@ -103,7 +103,7 @@ func (d *Deque[T]) Len() int {
 
 // Cap is n, the number of values that there may be.
 func (d *Deque[T]) Cap() int {
-	if !d.life.alive() {
+	if !d.life.began().alive() {
 		return 0
 	}
 	return len(d.ring)

@@ -88,7 +88,7 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 
 // live is what is in the list: nothing once its scope is closed.
 func (l *List[T]) live() []T {
-	if !l.life.alive() {
+	if !l.life.began().alive() {
 		return nil
 	}
 	return l.items

@@ -40,7 +40,7 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 // Set gives k the value v. It is false when k is new and n keys are in it. A key that differs from
 // itself, a NaN, could never be found: it panics. Cost: that of the hash and a few ns.
 func (m *Map[K, V]) Set(k K, v V) bool {
-	if !m.life.alive() {
+	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a Map"})
 	}
 	if k != k {
@@ -63,7 +63,7 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 // Get is the value of k, in place, or nil when there is no such key. The pointer is good until
 // Delete, which may move any value, or Clear, and no longer than the scope is open.
 func (m *Map[K, V]) Get(k K) *V {
-	if !m.life.alive() {
+	if !m.life.began().alive() {
 		return nil
 	}
 	if _, entry := m.find(k, m.hash(k)); entry >= 0 {
@@ -75,7 +75,7 @@ func (m *Map[K, V]) Get(k K) *V {
 // Delete takes k and its value away and puts the last in their place. It is false when there is no
 // such key.
 func (m *Map[K, V]) Delete(k K) bool {
-	if !m.life.alive() {
+	if !m.life.began().alive() {
 		return false
 	}
 	at, gap := m.find(k, m.hash(k))
@@ -91,7 +91,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 
 // Clear takes all keys and values away. Cost: O(n).
 func (m *Map[K, V]) Clear() {
-	if m.life.alive() {
+	if m.life.began().alive() {
 		m.clear()
 		m.keys = m.keys[:0]
 	}

@@ -55,7 +55,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 // an error that is [scope.ErrFull] when the key is new and n keys are in it; else nil. Cost: that of the hash, the
 // copy of the key, and a few ns; no Go allocation.
 func (m *StringMap[V]) Set(key string, v V) error {
-	if !m.life.alive() {
+	if !m.life.began().alive() {
 		panic(closed{m.life, "Set in a StringMap"})
 	}
 	if len(key) > m.most {
@@ -82,7 +82,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 // Delete, which may move any value, or Clear, and no longer than the scope is open. No Go
 // allocation.
 func (m *StringMap[V]) Get(key string) *V {
-	if !m.life.alive() {
+	if !m.life.began().alive() {
 		return nil
 	}
 	if _, entry := m.find(key, m.hash(key)); entry >= 0 {
@@ -94,7 +94,7 @@ func (m *StringMap[V]) Get(key string) *V {
 // Delete takes a key and its value away and puts the last in their place. It is false when there is
 // no such key.
 func (m *StringMap[V]) Delete(key string) bool {
-	if !m.life.alive() {
+	if !m.life.began().alive() {
 		return false
 	}
 	at, gap := m.find(key, m.hash(key))
@@ -111,7 +111,7 @@ func (m *StringMap[V]) Delete(key string) bool {
 
 // Clear takes all keys and values away. Cost: O(n).
 func (m *StringMap[V]) Clear() {
-	if m.life.alive() {
+	if m.life.began().alive() {
 		m.clear()
 		m.names = m.names[:0]
 	}

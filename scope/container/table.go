@@ -22,7 +22,7 @@ type table[V any] struct {
 
 // Len is the number of keys in it.
 func (t *table[V]) Len() int {
-	if !t.life.alive() {
+	if !t.life.began().alive() {
 		return 0
 	}
 	return len(t.values)
@@ -30,7 +30,7 @@ func (t *table[V]) Len() int {
 
 // Cap is n, the number of keys that there may be.
 func (t *table[V]) Cap() int {
-	if !t.life.alive() {
+	if !t.life.began().alive() {
 		return 0
 	}
 	return cap(t.values)

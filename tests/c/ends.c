@@ -21,11 +21,14 @@ static void two_arguments(void) {
     CHECK(upfront_ends_alloc_far(e, 8, 0) == NULL);
     CHECK(upfront_ends_alloc_far(e, 8, 3) == NULL);
     CHECK(upfront_ends_alloc_far(e, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
-    CHECK(upfront_ends_alloc_far(e, UPFRONT_OFFSET_MAX, 1) == NULL);
-    CHECK(upfront_ends_alloc_far(e, UINT64_MAX, 1) == NULL);
     CHECK(memcmp(&before, e, sizeof before) == 0);
-    for (i = 1; i <= UPFRONT_ALIGN_MAX; i *= 2)
+    for (i = 1; i <= UPFRONT_ALIGN_MAX; i *= 2) {
         CHECK(upfront_ends_alloc_far(e, UPFRONT_OFFSET_MAX - 1, i) == NULL);
+        CHECK_EQ(e->arena.asked, UPFRONT_ASKED | (UPFRONT_OFFSET_MAX - 1));
+        CHECK(upfront_ends_alloc_far(e, UPFRONT_OFFSET_MAX, i) == NULL);
+        CHECK(upfront_ends_alloc_far(e, UINT64_MAX, i) == NULL); /* a full like any other */
+        CHECK_EQ(e->arena.asked, UPFRONT_ASKED | UPFRONT_OFFSET_MAX);
+    }
     CHECK_EQ(upfront_ends_rewind(NULL, 0, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ends_rewind_far(NULL, 0, 0), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ends_resize(NULL, 0, w, 0, 0), UPFRONT_BAD_ARGUMENT);
@@ -76,7 +79,8 @@ static void two_resize(void) {
     fill(b, 64, 5);
     CHECK_EQ(upfront_ends_resize(e, gen, NULL, 64, 8), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ends_resize(e, gen, b, UPFRONT_OFFSET_MAX, 8), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_ends_resize(e, gen, b, 64, UINT64_MAX), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ends_resize(e, gen, b, 64, UINT64_MAX), UPFRONT_FULL);
+    CHECK_EQ(upfront_ends_resize(e, gen, b, 64, UPFRONT_OFFSET_MAX), UPFRONT_FULL);
     CHECK_EQ(upfront_ends_resize(e, gen + 1, b, 64, 8), UPFRONT_STALE);
     CHECK_EQ(upfront_ends_resize(e, gen, a, 64, 8), UPFRONT_ORDER);
     CHECK_EQ(upfront_ends_resize(e, gen, b, 63, 8), UPFRONT_ORDER);

@@ -70,10 +70,12 @@ static void heap_refuses(void) {
     CHECK_EQ(upfront_heap_free(&zero, p), UPFRONT_FOREIGN);
     CHECK(upfront_heap_alloc(NULL, 8, 8) == NULL);
     CHECK_EQ(upfront_heap_free(NULL, p), UPFRONT_BAD_ARGUMENT);
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < 5; i++) { /* a full like any other */
         CHECK(upfront_heap_alloc(h, huge[i], 16) == NULL);
-        CHECK(upfront_heap_realloc(h, p, huge[i]) == NULL);
+        CHECK(upfront_heap_realloc(h, p, huge[i]) == NULL && holds(p, 100, 100));
+        CHECK(h->failed == 2 * (i + 1) && h->refused == UPFRONT_OFFSET_MAX);
     }
+    h->failed = 0;
     CHECK(upfront_heap_alloc(h, 8, 0) == NULL && upfront_heap_alloc(h, 8, 24) == NULL);
     CHECK(upfront_heap_alloc(h, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
     CHECK_EQ(h->failed, 0); /* a bug of the caller's is no want of room */

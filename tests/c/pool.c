@@ -2,7 +2,7 @@
 #include "check.h"
 
 static void pool_sizes(void) {
-    static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 6, UINT64_MAX - 7, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX + 1};
+    static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 6, UINT64_MAX - 7, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX};
     uint64_t i, align;
     CHECK_EQ(upfront_pool_size(0, 1, 0, 0), 0);
     CHECK_EQ(upfront_pool_size(0, 1, 1, 0), 8 + 8); /* a chunk has 8 bytes at least */

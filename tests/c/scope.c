@@ -211,6 +211,7 @@ static void scope_refusals(void) {
     CHECK(upfront_scope_alloc(s[1], 1, 3) == NULL && upfront_scope_alloc(s[1], 1, 0) == NULL);
     CHECK(upfront_scope_alloc(s[1], 1, 2 * UPFRONT_ALIGN_MAX) == NULL);
     CHECK(upfront_scope_alloc(s[1], UINT64_MAX, 1) == NULL && upfront_scope_alloc(s[1], UPFRONT_OFFSET_MAX, 1) == NULL);
+    CHECK_EQ(r->arena.arena.asked, UPFRONT_ASKED | UPFRONT_OFFSET_MAX); /* a full like any other */
     CHECK_EQ(upfront_scope_defer(s[1], NULL, NULL), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_scope_defer(s[0], note, NULL), UPFRONT_ORDER);
     CHECK(upfront_scope_pool(s[0], 8, 8, 1) == NULL);

@@ -22,7 +22,7 @@ func wrongLinear(next func(start, cursor, end, size, align uint64) (at, after ui
 		cursor := start
 		return machine{
 			alloc: func(size, align uint64) unsafe.Pointer {
-				if badArgument(size, align) && size < 1<<31 {
+				if badAlign(align) {
 					panic("align")
 				}
 				at, after, ok := next(start, cursor, end, size, align)

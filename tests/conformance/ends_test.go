@@ -47,7 +47,7 @@ func (m *farModel) live(at, _ uint64) bool { return at >= m.cursor }
 type farModel struct{ low, cursor, end, newest uint64 }
 
 func (m *farModel) take(size, align, words uint64) (at uint64, a answer) {
-	if badArgument(size, align) {
+	if badAlign(align) {
 		return 0, refused
 	}
 	if size > m.cursor {
@@ -87,7 +87,7 @@ type farStackModel struct {
 }
 
 func (m *farStackModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if at, a = m.take(size, max(align, 16), 16); badArgument(size, align) {
+	if at, a = m.take(size, max(align, 16), 16); badAlign(align) {
 		a = refused
 	}
 	if a == given {

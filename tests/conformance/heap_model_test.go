@@ -144,9 +144,10 @@ func (m *heapModel) place(i, j int, at, room, gap, asked, align uint64) uint64 {
 }
 
 func (m *heapModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if badArgument(size, align) {
+	if badAlign(align) {
 		return 0, 0, refused
 	}
+	size = min(size, 1<<38) // no sum wraps
 	align = max(align, 16)
 	p := m.search(heapNeed(size), align)
 	if p == nil {
@@ -211,9 +212,10 @@ func (m *heapModel) release(at uint64) bool {
 // resized gives where the block is then: in place, further down, or elsewhere.
 func (m *heapModel) resized(at, size uint64) (to uint64, a answer) {
 	i := m.index(at)
-	if i < 0 || badArgument(size, 1) {
+	if i < 0 {
 		return 0, refused
 	}
+	size = min(size, 1<<38)
 	p := *m.pieces[i]
 	if m.wrong == "realloc forgets the alignment" {
 		p.align = 16

@@ -34,7 +34,7 @@ func said(file, what string) *regexp.Regexp {
 func TestFastPathsInline(t *testing.T) {
 	out := compile(t, "-m")
 	for _, call := range []string{
-		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.pool\[.*\]\.Get`,
+		`scope\.Maker\[.*\]\.New`, `scope\.Maker\[.*\]\.TryNew`, `scope\.Addr\[.*\]\.Get`, `scope\.pool\[.*\]\.Get`,
 		`scope\.Pool\[.*\]\.GetUnzeroed`, `scope\.pool\[.*\]\.Put`,
 		`scope\.\(\*Builder\[.*\]\)\.Push`, `scope\.\(\*Builder\[.*\]\)\.TryPush`,
 		`scope\.Scope\.AllocUnzeroed`, `scope\.Scope\.TryAllocUnzeroed`, `scope\.Scope\.AllocUnzeroedAs`,

@@ -6,15 +6,13 @@ import "math/bits"
 
 func up(n, align uint64) uint64 { return (n + align - 1) / align * align }
 
-func badArgument(size, align uint64) bool {
-	return size >= 1<<38 || bits.OnesCount64(align) != 1 || align > 1<<20
-}
+func badAlign(align uint64) bool { return bits.OnesCount64(align) != 1 || align > 1<<20 }
 
 // linearModel is an aligned bump between two addresses.
 type linearModel struct{ start, cursor, end uint64 }
 
 func (m *linearModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if badArgument(size, align) {
+	if badAlign(align) {
 		return 0, 0, refused
 	}
 	at = up(m.cursor, align)
@@ -42,16 +40,6 @@ func (m *linearModel) rewind(mark uint64) bool {
 	return true
 }
 
-// scopeModel is a linear arena where a size that no arena has is full, and no bug.
-type scopeModel struct{ linearModel }
-
-func (m *scopeModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if !badArgument(0, align) && badArgument(size, align) {
-		return 0, 0, full
-	}
-	return m.linearModel.alloc(size, align)
-}
-
 // stackModel remembers each block's address and where the stack ended before it.
 type stackModel struct {
 	linearModel
@@ -59,7 +47,7 @@ type stackModel struct {
 }
 
 func (m *stackModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if badArgument(size, align) {
+	if badAlign(align) {
 		return 0, 0, refused
 	}
 	at = up(m.cursor+16, max(align, 16))

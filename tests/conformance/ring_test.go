@@ -37,7 +37,7 @@ func (m *ringModel) pieces() [][2]uint64 {
 }
 
 func (m *ringModel) alloc(size, align uint64) (at, got uint64, a answer) {
-	if badArgument(size, align) {
+	if badAlign(align) {
 		return 0, 0, refused
 	}
 	for _, piece := range m.pieces() {

@@ -66,7 +66,7 @@ func openPool[T any](block []byte) (machine, model, error) {
 func openScope(block []byte) (machine, model, error) {
 	stack, from, size := scopeStack(block)
 	s := stack.Open("suite")
-	m := &scopeModel{linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}}
+	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
 	return machine{
 		alloc: func(size, align uint64) unsafe.Pointer { return allocIn(s, size, align) },
 		reset: func() {
@@ -79,7 +79,7 @@ func openScope(block []byte) (machine, model, error) {
 // allocIn gives nil when s is full, and panics for what no scope gives, as the other arenas do.
 func allocIn(s scope.Scope, size, align uint64) (p unsafe.Pointer) {
 	defer fullIsNil()
-	if align > arena_c.LineSize || badArgument(0, align) {
+	if align > arena_c.LineSize || badAlign(align) {
 		return unsafe.Pointer(unsafe.SliceData(s.BytesUnzeroed(int(min(size, math.MaxInt)), align)))
 	}
 	if p = s.TryAllocUnzeroed(size, align); p == nil {

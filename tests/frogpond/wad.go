@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -20,7 +21,7 @@ const (
 // Entry is one row of the lump table; it lives in the region init.
 type Entry struct {
 	Offset, Size uint32
-	Name         [8]byte // upper case, padded with zeros
+	Name         arena.Inline[[8]byte] // upper case
 }
 
 var entries = scope.Plain[Entry]()
@@ -116,7 +117,7 @@ func (w *WAD) readTable(raw []byte, table, size int64) error {
 		e := &w.Entries[i]
 		offset := int64(int32(binary.LittleEndian.Uint32(row)))
 		length := int64(int32(binary.LittleEndian.Uint32(row[4:])))
-		copyName(&e.Name, row[8:16])
+		setName(&e.Name, row[8:16])
 		switch {
 		case e.isMap():
 			marker = e.name()
@@ -133,26 +134,23 @@ func (w *WAD) readTable(raw []byte, table, size int64) error {
 	return nil
 }
 
-// copyName takes a name up to its first zero and makes it upper case.
-func copyName(to *[8]byte, from []byte) {
-	for i, c := range from[:8] {
-		if c == 0 {
-			return
+// setName takes a name up to its first zero and makes it upper case.
+func setName(to *arena.Inline[[8]byte], from []byte) {
+	var name [8]byte
+	n := 0
+	for ; n < len(name) && from[n] != 0; n++ {
+		name[n] = from[n]
+		if 'a' <= name[n] && name[n] <= 'z' {
+			name[n] -= 'a' - 'A'
 		}
-		if 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		to[i] = c
 	}
+	to.Set(string(name[:n]))
 }
 
 // name is for people: what is not printable ASCII appears as a question mark.
 func (e *Entry) name() string {
-	text := make([]byte, 0, len(e.Name))
-	for _, c := range e.Name {
-		if c == 0 {
-			break
-		}
+	text := make([]byte, 0, 8)
+	for _, c := range e.Name.Bytes() {
 		if c < ' ' || c > '~' {
 			c = '?'
 		}

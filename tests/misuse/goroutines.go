@@ -37,6 +37,27 @@ var goroutines = []line{
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
+	{"New that is full on a goroutine that a load started", []program{
+		{name: "full on a load's goroutine", run: func(wrong bool) {
+			load(open(), "level", func(s scope.Scope) *Frog {
+				var part sync.WaitGroup
+				part.Go(func() {
+					if wrong {
+						frogs.Slice(s, 1<<20)
+					} else {
+						check(s.Do("part", func(s scope.Scope) error {
+							frogs.Slice(s, 10)
+							return nil
+						}))
+					}
+				})
+				part.Wait()
+				return nil
+			})
+		}},
+	}, []answer{
+		{every, "room", "region level is full", panics},
+	}, ""},
 	{"two write one object, each with a scratch arena of its own", []program{
 		{name: "two write one object", run: func(wrong bool) {
 			b := open()

@@ -133,6 +133,27 @@ var names = []line{
 	}, []answer{
 		{every, "generation", "scope: BUG: … closed", panics},
 	}, ""},
+	{"AddrOf what lies in another arena, or on the Go heap", []program{
+		{name: "AddrOf another arena's", run: func(wrong bool) {
+			b := open()
+			query := b.Scratch(0, 0).Open("query")
+			frog := frogs.New(query)
+			if wrong {
+				frog = frogs.New(b.Scratch(0, 1).Open("other"))
+			}
+			scope.AddrOf(query, frog)
+		}},
+		{name: "AddrOf a Go value", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			frog := frogs.New(query)
+			if wrong {
+				frog = new(Frog)
+			}
+			scope.AddrOf(query, frog)
+		}},
+	}, []answer{
+		{every, "address", "scope: BUG: AddrOf of a main.Frog that doesn't lie in scratch 0.0", panics},
+	}, ""},
 	{"RefTo a pool's chunk, or what lies in another scope", []program{
 		{name: "RefTo a chunk", says: "is a chunk of a pool", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")

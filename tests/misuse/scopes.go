@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -111,6 +112,46 @@ var scopes = []line{
 		}},
 	}, []answer{
 		{every, "generation", "scope: BUG: …", panics},
+	}, ""},
+	{"use a zero value: a Scope, a Scratch, a pool, a Region, a HeapMaker", []program{
+		{name: "Open of the zero Scope", says: "a zero Scope", run: func(wrong bool) {
+			query := open().Scratch(0, 0).Open("query")
+			if wrong {
+				query = scope.Scope{}
+			}
+			check(query.Open("step").Close())
+		}},
+		{name: "Open of the zero Scratch", says: "a zero Scratch", run: func(wrong bool) {
+			scratch := open().Scratch(0, 0)
+			if wrong {
+				scratch = scope.Scratch{}
+			}
+			check(scratch.Open("query").Close())
+		}},
+		{name: "All of the zero Pool", says: "a zero pool", run: func(wrong bool) {
+			pool := frogs.Pool(open().Scratch(0, 0).Open("query"), 10)
+			if wrong {
+				pool = scope.Pool[Frog]{}
+			}
+			for range pool.All() {
+			}
+		}},
+		{name: "Load of no Region", says: "a zero Region", run: func(wrong bool) {
+			region := open().Region("level")
+			if wrong {
+				region = nil
+			}
+			made(budget.Load(ctx, region, func(s scope.Scope) (*Frog, error) { return nil, nil }))
+		}},
+		{name: "New of the zero HeapMaker", says: "a HeapMaker of main.Frog that was never declared", run: func(wrong bool) {
+			maker := heapFrogs
+			if wrong {
+				maker = arena.HeapMaker[Frog]{}
+			}
+			maker.New(load(open(), "level", heapOf).Get())
+		}},
+	}, []answer{
+		{every, "nil", "BUG: a …", panics},
 	}, ""},
 	{"leave a scope open; never release scratch or a slot", []program{
 		{name: "leave a scope open in a load", run: func(wrong bool) {

@@ -36,6 +36,20 @@ var staleMemory = []line{
 			say("the frog's age is %#x", frog.Age)
 			check(b.Close())
 		}},
+		{name: "read by an Addr after rewind", goesOn: "is 0x7", run: func(wrong bool) {
+			b := open()
+			var frog scope.Addr[Frog]
+			load(b, "level", func(s scope.Scope) *Frog {
+				f := oldFrog(s)
+				frog = scope.AddrOf(s, f)
+				return f
+			})
+			if wrong {
+				check(b.Region("level").Rewind(ctx))
+			}
+			say("the frog's age is %#x", frog.Get().Age)
+			check(b.Close())
+		}},
 		{name: "read after rewind, C", goesOn: "is 0x7", run: func(wrong bool) {
 			b := open()
 			caller.Keep(unsafe.Pointer(&load(b, "level", oldFrog).Get().Age))

@@ -43,6 +43,14 @@ func Alloc(s scope.Scope, size uint64, n int) (last unsafe.Pointer) {
 	return last
 }
 
+// Addr is scope.Addr.Get in a loop.
+func Addr(list []scope.Addr[Frog]) (sum uint64) {
+	for _, a := range list {
+		sum += a.Get().ID
+	}
+	return sum
+}
+
 // Pool is scope.Pool.Get, GetUnzeroed and Put in a loop.
 func Pool(p scope.Pool[Frog], n int) (sum uint64) {
 	for range n {

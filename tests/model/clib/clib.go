@@ -1,5 +1,5 @@
-// Package clib is a C library that adds finalizers to scopes; they call back into Go. It is a package of
-// its own because test files may not import "C".
+// Package clib is a C library that calls back into Go, also by finalizers that it adds to scopes. It is a package of its own
+// because test files may not import "C".
 package clib
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c
@@ -11,6 +11,15 @@ package clib
 //     upfront_scope s = {(upfront_scopes *)header, generation};
 //     return upfront_scope_defer(s, clib_finalize, (void *)(intptr_t)id);
 // }
+//
+// extern void clibVisit(void);
+// static int clib_left;
+// static void clib_visit(int n) {
+//     while (n-- > 0)
+//         clibVisit();
+//     clib_left++;
+// }
+// static int clib_visits_left(void) { return clib_left; }
 import "C"
 
 import (
@@ -29,3 +38,17 @@ func clibFinalize(id C.int64_t) { Finalize(int64(id)) }
 func Defer(header unsafe.Pointer, generation uint64, id int64) arena_c.Code {
 	return arena_c.Code(C.clib_defer(C.uintptr_t(uintptr(header)), C.uint64_t(generation), C.int64_t(id)))
 }
+
+var visit func()
+
+//export clibVisit
+func clibVisit() { visit() }
+
+// Visit is a function of C that calls fn n times. VisitsLeft is how often it came to its end.
+func Visit(n int, fn func()) {
+	visit = fn
+	C.clib_visit(C.int(n))
+}
+
+// VisitsLeft counts.
+func VisitsLeft() int { return int(C.clib_visits_left()) }

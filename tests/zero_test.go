@@ -1,0 +1,245 @@
+package tests
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+// zeros are the zero values of all exported types with methods that a program gets from the library, or has type parameters
+// for: TestZerosAreAll misses a new one.
+var zeros = map[string]any{
+	"arena.Base":            arena.Base{},
+	"arena.BlockHandlePool": arena.BlockHandlePool[frog]{},
+	"arena.BlockPool":       arena.BlockPool[frog]{},
+	"arena.Frame":           arena.Frame{},
+	"arena.FrameHandle":     arena.FrameHandle{},
+	"arena.Handle":          arena.Handle[frog](0),
+	"arena.HandlePoolProxy": &arena.HandlePoolProxy[frog]{},
+	"arena.Heap":            arena.Heap{},
+	"arena.HeapMaker":       arena.HeapMaker[frog]{},
+	"arena.Inline":          &arena.Inline[[16]byte]{},
+	"arena.Linear":          arena.Linear{},
+	"arena.LinearFar":       arena.LinearFar{},
+	"arena.PoolProxy":       &arena.PoolProxy[frog]{},
+	"arena.Proxy":           &arena.Proxy{},
+	"arena.Ptr":             arena.Ptr[frog]{},
+	"arena.Ring":            arena.Ring{},
+	"arena.Slice":           arena.Slice[frog]{},
+	"arena.Stack":           arena.Stack{},
+	"arena.StackFar":        arena.StackFar{},
+	"arena.String":          arena.String{},
+	"budget.Lease":          budget.Lease{},
+	"budget.Loaded":         budget.Loaded[frog]{},
+	"budget.Reader":         &budget.Reader{},
+	"budget.Region":         &budget.Region{},
+	"budget.Slots":          &budget.Slots{},
+	"container.Deque":       &container.Deque[frog]{},
+	"container.List":        &container.List[frog]{},
+	"container.Map":         &container.Map[int, frog]{},
+	"container.StringMap":   &container.StringMap[frog]{},
+	"scope.Addr":            scope.Addr[frog]{},
+	"scope.Builder":         &scope.Builder[frog]{},
+	"scope.HandlePool":      scope.HandlePool[frog]{},
+	"scope.Maker":           scope.Maker[frog]{},
+	"scope.ObjectMaker":     scope.ObjectMaker[frog]{},
+	"scope.ObjectPool":      scope.ObjectPool[frog]{},
+	"scope.Owned":           scope.Owned{},
+	"scope.Pool":            scope.Pool[frog]{},
+	"scope.Ref":             scope.Ref[frog]{},
+	"scope.Scope":           scope.Scope{},
+	"scope.Scratch":         scope.Scratch{},
+	"scope.Scratches":       scope.Scratches{},
+	"scope.SharedPool":      &scope.SharedPool[frog]{},
+	"scope.Text":            &scope.Text{},
+}
+
+type frog struct{ x, y float64 }
+
+// bare are the fast paths: a look at the zero value would cost each call. They dereference nil.
+var bare = []string{
+	"arena.BlockPool.Get", "arena.BlockPool.GetUnzeroed", "arena.BlockPool.Put", "budget.Reader.Pin", "container.Deque.PushBack",
+	"container.Deque.PushFront", "container.List.Push", "scope.Builder.Push", "scope.Builder.TryPush", "scope.ObjectPool.Get",
+	"scope.Pool.Get", "scope.Pool.GetUnzeroed", "scope.Pool.Put", "scope.Scope.AllocUnzeroed", "scope.Scope.AllocUnzeroedAs",
+	"scope.Scope.TryAllocUnzeroed", "declared.Append", "declared.New", "declared.TryNew",
+}
+
+// onlyRead are types whose zero value says nothing wrong: what is read, written, or an error; and those that only a pointer
+// from their constructor is good for.
+var onlyRead = []string{
+	"budget.Budget", "budget.Plan", "budget.RegionReport", "budget.Report", "scope.FullError", "scope.Misuse",
+	"scope.Stack",
+}
+
+// TestZerosAreAll looks at the source: what has type parameters or methods, and no zero value here.
+func TestZerosAreAll(t *testing.T) {
+	all := map[string]bool{}
+	for _, dir := range []string{"arena", "scope", "scope/container", "budget"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				name := ""
+				switch n := n.(type) {
+				case *ast.TypeSpec:
+					if _, isInterface := n.Type.(*ast.InterfaceType); n.TypeParams != nil && !isInterface {
+						name = n.Name.Name
+					}
+				case *ast.FuncDecl:
+					if n.Recv != nil && n.Name.IsExported() {
+						name = base(n.Recv.List[0].Type)
+					}
+				}
+				if ast.IsExported(name) {
+					all[path.Base(dir)+"."+name] = true
+				}
+				return true
+			})
+		}
+	}
+	for _, name := range onlyRead {
+		assert.True(t, all[name], name)
+		delete(all, name)
+	}
+	assert.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(zeros)))
+}
+
+// TestZeroValues calls every method of each zero value, with a scope, a heap and a constructor that are good. None
+// dereferences nil but the fast paths, and the zero value of a maker hands out nothing.
+func TestZeroValues(t *testing.T) {
+	for name, zero := range zeros {
+		v := reflect.ValueOf(zero)
+		for i := range v.NumMethod() {
+			name := name + "." + v.Type().Method(i).Name
+			takes, gives := zeroCall(t, name, v.Method(i), false)
+			if takes { // it is a maker's
+				assert.Regexp(t, "never declared|a zero ", gives, name)
+			}
+		}
+	}
+	for _, declared := range []any{scope.Plain[frog](), scope.Object(func(*frog) error { return nil })} {
+		v := reflect.ValueOf(declared)
+		for i := range v.NumMethod() {
+			_, gives := zeroCall(t, "declared."+v.Type().Method(i).Name, v.Method(i), true)
+			assert.NotEmpty(t, gives)
+		}
+	}
+	for i, fn := range []any{
+		scope.RefTo[frog], scope.Label, scope.ReadFile, scope.ReadAt, scope.Sprintf, container.NewList[frog], container.NewDeque[frog],
+		container.NewMap[int, frog], container.NewStringMap[frog], budget.Load[frog],
+	} {
+		_, gives := zeroCall(t, "function", reflect.ValueOf(fn), true)
+		assert.Contains(t, gives, "a zero ", i)
+	}
+}
+
+var zeroPlan = budget.Plan{Name: "zeros", Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
+
+// zeroCall calls a function, and says whether it takes something to allocate from, and what it panics with or what its
+// scope remembers. zero: the scope it is called with is the zero one.
+func zeroCall(t *testing.T, name string, fn reflect.Value, zero bool) (takes bool, gives string) {
+	t.Helper()
+	s := budgettest.Open(t, zeroPlan).Scratch(0, 0).Open("zero")
+	heap, err := arena.NewHeap(arena.NewBlock(4096, 64))
+	require.NoError(t, err)
+	free := s.Free()
+	defer func() {
+		if v := recover(); v != nil {
+			_, isNil := v.(runtime.Error)
+			assert.False(t, isNil && !slices.Contains(bare, name), "%s: %v", name, v)
+			gives, _ = v.(string)
+			if err, ok := v.(error); ok {
+				gives = err.Error()
+			}
+			assert.True(t, isNil || strings.Contains(gives, ": BUG: "), "%s: %s", name, gives)
+		} else {
+			assert.False(t, slices.Contains(bare, name) && !arena_c.Crossing, "%s bears its zero value", name)
+		}
+		assert.Equal(t, free, s.Free(), "%s took bytes", name)
+		assert.Zero(t, heap.Stats().Peak, "%s took bytes", name)
+		if err := s.Close(); err != nil {
+			gives += err.Error()
+		}
+	}()
+	var args []reflect.Value
+	for i := range fn.Type().NumIn() {
+		in := fn.Type().In(i)
+		arg := reflect.Zero(in)
+		switch {
+		case fn.Type().IsVariadic() && i == fn.Type().NumIn()-1:
+			continue
+		case in == reflect.TypeFor[scope.Scope]():
+			takes = true
+			if !zero {
+				arg = reflect.ValueOf(s)
+			}
+		case in == reflect.TypeFor[arena.Reallocator]():
+			takes = true
+			arg = reflect.ValueOf(heap)
+		case in == reflect.TypeFor[scope.Maker[int]]():
+			arg = reflect.ValueOf(scope.Plain[int]())
+		case in == reflect.TypeFor[scope.Maker[frog]]():
+			arg = reflect.ValueOf(scope.Plain[frog]())
+		case in.Kind() == reflect.Func:
+			arg = reflect.MakeFunc(in, func([]reflect.Value) (results []reflect.Value) {
+				for i := range in.NumOut() {
+					results = append(results, reflect.Zero(in.Out(i)))
+				}
+				return results
+			})
+		case in == reflect.TypeFor[string](): // a file that there is
+			arg = reflect.ValueOf("zero_test.go")
+		case in == reflect.TypeFor[uint64](): // an align, where it is one
+			arg = reflect.ValueOf(uint64(8))
+		}
+		args = append(args, arg)
+	}
+	for _, result := range fn.Call(args) {
+		if result.Kind() == reflect.Func {
+			for range result.Seq2() {
+			}
+		}
+		if err, ok := result.Interface().(error); ok {
+			gives += err.Error()
+		}
+	}
+	return takes, gives
+}
+
+// base is the name of a receiver's or embedded type, without star and parameters.
+func base(of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.StarExpr:
+		return base(of.X)
+	case *ast.IndexExpr:
+		return base(of.X)
+	case *ast.IndexListExpr:
+		return base(of.X)
+	case *ast.Ident:
+		return of.Name
+	}
+	return ""
+}
