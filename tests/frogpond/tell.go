@@ -58,7 +58,7 @@ func (r *Result) base() string {
 		return "It begins where there was room, at " + r.BudgetBase + "."
 	}
 	for _, refusal := range r.Report.NotGranted {
-		if strings.HasPrefix(refusal, "base: ") {
+		if strings.HasPrefix(refusal, "pages.base: ") {
 			return fmt.Sprintf("It begins at %s; the plan's wish wasn't granted: %s.", r.BudgetBase, refusal)
 		}
 	}

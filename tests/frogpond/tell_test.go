@@ -38,9 +38,9 @@ func TestTellBase(t *testing.T) {
 	assert.Equal(t, "It begins where there was room, at 0x2000000000.", r.base())
 	r.Report.Plan.Base = 0x2000000000
 	assert.True(t, strings.HasPrefix(r.base(), "It begins at 0x2000000000,\nas the plan wishes"), r.base())
-	r.Report.NotGranted = []string{"lock: not allowed", "base: taken"}
+	r.Report.NotGranted = []string{"pages.lock: not allowed", "pages.base: taken"}
 	r.BudgetBase = "0x10000"
-	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: base: taken.", r.base())
+	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: pages.base: taken.", r.base())
 }
 
 // What went wrong is said as plainly.
