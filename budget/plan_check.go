@@ -58,7 +58,7 @@ func (p Plan) faults() planFaults {
 		}
 	}
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
-		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeText(p.GoHeap), sizeText(planHeapMin), sizeText(planHeapMax))
+		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.sums(p)
 	return f
@@ -72,13 +72,13 @@ func (f *planFaults) whole(p Plan) {
 	}
 	switch {
 	case p.Size > planSizeMax:
-		f.add("size", "%s; a budget has at most %s", sizeText(p.Size), sizeText(planSizeMax))
+		f.add("size", "%s; a budget has at most %s", sizeInPlan(p.Size), sizeInPlan(planSizeMax))
 	case p.Size == 0 && rest >= 0:
 		f.add("size", `0, but %s is "rest"; give the size that it is the rest of`, regionSizeKey(rest))
 	}
 	switch {
 	case p.Base%planEdge != 0:
-		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeText(planEdge), addressText(planEdge))
+		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeInPlan(planEdge), addressText(planEdge))
 	case p.Base >= planBaseEnd:
 		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
 	case p.Base == 0 && p.Pages.Base.asks():
@@ -142,7 +142,7 @@ func (f *planFaults) size(key string, size uint64) {
 	case size == 0:
 		f.add(key, "0 bytes; give a size")
 	case size > planSizeMax:
-		f.add(key, "%s; a budget has at most %s", sizeText(size), sizeText(planSizeMax))
+		f.add(key, "%s; a budget has at most %s", sizeInPlan(size), sizeInPlan(planSizeMax))
 	}
 }
 
@@ -152,7 +152,7 @@ func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey s
 	case count != 0 && (count < least || count > most):
 		f.add(countKey, "%d; 0 or %d to %d", count, least, most)
 	case count == 0 && size != 0:
-		f.add(countKey, "0, but %s is %s; give both or neither", sizeKey, sizeText(size))
+		f.add(countKey, "0, but %s is %s; give both or neither", sizeKey, sizeInPlan(size))
 	}
 	if count != 0 {
 		f.size(sizeKey, size)
@@ -178,19 +178,19 @@ func (f *planFaults) sums(p Plan) {
 	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
 	if rest >= 0 {
 		least += planEdge
-		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeText(planEdge))
+		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeInPlan(planEdge))
 	}
 	switch {
 	case least > planSizeMax:
-		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeText(planSizeMax))
+		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeInPlan(planSizeMax))
 	case p.Size == 0:
 	case rest >= 0 && least > size:
-		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeText(p.Size), need, sizeText(least-p.Size))
+		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeInPlan(p.Size), need, sizeInPlan(least-p.Size))
 	case rest < 0 && least > p.Size:
-		f.add("size", "%s is less than the parts need: %s", sizeText(p.Size), need)
+		f.add("size", "%s is less than the parts need: %s", sizeInPlan(p.Size), need)
 	}
 	if p.Base < planBaseEnd && p.Base != 0 && max(least, size) > planBaseEnd-p.Base {
-		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeText(max(least, size)),
+		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeInPlan(max(least, size)),
 			addressText(planBaseEnd))
 	}
 }
@@ -208,9 +208,9 @@ func planSummand(key string) bool {
 func (p Plan) partsText() string {
 	sum, guards := p.sum(p.sized()...), ""
 	if sum.Guards != 0 {
-		guards = ", guards " + sizeText(sum.Guards)
+		guards = ", guards " + sizeInPlan(sum.Guards)
 	}
-	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeText(sum.Whole),
-		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
-		sizeText(p.ofKind(arena_c.KindScratch)), guards, sizeText(planEdge))
+	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeInPlan(sum.Whole),
+		sizeInPlan(p.ofKind(arena_c.KindRegion)), sizeInPlan(p.ofKind(arena_c.KindFrame)),
+		sizeInPlan(p.ofKind(arena_c.KindScratch)), guards, sizeInPlan(planEdge))
 }

@@ -60,7 +60,7 @@ func readPlanFile(name string) ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, planFileMax+1))
 	if err == nil && len(data) > planFileMax {
-		err = fmt.Errorf("larger than %s, which no plan is", sizeText(planFileMax))
+		err = fmt.Errorf("larger than %s, which no plan is", sizeInPlan(planFileMax))
 	}
 	return data, err
 }

@@ -69,8 +69,8 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
 	}
 	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {
-		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, sizeText(have),
-			sizeText(want)))
+		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, SizeText(have),
+			SizeText(want)))
 	}
 	return errors.Join(errs...)
 }
