@@ -396,7 +396,7 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 	}
 	assert.Equal(t, limits, r.Plan.Limits)
 	assert.Equal(t, "kept", r.Plan.Regions[2].Note)
-	assert.NoError(t, r.Plan.Check())
+	requireNoFault(t, r.Plan)
 	suggested, err := budget.Suggest(r)
 	require.NoError(t, err)
 	for i, size := range sizesOf(&suggested) {

@@ -14,13 +14,46 @@ import (
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will say.
+// Of a plan that can be laid out it is nil, or an [ErrWarning] that says what is hardly meant. Whether the machine has the
+// memory, Open will say.
 func (p Plan) Check() error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, warning := range p.warnings() {
+		errs = append(errs, fmt.Errorf("plan %s: %s: %w: %s", shortQuote(p.Name), warning.key, ErrWarning, warning.text))
+	}
+	return errors.Join(errs...)
+}
+
+// ErrWarning is what errors.Is finds in a Check of a plan without a fault. Open takes such a plan, and [Plan.String] shows
+// the warnings. There is one: a region without slots above one that has some is emptied whenever one of these is loaded,
+// rewound or released.
+var ErrWarning = errors.New("warning")
+
+// check is Check without the warnings.
+func (p Plan) check() error {
 	var errs []error
 	for _, fault := range p.faults() {
 		errs = append(errs, fmt.Errorf("plan %s: %s: %s", shortQuote(p.Name), fault.key, fault.text))
 	}
 	return errors.Join(errs...)
+}
+
+// warnings are of a plan without a fault.
+func (p Plan) warnings() (f planFaults) {
+	slotted := -1
+	for i, r := range p.Regions {
+		switch {
+		case r.Slots != 0:
+			slotted = i
+		case slotted >= 0:
+			f.add(fmt.Sprintf("regions[%d]", i), "%q has no slots and lies above those of %q: a Load, Rewind or Release of one of them "+
+				"empties it, too; put it below", r.Name, p.Regions[slotted].Name)
+		}
+	}
+	return f
 }
 
 // planFault is one thing wrong: where and what.

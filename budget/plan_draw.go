@@ -9,7 +9,8 @@ import (
 
 // String draws the plan for people, bottom first: a line for each part with its size ([SizeText]), where
 // it lies in the whole, and the key that says so. What guards and rounding up to 64 KiB take has lines of
-// its own, so that the sizes above the Go heap's sum up to the whole. Of a faulty plan it says how many faults there are.
+// its own, so that the sizes above the Go heap's sum up to the whole. What Check warns of comes last. Of a
+// faulty plan it says how many faults there are.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", shortQuote(p.Name), plural(faults, "fault"))
@@ -35,8 +36,12 @@ func (p Plan) String() string {
 	if p.GoHeap != 0 {
 		d.add("Go heap", p.GoHeap, "beside it")
 	}
-	return fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
+	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
 		p.Name, SizeText(d.total), d.text(), p.Limits.Scopes, p.Limits.Pools, p.Limits.Owned, p.Limits.Labels, p.Pages.text(p.Base))
+	for _, warning := range p.warnings() {
+		text += "  warning: " + warning.key + ": " + warning.text + "\n"
+	}
+	return text
 }
 
 // partText is the name of the i-th part, and what it is.

@@ -168,7 +168,7 @@ func TestPlanCheck(t *testing.T) {
 	for _, c := range slices.Concat(planChecks, planSumChecks, planPagesChecks) {
 		plan := handheld()
 		c.change(&plan)
-		err := plan.Check()
+		err := plan.check()
 		if c.fault == "" {
 			assert.NoError(t, err)
 			continue
@@ -179,6 +179,34 @@ func TestPlanCheck(t *testing.T) {
 			assert.NotContains(t, err.Error(), "\n", "one fault")
 		}
 	}
+}
+
+// TestSlotsBelow: a region that each slot's load empties is warned of, in no other order, and Open takes it all the same.
+func TestSlotsBelow(t *testing.T) {
+	plan := Plan{Name: "game", Regions: []RegionPlan{{Name: "systems", Size: KiB}, {Name: "room", Size: KiB, Slots: 2},
+		{Name: "net", Size: KiB}, {Name: "chunk", Size: KiB, Slots: 3}, {Name: "effects", Size: KiB}}}
+	err := plan.Check()
+	assert.ErrorIs(t, err, ErrWarning)
+	const text = ` has no slots and lies above those of "`
+	assert.EqualError(t, err, `plan "game": regions[2]: warning: "net"`+text+`room": a Load, Rewind or Release of one of them empties it, too; put it below
+plan "game": regions[4]: warning: "effects"`+text+`chunk": a Load, Rewind or Release of one of them empties it, too; put it below`)
+	assert.Contains(t, plan.String(), "\n  warning: regions[2]: \"net\""+text)
+	data, err := json.Marshal(plan)
+	require.NoError(t, err)
+	_, err = ParsePlan(data)
+	require.NoError(t, err)
+	b, err := Open(plan)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+
+	plan.Regions[0].Size = 0
+	err = plan.Check()
+	assert.NotErrorIs(t, err, ErrWarning, "a fault comes first")
+	plan.Regions[0].Size = KiB
+	plan.Regions[1], plan.Regions[2] = plan.Regions[2], plan.Regions[1]
+	plan.Regions = plan.Regions[:4]
+	assert.NoError(t, plan.Check(), "slots above slots")
+	assert.NotContains(t, plan.String(), "warning")
 }
 
 func TestSizeText(t *testing.T) {
@@ -279,7 +307,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		plan := randomPlan(random)
-		require.NoError(t, plan.Check())
+		require.NoError(t, plan.check())
 		data, err := json.Marshal(plan)
 		require.NoError(t, err)
 		read, err := ParsePlan(data)
@@ -366,11 +394,11 @@ var planSumChecks = []struct {
 // requireSound says what is true of every plan that passes.
 func requireSound(t *testing.T, plan Plan) {
 	t.Helper()
-	require.NoError(t, plan.Check())
+	require.NoError(t, plan.check())
 	before := slices.Clone(plan.Regions)
 	resolved := plan.resolved()
 	require.Equal(t, before, plan.Regions, "the plan itself is unchanged")
-	require.NoError(t, resolved.Check())
+	require.NoError(t, resolved.check())
 	require.Equal(t, -1, resolved.rest())
 	require.Equal(t, resolved, resolved.resolved())
 	rest := plan.rest()

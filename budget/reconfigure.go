@@ -18,7 +18,7 @@ import (
 // Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	defer forgive()()
-	if err := plan.Check(); err != nil {
+	if err := plan.check(); err != nil {
 		return err
 	}
 	plan = plan.resolved()

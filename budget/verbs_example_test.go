@@ -66,9 +66,13 @@ func ExamplePlan_Check() {
 	plan := pondPlan()
 	plan.Regions[0].Size, plan.Frame.Buffers = 0, 1
 	fmt.Println(plan.Check())
+
+	plan = budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "room", Size: budget.MiB, Slots: 8}, {Name: "net", Size: budget.MiB}}}
+	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning)) // Open takes it, and each room's load would empty net
 	// Output:
 	// plan "pond": regions[0].size: 0 bytes; give a size
 	// plan "pond": frame.buffers: 1; 0 or 2 to 8
+	// true
 }
 
 func ExamplePlan_Headroom() {
@@ -172,8 +176,8 @@ func ExamplePlan_String() {
 		"size": "96MiB",
 		"regions": [
 			{"name": "systems", "size": "12MiB"},
-			{"name": "room", "size": "2MiB", "slots": 16, "note": "largest room + 10 %"},
-			{"name": "cache", "size": "rest"}
+			{"name": "cache", "size": "rest"},
+			{"name": "room", "size": "2MiB", "slots": 16, "note": "largest room + 10 %"}
 		],
 		"frame": {"buffers": 2, "size": "1MiB"},
 		"scratch": {"workers": 4, "size": "512KiB"},
@@ -188,8 +192,8 @@ func ExamplePlan_String() {
 	// Output:
 	// plan server: 98304KiB
 	//   systems  12288KiB  [####............................]  regions[0]
-	//   room     32768KiB  [....###########.................]  regions[1]  16 slots of 2048KiB  largest room + 10 %
-	//   cache    47104KiB  [...............###############..]  regions[2]  the rest
+	//   cache    47104KiB  [....###############.............]  regions[1]  the rest
+	//   room     32768KiB  [...................###########..]  regions[2]  16 slots of 2048KiB  largest room + 10 %
 	//   frame     2048KiB  [..............................#.]  2 buffers of 1024KiB
 	//   scratch   4096KiB  [...............................#]  4 workers x 2 arenas of 512KiB
 	//   Go heap  32768KiB  beside it

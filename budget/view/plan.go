@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -17,7 +18,7 @@ import (
 // the plan gives. The tables, which a plan has no sizes for, aren't shown. A faulty plan is its Check's error, and
 // nothing is written.
 func Plan(w io.Writer, p budget.Plan) error {
-	if err := p.Check(); err != nil {
+	if err := p.Check(); err != nil && !errors.Is(err, budget.ErrWarning) {
 		return err
 	}
 	m := layOut(p)
