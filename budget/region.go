@@ -235,7 +235,8 @@ func (d *Reader) Unpin() {
 	}
 }
 
-// Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
+// Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
+// does; any other goroutine has [Budget.Snapshot].
 func (r *Region) Report() RegionReport {
 	defer forgive()()
 	if r.released() {

@@ -524,3 +524,44 @@ func TestReportFoldsSiblings(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4096, strings.Count(string(whole), `"name":"match `))
 }
+
+// FuzzReport: a report that somebody sends is refused or read, drawn, logged, written as it was, and made a plan of; it never
+// panics.
+func FuzzReport(f *testing.F) {
+	b := open(f, small())
+	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })
+	whole, err := json.Marshal(b.Report())
+	require.NoError(f, err)
+	for _, seed := range []string{string(whole), `{}`, `null`, `[]`, `{"regions": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`,
+		`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "size": "1KiB"}]}, "regions": [{"name": "a", "peak": 18446744073709551615}]}`,
+		`{"regions": [{"name": "a 1", "labels": [{"name": "\u0000", "bytes": 1}]}, {"name": "a 2", "labels": [{}]}], "beside": [{"size": 1}]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r, again budget.Report
+		if json.Unmarshal(data, &r) != nil {
+			return
+		}
+		_ = r.String()
+		slog.New(slog.DiscardHandler).Info("report", "budget", r)
+		var out bytes.Buffer
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("report", "budget", r)
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		if err := json.Unmarshal(text, &again); err == nil { // a plan that can't be laid out isn't read
+			text2, err := json.Marshal(again)
+			require.NoError(t, err)
+			assert.Equal(t, string(text), string(text2))
+			if plan, err := budget.Suggest(r, again); err == nil {
+				assert.NoError(t, json.Unmarshal(must(json.Marshal(plan)), new(budget.Plan)))
+			}
+		}
+	})
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
