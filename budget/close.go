@@ -36,14 +36,14 @@ func (b *Budget) Close() (err error) {
 	b.countOpenScratch(true)
 	b.countOpenFrame()
 	defer func() { err = errors.Join(err, b.release(l)) }() // also when a finalizer ends the goroutine
-	return errors.Join(b.closeStacks()...)
+	return errors.Join(b.closeStacks(l)...)
 }
 
-func (b *Budget) closeStacks() (errs []error) {
+func (b *Budget) closeStacks(l *load) (errs []error) {
 	beside := b.stacks[len(b.regions):]
 	insist(1+len(beside), func(i int) {
 		if i == 0 {
-			errs = append(errs, emptyAll(b.along(nil), false)...)
+			errs = append(errs, l.emptyAll(false)...)
 		} else {
 			errs = append(errs, beside[i-1].CloseTo(0))
 		}

@@ -45,8 +45,5 @@ func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil)) }
 // GoTables is what the tables of the plan's arenas take of the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }
 
-// SizeText is how messages write a size.
-func SizeText(size uint64) string { return sizeText(size) }
-
 // SitesOf is what call sites take of the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }

@@ -49,7 +49,7 @@ func takeGoShare(plan Plan) (restore func(), err error) {
 	}
 	if tables := plan.goTables(); tables > plan.GoHeap {
 		return nil, fmt.Errorf("budget %q: go_heap: is %s, and the tables of the plan's arenas on the Go heap take %s of it; "+
-			"raise go_heap, or lower limits or slots", plan.Name, sizeText(plan.GoHeap), sizeText(tables))
+			"raise go_heap, or lower limits or slots", plan.Name, sizeInPlan(plan.GoHeap), sizeInPlan(tables))
 	}
 	goShare.Lock()
 	defer goShare.Unlock()

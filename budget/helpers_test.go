@@ -82,6 +82,14 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	return b
 }
 
+// requireNoFault is Check of a plan that may be warned of.
+func requireNoFault(t testing.TB, plan budget.Plan) {
+	t.Helper()
+	if err := plan.Check(); !errors.Is(err, budget.ErrWarning) {
+		require.NoError(t, err)
+	}
+}
+
 // instrumented builds (race, asan, checked) pay for what they watch: their figures of cost are not the release build's.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -90,13 +91,14 @@ func (r *Region) empty(ctx context.Context, what string, releases bool) error {
 	}
 	l.releases = releases
 	defer r.b.leave(l) // deferred: also when a finalizer ends the goroutine
-	return errors.Join(emptyAll(l.along, false)...)
+	return errors.Join(l.emptyAll(false)...)
 }
 
 // load is one Load, Rewind, Release, Reconfigure or Close at work. They stand beside each other as
 // long as no region is touched by two, but for those inside a Load, which touch what is above it.
 type load struct {
-	name     string      // in messages: "Load of region level"
+	name     string // in messages: "Load of region level"
+	site     arena_c.Site
 	along    []*region   // what it touches, bottom first
 	shut     []*region   // of those, where it keeps workers out
 	releases bool        // the lowest is a slot that is free when this ends
@@ -112,13 +114,13 @@ func (r *Region) load(ctx context.Context, fn func(scope.Scope) error) (word uin
 		return 0, err
 	}
 	defer r.b.leave(l)
-	r.b.note(errors.Join(emptyAll(l.along, false)...))
+	r.b.note(errors.Join(l.emptyAll(false)...))
 	defer func() {
 		if word != 0 {
 			return
 		}
 		other, verdict := r.stack.Verdict(recover(), err)
-		errs := emptyAll(l.along, true)
+		errs := l.emptyAll(true)
 		if err = errors.Join(append([]error{verdict}, errs...)...); verdict == nil {
 			r.b.note(errors.Join(errs...)) // fn panics, or ends its goroutine: nobody gets what Load returns
 		}
@@ -166,6 +168,7 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 // Reconfigure, which touch all.
 func (b *Budget) begin(r *Region, what string) (*load, error) {
 	l := &load{name: what, along: b.along(r), over: make(chan struct{})}
+	l.site.Note()
 	if r != nil {
 		l.name = what + " of region " + r.name
 	}

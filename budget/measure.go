@@ -33,7 +33,7 @@ import (
 // Go heap: fn may run beside a budget that governs it. In checked and asan builds each [scope.Builder] looks at all that is
 // free, which in the shadow is GiBs: measure in a release build. After Close its addresses stay reserved, as every budget's.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
-	if err := plan.Check(); err != nil {
+	if err := plan.check(); err != nil {
 		return Report{}, err
 	}
 	m := &measurement{plan: plan.resolved(), fn: fn}

@@ -218,7 +218,7 @@ func (g *grant) openMirror(budget string) error {
 		return nil // fills alone
 	}
 	if err != nil {
-		return fmt.Errorf("this build lays things out far apart from each other, in %s of addresses: %w", sizeText(size), err)
+		return fmt.Errorf("this build lays things out far apart from each other, in %s of addresses: %w", SizeText(size), err)
 	}
 	if !g.table.MirrorOpen(m.Base(), budget) {
 		return errors.Join(errors.New("this build has no more than 256 budgets open at once"), m.Release())
@@ -249,7 +249,7 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 		rest := p.leftBy(limit, l, kept)
 		if need := l.size + heap; need > rest {
 			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
-				sizeText(need), sizeText(l.size), sizeText(heap), limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
+				SizeText(need), SizeText(l.size), SizeText(heap), limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), limit.Raise)
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func OpenScratch(workers int, size uint64) (*Budget, error) {
 
 func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
 	defer forgive()()
-	if err := plan.Check(); err != nil {
+	if err := plan.check(); err != nil {
 		return nil, err
 	}
 	plan = plan.resolved()
@@ -122,7 +122,7 @@ func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 
 // Need is the number of bytes that the plan needs of a block ([OpenIn]), wherever it begins; the tables are among them.
 func (p Plan) Need() (uint64, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return 0, err
 	}
 	l, err := p.resolved().layout()

@@ -24,7 +24,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	need := size + plan.GoHeap
 	before := debug.SetMemoryLimit(-1)
 	kib := func(bytes uint64) string { return fmt.Sprintf("%dKiB", bytes/budget.KiB) }
-	begin := fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 64MiB), and `, kib(need), kib(size))
+	begin := fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 65536KiB), and `, kib(need), kib(size))
 	group := platform.Limit{Name: "cgroup memory.max", Bytes: need + budget.MiB - budget.KiB, Used: budget.MiB,
 		Raise: "docker run --memory"}
 	machine := platform.Limit{Name: "physical memory", Bytes: need, Used: need, Raise: "a machine with more memory"}
@@ -44,7 +44,7 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	}{
 		{[]platform.Limit{group}, groupText(kib(need - budget.KiB))},
 		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need - budget.KiB))},
-		{[]platform.Limit{beyond}, groupText("0")},
+		{[]platform.Limit{beyond}, groupText("0KiB")},
 		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan or raise the limit: "+
 			"a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
 		{[]platform.Limit{machine, atEdge}, ""},
@@ -140,7 +140,8 @@ func TestNewRangeThatCounts(t *testing.T) {
 	restore()
 	text := budget.SizeText
 	assert.EqualError(t, err, fmt.Sprintf(`budget "paged": the plan needs %s (budget %s, Go heap %s), and RLIMIT_AS leaves `+
-		`%d of %[1]s; lower the plan or raise the limit: ulimit -v`, text(size+tables), text(size), text(tables), size+tables-1))
+		`%s of %[1]s; lower the plan or raise the limit: ulimit -v`, text(size+tables), text(size), text(tables),
+		text(size+tables-budget.KiB)), "one unit; what is left is rounded down, else it would be what is needed")
 	limit.Bytes++
 	defer budget.SetLimits(limit)()
 	require.NoError(t, open(t, plan).Close())
@@ -186,7 +187,7 @@ func TestGoShareTooSmallForTheTables(t *testing.T) {
 	plan.Limits.Owned = 65535
 	_, err := budget.Open(plan)
 	assert.EqualError(t, err, fmt.Sprintf(`budget "small": go_heap: is 4MiB, and the tables of the plan's arenas on the Go heap take `+
-		`%s of it; raise go_heap, or lower limits or slots`, budget.SizeText(budget.GoTables(plan))))
+		`%dKiB of it; raise go_heap, or lower limits or slots`, budget.GoTables(plan)/budget.KiB))
 	plan.GoHeap = budget.GoTables(plan) - 1
 	_, err = budget.Open(plan)
 	assert.ErrorContains(t, err, "raise go_heap")

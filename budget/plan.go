@@ -28,6 +28,16 @@ type Plan struct {
 
 // RegionPlan is a named part of the budget. Name is as the plan's, unique, and neither "frame" nor "scratch"; Note is for
 // people.
+//
+// The order of regions says what ends with what: a Load, Rewind or Release of one empties those after it in the plan, and
+// of its own siblings none. So what lives longest comes first, and slots last:
+//
+//	plan          ended by a load of
+//	systems       systems
+//	net           systems, net
+//	room, slots   systems, net, and the slot itself
+//
+// With net after room, the first match that is loaded would empty the inboxes of all: [Plan.Check] warns of that.
 type RegionPlan struct {
 	Name  string
 	Size  uint64 // of each slot, if there are Slots; Rest: what the other parts leave of Plan.Size, at least 64 KiB

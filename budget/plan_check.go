@@ -14,13 +14,46 @@ import (
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// It is nil for a plan that can be laid out. Whether the machine has the memory, Open will say.
+// Of a plan that can be laid out it is nil, or an [ErrWarning] that says what is hardly meant. Whether the machine has the
+// memory, Open will say.
 func (p Plan) Check() error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, warning := range p.warnings() {
+		errs = append(errs, fmt.Errorf("plan %s: %s: %w: %s", shortQuote(p.Name), warning.key, ErrWarning, warning.text))
+	}
+	return errors.Join(errs...)
+}
+
+// ErrWarning is what errors.Is finds in a Check of a plan without a fault. Open takes such a plan, and [Plan.String] shows
+// the warnings. There is one: a region without slots above one that has some is emptied whenever one of these is loaded,
+// rewound or released.
+var ErrWarning = errors.New("warning")
+
+// check is Check without the warnings.
+func (p Plan) check() error {
 	var errs []error
 	for _, fault := range p.faults() {
 		errs = append(errs, fmt.Errorf("plan %s: %s: %s", shortQuote(p.Name), fault.key, fault.text))
 	}
 	return errors.Join(errs...)
+}
+
+// warnings are of a plan without a fault.
+func (p Plan) warnings() (f planFaults) {
+	slotted := -1
+	for i, r := range p.Regions {
+		switch {
+		case r.Slots != 0:
+			slotted = i
+		case slotted >= 0:
+			f.add(fmt.Sprintf("regions[%d]", i), "%q has no slots and lies above those of %q: a Load, Rewind or Release of one of them "+
+				"empties it, too; put it below", r.Name, p.Regions[slotted].Name)
+		}
+	}
+	return f
 }
 
 // planFault is one thing wrong: where and what.
@@ -58,7 +91,7 @@ func (p Plan) faults() planFaults {
 		}
 	}
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
-		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeText(p.GoHeap), sizeText(planHeapMin), sizeText(planHeapMax))
+		f.add("go_heap", "%s; the Go runtime's share is 0 or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.sums(p)
 	return f
@@ -72,13 +105,13 @@ func (f *planFaults) whole(p Plan) {
 	}
 	switch {
 	case p.Size > planSizeMax:
-		f.add("size", "%s; a budget has at most %s", sizeText(p.Size), sizeText(planSizeMax))
+		f.add("size", "%s; a budget has at most %s", sizeInPlan(p.Size), sizeInPlan(planSizeMax))
 	case p.Size == 0 && rest >= 0:
 		f.add("size", `0, but %s is "rest"; give the size that it is the rest of`, regionSizeKey(rest))
 	}
 	switch {
 	case p.Base%planEdge != 0:
-		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeText(planEdge), addressText(planEdge))
+		f.add("base", "%s; it is a multiple of %s (%s)", addressText(p.Base), sizeInPlan(planEdge), addressText(planEdge))
 	case p.Base >= planBaseEnd:
 		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
 	case p.Base == 0 && p.Pages.Base.asks():
@@ -142,7 +175,7 @@ func (f *planFaults) size(key string, size uint64) {
 	case size == 0:
 		f.add(key, "0 bytes; give a size")
 	case size > planSizeMax:
-		f.add(key, "%s; a budget has at most %s", sizeText(size), sizeText(planSizeMax))
+		f.add(key, "%s; a budget has at most %s", sizeInPlan(size), sizeInPlan(planSizeMax))
 	}
 }
 
@@ -152,7 +185,7 @@ func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey s
 	case count != 0 && (count < least || count > most):
 		f.add(countKey, "%d; 0 or %d to %d", count, least, most)
 	case count == 0 && size != 0:
-		f.add(countKey, "0, but %s is %s; give both or neither", sizeKey, sizeText(size))
+		f.add(countKey, "0, but %s is %s; give both or neither", sizeKey, sizeInPlan(size))
 	}
 	if count != 0 {
 		f.size(sizeKey, size)
@@ -178,19 +211,19 @@ func (f *planFaults) sums(p Plan) {
 	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText() // far from 64 bits
 	if rest >= 0 {
 		least += planEdge
-		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeText(planEdge))
+		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeInPlan(planEdge))
 	}
 	switch {
 	case least > planSizeMax:
-		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeText(planSizeMax))
+		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeInPlan(planSizeMax))
 	case p.Size == 0:
 	case rest >= 0 && least > size:
-		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeText(p.Size), need, sizeText(least-p.Size))
+		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeInPlan(p.Size), need, sizeInPlan(least-p.Size))
 	case rest < 0 && least > p.Size:
-		f.add("size", "%s is less than the parts need: %s", sizeText(p.Size), need)
+		f.add("size", "%s is less than the parts need: %s", sizeInPlan(p.Size), need)
 	}
 	if p.Base < planBaseEnd && p.Base != 0 && max(least, size) > planBaseEnd-p.Base {
-		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeText(max(least, size)),
+		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeInPlan(max(least, size)),
 			addressText(planBaseEnd))
 	}
 }
@@ -208,9 +241,9 @@ func planSummand(key string) bool {
 func (p Plan) partsText() string {
 	sum, guards := p.sum(p.sized()...), ""
 	if sum.Guards != 0 {
-		guards = ", guards " + sizeText(sum.Guards)
+		guards = ", guards " + sizeInPlan(sum.Guards)
 	}
-	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeText(sum.Whole),
-		sizeText(p.ofKind(arena_c.KindRegion)), sizeText(p.ofKind(arena_c.KindFrame)),
-		sizeText(p.ofKind(arena_c.KindScratch)), guards, sizeText(planEdge))
+	return fmt.Sprintf("%s (regions %s, frame %s, scratch %s%s; each rounded up to %s)", sizeInPlan(sum.Whole),
+		sizeInPlan(p.ofKind(arena_c.KindRegion)), sizeInPlan(p.ofKind(arena_c.KindFrame)),
+		sizeInPlan(p.ofKind(arena_c.KindScratch)), guards, sizeInPlan(planEdge))
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// String draws the plan for people, bottom first: a line for each part with its bytes, where it lies in
-// the whole, and the key that says so. What guards and rounding up to 64 KiB take has lines of its own,
-// so that the sizes above the Go heap's sum up exactly. Of a faulty plan it says how many faults there are.
+// String draws the plan for people, bottom first: a line for each part with its size ([SizeText]), where
+// it lies in the whole, and the key that says so. What guards and rounding up to 64 KiB take has lines of
+// its own, so that the sizes above the Go heap's sum up to the whole. What Check warns of comes last. Of a
+// faulty plan it says how many faults there are.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", shortQuote(p.Name), plural(faults, "fault"))
@@ -27,7 +28,7 @@ func (p Plan) String() string {
 		d.add("guards", sum.Guards, planEach(int(sum.Rows), "guard", p.guard()))
 	}
 	if sum.Edges != 0 {
-		d.add("edges", sum.Edges, "up to multiples of "+planDraw(planEdge))
+		d.add("edges", sum.Edges, "up to multiples of "+SizeText(planEdge))
 	}
 	if free := d.total - sum.Whole; free != 0 {
 		d.mapped("unplanned", free, sum.Whole, d.total, "size")
@@ -35,8 +36,12 @@ func (p Plan) String() string {
 	if p.GoHeap != 0 {
 		d.add("Go heap", p.GoHeap, "beside it")
 	}
-	return fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
-		p.Name, planDraw(d.total), d.text(), p.Limits.Scopes, p.Limits.Pools, p.Limits.Owned, p.Limits.Labels, p.Pages.text(p.Base))
+	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
+		p.Name, SizeText(d.total), d.text(), p.Limits.Scopes, p.Limits.Pools, p.Limits.Owned, p.Limits.Labels, p.Pages.text(p.Base))
+	for _, warning := range p.warnings() {
+		text += "  warning: " + warning.key + ": " + warning.text + "\n"
+	}
+	return text
 }
 
 // partText is the name of the i-th part, and what it is.
@@ -80,11 +85,10 @@ type planDrawing struct {
 	lines []planLine
 }
 
-type planLine struct{ name, count, unit, text string }
+type planLine struct{ name, size, text string }
 
 func (d *planDrawing) add(name string, size uint64, text string) {
-	count, unit, _ := strings.Cut(planDraw(size), " ")
-	d.lines = append(d.lines, planLine{name, count, unit, text})
+	d.lines = append(d.lines, planLine{name, SizeText(size), text})
 }
 
 // mapped adds a line with a bar: where in the whole it begins and ends, at least one character of it.
@@ -99,28 +103,18 @@ func (d *planDrawing) mapped(name string, size, begin, end uint64, text string) 
 
 // text writes the lines in columns.
 func (d *planDrawing) text() string {
-	names, counts := 0, 0
+	names, sizes := 0, 0
 	for _, line := range d.lines {
-		names, counts = max(names, len(line.name)), max(counts, len(line.count))
+		names, sizes = max(names, len(line.name)), max(sizes, len(line.size))
 	}
 	var out strings.Builder
 	for _, line := range d.lines {
-		fmt.Fprintf(&out, "  %-*s  %*s %-3s  %s\n", names, line.name, counts, line.count, line.unit, line.text)
+		fmt.Fprintf(&out, "  %-*s  %*s  %s\n", names, line.name, sizes, line.size, line.text)
 	}
 	return out.String()
 }
 
-// planDraw writes a size for people: "4 MiB", "65537 B".
-func planDraw(size uint64) string {
-	text := sizeText(size)
-	digits := strings.TrimRight(text, "TGMKiB")
-	if unit := text[len(digits):]; unit != "" {
-		return digits + " " + unit
-	}
-	return digits + " B"
-}
-
 // planEach is so many things of a size each.
 func planEach(count int, thing string, size uint64) string {
-	return plural(count, thing) + " of " + planDraw(size)
+	return plural(count, thing) + " of " + SizeText(size)
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -11,17 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// undraw reads what planDraw writes.
-func undraw(t *testing.T, text string) uint64 {
+// undraw reads what SizeText writes.
+func undraw(t *testing.T, text string) float64 {
 	t.Helper()
-	size, err := parseSize(strings.ReplaceAll(strings.TrimSuffix(text, " B"), " ", ""))
+	require.True(t, strings.HasSuffix(text, "KiB"), text)
+	size, err := strconv.ParseFloat(strings.TrimSuffix(text, "KiB"), 64)
 	require.NoError(t, err, text)
 	return size
 }
 
-// requireDrawnExactly holds the drawing of a plan that passes against the plan: the lines sum up to the whole, and
+// requireDrawn holds the drawing of a plan that passes against the plan: the lines sum up to the whole, rounded as they are, and
 // each bar begins where the one before ended, or where at least one character has room.
-func requireDrawnExactly(t *testing.T, plan Plan) {
+func requireDrawn(t *testing.T, plan Plan) {
 	t.Helper()
 	text := plan.String()
 	lines := strings.Split(text, "\n")
@@ -29,16 +31,16 @@ func requireDrawnExactly(t *testing.T, plan Plan) {
 	require.True(t, found, text)
 	require.Equal(t, plan.Name, name)
 	resolved := plan.resolved()
-	require.Equal(t, max(resolved.total(), planRound(plan.Size)), undraw(t, whole), text)
+	require.EqualValues(t, max(resolved.total(), planRound(plan.Size))/KiB, undraw(t, whole), text)
 
-	sum, end, drawn := uint64(0), 0, 0
+	sum, end, drawn := 0.0, 0, 0
 	for _, line := range lines[1:] {
 		if strings.HasPrefix(line, "  Go heap ") || strings.HasPrefix(line, "  limits of each arena:") {
 			break
 		}
 		words := strings.Fields(line)
-		sum += undraw(t, words[1]+" "+words[2])
-		if bar := words[3]; bar[0] == '[' && strings.Contains(bar, "#") {
+		sum += undraw(t, words[1])
+		if bar := words[2]; bar[0] == '[' && strings.Contains(bar, "#") {
 			require.Len(t, bar, 34, text)
 			from, to := strings.Index(bar, "#")-1, strings.LastIndex(bar, "#")
 			require.True(t, from == end || from == end-1, text)
@@ -47,7 +49,8 @@ func requireDrawnExactly(t *testing.T, plan Plan) {
 			drawn++
 		}
 	}
-	require.Equal(t, undraw(t, whole), sum, text)
+	require.InDelta(t, undraw(t, whole), sum, float64(len(lines)), "each line is rounded up: %s", text)
+	require.GreaterOrEqual(t, sum, undraw(t, whole), text)
 	require.Equal(t, 32, end, text)
 	require.GreaterOrEqual(t, drawn, len(plan.Regions))
 }
@@ -70,25 +73,26 @@ func TestPlanIsDrawn(t *testing.T) {
 		Pages:   Pages{Lock: Required, Guards: Wished},
 		GoHeap:  32 * MiB,
 	}
-	assert.Equal(t, `plan server: 128 MiB
-  init            4 MiB  [#...............................]  regions[0]
-  systems  12582989 B    [.###............................]  regions[1]
-  match          32 MiB  [....########....................]  regions[2]  16 slots of 2 MiB  largest room + 10 %
-  one            64 KiB  [............#...................]  regions[3]  1 slot of 64 KiB
-  level       76160 KiB  [............###################.]  regions[4]  the rest  largest`+"\ufffd"+`map
-  frame           2 MiB  [...............................#]  2 buffers of 1 MiB
-  scratch         2 MiB  [...............................#]  1 worker x 2 arenas of 1 MiB
-  guards       1536 KiB  24 guards of 64 KiB
-  edges       65459 B    up to multiples of 64 KiB
-  Go heap        32 MiB  beside it
+	assert.Equal(t, `plan server: 131072KiB
+  init      4096KiB  [#...............................]  regions[0]
+  systems  12289KiB  [.###............................]  regions[1]
+  match    32768KiB  [....########....................]  regions[2]  16 slots of 2048KiB  largest room + 10 %
+  one         64KiB  [............#...................]  regions[3]  1 slot of 64KiB
+  level    76160KiB  [............###################.]  regions[4]  the rest  largest`+"\ufffd"+`map
+  frame     2048KiB  [...............................#]  2 buffers of 1024KiB
+  scratch   2048KiB  [...............................#]  1 worker x 2 arenas of 1024KiB
+  guards    1536KiB  24 guards of 64KiB
+  edges       64KiB  up to multiples of 64KiB
+  Go heap  32768KiB  beside it
   limits of each arena: 64 scopes, 7 pools, 256 owned values, 32 labels
   pages: prefault wished, lock required, huge off, guards wished, base wished at 0x200000000000
+  warning: regions[4]: "level" has no slots and lies above those of "one": a Load, Rewind or Release of one of them empties it, too; put it below
 `, plan.String())
 
-	assert.Equal(t, `plan x: 1 MiB
-  a              8 B    [##..............................]  regions[0]
-  edges      65528 B    up to multiples of 64 KiB
-  unplanned    960 KiB  [..##############################]  size
+	assert.Equal(t, `plan x: 1024KiB
+  a          0.1KiB  [##..............................]  regions[0]
+  edges       64KiB  up to multiples of 64KiB
+  unplanned  960KiB  [..##############################]  size
   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
 `, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
@@ -120,6 +124,6 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
 		text := plan.String()
 		require.True(t, utf8.ValidString(text))
 		require.Equal(t, -1, strings.IndexFunc(text, func(char rune) bool { return char != '\n' && !unicode.IsPrint(char) }), "%q", text)
-		require.Equal(t, plan.Check() != nil, strings.HasSuffix(text, "(Check names them)\n"))
+		require.Equal(t, plan.check() != nil, strings.HasSuffix(text, "(Check names them)\n"))
 	}
 }

@@ -84,7 +84,7 @@ func planText(value any) string {
 		}
 	case *planSize:
 		if *value != 0 {
-			return strconv.Quote(sizeText(uint64(*value)))
+			return strconv.Quote(sizeInPlan(uint64(*value)))
 		}
 	case *planRest:
 		if uint64(*value) == Rest {

@@ -29,8 +29,8 @@ const planFaultsMax = 100
 // with "scopes", "pools", "owned" and "labels"; and what is demanded of the pages, each "off", "wished" or
 // "required":
 //
-//	{"name": "server", "size": "96MiB", "regions": [{"name": "match", "size": "2MiB", "slots": 16},
-//	 {"name": "cache", "size": "rest"}], "base": "0x200000000000",
+//	{"name": "server", "size": "96MiB", "regions": [{"name": "cache", "size": "rest"},
+//	 {"name": "match", "size": "2MiB", "slots": 16}], "base": "0x200000000000",
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off", "base": "required"}}
 //
 // Reading is strict: an unknown key, a key given twice, a value of another type, and anything after the plan is a
@@ -60,7 +60,7 @@ func readPlanFile(name string) ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, planFileMax+1))
 	if err == nil && len(data) > planFileMax {
-		err = fmt.Errorf("larger than %s, which no plan is", sizeText(planFileMax))
+		err = fmt.Errorf("larger than %s, which no plan is", sizeInPlan(planFileMax))
 	}
 	return data, err
 }

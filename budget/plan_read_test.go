@@ -294,7 +294,7 @@ func TestPlanCorpusLoads(t *testing.T) {
 			continue
 		}
 		requireSound(t, plan)
-		assert.Equal(t, planCorpus[name], sizeText(plan.resolved().total()), name)
+		assert.Equal(t, planCorpus[name], sizeInPlan(plan.resolved().total()), name)
 		text, err := json.Marshal(plan)
 		require.NoError(t, err)
 		again, err := ParsePlan(text)

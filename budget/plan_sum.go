@@ -136,7 +136,7 @@ func (p Plan) largest() string {
 			key, size, most = part.key, *part.size, all.Bytes+all.Edges
 		}
 	}
-	return fmt.Sprintf("%s (%s)", key, sizeText(size))
+	return fmt.Sprintf("%s (%s)", key, sizeInPlan(size))
 }
 
 // planCount is a count as a factor; a negative one is a fault, and nothing.
@@ -179,7 +179,7 @@ func (p Plan) layout() (l layout, err error) {
 		l.size += planRound(p.Size) - total
 	}
 	if l.size == 0 || l.size >= sizeEnd {
-		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeText(sizeEnd), p.largest())
+		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeInPlan(sizeEnd), p.largest())
 	}
 	return l, nil
 }

@@ -15,8 +15,19 @@ var sizeUnits = []struct {
 	bytes uint64
 }{{"TiB", 1024 * GiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
 
-// sizeText writes a size in the largest unit that divides it: "4MiB", "65537".
-func sizeText(size uint64) string {
+// SizeText writes a size for people: in KiB, rounded up, below 100 KiB to a tenth: "4096KiB", "3.8KiB". Reports, plans as
+// they are drawn, frogpond, and errors about the machine write all sizes so, and none of them mixes units. What is exact to
+// the byte is so because somebody may copy it: what speaks of a plan's own values is as in a plan file ("4MiB", "65537"),
+// and a [scope.FullError] is in bytes, with the size to raise a key to.
+func SizeText(size uint64) string {
+	if tenths := (size%KiB*10 + KiB - 1) / KiB; size < 100*KiB && tenths%10 != 0 {
+		return fmt.Sprintf("%d.%dKiB", size/KiB, tenths)
+	}
+	return strconv.FormatUint(size/KiB+min(1, size%KiB), 10) + "KiB"
+}
+
+// sizeInPlan writes a size as a plan file has it, in the largest unit that divides it: "4MiB", "65537".
+func sizeInPlan(size uint64) string {
 	for _, unit := range sizeUnits {
 		if size != 0 && size%unit.bytes == 0 {
 			return strconv.FormatUint(size/unit.bytes, 10) + unit.name
@@ -25,7 +36,7 @@ func sizeText(size uint64) string {
 	return strconv.FormatUint(size, 10)
 }
 
-// parseSize reads what sizeText writes, and plain bytes.
+// parseSize reads what sizeInPlan writes, and plain bytes.
 func parseSize(text string) (uint64, error) {
 	digits, scale := text, uint64(1)
 	for _, unit := range sizeUnits {

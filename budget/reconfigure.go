@@ -18,7 +18,7 @@ import (
 // Addresses and peaks of the reconfigured regions begin anew. Cost: that of an Open for these regions' tables.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	defer forgive()()
-	if err := plan.Check(); err != nil {
+	if err := plan.check(); err != nil {
 		return err
 	}
 	plan = plan.resolved()
@@ -69,8 +69,8 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
 	}
 	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {
-		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, sizeText(have),
-			sizeText(want)))
+		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, SizeText(have),
+			SizeText(want)))
 	}
 	return errors.Join(errs...)
 }

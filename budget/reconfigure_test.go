@@ -56,7 +56,7 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 func TestReconfigureRefuses(t *testing.T) {
 	b, oneScratch := open(t, worlds(256, 64, 512)), budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}
 	for want, change := range map[string]func(*budget.Plan){
-		`the regions have 960KiB, the plan's need 1MiB`:                  func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
+		`the regions have 960KiB, the plan's need 1024KiB`:               func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
 		`name is worlds and stays; the plan has other`:                   func(p *budget.Plan) { p.Name = "other" },
 		`frame is {2 65536} and stays; the plan has {3 65536}`:           func(p *budget.Plan) { p.Frame.Buffers = 3 },
 		`scratch is {0 0 0} and stays; the plan has {1 2 65536}`:         func(p *budget.Plan) { p.Scratch = oneScratch },

@@ -14,7 +14,8 @@ import (
 )
 
 // Region is a region of an open budget, or one slot of a region for as long as somebody has acquired it. Regions are
-// rewound from the top: a region takes along those after it in the plan, a slot never its siblings.
+// rewound from the top: a region takes along those after it in the plan, a slot never its siblings ([RegionPlan] shows the
+// order). Who comes with a scope, pool or container of a region that was emptied is told by which load, and when.
 type Region struct {
 	*region
 	owner uint64       // the region's owner when this was made
@@ -82,10 +83,10 @@ func (r *region) keep() (word uint64, err error) {
 }
 
 // rewind empties the region, finalizers newest first.
-func (r *region) rewind() error {
+func (r *region) rewind(by string, site arena_c.Site) error {
 	r.step(rewinding, empty, loading, loaded)
 	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
-	return r.stack.CloseTo(0)
+	return r.stack.Empty(by, site)
 }
 
 // Of an owner word. Above stands how often the slot was released.
@@ -163,14 +164,18 @@ func (r *Region) Base() arena.Base {
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
 }
 
-// emptyAll empties regions, top first: what lies above may point into what is below. After a load that failed the peak of
-// its region stays: how far it came.
-func emptyAll(regions []*region, failed bool) (errs []error) {
-	insist(len(regions), func(i int) {
-		i = len(regions) - 1 - i
-		errs = append(errs, regions[i].rewind())
+// emptyAll empties the regions of a load, top first: what lies above may point into what is below. After a load that
+// failed the peak of its region stays: how far it came.
+func (l *load) emptyAll(failed bool) (errs []error) {
+	by := l.name
+	if failed {
+		by += " that failed"
+	}
+	insist(len(l.along), func(i int) {
+		i = len(l.along) - 1 - i
+		errs = append(errs, l.along[i].rewind(by, l.site))
 		if i > 0 || !failed {
-			regions[i].stack.ResetPeak(false)
+			l.along[i].stack.ResetPeak(false)
 		}
 	})
 	return errs
@@ -238,7 +243,8 @@ func (d *Reader) Unpin() {
 	}
 }
 
-// Report are the figures of this region now; after Close, as they were then. See [Budget.Report].
+// Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
+// does; any other goroutine has [Budget.Snapshot].
 func (r *Region) Report() RegionReport {
 	defer forgive()()
 	if r.its().released() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -84,8 +85,8 @@ func TestReportOfAFaultyPlan(t *testing.T) {
 	assert.ErrorContains(t, err, "sise")
 	text := `{"regions": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
-	for _, line := range []string{"a          [................................] used            7  peak            9  of            0",
-		"go heap    [################################] used            2  collections     0  of            1"} {
+	for _, line := range []string{"a          [................................] used     0.1KiB  peak     0.1KiB  of       0KiB",
+		"go heap    [################################] used     0.1KiB  collections     0  of     0.1KiB"} {
 		assert.Contains(t, r.String(), "\n  "+line+"\n", "whatever is drawn, nothing panics")
 	}
 }
@@ -211,7 +212,7 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	assert.Greater(t, more.Used, least.Used+16*budget.MiB)
 	runtime.KeepAlive(block)
 	text := b.Report().String()
-	assert.Regexp(t, `(?m)^  go heap    \[#+\.*\] used +\d+  collections +\d+  of    536870912$`, text)
+	assert.Regexp(t, `(?m)^  go heap +\[#+\.*\] used +\d+KiB  collections +\d+  of  524288KiB$`, text)
 	require.NoError(t, b.Close())
 	last := b.Report().GoHeap
 	runtime.GC()
@@ -500,4 +501,67 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 	var out bytes.Buffer
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "r", b.Report().Regions[2])
 	assert.Regexp(t, `"\\"\\"":{"bytes":0,"peak":8[,}]`, out.String())
+}
+
+// TestReportFoldsSiblings: what is said of many slots is said once, wherever they are; a region is nobody's sibling, and
+// JSON has every one.
+func TestReportFoldsSiblings(t *testing.T) {
+	r := budget.Report{Name: "many", Regions: []budget.RegionReport{{Name: "room"}, {Name: "hall"}}}
+	for i := range 4096 {
+		r.Regions = append(r.Regions, budget.RegionReport{Name: fmt.Sprintf("match %d", i), Size: budget.MiB, Used: uint64(i%2) * budget.KiB,
+			Labels: []scope.Usage{{Name: "ai", Bytes: 500, Peak: 1000, Objects: 3}}})
+	}
+	text := strings.ReplaceAll(r.String(), " in 3", "") // of checked builds
+	assert.Equal(t, `budget many: 0KiB
+  room                [................................] used       0KiB  peak       0KiB  of       0KiB
+  hall                [................................] used       0KiB  peak       0KiB  of       0KiB
+  match 0, 2048 alike [................................] used       0KiB  peak       0KiB  of    1024KiB
+  match 1, 2048 alike [#...............................] used       1KiB  peak       0KiB  of    1024KiB
+  match 0, 4096 alike: label "ai" used 0.5KiB, peak 1KiB
+  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas
+`, text)
+	whole, err := json.Marshal(r)
+	require.NoError(t, err)
+	assert.Equal(t, 4096, strings.Count(string(whole), `"name":"match `))
+}
+
+// FuzzReport: a report that somebody sends is refused or read, drawn, logged, written as it was, and made a plan of; it never
+// panics.
+func FuzzReport(f *testing.F) {
+	b := open(f, small())
+	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })
+	whole, err := json.Marshal(b.Report())
+	require.NoError(f, err)
+	for _, seed := range []string{string(whole), `{}`, `null`, `[]`, `{"regions": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`,
+		`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "size": "1KiB"}]}, "regions": [{"name": "a", "peak": 18446744073709551615}]}`,
+		`{"regions": [{"name": "a 1", "labels": [{"name": "\u0000", "bytes": 1}]}, {"name": "a 2", "labels": [{}]}], "beside": [{"size": 1}]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r, again budget.Report
+		if json.Unmarshal(data, &r) != nil {
+			return
+		}
+		_ = r.String()
+		slog.New(slog.DiscardHandler).Info("report", "budget", r)
+		var out bytes.Buffer
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("report", "budget", r)
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		if err := json.Unmarshal(text, &again); err == nil { // a plan that can't be laid out isn't read
+			text2, err := json.Marshal(again)
+			require.NoError(t, err)
+			assert.Equal(t, string(text), string(text2))
+			if plan, err := budget.Suggest(r, again); err == nil {
+				assert.NoError(t, json.Unmarshal(must(json.Marshal(plan)), new(budget.Plan)))
+			}
+		}
+	})
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
 }

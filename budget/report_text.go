@@ -14,26 +14,39 @@ import (
 )
 
 // String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go heap where the plan gives it a
-// share. What scopes and labels hold and held follows by name, largest peak first, at most 8 of an arena each ("used 384
-// in 3", of checked builds, is 384 bytes in 3 allocations that are live).
+// share. What scopes and labels hold and held follows by name, largest peak first, at most 8 of an arena each ("used 0.4KiB
+// in 3", of checked builds, is in 3 allocations that are live). Sizes are as [SizeText] writes them. Slots, buffers or scratch
+// arenas of which the same is said have one line.
 func (r Report) String() string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, sizeText(r.Size))
+	var bars, names reportLines
 	arenas := slices.Concat(r.Regions, r.Beside)
 	for _, x := range arenas {
-		fmt.Fprintf(&out, "  %-10s %s used %12d  peak %12d  of %12d\n", x.Name, x.bar(reportBar), x.Used, x.Peak, x.Size)
+		bars.add(x.Name, fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak),
+			SizeText(x.Size)))
 	}
 	if heap := r.GoHeap; heap.Limit != 0 {
-		fmt.Fprintf(&out, "  %-10s %s used %12d  collections %5d  of %12d\n", "go heap", bar(heap.Used, 0, heap.Limit, reportBar),
-			heap.Used, heap.Collections, heap.Limit)
+		bars.add("go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s", bar(heap.Used, 0, heap.Limit, reportBar),
+			SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
 	}
 	for _, x := range arenas {
-		usageText(&out, x.Name, "scope", x.Scopes)
-		usageText(&out, x.Name, "label", x.Labels)
+		names.usage(x.Name, "scope", x.Scopes)
+		names.usage(x.Name, "label", x.Labels)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))
+	width := 10
+	for _, line := range bars.list {
+		width = max(width, len(line.who()))
+	}
+	for _, line := range bars.list {
+		fmt.Fprintf(&out, "  %-*s %s\n", width, line.who(), line.text)
+	}
+	for _, line := range names.list {
+		fmt.Fprintf(&out, "  %s: %s\n", line.who(), line.text)
 	}
 	for _, x := range r.Proxies {
-		fmt.Fprintf(&out, "  proxy %q: %d live, of %d bytes, peak %d; gave %d, refused %d\n",
-			x.Name, x.Live, x.Asked, x.Peak, x.Total, x.Failed)
+		fmt.Fprintf(&out, "  proxy %q: %d live, of %s, peak %s; gave %d, refused %d\n",
+			x.Name, x.Live, SizeText(x.Asked), SizeText(x.Peak), x.Total, x.Failed)
 	}
 	fmt.Fprintf(&out, "  leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d pairs of scratch arenas\n",
 		r.Leaks.Scopes, r.Leaks.Owned, r.Leaks.Finalizers, r.Leaks.Slots, r.Leaks.Scratch)
@@ -45,20 +58,53 @@ const (
 	reportNames = 8
 )
 
-// usageText writes a line for each name.
-func usageText(out *strings.Builder, arena, what string, list []scope.Usage) {
+// reportLines are lines of a report, each of an arena and of those like it.
+type reportLines struct {
+	list []reportLine
+	said map[[2]string]int // where in the list: of siblings, and what
+}
+
+type reportLine struct {
+	arena, text string
+	more        int // arenas of which the same is said
+}
+
+func (l reportLine) who() string {
+	if l.more == 0 {
+		return l.arena
+	}
+	return fmt.Sprintf("%s, %d alike", l.arena, l.more+1)
+}
+
+// add adds a line, unless one says the same of a sibling.
+func (l *reportLines) add(arena, text string) {
+	part, _, _ := strings.Cut(arena, " ")
+	key := [2]string{part, text}
+	if i, said := l.said[key]; said {
+		l.list[i].more++
+		return
+	}
+	if l.said == nil {
+		l.said = map[[2]string]int{}
+	}
+	l.said[key] = len(l.list)
+	l.list = append(l.list, reportLine{arena, text, 0})
+}
+
+// usage adds a line for each name.
+func (l *reportLines) usage(arena, what string, list []scope.Usage) {
 	list = slices.DeleteFunc(slices.Clone(list), func(u scope.Usage) bool { return u.Bytes|u.Peak == 0 })
 	slices.SortStableFunc(list, func(a, b scope.Usage) int { return cmp.Compare(b.Peak, a.Peak) })
 	for i, u := range list {
 		if i == reportNames {
-			fmt.Fprintf(out, "  %s: %d more of %ss\n", arena, len(list)-i, what)
+			l.add(arena, fmt.Sprintf("%d more of %ss", len(list)-i, what))
 			return
 		}
 		objects := ""
 		if arena_c.Checked {
 			objects = fmt.Sprintf(" in %d", u.Objects)
 		}
-		fmt.Fprintf(out, "  %s: %s %q used %d%s, peak %d\n", arena, what, u.Name, u.Bytes, objects, u.Peak)
+		l.add(arena, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
 	}
 }
 

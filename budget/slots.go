@@ -14,8 +14,8 @@ import (
 // while the old one plays can be swapped in when it is whole, and the old one stays when it fails.
 //
 // Any goroutine may acquire a slot; it is then the slot's owner, who loads, rewinds and releases it. Owners do so at the
-// same time when no region lies above the slots in the plan. Otherwise each of them touches what lies above, and who
-// comes second gets ErrLoading: take turns, or put the slots last.
+// same time when no region lies above the slots in the plan. Otherwise each of them empties what lies above, and who
+// comes second meanwhile gets ErrLoading: put the slots last ([Plan.Check] warns).
 //
 // A slot that nobody released before Close is a leak, as a pair of scratch arenas is that nobody gave back ([Leaks]). Close empties it
 // all the same, but it has an owner who doesn't know that it is gone; and the same oversight in a server that goes on

@@ -56,13 +56,13 @@ func Suggest(reports ...Report) (Plan, error) {
 			plan.Regions[i].Note = fmt.Sprintf("%d bytes in report %d, %q", highest[i], from[i]+1, reports[from[i]].Name)
 		}
 	}
-	return plan, plan.Check()
+	return plan, plan.check()
 }
 
 // suits says what the report's plan has that this one has not, or what is wrong with the report.
 func (p Plan) suits(report Report) error {
 	other := report.Plan
-	if err := other.Check(); err != nil {
+	if err := other.check(); err != nil {
 		return err
 	}
 	differs := func(key string, have, want any) error {

@@ -132,13 +132,13 @@ func TestHeadroom(t *testing.T) {
 	got = plan.Headroom(10)
 	assert.Equal(t, budget.Rest, got.Regions[3].Size)
 	assert.EqualValues(t, 1127*budget.KiB, got.Size)
-	assert.NoError(t, got.Check())
+	requireNoFault(t, got)
 	for _, size := range sizesOf(&plan) {
 		*size = 64 * budget.KiB
 	}
 	plan.Size = 12 * 64 * budget.KiB
-	require.NoError(t, plan.Check())
-	assert.NoError(t, plan.Headroom(10).Check(), "the size grows as its parts do, which are rounded up each")
+	requireNoFault(t, plan)
+	requireNoFault(t, plan.Headroom(10)) // the size grows as its parts do, which are rounded up each
 }
 
 // Sizes that grow beyond all bounds are a plan's faults, never small.
@@ -167,9 +167,9 @@ func TestHeadroomOfTheRest(t *testing.T) {
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "rest", Size: budget.Rest})
 	for _, percent := range []int{0, 1, 10, 200} { // at 1 each of ten parts is rounded up by an edge
 		more := plan.Headroom(percent)
-		require.NoError(t, more.Check())
+		requireNoFault(t, more)
 		assert.GreaterOrEqual(t, open(t, more).Plan().Regions[10].Size, uint64(10*64*budget.KiB*(100+percent)/100))
 	}
 	plan.Size = 11 * 64 * budget.KiB // the least: the rest has one edge
-	assert.NoError(t, plan.Headroom(1).Check())
+	requireNoFault(t, plan.Headroom(1))
 }

@@ -66,9 +66,13 @@ func ExamplePlan_Check() {
 	plan := pondPlan()
 	plan.Regions[0].Size, plan.Frame.Buffers = 0, 1
 	fmt.Println(plan.Check())
+
+	plan = budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "room", Size: budget.MiB, Slots: 8}, {Name: "net", Size: budget.MiB}}}
+	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning)) // Open takes it, and each room's load would empty net
 	// Output:
 	// plan "pond": regions[0].size: 0 bytes; give a size
 	// plan "pond": frame.buffers: 1; 0 or 2 to 8
+	// true
 }
 
 func ExamplePlan_Headroom() {
@@ -161,14 +165,19 @@ func ExampleBudget_Snapshot() {
 }
 
 // A plan for a server of sixteen rooms, drawn: where each part lies, and the key of the plan that says so.
+func ExampleSizeText() {
+	fmt.Println(budget.SizeText(4*budget.MiB), budget.SizeText(13_674_760), budget.SizeText(3_808))
+	// Output: 4096KiB 13355KiB 3.8KiB
+}
+
 func ExamplePlan_String() {
 	plan, err := budget.ParsePlan([]byte(`{
 		"name": "server",
 		"size": "96MiB",
 		"regions": [
 			{"name": "systems", "size": "12MiB"},
-			{"name": "room", "size": "2MiB", "slots": 16, "note": "largest room + 10 %"},
-			{"name": "cache", "size": "rest"}
+			{"name": "cache", "size": "rest"},
+			{"name": "room", "size": "2MiB", "slots": 16, "note": "largest room + 10 %"}
 		],
 		"frame": {"buffers": 2, "size": "1MiB"},
 		"scratch": {"workers": 4, "size": "512KiB"},
@@ -181,13 +190,13 @@ func ExamplePlan_String() {
 	}
 	fmt.Print(plan)
 	// Output:
-	// plan server: 96 MiB
-	//   systems  12 MiB  [####............................]  regions[0]
-	//   room     32 MiB  [....###########.................]  regions[1]  16 slots of 2 MiB  largest room + 10 %
-	//   cache    46 MiB  [...............###############..]  regions[2]  the rest
-	//   frame     2 MiB  [..............................#.]  2 buffers of 1 MiB
-	//   scratch   4 MiB  [...............................#]  4 workers x 2 arenas of 512 KiB
-	//   Go heap  32 MiB  beside it
+	// plan server: 98304KiB
+	//   systems  12288KiB  [####............................]  regions[0]
+	//   cache    47104KiB  [....###############.............]  regions[1]  the rest
+	//   room     32768KiB  [...................###########..]  regions[2]  16 slots of 2048KiB  largest room + 10 %
+	//   frame     2048KiB  [..............................#.]  2 buffers of 1024KiB
+	//   scratch   4096KiB  [...............................#]  4 workers x 2 arenas of 512KiB
+	//   Go heap  32768KiB  beside it
 	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off
 }
@@ -217,8 +226,8 @@ func ExampleReport_proxies() {
 	text, err := json.Marshal(r)
 	fmt.Println(strings.Contains(string(text), `"proxies":[{"name":"sound","live":1,"asked":96,"peak":96,"total":1,"failed":0},{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}]`), err)
 	// Output:
-	//   proxy "sound": 1 live, of 96 bytes, peak 96; gave 1, refused 0
-	//   proxy "physics": 0 live, of 0 bytes, peak 0; gave 0, refused 1
+	//   proxy "sound": 1 live, of 0.1KiB, peak 0.1KiB; gave 1, refused 0
+	//   proxy "physics": 0 live, of 0KiB, peak 0KiB; gave 0, refused 1
 	// true <nil>
 }
 

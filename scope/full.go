@@ -74,7 +74,11 @@ func (s Scope) misuse(what string) error {
 	}
 	depth := h.Find(s.gen)
 	if depth == 0 {
-		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed", what, st.Arena), true}
+		ended := ""
+		if h.Back == 0 {
+			ended = st.ended(s.gen)
+		}
+		return &Misuse{fmt.Sprintf("%s a scope of %s that is closed%s", what, st.Arena, ended), true}
 	}
 	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
 	switch {

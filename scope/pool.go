@@ -118,11 +118,19 @@ func (b badPut[T]) Unwrap() error {
 
 func (b badPut[T]) Error() string { return b.Unwrap().Error() }
 
-func (pool[T]) misuse(what string, x *T, code arena_c.Code) error {
+func (p pool[T]) misuse(what string, x *T, code arena_c.Code) error {
 	if x == nil && what == "Put" {
 		return bug("Put of nil, pool of %T", *new(T))
 	}
-	return &Misuse{fmt.Sprintf("%s of a %T: %v", what, *new(T), code), code == arena_c.Stale}
+	return p.refused(what+" of", code)
+}
+
+func (p pool[T]) refused(what string, code arena_c.Code) error {
+	ended := ""
+	if code == arena_c.Stale {
+		ended = endedPool(p.header, p.gen)
+	}
+	return &Misuse{fmt.Sprintf("%s a %T: %v%s", what, *new(T), code, ended), code == arena_c.Stale}
 }
 
 // find is the number of the live chunk x, or the misuse of what was to be done to it.
@@ -288,7 +296,7 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 
 func (p HandlePool[T]) put(h arena.Handle[T]) error {
 	if code := p.its().PutHandle(p.gen, uint64(h)); code != arena_c.OK {
-		return &Misuse{fmt.Sprintf("Put of a handle of a %T: %v", *new(T), code), code == arena_c.Stale}
+		return p.refused("Put of a handle of", code)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package scope
 
 import (
+	"fmt"
+	"time"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -42,6 +44,50 @@ func (st *Stack) Left(depth int) error {
 
 // LastFull is the last full that the arena told of, to whomever, or nil.
 func (st *Stack) LastFull() *FullError { return st.lastFull }
+
+// Empty is CloseTo of all that is open. Who comes with what was there is told by whom, "Load of region room 3", and where
+// that was called.
+func (st *Stack) Empty(by string, site arena_c.Site) error {
+	if st.h.Depth != 0 {
+		st.emptied.Store(&emptied{by, time.Now(), site, st.h.Next})
+	}
+	return st.CloseTo(0)
+}
+
+// emptied is how an arena ended last.
+type emptied struct {
+	by   string
+	when time.Time
+	site arena_c.Site
+	last uint64 // the generation of what was opened last
+}
+
+// ended says who emptied the arena since the scope or pool of that generation was opened at the near end; nothing when
+// nobody did: it was closed where it was opened. Any goroutine may ask.
+func (st *Stack) ended(gen uint64) string {
+	e := st.emptied.Load()
+	if e == nil || gen > e.last {
+		return ""
+	}
+	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", st.Arena, e.by, time.Since(e.when).Round(time.Millisecond)) +
+		e.site.Tell(e.by)
+}
+
+// endedPool is ended of a pool, by where its header lies.
+func endedPool(p *arena_c.Pool, gen uint64) string {
+	all := registry.stacks.Load()
+	if all == nil {
+		return ""
+	}
+	at := uintptr(unsafe.Pointer(p))
+	for i := range *all {
+		st := (*all)[i].Load()
+		if st != nil && at >= uintptr(unsafe.Pointer(st.row.Pool(0))) && at < uintptr(unsafe.Pointer(st.row.Pool(st.row.Pools))) {
+			return st.ended(gen)
+		}
+	}
+	return ""
+}
 
 // EachOwned calls fn with each Go value that is held: what it is, and where it was given.
 func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {

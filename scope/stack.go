@@ -43,6 +43,7 @@ type Stack struct {
 	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
 	inside     int        // calls of Do and Make that are at work
+	emptied    atomic.Pointer[emptied]
 	_          noCopy
 }
 

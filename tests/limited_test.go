@@ -49,14 +49,6 @@ func sizeOf(t *testing.T, plan budget.Plan) uint64 {
 	return size
 }
 
-// sizeText is how the messages write a whole number of KiB.
-func sizeText(size uint64) string {
-	if size%budget.MiB == 0 {
-		return fmt.Sprintf("%dMiB", size/budget.MiB)
-	}
-	return fmt.Sprintf("%dKiB", size/budget.KiB)
-}
-
 // TestPlanBoundsTheProcess: frogpond plays all there is in its plan, its Go share, and a constant.
 func TestPlanBoundsTheProcess(t *testing.T) {
 	freedoom(t) // without it all there is are the built-in maps
@@ -92,7 +84,7 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	code, stdout, stderr = runLimited(t, limit, program, "-json", "-plan", wide)
 	assert.Equal(t, 1, code)
 	assert.Empty(t, stdout)
-	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs %s \(budget %s, Go heap 32MiB\), and RLIMIT_DATA `+
-		`leaves [0-9]+([KM]iB)? of %s; lower the plan or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA\n$`,
-		sizeText(size+plan.GoHeap), sizeText(size), sizeText(limit)), stderr)
+	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs %s \(budget %s, Go heap 32768KiB\), and RLIMIT_DATA `+
+		`leaves [0-9]+KiB of %s; lower the plan or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA\n$`,
+		budget.SizeText(size+plan.GoHeap), budget.SizeText(size), budget.SizeText(limit)), stderr)
 }

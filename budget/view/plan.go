@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -17,7 +18,7 @@ import (
 // the plan gives. The tables, which a plan has no sizes for, aren't shown. A faulty plan is its Check's error, and
 // nothing is written.
 func Plan(w io.Writer, p budget.Plan) error {
-	if err := p.Check(); err != nil {
+	if err := p.Check(); err != nil && !errors.Is(err, budget.ErrWarning) {
 		return err
 	}
 	m := layOut(p)
@@ -72,18 +73,18 @@ func layOut(p budget.Plan) memoryMap {
 		if r.Size == budget.Rest {
 			rest, r.Size, text = i, 0, strings.TrimSuffix("the rest, "+text, ", ")
 		} else if r.Slots != 0 {
-			text = strings.TrimSuffix(many(r.Slots, "slot")+" of "+sizeText(r.Size)+", "+text, ", ")
+			text = strings.TrimSuffix(many(r.Slots, "slot")+" of "+budget.SizeText(r.Size)+", "+text, ", ")
 		}
 		m.parts = append(m.parts, part{class: "region", name: r.Name, size: r.Size, count: uint64(max(1, r.Slots)), text: text})
 	}
 	if f := p.Frame; f.Buffers != 0 {
 		m.parts = append(m.parts, part{class: "frame", name: "frame", size: f.Size, count: uint64(f.Buffers),
-			text: many(f.Buffers, "buffer") + " of " + sizeText(f.Size) + ", in turn"})
+			text: many(f.Buffers, "buffer") + " of " + budget.SizeText(f.Size) + ", in turn"})
 	}
 	if s := p.Scratch; s.Workers != 0 {
 		each := cmp.Or(s.Each, 2)
 		m.parts = append(m.parts, part{class: "scratch", name: "scratch", size: s.Size, count: uint64(s.Workers * each),
-			text: many(s.Workers, "worker") + " × " + many(each, "arena") + " of " + sizeText(s.Size)})
+			text: many(s.Workers, "worker") + " × " + many(each, "arena") + " of " + budget.SizeText(s.Size)})
 	}
 	m.lay()
 	if free := round(p.Size) - min(round(p.Size), m.total); rest >= 0 {
@@ -139,10 +140,10 @@ const style = `<style>
 // open writes the head: what the picture is, also for who can't see it.
 func (m memoryMap) open(b *bytes.Buffer) {
 	height := listTop + listStep*(len(m.parts)+1)
-	title := fmt.Sprintf("plan %s: %s", m.plan.Name, sizeText(m.total))
+	title := fmt.Sprintf("plan %s: %s", m.plan.Name, budget.SizeText(m.total))
 	var list []string
 	for _, p := range m.parts {
-		list = append(list, p.name+" "+sizeText(p.size*p.count))
+		list = append(list, p.name+" "+budget.SizeText(p.size*p.count))
 	}
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n",
 		width, height, width, height)
@@ -151,7 +152,7 @@ func (m memoryMap) open(b *bytes.Buffer) {
 	b.WriteString(style)
 	fmt.Fprintf(b, `<text class="title" x="%d" y="32">%s</text>`+"\n", margin, html.EscapeString(title))
 	if m.plan.GoHeap != 0 {
-		fmt.Fprintf(b, `<text class="small size" x="%d" y="32">beside it: Go heap %s</text>`+"\n", width-margin, sizeText(m.plan.GoHeap))
+		fmt.Fprintf(b, `<text class="small size" x="%d" y="32">beside it: Go heap %s</text>`+"\n", width-margin, budget.SizeText(m.plan.GoHeap))
 	}
 }
 
@@ -185,7 +186,7 @@ func (m memoryMap) line(b *bytes.Buffer, i int, p part) {
 	y := listTop + listStep*i
 	fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="12" height="12"/>`+"\n", p.class, margin, y-11)
 	fmt.Fprintf(b, `<text x="%d" y="%d">%s</text>`+"\n", margin+22, y, html.EscapeString(p.name))
-	fmt.Fprintf(b, `<text class="size" x="%d" y="%d">%s</text>`+"\n", sizeRight, y, sizeText(p.size*p.count))
+	fmt.Fprintf(b, `<text class="size" x="%d" y="%d">%s</text>`+"\n", sizeRight, y, budget.SizeText(p.size*p.count))
 	fmt.Fprintf(b, `<text class="small" x="%d" y="%d">%s</text>`+"\n", sizeRight+24, y, html.EscapeString(oneLine(p.text)))
 }
 
@@ -198,7 +199,7 @@ func (m memoryMap) edges(b *bytes.Buffer) {
 	if slack == 0 {
 		return
 	}
-	text := "pale: every arena begins at a multiple of " + sizeText(edge)
+	text := "pale: every arena begins at a multiple of " + budget.SizeText(edge)
 	if m.guarded() {
 		text += ", and has a guard behind it"
 	}
@@ -242,15 +243,3 @@ func many(count int, thing string) string {
 
 // round rounds a size up to the next edge.
 func round(size uint64) uint64 { return (size + edge - 1) / edge * edge }
-
-// sizeText writes a size in the largest unit that divides it.
-func sizeText(size uint64) string {
-	unit, name := uint64(1), "B"
-	for _, next := range []string{"KiB", "MiB", "GiB"} {
-		if size == 0 || size%(unit*1024) != 0 {
-			break
-		}
-		unit, name = unit*1024, next
-	}
-	return fmt.Sprintf("%d %s", size/unit, name)
-}

@@ -51,6 +51,7 @@ var plans = map[string]budget.Plan{
 	"rest": {Name: "rest", Size: 1000 * budget.KiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}, {Name: "top", Size: 5}},
 		Frame: budget.FramePlan{Buffers: 3, Size: 70_000}},
 	"unplanned": {Name: "unplanned", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: 5 * budget.KiB}}},
+	"above":     {Name: "above", Regions: []budget.RegionPlan{{Name: "room", Size: 100_000, Slots: 3}, {Name: "net", Size: 1}}},
 	"guards": {Name: "guards", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, Slots: 2}, {Name: "top", Size: 1}},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.KiB}, Pages: budget.Pages{Guards: budget.Wished}},
 	"each": {Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: 3, Size: budget.MiB}},

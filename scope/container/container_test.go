@@ -251,7 +251,8 @@ func isDead(t *testing.T, k kind, c box) {
 		var misuse *scope.Misuse
 		require.ErrorAs(t, err, &misuse)
 		assert.ErrorIs(t, err, scope.ErrClosed)
-		assert.Regexp(t, "^"+k.push+": scope: BUG: use of a scope (of .* that is closed|whose budget is closed)$", err.Error())
+		assert.Regexp(t, "^"+k.push+": scope: BUG: use of a scope (of scratch 0.0 that is closed$|whose budget is closed$|"+
+			"of region level that is closed; the last to empty region level was a Rewind of region level, .* ago)", err.Error())
 	}()
 	c.push()
 }

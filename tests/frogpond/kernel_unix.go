@@ -2,7 +2,11 @@
 
 package main
 
-import "syscall"
+import (
+	"bytes"
+	"cmp"
+	"syscall"
+)
 
 // Objects of the kernel. Each holds descriptors, which the collector knows
 // nothing of, so each type is declared with a finalizer.
@@ -10,6 +14,8 @@ import "syscall"
 // LogFile is a file that lines are appended to.
 type LogFile struct {
 	fd     int64
+	failed syscall.Errno // the first write that did; 0: none
+	name   [256]byte     // as far as it fits
 	buffer [160]byte
 }
 
@@ -20,15 +26,35 @@ func (f *LogFile) open(name string) error {
 		return &badFile{"-log", name, err}
 	}
 	f.fd = int64(fd)
+	copy(f.name[:], name)
 	return nil
 }
 
-// write may fail, as on a full disk: the game goes on without the line.
-func (f *LogFile) write(text []byte) { syscall.Write(int(f.fd), text) }
+// write may fail, as on a full disk: the game goes on without the line, and close says so.
+func (f *LogFile) write(text []byte) {
+	for len(text) > 0 {
+		n, err := syscall.Write(int(f.fd), text)
+		if err == syscall.EINTR {
+			continue
+		}
+		if failed, _ := err.(syscall.Errno); failed != 0 {
+			f.failed = cmp.Or(f.failed, failed)
+			return
+		}
+		text = text[n:]
+	}
+}
 
 func (f *LogFile) close() error {
 	f.line("log", "closed by process", uint64(syscall.Getpid()))
-	return syscall.Close(int(f.fd))
+	err := syscall.Close(int(f.fd))
+	if f.failed != 0 {
+		err = f.failed
+	}
+	if err != nil {
+		return &badFile{"-log", string(bytes.TrimRight(f.name[:], "\x00")), err}
+	}
+	return nil
 }
 
 // Lock is a pipe with one byte in it: who has read the byte holds the lock.

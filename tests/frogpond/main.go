@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,10 +20,15 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if err := os.Stdout.Close(); err != nil { // what was printed may not have arrived
+		fmt.Fprintln(os.Stderr, "frogpond:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
-// run is the program: 0 is well, 1 bad input, 2 bad flags, 3 some maps did not fit.
+// run is the program: 0 is well, 1 bad input or a file that could not be written, 2 bad flags, 3 some maps did not fit.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -38,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	result := newResult(o)
 	if err := serve(ctx, o, plan, result, stderr); err != nil {
-		fmt.Fprintln(stderr, "frogpond:", err)
+		fmt.Fprintln(stderr, "frogpond:", errors.Join(err, result.close))
 		return 1
 	}
 	return result.print(stdout, stderr, o.json, o.verbose)
@@ -69,11 +75,10 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 	for i := 0; i < len(s.maps) && err == nil && ctx.Err() == nil; i++ {
 		err = result.play(ctx, o, s.game(), s.maps[i], stderr)
 		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
-			err = b.Region("systems").Rewind(context.WithoutCancel(ctx))
+			// What a finalizer has to say, as of a log on a full disk, ends no game: the first is told at the end.
+			result.close = cmp.Or(result.close, b.Region("systems").Rewind(context.WithoutCancel(ctx)))
 			result.check(b)
-			if err == nil {
-				err = s.loadSystems(ctx, o)
-			}
+			err = s.loadSystems(ctx, o)
 		}
 	}
 	return err

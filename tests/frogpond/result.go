@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type Result struct {
 
 	options *options
 	start   time.Time
-	close   error // what Close said, leaks included
+	close   error // what finalizers and Close said, leaks included, and whose file was not written
 }
 
 // LevelResult is a map; one that was not run has a name and an error.
@@ -86,7 +87,7 @@ func (r *Result) finish(b *budget.Budget) {
 		r.Report = b.Report()
 	}
 	r.BudgetBase = fmt.Sprintf("%p", b.Base().Bytes())
-	r.close = b.Close()
+	r.close = errors.Join(r.close, b.Close())
 	last := b.Report()
 	if name := r.options.report; name != "" {
 		r.close = errors.Join(r.close, writeReport(name, last))
@@ -141,14 +142,21 @@ func (r *Result) print(stdout, stderr io.Writer, asJSON, verbose bool) int {
 	if r.close != nil {
 		fmt.Fprintln(stderr, "frogpond:", r.close)
 	}
+	var text bytes.Buffer
+	var err error
 	if asJSON {
-		e := json.NewEncoder(stdout)
+		e := json.NewEncoder(&text)
 		e.SetIndent("", "  ")
-		if err := e.Encode(r); err != nil {
-			return 1
-		}
-		return r.code()
+		err = e.Encode(r)
+	} else {
+		r.tell(&text, verbose)
 	}
-	r.tell(stdout, verbose)
+	if err == nil {
+		_, err = stdout.Write(text.Bytes())
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return 1
+	}
 	return r.code()
 }

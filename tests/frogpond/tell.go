@@ -25,7 +25,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		many(r.options.ticks, "tick"), many(r.Workers, "worker"))
 	fmt.Fprintf(out, "It is the inside of a game server, without a network as yet.\n\n")
 
-	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, size(r.BudgetBytes), r.base())
+	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, budget.SizeText(r.BudgetBytes), r.base())
 	if len(refused) > 0 {
 		fmt.Fprintf(out, "Not run, as the plan has no room for it: %s.\n", strings.Join(refused, ", "))
 	} else {
@@ -58,7 +58,7 @@ func (r *Result) base() string {
 		return "It begins where there was room, at " + r.BudgetBase + "."
 	}
 	for _, refusal := range r.Report.NotGranted {
-		if strings.HasPrefix(refusal, "base: ") {
+		if strings.HasPrefix(refusal, "pages.base: ") {
 			return fmt.Sprintf("It begins at %s; the plan's wish wasn't granted: %s.", r.BudgetBase, refusal)
 		}
 	}
@@ -110,7 +110,7 @@ func (r *Result) slack(out io.Writer) {
 	line := func(name string, planned, needed uint64) {
 		const width = 32
 		filled := min(width, int((needed*width+planned-1)/planned))
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t  [%s%s]\n", name, size(planned), size(needed), 100*(planned-min(needed, planned))/planned,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t  [%s%s]\n", name, budget.SizeText(planned), budget.SizeText(needed), 100*(planned-min(needed, planned))/planned,
 			strings.Repeat("#", filled), strings.Repeat(".", width-filled))
 	}
 	rest := r.BudgetBytes
@@ -132,13 +132,13 @@ func (r *Result) slack(out io.Writer) {
 			line(fmt.Sprintf("%s, each of %d", part, count), most.Size, most.Peak)
 		}
 	}
-	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\n", size(rest))
+	fmt.Fprintf(t, "tables, edges\t%s\t\t\t\n", budget.SizeText(rest))
 	if r.Report.Plan.GoHeap > 0 {
 		line("Go heap, beside it", r.Report.Plan.GoHeap, r.GoHeapPeak)
 	}
 	t.Flush()
 	if r.ResidentMax != nil {
-		fmt.Fprintf(out, "The whole process had at most %s resident, in a %s build.\n", size(*r.ResidentMax), r.Build)
+		fmt.Fprintf(out, "The whole process had at most %s resident, in a %s build.\n", budget.SizeText(*r.ResidentMax), r.Build)
 	}
 }
 
@@ -153,7 +153,7 @@ func (r *Result) list(out io.Writer) {
 			continue
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%d µs\t%s\t%s\t%d\t%d\t%s µs\t%s µs\t%s µs\t%s\t%s\t\n", l.Name, *l.Ticks, *l.Hash, *l.LoadMicros,
-			size(*l.Used), size(*l.Peak), *l.PoolPeak, *l.PoolCapacity, micros(l.TickTime.P50), micros(l.TickTime.P99),
+			budget.SizeText(*l.Used), budget.SizeText(*l.Peak), *l.PoolPeak, *l.PoolCapacity, micros(l.TickTime.P50), micros(l.TickTime.P99),
 			micros(l.TickTime.Max), show(l.GoAllocs), show(l.BudgetFaults))
 	}
 	t.Flush()
@@ -172,14 +172,6 @@ func pages(n int) string {
 		return "1 page of the budget was"
 	}
 	return fmt.Sprintf("%d pages of the budget were", n)
-}
-
-// size is a number of bytes in KiB, rounded up, or in MiB where it is large.
-func size(bytes uint64) string {
-	if bytes >= 100*budget.MiB {
-		return fmt.Sprintf("%d MiB", (bytes+budget.MiB-1)/budget.MiB)
-	}
-	return fmt.Sprintf("%d KiB", (bytes+budget.KiB-1)/budget.KiB)
 }
 
 // show prints a figure, or a dash when it was not measured.

@@ -20,15 +20,15 @@ func TestTell(t *testing.T) {
 	r, _ := play(t, 0, args...)
 	for _, said := range []string{
 		`\AFrogpond played 1 map of its own by itself in \d+\.\d s:\non each 8 players and up to 35 ticks \(.*\), with 1 worker\.\n`,
-		`\nIts memory is the plan "handheld": \d+ KiB, taken once, at the start\. It begins at 0x[0-9a-f]+[,;]`,
+		`\nIts memory is the plan "handheld": \d+KiB, taken once, at the start\. It begins at 0x[0-9a-f]+[,;]`,
 		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
-		`\n +level +1574 KiB +\d+ KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +95 KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+ KiB`,
+		`\n +level +1574KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +95KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
 		`\n-v lists each map, with the hash of its last state; `,
 	} {
 		assert.Regexp(t, said, short.String())
 	}
 	assert.NotContains(t, short.String(), *r.Levels[0].Hash)
-	assert.Regexp(t, `\n +MAP01 +35 +`+*r.Levels[0].Hash+` +\d+ µs +\d+ KiB`, long.String())
+	assert.Regexp(t, `\n +MAP01 +35 +`+*r.Levels[0].Hash+` +\d+ µs +[\d.]+KiB`, long.String())
 }
 
 // A run says whether it got the base that the plan wishes.
@@ -38,9 +38,9 @@ func TestTellBase(t *testing.T) {
 	assert.Equal(t, "It begins where there was room, at 0x2000000000.", r.base())
 	r.Report.Plan.Base = 0x2000000000
 	assert.True(t, strings.HasPrefix(r.base(), "It begins at 0x2000000000,\nas the plan wishes"), r.base())
-	r.Report.NotGranted = []string{"lock: not allowed", "base: taken"}
+	r.Report.NotGranted = []string{"pages.lock: not allowed", "pages.base: taken"}
 	r.BudgetBase = "0x10000"
-	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: base: taken.", r.base())
+	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: pages.base: taken.", r.base())
 }
 
 // What went wrong is said as plainly.

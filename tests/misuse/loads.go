@@ -1,13 +1,36 @@
 package main
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 var loads = []line{
+	{"load, rewind or release a slot below a region without slots, which ends with it", []program{
+		{name: "Load of a slot below a list", says: "Load of region room 0", run: emptiesNet(func(room *budget.Region) {
+			loadIn(room, frogs.New)
+		})},
+		{name: "Rewind of a slot below a list", says: "Rewind of region room 0", run: emptiesNet(func(room *budget.Region) {
+			check(room.Rewind(ctx))
+		})},
+		{name: "Release of a slot below a list", says: "Release of region room 0", run: emptiesNet(func(room *budget.Region) {
+			check(room.Release(ctx))
+		})},
+		{name: "Check of a plan with slots below", says: "warning", status: told, run: func(wrong bool) {
+			plan := pondPlan
+			plan.Regions = []budget.RegionPlan{{Name: "net", Size: budget.KiB}, {Name: "room", Size: budget.KiB, Slots: 2}}
+			if wrong {
+				slices.Reverse(plan.Regions)
+			}
+			check(plan.Check())
+		}},
+	}, []answer{
+		{every, "generation; Check", "closed; the last to empty region net was a … ago / lies above those of …", panics},
+	}, ""},
 	{"load or rewind a region in its load, below or beside one, from a finalizer, above without In", []program{
 		{name: "Load inside its own Load", run: func(wrong bool) {
 			b := open()
@@ -122,4 +145,20 @@ var loads = []line{
 	}, []answer{
 		{every, "address", "BUG: the value … lies in its temporaries", told},
 	}, ""},
+}
+
+// emptiesNet pushes to a list that lies above the slots, after a slot below it ended.
+func emptiesNet(end func(room *budget.Region)) func(wrong bool) {
+	return func(wrong bool) {
+		b, room := acquireBelow()
+		loadIn(room, frogs.New)
+		list := load(b, "net", func(s scope.Scope) *container.List[Frog] {
+			list := container.NewList(s, frogs, 1)
+			return &list
+		}).Get()
+		if wrong {
+			end(room)
+		}
+		list.Push(Frog{})
+	}
 }

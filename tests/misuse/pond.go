@@ -38,6 +38,14 @@ func acquireRoom() (*budget.Budget, *budget.Region) {
 	return b, room
 }
 
+// acquireBelow opens a budget with two rooms below a region without slots, and takes one.
+func acquireBelow() (*budget.Budget, *budget.Region) {
+	plan := pondPlan
+	plan.Regions = []budget.RegionPlan{{Name: "room", Size: budget.KiB, Slots: 2}, {Name: "net", Size: budget.KiB}}
+	b := made(budget.Open(plan))
+	return b, made(b.Slots("room").Acquire())
+}
+
 // openQuery opens a scope on scratch, too.
 func openQuery() (*budget.Budget, scope.Scope) {
 	b := open()

@@ -1,0 +1,247 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// crowd is goroutines that use one budget at the same time, each as the doc lets it: owners of rooms, who load them well and
+// badly, visitors who pin what the owners show, hirers of scratch, watchers, and one that drives: it loads below the rooms.
+type crowd struct {
+	t     *testing.T
+	b     *budget.Budget
+	shown [4]atomic.Pointer[show] // by the owner's number
+	level atomic.Pointer[show]
+
+	stop                                     atomic.Bool
+	loads, refused, failed, visits, released atomic.Int64
+}
+
+// show is what a loader lets others visit.
+type show struct {
+	readers [2]*budget.Reader // one for each visitor
+	loaded  atomic.Pointer[budget.Loaded[frog]]
+}
+
+var errCrowd = errors.New("badly")
+
+// end is how a load's function ends.
+func (c *crowd) end(random *rand.Rand, s scope.Scope) error {
+	switch random.IntN(12) {
+	case 0:
+		return errCrowd
+	case 1:
+		panic(errCrowd)
+	case 2:
+		s.Bytes(1 << 30) // full
+	case 3:
+		s.Open("never closed")
+	case 4:
+		s.Temp(1000).Bytes(1000)
+	case 5:
+		s.Defer(func() { panic(errCrowd) })
+	}
+	return nil
+}
+
+// load loads a region with a frog that is whole, and says whether it did. inside is called in the load.
+func (c *crowd) load(r *budget.Region, random *rand.Rand, inside func(s scope.Scope)) (l budget.Loaded[frog], ok bool) {
+	defer func() {
+		if v := recover(); v != nil && v != errCrowd {
+			panic(v)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	x := int64(random.Uint64() >> 1)
+	l, err := budget.Load(ctx, r, func(s scope.Scope) (*frog, error) {
+		f := frogs.New(s)
+		*f = frog{x, x, x}
+		newPool := frogs.Pool(s, 3)
+		newPool.Put(newPool.Get())
+		inside(s)
+		return f, c.end(random, s)
+	})
+	switch {
+	case err == nil:
+		c.loads.Add(1)
+	case errors.Is(err, budget.ErrLoading):
+		c.refused.Add(1)
+	default:
+		c.failed.Add(1)
+		if !errors.Is(err, errCrowd) && !errors.Is(err, budget.ErrFull) {
+			assert.ErrorContains(c.t, err, "never closed")
+		}
+	}
+	return l, err == nil
+}
+
+// own takes a room, lives in it, and gives it back.
+func (c *crowd) own(number int, random *rand.Rand) {
+	room, err := c.b.Slots("room").Acquire()
+	if err != nil {
+		assert.ErrorIs(c.t, err, budget.ErrFull)
+		return
+	}
+	now := &show{}
+	for i := range now.readers {
+		now.readers[i] = room.Reader("visitor")
+	}
+	c.shown[number].Store(now)
+	var last budget.Loaded[frog]
+	for range random.IntN(6) {
+		if l, ok := c.load(room, random, func(scope.Scope) {}); ok {
+			now.loaded.Store(&l)
+			last = l
+		}
+		if random.IntN(4) == 0 {
+			c.rewound(room.Rewind(c.t.Context()))
+		}
+	}
+	for err = room.Release(c.t.Context()); errors.Is(err, budget.ErrLoading); err = room.Release(c.t.Context()) {
+		runtime.Gosched()
+	}
+	c.rewound(err)
+	c.released.Add(1)
+	assert.Nil(c.t, last.Get())
+	assert.ErrorIs(c.t, room.Rewind(c.t.Context()), budget.ErrClosed, "it was released")
+}
+
+// rewound is what a Rewind or Release may say.
+func (c *crowd) rewound(err error) {
+	if err != nil && !errors.Is(err, budget.ErrLoading) && !errors.Is(err, errCrowd) {
+		assert.ErrorContains(c.t, err, "panicked")
+	}
+}
+
+// visit looks at what owner and driver show: who is inside sees a frog that is whole, and it stays.
+func (c *crowd) visit(me int, random *rand.Rand) {
+	now := c.level.Load()
+	if i := random.IntN(len(c.shown) + 1); i < len(c.shown) {
+		now = c.shown[i].Load()
+	}
+	if now == nil || !now.readers[me].Pin() {
+		return
+	}
+	defer now.readers[me].Unpin()
+	l := now.loaded.Load()
+	if l == nil {
+		return
+	}
+	if f := l.Get(); f != nil {
+		was := *f
+		runtime.Gosched()
+		if assert.NotNil(c.t, l.Get(), "it is rewound while it is pinned") && assert.Equal(c.t, was, *f) {
+			assert.Equal(c.t, frog{was.X, was.X, was.X}, was)
+			c.visits.Add(1)
+		}
+	}
+}
+
+// hire leases scratch for a while.
+func (c *crowd) hire(random *rand.Rand) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	lease, err := c.b.Lease(ctx)
+	if !assert.NoError(c.t, err) {
+		return
+	}
+	for i := range random.IntN(4) {
+		s := lease.Scratch(i % 2).Open("query")
+		f := frogs.New(s)
+		f.X = int64(i)
+		runtime.Gosched()
+		assert.Equal(c.t, frog{X: int64(i)}, *f, "another's scratch")
+		assert.NoError(c.t, s.Close())
+	}
+	assert.NoError(c.t, lease.Release())
+	assert.ErrorContains(c.t, lease.Release(), "given back before")
+}
+
+// drive loads what lies below the rooms, with rooms inside, and ends frames.
+func (c *crowd) drive(random *rand.Rand) {
+	frogs.New(c.b.Frame())
+	assert.NoError(c.t, c.b.NextFrame())
+	if random.IntN(4) != 0 {
+		return
+	}
+	l, ok := c.load(c.b.Region("level"), random, func(s scope.Scope) {
+		room, err := c.b.Slots("room").Acquire()
+		if err != nil {
+			return
+		}
+		if _, ok := c.load(room.In(s), random, func(scope.Scope) {}); ok && random.IntN(2) == 0 {
+			c.rewound(room.In(s).Rewind(c.t.Context()))
+		}
+		c.rewound(room.In(s).Release(c.t.Context()))
+	})
+	if ok {
+		c.level.Load().loaded.Store(&l)
+	}
+	if random.IntN(4) == 0 {
+		c.rewound(c.b.Region("systems").Rewind(c.t.Context()))
+	}
+}
+
+// TestCrowd has all of them at it at once. The race build looks at every access.
+func TestCrowd(t *testing.T) {
+	plan := budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB},
+		{Name: "room", Size: 64 * budget.KiB, Slots: 3}}, Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB}}
+	c := &crowd{t: t, b: open(t, plan)}
+	first := &show{}
+	for i := range first.readers {
+		first.readers[i] = c.b.Region("level").Reader("visitor")
+	}
+	c.level.Store(first)
+	time.AfterFunc(crowdTime(t), func() { c.stop.Store(true) })
+	var all sync.WaitGroup
+	begin := func(seed int, step func(random *rand.Rand)) {
+		random := rand.New(rand.NewPCG(uint64(seed), 20))
+		all.Go(func() {
+			for i := 0; i < 20 || !c.stop.Load(); i++ {
+				step(random)
+				runtime.Gosched()
+			}
+		})
+	}
+	for i := range 4 {
+		begin(i, func(random *rand.Rand) { c.own(i, random) })
+	}
+	for i := range 2 {
+		begin(10+i, func(random *rand.Rand) { c.visit(i, random) })
+		begin(20+i, func(random *rand.Rand) { c.hire(random) })
+	}
+	begin(30, c.drive)
+	begin(31, func(*rand.Rand) { _, _ = c.b.Snapshot().String(), c.b.Slots("room").Available() })
+	all.Wait()
+	assert.Equal(t, 3, c.b.Slots("room").Available())
+	requireWalk(t, c.b)
+	t.Logf("%d loads, %d refused, %d failed, %d visits, %d rooms released", c.loads.Load(), c.refused.Load(), c.failed.Load(),
+		c.visits.Load(), c.released.Load())
+	require.NotZero(t, c.loads.Load())
+}
+
+// crowdTime is how long a crowd is at it, beyond some rounds: UPFRONT_SOAK says it where a soak does.
+func crowdTime(t *testing.T) time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("UPFRONT_SOAK")); err == nil {
+		return 20 * d
+	}
+	if testing.Short() {
+		return 0
+	}
+	return time.Second
+}

@@ -1,0 +1,126 @@
+package budget_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+// inboxes are what a region above the slots holds in vain, and how each of them is used. The last is in a scope of its own.
+func inboxes(s scope.Scope) map[string]func() error {
+	pool, handles, objects := frogs.Pool(s, 2), frogs.HandlePool(s, 2), marks.Pool(s, 2)
+	x, y := pool.Get(), objects.Get()
+	z, h := handles.Get()
+	z.X = 1
+	shared := frogs.SharedPool(s, 2)
+	w := shared.Get()
+	list, dict := container.NewList(s, frogs, 2), container.NewMap(s, scope.Plain[int64](), frogs, 2)
+	proxy := pool.Proxy("net")
+	p := proxy.Get()
+	text := s.Text()
+	return map[string]func() error{
+		"scope":        func() error { frogs.New(s); return nil },
+		"scope, Err":   s.Err,
+		"scope, Close": s.Close,
+		"text":         func() error { text.Add("x"); return nil },
+		"pool":         func() error { pool.Put(x); return nil },
+		"handle pool":  func() error { handles.Put(h); return nil },
+		"object pool":  func() error { return objects.Put(y) },
+		"shared pool":  func() error { shared.Put(w); return nil },
+		"proxy":        func() error { return proxy.Put(p) },
+		"list":         func() error { list.Push(frog{}); return nil },
+		"map":          func() error { dict.Set(1, frog{}); return nil },
+	}
+}
+
+// said is what a call returns or panics with.
+func said(call func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = v.(error)
+		}
+	}()
+	return call()
+}
+
+// TestEmptiedByWhom: who comes with what lay in a region above is told whose load emptied it, and when, in each build.
+func TestEmptiedByWhom(t *testing.T) {
+	b := open(t, rooms(true)) // effects, above four rooms
+	room := acquire(t, b)
+	for _, c := range []struct {
+		by  string
+		end func()
+	}{
+		{"Load of region room 0", func() { mustFill(t, room, 1) }},
+		{"Load of region room 0", func() { mustFill(t, room, 2); mustFill(t, room, 3) }}, // the second has nothing to empty
+		{"Rewind of region room 0", func() { require.NoError(t, room.Rewind(background)) }},
+		{"Rewind of region effects", func() { require.NoError(t, b.Region("effects").Rewind(background)) }},
+		{"Load of region systems", func() { mustLoad(t, b, "systems", nil) }},
+		{"Load of region effects", func() { mustLoad(t, b, "effects", nil) }},
+		{"Release of region room 0", func() { require.NoError(t, room.Release(background)) }},
+	} {
+		var stale map[string]func() error
+		mustLoad(t, b, "effects", func(s scope.Scope) { stale = inboxes(s) })
+		c.end()
+		for what, use := range stale {
+			err := said(use)
+			assert.ErrorIs(t, err, budget.ErrClosed, what)
+			assert.Regexp(t, `; the last to empty region effects was a `+c.by+`, \d.*s ago`, fmt.Sprint(err), what)
+		}
+	}
+}
+
+// TestEmptiedByALoadThatFailed: what a load made that failed is its own.
+func TestEmptiedByALoadThatFailed(t *testing.T) {
+	b := open(t, rooms(true))
+	var stale map[string]func() error
+	_, err := load(b, "effects", func(s scope.Scope) error { stale = inboxes(s); return errLoader })
+	require.ErrorIs(t, err, errLoader)
+	for what, use := range stale {
+		assert.ErrorContains(t, said(use), "the last to empty region effects was a Load of region effects that failed, ", what)
+	}
+}
+
+// TestClosedByItself: a scope that was opened after the region was emptied, and closed where it was opened, has nobody else
+// to blame.
+func TestClosedByItself(t *testing.T) {
+	b := open(t, rooms(true))
+	mustLoad(t, b, "effects", nil)
+	mustLoad(t, b, "effects", func(s scope.Scope) {
+		inner := s.Open("inner")
+		stale := inboxes(inner)
+		require.NoError(t, inner.Close())
+		for what, use := range stale {
+			assert.NotContains(t, fmt.Sprint(said(use)), "empty", what)
+		}
+	})
+}
+
+// TestEmptiedMeanwhile: any goroutine may be told, while loads go on.
+func TestEmptiedMeanwhile(t *testing.T) {
+	b := open(t, rooms(true))
+	var stale map[string]func() error
+	mustLoad(t, b, "effects", func(s scope.Scope) { stale = inboxes(s) })
+	room := acquire(t, b)
+	mustFill(t, room, 1)
+	var both sync.WaitGroup
+	both.Go(func() {
+		for range 100 {
+			mustLoad(t, b, "effects", nil)
+			mustFill(t, room, 1)
+		}
+	})
+	for range 100 {
+		for _, what := range []string{"handle pool", "object pool"} { // these read what no load writes
+			assert.ErrorContains(t, said(stale[what]), "the last to empty region effects was a ")
+		}
+	}
+	both.Wait()
+}

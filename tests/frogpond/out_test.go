@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	full   = "/dev/full"
+	eleven = "MAP01,MAP02,MAP03,MAP04,MAP05,MAP06,MAP07,MAP01,MAP02,MAP03,MAP04" // the systems are rewound once, and their log closes
+)
+
+func needFull(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs " + full)
+	}
+}
+
+// A file that can't be written is a failure that names it, whichever flag asked for it.
+func TestFullDisk(t *testing.T) {
+	needFull(t)
+	stdout, err := os.OpenFile(full, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer stdout.Close()
+	for _, c := range []struct {
+		name string
+		out  io.Writer
+		args []string
+	}{
+		{"text", stdout, nil}, {"list", stdout, []string{"-v"}}, {"JSON", stdout, []string{"-json"}},
+		{"log", io.Discard, []string{"-log", full}}, {"log of eleven maps", io.Discard, []string{"-log", full, "-maps", eleven}},
+		{"report", io.Discard, []string{"-report", full}}, {"durations", io.Discard, []string{"-durations", full}},
+		{"report, after another failure", io.Discard, []string{"-report", full, "-wad", "none"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			args := append([]string{"-wad", builtin, "-maps", "MAP01", "-ticks", "2"}, c.args...)
+			assert.Equal(t, 1, run(t.Context(), args, c.out, &stderr))
+			assert.Contains(t, stderr.String(), full+": no space left on device")
+		})
+	}
+}
+
+// A log that can't be written doesn't end the game: the result is whole, and counts the finalizer that failed.
+func TestFullLogPlaysOn(t *testing.T) {
+	needFull(t)
+	r, _ := play(t, 1, "-wad", builtin, "-maps", eleven, "-ticks", "2", "-log", full)
+	assert.Len(t, r.Levels, 11)
+	assert.Equal(t, 1, r.Report.Leaks.Finalizers)
+}
