@@ -58,7 +58,7 @@ var (
 
 // Row is the n-th row of the map.
 func (m *Map) Row(n uint64) *Row {
-	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*rowSize(m.Slots, m.Pools)))
+	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*uint64(unsafe.Sizeof(Row{}))))
 }
 
 // Start is the offset of the n-th row's first byte in the map, End that past its last.
@@ -85,6 +85,11 @@ func MapMeasure(arenas []Arena, guard uint64) (sum MapSum) {
 func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
 	return uint64(C.upfront_map_size((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
 		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
+}
+
+// MapHead is upfront_map_head.
+func MapHead(rows, pools uint64) uint64 {
+	return uint64(C.upfront_map_head(C.uint64_t(rows), C.uint64_t(pools)))
 }
 
 // MapInit is upfront_map_init.

@@ -88,7 +88,7 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 // reserve takes the range at the plan's base, or any.
 func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(0, l.size, l.head()) || platform.Keeps(uintptr(p.Base), l.size, l.head())
+	kept := platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
 	if err := p.fits(l, kept, limits); err != nil {
 		return nil, err // wherever it lies: not the base's fault
 	}
@@ -105,27 +105,26 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	return p.reserveAt(0, l, limits)
 }
 
-// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has its tables still, and handles into
-// them may be kept: only tables of the same shape may lie there, so that each handle finds its own words, dead.
+func sameShape(a, b arena_c.Map) bool {
+	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
+}
+
+// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has the head of its tables still, and
+// handles into it may be kept: only a head of the same size may lie there, so that each handle finds its own words, dead.
 func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platform.Reservation, error) {
-	if err := p.fits(l, platform.Keeps(base, l.size, l.head()), limits); err != nil {
+	if err := p.fits(l, platform.Keeps(base, l.size, l.kept()), limits); err != nil {
 		return nil, err
 	}
-	r, err := platform.Reserve(base, l.size, l.head())
+	r, err := platform.Reserve(base, l.size, l.kept())
 	if err != nil && base == 0 {
 		err = fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
 	return r, err
 }
 
-// head is the tables, which outlive the budget.
-func (l layout) head() platform.Head {
-	return platform.Head{Size: l.tables, Kind: fmt.Sprintf("%d arenas, %d scopes, %d pools, guards of %d", l.shape.Rows,
-		l.shape.Slots, l.shape.Pools, l.shape.Guard)}
-}
-
-func sameShape(a, b arena_c.Map) bool {
-	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
+// kept is the part of the tables that outlives the budget, in whole edges.
+func (l layout) kept() platform.Head {
+	return platform.Head{Size: planRound(l.head), Kind: "tables of " + sizeText(l.head)}
 }
 
 // given is a block that belongs to somebody else. It keeps the block alive where that is a Go value.
@@ -161,8 +160,8 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 		}
 	}
 	arena_c.Unpoison(base, l.size)
-	// What is there may be anything. Only tables that a budget of this shape left are worth keeping: their handles stay dead.
-	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || !sameShape(*old, l.shape) {
+	// What is there may be anything. Only a head that a budget left, of this size, is worth keeping: its handles stay dead.
+	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || arena_c.MapHead(old.Rows, old.Pools) != l.head {
 		clear(unsafe.Slice((*byte)(base), l.tables))
 	}
 	g.memory = given{block, base, l.size}
@@ -273,7 +272,7 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	case kept && (limit.Name == "RLIMIT_AS" || platform.GoBacked):
 		own += l.size
 	case kept:
-		own += l.tables
+		own += l.kept().Size
 	}
 	limit.Used -= min(limit.Used, own)
 	return limit.Rest()

@@ -163,6 +163,7 @@ type layout struct {
 	arenas []arena_c.Arena
 	shape  arena_c.Map // arenas, slots and pools
 	tables uint64      // bytes at the bottom
+	head   uint64      // of them, what handles point to
 	size   uint64      // of all, tables included
 }
 
@@ -175,6 +176,7 @@ func (p Plan) layout() (l layout, err error) {
 	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
 	total := p.total()
 	l.tables = l.size - total - l.shape.Guard
+	l.head = arena_c.MapHead(l.shape.Rows, l.shape.Pools)
 	if l.size != 0 && p.Size != 0 {
 		l.size += planRound(p.Size) - total
 	}

@@ -135,9 +135,9 @@ static void map_goes_on(void) {
             s[i] = upfront_scope_open(&r->arena);
             inner[i] = upfront_scope_open(&r->arena);
             temp[i] = upfront_scope_temp(inner[i], 1);
-            CHECK_EQ(s[i].gen, (i > 3 ? 2 : 3) * turn + 1); /* a pool has one, too */
-            CHECK_EQ(inner[i].gen, (i > 3 ? 2 : 3) * turn + 2);
-            CHECK_EQ(temp[i].gen, i > 3 ? 0 : turn + 1); /* the last two rows are too small for one */
+            CHECK_EQ(s[i].gen, 3 * turn + 1); /* a pool has one, too; and all rows go on from the newest of any */
+            CHECK_EQ(inner[i].gen, 3 * turn + 2);
+            CHECK_EQ(temp[i].gen, i > 3 ? 0 : 3 * turn + 1); /* the last two rows are too small for one */
             if (i > 3)
                 continue;
             p[i] = upfront_scope_pool(inner[i], 8, 8, 1);
