@@ -50,3 +50,29 @@ func SizeText(size uint64) string { return sizeText(size) }
 
 // SitesOf is what call sites take of the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }
+
+// HeadOf is the size of the head of the plan's tables, and what stays of them when its budget is closed.
+func HeadOf(plan Plan) (head, kept uint64) {
+	l, _ := plan.resolved().layout()
+	return l.head, l.kept().Size
+}
+
+// HoldKept takes all ranges of earlier budgets that an Open of the plan would take, until give.
+func HoldKept(plan Plan) (give func()) {
+	l, _ := plan.resolved().layout()
+	var held []*platform.Reservation
+	for platform.Keeps(0, l.size, l.kept()) {
+		r, err := platform.Reserve(0, l.size, l.kept())
+		if err != nil {
+			panic(err)
+		}
+		held = append(held, r)
+	}
+	return func() {
+		for _, r := range held {
+			if err := r.Release(); err != nil {
+				panic(err)
+			}
+		}
+	}
+}

@@ -154,7 +154,7 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 		}
 		return count
 	}
-	limits := paged(freshShape()).Limits // a range of its own
+	limits := fresh(t, paged()).Limits
 	plan := func(systems, level uint64) budget.Plan {
 		plan := guarded(systems, 64, level)
 		plan.Limits = limits

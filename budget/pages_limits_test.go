@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +15,7 @@ import (
 
 func TestLimitsOfTheProcess(t *testing.T) {
 	plan := small()
-	plan.Limits = paged(freshShape()).Limits // no range is kept for it, which would count already
+	fresh(t, plan) // a kept range would count already
 	size := open(t, plan).Size()
 	defer budget.SetGoMemory(0, 0)()
 	require.Zero(t, size%(64*budget.KiB))
@@ -80,14 +79,14 @@ func TestLimitsOfTheProcess(t *testing.T) {
 
 // TestWhatCountsAlready is not asked for twice: the Go heap in use, and the range of a budget that was closed.
 func TestWhatCountsAlready(t *testing.T) {
-	plan := paged(freshShape())
+	plan := fresh(t, paged())
 	plan.GoHeap = 64 * budget.MiB
 	const used, mapped, present = 512 * budget.MiB, 40 * budget.MiB, 30 * budget.MiB
 	first := plan
 	first.GoHeap = 0
 	b := open(t, first)
-	ranges := requireWalk(t, b)
-	size, tables := b.Size(), ranges[slices.IndexFunc(ranges, func(r budget.Range) bool { return r.Arena == "init" })].Offset
+	size := b.Size()
+	_, head := budget.HeadOf(plan)
 	attempt := func(name string, limit uint64) error {
 		defer budget.SetLimits(platform.Limit{Name: name, Bytes: limit, Used: used})()
 		b, err := budget.Open(plan)
@@ -110,7 +109,7 @@ func TestWhatCountsAlready(t *testing.T) {
 		assert.ErrorContains(t, attempt(name, used+size+plan.GoHeap-counted-1), name+" leaves", "a new range")
 	}
 	require.NoError(t, b.Close())
-	kept := map[string]uint64{"RLIMIT_DATA": tables, "RLIMIT_AS": size, groups[0]: tables, groups[1]: tables}
+	kept := map[string]uint64{"RLIMIT_DATA": head, "RLIMIT_AS": size, groups[0]: head, groups[1]: head}
 	for name, counted := range kept {
 		if platform.GoBacked {
 			counted = size
@@ -123,14 +122,18 @@ func TestWhatCountsAlready(t *testing.T) {
 	exactly("without a share, the tables", "RLIMIT_AS", size+budget.GoTables(plan))
 }
 
-// TestNewRangeThatCounts has a kept range in the way that the plan can't take: its tables have another shape.
+// TestNewRangeThatCounts has a kept range in the way that the plan can't take: the head of its tables has another size.
 func TestNewRangeThatCounts(t *testing.T) {
-	plan := paged(freshShape())
+	plan := fresh(t, paged())
 	b := open(t, plan)
 	size := b.Size()
 	require.NoError(t, b.Close())
-	plan.Limits.Scopes--
-	plan.Limits.Pools++
+	plan.Limits.Pools = 5000
+	fresh(t, plan)
+	b = open(t, plan)
+	size = b.Size()
+	require.NoError(t, b.Close())
+	fresh(t, plan)
 	tables := budget.GoTables(plan)
 	require.Greater(t, tables, uint64(budget.MiB)/2, "without a share the tables on the Go heap count")
 	defer budget.SetGoMemory(0, 0)()
@@ -151,7 +154,7 @@ func TestNewRangeThatCounts(t *testing.T) {
 
 // TestRangeAtTheBaseThatCounts: only a range that is kept at the base is one that the plan can take there.
 func TestRangeAtTheBaseThatCounts(t *testing.T) {
-	plan := paged(freshShape())
+	plan := fresh(t, paged())
 	if plan.Base = freshBase(); plan.Base == 0 {
 		t.Skip("no base is safe")
 	}
