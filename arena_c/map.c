@@ -98,6 +98,15 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     return m;
 }
 
+void upfront_map_over(upfront_map *m) {
+    uint64_t i, over = offsetof(upfront_row, over);
+    for (i = 0; i < m->rows; i++) {
+        upfront_row *r = upfront_map_row(m, i);
+        r->arena.records = over;
+        r->temp.records = over - r->temp.back;
+    }
+}
+
 /* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it and its siblings. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
     const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);

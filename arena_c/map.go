@@ -8,6 +8,8 @@ package arena_c
 // #cgo nocallback upfront_map_init
 // #cgo noescape upfront_map_reconfigure
 // #cgo nocallback upfront_map_reconfigure
+// #cgo noescape upfront_map_over
+// #cgo nocallback upfront_map_over
 // #cgo noescape upfront_map_walk
 // #cgo nocallback upfront_map_walk
 import "C"
@@ -87,10 +89,19 @@ func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
 		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
 }
 
-// MapHead is upfront_map_head.
-func MapHead(rows, pools uint64) uint64 {
-	return uint64(C.upfront_map_head(C.uint64_t(rows), C.uint64_t(pools)))
+// Head is what handles point to, at the bottom of a map: its bytes, and where the pools' headers begin.
+type Head struct{ Size, Headers uint64 }
+
+// MapHead is upfront_map_head and upfront_map_headers; zero for counts out of bounds.
+func MapHead(rows, pools uint64) (h Head) {
+	if h.Size = uint64(C.upfront_map_head(C.uint64_t(rows), C.uint64_t(pools))); h.Size != 0 {
+		h.Headers = uint64(C.upfront_map_headers(C.uint64_t(rows), C.uint64_t(pools)))
+	}
+	return h
 }
+
+// Over is upfront_map_over.
+func (m *Map) Over() { C.upfront_map_over(m.c()) }
 
 // MapInit is upfront_map_init.
 func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools, guard uint64) *Map {

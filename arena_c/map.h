@@ -97,20 +97,31 @@ static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REG
 
 static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
 
-/* Bytes of the head: the map's header and the rows, then from an eighth on the pools' headers. Handles point to rows and to pools'
- * headers, and may be kept after their map has ended: in two heads of one size at one address the same cells are rows, and the same are
- * pools' headers, whatever the counts are. So sizes are few: powers of two, and those halfway between. 0: counts out of bounds. */
-static inline uint64_t upfront_map_head(uint64_t rows, uint64_t pools) {
+/* The head is what handles point to, which may be kept after their map has ended: the map's header and the rows, then, from a part of
+ * its size on, the pools' headers. In two heads of one size and one part at one address the same cells are rows, and the same are pools'
+ * headers, whatever the counts are. So sizes are few: powers of two, and those halfway between. Gives the size. */
+static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
     uint64_t size = UPFRONT_HEAD_LEAST;
-    if (!upfront_map_are_counts(rows, 1, pools))
-        return 0;
-    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / 8 || rows * pools * sizeof(upfront_pool) > size - size / 8)
+    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || rows * pools * sizeof(upfront_pool) > size - size / part)
         size += (size & (size - 1)) == 0 ? size / 2 : size / 3;
     return size;
 }
 
-/* From the map to the pools' headers of its rows, one row after the other. */
-static inline uint64_t upfront_map_headers(uint64_t rows, uint64_t pools) { return upfront_map_head(rows, pools) / 8; }
+/* The offset of the pools' headers in the head: an eighth of it, or half where that makes it smaller. */
+static inline uint64_t upfront_map_headers(uint64_t rows, uint64_t pools) {
+    uint64_t usual = upfront_map_head_of(rows, pools, 8), half = upfront_map_head_of(rows, pools, 2);
+    return half < usual ? half / 2 : usual / 8;
+}
+
+/* Bytes of the head; 0: counts out of bounds. */
+static inline uint64_t upfront_map_head(uint64_t rows, uint64_t pools) {
+    uint64_t usual, half;
+    if (!upfront_map_are_counts(rows, 1, pools))
+        return 0;
+    usual = upfront_map_head_of(rows, pools, 8);
+    half = upfront_map_head_of(rows, pools, 2);
+    return half < usual ? half : usual;
+}
 
 /* Bytes of a row's records, of both ends. They lie behind the head: no handle points to one. */
 static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots + 1) * sizeof(upfront_record); }
@@ -129,10 +140,15 @@ void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
- * of an earlier map with a head of the same size (upfront_map_head) in the same block: their generations go on, so that its handles stay dead.
+ * of an earlier map whose head has the same size and
+ * part (upfront_map_head, upfront_map_headers), in the same block: their generations go on, so that its handles stay dead.
  * NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
+
+/* The map is over: what its handles ask is answered from the head alone, and nothing else need be kept of it, nor readable, until the
+ * next upfront_map_init. pre: nothing is open. */
+void upfront_map_over(upfront_map *m);
 
 /* Moves the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the
  * same for all siblings of a group. What lies above stays where it is. Peaks begin anew. UPFRONT_ORDER: a row has open scopes;

@@ -105,6 +105,8 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     for (i = 0; i < sizeof r->unused / sizeof r->unused[0]; i++)
         if (r->unused[i] != 0)
             return 0;
+    if ((r->over.mark | r->over.chain | r->over.gen | r->over.asked | r->over.count | r->over.limit | r->over.edge | r->over.ran) != 0)
+        return 0;
     if (upfront_map_start(m, r) != start || end < start || end > m->size || upfront_map_behind(end, m->guard) > m->size)
         return 0;
     if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))

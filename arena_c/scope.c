@@ -31,6 +31,7 @@ void upfront_row_init_apart(upfront_row *r, const void *origin, const char *name
     r->pools = pools;
     r->headers = headers;
     memset(r->unused, 0, sizeof r->unused);
+    memset(&r->over, 0, sizeof r->over);
     for (i = 0; i < pools; i++) /* what was open has nothing to say any more */
         memset(upfront_row_pool(r, i), 0, sizeof(upfront_pool));
 }

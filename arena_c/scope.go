@@ -37,6 +37,7 @@ type Row struct {
 	Kind, Kin, End, Pools uint64
 	Headers               uint64
 	_                     [7]uint64
+	_                     Record
 }
 
 var (

@@ -79,6 +79,7 @@ typedef struct upfront_row {
     uint64_t pools; /* pool headers */
     uint64_t headers; /* from this row to the first of them, modulo 2^64 */
     uint64_t unused[7]; /* whole lines */
+    upfront_record over; /* zero: what is found instead of records when the map is over */
 } upfront_row;
 
 typedef void (*upfront_finalizer)(void *arg);

@@ -51,10 +51,10 @@ func SizeText(size uint64) string { return sizeText(size) }
 // SitesOf is what call sites take of the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }
 
-// HeadOf is the size of the head of the plan's tables, and what stays of them when its budget is closed.
-func HeadOf(plan Plan) (head, kept uint64) {
+// HeadOf is what stays of the plan's tables when its budget is closed.
+func HeadOf(plan Plan) (head platform.Head) {
 	l, _ := plan.resolved().layout()
-	return l.head, l.kept().Size
+	return l.kept()
 }
 
 // HoldKept takes all ranges of earlier budgets that an Open of the plan would take, until give.

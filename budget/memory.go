@@ -105,6 +105,13 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	return p.reserveAt(0, l, limits)
 }
 
+// giveBack releases the memory of a map: it is its owner's again, but for the head of the tables.
+func (g *grant) giveBack() error {
+	g.table.Over()
+	arena_c.Unpoison(g.memory.Base(), g.memory.Size())
+	return g.memory.Release()
+}
+
 func sameShape(a, b arena_c.Map) bool {
 	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
 }
@@ -124,7 +131,7 @@ func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platf
 
 // kept is the part of the tables that outlives the budget, in whole edges.
 func (l layout) kept() platform.Head {
-	return platform.Head{Size: planRound(l.head), Kind: "tables of " + sizeText(l.head)}
+	return platform.Head{Size: planRound(l.head.Size), Kind: fmt.Sprintf("tables of %d and %d bytes", l.head.Size, l.head.Headers)}
 }
 
 // given is a block that belongs to somebody else. It keeps the block alive where that is a Go value.

@@ -86,7 +86,7 @@ func TestWhatCountsAlready(t *testing.T) {
 	first.GoHeap = 0
 	b := open(t, first)
 	size := b.Size()
-	_, head := budget.HeadOf(plan)
+	head := budget.HeadOf(plan).Size
 	attempt := func(name string, limit uint64) error {
 		defer budget.SetLimits(platform.Limit{Name: name, Bytes: limit, Used: used})()
 		b, err := budget.Open(plan)

@@ -161,10 +161,10 @@ func (l *Limits) dropUsual() {
 // layout is a plan in bytes.
 type layout struct {
 	arenas []arena_c.Arena
-	shape  arena_c.Map // arenas, slots and pools
-	tables uint64      // bytes at the bottom
-	head   uint64      // of them, what handles point to
-	size   uint64      // of all, tables included
+	shape  arena_c.Map  // arenas, slots and pools
+	tables uint64       // bytes at the bottom
+	head   arena_c.Head // of them, what handles point to
+	size   uint64       // of all, tables included
 }
 
 // sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.

@@ -82,20 +82,31 @@ func handlesOf(t *testing.T, b *budget.Budget) (h handles) {
 	return h
 }
 
-// refused says that nothing is given for them.
+// refused says that nothing is given for them, and that what explains it finds its words.
 func (h handles) refused() bool {
-	return h.s.TryAllocUnzeroed(8, 8) == nil && (h.put == nil || h.pool.Get() == nil)
+	panics := func(fn func()) (told bool) {
+		defer func() { _, told = recover().(error) }()
+		fn()
+		return false
+	}
+	if h.put != nil && (h.pool.Get() != nil || !panics(func() { h.pool.Put(h.put) })) {
+		return false
+	}
+	return h.s.TryAllocUnzeroed(8, 8) == nil && h.s.Close() != nil && h.s.Free() == 0 &&
+		panics(func() { frogs.New(h.s) }) && panics(func() { h.s.Open("more") })
 }
 
 // class is what ranges are kept by: the head of the tables, and the size up to the next power of two.
-type class struct{ head, size uint64 }
+type class struct {
+	head platform.Head
+	size uint64
+}
 
 // widest counts how many ranges of each class were ever open at once.
 type widest struct{ now, most map[class]uint64 }
 
 func classOf(b *budget.Budget) class {
-	head, _ := budget.HeadOf(b.Plan())
-	return class{head, 1 << bits.Len64(b.Size()-1)}
+	return class{budget.HeadOf(b.Plan()), 1 << bits.Len64(b.Size()-1)}
 }
 
 func (w widest) open(b *budget.Budget) {
@@ -111,7 +122,7 @@ func (w widest) bound() (h holdings) {
 	for c, count := range w.most {
 		h.mappings += 2 * count // the head, and what nobody may touch
 		h.addresses += count * (c.size + platform.Align)
-		h.resident += count * max(c.head, 64*budget.KiB)
+		h.resident += count * c.head.Size
 	}
 	return h
 }
