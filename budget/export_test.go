@@ -45,6 +45,13 @@ func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil)) }
 // GoTables is what the tables of the plan's arenas take of the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }
 
+// Beside is what a group pays for the plan and the plan doesn't name.
+func Beside(plan Plan) uint64 {
+	plan = plan.resolved()
+	l, _ := plan.layout()
+	return plan.beside(l)
+}
+
 // SizeText is how messages write a size.
 func SizeText(size uint64) string { return sizeText(size) }
 

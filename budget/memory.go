@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -252,13 +253,28 @@ var readLimits = platform.Limits
 func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	heap := p.goShare()
 	for _, limit := range limits {
-		rest := p.leftBy(limit, l, kept)
-		if need := l.size + heap; need > rest {
-			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
-				sizeText(need), sizeText(l.size), sizeText(heap), limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
+		rest, beside, more := p.leftBy(limit, l, kept), uint64(0), ""
+		if strings.HasPrefix(limit.Name, "cgroup") { // its answer to a byte too many is no error, but a kill
+			beside = p.beside(l)
+			more = ", page tables and runtime " + sizeText(beside)
+		}
+		if need := l.size + heap + beside; need > rest {
+			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s%s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
+				sizeText(need), sizeText(l.size), sizeText(heap), more, limit.Name, sizeText(rest), sizeText(limit.Bytes), limit.Raise)
 		}
 	}
 	return nil
+}
+
+// beside is what a group pays for a budget and the plan doesn't name: the page tables of its pages, and
+// what the runtime takes before its first collection. A Go heap with a share has that in the share.
+func (p Plan) beside(l layout) uint64 {
+	const entries = 512 // of 8 bytes, for so many pages of 4 KiB: a page of table for 2 MiB, and a few above
+	tables := planRound(l.size/entries) + planEdge
+	if p.GoHeap != 0 {
+		return tables
+	}
+	return tables + planHeapMin
 }
 
 // leftBy is what a limit leaves for the plan. What counts against it already and is a part of what the plan needs isn't

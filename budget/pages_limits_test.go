@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,7 +25,8 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	kib := func(bytes uint64) string { return fmt.Sprintf("%dKiB", bytes/budget.KiB) }
 	begin := fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 64MiB), and `, kib(need), kib(size))
-	group := platform.Limit{Name: "cgroup memory.max", Bytes: need + budget.MiB - budget.KiB, Used: budget.MiB,
+	beside := budget.Beside(plan)
+	group := platform.Limit{Name: "cgroup memory.max", Bytes: need + beside + budget.MiB - budget.KiB, Used: budget.MiB,
 		Raise: "docker run --memory"}
 	machine := platform.Limit{Name: "physical memory", Bytes: need, Used: need, Raise: "a machine with more memory"}
 	tooSmall := machine
@@ -34,15 +36,16 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	beyond := group
 	beyond.Used = 1 << 50
 	groupText := func(rest string) string {
-		return begin + fmt.Sprintf("cgroup memory.max leaves %s of %s; lower the plan or raise the limit: docker run --memory", rest,
+		return fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 64MiB, page tables and runtime %s), and cgroup memory.max `+
+			`leaves %s of %s; lower the plan or raise the limit: docker run --memory`, kib(need+beside), kib(size), kib(beside), rest,
 			kib(group.Bytes))
 	}
 	for _, c := range []struct {
 		limits []platform.Limit
 		text   string
 	}{
-		{[]platform.Limit{group}, groupText(kib(need - budget.KiB))},
-		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need - budget.KiB))},
+		{[]platform.Limit{group}, groupText(kib(need + beside - budget.KiB))},
+		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need + beside - budget.KiB))},
 		{[]platform.Limit{beyond}, groupText("0")},
 		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan or raise the limit: "+
 			"a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
@@ -99,6 +102,9 @@ func TestWhatCountsAlready(t *testing.T) {
 	exactly := func(what, name string, counted uint64) {
 		t.Helper()
 		need := used + size + max(plan.GoHeap, budget.GoTables(plan)) - counted
+		if strings.HasPrefix(name, "cgroup") {
+			need += budget.Beside(plan)
+		}
 		require.NoError(t, attempt(name, need), "%s, %s", what, name)
 		assert.ErrorContains(t, attempt(name, need-1), name+" leaves", "%s, %s", what, name)
 	}
