@@ -20,6 +20,13 @@ func SetLimits(limits ...platform.Limit) (restore func()) {
 	return func() { readLimits = before }
 }
 
+// SetMappings puts other figures in the place of the process's until restore.
+func SetMappings(used, most uint64) (restore func()) {
+	before := readMappings
+	readMappings = func() (uint64, uint64, bool) { return used, most, true }
+	return func() { readMappings = before }
+}
+
 // SetGoMemory puts other figures in the place of the Go runtime's until restore.
 func SetGoMemory(mapped, present uint64) (restore func()) {
 	before := goMemory

@@ -176,8 +176,28 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 	return g, nil
 }
 
+// readMappings is platform.Mappings; tests replace it.
+var readMappings = platform.Mappings
+
+// fitGuards says what to do when the guards need more mappings than the process may have. A part of them is left to the
+// runtime: it ends the process when it gets none.
+func (g *grant) fitGuards() error {
+	used, most, ok := readMappings()
+	if reserve, need := most/64, 2*(g.table.Rows+1); ok && used+need+reserve > most {
+		return fmt.Errorf("%d arenas with guards need %d mappings more; vm.max_map_count allows %d, of which %d are in use and %d are "+
+			"left to the runtime: raise it (sysctl -w vm.max_map_count=%d) or have fewer guards (fewer slots, or guards off)",
+			g.table.Rows, need, most, used, reserve, (used+need)*64/63+1)
+	}
+	return nil
+}
+
 // protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
 func (g *grant) protectGuards() error {
+	if !platform.GoBacked && !g.foreign() {
+		if err := g.fitGuards(); err != nil {
+			return err
+		}
+	}
 	err := g.guard(0, g.memory.Protect)
 	if g.guarded = err == nil; g.guarded || platform.GoBacked || g.foreign() {
 		return err
