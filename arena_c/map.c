@@ -43,12 +43,32 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
     return measure(arenas, count, slots, pools, guard, &sum);
 }
 
+/* Row `index` for the bytes [start, end) of the block. */
+static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const char *name, uint64_t start, uint64_t end) {
+    upfront_row *r = upfront_map_row(m, index);
+    uint64_t at = upfront_distance(r, m), head = upfront_map_head(m->rows, m->pools);
+    upfront_row_init_apart(r, m, name, start, end, m->slots, m->pools, head + index * upfront_map_records(m->slots) - at,
+                           upfront_map_headers(m->rows, m->pools) + index * m->pools * sizeof(upfront_pool) - at);
+    return r;
+}
+
+/* Generations go on from the newest that any row of the head gave: a pool's header may have been another row's. */
+static void go_on(upfront_map *m) {
+    uint64_t i, newest = 0, rows = (upfront_map_headers(m->rows, m->pools) - sizeof *m) / sizeof(upfront_row);
+    for (i = 0; i < rows; i++) {
+        const upfront_row *r = upfront_map_row(m, i);
+        newest = r->arena.arena.next > newest ? r->arena.arena.next : newest;
+        newest = r->temp.arena.next > newest ? r->temp.arena.next : newest;
+    }
+    for (i = 0; i < m->rows; i++)
+        upfront_map_row(m, i)->arena.arena.next = upfront_map_row(m, i)->temp.arena.next = newest;
+}
+
 /* Makes the rows of one line of the plan, from row `first` and offset `start`. Gives the offset behind them. */
 static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t first, uint64_t start) {
     uint64_t k;
     for (k = 0; k < siblings_of(a); k++) {
-        upfront_row *r = upfront_map_row(m, first + k);
-        upfront_row_init(r, m, a->name, start, start + a->size, m->slots, m->pools);
+        upfront_row *r = lay_out_row(m, first + k, a->name, start, start + a->size);
         r->kind = a->kind;
         r->kin = first << 32 | k;
         start = upfront_map_behind(start + a->size, m->guard);
@@ -71,12 +91,22 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
     m->tables = upfront_map_tables(m->rows, slots, pools);
     m->guard = guard;
     m->unused = 0;
+    go_on(m);
     start = upfront_map_behind(m->tables, guard);
     for (i = 0; i < count; i++) {
         start = lay_out(m, &arenas[i], row, start);
         row += siblings_of(&arenas[i]);
     }
     return m;
+}
+
+void upfront_map_over(upfront_map *m) {
+    uint64_t i, over = offsetof(upfront_row, over);
+    for (i = 0; i < m->rows; i++) {
+        upfront_row *r = upfront_map_row(m, i);
+        r->arena.records = over;
+        r->temp.records = over - r->temp.back;
+    }
 }
 
 /* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it and its siblings. */
@@ -138,7 +168,7 @@ int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes,
     start = upfront_map_start(m, upfront_map_row(m, row));
     for (i = 0; i < count; i++) {
         upfront_row *r = upfront_map_row(m, row + i), was = *r;
-        upfront_row_init(r, m, was.name, start, start + sizes[i], m->slots, m->pools);
+        lay_out_row(m, row + i, was.name, start, start + sizes[i]);
         r->arena.owner = was.arena.owner;
         r->arena.base = was.arena.base;
         r->arena.odd = was.arena.odd;

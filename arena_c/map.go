@@ -8,6 +8,8 @@ package arena_c
 // #cgo nocallback upfront_map_init
 // #cgo noescape upfront_map_reconfigure
 // #cgo nocallback upfront_map_reconfigure
+// #cgo noescape upfront_map_over
+// #cgo nocallback upfront_map_over
 // #cgo noescape upfront_map_walk
 // #cgo nocallback upfront_map_walk
 import "C"
@@ -58,7 +60,7 @@ var (
 
 // Row is the n-th row of the map.
 func (m *Map) Row(n uint64) *Row {
-	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*rowSize(m.Slots, m.Pools)))
+	return (*Row)(unsafe.Add(unsafe.Pointer(m), uint64(unsafe.Sizeof(*m))+n*uint64(unsafe.Sizeof(Row{}))))
 }
 
 // Start is the offset of the n-th row's first byte in the map, End that past its last.
@@ -86,6 +88,20 @@ func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
 	return uint64(C.upfront_map_size((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
 		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
 }
+
+// Head is what handles point to, at the bottom of a map: its bytes, and where the pools' headers begin.
+type Head struct{ Size, Headers uint64 }
+
+// MapHead is upfront_map_head and upfront_map_headers; zero for counts out of bounds.
+func MapHead(rows, pools uint64) (h Head) {
+	if h.Size = uint64(C.upfront_map_head(C.uint64_t(rows), C.uint64_t(pools))); h.Size != 0 {
+		h.Headers = uint64(C.upfront_map_headers(C.uint64_t(rows), C.uint64_t(pools)))
+	}
+	return h
+}
+
+// Over is upfront_map_over.
+func (m *Map) Over() { C.upfront_map_over(m.c()) }
 
 // MapInit is upfront_map_init.
 func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools, guard uint64) *Map {

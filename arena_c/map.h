@@ -73,7 +73,7 @@ static inline uint64_t upfront_map_behind(uint64_t end, uint64_t guard) { return
 
 /* pre: index < map->rows. */
 static inline upfront_row *upfront_map_row(const upfront_map *m, uint64_t index) {
-    return (upfront_row *)((uintptr_t)(m + 1) + (uintptr_t)(index * upfront_row_size(m->slots, m->pools)));
+    return (upfront_row *)(uintptr_t)(m + 1) + index;
 }
 
 /* Offset of the row's first byte in the block, and past its last. */
@@ -86,6 +86,9 @@ static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *
 /* Rows, slots and pools are counted in 16 bits; of the first two there is at least one. */
 #define UPFRONT_COUNT_MAX 65535
 
+/* The smallest head, of one row. */
+#define UPFRONT_HEAD_LEAST 4096
+
 static inline int upfront_map_are_counts(uint64_t rows, uint64_t slots, uint64_t pools) {
     return rows - 1 < UPFRONT_COUNT_MAX && slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
@@ -94,9 +97,38 @@ static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REG
 
 static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
 
+/* The head is what handles point to, which may be kept after their map has ended: the map's header and the rows, then, from a part of
+ * its size on, the pools' headers. In two heads of one size and one part at one address the same cells are rows, and the same are pools'
+ * headers, whatever the counts are. So sizes are few: powers of two, and those halfway between. Gives the size. */
+static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
+    uint64_t size = UPFRONT_HEAD_LEAST;
+    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || rows * pools * sizeof(upfront_pool) > size - size / part)
+        size += (size & (size - 1)) == 0 ? size / 2 : size / 3;
+    return size;
+}
+
+/* The offset of the pools' headers in the head: an eighth of it, or half where that makes it smaller. */
+static inline uint64_t upfront_map_headers(uint64_t rows, uint64_t pools) {
+    uint64_t usual = upfront_map_head_of(rows, pools, 8), half = upfront_map_head_of(rows, pools, 2);
+    return half < usual ? half / 2 : usual / 8;
+}
+
+/* Bytes of the head; 0: counts out of bounds. */
+static inline uint64_t upfront_map_head(uint64_t rows, uint64_t pools) {
+    uint64_t usual, half;
+    if (!upfront_map_are_counts(rows, 1, pools))
+        return 0;
+    usual = upfront_map_head_of(rows, pools, 8);
+    half = upfront_map_head_of(rows, pools, 2);
+    return half < usual ? half : usual;
+}
+
+/* Bytes of a row's records, of both ends. They lie behind the head: no handle points to one. */
+static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots + 1) * sizeof(upfront_record); }
+
 /* Bytes of the tables. */
 static inline uint64_t upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
-    return sizeof(upfront_map) + rows * upfront_row_size(slots, pools);
+    return upfront_map_head(rows, pools) + rows * upfront_map_records(slots);
 }
 
 /* Adds up lines of a plan, tables not counted; O(count). What is beyond 64 bits is UINT64_MAX: lines
@@ -108,10 +140,15 @@ void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
- * of an earlier map of as many rows, slots and pools in the same block: their generations go on, so that its handles stay dead.
+ * of an earlier map whose head has the same size and
+ * part (upfront_map_head, upfront_map_headers), in the same block: their generations go on, so that its handles stay dead.
  * NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
+
+/* The map is over: what its handles ask is answered from the head alone, and nothing else need be kept of it, nor readable, until the
+ * next upfront_map_init. pre: nothing is open. */
+void upfront_map_over(upfront_map *m);
 
 /* Moves the edges of `count` rows from `row` up within the bytes that they have together: sizes[i] is the new size of row + i, the
  * same for all siblings of a group. What lies above stays where it is. Peaks begin anew. UPFRONT_ORDER: a row has open scopes;

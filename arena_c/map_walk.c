@@ -95,9 +95,17 @@ static int sibling_holds(const upfront_map *m, const upfront_row *r, uint64_t ro
 
 static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, uint64_t start) {
     const upfront_arena *a = &r->arena.arena;
-    uint64_t i, end = upfront_map_end(m, r), records = (m->slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp);
+    uint64_t i, end = upfront_map_end(m, r), back = offsetof(upfront_row, temp), at = upfront_distance(r, m);
+    uint64_t records = upfront_map_head(m->rows, m->pools) + row * upfront_map_records(m->slots) - at;
+    uint64_t headers = upfront_map_headers(m->rows, m->pools) + row * m->pools * sizeof(upfront_pool) - at;
     if (r->arena.slots != m->slots || r->pools != m->pools || !upfront_map_is_kind(r->kind) || r->arena.back != 0 ||
-        r->temp.back != back || r->arena.records != sizeof *r || r->temp.records != sizeof *r + records - back)
+        r->temp.back != back || r->arena.records != records || r->headers != headers ||
+        r->temp.records != records + upfront_map_records(m->slots) / 2 - back)
+        return 0;
+    for (i = 0; i < sizeof r->unused / sizeof r->unused[0]; i++)
+        if (r->unused[i] != 0)
+            return 0;
+    if ((r->over.mark | r->over.chain | r->over.gen | r->over.asked | r->over.count | r->over.limit | r->over.edge | r->over.ran) != 0)
         return 0;
     if (upfront_map_start(m, r) != start || end - start > m->size - start || upfront_map_behind(end, m->guard) > m->size)
         return 0;

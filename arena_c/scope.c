@@ -12,21 +12,29 @@ static void lay_out_end(upfront_scopes *h, uint64_t slots, uint64_t records, uin
 
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools) {
+    upfront_row_init_apart(r, origin, name, start, end, slots, pools, sizeof *r, upfront_row_size(slots, 0));
+}
+
+void upfront_row_init_apart(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
+                            uint64_t pools, uint64_t records, uint64_t headers) {
     const char *last;
-    uint64_t i, records = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
+    uint64_t i, far = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
     char kept[UPFRONT_NAME_SIZE] = {0};
     if (r == NULL || name == NULL)
         return;
     last = (const char *)memchr(name, 0, UPFRONT_NAME_SIZE - 1);
     memcpy(kept, name, last == NULL ? UPFRONT_NAME_SIZE - 1 : (size_t)(last - name));
     memcpy(r->name, kept, sizeof kept);
-    lay_out_end(&r->arena, slots, sizeof *r, 0);
-    lay_out_end(&r->temp, slots, sizeof *r + records - back, back);
+    lay_out_end(&r->arena, slots, records, 0);
+    lay_out_end(&r->temp, slots, records + far - back, back);
     upfront_arena_bound(&r->arena.arena, from + start, from + end);
     upfront_arena_bound(&r->temp.arena, from + end - back, from + end - back);
     r->kind = r->kin = 0;
     r->end = from + end;
     r->pools = pools;
+    r->headers = headers;
+    memset(r->unused, 0, sizeof r->unused);
+    memset(&r->over, 0, sizeof r->over);
     for (i = 0; i < pools; i++) /* what was open has nothing to say any more */
         memset(upfront_row_pool(r, i), 0, sizeof(upfront_pool));
 }

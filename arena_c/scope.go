@@ -35,6 +35,9 @@ type Row struct {
 	Arena, Temp           Scopes
 	Name                  [NameSize]byte
 	Kind, Kin, End, Pools uint64
+	Headers               uint64
+	_                     [7]uint64
+	_                     Record
 }
 
 var (
@@ -139,12 +142,7 @@ func (r *Row) ResetPeak() { r.Arena.Least = r.Arena.Limit - r.Arena.Cursor }
 
 // Pool is the n-th pool header of the row.
 func (r *Row) Pool(n uint64) *Pool {
-	return (*Pool)(unsafe.Add(unsafe.Pointer(r), rowSize(r.Arena.Slots, n)))
-}
-
-// rowSize is upfront_row_size.
-func rowSize(slots, pools uint64) uint64 {
-	return uint64(unsafe.Sizeof(Row{})) + 2*(slots+1)*uint64(unsafe.Sizeof(Record{})) + pools*uint64(unsafe.Sizeof(Pool{}))
+	return (*Pool)(unsafe.Add(unsafe.Pointer(r), r.Headers+n*uint64(unsafe.Sizeof(Pool{}))))
 }
 
 func (h *Scopes) c() *C.upfront_scopes { return (*C.upfront_scopes)(checked(h)) }

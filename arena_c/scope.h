@@ -77,6 +77,9 @@ typedef struct upfront_row {
     uint64_t kin;   /* its place among its siblings; from bit 32 up the index of the first of them in the map */
     uint64_t end;   /* past the last byte, from the arena's header */
     uint64_t pools; /* pool headers */
+    uint64_t headers; /* from this row to the first of them, modulo 2^64 */
+    uint64_t unused[7]; /* whole lines */
+    upfront_record over; /* zero: what is found instead of records when the map is over */
 } upfront_row;
 
 typedef void (*upfront_finalizer)(void *arg);
@@ -96,13 +99,13 @@ static inline upfront_record *upfront_scopes_record(const upfront_scopes *h, uin
 
 static inline upfront_row *upfront_row_of(const upfront_scopes *h) { return (upfront_row *)((uintptr_t)h - (uintptr_t)h->back); }
 
-/* Bytes of the control tables that a row needs. */
+/* Bytes of the control tables that a row needs when they follow it: upfront_row_init. */
 static inline uint64_t upfront_row_size(uint64_t slots, uint64_t pools) {
     return sizeof(upfront_row) + 2 * (slots + 1) * sizeof(upfront_record) + pools * sizeof(upfront_pool);
 }
 
 static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t index) {
-    return (upfront_pool *)((uintptr_t)r + (uintptr_t)upfront_row_size(r->arena.slots, 0)) + index;
+    return (upfront_pool *)((uintptr_t)r + (uintptr_t)r->headers) + index;
 }
 
 /* Index of the first of the row's siblings in the map, and its place among them. */
@@ -282,9 +285,13 @@ uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until);
 void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until);
 
 /* Makes a row at `r`, inside a table of upfront_row_size bytes, for the bytes [start, end) counted from `origin`. Generations that are
- * there already go on; a table of zeros begins at generation 0. */
+ * there already go on; a table of zeros begins at generation 0. The pools' headers lie behind the records. */
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
                       uint64_t pools);
+
+/* As upfront_row_init, with the records `records` bytes behind the row, and its pools' headers `headers`. */
+void upfront_row_init_apart(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
+                            uint64_t pools, uint64_t records, uint64_t headers);
 
 /* Closes the newest scope at the far end, whose chain has run. */
 void upfront_scopes_temp_close(upfront_scopes *temp);

@@ -71,8 +71,7 @@ func (b *Budget) release(l *load) error {
 	b.end(l)
 	b.unwatchFaults()
 	errs = append(errs, b.closeMirror())
-	arena_c.Unpoison(b.memory.Base(), b.Size())
-	errs = append(errs, b.memory.Release())
+	errs = append(errs, b.giveBack())
 	b.restoreGo()
 	return errors.Join(errs...)
 }

@@ -20,6 +20,13 @@ func SetLimits(limits ...platform.Limit) (restore func()) {
 	return func() { readLimits = before }
 }
 
+// SetMappings puts other figures in the place of the process's until restore.
+func SetMappings(used, most uint64) (restore func()) {
+	before := readMappings
+	readMappings = func() (uint64, uint64, bool) { return used, most, true }
+	return func() { readMappings = before }
+}
+
 // SetGoMemory puts other figures in the place of the Go runtime's until restore.
 func SetGoMemory(mapped, present uint64) (restore func()) {
 	before := goMemory
@@ -45,5 +52,38 @@ func (b *Budget) PublishRegions() { b.publishRegions(b.along(nil)) }
 // GoTables is what the tables of the plan's arenas take of the Go heap.
 func GoTables(plan Plan) uint64 { return plan.goTables() }
 
+// Beside is what a group pays for the plan and the plan doesn't name.
+func Beside(plan Plan) uint64 {
+	plan = plan.resolved()
+	l, _ := plan.layout()
+	return plan.beside(l)
+}
+
 // SitesOf is what call sites take of the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }
+
+// HeadOf is what stays of the plan's tables when its budget is closed.
+func HeadOf(plan Plan) (head platform.Head) {
+	l, _ := plan.resolved().layout()
+	return l.kept()
+}
+
+// HoldKept takes all ranges of earlier budgets that an Open of the plan would take, until give.
+func HoldKept(plan Plan) (give func()) {
+	l, _ := plan.resolved().layout()
+	var held []*platform.Reservation
+	for platform.Keeps(0, l.size, l.kept()) {
+		r, err := platform.Reserve(0, l.size, l.kept())
+		if err != nil {
+			panic(err)
+		}
+		held = append(held, r)
+	}
+	return func() {
+		for _, r := range held {
+			if err := r.Release(); err != nil {
+				panic(err)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -88,7 +89,7 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 // reserve takes the range at the plan's base, or any.
 func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(0, l.size, l.head()) || platform.Keeps(uintptr(p.Base), l.size, l.head())
+	kept := platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
 	if err := p.fits(l, kept, limits); err != nil {
 		return nil, err // wherever it lies: not the base's fault
 	}
@@ -105,27 +106,33 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	return p.reserveAt(0, l, limits)
 }
 
-// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has its tables still, and handles into
-// them may be kept: only tables of the same shape may lie there, so that each handle finds its own words, dead.
+// giveBack releases the memory of a map: it is its owner's again, but for the head of the tables.
+func (g *grant) giveBack() error {
+	g.table.Over()
+	arena_c.Unpoison(g.memory.Base(), g.memory.Size())
+	return g.memory.Release()
+}
+
+func sameShape(a, b arena_c.Map) bool {
+	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
+}
+
+// reserveAt takes the range at a base; 0 is any. The range of an earlier budget has the head of its tables still, and
+// handles into it may be kept: only a head of the same size may lie there, so that each handle finds its own words, dead.
 func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platform.Reservation, error) {
-	if err := p.fits(l, platform.Keeps(base, l.size, l.head()), limits); err != nil {
+	if err := p.fits(l, platform.Keeps(base, l.size, l.kept()), limits); err != nil {
 		return nil, err
 	}
-	r, err := platform.Reserve(base, l.size, l.head())
+	r, err := platform.Reserve(base, l.size, l.kept())
 	if err != nil && base == 0 {
 		err = fmt.Errorf("%w; lower %s or limits", err, p.largest())
 	}
 	return r, err
 }
 
-// head is the tables, which outlive the budget.
-func (l layout) head() platform.Head {
-	return platform.Head{Size: l.tables, Kind: fmt.Sprintf("%d arenas, %d scopes, %d pools, guards of %d", l.shape.Rows,
-		l.shape.Slots, l.shape.Pools, l.shape.Guard)}
-}
-
-func sameShape(a, b arena_c.Map) bool {
-	return a.Rows == b.Rows && a.Slots == b.Slots && a.Pools == b.Pools && a.Guard == b.Guard
+// kept is the part of the tables that outlives the budget, in whole edges.
+func (l layout) kept() platform.Head {
+	return platform.Head{Size: planRound(l.head.Size), Kind: fmt.Sprintf("tables of %d and %d bytes", l.head.Size, l.head.Headers)}
 }
 
 // given is a block that belongs to somebody else. It keeps the block alive where that is a Go value.
@@ -161,16 +168,36 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 		}
 	}
 	arena_c.Unpoison(base, l.size)
-	// What is there may be anything. Only tables that a budget of this shape left are worth keeping: their handles stay dead.
-	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || !sameShape(*old, l.shape) {
+	// What is there may be anything. Only a head that a budget left, of this size, is worth keeping: its handles stay dead.
+	if old := (*arena_c.Map)(base); old.Magic != arena_c.MapMagic || arena_c.MapHead(old.Rows, old.Pools) != l.head {
 		clear(unsafe.Slice((*byte)(base), l.tables))
 	}
 	g.memory = given{block, base, l.size}
 	return g, nil
 }
 
+// readMappings is platform.Mappings; tests replace it.
+var readMappings = platform.Mappings
+
+// fitGuards says what to do when the guards need more mappings than the process may have. A part of them is left to the
+// runtime: it ends the process when it gets none.
+func (g *grant) fitGuards() error {
+	used, most, ok := readMappings()
+	if reserve, need := most/64, 2*(g.table.Rows+1); ok && used+need+reserve > most {
+		return fmt.Errorf("%d arenas with guards need %d mappings more; vm.max_map_count allows %d, of which %d are in use and %d are "+
+			"left to the runtime: raise it (sysctl -w vm.max_map_count=%d) or have fewer guards (fewer slots, or guards off)",
+			g.table.Rows, need, most, used, reserve, (used+need)*64/63+1)
+	}
+	return nil
+}
+
 // protectGuards takes access to the guards away: to all, or, when the system refuses one, to none.
 func (g *grant) protectGuards() error {
+	if !platform.GoBacked && !g.foreign() {
+		if err := g.fitGuards(); err != nil {
+			return err
+		}
+	}
 	err := g.guard(0, g.memory.Protect)
 	if g.guarded = err == nil; g.guarded || platform.GoBacked || g.foreign() {
 		return err
@@ -246,13 +273,28 @@ var readLimits = platform.Limits
 func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	heap := p.goShare()
 	for _, limit := range limits {
-		rest := p.leftBy(limit, l, kept)
-		if need := l.size + heap; need > rest {
-			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
-				SizeText(need), SizeText(l.size), SizeText(heap), limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), limit.Raise)
+		rest, beside, more := p.leftBy(limit, l, kept), uint64(0), ""
+		if strings.HasPrefix(limit.Name, "cgroup") { // its answer to a byte too many is no error, but a kill
+			beside = p.beside(l)
+			more = ", page tables and runtime " + SizeText(beside)
+		}
+		if need := l.size + heap + beside; need > rest {
+			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s%s), and %s leaves %s of %s; lower the plan or raise the limit: %s",
+				SizeText(need), SizeText(l.size), SizeText(heap), more, limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), limit.Raise)
 		}
 	}
 	return nil
+}
+
+// beside is what a group pays for a budget and the plan doesn't name: the page tables of its pages, and
+// what the runtime takes before its first collection. A Go heap with a share has that in the share.
+func (p Plan) beside(l layout) uint64 {
+	const entries = 512 // of 8 bytes, for so many pages of 4 KiB: a page of table for 2 MiB, and a few above
+	tables := planRound(l.size/entries) + planEdge
+	if p.GoHeap != 0 {
+		return tables
+	}
+	return tables + planHeapMin
 }
 
 // leftBy is what a limit leaves for the plan. What counts against it already and is a part of what the plan needs isn't
@@ -273,7 +315,7 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	case kept && (limit.Name == "RLIMIT_AS" || platform.GoBacked):
 		own += l.size
 	case kept:
-		own += l.tables
+		own += l.kept().Size
 	}
 	limit.Used -= min(limit.Used, own)
 	return limit.Rest()

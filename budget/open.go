@@ -60,11 +60,10 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		return errors.Join(errors.New("BUG: the C core refuses the map that it measured itself"), b.memory.Release())
 	}
 	if err := b.want("guards", b.plan.Pages.Guards, b.protectGuards); err != nil {
-		arena_c.Unpoison(b.memory.Base(), b.Size()) // it is its owner's again
-		return errors.Join(err, b.memory.Release())
+		return errors.Join(err, b.giveBack())
 	}
 	if err := b.openMirror(b.plan.Name); err != nil {
-		return errors.Join(err, b.memory.Release())
+		return errors.Join(err, b.giveBack())
 	}
 	b.makeStacks()
 	b.watchFaults()

@@ -123,7 +123,8 @@ func TestGoShare(t *testing.T) {
 // TestThousandBudgetsInOneRange: each gives all that it had back, its places on the Go heap too.
 func TestThousandBudgetsInOneRange(t *testing.T) {
 	plan := small()
-	plan.Limits.Scopes, plan.Pages.Prefault = 9, budget.Off // no other test's budget has such tables
+	plan.Pages.Prefault = budget.Off
+	fresh(t, plan)
 	ranges := map[uintptr]bool{}
 	var before, after runtime.MemStats
 	for i := range 1000 {

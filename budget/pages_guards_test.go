@@ -154,7 +154,7 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 		}
 		return count
 	}
-	limits := paged(freshShape()).Limits // a range of its own
+	limits := fresh(t, paged()).Limits
 	plan := func(systems, level uint64) budget.Plan {
 		plan := guarded(systems, 64, level)
 		plan.Limits = limits
@@ -209,4 +209,45 @@ func TestGuardsMoveWithFaults(t *testing.T) {
 		requireGuards(t, b)
 		require.NoError(t, b.Close())
 	}
+}
+
+// TestGuardsBeyondTheMappings: the plan has more guards than the system has mappings for one process.
+func TestGuardsBeyondTheMappings(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the pages of a race build are Go's")
+	}
+	plan := guarded(256, 64, 512)
+	const text = "7 arenas with guards need 16 mappings more; vm.max_map_count allows 640, of which 615 are in use and 10 are left to the " +
+		"runtime: raise it (sysctl -w vm.max_map_count=642) or have fewer guards (fewer slots, or guards off)"
+	restore := budget.SetMappings(615, 640)
+	b := open(t, plan)
+	assert.Equal(t, []string{"pages.guards: " + text}, b.Report().NotGranted)
+	fillRegions(t, b)
+	require.NoError(t, b.Close())
+	_, err := budget.Open(demanding(plan, "guards", budget.Required))
+	assert.EqualError(t, err, `budget "worlds": pages.guards is required: `+text)
+	restore()
+	defer budget.SetMappings(615, 642)()
+	b = open(t, demanding(plan, "guards", budget.Required))
+	requireGuards(t, b)
+	require.NoError(t, b.Close())
+}
+
+// TestGuardsBeyondTheSystem is the same without a made-up number.
+func TestGuardsBeyondTheSystem(t *testing.T) {
+	_, most, ok := platform.Mappings()
+	if platform.GoBacked || !ok || most > 70_000 || instrumented {
+		t.Skip("the pages are Go's, or there are mappings for every plan; or the build adds to each")
+	}
+	plan := budget.Plan{Name: "many", Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
+		Pages: budget.Pages{Prefault: budget.Off, Guards: budget.Required}}
+	for i := range 9 {
+		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: string(rune('a' + i)), Size: 1, Slots: 4096})
+	}
+	_, err := budget.Open(plan)
+	require.Error(t, err)
+	assert.Regexp(t, `^budget "many": pages.guards is required: 36864 arenas with guards need 73730 mappings more; vm.max_map_count allows `+
+		`\d+, of which \d+ are in use and \d+ are left to the runtime: raise it \(sysctl -w vm.max_map_count=\d+\) or have`, err.Error())
+	plan.Pages.Guards = budget.Off
+	require.NoError(t, open(t, plan).Close())
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +16,7 @@ import (
 
 func TestLimitsOfTheProcess(t *testing.T) {
 	plan := small()
-	plan.Limits = paged(freshShape()).Limits // no range is kept for it, which would count already
+	fresh(t, plan) // a kept range would count already
 	size := open(t, plan).Size()
 	defer budget.SetGoMemory(0, 0)()
 	require.Zero(t, size%(64*budget.KiB))
@@ -25,7 +25,8 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	kib := func(bytes uint64) string { return fmt.Sprintf("%dKiB", bytes/budget.KiB) }
 	begin := fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 65536KiB), and `, kib(need), kib(size))
-	group := platform.Limit{Name: "cgroup memory.max", Bytes: need + budget.MiB - budget.KiB, Used: budget.MiB,
+	beside := budget.Beside(plan)
+	group := platform.Limit{Name: "cgroup memory.max", Bytes: need + beside + budget.MiB - budget.KiB, Used: budget.MiB,
 		Raise: "docker run --memory"}
 	machine := platform.Limit{Name: "physical memory", Bytes: need, Used: need, Raise: "a machine with more memory"}
 	tooSmall := machine
@@ -35,15 +36,16 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	beyond := group
 	beyond.Used = 1 << 50
 	groupText := func(rest string) string {
-		return begin + fmt.Sprintf("cgroup memory.max leaves %s of %s; lower the plan or raise the limit: docker run --memory", rest,
+		return fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 65536KiB, page tables and runtime %s), and cgroup memory.max `+
+			`leaves %s of %s; lower the plan or raise the limit: docker run --memory`, kib(need+beside), kib(size), kib(beside), rest,
 			kib(group.Bytes))
 	}
 	for _, c := range []struct {
 		limits []platform.Limit
 		text   string
 	}{
-		{[]platform.Limit{group}, groupText(kib(need - budget.KiB))},
-		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need - budget.KiB))},
+		{[]platform.Limit{group}, groupText(kib(need + beside - budget.KiB))},
+		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need + beside - budget.KiB))},
 		{[]platform.Limit{beyond}, groupText("0KiB")},
 		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan or raise the limit: "+
 			"a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
@@ -80,14 +82,14 @@ func TestLimitsOfTheProcess(t *testing.T) {
 
 // TestWhatCountsAlready is not asked for twice: the Go heap in use, and the range of a budget that was closed.
 func TestWhatCountsAlready(t *testing.T) {
-	plan := paged(freshShape())
+	plan := fresh(t, paged())
 	plan.GoHeap = 64 * budget.MiB
 	const used, mapped, present = 512 * budget.MiB, 40 * budget.MiB, 30 * budget.MiB
 	first := plan
 	first.GoHeap = 0
 	b := open(t, first)
-	ranges := requireWalk(t, b)
-	size, tables := b.Size(), ranges[slices.IndexFunc(ranges, func(r budget.Range) bool { return r.Arena == "init" })].Offset
+	size := b.Size()
+	head := budget.HeadOf(plan).Size
 	attempt := func(name string, limit uint64) error {
 		defer budget.SetLimits(platform.Limit{Name: name, Bytes: limit, Used: used})()
 		b, err := budget.Open(plan)
@@ -100,6 +102,9 @@ func TestWhatCountsAlready(t *testing.T) {
 	exactly := func(what, name string, counted uint64) {
 		t.Helper()
 		need := used + size + max(plan.GoHeap, budget.GoTables(plan)) - counted
+		if strings.HasPrefix(name, "cgroup") {
+			need += budget.Beside(plan)
+		}
 		require.NoError(t, attempt(name, need), "%s, %s", what, name)
 		assert.ErrorContains(t, attempt(name, need-1), name+" leaves", "%s, %s", what, name)
 	}
@@ -110,7 +115,7 @@ func TestWhatCountsAlready(t *testing.T) {
 		assert.ErrorContains(t, attempt(name, used+size+plan.GoHeap-counted-1), name+" leaves", "a new range")
 	}
 	require.NoError(t, b.Close())
-	kept := map[string]uint64{"RLIMIT_DATA": tables, "RLIMIT_AS": size, groups[0]: tables, groups[1]: tables}
+	kept := map[string]uint64{"RLIMIT_DATA": head, "RLIMIT_AS": size, groups[0]: head, groups[1]: head}
 	for name, counted := range kept {
 		if platform.GoBacked {
 			counted = size
@@ -123,14 +128,18 @@ func TestWhatCountsAlready(t *testing.T) {
 	exactly("without a share, the tables", "RLIMIT_AS", size+budget.GoTables(plan))
 }
 
-// TestNewRangeThatCounts has a kept range in the way that the plan can't take: its tables have another shape.
+// TestNewRangeThatCounts has a kept range in the way that the plan can't take: the head of its tables has another size.
 func TestNewRangeThatCounts(t *testing.T) {
-	plan := paged(freshShape())
+	plan := fresh(t, paged())
 	b := open(t, plan)
 	size := b.Size()
 	require.NoError(t, b.Close())
-	plan.Limits.Scopes--
-	plan.Limits.Pools++
+	plan.Limits.Pools = 5000
+	fresh(t, plan)
+	b = open(t, plan)
+	size = b.Size()
+	require.NoError(t, b.Close())
+	fresh(t, plan)
 	tables := budget.GoTables(plan)
 	require.Greater(t, tables, uint64(budget.MiB)/2, "without a share the tables on the Go heap count")
 	defer budget.SetGoMemory(0, 0)()
@@ -152,7 +161,7 @@ func TestNewRangeThatCounts(t *testing.T) {
 
 // TestRangeAtTheBaseThatCounts: only a range that is kept at the base is one that the plan can take there.
 func TestRangeAtTheBaseThatCounts(t *testing.T) {
-	plan := paged(freshShape())
+	plan := fresh(t, paged())
 	if plan.Base = freshBase(); plan.Base == 0 {
 		t.Skip("no base is safe")
 	}

@@ -21,7 +21,7 @@ func TestDemandIsGranted(t *testing.T) {
 				t.Skip(why)
 			}
 			for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required, budget.Off} {
-				plan := demanding(paged(0), c.key, demand)
+				plan := demanding(paged(), c.key, demand)
 				b := open(t, plan)
 				assert.Empty(t, b.Report().NotGranted)
 				if always := c.key == "huge" && demand == budget.Off; !always {
@@ -47,12 +47,9 @@ func TestDemandIsRefused(t *testing.T) {
 				t.Skip(why)
 			}
 			attempt := func(demand budget.Demand) (*budget.Budget, error) {
-				shape, n := 0, c.n
-				if c.key == "guards" { // else the range of a budget with guards is tried for one without
-					shape, n = freshShape(), c.n
-				}
-				restore := platform.InjectFault(c.request, n)
-				b, err := budget.Open(demanding(paged(shape), c.key, demand))
+				plan := demanding(paged(), c.key, demand)
+				restore := platform.InjectFault(c.request, c.n)
+				b, err := budget.Open(plan)
 				assert.Equal(t, demand != budget.Off, restore(), demand)
 				return b, err
 			}
@@ -71,7 +68,7 @@ func TestDemandIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, b.Report().NotGranted)
 			require.NoError(t, b.Close())
-			b = open(t, demanding(paged(0), c.key, budget.Required))
+			b = open(t, demanding(paged(), c.key, budget.Required))
 			assert.True(t, effective(t, b, c.key), "nothing is in the way")
 			require.NoError(t, b.Close())
 		})
@@ -83,7 +80,7 @@ func TestDemandsOfARaceBuild(t *testing.T) {
 	if !platform.GoBacked {
 		t.Skip("the pages are the budget's own")
 	}
-	plan := paged(0)
+	plan := paged()
 	size := open(t, plan).Size()
 	const raceText = "unsupported operation: in a race build the memory is the Go heap's"
 	for key, why := range map[string]string{
@@ -107,9 +104,9 @@ func TestOpenWithFaults(t *testing.T) {
 	for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required} {
 		for _, request := range platform.InjectableFaults() {
 			for n, struck := 1, true; struck; n++ {
-				plan := paged(0)
+				plan := paged()
 				if request == "map" {
-					plan = paged(freshShape()) // no range is kept for it
+					fresh(t, plan)
 				}
 				plan.GoHeap = budget.GiB
 				for _, c := range pageKeys {
@@ -185,11 +182,9 @@ func TestBaseThatIsTaken(t *testing.T) {
 	if platform.SafeBase() == 0 {
 		t.Skip("no base is safe")
 	}
-	first := demanding(paged(0), "base", budget.Required)
-	other, pools, larger := first, first, first
-	other.Limits.Scopes--
-	other.Limits.Pools++
-	pools.Limits.Pools++
+	first := demanding(paged(), "base", budget.Required)
+	other, larger := first, first
+	other.Limits.Pools = 5000
 	larger.Regions = append([]budget.RegionPlan{{Name: "more", Size: 1}}, first.Regions...)
 	refused := func(plan budget.Plan, why string) {
 		t.Helper()
@@ -209,7 +204,7 @@ func TestBaseThatIsTaken(t *testing.T) {
 	at := fmt.Sprintf(`platform: reserve \d+ bytes at 0x%x: file exists: `, first.Base)
 	refused(first, at+fmt.Sprintf(`/proc/self/maps has "%x-[0-9a-f]+ rw-p .*" there`, first.Base))
 	require.NoError(t, b.Close())
-	for _, plan := range []budget.Plan{larger, other, pools} { // handles into its tables may be kept
+	for _, plan := range []budget.Plan{larger, other} { // handles into its tables may be kept
 		refused(plan, at+fmt.Sprintf(`this process keeps %d bytes with a head of \d+ at 0x%x, .*`, b.Size(), first.Base))
 	}
 	b = open(t, first)
@@ -217,21 +212,24 @@ func TestBaseThatIsTaken(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// paged is a plan that no other test has, with room for a huge page. Its tables are those of the other plans of this
-// shape only: a range of an earlier budget that fits comes from one of them.
-func paged(shape int) budget.Plan {
+// paged is a plan that no other test has, with room for a huge page.
+func paged() budget.Plan {
 	return budget.Plan{
 		Name:    "paged",
 		Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 5 * budget.MiB}},
-		Limits:  budget.Limits{Scopes: 2000 + 600*(shape%100), Pools: 7 + 60_000*(shape/100), Owned: 16},
+		Limits:  budget.Limits{Scopes: 2000, Pools: 7, Owned: 16},
 		Pages:   budget.Pages{Prefault: budget.Off},
 	}
 }
 
-// shapes and bases are used up: the process keeps the addresses of each, and a test may run more than once.
-var shapes, bases int
+// fresh gives the plan back. Until the test ends no range of an earlier budget is kept for it.
+func fresh(t *testing.T, plan budget.Plan) budget.Plan {
+	t.Cleanup(budget.HoldKept(plan))
+	return plan
+}
 
-func freshShape() int { shapes++; return shapes }
+// bases are used up: the process keeps the addresses of each, and a test may run more than once.
+var bases int
 
 // freshBase is an address where nothing was, 0 where budgets can't choose theirs.
 func freshBase() uint64 {
@@ -307,10 +305,13 @@ func mapping(t *testing.T, file string, address uint64) string {
 	return found
 }
 
-func locked(t *testing.T) (kib uint64) {
+func locked(t *testing.T) (kib uint64) { return statusKiB(t, "VmLck:") }
+
+// statusKiB is a line of /proc/self/status.
+func statusKiB(t *testing.T, key string) (kib uint64) {
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(status), "\nVmLck:")
+	_, rest, _ := strings.Cut(string(status), "\n"+key)
 	_, err = fmt.Sscan(rest, &kib)
 	require.NoError(t, err)
 	return kib

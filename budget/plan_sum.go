@@ -161,9 +161,10 @@ func (l *Limits) dropUsual() {
 // layout is a plan in bytes.
 type layout struct {
 	arenas []arena_c.Arena
-	shape  arena_c.Map // arenas, slots and pools
-	tables uint64      // bytes at the bottom
-	size   uint64      // of all, tables included
+	shape  arena_c.Map  // arenas, slots and pools
+	tables uint64       // bytes at the bottom
+	head   arena_c.Head // of them, what handles point to
+	size   uint64       // of all, tables included
 }
 
 // sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
@@ -175,6 +176,7 @@ func (p Plan) layout() (l layout, err error) {
 	l.size = arena_c.MapSize(l.arenas, l.shape.Slots, l.shape.Pools, l.shape.Guard)
 	total := p.total()
 	l.tables = l.size - total - l.shape.Guard
+	l.head = arena_c.MapHead(l.shape.Rows, l.shape.Pools)
 	if l.size != 0 && p.Size != 0 {
 		l.size += planRound(p.Size) - total
 	}

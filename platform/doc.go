@@ -12,8 +12,7 @@
 // makes the range readable and writable; the system may refuse it. [Reservation.Prefault] makes
 // every page present, so that no later access costs a page fault; [Reservation.Lock] does so and
 // keeps them. [Reservation.Release] gives the memory back, and keeps the addresses for the next
-// Reserve that fits: a program that opens and closes for ever stays within the addresses of its
-// widest moment. [ReserveSparse] is for what checked builds lay out apart.
+// Reserve of the class. [ReserveSparse] is for what checked builds lay out apart.
 //
 // [Limits] tells beforehand what will be refused, and how to raise it; [Keeps], whether a range
 // would be an old one; [Faults], [ResidentPeak] and [Reservation.Missing], what play cost.
@@ -31,12 +30,23 @@
 // tables with generations belong in it: a stale handle reads a table that says "dead" instead of
 // crashing, and a generation is never counted twice.
 //
+// # How many addresses
+//
+// A range that the system places has a class: its head (size and kind), and its size up to the next
+// power of two, which is what it takes of the addresses. Of each class the process keeps as many ranges
+// as were ever owned at once, and no more: a program that reserves and releases for ever stands still,
+// whatever the sizes and their order are. Ranges are neither split nor merged, because a head stays
+// where it is. Who uses one class at a time keeps less than four times the addresses of his widest
+// moment; each further class comes on top. Where addresses are scarce, as RLIMIT_AS or 32 bits make
+// them, a new range is no larger than asked for, and a class may keep several that grow. A range with a
+// chosen base is its base's.
+//
 // # Cost
 //
 // Reserve, Commit and Release are a few system calls each; Prefault and Lock cost about the time it
 // takes to clear the range: go test ./platform -run - -bench . prints both. Missing reads one byte of
 // answer per page. Limits, HugePages and a Reserve with a base read files under /proc and /sys. None
-// of them belongs into a frame. An aligned range costs [Align] more addresses than it has bytes.
+// of them belongs into a frame. An aligned range costs [Align] more addresses than its class has bytes.
 //
 // # Failure
 //

@@ -51,6 +51,9 @@ func ExampleLimits() {
 	}
 	minor, major, _ := platform.Faults()
 	peak, _ := platform.ResidentPeak()
+	if used, most, ok := platform.Mappings(); ok {
+		fmt.Println(used, "mappings of", most)
+	}
 	fmt.Println(minor+major, "page faults so far,", peak, "bytes present at most")
 }
 

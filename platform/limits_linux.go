@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,6 +52,12 @@ func (t teller) physical() []Limit {
 		available = total
 	}
 	return []Limit{physicalMemory(total, total-min(total, available))}
+}
+
+func (t teller) mappings() (used, most uint64, ok bool) {
+	used = uint64(strings.Count(t.text("proc/self/maps"), "\n"))
+	most, ok = t.number("proc/sys/vm/max_map_count")
+	return used, most, ok && used != 0
 }
 
 func (t teller) lockLimit() (bytes uint64, noLimit bool) {

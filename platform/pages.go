@@ -22,6 +22,9 @@ type pages struct {
 	// undo is true when it grants them only to those.
 	checkHuge func(base, size uint64) (undo bool, err error)
 
+	// plenty tells whether addresses beyond those that are asked for harm nobody.
+	plenty func() bool
+
 	addressBits func() int // how many bits the program's addresses have, 0 when it is not known
 }
 

@@ -16,6 +16,7 @@ var host = pages{
 	discard:       discardPages,
 	lock:          lockPages,
 	unlock:        unlockPages,
+	plenty:        plentyOfAddresses,
 }
 
 // discardPages maps new pages in place of the old ones: MADV_FREE leaves the old bytes there until

@@ -27,6 +27,7 @@ var host = pages{
 	wantHuge:      advise(unix.MADV_HUGEPAGE),
 	wantNone:      advise(unix.MADV_NOHUGEPAGE),
 	checkHuge:     system.checkHuge,
+	plenty:        plentyOfAddresses,
 	addressBits:   addressBits,
 }
 

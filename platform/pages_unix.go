@@ -23,6 +23,13 @@ func protect(to int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Mprotect(bytesAt(p, size), to) }
 }
 
+// plentyOfAddresses: where the process has a limit, the plan's sizes count against it, and no more.
+func plentyOfAddresses() bool {
+	var r unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_AS, &r)
+	return err == nil && uint64(r.Cur) >= 1<<62 && unsafe.Sizeof(uintptr(0)) == 8
+}
+
 func lockPages(p unsafe.Pointer, size uint64) error { return unix.Mlock(bytesAt(p, size)) }
 
 func unlockPages(p unsafe.Pointer, size uint64) error { return unix.Munlock(bytesAt(p, size)) }

@@ -19,6 +19,7 @@ var host = pages{
 	discard: discardPages,
 	lock:    lockPages,
 	unlock:  unlockPages,
+	plenty:  func() bool { return unsafe.Sizeof(uintptr(0)) == 8 },
 }
 
 func mapAnywhere(size uint64) (unsafe.Pointer, error) {

@@ -47,8 +47,8 @@ type Head struct {
 // of 64 KiB ([SafeBase] gives one), or it fails: nothing is moved, neither the range nor what is
 // there. Without one, the system chooses a multiple of Align.
 //
-// The bytes behind the head are always zero. A range with a chosen base waits for the next owner with
-// this base.
+// The bytes behind the head are always zero. A released range waits for the next owner of its class (see
+// the package's text), one with a chosen base for the next with this base.
 //
 // size and the head are multiples of the page, the head at most size. There is no access before Commit. It
 // fails when the address space has no room, or a limit of the process (RLIMIT_AS) leaves none. Where
@@ -104,32 +104,41 @@ func supply(w want) (block, error) {
 	b, found, err := spare.take(w)
 	if !found && (err == nil || w.base == 0) {
 		b = block{size: w.size, sparse: w.sparse}
-		b.base, err = reserveNew(w)
+		b.base, b.size, err = reserveNew(w)
 	}
 	b.head, b.placed = w.head, w.base != 0
 	return b, err
 }
 
-// reserveNew leaves what stands out at both ends of an aligned range without access: it is addresses
-// only, and given back it could become anything.
-func reserveNew(w want) (unsafe.Pointer, error) {
+// reserveNew gives a range of the size's class where addresses are plenty. It leaves what stands out at
+// both ends of an aligned range without access: it is addresses only, and given back it could become
+// anything.
+func reserveNew(w want) (p unsafe.Pointer, size uint64, err error) {
 	reserve := host.reserve
 	if w.sparse {
 		reserve = host.reserveSparse
 	}
 	if reserve == nil || w.base != 0 && host.reserveAt == nil {
-		return nil, unsupported()
+		return nil, 0, unsupported()
 	}
 	if !w.sparse { // which no test refuses
 		if err := injected(doMap); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	if w.base != 0 {
-		return host.reserveAt(w.base, w.size)
+		p, err = host.reserveAt(w.base, w.size)
+		return p, w.size, err
 	}
-	start, err := reserve(w.size + Align)
-	return unsafe.Add(start, -uint64(uintptr(start))&(Align-1)), err
+	var start unsafe.Pointer
+	if size = classOf(w.size); size != 0 && host.plenty != nil && host.plenty() {
+		start, err = reserve(size + Align)
+	}
+	if start == nil {
+		size = w.size
+		start, err = reserve(size + Align)
+	}
+	return unsafe.Add(start, -uint64(uintptr(start))&(Align-1)), size, err
 }
 
 // Base is the first address. After Release it still is an address of this process, of which only the head may be used.

@@ -178,7 +178,7 @@ func TestPrefaultKeepsContents(t *testing.T) {
 
 func TestTakenAgain(t *testing.T) {
 	platform.ForgetSpares()
-	const size, head = 7 * mib, 2 * edge
+	const size, head = 7 * mib, 2 * edge // of the class of 8 MiB
 	r := commit(t, size, head)
 	first := r.Base()
 	for i := range contents(r) {
@@ -190,7 +190,8 @@ func TestTakenAgain(t *testing.T) {
 	assert.NotEqual(t, first, other.Base(), "another head: a stale handle would take objects for tables")
 	none := commit(t, size, 0)
 	assert.NotEqual(t, first, none.Base(), "no head: the same")
-	assert.False(t, platform.Keeps(0, size+edge, platform.Head{Size: head}))
+	assert.False(t, platform.Keeps(0, 9*mib, platform.Head{Size: head}), "too large")
+	assert.False(t, platform.Keeps(0, 4*mib, platform.Head{Size: head}), "it is for larger ones")
 	assert.True(t, platform.Keeps(0, size, platform.Head{Size: head}))
 	smaller := commit(t, size-edge, head)
 	assert.False(t, platform.Keeps(0, edge, platform.Head{Size: head}))

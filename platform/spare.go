@@ -3,15 +3,17 @@ package platform
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
 )
 
-// block is a range as the system gave it. Owners may use less than its size; it is never split,
-// because a part without the head could not be told from a new range, and a list of few whole
-// blocks is searched in no time.
+// block is a range as the system gave it. Owners may use less than its size. It is never split and
+// never merged: its head stays where it is for ever, so no larger range could begin before it or reach
+// over it. Sizes go in classes instead, so that there are few blocks and each serves many sizes.
 type block struct {
 	base unsafe.Pointer // also what keeps the memory alive where it is Go memory
 	size uint64
@@ -70,7 +72,19 @@ func (b block) fits(w want) bool {
 	if w.base == 0 && b.placed || w.base != 0 && w.base != uintptr(b.base) {
 		return false
 	}
+	if w.base == 0 && b.size > max(classOf(w.size), w.size) {
+		return false // it is for larger ones, which would need another meanwhile
+	}
 	return b.sparse == w.sparse && b.size >= w.size && (b.head.Size == 0 || b.head == w.head)
+}
+
+// classOf is the size of the blocks that owners of so many bytes get: the next power of two; 0 beyond
+// the address space.
+func classOf(size uint64) uint64 {
+	if class := uint64(1) << bits.Len64(size-1); class <= math.MaxInt-Align {
+		return class
+	}
+	return 0
 }
 
 // take removes and returns a block that Release could empty or that can be emptied now. At a base,

@@ -30,9 +30,10 @@ func TestSpareTakesBestFit(t *testing.T) {
 		{want{size: 901}, nil},
 		{want{size: 400, head: Head{Size: 100}}, at(4096)},  // the smallest, the longest on the list
 		{want{size: 400, head: Head{Size: 100}}, at(8192)},  // the next
-		{want{size: 400, head: Head{Size: 200}}, at(12288)}, // the same head
-		{want{size: 400, head: Head{Size: 200}}, at(0)},     // none left: one without a head
-		{want{size: 400, head: Head{Size: 200}}, nil},
+		{want{size: 400, head: Head{Size: 200}}, nil},       // those are for larger ones
+		{want{size: 600, head: Head{Size: 200}}, at(12288)}, // the same head
+		{want{size: 600, head: Head{Size: 200}}, at(0)},     // none left: one without a head
+		{want{size: 600, head: Head{Size: 200}}, nil},
 		{want{size: 400}, nil}, // one waits for its base, the other is sparse
 		{want{base: uintptr(at(16384)), size: 400, sparse: true}, nil},
 		{want{base: uintptr(at(16384)), size: 300}, at(16384)},

@@ -12,6 +12,11 @@ const GoBacked = goBacked
 // frame.
 func Limits() []Limit { return systemLimits() }
 
+// Mappings is how many mappings the process has, and how many it may have (vm.max_map_count on Linux): a range is a few,
+// and each change of access within a range makes up to two more. ok is false where it is not measured, or nothing bounds
+// it. It reads a line per mapping: not for a frame.
+func Mappings() (used, most uint64, ok bool) { return mappings() }
+
 // Faults counts the process's page faults since its start: minor ones were served from memory, major ones from a disk.
 // They are the whole process's, the Go runtime's included. ok is false where it is not measured. It
 // allocates nothing, save in builds that check pointers (-asan).

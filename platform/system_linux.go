@@ -67,3 +67,5 @@ func rlimit(resource int) (soft uint64, ok bool) {
 }
 
 func systemLimits() []Limit { return system.limits() }
+
+func mappings() (used, most uint64, ok bool) { return system.mappings() }

@@ -13,3 +13,5 @@ func residentPeak() (size uint64, ok bool) { return 0, false }
 func memorySize() (size uint64, ok bool) { return 0, false }
 
 func systemLimits() []Limit { return nil }
+
+func mappings() (used, most uint64, ok bool) { return 0, 0, false }

@@ -50,3 +50,5 @@ func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
 func faults() (minor, major uint64, ok bool) { return 0, 0, false }
 
 func residentPeak() (size uint64, ok bool) { return 0, false }
+
+func mappings() (used, most uint64, ok bool) { return 0, 0, false }

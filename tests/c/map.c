@@ -135,15 +135,56 @@ static void map_goes_on(void) {
             s[i] = upfront_scope_open(&r->arena);
             inner[i] = upfront_scope_open(&r->arena);
             temp[i] = upfront_scope_temp(inner[i], 1);
-            CHECK_EQ(s[i].gen, (i > 3 ? 2 : 3) * turn + 1); /* a pool has one, too */
-            CHECK_EQ(inner[i].gen, (i > 3 ? 2 : 3) * turn + 2);
-            CHECK_EQ(temp[i].gen, i > 3 ? 0 : turn + 1); /* the last two rows are too small for one */
+            CHECK_EQ(s[i].gen, 3 * turn + 1); /* a pool has one, too; and all rows go on from the newest of any */
+            CHECK_EQ(inner[i].gen, 3 * turn + 2);
+            CHECK_EQ(temp[i].gen, i > 3 ? 0 : 3 * turn + 1); /* the last two rows are too small for one */
             if (i > 3)
                 continue;
             p[i] = upfront_scope_pool(inner[i], 8, 8, 1);
             tags[i] = p[i]->gen;
             CHECK(turn % 2 != 0 || upfront_scope_close(inner[i]) == UPFRONT_OK); /* whether it was open makes no difference */
         }
+    }
+    window_free(w, size);
+}
+
+static upfront_scope top_of(upfront_scopes *h) {
+    upfront_scope s;
+    s.arena = h;
+    s.gen = upfront_scopes_top(h)->gen;
+    return s;
+}
+
+/* Maps of other counts over heads of one size: rows lie on rows, and what was a pool's header is one, of whichever row. */
+static void map_goes_on_otherwise(void) {
+    static const uint64_t counts[][3] = {{6, 3, 2}, {4, 9, 12}, {5, 1, 9}, {2, 30, 20}, {6, 2, 7}, {5, 1, 0}};
+    enum { TURNS = 40, KINDS = sizeof counts / sizeof counts[0] };
+    uint64_t size = 16 * WINDOW, turn, i, old, made = 0, tags[TURNS * MAP_ROWS];
+    unsigned char *w = window_new(size);
+    upfront_scope s[TURNS * MAP_ROWS];
+    upfront_pool *p[TURNS * MAP_ROWS];
+    for (turn = 0; turn < TURNS; turn++) {
+        const uint64_t *c = counts[turn % KINDS];
+        upfront_map *m = upfront_map_init(w, size, map_plan, c[0], c[1], c[2], 0);
+        CHECK_EQ(upfront_map_head(c[0], c[2]), 6144);
+        CHECK_EQ(upfront_map_headers(c[0], c[2]), 3072);
+        CHECK(m != NULL);
+        for (i = 0; i < c[0] && i < 3; i++, made++) {
+            s[made] = upfront_scope_open(&upfront_map_row(m, i)->arena);
+            p[made] = upfront_scope_pool(s[made], 8, 8, 1);
+            tags[made] = p[made] == NULL ? 0 : p[made]->gen;
+            CHECK(p[made] != NULL || c[2] == 0);
+            for (old = 0; old < made; old++) {
+                CHECK(s[old].arena != s[made].arena || s[old].gen < s[made].gen);
+                CHECK(p[old] == NULL || p[old] != p[made] || tags[old] < tags[made]);
+            }
+        }
+        for (i = 0; i < c[0] && i < 3; i++)
+            CHECK_EQ(upfront_scope_close(top_of(&upfront_map_row(m, i)->arena)), UPFRONT_OK);
+        upfront_map_over(m);
+        for (old = 0; old < made; old++)
+            CHECK(!upfront_scope_is_alive(s[old]) && upfront_scope_alloc(s[old], 1, 1) == NULL && s[old].arena->depth == 0 &&
+                  upfront_scopes_top(s[old].arena)->count == 0 && (p[old] == NULL || upfront_pool_get(p[old], tags[old]) == NULL));
     }
     window_free(w, size);
 }
@@ -155,13 +196,6 @@ static void open_all(upfront_map *m) {
     for (i = 0; i < MAP_ROWS; i++)
         for (k = upfront_map_row(m, i)->arena.depth; k < 2; k++)
             CHECK(upfront_scope_open(&upfront_map_row(m, i)->arena).arena != NULL);
-}
-
-static upfront_scope top_of(upfront_scopes *h) {
-    upfront_scope s;
-    s.arena = h;
-    s.gen = upfront_scopes_top(h)->gen;
-    return s;
 }
 
 static void link_other(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7), OTHER_CLASS); }
@@ -315,6 +349,7 @@ void test_map(void) {
     map_measures();
     map_lays_out();
     map_goes_on();
+    map_goes_on_otherwise();
     map_rewinds_in_order();
     map_rewind_refuses();
     map_rewind_meddling();

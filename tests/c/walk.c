@@ -158,22 +158,27 @@ static uint64_t untold_of_pool(const upfront_pool *p, uint64_t word) {
 
 /* Which bits of the word at `word` words from the map may be wrong unnoticed. */
 static uint64_t untold(uint64_t word) {
-    uint64_t row_words = upfront_row_size(WALK_SLOTS, WALK_POOLS) / 8, rest, header = sizeof(upfront_scopes) / 8, records = WALK_SLOTS + 1;
+    uint64_t header = sizeof(upfront_scopes) / 8, row_words = sizeof(upfront_row) / 8, records = WALK_SLOTS + 1;
+    uint64_t head = upfront_map_head(WALK_ROWS, WALK_POOLS) / 8, pools = upfront_map_headers(WALK_ROWS, WALK_POOLS) / 8;
     const upfront_row *r;
     if (word < sizeof(upfront_map) / 8)
         return none;
-    rest = (word - sizeof(upfront_map) / 8) % row_words;
-    r = upfront_map_row(map, (word - sizeof(upfront_map) / 8) / row_words);
-    if (rest < 2 * header)
-        return untold_of_header(r, rest < header ? &r->arena : &r->temp, rest % header);
-    if (rest < sizeof(upfront_row) / 8)
-        return untold_of_row(r, rest);
-    rest -= sizeof(upfront_row) / 8;
-    if (rest / 8 < records)
-        return untold_of_record(&r->arena, rest / 8, rest % 8);
-    if (rest / 8 < 2 * records)
-        return untold_of_record(&r->temp, rest / 8 - records, rest % 8);
-    return untold_of_pool(upfront_row_pool(r, rest / 8 - 2 * records), rest % 8);
+    if (word >= head) {
+        word -= head;
+        r = upfront_map_row(map, word / 8 / (2 * records));
+        return untold_of_record(word / 8 % (2 * records) < records ? &r->arena : &r->temp, word / 8 % records, word % 8);
+    }
+    if (word >= pools) {
+        word -= pools;
+        r = upfront_map_row(map, word / 8 / WALK_POOLS);
+        return word / 8 / WALK_POOLS < WALK_ROWS ? untold_of_pool(upfront_row_pool(r, word / 8 % WALK_POOLS), word % 8) : all;
+    }
+    word -= sizeof(upfront_map) / 8;
+    r = upfront_map_row(map, word / row_words);
+    if (word / row_words >= WALK_ROWS)
+        return all; /* nothing lies there: room of a larger map's rows */
+    word %= row_words;
+    return word < 2 * header ? untold_of_header(r, word < header ? &r->arena : &r->temp, word % header) : untold_of_row(r, word);
 }
 
 /* Every bit of every control word in turn, and all bits of a word at once. */
@@ -212,7 +217,7 @@ static void walk_tells_pairs(void) {
     good_map = *map;
     map->rows = map->slots = 65535;
     map->pools = 0;
-    map->tables = sizeof *map + map->rows * upfront_row_size(map->slots, map->pools);
+    map->tables = upfront_map_tables(map->rows, map->slots, map->pools);
     CHECK(is_told()); /* tables larger than the block: nothing is read there */
     *map = good_map;
     last = upfront_map_row(map, WALK_ROWS - 1);

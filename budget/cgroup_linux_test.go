@@ -1,0 +1,95 @@
+package budget_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// memoryGroup makes a memory cgroup with a limit below this process's own, of either version, that the end of the test
+// removes; why says what is missing.
+func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err.Error()
+	}
+	for line := range strings.Lines(string(own)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		root, file := "", "memory.limit_in_bytes"
+		switch {
+		case fields[1] == "memory":
+			root = "/sys/fs/cgroup/memory"
+		case fields[0] == "0":
+			root, file = "/sys/fs/cgroup", "memory.max"
+		default:
+			continue
+		}
+		directory := filepath.Join(root, fields[2], fmt.Sprintf("upfront-test-%d", os.Getpid()))
+		if err := os.Mkdir(directory, 0o755); err != nil {
+			why = err.Error()
+			continue
+		}
+		t.Cleanup(func() { assert.NoError(t, os.Remove(directory)) })
+		if err := os.WriteFile(filepath.Join(directory, file), fmt.Append(nil, limit), 0); err != nil {
+			why = err.Error()
+			continue
+		}
+		return directory, ""
+	}
+	return "", "no memory cgroup can be made: " + why
+}
+
+// TestOpenNearTheLimitOfAGroup asks for less and less memory in a real cgroup: each Open is refused with numbers, or
+// leaves enough to go on with. Nobody is killed.
+func TestOpenNearTheLimitOfAGroup(t *testing.T) {
+	const inside, limit = "UPFRONT_TEST_IN_GROUP", 64 * budget.MiB
+	if platform.GoBacked || arena_c.Asan {
+		t.Skip("what the build needs itself is more than the budget")
+	}
+	if os.Getenv(inside) == "" {
+		group, why := memoryGroup(t, limit)
+		if why != "" {
+			t.Skip(why)
+		}
+		cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0], "-test.run=^TestOpenNearTheLimitOfAGroup$",
+			"-test.v")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "killed by the group?\n%s", out)
+		assert.Contains(t, string(out), "leaves room")
+		return
+	}
+	for size := uint64(limit); ; size -= budget.MiB / 2 {
+		b, err := budget.Open(budget.Plan{Name: "near", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
+		if err != nil {
+			require.Regexp(t, `^budget "near": the plan needs \S+ \(budget \S+, Go heap \S+, page tables and runtime \S+\), `+
+				`and cgroup .* leaves \S+ of 64MiB; lower the plan or raise the limit: docker run --memory, `, err.Error())
+			continue
+		}
+		assert.True(t, b.Report().Prefaulted)
+		assert.Greater(t, size, uint64(48*budget.MiB), "what is left to the rest is far too much")
+		for range 20 { // what a small program does
+			for range 1000 {
+				sink = byte(len(make([]byte, 1+runtime.NumGoroutine()*1000)))
+			}
+			runtime.GC()
+		}
+		require.NoError(t, b.Close())
+		t.Logf("%d bytes fit: leaves room", size)
+		return
+	}
+}

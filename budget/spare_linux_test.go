@@ -1,0 +1,209 @@
+package budget_test
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// holdings is what the process has of the system: mappings, and bytes of addresses and of memory.
+type holdings struct{ mappings, addresses, resident uint64 }
+
+func holdingsNow(t *testing.T) holdings {
+	debug.FreeOSMemory() // what is the Go heap's is none of this
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	kib := statusKiB(t, "VmSize:")
+	return holdings{uint64(strings.Count(string(maps), "\n")), kib * budget.KiB, statusKiB(t, "RssAnon:") * budget.KiB}
+}
+
+// anyPlan is a plan of which nothing is as in another: counts, sizes, limits, guards.
+func anyPlan(r *rand.Rand) budget.Plan {
+	size := func() uint64 { return 1 + r.Uint64N(budget.KiB<<r.IntN(13)) } // up to 4 MiB
+	p := budget.Plan{Name: "any", Pages: budget.Pages{Prefault: budget.Off}}
+	for i := range 1 + r.IntN(4) {
+		region := budget.RegionPlan{Name: string(rune('a' + i)), Size: size()}
+		if r.IntN(3) == 0 {
+			region.Slots = 1 + r.IntN(1<<r.IntN(6))
+		}
+		p.Regions = append(p.Regions, region)
+	}
+	if r.IntN(2) == 0 {
+		p.Frame = budget.FramePlan{Buffers: 2 + r.IntN(3), Size: size()}
+	}
+	if r.IntN(2) == 0 {
+		p.Scratch = budget.ScratchPlan{Workers: 1 + r.IntN(4), Size: size()}
+	}
+	p.Limits = budget.Limits{Scopes: 2 + r.IntN(1<<r.IntN(9)), Pools: 1 + r.IntN(1<<r.IntN(9)), Owned: 1 + r.IntN(9), Labels: 1 + r.IntN(9)}
+	if r.IntN(4) == 0 {
+		p.Pages.Guards = budget.Wished
+	}
+	return p
+}
+
+// handles are what may be kept of a budget that was closed.
+type handles struct {
+	s    scope.Scope
+	pool scope.Pool[frog]
+	put  *frog // nil: there was no room for a pool
+}
+
+func handlesOf(t *testing.T, b *budget.Budget) (h handles) {
+	region := b.Plan().Regions[0]
+	take := func() (*budget.Region, error) { return b.Region(region.Name), nil }
+	if region.Slots != 0 {
+		take = b.Slots(region.Name).Acquire
+	}
+	r, err := take()
+	require.NoError(t, err)
+	_, err = budget.Load(background, r, func(s scope.Scope) (*frog, error) {
+		h.s = s
+		if s.Free() > 256 {
+			h.pool = frogs.Pool(s, 4)
+			h.put = h.pool.Get()
+		}
+		return nil, nil
+	})
+	require.NoError(t, err)
+	if region.Slots != 0 {
+		require.NoError(t, r.Release(background))
+	}
+	return h
+}
+
+// refused says that nothing is given for them, and that what explains it finds its words.
+func (h handles) refused() bool {
+	panics := func(fn func()) (told bool) {
+		defer func() { _, told = recover().(error) }()
+		fn()
+		return false
+	}
+	if h.put != nil && (h.pool.Get() != nil || !panics(func() { h.pool.Put(h.put) })) {
+		return false
+	}
+	return h.s.TryAllocUnzeroed(8, 8) == nil && h.s.Close() != nil && h.s.Free() == 0 &&
+		panics(func() { frogs.New(h.s) }) && panics(func() { h.s.Open("more") })
+}
+
+// class is what ranges are kept by: the head of the tables, and the size up to the next power of two.
+type class struct {
+	head platform.Head
+	size uint64
+}
+
+// widest counts how many ranges of each class were ever open at once.
+type widest struct{ now, most map[class]uint64 }
+
+func classOf(b *budget.Budget) class {
+	return class{budget.HeadOf(b.Plan()), 1 << bits.Len64(b.Size()-1)}
+}
+
+func (w widest) open(b *budget.Budget) {
+	c := classOf(b)
+	w.now[c]++
+	w.most[c] = max(w.most[c], w.now[c])
+}
+
+func (w widest) close(b *budget.Budget) { w.now[classOf(b)]-- }
+
+// bound is what the process may have then: of each range its addresses, aligned, and the head of its tables.
+func (w widest) bound() (h holdings) {
+	for c, count := range w.most {
+		h.mappings += 2 * count // the head, and what nobody may touch
+		h.addresses += count * (c.size + platform.Align)
+		h.resident += count * c.head.Size
+	}
+	return h
+}
+
+// openAny opens and closes plans of which none is as another, up to three at once.
+func openAny(t *testing.T, opens int, random *rand.Rand, w widest) {
+	var stale [256]handles // the last that were closed
+	var open [3]*budget.Budget
+	var living [3]handles
+	closed := 0
+	shut := func(k int) {
+		if open[k] != nil {
+			w.close(open[k])
+			require.NoError(t, open[k].Close())
+			stale[closed%len(stale)] = living[k]
+			closed++
+		}
+	}
+	for i := range opens {
+		k := random.IntN(len(open))
+		shut(k)
+		b, err := budget.Open(anyPlan(random))
+		require.NoError(t, err)
+		w.open(b)
+		open[k], living[k] = b, handlesOf(t, b)
+		for _, h := range stale[:min(closed, len(stale))] {
+			require.True(t, h.refused(), "open %d", i)
+		}
+		if i%64 == 0 {
+			requireWalk(t, b)
+		}
+	}
+	for k := range open {
+		shut(k)
+	}
+}
+
+// requireWithin says that the process has no more than before and the bound, but for what the runtime takes meanwhile.
+func requireWithin(t *testing.T, before holdings, w widest) {
+	t.Helper()
+	now, bound := holdingsNow(t), w.bound()
+	t.Logf("before %+v, bound %+v, now %+v", before, bound, now)
+	if arena_c.Checked || arena_c.Asan {
+		return // the addresses beside each budget come on top
+	}
+	assert.LessOrEqual(t, now.mappings, before.mappings+bound.mappings+150)
+	assert.LessOrEqual(t, now.addresses, before.addresses+bound.addresses+256*budget.MiB)
+	assert.LessOrEqual(t, now.resident, before.resident+bound.resident+16*budget.MiB)
+}
+
+// TestOpensOfAnyPlan: of each class of ranges the process keeps as many as were open at once, and nothing else; handles
+// stay dead whose tables became those of another plan.
+func TestOpensOfAnyPlan(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the Go heap chooses")
+	}
+	opens := 1000
+	if os.Getenv("UPFRONT_SOAK") != "" {
+		opens = 100_000
+	}
+	before, w := holdingsNow(t), widest{map[class]uint64{}, map[class]uint64{}}
+	openAny(t, opens, rand.New(rand.NewPCG(20, 1)), w)
+	requireWithin(t, before, w)
+	assert.Less(t, len(w.most), 200, "there are few classes, whatever the plans are")
+}
+
+// TestOpensOfGrowingSizes: each is larger than what is kept.
+func TestOpensOfGrowingSizes(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the Go heap chooses")
+	}
+	before, w, plan := holdingsNow(t), widest{map[class]uint64{}, map[class]uint64{}}, paged()
+	const opens, step = 500, 256 * budget.KiB
+	for i := range uint64(opens) {
+		plan.Regions[1].Size = (1 + i) * step
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		w.open(b)
+		w.close(b)
+		require.NoError(t, b.Close())
+	}
+	requireWithin(t, before, w)
+	assert.Less(t, w.bound().addresses, uint64(5*opens*step), "powers of two, of which the last is the half of all")
+}
