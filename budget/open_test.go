@@ -151,21 +151,50 @@ func TestThousandBudgetsInOneRange(t *testing.T) {
 	}
 }
 
+// TestReportSaysWhatThePagesCost: a worst case that is made present costs all of itself, else what is touched.
+func TestReportSaysWhatThePagesCost(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the pages are Go's")
+	}
+	plan := paged()
+	b := open(t, demanding(plan, "prefault", budget.Required))
+	r := b.Report()
+	assert.Equal(t, [3]uint64{8 * budget.MiB, b.Size(), b.Size()}, [3]uint64{r.Reserved, r.Committed, r.Resident})
+	require.NoError(t, b.Close())
+	assert.Equal(t, r.Resident, b.Report().Resident, "after Close as before")
+
+	b = open(t, demanding(plan, "guards", budget.Required))
+	r = b.Report()
+	assert.Equal(t, [2]uint64{8 * budget.MiB, b.Size() - 3*64*budget.KiB}, [2]uint64{r.Reserved, r.Committed})
+	if _, measured := b.Missing(); measured {
+		assert.Less(t, r.Resident, uint64(2*budget.MiB), "the tables")
+		assert.NotZero(t, r.Resident)
+	}
+	require.NoError(t, b.Close())
+
+	b, err := budget.OpenIn(block[:], small())
+	require.NoError(t, err)
+	r = b.Report()
+	assert.Equal(t, [3]uint64{b.Size(), b.Size(), 0}, [3]uint64{r.Reserved, r.Committed, r.Resident}, "its pages are its owner's")
+	require.NoError(t, b.Close())
+}
+
 func TestReportIsDrawn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(128 * budget.KiB) })
 	r := b.Report()
 	lines := strings.Split(strings.TrimSpace(r.String()), "\n")
-	require.Len(t, lines, 1+3+2+4+1+1, "a bar for each arena, and a line for each name")
+	require.Len(t, lines, 2+3+2+4+1+1, "a bar for each arena, and a line for each name")
 	assert.Equal(t, "budget small: 1408KiB", lines[0])
-	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[3])
+	assert.Regexp(t, "^  memory: [0-9]+[KM]iB reserved, 1408KiB committed, [0-9]+[KM]iB resident at Open$", lines[1])
+	assert.Equal(t, "  level      [########++++++++................] used       131096  peak       262168  of       524388", lines[4])
 	for i, name := range []string{"init", "systems", "level", "frame 0", "frame 1",
 		"scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"} {
-		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+1])
+		assert.Regexp(t, `^  `+name+` +\[[#+.]{32}\] used +\d+  peak +\d+  of +\d+$`, lines[i+2])
 	}
-	assert.Equal(t, `  level: scope "level" used 131096, peak 262168`, strings.Replace(lines[10], " in 2", "", 1))
-	assert.Equal(t, "  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas", lines[11])
+	assert.Equal(t, `  level: scope "level" used 131096, peak 262168`, strings.Replace(lines[11], " in 2", "", 1))
+	assert.Equal(t, "  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas", lines[12])
 	mustFill := attempt(func() error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
 		return err

@@ -83,6 +83,7 @@ func TestPlanIsDrawn(t *testing.T) {
   Go heap        32 MiB  beside it
   limits of each arena: 64 scopes, 7 pools, 256 owned values, 32 labels
   pages: prefault wished, lock required, huge off, guards wished, base wished at 0x200000000000
+  memory, tables of 256 KiB included: 131392 KiB reserved, 129792 KiB committed, 131392 KiB resident at Open
 `, plan.String())
 
 	assert.Equal(t, `plan x: 1 MiB
@@ -91,7 +92,10 @@ func TestPlanIsDrawn(t *testing.T) {
   unplanned    960 KiB  [..##############################]  size
   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
   pages: prefault wished, lock off, huge off, guards off, base off
+  memory, tables of 64 KiB included: 1088 KiB reserved, 1088 KiB committed, 1088 KiB resident at Open
 `, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
+	assert.Contains(t, Plan{Name: "x", Regions: []RegionPlan{{Name: "a", Size: 8}}, Pages: Pages{Prefault: Off}}.String(),
+		"\n  memory, tables of 64 KiB included: 128 KiB reserved, 128 KiB committed, resident what is touched\n")
 }
 
 // Whatever is in a faulty plan, its drawing is one line that doesn't disturb a terminal.

@@ -19,6 +19,8 @@ import (
 func (r Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, sizeText(r.Size))
+	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident at Open\n", sizeText(r.Reserved), sizeText(r.Committed),
+		sizeText(r.Resident))
 	arenas := slices.Concat(r.Regions, r.Beside)
 	for _, x := range arenas {
 		fmt.Fprintf(&out, "  %-10s %s used %12d  peak %12d  of %12d\n", x.Name, x.bar(reportBar), x.Used, x.Peak, x.Size)

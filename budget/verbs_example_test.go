@@ -190,6 +190,7 @@ func ExamplePlan_String() {
 	//   Go heap  32 MiB  beside it
 	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off
+	//   memory, tables of 384 KiB included: 98688 KiB reserved, 98688 KiB committed, 98688 KiB resident at Open
 }
 
 // Two libraries share a heap of the level. The report has what each of them holds.
