@@ -14,6 +14,7 @@ import (
 type supply interface {
 	Base() unsafe.Pointer
 	Size() uint64
+	Addresses() uint64
 	Missing() (pages int, ok bool)
 	Protect(offset, size uint64) error
 	Unprotect(offset, size uint64) error
@@ -26,6 +27,7 @@ type grant struct {
 	table      *arena_c.Map          // at its bottom
 	mirror     *platform.Reservation // where the bytes lie in checked and asan builds, or nil
 	prefaulted bool
+	resident   uint64   // bytes that were present at the end of Open, where that is measured
 	guarded    bool     // guards have no access, or some that the system doesn't give back
 	refused    []string // a line each: the key, and why
 }
@@ -144,6 +146,7 @@ type given struct {
 
 func (g given) Base() unsafe.Pointer          { return g.base }
 func (g given) Size() uint64                  { return g.size }
+func (g given) Addresses() uint64             { return g.size }
 func (g given) Missing() (pages int, ok bool) { return 0, false }
 func (g given) Release() error                { return nil }
 
@@ -207,6 +210,15 @@ func (g *grant) protectGuards() error {
 		return errors.Join(err, fmt.Errorf("some guards are in force all the same: %w", refused))
 	}
 	return err
+}
+
+// committed is what may be read and written: all but the guards in force.
+func (g *grant) committed() uint64 {
+	size := g.memory.Size()
+	if g.guarded {
+		size -= (g.table.Rows + 1) * g.table.Guard
+	}
+	return size
 }
 
 // foreign says whether the memory is a block that was given.

@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
@@ -66,6 +67,9 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		return errors.Join(err, b.giveBack())
 	}
 	b.makeStacks()
+	if missing, ok := b.memory.Missing(); ok {
+		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
+	}
 	b.watchFaults()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -151,6 +152,34 @@ func TestThousandBudgetsInOneRange(t *testing.T) {
 	}
 }
 
+// TestReportSaysWhatThePagesCost: a worst case that is made present costs all of itself, else what is touched.
+func TestReportSaysWhatThePagesCost(t *testing.T) {
+	if platform.GoBacked {
+		t.Skip("the pages are Go's")
+	}
+	plan := paged()
+	b := open(t, demanding(plan, "prefault", budget.Required))
+	r := b.Report()
+	assert.Equal(t, [3]uint64{8 * budget.MiB, b.Size(), b.Size()}, [3]uint64{r.Reserved, r.Committed, r.Resident})
+	require.NoError(t, b.Close())
+	assert.Equal(t, r.Resident, b.Report().Resident, "after Close as before")
+
+	b = open(t, demanding(plan, "guards", budget.Required))
+	r = b.Report()
+	assert.Equal(t, [2]uint64{8 * budget.MiB, b.Size() - 3*64*budget.KiB}, [2]uint64{r.Reserved, r.Committed})
+	if _, measured := b.Missing(); measured {
+		assert.Less(t, r.Resident, uint64(2*budget.MiB), "the tables")
+		assert.NotZero(t, r.Resident)
+	}
+	require.NoError(t, b.Close())
+
+	b, err := budget.OpenIn(block[:], small())
+	require.NoError(t, err)
+	r = b.Report()
+	assert.Equal(t, [3]uint64{b.Size(), b.Size(), 0}, [3]uint64{r.Reserved, r.Committed, r.Resident}, "its pages are its owner's")
+	require.NoError(t, b.Close())
+}
+
 func TestReportIsDrawn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
@@ -160,6 +189,8 @@ func TestReportIsDrawn(t *testing.T) {
 	for i, line := range lines {
 		lines[i] = strings.Replace(line, " in 2", "", 1) // of checked builds
 	}
+	assert.Regexp(t, "^  memory: [0-9]+KiB reserved, 1408KiB committed, [0-9]+KiB resident at Open$", lines[1])
+	lines = slices.Delete(lines, 1, 2)
 	assert.Equal(t, []string{"budget small: 1408KiB",
 		"  init                 [................................] used       0KiB  peak       0KiB  of     128KiB",
 		"  systems              [................................] used       0KiB  peak       0KiB  of     256KiB",

@@ -77,6 +77,13 @@ type Limits struct {
 }
 
 // Pages is what the plan demands of the pages that it lies on.
+//
+// Prefault is a trade. With it the whole worst case is resident from Open on, whatever is used of it: a plan of 64 MiB
+// costs 64 MiB where a run uses 20, which may be twice what the same program takes of a garbage-collected heap. For that no
+// page fault (0.1 to 1 µs each, more under load) falls into play, and a machine without the memory says so at Open and
+// not in the middle. Off, pages become resident when they are first touched, and stay so until Close: rewinding gives none
+// back. Then Open may succeed and a touch be the end of the process (the OOM killer's). Servers and consoles
+// want it, tools don't. Report.Resident, and the plan's String, show what it costs.
 type Pages struct {
 	Prefault Demand // every page is present when Open returns; default: wished
 	Lock     Demand // and kept present, out of the swap's reach; default: off

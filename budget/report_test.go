@@ -513,6 +513,7 @@ func TestReportFoldsSiblings(t *testing.T) {
 	}
 	text := strings.ReplaceAll(r.String(), " in 3", "") // of checked builds
 	assert.Equal(t, `budget many: 0KiB
+  memory: 0KiB reserved, 0KiB committed, 0KiB resident at Open
   room                [................................] used       0KiB  peak       0KiB  of       0KiB
   hall                [................................] used       0KiB  peak       0KiB  of       0KiB
   match 0, 2048 alike [................................] used       0KiB  peak       0KiB  of    1024KiB

@@ -34,6 +34,8 @@ func (r Report) String() string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))
+	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident at Open\n", SizeText(r.Reserved), SizeText(r.Committed),
+		SizeText(r.Resident))
 	width := 10
 	for _, line := range bars.list {
 		width = max(width, len(line.who()))

@@ -38,7 +38,8 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
 	}
-	r := Report{Name: b.plan.Name, Size: b.Size(), Prefaulted: b.prefaulted, NotGranted: slices.Clone(b.refused), GoHeap: b.goHeap()}
+	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(), Resident: b.resident,
+		Prefaulted: b.prefaulted, NotGranted: slices.Clone(b.refused), GoHeap: b.goHeap()}
 	p := &b.published
 	for i := range p.list {
 		var f figures

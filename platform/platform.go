@@ -147,6 +147,9 @@ func (r *Reservation) Base() unsafe.Pointer { return r.block.base }
 // Size is what Reserve was asked for, in bytes.
 func (r *Reservation) Size() uint64 { return r.size }
 
+// Addresses is how many bytes of addresses the range takes: its class (see the package's text), at least Size.
+func (r *Reservation) Addresses() uint64 { return r.block.size }
+
 // Commit makes the whole range readable and writable, protected parts included. It fails when the system will not
 // promise so much memory; the range then is as it was. No page becomes present by it.
 func (r *Reservation) Commit() error {
