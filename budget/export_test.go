@@ -47,3 +47,6 @@ func GoTables(plan Plan) uint64 { return plan.goTables() }
 
 // SitesOf is what call sites take of the Go heap in checked builds.
 func SitesOf(plan Plan) uint64 { return plan.sites() }
+
+// Closed says whether Close has come to its end.
+func (b *Budget) Closed() bool { return b.closed.Load() }
