@@ -87,3 +87,6 @@ func HoldKept(plan Plan) (give func()) {
 		}
 	}
 }
+
+// Closed says whether Close has come to its end.
+func (b *Budget) Closed() bool { return b.closed.Load() }
