@@ -31,7 +31,10 @@ import (
 //
 // The shadow is open without pages made present, locked, huge or guarded, at no certain address, and without a share of the
 // Go heap: fn may run beside a budget that governs it. In checked and asan builds each [scope.Builder] looks at all that is
-// free, which in the shadow is GiBs: measure in a release build. After Close its addresses stay reserved, as every budget's.
+// free, which in the shadow is GiBs: measure in a release build.
+//
+// Nothing stays reserved but the head of the tables, so that scopes and pools that fn kept stay dead. What fn kept of the
+// memory itself is none of anybody's: unlike with other budgets, whose addresses stay reserved, other things may come to lie there.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -79,7 +82,7 @@ func (m *measurement) runWide(shadow Plan) (Report, error) {
 				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w", m.plan.Name, full)
 			}
 		}
-		b, err = Open(wide)
+		b, err = openPlan(wide, inPassing)
 	}
 }
 
@@ -94,7 +97,7 @@ func (m *measurement) narrow(report Report) (Report, error) {
 	var best Report // before it was lowered
 	lowered := false
 	for range measureTries {
-		b, err := Open(m.tight)
+		b, err := openPlan(m.tight, inPassing)
 		if err != nil {
 			return Report{}, err
 		}
@@ -274,7 +277,7 @@ func wideTotal() uint64 {
 func openWide(plan Plan, total uint64) (b *Budget, wide Plan, err error) {
 	for {
 		wide = plan.wide(total)
-		if b, err = Open(wide); err == nil || total < planEdge {
+		if b, err = openPlan(wide, inPassing); err == nil || total < planEdge {
 			return b, wide, err
 		}
 		total /= 2 // RLIMIT_AS, or the kernel's overcommit, is against it

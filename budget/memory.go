@@ -61,6 +61,19 @@ func fromSystem(p Plan, l layout) (g grant, err error) {
 	return g, nil
 }
 
+// passing is a range of which nothing is kept but the head.
+type passing struct{ *platform.Reservation }
+
+func (r passing) Release() error { return r.Return() }
+
+// inPassing is fromSystem for a budget of which no pointer outlives Close.
+func inPassing(p Plan, l layout) (g grant, err error) {
+	if g, err = fromSystem(p, l); err == nil {
+		g.memory = passing{g.memory.(*platform.Reservation)}
+	}
+	return g, err
+}
+
 // furnish makes the range accessible and its pages what the plan demands.
 func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 	if err := r.Commit(); err != nil {

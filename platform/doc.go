@@ -12,16 +12,17 @@
 // makes the range readable and writable; the system may refuse it. [Reservation.Prefault] makes
 // every page present, so that no later access costs a page fault; [Reservation.Lock] does so and
 // keeps them. [Reservation.Release] gives the memory back, and keeps the addresses for the next
-// Reserve of the class. [ReserveSparse] is for what checked builds lay out apart.
+// Reserve of the class; [Reservation.Return] keeps the head alone. [ReserveSparse] is for what checked
+// builds lay out apart.
 //
 // [Limits] tells beforehand what will be refused, and how to raise it; [Keeps], whether a range
 // would be an old one; [Faults], [ResidentPeak] and [Reservation.Missing], what play cost.
 // [InjectFault] makes any request to the system fail, for tests.
 //
-// It cannot allocate: it hands out whole ranges and knows nothing of what lies in them. It cannot
-// give addresses back. It cannot promise more than the system does: a page that Prefault made
-// present may be swapped out unless Lock holds it, and huge pages are a wish. Programs have their
-// memory from package budget, which asks here.
+// It cannot allocate: it hands out whole ranges and knows nothing of what lies in them. It cannot give
+// addresses back that somebody may still have a pointer to. It cannot promise more than the system
+// does: a page that Prefault made present may be swapped out unless Lock holds it, and huge pages are a
+// wish. Programs have their memory from package budget, which asks here.
 //
 // # The head
 //
@@ -72,7 +73,7 @@
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux
 //	Commit       mprotect                   VirtualAlloc, MEM_COMMIT     as Linux; the system never refuses
 //	Protect      mprotect                   VirtualProtect               as Linux
-//	Release      mprotect, MADV_DONTNEED    decommit                     mmap over it, no access
+//	Release      mmap over it, no access    decommit                     as Linux
 //	Prefault     MADV_POPULATE_WRITE        each page is touched         each page is touched
 //	Lock         mlock, RLIMIT_MEMLOCK      VirtualLock, working set     mlock, RLIMIT_MEMLOCK
 //
@@ -89,7 +90,5 @@
 // Why does a range stay reserved after Release? Somebody may have kept a pointer into it. Were the
 // addresses given back, the Go heap, C's malloc or a thread's stack could land there, and a write
 // through that pointer would be somebody else's damage. So it meets a page without access, which is a
-// fault at once, or the next owner's range. The price: addresses, and memory for the head only; where
-// the system does not overcommit (vm.overcommit_memory=2) the range stays charged until it is taken
-// again.
+// fault at once, or the next owner's range. The price: addresses, and memory for the head only.
 package platform

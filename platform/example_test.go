@@ -32,6 +32,22 @@ func ExampleReserve() {
 	// <nil> 1
 }
 
+// What was only needed for a while leaves its addresses, too.
+func ExampleReservation_Return() {
+	page := uint64(os.Getpagesize())
+	r, err := platform.Reserve(0, 64*page, platform.Head{Size: page, Kind: "tables of a while"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Commit())
+	head := unsafe.Slice((*byte)(r.Base()), page)
+	head[0] = 1
+	fmt.Println(r.Return(), head[0])
+	// Output:
+	// <nil>
+	// <nil> 1
+}
+
 // The same pointers in each run, where there is such a place.
 func ExampleSafeBase() {
 	base := platform.SafeBase()

@@ -13,10 +13,13 @@ type pages struct {
 	deny     change // allow no access; contents stay
 	populate change // make all pages present at once; nil: they are touched
 	discard  change // give the memory of pages without access back; allowed again, they are zero
-	lock     change
-	unlock   change
-	wantHuge change
-	wantNone change // takes wantHuge back
+	// discardSparse is discard of what reserveSparse gave, where that is another thing.
+	discardSparse change
+	unmap         change // give the addresses back, too; reserveAt may have them again
+	lock          change
+	unlock        change
+	wantHuge      change
+	wantNone      change // takes wantHuge back
 
 	// checkHuge tells whether the system grants huge pages in [base, base+size) to those who ask.
 	// undo is true when it grants them only to those.

@@ -21,7 +21,9 @@ var host = pages{
 	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
 	deny:          protect(unix.PROT_NONE),
 	populate:      populatePages,
-	discard:       discardPages,
+	discard:       discardPages(0, func([]byte) {}),
+	discardSparse: discardPages(unix.MAP_NORESERVE, wantNoHuge),
+	unmap:         func(p unsafe.Pointer, size uint64) error { return unix.MunmapPtr(p, uintptr(size)) },
 	lock:          lockOrAdvise,
 	unlock:        unlockPages,
 	wantHuge:      advise(unix.MADV_HUGEPAGE),
@@ -35,15 +37,17 @@ func advise(what int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Madvise(bytesAt(p, size), what) }
 }
 
-// mapSparse: a huge page would take memory for what is never touched. A kernel without such
-// pages refuses the advice, and needs none.
 func mapSparse(size uint64) (unsafe.Pointer, error) {
 	p, err := mapNone(nil, size, unix.MAP_NORESERVE)
 	if err == nil {
-		_ = unix.Madvise(bytesAt(p, size), unix.MADV_NOHUGEPAGE)
+		wantNoHuge(bytesAt(p, size))
 	}
 	return p, err
 }
+
+// wantNoHuge: a huge page would take memory for what is never touched. A kernel without such pages
+// refuses the advice, and needs none.
+func wantNoHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) }
 
 // populatePages asks for all pages at once: Linux before 5.14 answers EINVAL, and a sandbox may refuse
 // the request by one of the others.
@@ -60,18 +64,21 @@ func populatePages(p unsafe.Pointer, size uint64) error {
 	}
 }
 
-// discardPages: pages that the program locked (mlockall) have to be unlocked first, and the next
-// owner's are not locked.
-func discardPages(p unsafe.Pointer, size uint64) error {
-	b := bytesAt(p, size)
-	err := unix.Madvise(b, unix.MADV_DONTNEED)
-	if err != unix.EINVAL {
-		return err
+// discardPages maps new pages in place of the old ones. MADV_DONTNEED would leave the mapping in as many
+// parts as access ever changed in it, and charged for. Whoever locks all that is mapped (mlockall) locks
+// the new ones too, and the next owner's are not locked.
+func discardPages(flags int, after func(b []byte)) change {
+	return func(p unsafe.Pointer, size uint64) error {
+		b := bytesAt(p, size)
+		if err := unix.Munlock(b); err != nil {
+			return err
+		}
+		if _, err := mapNone(p, size, unix.MAP_FIXED|flags); err != nil {
+			return err
+		}
+		after(b)
+		return unix.Munlock(b)
 	}
-	if err := unix.Munlock(b); err != nil {
-		return err
-	}
-	return unix.Madvise(b, unix.MADV_DONTNEED)
 }
 
 func lockOrAdvise(p unsafe.Pointer, size uint64) error {

@@ -102,7 +102,12 @@ func supply(w want) (block, error) {
 		return block{}, fmt.Errorf("beyond this target's address space of %d bits", 8*unsafe.Sizeof(w.base))
 	}
 	b, found, err := spare.take(w)
-	if !found && (err == nil || w.base == 0) {
+	if !found && w.base == 0 {
+		b, found = spare.lengthen(w)
+	}
+	if found {
+		err = nil
+	} else if err == nil || w.base == 0 {
 		b = block{size: w.size, sparse: w.sparse}
 		b.base, b.size, err = reserveNew(w)
 	}
@@ -130,15 +135,21 @@ func reserveNew(w want) (p unsafe.Pointer, size uint64, err error) {
 		p, err = host.reserveAt(w.base, w.size)
 		return p, w.size, err
 	}
-	var start unsafe.Pointer
-	if size = classOf(w.size); size != 0 && host.plenty != nil && host.plenty() {
-		start, err = reserve(size + Align)
-	}
-	if start == nil {
+	size = newSize(w.size)
+	start, err := reserve(size + Align)
+	if err != nil && size != w.size {
 		size = w.size
 		start, err = reserve(size + Align)
 	}
 	return unsafe.Add(start, -uint64(uintptr(start))&(Align-1)), size, err
+}
+
+// newSize is what a new range for so many bytes takes: its class where addresses are plenty.
+func newSize(size uint64) uint64 {
+	if host.plenty != nil && host.plenty() {
+		return max(size, classOf(size))
+	}
+	return size
 }
 
 // Base is the first address. After Release it still is an address of this process, of which only the head may be used.
@@ -319,6 +330,28 @@ func (r *Reservation) Release() error {
 	spare.put(r.block)
 	if err != nil {
 		return fmt.Errorf("platform: release %d bytes: %w", r.size, err)
+	}
+	return nil
+}
+
+// Return is Release for who knows that nobody has a pointer into the range any more, but for handles into the head: the
+// addresses behind the head are the system's again, and anything may come to lie there. Where the system takes no part
+// of a range back, and at a chosen base, it is Release.
+func (r *Reservation) Return() error {
+	if r.phase == released {
+		return errReleased("return")
+	}
+	r.phase = released
+	b := &r.block
+	err := b.empty(r.size)
+	if rest := b.size - b.head.Size; err == nil && host.unmap != nil && !b.placed && b.head.Size != 0 {
+		if err = ask(doDiscard, host.unmap, unsafe.Add(b.base, b.head.Size), rest); err == nil {
+			b.size = b.head.Size
+		}
+	}
+	spare.put(*b)
+	if err != nil {
+		return fmt.Errorf("platform: return %d bytes: %w", r.size, err)
 	}
 	return nil
 }

@@ -289,3 +289,37 @@ func TestTooMuchIsRefused(t *testing.T) {
 		assert.NotContains(t, err.Error(), "BUG")
 	}
 }
+
+func TestReturnKeepsTheHeadAlone(t *testing.T) {
+	platform.ForgetSpares()
+	const size, head = 64 * mib, edge
+	r := commit(t, size, head)
+	first := r.Base()
+	contents(r)[0], contents(r)[head] = 7, 8
+	require.NoError(t, r.Return())
+	assert.ErrorContains(t, r.Return(), "BUG: return of a range already released")
+	assert.EqualValues(t, 7, *(*byte)(first), "the head")
+	for i := range 3 { // where nothing came to lie there, it is lengthened
+		again := commit(t, size>>i, head)
+		assert.Equal(t, first, again.Base())
+		assert.EqualValues(t, 7, contents(again)[0])
+		assert.Zero(t, contents(again)[head])
+		contents(again)[size>>i-1] = 1
+		require.NoError(t, again.Return())
+	}
+	if platform.GoBacked || runtime.GOOS != "linux" {
+		return
+	}
+	between, err := platform.Reserve(uintptr(first)+head, edge, platform.Head{})
+	require.NoError(t, err, "the addresses are the system's")
+	other := commit(t, size, head)
+	assert.NotEqual(t, first, other.Base())
+	require.NoError(t, other.Release())
+	require.NoError(t, between.Release())
+
+	restore := platform.InjectFault("discard", 2)
+	r = commit(t, size, head)
+	assert.ErrorContains(t, r.Return(), "platform: return 67108864 bytes: injected fault")
+	assert.True(t, restore())
+	assert.Equal(t, r.Base(), commit(t, size, head).Base(), "then it is kept as a whole")
+}

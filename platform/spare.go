@@ -111,6 +111,24 @@ func (s *spares) take(w want) (b block, found bool, err error) {
 	return block{}, false, s.collision(w)
 }
 
+// lengthen gives a block of which Return left the head alone, when the addresses behind it are free still.
+func (s *spares) lengthen(w want) (b block, found bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i, b := range s.blocks {
+		if w.sparse || b.placed || b.dirty || b.head != w.head || b.size != b.head.Size || host.reserveAt == nil {
+			continue
+		}
+		size := newSize(w.size)
+		if _, err := host.reserveAt(uintptr(b.base)+uintptr(b.size), size-b.size); err == nil {
+			b.size = size
+			s.blocks = slices.Delete(s.blocks, i, i+1)
+			return b, true
+		}
+	}
+	return block{}, false
+}
+
 // collision is the error that names the block that has some of the bytes; nil when none has. pre:
 // the mutex is held.
 func (s *spares) collision(w want) error {
@@ -151,7 +169,11 @@ func (b *block) empty(used uint64) (err error) {
 	if b.huge {
 		b.huge = try("wish for no huge pages", doAdvise, host.wantNone, b.base, used)
 	}
-	try("give memory back", doDiscard, host.discard, body, bodySize)
+	discard := host.discard
+	if b.sparse && host.discardSparse != nil {
+		discard = host.discardSparse
+	}
+	try("give memory back", doDiscard, discard, body, bodySize)
 	b.dirty = err != nil
 	return err
 }

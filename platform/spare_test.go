@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
@@ -70,4 +71,29 @@ func TestSpareNeverSharesABlock(t *testing.T) {
 		}
 		require.Len(t, seen, len(ground), "none is lost")
 	}
+}
+
+// TestRangesWhereAddressesAreScarce: a new one is no larger than asked for, and goes to a smaller owner of its class.
+func TestRangesWhereAddressesAreScarce(t *testing.T) {
+	plenty := host.plenty
+	defer func() { host.plenty = plenty }()
+	host.plenty = func() bool { return false }
+	ForgetSpares()
+	const mib = 1 << 20
+	r, err := Reserve(0, 7*mib, Head{Size: mib})
+	require.NoError(t, err)
+	assert.EqualValues(t, 7*mib, r.Addresses())
+	require.NoError(t, r.Release())
+	assert.True(t, Keeps(0, 5*mib, Head{Size: mib}))
+	assert.False(t, Keeps(0, 8*mib, Head{Size: mib}))
+	assert.False(t, Keeps(0, 4*mib, Head{Size: mib}))
+	ForgetSpares()
+}
+
+func TestClasses(t *testing.T) {
+	assert.EqualValues(t, 1<<16, classOf(1<<16))
+	assert.EqualValues(t, 1<<17, classOf(1<<16+1))
+	assert.EqualValues(t, 1, classOf(1))
+	assert.Zero(t, classOf(math.MaxInt))
+	assert.Zero(t, classOf(math.MaxUint64))
 }
