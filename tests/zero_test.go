@@ -156,6 +156,17 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
+// TestMakersAreOfOneType: the maker of a type that was looked at is no maker of another, by no conversion either.
+func TestMakersAreOfOneType(t *testing.T) {
+	for plain, pointing := range map[reflect.Type]reflect.Type{
+		reflect.TypeFor[scope.Maker[uint64]]():       reflect.TypeFor[scope.Maker[*frog]](),
+		reflect.TypeFor[scope.ObjectMaker[uint64]](): reflect.TypeFor[scope.ObjectMaker[*frog]](),
+		reflect.TypeFor[arena.HeapMaker[uint64]]():   reflect.TypeFor[arena.HeapMaker[*frog]](),
+	} {
+		assert.False(t, plain.ConvertibleTo(pointing), "%v to %v", plain, pointing)
+	}
+}
+
 var zeroPlan = budget.Plan{Name: "zeros", Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
 
 // zeroCall calls a function, and says whether it takes something to allocate from, and what it panics with or what its
