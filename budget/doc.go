@@ -83,7 +83,8 @@
 // proves to be inside ([Region.In]). Slots belong to their owners, who may load at the same time
 // where no region lies above. Scratch belongs to a worker, or to who leased it. [Budget.Lease],
 // [Lease.Release], [Slots.Acquire], [Budget.Snapshot], [Loaded.Get], [Reader.Pin] and
-// [Reader.Unpin] are for any goroutine.
+// [Reader.Unpin] are for any goroutine. What holds of a goroutine that a load starts, of iter.Pull and
+// of callbacks of C, package scope says.
 //
 // # Why
 //

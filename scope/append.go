@@ -38,7 +38,7 @@ func appended[T any](s Scope, declared uint64, list []T, xs *T, n int) []T {
 }
 
 func appendSlow[T any](s Scope, declared uint64, list, xs []T) []T {
-	Maker[T]{declared}.declared()
+	Maker[T]{key: declared}.declared()
 	longer, ok := appendTo(s, list, xs)
 	if !ok {
 		panic(refusal(s))

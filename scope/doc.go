@@ -55,8 +55,8 @@
 //   - In Go that C calls it leaves the frames of C behind, whose own ends don't run: a lock that C took
 //     stays taken. Where C must come to its end use the Trys, and look at [Scope.Err] afterwards; with
 //     -asan one has to.
-//   - On a goroutine that a load started there is no load around: a full of New ends the process. Open
-//     a Do in the goroutine, and hand the load its error. It may use the load's scope in the load's
+//   - On a goroutine that a load started there is no load around: a full of New ends the process. So it
+//     has a Do of its own, whose error the load returns. It may use the load's scope in the load's
 //     place while the load waits for it, or scratch on loan beside the load. One that outlives the
 //     load is refused: New panics, TryNew gives nil.
 //

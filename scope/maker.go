@@ -11,7 +11,10 @@ import (
 
 // Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small
 // value; the zero Maker is refused.
-type Maker[T any] struct{ key uint64 }
+type Maker[T any] struct {
+	_   [0]*T // so that no conversion makes one of another's
+	key uint64
+}
 
 // Plain declares T: plain data, which dies in silence with its scope. A T that holds a Go pointer at
 // any depth stops the program with a message that names the field, because the collector doesn't
@@ -24,7 +27,7 @@ func Plain[T any]() Maker[T] {
 	if uint64(t.Size()) >= arena_c.OffsetMax/2 {
 		panic(fmt.Sprintf("scope: %v has %d bytes, more than a block can have", t, t.Size()))
 	}
-	return Maker[T]{key}
+	return Maker[T]{key: key}
 }
 
 // New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error;

@@ -130,11 +130,12 @@ func TestZerosAreAll(t *testing.T) {
 // TestZeroValues calls every method of each zero value, with a scope, a heap and a constructor that are good. None
 // dereferences nil but the fast paths, and the zero value of a maker hands out nothing.
 func TestZeroValues(t *testing.T) {
+	b := budgettest.Open(t, zeroPlan)
 	for name, zero := range zeros {
 		v := reflect.ValueOf(zero)
 		for i := range v.NumMethod() {
 			name := name + "." + v.Type().Method(i).Name
-			takes, gives := zeroCall(t, name, v.Method(i), false)
+			takes, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), name, v.Method(i), false)
 			if takes { // it is a maker's
 				assert.Regexp(t, "never declared|a zero ", gives, name)
 			}
@@ -143,7 +144,7 @@ func TestZeroValues(t *testing.T) {
 	for _, declared := range []any{scope.Plain[frog](), scope.Object(func(*frog) error { return nil })} {
 		v := reflect.ValueOf(declared)
 		for i := range v.NumMethod() {
-			_, gives := zeroCall(t, "declared."+v.Type().Method(i).Name, v.Method(i), true)
+			_, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), "declared."+v.Type().Method(i).Name, v.Method(i), true)
 			assert.NotEmpty(t, gives)
 		}
 	}
@@ -151,8 +152,19 @@ func TestZeroValues(t *testing.T) {
 		scope.RefTo[frog], scope.Label, scope.ReadFile, scope.ReadAt, scope.Sprintf, container.NewList[frog], container.NewDeque[frog],
 		container.NewMap[int, frog], container.NewStringMap[frog], budget.Load[frog],
 	} {
-		_, gives := zeroCall(t, "function", reflect.ValueOf(fn), true)
+		_, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), "function", reflect.ValueOf(fn), true)
 		assert.Contains(t, gives, "a zero ", i)
+	}
+}
+
+// TestMakersAreOfOneType: the maker of a type that was looked at is no maker of another, by no conversion either.
+func TestMakersAreOfOneType(t *testing.T) {
+	for plain, pointing := range map[reflect.Type]reflect.Type{
+		reflect.TypeFor[scope.Maker[uint64]]():       reflect.TypeFor[scope.Maker[*frog]](),
+		reflect.TypeFor[scope.ObjectMaker[uint64]](): reflect.TypeFor[scope.ObjectMaker[*frog]](),
+		reflect.TypeFor[arena.HeapMaker[uint64]]():   reflect.TypeFor[arena.HeapMaker[*frog]](),
+	} {
+		assert.False(t, plain.ConvertibleTo(pointing), "%v to %v", plain, pointing)
 	}
 }
 
@@ -160,9 +172,8 @@ var zeroPlan = budget.Plan{Name: "zeros", Scratch: budget.ScratchPlan{Workers: 1
 
 // zeroCall calls a function, and says whether it takes something to allocate from, and what it panics with or what its
 // scope remembers. zero: the scope it is called with is the zero one.
-func zeroCall(t *testing.T, name string, fn reflect.Value, zero bool) (takes bool, gives string) {
+func zeroCall(t *testing.T, s scope.Scope, name string, fn reflect.Value, zero bool) (takes bool, gives string) {
 	t.Helper()
-	s := budgettest.Open(t, zeroPlan).Scratch(0, 0).Open("zero")
 	heap, err := arena.NewHeap(arena.NewBlock(4096, 64))
 	require.NoError(t, err)
 	free := s.Free()
