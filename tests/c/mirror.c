@@ -130,8 +130,12 @@ static void test_kinds(void) {
     CHECK_EQ(upfront_pool_find(pool, pool->gen, &x), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_OK);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE);
-    CHECK(upfront_pool_get(pool, pool->gen) != q);
+    more = (char *)upfront_pool_get(pool, pool->gen);
+    CHECK(more != q);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* of the life before */
+    memset(more, 6, 24);
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, p), UPFRONT_OK);
+    CHECK(upfront_pool_chunk(pool, 1) == more && holds(more, 24, 6)); /* it begins where the other ended */
     temp = upfront_scope_temp(s, 100);
     p = (char *)upfront_scope_alloc(temp, 100, 1);
     memset(p, 5, 100);
@@ -170,7 +174,11 @@ static void test_found(void) {
     CHECK(!upfront_mirror_check(r, r->end, &tale));
     check_found(UPFRONT_PAST, 0, p + 24, p, 24);
     CHECK_EQ(tale.made, 3);
-    p[24] = UPFRONT_DEAD;
+    memset(p + 24, 1, 256); /* all of the redzone, with one value */
+    CHECK(!upfront_mirror_check(r, r->end, &tale));
+    check_found(UPFRONT_PAST, 0, p + 24, p, 24);
+    CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena, x.scratch->arena.start));
+    memset(p + 24, UPFRONT_DEAD, 256);
     p[-1] = 1;
     CHECK(!upfront_mirror_check(r, r->end, &tale));
     check_found(UPFRONT_BEFORE, 0, p - 1, p, 24);
@@ -180,6 +188,7 @@ static void test_found(void) {
     check_found(UPFRONT_LIVING, 0, p + 5, p, 24);
     CHECK(upfront_mirror_find((uintptr_t)p + 1000, &tale));
     check_found(UPFRONT_NOBODYS, 0, p + 1000, NULL, 0);
+    CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena, x.scratch->arena.start) + 1000 / UPFRONT_SPREAD);
     CHECK(!upfront_mirror_find((uintptr_t)x.block, &tale));
 
     inner = upfront_scope_open(x.scratch);
@@ -217,6 +226,13 @@ static void test_found(void) {
         CHECK(0);
     }
     check_found(UPFRONT_PAST, 0, p + 24, p, 24);
+    p[24] = UPFRONT_DEAD;
+    p[-1] = 1;
+    if (setjmp(told) == 0) {
+        upfront_mark_dead(upfront_arena_at(&x.scratch->arena, x.scratch->arena.start), 24);
+        CHECK(0);
+    }
+    check_found(UPFRONT_BEFORE, 0, p - 1, p, 24);
     mirror_down(&x);
 }
 
@@ -261,6 +277,14 @@ static void test_over(void) {
     q = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.level), 1, 1);
     CHECK(q != p);
     *q = 1;
+    mirror_down(&x);
+
+    x = mirror_up(); /* what reaches from one edge into the next has access to both, in both windows */
+    for (i = 0; i < 4; i++) {
+        s = upfront_scope_open(x.level);
+        CHECK(upfront_scope_alloc(s, WINDOW - 8, 1) != NULL && upfront_scope_alloc(s, WINDOW, 8) != NULL);
+        CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
+    }
     mirror_down(&x);
 
     x = mirror_up(); /* what is before a row's first byte lies where the row below has no access, but for a page */
