@@ -8,7 +8,7 @@
 enum { MIRROR_ROWS = 2, MIRROR_NAME = 7 };
 
 static const upfront_map_arena mirror_plan[MIRROR_ROWS] = {
-    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1}, {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1}};
+    {"level", UPFRONT_REGION, 3 * WINDOW, 1}, {"scratch 0.0", UPFRONT_SCRATCH, WINDOW, 1}};
 
 static jmp_buf told;
 static upfront_found tale;
@@ -116,6 +116,7 @@ static void test_kinds(void) {
     CHECK(more == p + 5010);
     upfront_mark_less(upfront_arena_at(a, from), upfront_arena_at(a, a->cursor), 10);
     a->cursor -= 10;
+    check_lies(x.scratch, from, p); /* what is shorter is where it was */
     q = (char *)upfront_scopes_grow(x.scratch, s.gen, a->cursor, 8); /* something new */
     CHECK(q > p + 5010 + 63);
     upfront_mark_less(upfront_arena_at(a, a->cursor - 8), upfront_arena_at(a, a->cursor), 8);
@@ -130,17 +131,24 @@ static void test_kinds(void) {
     CHECK_EQ(upfront_pool_find(pool, pool->gen, &x), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_OK);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE);
-    CHECK(upfront_pool_get(pool, pool->gen) != q);
+    more = (char *)upfront_pool_get(pool, pool->gen);
+    CHECK(more != q);
     CHECK_EQ(upfront_pool_put(pool, pool->gen, q), UPFRONT_DOUBLE); /* of the life before */
+    memset(more, 6, 24);
+    CHECK_EQ(upfront_pool_put(pool, pool->gen, p), UPFRONT_OK);
+    CHECK(upfront_pool_chunk(pool, 1) == more && holds(more, 24, 6)); /* it begins where the other ended */
     temp = upfront_scope_temp(s, 100);
     p = (char *)upfront_scope_alloc(temp, 100, 1);
     memset(p, 5, 100);
     check_lies(x.scratch, a->limit, p);
     upfront_mirror_gather(x.block, x.size);
     CHECK(holds((const char *)upfront_arena_at(a, a->limit), 100, 5));
+    p = (char *)upfront_pool_canonical(pool, 1);
+    CHECK(upfront_position(p) == more);
     CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
     CHECK_EQ(ran, 1);
     CHECK_EQ(a->cursor, a->start);
+    CHECK(upfront_position(p) == p); /* a chunk ends with its pool */
     mirror_down(&x);
 }
 
@@ -170,7 +178,11 @@ static void test_found(void) {
     CHECK(!upfront_mirror_check(r, r->end, &tale));
     check_found(UPFRONT_PAST, 0, p + 24, p, 24);
     CHECK_EQ(tale.made, 3);
-    p[24] = UPFRONT_DEAD;
+    memset(p + 24, 1, 256); /* all of the redzone, with one value */
+    CHECK(!upfront_mirror_check(r, r->end, &tale));
+    check_found(UPFRONT_PAST, 0, p + 24, p, 24);
+    CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena, x.scratch->arena.start));
+    memset(p + 24, UPFRONT_DEAD, 256);
     p[-1] = 1;
     CHECK(!upfront_mirror_check(r, r->end, &tale));
     check_found(UPFRONT_BEFORE, 0, p - 1, p, 24);
@@ -180,6 +192,7 @@ static void test_found(void) {
     check_found(UPFRONT_LIVING, 0, p + 5, p, 24);
     CHECK(upfront_mirror_find((uintptr_t)p + 1000, &tale));
     check_found(UPFRONT_NOBODYS, 0, p + 1000, NULL, 0);
+    CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena, x.scratch->arena.start) + 1000 / UPFRONT_SPREAD);
     CHECK(!upfront_mirror_find((uintptr_t)x.block, &tale));
 
     inner = upfront_scope_open(x.scratch);
@@ -217,6 +230,13 @@ static void test_found(void) {
         CHECK(0);
     }
     check_found(UPFRONT_PAST, 0, p + 24, p, 24);
+    p[24] = UPFRONT_DEAD;
+    p[-1] = 1;
+    if (setjmp(told) == 0) {
+        upfront_mark_dead(upfront_arena_at(&x.scratch->arena, x.scratch->arena.start), 24);
+        CHECK(0);
+    }
+    check_found(UPFRONT_BEFORE, 0, p - 1, p, 24);
     mirror_down(&x);
 }
 
@@ -263,23 +283,56 @@ static void test_over(void) {
     *q = 1;
     mirror_down(&x);
 
+    x = mirror_up(); /* what reaches from one edge into the next has access to both, in both windows */
+    for (i = 0; i < 4; i++) {
+        s = upfront_scope_open(x.level);
+        CHECK(upfront_scope_alloc(s, WINDOW - (i < 2 ? 8 : 16), 1) != NULL);
+        p = (unsigned char *)upfront_scope_alloc(s, i < 2 ? WINDOW : 8, 8);
+        if (i >= 2) /* also where it grows */
+            CHECK(upfront_scopes_grow(x.level, s.gen, x.level->arena.cursor - 8, WINDOW - 8) == p + 8);
+        check_lies(x.level, x.level->arena.cursor - 1, p + WINDOW - 1);
+        CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
+    }
+    mirror_down(&x);
+
     x = mirror_up(); /* what is before a row's first byte lies where the row below has no access, but for a page */
+    p = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.scratch), 8, 8);
     s = upfront_scope_open(x.level);
     CHECK(upfront_scope_alloc(s, 3 * WINDOW - 200, 1) != NULL && upfront_scope_alloc(s, 100, 1) != NULL);
     CHECK_EQ(upfront_map_rewind(x.map, 0), UPFRONT_OK);
-    p = (unsigned char *)upfront_scope_alloc(upfront_scope_open(x.scratch), 8, 8);
+    memset(p, 1, 8); /* the row above keeps its access */
     r = upfront_map_row(x.map, 1);
     CHECK(upfront_mirror_check(upfront_arena_at(&r->arena.arena, r->arena.arena.start), WINDOW, &tale));
     p[-1] = 1;
     CHECK(!upfront_mirror_check(upfront_arena_at(&r->arena.arena, r->arena.arena.start), WINDOW, &tale));
     check_found(UPFRONT_BEFORE, 0, p - 1, p, 8);
     p[-1] = UPFRONT_DEAD;
+
+    CHECK(upfront_scope_open(x.level).arena != NULL); /* the end of a row tells of what died before */
+    s = upfront_scope_open(x.level);
+    q = (unsigned char *)upfront_scope_alloc(s, 8, 8);
+    CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
+    *q = 1;
+    if (setjmp(told) == 0) {
+        (void)upfront_map_rewind(x.map, 0);
+        CHECK(0);
+    }
+    CHECK(tale.what == UPFRONT_ENDED && tale.how == UPFRONT_CLOSED && tale.size == 8);
     mirror_down(&x);
 }
 
 #endif
 
+/* What lies in no mirror has fills alone. */
+static void test_less(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_mark_less(w, w + 104, 64);
+    CHECK(is_marked(w + 103, 1) && is_marked(w + 40, 1) && is_marked(w + 39, 0) && is_marked(w + 104, 0));
+    window_free(w, WINDOW);
+}
+
 void test_mirror(void) {
+    test_less();
     test_lies();
     test_kinds();
 #ifdef UPFRONT_CHECKED
