@@ -131,13 +131,11 @@ func TestWhatCountsAlready(t *testing.T) {
 // TestNewRangeThatCounts has a kept range in the way that the plan can't take: the head of its tables has another size.
 func TestNewRangeThatCounts(t *testing.T) {
 	plan := fresh(t, paged())
-	b := open(t, plan)
-	size := b.Size()
-	require.NoError(t, b.Close())
+	require.NoError(t, open(t, plan).Close())
 	plan.Limits.Pools = 5000
 	fresh(t, plan)
-	b = open(t, plan)
-	size = b.Size()
+	b := open(t, plan)
+	size := b.Size()
 	require.NoError(t, b.Close())
 	fresh(t, plan)
 	tables := budget.GoTables(plan)

@@ -72,7 +72,7 @@ var zeros = map[string]any{
 	"scope.Text":            &scope.Text{},
 }
 
-type frog struct{ x, y float64 }
+type frog struct{ X, Y float64 }
 
 // bare are the fast paths: a look at the zero value would cost each call. They dereference nil.
 var bare = []string{
