@@ -50,13 +50,16 @@ static void heap_set_before(upfront_heap *h, uint64_t at, uint64_t before) {
     upfront_heap_seal(h, at, word | before, upfront_heap_word(h, at + 8) & UPFRONT_HEAP_BODY);
 }
 
-/* Whether a free block's links are those of a list: who wrote to what was freed wrote over them. */
-static int heap_is_linked(const upfront_heap *h, uint64_t at) {
-    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24);
+/* Whether a free block's links are those of a list: who wrote to what was freed wrote over them; and whether the header behind it is good,
+ * which is sealed anew when this one isn't free any more. pre: at is sealed. */
+static int heap_is_whole(const upfront_heap *h, uint64_t at) {
+    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24), size = upfront_heap_size(h, at);
+    if (size > h->end - at || !upfront_heap_sealed(h, at + size) || upfront_heap_before(h, at + size) != size)
+        return 0;
     if (next != 0 && (!upfront_heap_is_inside(h, next) || upfront_heap_word(h, next + 24) != at))
         return 0;
     if (last == 0)
-        return *upfront_heap_list(h, upfront_heap_class(upfront_heap_size(h, at))) == at;
+        return *upfront_heap_list(h, upfront_heap_class(size)) == at;
     return upfront_heap_is_inside(h, last) && upfront_heap_word(h, last + 16) == at;
 }
 
@@ -163,7 +166,7 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
         align = UPFRONT_HEAP_ALIGN;
     size = upfront_size(size);
     at = heap_search(h, heap_need(size), align);
-    if (at == 0 || !upfront_heap_sealed(h, at) || !heap_is_linked(h, at)) {
+    if (at == 0 || !upfront_heap_sealed(h, at) || !heap_is_whole(h, at)) {
         h->failed++;
         h->refused = size;
         return NULL;
@@ -200,8 +203,8 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
         return UPFRONT_CORRUPT;
     if (at != h->first && (!upfront_heap_sealed(h, at - before) || upfront_heap_size(h, at - before) != before))
         return UPFRONT_CORRUPT;
-    if ((!upfront_heap_is_live(h, at + size) && !heap_is_linked(h, at + size)) ||
-        (before != 0 && !upfront_heap_is_live(h, at - before) && !heap_is_linked(h, at - before)))
+    if ((!upfront_heap_is_live(h, at + size) && !heap_is_whole(h, at + size)) ||
+        (before != 0 && !upfront_heap_is_live(h, at - before) && !heap_is_whole(h, at - before)))
         return UPFRONT_CORRUPT;
     return (int64_t)at;
 }

@@ -34,17 +34,18 @@ static stack_place stack_now(const upfront_stack *s, int is_far) {
 }
 
 /* Whether the words before the last block can be. At the near end each block lies above what was before it; the far end is always at its
- * last block's words. */
-static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
+ * last block's words. What was written over may lead to bytes that are nobody's. */
+UPFRONT_UNCHECKED static int stack_can_be(const upfront_stack *s, const upfront_stack_below *below, stack_place now) {
     uint64_t was = below->cursor, start = s->ends.arena.start, end = s->ends.end;
     if (now.is_far)
-        return was >= now.last && was <= end && (was == end ? below->last == 0 : below->last == was + sizeof *below && was % sizeof *below == 0);
+        return was >= now.last && was <= end &&
+               (was == end ? below->last == 0 : below->last == was + sizeof *below && was % sizeof *below == 0);
     return was >= start && was <= now.last - sizeof *below && below->last <= was &&
            (below->last == 0 || (below->last >= start + sizeof *below && below->last % sizeof *below == 0));
 }
 
 /* Goes from the last block to what was before it; false when the words there can't be. */
-static int stack_step(const upfront_stack *s, stack_place *now) {
+UPFRONT_UNCHECKED static int stack_step(const upfront_stack *s, stack_place *now) {
     const upfront_stack_below *below = (const upfront_stack_below *)upfront_arena_at(&s->ends.arena, now->last) - 1;
     if (!stack_can_be(s, below, *now))
         return 0;

@@ -162,6 +162,28 @@ static void links_overwritten(void) {
     window_free(s.window, WINDOW);
 }
 
+/* A header that was written over isn't sealed anew, as if it were good, when what is before it is handed out or melts. */
+static void headers_stay_bad(void) {
+    uint64_t bad, i;
+    for (bad = 0; bad < 6; bad++) {
+        small s = small_new();
+        uint64_t *word = (uint64_t *)(uintptr_t)((uintptr_t)s.h + s.at[4] + 8 * (bad & 1));
+        if (bad < 2) { /* of the live block behind the free one that is taken next */
+            *word ^= 6;
+            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
+        } else if (bad < 4) { /* forged */
+            upfront_heap_seal(s.h, s.at[4], bad == 2 ? 80 : 112, 96 | UPFRONT_HEAP_LIVE);
+        } else {
+            upfront_heap_seal(s.h, s.at[3], 96, bad == 4 ? 4096 : 128);
+        }
+        CHECK(upfront_heap_alloc(s.h, 80, 16) == NULL && s.h->failed == 1);
+        CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+        for (i = 2; i <= 4; i += 2)
+            CHECK(upfront_heap_free(s.h, small_bytes(&s, i)) < 0);
+        window_free(s.window, WINDOW);
+    }
+}
+
 static void walk_counts(void) {
     small s = small_new();
     s.h->map ^= UINT64_C(1) << 40;
@@ -245,6 +267,7 @@ void test_heap_misuse(void) {
     walk_answers();
     walk_bits();
     links_overwritten();
+    headers_stay_bad();
     walk_counts();
     walk_forged();
     walk_lists();

@@ -125,6 +125,14 @@ static void stack_underrun(const stack_end *e) {
     below->last = last;
     CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
     CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
+    *below = good;
+    if (!e->is_far) { /* that lead to what alignment left */
+        uint64_t *c = (uint64_t *)e->alloc(s, 16, 512), *d = (uint64_t *)e->alloc(s, 16, 16);
+        ((upfront_stack_below *)d - 1)->last = upfront_arena_offset(&s->ends.arena, c) - 64;
+        CHECK_EQ(e->rewind(s, bottom), UPFRONT_CORRUPT);
+        ((upfront_stack_below *)d - 1)->last = upfront_arena_offset(&s->ends.arena, c);
+        CHECK(e->give(s, d) == UPFRONT_OK && e->give(s, c) == UPFRONT_OK);
+    }
     below->cursor = good.cursor + (e->is_far ? 8 : 0); /* that lead to words where none can be: not every processor reads them there */
     below->last = good.last + 8;
     CHECK_EQ(e->give(s, b), UPFRONT_CORRUPT);
