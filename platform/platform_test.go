@@ -299,6 +299,9 @@ func TestReturnKeepsTheHeadAlone(t *testing.T) {
 	require.NoError(t, r.Return())
 	assert.ErrorContains(t, r.Return(), "BUG: return of a range already released")
 	assert.EqualValues(t, 7, *(*byte)(first), "the head")
+	if platform.GoBacked {
+		t.Skip("the Go heap takes no part of a range back")
+	}
 	for i := range 3 { // where nothing came to lie there, it is lengthened
 		again := commit(t, size>>i, head)
 		assert.Equal(t, first, again.Base())
@@ -307,7 +310,7 @@ func TestReturnKeepsTheHeadAlone(t *testing.T) {
 		contents(again)[size>>i-1] = 1
 		require.NoError(t, again.Return())
 	}
-	if platform.GoBacked || runtime.GOOS != "linux" {
+	if runtime.GOOS != "linux" {
 		return
 	}
 	between, err := platform.Reserve(uintptr(first)+head, edge, platform.Head{})

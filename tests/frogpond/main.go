@@ -56,15 +56,15 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 	if err != nil {
 		return err
 	}
+	if o.crash {
+		return crash(ctx, b) // it closes the budget
+	}
 	defer func() {
 		if errors.Is(err, context.Canceled) {
 			err = nil // somebody pressed Ctrl-C: that is a good end
 		}
 		result.finish(b) // closes what is open, newest first
 	}()
-	if o.crash {
-		return crash(ctx, b)
-	}
 	warmRuntime()
 	s, err := boot(ctx, o, b)
 	if err != nil {
