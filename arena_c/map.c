@@ -47,8 +47,8 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
 static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const char *name, uint64_t start, uint64_t end) {
     upfront_row *r = upfront_map_row(m, index);
     uint64_t at = upfront_distance(r, m), head = upfront_map_head(m->rows, m->pools);
-    upfront_row_init_apart(r, m, name, start, end, m->slots, m->pools, head + index * upfront_map_records(m->slots) - at,
-                           upfront_map_headers(m->rows, m->pools) + index * m->pools * sizeof(upfront_pool) - at);
+    upfront_row_init(r, m, name, start, end, m->slots, m->pools, head + index * upfront_map_records(m->slots) - at,
+                     upfront_map_headers(m->rows, m->pools) + index * m->pools * sizeof(upfront_pool) - at);
     return r;
 }
 

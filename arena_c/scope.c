@@ -11,12 +11,7 @@ static void lay_out_end(upfront_scopes *h, uint64_t slots, uint64_t records, uin
 }
 
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
-                      uint64_t pools) {
-    upfront_row_init_apart(r, origin, name, start, end, slots, pools, sizeof *r, upfront_row_size(slots, 0));
-}
-
-void upfront_row_init_apart(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
-                            uint64_t pools, uint64_t records, uint64_t headers) {
+                      uint64_t pools, uint64_t records, uint64_t headers) {
     const char *last;
     uint64_t i, far = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
     char kept[UPFRONT_NAME_SIZE] = {0};

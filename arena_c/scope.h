@@ -99,11 +99,6 @@ static inline upfront_record *upfront_scopes_record(const upfront_scopes *h, uin
 
 static inline upfront_row *upfront_row_of(const upfront_scopes *h) { return (upfront_row *)((uintptr_t)h - (uintptr_t)h->back); }
 
-/* Bytes of the control tables that a row needs when they follow it: upfront_row_init. */
-static inline uint64_t upfront_row_size(uint64_t slots, uint64_t pools) {
-    return sizeof(upfront_row) + 2 * (slots + 1) * sizeof(upfront_record) + pools * sizeof(upfront_pool);
-}
-
 static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t index) {
     return (upfront_pool *)((uintptr_t)r + (uintptr_t)r->headers) + index;
 }
@@ -284,14 +279,10 @@ uint64_t upfront_scopes_run(upfront_scopes *h, uint64_t until);
  * record before it runs: one that calls back may not come back, and who unwinds goes on with the next. */
 void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until);
 
-/* Makes a row at `r`, inside a table of upfront_row_size bytes, for the bytes [start, end) counted from `origin`. Generations that are
- * there already go on; a table of zeros begins at generation 0. The pools' headers lie behind the records. */
+/* Makes a row at `r` for the bytes [start, end) counted from `origin`. Its records, slots + 1 of each end, lie `records` bytes behind it,
+ * and its pools' headers `headers`. Generations that are there already go on; a table of zeros begins at generation 0. */
 void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
-                      uint64_t pools);
-
-/* As upfront_row_init, with the records `records` bytes behind the row, and its pools' headers `headers`. */
-void upfront_row_init_apart(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
-                            uint64_t pools, uint64_t records, uint64_t headers);
+                      uint64_t pools, uint64_t records, uint64_t headers);
 
 /* Closes the newest scope at the far end, whose chain has run. */
 void upfront_scopes_temp_close(upfront_scopes *temp);

@@ -73,7 +73,7 @@ static void count_scopes(void) {
     upfront_row *r = (upfront_row *)(void *)w;
     upfront_scope outer, inner, temp;
     const uint64_t *of_outer, *of_inner;
-    upfront_row_init(r, w, "row", WINDOW, 4 * WINDOW, 3, 1);
+    row_here(r, w, "row", WINDOW, 4 * WINDOW, 3, 1);
     outer = upfront_scope_open(&r->arena);
     of_outer = &upfront_scopes_top(&r->arena)->count;
     CHECK(upfront_scope_alloc(outer, 3, 1) != NULL && upfront_scopes_node(&r->arena, outer.gen, 8, 7) != NULL);

@@ -143,8 +143,8 @@ static void nothing_scope(upfront_scopes *h, uint64_t gen) {
 }
 
 static void nothing_row(unsigned char *w) {
-    upfront_row_init(NULL, w, "row", 0, 0, 1, 0);
-    upfront_row_init(&ZEROS->row, w, NULL, 0, 0, 1, 0);
+    upfront_row_init(NULL, w, "row", 0, 0, 1, 0, 0, 0);
+    upfront_row_init(&ZEROS->row, w, NULL, 0, 0, 1, 0, 0, 0);
     CHECK(holds(ZEROS, sizeof *ZEROS, 0));
 }
 

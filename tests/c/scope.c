@@ -9,7 +9,7 @@ static void note(void *arg) { closed[closed_count++] = (int)(intptr_t)arg; }
 
 static upfront_row *scope_row(unsigned char *w) {
     upfront_row *r = (upfront_row *)(void *)w;
-    upfront_row_init(r, w, "scope", WINDOW, WINDOW + SCOPE_SIZE, SCOPE_SLOTS, SCOPE_POOLS);
+    row_here(r, w, "scope", WINDOW, WINDOW + SCOPE_SIZE, SCOPE_SLOTS, SCOPE_POOLS);
     closed_count = 0;
     return r;
 }
@@ -20,13 +20,13 @@ static void scope_names(void) {
     const char *longest = "0123456789012345678901234567890";
     const char *longer = "01234567890123456789012345678901";
     CHECK(strcmp(r->name, "scope") == 0 && holds(r->name + 5, UPFRONT_NAME_SIZE - 5, 0));
-    upfront_row_init(r, w, longest, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
+    row_here(r, w, longest, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
     CHECK(strcmp(r->name, longest) == 0);
-    upfront_row_init(r, w, longer, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
+    row_here(r, w, longer, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
     CHECK(strcmp(r->name, longest) == 0);
-    upfront_row_init(r, w, r->name + 29, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS); /* of the row that is laid out */
+    row_here(r, w, r->name + 29, WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS); /* of the row that is laid out */
     CHECK(r->name[0] == '9' && r->name[1] == '0' && holds(r->name + 2, UPFRONT_NAME_SIZE - 2, 0));
-    upfront_row_init(r, w, "", WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
+    row_here(r, w, "", WINDOW, WINDOW, SCOPE_SLOTS, SCOPE_POOLS);
     CHECK(holds(r->name, UPFRONT_NAME_SIZE, 0));
     window_free(w, 2 * WINDOW);
 }

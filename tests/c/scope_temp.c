@@ -13,7 +13,7 @@ static void temp_note(void *arg) { temp_order[temp_count++] = (int)(intptr_t)arg
 static void temp_open(uint64_t size) {
     temp_block = window_new(WINDOW + TEMP_SIZE);
     temp_row = (upfront_row *)(void *)temp_block;
-    upfront_row_init(temp_row, temp_block, "ends", WINDOW, WINDOW + size, TEMP_SLOTS, 2);
+    row_here(temp_row, temp_block, "ends", WINDOW, WINDOW + size, TEMP_SLOTS, 2);
     near_scope = upfront_scope_open(&temp_row->arena);
     temp_count = 0;
 }
