@@ -157,6 +157,7 @@ static void nothing_map(upfront_map *m) {
     upfront_map_measure(&none, 1, 0, NULL);
     upfront_map_measure(NULL, 1, 0, &sum);
     CHECK(holds(&sum, sizeof sum, 0));
+    NO(upfront_map_head(0, 0));
     NO(upfront_map_size(NULL, 0, 0, 0, 0));
     NO(upfront_map_size(&none, 1, 1, 0, 0));
     NO(upfront_map_init(NULL, 0, &none, 1, 1, 0, 0));
