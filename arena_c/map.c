@@ -124,7 +124,7 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
 
 void upfront_map_over(upfront_map *m) {
     uint64_t i;
-    for (i = 0; i < m->rows; i++)
+    for (i = 0; m != NULL && i < m->rows; i++)
         end_row(upfront_map_row(m, i));
 }
 

@@ -145,6 +145,8 @@ static void nothing_scope(upfront_scopes *h, uint64_t gen) {
 static void nothing_row(unsigned char *w) {
     upfront_row_init(NULL, w, "row", 0, 0, 1, 0);
     upfront_row_init(&ZEROS->row, w, NULL, 0, 0, 1, 0);
+    upfront_row_init_apart(NULL, w, "row", 0, 0, 1, 0, 0, 0);
+    upfront_row_init_apart(&ZEROS->row, w, NULL, 0, 0, 1, 0, 0, 0);
     CHECK(holds(ZEROS, sizeof *ZEROS, 0));
 }
 
@@ -166,6 +168,7 @@ static void nothing_map(upfront_map *m) {
     REFUSED(upfront_map_reconfigure(m, 0, &size, 1));
     REFUSED(upfront_map_reconfigure(m, 0, &size, 0));
     REFUSED(upfront_map_rewind(m, 0));
+    upfront_map_over(m);
     REFUSED(upfront_map_walk(m, 0, NULL, 0, NULL));
     REFUSED(upfront_map_walk(m, 0, &range, 1, &count));
     REFUSED(upfront_map_walk(m, sizeof *m, NULL, 0, &count));
