@@ -18,6 +18,7 @@ static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t s
 
 static void map_sizes(void) {
     upfront_map_arena a = map_plan[0], large = map_plan[0];
+    CHECK(upfront_map_head(0, 1) == 0 && upfront_map_head(65536, 1) == 0 && upfront_map_head(1, 65536) == 0);
     CHECK_EQ(upfront_map_size(NULL, 1, 1, 1, 0), 0);
     CHECK_EQ(upfront_map_size(&a, 1, 1, 0, 0), 2 * WINDOW);
     map_refuses_plan(a, 0, 1, 1);
