@@ -164,8 +164,9 @@ int upfront_map_rewind(upfront_map *m, uint64_t row);
  * `room` ranges and their number (6 * rows + 3 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
  * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null.
  *
- * What it can't tell: the owner's words (owner, kind of a pool), the characters of a name, generations, counts of objects, what closed
- * scopes were asked for, the word that remembers a refusal, and a peak, a sum or an offset that is wrong but possible. */
+ * What it can't tell: the owner's words (owner, odd, base, kind of a pool), the characters of a name, generations, counts of
+ * objects, what closed scopes were asked for, the word that remembers a refusal, and a peak, a sum or an offset that is wrong but
+ * possible. */
 int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus
