@@ -52,9 +52,31 @@ static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const char *name
     return r;
 }
 
+/* Nothing is open in the row any more, and its handles find nothing outside of it. */
+static void end_row(upfront_row *r) {
+    uint64_t over = offsetof(upfront_row, over);
+    r->arena.arena.gen = r->temp.arena.gen = r->arena.depth = r->temp.depth = 0;
+    r->arena.records = over;
+    r->temp.records = over - r->temp.back;
+}
+
+/* Ends what an earlier map of more rows, or of more pools, left open where this one has nothing. */
+static void end_rest(upfront_map *m, uint64_t rows) {
+    uint64_t i, headers = upfront_map_headers(m->rows, m->pools);
+    uint64_t pools = (upfront_map_head(m->rows, m->pools) - headers) / sizeof(upfront_pool);
+    upfront_pool *p = (upfront_pool *)((uintptr_t)m + (uintptr_t)headers);
+    for (i = m->rows; i < rows; i++)
+        if (upfront_map_row(m, i)->arena.depth != 0)
+            end_row(upfront_map_row(m, i));
+    for (i = m->rows * m->pools; i < pools; i++)
+        if (p[i].gen != 0) /* most pages of a large head were never written */
+            p[i].gen = 0;
+}
+
 /* Generations go on from the newest that any row of the head gave: a pool's header may have been another row's. */
 static void go_on(upfront_map *m) {
     uint64_t i, newest = 0, rows = (upfront_map_headers(m->rows, m->pools) - sizeof *m) / sizeof(upfront_row);
+    end_rest(m, rows);
     for (i = 0; i < rows; i++) {
         const upfront_row *r = upfront_map_row(m, i);
         newest = r->arena.arena.next > newest ? r->arena.arena.next : newest;
@@ -101,12 +123,9 @@ upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_aren
 }
 
 void upfront_map_over(upfront_map *m) {
-    uint64_t i, over = offsetof(upfront_row, over);
-    for (i = 0; m != NULL && i < m->rows; i++) {
-        upfront_row *r = upfront_map_row(m, i);
-        r->arena.records = over;
-        r->temp.records = over - r->temp.back;
-    }
+    uint64_t i;
+    for (i = 0; m != NULL && i < m->rows; i++)
+        end_row(upfront_map_row(m, i));
 }
 
 /* Of the rows from `row` up, those that go with it when it is rewound: itself, and for a region the regions above it and its siblings. */

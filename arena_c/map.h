@@ -140,9 +140,8 @@ void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
- * of an earlier map whose head has the same size and
- * part (upfront_map_head, upfront_map_headers), in the same block: their generations go on, so that its handles stay dead.
- * NULL: an argument is out of bounds. */
+ * of an earlier map whose head has the same size and part (upfront_map_head, upfront_map_headers), in the same block: what that left
+ * open is closed then, no finalizer runs, and its generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
                               uint64_t pools, uint64_t guard);
 
@@ -165,8 +164,9 @@ int upfront_map_rewind(upfront_map *m, uint64_t row);
  * `room` ranges and their number (6 * rows + 3 is always enough). UPFRONT_CORRUPT when the tables contradict themselves; *count is then
  * the index of the row, or rows for the map's own header. UPFRONT_FULL when `room` is too small, UPFRONT_BAD_ARGUMENT for null.
  *
- * What it can't tell: the owner's words (owner, kind of a pool), the characters of a name, generations, counts of objects, what closed
- * scopes were asked for, the word that remembers a refusal, and a peak, a sum or an offset that is wrong but possible. */
+ * What it can't tell: the owner's words (owner, odd, base, kind of a pool), the characters of a name, generations, counts of
+ * objects, what closed scopes were asked for, the word that remembers a refusal, and a peak, a sum or an offset that is wrong but
+ * possible. */
 int upfront_map_walk(const upfront_map *m, uint64_t size, upfront_range *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus

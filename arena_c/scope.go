@@ -179,9 +179,11 @@ func (h *Scopes) RanC() (ran uint64) {
 	return ran
 }
 
-// badAlign times what is wrong with an align is added to a generation, so that it fails the first question: for most that is above
-// what tells the generations of one header from those of another, and it never is 0.
-const badAlign = 1<<43 | 1
+// badAlign times what is wrong with an align is added to a generation, so that it fails the first
+// question: for most that is above all that the header ever gave, and it never is 0. Below the bits
+// that tell the generations of one owner of the header from those of the next is the golden ratio: so
+// no small multiple comes near one that a later owner gives, and a stale scope is refused as well.
+const badAlign = 1<<43 | 0x9E3779B97F
 
 // BadAlign says whether a generation that the header was asked with is one of those: newer than any that there is.
 func (h *Scopes) BadAlign(gen uint64) bool { return gen > h.Next }

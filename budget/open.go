@@ -15,7 +15,8 @@ func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 
 // OpenIn is Open in a block that the caller has: static memory, memory of C, a slice of another budget. The plan needs
 // Need bytes of it. The block is the budget's until Close returned, and its handles are dead only until the block is
-// used for something else. Whether its pages are present is the caller's affair. Reading or writing the block directly
+// used for something else: what they point to then is no table any more. A plan whose tables have another size is
+// something else, too; what may be opened again and again with handles kept is one plan. Whether its pages are present is the caller's affair. Reading or writing the block directly
 // while the budget is open is a bug.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
 	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })

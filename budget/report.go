@@ -31,9 +31,9 @@ type RegionReport struct {
 type Report struct {
 	Name       string         `json:"name"`
 	Size       uint64         `json:"size"`                  // bytes, tables and guards included
-	Reserved   uint64         `json:"reserved"`              // bytes of addresses: Size up to the next power of two; they cost nothing
+	Reserved   uint64         `json:"reserved"`              // bytes of addresses: Size, mostly up to the next power of two; they cost nothing
 	Committed  uint64         `json:"committed"`             // of Size, what may be read and written: the guards in force are not
-	Resident   uint64         `json:"resident"`              // of this, what was present when Open returned; the first touch of more comes on top
+	Resident   uint64         `json:"resident"`              // of Size, what was present when Open returned, guards too; the first touch of more comes on top
 	Prefaulted bool           `json:"prefaulted"`            // every page was present at Open
 	NotGranted []string       `json:"not_granted,omitempty"` // what the plan wished and the system refused: key and reason
 	Regions    []RegionReport `json:"regions"`

@@ -189,6 +189,33 @@ func TestOpensOfAnyPlan(t *testing.T) {
 	assert.Less(t, len(w.most), 400, "there are few classes, whatever the plans are")
 }
 
+// TestStaleScopesAndBadAligns: what a bad align adds to a generation never makes it one of a later budget, however many
+// arenas were opened since.
+func TestStaleScopesAndBadAligns(t *testing.T) {
+	const arenas = 16
+	plan := budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "room", Size: 4096, Slots: arenas - 1},
+		{Name: "level", Size: 4096}}, Pages: budget.Pages{Prefault: budget.Off}}
+	var stale scope.Scope
+	for i := range 8 {
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		_, _ = load(b, "level", func(s scope.Scope) error { // which is blamed for the aligns
+			if i == 0 {
+				stale = s
+			}
+			for range 64 {
+				in := s.Open("in")
+				for align := uint64(3); i != 0 && align < 32; align++ {
+					require.Nil(t, stale.TryAllocUnzeroed(8, align), "budget %d, align %d", i, align)
+				}
+				_ = in.Close()
+			}
+			return nil
+		})
+		require.NoError(t, b.Close())
+	}
+}
+
 // TestOpensOfGrowingSizes: each is larger than what is kept.
 func TestOpensOfGrowingSizes(t *testing.T) {
 	if platform.GoBacked {

@@ -18,6 +18,7 @@ static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t s
 
 static void map_sizes(void) {
     upfront_map_arena a = map_plan[0], large = map_plan[0];
+    CHECK(upfront_map_head(0, 1) == 0 && upfront_map_head(65536, 1) == 0 && upfront_map_head(1, 65536) == 0);
     CHECK_EQ(upfront_map_size(NULL, 1, 1, 1, 0), 0);
     CHECK_EQ(upfront_map_size(&a, 1, 1, 0, 0), 2 * WINDOW);
     map_refuses_plan(a, 0, 1, 1);
@@ -189,6 +190,32 @@ static void map_goes_on_otherwise(void) {
     window_free(w, size);
 }
 
+/* A map of fewer rows and pools over the tables of one whose scopes and pools were all open: they are dead, too. */
+static void map_ends_what_was_open(void) {
+    uint64_t size = upfront_map_size(map_plan, 4, 3, 2, 0), i;
+    unsigned char *w = window_new(size);
+    upfront_map *m = upfront_map_init(w, size, map_plan, 4, 3, 2, 0);
+    upfront_scope s[4], temp[4];
+    upfront_pool *p[4];
+    uint64_t tags[4];
+    for (i = 0; i < 4; i++) {
+        s[i] = upfront_scope_open(&upfront_map_row(m, i)->arena);
+        p[i] = upfront_scope_pool(s[i], 8, 8, 1);
+        temp[i] = upfront_scope_temp(s[i], 100);
+        CHECK(p[i] != NULL && temp[i].arena != NULL);
+        tags[i] = p[i]->gen;
+    }
+    CHECK_EQ(upfront_map_head(2, 1), upfront_map_head(4, 2));
+    CHECK_EQ(upfront_map_headers(2, 1), upfront_map_headers(4, 2));
+    CHECK(upfront_map_init(w, size, map_plan, 2, 3, 1, 0) != NULL);
+    for (i = 0; i < 4; i++) {
+        CHECK(!upfront_scope_is_alive(s[i]) && upfront_scope_alloc(s[i], 1, 1) == NULL && upfront_scope_close(s[i]) == UPFRONT_STALE);
+        CHECK(!upfront_scope_is_alive(temp[i]) && upfront_scope_alloc(temp[i], 1, 1) == NULL);
+        CHECK(upfront_pool_get(p[i], tags[i]) == NULL);
+    }
+    window_free(w, size);
+}
+
 static int is_open(const upfront_map *m, uint64_t row) { return upfront_map_row(m, row)->arena.depth != 0; }
 
 static void open_all(upfront_map *m) {
@@ -350,6 +377,7 @@ void test_map(void) {
     map_lays_out();
     map_goes_on();
     map_goes_on_otherwise();
+    map_ends_what_was_open();
     map_rewinds_in_order();
     map_rewind_refuses();
     map_rewind_meddling();
