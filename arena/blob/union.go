@@ -46,8 +46,15 @@ func (v Variant[U, V]) Of(node *U) *V {
 
 // isUnion says whether t is a union: its variants have its method, too, but not the Tag.
 func isUnion(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.Field(0).Type == reflect.TypeFor[Tag]()
+	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 && t.Field(0).Type == reflect.TypeFor[Tag]()
 }
+
+// isVariant says whether t is one of a union's variants.
+func isVariant(t, union reflect.Type) bool {
+	return isUnion(union) && slices.ContainsFunc(variantsOf(union), func(v any) bool { return reflect.TypeOf(v) == t })
+}
+
+func variantsOf(union reflect.Type) []any { return reflect.Zero(union).Interface().(Union).Variants() }
 
 // union looks at a union's variants.
 func (ts *types) union(l *layout, t reflect.Type) error {
@@ -57,7 +64,7 @@ func (ts *types) union(l *layout, t reflect.Type) error {
 	if !isUnion(t) {
 		return fmt.Errorf("%s has variants: its first field is to be a blob.Tag", l.name)
 	}
-	for _, v := range reflect.Zero(t).Interface().(Union).Variants() {
+	for _, v := range variantsOf(t) {
 		vt := reflect.TypeOf(v)
 		if vt.Kind() != reflect.Struct || vt.NumField() == 0 || vt.Field(0).Type != t {
 			return fmt.Errorf("%v is a variant of %s: its first field is to be a %s", vt, l.name, l.name)
