@@ -19,14 +19,16 @@
 //
 //	root, b, err := rooms.Verify(data, scratch)             // read: from anybody
 //	for _, exit := range root.Exits.Get(b) {
-//		fmt.Println(exit.Get(b).Name.Get(b))
+//		if room := exit.Get(b); room != nil {
+//			fmt.Println(room.Name.Get(b))
+//		}
 //	}
 //
 // Six names to know: [Of] declares the type of a root; [Format.Writer] and [Format.Verify] write and
 // read; [Link], [Array] and [Str] are one node, several, and a text.
 //
-// Verify reads any bytes: what it lets through can be followed without another check, for an addition a
-// link. It makes nothing on the Go heap, doesn't recurse along links, and its work is bounded by the
+// Verify reads any bytes: what it lets through can be followed without another check than for nil, for an
+// addition a link. It makes nothing on the Go heap, doesn't recurse along links, and its work is bounded by the
 // size. A blob of other types is refused with the first field that differs: the names of all fields lie
 // at its end.
 //

@@ -10,7 +10,10 @@ import (
 
 // Format is the types of a blob: that of its root and all that its links lead to. Declare it once, at
 // package level, with Of. The zero Format is refused.
-type Format[T any] struct{ types *types }
+type Format[T any] struct {
+	_     [0]*T // so that no conversion makes one of another's
+	types *types
+}
 
 // types are in the order in which the root leads to them; the root is the first.
 type types struct {
@@ -88,7 +91,7 @@ func Of[T any]() Format[T] {
 	print := fnv.New64a()
 	_, _ = print.Write([]byte(ts.text)) // a hash's Write doesn't fail
 	ts.print = print.Sum64()
-	return Format[T]{ts}
+	return Format[T]{types: ts}
 }
 
 func (f Format[T]) declared() *types {

@@ -16,7 +16,10 @@ type Tag uint32
 
 // Variant is one of the types that a Link[U] may lead to. Declare it once, at package level, with
 // VariantOf. The zero Variant is refused.
-type Variant[U, V any] struct{ stored Tag } // plus 1
+type Variant[U, V any] struct {
+	_      [0]func(*U, *V) // so that no conversion makes one of another's
+	stored Tag             // plus 1
+}
 
 // VariantOf declares V, which is one of U's variants; another type stops the program.
 func VariantOf[U Union, V any]() Variant[U, V] {
@@ -25,7 +28,7 @@ func VariantOf[U Union, V any]() Variant[U, V] {
 	if tag < 0 {
 		panic(fmt.Sprintf("blob: %v is no variant of %v", reflect.TypeFor[V](), reflect.TypeFor[U]()))
 	}
-	return Variant[U, V]{Tag(tag) + 1}
+	return Variant[U, V]{stored: Tag(tag) + 1}
 }
 
 func (v Variant[U, V]) tag() Tag {
