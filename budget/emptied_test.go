@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
@@ -123,4 +124,24 @@ func TestEmptiedMeanwhile(t *testing.T) {
 		}
 	}
 	both.Wait()
+}
+
+// TestClosedWithItsBudget: a load of the next budget, which has the same headers, ended nothing of the one before.
+func TestClosedWithItsBudget(t *testing.T) {
+	first := open(t, rooms(true))
+	var stale map[string]func() error
+	mustLoad(t, first, "effects", func(s scope.Scope) { stale = inboxes(s) })
+	require.NoError(t, first.Close())
+	next := open(t, rooms(true))
+	if !arena_c.Race {
+		require.Equal(t, first.Base(), next.Base(), "the range is used again")
+	}
+	for range 2 {
+		mustLoad(t, next, "effects", nil)
+	}
+	for what, use := range stale {
+		err := said(use)
+		assert.ErrorIs(t, err, budget.ErrClosed, what)
+		assert.NotContains(t, fmt.Sprint(err), "the last to empty", what)
+	}
 }

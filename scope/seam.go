@@ -66,7 +66,7 @@ type emptied struct {
 // nobody did: it was closed where it was opened. Any goroutine may ask.
 func (st *Stack) ended(gen uint64) string {
 	e := st.emptied.Load()
-	if e == nil || gen > e.last {
+	if e == nil || gen > e.last || gen < st.made*generationsEach { // another budget had the headers then
 		return ""
 	}
 	return fmt.Sprintf("; the last to empty %s was a %s, %v ago", st.Arena, e.by, time.Since(e.when).Round(time.Millisecond)) +

@@ -19,20 +19,23 @@
 //
 //	root, b, err := rooms.Verify(data, scratch)             // read: from anybody
 //	for _, exit := range root.Exits.Get(b) {
-//		fmt.Println(exit.Get(b).Name.Get(b))
+//		if room := exit.Get(b); room != nil {
+//			fmt.Println(room.Name.Get(b))
+//		}
 //	}
 //
 // Six names to know: [Of] declares the type of a root; [Format.Writer] and [Format.Verify] write and
 // read; [Link], [Array] and [Str] are one node, several, and a text.
 //
-// Verify reads any bytes: what it lets through can be followed without another check, for an addition a
-// link. It makes nothing on the Go heap, doesn't recurse along links, and its work is bounded by the
+// Verify reads any bytes: what it lets through can be followed without another check than for nil, for an
+// addition a link. It makes nothing on the Go heap, doesn't recurse along links, and its work is bounded by the
 // size. A blob of other types is refused with the first field that differs: the names of all fields lie
 // at its end.
 //
-// A blob has less than 4 GiB, and little-endian order. It doesn't grow, and its nodes aren't freed. Who
-// changes a node that was verified leaves its links alone. A link is good in its own blob only; nothing
-// looks. For offsets in a region that goes on changing use arena.Ptr, Slice and String.
+// A blob has less than 4 GiB, and little-endian order. It doesn't grow, and its nodes aren't freed. What
+// was verified isn't written to: in a stranger's blob a number may lie where another node has a link. A
+// link is good in its own blob only; nothing looks. For offsets in a region that goes on changing use
+// arena.Ptr, Slice and String.
 //
 // A link may lead to one of several types, as an instruction does: see [Union]. One goroutine at a time
 // writes; a verified blob may be read by all.

@@ -10,7 +10,10 @@ import (
 
 // Format is the types of a blob: that of its root and all that its links lead to. Declare it once, at
 // package level, with Of. The zero Format is refused.
-type Format[T any] struct{ types *types }
+type Format[T any] struct {
+	_     [0]*T // so that no conversion makes one of another's
+	types *types
+}
 
 // types are in the order in which the root leads to them; the root is the first.
 type types struct {
@@ -56,6 +59,15 @@ type target interface {
 	target() (what, reflect.Type)
 }
 
+// targetOf is t as one of them. A struct that embeds one has its method too, and isn't one.
+func targetOf(t reflect.Type) (target, bool) {
+	if t.PkgPath() != reflect.TypeFor[Str]().PkgPath() {
+		return nil, false
+	}
+	to, ok := reflect.Zero(t).Interface().(target)
+	return to, ok
+}
+
 func (Link[T]) target() (what, reflect.Type)  { return isLink, reflect.TypeFor[T]() }
 func (Array[T]) target() (what, reflect.Type) { return isArray, reflect.TypeFor[T]() }
 func (Str) target() (what, reflect.Type)      { return isStr, reflect.TypeFor[byte]() }
@@ -70,8 +82,8 @@ func Of[T any]() Format[T] {
 	ts.tag()
 	ts.prune()
 	var text strings.Builder
-	for _, l := range ts.list {
-		if l.fields != "" {
+	for i, l := range ts.list {
+		if i == 0 || l.fields != "" {
 			fmt.Fprintf(&text, "%s\n%s", l.name, l.fields)
 		}
 	}
@@ -79,7 +91,7 @@ func Of[T any]() Format[T] {
 	print := fnv.New64a()
 	_, _ = print.Write([]byte(ts.text)) // a hash's Write doesn't fail
 	ts.print = print.Sum64()
-	return Format[T]{ts}
+	return Format[T]{types: ts}
 }
 
 func (f Format[T]) declared() *types {
@@ -114,7 +126,7 @@ func (ts *types) layout(t reflect.Type) (layout, error) {
 	if t.Size() == 0 || t.Size() >= 1<<31 {
 		return l, fmt.Errorf("%s has %d bytes; a node has 1 at least, and less than 2 GiB", l.name, t.Size())
 	}
-	if t.Kind() != reflect.Struct || t.Implements(reflect.TypeFor[target]()) {
+	if _, ok := targetOf(t); ok || t.Kind() != reflect.Struct {
 		c, err := ts.check(l.name, t)
 		l.add(c)
 		return l, err
@@ -142,7 +154,11 @@ func (ts *types) fields(l *layout, t reflect.Type) error {
 				"or a field _ [n]byte there", name)
 		}
 		end += f.Type.Size()
-		c, err := ts.check(name, f.Type)
+		check := ts.check
+		if i == 0 && isVariant(t, f.Type) {
+			check = ts.part
+		}
+		c, err := check(name, f.Type)
 		if err != nil {
 			return err
 		}
@@ -172,7 +188,7 @@ func (ts *types) prune() {
 // check is what there is to look at in a field: repeat is 0 where any bytes will do.
 func (ts *types) check(name string, t reflect.Type) (check, error) {
 	c := check{field: name, repeat: 1, stride: uint32(t.Size())}
-	if to, ok := reflect.Zero(t).Interface().(target); ok {
+	if to, ok := targetOf(t); ok {
 		what, elem := to.target()
 		c.what = what
 		if isUnion(elem) && what != isLink {
@@ -191,16 +207,22 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 	case reflect.Array:
 		return ts.checkArray(name, t)
 	case reflect.Struct:
-		var err error
-		c.what = isPart
-		c.typ, err = ts.add(t)
-		return c, err
+		if isUnion(t) {
+			return c, fmt.Errorf("%s: a %v by value, which says that it is one of its variants: use a Link, or a variant", name, t)
+		}
+		return ts.part(name, t)
 	case reflect.Int, reflect.Uint, reflect.Uintptr:
 		return c, fmt.Errorf("%s is an %v, whose size isn't the same on every target: use %v32 or %v64", name, t.Kind(), t.Kind(), t.Kind())
 	default:
 		return c, fmt.Errorf("%s (%v) holds a Go pointer; use blob.Link, blob.Array or blob.Str", name, t)
 	}
 	return c, nil
+}
+
+// part is a struct in a struct.
+func (ts *types) part(name string, t reflect.Type) (check, error) {
+	i, err := ts.add(t)
+	return check{field: name, what: isPart, typ: i, repeat: 1, stride: uint32(t.Size())}, err
 }
 
 func (ts *types) checkArray(name string, t reflect.Type) (check, error) {
@@ -234,7 +256,7 @@ func alignOf(t reflect.Type) uint32 {
 
 // spell writes a field's type as the types' text has it: the same for equal bytes, wherever it is declared.
 func spell(t reflect.Type) string {
-	if to, ok := reflect.Zero(t).Interface().(target); ok {
+	if to, ok := targetOf(t); ok {
 		what, elem := to.target()
 		return [...]string{isLink: "*" + spell(elem), isArray: "[]" + spell(elem), isStr: "str"}[what]
 	}

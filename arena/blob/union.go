@@ -16,7 +16,10 @@ type Tag uint32
 
 // Variant is one of the types that a Link[U] may lead to. Declare it once, at package level, with
 // VariantOf. The zero Variant is refused.
-type Variant[U, V any] struct{ stored Tag } // plus 1
+type Variant[U, V any] struct {
+	_      [0]func(*U, *V) // so that no conversion makes one of another's
+	stored Tag             // plus 1
+}
 
 // VariantOf declares V, which is one of U's variants; another type stops the program.
 func VariantOf[U Union, V any]() Variant[U, V] {
@@ -25,7 +28,7 @@ func VariantOf[U Union, V any]() Variant[U, V] {
 	if tag < 0 {
 		panic(fmt.Sprintf("blob: %v is no variant of %v", reflect.TypeFor[V](), reflect.TypeFor[U]()))
 	}
-	return Variant[U, V]{Tag(tag) + 1}
+	return Variant[U, V]{stored: Tag(tag) + 1}
 }
 
 func (v Variant[U, V]) tag() Tag {
@@ -46,8 +49,15 @@ func (v Variant[U, V]) Of(node *U) *V {
 
 // isUnion says whether t is a union: its variants have its method, too, but not the Tag.
 func isUnion(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.Field(0).Type == reflect.TypeFor[Tag]()
+	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 && t.Field(0).Type == reflect.TypeFor[Tag]()
 }
+
+// isVariant says whether t is one of a union's variants.
+func isVariant(t, union reflect.Type) bool {
+	return isUnion(union) && slices.ContainsFunc(variantsOf(union), func(v any) bool { return reflect.TypeOf(v) == t })
+}
+
+func variantsOf(union reflect.Type) []any { return reflect.Zero(union).Interface().(Union).Variants() }
 
 // union looks at a union's variants.
 func (ts *types) union(l *layout, t reflect.Type) error {
@@ -57,7 +67,7 @@ func (ts *types) union(l *layout, t reflect.Type) error {
 	if !isUnion(t) {
 		return fmt.Errorf("%s has variants: its first field is to be a blob.Tag", l.name)
 	}
-	for _, v := range reflect.Zero(t).Interface().(Union).Variants() {
+	for _, v := range variantsOf(t) {
 		vt := reflect.TypeOf(v)
 		if vt.Kind() != reflect.Struct || vt.NumField() == 0 || vt.Field(0).Type != t {
 			return fmt.Errorf("%v is a variant of %s: its first field is to be a %s", vt, l.name, l.name)

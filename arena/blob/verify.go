@@ -2,6 +2,7 @@ package blob
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strings"
 	"unsafe"
@@ -10,6 +11,9 @@ import (
 // overlap bounds Verify's work, in sizes of the blob: a part may be linked as one node and in an array,
 // but a blob that was made so that each byte is looked at ten thousand times is refused.
 const overlap = 8
+
+// steps is how far a node may lie from its place in the table. Nobody who didn't place nodes to collide comes half as far.
+const steps = 256
 
 // entry is so many nodes that something links to.
 type entry struct{ offset, count, typ uint32 }
@@ -29,32 +33,35 @@ type checker struct {
 }
 
 // ScratchSize is how many bytes of scratch Verify needs for these bytes, whatever they are: 28 for each
-// part that a link leads to, at most 7 times their number; 0 for what is no blob.
+// part that a link leads to, at most 7 times their number; 0 for what is no blob, and for more than 32 bits have room for.
 func ScratchSize(data []byte) int {
 	if len(data) < int(headerSize) || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%align != 0 {
 		return 0
 	}
-	return scratchSize(nodesOf(data))
+	if size := scratchSize(nodesOf(data)); size <= math.MaxInt {
+		return int(size)
+	}
+	return 0
 }
 
 // nodesOf is how many links the header promises, the root's at least. Each has four bytes somewhere.
-func nodesOf(data []byte) int {
+func nodesOf(data []byte) uint32 {
 	promised := (*header)(unsafe.Pointer(unsafe.SliceData(data))).nodes
-	return max(1, int(min(uint64(promised), uint64(len(data)/4))))
+	return max(1, uint32(min(uint64(promised), uint64(len(data)/4))))
 }
 
-func scratchSize(nodes int) int {
-	return int(align) + nodes*int(unsafe.Sizeof(entry{})) + 4*tableSize(nodes)
+func scratchSize(nodes uint32) uint64 {
+	return align + uint64(nodes)*uint64(unsafe.Sizeof(entry{})) + 4*tableSize(nodes)
 }
 
-func tableSize(nodes int) int { return 1 << bits.Len(uint(nodes)*2-1) }
+func tableSize(nodes uint32) uint64 { return 1 << bits.Len64(uint64(nodes)*2-1) }
 
 // tables lays list and table in the scratch.
 func (c *checker) tables(scratch []byte, nodes uint32) {
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(scratch))) % align
 	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(scratch)), skip)
 	c.list = unsafe.Slice((*entry)(p), nodes)
-	c.table = unsafe.Slice((*uint32)(unsafe.Add(p, uintptr(nodes)*unsafe.Sizeof(entry{}))), tableSize(int(nodes)))
+	c.table = unsafe.Slice((*uint32)(unsafe.Add(p, uintptr(nodes)*unsafe.Sizeof(entry{}))), tableSize(nodes))
 	clear(c.table)
 	c.turns = bits.TrailingZeros(uint(len(c.table)))
 	c.seen, c.work, c.err = 0, 0, nil
@@ -74,12 +81,12 @@ func (f Format[T]) Verify(data, scratch []byte) (root *T, b Blob, err error) {
 	if err := checkHeader(types, data); err != nil {
 		return nil, Blob{}, err
 	}
-	if need := ScratchSize(data); len(scratch) < need {
+	if need := scratchSize(nodesOf(data)); uint64(len(scratch)) < need {
 		return nil, Blob{}, fmt.Errorf("blob: Verify needs %d bytes of scratch, as ScratchSize says, and has %d", need, len(scratch))
 	}
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(data)))
 	c := checker{types: types, data: data, end: h.text}
-	c.tables(scratch, uint32(nodesOf(data)))
+	c.tables(scratch, nodesOf(data))
 	if err := c.all(h.root); err != nil {
 		return nil, Blob{}, err
 	}
@@ -105,7 +112,8 @@ func checkHeader(ts *types, data []byte) error {
 	case h.sum != sumOf(data):
 		return fmt.Errorf("blob: damaged: the checksum is %08x, the bytes give %08x", h.sum, sumOf(data))
 	case h.types != ts.print || string(data[h.text:]) != ts.text:
-		return fmt.Errorf("blob: of other types: %s", difference(ts.text, string(data[h.text:])))
+		there := data[h.text:] // of any length
+		return fmt.Errorf("blob: of other types: %s", difference(ts.text, string(there[:min(len(there), len(ts.text)+100)])))
 	}
 	return nil
 }
@@ -119,7 +127,7 @@ func difference(here, there string) string {
 		if x != y {
 			return fmt.Sprintf("here %.80q, there %.80q, in %q", x, y, name)
 		}
-		if !strings.HasPrefix(a[i], "\t") {
+		if i < len(a) && !strings.HasPrefix(a[i], "\t") {
 			name = a[i]
 		}
 	}
@@ -167,7 +175,9 @@ func (c *checker) variant(union *layout, offset uint32) *layout {
 		c.fail("%s at %d has %d bytes aligned to %d, the nodes end at %d", l.name, offset, l.size, l.align, c.end)
 		return union
 	}
-	c.work += uint64(l.size)
+	if !c.looks(uint64(l.size), l, offset) {
+		return union
+	}
 	return l
 }
 
@@ -215,25 +225,39 @@ func (c *checker) follow(k *check, from uint32, to entry) {
 		return
 	}
 	mask := uint32(len(c.table) - 1)
-	key := to.offset/4 + to.count + to.typ
-	i := (key + key>>c.turns) & mask // neighbours stay so: the table is read in the order of the nodes
+	first := to.place(c.turns)
+	i := first
 	for ; c.table[i] != 0; i = (i + 1) & mask {
 		if c.list[c.table[i]-1] == to {
 			return
 		}
-		c.work += 4 // whoever knows the hash can make this long
 	}
-	c.work += uint64(to.count) * uint64(l.size)
 	switch {
 	case c.seen == uint32(len(c.list)):
 		c.fail("%s at %d leads to node %d, the header says that there are %d", k.field, from, c.seen+1, len(c.list))
-	case c.work > overlap*uint64(len(c.data)):
-		c.fail("%s at %d leads to nodes that lie on others, or were placed to collide: more than %d looks at each byte", k.field, from, overlap)
-	default:
+	case (i-first)&mask > steps:
+		c.fail("%s at %d leads to nodes that were placed to collide", k.field, from)
+	case c.looks(uint64(to.count)*uint64(l.size), l, to.offset):
 		c.list[c.seen] = to
 		c.seen++
 		c.table[i] = c.seen
 	}
+}
+
+// place is where an entry is looked for first in a table of 2 to the turns. Neighbours stay so: the table is read in the
+// order of the nodes. The rounds of the table are scattered, or nodes of some sizes would all meet.
+func (e entry) place(turns int) uint32 {
+	key := e.offset/4 + e.count + e.typ
+	round := key >> turns * 0x9e3779b1
+	return (key + (round^round>>15)*0x85ebca6b>>(32-turns)) & (1<<turns - 1)
+}
+
+// looks counts that so many bytes will be looked at, and says whether that is in bounds.
+func (c *checker) looks(size uint64, l *layout, at uint32) bool {
+	if c.work += size; c.work > overlap*uint64(len(c.data)) {
+		c.fail("%s at %d is of nodes that lie on others: more than %d looks at each byte", l.name, at, overlap)
+	}
+	return c.err == nil
 }
 
 func (c *checker) fail(format string, args ...any) {

@@ -91,16 +91,20 @@ func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(data)))
 	*h = header{magic: magic, size: uint32(len(data)), types: w.types.print, root: root.offset, text: uint32(w.at)}
 	c := checker{types: w.types, data: data, end: h.text}
-	for room := 64; ; room *= 4 { // few blobs need a second try
-		c.tables(make([]byte, scratchSize(room)), uint32(room))
-		if err = c.all(h.root); c.seen < uint32(room) {
-			break
-		}
+	room := uint32(64)
+	for c.seen = room; c.seen == room; { // few blobs need a second try
+		room *= 4
+		c.tables(make([]byte, scratchSize(room)), room)
+		err = c.all(h.root)
 	}
 	if err != nil {
 		return nil, err
 	}
 	h.nodes = c.seen
+	c.tables(make([]byte, ScratchSize(data)), nodesOf(data)) // as Verify will have them
+	if err = c.all(h.root); err != nil {
+		return nil, err
+	}
 	h.sum = sumOf(data)
 	return data, nil
 }
