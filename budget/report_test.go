@@ -514,11 +514,11 @@ func TestReportFoldsSiblings(t *testing.T) {
 	text := strings.ReplaceAll(r.String(), " in 3", "") // of checked builds
 	assert.Equal(t, `budget many: 0KiB
   memory: 0KiB reserved, 0KiB committed, 0KiB resident at Open
-  room                [................................] used       0KiB  peak       0KiB  of       0KiB
-  hall                [................................] used       0KiB  peak       0KiB  of       0KiB
-  match 0, 2048 alike [................................] used       0KiB  peak       0KiB  of    1024KiB
-  match 1, 2048 alike [#...............................] used       1KiB  peak       0KiB  of    1024KiB
-  match 0, 4096 alike: label "ai" used 0.5KiB, peak 1KiB
+  room                     [................................] used       0KiB  peak       0KiB  of       0KiB
+  hall                     [................................] used       0KiB  peak       0KiB  of       0KiB
+  match 0 and 2047 like it [................................] used       0KiB  peak       0KiB  of    1024KiB
+  match 1 and 2047 like it [#...............................] used       1KiB  peak       0KiB  of    1024KiB
+  match 0 and 4095 like it: label "ai" used 0.5KiB, peak 1KiB
   leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 pairs of scratch arenas
 `, text)
 	whole, err := json.Marshal(r)

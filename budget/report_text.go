@@ -75,7 +75,7 @@ func (l reportLine) who() string {
 	if l.more == 0 {
 		return l.arena
 	}
-	return fmt.Sprintf("%s, %d alike", l.arena, l.more+1)
+	return fmt.Sprintf("%s and %d like it", l.arena, l.more)
 }
 
 // add adds a line, unless one says the same of a sibling.

@@ -147,13 +147,13 @@ func TestPlacedToCollide(t *testing.T) {
 		Of blob.Array[blob.Link[lit]]
 	}
 	lists := blob.Of[list]()
-	const most, turns = 500, 10
+	const most, turns = 300, 10
 	for _, c := range []struct {
 		nodes int
 		err   string
 	}{{200, ""}, {most, "nodes that were placed to collide"}} {
-		w := lists.Writer(aligned(16 << 20))
-		all := blob.PutAll(w, make([]lit, 1<<20)...)
+		w := lists.Writer(aligned(4 << 20))
+		all := blob.PutAll(w, make([]lit, 1<<19)...)
 		var links []blob.Link[lit]
 		for i := 0; len(links) < c.nodes; i++ {
 			link := blob.At(all, i)
@@ -161,7 +161,7 @@ func TestPlacedToCollide(t *testing.T) {
 				links = append(links, link)
 			}
 		}
-		for range 1 << 20 {
+		for range 1 << 18 {
 			links = append(links, links[c.nodes-1])
 		}
 		data, err := w.Finish(blob.Put(w, list{blob.PutAll(w, links...)}))
