@@ -138,8 +138,9 @@ cross-test: cross ## runs what cross built under qemu-user, and plays as each de
 	@$(MAKE) -s $(foreach d,$(DEVICES),$(if $(call here,$($d.target)),device-$d))
 cross-test-%: cross-%
 	@$(MAKE) -s -k -O -j$$(nproc) $(call runs,$*)
-arm64: cross-linux-arm64 ## every suite for arm64 under qemu-user, with pages of 4 KiB, and the C core's tests
-	@$(MAKE) -s -k -O -j$$(nproc) $(linux-arm64.suites:%=run@linux-arm64@%) c@linux-arm64
+arm64: ## every suite for arm64 under qemu-user, with pages of 4 KiB, and the C core's tests, where its compiler is here
+	@if $(MAKE) -s needs-linux-arm64 2> /dev/null; then $(MAKE) --no-print-directory cross-linux-arm64 && \
+	  $(MAKE) -s -k -O -j$$(nproc) $(linux-arm64.suites:%=run@linux-arm64@%) c@linux-arm64; else [ -z "$$REQUIRE_ALL" ]; fi
 
 needs-%:
 	@$(call needs,$*)

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* One line. Offsets count from the header, modulo 2^64: it may lie behind its bytes. */
+/* One line. Offsets count from the header, which lies before its bytes. */
 typedef struct upfront_arena {
     uint64_t cursor;  /* of the next free byte */
     uint64_t limit;   /* past the last free byte */
