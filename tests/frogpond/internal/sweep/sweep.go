@@ -1,0 +1,336 @@
+// Package sweep checks what a map's special lines and sectors do in the game against a table of its
+// own. It fires every line once from a fresh load, watches the sectors tick by tick and compares
+// them with what the line's type promises. The game has a table too; this one shares neither code
+// nor form with it, so that a mistake in either shows.
+//
+// The table in table.go is that of the game's mappers: by effect, a column for each way to bring it
+// about. An effect is a function of the map as its file has it and of the heights at the moment.
+package sweep
+
+import (
+	"fmt"
+	"slices"
+)
+
+// World is a loaded map with nobody in it but the body that fires.
+type World interface {
+	// Fire lets a body do what by says to a line.
+	Fire(line int, by By)
+	// Tick lets a tick pass: 35 are a second.
+	Tick()
+	// Floor and Ceiling are heights in 1/65536 units.
+	Floor(sector int) int32
+	Ceiling(sector int) int32
+	// Light is from 0, dark, to 255.
+	Light(sector int) int
+	// Special is the sector's: a floor that changes its kind changes it.
+	Special(sector int) uint16
+	// Scroll is how far the texture of a line's front has gone to the left, in 1/65536 units.
+	Scroll(line int) int32
+	// Body is where the body is that fired last: map units, and degrees counter-clockwise from east.
+	Body() (x, y, angle int)
+	// Exits is how many times an exit was taken.
+	Exits() int
+	// Hurt is how much health a body loses that stands in a sector for a number of ticks.
+	Hurt(sector, ticks int) int
+}
+
+// By is a body, and what it does to a line.
+type By struct {
+	Kind    Kind
+	Back    bool // it comes from the line's back
+	Monster bool
+	Keys    Keys
+}
+
+func (b By) String() string {
+	who, side := "a player", ""
+	if b.Monster {
+		who = "a monster"
+	}
+	if b.Back {
+		side = " from the back"
+	}
+	does := []string{"walks", "uses", "shoots"}[b.Kind]
+	return fmt.Sprintf("%s %s%s with keys %03b", who, does, side, b.Keys)
+}
+
+// Result is what a sweep of a map found.
+type Result struct {
+	Lines   map[string]int `json:"lines"`   // that did what the table says, by family
+	Idle    int            `json:"idle"`    // of these, lines that had nothing to do
+	Sectors int            `json:"sectors"` // that did what the table says, by their own special
+	Unknown map[int]int    `json:"unknown"` // lines whose type the table hasn't, by type
+	Wrong   []string       `json:"wrong"`
+}
+
+// sweep is one line's turn.
+type sweep struct {
+	m     *Map
+	w     World
+	n     *now // what the table says that the map looks like
+	line  int
+	rule  rule
+	by    By
+	said  string
+	acted bool // it had something to do
+
+	endless bool // what it started moves on
+}
+
+// Lines fires every special line of a map; load gives the map freshly loaded, for each line once.
+func Lines(m *Map, load func() (World, error)) (Result, error) {
+	result := Result{Lines: map[string]int{}, Unknown: map[int]int{}}
+	for i := range m.Lines {
+		special := m.Lines[i].Special
+		if special == 0 {
+			continue
+		}
+		r, known := ruleOf(special)
+		if !known {
+			result.Unknown[int(special)]++
+			continue
+		}
+		w, err := load()
+		if err != nil {
+			return result, err
+		}
+		s := &sweep{m: m, w: w, n: m.now(), line: i, rule: r}
+		s.run()
+		switch {
+		case s.said != "":
+			result.Wrong = append(result.Wrong, fmt.Sprintf("line %d, type %d: %s", i, special, s.said))
+		default:
+			result.Lines[string(r.family)]++
+			if !s.acted {
+				result.Idle++
+			}
+		}
+	}
+	return result, nil
+}
+
+func (s *sweep) wrong(format string, args ...any) {
+	if s.said == "" {
+		s.said = fmt.Sprintf(format, args...)
+	}
+}
+
+// run is the turn: what must not do anything, then what must, then the same again.
+func (s *sweep) run() {
+	if s.rule.scroll != 0 {
+		s.scrolls()
+		return
+	}
+	s.by = By{Kind: s.rule.kind, Keys: s.rule.key, Monster: s.rule.who == monsters}
+	if s.rule.who == both && s.line%2 == 1 && s.m.Lines[s.line].Flags&secret == 0 {
+		s.by.Monster = true
+	}
+	for _, by := range s.refused() {
+		s.quiet(by, 2)
+	}
+	s.fire()
+	switch {
+	case s.endless || s.rule.exit: // an exit is for everybody; what moves on does so whoever fires
+	case s.rule.again:
+		s.fire()
+	case s.acted:
+		s.quiet(s.by, 8)
+	}
+}
+
+// secret is a flag of lines: monsters don't use them.
+const secret = 32
+
+// refused lists what brings nothing about.
+func (s *sweep) refused() (list []By) {
+	for kind := Walk; kind <= Shoot; kind++ {
+		if kind != s.rule.kind {
+			list = append(list, By{Kind: kind, Keys: everyKey})
+		}
+	}
+	if s.rule.key != 0 {
+		list = append(list, By{Kind: s.rule.kind, Keys: everyKey &^ s.rule.key})
+	}
+	if s.rule.who != both {
+		list = append(list, By{Kind: s.rule.kind, Keys: everyKey, Monster: s.rule.who == players})
+	}
+	if s.rule.kind == Use || s.rule.teleport {
+		back := s.by
+		back.Back = true
+		list = append(list, back)
+	}
+	return list
+}
+
+// quiet fires and expects that nothing happens.
+func (s *sweep) quiet(by By, ticks int) {
+	exits := s.w.Exits()
+	s.w.Fire(s.line, by)
+	for range ticks {
+		s.w.Tick()
+	}
+	what := fmt.Sprintf("%s: nothing may happen, but ", by)
+	if s.w.Exits() != exits {
+		s.wrong("%san exit was taken", what)
+	}
+	if x, y, _ := s.w.Body(); s.rule.teleport && s.landed(x, y) {
+		s.wrong("%sit was teleported", what)
+	}
+	s.others(nil, what)
+}
+
+func (s *sweep) landed(x, y int) bool {
+	to := s.m.destination(s.m.Lines[s.line].Tag)
+	return to != nil && x == to.X && y == to.Y
+}
+
+// others expects every surface, every light at rest and every special as the table has it; but for
+// the specials of some sectors, whose floors are on their way to change them.
+func (s *sweep) others(but []int, what string) {
+	for i := range s.m.Sectors {
+		if got := int64(s.w.Floor(i)); got != s.n.floors[i] {
+			s.wrong("%ssector %d: floor at %s, expected %s", what, i, units(got), units(s.n.floors[i]))
+		}
+		if got := int64(s.w.Ceiling(i)); got != s.n.ceilings[i] {
+			s.wrong("%ssector %d: ceiling at %s, expected %s", what, i, units(got), units(s.n.ceilings[i]))
+		}
+		if got := s.w.Light(i); got != s.n.lights[i] && !flickers(s.m.Sectors[i].Special) {
+			s.wrong("%ssector %d: light %d, expected %d", what, i, got, s.n.lights[i])
+		}
+		if got := s.w.Special(i); got != s.n.special[i] && !slices.Contains(but, i) {
+			s.wrong("%ssector %d: special %d, expected %d", what, i, got, s.n.special[i])
+		}
+	}
+}
+
+// targets are the sectors that the line is for.
+func (s *sweep) targets() []int {
+	l := &s.m.Lines[s.line]
+	switch {
+	case !s.rule.manual:
+		return s.m.tagged(l.Tag)
+	case l.Back >= 0:
+		return []int{l.Back}
+	}
+	return nil
+}
+
+// fire fires and compares what happens with the table.
+func (s *sweep) fire() {
+	exits := s.w.Exits()
+	s.w.Fire(s.line, s.by)
+	switch {
+	case s.rule.exit:
+		s.acted = true
+		if got := s.w.Exits(); got != exits+1 {
+			s.wrong("%s: %d exits were taken, expected 1", s.by, got-exits)
+		}
+	case s.rule.teleport:
+		s.arrives()
+	case s.rule.light != nil:
+		for _, sector := range s.targets() {
+			s.n.lights[sector] = s.rule.light(s.n, sector)
+			s.acted = s.acted || s.n.lights[sector] != s.m.Sectors[sector].Light
+		}
+	case s.rule.moves != nil:
+		s.moves()
+		return
+	}
+	s.w.Tick()
+	s.others(nil, fmt.Sprintf("%s: ", s.by))
+}
+
+func (s *sweep) arrives() {
+	to := s.m.destination(s.m.Lines[s.line].Tag)
+	if to == nil {
+		return
+	}
+	s.acted = true
+	x, y, angle := s.w.Body()
+	off := ((angle-to.Angle)%360 + 540) % 360 // 180 is the same direction
+	if x != to.X || y != to.Y {
+		s.wrong("%s: it is at (%d, %d), expected (%d, %d)", s.by, x, y, to.X, to.Y)
+	} else if off < 180-12 || off > 180+12 { // a body may know sixteen directions only
+		s.wrong("%s: it looks at %d degrees, expected %d", s.by, angle, to.Angle)
+	}
+}
+
+// longest is how many ticks a line may take.
+const longest = 10000
+
+// moves follows every surface that moves until all stand, and a while longer.
+func (s *sweep) moves() {
+	what := fmt.Sprintf("%s: ", s.by)
+	e := &effect{now: s.n, line: s.line, becomes: map[int]uint16{}}
+	for _, sector := range s.targets() {
+		if !e.moving(sector) {
+			s.rule.moves(e, sector)
+		}
+	}
+	ticks := 0
+	var moving []int
+	for i := range e.courses {
+		c := &e.courses[i]
+		moving = append(moving, c.sector)
+		ticks = max(ticks, c.start(*s.n.height(c)))
+		s.acted = s.acted || c.ways[0].done < len(c.legs)
+		s.endless = s.endless || c.forever
+	}
+	if ticks > longest {
+		s.wrong("%sexpects %d ticks", what, ticks)
+		return
+	}
+	for tick := range ticks {
+		s.w.Tick()
+		for i := range e.courses {
+			s.see(&e.courses[i], what)
+		}
+		if s.said != "" {
+			return
+		}
+		if tick%16 == 0 {
+			s.others(moving, what)
+		}
+	}
+	for i := range e.courses {
+		if c := &e.courses[i]; !c.forever {
+			if f := c.way(); f.done < len(f.legs) {
+				s.wrong("%ssector %d: ends at %s on the way to %s",
+					what, c.sector, units(f.at), units(f.legs[f.done].to))
+			}
+		}
+	}
+	for sector, special := range e.becomes {
+		s.n.special[sector] = special
+	}
+	s.others(nil, what)
+}
+
+// see looks at a surface after a tick.
+func (s *sweep) see(c *course, what string) {
+	surface, height := "floor", s.w.Floor(c.sector)
+	if c.ceiling {
+		surface, height = "ceiling", s.w.Ceiling(c.sector)
+	}
+	for _, f := range c.ways {
+		f.see(int64(height))
+	}
+	if f := c.way(); f.said != "" {
+		s.wrong("%ssector %d: %s: %s", what, c.sector, surface, f.said)
+	}
+	*s.n.height(c) = int64(height)
+}
+
+// scrolls watches the texture of a line that nobody fires.
+func (s *sweep) scrolls() {
+	before := s.w.Scroll(s.line)
+	for range 10 {
+		s.w.Tick()
+	}
+	s.acted = true
+	if got, want := s.w.Scroll(s.line)-before, int32(10*s.rule.scroll*unit); got != want {
+		s.wrong("its texture went %s units in 10 ticks, expected %s",
+			units(int64(got)), units(int64(want)))
+	}
+}
