@@ -16,6 +16,8 @@ import (
 type World interface {
 	// Fire lets a body do what by says to a line.
 	Fire(line int, by By)
+	// Restore puts every sector back as it was loaded; what the lines remember stays.
+	Restore()
 	// Tick lets a tick pass: 35 are a second.
 	Tick()
 	// Floor and Ceiling are heights in 1/65536 units.
@@ -130,12 +132,16 @@ func (s *sweep) run() {
 		s.quiet(by, 2)
 	}
 	s.fire()
+	if s.endless || s.rule.exit { // an exit is for everybody; what moves on does so whoever fires
+		return
+	}
+	s.w.Restore() // so that it is seen whether it happens again
+	s.n = s.m.now()
 	switch {
-	case s.endless || s.rule.exit: // an exit is for everybody; what moves on does so whoever fires
 	case s.rule.again:
 		s.fire()
 	case s.acted:
-		s.quiet(s.by, 8)
+		s.quiet(s.by, 4)
 	}
 }
 

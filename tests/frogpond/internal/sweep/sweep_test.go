@@ -58,7 +58,7 @@ type faults struct {
 	height, wait, scroll, light, turn, beside, exits, hurt int
 	speed                                                  int // twice, 3 times ...
 	anyKind, anyKey, anyone, anySide, more, elsewhere      bool
-	keepsSpecial, dark, stuck, early                       bool
+	keepsSpecial, dark, stuck, early, tired                bool
 }
 
 // fake is a world that knows a few types, by hand: where each surface is in each tick.
@@ -127,7 +127,7 @@ func (f *fake) Fire(_ int, by By) {
 	case f.special == 48, !f.anyKind && by.Kind != k.kind,
 		!f.anyKey && k.key != 0 && by.Keys&k.key == 0:
 		return
-	case !f.anySide && k.front && by.Back, f.fired && !k.again && !f.more:
+	case !f.anySide && k.front && by.Back, f.fired && (f.tired || !k.again && !f.more):
 		return
 	case !f.anyone && (by.Monster && k.monster == 0 || !by.Monster && k.monster == 2):
 		return
@@ -185,6 +185,14 @@ func (f *fake) Fire(_ int, by By) {
 	if f.beside != 0 {
 		f.floors[4] += unit
 	}
+}
+
+func (f *fake) Restore() {
+	n := f.Map.now()
+	copy(f.floors, n.floors)
+	copy(f.ceilings, n.ceilings)
+	copy(f.lights, n.lights)
+	copy(f.now.special, n.special)
 }
 
 func (f *fake) Tick() {
@@ -266,6 +274,9 @@ func TestEachFaultIsTold(t *testing.T) {
 		{62, faults{height: 8}, "at -24, expected -28"},
 		{62, faults{speed: 2}, "at 56, expected 60"},
 		{58, faults{more: true}, "nothing may happen, but sector 3: floor at"},
+		{31, faults{more: true}, "nothing may happen, but sector 1: ceiling at 8, expected 0"},
+		{13, faults{more: true}, "nothing may happen, but sector 3: light 255, expected 112"},
+		{62, faults{tired: true}, "sector 3: floor: tick 3: at 64, expected 60"},
 		{92, faults{height: 1}, "at 89, expected 88"},
 		{37, faults{keepsSpecial: true}, "sector 3: special 5, expected 8"},
 		{47, faults{speed: 2}, "at 1, expected 0.5"},
