@@ -127,7 +127,7 @@ func (l *Level) Near(cell int) []uint16 { return l.Blocks.Cells[cell].Lines.Get(
 func (l *Level) Middle(column, row int) Point {
 	b := &l.Blocks
 	x, y := int64(column)<<CellBits+1<<(CellBits-1), int64(row)<<CellBits+1<<(CellBits-1)
-	return l.Inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
+	return l.Inside(Point{Clamp((x + int64(b.X)<<8) << 8), Clamp((y + int64(b.Y)<<8) << 8)})
 }
 
 // Walk steps through the cells that a segment passes, column by column.

@@ -23,10 +23,11 @@ var compass = [16]Point{
 // of the number range it stays.
 func (p Point) Step(direction uint32, length int32) Point {
 	d := compass[direction&15]
-	return Point{clamp(int64(p.X) + int64(d.X)*int64(length)), clamp(int64(p.Y) + int64(d.Y)*int64(length))}
+	return Point{Clamp(int64(p.X) + int64(d.X)*int64(length)), Clamp(int64(p.Y) + int64(d.Y)*int64(length))}
 }
 
-func clamp(v int64) int32 { return int32(min(max(v, -1<<31), 1<<31-1)) }
+// Clamp keeps a number within the range of 32 bits.
+func Clamp(v int64) int32 { return int32(min(max(v, -1<<31), 1<<31-1)) }
 
 // Near says whether two points are at most distance units apart.
 func (p Point) Near(q Point, distance int64) bool {

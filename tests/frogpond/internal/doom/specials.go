@@ -7,13 +7,13 @@ package doom
 // Trigger is what somebody must do with a line.
 type Trigger uint8
 
-// The triggers. Push is a use whose effect is on the sector behind the line, whatever its tag.
+// The triggers. Pushed is used, but for whose effect is on the sector behind the line, whatever its tag.
 const (
 	Always Trigger = iota // nobody triggers it; it works from the load on
-	Walk
-	Use
-	Shoot
-	Push
+	Walked
+	Used
+	Shot
+	Pushed
 )
 
 // Action is what happens; those who act on sectors do so on all with the line's tag.
@@ -200,22 +200,22 @@ var families = [...]string{NoAction: "unsupported", OpenDoor: "door", CloseDoor:
 // others are the types that fit into no column: doors that are pushed, doors behind a lock, and what
 // works without anybody.
 var others = map[uint16]Special{
-	1:   {Effect: raise(doorSpeed, doorWait), Trigger: Push, Again: true, Who: Players | Monsters},
-	26:  {Effect: raise(doorSpeed, doorWait), Trigger: Push, Again: true, Key: Blue},
-	27:  {Effect: raise(doorSpeed, doorWait), Trigger: Push, Again: true, Key: Yellow},
-	28:  {Effect: raise(doorSpeed, doorWait), Trigger: Push, Again: true, Key: Red},
-	31:  {Effect: open(doorSpeed), Trigger: Push},
-	32:  {Effect: open(doorSpeed), Trigger: Push, Key: Blue},
-	33:  {Effect: open(doorSpeed), Trigger: Push, Key: Red},
-	34:  {Effect: open(doorSpeed), Trigger: Push, Key: Yellow},
-	117: {Effect: raise(blazing, doorWait), Trigger: Push, Again: true},
-	118: {Effect: open(blazing), Trigger: Push},
-	133: {Effect: open(blazing), Trigger: Use, Key: Blue},
-	135: {Effect: open(blazing), Trigger: Use, Key: Red},
-	137: {Effect: open(blazing), Trigger: Use, Key: Yellow},
-	99:  {Effect: open(blazing), Trigger: Use, Again: true, Key: Blue},
-	134: {Effect: open(blazing), Trigger: Use, Again: true, Key: Red},
-	136: {Effect: open(blazing), Trigger: Use, Again: true, Key: Yellow},
+	1:   {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Who: Players | Monsters},
+	26:  {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Key: Blue},
+	27:  {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Key: Yellow},
+	28:  {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Key: Red},
+	31:  {Effect: open(doorSpeed), Trigger: Pushed},
+	32:  {Effect: open(doorSpeed), Trigger: Pushed, Key: Blue},
+	33:  {Effect: open(doorSpeed), Trigger: Pushed, Key: Red},
+	34:  {Effect: open(doorSpeed), Trigger: Pushed, Key: Yellow},
+	117: {Effect: raise(blazing, doorWait), Trigger: Pushed, Again: true},
+	118: {Effect: open(blazing), Trigger: Pushed},
+	133: {Effect: open(blazing), Trigger: Used, Key: Blue},
+	135: {Effect: open(blazing), Trigger: Used, Key: Red},
+	137: {Effect: open(blazing), Trigger: Used, Key: Yellow},
+	99:  {Effect: open(blazing), Trigger: Used, Again: true, Key: Blue},
+	134: {Effect: open(blazing), Trigger: Used, Again: true, Key: Red},
+	136: {Effect: open(blazing), Trigger: Used, Again: true, Key: Yellow},
 	48:  {Effect: Effect{Action: ScrollWall, Amount: 1}, Trigger: Always},
 	85:  {Effect: Effect{Action: ScrollWall, Amount: -1}, Trigger: Always},
 	252: {Effect: Effect{Action: CarryFloor}, Trigger: Always},
@@ -266,7 +266,7 @@ var specials = func() (table [256]Special) {
 	for _, e := range effects {
 		for i, kind := range [...]uint16{e.w1, e.wr, e.s1, e.sr, e.g1, e.gr} {
 			if kind != 0 {
-				table[kind] = Special{e.Effect, [...]Trigger{Walk, Use, Shoot}[i/2], i%2 == 1, 0, Players}
+				table[kind] = Special{e.Effect, [...]Trigger{Walked, Used, Shot}[i/2], i%2 == 1, 0, Players}
 			}
 		}
 	}
@@ -287,9 +287,9 @@ var specials = func() (table [256]Special) {
 // and walls that are shot at are families of their own.
 func (s Special) Family() string {
 	switch {
-	case s.Trigger == Shoot:
+	case s.Trigger == Shot:
 		return "shot trigger"
-	case s.Trigger == Use && s.Key != 0:
+	case s.Trigger == Used && s.Key != 0:
 		return "locked switch"
 	}
 	return families[s.Action]
@@ -311,7 +311,7 @@ func SpecialOf(kind uint16) Special {
 
 // Boom's generalized types are fields of bits; the lowest three say how the line is triggered.
 func general(bits uint16, effect Effect, monsters bool) Special {
-	s := Special{effect, [...]Trigger{Walk, Use, Shoot, Push}[bits>>1&3], bits&1 != 0, 0, Players}
+	s := Special{effect, [...]Trigger{Walked, Used, Shot, Pushed}[bits>>1&3], bits&1 != 0, 0, Players}
 	if monsters {
 		s.Who |= Monsters
 	}

@@ -1,0 +1,281 @@
+package game
+
+import (
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// World is what the specials of a level change, and what they need to know: its movers, lights and
+// moving walls, and who triggered what. All of its memory is the level's.
+type World struct {
+	*Level
+	movers  scope.Pool[mover]
+	lights  []light
+	scrolls []scroll
+	carries []carry
+	keys    []key
+	seed    uint64
+	tick    uint32
+	who     activator // of the line that is being triggered
+	hurts   bool      // in this tick, what crushes hurts
+
+	Fired, Refused, Nowhere uint32 // lines that did something, for want of a mover didn't, found no tag
+}
+
+// activator is who triggers a line: a player, or a frog, or somebody without a body.
+type activator struct {
+	is      doom.Who
+	player  *Player
+	frog    *Frog
+	line    *doom.Line
+	arrived bool // elsewhere: by a teleporter, or an exit
+}
+
+// scroll is a wall whose texture moves.
+type scroll struct {
+	Line   uint32
+	Step   int32 // units a tick
+	Offset int32
+}
+
+// carry is a floor that moves bodies on.
+type carry struct {
+	Sector uint32
+	Step   doom.Point
+}
+
+// key is a key's place on the map; whoever comes there has it from then on.
+type key struct {
+	At   doom.Point
+	Kind doom.Key
+	_    [3]uint8
+}
+
+var (
+	moverMaker  = scope.Plain[mover]()
+	lightMaker  = scope.Plain[light]()
+	scrollMaker = scope.Plain[scroll]()
+	carryMaker  = scope.Plain[carry]()
+	keyMaker    = scope.Plain[key]()
+)
+
+// keyThings are the kinds of things that are cards and skulls.
+var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow, 39: doom.Yellow,
+	13: doom.Red, 38: doom.Red}
+
+// newWorld makes the world of a level in s, of exactly the size that its specials can need.
+func newWorld(s scope.Scope, l *Level) *World {
+	w := &World{Level: l}
+	movers, lights, scrolls, carries := 0, 0, 0, 0
+	strobes := false
+	for i := range l.Lines {
+		switch e := doom.SpecialOf(l.Lines[i].Special); {
+		case e.Action == doom.Stairs || e.Action == doom.Donut:
+			movers = len(l.Sectors) // the steps have no tag
+		case e.Action == doom.StrobeLight:
+			strobes = true
+		case e.Action == doom.ScrollWall:
+			scrolls++
+		case e.Action == doom.CarryFloor:
+			carries += l.tagged(l.Lines[i].Tag)
+		case e.Trigger == doom.Pushed:
+			movers++ // at most: a door has mostly two lines
+		}
+	}
+	for i := range l.Sectors {
+		c := &l.Sectors[i]
+		special := doom.SectorSpecialOf(c.Special)
+		if c.Tag != 0 {
+			movers += 2
+		}
+		if special.CloseIn != 0 || special.RaiseIn != 0 {
+			movers++
+		}
+		if special.Light != doom.SteadyLight || strobes && c.Tag != 0 {
+			lights++
+		}
+	}
+	w.movers = moverMaker.Pool(s, min(movers, 2*len(l.Sectors)))
+	w.lights = lightMaker.Slice(s, lights)[:0]
+	w.scrolls = scrollMaker.Slice(s, scrolls)[:0]
+	w.carries = carryMaker.Slice(s, carries)[:0]
+	w.findKeys(s)
+	return w
+}
+
+// tagged is how many sectors have a tag.
+func (l *Level) tagged(tag uint16) (n int) {
+	for i := l.NextTagged(tag, -1); i >= 0; i = l.NextTagged(tag, i) {
+		n++
+	}
+	return n
+}
+
+func (w *World) findKeys(s scope.Scope) {
+	n := 0
+	for i := range w.Things {
+		if keyThings[w.Things[i].Kind] != 0 {
+			n++
+		}
+	}
+	w.keys = keyMaker.Slice(s, n)[:0]
+	for i := range w.Things {
+		if kind := keyThings[w.Things[i].Kind]; kind != 0 {
+			w.keys = append(w.keys, key{At: w.Things[i].Point(), Kind: kind})
+		}
+	}
+}
+
+// begin starts what works from the start on. The seed is that of its chance.
+func (w *World) begin(seed uint64) {
+	w.seed = seed
+	for i := range w.Lines {
+		n := &w.Lines[i]
+		switch e := doom.SpecialOf(n.Special); e.Action {
+		case doom.ScrollWall:
+			w.scrolls = append(w.scrolls, scroll{Line: uint32(i), Step: e.Amount})
+		case doom.CarryFloor:
+			for k := w.NextTagged(n.Tag, -1); k >= 0; k = w.NextTagged(n.Tag, k) {
+				step := doom.Point{X: n.DX << doom.UnitBits / 32, Y: n.DY << doom.UnitBits / 32}
+				w.carries = append(w.carries, carry{Sector: uint32(k), Step: step})
+			}
+		}
+	}
+	for i := range w.Sectors {
+		c := &w.Sectors[i]
+		special := doom.SectorSpecialOf(c.Special)
+		w.light(c, special.Light, special.Dark)
+		w.timedDoor(c, &special)
+	}
+}
+
+// timedDoor starts the door of a sector that closes or opens by the clock.
+func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
+	door := doom.SpecialOf(1).Effect
+	switch {
+	case special.CloseIn != 0:
+		if m := w.start(c, ceilingPlane, &door); m != nil {
+			m.State, m.Next, m.Ends, m.Left, m.High = waiting, falling, true, special.CloseIn, w.Goal(c, &door)
+		}
+	case special.RaiseIn != 0:
+		if m := w.start(c, ceilingPlane, &door); m != nil {
+			m.State, m.Next, m.Left, m.High = waiting, rising, special.RaiseIn, w.Goal(c, &door)
+		}
+	}
+}
+
+// Fire is a line triggered: by who walks over it from a side, uses it, shoots at it. It says whether
+// the line did something. One that works once has no special from then on.
+func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bool {
+	n := &w.Lines[line]
+	s := doom.SpecialOf(n.Special)
+	switch {
+	case s.Action == doom.NoAction || s.Who&who.is == 0:
+		return false
+	case s.Trigger != by && !(s.Trigger == doom.Pushed && by == doom.Used):
+		return false
+	case !front && (by == doom.Used || s.Action == doom.Teleport || s.Action == doom.LineTeleport):
+		return false
+	case s.Key != 0 && (who.player == nil || doom.Key(who.player.Keys)&s.Key == 0):
+		return false
+	}
+	who.line = n
+	w.who = who
+	acted := w.act(n, &s)
+	if acted {
+		w.Fired++
+		if !s.Again {
+			n.Special = 0
+		}
+	}
+	return acted
+}
+
+// act does what a line does, on what it does it to.
+func (w *World) act(n *doom.Line, s *doom.Special) (acted bool) {
+	switch {
+	case s.Action == doom.Teleport:
+		return w.Teleport(n.Tag)
+	case s.Action == doom.LineTeleport:
+		return w.LineTeleport(n)
+	case s.Action == doom.Exit:
+		return w.Exit()
+	case s.Trigger == doom.Pushed:
+		return !n.Back.IsNil() && w.Push(n.Back.Get(w.Base), &s.Effect)
+	case n.Tag == 0 && s.Action != doom.SetLight && s.Action != doom.StrobeLight:
+		return false // most of a map's sectors have no tag; no such line means them
+	}
+	found := false
+	for i := w.NextTagged(n.Tag, -1); i >= 0; i = w.NextTagged(n.Tag, i) {
+		found = true
+		if w.affect(&w.Sectors[i], n, &s.Effect) {
+			acted = true
+		}
+	}
+	if !found {
+		w.Nowhere++
+	}
+	return acted
+}
+
+// affect does what a line does, on one sector.
+func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
+	switch e.Action {
+	case doom.OpenDoor, doom.CloseDoor, doom.RaiseDoor, doom.ReopenDoor:
+		return w.Door(c, e)
+	case doom.MoveFloor:
+		return w.Floor(c, e, n.Front.Get(w.Base))
+	case doom.MoveCeiling:
+		return w.Ceiling(c, e)
+	case doom.Crusher:
+		return w.Crusher(c, e)
+	case doom.StopCrusher:
+		return w.Stop(c, ceilingPlane, doom.Crusher)
+	case doom.Lift:
+		return w.Lift(c, e)
+	case doom.Perpetual:
+		return w.Perpetual(c, e)
+	case doom.StopLift:
+		return w.Stop(c, floorPlane, doom.Perpetual)
+	case doom.Stairs:
+		return w.Stairs(c, e)
+	case doom.Donut:
+		return w.Donut(c, e)
+	case doom.SetLight:
+		return w.SetLight(c, e)
+	case doom.StrobeLight:
+		return w.Strobe(c, e)
+	}
+	return false
+}
+
+// run is a tick of all that moves by itself, after those who move themselves.
+func (w *World) run() {
+	w.hurts = w.tick%4 == 0
+	w.moveAll()
+	w.shine()
+	for i := range w.scrolls {
+		w.scrolls[i].Offset += w.scrolls[i].Step
+	}
+	w.harm()
+	w.tick++
+}
+
+// hash adds the state of the world beyond the level's own.
+func (w *World) hash(h *doom.Hash) {
+	h.Add(uint64(w.tick), uint64(w.Fired), uint64(w.Refused), uint64(w.Nowhere))
+	for i := range w.movers.Cap() {
+		m := w.movers.At(i)
+		if m == nil {
+			continue
+		}
+		h.Add(uint64(i), uint64(m.Action), uint64(m.Plane), uint64(m.State), uint64(m.Next), uint64(m.Sector),
+			uint64(m.Pace), uint64(m.Low), uint64(m.High), uint64(m.Left))
+	}
+	for i := range w.lights {
+		h.Add(uint64(w.lights[i].Left), uint64(w.lights[i].Up))
+	}
+	for i := range w.scrolls {
+		h.Add(uint64(w.scrolls[i].Offset))
+	}
+}
