@@ -152,8 +152,12 @@ func (l *Level) Ring(pillar *Sector) (ring, around *Sector) {
 		return nil, nil
 	}
 	for _, line := range ring.Lines.Get(l.Base) {
-		if n := &l.Lines[line]; !n.Back.IsNil() && n.Back.Get(l.Base) != pillar {
-			return ring, n.Back.Get(l.Base)
+		n := &l.Lines[line]
+		if n.Back.IsNil() {
+			continue
+		}
+		if around = n.Back.Get(l.Base); around != pillar && around != ring {
+			return ring, around
 		}
 	}
 	return nil, nil
@@ -280,4 +284,27 @@ func (n *Line) leansWest(m *Line) bool {
 		return a > b
 	}
 	return a < b
+}
+
+// Along is how far along the line a point is, 0 to 1 in 16.16.
+func (n *Line) Along(p Point) int32 {
+	dx, dy := int64(n.DX), int64(n.DY)
+	length := dx*dx + dy*dy
+	if length == 0 {
+		return 0
+	}
+	at := dx*(int64(p.X)-int64(n.X)<<UnitBits) + dy*(int64(p.Y)-int64(n.Y)<<UnitBits)
+	return int32(min(max(at/length, 0), 1<<UnitBits))
+}
+
+// At is the point that is so far along the line.
+func (n *Line) At(fraction int32) Point {
+	from, _ := n.Ends()
+	return Point{Clamp(int64(from.X) + int64(n.DX)*int64(fraction)), Clamp(int64(from.Y) + int64(n.DY)*int64(fraction))}
+}
+
+// Heading is the compass direction of the line.
+func (n *Line) Heading() uint32 {
+	from, to := n.Ends()
+	return from.Toward(to)
 }

@@ -229,11 +229,14 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	n := 0
 	for i := range l.Things {
 		if t := &l.Things[i]; all || t.isStart() {
-			l.Starts[n] = l.Inside(Vertex{t.X, t.Y}.point())
+			l.Starts[n] = l.Inside(t.Point())
 			n++
 		}
 	}
 }
+
+// Point is where the thing is.
+func (t *Thing) Point() Point { return Vertex{t.X, t.Y}.point() }
 
 func (t *Thing) isStart() bool { return 1 <= t.Kind && t.Kind <= 4 || t.Kind == 11 }
 

@@ -8,6 +8,7 @@ const (
 	useLength   = 64 // how far a player reaches for a switch
 	nearlyDead  = 10
 	keyDistance = 36
+	useRest     = 70 // ticks until a player reaches out again
 )
 
 // moved is what a step does beside the step: lines that are crossed may act, and the body may be in
@@ -74,6 +75,17 @@ func (w *World) Teleport(tag uint16) bool {
 	return false
 }
 
+// place is where who triggers a line is, and where he looks.
+func (a *activator) place() (at doom.Point, heading uint32) {
+	switch {
+	case a.player != nil:
+		return a.player.At, a.player.Heading
+	case a.frog != nil:
+		return a.frog.At, a.frog.Heading
+	}
+	return at, heading
+}
+
 // land puts who triggers a line somewhere else.
 func (w *World) land(at doom.Point, heading, sector uint32) {
 	w.who.arrived = true
@@ -99,24 +111,10 @@ func (w *World) LineTeleport(n *doom.Line) bool {
 		if to == n || to.Tag != n.Tag || to.Back.IsNil() {
 			continue
 		}
-		var at doom.Point
-		switch {
-		case w.who.player != nil:
-			at = w.who.player.At
-		case w.who.frog != nil:
-			at = w.who.frog.At
-		}
-		fraction := n.Along(at)
-		back := doom.Point{}
-		heading := to.Heading() - n.Heading() + 8
-		if w.who.player != nil {
-			heading += w.who.player.Heading
-		} else if w.who.frog != nil {
-			heading += w.who.frog.Heading
-		}
-		_ = back
-		at = w.Inside(to.At(1<<doom.UnitBits - fraction).Step(to.Heading()+12, 2))
-		w.land(at, heading&15, w.sectorOf(at, 0))
+		at, heading := w.who.place()
+		at = to.At(1<<doom.UnitBits-n.Along(at)).Step(to.Heading()+12, 2)
+		at = w.Inside(at)
+		w.land(at, (heading+to.Heading()-n.Heading()+8)&15, w.sectorOf(at, 0))
 		return true
 	}
 	return false
@@ -134,9 +132,11 @@ func (w *World) Exit() bool {
 	return true
 }
 
+// restartPlayer puts a player to a start, in full health.
 func (w *World) restartPlayer(p *Player) {
+	p.Health = fullHealth
 	k := doom.Random(w.seed^0x57a7, w.tick, p.Exits<<16|p.Deaths) % uint64(len(w.Starts))
-	p.land(w.Starts[k], p.Heading, w.startSectors[k])
+	p.land(w.Starts[k], p.Heading, w.starts[k])
 }
 
 // harm is what floors do to players in this tick, and what lies about does for them.
@@ -157,12 +157,15 @@ func (w *World) harm() {
 			p.Secrets++
 			c.Special = 0
 		}
-		if special.Harm != 0 && w.tick%32 == 0 {
-			w.hurt(p, special.Harm)
-			if special.Exit && p.Health <= nearlyDead {
+		switch {
+		case special.Harm == 0 || w.tick%32 != 0:
+		case special.Exit:
+			if p.Health = max(p.Health-special.Harm, 1); p.Health <= nearlyDead {
 				w.who = activator{is: doom.Players, player: p}
 				w.Exit()
 			}
+		default:
+			w.hurt(p, special.Harm)
 		}
 	}
 }
@@ -172,7 +175,6 @@ func (w *World) hurt(p *Player, damage int32) {
 	if p.Health -= damage; p.Health > 0 {
 		return
 	}
-	p.Health = fullHealth
 	p.Deaths++
 	w.restartPlayer(p)
 }
@@ -243,4 +245,30 @@ func (w *World) stands(at doom.Point, sector uint32, who *body) bool {
 		}
 	}
 	return ceiling-floor >= int64(who.height)<<doom.UnitBits
+}
+
+// carryAll moves who stands on a floor that carries.
+func (w *World) carryAll() {
+	for i := range w.carries {
+		c := &w.carries[i]
+		for k := range w.Players.Cap() {
+			if p := w.Players.At(k); p != nil && p.Sector == c.Sector {
+				w.carryOn(activator{is: doom.Players, player: p}, &p.At, &p.Sector, c.Step, &playerBody)
+			}
+		}
+		for k := range w.Frogs.Cap() {
+			if f := w.Frogs.At(k); f != nil && f.Sector == c.Sector {
+				w.carryOn(activator{is: doom.Monsters, frog: f}, &f.At, &f.Sector, c.Step, &frogBody)
+			}
+		}
+	}
+}
+
+func (w *World) carryOn(who activator, at *doom.Point, sector *uint32, step doom.Point, shape *body) {
+	from := *at
+	to := doom.Point{X: doom.Clamp(int64(from.X) + int64(step.X)), Y: doom.Clamp(int64(from.Y) + int64(step.Y))}
+	if !w.blocked(from, to, shape) {
+		*at = to
+		w.moved(who, from, to, sector)
+	}
 }

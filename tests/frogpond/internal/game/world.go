@@ -9,15 +9,17 @@ import (
 // moving walls, and who triggered what. All of its memory is the level's.
 type World struct {
 	*Level
-	movers  scope.Pool[mover]
-	lights  []light
-	scrolls []scroll
-	carries []carry
-	keys    []key
-	seed    uint64
-	tick    uint32
-	who     activator // of the line that is being triggered
-	hurts   bool      // in this tick, what crushes hurts
+	movers   scope.Pool[mover]
+	lights   []light
+	scrolls  []scroll
+	carries  []carry
+	keys     []key
+	landings []landing
+	starts   []uint32 // the sectors of the level's starts
+	seed     uint64
+	tick     uint32
+	who      activator // of the line that is being triggered
+	hurts    bool      // in this tick, what crushes hurts
 
 	Fired, Refused, Nowhere uint32 // lines that did something, for want of a mover didn't, found no tag
 }
@@ -51,12 +53,21 @@ type key struct {
 	_    [3]uint8
 }
 
+// landing is where a teleporter takes bodies to.
+type landing struct {
+	At              doom.Point
+	Heading, Sector uint32
+}
+
+const landingThing = 14
+
 var (
-	moverMaker  = scope.Plain[mover]()
-	lightMaker  = scope.Plain[light]()
-	scrollMaker = scope.Plain[scroll]()
-	carryMaker  = scope.Plain[carry]()
-	keyMaker    = scope.Plain[key]()
+	moverMaker   = scope.Plain[mover]()
+	lightMaker   = scope.Plain[light]()
+	scrollMaker  = scope.Plain[scroll]()
+	carryMaker   = scope.Plain[carry]()
+	keyMaker     = scope.Plain[key]()
+	landingMaker = scope.Plain[landing]()
 )
 
 // keyThings are the kinds of things that are cards and skulls.
@@ -99,7 +110,11 @@ func newWorld(s scope.Scope, l *Level) *World {
 	w.lights = lightMaker.Slice(s, lights)[:0]
 	w.scrolls = scrollMaker.Slice(s, scrolls)[:0]
 	w.carries = carryMaker.Slice(s, carries)[:0]
-	w.findKeys(s)
+	w.findThings(s)
+	w.starts = countMaker.Slice(s, len(l.Starts))
+	for i := range w.starts {
+		w.starts[i] = w.sectorOf(l.Starts[i], 0)
+	}
 	return w
 }
 
@@ -111,17 +126,26 @@ func (l *Level) tagged(tag uint16) (n int) {
 	return n
 }
 
-func (w *World) findKeys(s scope.Scope) {
-	n := 0
+// findThings notes what of the level's things matters here.
+func (w *World) findThings(s scope.Scope) {
+	keys, landings := 0, 0
 	for i := range w.Things {
-		if keyThings[w.Things[i].Kind] != 0 {
-			n++
+		switch kind := w.Things[i].Kind; {
+		case kind == landingThing:
+			landings++
+		case keyThings[kind] != 0:
+			keys++
 		}
 	}
-	w.keys = keyMaker.Slice(s, n)[:0]
+	w.keys, w.landings = keyMaker.Slice(s, keys)[:0], landingMaker.Slice(s, landings)[:0]
 	for i := range w.Things {
-		if kind := keyThings[w.Things[i].Kind]; kind != 0 {
-			w.keys = append(w.keys, key{At: w.Things[i].Point(), Kind: kind})
+		t := &w.Things[i]
+		switch at := w.Inside(t.Point()); {
+		case t.Kind == landingThing:
+			heading := uint32(t.Angle) * 16 / 360 & 15
+			w.landings = append(w.landings, landing{At: at, Heading: heading, Sector: w.sectorOf(at, 0)})
+		case keyThings[t.Kind] != 0:
+			w.keys = append(w.keys, key{At: at, Kind: keyThings[t.Kind]})
 		}
 	}
 }
@@ -168,6 +192,8 @@ func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
 // the line did something. One that works once has no special from then on.
 func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bool {
 	n := &w.Lines[line]
+	w.who = who
+	w.who.line = n
 	s := doom.SpecialOf(n.Special)
 	switch {
 	case s.Action == doom.NoAction || s.Who&who.is == 0:
@@ -179,8 +205,6 @@ func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bo
 	case s.Key != 0 && (who.player == nil || doom.Key(who.player.Keys)&s.Key == 0):
 		return false
 	}
-	who.line = n
-	w.who = who
 	acted := w.act(n, &s)
 	if acted {
 		w.Fired++
@@ -257,6 +281,7 @@ func (w *World) run() {
 	for i := range w.scrolls {
 		w.scrolls[i].Offset += w.scrolls[i].Step
 	}
+	w.carryAll()
 	w.harm()
 	w.tick++
 }
