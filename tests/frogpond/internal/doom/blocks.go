@@ -40,7 +40,9 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 	for i := range words {
 		words[i] = raw.word(blockmap, i, 0)
 	}
-	ends := l.listEnds(s.Temp(size*countSize), words)
+	temp := s.Temp(size * countSize)
+	defer temp.Close()
+	ends := l.listEnds(temp, words)
 	for i := range b.Cells {
 		start := int(words[4+i])
 		switch {
@@ -95,7 +97,9 @@ func (l *Level) buildBlocks(s scope.Scope) {
 	b.Columns = int(l.Max.X>>UnitBits-b.X)/cellUnits + 1
 	b.Rows = int(l.Max.Y>>UnitBits-b.Y)/cellUnits + 1
 	b.Cells = cellMaker.Slice(s, b.Columns*b.Rows)
-	counts := countMaker.Slice(s.Temp(len(b.Cells)*countSize), len(b.Cells))
+	temp := s.Temp(len(b.Cells) * countSize)
+	defer temp.Close()
+	counts := countMaker.Slice(temp, len(b.Cells))
 	total := 0
 	for i := range l.Lines {
 		walk := b.Along(l.Lines[i].Ends())

@@ -80,6 +80,7 @@ func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	if err != nil {
 		return l, err
 	}
+	defer raw.temp.Close() // what is loaded after the map needs its room
 	l.readVertexes(s, &raw)
 	l.readSectors(s, &raw)
 	if err := l.readLines(s, &raw); err != nil {
@@ -152,7 +153,9 @@ func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 
 // listLines gives each sector its lines: once to count, once to fill.
 func (l *Level) listLines(s scope.Scope) {
-	counts := countMaker.Slice(s.Temp(len(l.Sectors)*countSize), len(l.Sectors))
+	temp := s.Temp(len(l.Sectors) * countSize)
+	defer temp.Close()
+	counts := countMaker.Slice(temp, len(l.Sectors))
 	total := 0
 	for i := range l.Lines {
 		for _, sector := range l.sidesOf(&l.Lines[i]) {

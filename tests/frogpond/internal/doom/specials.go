@@ -125,7 +125,7 @@ const (
 	liftWait  = 105
 	halfMin   = 30 * 35
 	slowDark  = 35
-	doorGap   = -4 // what an open door leaves below the ceiling beside it
+	DoorGap   = -4 // what an open door leaves below the ceiling beside it
 )
 
 // effects has a row for each effect; w1 and wr are the types that somebody walks over once and again,
@@ -228,11 +228,11 @@ var (
 )
 
 func raise(speed, wait int32) Effect {
-	return Effect{Action: RaiseDoor, Target: LowestCeiling, Amount: doorGap, Speed: speed, Wait: wait}
+	return Effect{Action: RaiseDoor, Target: LowestCeiling, Amount: DoorGap, Speed: speed, Wait: wait}
 }
 
 func open(speed int32) Effect {
-	return Effect{Action: OpenDoor, Target: LowestCeiling, Amount: doorGap, Speed: speed}
+	return Effect{Action: OpenDoor, Target: LowestCeiling, Amount: DoorGap, Speed: speed}
 }
 
 func floor(to Target, amount, speed int32) Effect {

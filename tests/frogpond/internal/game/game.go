@@ -101,13 +101,16 @@ func (g *Game) fillGrid() {
 // apply makes the commands true, in order; frogs first, since a frog that is
 // spawned in this tick has no command yet.
 func (g *Game) apply() {
+	w := g.Level.World
+	w.script.runner.Begin() // now the world may change
 	for i := range g.frogCommands {
 		g.applyFrog(i)
 	}
 	for i := range g.playerCommands {
 		g.applyPlayer(i)
 	}
-	g.Level.World.run()
+	w.run()
+	w.script.runner.End()
 	for _, e := range g.events {
 		g.systems.record(e)
 	}

@@ -59,6 +59,7 @@ func strip(t *testing.T, rooms []room, lines []special, things ...int) (*World, 
 	s := openWith(t, small, "strip.wad")
 	g, err := s.start(t, s.Maps[0], 1)
 	require.NoError(t, err)
+	g.Level.World.script.runner.Begin()
 	return g.Level.World, g.Level.Players.At(0)
 }
 
@@ -69,6 +70,9 @@ type special struct{ kind, tag int }
 // fireAs triggers the line between room i and the next, from the west.
 func (w *World) fireAs(p *Player, i int) bool {
 	by := doom.SpecialOf(w.Lines[i].Special).Trigger
+	if by == doom.Pushed {
+		by = doom.Used
+	}
 	return w.fire(uint16(i), by, true, activator{is: doom.Players, player: p})
 }
 

@@ -18,10 +18,13 @@ type World struct {
 	starts   []uint32 // the sectors of the level's starts
 	seed     uint64
 	tick     uint32
+	script   script
 	who      activator // of the line that is being triggered
 	hurts    bool      // in this tick, what crushes hurts
 
-	Fired, Refused, Nowhere uint32 // lines that did something, for want of a mover didn't, found no tag
+	// Lines that did something; that didn't for want of a mover; whose tag no sector has; events of the
+	// graph that took too many steps.
+	Fired, Refused, Nowhere, Errors uint32
 }
 
 // activator is who triggers a line: a player, or a frog, or somebody without a body.
@@ -29,7 +32,6 @@ type activator struct {
 	is      doom.Who
 	player  *Player
 	frog    *Frog
-	line    *doom.Line
 	arrived bool // elsewhere: by a teleporter, or an exit
 }
 
@@ -75,8 +77,8 @@ var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow,
 	13: doom.Red, 38: doom.Red}
 
 // newWorld makes the world of a level in s, of exactly the size that its specials can need.
-func newWorld(s scope.Scope, l *Level) *World {
-	w := &World{Level: l}
+func newWorld(s scope.Scope, l *Level) (w *World, err error) {
+	w = &World{Level: l}
 	movers, lights, scrolls, carries := 0, 0, 0, 0
 	strobes := false
 	for i := range l.Lines {
@@ -115,7 +117,8 @@ func newWorld(s scope.Scope, l *Level) *World {
 	for i := range w.starts {
 		w.starts[i] = w.sectorOf(l.Starts[i], 0)
 	}
-	return w
+	w.script, err = loadScript(s, w)
+	return w, err
 }
 
 // tagged is how many sectors have a tag.
@@ -153,23 +156,36 @@ func (w *World) findThings(s scope.Scope) {
 // begin starts what works from the start on. The seed is that of its chance.
 func (w *World) begin(seed uint64) {
 	w.seed = seed
-	for i := range w.Lines {
-		n := &w.Lines[i]
-		switch e := doom.SpecialOf(n.Special); e.Action {
-		case doom.ScrollWall:
-			w.scrolls = append(w.scrolls, scroll{Line: uint32(i), Step: e.Amount})
-		case doom.CarryFloor:
-			for k := w.NextTagged(n.Tag, -1); k >= 0; k = w.NextTagged(n.Tag, k) {
-				step := doom.Point{X: n.DX << doom.UnitBits / 32, Y: n.DY << doom.UnitBits / 32}
-				w.carries = append(w.carries, carry{Sector: uint32(k), Step: step})
-			}
-		}
-	}
 	for i := range w.Sectors {
-		c := &w.Sectors[i]
-		special := doom.SectorSpecialOf(c.Special)
-		w.light(c, special.Light, special.Dark)
-		w.timedDoor(c, &special)
+		special := doom.SectorSpecialOf(w.Sectors[i].Special)
+		w.timedDoor(&w.Sectors[i], &special)
+	}
+	c := &w.script
+	c.instance = c.graph.New()
+	c.runner.Begin()
+	w.check(began.Fire(c.runner, c.graph, c.instance, 0, struct{}{}))
+	c.runner.End()
+}
+
+// check counts what goes wrong in the graph: the level goes on.
+func (w *World) check(err error) {
+	if err != nil {
+		w.Errors++
+	}
+}
+
+// Scroll makes the texture of a line's front move, so many units in each tick.
+func (w *World) Scroll(line uint32, step int32) {
+	if len(w.scrolls) < cap(w.scrolls) {
+		w.scrolls = append(w.scrolls, scroll{Line: line, Step: step})
+	}
+}
+
+// Carry makes the floors with a tag move bodies along a line, a 32nd of it in each tick.
+func (w *World) Carry(tag uint16, n *doom.Line) {
+	for i := w.NextTagged(tag, -1); i >= 0 && len(w.carries) < cap(w.carries); i = w.NextTagged(tag, i) {
+		step := doom.Point{X: n.DX << doom.UnitBits / 32, Y: n.DY << doom.UnitBits / 32}
+		w.carries = append(w.carries, carry{Sector: uint32(i), Step: step})
 	}
 }
 
@@ -188,51 +204,40 @@ func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
 	}
 }
 
-// Fire is a line triggered: by who walks over it from a side, uses it, shoots at it. It says whether
-// the line did something. One that works once has no special from then on.
+// fire is a line triggered: by who walks over it from a side, uses it, shoots at it. It says whether
+// the line did something.
 func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bool {
-	n := &w.Lines[line]
-	w.who = who
-	w.who.line = n
-	s := doom.SpecialOf(n.Special)
-	switch {
-	case s.Action == doom.NoAction || s.Who&who.is == 0:
-		return false
-	case s.Trigger != by && !(s.Trigger == doom.Pushed && by == doom.Used):
-		return false
-	case !front && (by == doom.Used || s.Action == doom.Teleport || s.Action == doom.LineTeleport):
-		return false
-	case s.Key != 0 && (who.player == nil || doom.Key(who.player.Keys)&s.Key == 0):
-		return false
+	if by == doom.Used && !front {
+		return false // nobody reaches through a wall
 	}
-	acted := w.act(n, &s)
-	if acted {
-		w.Fired++
-		if !s.Again {
-			n.Special = 0
+	w.who = who
+	touch, kind := doom.Touch{Front: front}, 1
+	if who.is == doom.Players {
+		kind = 0
+		if who.player != nil {
+			keys := doom.Key(who.player.Keys)
+			touch.Blue, touch.Yellow, touch.Red = keys&doom.Blue != 0, keys&doom.Yellow != 0, keys&doom.Red != 0
 		}
 	}
-	return acted
+	c := &w.script
+	c.acted = false
+	w.check(events[by][kind].Fire(c.runner, c.graph, c.instance, int32(line), touch))
+	if c.acted {
+		w.Fired++
+	}
+	return c.acted
 }
 
-// act does what a line does, on what it does it to.
-func (w *World) act(n *doom.Line, s *doom.Special) (acted bool) {
-	switch {
-	case s.Action == doom.Teleport:
-		return w.Teleport(n.Tag)
-	case s.Action == doom.LineTeleport:
-		return w.LineTeleport(n)
-	case s.Action == doom.Exit:
-		return w.Exit()
-	case s.Trigger == doom.Pushed:
-		return !n.Back.IsNil() && w.Push(n.Back.Get(w.Base), &s.Effect)
-	case n.Tag == 0 && s.Action != doom.SetLight && s.Action != doom.StrobeLight:
+// all does what an action does on all sectors with a tag. The line is that whose front has the flat.
+func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
+	if tag == 0 && e.Action != doom.SetLight && e.Action != doom.StrobeLight {
+		w.Nowhere++
 		return false // most of a map's sectors have no tag; no such line means them
 	}
 	found := false
-	for i := w.NextTagged(n.Tag, -1); i >= 0; i = w.NextTagged(n.Tag, i) {
+	for i := w.NextTagged(uint16(tag), -1); i >= 0; i = w.NextTagged(uint16(tag), i) {
 		found = true
-		if w.affect(&w.Sectors[i], n, &s.Effect) {
+		if w.affect(&w.Sectors[i], &w.Lines[line], &e) {
 			acted = true
 		}
 	}
@@ -242,7 +247,7 @@ func (w *World) act(n *doom.Line, s *doom.Special) (acted bool) {
 	return acted
 }
 
-// affect does what a line does, on one sector.
+// affect does what an action does, on one sector.
 func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 	switch e.Action {
 	case doom.OpenDoor, doom.CloseDoor, doom.RaiseDoor, doom.ReopenDoor:
@@ -275,6 +280,7 @@ func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 
 // run is a tick of all that moves by itself, after those who move themselves.
 func (w *World) run() {
+	w.check(w.script.runner.Tick(w.script.graph))
 	w.hurts = w.tick%4 == 0
 	w.moveAll()
 	w.shine()
@@ -288,7 +294,7 @@ func (w *World) run() {
 
 // hash adds the state of the world beyond the level's own.
 func (w *World) hash(h *doom.Hash) {
-	h.Add(uint64(w.tick), uint64(w.Fired), uint64(w.Refused), uint64(w.Nowhere))
+	h.Add(uint64(w.tick), uint64(w.Fired), uint64(w.Refused), uint64(w.Nowhere), uint64(w.Errors))
 	for i := range w.movers.Cap() {
 		m := w.movers.At(i)
 		if m == nil {
@@ -302,5 +308,10 @@ func (w *World) hash(h *doom.Hash) {
 	}
 	for i := range w.scrolls {
 		h.Add(uint64(w.scrolls[i].Offset))
+	}
+	for i := range w.script.variables { // of which the graph has nothing but bools
+		if w.script.graph.Value(w.script.instance, i).(bool) {
+			h.Add(uint64(i))
+		}
 	}
 }
