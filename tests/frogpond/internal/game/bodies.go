@@ -142,31 +142,33 @@ func (w *World) restartPlayer(p *Player) {
 // harm is what floors do to players in this tick, and what lies about does for them.
 func (w *World) harm() {
 	for i := range w.Players.Cap() {
-		p := w.Players.At(i)
-		if p == nil {
-			continue
+		if p := w.Players.At(i); p != nil {
+			w.harmOne(p)
 		}
-		for k := range w.keys {
-			if w.keys[k].At.Near(p.At, keyDistance) {
-				p.Keys |= uint32(w.keys[k].Kind)
-			}
+	}
+}
+
+func (w *World) harmOne(p *Player) {
+	for i := range w.keys {
+		if w.keys[i].At.Near(p.At, keyDistance) {
+			p.Keys |= uint32(w.keys[i].Kind)
 		}
-		c := &w.Sectors[p.Sector]
-		special := doom.SectorSpecialOf(c.Special)
-		if special.Secret {
-			p.Secrets++
-			c.Special = 0
+	}
+	c := &w.Sectors[p.Sector]
+	special := doom.SectorSpecialOf(c.Special)
+	if special.Secret {
+		p.Secrets++
+		c.Special = 0
+	}
+	switch {
+	case special.Harm == 0 || w.tick%32 != 0:
+	case special.Exit:
+		if p.Health = max(p.Health-special.Harm, 1); p.Health <= nearlyDead {
+			w.who = activator{is: doom.Players, player: p}
+			w.Exit()
 		}
-		switch {
-		case special.Harm == 0 || w.tick%32 != 0:
-		case special.Exit:
-			if p.Health = max(p.Health-special.Harm, 1); p.Health <= nearlyDead {
-				w.who = activator{is: doom.Players, player: p}
-				w.Exit()
-			}
-		default:
-			w.hurt(p, special.Harm)
-		}
+	default:
+		w.hurt(p, special.Harm)
 	}
 }
 
