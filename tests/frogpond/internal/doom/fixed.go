@@ -59,8 +59,10 @@ func Random(seed uint64, tick, who uint32) uint64 {
 // Hash is FNV-1a over the bytes of 64-bit numbers.
 type Hash uint64
 
+// HashStart is the hash of nothing.
 const HashStart Hash = 0xcbf29ce484222325
 
+// Add adds numbers.
 func (h *Hash) Add(values ...uint64) {
 	x := *h
 	for _, v := range values {
