@@ -19,7 +19,7 @@ const CellBits = 7 + 8
 
 const (
 	cellUnits = 128
-	countSize = 4     // bytes of what countMaker makes
+	countSize = 4 // bytes of what countMaker makes
 )
 
 // readBlocks reads the BLOCKMAP or, where there is none, builds it.

@@ -2,10 +2,7 @@ package doom
 
 // The state is made of integers alone, so that its hash is the same on every
 // machine. Places are 16.16 fixed point: the upper half is the map's own unit.
-const (
-	UnitBits = 16
-	unit     = 1 << UnitBits
-)
+const UnitBits = 16
 
 // Point is a place or a step on the map, in 16.16.
 type Point struct{ X, Y int32 }
