@@ -14,10 +14,12 @@ type Blocks struct {
 	Ways          []uint16 // by cell: where a player can walk to, the chart; nil where there is none
 }
 
+// CellBits are those of a place in 24.8 that lie in one cell.
+const CellBits = 7 + 8
+
 const (
 	cellUnits = 128
-	CellBits  = 7 + 8 // of a place in 24.8
-	countSize = 4     // bytes of what countMaker makes
+	countSize = 4 // bytes of what countMaker makes
 )
 
 // readBlocks reads the BLOCKMAP or, where there is none, builds it.
@@ -142,6 +144,7 @@ type Walk struct {
 	row, toRow       int64
 }
 
+// Along walks from one point to another; what lies beyond the blockmap is left out.
 func (b *Blocks) Along(from, to Point) Walk {
 	if from.X > to.X {
 		from, to = to, from
@@ -160,6 +163,7 @@ func (b *Blocks) Relative(p Point) (x, y int64) {
 	return int64(p.X)>>8 - int64(b.X)<<8, int64(p.Y)>>8 - int64(b.Y)<<8
 }
 
+// Next is the next cell, if there is one.
 func (w *Walk) Next() (cell int, ok bool) {
 	for w.row > w.toRow {
 		w.column++

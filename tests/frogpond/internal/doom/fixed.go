@@ -2,10 +2,7 @@ package doom
 
 // The state is made of integers alone, so that its hash is the same on every
 // machine. Places are 16.16 fixed point: the upper half is the map's own unit.
-const (
-	UnitBits = 16
-	unit     = 1 << UnitBits
-)
+const UnitBits = 16
 
 // Point is a place or a step on the map, in 16.16.
 type Point struct{ X, Y int32 }
@@ -60,8 +57,10 @@ func Random(seed uint64, tick, who uint32) uint64 {
 // Hash is FNV-1a over the bytes of 64-bit numbers.
 type Hash uint64
 
+// HashStart is the hash of nothing.
 const HashStart Hash = 0xcbf29ce484222325
 
+// Add adds numbers.
 func (h *Hash) Add(values ...uint64) {
 	x := *h
 	for _, v := range values {

@@ -71,9 +71,10 @@ type Level struct {
 	Base     arena.Base // of the region: what the offsets count from
 }
 
-// Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from their file; whatever it needs
-// beside is in temporaries and gone when the load returns. It fails with a [BadWAD] that names the first byte that makes no
-// sense; a region that is full unwinds to the caller's load.
+// Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from
+// their file; whatever it needs beside is in temporaries and gone when the load returns. It fails
+// with a [BadWAD] that names the first byte that makes no sense; a region that is full unwinds to
+// the caller's load.
 func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	l := Level{Map: m, Base: base}
 	raw, err := m.read(s)

@@ -1,9 +1,10 @@
-// Package game is the play: a [Server] boots the library and the systems, loads maps, and begins a [Game] on each; a tick of it is
-// decided by the crew, in parallel, and then applied.
+// Package game is the play: a [Server] boots the library and the systems, loads maps, and begins a
+// [Game] on each; a tick of it is decided by the crew, in parallel, and then applied.
 //
-// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks, crew.go the workers. players.go and
-// frogs.go say what each of them does in a tick; trace.go what stops them and what they see, way.go and chart.go where they can
-// walk. It says nothing to anybody but the log: options, figures and words are the program's.
+// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks,
+// crew.go the workers. players.go and frogs.go say what each of them does in a tick; trace.go what
+// stops them and what they see, way.go and chart.go where they can walk. It says nothing to anybody
+// but the log: options, figures and words are the program's.
 package game
 
 import (
