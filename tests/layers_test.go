@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"arena/blob":         {},
 	"scope":              {"arena", "arena_c"},
 	"scope/container":    {"arena", "arena_c", "scope"},
+	"scope/flow":         {"arena/blob", "arena_c", "scope"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/view":        {"budget"},
@@ -106,8 +107,8 @@ func ownModule(t *testing.T, dir string) {
 	goCommand(t, dir, "mod", "tidy")
 }
 
-// TestFrogpondIsATemplate copies frogpond into a module of its own, where its packages are that module's, and builds and runs it
-// there.
+// TestFrogpondIsATemplate copies frogpond into a module of its own, where its packages are that
+// module's, and builds and runs it there.
 func TestFrogpondIsATemplate(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("frogpond")))

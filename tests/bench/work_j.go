@@ -154,7 +154,8 @@ func buildPond(folder, who string) (program string, err error) {
 	program = filepath.Join(folder, strings.ReplaceAll(who, " ", ""))
 	line := []string{"build", "-o", program}
 	if who != library {
-		overlay, err := heapOverlay(filepath.Join(root, "tests", "frogpond", "internal"), program+".files", who == byHand)
+		internal := filepath.Join(root, "tests", "frogpond", "internal")
+		overlay, err := heapOverlay(internal, program+".files", who == byHand)
 		if err != nil {
 			return "", err
 		}
@@ -168,11 +169,13 @@ func buildPond(folder, who string) (program string, err error) {
 	return program, nil
 }
 
-// heapOverlay writes to a folder what the go command is to read instead of the files of a game's packages, and the list of these.
+// heapOverlay writes to a folder what the go command is to read instead of the files of a game's
+// packages, and the list of these.
 func heapOverlay(internal, folder string, careful bool) (list string, err error) {
 	instead := map[string]string{}
 	for _, name := range []string{"doom", "game"} {
-		if err := packageOverlay(instead, filepath.Join(internal, name), filepath.Join(folder, name), careful); err != nil {
+		err := packageOverlay(instead, filepath.Join(internal, name), filepath.Join(folder, name), careful)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -198,7 +201,8 @@ func packageOverlay(instead map[string]string, source, folder string, careful bo
 		if err != nil {
 			return err
 		}
-		text = []byte(strings.Replace(string(text), "package main\n", "package "+filepath.Base(source)+"\n", 1))
+		clause := "package " + filepath.Base(source) + "\n"
+		text = []byte(strings.Replace(string(text), "package main\n", clause, 1))
 		for _, r := range onGoHeap {
 			text = r.what.ReplaceAll(text, []byte(r.with))
 		}

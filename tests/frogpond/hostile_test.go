@@ -10,7 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
-// A file that makes no sense ends the program with its one line, whether that is left at boot or by a load.
+// A file that makes no sense ends the program with its one line, whether that is seen at boot or by
+// a load.
 func TestHostileWADs(t *testing.T) {
 	left := map[string]bool{"more lumps than the file": true, "no map": true, "vertex out of range": true}
 	for _, test := range doomtest.Hostile {

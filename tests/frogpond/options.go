@@ -30,7 +30,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f := flag.NewFlagSet("frogpond", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in plan.json")
-	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas (default: installed Freedoom, else "+doom.Builtin+")",
+	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas "+
+		"(default: installed Freedoom, else "+doom.Builtin+")",
 		func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
 	f.StringVar(&o.Maps, "maps", "all", "the maps to play, `names` with commas")
 	f.IntVar(&o.Ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")

@@ -87,7 +87,8 @@ func writeDurations(name string, durations []uint32) error {
 	return nil
 }
 
-// playTicks plays the ticks. From the second on nothing here may allocate on the Go heap: checked builds stop who does.
+// playTicks plays the ticks. From the second on nothing here may allocate on the Go heap: checked
+// builds stop who does.
 func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (ticks int, err error) {
 	if err := s.Budget.SealStrict(); err != nil {
 		return 0, err

@@ -14,10 +14,12 @@ type Blocks struct {
 	Ways          []uint16 // by cell: where a player can walk to, the chart; nil where there is none
 }
 
+// CellBits are those of a place in 24.8 that lie in one cell.
+const CellBits = 7 + 8
+
 const (
 	cellUnits = 128
-	CellBits  = 7 + 8 // of a place in 24.8
-	countSize = 4     // bytes of what countMaker makes
+	countSize = 4 // bytes of what countMaker makes
 )
 
 // readBlocks reads the BLOCKMAP or, where there is none, builds it.
@@ -40,7 +42,9 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 	for i := range words {
 		words[i] = raw.word(blockmap, i, 0)
 	}
-	ends := l.listEnds(s.Temp(size*countSize), words)
+	temp := s.Temp(size * countSize)
+	defer temp.Close()
+	ends := l.listEnds(temp, words)
 	for i := range b.Cells {
 		start := int(words[4+i])
 		switch {
@@ -95,7 +99,9 @@ func (l *Level) buildBlocks(s scope.Scope) {
 	b.Columns = int(l.Max.X>>UnitBits-b.X)/cellUnits + 1
 	b.Rows = int(l.Max.Y>>UnitBits-b.Y)/cellUnits + 1
 	b.Cells = cellMaker.Slice(s, b.Columns*b.Rows)
-	counts := countMaker.Slice(s.Temp(len(b.Cells)*countSize), len(b.Cells))
+	temp := s.Temp(len(b.Cells) * countSize)
+	defer temp.Close()
+	counts := countMaker.Slice(temp, len(b.Cells))
 	total := 0
 	for i := range l.Lines {
 		walk := b.Along(l.Lines[i].Ends())
@@ -127,7 +133,7 @@ func (l *Level) Near(cell int) []uint16 { return l.Blocks.Cells[cell].Lines.Get(
 func (l *Level) Middle(column, row int) Point {
 	b := &l.Blocks
 	x, y := int64(column)<<CellBits+1<<(CellBits-1), int64(row)<<CellBits+1<<(CellBits-1)
-	return l.Inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
+	return l.Inside(Point{Clamp((x + int64(b.X)<<8) << 8), Clamp((y + int64(b.Y)<<8) << 8)})
 }
 
 // Walk steps through the cells that a segment passes, column by column.
@@ -138,6 +144,7 @@ type Walk struct {
 	row, toRow       int64
 }
 
+// Along walks from one point to another; what lies beyond the blockmap is left out.
 func (b *Blocks) Along(from, to Point) Walk {
 	if from.X > to.X {
 		from, to = to, from
@@ -156,6 +163,7 @@ func (b *Blocks) Relative(p Point) (x, y int64) {
 	return int64(p.X)>>8 - int64(b.X)<<8, int64(p.Y)>>8 - int64(b.Y)<<8
 }
 
+// Next is the next cell, if there is one.
 func (w *Walk) Next() (cell int, ok bool) {
 	for w.row > w.toRow {
 		w.column++

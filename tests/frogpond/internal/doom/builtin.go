@@ -21,8 +21,9 @@ func BuiltinWAD(seed uint64) []byte {
 		r := Random(seed, uint32(i), 0x3ad)
 		p := pond{seed: r, columns: 3 + int(r%4), rows: 2 + int(r>>8%4)}
 		p.build()
-		lumps = append(lumps, Lump{fmt.Sprintf("MAP%02d", i+1), nil}, Lump{"THINGS", p.things}, Lump{"LINEDEFS", p.lines},
-			Lump{"SIDEDEFS", p.sides}, Lump{"VERTEXES", p.vertexes}, Lump{"SECTORS", p.sectors})
+		lumps = append(lumps, Lump{fmt.Sprintf("MAP%02d", i+1), nil}, Lump{"THINGS", p.things},
+			Lump{"LINEDEFS", p.lines}, Lump{"SIDEDEFS", p.sides}, Lump{"VERTEXES", p.vertexes},
+			Lump{"SECTORS", p.sectors})
 	}
 	return MakeWAD(lumps)
 }

@@ -2,10 +2,7 @@ package doom
 
 // The state is made of integers alone, so that its hash is the same on every
 // machine. Places are 16.16 fixed point: the upper half is the map's own unit.
-const (
-	UnitBits = 16
-	unit     = 1 << UnitBits
-)
+const UnitBits = 16
 
 // Point is a place or a step on the map, in 16.16.
 type Point struct{ X, Y int32 }
@@ -23,10 +20,11 @@ var compass = [16]Point{
 // of the number range it stays.
 func (p Point) Step(direction uint32, length int32) Point {
 	d := compass[direction&15]
-	return Point{clamp(int64(p.X) + int64(d.X)*int64(length)), clamp(int64(p.Y) + int64(d.Y)*int64(length))}
+	return Point{Clamp(int64(p.X) + int64(d.X)*int64(length)), Clamp(int64(p.Y) + int64(d.Y)*int64(length))}
 }
 
-func clamp(v int64) int32 { return int32(min(max(v, -1<<31), 1<<31-1)) }
+// Clamp keeps a number within the range of 32 bits.
+func Clamp(v int64) int32 { return int32(min(max(v, -1<<31), 1<<31-1)) }
 
 // Near says whether two points are at most distance units apart.
 func (p Point) Near(q Point, distance int64) bool {
@@ -59,8 +57,10 @@ func Random(seed uint64, tick, who uint32) uint64 {
 // Hash is FNV-1a over the bytes of 64-bit numbers.
 type Hash uint64
 
+// HashStart is the hash of nothing.
 const HashStart Hash = 0xcbf29ce484222325
 
+// Add adds numbers.
 func (h *Hash) Add(values ...uint64) {
 	x := *h
 	for _, v := range values {

@@ -1,6 +1,8 @@
 package doom
 
 import (
+	"encoding/binary"
+
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -12,16 +14,25 @@ type (
 	// Vertex is a corner, in map units.
 	Vertex struct{ X, Y int16 }
 
-	// Sector is a floor and a ceiling.
-	Sector struct{ Floor, Ceiling int16 }
+	// Sector is a floor and a ceiling. Heights are in 16.16, since they move; its lines are those
+	// with the sector on a side, and within the corners Min and Max.
+	Sector struct {
+		Floor, Ceiling int32
+		Flat           uint64 // the name of the floor's texture, as it is in the file
+		Lines          arena.Slice[uint16]
+		Min, Max       Vertex
+		Light          int16
+		Special, Tag   uint16
+		Number         uint16 // its place in the level's list
+	}
 
 	// Line is a wall or a step between two sectors. Its front is on the right
 	// hand of who walks along it; Back is nil for a wall.
 	Line struct {
-		X, Y, DX, DY   int32 // map units
-		Front, Back    arena.Ptr[Sector]
-		Flags, Special uint16
-		_              uint32 // on 32-bit targets too it has 40 bytes
+		X, Y, DX, DY        int32 // map units
+		Front, Back         arena.Ptr[Sector]
+		Flags, Special, Tag uint16
+		_                   uint16 // on 32-bit targets too it has 40 bytes
 	}
 
 	// Thing is an entry of THINGS: the place of whatever the map's author put there.
@@ -60,15 +71,17 @@ type Level struct {
 	Base     arena.Base // of the region: what the offsets count from
 }
 
-// Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from their file; whatever it needs
-// beside is in temporaries and gone when the load returns. It fails with a [BadWAD] that names the first byte that makes no
-// sense; a region that is full unwinds to the caller's load.
+// Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from
+// their file; whatever it needs beside is in temporaries and gone when the load returns. It fails
+// with a [BadWAD] that names the first byte that makes no sense; a region that is full unwinds to
+// the caller's load.
 func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
 	l := Level{Map: m, Base: base}
 	raw, err := m.read(s)
 	if err != nil {
 		return l, err
 	}
+	defer raw.temp.Close() // what is loaded after the map needs its room
 	l.readVertexes(s, &raw)
 	l.readSectors(s, &raw)
 	if err := l.readLines(s, &raw); err != nil {
@@ -95,7 +108,15 @@ func (v Vertex) point() Point { return Point{int32(v.X) << UnitBits, int32(v.Y) 
 func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	l.Sectors = sectorMaker.Slice(s, raw.count(sectors))
 	for i := range l.Sectors {
-		l.Sectors[i] = Sector{raw.int16(sectors, i, 0), raw.int16(sectors, i, 1)}
+		l.Sectors[i] = Sector{
+			Floor:   int32(raw.int16(sectors, i, 0)) << UnitBits,
+			Ceiling: int32(raw.int16(sectors, i, 1)) << UnitBits,
+			Flat:    binary.LittleEndian.Uint64(raw.bytes[sectors][i*rowSizes[sectors]+4:]),
+			Light:   raw.int16(sectors, i, 10),
+			Special: raw.word(sectors, i, 11),
+			Tag:     raw.word(sectors, i, 12),
+			Number:  uint16(i),
+		}
 	}
 }
 
@@ -115,7 +136,8 @@ func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 			}
 		}
 		v1, v2 := l.Vertexes[raw.word(linedefs, i, 0)], l.Vertexes[raw.word(linedefs, i, 1)]
-		line := Line{X: int32(v1.X), Y: int32(v1.Y), Flags: raw.word(linedefs, i, 2), Special: raw.word(linedefs, i, 3)}
+		line := Line{X: int32(v1.X), Y: int32(v1.Y), Flags: raw.word(linedefs, i, 2),
+			Special: raw.word(linedefs, i, 3), Tag: raw.word(linedefs, i, 4)}
 		line.DX, line.DY = int32(v2.X)-line.X, int32(v2.Y)-line.Y
 		var err error
 		if line.Front, err = l.sectorOf(raw, i, 5); err != nil {
@@ -126,7 +148,54 @@ func (l *Level) readLines(s scope.Scope, raw *rawMap) error {
 		}
 		l.Lines[i] = line
 	}
+	l.listLines(s)
 	return nil
+}
+
+// listLines gives each sector its lines: once to count, once to fill.
+func (l *Level) listLines(s scope.Scope) {
+	temp := s.Temp(len(l.Sectors) * countSize)
+	defer temp.Close()
+	counts := countMaker.Slice(temp, len(l.Sectors))
+	total := 0
+	for i := range l.Lines {
+		for _, sector := range l.sidesOf(&l.Lines[i]) {
+			if sector != nil {
+				counts[sector.Number]++
+				total++
+			}
+		}
+	}
+	words := wordMaker.Slice(s, total)
+	for i := range l.Sectors {
+		sector := &l.Sectors[i]
+		sector.Lines = arena.SliceOf(l.Base, words[:counts[i]])
+		sector.Min, sector.Max = Vertex{1<<15 - 1, 1<<15 - 1}, Vertex{-1 << 15, -1 << 15}
+		words, counts[i] = words[counts[i]:], 0
+	}
+	for i := range l.Lines {
+		n := &l.Lines[i]
+		for _, sector := range l.sidesOf(n) {
+			if sector == nil {
+				continue
+			}
+			sector.Lines.Get(l.Base)[counts[sector.Number]] = uint16(i)
+			counts[sector.Number]++
+			sector.Min.X = min(sector.Min.X, int16(n.X), int16(n.X+n.DX))
+			sector.Min.Y = min(sector.Min.Y, int16(n.Y), int16(n.Y+n.DY))
+			sector.Max.X = max(sector.Max.X, int16(n.X), int16(n.X+n.DX))
+			sector.Max.Y = max(sector.Max.Y, int16(n.Y), int16(n.Y+n.DY))
+		}
+	}
+}
+
+// sidesOf are the sectors that a line lies at, each once.
+func (l *Level) sidesOf(n *Line) (sides [2]*Sector) {
+	sides[0] = n.Front.Get(l.Base)
+	if !n.Back.IsNil() && n.Back != n.Front {
+		sides[1] = n.Back.Get(l.Base)
+	}
+	return sides
 }
 
 // sectorOf is the sector on a side of a line. Only the left side may be missing.
@@ -164,11 +233,14 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	n := 0
 	for i := range l.Things {
 		if t := &l.Things[i]; all || t.isStart() {
-			l.Starts[n] = l.Inside(Vertex{t.X, t.Y}.point())
+			l.Starts[n] = l.Inside(t.Point())
 			n++
 		}
 	}
 }
+
+// Point is where the thing is.
+func (t *Thing) Point() Point { return Vertex{t.X, t.Y}.point() }
 
 func (t *Thing) isStart() bool { return 1 <= t.Kind && t.Kind <= 4 || t.Kind == 11 }
 
@@ -186,10 +258,11 @@ func (l *Level) Hash() Hash {
 	}
 	for i := range l.Lines {
 		n := &l.Lines[i]
-		h.Add(uint64(n.X), uint64(n.Y), uint64(n.DX), uint64(n.DY), uint64(n.Flags), uint64(n.Special))
+		h.Add(uint64(n.X), uint64(n.Y), uint64(n.DX), uint64(n.DY), uint64(n.Flags),
+			uint64(n.Special), uint64(n.Tag))
 	}
 	for _, c := range l.Sectors {
-		h.Add(uint64(c.Floor), uint64(c.Ceiling))
+		h.Add(uint64(c.Floor), uint64(c.Ceiling), c.Flat, uint64(c.Light), uint64(c.Special), uint64(c.Tag))
 	}
 	for _, t := range l.Things {
 		h.Add(uint64(t.X), uint64(t.Y), uint64(t.Kind))

@@ -26,8 +26,8 @@ func InstalledWADs() []string {
 	return []string{Builtin}
 }
 
-// OpenLibrary opens the files, or makes Builtin's from a seed, for the life of s. It holds a descriptor of each file and 16
-// bytes of s for each lump.
+// OpenLibrary opens the files, or makes Builtin's from a seed, for the life of s. It holds a
+// descriptor of each file and 16 bytes of s for each lump.
 func OpenLibrary(s scope.Scope, names []string, seed uint64) (*Library, error) {
 	l := &Library{}
 	for _, name := range names {

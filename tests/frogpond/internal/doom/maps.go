@@ -91,6 +91,7 @@ type rawMap struct {
 	Map
 	entry [lumpKinds]*Entry
 	bytes [lumpKinds][]byte
+	temp  scope.Scope // where they are
 }
 
 // read brings the lumps into temporaries of s, which are as large as the lumps.
@@ -109,12 +110,12 @@ func (m Map) read(s scope.Scope) (raw rawMap, err error) {
 		}
 		size += int(e.Size)
 	}
-	t := s.Temp(size)
+	raw.temp = s.Temp(size)
 	for kind, e := range raw.entry {
 		if e == nil {
 			continue
 		}
-		if raw.bytes[kind], err = scope.ReadAt(t, m.WAD.file, int64(e.Offset), int(e.Size)); err != nil {
+		if raw.bytes[kind], err = scope.ReadAt(raw.temp, m.WAD.file, int64(e.Offset), int(e.Size)); err != nil {
 			return raw, raw.badRow(kind, 0, "%v", err)
 		}
 	}

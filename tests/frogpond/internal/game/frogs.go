@@ -11,6 +11,7 @@ type Frog struct {
 	Heading         uint32 // of the compass
 	Hop, Rest, Life uint32 // ticks left
 	Sightings       uint32 // of players, so far
+	Sector          uint32
 }
 
 // frogCommand is what a frog is to become in this tick. Workers write it, each
@@ -142,7 +143,9 @@ func (g *Game) applyFrog(i int) {
 		return
 	}
 	f := g.Level.Frogs.At(i)
+	from := f.At
 	*f = c.Next
+	g.Level.World.moved(activator{is: doom.Monsters, frog: f}, from, f.At, &f.Sector)
 	if c.Croak {
 		g.systems.frogs.Croaked++
 		g.happen(croaked, i, f.At)
@@ -161,7 +164,7 @@ func (g *Game) spawn(at doom.Point, r uint64) {
 		g.systems.frogs.Refused++
 		return
 	}
-	*f = Frog{At: at, Heading: uint32(r & 15), Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
+	*f = Frog{At: at, Sector: g.Level.World.sectorOf(at, 0), Heading: uint32(r & 15), Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
 	g.systems.frogs.Spawned++
 	g.happen(spawned, g.Level.Frogs.Index(f), at)
 }

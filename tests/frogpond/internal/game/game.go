@@ -1,9 +1,10 @@
-// Package game is the play: a [Server] boots the library and the systems, loads maps, and begins a [Game] on each; a tick of it is
-// decided by the crew, in parallel, and then applied.
+// Package game is the play: a [Server] boots the library and the systems, loads maps, and begins a
+// [Game] on each; a tick of it is decided by the crew, in parallel, and then applied.
 //
-// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks, crew.go the workers. players.go and
-// frogs.go say what each of them does in a tick; trace.go what stops them and what they see, way.go and chart.go where they can
-// walk. It says nothing to anybody but the log: options, figures and words are the program's.
+// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks,
+// crew.go the workers. players.go and frogs.go say what each of them does in a tick; trace.go what
+// stops them and what they see, way.go and chart.go where they can walk. It says nothing to anybody
+// but the log: options, figures and words are the program's.
 package game
 
 import (
@@ -54,10 +55,12 @@ func (g *Game) begin(seed uint64) error {
 		}
 		p.At = g.Level.Starts[i%len(g.Level.Starts)]
 		p.Heading = uint32(i)
+		p.Sector, p.Health = g.Level.World.starts[i%len(g.Level.Starts)], fullHealth
 	}
 	for _, w := range g.crew.workers {
 		w.game, w.err = g, nil
 	}
+	g.Level.World.begin(g.seed)
 	return g.Level.drawChart(g.crew.workers[0].scratches[1])
 }
 
@@ -99,12 +102,16 @@ func (g *Game) fillGrid() {
 // apply makes the commands true, in order; frogs first, since a frog that is
 // spawned in this tick has no command yet.
 func (g *Game) apply() {
+	w := g.Level.World
+	w.script.runner.Begin() // now the world may change
 	for i := range g.frogCommands {
 		g.applyFrog(i)
 	}
 	for i := range g.playerCommands {
 		g.applyPlayer(i)
 	}
+	w.run()
+	w.script.runner.End()
 	for _, e := range g.events {
 		g.systems.record(e)
 	}
@@ -121,20 +128,22 @@ func (g *Game) happen(kind eventKind, frog int, at doom.Point) {
 // fields belong to nobody.
 func (g *Game) Hash() doom.Hash {
 	h := g.Level.Hash()
+	g.Level.World.hash(&h)
 	h.Add(g.seed, uint64(g.tick))
 	for i := range g.Level.Players.Cap() {
 		p := g.Level.Players.At(i)
 		h.AddPoint(p.At)
 		h.AddPoint(p.Target)
 		h.Add(uint64(p.Chase), uint64(p.Sated), uint64(p.Heading), uint64(p.Wander), uint64(p.Still), uint64(p.Caught))
-		h.Add(uint64(p.WayNext), uint64(p.WayCount))
+		h.Add(uint64(p.WayNext), uint64(p.WayCount), uint64(p.Sector), uint64(p.Health), uint64(p.Keys),
+			uint64(p.Rest), uint64(p.Exits), uint64(p.Deaths), uint64(p.Secrets))
 	}
 	for i := range g.Level.Frogs.Cap() {
 		f := g.Level.Frogs.At(i)
 		if f == nil {
 			continue
 		}
-		h.Add(uint64(i), uint64(f.Heading), uint64(f.Hop), uint64(f.Rest), uint64(f.Life), uint64(f.Sightings))
+		h.Add(uint64(i), uint64(f.Heading), uint64(f.Hop), uint64(f.Rest), uint64(f.Life), uint64(f.Sightings), uint64(f.Sector))
 		h.AddPoint(f.At)
 	}
 	for _, e := range g.systems.ring.Events.Get(g.systems.base) {

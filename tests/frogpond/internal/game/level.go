@@ -12,6 +12,7 @@ type Level struct {
 	doom.Level
 	Frogs   scope.Pool[Frog]
 	Players scope.Pool[Player]
+	World   *World
 }
 
 var (
@@ -32,6 +33,9 @@ func loadLevel(s scope.Scope, base arena.Base, m doom.Map, systems *Systems, pla
 	// As many frogs as the map has things, but no more than the grid can hold.
 	l.Frogs = frogMaker.Pool(s, min(len(l.Things), systems.grid.capacity()))
 	l.Players = playerMaker.Pool(s, players)
+	if l.World, err = newWorld(s, l); err != nil {
+		return nil, err
+	}
 	systems.Note(m.Name, "loaded", uint64(len(l.Lines)))
 	s.Defer(func() { systems.Note(m.Name, "closed", uint64(len(l.Lines))) })
 	return l, nil

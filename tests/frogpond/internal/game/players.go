@@ -4,17 +4,22 @@ import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
 // Player is a bot; it walks about, and catches frogs that it meets.
 type Player struct {
-	At       doom.Point
-	Target   doom.Point // a frog that it saw
-	Chase    uint32     // ticks left to run after it
-	Sated    uint32     // ticks to run after nothing
-	Heading  uint32
-	Wander   uint32 // ticks to walk straight on
-	Still    uint32 // ticks without a step
-	Caught   uint32
-	Way      [wayLength]doom.Point // from findWay
-	WayNext  uint32
-	WayCount uint32
+	At                     doom.Point
+	Target                 doom.Point // a frog that it saw
+	Chase                  uint32     // ticks left to run after it
+	Sated                  uint32     // ticks to run after nothing
+	Heading                uint32
+	Wander                 uint32 // ticks to walk straight on
+	Still                  uint32 // ticks without a step
+	Caught                 uint32
+	Way                    [wayLength]doom.Point // from findWay
+	WayNext                uint32
+	WayCount               uint32
+	Sector                 uint32
+	Health                 int32
+	Keys                   uint32 // doom.Key
+	Rest                   uint32 // ticks until it may use something again
+	Exits, Deaths, Secrets uint32
 }
 
 // playerCommand is what a player is to become, and do, in this tick.
@@ -22,6 +27,7 @@ type playerCommand struct {
 	Next    Player
 	Catch   int32 // a frog's place in the pool plus 1
 	Spawn   bool
+	Use     bool
 	SpawnAt doom.Point
 	Random  uint64
 }
@@ -46,7 +52,12 @@ func (g *Game) decidePlayer(w *worker, i int) {
 		g.look(w, p)
 	}
 	g.steer(w, p, c.Random)
-	g.walk(p, c.Random)
+	against := g.walk(p, c.Random)
+	if p.Rest > 0 {
+		p.Rest--
+	} else if against { // it may be a door
+		c.Use, p.Rest = true, useRest
+	}
 	if (g.tick+uint32(i))%2 == 0 {
 		g.chooseSpawn(w, c)
 	}
@@ -99,22 +110,24 @@ func (g *Game) steer(w *worker, p *Player, r uint64) {
 	}
 }
 
-// walk takes a step, or one beside the heading where a line is in the way.
-func (g *Game) walk(p *Player, r uint64) {
-	for _, turn := range [...]uint32{0, 1, 15, 2, 14, 3, 13} {
+// walk takes a step, or one beside the heading where a line is in the way. It says whether one is.
+func (g *Game) walk(p *Player, r uint64) (against bool) {
+	for i, turn := range [...]uint32{0, 1, 15, 2, 14, 3, 13} {
 		to := p.At.Step(p.Heading+turn, stride)
 		if !g.Level.blocked(p.At, to, &playerBody) {
 			p.At, p.Still = to, 0
-			return
+			return i > 0
 		}
 	}
 	p.Still++
 	p.Chase, p.WayCount = 0, 0
 	p.Wander, p.Heading = 8+uint32(r>>32%16), uint32(r>>40&15)
 	if p.Still > maxStill {
-		p.At = g.Level.Starts[r%uint64(len(g.Level.Starts))]
-		p.Still = 0
+		k := r % uint64(len(g.Level.Starts))
+		p.At = g.Level.Starts[k]
+		p.Sector, p.Still = g.Level.World.starts[k], 0
 	}
+	return true
 }
 
 // chooseSpawn looks for a place for a frog around the player: it must be within
@@ -153,7 +166,15 @@ func (g *Game) frogNear(p doom.Point, distance int64) int32 {
 func (g *Game) applyPlayer(i int) {
 	c := &g.playerCommands[i]
 	p := g.Level.Players.At(i)
+	from := p.At
 	*p = c.Next
+	w := g.Level.World
+	who := activator{is: doom.Players, player: p}
+	if from.Near(p.At, 2*stride) { // it walked
+		if !w.moved(who, from, p.At, &p.Sector) && c.Use {
+			w.use(p)
+		}
+	}
 	if c.Catch != 0 {
 		if f := g.Level.Frogs.At(int(c.Catch - 1)); f != nil && f.At.Near(p.At, 2*reach) {
 			p.Caught++

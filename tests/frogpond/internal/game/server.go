@@ -28,7 +28,8 @@ type Server struct {
 	crew    *crew
 }
 
-// Boot loads init and the systems. Whatever fails, full included, leaves both to the caller's Close or Rewind.
+// Boot loads init and the systems. Whatever fails, full included, leaves both to the caller's Close
+// or Rewind.
 func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*doom.Library, error) {
 		return doom.OpenLibrary(s, o.WADs, o.Seed)
@@ -65,8 +66,8 @@ func (s *Server) Seal() error {
 	return err
 }
 
-// Load loads a map with so many players into the region level, where it stays until that is rewound. A map that doesn't fit is
-// ErrFull, and the region is empty again.
+// Load loads a map with so many players into the region level, where it stays until that is
+// rewound. A map that doesn't fit is ErrFull, and the region is empty again.
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
 	region := s.Budget.Region("level")
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {

@@ -9,11 +9,10 @@ import (
 type body struct {
 	radius, height int32 // map units
 	eye            int32 // above the floor
-	opensDoors     bool  // a line with a special lets it through
 }
 
 var (
-	playerBody = body{radius: 16, height: 56, eye: 41, opensDoors: true}
+	playerBody = body{radius: 16, height: 56, eye: 41}
 	frogBody   = body{radius: 8, height: 16, eye: 8}
 )
 
@@ -35,11 +34,6 @@ var (
 	seenMaker = scope.Plain[uint64]()
 )
 
-// side is how far p lies to the left of the line (its back), times the line's length.
-func side(n *doom.Line, p doom.Point) int64 {
-	return int64(n.DX)*(int64(p.Y)-int64(n.Y)<<doom.UnitBits) - int64(n.DY)*(int64(p.X)-int64(n.X)<<doom.UnitBits)
-}
-
 // touches says whether a square around p overlaps the line.
 func touches(n *doom.Line, p doom.Point, radius int32) bool {
 	from, to := n.Ends()
@@ -49,7 +43,7 @@ func touches(n *doom.Line, p doom.Point, radius int32) bool {
 		int64(max(from.Y, to.Y)) <= y-r || int64(min(from.Y, to.Y)) >= y+r {
 		return false
 	}
-	return abs(side(n, p)) < r*(abs(int64(n.DX))+abs(int64(n.DY)))
+	return abs(n.Side(p)) < r*(abs(int64(n.DX))+abs(int64(n.DY)))
 }
 
 func abs(v int64) int64 { return max(v, -v) }
@@ -59,16 +53,23 @@ func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 	if n.Back.IsNil() || n.Flags&impassable != 0 {
 		return false
 	}
-	if n.Special != 0 && who.opensDoors {
-		return true
-	}
 	here, there := n.Front.Get(l.Base), n.Back.Get(l.Base)
 	if !front {
 		here, there = there, here
 	}
-	floor := int32(max(here.Floor, there.Floor))
-	ceiling := int32(min(here.Ceiling, there.Ceiling))
-	return ceiling-floor >= who.height && int32(there.Floor)-int32(here.Floor) <= stepHeight
+	floor := int64(max(here.Floor, there.Floor))
+	ceiling := int64(min(here.Ceiling, there.Ceiling))
+	return ceiling-floor >= int64(who.height)<<doom.UnitBits &&
+		int64(there.Floor)-int64(here.Floor) <= stepHeight<<doom.UnitBits
+}
+
+// mayOpen says whether a line that a player can't cross now may be one that can be crossed later: it
+// has a special, or beside it is what a special of another line moves.
+func (l *Level) mayOpen(n *doom.Line) bool {
+	if n.Back.IsNil() || n.Flags&impassable != 0 {
+		return false
+	}
+	return n.Special != 0 || n.Front.Get(l.Base).Tag != 0 || n.Back.Get(l.Base).Tag != 0
 }
 
 // blocked says whether lines stop a body on a step between two points. A line
@@ -99,7 +100,7 @@ func (l *Level) stops(n *doom.Line, from, to doom.Point, who *body) bool {
 	if !touches(n, to, who.radius) {
 		return false
 	}
-	before, after := side(n, from), side(n, to)
+	before, after := n.Side(from), n.Side(to)
 	if l.passable(n, before <= 0, who) {
 		return false
 	}
@@ -160,7 +161,7 @@ func insert(list []hit, h hit) {
 
 // cross says whether and where the way between two points crosses the line.
 func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
-	before, after := side(n, from), side(n, to)
+	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {
 		return hit{}, false
 	}
@@ -183,10 +184,11 @@ func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *bod
 	return ok && l.allPassable(hits, who)
 }
 
-// allPassable says whether a body can cross each line of a list.
+// allPassable says whether a body can cross each line of a list; a player may hope for one that opens.
 func (l *Level) allPassable(hits []hit, who *body) bool {
 	for _, h := range hits {
-		if !l.passable(&l.Lines[h.Line], h.Front, who) {
+		n := &l.Lines[h.Line]
+		if !l.passable(n, h.Front, who) && !(who == &playerBody && l.mayOpen(n)) {
 			return false
 		}
 	}
@@ -203,10 +205,9 @@ func (w *worker) sees(l *Level, t scope.Scope, from, to doom.Point, viewer, targ
 		return ok
 	}
 	first, last := &hits[0], &hits[len(hits)-1]
-	eye := l.floor(first, first.Front) + int64(viewer.eye)
+	eye := l.floor(first, first.Front) + int64(viewer.eye)<<doom.UnitBits
 	bottom := l.floor(last, !last.Front) - eye
-	top := bottom + int64(target.height)
-	bottom, top = bottom<<doom.UnitBits, top<<doom.UnitBits
+	top := bottom + int64(target.height)<<doom.UnitBits
 	for _, h := range hits {
 		n := &l.Lines[h.Line]
 		if n.Back.IsNil() {
@@ -216,8 +217,8 @@ func (w *worker) sees(l *Level, t scope.Scope, from, to doom.Point, viewer, targ
 		low := int64(max(front.Floor, back.Floor)) - eye
 		high := int64(min(front.Ceiling, back.Ceiling)) - eye
 		fraction := int64(max(h.Fraction, 1))
-		bottom = max(bottom, (low<<(2*doom.UnitBits))/fraction)
-		top = min(top, (high<<(2*doom.UnitBits))/fraction)
+		bottom = max(bottom, (low<<doom.UnitBits)/fraction)
+		top = min(top, (high<<doom.UnitBits)/fraction)
 		if bottom >= top {
 			return false
 		}

@@ -16,6 +16,11 @@ var plan, planError = budget.ReadPlan("../../plan.json") // now, as a test may c
 // openServer boots over some files, for tests that play without main.
 func openServer(t testing.TB, wads ...string) *Server {
 	t.Helper()
+	return openWith(t, plan, wads...)
+}
+
+func openWith(t testing.TB, plan budget.Plan, wads ...string) *Server {
+	t.Helper()
 	require.NoError(t, planError)
 	o := Options{WADs: wads, Maps: "all", Log: os.DevNull, Ticks: 1, Workers: 1, Seed: 1}
 	s, err := Boot(t.Context(), o, budgettest.Open(t, plan))

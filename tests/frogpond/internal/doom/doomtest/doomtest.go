@@ -1,4 +1,5 @@
-// Package doomtest makes WAD files for tests: a good one, and hostile ones with the error that each must give.
+// Package doomtest makes WAD files for tests: a good one, and hostile ones with the error that each
+// must give.
 package doomtest
 
 import (

@@ -1,0 +1,310 @@
+package doom
+
+// What the effects of specials are computed from: which sectors a tag names, what lies beside a
+// sector, and which lines a way crosses. Nothing here changes the level.
+
+// TwoSided is the flag of a line that bodies and looks can pass; only those have a sector's neighbours.
+const TwoSided = 4
+
+// The heights that a sector without neighbours finds beside it.
+const (
+	noFloor   = -32000 << UnitBits
+	noCeiling = 32000 << UnitBits
+)
+
+// NextTagged is the place of the next sector after one that has a tag, or -1; the first is after -1.
+func (l *Level) NextTagged(tag uint16, after int) int {
+	for i := after + 1; i < len(l.Sectors); i++ {
+		if l.Sectors[i].Tag == tag {
+			return i
+		}
+	}
+	return -1
+}
+
+// Neighbour is the other sector at a line of a sector's, or nil.
+func (l *Level) Neighbour(s *Sector, line uint16) *Sector {
+	n := &l.Lines[line]
+	if n.Flags&TwoSided == 0 || n.Back.IsNil() {
+		return nil
+	}
+	front, back := n.Front.Get(l.Base), n.Back.Get(l.Base)
+	switch {
+	case front == back:
+		return nil // a line within the sector
+	case front == s:
+		return back
+	}
+	return front
+}
+
+// Height is where a target lies for a sector, without the amount.
+func (l *Level) Height(s *Sector, target Target) int32 {
+	h := s.Floor
+	switch target {
+	case HighestFloor:
+		h = noFloor
+	case NextFloor, LowestCeiling:
+		h = noCeiling
+	case NextLowerFloor, HighestCeiling:
+		h = noFloor
+	}
+	for _, line := range s.Lines.Get(l.Base) {
+		n := l.Neighbour(s, line)
+		if n == nil {
+			continue
+		}
+		switch {
+		case target == LowestFloor:
+			h = min(h, n.Floor)
+		case target == HighestFloor:
+			h = max(h, n.Floor)
+		case target == NextFloor && n.Floor > s.Floor:
+			h = min(h, n.Floor)
+		case target == NextLowerFloor && n.Floor < s.Floor:
+			h = max(h, n.Floor)
+		case target == LowestCeiling:
+			h = min(h, n.Ceiling)
+		case target == HighestCeiling:
+			h = max(h, n.Ceiling)
+		}
+	}
+	if target == NextFloor && h == noCeiling || target == NextLowerFloor && h == noFloor {
+		return s.Floor // none is
+	}
+	return h
+}
+
+// Goal is where an effect takes a sector's floor or ceiling.
+func (l *Level) Goal(s *Sector, e *Effect) int32 {
+	h := l.Height(s, e.Target)
+	amount := int64(e.Amount) << UnitBits
+	switch {
+	case e.Action == MoveFloor && e.Target == LowestCeiling:
+		h = min(h, s.Ceiling)
+	case e.Action == MoveFloor && e.Target == HighestFloor && h == s.Floor:
+		amount = 0
+	}
+	return Clamp(int64(h) + amount)
+}
+
+// LightLevel is the light that an effect gives a sector.
+func (l *Level) LightLevel(s *Sector, e *Effect) int16 {
+	switch e.Target {
+	case DarkestLight:
+		return l.Darkest(s)
+	case BrightestLight:
+		light := int16(0)
+		for _, line := range s.Lines.Get(l.Base) {
+			if n := l.Neighbour(s, line); n != nil {
+				light = max(light, n.Light)
+			}
+		}
+		return light
+	}
+	return int16(e.Amount)
+}
+
+// Darkest is the least light of a sector and its neighbours.
+func (l *Level) Darkest(s *Sector) int16 {
+	light := s.Light
+	for _, line := range s.Lines.Get(l.Base) {
+		if n := l.Neighbour(s, line); n != nil {
+			light = min(light, n.Light)
+		}
+	}
+	return light
+}
+
+// Model is the first neighbour whose floor is at a height, or nil.
+func (l *Level) Model(s *Sector, floor int32) *Sector {
+	for _, line := range s.Lines.Get(l.Base) {
+		if n := l.Neighbour(s, line); n != nil && n.Floor == floor {
+			return n
+		}
+	}
+	return nil
+}
+
+// NextStep is the sector that stairs rise to after s: behind one of its lines that face it, with a
+// given flat; a sector that skip says yes to isn't meant. It is nil at the last step.
+func (l *Level) NextStep(s *Sector, flat uint64, skip func(*Sector) bool) *Sector {
+	for _, line := range s.Lines.Get(l.Base) {
+		n := &l.Lines[line]
+		if n.Flags&TwoSided == 0 || n.Back.IsNil() || n.Front.Get(l.Base) != s {
+			continue
+		}
+		if next := n.Back.Get(l.Base); next.Flat == flat && !skip(next) {
+			return next
+		}
+	}
+	return nil
+}
+
+// Ring is the sector around a pillar, and the one around that, whose floor both come to; nil where
+// the map has no such thing.
+func (l *Level) Ring(pillar *Sector) (ring, around *Sector) {
+	lines := pillar.Lines.Get(l.Base)
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	if ring = l.Neighbour(pillar, lines[0]); ring == nil {
+		return nil, nil
+	}
+	for _, line := range ring.Lines.Get(l.Base) {
+		n := &l.Lines[line]
+		if n.Back.IsNil() {
+			continue
+		}
+		if around = n.Back.Get(l.Base); around != pillar && around != ring {
+			return ring, around
+		}
+	}
+	return nil, nil
+}
+
+// Crossing is a line that a way crosses.
+type Crossing struct {
+	Fraction int32 // of the way, 16.16
+	Line     uint16
+	Front    bool // crossed from the front to the back
+}
+
+// Crossings fills list with the lines that a way crosses, nearest first, as many as there is room for.
+// It is exact: who passes a corner crosses one of its lines, or both, or none, and always gets to
+// the right side. The points must lie within 1024 units, which bounds the products.
+func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
+	n := 0
+	walk := l.Blocks.Along(from, to)
+	for cell, more := walk.Next(); more; cell, more = walk.Next() {
+		for _, i := range l.Near(cell) {
+			c, crosses := l.Lines[i].crossing(from, to)
+			if !crosses || listed(list[:n], i) {
+				continue
+			}
+			c.Line = i
+			k := n
+			if n < len(list) {
+				n++
+			} else if k--; !c.before(&list[k]) {
+				continue
+			}
+			for ; k > 0 && c.before(&list[k-1]); k-- {
+				list[k] = list[k-1]
+			}
+			list[k] = c
+		}
+	}
+	return list[:n]
+}
+
+func (c *Crossing) before(d *Crossing) bool {
+	return c.Fraction < d.Fraction || c.Fraction == d.Fraction && c.Line < d.Line
+}
+
+// listed says whether a line is in a list already: one is in every cell that it passes.
+func listed(list []Crossing, line uint16) bool {
+	for i := range list {
+		if list[i].Line == line {
+			return true
+		}
+	}
+	return false
+}
+
+// Side is how far p lies to the left of the line (its back), times the line's length.
+func (n *Line) Side(p Point) int64 {
+	return int64(n.DX)*(int64(p.Y)-int64(n.Y)<<UnitBits) - int64(n.DY)*(int64(p.X)-int64(n.X)<<UnitBits)
+}
+
+func (n *Line) crossing(from, to Point) (Crossing, bool) {
+	before, after := n.Side(from), n.Side(to)
+	if (before > 0) == (after > 0) {
+		return Crossing{}, false
+	}
+	dx, dy := int64(to.X)-int64(from.X), int64(to.Y)-int64(from.Y)
+	a, b := n.Ends()
+	left := dx*(int64(a.Y)-int64(from.Y))-dy*(int64(a.X)-int64(from.X)) > 0
+	right := dx*(int64(b.Y)-int64(from.Y))-dy*(int64(b.X)-int64(from.X)) > 0
+	if left == right {
+		return Crossing{}, false
+	}
+	// A line is at most 2^17 long and a point 2^33 away: 12 bits fewer leave room for the fraction.
+	before, after = before>>12, after>>12
+	if before == after {
+		return Crossing{Front: before <= 0}, true
+	}
+	fraction := (before << UnitBits) / (before - after)
+	return Crossing{Fraction: int32(fraction), Front: n.Side(from) <= 0}, true
+}
+
+// SectorAt is the sector that a point lies in: the one on this side of the first line to the east.
+// Outside the map, and where the blockmap leaves lines out, it may be nil.
+func (l *Level) SectorAt(p Point) *Sector {
+	b := &l.Blocks
+	x, y := b.Relative(p)
+	column, row := max(x>>CellBits, 0), y>>CellBits
+	if row < 0 || row >= int64(b.Rows) {
+		return nil
+	}
+	best, nearest := (*Line)(nil), int64(1<<62)
+	for ; column < int64(b.Columns); column++ {
+		for _, i := range l.Near(int(row)*b.Columns + int(column)) {
+			n := &l.Lines[i]
+			from, to := n.Ends()
+			if (from.Y > p.Y) == (to.Y > p.Y) {
+				continue
+			}
+			at := int64(from.X) + int64(n.DX)*(int64(p.Y)-int64(from.Y))/int64(n.DY)
+			side := n.Side(p)
+			east := (side > 0) == (n.DY > 0) && side != 0
+			if east && (at < nearest || at == nearest && n.leansWest(best)) {
+				best, nearest = n, at
+			}
+		}
+		if best != nil && (nearest>>8-int64(b.X)<<8)>>CellBits <= column {
+			break
+		}
+	}
+	switch {
+	case best == nil:
+		return nil
+	case best.DY < 0: // p is on its right
+		return best.Front.Get(l.Base)
+	case best.Back.IsNil():
+		return nil
+	}
+	return best.Back.Get(l.Base)
+}
+
+// leansWest says which of two lines that meet south of the point's height, or on it, is nearer above it.
+func (n *Line) leansWest(m *Line) bool {
+	a, b := int64(n.DX)*int64(m.DY), int64(m.DX)*int64(n.DY)
+	if (n.DY < 0) != (m.DY < 0) {
+		return a > b
+	}
+	return a < b
+}
+
+// Along is how far along the line a point is, 0 to 1 in 16.16.
+func (n *Line) Along(p Point) int32 {
+	dx, dy := int64(n.DX), int64(n.DY)
+	length := dx*dx + dy*dy
+	if length == 0 {
+		return 0
+	}
+	at := dx*(int64(p.X)-int64(n.X)<<UnitBits) + dy*(int64(p.Y)-int64(n.Y)<<UnitBits)
+	return int32(min(max(at/length, 0), 1<<UnitBits))
+}
+
+// At is the point that is so far along the line.
+func (n *Line) At(fraction int32) Point {
+	from, _ := n.Ends()
+	return Point{Clamp(int64(from.X) + int64(n.DX)*int64(fraction)), Clamp(int64(from.Y) + int64(n.DY)*int64(fraction))}
+}
+
+// Heading is the compass direction of the line.
+func (n *Line) Heading() uint32 {
+	from, to := n.Ends()
+	return from.Toward(to)
+}

@@ -1,0 +1,109 @@
+package game
+
+import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+
+// light is a sector's light that changes by itself.
+type light struct {
+	Kind         doom.LightKind
+	Up           uint8 // Glow: it gets brighter
+	Sector       uint16
+	Low, High    int16
+	Bright, Dark int32 // Strobe: ticks
+	Left         int32 // ticks until it changes
+}
+
+const (
+	flash    = 5 // ticks of a strobe's
+	glowStep = 8
+)
+
+// light starts a sector's light.
+func (w *World) light(c *doom.Sector, kind doom.LightKind, dark int32) bool {
+	if kind == doom.SteadyLight || len(w.lights) == cap(w.lights) {
+		return false
+	}
+	n := light{Kind: kind, Sector: c.Number, Low: w.Darkest(c), High: c.Light, Bright: flash, Dark: dark, Left: 1}
+	switch kind {
+	case doom.Flicker:
+		n.Left = 1 + w.chance(c.Number, 64)
+	case doom.Fire:
+		n.Low += 16
+		n.Left = 4
+	case doom.Strobe, doom.StrobeInStep:
+		if n.Low == n.High {
+			n.Low = 0
+		}
+		if kind == doom.Strobe {
+			n.Left = 1 + w.chance(c.Number, 7)
+		}
+	}
+	w.lights = append(w.lights, n)
+	return true
+}
+
+// chance is a draw: one of the bits of a mask of Doom's.
+func (w *World) chance(sector uint16, mask int32) int32 {
+	return int32(doom.Random(w.seed^0x119, w.tick, uint32(sector))) & mask
+}
+
+// SetLight gives a sector its light.
+func (w *World) SetLight(c *doom.Sector, e *doom.Effect) bool {
+	c.Light = w.LightLevel(c, e)
+	return true
+}
+
+// Strobe makes a sector's light go on and off.
+func (w *World) Strobe(c *doom.Sector, e *doom.Effect) bool {
+	for i := range w.lights {
+		if w.lights[i].Sector == c.Number {
+			return false
+		}
+	}
+	return w.light(c, doom.Strobe, e.Wait)
+}
+
+// shine is a tick of all lights.
+func (w *World) shine() {
+	for i := range w.lights {
+		n := &w.lights[i]
+		c := &w.Sectors[n.Sector]
+		if n.Kind == doom.Glow {
+			n.glow(c)
+			continue
+		}
+		if n.Left--; n.Left > 0 {
+			continue
+		}
+		switch n.Kind {
+		case doom.Fire:
+			c.Light = max(n.High-int16(w.chance(n.Sector, 3))*16, n.Low)
+			n.Left = 4
+		case doom.Flicker:
+			if c.Light == n.High {
+				c.Light, n.Left = n.Low, 1+w.chance(n.Sector, 7)
+			} else {
+				c.Light, n.Left = n.High, 1+w.chance(n.Sector, 64)
+			}
+		default:
+			if c.Light == n.Low {
+				c.Light, n.Left = n.High, n.Bright
+			} else {
+				c.Light, n.Left = n.Low, n.Dark
+			}
+		}
+	}
+}
+
+// glow is a tick of a light that goes down and up.
+func (n *light) glow(c *doom.Sector) {
+	step := int16(-glowStep)
+	if n.Up != 0 {
+		step = glowStep
+	}
+	next := int32(c.Light) + int32(step)
+	if next <= int32(n.Low) && step < 0 || next >= int32(n.High) && step > 0 {
+		n.Up ^= 1
+		return
+	}
+	c.Light = int16(next)
+}
