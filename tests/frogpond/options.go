@@ -22,6 +22,7 @@ type options struct {
 	bots                           int
 	plan, report, durations        string
 	realtime, json, verbose, crash bool
+	sweep                          bool
 }
 
 // parseOptions prints to stderr itself what is wrong, as package flag does.
@@ -44,6 +45,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.Log, "log", os.DevNull, "append a log to a `file`")
 	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
 	f.StringVar(&o.durations, "durations", "", "write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
+	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines and check"+
+		" with a second table what it does")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {
 		return nil, err

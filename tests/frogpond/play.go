@@ -21,13 +21,20 @@ const tickTime = time.Second / 35
 // play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
 // as not run and is no error: the region is empty again and the next may fit.
 func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map, stderr io.Writer) error {
+	row := LevelResult{Name: m.Name}
+	if o.sweep {
+		if err := r.sweep(ctx, &row, s, m); err != nil && !errors.Is(err, budget.ErrFull) {
+			return err
+		}
+	}
 	region := s.Budget.Region("level")
 	finalizers := region.Report().Finalizers
 	start := time.Now()
 	level, err := s.Load(ctx, m, o.bots)
-	row := LevelResult{Name: m.Name, LoadMicros: measured(time.Since(start).Microseconds())}
+	row.LoadMicros = measured(time.Since(start).Microseconds())
 	r.check(s.Budget)
 	if err == nil {
+		r.specials(&row, level)
 		var g *game.Game
 		if g, err = s.Begin(level, o.Seed); err == nil {
 			err = row.play(ctx, o, s, g)
@@ -63,6 +70,7 @@ func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g 
 		return err
 	}
 	meter.stop(row, ticks)
+	row.FlowErrors = measured(g.Level.World.Errors)
 	report := s.Budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.Hash())))
 	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)

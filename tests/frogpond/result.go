@@ -35,6 +35,10 @@ type Result struct {
 	IdentityOK  bool          `json:"identity_ok"` // every walk covered the budget without gap or overlap
 	walk        error         // what one found, if not
 
+	Unsupported map[int]int `json:"specials_unsupported"` // lines by type
+	FlowWrong   *int        `json:"flow_wrong"`           // lines and sectors that failed a sweep
+	Wrong       []string    `json:"wrong,omitempty"`      // what each of these did
+
 	options *options
 	start   time.Time
 	close   error // what finalizers and Close said, leaks included, and whose file was not written
@@ -57,6 +61,12 @@ type LevelResult struct {
 	Collections   *uint32   `json:"collections"` // of the Go heap, from the second tick on
 	BudgetFaults  *int      `json:"budget_faults"`
 
+	Specials       *int    `json:"specials"`        // lines that carry one
+	SpecialSectors *int    `json:"special_sectors"` // sectors that do
+	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven ones
+	SectorsActed   *int    `json:"sectors_acted"`
+	FlowErrors     *uint32 `json:"flow_errors"` // events of its graph that didn't end well
+
 	err error // why it was not run
 }
 
@@ -70,8 +80,13 @@ type TickTimes struct {
 func measured[T any](v T) *T { return &v }
 
 func newResult(o *options) *Result {
-	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.WADs, ","),
-		Workers: o.Workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), options: o}
+	r := &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.WADs, ","),
+		Workers: o.Workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), options: o,
+		Unsupported: map[int]int{}}
+	if o.sweep {
+		r.FlowWrong = measured(0)
+	}
+	return r
 }
 
 // check walks the budget.
@@ -129,7 +144,7 @@ func tickTimes(d []uint32) (t TickTimes) {
 // code is the exit code that follows from what was played.
 func (r *Result) code() int {
 	switch {
-	case r.close != nil || r.Leaks > 0 || !r.IdentityOK:
+	case r.close != nil || r.Leaks > 0 || !r.IdentityOK || len(r.Wrong) > 0:
 		return 1
 	case slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Error != "" }):
 		return 3
@@ -141,6 +156,9 @@ func (r *Result) code() int {
 func (r *Result) print(stdout, stderr io.Writer, asJSON, verbose bool) int {
 	if r.close != nil {
 		fmt.Fprintln(stderr, "frogpond:", r.close)
+	}
+	for _, wrong := range r.Wrong {
+		fmt.Fprintln(stderr, "frogpond: -sweep:", wrong)
 	}
 	var text bytes.Buffer
 	var err error

@@ -77,6 +77,9 @@ func (l *Level) Graph() flow.Source {
 	return t.Source
 }
 
+// secret is the flag of a line that looks like a wall on a map: monsters don't use it.
+const secret = 32
+
 type translator struct {
 	flow.Source
 	level *Level
@@ -107,7 +110,7 @@ func (t *translator) line(i int, n *Line, s *Special) {
 	if s.Who&Players != 0 {
 		t.event(name+" by a player", event, i, needs, goal)
 	}
-	if s.Who&Monsters != 0 {
+	if s.Who&Monsters != 0 && !(event == UsedEvent && n.Flags&secret != 0) {
 		t.event(name+" by a monster", event+MonsterPart, i, needs, goal)
 	}
 }

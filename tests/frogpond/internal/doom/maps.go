@@ -86,6 +86,22 @@ func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
 	return found, nil
 }
 
+// Lump reads one of the map's lumps, by its name, into the Go heap: for tools, not for play.
+func (m Map) Lump(name string) ([]byte, error) {
+	found, err := m.lumps()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range found {
+		if e != nil && e.name() == name {
+			lump := make([]byte, e.Size)
+			_, err := m.WAD.file.ReadAt(lump, int64(e.Offset))
+			return lump, err
+		}
+	}
+	return nil, m.bad(name, 0, "the map has no such lump")
+}
+
 // rawMap holds the bytes of a map's lumps while it is loaded.
 type rawMap struct {
 	Map

@@ -21,20 +21,43 @@ func (g *Game) Probe() *Probe {
 	return &Probe{w: g.Level.World, loaded: slices.Clone(g.Level.Sectors)}
 }
 
-// Fire triggers a line, as a player with these keys or as a monster, from its front or its back.
+// Fire does something to a line as a player with these keys or as a monster does, from the front or
+// the back: it walks an eighth of a unit, over the middle of the line; it reaches as far; it shoots.
 func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.Key) {
 	p.monster = monster
 	who := activator{is: doom.Players, player: &p.player}
 	if monster {
 		who = activator{is: doom.Monsters, frog: &p.frog}
 	}
+	from, to := over(&p.w.Lines[line], front)
 	p.player.Keys = uint32(keys)
-	n := &p.w.Lines[line]
-	p.player.At, p.player.Heading = n.At(1<<(doom.UnitBits-1)), 0
-	p.frog.At, p.frog.Heading = p.player.At, 0
+	p.player.At, p.player.Heading = from, 0
+	p.frog.At, p.frog.Heading = from, 0
 	p.w.script.runner.Begin()
-	p.w.fire(uint16(line), by, front, who)
-	p.w.script.runner.End()
+	defer p.w.script.runner.End()
+	switch {
+	case by == doom.Walked:
+		var sector uint32
+		p.player.At, p.frog.At = to, to
+		p.w.moved(who, from, to, &sector)
+	case by == doom.Used && !monster:
+		p.w.reach(&p.player, to)
+	default: // frogs use nothing by themselves, and nobody shoots
+		p.w.fire(uint16(line), by, front, who)
+	}
+}
+
+// over is a way of an eighth of a unit over the middle of a line.
+func over(n *doom.Line, front bool) (from, to doom.Point) {
+	at := n.At(1 << (doom.UnitBits - 1))
+	x, y := int64(n.DY), -int64(n.DX) // to the right, which is the front
+	length := max(abs(x), abs(y), 1)
+	if front {
+		length = -length
+	}
+	x, y = x<<(doom.UnitBits-4)/length, y<<(doom.UnitBits-4)/length
+	return doom.Point{X: at.X - int32(x), Y: at.Y - int32(y)},
+		doom.Point{X: at.X + int32(x), Y: at.Y + int32(y)}
 }
 
 // Tick lets a tick pass.

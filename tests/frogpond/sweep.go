@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/sweep"
+)
+
+// specials are what a map's special lines and sectors do, as far as that is known without a sweep:
+// of how many the game knows the type.
+func (r *Result) specials(row *LevelResult, level *game.Level) {
+	var lines, sectors, acted, sectorsActed int
+	for i := range level.Lines {
+		special := level.Lines[i].Special
+		if special == 0 {
+			continue
+		}
+		lines++
+		if doom.SpecialOf(special).Action == doom.NoAction {
+			r.Unsupported[int(special)]++
+		} else {
+			acted++
+		}
+	}
+	for i := range level.Sectors {
+		if special := level.Sectors[i].Special; special != 0 {
+			sectors++
+			if doom.SectorSpecialOf(special) != (doom.SectorSpecial{}) {
+				sectorsActed++
+			}
+		}
+	}
+	row.Specials, row.SpecialSectors = &lines, &sectors
+	if row.Acted == nil {
+		row.Acted, row.SectorsActed = &acted, &sectorsActed
+	}
+}
+
+// sweep fires each special line of a map once, each from a load of its own, and counts those that
+// did what a second table says. It leaves the region level empty.
+func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) error {
+	raw, err := readMap(m)
+	if err != nil {
+		return err
+	}
+	region := s.Budget.Region("level")
+	load := func() (sweep.World, error) {
+		if err := region.Rewind(ctx); err != nil {
+			return nil, err
+		}
+		level, err := s.Load(ctx, m, 0)
+		if err != nil {
+			return nil, err
+		}
+		g, err := s.Begin(level, r.options.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return swept{g.Probe()}, nil
+	}
+	lines, err := sweep.Lines(raw, load)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	sectors, err := sweep.Sectors(raw, load)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	acted := 0
+	for _, n := range lines.Lines {
+		acted += n
+	}
+	row.Acted, row.SectorsActed = &acted, &sectors.Sectors
+	for _, wrong := range append(lines.Wrong, sectors.Wrong...) {
+		r.Wrong = append(r.Wrong, m.Name+": "+wrong)
+	}
+	*r.FlowWrong = len(r.Wrong)
+	return region.Rewind(ctx)
+}
+
+// readMap reads the map once more, as the file has it, for the second table.
+func readMap(m doom.Map) (*sweep.Map, error) {
+	var failed error
+	raw, err := sweep.Parse(func(name string) []byte {
+		lump, err := m.Lump(name)
+		if err != nil {
+			failed = err
+		}
+		return lump
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return raw, err
+}
+
+// swept is a world for a sweep.
+type swept struct{ *game.Probe }
+
+// Fire does to a line what a body does.
+func (w swept) Fire(line int, by sweep.By) {
+	trigger := map[sweep.Kind]doom.Trigger{
+		sweep.Walk: doom.Walked, sweep.Use: doom.Used, sweep.Shoot: doom.Shot}[by.Kind]
+	var keys doom.Key
+	for have, key := range map[sweep.Keys]doom.Key{
+		sweep.Blue: doom.Blue, sweep.Yellow: doom.Yellow, sweep.Red: doom.Red} {
+		if by.Keys&have != 0 {
+			keys |= key
+		}
+	}
+	w.Probe.Fire(line, trigger, !by.Back, by.Monster, keys)
+}
