@@ -46,7 +46,7 @@ func (p Plan) String() string {
 }
 
 // memoryText is what the plan takes of the system when all is granted; nothing where it can't be laid
-// out.
+// out. Of addresses a budget has more where they are plenty: Report.Reserved says how many.
 func (p Plan) memoryText() string {
 	l, err := p.layout()
 	if err != nil {
@@ -56,7 +56,7 @@ func (p Plan) memoryText() string {
 	if !p.Pages.Prefault.asks() && !p.Pages.Lock.asks() {
 		resident = "resident what is touched"
 	}
-	return fmt.Sprintf("  memory, tables of %s included: %s reserved, %s committed, %s\n",
+	return fmt.Sprintf("  memory, tables of %s included: at least %s reserved, %s committed, %s\n",
 		SizeText(l.tables), SizeText(l.size), SizeText(l.size-guardBytes(&l.shape)), resident)
 }
 
