@@ -53,6 +53,8 @@ var targets = []target{
 	{work: "I rewind 1 M finalizers", who: []string{library}, most: 1, of: byHand, counted: true, reached: 1.05},
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},
 	{work: "N next frame", who: []string{library}, most: 2.7, of: floor},
+	{work: "V verify nodes", who: []string{library}, most: 4, of: byHand, counted: true},
+	{work: "V verify numbers", who: []string{library}, most: 1.1, of: byHand},
 
 	{work: "E collection, 5 million live", who: []string{library}, most: 200_000, shown: true},
 	{work: "E peak RSS", who: []string{library}, most: 1.05 + float64(goShareE)/dataE, shown: true},
@@ -61,6 +63,8 @@ var targets = []target{
 	{work: "J collections", who: []string{library}, most: 0, shown: true},
 	{work: "J Go allocations", who: []string{library}, most: 0, shown: true},
 	{work: "J budget faults", who: []string{library}, most: 0, shown: true},
+	{work: "V verify nodes", who: []string{library}, most: 20, shown: true},
+	{work: "V verify numbers", who: []string{library}, most: 1024, shown: true},
 }
 
 // figures are the least of what was measured, of a work and who did it.
