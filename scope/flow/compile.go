@@ -315,12 +315,11 @@ func (s nodeSource) inputs(n *compiled) {
 			s.fault(in.Name, -1, "%s is a constant bool", in.Name)
 			continue
 		}
-		value := (*In[int32])(n.place(f))
 		if in.Variable != "" {
 			if in.Constant != nil {
 				s.fault(in.Name, -1, "%s has a variable and a constant", in.Name)
 			}
-			value.at, _ = s.use(in.Name, in.Variable, f.typ)
+			(*In[int32])(n.place(f)).at, _ = s.use(in.Name, in.Variable, f.typ)
 			continue
 		}
 		word, err := constant(in.Constant, f.typ)
@@ -331,7 +330,7 @@ func (s nodeSource) inputs(n *compiled) {
 			*(*uint32)(n.place(f)) = word // for state, which is next
 			continue
 		}
-		value.constant = word
+		(*In[int32])(n.place(f)).constant = word
 	}
 }
 
@@ -578,7 +577,7 @@ func rank(name string) int {
 }
 
 // compare is the order of the table of events.
-func compare(a, b entry) int { return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Key, b.Key)) }
+func compare(a, b entry) int { return cmp.Compare(eventKey(a.Hash, a.Key), eventKey(b.Hash, b.Key)) }
 
 func writeSignatures(w *blob.Writer[root], of []Signature) blob.Array[signature] {
 	var all []signature

@@ -21,12 +21,12 @@ func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err 
 
 func sourceOf(r *root, b blob.Blob) (Source, Vocabulary) {
 	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)}, unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
-	s := Source{Name: r.Name.Get(b), Seed: (*head)(d.template).random}
+	s := Source{Name: textOf(r.Name, b), Seed: (*head)(d.template).random}
 	for _, v := range r.Variables.Get(b) {
-		s.Variables = append(s.Variables, Variable{v.Name.Get(b), v.Type, valueOf(unsafe.Add(d.template, v.At), v.Type)})
+		s.Variables = append(s.Variables, Variable{textOf(v.Name, b), v.Type, valueOf(unsafe.Add(d.template, v.At), v.Type)})
 	}
 	for i, l := range r.Nodes.Get(b) {
-		s.Nodes = append(s.Nodes, d.node(r.Names.Get(b)[i].Get(b), l.Get(b)))
+		s.Nodes = append(s.Nodes, d.node(textOf(r.Names.Get(b)[i], b), l.Get(b)))
 	}
 	return s, d.vocabulary
 }
@@ -103,7 +103,7 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 func (d *decompiler) variable(at uint32) string {
 	for _, v := range d.root.Variables.Get(d.blob) {
 		if v.At == at {
-			return v.Name.Get(d.blob)
+			return textOf(v.Name, d.blob)
 		}
 	}
 	return ""
@@ -118,7 +118,8 @@ func (d *decompiler) list(n *Node, name string, all links) {
 func (d *decompiler) links(all links) (list []Link) {
 	for _, l := range all.Get(d.blob) {
 		node := l.Node.Get(d.blob)
-		link := Link{Node: d.root.Names.Get(d.blob)[indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node))].Get(d.blob)}
+		name := d.root.Names.Get(d.blob)[indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node))]
+		link := Link{Node: textOf(name, d.blob)}
 		if l.Port != 0 {
 			link.Port = kinds[node.Tag].ports[l.Port]
 		}

@@ -42,7 +42,7 @@ var faulty = map[string]struct {
 	"no variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "y" }, `node "way": if: no variable "y"`, "if"},
 	"wrong variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "n" },
 		`node "way": if is a bool, variable "n" is a int`, "if"},
-	"wrong constant": {func(s *flow.Source) { s.Nodes[1].In[0] = flow.Input{Name: "if", Constant: 3} }, `node "way": if: 3 is no bool`, "if"},
+	"wrong constant":        {func(s *flow.Source) { s.Nodes[1].In[0] = flow.Input{Name: "if", Constant: 3} }, `node "way": if: 3 is no bool`, "if"},
 	"variable and constant": {func(s *flow.Source) { s.Nodes[1].In[0].Constant = true }, `if has a variable and a constant`, "if"},
 	"a variable as state": {func(s *flow.Source) {
 		s.Nodes[4] = flow.Node{Name: "ask", Type: "once", In: []flow.Input{{Name: "done", Variable: "b"}}}

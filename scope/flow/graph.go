@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/blob"
@@ -115,9 +116,9 @@ func (p Parameter) String() string {
 
 func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
 	for _, s := range all.Get(b) {
-		of := Signature{Name: s.Name.Get(b)}
+		of := Signature{Name: textOf(s.Name, b)}
 		for _, p := range s.Parameters.Get(b) {
-			of.Parameters = append(of.Parameters, Parameter{p.Name.Get(b), p.Type, p.Out != 0})
+			of.Parameters = append(of.Parameters, Parameter{textOf(p.Name, b), p.Type, p.Out != 0})
 		}
 		list = append(list, of)
 	}
@@ -133,16 +134,19 @@ func (v *vocabulary) resolve(g *Graph) {
 	}
 }
 
+// textOf is a copy of a text: who gets it, in an error as well, may outlive the blob.
+func textOf(s blob.Str, b blob.Blob) string { return strings.Clone(s.Get(b)) }
+
 func (g *Graph) loaded() {
 	if g.of == nil {
 		panic(bug("a zero Graph: Load of a Host makes one"))
 	}
 }
 
-// Name is the graph's.
+// Name is the graph's, copied to the Go heap.
 func (g *Graph) Name() string {
 	g.loaded()
-	return g.root.Name.Get(g.blob)
+	return textOf(g.root.Name, g.blob)
 }
 
 // Data is how many bytes each instance has.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
@@ -502,6 +503,9 @@ type pair struct {
 // TestModel: whatever graphs there are and whatever is done to them, the runner does what the model does.
 func TestModel(t *testing.T) {
 	rounds := 150
+	if arena_c.Race || arena_c.Asan {
+		rounds = 20
+	}
 	if os.Getenv("UPFRONT_SOAK") != "" {
 		rounds = 20000
 	}

@@ -40,13 +40,11 @@ type place struct {
 
 // The states of the word.
 const (
-	closed uint32 = iota
+	zero uint32 = iota
+	closed
 	ready
 	running
 )
-
-// rangeSize is what a range of links takes on the stack.
-const rangeSize = unsafe.Sizeof(span{})
 
 // NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each event.
 // Its stack takes 16 bytes a step of s, and 8. It is one allocation on the Go heap. A full s unwinds.
@@ -55,8 +53,10 @@ func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner 
 	if steps < 1 || steps > math.MaxInt32 {
 		panic(bug("a runner with %d steps", steps))
 	}
-	stack := s.BytesUnzeroed((2*steps+1)*int(rangeSize), 8)
-	return &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]), steps: steps}
+	stack := s.BytesUnzeroed((2*steps+1)*int(spanSize), 8)
+	r := &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]), steps: steps}
+	r.word.Store(closed)
+	return r
 }
 
 // SendTo says where events of nodes of the type "send" go: to an instance of the level's graph. Until it
@@ -84,23 +84,30 @@ func (r *Runner) Begin() { r.change(closed, ready, "Begin") }
 func (r *Runner) End() { r.change(ready, closed, "End") }
 
 func (r *Runner) change(from, to uint32, what string) {
-	if r.of == nil {
-		panic(bug("a zero Runner: NewRunner of a Host makes one"))
-	}
 	if !r.word.CompareAndSwap(from, to) {
-		panic(bug("%s %s", what, [...]string{
-			closed:  "outside of its phase: call Begin first",
-			ready:   "twice",
-			running: "while an event runs: an action may not call it, nor another goroutine; a graph fires by a node \"send\"",
-		}[r.word.Load()]))
+		r.refuse(what)
 	}
 }
 
-func (r *Runner) mine(g *Graph) {
+const zeroRunner = "a zero Runner: NewRunner of a Host makes one"
+
+// refuse says what the word says.
+func (r *Runner) refuse(what string) {
 	if r.of == nil {
-		panic(bug("a zero Runner: NewRunner of a Host makes one"))
+		panic(bug(zeroRunner))
 	}
-	if g.of != r.of {
+	panic(bug("%s %s", what, [...]string{
+		closed:  "outside of its phase: call Begin first",
+		ready:   "twice",
+		running: "while an event runs: an action may not call it, nor another goroutine; a graph fires by a node \"send\"",
+	}[r.word.Load()]))
+}
+
+func (r *Runner) mine(g *Graph) {
+	if g.of != r.of || r.of == nil {
+		if r.of == nil {
+			panic(bug(zeroRunner))
+		}
 		g.loaded()
 		panic(bug("a runner of another host than that of graph %q", g.Name()))
 	}
@@ -153,7 +160,7 @@ func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error
 	if !r.goTo(p) {
 		return gone(p.graph)
 	}
-	n := p.graph.find(e.hash, key)
+	n := p.graph.find(eventKey(e.hash, key))
 	if n == nil {
 		return nil
 	}
@@ -176,17 +183,20 @@ func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error
 
 func gone(g *Graph) error { return fmt.Errorf("flow: the instance of graph %q isn't live", g.Name()) }
 
+// eventKey orders events by hash and key.
+func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(uint32(key)^1<<31) }
+
 // find is the event node, or nil.
-func (g *Graph) find(hash uint32, key int32) *event {
+func (g *Graph) find(key uint64) *event {
 	events := g.root.Events.Get(g.blob)
-	want := entry{Hash: hash, Key: key}
 	low, high := 0, len(events)
 	for low < high {
 		middle := int(uint(low+high) / 2)
-		switch compare := compare(events[middle], want); {
-		case compare == 0:
-			return (*event)(unsafe.Pointer(events[middle].Node.Get(g.blob)))
-		case compare < 0:
+		e := &events[middle]
+		switch at := eventKey(e.Hash, e.Key); {
+		case at == key:
+			return (*event)(unsafe.Pointer(e.Node.Get(g.blob)))
+		case at < key:
 			low = middle + 1
 		default:
 			high = middle
@@ -208,13 +218,14 @@ func (r *Runner) goTo(p place) bool {
 
 // done ends a run, also one that an action panicked out of.
 func (r *Runner) done() {
-	for _, p := range [...]place{r.place, r.unit} {
-		if p.graph != nil {
-			p.graph.running = 0
-		}
+	if r.graph != nil {
+		r.graph.running = 0
+		r.graph = nil
 	}
-	r.place, r.unit = place{}, place{}
-	r.top = 0
+	if r.unit.graph != nil {
+		r.unit.graph.running = 0
+		r.unit.graph = nil
+	}
 	r.word.Store(ready)
 }
 
@@ -257,19 +268,20 @@ func (r *Runner) peek() bool {
 	return true
 }
 
-// pop goes on with the range of links that lies on the stack. The empty one says that a unit sent what is
-// done now.
-func (r *Runner) pop() {
-	r.top--
-	s := (*span)(unsafe.Add(r.stack, uintptr(r.top)*rangeSize))
-	r.next, r.end = s.offset, s.count
-	if r.end == 0 {
-		r.graph.running = 0
-		if !r.goTo(r.unit) {
-			r.top = 0 // an action ended it
-		}
-		r.unit = place{}
+// tooMany is the error of a run that took all steps.
+func (r *Runner) tooMany() error {
+	r.peek()
+	home := r.graph // where it began
+	if r.unit.graph != nil {
+		home = r.unit.graph
 	}
+	l := (*to)(unsafe.Add(r.base, r.next))
+	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)), r.steps}
+}
+
+// nameOf is a node's.
+func (g *Graph) nameOf(n *node) string {
+	return textOf(g.root.Names.Get(g.blob)[g.index(n)], g.blob)
 }
 
 // StepsError says that an event, or a delay or timer that went on, took more steps than there may be.

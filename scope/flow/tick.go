@@ -37,7 +37,7 @@ func (r *Runner) tick(p place) (err error) {
 	r.goTo(p)
 	timed, any := p.graph.root.Timed.Get(p.graph.blob), false
 	for _, l := range timed {
-		left := r.state((*delay)(unsafe.Pointer(l.Get(p.graph.blob))).Left)
+		left := word(r.data, (*delay)(unsafe.Pointer(l.Get(p.graph.blob))).Left)
 		if *left == 0 {
 			continue
 		}
@@ -51,13 +51,13 @@ func (r *Runner) tick(p place) (err error) {
 	}
 	for _, l := range timed {
 		n := (*delay)(unsafe.Pointer(l.Get(p.graph.blob)))
-		left := r.state(n.Left)
+		left := word(r.data, n.Left)
 		if *left != due {
 			continue // it isn't, or what ran before began it anew or stopped it
 		}
 		*left = 0
 		if n.Tag == tagTimer {
-			*left = uint32(max(n.Ticks.Get(r), 1))
+			*left = uint32(max(n.Ticks.in(r.data), 1))
 		} else {
 			(*head)(r.data).waiting--
 		}

@@ -59,10 +59,13 @@ type In[T Value] struct{ at, constant uint32 }
 
 // Get is its value. Only who was given the struct that it lies in, as an action is, may ask, and only
 // meanwhile. Cost: a comparison.
-func (in *In[T]) Get(r *Runner) (value T) {
+func (in *In[T]) Get(r *Runner) T { return in.in(r.data) }
+
+// in is Get in the data of an instance.
+func (in *In[T]) in(data unsafe.Pointer) (value T) {
 	p := unsafe.Pointer(&in.constant)
 	if in.at != 0 {
-		p = unsafe.Add(r.data, in.at)
+		p = unsafe.Add(data, in.at)
 	} else if unsafe.Sizeof(value) > 4 {
 		return value // no handle but 0 is a constant
 	}

@@ -139,7 +139,7 @@ func (v *verifier) field(f field, p unsafe.Pointer) error {
 			return fmt.Errorf("%s is %#x at %d, no %v", f.name, in.constant, in.at, f.typ)
 		}
 	case output:
-		if at := (*Out[int32])(p).at; at != 0 && !v.uses(at, f.typ) {
+		if at := (*Out[int32])(p).at; !v.uses(at, f.typ) && (at != 0 || !f.outside) {
 			return fmt.Errorf("%s lies at %d, no %v", f.name, at, f.typ)
 		}
 	case list:
@@ -186,7 +186,7 @@ func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.A
 	}
 	left := words.Get(v.blob)
 	for _, p := range all.Get(v.blob)[of].Parameters.Get(v.blob) {
-		f := field{name: "a parameter", typ: p.Type, role: input}
+		f := field{name: "a parameter", typ: p.Type, role: input, outside: true}
 		if p.Out != 0 {
 			f.role = output
 		}
@@ -214,7 +214,7 @@ func (v *verifier) event(e *event) error {
 		return fmt.Errorf("%d variables for %d values", len(out), len(parameters))
 	}
 	for i, p := range parameters {
-		if err := v.field(field{name: "a value", role: output, typ: p.Type}, unsafe.Pointer(&out[i])); err != nil {
+		if err := v.field(field{name: "a value", role: output, typ: p.Type, outside: true}, unsafe.Pointer(&out[i])); err != nil {
 			return err
 		}
 	}
