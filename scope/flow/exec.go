@@ -218,7 +218,7 @@ func wait(data unsafe.Pointer, n *delay, port uint32) bool {
 // send begins an event of the level's graph: what follows it there is done before what follows the send.
 func (r *Runner) send(n *send, then span) span {
 	level, sent := r.level, &r.graph.root.Signals.Get(r.graph.blob)[n.Of]
-	if level.graph == nil {
+	if level.graph == nil || level.graph.of == nil {
 		return then
 	}
 	e, data := level.graph.find(eventKey(sent.Hash, n.Key.in(r.data))), level.graph.at(level.instance)

@@ -172,6 +172,7 @@ func TestClones(t *testing.T) {
 	require.NoError(t, err)
 	const header, books9 = 64, 9 * n
 	assert.Equal(t, one+header+books9+n*report.Data, all)
+	assert.Less(t, one, len(data)+64)
 	free := s.Free()
 	g, err := books.Load(s, data, scratch(data), n)
 	require.NoError(t, err)
@@ -415,6 +416,30 @@ func TestZeros(t *testing.T) {
 		}
 	}
 	assert.False(t, live.Live(0))
+}
+
+// TestEnds: a graph and a runner are told that their scope has closed.
+func TestEnds(t *testing.T) {
+	s := openScope(t)
+	inner := s.Open("level")
+	g := load(t, inner, good(), 1)
+	i := g.New()
+	r := books.NewRunner(inner, &book{}, 10)
+	r.Begin()
+	require.NoError(t, inner.Close())
+	for _, do := range []func(){func() { g.New() }, func() { g.Free(i) }, func() { g.Value(i, 0) }} {
+		assert.PanicsWithValue(t, "flow: BUG: a Graph whose scope has closed", do)
+	}
+	other := load(t, s, good(), 1)
+	fires := func(r *flow.Runner, g *flow.Graph) func() { return func() { _ = near.Fire(r, g, i, 3, values{}) } }
+	for _, do := range []func(){r.Begin, r.End, fires(r, g), fires(r, other), func() { _ = r.Tick(other) }} {
+		assert.PanicsWithValue(t, "flow: BUG: a Runner whose scope has closed", do)
+	}
+	r = books.NewRunner(s, &book{}, 10)
+	r.Begin()
+	assert.PanicsWithValue(t, "flow: BUG: a Graph whose scope has closed", fires(r, g))
+	r.SendTo(other, other.New())
+	assert.PanicsWithValue(t, "flow: BUG: a Graph whose scope has closed", func() { r.SendTo(g, i) })
 }
 
 // TestHosts: what can't be declared stops the program; what a graph needs that a host hasn't is named.

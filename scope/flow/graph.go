@@ -30,14 +30,14 @@ type Graph struct {
 type Instance uint64
 
 // Size says how many bytes Load takes of its scope for the graph of these bytes and so many instances:
-// a copy of the blob, 4 bytes for each action that nodes call, and for each instance its dynamic data
-// and 9 bytes. It looks at the bytes as Load does. scratch has blob.ScratchSize bytes.
+// a copy of the blob, 4 bytes for each action that nodes call, for each instance its dynamic data and 9
+// bytes, and some 80. It looks at the bytes as Load does. scratch has blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
 		return 0, err
 	}
-	return partsOf(r, b, data, instances).size, nil
+	return partsOf(r, b, data, instances).size + nodeSize, nil
 }
 
 // parts are where the parts of a loaded graph lie in its bytes.
@@ -48,15 +48,19 @@ func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
 		p.blob = int(unsafe.Sizeof(arena_c.Pool{})) + (9*instances+7)&^7 + 8*r.Template.Len()*instances
 	}
 	p.actions = p.blob + (len(data)+3)&^3
-	p.size = p.actions + 4*r.Actions.Len()
+	p.size = (p.actions + 4*r.Actions.Len() + 7) &^ 7
 	return p
 }
+
+// nodeSize is what Own takes.
+const nodeSize = 16
 
 // Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of them
 // in s, with room for so many instances. Bytes that are no graph, or of a graph that needs what the
 // host hasn't, are an error. When s is full it unwinds, as New does: Size says what it takes. scratch
 // has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost: that of blob.Verify,
-// some 50 ns a node, one call into C, and one allocation on the Go heap.
+// some 50 ns a node, one call into C, a place in the table of limits.owned, and one allocation on the Go
+// heap.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
 	h.declared()
 	if instances < 0 || int64(instances) > 1<<31 {
@@ -82,6 +86,7 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (
 		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)), 8, true)
 		g.gen = g.pool.Gen
 	}
+	s.Own((*ending)(g))
 	return g, nil
 }
 
@@ -137,9 +142,20 @@ func (v *vocabulary) resolve(g *Graph) {
 // textOf is a copy of a text: who gets it, in an error as well, may outlive the blob.
 func textOf(s blob.Str, b blob.Blob) string { return strings.Clone(s.Get(b)) }
 
+// ending is a graph whose scope closes.
+type ending Graph
+
+func (g *ending) Close() error {
+	g.of = nil
+	return nil
+}
+
 func (g *Graph) loaded() {
-	if g.of == nil {
+	switch {
+	case g.root == nil:
 		panic(bug("a zero Graph: Load of a Host makes one"))
+	case g.of == nil:
+		panic(bug("a Graph whose scope has closed"))
 	}
 }
 

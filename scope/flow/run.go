@@ -47,7 +47,8 @@ const (
 )
 
 // NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each event.
-// Its stack takes 16 bytes a step of s, and 8. It is one allocation on the Go heap. A full s unwinds.
+// Its stack takes 16 bytes a step of s, and 24, and a place in the table of limits.owned. It is one
+// allocation on the Go heap. A full s unwinds.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > math.MaxInt32 {
@@ -56,6 +57,7 @@ func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner 
 	stack := s.BytesUnzeroed((2*steps+1)*int(spanSize), 8)
 	r := &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]), steps: steps}
 	r.word.Store(closed)
+	s.Own((*ended)(r))
 	return r
 }
 
@@ -89,13 +91,27 @@ func (r *Runner) change(from, to uint32, what string) {
 	}
 }
 
-const zeroRunner = "a zero Runner: NewRunner of a Host makes one"
+func (r *Runner) made() {
+	switch {
+	case r.stack == nil:
+		panic(bug("a zero Runner: NewRunner of a Host makes one"))
+	case r.of == nil:
+		panic(bug("a Runner whose scope has closed"))
+	}
+}
+
+// ended is a runner whose scope closes.
+type ended Runner
+
+func (r *ended) Close() error {
+	r.of = nil
+	r.word.Store(zero)
+	return nil
+}
 
 // refuse says what the word says.
 func (r *Runner) refuse(what string) {
-	if r.of == nil {
-		panic(bug(zeroRunner))
-	}
+	r.made()
 	panic(bug("%s %s", what, [...]string{
 		closed:  "outside of its phase: call Begin first",
 		ready:   "twice",
@@ -105,9 +121,7 @@ func (r *Runner) refuse(what string) {
 
 func (r *Runner) mine(g *Graph) {
 	if g.of != r.of || r.of == nil {
-		if r.of == nil {
-			panic(bug(zeroRunner))
-		}
+		r.made()
 		g.loaded()
 		panic(bug("a runner of another host than that of graph %q", g.Name()))
 	}
