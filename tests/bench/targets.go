@@ -53,6 +53,8 @@ var targets = []target{
 	{work: "I rewind 1 M finalizers", who: []string{library}, most: 1, of: byHand, counted: true, reached: 1.05},
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},
 	{work: "N next frame", who: []string{library}, most: 2.7, of: floor},
+	{work: "O cascade of eight nodes", who: []string{library}, most: 1.2, of: floor},
+	{work: "O instance", who: []string{library}, most: 30},
 
 	{work: "E collection, 5 million live", who: []string{library}, most: 200_000, shown: true},
 	{work: "E peak RSS", who: []string{library}, most: 1.05 + float64(goShareE)/dataE, shown: true},
