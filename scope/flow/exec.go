@@ -2,35 +2,38 @@ package flow
 
 import "unsafe"
 
-// run follows links until none is left, or so many steps are taken; it says whether none is left. It may
-// be called again, and goes on. This is the one loop; what it uses most lies in its own variables.
-func (r *Runner) run(steps int) bool {
-	base, data := r.base, r.data
-	next, end, left := r.next, r.end, steps-r.taken
+// run follows the links from next to end, and those that they lead to, until none is left, or so many
+// steps are taken: it says whether none is left. Where it is lies in r then, and another call goes on.
+// This is the one loop: what it uses most lies in its own variables, and in r while it calls something,
+// so that they needn't be written elsewhere at each node.
+func (r *Runner) run(next, end uint32, left int) bool {
+	base, data := r.graph.base, r.data
+	var then span
 	for {
 		if next == end {
 			if r.top == 0 {
-				r.next, r.end, r.taken = next, end, steps-left
+				r.next, r.end = 0, 0
 				return true
 			}
+			r.left = left
 			r.pop()
-			base, data, next, end = r.base, r.data, r.next, r.end
+			base, data, next, end, left = r.graph.base, r.data, r.next, r.end, r.left
 			continue
 		}
 		if left == 0 {
-			r.next, r.end, r.taken = next, end, steps
+			r.next, r.end = next, end
 			return false
 		}
 		left--
 		l := (*to)(unsafe.Add(base, next))
 		next += toSize
 		n := (*node)(unsafe.Add(base, offsetOf(l.Node)))
-		then := spanOf(&n.Then)
 		switch n.Tag {
 		case tagBranch:
 			n := (*branch)(unsafe.Pointer(n))
 			if !n.If.in(data) {
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagGate:
 			closed := word(data, stateAt((*gate)(unsafe.Pointer(n)).Closed))
@@ -60,10 +63,6 @@ func (r *Runner) run(steps int) bool {
 				continue
 			}
 			*count = 0
-		case tagDelay, tagTimer:
-			if !wait(data, (*delay)(unsafe.Pointer(n)), l.Port) {
-				continue
-			}
 		case tagSequence:
 			n := (*sequence)(unsafe.Pointer(n))
 			lists, turn := spanOf(&n.Lists), word(data, n.Next)
@@ -77,12 +76,14 @@ func (r *Runner) run(steps int) bool {
 			}
 			*turn = i + 1
 			then = *(*span)(unsafe.Add(base, lists.offset+i*spanSize))
+			goto follow
 		case tagRandom:
 			lists := spanOf(&(*random)(unsafe.Pointer(n)).Lists)
 			if lists.count == 0 {
 				continue
 			}
 			then = *(*span)(unsafe.Add(base, lists.offset+below(data, lists.count)*spanSize))
+			goto follow
 		case tagSetBool:
 			n := (*set[bool])(unsafe.Pointer(n))
 			*(*bool)(unsafe.Add(data, n.To.at)) = n.Value.in(data)
@@ -102,41 +103,51 @@ func (r *Runner) run(steps int) bool {
 			n := (*equal[bool])(unsafe.Pointer(n))
 			if n.A.in(data) != n.B.in(data) {
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagEqualInt:
 			n := (*equal[int32])(unsafe.Pointer(n))
 			if n.A.in(data) != n.B.in(data) {
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagEqualNumber:
 			n := (*equal[float32])(unsafe.Pointer(n))
 			if n.A.in(data) != n.B.in(data) {
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagEqualHandle:
 			n := (*equal[uint64])(unsafe.Pointer(n))
 			if n.A.in(data) != n.B.in(data) {
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagLessInt:
 			n := (*less[int32])(unsafe.Pointer(n))
 			if n.A.in(data) >= n.B.in(data) {
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagLessNumber:
 			n := (*less[float32])(unsafe.Pointer(n))
 			if !(n.A.in(data) < n.B.in(data)) { // what is no number isn't less
 				then = spanOf(&n.Else)
+				goto follow
 			}
 		case tagAction:
-			n := (*action)(unsafe.Pointer(n))
-			index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
-			r.of.calls[index](r, r.world, unsafe.Add(base, spanOf(&n.Parameters).offset))
-		case tagSend:
-			r.next, r.end = next, end
-			then = r.send((*send)(unsafe.Pointer(n)), then)
-			base, data, next, end = r.base, r.data, r.next, r.end
+			r.next, r.end, r.left = next, end, left
+			then = r.act((*action)(unsafe.Pointer(n)))
+			base, data, next, end, left = r.graph.base, r.data, r.next, r.end, r.left
+			goto follow
+		case tagDelay, tagTimer, tagSend:
+			r.next, r.end, r.left = next, end, left
+			then = r.call(n, l.Port)
+			base, data, next, end, left = r.graph.base, r.data, r.next, r.end, r.left
+			goto follow
 		}
+		then = spanOf(&n.Then)
+	follow:
 		if then.count == 0 {
 			continue
 		}
@@ -145,6 +156,25 @@ func (r *Runner) run(steps int) bool {
 		}
 		next, end = then.offset, then.offset+then.count*toSize
 	}
+}
+
+// act calls the host.
+func (r *Runner) act(n *action) span {
+	index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
+	r.of.calls[index](r, r.world, unsafe.Add(r.graph.base, spanOf(&n.Parameters).offset))
+	return spanOf(&n.Then)
+}
+
+// call does what a node does that is more than a few instructions.
+func (r *Runner) call(n *node, port uint32) span {
+	then := spanOf(&n.Then)
+	if n.Tag == tagSend {
+		return r.send((*send)(unsafe.Pointer(n)), then)
+	}
+	if !wait(r.data, (*delay)(unsafe.Pointer(n)), port) {
+		then = span{}
+	}
+	return then
 }
 
 const spanSize = uint32(unsafe.Sizeof(span{}))
@@ -164,7 +194,7 @@ func (r *Runner) pop() {
 	r.next, r.end = s.offset, s.count
 	if r.end == 0 {
 		r.graph.running = 0
-		if !r.goTo(r.unit) {
+		if !r.goTo(r.unit.graph, r.unit.instance) {
 			r.top = 0 // an action ended it
 		}
 		r.unit = place{}
@@ -227,7 +257,7 @@ func (r *Runner) send(n *send, then span) span {
 	}
 	parameters := spanOf(&n.Parameters)
 	for i, out := range e.Out.Get(level.graph.blob) {
-		in := unsafe.Add(r.base, parameters.offset+uint32(i)*input.size())
+		in := unsafe.Add(r.graph.base, parameters.offset+uint32(i)*input.size())
 		if out == 0 {
 			continue
 		}
@@ -253,7 +283,7 @@ func (r *Runner) send(n *send, then span) span {
 	if r.place != level {
 		r.push(span{})
 		r.unit = r.place
-		r.goTo(level)
+		r.goTo(level.graph, level.instance)
 	}
 	return spanOf(&e.Then)
 }

@@ -67,7 +67,7 @@ func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *
 }
 
 // Event is an event that was declared, with values V. The zero Event is refused.
-type Event[V any] struct{ signal }
+type Event[V any] struct{ *signal }
 
 // signal is an event, whatever its values are in Go.
 type signal struct {
@@ -82,7 +82,7 @@ type signal struct {
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}
-	e := Event[V]{signal{of: &h.vocabulary, hash: hashOf(name)}}
+	e := Event[V]{&signal{of: &h.vocabulary, hash: hashOf(name)}}
 	for f := range reflect.TypeFor[V]().Fields() {
 		t, ok := typeOf(f.Type)
 		if !ok {

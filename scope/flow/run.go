@@ -24,12 +24,11 @@ type Runner struct {
 
 	// Where it is in a run.
 	place
-	data       unsafe.Pointer // of the instance
-	base       unsafe.Pointer // of the graph's blob
-	next, end  uint32         // the range of links that it is in
-	top, taken int            // of the stack, of the steps
-	began      *node          // the node that it began with
-	unit       place          // that sent what it is in, or nothing
+	data      unsafe.Pointer // of the instance
+	began     *node          // the node that it began with
+	next, end uint32         // the range of links that it is in
+	top, left int            // of the stack, of the steps
+	unit      place          // that sent what it is in, or nothing
 }
 
 // place is an instance of a graph.
@@ -131,7 +130,7 @@ func (r *Runner) mine(g *Graph) {
 // is of the event: nothing happens. The error is a [StepsError], or that the instance isn't live. Cost:
 // a few ns, a search among the graph's events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
-	return r.fire(e.signal, place{g, i}, key, unsafe.Pointer(&values))
+	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
 
 // FireNamed is Fire for tools, which have the name of an event of the vocabulary, and its values in
@@ -146,7 +145,7 @@ func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values
 	if len(values) > len(parameters) {
 		return fmt.Errorf("flow: event %q has %d values, not %d", event, len(parameters), len(values))
 	}
-	s := signal{of: r.of, hash: hashOf(event)}
+	s := &signal{of: r.of, hash: hashOf(event)}
 	words := make([]uint64, len(parameters)+1)
 	for j, p := range parameters {
 		s.fields = append(s.fields, field{typ: p.Type, at: uint32(8 * j)})
@@ -158,27 +157,23 @@ func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values
 			words[j] = uint64(word)
 		}
 	}
-	return r.fire(s, place{g, i}, key, unsafe.Pointer(&words[0]))
+	return r.fire(s, g, i, key, unsafe.Pointer(&words[0]))
 }
 
-func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error {
-	if e.of == nil {
-		panic(bug("a zero Event: NewEvent makes one"))
-	}
-	r.mine(p.graph)
-	if e.of != r.of {
-		panic(bug("an event of another host"))
+func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.Pointer) error {
+	if e == nil || e.of != r.of || g.of != r.of {
+		r.wrong(e, g)
 	}
 	r.change(ready, running, "Fire")
 	defer r.done()
-	if !r.goTo(p) {
-		return gone(p.graph)
+	if !r.goTo(g, i) {
+		return gone(g)
 	}
-	n := p.graph.find(eventKey(e.hash, key))
+	n := g.find(eventKey(e.hash, key))
 	if n == nil {
 		return nil
 	}
-	for j, out := range n.Out.Get(p.graph.blob) {
+	for j, out := range n.Out.Get(g.blob) {
 		if out == 0 {
 			continue
 		}
@@ -193,6 +188,15 @@ func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error
 		}
 	}
 	return r.begin(&n.node)
+}
+
+// wrong says what is no event, graph or runner of one host.
+func (r *Runner) wrong(e *signal, g *Graph) {
+	if e == nil {
+		panic(bug("a zero Event: NewEvent makes one"))
+	}
+	r.mine(g)
+	panic(bug("an event of another host"))
 }
 
 func gone(g *Graph) error { return fmt.Errorf("flow: the instance of graph %q isn't live", g.Name()) }
@@ -220,13 +224,15 @@ func (g *Graph) find(key uint64) *event {
 }
 
 // goTo makes an instance the one that runs, and says whether it is live.
-func (r *Runner) goTo(p place) bool {
-	data := p.graph.at(p.instance)
+func (r *Runner) goTo(g *Graph, i Instance) bool {
+	if g.pool == nil {
+		return false
+	}
+	data := g.pool.At(g.gen, uint64(i))
 	if data == nil {
 		return false
 	}
-	r.place, r.data, r.base = p, data, p.graph.base
-	p.graph.running = p.instance
+	r.graph, r.instance, r.data, g.running = g, i, data, i
 	return true
 }
 
@@ -246,22 +252,28 @@ func (r *Runner) done() {
 // begin runs the links that follow an event, or a node whose time has come.
 func (r *Runner) begin(n *node) error {
 	s := spanOf(&n.Then)
-	r.began, r.top, r.taken = n, 0, 0
-	r.next, r.end = s.offset, s.offset+s.count*toSize
-	if r.trace == nil {
-		if r.run(r.steps) {
-			return nil
-		}
+	next, end := s.offset, s.offset+s.count*toSize
+	r.began, r.top = n, 0
+	if r.trace != nil {
+		return r.traced(next, end)
+	}
+	if !r.run(next, end, r.steps) {
 		return r.tooMany()
 	}
-	r.trace(Step{r.graph, r.instance, r.graph.index(n), 0})
-	for r.peek() {
-		if r.taken == r.steps {
+	return nil
+}
+
+// traced is run that says each step.
+func (r *Runner) traced(next, end uint32) error {
+	r.trace(Step{r.graph, r.instance, r.graph.index(r.began), 0})
+	r.next, r.end = next, end
+	for left := r.steps; r.peek(); left-- {
+		if left == 0 {
 			return r.tooMany()
 		}
-		l := (*to)(unsafe.Add(r.base, r.next))
+		l := (*to)(unsafe.Add(r.graph.base, r.next))
 		r.trace(Step{r.graph, r.instance, r.graph.index(l.Node.Get(r.graph.blob)), int(l.Port)})
-		r.run(r.taken + 1)
+		r.run(r.next, r.end, 1)
 	}
 	return nil
 }
@@ -289,7 +301,7 @@ func (r *Runner) tooMany() error {
 	if r.unit.graph != nil {
 		home = r.unit.graph
 	}
-	l := (*to)(unsafe.Add(r.base, r.next))
+	l := (*to)(unsafe.Add(r.graph.base, r.next))
 	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)), r.steps}
 }
 

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/upfront-mem/upfront/scope/flow"
@@ -49,5 +50,26 @@ func BenchmarkClone(b *testing.B) {
 	g := load(b, s, cascade(), 4)
 	for b.Loop() {
 		g.Free(g.New())
+	}
+}
+
+func BenchmarkNothing(b *testing.B) {
+	s := openScope(b)
+	g := load(b, s, flow.Source{Name: "x", Nodes: []flow.Node{{Name: "n0", Type: "event", Of: "near"}}}, 1)
+	r := books.NewRunner(s, &book{}, 100)
+	i := g.New()
+	r.Begin()
+	for b.Loop() {
+		if err := near.Fire(r, g, i, 0, values{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r.End()
+}
+func BenchmarkWord(b *testing.B) {
+	var x atomic.Uint32
+	for b.Loop() {
+		x.CompareAndSwap(0, 1)
+		x.Store(0)
 	}
 }

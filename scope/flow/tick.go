@@ -34,7 +34,7 @@ func (r *Runner) Tick(g *Graph) (err error) {
 // tick first looks at all, and then runs those that are due: what one of them begins waits from the next
 // tick on, wherever its node lies.
 func (r *Runner) tick(p place) (err error) {
-	r.goTo(p)
+	r.goTo(p.graph, p.instance)
 	timed, any := p.graph.root.Timed.Get(p.graph.blob), false
 	for _, l := range timed {
 		left := word(r.data, (*delay)(unsafe.Pointer(l.Get(p.graph.blob))).Left)

@@ -19,7 +19,7 @@ const (
 
 var workO = work{
 	letter: "O", title: "an event of a graph that leads through eight nodes; an instance of a graph, made and freed",
-	absent: "C runs the blob that upfront runs, with its word, its search and its steps; the others are nodes of a program, with " +
+	absent: "C runs the blob that upfront runs, with its word, its handle, its search and its steps; the others are nodes of a program, with " +
 		"steps that are counted and no more.",
 	loops: []loop{
 		{name: "O cascade of eight nodes", unit: "event", units: 1, enter: enterCascade},
@@ -32,7 +32,7 @@ var workO = work{
 			fn  func() int
 		}{{library, cascadeSize}, {byInterface, cascadeOnHeap(interfaceNodes)}, {byClosure, cascadeOnHeap(closureNodes)},
 			{byList, cascadeOnHeap(listNodes)}} {
-			s := newSeries("O cascade's memory", "graph", c.who)
+			s := newSeries("O cascade's memory", "bytes of a graph", c.who)
 			s.values = []float64{float64(c.fn())}
 			all = append(all, s)
 		}

@@ -1,5 +1,6 @@
 /* The runner of scope/flow again, in C, for the nodes of work O: the same blob, the same data, the same bounds. */
 #include "flow.h"
+#include <stddef.h>
 
 typedef struct { uint32_t offset, count; } cf_span;
 typedef struct { uint32_t at, constant; } cf_in;
@@ -136,21 +137,30 @@ static int run(cf_runner *r, const char *blob, char *data, cf_span then) {
 	}
 }
 
-static __attribute__((noinline)) int fire(cf_runner *r, const char *blob, char *data, uint64_t key) {
+static char *chunk_at(const cf_instances *p, uint64_t handle) {
+	uint32_t i = (uint32_t)handle;
+	if (i >= p->count || p->generations[i] != handle >> 32 || p->states[i] != 1)
+		return 0;
+	return p->chunks + (size_t)i * p->size;
+}
+
+static __attribute__((noinline)) int fire(cf_runner *r, const char *blob, const cf_instances *p, uint64_t handle, uint64_t key) {
 	uint32_t ready = 0;
 	const cf_event *e;
+	char *data;
 	int done = 1;
 	if (!__atomic_compare_exchange_n(&r->word, &ready, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return 0;
+	data = chunk_at(p, handle);
 	e = find(blob, key);
-	if (e != 0)
+	if (data != 0 && e != 0)
 		done = run(r, blob, data, e->n.then);
 	__atomic_store_n(&r->word, 0, __ATOMIC_SEQ_CST);
 	return done;
 }
 
-void cf_fire(cf_runner *r, const char *blob, char *data, uint64_t key, int n) {
+void cf_fire(cf_runner *r, const char *blob, const cf_instances *p, uint64_t handle, uint64_t key, int n) {
 	for (int i = 0; i < n; i++)
-		if (!fire(r, blob, data, key))
+		if (!fire(r, blob, p, handle, key))
 			return;
 }
