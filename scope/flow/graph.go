@@ -18,6 +18,8 @@ type Graph struct {
 	root     *root
 	blob     blob.Blob
 	base     unsafe.Pointer // of the blob
+	events   unsafe.Pointer // the table in it
+	heard    uint32         // how many there are
 	actions  *uint32        // the host's index of each of root.Actions
 	template []uint64
 	pool     *arena_c.Pool // of the instances
@@ -82,6 +84,8 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (
 	g.template = g.root.Template.Get(g.blob)
 	g.actions = (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), p.actions))
 	h.resolve(g)
+	events := spanOf(&g.root.Events)
+	g.events, g.heard = unsafe.Add(g.base, events.offset), events.count
 	if instances > 0 {
 		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)), 8, true)
 		g.gen = g.pool.Gen

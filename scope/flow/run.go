@@ -164,12 +164,12 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 	if e == nil || e.of != r.of || g.of != r.of {
 		r.wrong(e, g)
 	}
+	n := g.find(eventKey(e.hash, key))
 	r.change(ready, running, "Fire")
 	defer r.done()
 	if !r.goTo(g, i) {
 		return gone(g)
 	}
-	n := g.find(eventKey(e.hash, key))
 	if n == nil {
 		return nil
 	}
@@ -206,17 +206,17 @@ func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(
 
 // find is the event node, or nil.
 func (g *Graph) find(key uint64) *event {
-	events := g.root.Events.Get(g.blob)
-	low, high := 0, len(events)
+	list, low, high := g.events, uint32(0), g.heard
 	for low < high {
-		middle := int(uint(low+high) / 2)
-		e := &events[middle]
-		switch at := eventKey(e.Hash, e.Key); {
-		case at == key:
-			return (*event)(unsafe.Pointer(e.Node.Get(g.blob)))
-		case at < key:
+		middle := (low + high) / 2
+		e := (*entry)(unsafe.Add(list, middle*uint32(unsafe.Sizeof(entry{}))))
+		at := eventKey(e.Hash, e.Key)
+		if at == key {
+			return (*event)(unsafe.Add(g.base, offsetOf(e.Node)))
+		}
+		if at < key {
 			low = middle + 1
-		default:
+		} else {
 			high = middle
 		}
 	}
