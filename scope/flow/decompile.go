@@ -7,9 +7,9 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that it
-// was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error. scratch
-// has blob.ScratchSize bytes. It works on the Go heap.
+// Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that
+// it was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error.
+// scratch has blob.ScratchSize bytes. It works on the Go heap.
 func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
@@ -20,10 +20,12 @@ func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err 
 }
 
 func sourceOf(r *root, b blob.Blob) (Source, Vocabulary) {
-	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)}, unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
+	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)},
+		unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
 	s := Source{Name: textOf(r.Name, b), Seed: (*head)(d.template).random}
 	for _, v := range r.Variables.Get(b) {
-		s.Variables = append(s.Variables, Variable{textOf(v.Name, b), v.Type, valueOf(unsafe.Add(d.template, v.At), v.Type)})
+		s.Variables = append(s.Variables, Variable{textOf(v.Name, b), v.Type,
+			valueOf(unsafe.Add(d.template, v.At), v.Type)})
 	}
 	for i, l := range r.Nodes.Get(b) {
 		s.Nodes = append(s.Nodes, d.node(textOf(r.Names.Get(b)[i], b), l.Get(b)))
@@ -71,8 +73,8 @@ func (d *decompiler) parameters(n *Node, of Signature, words blob.Array[uint32],
 	}
 }
 
-// field adds what it has, if it isn't what it would be without being given, or if it says of what type the
-// node is.
+// field adds what it has, if it isn't what it would be without being given, or if it says of what
+// type the node is.
 func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 	switch f.role {
 	case input:

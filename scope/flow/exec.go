@@ -2,10 +2,10 @@ package flow
 
 import "unsafe"
 
-// run follows the links from next to end, and those that they lead to, until none is left, or so many
-// steps are taken: it says whether none is left. Where it is lies in r then, and another call goes on.
-// This is the one loop: what it uses most lies in its own variables, and in r while it calls something,
-// so that they needn't be written elsewhere at each node.
+// run follows the links from next to end, and those that they lead to, until none is left, or so
+// many steps are taken: it says whether none is left. Where it is lies in r then, and another call
+// goes on. This is the one loop: what it uses most lies in its own variables, and in r while it
+// calls something, so that they needn't be written elsewhere at each node.
 func (r *Runner) run(next, end uint32, left int) bool {
 	base, data := r.graph.base, r.data
 	var then span
@@ -179,15 +179,15 @@ func (r *Runner) call(n *node, port uint32) span {
 
 const spanSize = uint32(unsafe.Sizeof(span{}))
 
-// push keeps a range of links for later: for each step one at most, and two for a send; and one for all
-// that a unit sends.
+// push keeps a range of links for later: for each step one at most, and two for a send; and one for
+// all that a unit sends.
 func (r *Runner) push(s span) {
 	*(*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize)) = s
 	r.top++
 }
 
-// pop goes on with the range of links that lies on the stack. The empty one says that what a unit sent is
-// done.
+// pop goes on with the range of links that lies on the stack. The empty one says that what a unit
+// sent is done.
 func (r *Runner) pop() {
 	r.top--
 	s := (*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize))
@@ -245,7 +245,8 @@ func wait(data unsafe.Pointer, n *delay, port uint32) bool {
 	return false
 }
 
-// send begins an event of the level's graph: what follows it there is done before what follows the send.
+// send begins an event of the level's graph: what follows it there is done before what follows the
+// send.
 func (r *Runner) send(n *send, then span) span {
 	level, sent := r.level, &r.graph.root.Signals.Get(r.graph.blob)[n.Of]
 	if level.graph == nil || level.graph.of == nil {

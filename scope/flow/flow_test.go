@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"errors"
+	"hash/crc32"
 	"runtime"
 	"sync"
 	"testing"
@@ -21,74 +22,112 @@ var faulty = map[string]struct {
 	says   string
 	part   string
 }{
-	"no type":        {func(s *flow.Source) { s.Nodes[1].Type = "brunch" }, `node "way": no node is a "brunch"`, "type"},
-	"no name":        {func(s *flow.Source) { s.Nodes[1].Name = "" }, `node 1 is called "": each has a name`, "name"},
-	"a name twice":   {func(s *flow.Source) { s.Nodes[2].Name = "begin" }, `node 2 is called "begin"`, "name"},
-	"a name of bits": {func(s *flow.Source) { s.Nodes[2].Name = "\xff" }, `node 2 is called "\xff"`, "name"},
+	"no type": {func(s *flow.Source) { s.Nodes[1].Type = "brunch" },
+		`node "way": no node is a "brunch"`, "type"},
+	"no name": {func(s *flow.Source) { s.Nodes[1].Name = "" },
+		`node 1 is called "": each has a name`, "name"},
+	"a name twice": {func(s *flow.Source) { s.Nodes[2].Name = "begin" }, `node 2 is called "begin"`,
+		"name"},
+	"a name of bits": {func(s *flow.Source) { s.Nodes[2].Name = "\xff" }, `node 2 is called "\xff"`,
+		"name"},
 	"dangling": {func(s *flow.Source) { s.Nodes[1].List = then("way", "far") },
 		`node "way": then leads to "far", and no node is called so`, "then"},
 	"no port": {func(s *flow.Source) { s.Nodes[0].List[0].Links[0].Port = "open" },
 		`node "begin": then leads to "open" of node "way", and a branch has the ports ["in"]`, "then"},
 	"to an event": {func(s *flow.Source) { s.Nodes[1].List = then("begin") },
-		`then leads to "" of node "begin", and a event has the ports []`, "then"},
-	"no list": {func(s *flow.Source) { s.Nodes[0].List[0].Name = "else" }, `node "begin": a event has no list "else" of links`, "else"},
-	"a list twice": {func(s *flow.Source) { s.Nodes[0].List = append(s.Nodes[0].List, s.Nodes[0].List[0]) },
+		`then leads to "" of node "begin", and an event has the ports []`, "then"},
+	"no list": {func(s *flow.Source) { s.Nodes[0].List[0].Name = "else" },
+		`node "begin": an event has no list "else" of links`, "else"},
+	"a list twice": {func(s *flow.Source) {
+		s.Nodes[0].List = append(s.Nodes[0].List,
+			s.Nodes[0].List[0])
+	},
 		`list "then" is there twice`, "then"},
 	"a list that isn't next": {func(s *flow.Source) { s.Nodes[3].List[1].Name = "3" },
 		`node "turns": a sequence has its lists "1" to "2", and none "3"`, "3"},
-	"no input": {func(s *flow.Source) { s.Nodes[1].In[0].Name = "of" }, `node "way": a branch has no input "of"`, "of"},
-	"an input twice": {func(s *flow.Source) { s.Nodes[1].In = append(s.Nodes[1].In, s.Nodes[1].In[0]) },
+	"no input": {func(s *flow.Source) { s.Nodes[1].In[0].Name = "of" },
+		`node "way": a branch has no input "of"`, "of"},
+	"an input twice": {func(s *flow.Source) {
+		s.Nodes[1].In = append(s.Nodes[1].In,
+			s.Nodes[1].In[0])
+	},
 		`input "if" is there twice`, "if"},
-	"no variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "y" }, `node "way": if: no variable "y"`, "if"},
+	"no variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "y" },
+		`node "way": if: no variable "y"`, "if"},
 	"wrong variable": {func(s *flow.Source) { s.Nodes[1].In[0].Variable = "n" },
-		`node "way": if is a bool, variable "n" is a int`, "if"},
-	"wrong constant":        {func(s *flow.Source) { s.Nodes[1].In[0] = flow.Input{Name: "if", Constant: 3} }, `node "way": if: 3 is no bool`, "if"},
-	"variable and constant": {func(s *flow.Source) { s.Nodes[1].In[0].Constant = true }, `if has a variable and a constant`, "if"},
+		`node "way": if is a bool, variable "n" is an int`, "if"},
+	"wrong constant": {func(s *flow.Source) {
+		s.Nodes[1].In[0] = flow.Input{Name: "if",
+			Constant: 3}
+	}, `node "way": if: 3 is no bool`, "if"},
+	"variable and constant": {func(s *flow.Source) { s.Nodes[1].In[0].Constant = true },
+		`if has a variable and a constant`, "if"},
 	"a variable as state": {func(s *flow.Source) {
 		s.Nodes[4] = flow.Node{Name: "ask", Type: "once", In: []flow.Input{{Name: "done", Variable: "b"}}}
 	}, `node "ask": done is a constant bool`, "done"},
-	"no output": {func(s *flow.Source) { s.Nodes[4].Out[0].Name = "a" }, `node "ask": a action has no output "a"`, "a"},
+	"no output": {func(s *flow.Source) { s.Nodes[4].Out[0].Name = "a" },
+		`node "ask": an action has no output "a"`, "a"},
 	"wrong output": {func(s *flow.Source) { s.Nodes[4].Out[0].Variable = "b" },
-		`node "ask": x is a int, variable "b" is a bool`, "x"},
+		`node "ask": x is an int, variable "b" is a bool`, "x"},
 	"two writers": {func(s *flow.Source) {
-		s.Nodes = append(s.Nodes, flow.Node{Name: "ask too", Type: "action", Of: "ask", Out: s.Nodes[4].Out})
-	}, `node "ask too": variable "n" is written by node "ask" already; only set and add share one`, "x"},
+		s.Nodes = append(s.Nodes, flow.Node{Name: "ask too", Type: "action", Of: "ask",
+			Out: s.Nodes[4].Out})
+	}, `node "ask too": variable "n" is written by node "ask" already; only set and add share one`,
+		"x"},
 	"set beside a writer": {func(s *flow.Source) {
-		s.Nodes = append(s.Nodes, flow.Node{Name: "set", Type: "set", Out: []flow.Output{{Name: "to", Variable: "n"}}})
+		s.Nodes = append(s.Nodes, flow.Node{Name: "set", Type: "set",
+			Out: []flow.Output{{Name: "to", Variable: "n"}}})
 	}, `node "set": variable "n" is written by node "ask" already`, "to"},
 	"a writer beside set": {func(s *flow.Source) {
-		s.Nodes = append([]flow.Node{{Name: "set", Type: "set", Out: []flow.Output{{Name: "to", Variable: "n"}}}}, s.Nodes...)
+		s.Nodes = append([]flow.Node{{Name: "set", Type: "set",
+			Out: []flow.Output{{Name: "to", Variable: "n"}}}}, s.Nodes...)
 	}, `node "ask": variable "n" is written by node "set" already`, "x"},
 	"set of nothing": {func(s *flow.Source) {
-		s.Nodes = append(s.Nodes, flow.Node{Name: "set", Type: "set", In: []flow.Input{{Name: "value", Constant: 1}}})
+		s.Nodes = append(s.Nodes, flow.Node{Name: "set", Type: "set",
+			In: []flow.Input{{Name: "value", Constant: 1}}})
 	}, `node "set": a set writes to a variable`, "to"},
 	"add of a bool": {func(s *flow.Source) {
-		s.Nodes = append(s.Nodes, flow.Node{Name: "add", Type: "add", Out: []flow.Output{{Name: "to", Variable: "b"}}})
+		s.Nodes = append(s.Nodes, flow.Node{Name: "add", Type: "add",
+			Out: []flow.Output{{Name: "to", Variable: "b"}}})
 	}, `node "add": no add is one of bool`, "type"},
-	"no action":    {func(s *flow.Source) { s.Nodes[4].Of = "shout" }, `node "ask": the host has no action "shout"`, "of"},
-	"no event":     {func(s *flow.Source) { s.Nodes[0].Of = "ask" }, `node "begin": the host has no event "ask"`, "of"},
-	"of something": {func(s *flow.Source) { s.Nodes[1].Of = "ask" }, `node "way": a branch is of nothing, not of "ask"`, "of"},
-	"a key":        {func(s *flow.Source) { s.Nodes[1].Key = 3 }, `node "way": only an event has a key`, "key"},
+	"no action": {func(s *flow.Source) { s.Nodes[4].Of = "shout" },
+		`node "ask": the host has no action "shout"`, "of"},
+	"no event": {func(s *flow.Source) { s.Nodes[0].Of = "ask" },
+		`node "begin": the host has no event "ask"`, "of"},
+	"of something": {func(s *flow.Source) { s.Nodes[1].Of = "ask" },
+		`node "way": a branch is of nothing, not of "ask"`, "of"},
+	"a key": {func(s *flow.Source) { s.Nodes[1].Key = 3 },
+		`node "way": only an event has a key`, "key"},
 	"an event twice": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "begin too", Type: "event", Of: "near", Key: 3})
 	}, `node "begin too": node "begin" is the event "near" of 3 already`, "of"},
-	"a variable twice":   {func(s *flow.Source) { s.Variables[1].Name = "b" }, `variable 1 is called "b"`, ""},
-	"a variable no type": {func(s *flow.Source) { s.Variables[2].Type = 9 }, `variable "x" has no type`, ""},
-	"a wrong value":      {func(s *flow.Source) { s.Variables[1].Value = 0.5 }, `variable "n": 0.5 is no int`, ""},
-	"a large value":      {func(s *flow.Source) { s.Variables[1].Value = 1 << 31 }, `variable "n": 2147483648 is no int`, ""},
-	"a huge value":       {func(s *flow.Source) { s.Variables[2].Value = 1e39 }, `variable "x": 1e+39 is no number`, ""},
-	"a graph of bits":    {func(s *flow.Source) { s.Name = "\xff" }, `graph "\xff": a name is UTF-8`, "name"},
+	"a variable twice": {func(s *flow.Source) { s.Variables[1].Name = "b" },
+		`variable 1 is called "b"`, ""},
+	"a variable no type": {func(s *flow.Source) { s.Variables[2].Type = 9 },
+		`variable "x" has no type`, ""},
+	"a wrong value": {func(s *flow.Source) { s.Variables[1].Value = 0.5 },
+		`variable "n": 0.5 is no int`, ""},
+	"a large value": {func(s *flow.Source) { s.Variables[1].Value = 1 << 31 },
+		`variable "n": 2147483648 is no int`, ""},
+	"a huge value": {func(s *flow.Source) { s.Variables[2].Value = 1e39 },
+		`variable "x": 1e+39 is no number`, ""},
+	"a graph of bits": {func(s *flow.Source) { s.Name = "\xff" }, `graph "\xff": a name is UTF-8`,
+		"name"},
 }
 
 func good() flow.Source {
 	return flow.Source{Name: "good",
-		Variables: []flow.Variable{{Name: "b", Type: flow.Bool}, {Name: "n", Type: flow.Int}, {Name: "x", Type: flow.Number}},
+		Variables: []flow.Variable{{Name: "b", Type: flow.Bool}, {Name: "n", Type: flow.Int},
+			{Name: "x", Type: flow.Number}},
 		Nodes: []flow.Node{
-			{Name: "begin", Type: "event", Of: "near", Key: 3, Out: []flow.Output{{Name: "b", Variable: "b"}}, List: then("way")},
-			{Name: "way", Type: "branch", In: []flow.Input{{Name: "if", Variable: "b"}}, List: []flow.List{to("then", "ask"), to("else", "turns")}},
+			{Name: "begin", Type: "event", Of: "near", Key: 3,
+				Out: []flow.Output{{Name: "b", Variable: "b"}}, List: then("way")},
+			{Name: "way", Type: "branch", In: []flow.Input{{Name: "if", Variable: "b"}},
+				List: []flow.List{to("then", "ask"), to("else", "turns")}},
 			{Name: "tell", Type: "action", Of: "note", In: []flow.Input{{Name: "a", Variable: "n"}}},
 			{Name: "turns", Type: "sequence", List: []flow.List{to("1", "ask"), to("2", "tell")}},
-			{Name: "ask", Type: "action", Of: "ask", Out: []flow.Output{{Name: "x", Variable: "n"}}, List: then("tell")},
+			{Name: "ask", Type: "action", Of: "ask", Out: []flow.Output{{Name: "x", Variable: "n"}},
+				List: then("tell")},
 		}}
 }
 
@@ -141,13 +180,36 @@ func TestThereAndBack(t *testing.T) {
 	assert.Equal(t, good().Nodes, back.Nodes)
 }
 
+// TestSameBytes: what is compiled, and what it becomes in play, is the same on each target.
+func TestSameBytes(t *testing.T) {
+	data := compile(t, everything())
+	s := openScope(t)
+	g, r := load(t, s, everything(), 1), books.NewRunner(s, &book{}, 1000)
+	i := g.New()
+	r.Begin()
+	for range 10 {
+		for _, n := range g.Source().Nodes {
+			if n.Type == "event" {
+				_ = near.Fire(r, g, i, n.Key, values{true, 1 << 40, 3, 0.1})
+				_ = far.Fire(r, g, i, n.Key, values{false, 1 << 50, -3, 1e9})
+			}
+		}
+		_ = r.Tick(g)
+	}
+	r.End()
+	assert.Equal(t, []uint32{0x5283bd68, 0x7584aaca},
+		[]uint32{crc32.ChecksumIEEE(data), crc32.ChecksumIEEE(flow.DataOf(g, i))})
+}
+
 func TestReport(t *testing.T) {
 	source := good()
-	source.Nodes = append(source.Nodes, flow.Node{Name: "wait", Type: "delay"}, flow.Node{Name: "more", Type: "delay", List: then("wait")})
+	source.Nodes = append(source.Nodes, flow.Node{Name: "wait", Type: "delay"},
+		flow.Node{Name: "more", Type: "delay", List: then("wait")})
 	data, report, err := flow.Compile(source, books.Vocabulary())
 	require.NoError(t, err)
 	assert.Equal(t, []flow.NodeSize{
-		{"event", 1, 24 + 4 + 8 + 4*4, 0}, {"branch", 1, 12 + 8 + 8 + 2*8, 0}, {"delay", 2, 2*(12+4+8) + 8, 8},
+		{"event", 1, 24 + 4 + 8 + 4*4, 0}, {"branch", 1, 12 + 8 + 8 + 2*8, 0},
+		{"delay", 2, 2*(12+4+8) + 8, 8},
 		{"sequence", 1, 12 + 12 + 2*8 + 2*8, 4}, {"action", 2, 2*(12+12) + 4*8 + 8 + 8 + 4*4, 0},
 	}, report.Nodes)
 	sum := 0
@@ -160,7 +222,8 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, 8+12+12, report.Data)
 }
 
-// TestClones: 10,000 instances are one blob, and exactly the bytes of their data beside the pool's books.
+// TestClones: 10,000 instances are one blob, and exactly the bytes of their data beside the pool's
+// books.
 func TestClones(t *testing.T) {
 	const n = 10_000
 	s := openScope(t)
@@ -206,17 +269,23 @@ func TestClones(t *testing.T) {
 func TestSend(t *testing.T) {
 	s := openScope(t)
 	a := func(n int) []flow.Input { return []flow.Input{{Name: "a", Constant: n}} }
-	level := load(t, s, flow.Source{Name: "level", Variables: []flow.Variable{{Name: "who", Type: flow.Handle}}, Nodes: []flow.Node{
-		{Name: "died", Type: "event", Of: "far", Key: 4, Out: []flow.Output{{Name: "d", Variable: "who"}}, List: then("one", "two")},
-		{Name: "one", Type: "action", Of: "note", In: append(a(1), flow.Input{Name: "d", Variable: "who"})},
-		{Name: "two", Type: "action", Of: "note", In: a(2)},
-	}}, 1)
-	unit := load(t, s, flow.Source{Name: "unit", Variables: []flow.Variable{{Name: "me", Type: flow.Handle}}, Nodes: []flow.Node{
-		{Name: "hurt", Type: "event", Of: "near", Out: []flow.Output{{Name: "d", Variable: "me"}}, List: then("die", "last")},
-		{Name: "die", Type: "send", Of: "far", In: []flow.Input{{Name: "key", Constant: 4}, {Name: "d", Variable: "me"}}, List: then("first")},
-		{Name: "first", Type: "action", Of: "note", In: a(3)},
-		{Name: "last", Type: "action", Of: "note", In: a(4)},
-	}}, 2)
+	level := load(t, s, flow.Source{Name: "level",
+		Variables: []flow.Variable{{Name: "who", Type: flow.Handle}}, Nodes: []flow.Node{
+			{Name: "died", Type: "event", Of: "far", Key: 4,
+				Out: []flow.Output{{Name: "d", Variable: "who"}}, List: then("one", "two")},
+			{Name: "one", Type: "action", Of: "note", In: append(a(1),
+				flow.Input{Name: "d", Variable: "who"})},
+			{Name: "two", Type: "action", Of: "note", In: a(2)},
+		}}, 1)
+	unit := load(t, s, flow.Source{Name: "unit",
+		Variables: []flow.Variable{{Name: "me", Type: flow.Handle}}, Nodes: []flow.Node{
+			{Name: "hurt", Type: "event", Of: "near", Out: []flow.Output{{Name: "d", Variable: "me"}},
+				List: then("die", "last")},
+			{Name: "die", Type: "send", Of: "far", In: []flow.Input{{Name: "key", Constant: 4},
+				{Name: "d", Variable: "me"}}, List: then("first")},
+			{Name: "first", Type: "action", Of: "note", In: a(3)},
+			{Name: "last", Type: "action", Of: "note", In: a(4)},
+		}}, 2)
 	w := &book{}
 	r := books.NewRunner(s, w, 100)
 	frog := unit.New()
@@ -237,7 +306,8 @@ func TestSend(t *testing.T) {
 		steps = append(steps, step.Graph.Name()+" "+step.Graph.Source().Nodes[step.Node].Name)
 	})
 	assert.Equal(t, both, hurt())
-	assert.Equal(t, []string{"unit hurt", "unit die", "level one", "level two", "unit first", "unit last"}, steps)
+	assert.Equal(t, []string{"unit hurt", "unit die", "level one", "level two", "unit first",
+		"unit last"}, steps)
 	level.Free(main)
 	assert.Equal(t, both[2:], hurt(), "the level's is gone")
 }
@@ -323,27 +393,36 @@ var (
 	quietHost = flow.NewHost[quiet]()
 	quietNear = flow.NewEvent[values](quietHost, "near")
 	quietFar  = flow.NewEvent[values](quietHost, "far")
-	_         = flow.NewAction(quietHost, "note", func(_ *flow.Runner, w *quiet, _ *note) { w.notes++ })
-	_         = flow.NewAction(quietHost, "ask", func(r *flow.Runner, _ *quiet, p *ask) { p.Y.Set(r, true) })
+	_         = flow.NewAction(quietHost, "note", func(_ *flow.Runner, w *quiet,
+		_ *note) {
+		w.notes++
+	})
+	_ = flow.NewAction(quietHost, "ask", func(r *flow.Runner, _ *quiet,
+		p *ask) {
+		p.Y.Set(r, true)
+	})
 )
 
 // TestMisuse: what a program must not do is refused, in words, and the runner goes on.
 func TestMisuse(t *testing.T) {
 	s := openScope(t)
 	g := load(t, s, flow.Source{Name: "pond", Nodes: []flow.Node{
-		{Name: "start", Type: "event", Of: "near", List: then("do")}, {Name: "do", Type: "action", Of: "do"},
+		{Name: "start", Type: "event", Of: "near", List: then("do")},
+		{Name: "do", Type: "action", Of: "do"},
 	}}, 2)
 	w := &book{}
 	r := books.NewRunner(s, w, 10)
 	i := g.New()
 	fire := func() { _ = near.Fire(r, g, i, 0, values{}) }
 	assert.PanicsWithValue(t, "flow: BUG: Fire outside of its phase: call Begin first", fire)
-	assert.PanicsWithValue(t, "flow: BUG: Tick outside of its phase: call Begin first", func() { _ = r.Tick(g) })
+	assert.PanicsWithValue(t, "flow: BUG: Tick outside of its phase: call Begin first",
+		func() { _ = r.Tick(g) })
 	assert.PanicsWithValue(t, "flow: BUG: End outside of its phase: call Begin first", r.End)
 	r.Begin()
 	assert.PanicsWithValue(t, "flow: BUG: Begin twice", r.Begin)
 	again := " while an event runs: an action may not call it, nor another goroutine; a graph fires by a node \"send\""
-	for what, do := range map[string]func(){"Fire": fire, "Tick": func() { _ = r.Tick(g) }, "End": r.End, "Begin": r.Begin} {
+	for what, do := range map[string]func(){"Fire": fire, "Tick": func() { _ = r.Tick(g) },
+		"End": r.End, "Begin": r.Begin} {
 		w.inner = do
 		assert.PanicsWithValue(t, "flow: BUG: "+what+again, fire)
 	}
@@ -370,19 +449,26 @@ func TestMisuse(t *testing.T) {
 	r.End()
 
 	g.Free(i)
-	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "pond": put twice`, func() { g.Free(i) })
-	assert.PanicsWithValue(t, `flow: BUG: Value of an instance of graph "pond", which isn't live`, func() { g.Value(i, 0) })
+	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "pond": put twice`,
+		func() { g.Free(i) })
+	assert.PanicsWithValue(t, `flow: BUG: Value of an instance of graph "pond", which isn't live`,
+		func() { g.Value(i, 0) })
 	r.Begin()
-	assert.EqualError(t, near.Fire(r, g, i, 0, values{}), `flow: the instance of graph "pond" isn't live`)
-	assert.PanicsWithValue(t, "flow: BUG: an event of another host", func() { _ = quietNear.Fire(r, g, i, 0, values{}) })
+	assert.EqualError(t, near.Fire(r, g, i, 0,
+		values{}), `flow: the instance of graph "pond" isn't live`)
+	assert.PanicsWithValue(t, "flow: BUG: an event of another host",
+		func() { _ = quietNear.Fire(r, g, i, 0, values{}) })
 	r.End()
 	none := load(t, s, flow.Source{Name: "none"}, 0)
 	assert.Zero(t, none.New())
-	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "none", which has none`, func() { none.Free(i) })
+	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "none", which has none`,
+		func() { none.Free(i) })
 	foreign := quietHost.NewRunner(s, &quiet{}, 1)
-	assert.PanicsWithValue(t, `flow: BUG: a runner of another host than that of graph "pond"`, func() { _ = foreign.Tick(g) })
+	assert.PanicsWithValue(t, `flow: BUG: a runner of another host than that of graph "pond"`,
+		func() { _ = foreign.Tick(g) })
 	assert.PanicsWithValue(t, "flow: BUG: a runner with 0 steps", func() { books.NewRunner(s, w, 0) })
-	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances", func() { _, _ = books.Load(s, nil, nil, -1) })
+	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances",
+		func() { _, _ = books.Load(s, nil, nil, -1) })
 }
 
 func TestZeros(t *testing.T) {
@@ -397,19 +483,27 @@ func TestZeros(t *testing.T) {
 	live := load(t, s, flow.Source{Name: "live"}, 1)
 	for says, do := range map[string][]func(){
 		"flow: BUG: a zero Host: NewHost makes one": {
-			func() { h.Vocabulary() }, func() { _, _ = h.Load(s, nil, nil, 1) }, func() { h.NewRunner(s, nil, 1) },
-			func() { flow.NewEvent[values](&h, "e") }, func() { flow.NewAction(&h, "a", func(*flow.Runner, *book, *note) {}) },
+			func() { h.Vocabulary() }, func() { _, _ = h.Load(s, nil, nil, 1) },
+			func() { h.NewRunner(s, nil, 1) },
+			func() { flow.NewEvent[values](&h, "e") },
+			func() { flow.NewAction(&h, "a", func(*flow.Runner, *book, *note) {}) },
 		},
 		"flow: BUG: a zero Graph: Load of a Host makes one": {
-			func() { g.New() }, func() { g.Free(1) }, func() { g.Live(1) }, func() { g.Seed(1, 1) }, func() { g.Value(1, 1) },
-			func() { g.Data() }, func() { g.Source() }, func() { _ = g.Name() }, func() { _ = real.Tick(&g) },
+			func() { g.New() }, func() { g.Free(1) }, func() { g.Live(1) }, func() { g.Seed(1, 1) },
+			func() { g.Value(1, 1) },
+			func() { g.Data() }, func() { g.Source() }, func() { _ = g.Name() },
+			func() { _ = real.Tick(&g) },
 			func() { real.SendTo(&g, 1) }, func() { _ = near.Fire(real, &g, 1, 1, values{}) },
 		},
 		"flow: BUG: a zero Runner: NewRunner of a Host makes one": {
-			r.Begin, r.End, func() { _ = r.Tick(live) }, func() { r.SendTo(live, 1) }, func() { _ = near.Fire(&r, live, 1, 1, values{}) },
+			r.Begin, r.End, func() { _ = r.Tick(live) }, func() { r.SendTo(live, 1) },
+			func() { _ = near.Fire(&r, live, 1, 1, values{}) },
 			func() { _ = r.FireNamed(live, 1, "near", 1) },
 		},
-		"flow: BUG: a zero Event: NewEvent makes one": {func() { _ = e.Fire(real, live, 1, 1, values{}) }},
+		"flow: BUG: a zero Event: NewEvent makes one": {func() {
+			_ = e.Fire(real, live, 1, 1,
+				values{})
+		}},
 	} {
 		for i, do := range do {
 			assert.PanicsWithValue(t, says, do, "%s %d", says, i)
@@ -431,8 +525,14 @@ func TestEnds(t *testing.T) {
 		assert.PanicsWithValue(t, "flow: BUG: a Graph whose scope has closed", do)
 	}
 	other := load(t, s, good(), 1)
-	fires := func(r *flow.Runner, g *flow.Graph) func() { return func() { _ = near.Fire(r, g, i, 3, values{}) } }
-	for _, do := range []func(){r.Begin, r.End, fires(r, g), fires(r, other), func() { _ = r.Tick(other) }} {
+	fires := func(r *flow.Runner, g *flow.Graph) func() {
+		return func() {
+			_ = near.Fire(r, g, i, 3,
+				values{})
+		}
+	}
+	for _, do := range []func(){r.Begin, r.End, fires(r, g), fires(r, other),
+		func() { _ = r.Tick(other) }} {
 		assert.PanicsWithValue(t, "flow: BUG: a Runner whose scope has closed", do)
 	}
 	r = books.NewRunner(s, &book{}, 10)
@@ -442,7 +542,8 @@ func TestEnds(t *testing.T) {
 	assert.PanicsWithValue(t, "flow: BUG: a Graph whose scope has closed", func() { r.SendTo(g, i) })
 }
 
-// TestHosts: what can't be declared stops the program; what a graph needs that a host hasn't is named.
+// TestHosts: what can't be declared stops the program; what a graph needs that a host hasn't is
+// named.
 func TestHosts(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
@@ -461,13 +562,17 @@ func TestHosts(t *testing.T) {
 		defer func() { assert.Contains(t, recover(), text) }()
 		do()
 	}
-	says(`a parameter is a flow.In or flow.Out of bool`, func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A int32 }) {}) })
-	says(`a parameter is a flow.In`, func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A embedded }) {}) })
+	says(`a parameter is a flow.In or flow.Out of bool`,
+		func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A int32 }) {}) })
+	says(`a parameter is a flow.In`,
+		func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A embedded }) {}) })
 	says(`a value is a bool`, func() { flow.NewEvent[struct{ A int }](h, "x") })
-	says(`action "note": each has a name`, func() { flow.NewAction(h, "note", func(*flow.Runner, *book, *note) {}) })
+	says(`action "note": each has a name`,
+		func() { flow.NewAction(h, "note", func(*flow.Runner, *book, *note) {}) })
 	says(`event "": each has a name`, func() { flow.NewEvent[values](h, "") })
 	says(`parameter "a": each has a name`, func() { flow.NewEvent[struct{ A, a int32 }](h, "x") })
-	_, err := flow.HostOf(flow.Vocabulary{Events: []flow.Signature{{Name: "e", Parameters: []flow.Parameter{{"a", flow.Int, true}}}}})
+	_, err := flow.HostOf(flow.Vocabulary{Events: []flow.Signature{{Name: "e",
+		Parameters: []flow.Parameter{{"a", flow.Int, true}}}}})
 	assert.EqualError(t, err, `flow: event "e", parameter "a": a out int`)
 }
 
@@ -491,7 +596,8 @@ func TestTools(t *testing.T) {
 	assert.Equal(t, true, g.Value(i, 0))
 	assert.EqualError(t, r.FireNamed(g, i, "further", 3), `flow: the host has no event "further"`)
 	assert.EqualError(t, r.FireNamed(g, i, "near", 3, 1), `flow: event "near": b: 1 is no bool`)
-	assert.EqualError(t, r.FireNamed(g, i, "near", 3, true, 0, 0, 0, 0), `flow: event "near" has 4 values, not 5`)
+	assert.EqualError(t, r.FireNamed(g, i, "near", 3, true, 0, 0, 0, 0),
+		`flow: event "near" has 4 values, not 5`)
 	r.End()
 }
 

@@ -27,13 +27,14 @@ type Graph struct {
 	running  Instance // that a runner is in
 }
 
-// Instance names an instance of a graph: plain data of 8 bytes, that may lie in any block. It is good
-// in its own graph only. The zero Instance names nothing.
+// Instance names an instance of a graph: plain data of 8 bytes, that may lie in any block. It is
+// good in its own graph only. The zero Instance names nothing.
 type Instance uint64
 
-// Size says how many bytes Load takes of its scope for the graph of these bytes and so many instances:
-// a copy of the blob, 4 bytes for each action that nodes call, for each instance its dynamic data and 9
-// bytes, and some 80. It looks at the bytes as Load does. scratch has blob.ScratchSize bytes.
+// Size says how many bytes Load takes of its scope for the graph of these bytes and so many
+// instances: a copy of the blob, 4 bytes for each action that nodes call, for each instance its
+// dynamic data and 9 bytes, and some 80. It looks at the bytes as Load does. scratch has
+// blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
@@ -57,12 +58,12 @@ func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
 // nodeSize is what Own takes.
 const nodeSize = 16
 
-// Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of them
-// in s, with room for so many instances. Bytes that are no graph, or of a graph that needs what the
-// host hasn't, are an error. When s is full it unwinds, as New does: Size says what it takes. scratch
-// has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost: that of blob.Verify,
-// some 50 ns a node, one call into C, a place in the table of limits.owned, and one allocation on the Go
-// heap.
+// Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of
+// them in s, with room for so many instances. Bytes that are no graph, or of a graph that needs
+// what the host hasn't, are an error. When s is full it unwinds, as New does: Size says what it
+// takes. scratch has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost:
+// that of blob.Verify, some 50 ns a node, one call into C, a place in the table of limits.owned,
+// and one allocation on the Go heap.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
 	h.declared()
 	if instances < 0 || int64(instances) > 1<<31 {
@@ -79,7 +80,8 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (
 	block := s.BytesUnzeroed(p.size, arena_c.LineSize)
 	copy(block[p.blob:], data)
 	g := &Graph{of: &h.vocabulary, base: unsafe.Pointer(&block[p.blob])}
-	g.root = (*root)(unsafe.Add(g.base, uintptr(unsafe.Pointer(r))-uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
+	g.root = (*root)(unsafe.Add(g.base,
+		uintptr(unsafe.Pointer(r))-uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
 	g.blob = b.Moved(block[p.blob:])
 	g.template = g.root.Template.Get(g.blob)
 	g.actions = (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), p.actions))
@@ -87,7 +89,8 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (
 	events := spanOf(&g.root.Events)
 	g.events, g.heard = unsafe.Add(g.base, events.offset), events.count
 	if instances > 0 {
-		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)), 8, true)
+		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)),
+			8, true)
 		g.gen = g.pool.Gen
 	}
 	s.Own((*ending)(g))
@@ -109,7 +112,8 @@ func differs(what string, there, here []Signature) error {
 			return fmt.Errorf("the host has no %s %q", what, s.Name)
 		}
 		if !slices.Equal(here[i].Parameters, s.Parameters) {
-			return fmt.Errorf("%s %q: the host has %v, the graph %v", what, s.Name, here[i].Parameters, s.Parameters)
+			return fmt.Errorf("%s %q: the host has %v, the graph %v", what, s.Name, here[i].Parameters,
+				s.Parameters)
 		}
 	}
 	return nil
@@ -175,8 +179,8 @@ func (g *Graph) Data() int {
 	return 8 * len(g.template)
 }
 
-// New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all that
-// there is room for are live. Cost: a few ns and the copy; no call into C.
+// New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all
+// that there is room for are live. Cost: a few ns and the copy; no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {
@@ -190,12 +194,13 @@ func (g *Graph) New() Instance {
 	return Instance(handle)
 }
 
-// Free ends an instance. One that was freed already, one of no graph, or one that a runner is in is a
-// caller's bug and panics; nothing changes.
+// Free ends an instance. One that was freed already, one of no graph, or one that a runner is in is
+// a caller's bug and panics; nothing changes.
 func (g *Graph) Free(i Instance) {
 	g.loaded()
 	if i == g.running && i != 0 {
-		panic(bug("Free of an instance of graph %q while it runs: free it when its event has returned", g.Name()))
+		panic(bug("Free of an instance of graph %q while it runs: free it when its event has returned",
+			g.Name()))
 	}
 	if g.pool == nil {
 		panic(bug("Free of an instance of graph %q, which has none", g.Name()))
@@ -224,8 +229,8 @@ func (g *Graph) Seed(i Instance, seed uint32) {
 	(*head)(g.data("Seed", i)).random = seed
 }
 
-// Value is what the variable with this index in Source has in an instance: a bool, int32, float32 or
-// uint64. It is for tools and tests.
+// Value is what the variable with this index in Source has in an instance: a bool, int32, float32
+// or uint64. It is for tools and tests.
 func (g *Graph) Value(i Instance, variable int) any {
 	data := g.data("Value", i)
 	v := g.root.Variables.Get(g.blob)[variable]

@@ -21,12 +21,13 @@ func resum(data []byte) {
 	const at = 28
 	if len(data) >= at+4 {
 		sum := crc32.Update(0, crc32.MakeTable(crc32.Castagnoli), data[:at])
-		binary.LittleEndian.PutUint32(data[at:], crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), data[at+4:]))
+		binary.LittleEndian.PutUint32(data[at:], crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli),
+			data[at+4:]))
 	}
 }
 
-// bounded loads bytes and runs all that is in them, and says whether they were let through: then nothing
-// but one instance has changed.
+// bounded loads bytes and runs all that is in them, and says whether they were let through: then
+// nothing but one instance has changed.
 func bounded(t testing.TB, s scope.Scope, data []byte) bool {
 	inner := s.Open("hostile")
 	defer func() { require.NoError(t, inner.Close()) }()
@@ -84,7 +85,8 @@ func TestHostileWords(t *testing.T) {
 	through, refused := 0, 0
 	for at := 0; at+4 <= len(data); at += 4 {
 		was := binary.LittleEndian.Uint32(data[at:])
-		others := []uint32{0, 1, 2, 4, 8, was - 4, was + 4, was - 1, was + 1, was + 8, was ^ 1<<31, 1 << 30, 1<<32 - 1, uint32(at)}
+		others := []uint32{0, 1, 2, 4, 8, was - 4, was + 4, was - 1, was + 1, was + 8, was ^ 1<<31,
+			1 << 30, 1<<32 - 1, uint32(at)}
 		if testing.Short() || arena_c.Race || arena_c.Asan {
 			others = others[at%7*2:][:2]
 		}
@@ -121,7 +123,8 @@ func everything() flow.Source {
 			types[n.Type] = true
 			if n.Type == "event" {
 				p.steps = 0
-				_, ok := p.fire(i, n.Of, n.Key, map[string]any{"a": int32(3), "b": true, "c": float32(1), "d": uint64(9)})
+				_, ok := p.fire(i, n.Of, n.Key, map[string]any{"a": int32(3), "b": true, "c": float32(1),
+					"d": uint64(9)})
 				ends = ends && ok
 			}
 		}
@@ -131,8 +134,8 @@ func everything() flow.Source {
 	}
 }
 
-// FuzzLoad: a blob any words of which were written over is refused, or runs within its bounds. What package
-// blob refuses, its own target is after.
+// FuzzLoad: a blob any words of which were written over is refused, or runs within its bounds. What
+// package blob refuses, its own target is after.
 func FuzzLoad(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, []byte{byte(40 + 4*seed), 0, 8, 0, 0, 0})

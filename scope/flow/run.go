@@ -11,8 +11,8 @@ import (
 )
 
 // Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. It is
-// used between Begin and End, by one goroutine at a time; its own word refuses all else. The zero Runner
-// is refused.
+// used between Begin and End, by one goroutine at a time; its own word refuses all else. The zero
+// Runner is refused.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
@@ -45,23 +45,24 @@ const (
 	running
 )
 
-// NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each event.
-// Its stack takes 16 bytes a step of s, and 24, and a place in the table of limits.owned. It is one
-// allocation on the Go heap. A full s unwinds.
+// NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each
+// event. Its stack takes 16 bytes a step of s, and 24, and a place in the table of limits.owned. It
+// is one allocation on the Go heap. A full s unwinds.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > math.MaxInt32 {
 		panic(bug("a runner with %d steps", steps))
 	}
 	stack := s.BytesUnzeroed((2*steps+1)*int(spanSize), 8)
-	r := &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]), steps: steps}
+	r := &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]),
+		steps: steps}
 	r.word.Store(closed)
 	s.Own((*ended)(r))
 	return r
 }
 
-// SendTo says where events of nodes of the type "send" go: to an instance of the level's graph. Until it
-// is called they go nowhere.
+// SendTo says where events of nodes of the type "send" go: to an instance of the level's graph.
+// Until it is called they go nowhere.
 func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.mine(level)
 	r.level = place{level, i}
@@ -112,9 +113,10 @@ func (r *ended) Close() error {
 func (r *Runner) refuse(what string) {
 	r.made()
 	panic(bug("%s %s", what, [...]string{
-		closed:  "outside of its phase: call Begin first",
-		ready:   "twice",
-		running: "while an event runs: an action may not call it, nor another goroutine; a graph fires by a node \"send\"",
+		closed: "outside of its phase: call Begin first",
+		ready:  "twice",
+		running: "while an event runs: an action may not call it, nor another goroutine; " +
+			"a graph fires by a node \"send\"",
 	}[r.word.Load()]))
 }
 
@@ -126,15 +128,16 @@ func (r *Runner) mine(g *Graph) {
 	}
 }
 
-// Fire runs what follows the event of this key in an instance of a graph, with its values. No node that
-// is of the event: nothing happens. The error is a [StepsError], or that the instance isn't live. Cost:
-// a few ns, a search among the graph's events, and some 2 ns a node.
+// Fire runs what follows the event of this key in an instance of a graph, with its values. No node
+// that is of the event: nothing happens. The error is a [StepsError], or that the instance isn't
+// live. Cost: a few ns, a search among the graph's events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
 	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
 
 // FireNamed is Fire for tools, which have the name of an event of the vocabulary, and its values in
-// order: what a [Variable] may have. One that isn't given is the zero value. It works on the Go heap.
+// order: what a [Variable] may have. One that isn't given is the zero value. It works on the Go
+// heap.
 func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
 	r.mine(g)
 	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
@@ -199,7 +202,10 @@ func (r *Runner) wrong(e *signal, g *Graph) {
 	panic(bug("an event of another host"))
 }
 
-func gone(g *Graph) error { return fmt.Errorf("flow: the instance of graph %q isn't live", g.Name()) }
+func gone(g *Graph) error {
+	return fmt.Errorf("flow: the instance of graph %q isn't live",
+		g.Name())
+}
 
 // eventKey orders events by hash and key.
 func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(uint32(key)^1<<31) }
@@ -302,7 +308,8 @@ func (r *Runner) tooMany() error {
 		home = r.unit.graph
 	}
 	l := (*to)(unsafe.Add(r.graph.base, r.next))
-	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)), r.steps}
+	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)),
+		r.steps}
 }
 
 // nameOf is a node's.
@@ -310,7 +317,8 @@ func (g *Graph) nameOf(n *node) string {
 	return textOf(g.root.Names.Get(g.blob)[g.index(n)], g.blob)
 }
 
-// StepsError says that an event, or a delay or timer that went on, took more steps than there may be.
+// StepsError says that an event, or a delay or timer that went on, took more steps than there may
+// be.
 type StepsError struct {
 	Graph string
 	Began string // the node that it began with
@@ -320,5 +328,6 @@ type StepsError struct {
 
 // Error says it in one line.
 func (e *StepsError) Error() string {
-	return fmt.Sprintf("flow: graph %q: %q: no end after %d steps; node %q is next: is it in a cycle?", e.Graph, e.Began, e.Steps, e.Node)
+	return fmt.Sprintf("flow: graph %q: %q: no end after %d steps; node %q is next: is it in a cycle?",
+		e.Graph, e.Began, e.Steps, e.Node)
 }

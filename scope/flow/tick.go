@@ -9,10 +9,10 @@ import (
 // due is what a delay or timer has left whose time has come in this tick.
 const due = 1 << 31
 
-// Tick takes one tick off the delays and timers of all instances of a graph, and runs what follows those
-// whose time has come, in the order of instances and nodes. Each has all of the steps; one that takes
-// more is an error like that of Fire, and the others run all the same: the error is that of the first.
-// Cost: of an instance where nothing waits, a look at one word.
+// Tick takes one tick off the delays and timers of all instances of a graph, and runs what follows
+// those whose time has come, in the order of instances and nodes. Each has all of the steps; one
+// that takes more is an error like that of Fire, and the others run all the same: the error is that
+// of the first. Cost: of an instance where nothing waits, a look at one word.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	r.change(ready, running, "Tick")
@@ -31,8 +31,8 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	return err
 }
 
-// tick first looks at all, and then runs those that are due: what one of them begins waits from the next
-// tick on, wherever its node lies.
+// tick first looks at all, and then runs those that are due: what one of them begins waits from the
+// next tick on, wherever its node lies.
 func (r *Runner) tick(p place) (err error) {
 	r.goTo(p.graph, p.instance)
 	timed, any := p.graph.root.Timed.Get(p.graph.blob), false

@@ -10,14 +10,15 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// verify looks at all that a runner relies on, in bytes that may come from anywhere. Package blob has
-// looked where links lead; here it is offsets in the dynamic data, ports, and the tables.
+// verify looks at all that a runner relies on, in bytes that may come from anywhere. Package blob
+// has looked where links lead; here it is offsets in the dynamic data, ports, and the tables.
 func verify(data, scratch []byte) (*root, blob.Blob, error) {
 	r, b, err := format.Verify(data, scratch)
 	if err != nil {
 		return nil, b, fmt.Errorf("flow: %w", err)
 	}
-	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b), size: uint64(r.Template.Len()) * 8}
+	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b),
+		size: uint64(r.Template.Len()) * 8}
 	if err := v.all(); err != nil {
 		return nil, b, fmt.Errorf("flow: damaged: graph %.80q: %w", r.Name.Get(b), err)
 	}
@@ -46,7 +47,8 @@ func (v *verifier) all() error {
 			}
 			for _, p := range s.Parameters.Get(v.blob) {
 				if p.Type < Bool || p.Type > Handle || p.Out > 1 {
-					return fmt.Errorf("parameter %.80q of %.80q is a %d, %d", p.Name.Get(v.blob), s.Name.Get(v.blob), p.Type, p.Out)
+					return fmt.Errorf("parameter %.80q of %.80q is a %d, %d", p.Name.Get(v.blob),
+						s.Name.Get(v.blob), p.Type, p.Out)
 				}
 			}
 		}
@@ -90,7 +92,8 @@ func (v *verifier) data() error {
 	end := headSize
 	for _, x := range v.variables {
 		size := x.Type.size()
-		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size || x.At%size != 0 {
+		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size ||
+			x.At%size != 0 {
 			return fmt.Errorf("variable %.80q is a %d at %d", x.Name.Get(v.blob), x.Type, x.At)
 		}
 		if word := *(*uint32)(unsafe.Add(template, x.At)); !isConstant(word, x.Type) {
@@ -103,7 +106,8 @@ func (v *verifier) data() error {
 
 // isConstant says whether a word is one of the type.
 func isConstant(word uint32, t Type) bool {
-	return t == Int || t == Bool && word <= 1 || t == Number && finite(math.Float32frombits(word)) || t == Handle && word == 0
+	return t == Int || t == Bool && word <= 1 || t == Number && finite(math.Float32frombits(word)) ||
+		t == Handle && word == 0
 }
 
 // uses says whether a variable of the type lies at the offset.
@@ -180,7 +184,8 @@ func indexOf(nodes []blob.Link[node], at uint32) int {
 }
 
 // parameters are words, as the signature has it.
-func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.Array[uint32]) error {
+func (v *verifier) parameters(of uint32, all blob.Array[signature],
+	words blob.Array[uint32]) error {
 	if of >= uint32(all.Len()) {
 		return fmt.Errorf("it is of %d of %d", of, all.Len())
 	}
@@ -214,7 +219,8 @@ func (v *verifier) event(e *event) error {
 		return fmt.Errorf("%d variables for %d values", len(out), len(parameters))
 	}
 	for i, p := range parameters {
-		if err := v.field(field{name: "a value", role: output, typ: p.Type, outside: true}, unsafe.Pointer(&out[i])); err != nil {
+		if err := v.field(field{name: "a value", role: output, typ: p.Type, outside: true},
+			unsafe.Pointer(&out[i])); err != nil {
 			return err
 		}
 	}
@@ -242,7 +248,8 @@ func (v *verifier) tables() error {
 			return fmt.Errorf("the delay at %d is out of order", offsetOf(l))
 		}
 		before = offsetOf(l)
-		if i := indexOf(v.nodes, offsetOf(l)); i < 0 || l.Get(v.blob).Tag != tagDelay && l.Get(v.blob).Tag != tagTimer {
+		if i := indexOf(v.nodes, offsetOf(l)); i < 0 || l.Get(v.blob).Tag != tagDelay &&
+			l.Get(v.blob).Tag != tagTimer {
 			return fmt.Errorf("no delay lies at %d", offsetOf(l))
 		}
 	}

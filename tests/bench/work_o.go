@@ -30,7 +30,8 @@ var workO = work{
 		for _, c := range []struct {
 			who string
 			fn  func() int
-		}{{library, cascadeSize}, {byInterface, cascadeOnHeap(interfaceNodes)}, {byClosure, cascadeOnHeap(closureNodes)},
+		}{{library, cascadeSize}, {byInterface, cascadeOnHeap(interfaceNodes)},
+			{byClosure, cascadeOnHeap(closureNodes)},
 			{byList, cascadeOnHeap(listNodes)}} {
 			s := newSeries("O cascade's memory", "bytes of a graph", c.who)
 			s.values = []float64{float64(c.fn())}
@@ -49,22 +50,30 @@ type touched struct{ sum uint64 }
 var (
 	graphs = flow.NewHost[touched]()
 	began  = flow.NewEvent[struct{}](graphs, "begin")
-	_      = flow.NewAction(graphs, "touch", func(r *flow.Runner, w *touched, p *struct{ By flow.In[int32] }) {
+	_      = flow.NewAction(graphs, "touch", func(r *flow.Runner, w *touched,
+		p *struct{ By flow.In[int32] }) {
 		w.sum += uint64(p.By.Get(r))
 	})
 	cascade = flow.Source{Name: "cascade",
-		Variables: []flow.Variable{{Name: "n", Type: flow.Int}, {Name: "last", Type: flow.Int}, {Name: "on", Type: flow.Bool, Value: true}},
+		Variables: []flow.Variable{{Name: "n", Type: flow.Int}, {Name: "last", Type: flow.Int},
+			{Name: "on", Type: flow.Bool, Value: true}},
 		Nodes: []flow.Node{
 			{Name: "begin", Type: "event", Of: "begin", List: then("add")},
-			{Name: "add", Type: "add", In: []flow.Input{{Name: "value", Constant: 3}}, Out: []flow.Output{{Name: "to", Variable: "n"}},
+			{Name: "add", Type: "add", In: []flow.Input{{Name: "value", Constant: 3}},
+				Out:  []flow.Output{{Name: "to", Variable: "n"}},
 				List: then("less")},
-			{Name: "less", Type: "less", In: []flow.Input{{Name: "a", Variable: "last"}, {Name: "b", Variable: "n"}}, List: then("gate")},
+			{Name: "less", Type: "less", In: []flow.Input{{Name: "a", Variable: "last"},
+				{Name: "b", Variable: "n"}}, List: then("gate")},
 			{Name: "gate", Type: "gate", List: then("branch")},
-			{Name: "branch", Type: "branch", In: []flow.Input{{Name: "if", Variable: "on"}}, List: then("count")},
-			{Name: "count", Type: "counter", In: []flow.Input{{Name: "limit", Constant: 1}}, List: then("set")},
-			{Name: "set", Type: "set", In: []flow.Input{{Name: "value", Constant: -5}}, Out: []flow.Output{{Name: "to", Variable: "last"}},
+			{Name: "branch", Type: "branch", In: []flow.Input{{Name: "if", Variable: "on"}},
+				List: then("count")},
+			{Name: "count", Type: "counter", In: []flow.Input{{Name: "limit", Constant: 1}},
+				List: then("set")},
+			{Name: "set", Type: "set", In: []flow.Input{{Name: "value", Constant: -5}},
+				Out:  []flow.Output{{Name: "to", Variable: "last"}},
 				List: then("equal")},
-			{Name: "equal", Type: "equal", In: []flow.Input{{Name: "a", Variable: "last"}, {Name: "b", Constant: -5}}, List: then("touch")},
+			{Name: "equal", Type: "equal", In: []flow.Input{{Name: "a", Variable: "last"},
+				{Name: "b", Constant: -5}}, List: then("touch")},
 			{Name: "touch", Type: "action", Of: "touch", In: []flow.Input{{Name: "by", Constant: 7}}},
 		}}
 )
@@ -282,7 +291,8 @@ type row struct {
 
 //go:noinline
 func listNodes(s *state) func() {
-	list := []row{{what: 0, a: &s.n, value: 3}, {what: 1, a: &s.last, b: &s.n}, {what: 2}, {what: 3}, {what: 4, value: 1},
+	list := []row{{what: 0, a: &s.n, value: 3}, {what: 1, a: &s.last, b: &s.n}, {what: 2}, {what: 3},
+		{what: 4, value: 1},
 		{what: 5, a: &s.last, value: -5}, {what: 6, a: &s.last, value: -5}, {what: 7, value: 7}}
 	return func() {
 		for i := range list {

@@ -16,8 +16,11 @@ type world struct{ action func() }
 var (
 	pondHost = flow.NewHost[world]()
 	landed   = flow.NewEvent[struct{}](pondHost, "landed")
-	_        = flow.NewAction(pondHost, "splash", func(_ *flow.Runner, w *world, _ *splash) { w.action() })
-	script   = flow.Source{Name: "pond", Nodes: []flow.Node{
+	_        = flow.NewAction(pondHost, "splash", func(_ *flow.Runner, w *world,
+		_ *splash) {
+		w.action()
+	})
+	script = flow.Source{Name: "pond", Nodes: []flow.Node{
 		{Name: "landed", Type: "event", Of: "landed",
 			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "splash"}}}}},
 		{Name: "splash", Type: "action", Of: "splash"},
@@ -76,23 +79,26 @@ func ofInstance(x scripted) { x.graph.Free(x.instance) }
 func ofScope(x scripted)    { check(x.scope.Close()) }
 
 var scripts = []line{
-	{"fire an event or tick outside of the phase, from an action, or while another goroutine does", []program{
-		{name: "Fire outside of the phase", run: after(ofPhase, scripted.fire), says: "outside of its phase"},
-		{name: "Tick outside of the phase", run: after(ofPhase, scripted.tick), says: "outside of its phase"},
-		{name: "Fire in an action", run: inside(scripted.fire), says: "while an event runs"},
-		{name: "Tick in an action", run: inside(scripted.tick), says: "while an event runs"},
-		{name: "Fire by another goroutine", says: "while an event runs", run: inside(func(x scripted) {
-			x.world.action = func() {}
-			ended := make(chan bool)
-			go func() {
-				x.fire()
-				close(ended)
-			}()
-			<-ended
-		})},
-	}, []answer{
-		{every, "the runner's word", "flow: BUG: ", panics},
-	}, ""},
+	{"fire an event or tick outside of the phase, from an action, or while another goroutine does",
+		[]program{
+			{name: "Fire outside of the phase", run: after(ofPhase, scripted.fire),
+				says: "outside of its phase"},
+			{name: "Tick outside of the phase", run: after(ofPhase, scripted.tick),
+				says: "outside of its phase"},
+			{name: "Fire in an action", run: inside(scripted.fire), says: "while an event runs"},
+			{name: "Tick in an action", run: inside(scripted.tick), says: "while an event runs"},
+			{name: "Fire by another goroutine", says: "while an event runs", run: inside(func(x scripted) {
+				x.world.action = func() {}
+				ended := make(chan bool)
+				go func() {
+					x.fire()
+					close(ended)
+				}()
+				<-ended
+			})},
+		}, []answer{
+			{every, "the runner's word", "flow: BUG: ", panics},
+		}, ""},
 	{"fire an event or tick when the scope of the graph or the runner has closed", []program{
 		{name: "Fire in a stale graph", run: after(ofScope, scripted.fire)},
 		{name: "Tick of a stale graph", run: after(ofScope, scripted.tick)},

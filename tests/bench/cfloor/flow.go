@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// Runner runs events of a graph's blob in an instance of the graph. Both lie where Go's memory isn't.
+// Runner runs events of a graph's blob in an instance of the graph. Both lie where Go's memory
+// isn't.
 type Runner struct {
 	r              *C.cf_runner
 	instances      *C.cf_instances
@@ -32,7 +33,8 @@ func NewRunner(blob, template []byte, steps int) *Runner {
 	copy(unsafe.Slice((*byte)(at), len(blob)), blob)
 	p := (*C.cf_instances)(bytes(int(unsafe.Sizeof(*r.instances))))
 	p.count, p.size = 1, C.uint32_t(len(template))
-	p.generations, p.states, p.chunks = (*C.uint32_t)(bytes(4)), (*C.uint8_t)(bytes(1)), (*C.char)(bytes(len(template)))
+	p.generations, p.states, p.chunks = (*C.uint32_t)(bytes(4)), (*C.uint8_t)(bytes(1)),
+		(*C.char)(bytes(len(template)))
 	*p.generations, *p.states = 1, 1
 	r.instances, r.data = p, unsafe.Slice((*byte)(unsafe.Pointer(p.chunks)), len(template))
 	return r
