@@ -107,7 +107,7 @@ var faulty = map[string]struct {
 		`variable "x" has no type`, ""},
 	"a wrong value": {func(s *flow.Source) { s.Variables[1].Value = 0.5 },
 		`variable "n": 0.5 is no int`, ""},
-	"a large value": {func(s *flow.Source) { s.Variables[1].Value = 1 << 31 },
+	"a large value": {func(s *flow.Source) { s.Variables[1].Value = int64(1 << 31) },
 		`variable "n": 2147483648 is no int`, ""},
 	"a huge value": {func(s *flow.Source) { s.Variables[2].Value = 1e39 },
 		`variable "x": 1e+39 is no number`, ""},
