@@ -468,7 +468,7 @@ func TestMisuse(t *testing.T) {
 		func() { _ = foreign.Tick(g) })
 	assert.PanicsWithValue(t, "flow: BUG: a runner with 0 steps", func() { books.NewRunner(s, w, 0) })
 	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances",
-		func() { _, _ = books.Load(s, nil, nil, -1) })
+		func() { load(t, s, good(), -1) })
 }
 
 func TestZeros(t *testing.T) {
@@ -566,6 +566,7 @@ func TestHosts(t *testing.T) {
 		func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A int32 }) {}) })
 	says(`a parameter is a flow.In`,
 		func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A embedded }) {}) })
+	says(`event "x": int32 is no struct`, func() { flow.NewEvent[int32](h, "x") })
 	says(`a value is a bool`, func() { flow.NewEvent[struct{ A int }](h, "x") })
 	says(`action "note": each has a name`,
 		func() { flow.NewAction(h, "note", func(*flow.Runner, *book, *note) {}) })
@@ -624,6 +625,11 @@ func TestFull(t *testing.T) {
 	data := compile(t, good())
 	err := s.Do("small", func(s scope.Scope) error {
 		_, err := books.Load(s, data, scratch(data), 1<<20)
+		return err
+	})
+	assert.True(t, errors.Is(err, scope.ErrFull))
+	err = s.Do("smaller", func(s scope.Scope) error {
+		_, err := books.Load(s, data, scratch(data), 1<<30)
 		return err
 	})
 	assert.True(t, errors.Is(err, scope.ErrFull))

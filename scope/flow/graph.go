@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -47,9 +48,14 @@ func Size(data, scratch []byte, instances int) (int, error) {
 type parts struct{ blob, actions, size int }
 
 func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
-	if instances > 0 {
-		p.blob = int(unsafe.Sizeof(arena_c.Pool{})) + (9*instances+7)&^7 + 8*r.Template.Len()*instances
+	if instances < 0 || int64(instances) > 1<<31 {
+		panic(bug("a graph with %d instances", instances))
 	}
+	size := uint64(0)
+	if n := uint64(instances); n > 0 {
+		size = uint64(unsafe.Sizeof(arena_c.Pool{})) + (9*n+7)&^7 + 8*uint64(r.Template.Len())*n
+	}
+	p.blob = int(min(size, math.MaxInt/2)) // more than a scope has
 	p.actions = p.blob + (len(data)+3)&^3
 	p.size = (p.actions + 4*r.Actions.Len() + 7) &^ 7
 	return p
@@ -62,13 +68,10 @@ const nodeSize = 16
 // them in s, with room for so many instances. Bytes that are no graph, or of a graph that needs
 // what the host hasn't, are an error. When s is full it unwinds, as New does: Size says what it
 // takes. scratch has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost:
-// that of blob.Verify, some 50 ns a node, one call into C, a place in the table of limits.owned,
-// and one allocation on the Go heap.
+// some 150 ns a node with what blob.Verify takes, a call into C, a place in the table of
+// limits.owned, and on the Go heap the Graph and what is compared with the host's vocabulary.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
 	h.declared()
-	if instances < 0 || int64(instances) > 1<<31 {
-		panic(bug("a graph with %d instances", instances))
-	}
 	r, b, err := verify(data, scratch)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *
 	h.declared()
 	s := Signature{Name: name}
 	end := uintptr(0)
-	for f := range reflect.TypeFor[P]().Fields() {
+	for f := range fieldsIn[P]("action", name) {
 		p, ok := reflect.Zero(f.Type).Interface().(parameter)
 		if !ok || f.Type.PkgPath() != reflect.TypeFor[Runner]().PkgPath() || f.Offset != end {
 			panic(fmt.Sprintf("flow: action %q: %v.%s is a %v; a parameter is a flow.In or flow.Out "+
@@ -89,7 +90,7 @@ func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}
 	e := Event[V]{&signal{of: &h.vocabulary, hash: hashOf(name)}}
-	for f := range reflect.TypeFor[V]().Fields() {
+	for f := range fieldsIn[V]("event", name) {
 		t, ok := typeOf(f.Type)
 		if !ok {
 			panic(fmt.Sprintf("flow: event %q: %v.%s is a %v; a value is a bool, int32, float32 or uint64",
@@ -106,6 +107,14 @@ func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	}
 	declare("event", &h.Events, s)
 	return e
+}
+
+func fieldsIn[P any](what, name string) iter.Seq[reflect.StructField] {
+	t := reflect.TypeFor[P]()
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("flow: %s %q: %v is no struct", what, name, t))
+	}
+	return t.Fields()
 }
 
 // HostOf declares a host whose actions do nothing: for tools, which have a vocabulary and none of
