@@ -3,8 +3,8 @@ package flow
 import "unsafe"
 
 // run follows the links from next to end, and those that they lead to, until none is left, or so
-// many steps are taken: it says whether none is left. Where it is lies in r then, and another call
-// goes on. This is the one loop: what it uses most lies in its own variables, and in r while it
+// many steps are taken: it says whether none is left. Else r has where it is, and another call goes
+// on from there. This is the one loop: what it uses most lies in its own variables, and in r while it
 // calls something, so that they needn't be written elsewhere at each node.
 func (r *Runner) run(next, end uint32, left int) bool {
 	base, data := r.graph.base, r.data
@@ -12,7 +12,6 @@ func (r *Runner) run(next, end uint32, left int) bool {
 	for {
 		if next == end {
 			if r.top == 0 {
-				r.next, r.end = 0, 0
 				return true
 			}
 			r.left = left

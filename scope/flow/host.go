@@ -40,17 +40,12 @@ func (v *vocabulary) declared() {
 	}
 }
 
-// Action is an action that was declared.
-type Action struct{ name string }
-
-// Name is the action's.
-func (a Action) Name() string { return a.name }
-
 // NewAction declares what nodes of the type "action" call. The fields of P are In and Out, and lie
 // in the node: fn reads and writes them while it runs, and keeps no pointer to them. It may not
 // fire an event of the same runner, or tick it. Another field, or a name twice, stops the program.
-func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *World,
-	p *P)) Action {
+func NewAction[World, P any](
+	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
+) Signature {
 	h.declared()
 	s := Signature{Name: name}
 	end := uintptr(0)
@@ -67,10 +62,9 @@ func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *
 	}
 	declare("action", &h.Actions, s)
 	h.calls = append(h.calls, func(r *Runner, world, parameters unsafe.Pointer) {
-		fn(r,
-			(*World)(world), (*P)(parameters))
+		fn(r, (*World)(world), (*P)(parameters))
 	})
-	return Action{name}
+	return s
 }
 
 // Event is an event that was declared, with values V. The zero Event is refused.

@@ -25,7 +25,7 @@ type Runner struct {
 	// Where it is in a run.
 	place
 	data      unsafe.Pointer // of the instance
-	began     *node          // the node that it began with
+	began     uint32         // the offset of the node that it began with
 	next, end uint32         // the range of links that it is in
 	top, left int            // of the stack, of the steps
 	unit      place          // that sent what it is in, or nothing
@@ -171,6 +171,7 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 	r.change(ready, running, "Fire")
 	defer r.done()
 	if !r.goTo(g, i) {
+		r.graph = nil
 		return gone(g)
 	}
 	if n == nil {
@@ -246,7 +247,6 @@ func (r *Runner) goTo(g *Graph, i Instance) bool {
 func (r *Runner) done() {
 	if r.graph != nil {
 		r.graph.running = 0
-		r.graph = nil
 	}
 	if r.unit.graph != nil {
 		r.unit.graph.running = 0
@@ -259,7 +259,7 @@ func (r *Runner) done() {
 func (r *Runner) begin(n *node) error {
 	s := spanOf(&n.Then)
 	next, end := s.offset, s.offset+s.count*toSize
-	r.began, r.top = n, 0
+	r.began, r.top = uint32(uintptr(unsafe.Pointer(n))-uintptr(r.graph.base)), 0
 	if r.trace != nil {
 		return r.traced(next, end)
 	}
@@ -278,16 +278,16 @@ func (r *Runner) traced(next, end uint32) error {
 			return r.tooMany()
 		}
 		l := (*to)(unsafe.Add(r.graph.base, r.next))
-		r.trace(Step{r.graph, r.instance, r.graph.index(l.Node.Get(r.graph.blob)), int(l.Port)})
-		r.run(r.next, r.end, 1)
+		r.trace(Step{r.graph, r.instance, r.graph.index(offsetOf(l.Node)), int(l.Port)})
+		if r.run(r.next, r.end, 1) {
+			break
+		}
 	}
 	return nil
 }
 
-// index is that of a node of the graph.
-func (g *Graph) index(n *node) int {
-	return indexOf(g.root.Nodes.Get(g.blob), uint32(uintptr(unsafe.Pointer(n))-uintptr(g.base)))
-}
+// index is that of the node at an offset.
+func (g *Graph) index(node uint32) int { return indexOf(g.root.Nodes.Get(g.blob), node) }
 
 // peek goes to the next link to follow, if there is one.
 func (r *Runner) peek() bool {
@@ -308,13 +308,13 @@ func (r *Runner) tooMany() error {
 		home = r.unit.graph
 	}
 	l := (*to)(unsafe.Add(r.graph.base, r.next))
-	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)),
+	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(offsetOf(l.Node)),
 		r.steps}
 }
 
 // nameOf is a node's.
-func (g *Graph) nameOf(n *node) string {
-	return textOf(g.root.Names.Get(g.blob)[g.index(n)], g.blob)
+func (g *Graph) nameOf(node uint32) string {
+	return textOf(g.root.Names.Get(g.blob)[g.index(node)], g.blob)
 }
 
 // StepsError says that an event, or a delay or timer that went on, took more steps than there may

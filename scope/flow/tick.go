@@ -17,6 +17,7 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	r.change(ready, running, "Tick")
 	defer r.done()
+	r.graph = nil
 	if g.pool == nil {
 		return nil
 	}
