@@ -7,24 +7,26 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Allocator is what every arena does that hands out bytes of any size: size bytes aligned to align, a power of two up to
-// 1 MiB, not zeroed; nil when it is full. Of a size there is no bound: what no block has, 2^38 bytes or more, is full, in
-// Go and in C. Any other align is a caller's bug and panics; C says NULL. What an arena can do beyond is an interface of its own, and what it can't do it has no method for: no Free
-// that does nothing. A BlockPool is no Allocator, because its chunks have one size.
+// Allocator is what every arena does that hands out bytes of any size: size bytes aligned to align,
+// a power of two up to 1 MiB, not zeroed; nil when it is full. Of a size there is no bound: what no
+// block has, 2^38 bytes or more, is full, in Go and in C. Any other align is a caller's bug and
+// panics; C says NULL. What an arena can do beyond is an interface of its own, and what it can't do
+// it has no method for: no Free that does nothing. A BlockPool is no Allocator, because its chunks
+// have one size.
 type Allocator interface {
 	Alloc(size, align uint64) unsafe.Pointer
 }
 
-// Freer is an Allocator that takes single blocks back; which ones and in which order says the arena: a Stack its last, a
-// Ring its oldest. Another is refused with an error.
+// Freer is an Allocator that takes single blocks back; which ones and in which order says the
+// arena: a Stack its last, a Ring its oldest. Another is refused with an error.
 type Freer interface {
 	Allocator
 	Free(p unsafe.Pointer) error
 }
 
-// Reallocator is a Freer that takes any block back in any order, knows its size, which is what was asked for or what was
-// given if that is more, and gives it another: a Heap, or a Proxy before one. An address that is no live block is refused
-// with an error.
+// Reallocator is a Freer that takes any block back in any order, knows its size, which is what was
+// asked for or what was given if that is more, and gives it another: a Heap, or a Proxy before one.
+// An address that is no live block is refused with an error.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)
@@ -56,8 +58,9 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v", what, m, code)
 }
 
-// BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned to 64 and dies with
-// what it was allocated from. Nil when that is full. For one in a scope there is scope.Scope.BytesUnzeroed.
+// BlockFrom gives a block of size bytes of another arena, for an arena to be made on. It is aligned
+// to 64 and dies with what it was allocated from. Nil when that is full. For one in a scope there
+// is scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {
 	if size < 0 {
 		panic(fmt.Sprintf("arena: BUG: BlockFrom of %d bytes", size))

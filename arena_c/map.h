@@ -139,11 +139,13 @@ void upfront_map_measure(const upfront_map_arena *arenas, uint64_t count, uint64
  * multiple of UPFRONT_EDGE. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size bytes. The tables must be zero, or those
- * of an earlier map whose head has the same size and part (upfront_map_head, upfront_map_headers), in the same block: what that left
- * open is closed then, no finalizer runs, and its generations go on, so that its handles stay dead. NULL: an argument is out of bounds. */
-upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
-                              uint64_t pools, uint64_t guard);
+/* Lays the map out in the block, which is aligned to UPFRONT_EDGE and at least upfront_map_size
+ * bytes. The tables must be zero, or those of an earlier map whose head has the same size and part
+ * (upfront_map_head, upfront_map_headers), in the same block: what that left open is closed then,
+ * no finalizer runs, and its generations go on, so that its handles stay dead. NULL: an argument is
+ * out of bounds. */
+upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas,
+                              uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* The map is over: what its handles ask is answered from the head alone, and nothing else need be kept of it, nor readable, until the
  * next upfront_map_init. pre: nothing is open. */

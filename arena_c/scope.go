@@ -19,7 +19,10 @@ package arena_c
 // #cgo noescape upfront_scope_pool_at
 import "C"
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Scopes is the header of an arena whose scopes nest: arena.h and scope.h.
 type Scopes struct {
@@ -185,8 +188,27 @@ func (h *Scopes) RanC() (ran uint64) {
 // no small multiple comes near one that a later owner gives, and a stale scope is refused as well.
 const badAlign = 1<<43 | 0x9E3779B97F
 
-// BadAlign says whether a generation that the header was asked with is one of those: newer than any that there is.
-func (h *Scopes) BadAlign(gen uint64) bool { return gen > h.Next }
+// perBadAlign times badAlign is 1, in 64 bits.
+const perBadAlign = 0xB48BAE4C19BC067F
+
+var _ [badAlign * perBadAlign % (1 << 64)]byte = [1]byte{}
+
+// BadAlign says whether a generation that the header was asked with is one of those: newer than any
+// that there is, but for the top bit, which is package scope's. depth is that of the open scope that
+// was asked: what is wrong with the align is found again, which from any other scope's generation
+// looks like a random number. 0: it isn't open, or it was asked for an align that looks so itself.
+func (h *Scopes) BadAlign(gen uint64) (depth uint64, bad bool) {
+	if gen<<1 <= h.Next<<1 {
+		return 0, false
+	}
+	for depth = h.Depth; depth > 0; depth-- {
+		wrong := (gen - h.Record(depth).Gen) * perBadAlign
+		if wrong < 1<<32 || bits.OnesCount64(wrong^wrong>>1) <= 8 {
+			break
+		}
+	}
+	return depth, true
+}
 
 // Refusal is what a fast path panics with: the header, and the generation that it was asked with. Package scope says why, when it
 // is asked.

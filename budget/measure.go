@@ -11,30 +11,37 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It runs fn in a shadow of
-// the plan, in which each region, slot, buffer and scratch is as wide as the machine allows (16 GiB for all, 256 MiB on 32-bit
-// targets, half of what the process's limits leave), and so are the limits. Then it runs fn in a budget of just what that
-// took, and again, until it fits: the report is that of a run, and its Plan is the plan of that run, ready to be opened. It
-// has the given plan's name, notes, base, pages, Go heap and OnError; no region takes the rest, and Size is 0: the sum.
+// Measure answers "will it fit?": it says what each part of the plan needs for fn, to the byte. It
+// runs fn in a shadow of the plan, in which each region, slot, buffer and scratch is as wide as the
+// machine allows (16 GiB for all, 256 MiB on 32-bit targets, half of what the process's limits
+// leave), and so are the limits. Then it runs fn in a budget of just what that took, and again,
+// until it fits: the report is that of a run, and its Plan is the plan of that run, ready to be
+// opened. It has the given plan's name, notes, base, pages, Go heap and OnError; no region takes
+// the rest, and Size is 0: the sum.
 //
-// A part's size in it is its Peak, the highest of its slots, buffers or scratch arenas; with one byte less fn is full. Where there
-// were temporaries ([scope.Scope.Temp]), which begin at a line, it may be the next multiple of 64. Where it depends on which
-// goroutine comes first how much a scratch arena holds, it is what sufficed in the run. What was never used has 1 byte, the least that
-// a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at least 1:
-// they are as tight as sizes, and one Defer more than in the run is full. Set Plan.Limits to your own to keep those.
+// A part's size in it is its Peak, the highest of its slots, buffers or scratch arenas; with one
+// byte less fn is full. Where there were temporaries ([scope.Scope.Temp]), which begin at a line,
+// it may be the next multiple of 64. Where it depends on which goroutine comes first how much a
+// scratch arena holds, it is what sufficed in the run. What was never used has 1 byte, the least
+// that a plan takes. Slots, buffers and workers are as planned, limits the highest MostOpen and at
+// least 1: they are as tight as sizes, and one Defer more than in the run is full. Set Plan.Limits
+// to your own to keep those.
 //
-// fn runs at least twice, and once more for each part whose temporaries need the next line: it does the same each time, starts
-// with a fresh budget, ends its goroutines, and bears with being run again in what it makes outside of the budget. It need not
-// close the budget. A full that it returns or panics with, and also one that it hides, asks for more room; any other error
-// ends Measure and is its error, and so do the leaks that Close finds at the end. Full in the widest plan is an error
-// that says so.
+// fn runs at least twice, and once more for each part whose temporaries need the next line: it does
+// the same each time, starts with a fresh budget, ends its goroutines, and bears with being run
+// again in what it makes outside of the budget. It need not close the budget. A full that it
+// returns or panics with, and also one that it hides, asks for more room; any other error ends
+// Measure and is its error, and so do the leaks that Close finds at the end. Full in the widest
+// plan is an error that says so.
 //
-// The shadow is open without pages made present, locked, huge or guarded, at no certain address, and without a share of the
-// Go heap: fn may run beside a budget that governs it. In checked and asan builds each [scope.Builder] looks at all that is
-// free, which in the shadow is GiBs: measure in a release build.
+// The shadow is open without pages made present, locked, huge or guarded, at no certain address,
+// and without a share of the Go heap: fn may run beside a budget that governs it. In checked and
+// asan builds each [scope.Builder] looks at all that is free, which in the shadow is GiBs: measure
+// in a release build.
 //
-// Nothing stays reserved but the head of the tables, so that scopes and pools that fn kept stay dead. What fn kept of the
-// memory itself is none of anybody's: unlike with other budgets, whose addresses stay reserved, other things may come to lie there.
+// Nothing stays reserved but the head of the tables, so that scopes and pools that fn kept stay
+// dead. What fn kept of the memory itself is none of anybody's: unlike with other budgets, whose
+// addresses stay reserved, other things may come to lie there.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err

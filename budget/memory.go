@@ -229,7 +229,7 @@ func (g *grant) protectGuards() error {
 func (g *grant) committed() uint64 {
 	size := g.memory.Size()
 	if g.guarded {
-		size -= (g.table.Rows + 1) * g.table.Guard
+		size -= guardBytes(g.table)
 	}
 	return size
 }

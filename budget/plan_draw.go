@@ -38,29 +38,26 @@ func (p Plan) String() string {
 	}
 	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %d scopes, %d pools, %d owned values, %d labels\n  pages: %s\n",
 		p.Name, SizeText(d.total), d.text(), p.Limits.Scopes, p.Limits.Pools, p.Limits.Owned, p.Limits.Labels, p.Pages.text(p.Base))
-	text += p.memoryText(sum.Guards)
+	text += p.memoryText()
 	for _, warning := range p.warnings() {
 		text += "  warning: " + warning.key + ": " + warning.text + "\n"
 	}
 	return text
 }
 
-// memoryText is what the plan takes of the system when all is granted; nothing where it can't be laid out.
-func (p Plan) memoryText(guards uint64) string {
+// memoryText is what the plan takes of the system when all is granted; nothing where it can't be laid
+// out. Of addresses a budget has more where they are plenty: Report.Reserved says how many.
+func (p Plan) memoryText() string {
 	l, err := p.layout()
 	if err != nil {
 		return ""
 	}
-	if guards != 0 {
-		guards += planEdge // behind the tables
-	}
-	committed := l.size - guards
 	resident := SizeText(l.size) + " resident at Open" // guards lose access, and stay
 	if !p.Pages.Prefault.asks() && !p.Pages.Lock.asks() {
 		resident = "resident what is touched"
 	}
-	return fmt.Sprintf("  memory, tables of %s included: %s reserved, %s committed, %s\n", SizeText(l.tables), SizeText(l.size),
-		SizeText(committed), resident)
+	return fmt.Sprintf("  memory, tables of %s included: at least %s reserved, %s committed, %s\n",
+		SizeText(l.tables), SizeText(l.size), SizeText(l.size-guardBytes(&l.shape)), resident)
 }
 
 // partText is the name of the i-th part, and what it is.

@@ -167,6 +167,9 @@ type layout struct {
 	size   uint64       // of all, tables included
 }
 
+// guardBytes is what the guards of a map take: one behind each arena, and one behind the tables.
+func guardBytes(m *arena_c.Map) uint64 { return (m.Rows + 1) * m.Guard }
+
 // sizeEnd is what no budget has: the core's limit, or what a slice and a distance of pointers hold on 32-bit targets.
 const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 

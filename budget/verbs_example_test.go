@@ -199,7 +199,7 @@ func ExamplePlan_String() {
 	//   Go heap  32768KiB  beside it
 	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off
-	//   memory, tables of 384KiB included: 98688KiB reserved, 98688KiB committed, 98688KiB resident at Open
+	//   memory, tables of 384KiB included: at least 98688KiB reserved, 98688KiB committed, 98688KiB resident at Open
 }
 
 // Two libraries share a heap of the level. The report has what each of them holds.

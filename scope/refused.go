@@ -12,13 +12,14 @@ func init() { arena_c.Explain = why }
 func why(r arena_c.Refusal) error {
 	h, st := r.Arena, stackOf(r.Arena)
 	s := Scope{h, r.Gen}
+	_, bad := h.BadAlign(r.Gen)
 	switch {
 	case st == nil:
 		if err := told(r.Gen); err != nil && h.Misused != r.Gen {
 			return err
 		}
 		return &Misuse{"use of a scope whose budget is closed", true}
-	case h.BadAlign(r.Gen &^ key):
+	case bad:
 		return badAlign
 	case r.Gen&key != 0:
 		return undeclared
@@ -70,9 +71,9 @@ func forget(r arena_c.Refusal) {
 		return
 	}
 	st.settle(h)
-	depth := h.Find(r.Gen &^ key)
-	if h.BadAlign(r.Gen &^ key) {
-		depth = h.Depth
+	depth, bad := h.BadAlign(r.Gen)
+	if !bad {
+		depth = h.Find(r.Gen &^ key)
 	}
 	if depth != 0 {
 		_ = st.tell(h, depth)
@@ -105,19 +106,19 @@ func (st *Stack) misused(h *arena_c.Scopes) (depth uint64, err error) {
 		return 0, nil
 	}
 	h.Misused = 0
-	depth = h.Find(gen &^ key)
+	depth, bad := h.BadAlign(gen)
+	if !bad {
+		depth = h.Find(gen &^ key)
+	}
 	switch {
-	case h.BadAlign(gen &^ key):
-		depth, err = h.Find(h.Gen), badAlign
-	case gen&key != 0:
-		err = undeclared
-	case depth != 0:
-		err = Scope{h, gen}.misuse("allocation in")
-	}
-	if depth == 0 {
+	case depth == 0:
 		return 0, nil
+	case bad:
+		return depth, badAlign
+	case gen&key != 0:
+		return depth, undeclared
 	}
-	return depth, err
+	return depth, Scope{h, gen}.misuse("allocation in")
 }
 
 // askedOf is what the scope at a depth was refused: the header's own word, if it is the topmost.

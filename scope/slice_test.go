@@ -367,6 +367,30 @@ func TestAllocBounds(t *testing.T) {
 	}
 }
 
+// A bad align is told to who asked with it, and to nobody when that is closed.
+func TestBadAlignOfAnother(t *testing.T) {
+	const text = "scope: BUG: AllocUnzeroed: an align is a power of two up to 64; " +
+		"BytesUnzeroed goes on to 1 MiB"
+	for _, bad := range []uint64{0, 3, 128, 1<<20 + 1, 1<<31 - 1, 1<<42 + 1, 1 << 62} {
+		scratch, a := opened(t, "a")
+		b := a.Open("b")
+		c := b.Open("c")
+		closed := c.Open("closed")
+		require.NoError(t, closed.Close())
+		assert.Nil(t, closed.TryAllocUnzeroed(8, bad))
+		assert.NoError(t, c.Err(), "%#x: another asked", bad)
+		assert.PanicsWithError(t, text, func() { closed.AllocUnzeroed(8, bad) })
+		assert.NoError(t, c.Err(), "%#x: another asked", bad)
+		assert.Nil(t, b.TryAllocUnzeroed(8, bad))
+		assert.NoError(t, c.Err(), "%#x: b asked", bad)
+		assert.NoError(t, c.Close(), "%#x: b asked", bad)
+		assert.EqualError(t, b.Err(), text, "%#x", bad)
+		assert.EqualError(t, b.Close(), text, "%#x", bad)
+		assert.NoError(t, a.Close())
+		assert.NoError(t, scratch.Do("after", func(scope.Scope) error { return nil }))
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	a := open(t).Scratch(0, 0).Open("a")
 	name := filepath.Join(t.TempDir(), "f")

@@ -252,6 +252,50 @@ func TestRefusedFields(t *testing.T) {
 	assert.EqualError(t, err, "blob: Say at 32 has the tag 1, not its 0")
 }
 
+// Each element of an array is looked at, of short ones and long.
+func TestArraysInNodes(t *testing.T) {
+	type crowd struct {
+		Few   [3]Gate
+		Many  [100]Gate
+		Names [100]blob.Str
+		Lit   [100]bool
+		Deep  [2]struct{ In [40]struct{ Ways [2]Gate } }
+	}
+	crowds := blob.Of[crowd]()
+	w := crowds.Writer(aligned(1 << 14))
+	data, err := w.Finish(blob.Put(w, crowd{}))
+	require.NoError(t, err)
+	root, _, err := crowds.Verify(data, make([]byte, blob.ScratchSize(data)))
+	require.NoError(t, err)
+	refused := func(field unsafe.Pointer, with []byte, want string) {
+		at := uintptr(field) - uintptr(unsafe.Pointer(&data[0]))
+		copy(data[at:], with)
+		resum(data)
+		_, _, err := crowds.Verify(data, make([]byte, blob.ScratchSize(data)))
+		require.ErrorContains(t, err, fmt.Sprintf("blob: "+want, at))
+		clear(data[at:][:len(with)])
+	}
+	for i := range len(root.Few) + len(root.Many) {
+		gate := &root.Few[min(i, 2)]
+		if i >= len(root.Few) {
+			gate = &root.Many[i-len(root.Few)]
+		}
+		refused(unsafe.Pointer(&gate.To), []byte{4}, "Gate.To at %d leads to 1 Room at 4;")
+		refused(unsafe.Pointer(&gate.Open), []byte{2}, "Gate.Open at %d is the bool 2")
+	}
+	for i := range root.Deep {
+		for j := range root.Deep[i].In {
+			gate := &root.Deep[i].In[j].Ways[1]
+			refused(unsafe.Pointer(&gate.To), []byte{4}, "Gate.To at %d leads to 1 Room at 4;")
+		}
+	}
+	for i := range root.Names {
+		text := []byte{1, 0, 0, 0, 2}
+		refused(unsafe.Pointer(&root.Names[i]), text, "crowd.Names at %d leads to 2 uint8 at 1;")
+		refused(unsafe.Pointer(&root.Lit[i]), []byte{2}, "crowd.Lit at %d is the bool 2")
+	}
+}
+
 // A blob whose arrays lie on each other has quadratic work; it is refused instead.
 func TestOverlap(t *testing.T) {
 	type list struct {
@@ -417,23 +461,4 @@ func TestNoGoAllocation(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-}
-
-func BenchmarkVerifyNodes(b *testing.B) {
-	w := rooms.Writer(aligned(8 << 20))
-	last := blob.Put(w, Room{})
-	const n = 50000
-	for range n {
-		last = blob.Put(w, Room{Exits: blob.PutAll(w, last)})
-	}
-	data, err := w.Finish(last)
-	require.NoError(b, err)
-	scratch := make([]byte, blob.ScratchSize(data))
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		if _, _, err := rooms.Verify(data, scratch); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/2, "ns/link")
 }

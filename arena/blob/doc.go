@@ -1,6 +1,6 @@
-// Package blob is file formats for memory: typed nodes, one after another in one block, that point at
-// each other by offsets. The block is written to a file in one write, read back in one read, and used
-// where it lies, on every target: nothing is parsed, fixed up or allocated.
+// Package blob is file formats for memory: typed nodes, one after another in one block, that point
+// at each other by offsets. The block is written to a file in one write, read back in one read, and
+// used where it lies, on every target: nothing is parsed, fixed up or allocated.
 //
 //	type Room struct {
 //		Name  blob.Str
@@ -24,21 +24,21 @@
 //		}
 //	}
 //
-// Six names to know: [Of] declares the type of a root; [Format.Writer] and [Format.Verify] write and
-// read; [Link], [Array] and [Str] are one node, several, and a text.
+// Six names to know: [Of] declares the type of a root; [Format.Writer] and [Format.Verify] write
+// and read; [Link], [Array] and [Str] are one node, several, and a text.
 //
-// Verify reads any bytes: what it lets through can be followed without another check than for nil, for an
-// addition a link. It makes nothing on the Go heap, doesn't recurse along links, and its work is bounded by the
-// size. A blob of other types is refused with the first field that differs: the names of all fields lie
-// at its end.
+// Verify reads any bytes: what it lets through can be followed without another check than for nil,
+// for an addition a link. It makes nothing on the Go heap, doesn't recurse along links, and its
+// work is bounded by the size. A blob of other types is refused with the first field that differs:
+// the names of all fields lie at its end.
 //
-// A blob has less than 4 GiB, and little-endian order. It doesn't grow, and its nodes aren't freed. What
-// was verified isn't written to: in a stranger's blob a number may lie where another node has a link. A
-// link is good in its own blob only; nothing looks. For offsets in a region that goes on changing use
-// arena.Ptr, Slice and String.
+// A blob has less than 4 GiB, and little-endian order. It doesn't grow, and its nodes aren't freed.
+// What was verified isn't written to: in a stranger's blob a number may lie where another node has
+// a link. A link is good in its own blob only; nothing looks. For offsets in a region that goes on
+// changing use arena.Ptr, Slice and String.
 //
-// A link may lead to one of several types, as an instruction does: see [Union]. One goroutine at a time
-// writes; a verified blob may be read by all.
+// A link may lead to one of several types, as an instruction does: see [Union]. One goroutine at a
+// time writes; a verified blob may be read by all.
 //
 // Source: Bitsquid, "File formats for memory" in "Visual Scripting the Data-Oriented Way".
 package blob

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Format is the types of a blob: that of its root and all that its links lead to. Declare it once, at
-// package level, with Of. The zero Format is refused.
+// Format is the types of a blob: that of its root and all that its links lead to. Declare it once,
+// at package level, with Of. The zero Format is refused.
 type Format[T any] struct {
 	_     [0]*T // so that no conversion makes one of another's
 	types *types
@@ -19,28 +19,32 @@ type Format[T any] struct {
 type types struct {
 	list  []layout
 	index map[reflect.Type]uint32
+	root  check
 	text  string
 	print uint64
 }
 
 // layout is what Verify has to know of a type.
 type layout struct {
-	name     string
-	size     uint32
-	align    uint32
 	checks   []check // none: any bytes will do
 	variants []uint32
+	size     uint32
+	align    uint32
+	name     string
 	fields   string
 }
 
 // check is one thing to look at in each value of a type.
 type check struct {
-	field  string
 	at     uint32 // offset in the value
 	what   what
-	typ    uint32 // of the node, or the part
+	plain  bool   // any bytes will do where it leads
 	repeat uint32 // of an array in the value
 	stride uint32
+	typ    uint32 // of the node, or the part
+	size   uint32 // of the node
+	low    uint32 // the bits that are 0 in its offset
+	field  string
 }
 
 type what uint8
@@ -72,8 +76,9 @@ func (Link[T]) target() (what, reflect.Type)  { return isLink, reflect.TypeFor[T
 func (Array[T]) target() (what, reflect.Type) { return isArray, reflect.TypeFor[T]() }
 func (Str) target() (what, reflect.Type)      { return isStr, reflect.TypeFor[byte]() }
 
-// Of declares blobs whose root is a T. A T that leads to a field whose bytes aren't the same on every
-// target stops the program with a message that names the field: an int, a Go pointer, padding.
+// Of declares blobs whose root is a T. A T that leads to a field whose bytes aren't the same on
+// every target stops the program with a message that names the field: an int, a Go pointer,
+// padding.
 func Of[T any]() Format[T] {
 	ts := &types{index: map[reflect.Type]uint32{}}
 	if _, err := ts.add(reflect.TypeFor[T]()); err != nil {
@@ -81,6 +86,7 @@ func Of[T any]() Format[T] {
 	}
 	ts.tag()
 	ts.prune()
+	ts.flatten()
 	var text strings.Builder
 	for i, l := range ts.list {
 		if i == 0 || l.fields != "" {
@@ -185,6 +191,76 @@ func (ts *types) prune() {
 	}
 }
 
+// unrolled is how many checks a type has at most of structs and arrays in it.
+const unrolled = 64
+
+// flatten has Verify look at a type without looking at others: structs and short arrays in it are
+// as its fields. What a link leads to is said beside the link.
+func (ts *types) flatten() {
+	for i := range ts.list {
+		flat := ts.flat(nil, ts.list[i].checks, 0)
+		ts.list[i].checks = flat
+	}
+	ts.root = check{field: "root"}
+	ts.root.leads(&ts.list[0])
+	for _, l := range ts.list {
+		for i := range l.checks {
+			if k := &l.checks[i]; k.what != isTag {
+				k.leads(&ts.list[k.typ])
+			}
+		}
+	}
+}
+
+// flat adds the checks of a struct that lies at an offset. What is left of arrays are parts.
+func (ts *types) flat(to, checks []check, at uint32) []check {
+	for _, k := range checks {
+		k.at += at
+		of := []check{k}
+		if k.what == isPart {
+			of = ts.list[k.typ].checks
+		}
+		switch {
+		case uint64(len(to))+uint64(k.repeat)*uint64(len(of)) <= unrolled:
+			to = ts.unroll(to, k)
+		case k.repeat > 1 && k.what != isPart:
+			to = append(to, ts.array(k))
+		default:
+			to = append(to, k)
+		}
+	}
+	return to
+}
+
+// unroll adds the checks of each element of an array.
+func (ts *types) unroll(to []check, k check) []check {
+	for n := k.repeat; n > 0; n-- {
+		one := k
+		one.repeat = 1
+		if k.what == isPart {
+			to = ts.flat(to, ts.list[k.typ].checks, k.at)
+		} else {
+			to = append(to, one)
+		}
+		k.at += k.stride
+	}
+	return to
+}
+
+// array is a check of an array as one of parts, which have the field's name.
+func (ts *types) array(k check) check {
+	one := k
+	one.at, one.repeat = 0, 1
+	ts.list = append(ts.list, layout{name: k.field, size: k.stride, align: 1, checks: []check{one}})
+	k.what, k.typ = isPart, uint32(len(ts.list)-1)
+	return k
+}
+
+// leads has the check know what a node has to be.
+func (k *check) leads(to *layout) {
+	k.size, k.low, k.plain = to.size, to.align-1, len(to.checks) == 0 && to.variants == nil
+}
+
 // check is what there is to look at in a field: repeat is 0 where any bytes will do.
 func (ts *types) check(name string, t reflect.Type) (check, error) {
 	c := check{field: name, repeat: 1, stride: uint32(t.Size())}
@@ -254,7 +330,8 @@ func alignOf(t reflect.Type) uint32 {
 	return uint32(min(t.Size(), align))
 }
 
-// spell writes a field's type as the types' text has it: the same for equal bytes, wherever it is declared.
+// spell writes a field's type as the types' text has it: the same for equal bytes, wherever it is
+// declared.
 func spell(t reflect.Type) string {
 	if to, ok := targetOf(t); ok {
 		what, elem := to.target()

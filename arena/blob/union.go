@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Union is what the first part of several node types has: a Link to it leads to any of them. It begins
-// with a Tag, and each of the types that Variants lists begins with it.
+// Union is what the first part of several node types has: a Link to it leads to any of them. It
+// begins with a Tag, and each of the types that Variants lists begins with it.
 type Union interface{ Variants() []any }
 
 // Tag is the index of a node's type among the variants. PutAs sets it, Verify looks at it.
@@ -38,8 +38,8 @@ func (v Variant[U, V]) tag() Tag {
 	return v.stored - 1
 }
 
-// Of is the whole node, or nil when it is another variant, or nil. The node lies in a verified blob.
-// Cost: two comparisons.
+// Of is the whole node, or nil when it is another variant, or nil. The node lies in a verified
+// blob. Cost: two comparisons.
 func (v Variant[U, V]) Of(node *U) *V {
 	if node == nil || *(*Tag)(unsafe.Pointer(node))+1 != v.stored {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Writer lays the nodes of one blob in a block, in the order in which they are put. When the block is
-// full it goes on counting: Finish fails then, and Size is what the block needs.
+// Writer lays the nodes of one blob in a block, in the order in which they are put. When the block
+// is full it goes on counting: Finish fails then, and Size is what the block needs.
 type Writer[T any] struct {
 	types *types
 	block []byte
@@ -79,9 +79,9 @@ func (w *Writer[T]) Str(text string) Str {
 // Size is how many bytes the block needs for what was put so far.
 func (w *Writer[T]) Size() int { return int(w.at) + len(w.types.text) }
 
-// Finish makes a blob of what was put, and the writer is done. data is the front of the block. It checks
-// all as Verify does, with scratch on the Go heap: a link of another writer is an error here. So is a
-// full block, which says what it needs.
+// Finish makes a blob of what was put, and the writer is done. data is the front of the block. It
+// checks all as Verify does, with scratch on the Go heap: a link of another writer is an error
+// here. So is a full block, which says what it needs.
 func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	if !w.fits(uint64(len(w.types.text))) {
 		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name, w.Size(), len(w.block))

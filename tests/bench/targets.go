@@ -54,15 +54,19 @@ var targets = []target{
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},
 	{work: "N next frame", who: []string{library}, most: 2.7, of: floor},
 	{work: "O cascade of eight nodes", who: []string{library}, most: 1.2, of: floor},
-	{work: "O instance", who: []string{library}, most: 30},
+	{work: "V verify nodes", who: []string{library}, most: 4, of: byHand, counted: true},
+	{work: "V verify numbers", who: []string{library}, most: 1.1, of: byHand},
 
 	{work: "E collection, 5 million live", who: []string{library}, most: 200_000, shown: true},
 	{work: "E peak RSS", who: []string{library}, most: 1.05 + float64(goShareE)/dataE, shown: true},
 	{work: "I rewind 1 GiB", who: []string{library}, most: 1000, shown: true},
 	{work: "I rewind 1 GiB", who: []string{ofRegion}, most: 1000, shown: true},
+	{work: "O instance", who: []string{library}, most: 30, shown: true},
 	{work: "J collections", who: []string{library}, most: 0, shown: true},
 	{work: "J Go allocations", who: []string{library}, most: 0, shown: true},
 	{work: "J budget faults", who: []string{library}, most: 0, shown: true},
+	{work: "V verify nodes", who: []string{library}, most: 20, shown: true},
+	{work: "V verify numbers", who: []string{library}, most: 1024, shown: true},
 }
 
 // figures are the least of what was measured, of a work and who did it.

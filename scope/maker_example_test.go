@@ -1,0 +1,97 @@
+package scope_test
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// What a scope gives: one, n, n with room for more, n at an address that is a multiple.
+func ExampleMaker() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("pond")
+
+	one, some := frogs.New(s), frogs.Slice(s, 3)
+	room := frogs.SliceCap(s, 1, 10) // the built-in append stays in s, up to 10
+	line := frogs.SliceAligned(s, 8, 64)
+	fmt.Println(one.X, len(some), len(room), cap(room), uintptr(unsafe.Pointer(&line[0]))%64)
+
+	fmt.Println(frogs.TrySlice(s, 1_000_000) == nil, frogs.TryNew(s) != nil)
+	fmt.Println(errors.Is(s.Err(), scope.ErrFull)) // the scope remembers
+	fmt.Println(errors.Is(s.Close(), scope.ErrFull))
+	// Output:
+	// 0 3 1 10 0
+	// true true
+	// true
+	// true
+}
+
+// frog is plain data.
+type frog struct{ X, Y float32 }
+
+var frogs = scope.Plain[frog]()
+
+func ExampleMaker_Append() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("pond")
+	defer s.Close()
+
+	var pond []frog
+	for i := range 5 {
+		pond = frogs.Append(s, pond, frog{X: float32(i)}) // the last thing in s: it grows where it is
+	}
+	fmt.Println(len(pond), cap(pond), scratch.Stats().Used)
+	s.Bytes(16) // now it is the last no more
+	pond = frogs.Append(s, pond, frog{X: 5})
+	fmt.Println(len(pond), cap(pond), scratch.Stats().Used)
+
+	inner := s.Open("more frogs")
+	more := frogs.Append(inner, pond, frog{X: 6}) // a copy: what lies in s is not inner's to write to
+	fmt.Println(len(more), len(pond), inner.Close())
+	// Output:
+	// 5 5 40
+	// 6 10 136
+	// 7 6 <nil>
+}
+
+type fly struct{ ID, Bites int32 }
+
+var flies = scope.Plain[fly]()
+
+// An array whose size nobody knows yet: the builder has all that is free, and gives the rest back.
+func ExampleBuilder() {
+	b, scratch := openExample()
+	defer b.Close()
+	level := scratch.Open("level")
+
+	list := flies.Build(level)
+	for id := int32(1); id*id < 1000; id++ {
+		list.Push(fly{ID: id * id})
+	}
+	pond := list.Done()
+	fmt.Println(len(pond), cap(pond), pond[30].ID)
+	fmt.Println(scratch.Stats().Used, "bytes")
+	flies.New(level).ID = 1 // it allocates again
+	fmt.Println(level.Close())
+	// Output:
+	// 31 31 961
+	// 248 bytes
+	// <nil>
+}
+
+// A Go slice's elements lie on the Go heap. A copy lies in the scope.
+func ExampleMaker_Clone() {
+	b, scratch := openExample()
+	defer b.Close()
+	s := scratch.Open("query")
+	defer s.Close()
+	read := []Spark{{Heat: 1}, {Heat: 2}}
+	kept := sparks.Clone(s, read)
+	read[0].Heat = 7
+	fmt.Println(kept, cap(kept))
+	// Output: [{1} {2}] 2
+}
