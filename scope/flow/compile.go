@@ -152,6 +152,10 @@ func (c *compiler) nodes() {
 	for uint32(len(c.template))*8 < end {
 		c.template = append(c.template, 0)
 	}
+	if end > dataMax {
+		c.fault(Fault{Variable: -1, Node: -1, Link: -1},
+			"graph %q: an instance has %d bytes, more than %d", c.source.Name, end, dataMax)
+	}
 }
 
 // nodeSource is a node that is looked at.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -150,6 +151,19 @@ func TestFaults(t *testing.T) {
 	faulty["a wrong value"].change(&all)
 	_, _, err := flow.Compile(all, books.Vocabulary())
 	assert.Equal(t, []string{"", "of", "then", "x"}, parts(t, err), "in the order of the source")
+}
+
+// TestTooLarge: an instance has a bound, beyond which pools would have fewer chunks than are asked for.
+func TestTooLarge(t *testing.T) {
+	if testing.Short() || arena_c.Race || arena_c.Asan {
+		t.Skip("two million variables")
+	}
+	large := flow.Source{Name: "large"}
+	for i := range 2<<20 + 1 {
+		large.Variables = append(large.Variables, flow.Variable{Name: strconv.Itoa(i), Type: flow.Handle})
+	}
+	_, _, err := flow.Compile(large, books.Vocabulary())
+	assert.EqualError(t, err, `flow: graph "large": an instance has 16777232 bytes, more than 16777216`)
 }
 
 // parts are those of the faults.
@@ -341,6 +355,39 @@ func TestCycle(t *testing.T) {
 	assert.Equal(t, "wait", steps.Began)
 	require.NoError(t, r.Tick(g))
 	require.NoError(t, near.Fire(r, g, i, 7, values{}), "nobody hears it")
+}
+
+// TestTickAfterCycle: when steps run out in the level, what else is due in the unit runs in the unit.
+func TestTickAfterCycle(t *testing.T) {
+	s := openScope(t)
+	level := load(t, s, flow.Source{Name: "level", Nodes: []flow.Node{
+		{Name: "mill", Type: "event", Of: "far", List: then("round")},
+		{Name: "round", Type: "branch", List: []flow.List{to("else", "round")}},
+	}}, 1)
+	one := []flow.Input{{Name: "ticks", Constant: 1}}
+	a := flow.Variable{Name: "a", Type: flow.Int}
+	unit := load(t, s, flow.Source{Name: "unit", Variables: []flow.Variable{a}, Nodes: []flow.Node{
+		{Name: "start", Type: "event", Of: "near", List: then("first", "second")},
+		{Name: "first", Type: "delay", In: one, List: then("send")},
+		{Name: "second", Type: "delay", In: one, List: then("add")},
+		{Name: "send", Type: "send", Of: "far"},
+		{Name: "add", Type: "add", In: []flow.Input{{Name: "value", Constant: 1}},
+			Out: []flow.Output{{Name: "to", Variable: "a"}}},
+	}}, 2)
+	r := books.NewRunner(s, &book{}, 10)
+	main, i, j := level.New(), unit.New(), unit.New()
+	r.SendTo(level, main)
+	r.Begin()
+	require.NoError(t, near.Fire(r, unit, i, 0, values{}))
+	require.NoError(t, near.Fire(r, unit, j, 0, values{}))
+	assert.EqualError(t, r.Tick(unit),
+		`flow: graph "unit": "first": no end after 10 steps; node "round" is next: is it in a cycle?`)
+	r.End()
+	assert.Equal(t, []any{int32(1), int32(1)}, []any{unit.Value(i, 0), unit.Value(j, 0)})
+	for _, i := range []flow.Instance{i, j} {
+		unit.Free(i)
+	}
+	level.Free(main)
 }
 
 // TestNothingElse: play takes nothing from Go's heap and calls no C.

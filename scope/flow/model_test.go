@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
@@ -510,16 +511,19 @@ type pair struct {
 // TestModel: whatever graphs there are and whatever is done to them, the runner does what the model
 // does.
 func TestModel(t *testing.T) {
-	rounds := 150
+	rounds := 1500
 	if arena_c.Race || arena_c.Asan {
-		rounds = 20
+		rounds = 50
 	}
 	if os.Getenv("UPFRONT_SOAK") != "" {
-		rounds = 20000
+		rounds = 200_000
 	}
 	took := map[string]int{}
+	outer := openScope(t)
 	for seed := range uint64(rounds) {
-		checkModel(t, seed, took)
+		s := outer.Open("round")
+		checkModel(t, s, seed, took)
+		require.NoError(t, s.Close())
 		if t.Failed() {
 			t.Logf("seed %d", seed)
 			return
@@ -530,9 +534,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func checkModel(t *testing.T, seed uint64, took map[string]int) {
+func checkModel(t *testing.T, s scope.Scope, seed uint64, took map[string]int) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := openScope(t)
 	x := &pair{T: t, r: r, real: &book{}}
 	x.p = play{world: &book{}, limit: 1 + r.IntN(60)}
 	x.runner = books.NewRunner(s, x.real, x.p.limit)

@@ -245,6 +245,12 @@ func (r *Runner) goTo(g *Graph, i Instance) bool {
 
 // done ends a run, also one that an action panicked out of.
 func (r *Runner) done() {
+	r.rest()
+	r.word.Store(ready)
+}
+
+// rest has nothing run: neither an instance nor, when steps ran out in what it sent, its level's.
+func (r *Runner) rest() {
 	if r.graph != nil {
 		r.graph.running = 0
 	}
@@ -252,7 +258,6 @@ func (r *Runner) done() {
 		r.unit.graph.running = 0
 		r.unit.graph = nil
 	}
-	r.word.Store(ready)
 }
 
 // begin runs the links that follow an event, or a node whose time has come.

@@ -35,6 +35,7 @@ func (r *Runner) Tick(g *Graph) (err error) {
 // tick first looks at all, and then runs those that are due: what one of them begins waits from the
 // next tick on, wherever its node lies.
 func (r *Runner) tick(p place) (err error) {
+	r.rest()
 	r.goTo(p.graph, p.instance)
 	timed, any := p.graph.root.Timed.Get(p.graph.blob), false
 	for _, l := range timed {
@@ -52,6 +53,9 @@ func (r *Runner) tick(p place) (err error) {
 	}
 	for _, l := range timed {
 		n := (*delay)(unsafe.Pointer(l.Get(p.graph.blob)))
+		if r.rest(); !r.goTo(p.graph, p.instance) {
+			return err // an action has freed it, where what it sent was done
+		}
 		left := word(r.data, n.Left)
 		if *left != due {
 			continue // it isn't, or what ran before began it anew or stopped it

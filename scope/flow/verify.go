@@ -83,9 +83,12 @@ func (v *verifier) named() bool {
 	return ok
 }
 
+// dataMax bounds the dynamic data: a pool of instances of any number then fits in a scope or doesn't.
+const dataMax = 16 << 20
+
 // data looks at the layout of the dynamic data: a head, variables one after another, and state.
 func (v *verifier) data() error {
-	if v.size < uint64(headSize) || v.size > 1<<30 || v.State < headSize || uint64(v.State) > v.size {
+	if v.size < uint64(headSize) || v.size > dataMax || v.State < headSize || uint64(v.State) > v.size {
 		return fmt.Errorf("%d bytes of dynamic data, with state from %d", v.size, v.State)
 	}
 	template := unsafe.Pointer(unsafe.SliceData(v.Template.Get(v.blob)))
