@@ -326,6 +326,36 @@ func TestSend(t *testing.T) {
 	assert.Equal(t, both[2:], hurt(), "the level's is gone")
 }
 
+// TestFreeOfSender: an instance that is freed where what it sent is done ends there.
+func TestFreeOfSender(t *testing.T) {
+	s := openScope(t)
+	g := load(t, s, flow.Source{Name: "pond", Nodes: []flow.Node{
+		{Name: "hurt", Type: "event", Of: "near", List: then("die", "tell")},
+		{Name: "wait", Type: "event", Of: "near", Key: 1, List: then("delay", "delay too")},
+		{Name: "delay", Type: "delay", In: []flow.Input{{Name: "ticks", Constant: 1}}, List: then("die")},
+		{Name: "delay too", Type: "delay", In: []flow.Input{{Name: "ticks", Constant: 1}},
+			List: then("tell")},
+		{Name: "die", Type: "send", Of: "far", List: then("tell")},
+		{Name: "died", Type: "event", Of: "far", List: then("do")},
+		{Name: "do", Type: "action", Of: "do"},
+		{Name: "tell", Type: "action", Of: "note"},
+	}}, 2)
+	w := &book{}
+	r := books.NewRunner(s, w, 10)
+	r.SendTo(g, g.New())
+	i := g.New()
+	w.inner = func() { g.Free(i) }
+	r.Begin()
+	require.NoError(t, near.Fire(r, g, i, 0, values{}))
+	assert.Empty(t, w.lines)
+	i = g.New()
+	require.NoError(t, near.Fire(r, g, i, 1, values{}))
+	require.NoError(t, r.Tick(g))
+	assert.Empty(t, w.lines)
+	assert.False(t, g.Live(i))
+	r.End()
+}
+
 // TestCycle: an event that never ends ends with an error, and the next one runs.
 func TestCycle(t *testing.T) {
 	s := openScope(t)
