@@ -47,8 +47,11 @@ func ExampleLabel() {
 
 	err = loadStudio(level, 9)
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", "\n  "))
-	// Output: <nil> sound 20480 bytes graphics 49152 bytes budget "studio": region level is full:
-	// scope "level" asked for 16384 bytes, 12208 of 131072 are free
+	// Output:
+	// <nil>
+	// sound 20480 bytes
+	// graphics 49152 bytes
+	// budget "studio": region level is full: scope "level" asked for 16384 bytes, 12208 of 131072 are free
 	//   held by "graphics" 98304, "sound" 20480, "level" 80
 	//   raise regions[0].size in the plan to 135248 or more
 }
