@@ -8,22 +8,26 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Compile makes the blob of a graph for hosts with this vocabulary. It looks at all of the source: the
-// error is a list of every [Fault], as errors.Join gives it. It works on the Go heap.
+// Compile makes the blob of a graph for hosts with this vocabulary. It looks at all of the source:
+// the error is a list of every [Fault] in the order of the source, as errors.Join gives it. It
+// works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
 	if !utf8.ValidString(source.Name) {
-		c.fault(Fault{Variable: -1, Node: -1, Part: "name", Link: -1}, "graph %q: a name is UTF-8", source.Name)
+		c.fault(Fault{Variable: -1, Node: -1, Part: "name", Link: -1}, "graph %q: a name is UTF-8",
+			source.Name)
 	}
 	c.variables()
 	c.nodes()
 	if len(c.faults) > 0 {
+		slices.SortStableFunc(c.faults, func(a, b error) int { return a.(*Fault).Node - b.(*Fault).Node })
 		return nil, Report{}, errors.Join(c.faults...)
 	}
 	w := format.Writer(nil) // counts
@@ -113,7 +117,7 @@ func isName(name string) bool { return name != "" && utf8.ValidString(name) }
 
 // set writes a word of the template, which grows to have it.
 func (c *compiler) set(at, word uint32) {
-	for uint32(len(c.template))*8 < at+8 {
+	for uint32(len(c.template))*8 < at+4 {
 		c.template = append(c.template, 0)
 	}
 	*(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.template)), at)) = word
@@ -124,7 +128,8 @@ func (c *compiler) nodes() {
 	c.events = make(map[entry]int)
 	for i, n := range c.source.Nodes {
 		if _, twice := c.node[n.Name]; twice || !isName(n.Name) {
-			c.fault(Fault{Variable: -1, Node: i, Part: "name", Link: -1}, "node %d is called %q: "+eachHasName, i, n.Name)
+			c.fault(Fault{Variable: -1, Node: i, Part: "name", Link: -1},
+				"node %d is called %q: "+eachHasName, i, n.Name)
 		}
 		c.node[n.Name] = i
 	}
@@ -146,6 +151,10 @@ func (c *compiler) nodes() {
 	}
 	for uint32(len(c.template))*8 < end {
 		c.template = append(c.template, 0)
+	}
+	if end > dataMax {
+		c.fault(Fault{Variable: -1, Node: -1, Link: -1},
+			"graph %q: an instance has %d bytes, more than %d", c.source.Name, end, dataMax)
 	}
 }
 
@@ -214,14 +223,14 @@ func (s nodeSource) operands() (t Type) {
 
 // signature finds the action or event that the node is of.
 func (s nodeSource) signature(n *compiled) bool {
-	from, used := s.vocabulary.Events, &s.signals
+	what, from, used := "event", s.vocabulary.Events, &s.signals
 	switch n.tag {
 	case tagAction:
-		from, used = s.vocabulary.Actions, &s.actions
+		what, from, used = "action", s.vocabulary.Actions, &s.actions
 	case tagEvent, tagSend:
 	default:
 		if s.Of != "" {
-			s.fault("of", -1, "a %s is of nothing, not of %q", s.Type, s.Of)
+			s.fault("of", -1, "%s is of nothing, not of %q", a(s.Type), s.Of)
 		}
 		if s.Key != 0 {
 			s.fault("key", -1, "only an event has a key")
@@ -231,7 +240,7 @@ func (s nodeSource) signature(n *compiled) bool {
 	named := func(sig Signature) bool { return sig.Name == s.Of }
 	i := slices.IndexFunc(from, named)
 	if i < 0 {
-		s.fault("of", -1, "the host has no %s %q", map[bool]string{true: "action", false: "event"}[n.tag == tagAction], s.Of)
+		s.fault("of", -1, "the host has no %s %q", what, s.Of)
 		return false
 	}
 	of := slices.IndexFunc(*used, named)
@@ -260,7 +269,8 @@ func (s nodeSource) signature(n *compiled) bool {
 		e.Of, e.Key = uint32(of), s.Key
 		key := entry{Hash: hashOf(s.Of), Key: s.Key}
 		if before, twice := s.events[key]; twice {
-			s.fault("of", -1, "node %q is the event %q of %d already", s.source.Nodes[before].Name, s.Of, s.Key)
+			s.fault("of", -1, "node %q is the event %q of %d already", s.source.Nodes[before].Name, s.Of,
+				s.Key)
 		}
 		s.events[key] = s.i
 	}
@@ -276,11 +286,13 @@ func (n *compiled) place(f field) unsafe.Pointer {
 }
 
 // find gives the field of a name and a role, once.
-func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool, roles ...role) (f field, ok bool) {
-	i := slices.IndexFunc(n.fields, func(f field) bool { return f.name == name && slices.Contains(roles, f.role) })
+func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool,
+	roles ...role) (f field, ok bool) {
+	is := func(f field) bool { return f.name == name && slices.Contains(roles, f.role) }
+	i := slices.IndexFunc(n.fields, is)
 	switch {
 	case i < 0:
-		s.fault(name, -1, "a %s has no %s %q", s.Type, what, name)
+		s.fault(name, -1, "%s has no %s %q", a(s.Type), what, name)
 		return f, false
 	case seen[name]:
 		s.fault(name, -1, "%s %q is there twice", what, name)
@@ -297,7 +309,7 @@ func (s nodeSource) use(part, name string, t Type) (at uint32, ok bool) {
 		return 0, false
 	}
 	if is := s.source.Variables[i].Type; is != t {
-		s.fault(part, -1, "%s is a %v, variable %q is a %v", part, t, name, is)
+		s.fault(part, -1, "%s is %s, variable %q is %s", part, a(t.String()), name, a(is.String()))
 		return 0, false
 	}
 	return s.at[i], true
@@ -314,12 +326,11 @@ func (s nodeSource) inputs(n *compiled) {
 			s.fault(in.Name, -1, "%s is a constant bool", in.Name)
 			continue
 		}
-		value := (*In[int32])(n.place(f))
 		if in.Variable != "" {
 			if in.Constant != nil {
 				s.fault(in.Name, -1, "%s has a variable and a constant", in.Name)
 			}
-			value.at, _ = s.use(in.Name, in.Variable, f.typ)
+			(*In[int32])(n.place(f)).at, _ = s.use(in.Name, in.Variable, f.typ)
 			continue
 		}
 		word, err := constant(in.Constant, f.typ)
@@ -330,7 +341,7 @@ func (s nodeSource) inputs(n *compiled) {
 			*(*uint32)(n.place(f)) = word // for state, which is next
 			continue
 		}
-		value.constant = word
+		(*In[int32])(n.place(f)).constant = word
 	}
 }
 
@@ -348,7 +359,8 @@ func (s nodeSource) outputs(n *compiled) {
 		(*Out[int32])(n.place(f)).at = at
 		w := &s.writers[s.variable[out.Variable]]
 		if w.node != 0 && (w.owns || f.outside) {
-			s.fault(out.Name, -1, "variable %q is written by node %q already; only set and add share one", out.Variable,
+			s.fault(out.Name, -1, "variable %q is written by node %q already; only set and add share one",
+				out.Variable,
 				s.source.Nodes[w.node-1].Name)
 			continue
 		}
@@ -356,7 +368,7 @@ func (s nodeSource) outputs(n *compiled) {
 	}
 	for _, f := range n.fields {
 		if f.role == output && !f.outside && !seen[f.name] {
-			s.fault(f.name, -1, "a %s writes to a variable", s.Type)
+			s.fault(f.name, -1, "%s writes to a variable", a(s.Type))
 		}
 	}
 }
@@ -393,10 +405,11 @@ func (s nodeSource) lists(n *compiled) {
 		i := slices.Index(n.lists, l.Name)
 		switch {
 		case i < 0 && several:
-			s.fault(l.Name, -1, "a %s has its lists %q to %q, and none %q", s.Type, "1", strconv.Itoa(len(s.List)), l.Name)
+			s.fault(l.Name, -1, "%s has its lists %q to %q, and none %q", a(s.Type), "1",
+				strconv.Itoa(len(s.List)), l.Name)
 			continue
 		case i < 0:
-			s.fault(l.Name, -1, "a %s has no list %q of links", s.Type, l.Name)
+			s.fault(l.Name, -1, "%s has no list %q of links", a(s.Type), l.Name)
 			continue
 		case seen[l.Name]:
 			s.fault(l.Name, -1, "list %q is there twice", l.Name)
@@ -417,8 +430,9 @@ func (s nodeSource) links(n *compiled) {
 			}
 			to := s.compiled[target]
 			if to.node != nil && portOf(to.tag, l.Port) < 0 {
-				s.fault(n.lists[i], j, "%s leads to %q of node %q, and a %s has the ports %q", n.lists[i], l.Port, l.Node,
-					kinds[to.tag].name, kinds[to.tag].ports)
+				s.fault(n.lists[i], j, "%s leads to %q of node %q, and %s has the ports %q", n.lists[i],
+					l.Port, l.Node,
+					a(kinds[to.tag].name), kinds[to.tag].ports)
 			}
 		}
 	}
@@ -430,6 +444,14 @@ func portOf(tag blob.Tag, name string) int {
 		return 0
 	}
 	return slices.Index(kinds[tag].ports, name)
+}
+
+// a is a name with its article.
+func a(name string) string {
+	if strings.ContainsAny(name[:min(1, len(name))], "aeio") {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 func hashOf(name string) uint32 {
@@ -457,10 +479,14 @@ func putterOf[V any]() putter {
 
 // putters by tag.
 var putters = [...]putter{
-	putterOf[event](), putterOf[branch](), putterOf[gate](), putterOf[once](), putterOf[counter](), putterOf[delay](), putterOf[timer](),
-	putterOf[sequence](), putterOf[random](), putterOf[set[bool]](), putterOf[set[int32]](), putterOf[set[float32]](),
-	putterOf[set[uint64]](), putterOf[add[int32]](), putterOf[add[float32]](), putterOf[equal[bool]](), putterOf[equal[int32]](),
-	putterOf[equal[float32]](), putterOf[equal[uint64]](), putterOf[less[int32]](), putterOf[less[float32]](), putterOf[action](),
+	putterOf[event](), putterOf[branch](), putterOf[gate](), putterOf[once](), putterOf[counter](),
+	putterOf[delay](), putterOf[timer](),
+	putterOf[sequence](), putterOf[random](), putterOf[set[bool]](), putterOf[set[int32]](),
+	putterOf[set[float32]](),
+	putterOf[set[uint64]](), putterOf[add[int32]](), putterOf[add[float32]](),
+	putterOf[equal[bool]](), putterOf[equal[int32]](),
+	putterOf[equal[float32]](), putterOf[equal[uint64]](), putterOf[less[int32]](),
+	putterOf[less[float32]](), putterOf[action](),
 	putterOf[send](),
 }
 
@@ -556,7 +582,8 @@ func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
 	slices.SortFunc(events, compare)
 	order := func(a, b NodeSize) int { return rank(a.Type) - rank(b.Type) }
 	slices.SortFunc(c.report.Nodes, order)
-	r.Nodes, r.Timed, r.Events = blob.PutAll(w, nodes...), blob.PutAll(w, timed...), blob.PutAll(w, events...)
+	r.Nodes, r.Timed, r.Events = blob.PutAll(w, nodes...), blob.PutAll(w, timed...),
+		blob.PutAll(w, events...)
 	r.Template, r.State = blob.PutAll(w, c.template...), c.state
 	var variables []variable
 	for i, v := range c.source.Variables {
@@ -577,7 +604,9 @@ func rank(name string) int {
 }
 
 // compare is the order of the table of events.
-func compare(a, b entry) int { return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Key, b.Key)) }
+func compare(x, y entry) int {
+	return cmp.Compare(eventKey(x.Hash, x.Key), eventKey(y.Hash, y.Key))
+}
 
 func writeSignatures(w *blob.Writer[root], of []Signature) blob.Array[signature] {
 	var all []signature

@@ -7,9 +7,9 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that it
-// was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error. scratch
-// has blob.ScratchSize bytes. It works on the Go heap.
+// Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that
+// it was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error.
+// scratch has blob.ScratchSize bytes. It works on the Go heap.
 func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
@@ -20,13 +20,15 @@ func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err 
 }
 
 func sourceOf(r *root, b blob.Blob) (Source, Vocabulary) {
-	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)}, unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
-	s := Source{Name: r.Name.Get(b), Seed: (*head)(d.template).random}
+	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)},
+		unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
+	s := Source{Name: textOf(r.Name, b), Seed: (*head)(d.template).random}
 	for _, v := range r.Variables.Get(b) {
-		s.Variables = append(s.Variables, Variable{v.Name.Get(b), v.Type, valueOf(unsafe.Add(d.template, v.At), v.Type)})
+		s.Variables = append(s.Variables, Variable{textOf(v.Name, b), v.Type,
+			valueOf(unsafe.Add(d.template, v.At), v.Type)})
 	}
 	for i, l := range r.Nodes.Get(b) {
-		s.Nodes = append(s.Nodes, d.node(r.Names.Get(b)[i].Get(b), l.Get(b)))
+		s.Nodes = append(s.Nodes, d.node(textOf(r.Names.Get(b)[i], b), l.Get(b)))
 	}
 	return s, d.vocabulary
 }
@@ -41,7 +43,7 @@ type decompiler struct {
 func (d *decompiler) node(name string, n *node) Node {
 	out := Node{Name: name, Type: kinds[n.Tag].name}
 	for _, f := range kinds[n.Tag].fields {
-		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at))
+		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at), kinds[n.Tag].typ != 0)
 	}
 	switch n.Tag {
 	case tagEvent:
@@ -66,19 +68,20 @@ func (d *decompiler) parameters(n *Node, of Signature, words blob.Array[uint32],
 		if p.Out || values {
 			f.role = output
 		}
-		d.field(n, f, unsafe.Pointer(&left[0]))
+		d.field(n, f, unsafe.Pointer(&left[0]), false)
 		left = left[f.role.size()/4:]
 	}
 }
 
-// field adds what it has, if it isn't what it would be without being given.
-func (d *decompiler) field(n *Node, f field, p unsafe.Pointer) {
+// field adds what it has, if it isn't what it would be without being given, or if it says of what
+// type the node is.
+func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 	switch f.role {
 	case input:
 		in := (*In[int32])(p)
 		if in.at != 0 {
 			n.In = append(n.In, Input{Name: f.name, Variable: d.variable(in.at)})
-		} else if f.typ != Handle && in.constant != 0 {
+		} else if f.typ != Handle && (in.constant != 0 || says) {
 			n.In = append(n.In, Input{Name: f.name, Constant: valueOf(unsafe.Pointer(&in.constant), f.typ)})
 		}
 	case output:
@@ -102,7 +105,7 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer) {
 func (d *decompiler) variable(at uint32) string {
 	for _, v := range d.root.Variables.Get(d.blob) {
 		if v.At == at {
-			return v.Name.Get(d.blob)
+			return textOf(v.Name, d.blob)
 		}
 	}
 	return ""
@@ -117,7 +120,8 @@ func (d *decompiler) list(n *Node, name string, all links) {
 func (d *decompiler) links(all links) (list []Link) {
 	for _, l := range all.Get(d.blob) {
 		node := l.Node.Get(d.blob)
-		link := Link{Node: d.root.Names.Get(d.blob)[indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node))].Get(d.blob)}
+		name := d.root.Names.Get(d.blob)[indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node))]
+		link := Link{Node: textOf(name, d.blob)}
 		if l.Port != 0 {
 			link.Port = kinds[node.Tag].ports[l.Port]
 		}

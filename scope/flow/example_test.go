@@ -78,7 +78,8 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,167 +2,221 @@ package flow
 
 import "unsafe"
 
-// run follows links until none is left, or so many steps are taken; it says whether none is left. It may
-// be called again, and goes on.
-func (r *Runner) run(steps int) bool {
+// run follows the links from next to end, and those that they lead to, until none is left, or so
+// many steps are taken: it says whether none is left. Else r has where it is, and another call goes
+// on from there. This is the one loop: what it uses most lies in its own variables, and in r while it
+// calls something, so that they needn't be written elsewhere at each node.
+func (r *Runner) run(next, end uint32, left int) bool {
+	base, data := r.graph.base, r.data
+	var then span
 	for {
-		if r.next == r.end {
+		if next == end {
 			if r.top == 0 {
 				return true
 			}
+			r.left = left
 			r.pop()
+			base, data, next, end, left = r.graph.base, r.data, r.next, r.end, r.left
 			continue
 		}
-		if r.taken == steps {
+		if left == 0 {
+			r.next, r.end = next, end
 			return false
 		}
-		r.taken++
-		l := (*to)(unsafe.Add(r.base, r.next))
-		r.next += toSize
-		n := (*node)(unsafe.Add(r.base, offsetOf(l.Node)))
-		then, ok := r.step(n, l.Port)
-		if !ok || then.count == 0 {
+		left--
+		l := (*to)(unsafe.Add(base, next))
+		next += toSize
+		n := (*node)(unsafe.Add(base, offsetOf(l.Node)))
+		switch n.Tag {
+		case tagBranch:
+			n := (*branch)(unsafe.Pointer(n))
+			if !n.If.in(data) {
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagGate:
+			closed := word(data, stateAt((*gate)(unsafe.Pointer(n)).Closed))
+			if l.Port != portIn {
+				setGate(closed, l.Port)
+				continue
+			}
+			if *closed != 0 {
+				continue
+			}
+		case tagOnce:
+			done := word(data, stateAt((*once)(unsafe.Pointer(n)).Done))
+			was := *done
+			*done = 1 - l.Port
+			if was != 0 || l.Port == portReset {
+				continue
+			}
+		case tagCounter:
+			n := (*counter)(unsafe.Pointer(n))
+			count := word(data, n.Count)
+			*count++
+			if l.Port == portReset {
+				*count = 0
+				continue
+			}
+			if int32(*count) < n.Limit.in(data) {
+				continue
+			}
+			*count = 0
+		case tagSequence:
+			n := (*sequence)(unsafe.Pointer(n))
+			lists, turn := spanOf(&n.Lists), word(data, n.Next)
+			if l.Port == portReset || lists.count == 0 {
+				*turn = 0
+				continue
+			}
+			i := *turn
+			if i >= lists.count {
+				i = 0
+			}
+			*turn = i + 1
+			then = *(*span)(unsafe.Add(base, lists.offset+i*spanSize))
+			goto follow
+		case tagRandom:
+			lists := spanOf(&(*random)(unsafe.Pointer(n)).Lists)
+			if lists.count == 0 {
+				continue
+			}
+			then = *(*span)(unsafe.Add(base, lists.offset+below(data, lists.count)*spanSize))
+			goto follow
+		case tagSetBool:
+			n := (*set[bool])(unsafe.Pointer(n))
+			*(*bool)(unsafe.Add(data, n.To.at)) = n.Value.in(data)
+		case tagSetInt, tagSetNumber:
+			n := (*set[int32])(unsafe.Pointer(n))
+			*(*int32)(unsafe.Add(data, n.To.at)) = n.Value.in(data)
+		case tagSetHandle:
+			n := (*set[uint64])(unsafe.Pointer(n))
+			*(*uint64)(unsafe.Add(data, n.To.at)) = n.Value.in(data)
+		case tagAddInt:
+			n := (*add[int32])(unsafe.Pointer(n))
+			*(*int32)(unsafe.Add(data, n.To.at)) += n.Value.in(data)
+		case tagAddNumber:
+			n := (*add[float32])(unsafe.Pointer(n))
+			*(*float32)(unsafe.Add(data, n.To.at)) += n.Value.in(data)
+		case tagEqualBool:
+			n := (*equal[bool])(unsafe.Pointer(n))
+			if n.A.in(data) != n.B.in(data) {
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagEqualInt:
+			n := (*equal[int32])(unsafe.Pointer(n))
+			if n.A.in(data) != n.B.in(data) {
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagEqualNumber:
+			n := (*equal[float32])(unsafe.Pointer(n))
+			if n.A.in(data) != n.B.in(data) {
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagEqualHandle:
+			n := (*equal[uint64])(unsafe.Pointer(n))
+			if n.A.in(data) != n.B.in(data) {
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagLessInt:
+			n := (*less[int32])(unsafe.Pointer(n))
+			if n.A.in(data) >= n.B.in(data) {
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagLessNumber:
+			n := (*less[float32])(unsafe.Pointer(n))
+			if !(n.A.in(data) < n.B.in(data)) { // what is no number isn't less
+				then = spanOf(&n.Else)
+				goto follow
+			}
+		case tagAction:
+			r.next, r.end, r.left = next, end, left
+			then = r.act((*action)(unsafe.Pointer(n)))
+			base, data, next, end, left = r.graph.base, r.data, r.next, r.end, r.left
+			goto follow
+		case tagDelay, tagTimer, tagSend:
+			r.next, r.end, r.left = next, end, left
+			then = r.call(n, l.Port)
+			base, data, next, end, left = r.graph.base, r.data, r.next, r.end, r.left
+			goto follow
+		}
+		then = spanOf(&n.Then)
+	follow:
+		if then.count == 0 {
 			continue
 		}
-		if r.next != r.end {
-			r.push(span{r.next, r.end})
+		if next != end {
+			r.push(span{next, end})
 		}
-		r.next, r.end = then.offset, then.offset+then.count*toSize
+		next, end = then.offset, then.offset+then.count*toSize
 	}
 }
 
-// push keeps a range for later: one for each step at most, two for a send, and one for all that they may do in the level's graph.
+// act calls the host.
+func (r *Runner) act(n *action) span {
+	index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
+	r.of.calls[index](r, r.world, unsafe.Add(r.graph.base, spanOf(&n.Parameters).offset))
+	return spanOf(&n.Then)
+}
+
+// call does what a node does that is more than a few instructions.
+func (r *Runner) call(n *node, port uint32) span {
+	then := spanOf(&n.Then)
+	if n.Tag == tagSend {
+		return r.send((*send)(unsafe.Pointer(n)), then)
+	}
+	if !wait(r.data, (*delay)(unsafe.Pointer(n)), port) {
+		then = span{}
+	}
+	return then
+}
+
+const spanSize = uint32(unsafe.Sizeof(span{}))
+
+// push keeps a range of links for later: for each step one at most, and two for a send; and one for
+// all that a unit sends.
 func (r *Runner) push(s span) {
-	*(*span)(unsafe.Add(r.stack, uintptr(r.top)*rangeSize)) = s
+	*(*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize)) = s
 	r.top++
 }
 
-// word is a word of state.
-func (r *Runner) state(at stateAt) *uint32 { return (*uint32)(unsafe.Add(r.data, at)) }
-
-// step does what a node does, and gives the links to follow.
-func (r *Runner) step(n *node, port uint32) (then span, ok bool) {
-	then = spanOf(&n.Then)
-	switch n.Tag {
-	case tagBranch:
-		n := (*branch)(unsafe.Pointer(n))
-		if !n.If.Get(r) {
-			then = spanOf(&n.Else)
+// pop goes on with the range of links that lies on the stack. The empty one says that what a unit
+// sent is done.
+func (r *Runner) pop() {
+	r.top--
+	s := (*span)(unsafe.Add(r.stack, uint32(r.top)*spanSize))
+	r.next, r.end = s.offset, s.count
+	if r.end == 0 {
+		r.graph.running = 0
+		if !r.goTo(r.unit.graph, r.unit.instance) {
+			r.top = 0 // an action ended it
 		}
-	case tagGate:
-		closed := r.state(stateAt((*gate)(unsafe.Pointer(n)).Closed))
-		switch port {
-		case portIn:
-			return then, *closed == 0
-		case portToggle:
-			*closed ^= 1
-		default:
-			*closed = port - portOpen
-		}
-		return then, false
-	case tagOnce:
-		done := r.state(stateAt((*once)(unsafe.Pointer(n)).Done))
-		ok = *done == 0 && port == portIn
-		*done = 1 - port
-		return then, ok
-	case tagCounter:
-		n := (*counter)(unsafe.Pointer(n))
-		count := r.state(n.Count)
-		if port == portReset {
-			*count = 0
-			return then, false
-		}
-		*count++
-		if int32(*count) < n.Limit.Get(r) {
-			return then, false
-		}
-		*count = 0
-	case tagDelay, tagTimer:
-		return then, r.wait((*delay)(unsafe.Pointer(n)), port)
-	case tagSequence:
-		n := (*sequence)(unsafe.Pointer(n))
-		next := r.state(n.Next)
-		lists := spanOf(&n.Lists)
-		if port == portReset || lists.count == 0 {
-			*next = 0
-			return then, false
-		}
-		i := *next
-		if i >= lists.count {
-			i = 0
-		}
-		*next = i + 1
-		then = *(*span)(unsafe.Add(r.base, lists.offset+i*uint32(rangeSize)))
-	case tagRandom:
-		n := (*random)(unsafe.Pointer(n))
-		lists := spanOf(&n.Lists)
-		if lists.count == 0 {
-			return then, false
-		}
-		then = *(*span)(unsafe.Add(r.base, lists.offset+r.below(lists.count)*uint32(rangeSize)))
-	case tagSetBool:
-		n := (*set[bool])(unsafe.Pointer(n))
-		n.To.Set(r, n.Value.Get(r))
-	case tagSetInt, tagSetNumber:
-		n := (*set[int32])(unsafe.Pointer(n))
-		n.To.Set(r, n.Value.Get(r))
-	case tagSetHandle:
-		n := (*set[uint64])(unsafe.Pointer(n))
-		n.To.Set(r, n.Value.Get(r))
-	case tagAddInt:
-		n := (*add[int32])(unsafe.Pointer(n))
-		if n.To.at != 0 {
-			*(*int32)(unsafe.Add(r.data, n.To.at)) += n.Value.Get(r)
-		}
-	case tagAddNumber:
-		n := (*add[float32])(unsafe.Pointer(n))
-		if n.To.at != 0 {
-			*(*float32)(unsafe.Add(r.data, n.To.at)) += n.Value.Get(r)
-		}
-	case tagEqualBool:
-		n := (*equal[bool])(unsafe.Pointer(n))
-		if n.A.Get(r) != n.B.Get(r) {
-			then = spanOf(&n.Else)
-		}
-	case tagEqualInt:
-		n := (*equal[int32])(unsafe.Pointer(n))
-		if n.A.Get(r) != n.B.Get(r) {
-			then = spanOf(&n.Else)
-		}
-	case tagEqualNumber:
-		n := (*equal[float32])(unsafe.Pointer(n))
-		if n.A.Get(r) != n.B.Get(r) {
-			then = spanOf(&n.Else)
-		}
-	case tagEqualHandle:
-		n := (*equal[uint64])(unsafe.Pointer(n))
-		if n.A.Get(r) != n.B.Get(r) {
-			then = spanOf(&n.Else)
-		}
-	case tagLessInt:
-		n := (*less[int32])(unsafe.Pointer(n))
-		if n.A.Get(r) >= n.B.Get(r) {
-			then = spanOf(&n.Else)
-		}
-	case tagLessNumber:
-		n := (*less[float32])(unsafe.Pointer(n))
-		if !(n.A.Get(r) < n.B.Get(r)) { // NaN is not less
-			then = spanOf(&n.Else)
-		}
-	case tagAction:
-		n := (*action)(unsafe.Pointer(n))
-		index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
-		parameters := spanOf(&n.Parameters)
-		r.of.calls[index](r, r.world, unsafe.Add(r.base, parameters.offset))
-	case tagSend:
-		then = r.send((*send)(unsafe.Pointer(n)), then)
+		r.unit = place{}
 	}
-	return then, true
 }
 
-// below gives a number below n: PCG, 32 bits.
-func (r *Runner) below(n uint32) uint32 {
-	seed := &(*head)(r.data).random
+// word is one of state.
+func word(data unsafe.Pointer, at stateAt) *uint32 { return (*uint32)(unsafe.Add(data, at)) }
+
+func setGate(closed *uint32, port uint32) {
+	switch port {
+	case portOpen:
+		*closed = 0
+	case portClose:
+		*closed = 1
+	case portToggle:
+		*closed ^= 1
+	}
+}
+
+// below gives a number below n: M. E. O'Neill's PCG of 32 bits.
+func below(data unsafe.Pointer, n uint32) uint32 {
+	seed := &(*head)(data).random
 	x := *seed
 	*seed = x*747796405 + 2891336453
 	x = (x>>(x>>28+4) ^ x) * 277803737
@@ -171,10 +225,10 @@ func (r *Runner) below(n uint32) uint32 {
 }
 
 // wait begins a delay or timer anew, or stops it. It says whether to go on at once.
-func (r *Runner) wait(n *delay, port uint32) bool {
-	left := r.state(n.Left)
-	waiting := &(*head)(r.data).waiting
-	ticks := n.Ticks.Get(r)
+func wait(data unsafe.Pointer, n *delay, port uint32) bool {
+	left := word(data, n.Left)
+	waiting := &(*head)(data).waiting
+	ticks := n.Ticks.in(data)
 	if n.Tag == tagTimer {
 		ticks = max(ticks, 1)
 	}
@@ -182,40 +236,38 @@ func (r *Runner) wait(n *delay, port uint32) bool {
 		*waiting--
 		*left = 0
 	}
-	if port == portStop {
-		return false
-	}
-	if ticks <= 0 {
-		return true
+	if port == portStop || ticks <= 0 {
+		return port != portStop
 	}
 	*left = uint32(ticks)
 	*waiting++
 	return false
 }
 
-// send begins an event of the level's graph: what follows it there is done before what follows the send.
+// send begins an event of the level's graph: what follows it there is done before what follows the
+// send.
 func (r *Runner) send(n *send, then span) span {
 	level, sent := r.level, &r.graph.root.Signals.Get(r.graph.blob)[n.Of]
-	if level.graph == nil {
+	if level.graph == nil || level.graph.of == nil {
 		return then
 	}
-	e, data := level.graph.find(sent.Hash, n.Key.Get(r)), level.graph.at(level.instance)
+	e, data := level.graph.find(eventKey(sent.Hash, n.Key.in(r.data))), level.graph.at(level.instance)
 	if e == nil || data == nil {
 		return then
 	}
 	parameters := spanOf(&n.Parameters)
 	for i, out := range e.Out.Get(level.graph.blob) {
-		in := unsafe.Add(r.base, parameters.offset+uint32(i)*input.size())
+		in := unsafe.Add(r.graph.base, parameters.offset+uint32(i)*input.size())
 		if out == 0 {
 			continue
 		}
 		switch to := unsafe.Add(data, out); sent.Parameters.Get(r.graph.blob)[i].Type {
 		case Bool:
-			*(*bool)(to) = (*In[bool])(in).Get(r)
+			*(*bool)(to) = (*In[bool])(in).in(r.data)
 		case Handle:
-			*(*uint64)(to) = (*In[uint64])(in).Get(r)
+			*(*uint64)(to) = (*In[uint64])(in).in(r.data)
 		default:
-			*(*int32)(to) = (*In[int32])(in).Get(r)
+			*(*int32)(to) = (*In[int32])(in).in(r.data)
 		}
 	}
 	if e.Then.Len() == 0 {
@@ -231,25 +283,7 @@ func (r *Runner) send(n *send, then span) span {
 	if r.place != level {
 		r.push(span{})
 		r.unit = r.place
-		r.goTo(level)
+		r.goTo(level.graph, level.instance)
 	}
 	return spanOf(&e.Then)
 }
-
-// tooMany is the error of a run that took all steps.
-func (r *Runner) tooMany() error {
-	r.peek()
-	l := (*to)(unsafe.Add(r.base, r.next))
-	return &StepsError{r.home().Name(), r.home().nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)), r.steps}
-}
-
-// home is the graph that the run began in.
-func (r *Runner) home() *Graph {
-	if r.unit.graph != nil {
-		return r.unit.graph
-	}
-	return r.graph
-}
-
-// nameOf is a node's.
-func (g *Graph) nameOf(n *node) string { return g.root.Names.Get(g.blob)[g.index(n)].Get(g.blob) }

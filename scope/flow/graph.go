@@ -2,7 +2,9 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/blob"
@@ -17,6 +19,8 @@ type Graph struct {
 	root     *root
 	blob     blob.Blob
 	base     unsafe.Pointer // of the blob
+	events   unsafe.Pointer // the table in it
+	heard    uint32         // how many there are
 	actions  *uint32        // the host's index of each of root.Actions
 	template []uint64
 	pool     *arena_c.Pool // of the instances
@@ -24,43 +28,50 @@ type Graph struct {
 	running  Instance // that a runner is in
 }
 
-// Instance names an instance of a graph: plain data of 8 bytes, that may lie in any block. It is good
-// in its own graph only. The zero Instance names nothing.
+// Instance names an instance of a graph: plain data of 8 bytes, that may lie in any block. It is
+// good in its own graph only. The zero Instance names nothing.
 type Instance uint64
 
-// Size says how many bytes Load takes of its scope for the graph of these bytes and so many instances:
-// a copy of the blob, 4 bytes for each action that nodes call, and for each instance its dynamic data
-// and 9 bytes. It looks at the bytes as Load does. scratch has blob.ScratchSize bytes.
+// Size says how many bytes Load takes of its scope for the graph of these bytes and so many
+// instances: a copy of the blob, 4 bytes for each action that nodes call, for each instance its
+// dynamic data and 9 bytes, and some 80. It looks at the bytes as Load does. scratch has
+// blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
 		return 0, err
 	}
-	return partsOf(r, b, data, instances).size, nil
+	return partsOf(r, b, data, instances).size + nodeSize, nil
 }
 
 // parts are where the parts of a loaded graph lie in its bytes.
 type parts struct{ blob, actions, size int }
 
 func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
-	if instances > 0 {
-		p.blob = int(unsafe.Sizeof(arena_c.Pool{})) + (9*instances+7)&^7 + 8*r.Template.Len()*instances
-	}
-	p.actions = p.blob + (len(data)+3)&^3
-	p.size = p.actions + 4*r.Actions.Len()
-	return p
-}
-
-// Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of them
-// in s, with room for so many instances. Bytes that are no graph, or of a graph that needs what the
-// host hasn't, are an error. When s is full it unwinds, as New does: Size says what it takes. scratch
-// has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost: that of blob.Verify,
-// some 50 ns a node, one call into C, and one allocation on the Go heap.
-func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
-	h.declared()
 	if instances < 0 || int64(instances) > 1<<31 {
 		panic(bug("a graph with %d instances", instances))
 	}
+	size := uint64(0)
+	if n := uint64(instances); n > 0 {
+		size = uint64(unsafe.Sizeof(arena_c.Pool{})) + (9*n+7)&^7 + 8*uint64(r.Template.Len())*n
+	}
+	p.blob = int(min(size, math.MaxInt/2)) // more than a scope has
+	p.actions = p.blob + (len(data)+3)&^3
+	p.size = (p.actions + 4*r.Actions.Len() + 7) &^ 7
+	return p
+}
+
+// nodeSize is what Own takes.
+const nodeSize = 16
+
+// Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of
+// them in s, with room for so many instances. Bytes that are no graph, or of a graph that needs
+// what the host hasn't, are an error. When s is full it unwinds, as New does: Size says what it
+// takes. scratch has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost:
+// some 150 ns a node with what blob.Verify takes, a call into C, a place in the table of
+// limits.owned, and on the Go heap the Graph and what is compared with the host's vocabulary.
+func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
+	h.declared()
 	r, b, err := verify(data, scratch)
 	if err != nil {
 		return nil, err
@@ -72,15 +83,20 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (
 	block := s.BytesUnzeroed(p.size, arena_c.LineSize)
 	copy(block[p.blob:], data)
 	g := &Graph{of: &h.vocabulary, base: unsafe.Pointer(&block[p.blob])}
-	g.root = (*root)(unsafe.Add(g.base, uintptr(unsafe.Pointer(r))-uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
+	g.root = (*root)(unsafe.Add(g.base,
+		uintptr(unsafe.Pointer(r))-uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
 	g.blob = b.Moved(block[p.blob:])
 	g.template = g.root.Template.Get(g.blob)
 	g.actions = (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), p.actions))
 	h.resolve(g)
+	events := spanOf(&g.root.Events)
+	g.events, g.heard = unsafe.Add(g.base, events.offset), events.count
 	if instances > 0 {
-		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)), 8, true)
+		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)),
+			8, true)
 		g.gen = g.pool.Gen
 	}
+	s.Own((*ending)(g))
 	return g, nil
 }
 
@@ -99,7 +115,8 @@ func differs(what string, there, here []Signature) error {
 			return fmt.Errorf("the host has no %s %q", what, s.Name)
 		}
 		if !slices.Equal(here[i].Parameters, s.Parameters) {
-			return fmt.Errorf("%s %q: the host has %v, the graph %v", what, s.Name, here[i].Parameters, s.Parameters)
+			return fmt.Errorf("%s %q: the host has %v, the graph %v", what, s.Name, here[i].Parameters,
+				s.Parameters)
 		}
 	}
 	return nil
@@ -115,9 +132,9 @@ func (p Parameter) String() string {
 
 func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
 	for _, s := range all.Get(b) {
-		of := Signature{Name: s.Name.Get(b)}
+		of := Signature{Name: textOf(s.Name, b)}
 		for _, p := range s.Parameters.Get(b) {
-			of.Parameters = append(of.Parameters, Parameter{p.Name.Get(b), p.Type, p.Out != 0})
+			of.Parameters = append(of.Parameters, Parameter{textOf(p.Name, b), p.Type, p.Out != 0})
 		}
 		list = append(list, of)
 	}
@@ -133,16 +150,30 @@ func (v *vocabulary) resolve(g *Graph) {
 	}
 }
 
+// textOf is a copy of a text: who gets it, in an error as well, may outlive the blob.
+func textOf(s blob.Str, b blob.Blob) string { return strings.Clone(s.Get(b)) }
+
+// ending is a graph whose scope closes.
+type ending Graph
+
+func (g *ending) Close() error {
+	g.of = nil
+	return nil
+}
+
 func (g *Graph) loaded() {
-	if g.of == nil {
+	switch {
+	case g.root == nil:
 		panic(bug("a zero Graph: Load of a Host makes one"))
+	case g.of == nil:
+		panic(bug("a Graph whose scope has closed"))
 	}
 }
 
-// Name is the graph's.
+// Name is the graph's, copied to the Go heap.
 func (g *Graph) Name() string {
 	g.loaded()
-	return g.root.Name.Get(g.blob)
+	return textOf(g.root.Name, g.blob)
 }
 
 // Data is how many bytes each instance has.
@@ -151,8 +182,8 @@ func (g *Graph) Data() int {
 	return 8 * len(g.template)
 }
 
-// New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all that
-// there is room for are live. Cost: a few ns and the copy; no call into C.
+// New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all
+// that there is room for are live. Cost: a few ns and the copy; no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {
@@ -166,12 +197,13 @@ func (g *Graph) New() Instance {
 	return Instance(handle)
 }
 
-// Free ends an instance. One that was freed already, one of no graph, or one that a runner is in is a
-// caller's bug and panics; nothing changes.
+// Free ends an instance. One that was freed already, one of no graph, or one that a runner is in is
+// a caller's bug and panics; nothing changes.
 func (g *Graph) Free(i Instance) {
 	g.loaded()
 	if i == g.running && i != 0 {
-		panic(bug("Free of an instance of graph %q while it runs: free it when its event has returned", g.Name()))
+		panic(bug("Free of an instance of graph %q while it runs: free it when its event has returned",
+			g.Name()))
 	}
 	if g.pool == nil {
 		panic(bug("Free of an instance of graph %q, which has none", g.Name()))
@@ -200,8 +232,8 @@ func (g *Graph) Seed(i Instance, seed uint32) {
 	(*head)(g.data("Seed", i)).random = seed
 }
 
-// Value is what the variable with this index in Source has in an instance: a bool, int32, float32 or
-// uint64. It is for tools and tests.
+// Value is what the variable with this index in Source has in an instance: a bool, int32, float32
+// or uint64. It is for tools and tests.
 func (g *Graph) Value(i Instance, variable int) any {
 	data := g.data("Value", i)
 	v := g.root.Variables.Get(g.blob)[variable]

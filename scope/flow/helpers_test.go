@@ -73,7 +73,8 @@ func (w *book) ask(a int32) (int32, bool, float32, uint64) {
 
 func openScope(t testing.TB) scope.Scope {
 	t.Helper()
-	b := budgettest.Open(t, budget.Plan{Name: "flow", Scratch: budget.ScratchPlan{Workers: 1, Size: 4 * budget.MiB}})
+	b := budgettest.Open(t, budget.Plan{Name: "flow", Scratch: budget.ScratchPlan{Workers: 1,
+		Size: 4 * budget.MiB}})
 	s := b.Scratch(0, 0).Open("level")
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,8 +10,9 @@ import (
 	"unsafe"
 )
 
-// Host is what graphs may do in a World: its actions, and the events that it fires. Declare it once,
-// at package level, and its actions and events before the first Load. The zero Host is refused.
+// Host is what graphs may do in a World: its actions, and the events that it fires. Declare it
+// once, at package level, and its actions and events before the first Load. The zero Host is
+// refused.
 type Host[World any] struct{ vocabulary }
 
 // vocabulary is what a host has, whatever its World is.
@@ -38,23 +40,20 @@ func (v *vocabulary) declared() {
 	}
 }
 
-// Action is an action that was declared.
-type Action struct{ name string }
-
-// Name is the action's.
-func (a Action) Name() string { return a.name }
-
-// NewAction declares what nodes of the type "action" call. The fields of P are In and Out, and lie in
-// the node: fn reads and writes them while it runs, and keeps no pointer to them. It may not fire an
-// event of the same runner, or tick it. Another field, or a name twice, stops the program.
-func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *World, p *P)) Action {
+// NewAction declares what nodes of the type "action" call. The fields of P are In and Out, and lie
+// in the node: fn reads and writes them while it runs, and keeps no pointer to them. It may not
+// fire an event of the same runner, or tick it. Another field, or a name twice, stops the program.
+func NewAction[World, P any](
+	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
+) Signature {
 	h.declared()
 	s := Signature{Name: name}
 	end := uintptr(0)
-	for f := range reflect.TypeFor[P]().Fields() {
+	for f := range fieldsIn[P]("action", name) {
 		p, ok := reflect.Zero(f.Type).Interface().(parameter)
 		if !ok || f.Type.PkgPath() != reflect.TypeFor[Runner]().PkgPath() || f.Offset != end {
-			panic(fmt.Sprintf("flow: action %q: %v.%s is a %v; a parameter is a flow.In or flow.Out of bool, int32, float32 or uint64",
+			panic(fmt.Sprintf("flow: action %q: %v.%s is a %v; a parameter is a flow.In or flow.Out "+
+				"of bool, int32, float32 or uint64",
 				name, reflect.TypeFor[P](), f.Name, f.Type))
 		}
 		role, t := p.parameter()
@@ -62,12 +61,14 @@ func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *
 		end += f.Type.Size()
 	}
 	declare("action", &h.Actions, s)
-	h.calls = append(h.calls, func(r *Runner, world, parameters unsafe.Pointer) { fn(r, (*World)(world), (*P)(parameters)) })
-	return Action{name}
+	h.calls = append(h.calls, func(r *Runner, world, parameters unsafe.Pointer) {
+		fn(r, (*World)(world), (*P)(parameters))
+	})
+	return s
 }
 
 // Event is an event that was declared, with values V. The zero Event is refused.
-type Event[V any] struct{ signal }
+type Event[V any] struct{ *signal }
 
 // signal is an event, whatever its values are in Go.
 type signal struct {
@@ -76,17 +77,18 @@ type signal struct {
 	fields []field // of its values
 }
 
-// NewEvent declares an event that nodes of the types "event" and "send" are of. The fields of V are bool,
-// int32, float32, uint64 or of these kinds: they go to the variables that the node gives them. Another
-// field, or a name twice, stops the program.
+// NewEvent declares an event that nodes of the types "event" and "send" are of. The fields of V are
+// bool, int32, float32, uint64 or of these kinds: they go to the variables that the node gives
+// them. Another field, or a name twice, stops the program.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}
-	e := Event[V]{signal{of: &h.vocabulary, hash: hashOf(name)}}
-	for f := range reflect.TypeFor[V]().Fields() {
+	e := Event[V]{&signal{of: &h.vocabulary, hash: hashOf(name)}}
+	for f := range fieldsIn[V]("event", name) {
 		t, ok := typeOf(f.Type)
 		if !ok {
-			panic(fmt.Sprintf("flow: event %q: %v.%s is a %v; a value is a bool, int32, float32 or uint64", name, reflect.TypeFor[V](),
+			panic(fmt.Sprintf("flow: event %q: %v.%s is a %v; a value is a bool, int32, float32 or uint64",
+				name, reflect.TypeFor[V](),
 				f.Name, f.Type))
 		}
 		s.Parameters = append(s.Parameters, Parameter{Name: sourceName(f.Name), Type: t})
@@ -101,8 +103,16 @@ func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	return e
 }
 
-// HostOf declares a host whose actions do nothing: for tools, which have a vocabulary and none of the
-// program that it is of. One that can't be declared is an error.
+func fieldsIn[P any](what, name string) iter.Seq[reflect.StructField] {
+	t := reflect.TypeFor[P]()
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("flow: %s %q: %v is no struct", what, name, t))
+	}
+	return t.Fields()
+}
+
+// HostOf declares a host whose actions do nothing: for tools, which have a vocabulary and none of
+// the program that it is of. One that can't be declared is an error.
 func HostOf(v Vocabulary) (*Host[struct{}], error) {
 	h := NewHost[struct{}]()
 	for _, s := range v.Actions {

@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// model is a graph that runs as a reader of the package's doc would have it: by names, recursively, on
-// Go's heap.
+// model is a graph that runs as a reader of the package's doc would have it: by names, recursively,
+// on Go's heap.
 type model struct {
 	source *flow.Source
 	nodes  map[string]*flow.Node
@@ -65,7 +67,8 @@ func (m *model) instance() *instance {
 }
 
 func zeroOf(t flow.Type) any {
-	return map[flow.Type]any{flow.Bool: false, flow.Int: int32(0), flow.Number: float32(0), flow.Handle: uint64(0)}[t]
+	return map[flow.Type]any{flow.Bool: false, flow.Int: int32(0), flow.Number: float32(0),
+		flow.Handle: uint64(0)}[t]
 }
 
 // in is an input's value.
@@ -102,7 +105,8 @@ func (n *modelNode) list(name string) []flow.Link {
 type modelNode struct{ *flow.Node }
 
 // fire writes values and follows what the event leads to.
-func (p *play) fire(i *instance, event string, key int32, values map[string]any) (begun string, ok bool) {
+func (p *play) fire(i *instance, event string, key int32, values map[string]any) (begun string,
+	ok bool) {
 	for name, n := range i.of.nodes {
 		if n.Type == "event" && n.Of == event && n.Key == key {
 			for value := range values {
@@ -226,7 +230,8 @@ func (p *play) step(i *instance, n *modelNode, port string) bool {
 	case "action":
 		p.act(i, n.Node)
 	case "send":
-		given := map[string]any{"a": i.in(n.Node, "a", flow.Int), "b": i.in(n.Node, "b", flow.Bool), "c": i.in(n.Node, "c", flow.Number),
+		given := map[string]any{"a": i.in(n.Node, "a", flow.Int), "b": i.in(n.Node, "b", flow.Bool),
+			"c": i.in(n.Node, "c", flow.Number),
 			"d": i.in(n.Node, "d", flow.Handle)}
 		if p.level != nil {
 			if _, ok := p.fire(p.level, n.Of, i.in(n.Node, "key", flow.Int).(int32), given); !ok {
@@ -304,7 +309,8 @@ func (p *play) tick(i *instance) (errors []string) {
 }
 
 func (p *play) tooMany(i *instance, begun string) string {
-	return (&flow.StepsError{Graph: i.of.source.Name, Began: begun, Node: p.next, Steps: p.limit}).Error()
+	return (&flow.StepsError{Graph: i.of.source.Name, Began: begun, Node: p.next,
+		Steps: p.limit}).Error()
 }
 
 // maker makes sources by chance.
@@ -386,7 +392,8 @@ func (m *maker) output(n *flow.Node, name string, t flow.Type) {
 }
 
 func (m *maker) node(i int) flow.Node {
-	names := []string{"event", "branch", "gate", "once", "counter", "delay", "timer", "sequence", "random", "set", "add", "equal", "less",
+	names := []string{"event", "branch", "gate", "once", "counter", "delay", "timer", "sequence",
+		"random", "set", "add", "equal", "less",
 		"action", "action", "send"}
 	n := flow.Node{Name: fmt.Sprint("n", i), Type: names[m.IntN(len(names))]}
 	switch n.Type {
@@ -455,8 +462,10 @@ func (m *maker) node(i int) flow.Node {
 	return n
 }
 
-var modelPorts = map[string][]string{"event": nil, "gate": {"", "in", "open", "close", "toggle"}, "once": {"", "reset"},
-	"counter": {"", "reset"}, "delay": {"", "cancel"}, "timer": {"", "start", "stop"}, "sequence": {"", "reset"}}
+var modelPorts = map[string][]string{"event": nil, "gate": {"", "in", "open", "close", "toggle"},
+	"once":    {"", "reset"},
+	"counter": {"", "reset"}, "delay": {"", "cancel"}, "timer": {"", "start", "stop"},
+	"sequence": {"", "reset"}}
 
 func (m *maker) lists(n *flow.Node) {
 	names := []string{"then"}
@@ -499,15 +508,22 @@ type pair struct {
 	errors int
 }
 
-// TestModel: whatever graphs there are and whatever is done to them, the runner does what the model does.
+// TestModel: whatever graphs there are and whatever is done to them, the runner does what the model
+// does.
 func TestModel(t *testing.T) {
-	rounds := 150
+	rounds := 1500
+	if arena_c.Race || arena_c.Asan {
+		rounds = 50
+	}
 	if os.Getenv("UPFRONT_SOAK") != "" {
-		rounds = 20000
+		rounds = 200_000
 	}
 	took := map[string]int{}
+	outer := openScope(t)
 	for seed := range uint64(rounds) {
-		checkModel(t, seed, took)
+		s := outer.Open("round")
+		checkModel(t, s, seed, took)
+		require.NoError(t, s.Close())
 		if t.Failed() {
 			t.Logf("seed %d", seed)
 			return
@@ -518,9 +534,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func checkModel(t *testing.T, seed uint64, took map[string]int) {
+func checkModel(t *testing.T, s scope.Scope, seed uint64, took map[string]int) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := openScope(t)
 	x := &pair{T: t, r: r, real: &book{}}
 	x.p = play{world: &book{}, limit: 1 + r.IntN(60)}
 	x.runner = books.NewRunner(s, x.real, x.p.limit)
@@ -621,7 +636,8 @@ func (x *pair) act() {
 }
 
 func (x *pair) fire(graph int, h flow.Instance) (want, got string) {
-	key, v := int32(x.r.IntN(16)), values{x.r.IntN(2) == 0, x.r.Uint64(), int32(x.r.IntN(4)), float32(x.r.IntN(4))}
+	key, v := int32(x.r.IntN(16)), values{x.r.IntN(2) == 0, x.r.Uint64(), int32(x.r.IntN(4)),
+		float32(x.r.IntN(4))}
 	for _, n := range x.models[graph].source.Nodes { // most often one that there is
 		if n.Type == "event" && x.r.IntN(2) == 0 {
 			key = n.Key
@@ -633,7 +649,8 @@ func (x *pair) fire(graph int, h flow.Instance) (want, got string) {
 	}
 	got = text(event.Fire(x.runner, x.graphs[graph], h, key, v))
 	i := x.live[graph][h]
-	if begun, ok := x.p.fire(i, name, key, map[string]any{"a": v.A, "b": v.B, "c": v.C, "d": v.D}); !ok {
+	if begun, ok := x.p.fire(i, name, key, map[string]any{"a": v.A, "b": v.B, "c": v.C,
+		"d": v.D}); !ok {
 		want = x.p.tooMany(i, begun)
 		x.errors++
 	}

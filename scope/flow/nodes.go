@@ -10,16 +10,18 @@ import (
 
 // root is a graph in the blob.
 type root struct {
-	Name      blob.Str
-	Nodes     blob.Array[blob.Link[node]] // in the order of the source, and so in that of their offsets
+	Name blob.Str
+	// in the order of the source, and so in that of their offsets
+	Nodes     blob.Array[blob.Link[node]]
 	Names     blob.Array[blob.Str]        // of the nodes: for errors, traces and pictures
 	Events    blob.Array[entry]           // in order
 	Timed     blob.Array[blob.Link[node]] // delays and timers, in the order of the nodes
 	Variables blob.Array[variable]        // in the order of their offsets
 	Actions   blob.Array[signature]       // that nodes refer to, in the order of the first that does
 	Signals   blob.Array[signature]       // events likewise
-	Template  blob.Array[uint64]          // the dynamic data of a new instance, which begins with a head
-	State     uint32                      // where the nodes' state begins in it
+	// the dynamic data of a new instance, which begins with a head
+	Template blob.Array[uint64]
+	State    uint32 // where the nodes' state begins in it
 }
 
 // entry is an event node in the table, which is ordered by hash and key.
@@ -238,8 +240,8 @@ var kinds = func() []kind {
 	return all
 }()
 
-// fieldsOf are the fields of a node's struct that a source speaks of. One of sequences and random nodes
-// that all nodes have, Then, isn't.
+// fieldsOf are the fields of a node's struct that a source speaks of. One of sequences and random
+// nodes that all nodes have, Then, isn't.
 func fieldsOf(t reflect.Type, k *kind) (fields []field) {
 	then := field{name: "then", role: list, at: uint32(unsafe.Offsetof(node{}.Then))}
 	fields = append(fields, then)

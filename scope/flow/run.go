@@ -11,8 +11,8 @@ import (
 )
 
 // Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. It is
-// used between Begin and End, by one goroutine at a time; its own word refuses all else. The zero Runner
-// is refused.
+// used between Begin and End, by one goroutine at a time; its own word refuses all else. The zero
+// Runner is refused.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
@@ -24,12 +24,11 @@ type Runner struct {
 
 	// Where it is in a run.
 	place
-	data       unsafe.Pointer // of the instance
-	base       unsafe.Pointer // of the graph's blob
-	next, end  uint32         // the range of links that it is in
-	top, taken int            // of the stack, of the steps
-	began      *node          // the node that it began with
-	unit       place          // that sent what it is in, or nothing
+	data      unsafe.Pointer // of the instance
+	began     uint32         // the offset of the node that it began with
+	next, end uint32         // the range of links that it is in
+	top, left int            // of the stack, of the steps
+	unit      place          // that sent what it is in, or nothing
 }
 
 // place is an instance of a graph.
@@ -40,27 +39,30 @@ type place struct {
 
 // The states of the word.
 const (
-	closed uint32 = iota
+	zero uint32 = iota
+	closed
 	ready
 	running
 )
 
-// rangeSize is what a range of links takes on the stack.
-const rangeSize = unsafe.Sizeof(span{})
-
-// NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each event.
-// Its stack takes 16 bytes a step of s, and 8. It is one allocation on the Go heap. A full s unwinds.
+// NewRunner makes a runner for graphs of the host in this world, with a budget of steps for each
+// event. Its stack takes 16 bytes a step of s, and 24, and a place in the table of limits.owned. It
+// is one allocation on the Go heap. A full s unwinds.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > math.MaxInt32 {
 		panic(bug("a runner with %d steps", steps))
 	}
-	stack := s.BytesUnzeroed((2*steps+1)*int(rangeSize), 8)
-	return &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]), steps: steps}
+	stack := s.BytesUnzeroed((2*steps+1)*int(spanSize), 8)
+	r := &Runner{of: &h.vocabulary, world: unsafe.Pointer(world), stack: unsafe.Pointer(&stack[0]),
+		steps: steps}
+	r.word.Store(closed)
+	s.Own((*ended)(r))
+	return r
 }
 
-// SendTo says where events of nodes of the type "send" go: to an instance of the level's graph. Until it
-// is called they go nowhere.
+// SendTo says where events of nodes of the type "send" go: to an instance of the level's graph.
+// Until it is called they go nowhere.
 func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.mine(level)
 	r.level = place{level, i}
@@ -84,37 +86,58 @@ func (r *Runner) Begin() { r.change(closed, ready, "Begin") }
 func (r *Runner) End() { r.change(ready, closed, "End") }
 
 func (r *Runner) change(from, to uint32, what string) {
-	if r.of == nil {
-		panic(bug("a zero Runner: NewRunner of a Host makes one"))
-	}
 	if !r.word.CompareAndSwap(from, to) {
-		panic(bug("%s %s", what, [...]string{
-			closed:  "outside of its phase: call Begin first",
-			ready:   "twice",
-			running: "while an event runs: an action may not call it, nor another goroutine; a graph fires by a node \"send\"",
-		}[r.word.Load()]))
+		r.refuse(what)
 	}
 }
 
-func (r *Runner) mine(g *Graph) {
-	if r.of == nil {
+func (r *Runner) made() {
+	switch {
+	case r.stack == nil:
 		panic(bug("a zero Runner: NewRunner of a Host makes one"))
+	case r.of == nil:
+		panic(bug("a Runner whose scope has closed"))
 	}
-	if g.of != r.of {
+}
+
+// ended is a runner whose scope closes.
+type ended Runner
+
+func (r *ended) Close() error {
+	r.of = nil
+	r.word.Store(zero)
+	return nil
+}
+
+// refuse says what the word says.
+func (r *Runner) refuse(what string) {
+	r.made()
+	panic(bug("%s %s", what, [...]string{
+		closed: "outside of its phase: call Begin first",
+		ready:  "twice",
+		running: "while an event runs: an action may not call it, nor another goroutine; " +
+			"a graph fires by a node \"send\"",
+	}[r.word.Load()]))
+}
+
+func (r *Runner) mine(g *Graph) {
+	if g.of != r.of || r.of == nil {
+		r.made()
 		g.loaded()
 		panic(bug("a runner of another host than that of graph %q", g.Name()))
 	}
 }
 
-// Fire runs what follows the event of this key in an instance of a graph, with its values. No node that
-// is of the event: nothing happens. The error is a [StepsError], or that the instance isn't live. Cost:
-// a few ns, a search among the graph's events, and some 2 ns a node.
+// Fire runs what follows the event of this key in an instance of a graph, with its values. No node
+// that is of the event: nothing happens. The error is a [StepsError], or that the instance isn't
+// live. Cost: a few ns, a search among the graph's events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
-	return r.fire(e.signal, place{g, i}, key, unsafe.Pointer(&values))
+	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
 
 // FireNamed is Fire for tools, which have the name of an event of the vocabulary, and its values in
-// order: what a [Variable] may have. One that isn't given is the zero value. It works on the Go heap.
+// order: what a [Variable] may have. One that isn't given is the zero value. It works on the Go
+// heap.
 func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
 	r.mine(g)
 	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
@@ -125,7 +148,7 @@ func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values
 	if len(values) > len(parameters) {
 		return fmt.Errorf("flow: event %q has %d values, not %d", event, len(parameters), len(values))
 	}
-	s := signal{of: r.of, hash: hashOf(event)}
+	s := &signal{of: r.of, hash: hashOf(event)}
 	words := make([]uint64, len(parameters)+1)
 	for j, p := range parameters {
 		s.fields = append(s.fields, field{typ: p.Type, at: uint32(8 * j)})
@@ -137,27 +160,24 @@ func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values
 			words[j] = uint64(word)
 		}
 	}
-	return r.fire(s, place{g, i}, key, unsafe.Pointer(&words[0]))
+	return r.fire(s, g, i, key, unsafe.Pointer(&words[0]))
 }
 
-func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error {
-	if e.of == nil {
-		panic(bug("a zero Event: NewEvent makes one"))
+func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.Pointer) error {
+	if e == nil || e.of != r.of || g.of != r.of {
+		r.wrong(e, g)
 	}
-	r.mine(p.graph)
-	if e.of != r.of {
-		panic(bug("an event of another host"))
-	}
+	n := g.find(eventKey(e.hash, key))
 	r.change(ready, running, "Fire")
 	defer r.done()
-	if !r.goTo(p) {
-		return gone(p.graph)
+	if !r.goTo(g, i) {
+		r.graph = nil
+		return gone(g)
 	}
-	n := p.graph.find(e.hash, key)
 	if n == nil {
 		return nil
 	}
-	for j, out := range n.Out.Get(p.graph.blob) {
+	for j, out := range n.Out.Get(g.blob) {
 		if out == 0 {
 			continue
 		}
@@ -174,21 +194,36 @@ func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error
 	return r.begin(&n.node)
 }
 
-func gone(g *Graph) error { return fmt.Errorf("flow: the instance of graph %q isn't live", g.Name()) }
+// wrong says what is no event, graph or runner of one host.
+func (r *Runner) wrong(e *signal, g *Graph) {
+	if e == nil {
+		panic(bug("a zero Event: NewEvent makes one"))
+	}
+	r.mine(g)
+	panic(bug("an event of another host"))
+}
+
+func gone(g *Graph) error {
+	return fmt.Errorf("flow: the instance of graph %q isn't live",
+		g.Name())
+}
+
+// eventKey orders events by hash and key.
+func eventKey(hash uint32, key int32) uint64 { return uint64(hash)<<32 | uint64(uint32(key)^1<<31) }
 
 // find is the event node, or nil.
-func (g *Graph) find(hash uint32, key int32) *event {
-	events := g.root.Events.Get(g.blob)
-	want := entry{Hash: hash, Key: key}
-	low, high := 0, len(events)
+func (g *Graph) find(key uint64) *event {
+	list, low, high := g.events, uint32(0), g.heard
 	for low < high {
-		middle := int(uint(low+high) / 2)
-		switch compare := compare(events[middle], want); {
-		case compare == 0:
-			return (*event)(unsafe.Pointer(events[middle].Node.Get(g.blob)))
-		case compare < 0:
+		middle := (low + high) / 2
+		e := (*entry)(unsafe.Add(list, middle*uint32(unsafe.Sizeof(entry{}))))
+		at := eventKey(e.Hash, e.Key)
+		if at == key {
+			return (*event)(unsafe.Add(g.base, offsetOf(e.Node)))
+		}
+		if at < key {
 			low = middle + 1
-		default:
+		} else {
 			high = middle
 		}
 	}
@@ -196,55 +231,68 @@ func (g *Graph) find(hash uint32, key int32) *event {
 }
 
 // goTo makes an instance the one that runs, and says whether it is live.
-func (r *Runner) goTo(p place) bool {
-	data := p.graph.at(p.instance)
+func (r *Runner) goTo(g *Graph, i Instance) bool {
+	if g.pool == nil {
+		return false
+	}
+	data := g.pool.At(g.gen, uint64(i))
 	if data == nil {
 		return false
 	}
-	r.place, r.data, r.base = p, data, p.graph.base
-	p.graph.running = p.instance
+	r.graph, r.instance, r.data, g.running = g, i, data, i
 	return true
 }
 
 // done ends a run, also one that an action panicked out of.
 func (r *Runner) done() {
-	for _, p := range [...]place{r.place, r.unit} {
-		if p.graph != nil {
-			p.graph.running = 0
-		}
-	}
-	r.place, r.unit = place{}, place{}
-	r.top = 0
+	r.rest()
 	r.word.Store(ready)
+}
+
+// rest has nothing run: neither an instance nor, when steps ran out in what it sent, its level's.
+func (r *Runner) rest() {
+	if r.graph != nil {
+		r.graph.running = 0
+	}
+	if r.unit.graph != nil {
+		r.unit.graph.running = 0
+		r.unit.graph = nil
+	}
 }
 
 // begin runs the links that follow an event, or a node whose time has come.
 func (r *Runner) begin(n *node) error {
 	s := spanOf(&n.Then)
-	r.began, r.top, r.taken = n, 0, 0
-	r.next, r.end = s.offset, s.offset+s.count*toSize
-	if r.trace == nil {
-		if r.run(r.steps) {
-			return nil
-		}
-		return r.tooMany()
+	next, end := s.offset, s.offset+s.count*toSize
+	r.began, r.top = uint32(uintptr(unsafe.Pointer(n))-uintptr(r.graph.base)), 0
+	if r.trace != nil {
+		return r.traced(next, end)
 	}
-	r.trace(Step{r.graph, r.instance, r.graph.index(n), 0})
-	for r.peek() {
-		if r.taken == r.steps {
-			return r.tooMany()
-		}
-		l := (*to)(unsafe.Add(r.base, r.next))
-		r.trace(Step{r.graph, r.instance, r.graph.index(l.Node.Get(r.graph.blob)), int(l.Port)})
-		r.run(r.taken + 1)
+	if !r.run(next, end, r.steps) {
+		return r.tooMany()
 	}
 	return nil
 }
 
-// index is that of a node of the graph.
-func (g *Graph) index(n *node) int {
-	return indexOf(g.root.Nodes.Get(g.blob), uint32(uintptr(unsafe.Pointer(n))-uintptr(g.base)))
+// traced is run that says each step.
+func (r *Runner) traced(next, end uint32) error {
+	r.trace(Step{r.graph, r.instance, r.graph.index(r.began), 0})
+	r.next, r.end = next, end
+	for left := r.steps; r.peek(); left-- {
+		if left == 0 {
+			return r.tooMany()
+		}
+		l := (*to)(unsafe.Add(r.graph.base, r.next))
+		r.trace(Step{r.graph, r.instance, r.graph.index(offsetOf(l.Node)), int(l.Port)})
+		if r.run(r.next, r.end, 1) {
+			break
+		}
+	}
+	return nil
 }
+
+// index is that of the node at an offset.
+func (g *Graph) index(node uint32) int { return indexOf(g.root.Nodes.Get(g.blob), node) }
 
 // peek goes to the next link to follow, if there is one.
 func (r *Runner) peek() bool {
@@ -257,22 +305,25 @@ func (r *Runner) peek() bool {
 	return true
 }
 
-// pop goes on with the range of links that lies on the stack. The empty one says that a unit sent what is
-// done now.
-func (r *Runner) pop() {
-	r.top--
-	s := (*span)(unsafe.Add(r.stack, uintptr(r.top)*rangeSize))
-	r.next, r.end = s.offset, s.count
-	if r.end == 0 {
-		r.graph.running = 0
-		if !r.goTo(r.unit) {
-			r.top = 0 // an action ended it
-		}
-		r.unit = place{}
+// tooMany is the error of a run that took all steps.
+func (r *Runner) tooMany() error {
+	r.peek()
+	home := r.graph // where it began
+	if r.unit.graph != nil {
+		home = r.unit.graph
 	}
+	l := (*to)(unsafe.Add(r.graph.base, r.next))
+	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(offsetOf(l.Node)),
+		r.steps}
 }
 
-// StepsError says that an event, or a delay or timer that went on, took more steps than there may be.
+// nameOf is a node's.
+func (g *Graph) nameOf(node uint32) string {
+	return textOf(g.root.Names.Get(g.blob)[g.index(node)], g.blob)
+}
+
+// StepsError says that an event, or a delay or timer that went on, took more steps than there may
+// be.
 type StepsError struct {
 	Graph string
 	Began string // the node that it began with
@@ -282,5 +333,6 @@ type StepsError struct {
 
 // Error says it in one line.
 func (e *StepsError) Error() string {
-	return fmt.Sprintf("flow: graph %q: %q: no end after %d steps; node %q is next: is it in a cycle?", e.Graph, e.Began, e.Steps, e.Node)
+	return fmt.Sprintf("flow: graph %q: %q: no end after %d steps; node %q is next: is it in a cycle?",
+		e.Graph, e.Began, e.Steps, e.Node)
 }

@@ -8,8 +8,9 @@ type Source struct {
 	Nodes     []Node
 }
 
-// Variable has its name, type, and the value that a new instance has; nil is the zero one. Constants and
-// values are bool, int, int32, float32 or float64: what fits, fits. A handle begins as 0.
+// Variable has its name, type, and the value that a new instance has; nil is the zero one.
+// Constants and values are bool, int, int32, float32 or float64: what fits, fits. A handle begins
+// as 0.
 type Variable struct {
 	Name  string
 	Type  Type
@@ -27,14 +28,16 @@ type Node struct {
 	List []List
 }
 
-// Input gives a parameter a variable, by name, or a constant. One that isn't given is the zero constant.
+// Input gives a parameter a variable, by name, or a constant. One that isn't given is the zero
+// constant.
 type Input struct {
 	Name     string
 	Variable string // "": the constant
 	Constant any
 }
 
-// Output gives a parameter the variable that it writes, by name. One that isn't given writes nothing.
+// Output gives a parameter the variable that it writes, by name. One that isn't given writes
+// nothing.
 type Output struct {
 	Name     string
 	Variable string
@@ -70,11 +73,12 @@ type Parameter struct {
 
 // Fault is what is wrong with a place of a source.
 type Fault struct {
-	Variable int    // its index; -1: none
-	Node     int    // its index; -1: none
-	Part     string // of the node: the name of an input, output or list; or "name", "type", "of", "key"
-	Link     int    // its index in the list; -1: none
-	Text     string // with names: it says all by itself
+	Variable int // its index; -1: none
+	Node     int // its index; -1: none
+	// of the node: the name of an input, output or list; or "name", "type", "of", "key"
+	Part string
+	Link int    // its index in the list; -1: none
+	Text string // with names: it says all by itself
 }
 
 // Error is the text.
@@ -90,9 +94,10 @@ type NodeSize struct {
 
 // Report says what a compiled graph takes.
 type Report struct {
-	Nodes  []NodeSize // by type, in the order of the package's doc; those that occur
-	Blob   int        // all of the bytes
-	Static int        // of them the nodes with their links and parameters; the rest is names and tables
-	Data   int        // bytes of each instance
-	Values int        // of them variables
+	Nodes []NodeSize // by type, in the order of the package's doc; those that occur
+	Blob  int        // all of the bytes
+	// of them the nodes with their links and parameters; the rest is names and tables
+	Static int
+	Data   int // bytes of each instance
+	Values int // of them variables
 }

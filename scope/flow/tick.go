@@ -9,14 +9,15 @@ import (
 // due is what a delay or timer has left whose time has come in this tick.
 const due = 1 << 31
 
-// Tick takes one tick off the delays and timers of all instances of a graph, and runs what follows those
-// whose time has come, in the order of instances and nodes. Each has all of the steps; one that takes
-// more is an error like that of Fire, and the others run all the same: the error is that of the first.
-// Cost: of an instance where nothing waits, a look at one word.
+// Tick takes one tick off the delays and timers of all instances of a graph, and runs what follows
+// those whose time has come, in the order of instances and nodes. Each has all of the steps; one
+// that takes more is an error like that of Fire, and the others run all the same: the error is that
+// of the first. Cost: of an instance where nothing waits, a look at one word.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	r.change(ready, running, "Tick")
 	defer r.done()
+	r.graph = nil
 	if g.pool == nil {
 		return nil
 	}
@@ -31,13 +32,14 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	return err
 }
 
-// tick first looks at all, and then runs those that are due: what one of them begins waits from the next
-// tick on, wherever its node lies.
+// tick first looks at all, and then runs those that are due: what one of them begins waits from the
+// next tick on, wherever its node lies.
 func (r *Runner) tick(p place) (err error) {
-	r.goTo(p)
+	r.rest()
+	r.goTo(p.graph, p.instance)
 	timed, any := p.graph.root.Timed.Get(p.graph.blob), false
 	for _, l := range timed {
-		left := r.state((*delay)(unsafe.Pointer(l.Get(p.graph.blob))).Left)
+		left := word(r.data, (*delay)(unsafe.Pointer(l.Get(p.graph.blob))).Left)
 		if *left == 0 {
 			continue
 		}
@@ -51,13 +53,16 @@ func (r *Runner) tick(p place) (err error) {
 	}
 	for _, l := range timed {
 		n := (*delay)(unsafe.Pointer(l.Get(p.graph.blob)))
-		left := r.state(n.Left)
+		if r.rest(); !r.goTo(p.graph, p.instance) {
+			return err // an action has freed it, where what it sent was done
+		}
+		left := word(r.data, n.Left)
 		if *left != due {
 			continue // it isn't, or what ran before began it anew or stopped it
 		}
 		*left = 0
 		if n.Tag == tagTimer {
-			*left = uint32(max(n.Ticks.Get(r), 1))
+			*left = uint32(max(n.Ticks.in(r.data), 1))
 		} else {
 			(*head)(r.data).waiting--
 		}

@@ -57,12 +57,15 @@ func typeOf(t reflect.Type) (Type, bool) {
 // In is a parameter that is read: a constant, or a variable. It lies in the blob, inside its node.
 type In[T Value] struct{ at, constant uint32 }
 
-// Get is its value. Only who was given the struct that it lies in, as an action is, may ask, and only
-// meanwhile. Cost: a comparison.
-func (in *In[T]) Get(r *Runner) (value T) {
+// Get is its value. Only who was given the struct that it lies in, as an action is, may ask, and
+// only meanwhile. Cost: a comparison.
+func (in *In[T]) Get(r *Runner) T { return in.in(r.data) }
+
+// in is Get in the data of an instance.
+func (in *In[T]) in(data unsafe.Pointer) (value T) {
 	p := unsafe.Pointer(&in.constant)
 	if in.at != 0 {
-		p = unsafe.Add(r.data, in.at)
+		p = unsafe.Add(data, in.at)
 	} else if unsafe.Sizeof(value) > 4 {
 		return value // no handle but 0 is a constant
 	}
@@ -118,8 +121,8 @@ type field struct {
 	outside bool   // of the node: among the parameters behind it
 }
 
-// constant is a value of a source as a word of the blob; an int that is written as a number in JSON is
-// a float64 with nothing behind the point.
+// constant is a value of a source as a word of the blob; an int that is written as a number in JSON
+// is a float64 with nothing behind the point.
 func constant(value any, t Type) (word uint32, err error) {
 	wrong := func() (uint32, error) { return 0, fmt.Errorf("%v is no %v", value, t) }
 	v := reflect.ValueOf(value)
@@ -148,7 +151,8 @@ func constant(value any, t Type) (word uint32, err error) {
 		return math.Float32bits(float32(number)), nil
 	}
 	if number != 0 {
-		return 0, fmt.Errorf("%v is a constant: a handle has none but 0", strconv.FormatFloat(number, 'g', -1, 64))
+		return 0, fmt.Errorf("%v is a constant: a handle has none but 0",
+			strconv.FormatFloat(number, 'g', -1, 64))
 	}
 	return 0, nil
 }

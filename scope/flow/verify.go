@@ -10,14 +10,15 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// verify looks at all that a runner relies on, in bytes that may come from anywhere. Package blob has
-// looked where links lead; here it is offsets in the dynamic data, ports, and the tables.
+// verify looks at all that a runner relies on, in bytes that may come from anywhere. Package blob
+// has looked where links lead; here it is offsets in the dynamic data, ports, and the tables.
 func verify(data, scratch []byte) (*root, blob.Blob, error) {
 	r, b, err := format.Verify(data, scratch)
 	if err != nil {
 		return nil, b, fmt.Errorf("flow: %w", err)
 	}
-	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b), size: uint64(r.Template.Len()) * 8}
+	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b),
+		size: uint64(r.Template.Len()) * 8}
 	if err := v.all(); err != nil {
 		return nil, b, fmt.Errorf("flow: damaged: graph %.80q: %w", r.Name.Get(b), err)
 	}
@@ -46,7 +47,8 @@ func (v *verifier) all() error {
 			}
 			for _, p := range s.Parameters.Get(v.blob) {
 				if p.Type < Bool || p.Type > Handle || p.Out > 1 {
-					return fmt.Errorf("parameter %.80q of %.80q is a %d, %d", p.Name.Get(v.blob), s.Name.Get(v.blob), p.Type, p.Out)
+					return fmt.Errorf("parameter %.80q of %.80q is a %d, %d", p.Name.Get(v.blob),
+						s.Name.Get(v.blob), p.Type, p.Out)
 				}
 			}
 		}
@@ -81,19 +83,20 @@ func (v *verifier) named() bool {
 	return ok
 }
 
+// dataMax bounds the dynamic data: a pool of instances of any number then fits in a scope or doesn't.
+const dataMax = 16 << 20
+
 // data looks at the layout of the dynamic data: a head, variables one after another, and state.
 func (v *verifier) data() error {
-	if v.size < uint64(headSize) || v.size > 1<<30 || v.State < headSize || uint64(v.State) > v.size {
+	if v.size < uint64(headSize) || v.size > dataMax || v.State < headSize || uint64(v.State) > v.size {
 		return fmt.Errorf("%d bytes of dynamic data, with state from %d", v.size, v.State)
 	}
 	template := unsafe.Pointer(unsafe.SliceData(v.Template.Get(v.blob)))
-	if (*head)(template).waiting != 0 {
-		return fmt.Errorf("nodes wait in a new instance")
-	}
 	end := headSize
 	for _, x := range v.variables {
 		size := x.Type.size()
-		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size || x.At%size != 0 {
+		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size ||
+			x.At%size != 0 {
 			return fmt.Errorf("variable %.80q is a %d at %d", x.Name.Get(v.blob), x.Type, x.At)
 		}
 		if word := *(*uint32)(unsafe.Add(template, x.At)); !isConstant(word, x.Type) {
@@ -106,7 +109,8 @@ func (v *verifier) data() error {
 
 // isConstant says whether a word is one of the type.
 func isConstant(word uint32, t Type) bool {
-	return t == Int || t == Bool && word <= 1 || t == Number && finite(math.Float32frombits(word)) || t == Handle && word == 0
+	return t == Int || t == Bool && word <= 1 || t == Number && finite(math.Float32frombits(word)) ||
+		t == Handle && word == 0
 }
 
 // uses says whether a variable of the type lies at the offset.
@@ -142,7 +146,7 @@ func (v *verifier) field(f field, p unsafe.Pointer) error {
 			return fmt.Errorf("%s is %#x at %d, no %v", f.name, in.constant, in.at, f.typ)
 		}
 	case output:
-		if at := (*Out[int32])(p).at; at != 0 && !v.uses(at, f.typ) {
+		if at := (*Out[int32])(p).at; !v.uses(at, f.typ) && (at != 0 || !f.outside) {
 			return fmt.Errorf("%s lies at %d, no %v", f.name, at, f.typ)
 		}
 	case list:
@@ -183,13 +187,14 @@ func indexOf(nodes []blob.Link[node], at uint32) int {
 }
 
 // parameters are words, as the signature has it.
-func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.Array[uint32]) error {
+func (v *verifier) parameters(of uint32, all blob.Array[signature],
+	words blob.Array[uint32]) error {
 	if of >= uint32(all.Len()) {
 		return fmt.Errorf("it is of %d of %d", of, all.Len())
 	}
 	left := words.Get(v.blob)
 	for _, p := range all.Get(v.blob)[of].Parameters.Get(v.blob) {
-		f := field{name: "a parameter", typ: p.Type, role: input}
+		f := field{name: "a parameter", typ: p.Type, role: input, outside: true}
 		if p.Out != 0 {
 			f.role = output
 		}
@@ -217,7 +222,8 @@ func (v *verifier) event(e *event) error {
 		return fmt.Errorf("%d variables for %d values", len(out), len(parameters))
 	}
 	for i, p := range parameters {
-		if err := v.field(field{name: "a value", role: output, typ: p.Type}, unsafe.Pointer(&out[i])); err != nil {
+		if err := v.field(field{name: "a value", role: output, typ: p.Type, outside: true},
+			unsafe.Pointer(&out[i])); err != nil {
 			return err
 		}
 	}
@@ -245,7 +251,8 @@ func (v *verifier) tables() error {
 			return fmt.Errorf("the delay at %d is out of order", offsetOf(l))
 		}
 		before = offsetOf(l)
-		if i := indexOf(v.nodes, offsetOf(l)); i < 0 || l.Get(v.blob).Tag != tagDelay && l.Get(v.blob).Tag != tagTimer {
+		if i := indexOf(v.nodes, offsetOf(l)); i < 0 || l.Get(v.blob).Tag != tagDelay &&
+			l.Get(v.blob).Tag != tagTimer {
 			return fmt.Errorf("no delay lies at %d", offsetOf(l))
 		}
 	}

@@ -53,6 +53,7 @@ var targets = []target{
 	{work: "I rewind 1 M finalizers", who: []string{library}, most: 1, of: byHand, counted: true, reached: 1.05},
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},
 	{work: "N next frame", who: []string{library}, most: 2.7, of: floor},
+	{work: "O cascade of eight nodes", who: []string{library}, most: 1.2, of: floor},
 	{work: "V verify nodes", who: []string{library}, most: 4, of: byHand, counted: true},
 	{work: "V verify numbers", who: []string{library}, most: 1.1, of: byHand},
 
@@ -60,6 +61,7 @@ var targets = []target{
 	{work: "E peak RSS", who: []string{library}, most: 1.05 + float64(goShareE)/dataE, shown: true},
 	{work: "I rewind 1 GiB", who: []string{library}, most: 1000, shown: true},
 	{work: "I rewind 1 GiB", who: []string{ofRegion}, most: 1000, shown: true},
+	{work: "O instance", who: []string{library}, most: 30, shown: true},
 	{work: "J collections", who: []string{library}, most: 0, shown: true},
 	{work: "J Go allocations", who: []string{library}, most: 0, shown: true},
 	{work: "J budget faults", who: []string{library}, most: 0, shown: true},

@@ -281,13 +281,20 @@ func (w *rowTwins) getAndPut() {
 	}
 	first, numbers := a.Bases()
 	if a.Handles != 0 {
-		x, handle := arena_c.GetHandle[[3]uint64](a, a.Gen, first, numbers)
 		q, want := bindings.GetHandle(b, b.Gen)
 		if q != nil {
 			arena_c.Zero(q, 24)
 		}
+		var x unsafe.Pointer
+		var handle uint64
+		if a.Free%2 != 0 {
+			p, h := arena_c.GetHandle[[3]uint64](a, a.Gen, first, numbers)
+			x, handle = unsafe.Pointer(p), h
+		} else if x, handle = a.TakeHandle(a.Gen); x != nil {
+			arena_c.Zero(x, 24)
+		}
 		require.Equal(w.t, want, handle)
-		w.same("GetHandle", unsafe.Pointer(x), q)
+		w.same("a chunk with a handle", x, q)
 	} else {
 		p, q := unsafe.Pointer(arena_c.Get[[3]uint64](a, a.Gen, first, numbers)), bindings.Get(b, b.Gen)
 		if q != nil {

@@ -1,0 +1,10 @@
+#ifndef PEERS_FLOW_H
+#define PEERS_FLOW_H
+#include <stdint.h>
+
+/* What runs events of a graph's blob (scope/flow): its word, its stack, how many steps an event may take; and one instance. */
+typedef struct { uint32_t word; uint32_t steps; struct { uint32_t next, end; } *stack; uint64_t touched; } cf_runner;
+typedef struct { uint32_t count, size; uint32_t *generations; uint8_t *states; char *chunks; } cf_instances;
+
+void cf_fire(cf_runner *r, const char *blob, const cf_instances *p, uint64_t handle, uint64_t key, int n);
+#endif
