@@ -68,7 +68,7 @@ var gone = map[string]string{
 	`Held|EachHeld`:                 "Owned",
 	`[Pp]ads?|OpenPads|UPFRONT_PAD`: "scratch",
 	`Lent|Give`:                     "Lease, Release",
-	`[Dd]oors?|Enter|Leave`:         "Reader, Pin, Unpin",
+	`Enter|Leave`:                   "Reader, Pin, Unpin",
 	`[Rr]edraw\w*`:                  "reconfigure",
 	`mouths?`:                       "binding",
 	`memdebug|memtrace`:             "checked",
