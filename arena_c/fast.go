@@ -278,6 +278,21 @@ func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Number
 	return x, handle
 }
 
+// TakeHandle is upfront_pool_get_handle, of a pool whose chunks are of any size.
+func (p *Pool) TakeHandle(gen uint64) (chunk unsafe.Pointer, handle uint64) {
+	if p.Gen != gen || p.Free == 0 {
+		return nil, 0
+	}
+	p.Free--
+	index := uint64(*p.Number(p.Free))
+	*p.State(index) = ChunkLive
+	chunk = p.Chunk(index)
+	if Race {
+		raceWrite(chunk, uintptr(p.Stride))
+	}
+	return chunk, p.Handle(index)
+}
+
 // PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
 	index, puts := handle&HandleIndex, uint32(handle>>32)&p.Handles

@@ -284,6 +284,15 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 	return x, handle
 }
 
+// TakeHandle is upfront_pool_get_handle, of a pool whose chunks are of any size.
+func (p *Pool) TakeHandle(gen uint64) (chunk unsafe.Pointer, handle uint64) {
+	if Checked && p.refuses(gen) {
+		return nil, 0
+	}
+	chunk = C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site())
+	return chunk, handle
+}
+
 // PutHandle is upfront_pool_put_handle.
 func (p *Pool) PutHandle(gen, handle uint64) Code {
 	return Code(C.upfront_pool_put_handle_at(p.c(), C.uint64_t(gen), C.uint64_t(handle), site()))

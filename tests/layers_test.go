@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"arena/blob":         {},
 	"scope":              {"arena", "arena_c"},
 	"scope/container":    {"arena", "arena_c", "scope"},
+	"scope/flow":         {"arena/blob", "arena_c", "scope"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/view":        {"budget"},

@@ -78,7 +78,7 @@ var gone = map[string]string{
 // TestWords: old spellings leave no trace.
 func TestWords(t *testing.T) {
 	sources(t, func(path, text string) {
-		if strings.HasSuffix(path, "style_test.go") || strings.HasPrefix(path, "../tests/frogpond/") { // a game has doors
+		if strings.HasSuffix(path, "style_test.go") || strings.HasPrefix(path, "../tests/frogpond/") { // a game has its own
 			return
 		}
 		for word, instead := range gone {

@@ -5,6 +5,9 @@ import "unsafe"
 // Blob is verified bytes, for Get.
 type Blob struct{ base unsafe.Pointer }
 
+// Moved is b for a copy of its bytes, which begins at a multiple of 8.
+func (b Blob) Moved(copied []byte) Blob { return Blob{unsafe.Pointer(unsafe.SliceData(copied))} }
+
 // at is the address of an offset that Verify has seen.
 func (b Blob) at(offset uint32) unsafe.Pointer { return unsafe.Add(b.base, offset) }
 

@@ -1,0 +1,589 @@
+package flow
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+)
+
+// Compile makes the blob of a graph for hosts with this vocabulary. It looks at all of the source: the
+// error is a list of every [Fault], as errors.Join gives it. It works on the Go heap.
+func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
+	c := compiler{source: &source, vocabulary: vocabulary}
+	c.variables()
+	c.nodes()
+	if len(c.faults) > 0 {
+		return nil, Report{}, errors.Join(c.faults...)
+	}
+	w := format.Writer(nil) // counts
+	c.write(w)
+	w = format.Writer(make([]byte, w.Size()))
+	data, err = w.Finish(c.write(w))
+	if err != nil {
+		return nil, Report{}, fmt.Errorf("flow: %w", err)
+	}
+	c.report.Blob, c.report.Data = len(data), 8*len(c.template)
+	return data, c.report, nil
+}
+
+// compiler holds a source as far as it is understood.
+type compiler struct {
+	source     *Source
+	vocabulary Vocabulary
+	faults     []error
+
+	variable map[string]int // by name
+	at       []uint32       // of each variable, in the dynamic data
+	writers  []writer       // of each variable
+	node     map[string]int
+	compiled []compiled
+	events   map[entry]int // the node of an event, by hash and key
+
+	actions, signals []Signature // that are used
+	template         []uint64
+	state            uint32
+	report           Report
+}
+
+// writer is who writes a variable.
+type writer struct {
+	node int // plus 1
+	owns bool
+}
+
+// compiled is a node with its kind and the struct that will lie in the blob.
+type compiled struct {
+	tag     blob.Tag
+	fields  []field        // its kind's, and those of its signature
+	lists   []string       // names of its lists of links
+	value   reflect.Value  // pointer to the struct; its lists are filled in when it is written
+	node    unsafe.Pointer // the same
+	words   []uint32       // the parameters of an action, a send, an event
+	list    [][]Link       // by lists
+	written blob.Link[node]
+}
+
+func (c *compiler) fault(f Fault, format string, args ...any) {
+	f.Text = fmt.Sprintf(format, args...)
+	c.faults = append(c.faults, &f)
+}
+
+// variables gives each its offset, and its value in the template.
+func (c *compiler) variables() {
+	c.variable = make(map[string]int)
+	c.writers = make([]writer, len(c.source.Variables))
+	c.template = []uint64{0}
+	c.set(uint32(unsafe.Offsetof(head{}.random)), c.source.Seed)
+	c.state = headSize
+	for i, v := range c.source.Variables {
+		fault := Fault{Variable: i, Node: -1, Link: -1}
+		if _, twice := c.variable[v.Name]; v.Name == "" || twice {
+			c.fault(fault, "variable %d is called %q: each has a name, and no other has it", i, v.Name)
+		}
+		c.variable[v.Name] = i
+		if v.Type < Bool || v.Type > Handle {
+			c.fault(fault, "variable %q has no type", v.Name)
+		}
+		size := v.Type.size()
+		c.at = append(c.at, (c.state+size-1)&^(size-1))
+		c.state = c.at[i] + size
+		word, err := constant(v.Value, v.Type)
+		if err != nil {
+			c.fault(fault, "variable %q: %v", v.Name, err)
+		}
+		c.set(c.at[i], word)
+	}
+	c.report.Values = int(c.state - headSize)
+}
+
+// set writes a word of the template, which grows to have it.
+func (c *compiler) set(at, word uint32) {
+	for uint32(len(c.template))*8 < at+8 {
+		c.template = append(c.template, 0)
+	}
+	*(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.template)), at)) = word
+}
+
+func (c *compiler) nodes() {
+	c.node = make(map[string]int)
+	c.events = make(map[entry]int)
+	for i, n := range c.source.Nodes {
+		if _, twice := c.node[n.Name]; n.Name == "" || twice {
+			c.fault(Fault{Variable: -1, Node: i, Part: "name", Link: -1},
+				"node %d is called %q: each has a name, and no other has it", i, n.Name)
+		}
+		c.node[n.Name] = i
+	}
+	end := c.state
+	for i := range c.source.Nodes {
+		s := nodeSource{c, i, &c.source.Nodes[i]}
+		n, ok := s.kind()
+		if ok {
+			s.inputs(&n)
+			s.outputs(&n)
+			s.state(&n, &end)
+			s.lists(&n)
+		}
+		c.compiled = append(c.compiled, n)
+	}
+	for i := range c.source.Nodes {
+		s := nodeSource{c, i, &c.source.Nodes[i]}
+		s.links(&c.compiled[i])
+	}
+	for uint32(len(c.template))*8 < end {
+		c.template = append(c.template, 0)
+	}
+}
+
+// nodeSource is a node that is looked at.
+type nodeSource struct {
+	*compiler
+	i int
+	*Node
+}
+
+// fault is one of a part of the node.
+func (s nodeSource) fault(part string, link int, format string, args ...any) {
+	s.compiler.fault(Fault{Variable: -1, Node: s.i, Part: part, Link: link}, "node %q: "+format,
+		append([]any{s.Name}, args...)...)
+}
+
+// kind finds what the node is, and gives it its struct.
+func (s nodeSource) kind() (n compiled, ok bool) {
+	is := func(k kind) bool { return k.name == s.Type }
+	tag := slices.IndexFunc(kinds, is)
+	if tag < 0 {
+		s.fault("type", -1, "no node is a %q", s.Type)
+		return n, false
+	}
+	if operands := s.operands(); kinds[tag].typ != 0 {
+		tag = slices.IndexFunc(kinds, func(k kind) bool { return is(k) && k.typ == operands })
+		if tag < 0 {
+			s.fault("type", -1, "no %s is one of %v", s.Type, operands)
+			return n, false
+		}
+	}
+	n.tag, n.fields = blob.Tag(tag), kinds[tag].fields
+	n.value = reflect.New(kinds[tag].goType)
+	n.node = n.value.UnsafePointer()
+	(*node)(n.node).Tag = n.tag
+	return n, s.signature(&n)
+}
+
+// operands is the type of the first variable that the node refers to, or of a constant.
+func (s nodeSource) operands() (t Type) {
+	names := []string{}
+	for _, out := range s.Out {
+		names = append(names, out.Variable)
+	}
+	for _, in := range s.In {
+		names = append(names, in.Variable)
+	}
+	for _, name := range names {
+		if i, ok := s.variable[name]; ok && t == 0 {
+			t = s.source.Variables[i].Type
+		}
+	}
+	for _, in := range s.In {
+		if in.Variable == "" && in.Constant != nil && t == 0 {
+			t = Number
+			switch reflect.TypeOf(in.Constant).Kind() {
+			case reflect.Bool:
+				t = Bool
+			case reflect.Int, reflect.Int32:
+				t = Int
+			}
+		}
+	}
+	return t
+}
+
+// signature finds the action or event that the node is of.
+func (s nodeSource) signature(n *compiled) bool {
+	from, used := s.vocabulary.Events, &s.signals
+	switch n.tag {
+	case tagAction:
+		from, used = s.vocabulary.Actions, &s.actions
+	case tagEvent, tagSend:
+	default:
+		if s.Of != "" {
+			s.fault("of", -1, "a %s is of nothing, not of %q", s.Type, s.Of)
+		}
+		if s.Key != 0 {
+			s.fault("key", -1, "only an event has a key")
+		}
+		return true
+	}
+	named := func(sig Signature) bool { return sig.Name == s.Of }
+	i := slices.IndexFunc(from, named)
+	if i < 0 {
+		s.fault("of", -1, "the host has no %s %q", map[bool]string{true: "action", false: "event"}[n.tag == tagAction], s.Of)
+		return false
+	}
+	of := slices.IndexFunc(*used, named)
+	if of < 0 {
+		of = len(*used)
+		*used = append(*used, from[i])
+	}
+	n.fields = slices.Clone(n.fields)
+	size := uint32(0)
+	for _, p := range from[i].Parameters {
+		f := field{name: p.Name, typ: p.Type, at: size, role: input, outside: true}
+		if n.tag == tagEvent || p.Out {
+			f.role = output
+		}
+		size += f.role.size()
+		n.fields = append(n.fields, f)
+	}
+	n.words = make([]uint32, size/4)
+	switch n.tag {
+	case tagAction:
+		(*action)(n.node).Of = uint32(of)
+	case tagSend:
+		(*send)(n.node).Of = uint32(of)
+	case tagEvent:
+		e := (*event)(n.node)
+		e.Of, e.Key = uint32(of), s.Key
+		key := entry{Hash: hashOf(s.Of), Key: s.Key}
+		if before, twice := s.events[key]; twice {
+			s.fault("of", -1, "node %q is the event %q of %d already", s.source.Nodes[before].Name, s.Of, s.Key)
+		}
+		s.events[key] = s.i
+	}
+	return true
+}
+
+// place is where a field's words are.
+func (n *compiled) place(f field) unsafe.Pointer {
+	if f.outside {
+		return unsafe.Pointer(&n.words[f.at/4])
+	}
+	return unsafe.Add(n.node, f.at)
+}
+
+// find gives the field of a name and a role, once.
+func (s nodeSource) find(n *compiled, what, name string, seen map[string]bool, roles ...role) (f field, ok bool) {
+	i := slices.IndexFunc(n.fields, func(f field) bool { return f.name == name && slices.Contains(roles, f.role) })
+	switch {
+	case i < 0:
+		s.fault(name, -1, "a %s has no %s %q", s.Type, what, name)
+		return f, false
+	case seen[name]:
+		s.fault(name, -1, "%s %q is there twice", what, name)
+	}
+	seen[name] = true
+	return n.fields[i], true
+}
+
+// use gives the offset of a variable of the type.
+func (s nodeSource) use(part, name string, t Type) (at uint32, ok bool) {
+	i, ok := s.variable[name]
+	if !ok {
+		s.fault(part, -1, "%s: no variable %q", part, name)
+		return 0, false
+	}
+	if is := s.source.Variables[i].Type; is != t {
+		s.fault(part, -1, "%s is a %v, variable %q is a %v", part, t, name, is)
+		return 0, false
+	}
+	return s.at[i], true
+}
+
+func (s nodeSource) inputs(n *compiled) {
+	seen := map[string]bool{}
+	for _, in := range s.In {
+		f, ok := s.find(n, "input", in.Name, seen, input, state)
+		if !ok {
+			continue
+		}
+		if f.role == state && (f.typ != Bool || in.Variable != "") {
+			s.fault(in.Name, -1, "%s is a constant bool", in.Name)
+			continue
+		}
+		value := (*In[int32])(n.place(f))
+		if in.Variable != "" {
+			if in.Constant != nil {
+				s.fault(in.Name, -1, "%s has a variable and a constant", in.Name)
+			}
+			value.at, _ = s.use(in.Name, in.Variable, f.typ)
+			continue
+		}
+		word, err := constant(in.Constant, f.typ)
+		if err != nil {
+			s.fault(in.Name, -1, "%s: %v", in.Name, err)
+		}
+		if f.role == state {
+			*(*uint32)(n.place(f)) = word // for state, which is next
+			continue
+		}
+		value.constant = word
+	}
+}
+
+func (s nodeSource) outputs(n *compiled) {
+	seen := map[string]bool{}
+	for _, out := range s.Out {
+		f, ok := s.find(n, "output", out.Name, seen, output)
+		if !ok {
+			continue
+		}
+		at, ok := s.use(out.Name, out.Variable, f.typ)
+		if !ok {
+			continue
+		}
+		(*Out[int32])(n.place(f)).at = at
+		w := &s.writers[s.variable[out.Variable]]
+		if w.node != 0 && (w.owns || f.outside) {
+			s.fault(out.Name, -1, "variable %q is written by node %q already; only set and add share one", out.Variable,
+				s.source.Nodes[w.node-1].Name)
+			continue
+		}
+		*w = writer{s.i + 1, f.outside}
+	}
+	for _, f := range n.fields {
+		if f.role == output && !f.outside && !seen[f.name] {
+			s.fault(f.name, -1, "a %s writes to a variable", s.Type)
+		}
+	}
+}
+
+// state takes words of the dynamic data, and gives them what they begin with.
+func (s nodeSource) state(n *compiled, end *uint32) {
+	for _, f := range n.fields {
+		if f.role == state {
+			at := (*uint32)(n.place(f))
+			s.set(*end, *at)
+			*at = *end
+			*end += 4
+		}
+	}
+}
+
+// lists gathers the links of each list.
+func (s nodeSource) lists(n *compiled) {
+	several := false
+	for _, f := range n.fields {
+		switch f.role {
+		case list:
+			n.lists = append(n.lists, f.name)
+		case lists:
+			several = true
+			for i := range s.List {
+				n.lists = append(n.lists, strconv.Itoa(i+1))
+			}
+		}
+	}
+	n.list = make([][]Link, len(n.lists))
+	seen := map[string]bool{}
+	for _, l := range s.List {
+		i := slices.Index(n.lists, l.Name)
+		switch {
+		case i < 0 && several:
+			s.fault(l.Name, -1, "a %s has its lists %q to %q, and none %q", s.Type, "1", strconv.Itoa(len(s.List)), l.Name)
+			continue
+		case i < 0:
+			s.fault(l.Name, -1, "a %s has no list %q of links", s.Type, l.Name)
+			continue
+		case seen[l.Name]:
+			s.fault(l.Name, -1, "list %q is there twice", l.Name)
+		}
+		seen[l.Name] = true
+		n.list[i] = l.Links
+	}
+}
+
+// links looks where they lead.
+func (s nodeSource) links(n *compiled) {
+	for i, list := range n.list {
+		for j, l := range list {
+			target, ok := s.node[l.Node]
+			if !ok {
+				s.fault(n.lists[i], j, "%s leads to %q, and no node is called so", n.lists[i], l.Node)
+				continue
+			}
+			to := s.compiled[target]
+			if to.node != nil && portOf(to.tag, l.Port) < 0 {
+				s.fault(n.lists[i], j, "%s leads to %q of node %q, and a %s has the ports %q", n.lists[i], l.Port, l.Node,
+					kinds[to.tag].name, kinds[to.tag].ports)
+			}
+		}
+	}
+}
+
+// portOf is a port's number, or -1.
+func portOf(tag blob.Tag, name string) int {
+	if ports := kinds[tag].ports; name == "" && len(ports) > 0 {
+		return 0
+	}
+	return slices.Index(kinds[tag].ports, name)
+}
+
+func hashOf(name string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // a hash's Write doesn't fail
+	return h.Sum32()
+}
+
+// putter is how nodes of a tag come to the blob, and are written again.
+type putter struct {
+	put func(w *blob.Writer[root], n unsafe.Pointer) blob.Link[node]
+	set func(w *blob.Writer[root], at blob.Link[node], n unsafe.Pointer)
+}
+
+func putterOf[V any]() putter {
+	return putter{
+		func(w *blob.Writer[root], n unsafe.Pointer) blob.Link[node] {
+			return blob.Link[node](blob.Put(w, *(*V)(n)))
+		},
+		func(w *blob.Writer[root], at blob.Link[node], n unsafe.Pointer) {
+			blob.Set(w, blob.Link[V](at), *(*V)(n))
+		},
+	}
+}
+
+// putters by tag.
+var putters = [...]putter{
+	putterOf[event](), putterOf[branch](), putterOf[gate](), putterOf[once](), putterOf[counter](), putterOf[delay](), putterOf[timer](),
+	putterOf[sequence](), putterOf[random](), putterOf[set[bool]](), putterOf[set[int32]](), putterOf[set[float32]](),
+	putterOf[set[uint64]](), putterOf[add[int32]](), putterOf[add[float32]](), putterOf[equal[bool]](), putterOf[equal[int32]](),
+	putterOf[equal[float32]](), putterOf[equal[uint64]](), putterOf[less[int32]](), putterOf[less[float32]](), putterOf[action](),
+	putterOf[send](),
+}
+
+// write lays the graph in the blob: the nodes back to back, each with its links behind it.
+func (c *compiler) write(w *blob.Writer[root]) blob.Link[root] {
+	at := blob.Put(w, root{})
+	var r root
+	c.report.Nodes = nil
+	var heads []blob.Array[to]
+	first := w.Size()
+	for i := range c.compiled {
+		n := &c.compiled[i]
+		from := w.Size()
+		n.written = putters[n.tag].put(w, n.node)
+		heads = append(heads, c.writeParts(w, n)...)
+		putters[n.tag].set(w, n.written, n.node)
+		c.count(n, w.Size()-from)
+	}
+	c.report.Static = w.Size() - first
+	for _, n := range c.compiled { // now that all have a place
+		for _, list := range n.list {
+			for j, l := range list {
+				target := &c.compiled[c.node[l.Node]]
+				blob.Set(w, blob.At(heads[0], j), to{target.written, uint32(portOf(target.tag, l.Port))})
+			}
+			heads = heads[1:]
+		}
+	}
+	c.writeTables(w, &r)
+	blob.Set(w, at, r)
+	return at
+}
+
+// writeParts writes what lies behind a node, and gives its lists of links in order.
+func (c *compiler) writeParts(w *blob.Writer[root], n *compiled) (heads []links) {
+	for _, list := range n.list {
+		heads = append(heads, blob.PutAll(w, make([]to, len(list))...))
+	}
+	parameters := blob.PutAll(w, n.words...)
+	switch n.tag {
+	case tagSequence:
+		(*sequence)(n.node).Lists = blob.PutAll(w, heads...)
+	case tagRandom:
+		(*random)(n.node).Lists = blob.PutAll(w, heads...)
+	case tagEvent:
+		(*event)(n.node).Out = parameters
+	case tagAction:
+		(*action)(n.node).Parameters = parameters
+	case tagSend:
+		(*send)(n.node).Parameters = parameters
+	}
+	place := 0
+	for _, f := range n.fields {
+		if f.role == list {
+			*(*links)(n.place(f)) = heads[place]
+			place++
+		}
+	}
+	return heads
+}
+
+// count adds a node to the report.
+func (c *compiler) count(n *compiled, static int) {
+	k := kinds[n.tag]
+	i := slices.IndexFunc(c.report.Nodes, func(s Size) bool { return s.Type == k.name })
+	if i < 0 {
+		i = len(c.report.Nodes)
+		c.report.Nodes = append(c.report.Nodes, Size{Type: k.name})
+	}
+	s := &c.report.Nodes[i]
+	s.Nodes++
+	s.Static += static
+	for _, f := range n.fields {
+		if f.role == state {
+			s.Dynamic += 4
+		}
+	}
+}
+
+func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
+	var nodes, timed []blob.Link[node]
+	var events []entry
+	for i := range c.compiled {
+		n := &c.compiled[i]
+		nodes = append(nodes, n.written)
+		switch n.tag {
+		case tagDelay, tagTimer:
+			timed = append(timed, n.written)
+		case tagEvent:
+			events = append(events, entry{hashOf(c.source.Nodes[i].Of), c.source.Nodes[i].Key, n.written})
+		}
+	}
+	slices.SortFunc(events, compare)
+	order := func(a, b Size) int { return rank(a.Type) - rank(b.Type) }
+	slices.SortFunc(c.report.Nodes, order)
+	r.Nodes, r.Timed, r.Events = blob.PutAll(w, nodes...), blob.PutAll(w, timed...), blob.PutAll(w, events...)
+	r.Template, r.State = blob.PutAll(w, c.template...), c.state
+	var variables []variable
+	for i, v := range c.source.Variables {
+		variables = append(variables, variable{w.Str(v.Name), v.Type, c.at[i]})
+	}
+	r.Variables = blob.PutAll(w, variables...)
+	r.Actions, r.Signals = writeSignatures(w, c.actions), writeSignatures(w, c.signals)
+	var names []blob.Str
+	for _, n := range c.source.Nodes {
+		names = append(names, w.Str(n.Name))
+	}
+	r.Names, r.Name = blob.PutAll(w, names...), w.Str(c.source.Name)
+}
+
+// rank is a type's place in the package's doc.
+func rank(name string) int {
+	return slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+}
+
+// compare is the order of the table of events.
+func compare(a, b entry) int { return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Key, b.Key)) }
+
+func writeSignatures(w *blob.Writer[root], of []Signature) blob.Array[signature] {
+	var all []signature
+	for _, s := range of {
+		var parameters []parameterOf
+		for _, p := range s.Parameters {
+			q := parameterOf{w.Str(p.Name), p.Type, 0}
+			if p.Out {
+				q.Out = 1
+			}
+			parameters = append(parameters, q)
+		}
+		all = append(all, signature{w.Str(s.Name), hashOf(s.Name), blob.PutAll(w, parameters...)})
+	}
+	return blob.PutAll(w, all...)
+}

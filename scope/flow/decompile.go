@@ -1,0 +1,134 @@
+package flow
+
+import (
+	"strconv"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+)
+
+// Decompile gives the source of a blob, as far as it is there, and the part of the vocabulary that it
+// was compiled with: what Compile makes the same blob of. Bytes that are no graph are an error. scratch
+// has blob.ScratchSize bytes. It works on the Go heap.
+func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err error) {
+	r, b, err := verify(data, scratch)
+	if err != nil {
+		return Source{}, Vocabulary{}, err
+	}
+	source, vocabulary = sourceOf(r, b)
+	return source, vocabulary, nil
+}
+
+func sourceOf(r *root, b blob.Blob) (Source, Vocabulary) {
+	d := decompiler{r, b, Vocabulary{signaturesOf(r.Actions, b), signaturesOf(r.Signals, b)}, unsafe.Pointer(unsafe.SliceData(r.Template.Get(b)))}
+	s := Source{Name: r.Name.Get(b), Seed: (*head)(d.template).random}
+	for _, v := range r.Variables.Get(b) {
+		s.Variables = append(s.Variables, Variable{v.Name.Get(b), v.Type, valueOf(unsafe.Add(d.template, v.At), v.Type)})
+	}
+	for i, l := range r.Nodes.Get(b) {
+		s.Nodes = append(s.Nodes, d.node(r.Names.Get(b)[i].Get(b), l.Get(b)))
+	}
+	return s, d.vocabulary
+}
+
+type decompiler struct {
+	root       *root
+	blob       blob.Blob
+	vocabulary Vocabulary
+	template   unsafe.Pointer
+}
+
+func (d *decompiler) node(name string, n *node) Node {
+	out := Node{Name: name, Type: kinds[n.Tag].name}
+	for _, f := range kinds[n.Tag].fields {
+		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at))
+	}
+	switch n.Tag {
+	case tagEvent:
+		n := (*event)(unsafe.Pointer(n))
+		out.Key = n.Key
+		d.parameters(&out, d.vocabulary.Events[n.Of], n.Out, true)
+	case tagAction:
+		n := (*action)(unsafe.Pointer(n))
+		d.parameters(&out, d.vocabulary.Actions[n.Of], n.Parameters, false)
+	case tagSend:
+		n := (*send)(unsafe.Pointer(n))
+		d.parameters(&out, d.vocabulary.Events[n.Of], n.Parameters, false)
+	}
+	return out
+}
+
+func (d *decompiler) parameters(n *Node, of Signature, words blob.Array[uint32], values bool) {
+	n.Of = of.Name
+	left := words.Get(d.blob)
+	for _, p := range of.Parameters {
+		f := field{name: p.Name, typ: p.Type, role: input}
+		if p.Out || values {
+			f.role = output
+		}
+		d.field(n, f, unsafe.Pointer(&left[0]))
+		left = left[f.role.size()/4:]
+	}
+}
+
+// field adds what it has, if it isn't what it would be without being given.
+func (d *decompiler) field(n *Node, f field, p unsafe.Pointer) {
+	switch f.role {
+	case input:
+		in := (*In[int32])(p)
+		if in.at != 0 {
+			n.In = append(n.In, Input{Name: f.name, Variable: d.variable(in.at)})
+		} else if f.typ != Handle && in.constant != 0 {
+			n.In = append(n.In, Input{Name: f.name, Constant: valueOf(unsafe.Pointer(&in.constant), f.typ)})
+		}
+	case output:
+		if at := (*Out[int32])(p).at; at != 0 {
+			n.Out = append(n.Out, Output{f.name, d.variable(at)})
+		}
+	case list:
+		d.list(n, f.name, *(*links)(p))
+	case lists:
+		for i, l := range (*(*blob.Array[links])(p)).Get(d.blob) {
+			n.List = append(n.List, List{Name: strconv.Itoa(i + 1)})
+			n.List[i].Links = d.links(l)
+		}
+	case state:
+		if f.typ == Bool && *(*uint32)(unsafe.Add(d.template, *(*uint32)(p))) != 0 {
+			n.In = append(n.In, Input{Name: f.name, Constant: true})
+		}
+	}
+}
+
+func (d *decompiler) variable(at uint32) string {
+	for _, v := range d.root.Variables.Get(d.blob) {
+		if v.At == at {
+			return v.Name.Get(d.blob)
+		}
+	}
+	return ""
+}
+
+func (d *decompiler) list(n *Node, name string, all links) {
+	if all.Len() > 0 {
+		n.List = append(n.List, List{name, d.links(all)})
+	}
+}
+
+func (d *decompiler) links(all links) (list []Link) {
+	for _, l := range all.Get(d.blob) {
+		node := l.Node.Get(d.blob)
+		link := Link{Node: d.root.Names.Get(d.blob)[indexOf(d.root.Nodes.Get(d.blob), offsetOf(l.Node))].Get(d.blob)}
+		if l.Port != 0 {
+			link.Port = kinds[node.Tag].ports[l.Port]
+		}
+		list = append(list, link)
+	}
+	return list
+}
+
+// Source is the graph as its author had it, but for notes. It works on the Go heap.
+func (g *Graph) Source() Source {
+	g.loaded()
+	source, _ := sourceOf(g.root, g.blob)
+	return source
+}

@@ -1,0 +1,78 @@
+// Package flow is level scripts as data: a graph of events, actions and variables, made by people who
+// don't program, compiled to one blob without a pointer and run by a switch. What changes while it runs
+// lies in a second block, which is copied for each instance.
+//
+// What a program gives, once:
+//
+//	type World struct{ ... }
+//
+//	type OpenDoor struct { // the parameters of an action: constants, or variables of the graph
+//		Tag, Speed flow.In[int32]
+//		Moved      flow.Out[bool]
+//	}
+//
+//	type Used struct{ Key int32 } // the values of an event
+//
+//	var (
+//		host = flow.NewHost[World]()
+//		used = flow.NewEvent[Used](host, "line.used")
+//		_    = flow.NewAction(host, "door.open", func(r *flow.Runner, w *World, p *OpenDoor) {
+//			p.Moved.Set(r, w.open(p.Tag.Get(r), p.Speed.Get(r)))
+//		})
+//	)
+//
+// As a level loads, and in each tick of its apply phase:
+//
+//	level, err := host.Load(s, data, scratch, 1) // one instance
+//	door := level.New()
+//	runner := host.NewRunner(s, &world, 1000) // steps for each event
+//
+//	runner.Begin()
+//	err = runner.Tick(level)                     // delays and timers
+//	err = used.Fire(runner, level, door, 12, Used{Key: 1}) // of line 12
+//	runner.End()
+//
+// A [Source] is the graph as its author has it; [Compile] makes the blob, and names every fault;
+// [Graph.Source] gives it back.
+//
+// # Nodes
+//
+// A link leads from a list of a node to a port of another one. The links of a list run in their order,
+// depth first: what the first one leads to is done before the second begins.
+//
+//	type      inputs             lists         ports                    what it does
+//	event     –                  then          –                        begins: its values go to variables
+//	branch    if bool            then, else    in                       goes one way or the other
+//	gate      closed bool        then          in open close toggle     goes on while it is open
+//	once      done bool          then          in reset                 goes on the first time
+//	counter   limit int          then          in reset                 goes on at each limit-th time
+//	delay     ticks int          then          in cancel                goes on after so many ticks; in begins anew
+//	timer     every int          then          start stop               goes on every so many ticks
+//	sequence  –                  1, 2, …       in reset                 goes to the next list at each time, in turns
+//	random    –                  1, 2, …       in                       goes to one of the lists
+//	set       value; out to      then          in                       writes a variable
+//	add       value; out to      then          in                       adds to a variable: int or number
+//	equal     a, b               then, else    in                       compares two of one type
+//	less      a, b int, number   then, else    in                       a < b
+//	action    its own            then          in                       calls the host; then goes on
+//	send      key int, its own   then          in                       an event of the level's graph, at once; then goes on
+//
+// A delay of 0 ticks or less goes on at once; a timer of less than 1 is one of 1. An int wraps. closed and
+// done are constants: what an instance begins with.
+//
+// # Variables
+//
+// A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits). Who
+// refers to one has its offset: so variables are shared. What an event or an action puts out has one
+// writer; set and add write the others, and any number of nodes may write one of those.
+//
+// # Running
+//
+// A runner runs one graph at a time, in one goroutine at a time, and only between Begin and End: a call
+// at another time is a bug of the program, and panics with what it was. An event may take so many steps;
+// one that takes more ends with an error that names graph, event and node, and the level goes on.
+//
+// Nothing here allocates on the Go heap while it runs, or calls C.
+//
+// Source: Niklas Frykholm, "Visual Scripting the Data-Oriented Way" (Bitsquid).
+package flow

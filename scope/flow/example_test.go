@@ -1,0 +1,121 @@
+package flow_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/flow"
+)
+
+// World is what a level's graphs act on.
+type World struct{ doors map[int32]bool }
+
+type OpenDoor struct {
+	Tag   flow.In[int32]
+	Moved flow.Out[bool]
+}
+
+type CloseDoor struct{ Tag flow.In[int32] }
+
+type Say struct{ Line flow.In[int32] }
+
+type Used struct{ Key bool }
+
+var (
+	host = flow.NewHost[World]()
+	used = flow.NewEvent[Used](host, "line.used")
+	_    = flow.NewAction(host, "door.open", func(r *flow.Runner, w *World, p *OpenDoor) {
+		tag := p.Tag.Get(r)
+		p.Moved.Set(r, !w.doors[tag])
+		w.doors[tag] = true
+		fmt.Println("door", tag, "opens")
+	})
+	_ = flow.NewAction(host, "door.close", func(r *flow.Runner, w *World, p *CloseDoor) {
+		w.doors[p.Tag.Get(r)] = false
+		fmt.Println("door", p.Tag.Get(r), "closes")
+	})
+	_ = flow.NewAction(host, "say", func(r *flow.Runner, _ *World, p *Say) {
+		fmt.Println("says line", p.Line.Get(r))
+	})
+)
+
+// door is a locked door that closes by itself.
+var door = flow.Source{
+	Name: "door",
+	Variables: []flow.Variable{
+		{Name: "has key", Type: flow.Bool},
+		{Name: "moved", Type: flow.Bool},
+	},
+	Nodes: []flow.Node{
+		{Name: "used", Type: "event", Of: "line.used", Key: 12,
+			Out:  []flow.Output{{Name: "Key", Variable: "has key"}},
+			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "locked"}}}}},
+		{Name: "locked", Type: "branch",
+			In: []flow.Input{{Name: "if", Variable: "has key"}},
+			List: []flow.List{
+				{Name: "then", Links: []flow.Link{{Node: "open"}, {Node: "wait"}}},
+				{Name: "else", Links: []flow.Link{{Node: "complain"}}},
+			}},
+		{Name: "open", Type: "action", Of: "door.open",
+			In:  []flow.Input{{Name: "Tag", Constant: 7}},
+			Out: []flow.Output{{Name: "Moved", Variable: "moved"}}},
+		{Name: "wait", Type: "delay",
+			In:   []flow.Input{{Name: "ticks", Constant: 2}},
+			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "close"}}}}},
+		{Name: "close", Type: "action", Of: "door.close", In: []flow.Input{{Name: "Tag", Constant: 7}}},
+		{Name: "complain", Type: "action", Of: "say", In: []flow.Input{{Name: "Line", Constant: 3}}},
+	},
+}
+
+// A graph is compiled by a tool, loaded with a level, and run in its ticks.
+func Example() {
+	data, _, err := flow.Compile(door, host.Vocabulary())
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	world := World{doors: map[int32]bool{}}
+	play := func(s scope.Scope) (*struct{}, error) {
+		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
+		if err != nil {
+			return nil, err
+		}
+		instance := level.New()
+		runner := host.NewRunner(s, &world, 1000)
+		for tick := range 5 {
+			runner.Begin()
+			if err := runner.Tick(level); err != nil {
+				return nil, err
+			}
+			if tick < 2 {
+				if err := used.Fire(runner, level, instance, 12, Used{Key: tick == 1}); err != nil {
+					return nil, err
+				}
+			}
+			runner.End()
+			fmt.Println("tick", tick)
+		}
+		return new(struct{}), nil
+	}
+	if _, err := budget.Load(context.Background(), b.Region("level"), play); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// says line 3
+	// tick 0
+	// door 7 opens
+	// tick 1
+	// tick 2
+	// door 7 closes
+	// tick 3
+	// tick 4
+}

@@ -1,0 +1,218 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Graph is a graph that was loaded, with room for its instances. It dies with the scope that it was
+// loaded in. One goroutine at a time uses a graph. The zero Graph is refused.
+type Graph struct {
+	of       *vocabulary
+	root     *root
+	blob     blob.Blob
+	base     unsafe.Pointer // of the blob
+	actions  *uint32        // the host's index of each of root.Actions
+	template []uint64
+	pool     *arena_c.Pool // of the instances
+	gen      uint64
+	running  Instance // that a runner is in
+}
+
+// Instance names an instance of a graph: plain data of 8 bytes, that may lie in any block. It is good
+// in its own graph only. The zero Instance names nothing.
+type Instance uint64
+
+// Sized says how many bytes Load takes of its scope for the graph of these bytes and so many instances:
+// a copy of the blob, 4 bytes for each action that nodes call, and for each instance its dynamic data
+// and 9 bytes. It looks at the bytes as Load does. scratch has blob.ScratchSize bytes.
+func Sized(data, scratch []byte, instances int) (int, error) {
+	r, b, err := verify(data, scratch)
+	if err != nil {
+		return 0, err
+	}
+	return partsOf(r, b, data, instances).size, nil
+}
+
+// parts are where the parts of a loaded graph lie in its bytes.
+type parts struct{ blob, actions, size int }
+
+func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
+	if instances > 0 {
+		p.blob = int(unsafe.Sizeof(arena_c.Pool{})) + (9*instances+7)&^7 + 8*r.Template.Len()*instances
+	}
+	p.actions = p.blob + (len(data)+3)&^3
+	p.size = p.actions + 4*r.Actions.Len()
+	return p
+}
+
+// Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of them
+// in s, with room for so many instances. Bytes that are no graph, or of a graph that needs what the
+// host hasn't, are an error. When s is full it unwinds, as New does: Sized says what it takes. scratch
+// has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost: that of blob.Verify,
+// some 50 ns a node, one call into C, and one allocation on the Go heap.
+func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
+	h.declared()
+	if instances < 0 || int64(instances) > 1<<31 {
+		panic(bug("a graph with %d instances", instances))
+	}
+	r, b, err := verify(data, scratch)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.lacks(r, b); err != nil {
+		return nil, fmt.Errorf("flow: graph %q: %w", r.Name.Get(b), err)
+	}
+	p := partsOf(r, b, data, instances)
+	block := s.BytesUnzeroed(p.size, arena_c.LineSize)
+	copy(block[p.blob:], data)
+	g := &Graph{of: &h.vocabulary, base: unsafe.Pointer(&block[p.blob])}
+	g.root = (*root)(unsafe.Add(g.base, uintptr(unsafe.Pointer(r))-uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
+	g.blob = b.Moved(block[p.blob:])
+	g.template = g.root.Template.Get(g.blob)
+	g.actions = (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), p.actions))
+	h.resolve(g)
+	if instances > 0 {
+		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)), 8, true)
+		g.gen = g.pool.Gen
+	}
+	return g, nil
+}
+
+// lacks says what the graph needs that the host hasn't.
+func (v *vocabulary) lacks(r *root, b blob.Blob) error {
+	if err := differs("action", signaturesOf(r.Actions, b), v.Actions); err != nil {
+		return err
+	}
+	return differs("event", signaturesOf(r.Signals, b), v.Events)
+}
+
+func differs(what string, there, here []Signature) error {
+	for _, s := range there {
+		i := slices.IndexFunc(here, func(other Signature) bool { return other.Name == s.Name })
+		if i < 0 {
+			return fmt.Errorf("the host has no %s %q", what, s.Name)
+		}
+		if !slices.Equal(here[i].Parameters, s.Parameters) {
+			return fmt.Errorf("%s %q: the host has %v, the graph %v", what, s.Name, here[i].Parameters, s.Parameters)
+		}
+	}
+	return nil
+}
+
+// String is the parameter as its name and type.
+func (p Parameter) String() string {
+	if p.Out {
+		return p.Name + " out " + p.Type.String()
+	}
+	return p.Name + " " + p.Type.String()
+}
+
+func signaturesOf(all blob.Array[signature], b blob.Blob) (list []Signature) {
+	for _, s := range all.Get(b) {
+		of := Signature{Name: s.Name.Get(b)}
+		for _, p := range s.Parameters.Get(b) {
+			of.Parameters = append(of.Parameters, Parameter{p.Name.Get(b), p.Type, p.Out != 0})
+		}
+		list = append(list, of)
+	}
+	return list
+}
+
+// resolve notes the host's index of each action.
+func (v *vocabulary) resolve(g *Graph) {
+	for i, s := range g.root.Actions.Get(g.blob) {
+		name := s.Name.Get(g.blob)
+		index := slices.IndexFunc(v.Actions, func(here Signature) bool { return here.Name == name })
+		*(*uint32)(unsafe.Add(unsafe.Pointer(g.actions), 4*i)) = uint32(index)
+	}
+}
+
+func (g *Graph) loaded() {
+	if g.of == nil {
+		panic(bug("a zero Graph: Load of a Host makes one"))
+	}
+}
+
+// Name is the graph's.
+func (g *Graph) Name() string {
+	g.loaded()
+	return g.root.Name.Get(g.blob)
+}
+
+// Data is how many bytes each instance has.
+func (g *Graph) Data() int {
+	g.loaded()
+	return 8 * len(g.template)
+}
+
+// New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all that
+// there is room for are live. Cost: a few ns and the copy; no call into C.
+func (g *Graph) New() Instance {
+	g.loaded()
+	if g.pool == nil {
+		return 0
+	}
+	data, handle := g.pool.TakeHandle(g.gen)
+	if data == nil {
+		return 0
+	}
+	copy(unsafe.Slice((*uint64)(data), len(g.template)), g.template)
+	return Instance(handle)
+}
+
+// Free ends an instance. One that was freed already, one of no graph, or one that a runner is in is a
+// caller's bug and panics; nothing changes.
+func (g *Graph) Free(i Instance) {
+	g.loaded()
+	if i == g.running && i != 0 {
+		panic(bug("Free of an instance of graph %q while it runs: free it when its event has returned", g.Name()))
+	}
+	if g.pool == nil {
+		panic(bug("Free of an instance of graph %q, which has none", g.Name()))
+	}
+	if code := g.pool.PutHandle(g.gen, uint64(i)); code != arena_c.OK {
+		panic(bug("Free of an instance of graph %q: %v", g.Name(), code))
+	}
+}
+
+// at is the dynamic data of an instance, or nil.
+func (g *Graph) at(i Instance) unsafe.Pointer {
+	if g.pool == nil {
+		return nil
+	}
+	return g.pool.At(g.gen, uint64(i))
+}
+
+// Live says whether the instance is one of the graph's.
+func (g *Graph) Live(i Instance) bool {
+	g.loaded()
+	return g.at(i) != nil
+}
+
+// Seed gives an instance its own random numbers: they begin as the source says.
+func (g *Graph) Seed(i Instance, seed uint32) {
+	(*head)(g.data("Seed", i)).random = seed
+}
+
+// Value is what the variable with this index in Source has in an instance: a bool, int32, float32 or
+// uint64. It is for tools and tests.
+func (g *Graph) Value(i Instance, variable int) any {
+	data := g.data("Value", i)
+	v := g.root.Variables.Get(g.blob)[variable]
+	return valueOf(unsafe.Add(data, v.At), v.Type)
+}
+
+func (g *Graph) data(what string, i Instance) unsafe.Pointer {
+	g.loaded()
+	data := g.at(i)
+	if data == nil {
+		panic(bug("%s of an instance of graph %q, which isn't live", what, g.Name()))
+	}
+	return data
+}

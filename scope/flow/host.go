@@ -1,0 +1,106 @@
+package flow
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// Host is what graphs may do in a World: its actions, and the events that it fires. Declare it once,
+// at package level, and its actions and events before the first Load. The zero Host is refused.
+type Host[World any] struct{ vocabulary }
+
+// vocabulary is what a host has, whatever its World is.
+type vocabulary struct {
+	Vocabulary
+	made  bool
+	calls []call // of each action
+}
+
+// call is an action's function.
+type call func(r *Runner, world, parameters unsafe.Pointer)
+
+// NewHost declares a host.
+func NewHost[World any]() *Host[World] { return &Host[World]{vocabulary{made: true}} }
+
+// Vocabulary is the actions and events that were declared: what Compile looks at.
+func (h *Host[World]) Vocabulary() Vocabulary {
+	h.declared()
+	return Vocabulary{slices.Clone(h.Actions), slices.Clone(h.Events)}
+}
+
+func (v *vocabulary) declared() {
+	if !v.made {
+		panic(bug("a zero Host: NewHost makes one"))
+	}
+}
+
+// Action is an action that was declared.
+type Action struct{ name string }
+
+// Name is the action's.
+func (a Action) Name() string { return a.name }
+
+// NewAction declares what nodes of the type "action" call. The fields of P are In and Out, and lie in
+// the node: fn reads and writes them while it runs, and keeps no pointer to them. It may not fire an
+// event of the same runner, or tick it. Another field, or a name twice, stops the program.
+func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *World, p *P)) Action {
+	h.declared()
+	s := Signature{Name: name}
+	end := uintptr(0)
+	for f := range reflect.TypeFor[P]().Fields() {
+		p, ok := reflect.Zero(f.Type).Interface().(parameter)
+		if !ok || f.Type.PkgPath() != reflect.TypeFor[Runner]().PkgPath() || f.Offset != end {
+			panic(fmt.Sprintf("flow: action %q: %v.%s is a %v; a parameter is a flow.In or flow.Out of bool, int32, float32 or uint64",
+				name, reflect.TypeFor[P](), f.Name, f.Type))
+		}
+		role, t := p.parameter()
+		s.Parameters = append(s.Parameters, Parameter{f.Name, t, role == output})
+		end += f.Type.Size()
+	}
+	declare("action", &h.Actions, s)
+	h.calls = append(h.calls, func(r *Runner, world, parameters unsafe.Pointer) { fn(r, (*World)(world), (*P)(parameters)) })
+	return Action{name}
+}
+
+// Event is an event that was declared, with values V. The zero Event is refused.
+type Event[V any] struct {
+	of     *vocabulary
+	hash   uint32
+	fields []field
+}
+
+// NewEvent declares an event that nodes of the types "event" and "send" are of. The fields of V are bool,
+// int32, float32, uint64 or of these kinds: they go to the variables that the node gives them. Another
+// field, or a name twice, stops the program.
+func NewEvent[V, World any](h *Host[World], name string) Event[V] {
+	h.declared()
+	s := Signature{Name: name}
+	e := Event[V]{of: &h.vocabulary, hash: hashOf(name)}
+	for f := range reflect.TypeFor[V]().Fields() {
+		t, ok := typeOf(f.Type)
+		if !ok {
+			panic(fmt.Sprintf("flow: event %q: %v.%s is a %v; a value is a bool, int32, float32 or uint64", name, reflect.TypeFor[V](),
+				f.Name, f.Type))
+		}
+		s.Parameters = append(s.Parameters, Parameter{Name: f.Name, Type: t})
+		e.fields = append(e.fields, field{name: f.Name, typ: t, at: uint32(f.Offset)})
+	}
+	for _, other := range h.Events {
+		if other.Name != name && hashOf(other.Name) == e.hash {
+			panic(fmt.Sprintf("flow: the events %q and %q have one hash: rename one", name, other.Name))
+		}
+	}
+	declare("event", &h.Events, s)
+	return e
+}
+
+func declare(what string, to *[]Signature, s Signature) {
+	if s.Name == "" || slices.ContainsFunc(*to, func(other Signature) bool { return other.Name == s.Name }) {
+		panic(fmt.Sprintf("flow: %s %q: each has a name, and no other has it", what, s.Name))
+	}
+	*to = append(*to, s)
+}
+
+func bug(format string, args ...any) string { return "flow: BUG: " + fmt.Sprintf(format, args...) }

@@ -1,0 +1,245 @@
+package flow
+
+import (
+	"fmt"
+	"sort"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+)
+
+// verify looks at all that a runner relies on, in bytes that may come from anywhere. Package blob has
+// looked where links lead; here it is offsets in the dynamic data, ports, and the tables.
+func verify(data, scratch []byte) (*root, blob.Blob, error) {
+	r, b, err := format.Verify(data, scratch)
+	if err != nil {
+		return nil, b, fmt.Errorf("flow: %w", err)
+	}
+	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b), size: uint64(r.Template.Len()) * 8}
+	if err := v.all(); err != nil {
+		return nil, b, fmt.Errorf("flow: damaged: graph %.80q: %w", r.Name.Get(b), err)
+	}
+	return r, b, nil
+}
+
+type verifier struct {
+	*root
+	blob      blob.Blob
+	nodes     []blob.Link[node]
+	variables []variable
+	size      uint64 // of the dynamic data
+}
+
+func (v *verifier) all() error {
+	if len(v.nodes) != v.Names.Len() {
+		return fmt.Errorf("%d nodes have %d names", len(v.nodes), v.Names.Len())
+	}
+	if err := v.data(); err != nil {
+		return err
+	}
+	for _, all := range []blob.Array[signature]{v.Actions, v.Signals} {
+		for _, s := range all.Get(v.blob) {
+			if s.Hash != hashOf(s.Name.Get(v.blob)) {
+				return fmt.Errorf("the hash of %.80q is %08x", s.Name.Get(v.blob), s.Hash)
+			}
+			for _, p := range s.Parameters.Get(v.blob) {
+				if p.Type < Bool || p.Type > Handle || p.Out > 1 {
+					return fmt.Errorf("parameter %.80q of %.80q is a %d, %d", p.Name.Get(v.blob), s.Name.Get(v.blob), p.Type, p.Out)
+				}
+			}
+		}
+	}
+	before := uint32(0)
+	for i, l := range v.nodes {
+		if at := offsetOf(l); at <= before {
+			return fmt.Errorf("node %d lies at %d, before the one before it", i, at)
+		}
+		before = offsetOf(l)
+	}
+	for i, l := range v.nodes {
+		if err := v.node(l.Get(v.blob)); err != nil {
+			return fmt.Errorf("node %.80q: %w", v.Names.Get(v.blob)[i].Get(v.blob), err)
+		}
+	}
+	return v.tables()
+}
+
+// data looks at the layout of the dynamic data: a head, variables one after another, and state.
+func (v *verifier) data() error {
+	if v.size < uint64(headSize) || v.size > 1<<30 || v.State < headSize || uint64(v.State) > v.size {
+		return fmt.Errorf("%d bytes of dynamic data, with state from %d", v.size, v.State)
+	}
+	template := unsafe.Pointer(unsafe.SliceData(v.Template.Get(v.blob)))
+	if (*head)(template).waiting != 0 {
+		return fmt.Errorf("nodes wait in a new instance")
+	}
+	end := headSize
+	for _, x := range v.variables {
+		size := x.Type.size()
+		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size || x.At%size != 0 {
+			return fmt.Errorf("variable %.80q is a %d at %d", x.Name.Get(v.blob), x.Type, x.At)
+		}
+		if word := *(*uint32)(unsafe.Add(template, x.At)); x.Type == Bool && word > 1 {
+			return fmt.Errorf("variable %.80q is the bool %d", x.Name.Get(v.blob), word)
+		}
+		end = x.At + size
+	}
+	return nil
+}
+
+// uses says whether a variable of the type lies at the offset.
+func (v *verifier) uses(at uint32, t Type) bool {
+	i := sort.Search(len(v.variables), func(i int) bool { return v.variables[i].At >= at })
+	return i < len(v.variables) && v.variables[i].At == at && v.variables[i].Type == t
+}
+
+func (v *verifier) node(n *node) error {
+	for _, f := range kinds[n.Tag].fields {
+		if err := v.field(f, unsafe.Add(unsafe.Pointer(n), f.at)); err != nil {
+			return err
+		}
+	}
+	switch n.Tag {
+	case tagEvent:
+		return v.event((*event)(unsafe.Pointer(n)))
+	case tagAction:
+		n := (*action)(unsafe.Pointer(n))
+		return v.parameters(n.Of, v.Actions, n.Parameters)
+	case tagSend:
+		n := (*send)(unsafe.Pointer(n))
+		return v.parameters(n.Of, v.Signals, n.Parameters)
+	}
+	return nil
+}
+
+func (v *verifier) field(f field, p unsafe.Pointer) error {
+	switch f.role {
+	case input:
+		in := (*In[int32])(p)
+		if in.at != 0 && !v.uses(in.at, f.typ) || in.at == 0 && f.typ == Bool && in.constant > 1 {
+			return fmt.Errorf("%s is %d at %d, no %v", f.name, in.constant, in.at, f.typ)
+		}
+	case output:
+		if at := (*Out[int32])(p).at; at != 0 && !v.uses(at, f.typ) {
+			return fmt.Errorf("%s lies at %d, no %v", f.name, at, f.typ)
+		}
+	case list:
+		return v.links(*(*links)(p))
+	case lists:
+		for _, l := range (*(*blob.Array[links])(p)).Get(v.blob) {
+			if err := v.links(l); err != nil {
+				return err
+			}
+		}
+	case state:
+		if at := *(*uint32)(p); at < v.State || uint64(at)+4 > v.size || at%4 != 0 {
+			return fmt.Errorf("its state lies at %d, of %d to %d", at, v.State, v.size)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) links(all links) error {
+	for _, l := range all.Get(v.blob) {
+		if indexOf(v.nodes, offsetOf(l.Node)) < 0 {
+			return fmt.Errorf("it leads to %d, where no node lies", offsetOf(l.Node))
+		}
+		if ports := kinds[l.Node.Get(v.blob).Tag].ports; l.Port >= uint32(len(ports)) {
+			return fmt.Errorf("it leads to port %d of a node that has %d", l.Port, len(ports))
+		}
+	}
+	return nil
+}
+
+// indexOf is the index of the node at an offset, or -1.
+func indexOf(nodes []blob.Link[node], at uint32) int {
+	i := sort.Search(len(nodes), func(i int) bool { return offsetOf(nodes[i]) >= at })
+	if i == len(nodes) || offsetOf(nodes[i]) != at {
+		return -1
+	}
+	return i
+}
+
+// parameters are words, as the signature has it.
+func (v *verifier) parameters(of uint32, all blob.Array[signature], words blob.Array[uint32]) error {
+	if of >= uint32(all.Len()) {
+		return fmt.Errorf("it is of %d of %d", of, all.Len())
+	}
+	left := words.Get(v.blob)
+	for _, p := range all.Get(v.blob)[of].Parameters.Get(v.blob) {
+		f := field{name: "a parameter", typ: p.Type, role: input}
+		if p.Out != 0 {
+			f.role = output
+		}
+		size := int(f.role.size() / 4)
+		if len(left) < size {
+			return fmt.Errorf("it has %d bytes of parameters", 4*words.Len())
+		}
+		if err := v.field(f, unsafe.Pointer(&left[0])); err != nil {
+			return err
+		}
+		left = left[size:]
+	}
+	if len(left) != 0 {
+		return fmt.Errorf("it has %d bytes of parameters", 4*words.Len())
+	}
+	return nil
+}
+
+func (v *verifier) event(e *event) error {
+	if e.Of >= uint32(v.Signals.Len()) {
+		return fmt.Errorf("it is the event %d of %d", e.Of, v.Signals.Len())
+	}
+	parameters, out := v.Signals.Get(v.blob)[e.Of].Parameters.Get(v.blob), e.Out.Get(v.blob)
+	if len(parameters) != len(out) {
+		return fmt.Errorf("%d variables for %d values", len(out), len(parameters))
+	}
+	for i, p := range parameters {
+		if err := v.field(field{name: "a value", role: output, typ: p.Type}, unsafe.Pointer(&out[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables looks at those that a runner reads: of events, and of delays and timers.
+func (v *verifier) tables() error {
+	events := v.Events.Get(v.blob)
+	for i, e := range events {
+		if i > 0 && compare(events[i-1], e) >= 0 {
+			return fmt.Errorf("event %d is out of order", i)
+		}
+		if i := indexOf(v.nodes, offsetOf(e.Node)); i < 0 || e.Node.Get(v.blob).Tag != tagEvent {
+			return fmt.Errorf("no event lies at %d", offsetOf(e.Node))
+		}
+		n := (*event)(unsafe.Pointer(e.Node.Get(v.blob)))
+		if v.Signals.Get(v.blob)[n.Of].Hash != e.Hash || n.Key != e.Key {
+			return fmt.Errorf("the event at %d is another than in the table", offsetOf(e.Node))
+		}
+	}
+	before := uint32(0)
+	for _, l := range v.Timed.Get(v.blob) {
+		if offsetOf(l) <= before {
+			return fmt.Errorf("the delay at %d is out of order", offsetOf(l))
+		}
+		before = offsetOf(l)
+		if i := indexOf(v.nodes, offsetOf(l)); i < 0 || l.Get(v.blob).Tag != tagDelay && l.Get(v.blob).Tag != tagTimer {
+			return fmt.Errorf("no delay lies at %d", offsetOf(l))
+		}
+	}
+	return nil
+}
+
+// offsetOf is where a link leads. blob.Link is an offset, and package blob has looked at it.
+func offsetOf(l blob.Link[node]) uint32 { return *(*uint32)(unsafe.Pointer(&l)) }
+
+// span is what an array of links is: a runner keeps it in 64 bits.
+type span struct{ offset, count uint32 }
+
+// spanOf is an array as a runner has it.
+func spanOf[T any](a *blob.Array[T]) span { return *(*span)(unsafe.Pointer(a)) }
+
+var (
+	_ [unsafe.Sizeof(blob.Link[node]{})]byte = [4]byte{}
+	_ [unsafe.Sizeof(links{})]byte           = [unsafe.Sizeof(span{})]byte{}
+)
