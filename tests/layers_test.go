@@ -32,6 +32,8 @@ var arrows = map[string][]string{
 	"scope":              {"arena", "arena_c"},
 	"scope/container":    {"arena", "arena_c", "scope"},
 	"scope/flow":         {"arena/blob", "arena_c", "scope"},
+	"scope/flow/source":  {"platform/jsonfile", "scope/flow"},
+	"scope/flow/view":    {"scope/flow"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
 	"budget/view":        {"budget"},

@@ -1,13 +1,14 @@
-// Package jsonfile reads JSON that people write: the plan of a budget, the graph of a level. It is for the packages
-// of this module.
+// Package jsonfile reads JSON that people write: the plan of a budget, the graph of a level. It is
+// for the packages of this module.
 //
-// Reading is strict, and says all that is wrong at once, each fault on a line with the place in the file and the path:
+// Reading is strict, and says all that is wrong at once, each fault on a line with the place in the
+// file and the path:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size
 //
-// What a value is and where it ends, encoding/json says. Which key has it, that no key is given twice, and where
-// that stands in the file, is said here: json.Unmarshal would take the last of two equal keys, and report one fault
-// alone, by the Go type that it doesn't fit.
+// What a value is and where it ends, encoding/json says. Which key has it, that no key is given
+// twice, and where that stands in the file, is said here: json.Unmarshal would take the last of two
+// equal keys, and report one fault alone, by the Go type that it doesn't fit.
 package jsonfile
 
 import (
@@ -27,7 +28,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadFile is the bytes of a file of at most so many; of a larger one the error says tooLarge. Errors name the file.
+// ReadFile is the bytes of a file of at most so many; of a larger one the error says tooLarge.
+// Errors name the file.
 func ReadFile(name string, most int, tooLarge string) ([]byte, error) {
 	data, err := readFile(name, most)
 	if len(data) > most {
@@ -66,7 +68,8 @@ type Value struct {
 	NameAt int
 	At     int
 	Text   string // as it stands in the file
-	// Refused says that a fault was reported of the value itself: what it would mean needs no other.
+	// Refused says that a fault was reported of the value itself: what it would mean needs no
+	// other.
 	Refused bool
 }
 
@@ -79,8 +82,8 @@ type fault struct {
 // MaxFaults is how many faults one error lists.
 const MaxFaults = 100
 
-// Parse looks whether data is JSON in UTF-8. It is the whole value; nil when a fault hides all others. Errors
-// begin with the place and a line: "handheld.json:" gives "handheld.json:7: ".
+// Parse looks whether data is JSON in UTF-8. It is the whole value; nil when a fault hides all
+// others. Errors begin with the place and a line: "handheld.json:" gives "handheld.json:7: ".
 func Parse(place string, data []byte) (*File, *Value) {
 	f := &File{place: place, data: data, given: map[string]*Value{}}
 	if f.checkText(); f.faults != nil {
@@ -92,8 +95,9 @@ func Parse(place string, data []byte) (*File, *Value) {
 	return f, root
 }
 
-// checkText finds what breaks the JSON, and a byte that is not UTF-8: a string would quietly have another character
-// there. json.Unmarshal says to the byte what is wrong, an early end and anything after the value among that.
+// checkText finds what breaks the JSON, and a byte that is not UTF-8: a string would quietly have
+// another character there. json.Unmarshal says to the byte what is wrong, an early end and anything
+// after the value among that.
 func (f *File) checkText() {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8 and UTF-16
 		if bytes.HasPrefix(f.data, []byte(mark)) {
@@ -157,8 +161,8 @@ func (f *File) Err() error {
 	return errors.Join(errs...)
 }
 
-// Members gives each member of an object in the order of the file, if its name is one of known and came once; any
-// name is right when known is nil. Of another value there are none, and a fault.
+// Members gives each member of an object in the order of the file, if its name is one of known and
+// came once; any name is right when known is nil. Of another value there are none, and a fault.
 func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '{' {
@@ -264,7 +268,8 @@ func keyText(name string) string {
 	return Quote(name)
 }
 
-// Echo is what stands in a file, for a message: cut short, and without what would disturb a terminal.
+// Echo is what stands in a file, for a message: cut short, and without what would disturb a
+// terminal.
 func Echo(text string) string {
 	const most = 60
 	end := ""
