@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/blob"
@@ -17,6 +18,9 @@ import (
 // error is a list of every [Fault], as errors.Join gives it. It works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
+	if !utf8.ValidString(source.Name) {
+		c.fault(Fault{Variable: -1, Node: -1, Part: "name", Link: -1}, "graph %q: a name is UTF-8", source.Name)
+	}
 	c.variables()
 	c.nodes()
 	if len(c.faults) > 0 {
@@ -84,8 +88,8 @@ func (c *compiler) variables() {
 	c.state = headSize
 	for i, v := range c.source.Variables {
 		fault := Fault{Variable: i, Node: -1, Link: -1}
-		if _, twice := c.variable[v.Name]; v.Name == "" || twice {
-			c.fault(fault, "variable %d is called %q: each has a name, and no other has it", i, v.Name)
+		if _, twice := c.variable[v.Name]; twice || !isName(v.Name) {
+			c.fault(fault, "variable %d is called %q: "+eachHasName, i, v.Name)
 		}
 		c.variable[v.Name] = i
 		if v.Type < Bool || v.Type > Handle {
@@ -103,6 +107,10 @@ func (c *compiler) variables() {
 	c.report.Values = int(c.state - headSize)
 }
 
+const eachHasName = "each has a name of UTF-8, and no other has it"
+
+func isName(name string) bool { return name != "" && utf8.ValidString(name) }
+
 // set writes a word of the template, which grows to have it.
 func (c *compiler) set(at, word uint32) {
 	for uint32(len(c.template))*8 < at+8 {
@@ -115,9 +123,8 @@ func (c *compiler) nodes() {
 	c.node = make(map[string]int)
 	c.events = make(map[entry]int)
 	for i, n := range c.source.Nodes {
-		if _, twice := c.node[n.Name]; n.Name == "" || twice {
-			c.fault(Fault{Variable: -1, Node: i, Part: "name", Link: -1},
-				"node %d is called %q: each has a name, and no other has it", i, n.Name)
+		if _, twice := c.node[n.Name]; twice || !isName(n.Name) {
+			c.fault(Fault{Variable: -1, Node: i, Part: "name", Link: -1}, "node %d is called %q: "+eachHasName, i, n.Name)
 		}
 		c.node[n.Name] = i
 	}
@@ -518,10 +525,10 @@ func (c *compiler) writeParts(w *blob.Writer[root], n *compiled) (heads []links)
 // count adds a node to the report.
 func (c *compiler) count(n *compiled, static int) {
 	k := kinds[n.tag]
-	i := slices.IndexFunc(c.report.Nodes, func(s Size) bool { return s.Type == k.name })
+	i := slices.IndexFunc(c.report.Nodes, func(s NodeSize) bool { return s.Type == k.name })
 	if i < 0 {
 		i = len(c.report.Nodes)
-		c.report.Nodes = append(c.report.Nodes, Size{Type: k.name})
+		c.report.Nodes = append(c.report.Nodes, NodeSize{Type: k.name})
 	}
 	s := &c.report.Nodes[i]
 	s.Nodes++
@@ -547,7 +554,7 @@ func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
 		}
 	}
 	slices.SortFunc(events, compare)
-	order := func(a, b Size) int { return rank(a.Type) - rank(b.Type) }
+	order := func(a, b NodeSize) int { return rank(a.Type) - rank(b.Type) }
 	slices.SortFunc(c.report.Nodes, order)
 	r.Nodes, r.Timed, r.Events = blob.PutAll(w, nodes...), blob.PutAll(w, timed...), blob.PutAll(w, events...)
 	r.Template, r.State = blob.PutAll(w, c.template...), c.state

@@ -52,7 +52,7 @@ var door = flow.Source{
 	},
 	Nodes: []flow.Node{
 		{Name: "used", Type: "event", Of: "line.used", Key: 12,
-			Out:  []flow.Output{{Name: "Key", Variable: "has key"}},
+			Out:  []flow.Output{{Name: "key", Variable: "has key"}},
 			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "locked"}}}}},
 		{Name: "locked", Type: "branch",
 			In: []flow.Input{{Name: "if", Variable: "has key"}},
@@ -61,13 +61,13 @@ var door = flow.Source{
 				{Name: "else", Links: []flow.Link{{Node: "complain"}}},
 			}},
 		{Name: "open", Type: "action", Of: "door.open",
-			In:  []flow.Input{{Name: "Tag", Constant: 7}},
-			Out: []flow.Output{{Name: "Moved", Variable: "moved"}}},
+			In:  []flow.Input{{Name: "tag", Constant: 7}},
+			Out: []flow.Output{{Name: "moved", Variable: "moved"}}},
 		{Name: "wait", Type: "delay",
 			In:   []flow.Input{{Name: "ticks", Constant: 2}},
 			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "close"}}}}},
-		{Name: "close", Type: "action", Of: "door.close", In: []flow.Input{{Name: "Tag", Constant: 7}}},
-		{Name: "complain", Type: "action", Of: "say", In: []flow.Input{{Name: "Line", Constant: 3}}},
+		{Name: "close", Type: "action", Of: "door.close", In: []flow.Input{{Name: "tag", Constant: 7}}},
+		{Name: "complain", Type: "action", Of: "say", In: []flow.Input{{Name: "line", Constant: 3}}},
 	},
 }
 

@@ -28,10 +28,10 @@ type Graph struct {
 // in its own graph only. The zero Instance names nothing.
 type Instance uint64
 
-// Sized says how many bytes Load takes of its scope for the graph of these bytes and so many instances:
+// Size says how many bytes Load takes of its scope for the graph of these bytes and so many instances:
 // a copy of the blob, 4 bytes for each action that nodes call, and for each instance its dynamic data
 // and 9 bytes. It looks at the bytes as Load does. scratch has blob.ScratchSize bytes.
-func Sized(data, scratch []byte, instances int) (int, error) {
+func Size(data, scratch []byte, instances int) (int, error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
 
 // Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of them
 // in s, with room for so many instances. Bytes that are no graph, or of a graph that needs what the
-// host hasn't, are an error. When s is full it unwinds, as New does: Sized says what it takes. scratch
+// host hasn't, are an error. When s is full it unwinds, as New does: Size says what it takes. scratch
 // has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost: that of blob.Verify,
 // some 50 ns a node, one call into C, and one allocation on the Go heap.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"unicode"
 	"unsafe"
 )
 
@@ -56,7 +58,7 @@ func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *
 				name, reflect.TypeFor[P](), f.Name, f.Type))
 		}
 		role, t := p.parameter()
-		s.Parameters = append(s.Parameters, Parameter{f.Name, t, role == output})
+		s.Parameters = append(s.Parameters, Parameter{sourceName(f.Name), t, role == output})
 		end += f.Type.Size()
 	}
 	declare("action", &h.Actions, s)
@@ -65,10 +67,13 @@ func NewAction[World, P any](h *Host[World], name string, fn func(r *Runner, w *
 }
 
 // Event is an event that was declared, with values V. The zero Event is refused.
-type Event[V any] struct {
+type Event[V any] struct{ signal }
+
+// signal is an event, whatever its values are in Go.
+type signal struct {
 	of     *vocabulary
 	hash   uint32
-	fields []field
+	fields []field // of its values
 }
 
 // NewEvent declares an event that nodes of the types "event" and "send" are of. The fields of V are bool,
@@ -77,15 +82,15 @@ type Event[V any] struct {
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}
-	e := Event[V]{of: &h.vocabulary, hash: hashOf(name)}
+	e := Event[V]{signal{of: &h.vocabulary, hash: hashOf(name)}}
 	for f := range reflect.TypeFor[V]().Fields() {
 		t, ok := typeOf(f.Type)
 		if !ok {
 			panic(fmt.Sprintf("flow: event %q: %v.%s is a %v; a value is a bool, int32, float32 or uint64", name, reflect.TypeFor[V](),
 				f.Name, f.Type))
 		}
-		s.Parameters = append(s.Parameters, Parameter{Name: f.Name, Type: t})
-		e.fields = append(e.fields, field{name: f.Name, typ: t, at: uint32(f.Offset)})
+		s.Parameters = append(s.Parameters, Parameter{Name: sourceName(f.Name), Type: t})
+		e.fields = append(e.fields, field{typ: t, at: uint32(f.Offset)})
 	}
 	for _, other := range h.Events {
 		if other.Name != name && hashOf(other.Name) == e.hash {
@@ -96,11 +101,64 @@ func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	return e
 }
 
+// HostOf declares a host whose actions do nothing: for tools, which have a vocabulary and none of the
+// program that it is of. One that can't be declared is an error.
+func HostOf(v Vocabulary) (*Host[struct{}], error) {
+	h := NewHost[struct{}]()
+	for _, s := range v.Actions {
+		if err := extend("action", &h.Actions, s); err != nil {
+			return nil, err
+		}
+		h.calls = append(h.calls, func(*Runner, unsafe.Pointer, unsafe.Pointer) {})
+	}
+	for _, s := range v.Events {
+		if err := extend("event", &h.Events, s); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
 func declare(what string, to *[]Signature, s Signature) {
-	if s.Name == "" || slices.ContainsFunc(*to, func(other Signature) bool { return other.Name == s.Name }) {
-		panic(fmt.Sprintf("flow: %s %q: each has a name, and no other has it", what, s.Name))
+	if err := extend(what, to, s); err != nil {
+		panic(err.Error())
+	}
+}
+
+// extend adds to a vocabulary what can be told from all that is there.
+func extend(what string, to *[]Signature, s Signature) error {
+	for _, other := range *to {
+		if other.Name != s.Name && hashOf(other.Name) == hashOf(s.Name) {
+			return fmt.Errorf("flow: the %ss %q and %q have one hash: rename one", what, s.Name, other.Name)
+		}
+	}
+	named := func(other Signature) bool { return other.Name == s.Name }
+	if !isName(s.Name) || slices.ContainsFunc(*to, named) {
+		return fmt.Errorf("flow: %s %q: "+eachHasName, what, s.Name)
+	}
+	seen := map[string]bool{}
+	for _, p := range s.Parameters {
+		if !isName(p.Name) || seen[p.Name] {
+			return fmt.Errorf("flow: %s %q, parameter %q: "+eachHasName, what, s.Name, p.Name)
+		}
+		if seen[p.Name] = true; p.Type < Bool || p.Type > Handle || p.Out && what == "event" {
+			return fmt.Errorf("flow: %s %q, parameter %q: %v", what, s.Name, p.Name, p)
+		}
 	}
 	*to = append(*to, s)
+	return nil
+}
+
+// sourceName is a field's name as a source has it: HasKey is has_key.
+func sourceName(field string) string {
+	var b strings.Builder
+	for i, c := range field {
+		if i > 0 && unicode.IsUpper(c) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
 }
 
 func bug(format string, args ...any) string { return "flow: BUG: " + fmt.Sprintf(format, args...) }

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -109,33 +110,65 @@ func (r *Runner) mine(g *Graph) {
 // is of the event: nothing happens. The error is a [StepsError], or that the instance isn't live. Cost:
 // a few ns, a search among the graph's events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
+	return r.fire(e.signal, place{g, i}, key, unsafe.Pointer(&values))
+}
+
+// FireNamed is Fire for tools, which have the name of an event of the vocabulary, and its values in
+// order: what a [Variable] may have. One that isn't given is the zero value. It works on the Go heap.
+func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
+	r.mine(g)
+	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
+	if of < 0 {
+		return fmt.Errorf("flow: the host has no event %q", event)
+	}
+	parameters := r.of.Events[of].Parameters
+	if len(values) > len(parameters) {
+		return fmt.Errorf("flow: event %q has %d values, not %d", event, len(parameters), len(values))
+	}
+	s := signal{of: r.of, hash: hashOf(event)}
+	words := make([]uint64, len(parameters)+1)
+	for j, p := range parameters {
+		s.fields = append(s.fields, field{typ: p.Type, at: uint32(8 * j)})
+		if j < len(values) {
+			word, err := constant(values[j], p.Type)
+			if err != nil {
+				return fmt.Errorf("flow: event %q: %s: %w", event, p.Name, err)
+			}
+			words[j] = uint64(word)
+		}
+	}
+	return r.fire(s, place{g, i}, key, unsafe.Pointer(&words[0]))
+}
+
+func (r *Runner) fire(e signal, p place, key int32, values unsafe.Pointer) error {
 	if e.of == nil {
 		panic(bug("a zero Event: NewEvent makes one"))
 	}
-	r.mine(g)
+	r.mine(p.graph)
 	if e.of != r.of {
 		panic(bug("an event of another host"))
 	}
 	r.change(ready, running, "Fire")
 	defer r.done()
-	if !r.goTo(place{g, i}) {
-		return gone(g)
+	if !r.goTo(p) {
+		return gone(p.graph)
 	}
-	n := g.find(e.hash, key)
+	n := p.graph.find(e.hash, key)
 	if n == nil {
 		return nil
 	}
-	for j, out := range n.Out.Get(g.blob) {
-		if out != 0 {
-			from, to := unsafe.Add(unsafe.Pointer(&values), e.fields[j].at), unsafe.Add(r.data, out)
-			switch e.fields[j].typ {
-			case Bool:
-				*(*bool)(to) = *(*bool)(from)
-			case Handle:
-				*(*uint64)(to) = *(*uint64)(from)
-			default:
-				*(*uint32)(to) = *(*uint32)(from)
-			}
+	for j, out := range n.Out.Get(p.graph.blob) {
+		if out == 0 {
+			continue
+		}
+		from, to := unsafe.Add(values, e.fields[j].at), unsafe.Add(r.data, out)
+		switch e.fields[j].typ {
+		case Bool:
+			*(*bool)(to) = *(*bool)(from)
+		case Handle:
+			*(*uint64)(to) = *(*uint64)(from)
+		default:
+			*(*uint32)(to) = *(*uint32)(from)
 		}
 	}
 	return r.begin(&n.node)

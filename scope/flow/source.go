@@ -80,8 +80,8 @@ type Fault struct {
 // Error is the text.
 func (f *Fault) Error() string { return "flow: " + f.Text }
 
-// Size is what the nodes of one type take.
-type Size struct {
+// NodeSize is what the nodes of one type take.
+type NodeSize struct {
 	Type    string
 	Nodes   int
 	Static  int // bytes in the blob
@@ -90,9 +90,9 @@ type Size struct {
 
 // Report says what a compiled graph takes.
 type Report struct {
-	Nodes  []Size // by type, in the order of the package's doc; those that occur
-	Blob   int    // all of the bytes
-	Static int    // of them the nodes with their links and parameters; the rest is names and tables
-	Data   int    // bytes of each instance
-	Values int    // of them variables
+	Nodes  []NodeSize // by type, in the order of the package's doc; those that occur
+	Blob   int        // all of the bytes
+	Static int        // of them the nodes with their links and parameters; the rest is names and tables
+	Data   int        // bytes of each instance
+	Values int        // of them variables
 }

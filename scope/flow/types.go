@@ -142,7 +142,7 @@ func constant(value any, t Type) (word uint32, err error) {
 		}
 		return uint32(int32(number)), nil
 	case Number:
-		if v.Kind() != reflect.Float32 && math.Abs(number) > math.MaxFloat32 {
+		if !finite(float32(number)) {
 			return wrong()
 		}
 		return math.Float32bits(float32(number)), nil
@@ -152,6 +152,9 @@ func constant(value any, t Type) (word uint32, err error) {
 	}
 	return 0, nil
 }
+
+// finite says whether a number may be a constant: a source has no other.
+func finite(number float32) bool { return number-number == 0 }
 
 // valueOf is a word of the blob as Go has it.
 func valueOf(p unsafe.Pointer, t Type) any {

@@ -2,7 +2,9 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"sort"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/blob"
@@ -56,12 +58,27 @@ func (v *verifier) all() error {
 		}
 		before = offsetOf(l)
 	}
+	if !v.named() {
+		return fmt.Errorf("it has a name that isn't UTF-8")
+	}
 	for i, l := range v.nodes {
 		if err := v.node(l.Get(v.blob)); err != nil {
 			return fmt.Errorf("node %.80q: %w", v.Names.Get(v.blob)[i].Get(v.blob), err)
 		}
 	}
 	return v.tables()
+}
+
+// named says whether all names are UTF-8.
+func (v *verifier) named() bool {
+	ok := utf8.ValidString(v.Name.Get(v.blob))
+	for _, name := range v.Names.Get(v.blob) {
+		ok = ok && utf8.ValidString(name.Get(v.blob))
+	}
+	for _, x := range v.variables {
+		ok = ok && utf8.ValidString(x.Name.Get(v.blob))
+	}
+	return ok
 }
 
 // data looks at the layout of the dynamic data: a head, variables one after another, and state.
@@ -79,12 +96,17 @@ func (v *verifier) data() error {
 		if x.Type < Bool || x.Type > Handle || x.At < end || x.At > v.State || v.State-x.At < size || x.At%size != 0 {
 			return fmt.Errorf("variable %.80q is a %d at %d", x.Name.Get(v.blob), x.Type, x.At)
 		}
-		if word := *(*uint32)(unsafe.Add(template, x.At)); x.Type == Bool && word > 1 {
-			return fmt.Errorf("variable %.80q is the bool %d", x.Name.Get(v.blob), word)
+		if word := *(*uint32)(unsafe.Add(template, x.At)); !isConstant(word, x.Type) {
+			return fmt.Errorf("variable %.80q is %#x, no %v", x.Name.Get(v.blob), word, x.Type)
 		}
 		end = x.At + size
 	}
 	return nil
+}
+
+// isConstant says whether a word is one of the type.
+func isConstant(word uint32, t Type) bool {
+	return t == Int || t == Bool && word <= 1 || t == Number && finite(math.Float32frombits(word)) || t == Handle && word == 0
 }
 
 // uses says whether a variable of the type lies at the offset.
@@ -116,8 +138,8 @@ func (v *verifier) field(f field, p unsafe.Pointer) error {
 	switch f.role {
 	case input:
 		in := (*In[int32])(p)
-		if in.at != 0 && !v.uses(in.at, f.typ) || in.at == 0 && f.typ == Bool && in.constant > 1 {
-			return fmt.Errorf("%s is %d at %d, no %v", f.name, in.constant, in.at, f.typ)
+		if in.at != 0 && !v.uses(in.at, f.typ) || in.at == 0 && !isConstant(in.constant, f.typ) {
+			return fmt.Errorf("%s is %#x at %d, no %v", f.name, in.constant, in.at, f.typ)
 		}
 	case output:
 		if at := (*Out[int32])(p).at; at != 0 && !v.uses(at, f.typ) {
