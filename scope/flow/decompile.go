@@ -43,6 +43,9 @@ func (d *decompiler) node(name string, n *node) Node {
 	for _, f := range kinds[n.Tag].fields {
 		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at))
 	}
+	if t := kinds[n.Tag].typ; t != 0 && len(out.In)+len(out.Out) == 0 {
+		out.In = []Input{{Name: "a", Constant: valueOf(unsafe.Pointer(new(uint64)), t)}} // of which type two zeros are
+	}
 	switch n.Tag {
 	case tagEvent:
 		n := (*event)(unsafe.Pointer(n))

@@ -1,6 +1,9 @@
 package flow
 
-import "unsafe"
+import (
+	"strings"
+	"unsafe"
+)
 
 // run follows links until none is left, or so many steps are taken; it says whether none is left. It may
 // be called again, and goes on.
@@ -240,7 +243,11 @@ func (r *Runner) send(n *send, then span) span {
 func (r *Runner) tooMany() error {
 	r.peek()
 	l := (*to)(unsafe.Add(r.base, r.next))
-	return &StepsError{r.home().Name(), r.home().nameOf(r.began), r.graph.nameOf(l.Node.Get(r.graph.blob)), r.steps}
+	name := r.graph.nameOf(l.Node.Get(r.graph.blob))
+	// Clones: who fails its load for this prints it when the region is gone.
+	return &StepsError{
+		strings.Clone(r.home().Name()), strings.Clone(r.home().nameOf(r.began)), strings.Clone(name), r.steps,
+	}
 }
 
 // home is the graph that the run began in.

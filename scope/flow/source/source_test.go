@@ -114,6 +114,12 @@ func TestConstants(t *testing.T) {
 			same(t, got)
 		}
 	}
+	for _, zero := range []any{false, 0, float32(0)} {
+		two := []flow.Input{{Name: "a", Constant: zero}, {Name: "b", Constant: zero}}
+		want, _, err := flow.Compile(flow.Source{Nodes: []flow.Node{{Name: "equal", Type: "equal", In: two}}}, doors)
+		require.NoError(t, err)
+		same(t, want)
+	}
 	ints := flow.Source{Nodes: []flow.Node{{Name: "less", Type: "less", In: []flow.Input{{Name: "a", Constant: 1}, {Name: "b", Constant: 2}}}}}
 	want, _, err := flow.Compile(ints, doors)
 	require.NoError(t, err)

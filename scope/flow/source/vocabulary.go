@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/upfront-mem/upfront/platform/jsonfile"
@@ -62,6 +64,71 @@ func ReadVocabulary(name string, data []byte) (v flow.Vocabulary, err error) {
 		return flow.Vocabulary{}, err
 	}
 	return v, nil
+}
+
+// Guess is a vocabulary that has what the graph speaks of: for a tool that draws or checks a graph
+// without its host. Of a parameter that only constants are given, int may be short for number.
+func Guess(graph flow.Source) (v flow.Vocabulary) {
+	types := map[string]flow.Type{}
+	for _, variable := range graph.Variables {
+		types[variable.Name] = variable.Type
+	}
+	sure := map[[3]string]bool{} // of, name of what, parameter: a variable said its type
+	for _, n := range graph.Nodes {
+		list := &v.Events
+		switch n.Type {
+		case "action":
+			list = &v.Actions
+		case "event", "send":
+		default:
+			continue
+		}
+		i := slices.IndexFunc(*list, func(s flow.Signature) bool { return s.Name == n.Of })
+		if i < 0 {
+			i = len(*list)
+			*list = append(*list, flow.Signature{Name: n.Of})
+		}
+		parameters := &(*list)[i].Parameters
+		add := func(p flow.Parameter, isSure bool) {
+			of := [3]string{n.Of, strconv.FormatBool(list == &v.Actions), p.Name}
+			k := slices.IndexFunc(*parameters, func(other flow.Parameter) bool { return other.Name == p.Name })
+			switch {
+			case k < 0:
+				*parameters = append(*parameters, p)
+			case isSure && !sure[of], !sure[of] && p.Type == flow.Number:
+				(*parameters)[k].Type = p.Type
+			}
+			sure[of] = sure[of] || isSure
+		}
+		for _, in := range n.In {
+			if n.Type == "send" && in.Name == "key" {
+				continue
+			}
+			if t, known := types[in.Variable]; known {
+				add(flow.Parameter{Name: in.Name, Type: t}, true)
+			} else {
+				add(flow.Parameter{Name: in.Name, Type: constantType(in.Constant)}, false)
+			}
+		}
+		for _, out := range n.Out {
+			t, known := types[out.Variable]
+			if !known {
+				t = flow.Int // Compile says that there is no such variable
+			}
+			add(flow.Parameter{Name: out.Name, Type: t, Out: n.Type == "action"}, known)
+		}
+	}
+	return v
+}
+
+func constantType(value any) flow.Type {
+	switch value.(type) {
+	case bool:
+		return flow.Bool
+	case float32, float64:
+		return flow.Number
+	}
+	return flow.Int
 }
 
 func signatures(file *jsonfile.File, all *jsonfile.Value, actions bool) (list []flow.Signature) {

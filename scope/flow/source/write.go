@@ -22,8 +22,8 @@ func Write(graph flow.Source) []byte {
 	var lines []string
 	for _, v := range graph.Variables {
 		members := []string{`"type": ` + quote(v.Type.String())}
-		if v.Value != nil {
-			members = append(members, `"value": `+constantText(v.Value))
+		if text := constantText(v.Value); !zero[text] {
+			members = append(members, `"value": `+text)
 		}
 		lines = append(lines, quote(v.Name)+": "+object(members))
 	}
@@ -41,6 +41,9 @@ func Write(graph flow.Source) []byte {
 	b.WriteString("}\n}\n")
 	return b.Bytes()
 }
+
+// zero is what a variable begins with that has no value.
+var zero = map[string]bool{"<nil>": true, "false": true, "0": true, "0.0": true}
 
 // nodeText is a node's members.
 func nodeText(n flow.Node) (members []string) {

@@ -88,20 +88,11 @@ func kindOf(n flow.Node) kind {
 
 // linesOf is what stands in a node's box below its name: what it is, and its constants.
 func linesOf(n flow.Node) []string {
-	lines := []string{n.Type}
-	if n.Of != "" {
-		lines[0] = n.Of
-	}
-	if n.Type == "send" {
-		lines[0] = "send " + n.Of
-	}
-	if n.Key != 0 {
-		lines[0] += fmt.Sprintf(" %d", n.Key)
-	}
+	lines := []string{whatText(n)}
 	var constants []string
 	for _, in := range n.In {
 		if in.Variable == "" && in.Constant != nil {
-			constants = append(constants, fmt.Sprintf("%s %v", in.Name, in.Constant))
+			constants = append(constants, in.Name+" "+valueText(in.Constant))
 		}
 	}
 	for some := range slices.Chunk(constants, 2) {
@@ -109,6 +100,22 @@ func linesOf(n flow.Node) []string {
 	}
 	return lines
 }
+
+// whatText is what a node is: its type, or what it is of.
+func whatText(n flow.Node) string {
+	switch n.Type {
+	case "event":
+		return fmt.Sprintf("%s %d", n.Of, n.Key)
+	case "action":
+		return n.Of
+	case "send":
+		return "send " + n.Of
+	}
+	return n.Type
+}
+
+// valueText is a constant or a variable's value.
+func valueText(value any) string { return fmt.Sprint(value) }
 
 // linkText is a link's list, its place in a list of several, and its port: "then" alone says
 // nothing.
@@ -132,7 +139,7 @@ func typeOf(graph flow.Source, variable string) string {
 			if v.Value == nil {
 				return v.Type.String()
 			}
-			return fmt.Sprintf("%v, begins %v", v.Type, v.Value)
+			return v.Type.String() + ", begins " + valueText(v.Value)
 		}
 	}
 	return "unknown"
