@@ -200,11 +200,13 @@ func open(name, host string, guessing bool) (*graph, error) {
 			return nil, err
 		}
 		data = source.Write(g.source) // for the report, and for what another host says of it
-	} else if g.source, err = source.Read(name, data); err == nil {
+	} else if host == "" && !guessing {
+		return nil, errors.New("give --host FILE: a blob has the types of what the game offers")
+	} else {
+		g.source, _ = source.Read(name, data) // Compile says what is wrong with it
 		g.vocabulary = source.Guess(g.source)
 	}
-	switch {
-	case host != "":
+	if host != "" {
 		text, err := readFile(host)
 		if err != nil {
 			return nil, err
@@ -212,8 +214,6 @@ func open(name, host string, guessing bool) (*graph, error) {
 		if g.vocabulary, err = source.ReadVocabulary(host, text); err != nil {
 			return nil, err
 		}
-	case err == nil && !guessing && !isBlob(data):
-		return nil, errors.New("give --host FILE: a blob has the types of what the game offers")
 	}
 	if g.data, g.report, err = source.Compile(name, data, g.vocabulary); err != nil {
 		return nil, err

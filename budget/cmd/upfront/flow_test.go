@@ -36,6 +36,7 @@ func TestCommands(t *testing.T) {
 		"flow check GRAPHS/door.json",
 		"flow check GRAPHS/door.json GRAPHS/bad.json --host GRAPHS/host.json",
 		"flow check GRAPHS/none.json",
+		"flow check GRAPHS/bad.json",
 		"flow compile GRAPHS/door.json",
 		"flow compile GRAPHS/every.json --host GRAPHS/host.json -o DIR/every.blob",
 		"flow check DIR/every.blob --host GRAPHS/host.json",

@@ -13,8 +13,8 @@ import (
 // FileMax is the largest file that is read: graphs of 100,000 nodes have less.
 const FileMax = 16 << 20
 
-// Read reads a graph without a vocabulary: whether there are the nodes, variables and actions that
-// it speaks of, only Compile says. Errors begin with name and line.
+// Read reads a graph, as far as it can be read, without a vocabulary: whether there are the nodes,
+// variables and actions that it speaks of, only Compile says. Errors begin with name and line.
 func Read(name string, data []byte) (flow.Source, error) {
 	r := newReader(name, data)
 	return r.graph, r.file.Err()

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena/blob"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
 	"github.com/upfront-mem/upfront/scope/flow/source"
 )
@@ -162,3 +165,11 @@ func FuzzCompile(f *testing.F) {
 }
 
 func scratch(data []byte) []byte { return make([]byte, blob.ScratchSize(data)) }
+
+func openScope(t testing.TB) scope.Scope {
+	t.Helper()
+	b := budgettest.Open(t, budget.Plan{Name: "flow", Scratch: budget.ScratchPlan{Workers: 1, Size: 4 * budget.MiB}})
+	s := b.Scratch(0, 0).Open("level")
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}

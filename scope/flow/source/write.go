@@ -22,7 +22,7 @@ func Write(graph flow.Source) []byte {
 	var lines []string
 	for _, v := range graph.Variables {
 		members := []string{`"type": ` + quote(v.Type.String())}
-		if text := constantText(v.Value); !zero[text] {
+		if text := constantText(v.Value); v.Value != nil && !isZero(text, v.Type) {
 			members = append(members, `"value": `+text)
 		}
 		lines = append(lines, quote(v.Name)+": "+object(members))
@@ -42,8 +42,13 @@ func Write(graph flow.Source) []byte {
 	return b.Bytes()
 }
 
-// zero is what a variable begins with that has no value.
-var zero = map[string]bool{"<nil>": true, "false": true, "0": true, "0.0": true}
+// isZero says whether a constant is what a variable begins with that has no value.
+func isZero(text string, t flow.Type) bool {
+	if t == flow.Bool {
+		return text == "false"
+	}
+	return text == "0" || text == "0.0"
+}
 
 // nodeText is a node's members.
 func nodeText(n flow.Node) (members []string) {

@@ -61,8 +61,7 @@ func (p *picture) groups() (list []*group) {
 	for i := range leader {
 		leader[i] = i
 	}
-	var of func(int) int
-	of = func(i int) int {
+	of := func(i int) int {
 		for leader[i] != i {
 			leader[i] = leader[leader[i]]
 			i = leader[i]
