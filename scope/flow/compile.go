@@ -15,7 +15,7 @@ import (
 )
 
 // Compile makes the blob of a graph for hosts with this vocabulary. It looks at all of the source: the
-// error is a list of every [Fault], as errors.Join gives it. It works on the Go heap.
+// error is a list of every [Fault] in the order of the source, as errors.Join gives it. It works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
 	if !utf8.ValidString(source.Name) {
@@ -24,6 +24,7 @@ func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, 
 	c.variables()
 	c.nodes()
 	if len(c.faults) > 0 {
+		slices.SortStableFunc(c.faults, func(a, b error) int { return a.(*Fault).Node - b.(*Fault).Node })
 		return nil, Report{}, errors.Join(c.faults...)
 	}
 	w := format.Writer(nil) // counts
@@ -113,7 +114,7 @@ func isName(name string) bool { return name != "" && utf8.ValidString(name) }
 
 // set writes a word of the template, which grows to have it.
 func (c *compiler) set(at, word uint32) {
-	for uint32(len(c.template))*8 < at+8 {
+	for uint32(len(c.template))*8 < at+4 {
 		c.template = append(c.template, 0)
 	}
 	*(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.template)), at)) = word

@@ -41,7 +41,7 @@ type decompiler struct {
 func (d *decompiler) node(name string, n *node) Node {
 	out := Node{Name: name, Type: kinds[n.Tag].name}
 	for _, f := range kinds[n.Tag].fields {
-		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at))
+		d.field(&out, f, unsafe.Add(unsafe.Pointer(n), f.at), kinds[n.Tag].typ != 0)
 	}
 	if t := kinds[n.Tag].typ; t != 0 && len(out.In)+len(out.Out) == 0 {
 		out.In = []Input{{Name: "a", Constant: valueOf(unsafe.Pointer(new(uint64)), t)}} // of which type two zeros are
@@ -69,19 +69,20 @@ func (d *decompiler) parameters(n *Node, of Signature, words blob.Array[uint32],
 		if p.Out || values {
 			f.role = output
 		}
-		d.field(n, f, unsafe.Pointer(&left[0]))
+		d.field(n, f, unsafe.Pointer(&left[0]), false)
 		left = left[f.role.size()/4:]
 	}
 }
 
-// field adds what it has, if it isn't what it would be without being given.
-func (d *decompiler) field(n *Node, f field, p unsafe.Pointer) {
+// field adds what it has, if it isn't what it would be without being given, or if it says of what type the
+// node is.
+func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 	switch f.role {
 	case input:
 		in := (*In[int32])(p)
 		if in.at != 0 {
 			n.In = append(n.In, Input{Name: f.name, Variable: d.variable(in.at)})
-		} else if f.typ != Handle && in.constant != 0 {
+		} else if f.typ != Handle && (in.constant != 0 || says) {
 			n.In = append(n.In, Input{Name: f.name, Constant: valueOf(unsafe.Pointer(&in.constant), f.typ)})
 		}
 	case output:

@@ -87,9 +87,6 @@ func (v *verifier) data() error {
 		return fmt.Errorf("%d bytes of dynamic data, with state from %d", v.size, v.State)
 	}
 	template := unsafe.Pointer(unsafe.SliceData(v.Template.Get(v.blob)))
-	if (*head)(template).waiting != 0 {
-		return fmt.Errorf("nodes wait in a new instance")
-	}
 	end := headSize
 	for _, x := range v.variables {
 		size := x.Type.size()
