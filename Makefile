@@ -57,7 +57,7 @@ test-c: ## the C core without Go: gcc, C++, sanitizers, branch coverage; soak-c 
 	sh tests/c/run.sh build/c
 
 cover: ## coverage: Go statements for each package, then branches of the C core
-	$(GO) test -cover ./arena ./scope/... ./budget/... ./platform ./tests/frogpond
+	$(GO) test -cover ./arena ./scope/... ./budget/... ./platform ./tests/frogpond/...
 	sh tests/c/run.sh build/c coverage
 
 # Three times the same program: as it is, with each fast path through the bindings, and with Go's arena experiment. The first drives the others.
@@ -74,7 +74,7 @@ bench-gate: ## holds what `make bench` measures to its targets (tests/bench/targ
 # A target that finds nothing may end in "context deadline exceeded", which is the fuzzer's own (golang/go#75804): it runs again.
 fuzz: ## every fuzz target for FUZZ=10s
 	@mkdir -p build/fuzz
-	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go */*/*/*_test.go | xargs dirname | sort -u); do \
+	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go */*/*/*_test.go $(POND)/internal/*/*_test.go | xargs dirname | sort -u); do \
 	  t=$(CURDIR)/build/fuzz/$$(basename $$p).test; $(GO) test -c -fuzz . -o $$t ./$$p || exit 1; \
 	  for f in $$($$t -test.list '^Fuzz'); do \
 	    echo "== $$p $$f"; \
@@ -133,7 +133,8 @@ flow-draw: build/upfront build/frogpond ## build/flow-E1M1.svg, the graph of a l
 
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena arena/blob scope scope/container scope/flow scope/flow/source budget budget/budgettest budget/view platform tests/frogpond tests/conformance
+TESTED = arena arena/blob scope scope/container scope/flow scope/flow/source budget budget/budgettest budget/view platform \
+  $(POND) $(POND)/internal/doom $(POND)/internal/game tests/conformance
 SUITES = $(notdir $(TESTED))
 
 # needs TARGET: fails where its compiler or its C library is missing, and says which packages have them. here TARGETS: those that have.

@@ -28,14 +28,14 @@ linux-arm64-static.cc     = $(linux-arm64.cc)
 linux-arm64-static.cflags = -static
 linux-arm64-static.apt    = $(linux-arm64.apt)
 linux-arm64-static.run    = $(linux-arm64.run)
-linux-arm64-static.suites = platform frogpond
+linux-arm64-static.suites = platform frogpond doom game
 linux-arm64-static.paged  = platform frogpond
 
 linux-amd64.env    = GOOS=linux GOARCH=amd64 CGO_ENABLED=1 CC=$(linux-amd64.cc)
 linux-amd64.cc     = $(call compiler,x86_64)
 linux-amd64.apt    = $(if $(filter x86_64,$(HERE)),gcc,gcc-x86-64-linux-gnu libc6-dev-amd64-cross qemu-user-static)
 linux-amd64.run    = $(call emulator,x86_64)
-linux-amd64.suites = platform frogpond
+linux-amd64.suites = platform frogpond doom game
 
 linux-arm.env    = GOOS=linux GOARCH=arm GOARM=7 CGO_ENABLED=1 CC=$(linux-arm.cc)
 linux-arm.cc     = arm-linux-gnueabihf-gcc
@@ -51,7 +51,7 @@ linux-arm64-asan.cc     = $(linux-arm64.cc)
 linux-arm64-asan.cflags = -fsanitize=address
 linux-arm64-asan.apt    = $(linux-arm64.apt)
 linux-arm64-asan.run    = env ASAN_OPTIONS=detect_leaks=0 $(linux-arm64.run)
-linux-arm64-asan.suites = arena scope frogpond
+linux-arm64-asan.suites = arena scope frogpond doom game
 linux-arm64-asan.but    = ^TestHashes$$/^freedoom$$
 
 # What is compiled here and runs elsewhere: `make cross` has a recipe for each.

@@ -110,10 +110,22 @@ func ownModule(t *testing.T, dir string) {
 	goCommand(t, dir, "mod", "tidy")
 }
 
-// TestFrogpondIsATemplate copies frogpond into a module of its own, and builds and runs it there.
+// TestFrogpondIsATemplate copies frogpond into a module of its own, where its packages are that
+// module's, and builds and runs it there.
 func TestFrogpondIsATemplate(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("frogpond")))
+	for _, pattern := range []string{"*.go", "internal/*/*.go", "internal/*/*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			text = bytes.ReplaceAll(text, []byte(module+"/tests/frogpond/"), []byte("example.com/pond/"))
+			require.NoError(t, os.WriteFile(file, text, 0o644))
+		}
+	}
 	ownModule(t, dir)
 	goCommand(t, dir, "build", "-o", "server", ".")
 	out, err := exec.Command(filepath.Join(dir, "server"), "-ticks", "35", "-json").CombinedOutput()

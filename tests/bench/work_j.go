@@ -154,7 +154,8 @@ func buildPond(folder, who string) (program string, err error) {
 	program = filepath.Join(folder, strings.ReplaceAll(who, " ", ""))
 	line := []string{"build", "-o", program}
 	if who != library {
-		overlay, err := heapOverlay(filepath.Join(root, "tests", "frogpond"), program+".files", who == byHand)
+		internal := filepath.Join(root, "tests", "frogpond", "internal")
+		overlay, err := heapOverlay(internal, program+".files", who == byHand)
 		if err != nil {
 			return "", err
 		}
@@ -168,21 +169,40 @@ func buildPond(folder, who string) (program string, err error) {
 	return program, nil
 }
 
-// heapOverlay writes to a folder what the go command is to read instead of a game's files, and the list of these.
-func heapOverlay(game, folder string, careful bool) (list string, err error) {
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return "", err
-	}
-	files, err := filepath.Glob(filepath.Join(game, "*.go"))
-	if err != nil {
-		return "", err
-	}
+// heapOverlay writes to a folder what the go command is to read instead of the files of a game's
+// packages, and the list of these.
+func heapOverlay(internal, folder string, careful bool) (list string, err error) {
 	instead := map[string]string{}
-	for _, name := range append(files, filepath.Join("testdata", "goheap", "heap.go")) {
-		text, err := os.ReadFile(name)
+	for _, name := range []string{"doom", "game"} {
+		err := packageOverlay(instead, filepath.Join(internal, name), filepath.Join(folder, name), careful)
 		if err != nil {
 			return "", err
 		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": instead})
+	if err != nil {
+		return "", err
+	}
+	list = filepath.Join(folder, "overlay.json")
+	return list, os.WriteFile(list, text, 0o600)
+}
+
+// packageOverlay writes the files of one package, and the Go heap's beside them.
+func packageOverlay(instead map[string]string, source, folder string, careful bool) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(source, "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, name := range append(files, filepath.Join("testdata", "goheap", "heap.go")) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		clause := "package " + filepath.Base(source) + "\n"
+		text = []byte(strings.Replace(string(text), "package main\n", clause, 1))
 		for _, r := range onGoHeap {
 			text = r.what.ReplaceAll(text, []byte(r.with))
 		}
@@ -194,14 +214,9 @@ func heapOverlay(game, folder string, careful bool) (list string, err error) {
 		text = []byte(strings.Replace(string(text), "const careful = false", fmt.Sprint("const careful = ", careful), 1))
 		file := filepath.Join(folder, filepath.Base(name))
 		if err := os.WriteFile(file, text, 0o600); err != nil {
-			return "", err
+			return err
 		}
-		instead[filepath.Join(game, filepath.Base(name))] = file
+		instead[filepath.Join(source, filepath.Base(name))] = file
 	}
-	text, err := json.Marshal(map[string]any{"Replace": instead})
-	if err != nil {
-		return "", err
-	}
-	list = filepath.Join(folder, "overlay.json")
-	return list, os.WriteFile(list, text, 0o600)
+	return nil
 }

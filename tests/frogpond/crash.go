@@ -13,9 +13,9 @@ import (
 // is kept beyond its budget's Close, and C writes into it.
 func crash(ctx context.Context, b *budget.Budget) error {
 	var kept []byte
-	_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Level, error) {
+	_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*byte, error) {
 		kept = s.BytesUnzeroed(4096, 64)
-		return &Level{}, nil
+		return &kept[0], nil
 	})
 	if err := errors.Join(err, b.Close()); err != nil {
 		return err

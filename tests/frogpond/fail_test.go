@@ -16,6 +16,8 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
 // failing is the server that meets a full somewhere, and has to go on.
@@ -28,18 +30,18 @@ type failing struct {
 }
 
 func newFailing(t *testing.T) *failing {
-	o := options{log: os.DevNull, workers: 1, ticks: 3, bots: 4, seed: 1, maps: "E1M1,E1M3,MAP07"}
+	o := options{bots: 4, Options: game.Options{Log: os.DevNull, Workers: 1, Ticks: 3, Seed: 1, Maps: "E1M1,E1M3,MAP07"}}
 	if freedoom(t) {
-		o.wads = append(installedWADs(), builtin)
+		o.WADs = append(doom.InstalledWADs(), doom.Builtin)
 	} else { // two files as well: each that is open is a value that a scope holds
-		o.wads, o.maps = []string{madeWAD(t, 2), madeWAD(t, 3), builtin}, "MAP07"
+		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
 	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" { // each request of each tick would take minutes
-		f.o.ticks, f.o.bots, f.visit.ticks = 1, 1, 0
-		f.small.ticks, f.small.bots = 1, 1
+		f.o.Ticks, f.o.bots, f.visit.Ticks = 1, 1, 0
+		f.small.Ticks, f.small.bots = 1, 1
 	}
-	f.small.wads, f.small.maps = []string{builtin}, "MAP07"
+	f.small.WADs, f.small.Maps = []string{doom.Builtin}, "MAP07"
 	b := budgettest.Open(t, f.plan(t))
 	require.NoError(t, f.goOn(t.Context(), b, nil))
 	f.needs = needs(b.Report())
@@ -49,7 +51,7 @@ func newFailing(t *testing.T) *failing {
 // madeWAD is a file with the built-in maps of a seed.
 func madeWAD(t *testing.T, seed uint64) (name string) {
 	name = filepath.Join(t.TempDir(), "made.wad")
-	require.NoError(t, os.WriteFile(name, makeWAD(seed), 0o644))
+	require.NoError(t, os.WriteFile(name, doom.BuiltinWAD(seed), 0o644))
 	return name
 }
 
@@ -92,9 +94,9 @@ func planned(p budget.Plan, key string) uint64 {
 
 // run is all that a server does: boot, maps, a rewind of the systems, a map again. It ends at the first full, and goes on.
 func (f *failing) run(ctx context.Context, b *budget.Budget) error {
-	s, err := boot(ctx, &f.o, b)
+	s, err := game.Boot(ctx, f.o.Options, b)
 	if err == nil {
-		defer s.crew.stop()
+		defer s.Stop()
 		err = f.play(ctx, s)
 	}
 	if !errors.Is(err, budget.ErrFull) {
@@ -118,50 +120,50 @@ func (f *failing) run(ctx context.Context, b *budget.Budget) error {
 	return err
 }
 
-func (f *failing) play(ctx context.Context, s *Server) error {
-	if err := s.systems.seal(s.budget); err != nil {
+func (f *failing) play(ctx context.Context, s *game.Server) error {
+	if err := s.Seal(); err != nil {
 		return err
 	}
-	for i := range s.maps {
+	for i := range s.Maps {
 		if err := playOne(ctx, &f.visit, s, i); err != nil {
 			return err
 		}
 	}
-	if err := s.budget.Region("systems").Rewind(ctx); err != nil {
+	if err := s.Budget.Region("systems").Rewind(ctx); err != nil {
 		return err
 	}
-	if err := s.loadSystems(ctx, &f.o); err != nil {
+	if err := s.LoadSystems(ctx, f.o.Options); err != nil {
 		return err
 	}
-	return playOne(ctx, &f.o, s, len(s.maps)-1)
+	return playOne(ctx, &f.o, s, len(s.Maps)-1)
 }
 
 // goOn boots, or builds anew, what there isn't any more, and plays a small map in the same budget.
-func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *Server) (err error) {
+func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *game.Server) (err error) {
 	if s == nil {
-		if s, err = boot(ctx, &f.small, b); err != nil {
+		if s, err = game.Boot(ctx, f.small.Options, b); err != nil {
 			return err
 		}
-		defer s.crew.stop()
+		defer s.Stop()
 	}
-	if s.systems == nil {
-		if err := s.loadSystems(ctx, &f.small); err != nil {
+	if s.Systems == nil {
+		if err := s.LoadSystems(ctx, f.small.Options); err != nil {
 			return err
 		}
 	}
-	return playOne(ctx, &f.small, s, len(s.maps)-1) // the last is built in
+	return playOne(ctx, &f.small, s, len(s.Maps)-1) // the last is built in
 }
 
 // playOne plays a map, rewinds the level, and gives the full that kept the map from being played.
-func playOne(ctx context.Context, o *options, s *Server, i int) error {
+func playOne(ctx context.Context, o *options, s *game.Server, i int) error {
 	r := newResult(o)
-	if err := r.play(ctx, o, s.game(), s.maps[i], io.Discard); err != nil {
+	if err := r.play(ctx, o, s, s.Maps[i], io.Discard); err != nil {
 		return err
 	}
 	if !r.IdentityOK {
 		return errors.New("the walk doesn't cover the budget")
 	}
-	if used := s.budget.Region("level").Report().Used; used != 0 {
+	if used := s.Budget.Region("level").Report().Used; used != 0 {
 		return fmt.Errorf("%d bytes are left in the level", used)
 	}
 	return r.Levels[0].err

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
 var (
@@ -24,13 +26,13 @@ const record = "go test ./tests/frogpond -run Hashes -update, in both forms, wit
 // TestHashes plays all maps with each crew. Their states, and what they took of the budget, are those that were recorded: in
 // every build, on every target, with the plan of each device.
 func TestHashes(t *testing.T) {
-	t.Run(builtin, func(t *testing.T) { checkHashes(t, builtin, 350, "-wad", builtin) })
+	t.Run(doom.Builtin, func(t *testing.T) { checkHashes(t, doom.Builtin, 350, "-wad", doom.Builtin) })
 	t.Run("freedoom", func(t *testing.T) {
 		if !freedoom(t) {
 			t.Skip(noFreedoom)
 		}
 		sum := uint32(0)
-		for _, name := range installedWADs() {
+		for _, name := range doom.InstalledWADs() {
 			file, err := os.ReadFile(name)
 			require.NoError(t, err)
 			sum = crc32.Update(sum, crc32.IEEETable, file)
@@ -52,7 +54,7 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 	text, err := os.ReadFile(file)
 	recorded := string(text)
 	switch {
-	case os.IsNotExist(err) && name != builtin && os.Getenv("REQUIRE_ALL") == "": // another release
+	case os.IsNotExist(err) && name != doom.Builtin && os.Getenv("REQUIRE_ALL") == "": // another release
 		t.Logf("%s was not recorded; the crews are compared with each other", name)
 	case !*update:
 		require.NoError(t, err, "%s", record)

@@ -1,6 +1,8 @@
-// Command frogpond is the inside of a game server, without graphics and, so far, without a network: seeded players walk
-// the levels of Doom-format WAD files, and frogs appear around them, all within one fixed budget. It is the template for a
-// server of your own: this file is the life of the memory, each of the others is one subject of the game.
+// Command frogpond is the inside of a game server, without graphics and, so far, without a network:
+// seeded players walk the levels of Doom-format WAD files, and frogs appear around them, all within
+// one fixed budget. It is the template for a server of your own: this file is the life of the
+// memory. The files beside it are what the program takes and says; internal/game is the play, and
+// internal/doom what reads a map. Who copies the folder replaces the path of their imports.
 package main
 
 import (
@@ -15,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
 func main() {
@@ -66,19 +69,19 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 		result.finish(b) // closes what is open, newest first
 	}()
 	warmRuntime()
-	s, err := boot(ctx, o, b)
+	s, err := game.Boot(ctx, o.Options, b)
 	if err != nil {
 		return err
 	}
-	defer s.crew.stop()
-	err = s.systems.seal(b)
-	for i := 0; i < len(s.maps) && err == nil && ctx.Err() == nil; i++ {
-		err = result.play(ctx, o, s.game(), s.maps[i], stderr)
+	defer s.Stop()
+	err = s.Seal()
+	for i := 0; i < len(s.Maps) && err == nil && ctx.Err() == nil; i++ {
+		err = result.play(ctx, o, s, s.Maps[i], stderr)
 		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
 			// What a finalizer has to say, as of a log on a full disk, ends no game: the first is told at the end.
 			result.close = cmp.Or(result.close, b.Region("systems").Rewind(context.WithoutCancel(ctx)))
 			result.check(b)
-			err = s.loadSystems(ctx, o)
+			err = s.LoadSystems(ctx, o.Options)
 		}
 	}
 	return err

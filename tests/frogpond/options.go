@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
 //go:embed plan.json
@@ -17,15 +18,11 @@ var defaultPlan []byte
 
 // options are the flags.
 type options struct {
-	plan, maps, log, report, durations string
-	wads                               []string
-	ticks, workers                     int
-	bots                               int
-	seed                               uint64
-	realtime, json, verbose, crash     bool
+	game.Options
+	bots                           int
+	plan, report, durations        string
+	realtime, json, verbose, crash bool
 }
-
-const builtin = "builtin" // instead of a file: the levels that the program makes
 
 // parseOptions prints to stderr itself what is wrong, as package flag does.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
@@ -33,17 +30,18 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f := flag.NewFlagSet("frogpond", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in plan.json")
-	f.Func("wad", "a WAD `file`, or "+builtin+"; may be repeated, or be a list with commas (default: installed Freedoom, else "+builtin+")",
-		func(v string) error { o.wads = append(o.wads, strings.Split(v, ",")...); return nil })
-	f.StringVar(&o.maps, "maps", "all", "the maps to play, `names` with commas")
-	f.IntVar(&o.ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")
-	f.IntVar(&o.workers, "workers", 1, "goroutines that decide")
+	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas "+
+		"(default: installed Freedoom, else "+doom.Builtin+")",
+		func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
+	f.StringVar(&o.Maps, "maps", "all", "the maps to play, `names` with commas")
+	f.IntVar(&o.Ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")
+	f.IntVar(&o.Workers, "workers", 1, "goroutines that decide")
 	f.IntVar(&o.bots, "bots", 8, "players on a map")
-	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
 	f.BoolVar(&o.realtime, "realtime", false, "35 ticks a second, not as fast as possible")
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
 	f.BoolVar(&o.verbose, "v", false, "list each map, with the hash of its last state")
-	f.StringVar(&o.log, "log", os.DevNull, "append a log to a `file`")
+	f.StringVar(&o.Log, "log", os.DevNull, "append a log to a `file`")
 	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
 	f.StringVar(&o.durations, "durations", "", "write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
@@ -54,8 +52,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		fmt.Fprintln(stderr, "frogpond:", err)
 		return nil, err
 	}
-	if len(o.wads) == 0 {
-		o.wads = installedWADs()
+	if len(o.WADs) == 0 {
+		o.WADs = doom.InstalledWADs()
 	}
 	return o, nil
 }
@@ -64,24 +62,14 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
-	case o.ticks < 0:
-		return fmt.Errorf("-ticks %d: must not be negative", o.ticks)
-	case o.workers < 1:
-		return fmt.Errorf("-workers %d: there must be at least one", o.workers)
+	case o.Ticks < 0:
+		return fmt.Errorf("-ticks %d: must not be negative", o.Ticks)
+	case o.Workers < 1:
+		return fmt.Errorf("-workers %d: there must be at least one", o.Workers)
 	case o.bots < 0:
 		return fmt.Errorf("-bots %d: must not be negative", o.bots)
 	}
 	return nil
-}
-
-// installedWADs are the Freedoom files where Debian and others put them.
-func installedWADs() []string {
-	for _, folder := range []string{"/usr/share/games/doom", "/usr/local/share/games/doom"} {
-		if found, _ := filepath.Glob(folder + "/freedoom[12].wad"); len(found) > 0 {
-			return found
-		}
-	}
-	return []string{builtin}
 }
 
 // readPlan gives the memory plan and checks that it suits this program.
@@ -108,17 +96,8 @@ func (o *options) readPlan() (budget.Plan, error) {
 	if plan.Frame.Buffers < 2 {
 		return plan, fmt.Errorf("%s: frame.buffers: is %d; a tick reads the last one's events, so 2 are needed", name, plan.Frame.Buffers)
 	}
-	if plan.Scratch.Workers < o.workers {
-		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many", name, plan.Scratch.Workers, o.workers)
+	if plan.Scratch.Workers < o.Workers {
+		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many", name, plan.Scratch.Workers, o.Workers)
 	}
 	return plan, nil
 }
-
-// badFile is an error about a file that a flag names.
-type badFile struct {
-	flag, name string
-	err        error
-}
-
-func (e *badFile) Error() string { return e.flag + " " + e.name + ": " + e.err.Error() }
-func (e *badFile) Unwrap() error { return e.err }

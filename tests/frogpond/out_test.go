@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
 const (
@@ -41,7 +43,7 @@ func TestFullDisk(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			args := append([]string{"-wad", builtin, "-maps", "MAP01", "-ticks", "2"}, c.args...)
+			args := append([]string{"-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "2"}, c.args...)
 			assert.Equal(t, 1, run(t.Context(), args, c.out, &stderr))
 			assert.Contains(t, stderr.String(), full+": no space left on device")
 		})
@@ -51,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 // A log that can't be written doesn't end the game: the result is whole, and counts the finalizer that failed.
 func TestFullLogPlaysOn(t *testing.T) {
 	needFull(t)
-	r, _ := play(t, 1, "-wad", builtin, "-maps", eleven, "-ticks", "2", "-log", full)
+	r, _ := play(t, 1, "-wad", doom.Builtin, "-maps", eleven, "-ticks", "2", "-log", full)
 	assert.Len(t, r.Levels, 11)
 	assert.Equal(t, 1, r.Report.Leaks.Finalizers)
 }

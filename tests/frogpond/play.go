@@ -12,28 +12,27 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
 const tickTime = time.Second / 35
 
 // play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
 // as not run and is no error: the region is empty again and the next may fit.
-func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, stderr io.Writer) error {
-	region := g.budget.Region("level")
+func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map, stderr io.Writer) error {
+	region := s.Budget.Region("level")
 	finalizers := region.Report().Finalizers
 	start := time.Now()
-	level, err := budget.Load(ctx, region, func(s scope.Scope) (*Level, error) {
-		return loadLevel(s, region.Base(), m, g.systems, o.bots)
-	})
+	level, err := s.Load(ctx, m, o.bots)
 	row := LevelResult{Name: m.Name, LoadMicros: measured(time.Since(start).Microseconds())}
-	r.check(g.budget)
+	r.check(s.Budget)
 	if err == nil {
-		g.level = level.Get()
-		if err = g.begin(o.seed); err == nil {
-			err = row.play(ctx, o, g)
+		var g *game.Game
+		if g, err = s.Begin(level, o.Seed); err == nil {
+			err = row.play(ctx, o, s, g)
 		}
-		r.Report = g.budget.Report()
+		r.Report = s.Budget.Report()
 	}
 	if err != nil && !errors.Is(err, budget.ErrFull) {
 		return err
@@ -44,7 +43,7 @@ func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, stderr io
 	}
 	// Without the cancel: what is to be unwound is unwound after Ctrl-C too.
 	err = region.Rewind(context.WithoutCancel(ctx))
-	r.check(g.budget)
+	r.check(s.Budget)
 	if row.Error == "" {
 		row.FinalizersRun = measured(region.Report().Finalizers - finalizers)
 	}
@@ -56,24 +55,24 @@ func (r *Result) play(ctx context.Context, o *options, g *Game, m Map, stderr io
 }
 
 // play runs the ticks of a loaded map and fills the row.
-func (row *LevelResult) play(ctx context.Context, o *options, g *Game) error {
+func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g *game.Game) error {
 	runtime.GC() // what the load left on the Go heap goes now, not during play
-	meter := newMeter(g.budget)
-	ticks, err := g.run(ctx, o, meter)
+	meter := newMeter(s.Budget)
+	ticks, err := playTicks(ctx, o, s, g, meter)
 	if err != nil {
 		return err
 	}
 	meter.stop(row, ticks)
-	report := g.budget.Region("level").Report()
-	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.hash())))
+	report := s.Budget.Region("level").Report()
+	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.Hash())))
 	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)
-	row.PoolCapacity, row.PoolPeak = measured(g.level.Frogs.Cap()), measured(g.level.Frogs.Peak())
+	row.PoolCapacity, row.PoolPeak = measured(g.Level.Frogs.Cap()), measured(g.Level.Frogs.Peak())
 	if o.durations != "" {
-		if err := writeDurations(o.durations, g.systems.Durations[:ticks]); err != nil {
+		if err := writeDurations(o.durations, s.Systems.Durations[:ticks]); err != nil {
 			return err
 		}
 	}
-	row.TickTime = tickTimes(g.systems.Durations[:ticks])
+	row.TickTime = tickTimes(s.Systems.Durations[:ticks])
 	return nil
 }
 
@@ -88,21 +87,22 @@ func writeDurations(name string, durations []uint32) error {
 	return nil
 }
 
-// run plays the ticks. From the second on nothing here may allocate on the Go heap: checked builds stop who does.
-func (g *Game) run(ctx context.Context, o *options, meter *meter) (ticks int, err error) {
-	if err := g.budget.SealStrict(); err != nil {
+// playTicks plays the ticks. From the second on nothing here may allocate on the Go heap: checked
+// builds stop who does.
+func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (ticks int, err error) {
+	if err := s.Budget.SealStrict(); err != nil {
 		return 0, err
 	}
-	defer g.budget.Seal() // the change of levels may allocate; it can't fail, as the budget is open
+	defer s.Budget.Seal() // the change of levels may allocate; it can't fail, as the budget is open
 	begin := time.Now()
-	for ticks < o.ticks && ctx.Err() == nil {
+	for ticks < o.Ticks && ctx.Err() == nil {
 		start := time.Now()
-		if err := g.step(); err != nil {
+		if err := g.Step(); err != nil {
 			return ticks, err
 		}
-		g.systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
+		s.Systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
 		if ticks%35 == 0 {
-			g.systems.note(g.level.Name, "frogs", uint64(g.level.Frogs.Live()))
+			s.Systems.Note(g.Level.Name, "frogs", uint64(g.Level.Frogs.Live()))
 		}
 		ticks++
 		if o.realtime {

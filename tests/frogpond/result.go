@@ -70,8 +70,8 @@ type TickTimes struct {
 func measured[T any](v T) *T { return &v }
 
 func newResult(o *options) *Result {
-	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.wads, ","),
-		Workers: o.workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), options: o}
+	return &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.WADs, ","),
+		Workers: o.Workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), options: o}
 }
 
 // check walks the budget.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
 // play runs the program with -json and gives its result.
@@ -68,14 +69,16 @@ func checkRun(t *testing.T, r Result, ticks, workers int, args ...string) {
 	}
 }
 
+const builtinMaps = 12 // how many levels the program makes
+
 func TestBuiltin(t *testing.T) {
 	log, durations := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "durations")
-	r, stderr := play(t, 0, "-wad", builtin, "-ticks", "120", "-log", log, "-durations", durations)
+	r, stderr := play(t, 0, "-wad", doom.Builtin, "-ticks", "120", "-log", log, "-durations", durations)
 	assert.Empty(t, stderr)
-	assert.Equal(t, builtin, r.WAD)
+	assert.Equal(t, doom.Builtin, r.WAD)
 	assert.Equal(t, build, r.Build)
 	assert.Len(t, r.Levels, builtinMaps)
-	checkRun(t, r, 120, 1, "-wad", builtin)
+	checkRun(t, r, 120, 1, "-wad", doom.Builtin)
 	text, err := os.ReadFile(durations)
 	require.NoError(t, err)
 	assert.Len(t, strings.Fields(string(text)), 120, "a line for each tick of the last map")
@@ -89,7 +92,7 @@ func TestBuiltin(t *testing.T) {
 // freedoom says whether both of its files are installed; where everything must be, the test fails without.
 func freedoom(t *testing.T) bool {
 	t.Helper()
-	installed := len(installedWADs()) == 2
+	installed := len(doom.InstalledWADs()) == 2
 	if !installed && os.Getenv("REQUIRE_ALL") != "" {
 		t.Fatal("REQUIRE_ALL is set, and " + noFreedoom)
 	}
@@ -111,10 +114,10 @@ func crews() []string {
 
 // A plan too small for one map: the map is listed as not run, the others play.
 func TestMapThatDoesNotFit(t *testing.T) {
-	good, big := goodMap(), goodMap()
-	big[0].name = "MAP02"
-	big = set(big, "THINGS", bytes.Repeat(row(64, 64, 0, 1, 7), 50000))
-	write(t, "maps.wad", wadFile(append(append(good, big...), lump{"E1M1", nil})))
+	good, big := doomtest.GoodMap(), doomtest.GoodMap()
+	big[0].Name = "MAP02"
+	big = doomtest.Set(big, "THINGS", bytes.Repeat(doomtest.Row(64, 64, 0, 1, 7), 50000))
+	doomtest.Write(t, "maps.wad", doom.MakeWAD(append(append(good, big...), doom.Lump{Name: "E1M1"})))
 	small := strings.Replace(string(widePlan), `"32MiB"}`, `"256KiB"}`, 1)
 	require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
 
@@ -148,7 +151,7 @@ func TestFrameOrScratchTooSmall(t *testing.T) {
 			small := strings.Replace(string(widePlan), replace[0], replace[1], 1)
 			require.NotEqual(t, string(widePlan), small)
 			require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
-			r, _ := play(t, 3, "-plan", "small.json", "-wad", builtin, "-maps", "MAP01", "-bots", "300", "-workers", "4")
+			r, _ := play(t, 3, "-plan", "small.json", "-wad", doom.Builtin, "-maps", "MAP01", "-bots", "300", "-workers", "4")
 			assert.Contains(t, r.Levels[0].Error, name)
 			assert.Zero(t, r.Leaks)
 		})
@@ -203,7 +206,7 @@ func TestPlanMustSuit(t *testing.T) {
 		require.NotEqual(t, string(widePlan), plan)
 		require.NoError(t, os.WriteFile("small.json", []byte(plan), 0o644))
 		var stdout, stderr bytes.Buffer
-		assert.Equal(t, 1, run(t.Context(), []string{"-plan", "small.json", "-wad", builtin}, &stdout, &stderr))
+		assert.Equal(t, 1, run(t.Context(), []string{"-plan", "small.json", "-wad", doom.Builtin}, &stdout, &stderr))
 		assert.Contains(t, stderr.String(), test.part)
 		assert.Empty(t, stdout.String())
 	}
@@ -224,7 +227,7 @@ func TestInterrupt(t *testing.T) {
 		cancel()
 	}()
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"-json", "-wad", builtin, "-realtime", "-log", "log"}, &stdout, &stderr)
+	code := run(ctx, []string{"-json", "-wad", doom.Builtin, "-realtime", "-log", "log"}, &stdout, &stderr)
 	assert.Equal(t, 0, code)
 	assert.Empty(t, stderr.String())
 	var r Result
@@ -239,7 +242,7 @@ func TestInterrupt(t *testing.T) {
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.Equal(t, 0, run(cancelled, []string{"-wad", builtin}, io.Discard, &stderr))
+	assert.Equal(t, 0, run(cancelled, []string{"-wad", doom.Builtin}, io.Discard, &stderr))
 	assert.Empty(t, stderr.String())
 }
 
@@ -274,27 +277,4 @@ func TestLeaksAndIdentity(t *testing.T) {
 	assert.Equal(t, 1, r.print(&stdout, &stderr, true, false))
 	assert.Contains(t, stdout.String(), `"leaks": 1`)
 	assert.Contains(t, stderr.String(), "scratch 0.0")
-}
-
-// Lines that many goroutines write stay whole.
-func TestLogLinesStayApart(t *testing.T) {
-	s := openServer(t, builtin)
-	name := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, s.loadSystems(t.Context(), &options{log: name, ticks: 1}))
-	var writers sync.WaitGroup
-	for i := range 4 {
-		writers.Go(func() {
-			for range 100 {
-				s.systems.note("worker", strings.Repeat("x", 10*i), uint64(i))
-			}
-		})
-	}
-	writers.Wait()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
-	assert.Len(t, lines, 400)
-	for _, line := range lines {
-		assert.Regexp(t, `^worker x* \d$`, line)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
 // tell says in words what was played, whether it stayed inside its plan, and where the plan has slack.
@@ -22,7 +23,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 	played := len(r.Levels) - len(refused)
 	fmt.Fprintf(out, "Frogpond played %s of %s by itself in %.1f s:\n", many(played, "map"), r.files(), r.Seconds)
 	fmt.Fprintf(out, "on each %s and up to %s (35 are a second of the game), with %s.\n", many(r.options.bots, "player"),
-		many(r.options.ticks, "tick"), many(r.Workers, "worker"))
+		many(r.options.Ticks, "tick"), many(r.Workers, "worker"))
 	fmt.Fprintf(out, "It is the inside of a game server, without a network as yet.\n\n")
 
 	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, budget.SizeText(r.BudgetBytes), r.base())
@@ -44,7 +45,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 func (r *Result) files() string {
 	var names []string
 	for name := range strings.SplitSeq(r.WAD, ",") {
-		if name == builtin {
+		if name == doom.Builtin {
 			name = "its own"
 		}
 		names = append(names, filepath.Base(name))

@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
 // What a run says: what was played, the plan and where it lies, and the slack of each part; hashes only where they are asked for.
 func TestTell(t *testing.T) {
-	args := []string{"-wad", builtin, "-maps", "MAP01", "-ticks", "35"}
+	args := []string{"-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "35"}
 	var short, long bytes.Buffer
 	require.Zero(t, run(t.Context(), args, &short, io.Discard))
 	require.Zero(t, run(t.Context(), append(args, "-v"), &long, io.Discard))

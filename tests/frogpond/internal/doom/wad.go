@@ -1,4 +1,4 @@
-package main
+package doom
 
 import (
 	"encoding/binary"
@@ -69,11 +69,11 @@ func openFile(s scope.Scope, name string) (WAD, error) {
 		return WAD{}, err
 	}
 	s.Own(file)
-	return readWAD(s, name, file, info.Size())
+	return ReadWAD(s, name, file, info.Size())
 }
 
-// readWAD reads and checks the header and the whole lump table.
-func readWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, error) {
+// ReadWAD reads and checks the header and the whole lump table.
+func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, error) {
 	w := WAD{Name: name, file: file}
 	bad := func(lump string, offset int64, format string, args ...any) (WAD, error) {
 		return WAD{}, &BadWAD{File: name, Lump: lump, Offset: offset, Reason: fmt.Sprintf(format, args...)}
@@ -157,4 +157,25 @@ func (e *Entry) name() string {
 		text = append(text, c)
 	}
 	return string(text)
+}
+
+// Lump is a lump of a file in the making.
+type Lump struct {
+	Name string // of at most 8 bytes
+	Data []byte
+}
+
+// MakeWAD puts a WAD file together: the lumps in their order, then the lump table.
+func MakeWAD(lumps []Lump) []byte {
+	out := append([]byte("PWAD"), make([]byte, 8)...)
+	var table []byte
+	for _, l := range lumps {
+		table = binary.LittleEndian.AppendUint32(table, uint32(len(out)))
+		table = binary.LittleEndian.AppendUint32(table, uint32(len(l.Data)))
+		table = append(table, (l.Name + "\x00\x00\x00\x00\x00\x00\x00\x00")[:8]...)
+		out = append(out, l.Data...)
+	}
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(lumps)))
+	binary.LittleEndian.PutUint32(out[8:], uint32(len(out)))
+	return append(out, table...)
 }

@@ -1,4 +1,4 @@
-package main
+package game
 
 import "github.com/upfront-mem/upfront/scope"
 
@@ -18,7 +18,7 @@ func (l *Level) drawChart(scratch scope.Scratch) error {
 	b := &l.Blocks
 	fullest := 0
 	for cell := range b.Cells {
-		fullest = max(fullest, len(l.near(cell)))
+		fullest = max(fullest, len(l.Near(cell)))
 	}
 	if int64(len(b.Cells))*int64(fullest) > maxCharted {
 		b.Ways = nil
@@ -31,7 +31,7 @@ func (l *Level) drawChart(scratch scope.Scratch) error {
 			b.Ways[cell] = 0
 			for direction, d := range beside {
 				clear(seen)
-				hits, ok := l.crossed(list, seen, l.middle(column, row), l.middle(column+d[0], row+d[1]))
+				hits, ok := l.crossed(list, seen, l.Middle(column, row), l.Middle(column+d[0], row+d[1]))
 				if ok && l.allPassable(hits, &playerBody) {
 					b.Ways[cell] |= 1 << direction
 				}

@@ -1,6 +1,9 @@
-package main
+package game
 
-import "github.com/upfront-mem/upfront/scope"
+import (
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
 
 // Finding a way: breadth first over squares of the blockmap's size around the
 // player. The squares and the queue are scratch on one scratch arena, in nested scopes;
@@ -18,9 +21,9 @@ var byteMaker = scope.Plain[uint8]()
 // waySearch is the state of one search; its slices live in the scope scratch.
 type waySearch struct {
 	g           *Game
-	w           *Worker
+	w           *worker
 	scratch     scope.Scope
-	from        Point
+	from        doom.Point
 	column, row int      // the cell of the first square in the first row
 	came        []uint8  // by square: the direction it was reached in plus 1
 	queue       []uint16 // squares in the order of their visit
@@ -28,7 +31,7 @@ type waySearch struct {
 }
 
 // findWay sets the player's way to about the square that r picks.
-func (g *Game) findWay(w *Worker, p *Player, r uint64) {
+func (g *Game) findWay(w *worker, p *Player, r uint64) {
 	result := w.scratches[0].Open("way")
 	defer w.close(result)
 	way := g.searchWay(w, result, p.At, int(r>>8%wayWidth), int(r>>16%wayWidth))
@@ -36,12 +39,12 @@ func (g *Game) findWay(w *Worker, p *Player, r uint64) {
 }
 
 // searchWay gives the way, in the scope result, to the square nearest to a goal.
-func (g *Game) searchWay(w *Worker, result scope.Scope, from Point, goalX, goalY int) []Point {
+func (g *Game) searchWay(w *worker, result scope.Scope, from doom.Point, goalX, goalY int) []doom.Point {
 	scratch := w.scratches[1].Open("squares")
 	defer w.close(scratch)
 	s := waySearch{g: g, w: w, scratch: scratch, from: from}
-	x, y := g.level.Blocks.relative(from)
-	s.column, s.row = int(x>>cellBits)-waySpan, int(y>>cellBits)-waySpan
+	x, y := g.Level.Blocks.Relative(from)
+	s.column, s.row = int(x>>doom.CellBits)-waySpan, int(y>>doom.CellBits)-waySpan
 	s.came = byteMaker.TrySlice(scratch, wayWidth*wayWidth)
 	s.queue = wordMaker.TrySlice(scratch, maxSquares)
 	way := pointMaker.TrySlice(result, maxSquares)
@@ -88,7 +91,7 @@ func (s *waySearch) spread(square int) {
 // opens says whether the square in a direction can be walked to. The chart knows it of all cells,
 // but neither of where the player stands nor of what lies beyond the blockmap.
 func (s *waySearch) opens(square, next, direction int) bool {
-	l := s.g.level
+	l := s.g.Level
 	b := &l.Blocks
 	column, row := s.column+square%wayWidth, s.row+square/wayWidth
 	if b.Ways != nil && square != wayStart && column >= 0 && row >= 0 && column < b.Columns && row < b.Rows {
@@ -99,15 +102,15 @@ func (s *waySearch) opens(square, next, direction int) bool {
 }
 
 // point is the middle of a square; of the first one, where the player stands.
-func (s *waySearch) point(square int) Point {
+func (s *waySearch) point(square int) doom.Point {
 	if square == wayStart {
 		return s.from
 	}
-	return s.g.level.middle(s.column+square%wayWidth, s.row+square/wayWidth)
+	return s.g.Level.Middle(s.column+square%wayWidth, s.row+square/wayWidth)
 }
 
 // backFrom follows the directions back to the start and gives the way forward.
-func (s *waySearch) backFrom(square int, way []Point) []Point {
+func (s *waySearch) backFrom(square int, way []doom.Point) []doom.Point {
 	n := len(way)
 	for s.came[square] != 5 {
 		n--

@@ -1,4 +1,4 @@
-package main
+package doom
 
 import (
 	"github.com/upfront-mem/upfront/arena"
@@ -14,10 +14,12 @@ type Blocks struct {
 	Ways          []uint16 // by cell: where a player can walk to, the chart; nil where there is none
 }
 
+// CellBits are those of a place in 24.8 that lie in one cell.
+const CellBits = 7 + 8
+
 const (
 	cellUnits = 128
-	cellBits  = 7 + 8 // of a place in 24.8
-	countSize = 4     // bytes of what countMaker makes
+	countSize = 4 // bytes of what countMaker makes
 )
 
 // readBlocks reads the BLOCKMAP or, where there is none, builds it.
@@ -55,7 +57,7 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 		if len(list) > 0 && list[0] == 0 {
 			list = list[1:] // by custom each list starts with a 0 that means nothing
 		}
-		b.Cells[i].Lines = arena.SliceOf(l.base, list)
+		b.Cells[i].Lines = arena.SliceOf(l.Base, list)
 	}
 	b.Ways = words[4 : 4+len(b.Cells)] // where the lists start is in the cells now
 	l.Blocks = b
@@ -91,15 +93,15 @@ func (l *Level) badList(raw *rawMap, words []uint16, cell, start int) error {
 // buildBlocks makes the blockmap from the lines: once to count, once to fill.
 func (l *Level) buildBlocks(s scope.Scope) {
 	b := &l.Blocks
-	b.X, b.Y = l.Min.X>>unitBits, l.Min.Y>>unitBits
-	b.Columns = int(l.Max.X>>unitBits-b.X)/cellUnits + 1
-	b.Rows = int(l.Max.Y>>unitBits-b.Y)/cellUnits + 1
+	b.X, b.Y = l.Min.X>>UnitBits, l.Min.Y>>UnitBits
+	b.Columns = int(l.Max.X>>UnitBits-b.X)/cellUnits + 1
+	b.Rows = int(l.Max.Y>>UnitBits-b.Y)/cellUnits + 1
 	b.Cells = cellMaker.Slice(s, b.Columns*b.Rows)
 	counts := countMaker.Slice(s.Temp(len(b.Cells)*countSize), len(b.Cells))
 	total := 0
 	for i := range l.Lines {
-		walk := b.along(l.Lines[i].ends())
-		for cell, ok := walk.next(); ok; cell, ok = walk.next() {
+		walk := b.Along(l.Lines[i].Ends())
+		for cell, ok := walk.Next(); ok; cell, ok = walk.Next() {
 			counts[cell]++
 			total++
 		}
@@ -107,56 +109,58 @@ func (l *Level) buildBlocks(s scope.Scope) {
 	words := wordMaker.Slice(s, total)
 	for i := range b.Cells {
 		list := words[:counts[i]]
-		b.Cells[i].Lines = arena.SliceOf(l.base, list)
+		b.Cells[i].Lines = arena.SliceOf(l.Base, list)
 		words, counts[i] = words[counts[i]:], 0
 	}
 	for i := range l.Lines {
-		walk := b.along(l.Lines[i].ends())
-		for cell, ok := walk.next(); ok; cell, ok = walk.next() {
-			b.Cells[cell].Lines.Get(l.base)[counts[cell]] = uint16(i)
+		walk := b.Along(l.Lines[i].Ends())
+		for cell, ok := walk.Next(); ok; cell, ok = walk.Next() {
+			b.Cells[cell].Lines.Get(l.Base)[counts[cell]] = uint16(i)
 			counts[cell]++
 		}
 	}
 	b.Ways = wordMaker.Slice(s, len(b.Cells))
 }
 
-// near lists the lines in a cell.
-func (l *Level) near(cell int) []uint16 { return l.Blocks.Cells[cell].Lines.Get(l.base) }
+// Near lists the lines in a cell.
+func (l *Level) Near(cell int) []uint16 { return l.Blocks.Cells[cell].Lines.Get(l.Base) }
 
-// middle is the middle of a cell; of one beyond the map, the nearest point within.
-func (l *Level) middle(column, row int) Point {
+// Middle is the middle of a cell; of one beyond the map, the nearest point within.
+func (l *Level) Middle(column, row int) Point {
 	b := &l.Blocks
-	x, y := int64(column)<<cellBits+1<<(cellBits-1), int64(row)<<cellBits+1<<(cellBits-1)
-	return l.inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
+	x, y := int64(column)<<CellBits+1<<(CellBits-1), int64(row)<<CellBits+1<<(CellBits-1)
+	return l.Inside(Point{clamp((x + int64(b.X)<<8) << 8), clamp((y + int64(b.Y)<<8) << 8)})
 }
 
-// cellWalk steps through the cells that a segment passes, column by column.
-type cellWalk struct {
+// Walk steps through the cells that a segment passes, column by column.
+type Walk struct {
 	b                *Blocks
 	x1, y1, x2, y2   int64 // 24.8 from the corner, x1 <= x2
 	column, toColumn int64
 	row, toRow       int64
 }
 
-func (b *Blocks) along(from, to Point) cellWalk {
+// Along walks from one point to another; what lies beyond the blockmap is left out.
+func (b *Blocks) Along(from, to Point) Walk {
 	if from.X > to.X {
 		from, to = to, from
 	}
-	w := cellWalk{b: b, row: 0, toRow: -1}
-	w.x1, w.y1 = b.relative(from)
-	w.x2, w.y2 = b.relative(to)
+	w := Walk{b: b, row: 0, toRow: -1}
+	w.x1, w.y1 = b.Relative(from)
+	w.x2, w.y2 = b.Relative(to)
 	// One 256th of a unit more on each side: what lies on an edge is in both cells.
-	w.column = max((w.x1-1)>>cellBits, 0) - 1
-	w.toColumn = min((w.x2+1)>>cellBits, int64(b.Columns)-1)
+	w.column = max((w.x1-1)>>CellBits, 0) - 1
+	w.toColumn = min((w.x2+1)>>CellBits, int64(b.Columns)-1)
 	return w
 }
 
-// relative is a point in 24.8 from the corner of the blockmap.
-func (b *Blocks) relative(p Point) (x, y int64) {
+// Relative is a point in 24.8 from the corner of the blockmap.
+func (b *Blocks) Relative(p Point) (x, y int64) {
 	return int64(p.X)>>8 - int64(b.X)<<8, int64(p.Y)>>8 - int64(b.Y)<<8
 }
 
-func (w *cellWalk) next() (cell int, ok bool) {
+// Next is the next cell, if there is one.
+func (w *Walk) Next() (cell int, ok bool) {
 	for w.row > w.toRow {
 		w.column++
 		if w.column > w.toColumn {
@@ -170,15 +174,15 @@ func (w *cellWalk) next() (cell int, ok bool) {
 }
 
 // rows sets the rows that the segment passes in the current column.
-func (w *cellWalk) rows() {
+func (w *Walk) rows() {
 	low, high := w.y1, w.y2
 	if w.x1 != w.x2 {
-		left := max(w.column<<cellBits, w.x1)
-		right := min((w.column+1)<<cellBits, w.x2)
+		left := max(w.column<<CellBits, w.x1)
+		right := min((w.column+1)<<CellBits, w.x2)
 		low = w.y1 + (w.y2-w.y1)*(left-w.x1)/(w.x2-w.x1)
 		high = w.y1 + (w.y2-w.y1)*(right-w.x1)/(w.x2-w.x1)
 	}
 	low, high = min(low, high), max(low, high)
-	w.row = max((low-1)>>cellBits, 0)
-	w.toRow = min((high+1)>>cellBits, int64(w.b.Rows)-1)
+	w.row = max((low-1)>>CellBits, 0)
+	w.toRow = min((high+1)>>CellBits, int64(w.b.Rows)-1)
 }

@@ -1,4 +1,4 @@
-package main
+package game
 
 import (
 	"testing"
@@ -7,19 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
 
 // The chart says of each cell what a trace from its middle says.
 func TestChartIsWhatTracesSay(t *testing.T) {
 	ways := [2]int{}
 	eachMap(t, func(t *testing.T, g *Game) {
-		l, w := g.level, g.crew.workers[0]
+		l, w := g.Level, g.crew.workers[0]
 		require.Len(t, l.Blocks.Ways, len(l.Blocks.Cells), "every map there is here has one")
 		require.NoError(t, w.scratches[0].Do("test", func(s scope.Scope) error {
 			for cell := 0; cell < len(l.Blocks.Cells); cell += 7 {
 				column, row := cell%l.Blocks.Columns, cell/l.Blocks.Columns
 				for direction, d := range beside {
-					open := w.walkable(l, s, l.middle(column, row), l.middle(column+d[0], row+d[1]), &playerBody)
+					open := w.walkable(l, s, l.Middle(column, row), l.Middle(column+d[0], row+d[1]), &playerBody)
 					require.Equal(t, open, l.Blocks.Ways[cell]>>direction&1 != 0, "cell %d, direction %d", cell, direction)
 					ways[l.Blocks.Ways[cell]>>direction&1]++
 				}
@@ -41,18 +43,18 @@ func TestBlockmapsPlayAlike(t *testing.T) {
 	for i := range lines {
 		words = append(words, i%4)
 	}
-	var hashes []Hash
-	for name, blockmap := range map[string][]byte{"built": nil, "read": goodBlockmap(), "hostile": row(append(words, 0xffff)...)} {
+	var hashes []doom.Hash
+	for name, blockmap := range map[string][]byte{"built": nil, "read": doomtest.GoodBlockmap(), "hostile": doomtest.Row(append(words, 0xffff)...)} {
 		t.Run(name, func(t *testing.T) {
-			write(t, "map.wad", wadFile(set(goodMap(), "BLOCKMAP", blockmap)))
+			doomtest.Write(t, "map.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "BLOCKMAP", blockmap)))
 			s := openServer(t, "map.wad")
-			g, err := s.start(t, s.maps[0], 8)
+			g, err := s.start(t, s.Maps[0], 8)
 			require.NoError(t, err)
-			assert.Equal(t, name != "hostile", g.level.Blocks.Ways != nil)
+			assert.Equal(t, name != "hostile", g.Level.Blocks.Ways != nil)
 			for range 200 {
-				require.NoError(t, g.step())
+				require.NoError(t, g.Step())
 			}
-			hashes = append(hashes, g.hash())
+			hashes = append(hashes, g.Hash())
 		})
 	}
 	require.Len(t, hashes, 3)

@@ -1,4 +1,4 @@
-package main
+package doom
 
 import (
 	"encoding/binary"
@@ -14,41 +14,18 @@ const (
 	doorUnits   = 96
 )
 
-// makeWAD makes the file.
-func makeWAD(seed uint64) []byte {
-	f := &wadMaker{out: append([]byte("PWAD"), make([]byte, 8)...)}
+// BuiltinWAD is the file of the levels that the program makes, from a seed.
+func BuiltinWAD(seed uint64) []byte {
+	var lumps []Lump
 	for i := range builtinMaps {
-		r := random(seed, uint32(i), 0x3ad)
+		r := Random(seed, uint32(i), 0x3ad)
 		p := pond{seed: r, columns: 3 + int(r%4), rows: 2 + int(r>>8%4)}
 		p.build()
-		f.lump(fmt.Sprintf("MAP%02d", i+1), nil)
-		f.lump("THINGS", p.things)
-		f.lump("LINEDEFS", p.lines)
-		f.lump("SIDEDEFS", p.sides)
-		f.lump("VERTEXES", p.vertexes)
-		f.lump("SECTORS", p.sectors)
+		lumps = append(lumps, Lump{fmt.Sprintf("MAP%02d", i+1), nil}, Lump{"THINGS", p.things},
+			Lump{"LINEDEFS", p.lines}, Lump{"SIDEDEFS", p.sides}, Lump{"VERTEXES", p.vertexes},
+			Lump{"SECTORS", p.sectors})
 	}
-	return f.finish()
-}
-
-// wadMaker puts a WAD file together.
-type wadMaker struct {
-	out, table []byte
-	count      int
-}
-
-func (f *wadMaker) lump(name string, data []byte) {
-	f.table = binary.LittleEndian.AppendUint32(f.table, uint32(len(f.out)))
-	f.table = binary.LittleEndian.AppendUint32(f.table, uint32(len(data)))
-	f.table = append(f.table, (name + "\x00\x00\x00\x00\x00\x00\x00\x00")[:8]...)
-	f.out = append(f.out, data...)
-	f.count++
-}
-
-func (f *wadMaker) finish() []byte {
-	binary.LittleEndian.PutUint32(f.out[4:], uint32(f.count))
-	binary.LittleEndian.PutUint32(f.out[8:], uint32(len(f.out)))
-	return append(f.out, f.table...)
+	return MakeWAD(lumps)
 }
 
 // pond is a level in the making; its lumps are already in the file's form.
@@ -69,7 +46,7 @@ func appendWords(to *[]byte, values ...int) int {
 
 func (p *pond) build() {
 	for room := range p.columns * p.rows {
-		r := random(p.seed, uint32(room), 1)
+		r := Random(p.seed, uint32(room), 1)
 		floor := int(r%4) * 8
 		appendWords(&p.sectors, floor, floor+128+int(r>>8%4)*16, 0, 0, 0, 0, 0, 0, 0, 0, 160, 0, 0)
 	}
@@ -88,7 +65,7 @@ func (p *pond) room(column, row int) {
 	p.wall(column, row, column, row+1, x, y+u, x+u, y+u)
 	p.wall(column, row, column+1, row, x+u, y+u, x+u, y)
 	p.wall(column, row, column, row-1, x+u, y, x, y)
-	r := random(p.seed, uint32(p.sector(column, row)), 2)
+	r := Random(p.seed, uint32(p.sector(column, row)), 2)
 	kind := 3001 // what lies about is counted only
 	if column == row {
 		kind = 1 + column%4 // a player's start

@@ -1,26 +1,28 @@
-package main
+package game
+
+import "github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 
 // Player is a bot; it walks about, and catches frogs that it meets.
 type Player struct {
-	At       Point
-	Target   Point  // a frog that it saw
-	Chase    uint32 // ticks left to run after it
-	Sated    uint32 // ticks to run after nothing
+	At       doom.Point
+	Target   doom.Point // a frog that it saw
+	Chase    uint32     // ticks left to run after it
+	Sated    uint32     // ticks to run after nothing
 	Heading  uint32
 	Wander   uint32 // ticks to walk straight on
 	Still    uint32 // ticks without a step
 	Caught   uint32
-	Way      [wayLength]Point // from findWay
+	Way      [wayLength]doom.Point // from findWay
 	WayNext  uint32
 	WayCount uint32
 }
 
-// PlayerCommand is what a player is to become, and do, in this tick.
-type PlayerCommand struct {
+// playerCommand is what a player is to become, and do, in this tick.
+type playerCommand struct {
 	Next    Player
 	Catch   int32 // a frog's place in the pool plus 1
 	Spawn   bool
-	SpawnAt Point
+	SpawnAt doom.Point
 	Random  uint64
 }
 
@@ -32,10 +34,10 @@ const (
 )
 
 // decidePlayer fills the command of the i-th player.
-func (g *Game) decidePlayer(w *Worker, i int) {
+func (g *Game) decidePlayer(w *worker, i int) {
 	c := &g.playerCommands[i]
-	c.Random = random(g.seed^0xb07, g.tick, uint32(i))
-	c.Next = *g.level.Players.At(i)
+	c.Random = doom.Random(g.seed^0xb07, g.tick, uint32(i))
+	c.Next = *g.Level.Players.At(i)
 	p := &c.Next
 	c.Catch = g.frogNear(p.At, reach)
 	if p.Sated > 0 {
@@ -51,18 +53,18 @@ func (g *Game) decidePlayer(w *Worker, i int) {
 }
 
 // look finds the nearest frog in sight and runs after it for a while.
-func (g *Game) look(w *Worker, p *Player) {
+func (g *Game) look(w *worker, p *Player) {
 	scratch := w.scratches[1].Open("look")
 	defer w.close(scratch)
-	grid := &g.systems.Grid
+	grid := &g.systems.grid
 	column, row := p.At.X>>gridBits, p.At.Y>>gridBits
-	const squares = playerSight >> (gridBits - unitBits)
+	const squares = playerSight >> (gridBits - doom.UnitBits)
 	least := int64(playerSight)
 	for y := row - squares; y <= row+squares; y++ {
 		for x := column - squares; x <= column+squares; x++ {
 			for k := grid.heads[gridCell(x, y)]; k != 0; k = grid.next[k-1] {
-				at := g.level.Frogs.At(int(k - 1)).At
-				if at.near(p.At, least) && w.sees(g.level, scratch, p.At, at, &playerBody, &frogBody) {
+				at := g.Level.Frogs.At(int(k - 1)).At
+				if at.Near(p.At, least) && w.sees(g.Level, scratch, p.At, at, &playerBody, &frogBody) {
 					p.Target, p.Chase = at, 35
 					least = max(least/2, reach) // only much nearer ones are better
 				}
@@ -72,20 +74,20 @@ func (g *Game) look(w *Worker, p *Player) {
 }
 
 // steer chooses the heading: after a frog, along a way, or straight on.
-func (g *Game) steer(w *Worker, p *Player, r uint64) {
+func (g *Game) steer(w *worker, p *Player, r uint64) {
 	switch {
 	case p.Wander > 0:
 		p.Wander--
-	case p.Chase > 0 && !p.At.near(p.Target, stride):
+	case p.Chase > 0 && !p.At.Near(p.Target, stride):
 		p.Chase--
-		p.Heading = p.At.toward(p.Target)
+		p.Heading = p.At.Toward(p.Target)
 	case p.WayNext < p.WayCount:
 		p.Chase = 0
 		way := p.Way[p.WayNext]
-		if p.At.near(way, 2*stride) {
+		if p.At.Near(way, 2*stride) {
 			p.WayNext++
 		} else {
-			p.Heading = p.At.toward(way)
+			p.Heading = p.At.Toward(way)
 		}
 	default:
 		p.Chase = 0
@@ -100,8 +102,8 @@ func (g *Game) steer(w *Worker, p *Player, r uint64) {
 // walk takes a step, or one beside the heading where a line is in the way.
 func (g *Game) walk(p *Player, r uint64) {
 	for _, turn := range [...]uint32{0, 1, 15, 2, 14, 3, 13} {
-		to := p.At.step(p.Heading+turn, stride)
-		if !g.level.blocked(p.At, to, &playerBody) {
+		to := p.At.Step(p.Heading+turn, stride)
+		if !g.Level.blocked(p.At, to, &playerBody) {
 			p.At, p.Still = to, 0
 			return
 		}
@@ -110,34 +112,34 @@ func (g *Game) walk(p *Player, r uint64) {
 	p.Chase, p.WayCount = 0, 0
 	p.Wander, p.Heading = 8+uint32(r>>32%16), uint32(r>>40&15)
 	if p.Still > maxStill {
-		p.At = g.level.Starts[r%uint64(len(g.level.Starts))]
+		p.At = g.Level.Starts[r%uint64(len(g.Level.Starts))]
 		p.Still = 0
 	}
 }
 
 // chooseSpawn looks for a place for a frog around the player: it must be within
 // a frog's way, so none appears behind a wall.
-func (g *Game) chooseSpawn(w *Worker, c *PlayerCommand) {
+func (g *Game) chooseSpawn(w *worker, c *playerCommand) {
 	r := c.Random
-	at := c.Next.At.step(uint32(r>>4&15), 64+int32(r>>8%192))
-	if g.level.blocked(c.Next.At, at, &frogBody) || g.crowded(-1, c.Next.At, at) {
+	at := c.Next.At.Step(uint32(r>>4&15), 64+int32(r>>8%192))
+	if g.Level.blocked(c.Next.At, at, &frogBody) || g.crowded(-1, c.Next.At, at) {
 		return
 	}
 	scratch := w.scratches[1].Open("spawn")
 	defer w.close(scratch)
-	if w.walkable(g.level, scratch, c.Next.At, at, &frogBody) {
+	if w.walkable(g.Level, scratch, c.Next.At, at, &frogBody) {
 		c.Spawn, c.SpawnAt = true, at
 	}
 }
 
 // frogNear is the place plus 1 of a frog within a distance of at most a square, or 0.
-func (g *Game) frogNear(p Point, distance int64) int32 {
-	grid := &g.systems.Grid
+func (g *Game) frogNear(p doom.Point, distance int64) int32 {
+	grid := &g.systems.grid
 	column, row := p.X>>gridBits, p.Y>>gridBits
 	for y := row - 1; y <= row+1; y++ {
 		for x := column - 1; x <= column+1; x++ {
 			for k := grid.heads[gridCell(x, y)]; k != 0; k = grid.next[k-1] {
-				if g.level.Frogs.At(int(k-1)).At.near(p, distance) {
+				if g.Level.Frogs.At(int(k-1)).At.Near(p, distance) {
 					return k
 				}
 			}
@@ -150,15 +152,15 @@ func (g *Game) frogNear(p Point, distance int64) int32 {
 // have been quicker, so the frog to be caught may be gone and another in its chunk.
 func (g *Game) applyPlayer(i int) {
 	c := &g.playerCommands[i]
-	p := g.level.Players.At(i)
+	p := g.Level.Players.At(i)
 	*p = c.Next
 	if c.Catch != 0 {
-		if f := g.level.Frogs.At(int(c.Catch - 1)); f != nil && f.At.near(p.At, 2*reach) {
+		if f := g.Level.Frogs.At(int(c.Catch - 1)); f != nil && f.At.Near(p.At, 2*reach) {
 			p.Caught++
 			p.Chase, p.Sated = 0, 70
-			g.systems.Frogs.Caught++
-			g.happen(Caught, int(c.Catch-1), f.At)
-			g.level.Frogs.Put(f)
+			g.systems.frogs.Caught++
+			g.happen(caught, int(c.Catch-1), f.At)
+			g.Level.Frogs.Put(f)
 		}
 	}
 	if c.Spawn {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package game
 
 import (
 	"bytes"
@@ -11,15 +11,15 @@ import (
 // Objects of the kernel. Each holds descriptors, which the collector knows
 // nothing of, so each type is declared with a finalizer.
 
-// LogFile is a file that lines are appended to.
-type LogFile struct {
+// logFile is a file that lines are appended to.
+type logFile struct {
 	fd     int64
 	failed syscall.Errno // the first write that did; 0: none
 	name   [256]byte     // as far as it fits
 	buffer [160]byte
 }
 
-func (f *LogFile) open(name string) error {
+func (f *logFile) open(name string) error {
 	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC
 	fd, err := syscall.Open(name, flags, 0o644)
 	if err != nil {
@@ -31,7 +31,7 @@ func (f *LogFile) open(name string) error {
 }
 
 // write may fail, as on a full disk: the game goes on without the line, and close says so.
-func (f *LogFile) write(text []byte) {
+func (f *logFile) write(text []byte) {
 	for len(text) > 0 {
 		n, err := syscall.Write(int(f.fd), text)
 		if err == syscall.EINTR {
@@ -45,7 +45,7 @@ func (f *LogFile) write(text []byte) {
 	}
 }
 
-func (f *LogFile) close() error {
+func (f *logFile) close() error {
 	f.line("log", "closed by process", uint64(syscall.Getpid()))
 	err := syscall.Close(int(f.fd))
 	if f.failed != 0 {
@@ -57,10 +57,10 @@ func (f *LogFile) close() error {
 	return nil
 }
 
-// Lock is a pipe with one byte in it: who has read the byte holds the lock.
-type Lock struct{ pipe [2]int64 }
+// lock is a pipe with one byte in it: who has read the byte holds the lock.
+type lock struct{ pipe [2]int64 }
 
-func (l *Lock) open() error {
+func (l *lock) open() error {
 	var ends [2]int
 	if err := syscall.Pipe(ends[:]); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (l *Lock) open() error {
 	return nil
 }
 
-func (l *Lock) take() {
+func (l *lock) take() {
 	var token [1]byte
 	for {
 		if _, err := syscall.Read(int(l.pipe[0]), token[:]); err != syscall.EINTR {
@@ -82,12 +82,12 @@ func (l *Lock) take() {
 	}
 }
 
-func (l *Lock) give() {
+func (l *lock) give() {
 	var token [1]byte
 	syscall.Write(int(l.pipe[1]), token[:])
 }
 
-func (l *Lock) close() error {
+func (l *lock) close() error {
 	err := syscall.Close(int(l.pipe[1]))
 	if err2 := syscall.Close(int(l.pipe[0])); err == nil {
 		err = err2

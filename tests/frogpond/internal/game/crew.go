@@ -1,20 +1,20 @@
-package main
+package game
 
 import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Crew are the workers. The first is the goroutine that runs the game; the
+// crew are the workers. The first is the goroutine that runs the game; the
 // others are started once and sleep between ticks.
-type Crew struct {
-	workers []*Worker
+type crew struct {
+	workers []*worker
 	done    chan struct{}
 }
 
-// Worker is one of n goroutines and its two scratch arenas: one for results, one for the
+// worker is one of n goroutines and its two scratch arenas: one for results, one for the
 // scratch of the queries that lead to them.
-type Worker struct {
+type worker struct {
 	index     int
 	scratches [2]scope.Scratch
 	reader    *budget.Reader // of the level: nobody rewinds it while a worker is inside
@@ -24,10 +24,10 @@ type Worker struct {
 	share     func(scope.Scope) error
 }
 
-func newCrew(b *budget.Budget, workers int) *Crew {
-	c := &Crew{done: make(chan struct{}, workers)}
+func newCrew(b *budget.Budget, workers int) *crew {
+	c := &crew{done: make(chan struct{}, workers)}
 	for i := range workers {
-		w := &Worker{index: i, wake: make(chan struct{}, 1)}
+		w := &worker{index: i, wake: make(chan struct{}, 1)}
 		w.scratches = [2]scope.Scratch{b.Scratch(i, 0), b.Scratch(i, 1)}
 		w.reader = b.Region("level").Reader("worker")
 		w.share = w.decide // made once: play must not allocate
@@ -39,14 +39,14 @@ func newCrew(b *budget.Budget, workers int) *Crew {
 	return c
 }
 
-func (c *Crew) stop() {
+func (c *crew) stop() {
 	for _, w := range c.workers[1:] {
 		close(w.wake)
 	}
 }
 
 // decide lets all workers fill the commands of this tick and waits for them.
-func (c *Crew) decide() {
+func (c *crew) decide() {
 	for _, w := range c.workers[1:] {
 		w.wake <- struct{}{}
 	}
@@ -56,7 +56,7 @@ func (c *Crew) decide() {
 	}
 }
 
-func (w *Worker) loop(done chan<- struct{}) {
+func (w *worker) loop(done chan<- struct{}) {
 	for range w.wake {
 		w.work()
 		done <- struct{}{}
@@ -65,7 +65,7 @@ func (w *Worker) loop(done chan<- struct{}) {
 
 // work decides for this worker's share of players and frogs. To open a scope too many unwinds, as play has no other
 // answer: to here, so that it ends the map and not the server.
-func (w *Worker) work() {
+func (w *worker) work() {
 	if !w.reader.Pin() {
 		return
 	}
@@ -76,7 +76,7 @@ func (w *Worker) work() {
 }
 
 // decide only reads the world, so who decides for whom makes no difference.
-func (w *Worker) decide(scope.Scope) error {
+func (w *worker) decide(scope.Scope) error {
 	g := w.game
 	n := len(g.crew.workers)
 	for i := w.index; i < len(g.playerCommands); i += n {
@@ -89,9 +89,9 @@ func (w *Worker) decide(scope.Scope) error {
 }
 
 // close ends a scope of a scratch arena and remembers whether it was full.
-func (w *Worker) close(s scope.Scope) {
+func (w *worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err
-		w.game.systems.note(w.game.level.Name, "scratch full at tick", uint64(w.game.tick))
+		w.game.systems.Note(w.game.Level.Name, "scratch full at tick", uint64(w.game.tick))
 	}
 }

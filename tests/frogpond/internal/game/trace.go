@@ -1,17 +1,20 @@
-package main
+package game
 
-import "github.com/upfront-mem/upfront/scope"
+import (
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
 
-// Body is the shape of whoever moves.
-type Body struct {
+// body is the shape of whoever moves.
+type body struct {
 	radius, height int32 // map units
 	eye            int32 // above the floor
 	opensDoors     bool  // a line with a special lets it through
 }
 
 var (
-	playerBody = Body{radius: 16, height: 56, eye: 41, opensDoors: true}
-	frogBody   = Body{radius: 8, height: 16, eye: 8}
+	playerBody = body{radius: 16, height: 56, eye: 41, opensDoors: true}
+	frogBody   = body{radius: 8, height: 16, eye: 8}
 )
 
 const (
@@ -20,75 +23,70 @@ const (
 	maxHits    = 128
 )
 
-// Hit is a line that a segment crosses. It lives in a scope of a scratch arena.
-type Hit struct {
+// hit is a line that a segment crosses. It lives in a scope of a scratch arena.
+type hit struct {
 	Fraction int32 // of the way, 16.16
 	Line     uint16
 	Front    bool // crossed from the front to the back
 }
 
 var (
-	hitMaker  = scope.Plain[Hit]()
+	hitMaker  = scope.Plain[hit]()
 	seenMaker = scope.Plain[uint64]()
 )
 
-// ends are the two points of a line.
-func (n *Line) ends() (from, to Point) {
-	return Point{n.X << unitBits, n.Y << unitBits}, Point{(n.X + n.DX) << unitBits, (n.Y + n.DY) << unitBits}
-}
-
 // side is how far p lies to the left of the line (its back), times the line's length.
-func (n *Line) side(p Point) int64 {
-	return int64(n.DX)*(int64(p.Y)-int64(n.Y)<<unitBits) - int64(n.DY)*(int64(p.X)-int64(n.X)<<unitBits)
+func side(n *doom.Line, p doom.Point) int64 {
+	return int64(n.DX)*(int64(p.Y)-int64(n.Y)<<doom.UnitBits) - int64(n.DY)*(int64(p.X)-int64(n.X)<<doom.UnitBits)
 }
 
 // touches says whether a square around p overlaps the line.
-func (n *Line) touches(p Point, radius int32) bool {
-	from, to := n.ends()
-	r := int64(radius) << unitBits
+func touches(n *doom.Line, p doom.Point, radius int32) bool {
+	from, to := n.Ends()
+	r := int64(radius) << doom.UnitBits
 	x, y := int64(p.X), int64(p.Y)
 	if int64(max(from.X, to.X)) <= x-r || int64(min(from.X, to.X)) >= x+r ||
 		int64(max(from.Y, to.Y)) <= y-r || int64(min(from.Y, to.Y)) >= y+r {
 		return false
 	}
-	return abs(n.side(p)) < r*(abs(int64(n.DX))+abs(int64(n.DY)))
+	return abs(side(n, p)) < r*(abs(int64(n.DX))+abs(int64(n.DY)))
 }
 
 func abs(v int64) int64 { return max(v, -v) }
 
 // passable says whether a body can cross the line from one of its sides.
-func (l *Level) passable(n *Line, front bool, body *Body) bool {
+func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 	if n.Back.IsNil() || n.Flags&impassable != 0 {
 		return false
 	}
-	if n.Special != 0 && body.opensDoors {
+	if n.Special != 0 && who.opensDoors {
 		return true
 	}
-	here, there := n.Front.Get(l.base), n.Back.Get(l.base)
+	here, there := n.Front.Get(l.Base), n.Back.Get(l.Base)
 	if !front {
 		here, there = there, here
 	}
 	floor := int32(max(here.Floor, there.Floor))
 	ceiling := int32(min(here.Ceiling, there.Ceiling))
-	return ceiling-floor >= body.height && int32(there.Floor)-int32(here.Floor) <= stepHeight
+	return ceiling-floor >= who.height && int32(there.Floor)-int32(here.Floor) <= stepHeight
 }
 
 // blocked says whether lines stop a body on a step between two points. A line
 // that the body touches already stops it only on the way further in, so that
 // nobody who came down a ledge is caught in it.
-func (l *Level) blocked(from, to Point, body *Body) bool {
-	if to != l.inside(to) {
+func (l *Level) blocked(from, to doom.Point, who *body) bool {
+	if to != l.Inside(to) {
 		return true
 	}
 	b := &l.Blocks
-	x, y := b.relative(to)
-	r := int64(body.radius) << 8
-	left, right := max((x-r)>>cellBits, 0), min((x+r)>>cellBits, int64(b.Columns)-1)
-	low, high := max((y-r)>>cellBits, 0), min((y+r)>>cellBits, int64(b.Rows)-1)
+	x, y := b.Relative(to)
+	r := int64(who.radius) << 8
+	left, right := max((x-r)>>doom.CellBits, 0), min((x+r)>>doom.CellBits, int64(b.Columns)-1)
+	low, high := max((y-r)>>doom.CellBits, 0), min((y+r)>>doom.CellBits, int64(b.Rows)-1)
 	for row := low; row <= high; row++ {
 		for column := left; column <= right; column++ {
-			for _, i := range l.near(int(row)*b.Columns + int(column)) {
-				if l.stops(&l.Lines[i], from, to, body) {
+			for _, i := range l.Near(int(row)*b.Columns + int(column)) {
+				if l.stops(&l.Lines[i], from, to, who) {
 					return true
 				}
 			}
@@ -97,22 +95,22 @@ func (l *Level) blocked(from, to Point, body *Body) bool {
 	return false
 }
 
-func (l *Level) stops(n *Line, from, to Point, body *Body) bool {
-	if !n.touches(to, body.radius) {
+func (l *Level) stops(n *doom.Line, from, to doom.Point, who *body) bool {
+	if !touches(n, to, who.radius) {
 		return false
 	}
-	before, after := n.side(from), n.side(to)
-	if l.passable(n, before <= 0, body) {
+	before, after := side(n, from), side(n, to)
+	if l.passable(n, before <= 0, who) {
 		return false
 	}
 	sameSide := (before > 0) == (after > 0)
-	return !n.touches(from, body.radius) || !sameSide || abs(after) < abs(before)
+	return !touches(n, from, who.radius) || !sameSide || abs(after) < abs(before)
 }
 
 // trace lists the lines between two points, nearest first, in the scope t. It
 // fails when the scratch arena is full, and for a way that crosses more than maxHits lines.
 // The points must lie within 1024 units, which bounds the products below.
-func (l *Level) trace(t scope.Scope, from, to Point) (hits []Hit, ok bool) {
+func (l *Level) trace(t scope.Scope, from, to doom.Point) (hits []hit, ok bool) {
 	list := hitMaker.TrySlice(t, maxHits)
 	seen := seenMaker.TrySlice(t, l.seenWords())
 	if list == nil || seen == nil {
@@ -125,24 +123,24 @@ func (l *Level) trace(t scope.Scope, from, to Point) (hits []Hit, ok bool) {
 func (l *Level) seenWords() int { return (len(l.Lines) + 63) / 64 }
 
 // crossed is trace in memory of the caller's; all bits of seen are 0.
-func (l *Level) crossed(list []Hit, seen []uint64, from, to Point) (hits []Hit, ok bool) {
+func (l *Level) crossed(list []hit, seen []uint64, from, to doom.Point) (hits []hit, ok bool) {
 	n := 0
-	walk := l.Blocks.along(from, to)
-	for cell, more := walk.next(); more; cell, more = walk.next() {
-		for _, i := range l.near(cell) {
+	walk := l.Blocks.Along(from, to)
+	for cell, more := walk.Next(); more; cell, more = walk.Next() {
+		for _, i := range l.Near(cell) {
 			if seen[i/64]>>(i%64)&1 != 0 {
 				continue
 			}
 			seen[i/64] |= 1 << (i % 64)
-			hit, crosses := l.Lines[i].cross(from, to)
+			h, crosses := cross(&l.Lines[i], from, to)
 			if !crosses {
 				continue
 			}
 			if n == len(list) {
 				return nil, false
 			}
-			hit.Line = i
-			insert(list[:n+1], hit)
+			h.Line = i
+			insert(list[:n+1], h)
 			n++
 		}
 	}
@@ -150,45 +148,45 @@ func (l *Level) crossed(list []Hit, seen []uint64, from, to Point) (hits []Hit, 
 }
 
 // insert puts a hit into a list that is in order but for its free last place.
-func insert(list []Hit, hit Hit) {
+func insert(list []hit, h hit) {
 	i := len(list) - 1
-	for i > 0 && (list[i-1].Fraction > hit.Fraction ||
-		list[i-1].Fraction == hit.Fraction && list[i-1].Line > hit.Line) {
+	for i > 0 && (list[i-1].Fraction > h.Fraction ||
+		list[i-1].Fraction == h.Fraction && list[i-1].Line > h.Line) {
 		list[i] = list[i-1]
 		i--
 	}
-	list[i] = hit
+	list[i] = h
 }
 
 // cross says whether and where the way between two points crosses the line.
-func (n *Line) cross(from, to Point) (Hit, bool) {
-	before, after := n.side(from), n.side(to)
+func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
+	before, after := side(n, from), side(n, to)
 	if (before > 0) == (after > 0) {
-		return Hit{}, false
+		return hit{}, false
 	}
 	dx, dy := (int64(to.X)-int64(from.X))>>8, (int64(to.Y)-int64(from.Y))>>8
-	a, b := n.ends()
+	a, b := n.Ends()
 	left := dx*((int64(a.Y)-int64(from.Y))>>8)-dy*((int64(a.X)-int64(from.X))>>8) > 0
 	right := dx*((int64(b.Y)-int64(from.Y))>>8)-dy*((int64(b.X)-int64(from.X))>>8) > 0
 	if left == right {
-		return Hit{}, false
+		return hit{}, false
 	}
-	return Hit{Fraction: int32((before << unitBits) / (before - after)), Front: before <= 0}, true
+	return hit{Fraction: int32((before << doom.UnitBits) / (before - after)), Front: before <= 0}, true
 }
 
 // walkable says whether a body's centre can go straight from one point to the
 // other. It is asked by whoever looks for a way, in a scope nested in theirs.
-func (w *Worker) walkable(l *Level, t scope.Scope, from, to Point, body *Body) bool {
+func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *body) bool {
 	query := t.Open("walkable")
 	defer w.close(query)
 	hits, ok := l.trace(query, from, to)
-	return ok && l.allPassable(hits, body)
+	return ok && l.allPassable(hits, who)
 }
 
 // allPassable says whether a body can cross each line of a list.
-func (l *Level) allPassable(hits []Hit, body *Body) bool {
+func (l *Level) allPassable(hits []hit, who *body) bool {
 	for _, h := range hits {
-		if !l.passable(&l.Lines[h.Line], h.Front, body) {
+		if !l.passable(&l.Lines[h.Line], h.Front, who) {
 			return false
 		}
 	}
@@ -197,7 +195,7 @@ func (l *Level) allPassable(hits []Hit, body *Body) bool {
 
 // sees says whether somebody at one point sees the body of another: the view
 // narrows at each opening on the way, as the game does it.
-func (w *Worker) sees(l *Level, t scope.Scope, from, to Point, viewer, target *Body) bool {
+func (w *worker) sees(l *Level, t scope.Scope, from, to doom.Point, viewer, target *body) bool {
 	query := t.Open("sees")
 	defer w.close(query)
 	hits, ok := l.trace(query, from, to)
@@ -208,18 +206,18 @@ func (w *Worker) sees(l *Level, t scope.Scope, from, to Point, viewer, target *B
 	eye := l.floor(first, first.Front) + int64(viewer.eye)
 	bottom := l.floor(last, !last.Front) - eye
 	top := bottom + int64(target.height)
-	bottom, top = bottom<<unitBits, top<<unitBits
+	bottom, top = bottom<<doom.UnitBits, top<<doom.UnitBits
 	for _, h := range hits {
 		n := &l.Lines[h.Line]
 		if n.Back.IsNil() {
 			return false
 		}
-		front, back := n.Front.Get(l.base), n.Back.Get(l.base)
+		front, back := n.Front.Get(l.Base), n.Back.Get(l.Base)
 		low := int64(max(front.Floor, back.Floor)) - eye
 		high := int64(min(front.Ceiling, back.Ceiling)) - eye
 		fraction := int64(max(h.Fraction, 1))
-		bottom = max(bottom, (low<<(2*unitBits))/fraction)
-		top = min(top, (high<<(2*unitBits))/fraction)
+		bottom = max(bottom, (low<<(2*doom.UnitBits))/fraction)
+		top = min(top, (high<<(2*doom.UnitBits))/fraction)
 		if bottom >= top {
 			return false
 		}
@@ -229,10 +227,10 @@ func (w *Worker) sees(l *Level, t scope.Scope, from, to Point, viewer, target *B
 
 // floor is the height of the floor on one side of a crossed line; a wall has
 // only its front.
-func (l *Level) floor(h *Hit, front bool) int64 {
+func (l *Level) floor(h *hit, front bool) int64 {
 	n := &l.Lines[h.Line]
 	if front || n.Back.IsNil() {
-		return int64(n.Front.Get(l.base).Floor)
+		return int64(n.Front.Get(l.Base).Floor)
 	}
-	return int64(n.Back.Get(l.base).Floor)
+	return int64(n.Back.Get(l.Base).Floor)
 }

@@ -1,4 +1,4 @@
-package main
+package doom
 
 import (
 	"github.com/upfront-mem/upfront/arena"
@@ -43,8 +43,6 @@ var (
 	pointMaker  = scope.Plain[Point]()
 	wordMaker   = scope.Plain[uint16]()
 	countMaker  = scope.Plain[uint32]()
-	frogMaker   = scope.Plain[Frog]()
-	playerMaker = scope.Plain[Player]()
 )
 
 // Level is a loaded map. The struct itself is a Go value whose slices point
@@ -57,36 +55,28 @@ type Level struct {
 	Things   []Thing
 	Starts   []Point // where players enter
 	Blocks   Blocks
-	Frogs    scope.Pool[Frog]
-	Players  scope.Pool[Player]
 
-	Min, Max Point // the vertexes' bounds; nobody leaves them
-	base     arena.Base
+	Min, Max Point      // the vertexes' bounds; nobody leaves them
+	Base     arena.Base // of the region: what the offsets count from
 }
 
-// loadLevel makes the level of m in s. Whatever it needs beside is in
-// temporaries and gone when the load returns.
-func loadLevel(s scope.Scope, base arena.Base, m Map, systems *Systems, bots int) (*Level, error) {
+// Load makes the level of m in s, a scope of the region at base. It reads the map's lumps from
+// their file; whatever it needs beside is in temporaries and gone when the load returns. It fails
+// with a [BadWAD] that names the first byte that makes no sense; a region that is full unwinds to
+// the caller's load.
+func (m Map) Load(s scope.Scope, base arena.Base) (Level, error) {
+	l := Level{Map: m, Base: base}
 	raw, err := m.read(s)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	l := &Level{Map: m, base: base}
 	l.readVertexes(s, &raw)
 	l.readSectors(s, &raw)
 	if err := l.readLines(s, &raw); err != nil {
-		return nil, err
+		return l, err
 	}
 	l.readThings(s, &raw)
-	if err := l.readBlocks(s, &raw); err != nil {
-		return nil, err
-	}
-	// As many frogs as the map has things, but no more than the grid can hold.
-	l.Frogs = frogMaker.Pool(s, min(len(l.Things), systems.Grid.capacity()))
-	l.Players = playerMaker.Pool(s, bots)
-	systems.note(m.Name, "loaded", uint64(len(l.Lines)))
-	s.Defer(func() { systems.note(m.Name, "closed", uint64(len(l.Lines))) })
-	return l, nil
+	return l, l.readBlocks(s, &raw)
 }
 
 func (l *Level) readVertexes(s scope.Scope, raw *rawMap) {
@@ -101,7 +91,7 @@ func (l *Level) readVertexes(s scope.Scope, raw *rawMap) {
 	}
 }
 
-func (v Vertex) point() Point { return Point{int32(v.X) << unitBits, int32(v.Y) << unitBits} }
+func (v Vertex) point() Point { return Point{int32(v.X) << UnitBits, int32(v.Y) << UnitBits} }
 
 func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	l.Sectors = sectorMaker.Slice(s, raw.count(sectors))
@@ -150,7 +140,7 @@ func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error)
 		return arena.Ptr[Sector]{}, raw.badRow(linedefs, line*14+2*word, "line %d: side %d of %d", line, side, raw.count(sidedefs))
 	}
 	sector := raw.word(sidedefs, int(side), 14)
-	return arena.PtrTo(l.base, &l.Sectors[sector]), nil
+	return arena.PtrTo(l.Base, &l.Sectors[sector]), nil
 }
 
 // readThings keeps the things and finds where players start: at a player's or
@@ -175,7 +165,7 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	n := 0
 	for i := range l.Things {
 		if t := &l.Things[i]; all || t.isStart() {
-			l.Starts[n] = l.inside(Vertex{t.X, t.Y}.point())
+			l.Starts[n] = l.Inside(Vertex{t.X, t.Y}.point())
 			n++
 		}
 	}
@@ -183,27 +173,32 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 
 func (t *Thing) isStart() bool { return 1 <= t.Kind && t.Kind <= 4 || t.Kind == 11 }
 
-// inside moves a point to the nearest one within the level's bounds.
-func (l *Level) inside(p Point) Point {
+// Inside moves a point to the nearest one within the level's bounds.
+func (l *Level) Inside(p Point) Point {
 	return Point{min(max(p.X, l.Min.X), l.Max.X), min(max(p.Y, l.Min.Y), l.Max.Y)}
 }
 
-// hash starts the state's hash with the geometry, so that two maps differ even
+// Hash starts the state's hash with the geometry, so that two maps differ even
 // when nobody moves, and a map read wrongly is seen.
-func (l *Level) hash() Hash {
-	h := hashStart
+func (l *Level) Hash() Hash {
+	h := HashStart
 	for _, v := range l.Vertexes {
-		h.add(uint64(v.X), uint64(v.Y))
+		h.Add(uint64(v.X), uint64(v.Y))
 	}
 	for i := range l.Lines {
 		n := &l.Lines[i]
-		h.add(uint64(n.X), uint64(n.Y), uint64(n.DX), uint64(n.DY), uint64(n.Flags), uint64(n.Special))
+		h.Add(uint64(n.X), uint64(n.Y), uint64(n.DX), uint64(n.DY), uint64(n.Flags), uint64(n.Special))
 	}
 	for _, c := range l.Sectors {
-		h.add(uint64(c.Floor), uint64(c.Ceiling))
+		h.Add(uint64(c.Floor), uint64(c.Ceiling))
 	}
 	for _, t := range l.Things {
-		h.add(uint64(t.X), uint64(t.Y), uint64(t.Kind))
+		h.Add(uint64(t.X), uint64(t.Y), uint64(t.Kind))
 	}
 	return h
+}
+
+// Ends are the two points of a line.
+func (n *Line) Ends() (from, to Point) {
+	return Point{n.X << UnitBits, n.Y << UnitBits}, Point{(n.X + n.DX) << UnitBits, (n.Y + n.DY) << UnitBits}
 }

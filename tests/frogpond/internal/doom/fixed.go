@@ -1,11 +1,8 @@
-package main
+package doom
 
 // The state is made of integers alone, so that its hash is the same on every
 // machine. Places are 16.16 fixed point: the upper half is the map's own unit.
-const (
-	unitBits = 16
-	unit     = 1 << unitBits
-)
+const UnitBits = 16
 
 // Point is a place or a step on the map, in 16.16.
 type Point struct{ X, Y int32 }
@@ -19,24 +16,24 @@ var compass = [16]Point{
 	{0, -65536}, {25080, -60547}, {46341, -46341}, {60547, -25080},
 }
 
-// step is the point that lies length units from p in a direction; at the edge
+// Step is the point that lies length units from p in a direction; at the edge
 // of the number range it stays.
-func (p Point) step(direction uint32, length int32) Point {
+func (p Point) Step(direction uint32, length int32) Point {
 	d := compass[direction&15]
 	return Point{clamp(int64(p.X) + int64(d.X)*int64(length)), clamp(int64(p.Y) + int64(d.Y)*int64(length))}
 }
 
 func clamp(v int64) int32 { return int32(min(max(v, -1<<31), 1<<31-1)) }
 
-// near says whether two points are at most distance units apart.
-func (p Point) near(q Point, distance int64) bool {
+// Near says whether two points are at most distance units apart.
+func (p Point) Near(q Point, distance int64) bool {
 	dx, dy := (int64(p.X)-int64(q.X))>>8, (int64(p.Y)-int64(q.Y))>>8 // 24.8, so that squares fit
 	distance <<= 8
 	return dx*dx+dy*dy <= distance*distance
 }
 
-// toward is the compass direction that leads nearest from p to q.
-func (p Point) toward(q Point) uint32 {
+// Toward is the compass direction that leads nearest from p to q.
+func (p Point) Toward(q Point) uint32 {
 	dx, dy := (int64(q.X)-int64(p.X))>>8, (int64(q.Y)-int64(p.Y))>>8
 	best, most := uint32(0), int64(-1<<62)
 	for i, d := range compass {
@@ -47,9 +44,9 @@ func (p Point) toward(q Point) uint32 {
 	return best
 }
 
-// random is a draw without state (splitmix64 over its arguments), so that
+// Random is a draw without state (splitmix64 over its arguments), so that
 // workers may draw in any order and still agree.
-func random(seed uint64, tick, who uint32) uint64 {
+func Random(seed uint64, tick, who uint32) uint64 {
 	x := seed + (uint64(tick)<<32|uint64(who))*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -59,9 +56,11 @@ func random(seed uint64, tick, who uint32) uint64 {
 // Hash is FNV-1a over the bytes of 64-bit numbers.
 type Hash uint64
 
-const hashStart Hash = 0xcbf29ce484222325
+// HashStart is the hash of nothing.
+const HashStart Hash = 0xcbf29ce484222325
 
-func (h *Hash) add(values ...uint64) {
+// Add adds numbers.
+func (h *Hash) Add(values ...uint64) {
 	x := *h
 	for _, v := range values {
 		for range 8 {
@@ -71,3 +70,6 @@ func (h *Hash) add(values ...uint64) {
 	}
 	*h = x
 }
+
+// AddPoint adds a place, as one number.
+func (h *Hash) AddPoint(p Point) { h.Add(uint64(uint32(p.X))<<32 | uint64(uint32(p.Y))) }

@@ -1,11 +1,10 @@
-package main
+package doom
 
 import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -55,38 +54,6 @@ func (w *WAD) maps() []Map {
 		list = append(list, m)
 	}
 	return list
-}
-
-// chooseMaps gives the maps that -maps names, or all.
-func chooseMaps(library []WAD, names string) ([]Map, error) {
-	var all, chosen []Map
-	var known, files []string
-	for i := range library {
-		all = append(all, library[i].maps()...)
-		files = append(files, library[i].Name)
-	}
-	for _, m := range all {
-		known = append(known, m.Name)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no map (a mark named ExMy or MAPxx)", strings.Join(files, ", "))
-	}
-	if names == "all" {
-		return all, nil
-	}
-	for name := range strings.SplitSeq(names, ",") {
-		name = strings.ToUpper(strings.TrimSpace(name))
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("-maps: no map %q in %s; there are %s",
-				name, strings.Join(files, ", "), strings.Join(known, " "))
-		}
-		for _, m := range all {
-			if m.Name == name {
-				chosen = append(chosen, m)
-			}
-		}
-	}
-	return chosen, nil
 }
 
 // bad makes the error line for a place in the map: a byte of a lump.

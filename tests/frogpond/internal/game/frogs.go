@@ -1,18 +1,21 @@
-package main
+package game
 
-import "github.com/upfront-mem/upfront/scope"
+import (
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
 
 // Frog is a frog of the level's pool.
 type Frog struct {
-	At              Point
+	At              doom.Point
 	Heading         uint32 // of the compass
 	Hop, Rest, Life uint32 // ticks left
 	Sightings       uint32 // of players, so far
 }
 
-// FrogCommand is what a frog is to become in this tick. Workers write it, each
+// frogCommand is what a frog is to become in this tick. Workers write it, each
 // its own frogs', while nobody changes the world; then it is applied.
-type FrogCommand struct {
+type frogCommand struct {
 	Next  Frog
 	Live  bool
 	Dies  bool
@@ -27,8 +30,8 @@ const (
 )
 
 // decideFrog fills the command of the frog in the i-th chunk of the pool.
-func (g *Game) decideFrog(w *Worker, i int) {
-	f := g.level.Frogs.At(i)
+func (g *Game) decideFrog(w *worker, i int) {
+	f := g.Level.Frogs.At(i)
 	if f == nil {
 		return
 	}
@@ -51,8 +54,8 @@ func (g *Game) decideFrog(w *Worker, i int) {
 
 // hop moves a frog on; a line or another frog ends the hop.
 func (g *Game) hop(i int, f *Frog) {
-	to := f.At.step(f.Heading, hopLength)
-	if g.level.blocked(f.At, to, &frogBody) || g.crowded(i, f.At, to) {
+	to := f.At.Step(f.Heading, hopLength)
+	if g.Level.blocked(f.At, to, &frogBody) || g.crowded(i, f.At, to) {
 		f.Hop = 0
 		return
 	}
@@ -61,9 +64,9 @@ func (g *Game) hop(i int, f *Frog) {
 
 // chooseHop turns a frog away from the players that it sees; if it sees none,
 // toward a croak of the last tick; else anywhere.
-func (g *Game) chooseHop(w *Worker, i int, c *FrogCommand) {
+func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	f := &c.Next
-	r := random(g.seed^0xf209, g.tick, uint32(i))
+	r := doom.Random(g.seed^0xf209, g.tick, uint32(i))
 	f.Hop, f.Rest = 4+uint32(r%8), 8+uint32(r>>8%24)
 	f.Heading = uint32(r >> 16 & 15)
 	c.Croak = r>>24%8 == 0
@@ -73,13 +76,13 @@ func (g *Game) chooseHop(w *Worker, i int, c *FrogCommand) {
 	players := g.playersSeen(w, seen, f.At)
 	f.Sightings += uint32(len(players))
 	if len(players) > 0 {
-		f.Heading = f.At.toward(nearest(f.At, players)) + 7 + f.Heading%3 // about face
+		f.Heading = f.At.Toward(nearest(f.At, players)) + 7 + f.Heading%3 // about face
 		return
 	}
 	for k := range g.heard {
 		e := &g.heard[k]
-		if e.Kind == Croaked && e.Who != int32(i) && e.At.near(f.At, frogHearing) {
-			f.Heading = f.At.toward(e.At)
+		if e.Kind == croaked && e.Who != int32(i) && e.At.Near(f.At, frogHearing) {
+			f.Heading = f.At.Toward(e.At)
 			return
 		}
 	}
@@ -87,15 +90,15 @@ func (g *Game) chooseHop(w *Worker, i int, c *FrogCommand) {
 
 // playersSeen lists, in the caller's scope, where players are that can be seen
 // from a point. The queries themselves use the worker's other scratch arena.
-func (g *Game) playersSeen(w *Worker, result scope.Scope, from Point) []Point {
-	players := g.level.Players
+func (g *Game) playersSeen(w *worker, result scope.Scope, from doom.Point) []doom.Point {
+	players := g.Level.Players
 	list := pointMaker.TrySlice(result, players.Cap())
 	n := 0
 	scratch := w.scratches[1].Open("sight")
 	defer w.close(scratch)
 	for i := range list {
 		p := players.At(i)
-		if p != nil && p.At.near(from, frogSight) && w.sees(g.level, scratch, from, p.At, &frogBody, &playerBody) {
+		if p != nil && p.At.Near(from, frogSight) && w.sees(g.Level, scratch, from, p.At, &frogBody, &playerBody) {
 			list[n] = p.At
 			n++
 		}
@@ -104,7 +107,7 @@ func (g *Game) playersSeen(w *Worker, result scope.Scope, from Point) []Point {
 }
 
 // nearest is the point of a list that is nearest to p, the first of equals.
-func nearest(p Point, list []Point) Point {
+func nearest(p doom.Point, list []doom.Point) doom.Point {
 	best, least := list[0], int64(1<<62)
 	for _, q := range list {
 		dx, dy := (int64(p.X)-int64(q.X))>>8, (int64(p.Y)-int64(q.Y))>>8
@@ -116,14 +119,14 @@ func nearest(p Point, list []Point) Point {
 }
 
 // crowded says whether another frog is in the way between two points.
-func (g *Game) crowded(i int, from, to Point) bool {
+func (g *Game) crowded(i int, from, to doom.Point) bool {
 	column, row := to.X>>gridBits, to.Y>>gridBits
-	grid := &g.systems.Grid
+	grid := &g.systems.grid
 	for y := row - 1; y <= row+1; y++ {
 		for x := column - 1; x <= column+1; x++ {
 			for k := grid.heads[gridCell(x, y)]; k != 0; k = grid.next[k-1] {
-				at := g.level.Frogs.At(int(k - 1)).At
-				if int(k-1) != i && at.near(to, frogSpace) && !at.near(from, frogSpace) {
+				at := g.Level.Frogs.At(int(k - 1)).At
+				if int(k-1) != i && at.Near(to, frogSpace) && !at.Near(from, frogSpace) {
 					return true
 				}
 			}
@@ -138,27 +141,27 @@ func (g *Game) applyFrog(i int) {
 	if !c.Live {
 		return
 	}
-	f := g.level.Frogs.At(i)
+	f := g.Level.Frogs.At(i)
 	*f = c.Next
 	if c.Croak {
-		g.systems.Frogs.Croaked++
-		g.happen(Croaked, i, f.At)
+		g.systems.frogs.Croaked++
+		g.happen(croaked, i, f.At)
 	}
 	if c.Dies {
-		g.systems.Frogs.Died++
-		g.happen(Died, i, f.At)
-		g.level.Frogs.Put(f)
+		g.systems.frogs.Died++
+		g.happen(died, i, f.At)
+		g.Level.Frogs.Put(f)
 	}
 }
 
 // spawn asks the pool for a frog. That none is free is an expected answer.
-func (g *Game) spawn(at Point, r uint64) {
-	f := g.level.Frogs.Get()
+func (g *Game) spawn(at doom.Point, r uint64) {
+	f := g.Level.Frogs.Get()
 	if f == nil {
-		g.systems.Frogs.Refused++
+		g.systems.frogs.Refused++
 		return
 	}
 	*f = Frog{At: at, Heading: uint32(r & 15), Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
-	g.systems.Frogs.Spawned++
-	g.happen(Spawned, g.level.Frogs.Index(f), at)
+	g.systems.frogs.Spawned++
+	g.happen(spawned, g.Level.Frogs.Index(f), at)
 }

@@ -1,0 +1,120 @@
+package game
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// Options are what a server is told.
+type Options struct {
+	WADs    []string // files, or doom.Builtin
+	Maps    string   // names with commas, or all
+	Log     string   // a file
+	Ticks   int      // of a map, at most: the systems keep how long each took
+	Workers int      // goroutines that decide
+	Seed    uint64   // of the levels that the program makes
+}
+
+// Server is what Boot leaves: the maps that there are, the systems, and the crew.
+type Server struct {
+	Budget  *budget.Budget
+	Maps    []doom.Map
+	Systems *Systems // nil after a load that failed
+	crew    *crew
+}
+
+// Boot loads init and the systems. Whatever fails, full included, leaves both to the caller's Close
+// or Rewind.
+func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
+	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*doom.Library, error) {
+		return doom.OpenLibrary(s, o.WADs, o.Seed)
+	})
+	if err != nil {
+		return nil, err
+	}
+	maps, err := chooseMaps(library.Get(), o.Maps)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Budget: b, Maps: maps, crew: newCrew(b, o.Workers)}
+	if err := s.LoadSystems(ctx, o); err != nil {
+		s.crew.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// LoadSystems builds the systems, at the start and after they were rewound.
+func (s *Server) LoadSystems(ctx context.Context, o Options) error {
+	region := s.Budget.Region("systems")
+	systems, err := budget.Load(ctx, region, func(in scope.Scope) (*Systems, error) {
+		return loadSystems(in, region.Base(), o.Log, o.Ticks)
+	})
+	s.Systems = systems.Get()
+	return err
+}
+
+// Seal ends boot: from here on no memory is asked of the system.
+func (s *Server) Seal() error {
+	err := s.Budget.Seal()
+	s.Systems.Note("budget", "sealed, bytes", s.Budget.Size())
+	return err
+}
+
+// Load loads a map with so many players into the region level, where it stays until that is
+// rewound. A map that doesn't fit is ErrFull, and the region is empty again.
+func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
+	region := s.Budget.Region("level")
+	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
+		return loadLevel(in, region.Base(), m, s.Systems, players)
+	})
+	return level.Get(), err
+}
+
+// Begin is a game on a loaded map. It ends when the level is rewound.
+func (s *Server) Begin(level *Level, seed uint64) (*Game, error) {
+	g := &Game{Level: level, budget: s.Budget, systems: s.Systems, crew: s.crew}
+	return g, g.begin(seed)
+}
+
+// Stop ends the workers.
+func (s *Server) Stop() { s.crew.stop() }
+
+// chooseMaps gives the maps that are named, or all.
+func chooseMaps(library *doom.Library, names string) ([]doom.Map, error) {
+	all, err := library.Maps()
+	if err != nil || names == "all" {
+		return all, err
+	}
+	var chosen []doom.Map
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.ToUpper(strings.TrimSpace(name))
+		before := len(chosen)
+		for _, m := range all {
+			if m.Name == name {
+				chosen = append(chosen, m)
+			}
+		}
+		if len(chosen) == before {
+			return nil, noMap(library, all, name)
+		}
+	}
+	return chosen, nil
+}
+
+func noMap(library *doom.Library, all []doom.Map, name string) error {
+	var known, files []string
+	for _, m := range all {
+		known = append(known, m.Name)
+	}
+	for _, w := range library.WADs {
+		files = append(files, w.Name)
+	}
+	return fmt.Errorf("-maps: no map %q in %s; there are %s",
+		name, strings.Join(files, ", "), strings.Join(known, " "))
+}

@@ -1,0 +1,37 @@
+package game
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// Lines that many goroutines write stay whole.
+func TestLogLinesStayApart(t *testing.T) {
+	s := openServer(t, doom.Builtin)
+	name := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, s.LoadSystems(t.Context(), Options{Log: name, Ticks: 1}))
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for range 100 {
+				s.Systems.Note("worker", strings.Repeat("x", 10*i), uint64(i))
+			}
+		})
+	}
+	writers.Wait()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+	assert.Len(t, lines, 400)
+	for _, line := range lines {
+		assert.Regexp(t, `^worker x* \d$`, line)
+	}
+}

@@ -1,0 +1,35 @@
+package game
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+var plan, planError = budget.ReadPlan("../../plan.json") // now, as a test may change the folder
+
+// openServer boots over some files, for tests that play without main.
+func openServer(t testing.TB, wads ...string) *Server {
+	t.Helper()
+	require.NoError(t, planError)
+	o := Options{WADs: wads, Maps: "all", Log: os.DevNull, Ticks: 1, Workers: 1, Seed: 1}
+	s, err := Boot(t.Context(), o, budgettest.Open(t, plan))
+	require.NoError(t, err)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// start loads a map and puts the players on their starts.
+func (s *Server) start(t testing.TB, m doom.Map, bots int) (*Game, error) {
+	t.Helper()
+	level, err := s.Load(t.Context(), m, bots)
+	if err != nil {
+		return nil, err
+	}
+	return s.Begin(level, 1)
+}
