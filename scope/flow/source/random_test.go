@@ -132,8 +132,11 @@ func randomGraph(r *rand.Rand) flow.Source {
 // A graph is the same one through its JSON: as faulty, or to the byte; and what was compiled loads and comes back.
 func TestRandomGraphs(t *testing.T) {
 	graphs := uint64(3000)
-	if os.Getenv("UPFRONT_SOAK") != "" {
+	switch {
+	case os.Getenv("UPFRONT_SOAK") != "":
 		graphs = 100_000
+	case testing.Short():
+		graphs = 300
 	}
 	host, err := flow.HostOf(doors)
 	require.NoError(t, err)
