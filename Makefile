@@ -20,7 +20,7 @@ export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
 .PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test \
-  dist install deps deps-cross freedoom plan lint static check soak soak-turn readme clean
+  dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -74,7 +74,7 @@ bench-gate: ## holds what `make bench` measures to its targets (tests/bench/targ
 # A target that finds nothing may end in "context deadline exceeded", which is the fuzzer's own (golang/go#75804): it runs again.
 fuzz: ## every fuzz target for FUZZ=10s
 	@mkdir -p build/fuzz
-	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go $(POND)/internal/*/*_test.go | xargs dirname | sort -u); do \
+	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go */*/*/*_test.go $(POND)/internal/*/*_test.go | xargs dirname | sort -u); do \
 	  t=$(CURDIR)/build/fuzz/$$(basename $$p).test; $(GO) test -c -fuzz . -o $$t ./$$p || exit 1; \
 	  for f in $$($$t -test.list '^Fuzz'); do \
 	    echo "== $$p $$f"; \
@@ -118,9 +118,23 @@ plan: build/frogpond ## frogpond's plan.json anew: recorded peaks + 10 % (needs 
 	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
 	$(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
 
+# The tool is a module of its own, below budget/cmd. frogpond says which events and actions it has by -vocabulary, and gives the graph
+# of a map by -flow.
+build/upfront: FORCE
+	@mkdir -p build
+	@cd budget/cmd && $(GO) build -o $(CURDIR)/$@ ./upfront
+
+flow-check: build/upfront ## what is wrong with a graph, FILE=graph.json, and what it takes; HOST=FILE: for the program that offers that
+	@build/upfront flow check $(FILE) $(HOST:%=--host %)
+
+flow-draw: build/upfront build/frogpond ## build/flow-E1M1.svg, the graph of a level: MAP=E1M1 (needs the package freedoom)
+	@build/frogpond -wad builtin,$(WADS) -flow $(MAP) > build/flow-$(MAP).json
+	@build/upfront flow draw build/flow-$(MAP).json -o build/flow-$(MAP).svg
+
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
-TESTED = arena arena/blob scope scope/container budget budget/budgettest budget/view platform $(POND) $(POND)/internal/doom $(POND)/internal/game tests/conformance
+TESTED = arena arena/blob scope scope/container scope/flow scope/flow/source budget budget/budgettest budget/view platform \
+  $(POND) $(POND)/internal/doom $(POND)/internal/game tests/conformance
 SUITES = $(notdir $(TESTED))
 
 # needs TARGET: fails where its compiler or its C library is missing, and says which packages have them. here TARGETS: those that have.
@@ -245,6 +259,7 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd tests/bench && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -short ./...
+	cd budget/cmd && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test ./...
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
 	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // Check says what is wrong with the plan, every fault at once, each on a line of its own that names the key:
@@ -22,7 +23,7 @@ func (p Plan) Check() error {
 	}
 	var errs []error
 	for _, warning := range p.warnings() {
-		errs = append(errs, fmt.Errorf("plan %s: %s: %w: %s", shortQuote(p.Name), warning.key, ErrWarning, warning.text))
+		errs = append(errs, fmt.Errorf("plan %s: %s: %w: %s", jsonfile.Quote(p.Name), warning.key, ErrWarning, warning.text))
 	}
 	return errors.Join(errs...)
 }
@@ -36,7 +37,7 @@ var ErrWarning = errors.New("warning")
 func (p Plan) check() error {
 	var errs []error
 	for _, fault := range p.faults() {
-		errs = append(errs, fmt.Errorf("plan %s: %s: %s", shortQuote(p.Name), fault.key, fault.text))
+		errs = append(errs, fmt.Errorf("plan %s: %s: %s", jsonfile.Quote(p.Name), fault.key, fault.text))
 	}
 	return errors.Join(errs...)
 }
@@ -87,7 +88,7 @@ func (p Plan) faults() planFaults {
 	}
 	for _, page := range p.Pages.byKey() {
 		if demand := *page.value; demand != Default && demand != Off && !demand.asks() {
-			f.add("pages."+page.key, `%s; a demand is "off", "wished" or "required"`, shortQuote(string(demand)))
+			f.add("pages."+page.key, `%s; a demand is "off", "wished" or "required"`, jsonfile.Quote(string(demand)))
 		}
 	}
 	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
@@ -133,7 +134,7 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		if other, twice := first[r.Name]; !twice {
 			first[r.Name] = i
 		} else if r.Name != "" {
-			f.add(key+".name", "%s is the name of regions[%d] already", shortQuote(r.Name), other)
+			f.add(key+".name", "%s is the name of regions[%d] already", jsonfile.Quote(r.Name), other)
 		}
 		switch {
 		case r.Size != Rest:
@@ -158,7 +159,7 @@ func (f *planFaults) regions(regions []RegionPlan) {
 // name checks the name of a plan or region.
 func (f *planFaults) name(key, name string) {
 	if len(name) < 1 || len(name) > planNameMax {
-		f.add(key, "%s has %d bytes; a name has 1 to %d", shortQuote(name), len(name), planNameMax)
+		f.add(key, "%s has %d bytes; a name has 1 to %d", jsonfile.Quote(name), len(name), planNameMax)
 		return
 	}
 	for i := range len(name) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // String draws the plan for people, bottom first: a line for each part with its size ([SizeText]), where
@@ -13,7 +14,7 @@ import (
 // faulty plan it says how many faults there are.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
-		return fmt.Sprintf("plan %s: %s (Check names them)\n", shortQuote(p.Name), plural(faults, "fault"))
+		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(faults, "fault"))
 	}
 	rest := p.rest()
 	p = p.resolved()
@@ -77,7 +78,7 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 		text += "  " + planEach(r.Slots, "slot", r.Size)
 	}
 	if r.Note != "" {
-		text += "  " + planEcho(r.Note)
+		text += "  " + jsonfile.Echo(r.Note)
 	}
 	return r.Name, text
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // planKey is a key of an object and where its value is: a pointer, or the keys of an object. The plan is
@@ -99,20 +101,17 @@ func planText(value any) string {
 	return ""
 }
 
-// planValue reads the JSON of one value of a plan. An object or a list is none of the others.
-func planValue(data json.RawMessage, into any) (err error) {
-	text, quoted := string(data), data[0] == '"'
-	if quoted {
-		err = json.Unmarshal(data, &text)
+// planValue reads one value of a plan that is no object or list.
+func planValue(v *jsonfile.Value, into any) (err error) {
+	text, notString := v.Str()
+	quoted := notString == nil
+	if !quoted {
+		text = v.Text
 	}
 	switch into := into.(type) {
-	case []planKey:
-		err = errNotObject
-	case *[]RegionPlan:
-		err = errNotList
 	case *string:
 		if !quoted {
-			return errNotString
+			return notString
 		}
 		*into = text
 	case *int:

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 const handheldJSON = `{"name":"handheld","regions":[{"name":"init","size":"4MiB"},{"name":"systems","size":"12MiB"},` +
@@ -174,7 +175,7 @@ func TestPlanCheck(t *testing.T) {
 			continue
 		}
 		if assert.Error(t, err, c.fault) {
-			assert.Contains(t, err.Error(), fmt.Sprintf("plan %s: ", shortQuote(plan.Name)))
+			assert.Contains(t, err.Error(), fmt.Sprintf("plan %s: ", jsonfile.Quote(plan.Name)))
 			assert.Contains(t, err.Error(), c.fault)
 			assert.NotContains(t, err.Error(), "\n", "one fault")
 		}

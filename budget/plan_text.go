@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 var sizeUnits = []struct {
@@ -92,36 +90,8 @@ func parseAddress(text string) (uint64, error) {
 	return address, nil
 }
 
-// planEcho is what stands in a file, for a message: cut short, and without what would disturb a
-// terminal.
-func planEcho(text string) string {
-	const most = 60
-	end := ""
-	if len(text) > most {
-		text, end = text[:most], "…"
-	}
-	return strings.Map(func(char rune) rune {
-		if unicode.IsPrint(char) {
-			return char
-		}
-		return utf8.RuneError
-	}, text) + end
-}
-
-// shortQuote quotes text for a message; a file may hold a very long one.
-func shortQuote(text string) string {
-	const most = 40
-	if len(text) <= most {
-		return strconv.Quote(text)
-	}
-	return strconv.Quote(text[:most]) + "…"
-}
-
 // What a value is that is not what it should be; the value stands before.
 var (
-	errNotObject     = errors.New("is not an object")
-	errNotList       = errors.New("is not a list")
-	errNotString     = errors.New("is not a string")
 	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
 	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
 	errTooLarge      = errors.New("is too large for a size")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // Suggest makes a plan of recorded reports: what programs in the field needed at most, and nothing beyond (Headroom adds
@@ -73,7 +75,7 @@ func (p Plan) suits(report Report) error {
 	}
 	for i, r := range other.Regions {
 		if first := p.Regions[i]; r.Name != first.Name {
-			return differs(fmt.Sprintf("regions[%d].name", i), shortQuote(r.Name), shortQuote(first.Name))
+			return differs(fmt.Sprintf("regions[%d].name", i), jsonfile.Quote(r.Name), jsonfile.Quote(first.Name))
 		} else if (r.Slots == 0) != (first.Slots == 0) {
 			return differs(fmt.Sprintf("regions[%d].slots", i), r.Slots, first.Slots)
 		}

@@ -448,7 +448,7 @@ func portOf(tag blob.Tag, name string) int {
 
 // a is a name with its article.
 func a(name string) string {
-	if strings.ContainsAny(name[:min(1, len(name))], "aeio") {
+	if strings.ContainsAny(name[:min(1, len(name))], "aeio") && name != "once" {
 		return "an " + name
 	}
 	return "a " + name

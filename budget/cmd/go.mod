@@ -1,0 +1,16 @@
+module github.com/upfront-mem/upfront/budget/cmd
+
+go 1.26.0
+
+require (
+	github.com/spf13/cobra v1.10.2
+	github.com/upfront-mem/upfront v0.0.0
+)
+
+require (
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace github.com/upfront-mem/upfront => ../..

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/scope/flow/source"
+	"github.com/upfront-mem/upfront/scope/flow/view"
+)
+
+func newFlowCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "flow",
+		Short: "graphs of level scripts: JSON as people write it, or blobs as games load them",
+		Long: `Graphs of level scripts: JSON as people write it, or blobs as games load them.
+
+Each FILE may be either. What a game offers to graphs, its events and actions, is a
+vocabulary: JSON that the game prints (source.WriteVocabulary) and --host names.`,
+	}
+	c.AddCommand(checkCommand(), compileCommand(), drawCommand(), traceCommand(), exportCommand())
+	return c
+}
+
+func checkCommand() *cobra.Command {
+	var host string
+	c := &cobra.Command{
+		Use:   "check FILE...",
+		Short: "says all that is wrong with graphs, and what they take",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, names []string) error {
+			var errs []error
+			for _, name := range names {
+				g, err := open(name, host, guess)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				if host == "" {
+					fmt.Fprintf(c.OutOrStdout(), "%s: fine, as far as can be said without --host\n", name)
+				} else {
+					fmt.Fprintf(c.OutOrStdout(), "%s: fine\n", name)
+				}
+				if err := g.print(c.OutOrStdout()); err != nil {
+					return err
+				}
+			}
+			return errors.Join(errs...)
+		},
+	}
+	hostFlag(c, &host)
+	return c
+}
+
+func compileCommand() *cobra.Command {
+	var host, out string
+	c := &cobra.Command{
+		Use:   "compile FILE",
+		Short: "makes a blob of a graph, FILE.blob, and says what it takes",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, names []string) error {
+			g, err := open(names[0], host, demand)
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				out = strings.TrimSuffix(names[0], filepath.Ext(names[0])) + ".blob"
+			}
+			if err := os.WriteFile(out, g.data, 0o644); err != nil {
+				return err
+			}
+			return g.print(c.OutOrStdout())
+		},
+	}
+	hostFlag(c, &host)
+	c.Flags().StringVarP(&out, "out", "o", "", "the blob")
+	return c
+}
+
+func drawCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "draw FILE",
+		Short: "draws a graph: SVG, or DOT for Graphviz where -o ends so",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, names []string) error {
+			graph, err := read(names[0])
+			if err != nil {
+				return err
+			}
+			draw := view.SVG
+			if filepath.Ext(out) == ".dot" {
+				draw = view.DOT
+			}
+			if out == "" {
+				return draw(c.OutOrStdout(), graph)
+			}
+			var b bytes.Buffer
+			if err := draw(&b, graph); err != nil {
+				return err
+			}
+			return os.WriteFile(out, b.Bytes(), 0o644)
+		},
+	}
+	c.Flags().StringVarP(&out, "out", "o", "", "the picture; without it standard output")
+	return c
+}
+
+func exportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "export FILE",
+		Short: "writes a blob as JSON, which compiles to the same bytes",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, names []string) error {
+			graph, err := read(names[0])
+			if err != nil {
+				return err
+			}
+			_, err = c.OutOrStdout().Write(source.Write(graph))
+			return err
+		},
+	}
+}
+
+func traceCommand() *cobra.Command {
+	var host, event string
+	var values map[string]string
+	var key int32
+	var ticks, steps int
+	c := &cobra.Command{
+		Use:   "trace FILE",
+		Short: "says what an event does, node by node; actions do nothing here",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, names []string) error {
+			g, err := open(names[0], host, guess)
+			if err != nil {
+				return err
+			}
+			given, err := g.values(event, values)
+			if err != nil {
+				return err
+			}
+			return g.trace(c.OutOrStdout(), steps, ticks, func(r *flow.Runner, level *flow.Graph, i flow.Instance) error {
+				return r.FireNamed(level, i, event, key, given...)
+			})
+		},
+	}
+	hostFlag(c, &host)
+	c.Flags().StringVarP(&event, "event", "e", "", "the event")
+	c.Flags().Int32VarP(&key, "key", "k", 0, "of which thing in the level")
+	c.Flags().StringToStringVarP(&values, "value", "v", nil, "a value of the event, as keys=1")
+	c.Flags().IntVarP(&ticks, "ticks", "t", 1000, "how long delays and timers run")
+	c.Flags().IntVar(&steps, "steps", 1000, "how many an event may take")
+	_ = c.MarkFlagRequired("event") // it is one of the flags
+	return c
+}
+
+func hostFlag(c *cobra.Command, host *string) {
+	c.Flags().StringVar(host, "host", "", "what the game offers: JSON that it prints")
+}
+
+// graph is a compiled one.
+type graph struct {
+	name       string
+	data       []byte
+	source     flow.Source
+	vocabulary flow.Vocabulary
+	report     flow.Report
+}
+
+// What to do without a vocabulary.
+const (
+	demand = false
+	guess  = true
+)
+
+// open reads a graph, compiles it if it is JSON, and looks whether the host has what it needs.
+func open(name, host string, guessing bool) (*graph, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{name: name}
+	if isBlob(data) {
+		if g.source, g.vocabulary, err = decompile(name, data); err != nil {
+			return nil, err
+		}
+		data = source.Write(g.source) // for the report, and for what another host says of it
+	} else if host == "" && !guessing {
+		return nil, errors.New("give --host FILE: a blob has the types of what the game offers")
+	} else {
+		g.source, _ = source.Read(name, data) // Compile says what is wrong with it
+		g.vocabulary = source.Guess(g.source)
+	}
+	if host != "" {
+		text, err := readFile(host)
+		if err != nil {
+			return nil, err
+		}
+		if g.vocabulary, err = source.ReadVocabulary(host, text); err != nil {
+			return nil, err
+		}
+	}
+	if g.data, g.report, err = source.Compile(name, data, g.vocabulary); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// read reads a graph without a host.
+func read(name string) (flow.Source, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return flow.Source{}, err
+	}
+	if isBlob(data) {
+		graph, _, err := decompile(name, data)
+		return graph, err
+	}
+	return source.Read(name, data)
+}
+
+func readFile(name string) ([]byte, error) {
+	return jsonfile.ReadFile(name, source.FileMax, "larger than 16MiB, which no graph is")
+}
+
+func isBlob(data []byte) bool { return bytes.HasPrefix(data, []byte("BLB1")) }
+
+func decompile(name string, data []byte) (flow.Source, flow.Vocabulary, error) {
+	graph, vocabulary, err := flow.Decompile(data, make([]byte, blob.ScratchSize(data)))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return graph, vocabulary, err
+}
+
+// print says what a graph takes.
+func (g *graph) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "nodes\ttype\tstatic bytes\tdynamic bytes\t")
+	nodes := 0
+	for _, s := range g.report.Nodes {
+		nodes += s.Nodes
+		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t\n", s.Nodes, s.Type, s.Static, s.Dynamic)
+	}
+	fmt.Fprintf(w, "\tvariables\t\t%d\t\n", g.report.Values)
+	fmt.Fprintf(w, "\tnames and tables\t%d\t\t\n", g.report.Blob-g.report.Static)
+	fmt.Fprintf(w, "%d\tall\t%d\t%d\t\n", nodes, g.report.Blob, g.report.Data)
+	return w.Flush()
+}
+
+// values are those of an event, in the order of the vocabulary.
+func (g *graph) values(event string, given map[string]string) (list []any, err error) {
+	for _, s := range g.vocabulary.Events {
+		if s.Name != event {
+			continue
+		}
+		for _, p := range s.Parameters {
+			text, ok := given[p.Name]
+			delete(given, p.Name)
+			var value any
+			switch {
+			case !ok:
+			case p.Type == flow.Bool:
+				value, err = strconv.ParseBool(text)
+			default:
+				value, err = strconv.ParseFloat(text, 64)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("--value %s=%s: it is a %v", p.Name, text, p.Type)
+			}
+			list = append(list, value)
+		}
+		for name := range given {
+			return nil, fmt.Errorf("--value %s: event %q has no such value", name, event)
+		}
+		return list, nil
+	}
+	var names []string
+	for _, s := range g.vocabulary.Events {
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("no event %q; there are: %s", event, strings.Join(names, ", "))
+}
+
+// trace loads the graph, fires, and ticks until nothing more can happen or the ticks are over.
+func (g *graph) trace(w io.Writer, steps, ticks int, fire func(*flow.Runner, *flow.Graph, flow.Instance) error) error {
+	host, err := flow.HostOf(g.vocabulary)
+	if err != nil {
+		return err
+	}
+	scratch := make([]byte, blob.ScratchSize(g.data))
+	size, err := flow.Size(g.data, scratch, 1)
+	if err != nil {
+		return err
+	}
+	plan := budget.Plan{Name: "trace", Regions: []budget.RegionPlan{{Name: "level", Size: uint64(size) + 64*uint64(steps) + budget.MiB}}}
+	b, err := budget.Open(plan)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
+		level, err := host.Load(s, g.data, scratch, 1)
+		if err != nil {
+			return nil, err
+		}
+		instance, runner, trace := level.New(), host.NewRunner(s, new(struct{}), steps), view.NewTrace(w)
+		heading := ""
+		ran := false
+		runner.Trace(func(s flow.Step) {
+			ran = true
+			if heading != "" {
+				fmt.Fprintln(w, heading)
+				heading = ""
+			}
+			trace.Step(s)
+		})
+		runner.Begin()
+		defer runner.End()
+		err = errors.Join(fire(runner, level, instance), trace.Done())
+		if !ran && err == nil {
+			return nil, errors.New("nothing happens: no node is that event with that key")
+		}
+		for tick := 1; tick <= ticks && err == nil; tick++ {
+			heading = fmt.Sprintf("\ntick %d", tick)
+			err = errors.Join(runner.Tick(level), trace.Done())
+		}
+		return nil, err
+	})
+	return err
+}

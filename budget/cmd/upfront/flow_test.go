@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// graphs is where the graphs lie that the library's own tests read.
+const graphs = "../../../scope/flow/source/testdata/"
+
+// run is what a command prints, and its error.
+func run(args ...string) string {
+	c := newCommand()
+	var out bytes.Buffer
+	c.SetOut(&out)
+	c.SetErr(&out)
+	c.SetArgs(args)
+	if err := c.Execute(); err != nil {
+		fmt.Fprintln(&out, "error:", err)
+	}
+	return out.String()
+}
+
+// Each command and what it prints, as testdata/flow.txt has them.
+func TestCommands(t *testing.T) {
+	dir := t.TempDir()
+	var all strings.Builder
+	for _, command := range []string{
+		"flow check GRAPHS/door.json",
+		"flow check GRAPHS/door.json GRAPHS/bad.json --host GRAPHS/host.json",
+		"flow check GRAPHS/none.json",
+		"flow check GRAPHS/bad.json",
+		"flow compile GRAPHS/door.json",
+		"flow compile GRAPHS/every.json --host GRAPHS/host.json -o DIR/every.blob",
+		"flow check DIR/every.blob --host GRAPHS/host.json",
+		"flow export DIR/every.blob",
+		"flow draw DIR/every.blob -o DIR/every.dot",
+		"flow draw GRAPHS/door.json -o DIR/door.svg",
+		"flow trace GRAPHS/door.json -e line.used -k 12 -v keys=1",
+		"flow trace GRAPHS/door.json --host GRAPHS/host.json -e line.used -k 12",
+		"flow trace GRAPHS/door.json -e line.used -k 13",
+		"flow trace GRAPHS/door.json -e line.used -v keys=1.5",
+		"flow trace GRAPHS/door.json -e line.used -v tag=1",
+		"flow trace GRAPHS/door.json -e line.crossed",
+		"flow trace DIR/every.blob -e line.used -k -1 --ticks 40",
+		"flow trace DIR/every.blob -e line.used -k -1 --steps 3",
+	} {
+		real := strings.NewReplacer("GRAPHS/", graphs, "DIR", dir)
+		printed := run(strings.Fields(real.Replace(command))...)
+		printed = strings.NewReplacer(graphs, "GRAPHS/", dir, "DIR").Replace(printed)
+		fmt.Fprintf(&all, "$ upfront %s\n%s\n", command, printed)
+	}
+	for name, begins := range map[string]string{"every.dot": "digraph \"every node\"", "door.svg": "<svg "} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.HasPrefix(string(text), begins) {
+			t.Errorf("%s: %.20q, %v", name, text, err)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("testdata/flow.txt", []byte(all.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/flow.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.String() != string(want) {
+		t.Errorf("go test ./upfront -update, if this is meant:\n%s", all.String())
+	}
+}
+
+// Any byte of a blob changed: words, and no panic.
+func TestDamagedBlob(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "door.blob")
+	if out := run("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o", name); strings.Contains(out, "error") {
+		t.Fatal(out)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(data); i += 1 + len(data)/100 {
+		damaged := bytes.Clone(data)
+		damaged[i] ^= 0x41
+		if err := os.WriteFile(name, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := run("flow", "export", name); !strings.HasPrefix(out, "error: "+name+":") {
+			t.Fatalf("byte %d: %s", i, out)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/scope/flow"
+)
+
+// Trace writes what runs of graphs do, node by node, as text: with its inputs as they are when it
+// begins, and with the variables that it changed.
+//
+//	trace := view.NewTrace(os.Stderr)
+//	runner.Trace(trace.Step)
+//	err := used.Fire(runner, level, door, 12, Used{Key: 1})
+//	err = trace.Done() // after each Fire and Tick
+//
+// It is for tools and for the hunt for a fault: each step allocates on the Go heap.
+type Trace struct {
+	w       io.Writer
+	err     error
+	sources map[*flow.Graph]flow.Source
+	last    *flow.Step
+	before  []any // the last step's variables
+	count   int
+}
+
+// NewTrace makes a trace that writes to w.
+func NewTrace(w io.Writer) *Trace { return &Trace{w: w, sources: map[*flow.Graph]flow.Source{}} }
+
+// Step writes what the node before it changed, and the node that is about to run: it is for
+// [flow.Runner.Trace].
+func (t *Trace) Step(s flow.Step) {
+	t.changes()
+	source, known := t.sources[s.Graph]
+	if !known {
+		source = s.Graph.Source()
+		t.sources[s.Graph] = source
+	}
+	if t.last == nil || t.last.Graph != s.Graph || t.last.Instance != s.Instance {
+		t.print("in graph %q\n", oneLine(source.Name))
+	}
+	t.count++
+	node := source.Nodes[s.Node]
+	t.print("%4d  %s\n", t.count, t.nodeText(s, source, node))
+	t.last, t.before = &s, t.values(s)
+}
+
+// Done ends a run: it writes what the last node changed. It gives the first error of the writer.
+func (t *Trace) Done() error {
+	t.changes()
+	t.last, t.count = nil, 0
+	return t.err
+}
+
+func (t *Trace) print(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+// values are the variables of the step's instance; none when it is gone.
+func (t *Trace) values(s flow.Step) (list []any) {
+	if s.Graph.Live(s.Instance) {
+		for i := range t.sources[s.Graph].Variables {
+			list = append(list, s.Graph.Value(s.Instance, i))
+		}
+	}
+	return list
+}
+
+func (t *Trace) changes() {
+	if t.last == nil {
+		return
+	}
+	for i, value := range t.values(*t.last) {
+		if i < len(t.before) && value != t.before[i] {
+			t.print("          %s = %s, was %s\n", oneLine(t.sources[t.last.Graph].Variables[i].Name),
+				valueText(value), valueText(t.before[i]))
+		}
+	}
+}
+
+// nodeText is a node with where it was entered, and what its inputs are now.
+func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
+	text := oneLine(n.Name)
+	if port := s.PortName(); port != "" {
+		text += " → " + port
+	}
+	text += ": " + whatText(n)
+	if t.count == 1 && n.Type != "event" {
+		text += ", whose time has come"
+	}
+	now := func(variable string) string {
+		i := slices.IndexFunc(source.Variables, func(v flow.Variable) bool { return v.Name == variable })
+		return oneLine(variable) + " = " + valueText(s.Graph.Value(s.Instance, i))
+	}
+	var parts []string
+	for _, in := range n.In {
+		if in.Variable != "" {
+			parts = append(parts, in.Name+" "+now(in.Variable))
+		} else {
+			parts = append(parts, in.Name+" "+valueText(in.Constant))
+		}
+	}
+	if n.Type == "event" { // what it put out came before its step
+		for _, out := range n.Out {
+			parts = append(parts, out.Name+" → "+now(out.Variable))
+		}
+	}
+	if parts != nil {
+		text += "; " + strings.Join(parts, ", ")
+	}
+	return text
+}
