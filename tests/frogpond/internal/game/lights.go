@@ -76,7 +76,13 @@ func (w *World) shine() {
 		}
 		switch n.Kind {
 		case doom.Fire:
-			c.Light = max(n.High-int16(w.chance(n.Sector, 3))*16, n.Low)
+			// As in Doom, which compares the light as it is now: where nothing around is darker, Low is above
+			// High.
+			if less := int16(w.chance(n.Sector, 3)) * 16; c.Light-less < n.Low {
+				c.Light = n.Low
+			} else {
+				c.Light = n.High - less
+			}
 			n.Left = 4
 		case doom.Flicker:
 			if c.Light == n.High {
