@@ -78,7 +78,6 @@ func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, st
 	for i := 0; i < len(s.Maps) && err == nil && ctx.Err() == nil; i++ {
 		err = result.play(ctx, o, s, s.Maps[i], stderr)
 		if i%10 == 9 && err == nil { // now and then the systems too, and with them the level
-			// What a finalizer has to say, as of a log on a full disk, ends no game: the first is told at the end.
 			result.close = cmp.Or(result.close, b.Region("systems").Rewind(context.WithoutCancel(ctx)))
 			result.check(b)
 			err = s.LoadSystems(ctx, o.Options)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,16 +49,16 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
 		fmt.Fprintf(stderr, "frogpond: %s: not run: %v\n", m.Name, err)
 	}
-	// Without the cancel: what is to be unwound is unwound after Ctrl-C too.
-	err = region.Rewind(context.WithoutCancel(ctx))
+	// Without the cancel: what is to be unwound is unwound after Ctrl-C too. What a finalizer has to say,
+	// as of a log on a full disk, ends no game: the first is told at the end.
+	if err := region.Rewind(context.WithoutCancel(ctx)); err != nil {
+		r.close = cmp.Or(r.close, fmt.Errorf("%s: %w", m.Name, err))
+	}
 	r.check(s.Budget)
 	if row.Error == "" {
 		row.FinalizersRun = measured(region.Report().Finalizers - finalizers)
 	}
 	r.Levels = append(r.Levels, row)
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
 	return nil
 }
 
@@ -110,7 +111,7 @@ func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, me
 		}
 		s.Systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
 		if ticks%35 == 0 {
-			s.Systems.Note(g.Level.Name, "frogs", uint64(g.Level.Frogs.Live()))
+			g.Level.Note("frogs", uint64(g.Level.Frogs.Live()))
 		}
 		ticks++
 		if o.realtime {

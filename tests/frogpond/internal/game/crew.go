@@ -92,6 +92,6 @@ func (w *worker) decide(scope.Scope) error {
 func (w *worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err
-		w.game.systems.Note(w.game.Level.Name, "scratch full at tick", uint64(w.game.tick))
+		w.game.Level.Note("scratch full at tick", uint64(w.game.tick))
 	}
 }

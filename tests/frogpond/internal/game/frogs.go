@@ -147,24 +147,25 @@ func (g *Game) applyFrog(i int) {
 	*f = c.Next
 	g.Level.World.moved(activator{is: doom.Monsters, frog: f}, from, f.At, &f.Sector)
 	if c.Croak {
-		g.systems.frogs.Croaked++
+		g.Level.system.Croaked++
 		g.happen(croaked, i, f.At)
 	}
 	if c.Dies {
-		g.systems.frogs.Died++
+		g.Level.system.Died++
 		g.happen(died, i, f.At)
-		g.Level.Frogs.Put(f)
+		g.Level.Frogs.put(i)
 	}
 }
 
 // spawn asks the pool for a frog. That none is free is an expected answer.
 func (g *Game) spawn(at doom.Point, r uint64) {
-	f := g.Level.Frogs.Get()
+	f, i := g.Level.Frogs.get()
 	if f == nil {
-		g.systems.frogs.Refused++
+		g.Level.system.Refused++
 		return
 	}
-	*f = Frog{At: at, Sector: g.Level.World.sectorOf(at, 0), Heading: uint32(r & 15), Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
-	g.systems.frogs.Spawned++
-	g.happen(spawned, g.Level.Frogs.Index(f), at)
+	*f = Frog{At: at, Sector: g.Level.World.sectorOf(at, 0), Heading: uint32(r & 15),
+		Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
+	g.Level.system.Spawned++
+	g.happen(spawned, i, at)
 }

@@ -2,12 +2,14 @@
 // [Game] on each; a tick of it is decided by the crew, in parallel, and then applied.
 //
 // server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks,
-// crew.go the workers. players.go and frogs.go say what each of them does in a tick; trace.go what
-// stops them and what they see, way.go and chart.go where they can walk. It says nothing to anybody
+// frogsystem.go what its frogs belong to, log.go what each writes of itself, crew.go the workers.
+// players.go and frogs.go say what each of them does in a tick; trace.go what stops them and what
+// they see, way.go and chart.go where they can walk. It says nothing to anybody
 // but the log: options, figures and words are the program's.
 package game
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -25,6 +27,7 @@ type Game struct {
 	crew    *crew
 	seed    uint64
 	tick    uint32
+	chorus  func(scope.Scope) error // sing, made once: play must not allocate
 
 	// In the frame: gone two ticks later.
 	playerCommands []playerCommand
@@ -46,7 +49,7 @@ func (g *Game) begin(seed uint64) error {
 	for _, c := range []byte(g.Level.Name) {
 		h.Add(uint64(c))
 	}
-	g.seed, g.tick = uint64(h), 0
+	g.seed, g.tick, g.chorus = uint64(h), 0, g.sing
 	g.events, g.heard = nil, nil
 	for i := range g.Level.Players.Cap() {
 		p := g.Level.Players.Get()
@@ -72,14 +75,16 @@ func (g *Game) Step() error {
 	g.playerCommands = playerCommandMaker.TrySlice(frame, players)
 	g.frogCommands = frogCommandMaker.TrySlice(frame, frogs)
 	g.events = eventMaker.TrySlice(frame, 2*(players+frogs))
+	var err error
 	if frame.Err() == nil { // else NextFrame returns it
 		g.events = g.events[:0]
 		g.fillGrid()
 		g.crew.decide()
 		g.apply()
+		err = frame.Do("chorus", g.chorus)
 	}
 	g.tick++
-	if err := g.budget.NextFrame(); err != nil {
+	if err := errors.Join(err, g.budget.NextFrame()); err != nil {
 		return err
 	}
 	for _, w := range g.crew.workers {
@@ -121,7 +126,7 @@ func (g *Game) apply() {
 func (g *Game) happen(kind eventKind, frog int, at doom.Point) {
 	n := len(g.events)
 	g.events = g.events[:n+1]
-	g.events[n] = event{Tick: g.tick, Kind: kind, Who: int32(frog), At: at}
+	g.events[n] = event{Tick: g.tick, Kind: kind, Who: int32(frog), At: at, Frog: g.Level.Frogs.handles[frog]}
 }
 
 // Hash is the whole state as a number, field by field, since the bytes between
@@ -150,7 +155,7 @@ func (g *Game) Hash() doom.Hash {
 		h.Add(uint64(e.Tick), uint64(e.Kind), uint64(e.Who))
 		h.AddPoint(e.At)
 	}
-	f := g.systems.frogs
+	f := g.Level.system
 	h.Add(g.systems.ring.Count, f.Spawned, f.Croaked, f.Caught, f.Died, f.Refused)
 	return h
 }

@@ -10,9 +10,12 @@ import (
 // region level, and is gone with it.
 type Level struct {
 	doom.Level
-	Frogs   scope.Pool[Frog]
+	Frogs   frogs
 	Players scope.Pool[Player]
 	World   *World
+	system  *frogSystem
+	here    scope.Addr[frogSystem] // of system, for what lies in a region and knows it
+	voices  scope.ObjectPool[voice]
 }
 
 var (
@@ -24,19 +27,22 @@ var (
 )
 
 // loadLevel makes the level of m in s.
-func loadLevel(s scope.Scope, base arena.Base, m doom.Map, systems *Systems, players int) (*Level, error) {
+func loadLevel(s scope.Scope, base arena.Base, m doom.Map, systems *Systems, players int,
+	logName string) (*Level, error) {
 	read, err := m.Load(s, base)
 	if err != nil {
 		return nil, err
 	}
 	l := &Level{Level: read}
 	// As many frogs as the map has things, but no more than the grid can hold.
-	l.Frogs = frogMaker.Pool(s, min(len(l.Things), systems.grid.capacity()))
+	frogs := min(len(l.Things), systems.grid.capacity())
+	if err := l.openFrogSystem(s, logName, frogs); err != nil {
+		return nil, err
+	}
 	l.Players = playerMaker.Pool(s, players)
 	if l.World, err = newWorld(s, l); err != nil {
 		return nil, err
 	}
-	systems.Note(m.Name, "loaded", uint64(len(l.Lines)))
-	s.Defer(func() { systems.Note(m.Name, "closed", uint64(len(l.Lines))) })
+	l.Note("loaded", uint64(len(l.Lines)))
 	return l, nil
 }

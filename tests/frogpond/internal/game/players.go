@@ -179,9 +179,9 @@ func (g *Game) applyPlayer(i int) {
 		if f := g.Level.Frogs.At(int(c.Catch - 1)); f != nil && f.At.Near(p.At, 2*reach) {
 			p.Caught++
 			p.Chase, p.Sated = 0, 70
-			g.systems.frogs.Caught++
+			g.Level.system.Caught++
 			g.happen(caught, int(c.Catch-1), f.At)
-			g.Level.Frogs.Put(f)
+			g.Level.Frogs.put(int(c.Catch - 1))
 		}
 	}
 	if c.Spawn {

@@ -26,6 +26,7 @@ type Server struct {
 	Maps    []doom.Map
 	Systems *Systems // nil after a load that failed
 	crew    *crew
+	log     string // the file
 }
 
 // Boot loads init and the systems. Whatever fails, full included, leaves both to the caller's Close
@@ -41,7 +42,7 @@ func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Budget: b, Maps: maps, crew: newCrew(b, o.Workers)}
+	s := &Server{Budget: b, Maps: maps, crew: newCrew(b, o.Workers), log: o.Log}
 	if err := s.LoadSystems(ctx, o); err != nil {
 		s.crew.stop()
 		return nil, err
@@ -62,7 +63,7 @@ func (s *Server) LoadSystems(ctx context.Context, o Options) error {
 // Seal ends boot: from here on no memory is asked of the system.
 func (s *Server) Seal() error {
 	err := s.Budget.Seal()
-	s.Systems.Note("budget", "sealed, bytes", s.Budget.Size())
+	s.Systems.log.note("budget", "sealed, bytes", s.Budget.Size())
 	return err
 }
 
@@ -71,7 +72,7 @@ func (s *Server) Seal() error {
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
 	region := s.Budget.Region("level")
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
-		return loadLevel(in, region.Base(), m, s.Systems, players)
+		return loadLevel(in, region.Base(), m, s.Systems, players, s.log)
 	})
 	return level.Get(), err
 }

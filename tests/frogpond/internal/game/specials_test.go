@@ -341,7 +341,7 @@ func TestTeleports(t *testing.T) {
 
 	w, p = strip(t, rooms, []special{{126, 1}}, 2, landingThing)
 	assert.False(t, w.fireAs(p, 0), "of monsters alone")
-	f := w.Frogs.Get()
+	f, _ := w.Frogs.get()
 	*f = Frog{At: doom.Point{X: units(132), Y: units(64)}}
 	require.True(t, w.moved(activator{is: doom.Monsters, frog: f}, doom.Point{X: units(124), Y: units(64)}, f.At, &f.Sector))
 	assert.Equal(t, landing, f.At)

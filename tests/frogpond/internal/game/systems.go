@@ -1,8 +1,6 @@
 package game
 
 import (
-	"strconv"
-
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -11,19 +9,11 @@ import (
 // Systems is what outlives a map: the region systems. Every tenth map it is
 // rewound and built anew, as after a change of settings.
 type Systems struct {
-	lock      *lock
-	log       *logFile
-	frogs     *frogSystem
+	log       log
 	grid      grid
 	ring      *ring
 	Durations []uint32 // of the ticks, nanoseconds
 	base      arena.Base
-}
-
-// frogSystem counts what became of the frogs of this map.
-type frogSystem struct {
-	Spawned, Croaked, Caught, Died uint64
-	Refused                        uint64 // for want of a chunk in the pool: expected, not an error
 }
 
 // ring keeps the last events.
@@ -38,6 +28,7 @@ type event struct {
 	Kind eventKind
 	Who  int32 // the frog's place in the pool
 	At   doom.Point
+	Frog arena.Handle[Frog] // in the ring, which outlives the frogs, it names none
 }
 
 // eventKind says what happened to a frog.
@@ -57,37 +48,28 @@ const (
 )
 
 var (
-	lockMaker       = scope.Object((*lock).close)
-	logMaker        = scope.Object((*logFile).close)
-	frogSystemMaker = scope.Plain[frogSystem]()
-	ringMaker       = scope.Plain[ring]()
-	eventMaker      = scope.Plain[event]()
-	indexMaker      = scope.Plain[int32]()
+	ringMaker  = scope.Plain[ring]()
+	eventMaker = scope.Plain[event]()
+	indexMaker = scope.Plain[int32]()
 )
 
-// loadSystems builds the systems in s. The lock comes before the log: finalizers
-// run newest first, so the log can still be locked when it closes.
+// loadSystems builds the systems in s.
 func loadSystems(s scope.Scope, base arena.Base, logName string, ticks int) (*Systems, error) {
 	sys := &Systems{base: base}
 	var err error
-	if sys.lock, err = lockMaker.Make(s, (*lock).open); err != nil {
+	if sys.log, err = openLog(s, logName); err != nil {
 		return nil, err
 	}
-	if sys.log, err = logMaker.Make(s, func(f *logFile) error { return f.open(logName) }); err != nil {
-		return nil, err
-	}
-	sys.frogs = frogSystemMaker.New(s)
 	sys.grid = grid{heads: indexMaker.Slice(s, gridCells), next: indexMaker.Slice(s, maxFrogs)}
 	sys.ring = ringMaker.New(s)
 	sys.ring.Events = arena.SliceOf(base, eventMaker.Slice(s, ringLength))
 	sys.Durations = countMaker.Slice(s, ticks)
-	sys.Note("systems", "built for ticks", uint64(ticks))
+	sys.log.note("systems", "built for ticks", uint64(ticks))
 	return sys, nil
 }
 
 // reset prepares the systems for a new map.
 func (sys *Systems) reset() {
-	*sys.frogs = frogSystem{}
 	sys.ring.Count = 0
 	clear(sys.ring.Events.Get(sys.base))
 }
@@ -95,25 +77,9 @@ func (sys *Systems) reset() {
 // record puts an event into the ring.
 func (sys *Systems) record(e event) {
 	events := sys.ring.Events.Get(sys.base)
+	e.Frog = 0
 	events[sys.ring.Count%uint64(len(events))] = e
 	sys.ring.Count++
-}
-
-// Note writes a line into the log. Workers may call it: the lock keeps lines apart.
-func (sys *Systems) Note(name, what string, number uint64) {
-	sys.lock.take()
-	sys.log.line(name, what, number)
-	sys.lock.give()
-}
-
-// line formats into the log's own buffer, since play must not allocate.
-func (f *logFile) line(name, what string, number uint64) {
-	text := append(f.buffer[:0], name...)
-	text = append(text, ' ')
-	text = append(text, what...)
-	text = append(text, ' ')
-	text = strconv.AppendUint(text, number, 10)
-	f.write(append(text, '\n'))
 }
 
 // grid finds frogs near a point: a hash table of squares, filled at each tick.
@@ -141,12 +107,3 @@ func (g *grid) add(i int, p doom.Point) {
 func gridCell(column, row int32) uint32 {
 	return (uint32(column)*0x9e3779b1 ^ uint32(row)*0x85ebca6b) >> 20
 }
-
-// badFile is an error about a file that an option names.
-type badFile struct {
-	flag, name string
-	err        error
-}
-
-func (e *badFile) Error() string { return e.flag + " " + e.name + ": " + e.err.Error() }
-func (e *badFile) Unwrap() error { return e.err }

@@ -17,12 +17,14 @@ import (
 func TestLogLinesStayApart(t *testing.T) {
 	s := openServer(t, doom.Builtin)
 	name := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, s.LoadSystems(t.Context(), Options{Log: name, Ticks: 1}))
+	s.log = name
+	level, err := s.Load(t.Context(), s.Maps[0], 1)
+	require.NoError(t, err)
 	var writers sync.WaitGroup
 	for i := range 4 {
 		writers.Go(func() {
 			for range 100 {
-				s.Systems.Note("worker", strings.Repeat("x", 10*i), uint64(i))
+				level.Note(strings.Repeat("x", 10*i), uint64(i))
 			}
 		})
 	}
@@ -32,6 +34,6 @@ func TestLogLinesStayApart(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
 	assert.Len(t, lines, 400)
 	for _, line := range lines {
-		assert.Regexp(t, `^worker x* \d$`, line)
+		assert.Regexp(t, `^MAP01 x* \d$`, line)
 	}
 }

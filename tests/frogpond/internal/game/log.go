@@ -1,0 +1,60 @@
+package game
+
+import (
+	"strconv"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// log is a log file and the lock that keeps its lines apart. The systems have one, and each level
+// one of its own. It is plain data, so it may lie in an object of a region.
+type log struct {
+	lock scope.Addr[lock]
+	file scope.Addr[logFile]
+}
+
+var (
+	lockMaker = scope.Object((*lock).close)
+	logMaker  = scope.Object((*logFile).close)
+)
+
+// openLog opens a log in s. The lock comes before the file: finalizers run newest first, so there
+// still is a lock when the file closes.
+func openLog(s scope.Scope, name string) (l log, err error) {
+	made, err := lockMaker.Make(s, (*lock).open)
+	if err != nil {
+		return l, err
+	}
+	file, err := logMaker.Make(s, func(f *logFile) error { return f.open(name) })
+	if err != nil {
+		return l, err
+	}
+	return log{scope.AddrOf(s, made), scope.AddrOf(s, file)}, nil
+}
+
+// note writes a line. Workers may call it: the lock keeps lines apart.
+func (l *log) note(name, what string, number uint64) {
+	lock, file := l.lock.Get(), l.file.Get()
+	lock.take()
+	file.line(name, what, number)
+	lock.give()
+}
+
+// line formats into the file's own buffer, since play must not allocate.
+func (f *logFile) line(name, what string, number uint64) {
+	text := append(f.buffer[:0], name...)
+	text = append(text, ' ')
+	text = append(text, what...)
+	text = append(text, ' ')
+	text = strconv.AppendUint(text, number, 10)
+	f.write(append(text, '\n'))
+}
+
+// badFile is an error about a file that an option names.
+type badFile struct {
+	flag, name string
+	err        error
+}
+
+func (e *badFile) Error() string { return e.flag + " " + e.name + ": " + e.err.Error() }
+func (e *badFile) Unwrap() error { return e.err }
