@@ -157,7 +157,7 @@ func (f *failing) goOn(ctx context.Context, b *budget.Budget, s *game.Server) (e
 // playOne plays a map, rewinds the level, and gives the full that kept the map from being played.
 func playOne(ctx context.Context, o *options, s *game.Server, i int) error {
 	r := newResult(o)
-	if err := r.play(ctx, o, s, s.Maps[i], io.Discard); err != nil {
+	if err := errors.Join(r.play(ctx, o, s, s.Maps[i], io.Discard), r.close); err != nil {
 		return err
 	}
 	if !r.IdentityOK {

@@ -63,7 +63,9 @@ func (g *Game) begin(seed uint64) error {
 	for _, w := range g.crew.workers {
 		w.game, w.err = g, nil
 	}
-	g.Level.World.begin(g.seed)
+	if err := g.Level.World.begin(g.seed); err != nil {
+		return err
+	}
 	return g.Level.drawChart(g.crew.workers[0].scratches[1])
 }
 

@@ -1,6 +1,8 @@
 package game
 
 import (
+	"fmt"
+
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
@@ -154,17 +156,20 @@ func (w *World) findThings(s scope.Scope) {
 }
 
 // begin starts what works from the start on. The seed is that of its chance.
-func (w *World) begin(seed uint64) {
+func (w *World) begin(seed uint64) error {
 	w.seed = seed
 	for i := range w.Sectors {
 		special := doom.SectorSpecialOf(w.Sectors[i].Special)
 		w.timedDoor(&w.Sectors[i], &special)
 	}
 	c := &w.script
-	c.instance = c.graph.New()
+	if c.instance = c.graph.New(); c.instance == 0 {
+		return fmt.Errorf("%s: its graph: %w", w.Name, scope.ErrFull)
+	}
 	c.runner.Begin()
 	w.check(began.Fire(c.runner, c.graph, c.instance, 0, struct{}{}))
 	c.runner.End()
+	return nil
 }
 
 // check counts what goes wrong in the graph: the level goes on.
