@@ -367,7 +367,7 @@ func enterInstance() []contestant {
 			for range n {
 				lived = append([]byte(nil), template...)
 			}
-			return 0
+			return uint64(lived[0])
 		}},
 	}
 }
