@@ -45,6 +45,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "frogpond:", err)
 		return 1
 	}
+	if o.flow != "" || o.vocabulary {
+		if err := export(ctx, o, plan, stdout); err != nil {
+			fmt.Fprintln(stderr, "frogpond:", err)
+			return 1
+		}
+		return 0
+	}
 	result := newResult(o)
 	if err := serve(ctx, o, plan, result, stderr); err != nil {
 		fmt.Fprintln(stderr, "frogpond:", errors.Join(err, result.close))

@@ -22,7 +22,8 @@ type options struct {
 	bots                           int
 	plan, report, durations        string
 	realtime, json, verbose, crash bool
-	sweep                          bool
+	sweep, vocabulary              bool
+	flow                           string
 }
 
 // parseOptions prints to stderr itself what is wrong, as package flag does.
@@ -47,6 +48,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.durations, "durations", "", "write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
 	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines and check"+
 		" with a second table what it does")
+	f.StringVar(&o.flow, "flow", "", "print the graph of a `map`'s specials, as JSON, and play nothing")
+	f.BoolVar(&o.vocabulary, "vocabulary", false, "print which events and actions such a graph may have, and play nothing")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {
 		return nil, err

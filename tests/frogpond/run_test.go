@@ -180,6 +180,10 @@ func TestExitCodes(t *testing.T) {
 		{"-wad /", 1, "frogpond: /: offset 0: is a directory, not a WAD file\n"},
 		{"-wad absent.wad", 1, "frogpond: stat absent.wad: no such file or directory\n"},
 		{"-wad " + os.DevNull, 1, "frogpond: " + os.DevNull + ": offset 0: is not a regular file\n"},
+		{"-wad builtin -flow MAP77", 1, `frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
+		{"-wad builtin -flow all", 1, "frogpond: -flow all: one map at a time"},
+		{"-wad builtin -flow MAP01", 0, ""},
+		{"-vocabulary", 0, ""},
 		{"-wad builtin -maps map03,MAP01 -ticks 0", 0, ""},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -199,3 +199,9 @@ func loadScript(s scope.Scope, w *World) (c script, err error) {
 	c.variables = len(source.Variables)
 	return c, nil
 }
+
+// Vocabulary is the events and actions that the graphs of levels have.
+func Vocabulary() flow.Vocabulary { return host.Vocabulary() }
+
+// Script is the level's graph, as its blob has it.
+func (w *World) Script() flow.Source { return w.script.graph.Source() }

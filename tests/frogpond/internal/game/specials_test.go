@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/scope/flow/source"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
 )
@@ -427,4 +429,19 @@ func TestNowhere(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, []special{{2, 9}})
 	assert.False(t, w.fireAs(p, 0))
 	assert.Equal(t, uint32(1), w.Nowhere)
+}
+
+// TestGraphsExport has the JSON of each map's graph compile to the same blob.
+func TestGraphsExport(t *testing.T) {
+	s := openServer(t, append(doom.InstalledWADs(), doom.Builtin)...)
+	for _, m := range s.Maps {
+		level, err := s.Load(t.Context(), m, 0)
+		require.NoError(t, err)
+		want, _, err := flow.Compile(level.Graph(), Vocabulary())
+		require.NoError(t, err)
+		got, _, err := source.Compile(m.Name, source.Write(level.World.Script()), Vocabulary())
+		require.NoError(t, err)
+		require.Equal(t, want, got, m.Name)
+		require.NoError(t, s.Budget.Region("level").Rewind(t.Context()))
+	}
 }
