@@ -323,8 +323,8 @@ soak-go127: ## vet and the heart's tests under the next release of Go; what must
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance
 
 readme: ## what is generated in the pages, anew: the table of misuse, the picture of a plan; then all of them are compared
-	$(GO) test ./budget/view ./tests/misuse -run 'Handheld|Readme' -update
-	$(GO) test ./budget/view ./tests/misuse ./tests -run 'Handheld|Readme|Bench|Core|Platforms|Rooms|Pages'
+	$(GO) test ./budget/view ./tests/misuse ./tests/frogpond -run 'Handheld|Readme|FlowPage' -update
+	$(GO) test ./budget/view ./tests/misuse ./tests/frogpond ./tests -run 'Handheld|Readme|FlowPage|Bench|Core|Platforms|Rooms|Pages'
 
 clean: ## removes what was built here
 	rm -rf build
