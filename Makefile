@@ -9,6 +9,7 @@ ARGS    =
 # of tests/ the quickest comes first.
 PKGS    = $$($(GO) list ./... | awk '/\/tests(\/|$$)/ { late = $$0 " " late; next } { print } END { print late }')
 FUZZ    = 10s
+ONLY    = Fuzz
 TIME    = 1m
 # -short, in check: the long forms of the tests in builds that are not for play are soak's.
 FORM    =
@@ -72,11 +73,11 @@ bench-gate: ## holds what `make bench` measures to its targets (tests/bench/targ
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -gate $(ARGS)
 
 # A target that finds nothing may end in "context deadline exceeded", which is the fuzzer's own (golang/go#75804): it runs again.
-fuzz: ## every fuzz target for FUZZ=10s
+fuzz: ## every fuzz target, or those of ONLY='Fuzz(Load|WAD)', for FUZZ=10s
 	@mkdir -p build/fuzz
 	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go */*/*/*_test.go $(POND)/internal/*/*_test.go | xargs dirname | sort -u); do \
 	  t=$(CURDIR)/build/fuzz/$$(basename $$p).test; $(GO) test -c -fuzz . -o $$t ./$$p || exit 1; \
-	  for f in $$($$t -test.list '^Fuzz'); do \
+	  for f in $$($$t -test.list '^$(ONLY)'); do \
 	    echo "== $$p $$f"; \
 	    for try in 1 2 3; do \
 	      (cd $$p && $$t -test.run '^$$' -test.fuzz "^$$f\$$" -test.fuzztime $(FUZZ) -test.fuzzcachedir $(CURDIR)/build/fuzz/$$p) > build/fuzz/out 2>&1 \
@@ -291,8 +292,8 @@ check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-go127
-.PHONY: $(SOAKS)
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-flow
+.PHONY: $(SOAKS) soak-go127
 soak: ## what check leaves out, in its long form: ten parts
 	$(call parts,$(SOAKS))
 
@@ -316,8 +317,10 @@ soak-cross: ## every target but arm64, of 32 bits, static and with AddressSaniti
 	$(MAKE) $(COMPILED:%=compile-%) $(patsubst %,cross-test-%,$(filter-out linux-arm64,$(CHECKED) $(TARGETS)))
 soak-pages: cross-linux-arm64 ## arm64: every suite in full, with pages of 4, 16 and 64 KiB
 	@$(MAKE) -s -k -O -j$$(nproc) SHORT= LIMIT=2h $(call runs,linux-arm64)
-soak-devices: $(DEVICES:%=device-%) ## frogpond as each device has it
+soak-devices: soak-go127 $(DEVICES:%=device-%) ## frogpond as each device has it; and the next release of Go
 soak-model: model ## random programs for TIME=1m in each build
+soak-flow: ## ten minutes each: hostile graphs, as blobs and as JSON, and maps with hostile specials
+	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD)'
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance
