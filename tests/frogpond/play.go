@@ -71,7 +71,8 @@ func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g 
 		return err
 	}
 	meter.stop(row, ticks)
-	row.FlowErrors = measured(g.Level.World.Errors)
+	w := g.Level.World
+	row.FlowErrors, row.FlowNowhere, row.FlowRefused = measured(w.Errors), measured(w.Nowhere), measured(w.Refused)
 	report := s.Budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.Hash())))
 	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)

@@ -65,7 +65,9 @@ type LevelResult struct {
 	SpecialSectors *int    `json:"special_sectors"` // sectors that do
 	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven ones
 	SectorsActed   *int    `json:"sectors_acted"`
-	FlowErrors     *uint32 `json:"flow_errors"` // events of its graph that didn't end well
+	FlowErrors     *uint32 `json:"flow_errors"`  // events of its graph that didn't end well
+	FlowNowhere    *uint32 `json:"flow_nowhere"` // what did nothing: no sector has the line's tag
+	FlowRefused    *uint32 `json:"flow_refused"` // or no mover was free
 
 	err error // why it was not run
 }
