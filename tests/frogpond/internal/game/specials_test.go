@@ -399,10 +399,10 @@ func TestLights(t *testing.T) {
 }
 
 func TestScrolls(t *testing.T) {
-	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}}, []special{{48, 0}})
+	w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}}, []special{{48, 0}})
 	w.ticks(10)
 	assert.Equal(t, int32(10), w.scrolls[0].Offset)
-	w, p = strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}}, []special{{252, 1}})
+	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}}, []special{{252, 1}})
 	p.At, p.Sector = doom.Point{X: units(192), Y: units(100)}, 1
 	w.ticks(10)
 	assert.Equal(t, units(60), p.At.Y, "a 32nd of the line's length in each tick")
