@@ -305,7 +305,10 @@ func TestLifts(t *testing.T) {
 	require.True(t, w.fireAs(p, 0))
 	require.NotEqual(t, -1, w.until(c, 96))
 	assert.Equal(t, 1+104+1+96, w.until(c, 0)+w.stopAndGo(t, p), "up and down, and nothing while it is stopped")
-	assert.NotEqual(t, -1, w.until(c, 96), "for ever")
+	require.NotEqual(t, -1, w.until(c, 96), "for ever")
+	w.ticks(50)
+	w.stopAndGo(t, p)
+	assert.Equal(t, 105-49+96, w.until(c, 0), "it waits on where it was stopped while it waited")
 }
 
 // stopAndGo stops a lift by line 1, lets it go on by line 0, and takes no tick of its time.
