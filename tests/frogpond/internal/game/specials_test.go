@@ -1,6 +1,7 @@
 package game
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -322,6 +323,20 @@ func (w *World) stopAndGo(t *testing.T, p *Player) int {
 	return 0
 }
 
+// TestPushedLifts are Boom's, which are for the sector behind the line, whatever its tag.
+func TestPushedLifts(t *testing.T) {
+	const pushed, perpetual = 0x3400 | 7, 3 << 8
+	rooms := []room{{0, 128, 0, 0, 1, 0}, {64, 256, 0, 0, 0, 0}, {96, 256, 0, 0, 1, 0}}
+	w, p := strip(t, rooms, []special{{pushed, 1}})
+	require.True(t, w.fireAs(p, 0))
+	assert.Equal(t, 32, w.until(&w.Sectors[1].Floor, 0), "2 units a tick")
+	assert.Equal(t, 1, w.movers.Live())
+	w, p = strip(t, rooms, []special{{pushed | perpetual, 1}})
+	require.True(t, w.fireAs(p, 0))
+	assert.NotEqual(t, -1, w.until(&w.Sectors[1].Floor, 0))
+	assert.NotEqual(t, -1, w.until(&w.Sectors[1].Floor, 96))
+}
+
 func TestStairs(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 1}, {0, 128, 0, 0, 0, 1}, {0, 128, 0, 0, 0, 1},
 		{0, 128, 0, 0, 0, 0}}, []special{{8, 1}})
@@ -432,6 +447,27 @@ func TestNowhere(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, []special{{2, 9}})
 	assert.False(t, w.fireAs(p, 0))
 	assert.Equal(t, uint32(1), w.Nowhere)
+}
+
+// TestEveryAction: lines of all pairs of a trigger and an action that there can be make a graph.
+func TestEveryAction(t *testing.T) {
+	var lines []special
+	var seen [doom.Pushed + 1][doom.CarryFloor + 1]bool
+	for kind := range 1 << 16 {
+		s := doom.SpecialOf(uint16(kind))
+		if known := &seen[s.Trigger][s.Action]; s.Action != doom.NoAction && !*known {
+			*known = true
+			lines = append(lines, special{kind, 1})
+		}
+	}
+	w, p := strip(t, slices.Repeat([]room{{0, 128, 0, 0, 1, 0}}, len(lines)+1), lines)
+	for i := range lines {
+		for by := doom.Walked; by <= doom.Shot; by++ {
+			w.fire(uint16(i), by, true, activator{is: doom.Players, player: p})
+		}
+	}
+	w.ticks(9)
+	assert.Zero(t, w.Errors)
 }
 
 // TestGraphsExport has the JSON of each map's graph compile to the same blob.
