@@ -426,6 +426,25 @@ func TestScrolls(t *testing.T) {
 	assert.Equal(t, units(60), p.At.Y, "a 32nd of the line's length in each tick")
 }
 
+// TestNobodyPassesAWall: neither a frog that touches one, as beside a lift that went up, nor who is
+// carried further in a tick than his body is wide.
+func TestNobodyPassesAWall(t *testing.T) {
+	w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {64, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, nil)
+	for _, x := range []int{120, 121, 127, 128} {
+		from := doom.Point{X: units(x), Y: units(64)}
+		assert.True(t, w.stopped(from, from.Step(0, hopLength), &frogBody), x)
+		assert.False(t, w.stopped(from, from.Step(8, hopLength), &frogBody), x)
+		assert.False(t, w.stopped(from.Step(0, 128), from.Step(0, 130), &frogBody), "down")
+	}
+	w, p := strip(t, []room{{0, 128, 0, 0, 1, 0}, {64, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, nil)
+	w.carries = []carry{{Sector: 0, Step: doom.Point{X: units(200)}}}
+	w.ticks(1)
+	assert.Equal(t, units(64), p.At.X)
+	w.carries[0].Step.X = units(40)
+	w.ticks(1)
+	assert.Equal(t, units(104), p.At.X)
+}
+
 func TestHarm(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 5, 0, 0}, {0, 128, 0, 9, 0, 0}}, nil)
 	w.ticks(33)

@@ -189,7 +189,7 @@ func (w *World) Scroll(line uint32, step int32) {
 // Carry makes the floors with a tag move bodies along a line, a 32nd of it in each tick.
 func (w *World) Carry(tag uint16, n *doom.Line) {
 	for i := w.NextTagged(tag, -1); i >= 0 && len(w.carries) < cap(w.carries); i = w.NextTagged(tag, i) {
-		step := doom.Point{X: n.DX << doom.UnitBits / 32, Y: n.DY << doom.UnitBits / 32}
+		step := doom.Point{X: n.DX << (doom.UnitBits - 5), Y: n.DY << (doom.UnitBits - 5)}
 		w.carries = append(w.carries, carry{Sector: uint32(i), Step: step})
 	}
 }
