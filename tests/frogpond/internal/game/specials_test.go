@@ -414,6 +414,20 @@ func TestLights(t *testing.T) {
 	require.True(t, w.fireAs(p, 0))
 	w.ticks(50)
 	assert.Len(t, w.lights, 1)
+	w, p = strip(t, []room{{0, 128, 96, 0, 0, 0}, {0, 128, 160, 0, 1, 0}, {0, 128, 160, 0, 0, 0}}, []special{{17, 0}, {17, 1}})
+	require.True(t, w.fireAs(p, 0), "those without a tag, too")
+	require.True(t, w.fireAs(p, 1))
+	assert.Len(t, w.lights, 3)
+}
+
+// TestMoversOfDoorsAndStairs: each finds one, whatever is on its way already.
+func TestMoversOfDoorsAndStairs(t *testing.T) {
+	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 1, 0}},
+		[]special{{1, 0}, {1, 0}, {7, 1}})
+	for i := range 3 {
+		require.True(t, w.fireAs(p, i))
+	}
+	assert.Equal(t, 2+2+4, w.movers.Cap(), "of two doors, of both planes with the tag, of all floors")
 }
 
 func TestScrolls(t *testing.T) {
