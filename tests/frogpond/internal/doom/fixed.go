@@ -74,3 +74,12 @@ func (h *Hash) Add(values ...uint64) {
 
 // AddPoint adds a place, as one number.
 func (h *Hash) AddPoint(p Point) { h.Add(uint64(uint32(p.X))<<32 | uint64(uint32(p.Y))) }
+
+// AddBool adds a flag.
+func (h *Hash) AddBool(flag bool) {
+	if flag {
+		h.Add(1)
+	} else {
+		h.Add(0)
+	}
+}

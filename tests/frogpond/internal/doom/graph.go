@@ -21,7 +21,8 @@ const (
 // the line has.
 type Touch struct{ Front, Blue, Yellow, Red bool }
 
-// verbs are the host's actions with their inputs. Those of pushed doors take a sector, others a tag.
+// verbs are the host's actions with their inputs. Those of pushed doors and lifts
+// take a sector, others a tag.
 var verbs = [...]struct{ name, inputs string }{
 	OpenDoor:     {"door.open", "tag speed"},
 	CloseDoor:    {"door.close", "tag speed"},
@@ -132,7 +133,7 @@ func (t *translator) event(name, of string, line int, needs string, goal flow.Li
 func (t *translator) action(i int, n *Line, s *Special) string {
 	verb := verbs[s.Action]
 	if s.Trigger == Pushed {
-		verb.name = strings.Replace(verb.name, "door.", "door.push_", 1)
+		verb.name = strings.Replace(verb.name, ".", ".push_", 1)
 		verb.inputs = strings.Replace(verb.inputs, "tag", "sector", 1)
 	}
 	node := flow.Node{Name: "line " + strconv.Itoa(i), Type: "action", Of: verb.name}

@@ -271,7 +271,7 @@ func (w *World) carryAll() {
 func (w *World) carryOn(who activator, at *doom.Point, sector *uint32, step doom.Point, shape *body) {
 	from := *at
 	to := doom.Point{X: doom.Clamp(int64(from.X) + int64(step.X)), Y: doom.Clamp(int64(from.Y) + int64(step.Y))}
-	if !w.blocked(from, to, shape) {
+	if !w.stopped(from, to, shape) {
 		*at = to
 		w.moved(who, from, to, sector)
 	}

@@ -3,8 +3,8 @@ package game
 import "github.com/upfront-mem/upfront/scope"
 
 // The chart says of each cell of the blockmap to which of the four beside it a player can walk,
-// from middle to middle. Nothing that it depends on moves, so it is drawn once, before play: a
-// search for a way looks up what would else be hundreds of traces in one tick.
+// from middle to middle, once what may open is open. It is drawn once, before play: a search for a way
+// looks up what would else be hundreds of traces in one tick. What moves later it doesn't know.
 
 // beside are the four directions; that of index i is bit i of a cell's ways.
 var beside = [4][2]int{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}

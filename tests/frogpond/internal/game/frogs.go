@@ -56,7 +56,7 @@ func (g *Game) decideFrog(w *worker, i int) {
 // hop moves a frog on; a line or another frog ends the hop.
 func (g *Game) hop(i int, f *Frog) {
 	to := f.At.Step(f.Heading, hopLength)
-	if g.Level.blocked(f.At, to, &frogBody) || g.crowded(i, f.At, to) {
+	if g.Level.stopped(f.At, to, &frogBody) || g.crowded(i, f.At, to) {
 		f.Hop = 0
 		return
 	}

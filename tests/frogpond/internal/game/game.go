@@ -142,6 +142,9 @@ func (g *Game) Hash() doom.Hash {
 		h.AddPoint(p.At)
 		h.AddPoint(p.Target)
 		h.Add(uint64(p.Chase), uint64(p.Sated), uint64(p.Heading), uint64(p.Wander), uint64(p.Still), uint64(p.Caught))
+		for _, at := range p.Way {
+			h.AddPoint(at)
+		}
 		h.Add(uint64(p.WayNext), uint64(p.WayCount), uint64(p.Sector), uint64(p.Health), uint64(p.Keys),
 			uint64(p.Rest), uint64(p.Exits), uint64(p.Deaths), uint64(p.Secrets))
 	}

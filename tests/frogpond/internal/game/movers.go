@@ -14,6 +14,7 @@ type mover struct {
 	Crush     bool
 	Steady    bool
 	Ends      bool   // the next arrival is the last
+	Stopped   bool   // until the same action starts it again
 	Changes   bool   // at its end the sector takes on what follows
 	Special   uint16 // or what it has
 	Sector    uint16
@@ -38,7 +39,6 @@ const (
 	rising state = iota + 1
 	falling
 	waiting
-	stopped // until the same action starts it again
 )
 
 // mover is the one that moves a sector's floor or ceiling, or nil.
@@ -184,20 +184,20 @@ func (w *World) Perpetual(s *doom.Sector, e *doom.Effect) bool {
 // Stop stops a sector's crusher or its lift that never rests.
 func (w *World) Stop(s *doom.Sector, p plane, of doom.Action) bool {
 	m := w.mover(s.Number, p)
-	if m == nil || m.Action != of || m.State == stopped {
+	if m == nil || m.Action != of || m.Stopped {
 		return false
 	}
-	m.Next, m.State = m.State, stopped
+	m.Stopped = true
 	return true
 }
 
 // restart lets go on what Stop stopped.
 func (w *World) restart(s *doom.Sector, p plane, of doom.Action) bool {
 	m := w.mover(s.Number, p)
-	if m == nil || m.Action != of || m.State != stopped {
+	if m == nil || m.Action != of || !m.Stopped {
 		return false
 	}
-	m.State = m.Next
+	m.Stopped = false
 	return true
 }
 
@@ -249,10 +249,10 @@ func (w *World) moveAll() {
 
 // step is a tick of one mover.
 func (w *World) step(m *mover) {
-	switch m.State {
-	case stopped:
+	switch {
+	case m.Stopped:
 		return
-	case waiting:
+	case m.State == waiting:
 		if m.Left--; m.Left <= 0 {
 			m.State = m.Next
 		}

@@ -69,6 +69,10 @@ type (
 		Tag, Target, Speed, Wait in
 		Acted                    result
 	}
+	pushLiftInputs struct {
+		Sector, Target, Speed, Wait in
+		Acted                       result
+	}
 	stairsInputs struct {
 		Tag, Amount, Speed in
 		Crush              flag
@@ -137,6 +141,15 @@ func init() {
 	flow.NewAction(host, "lift.call", func(r *flow.Runner, w *World, p *liftInputs) {
 		w.did(r, &p.Acted, w.all(p.Tag.Get(r), 0, doom.Effect{Action: doom.Lift,
 			Target: doom.Target(p.Target.Get(r)), Speed: p.Speed.Get(r), Wait: p.Wait.Get(r)}))
+	})
+	flow.NewAction(host, "lift.push_call", func(r *flow.Runner, w *World, p *pushLiftInputs) {
+		e := doom.Effect{Action: doom.Lift, Target: doom.Target(p.Target.Get(r)), Speed: p.Speed.Get(r),
+			Wait: p.Wait.Get(r)}
+		w.did(r, &p.Acted, w.Lift(&w.Sectors[p.Sector.Get(r)], &e))
+	})
+	flow.NewAction(host, "lift.push_start", func(r *flow.Runner, w *World, p *pushInputs) {
+		e := doom.Effect{Action: doom.Perpetual, Speed: p.Speed.Get(r), Wait: p.Wait.Get(r)}
+		w.did(r, &p.Acted, w.Perpetual(&w.Sectors[p.Sector.Get(r)], &e))
 	})
 	flow.NewAction(host, "lift.start", func(r *flow.Runner, w *World, p *doorInputs) {
 		w.did(r, &p.Acted, w.all(p.Tag.Get(r), 0, doom.Effect{Action: doom.Perpetual,

@@ -1,6 +1,7 @@
 package game
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -305,7 +306,10 @@ func TestLifts(t *testing.T) {
 	require.True(t, w.fireAs(p, 0))
 	require.NotEqual(t, -1, w.until(c, 96))
 	assert.Equal(t, 1+104+1+96, w.until(c, 0)+w.stopAndGo(t, p), "up and down, and nothing while it is stopped")
-	assert.NotEqual(t, -1, w.until(c, 96), "for ever")
+	require.NotEqual(t, -1, w.until(c, 96), "for ever")
+	w.ticks(50)
+	w.stopAndGo(t, p)
+	assert.Equal(t, 105-49+96, w.until(c, 0), "it waits on where it was stopped while it waited")
 }
 
 // stopAndGo stops a lift by line 1, lets it go on by line 0, and takes no tick of its time.
@@ -317,6 +321,20 @@ func (w *World) stopAndGo(t *testing.T, p *Player) int {
 	assert.Equal(t, at, w.Sectors[1].Floor)
 	require.True(t, w.fireAs(p, 0))
 	return 0
+}
+
+// TestPushedLifts are Boom's, which are for the sector behind the line, whatever its tag.
+func TestPushedLifts(t *testing.T) {
+	const pushed, perpetual = 0x3400 | 7, 3 << 8
+	rooms := []room{{0, 128, 0, 0, 1, 0}, {64, 256, 0, 0, 0, 0}, {96, 256, 0, 0, 1, 0}}
+	w, p := strip(t, rooms, []special{{pushed, 1}})
+	require.True(t, w.fireAs(p, 0))
+	assert.Equal(t, 32, w.until(&w.Sectors[1].Floor, 0), "2 units a tick")
+	assert.Equal(t, 1, w.movers.Live())
+	w, p = strip(t, rooms, []special{{pushed | perpetual, 1}})
+	require.True(t, w.fireAs(p, 0))
+	assert.NotEqual(t, -1, w.until(&w.Sectors[1].Floor, 0))
+	assert.NotEqual(t, -1, w.until(&w.Sectors[1].Floor, 96))
 }
 
 func TestStairs(t *testing.T) {
@@ -396,6 +414,20 @@ func TestLights(t *testing.T) {
 	require.True(t, w.fireAs(p, 0))
 	w.ticks(50)
 	assert.Len(t, w.lights, 1)
+	w, p = strip(t, []room{{0, 128, 96, 0, 0, 0}, {0, 128, 160, 0, 1, 0}, {0, 128, 160, 0, 0, 0}}, []special{{17, 0}, {17, 1}})
+	require.True(t, w.fireAs(p, 0), "those without a tag, too")
+	require.True(t, w.fireAs(p, 1))
+	assert.Len(t, w.lights, 3)
+}
+
+// TestMoversOfDoorsAndStairs: each finds one, whatever is on its way already.
+func TestMoversOfDoorsAndStairs(t *testing.T) {
+	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 1, 0}},
+		[]special{{1, 0}, {1, 0}, {7, 1}})
+	for i := range 3 {
+		require.True(t, w.fireAs(p, i))
+	}
+	assert.Equal(t, 2+2+4, w.movers.Cap(), "of two doors, of both planes with the tag, of all floors")
 }
 
 func TestScrolls(t *testing.T) {
@@ -406,6 +438,25 @@ func TestScrolls(t *testing.T) {
 	p.At, p.Sector = doom.Point{X: units(192), Y: units(100)}, 1
 	w.ticks(10)
 	assert.Equal(t, units(60), p.At.Y, "a 32nd of the line's length in each tick")
+}
+
+// TestNobodyPassesAWall: neither a frog that touches one, as beside a lift that went up, nor who is
+// carried further in a tick than his body is wide.
+func TestNobodyPassesAWall(t *testing.T) {
+	w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {64, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, nil)
+	for _, x := range []int{120, 121, 127, 128} {
+		from := doom.Point{X: units(x), Y: units(64)}
+		assert.True(t, w.stopped(from, from.Step(0, hopLength), &frogBody), x)
+		assert.False(t, w.stopped(from, from.Step(8, hopLength), &frogBody), x)
+		assert.False(t, w.stopped(from.Step(0, 128), from.Step(0, 130), &frogBody), "down")
+	}
+	w, p := strip(t, []room{{0, 128, 0, 0, 1, 0}, {64, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, nil)
+	w.carries = []carry{{Sector: 0, Step: doom.Point{X: units(200)}}}
+	w.ticks(1)
+	assert.Equal(t, units(64), p.At.X)
+	w.carries[0].Step.X = units(40)
+	w.ticks(1)
+	assert.Equal(t, units(104), p.At.X)
 }
 
 func TestHarm(t *testing.T) {
@@ -429,6 +480,27 @@ func TestNowhere(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, []special{{2, 9}})
 	assert.False(t, w.fireAs(p, 0))
 	assert.Equal(t, uint32(1), w.Nowhere)
+}
+
+// TestEveryAction: lines of all pairs of a trigger and an action that there can be make a graph.
+func TestEveryAction(t *testing.T) {
+	var lines []special
+	var seen [doom.Pushed + 1][doom.CarryFloor + 1]bool
+	for kind := range 1 << 16 {
+		s := doom.SpecialOf(uint16(kind))
+		if known := &seen[s.Trigger][s.Action]; s.Action != doom.NoAction && !*known {
+			*known = true
+			lines = append(lines, special{kind, 1})
+		}
+	}
+	w, p := strip(t, slices.Repeat([]room{{0, 128, 0, 0, 1, 0}}, len(lines)+1), lines)
+	for i := range lines {
+		for by := doom.Walked; by <= doom.Shot; by++ {
+			w.fire(uint16(i), by, true, activator{is: doom.Players, player: p})
+		}
+	}
+	w.ticks(9)
+	assert.Zero(t, w.Errors)
 }
 
 // TestGraphsExport has the JSON of each map's graph compile to the same blob.

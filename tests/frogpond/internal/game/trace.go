@@ -72,6 +72,22 @@ func (l *Level) mayOpen(n *doom.Line) bool {
 	return n.Special != 0 || n.Front.Get(l.Base).Tag != 0 || n.Back.Get(l.Base).Tag != 0
 }
 
+// stopped says whether lines stop a body on its way between two points. It goes in steps shorter than
+// its radius: a longer one gets from one side of a line that it touches to where it doesn't any more.
+func (l *Level) stopped(from, to doom.Point, who *body) bool {
+	dx, dy := int64(to.X)-int64(from.X), int64(to.Y)-int64(from.Y)
+	steps := max(abs(dx), abs(dy))>>doom.UnitBits/int64(who.radius) + 1
+	at := from
+	for i := int64(1); i <= steps; i++ {
+		next := doom.Point{X: from.X + int32(dx*i/steps), Y: from.Y + int32(dy*i/steps)}
+		if l.blocked(at, next, who) {
+			return true
+		}
+		at = next
+	}
+	return false
+}
+
 // blocked says whether lines stop a body on a step between two points. A line
 // that the body touches already stops it only on the way further in, so that
 // nobody who came down a ledge is caught in it.

@@ -82,11 +82,11 @@ var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow,
 func newWorld(s scope.Scope, l *Level) (w *World, err error) {
 	w = &World{Level: l}
 	movers, lights, scrolls, carries := 0, 0, 0, 0
-	strobes := false
+	stairs, strobes := 0, false
 	for i := range l.Lines {
 		switch e := doom.SpecialOf(l.Lines[i].Special); {
 		case e.Action == doom.Stairs || e.Action == doom.Donut:
-			movers = len(l.Sectors) // the steps have no tag
+			stairs = len(l.Sectors) // the steps have no tag
 		case e.Action == doom.StrobeLight:
 			strobes = true
 		case e.Action == doom.ScrollWall:
@@ -106,11 +106,11 @@ func newWorld(s scope.Scope, l *Level) (w *World, err error) {
 		if special.CloseIn != 0 || special.RaiseIn != 0 {
 			movers++
 		}
-		if special.Light != doom.SteadyLight || strobes && c.Tag != 0 {
+		if special.Light != doom.SteadyLight || strobes {
 			lights++
 		}
 	}
-	w.movers = moverMaker.Pool(s, min(movers, 2*len(l.Sectors)))
+	w.movers = moverMaker.Pool(s, min(movers+stairs, 2*len(l.Sectors)))
 	w.lights = lightMaker.Slice(s, lights)[:0]
 	w.scrolls = scrollMaker.Slice(s, scrolls)[:0]
 	w.carries = carryMaker.Slice(s, carries)[:0]
@@ -189,7 +189,7 @@ func (w *World) Scroll(line uint32, step int32) {
 // Carry makes the floors with a tag move bodies along a line, a 32nd of it in each tick.
 func (w *World) Carry(tag uint16, n *doom.Line) {
 	for i := w.NextTagged(tag, -1); i >= 0 && len(w.carries) < cap(w.carries); i = w.NextTagged(tag, i) {
-		step := doom.Point{X: n.DX << doom.UnitBits / 32, Y: n.DY << doom.UnitBits / 32}
+		step := doom.Point{X: n.DX << (doom.UnitBits - 5), Y: n.DY << (doom.UnitBits - 5)}
 		w.carries = append(w.carries, carry{Sector: uint32(i), Step: step})
 	}
 }
@@ -306,10 +306,16 @@ func (w *World) hash(h *doom.Hash) {
 			continue
 		}
 		h.Add(uint64(i), uint64(m.Action), uint64(m.Plane), uint64(m.State), uint64(m.Next), uint64(m.Sector),
-			uint64(m.Pace), uint64(m.Low), uint64(m.High), uint64(m.Left))
+			uint64(m.Speed), uint64(m.Pace), uint64(m.Low), uint64(m.High), uint64(m.Wait), uint64(m.Left),
+			uint64(m.Special), m.Flat)
+		for _, flag := range [...]bool{m.Crush, m.Steady, m.Ends, m.Stopped, m.Changes} {
+			h.AddBool(flag)
+		}
 	}
 	for i := range w.lights {
-		h.Add(uint64(w.lights[i].Left), uint64(w.lights[i].Up))
+		n := &w.lights[i]
+		h.Add(uint64(n.Kind), uint64(n.Up), uint64(n.Sector), uint64(n.Low), uint64(n.High), uint64(n.Bright),
+			uint64(n.Dark), uint64(n.Left))
 	}
 	for i := range w.scrolls {
 		h.Add(uint64(w.scrolls[i].Offset))
