@@ -227,14 +227,15 @@ func (s nodeSource) signature(n *compiled) bool {
 	switch n.tag {
 	case tagAction:
 		what, from, used = "action", s.vocabulary.Actions, &s.actions
-	case tagEvent, tagSend:
+		s.keyless("only an event has a key")
+	case tagSend:
+		s.keyless(`the key of a send is an input`)
+	case tagEvent:
 	default:
 		if s.Of != "" {
 			s.fault("of", -1, "%s is of nothing, not of %q", a(s.Type), s.Of)
 		}
-		if s.Key != 0 {
-			s.fault("key", -1, "only an event has a key")
-		}
+		s.keyless("only an event has a key")
 		return true
 	}
 	named := func(sig Signature) bool { return sig.Name == s.Of }
@@ -275,6 +276,12 @@ func (s nodeSource) signature(n *compiled) bool {
 		s.events[key] = s.i
 	}
 	return true
+}
+
+func (s nodeSource) keyless(text string) {
+	if s.Key != 0 {
+		s.fault("key", -1, "%s", text)
+	}
 }
 
 // place is where a field's words are.
@@ -400,15 +407,18 @@ func (s nodeSource) lists(n *compiled) {
 		}
 	}
 	n.list = make([][]Link, len(n.lists))
-	seen := map[string]bool{}
+	index, seen := map[string]int{}, map[string]bool{}
+	for i, name := range n.lists {
+		index[name] = i
+	}
 	for _, l := range s.List {
-		i := slices.Index(n.lists, l.Name)
+		i, ok := index[l.Name]
 		switch {
-		case i < 0 && several:
+		case !ok && several:
 			s.fault(l.Name, -1, "%s has its lists %q to %q, and none %q", a(s.Type), "1",
 				strconv.Itoa(len(s.List)), l.Name)
 			continue
-		case i < 0:
+		case !ok:
 			s.fault(l.Name, -1, "%s has no list %q of links", a(s.Type), l.Name)
 			continue
 		case seen[l.Name]:

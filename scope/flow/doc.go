@@ -11,7 +11,7 @@
 //		Moved      flow.Out[bool]
 //	}
 //
-//	type Used struct{ Key int32 } // the values of an event
+//	type Used struct{ Keys int32 } // the values of an event
 //
 //	var (
 //		host = flow.NewHost[World]()
@@ -29,7 +29,7 @@
 //
 //	runner.Begin()
 //	err = runner.Tick(level)                               // delays and timers
-//	err = used.Fire(runner, level, door, 12, Used{Key: 1}) // of line 12
+//	err = used.Fire(runner, level, door, 12, Used{Keys: 1}) // of line 12
 //	runner.End()
 //
 // A [Source] is the graph as its author has it; [Compile] makes the blob, and names every fault;

@@ -23,7 +23,7 @@ type CloseDoor struct{ Tag flow.In[int32] }
 
 type Say struct{ Line flow.In[int32] }
 
-type Used struct{ Key bool }
+type Used struct{ HasKey bool }
 
 var (
 	host = flow.NewHost[World]()
@@ -52,7 +52,7 @@ var door = flow.Source{
 	},
 	Nodes: []flow.Node{
 		{Name: "used", Type: "event", Of: "line.used", Key: 12,
-			Out:  []flow.Output{{Name: "key", Variable: "has key"}},
+			Out:  []flow.Output{{Name: "has_key", Variable: "has key"}},
 			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "locked"}}}}},
 		{Name: "locked", Type: "branch",
 			In: []flow.Input{{Name: "if", Variable: "has key"}},
@@ -98,7 +98,7 @@ func Example() {
 				return nil, err
 			}
 			if tick < 2 {
-				if err := used.Fire(runner, level, instance, 12, Used{Key: tick == 1}); err != nil {
+				if err := used.Fire(runner, level, instance, 12, Used{HasKey: tick == 1}); err != nil {
 					return nil, err
 				}
 			}

@@ -97,7 +97,10 @@ func (r *Runner) run(next, end uint32, left int) bool {
 			*(*int32)(unsafe.Add(data, n.To.at)) += n.Value.in(data)
 		case tagAddNumber:
 			n := (*add[float32])(unsafe.Pointer(n))
-			*(*float32)(unsafe.Add(data, n.To.at)) += n.Value.in(data)
+			to := (*float32)(unsafe.Add(data, n.To.at))
+			if *to += n.Value.in(data); *to != *to {
+				*(*uint32)(unsafe.Pointer(to)) = noNumber
+			}
 		case tagEqualBool:
 			n := (*equal[bool])(unsafe.Pointer(n))
 			if n.A.in(data) != n.B.in(data) {
@@ -157,10 +160,17 @@ func (r *Runner) run(next, end uint32, left int) bool {
 	}
 }
 
-// act calls the host.
+// noNumber is what a sum is that is no number: processors make different ones.
+const noNumber = 0x7fc00000
+
+// act calls the host. What the action closes may not be read after it.
 func (r *Runner) act(n *action) span {
 	index := *(*uint32)(unsafe.Add(unsafe.Pointer(r.graph.actions), 4*n.Of))
 	r.of.calls[index](r, r.world, unsafe.Add(r.graph.base, spanOf(&n.Parameters).offset))
+	if r.of == nil || r.graph.of == nil || r.unit.graph != nil && r.unit.graph.of == nil {
+		panic(bug("an action closed the scope of its graph or runner: close it when the event has " +
+			"returned"))
+	}
 	return spanOf(&n.Then)
 }
 
@@ -281,6 +291,9 @@ func (r *Runner) send(n *send, then span) span {
 	}
 	r.next, r.end = 0, 0
 	if r.place != level {
+		if r.graph != level.graph {
+			level.graph.alone()
+		}
 		r.push(span{})
 		r.unit = r.place
 		r.goTo(level.graph, level.instance)

@@ -15,6 +15,9 @@ func BlobOf(g *Graph, size int) []byte { return unsafe.Slice((*byte)(g.base), si
 // OffsetOf is where a node lies in the blob.
 func OffsetOf(g *Graph, node int) int { return int(offsetOf(g.root.Nodes.Get(g.blob)[node])) }
 
+// NameOf is where the table of the nodes' names lies in the blob.
+func NameOf(g *Graph) int { return int(spanOf(&g.root.Names).offset) }
+
 // Root is where the root lies in the blob, and Blob what package blob has of it.
 func (g *Graph) Root() (at int, b blob.Blob) {
 	return int(uintptr(unsafe.Pointer(g.root)) - uintptr(g.base)), g.blob

@@ -99,6 +99,11 @@ var faulty = map[string]struct {
 		`node "way": a branch is of nothing, not of "ask"`, "of"},
 	"a key": {func(s *flow.Source) { s.Nodes[1].Key = 3 },
 		`node "way": only an event has a key`, "key"},
+	"a key of an action": {func(s *flow.Source) { s.Nodes[4].Key = 3 },
+		`node "ask": only an event has a key`, "key"},
+	"a key of a send": {func(s *flow.Source) {
+		s.Nodes[4] = flow.Node{Name: "ask", Type: "send", Of: "near", Key: 3}
+	}, `node "ask": the key of a send is an input`, "key"},
 	"an event twice": {func(s *flow.Source) {
 		s.Nodes = append(s.Nodes, flow.Node{Name: "begin too", Type: "event", Of: "near", Key: 3})
 	}, `node "begin too": node "begin" is the event "near" of 3 already`, "of"},
@@ -499,7 +504,7 @@ func TestMisuse(t *testing.T) {
 	assert.PanicsWithValue(t, "flow: BUG: Begin twice", r.Begin)
 	again := " while an event runs: an action may not call it, nor another goroutine; a graph fires by a node \"send\""
 	for what, do := range map[string]func(){"Fire": fire, "Tick": func() { _ = r.Tick(g) },
-		"End": r.End, "Begin": r.Begin} {
+		"End": r.End, "Begin": r.Begin, "SendTo": func() { r.SendTo(g, i) }} {
 		w.inner = do
 		assert.PanicsWithValue(t, "flow: BUG: "+what+again, fire)
 	}
@@ -544,6 +549,8 @@ func TestMisuse(t *testing.T) {
 	assert.PanicsWithValue(t, `flow: BUG: a runner of another host than that of graph "pond"`,
 		func() { _ = foreign.Tick(g) })
 	assert.PanicsWithValue(t, "flow: BUG: a runner with 0 steps", func() { books.NewRunner(s, w, 0) })
+	assert.PanicsWithValue(t, "flow: BUG: a runner with 268435456 steps",
+		func() { books.NewRunner(s, w, 1<<28) }, "its stack would wrap where an int has 32 bits")
 	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances",
 		func() { load(t, s, good(), -1) })
 }
@@ -647,6 +654,7 @@ func TestHosts(t *testing.T) {
 	says(`a value is a bool`, func() { flow.NewEvent[struct{ A int }](h, "x") })
 	says(`action "note": each has a name`,
 		func() { flow.NewAction(h, "note", func(*flow.Runner, *book, *note) {}) })
+	says(`a value may not be called key`, func() { flow.NewEvent[struct{ Key bool }](h, "x") })
 	says(`event "": each has a name`, func() { flow.NewEvent[values](h, "") })
 	says(`parameter "a": each has a name`, func() { flow.NewEvent[struct{ A, a int32 }](h, "x") })
 	_, err := flow.HostOf(flow.Vocabulary{Events: []flow.Signature{{Name: "e",

@@ -79,7 +79,7 @@ type signal struct {
 
 // NewEvent declares an event that nodes of the types "event" and "send" are of. The fields of V are
 // bool, int32, float32, uint64 or of these kinds: they go to the variables that the node gives
-// them. Another field, or a name twice, stops the program.
+// them. Another field, a name twice, or one that is Key, as the key itself is, stops the program.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}
@@ -150,6 +150,9 @@ func extend(what string, to *[]Signature, s Signature) error {
 	for _, p := range s.Parameters {
 		if !isName(p.Name) || seen[p.Name] {
 			return fmt.Errorf("flow: %s %q, parameter %q: "+eachHasName, what, s.Name, p.Name)
+		}
+		if what == "event" && p.Name == "key" {
+			return fmt.Errorf("flow: event %q: a value may not be called key, as the key of a send is", s.Name)
 		}
 		if seen[p.Name] = true; p.Type < Bool || p.Type > Handle || p.Out && what == "event" {
 			return fmt.Errorf("flow: %s %q, parameter %q: %v", what, s.Name, p.Name, p)

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -110,6 +111,31 @@ func TestHostileWords(t *testing.T) {
 	t.Logf("%d went through, %d were refused", through, refused)
 	assert.NotZero(t, through)
 	assert.NotZero(t, refused)
+}
+
+// TestShared: a blob whose nodes all have one list, or one name, is refused: a small one could else
+// keep a load busy for hours, or have its names copied until the memory is full.
+func TestShared(t *testing.T) {
+	s := openScope(t)
+	source := flow.Source{Name: "pond", Nodes: []flow.Node{{Name: strings.Repeat("long ", 100), Type: "branch",
+		List: then("x")}}}
+	for i := range 20 {
+		source.Nodes = append(source.Nodes, flow.Node{Name: "x" + strings.Repeat("y", i), Type: "gate"})
+		source.Nodes[0].List[0].Links = append(source.Nodes[0].List[0].Links, flow.Link{Node: "x"})
+	}
+	g := load(t, s, source, 1)
+	for _, of := range []func(node int) int{
+		func(node int) int { return flow.OffsetOf(g, node) + 4 }, // its list
+		func(node int) int { return flow.NameOf(g) + 8*node },
+	} {
+		data := compile(t, source)
+		for i := range source.Nodes {
+			copy(data[of(i):][:8], data[of(0):])
+		}
+		resum(data)
+		_, err := books.Load(s, data, scratch(data), 1)
+		assert.EqualError(t, err, `flow: damaged: graph "pond": parts of it share their bytes`)
+	}
 }
 
 // everything is a source with each type of node, which does much when all of its events are fired.

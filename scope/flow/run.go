@@ -2,7 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -50,7 +49,7 @@ const (
 // is one allocation on the Go heap. A full s unwinds.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
-	if steps < 1 || steps > math.MaxInt32 {
+	if steps < 1 || steps > stepsMax {
 		panic(bug("a runner with %d steps", steps))
 	}
 	stack := s.BytesUnzeroed((2*steps+1)*int(spanSize), 8)
@@ -61,14 +60,21 @@ func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner 
 	return r
 }
 
+// stepsMax bounds a stack: what it takes is an int on each target.
+const stepsMax = 1 << 26
+
 // SendTo says where events of nodes of the type "send" go: to an instance of the level's graph.
-// Until it is called they go nowhere.
+// Until it is called they go nowhere. It may be called outside of the phase, too, but not while an
+// event runs.
 func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.mine(level)
+	if r.word.Load() == running {
+		r.refuse("SendTo")
+	}
 	r.level = place{level, i}
 }
 
-// Trace has fn called before each step; nil ends it.
+// Trace has fn called before each step, from the next event, delay or timer on; nil ends it.
 func (r *Runner) Trace(fn func(Step)) { r.trace = fn }
 
 // Step is a node that is about to run.
@@ -170,6 +176,10 @@ func (r *Runner) fire(e *signal, g *Graph, i Instance, key int32, values unsafe.
 	n := g.find(eventKey(e.hash, key))
 	r.change(ready, running, "Fire")
 	defer r.done()
+	if g.running != 0 {
+		r.graph = nil
+		g.alone()
+	}
 	if !r.goTo(g, i) {
 		r.graph = nil
 		return gone(g)
@@ -201,6 +211,13 @@ func (r *Runner) wrong(e *signal, g *Graph) {
 	}
 	r.mine(g)
 	panic(bug("an event of another host"))
+}
+
+// alone refuses a runner in a graph that another runs in: else Free couldn't tell who is in it.
+func (g *Graph) alone() {
+	if g.running != 0 {
+		panic(bug("another runner is in graph %q: an action may not use it", g.Name()))
+	}
 }
 
 func gone(g *Graph) error {
@@ -276,14 +293,15 @@ func (r *Runner) begin(n *node) error {
 
 // traced is run that says each step.
 func (r *Runner) traced(next, end uint32) error {
-	r.trace(Step{r.graph, r.instance, r.graph.index(r.began), 0})
+	trace := r.trace // which may end itself
+	trace(Step{r.graph, r.instance, r.graph.index(r.began), 0})
 	r.next, r.end = next, end
 	for left := r.steps; r.peek(); left-- {
 		if left == 0 {
 			return r.tooMany()
 		}
 		l := (*to)(unsafe.Add(r.graph.base, r.next))
-		r.trace(Step{r.graph, r.instance, r.graph.index(offsetOf(l.Node)), int(l.Port)})
+		trace(Step{r.graph, r.instance, r.graph.index(offsetOf(l.Node)), int(l.Port)})
 		if r.run(r.next, r.end, 1) {
 			break
 		}

@@ -18,6 +18,7 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	r.change(ready, running, "Tick")
 	defer r.done()
 	r.graph = nil
+	g.alone()
 	if g.pool == nil {
 		return nil
 	}
@@ -40,13 +41,17 @@ func (r *Runner) tick(p place) (err error) {
 	timed, any := p.graph.root.Timed.Get(p.graph.blob), false
 	for _, l := range timed {
 		left := word(r.data, (*delay)(unsafe.Pointer(l.Get(p.graph.blob))).Left)
-		if *left == 0 {
+		switch *left {
+		case 0:
 			continue
-		}
-		if *left--; *left == 0 {
+		case due: // still, as an action panicked in the tick before
+		default:
+			if *left--; *left != 0 {
+				continue
+			}
 			*left = due
-			any = true
 		}
+		any = true
 	}
 	if !any {
 		return nil

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -18,7 +19,7 @@ func verify(data, scratch []byte) (*root, blob.Blob, error) {
 		return nil, b, fmt.Errorf("flow: %w", err)
 	}
 	v := verifier{root: r, blob: b, nodes: r.Nodes.Get(b), variables: r.Variables.Get(b),
-		size: uint64(r.Template.Len()) * 8}
+		size: uint64(r.Template.Len()) * 8, left: uint64(len(data))}
 	if err := v.all(); err != nil {
 		return nil, b, fmt.Errorf("flow: damaged: graph %.80q: %w", r.Name.Get(b), err)
 	}
@@ -31,11 +32,22 @@ type verifier struct {
 	nodes     []blob.Link[node]
 	variables []variable
 	size      uint64 // of the dynamic data
+	left      uint64 // bytes of the blob that no part has had yet
 }
 
 func (v *verifier) all() error {
 	if len(v.nodes) != v.Names.Len() {
 		return fmt.Errorf("%d nodes have %d names", len(v.nodes), v.Names.Len())
+	}
+	before := uint32(0)
+	for i, l := range v.nodes {
+		if at := offsetOf(l); at <= before {
+			return fmt.Errorf("node %d lies at %d, before the one before it", i, at)
+		}
+		before = offsetOf(l)
+	}
+	if !v.apart() {
+		return errors.New("parts of it share their bytes")
 	}
 	if err := v.data(); err != nil {
 		return err
@@ -53,13 +65,6 @@ func (v *verifier) all() error {
 			}
 		}
 	}
-	before := uint32(0)
-	for i, l := range v.nodes {
-		if at := offsetOf(l); at <= before {
-			return fmt.Errorf("node %d lies at %d, before the one before it", i, at)
-		}
-		before = offsetOf(l)
-	}
 	if !v.named() {
 		return fmt.Errorf("it has a name that isn't UTF-8")
 	}
@@ -69,6 +74,67 @@ func (v *verifier) all() error {
 		}
 	}
 	return v.tables()
+}
+
+// apart says whether lists and names have bytes of their own, as the compiler gives them. Else a
+// small blob could have so many, each of so much, that looking at them, or copying them, had no end.
+func (v *verifier) apart() bool {
+	ok := v.takes(len(v.Name.Get(v.blob)), 1)
+	for _, name := range v.Names.Get(v.blob) {
+		ok = ok && v.takes(len(name.Get(v.blob)), 1)
+	}
+	for _, x := range v.variables {
+		ok = ok && v.takes(len(x.Name.Get(v.blob)), 1)
+	}
+	for _, all := range []blob.Array[signature]{v.Actions, v.Signals} {
+		for _, s := range all.Get(v.blob) {
+			ok = ok && v.takes(len(s.Name.Get(v.blob)), 1) &&
+				v.takes(s.Parameters.Len(), unsafe.Sizeof(parameterOf{}))
+			for i := 0; ok && i < s.Parameters.Len(); i++ {
+				ok = v.takes(len(s.Parameters.Get(v.blob)[i].Name.Get(v.blob)), 1)
+			}
+		}
+	}
+	for i := 0; ok && i < len(v.nodes); i++ {
+		ok = v.nodeApart(v.nodes[i].Get(v.blob))
+	}
+	return ok
+}
+
+func (v *verifier) nodeApart(n *node) bool {
+	ok := true
+	for _, f := range kinds[n.Tag].fields {
+		p := unsafe.Add(unsafe.Pointer(n), f.at)
+		switch f.role {
+		case list:
+			ok = ok && v.takes((*links)(p).Len(), uintptr(toSize))
+		case lists:
+			all := *(*blob.Array[links])(p)
+			ok = ok && v.takes(all.Len(), unsafe.Sizeof(links{}))
+			for i := 0; ok && i < all.Len(); i++ {
+				ok = v.takes(all.Get(v.blob)[i].Len(), uintptr(toSize))
+			}
+		}
+	}
+	switch n.Tag {
+	case tagEvent:
+		return ok && v.takes((*event)(unsafe.Pointer(n)).Out.Len(), 4)
+	case tagAction:
+		return ok && v.takes((*action)(unsafe.Pointer(n)).Parameters.Len(), 4)
+	case tagSend:
+		return ok && v.takes((*send)(unsafe.Pointer(n)).Parameters.Len(), 4)
+	}
+	return ok
+}
+
+// takes gives a part its bytes, and says whether there are as many.
+func (v *verifier) takes(count int, size uintptr) bool {
+	bytes := uint64(count) * uint64(size)
+	if bytes > v.left {
+		return false
+	}
+	v.left -= bytes
+	return true
 }
 
 // named says whether all names are UTF-8.

@@ -14,7 +14,7 @@ import (
 //
 //	trace := view.NewTrace(os.Stderr)
 //	runner.Trace(trace.Step)
-//	err := used.Fire(runner, level, door, 12, Used{Key: 1})
+//	err := used.Fire(runner, level, door, 12, Used{Keys: 1})
 //	err = trace.Done() // after each Fire and Tick
 //
 // It is for tools and for the hunt for a fault: each step allocates on the Go heap.
