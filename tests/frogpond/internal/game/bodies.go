@@ -42,16 +42,14 @@ func (w *World) sectorOf(p doom.Point, was uint32) uint32 {
 	return was
 }
 
-// use is a player who reaches out: the first line with a special does what it does. Lines without
-// are reached through if there is an opening.
-func (w *World) use(p *Player) bool { return w.reach(p, p.At.Step(p.Heading, useLength)) }
-
-func (w *World) reach(p *Player, to doom.Point) bool {
+// reach is who reaches out: the first line with a special does what it does. Lines without are
+// reached through if there is an opening.
+func (w *World) reach(who activator, from, to doom.Point) bool {
 	var list [16]doom.Crossing
-	for _, c := range w.Crossings(list[:], p.At, to) {
+	for _, c := range w.Crossings(list[:], from, to) {
 		n := &w.Lines[c.Line]
 		if n.Special != 0 {
-			return w.fire(c.Line, doom.Used, c.Front, activator{is: doom.Players, player: p})
+			return w.fire(c.Line, doom.Used, c.Front, who)
 		}
 		if n.Back.IsNil() {
 			return false

@@ -21,10 +21,12 @@ type frogCommand struct {
 	Live  bool
 	Dies  bool
 	Croak bool
+	Push  bool // at what stopped it
 }
 
 const (
 	hopLength   = 10  // units a tick
+	pushLength  = 24  // how far it reaches
 	frogSight   = 512 // units
 	frogHearing = 256
 	frogSpace   = 8
@@ -45,7 +47,7 @@ func (g *Game) decideFrog(w *worker, i int) {
 		c.Dies = true
 	case n.Hop > 0:
 		n.Hop--
-		g.hop(i, n)
+		g.hop(i, c)
 	case n.Rest > 0:
 		n.Rest--
 	default:
@@ -53,10 +55,12 @@ func (g *Game) decideFrog(w *worker, i int) {
 	}
 }
 
-// hop moves a frog on; a line or another frog ends the hop.
-func (g *Game) hop(i int, f *Frog) {
+// hop moves a frog on; a line or another frog ends the hop. It pushes at the line, as monsters do.
+func (g *Game) hop(i int, c *frogCommand) {
+	f := &c.Next
 	to := f.At.Step(f.Heading, hopLength)
-	if g.Level.stopped(f.At, to, &frogBody) || g.crowded(i, f.At, to) {
+	c.Push = g.Level.stopped(f.At, to, &frogBody)
+	if c.Push || g.crowded(i, f.At, to) {
 		f.Hop = 0
 		return
 	}
@@ -145,7 +149,11 @@ func (g *Game) applyFrog(i int) {
 	f := g.Level.Frogs.At(i)
 	from := f.At
 	*f = c.Next
-	g.Level.World.moved(activator{is: doom.Monsters, frog: f}, from, f.At, &f.Sector)
+	who := activator{is: doom.Monsters, frog: f}
+	g.Level.World.moved(who, from, f.At, &f.Sector)
+	if c.Push {
+		g.Level.World.reach(who, f.At, f.At.Step(f.Heading, pushLength))
+	}
 	if c.Croak {
 		g.Level.system.Croaked++
 		g.happen(croaked, i, f.At)

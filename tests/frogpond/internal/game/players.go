@@ -172,7 +172,7 @@ func (g *Game) applyPlayer(i int) {
 	who := activator{is: doom.Players, player: p}
 	if from.Near(p.At, 2*stride) { // it walked
 		if !w.moved(who, from, p.At, &p.Sector) && c.Use {
-			w.use(p)
+			w.reach(who, p.At, p.At.Step(p.Heading, useLength))
 		}
 	}
 	if c.Catch != 0 {

@@ -40,9 +40,9 @@ func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.K
 		var sector uint32
 		p.player.At, p.frog.At = to, to
 		p.w.moved(who, from, to, &sector)
-	case by == doom.Used && !monster:
-		p.w.reach(&p.player, to)
-	default: // frogs use nothing by themselves, and nobody shoots
+	case by == doom.Used:
+		p.w.reach(who, from, to)
+	default: // nobody shoots in play
 		p.w.fire(uint16(line), by, front, who)
 	}
 }

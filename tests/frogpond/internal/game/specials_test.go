@@ -459,6 +459,22 @@ func TestNobodyPassesAWall(t *testing.T) {
 	assert.Equal(t, units(104), p.At.X)
 }
 
+// TestFrogsPush: a door that stops a frog opens, if monsters may open it; a switch doesn't mind.
+func TestFrogsPush(t *testing.T) {
+	for kind, opens := range map[int]bool{1: true, 26: false, 31: false} {
+		w, _ := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}}, []special{{kind, 0}})
+		f, i := w.Frogs.get()
+		*f = Frog{At: doom.Point{X: units(120), Y: units(64)}, Hop: 3}
+		g := &Game{Level: w.Level, frogCommands: make([]frogCommand, i+1)}
+		c := &g.frogCommands[i]
+		c.Live, c.Next = true, *f
+		g.hop(i, c)
+		assert.Zero(t, c.Next.Hop, "the door stops it")
+		g.applyFrog(i)
+		assert.Equal(t, opens, w.Fired == 1, kind)
+	}
+}
+
 func TestHarm(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 5, 0, 0}, {0, 128, 0, 9, 0, 0}}, nil)
 	w.ticks(33)
