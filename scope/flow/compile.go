@@ -19,7 +19,8 @@ import (
 // the error is a list of every [Fault] in the order of the source, as errors.Join gives it. It
 // works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
-	c := compiler{source: &source, vocabulary: vocabulary}
+	c := compiler{source: &source, vocabulary: vocabulary, offered: map[string]map[string]int{},
+		used: map[string]int{}}
 	if !utf8.ValidString(source.Name) {
 		c.fault(Fault{Variable: -1, Node: -1, Part: "name", Link: -1}, "graph %q: a name is UTF-8",
 			source.Name)
@@ -53,6 +54,9 @@ type compiler struct {
 	node     map[string]int
 	compiled []compiled
 	events   map[entry]int // the node of an event, by hash and key
+
+	offered map[string]map[string]int // "action" and "event": the vocabulary by name
+	used    map[string]int            // the index of what is used by "action" or "event" and name
 
 	actions, signals []Signature // that are used
 	template         []uint64
@@ -238,16 +242,16 @@ func (s nodeSource) signature(n *compiled) bool {
 		s.keyless("only an event has a key")
 		return true
 	}
-	named := func(sig Signature) bool { return sig.Name == s.Of }
-	i := slices.IndexFunc(from, named)
-	if i < 0 {
+	i, known := s.named(what, from)[s.Of]
+	if !known {
 		s.fault("of", -1, "the host has no %s %q", what, s.Of)
 		return false
 	}
-	of := slices.IndexFunc(*used, named)
-	if of < 0 {
+	of, met := s.used[what+s.Of]
+	if !met {
 		of = len(*used)
 		*used = append(*used, from[i])
+		s.used[what+s.Of] = of
 	}
 	n.fields = slices.Clone(n.fields)
 	size := uint32(0)
@@ -276,6 +280,19 @@ func (s nodeSource) signature(n *compiled) bool {
 		s.events[key] = s.i
 	}
 	return true
+}
+
+// named is where in the vocabulary a name is.
+func (c *compiler) named(what string, from []Signature) map[string]int {
+	if c.offered[what] == nil {
+		c.offered[what] = make(map[string]int)
+		for i, s := range from {
+			if _, twice := c.offered[what][s.Name]; !twice {
+				c.offered[what][s.Name] = i
+			}
+		}
+	}
+	return c.offered[what]
 }
 
 func (s nodeSource) keyless(text string) {

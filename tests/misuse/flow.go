@@ -106,6 +106,16 @@ var scripts = []line{
 	}, []answer{
 		{every, "its finalizer", "flow: BUG: … whose scope has closed", panics},
 	}, ""},
+	{"close the scope of a graph, or use another runner in the graph, in an action of it", []program{
+		{name: "Close in an action", run: inside(ofScope), says: "closed the scope"},
+		{name: "another runner in an action", says: "another runner", run: inside(func(x scripted) {
+			x.Runner = pondHost.NewRunner(x.scope, x.world, 100)
+			x.Begin()
+			x.fire()
+		})},
+	}, []answer{
+		{every, "the graph", "flow: BUG: an", panics},
+	}, ""},
 	{"free an instance of a graph twice, or while its event runs", []program{
 		{name: "Free of an instance twice", run: after(ofInstance, ofInstance), says: "put twice"},
 		{name: "Free of an instance in its action", run: inside(ofInstance), says: "while it runs"},

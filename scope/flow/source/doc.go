@@ -31,6 +31,16 @@
 //	door.json:12: nodes.open.in.tag: "seven" is no variable
 //	door.json:14: nodes.close.then: no node is called "shut"
 //
+// The project's tool, budget/cmd/upfront, makes a blob of it. A program prints its vocabulary once:
+//
+//	_, err := os.Stdout.Write(source.WriteVocabulary(host.Vocabulary()))
+//
+// With that as host.json,
+//
+//	upfront flow compile --host host.json door.json
+//
+// writes door.blob, which flow.Host.Load takes; check, draw, trace and export are its other verbs.
+//
 // [Compile] makes the blob of such a file, and [Write] the file of a graph that [flow.Graph.Source]
 // gives back. The runtime has no part of this: a game that ships blobs doesn't import the package.
 package source

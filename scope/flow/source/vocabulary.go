@@ -73,6 +73,7 @@ func Guess(graph flow.Source) (v flow.Vocabulary) {
 	for _, variable := range graph.Variables {
 		types[variable.Name] = variable.Type
 	}
+	met := map[[2]string]int{}   // in the list of actions or events
 	sure := map[[3]string]bool{} // of, name of what, parameter: a variable said its type
 	for _, n := range graph.Nodes {
 		list := &v.Events
@@ -83,9 +84,11 @@ func Guess(graph flow.Source) (v flow.Vocabulary) {
 		default:
 			continue
 		}
-		i := slices.IndexFunc(*list, func(s flow.Signature) bool { return s.Name == n.Of })
-		if i < 0 {
+		name := [2]string{strconv.FormatBool(list == &v.Actions), n.Of}
+		i, known := met[name]
+		if !known {
 			i = len(*list)
+			met[name] = i
 			*list = append(*list, flow.Signature{Name: n.Of})
 		}
 		parameters := &(*list)[i].Parameters
