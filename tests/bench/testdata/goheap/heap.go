@@ -92,6 +92,48 @@ func (p heapPool[T]) Cap() int    { return len(p.chunks) }
 func (p heapPool[T]) Live() int   { return len(p.chunks) - len(p.free) }
 func (p heapPool[T]) Peak() int   { return p.peak }
 
+// heapHandlePool has a handle for each value: its place, and how many values were there before it and with it.
+type heapHandlePool[T any] struct {
+	pool heapPool[T]
+	put  []uint32 // by place
+}
+
+func (m heapMaker[T]) HandlePool(s scope.Scope, n int) heapHandlePool[T] {
+	return heapHandlePool[T]{m.Pool(s, n), make([]uint32, n)}
+}
+
+func (p heapHandlePool[T]) Get() (*T, arena.Handle[T]) {
+	x := p.pool.Get()
+	if x == nil {
+		return nil, 0
+	}
+	i := p.pool.Index(x)
+	return x, arena.Handle[T](uint64(p.put[i]+1)<<32 | uint64(i))
+}
+
+func (p heapHandlePool[T]) At(h arena.Handle[T]) *T {
+	if i := uint32(h); h != 0 && int(i) < len(p.put) && p.put[i]+1 == uint32(h>>32) {
+		return p.pool.At(int(i))
+	}
+	return nil
+}
+
+func (p heapHandlePool[T]) Index(h arena.Handle[T]) int {
+	if p.At(h) == nil {
+		return -1
+	}
+	return int(uint32(h))
+}
+
+func (p heapHandlePool[T]) Put(h arena.Handle[T]) {
+	p.pool.Put(p.At(h))
+	p.put[uint32(h)]++
+}
+
+func (p heapHandlePool[T]) Cap() int  { return p.pool.Cap() }
+func (p heapHandlePool[T]) Live() int { return p.pool.Live() }
+func (p heapHandlePool[T]) Peak() int { return p.pool.Peak() }
+
 // heapPtr and heapSlice are a pointer and a slice, which the collector follows.
 type heapPtr[T any] struct{ p *T }
 
