@@ -75,18 +75,23 @@ func (p *picture) wire(from, to *box, label string, variable bool) {
 // textMax is how many characters a line has at most.
 const textMax = 36
 
-// oneLine is what fits into a line of a text that people wrote, without what XML may not hold.
+// oneLine is what fits into a line of a text that people wrote.
 func oneLine(text string) string {
-	runes := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text))
+	runes := []rune(printable(text))
 	if len(runes) > textMax {
 		runes = append(runes[:textMax-1], '…')
 	}
 	return string(runes)
+}
+
+// printable is without what XML may not hold, and without what a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 // dot is the picture for Graphviz.

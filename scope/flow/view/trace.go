@@ -89,7 +89,7 @@ func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 	if port := s.PortName(); port != "" {
 		text += " → " + port
 	}
-	text += ": " + whatText(n)
+	text += ": " + printable(whatText(n))
 	if t.count == 1 && n.Type != "event" {
 		text += ", whose time has come"
 	}
@@ -100,14 +100,14 @@ func (t *Trace) nodeText(s flow.Step, source flow.Source, n flow.Node) string {
 	var parts []string
 	for _, in := range n.In {
 		if in.Variable != "" {
-			parts = append(parts, in.Name+" "+now(in.Variable))
+			parts = append(parts, printable(in.Name)+" "+now(in.Variable))
 		} else {
-			parts = append(parts, in.Name+" "+valueText(in.Constant))
+			parts = append(parts, printable(in.Name)+" "+valueText(in.Constant))
 		}
 	}
 	if n.Type == "event" { // what it put out came before its step
 		for _, out := range n.Out {
-			parts = append(parts, out.Name+" → "+now(out.Variable))
+			parts = append(parts, printable(out.Name)+" → "+now(out.Variable))
 		}
 	}
 	if parts != nil {

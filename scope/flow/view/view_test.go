@@ -9,11 +9,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena/blob"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
@@ -111,4 +115,31 @@ func TestLargeGraphs(t *testing.T) {
 	require.NoError(t, SVG(io.Discard, many))
 	width, height := pictureOf(many).layOut()
 	assert.Less(t, max(width, height), 2*min(width, height), "columns")
+}
+
+// TestTracePrints: what people wrote moves no cursor.
+func TestTracePrints(t *testing.T) {
+	const odd = "\x1b[2J\n"
+	host, err := flow.HostOf(flow.Vocabulary{
+		Actions: []flow.Signature{{Name: odd + "act", Parameters: []flow.Parameter{{Name: odd + "in", Type: flow.Int}}}},
+		Events:  []flow.Signature{{Name: odd + "event", Parameters: []flow.Parameter{{Name: odd + "value", Type: flow.Int}}}}})
+	require.NoError(t, err)
+	data, _, err := flow.Compile(flow.Source{Name: odd, Variables: []flow.Variable{{Name: odd, Type: flow.Int}}, Nodes: []flow.Node{
+		{Name: odd + "1", Type: "event", Of: odd + "event", Out: []flow.Output{{Name: odd + "value", Variable: odd}}, List: then(odd + "2")},
+		{Name: odd + "2", Type: "action", Of: odd + "act", In: []flow.Input{{Name: odd + "in", Variable: odd}}}}}, host.Vocabulary())
+	require.NoError(t, err)
+	b := budgettest.Open(t, budget.Plan{Name: "view", Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}})
+	s := b.Scratch(0, 0).Open("level")
+	level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
+	require.NoError(t, err)
+	var text bytes.Buffer
+	runner, trace := host.NewRunner(s, new(struct{}), 10), NewTrace(&text)
+	runner.Trace(trace.Step)
+	runner.Begin()
+	require.NoError(t, runner.FireNamed(level, level.New(), odd+"event", 0, int32(5)))
+	runner.End()
+	require.NoError(t, trace.Done())
+	require.NoError(t, s.Close())
+	assert.NotContains(t, text.String(), "\x1b")
+	assert.Equal(t, 3, strings.Count(text.String(), "\n"), text.String())
 }
