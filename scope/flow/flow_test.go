@@ -650,6 +650,7 @@ func TestHosts(t *testing.T) {
 		func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A int32 }) {}) })
 	says(`a parameter is a flow.In`,
 		func() { flow.NewAction(h, "x", func(*flow.Runner, *book, *struct{ A embedded }) {}) })
+	says(`action "x" has no function`, func() { flow.NewAction[book, note](h, "x", nil) })
 	says(`event "x": int32 is no struct`, func() { flow.NewEvent[int32](h, "x") })
 	says(`a value is a bool`, func() { flow.NewEvent[struct{ A int }](h, "x") })
 	says(`action "note": each has a name`,

@@ -47,6 +47,9 @@ func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {
 	h.declared()
+	if fn == nil {
+		panic(fmt.Sprintf("flow: action %q has no function", name))
+	}
 	s := Signature{Name: name}
 	end := uintptr(0)
 	for f := range fieldsIn[P]("action", name) {
