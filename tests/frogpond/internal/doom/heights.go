@@ -186,10 +186,10 @@ func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
 			k := n
 			if n < len(list) {
 				n++
-			} else if k--; !c.before(&list[k]) {
+			} else if k--; !c.Before(&list[k]) {
 				continue
 			}
-			for ; k > 0 && c.before(&list[k-1]); k-- {
+			for ; k > 0 && c.Before(&list[k-1]); k-- {
 				list[k] = list[k-1]
 			}
 			list[k] = c
@@ -198,7 +198,8 @@ func (l *Level) Crossings(list []Crossing, from, to Point) []Crossing {
 	return list[:n]
 }
 
-func (c *Crossing) before(d *Crossing) bool {
+// Before says which of two crossings comes first: at the same place that of the first line.
+func (c *Crossing) Before(d *Crossing) bool {
 	return c.Fraction < d.Fraction || c.Fraction == d.Fraction && c.Line < d.Line
 }
 
@@ -217,6 +218,8 @@ func (n *Line) Side(p Point) int64 {
 	return int64(n.DX)*(int64(p.Y)-int64(n.Y)<<UnitBits) - int64(n.DY)*(int64(p.X)-int64(n.X)<<UnitBits)
 }
 
+// crossing says whether and where a way crosses the line. At the line's ends it is exact, where the
+// traces of package game drop 8 bits; its fraction drops 12 bits of the distances, and theirs none.
 func (n *Line) crossing(from, to Point) (Crossing, bool) {
 	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {

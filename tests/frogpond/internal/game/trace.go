@@ -23,11 +23,7 @@ const (
 )
 
 // hit is a line that a segment crosses. It lives in a scope of a scratch arena.
-type hit struct {
-	Fraction int32 // of the way, 16.16
-	Line     uint16
-	Front    bool // crossed from the front to the back
-}
+type hit = doom.Crossing
 
 var (
 	hitMaker  = scope.Plain[hit]()
@@ -167,15 +163,16 @@ func (l *Level) crossed(list []hit, seen []uint64, from, to doom.Point) (hits []
 // insert puts a hit into a list that is in order but for its free last place.
 func insert(list []hit, h hit) {
 	i := len(list) - 1
-	for i > 0 && (list[i-1].Fraction > h.Fraction ||
-		list[i-1].Fraction == h.Fraction && list[i-1].Line > h.Line) {
+	for i > 0 && h.Before(&list[i-1]) {
 		list[i] = list[i-1]
 		i--
 	}
 	list[i] = h
 }
 
-// cross says whether and where the way between two points crosses the line.
+// cross says whether and where the way between two points crosses the line. It is not doom's
+// crossing: at the ends of lines, and in the last bits of the fraction, the two differ, and frogs of
+// the recorded states see by this one.
 func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
 	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {
