@@ -38,6 +38,7 @@ func TestFullDisk(t *testing.T) {
 	}{
 		{"text", stdout, nil}, {"list", stdout, []string{"-v"}}, {"JSON", stdout, []string{"-json"}},
 		{"log", io.Discard, []string{"-log", full}}, {"log of eleven maps", io.Discard, []string{"-log", full, "-maps", eleven}},
+		{"log of a graph", io.Discard, []string{"-log", full, "-flow", "MAP01"}},
 		{"report", io.Discard, []string{"-report", full}}, {"durations", io.Discard, []string{"-durations", full}},
 		{"report, after another failure", io.Discard, []string{"-report", full, "-wad", "none"}},
 	} {
