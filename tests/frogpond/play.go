@@ -23,24 +23,14 @@ const tickTime = time.Second / 35
 // as not run and is no error: the region is empty again and the next may fit.
 func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map, stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
+	var err error
 	if o.sweep {
-		if err := r.sweep(ctx, &row, s, m); err != nil && !errors.Is(err, budget.ErrFull) {
-			return err
-		}
+		err = r.sweep(ctx, &row, s, m)
 	}
 	region := s.Budget.Region("level")
 	finalizers := region.Report().Finalizers
-	start := time.Now()
-	level, err := s.Load(ctx, m, o.bots)
-	row.LoadMicros = measured(time.Since(start).Microseconds())
-	r.check(s.Budget)
 	if err == nil {
-		r.specials(&row, level)
-		var g *game.Game
-		if g, err = s.Begin(level, o.Seed); err == nil {
-			err = row.play(ctx, o, s, g)
-		}
-		r.Report = s.Budget.Report()
+		err = r.playLoaded(ctx, o, s, m, &row)
 	}
 	if err != nil && !errors.Is(err, budget.ErrFull) {
 		return err
@@ -60,6 +50,24 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 	}
 	r.Levels = append(r.Levels, row)
 	return nil
+}
+
+// playLoaded loads a map, which stays loaded, and plays it.
+func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m doom.Map, row *LevelResult) error {
+	start := time.Now()
+	level, err := s.Load(ctx, m, o.bots)
+	row.LoadMicros = measured(time.Since(start).Microseconds())
+	r.check(s.Budget)
+	if err != nil {
+		return err
+	}
+	r.specials(row, level)
+	g, err := s.Begin(level, o.Seed)
+	if err == nil {
+		err = row.play(ctx, o, s, g)
+	}
+	r.Report = s.Budget.Report()
+	return err
 }
 
 // play runs the ticks of a loaded map and fills the row.

@@ -64,6 +64,7 @@ type LevelResult struct {
 	Specials       *int    `json:"specials"`        // lines that carry one
 	SpecialSectors *int    `json:"special_sectors"` // sectors that do
 	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven ones
+	Idle           *int    `json:"specials_idle"`   // of the proven: they had nothing to do
 	SectorsActed   *int    `json:"sectors_acted"`
 	FlowErrors     *uint32 `json:"flow_errors"`  // events of its graph that didn't end well
 	FlowNowhere    *uint32 `json:"flow_nowhere"` // what did nothing: no sector has the line's tag

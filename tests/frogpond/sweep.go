@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -40,13 +41,14 @@ func (r *Result) specials(row *LevelResult, level *game.Level) {
 }
 
 // sweep fires each special line of a map once, each from a load of its own, and counts those that
-// did what a second table says. It leaves the region level empty.
-func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) error {
+// did what a second table says. It leaves the region level empty, whatever happened.
+func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (err error) {
+	region := s.Budget.Region("level")
+	defer func() { err = errors.Join(err, region.Rewind(context.WithoutCancel(ctx))) }()
 	raw, err := readMap(m)
 	if err != nil {
 		return err
 	}
-	region := s.Budget.Region("level")
 	load := func() (sweep.World, error) {
 		if err := region.Rewind(ctx); err != nil {
 			return nil, err
@@ -73,12 +75,12 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 	for _, n := range lines.Lines {
 		acted += n
 	}
-	row.Acted, row.SectorsActed = &acted, &sectors.Sectors
+	row.Acted, row.Idle, row.SectorsActed = &acted, &lines.Idle, &sectors.Sectors
 	for _, wrong := range append(lines.Wrong, sectors.Wrong...) {
 		r.Wrong = append(r.Wrong, m.Name+": "+wrong)
 	}
 	*r.FlowWrong = len(r.Wrong)
-	return region.Rewind(ctx)
+	return nil
 }
 
 // readMap reads the map once more, as the file has it, for the second table.
