@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
@@ -53,7 +54,7 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 		if err := region.Rewind(ctx); err != nil {
 			return nil, err
 		}
-		level, err := s.Load(ctx, m, 0)
+		level, err := s.Load(ctx, m, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +62,8 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 		if err != nil {
 			return nil, err
 		}
-		return swept{g.Probe()}, nil
+		level.Players.Put(level.Players.At(0)) // there is room for one, and nobody
+		return swept{g.Probe(), level}, nil
 	}
 	lines, err := sweep.Lines(raw, load)
 	if err != nil {
@@ -100,7 +102,10 @@ func readMap(m doom.Map) (*sweep.Map, error) {
 }
 
 // swept is a world for a sweep.
-type swept struct{ *game.Probe }
+type swept struct {
+	*game.Probe
+	level *game.Level
+}
 
 // Fire does to a line what a body does.
 func (w swept) Fire(line int, by sweep.By) {
@@ -114,4 +119,14 @@ func (w swept) Fire(line int, by sweep.By) {
 		}
 	}
 	w.Probe.Fire(line, trigger, !by.Back, by.Monster, keys)
+}
+
+// Carried lets a player stand at a place for a tick.
+func (w swept) Carried(sector, x, y int) (dx, dy int32) {
+	p := w.level.Players.Get()
+	defer w.level.Players.Put(p)
+	from := doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
+	p.At, p.Sector, p.Health = from, uint32(sector), math.MaxInt32 // no harm takes it to a start
+	w.Tick()
+	return p.At.X - from.X, p.At.Y - from.Y
 }
