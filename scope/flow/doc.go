@@ -23,7 +23,8 @@
 //
 // As a level loads, and in each tick of its apply phase:
 //
-//	level, err := host.Load(s, data, scratch, 1) // one instance
+//	level, err := host.Load(s, data, scratch) // what never changes
+//	level.Instances(1)                        // room for what does
 //	door := level.New()
 //	runner := host.NewRunner(s, &world, 1000) // steps for each event
 //

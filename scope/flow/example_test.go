@@ -86,10 +86,11 @@ func Example() {
 	defer b.Close()
 	world := World{doors: map[int32]bool{}}
 	play := func(s scope.Scope) (*struct{}, error) {
-		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
+		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)))
 		if err != nil {
 			return nil, err
 		}
+		level.Instances(1)
 		instance := level.New()
 		runner := host.NewRunner(s, &world, 1000)
 		for tick := range 5 {

@@ -85,8 +85,9 @@ func TestClones(t *testing.T) {
 	assert.Equal(t, one+header+books9+n*report.Data, all)
 	assert.Less(t, one, len(data)+64)
 	free := s.Free()
-	g, err := books.Load(s, data, scratch(data), n)
+	g, err := books.Load(s, data, scratch(data))
 	require.NoError(t, err)
+	g.Instances(n)
 	assert.InDelta(t, all, free-s.Free(), 63, "what aligns it")
 	var list []flow.Instance
 	for range n {
@@ -260,8 +261,9 @@ func TestNothingElse(t *testing.T) {
 	w := &quiet{}
 	r := quietHost.NewRunner(s, w, 1000)
 	data := compile(t, everything())
-	g, err := quietHost.Load(s, data, scratch(data), 100)
+	g, err := quietHost.Load(s, data, scratch(data))
 	require.NoError(t, err)
+	g.Instances(100)
 	level := g.New()
 	r.SendTo(g, level)
 	var keys []int32

@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Graph is a graph that was loaded, with room for its instances. It dies with the scope that it was
-// loaded in. One goroutine at a time uses a graph. The zero Graph is refused.
+// Graph is a graph that was loaded; Instances makes room for what it runs in. It dies with the scope
+// that it was loaded in. One goroutine at a time uses a graph. The zero Graph is refused.
 type Graph struct {
 	of       *vocabulary
 	root     *root
@@ -23,6 +23,7 @@ type Graph struct {
 	heard    uint32         // how many there are
 	actions  *uint32        // the host's index of each of root.Actions
 	template []uint64
+	scope    scope.Scope   // that it was loaded in
 	pool     *arena_c.Pool // of the instances
 	gen      uint64
 	running  Instance // that a runner is in
@@ -32,45 +33,47 @@ type Graph struct {
 // good in its own graph only. The zero Instance names nothing.
 type Instance uint64
 
-// Size says how many bytes Load takes of its scope for the graph of these bytes and so many
-// instances: a copy of the blob, 4 bytes for each action that nodes call, for each instance its
-// dynamic data and 9 bytes, and some 80. It looks at the bytes as Load does. scratch has
+// Size says how many bytes Load and Instances take of their scope for the graph of these bytes and
+// so many instances: a copy of the blob, 4 bytes for each action that nodes call, for each instance
+// its dynamic data and 9 bytes, and some 80. It looks at the bytes as Load does. scratch has
 // blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
-	r, b, err := verify(data, scratch)
+	r, _, err := verify(data, scratch)
 	if err != nil {
 		return 0, err
 	}
-	return partsOf(r, b, data, instances).size + nodeSize, nil
+	return loadSize(r, data) + nodeSize + poolSize(r.Template.Len(), instances), nil
 }
 
-// parts are where the parts of a loaded graph lie in its bytes.
-type parts struct{ blob, actions, size int }
+// actionsOf is where, behind the copy of the blob, the indexes of the actions lie.
+func actionsOf(data []byte) int { return (len(data) + 3) &^ 3 }
 
-func partsOf(r *root, b blob.Blob, data []byte, instances int) (p parts) {
+// loadSize is what both take.
+func loadSize(r *root, data []byte) int { return (actionsOf(data) + 4*r.Actions.Len() + 7) &^ 7 }
+
+// poolSize is what so many instances take whose data has so many words.
+func poolSize(words, instances int) int {
 	if instances < 0 || int64(instances) > 1<<31 {
 		panic(bug("a graph with %d instances", instances))
 	}
-	size := uint64(0)
-	if n := uint64(instances); n > 0 {
-		size = uint64(unsafe.Sizeof(arena_c.Pool{})) + (9*n+7)&^7 + 8*uint64(r.Template.Len())*n
+	n := uint64(instances)
+	if n == 0 {
+		return 0
 	}
-	p.blob = int(min(size, math.MaxInt/2)) // more than a scope has
-	p.actions = p.blob + (len(data)+3)&^3
-	p.size = (p.actions + 4*r.Actions.Len() + 7) &^ 7
-	return p
+	size := uint64(unsafe.Sizeof(arena_c.Pool{})) + (9*n+7)&^7 + 8*uint64(words)*n
+	return int(min(size, math.MaxInt/2)) // more than a scope has
 }
 
 // nodeSize is what Own takes.
 const nodeSize = 16
 
 // Load looks at the bytes of a blob, which may come from anywhere, and makes a graph of a copy of
-// them in s, with room for so many instances. Bytes that are no graph, or of a graph that needs
+// them in s, which nothing changes from then on. Bytes that are no graph, or of a graph that needs
 // what the host hasn't, are an error. When s is full it unwinds, as New does: Size says what it
 // takes. scratch has blob.ScratchSize bytes, and neither it nor data is needed afterwards. Cost:
-// some 150 ns a node with what blob.Verify takes, a call into C, a place in the table of
-// limits.owned, and on the Go heap the Graph and what is compared with the host's vocabulary.
-func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (*Graph, error) {
+// some 150 ns a node with what blob.Verify takes, a place in the table of limits.owned, and on the
+// Go heap the Graph and what is compared with the host's vocabulary.
+func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) {
 	h.declared()
 	r, b, err := verify(data, scratch)
 	if err != nil {
@@ -79,25 +82,38 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte, instances int) (
 	if err := h.lacks(r, b); err != nil {
 		return nil, fmt.Errorf("flow: graph %q: %w", r.Name.Get(b), err)
 	}
-	p := partsOf(r, b, data, instances)
-	block := s.BytesUnzeroed(p.size, arena_c.LineSize)
-	copy(block[p.blob:], data)
-	g := &Graph{of: &h.vocabulary, base: unsafe.Pointer(&block[p.blob])}
+	block := s.BytesUnzeroed(loadSize(r, data), 8)
+	copy(block, data)
+	g := &Graph{of: &h.vocabulary, scope: s, base: unsafe.Pointer(&block[0])}
 	g.root = (*root)(unsafe.Add(g.base,
 		uintptr(unsafe.Pointer(r))-uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
-	g.blob = b.Moved(block[p.blob:])
+	g.blob = b.Moved(block)
 	g.template = g.root.Template.Get(g.blob)
-	g.actions = (*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), p.actions))
+	g.actions = (*uint32)(unsafe.Add(g.base, actionsOf(data)))
 	h.resolve(g)
 	events := spanOf(&g.root.Events)
 	g.events, g.heard = unsafe.Add(g.base, events.offset), events.count
-	if instances > 0 {
-		g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(p.blob), uint64(8*len(g.template)),
-			8, true)
-		g.gen = g.pool.Gen
-	}
 	s.Own((*ending)(g))
 	return g, nil
+}
+
+// Instances makes room for so many instances of the graph, in the scope that it was loaded in, which
+// is the topmost one: all that changes when graphs run lies there, so that who saves a level's state
+// may have the blob before it. A full scope unwinds. A second call is a caller's bug and panics.
+// Cost: for each instance its dynamic data and 9 bytes, and 64; one call into C.
+func (g *Graph) Instances(n int) {
+	g.loaded()
+	if g.pool != nil {
+		panic(bug("Instances of graph %q twice", g.Name()))
+	}
+	size := poolSize(len(g.template), n)
+	if n == 0 {
+		return
+	}
+	block := g.scope.BytesUnzeroed(size, arena_c.LineSize)
+	clear(block) // also what nothing else writes: the same state is the same bytes
+	g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(size), uint64(8*len(g.template)), 8, true)
+	g.gen = g.pool.Gen
 }
 
 // lacks says what the graph needs that the host hasn't.
@@ -183,7 +199,7 @@ func (g *Graph) Data() int {
 }
 
 // New makes an instance: a chunk with a copy of the template. It gives the zero Instance when all
-// that there is room for are live. Cost: a few ns and the copy; no call into C.
+// that Instances made room for are live. Cost: a few ns and the copy; no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {

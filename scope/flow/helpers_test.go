@@ -92,8 +92,9 @@ func scratch(data []byte) []byte { return make([]byte, blob.ScratchSize(data)) }
 func load(t testing.TB, s scope.Scope, source flow.Source, instances int) *flow.Graph {
 	t.Helper()
 	data := compile(t, source)
-	g, err := books.Load(s, data, scratch(data), instances)
+	g, err := books.Load(s, data, scratch(data))
 	require.NoError(t, err)
+	g.Instances(instances)
 	return g
 }
 

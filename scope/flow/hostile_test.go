@@ -46,10 +46,11 @@ func bounded(t testing.TB, s scope.Scope, data []byte) bool {
 		return false
 	}
 	before := inner.Free()
-	g, err := books.Load(inner, data, scratch(data), 3)
+	g, err := books.Load(inner, data, scratch(data))
 	if err != nil {
 		return false
 	}
+	g.Instances(3)
 	assert.InDelta(t, size, before-inner.Free(), 63)
 	w := &book{}
 	runner := books.NewRunner(inner, w, 100)
@@ -133,7 +134,7 @@ func TestShared(t *testing.T) {
 			copy(data[of(i):][:8], data[of(0):])
 		}
 		resum(data)
-		_, err := books.Load(s, data, scratch(data), 1)
+		_, err := books.Load(s, data, scratch(data))
 		assert.EqualError(t, err, `flow: damaged: graph "pond": parts of it share their bytes`)
 	}
 }

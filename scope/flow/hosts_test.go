@@ -18,7 +18,7 @@ func TestHosts(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
 	load := func(h *flow.Host[book]) error {
-		_, err := h.Load(s, data, scratch(data), 1)
+		_, err := h.Load(s, data, scratch(data))
 		return err
 	}
 	h := flow.NewHost[book]()
@@ -57,8 +57,9 @@ func TestTools(t *testing.T) {
 	require.NoError(t, err)
 	h, err := flow.HostOf(vocabulary)
 	require.NoError(t, err)
-	g, err := h.Load(s, data, scratch(data), 1)
+	g, err := h.Load(s, data, scratch(data))
 	require.NoError(t, err)
+	g.Instances(1)
 	r := h.NewRunner(s, nil, 10)
 	var steps []int
 	r.Trace(func(step flow.Step) { steps = append(steps, step.Node) })
@@ -79,7 +80,7 @@ func TestCut(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
 	for n := range len(data) {
-		_, err := books.Load(s, data[:n], make([]byte, 1<<14), 1)
+		_, err := books.Load(s, data[:n], make([]byte, 1<<14))
 		require.Error(t, err)
 	}
 	type other struct{ Frogs int32 }
@@ -87,7 +88,7 @@ func TestCut(t *testing.T) {
 	w := others.Writer(make([]byte, 256))
 	foreign, err := w.Finish(blob.Put(w, other{}))
 	require.NoError(t, err)
-	_, err = books.Load(s, foreign, make([]byte, 1<<14), 1)
+	_, err = books.Load(s, foreign, make([]byte, 1<<14))
 	assert.ErrorContains(t, err, `flow: blob: of other types: here "root", there "other"`)
 }
 
@@ -96,12 +97,16 @@ func TestFull(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())
 	err := s.Do("small", func(s scope.Scope) error {
-		_, err := books.Load(s, data, scratch(data), 1<<20)
+		g, err := books.Load(s, data, scratch(data))
+		require.NoError(t, err)
+		g.Instances(1 << 20)
 		return err
 	})
 	assert.True(t, errors.Is(err, scope.ErrFull))
 	err = s.Do("smaller", func(s scope.Scope) error {
-		_, err := books.Load(s, data, scratch(data), 1<<30)
+		g, err := books.Load(s, data, scratch(data))
+		require.NoError(t, err)
+		g.Instances(1 << 30)
 		return err
 	})
 	assert.True(t, errors.Is(err, scope.ErrFull))

@@ -93,12 +93,13 @@ func TestZeros(t *testing.T) {
 	live := load(t, s, flow.Source{Name: "live"}, 1)
 	for says, do := range map[string][]func(){
 		"flow: BUG: a zero Host: NewHost makes one": {
-			func() { h.Vocabulary() }, func() { _, _ = h.Load(s, nil, nil, 1) },
+			func() { h.Vocabulary() }, func() { _, _ = h.Load(s, nil, nil) },
 			func() { h.NewRunner(s, nil, 1) },
 			func() { flow.NewEvent[values](&h, "e") },
 			func() { flow.NewAction(&h, "a", func(*flow.Runner, *book, *note) {}) },
 		},
 		"flow: BUG: a zero Graph: Load of a Host makes one": {
+			func() { g.Instances(1) },
 			func() { g.New() }, func() { g.Free(1) }, func() { g.Live(1) }, func() { g.Seed(1, 1) },
 			func() { g.Value(1, 1) },
 			func() { g.Data() }, func() { g.Source() }, func() { _ = g.Name() },
@@ -120,6 +121,8 @@ func TestZeros(t *testing.T) {
 		}
 	}
 	assert.False(t, live.Live(0))
+	assert.PanicsWithValue(t, `flow: BUG: Instances of graph "live" twice`,
+		func() { live.Instances(1) })
 }
 
 // TestEnds: a graph and a runner are told that their scope has closed.

@@ -10,8 +10,9 @@ import (
 )
 
 // Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. It is
-// used between Begin and End, by one goroutine at a time; its own word refuses all else. The zero
-// Runner is refused.
+// used between Begin and End, by one goroutine at a time; its own word refuses all else. From End to
+// Begin it keeps nothing but where nodes send to: delays, timers and random numbers lie in the
+// instances, so that who saves and restores these plays on as before. The zero Runner is refused.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary

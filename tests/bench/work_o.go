@@ -96,10 +96,11 @@ func compiled() (data, template []byte, report flow.Report) {
 func loadGraph(b *budget.Budget, instances int) (*flow.Graph, *flow.Runner, *touched) {
 	data, _, _ := compiled()
 	s, w := b.Scratch(0, 0).Open("graph"), &touched{}
-	g, err := graphs.Load(s, data, make([]byte, blob.ScratchSize(data)), instances)
+	g, err := graphs.Load(s, data, make([]byte, blob.ScratchSize(data)))
 	if err != nil {
 		panic(err)
 	}
+	g.Instances(instances)
 	return g, graphs.NewRunner(s, w, steps), w
 }
 

@@ -64,8 +64,9 @@ func traceDoors(t *testing.T, graph flow.Source) string {
 	var text bytes.Buffer
 	b := budgettest.Open(t, budget.Plan{Name: "page", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
-		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
+		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)))
 		require.NoError(t, err)
+		level.Instances(1)
 		instance, runner, trace := level.New(), host.NewRunner(s, new(struct{}), 1000), view.NewTrace(&text)
 		runner.Trace(trace.Step)
 		runner.Begin()

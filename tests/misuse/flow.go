@@ -40,7 +40,8 @@ func openScript() scripted {
 	s := open().Scratch(0, 0).Open("level")
 	data, _, err := flow.Compile(script, pondHost.Vocabulary())
 	check(err)
-	graph := made(pondHost.Load(s, data, make([]byte, blob.ScratchSize(data)), 2))
+	graph := made(pondHost.Load(s, data, make([]byte, blob.ScratchSize(data))))
+	graph.Instances(2)
 	x := scripted{graph: graph, instance: graph.New(), world: &world{func() {}}, scope: s}
 	x.Runner = pondHost.NewRunner(s, x.world, 100)
 	x.Begin()

@@ -315,10 +315,11 @@ func (g *graph) trace(w io.Writer, steps, ticks int, fire func(*flow.Runner, *fl
 	}
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
-		level, err := host.Load(s, g.data, scratch, 1)
+		level, err := host.Load(s, g.data, scratch)
 		if err != nil {
 			return nil, err
 		}
+		level.Instances(1)
 		instance, runner, trace := level.New(), host.NewRunner(s, new(struct{}), steps), view.NewTrace(w)
 		heading := ""
 		ran := false

@@ -155,7 +155,7 @@ func TestRandomGraphs(t *testing.T) {
 		require.Equal(t, want, got, "seed %d\n%s", seed, text)
 		same(t, got)
 		inner := s.Open("level")
-		_, err := host.Load(inner, got, scratch(got), 1)
+		_, err := host.Load(inner, got, scratch(got))
 		require.NoError(t, err)
 		require.NoError(t, inner.Close())
 	}

@@ -42,10 +42,11 @@ func ExampleTrace() {
 	}
 	defer b.Close()
 	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
-		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
+		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)))
 		if err != nil {
 			return nil, err
 		}
+		level.Instances(1)
 		door, runner, trace := level.New(), host.NewRunner(s, new(struct{}), 1000), view.NewTrace(os.Stdout)
 		runner.Trace(trace.Step)
 		runner.Begin()

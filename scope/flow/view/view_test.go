@@ -143,8 +143,9 @@ func TestTracePrints(t *testing.T) {
 	require.NoError(t, err)
 	b := budgettest.Open(t, budget.Plan{Name: "view", Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}})
 	s := b.Scratch(0, 0).Open("level")
-	level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
+	level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)))
 	require.NoError(t, err)
+	level.Instances(1)
 	var text bytes.Buffer
 	runner, trace := host.NewRunner(s, new(struct{}), 10), NewTrace(&text)
 	runner.Trace(trace.Step)

@@ -205,9 +205,10 @@ func loadScript(s scope.Scope, w *World) (c script, err error) {
 	if err != nil {
 		return c, err
 	}
-	if c.graph, err = host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1); err != nil {
+	if c.graph, err = host.Load(s, data, make([]byte, blob.ScratchSize(data))); err != nil {
 		return c, err
 	}
+	c.graph.Instances(1)
 	c.runner = host.NewRunner(s, w, len(source.Nodes)+1) // the level's begin may lead to nearly all
 	c.variables = len(source.Variables)
 	return c, nil
