@@ -99,8 +99,8 @@ func (o *options) readPlan() (budget.Plan, error) {
 	if got := strings.Join(regions, ", "); got != "init, systems, level" {
 		return plan, fmt.Errorf("%s: regions: are %q; this program needs init, systems, level", name, got)
 	}
-	if plan.Frame.Buffers < 2 {
-		return plan, fmt.Errorf("%s: frame.buffers: is %d; a tick reads the last one's events, so 2 are needed", name, plan.Frame.Buffers)
+	if plan.Frame.Buffers == 0 {
+		return plan, fmt.Errorf("%s: frame.buffers: is 0; the commands of a tick lie in one", name)
 	}
 	if plan.Scratch.Workers < o.Workers {
 		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many", name, plan.Scratch.Workers, o.Workers)

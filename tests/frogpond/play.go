@@ -79,8 +79,9 @@ func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g 
 		return err
 	}
 	meter.stop(row, ticks)
-	w := g.Level.World
-	row.FlowErrors, row.FlowNowhere, row.FlowRefused = measured(w.Errors), measured(w.Nowhere), measured(w.Refused)
+	room := g.Level.Room
+	row.FlowErrors, row.FlowNowhere = measured(room.Errors), measured(room.Nowhere)
+	row.FlowRefused, row.StateBytes = measured(room.Refused), measured(g.Level.StateBytes)
 	report := s.Budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.Hash())))
 	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)

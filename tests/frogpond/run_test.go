@@ -143,7 +143,7 @@ func TestMapThatDoesNotFit(t *testing.T) {
 // Frames and scratch arenas that are too small for a map are the same: it doesn't run.
 func TestFrameOrScratchTooSmall(t *testing.T) {
 	for name, replace := range map[string][2]string{
-		"frame":   {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "64KiB"`},
+		"frame":   {`"buffers": 2, "size": "4MiB"`, `"buffers": 2, "size": "4KiB"`},
 		"scratch": {`"workers": 4, "size": "1MiB"`, `"workers": 4, "size": "1KiB"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestPlanMustSuit(t *testing.T) {
 		{`"go_heap"`, `"gopher"`, "gopher"},
 		{`"32MiB"}`, `"-8MiB"}`, "regions[2].size"},
 		{`"8MiB", "note"`, `"4KiB", "note"`, "raise regions[0].size"},
-		{`"8MiB"}`, `"4KiB"}`, "raise regions[1].size"},
+		{`"8MiB"}`, `"1KiB"}`, "raise regions[1].size"},
 		{`"frame": {"buffers": 2, "size": "4MiB"},`, ``, "small.json: frame.buffers: is 0"},
 	} {
 		plan := strings.Replace(string(widePlan), test.from, test.to, 1)

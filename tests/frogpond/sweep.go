@@ -126,7 +126,7 @@ func (w swept) Carried(sector, x, y int) (dx, dy int32) {
 	p := w.level.Players.Get()
 	defer w.level.Players.Put(p)
 	from := doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
-	p.At, p.Sector, p.Health = from, uint32(sector), math.MaxInt32 // no harm takes it to a start
+	p.At, p.Sector, p.Health = from, uint16(sector), math.MaxInt32 // no harm takes it to a start
 	w.Tick()
 	return p.At.X - from.X, p.At.Y - from.Y
 }

@@ -72,31 +72,40 @@ func TestSweep(t *testing.T) {
 
 // Whatever ends a sweep, the region is empty after it: nothing of the map stays where the next goes.
 func TestSweepLeavesNothing(t *testing.T) {
-	small := strings.Replace(string(widePlan), `"workers": 4, "size": "1MiB"`,
-		`"workers": 4, "size": "1KiB"`, 1) // enough for a load, not for what begins the play
-	plan, err := budget.ParsePlan([]byte(small))
-	require.NoError(t, err)
-	b, err := budget.Open(plan)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, b.Close()) }()
 	doomtest.Write(t, "wall.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "LINEDEFS",
 		slices.Concat(doomtest.Row(0, 1, 1, 11, 0, 0, 0xffff), doomtest.Row(1, 2, 1, 0, 0, 1, 0xffff),
 			doomtest.Row(2, 3, 1, 0, 0, 2, 0xffff), doomtest.Row(3, 0, 1, 0, 0, 3, 0xffff)))))
-	o := &options{sweep: true, Options: game.Options{WADs: []string{"wall.wad"}, Maps: "all",
-		Log: os.DevNull, Workers: 1}}
-	s, err := game.Boot(t.Context(), o.Options, b)
-	require.NoError(t, err)
-	defer s.Stop()
-	region := b.Region("level")
-	r := newResult(o)
-	assert.ErrorIs(t, r.sweep(t.Context(), &LevelResult{}, s, s.Maps[0]), budget.ErrFull)
-	assert.Zero(t, region.Report().Used, "full")
-
-	_, err = s.Load(t.Context(), s.Maps[0], 0)
-	require.NoError(t, err)
-	require.Positive(t, region.Report().Used)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, r.sweep(ctx, &LevelResult{}, s, s.Maps[0]), context.Canceled)
-	assert.Zero(t, region.Report().Used, "cancelled")
+	for _, test := range []struct {
+		name, scratch string
+		ctx           context.Context
+		err           error
+	}{
+		{"full", "1KiB", t.Context(), budget.ErrFull}, // which has no room for a map's chart
+		{"cancelled", "1MiB", ctx, context.Canceled},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			plan, err := budget.ParsePlan([]byte(strings.Replace(string(widePlan),
+				`"workers": 4, "size": "1MiB"`, `"workers": 4, "size": "`+test.scratch+`"`, 1)))
+			require.NoError(t, err)
+			b, err := budget.Open(plan)
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, b.Close()) }()
+			o := &options{sweep: true, Options: game.Options{WADs: []string{"wall.wad"}, Maps: "all",
+				Log: os.DevNull, Workers: 1}}
+			s, err := game.Boot(t.Context(), o.Options, b)
+			require.NoError(t, err)
+			defer s.Stop()
+			region := b.Region("level")
+			_, err = s.Load(t.Context(), s.Maps[0], 0)
+			if test.ctx.Err() != nil {
+				require.NoError(t, err)
+				require.Positive(t, region.Report().Used)
+			}
+			r := newResult(o)
+			assert.ErrorIs(t, r.sweep(test.ctx, &LevelResult{}, s, s.Maps[0]), test.err)
+			assert.Zero(t, region.Report().Used)
+		})
+	}
 }

@@ -24,7 +24,7 @@ func TestTell(t *testing.T) {
 		`\AFrogpond played 1 map of its own by itself in \d+\.\d s:\non each 8 players and up to 35 ticks \(.*\), with 1 worker\.\n`,
 		`\nIts memory is the plan "handheld": \d+KiB, taken once, at the start\. It begins at 0x[0-9a-f]+[,;]`,
 		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
-		`\n +level +1662KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +131KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
+		`\n +level +1662KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +37KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
 		`\n-v lists each map, with the hash of its last state; `,
 	} {
 		assert.Regexp(t, said, short.String())

@@ -72,14 +72,11 @@ func (h *Hash) Add(values ...uint64) {
 	*h = x
 }
 
-// AddPoint adds a place, as one number.
-func (h *Hash) AddPoint(p Point) { h.Add(uint64(uint32(p.X))<<32 | uint64(uint32(p.Y))) }
-
-// AddBool adds a flag.
-func (h *Hash) AddBool(flag bool) {
-	if flag {
-		h.Add(1)
-	} else {
-		h.Add(0)
+// AddBytes adds bytes.
+func (h *Hash) AddBytes(bytes []byte) {
+	x := *h
+	for _, b := range bytes {
+		x = (x ^ Hash(b)) * 0x100000001b3
 	}
+	*h = x
 }

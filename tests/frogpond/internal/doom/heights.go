@@ -14,8 +14,8 @@ const (
 
 // NextTagged is the place of the next sector after one that has a tag, or -1; the first is after -1.
 func (l *Level) NextTagged(tag uint16, after int) int {
-	for i := after + 1; i < len(l.Sectors); i++ {
-		if l.Sectors[i].Tag == tag {
+	for i := after + 1; i < len(l.Outlines); i++ {
+		if l.Outlines[i].Tag == tag {
 			return i
 		}
 	}
@@ -49,7 +49,7 @@ func (l *Level) Height(s *Sector, target Target) int32 {
 	case NextLowerFloor, HighestCeiling:
 		h = noFloor
 	}
-	for _, line := range s.Lines.Get(l.Base) {
+	for _, line := range l.LinesOf(s) {
 		n := l.Neighbour(s, line)
 		if n == nil {
 			continue
@@ -95,7 +95,7 @@ func (l *Level) LightLevel(s *Sector, e *Effect) int16 {
 		return l.Darkest(s)
 	case BrightestLight:
 		light := int16(0)
-		for _, line := range s.Lines.Get(l.Base) {
+		for _, line := range l.LinesOf(s) {
 			if n := l.Neighbour(s, line); n != nil {
 				light = max(light, n.Light)
 			}
@@ -108,7 +108,7 @@ func (l *Level) LightLevel(s *Sector, e *Effect) int16 {
 // Darkest is the least light of a sector and its neighbours.
 func (l *Level) Darkest(s *Sector) int16 {
 	light := s.Light
-	for _, line := range s.Lines.Get(l.Base) {
+	for _, line := range l.LinesOf(s) {
 		if n := l.Neighbour(s, line); n != nil {
 			light = min(light, n.Light)
 		}
@@ -118,7 +118,7 @@ func (l *Level) Darkest(s *Sector) int16 {
 
 // Model is the first neighbour whose floor is at a height, or nil.
 func (l *Level) Model(s *Sector, floor int32) *Sector {
-	for _, line := range s.Lines.Get(l.Base) {
+	for _, line := range l.LinesOf(s) {
 		if n := l.Neighbour(s, line); n != nil && n.Floor == floor {
 			return n
 		}
@@ -128,8 +128,8 @@ func (l *Level) Model(s *Sector, floor int32) *Sector {
 
 // NextStep is the sector that stairs rise to after s: behind one of its lines that face it, with a
 // given flat; a sector that skip says yes to isn't meant. It is nil at the last step.
-func (l *Level) NextStep(s *Sector, flat uint64, skip func(*Sector) bool) *Sector {
-	for _, line := range s.Lines.Get(l.Base) {
+func (l *Level) NextStep(s *Sector, flat uint16, skip func(*Sector) bool) *Sector {
+	for _, line := range l.LinesOf(s) {
 		n := &l.Lines[line]
 		if n.Flags&TwoSided == 0 || n.Back.IsNil() || n.Front.Get(l.Base) != s {
 			continue
@@ -144,14 +144,14 @@ func (l *Level) NextStep(s *Sector, flat uint64, skip func(*Sector) bool) *Secto
 // Ring is the sector around a pillar, and the one around that, whose floor both come to; nil where
 // the map has no such thing.
 func (l *Level) Ring(pillar *Sector) (ring, around *Sector) {
-	lines := pillar.Lines.Get(l.Base)
+	lines := l.LinesOf(pillar)
 	if len(lines) == 0 {
 		return nil, nil
 	}
 	if ring = l.Neighbour(pillar, lines[0]); ring == nil {
 		return nil, nil
 	}
-	for _, line := range ring.Lines.Get(l.Base) {
+	for _, line := range l.LinesOf(ring) {
 		n := &l.Lines[line]
 		if n.Back.IsNil() {
 			continue

@@ -14,16 +14,22 @@ type (
 	// Vertex is a corner, in map units.
 	Vertex struct{ X, Y int16 }
 
-	// Sector is a floor and a ceiling. Heights are in 16.16, since they move; its lines are those
-	// with the sector on a side, and within the corners Min and Max.
+	// Sector is a floor and a ceiling: what play changes of it. Heights are in 16.16, since they move.
 	Sector struct {
 		Floor, Ceiling int32
-		Flat           uint64 // the name of the floor's texture, as it is in the file
-		Lines          arena.Slice[uint16]
-		Min, Max       Vertex
 		Light          int16
-		Special, Tag   uint16
+		Special        uint16
+		Flat           uint16 // the floor's texture: the first sector of the file that has it
 		Number         uint16 // its place in the level's list
+	}
+
+	// Outline is what stays of a sector: its lines are those with the sector on a side, and within the
+	// corners Min and Max.
+	Outline struct {
+		Lines    arena.Slice[uint16]
+		Min, Max Vertex
+		Tag      uint16
+		_        [6]byte
 	}
 
 	// Line is a wall or a step between two sectors. Its front is on the right
@@ -46,14 +52,15 @@ type (
 )
 
 var (
-	vertexMaker = scope.Plain[Vertex]()
-	sectorMaker = scope.Plain[Sector]()
-	lineMaker   = scope.Plain[Line]()
-	thingMaker  = scope.Plain[Thing]()
-	cellMaker   = scope.Plain[Cell]()
-	pointMaker  = scope.Plain[Point]()
-	wordMaker   = scope.Plain[uint16]()
-	countMaker  = scope.Plain[uint32]()
+	vertexMaker  = scope.Plain[Vertex]()
+	sectorMaker  = scope.Plain[Sector]()
+	outlineMaker = scope.Plain[Outline]()
+	lineMaker    = scope.Plain[Line]()
+	thingMaker   = scope.Plain[Thing]()
+	cellMaker    = scope.Plain[Cell]()
+	pointMaker   = scope.Plain[Point]()
+	wordMaker    = scope.Plain[uint16]()
+	countMaker   = scope.Plain[uint32]()
 )
 
 // Level is a loaded map. The struct itself is a Go value whose slices point
@@ -62,6 +69,7 @@ type Level struct {
 	Map
 	Vertexes []Vertex
 	Sectors  []Sector
+	Outlines []Outline // by the sectors' numbers
 	Lines    []Line
 	Things   []Thing
 	Starts   []Point // where players enter
@@ -107,18 +115,47 @@ func (v Vertex) point() Point { return Point{int32(v.X) << UnitBits, int32(v.Y) 
 
 func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	l.Sectors = sectorMaker.Slice(s, raw.count(sectors))
+	l.Outlines = outlineMaker.Slice(s, len(l.Sectors))
+	flats := map[uint64]uint16{} // the first sector with each
 	for i := range l.Sectors {
+		name := binary.LittleEndian.Uint64(raw.bytes[sectors][i*rowSizes[sectors]+4:])
+		flat, known := flats[name]
+		if !known {
+			flat = uint16(i)
+			flats[name] = flat
+		}
+		l.Outlines[i].Tag = raw.word(sectors, i, 12)
 		l.Sectors[i] = Sector{
 			Floor:   int32(raw.int16(sectors, i, 0)) << UnitBits,
 			Ceiling: int32(raw.int16(sectors, i, 1)) << UnitBits,
-			Flat:    binary.LittleEndian.Uint64(raw.bytes[sectors][i*rowSizes[sectors]+4:]),
 			Light:   raw.int16(sectors, i, 10),
 			Special: raw.word(sectors, i, 11),
-			Tag:     raw.word(sectors, i, 12),
+			Flat:    flat,
 			Number:  uint16(i),
 		}
 	}
 }
+
+// PlaceSectors makes the sectors anew in s, as they are, and has the lines lead there: for who wants
+// all that play changes side by side. Those that Load made stay as the file has them.
+func (l *Level) PlaceSectors(s scope.Scope) {
+	placed := sectorMaker.Slice(s, len(l.Sectors))
+	copy(placed, l.Sectors)
+	l.Sectors = placed
+	for i := range l.Lines {
+		n := &l.Lines[i]
+		n.Front = arena.PtrTo(l.Base, &placed[n.Front.Get(l.Base).Number])
+		if !n.Back.IsNil() {
+			n.Back = arena.PtrTo(l.Base, &placed[n.Back.Get(l.Base).Number])
+		}
+	}
+}
+
+// Outline is what stays of a sector.
+func (l *Level) Outline(s *Sector) *Outline { return &l.Outlines[s.Number] }
+
+// LinesOf are the numbers of a sector's lines.
+func (l *Level) LinesOf(s *Sector) []uint16 { return l.Outlines[s.Number].Lines.Get(l.Base) }
 
 // readLines reads LINEDEFS and looks their sectors up in SIDEDEFS, of which
 // nothing else is kept.
@@ -168,9 +205,9 @@ func (l *Level) listLines(s scope.Scope) {
 	}
 	words := wordMaker.Slice(s, total)
 	for i := range l.Sectors {
-		sector := &l.Sectors[i]
-		sector.Lines = arena.SliceOf(l.Base, words[:counts[i]])
-		sector.Min, sector.Max = Vertex{1<<15 - 1, 1<<15 - 1}, Vertex{-1 << 15, -1 << 15}
+		o := &l.Outlines[i]
+		o.Lines = arena.SliceOf(l.Base, words[:counts[i]])
+		o.Min, o.Max = Vertex{1<<15 - 1, 1<<15 - 1}, Vertex{-1 << 15, -1 << 15}
 		words, counts[i] = words[counts[i]:], 0
 	}
 	for i := range l.Lines {
@@ -179,12 +216,13 @@ func (l *Level) listLines(s scope.Scope) {
 			if sector == nil {
 				continue
 			}
-			sector.Lines.Get(l.Base)[counts[sector.Number]] = uint16(i)
+			o := l.Outline(sector)
+			o.Lines.Get(l.Base)[counts[sector.Number]] = uint16(i)
 			counts[sector.Number]++
-			sector.Min.X = min(sector.Min.X, int16(n.X), int16(n.X+n.DX))
-			sector.Min.Y = min(sector.Min.Y, int16(n.Y), int16(n.Y+n.DY))
-			sector.Max.X = max(sector.Max.X, int16(n.X), int16(n.X+n.DX))
-			sector.Max.Y = max(sector.Max.Y, int16(n.Y), int16(n.Y+n.DY))
+			o.Min.X = min(o.Min.X, int16(n.X), int16(n.X+n.DX))
+			o.Min.Y = min(o.Min.Y, int16(n.Y), int16(n.Y+n.DY))
+			o.Max.X = max(o.Max.X, int16(n.X), int16(n.X+n.DX))
+			o.Max.Y = max(o.Max.Y, int16(n.Y), int16(n.Y+n.DY))
 		}
 	}
 }
@@ -247,27 +285,6 @@ func (t *Thing) isStart() bool { return 1 <= t.Kind && t.Kind <= 4 || t.Kind == 
 // Inside moves a point to the nearest one within the level's bounds.
 func (l *Level) Inside(p Point) Point {
 	return Point{min(max(p.X, l.Min.X), l.Max.X), min(max(p.Y, l.Min.Y), l.Max.Y)}
-}
-
-// Hash starts the state's hash with the geometry, so that two maps differ even
-// when nobody moves, and a map read wrongly is seen.
-func (l *Level) Hash() Hash {
-	h := HashStart
-	for _, v := range l.Vertexes {
-		h.Add(uint64(v.X), uint64(v.Y))
-	}
-	for i := range l.Lines {
-		n := &l.Lines[i]
-		h.Add(uint64(n.X), uint64(n.Y), uint64(n.DX), uint64(n.DY), uint64(n.Flags),
-			uint64(n.Special), uint64(n.Tag))
-	}
-	for _, c := range l.Sectors {
-		h.Add(uint64(c.Floor), uint64(c.Ceiling), c.Flat, uint64(c.Light), uint64(c.Special), uint64(c.Tag))
-	}
-	for _, t := range l.Things {
-		h.Add(uint64(t.X), uint64(t.Y), uint64(t.Kind))
-	}
-	return h
 }
 
 // Ends are the two points of a line.

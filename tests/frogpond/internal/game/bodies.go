@@ -13,7 +13,7 @@ const (
 
 // moved is what a step does beside the step: lines that are crossed may act, and the body may be in
 // another sector then. It says whether a line took the body elsewhere.
-func (w *World) moved(who activator, from, to doom.Point, sector *uint32) (elsewhere bool) {
+func (w *World) moved(who activator, from, to doom.Point, sector *uint16) (elsewhere bool) {
 	if from == to {
 		return false
 	}
@@ -35,9 +35,9 @@ func (w *World) moved(who activator, from, to doom.Point, sector *uint32) (elsew
 }
 
 // sectorOf is the number of the sector at a point; where none is, that which it was.
-func (w *World) sectorOf(p doom.Point, was uint32) uint32 {
+func (w *World) sectorOf(p doom.Point, was uint16) uint16 {
 	if s := w.SectorAt(p); s != nil {
-		return uint32(s.Number)
+		return s.Number
 	}
 	return was
 }
@@ -67,7 +67,7 @@ func (w *World) Teleport(tag uint16) bool {
 	for i := w.NextTagged(tag, -1); i >= 0; i = w.NextTagged(tag, i) {
 		for k := range w.landings {
 			if d := &w.landings[k]; int(d.Sector) == i {
-				w.land(d.At, d.Heading, d.Sector)
+				w.land(d.At, uint32(d.Heading), d.Sector)
 				return true
 			}
 		}
@@ -81,26 +81,25 @@ func (a *activator) place() (at doom.Point, heading uint32) {
 	case a.player != nil:
 		return a.player.At, a.player.Heading
 	case a.frog != nil:
-		return a.frog.At, a.frog.Heading
+		return a.frog.At, uint32(a.frog.Heading)
 	}
 	return at, heading
 }
 
 // land puts who triggers a line somewhere else.
-func (w *World) land(at doom.Point, heading, sector uint32) {
+func (w *World) land(at doom.Point, heading uint32, sector uint16) {
 	w.who.arrived = true
 	switch {
 	case w.who.player != nil:
 		w.who.player.land(at, heading, sector)
 	case w.who.frog != nil:
 		f := w.who.frog
-		f.At, f.Heading, f.Sector, f.Hop = at, heading, sector, 0
+		f.At, f.Heading, f.Sector, f.Hop = at, uint8(heading), sector, 0
 	}
 }
 
-func (p *Player) land(at doom.Point, heading, sector uint32) {
-	p.At, p.Heading, p.Sector = at, heading, sector
-	p.Chase, p.WayCount, p.Still, p.Wander = 0, 0, 0, 0
+func (p *Player) land(at doom.Point, heading uint32, sector uint16) {
+	p.At, p.Heading, p.Sector, p.Still = at, heading, sector, 0
 }
 
 // LineTeleport takes who triggers it to the front of the other line with the tag, as far along it as
@@ -135,7 +134,7 @@ func (w *World) Exit() bool {
 // restartPlayer puts a player to a start, in full health.
 func (w *World) restartPlayer(p *Player) {
 	p.Health = fullHealth
-	k := doom.Random(w.seed^0x57a7, w.tick, p.Exits<<16|p.Deaths) % uint64(len(w.Starts))
+	k := doom.Random(w.Room.Seed^0x57a7, w.Room.Tick, p.Exits<<16|p.Deaths) % uint64(len(w.Starts))
 	p.land(w.Starts[k], p.Heading, w.starts[k])
 }
 
@@ -161,7 +160,7 @@ func (w *World) harmOne(p *Player) {
 		c.Special = 0
 	}
 	switch {
-	case special.Harm == 0 || w.tick%32 != 0:
+	case special.Harm == 0 || w.Room.Tick%32 != 0:
 	case special.Exit:
 		if p.Health = max(p.Health-special.Harm, 1); p.Health <= nearlyDead {
 			w.who = activator{is: doom.Players, player: p}
@@ -184,12 +183,12 @@ func (w *World) hurt(p *Player, damage int32) {
 // fits says whether all bodies in a sector fit between floors and ceilings. Those that don't are hurt
 // if crush, every fourth tick.
 func (w *World) fits(c *doom.Sector, crush bool) bool {
-	all := true
+	all, hurts := true, w.Room.Tick%4 == 0
 	for i := range w.Players.Cap() {
 		if p := w.Players.At(i); p != nil && w.inside(c, p.At, p.Sector, &playerBody) &&
 			!w.stands(p.At, p.Sector, &playerBody) {
 			all = false
-			if crush && w.hurts {
+			if crush && hurts {
 				w.hurt(p, crushDamage)
 			}
 		}
@@ -198,7 +197,7 @@ func (w *World) fits(c *doom.Sector, crush bool) bool {
 		if f := w.Frogs.At(i); f != nil && w.inside(c, f.At, f.Sector, &frogBody) &&
 			!w.stands(f.At, f.Sector, &frogBody) {
 			all = false
-			if crush && w.hurts {
+			if crush && hurts {
 				f.Life = 1 // the next tick is its last
 			}
 		}
@@ -207,15 +206,16 @@ func (w *World) fits(c *doom.Sector, crush bool) bool {
 }
 
 // inside says whether a body is in a sector, with its middle or with an edge.
-func (w *World) inside(c *doom.Sector, at doom.Point, sector uint32, who *body) bool {
+func (w *World) inside(c *doom.Sector, at doom.Point, sector uint16, who *body) bool {
 	x, y, r := at.X>>doom.UnitBits, at.Y>>doom.UnitBits, who.radius
-	if x < int32(c.Min.X)-r || x > int32(c.Max.X)+r || y < int32(c.Min.Y)-r || y > int32(c.Max.Y)+r {
+	o := w.Outline(c)
+	if x < int32(o.Min.X)-r || x > int32(o.Max.X)+r || y < int32(o.Min.Y)-r || y > int32(o.Max.Y)+r {
 		return false
 	}
-	if sector == uint32(c.Number) {
+	if sector == c.Number {
 		return true
 	}
-	for _, i := range c.Lines.Get(w.Base) {
+	for _, i := range w.LinesOf(c) {
 		if n := &w.Lines[i]; !n.Back.IsNil() && touches(n, at, who.radius) {
 			return true
 		}
@@ -225,7 +225,7 @@ func (w *World) inside(c *doom.Sector, at doom.Point, sector uint32, who *body) 
 
 // stands says whether there is room for a body between the floors and ceilings of all sectors in
 // which it is with its middle or an edge.
-func (w *World) stands(at doom.Point, sector uint32, who *body) bool {
+func (w *World) stands(at doom.Point, sector uint16, who *body) bool {
 	own := &w.Sectors[sector]
 	floor, ceiling := int64(own.Floor), int64(own.Ceiling)
 	b := &w.Blocks
@@ -266,7 +266,7 @@ func (w *World) carryAll() {
 	}
 }
 
-func (w *World) carryOn(who activator, at *doom.Point, sector *uint32, step doom.Point, shape *body) {
+func (w *World) carryOn(who activator, at *doom.Point, sector *uint16, step doom.Point, shape *body) {
 	from := *at
 	to := doom.Point{X: doom.Clamp(int64(from.X) + int64(step.X)), Y: doom.Clamp(int64(from.Y) + int64(step.Y))}
 	if !w.stopped(from, to, shape) {

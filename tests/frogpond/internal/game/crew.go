@@ -9,6 +9,7 @@ import (
 // others are started once and sleep between ticks.
 type crew struct {
 	workers []*worker
+	thinks  bool // for bots, else it decides for the simulation
 	done    chan struct{}
 }
 
@@ -20,8 +21,9 @@ type worker struct {
 	reader    *budget.Reader // of the level: nobody rewinds it while a worker is inside
 	game      *Game
 	wake      chan struct{}
-	err       error // the first full of this map
-	share     func(scope.Scope) error
+	err       error                   // the first full of this map
+	think     func(scope.Scope) error // its shares
+	decide    func(scope.Scope) error
 }
 
 func newCrew(b *budget.Budget, workers int) *crew {
@@ -30,7 +32,7 @@ func newCrew(b *budget.Budget, workers int) *crew {
 		w := &worker{index: i, wake: make(chan struct{}, 1)}
 		w.scratches = [2]scope.Scratch{b.Scratch(i, 0), b.Scratch(i, 1)}
 		w.reader = b.Region("level").Reader("worker")
-		w.share = w.decide // made once: play must not allocate
+		w.think, w.decide = w.thinkShare, w.decideShare // made once: play must not allocate
 		c.workers = append(c.workers, w)
 		if i > 0 {
 			go w.loop(c.done)
@@ -45,8 +47,10 @@ func (c *crew) stop() {
 	}
 }
 
-// decide lets all workers fill the commands of this tick and waits for them.
-func (c *crew) decide() {
+// run lets all workers do their shares, and waits for them: bots think, or the commands of this tick
+// are filled.
+func (c *crew) run(thinks bool) {
+	c.thinks = thinks
 	for _, w := range c.workers[1:] {
 		w.wake <- struct{}{}
 	}
@@ -63,20 +67,34 @@ func (w *worker) loop(done chan<- struct{}) {
 	}
 }
 
-// work decides for this worker's share of players and frogs. To open a scope too many unwinds, as play has no other
-// answer: to here, so that it ends the map and not the server.
+// work does this worker's share. To open a scope too many unwinds, as play has no other answer: to
+// here, so that it ends the map and not the server.
 func (w *worker) work() {
 	if !w.reader.Pin() {
 		return
 	}
 	defer w.reader.Unpin()
-	if err := w.scratches[0].Do("share", w.share); err != nil && w.err == nil {
+	share := w.decide
+	if w.game.crew.thinks {
+		share = w.think
+	}
+	if err := w.scratches[0].Do("share", share); err != nil && w.err == nil {
 		w.err = err
 	}
 }
 
-// decide only reads the world, so who decides for whom makes no difference.
-func (w *worker) decide(scope.Scope) error {
+// thinkShare lets bots think.
+func (w *worker) thinkShare(scope.Scope) error {
+	g := w.game
+	for i := w.index; i < len(g.Level.brains); i += len(g.crew.workers) {
+		g.think(w, i)
+	}
+	return nil
+}
+
+// decideShare decides for players and frogs. It only reads the world, so who decides for whom makes
+// no difference.
+func (w *worker) decideShare(scope.Scope) error {
 	g := w.game
 	n := len(g.crew.workers)
 	for i := w.index; i < len(g.playerCommands); i += n {
@@ -92,6 +110,6 @@ func (w *worker) decide(scope.Scope) error {
 func (w *worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err
-		w.game.Level.Note("scratch full at tick", uint64(w.game.tick))
+		w.game.Level.Note("scratch full at tick", uint64(w.game.Level.Room.Tick))
 	}
 }

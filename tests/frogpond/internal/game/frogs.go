@@ -7,11 +7,13 @@ import (
 
 // Frog is a frog of the level's pool.
 type Frog struct {
-	At              doom.Point
-	Heading         uint32 // of the compass
-	Hop, Rest, Life uint32 // ticks left
-	Sightings       uint32 // of players, so far
-	Sector          uint32
+	At        doom.Point
+	Sightings uint32 // of players, so far
+	Sector    uint16
+	Life      uint16 // ticks left
+	Hop, Rest uint8  // ticks left
+	Heading   uint8  // of the compass
+	_         [5]byte
 }
 
 // frogCommand is what a frog is to become in this tick. Workers write it, each
@@ -58,9 +60,9 @@ func (g *Game) decideFrog(w *worker, i int) {
 // hop moves a frog on; a line or another frog ends the hop. It pushes at the line, as monsters do.
 func (g *Game) hop(i int, c *frogCommand) {
 	f := &c.Next
-	to := f.At.Step(f.Heading, hopLength)
+	to := f.At.Step(uint32(f.Heading), hopLength)
 	c.Push = g.Level.stopped(f.At, to, &frogBody)
-	if c.Push || g.crowded(i, f.At, to) {
+	if c.Push || g.Level.crowded(i, f.At, to) {
 		f.Hop = 0
 		return
 	}
@@ -71,9 +73,10 @@ func (g *Game) hop(i int, c *frogCommand) {
 // toward a croak of the last tick; else anywhere.
 func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	f := &c.Next
-	r := doom.Random(g.seed^0xf209, g.tick, uint32(i))
-	f.Hop, f.Rest = 4+uint32(r%8), 8+uint32(r>>8%24)
-	f.Heading = uint32(r >> 16 & 15)
+	room := g.Level.Room
+	r := doom.Random(room.Seed^0xf209, room.Tick, uint32(i))
+	f.Hop, f.Rest = 4+uint8(r%8), 8+uint8(r>>8%24)
+	f.Heading = uint8(r >> 16 & 15)
 	c.Croak = r>>24%8 == 0
 
 	seen := w.scratches[0].Open("players that a frog sees")
@@ -81,13 +84,15 @@ func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 	players := g.playersSeen(w, seen, f.At)
 	f.Sightings += uint32(len(players))
 	if len(players) > 0 {
-		f.Heading = f.At.Toward(nearest(f.At, players)) + 7 + f.Heading%3 // about face
+		away := f.At.Toward(nearest(f.At, players)) + 7 + uint32(f.Heading)%3 // about face
+		f.Heading = uint8(away & 15)
 		return
 	}
-	for k := range g.heard {
-		e := &g.heard[k]
-		if e.Kind == croaked && e.Who != int32(i) && e.At.Near(f.At, frogHearing) {
-			f.Heading = f.At.Toward(e.At)
+	own := g.Level.Frogs.handles[i]
+	for k := g.hearing; k < room.Heard; k++ { // what happened in the last tick
+		e := &g.Level.events[k%eventsLength]
+		if e.Kind == croaked && e.Frog != own && e.At.Near(f.At, frogHearing) {
+			f.Heading = uint8(f.At.Toward(e.At))
 			return
 		}
 	}
@@ -123,23 +128,6 @@ func nearest(p doom.Point, list []doom.Point) doom.Point {
 	return best
 }
 
-// crowded says whether another frog is in the way between two points.
-func (g *Game) crowded(i int, from, to doom.Point) bool {
-	column, row := to.X>>gridBits, to.Y>>gridBits
-	grid := &g.systems.grid
-	for y := row - 1; y <= row+1; y++ {
-		for x := column - 1; x <= column+1; x++ {
-			for k := grid.heads[gridCell(x, y)]; k != 0; k = grid.next[k-1] {
-				at := g.Level.Frogs.At(int(k - 1)).At
-				if int(k-1) != i && at.Near(to, frogSpace) && !at.Near(from, frogSpace) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
 // applyFrog makes a command true.
 func (g *Game) applyFrog(i int) {
 	c := &g.frogCommands[i]
@@ -152,28 +140,29 @@ func (g *Game) applyFrog(i int) {
 	who := activator{is: doom.Monsters, frog: f}
 	g.Level.World.moved(who, from, f.At, &f.Sector)
 	if c.Push {
-		g.Level.World.reach(who, f.At, f.At.Step(f.Heading, pushLength))
+		g.Level.World.reach(who, f.At, f.At.Step(uint32(f.Heading), pushLength))
 	}
 	if c.Croak {
-		g.Level.system.Croaked++
-		g.happen(croaked, i, f.At)
+		g.Level.Room.Croaked++
+		g.Level.happen(croaked, i, f.At)
 	}
 	if c.Dies {
-		g.Level.system.Died++
-		g.happen(died, i, f.At)
+		g.Level.Room.Died++
+		g.Level.happen(died, i, f.At)
 		g.Level.Frogs.put(i)
 	}
 }
 
 // spawn asks the pool for a frog. That none is free is an expected answer.
 func (g *Game) spawn(at doom.Point, r uint64) {
-	f, i := g.Level.Frogs.get()
+	l := g.Level
+	f, i := l.Frogs.get()
 	if f == nil {
-		g.Level.system.Refused++
+		l.Room.FrogsRefused++
 		return
 	}
-	*f = Frog{At: at, Sector: g.Level.World.sectorOf(at, 0), Heading: uint32(r & 15),
-		Life: 105 + uint32(r>>8%245)} // 3 to 10 seconds
-	g.Level.system.Spawned++
-	g.happen(spawned, i, at)
+	*f = Frog{At: at, Sector: l.World.sectorOf(at, 0), Heading: uint8(r & 15),
+		Life: 105 + uint16(r>>8%245)} // 3 to 10 seconds
+	l.Room.Spawned++
+	l.happen(spawned, i, at)
 }

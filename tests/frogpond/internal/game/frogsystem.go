@@ -2,21 +2,18 @@ package game
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 // frogSystem is the FrogSystem of DICE's talk, an object of the level: its constructor opens a lock
-// and a log file and makes the pool of frogs, and when the level closes it dies before them. It
-// counts what became of its frogs.
+// and a log file, and when the level closes it dies before them, and before the room and the frogs. At
+// the end it writes what became of them.
 type frogSystem struct {
-	log                            log
-	level                          [8]byte
-	Spawned, Croaked, Caught, Died uint64
-	Refused                        uint64 // for want of a chunk in the pool: expected, not an error
-	Choruses, Voices, Ended        uint64
+	log   log
+	level [8]byte
+	room  scope.Addr[Room]
 }
 
 // frogs is a pool whose frogs have two names: the place in the pool, for who asks for all of them,
@@ -26,17 +23,16 @@ type frogs struct {
 	handles []arena.Handle[Frog] // by place, of the frog that was there last
 }
 
-// voice is the song of a frog. Its finalizer runs when the song is over, when the frog is gone, or
-// with the level.
+// voice is the song of a frog. It is state, and has no finalizer: what has run can't be undone.
 type voice struct {
 	Singer arena.Handle[Frog]
-	System scope.Addr[frogSystem]
 	Left   uint64 // ticks
 }
 
-// chorus is the frogs that croak in one tick. It lives in a scope of the frame.
+// chorus is the frogs that croak in one tick. It lives in a scope of the frame, and its finalizer has
+// run when the tick is over.
 type chorus struct {
-	System scope.Addr[frogSystem]
+	Room   scope.Addr[Room]
 	Voices uint64
 }
 
@@ -48,37 +44,28 @@ const (
 var (
 	frogSystemMaker = scope.Object((*frogSystem).close)
 	handleMaker     = scope.Plain[arena.Handle[Frog]]()
-	voiceMaker      = scope.Object((*voice).end)
+	voiceMaker      = scope.Plain[voice]()
 	chorusMaker     = scope.Object((*chorus).end)
 )
 
-// openFrogSystem makes the frog system of a level in s. The voices come after it: finalizers run
-// newest first, so it counts those that the level cuts short, says so in its log, and then the log
-// and the lock close.
-func (l *Level) openFrogSystem(s scope.Scope, logName string, capacity int) (err error) {
+// openFrogSystem makes the frog system of a level in s, after all whose end it tells of.
+func (l *Level) openFrogSystem(s scope.Scope, logName string) (err error) {
+	l.here = scope.AddrOf(s, l.Room)
 	l.system, err = frogSystemMaker.Make(s, func(f *frogSystem) (err error) {
 		copy(f.level[:], l.Name)
-		l.Frogs = frogs{frogMaker.HandlePool(s, capacity), handleMaker.Slice(s, capacity)}
+		f.room = l.here
 		f.log, err = openLog(s, logName)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	l.here = scope.AddrOf(s, l.system)
-	l.voices = voiceMaker.Pool(s, maxVoices)
-	return nil
+	return err
 }
 
-// close writes the last lines. Each voice has ended exactly once, or a finalizer ran twice or never.
+// close writes the last lines.
 func (f *frogSystem) close() error {
-	name := string(bytes.TrimRight(f.level[:], "\x00"))
-	f.log.note(name, "choruses", f.Choruses)
-	f.log.note(name, "voices", f.Voices)
-	f.log.note(name, "closed after frogs", f.Spawned)
-	if f.Voices != f.Ended {
-		return fmt.Errorf("%s: %d voices began, %d ended", name, f.Voices, f.Ended)
-	}
+	name, room := string(bytes.TrimRight(f.level[:], "\x00")), f.room.Get()
+	f.log.note(name, "choruses", room.Choruses)
+	f.log.note(name, "voices", room.Voices)
+	f.log.note(name, "closed after frogs", room.Spawned)
 	return nil
 }
 
@@ -95,41 +82,32 @@ func (g *Game) sing(s scope.Scope) error {
 			continue
 		}
 		if v.Left--; v.Left == 0 || l.Frogs.named(v.Singer) == nil {
-			if err := l.voices.Put(v); err != nil {
-				return err
-			}
+			l.voices.Put(v)
 		}
 	}
 	var c *chorus
-	for i := range g.events {
-		e := &g.events[i]
+	for k := l.Room.since(l.Room.Heard); k < l.Room.Happened; k++ {
+		e := &l.events[k%eventsLength]
 		if e.Kind != croaked || l.Frogs.named(e.Frog) == nil { // it died, or a player was quick
 			continue
 		}
 		if c == nil {
 			c = chorusMaker.New(s)
-			c.System = l.here
+			c.Room = l.here
 		}
 		if v := l.voices.Get(); v != nil {
-			*v = voice{Singer: e.Frog, System: l.here, Left: songTicks}
+			*v = voice{Singer: e.Frog, Left: songTicks}
 			c.Voices++
 		}
 	}
 	return nil
 }
 
-// end adds the chorus to what the system counts.
+// end adds the chorus to what the room counts.
 func (c *chorus) end() error {
-	if f := c.System.Get(); f != nil {
-		f.Choruses++
-		f.Voices += c.Voices
-	}
-	return nil
-}
-
-func (v *voice) end() error {
-	if f := v.System.Get(); f != nil {
-		f.Ended++
+	if room := c.Room.Get(); room != nil {
+		room.Choruses++
+		room.Voices += c.Voices
 	}
 	return nil
 }

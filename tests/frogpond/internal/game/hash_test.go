@@ -3,65 +3,84 @@ package game
 import (
 	"reflect"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// TestHashHasAllState changes each field of all that changes in play: each is another hash.
+// bytesOf are the bytes of a value.
+func bytesOf[T any](x *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(x)), unsafe.Sizeof(*x))
+}
+
+// TestHashHasAllState changes each byte of one of each kind of what changes in play: each is another
+// hash.
 func TestHashHasAllState(t *testing.T) {
-	s := openServer(t, doom.Builtin)
-	g, err := s.start(t, s.Maps[0], 1)
-	require.NoError(t, err)
-	w := g.Level.World
-	g.Level.Frogs.get()
-	m := w.movers.Get()
-	if m == nil { // a map without specials
-		in := s.Budget.Scratch(0, 0).Open("movers")
-		defer in.Close()
-		w.movers = moverMaker.Pool(in, 1)
-		m = w.movers.Get()
+	w, p := strip(t, []room{{0, 128, 160, 1, 0, 0}, {0, 128, 0, 0, 3, 0}, {0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
+		[]special{{48, 0}, {252, 3}, {1, 0}})
+	g := &Game{Level: w.Level, crew: &crew{}}
+	require.True(t, w.fireAs(p, 2), "a door")
+	g.spawn(p.At, 1)
+	require.NotNil(t, w.voices.Get())
+	require.NotEmpty(t, w.lights)
+	require.NotEmpty(t, w.scrolls)
+	require.NotEmpty(t, w.carries)
+	moving := 0
+	for _, m := range w.movers.All() {
+		m.Left++
+		moving++
 	}
-	w.lights = make([]light, 1)
-	w.scrolls = make([]scroll, 1)
-	for name, v := range map[string]any{"mover": m, "light": &w.lights[0], "sector": &g.Level.Sectors[0],
-		"player": g.Level.Players.At(0), "frog": g.Level.Frogs.At(0), "scroll": &w.scrolls[0].Offset} {
-		eachWord(reflect.ValueOf(v).Elem(), name, func(v reflect.Value, name string) {
-			before := g.Hash()
-			kept := reflect.ValueOf(v.Interface())
-			switch {
-			case v.CanInt():
-				v.SetInt(kept.Int() ^ 1)
-			case v.CanUint():
-				v.SetUint(kept.Uint() ^ 1)
-			default:
-				v.SetBool(!kept.Bool())
+	require.Equal(t, 1, moving)
+	for name, bytes := range map[string][]byte{"counts": bytesOf(&w.Room.counts),
+		"sector": bytesOf(&w.Sectors[1]), "handle": bytesOf(&w.Frogs.handles[0]),
+		"event": bytesOf(&w.events[0]), "light": bytesOf(&w.lights[0]),
+		"scroll": bytesOf(&w.scrolls[0]), "carry": bytesOf(&w.carries[0]),
+		"player": bytesOf(p), "frog": bytesOf(w.Frogs.At(0)), "voice": bytesOf(w.voices.At(0)),
+		"mover": bytesOf(w.movers.At(0))} {
+		for i := range bytes {
+			at := uintptr(i) - unsafe.Offsetof(w.Room.Instance)
+			if name == "counts" && at < unsafe.Sizeof(w.Room.Instance) {
+				continue // it names the graph's instance, which would be none
 			}
-			assert.NotEqual(t, before, g.Hash(), name)
-			v.Set(kept)
+			before := g.Hash()
+			bytes[i] ^= 1
+			assert.NotEqual(t, before, g.Hash(), "%s, byte %d", name, i)
+			bytes[i] ^= 1
 			require.Equal(t, before, g.Hash())
-		})
+		}
 	}
 }
 
-// eachWord is each number and flag of a value, but what the map alone says of a sector.
-func eachWord(v reflect.Value, name string, fn func(v reflect.Value, name string)) {
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			switch f := v.Type().Field(i); f.Name {
-			case "Lines", "Min", "Max", "Number":
-			default:
-				eachWord(v.Field(i), name+"."+f.Name, fn)
-			}
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			eachWord(v.Index(i), name, fn)
-		}
-	default:
-		fn(v, name)
+// TestStateIsPlain: what lies in the state has one size everywhere, no bytes that belong to no field,
+// and no address. An input is small.
+func TestStateIsPlain(t *testing.T) {
+	for _, of := range []reflect.Type{reflect.TypeFor[Room](), reflect.TypeFor[doom.Sector](),
+		reflect.TypeFor[arena.Handle[Frog]](), reflect.TypeFor[Frog](), reflect.TypeFor[Player](),
+		reflect.TypeFor[mover](), reflect.TypeFor[light](), reflect.TypeFor[scroll](),
+		reflect.TypeFor[carry](), reflect.TypeFor[event](), reflect.TypeFor[voice](),
+		reflect.TypeFor[Input]()} {
+		assert.Equal(t, of.Size(), filled(t, of), of)
 	}
+	assert.LessOrEqual(t, unsafe.Sizeof(Input{}), uintptr(16))
+}
+
+// filled is how many bytes the fields of a type take.
+func filled(t *testing.T, of reflect.Type) (size uintptr) {
+	t.Helper()
+	switch of.Kind() {
+	case reflect.Struct:
+		for i := range of.NumField() {
+			size += filled(t, of.Field(i).Type)
+		}
+		return size
+	case reflect.Array:
+		return uintptr(of.Len()) * filled(t, of.Elem())
+	case reflect.Int, reflect.Uint, reflect.Uintptr, reflect.Pointer, reflect.UnsafePointer:
+		assert.Fail(t, "has another size or meaning elsewhere", of)
+	}
+	return of.Size()
 }

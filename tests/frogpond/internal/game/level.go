@@ -7,42 +7,59 @@ import (
 )
 
 // Level is a map in play: it, and who lives there. The struct is a Go value that points into the
-// region level, and is gone with it.
+// region level, and is gone with it. In the region lies first what never changes, then the state, then
+// what is nobody's state: the log, what each tick fills anew, and the bots' brains, which give inputs.
 type Level struct {
 	doom.Level
-	Frogs   frogs
-	Players scope.Pool[Player]
-	World   *World
-	system  *frogSystem
-	here    scope.Addr[frogSystem] // of system, for what lies in a region and knows it
-	voices  scope.ObjectPool[voice]
+	Room       *Room
+	StateBytes uint64 // from the room to the end of what it is the root of
+	Frogs      frogs
+	Players    scope.Pool[Player]
+	World      *World
+	voices     scope.Pool[voice]
+	events     []event
+
+	system *frogSystem
+	here   scope.Addr[Room] // of the room, for what has it in another region
+	grid   grid
+	brains []brain // by player
+	inputs []Input // that the brains gave
 }
 
 var (
 	frogMaker   = scope.Plain[Frog]()
 	playerMaker = scope.Plain[Player]()
+	brainMaker  = scope.Plain[brain]()
+	inputMaker  = scope.Plain[Input]()
 	pointMaker  = scope.Plain[doom.Point]()
 	wordMaker   = scope.Plain[uint16]()
 	countMaker  = scope.Plain[uint32]()
+	indexMaker  = scope.Plain[int32]()
 )
 
-// loadLevel makes the level of m in s.
-func loadLevel(s scope.Scope, base arena.Base, m doom.Map, systems *Systems, players int,
+// loadLevel makes the level of m in s. The chart is drawn with a scratch.
+func loadLevel(s scope.Scope, base arena.Base, m doom.Map, scratch scope.Scratch, players int,
 	logName string) (*Level, error) {
 	read, err := m.Load(s, base)
 	if err != nil {
 		return nil, err
 	}
 	l := &Level{Level: read}
-	// As many frogs as the map has things, but no more than the grid can hold.
-	frogs := min(len(l.Things), systems.grid.capacity())
-	if err := l.openFrogSystem(s, logName, frogs); err != nil {
+	if err := l.drawChart(scratch); err != nil {
 		return nil, err
 	}
-	l.Players = playerMaker.Pool(s, players)
-	if l.World, err = newWorld(s, l); err != nil {
+	l.World = &World{Level: l}
+	l.World.findThings(s)
+	if err := l.World.loadScript(s); err != nil {
 		return nil, err
 	}
+	l.makeState(s, players)
+	if err := l.openFrogSystem(s, logName); err != nil {
+		return nil, err
+	}
+	l.World.openScript(s)
+	l.grid = newGrid(s, l.Frogs.Cap())
+	l.brains, l.inputs = brainMaker.Slice(s, players), inputMaker.Slice(s, players)
 	l.Note("loaded", uint64(len(l.Lines)))
 	return l, nil
 }

@@ -38,12 +38,13 @@ func (w *World) light(c *doom.Sector, kind doom.LightKind, dark int32) bool {
 		}
 	}
 	w.lights = append(w.lights, n)
+	w.Room.LightCount++
 	return true
 }
 
 // chance is a draw: one of the bits of a mask of Doom's.
 func (w *World) chance(sector uint16, mask int32) int32 {
-	return int32(doom.Random(w.seed^0x119, w.tick, uint32(sector))) & mask
+	return int32(doom.Random(w.Room.Seed^0x119, w.Room.Tick, uint32(sector))) & mask
 }
 
 // SetLight gives a sector its light.

@@ -13,17 +13,18 @@ type mover struct {
 	Next      state // after waiting
 	Crush     bool
 	Steady    bool
-	Ends      bool   // the next arrival is the last
-	Stopped   bool   // until the same action starts it again
-	Changes   bool   // at its end the sector takes on what follows
+	Ends      bool // the next arrival is the last
+	Stopped   bool // until the same action starts it again
+	Changes   bool // at its end the sector takes on what follows
+	_         byte
 	Special   uint16 // or what it has
+	Flat      uint16
 	Sector    uint16
 	Speed     int32 // in a tick, 16.16
 	Pace      int32 // the same, slower where somebody is in the way
 	Low, High int32
 	Wait      int32
 	Left      int32 // ticks of waiting
-	Flat      uint64
 }
 
 type plane uint8
@@ -59,7 +60,7 @@ func (w *World) start(s *doom.Sector, p plane, e *doom.Effect) *mover {
 	}
 	m := w.movers.Get()
 	if m == nil {
-		w.Refused++
+		w.Room.Refused++
 		return nil
 	}
 	*m = mover{Action: e.Action, Plane: p, Sector: s.Number, Speed: e.Speed, Pace: e.Speed,
@@ -177,7 +178,7 @@ func (w *World) Perpetual(s *doom.Sector, e *doom.Effect) bool {
 	}
 	m.Low = min(w.Height(s, doom.LowestFloor), s.Floor)
 	m.High = max(w.Height(s, doom.HighestFloor), s.Floor)
-	m.State = rising + state(doom.Random(w.seed^0x11f7, w.tick, uint32(s.Number))&1)
+	m.State = rising + state(doom.Random(w.Room.Seed^0x11f7, w.Room.Tick, uint32(s.Number))&1)
 	return true
 }
 

@@ -37,7 +37,7 @@ func (p *Probe) Fire(line int, by doom.Trigger, front, monster bool, keys doom.K
 	defer p.w.script.runner.End()
 	switch {
 	case by == doom.Walked:
-		var sector uint32
+		var sector uint16
 		p.player.At, p.frog.At = to, to
 		p.w.moved(who, from, to, &sector)
 	case by == doom.Used:
@@ -103,7 +103,7 @@ func (p *Probe) Scroll(line int) int32 {
 func (p *Probe) Body() (x, y, angle int) {
 	at, heading := p.player.At, p.player.Heading
 	if p.monster {
-		at, heading = p.frog.At, p.frog.Heading
+		at, heading = p.frog.At, uint32(p.frog.Heading)
 	}
 	return int(at.X >> doom.UnitBits), int(at.Y >> doom.UnitBits), int(heading) * 360 / 16
 }
@@ -113,7 +113,7 @@ func (p *Probe) Exits() int { return int(p.player.Exits) }
 
 // Hurt is how much health a player loses in a sector in so many ticks.
 func (p *Probe) Hurt(sector, ticks int) int {
-	p.player.Health, p.player.Sector = fullHealth, uint32(sector)
+	p.player.Health, p.player.Sector = fullHealth, uint16(sector)
 	for range ticks {
 		p.w.harmOne(&p.player)
 		p.Tick()

@@ -10,9 +10,9 @@ import (
 // script is the graph of a level's specials, in the level's memory.
 type script struct {
 	graph     *flow.Graph
-	instance  flow.Instance
 	runner    *flow.Runner
 	variables int
+	steps     int  // that an event may take
 	acted     bool // an action of this event did something
 }
 
@@ -198,20 +198,22 @@ func (w *World) did(r *flow.Runner, out *result, acted bool) {
 	w.script.acted = w.script.acted || acted
 }
 
-// loadScript makes the graph of the level, an instance of it and its runner in s.
-func loadScript(s scope.Scope, w *World) (c script, err error) {
+// loadScript makes the graph of the level in s.
+func (w *World) loadScript(s scope.Scope) error {
 	source := w.Graph()
 	data, _, err := flow.Compile(source, host.Vocabulary())
 	if err != nil {
-		return c, err
+		return err
 	}
-	if c.graph, err = host.Load(s, data, make([]byte, blob.ScratchSize(data))); err != nil {
-		return c, err
-	}
-	c.graph.Instances(1)
-	c.runner = host.NewRunner(s, w, len(source.Nodes)+1) // the level's begin may lead to nearly all
-	c.variables = len(source.Variables)
-	return c, nil
+	c := &w.script
+	c.variables, c.steps = len(source.Variables), len(source.Nodes)+1 // begin may lead to nearly all
+	c.graph, err = host.Load(s, data, make([]byte, blob.ScratchSize(data)))
+	return err
+}
+
+// openScript makes the graph's runner in s. What it keeps from tick to tick is in the instance.
+func (w *World) openScript(s scope.Scope) {
+	w.script.runner = host.NewRunner(s, w, w.script.steps)
 }
 
 // Vocabulary is the events and actions that the graphs of levels have.

@@ -54,7 +54,7 @@ func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 func (s *Server) LoadSystems(ctx context.Context, o Options) error {
 	region := s.Budget.Region("systems")
 	systems, err := budget.Load(ctx, region, func(in scope.Scope) (*Systems, error) {
-		return loadSystems(in, region.Base(), o.Log, o.Ticks)
+		return loadSystems(in, o.Log, o.Ticks)
 	})
 	s.Systems = systems.Get()
 	return err
@@ -72,14 +72,14 @@ func (s *Server) Seal() error {
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
 	region := s.Budget.Region("level")
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
-		return loadLevel(in, region.Base(), m, s.Systems, players, s.log)
+		return loadLevel(in, region.Base(), m, s.crew.workers[0].scratches[1], players, s.log)
 	})
 	return level.Get(), err
 }
 
 // Begin is a game on a loaded map. It ends when the level is rewound.
 func (s *Server) Begin(level *Level, seed uint64) (*Game, error) {
-	g := &Game{Level: level, budget: s.Budget, systems: s.Systems, crew: s.crew}
+	g := &Game{Level: level, budget: s.Budget, crew: s.crew}
 	return g, g.begin(seed)
 }
 

@@ -357,7 +357,7 @@ func TestTeleports(t *testing.T) {
 	assert.False(t, w.moved(who, from, p.At, &p.Sector), "from behind")
 	from, p.At = p.At, from
 	require.True(t, w.moved(who, from, p.At, &p.Sector))
-	assert.Equal(t, []any{landing, uint32(2), uint32(4)}, []any{p.At, p.Sector, p.Heading})
+	assert.Equal(t, []any{landing, uint16(2), uint32(4)}, []any{p.At, p.Sector, p.Heading})
 
 	w, p = strip(t, rooms, []special{{126, 1}}, 2, landingThing)
 	assert.False(t, w.fireAs(p, 0), "of monsters alone")
@@ -369,7 +369,7 @@ func TestTeleports(t *testing.T) {
 	w, p = strip(t, rooms, []special{{244, 5}, {0, 5}})
 	p.At = doom.Point{X: units(132), Y: units(40)}
 	require.True(t, w.moved(activator{is: doom.Players, player: p}, doom.Point{X: units(124), Y: units(40)}, p.At, &p.Sector))
-	assert.Equal(t, uint32(1), p.Sector, "before the other line's front")
+	assert.Equal(t, uint16(1), p.Sector, "before the other line's front")
 	assert.Equal(t, doom.Point{X: units(256 - 2), Y: units(128 - 40)}, p.At)
 }
 
@@ -378,7 +378,7 @@ func TestExits(t *testing.T) {
 	start := p.At
 	p.At = doom.Point{X: units(132), Y: units(64)}
 	require.True(t, w.moved(activator{is: doom.Players, player: p}, doom.Point{X: units(124), Y: units(64)}, p.At, &p.Sector))
-	assert.Equal(t, []any{start, uint32(0), uint32(1)}, []any{p.At, p.Sector, p.Exits})
+	assert.Equal(t, []any{start, uint16(0), uint32(1)}, []any{p.At, p.Sector, p.Exits})
 	assert.False(t, w.fire(0, doom.Walked, true, activator{is: doom.Monsters}))
 }
 
@@ -422,12 +422,14 @@ func TestLights(t *testing.T) {
 
 // TestMoversOfDoorsAndStairs: each finds one, whatever is on its way already.
 func TestMoversOfDoorsAndStairs(t *testing.T) {
-	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 1, 0}},
-		[]special{{1, 0}, {1, 0}, {7, 1}})
+	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 1, 0}, {0, 0, 0, 0, 0, 0},
+		{0, 0, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 1}}, []special{{7, 1}, {1, 0}, {1, 0}})
 	for i := range 3 {
 		require.True(t, w.fireAs(p, i))
 	}
-	assert.Equal(t, 2+2+4, w.movers.Cap(), "of two doors, of both planes with the tag, of all floors")
+	assert.Equal(t, 2+2+2, w.movers.Cap(), "of two doors, of both planes with the tag, of two more steps")
+	assert.Equal(t, 2+3, w.movers.Live())
+	assert.Zero(t, w.Room.Refused)
 }
 
 func TestScrolls(t *testing.T) {
@@ -471,7 +473,7 @@ func TestFrogsPush(t *testing.T) {
 		g.hop(i, c)
 		assert.Zero(t, c.Next.Hop, "the door stops it")
 		g.applyFrog(i)
-		assert.Equal(t, opens, w.Fired == 1, kind)
+		assert.Equal(t, opens, w.Room.Fired == 1, kind)
 	}
 }
 
@@ -495,7 +497,7 @@ func TestHarm(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, []special{{2, 9}})
 	assert.False(t, w.fireAs(p, 0))
-	assert.Equal(t, uint32(1), w.Nowhere)
+	assert.Equal(t, uint32(1), w.Room.Nowhere)
 }
 
 // TestEveryAction: lines of all pairs of a trigger and an action that there can be make a graph.
@@ -516,7 +518,7 @@ func TestEveryAction(t *testing.T) {
 		}
 	}
 	w.ticks(9)
-	assert.Zero(t, w.Errors)
+	assert.Zero(t, w.Room.Errors)
 }
 
 // TestGraphsExport has the JSON of each map's graph compile to the same blob.

@@ -65,7 +65,8 @@ func (l *Level) mayOpen(n *doom.Line) bool {
 	if n.Back.IsNil() || n.Flags&impassable != 0 {
 		return false
 	}
-	return n.Special != 0 || n.Front.Get(l.Base).Tag != 0 || n.Back.Get(l.Base).Tag != 0
+	return n.Special != 0 || l.Outline(n.Front.Get(l.Base)).Tag != 0 ||
+		l.Outline(n.Back.Get(l.Base)).Tag != 0
 }
 
 // stopped says whether lines stop a body on its way between two points. It goes in steps shorter than

@@ -30,12 +30,12 @@ type waySearch struct {
 	count       int
 }
 
-// findWay sets the player's way to about the square that r picks.
-func (g *Game) findWay(w *worker, p *Player, r uint64) {
+// findWay sets a bot's way to about the square that r picks.
+func (g *Game) findWay(w *worker, p *Player, b *brain, r uint64) {
 	result := w.scratches[0].Open("way")
 	defer w.close(result)
 	way := g.searchWay(w, result, p.At, int(r>>8%wayWidth), int(r>>16%wayWidth))
-	p.WayCount = uint32(copy(p.Way[:], way))
+	b.WayCount = uint32(copy(b.Way[:], way))
 }
 
 // searchWay gives the way, in the scope result, to the square nearest to a goal.

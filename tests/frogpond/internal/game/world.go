@@ -3,6 +3,7 @@ package game
 import (
 	"fmt"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
@@ -17,16 +18,9 @@ type World struct {
 	carries  []carry
 	keys     []key
 	landings []landing
-	starts   []uint32 // the sectors of the level's starts
-	seed     uint64
-	tick     uint32
+	starts   []uint16 // the sectors of the level's starts
 	script   script
 	who      activator // of the line that is being triggered
-	hurts    bool      // in this tick, what crushes hurts
-
-	// Lines that did something; that didn't for want of a mover; whose tag no sector has; events of the
-	// graph that took too many steps.
-	Fired, Refused, Nowhere, Errors uint32
 }
 
 // activator is who triggers a line: a player, or a frog, or somebody without a body.
@@ -46,8 +40,9 @@ type scroll struct {
 
 // carry is a floor that moves bodies on.
 type carry struct {
-	Sector uint32
 	Step   doom.Point
+	Sector uint16
+	_      [2]byte
 }
 
 // key is a key's place on the map; whoever comes there has it from then on.
@@ -60,7 +55,7 @@ type key struct {
 // landing is where a teleporter takes bodies to.
 type landing struct {
 	At              doom.Point
-	Heading, Sector uint32
+	Heading, Sector uint16
 }
 
 const landingThing = 14
@@ -78,49 +73,42 @@ var (
 var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow, 39: doom.Yellow,
 	13: doom.Red, 38: doom.Red}
 
-// newWorld makes the world of a level in s, of exactly the size that its specials can need.
-func newWorld(s scope.Scope, l *Level) (w *World, err error) {
-	w = &World{Level: l}
+// makeState makes what the specials change in s, of exactly the size that they can need.
+func (w *World) makeState(s scope.Scope) {
 	movers, lights, scrolls, carries := 0, 0, 0, 0
-	stairs, strobes := 0, false
-	for i := range l.Lines {
-		switch e := doom.SpecialOf(l.Lines[i].Special); {
-		case e.Action == doom.Stairs || e.Action == doom.Donut:
-			stairs = len(l.Sectors) // the steps have no tag
+	for i := range w.Lines {
+		switch e := doom.SpecialOf(w.Lines[i].Special); {
+		case e.Action == doom.Stairs:
+			movers += w.steps(w.Lines[i].Tag)
+		case e.Action == doom.Donut:
+			movers += w.tagged(w.Lines[i].Tag) // the rings have no tag
 		case e.Action == doom.StrobeLight:
-			strobes = true
+			lights += w.tagged(w.Lines[i].Tag)
 		case e.Action == doom.ScrollWall:
 			scrolls++
 		case e.Action == doom.CarryFloor:
-			carries += l.tagged(l.Lines[i].Tag)
+			carries += w.tagged(w.Lines[i].Tag)
 		case e.Trigger == doom.Pushed:
 			movers++ // at most: a door has mostly two lines
 		}
 	}
-	for i := range l.Sectors {
-		c := &l.Sectors[i]
-		special := doom.SectorSpecialOf(c.Special)
-		if c.Tag != 0 {
+	for i := range w.Sectors {
+		special := doom.SectorSpecialOf(w.Sectors[i].Special)
+		if w.Outlines[i].Tag != 0 {
 			movers += 2
 		}
 		if special.CloseIn != 0 || special.RaiseIn != 0 {
 			movers++
 		}
-		if special.Light != doom.SteadyLight || strobes {
+		if special.Light != doom.SteadyLight {
 			lights++
 		}
 	}
-	w.movers = moverMaker.Pool(s, min(movers+stairs, 2*len(l.Sectors)))
-	w.lights = lightMaker.Slice(s, lights)[:0]
-	w.scrolls = scrollMaker.Slice(s, scrolls)[:0]
-	w.carries = carryMaker.Slice(s, carries)[:0]
-	w.findThings(s)
-	w.starts = countMaker.Slice(s, len(l.Starts))
-	for i := range w.starts {
-		w.starts[i] = w.sectorOf(l.Starts[i], 0)
-	}
-	w.script, err = loadScript(s, w)
-	return w, err
+	w.movers = moverMaker.Pool(s, min(movers, 2*len(w.Sectors)))
+	w.Room.Lights = arena.SliceOf(w.Base, lightMaker.Slice(s, min(lights, len(w.Sectors))))
+	w.Room.Scrolls = arena.SliceOf(w.Base, scrollMaker.Slice(s, scrolls))
+	w.Room.Carries = arena.SliceOf(w.Base, carryMaker.Slice(s, carries))
+	w.script.graph.Instances(1)
 }
 
 // tagged is how many sectors have a tag.
@@ -131,7 +119,25 @@ func (l *Level) tagged(tag uint16) (n int) {
 	return n
 }
 
-// findThings notes what of the level's things matters here.
+// steps is how many sectors without the tag are steps of the stairs that begin at those with it.
+func (w *World) steps(tag uint16) (n int) {
+	if tag == 0 {
+		return 0 // see all
+	}
+	seen := map[*doom.Sector]bool{}
+	skip := func(s *doom.Sector) bool { return seen[s] }
+	for i := w.NextTagged(tag, -1); i >= 0; i = w.NextTagged(tag, i) {
+		s := &w.Sectors[i]
+		for flat := s.Flat; s != nil; s = w.NextStep(s, flat, skip) {
+			if seen[s] = true; w.Outline(s).Tag != tag {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// findThings notes what of the level's things matters here, and where players start.
 func (w *World) findThings(s scope.Scope) {
 	keys, landings := 0, 0
 	for i := range w.Things {
@@ -148,26 +154,31 @@ func (w *World) findThings(s scope.Scope) {
 		switch at := w.Inside(t.Point()); {
 		case t.Kind == landingThing:
 			heading := uint32(t.Angle) * 16 / 360 & 15
-			w.landings = append(w.landings, landing{At: at, Heading: heading, Sector: w.sectorOf(at, 0)})
+			sector := w.sectorOf(at, 0)
+			w.landings = append(w.landings, landing{At: at, Heading: uint16(heading), Sector: sector})
 		case keyThings[t.Kind] != 0:
 			w.keys = append(w.keys, key{At: at, Kind: keyThings[t.Kind]})
 		}
+	}
+	w.starts = wordMaker.Slice(s, len(w.Starts))
+	for i := range w.starts {
+		w.starts[i] = w.sectorOf(w.Starts[i], 0)
 	}
 }
 
 // begin starts what works from the start on. The seed is that of its chance.
 func (w *World) begin(seed uint64) error {
-	w.seed = seed
+	w.Room.Seed = seed
 	for i := range w.Sectors {
 		special := doom.SectorSpecialOf(w.Sectors[i].Special)
 		w.timedDoor(&w.Sectors[i], &special)
 	}
 	c := &w.script
-	if c.instance = c.graph.New(); c.instance == 0 {
+	if w.Room.Instance = c.graph.New(); w.Room.Instance == 0 {
 		return fmt.Errorf("%s: its graph: %w", w.Name, scope.ErrFull)
 	}
 	c.runner.Begin()
-	w.check(began.Fire(c.runner, c.graph, c.instance, 0, struct{}{}))
+	w.check(began.Fire(c.runner, c.graph, w.Room.Instance, 0, struct{}{}))
 	c.runner.End()
 	return nil
 }
@@ -175,7 +186,7 @@ func (w *World) begin(seed uint64) error {
 // check counts what goes wrong in the graph: the level goes on.
 func (w *World) check(err error) {
 	if err != nil {
-		w.Errors++
+		w.Room.Errors++
 	}
 }
 
@@ -183,6 +194,7 @@ func (w *World) check(err error) {
 func (w *World) Scroll(line uint32, step int32) {
 	if len(w.scrolls) < cap(w.scrolls) {
 		w.scrolls = append(w.scrolls, scroll{Line: line, Step: step})
+		w.Room.ScrollCount++
 	}
 }
 
@@ -190,7 +202,8 @@ func (w *World) Scroll(line uint32, step int32) {
 func (w *World) Carry(tag uint16, n *doom.Line) {
 	for i := w.NextTagged(tag, -1); i >= 0 && len(w.carries) < cap(w.carries); i = w.NextTagged(tag, i) {
 		step := doom.Point{X: n.DX << (doom.UnitBits - 5), Y: n.DY << (doom.UnitBits - 5)}
-		w.carries = append(w.carries, carry{Sector: uint32(i), Step: step})
+		w.carries = append(w.carries, carry{Sector: uint16(i), Step: step})
+		w.Room.CarryCount++
 	}
 }
 
@@ -226,9 +239,9 @@ func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bo
 	}
 	c := &w.script
 	c.acted = false
-	w.check(events[by][kind].Fire(c.runner, c.graph, c.instance, int32(line), touch))
+	w.check(events[by][kind].Fire(c.runner, c.graph, w.Room.Instance, int32(line), touch))
 	if c.acted {
-		w.Fired++
+		w.Room.Fired++
 	}
 	return c.acted
 }
@@ -236,7 +249,7 @@ func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bo
 // all does what an action does on all sectors with a tag. The line is that whose front has the flat.
 func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 	if tag == 0 && e.Action != doom.SetLight && e.Action != doom.StrobeLight {
-		w.Nowhere++
+		w.Room.Nowhere++
 		return false // most of a map's sectors have no tag; no such line means them
 	}
 	found := false
@@ -247,7 +260,7 @@ func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 		}
 	}
 	if !found {
-		w.Nowhere++
+		w.Room.Nowhere++
 	}
 	return acted
 }
@@ -286,7 +299,6 @@ func (w *World) affect(c *doom.Sector, n *doom.Line, e *doom.Effect) bool {
 // run is a tick of all that moves by itself, after those who move themselves.
 func (w *World) run() {
 	w.check(w.script.runner.Tick(w.script.graph))
-	w.hurts = w.tick%4 == 0
 	w.moveAll()
 	w.shine()
 	for i := range w.scrolls {
@@ -294,35 +306,5 @@ func (w *World) run() {
 	}
 	w.carryAll()
 	w.harm()
-	w.tick++
-}
-
-// hash adds the state of the world beyond the level's own.
-func (w *World) hash(h *doom.Hash) {
-	h.Add(uint64(w.tick), uint64(w.Fired), uint64(w.Refused), uint64(w.Nowhere), uint64(w.Errors))
-	for i := range w.movers.Cap() {
-		m := w.movers.At(i)
-		if m == nil {
-			continue
-		}
-		h.Add(uint64(i), uint64(m.Action), uint64(m.Plane), uint64(m.State), uint64(m.Next), uint64(m.Sector),
-			uint64(m.Speed), uint64(m.Pace), uint64(m.Low), uint64(m.High), uint64(m.Wait), uint64(m.Left),
-			uint64(m.Special), m.Flat)
-		for _, flag := range [...]bool{m.Crush, m.Steady, m.Ends, m.Stopped, m.Changes} {
-			h.AddBool(flag)
-		}
-	}
-	for i := range w.lights {
-		n := &w.lights[i]
-		h.Add(uint64(n.Kind), uint64(n.Up), uint64(n.Sector), uint64(n.Low), uint64(n.High), uint64(n.Bright),
-			uint64(n.Dark), uint64(n.Left))
-	}
-	for i := range w.scrolls {
-		h.Add(uint64(w.scrolls[i].Offset))
-	}
-	for i := range w.script.variables { // of which the graph has nothing but bools
-		if w.script.graph.Value(w.script.instance, i).(bool) {
-			h.Add(uint64(i))
-		}
-	}
+	w.Room.Tick++
 }

@@ -21,8 +21,21 @@ func openServer(t testing.TB, wads ...string) *Server {
 
 func openWith(t testing.TB, plan budget.Plan, wads ...string) *Server {
 	t.Helper()
+	return openCrewWith(t, plan, 1, wads...)
+}
+
+// openCrew is openServer with so many workers.
+func openCrew(t testing.TB, workers int, wads ...string) *Server {
+	t.Helper()
+	small := plan
+	small.GoHeap = 0 // several are open at a time
+	return openCrewWith(t, small, workers, wads...)
+}
+
+func openCrewWith(t testing.TB, plan budget.Plan, workers int, wads ...string) *Server {
+	t.Helper()
 	require.NoError(t, planError)
-	o := Options{WADs: wads, Maps: "all", Log: os.DevNull, Ticks: 1, Workers: 1, Seed: 1}
+	o := Options{WADs: wads, Maps: "all", Log: os.DevNull, Ticks: 1, Workers: workers, Seed: 1}
 	s, err := Boot(t.Context(), o, budgettest.Open(t, plan))
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)

@@ -1,0 +1,76 @@
+package game
+
+import (
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// grid finds frogs near a point: a hash table of squares, filled in each tick from where the frogs
+// are.
+type grid struct {
+	heads  []int32 // by square: a frog's place plus 1
+	next   []int32 // by frog: the next one in the square
+	filled bool    // for the tick that comes
+}
+
+const (
+	gridCells = 4096
+	gridBits  = doom.UnitBits + 6 // squares of 64 units
+	maxFrogs  = 4096              // more than any map of the game has things
+)
+
+func newGrid(s scope.Scope, frogs int) grid {
+	return grid{heads: indexMaker.Slice(s, gridCells), next: indexMaker.Slice(s, frogs)}
+}
+
+// fillGrid notes where the frogs are, once before a tick.
+func (l *Level) fillGrid() {
+	g := &l.grid
+	if g.filled {
+		return
+	}
+	g.filled = true
+	clear(g.heads)
+	for i := range g.next {
+		if f := l.Frogs.At(i); f != nil {
+			cell := gridCell(f.At.X>>gridBits, f.At.Y>>gridBits)
+			g.next[i] = g.heads[cell]
+			g.heads[cell] = int32(i + 1)
+		}
+	}
+}
+
+func gridCell(column, row int32) uint32 {
+	return (uint32(column)*0x9e3779b1 ^ uint32(row)*0x85ebca6b) >> 20
+}
+
+// crowded says whether another frog is in the way between two points.
+func (l *Level) crowded(i int, from, to doom.Point) bool {
+	column, row := to.X>>gridBits, to.Y>>gridBits
+	for y := row - 1; y <= row+1; y++ {
+		for x := column - 1; x <= column+1; x++ {
+			for k := l.grid.heads[gridCell(x, y)]; k != 0; k = l.grid.next[k-1] {
+				at := l.Frogs.At(int(k - 1)).At
+				if int(k-1) != i && at.Near(to, frogSpace) && !at.Near(from, frogSpace) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// frogNear is the place plus 1 of a frog within a distance of at most a square, or 0.
+func (l *Level) frogNear(p doom.Point, distance int64) int32 {
+	column, row := p.X>>gridBits, p.Y>>gridBits
+	for y := row - 1; y <= row+1; y++ {
+		for x := column - 1; x <= column+1; x++ {
+			for k := l.grid.heads[gridCell(x, y)]; k != 0; k = l.grid.next[k-1] {
+				if l.Frogs.At(int(k-1)).At.Near(p, distance) {
+					return k
+				}
+			}
+		}
+	}
+	return 0
+}

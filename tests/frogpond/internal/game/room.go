@@ -1,0 +1,162 @@
+package game
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+)
+
+// Room is the root of a level's state: all that a tick leaves for the next lies in it, in the slices
+// that it names, and in the pools and the graph's instance that are made beside it. All of that is
+// plain data without padding, in one stretch of the region, and knows no address: so it can be
+// copied, compared and put back. Whoever has the same state and gives the same inputs plays the same.
+type Room struct {
+	counts
+	Sectors arena.Slice[doom.Sector]
+	Frogs   arena.Slice[arena.Handle[Frog]] // by place, of the frog that was there last
+	Lights  arena.Slice[light]              // these three have room for all there can be
+	Scrolls arena.Slice[scroll]
+	Carries arena.Slice[carry]
+	Events  arena.Slice[event] // the newest is at (Happened-1) % eventsLength
+}
+
+// counts are the numbers of a room.
+type counts struct {
+	Seed     uint64
+	Instance flow.Instance // of the level's graph
+	Happened uint64        // events so far
+	Heard    uint64        // and before the last tick: frogs hear what came since
+
+	Spawned, Croaked, Caught, Died uint64 // frogs
+	FrogsRefused                   uint64 // for want of a chunk in the pool: expected, not an error
+	Choruses, Voices               uint64
+
+	Tick, LightCount, ScrollCount, CarryCount uint32
+
+	// Lines that did something; that didn't for want of a mover; whose tag no sector has; events of the
+	// graph that took too many steps.
+	Fired, Refused, Nowhere, Errors uint32
+}
+
+// event is what players and frogs hear of.
+type event struct {
+	Tick uint32
+	Kind eventKind
+	At   doom.Point
+	Frog arena.Handle[Frog]
+}
+
+// eventKind says what happened to a frog.
+type eventKind uint32
+
+// The kinds of events.
+const (
+	spawned eventKind = iota + 1
+	croaked
+	caught
+	died
+)
+
+// eventsLength is how many events are kept: of a tick with more, the first aren't heard.
+const eventsLength = 512
+
+var (
+	roomMaker  = scope.Plain[Room]()
+	eventMaker = scope.Plain[event]()
+)
+
+// makeState makes what a tick leaves for the next. What it looks at was made before and never
+// changes; what is made after it is nobody's state.
+func (l *Level) makeState(s scope.Scope, players int) {
+	before := s.Free() // the state begins here
+	l.Room = roomMaker.New(s)
+	l.PlaceSectors(s)
+	l.Room.Sectors = arena.SliceOf(l.Base, l.Sectors)
+	frogs := min(len(l.Things), maxFrogs)
+	l.Frogs.pool = frogMaker.HandlePool(s, frogs)
+	l.Room.Frogs = arena.SliceOf(l.Base, handleMaker.Slice(s, frogs))
+	l.Players = playerMaker.Pool(s, players)
+	l.voices = voiceMaker.Pool(s, maxVoices)
+	l.Room.Events = arena.SliceOf(l.Base, eventMaker.Slice(s, eventsLength))
+	l.World.makeState(s)
+	l.rebuild()
+	l.StateBytes = before - s.Free() // and ends here
+}
+
+// rebuild makes the views that Go has of the state. Between ticks it can run at any time, and does
+// when the state was put back.
+func (l *Level) rebuild() {
+	r, w := l.Room, l.World
+	l.Sectors = r.Sectors.Get(l.Base)
+	l.Frogs.handles = r.Frogs.Get(l.Base)
+	l.events = r.Events.Get(l.Base)
+	w.lights = r.Lights.Get(l.Base)[:r.LightCount]
+	w.scrolls = r.Scrolls.Get(l.Base)[:r.ScrollCount]
+	w.carries = r.Carries.Get(l.Base)[:r.CarryCount]
+	l.grid.filled = false
+}
+
+// happen adds to the events.
+func (l *Level) happen(kind eventKind, frog int, at doom.Point) {
+	r := l.Room
+	l.events[r.Happened%eventsLength] = event{r.Tick, kind, at, l.Frogs.handles[frog]}
+	r.Happened++
+}
+
+// since is the number of the first event to look at of those from a number on: older ones aren't
+// kept.
+func (r *Room) since(from uint64) uint64 {
+	if r.Happened-from > eventsLength {
+		return r.Happened - eventsLength
+	}
+	return from
+}
+
+// Hash is the whole state as a number. Bots' brains are none of it.
+func (g *Game) Hash() doom.Hash {
+	l, w := g.Level, g.Level.World
+	h := doom.HashStart
+	addSlice(&h, unsafe.Slice(&l.Room.counts, 1))
+	addSlice(&h, l.Sectors)
+	addSlice(&h, l.Frogs.handles)
+	addSlice(&h, l.events)
+	addSlice(&h, w.lights)
+	addSlice(&h, w.scrolls)
+	addSlice(&h, w.carries)
+	for i := range l.Frogs.Cap() {
+		addLive(&h, i, l.Frogs.At(i))
+	}
+	for i := range l.Players.Cap() {
+		addLive(&h, i, l.Players.At(i))
+	}
+	for i := range l.voices.Cap() {
+		addLive(&h, i, l.voices.At(i))
+	}
+	for i := range w.movers.Cap() {
+		addLive(&h, i, w.movers.At(i))
+	}
+	for i := range w.script.variables { // of which the graph has nothing but bools
+		if w.script.graph.Value(l.Room.Instance, i).(bool) {
+			h.Add(uint64(i))
+		}
+	}
+	return h
+}
+
+// addLive adds a chunk of a pool, if there is something in it.
+func addLive[T any](h *doom.Hash, i int, x *T) {
+	if x != nil {
+		h.Add(uint64(i))
+		addSlice(h, unsafe.Slice(x, 1))
+	}
+}
+
+// addSlice adds all bytes of a slice: its type has no padding.
+func addSlice[T any](h *doom.Hash, s []T) {
+	var z T
+	start := (*byte)(unsafe.Pointer(unsafe.SliceData(s)))
+	h.AddBytes(unsafe.Slice(start, len(s)*int(unsafe.Sizeof(z))))
+}
