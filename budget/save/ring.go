@@ -235,8 +235,8 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 			}
 		}
 		if ran := p.saved.Stack().Finalizers() - finalizers; changed != 0 || ran != 0 {
-			return fmt.Errorf("save: Restore of snapshot %d of region %s: of a pool of %s %d objects began or ended since, and %d "+
-				"finalizers ran, which can't be undone; have a Pool, or make it after NewRing",
+			return fmt.Errorf("save: Restore of snapshot %d of region %s: of a pool with a %s %d objects began or ended "+
+				"since, and %d finalizers ran, which can't be undone; have a Pool, or make it after NewRing",
 				from.number, p.saved.Name(), object, changed, ran)
 		}
 	}
