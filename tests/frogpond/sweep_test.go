@@ -70,7 +70,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Whatever ends a sweep, the region is empty after it: nothing of the map stays where the next goes.
+// Whatever ends a sweep, the region is empty after it: nothing of the map stays.
 func TestSweepLeavesNothing(t *testing.T) {
 	small := strings.Replace(string(widePlan), `"workers": 4, "size": "1MiB"`,
 		`"workers": 4, "size": "1KiB"`, 1) // enough for a load, not for what begins the play

@@ -24,9 +24,9 @@ func toThing(m *Map, line int) *arrival {
 	return &arrival{x: to.X, y: to.Y, angle: to.Angle, off: 12}
 }
 
-// toLine is the first other line with two sides and the tag. Who crosses one to its back comes out of
-// the other to its front, as far from the other end, and turned as the two lines are: here at the
-// middle of both, looking east before.
+// toLine is the first other line with two sides and the tag. Who crosses one to its back comes out
+// of the other to its front, as far from the other end, and turned as the two lines are: here at
+// the middle of both, looking east before.
 func toLine(m *Map, line int) *arrival {
 	in := &m.Lines[line]
 	for i := range m.Lines {
