@@ -2,6 +2,8 @@
 
 package arena_c
 
+import "unsafe"
+
 // Checked says whether this is the checked build (-tags checked). In others nothing below does anything, and the compiler
 // drops the questions: see checked_on.go and site.go.
 const Checked = false
@@ -21,6 +23,9 @@ func Here(int) uint32 { return 0 }
 //
 //lint:ignore U1000 the asan build's mirror asks for it
 func textOf(string) uint32 { return 0 }
+
+// Made says where something was made: in the checked build.
+func Made(unsafe.Pointer) string { return "" }
 
 // Site is where something began that must end: in the checked build.
 type Site struct{}

@@ -509,7 +509,8 @@ UPFRONT_UNCHECKED static void copy(uintptr_t to, uintptr_t from, uint64_t size) 
         *t++ = *f++;
 }
 
-void upfront_mirror_gather(void *from, uint64_t size) {
+/* Copies what is alive in the bytes between its two places. */
+static void exchange(void *from, uint64_t size, int gathers) {
     uint64_t at, end;
     const mirror *m = mirror_of((uintptr_t)from, &at);
     int window;
@@ -519,11 +520,21 @@ void upfront_mirror_gather(void *from, uint64_t size) {
         uint64_t i = at;
         for (end = at + size; (i = above(m, i, end, window, NOTE_LIVE)) < end; i++) {
             uint64_t n = note_of(m, i, window)->word & NOTE_SIZE;
-            if (!(note_of(m, i, window)->word & NOTE_PLAIN))
-                copy(m->origin + (uintptr_t)i, start_of(m, i, window), n < end - i ? n : end - i);
+            uintptr_t canonical = m->origin + (uintptr_t)i, position = start_of(m, i, window);
+            n = n < end - i ? n : end - i;
+            if (note_of(m, i, window)->word & NOTE_PLAIN)
+                continue;
+            if (gathers)
+                copy(canonical, position, n);
+            else
+                copy(position, canonical, n);
         }
     }
 }
+
+void upfront_mirror_gather(void *from, uint64_t size) { exchange(from, size, 1); }
+
+void upfront_mirror_scatter(void *from, uint64_t size) { exchange(from, size, 0); }
 
 int upfront_mirror_find(uintptr_t address, upfront_found *found) {
     int window;

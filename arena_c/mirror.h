@@ -95,8 +95,9 @@ int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found);
 /* What an address of a window is or was. 0: it is in no window. */
 int upfront_mirror_find(uintptr_t address, upfront_found *found);
 
-/* Copies what is alive to where it is accounted. */
+/* Copies what is alive to where it is accounted; and from there to where it is. */
 void upfront_mirror_gather(void *from, uint64_t size);
+void upfront_mirror_scatter(void *from, uint64_t size);
 
 #else
 

@@ -19,6 +19,8 @@ func (h *Scopes) MarkLess(from, end, size uint64)         {}
 func (h *Scopes) MarkDead(at, size uint64)                {}
 func Position(canonical unsafe.Pointer) unsafe.Pointer    { return canonical }
 func Gather(unsafe.Pointer, uint64)                       {}
+func Scatter(unsafe.Pointer, uint64)                      {}
+func (p *Pool) Remark([]byte)                             {}
 func (r *Row) Over()                                      {}
 func (m *Map) MirrorSize() uint64                         { return 0 }
 func (m *Map) MirrorOpen(unsafe.Pointer, string) bool     { return true }

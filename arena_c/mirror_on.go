@@ -18,6 +18,9 @@ package arena_c
 //     upfront_mark_over(upfront_arena_at(&r->arena.arena, r->arena.arena.start), r->end - r->arena.arena.start);
 // }
 // static inline void upfront_gather_of(uintptr_t from, uint64_t size) { upfront_mirror_gather((void *)from, size); }
+// static inline void upfront_scatter_of(uintptr_t from, uint64_t size) { upfront_mirror_scatter((void *)from, size); }
+// static inline void upfront_pool_remark_at(upfront_pool *p, const uint8_t *states, uint32_t site)
+//     UPFRONT_DO_AT_SITE(upfront_pool_remark(p, states))
 // static inline int upfront_map_mirror_open(upfront_map *m, void *memory, uint32_t name) {
 //     return upfront_mirror_open(m, m->size, memory, upfront_tell, name);
 // }
@@ -78,6 +81,16 @@ func (r *Row) Over() { C.upfront_over_of((*C.upfront_row)(checked(r))) }
 // Gather copies what is alive in the bytes to where it is accounted.
 func Gather(from unsafe.Pointer, size uint64) {
 	C.upfront_gather_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
+}
+
+// Scatter copies what is alive in the bytes from where it is accounted.
+func Scatter(from unsafe.Pointer, size uint64) {
+	C.upfront_scatter_of(C.uintptr_t(uintptr(from)), C.uint64_t(size))
+}
+
+// Remark is upfront_pool_remark.
+func (p *Pool) Remark(states []byte) {
+	C.upfront_pool_remark_at(p.c(), (*C.uint8_t)(unsafe.SliceData(states)), site())
 }
 
 // MirrorSize is what a mirror of the map's block needs, from a multiple of AlignMax; 0: it has none.

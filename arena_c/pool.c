@@ -135,6 +135,19 @@ int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle) {
     return UPFRONT_OK;
 }
 
+void upfront_pool_remark(upfront_pool *p, const uint8_t *states) {
+    uint64_t i;
+    for (i = 0; i < p->count; i++) {
+        int lives = states[p->count - 1 - i] == UPFRONT_CHUNK_LIVE;
+        if (lives == (*upfront_pool_state(p, i) == UPFRONT_CHUNK_LIVE))
+            continue;
+        if (lives)
+            upfront_mark_live(upfront_pool_canonical(p, i), p->stride);
+        else
+            upfront_mark_ended(upfront_pool_canonical(p, i), p->stride, UPFRONT_PUT);
+    }
+}
+
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index) {
     if (p == NULL)
         return 0;

@@ -38,6 +38,7 @@ var (
 
 // States of a chunk: pool.h.
 const (
+	ChunkFresh   = C.UPFRONT_CHUNK_FRESH
 	ChunkLive    = C.UPFRONT_CHUNK_LIVE
 	ChunkFree    = C.UPFRONT_CHUNK_FREE
 	ChunkLeaving = C.UPFRONT_CHUNK_LEAVING

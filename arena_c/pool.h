@@ -163,6 +163,10 @@ upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size,
 /* After it, the generation finds nothing and the header may be taken for another pool. Its bytes are the block's again. */
 void upfront_pool_close(upfront_pool *p);
 
+/* Before the bytes of an earlier time are put back: marks what isn't live now and was then, by its states in the order of memory (the
+ * last chunk's first), and what is live and wasn't. The states themselves are among those bytes. Cost: O(count). */
+void upfront_pool_remark(upfront_pool *p, const uint8_t *states);
+
 /* The index of the live chunk at or after `index`, or count. Cost: O(count). */
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index);
 

@@ -3,6 +3,13 @@
 package arena_c
 
 // #include "checked.h"
+// static inline uint32_t upfront_made_of(uintptr_t canonical) {
+//     upfront_found found = {0};
+//     (void)upfront_mirror_find((uintptr_t)upfront_position((const void *)canonical), &found);
+//     return found.made;
+// }
+// #cgo noescape upfront_made_of
+// #cgo nocallback upfront_made_of
 // #cgo noescape upfront_text_add
 // #cgo nocallback upfront_text_add
 // #cgo noescape upfront_text
@@ -74,6 +81,12 @@ func textOf(text string) uint32 {
 func Text(id uint32) string {
 	text := C.upfront_text(C.uint32_t(id))
 	return unsafe.String((*byte)(unsafe.Pointer(text)), int(C.strlen(text)))
+}
+
+// Made is Site.Tell of what is alive at a canonical address: where it was made.
+func Made(canonical unsafe.Pointer) string {
+	made := Site{calls: uint32(C.upfront_made_of(C.uintptr_t(uintptr(canonical))))}
+	return made.Tell("made")
 }
 
 var siteSeed = maphash.MakeSeed()

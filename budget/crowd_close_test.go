@@ -98,7 +98,7 @@ func TestCrowdCloses(t *testing.T) {
 		}
 		all.Go(func() {
 			for !b.Closed() {
-				_ = b.Snapshot().String()
+				_ = b.Published().String()
 			}
 		})
 		time.Sleep(time.Duration(round%20) * 100 * time.Microsecond)

@@ -226,7 +226,7 @@ func TestCrowd(t *testing.T) {
 		begin(20+i, func(random *rand.Rand) { c.hire(random) })
 	}
 	begin(30, c.drive)
-	begin(31, func(*rand.Rand) { _, _ = c.b.Snapshot().String(), c.b.Slots("room").Available() })
+	begin(31, func(*rand.Rand) { _, _ = c.b.Published().String(), c.b.Slots("room").Available() })
 	all.Wait()
 	assert.Equal(t, 3, c.b.Slots("room").Available())
 	requireWalk(t, c.b)

@@ -82,7 +82,7 @@
 // drives the program; a Load that would touch what one touches already is [ErrLoading], but for who
 // proves to be inside ([Region.In]). Slots belong to their owners, who may load at the same time
 // where no region lies above. Scratch belongs to a worker, or to who leased it. [Budget.Lease],
-// [Lease.Release], [Slots.Acquire], [Budget.Snapshot], [Loaded.Get], [Reader.Pin] and
+// [Lease.Release], [Slots.Acquire], [Budget.Published], [Loaded.Get], [Reader.Pin] and
 // [Reader.Unpin] are for any goroutine. What holds of a goroutine that a load starts, of iter.Pull and
 // of callbacks of C, package scope says.
 //

@@ -267,10 +267,15 @@ func (b *Budget) enter(ctx context.Context, r *Region, what string) (*load, erro
 		}
 	}()
 	if still := b.keepOut(ctx, l, l.along); still != nil {
-		return nil, fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name, strings.Join(still, ", "), ctx.Err())
+		return nil, b.waited(ctx, l, still)
 	}
 	entered = true
 	return l, nil
+}
+
+// waited is the error of who waited in vain.
+func (b *Budget) waited(ctx context.Context, l *load, still []string) error {
+	return fmt.Errorf("budget %q: %s waited for workers: %s: %w", b.plan.Name, l.name, strings.Join(still, ", "), ctx.Err())
 }
 
 // inside lists who is inside the regions.
@@ -343,5 +348,7 @@ func (b *Budget) end(l *load) {
 	if l.outer != nil {
 		l.outer.inner = nil
 	}
-	close(l.over)
+	if l.over != nil { // nothing is loaded inside of a Restore
+		close(l.over)
+	}
 }

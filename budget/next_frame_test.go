@@ -65,7 +65,7 @@ func TestFramesWithoutFinalizersAreCounted(t *testing.T) {
 			require.NoError(t, b.NextFrame())
 		}
 		for i, want := range []struct{ used, own, peak uint64 }{{2000, 3000, 4500}, {0, 1000, 1500}} {
-			f := b.Snapshot().Beside[i]
+			f := b.Published().Beside[i]
 			assert.Equal(t, want.used, f.Used, "%s, buffer %d", name, i)
 			assert.Equal(t, want.own, f.Scopes[0].Peak, "%s, buffer %d", name, i)
 			assert.Equal(t, want.peak, f.Peak, "%s, buffer %d", name, i)

@@ -112,7 +112,7 @@ func (b *Budget) makeStack(name, key string, base int) *scope.Stack {
 // addRegion adds a region, or a slot of one.
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
-	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), stack: st}
+	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, stack: st}
 	b.regions = append(b.regions, &Region{region: r})
 	if planned.Slots == 0 {
 		return

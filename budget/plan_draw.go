@@ -77,6 +77,9 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	if r.Slots != 0 {
 		text += "  " + planEach(r.Slots, "slot", r.Size)
 	}
+	if r.State {
+		text += "  state"
+	}
 	if r.Note != "" {
 		text += "  " + jsonfile.Echo(r.Note)
 	}

@@ -119,7 +119,7 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
 			Limits:  Limits{count(), count(), count(), count()}, GoHeap: number(),
 			Pages: Pages{demand(), demand(), demand(), demand(), demand()}}
 		for range random.IntN(5) {
-			region := RegionPlan{word(), number(), count(), word()}
+			region := RegionPlan{Name: word(), Size: number(), Slots: count(), State: count() == 1, Note: word()}
 			if random.IntN(3) == 0 {
 				region.Size = Rest
 			}

@@ -45,7 +45,8 @@ func (p *Plan) keys() []planKey {
 }
 
 func (r *RegionPlan) keys() []planKey {
-	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots}, {"note", &r.Note}}
+	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots},
+		{"state", &r.State}, {"note", &r.Note}}
 }
 
 // MarshalJSON writes the plan as ReadPlan reads it, sizes as "4MiB", and leaves out what is zero. It does
@@ -84,6 +85,10 @@ func planText(value any) string {
 		if *value != 0 {
 			return strconv.Itoa(*value)
 		}
+	case *bool:
+		if *value {
+			return "true"
+		}
 	case *planSize:
 		if *value != 0 {
 			return strconv.Quote(sizeInPlan(uint64(*value)))
@@ -121,6 +126,10 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 		}
 		*into = count
 		return err
+	case *bool:
+		if *into = text == "true"; quoted || !*into && text != "false" {
+			err = errNotBool
+		}
 	case *planSize:
 		*(*uint64)(into), err = parseSize(text)
 	case *planRest:

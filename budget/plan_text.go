@@ -97,6 +97,7 @@ var (
 	errTooLarge      = errors.New("is too large for a size")
 	errNotCount      = errors.New("is not a count (a whole number from 0)")
 	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
+	errNotBool       = errors.New(`is neither true nor false`)
 	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
 )
 

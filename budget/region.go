@@ -29,6 +29,7 @@ type region struct {
 	level   int // in the order of rewinding: its index in the plan
 	slot    int // which of its siblings; -1 for a region without slots
 	name    string
+	state   bool // see RegionPlan
 	stack   *scope.Stack
 	word    atomic.Uint64 // its phase, and how often that changed: see step
 	owner   atomic.Uint64 // whom its readers let in: see ownerShut
@@ -68,6 +69,9 @@ func (r *region) step(to phase, from ...phase) (word uint64) {
 // open begins what the load's function makes.
 func (r *region) open() scope.Scope {
 	r.step(loading, empty)
+	if r.state {
+		r.stack.Clear()
+	}
 	r.stack.CountNames(true)
 	return r.stack.Open(r.name)
 }
@@ -244,7 +248,7 @@ func (d *Reader) Unpin() {
 }
 
 // Report are the figures of this region now; after Close, as they were then. It is for who may load it, while no load below
-// does; any other goroutine has [Budget.Snapshot].
+// does; any other goroutine has [Budget.Published].
 func (r *Region) Report() RegionReport {
 	defer forgive()()
 	if r.its().released() {

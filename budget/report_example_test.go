@@ -77,13 +77,13 @@ func ExampleReport_json() {
 	// 65536 bytes were planned
 }
 
-// Whoever logs, on any goroutine, logs a Snapshot, or a part of it. Sizes are numbers of bytes, and each name is a group.
+// Whoever logs, on any goroutine, logs what Published gives, or a part of it. Sizes are numbers of bytes, and each name is a group.
 func ExampleRegionReport_LogValue() {
 	b := playedCabin()
 	defer b.Close()
 	var out strings.Builder
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	log.Info("a minute", "level", b.Snapshot().Regions[0])
+	log.Info("a minute", "level", b.Published().Regions[0])
 	_, line, _ := strings.Cut(out.String(), " ") // the time
 	fmt.Println(strings.ReplaceAll(line, " level.", "\nlevel."))
 	// Output:

@@ -45,7 +45,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 	for _, plan := range []budget.Plan{small(), rest, plain, based} {
 		b := open(t, plan)
 		requireRoundTrip(t, b.Report())
-		requireRoundTrip(t, b.Snapshot())
+		requireRoundTrip(t, b.Published())
 		require.NoError(t, b.Close())
 		requireRoundTrip(t, b.Report())
 	}
@@ -68,7 +68,7 @@ func TestReportComesBackFromJSON(t *testing.T) {
 	assert.Len(t, r.Regions[0].Scopes, 3)
 	assert.Equal(t, budget.Limits{Scopes: 2, Pools: 1, Owned: 1, Labels: 1}, r.Regions[0].MostOpen)
 	requireRoundTrip(t, r)
-	requireRoundTrip(t, b.Snapshot())
+	requireRoundTrip(t, b.Published())
 	plan := b.Plan()
 	plan.Regions[0].Size, plan.Regions[2].Size = 64*budget.KiB, 448*budget.KiB
 	require.NoError(t, b.Region("systems").Rewind(background))
@@ -100,7 +100,7 @@ func TestErrorsAreTextsAtOnce(t *testing.T) {
 	text = "as it is"
 	require.Len(t, b.Report().Errors, 1)
 	assert.Contains(t, b.Report().Errors[0], "as it was")
-	assert.Contains(t, b.Snapshot().Errors[0], "as it was")
+	assert.Contains(t, b.Published().Errors[0], "as it was")
 }
 
 // failing is a closer whose error changes its text.
@@ -192,7 +192,7 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	assert.InDelta(t, before, heap.Used, 24*budget.MiB, "without the budget, also where that is Go's")
 	runtime.GC()
 	runtime.GC()
-	for _, got := range []budget.GoHeap{b.Report().GoHeap, b.Snapshot().GoHeap} {
+	for _, got := range []budget.GoHeap{b.Report().GoHeap, b.Published().GoHeap} {
 		assert.GreaterOrEqual(t, got.Collections, heap.Collections+2)
 		assert.LessOrEqual(t, got.Collections, heap.Collections+cycles()-begun, "the runtime may have run one of its own")
 	}
@@ -200,15 +200,15 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	percent := debug.SetGCPercent(-1)
 	restore := budget.DuringOpen(runtime.GC)
 	other := open(t, small())
-	assert.Zero(t, other.Snapshot().GoHeap.Collections, "one of Open itself doesn't count")
+	assert.Zero(t, other.Published().GoHeap.Collections, "one of Open itself doesn't count")
 	restore()
 	debug.SetGCPercent(percent)
 	require.NoError(t, other.Close())
 
 	debug.FreeOSMemory() // else the block may lie where the tests before this one had theirs
-	least := b.Snapshot().GoHeap
+	least := b.Published().GoHeap
 	block := make([]byte, 64*budget.MiB)
-	more := b.Snapshot().GoHeap
+	more := b.Published().GoHeap
 	assert.Greater(t, more.Used, least.Used+16*budget.MiB)
 	runtime.KeepAlive(block)
 	text := b.Report().String()
@@ -217,7 +217,7 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	last := b.Report().GoHeap
 	runtime.GC()
 	assert.Equal(t, last, b.Report().GoHeap, "as of Close")
-	assert.Equal(t, last, b.Snapshot().GoHeap)
+	assert.Equal(t, last, b.Published().GoHeap)
 }
 
 func TestGoHeapThatIsNotGoverned(t *testing.T) {
@@ -239,25 +239,25 @@ func reportPlan() budget.Plan {
 // requirePublished says that what is published is what is.
 func requirePublished(t *testing.T, b *budget.Budget, when ...any) {
 	t.Helper()
-	snapshot := b.Snapshot()
+	snapshot := b.Published()
 	snapshot.GoHeap = budget.GoHeap{}
 	require.Equal(t, quiet(b), snapshot, when...)
 }
 
-func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
+func TestPublishedByWhatEnds(t *testing.T) {
 	b := open(t, reportPlan())
 	requirePublished(t, b)
-	assert.Len(t, b.Snapshot().Regions, 5)
-	assert.Len(t, b.Snapshot().Beside, 6)
+	assert.Len(t, b.Published().Regions, 5)
+	assert.Len(t, b.Published().Beside, 6)
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		s.Bytes(1000)
-		assert.Zero(t, b.Snapshot().Regions[0].Used, "as of before the load")
+		assert.Zero(t, b.Published().Regions[0].Used, "as of before the load")
 		assert.NotZero(t, b.Report().Regions[0].Used)
 		mustLoadRegion(t, b.Region("level").In(s), func(s scope.Scope) {
 			require.NoError(t, s.Do("x", func(s scope.Scope) error { s.Bytes(5); return nil }))
 		})
-		assert.NotZero(t, b.Snapshot().Regions[4].Used, "that load is over")
-		assert.Zero(t, b.Snapshot().Regions[0].Used)
+		assert.NotZero(t, b.Published().Regions[4].Used, "that load is over")
+		assert.Zero(t, b.Published().Regions[0].Used)
 	})
 	requirePublished(t, b)
 	_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(5000); return errLoader })
@@ -278,13 +278,13 @@ func TestSnapshotIsPublishedByWhatEnds(t *testing.T) {
 	plan.Regions[0].Size, plan.Regions[2].Size = 64*budget.KiB, 448*budget.KiB
 	require.NoError(t, b.Reconfigure(background, plan))
 	requirePublished(t, b)
-	assert.Equal(t, plan, b.Snapshot().Plan)
+	assert.Equal(t, plan, b.Published().Plan)
 	require.NoError(t, b.Close())
 	requirePublished(t, b)
-	assert.Equal(t, b.Report(), b.Snapshot(), "the last figures, of the Go heap too")
+	assert.Equal(t, b.Report(), b.Published(), "the last figures, of the Go heap too")
 }
 
-// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, a Snapshot is as the Report of that moment.
+// TestNextFramePublishesAll: whatever was done in a frame, in whatever order, what Published gives is as the Report of that moment.
 func TestNextFramePublishesAll(t *testing.T) {
 	works := map[string]func(s scope.Scope){
 		"nothing": func(scope.Scope) {},
@@ -319,50 +319,50 @@ func TestNextFramePublishesAll(t *testing.T) {
 	}
 }
 
-func TestSnapshotOfFrameAndScratch(t *testing.T) {
+func TestPublishedOfFrameAndScratch(t *testing.T) {
 	b := open(t, small())
 	fixed, lender := b.Scratch(0, 0), b
 	frogs.New(b.Frame())
-	assert.Zero(t, b.Snapshot().Beside[0].Used)
+	assert.Zero(t, b.Published().Beside[0].Used)
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
-	assert.NotZero(t, b.Snapshot().Beside[0].Used, "the frame that ended")
+	assert.NotZero(t, b.Published().Beside[0].Used, "the frame that ended")
 
 	s := fixed.Open("a")
 	frogs.New(s)
 	require.NoError(t, b.NextFrame())
-	assert.EqualValues(t, 24, b.Snapshot().Beside[2].Used, "left open")
-	assert.Equal(t, 1, b.Snapshot().Leaks.Scopes)
+	assert.EqualValues(t, 24, b.Published().Beside[2].Used, "left open")
+	assert.Equal(t, 1, b.Published().Leaks.Scopes)
 	frogs.New(s)
 	require.NoError(t, b.NextFrame())
-	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Used, "and still open")
+	assert.EqualValues(t, 48, b.Published().Beside[2].Used, "and still open")
 	require.NoError(t, s.Close())
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
-	assert.Zero(t, b.Snapshot().Beside[2].Used)
-	assert.EqualValues(t, 48, b.Snapshot().Beside[2].Peak)
+	assert.Zero(t, b.Published().Beside[2].Used)
+	assert.EqualValues(t, 48, b.Published().Beside[2].Peak)
 
 	lent, err := lender.Lease(background)
 	require.NoError(t, err)
 	require.NoError(t, lent.Scratch(1).Do("x", func(s scope.Scope) error { frogs.New(s); return nil }))
 	require.NoError(t, b.NextFrame())
 	requirePublished(t, b)
-	assert.Zero(t, b.Snapshot().Beside[5].Peak, "it is its borrower's")
+	assert.Zero(t, b.Published().Beside[5].Peak, "it is its borrower's")
 	require.NoError(t, lent.Release())
 	requirePublished(t, b)
-	assert.EqualValues(t, 24, b.Snapshot().Beside[5].Peak)
+	assert.EqualValues(t, 24, b.Published().Beside[5].Peak)
 	lent, err = lender.Lease(background)
 	require.NoError(t, err)
 	newMark(lent.Scratch(1).Open("left"), 3, doFail)
 	require.ErrorIs(t, lent.Release(), errMark)
 	requirePublished(t, b)
-	assert.EqualValues(t, 1, b.Snapshot().Beside[5].Finalizers)
-	assert.Equal(t, 1, b.Snapshot().Leaks.Finalizers)
+	assert.EqualValues(t, 1, b.Published().Beside[5].Finalizers)
+	assert.Equal(t, 1, b.Published().Leaks.Finalizers)
 
 	_, err = lender.Lease(background)
 	require.NoError(t, err)
 	_ = b.Close()
-	assert.Equal(t, b.Report(), b.Snapshot())
+	assert.Equal(t, b.Report(), b.Published())
 }
 
 // TestReportsShareNothing: who gets one may write to it.
@@ -383,7 +383,7 @@ func TestReportsShareNothing(t *testing.T) {
 		}
 	}
 	for range 2 { // before and after Close
-		for _, read := range []func() budget.Report{b.Report, b.Snapshot} {
+		for _, read := range []func() budget.Report{b.Report, b.Published} {
 			spoil(read())
 			assert.NotContains(t, read().String(), "spoiled")
 			assert.NotContains(t, read().Errors, "spoiled")
@@ -397,8 +397,8 @@ func TestReportsShareNothing(t *testing.T) {
 	}
 }
 
-// TestAllBesideEachOther reads snapshots, borrows scratch and plays, each on goroutines of their own, with a worker beside some loads.
-// Under the race detector it says that a snapshot reads no arena, that NextFrame leaves scratch on loan alone, and that a load
+// TestAllBesideEachOther reads what is published, borrows scratch and plays, each on goroutines of their own, with a worker beside some loads.
+// Under the race detector it says that Published reads no arena, that NextFrame leaves scratch on loan alone, and that a load
 // which fails touches no scratch, even where that was lent to its function before and is another's now.
 func TestAllBesideEachOther(t *testing.T) {
 	plan := reportPlan()
@@ -412,7 +412,7 @@ func TestAllBesideEachOther(t *testing.T) {
 		for range 2 {
 			readers.Go(func() {
 				for !over.Load() {
-					r := b.Snapshot()
+					r := b.Published()
 					for _, x := range append(r.Regions, r.Beside...) {
 						if x.Used+x.Free != x.Size || x.Peak < x.Used || len(x.Scopes) > 0 && x.Scopes[0].Name == "" {
 							t.Error("torn", x)

@@ -21,13 +21,13 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 // It counts from the first NextFrame after SealStrict. What every goroutine allocates counts, as the
 // runtime has one heap; what the runtime allocates for itself doesn't, and neither does what these
 // allocate inside, a loader with all it calls included: Load, Rewind, Release, Acquire, Reconfigure,
-// Report, Snapshot, Walk, Missing, NoHeap, and the Open and Close of another budget. What came before
+// Report, Published, Walk, Missing, NoHeap, and the Open and Close of another budget. What came before
 // them since the last NextFrame counts, also the closure that is given to Load, should it escape. So
 // does an error that NextFrame returns, at the next one. Nothing counts between two of them when something
 // was full meanwhile: that error is the one to see. Where NextFrame panics it has done nothing yet,
 // and the count begins again. While one of these calls runs, on any goroutine, nothing counts, the other
 // goroutines' either: owners of slots that load all the time hide what the others do, so let the test
-// that looks for it load less. What is done with a Snapshot, to log it, does count.
+// that looks for it load less. What is done with what Published gives, to log it, does count.
 //
 // It is refused as Seal is, and while another budget of the process is strict, in every build. Cost: in
 // checked builds it stops the world at each NextFrame, costs a collection at each call that is named

@@ -125,7 +125,7 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 		"no slot":       func() { assert.Error(t, level.Release(background)) },
 		"Report":        func() { b.Report() },
 		"Region.Report": func() { level.Report() },
-		"Snapshot":      func() { b.Snapshot() },
+		"Published":     func() { b.Published() },
 		"Walk":          func() { _, err = b.Walk() },
 		"Missing":       func() { b.Missing() },
 		"Open, Close":   openOther,

@@ -151,14 +151,14 @@ func ExampleReader_Pin() {
 }
 
 // Any goroutine may ask for the figures as they were last published.
-func ExampleBudget_Snapshot() {
+func ExampleBudget_Published() {
 	b, err := budget.Open(pondPlan())
 	mustBe(err)
 	defer b.Close()
 	b.Frame().Bytes(100)
-	fmt.Println(b.Snapshot().Beside[0].Used, b.Report().Beside[0].Used)
+	fmt.Println(b.Published().Beside[0].Used, b.Report().Beside[0].Used)
 	mustBe(b.NextFrame())
-	fmt.Println(b.Snapshot().Beside[0].Used)
+	fmt.Println(b.Published().Beside[0].Used)
 	// Output:
 	// 0 100
 	// 100

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"iter"
 	"time"
 	"unsafe"
 
@@ -35,6 +36,53 @@ func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	at := h.Offset(p)
 	return at-h.Start >= st.row.Size() || at < h.Cursor || size == 0 && at == h.Cursor
 }
+
+// Clear fills an empty arena with zeros.
+func (st *Stack) Clear() {
+	arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), st.h.Start), uintptr(st.row.Size()))
+}
+
+// Row is the arena's headers and those of its pools.
+func (st *Stack) Row() *arena_c.Row { return st.row }
+
+// Finalizers is how many finalizers have run, of whatever was in the arena.
+func (st *Stack) Finalizers() uint64 { return st.finalizers }
+
+// NodesSince names what must happen when the topmost scope of the arena closes, and lies from an offset
+// on: newest first, without labels and pools of plain data.
+func (st *Stack) NodesSince(from uint64) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at := st.h.Chain; at >= from; {
+			object, node := st.h.Newest(at)
+			class := node / arena_c.NodeClass
+			name := "a " + classes.name[class%classesMax]
+			switch class {
+			case arena_c.ClassC:
+				name = "a finalizer of C"
+			case arena_c.ClassPool:
+				name = PoolObject(st.row.Pool(*(*uint64)(object) % poolNext))
+				if name != "" {
+					name = "a pool with a " + name
+				}
+			case arena_c.ClassTemp:
+				name = "temporaries"
+			case classOwned:
+				name = "an owned value"
+			case classLabel:
+				name = "" // it counts
+			case classSlice:
+				name = "a slice with a " + classes.name[(*sliceNode)(object).class%classesMax]
+			}
+			if name != "" && !yield(name) {
+				return
+			}
+			at = node % arena_c.NodeClass
+		}
+	}
+}
+
+// PoolObject names what a pool's objects have, "finalizer of T"; "" where they have none.
+func PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
 // Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
 // a Try... met in any, which is told with this.

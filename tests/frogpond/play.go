@@ -21,7 +21,8 @@ const tickTime = time.Second / 35
 
 // play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
 // as not run and is no error: the region is empty again and the next may fit.
-func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map, stderr io.Writer) error {
+func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map,
+	stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
 	var err error
 	if o.sweep {
@@ -39,8 +40,8 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
 		fmt.Fprintf(stderr, "frogpond: %s: not run: %v\n", m.Name, err)
 	}
-	// Without the cancel: what is to be unwound is unwound after Ctrl-C too. What a finalizer has to say,
-	// as of a log on a full disk, ends no game: the first is told at the end.
+	// Without the cancel: what is to be unwound is unwound after Ctrl-C too. What a finalizer has to
+	// say, as of a log on a full disk, ends no game: the first is told at the end.
 	if err := region.Rewind(context.WithoutCancel(ctx)); err != nil {
 		r.close = cmp.Or(r.close, fmt.Errorf("%s: %w", m.Name, err))
 	}
@@ -53,7 +54,8 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 }
 
 // playLoaded loads a map, which stays loaded, and plays it.
-func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m doom.Map, row *LevelResult) error {
+func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m doom.Map,
+	row *LevelResult) error {
 	start := time.Now()
 	level, err := s.Load(ctx, m, o.bots)
 	row.LoadMicros = measured(time.Since(start).Microseconds())
@@ -108,7 +110,8 @@ func writeDurations(name string, durations []uint32) error {
 
 // playTicks plays the ticks. From the second on nothing here may allocate on the Go heap: checked
 // builds stop who does.
-func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (ticks int, err error) {
+func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (
+	ticks int, err error) {
 	if err := s.Budget.SealStrict(); err != nil {
 		return 0, err
 	}

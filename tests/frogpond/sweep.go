@@ -43,7 +43,8 @@ func (r *Result) specials(row *LevelResult, level *game.Level) {
 
 // sweep fires each special line of a map once, each from a load of its own, and counts those that
 // did what a second table says. It leaves the region level empty, whatever happened.
-func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (err error) {
+func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (
+	err error) {
 	region := s.Budget.Region("level")
 	defer func() { err = errors.Join(err, region.Rewind(context.WithoutCancel(ctx))) }()
 	raw, err := readMap(m)

@@ -70,7 +70,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Whatever ends a sweep, the region is empty after it: nothing of the map stays where the next goes.
+// Whatever ends a sweep, the region is empty after it: nothing of the map stays.
 func TestSweepLeavesNothing(t *testing.T) {
 	doomtest.Write(t, "wall.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "LINEDEFS",
 		slices.Concat(doomtest.Row(0, 1, 1, 11, 0, 0, 0xffff), doomtest.Row(1, 2, 1, 0, 0, 1, 0xffff),

@@ -100,7 +100,7 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 		"Owned":             func() { held.Value(); s.Keep(t).Cancel(); _ = s.Own(io.NopCloser(nil)).CloseNow() },
 		"Loaded":            func() { loaded.Get() },
 		"Reader":            func() { reader.Pin(); reader.Unpin() },
-		"Snapshot":          func() { b.Snapshot() },
+		"Published":         func() { b.Published() },
 	}
 }
 

@@ -26,10 +26,10 @@ func between(list map[string]func(p *play, worker int) func()) map[string]func(*
 	return made
 }
 
-// loud is what synchronizes, and hides the race. Measuring a plan crosses into C, which nobody does at play; a snapshot takes
+// loud is what synchronizes, and hides the race. Measuring a plan crosses into C, which nobody does at play; Published takes
 // the lock of the runtime's metrics.
 var loud = map[string]func(p *play, worker int) func(){
-	"snapshot": withOwn(func(b *budget.Budget) { b.Snapshot() }),
+	"published": withOwn(func(b *budget.Budget) { b.Published() }),
 	"need": func(p *play, worker int) func() {
 		return func() {
 			_, err := p.budget.Plan().Need()

@@ -56,7 +56,7 @@ var clean = map[string]func(*play){
 			if me == 0 {
 				l := loaded(p)
 				newest.Store(&l)
-				p.budget.Snapshot()
+				p.budget.Published()
 				return
 			}
 			if readers[me].Pin() {
@@ -109,7 +109,7 @@ var clean = map[string]func(*play){
 				must(p.budget.NextFrame())
 				return
 			}
-			p.budget.Snapshot()
+			p.budget.Published()
 		})
 	},
 	"readers": func(p *play) {

@@ -243,7 +243,8 @@ func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error)
 		return arena.Ptr[Sector]{}, nil
 	}
 	if int(side) >= raw.count(sidedefs) {
-		return arena.Ptr[Sector]{}, raw.badRow(linedefs, line*14+2*word, "line %d: side %d of %d", line, side, raw.count(sidedefs))
+		return arena.Ptr[Sector]{}, raw.badRow(linedefs, line*14+2*word, "line %d: side %d of %d",
+			line, side, raw.count(sidedefs))
 	}
 	sector := raw.word(sidedefs, int(side), 14)
 	return arena.PtrTo(l.Base, &l.Sectors[sector]), nil
@@ -256,7 +257,8 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	l.Things = thingMaker.Slice(s, raw.count(things))
 	starts := 0
 	for i := range l.Things {
-		t := Thing{raw.int16(things, i, 0), raw.int16(things, i, 1), raw.word(things, i, 2), raw.word(things, i, 3)}
+		t := Thing{raw.int16(things, i, 0), raw.int16(things, i, 1), raw.word(things, i, 2),
+			raw.word(things, i, 3)}
 		l.Things[i] = t
 		if t.isStart() {
 			starts++
@@ -289,5 +291,6 @@ func (l *Level) Inside(p Point) Point {
 
 // Ends are the two points of a line.
 func (n *Line) Ends() (from, to Point) {
-	return Point{n.X << UnitBits, n.Y << UnitBits}, Point{(n.X + n.DX) << UnitBits, (n.Y + n.DY) << UnitBits}
+	return Point{n.X << UnitBits, n.Y << UnitBits},
+		Point{(n.X + n.DX) << UnitBits, (n.Y + n.DY) << UnitBits}
 }

@@ -24,9 +24,9 @@ func toThing(m *Map, line int) *arrival {
 	return &arrival{x: to.X, y: to.Y, angle: to.Angle, off: 12}
 }
 
-// toLine is the first other line with two sides and the tag. Who crosses one to its back comes out of
-// the other to its front, as far from the other end, and turned as the two lines are: here at the
-// middle of both, looking east before.
+// toLine is the first other line with two sides and the tag. Who crosses one to its back comes out
+// of the other to its front, as far from the other end, and turned as the two lines are: here at
+// the middle of both, looking east before.
 func toLine(m *Map, line int) *arrival {
 	in := &m.Lines[line]
 	for i := range m.Lines {
@@ -46,8 +46,8 @@ func (l *Line) angle() int {
 
 // behind says whether a place is more than a unit behind a line, whose front is at the right hand.
 func (l *Line) behind(x, y int) bool {
-	dx, dy := l.X2-l.X1, l.Y2-l.Y1
-	return float64(dx*(y-l.Y1)-dy*(x-l.X1)) > math.Hypot(float64(dx), float64(dy))
+	dx, dy := float64(l.X2-l.X1), float64(l.Y2-l.Y1)
+	return dx*float64(y-l.Y1)-dy*float64(x-l.X1) > math.Hypot(dx, dy)
 }
 
 // carried is how far a sector carries a body in a tick: a 32nd of each line that is for it.
@@ -55,8 +55,8 @@ func (m *Map) carried(sector int) (dx, dy int32) {
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		if rules[l.Special].carries && l.Tag != 0 && l.Tag == m.Sectors[sector].Tag {
-			dx += int32((l.X2 - l.X1) * unit / 32)
-			dy += int32((l.Y2 - l.Y1) * unit / 32)
+			dx += int32((l.X2 - l.X1) * (unit / 32))
+			dy += int32((l.Y2 - l.Y1) * (unit / 32))
 		}
 	}
 	return dx, dy

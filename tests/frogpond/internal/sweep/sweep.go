@@ -355,7 +355,7 @@ func (s *sweep) scrolls() {
 	}
 }
 
-// carries stands a body in every sector: the line's carry it on, the others only as other lines say.
+// carries stands a body in each sector: the line's carry it on, others only as other lines say.
 func (s *sweep) carries() {
 	for i := range s.m.Sectors {
 		x, y, inside := s.m.middle(i)

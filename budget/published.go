@@ -8,7 +8,7 @@ import (
 
 // Report reads the figures as they are now; after Close, as they were then. It reads the arenas
 // themselves: it belongs to the goroutine that drives the program, where no worker is at work on a region
-// or on scratch arenas that were asked for by number. Any other goroutine, or moment, asks for a Snapshot.
+// or on scratch arenas that were asked for by number. Any other goroutine, or moment, asks for Published.
 // Scratch arenas on loan are their borrowers': they show what they held when they were given back last.
 // Cost: O(arenas).
 func (b *Budget) Report() Report {
@@ -23,12 +23,12 @@ func (b *Budget) isOurs(arena int) bool {
 	return scratch < 0 || b.leases.isFixed(scratch)
 }
 
-// Snapshot are the figures as they were last published; after Close, as they were then. It is for any
+// Published are the figures as they were last published; after Close, as they were then. It is for any
 // goroutine, at any time: a console, a metrics page, a log. Each arena's figures are those of one moment:
 // of Open, of the last Load, Rewind, Release or Reconfigure that touched the region, of the last NextFrame
 // for the frame and for scratch arenas that were asked for by number, of the last Release for others. What
 // the Go heap has, and what went wrong, is as of now. Cost: O(arenas) and a copy.
-func (b *Budget) Snapshot() Report {
+func (b *Budget) Published() Report {
 	defer forgive()()
 	return b.report(func(int) bool { return false })
 }

@@ -1,0 +1,243 @@
+package save
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick, most often. A snapshot
+// takes the place of that with its number, else of the one with the lowest.
+type Ring struct {
+	scope     scope.Scope // that it lies in
+	parts     []part
+	slots     []slot
+	exclusive *budget.Exclusive
+}
+
+// part is a state, and where it lies in an image: two words for each pool, then the bytes.
+type part struct {
+	*State
+	words, from, to int
+}
+
+// slot has room for a snapshot.
+type slot struct {
+	image      []byte
+	number     uint64
+	held       bool
+	clean      bool
+	finalizers []uint64 // that had run, by part
+}
+
+const poolWords = 8 // bytes of an image for what a pool's header has: free and retired, little-endian
+
+var imageMaker = scope.Plain[byte]()
+
+// NewRing gives memory in s for count snapshots of the states, and ends the state that begins in s: what is made there
+// afterwards is none of it. s is the scope of the load of the state, or of a region above, which is loaded later: all
+// states have ended then. A full scope unwinds, which names the key to raise. Everything else is a caller's bug and
+// panics. Cost: count times the size of the states, Go allocations.
+func NewRing(s scope.Scope, count int, states ...*State) *Ring {
+	if count < 1 || len(states) == 0 {
+		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
+	}
+	r := &Ring{scope: s, slots: make([]slot, count)}
+	size := 0
+	var saved []*budget.State
+	for _, st := range states {
+		if err := st.complete(s); err != nil {
+			panic(err)
+		}
+		p := part{State: st, words: size, from: size + poolWords*len(st.pools)}
+		p.to = p.from + int(st.Size())
+		size = (p.to + 7) &^ 7
+		r.parts, saved = append(r.parts, p), append(saved, st.saved)
+	}
+	r.exclusive = budget.NewExclusive("Restore", saved...)
+	for i := range r.slots {
+		r.slots[i] = slot{image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
+	}
+	return r
+}
+
+// Size is the bytes of one snapshot.
+func (r *Ring) Size() int { return len(r.slots[0].image) }
+
+// Has says whether the ring holds the snapshot of that number.
+func (r *Ring) Has(number uint64) bool { return r.find(number) != nil }
+
+// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error says that a region was
+// loaded again or rewound; in checked builds also that what was made before Begin was written since. Cost: a copy of the
+// states; no Go allocation, no system call.
+func (r *Ring) Take(number uint64) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	to := r.place(number)
+	for i := range r.parts {
+		p := &r.parts[i]
+		if err := p.still.check(p.State); err != nil {
+			return err
+		}
+		p.take(to.image)
+		to.finalizers[i] = p.saved.Stack().Finalizers()
+	}
+	to.number, to.held, to.clean = number, true, false
+	return nil
+}
+
+// Restore puts the snapshot of that number in place: all states are as they were when it was taken. It waits until ctx ends for
+// workers that have one of the regions pinned; what it refuses changes nothing: a number that the ring doesn't hold, a
+// region that was loaded again, and objects with a finalizer that began or ended since, by their type. Cost: a copy of the
+// states; no Go allocation, no system call, but for what Rebuild's functions do.
+func (r *Ring) Restore(ctx context.Context, number uint64) error {
+	from, err := r.get(number)
+	if err != nil {
+		return err
+	}
+	if err := r.exclusive.Begin(ctx); err != nil {
+		return err
+	}
+	defer r.exclusive.End()
+	for i := range r.parts {
+		if err := r.parts[i].objects(from, from.finalizers[i]); err != nil {
+			return err
+		}
+	}
+	for i := range r.parts {
+		r.parts[i].restore(from.image)
+	}
+	for i := range r.parts {
+		for _, fn := range r.parts[i].rebuild {
+			if err := fn(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check says why there is no ring, or nothing that its snapshots are of.
+func (r *Ring) check() error {
+	for i := range r.parts {
+		if err := r.parts[i].saved.Check(); err != nil {
+			return err
+		}
+	}
+	return r.scope.Err()
+}
+
+func (r *Ring) find(number uint64) *slot {
+	for i := range r.slots {
+		if s := &r.slots[i]; s.held && s.number == number {
+			return s
+		}
+	}
+	return nil
+}
+
+// get is find, or why there is none.
+func (r *Ring) get(number uint64) (*slot, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if s := r.find(number); s != nil {
+		return s, nil
+	}
+	var held []uint64
+	for i := range r.slots {
+		if r.slots[i].held {
+			held = append(held, r.slots[i].number)
+		}
+	}
+	slices.Sort(held)
+	return nil, fmt.Errorf("save: snapshot %d of region %s isn't held: the ring has %d places, with %s; give NewRing more",
+		number, r.parts[0].saved.Name(), len(r.slots), strings.Trim(fmt.Sprint(held), "[]"))
+}
+
+// place is where the snapshot of that number will be: nothing is held there any more.
+func (r *Ring) place(number uint64) *slot {
+	to := r.find(number)
+	for i := range r.slots {
+		s := &r.slots[i]
+		switch {
+		case to != nil && to.held && to.number == number:
+		case to == nil, !s.held && to.held, s.held == to.held && s.number < to.number:
+			to = s
+		}
+	}
+	to.held = false
+	return to
+}
+
+// take copies the state into an image.
+func (p *part) take(image []byte) {
+	from := p.bytes()
+	arena_c.Gather(startOf(from), uint64(len(from)))
+	copy(image[p.from:p.to], from)
+	words := image[p.words:p.from]
+	for i := range p.pools {
+		h := p.pools[i].header
+		binary.LittleEndian.PutUint32(words[poolWords*i:], uint32(h.Free))
+		binary.LittleEndian.PutUint32(words[poolWords*i+4:], h.Retired)
+	}
+}
+
+// clean clears what was left in chunks that are free: it differs from build to build.
+func (p *part) clean(image []byte) {
+	bytes := image[p.from:p.to]
+	for i := range p.pools {
+		pool := &p.pools[i]
+		states, at := pool.states(bytes), pool.first
+		for k := len(states) - 1; k >= 0 && states[k] != arena_c.ChunkFresh; k-- {
+			if states[k] != arena_c.ChunkLive {
+				clear(bytes[at : at+pool.header.Stride])
+			}
+			at += pool.header.Stride
+		}
+	}
+}
+
+// restore puts the state of an image in place.
+func (p *part) restore(image []byte) {
+	words, from, to := image[p.words:p.from], image[p.from:p.to], p.bytes()
+	for i := range p.pools {
+		pool := &p.pools[i]
+		pool.header.Remark(pool.states(from))
+		pool.header.Free = uint64(binary.LittleEndian.Uint32(words[poolWords*i:]))
+		pool.header.Retired = binary.LittleEndian.Uint32(words[poolWords*i+4:])
+	}
+	copy(to, from)
+	arena_c.Scatter(startOf(to), uint64(len(to)))
+}
+
+// objects refuses a pool whose objects have a finalizer, if one began or ended since.
+func (p *part) objects(from *slot, finalizers uint64) error {
+	for i := range p.pools {
+		pool := &p.pools[i]
+		object := scope.PoolObject(pool.header)
+		if object == "" {
+			continue
+		}
+		now, then := pool.states(p.bytes()), pool.states(from.image[p.from:p.to])
+		changed := 0
+		for k := range now {
+			if (now[k] == arena_c.ChunkLive) != (then[k] == arena_c.ChunkLive) {
+				changed++
+			}
+		}
+		if ran := p.saved.Stack().Finalizers() - finalizers; changed != 0 || ran != 0 {
+			return fmt.Errorf("save: Restore of snapshot %d of region %s: of a pool with a %s %d objects began or ended "+
+				"since, and %d finalizers ran, which can't be undone; have a Pool, or make it after NewRing",
+				from.number, p.saved.Name(), object, changed, ran)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package save
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// State is what a tick changes of one load of a region.
+type State struct {
+	saved   *budget.State
+	own     scope.Scope // of the load
+	mark    uint64      // where it begins; offsets count from the arena's header
+	end     uint64      // and ends; 0: not yet
+	root    reflect.Type
+	rebuild []func() error
+	pools   []pool // that lie in it, by address
+	still   still  // what lies before it, in checked builds
+}
+
+// pool is a pool in a state.
+type pool struct {
+	header *arena_c.Pool
+	index  int    // of the header
+	first  uint64 // from the mark to chunk 0
+}
+
+func (p *pool) size() uint64 { return uint64(p.header.Count) * p.header.Stride }
+
+// states are the states of the pool's chunks, the last chunk's first, in the bytes of the state.
+func (p *pool) states(bytes []byte) []byte { return bytes[p.first-uint64(p.header.Count) : p.first] }
+
+// Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T, from
+// which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s is the
+// scope that the load's function was given; with another Begin panics. So does a T that a state
+// region may not have, with every field that is at fault. One load has one state.
+func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
+	saved, err := budget.StateOf(r, s)
+	if err != nil {
+		panic(err)
+	}
+	st := &State{saved: saved, own: s, root: reflect.TypeFor[T]()}
+	if err := st.admits(st.root); err != nil {
+		panic(err)
+	}
+	st.mark = (st.header().Cursor + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+	first := root.SliceAligned(s, 1, arena_c.LineSize)
+	return st, &first[0]
+}
+
+// Rebuild has fn make anew what Go keeps of the state: slices whose length is state, pointers into pools. It runs now, and
+// after each Restore. Its error is Restore's.
+func (st *State) Rebuild(fn func() error) error {
+	st.rebuild = append(st.rebuild, fn)
+	return fn()
+}
+
+// Size is how many bytes the state has: 0 before NewRing.
+func (st *State) Size() uint64 {
+	if st.end == 0 {
+		return 0
+	}
+	return st.end - st.mark
+}
+
+func (st *State) header() *arena_c.Scopes { return &st.saved.Stack().Row().Arena }
+
+// bytes are where the state is accounted: where it lies, but in checked and asan builds.
+func (st *State) bytes() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(st.header()), st.mark)), st.end-st.mark)
+}
+
+// complete ends the state: s is the scope that the ring is made in.
+func (st *State) complete(s scope.Scope) error {
+	switch err := st.saved.Check(); {
+	case st.end != 0:
+		return fmt.Errorf("save: BUG: the state of region %s has a ring already", st.saved.Name())
+	case s != st.own && err != nil:
+		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
+	}
+	st.end = st.header().Cursor
+	st.findPools()
+	st.still.begin(st)
+	return st.plain()
+}
+
+func (st *State) findPools() {
+	row := st.saved.Stack().Row()
+	from := unsafe.Add(unsafe.Pointer(&row.Arena), st.mark)
+	for i := range row.Pools {
+		h := row.Pool(i)
+		first := uint64(uintptr(unsafe.Pointer(h))) + h.Chunks - uint64(uintptr(from))
+		if h.Gen != 0 && first <= st.end-st.mark {
+			st.pools = append(st.pools, pool{h, int(i), first})
+		}
+	}
+	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })
+}
+
+// plain refuses what a state region can't have in its state.
+func (st *State) plain() error {
+	if !st.saved.IsState() {
+		return nil
+	}
+	for what := range st.saved.Stack().NodesSince(st.mark) {
+		return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
+			"make it before Begin, or after NewRing", what, st.saved.Name())
+	}
+	return nil
+}
+
+// asState refuses what asks for a state region.
+func (st *State) asState(what string) error {
+	if st.saved.IsState() {
+		return nil
+	}
+	return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to machine: set its key state to true "+
+		"(RegionPlan.State)", what, st.saved.Name(), st.saved.Budget())
+}
+
+func startOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

@@ -1,0 +1,49 @@
+package save
+
+import (
+	"fmt"
+	"hash/crc32"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// still proves in checked builds that what lies before the state, which no snapshot has, isn't written: a sum for each line.
+type still struct{ lines []uint32 }
+
+func (l *still) begin(st *State) {
+	if arena_c.Checked {
+		before := st.before()
+		l.lines = make([]uint32, 0, len(before)/arena_c.LineSize)
+		for at := 0; at < len(before); at += arena_c.LineSize {
+			l.lines = append(l.lines, sumOf(before[at:]))
+		}
+	}
+}
+
+// check names the first line that was written.
+func (l *still) check(st *State) error {
+	if !arena_c.Checked {
+		return nil
+	}
+	before := st.before()
+	for i, sum := range l.lines {
+		if at := i * arena_c.LineSize; sumOf(before[at:]) != sum {
+			return fmt.Errorf("save: BUG: region %s: what was made before Begin was written since, and is in no snapshot: "+
+				"64 bytes at offset %#x%s", st.saved.Name(), at, arena_c.Made(unsafe.Pointer(&before[at])))
+		}
+	}
+	return nil
+}
+
+func sumOf(bytes []byte) uint32 {
+	return crc32.Update(0, castagnoli, bytes[:min(len(bytes), arena_c.LineSize)])
+}
+
+// before is what the load made before the state.
+func (st *State) before() []byte {
+	h := st.header()
+	from := unsafe.Add(unsafe.Pointer(h), h.Start)
+	arena_c.Gather(from, st.mark-h.Start)
+	return unsafe.Slice((*byte)(from), st.mark-h.Start)
+}

@@ -1,0 +1,108 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// State is the seam to package save: one load of a region, whose bytes are copied and put back while nobody else
+// touches the region.
+type State struct {
+	region *region
+	word   uint64 // of the region, when that load is over
+}
+
+// StateOf is the load that is at work in r; s is the scope that its function was given, and the proof.
+func StateOf(r *Region, s scope.Scope) (*State, error) {
+	b := r.its().b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l := r.busy; l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.along[0] != r.region {
+		return nil, fmt.Errorf("budget %q: BUG: a state of region %s begins in its load, with the scope that the load's function "+
+			"was given", b.plan.Name, r.name)
+	}
+	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
+}
+
+// Name is the region's name, Budget the plan's.
+func (s *State) Name() string   { return s.region.name }
+func (s *State) Budget() string { return s.region.b.plan.Name }
+
+// Stack is the region's arena, and IsState whether the plan has it as a state.
+func (s *State) Stack() *scope.Stack { return s.region.stack }
+func (s *State) IsState() bool       { return s.region.state }
+
+// Check says why what the load made isn't there; nil when it is. Any goroutine may ask.
+func (s *State) Check() error {
+	switch {
+	case s.region.b.closed.Load():
+		return fmt.Errorf("budget %q: region %s: %w", s.Budget(), s.Name(), ErrClosed)
+	case s.region.word.Load() == s.word:
+		return nil
+	case s.region.word.Load()-uint64(loading) == s.word-uint64(phases+loaded):
+		return fmt.Errorf("budget %q: region %s: its load isn't over: %w", s.Budget(), s.Name(), ErrLoading)
+	}
+	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
+}
+
+// Exclusive is who puts states back: meanwhile it is as a load of their regions, but for those above.
+type Exclusive struct {
+	states []*State
+	work   load // made once: to put back makes no Go allocation
+}
+
+// NewExclusive is for states of one budget, of different regions.
+func NewExclusive(what string, states ...*State) *Exclusive {
+	e := &Exclusive{states: states}
+	e.work.name = what + " of region " + states[0].Name()
+	for _, s := range states {
+		e.work.along = append(e.work.along, s.region)
+	}
+	return e
+}
+
+// Begin waits as Load does for workers that have a region pinned, and refuses as it does. No Go allocation, but where it
+// waits or refuses.
+func (e *Exclusive) Begin(ctx context.Context) error {
+	b := e.states[0].region.b
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("budget %q: %s: %w", b.plan.Name, e.work.name, err)
+	}
+	if err := b.beginAgain(e); err != nil {
+		return err
+	}
+	entered := false
+	defer func() { // also when the plan's OnError ends the goroutine
+		if !entered {
+			b.end(&e.work)
+		}
+	}()
+	if still := b.keepOut(ctx, &e.work, e.work.along); still != nil {
+		return b.waited(ctx, &e.work, still)
+	}
+	entered = true
+	return nil
+}
+
+// beginAgain is begin of what was made once.
+func (b *Budget) beginAgain(e *Exclusive) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range e.states {
+		if err := s.Check(); err != nil {
+			return err
+		}
+		if by := s.region.busy; by != nil {
+			return fmt.Errorf("budget %q: %s during a %s: %w", b.plan.Name, e.work.name, by.name, ErrLoading)
+		}
+	}
+	for _, s := range e.states {
+		s.region.busy = &e.work
+	}
+	return nil
+}
+
+// End gives the regions back.
+func (e *Exclusive) End() { e.states[0].region.b.end(&e.work) }
