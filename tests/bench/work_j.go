@@ -143,6 +143,7 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`scope\.(Plain|Pool|HandlePool|Maker)\[`), "heap$1["},
 	{regexp.MustCompile(`arena\.(Ptr|Slice)\[`), "heap$1["},
 	{regexp.MustCompile(`arena\.(PtrTo|SliceOf)\(`), "heap$1("},
+	{regexp.MustCompile(`save\.(Begin|NewRing)\(`), "heap$1("},
 }
 
 // buildPond compiles frogpond as it is, or with its memory replaced.
@@ -206,7 +207,7 @@ func packageOverlay(instead map[string]string, source, folder string, careful bo
 		for _, r := range onGoHeap {
 			text = r.what.ReplaceAll(text, []byte(r.with))
 		}
-		for _, used := range []string{"arena.Base", "scope.Scope"} { // an import that nothing names any more is an error
+		for _, used := range []string{"arena.Base", "scope.Scope", "save.Ring"} { // an import that nothing names any more is an error
 			if name, _, _ := strings.Cut(used, "."); strings.Contains(string(text), "/upfront/"+name+`"`) {
 				text = append(text, "\nvar _ "+used+"\n"...)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,14 +17,20 @@ import (
 //go:embed plan.json
 var defaultPlan []byte
 
+// snapshots is how many a level has room for, at least.
+const snapshots = 8
+
 // options are the flags.
 type options struct {
 	game.Options
 	bots                           int
 	plan, report, durations        string
 	realtime, json, verbose, crash bool
-	sweep, vocabulary              bool
+	sweep, vocabulary, syncTest    bool
 	flow                           string
+	rollback                       int
+	plant                          plant
+	record, replay, save, load     string // files
 }
 
 // parseOptions prints to stderr itself what is wrong, as package flag does.
@@ -55,6 +62,14 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"print the graph of a `map`'s specials, as JSON, and play nothing")
 	f.BoolVar(&o.vocabulary, "vocabulary", false,
 		"print which events and actions such a graph may have, and play nothing")
+	f.IntVar(&o.rollback, "rollback", 0, "play each map once more, with inputs that come up to `n`-1 ticks late,"+
+		" and go back n ticks at most")
+	f.BoolVar(&o.syncTest, "synctest", false, "play each tick twice from the same state, and compare")
+	f.Var(&o.plant, "plant", "with -synctest: put a `fault` into each tick: "+strings.Join(plants, ", "))
+	f.StringVar(&o.record, "record", "", "write the players' inputs to a `file`, of the last map")
+	f.StringVar(&o.replay, "replay", "", "play with the inputs in a `file`, as far as it goes")
+	f.StringVar(&o.save, "save", "", "write the state after the last tick to a `file`, of the last map")
+	f.StringVar(&o.load, "load", "", "begin with the state in a `file`, and play up to -ticks")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -63,6 +78,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		fmt.Fprintln(stderr, "frogpond:", err)
 		return nil, err
 	}
+	o.Snapshots = max(snapshots, o.rollback)
 	if len(o.WADs) == 0 {
 		o.WADs = doom.InstalledWADs()
 	}
@@ -77,6 +93,12 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("-ticks %d: must not be negative", o.Ticks)
 	case o.Workers < 1:
 		return fmt.Errorf("-workers %d: there must be at least one", o.Workers)
+	case o.rollback < 0 || o.rollback == 1:
+		return fmt.Errorf("-rollback %d: 2 at least, or 0 for none", o.rollback)
+	case o.rollback != 0 && (o.load != "" || o.syncTest):
+		return errors.New("-rollback plays whole games: not with -load or -synctest")
+	case o.plant != "" && !o.syncTest:
+		return fmt.Errorf("-plant %s: needs -synctest, which finds it", o.plant)
 	case o.bots < 0:
 		return fmt.Errorf("-bots %d: must not be negative", o.bots)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -65,18 +66,63 @@ func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m d
 	}
 	r.specials(row, level)
 	g, err := s.Begin(level, o.Seed)
-	if err == nil {
-		err = row.play(ctx, o, s, g)
+	if err != nil {
+		return err
 	}
+	in, err := o.inputs()
+	if err != nil {
+		return err
+	}
+	err = row.play(ctx, o, s, g, &in)
 	r.Report = s.Budget.Report()
-	return err
+	if err != nil || o.rollback == 0 {
+		return err
+	}
+	var end bytes.Buffer
+	if err := level.Snapshots.Write(&end, uint64(*row.Ticks)); err != nil {
+		return err
+	}
+	return row.playLate(ctx, o, s, m, in, &end)
+}
+
+// playLate plays a map once more as who gets inputs late does, and compares how that ends.
+func (row *LevelResult) playLate(ctx context.Context, o *options, s *game.Server, m doom.Map,
+	in inputs, end io.Reader) error {
+	level, err := s.Load(ctx, m, o.bots)
+	if err != nil {
+		return err
+	}
+	g, err := s.Begin(level, o.Seed)
+	if err != nil {
+		return err
+	}
+	meter := newMeter(s.Budget)
+	if err := row.rollback(ctx, o, s, g, in, meter); err != nil {
+		return err
+	}
+	meter.stop(row, in.ticks())
+	straight, err := level.Snapshots.Read(end)
+	if err != nil {
+		return err
+	}
+	late := straight + 1
+	if err := level.Snapshots.Take(late); err != nil {
+		return err
+	}
+	return row.compare(g, straight, late, "at the end, with inputs in time and with late ones")
 }
 
 // play runs the ticks of a loaded map and fills the row.
-func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g *game.Game) error {
+func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g *game.Game,
+	in *inputs) error {
 	runtime.GC() // what the load left on the Go heap goes now, not during play
 	meter := newMeter(s.Budget)
-	ticks, err := playTicks(ctx, o, s, g, meter)
+	row.Desyncs = measured(0)
+	from, err := o.begin(ctx, g)
+	if err != nil {
+		return err
+	}
+	ticks, err := row.playTicks(ctx, o, s, g, in, from, meter)
 	if err != nil {
 		return err
 	}
@@ -84,6 +130,7 @@ func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g 
 	room := g.Level.Room
 	row.FlowErrors, row.FlowNowhere = measured(room.Errors), measured(room.Nowhere)
 	row.FlowRefused, row.StateBytes = measured(room.Refused), measured(g.Level.StateBytes)
+	row.SnapshotBytes = measured(g.Level.Snapshots.Size())
 	report := s.Budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.Hash())))
 	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)
@@ -93,8 +140,8 @@ func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g 
 			return err
 		}
 	}
-	row.TickTime = tickTimes(s.Systems.Durations[:ticks])
-	return nil
+	row.TickTime = tickTimes(s.Systems.Durations[from:ticks])
+	return o.end(g, in, ticks)
 }
 
 func writeDurations(name string, durations []uint32) error {
@@ -108,18 +155,24 @@ func writeDurations(name string, durations []uint32) error {
 	return nil
 }
 
-// playTicks plays the ticks. From the second on nothing here may allocate on the Go heap: checked
-// builds stop who does.
-func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (
-	ticks int, err error) {
+// playTicks plays the ticks from one on. From the second on nothing here may allocate on the Go heap:
+// checked builds stop who does.
+func (row *LevelResult) playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game,
+	in *inputs, from int, meter *meter) (ticks int, err error) {
 	if err := s.Budget.SealStrict(); err != nil {
 		return 0, err
 	}
 	defer s.Budget.Seal() // the change of levels may allocate; it can't fail, as the budget is open
 	begin := time.Now()
-	for ticks < o.Ticks && ctx.Err() == nil {
+	for ticks = from; ticks < o.Ticks && ctx.Err() == nil; {
 		start := time.Now()
-		if err := g.Step(); err != nil {
+		wanted := in.next(g, ticks)
+		if o.syncTest {
+			err = row.twice(ctx, o, s, g, ticks, wanted)
+		} else {
+			err = g.StepWith(wanted)
+		}
+		if err != nil {
 			return ticks, err
 		}
 		s.Systems.Durations[ticks] = uint32(min(time.Since(start).Nanoseconds(), math.MaxUint32))
@@ -128,9 +181,9 @@ func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, me
 		}
 		ticks++
 		if o.realtime {
-			time.Sleep(time.Until(begin.Add(time.Duration(ticks) * tickTime)))
+			time.Sleep(time.Until(begin.Add(time.Duration(ticks-from) * tickTime)))
 		}
-		if ticks == 1 {
+		if ticks == from+1 {
 			meter.warm()
 		}
 	}
@@ -154,14 +207,22 @@ func newMeter(b *budget.Budget) *meter {
 // warm is called after the first tick, which may allocate.
 func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
 
-// stop writes what was measured into the row, and leaves the rest null.
+// stop adds what was measured to the row, and leaves the rest null.
 func (m *meter) stop(row *LevelResult, ticks int) {
 	if ticks > 1 && build != "checked" { // there Strict looks, and allocates when it does
 		runtime.ReadMemStats(&m.after)
-		row.GoAllocs = measured(m.after.Mallocs - m.before.Mallocs)
-		row.Collections = measured(m.after.NumGC - m.before.NumGC)
+		row.GoAllocs = sum(row.GoAllocs, m.after.Mallocs-m.before.Mallocs)
+		row.Collections = sum(row.Collections, m.after.NumGC-m.before.NumGC)
 	}
 	if missing, ok := m.b.Missing(); ok && m.missingMeasured {
-		row.BudgetFaults = measured(max(missing, m.missing))
+		row.BudgetFaults = sum(row.BudgetFaults, max(missing, m.missing))
 	}
+}
+
+// sum is a figure with what is added to it.
+func sum[T int | uint32 | uint64](figure *T, more T) *T {
+	if figure != nil {
+		more += *figure
+	}
+	return &more
 }

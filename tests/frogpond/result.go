@@ -46,21 +46,27 @@ type Result struct {
 
 // LevelResult is a map; one that was not run has a name and an error.
 type LevelResult struct {
-	Name          string    `json:"name"`
-	Error         string    `json:"error,omitempty"`
-	Ticks         *int      `json:"ticks"`
-	Hash          *string   `json:"hash"`
-	LoadMicros    *int64    `json:"load_us"`
-	Used          *uint64   `json:"used"`
-	Peak          *uint64   `json:"peak"`
-	StateBytes    *uint64   `json:"state_bytes"` // what a tick leaves for the next: the room and all that it is the root of
-	FinalizersRun *uint64   `json:"finalizers_run"`
-	PoolCapacity  *int      `json:"pool_capacity"`
-	PoolPeak      *int      `json:"pool_peak"`
-	TickTime      TickTimes `json:"tick_ns"`
-	GoAllocs      *uint64   `json:"go_allocs"`
-	Collections   *uint32   `json:"collections"` // of the Go heap, from the second tick on
-	BudgetFaults  *int      `json:"budget_faults"`
+	Name       string  `json:"name"`
+	Error      string  `json:"error,omitempty"`
+	Ticks      *int    `json:"ticks"`
+	Hash       *string `json:"hash"`
+	LoadMicros *int64  `json:"load_us"`
+	Used       *uint64 `json:"used"`
+	Peak       *uint64 `json:"peak"`
+	StateBytes *uint64 `json:"state_bytes"` // what a tick leaves for the next: the room and all that it is the root of
+
+	SnapshotBytes   *int      `json:"snapshot_bytes"`
+	Rollbacks       *int      `json:"rollbacks"`         // with -rollback
+	Resimulated     *int      `json:"resimulated_ticks"` // then
+	Desyncs         *int      `json:"desyncs"`           // ticks, or games, that came to another state when they were played again
+	FirstDifference string    `json:"first_difference,omitempty"`
+	FinalizersRun   *uint64   `json:"finalizers_run"`
+	PoolCapacity    *int      `json:"pool_capacity"`
+	PoolPeak        *int      `json:"pool_peak"`
+	TickTime        TickTimes `json:"tick_ns"`
+	GoAllocs        *uint64   `json:"go_allocs"`
+	Collections     *uint32   `json:"collections"` // of the Go heap, from the second tick on
+	BudgetFaults    *int      `json:"budget_faults"`
 
 	Specials       *int    `json:"specials"`        // lines that carry one
 	SpecialSectors *int    `json:"special_sectors"` // sectors that do
@@ -148,7 +154,8 @@ func tickTimes(d []uint32) (t TickTimes) {
 // code is the exit code that follows from what was played.
 func (r *Result) code() int {
 	switch {
-	case r.close != nil || r.Leaks > 0 || !r.IdentityOK || len(r.Wrong) > 0:
+	case r.close != nil || r.Leaks > 0 || !r.IdentityOK || len(r.Wrong) > 0 ||
+		slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }):
 		return 1
 	case slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Error != "" }):
 		return 3
@@ -160,6 +167,12 @@ func (r *Result) code() int {
 func (r *Result) print(stdout, stderr io.Writer, asJSON, verbose bool) int {
 	if r.close != nil {
 		fmt.Fprintln(stderr, "frogpond:", r.close)
+	}
+	for _, l := range r.Levels {
+		if l.FirstDifference != "" {
+			fmt.Fprintf(stderr, "frogpond: %s: played again, %d of its states differ; the first %s\n", l.Name, *l.Desyncs,
+				l.FirstDifference)
+		}
 	}
 	for _, wrong := range r.Wrong {
 		fmt.Fprintln(stderr, "frogpond: -sweep:", wrong)

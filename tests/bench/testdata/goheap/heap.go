@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -148,3 +150,15 @@ type heapSlice[T any] struct{ s []T }
 func heapSliceOf[T any](_ arena.Base, s []T) heapSlice[T] { return heapSlice[T]{s} }
 
 func (s heapSlice[T]) Get(arena.Base) []T { return s.s }
+
+// heapState is a state that nobody saves.
+type heapState struct{}
+
+func heapBegin[T any](*budget.Region, scope.Scope, heapMaker[T]) (heapState, *T) {
+	return heapState{}, new(T)
+}
+
+func (heapState) Rebuild(fn func() error) error { return fn() }
+func (heapState) Size() uint64                  { return 0 }
+
+func heapNewRing(scope.Scope, int, heapState) *save.Ring { return nil }

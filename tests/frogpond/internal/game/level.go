@@ -1,7 +1,8 @@
 package game
 
 import (
-	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
@@ -12,7 +13,8 @@ import (
 type Level struct {
 	doom.Level
 	Room       *Room
-	StateBytes uint64 // from the room to the end of what it is the root of
+	Snapshots  *save.Ring // of snapshots of the state
+	StateBytes uint64     // from the room to the end of what it is the root of
 	Frogs      frogs
 	Players    scope.Pool[Player]
 	World      *World
@@ -37,10 +39,11 @@ var (
 	indexMaker  = scope.Plain[int32]()
 )
 
-// loadLevel makes the level of m in s. The chart is drawn with a scratch.
-func loadLevel(s scope.Scope, base arena.Base, m doom.Map, scratch scope.Scratch, players int,
-	logName string) (*Level, error) {
-	read, err := m.Load(s, base)
+// loadLevel makes the level of m in s, with room for so many players and snapshots. The chart is
+// drawn with a scratch.
+func loadLevel(region *budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
+	players, snapshots int, logName string) (*Level, error) {
+	read, err := m.Load(s, region.Base())
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,9 @@ func loadLevel(s scope.Scope, base arena.Base, m doom.Map, scratch scope.Scratch
 	if err := l.World.loadScript(s); err != nil {
 		return nil, err
 	}
-	l.makeState(s, players)
+	if err := l.makeState(region, s, players, snapshots); err != nil {
+		return nil, err
+	}
 	if err := l.openFrogSystem(s, logName); err != nil {
 		return nil, err
 	}

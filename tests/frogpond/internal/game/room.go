@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -70,9 +72,9 @@ var (
 
 // makeState makes what a tick leaves for the next. What it looks at was made before and never
 // changes; what is made after it is nobody's state.
-func (l *Level) makeState(s scope.Scope, players int) {
-	before := s.Free() // the state begins here
-	l.Room = roomMaker.New(s)
+func (l *Level) makeState(region *budget.Region, s scope.Scope, players, snapshots int) error {
+	state, room := save.Begin(region, s, roomMaker)
+	l.Room = room
 	l.PlaceSectors(s)
 	l.Room.Sectors = arena.SliceOf(l.Base, l.Sectors)
 	frogs := min(len(l.Things), maxFrogs)
@@ -82,13 +84,17 @@ func (l *Level) makeState(s scope.Scope, players int) {
 	l.voices = voiceMaker.Pool(s, maxVoices)
 	l.Room.Events = arena.SliceOf(l.Base, eventMaker.Slice(s, eventsLength))
 	l.World.makeState(s)
-	l.rebuild()
-	l.StateBytes = before - s.Free() // and ends here
+	if err := state.Rebuild(l.rebuild); err != nil {
+		return err
+	}
+	l.Snapshots = save.NewRing(s, snapshots, state)
+	l.StateBytes = state.Size()
+	return nil
 }
 
 // rebuild makes the views that Go has of the state. Between ticks it can run at any time, and does
 // when the state was put back.
-func (l *Level) rebuild() {
+func (l *Level) rebuild() error {
 	r, w := l.Room, l.World
 	l.Sectors = r.Sectors.Get(l.Base)
 	l.Frogs.handles = r.Frogs.Get(l.Base)
@@ -97,6 +103,7 @@ func (l *Level) rebuild() {
 	w.scrolls = r.Scrolls.Get(l.Base)[:r.ScrollCount]
 	w.carries = r.Carries.Get(l.Base)[:r.CarryCount]
 	l.grid.filled = false
+	return nil
 }
 
 // happen adds to the events.

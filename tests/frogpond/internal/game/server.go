@@ -12,12 +12,13 @@ import (
 
 // Options are what a server is told.
 type Options struct {
-	WADs    []string // files, or doom.Builtin
-	Maps    string   // names with commas, or all
-	Log     string   // a file
-	Ticks   int      // of a map, at most: the systems keep how long each took
-	Workers int      // goroutines that decide
-	Seed    uint64   // of the levels that the program makes
+	WADs      []string // files, or doom.Builtin
+	Maps      string   // names with commas, or all
+	Log       string   // a file
+	Ticks     int      // of a map, at most: the systems keep how long each took
+	Workers   int      // goroutines that decide
+	Snapshots int      // that a level has room for; 0: one
+	Seed      uint64   // of the levels that the program makes
 }
 
 // Server is what Boot leaves: the maps that there are, the systems, and the crew.
@@ -27,6 +28,8 @@ type Server struct {
 	Systems *Systems // nil after a load that failed
 	crew    *crew
 	log     string // the file
+
+	snapshots int
 }
 
 // Boot loads init and the systems. Whatever fails, full included, leaves both to the caller's Close
@@ -42,7 +45,8 @@ func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Budget: b, Maps: maps, crew: newCrew(b, o.Workers), log: o.Log}
+	s := &Server{Budget: b, Maps: maps, crew: newCrew(b, o.Workers), log: o.Log,
+		snapshots: max(1, o.Snapshots)}
 	if err := s.LoadSystems(ctx, o); err != nil {
 		s.crew.stop()
 		return nil, err
@@ -72,7 +76,7 @@ func (s *Server) Seal() error {
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
 	region := s.Budget.Region("level")
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
-		return loadLevel(in, region.Base(), m, s.crew.workers[0].scratches[1], players, s.log)
+		return loadLevel(region, in, m, s.crew.workers[0].scratches[1], players, s.snapshots, s.log)
 	})
 	return level.Get(), err
 }

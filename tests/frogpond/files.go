@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// inputs are those of -replay; or none, with room for all where somebody wants them.
+func (o *options) inputs() (in inputs, err error) {
+	in = inputs{players: o.bots}
+	if o.rollback != 0 || o.record != "" {
+		in.list = make([]game.Input, 0, o.bots*o.Ticks)
+	}
+	if o.replay == "" {
+		return in, nil
+	}
+	data, err := os.ReadFile(o.replay)
+	if err != nil {
+		return in, fmt.Errorf("-replay: %w", err)
+	}
+	size := binary.Size(game.Input{})
+	if len(data)%max(1, size*o.bots) != 0 {
+		return in, fmt.Errorf("-replay %s: %d bytes are no inputs of %d players, %d bytes each", o.replay, len(data), o.bots, size)
+	}
+	in.list = make([]game.Input, len(data)/size)
+	_, err = binary.Decode(data, binary.LittleEndian, in.list)
+	return in, err
+}
+
+// begin is the tick to begin with: that of -load, whose state is in place then.
+func (o *options) begin(ctx context.Context, g *game.Game) (tick int, err error) {
+	if o.load == "" {
+		return 0, nil
+	}
+	file, err := os.Open(o.load)
+	if err != nil {
+		return 0, fmt.Errorf("-load: %w", err)
+	}
+	defer file.Close()
+	number, err := g.Level.Snapshots.Read(bufio.NewReader(file))
+	if err == nil {
+		err = g.Level.Snapshots.Restore(ctx, number)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("-load %s: %w", o.load, err)
+	}
+	return int(number), nil
+}
+
+// end takes the last state, and writes what is to be written.
+func (o *options) end(g *game.Game, in *inputs, ticks int) error {
+	ring := g.Level.Snapshots
+	if err := ring.Take(uint64(ticks)); err != nil {
+		return err
+	}
+	if o.record != "" {
+		if err := write("-record", o.record, func(w io.Writer) error {
+			return binary.Write(w, binary.LittleEndian, in.list)
+		}); err != nil {
+			return err
+		}
+	}
+	if o.save == "" {
+		return nil
+	}
+	return write("-save", o.save, func(w io.Writer) error { return ring.Write(w, uint64(ticks)) })
+}
+
+func write(flag, name string, fn func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err == nil {
+		err = fn(file)
+		if failed := file.Close(); err == nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", flag, name, err)
+	}
+	return nil
+}

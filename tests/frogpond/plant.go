@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// plant is a fault that games have, put in on purpose: what a tick leaves depends on something that is
+// neither state nor input.
+type plant string
+
+// The plants: a field has something of an address; something outside of the state isn't put back; players
+// come in the order of a Go map.
+const (
+	plantNone    plant = ""
+	plantAddress plant = "address"
+	plantReset   plant = "reset"
+	plantOrder   plant = "order"
+)
+
+var plants = []string{string(plantAddress), string(plantReset), string(plantOrder)}
+
+var words = scope.Plain[uint64]()
+
+// forgotten is what nobody puts back.
+var forgotten uint32
+
+// byName is players as a Go map has them.
+var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5, "gus": 6, "hugo": 7}
+
+// into puts the fault into the state.
+func (p plant) into(b *budget.Budget, g *game.Game) {
+	l := g.Level
+	switch p {
+	case plantAddress:
+		l.Room.Voices = uint64(uintptr(unsafe.Pointer(words.TryNew(b.Frame()))))
+	case plantReset:
+		forgotten++
+		l.Players.At(0).Secrets = forgotten
+	case plantOrder:
+		for _, i := range byName {
+			if i < l.Players.Cap() {
+				l.Players.At(i).Heading = l.Room.Tick & 15
+				break
+			}
+		}
+	}
+}
+
+// Set is for package flag.
+func (p *plant) Set(text string) error {
+	for _, known := range plants {
+		if text == known {
+			*p = plant(text)
+			return nil
+		}
+	}
+	return fmt.Errorf("a plant is one of %s", strings.Join(plants, ", "))
+}
+
+func (p *plant) String() string { return string(*p) }

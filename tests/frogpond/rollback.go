@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// inputs are those of a game, a tick after the other, with one for each player.
+type inputs struct {
+	players int
+	list    []game.Input
+}
+
+// next is what players want in a tick: what was recorded, or what the bots say, which is recorded where
+// there is room.
+func (in *inputs) next(g *game.Game, tick int) []game.Input {
+	if tick < in.ticks() {
+		return in.at(tick)
+	}
+	list := g.Decide()
+	if tick == in.ticks() && len(in.list)+len(list) <= cap(in.list) {
+		in.list = append(in.list, list...)
+	}
+	return list
+}
+
+func (in *inputs) at(tick int) []game.Input { return in.list[tick*in.players : (tick+1)*in.players] }
+
+// ticks is for how many ticks there are inputs.
+func (in *inputs) ticks() int { return len(in.list) / max(1, in.players) }
+
+// wire delivers the inputs of a game late: that of tick t comes when tick t + lateness begins, which is
+// a draw for each player and tick. Until then it is guessed that the player goes on as he did.
+type wire struct {
+	real  inputs // which nobody looks at before they are delivered
+	used  inputs // known or guessed, by now
+	known []bool // of used
+	late  int    // ticks, at most
+	seed  uint64
+}
+
+func newWire(real inputs, late int, seed uint64) *wire {
+	n := len(real.list)
+	return &wire{real, inputs{real.players, make([]game.Input, n)}, make([]bool, n), late, seed}
+}
+
+func (w *wire) lateness(tick, player int) int {
+	return int(doom.Random(w.seed^0x1a7e, uint32(tick), uint32(player)) % uint64(w.late+1))
+}
+
+// deliver gives what comes when a tick begins. It says from which tick on another input was played than
+// was given; the tick itself: none.
+func (w *wire) deliver(now int) (wrong int) {
+	wrong = now
+	for tick := max(0, now-w.late); tick <= min(now, w.real.ticks()-1); tick++ {
+		for p := range w.real.players {
+			if at := tick*w.real.players + p; tick+w.lateness(tick, p) <= now && !w.known[at] {
+				if w.known[at] = true; w.used.list[at] != w.real.list[at] {
+					w.used.list[at] = w.real.list[at]
+					wrong = min(wrong, tick)
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// guess fills in what isn't known of a tick: a player goes on, but has no other frog appear.
+func (w *wire) guess(tick int) []game.Input {
+	in := w.used.at(tick)
+	for p := range in {
+		if w.known[tick*w.used.players+p] {
+			continue
+		}
+		in[p] = game.Input{}
+		if tick > 0 {
+			in[p] = w.used.at(tick - 1)[p]
+			in[p].Flags &^= game.Spawn
+		}
+	}
+	return in
+}
+
+// rollback plays a game of recorded inputs once more, as who gets them late.
+func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server, g *game.Game,
+	real inputs, meter *meter) error {
+	if err := s.Budget.SealStrict(); err != nil {
+		return err
+	}
+	defer s.Budget.Seal()
+	w, ring := newWire(real, o.rollback-1, o.Seed), g.Level.Snapshots
+	rollbacks, again := 0, 0
+	advance := func(tick int) error {
+		if err := ring.Take(uint64(tick)); err != nil {
+			return err
+		}
+		return g.StepWith(w.guess(tick))
+	}
+	for now := 0; now <= real.ticks()+w.late && ctx.Err() == nil; now++ {
+		last := min(now, real.ticks())
+		if wrong := w.deliver(now); wrong < last {
+			rollbacks++
+			if err := ring.Restore(ctx, uint64(wrong)); err != nil {
+				return err
+			}
+			for tick := wrong; tick < last; tick++ {
+				again++
+				if err := advance(tick); err != nil {
+					return err
+				}
+			}
+		}
+		if now < real.ticks() {
+			if err := advance(now); err != nil {
+				return err
+			}
+		}
+		if now == 0 {
+			meter.warm()
+		}
+	}
+	row.Rollbacks, row.Resimulated = measured(rollbacks), measured(again)
+	return nil
+}
+
+// twice plays a tick, goes back, plays it again, and compares.
+func (row *LevelResult) twice(ctx context.Context, o *options, s *game.Server, g *game.Game, tick int,
+	in []game.Input) error {
+	ring := g.Level.Snapshots
+	before := 3 * uint64(tick)
+	if err := ring.Take(before); err != nil {
+		return err
+	}
+	for after := before + 1; after <= before+2; after++ {
+		if err := ring.Restore(ctx, before); err != nil {
+			return err
+		}
+		if err := g.StepWith(in); err != nil {
+			return err
+		}
+		o.plant.into(s.Budget, g)
+		if err := ring.Take(after); err != nil {
+			return err
+		}
+	}
+	return row.compare(g, before+1, before+2, fmt.Sprintf("after tick %d", tick))
+}
+
+// compare counts two snapshots that differ, and keeps what differs first.
+func (row *LevelResult) compare(g *game.Game, a, b uint64, when string) error {
+	ring := g.Level.Snapshots
+	first, err := ring.Hash(a)
+	if err != nil {
+		return err
+	}
+	second, err := ring.Hash(b)
+	if err != nil || first == second {
+		return err
+	}
+	if *row.Desyncs++; *row.Desyncs > 1 {
+		return nil
+	}
+	d, _, err := ring.Diff(a, b)
+	row.FirstDifference = when + ": " + d.String()
+	return err
+}
