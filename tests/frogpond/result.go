@@ -53,7 +53,7 @@ type LevelResult struct {
 	LoadMicros    *int64    `json:"load_us"`
 	Used          *uint64   `json:"used"`
 	Peak          *uint64   `json:"peak"`
-	StateBytes    *uint64   `json:"state_bytes"` // what a tick leaves for the next: the room and all that it is the root of
+	StateBytes    *uint64   `json:"state_bytes"` // of what a tick leaves for the next
 	FinalizersRun *uint64   `json:"finalizers_run"`
 	PoolCapacity  *int      `json:"pool_capacity"`
 	PoolPeak      *int      `json:"pool_peak"`
