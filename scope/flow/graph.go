@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Graph is a graph that was loaded; Instances makes room for what it runs in. It dies with the scope
-// that it was loaded in. One goroutine at a time uses a graph. The zero Graph is refused.
+// Graph is a graph that was loaded; Instances makes room for what it runs in. It dies with the
+// scope that it was loaded in. One goroutine at a time uses a graph. The zero Graph is refused.
 type Graph struct {
 	of       *vocabulary
 	root     *root
@@ -97,10 +97,10 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	return g, nil
 }
 
-// Instances makes room for so many instances of the graph, in the scope that it was loaded in, which
-// is the topmost one: all that changes when graphs run lies there, so that who saves a level's state
-// may have the blob before it. A full scope unwinds. A second call is a caller's bug and panics.
-// Cost: for each instance its dynamic data and 9 bytes, and 64; one call into C.
+// Instances makes room for so many instances of the graph, in the scope that it was loaded in,
+// which is the topmost one: all that changes when graphs run lies there, so that who saves a
+// level's state may have the blob before it. A full scope unwinds. A second call is a caller's bug
+// and panics. Cost: for each instance its dynamic data and 9 bytes, and 64; one call into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
@@ -112,7 +112,8 @@ func (g *Graph) Instances(n int) {
 	}
 	block := g.scope.BytesUnzeroed(size, arena_c.LineSize)
 	clear(block) // also what nothing else writes: the same state is the same bytes
-	g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(size), uint64(8*len(g.template)), 8, true)
+	data := uint64(8 * len(g.template))
+	g.pool = arena_c.PoolMake(unsafe.Pointer(&block[0]), uint64(size), data, 8, true)
 	g.gen = g.pool.Gen
 }
 

@@ -46,27 +46,27 @@ type Result struct {
 
 // LevelResult is a map; one that was not run has a name and an error.
 type LevelResult struct {
-	Name       string  `json:"name"`
-	Error      string  `json:"error,omitempty"`
-	Ticks      *int    `json:"ticks"`
-	Hash       *string `json:"hash"`
-	LoadMicros *int64  `json:"load_us"`
-	Used       *uint64 `json:"used"`
-	Peak       *uint64 `json:"peak"`
-	StateBytes *uint64 `json:"state_bytes"` // what a tick leaves for the next: the room and all that it is the root of
+	Name          string    `json:"name"`
+	Error         string    `json:"error,omitempty"`
+	Ticks         *int      `json:"ticks"`
+	Hash          *string   `json:"hash"`
+	LoadMicros    *int64    `json:"load_us"`
+	Used          *uint64   `json:"used"`
+	Peak          *uint64   `json:"peak"`
+	StateBytes    *uint64   `json:"state_bytes"` // of what a tick leaves for the next
+	FinalizersRun *uint64   `json:"finalizers_run"`
+	PoolCapacity  *int      `json:"pool_capacity"`
+	PoolPeak      *int      `json:"pool_peak"`
+	TickTime      TickTimes `json:"tick_ns"`
+	GoAllocs      *uint64   `json:"go_allocs"`
+	Collections   *uint32   `json:"collections"` // of the Go heap, from the second tick on
+	BudgetFaults  *int      `json:"budget_faults"`
 
-	SnapshotBytes   *int      `json:"snapshot_bytes"`
-	Rollbacks       *int      `json:"rollbacks"`         // with -rollback
-	Resimulated     *int      `json:"resimulated_ticks"` // then
-	Desyncs         *int      `json:"desyncs"`           // ticks, or games, that came to another state when they were played again
-	FirstDifference string    `json:"first_difference,omitempty"`
-	FinalizersRun   *uint64   `json:"finalizers_run"`
-	PoolCapacity    *int      `json:"pool_capacity"`
-	PoolPeak        *int      `json:"pool_peak"`
-	TickTime        TickTimes `json:"tick_ns"`
-	GoAllocs        *uint64   `json:"go_allocs"`
-	Collections     *uint32   `json:"collections"` // of the Go heap, from the second tick on
-	BudgetFaults    *int      `json:"budget_faults"`
+	SnapshotBytes   *int   `json:"snapshot_bytes"`
+	Rollbacks       *int   `json:"rollbacks"`         // with -rollback
+	Resimulated     *int   `json:"resimulated_ticks"` // likewise
+	Desyncs         *int   `json:"desyncs"`           // ticks, or games, that came to another state
+	FirstDifference string `json:"first_difference,omitempty"`
 
 	Specials       *int    `json:"specials"`        // lines that carry one
 	SpecialSectors *int    `json:"special_sectors"` // sectors that do

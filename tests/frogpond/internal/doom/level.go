@@ -136,8 +136,8 @@ func (l *Level) readSectors(s scope.Scope, raw *rawMap) {
 	}
 }
 
-// PlaceSectors makes the sectors anew in s, as they are, and has the lines lead there: for who wants
-// all that play changes side by side. Those that Load made stay as the file has them.
+// PlaceSectors makes the sectors anew in s, as they are, and has the lines lead there: for who
+// wants all that play changes side by side. Those that Load made stay as the file has them.
 func (l *Level) PlaceSectors(s scope.Scope) {
 	placed := sectorMaker.Slice(s, len(l.Sectors))
 	copy(placed, l.Sectors)

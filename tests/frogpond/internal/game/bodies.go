@@ -102,8 +102,8 @@ func (p *Player) land(at doom.Point, heading uint32, sector uint16) {
 	p.At, p.Heading, p.Sector, p.Still = at, heading, sector, 0
 }
 
-// LineTeleport takes who triggers it to the front of the other line with the tag, as far along it as
-// he was along this one, and turned as the lines are.
+// LineTeleport takes who triggers it to the front of the other line with the tag, as far along it
+// as he was along this one, and turned as the lines are.
 func (w *World) LineTeleport(n *doom.Line) bool {
 	for i := range w.Lines {
 		to := &w.Lines[i]
@@ -180,8 +180,8 @@ func (w *World) hurt(p *Player, damage int32) {
 	w.restartPlayer(p)
 }
 
-// fits says whether all bodies in a sector fit between floors and ceilings. Those that don't are hurt
-// if crush, every fourth tick.
+// fits says whether all bodies in a sector fit between floors and ceilings. Those that don't are
+// hurt if crush, every fourth tick.
 func (w *World) fits(c *doom.Sector, crush bool) bool {
 	all, hurts := true, w.Room.Tick%4 == 0
 	for i := range w.Players.Cap() {

@@ -47,8 +47,8 @@ func (c *crew) stop() {
 	}
 }
 
-// run lets all workers do their shares, and waits for them: bots think, or the commands of this tick
-// are filled.
+// run lets all workers do their shares, and waits for them: bots think, or the commands of this
+// tick are filled.
 func (c *crew) run(thinks bool) {
 	c.thinks = thinks
 	for _, w := range c.workers[1:] {

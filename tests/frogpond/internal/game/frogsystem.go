@@ -8,8 +8,8 @@ import (
 )
 
 // frogSystem is the FrogSystem of DICE's talk, an object of the level: its constructor opens a lock
-// and a log file, and when the level closes it dies before them, and before the room and the frogs. At
-// the end it writes what became of them.
+// and a log file, and when the level closes it dies before them, and before the room and the frogs.
+// At the end it writes what became of them.
 type frogSystem struct {
 	log   log
 	level [8]byte
@@ -29,8 +29,8 @@ type voice struct {
 	Left   uint64 // ticks
 }
 
-// chorus is the frogs that croak in one tick. It lives in a scope of the frame, and its finalizer has
-// run when the tick is over.
+// chorus is the frogs that croak in one tick. It lives in a scope of the frame, and its finalizer
+// has run when the tick is over.
 type chorus struct {
 	Room   scope.Addr[Room]
 	Voices uint64

@@ -1,12 +1,12 @@
 // Package game is the play: a [Server] boots the library and the systems, loads maps, and begins a
 // [Game] on each; a tick of it is decided by the crew, in parallel, and then applied.
 //
-// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks, room.go
-// what one tick leaves for the next, frogsystem.go what its frogs belong to, log.go what each writes of
-// itself, crew.go the workers. players.go and frogs.go say what each of them does in a tick, bots.go
-// what a player wants that nobody else plays; trace.go and grid.go what stops them and what they see,
-// way.go and chart.go where they can walk. It says nothing to anybody but the log: options, figures
-// and words are the program's.
+// server.go and systems.go are what outlives a map, level.go and game.go a map and its ticks,
+// room.go what one tick leaves for the next, frogsystem.go what its frogs belong to, log.go what
+// each writes of itself, crew.go the workers. players.go and frogs.go say what each of them does in
+// a tick, bots.go what a player wants that nobody else plays; trace.go and grid.go what stops them
+// and what they see, way.go and chart.go where they can walk. It says nothing to anybody but the
+// log: options, figures and words are the program's.
 package game
 
 import (
@@ -19,9 +19,9 @@ import (
 )
 
 // Game is the play of one map. In a tick bots decide what they want; who plays otherwise gives
-// inputs of his own. The tick itself has two halves: the crew decides, in parallel and only reading;
-// then the commands are applied one after the other. So the state after a tick follows from that
-// before it and from the inputs, and from nothing else: not from the number of workers.
+// inputs of his own. The tick itself has two halves: the crew decides, in parallel and only
+// reading; then the commands are applied one after the other. So the state after a tick follows
+// from that before it and from the inputs, and from nothing else: not from the number of workers.
 type Game struct {
 	budget  *budget.Budget
 	Level   *Level

@@ -17,11 +17,11 @@ func bytesOf[T any](x *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(x)), unsafe.Sizeof(*x))
 }
 
-// TestHashHasAllState changes each byte of one of each kind of what changes in play: each is another
-// hash.
+// TestHashHasAllState changes each byte of one of each kind of what changes in play: each is
+// another hash.
 func TestHashHasAllState(t *testing.T) {
-	w, p := strip(t, []room{{0, 128, 160, 1, 0, 0}, {0, 128, 0, 0, 3, 0}, {0, 128, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
-		[]special{{48, 0}, {252, 3}, {1, 0}})
+	w, p := strip(t, []room{{0, 128, 160, 1, 0, 0}, {0, 128, 0, 0, 3, 0}, {0, 128, 0, 0, 0, 0},
+		{0, 0, 0, 0, 0, 0}}, []special{{48, 0}, {252, 3}, {1, 0}})
 	g := &Game{Level: w.Level, crew: &crew{}}
 	require.True(t, w.fireAs(p, 2), "a door")
 	g.spawn(p.At, 1)
@@ -55,8 +55,8 @@ func TestHashHasAllState(t *testing.T) {
 	}
 }
 
-// TestStateIsPlain: what lies in the state has one size everywhere, no bytes that belong to no field,
-// and no address. An input is small.
+// TestStateIsPlain: what lies in the state has one size everywhere, no bytes that belong to no
+// field, and no address. An input is small.
 func TestStateIsPlain(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[Room](), reflect.TypeFor[doom.Sector](),
 		reflect.TypeFor[arena.Handle[Frog]](), reflect.TypeFor[Frog](), reflect.TypeFor[Player](),

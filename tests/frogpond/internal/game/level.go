@@ -8,8 +8,9 @@ import (
 )
 
 // Level is a map in play: it, and who lives there. The struct is a Go value that points into the
-// region level, and is gone with it. In the region lies first what never changes, then the state, then
-// what is nobody's state: the log, what each tick fills anew, and the bots' brains, which give inputs.
+// region level, and is gone with it. In the region lies first what never changes, then the state,
+// then what is nobody's state: the log, what each tick fills anew, and the bots' brains, which give
+// inputs.
 type Level struct {
 	doom.Level
 	Room       *Room

@@ -11,10 +11,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// Room is the root of a level's state: all that a tick leaves for the next lies in it, in the slices
-// that it names, and in the pools and the graph's instance that are made beside it. All of that is
-// plain data without padding, in one stretch of the region, and knows no address: so it can be
-// copied, compared and put back. Whoever has the same state and gives the same inputs plays the same.
+// Room is the root of a level's state: all that a tick leaves for the next lies in it, in the
+// slices that it names, and in the pools and the graph's instance that are made beside it. All of
+// that is plain data without padding, in one stretch of the region, and knows no address: so it can
+// be copied, compared and put back. Whoever has the same state and gives the same inputs plays the
+// same.
 type Room struct {
 	counts
 	Sectors arena.Slice[doom.Sector]
@@ -38,8 +39,8 @@ type counts struct {
 
 	Tick, LightCount, ScrollCount, CarryCount uint32
 
-	// Lines that did something; that didn't for want of a mover; whose tag no sector has; events of the
-	// graph that took too many steps.
+	// Lines that did something; that didn't for want of a mover; whose tag no sector has; events of
+	// the graph that took too many steps.
 	Fired, Refused, Nowhere, Errors uint32
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // played is a new game on a map with a crew, and its hash after each tick. step plays one.
-func played(t *testing.T, m int, workers, ticks int, step func(g *Game, tick int) error) []doom.Hash {
+func played(t *testing.T, m, workers, ticks int, step func(*Game, int) error) []doom.Hash {
 	t.Helper()
 	s := openCrew(t, workers, doom.InstalledWADs()[0])
 	g, err := s.start(t, s.Maps[m%len(s.Maps)], 8)
@@ -26,8 +26,9 @@ func played(t *testing.T, m int, workers, ticks int, step func(g *Game, tick int
 	return hashes
 }
 
-// The state after a tick follows from that before it and the inputs: recorded inputs without the bots
-// that gave them, with another crew, and with views that are made anew before each tick, play the same.
+// The state after a tick follows from that before it and the inputs: recorded inputs without the
+// bots that gave them, with another crew, and with views that are made anew before each tick, play
+// the same.
 func TestInputsPlayAgain(t *testing.T) {
 	const ticks = 150
 	var inputs [][]Input
@@ -52,7 +53,8 @@ func TestInputsPlayAgain(t *testing.T) {
 	}
 }
 
-// Any bytes may be an input: nobody leaves the map or is within a wall, and few inputs do as none.
+// Any bytes may be an input, for more players than there are or for fewer: nobody leaves the map,
+// and the same bytes play the same.
 func TestAnyInput(t *testing.T) {
 	const ticks = 200
 	play := func() []doom.Hash {

@@ -427,7 +427,7 @@ func TestMoversOfDoorsAndStairs(t *testing.T) {
 	for i := range 3 {
 		require.True(t, w.fireAs(p, i))
 	}
-	assert.Equal(t, 2+2+2, w.movers.Cap(), "of two doors, of both planes with the tag, of two more steps")
+	assert.Equal(t, 2+2+2, w.movers.Cap(), "two doors, both planes with the tag, two more steps")
 	assert.Equal(t, 2+3, w.movers.Live())
 	assert.Zero(t, w.Room.Refused)
 }

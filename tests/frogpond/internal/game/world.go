@@ -200,7 +200,9 @@ func (w *World) Scroll(line uint32, step int32) {
 
 // Carry makes the floors with a tag move bodies along a line, a 32nd of it in each tick.
 func (w *World) Carry(tag uint16, n *doom.Line) {
-	for i := w.NextTagged(tag, -1); i >= 0 && len(w.carries) < cap(w.carries); i = w.NextTagged(tag, i) {
+	free := cap(w.carries) - len(w.carries)
+	for i := w.NextTagged(tag, -1); i >= 0 && free > 0; i = w.NextTagged(tag, i) {
+		free--
 		step := doom.Point{X: n.DX << (doom.UnitBits - 5), Y: n.DY << (doom.UnitBits - 5)}
 		w.carries = append(w.carries, carry{Sector: uint16(i), Step: step})
 		w.Room.CarryCount++
@@ -222,8 +224,8 @@ func (w *World) timedDoor(c *doom.Sector, special *doom.SectorSpecial) {
 	}
 }
 
-// fire is a line triggered: by who walks over it from a side, uses it, shoots at it. It says whether
-// the line did something.
+// fire is a line triggered: by who walks over it from a side, uses it, shoots at it. It says
+// whether the line did something.
 func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bool {
 	if by == doom.Used && !front {
 		return false // nobody reaches through a wall
@@ -246,7 +248,8 @@ func (w *World) fire(line uint16, by doom.Trigger, front bool, who activator) bo
 	return c.acted
 }
 
-// all does what an action does on all sectors with a tag. The line is that whose front has the flat.
+// all does what an action does on all sectors with a tag. The line is that whose front has the
+// flat.
 func (w *World) all(tag, line int32, e doom.Effect) (acted bool) {
 	if tag == 0 && e.Action != doom.SetLight && e.Action != doom.StrobeLight {
 		w.Room.Nowhere++
