@@ -293,7 +293,7 @@ check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-flow
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile
 .PHONY: $(SOAKS) soak-go127
 soak: ## what check leaves out, in its long form: ten parts
 	$(call parts,$(SOAKS))
@@ -320,8 +320,8 @@ soak-pages: cross-linux-arm64 ## arm64: every suite in full, with pages of 4, 16
 	@$(MAKE) -s -k -O -j$$(nproc) SHORT= LIMIT=2h $(call runs,linux-arm64)
 soak-devices: soak-go127 $(DEVICES:%=device-%) ## frogpond as each device has it; and the next release of Go
 soak-model: model ## random programs for TIME=1m in each build
-soak-flow: ## ten minutes each: hostile graphs, as blobs and as JSON, and maps with hostile specials
-	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD)'
+soak-hostile: ## ten minutes each: graphs as blobs and as JSON, maps with hostile specials, deltas and images of a state
+	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD|Apply|Image)'
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

@@ -27,6 +27,15 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 // Image is a copy of a snapshot's.
 func Image(r *Ring, number uint64) []byte { return append([]byte(nil), r.find(number).image...) }
 
+// Live is the image of what there is now.
+func Live(r *Ring) []byte {
+	image := make([]byte, r.Size())
+	for i := range r.parts {
+		r.parts[i].take(image)
+	}
+	return image
+}
+
 // Hold has the ring hold an image as a snapshot, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
 	copy(r.spare, image)
