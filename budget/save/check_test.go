@@ -21,6 +21,7 @@ func TestHostileImage(t *testing.T) {
 		p.step(i)
 	}
 	require.NoError(t, p.ring.Take(1))
+	const live, free = arena_c.ChunkLive, arena_c.ChunkFree
 	c := save.ControlOf(p.ring)
 	require.Len(t, c.Pools, 2)
 	require.Len(t, c.Nodes, 3) // of two pools and a label
@@ -44,7 +45,11 @@ func TestHostileImage(t *testing.T) {
 	clearChunk := func(pool save.ControlPool, i int) {
 		clear(image[pool.Chunks+i*pool.Stride:][:pool.Stride])
 	}
-	fresh := func(pool save.ControlPool) int { return bytes.Count(image[pool.States:pool.Chunks], []byte{arena_c.ChunkFresh}) }
+	fresh := func(pool save.ControlPool) int {
+		return bytes.Count(image[pool.States:pool.Chunks], []byte{arena_c.ChunkFresh})
+	}
+	putChunk := frogs.Chunks + frogs.Stride*chunk(frogs, free, 0)
+	list := frogs.Numbers + 4*fresh(frogs) // of those that were put
 	for _, test := range []struct {
 		what   string
 		change func()
@@ -59,42 +64,41 @@ func TestHostileImage(t *testing.T) {
 		{"one retired", func() { add(c.Words[0]+4, 1) }, "free and 1 retired by its words"},
 		{"all free", func() { add(c.Words[0], 1<<31) }, "by its words"},
 		{"no state", func() { *state(frogs, 0) = 5 }, "1 chunks whose state is none"},
-		{"leaving", func() { *state(frogs, chunk(frogs, arena_c.ChunkLive, 0)) = arena_c.ChunkLeaving }, "1 chunks whose state is none"},
+		{"leaving", func() { *state(frogs, 0) = arena_c.ChunkLeaving }, "1 chunks whose state is none"},
 		{"what marks a chunk", func() { *state(frogs, 0) |= 0x80 }, "1 chunks whose state is none"},
-		{"live, not counted", func() { *state(flies, chunk(flies, arena_c.ChunkFree, 0)) = arena_c.ChunkLive }, "by the states of its chunks"},
+		{"live, not counted", func() { *state(flies, chunk(flies, free, 0)) = live }, "by the states"},
 		{"free, not counted", func() {
-			i := chunk(flies, arena_c.ChunkLive, 0)
+			i := chunk(flies, live, 0)
 			*state(flies, i) = arena_c.ChunkFree
 			clearChunk(flies, i)
 		}, "by the states of its chunks"},
 		{"retired without handles", func() {
-			i := chunk(flies, arena_c.ChunkLive, 0)
+			i := chunk(flies, live, 0)
 			*state(flies, i) = arena_c.ChunkRetired
 			clearChunk(flies, i)
 			add(c.Words[1]+4, 1)
 		}, "1 chunks retired, and it has no handles"},
 		{"fresh and free change places", func() {
-			i := chunk(frogs, arena_c.ChunkFree, 0)
+			i := chunk(frogs, free, 0)
 			*state(frogs, i), *state(frogs, frogs.Count-1) = arena_c.ChunkFresh, arena_c.ChunkFree
 		}, "never taken before one that was"},
 		{"two fresh change places", func() {
 			add(frogs.Numbers, 1<<32-1)
 			add(frogs.Numbers+4, 1)
 		}, "which was never taken"},
-		{"out of range", func() { add(frogs.Numbers+4*fresh(frogs), 1000) }, "its list of free chunks has chunk 10"},
-		{"out of range by far", func() { add(frogs.Numbers+4*fresh(frogs), 1<<31) }, "its list of free chunks has chunk 21474836"},
+		{"out of range", func() { add(list, 1000) }, "its list of free chunks has chunk 10"},
+		{"out of range by far", func() { add(list, 1<<31) }, "free chunks has chunk 21474836"},
 		{"a live one", func() {
-			binary.LittleEndian.PutUint32(image[frogs.Numbers+4*fresh(frogs):], uint32(chunk(frogs, arena_c.ChunkLive, 0)))
+			binary.LittleEndian.PutUint32(image[list:], uint32(chunk(frogs, live, 0)))
 		}, "which isn't free"},
 		{"twice", func() {
-			at := frogs.Numbers + 4*fresh(frogs)
-			copy(image[at+4:at+8], image[at:])
+			copy(image[list+4:list+8], image[list:])
 		}, "or is there twice"},
-		{"another pool's generation", func() { image[frogs.Generations+3] ^= 4 }, "which this pool doesn't give"},
-		{"no generation", func() { clear(image[frogs.Generations:][:4]) }, "generation 0x0 of chunk 0, which this pool doesn't give"},
-		{"the last chunk's", func() { clear(image[frogs.Generations+4*(frogs.Count-1):][:4]) }, "of chunk 39, which this pool"},
-		{"something put", func() { image[frogs.Chunks+frogs.Stride*chunk(frogs, arena_c.ChunkFree, 0)+9] = 1 }, "other bytes than zeros"},
-		{"something fresh", func() { image[frogs.Chunks+frogs.Stride*frogs.Count-1] = 1 }, "other bytes than zeros"},
+		{"another's generation", func() { image[frogs.Generations+3] ^= 4 }, "which this pool doesn't give"},
+		{"no generation", func() { clear(image[frogs.Generations:][:4]) }, "generation 0x0 of chunk 0"},
+		{"the last one's", func() { clear(image[frogs.Generations+4*39:][:4]) }, "0x0 of chunk 39, which"},
+		{"something put", func() { image[putChunk+9] = 1 }, "other bytes than zeros"},
+		{"something fresh", func() { image[frogs.Chunks+frogs.Stride*40-1] = 1 }, "other bytes than zeros"},
 		{"the end", func() { image[c.To] = 1 }, "not zero, what follows the state"},
 	} {
 		image = save.Image(p.ring, 1)
@@ -137,8 +141,8 @@ func TestRetired(t *testing.T) {
 // frogGenerations are the bits of a generation that count puts: of 64 planned pools.
 func (p *pond) frogGenerations() uint32 { return 1<<26 - 1 }
 
-// hostile plays what an image from outside makes of a pond, if it may: whatever that is, the pools hold. In between it plays from
-// what is good, and that is as ever.
+// hostile plays what an image from outside makes of a pond, if it may: whatever that is, the
+// pools hold. In between it plays from what is good, and that is as ever.
 type hostile struct {
 	*pond
 	good [8][]byte
@@ -169,7 +173,8 @@ func (h *hostile) play(t testing.TB, ticks int) uint64 {
 	return hash(t, h.ring, 2)
 }
 
-// try has a program change an image: from which it starts, then where and what is XORed, three bytes each.
+// try has a program change an image: from which it starts, then where and what is XORed, three
+// bytes each.
 func (h *hostile) try(t testing.TB, program []byte) {
 	if len(program) == 0 {
 		return

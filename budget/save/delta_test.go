@@ -86,7 +86,8 @@ func scattered() (from, to []byte) {
 	return from, to
 }
 
-// TestSend: one plays and sends deltas; another has what they make, and plays on from there just so.
+// TestSend: one plays and sends deltas; another has what they make, and plays on from there just
+// so.
 func TestSend(t *testing.T) {
 	sender := newPond(t, open(t, pondPlan()), "level", 8)
 	receiver := newPond(t, open(t, pondPlan()), "level", 8)
@@ -120,7 +121,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestTheOldestGoes: a delta may make a snapshot in the place of its base, of one with its own number, and of itself.
+// TestTheOldestGoes: a delta may make a snapshot in the place of its base, of one with its own
+// number, and of itself.
 func TestTheOldestGoes(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	require.NoError(t, p.ring.Take(1))
@@ -163,8 +165,8 @@ func holding(t *testing.T, p *pond, numbers ...uint64) (all [][]byte) {
 	return append(all, save.Live(p.ring))
 }
 
-// TestDamagedDelta: of a delta with one bit changed, or without its end, nothing is ever made but what it was of; most often
-// nothing, and all is as it was.
+// TestDamagedDelta: of a delta with one bit changed, or without its end, nothing is ever made but
+// what it was of; most often nothing, and all is as it was.
 func TestDamagedDelta(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 3)
 	for range 30 {
@@ -225,6 +227,7 @@ func TestRefusedDelta(t *testing.T) {
 		d[at] = value
 		return d
 	}
+	sealed := func(changes []byte) []byte { return save.Sealed(p.ring, 1, 8, changes) }
 	size := uint64(p.ring.Size())
 	for _, test := range []struct {
 		delta []byte
@@ -235,17 +238,18 @@ func TestRefusedDelta(t *testing.T) {
 		{changed(7, '2'), `byte 7: it is of version "2", and this program knows "1"`},
 		{changed(32, 9), "byte 56: the header is damaged"},
 		{append(bytes.Clone(good), 1), "byte 16: "},
-		{save.Sealed(p.ring, 7, 8, nil), "byte 24: its base: save: snapshot 7 of region level isn't held"},
-		{save.Sealed(p.ring, 1, 8, []byte{0x80}), "byte 64: no number of bytes to skip"},
-		{save.Sealed(p.ring, 1, 8, bytes.Repeat([]byte{0xff}, 20)), "byte 64: no number of bytes to skip"},
-		{save.Sealed(p.ring, 1, 8, []byte{3}), "byte 65: no number of bytes that changed"},
-		{save.Sealed(p.ring, 1, 8, []byte{3, 0}), "byte 65: a range of no bytes"},
-		{save.Sealed(p.ring, 1, 8, []byte{3, 2, 1}), "byte 65: 2 bytes that changed, and the delta has 1 more"},
-		{save.Sealed(p.ring, 1, 8, uvarint(size, 1, 1)), fmt.Sprintf("byte 64: %d bytes to skip and 1 that changed, and the snapshot has %d", size, size)},
-		{save.Sealed(p.ring, 1, 8, uvarint(1<<63, 1<<63, 1)), "byte 64: "},
-		{save.Sealed(p.ring, 1, 8, uvarint(8, 1<<64-8, 1)), "byte 64: "},
-		{save.Sealed(p.ring, 1, 8, uvarint(1, 1, 1, size-3, 2, 0, 0)), "byte 67: "},
-		{save.Sealed(p.ring, 1, 8, []byte{0, 1, 1}), "byte 64: it makes what play doesn't leave: region level, byte 0x"},
+		{save.Sealed(p.ring, 7, 8, nil), "byte 24: its base: save: snapshot 7 of region level isn"},
+		{sealed([]byte{0x80}), "byte 64: no number of bytes to skip"},
+		{sealed(bytes.Repeat([]byte{0xff}, 20)), "byte 64: no number of bytes to skip"},
+		{sealed([]byte{3}), "byte 65: no number of bytes that changed"},
+		{sealed([]byte{3, 0}), "byte 65: a range of no bytes"},
+		{sealed([]byte{3, 2, 1}), "byte 65: 2 bytes that changed, and the delta has 1 more"},
+		{sealed(uvarint(size, 1, 1)),
+			fmt.Sprintf("byte 64: %d bytes to skip and 1 that changed, and the snapshot has %[1]d", size)},
+		{sealed(uvarint(1<<63, 1<<63, 1)), "byte 64: "},
+		{sealed(uvarint(8, 1<<64-8, 1)), "byte 64: "},
+		{sealed(uvarint(1, 1, 1, size-3, 2, 0, 0)), "byte 67: "},
+		{sealed([]byte{0, 1, 1}), "byte 64: it makes what play doesn't leave: region level, byte 0x"},
 	} {
 		before := holding(t, p, 1, 2, 8)
 		_, err := p.ring.Apply(test.delta)
@@ -271,7 +275,8 @@ func TestRefusedDelta(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDeltaOfOthers: a ring of another size, of a region that is no state region, and of a load that is over.
+// TestDeltaOfOthers: a ring of another size, of a region that is no state region, and of a load
+// that is over.
 func TestDeltaOfOthers(t *testing.T) {
 	ctx := context.Background()
 	p := newPond(t, open(t, pondPlan()), "level", 2)
@@ -300,7 +305,8 @@ func TestDeltaOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ring.Take(1))
 	_, err = ring.Apply(good)
-	require.ErrorContains(t, err, fmt.Sprintf("byte 8: it is of snapshots of %d bytes, and they have %d here", p.ring.Size(), ring.Size()))
+	sizes := fmt.Sprintf("of snapshots of %d bytes, and they have %d here", p.ring.Size(), ring.Size())
+	require.ErrorContains(t, err, "byte 8: it is "+sizes)
 
 	require.NoError(t, p.region.Rewind(ctx))
 	_, err = p.ring.Apply(good)
@@ -393,7 +399,8 @@ func BenchmarkDelta(b *testing.B) {
 		dst = save.AppendChanges(dst[:0], from, to)
 		two := time.Now()
 		save.ApplyChanges(scratch, dst)
-		copied, made, applied = min(copied, one.Sub(begin)), min(made, two.Sub(one)), min(applied, time.Since(two))
+		applied = min(applied, time.Since(two))
+		copied, made = min(copied, one.Sub(begin)), min(made, two.Sub(one))
 	}
 	require.True(b, bytes.Equal(to, scratch))
 	b.ReportMetric(float64(copied.Nanoseconds()), "copy-ns")

@@ -9,10 +9,12 @@ var (
 // DeltaHeader is the size of a delta's header.
 const DeltaHeader = deltaHeader
 
-// Sealed is a delta with a header that fits: whatever is behind it, and whatever snapshot that makes.
+// Sealed is a delta with a header that fits: whatever is behind it, and whatever snapshot that
+// makes.
 func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 	image := make([]byte, r.Size())
-	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), changes: uint64(len(changes)), base: base, number: number}
+	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), base: base, number: number}
+	head.changes = uint64(len(changes))
 	if s := r.find(base); s != nil {
 		copy(image, s.image)
 		head.baseHash = s.sum()
@@ -48,7 +50,8 @@ func Hold(r *Ring, number uint64, image []byte) error {
 	return nil
 }
 
-// Control is where an image of a ring of one state has what is the program's own, in bytes of the image.
+// Control is where an image of a ring of one state has what is the program's own, in bytes of the
+// image.
 type Control struct {
 	Words, Nodes []int
 	Pools        []ControlPool

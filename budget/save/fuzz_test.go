@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/budget/save"
 )
 
-// FuzzApply: any bytes as a delta, and any behind a header that fits, make a snapshot that passes, or
-// nothing.
+// FuzzApply: any bytes as a delta, and any behind a header that fits, make a snapshot that
+// passes, or nothing.
 func FuzzApply(f *testing.F) {
 	const good = 1<<64 - 3 // and two more: another takes the fourth place
 	p := newPond(f, open(f, pondPlan()), "level", 4)
@@ -41,7 +41,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzImage: whatever bytes an image has, when it passes play goes on from there, and the pools hold.
+// FuzzImage: whatever bytes an image has, when it passes play goes on from there, and the pools
+// hold.
 func FuzzImage(f *testing.F) {
 	h := newHostile(f)
 	c := save.ControlOf(h.ring)
