@@ -94,11 +94,11 @@ func TestHostileImage(t *testing.T) {
 		{"twice", func() {
 			copy(image[list+4:list+8], image[list:])
 		}, "or is there twice"},
-		{"another's generation", func() { image[frogs.Generations+3] ^= 4 }, "which this pool doesn't give"},
+		{"another's generation", func() { image[frogs.Generations+3] ^= 4 }, "which this pool doesn"},
 		{"no generation", func() { clear(image[frogs.Generations:][:4]) }, "generation 0x0 of chunk 0"},
-		{"the last one's", func() { clear(image[frogs.Generations+4*39:][:4]) }, "0x0 of chunk 39, which"},
+		{"the last one's", func() { clear(image[frogs.Generations+4*39:][:4]) }, "0x0 of chunk 39"},
 		{"something put", func() { image[putChunk+9] = 1 }, "other bytes than zeros"},
-		{"something fresh", func() { image[frogs.Chunks+frogs.Stride*40-1] = 1 }, "other bytes than zeros"},
+		{"something fresh", func() { image[frogs.Chunks+frogs.Stride*40-1] = 1 }, "bytes than zeros"},
 		{"the end", func() { image[c.To] = 1 }, "not zero, what follows the state"},
 	} {
 		image = save.Image(p.ring, 1)

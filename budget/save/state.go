@@ -109,9 +109,6 @@ func (st *State) plain() error {
 		return nil
 	}
 	for node := range st.saved.Stack().NodesSince(st.mark) {
-		if node.At >= st.end {
-			continue
-		}
 		if node.Name != "" {
 			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
 				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
