@@ -464,3 +464,18 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 	}
 	requireWalk(t, b)
 }
+
+// TestStateRegion: a load of one begins with zeros, whatever was there; of another it need not.
+func TestStateRegion(t *testing.T) {
+	b := open(t, budget.Plan{Name: "x", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, State: true}}})
+	region := b.Region("level")
+	for range 3 {
+		mustLoad(t, b, "level", func(s scope.Scope) {
+			all := region.Base().Bytes()
+			require.Equal(t, make([]byte, len(all)), all)
+			for i := range s.Bytes(1000) {
+				all[i] = 1
+			}
+		})
+	}
+}

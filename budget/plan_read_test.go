@@ -42,7 +42,7 @@ func TestPlanFileFaults(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, strings.ReplaceAll(
 		`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-FILE:7: regions[2].Note: no such key (there are name, size, slots, note)
+FILE:7: regions[2].Note: no such key (there are name, size, slots, state, note)
 FILE:7: regions[2].note: null is not a string
 FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice
@@ -114,6 +114,8 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"pages":"required"}`, `line 1: pages: "required" is not an object`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"swap":"off"}}`,
 		"line 1: pages.swap: no such key (there are prefault, lock, huge, guards, base)"},
+	{`{"name":"a","regions":[{"name":"b","size":1,"state":"true"}]}`, `line 1: regions[0].state: "true" is neither true nor false`},
+	{`{"name":"a","regions":[{"name":"b","size":1,"state":1}]}`, `line 1: regions[0].state: 1 is neither true nor false`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"lock":true}}`, `line 1: pages.lock: true is not a demand ("off", "wished" or "required")`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"lock":"on"}}`, `line 1: pages.lock: "on" is not a demand`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"huge":"Off"}}`, `line 1: pages.huge: "Off" is not a demand`},

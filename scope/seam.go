@@ -62,14 +62,14 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 		for at := st.h.Chain; at >= from && at != 0; {
 			object, node := st.h.Newest(at)
 			class, size := node/arena_c.NodeClass, uint64(8)
-			name := "an object of " + classes.name[class%classesMax]
+			name := "a " + classes.name[class%classesMax]
 			switch class {
 			case arena_c.ClassC:
 				name = "a finalizer of C"
 			case arena_c.ClassPool:
 				name = PoolObject(st.row.Pool(*(*uint64)(object) % poolNext))
 				if name != "" {
-					name = "a pool of " + name
+					name = "a pool with a " + name
 				}
 			case arena_c.ClassTemp:
 				name = "temporaries"
@@ -78,7 +78,7 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 			case classLabel:
 				name, size = "", uint64(unsafe.Sizeof(labelNode{}))
 			case classSlice:
-				name = "a slice of " + classes.name[(*sliceNode)(object).class%classesMax]
+				name = "a slice with a " + classes.name[(*sliceNode)(object).class%classesMax]
 			}
 			if !yield(Node{name, at - arena_c.NodeSize, arena_c.NodeSize + size}) {
 				return
@@ -88,7 +88,7 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 	}
 }
 
-// PoolObject is the type of the objects in a pool that finalizes them, or "".
+// PoolObject names what a pool's objects have, "finalizer of T"; "" where they have none.
 func PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
 // Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what

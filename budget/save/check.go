@@ -82,13 +82,12 @@ func (p *part) checkPool(pool *pool, words, state []byte) error {
 			}
 		}
 	}
-	for i, end, live := 0, 0, false; i < len(states); i = end {
-		end, live = runEnd(states, i)
-		if from, to := pool.first+uint64(i)*h.Stride, pool.first+uint64(end)*h.Stride; !live {
-			if at := notZero(state[from:to]); at >= 0 {
-				return bad(from+uint64(at), "a chunk that isn't live has other bytes than zeros")
-			}
+	at := pool.first
+	for i := len(states) - 1; i >= 0; i-- {
+		if states[i] != arena_c.ChunkLive && !isZero(state[at:at+h.Stride]) {
+			return bad(at, "a chunk that isn't live has other bytes than zeros")
 		}
+		at += h.Stride
 	}
 	return nil
 }
@@ -118,12 +117,12 @@ func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, wha
 	return place, what
 }
 
-// notZero is where the first word lies that isn't zero; -1: all are.
-func notZero(b []byte) int {
+// isZero looks at whole words.
+func isZero(b []byte) bool {
 	for at := 0; at < len(b); at += 8 {
 		if binary.LittleEndian.Uint64(b[at:]) != 0 {
-			return at
+			return false
 		}
 	}
-	return -1
+	return true
 }

@@ -144,7 +144,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	case head.changes != changes:
 		return bad(16, "%d bytes behind the header, and there are %d", head.changes, changes)
 	}
-	base, err := r.get(head.base)
+	base, err := r.state("Apply", head.base)
 	if err != nil {
 		return bad(24, "its base: %w", err)
 	}

@@ -15,7 +15,7 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 	image := make([]byte, r.Size())
 	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), base: base, number: number}
 	head.changes = uint64(len(changes))
-	if s := r.find(base); s != nil {
+	if s, err := r.state("Sealed", base); err == nil {
 		copy(image, s.image)
 		head.baseHash = s.sum()
 	}
@@ -27,7 +27,13 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 }
 
 // Image is a copy of a snapshot's.
-func Image(r *Ring, number uint64) []byte { return append([]byte(nil), r.find(number).image...) }
+func Image(r *Ring, number uint64) []byte {
+	s, err := r.state("Image", number)
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte(nil), s.image...)
+}
 
 // Live is the image of what there is now.
 func Live(r *Ring) []byte {

@@ -59,7 +59,11 @@ func pondPlan() budget.Plan {
 func open(t testing.TB, plan budget.Plan) *budget.Budget {
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	t.Cleanup(func() {
+		if err := b.Close(); !errors.Is(err, budget.ErrClosed) {
+			require.NoError(t, err)
+		}
+	})
 	return b
 }
 

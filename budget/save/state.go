@@ -126,3 +126,5 @@ func (st *State) asState(what string) error {
 	return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to machine: set its key state to true "+
 		"(RegionPlan.State)", what, st.saved.Name(), st.saved.Budget())
 }
+
+func startOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

@@ -1,0 +1,229 @@
+package save_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+var background = context.Background()
+
+// voice is an object with a finalizer.
+type voice struct{ Left uint64 }
+
+var voiceMaker = scope.Object(func(*voice) error { return nil })
+
+// load loads a region of a budget with two.
+func load(t *testing.T, b *budget.Budget, name string, fn func(r *budget.Region, s scope.Scope)) {
+	r := b.Region(name)
+	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
+		fn(r, s)
+		return nil, nil
+	})
+	require.NoError(t, err)
+}
+
+func twoRegions() budget.Plan {
+	return budget.Plan{Name: "two", Regions: []budget.RegionPlan{
+		{Name: "level", Size: 64 * budget.KiB, State: true},
+		{Name: "extra", Size: 64 * budget.KiB},
+		{Name: "rollback", Size: 128 * budget.KiB}}}
+}
+
+func panicOf(t *testing.T, fn func()) (text string) {
+	defer func() {
+		switch v := recover().(type) {
+		case error:
+			text = v.Error()
+		case string:
+			text = v
+		default:
+			require.Fail(t, "no panic")
+		}
+	}()
+	fn()
+	return ""
+}
+
+// TestTogether: states of several regions are one snapshot, in memory of a region above.
+func TestTogether(t *testing.T) {
+	b := open(t, twoRegions())
+	var states [2]*save.State
+	var rooms [2]*room
+	for i, name := range []string{"level", "extra"} {
+		load(t, b, name, func(r *budget.Region, s scope.Scope) {
+			states[i], rooms[i] = save.Begin(r, s, roomMaker)
+			byteMaker.Slice(s, 100*(i+1)+i)
+		})
+	}
+	var ring *save.Ring
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { ring = save.NewRing(s, 2, states[0], states[1]) })
+	lines := func(size uint64) uint64 { return (size + 63) / 64 * 64 }
+	assert.EqualValues(t, lines(states[0].Size())+lines(states[1].Size()), ring.Size())
+	rooms[0].Tick, rooms[1].Tick = 1, 2
+	require.NoError(t, ring.Take(5))
+	rooms[0].Tick, rooms[1].Tick = 3, 4
+	require.NoError(t, ring.Restore(background, 5))
+	assert.EqualValues(t, []uint64{1, 2}, []uint64{rooms[0].Tick, rooms[1].Tick})
+
+	_, err := ring.Hash(5)
+	assert.EqualError(t, err, `save: Hash of region extra of budget "two", whose bytes may differ from machine to machine: set its key state `+
+		`to true (RegionPlan.State)`)
+	require.NoError(t, b.Region("rollback").Rewind(background))
+	assert.ErrorContains(t, ring.Take(6), `the last to empty region rollback was a Rewind of region rollback`)
+	assert.EqualValues(t, 1, rooms[0].Tick)
+}
+
+// TestRefusals: each is told, and nothing has changed.
+func TestRefusals(t *testing.T) {
+	b := open(t, pondPlan())
+	p := newPond(t, b, "level", 2)
+	require.NoError(t, p.ring.Take(3))
+	p.step(1)
+	require.NoError(t, p.ring.Take(4))
+	before := hash(t, p.ring, 4)
+
+	assert.EqualError(t, p.ring.Restore(background, 5),
+		"save: snapshot 5 of region level isn't held: the ring has 2 places, with 3 4; give NewRing more")
+	_, err := p.ring.Hash(9)
+	assert.ErrorContains(t, err, "snapshot 9")
+
+	ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
+	defer cancel()
+	anna := p.region.Reader("anna")
+	require.True(t, anna.Pin())
+	err = p.ring.Restore(ctx, 3)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, `budget "pond": Restore of region level waited for workers: "anna" has pinned region level`)
+	go func() {
+		time.Sleep(time.Millisecond)
+		anna.Unpin()
+	}()
+	require.NoError(t, p.ring.Restore(background, 4), "it waited")
+	require.NoError(t, p.ring.Take(5))
+	assert.Equal(t, before, hash(t, p.ring, 5))
+	assert.ErrorIs(t, p.ring.Restore(ctx, 4), context.DeadlineExceeded, "a context that has ended")
+	require.True(t, anna.Pin(), "it is open again")
+	anna.Unpin()
+
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
+		state, _ := save.Begin(r, s, roomMaker)
+		ring := save.NewRing(s, 1, state)
+		assert.ErrorIs(t, ring.Take(1), budget.ErrLoading)
+		assert.ErrorIs(t, ring.Restore(background, 1), budget.ErrLoading)
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), "the state of region level has a ring already")
+	})
+	assert.EqualError(t, p.ring.Take(6), `budget "pond": region level was rewound or loaded again since: upfront: closed`)
+	require.NoError(t, b.Close())
+	assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
+}
+
+// TestRestoreMeetsLoads: while views are rebuilt nobody loads, and nobody restores.
+func TestRestoreMeetsLoads(t *testing.T) {
+	b := open(t, pondPlan())
+	p := newPond(t, b, "level", 2)
+	require.NoError(t, p.ring.Take(1))
+	asked := 0
+	require.NoError(t, p.state.Rebuild(func() error {
+		if asked++; asked == 2 {
+			assert.EqualError(t, p.region.Rewind(background),
+				`budget "pond": Rewind of region level during a Restore of region level: upfront: loading`)
+			assert.ErrorIs(t, p.ring.Restore(background, 1), budget.ErrLoading)
+			assert.ErrorIs(t, b.Close(), budget.ErrLoading)
+			assert.False(t, p.region.Reader("anna").Pin())
+		}
+		return nil
+	}))
+	require.NoError(t, p.ring.Restore(background, 1))
+	require.Equal(t, 2, asked)
+	require.NoError(t, p.state.Rebuild(func() error {
+		if asked += 10; asked > 20 {
+			return assert.AnError
+		}
+		return nil
+	}))
+	assert.ErrorIs(t, p.ring.Restore(background, 1), assert.AnError)
+	require.NoError(t, p.region.Rewind(background))
+}
+
+// TestWhereStatesBegin: in a load, with its own scope, once.
+func TestWhereStatesBegin(t *testing.T) {
+	b := open(t, twoRegions())
+	var outer scope.Scope
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		outer = s
+		require.NoError(t, s.Do("inner", func(in scope.Scope) error {
+			assert.Contains(t, panicOf(t, func() { save.Begin(r, in, roomMaker) }), "with the scope that the load's function was given")
+			return nil
+		}))
+		assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("extra"), s, roomMaker) }), "a state of region extra begins in its load")
+		state, _ := save.Begin(r, s, roomMaker)
+		load := func(t *testing.T, r *budget.Region, fn func(scope.Scope)) {
+			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) { fn(in); return nil, nil })
+			require.NoError(t, err)
+		}
+		load(t, b.Region("rollback"), func(in scope.Scope) {
+			assert.Contains(t, panicOf(t, func() { save.NewRing(in, 1, state) }), "NewRing in another scope than the load's own")
+		})
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 0, state) }), "a ring of 0 snapshots")
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1) }), "of 0 states")
+		voiceMaker.New(s)
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), "a finalizer of save_test.voice in the state of region level")
+	})
+	assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("level"), outer, roomMaker) }), "a state of region level begins in its load")
+}
+
+// TestFullRing: a ring that has no room is a full of its scope, which names the key.
+func TestFullRing(t *testing.T) {
+	b := open(t, twoRegions())
+	r := b.Region("level")
+	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
+		state, _ := save.Begin(r, s, roomMaker)
+		byteMaker.Slice(s, 30*budget.KiB)
+		save.NewRing(s, 8, state)
+		return nil, nil
+	})
+	var full *scope.FullError
+	require.ErrorAs(t, err, &full)
+	assert.Equal(t, "regions[0].size", full.Key)
+}
+
+// TestObjectsThatEnded: what a finalizer did can't be undone; a restore is refused then, and only then.
+func TestObjectsThatEnded(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var live *room
+	var voices scope.ObjectPool[voice]
+	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+		var state *save.State
+		state, live = save.Begin(r, s, roomMaker)
+		voices = voiceMaker.Pool(s, 3)
+		voiceMaker.New(s) // ends with the region: a snapshot lives no longer
+		ring = save.NewRing(s, 2, state)
+	})
+	v := voices.Get()
+	v.Left = 9
+	require.NoError(t, ring.Take(1))
+	v.Left = 8
+	require.NoError(t, ring.Restore(background, 1))
+	if !arena_c.Crossing {
+		assert.EqualValues(t, 9, v.Left)
+	}
+	live.Tick = 7
+	other := voices.Get()
+	assert.EqualError(t, ring.Restore(background, 1), "save: Restore of snapshot 1 of region extra: of a pool with a finalizer of save_test.voice "+
+		"1 objects began or ended since, and 0 finalizers ran, which can't be undone; have a Pool, or make it after NewRing")
+	require.NoError(t, voices.Put(other))
+	assert.ErrorContains(t, ring.Restore(background, 1), "1 finalizers ran")
+	assert.EqualValues(t, 7, live.Tick, "nothing has changed")
+	assert.Equal(t, 1, voices.Live())
+}
