@@ -114,8 +114,14 @@ func appendRange(dst, from, to []byte, last, start, end int) []byte {
 // says its number. What comes is trusted in nothing: it is worked out and looked at beside what
 // the ring holds. An error says at which byte of the delta what is wrong: it is damaged, of
 // another state or version, its base isn't held or is another here, or what it makes is no state
-// that play could have left; then nothing has changed. Cost: a copy of a snapshot and its hash,
-// that of the base unless it is known already, and a look at the pools; no Go allocation.
+// that play could have left; then nothing has changed.
+//
+// What is the game's own, the game looks at, best in a function of [State.Rebuild]: an index may be
+// any, and an arena.Slice may lie anywhere in its base, over a pool too. Who takes deltas from
+// strangers compares it with the one that the loader made.
+//
+// Cost: a copy of a snapshot and its hash, that of the base unless it is known already, and a look
+// at the pools; no Go allocation.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err
