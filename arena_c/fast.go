@@ -310,7 +310,7 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	}
 	*p.Number(p.Free) = uint32(index) // also of one that retires, above the top, as C does
 	if puts == p.Handles {
-		*p.State(index) = chunkRetired
+		*p.State(index) = ChunkRetired
 		p.Retired++
 		return OK
 	}

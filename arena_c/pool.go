@@ -38,10 +38,11 @@ var (
 
 // States of a chunk: pool.h.
 const (
+	ChunkFresh   = C.UPFRONT_CHUNK_FRESH
 	ChunkLive    = C.UPFRONT_CHUNK_LIVE
 	ChunkFree    = C.UPFRONT_CHUNK_FREE
 	ChunkLeaving = C.UPFRONT_CHUNK_LEAVING
-	chunkRetired = C.UPFRONT_CHUNK_RETIRED
+	ChunkRetired = C.UPFRONT_CHUNK_RETIRED
 )
 
 // HandleIndex is the index in a handle; the generation is above it.

@@ -48,13 +48,20 @@ func (st *Stack) Row() *arena_c.Row { return st.row }
 // Finalizers is how many finalizers have run, of whatever was in the arena.
 func (st *Stack) Finalizers() uint64 { return st.finalizers }
 
-// NodesSince names what must happen when the topmost scope of the arena closes, and lies from an offset
-// on: newest first, without labels and pools of plain data.
-func (st *Stack) NodesSince(from uint64) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for at := st.h.Chain; at >= from; {
+// Node is what must happen when a scope closes. What only counts, a label or a pool of plain data, has
+// no name, and is known by the bytes of its node, which stay as they are while the arena is frozen.
+type Node struct {
+	Name     string
+	At, Size uint64 // offset and size of these bytes
+}
+
+// NodesSince gives what must happen when the topmost scope of the arena closes, and lies from an offset
+// on: newest first.
+func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for at := st.h.Chain; at >= from && at != 0; {
 			object, node := st.h.Newest(at)
-			class := node / arena_c.NodeClass
+			class, size := node/arena_c.NodeClass, uint64(8)
 			name := "a " + classes.name[class%classesMax]
 			switch class {
 			case arena_c.ClassC:
@@ -69,11 +76,11 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[string] {
 			case classOwned:
 				name = "an owned value"
 			case classLabel:
-				name = "" // it counts
+				name, size = "", uint64(unsafe.Sizeof(labelNode{}))
 			case classSlice:
 				name = "a slice with a " + classes.name[(*sliceNode)(object).class%classesMax]
 			}
-			if name != "" && !yield(name) {
+			if !yield(Node{name, at - arena_c.NodeSize, arena_c.NodeSize + size}) {
 				return
 			}
 			at = node % arena_c.NodeClass

@@ -8,13 +8,21 @@ const PageSize = 4096
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Hash is the hash of a snapshot: equal wherever the states are. It is for who wants to know whether two machines agree,
-// not for who fears a forger. Cost: that of CRC32C; no Go allocation.
+// not for who fears a forger. Cost: that of CRC32C, once a snapshot; no Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
 		return 0, err
 	}
-	return hashOf(s.image), nil
+	return s.sum(), nil
+}
+
+// sum is the hash of what is held, worked out once.
+func (s *slot) sum() uint64 {
+	if !s.hashed {
+		s.hash, s.hashed = hashOf(s.image), true
+	}
+	return s.hash
 }
 
 // PageHashes appends the hash of each page of a snapshot, CRC32C of [PageSize] bytes, the last of what is left: where two
@@ -51,10 +59,18 @@ func pages(image []byte) func(func([]byte) bool) {
 
 // state is get, of states of state regions.
 func (r *Ring) state(what string, number uint64) (*slot, error) {
-	for i := range r.parts {
-		if err := r.parts[i].asState(what); err != nil {
-			return nil, err
-		}
+	if err := r.states(what); err != nil {
+		return nil, err
 	}
 	return r.get(number)
+}
+
+// states refuses what asks for state regions.
+func (r *Ring) states(what string) error {
+	for i := range r.parts {
+		if err := r.parts[i].asState(what); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ type Ring struct {
 	scope     scope.Scope // that it lies in
 	parts     []part
 	slots     []slot
+	spare     []byte // of state regions: an image on which what comes from outside is looked at
 	exclusive *budget.Exclusive
 }
 
@@ -33,14 +34,16 @@ type slot struct {
 	number     uint64
 	held       bool
 	finalizers []uint64 // that had run, by part
+	hash       uint64   // if it is known
+	hashed     bool
 }
 
 const poolWords = 8 // bytes of an image for what a pool's header has: free and retired, little-endian
 
 var imageMaker = scope.Plain[byte]()
 
-// NewRing gives memory in s for count snapshots of the states, and ends the state that begins in s: what is made there
-// afterwards is none of it. s is the scope of the load of the state, or of a region above, which is loaded later: all
+// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and ends the state that
+// begins in s: what is made there afterwards is none of it. s is the scope of the load of the state, or of a region above, which is loaded later: all
 // states have ended then. A full scope unwinds, which names the key to raise. Everything else is a caller's bug and
 // panics. Cost: count times the size of the states, Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
@@ -48,7 +51,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
 	}
 	r := &Ring{scope: s, slots: make([]slot, count)}
-	size := 0
+	size, outside := 0, true
 	var saved []*budget.State
 	for _, st := range states {
 		if err := st.complete(s); err != nil {
@@ -56,12 +59,16 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		}
 		p := part{State: st, words: size, from: size + poolWords*len(st.pools)}
 		p.to = p.from + int(st.Size())
-		size = (p.to + 7) &^ 7
+		size = (p.to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+		outside = outside && st.saved.IsState()
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
 	r.exclusive = budget.NewExclusive("Restore", saved...)
 	for i := range r.slots {
 		r.slots[i] = slot{image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
+	}
+	if outside {
+		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
 	}
 	return r
 }
@@ -79,12 +86,14 @@ func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	for i := range r.parts {
+		if err := r.parts[i].still.check(r.parts[i].State); err != nil {
+			return err
+		}
+	}
 	to := r.place(number)
 	for i := range r.parts {
 		p := &r.parts[i]
-		if err := p.still.check(p.State); err != nil {
-			return err
-		}
 		p.take(to.image)
 		to.finalizers[i] = p.saved.Stack().Finalizers()
 	}
@@ -172,7 +181,15 @@ func (r *Ring) place(number uint64) *slot {
 			to = s
 		}
 	}
-	to.held = false
+	to.held, to.hashed = false, false
+	return to
+}
+
+// hold makes the spare image, which has been looked at, the snapshot of that number.
+func (r *Ring) hold(number uint64) *slot {
+	to := r.place(number)
+	to.image, r.spare = r.spare, to.image
+	to.number, to.held = number, true
 	return to
 }
 

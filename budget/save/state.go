@@ -19,8 +19,9 @@ type State struct {
 	end     uint64      // and ends; 0: not yet
 	root    reflect.Type
 	rebuild []func() error
-	pools   []pool // that lie in it, by address
-	still   still  // what lies before it, in checked builds
+	pools   []pool       // that lie in it, by address
+	nodes   []scope.Node // of a state region: that lie in it
+	still   still        // what lies before it, in checked builds
 }
 
 // pool is a pool in a state.
@@ -107,9 +108,15 @@ func (st *State) plain() error {
 	if !st.saved.IsState() {
 		return nil
 	}
-	for what := range st.saved.Stack().NodesSince(st.mark) {
-		return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
-			"make it before Begin, or after NewRing", what, st.saved.Name())
+	for node := range st.saved.Stack().NodesSince(st.mark) {
+		if node.At >= st.end {
+			continue
+		}
+		if node.Name != "" {
+			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
+				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
+		}
+		st.nodes = append(st.nodes, node)
 	}
 	return nil
 }

@@ -1,0 +1,125 @@
+package save
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// check refuses an image from outside that no play could have left in what isn't the program's own:
+// the words of pools and of the chain. The bytes between them may be any; who keeps offsets or indices
+// there looks at them when it uses them, as arena.Ptr and arena.Slice do. Cost: O(chunks), and a look at
+// the bytes of those that aren't live; no Go allocation. pre: the state is of a state region. The image
+// is as it was afterwards.
+func (p *part) check(image []byte) error {
+	words, state := image[p.words:p.from], image[p.from:p.to]
+	for _, node := range p.nodes {
+		here := unsafe.Slice((*byte)(p.header().At(node.At)), node.Size)
+		if at := node.At - p.mark; !bytes.Equal(state[at:at+node.Size], here) {
+			return p.bad(at, "%d bytes that say what happens at Close differ from those here", node.Size)
+		}
+	}
+	for i := range p.pools {
+		if err := p.checkPool(&p.pools[i], words[poolWords*i:], state); err != nil {
+			return err
+		}
+	}
+	for _, b := range image[p.to:min((p.to+arena_c.LineSize-1)&^(arena_c.LineSize-1), len(image))] {
+		if b != 0 {
+			return p.bad(p.Size(), "not zero, what follows the state")
+		}
+	}
+	return nil
+}
+
+func (p *part) bad(at uint64, text string, args ...any) error {
+	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name(), at, fmt.Errorf(text, args...))
+}
+
+// chunkSeen marks the state of a free chunk whose number came already.
+const chunkSeen = 0x80
+
+func (p *part) checkPool(pool *pool, words, state []byte) error {
+	h := pool.header
+	free, retired := binary.LittleEndian.Uint32(words), binary.LittleEndian.Uint32(words[4:])
+	states := pool.states(state) // the last chunk's first
+	count := uint32(len(states))
+	bad := func(at uint64, text string, args ...any) error {
+		return p.bad(at, "a pool of %d chunks of %d bytes: %w", count, h.Stride, fmt.Errorf(text, args...))
+	}
+	var of [256]uint32 // chunks in each state
+	for _, s := range states {
+		of[s]++
+	}
+	fresh := of[arena_c.ChunkFresh]
+	known := uint64(fresh) + uint64(of[arena_c.ChunkFree]) + uint64(of[arena_c.ChunkLive]) + uint64(of[arena_c.ChunkRetired])
+	switch at := pool.first - uint64(count); {
+	case known != uint64(count):
+		return bad(at, "%d chunks whose state is none", uint64(count)-known)
+	case uint64(free) != uint64(fresh)+uint64(of[arena_c.ChunkFree]) || retired != of[arena_c.ChunkRetired]:
+		return bad(at, "%d free and %d retired by its words, and %d and %d by the states of its chunks",
+			free, retired, fresh+of[arena_c.ChunkFree], of[arena_c.ChunkRetired])
+	case retired != 0 && h.Handles == 0:
+		return bad(at, "%d chunks retired, and it has no handles", retired)
+	case bytes.Count(states[:fresh], []byte{arena_c.ChunkFresh}) != int(fresh):
+		return bad(at, "a chunk that was never taken before one that was")
+	}
+	numbers := pool.first + h.Numbers - h.Chunks
+	if place, what := checkNumbers(state[numbers:], states, fresh, free); what != "" {
+		return bad(numbers+4*uint64(place), "its list of free chunks %s", what)
+	}
+	if h.Handles != 0 {
+		generations, own := state[numbers+4*uint64(count):], uint32(pool.index)*(h.Handles+1)
+		for i := range uint64(count) {
+			if g := binary.LittleEndian.Uint32(generations[4*i:]); g&^h.Handles != own || g&h.Handles == 0 {
+				return bad(numbers+4*(uint64(count)+i), "generation %#x of chunk %d, which this pool doesn't give", g, i)
+			}
+		}
+	}
+	for i, end, live := 0, 0, false; i < len(states); i = end {
+		end, live = runEnd(states, i)
+		if from, to := pool.first+uint64(i)*h.Stride, pool.first+uint64(end)*h.Stride; !live {
+			if at := notZero(state[from:to]); at >= 0 {
+				return bad(from+uint64(at), "a chunk that isn't live has other bytes than zeros")
+			}
+		}
+	}
+	return nil
+}
+
+// checkNumbers says what is wrong with the stack of the numbers of free chunks, and at which place:
+// those that were never taken lie below, the last chunk's first; above each other free one once.
+func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, what string) {
+	number := func(place uint32) uint32 { return binary.LittleEndian.Uint32(numbers[4*place:]) }
+	count := uint32(len(states))
+	for ; place < fresh; place++ {
+		if number(place) != count-1-place {
+			return place, fmt.Sprintf("has chunk %d where chunk %d lies, which was never taken", number(place), count-1-place)
+		}
+	}
+	for ; place < free; place++ {
+		n := number(place)
+		if n >= count || states[count-1-n] != arena_c.ChunkFree {
+			what = fmt.Sprintf("has chunk %d, which isn't free, or is there twice", n)
+			break
+		}
+		states[count-1-n] |= chunkSeen
+	}
+	for i := fresh; i < place; i++ {
+		states[count-1-number(i)] &^= chunkSeen
+	}
+	return place, what
+}
+
+// notZero is where the first word lies that isn't zero; -1: all are.
+func notZero(b []byte) int {
+	for at := 0; at < len(b); at += 8 {
+		if binary.LittleEndian.Uint64(b[at:]) != 0 {
+			return at
+		}
+	}
+	return -1
+}

@@ -1,0 +1,70 @@
+package save
+
+// What tests of the package from outside see of it.
+var (
+	AppendChanges = appendChanges
+	ApplyChanges  = applyChanges
+)
+
+// DeltaHeader is the size of a delta's header.
+const DeltaHeader = deltaHeader
+
+// Sealed is a delta with a header that fits: whatever is behind it, and whatever snapshot that makes.
+func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
+	image := make([]byte, r.Size())
+	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), changes: uint64(len(changes)), base: base, number: number}
+	if s := r.find(base); s != nil {
+		copy(image, s.image)
+		head.baseHash = s.sum()
+	}
+	applyChanges(image, changes)
+	head.hash = hashOf(image)
+	delta := append(make([]byte, deltaHeader), changes...)
+	head.put(delta)
+	return delta
+}
+
+// Image is a copy of a snapshot's.
+func Image(r *Ring, number uint64) []byte { return append([]byte(nil), r.find(number).image...) }
+
+// Hold has the ring hold an image as a snapshot, if it passes check.
+func Hold(r *Ring, number uint64, image []byte) error {
+	copy(r.spare, image)
+	for i := range r.parts {
+		if err := r.parts[i].check(r.spare); err != nil {
+			return err
+		}
+	}
+	r.hold(number)
+	return nil
+}
+
+// Control is where an image of a ring of one state has what is the program's own, in bytes of the image.
+type Control struct {
+	Words, Nodes []int
+	Pools        []ControlPool
+	From, To     int // the state
+}
+
+// ControlPool is where a pool's lie.
+type ControlPool struct{ States, Numbers, Generations, Chunks, Count, Stride int }
+
+// ControlOf is a ring's.
+func ControlOf(r *Ring) (c Control) {
+	p := &r.parts[0]
+	c.From, c.To = p.from, p.to
+	for i := range p.pools {
+		pool := &p.pools[i]
+		h := pool.header
+		first, numbers := p.from+int(pool.first), p.from+int(pool.first+h.Numbers-h.Chunks)
+		own := ControlPool{first - int(h.Count), numbers, 0, first, int(h.Count), int(h.Stride)}
+		if h.Handles != 0 {
+			own.Generations = numbers + 4*own.Count
+		}
+		c.Pools, c.Words = append(c.Pools, own), append(c.Words, p.words+poolWords*i)
+	}
+	for _, n := range p.nodes {
+		c.Nodes = append(c.Nodes, p.from+int(n.At-p.mark))
+	}
+	return c
+}
