@@ -14,6 +14,7 @@ package bindings
 // #define upfront_pool_put_handle mouth_pool_put_handle
 // #define upfront_pool_next mouth_pool_next
 // #define upfront_pool_peak mouth_pool_peak
+// #define upfront_pool_remark mouth_pool_remark
 // #define upfront_ring_find mouth_ring_find
 // #include "upfront.h"
 // #include "pool.c"
