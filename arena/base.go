@@ -51,14 +51,17 @@ func (b Base) at(stored, size, align uint64) unsafe.Pointer {
 }
 
 // Ptr is a pointer that may live in a block: an offset from a Base, never an address. The zero Ptr is nil. 8 bytes.
-type Ptr[T any] struct{ stored uint64 }
+type Ptr[T any] struct {
+	_      [0]*T // so that no conversion makes one of another's, and who describes a type sees T
+	stored uint64
+}
 
 // PtrTo makes a Ptr of a pointer into the base; nil gives nil. A pointer elsewhere is a caller's bug and panics.
 func PtrTo[T any](b Base, p *T) Ptr[T] {
 	if p == nil {
 		return Ptr[T]{}
 	}
-	return Ptr[T]{b.offset(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "Ptr")}
+	return Ptr[T]{stored: b.offset(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "Ptr")}
 }
 
 // Get is the pointer; nil for nil, and for an offset that the base can't have. Cost: two comparisons.
@@ -71,7 +74,10 @@ func (p Ptr[T]) Get(b Base) *T {
 func (p Ptr[T]) IsNil() bool { return p.stored == 0 }
 
 // Slice is a slice that may live in a block: an offset and a count of elements. The zero Slice is nil. 16 bytes.
-type Slice[T any] struct{ stored, count uint64 }
+type Slice[T any] struct {
+	_             [0]*T // as in a Ptr
+	stored, count uint64
+}
 
 // SliceOf makes a Slice of a slice into the base; cap is forgotten. A slice elsewhere is a caller's bug and panics.
 func SliceOf[T any](b Base, s []T) Slice[T] {
@@ -79,7 +85,8 @@ func SliceOf[T any](b Base, s []T) Slice[T] {
 		return Slice[T]{}
 	}
 	var zero T
-	return Slice[T]{b.offset(unsafe.Pointer(unsafe.SliceData(s)), uint64(len(s))*uint64(unsafe.Sizeof(zero)), "Slice"), uint64(len(s))}
+	size := uint64(len(s)) * uint64(unsafe.Sizeof(zero))
+	return Slice[T]{stored: b.offset(unsafe.Pointer(unsafe.SliceData(s)), size, "Slice"), count: uint64(len(s))}
 }
 
 // Get is the slice, with cap == len; nil for nil, and for what the base can't have.
@@ -107,7 +114,8 @@ func StringOf(b Base, bytes []byte) String {
 	if len(bytes) == 0 {
 		return String{}
 	}
-	return String{Slice[byte]{b.offset(unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes)), "String"), uint64(len(bytes))}}
+	stored := b.offset(unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes)), "String")
+	return String{Slice[byte]{stored: stored, count: uint64(len(bytes))}}
 }
 
 // Get is the string. It is a view of the block, not a copy: it dies with the scope of its bytes, so don't keep it in a

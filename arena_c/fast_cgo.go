@@ -256,7 +256,15 @@ func GetUnzeroed[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) *T {
 	if Checked && p.refuses(gen) {
 		return nil
 	}
-	return (*T)(C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
+	return whole[T](p, C.upfront_pool_get_at(p.c(), C.uint64_t(gen), site()))
+}
+
+// whole is a chunk of a pool for T. What it has beyond a T nobody writes: it is zeros, as in the other builds.
+func whole[T any](p *Pool, chunk unsafe.Pointer) *T {
+	if size := unsafe.Sizeof(*new(T)); chunk != nil && uintptr(p.Stride) > size {
+		Zero(unsafe.Add(chunk, size), uintptr(p.Stride)-size)
+	}
+	return (*T)(chunk)
 }
 
 // refuses asks before, for a chunk that there is: a chunk that was given has lost its state.
@@ -277,7 +285,7 @@ func GetHandle[T any](p *Pool, gen uint64, _ unsafe.Pointer, _ *Numbers) (x *T, 
 	if Checked && p.refuses(gen) {
 		return nil, 0
 	}
-	x = (*T)(C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
+	x = whole[T](p, C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}

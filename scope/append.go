@@ -72,6 +72,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 			if room == 0 {
 				first = (*T)(p)
 			}
+			notedMore(s, first, room, needed)
 			room = needed
 		}
 		if needed <= room {

@@ -88,6 +88,7 @@ func (b *Builder[T]) Done() []T {
 	}
 	h.Odd &^= arena_c.Building
 	h.Keep(r)
+	notedSlice(Scope{h, h.Gen}, items)
 	if asked != 0 {
 		h.Asked = asked
 	}

@@ -236,7 +236,9 @@ func (u *unwinding) elsewhere() {
 func (u *unwinding) finish() {
 	h := u.h
 	if u.to.cursor != 0 {
+		end := h.Cursor
 		h.Cut(u.to.cursor)
+		u.st.watchBack(h.Cursor, end)
 		h.Top().Count = u.to.count
 	}
 	if _, err := u.st.misused(h); err != nil { // a finalizer's, of a scope that stays
@@ -350,8 +352,9 @@ func (u *unwinding) element(object unsafe.Pointer) {
 
 // closeLong closes the topmost scope, whose nodes have run, tells what else there is to tell, and counts.
 func (u *unwinding) closeLong() {
-	h, st := u.h, u.st
+	h, st, end := u.h, u.st, u.h.Cursor
 	if h.Odd&arena_c.Building != 0 {
+		end = h.Limit
 		h.Odd &^= arena_c.Building
 		h.MarkDead(h.Cursor, h.Limit-h.Cursor)
 	}
@@ -364,12 +367,16 @@ func (u *unwinding) closeLong() {
 	}
 	n.lost, n.err = nil, nil
 	if h.Back != 0 {
+		from := st.h.Limit
 		h.TempClose()
+		st.watchBack(from, st.h.Limit)
 		return
 	}
 	h.Close(h.Top())
+	st.watchBack(h.Cursor, end)
 	if h.Depth == 0 {
 		h.Odd &^= oddNoted
+		st.unwatch()
 	}
 }
 

@@ -33,11 +33,21 @@ func Plain[T any]() Maker[T] {
 // New gives a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the error;
 // outside both it panics with the same text. Cost: that of the same bump in C and the zeroing (make
 // bench), inlined; no Go allocation, no call into C.
-func (m Maker[T]) New(s Scope) *T { return arena_c.New[T](s.h, s.gen+m.key-key) }
+func (m Maker[T]) New(s Scope) *T {
+	if arena_c.Checked {
+		return noted(s, arena_c.New[T](s.h, s.gen+m.key-key))
+	}
+	return arena_c.New[T](s.h, s.gen+m.key-key)
+}
 
 // TryNew is New that gives nil when the scope is full; the scope remembers ([Scope.Err]). It is for
 // play, and for goroutines that a loader starts.
-func (m Maker[T]) TryNew(s Scope) *T { return arena_c.TryNew[T](s.h, s.gen+m.key-key) }
+func (m Maker[T]) TryNew(s Scope) *T {
+	if arena_c.Checked {
+		return noted(s, arena_c.TryNew[T](s.h, s.gen+m.key-key))
+	}
+	return arena_c.TryNew[T](s.h, s.gen+m.key-key)
+}
 
 // Make gives a T that fn has made ready. When fn fails, or panics, or a full unwinds it, all that it
 // made in s is finalized and its bytes are free again, T's too.
@@ -81,6 +91,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 		panic(refusal(s))
 	}
 	arena_c.Zero(p, unsafe.Sizeof(*made))
+	noted(s, (*T)(p))
 	n := st.noteOf(h, to.depth)
 	was := s.making()
 	n.making = making{s.gen, was.from, to.cursor}

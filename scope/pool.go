@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"sync"
 	"unsafe"
 
@@ -57,6 +58,9 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 		panic(refusal(s))
 	default:
 		panic(refusal(s))
+	}
+	if st.watch != nil {
+		st.watchPool(s, header, reflect.TypeFor[T]())
 	}
 	first, numbers := header.Bases()
 	return pool[T]{header, header.Gen, first, numbers}

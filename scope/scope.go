@@ -24,7 +24,12 @@ const key = 1 << 63
 // AllocUnzeroed gives size bytes aligned to align, a power of two up to 64, that hold anything.
 // When the scope is full it unwinds to the enclosing Load or Do, which returns the error. Cost: that
 // of the same bump in C (make bench), inlined.
-func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer { return s.h.Alloc(s.gen, size, align) }
+func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer {
+	if arena_c.Checked {
+		return notedBytes(s, s.h.Alloc(s.gen, size, align), size)
+	}
+	return s.h.Alloc(s.gen, size, align)
+}
 
 // Align is a power of two, by its exponent: Align(2) is 4.
 type Align uint8
@@ -39,12 +44,18 @@ const (
 // AllocUnzeroedAs is AllocUnzeroed for an alignment that can't be wrong, which saves a look at one
 // that isn't a constant. An Align above 64 aligns to less.
 func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
+	if arena_c.Checked {
+		return notedBytes(s, s.h.AllocMask(s.gen, size, 1<<(align%8)-1), size)
+	}
 	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
 }
 
 // TryAllocUnzeroed is AllocUnzeroed that gives nil when the scope is full; the scope remembers
 // ([Scope.Err]).
 func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
+	if arena_c.Checked {
+		return notedBytes(s, s.h.TryAlloc(s.gen, size, align), size)
+	}
 	return s.h.TryAlloc(s.gen, size, align)
 }
 
@@ -61,7 +72,7 @@ func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	if p == nil {
 		panic(refusal(s))
 	}
-	return unsafe.Slice((*byte)(p), n)
+	return notedSlice(s, unsafe.Slice((*byte)(p), n))
 }
 
 // checkAlign refuses what is no alignment.

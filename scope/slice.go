@@ -75,7 +75,7 @@ func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {
 		return nil
 	}
 	arena_c.Zero(p, uintptr(size))
-	return unsafe.Slice((*T)(p), n)
+	return notedSlice(s, unsafe.Slice((*T)(p), n))
 }
 
 // clone copies list into s; cap is len.
@@ -99,7 +99,7 @@ func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 	if p == nil {
 		return nil, false
 	}
-	longer = unsafe.Slice((*T)(p), capacity)[:len(list)+len(xs)]
+	longer = notedSlice(s, unsafe.Slice((*T)(p), capacity))[:len(list)+len(xs)]
 	copy(longer, list)
 	copy(longer[len(list):], xs)
 	if used < size {

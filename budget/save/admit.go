@@ -1,6 +1,137 @@
 package save
 
-import "reflect"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
 
-// admits says whether the state may have values of a type.
-func (st *State) admits(reflect.Type) error { return nil }
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// elsewhere is what means nothing in another process, and what to write instead: of types of package
+// scope by their names.
+var elsewhere = map[string]string{
+	"Addr":  "arena.Ptr, or the arena.Handle of a HandlePool",
+	"Ref":   "arena.Ptr, or the arena.Handle of a HandlePool",
+	"Owned": "a number of yours, and keep the Owned beside the state",
+}
+
+const noAddress = "arena.Ptr for what lies in the region, or uint64 for a number"
+
+var scopePath, arenaPath = reflect.TypeFor[scope.Scope]().PkgPath(), reflect.TypeFor[arena.Base]().PkgPath()
+
+// admits says why a state region can't have values of a type, with a line for each field at any depth
+// that is at fault, and through arena.Ptr and arena.Slice; nil when it can. Bytes that nobody writes,
+// padding, may differ where states are equal. A blank field `_ [3]byte` is no padding: it is zeros,
+// since memory is when it is given, and Go code has no way to write it; it is hashed as any other.
+func (st *State) admits(t reflect.Type) error {
+	if !st.saved.IsState() {
+		return nil
+	}
+	a := admission{seen: map[reflect.Type]bool{}}
+	a.look(t, "")
+	if a.faults == nil {
+		return nil
+	}
+	return fmt.Errorf("save: BUG: the state of region %s can't have a %v:\n\t%w", st.saved.Name(), t,
+		errors.New(strings.Join(a.faults, "\n\t")))
+}
+
+// admission looks at each type once.
+type admission struct {
+	seen   map[reflect.Type]bool
+	faults []string
+}
+
+// look looks at a type; name is what it lies in, as far as that has one.
+func (a *admission) look(t reflect.Type, name string) {
+	if name == "" {
+		if a.seen[t] {
+			return
+		}
+		a.seen[t] = true
+		if name = t.Name(); name == "" {
+			name = t.String()
+		}
+	}
+	generic, _, _ := strings.Cut(t.Name(), "[")
+	if better := elsewhere[generic]; better != "" && t.PkgPath() == scopePath {
+		a.fault("%s (%v) means nothing in another process; use %s", name, t, better)
+		return
+	}
+	if to := pointsTo(t); to != nil {
+		a.look(to, "")
+		return
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		if t.Len() != 0 {
+			a.look(t.Elem(), name+"[0]")
+		}
+	case reflect.Struct:
+		a.lookInto(t, name)
+	case reflect.Uintptr:
+		a.fault("%s (%v) is an address, or has another size elsewhere; use %s", name, t, noAddress)
+	case reflect.Pointer, reflect.UnsafePointer, reflect.Func, reflect.Map, reflect.Slice, reflect.String, reflect.Chan,
+		reflect.Interface: // CheckPlain refuses them
+		a.fault("%s (%v) is an address; use %s", name, t, noAddress)
+	}
+}
+
+func (a *admission) lookInto(t reflect.Type, name string) {
+	end := uintptr(0)
+	last := name // what the padding follows
+	for i := range t.NumField() {
+		f := t.Field(i)
+		a.padding(last, f.Offset-end)
+		last, end = name+"."+f.Name, f.Offset+f.Type.Size()
+		a.look(f.Type, last)
+	}
+	a.padding(last, t.Size()-end)
+}
+
+func (a *admission) padding(after string, n uintptr) {
+	if n != 0 {
+		a.fault("%d bytes of padding behind %s may hold anything; write a field `_ [%[1]d]byte` there, or have larger "+
+			"fields first", n, after)
+	}
+}
+
+func (a *admission) fault(format string, args ...any) {
+	a.faults = append(a.faults, fmt.Sprintf(format, args...))
+}
+
+// pointsTo is T of an arena.Ptr[T] or an arena.Slice[T]; nil of anything else.
+func pointsTo(t reflect.Type) reflect.Type {
+	generic, _, _ := strings.Cut(t.Name(), "[")
+	if t.PkgPath() != arenaPath || generic != "Ptr" && generic != "Slice" {
+		return nil
+	}
+	return t.Field(0).Type.Elem().Elem()
+}
+
+// admitsAll looks at pools' types, and in checked builds at those of all that was made.
+func (st *State) admitsAll() error {
+	for i := range st.pools {
+		p := &st.pools[i]
+		if p.of == nil {
+			return fmt.Errorf("save: BUG: a pool of C in the state of region %s: its chunks have no type", st.saved.Name())
+		}
+		if err := st.admits(p.of); err != nil {
+			return fmt.Errorf("%w\n\tas a pool of %d has it", err, p.header.Count)
+		}
+	}
+	for i := range st.made {
+		m := &st.made[i]
+		if err := st.admits(m.Type); err != nil {
+			where := fmt.Sprintf("in scope %q", m.Scope)
+			if m.Label != "" {
+				where += fmt.Sprintf(", label %q", m.Label)
+			}
+			return fmt.Errorf("%w\n\t%s%s", err, where, m.Site.Tell("made"))
+		}
+	}
+	return nil
+}

@@ -86,3 +86,6 @@ func ControlOf(r *Ring) (c Control) {
 	}
 	return c
 }
+
+// SumBytes is for files with other bytes.
+func SumBytes(b []byte) uint32 { return sumBytes(b) }

@@ -96,7 +96,7 @@ func TestRefusals(t *testing.T) {
 	_, err := p.ring.Hash(9)
 	assert.ErrorContains(t, err, "snapshot 9")
 
-	ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
+	ctx, cancel := context.WithTimeout(background, 100*time.Millisecond)
 	defer cancel()
 	anna := p.region.Reader("anna")
 	require.True(t, anna.Pin())

@@ -18,7 +18,8 @@ type Ring struct {
 	scope     scope.Scope // that it lies in
 	parts     []part
 	slots     []slot
-	spare     []byte // of state regions: an image on which what comes from outside is looked at
+	spare     []byte  // of state regions: an image on which what comes from outside is looked at
+	layout    *Layout // if it is known
 	exclusive *budget.Exclusive
 }
 

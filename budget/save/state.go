@@ -20,6 +20,7 @@ type State struct {
 	root    reflect.Type
 	rebuild []func() error
 	pools   []pool       // that lie in it, by address
+	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it
 	still   still        // what lies before it, in checked builds
 }
@@ -27,8 +28,9 @@ type State struct {
 // pool is a pool in a state.
 type pool struct {
 	header *arena_c.Pool
-	index  int    // of the header
-	first  uint64 // from the mark to chunk 0
+	of     reflect.Type // what it is of, in a state region; nil: C made it
+	index  int          // of the header
+	first  uint64       // from the mark to chunk 0
 }
 
 func (p *pool) size() uint64 { return uint64(p.header.Count) * p.header.Stride }
@@ -48,6 +50,9 @@ func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State,
 	st := &State{saved: saved, own: s, root: reflect.TypeFor[T]()}
 	if err := st.admits(st.root); err != nil {
 		panic(err)
+	}
+	if saved.IsState() {
+		saved.Stack().Watch()
 	}
 	st.mark = (st.header().Cursor + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 	first := root.SliceAligned(s, 1, arena_c.LineSize)
@@ -85,19 +90,23 @@ func (st *State) complete(s scope.Scope) error {
 		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
 	}
 	st.end = st.header().Cursor
-	st.findPools()
+	var types map[*arena_c.Pool]reflect.Type
+	if st.saved.IsState() {
+		types, st.made = st.saved.Stack().Watched()
+	}
+	st.findPools(types)
 	st.still.begin(st)
 	return st.plain()
 }
 
-func (st *State) findPools() {
+func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 	row := st.saved.Stack().Row()
 	from := unsafe.Add(unsafe.Pointer(&row.Arena), st.mark)
 	for i := range row.Pools {
 		h := row.Pool(i)
 		first := uint64(uintptr(unsafe.Pointer(h))) + h.Chunks - uint64(uintptr(from))
 		if h.Gen != 0 && first <= st.end-st.mark {
-			st.pools = append(st.pools, pool{h, int(i), first})
+			st.pools = append(st.pools, pool{h, types[h], int(i), first})
 		}
 	}
 	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })
@@ -115,7 +124,7 @@ func (st *State) plain() error {
 		}
 		st.nodes = append(st.nodes, node)
 	}
-	return nil
+	return st.admitsAll()
 }
 
 // asState refuses what asks for a state region.

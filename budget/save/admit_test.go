@@ -1,0 +1,176 @@
+package save_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type (
+	holes struct {
+		A    uint8
+		B    uint32
+		Deep [2]struct{ C, D uint64 }
+		E    uint16
+	}
+	addresses struct {
+		Where uintptr
+		Room  scope.Addr[room]
+		Other scope.Ref[room]
+		Own   scope.Owned
+	}
+	tree struct { // a ring of types, and a fault far away
+		Next  arena.Ptr[tree]
+		Many  arena.Slice[arena.Ptr[holes]]
+		Name  arena.String
+		Short arena.Inline[[16]byte]
+	}
+	fine struct {
+		A    uint8
+		_    [3]byte
+		B    uint32
+		Next arena.Ptr[fine]
+		None struct{}
+		C    [3]struct{ X, Y int16 }
+		D    float32
+	}
+)
+
+var (
+	holesMaker     = scope.Plain[holes]()
+	addressesMaker = scope.Plain[addresses]()
+	treeMaker      = scope.Plain[tree]()
+	fineMaker      = scope.Plain[fine]()
+)
+
+const holesFaults = "\n\t3 bytes of padding behind holes.A may hold anything; write a field `_ [3]byte` there, or have larger fields first" +
+	"\n\t6 bytes of padding behind holes.E may hold anything; write a field `_ [6]byte` there, or have larger fields first"
+
+// TestTypesOfStates: what may differ where states are equal, and what means nothing elsewhere, is refused
+// in a state region, with each field; elsewhere nobody asks.
+func TestTypesOfStates(t *testing.T) {
+	b := open(t, twoRegions())
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.holes:"+holesFaults,
+			panicOf(t, func() { save.Begin(r, s, holesMaker) }))
+		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.tree:"+holesFaults,
+			panicOf(t, func() { save.Begin(r, s, treeMaker) }))
+		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.addresses:"+
+			"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr for what lies in the region, or "+
+			"uint64 for a number"+
+			"\n\taddresses.Room (scope.Addr[github.com/upfront-mem/upfront/budget/save_test.room]) means nothing in another process; "+
+			"use arena.Ptr, or the arena.Handle of a HandlePool"+
+			"\n\taddresses.Other (scope.Ref[github.com/upfront-mem/upfront/budget/save_test.room]) means nothing in another process; "+
+			"use arena.Ptr, or the arena.Handle of a HandlePool"+
+			"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and keep the Owned beside the state",
+			panicOf(t, func() { save.Begin(r, s, addressesMaker) }))
+		state, _ := save.Begin(r, s, fineMaker)
+		fineMaker.Pool(s, 3)
+		save.NewRing(s, 1, state)
+	})
+	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, holesMaker)
+		addressesMaker.Pool(s, 3)
+		addressesMaker.New(s)
+		save.NewRing(s, 1, state)
+	})
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, fineMaker)
+		holesMaker.HandlePool(s, 5)
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), holesFaults+"\n\tas a pool of 5 has it")
+	})
+}
+
+// TestTypesOfAllThatIsMade: in checked builds all that the load made between Begin and NewRing is looked
+// at, whatever made it, and what is gone isn't.
+func TestTypesOfAllThatIsMade(t *testing.T) {
+	b := open(t, twoRegions())
+	for name, make := range map[string]func(s scope.Scope){
+		"New":    func(s scope.Scope) { holesMaker.New(s) },
+		"TryNew": func(s scope.Scope) { holesMaker.TryNew(s) },
+		"Slice":  func(s scope.Scope) { holesMaker.Slice(s, 2) },
+		"Clone":  func(s scope.Scope) { holesMaker.Clone(s, []holes{{}}) },
+		"Append": func(s scope.Scope) { holesMaker.Append(s, nil, holes{}) },
+		"Make": func(s scope.Scope) {
+			_, err := holesMaker.Make(s, func(*holes) error { fineMaker.New(s); return nil })
+			require.NoError(t, err)
+		},
+		"Build": func(s scope.Scope) {
+			list := holesMaker.Build(s)
+			list.Push(holes{})
+			list.Done()
+		},
+	} {
+		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+			state, _ := save.Begin(r, s, fineMaker)
+			require.NoError(t, s.Do("gone", func(s scope.Scope) error { make(s); return nil }))
+			_, err := fineMaker.Make(s, func(*fine) error { make(s); return assert.AnError })
+			require.ErrorIs(t, err, assert.AnError)
+			require.NoError(t, scope.Label(s, "things", func() error { fineMaker.New(s); return nil }))
+			save.NewRing(s, 1, state)
+		})
+		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+			state, _ := save.Begin(r, s, fineMaker)
+			require.NoError(t, scope.Label(s, "things", func() error { make(s); return nil }))
+			if !arena_c.Checked {
+				save.NewRing(s, 1, state)
+				return
+			}
+			text := panicOf(t, func() { save.NewRing(s, 1, state) })
+			assert.Contains(t, text, holesFaults+"\n\tin scope \"level\", label \"things\"\n\tmade at:\n\t", name)
+			assert.Contains(t, text, "/admit_test.go:", name)
+		})
+	}
+}
+
+// TestSameGaps: what was there before, in this load or in another, is in no snapshot.
+func TestSameGaps(t *testing.T) {
+	b := open(t, twoRegions())
+	var want uint64
+	var ring *save.Ring
+	for i := range 3 {
+		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+			dirty := func(n int) {
+				require.NoError(t, s.Do("before", func(s scope.Scope) error {
+					for k, bytes := 0, s.Bytes(n); k < n; k++ {
+						bytes[k] = 0xee
+					}
+					return nil
+				}))
+			}
+			if i > 0 {
+				dirty(10 * budget.KiB)
+			}
+			temp := s.Temp(50 * budget.KiB)
+			state, _ := save.Begin(r, s, fineMaker)
+			if i > 1 {
+				dirty(5 * budget.KiB)
+				for k, bytes := 0, temp.Bytes(50*budget.KiB); k < len(bytes); k++ {
+					bytes[k] = 0xee
+				}
+			}
+			byteMaker.Slice(s, 3)
+			pool := fineMaker.Pool(s, 4)
+			pool.Get()
+			byteMaker.Slice(s, 1)
+			require.NoError(t, temp.Close())
+			byteMaker.SliceAligned(s, 17*budget.KiB, 64)
+			fineMaker.New(s)
+			byteMaker.SliceAligned(s, 1, 1024)
+			ring = save.NewRing(s, 1, state)
+		})
+		require.NoError(t, ring.Take(1))
+		if h := hash(t, ring, 1); i == 0 {
+			want = h
+		} else {
+			assert.Equal(t, want, h)
+		}
+	}
+}

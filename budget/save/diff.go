@@ -1,0 +1,268 @@
+package save
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Difference is where two snapshots differ first, A's and B's value there. What isn't known is empty: a
+// release build knows the types of the root, of what it leads to by arena.Ptr and arena.Slice, and of
+// pools; a checked one all that was made, by whom and where.
+type Difference struct {
+	Region string
+	Offset uint64 // from the region's first byte
+	Object string // "room.Lights[3]", "chunk 7 of the pool of game.Frog"
+	Type   string // of the object
+	Field  string // "Way[2].X"
+	Kind   string // of the field
+	A, B   string
+
+	Scope, Label string // that the object was made in
+	Made         string // function and file:line
+}
+
+// String is all of it in one line.
+func (d Difference) String() string {
+	var b strings.Builder
+	b.WriteString("region " + d.Region + ": ")
+	switch {
+	case d.Object == "":
+		fmt.Fprintf(&b, "offset %#x", d.Offset)
+	case d.Field == "":
+		b.WriteString(d.Object)
+	case strings.HasPrefix(d.Field, "["):
+		b.WriteString(d.Object + d.Field)
+	default:
+		b.WriteString(fieldOf(d.Object, d.Field))
+	}
+	fmt.Fprintf(&b, ": %s in A, %s in B (", d.A, d.B)
+	if d.Kind != "" {
+		b.WriteString(d.Kind)
+		if d.Type != "" && d.Type != d.Kind {
+			b.WriteString(" of " + d.Type)
+		}
+		b.WriteString("; ")
+	}
+	if d.Object != "" {
+		fmt.Fprintf(&b, "offset %#x; ", d.Offset)
+	}
+	for _, s := range []struct{ name, value string }{{"scope ", d.Scope}, {"label ", d.Label}, {"made at ", d.Made}} {
+		if s.value != "" {
+			b.WriteString(s.name + s.value + "; ")
+		}
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(b.String(), "; "), " (") + ")"
+}
+
+// Diff says where two snapshots of the ring differ first, by address; of a pool, a chunk that is live in
+// one only, then what live ones hold, then the rest. It is for who looks for an error: it takes its time,
+// and Go allocations. false: they are equal.
+func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
+	from, err := r.state("Diff", a)
+	if err != nil {
+		return d, false, err
+	}
+	to, err := r.state("Diff", b)
+	if err != nil {
+		return d, false, err
+	}
+	d, differ = r.describe().diff(from.image, to.image)
+	return d, differ, nil
+}
+
+// diff compares two images of the layout.
+func (l *Layout) diff(a, b []byte) (Difference, bool) {
+	known, begin := l.byName(), uint64(0)
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		from, to, next := p.span(begin)
+		c := comparison{PartLayout: p, known: known, words: [2][]byte{a[begin:from], b[begin:from]},
+			bytes: [2][]byte{a[from:to], b[from:to]}}
+		if d, differ := c.first(); differ {
+			return d, true
+		}
+		begin = next
+	}
+	return Difference{}, false
+}
+
+// comparison is of one region's state, in A and in B.
+type comparison struct {
+	*PartLayout
+	known        map[string]*Type
+	words, bytes [2][]byte
+}
+
+func (c *comparison) first() (Difference, bool) {
+	at := uint64(0)
+	for i := range c.Pools {
+		q := &c.Pools[i]
+		if found := c.unequal(at, q.Numbers); found >= 0 {
+			return c.at(uint64(found)), true
+		}
+		if d, differ := c.pool(i, q); differ {
+			return d, true
+		}
+		at = q.Offset + q.Count*q.Stride
+	}
+	if found := c.unequal(at, c.Size); found >= 0 {
+		return c.at(uint64(found)), true
+	}
+	return Difference{}, false
+}
+
+// unequal is the first byte that differs in [from, to), or -1.
+func (c *comparison) unequal(from, to uint64) int {
+	const block = 1 << 12
+	for at := from; at < to; at += block {
+		a, b := c.bytes[0][at:min(at+block, to)], c.bytes[1][at:min(at+block, to)]
+		if !bytes.Equal(a, b) {
+			i := 0
+			for a[i] == b[i] {
+				i++
+			}
+			return int(at) + i
+		}
+	}
+	return -1
+}
+
+// pool compares a pool.
+func (c *comparison) pool(index int, q *PoolLayout) (Difference, bool) {
+	state := func(of int, chunk uint64) byte { return c.bytes[of][q.Offset-1-chunk] }
+	d := Difference{Region: c.Region, Offset: c.Mark + q.Offset}
+	c.book(&d, q.Offset)
+	for i := range q.Count {
+		if a, b := state(0, i), state(1, i); (a == arena_c.ChunkLive) != (b == arena_c.ChunkLive) {
+			d.Object, d.Offset = q.chunk(i), d.Offset+i*q.Stride
+			d.A, d.B = stateName(a), stateName(b)
+			return d, true
+		}
+	}
+	if found := c.unequal(q.Offset, q.Offset+q.Count*q.Stride); found >= 0 {
+		return c.at(uint64(found)), true
+	}
+	for i := range q.Count {
+		if a, b := state(0, i), state(1, i); a != b {
+			d.Object, d.A, d.B = q.chunk(i), stateName(a), stateName(b)
+			return d, true
+		}
+	}
+	the := "the pool of " + q.Type
+	if found := c.unequal(q.Numbers, q.Offset); found >= 0 {
+		at := q.Numbers + (uint64(found)-q.Numbers)&^3
+		word := (at - q.Numbers) / 4
+		d.Offset = c.Mark + at
+		d.A, d.B = number(c.bytes[0][at:]), number(c.bytes[1][at:])
+		switch {
+		case word < q.Count:
+			d.Object = fmt.Sprintf("place %d of the free chunks of %s", word, the)
+		case word < 2*q.Count && q.Handles:
+			d.Object = "generation of " + q.chunk(word-q.Count)
+		default:
+			d.Object = "bytes of " + the
+		}
+		return d, true
+	}
+	for i, name := range []string{"chunks that are free in ", "chunks that are retired in "} {
+		at := poolWords*index + 4*i
+		if a, b := number(c.words[0][at:]), number(c.words[1][at:]); a != b {
+			d.Object, d.A, d.B = name+the, a, b
+			return d, true
+		}
+	}
+	return d, false
+}
+
+func number(b []byte) string { return fmt.Sprint(binary.LittleEndian.Uint32(b)) }
+
+func stateName(s byte) string {
+	switch s {
+	case arena_c.ChunkLive:
+		return "live"
+	case arena_c.ChunkFree:
+		return "free"
+	case arena_c.ChunkFresh:
+		return "never taken"
+	case arena_c.ChunkRetired:
+		return "retired"
+	}
+	return fmt.Sprintf("state %d", s)
+}
+
+// at names what lies at a byte that differs.
+func (c *comparison) at(at uint64) Difference {
+	d := Difference{Region: c.Region, Offset: c.Mark + at}
+	object := c.book(&d, at)
+	g := c.named(at)
+	if g == nil && object != nil {
+		of := c.known[object.Type]
+		g = &thing{path: object.Type, of: of, offset: object.Offset, many: object.Size > of.Size, stride: of.Size}
+		g.count = object.Size / max(of.Size, 1)
+	}
+	if g == nil || !g.has(at) {
+		from := at &^ 7
+		to := min(from+8, c.Size)
+		d.A, d.B = hex(c.bytes[0][from:to]), hex(c.bytes[1][from:to])
+		return d
+	}
+	d.Object, d.Type = g.path, g.of.Name
+	i := (at - g.offset) / g.stride
+	if g.many {
+		d.Object += fmt.Sprintf("[%d]", i)
+	}
+	start := g.offset + i*g.stride
+	path, of, from := leaf(c.known, g.of, at-start)
+	from += start
+	d.Field = path
+	if of == nil { // between fields
+		d.A, d.B = hex(c.bytes[0][at:at+1]), hex(c.bytes[1][at:at+1])
+		return d
+	}
+	d.Kind = cmp.Or(of.Name, of.Kind)
+	d.A, d.B = of.value(c.bytes[0][from:from+of.Size]), of.value(c.bytes[1][from:from+of.Size])
+	if d.A == d.B { // two NaN, say
+		d.A, d.B = hex(c.bytes[0][from:from+of.Size]), hex(c.bytes[1][from:from+of.Size])
+	}
+	return d
+}
+
+func hex(b []byte) string { return fmt.Sprintf("% x", b) }
+
+// book says who made what lies at a byte, if that is known.
+func (c *comparison) book(d *Difference, at uint64) *Object {
+	for i := range c.Objects {
+		if o := &c.Objects[i]; at >= o.Offset && at-o.Offset < o.Size {
+			d.Scope, d.Label, d.Made = o.Scope, o.Label, o.Made
+			return o
+		}
+	}
+	return nil
+}
+
+// named is what leads to the byte in A, else in B; nil: nothing does.
+func (c *comparison) named(at uint64) (found *thing) {
+	for i := range c.Pools {
+		if q := &c.Pools[i]; at >= q.Offset && at-q.Offset < q.Count*q.Stride {
+			chunk := (at - q.Offset) / q.Stride
+			return &thing{q.chunk(chunk), c.known[q.Type], q.Offset + chunk*q.Stride, 1, false, q.Stride}
+		}
+	}
+	for _, side := range c.bytes {
+		c.things(c.known, side, func(g *thing) bool {
+			if g.has(at) {
+				found = g
+			}
+			return found == nil
+		})
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}

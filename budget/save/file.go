@@ -1,0 +1,296 @@
+package save
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// A file is a header, the layout as JSON, and the image. All numbers are little-endian.
+const (
+	fileMagic   = "upsave1\n" // the digit is the version
+	fileVersion = len("upsave")
+	fileHeader  = 56
+	fileSummed  = 48 // bytes of the header that the next four are the CRC32C of; then four zeros
+
+	layoutMost = 16 << 20
+)
+
+// fileHead is a file's header.
+type fileHead struct {
+	layoutSize, imageSize, number, fingerprint uint64
+	layoutSum, imageSum                        uint32
+}
+
+func (h *fileHead) append(to []byte) []byte {
+	to = append(to, fileMagic...)
+	for _, word := range []uint64{h.layoutSize, h.imageSize, h.number, h.fingerprint} {
+		to = binary.LittleEndian.AppendUint64(to, word)
+	}
+	to = binary.LittleEndian.AppendUint32(to, h.layoutSum)
+	to = binary.LittleEndian.AppendUint32(to, h.imageSum)
+	return binary.LittleEndian.AppendUint64(to, uint64(sumBytes(to[:fileSummed])))
+}
+
+func sumBytes(b []byte) uint32 { return crc32.Update(0, castagnoli, b) }
+
+var errBigEndian = errors.New("save: a file holds little-endian numbers, and this machine's are big-endian")
+
+// isLittleEndian says how this machine has numbers in memory.
+func isLittleEndian() bool {
+	one := uint16(1)
+	return *(*byte)(unsafe.Pointer(&one)) == 1
+}
+
+// Write writes a snapshot as a file: a header with sizes and checksums, what describes the types, and the
+// bytes. Who reads it is the same program, on any little-endian machine, at whatever address. In a checked
+// build it has what was made where, too: so it is a map for files that releases wrote of the same load,
+// see [DiffFiles]. w gets it in two writes; its error comes back. Cost: a look at the snapshot; Go
+// allocations.
+func (r *Ring) Write(w io.Writer, number uint64) error {
+	s, err := r.state("Write", number)
+	if err != nil {
+		return err
+	}
+	if !isLittleEndian() {
+		return errBigEndian
+	}
+	l := r.describe()
+	text, err := json.Marshal(l)
+	if err == nil && len(text) > layoutMost {
+		err = fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost)
+	}
+	if err != nil {
+		return fmt.Errorf("save: Write of snapshot %d of region %s: %w", number, r.parts[0].saved.Name(), err)
+	}
+	head := fileHead{uint64(len(text)), uint64(len(s.image)), number, l.fingerprint(), sumBytes(text), sumBytes(s.image)}
+	for _, part := range [][]byte{append(head.append(nil), text...), s.image} {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("save: Write of snapshot %d of region %s: %w", number, r.parts[0].saved.Name(), err)
+		}
+	}
+	return nil
+}
+
+// Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in place.
+// What comes is trusted in nothing: it is looked at beside what the ring holds. An error says at which
+// byte of the file what is wrong, or in what its program differs from this one; then nothing has changed.
+// What is offsets and numbers to the game is the game's to look at: [arena.Ptr] and [arena.Slice] give
+// nil for what doesn't lie in their base. rd is read to the end of the file and not beyond. Cost: a copy,
+// two sums, a look at the pools; Go allocations.
+func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
+	if err := r.states("Read"); err != nil {
+		return 0, err
+	}
+	if err := r.check(); err != nil {
+		return 0, err
+	}
+	f := source{rd: rd, name: "a file for region " + r.parts[0].saved.Name()}
+	head, err := f.head()
+	if err != nil {
+		return 0, err
+	}
+	text, err := f.text(head)
+	if err != nil {
+		return 0, err
+	}
+	if here := r.describe(); head.fingerprint != here.fingerprint() || head.imageSize != uint64(r.Size()) {
+		l, err := f.layout(head, text)
+		if err != nil {
+			return 0, err
+		}
+		what := here.differs(l)
+		if what == "" {
+			what = fmt.Sprintf("fingerprint %#x of snapshots of %d bytes here, and %#x of %d in the file",
+				here.fingerprint(), r.Size(), head.fingerprint, head.imageSize)
+		}
+		return 0, f.bad(fileHeader, "it is of another program or plan: %s", what)
+	}
+	if err := f.full(r.spare, "the snapshot"); err != nil {
+		return 0, err
+	}
+	if sum := sumBytes(r.spare); sum != head.imageSum {
+		return 0, f.bad(f.at-len(r.spare), "the snapshot is damaged: its sum is %#x, and the header says %#x", sum, head.imageSum)
+	}
+	for i := range r.parts {
+		if err := r.parts[i].check(r.spare); err != nil {
+			return 0, f.bad(f.at-len(r.spare), "the snapshot is what play doesn't leave: %w", err)
+		}
+	}
+	to := r.hold(head.number)
+	for i := range r.parts {
+		to.finalizers[i] = r.parts[i].saved.Stack().Finalizers()
+	}
+	return head.number, nil
+}
+
+// source is a file that is read.
+type source struct {
+	rd   io.Reader
+	name string
+	at   int // how far
+}
+
+func (f *source) bad(at int, text string, args ...any) error {
+	return fmt.Errorf("save: %s, byte %d: %w", f.name, at, fmt.Errorf(text, args...))
+}
+
+// full reads all of it, or says where the file ends.
+func (f *source) full(to []byte, what string) error {
+	n, err := io.ReadFull(f.rd, to)
+	f.at += n
+	switch {
+	case err == io.EOF, err == io.ErrUnexpectedEOF:
+		return f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, len(to), len(to)-n)
+	case err != nil:
+		return f.bad(f.at, "%w", err)
+	}
+	return nil
+}
+
+// some reads size bytes that a header speaks of: no more memory is taken than comes.
+func (f *source) some(size uint64, what string) ([]byte, error) {
+	var b bytes.Buffer
+	n, err := io.CopyN(&b, f.rd, int64(size))
+	f.at += int(n)
+	switch {
+	case err == io.EOF:
+		return nil, f.bad(f.at, "it ends, and %s has %d bytes, %d more", what, size, size-uint64(n))
+	case err != nil:
+		return nil, f.bad(f.at, "%w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (f *source) head() (h fileHead, err error) {
+	if !isLittleEndian() {
+		return h, errBigEndian
+	}
+	var b [fileHeader]byte
+	if err := f.full(b[:], "the header"); err != nil {
+		return h, err
+	}
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	if string(b[:fileVersion]) != fileMagic[:fileVersion] || b[fileVersion+1] != fileMagic[fileVersion+1] {
+		return h, f.bad(0, "it is no file of a snapshot")
+	}
+	if b[fileVersion] != fileMagic[fileVersion] {
+		return h, f.bad(fileVersion, "it is of version %q, and this program knows %q", b[fileVersion:fileVersion+1], fileMagic[fileVersion:fileVersion+1])
+	}
+	if sum := uint64(sumBytes(b[:fileSummed])); sum != word(fileSummed) {
+		return h, f.bad(fileSummed, "the header is damaged: its sum is %#x, and it says %#x", sum, word(fileSummed))
+	}
+	h = fileHead{word(8), word(16), word(24), word(32), uint32(word(40)), uint32(word(40) >> 32)}
+	switch {
+	case h.layoutSize > layoutMost:
+		return h, f.bad(8, "a description of %d bytes: %d is the most", h.layoutSize, layoutMost)
+	case h.imageSize > min(sizeMax, math.MaxInt):
+		return h, f.bad(16, "a snapshot of %d bytes", h.imageSize)
+	}
+	return h, nil
+}
+
+// text is the layout's.
+func (f *source) text(h fileHead) ([]byte, error) {
+	text, err := f.some(h.layoutSize, "the description")
+	if err != nil {
+		return nil, err
+	}
+	if sum := sumBytes(text); sum != h.layoutSum {
+		return nil, f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x", sum, h.layoutSum)
+	}
+	return text, nil
+}
+
+func (f *source) layout(h fileHead, text []byte) (*Layout, error) {
+	l := new(Layout)
+	if err := json.Unmarshal(text, l); err != nil {
+		return nil, f.bad(fileHeader, "the description: %w", err)
+	}
+	if err := l.check(); err != nil {
+		return nil, f.bad(fileHeader, "the description: %w", err)
+	}
+	if size := l.imageSize(); size != h.imageSize {
+		return nil, f.bad(16, "a snapshot of %d bytes, and by the description it has %d", h.imageSize, size)
+	}
+	return l, nil
+}
+
+// File is a snapshot in a file, for who has no ring for it: tools.
+type File struct {
+	Number, Fingerprint uint64
+	Layout              *Layout
+	Image               []byte
+}
+
+// ReadFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as [Ring.Read] does
+// at what it can. Cost: the file's size of Go heap, and more for the description.
+func ReadFile(rd io.Reader) (*File, error) {
+	f := source{rd: rd, name: "a file"}
+	h, err := f.head()
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.text(h)
+	if err != nil {
+		return nil, err
+	}
+	l, err := f.layout(h, text)
+	if err != nil {
+		return nil, err
+	}
+	if of := l.fingerprint(); of != h.fingerprint {
+		return nil, f.bad(32, "fingerprint %#x, and by the description it is %#x", h.fingerprint, of)
+	}
+	image, err := f.some(h.imageSize, "the snapshot")
+	if err != nil {
+		return nil, err
+	}
+	if sum := sumBytes(image); sum != h.imageSum {
+		return nil, f.bad(f.at-len(image), "the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)
+	}
+	return &File{h.number, h.fingerprint, l, image}, nil
+}
+
+// DiffFiles says where two files differ first, as [Ring.Diff] does. Maps are files that a checked build
+// wrote after the same load: of them only what was made where counts, which gives names to what a release
+// knows no name for. An error says which file is none, or in what programs differ.
+func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, err error) {
+	files := make([]*File, 0, 2+len(maps))
+	for i, rd := range append([]io.Reader{a, b}, maps...) {
+		name := fmt.Sprintf("map %d", i-1)
+		if i < 2 {
+			name = string(rune('A' + i))
+		}
+		f, err := ReadFile(rd)
+		if err != nil {
+			return d, false, fmt.Errorf("%s: %w", name, err)
+		}
+		files = append(files, f)
+		if what := files[0].Layout.differs(f.Layout); what != "" {
+			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", name,
+				strings.Replace(what, " here", " in A", 1))
+		}
+	}
+	l := files[0].Layout
+	for _, f := range files {
+		if !l.knowsObjects() && f.Layout.knowsObjects() {
+			l = f.Layout
+		}
+	}
+	d, differ = l.diff(files[0].Image, files[1].Image)
+	return d, differ, nil
+}
+
+// knowsObjects says whether a checked build wrote it.
+func (l *Layout) knowsObjects() bool {
+	return slices.ContainsFunc(l.Parts, func(p PartLayout) bool { return len(p.Objects) != 0 })
+}

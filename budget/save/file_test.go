@@ -1,0 +1,325 @@
+package save_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// written is the file of a snapshot.
+func written(t testing.TB, r *save.Ring, number uint64) []byte {
+	var b bytes.Buffer
+	require.NoError(t, r.Write(&b, number))
+	return b.Bytes()
+}
+
+// playFrom steps a pond on from a snapshot, and gives the hash of the next.
+func playFrom(t testing.TB, p *pond, number uint64) uint64 {
+	require.NoError(t, p.ring.Restore(background, number))
+	for i := range uint64(100) {
+		p.step(i)
+	}
+	require.NoError(t, p.ring.Take(number+1))
+	return hash(t, p.ring, number+1)
+}
+
+// TestWriteAndRead: what was written is read by another budget, elsewhere, and goes on alike.
+func TestWriteAndRead(t *testing.T) {
+	p := newPond(t, open(t, pondPlan()), "level", 2)
+	for i := range uint64(50) {
+		p.step(i)
+	}
+	require.NoError(t, p.ring.Take(50))
+	file := written(t, p.ring, 50)
+	want := playFrom(t, p, 50)
+
+	other := newPond(t, open(t, pondPlan()), "level", 2)
+	other.step(7)
+	rest := bytes.NewReader(append(bytes.Clone(file), "and more"...))
+	number, err := other.ring.Read(rest)
+	require.NoError(t, err)
+	assert.EqualValues(t, 50, number)
+	assert.Equal(t, 8, rest.Len(), "nothing beyond it")
+	assert.EqualValues(t, 1, other.room.Tick, "it is a snapshot, and in place by Restore")
+	assert.Equal(t, hash(t, p.ring, 50), hash(t, other.ring, 50))
+	assert.Equal(t, want, playFrom(t, other, 50))
+	assert.Equal(t, file, written(t, other.ring, 50))
+
+	f, err := save.ReadFile(bytes.NewReader(file))
+	require.NoError(t, err)
+	assert.EqualValues(t, 50, f.Number)
+	assert.Equal(t, p.ring.Size(), len(f.Image))
+	assert.Equal(t, "save_test.room", f.Layout.Parts[0].Root)
+}
+
+// TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place, and
+// nothing has changed.
+func TestDamagedFiles(t *testing.T) {
+	p := newPond(t, open(t, pondPlan()), "level", 2)
+	for i := range uint64(50) {
+		p.step(i)
+	}
+	require.NoError(t, p.ring.Take(3))
+	require.NoError(t, p.ring.Take(4))
+	file, before := written(t, p.ring, 4), hash(t, p.ring, 3)
+	refused := func(damaged []byte) {
+		_, err := p.ring.Read(bytes.NewReader(damaged))
+		require.ErrorContains(t, err, "save: a file for region level, byte ")
+		_, err = save.ReadFile(bytes.NewReader(damaged))
+		require.ErrorContains(t, err, "save: a file, byte ")
+		require.True(t, p.ring.Has(3) && p.ring.Has(4))
+	}
+	for n := 0; n < len(file); n += 1 + n/100 {
+		refused(file[:n])
+	}
+	for i := 0; i < len(file); i += 1 + i/100 {
+		damaged := bytes.Clone(file)
+		damaged[i] ^= 1 << (i % 8)
+		refused(damaged)
+	}
+	assert.Equal(t, before, hash(t, p.ring, 3))
+	for text, damage := range map[string]func([]byte){
+		"byte 0: it is no file of a snapshot":                                func(b []byte) { b[0] = 'U' },
+		"byte 6: it is of version \"2\", and this program knows \"1\"":       func(b []byte) { b[6] = '2' },
+		"byte 48: the header is damaged: ":                                   func(b []byte) { b[24]++ },
+		"byte 56: the description is damaged: ":                              func(b []byte) { b[100]++ },
+		fmt.Sprintf("byte %d: the snapshot is damaged: ", len(file)-p.ring.Size()): func(b []byte) { b[len(b)-1]++ },
+	} {
+		damaged := bytes.Clone(file)
+		damage(damaged)
+		_, err := p.ring.Read(bytes.NewReader(damaged))
+		assert.ErrorContains(t, err, text)
+	}
+	_, err := p.ring.Read(bytes.NewReader(file[:30]))
+	assert.EqualError(t, err, "save: a file for region level, byte 30: it ends, and the header has 56 bytes, 26 more")
+	_, err = p.ring.Read(bytes.NewReader(file[:len(file)-3]))
+	assert.ErrorContains(t, err, ", 3 more")
+	require.NoError(t, readAgain(p.ring, file))
+}
+
+func readAgain(r *save.Ring, file []byte) error {
+	_, err := r.Read(bytes.NewReader(file))
+	return err
+}
+
+// resum makes the header's sums right.
+func resum(file []byte) []byte {
+	layout := binary.LittleEndian.Uint64(file[8:])
+	if layout <= uint64(len(file)-56) {
+		binary.LittleEndian.PutUint32(file[40:], save.SumBytes(file[56:56+layout]))
+		binary.LittleEndian.PutUint32(file[44:], save.SumBytes(file[56+layout:]))
+	}
+	binary.LittleEndian.PutUint64(file[48:], uint64(save.SumBytes(file[:48])))
+	return file
+}
+
+// FuzzRead: whatever comes with good sums, nothing is trusted: it is refused, or a snapshot that can be
+// played on from.
+func FuzzRead(f *testing.F) {
+	b, err := budget.Open(pondPlan())
+	require.NoError(f, err)
+	f.Cleanup(func() { require.NoError(f, b.Close()) })
+	p := newPond(f, b, "level", 2)
+	for i := range uint64(50) {
+		p.step(i)
+	}
+	require.NoError(f, p.ring.Take(1))
+	file := written(f, p.ring, 1)
+	layout := binary.LittleEndian.Uint64(file[8:])
+	for _, at := range []int{0, 8, 12, 16, 20, 24, 32, 60, 100, 300, 56 + int(layout), 60 + int(layout), len(file) - 8} {
+		f.Add(uint32(at), []byte{0xff}, uint32(0))
+		f.Add(uint32(at), []byte("[{}]"), uint32(at/2))
+	}
+	f.Fuzz(func(t *testing.T, at uint32, change []byte, short uint32) {
+		damaged := bytes.Clone(file[:len(file)-int(short)%len(file)])
+		if len(damaged) < 56 {
+			require.Error(t, readAgain(p.ring, damaged))
+			return
+		}
+		copy(damaged[int(at)%len(damaged):], change)
+		resum(damaged)
+		if _, err := save.ReadFile(bytes.NewReader(damaged)); err == nil {
+			_, _, err := save.DiffFiles(bytes.NewReader(file), bytes.NewReader(damaged))
+			_ = err // another program's
+		}
+		number, err := p.ring.Read(bytes.NewReader(damaged))
+		if err != nil {
+			return
+		}
+		if number != 1 {
+			_, _, err = p.ring.Diff(1, number)
+			require.NoError(t, err)
+		}
+		require.NoError(t, p.ring.Restore(background, number))
+		p.ring.Read(bytes.NewReader(file))
+	})
+}
+
+// TestOtherPrograms: a file of another program or plan is refused by what differs first.
+func TestOtherPrograms(t *testing.T) {
+	type (
+		light struct{ Level, Left uint32 }
+		hall  struct {
+			Tick   uint64
+			Lights [3]light
+		}
+	)
+	file := func(plan budget.Plan, load func(r *budget.Region, s scope.Scope) *save.State) []byte {
+		var ring *save.Ring
+		b := open(t, plan)
+		r := b.Region(plan.Regions[0].Name)
+		_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
+			ring = save.NewRing(s, 1, load(r, s))
+			return nil, nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, ring.Take(1))
+		defer func() { require.NoError(t, b.Close()) }()
+		return written(t, ring, 1)
+	}
+	named := func(name string) budget.Plan {
+		plan := twoRegions()
+		plan.Regions[0].Name = name
+		return plan
+	}
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		frogMaker.HandlePool(s, 40)
+		flyMaker.Pool(s, 5)
+		ring = save.NewRing(s, 1, state)
+	})
+	hallMaker, otherRoom := scope.Plain[hall](), scope.Plain[struct{ Tick uint32 }]()
+	_ = otherRoom
+	for want, load := range map[string]func(r *budget.Region, s scope.Scope) *save.State{
+		"the root of region level: save_test.room here, and save_test.hall in the file": func(r *budget.Region, s scope.Scope) *save.State {
+			state, _ := save.Begin(r, s, hallMaker)
+			return state
+		},
+		"pools of region level: 2 here, and 1 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+			state, _ := save.Begin(r, s, roomMaker)
+			frogMaker.HandlePool(s, 40)
+			return state
+		},
+		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+			state, _ := save.Begin(r, s, roomMaker)
+			frogMaker.HandlePool(s, 64)
+			flyMaker.Pool(s, 5)
+			return state
+		},
+		"bytes before the state of region level: 0 here, and 128 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+			byteMaker.Slice(s, 100)
+			state, _ := save.Begin(r, s, roomMaker)
+			frogMaker.HandlePool(s, 40)
+			flyMaker.Pool(s, 5)
+			return state
+		},
+		"bytes of the state of region level: ": func(r *budget.Region, s scope.Scope) *save.State {
+			state, _ := save.Begin(r, s, roomMaker)
+			frogMaker.HandlePool(s, 40)
+			flyMaker.Pool(s, 5)
+			byteMaker.Slice(s, 100)
+			return state
+		},
+	} {
+		_, err := ring.Read(bytes.NewReader(file(twoRegions(), load)))
+		assert.ErrorContains(t, err, "save: a file for region level, byte 56: it is of another program or plan: "+want)
+	}
+	same := func(r *budget.Region, s scope.Scope) *save.State {
+		state, _ := save.Begin(r, s, roomMaker)
+		return state
+	}
+	_, err := ring.Read(bytes.NewReader(file(named("room"), same)))
+	assert.ErrorContains(t, err, "the region: level here, and room in the file")
+	plan := twoRegions()
+	plan.Name = "three"
+	_, err = ring.Read(bytes.NewReader(file(plan, same)))
+	assert.ErrorContains(t, err, `the plan: "two" here, and "three" in the file`)
+
+	// A type whose field is another: the name of the type is the same.
+	text := bytes.Replace(file(twoRegions(), func(r *budget.Region, s scope.Scope) *save.State {
+		state, _ := save.Begin(r, s, roomMaker)
+		frogMaker.HandlePool(s, 40)
+		flyMaker.Pool(s, 5)
+		return state
+	}), []byte(`{"name":"Tick","offset":0,"type":"uint64"}`), []byte(`{"name":"Tick","offset":0,"type":"uint32"}`), 1)
+	binary.LittleEndian.PutUint64(text[32:], 1)
+	_, err = ring.Read(bytes.NewReader(resum(text)))
+	assert.ErrorContains(t, err, "type save_test.room, field Tick: uint64, in the file uint32")
+}
+
+const fileChild = "UPFRONT_SAVE_FILE"
+
+// TestOtherProcesses: a file goes on in another process, at another address, and in another build.
+func TestOtherProcesses(t *testing.T) {
+	if dir := os.Getenv(fileChild); dir != "" {
+		child(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	programs := []string{os.Args[0]}
+	if _, err := exec.LookPath("go"); err == nil && !testing.Short() {
+		checked := filepath.Join(dir, "checked.test")
+		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked, ".").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		plain := filepath.Join(dir, "plain.test")
+		out, err = exec.Command("go", "test", "-c", "-o", plain, ".").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		programs = append(programs, checked, plain)
+	}
+	for i := range 2 * len(programs) {
+		cmd := exec.Command(programs[i%len(programs)], "-test.run=^TestOtherProcesses$", "-test.short")
+		cmd.Env = append(os.Environ(), fileChild+"="+dir, fmt.Sprintf("%s_BASE=%d", fileChild, uint64(i+1)<<36))
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	p := newPond(t, open(t, pondPlan()), "level", 2)
+	for i := range 2 * len(programs) {
+		for k := range uint64(20) {
+			p.step(uint64(i)*100 + k)
+		}
+	}
+	require.NoError(t, p.ring.Take(1))
+	file, err := os.ReadFile(filepath.Join(dir, "pond"))
+	require.NoError(t, err)
+	require.NoError(t, readAgain(p.ring, file))
+	assert.Equal(t, hash(t, p.ring, 1), hash(t, p.ring, uint64(2*len(programs))))
+	d, differ, err := p.ring.Diff(1, uint64(2*len(programs)))
+	require.NoError(t, err)
+	assert.False(t, differ, "%v", d)
+}
+
+// child reads what there is, plays on, and writes it.
+func child(t *testing.T, dir string) {
+	plan := pondPlan()
+	_, err := fmt.Sscan(os.Getenv(fileChild+"_BASE"), &plan.Base)
+	require.NoError(t, err)
+	p := newPond(t, open(t, plan), "level", 2)
+	name, number := filepath.Join(dir, "pond"), uint64(0)
+	if file, err := os.Open(name); err == nil {
+		number, err = p.ring.Read(file)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+		require.NoError(t, p.ring.Restore(background, number))
+	}
+	for k := range uint64(20) {
+		p.step(number*100 + k)
+	}
+	require.NoError(t, p.ring.Take(number+1))
+	file, err := os.Create(name)
+	require.NoError(t, err)
+	require.NoError(t, p.ring.Write(file, number+1))
+	require.NoError(t, file.Close())
+}

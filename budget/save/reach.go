@@ -1,0 +1,156 @@
+package save
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// thing is what lies in a state as values of one type, one behind the other.
+type thing struct {
+	path   string // "room.Lights"
+	of     *Type
+	offset uint64
+	count  uint64
+	many   bool // an index is part of its values' names
+	stride uint64
+}
+
+func (g *thing) has(at uint64) bool {
+	return at >= g.offset && g.stride != 0 && (at-g.offset)/g.stride < g.count && (at-g.offset)%g.stride < g.of.Size
+}
+
+// reachMost is how many things a walk visits: a state from outside may have any offsets.
+const reachMost = 1 << 20
+
+// reachSteps is how many values it looks at meanwhile.
+const reachSteps = 1 << 24
+
+// reach walks what a part's root and live chunks of pools lead to by Ptr, Slice and String, each once,
+// those on the way before what they lead to. The bytes are of a snapshot, and trusted in nothing.
+type reach struct {
+	part  *PartLayout
+	known map[string]*Type
+	bytes []byte
+	queue []thing
+	seen  map[seen]bool
+	leads map[*Type]bool
+	steps int
+}
+
+type seen struct {
+	of            *Type
+	offset, count uint64
+}
+
+// things gives all until yield is false.
+func (p *PartLayout) things(known map[string]*Type, bytes []byte, yield func(*thing) bool) {
+	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{}, leads: map[*Type]bool{}}
+	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
+	for i := range p.Pools {
+		q := &p.Pools[i]
+		of := known[q.Type]
+		for k := range q.Count {
+			if bytes[q.Offset-1-k] == arena_c.ChunkLive {
+				r.add(thing{path: q.chunk(k), of: of, offset: q.Offset + k*q.Stride, count: 1})
+			}
+		}
+	}
+	for n := 0; n < len(r.queue) && !r.tired(); n++ {
+		g := r.queue[n]
+		if !yield(&g) {
+			return
+		}
+		if !r.leadsOn(g.of) {
+			continue
+		}
+		for i := uint64(0); i < g.count && !r.tired(); i++ {
+			name := g.path
+			if g.many {
+				name += fmt.Sprintf("[%d]", i)
+			}
+			r.from(g.of, g.offset+i*g.stride, name)
+		}
+	}
+}
+
+// add has it visited, if it lies in the state and wasn't.
+func (r *reach) add(g thing) {
+	if g.stride = g.of.Size; g.stride == 0 || g.offset > r.part.Size || g.count > (r.part.Size-g.offset)/g.stride {
+		return
+	}
+	if key := (seen{g.of, g.offset, g.count}); !r.seen[key] {
+		r.seen[key] = true
+		r.queue = append(r.queue, g)
+	}
+}
+
+// from adds what one value leads to.
+func (r *reach) from(t *Type, at uint64, name string) {
+	r.steps++
+	word := func(n uint64) uint64 { return binary.LittleEndian.Uint64(r.bytes[at+n:]) }
+	switch t.Kind {
+	case kindPtr:
+		r.to(thing{path: name, of: r.known[t.Of], count: 1}, word(0))
+	case kindSlice, kindString:
+		r.to(thing{path: name, of: r.known[t.Of], count: word(8), many: true}, word(0))
+	case "array":
+		of := r.known[t.Of]
+		for i := uint64(0); i < t.Count && r.leadsOn(of) && !r.tired(); i++ {
+			r.from(of, at+i*of.Size, fmt.Sprintf("%s[%d]", name, i))
+		}
+	case "struct":
+		for _, f := range t.Fields {
+			if of := r.known[f.Type]; r.leadsOn(of) {
+				r.from(of, at+f.Offset, fieldOf(name, f.Name))
+			}
+		}
+	}
+}
+
+func (r *reach) tired() bool { return len(r.queue) >= reachMost || r.steps >= reachSteps }
+
+func (r *reach) to(g thing, stored uint64) {
+	if g.offset = stored - 1 - r.part.Mark; stored > r.part.Mark { // else it is nil, or lies before the state
+		r.add(g)
+	}
+}
+
+// leadsOn says whether values of a type may lead anywhere.
+func (r *reach) leadsOn(t *Type) bool {
+	leads, ok := r.leads[t]
+	if ok {
+		return leads
+	}
+	switch t.Kind {
+	case kindPtr, kindSlice, kindString:
+		leads = true
+	case "array":
+		leads = t.Size != 0 && r.leadsOn(r.known[t.Of])
+	}
+	for i := 0; i < len(t.Fields) && !leads; i++ {
+		leads = r.leadsOn(r.known[t.Fields[i].Type])
+	}
+	r.leads[t] = leads
+	return leads
+}
+
+func (q *PoolLayout) chunk(index uint64) string {
+	return fmt.Sprintf("chunk %d of the pool of %s", index, q.Type)
+}
+
+// fieldOf is the name of a field of what has a name.
+func fieldOf(name, field string) string {
+	if strings.HasPrefix(name, "chunk ") && !strings.Contains(name, ", field ") {
+		return name + ", field " + field
+	}
+	return name + "." + field
+}
+
+// shortName is a type's without its package: "room" of "game.room".
+func shortName(name string) string {
+	name, _, _ = strings.Cut(name, "[")
+	return name[strings.LastIndexByte(name, '.')+1:]
+}

@@ -1,0 +1,99 @@
+package save
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// leaf is what lies at a byte of a value of a type and has no parts of its own: which it is, from its
+// first byte. nil: no field is there.
+func leaf(known map[string]*Type, t *Type, at uint64) (path string, of *Type, from uint64) {
+	var b strings.Builder
+	for {
+		switch {
+		case t.Kind == "array":
+			of := known[t.Of]
+			fmt.Fprintf(&b, "[%d]", at/of.Size)
+			from, at, t = from+at-at%of.Size, at%of.Size, of
+			continue
+		case t.Kind != "struct":
+			return strings.TrimPrefix(b.String(), "."), t, from
+		}
+		inside := false
+		for _, f := range t.Fields {
+			if of := known[f.Type]; at >= f.Offset && at-f.Offset < of.Size {
+				b.WriteString("." + f.Name)
+				from, at, t, inside = from+f.Offset, at-f.Offset, of, true
+				break
+			}
+		}
+		if !inside {
+			return strings.TrimPrefix(b.String(), "."), nil, from
+		}
+	}
+}
+
+// value is a value as a person reads it.
+func (t *Type) value(b []byte) string {
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	switch t.Kind {
+	case "bool":
+		if b[0] > 1 {
+			return fmt.Sprintf("bool(%d)", b[0])
+		}
+		return strconv.FormatBool(b[0] == 1)
+	case "int8":
+		return fmt.Sprint(int8(b[0]))
+	case "int16":
+		return fmt.Sprint(int16(binary.LittleEndian.Uint16(b)))
+	case "int32":
+		return fmt.Sprint(int32(binary.LittleEndian.Uint32(b)))
+	case "int64":
+		return fmt.Sprint(int64(word(0)))
+	case "uint8":
+		return fmt.Sprint(b[0])
+	case "uint16":
+		return fmt.Sprint(binary.LittleEndian.Uint16(b))
+	case "uint32":
+		return fmt.Sprint(binary.LittleEndian.Uint32(b))
+	case "uint64":
+		return fmt.Sprint(word(0))
+	case "float32":
+		bits := binary.LittleEndian.Uint32(b)
+		return floatText(float64(math.Float32frombits(bits)), 32, uint64(bits))
+	case "float64":
+		return floatText(math.Float64frombits(word(0)), 64, word(0))
+	case kindHandle:
+		if word(0) == 0 {
+			return "no handle"
+		}
+		return fmt.Sprintf("handle of chunk %d, generation %#x", word(0)&arena_c.HandleIndex, word(0)>>32)
+	case kindPtr:
+		return offsetText(word(0))
+	case kindSlice, kindString:
+		return fmt.Sprintf("%d at %s", word(8), offsetText(word(0)))
+	case kindInline:
+		return strconv.Quote(strings.TrimRight(string(b), "\x00"))
+	}
+	return fmt.Sprintf("% x", b[:min(len(b), 16)])
+}
+
+// floatText tells a zero from the other, and a NaN from the next.
+func floatText(f float64, size int, bits uint64) string {
+	if f == f {
+		return strconv.FormatFloat(f, 'g', -1, size)
+	}
+	return fmt.Sprintf("NaN (%#x)", bits)
+}
+
+func offsetText(stored uint64) string {
+	if stored == 0 {
+		return "nil"
+	}
+	return fmt.Sprintf("offset %#x", stored-1)
+}
