@@ -34,6 +34,9 @@ func (s *State) Budget() string { return s.region.b.plan.Name }
 func (s *State) Stack() *scope.Stack { return s.region.stack }
 func (s *State) IsState() bool       { return s.region.state }
 
+// Forgive begins what a program asks for rarely: until end its Go allocations are none of play's.
+func (s *State) Forgive() (end func()) { return forgive() }
+
 // Check says why what the load made isn't there; nil when it is. Any goroutine may ask.
 func (s *State) Check() error {
 	switch {

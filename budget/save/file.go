@@ -56,6 +56,7 @@ func isLittleEndian() bool {
 // see [DiffFiles]. w gets it in two writes; its error comes back. Cost: a look at the snapshot; Go
 // allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
+	defer r.parts[0].saved.Forgive()()
 	s, err := r.state("Write", number)
 	if err != nil {
 		return err
@@ -87,6 +88,7 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 // nil for what doesn't lie in their base. rd is read to the end of the file and not beyond. Cost: a copy,
 // two sums, a look at the pools; Go allocations.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
+	defer r.parts[0].saved.Forgive()()
 	if err := r.states("Read"); err != nil {
 		return 0, err
 	}

@@ -69,6 +69,7 @@ func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m d
 	if err != nil {
 		return err
 	}
+	defer row.tellFirst()
 	in, err := o.inputs()
 	if err != nil {
 		return err
@@ -100,7 +101,6 @@ func (row *LevelResult) playLate(ctx context.Context, o *options, s *game.Server
 	if err := row.rollback(ctx, o, s, g, in, meter); err != nil {
 		return err
 	}
-	meter.stop(row, in.ticks())
 	straight, err := level.Snapshots.Read(end)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (row *LevelResult) playLate(ctx context.Context, o *options, s *game.Server
 	if err := level.Snapshots.Take(late); err != nil {
 		return err
 	}
-	return row.compare(g, straight, late, "at the end, with inputs in time and with late ones")
+	return row.compare(g, straight, late, "at the end, without and with late inputs, of ticks", in.ticks())
 }
 
 // play runs the ticks of a loaded map and fills the row.

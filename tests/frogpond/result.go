@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -77,7 +78,10 @@ type LevelResult struct {
 	FlowNowhere    *uint32 `json:"flow_nowhere"` // what did nothing: no sector has the line's tag
 	FlowRefused    *uint32 `json:"flow_refused"` // or no mover was free
 
-	err error // why it was not run
+	err   error           // why it was not run
+	first save.Difference // in words FirstDifference
+	when  string
+	tick  int
 }
 
 // TickTimes are percentiles in nanoseconds.

@@ -122,6 +122,7 @@ func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server
 			meter.warm()
 		}
 	}
+	meter.stop(row, real.ticks())
 	row.Rollbacks, row.Resimulated = measured(rollbacks), measured(again)
 	return nil
 }
@@ -146,11 +147,18 @@ func (row *LevelResult) twice(ctx context.Context, o *options, s *game.Server, g
 			return err
 		}
 	}
-	return row.compare(g, before+1, before+2, fmt.Sprintf("after tick %d", tick))
+	return row.compare(g, before+1, before+2, "after tick", tick)
+}
+
+// tellFirst puts into words what differed first. Play must not allocate.
+func (row *LevelResult) tellFirst() {
+	if row.Desyncs != nil && *row.Desyncs > 0 {
+		row.FirstDifference = fmt.Sprintf("%s %d: %v", row.when, row.tick, row.first)
+	}
 }
 
 // compare counts two snapshots that differ, and keeps what differs first.
-func (row *LevelResult) compare(g *game.Game, a, b uint64, when string) error {
+func (row *LevelResult) compare(g *game.Game, a, b uint64, when string, tick int) error {
 	ring := g.Level.Snapshots
 	first, err := ring.Hash(a)
 	if err != nil {
@@ -163,7 +171,7 @@ func (row *LevelResult) compare(g *game.Game, a, b uint64, when string) error {
 	if *row.Desyncs++; *row.Desyncs > 1 {
 		return nil
 	}
-	d, _, err := ring.Diff(a, b)
-	row.FirstDifference = when + ": " + d.String()
+	row.first, _, err = ring.Diff(a, b)
+	row.when, row.tick = when, tick
 	return err
 }
