@@ -91,6 +91,7 @@ func trackRefusal(step string, err error) error {
 type watch struct {
 	faults, pagemap int // files
 	start           uint64
+	arg             scanArg // here, as a local one would be allocated in builds that check pointers
 	regions         [runsMost]pageRegion
 }
 
@@ -126,8 +127,8 @@ func (w *watch) open(start unsafe.Pointer, size uint64) (err error) {
 // scan fills runs with the pages between the offsets from and to that were written to, and protects
 // these again. It went as far as next: to, unless all runs are filled before.
 func (w *watch) scan(runs *[runsMost]PageRun, from, to uint64) (n int, next uint64, err error) {
-	arg := scanArg{
-		size:        uint64(unsafe.Sizeof(scanArg{})),
+	w.arg = scanArg{
+		size:        uint64(unsafe.Sizeof(w.arg)),
 		flags:       scanProtectMatching | scanCheckAsync,
 		start:       w.start + from,
 		end:         w.start + to,
@@ -135,7 +136,7 @@ func (w *watch) scan(runs *[runsMost]PageRun, from, to uint64) (n int, next uint
 		vecLen:      runsMost,
 		anyCategory: pageIsWritten | pageIsSwapped,
 	}
-	found, errno := control(w.pagemap, pagemapScan, unsafe.Pointer(&arg))
+	found, errno := control(w.pagemap, pagemapScan, unsafe.Pointer(&w.arg))
 	if errno != 0 {
 		err := trackRefusal("PAGEMAP_SCAN", errno)
 		if errno == unix.EPERM {
@@ -146,7 +147,7 @@ func (w *watch) scan(runs *[runsMost]PageRun, from, to uint64) (n int, next uint
 	for i, r := range w.regions[:found] {
 		runs[i] = PageRun{r.start - w.start, r.end - r.start}
 	}
-	return int(found), arg.walkEnd - w.start, nil
+	return int(found), w.arg.walkEnd - w.start, nil
 }
 
 func (w *watch) close() error { return errors.Join(unix.Close(w.faults), unix.Close(w.pagemap)) }
