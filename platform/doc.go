@@ -48,8 +48,8 @@
 // Reserve, Commit and Release are a few system calls each; Prefault and Lock cost about the time it
 // takes to clear the range: go test ./platform -run - -bench . prints both. Missing reads one byte of
 // answer per page. Limits, HugePages and a Reserve with a base read files under /proc and /sys. None
-// of them belongs into a frame. [Tracker.Dirty] does: it is one call, beside a page fault for each page
-// written to. An aligned range costs [Align] more addresses than its class has bytes.
+// of them belongs into a frame. [Tracker.Dirty] and Peek do: a system call, and a page fault for each
+// page written to. An aligned range costs [Align] more addresses than its class has bytes.
 //
 // # Failure
 //

@@ -125,16 +125,19 @@ func (w *watch) open(start unsafe.Pointer, size uint64) (err error) {
 }
 
 // scan fills runs with the pages between the offsets from and to that were written to, and protects
-// these again. It went as far as next: to, unless all runs are filled before.
-func (w *watch) scan(runs *[runsMost]PageRun, from, to uint64) (n int, next uint64, err error) {
+// these anew if it shall. It went as far as next: to, unless all runs are filled before.
+func (w *watch) scan(runs *[runsMost]PageRun, from, to uint64, anew bool) (n int, next uint64, err error) {
 	w.arg = scanArg{
 		size:        uint64(unsafe.Sizeof(w.arg)),
-		flags:       scanProtectMatching | scanCheckAsync,
+		flags:       scanCheckAsync,
 		start:       w.start + from,
 		end:         w.start + to,
 		vec:         uint64(uintptr(unsafe.Pointer(&w.regions))), // on the heap, where it stays
 		vecLen:      runsMost,
 		anyCategory: pageIsWritten | pageIsSwapped,
+	}
+	if anew {
+		w.arg.flags |= scanProtectMatching
 	}
 	found, errno := control(w.pagemap, pagemapScan, unsafe.Pointer(&w.arg))
 	if errno != 0 {

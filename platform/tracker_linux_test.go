@@ -47,12 +47,19 @@ func present(t testing.TB, pages int) *platform.Reservation {
 
 // dirty goes through one round and gives the numbers of the pages, and how many calls it took.
 func dirty(t testing.TB, k *platform.Tracker, size uint64) (pages []int, calls int) {
+	return round(t, k.Dirty, size)
+}
+
+// nextRuns is Dirty or Peek.
+type nextRuns = func() (runs []platform.PageRun, more bool, err error)
+
+func round(t testing.TB, next nextRuns, size uint64) (pages []int, calls int) {
 	page := uint64(os.Getpagesize())
 	pages = []int{}
 	for more, end := true, uint64(0); more; calls++ {
 		var runs []platform.PageRun
 		var err error
-		runs, more, err = k.Dirty()
+		runs, more, err = next()
 		require.NoError(t, err)
 		for _, run := range runs {
 			require.GreaterOrEqual(t, run.Offset, end, "in order")
@@ -229,6 +236,43 @@ func TestDirtyLosesNoWrite(t *testing.T) {
 		require.True(t, bytes.Equal(b, copied))
 	}
 	assert.NotZero(t, between)
+}
+
+func TestPeekTellsAgain(t *testing.T) {
+	const pages = 4 * 512
+	page := os.Getpagesize()
+	r := present(t, pages)
+	b := contents(r)
+	k := track(t, r.Base(), r.Size())
+	want := []int{}
+	write := func() (faults uint64) {
+		before, _, _ := platform.Faults()
+		for _, p := range want {
+			b[p*page]++
+		}
+		after, _, _ := platform.Faults()
+		return after - before
+	}
+	for i := range pages / 2 {
+		want = append(want, 2*i)
+	}
+	assert.GreaterOrEqual(t, write(), uint64(len(want)))
+	for range 3 {
+		found, calls := round(t, k.Peek, r.Size())
+		require.Subset(t, found, want)
+		assert.Less(t, len(found), len(want)+4)
+		assert.Greater(t, calls, 1)
+		assert.Less(t, write(), uint64(len(want)/2), "of the Go runtime, and none of the pages")
+	}
+	b[5*page]++
+	found, _ := round(t, k.Peek, r.Size())
+	assert.Contains(t, found, 5)
+	want = slices.Insert(want, 3, 5)
+	exactly(t, k, r.Size(), want...)
+	found, _ = round(t, k.Peek, r.Size())
+	assert.Less(t, len(found), 4, "Dirty told all")
+	assert.GreaterOrEqual(t, write(), uint64(len(want)), "control: of each page")
+	exactly(t, k, r.Size(), want...)
 }
 
 // TestDirtyCountsTheSystemsWrites: with UFFD_USER_MODE_ONLY a fault in the kernel must not become
@@ -427,6 +471,8 @@ func TestCloseGivesAllBack(t *testing.T) {
 	assert.EqualError(t, k.Close(), "platform: BUG: close of a tracker already closed")
 	_, _, err := k.Dirty()
 	assert.EqualError(t, err, "platform: BUG: dirty pages of a tracker already closed")
+	_, _, err = k.Peek()
+	assert.EqualError(t, err, "platform: BUG: dirty pages of a tracker already closed")
 	b[1]++ // no fault is in the way
 
 	before, _, _ := platform.Mappings()
@@ -494,8 +540,10 @@ func TestDirtyAllocatesNothing(t *testing.T) {
 	k := track(t, r.Base(), r.Size())
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		contents(r)[0]++
-		if runs, _, err := k.Dirty(); err != nil || len(runs) == 0 {
-			panic(fmt.Sprint(runs, err))
+		for _, next := range []nextRuns{k.Peek, k.Dirty} {
+			if runs, _, err := next(); err != nil || len(runs) == 0 {
+				panic(fmt.Sprint(runs, err))
+			}
 		}
 	}))
 }
@@ -621,6 +669,9 @@ func TestDirtyIsOneSystemCall(t *testing.T) {
 		_, _ = unix.Write(-1, []byte(begin))
 		for i := range calls {
 			contents(r)[i*page]++
+			if _, more, err := k.Peek(); more || err != nil {
+				panic(fmt.Sprint(more, err))
+			}
 			if _, more, err := k.Dirty(); more || err != nil {
 				panic(fmt.Sprint(more, err))
 			}
@@ -660,7 +711,7 @@ func TestDirtyIsOneSystemCall(t *testing.T) {
 	}
 	require.NotEmpty(t, thread)
 	t.Log(made)
-	assert.Equal(t, calls, made["ioctl"])
+	assert.Equal(t, 2*calls, made["ioctl"])
 	for _, other := range []string{"ioctl", "futex", "rt_sigreturn", "madvise", "mmap", "munmap",
 		"sched_yield", "nanosleep", "tgkill", "getpid", "epoll_pwait", "rt_sigprocmask", "gettid",
 		"timer_settime"} {
@@ -669,47 +720,60 @@ func TestDirtyIsOneSystemCall(t *testing.T) {
 	assert.Empty(t, made)
 }
 
-// BenchmarkTrack is 64 MiB of which 5 % are written to at random: the writes with their faults,
-// Dirty, and the copies of these pages, beside a copy of all.
+// BenchmarkTrack is 64 MiB of which 5 % are written to: the writes with their faults, Dirty, and
+// copies of these pages, beside a copy of all. The pages are random in each round, or the same in
+// all; of the rounds all are Dirty's, or one of eight.
 func BenchmarkTrack(b *testing.B) {
 	const size = 64 * mib
 	page := os.Getpagesize()
 	r := present(b, size/page)
 	from, to := contents(r), contents(present(b, size/page))
-	whole := func() time.Duration {
-		start := time.Now()
-		copy(to, from)
-		return time.Since(start)
-	}
 	k := track(b, r.Base(), r.Size())
-	random := rand.New(rand.NewPCG(1, 1))
-	var all, part, scans time.Duration
-	b.SetBytes(size / 20)
-	for b.Loop() {
-		all += whole()
-		b.StopTimer()
-		pages := random.Perm(size / page)[:size/page/20]
-		b.StartTimer()
-		start := time.Now()
-		for _, p := range pages {
-			from[p*page]++
-		}
-		scan := time.Now()
-		copied := 0
-		for more := true; more; {
-			var runs []platform.PageRun
-			runs, more, _ = k.Dirty()
-			for _, run := range runs {
-				copied += copy(to[run.Offset:], from[run.Offset:run.Offset+run.Size])
+	for _, c := range []struct {
+		name   string
+		random bool
+		dirty  int
+	}{{"random", true, 1}, {"same", false, 1}, {"same,peek", false, 8}} {
+		b.Run(c.name, func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 1))
+			pages := random.Perm(size / page)[:size/page/20]
+			var whole, writes, rest time.Duration
+			for i := 0; b.Loop(); i++ {
+				if c.random {
+					pages = random.Perm(size / page)[:size/page/20]
+				}
+				start := time.Now()
+				copy(to, from)
+				whole += time.Since(start)
+				start = time.Now()
+				for _, p := range pages {
+					from[p*page]++
+				}
+				writes += time.Since(start)
+				start = time.Now()
+				next, copied := k.Peek, 0
+				if i%c.dirty == 0 {
+					next = k.Dirty
+				}
+				for more := true; more; {
+					var runs []platform.PageRun
+					runs, more, _ = next()
+					for _, run := range runs {
+						copied += copy(to[run.Offset:], from[run.Offset:run.Offset+run.Size])
+					}
+				}
+				rest += time.Since(start)
+				if copied < len(pages)*page {
+					b.Fatal(copied, " bytes were copied of ", len(pages)*page)
+				}
 			}
-		}
-		part, scans = part+time.Since(start), scans+time.Since(scan)
-		if copied < len(pages)*page {
-			b.Fatal(copied, " bytes were copied of ", len(pages)*page)
-		}
+			b.ReportMetric(0, "ns/op") // of all together says nothing
+			for unit, of := range map[string]time.Duration{
+				"memcpy-µs": whole, "writes-µs": writes, "dirty+copy-µs": rest,
+			} {
+				b.ReportMetric(float64(of.Microseconds())/float64(b.N), unit)
+			}
+			b.ReportMetric(float64(writes+rest)/float64(whole), "of-memcpy")
+		})
 	}
-	b.ReportMetric(float64(part)/float64(all), "of-memcpy")
-	b.ReportMetric(float64(all.Microseconds())/float64(b.N), "memcpy-µs")
-	b.ReportMetric(float64((part-scans).Microseconds())/float64(b.N), "writes-µs")
-	b.ReportMetric(float64(scans.Microseconds())/float64(b.N), "dirty+copy-µs")
 }

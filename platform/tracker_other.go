@@ -19,7 +19,7 @@ func (*watch) open(unsafe.Pointer, uint64) error {
 	return fmt.Errorf("%w on %s/%s", errors.ErrUnsupported, runtime.GOOS, runtime.GOARCH)
 }
 
-func (*watch) scan(*[runsMost]PageRun, uint64, uint64) (n int, next uint64, err error) {
+func (*watch) scan(*[runsMost]PageRun, uint64, uint64, bool) (n int, next uint64, err error) {
 	return 0, 0, errors.ErrUnsupported
 }
 
