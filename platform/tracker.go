@@ -47,7 +47,7 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 		return nil, fmt.Errorf("platform: BUG: track %d bytes at %p: "+
 			"not multiples of the page, %d bytes", size, start, page)
 	}
-	t := &Tracker{size: size} // on the heap, as Track isn't inlined: scan gives the system its address
+	t := &Tracker{size: size} // on the heap, as Track isn't inlined: the system gets its address
 	err := injected(doTrack)
 	if err == nil {
 		err = t.watch.open(start, size)

@@ -70,8 +70,8 @@ var trackRefusals = []struct {
 const (
 	pagemapFile = "/proc/self/pagemap"
 
-	forbidden = "it takes no right, so a filter of system calls forbids it, as Docker's own does: " +
-		"allow userfaultfd in a profile (docker run --security-opt seccomp=FILE)"
+	forbidden = "it takes no right, so a filter of system calls forbids it, " +
+		"as Docker's own does: allow userfaultfd in a profile (docker run --security-opt seccomp=FILE)"
 	oldKernel = "the kernel has no asynchronous write-protection: " +
 		"it takes Linux 6.7, and 6.10 on arm64"
 )
@@ -126,7 +126,9 @@ func (w *watch) open(start unsafe.Pointer, size uint64) (err error) {
 
 // scan fills runs with the pages between the offsets from and to that were written to, and protects
 // these anew if it shall. It went as far as next: to, unless all runs are filled before.
-func (w *watch) scan(runs *[runsMost]PageRun, from, to uint64, anew bool) (n int, next uint64, err error) {
+func (w *watch) scan(
+	runs *[runsMost]PageRun, from, to uint64, anew bool,
+) (n int, next uint64, err error) {
 	w.arg = scanArg{
 		size:        uint64(unsafe.Sizeof(w.arg)),
 		flags:       scanCheckAsync,
