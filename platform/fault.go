@@ -19,9 +19,10 @@ const (
 	doLock     = "lock"     // Lock
 	doUnlock   = "unlock"   // Release of a locked range, and a Lock that failed
 	doAdvise   = "advise"   // HugePages, and the Release after it
+	doTrack    = "track"    // Track
 )
 
-var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnlock, doAdvise}
+var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnlock, doAdvise, doTrack}
 
 var errInjected = fmt.Errorf("injected fault: %w", syscall.ENOMEM)
 

@@ -35,6 +35,12 @@ func life(size uint64) (err error) {
 		}
 	}
 	contents(r)[0], contents(r)[edge] = 1, 1
+	k, err := platform.Track(r.Base(), size)
+	if err == nil {
+		defer func() { err = errors.Join(err, k.Close()) }()
+	} else if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
 	if err := r.Protect(2*edge, edge); err != nil {
 		return err
 	}
@@ -53,6 +59,7 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 		"unlock":   {"platform: release 4194304 bytes: unlock: injected fault: "},
 		"advise": {"platform: huge pages for 4194304 bytes: injected fault: ",
 			"platform: release 4194304 bytes: wish for no huge pages: injected fault: "},
+		"track": {"platform: track 4194304 bytes: injected fault: "},
 	}
 	for _, name := range platform.InjectableFaults() {
 		n := 1
@@ -118,7 +125,7 @@ func TestFaultsAreCounted(t *testing.T) {
 		assert.Panics(t, misuse)
 	}
 	assert.PanicsWithValue(t, `platform: BUG: inject fault 1 of "mmap": the names are `+
-		`["map" "protect" "populate" "discard" "lock" "unlock" "advise"], and counting starts at 1`,
+		`["map" "protect" "populate" "discard" "lock" "unlock" "advise" "track"], and counting starts at 1`,
 		func() { platform.InjectFault("mmap", 1) })
 }
 
