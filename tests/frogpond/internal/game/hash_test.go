@@ -26,6 +26,7 @@ func TestHashHasAllState(t *testing.T) {
 	require.True(t, w.fireAs(p, 2), "a door")
 	g.spawn(p.At, 1)
 	require.NotNil(t, w.voices.Get())
+	w.rebuild()
 	require.NotEmpty(t, w.lights)
 	require.NotEmpty(t, w.scrolls)
 	require.NotEmpty(t, w.carries)
