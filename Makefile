@@ -76,7 +76,7 @@ bench-gate: ## holds what `make bench` measures to its targets (tests/bench/targ
 fuzz: ## every fuzz target, or those of ONLY='Fuzz(Load|WAD)', for FUZZ=10s
 	@mkdir -p build/fuzz
 	@for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go */*/*/*_test.go $(POND)/internal/*/*_test.go | xargs dirname | sort -u); do \
-	  t=$(CURDIR)/build/fuzz/$$(basename $$p).test; $(GO) test -c -fuzz . -o $$t ./$$p || exit 1; \
+	  t=$(CURDIR)/build/fuzz/$$(basename $$p).test; (cd $$p && $(GO) test -c -fuzz . -o $$t .) || exit 1; \
 	  for f in $$($$t -test.list '^$(ONLY)'); do \
 	    echo "== $$p $$f"; \
 	    for try in 1 2 3; do \
@@ -261,7 +261,8 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd tests/bench && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -short ./...
-	cd budget/cmd && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test ./...
+	for m in budget/cmd budget/save/s2; do \
+	  (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test ./...) || exit 1; done
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
 	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
@@ -293,7 +294,7 @@ check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-flow
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile
 .PHONY: $(SOAKS) soak-go127
 soak: ## what check leaves out, in its long form: ten parts
 	$(call parts,$(SOAKS))
@@ -320,8 +321,8 @@ soak-pages: cross-linux-arm64 ## arm64: every suite in full, with pages of 4, 16
 	@$(MAKE) -s -k -O -j$$(nproc) SHORT= LIMIT=2h $(call runs,linux-arm64)
 soak-devices: soak-go127 $(DEVICES:%=device-%) ## frogpond as each device has it; and the next release of Go
 soak-model: model ## random programs for TIME=1m in each build
-soak-flow: ## ten minutes each: hostile graphs, as blobs and as JSON, and maps with hostile specials
-	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD)'
+soak-hostile: ## ten minutes each: graphs as blobs and as JSON, maps with hostile specials, deltas and images of a state
+	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD|Apply|Image|Decompress)'
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

@@ -155,7 +155,8 @@ func TestThousandBudgetsInOneRange(t *testing.T) {
 // TestReportSaysWhatThePagesCost: a worst case that is made present costs all of itself, else what is touched.
 func TestReportSaysWhatThePagesCost(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the pages are Go's")
+		t.Skip("with -race the pages are the Go heap's, which says nothing of them: run it without, " +
+			"go test -run WhatThePagesCost ./budget")
 	}
 	plan := paged()
 	b := open(t, demanding(plan, "prefault", budget.Required))

@@ -161,7 +161,7 @@ func TestNewRangeThatCounts(t *testing.T) {
 func TestRangeAtTheBaseThatCounts(t *testing.T) {
 	plan := fresh(t, paged())
 	if plan.Base = freshBase(); plan.Base == 0 {
-		t.Skip("no base is safe")
+		t.Skip(noSafeBase)
 	}
 	size := open(t, plan).Size()
 	tables := budget.GoTables(plan)

@@ -180,7 +180,7 @@ func TestOpenInWithDemands(t *testing.T) {
 
 func TestBaseThatIsTaken(t *testing.T) {
 	if platform.SafeBase() == 0 {
-		t.Skip("no base is safe")
+		t.Skip(noSafeBase)
 	}
 	first := demanding(paged(), "base", budget.Required)
 	other, larger := first, first
@@ -230,6 +230,9 @@ func fresh(t *testing.T, plan budget.Plan) budget.Plan {
 
 // bases are used up: the process keeps the addresses of each, and a test may run more than once.
 var bases int
+
+const noSafeBase = "this build or system has no address that is free in each process: " +
+	"run it without -race, on Linux of amd64 or arm64"
 
 // freshBase is an address where nothing was, 0 where budgets can't choose theirs.
 func freshBase() uint64 {

@@ -9,11 +9,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// check refuses an image from outside that no play could have left in what isn't the program's own:
-// the words of pools and of the chain. The bytes between them may be any; who keeps offsets or indices
-// there looks at them when it uses them, as arena.Ptr and arena.Slice do. Cost: O(chunks), and a look at
-// the bytes of those that aren't live; no Go allocation. pre: the state is of a state region. The image
-// is as it was afterwards.
+// check refuses an image from outside that no play could have left in what isn't the game's own: the
+// words of pools and of the chain. The bytes between them may be any. Cost: O(chunks), and a look at
+// the bytes of those that aren't live; no Go allocation. pre: the state is of a state region. The
+// image is as it was afterwards.
 func (p *part) check(image []byte) error {
 	words, state := image[p.words:p.from], image[p.from:p.to]
 	for _, node := range p.nodes {
@@ -36,7 +35,8 @@ func (p *part) check(image []byte) error {
 }
 
 func (p *part) bad(at uint64, text string, args ...any) error {
-	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name(), at, fmt.Errorf(text, args...))
+	why := fmt.Errorf(text, args...)
+	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name(), at, why)
 }
 
 // chunkSeen marks the state of a free chunk whose number came already.
@@ -48,20 +48,21 @@ func (p *part) checkPool(pool *pool, words, state []byte) error {
 	states := pool.states(state) // the last chunk's first
 	count := uint32(len(states))
 	bad := func(at uint64, text string, args ...any) error {
-		return p.bad(at, "a pool of %d chunks of %d bytes: %w", count, h.Stride, fmt.Errorf(text, args...))
+		why := fmt.Errorf(text, args...)
+		return p.bad(at, "a pool of %d chunks of %d bytes: %w", count, h.Stride, why)
 	}
 	var of [256]uint32 // chunks in each state
 	for _, s := range states {
 		of[s]++
 	}
-	fresh := of[arena_c.ChunkFresh]
-	known := uint64(fresh) + uint64(of[arena_c.ChunkFree]) + uint64(of[arena_c.ChunkLive]) + uint64(of[arena_c.ChunkRetired])
+	fresh, over := of[arena_c.ChunkFresh], of[arena_c.ChunkRetired]
+	gets := fresh + of[arena_c.ChunkFree]
 	switch at := pool.first - uint64(count); {
-	case known != uint64(count):
-		return bad(at, "%d chunks whose state is none", uint64(count)-known)
-	case uint64(free) != uint64(fresh)+uint64(of[arena_c.ChunkFree]) || retired != of[arena_c.ChunkRetired]:
+	case gets+over+of[arena_c.ChunkLive] != count:
+		return bad(at, "%d chunks whose state is none", count-gets-over-of[arena_c.ChunkLive])
+	case free != gets || retired != over:
 		return bad(at, "%d free and %d retired by its words, and %d and %d by the states of its chunks",
-			free, retired, fresh+of[arena_c.ChunkFree], of[arena_c.ChunkRetired])
+			free, retired, gets, over)
 	case retired != 0 && h.Handles == 0:
 		return bad(at, "%d chunks retired, and it has no handles", retired)
 	case bytes.Count(states[:fresh], []byte{arena_c.ChunkFresh}) != int(fresh):
@@ -72,20 +73,20 @@ func (p *part) checkPool(pool *pool, words, state []byte) error {
 		return bad(numbers+4*uint64(place), "its list of free chunks %s", what)
 	}
 	if h.Handles != 0 {
-		generations, own := state[numbers+4*uint64(count):], uint32(pool.index)*(h.Handles+1)
+		from, own := numbers+4*uint64(count), uint32(pool.index)*(h.Handles+1)
 		for i := range uint64(count) {
-			if g := binary.LittleEndian.Uint32(generations[4*i:]); g&^h.Handles != own || g&h.Handles == 0 {
-				return bad(numbers+4*(uint64(count)+i), "generation %#x of chunk %d, which this pool doesn't give", g, i)
+			g := binary.LittleEndian.Uint32(state[from+4*i:])
+			if g&^h.Handles != own || g&h.Handles == 0 {
+				return bad(from+4*i, "generation %#x of chunk %d, which this pool doesn't give", g, i)
 			}
 		}
 	}
-	for i, end, live := 0, 0, false; i < len(states); i = end {
-		end, live = runEnd(states, i)
-		if from, to := pool.first+uint64(i)*h.Stride, pool.first+uint64(end)*h.Stride; !live {
-			if at := notZero(state[from:to]); at >= 0 {
-				return bad(from+uint64(at), "a chunk that isn't live has other bytes than zeros")
-			}
+	at := pool.first
+	for i := len(states) - 1; i >= 0; i-- {
+		if states[i] != arena_c.ChunkLive && !isZero(state[at:at+h.Stride]) {
+			return bad(at, "a chunk that isn't live has other bytes than zeros")
 		}
+		at += h.Stride
 	}
 	return nil
 }
@@ -97,7 +98,8 @@ func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, wha
 	count := uint32(len(states))
 	for ; place < fresh; place++ {
 		if number(place) != count-1-place {
-			return place, fmt.Sprintf("has chunk %d where chunk %d lies, which was never taken", number(place), count-1-place)
+			return place, fmt.Sprintf("has chunk %d in the place of chunk %d, which was never taken",
+				number(place), count-1-place)
 		}
 	}
 	for ; place < free; place++ {
@@ -114,12 +116,12 @@ func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, wha
 	return place, what
 }
 
-// notZero is where the first word lies that isn't zero; -1: all are.
-func notZero(b []byte) int {
+// isZero looks at whole words.
+func isZero(b []byte) bool {
 	for at := 0; at < len(b); at += 8 {
 		if binary.LittleEndian.Uint64(b[at:]) != 0 {
-			return at
+			return false
 		}
 	}
-	return -1
+	return true
 }

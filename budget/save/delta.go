@@ -12,9 +12,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A delta is a header of eight words and the ranges of bytes that changed, in order: two varints, how
-// many bytes before it are as they were and how many it has, and these, each XORed with what it was.
-// So what changed little has many zeros, which packs well. All numbers are little-endian.
+// A delta is a header of eight words and the ranges of bytes that changed, in order: two varints,
+// how many bytes before it are as they were and how many it has, and these, each XORed with what
+// it was. So what changed little has many zeros, which packs well. All numbers are little-endian.
 const (
 	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1": the last is the version
 	deltaVersion = 0xff << 56
@@ -22,7 +22,7 @@ const (
 	deltaSummed  = 7 * 8 // bytes of the header that its last word is the CRC32C of
 
 	rangeSizeMax = 2 * binary.MaxVarintLen64 // of the two varints
-	rangeGap     = 2                         // so many bytes that are equal cost less than a range of their own
+	rangeGap     = 2                         // equal bytes that cost less than a range more
 	deltaBlock   = 4 * arena_c.LineSize      // is compared at once
 )
 
@@ -30,7 +30,8 @@ const (
 type deltaHead struct{ magic, size, changes, base, number, baseHash, hash, sum uint64 }
 
 func (h *deltaHead) words() [8]*uint64 {
-	return [...]*uint64{&h.magic, &h.size, &h.changes, &h.base, &h.number, &h.baseHash, &h.hash, &h.sum}
+	return [...]*uint64{&h.magic, &h.size, &h.changes, &h.base, &h.number, &h.baseHash, &h.hash,
+		&h.sum}
 }
 
 // put writes the header, with its checksum.
@@ -43,11 +44,11 @@ func (h *deltaHead) put(to []byte) {
 	}
 }
 
-// Delta appends to dst what makes snapshot number of snapshot base: [Ring.Apply] does it, in the same
-// program on any machine. It has 64 bytes, and 3 for each place that changed beside the bytes that
-// did. Cost: a look at both snapshots, and the hash of each unless it is known already; no Go
-// allocation when dst has room. An error, a snapshot that the ring doesn't hold or a region that is no
-// state region, leaves dst as it was.
+// Delta appends to dst what makes snapshot number of snapshot base: [Ring.Apply] does it, in the
+// same program on any machine. It has 64 bytes, and 3 for each place that changed beside the
+// bytes that did. Cost: a look at both snapshots, and the hash of each unless it is known
+// already; no Go allocation when dst has room. An error, a snapshot that the ring doesn't hold or
+// a region that is no state region, leaves dst as it was.
 func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	from, err := r.state("Delta", base)
 	if err != nil {
@@ -60,8 +61,8 @@ func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, deltaHeader)...)
 	dst = appendChanges(dst, from.image, to.image)
-	head := deltaHead{magic: deltaMagic, size: uint64(len(to.image)), changes: uint64(len(dst) - start - deltaHeader),
-		base: base, number: number, baseHash: from.sum(), hash: to.sum()}
+	head := deltaHead{magic: deltaMagic, size: uint64(len(to.image)), base: base, number: number,
+		changes: uint64(len(dst) - start - deltaHeader), baseHash: from.sum(), hash: to.sum()}
 	head.put(dst[start:])
 	return dst, nil
 }
@@ -109,18 +110,25 @@ func appendRange(dst, from, to []byte, last, start, end int) []byte {
 	return dst
 }
 
-// Apply makes a snapshot of one that the ring holds, by a delta of another program's ring, and says its
-// number. What comes is trusted in nothing: it is worked out and looked at beside what the ring holds.
-// An error says at which byte of the delta what is wrong: it is damaged, of another state or version,
-// its base isn't held or is another here, or what it makes is no state that play could have left; then
-// nothing has changed. Cost: a copy of a snapshot and its hash, that of the base unless it is known
-// already, and a look at the pools; no Go allocation.
+// Apply makes a snapshot of one that the ring holds, by a delta of another program's ring, and
+// says its number. What comes is trusted in nothing: it is worked out and looked at beside what
+// the ring holds. An error says at which byte of the delta what is wrong: it is damaged, of
+// another state or version, its base isn't held or is another here, or what it makes is no state
+// that play could have left; then nothing has changed.
+//
+// What is the game's own, the game looks at, best in a function of [State.Rebuild]: an index may be
+// any, and an arena.Slice may lie anywhere in its base, over a pool too. Who takes deltas from
+// strangers compares it with the one that the loader made.
+//
+// Cost: a copy of a snapshot and its hash, that of the base unless it is known already, and a look
+// at the pools; no Go allocation.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err
 	}
 	bad := func(at int, text string, args ...any) (uint64, error) {
-		return 0, fmt.Errorf("save: a delta for region %s, byte %d: %w", r.parts[0].saved.Name(), at, fmt.Errorf(text, args...))
+		return 0, fmt.Errorf("save: a delta for region %s, byte %d: %w", r.parts[0].saved.Name(), at,
+			fmt.Errorf(text, args...))
 	}
 	if len(delta) < deltaHeader {
 		return bad(len(delta), "it ends, and its header has %d bytes", deltaHeader)
@@ -142,13 +150,13 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	case head.changes != changes:
 		return bad(16, "%d bytes behind the header, and there are %d", head.changes, changes)
 	}
-	base, err := r.get(head.base)
+	base, err := r.state("Apply", head.base)
 	if err != nil {
 		return bad(24, "its base: %w", err)
 	}
 	if base.sum() != head.baseHash {
-		return bad(40, "its base is another snapshot %d than the one held here, of hash %#x and not %#x: the two have parted",
-			head.base, head.baseHash, base.sum())
+		return bad(40, "its base is another snapshot %d than the one held here, of hash %#x and not "+
+			"%#x: the two have parted", head.base, head.baseHash, base.sum())
 	}
 	copy(r.spare, base.image)
 	if at, what := applyChanges(r.spare, delta[deltaHeader:]); what != "" {
@@ -183,11 +191,13 @@ func applyChanges(image, changes []byte) (at int, what string) {
 		left := uint64(len(image)) - to
 		switch begin := at + n + m; {
 		case skip > left || length > left-skip:
-			return at, fmt.Sprintf("%d bytes to skip and %d that changed, and the snapshot has %d more", skip, length, left)
+			return at, fmt.Sprintf("%d bytes to skip and %d that changed, and the snapshot has %d more",
+				skip, length, left)
 		case length == 0:
 			return at + n, "a range of no bytes"
 		case length > uint64(len(changes)-begin):
-			return at + n, fmt.Sprintf("%d bytes that changed, and the delta has %d more", length, len(changes)-begin)
+			return at + n, fmt.Sprintf("%d bytes that changed, and the delta has %d more", length,
+				len(changes)-begin)
 		default:
 			from := image[to+skip:][:length]
 			subtle.XORBytes(from, from, changes[begin:][:length])

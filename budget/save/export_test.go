@@ -14,11 +14,13 @@ var (
 // DeltaHeader is the size of a delta's header.
 const DeltaHeader = deltaHeader
 
-// Sealed is a delta with a header that fits: whatever is behind it, and whatever snapshot that makes.
+// Sealed is a delta with a header that fits: whatever is behind it, and whatever snapshot that
+// makes.
 func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 	image := make([]byte, r.Size())
-	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), changes: uint64(len(changes)), base: base, number: number}
-	if s := r.find(base); s != nil {
+	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), base: base, number: number}
+	head.changes = uint64(len(changes))
+	if s, err := r.state("Sealed", base); err == nil {
 		copy(image, s.image)
 		head.baseHash = s.sum()
 	}
@@ -30,7 +32,22 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 }
 
 // Image is a copy of a snapshot's.
-func Image(r *Ring, number uint64) []byte { return append([]byte(nil), r.find(number).image...) }
+func Image(r *Ring, number uint64) []byte {
+	s, err := r.state("Image", number)
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte(nil), s.image...)
+}
+
+// Live is the image of what there is now.
+func Live(r *Ring) []byte {
+	image := make([]byte, r.Size())
+	for i := range r.parts {
+		r.parts[i].take(image)
+	}
+	return image
+}
 
 // Hold has the ring hold an image as a snapshot, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
@@ -44,7 +61,8 @@ func Hold(r *Ring, number uint64, image []byte) error {
 	return nil
 }
 
-// Control is where an image of a ring of one state has what is the program's own, in bytes of the image.
+// Control is where an image of a ring of one state has what is the program's own, in bytes of the
+// image.
 type Control struct {
 	Words, Nodes []int
 	Pools        []ControlPool

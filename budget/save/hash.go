@@ -57,12 +57,19 @@ func pages(image []byte) func(func([]byte) bool) {
 	}
 }
 
-// state is get, of states of state regions.
+// state is get, of states of state regions: the image is the same wherever the states are.
 func (r *Ring) state(what string, number uint64) (*slot, error) {
 	if err := r.states(what); err != nil {
 		return nil, err
 	}
-	return r.get(number)
+	s, err := r.get(number)
+	if err == nil && !s.clean {
+		for i := range r.parts {
+			r.parts[i].clean(s.image)
+		}
+		s.clean = true
+	}
+	return s, err
 }
 
 // states refuses what asks for state regions.

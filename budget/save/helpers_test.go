@@ -50,6 +50,8 @@ var (
 
 const frogsMost, fliesMost = 40, 24
 
+var errHostile = errors.New("a room that no loader makes")
+
 func pondPlan() budget.Plan {
 	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, State: true}}}
 }
@@ -73,9 +75,16 @@ func newPond(t testing.TB, b *budget.Budget, name string, places int) *pond {
 		p.state, p.room = save.Begin(p.region, s, roomMaker)
 		p.frogs = frogMaker.HandlePool(s, frogsMost)
 		p.room.Frogs = arena.SliceOf(p.region.Base(), handleMaker.Slice(s, frogsMost))
-		p.flies = flyMaker.Pool(s, fliesMost)
+		_ = scope.Label(s, "flies", func() error {
+			p.flies = flyMaker.Pool(s, fliesMost)
+			return nil
+		})
 		p.room.Marks = arena.SliceOf(p.region.Base(), markMaker.Slice(s, 500))
+		made := *p.room
 		err := p.state.Rebuild(func() error {
+			if now := p.room; now.Frogs != made.Frogs || now.Marks != made.Marks || now.Used > 500 {
+				return errHostile // a snapshot may come from outside
+			}
 			p.marks = p.room.Marks.Get(p.region.Base())[:p.room.Used]
 			return nil
 		})

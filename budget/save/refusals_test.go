@@ -66,8 +66,8 @@ func TestTogether(t *testing.T) {
 	}
 	var ring *save.Ring
 	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { ring = save.NewRing(s, 2, states[0], states[1]) })
-	line := func(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
-	assert.EqualValues(t, line(states[0].Size())+line(states[1].Size()), ring.Size())
+	lines := func(size uint64) uint64 { return (size + 63) / 64 * 64 }
+	assert.EqualValues(t, lines(states[0].Size())+lines(states[1].Size()), ring.Size())
 	rooms[0].Tick, rooms[1].Tick = 1, 2
 	require.NoError(t, ring.Take(5))
 	rooms[0].Tick, rooms[1].Tick = 3, 4

@@ -34,8 +34,9 @@ type slot struct {
 	image      []byte
 	number     uint64
 	held       bool
+	clean      bool     // what was left in free chunks is cleared
 	finalizers []uint64 // that had run, by part
-	hash       uint64   // if it is known
+	hash       uint64   // if hashed
 	hashed     bool
 }
 
@@ -182,7 +183,7 @@ func (r *Ring) place(number uint64) *slot {
 			to = s
 		}
 	}
-	to.held, to.hashed = false, false
+	to.held, to.clean, to.hashed = false, false, false
 	return to
 }
 
@@ -190,36 +191,34 @@ func (r *Ring) place(number uint64) *slot {
 func (r *Ring) hold(number uint64) *slot {
 	to := r.place(number)
 	to.image, r.spare = r.spare, to.image
-	to.number, to.held = number, true
+	to.number, to.held, to.clean = number, true, true
 	return to
 }
 
 // take copies the state into an image.
 func (p *part) take(image []byte) {
-	words, to, from := image[p.words:p.from], image[p.from:p.to], p.bytes()
+	from := p.bytes()
 	arena_c.Gather(startOf(from), uint64(len(from)))
-	at := uint64(0)
+	copy(image[p.from:p.to], from)
+	words := image[p.words:p.from]
 	for i := range p.pools {
-		pool := &p.pools[i]
-		binary.LittleEndian.PutUint32(words[poolWords*i:], uint32(pool.header.Free))
-		binary.LittleEndian.PutUint32(words[poolWords*i+4:], pool.header.Retired)
-		copy(to[at:pool.first], from[at:pool.first])
-		pool.copyLive(to, from)
-		at = pool.first + pool.size()
+		h := p.pools[i].header
+		binary.LittleEndian.PutUint32(words[poolWords*i:], uint32(h.Free))
+		binary.LittleEndian.PutUint32(words[poolWords*i+4:], h.Retired)
 	}
-	copy(to[at:], from[at:])
 }
 
-// copyLive copies the chunks that are live, and clears the others.
-func (p *pool) copyLive(to, from []byte) {
-	states, stride := p.states(from), p.header.Stride
-	for i, end, live := 0, 0, false; i < len(states); i = end {
-		end, live = runEnd(states, i)
-		a, b := p.first+uint64(i)*stride, p.first+uint64(end)*stride
-		if live {
-			copy(to[a:b], from[a:b])
-		} else {
-			clear(to[a:b])
+// clean clears what was left in chunks that are free: it differs from build to build.
+func (p *part) clean(image []byte) {
+	bytes := image[p.from:p.to]
+	for i := range p.pools {
+		pool := &p.pools[i]
+		states, at := pool.states(bytes), pool.first
+		for k := len(states) - 1; k >= 0 && states[k] != arena_c.ChunkFresh; k-- {
+			if states[k] != arena_c.ChunkLive {
+				clear(bytes[at : at+pool.header.Stride])
+			}
+			at += pool.header.Stride
 		}
 	}
 }

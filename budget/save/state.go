@@ -118,9 +118,6 @@ func (st *State) plain() error {
 		return nil
 	}
 	for node := range st.saved.Stack().NodesSince(st.mark) {
-		if node.At >= st.end {
-			continue
-		}
 		if node.Name != "" {
 			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
 				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
@@ -138,3 +135,5 @@ func (st *State) asState(what string) error {
 	return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to machine: set its key state to true "+
 		"(RegionPlan.State)", what, st.saved.Name(), st.saved.Budget())
 }
+
+func startOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

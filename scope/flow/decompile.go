@@ -102,13 +102,10 @@ func (d *decompiler) field(n *Node, f field, p unsafe.Pointer, says bool) {
 	}
 }
 
+// variable is the name of the one at an offset; verify found it there.
 func (d *decompiler) variable(at uint32) string {
-	for _, v := range d.root.Variables.Get(d.blob) {
-		if v.At == at {
-			return textOf(v.Name, d.blob)
-		}
-	}
-	return ""
+	variables := d.root.Variables.Get(d.blob)
+	return textOf(variables[variableAt(variables, at)].Name, d.blob)
 }
 
 func (d *decompiler) list(n *Node, name string, all links) {

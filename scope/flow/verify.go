@@ -181,8 +181,17 @@ func isConstant(word uint32, t Type) bool {
 
 // uses says whether a variable of the type lies at the offset.
 func (v *verifier) uses(at uint32, t Type) bool {
-	i := sort.Search(len(v.variables), func(i int) bool { return v.variables[i].At >= at })
-	return i < len(v.variables) && v.variables[i].At == at && v.variables[i].Type == t
+	i := variableAt(v.variables, at)
+	return i >= 0 && v.variables[i].Type == t
+}
+
+// variableAt is the index of the variable at an offset of the dynamic data, or -1.
+func variableAt(variables []variable, at uint32) int {
+	i := sort.Search(len(variables), func(i int) bool { return variables[i].At >= at })
+	if i == len(variables) || variables[i].At != at {
+		return -1
+	}
+	return i
 }
 
 func (v *verifier) node(n *node) error {

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM, workN, workO, workV}
+var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM, workN, workO, workS, workV}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "-child" {

@@ -54,6 +54,9 @@ var targets = []target{
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},
 	{work: "N next frame", who: []string{library}, most: 2.7, of: floor},
 	{work: "O cascade of eight nodes", who: []string{library}, most: 1.2, of: floor, reached: 1.3},
+	{work: "S snapshot", who: []string{library}, most: 1.11, of: byHand},
+	{work: "S restore", who: []string{library}, most: 1.11, of: byHand},
+	{work: "S hash", who: []string{library}, most: 1.25, of: byHand},
 	{work: "V verify nodes", who: []string{library}, most: 4, of: byHand, counted: true},
 	{work: "V verify numbers", who: []string{library}, most: 1.1, of: byHand},
 

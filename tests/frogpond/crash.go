@@ -21,5 +21,6 @@ func crash(ctx context.Context, b *budget.Budget) error {
 		return err
 	}
 	_, _ = arena.NewHeap(kept)
-	return errors.New("-crash: this build keeps the budget on the Go heap, where memory after Close is still there")
+	return errors.New("-crash: this build keeps the budget on the Go heap, where memory after Close " +
+		"is still there")
 }

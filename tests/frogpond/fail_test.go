@@ -24,20 +24,22 @@ import (
 type failing struct {
 	o, visit options           // visit: of all maps but the one that is played again
 	small    options           // of the server that goes on
-	needs    map[string]uint64 // by key of the plan, with so much the small server has room; temporaries make do with less
+	needs    map[string]uint64 // of the small server, by key of the plan; temporaries need less
 	reached  map[string]int    // how often something of this key was full
 	wentOn   int               // how often the small server fitted afterwards
 }
 
 func newFailing(t *testing.T) *failing {
-	o := options{bots: 4, Options: game.Options{Log: os.DevNull, Workers: 1, Ticks: 3, Seed: 1, Maps: "E1M1,E1M3,MAP07"}}
+	o := options{bots: 4, Options: game.Options{Log: os.DevNull, Workers: 1, Ticks: 3, Seed: 1,
+		Maps: "E1M1,E1M3,MAP07"}}
 	if freedoom(t) {
 		o.WADs = append(doom.InstalledWADs(), doom.Builtin)
 	} else { // two files as well: each that is open is a value that a scope holds
 		o.WADs, o.Maps = []string{madeWAD(t, 2), madeWAD(t, 3), doom.Builtin}, "MAP07"
 	}
 	f := &failing{o: o, visit: o, small: o, reached: map[string]int{}}
-	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" { // each request of each tick would take minutes
+	// each request of each tick would take minutes
+	if (build != "release" || testing.Short()) && os.Getenv("UPFRONT_SOAK") == "" {
 		f.o.Ticks, f.o.bots, f.visit.Ticks = 1, 1, 0
 		f.small.Ticks, f.small.bots = 1, 1
 	}
@@ -73,7 +75,8 @@ func needs(r budget.Report) map[string]uint64 {
 		}
 		most := part.MostOpen
 		list[key] = max(list[key], (part.Peak+63)&^63) // temporaries begin at a line
-		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools, "owned": most.Owned, "labels": most.Labels} {
+		for name, n := range map[string]int{"scopes": most.Scopes, "pools": most.Pools,
+			"owned": most.Owned, "labels": most.Labels} {
 			list["limits."+name] = max(list["limits."+name], uint64(n))
 		}
 	}
@@ -87,12 +90,14 @@ func planned(p budget.Plan, key string) uint64 {
 			return r.Size
 		}
 	}
-	return map[string]uint64{"frame.size": p.Frame.Size, "scratch.size": p.Scratch.Size, "limits.scopes": uint64(p.Limits.Scopes),
-		"limits.pools": uint64(p.Limits.Pools), "limits.owned": uint64(p.Limits.Owned),
+	return map[string]uint64{"frame.size": p.Frame.Size, "scratch.size": p.Scratch.Size,
+		"limits.scopes": uint64(p.Limits.Scopes), "limits.pools": uint64(p.Limits.Pools),
+		"limits.owned":  uint64(p.Limits.Owned),
 		"limits.labels": uint64(p.Limits.Labels)}[key]
 }
 
-// run is all that a server does: boot, maps, a rewind of the systems, a map again. It ends at the first full, and goes on.
+// run is all that a server does: boot, maps, a rewind of the systems, a map again. It ends at the
+// first full, and goes on.
 func (f *failing) run(ctx context.Context, b *budget.Budget) error {
 	s, err := game.Boot(ctx, f.o.Options, b)
 	if err == nil {
@@ -177,8 +182,8 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestEachAllocationFails has each allocation of boot, of three maps and of a systems rewind fail in turn: nothing leaks,
-// and the server goes on in the same budget with what fits.
+// TestEachAllocationFails has each allocation of boot, of three maps and of a systems rewind fail
+// in turn: nothing leaks, and the server goes on in the same budget with what fits.
 func TestEachAllocationFails(t *testing.T) {
 	if testing.Short() && build == "asan" {
 		t.Skip("takes minutes under an emulator; asan runs it natively, and the emulator without asan")
@@ -192,7 +197,8 @@ func TestEachAllocationFails(t *testing.T) {
 	})
 	assert.Equal(t, files, openFiles(t), "open files")
 	for key, need := range f.needs {
-		if need > 0 && key != "limits.labels" { // no label is opened but the one that counts what has none
+		// no label is opened but the one that counts what has none
+		if need > 0 && key != "limits.labels" {
 			assert.Positive(t, f.reached[key], key)
 		}
 	}

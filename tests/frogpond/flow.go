@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -21,7 +22,7 @@ func export(ctx context.Context, o *options, plan budget.Plan, out io.Writer) (e
 	if err != nil {
 		return err
 	}
-	defer b.Close()
+	defer func() { err = errors.Join(err, b.Close()) }() // the logs close
 	s, err := game.Boot(ctx, o.Options, b)
 	if err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// TestFlowPage: the page of package flow shows the graph of E1M1 as it is, what its first doors do, and JSON that compiles.
+// TestFlowPage: the page of package flow shows the graph of E1M1 as it is, what its first doors do,
+// and JSON that compiles.
 func TestFlowPage(t *testing.T) {
 	if !freedoom(t) {
 		t.Skip("needs the package freedoom")
@@ -32,7 +33,8 @@ func TestFlowPage(t *testing.T) {
 	var picture bytes.Buffer
 	require.NoError(t, view.SVG(&picture, graph))
 
-	page, file := filepath.Join("..", "..", "scope", "flow", "README.md"), filepath.Join("..", "..", "scope", "flow", "testdata", "E1M1.svg")
+	folder := filepath.Join("..", "..", "scope", "flow")
+	page, file := filepath.Join(folder, "README.md"), filepath.Join(folder, "testdata", "E1M1.svg")
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	before, rest, _ := strings.Cut(string(text), "```text\n")
@@ -62,11 +64,13 @@ func traceDoors(t *testing.T, graph flow.Source) string {
 	host, err := flow.HostOf(game.Vocabulary()) // its actions do nothing
 	require.NoError(t, err)
 	var text bytes.Buffer
-	b := budgettest.Open(t, budget.Plan{Name: "page", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+	b := budgettest.Open(t, budget.Plan{Name: "page",
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*struct{}, error) {
 		level, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)), 1)
 		require.NoError(t, err)
-		instance, runner, trace := level.New(), host.NewRunner(s, new(struct{}), 1000), view.NewTrace(&text)
+		instance, runner, trace := level.New(), host.NewRunner(s, new(struct{}), 1000),
+			view.NewTrace(&text)
 		runner.Trace(trace.Step)
 		runner.Begin()
 		defer runner.End()

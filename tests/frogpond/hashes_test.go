@@ -21,10 +21,10 @@ var (
 	device = flag.String("plan", "", "play with the plan of a device, a `file`")
 )
 
-const record = "go test ./tests/frogpond -run Hashes -update, in both forms, with -short and without"
+const record = "go test ./tests/frogpond -run Hashes -update, with -short and without"
 
-// TestHashes plays all maps with each crew. Their states, and what they took of the budget, are those that were recorded: in
-// every build, on every target, with the plan of each device.
+// TestHashes plays all maps with each crew. Their states, and what they took of the budget, are
+// those that were recorded: in every build, on every target, with the plan of each device.
 func TestHashes(t *testing.T) {
 	t.Run(doom.Builtin, func(t *testing.T) { checkHashes(t, doom.Builtin, 350, "-wad", doom.Builtin) })
 	t.Run("freedoom", func(t *testing.T) {
@@ -43,7 +43,8 @@ func TestHashes(t *testing.T) {
 		}
 		r := checkHashes(t, name, ticks)
 		recorded := readReport(t, "testdata/recorded/freedoom.json")
-		assert.Equal(t, recorded.Regions[2].Peak, r.Report.Regions[2].Peak, "the plan is of what the largest map needs: make plan")
+		assert.Equal(t, recorded.Regions[2].Peak, r.Report.Regions[2].Peak,
+			"the plan is of what the largest map needs: make plan")
 	})
 }
 
@@ -54,7 +55,8 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 	text, err := os.ReadFile(file)
 	recorded := string(text)
 	switch {
-	case os.IsNotExist(err) && name != doom.Builtin && os.Getenv("REQUIRE_ALL") == "": // another release
+	// another release
+	case os.IsNotExist(err) && name != doom.Builtin && os.Getenv("REQUIRE_ALL") == "":
 		t.Logf("%s was not recorded; the crews are compared with each other", name)
 	case !*update:
 		require.NoError(t, err, "%s", record)
@@ -69,10 +71,12 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 			recorded = played(r)
 		}
 		want := recorded
-		if workers != "4" { // who decides for whom, and so what lies on whose scratch, depends on how many decide
+		// who decides for whom, and so what lies on whose scratch, depends on how many decide
+		if workers != "4" {
 			want, _, _ = strings.Cut(want, "scratch")
 		}
-		assert.Equal(t, want, played(r), "%s with %s workers; if that is meant: %s", name, workers, record)
+		assert.Equal(t, want, played(r), "%s with %s workers; if that is meant: %s",
+			name, workers, record)
 		if i == 0 && *update {
 			require.NoError(t, os.WriteFile(file, []byte(recorded), 0o644))
 		}
@@ -80,12 +84,14 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 	return r
 }
 
-// played has a line for each map: its name, ticks and state; bytes used, and at most; finalizers; frogs in its pool, and at most.
-// Then, for each part of the budget, bytes used by the last map, and at most; those of scratch with 4 workers only.
+// played has a line for each map: its name, ticks and state; bytes used, and at most; finalizers;
+// frogs in its pool, and at most. Then, for each part of the budget, bytes used by the last map,
+// and at most; those of scratch with 4 workers only.
 func played(r Result) string {
 	var out strings.Builder
 	for _, l := range r.Levels {
-		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.Used, *l.Peak, *l.FinalizersRun, *l.PoolCapacity, *l.PoolPeak)
+		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.Used, *l.Peak, *l.FinalizersRun,
+			*l.PoolCapacity, *l.PoolPeak)
 	}
 	for _, g := range append(r.Report.Regions, r.Report.Beside...) {
 		if r.Workers == 4 || !strings.HasPrefix(g.Name, "scratch") {

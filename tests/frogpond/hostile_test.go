@@ -13,7 +13,8 @@ import (
 // A file that makes no sense ends the program with its one line, whether that is seen at boot or by
 // a load.
 func TestHostileWADs(t *testing.T) {
-	left := map[string]bool{"more lumps than the file": true, "no map": true, "vertex out of range": true}
+	left := map[string]bool{"more lumps than the file": true, "no map": true,
+		"vertex out of range": true}
 	for _, test := range doomtest.Hostile {
 		if !left[test.Name] {
 			continue

@@ -31,7 +31,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program: 0 is well, 1 bad input or a file that could not be written, 2 bad flags, 3 some maps did not fit.
+// run is the program: 0 is well, 1 bad input or a file that could not be written, 2 bad flags,
+// 3 some maps did not fit.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -61,7 +62,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // serve opens the budget, boots, plays every map, and unwinds.
-func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (err error) {
+func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
+	err error) {
 	b, err := budget.Open(plan)
 	if err != nil {
 		return err

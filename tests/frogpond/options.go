@@ -31,7 +31,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("frogpond", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in plan.json")
+	f.StringVar(&o.plan, "plan", "",
+		"the memory plan, a JSON `file`; without it, the one in plan.json")
 	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas "+
 		"(default: installed Freedoom, else "+doom.Builtin+")",
 		func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
@@ -44,12 +45,16 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
 	f.BoolVar(&o.verbose, "v", false, "list each map, with the hash of its last state")
 	f.StringVar(&o.Log, "log", os.DevNull, "append a log to a `file`")
-	f.StringVar(&o.report, "report", "", "write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
-	f.StringVar(&o.durations, "durations", "", "write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
+	f.StringVar(&o.report, "report", "",
+		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
+	f.StringVar(&o.durations, "durations", "",
+		"write how long each tick took to a `file`: nanoseconds, a line each, of the last map")
 	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines and check"+
 		" with a second table what it does")
-	f.StringVar(&o.flow, "flow", "", "print the graph of a `map`'s specials, as JSON, and play nothing")
-	f.BoolVar(&o.vocabulary, "vocabulary", false, "print which events and actions such a graph may have, and play nothing")
+	f.StringVar(&o.flow, "flow", "",
+		"print the graph of a `map`'s specials, as JSON, and play nothing")
+	f.BoolVar(&o.vocabulary, "vocabulary", false,
+		"print which events and actions such a graph may have, and play nothing")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -100,10 +105,12 @@ func (o *options) readPlan() (budget.Plan, error) {
 		return plan, fmt.Errorf("%s: regions: are %q; this program needs init, systems, level", name, got)
 	}
 	if plan.Frame.Buffers < 2 {
-		return plan, fmt.Errorf("%s: frame.buffers: is %d; a tick reads the last one's events, so 2 are needed", name, plan.Frame.Buffers)
+		return plan, fmt.Errorf("%s: frame.buffers: is %d; a tick reads the last one's events, "+
+			"so 2 are needed", name, plan.Frame.Buffers)
 	}
 	if plan.Scratch.Workers < o.Workers {
-		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many", name, plan.Scratch.Workers, o.Workers)
+		return plan, fmt.Errorf("%s: scratch.workers: is %d; -workers %d needs as many",
+			name, plan.Scratch.Workers, o.Workers)
 	}
 	return plan, nil
 }

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	full   = "/dev/full"
-	eleven = "MAP01,MAP02,MAP03,MAP04,MAP05,MAP06,MAP07,MAP01,MAP02,MAP03,MAP04" // the systems are rewound once, and their log closes
+	full = "/dev/full"
+	// the systems are rewound once, and their log closes
+	eleven = "MAP01,MAP02,MAP03,MAP04,MAP05,MAP06,MAP07,MAP01,MAP02,MAP03,MAP04"
 )
 
 func needFull(t *testing.T) {
@@ -37,8 +38,11 @@ func TestFullDisk(t *testing.T) {
 		args []string
 	}{
 		{"text", stdout, nil}, {"list", stdout, []string{"-v"}}, {"JSON", stdout, []string{"-json"}},
-		{"log", io.Discard, []string{"-log", full}}, {"log of eleven maps", io.Discard, []string{"-log", full, "-maps", eleven}},
-		{"report", io.Discard, []string{"-report", full}}, {"durations", io.Discard, []string{"-durations", full}},
+		{"log", io.Discard, []string{"-log", full}},
+		{"log of eleven maps", io.Discard, []string{"-log", full, "-maps", eleven}},
+		{"log of a graph", io.Discard, []string{"-log", full, "-flow", "MAP01"}},
+		{"report", io.Discard, []string{"-report", full}},
+		{"durations", io.Discard, []string{"-durations", full}},
 		{"report, after another failure", io.Discard, []string{"-report", full, "-wad", "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,10 +54,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A log that can't be written doesn't end the game: the result is whole, and counts the finalizer that failed.
+// A log that can't be written doesn't end the game: the result is whole, and counts the finalizer
+// that failed.
 func TestFullLogPlaysOn(t *testing.T) {
 	needFull(t)
 	r, _ := play(t, 1, "-wad", doom.Builtin, "-maps", eleven, "-ticks", "2", "-log", full)
 	assert.Len(t, r.Levels, 11)
-	assert.Equal(t, 1+10, r.Report.Leaks.Finalizers, "of the systems, which were rewound once, and of ten maps")
+	assert.Equal(t, 1+10, r.Report.Leaks.Finalizers,
+		"of the systems, which were rewound once, and of ten maps")
 }

@@ -25,9 +25,10 @@ func readReport(t *testing.T, name string) (r budget.Report) {
 	return r
 }
 
-// The default plan is what was recorded and a tenth more, rounded up: no guess, and nothing by hand.
+// The default plan is what was recorded and a tenth more, rounded up: nothing by hand.
 func TestPlanIsRecordedPeaks(t *testing.T) {
-	freedoom, long := readReport(t, "testdata/recorded/freedoom.json"), readReport(t, "testdata/recorded/long.json")
+	freedoom, long := readReport(t, "testdata/recorded/freedoom.json"),
+		readReport(t, "testdata/recorded/long.json")
 	freedoom.Name, long.Name = "freedoom", "long"
 	plan, err := budget.Suggest(freedoom, long)
 	require.NoError(t, err)

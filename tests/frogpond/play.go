@@ -21,26 +21,17 @@ const tickTime = time.Second / 35
 
 // play loads a map, plays it, and rewinds it. A map that doesn't fit is listed
 // as not run and is no error: the region is empty again and the next may fit.
-func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map, stderr io.Writer) error {
+func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Map,
+	stderr io.Writer) error {
 	row := LevelResult{Name: m.Name}
+	var err error
 	if o.sweep {
-		if err := r.sweep(ctx, &row, s, m); err != nil && !errors.Is(err, budget.ErrFull) {
-			return err
-		}
+		err = r.sweep(ctx, &row, s, m)
 	}
 	region := s.Budget.Region("level")
 	finalizers := region.Report().Finalizers
-	start := time.Now()
-	level, err := s.Load(ctx, m, o.bots)
-	row.LoadMicros = measured(time.Since(start).Microseconds())
-	r.check(s.Budget)
 	if err == nil {
-		r.specials(&row, level)
-		var g *game.Game
-		if g, err = s.Begin(level, o.Seed); err == nil {
-			err = row.play(ctx, o, s, g)
-		}
-		r.Report = s.Budget.Report()
+		err = r.playLoaded(ctx, o, s, m, &row)
 	}
 	if err != nil && !errors.Is(err, budget.ErrFull) {
 		return err
@@ -49,8 +40,8 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 		row = LevelResult{Name: m.Name, Error: err.Error(), err: err}
 		fmt.Fprintf(stderr, "frogpond: %s: not run: %v\n", m.Name, err)
 	}
-	// Without the cancel: what is to be unwound is unwound after Ctrl-C too. What a finalizer has to say,
-	// as of a log on a full disk, ends no game: the first is told at the end.
+	// Without the cancel: what is to be unwound is unwound after Ctrl-C too. What a finalizer has to
+	// say, as of a log on a full disk, ends no game: the first is told at the end.
 	if err := region.Rewind(context.WithoutCancel(ctx)); err != nil {
 		r.close = cmp.Or(r.close, fmt.Errorf("%s: %w", m.Name, err))
 	}
@@ -60,6 +51,25 @@ func (r *Result) play(ctx context.Context, o *options, s *game.Server, m doom.Ma
 	}
 	r.Levels = append(r.Levels, row)
 	return nil
+}
+
+// playLoaded loads a map, which stays loaded, and plays it.
+func (r *Result) playLoaded(ctx context.Context, o *options, s *game.Server, m doom.Map,
+	row *LevelResult) error {
+	start := time.Now()
+	level, err := s.Load(ctx, m, o.bots)
+	row.LoadMicros = measured(time.Since(start).Microseconds())
+	r.check(s.Budget)
+	if err != nil {
+		return err
+	}
+	r.specials(row, level)
+	g, err := s.Begin(level, o.Seed)
+	if err == nil {
+		err = row.play(ctx, o, s, g)
+	}
+	r.Report = s.Budget.Report()
+	return err
 }
 
 // play runs the ticks of a loaded map and fills the row.
@@ -72,7 +82,8 @@ func (row *LevelResult) play(ctx context.Context, o *options, s *game.Server, g 
 	}
 	meter.stop(row, ticks)
 	w := g.Level.World
-	row.FlowErrors, row.FlowNowhere, row.FlowRefused = measured(w.Errors), measured(w.Nowhere), measured(w.Refused)
+	row.FlowErrors, row.FlowNowhere = measured(w.Errors), measured(w.Nowhere)
+	row.FlowRefused = measured(w.Refused)
 	report := s.Budget.Region("level").Report()
 	row.Ticks, row.Hash = measured(ticks), measured(fmt.Sprintf("%016x", uint64(g.Hash())))
 	row.Used, row.Peak = measured(report.Used), measured(report.LoadPeak)
@@ -99,7 +110,8 @@ func writeDurations(name string, durations []uint32) error {
 
 // playTicks plays the ticks. From the second on nothing here may allocate on the Go heap: checked
 // builds stop who does.
-func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (ticks int, err error) {
+func playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game, meter *meter) (
+	ticks int, err error) {
 	if err := s.Budget.SealStrict(); err != nil {
 		return 0, err
 	}

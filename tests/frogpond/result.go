@@ -24,15 +24,15 @@ type Result struct {
 	Build       string        `json:"build"`
 	WAD         string        `json:"wad"`
 	Workers     int           `json:"workers"`
-	BudgetBase  string        `json:"budget_base"` // the address of the first byte, as hexadecimal digits
+	BudgetBase  string        `json:"budget_base"` // the address of the first byte, in hexadecimal
 	BudgetBytes uint64        `json:"budget_bytes"`
 	Seconds     float64       `json:"seconds"`
 	Report      budget.Report `json:"report"` // with the last map loaded; its plan is as opened
 	Levels      []LevelResult `json:"levels"`
 	Leaks       int           `json:"leaks"`
-	GoHeapPeak  uint64        `json:"go_heap_peak"` // MemStats.HeapSys: the largest size that the heap has had
+	GoHeapPeak  uint64        `json:"go_heap_peak"` // MemStats.HeapSys: the largest it has been
 	ResidentMax *uint64       `json:"rss_peak"`
-	IdentityOK  bool          `json:"identity_ok"` // every walk covered the budget without gap or overlap
+	IdentityOK  bool          `json:"identity_ok"` // each walk covered the budget, no gap, no overlap
 	walk        error         // what one found, if not
 
 	Unsupported map[int]int `json:"specials_unsupported"` // lines by type
@@ -63,7 +63,8 @@ type LevelResult struct {
 
 	Specials       *int    `json:"specials"`        // lines that carry one
 	SpecialSectors *int    `json:"special_sectors"` // sectors that do
-	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven ones
+	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven
+	Idle           *int    `json:"specials_idle"`   // of the proven: they had nothing to do
 	SectorsActed   *int    `json:"sectors_acted"`
 	FlowErrors     *uint32 `json:"flow_errors"`  // events of its graph that didn't end well
 	FlowNowhere    *uint32 `json:"flow_nowhere"` // what did nothing: no sector has the line's tag
@@ -82,9 +83,9 @@ type TickTimes struct {
 func measured[T any](v T) *T { return &v }
 
 func newResult(o *options) *Result {
-	r := &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build, WAD: strings.Join(o.WADs, ","),
-		Workers: o.Workers, Levels: []LevelResult{}, IdentityOK: true, start: time.Now(), options: o,
-		Unsupported: map[int]int{}}
+	r := &Result{Arch: runtime.GOARCH, Go: runtime.Version(), Build: build,
+		WAD: strings.Join(o.WADs, ","), Workers: o.Workers, Levels: []LevelResult{}, IdentityOK: true,
+		start: time.Now(), options: o, Unsupported: map[int]int{}}
 	if o.sweep {
 		r.FlowWrong = measured(0)
 	}

@@ -35,12 +35,13 @@ func play(t *testing.T, code int, args ...string) (r Result, stderr string) {
 	return r, errors.String()
 }
 
-// quiet says whether a map leaves the Go heap alone. One that didn't is played again: what the game allocates, it allocates
-// each time, and Go's runtime allocates for itself now and then.
+// quiet says whether a map leaves the Go heap alone. One that didn't is played again: what the game
+// allocates, it allocates each time, and Go's runtime allocates for itself now and then.
 func quiet(t *testing.T, l LevelResult, ticks int, args []string) bool {
 	t.Helper()
 	for try := 0; *l.GoAllocs != 0 && try < 3; try++ {
-		again, _ := play(t, 0, slices.Concat(args, []string{"-maps", l.Name, "-ticks", strconv.Itoa(ticks)})...)
+		again, _ := play(t, 0, slices.Concat(args,
+			[]string{"-maps", l.Name, "-ticks", strconv.Itoa(ticks)})...)
 		l = again.Levels[0]
 	}
 	return *l.GoAllocs == 0
@@ -73,7 +74,8 @@ const builtinMaps = 12 // how many levels the program makes
 
 func TestBuiltin(t *testing.T) {
 	log, durations := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "durations")
-	r, stderr := play(t, 0, "-wad", doom.Builtin, "-ticks", "120", "-log", log, "-durations", durations)
+	r, stderr := play(t, 0, "-wad", doom.Builtin, "-ticks", "120", "-log", log,
+		"-durations", durations)
 	assert.Empty(t, stderr)
 	assert.Equal(t, doom.Builtin, r.WAD)
 	assert.Equal(t, build, r.Build)
@@ -84,12 +86,14 @@ func TestBuiltin(t *testing.T) {
 	assert.Len(t, strings.Fields(string(text)), 120, "a line for each tick of the last map")
 	text, err = os.ReadFile(log)
 	require.NoError(t, err)
-	assert.Equal(t, 2, strings.Count(string(text), "systems built"), "at the start and after the tenth map")
-	assert.Equal(t, builtinMaps, strings.Count(string(text), " closed after frogs "), "each level's finalizers ran")
+	assert.Equal(t, 2, strings.Count(string(text), "systems built"),
+		"at the start and after the tenth map")
+	assert.Equal(t, builtinMaps, strings.Count(string(text), " closed after frogs "),
+		"each level's finalizers ran")
 	assert.Equal(t, 2+builtinMaps, strings.Count(string(text), "log closed"))
 }
 
-// freedoom says whether both of its files are installed; where everything must be, the test fails without.
+// freedoom says whether both its files are installed; where all must be, the test fails without.
 func freedoom(t *testing.T) bool {
 	t.Helper()
 	installed := len(doom.InstalledWADs()) == 2
@@ -101,7 +105,8 @@ func freedoom(t *testing.T) bool {
 
 const noFreedoom = "Freedoom is not installed (package freedoom)"
 
-// crews are numbers of workers to play with. That their number changes nothing is the release build's test, on this machine.
+// crews are numbers of workers to play with. That their number changes nothing is the release
+// build's test, on this machine.
 func crews() []string {
 	switch {
 	case *device != "": // not each has four
@@ -121,7 +126,8 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	small := strings.Replace(string(widePlan), `"32MiB"}`, `"256KiB"}`, 1)
 	require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
 
-	r, stderr := play(t, 3, "-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP01,MAP02,MAP01", "-ticks", "10")
+	r, stderr := play(t, 3, "-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP01,MAP02,MAP01",
+		"-ticks", "10")
 	require.Len(t, r.Levels, 3)
 	assert.Equal(t, r.Levels[0].Hash, r.Levels[2].Hash, "the map after plays as before")
 	l := r.Levels[1]
@@ -130,12 +136,13 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	assert.Nil(t, l.Hash)
 	assert.Zero(t, r.Leaks)
 	assert.True(t, r.IdentityOK)
-	assert.Regexp(t, `region level is full: .* asked for 500\d\d\d bytes, .* 262144 are free; raise regions\[2\]\.size`, l.Error,
-		"the lumps, in one temporary")
+	assert.Regexp(t, `region level is full: .* asked for 500\d\d\d bytes, .* 262144 are free; `+
+		`raise regions\[2\]\.size`, l.Error, "the lumps, in one temporary")
 	assert.Equal(t, "frogpond: MAP02: not run: "+l.Error+"\n", stderr)
 
 	var stdout bytes.Buffer
-	code := run(t.Context(), []string{"-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP02"}, &stdout, io.Discard)
+	code := run(t.Context(), []string{"-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP02"},
+		&stdout, io.Discard)
 	assert.Equal(t, 3, code)
 	assert.Contains(t, stdout.String(), "Not run, as the plan has no room for it: MAP02.")
 }
@@ -151,7 +158,8 @@ func TestFrameOrScratchTooSmall(t *testing.T) {
 			small := strings.Replace(string(widePlan), replace[0], replace[1], 1)
 			require.NotEqual(t, string(widePlan), small)
 			require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
-			r, _ := play(t, 3, "-plan", "small.json", "-wad", doom.Builtin, "-maps", "MAP01", "-bots", "300", "-workers", "4")
+			r, _ := play(t, 3, "-plan", "small.json", "-wad", doom.Builtin, "-maps", "MAP01",
+				"-bots", "300", "-workers", "4")
 			assert.Contains(t, r.Levels[0].Error, name)
 			assert.Zero(t, r.Leaks)
 		})
@@ -173,14 +181,18 @@ func TestExitCodes(t *testing.T) {
 		{"file.wad", 2, `frogpond: unexpected argument "file.wad"`},
 		{"-workers 99", 1, "frogpond: plan.json: scratch.workers: is 4; -workers 99 needs as many"},
 		{"-plan absent.json", 1, "frogpond: "},
-		{"-wad builtin -maps MAP77", 1, `frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
+		{"-wad builtin -maps MAP77", 1,
+			`frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
 		{"-wad builtin -log /nowhere/log", 1, "frogpond: -log /nowhere/log: no such file or directory"},
-		{"-wad builtin -maps MAP01 -ticks 1 -durations /nowhere/ticks", 1, "frogpond: -durations: open /nowhere/ticks: no such file"},
-		{"-wad builtin -maps MAP01 -ticks 1 -report /nowhere/report.json", 1, "frogpond: -report: open /nowhere/report.json: no such file"},
+		{"-wad builtin -maps MAP01 -ticks 1 -durations /nowhere/ticks", 1,
+			"frogpond: -durations: open /nowhere/ticks: no such file"},
+		{"-wad builtin -maps MAP01 -ticks 1 -report /nowhere/report.json", 1,
+			"frogpond: -report: open /nowhere/report.json: no such file"},
 		{"-wad /", 1, "frogpond: /: offset 0: is a directory, not a WAD file\n"},
 		{"-wad absent.wad", 1, "frogpond: stat absent.wad: no such file or directory\n"},
 		{"-wad " + os.DevNull, 1, "frogpond: " + os.DevNull + ": offset 0: is not a regular file\n"},
-		{"-wad builtin -flow MAP77", 1, `frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
+		{"-wad builtin -flow MAP77", 1,
+			`frogpond: -maps: no map "MAP77" in builtin; there are MAP01 MAP02 `},
 		{"-wad builtin -flow all", 1, "frogpond: -flow all: one map at a time"},
 		{"-wad builtin -flow MAP01", 0, ""},
 		{"-vocabulary", 0, ""},
@@ -189,7 +201,8 @@ func TestExitCodes(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr)
 		assert.Equal(t, test.code, code, test.args)
-		assert.True(t, strings.HasPrefix(stderr.String(), test.line), "%s: %s", test.args, stderr.String())
+		assert.True(t, strings.HasPrefix(stderr.String(), test.line), "%s: %s", test.args,
+			stderr.String())
 		played := test.line == "" || strings.Contains(test.args, "-report") // which is written in the end
 		assert.Equal(t, played, stdout.Len() > 0, test.args)
 	}
@@ -198,7 +211,8 @@ func TestExitCodes(t *testing.T) {
 func TestPlanMustSuit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct{ from, to, part string }{
-		{`"name": "level"`, `"name": "map"`, `small.json: regions: are "init, systems, map"; this program needs init, systems, level`},
+		{`"name": "level"`, `"name": "map"`,
+			`small.json: regions: are "init, systems, map"; this program needs init, systems, level`},
 		{`"buffers": 2`, `"buffers": 1`, "frame.buffers"},
 		{`"go_heap"`, `"gopher"`, "gopher"},
 		{`"32MiB"}`, `"-8MiB"}`, "regions[2].size"},
@@ -210,7 +224,8 @@ func TestPlanMustSuit(t *testing.T) {
 		require.NotEqual(t, string(widePlan), plan)
 		require.NoError(t, os.WriteFile("small.json", []byte(plan), 0o644))
 		var stdout, stderr bytes.Buffer
-		assert.Equal(t, 1, run(t.Context(), []string{"-plan", "small.json", "-wad", doom.Builtin}, &stdout, &stderr))
+		assert.Equal(t, 1, run(t.Context(), []string{"-plan", "small.json", "-wad", doom.Builtin},
+			&stdout, &stderr))
 		assert.Contains(t, stderr.String(), test.part)
 		assert.Empty(t, stdout.String())
 	}
@@ -224,14 +239,18 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	defer watched.Close()
 	page, played := make([]byte, 4096), []byte("MAP01 frogs")
-	go func() { // Ctrl-C as soon as the log says that the map is played; a look allocates nothing, which Strict would see
-		for n := 0; !bytes.Contains(page[:n], played) && ctx.Err() == nil; n, _ = watched.ReadAt(page, 0) {
+	// Ctrl-C as soon as the log says that the map is played; a look allocates nothing, which Strict
+	// would see.
+	go func() {
+		for n := 0; !bytes.Contains(page[:n], played) && ctx.Err() == nil; {
 			time.Sleep(10 * time.Millisecond)
+			n, _ = watched.ReadAt(page, 0)
 		}
 		cancel()
 	}()
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"-json", "-wad", doom.Builtin, "-realtime", "-log", "log"}, &stdout, &stderr)
+	code := run(ctx, []string{"-json", "-wad", doom.Builtin, "-realtime", "-log", "log"},
+		&stdout, &stderr)
 	assert.Equal(t, 0, code)
 	assert.Empty(t, stderr.String())
 	var r Result
@@ -241,8 +260,10 @@ func TestInterrupt(t *testing.T) {
 	assert.Zero(t, r.Leaks)
 	log, err := os.ReadFile("log")
 	require.NoError(t, err)
-	assert.Regexp(t, `(?s)^systems built for ticks 350\nbudget sealed, bytes \d+\nMAP01 loaded \d+\nMAP01 frogs 0\n.*`+
-		`MAP01 closed after frogs \d+\n(log closed by process \d+\n){2}$`, string(log), "finalizers ran, newest first")
+	assert.Regexp(t, `(?s)^systems built for ticks 350\nbudget sealed, bytes \d+\n`+
+		`MAP01 loaded \d+\nMAP01 frogs 0\n.*`+
+		`MAP01 closed after frogs \d+\n(log closed by process \d+\n){2}$`, string(log),
+		"finalizers ran, newest first")
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
@@ -40,18 +42,20 @@ func (r *Result) specials(row *LevelResult, level *game.Level) {
 }
 
 // sweep fires each special line of a map once, each from a load of its own, and counts those that
-// did what a second table says. It leaves the region level empty.
-func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) error {
+// did what a second table says. It leaves the region level empty, whatever happened.
+func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (
+	err error) {
+	region := s.Budget.Region("level")
+	defer func() { err = errors.Join(err, region.Rewind(context.WithoutCancel(ctx))) }()
 	raw, err := readMap(m)
 	if err != nil {
 		return err
 	}
-	region := s.Budget.Region("level")
 	load := func() (sweep.World, error) {
 		if err := region.Rewind(ctx); err != nil {
 			return nil, err
 		}
-		level, err := s.Load(ctx, m, 0)
+		level, err := s.Load(ctx, m, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +63,8 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 		if err != nil {
 			return nil, err
 		}
-		return swept{g.Probe()}, nil
+		level.Players.Put(level.Players.At(0)) // there is room for one, and nobody
+		return swept{g.Probe(), level}, nil
 	}
 	lines, err := sweep.Lines(raw, load)
 	if err != nil {
@@ -73,12 +78,12 @@ func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m 
 	for _, n := range lines.Lines {
 		acted += n
 	}
-	row.Acted, row.SectorsActed = &acted, &sectors.Sectors
+	row.Acted, row.Idle, row.SectorsActed = &acted, &lines.Idle, &sectors.Sectors
 	for _, wrong := range append(lines.Wrong, sectors.Wrong...) {
 		r.Wrong = append(r.Wrong, m.Name+": "+wrong)
 	}
 	*r.FlowWrong = len(r.Wrong)
-	return region.Rewind(ctx)
+	return nil
 }
 
 // readMap reads the map once more, as the file has it, for the second table.
@@ -98,7 +103,10 @@ func readMap(m doom.Map) (*sweep.Map, error) {
 }
 
 // swept is a world for a sweep.
-type swept struct{ *game.Probe }
+type swept struct {
+	*game.Probe
+	level *game.Level
+}
 
 // Fire does to a line what a body does.
 func (w swept) Fire(line int, by sweep.By) {
@@ -112,4 +120,14 @@ func (w swept) Fire(line int, by sweep.By) {
 		}
 	}
 	w.Probe.Fire(line, trigger, !by.Back, by.Monster, keys)
+}
+
+// Carried lets a player stand at a place for a tick.
+func (w swept) Carried(sector, x, y int) (dx, dy int32) {
+	p := w.level.Players.Get()
+	defer w.level.Players.Put(p)
+	from := doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
+	p.At, p.Sector, p.Health = from, uint32(sector), math.MaxInt32 // no harm takes it to a start
+	w.Tick()
+	return p.At.X - from.X, p.At.Y - from.Y
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// tell says in words what was played, whether it stayed inside its plan, and where the plan has slack.
+// tell says what was played, whether it stayed inside its plan, and where the plan has slack.
 func (r *Result) tell(out io.Writer, verbose bool) {
 	var refused []string
 	for _, l := range r.Levels {
@@ -21,12 +21,14 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		}
 	}
 	played := len(r.Levels) - len(refused)
-	fmt.Fprintf(out, "Frogpond played %s of %s by itself in %.1f s:\n", many(played, "map"), r.files(), r.Seconds)
-	fmt.Fprintf(out, "on each %s and up to %s (35 are a second of the game), with %s.\n", many(r.options.bots, "player"),
-		many(r.options.Ticks, "tick"), many(r.Workers, "worker"))
+	fmt.Fprintf(out, "Frogpond played %s of %s by itself in %.1f s:\n",
+		many(played, "map"), r.files(), r.Seconds)
+	fmt.Fprintf(out, "on each %s and up to %s (35 are a second of the game), with %s.\n",
+		many(r.options.bots, "player"), many(r.options.Ticks, "tick"), many(r.Workers, "worker"))
 	fmt.Fprintf(out, "It is the inside of a game server, without a network as yet.\n\n")
 
-	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n", r.Report.Plan.Name, budget.SizeText(r.BudgetBytes), r.base())
+	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n",
+		r.Report.Plan.Name, budget.SizeText(r.BudgetBytes), r.base())
 	if len(refused) > 0 {
 		fmt.Fprintf(out, "Not run, as the plan has no room for it: %s.\n", strings.Join(refused, ", "))
 	} else {
@@ -38,7 +40,8 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		r.list(out)
 		return
 	}
-	fmt.Fprintf(out, "\n-v lists each map, with the hash of its last state; -json says all that was measured.\n")
+	fmt.Fprintf(out, "\n-v lists each map, with the hash of its last state; "+
+		"-json says all that was measured.\n")
 }
 
 // files are the names of what was played, without their folders.
@@ -101,7 +104,8 @@ func (r *Result) during() string {
 		return text + "."
 	}
 	slices.Sort(middles)
-	return fmt.Sprintf("%s.\nA tick usually took %s µs, the longest %s µs.", text, micros(&middles[len(middles)/2]), micros(&longest))
+	return fmt.Sprintf("%s.\nA tick usually took %s µs, the longest %s µs.", text,
+		micros(&middles[len(middles)/2]), micros(&longest))
 }
 
 // slack draws of each part of the plan what was needed of it at most.
@@ -111,7 +115,8 @@ func (r *Result) slack(out io.Writer) {
 	line := func(name string, planned, needed uint64) {
 		const width = 32
 		filled := min(width, int((needed*width+planned-1)/planned))
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t  [%s%s]\n", name, budget.SizeText(planned), budget.SizeText(needed), 100*(planned-min(needed, planned))/planned,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d %%\t  [%s%s]\n", name, budget.SizeText(planned),
+			budget.SizeText(needed), 100*(planned-min(needed, planned))/planned,
 			strings.Repeat("#", filled), strings.Repeat(".", width-filled))
 	}
 	rest := r.BudgetBytes
@@ -139,22 +144,26 @@ func (r *Result) slack(out io.Writer) {
 	}
 	t.Flush()
 	if r.ResidentMax != nil {
-		fmt.Fprintf(out, "The whole process had at most %s resident, in a %s build.\n", budget.SizeText(*r.ResidentMax), r.Build)
+		fmt.Fprintf(out, "The whole process had at most %s resident, in a %s build.\n",
+			budget.SizeText(*r.ResidentMax), r.Build)
 	}
 }
 
 // list has a line for each map.
 func (r *Result) list(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\nmap\tticks\thash\tload\tused\tpeak\tfrogs\tof\tp50\tp99\tmax\tGo allocations\tpages missing\t")
+	fmt.Fprintln(t, "\nmap\tticks\thash\tload\tused\tpeak\tfrogs\tof\tp50\tp99\tmax\t"+
+		"Go allocations\tpages missing\t")
 	for i := range r.Levels {
 		l := &r.Levels[i]
 		if l.Error != "" {
 			fmt.Fprintf(t, "%s\tnot run%s\n", l.Name, strings.Repeat("\t", 12))
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%d µs\t%s\t%s\t%d\t%d\t%s µs\t%s µs\t%s µs\t%s\t%s\t\n", l.Name, *l.Ticks, *l.Hash, *l.LoadMicros,
-			budget.SizeText(*l.Used), budget.SizeText(*l.Peak), *l.PoolPeak, *l.PoolCapacity, micros(l.TickTime.P50), micros(l.TickTime.P99),
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d µs\t%s\t%s\t%d\t%d\t%s µs\t%s µs\t%s µs\t%s\t%s\t\n",
+			l.Name, *l.Ticks, *l.Hash, *l.LoadMicros,
+			budget.SizeText(*l.Used), budget.SizeText(*l.Peak), *l.PoolPeak, *l.PoolCapacity,
+			micros(l.TickTime.P50), micros(l.TickTime.P99),
 			micros(l.TickTime.Max), show(l.GoAllocs), show(l.BudgetFaults))
 	}
 	t.Flush()

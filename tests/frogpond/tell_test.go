@@ -13,7 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// What a run says: what was played, the plan and where it lies, and the slack of each part; hashes only where they are asked for.
+// What a run says: what was played, the plan and where it lies, and the slack of each part; hashes
+// only where they are asked for.
 func TestTell(t *testing.T) {
 	args := []string{"-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "35"}
 	var short, long bytes.Buffer
@@ -21,10 +22,13 @@ func TestTell(t *testing.T) {
 	require.Zero(t, run(t.Context(), append(args, "-v"), &long, io.Discard))
 	r, _ := play(t, 0, args...)
 	for _, said := range []string{
-		`\AFrogpond played 1 map of its own by itself in \d+\.\d s:\non each 8 players and up to 35 ticks \(.*\), with 1 worker\.\n`,
-		`\nIts memory is the plan "handheld": \d+KiB, taken once, at the start\. It begins at 0x[0-9a-f]+[,;]`,
+		`\AFrogpond played 1 map of its own by itself in \d+\.\d s:\non each 8 players and up to 35 ` +
+			`ticks \(.*\), with 1 worker\.\n`,
+		`\nIts memory is the plan "handheld": \d+KiB, taken once, at the start\. ` +
+			`It begins at 0x[0-9a-f]+[,;]`,
 		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
-		`\n +level +1662KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +131KiB .*\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
+		`\n +level +1662KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +131KiB .*` +
+			`\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
 		`\n-v lists each map, with the hash of its last state; `,
 	} {
 		assert.Regexp(t, said, short.String())
@@ -39,10 +43,12 @@ func TestTellBase(t *testing.T) {
 	r.BudgetBase = "0x2000000000"
 	assert.Equal(t, "It begins where there was room, at 0x2000000000.", r.base())
 	r.Report.Plan.Base = 0x2000000000
-	assert.True(t, strings.HasPrefix(r.base(), "It begins at 0x2000000000,\nas the plan wishes"), r.base())
+	assert.True(t, strings.HasPrefix(r.base(), "It begins at 0x2000000000,\nas the plan wishes"),
+		r.base())
 	r.Report.NotGranted = []string{"pages.lock: not allowed", "pages.base: taken"}
 	r.BudgetBase = "0x10000"
-	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: pages.base: taken.", r.base())
+	assert.Equal(t, "It begins at 0x10000; the plan's wish wasn't granted: pages.base: taken.",
+		r.base())
 }
 
 // What went wrong is said as plainly.
@@ -50,8 +56,10 @@ func TestTellFaults(t *testing.T) {
 	r := newResult(&options{})
 	assert.Contains(t, r.during(), "0 allocations, and 0 pages of the budget were missing")
 	r.Leaks, r.IdentityOK, r.walk = 2, false, errors.New("a gap")
-	r.Levels = []LevelResult{{Name: "MAP01", GoAllocs: new(uint64(1)), BudgetFaults: new(1)}, {Name: "MAP02", Error: "full"}}
-	assert.Equal(t, "2 leaks, and a walk of the budget did not account for every byte: a gap", r.kept())
+	r.Levels = []LevelResult{{Name: "MAP01", GoAllocs: new(uint64(1)), BudgetFaults: new(1)},
+		{Name: "MAP02", Error: "full"}}
+	assert.Equal(t, "2 leaks, and a walk of the budget did not account for every byte: a gap",
+		r.kept())
 	assert.Contains(t, r.during(), "1 allocation, and 1 page of the budget was missing")
 	var out bytes.Buffer
 	r.tell(&out, false)

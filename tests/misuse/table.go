@@ -57,7 +57,7 @@ const (
 
 func lines() []line {
 	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, loads, names, closedBudgets, goPointers, goroutines,
-		finalizers, scripts, callers)
+		finalizers, scripts, states, callers)
 }
 
 // table is the lines in Markdown, with a row for each answer.

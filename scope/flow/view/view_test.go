@@ -120,13 +120,26 @@ func TestLargeGraphs(t *testing.T) {
 // TestTracePrints: what people wrote moves no cursor.
 func TestTracePrints(t *testing.T) {
 	const odd = "\x1b[2J\n"
+	ints := func(names ...string) (all []flow.Parameter) {
+		for _, name := range names {
+			all = append(all, flow.Parameter{Name: odd + name, Type: flow.Int})
+		}
+		return all
+	}
 	host, err := flow.HostOf(flow.Vocabulary{
-		Actions: []flow.Signature{{Name: odd + "act", Parameters: []flow.Parameter{{Name: odd + "in", Type: flow.Int}}}},
-		Events:  []flow.Signature{{Name: odd + "event", Parameters: []flow.Parameter{{Name: odd + "value", Type: flow.Int}}}}})
+		Actions: []flow.Signature{{Name: odd + "act", Parameters: ints("in", "constant")}},
+		Events:  []flow.Signature{{Name: odd + "event", Parameters: ints("value")}}})
 	require.NoError(t, err)
-	data, _, err := flow.Compile(flow.Source{Name: odd, Variables: []flow.Variable{{Name: odd, Type: flow.Int}}, Nodes: []flow.Node{
-		{Name: odd + "1", Type: "event", Of: odd + "event", Out: []flow.Output{{Name: odd + "value", Variable: odd}}, List: then(odd + "2")},
-		{Name: odd + "2", Type: "action", Of: odd + "act", In: []flow.Input{{Name: odd + "in", Variable: odd}}}}}, host.Vocabulary())
+	data, _, err := flow.Compile(flow.Source{Name: odd,
+		Variables: []flow.Variable{{Name: odd, Type: flow.Int}, {Name: odd + "set", Type: flow.Int}},
+		Nodes: []flow.Node{
+			{Name: odd + "1", Type: "event", Of: odd + "event",
+				Out: []flow.Output{{Name: odd + "value", Variable: odd}}, List: then(odd + "2")},
+			{Name: odd + "2", Type: "action", Of: odd + "act", In: []flow.Input{
+				{Name: odd + "in", Variable: odd}, {Name: odd + "constant", Constant: 3}}, List: then(odd + "3")},
+			{Name: odd + "3", Type: "set", In: []flow.Input{{Name: "value", Constant: 4}},
+				Out: []flow.Output{{Name: "to", Variable: odd + "set"}}},
+		}}, host.Vocabulary())
 	require.NoError(t, err)
 	b := budgettest.Open(t, budget.Plan{Name: "view", Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}})
 	s := b.Scratch(0, 0).Open("level")
@@ -141,5 +154,5 @@ func TestTracePrints(t *testing.T) {
 	require.NoError(t, trace.Done())
 	require.NoError(t, s.Close())
 	assert.NotContains(t, text.String(), "\x1b")
-	assert.Equal(t, 3, strings.Count(text.String(), "\n"), text.String())
+	assert.Equal(t, 5, strings.Count(text.String(), "\n"), "graph, three nodes, a change: %s", text.String())
 }

@@ -35,7 +35,8 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 	b := Blocks{X: int32(raw.int16(blockmap, 0, 0)), Y: int32(raw.int16(blockmap, 1, 0)),
 		Columns: int(raw.word(blockmap, 2, 0)), Rows: int(raw.word(blockmap, 3, 0))}
 	if cells := int64(b.Columns) * int64(b.Rows); cells == 0 || cells > int64(size-4) {
-		return raw.badRow(blockmap, 4, "%d columns and %d rows don't fit into %d words", b.Columns, b.Rows, size)
+		return raw.badRow(blockmap, 4, "%d columns and %d rows don't fit into %d words", b.Columns,
+			b.Rows, size)
 	}
 	b.Cells = cellMaker.Slice(s, b.Columns*b.Rows)
 	words := wordMaker.Slice(s, size)
@@ -49,7 +50,8 @@ func (l *Level) readBlocks(s scope.Scope, raw *rawMap) error {
 		start := int(words[4+i])
 		switch {
 		case start < 4+len(b.Cells):
-			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d, before the lists", i, start)
+			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d, before the lists", i,
+				start)
 		case start >= size:
 			return raw.badRow(blockmap, 8+2*i, "cell %d: its list starts at word %d of %d", i, start, size)
 		case ends[start] == 0:

@@ -20,7 +20,8 @@ var compass = [16]Point{
 // of the number range it stays.
 func (p Point) Step(direction uint32, length int32) Point {
 	d := compass[direction&15]
-	return Point{Clamp(int64(p.X) + int64(d.X)*int64(length)), Clamp(int64(p.Y) + int64(d.Y)*int64(length))}
+	return Point{Clamp(int64(p.X) + int64(d.X)*int64(length)),
+		Clamp(int64(p.Y) + int64(d.Y)*int64(length))}
 }
 
 // Clamp keeps a number within the range of 32 bits.

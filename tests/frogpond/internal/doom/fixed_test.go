@@ -15,5 +15,6 @@ func TestPoints(t *testing.T) {
 	for i := range uint32(16) {
 		assert.Equal(t, i, p.Toward(p.Step(i, 100)), "direction %d", i)
 	}
-	assert.Equal(t, Point{1<<31 - 1, 4 << UnitBits}, Point{1<<31 - 5, 4 << UnitBits}.Step(0, 10), "the edge of numbers")
+	assert.Equal(t, Point{1<<31 - 1, 4 << UnitBits}, Point{1<<31 - 5, 4 << UnitBits}.Step(0, 10),
+		"the edge of numbers")
 }

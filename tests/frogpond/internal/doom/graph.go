@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// The events of a level's graph. Those of lines have the line's number as key, and who triggers it by
-// which event; what they say is a Touch. Begin has no key and says nothing.
+// The events of a level's graph. Those of lines have the line's number as key, and who triggers it
+// by which event; what they say is a Touch. Begin has no key and says nothing.
 const (
 	BeginEvent  = "level.begin"
 	WalkedEvent = "line.walked"
@@ -17,8 +17,8 @@ const (
 	MonsterPart = ".monster" // behind one of the last three
 )
 
-// Touch is what an event of a line says: whether it was from the front, and which keys who triggered
-// the line has.
+// Touch is what an event of a line says: whether it was from the front, and which keys who
+// triggered the line has.
 type Touch struct{ Front, Blue, Yellow, Red bool }
 
 // verbs are the host's actions with their inputs. Those of pushed doors and lifts
@@ -46,9 +46,10 @@ var verbs = [...]struct{ name, inputs string }{
 	CarryFloor:   {"floor.carry", "tag line"},
 }
 
-// Graph is what the specials of the level's lines and sectors do, as the source of a graph: for each
-// line, who may trigger it and how, then the front and the key if it must be that, then whether it did
-// already what it does once, then the action. What works from the start on follows one event.
+// Graph is what the specials of the level's lines and sectors do, as the source of a graph: for
+// each line, who may trigger it and how, then the front and the key if it must be that, then
+// whether it did already what it does once, then the action. What works from the start on follows
+// one event.
 func (l *Level) Graph() flow.Source {
 	t := translator{level: l}
 	t.Name = l.Name
@@ -97,7 +98,8 @@ func (t *translator) line(i int, n *Line, s *Special) {
 		done := t.variable(name + " done")
 		t.last().Out = []flow.Output{{Name: "acted", Variable: done}}
 		t.Nodes = append(t.Nodes, flow.Node{Name: name + " once", Type: "branch",
-			In: []flow.Input{{Name: "if", Variable: done}}, List: []flow.List{{Name: "else", Links: []flow.Link{goal}}}})
+			In:   []flow.Input{{Name: "if", Variable: done}},
+			List: []flow.List{{Name: "else", Links: []flow.Link{goal}}}})
 		goal.Node = name + " once"
 	}
 	needs := ""
@@ -107,7 +109,8 @@ func (t *translator) line(i int, n *Line, s *Special) {
 	case s.Action == Teleport || s.Action == LineTeleport:
 		needs = "front"
 	}
-	event := map[Trigger]string{Walked: WalkedEvent, Used: UsedEvent, Pushed: UsedEvent, Shot: ShotEvent}[s.Trigger]
+	event := map[Trigger]string{Walked: WalkedEvent, Used: UsedEvent, Pushed: UsedEvent,
+		Shot: ShotEvent}[s.Trigger]
 	if s.Who&Players != 0 {
 		t.event(name+" by a player", event, i, needs, goal)
 	}

@@ -16,7 +16,8 @@ import (
 // load reads a file and loads each of its maps, and ends both.
 func load(t *testing.T, b *budget.Budget, file []byte) error {
 	doomtest.Write(t, "bad.wad", file)
-	library, err := budget.Load(t.Context(), b.Region("init"), func(s scope.Scope) (*doom.Library, error) {
+	library, err := budget.Load(t.Context(), b.Region("init"), func(s scope.Scope) (
+		*doom.Library, error) {
 		return doom.OpenLibrary(s, []string{"bad.wad"}, 1)
 	})
 	if err != nil {

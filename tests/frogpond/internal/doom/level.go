@@ -205,7 +205,8 @@ func (l *Level) sectorOf(raw *rawMap, line, word int) (arena.Ptr[Sector], error)
 		return arena.Ptr[Sector]{}, nil
 	}
 	if int(side) >= raw.count(sidedefs) {
-		return arena.Ptr[Sector]{}, raw.badRow(linedefs, line*14+2*word, "line %d: side %d of %d", line, side, raw.count(sidedefs))
+		return arena.Ptr[Sector]{}, raw.badRow(linedefs, line*14+2*word, "line %d: side %d of %d",
+			line, side, raw.count(sidedefs))
 	}
 	sector := raw.word(sidedefs, int(side), 14)
 	return arena.PtrTo(l.Base, &l.Sectors[sector]), nil
@@ -218,7 +219,8 @@ func (l *Level) readThings(s scope.Scope, raw *rawMap) {
 	l.Things = thingMaker.Slice(s, raw.count(things))
 	starts := 0
 	for i := range l.Things {
-		t := Thing{raw.int16(things, i, 0), raw.int16(things, i, 1), raw.word(things, i, 2), raw.word(things, i, 3)}
+		t := Thing{raw.int16(things, i, 0), raw.int16(things, i, 1), raw.word(things, i, 2),
+			raw.word(things, i, 3)}
 		l.Things[i] = t
 		if t.isStart() {
 			starts++
@@ -262,7 +264,8 @@ func (l *Level) Hash() Hash {
 			uint64(n.Special), uint64(n.Tag))
 	}
 	for _, c := range l.Sectors {
-		h.Add(uint64(c.Floor), uint64(c.Ceiling), c.Flat, uint64(c.Light), uint64(c.Special), uint64(c.Tag))
+		h.Add(uint64(c.Floor), uint64(c.Ceiling), c.Flat, uint64(c.Light), uint64(c.Special),
+			uint64(c.Tag))
 	}
 	for _, t := range l.Things {
 		h.Add(uint64(t.X), uint64(t.Y), uint64(t.Kind))
@@ -272,5 +275,6 @@ func (l *Level) Hash() Hash {
 
 // Ends are the two points of a line.
 func (n *Line) Ends() (from, to Point) {
-	return Point{n.X << UnitBits, n.Y << UnitBits}, Point{(n.X + n.DX) << UnitBits, (n.Y + n.DY) << UnitBits}
+	return Point{n.X << UnitBits, n.Y << UnitBits},
+		Point{(n.X + n.DX) << UnitBits, (n.Y + n.DY) << UnitBits}
 }

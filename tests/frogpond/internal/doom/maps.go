@@ -23,7 +23,8 @@ const (
 )
 
 var lumpNames = []string{"THINGS", "LINEDEFS", "SIDEDEFS", "VERTEXES", "SECTORS", "BLOCKMAP",
-	"SEGS", "SSECTORS", "NODES", "REJECT", "BEHAVIOR", "SCRIPTS", "TEXTMAP", "ZNODES", "DIALOGUE", "ENDMAP"}
+	"SEGS", "SSECTORS", "NODES", "REJECT", "BEHAVIOR", "SCRIPTS", "TEXTMAP", "ZNODES", "DIALOGUE",
+	"ENDMAP"}
 
 // rowSizes are the sizes of one element; BLOCKMAP counts words.
 var rowSizes = [lumpKinds]int{10, 14, 30, 4, 26, 2}
@@ -58,7 +59,8 @@ func (w *WAD) maps() []Map {
 
 // bad makes the error line for a place in the map: a byte of a lump.
 func (m Map) bad(lump string, offset int64, format string, args ...any) error {
-	return &BadWAD{File: m.WAD.Name, Map: m.Name, Lump: lump, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+	return &BadWAD{File: m.WAD.Name, Map: m.Name, Lump: lump, Offset: offset,
+		Reason: fmt.Sprintf(format, args...)}
 }
 
 // lumps finds the map's lumps; a kind that is absent stays nil.
@@ -71,7 +73,8 @@ func (m Map) lumps() (found [lumpKinds]*Entry, err error) {
 		case kind < 0:
 			i = len(m.WAD.Entries) // the map ends here
 		case e.name() == "BEHAVIOR" || e.name() == "TEXTMAP":
-			return found, m.bad(e.name(), int64(e.Offset), "the map is in the Hexen or UDMF format; only Doom's is read")
+			return found, m.bad(e.name(), int64(e.Offset),
+				"the map is in the Hexen or UDMF format; only Doom's is read")
 		case kind < lumpKinds && found[kind] != nil:
 			return found, m.bad(e.name(), int64(e.Offset), "the map has this lump twice")
 		case kind < lumpKinds:
@@ -131,7 +134,8 @@ func (m Map) read(s scope.Scope) (raw rawMap, err error) {
 		if e == nil {
 			continue
 		}
-		if raw.bytes[kind], err = scope.ReadAt(raw.temp, m.WAD.file, int64(e.Offset), int(e.Size)); err != nil {
+		raw.bytes[kind], err = scope.ReadAt(raw.temp, m.WAD.file, int64(e.Offset), int(e.Size))
+		if err != nil {
 			return raw, raw.badRow(kind, 0, "%v", err)
 		}
 	}

@@ -1,13 +1,13 @@
 package doom
 
-// What a line with a special does, and who makes it do so: one table for the types 1 to 141 of Doom,
-// those of Boom's that Freedoom's maps have, and Boom's generalized doors and lifts. Each row of the
-// table is an effect; its columns are the types that have it, one for each way to trigger it.
+// What a line with a special does, and who makes it do so: one table for the types 1 to 141 of
+// Doom, those of Boom's that Freedoom's maps have, and Boom's generalized doors and lifts. A row of
+// the table is an effect; its columns are the types that have it, one for each way to trigger it.
 
 // Trigger is what somebody must do with a line.
 type Trigger uint8
 
-// The triggers. Pushed is used, but for whose effect is on the sector behind the line, whatever its tag.
+// The triggers. Pushed is used, but the effect is on the sector behind the line, whatever its tag.
 const (
 	Always Trigger = iota // nobody triggers it; it works from the load on
 	Walked
@@ -128,8 +128,8 @@ const (
 	DoorGap   = -4 // what an open door leaves below the ceiling beside it
 )
 
-// effects has a row for each effect; w1 and wr are the types that somebody walks over once and again,
-// s1 and sr those of switches, g1 and gr those of walls that are shot at.
+// effects has a row for each effect; w1 and wr are the types that somebody walks over once and
+// again, s1 and sr those of switches, g1 and gr those of walls that are shot at.
 var effects = []struct {
 	w1, wr, s1, sr, g1, gr uint16
 	Effect
@@ -137,7 +137,8 @@ var effects = []struct {
 	{2, 86, 103, 61, 0, 46, open(doorSpeed)},
 	{3, 75, 50, 42, 0, 0, Effect{Action: CloseDoor, Target: OwnFloor, Speed: doorSpeed}},
 	{4, 90, 29, 63, 0, 0, raise(doorSpeed, doorWait)},
-	{16, 76, 0, 0, 0, 0, Effect{Action: ReopenDoor, Target: OwnFloor, Speed: doorSpeed, Wait: halfMin}},
+	{16, 76, 0, 0, 0, 0,
+		Effect{Action: ReopenDoor, Target: OwnFloor, Speed: doorSpeed, Wait: halfMin}},
 	{109, 106, 112, 115, 0, 0, open(blazing)},
 	{110, 107, 113, 116, 0, 0, Effect{Action: CloseDoor, Target: OwnFloor, Speed: blazing}},
 	{108, 105, 111, 114, 0, 0, raise(blazing, doorWait)},
@@ -191,14 +192,16 @@ var effects = []struct {
 }
 
 // families are the names of the actions' families.
-var families = [...]string{NoAction: "unsupported", OpenDoor: "door", CloseDoor: "door", RaiseDoor: "door",
-	ReopenDoor: "door", MoveFloor: "floor", MoveCeiling: "ceiling", Crusher: "crusher",
-	StopCrusher: "crusher", Lift: "lift", Perpetual: "lift", StopLift: "lift", Stairs: "stairs",
-	Donut: "floor", Teleport: "teleport", LineTeleport: "teleport", Exit: "exit", SetLight: "light",
-	StrobeLight: "light", ScrollWall: "scroller", CarryFloor: "scroller"}
+var families = [...]string{NoAction: "unsupported",
+	OpenDoor: "door", CloseDoor: "door", RaiseDoor: "door", ReopenDoor: "door",
+	MoveFloor: "floor", Donut: "floor", Stairs: "stairs",
+	MoveCeiling: "ceiling", Crusher: "crusher", StopCrusher: "crusher",
+	Lift: "lift", Perpetual: "lift", StopLift: "lift",
+	Teleport: "teleport", LineTeleport: "teleport", Exit: "exit",
+	SetLight: "light", StrobeLight: "light", ScrollWall: "scroller", CarryFloor: "scroller"}
 
-// others are the types that fit into no column: doors that are pushed, doors behind a lock, and what
-// works without anybody.
+// others are the types that fit into no column: doors that are pushed, doors behind a lock, and
+// what works without anybody.
 var others = map[uint16]Special{
 	1:   {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Who: Players | Monsters},
 	26:  {Effect: raise(doorSpeed, doorWait), Trigger: Pushed, Again: true, Key: Blue},
@@ -258,7 +261,8 @@ func lift(speed, wait int32) Effect {
 }
 
 func crusher(speed int32, steady bool) Effect {
-	return Effect{Action: Crusher, Target: OwnFloor, Amount: 8, Speed: speed, Crush: true, Steady: steady}
+	return Effect{Action: Crusher, Target: OwnFloor, Amount: 8, Speed: speed, Crush: true,
+		Steady: steady}
 }
 
 // specials is the table by type, made of the rows above when the program starts.
@@ -295,8 +299,8 @@ func (s Special) Family() string {
 	return families[s.Action]
 }
 
-// SpecialOf is what a line of this type does. Of a type that isn't supported it is the zero Special,
-// whose action is NoAction: such a line does nothing.
+// SpecialOf is what a line of this type does. Of a type that isn't supported it is the zero
+// Special, whose action is NoAction: such a line does nothing.
 func SpecialOf(kind uint16) Special {
 	switch {
 	case int(kind) < len(specials):

@@ -18,7 +18,8 @@ func TestEffectsOnce(t *testing.T) {
 	for kind := range others {
 		assert.False(t, seen[kind], "type %d", kind)
 	}
-	// Those of Doom that do nothing here: 30 and 96 rise by the height of a texture, and textures aren't read.
+	// Those of Doom that do nothing here: 30 and 96 rise by the height of a texture, and textures
+	// aren't read.
 	for kind := uint16(1); kind <= 141; kind++ {
 		unused := kind == 78 || kind == 85 || kind == 30 || kind == 96
 		assert.Equal(t, kind != 85 && unused, SpecialOf(kind).Action == NoAction, "type %d", kind)
@@ -42,7 +43,8 @@ func TestSpecialOf(t *testing.T) {
 			Trigger: Used, Key: Blue, Who: Players},
 		13331: {Effect: Effect{Action: Lift, Target: LowestFloor, Speed: 8 << 16, Wait: 35},
 			Trigger: Used, Again: true, Who: Players},
-		15889: {Effect: Effect{Action: RaiseDoor, Target: LowestCeiling, Amount: -4, Speed: 8 << 16, Wait: 300},
+		15889: {
+			Effect:  Effect{Action: RaiseDoor, Target: LowestCeiling, Amount: -4, Speed: 8 << 16, Wait: 300},
 			Trigger: Walked, Again: true, Who: Players},
 	} {
 		assert.Equal(t, want, SpecialOf(kind), "type %d", kind)
@@ -50,7 +52,8 @@ func TestSpecialOf(t *testing.T) {
 }
 
 func TestFamily(t *testing.T) {
-	for kind, want := range map[uint16]string{1: "door", 26: "door", 133: "locked switch", 46: "shot trigger",
+	for kind, want := range map[uint16]string{1: "door", 26: "door", 133: "locked switch",
+		46:  "shot trigger",
 		126: "teleport", 8: "stairs", 9: "floor", 40: "ceiling", 252: "scroller", 340: "unsupported"} {
 		assert.Equal(t, want, SpecialOf(kind).Family(), "type %d", kind)
 	}

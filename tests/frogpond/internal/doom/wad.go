@@ -76,7 +76,8 @@ func openFile(s scope.Scope, name string) (WAD, error) {
 func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, error) {
 	w := WAD{Name: name, file: file}
 	bad := func(lump string, offset int64, format string, args ...any) (WAD, error) {
-		return WAD{}, &BadWAD{File: name, Lump: lump, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+		return WAD{}, &BadWAD{File: name, Lump: lump, Offset: offset,
+			Reason: fmt.Sprintf(format, args...)}
 	}
 	if size < headerSize {
 		return bad("header", 0, "the file has %d bytes, a WAD starts with %d", size, headerSize)
@@ -96,7 +97,8 @@ func ReadWAD(s scope.Scope, name string, file io.ReaderAt, size int64) (WAD, err
 		return bad("header", 4, "%d lumps", count)
 	}
 	if table < 0 || table > size || count > (size-table)/entrySize {
-		return bad("header", 8, "the lump table (%d entries at offset %d) lies beyond the file of %d bytes", count, table, size)
+		return bad("header", 8, "the lump table (%d entries at offset %d) lies beyond the file of "+
+			"%d bytes", count, table, size)
 	}
 	tableSize := int(count * entrySize)
 	tableTemp := s.Temp(tableSize)
@@ -127,7 +129,8 @@ func (w *WAD) readTable(raw []byte, table, size int64) error {
 		// An empty lump is a mark and may claim any offset.
 		if length < 0 || length > 0 && (offset < 0 || offset > size || length > size-offset) {
 			return &BadWAD{File: w.Name, Map: marker, Lump: e.name(), Offset: table + int64(i)*entrySize,
-				Reason: fmt.Sprintf("the lump (%d bytes at offset %d) lies beyond the file of %d bytes", length, offset, size)}
+				Reason: fmt.Sprintf("the lump (%d bytes at offset %d) lies beyond the file of %d bytes",
+					length, offset, size)}
 		}
 		e.Offset, e.Size = uint32(max(offset, 0)), uint32(length)
 	}

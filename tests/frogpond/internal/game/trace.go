@@ -23,11 +23,7 @@ const (
 )
 
 // hit is a line that a segment crosses. It lives in a scope of a scratch arena.
-type hit struct {
-	Fraction int32 // of the way, 16.16
-	Line     uint16
-	Front    bool // crossed from the front to the back
-}
+type hit = doom.Crossing
 
 var (
 	hitMaker  = scope.Plain[hit]()
@@ -63,8 +59,8 @@ func (l *Level) passable(n *doom.Line, front bool, who *body) bool {
 		int64(there.Floor)-int64(here.Floor) <= stepHeight<<doom.UnitBits
 }
 
-// mayOpen says whether a line that a player can't cross now may be one that can be crossed later: it
-// has a special, or beside it is what a special of another line moves.
+// mayOpen says whether a line that a player can't cross now may be one that can be crossed later:
+// it has a special, or beside it is what a special of another line moves.
 func (l *Level) mayOpen(n *doom.Line) bool {
 	if n.Back.IsNil() || n.Flags&impassable != 0 {
 		return false
@@ -72,8 +68,8 @@ func (l *Level) mayOpen(n *doom.Line) bool {
 	return n.Special != 0 || n.Front.Get(l.Base).Tag != 0 || n.Back.Get(l.Base).Tag != 0
 }
 
-// stopped says whether lines stop a body on its way between two points. It goes in steps shorter than
-// its radius: a longer one gets from one side of a line that it touches to where it doesn't any more.
+// stopped says whether lines stop a body on its way between two points. It goes in steps shorter
+// than its radius: with a longer one it gets past a line that it touches.
 func (l *Level) stopped(from, to doom.Point, who *body) bool {
 	dx, dy := int64(to.X)-int64(from.X), int64(to.Y)-int64(from.Y)
 	steps := max(abs(dx), abs(dy))>>doom.UnitBits/int64(who.radius) + 1
@@ -167,15 +163,16 @@ func (l *Level) crossed(list []hit, seen []uint64, from, to doom.Point) (hits []
 // insert puts a hit into a list that is in order but for its free last place.
 func insert(list []hit, h hit) {
 	i := len(list) - 1
-	for i > 0 && (list[i-1].Fraction > h.Fraction ||
-		list[i-1].Fraction == h.Fraction && list[i-1].Line > h.Line) {
+	for i > 0 && h.Before(&list[i-1]) {
 		list[i] = list[i-1]
 		i--
 	}
 	list[i] = h
 }
 
-// cross says whether and where the way between two points crosses the line.
+// cross says whether and where the way between two points crosses the line. It is not doom's
+// crossing: at the ends of lines, and in the last bits of the fraction, the two differ, and frogs
+// of the recorded states see by this one.
 func cross(n *doom.Line, from, to doom.Point) (hit, bool) {
 	before, after := n.Side(from), n.Side(to)
 	if (before > 0) == (after > 0) {
@@ -200,7 +197,7 @@ func (w *worker) walkable(l *Level, t scope.Scope, from, to doom.Point, who *bod
 	return ok && l.allPassable(hits, who)
 }
 
-// allPassable says whether a body can cross each line of a list; a player may hope for one that opens.
+// allPassable says whether a body can cross all lines of a list; a player may hope that one opens.
 func (l *Level) allPassable(hits []hit, who *body) bool {
 	for _, h := range hits {
 		n := &l.Lines[h.Line]

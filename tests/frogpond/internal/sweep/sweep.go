@@ -14,7 +14,7 @@ import (
 
 // World is a loaded map with nobody in it but the body that fires.
 type World interface {
-	// Fire lets a body do what by says to a line.
+	// Fire lets a body, which looks east, do what by says to a line, at its middle.
 	Fire(line int, by By)
 	// Restore puts every sector back as it was loaded; what the lines remember stays.
 	Restore()
@@ -29,6 +29,8 @@ type World interface {
 	Special(sector int) uint16
 	// Scroll is how far the texture of a line's front has gone to the left, in 1/65536 units.
 	Scroll(line int) int32
+	// Carried is how far a body goes in a tick that stands still at a place, which is in a sector.
+	Carried(sector, x, y int) (dx, dy int32)
 	// Body is where the body is that fired last: map units, and degrees counter-clockwise from east.
 	Body() (x, y, angle int)
 	// Exits is how many times an exit was taken.
@@ -120,8 +122,12 @@ func (s *sweep) wrong(format string, args ...any) {
 
 // run is the turn: what must not do anything, then what must, then the same again.
 func (s *sweep) run() {
-	if s.rule.scroll != 0 {
+	switch {
+	case s.rule.scroll != 0:
 		s.scrolls()
+		return
+	case s.rule.carries:
+		s.carries()
 		return
 	}
 	s.by = By{Kind: s.rule.kind, Keys: s.rule.key, Monster: s.rule.who == monsters}
@@ -161,7 +167,7 @@ func (s *sweep) refused() (list []By) {
 	if s.rule.who != both {
 		list = append(list, By{Kind: s.rule.kind, Keys: everyKey, Monster: s.rule.who == players})
 	}
-	if s.rule.kind == Use || s.rule.teleport {
+	if s.rule.kind == Use || s.rule.teleport != nil {
 		back := s.by
 		back.Back = true
 		list = append(list, back)
@@ -180,15 +186,20 @@ func (s *sweep) quiet(by By, ticks int) {
 	if s.w.Exits() != exits {
 		s.wrong("%san exit was taken", what)
 	}
-	if x, y, _ := s.w.Body(); s.rule.teleport && s.landed(x, y) {
-		s.wrong("%sit was teleported", what)
+	if to := s.arrival(); to != nil {
+		if x, y, _ := s.w.Body(); to.has(x, y) {
+			s.wrong("%sit was teleported", what)
+		}
 	}
 	s.others(nil, what)
 }
 
-func (s *sweep) landed(x, y int) bool {
-	to := s.m.destination(s.m.Lines[s.line].Tag)
-	return to != nil && x == to.X && y == to.Y
+// arrival is where the line takes a body to, or nil.
+func (s *sweep) arrival() *arrival {
+	if s.rule.teleport == nil {
+		return nil
+	}
+	return s.rule.teleport(s.m, s.line)
 }
 
 // others expects every surface, every light at rest and every special as the table has it; but for
@@ -232,7 +243,7 @@ func (s *sweep) fire() {
 		if got := s.w.Exits(); got != exits+1 {
 			s.wrong("%s: %d exits were taken, expected 1", s.by, got-exits)
 		}
-	case s.rule.teleport:
+	case s.rule.teleport != nil:
 		s.arrives()
 	case s.rule.light != nil:
 		for _, sector := range s.targets() {
@@ -248,17 +259,20 @@ func (s *sweep) fire() {
 }
 
 func (s *sweep) arrives() {
-	to := s.m.destination(s.m.Lines[s.line].Tag)
+	to := s.arrival()
 	if to == nil {
 		return
 	}
 	s.acted = true
 	x, y, angle := s.w.Body()
-	off := ((angle-to.Angle)%360 + 540) % 360 // 180 is the same direction
-	if x != to.X || y != to.Y {
-		s.wrong("%s: it is at (%d, %d), expected (%d, %d)", s.by, x, y, to.X, to.Y)
-	} else if off < 180-12 || off > 180+12 { // a body may know sixteen directions only
-		s.wrong("%s: it looks at %d degrees, expected %d", s.by, angle, to.Angle)
+	off := ((angle-to.angle)%360 + 540) % 360 // 180 is the same direction
+	switch {
+	case !to.has(x, y):
+		s.wrong("%s: it is at (%d, %d), expected (%d, %d)", s.by, x, y, to.x, to.y)
+	case to.out != nil && to.out.behind(x, y):
+		s.wrong("%s: it is at (%d, %d), behind the line that it comes out of", s.by, x, y)
+	case off < 180-to.off || off > 180+to.off:
+		s.wrong("%s: it looks at %d degrees, expected %d", s.by, angle, to.angle)
 	}
 }
 
@@ -338,5 +352,21 @@ func (s *sweep) scrolls() {
 	if got, want := s.w.Scroll(s.line)-before, int32(10*s.rule.scroll*unit); got != want {
 		s.wrong("its texture went %s units in 10 ticks, expected %s",
 			units(int64(got)), units(int64(want)))
+	}
+}
+
+// carries stands a body in each sector: the line's carry it on, others only as other lines say.
+func (s *sweep) carries() {
+	for i := range s.m.Sectors {
+		x, y, inside := s.m.middle(i)
+		dx, dy := s.m.carried(i)
+		if !inside || (dx != 0 || dy != 0) && !s.m.open(x, y, int(max(dx, -dx, dy, -dy)/unit)+1) {
+			continue // there is a wall, a step: how far a body gets isn't this table's matter
+		}
+		s.acted = s.acted || s.m.Sectors[i].Tag == s.m.Lines[s.line].Tag
+		if gotX, gotY := s.w.Carried(i, x, y); gotX != dx || gotY != dy {
+			s.wrong("sector %d carries (%s, %s) units a tick, expected (%s, %s)", i,
+				units(int64(gotX)), units(int64(gotY)), units(int64(dx)), units(int64(dy)))
+		}
 	}
 }

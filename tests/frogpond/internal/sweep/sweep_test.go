@@ -55,10 +55,10 @@ func rooms(t *testing.T, special, tag uint16) *Map {
 
 // faults are what a fake does wrong.
 type faults struct {
-	height, wait, scroll, light, turn, beside, exits, hurt int
-	speed                                                  int // twice, 3 times ...
-	anyKind, anyKey, anyone, anySide, more, elsewhere      bool
-	keepsSpecial, dark, stuck, early, tired                bool
+	height, wait, scroll, light, turn, beside, exits, hurt, carry int
+	speed                                                         int // twice, 3 times ...
+	anyKind, anyKey, anyone, anySide, more, elsewhere             bool
+	keepsSpecial, dark, stuck, early, tired, behind               bool
 }
 
 // fake is a world that knows a few types, by hand: where each surface is in each tick.
@@ -118,13 +118,15 @@ var knows = map[uint16]struct {
 	11:  {kind: Use, front: true},
 	13:  {kind: Walk},
 	48:  {kind: Walk},
+	244: {kind: Walk, front: true, monster: 1, again: true, teleport: true},
+	252: {kind: Walk},
 }
 
 func (f *fake) Fire(_ int, by By) {
 	k := knows[f.special]
 	f.body = [3]int{32, 32, 0}
 	switch {
-	case f.special == 48, !f.anyKind && by.Kind != k.kind,
+	case f.special == 48, f.special == 252, !f.anyKind && by.Kind != k.kind,
 		!f.anyKey && k.key != 0 && by.Keys&k.key == 0:
 		return
 	case !f.anySide && k.front && by.Back, f.fired && (f.tired || !k.again && !f.more):
@@ -177,6 +179,14 @@ func (f *fake) Fire(_ int, by By) {
 		if f.body = [3]int{288, 32, 90 + f.turn}; f.elsewhere {
 			f.body = [3]int{32, 32, 0}
 		}
+	case 244: // to the west of the door between the last two rooms, and back
+		f.body = [3]int{254, 32, 180 + f.turn}
+		if f.behind {
+			f.body[0] = 258
+		}
+		if f.elsewhere {
+			f.body[1] = 16
+		}
 	case 11:
 		f.exit += 1 + f.exits
 	case 13:
@@ -212,11 +222,17 @@ func (f *fake) Tick() {
 	}
 }
 
-func (f *fake) Floor(s int) int32      { return int32(f.floors[s]) }
-func (f *fake) Ceiling(s int) int32    { return int32(f.ceilings[s]) }
-func (f *fake) Light(s int) int        { return f.lights[s] }
-func (f *fake) Special(s int) uint16   { return f.now.special[s] }
-func (f *fake) Scroll(int) int32       { return int32(f.tick * (unit + f.scroll)) }
+func (f *fake) Floor(s int) int32    { return int32(f.floors[s]) }
+func (f *fake) Ceiling(s int) int32  { return int32(f.ceilings[s]) }
+func (f *fake) Light(s int) int      { return f.lights[s] }
+func (f *fake) Special(s int) uint16 { return f.now.special[s] }
+func (f *fake) Scroll(int) int32     { return int32(f.tick * (unit + f.scroll)) }
+func (f *fake) Carried(s, x, y int) (dx, dy int32) {
+	if f.special == 252 && s == 3 && x == 224 && y == 32 { // its line goes 64 units to the south
+		return 0, int32(-2*unit + f.carry)
+	}
+	return int32(f.beside), 0
+}
 func (f *fake) Body() (x, y, turn int) { return f.body[0], f.body[1], f.body[2] }
 func (f *fake) Exits() int             { return f.exit }
 func (f *fake) Hurt(s, ticks int) int  { return map[int]int{3: 10 * (ticks / 32)}[s] + f.hurt }
@@ -224,11 +240,14 @@ func (f *fake) Hurt(s, ticks int) int  { return map[int]int{3: 10 * (ticks / 32)
 // sweeps fires the line of a fake.
 func sweeps(t *testing.T, special uint16, is faults) Result {
 	t.Helper()
-	tag := map[uint16]uint16{133: 1, 97: 3, 39: 3, 125: 3}
+	tag := map[uint16]uint16{133: 1, 97: 3, 39: 3, 125: 3, 244: 9}
 	if tag[special] == 0 {
 		tag[special] = 2
 	}
 	m := rooms(t, special, tag[special])
+	if special == 244 {
+		m.Lines[3].Tag = tag[special]
+	}
 	if special == 47 {
 		m.Sectors[2].Tag, m.Sectors[3].Tag = 2, 0
 	}
@@ -295,6 +314,13 @@ func TestEachFaultIsTold(t *testing.T) {
 		{11, faults{anySide: true}, "an exit was taken"},
 		{13, faults{light: -1}, "light 254, expected 255"},
 		{48, faults{scroll: 1}, "in 10 ticks, expected 10"},
+		{244, faults{elsewhere: true}, "it is at (254, 16), expected (256, 32)"},
+		{244, faults{behind: true}, "it is at (258, 32), behind the line"},
+		{244, faults{turn: 30}, "it looks at 210 degrees, expected 180"},
+		{244, faults{anySide: true}, "it was teleported"},
+		{244, faults{tired: true}, "it is at (32, 32), expected (256, 32)"},
+		{252, faults{carry: 1}, "sector 3 carries (0, -1.9"},
+		{252, faults{beside: unit}, "sector 0 carries (1, 0) units a tick, expected (0, 0)"},
 	} {
 		r := sweeps(t, c.special, c.is)
 		if assert.Len(t, r.Wrong, 1, "type %d %+v", c.special, c.is) {
@@ -376,6 +402,10 @@ func TestTableIsWhole(t *testing.T) {
 	for special := uint16(1); special <= 141; special++ {
 		_, known := rules[special]
 		assert.Equal(t, !slices.Contains(missing, special), known, "type %d", special)
+	}
+	for _, special := range []uint16{244, 252} { // those of Boom's that our maps have
+		_, known := rules[special]
+		assert.True(t, known, "type %d", special)
 	}
 	lift, known := ruleOf(13331)
 	assert.True(t, known && lift.kind == Use && lift.again && lift.family == "lift")

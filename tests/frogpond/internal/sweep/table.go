@@ -44,9 +44,10 @@ type rule struct {
 	manual   bool // it is for the sector behind the line, not for those of its tag
 	moves    func(e *effect, sector int)
 	light    func(n *now, sector int) int
-	teleport bool
+	teleport func(m *Map, line int) *arrival // nil is nowhere
 	exit     bool
-	scroll   int // units a tick, from the load on: nobody does anything to it
+	scroll   int  // units a tick, from the load on: nobody does anything to it
+	carries  bool // bodies, on the floors with its tag, from the load on
 }
 
 // columns are the types with one effect, by how one brings it about. This is how the tables of the
@@ -174,12 +175,14 @@ func init() {
 	with("crusher", columns{W1: 141}, moves(crusher(walk)))
 	with("crusher", columns{W1: 57, WR: 74}, moves(func(*effect, int) {})) // after a load none moves
 
-	with("teleport", columns{W1: 39, WR: 97}, rule{teleport: true})
-	with("teleport", columns{W1: 125, WR: 126}, rule{teleport: true})
+	with("teleport", columns{W1: 39, WR: 97}, rule{teleport: toThing})
+	with("teleport", columns{W1: 125, WR: 126}, rule{teleport: toThing})
+	with("teleport", columns{W1: 243, WR: 244}, rule{teleport: toLine})
 	with("exit", columns{W1: 52, S1: 11}, rule{exit: true})
 	with("exit", columns{W1: 124, S1: 51}, rule{exit: true})
 	rules[48] = rule{family: "scroller", scroll: 1}
 	rules[85] = rule{family: "scroller", scroll: -1}
+	rules[252] = rule{family: "scroller", carries: true}
 
 	full := func(v int) func(*now, int) int { return func(*now, int) int { return v } }
 	with("light", columns{W1: 13, WR: 81, SR: 138}, rule{light: full(255)})
@@ -187,7 +190,7 @@ func init() {
 	with("light", columns{W1: 12, WR: 80}, rule{light: (*now).brightest})
 	with("light", columns{W1: 104}, rule{light: (*now).darkest})
 
-	for _, special := range []uint16{1, 4, 10, 39, 46, 88, 97} {
+	for _, special := range []uint16{1, 4, 10, 39, 46, 88, 97, 243, 244} {
 		let(special, both)
 	}
 	for _, special := range []uint16{125, 126} {

@@ -17,7 +17,8 @@ func GoodMap() []doom.Lump {
 	return []doom.Lump{
 		{Name: "MAP01", Data: nil},
 		{Name: "THINGS", Data: Row(64, 64, 0, 1, 7)}, // at offset 12
-		{Name: "LINEDEFS", Data: join(Row(0, 1, 1, 0, 0, 0, 0xffff), Row(1, 2, 1, 0, 0, 1, 0xffff), // at 22
+		{Name: "LINEDEFS", Data: join( // at 22
+			Row(0, 1, 1, 0, 0, 0, 0xffff), Row(1, 2, 1, 0, 0, 1, 0xffff),
 			Row(2, 3, 1, 0, 0, 2, 0xffff), Row(3, 0, 1, 0, 0, 3, 0xffff))},
 		{Name: "SIDEDEFS", Data: join(side(0), side(0), side(0), side(0))},      // at 78
 		{Name: "VERTEXES", Data: Row(0, 0, 0, 512, 512, 512, 512, 0)},           // at 198

@@ -17,22 +17,29 @@ var Hostile = []struct {
 	{"negative count", func() []byte { return poke(doom.MakeWAD(GoodMap()), 4, 0xffffffff) },
 		"bad.wad: header: offset 4: -1 lumps"},
 	{"more lumps than the file", func() []byte { return poke(doom.MakeWAD(GoodMap()), 4, 0x7fffffff) },
-		"bad.wad: header: offset 8: the lump table (2147483647 entries at offset 240) lies beyond the file of 336 bytes"},
+		"bad.wad: header: offset 8: the lump table (2147483647 entries at offset 240) lies " +
+			"beyond the file of 336 bytes"},
 	{"table beyond the file", func() []byte { return poke(doom.MakeWAD(GoodMap()), 8, 337) },
-		"bad.wad: header: offset 8: the lump table (6 entries at offset 337) lies beyond the file of 336 bytes"},
+		"bad.wad: header: offset 8: the lump table (6 entries at offset 337) lies " +
+			"beyond the file of 336 bytes"},
 	{"negative table", func() []byte { return poke(doom.MakeWAD(GoodMap()), 8, 0x80000000) },
-		"bad.wad: header: offset 8: the lump table (6 entries at offset -2147483648) lies beyond the file of 336 bytes"},
+		"bad.wad: header: offset 8: the lump table (6 entries at offset -2147483648) lies " +
+			"beyond the file of 336 bytes"},
 	{"truncated table", func() []byte { f := doom.MakeWAD(GoodMap()); return f[:len(f)-1] },
-		"bad.wad: header: offset 8: the lump table (6 entries at offset 240) lies beyond the file of 335 bytes"},
+		"bad.wad: header: offset 8: the lump table (6 entries at offset 240) lies " +
+			"beyond the file of 335 bytes"},
 	{"lump beyond the file", func() []byte { return poke(doom.MakeWAD(GoodMap()), 240+2*16+4, 1000) },
-		"bad.wad: MAP01: LINEDEFS: offset 272: the lump (1000 bytes at offset 22) lies beyond the file of 336 bytes"},
+		"bad.wad: MAP01: LINEDEFS: offset 272: the lump (1000 bytes at offset 22) lies " +
+			"beyond the file of 336 bytes"},
 	{"lump of another kind beyond the file",
 		func() []byte {
 			return poke(doom.MakeWAD([]doom.Lump{{Name: "FLOOR7_2", Data: []byte("x")}}), 13, 0x7ffffff0)
 		},
-		"bad.wad: FLOOR7_2: offset 13: the lump (1 bytes at offset 2147483632) lies beyond the file of 29 bytes"},
+		"bad.wad: FLOOR7_2: offset 13: the lump (1 bytes at offset 2147483632) lies " +
+			"beyond the file of 29 bytes"},
 	{"negative lump", func() []byte { return poke(doom.MakeWAD(GoodMap()), 240+4*16+4, 0xfffffff0) },
-		"bad.wad: MAP01: VERTEXES: offset 304: the lump (-16 bytes at offset 198) lies beyond the file of 336 bytes"},
+		"bad.wad: MAP01: VERTEXES: offset 304: the lump (-16 bytes at offset 198) lies " +
+			"beyond the file of 336 bytes"},
 	{"unprintable name", func() []byte {
 		return poke(doom.MakeWAD([]doom.Lump{{Name: "\x1b[2J\xff", Data: []byte("x")}}), 13, 99)
 	},
@@ -43,46 +50,62 @@ var Hostile = []struct {
 		"bad.wad: MAP01: VERTEXES: offset 12: the map has no such lump"},
 	{"nothing but a mark", func() []byte { return doom.MakeWAD([]doom.Lump{{Name: "E1M1"}}) },
 		"bad.wad: E1M1: THINGS: offset 12: the map has no such lump"},
-	{"VERTEXES empty", func() []byte { return doom.MakeWAD(Set(GoodMap(), "VERTEXES", nil)) },
+	{"VERTEXES empty", with("VERTEXES", nil),
 		"bad.wad: MAP01: VERTEXES: offset 198: is empty"},
 	{"twice", func() []byte { return doom.MakeWAD(append(GoodMap(), doom.Lump{Name: "SECTORS"})) },
 		"bad.wad: MAP01: SECTORS: offset 240: the map has this lump twice"},
 	{"Hexen", func() []byte {
 		return doom.MakeWAD(append(GoodMap(), doom.Lump{Name: "BEHAVIOR", Data: []byte("ACS\x00")}))
 	},
-		"bad.wad: MAP01: BEHAVIOR: offset 240: the map is in the Hexen or UDMF format; only Doom's is read"},
+		"bad.wad: MAP01: BEHAVIOR: offset 240: the map is in the Hexen or UDMF format; " +
+			"only Doom's is read"},
 	{"UDMF", func() []byte {
 		return doom.MakeWAD([]doom.Lump{{Name: "MAP01"}, {Name: "TEXTMAP", Data: []byte("namespace")}})
 	},
-		"bad.wad: MAP01: TEXTMAP: offset 12: the map is in the Hexen or UDMF format; only Doom's is read"},
-	{"THINGS don't divide", func() []byte { return doom.MakeWAD(Set(GoodMap(), "THINGS", make([]byte, 11))) },
+		"bad.wad: MAP01: TEXTMAP: offset 12: the map is in the Hexen or UDMF format; " +
+			"only Doom's is read"},
+	{"THINGS don't divide", with("THINGS", make([]byte, 11)),
 		"bad.wad: MAP01: THINGS: offset 12: 11 bytes don't divide by 10"},
-	{"LINEDEFS don't divide", func() []byte { return doom.MakeWAD(Set(GoodMap(), "LINEDEFS", make([]byte, 55))) },
+	{"LINEDEFS don't divide", with("LINEDEFS", make([]byte, 55)),
 		"bad.wad: MAP01: LINEDEFS: offset 22: 55 bytes don't divide by 14"},
-	{"too many", func() []byte { return doom.MakeWAD(Set(GoodMap(), "THINGS", make([]byte, 655360))) },
+	{"too many", with("THINGS", make([]byte, 655360)),
 		"bad.wad: MAP01: THINGS: offset 12: 65536 elements; the format counts to 65535"},
-	{"vertex out of range", func() []byte { f := doom.MakeWAD(GoodMap()); f[22+14+2] = 4; return f },
+	{"vertex out of range", at(22+14+2, 4),
 		"bad.wad: MAP01: LINEDEFS: offset 38: line 1: vertex 4 of 4"},
-	{"no right side", func() []byte { f := doom.MakeWAD(GoodMap()); f[32], f[33] = 0xff, 0xff; return f },
+	{"no right side", at(32, 0xff, 0xff),
 		"bad.wad: MAP01: LINEDEFS: offset 32: line 0: side 65535 of 4"},
-	{"left side out of range", func() []byte { f := doom.MakeWAD(GoodMap()); f[22+42+12] = 0xfe; return f },
+	{"left side out of range", at(22+42+12, 0xfe),
 		"bad.wad: MAP01: LINEDEFS: offset 76: line 3: side 65534 of 4"},
-	{"sector out of range", func() []byte { f := doom.MakeWAD(GoodMap()); f[78+60+28] = 1; return f },
+	{"sector out of range", at(78+60+28, 1),
 		"bad.wad: MAP01: SIDEDEFS: offset 166: side 2: sector 1 of 1"},
-	{"BLOCKMAP without header", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0))) },
+	{"BLOCKMAP without header", with("BLOCKMAP", Row(0, 0)),
 		"bad.wad: MAP01: BLOCKMAP: offset 240: 2 words; the header alone has 4"},
-	{"BLOCKMAP of odd size", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", make([]byte, 9))) },
+	{"BLOCKMAP of odd size", with("BLOCKMAP", make([]byte, 9)),
 		"bad.wad: MAP01: BLOCKMAP: offset 240: 9 bytes don't divide by 2"},
-	{"BLOCKMAP larger than its lump", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0, 65535, 65535))) },
+	{"BLOCKMAP larger than its lump", with("BLOCKMAP", Row(0, 0, 65535, 65535)),
 		"bad.wad: MAP01: BLOCKMAP: offset 244: 65535 columns and 65535 rows don't fit into 4 words"},
-	{"BLOCKMAP without cells", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0, 0, 9))) },
+	{"BLOCKMAP without cells", with("BLOCKMAP", Row(0, 0, 0, 9)),
 		"bad.wad: MAP01: BLOCKMAP: offset 244: 0 columns and 9 rows don't fit into 4 words"},
-	{"list beyond the lump", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0, 1, 1, 6, 0xffff))) },
+	{"list beyond the lump", with("BLOCKMAP", Row(0, 0, 1, 1, 6, 0xffff)),
 		"bad.wad: MAP01: BLOCKMAP: offset 248: cell 0: its list starts at word 6 of 6"},
-	{"list among the starts", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0, 1, 1, 4, 0xffff))) },
+	{"list among the starts", with("BLOCKMAP", Row(0, 0, 1, 1, 4, 0xffff)),
 		"bad.wad: MAP01: BLOCKMAP: offset 248: cell 0: its list starts at word 4, before the lists"},
-	{"list without an end", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0, 1, 1, 5, 0, 1))) },
+	{"list without an end", with("BLOCKMAP", Row(0, 0, 1, 1, 5, 0, 1)),
 		"bad.wad: MAP01: BLOCKMAP: offset 250: cell 0: its list has no end"},
-	{"line out of range", func() []byte { return doom.MakeWAD(Set(GoodMap(), "BLOCKMAP", Row(0, 0, 1, 1, 5, 0, 4, 0xffff))) },
+	{"line out of range", with("BLOCKMAP", Row(0, 0, 1, 1, 5, 0, 4, 0xffff)),
 		"bad.wad: MAP01: BLOCKMAP: offset 252: cell 0: line 4 of 4"},
+}
+
+// with is GoodMap with other data in a lump.
+func with(lump string, data []byte) func() []byte {
+	return func() []byte { return doom.MakeWAD(Set(GoodMap(), lump, data)) }
+}
+
+// at is GoodMap with other bytes at an offset of the file.
+func at(offset int, bytes ...byte) func() []byte {
+	return func() []byte {
+		file := doom.MakeWAD(GoodMap())
+		copy(file[offset:], bytes)
+		return file
+	}
 }

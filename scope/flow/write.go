@@ -1,0 +1,173 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+)
+
+// write lays the graph in the blob: the nodes back to back, each with its links behind it.
+func (c *compiler) write(w *blob.Writer[root]) blob.Link[root] {
+	at := blob.Put(w, root{})
+	var r root
+	c.report.Nodes = nil
+	var heads []blob.Array[to]
+	first := w.Size()
+	for i := range c.compiled {
+		n := &c.compiled[i]
+		from := w.Size()
+		n.written = putters[n.tag].put(w, n.node)
+		heads = append(heads, c.writeParts(w, n)...)
+		putters[n.tag].set(w, n.written, n.node)
+		c.count(n, w.Size()-from)
+	}
+	c.report.Static = w.Size() - first
+	for _, n := range c.compiled { // now that all have a place
+		for _, list := range n.list {
+			for j, l := range list {
+				target := &c.compiled[c.node[l.Node]]
+				blob.Set(w, blob.At(heads[0], j), to{target.written, uint32(portOf(target.tag, l.Port))})
+			}
+			heads = heads[1:]
+		}
+	}
+	c.writeTables(w, &r)
+	blob.Set(w, at, r)
+	return at
+}
+
+// writeParts writes what lies behind a node, and gives its lists of links in order.
+func (c *compiler) writeParts(w *blob.Writer[root], n *compiled) (heads []links) {
+	for _, list := range n.list {
+		heads = append(heads, blob.PutAll(w, make([]to, len(list))...))
+	}
+	parameters := blob.PutAll(w, n.words...)
+	switch n.tag {
+	case tagSequence:
+		(*sequence)(n.node).Lists = blob.PutAll(w, heads...)
+	case tagRandom:
+		(*random)(n.node).Lists = blob.PutAll(w, heads...)
+	case tagEvent:
+		(*event)(n.node).Out = parameters
+	case tagAction:
+		(*action)(n.node).Parameters = parameters
+	case tagSend:
+		(*send)(n.node).Parameters = parameters
+	}
+	place := 0
+	for _, f := range n.fields {
+		if f.role == list {
+			*(*links)(n.place(f)) = heads[place]
+			place++
+		}
+	}
+	return heads
+}
+
+// count adds a node to the report.
+func (c *compiler) count(n *compiled, static int) {
+	k := kinds[n.tag]
+	i := slices.IndexFunc(c.report.Nodes, func(s NodeSize) bool { return s.Type == k.name })
+	if i < 0 {
+		i = len(c.report.Nodes)
+		c.report.Nodes = append(c.report.Nodes, NodeSize{Type: k.name})
+	}
+	s := &c.report.Nodes[i]
+	s.Nodes++
+	s.Static += static
+	for _, f := range n.fields {
+		if f.role == state {
+			s.Dynamic += 4
+		}
+	}
+}
+
+func (c *compiler) writeTables(w *blob.Writer[root], r *root) {
+	var nodes, timed []blob.Link[node]
+	var events []entry
+	for i := range c.compiled {
+		n := &c.compiled[i]
+		nodes = append(nodes, n.written)
+		switch n.tag {
+		case tagDelay, tagTimer:
+			timed = append(timed, n.written)
+		case tagEvent:
+			events = append(events, entry{hashOf(c.source.Nodes[i].Of), c.source.Nodes[i].Key, n.written})
+		}
+	}
+	slices.SortFunc(events, compare)
+	order := func(a, b NodeSize) int { return rank(a.Type) - rank(b.Type) }
+	slices.SortFunc(c.report.Nodes, order)
+	r.Nodes, r.Timed, r.Events = blob.PutAll(w, nodes...), blob.PutAll(w, timed...),
+		blob.PutAll(w, events...)
+	r.Template, r.State = blob.PutAll(w, c.template...), c.state
+	var variables []variable
+	for i, v := range c.source.Variables {
+		variables = append(variables, variable{w.Str(v.Name), v.Type, c.at[i]})
+	}
+	r.Variables = blob.PutAll(w, variables...)
+	r.Actions, r.Signals = writeSignatures(w, c.actions), writeSignatures(w, c.signals)
+	var names []blob.Str
+	for _, n := range c.source.Nodes {
+		names = append(names, w.Str(n.Name))
+	}
+	r.Names, r.Name = blob.PutAll(w, names...), w.Str(c.source.Name)
+}
+
+// rank is a type's place in the package's doc.
+func rank(name string) int {
+	return slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+}
+
+// compare is the order of the table of events.
+func compare(x, y entry) int {
+	return cmp.Compare(eventKey(x.Hash, x.Key), eventKey(y.Hash, y.Key))
+}
+
+func writeSignatures(w *blob.Writer[root], of []Signature) blob.Array[signature] {
+	var all []signature
+	for _, s := range of {
+		var parameters []parameterOf
+		for _, p := range s.Parameters {
+			q := parameterOf{w.Str(p.Name), p.Type, 0}
+			if p.Out {
+				q.Out = 1
+			}
+			parameters = append(parameters, q)
+		}
+		all = append(all, signature{w.Str(s.Name), hashOf(s.Name), blob.PutAll(w, parameters...)})
+	}
+	return blob.PutAll(w, all...)
+}
+
+// putter is how nodes of a tag come to the blob, and are written again.
+type putter struct {
+	put func(w *blob.Writer[root], n unsafe.Pointer) blob.Link[node]
+	set func(w *blob.Writer[root], at blob.Link[node], n unsafe.Pointer)
+}
+
+func putterOf[V any]() putter {
+	return putter{
+		func(w *blob.Writer[root], n unsafe.Pointer) blob.Link[node] {
+			return blob.Link[node](blob.Put(w, *(*V)(n)))
+		},
+		func(w *blob.Writer[root], at blob.Link[node], n unsafe.Pointer) {
+			blob.Set(w, blob.Link[V](at), *(*V)(n))
+		},
+	}
+}
+
+// putters by tag.
+var putters = [...]putter{
+	putterOf[event](), putterOf[branch](), putterOf[gate](), putterOf[once](), putterOf[counter](),
+	putterOf[delay](), putterOf[timer](),
+	putterOf[sequence](), putterOf[random](), putterOf[set[bool]](), putterOf[set[int32]](),
+	putterOf[set[float32]](),
+	putterOf[set[uint64]](), putterOf[add[int32]](), putterOf[add[float32]](),
+	putterOf[equal[bool]](), putterOf[equal[int32]](),
+	putterOf[equal[float32]](), putterOf[equal[uint64]](), putterOf[less[int32]](),
+	putterOf[less[float32]](), putterOf[action](),
+	putterOf[send](),
+}

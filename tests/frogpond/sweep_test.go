@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom/doomtest"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// sweepOnly sweeps maps and plays no tick of them.
+func sweepOnly(t *testing.T, code int, args ...string) Result {
+	t.Helper()
+	r, _ := play(t, code, append([]string{"-sweep", "-ticks", "0"}, args...)...)
+	assert.Zero(t, r.Leaks)
+	assert.True(t, r.IdentityOK)
+	return r
+}
+
+// A room whose walls are an exit, a texture that moves, a lift without a sector, and a type that
+// nobody knows: what -json says of them, with a sweep and without.
+func TestSweepIsCounted(t *testing.T) {
+	m := doomtest.GoodMap()
+	var lines []byte
+	for i, kind := range []int{11, 48, 62, 340} {
+		lines = append(lines, doomtest.Row(i, (i+1)%4, 1, kind, 9, i, 0xffff)...)
+	}
+	doomtest.Write(t, "walls.wad", doom.MakeWAD(doomtest.Set(m, "LINEDEFS", lines)))
+
+	r := sweepOnly(t, 0, "-wad", "walls.wad")
+	l := r.Levels[0]
+	require.NotNil(t, l.Idle)
+	assert.Equal(t, []int{4, 3, 1}, []int{*l.Specials, *l.Acted, *l.Idle}, "the lift is idle")
+	assert.Equal(t, map[int]int{340: 1}, r.Unsupported)
+	assert.Zero(t, *r.FlowWrong)
+
+	r, _ = play(t, 0, "-wad", "walls.wad", "-ticks", "0")
+	assert.Nil(t, r.Levels[0].Idle, "not measured")
+	assert.Nil(t, r.FlowWrong)
+	assert.Equal(t, 3, *r.Levels[0].Acted, "of a known type")
+}
+
+// Two maps of Freedoom, of which the second has teleports from line to line, and floors that carry:
+// each line does what the second table says.
+func TestSweep(t *testing.T) {
+	if !freedoom(t) {
+		t.Skip(noFreedoom)
+	}
+	maps := []string{"E1M1", "MAP20"}
+	if build != "release" {
+		maps = maps[:1]
+	}
+	r := sweepOnly(t, 0, "-maps", strings.Join(maps, ","))
+	assert.Empty(t, r.Wrong)
+	require.Len(t, r.Levels, len(maps))
+	for _, l := range r.Levels {
+		assert.Positive(t, *l.Acted, l.Name)
+		assert.Less(t, *l.Idle, *l.Acted, l.Name)
+		assert.LessOrEqual(t, *l.Acted, *l.Specials, l.Name)
+		assert.Positive(t, *l.SectorsActed, l.Name)
+		assert.LessOrEqual(t, *l.SectorsActed, *l.SpecialSectors, l.Name)
+	}
+}
+
+// Whatever ends a sweep, the region is empty after it: nothing of the map stays.
+func TestSweepLeavesNothing(t *testing.T) {
+	small := strings.Replace(string(widePlan), `"workers": 4, "size": "1MiB"`,
+		`"workers": 4, "size": "1KiB"`, 1) // enough for a load, not for what begins the play
+	plan, err := budget.ParsePlan([]byte(small))
+	require.NoError(t, err)
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, b.Close()) }()
+	doomtest.Write(t, "wall.wad", doom.MakeWAD(doomtest.Set(doomtest.GoodMap(), "LINEDEFS",
+		slices.Concat(doomtest.Row(0, 1, 1, 11, 0, 0, 0xffff), doomtest.Row(1, 2, 1, 0, 0, 1, 0xffff),
+			doomtest.Row(2, 3, 1, 0, 0, 2, 0xffff), doomtest.Row(3, 0, 1, 0, 0, 3, 0xffff)))))
+	o := &options{sweep: true, Options: game.Options{WADs: []string{"wall.wad"}, Maps: "all",
+		Log: os.DevNull, Workers: 1}}
+	s, err := game.Boot(t.Context(), o.Options, b)
+	require.NoError(t, err)
+	defer s.Stop()
+	region := b.Region("level")
+	r := newResult(o)
+	assert.ErrorIs(t, r.sweep(t.Context(), &LevelResult{}, s, s.Maps[0]), budget.ErrFull)
+	assert.Zero(t, region.Report().Used, "full")
+
+	_, err = s.Load(t.Context(), s.Maps[0], 0)
+	require.NoError(t, err)
+	require.Positive(t, region.Report().Used)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, r.sweep(ctx, &LevelResult{}, s, s.Maps[0]), context.Canceled)
+	assert.Zero(t, region.Report().Used, "cancelled")
+}

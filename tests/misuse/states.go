@@ -1,0 +1,64 @@
+package main
+
+import (
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// croakers have a finalizer.
+var croakers = scope.Object(func(*Frog) error { return nil })
+
+// saved is a state of the region level, with what fn makes in it, and a snapshot of it.
+func saved(b *budget.Budget, before, in func(s scope.Scope)) (frog *Frog, ring *save.Ring) {
+	level := b.Region("level")
+	load(b, "level", func(s scope.Scope) *Frog {
+		before(s)
+		state, root := save.Begin(level, s, frogs)
+		in(s)
+		frog, ring = root, save.NewRing(s, 2, state)
+		return nil
+	})
+	check(ring.Take(1))
+	return frog, ring
+}
+
+// noMore makes nothing.
+func noMore(scope.Scope) {}
+
+var states = []line{
+	{"restore a snapshot after the region was loaded again, or its objects with a finalizer ended", []program{
+		{name: "Restore after a Load", says: "rewound or loaded again since", run: func(wrong bool) {
+			b := open()
+			_, ring := saved(b, noMore, noMore)
+			if wrong {
+				saved(b, noMore, noMore)
+			}
+			check(ring.Restore(ctx, 1))
+		}},
+		{name: "Restore after a Put", says: "finalizers ran", run: func(wrong bool) {
+			b := open()
+			var pool scope.ObjectPool[Frog]
+			_, ring := saved(b, noMore, func(s scope.Scope) { pool = croakers.Pool(s, 2) })
+			frog := pool.Get()
+			check(ring.Take(1))
+			if wrong {
+				check(pool.Put(frog))
+			}
+			check(ring.Restore(ctx, 1))
+		}},
+	}, []answer{
+		{every, "number of the load; state of the pool", "region level", told},
+	}, ""},
+	{"write what a load made before save.Begin, which no snapshot has", []program{
+		{name: "Take after a write before Begin", run: func(wrong bool) {
+			b := open()
+			var line *Frog
+			_, ring := saved(b, func(s scope.Scope) { line = frogs.New(s) }, noMore)
+			write(wrong, line)
+			check(ring.Take(2))
+		}},
+	}, []answer{
+		{"checked", "sums", "made before Begin was written since … made at", told},
+	}, ""},
+}
