@@ -2,7 +2,6 @@ package save
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -40,23 +39,26 @@ func (d Difference) String() string {
 	default:
 		b.WriteString(fieldOf(d.Object, d.Field))
 	}
-	fmt.Fprintf(&b, ": %s in A, %s in B (", d.A, d.B)
-	if d.Kind != "" {
-		b.WriteString(d.Kind)
-		if d.Type != "" && d.Type != d.Kind {
-			b.WriteString(" of " + d.Type)
-		}
-		b.WriteString("; ")
+	fmt.Fprintf(&b, ": %s in A, %s in B", d.A, d.B)
+	kind := d.Kind
+	if kind != "" && d.Type != kind {
+		kind += " of " + d.Type
 	}
+	offset := ""
 	if d.Object != "" {
-		fmt.Fprintf(&b, "offset %#x; ", d.Offset)
+		offset = fmt.Sprintf("%#x", d.Offset)
 	}
-	for _, s := range []struct{ name, value string }{{"scope ", d.Scope}, {"label ", d.Label}, {"made at ", d.Made}} {
-		if s.value != "" {
-			b.WriteString(s.name + s.value + "; ")
+	sep := " ("
+	for _, s := range [][2]string{{"", kind}, {"offset ", offset}, {"scope ", d.Scope}, {"label ", d.Label}, {"made at ", d.Made}} {
+		if s[1] != "" {
+			b.WriteString(sep + s[0] + s[1])
+			sep = "; "
 		}
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(b.String(), "; "), " (") + ")"
+	if sep == "; " {
+		b.WriteString(")")
+	}
+	return b.String()
 }
 
 // Diff says where two snapshots of the ring differ first, by address; of a pool, a chunk that is live in
@@ -209,6 +211,7 @@ func (c *comparison) at(at uint64) Difference {
 	if g == nil || !g.has(at) {
 		from := at &^ 7
 		to := min(from+8, c.Size)
+		d.Offset = c.Mark + from
 		d.A, d.B = hex(c.bytes[0][from:to]), hex(c.bytes[1][from:to])
 		return d
 	}
@@ -225,7 +228,7 @@ func (c *comparison) at(at uint64) Difference {
 		d.A, d.B = hex(c.bytes[0][at:at+1]), hex(c.bytes[1][at:at+1])
 		return d
 	}
-	d.Kind = cmp.Or(of.Name, of.Kind)
+	d.Kind, d.Offset = of.Name, c.Mark+from
 	d.A, d.B = of.value(c.bytes[0][from:from+of.Size]), of.value(c.bytes[1][from:from+of.Size])
 	if d.A == d.B { // two NaN, say
 		d.A, d.B = hex(c.bytes[0][from:from+of.Size]), hex(c.bytes[1][from:from+of.Size])

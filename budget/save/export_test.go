@@ -1,5 +1,10 @@
 package save
 
+import (
+	"encoding/json"
+	"slices"
+)
+
 // What tests of the package from outside see of it.
 var (
 	AppendChanges = appendChanges
@@ -89,3 +94,22 @@ func ControlOf(r *Ring) (c Control) {
 
 // SumBytes is for files with other bytes.
 func SumBytes(b []byte) uint32 { return sumBytes(b) }
+
+// DiffImages is Diff of what may be no snapshots.
+func DiffImages(r *Ring, a, b []byte) (Difference, bool) { return r.describe().diff(a, b) }
+
+// WithObjects is a file of a ring of one state, as if a checked build had written it.
+func WithObjects(file []byte, r *Ring, objects ...Object) []byte {
+	l := *r.describe()
+	l.Parts = slices.Clone(l.Parts)
+	l.Parts[0].Objects = objects
+	for _, o := range objects {
+		if known := l.byName(); known[o.Type] == nil {
+			panic(o.Type)
+		}
+	}
+	text, _ := json.Marshal(l)
+	image := file[len(file)-r.Size():]
+	head := fileHead{uint64(len(text)), uint64(len(image)), 1, l.fingerprint(), sumBytes(text), sumBytes(image)}
+	return slices.Concat(head.append(nil), text, image)
+}

@@ -119,7 +119,7 @@ func (p *PartLayout) check(known map[string]*Type) error {
 		switch {
 		case of == nil || q.Stride == 0 || q.Stride >= sizeMax || of.Size > q.Stride || q.Count > p.Size/q.Stride:
 			return fmt.Errorf("a pool of %d chunks of %d bytes for %q", q.Count, q.Stride, q.Type)
-		case q.Numbers < end || q.Offset < q.Numbers || q.Offset-q.Numbers < (words+1)*q.Count ||
+		case q.Numbers < end || q.Offset < q.Numbers || q.Offset-q.Numbers < (words+1)*q.Count || (q.Offset-q.Numbers)%8 != 0 ||
 			q.Offset > p.Size || q.Count*q.Stride > p.Size-q.Offset:
 			return fmt.Errorf("a pool of %q at byte %d of %d", q.Type, q.Offset, p.Size)
 		}

@@ -1,0 +1,236 @@
+package save_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type (
+	place struct{ X, Y float32 }
+	mode  uint8
+	actor struct {
+		Way  [3]place
+		Mode mode
+		Up   bool
+		_    [6]byte
+		Tail arena.Slice[place]
+	}
+	lamp struct{ Level, Left int16 }
+	hall struct {
+		Tick  uint64
+		Name  arena.String
+		Short arena.Inline[[8]byte]
+		Lamps arena.Slice[lamp]
+		First arena.Ptr[node]
+		Best  arena.Handle[actor]
+	}
+	node struct {
+		Next  arena.Ptr[node]
+		Value complex64
+	}
+)
+
+var (
+	placeMaker = scope.Plain[place]()
+	actorMaker = scope.Plain[actor]()
+	lampMaker  = scope.Plain[lamp]()
+	hallMaker  = scope.Plain[hall]()
+	nodeMaker  = scope.Plain[node]()
+)
+
+// building is a state with something of each kind.
+type building struct {
+	region *budget.Region
+	ring   *save.Ring
+	hall   *hall
+	actors scope.HandlePool[actor]
+	best   arena.Handle[actor]
+	lamps  []lamp
+	nodes  []*node
+	hidden []place // nothing leads there
+	tail   []place
+}
+
+func newBuilding(t testing.TB) *building {
+	b := &building{region: open(t, twoRegions()).Region("level")}
+	base := b.region.Base()
+	_, err := budget.Load(background, b.region, func(s scope.Scope) (*building, error) {
+		byteMaker.Slice(s, 777)
+		state, root := save.Begin(b.region, s, hallMaker)
+		b.hall = root
+		root.Name = scope.StringOf(s, base, "ada")
+		b.actors = actorMaker.HandlePool(s, 5)
+		err := scope.Label(s, "light", func() error {
+			b.lamps = lampMaker.Slice(s, 6)
+			return nil
+		})
+		root.Lamps = arena.SliceOf(base, b.lamps)
+		for range 3 {
+			b.nodes = append(b.nodes, nodeMaker.New(s))
+		}
+		for i := range b.nodes {
+			b.nodes[i].Next = arena.PtrTo(base, b.nodes[(i+1)%3]) // a ring
+		}
+		root.First = arena.PtrTo(base, b.nodes[0])
+		b.hidden, b.tail = placeMaker.Slice(s, 4), placeMaker.Slice(s, 4)
+		b.ring = save.NewRing(s, 2, state)
+		return nil, err
+	})
+	require.NoError(t, err)
+	a, h := b.actors.Get()
+	a.Tail, b.best = arena.SliceOf(base, b.tail), h
+	require.NoError(t, b.ring.Take(1))
+	return b
+}
+
+// diff is what differs after something happened, and everything is as it was again.
+func (b *building) diff(t *testing.T, change func()) (d save.Difference) {
+	require.NoError(t, b.ring.Restore(background, 1))
+	change()
+	require.NoError(t, b.ring.Take(2))
+	d, differ, err := b.ring.Diff(1, 2)
+	require.NoError(t, err)
+	require.True(t, differ)
+	back, _, err := b.ring.Diff(2, 1)
+	require.NoError(t, err)
+	d.A, d.B = d.B, d.A
+	assert.Equal(t, d.A+d.B+d.Field, back.A+back.B+back.Field)
+	d.A, d.B = d.B, d.A
+	return d
+}
+
+// TestDiff: each kind of field is named, with both values.
+func TestDiff(t *testing.T) {
+	b := newBuilding(t)
+	one := func() *actor { return b.actors.At(b.best) }
+	for _, of := range []struct {
+		want   string // without what only a checked build knows
+		change func()
+	}{
+		{"hall.Tick: 0 in A, 7 in B (uint64 of save_test.hall; offset 0x340", func() { b.hall.Tick = 7 }},
+		{`hall.Short: "" in A, "bob" in B (arena.Inline[[8]uint8] of save_test.hall; `, func() { b.hall.Short.Set("bob") }},
+		{"hall.Name[1]: 100 in A, 64 in B (uint8; ", func() {
+			name := b.hall.Name.Get(b.region.Base())
+			*(*byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(name)), 1)) = 64
+		}},
+		{"hall.Lamps: 6 at offset 0x", func() { b.hall.Lamps = arena.SliceOf(b.region.Base(), b.lamps[:2]) }},
+		{"hall.Lamps[4].Left: 0 in A, -3 in B (int16 of save_test.lamp; ", func() { b.lamps[4].Left = -3 }},
+		{"hall.Best: no handle in A, handle of chunk 0, generation 0x1 in B (arena.Handle[", func() { b.hall.Best = b.best }},
+		{"hall.First.Value: 00 00 00 00 00 00 00 00 in A, 00 00 80 3f 00 00 00 40 in B (complex64 of save_test.node; ",
+			func() { b.nodes[0].Value = complex(1, 2) }},
+		{"hall.First.Next.Next.Value: ", func() { b.nodes[2].Value = 1 }},
+		{"chunk 0 of the pool of save_test.actor, field Way[2].Y: 0 in A, -1.5 in B (float32 of save_test.actor; ",
+			func() { one().Way[2].Y = -1.5 }},
+		{"chunk 0 of the pool of save_test.actor, field Way[0].X: 0 in A, NaN (0x", func() { one().Way[0].X = float32(math.NaN()) }},
+		{"chunk 0 of the pool of save_test.actor, field Mode: 0 in A, 3 in B (save_test.mode of ", func() { one().Mode = 3 }},
+		{"chunk 0 of the pool of save_test.actor, field Up: false in A, true in B (bool of ", func() { one().Up = true }},
+		{"chunk 0 of the pool of save_test.actor, field Tail[3].X: 0 in A, 5 in B (float32 of save_test.place; ",
+			func() { b.tail[3].X = 5 }},
+		{"chunk 0 of the pool of save_test.actor: live in A, free in B (", func() { b.actors.Put(b.best) }},
+		{"chunk 1 of the pool of save_test.actor: never taken in A, live in B (", func() { b.actors.Get() }},
+		{"chunk 1 of the pool of save_test.actor: never taken in A, free in B (", func() {
+			_, h := b.actors.Get()
+			b.actors.Put(h)
+		}},
+	} {
+		d := b.diff(t, of.change)
+		assert.Contains(t, d.String(), "region level: "+of.want)
+		assert.NotContains(t, d.String(), "\n")
+		if !arena_c.Checked {
+			assert.Empty(t, d.Scope+d.Label+d.Made)
+			continue
+		}
+		assert.Equal(t, "level", d.Scope, of.want)
+		assert.Equal(t, strings.Contains(of.want, "Lamps["), d.Label == "light", of.want)
+		assert.Regexp(t, `^\S+newBuilding\S* /.*/diff_test.go:[0-9]+$`, d.Made)
+	}
+	// Where nothing leads.
+	d := b.diff(t, func() { b.hidden[2].Y = 1 })
+	if arena_c.Checked {
+		assert.Contains(t, d.String(), "region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
+	} else {
+		assert.Regexp(t, `^region level: offset 0x[0-9a-f]+: 00 00 00 00 00 00 00 00 in A, 00 00 00 00 00 00 80 3f in B$`, d.String())
+	}
+	// The handle's generation alone, and the order of free chunks.
+	d = b.diff(t, func() {
+		_, h := b.actors.Get()
+		_, k := b.actors.Get()
+		b.actors.Put(h)
+		b.actors.Put(k)
+	})
+	assert.Contains(t, d.String(), "chunk 1 of the pool of save_test.actor: never taken in A, free in B")
+	require.NoError(t, b.ring.Restore(background, 1))
+	_, differ, err := b.ring.Diff(1, 1)
+	require.NoError(t, err)
+	assert.False(t, differ)
+	_, _, err = b.ring.Diff(1, 9)
+	assert.ErrorContains(t, err, "snapshot 9 of region level isn't held")
+}
+
+// TestEveryByteHasADifference: whatever byte of an image is another, Diff says that there is one, at its
+// place, and its text has both values.
+func TestEveryByteHasADifference(t *testing.T) {
+	b := newBuilding(t)
+	image := save.Image(b.ring, 1)
+	for i := range image {
+		other := bytes.Clone(image)
+		other[i] ^= 0x55
+		d, differ := save.DiffImages(b.ring, image, other)
+		if !differ {
+			require.GreaterOrEqual(t, i, save.ControlOf(b.ring).To, "what follows the state")
+			continue
+		}
+		require.NotEqual(t, d.A, d.B, "byte %d: %v", i, d)
+		require.NotEmpty(t, d.String())
+	}
+}
+
+// TestDiffFiles: files of a release are explained by the map that a checked build wrote.
+func TestDiffFiles(t *testing.T) {
+	b := newBuilding(t)
+	one := written(t, b.ring, 1)
+	d := b.diff(t, func() { b.hidden[2].Y, b.tail[0].X = 1, 2 })
+	two := written(t, b.ring, 2)
+	found, differ, err := save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two))
+	require.NoError(t, err)
+	assert.True(t, differ)
+	assert.Equal(t, d, found)
+	_, differ, err = save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two))
+	require.NoError(t, err)
+	assert.False(t, differ)
+
+	at := uint64(0)
+	if !arena_c.Checked {
+		at = uint64(uintptr(unsafe.Pointer(&b.hidden[0])) - uintptr(unsafe.Pointer(b.hall)))
+	}
+	checked := save.WithObjects(two, b.ring, save.Object{Offset: at, Size: 4 * 8, Type: "save_test.place", Scope: "level",
+		Label: "made up", Made: "game.load /game.go:12"})
+	found, differ, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), bytes.NewReader(one), bytes.NewReader(checked))
+	require.NoError(t, err)
+	assert.True(t, differ)
+	if !arena_c.Checked {
+		assert.Contains(t, found.String(), "region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
+		assert.Contains(t, found.String(), "; scope level; label made up; made at game.load /game.go:12)")
+	}
+
+	p := newPond(t, open(t, pondPlan()), "level", 1)
+	require.NoError(t, p.ring.Take(1))
+	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(written(t, p.ring, 1)))
+	assert.EqualError(t, err, `save: B is of another program or plan than A: the plan: "two" in A, and "pond" in the file`)
+	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]))
+	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
+	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))
+	assert.ErrorContains(t, err, "map 1: save: a file, byte 0: it ends, ")
+}
