@@ -29,7 +29,8 @@ type Budget struct {
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
 	scratches []*scope.Stack
-	leases    *leases // of them
+	untracked []string // regions that the plan has tracked, and why they aren't
+	leases    *leases  // of them
 	left      *leftOpen
 	restoreGo func()
 	cycles    uint64 // collections up to the end of Open

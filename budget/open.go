@@ -68,6 +68,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		return errors.Join(err, b.giveBack())
 	}
 	b.makeStacks()
+	b.track(b.regions)
 	if missing, ok := b.memory.Missing(); ok {
 		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
@@ -112,7 +113,7 @@ func (b *Budget) makeStack(name, key string, base int) *scope.Stack {
 // addRegion adds a region, or a slot of one.
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
-	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, stack: st}
+	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track, stack: st}
 	b.regions = append(b.regions, &Region{region: r})
 	if planned.Slots == 0 {
 		return

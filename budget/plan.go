@@ -43,6 +43,7 @@ type RegionPlan struct {
 	Size  uint64 // of each slot, if there are Slots; Rest: what the other parts leave of Plan.Size, at least 64 KiB
 	Slots int    // 0: the region is one; 1 to 4096: so many equal siblings, each with one owner
 	State bool   // package save may hash, compare and write what lies here: a load begins with zeros, and plain data alone is let in
+	Track bool   // snapshots copy the pages that were written alone: pays off from a few MiB up, where a tick writes a tenth or less
 	Note  string
 }
 

@@ -80,6 +80,9 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	if r.State {
 		text += "  state"
 	}
+	if r.Track {
+		text += "  tracked"
+	}
 	if r.Note != "" {
 		text += "  " + jsonfile.Echo(r.Note)
 	}

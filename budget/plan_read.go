@@ -14,7 +14,7 @@ const planFileMax = 1 * MiB
 //	{"name": "handheld", "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}, "go_heap": "32MiB"}
 //
-// Further keys are "size", of which a region may have the "rest"; "slots" of a region, and "state", true or false; "base", an address; "limits"
+// Further keys are "size", of which a region may have the "rest"; "slots" of a region, "state" and "track", true or false; "base", an address; "limits"
 // with "scopes", "pools", "owned" and "labels"; and what is demanded of the pages, each "off", "wished" or
 // "required":
 //

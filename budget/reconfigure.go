@@ -67,6 +67,8 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
+		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
+		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)
 	}
 	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {
 		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, SizeText(have),
@@ -97,6 +99,10 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 		sizes[i] = plan.Regions[r.level].Size
 	}
 	first := changed[0].index
+	if err := b.untrack(b.regions); err != nil {
+		return fmt.Errorf("budget %q: Reconfigure: nothing has moved: %w", b.plan.Name, err)
+	}
+	defer func() { b.track(b.regions) }()
 	if b.guarded {
 		protect := func() error { return b.guard(first, b.memory.Protect) }
 		if refused := b.guard(first, b.memory.Unprotect); refused != nil {

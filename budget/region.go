@@ -10,6 +10,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -30,6 +31,8 @@ type region struct {
 	slot    int // which of its siblings; -1 for a region without slots
 	name    string
 	state   bool // see RegionPlan
+	track   bool
+	tracker *platform.Tracker // of its pages; nil where they are compared instead
 	stack   *scope.Stack
 	word    atomic.Uint64 // its phase, and how often that changed: see step
 	owner   atomic.Uint64 // whom its readers let in: see ownerShut

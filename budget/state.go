@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -33,6 +34,12 @@ func (s *State) Budget() string { return s.region.b.plan.Name }
 // Stack is the region's arena, and IsState whether the plan has it as a state.
 func (s *State) Stack() *scope.Stack { return s.region.stack }
 func (s *State) IsState() bool       { return s.region.state }
+
+// Tracker tells which pages of the region were written; nil: nobody does. tracked says whether the plan asks for it: then who
+// copies the region compares pages instead.
+func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
+	return s.region.tracker, s.region.track
+}
 
 // Forgive begins what a program asks for rarely: until end its Go allocations are none of play's.
 func (s *State) Forgive() (end func()) { return forgive() }

@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"scope/flow/view":    {"scope/flow"},
 	"budget":             {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":  {"arena_c", "budget", "scope"},
-	"budget/save":        {"budget", "scope", "arena", "arena_c"},
+	"budget/save":        {"budget", "scope", "arena", "arena_c", "platform"},
 	"budget/view":        {"budget"},
 }
 

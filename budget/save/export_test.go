@@ -44,7 +44,9 @@ func Image(r *Ring, number uint64) []byte {
 func Live(r *Ring) []byte {
 	image := make([]byte, r.Size())
 	for i := range r.parts {
-		r.parts[i].take(image)
+		p := r.parts[i]
+		p.tracking = nil
+		p.take(image, 0)
 	}
 	return image
 }

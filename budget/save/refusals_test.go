@@ -22,7 +22,7 @@ type voice struct{ Left uint64 }
 var voiceMaker = scope.Object(func(*voice) error { return nil })
 
 // load loads a region of a budget with two.
-func load(t *testing.T, b *budget.Budget, name string, fn func(r *budget.Region, s scope.Scope)) {
+func load(t testing.TB, b *budget.Budget, name string, fn func(r *budget.Region, s scope.Scope)) {
 	r := b.Region(name)
 	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
 		fn(r, s)

@@ -27,10 +27,12 @@ type Ring struct {
 type part struct {
 	*State
 	words, from, to int
+	tracking        *tracking // nil: all is copied
 }
 
 // slot has room for a snapshot.
 type slot struct {
+	index      int
 	image      []byte
 	number     uint64
 	held       bool
@@ -62,12 +64,13 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		p := part{State: st, words: size, from: size + poolWords*len(st.pools)}
 		p.to = p.from + int(st.Size())
 		size = (p.to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+		p.tracking = newTracking(st, count)
 		outside = outside && st.saved.IsState()
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
 	r.exclusive = budget.NewExclusive("Restore", saved...)
 	for i := range r.slots {
-		r.slots[i] = slot{image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
+		r.slots[i] = slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
 	}
 	if outside {
 		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
@@ -96,7 +99,7 @@ func (r *Ring) Take(number uint64) error {
 	to := r.place(number)
 	for i := range r.parts {
 		p := &r.parts[i]
-		p.take(to.image)
+		p.take(to.image, to.index)
 		to.finalizers[i] = p.saved.Stack().Finalizers()
 	}
 	to.number, to.held = number, true
@@ -122,7 +125,7 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 		}
 	}
 	for i := range r.parts {
-		r.parts[i].restore(from.image)
+		r.parts[i].restore(from.image, from.index)
 	}
 	for i := range r.parts {
 		for _, fn := range r.parts[i].rebuild {
@@ -192,14 +195,18 @@ func (r *Ring) hold(number uint64) *slot {
 	to := r.place(number)
 	to.image, r.spare = r.spare, to.image
 	to.number, to.held, to.clean = number, true, true
+	for i := range r.parts {
+		r.parts[i].tracking.replaced(to.index)
+	}
 	return to
 }
 
 // take copies the state into an image.
-func (p *part) take(image []byte) {
+func (p *part) take(image []byte, slot int) {
 	from := p.bytes()
 	arena_c.Gather(startOf(from), uint64(len(from)))
-	copy(image[p.from:p.to], from)
+	p.tracking.scan()
+	p.tracking.copy(image[p.from:p.to], from, slot)
 	words := image[p.words:p.from]
 	for i := range p.pools {
 		h := p.pools[i].header
@@ -224,7 +231,7 @@ func (p *part) clean(image []byte) {
 }
 
 // restore puts the state of an image in place.
-func (p *part) restore(image []byte) {
+func (p *part) restore(image []byte, slot int) {
 	words, from, to := image[p.words:p.from], image[p.from:p.to], p.bytes()
 	for i := range p.pools {
 		pool := &p.pools[i]
@@ -232,7 +239,8 @@ func (p *part) restore(image []byte) {
 		pool.header.Free = uint64(binary.LittleEndian.Uint32(words[poolWords*i:]))
 		pool.header.Retired = binary.LittleEndian.Uint32(words[poolWords*i+4:])
 	}
-	copy(to, from)
+	p.tracking.scan()
+	p.tracking.copy(to, from, slot)
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"slices"
@@ -20,8 +22,9 @@ var workS = work{
 	loops: []loop{
 		{name: "S snapshot", unit: "state", units: 1, enter: func() []contestant { return enterS("take") }},
 		{name: "S restore", unit: "state", units: 1, enter: func() []contestant { return enterS("restore") }},
-		{name: "S hash", unit: "state", units: 1, enter: func() []contestant { return enterS("hash") }},
 		{name: "S snapshot and hash", unit: "state", units: 1, enter: func() []contestant { return enterS("both") }},
+		{name: "S delta, 3000 writes in 1.7 MB", unit: "delta", units: 1, enter: enterDelta},
+		{name: "S 64 MiB, 5 % written", unit: "state", units: 1, enter: enterTracked},
 	},
 }
 
@@ -131,17 +134,12 @@ func enterS(what string) []contestant {
 		}
 		return uint64(len(kept.frogs) - len(twin.frogs))
 	}}
-	must := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
-	must(ring.Take(1))
+	mustS(ring.Take(1))
 	switch what {
 	case "take":
 		library.run = func(n int) uint64 {
 			for i := range n {
-				must(ring.Take(uint64(i)))
+				mustS(ring.Take(uint64(i)))
 			}
 			return 0
 		}
@@ -149,28 +147,14 @@ func enterS(what string) []contestant {
 		ctx := context.Background()
 		library.run = func(n int) uint64 {
 			for range n {
-				must(ring.Restore(ctx, 1))
+				mustS(ring.Restore(ctx, 1))
 			}
 			return 0
 		}
-	case "hash":
-		library.run = func(n int) (sum uint64) {
-			for range n {
-				sum, _ = ring.Hash(1)
-			}
-			return sum - sum
-		}
-		hand.run = func(n int) (sum uint64) {
-			for range n {
-				sum = uint64(crc32.Checksum(from, castagnoli))
-			}
-			return sum - sum
-		}
-		return []contestant{library, hand}
 	case "both":
 		library.run = func(n int) (sum uint64) {
 			for range n {
-				must(ring.Take(1))
+				mustS(ring.Take(1))
 				sum, _ = ring.Hash(1)
 			}
 			return sum - sum
@@ -185,4 +169,93 @@ func enterS(what string) []contestant {
 		return []contestant{library, hand}
 	}
 	return []contestant{library, hand, cloned}
+}
+
+// enterDelta is between two snapshots that were hashed.
+//
+//go:noinline
+func enterDelta() []contestant {
+	const size, writes = 1_700_000, 3000
+	all, ring := bytesS(budget.RegionPlan{Name: "level", Size: 2 * budget.MiB, State: true}, size, 2)
+	r := rand.New(rand.NewPCG(22, 3))
+	mustS(ring.Take(1))
+	for range writes {
+		binary.LittleEndian.PutUint64(all[8*r.IntN(size/8):], r.Uint64())
+	}
+	mustS(ring.Take(2))
+	delta, err := ring.Delta(nil, 1, 2)
+	mustS(err)
+	if len(delta) > 40*budget.KiB {
+		panic(fmt.Sprintf("a delta of %d bytes", len(delta)))
+	}
+	to := make([]byte, size)
+	return []contestant{
+		{who: library, run: func(n int) uint64 {
+			for range n {
+				delta, err = ring.Delta(delta[:0], 1, 2)
+				mustS(err)
+			}
+			return 0
+		}},
+		{who: byHand, run: func(n int) uint64 {
+			for range n {
+				copy(to, all)
+			}
+			return 0
+		}}}
+}
+
+// bytesS is a loaded state of bytes, and a ring in the region above.
+func bytesS(level budget.RegionPlan, size, places int) (all []byte, ring *save.Ring) {
+	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{level,
+		{Name: "ring", Size: uint64(places+1)*uint64(size) + budget.MiB}}})
+	mustS(err)
+	var state *save.State
+	for _, r := range []*budget.Region{b.Region("level"), b.Region("ring")} {
+		_, err := budget.Load(context.Background(), r, func(s scope.Scope) (*rootS, error) {
+			if state == nil {
+				state, _ = save.Begin(r, s, rootMakerS)
+				all = s.Bytes(size)
+			} else {
+				ring = save.NewRing(s, places, state)
+			}
+			return nil, nil
+		})
+		mustS(err)
+	}
+	return all, ring
+}
+
+func mustS(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+const trackedS = 64 << 20
+
+// enterTracked writes a byte to the same twentieth of the pages before each snapshot, as a game does
+// most often; both do so.
+//
+//go:noinline
+func enterTracked() []contestant {
+	all, ring := bytesS(budget.RegionPlan{Name: "level", Size: trackedS + budget.MiB, Track: true}, trackedS, 8)
+	pages := rand.New(rand.NewPCG(22, 2)).Perm(trackedS / 4096)[:trackedS/4096/20]
+	turn := func(copies func(tick int)) func(n int) uint64 {
+		return func(n int) uint64 {
+			for tick := range n {
+				for _, page := range pages {
+					all[4096*page]++
+				}
+				copies(tick)
+			}
+			return 0
+		}
+	}
+	to := make([]byte, trackedS)
+	return []contestant{
+		{who: library, run: turn(func(tick int) {
+			mustS(ring.Take(uint64(tick)))
+		})},
+		{who: byHand, run: turn(func(int) { copy(to, all) })}}
 }

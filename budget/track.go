@@ -1,0 +1,48 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// track has the system watch which pages of the regions are written, where the plan asks for it. What it refuses is a line of
+// the report.
+func (b *Budget) track(regions []*Region) {
+	for _, r := range regions {
+		if !r.track {
+			continue
+		}
+		var err error
+		if r.tracker, err = b.trackOne(uint64(r.index)); err != nil {
+			b.untracked = append(b.untracked, fmt.Sprintf("regions[%d].track: region %s is compared page by page: %v", r.level, r.name, err))
+		}
+	}
+}
+
+func (b *Budget) trackOne(row uint64) (*platform.Tracker, error) {
+	if b.foreign() {
+		return nil, errGiven
+	}
+	if b.mirror != nil {
+		return nil, errors.New("in this build the bytes lie elsewhere")
+	}
+	from, to := b.table.Start(row), (b.table.End(row)+arena_c.Edge-1)&^(arena_c.Edge-1)
+	return platform.Track(unsafe.Add(b.memory.Base(), from), to-from)
+}
+
+// untrack ends it.
+func (b *Budget) untrack(regions []*Region) error {
+	var errs []error
+	for _, r := range regions {
+		if r.tracker != nil {
+			errs = append(errs, r.tracker.Close())
+			r.tracker = nil
+		}
+	}
+	b.untracked = nil
+	return errors.Join(errs...)
+}
