@@ -98,16 +98,32 @@ func appendChanges(dst, from, to []byte) []byte {
 
 // appendRange appends [start, end), unless it is empty; the range before it ends at last.
 func appendRange(dst, from, to []byte, last, start, end int) []byte {
-	if start == end {
+	n := end - start
+	if n == 0 {
 		return dst
 	}
-	dst = slices.Grow(dst, rangeSizeMax+end-start)
-	dst = binary.AppendUvarint(dst, uint64(start-last))
-	dst = binary.AppendUvarint(dst, uint64(end-start))
-	n := len(dst)
-	dst = dst[:n+end-start]
-	subtle.XORBytes(dst[n:], from[start:end], to[start:end])
-	return dst
+	dst = slices.Grow(dst, rangeSizeMax+max(n, 8))
+	dst = appendCount(appendCount(dst, start-last), n)
+	at := len(dst)
+	dst = dst[:at+max(n, 8)]
+	if n <= 8 && start+8 <= len(to) { // most are: what is behind them is cut off
+		d := binary.LittleEndian.Uint64(from[start:]) ^ binary.LittleEndian.Uint64(to[start:])
+		binary.LittleEndian.PutUint64(dst[at:], d)
+	} else {
+		subtle.XORBytes(dst[at:], from[start:end], to[start:end])
+	}
+	return dst[:at+n]
+}
+
+// appendCount is binary.AppendUvarint, at once for what most counts are.
+func appendCount(dst []byte, n int) []byte {
+	switch {
+	case n < 1<<7:
+		return append(dst, byte(n))
+	case n < 1<<14:
+		return append(dst, byte(n)|0x80, byte(n>>7))
+	}
+	return binary.AppendUvarint(dst, uint64(n))
 }
 
 // Apply makes a snapshot of one that the ring holds, by a delta of another program's ring, and
