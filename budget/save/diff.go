@@ -82,7 +82,7 @@ func (l *Layout) diff(a, b []byte) (Difference, bool) {
 	known, begin := l.byName(), uint64(0)
 	for i := range l.Parts {
 		p := &l.Parts[i]
-		from, to, next := p.span(begin)
+		from, to, next := p.Span(begin)
 		c := comparison{PartLayout: p, known: known, words: [2][]byte{a[begin:from], b[begin:from]},
 			bytes: [2][]byte{a[from:to], b[from:to]}}
 		if d, differ := c.first(); differ {

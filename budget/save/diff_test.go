@@ -228,7 +228,7 @@ func TestDiffFiles(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 1)
 	require.NoError(t, p.ring.Take(1))
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(written(t, p.ring, 1)))
-	assert.EqualError(t, err, `save: B is of another program or plan than A: the plan: "two" in A, and "pond" in the file`)
+	assert.EqualError(t, err, `save: B is of another program or plan than A: the plan: "two" in A, and "pond" in B`)
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]))
 	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))

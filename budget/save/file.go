@@ -277,7 +277,7 @@ func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, er
 		files = append(files, f)
 		if what := files[0].Layout.differs(f.Layout); what != "" {
 			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", name,
-				strings.Replace(what, " here", " in A", 1))
+				strings.NewReplacer(" here", " in A", "the file", name).Replace(what))
 		}
 	}
 	l := files[0].Layout

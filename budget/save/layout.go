@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -113,6 +114,9 @@ func firstCall(s arena_c.Site) string {
 	return lines[min(1, len(lines)-1)]
 }
 
+// folders are what a type's name has before the packages of what it is of.
+var folders = regexp.MustCompile(`[^][{};*, ]+/`)
+
 // describer gives types names.
 type describer struct {
 	Layout
@@ -125,7 +129,7 @@ func (d *describer) name(t reflect.Type) string {
 	if name, ok := d.names[t]; ok {
 		return name
 	}
-	name := t.String()
+	name := folders.ReplaceAllString(t.String(), "")
 	if numbers[name] != 0 {
 		return name
 	}
@@ -218,13 +222,13 @@ func (l *Layout) byName() map[string]*Type {
 // imageSize is the bytes of a snapshot. pre: check has passed.
 func (l *Layout) imageSize() (size uint64) {
 	for i := range l.Parts {
-		_, _, size = l.Parts[i].span(size)
+		_, _, size = l.Parts[i].Span(size)
 	}
 	return size
 }
 
-// span is where the part's bytes lie in an image, and where the next part begins.
-func (p *PartLayout) span(begin uint64) (from, to, next uint64) {
+// Span is where the part's bytes lie in an image, its first word at begin, and where the next part begins.
+func (p *PartLayout) Span(begin uint64) (from, to, next uint64) {
 	from = begin + poolWords*uint64(len(p.Pools))
 	to = from + p.Size
 	return from, to, (to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)

@@ -2,6 +2,8 @@ package save
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -10,7 +12,7 @@ import (
 const sizeMax = arena_c.OffsetMax
 
 // check refuses a layout from outside that no ring has written: what lies outside of what it is in, a
-// type that contains itself, a name that nothing has.
+// type that contains itself, a name that nothing has, or that a terminal would obey.
 func (l *Layout) check() error {
 	known := l.byName()
 	if len(known) != len(l.Types)+len(numbers) {
@@ -23,6 +25,9 @@ func (l *Layout) check() error {
 	}
 	if name := l.nested(known); name != "" {
 		return fmt.Errorf("type %q contains itself", name)
+	}
+	if !isPrintable(l.Plan) {
+		return fmt.Errorf("plan %q, which can't be printed", l.Plan)
 	}
 	if len(l.Parts) == 0 {
 		return fmt.Errorf("no region")
@@ -38,6 +43,8 @@ func (l *Layout) check() error {
 func (t *Type) check(known map[string]*Type) error {
 	of := known[t.Of]
 	switch size, isNumber := numbers[t.Kind]; {
+	case !isPrintable(t.Name):
+		return fmt.Errorf("a name that can't be printed")
 	case t.Size >= sizeMax:
 		return fmt.Errorf("%d bytes", t.Size)
 	case t.Kind != "struct" && len(t.Fields) != 0:
@@ -64,6 +71,8 @@ func (t *Type) checkFields(known map[string]*Type) error {
 	for _, f := range t.Fields {
 		of := known[f.Type]
 		switch {
+		case !isPrintable(f.Name):
+			return fmt.Errorf("field %q, which can't be printed", f.Name)
 		case of == nil:
 			return fmt.Errorf("field %q of %q, which nothing is", f.Name, f.Type)
 		case f.Offset < end || f.Offset > t.Size || of.Size > t.Size-f.Offset:
@@ -108,6 +117,9 @@ func (p *PartLayout) check(known map[string]*Type) error {
 	if root := known[p.Root]; p.Size >= sizeMax || p.Mark >= sizeMax || root == nil || root.Size > p.Size {
 		return fmt.Errorf("a root %q in a state of %d bytes", p.Root, p.Size)
 	}
+	if !isPrintable(p.Region) {
+		return fmt.Errorf("a name that can't be printed")
+	}
 	end := uint64(0)
 	for i := range p.Pools {
 		q := &p.Pools[i]
@@ -125,10 +137,25 @@ func (p *PartLayout) check(known map[string]*Type) error {
 		}
 		end = q.Offset + q.Count*q.Stride
 	}
-	for _, o := range p.Objects {
+	for i := range p.Objects {
+		o := &p.Objects[i]
+		o.Scope, o.Label, o.Made = printable(o.Scope), printable(o.Label), printable(o.Made)
 		if of := known[o.Type]; of == nil || o.Offset > p.Size || o.Size > p.Size-o.Offset {
 			return fmt.Errorf("an object of %q at byte %d of %d", o.Type, o.Offset, p.Size)
 		}
 	}
 	return nil
+}
+
+// isPrintable says whether a name does nothing to a terminal.
+func isPrintable(name string) bool { return printable(name) == name }
+
+// printable has other runes as '?': labels may have any.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, name)
 }
