@@ -174,3 +174,31 @@ func TestSameGaps(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatNeverChanges: in checked builds Take says that what was made before Begin was written since, and
+// where it was made; nothing is taken.
+func TestWhatNeverChanges(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var before, after []byte
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		before = byteMaker.Slice(s, 1000)
+		state, _ := save.Begin(r, s, roomMaker)
+		after = byteMaker.Slice(s, 100)
+		ring = save.NewRing(s, 2, state)
+	})
+	after[99] = 1
+	require.NoError(t, ring.Take(1))
+	before[130] = 1
+	err := ring.Take(2)
+	if !arena_c.Checked {
+		require.NoError(t, err)
+		return
+	}
+	assert.ErrorContains(t, err, "save: BUG: region level: what was made before Begin was written since, and is in no snapshot: "+
+		"64 bytes at offset 0x80\n\tmade at:\n\t")
+	assert.ErrorContains(t, err, "/admit_test.go:")
+	assert.True(t, ring.Has(1) && !ring.Has(2))
+	before[130] = 0
+	require.NoError(t, ring.Take(2))
+}

@@ -211,10 +211,9 @@ func TestDiffFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, differ)
 
-	at := uint64(0)
-	if !arena_c.Checked {
-		at = uint64(uintptr(unsafe.Pointer(&b.hidden[0])) - uintptr(unsafe.Pointer(b.hall)))
-	}
+	base := b.region.Base()
+	from, to := arena.PtrTo(base, b.hall), arena.PtrTo(base, &b.hidden[0])
+	at := *(*uint64)(unsafe.Pointer(&to)) - *(*uint64)(unsafe.Pointer(&from))
 	checked := save.WithObjects(two, b.ring, save.Object{Offset: at, Size: 4 * 8, Type: "save_test.place", Scope: "level",
 		Label: "made up", Made: "game.load /game.go:12"})
 	found, differ, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), bytes.NewReader(one), bytes.NewReader(checked))
