@@ -63,8 +63,8 @@ func TestWriteAndRead(t *testing.T) {
 	assert.Equal(t, "save_test.room", f.Layout.Parts[0].Root)
 }
 
-// TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place, and
-// nothing has changed.
+// TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place,
+// and nothing has changed.
 func TestDamagedFiles(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	for i := range uint64(50) {
@@ -90,11 +90,16 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	assert.Equal(t, before, hash(t, p.ring, 3))
 	for text, damage := range map[string]func([]byte){
-		"byte 0: it is no file of a snapshot":                                      func(b []byte) { b[0] = 'U' },
-		"byte 6: it is of version \"2\", and this program knows \"1\"":             func(b []byte) { b[6] = '2' },
-		"byte 48: the header is damaged: ":                                         func(b []byte) { b[24]++ },
-		"byte 56: the description is damaged: ":                                    func(b []byte) { b[100]++ },
-		fmt.Sprintf("byte %d: the snapshot is damaged: ", len(file)-p.ring.Size()): func(b []byte) { b[len(b)-1]++ },
+		"byte 0: it is no file of a " +
+			"snapshot": func(b []byte) { b[0] = 'U' },
+		"byte 6: it is of version \"2\", and this program knows " +
+			"\"1\"": func(b []byte) { b[6] = '2' },
+		"byte 48: the header is damaged: " +
+			"": func(b []byte) { b[24]++ },
+		"byte 56: the description is damaged: " +
+			"": func(b []byte) { b[100]++ },
+		fmt.Sprintf("byte %d: the snapshot is damaged: ",
+			len(file)-p.ring.Size()): func(b []byte) { b[len(b)-1]++ },
 	} {
 		damaged := bytes.Clone(file)
 		damage(damaged)
@@ -102,7 +107,8 @@ func TestDamagedFiles(t *testing.T) {
 		assert.ErrorContains(t, err, text)
 	}
 	_, err := p.ring.Read(bytes.NewReader(file[:30]))
-	assert.EqualError(t, err, "save: a file for region level, byte 30: it ends, and the header has 56 bytes, 26 more")
+	assert.EqualError(t, err,
+		"save: a file for region level, byte 30: it ends, and the header has 56 bytes, 26 more")
 	_, err = p.ring.Read(bytes.NewReader(file[:len(file)-3]))
 	assert.ErrorContains(t, err, ", 3 more")
 	require.NoError(t, readAgain(p.ring, file))
@@ -124,8 +130,8 @@ func resum(file []byte) []byte {
 	return file
 }
 
-// FuzzRead: whatever comes with good sums, nothing is trusted: it is refused, or a snapshot whose chunks
-// and numbers are good; FuzzImage plays on from such.
+// FuzzRead: whatever comes with good sums, nothing is trusted: it is refused, or a snapshot whose
+// chunks and numbers are good; FuzzImage plays on from such.
 func FuzzRead(f *testing.F) {
 	b, err := budget.Open(pondPlan())
 	require.NoError(f, err)
@@ -137,7 +143,8 @@ func FuzzRead(f *testing.F) {
 	require.NoError(f, p.ring.Take(1))
 	file := written(f, p.ring, 1)
 	layout := binary.LittleEndian.Uint64(file[8:])
-	for _, at := range []int{0, 8, 12, 16, 20, 24, 32, 60, 100, 300, 56 + int(layout), 60 + int(layout), len(file) - 8} {
+	for _, at := range []int{0, 8, 12, 16, 20, 24, 32, 60, 100, 300, 56 + int(layout), 60 +
+		int(layout), len(file) - 8} {
 		f.Add(uint32(at), []byte{0xff}, uint32(0))
 		f.Add(uint32(at), []byte("[{}]"), uint32(at/2))
 	}
@@ -193,22 +200,26 @@ func TestOtherPrograms(t *testing.T) {
 		ring = save.NewRing(s, 1, state)
 	})
 	for want, load := range map[string]func(r *budget.Region, s scope.Scope) *save.State{
-		"the root of region level: save_test.room here, and save_test.hall in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"the root of region level: save_test.room here, and save_test.hall in the " +
+			"file": func(r *budget.Region, s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, hallMaker)
 			return state
 		},
-		"pools of region level: 2 here, and 1 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"pools of region level: 2 here, and 1 in the file": func(r *budget.Region,
+			s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 40)
 			return state
 		},
-		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r *budget.Region,
+			s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 64)
 			flyMaker.Pool(s, 5)
 			return state
 		},
-		"bytes before the state of region level: 0 here, and 128 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"bytes before the state of region level: 0 here, and 128 in the file": func(r *budget.Region,
+			s scope.Scope) *save.State {
 			byteMaker.Slice(s, 100)
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 40)
@@ -224,7 +235,8 @@ func TestOtherPrograms(t *testing.T) {
 		},
 	} {
 		_, err := ring.Read(bytes.NewReader(file(twoRegions(), load)))
-		assert.ErrorContains(t, err, "save: a file for region level, byte 56: it is of another program or plan: "+want)
+		assert.ErrorContains(t, err,
+			"save: a file for region level, byte 56: it is of another program or plan: "+want)
 	}
 	same := func(r *budget.Region, s scope.Scope) *save.State {
 		state, _ := save.Begin(r, s, roomMaker)
@@ -243,7 +255,8 @@ func TestOtherPrograms(t *testing.T) {
 		frogMaker.HandlePool(s, 40)
 		flyMaker.Pool(s, 5)
 		return state
-	}), []byte(`{"name":"Tick","offset":0,"type":"uint64"}`), []byte(`{"name":"Tick","offset":0,"type":"uint32"}`), 1)
+	}), []byte(`{"name":"Tick","offset":0,"type":"uint64"}`),
+		[]byte(`{"name":"Tick","offset":0,"type":"uint32"}`), 1)
 	binary.LittleEndian.PutUint64(text[32:], 1)
 	_, err = ring.Read(bytes.NewReader(resum(text)))
 	assert.ErrorContains(t, err, "type save_test.room, field Tick: uint64, in the file uint32")
@@ -259,9 +272,10 @@ func TestOtherProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	programs := []string{os.Args[0]}
-	if os.Getenv("UPFRONT_SOAK") != "" { // it builds; TestSameInEveryBuild says the same of each build alone
+	if os.Getenv("UPFRONT_SOAK") != "" { // to build takes its time
 		checked := filepath.Join(dir, "checked.test")
-		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked, ".").CombinedOutput()
+		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked,
+			".").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		plain := filepath.Join(dir, "plain.test")
 		out, err = exec.Command("go", "test", "-c", "-o", plain, ".").CombinedOutput()
@@ -270,7 +284,8 @@ func TestOtherProcesses(t *testing.T) {
 	}
 	for i := range 2 * len(programs) {
 		cmd := exec.Command(programs[i%len(programs)], "-test.run=^TestOtherProcesses$", "-test.short")
-		cmd.Env = append(os.Environ(), fileChild+"="+dir, fmt.Sprintf("%s_BASE=%d", fileChild, uint64(i+1)<<36))
+		cmd.Env = append(os.Environ(), fileChild+"="+dir, fmt.Sprintf("%s_BASE=%d", fileChild,
+			uint64(i+1)<<36))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
@@ -313,8 +328,8 @@ func child(t *testing.T, dir string) {
 	require.NoError(t, file.Close())
 }
 
-// TestSameInEveryBuild: the same inputs give the same snapshot and the same description in each build, on
-// each machine: these numbers are of all of them.
+// TestSameInEveryBuild: the same inputs give the same snapshot and the same description in each
+// build, on each machine: these numbers are of all of them.
 func TestSameInEveryBuild(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	for i := range uint64(200) {

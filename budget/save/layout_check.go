@@ -11,8 +11,8 @@ import (
 // sizeMax is more than any state has: sums of such sizes and of what a file can list don't wrap.
 const sizeMax = arena_c.OffsetMax
 
-// check refuses a layout from outside that no ring has written: what lies outside of what it is in, a
-// type that contains itself, a name that nothing has, or that a terminal would obey.
+// check refuses a layout from outside that no ring has written: what lies outside of what it is in,
+// a type that contains itself, a name that nothing has, or that a terminal would obey.
 func (l *Layout) check() error {
 	known := l.byName()
 	if len(known) != len(l.Types)+len(numbers) {
@@ -49,7 +49,8 @@ func (t *Type) check(known map[string]*Type) error {
 		return fmt.Errorf("%d bytes", t.Size)
 	case t.Kind != "struct" && len(t.Fields) != 0:
 		return fmt.Errorf("a %s with fields", t.Kind)
-	case isNumber && t.Size != size, t.Kind == kindHandle && t.Size != 8, t.Kind == kindPtr && t.Size != 8,
+	case isNumber && t.Size != size, t.Kind == kindHandle && t.Size != 8, t.Kind == kindPtr &&
+		t.Size != 8,
 		(t.Kind == kindSlice || t.Kind == kindString) && t.Size != 16:
 		return fmt.Errorf("a %s of %d bytes", t.Kind, t.Size)
 	case isNumber, t.Kind == kindHandle, t.Kind == kindInline:
@@ -60,7 +61,8 @@ func (t *Type) check(known map[string]*Type) error {
 		return fmt.Errorf("the kind %q", t.Kind)
 	case of == nil:
 		return fmt.Errorf("of %q, which nothing is", t.Of)
-	case t.Kind == "array" && (of.Size == 0 && t.Size != 0 || of.Size != 0 && (t.Size/of.Size != t.Count || t.Size%of.Size != 0)):
+	case t.Kind == "array" && (of.Size == 0 && t.Size != 0 || of.Size != 0 &&
+		(t.Size/of.Size != t.Count || t.Size%of.Size != 0)):
 		return fmt.Errorf("%d bytes, of %d times %d", t.Size, t.Count, of.Size)
 	}
 	return nil
@@ -114,7 +116,8 @@ func (l *Layout) nested(known map[string]*Type) string {
 }
 
 func (p *PartLayout) check(known map[string]*Type) error {
-	if root := known[p.Root]; p.Size >= sizeMax || p.Mark >= sizeMax || root == nil || root.Size > p.Size {
+	if root := known[p.Root]; p.Size >= sizeMax || p.Mark >= sizeMax || root == nil ||
+		root.Size > p.Size {
 		return fmt.Errorf("a root %q in a state of %d bytes", p.Root, p.Size)
 	}
 	if !isPrintable(p.Region) {
@@ -129,9 +132,11 @@ func (p *PartLayout) check(known map[string]*Type) error {
 			words = 8
 		}
 		switch {
-		case of == nil || q.Stride == 0 || q.Stride >= sizeMax || of.Size > q.Stride || q.Count > p.Size/q.Stride:
+		case of == nil || q.Stride == 0 || q.Stride >= sizeMax || of.Size > q.Stride ||
+			q.Count > p.Size/q.Stride:
 			return fmt.Errorf("a pool of %d chunks of %d bytes for %q", q.Count, q.Stride, q.Type)
-		case q.Numbers < end || q.Offset < q.Numbers || q.Offset-q.Numbers < (words+1)*q.Count || (q.Offset-q.Numbers)%8 != 0 ||
+		case q.Numbers < end || q.Offset < q.Numbers || q.Offset-q.Numbers < (words+1)*q.Count ||
+			(q.Offset-q.Numbers)%8 != 0 ||
 			q.Offset > p.Size || q.Count*q.Stride > p.Size-q.Offset:
 			return fmt.Errorf("a pool of %q at byte %d of %d", q.Type, q.Offset, p.Size)
 		}

@@ -80,7 +80,8 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 			return ended{code: codeDiffer}
 		},
 	}
-	c.Flags().StringArrayVar(&maps, "map", nil, "a snapshot that a checked build wrote; may be given again")
+	c.Flags().StringArrayVar(&maps, "map", nil,
+		"a snapshot that a checked build wrote; may be given again")
 	return c
 }
 
@@ -115,16 +116,20 @@ func trouble(args cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func show(out io.Writer, f *save.File) error {
-	fmt.Fprintf(out, "snapshot %d of plan %q: %d bytes, fingerprint %#x\n", f.Number, f.Layout.Plan, len(f.Image), f.Fingerprint)
+	fmt.Fprintf(out, "snapshot %d of plan %q: %d bytes, fingerprint %#x\n", f.Number, f.Layout.Plan,
+		len(f.Image), f.Fingerprint)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	image := f.Image
 	for i := range f.Layout.Parts {
 		p := &f.Layout.Parts[i]
-		fmt.Fprintf(w, "region %q: %d bytes from offset %#x on, root %s\n", p.Region, p.Size, p.Mark, p.Root)
+		fmt.Fprintf(w, "region %q: %d bytes from offset %#x on, root %s\n", p.Region, p.Size, p.Mark,
+			p.Root)
 		for k, q := range p.Pools {
-			free, retired := binary.LittleEndian.Uint32(image[8*k:]), binary.LittleEndian.Uint32(image[8*k+4:])
+			free, retired := binary.LittleEndian.Uint32(image[8*k:]),
+				binary.LittleEndian.Uint32(image[8*k+4:])
 			live := int64(q.Count) - int64(free) - int64(retired)
-			fmt.Fprintf(w, "  offset %#x\tpool of %s\t%d chunks of %d bytes, %d live\n", p.Mark+q.Offset, q.Type, q.Count, q.Stride, live)
+			fmt.Fprintf(w, "  offset %#x\tpool of %s\t%d chunks of %d bytes, %d live\n", p.Mark+q.Offset,
+				q.Type, q.Count, q.Stride, live)
 		}
 		for _, o := range p.Objects {
 			if !o.Pool {

@@ -36,8 +36,10 @@ var (
 )
 
 // writePonds writes snapshots of a small state to DIR/NAME.save, after what play does.
-func writePonds(t *testing.T, dir string, plan string, names []string, play func(i int, p *pond, frogs scope.HandlePool[frog], stones []uint16)) {
-	b, err := budget.Open(budget.Plan{Name: plan, Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, State: true}}})
+func writePonds(t *testing.T, dir string, plan string, names []string, play func(i int, p *pond,
+	frogs scope.HandlePool[frog], stones []uint16)) {
+	b, err := budget.Open(budget.Plan{Name: plan, Regions: []budget.RegionPlan{{Name: "level",
+		Size: 64 * budget.KiB, State: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +79,9 @@ func writePonds(t *testing.T, dir string, plan string, names []string, play func
 // asChecked is a file as a checked build writes it.
 func asChecked(t *testing.T, file []byte) []byte {
 	layout := binary.LittleEndian.Uint64(file[8:])
-	text := bytes.Replace(file[56:56+layout], []byte(`]}],"types"`), []byte(`],"objects":[{"offset":176,"size":16,"type":"uint16",`+
-		`"scope":"level","label":"stones","made":"game.load /game/load.go:12"}]}],"types"`), 1)
+	text := bytes.Replace(file[56:56+layout], []byte(`]}],"types"`),
+		[]byte(`],"objects":[{"offset":176,"size":16,"type":"uint16",`+
+			`"scope":"level","label":"stones","made":"game.load /game/load.go:12"}]}],"types"`), 1)
 	image := file[56+layout:]
 	if uint64(len(text)) == layout {
 		t.Fatalf("no place for objects: %s", text)
@@ -94,7 +97,8 @@ func asChecked(t *testing.T, file []byte) []byte {
 // Each command of save, what it prints, and its exit code, as testdata/save.txt has them.
 func TestSaveCommands(t *testing.T) {
 	dir := t.TempDir()
-	writePonds(t, dir, "pond", []string{"a", "b", "c", "d"}, func(i int, p *pond, frogs scope.HandlePool[frog], stones []uint16) {
+	writePonds(t, dir, "pond", []string{"a", "b", "c", "d"}, func(i int, p *pond,
+		frogs scope.HandlePool[frog], stones []uint16) {
 		switch i {
 		case 1:
 			frogs.At(arena.Handle[frog](1 << 32)).Mood[1] = 7
@@ -105,12 +109,15 @@ func TestSaveCommands(t *testing.T) {
 			frogs.Get()
 		}
 	})
-	writePonds(t, dir, "other", []string{"other"}, func(int, *pond, scope.HandlePool[frog], []uint16) {})
+	writePonds(t, dir, "other", []string{"other"}, func(int, *pond, scope.HandlePool[frog],
+		[]uint16) {
+	})
 	file, err := os.ReadFile(filepath.Join(dir, "a.save"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"map.save": asChecked(t, file), "short.save": file[:100]} {
+	for name, text := range map[string][]byte{"map.save": asChecked(t, file),
+		"short.save": file[:100]} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +150,8 @@ func TestSaveCommands(t *testing.T) {
 				fmt.Fprintln(&out, "error:", err)
 			}
 		}
-		fmt.Fprintf(&all, "$ upfront %s\n%sexit %d\n\n", command, strings.ReplaceAll(out.String(), dir, "DIR"), code)
+		fmt.Fprintf(&all, "$ upfront %s\n%sexit %d\n\n", command, strings.ReplaceAll(out.String(), dir,
+			"DIR"), code)
 	}
 	compare(t, "testdata/save.txt", all.String())
 }
