@@ -175,7 +175,7 @@ func TestDiff(t *testing.T) {
 		assert.Contains(t, d.String(),
 			"region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
 	} else {
-		assert.Regexp(t, 
+		assert.Regexp(t,
 			`^region level: offset 0x[0-9a-f]+: [0 ]+ in A, 00 00 00 00 00 00 80 3f in B$`, d.String())
 	}
 	// The handle's generation alone, and the order of free chunks.

@@ -349,3 +349,57 @@ func TestSameInEveryBuild(t *testing.T) {
 	assert.Equal(t, uint64(0x882e2b7bd761b0c9), hash(t, b.ring, 1))
 	assert.Equal(t, uint64(0x1ea57615bb0bcfeb), f.Fingerprint)
 }
+
+// TestHostileDescriptions: a description with good sums that no ring has written is refused, and says in
+// what it is none.
+func TestHostileDescriptions(t *testing.T) {
+	b := newBuilding(t)
+	file := written(t, b.ring, 1)
+	end := 56 + binary.LittleEndian.Uint64(file[8:])
+	for _, of := range []struct{ from, to, want string }{
+		{`save_test.node","kind":"struct","size":16`, `save_test.node","kind":"struct","size":9`,
+			"field \"Value\" at byte 8 of 9"},
+		{`"name":"Way","offset":0`, `"name":"Way","offset":8`, "field \"Mode\" at byte 24 of 48"},
+		{`"name":"Way","offset":0`, `"name":"Way","offset":18446744073709551615`,
+			"at byte 18446744073709551615 of 48"},
+		{`"name":"Way"`, `"name":"Wa\u001b[2Jy"`, `field "Wa\x1b[2Jy", which can't be printed`},
+		{`"of":"save_test.place","count":3`, `"of":"save_test.place","count":4`,
+			"24 bytes, of 4 times 8"},
+		{`"of":"save_test.place","count":3`, `"of":"save_test.palace","count":3`,
+			`of "save_test.palace", which nothing is`},
+		{`"of":"save_test.place","count":3`, `"of":"save_test.actor","count":0`,
+			"24 bytes, of 0 times 48"},
+		{`"name":"X","offset":0,"type":"float32"`, `"name":"X","offset":0,"type":"save_test.place"`,
+			"field \"Y\" at byte 4 of 8"},
+		{`{"name":"X","offset":0,"type":"float32"},{"name":"Y","offset":4,"type":"float32"}`,
+			`{"name":"X","offset":0,"type":"save_test.place"}`, `type "save_test.place" contains itself`},
+		{`"kind":"handle"`, `"kind":"fiddle"`, `the kind "fiddle"`},
+		{`"kind":"inline"`, `"kind":"ptr"`, "of \"\", which nothing is"},
+		{`"root":"save_test.hall"`, `"root":"save_test.wall"`, `a root "save_test.wall" in a state of`},
+		{`"size":552`, `"size":55`, `a root "save_test.hall" in a state of 55 bytes`},
+		{`"size":552`, `"size":1099511627776`, `in a state of 1099511627776 bytes`},
+		{`"size":552`, `"size":560000`, `and by the description it has`},
+		{`"count":5,"stride":48`, `"count":50,"stride":48`, `a pool of 50 chunks of 48 bytes`},
+		{`"count":5,"stride":48`, `"count":9,"stride":48`, `a pool of "save_test.actor" at byte`},
+		{`"count":5,"stride":48`, `"count":5,"stride":40`, `a pool of 5 chunks of 40 bytes`},
+		{`"region":"level"`, `"region":"level\n"`, "a name that can't be printed"},
+		{`"parts":[`, `"parts":[],"other":[`, "no region"},
+		{`"types":[`, `"types":[{"name":"uint8","kind":"uint8","size":1},`, "a type is there twice"},
+		{`{"plan"`, `{"plan":7,"plan"`, "cannot unmarshal"},
+	} {
+		text := bytes.Replace(file[56:end], []byte(of.from), []byte(of.to), 1)
+		require.NotEqual(t, string(file[56:end]), string(text), of.from)
+		damaged := append(append(bytes.Clone(file[:56]), text...), file[end:]...)
+		binary.LittleEndian.PutUint64(damaged[8:], uint64(len(text)))
+		_, err := save.ReadFile(bytes.NewReader(resum(damaged)))
+		require.Error(t, err, of.to)
+		assert.Contains(t, err.Error(), "save: a file, byte ", of.to)
+		assert.Contains(t, err.Error(), of.want, of.to)
+	}
+	for at, want := range map[int]string{8: "a description of ", 16: "a snapshot of "} {
+		damaged := bytes.Clone(file)
+		binary.LittleEndian.PutUint64(damaged[at:], 1<<60)
+		_, err := save.ReadFile(bytes.NewReader(resum(damaged)))
+		assert.ErrorContains(t, err, fmt.Sprintf("byte %d: %s%d bytes", at, want, uint64(1)<<60))
+	}
+}
