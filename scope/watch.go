@@ -23,9 +23,9 @@ type Made struct {
 	Site         arena_c.Site // where it was made
 }
 
-// Watch begins to note which types pools have, and in checked builds all that is made. What is free is
-// zeros from now on, also what is given back: so gaps between what is made are the same everywhere. It
-// goes on until Watched, or until the arena is empty.
+// Watch begins to note which types pools have, and in checked builds all that is made. What is free
+// is zeros from now on, also what is given back: so gaps between what is made are the same
+// everywhere. It goes on until Watched, or until the arena is empty.
 func (st *Stack) Watch() {
 	st.watch = &watch{pools: map[*arena_c.Pool]reflect.Type{}}
 	st.h.Odd |= oddWatched
@@ -64,7 +64,8 @@ func (st *Stack) watchPool(s Scope, header *arena_c.Pool, of reflect.Type) {
 	st.watch.pools[header] = of
 	if arena_c.Checked {
 		at := arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.h)) + header.Chunks
-		st.note(s, Made{Offset: at, Size: header.Stride * uint64(header.Count), Type: of, Count: int(header.Count), Pool: true})
+		st.note(s, Made{Offset: at, Size: header.Stride * uint64(header.Count), Type: of,
+			Count: int(header.Count), Pool: true})
 	}
 }
 
@@ -107,7 +108,8 @@ func notedBytes(s Scope, p unsafe.Pointer, size uint64) unsafe.Pointer {
 func notedSlice[T any](s Scope, list []T) []T {
 	if arena_c.Checked {
 		if st := s.watching(); st != nil {
-			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))), Size: sizeOf[T](len(list)),
+			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))),
+				Size: sizeOf[T](len(list)),
 				Type: reflect.TypeFor[T](), Count: len(list)})
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// elsewhere is what means nothing in another process, and what to write instead: of types of package
-// scope by their names.
+// elsewhere is what means nothing in another process, and what to write instead: of types of
+// package scope by their names.
 var elsewhere = map[string]string{
 	"Addr":  "arena.Ptr, or the arena.Handle of a HandlePool",
 	"Ref":   "arena.Ptr, or the arena.Handle of a HandlePool",
@@ -20,12 +20,14 @@ var elsewhere = map[string]string{
 
 const noAddress = "arena.Ptr for what lies in the region, or uint64 for a number"
 
-var scopePath, arenaPath = reflect.TypeFor[scope.Scope]().PkgPath(), reflect.TypeFor[arena.Base]().PkgPath()
+var scopePath, arenaPath = reflect.TypeFor[scope.Scope]().PkgPath(),
+	reflect.TypeFor[arena.Base]().PkgPath()
 
-// admits says why a state region can't have values of a type, with a line for each field at any depth
-// that is at fault, and through arena.Ptr and arena.Slice; nil when it can. Bytes that nobody writes,
-// padding, may differ where states are equal. A blank field `_ [3]byte` is no padding: it is zeros,
-// since memory is when it is given, and Go code has no way to write it; it is hashed as any other.
+// admits says why a state region can't have values of a type, with a line for each field at any
+// depth that is at fault, and through arena.Ptr and arena.Slice; nil when it can. Bytes that nobody
+// writes, padding, may differ where states are equal. A blank field `_ [3]byte` is no padding: it
+// is zeros, since memory is when it is given, and Go code has no way to write it; it is hashed as
+// any other.
 func (st *State) admits(t reflect.Type) error {
 	if !st.saved.IsState() {
 		return nil
@@ -74,7 +76,8 @@ func (a *admission) look(t reflect.Type, name string) {
 		a.lookInto(t, name)
 	case reflect.Uintptr:
 		a.fault("%s (%v) is an address, or has another size elsewhere; use %s", name, t, noAddress)
-	case reflect.Pointer, reflect.UnsafePointer, reflect.Func, reflect.Map, reflect.Slice, reflect.String, reflect.Chan,
+	case reflect.Pointer, reflect.UnsafePointer, reflect.Func, reflect.Map, reflect.Slice,
+		reflect.String, reflect.Chan,
 		reflect.Interface: // CheckPlain refuses them
 		a.fault("%s (%v) is an address; use %s", name, t, noAddress)
 	}
@@ -94,7 +97,8 @@ func (a *admission) lookInto(t reflect.Type, name string) {
 
 func (a *admission) padding(after string, n uintptr) {
 	if n != 0 {
-		a.fault("%d bytes of padding behind %s may hold anything; write a field `_ [%[1]d]byte` there, or have larger "+
+		a.fault("%d bytes of padding behind %s may hold anything; write a field `_ [%[1]d]byte` there, "+
+			"or have larger "+
 			"fields first", n, after)
 	}
 }
@@ -117,7 +121,8 @@ func (st *State) admitsAll() error {
 	for i := range st.pools {
 		p := &st.pools[i]
 		if p.of == nil {
-			return fmt.Errorf("save: BUG: a pool of C in the state of region %s: its chunks have no type", st.saved.Name())
+			return fmt.Errorf("save: BUG: a pool of C in the state of region %s: its chunks have no type",
+				st.saved.Name())
 		}
 		if err := st.admits(p.of); err != nil {
 			return fmt.Errorf("%w\n\tas a pool of %d has it", err, p.header.Count)

@@ -50,11 +50,13 @@ var (
 	fineMaker      = scope.Plain[fine]()
 )
 
-const holesFaults = "\n\t3 bytes of padding behind holes.A may hold anything; write a field `_ [3]byte` there, or have larger fields first" +
-	"\n\t6 bytes of padding behind holes.E may hold anything; write a field `_ [6]byte` there, or have larger fields first"
+const holesFaults = "\n\t3 bytes of padding behind holes.A may hold anything; write a field `_ " +
+	"[3]byte` there, or have larger fields first" +
+	"\n\t6 bytes of padding behind holes.E may hold anything; write a field `_ [6]byte` there, or " +
+	"have larger fields first"
 
-// TestTypesOfStates: what may differ where states are equal, and what means nothing elsewhere, is refused
-// in a state region, with each field; elsewhere nobody asks.
+// TestTypesOfStates: what may differ where states are equal, and what means nothing elsewhere, is
+// refused in a state region, with each field; elsewhere nobody asks.
 func TestTypesOfStates(t *testing.T) {
 	b := open(t, twoRegions())
 	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
@@ -63,13 +65,17 @@ func TestTypesOfStates(t *testing.T) {
 		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.tree:"+holesFaults,
 			panicOf(t, func() { save.Begin(r, s, treeMaker) }))
 		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.addresses:"+
-			"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr for what lies in the region, or "+
+			"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr "+
+			"for what lies in the region, or "+
 			"uint64 for a number"+
-			"\n\taddresses.Room (scope.Addr[github.com/upfront-mem/upfront/budget/save_test.room]) means nothing in another process; "+
+			"\n\taddresses.Room (scope.Addr[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
+			"nothing in another process; "+
 			"use arena.Ptr, or the arena.Handle of a HandlePool"+
-			"\n\taddresses.Other (scope.Ref[github.com/upfront-mem/upfront/budget/save_test.room]) means nothing in another process; "+
+			"\n\taddresses.Other (scope.Ref[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
+			"nothing in another process; "+
 			"use arena.Ptr, or the arena.Handle of a HandlePool"+
-			"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and keep the Owned beside the state",
+			"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and "+
+			"keep the Owned beside the state",
 			panicOf(t, func() { save.Begin(r, s, addressesMaker) }))
 		state, _ := save.Begin(r, s, fineMaker)
 		fineMaker.Pool(s, 3)
@@ -84,12 +90,13 @@ func TestTypesOfStates(t *testing.T) {
 	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
 		state, _ := save.Begin(r, s, fineMaker)
 		holesMaker.HandlePool(s, 5)
-		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), holesFaults+"\n\tas a pool of 5 has it")
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
+			holesFaults+"\n\tas a pool of 5 has it")
 	})
 }
 
-// TestTypesOfAllThatIsMade: in checked builds all that the load made between Begin and NewRing is looked
-// at, whatever made it, and what is gone isn't.
+// TestTypesOfAllThatIsMade: in checked builds all that the load made between Begin and NewRing is
+// looked at, whatever made it, and what is gone isn't.
 func TestTypesOfAllThatIsMade(t *testing.T) {
 	b := open(t, twoRegions())
 	for name, make := range map[string]func(s scope.Scope){
@@ -124,7 +131,8 @@ func TestTypesOfAllThatIsMade(t *testing.T) {
 				return
 			}
 			text := panicOf(t, func() { save.NewRing(s, 1, state) })
-			assert.Contains(t, text, holesFaults+"\n\tin scope \"level\", label \"things\"\n\tmade at:\n\t", name)
+			assert.Contains(t, text, holesFaults+"\n\tin scope \"level\", label \"things\"\n\tmade at:\n\t",
+				name)
 			assert.Contains(t, text, "/admit_test.go:", name)
 		})
 	}
@@ -173,4 +181,33 @@ func TestSameGaps(t *testing.T) {
 			assert.Equal(t, want, h)
 		}
 	}
+}
+
+// TestWhatNeverChanges: in checked builds Take says that what was made before Begin was written
+// since, and where it was made; nothing is taken.
+func TestWhatNeverChanges(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var before, after []byte
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		before = byteMaker.Slice(s, 1000)
+		state, _ := save.Begin(r, s, roomMaker)
+		after = byteMaker.Slice(s, 100)
+		ring = save.NewRing(s, 2, state)
+	})
+	after[99] = 1
+	require.NoError(t, ring.Take(1))
+	before[130] = 1
+	err := ring.Take(2)
+	if !arena_c.Checked {
+		require.NoError(t, err)
+		return
+	}
+	assert.ErrorContains(t, err,
+		"save: BUG: region level: what was made before Begin was written since, and is in no snapshot: "+
+			"64 bytes at offset 0x80\n\tmade at:\n\t")
+	assert.ErrorContains(t, err, "/admit_test.go:")
+	assert.True(t, ring.Has(1) && !ring.Has(2))
+	before[130] = 0
+	require.NoError(t, ring.Take(2))
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Difference is where two snapshots differ first, A's and B's value there. What isn't known is empty: a
-// release build knows the types of the root, of what it leads to by arena.Ptr and arena.Slice, and of
-// pools; a checked one all that was made, by whom and where.
+// Difference is where two snapshots differ first, A's and B's value there. What isn't known is
+// empty: a release build knows the types of the root, of what it leads to by arena.Ptr and
+// arena.Slice, and of pools; a checked one all that was made, by whom and where.
 type Difference struct {
 	Region string
 	Offset uint64 // from the region's first byte
@@ -49,7 +49,9 @@ func (d Difference) String() string {
 		offset = fmt.Sprintf("%#x", d.Offset)
 	}
 	sep := " ("
-	for _, s := range [][2]string{{"", kind}, {"offset ", offset}, {"scope ", d.Scope}, {"label ", d.Label}, {"made at ", d.Made}} {
+	for _, s := range [][2]string{
+		{"", kind}, {"offset ", offset}, {"scope ", d.Scope}, {"label ", d.Label}, {"made at ", d.Made},
+	} {
 		if s[1] != "" {
 			b.WriteString(sep + s[0] + s[1])
 			sep = "; "
@@ -61,9 +63,9 @@ func (d Difference) String() string {
 	return b.String()
 }
 
-// Diff says where two snapshots of the ring differ first, by address; of a pool, a chunk that is live in
-// one only, then what live ones hold, then the rest. It is for who looks for an error: it takes its time,
-// and Go allocations. false: they are equal.
+// Diff says where two snapshots of the ring differ first, by address; of a pool, a chunk that is
+// live in one only, then what live ones hold, then the rest. It is for who looks for an error: it
+// takes its time, and Go allocations. false: they are equal.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	defer r.parts[0].saved.Forgive()()
 	from, err := r.state("Diff", a)
@@ -83,7 +85,7 @@ func (l *Layout) diff(a, b []byte) (Difference, bool) {
 	known, begin := l.byName(), uint64(0)
 	for i := range l.Parts {
 		p := &l.Parts[i]
-		from, to, next := p.span(begin)
+		from, to, next := p.Span(begin)
 		c := comparison{PartLayout: p, known: known, words: [2][]byte{a[begin:from], b[begin:from]},
 			bytes: [2][]byte{a[from:to], b[from:to]}}
 		if d, differ := c.first(); differ {
@@ -205,7 +207,8 @@ func (c *comparison) at(at uint64) Difference {
 	g := c.named(at)
 	if g == nil && object != nil {
 		of := c.known[object.Type]
-		g = &thing{path: object.Type, of: of, offset: object.Offset, many: object.Size > of.Size, stride: of.Size}
+		g = &thing{path: object.Type, of: of, offset: object.Offset, many: object.Size > of.Size,
+			stride: of.Size}
 		g.count = object.Size / max(of.Size, 1)
 	}
 	if g == nil || !g.has(at) {

@@ -120,26 +120,39 @@ func TestDiff(t *testing.T) {
 		change func()
 	}{
 		{"hall.Tick: 0 in A, 7 in B (uint64 of save_test.hall; offset 0x340", func() { b.hall.Tick = 7 }},
-		{`hall.Short: "" in A, "bob" in B (arena.Inline[[8]uint8] of save_test.hall; `, func() { b.hall.Short.Set("bob") }},
+		{`hall.Short: "" in A, "bob" in B (arena.Inline[[8]uint8] of save_test.hall; `,
+			func() { b.hall.Short.Set("bob") }},
 		{"hall.Name[1]: 100 in A, 64 in B (uint8; ", func() {
 			name := b.hall.Name.Get(b.region.Base())
 			*(*byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(name)), 1)) = 64
 		}},
-		{"hall.Lamps: 6 at offset 0x", func() { b.hall.Lamps = arena.SliceOf(b.region.Base(), b.lamps[:2]) }},
-		{"hall.Lamps[4].Left: 0 in A, -3 in B (int16 of save_test.lamp; ", func() { b.lamps[4].Left = -3 }},
-		{"hall.Best: no handle in A, handle of chunk 0, generation 0x1 in B (arena.Handle[", func() { b.hall.Best = b.best }},
-		{"hall.First.Value: 00 00 00 00 00 00 00 00 in A, 00 00 80 3f 00 00 00 40 in B (complex64 of save_test.node; ",
+		{"hall.Lamps: 6 at offset 0x", func() {
+			b.hall.Lamps = arena.SliceOf(b.region.Base(), b.lamps[:2])
+		}},
+		{"hall.Lamps[4].Left: 0 in A, -3 in B (int16 of save_test.lamp; ",
+			func() { b.lamps[4].Left = -3 }},
+		{"hall.Best: no handle in A, handle of chunk 0, generation 0x1 in B (arena.Handle[",
+			func() { b.hall.Best = b.best }},
+		{"hall.First.Value: 00 00 00 00 00 00 00 00 in A, 00 00 80 3f 00 00 00 40 in B (complex64 of " +
+			"save_test.node; ",
 			func() { b.nodes[0].Value = complex(1, 2) }},
 		{"hall.First.Next.Next.Value: ", func() { b.nodes[2].Value = 1 }},
-		{"chunk 0 of the pool of save_test.actor, field Way[2].Y: 0 in A, -1.5 in B (float32 of save_test.actor; ",
+		{"chunk 0 of the pool of save_test.actor, field Way[2].Y: 0 in A, -1.5 in B (float32 of " +
+			"save_test.actor; ",
 			func() { one().Way[2].Y = -1.5 }},
-		{"chunk 0 of the pool of save_test.actor, field Way[0].X: 0 in A, NaN (0x", func() { one().Way[0].X = float32(math.NaN()) }},
-		{"chunk 0 of the pool of save_test.actor, field Mode: 0 in A, 3 in B (save_test.mode of ", func() { one().Mode = 3 }},
-		{"chunk 0 of the pool of save_test.actor, field Up: false in A, true in B (bool of ", func() { one().Up = true }},
-		{"chunk 0 of the pool of save_test.actor, field Tail[3].X: 0 in A, 5 in B (float32 of save_test.place; ",
+		{"chunk 0 of the pool of save_test.actor, field Way[0].X: 0 in A, NaN (0x",
+			func() { one().Way[0].X = float32(math.NaN()) }},
+		{"chunk 0 of the pool of save_test.actor, field Mode: 0 in A, 3 in B (save_test.mode of ",
+			func() { one().Mode = 3 }},
+		{"chunk 0 of the pool of save_test.actor, field Up: false in A, true in B (bool of ",
+			func() { one().Up = true }},
+		{"chunk 0 of the pool of save_test.actor, field Tail[3].X: 0 in A, 5 in B (float32 of " +
+			"save_test.place; ",
 			func() { b.tail[3].X = 5 }},
-		{"chunk 0 of the pool of save_test.actor: live in A, free in B (", func() { b.actors.Put(b.best) }},
-		{"chunk 1 of the pool of save_test.actor: never taken in A, live in B (", func() { b.actors.Get() }},
+		{"chunk 0 of the pool of save_test.actor: live in A, free in B (",
+			func() { b.actors.Put(b.best) }},
+		{"chunk 1 of the pool of save_test.actor: never taken in A, live in B (",
+			func() { b.actors.Get() }},
 		{"chunk 1 of the pool of save_test.actor: never taken in A, free in B (", func() {
 			_, h := b.actors.Get()
 			b.actors.Put(h)
@@ -159,9 +172,11 @@ func TestDiff(t *testing.T) {
 	// Where nothing leads.
 	d := b.diff(t, func() { b.hidden[2].Y = 1 })
 	if arena_c.Checked {
-		assert.Contains(t, d.String(), "region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
+		assert.Contains(t, d.String(),
+			"region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
 	} else {
-		assert.Regexp(t, `^region level: offset 0x[0-9a-f]+: 00 00 00 00 00 00 00 00 in A, 00 00 00 00 00 00 80 3f in B$`, d.String())
+		assert.Regexp(t,
+			`^region level: offset 0x[0-9a-f]+: [0 ]+ in A, 00 00 00 00 00 00 80 3f in B$`, d.String())
 	}
 	// The handle's generation alone, and the order of free chunks.
 	d = b.diff(t, func() {
@@ -170,7 +185,8 @@ func TestDiff(t *testing.T) {
 		b.actors.Put(h)
 		b.actors.Put(k)
 	})
-	assert.Contains(t, d.String(), "chunk 1 of the pool of save_test.actor: never taken in A, free in B")
+	assert.Contains(t, d.String(),
+		"chunk 1 of the pool of save_test.actor: never taken in A, free in B")
 	require.NoError(t, b.ring.Restore(background, 1))
 	_, differ, err := b.ring.Diff(1, 1)
 	require.NoError(t, err)
@@ -179,8 +195,8 @@ func TestDiff(t *testing.T) {
 	assert.ErrorContains(t, err, "snapshot 9 of region level isn't held")
 }
 
-// TestEveryByteHasADifference: whatever byte of an image is another, Diff says that there is one, at its
-// place, and its text has both values.
+// TestEveryByteHasADifference: whatever byte of an image is another, Diff says that there is one,
+// at its place, and its text has both values.
 func TestEveryByteHasADifference(t *testing.T) {
 	b := newBuilding(t)
 	image := save.Image(b.ring, 1)
@@ -211,24 +227,27 @@ func TestDiffFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, differ)
 
-	at := uint64(0)
-	if !arena_c.Checked {
-		at = uint64(uintptr(unsafe.Pointer(&b.hidden[0])) - uintptr(unsafe.Pointer(b.hall)))
-	}
-	checked := save.WithObjects(two, b.ring, save.Object{Offset: at, Size: 4 * 8, Type: "save_test.place", Scope: "level",
+	base := b.region.Base()
+	from, to := arena.PtrTo(base, b.hall), arena.PtrTo(base, &b.hidden[0])
+	at := *(*uint64)(unsafe.Pointer(&to)) - *(*uint64)(unsafe.Pointer(&from))
+	checked := save.WithObjects(two, b.ring, save.Object{Offset: at, Size: 4 * 8,
+		Type: "save_test.place", Scope: "level",
 		Label: "made up", Made: "game.load /game.go:12"})
-	found, differ, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), bytes.NewReader(one), bytes.NewReader(checked))
+	found, differ, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two),
+		bytes.NewReader(one), bytes.NewReader(checked))
 	require.NoError(t, err)
 	assert.True(t, differ)
 	if !arena_c.Checked {
-		assert.Contains(t, found.String(), "region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
+		assert.Contains(t, found.String(),
+			"region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
 		assert.Contains(t, found.String(), "; scope level; label made up; made at game.load /game.go:12)")
 	}
 
 	p := newPond(t, open(t, pondPlan()), "level", 1)
 	require.NoError(t, p.ring.Take(1))
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(written(t, p.ring, 1)))
-	assert.EqualError(t, err, `save: B is of another program or plan than A: the plan: "two" in A, and "pond" in the file`)
+	assert.EqualError(t, err,
+		`save: B is of another program or plan than A: the plan: "two" in A, and "pond" in B`)
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]))
 	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))

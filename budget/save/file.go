@@ -42,7 +42,8 @@ func (h *fileHead) append(to []byte) []byte {
 
 func sumBytes(b []byte) uint32 { return crc32.Update(0, castagnoli, b) }
 
-var errBigEndian = errors.New("save: a file holds little-endian numbers, and this machine's are big-endian")
+var errBigEndian = errors.New("save: a file holds little-endian numbers, and this machine's are " +
+	"big-endian")
 
 // isLittleEndian says how this machine has numbers in memory.
 func isLittleEndian() bool {
@@ -50,11 +51,11 @@ func isLittleEndian() bool {
 	return *(*byte)(unsafe.Pointer(&one)) == 1
 }
 
-// Write writes a snapshot as a file: a header with sizes and checksums, what describes the types, and the
-// bytes. Who reads it is the same program, on any little-endian machine, at whatever address. In a checked
-// build it has what was made where, too: so it is a map for files that releases wrote of the same load,
-// see [DiffFiles]. w gets it in two writes; its error comes back. Cost: a look at the snapshot; Go
-// allocations.
+// Write writes a snapshot as a file: a header with sizes and checksums, what describes the types,
+// and the bytes. Who reads it is the same program, on any little-endian machine, at whatever
+// address. In a checked build it has what was made where, too: so it is a map for files that
+// releases wrote of the same load, see [DiffFiles]. w gets it in two writes; its error comes back.
+// Cost: a look at the snapshot; Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	defer r.parts[0].saved.Forgive()()
 	s, err := r.state("Write", number)
@@ -64,29 +65,34 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 	if !isLittleEndian() {
 		return errBigEndian
 	}
+	bad := func(err error) error {
+		name := r.parts[0].saved.Name()
+		return fmt.Errorf("save: Write of snapshot %d of region %s: %w", number, name, err)
+	}
 	l := r.describe()
 	text, err := json.Marshal(l)
 	if err == nil && len(text) > layoutMost {
 		err = fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost)
 	}
 	if err != nil {
-		return fmt.Errorf("save: Write of snapshot %d of region %s: %w", number, r.parts[0].saved.Name(), err)
+		return bad(err)
 	}
-	head := fileHead{uint64(len(text)), uint64(len(s.image)), number, l.fingerprint(), sumBytes(text), sumBytes(s.image)}
+	head := fileHead{uint64(len(text)), uint64(len(s.image)), number, l.fingerprint(), sumBytes(text),
+		sumBytes(s.image)}
 	for _, part := range [][]byte{append(head.append(nil), text...), s.image} {
 		if _, err := w.Write(part); err != nil {
-			return fmt.Errorf("save: Write of snapshot %d of region %s: %w", number, r.parts[0].saved.Name(), err)
+			return bad(err)
 		}
 	}
 	return nil
 }
 
-// Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in place.
-// What comes is trusted in nothing: it is looked at beside what the ring holds. An error says at which
-// byte of the file what is wrong, or in what its program differs from this one; then nothing has changed.
-// What is offsets and numbers to the game is the game's to look at: [arena.Ptr] and [arena.Slice] give
-// nil for what doesn't lie in their base. rd is read to the end of the file and not beyond. Cost: a copy,
-// two sums, a look at the pools; Go allocations.
+// Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in
+// place. What comes is trusted in nothing: it is looked at beside what the ring holds. An error
+// says at which byte of the file what is wrong, or in what its program differs from this one; then
+// nothing has changed. What is offsets and numbers to the game is the game's to look at:
+// [arena.Ptr] and [arena.Slice] give nil for what doesn't lie in their base. rd is read to the end
+// of the file and not beyond. Cost: a copy, two sums, a look at the pools; Go allocations.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	defer r.parts[0].saved.Forgive()()
 	if err := r.states("Read"); err != nil {
@@ -104,7 +110,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if here := r.describe(); head.fingerprint != here.fingerprint() || head.imageSize != uint64(r.Size()) {
+	if here := r.describe(); head.fingerprint != here.fingerprint() ||
+		head.imageSize != uint64(r.Size()) {
 		l, err := f.layout(head, text)
 		if err != nil {
 			return 0, err
@@ -120,7 +127,8 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		return 0, err
 	}
 	if sum := sumBytes(r.spare); sum != head.imageSum {
-		return 0, f.bad(f.at-len(r.spare), "the snapshot is damaged: its sum is %#x, and the header says %#x", sum, head.imageSum)
+		return 0, f.bad(f.at-len(r.spare),
+			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, head.imageSum)
 	}
 	for i := range r.parts {
 		if err := r.parts[i].check(r.spare); err != nil {
@@ -181,14 +189,17 @@ func (f *source) head() (h fileHead, err error) {
 		return h, err
 	}
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	if string(b[:fileVersion]) != fileMagic[:fileVersion] || b[fileVersion+1] != fileMagic[fileVersion+1] {
+	if string(b[:fileVersion]) != fileMagic[:fileVersion] ||
+		b[fileVersion+1] != fileMagic[fileVersion+1] {
 		return h, f.bad(0, "it is no file of a snapshot")
 	}
 	if b[fileVersion] != fileMagic[fileVersion] {
-		return h, f.bad(fileVersion, "it is of version %q, and this program knows %q", b[fileVersion:fileVersion+1], fileMagic[fileVersion:fileVersion+1])
+		return h, f.bad(fileVersion, "it is of version %q, and this program knows %q",
+			b[fileVersion:fileVersion+1], fileMagic[fileVersion:fileVersion+1])
 	}
 	if sum := uint64(sumBytes(b[:fileSummed])); sum != word(fileSummed) {
-		return h, f.bad(fileSummed, "the header is damaged: its sum is %#x, and it says %#x", sum, word(fileSummed))
+		return h, f.bad(fileSummed, "the header is damaged: its sum is %#x, and it says %#x", sum,
+			word(fileSummed))
 	}
 	h = fileHead{word(8), word(16), word(24), word(32), uint32(word(40)), uint32(word(40) >> 32)}
 	switch {
@@ -207,7 +218,8 @@ func (f *source) text(h fileHead) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sumBytes(text); sum != h.layoutSum {
-		return nil, f.bad(fileHeader, "the description is damaged: its sum is %#x, and the header says %#x", sum, h.layoutSum)
+		return nil, f.bad(fileHeader,
+			"the description is damaged: its sum is %#x, and the header says %#x", sum, h.layoutSum)
 	}
 	return text, nil
 }
@@ -221,7 +233,8 @@ func (f *source) layout(h fileHead, text []byte) (*Layout, error) {
 		return nil, f.bad(fileHeader, "the description: %w", err)
 	}
 	if size := l.imageSize(); size != h.imageSize {
-		return nil, f.bad(16, "a snapshot of %d bytes, and by the description it has %d", h.imageSize, size)
+		return nil, f.bad(16, "a snapshot of %d bytes, and by the description it has %d", h.imageSize,
+			size)
 	}
 	return l, nil
 }
@@ -233,8 +246,8 @@ type File struct {
 	Image               []byte
 }
 
-// ReadFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as [Ring.Read] does
-// at what it can. Cost: the file's size of Go heap, and more for the description.
+// ReadFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as
+// [Ring.Read] does at what it can. Cost: the file's size of Go heap, and more for the description.
 func ReadFile(rd io.Reader) (*File, error) {
 	f := source{rd: rd, name: "a file"}
 	h, err := f.head()
@@ -257,14 +270,15 @@ func ReadFile(rd io.Reader) (*File, error) {
 		return nil, err
 	}
 	if sum := sumBytes(image); sum != h.imageSum {
-		return nil, f.bad(f.at-len(image), "the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)
+		return nil, f.bad(f.at-len(image),
+			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)
 	}
 	return &File{h.number, h.fingerprint, l, image}, nil
 }
 
-// DiffFiles says where two files differ first, as [Ring.Diff] does. Maps are files that a checked build
-// wrote after the same load: of them only what was made where counts, which gives names to what a release
-// knows no name for. An error says which file is none, or in what programs differ.
+// DiffFiles says where two files differ first, as [Ring.Diff] does. Maps are files that a checked
+// build wrote after the same load: of them only what was made where counts, which gives names to
+// what a release knows no name for. An error says which file is none, or in what programs differ.
 func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, err error) {
 	files := make([]*File, 0, 2+len(maps))
 	for i, rd := range append([]io.Reader{a, b}, maps...) {
@@ -279,7 +293,7 @@ func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, er
 		files = append(files, f)
 		if what := files[0].Layout.differs(f.Layout); what != "" {
 			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", name,
-				strings.Replace(what, " here", " in A", 1))
+				strings.NewReplacer(" here", " in A", "the file", name).Replace(what))
 		}
 	}
 	l := files[0].Layout

@@ -63,8 +63,8 @@ func TestWriteAndRead(t *testing.T) {
 	assert.Equal(t, "save_test.room", f.Layout.Parts[0].Root)
 }
 
-// TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place, and
-// nothing has changed.
+// TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place,
+// and nothing has changed.
 func TestDamagedFiles(t *testing.T) {
 	p := newPond(t, open(t, pondPlan()), "level", 2)
 	for i := range uint64(50) {
@@ -90,11 +90,16 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	assert.Equal(t, before, hash(t, p.ring, 3))
 	for text, damage := range map[string]func([]byte){
-		"byte 0: it is no file of a snapshot":                                      func(b []byte) { b[0] = 'U' },
-		"byte 6: it is of version \"2\", and this program knows \"1\"":             func(b []byte) { b[6] = '2' },
-		"byte 48: the header is damaged: ":                                         func(b []byte) { b[24]++ },
-		"byte 56: the description is damaged: ":                                    func(b []byte) { b[100]++ },
-		fmt.Sprintf("byte %d: the snapshot is damaged: ", len(file)-p.ring.Size()): func(b []byte) { b[len(b)-1]++ },
+		"byte 0: it is no file of a " +
+			"snapshot": func(b []byte) { b[0] = 'U' },
+		"byte 6: it is of version \"2\", and this program knows " +
+			"\"1\"": func(b []byte) { b[6] = '2' },
+		"byte 48: the header is damaged: " +
+			"": func(b []byte) { b[24]++ },
+		"byte 56: the description is damaged: " +
+			"": func(b []byte) { b[100]++ },
+		fmt.Sprintf("byte %d: the snapshot is damaged: ",
+			len(file)-p.ring.Size()): func(b []byte) { b[len(b)-1]++ },
 	} {
 		damaged := bytes.Clone(file)
 		damage(damaged)
@@ -102,7 +107,8 @@ func TestDamagedFiles(t *testing.T) {
 		assert.ErrorContains(t, err, text)
 	}
 	_, err := p.ring.Read(bytes.NewReader(file[:30]))
-	assert.EqualError(t, err, "save: a file for region level, byte 30: it ends, and the header has 56 bytes, 26 more")
+	assert.EqualError(t, err,
+		"save: a file for region level, byte 30: it ends, and the header has 56 bytes, 26 more")
 	_, err = p.ring.Read(bytes.NewReader(file[:len(file)-3]))
 	assert.ErrorContains(t, err, ", 3 more")
 	require.NoError(t, readAgain(p.ring, file))
@@ -124,8 +130,8 @@ func resum(file []byte) []byte {
 	return file
 }
 
-// FuzzRead: whatever comes with good sums, nothing is trusted: it is refused, or a snapshot whose chunks
-// and numbers are good; FuzzImage plays on from such.
+// FuzzRead: whatever comes with good sums, nothing is trusted: it is refused, or a snapshot whose
+// chunks and numbers are good; FuzzImage plays on from such.
 func FuzzRead(f *testing.F) {
 	b, err := budget.Open(pondPlan())
 	require.NoError(f, err)
@@ -137,7 +143,8 @@ func FuzzRead(f *testing.F) {
 	require.NoError(f, p.ring.Take(1))
 	file := written(f, p.ring, 1)
 	layout := binary.LittleEndian.Uint64(file[8:])
-	for _, at := range []int{0, 8, 12, 16, 20, 24, 32, 60, 100, 300, 56 + int(layout), 60 + int(layout), len(file) - 8} {
+	for _, at := range []int{0, 8, 12, 16, 20, 24, 32, 60, 100, 300, 56 + int(layout), 60 +
+		int(layout), len(file) - 8} {
 		f.Add(uint32(at), []byte{0xff}, uint32(0))
 		f.Add(uint32(at), []byte("[{}]"), uint32(at/2))
 	}
@@ -193,22 +200,26 @@ func TestOtherPrograms(t *testing.T) {
 		ring = save.NewRing(s, 1, state)
 	})
 	for want, load := range map[string]func(r *budget.Region, s scope.Scope) *save.State{
-		"the root of region level: save_test.room here, and save_test.hall in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"the root of region level: save_test.room here, and save_test.hall in the " +
+			"file": func(r *budget.Region, s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, hallMaker)
 			return state
 		},
-		"pools of region level: 2 here, and 1 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"pools of region level: 2 here, and 1 in the file": func(r *budget.Region,
+			s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 40)
 			return state
 		},
-		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"the pool of save_test.frog has 40 chunks here, and 64 in the file": func(r *budget.Region,
+			s scope.Scope) *save.State {
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 64)
 			flyMaker.Pool(s, 5)
 			return state
 		},
-		"bytes before the state of region level: 0 here, and 128 in the file": func(r *budget.Region, s scope.Scope) *save.State {
+		"bytes before the state of region level: 0 here, and 128 in the file": func(r *budget.Region,
+			s scope.Scope) *save.State {
 			byteMaker.Slice(s, 100)
 			state, _ := save.Begin(r, s, roomMaker)
 			frogMaker.HandlePool(s, 40)
@@ -224,7 +235,8 @@ func TestOtherPrograms(t *testing.T) {
 		},
 	} {
 		_, err := ring.Read(bytes.NewReader(file(twoRegions(), load)))
-		assert.ErrorContains(t, err, "save: a file for region level, byte 56: it is of another program or plan: "+want)
+		assert.ErrorContains(t, err,
+			"save: a file for region level, byte 56: it is of another program or plan: "+want)
 	}
 	same := func(r *budget.Region, s scope.Scope) *save.State {
 		state, _ := save.Begin(r, s, roomMaker)
@@ -243,7 +255,8 @@ func TestOtherPrograms(t *testing.T) {
 		frogMaker.HandlePool(s, 40)
 		flyMaker.Pool(s, 5)
 		return state
-	}), []byte(`{"name":"Tick","offset":0,"type":"uint64"}`), []byte(`{"name":"Tick","offset":0,"type":"uint32"}`), 1)
+	}), []byte(`{"name":"Tick","offset":0,"type":"uint64"}`),
+		[]byte(`{"name":"Tick","offset":0,"type":"uint32"}`), 1)
 	binary.LittleEndian.PutUint64(text[32:], 1)
 	_, err = ring.Read(bytes.NewReader(resum(text)))
 	assert.ErrorContains(t, err, "type save_test.room, field Tick: uint64, in the file uint32")
@@ -259,9 +272,10 @@ func TestOtherProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	programs := []string{os.Args[0]}
-	if _, err := exec.LookPath("go"); err == nil && !testing.Short() {
+	if os.Getenv("UPFRONT_SOAK") != "" { // to build takes its time
 		checked := filepath.Join(dir, "checked.test")
-		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked, ".").CombinedOutput()
+		out, err := exec.Command("go", "test", "-c", "-tags", "checked", "-o", checked,
+			".").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		plain := filepath.Join(dir, "plain.test")
 		out, err = exec.Command("go", "test", "-c", "-o", plain, ".").CombinedOutput()
@@ -270,7 +284,8 @@ func TestOtherProcesses(t *testing.T) {
 	}
 	for i := range 2 * len(programs) {
 		cmd := exec.Command(programs[i%len(programs)], "-test.run=^TestOtherProcesses$", "-test.short")
-		cmd.Env = append(os.Environ(), fileChild+"="+dir, fmt.Sprintf("%s_BASE=%d", fileChild, uint64(i+1)<<36))
+		cmd.Env = append(os.Environ(), fileChild+"="+dir, fmt.Sprintf("%s_BASE=%d", fileChild,
+			uint64(i+1)<<36))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
@@ -311,4 +326,80 @@ func child(t *testing.T, dir string) {
 	require.NoError(t, err)
 	require.NoError(t, p.ring.Write(file, number+1))
 	require.NoError(t, file.Close())
+}
+
+// TestSameInEveryBuild: the same inputs give the same snapshot and the same description in each
+// build, on each machine: these numbers are of all of them.
+func TestSameInEveryBuild(t *testing.T) {
+	p := newPond(t, open(t, pondPlan()), "level", 2)
+	for i := range uint64(200) {
+		p.step(i)
+	}
+	require.NoError(t, p.ring.Take(1))
+	f, err := save.ReadFile(bytes.NewReader(written(t, p.ring, 1)))
+	require.NoError(t, err)
+	assert.Equal(t, uint64(0xdea602776e0e8fe3), hash(t, p.ring, 1))
+	assert.Equal(t, uint64(0xdc21babe0881324f), f.Fingerprint)
+
+	b := newBuilding(t)
+	b.hall.Tick, b.lamps[3].Left = 9, -1
+	require.NoError(t, b.ring.Take(1))
+	f, err = save.ReadFile(bytes.NewReader(written(t, b.ring, 1)))
+	require.NoError(t, err)
+	assert.Equal(t, uint64(0x882e2b7bd761b0c9), hash(t, b.ring, 1))
+	assert.Equal(t, uint64(0x1ea57615bb0bcfeb), f.Fingerprint)
+}
+
+// TestHostileDescriptions: a description with good sums that no ring has written is refused, and says in
+// what it is none.
+func TestHostileDescriptions(t *testing.T) {
+	b := newBuilding(t)
+	file := written(t, b.ring, 1)
+	end := 56 + binary.LittleEndian.Uint64(file[8:])
+	for _, of := range []struct{ from, to, want string }{
+		{`save_test.node","kind":"struct","size":16`, `save_test.node","kind":"struct","size":9`,
+			"field \"Value\" at byte 8 of 9"},
+		{`"name":"Way","offset":0`, `"name":"Way","offset":8`, "field \"Mode\" at byte 24 of 48"},
+		{`"name":"Way","offset":0`, `"name":"Way","offset":18446744073709551615`,
+			"at byte 18446744073709551615 of 48"},
+		{`"name":"Way"`, `"name":"Wa\u001b[2Jy"`, `field "Wa\x1b[2Jy", which can't be printed`},
+		{`"of":"save_test.place","count":3`, `"of":"save_test.place","count":4`,
+			"24 bytes, of 4 times 8"},
+		{`"of":"save_test.place","count":3`, `"of":"save_test.palace","count":3`,
+			`of "save_test.palace", which nothing is`},
+		{`"of":"save_test.place","count":3`, `"of":"save_test.actor","count":0`,
+			"24 bytes, of 0 times 48"},
+		{`"name":"X","offset":0,"type":"float32"`, `"name":"X","offset":0,"type":"save_test.place"`,
+			"field \"Y\" at byte 4 of 8"},
+		{`{"name":"X","offset":0,"type":"float32"},{"name":"Y","offset":4,"type":"float32"}`,
+			`{"name":"X","offset":0,"type":"save_test.place"}`, `type "save_test.place" contains itself`},
+		{`"kind":"handle"`, `"kind":"fiddle"`, `the kind "fiddle"`},
+		{`"kind":"inline"`, `"kind":"ptr"`, "of \"\", which nothing is"},
+		{`"root":"save_test.hall"`, `"root":"save_test.wall"`, `a root "save_test.wall" in a state of`},
+		{`"size":552`, `"size":55`, `a root "save_test.hall" in a state of 55 bytes`},
+		{`"size":552`, `"size":1099511627776`, `in a state of 1099511627776 bytes`},
+		{`"size":552`, `"size":560000`, `and by the description it has`},
+		{`"count":5,"stride":48`, `"count":50,"stride":48`, `a pool of 50 chunks of 48 bytes`},
+		{`"count":5,"stride":48`, `"count":9,"stride":48`, `a pool of "save_test.actor" at byte`},
+		{`"count":5,"stride":48`, `"count":5,"stride":40`, `a pool of 5 chunks of 40 bytes`},
+		{`"region":"level"`, `"region":"level\n"`, "a name that can't be printed"},
+		{`"parts":[`, `"parts":[],"other":[`, "no region"},
+		{`"types":[`, `"types":[{"name":"uint8","kind":"uint8","size":1},`, "a type is there twice"},
+		{`{"plan"`, `{"plan":7,"plan"`, "cannot unmarshal"},
+	} {
+		text := bytes.Replace(file[56:end], []byte(of.from), []byte(of.to), 1)
+		require.NotEqual(t, string(file[56:end]), string(text), of.from)
+		damaged := append(append(bytes.Clone(file[:56]), text...), file[end:]...)
+		binary.LittleEndian.PutUint64(damaged[8:], uint64(len(text)))
+		_, err := save.ReadFile(bytes.NewReader(resum(damaged)))
+		require.Error(t, err, of.to)
+		assert.Contains(t, err.Error(), "save: a file, byte ", of.to)
+		assert.Contains(t, err.Error(), of.want, of.to)
+	}
+	for at, want := range map[int]string{8: "a description of ", 16: "a snapshot of "} {
+		damaged := bytes.Clone(file)
+		binary.LittleEndian.PutUint64(damaged[at:], 1<<60)
+		_, err := save.ReadFile(bytes.NewReader(resum(damaged)))
+		assert.ErrorContains(t, err, fmt.Sprintf("byte %d: %s%d bytes", at, want, uint64(1)<<60))
+	}
 }

@@ -5,25 +5,26 @@ import (
 	"fmt"
 	"hash/fnv"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Layout describes a snapshot: what a file has beside the bytes, and what gives them names. All sizes
-// and offsets are bytes.
+// Layout describes a snapshot: what a file has beside the bytes, and what gives them names. All
+// sizes and offsets are bytes.
 type Layout struct {
 	Plan  string       `json:"plan"`
 	Parts []PartLayout `json:"parts"`
 	Types []Type       `json:"types"`
 }
 
-// PartLayout is the state of one region. Its image is two words for each pool, how many chunks are free
-// and how many retired, and then the bytes, up to a line of 64.
+// PartLayout is the state of one region. Its image is two words for each pool, how many chunks are
+// free and how many retired, and then the bytes, up to a line of 64.
 type PartLayout struct {
 	Region  string       `json:"region"`
-	Mark    uint64       `json:"mark"` // where it begins, from the region's first byte: arena.Base counts from there
+	Mark    uint64       `json:"mark"` // where it begins, from the region's first byte, as an arena.Base
 	Size    uint64       `json:"size"`
 	Root    string       `json:"root"` // its type
 	Pools   []PoolLayout `json:"pools,omitempty"`
@@ -35,7 +36,7 @@ type PoolLayout struct {
 	Type    string `json:"type"`
 	Count   uint64 `json:"count"`
 	Stride  uint64 `json:"stride"`
-	Offset  uint64 `json:"offset"`  // of chunk 0; the states lie right before it, the last chunk's first
+	Offset  uint64 `json:"offset"`  // of chunk 0; states lie before it, the last chunk's first
 	Numbers uint64 `json:"numbers"` // and of the numbers of free chunks, behind which generations lie
 	Handles bool   `json:"handles,omitempty"`
 }
@@ -51,8 +52,9 @@ type Object struct {
 	Made   string `json:"made,omitempty"` // function and file:line
 }
 
-// Type is how a value lies in memory. Kind is that of package reflect for what is a number, which has a
-// size in its name; struct, array; or ptr, slice, string, inline and handle for those of package arena.
+// Type is how a value lies in memory. Kind is that of package reflect for what is a number, which
+// has a size in its name; struct, array; or ptr, slice, string, inline and handle for those of
+// package arena.
 type Type struct {
 	Name   string  `json:"name"`
 	Kind   string  `json:"kind"`
@@ -70,7 +72,8 @@ type Field struct {
 }
 
 // numbers are the kinds that have a size, which are types, too, that no Layout lists.
-var numbers = map[string]uint64{"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2,
+var numbers = map[string]uint64{"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8,
+	"uint8": 1, "uint16": 2,
 	"uint32": 4, "uint64": 8, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
 // The kinds of package arena.
@@ -88,10 +91,12 @@ func (r *Ring) describe() *Layout {
 	d.Plan = r.parts[0].saved.Budget()
 	for i := range r.parts {
 		p := &r.parts[i]
-		part := PartLayout{Region: p.saved.Name(), Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.name(p.root)}
+		part := PartLayout{Region: p.saved.Name(), Mark: p.mark - p.header().Start, Size: p.Size(),
+			Root: d.name(p.root)}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
-			part.Pools = append(part.Pools, PoolLayout{d.name(pool.of), uint64(h.Count), h.Stride, pool.first,
+			part.Pools = append(part.Pools, PoolLayout{d.name(pool.of), uint64(h.Count), h.Stride,
+				pool.first,
 				pool.first + h.Numbers - h.Chunks, h.Handles != 0})
 		}
 		d.Parts = append(d.Parts, part)
@@ -99,7 +104,8 @@ func (r *Ring) describe() *Layout {
 	for i := range r.parts { // last: a release build has the same names for the others
 		for _, m := range r.parts[i].made {
 			part := &d.Parts[i]
-			part.Objects = append(part.Objects, Object{m.Offset - r.parts[i].mark, m.Size, d.name(m.Type), m.Pool, m.Scope, m.Label,
+			part.Objects = append(part.Objects, Object{m.Offset - r.parts[i].mark, m.Size, d.name(m.Type),
+				m.Pool, m.Scope, m.Label,
 				firstCall(m.Site)})
 		}
 	}
@@ -113,6 +119,9 @@ func firstCall(s arena_c.Site) string {
 	return lines[min(1, len(lines)-1)]
 }
 
+// folders are what a type's name has before the packages of what it is of.
+var folders = regexp.MustCompile(`[^][{};*, ]+/`)
+
 // describer gives types names.
 type describer struct {
 	Layout
@@ -125,7 +134,7 @@ func (d *describer) name(t reflect.Type) string {
 	if name, ok := d.names[t]; ok {
 		return name
 	}
-	name := t.String()
+	name := folders.ReplaceAllString(t.String(), "")
 	if numbers[name] != 0 {
 		return name
 	}
@@ -176,7 +185,8 @@ func (l *Layout) fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// needed are the types of roots and pools, and all that they are made of or point to, in this order.
+// needed are the types of roots and pools, and all that they are made of or point to, in this
+// order.
 func (l *Layout) needed() (list []Type) {
 	known, seen := l.byName(), map[string]bool{}
 	var names []string
@@ -218,20 +228,21 @@ func (l *Layout) byName() map[string]*Type {
 // imageSize is the bytes of a snapshot. pre: check has passed.
 func (l *Layout) imageSize() (size uint64) {
 	for i := range l.Parts {
-		_, _, size = l.Parts[i].span(size)
+		_, _, size = l.Parts[i].Span(size)
 	}
 	return size
 }
 
-// span is where the part's bytes lie in an image, and where the next part begins.
-func (p *PartLayout) span(begin uint64) (from, to, next uint64) {
+// Span is where the part's bytes lie in an image, its first word at begin, and where the next part
+// begins.
+func (p *PartLayout) Span(begin uint64) (from, to, next uint64) {
 	from = begin + poolWords*uint64(len(p.Pools))
 	to = from + p.Size
 	return from, to, (to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 }
 
-// differs says in which way another layout differs first, which is a file's; "" when it doesn't. What is
-// a cause comes before what follows from it.
+// differs says in which way another layout differs first, which is a file's; "" when it doesn't.
+// What is a cause comes before what follows from it.
 func (l *Layout) differs(file *Layout) string {
 	differ := func(what string, here, there any) string {
 		return fmt.Sprintf("%s: %v here, and %v in the file", what, here, there)
@@ -298,7 +309,8 @@ func (t *Type) differs(file *Type) string {
 		case a.Type != b.Type:
 			return fmt.Sprintf("type %s, field %s: %s, in the file %s", t.Name, a.Name, a.Type, b.Type)
 		case a.Offset != b.Offset:
-			return fmt.Sprintf("type %s, field %s: at byte %d, in the file %d", t.Name, a.Name, a.Offset, b.Offset)
+			return fmt.Sprintf("type %s, field %s: at byte %d, in the file %d", t.Name, a.Name, a.Offset,
+				b.Offset)
 		}
 	}
 	switch {

@@ -2,6 +2,8 @@ package save
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -9,8 +11,8 @@ import (
 // sizeMax is more than any state has: sums of such sizes and of what a file can list don't wrap.
 const sizeMax = arena_c.OffsetMax
 
-// check refuses a layout from outside that no ring has written: what lies outside of what it is in, a
-// type that contains itself, a name that nothing has.
+// check refuses a layout from outside that no ring has written: what lies outside of what it is in,
+// a type that contains itself, a name that nothing has, or that a terminal would obey.
 func (l *Layout) check() error {
 	known := l.byName()
 	if len(known) != len(l.Types)+len(numbers) {
@@ -23,6 +25,9 @@ func (l *Layout) check() error {
 	}
 	if name := l.nested(known); name != "" {
 		return fmt.Errorf("type %q contains itself", name)
+	}
+	if !isPrintable(l.Plan) {
+		return fmt.Errorf("plan %q, which can't be printed", l.Plan)
 	}
 	if len(l.Parts) == 0 {
 		return fmt.Errorf("no region")
@@ -38,11 +43,14 @@ func (l *Layout) check() error {
 func (t *Type) check(known map[string]*Type) error {
 	of := known[t.Of]
 	switch size, isNumber := numbers[t.Kind]; {
+	case !isPrintable(t.Name):
+		return fmt.Errorf("a name that can't be printed")
 	case t.Size >= sizeMax:
 		return fmt.Errorf("%d bytes", t.Size)
 	case t.Kind != "struct" && len(t.Fields) != 0:
 		return fmt.Errorf("a %s with fields", t.Kind)
-	case isNumber && t.Size != size, t.Kind == kindHandle && t.Size != 8, t.Kind == kindPtr && t.Size != 8,
+	case isNumber && t.Size != size, t.Kind == kindHandle && t.Size != 8, t.Kind == kindPtr &&
+		t.Size != 8,
 		(t.Kind == kindSlice || t.Kind == kindString) && t.Size != 16:
 		return fmt.Errorf("a %s of %d bytes", t.Kind, t.Size)
 	case isNumber, t.Kind == kindHandle, t.Kind == kindInline:
@@ -53,7 +61,8 @@ func (t *Type) check(known map[string]*Type) error {
 		return fmt.Errorf("the kind %q", t.Kind)
 	case of == nil:
 		return fmt.Errorf("of %q, which nothing is", t.Of)
-	case t.Kind == "array" && (of.Size == 0 && t.Size != 0 || of.Size != 0 && (t.Size/of.Size != t.Count || t.Size%of.Size != 0)):
+	case t.Kind == "array" && (of.Size == 0 && t.Size != 0 || of.Size != 0 &&
+		(t.Size/of.Size != t.Count || t.Size%of.Size != 0)):
 		return fmt.Errorf("%d bytes, of %d times %d", t.Size, t.Count, of.Size)
 	}
 	return nil
@@ -64,6 +73,8 @@ func (t *Type) checkFields(known map[string]*Type) error {
 	for _, f := range t.Fields {
 		of := known[f.Type]
 		switch {
+		case !isPrintable(f.Name):
+			return fmt.Errorf("field %q, which can't be printed", f.Name)
 		case of == nil:
 			return fmt.Errorf("field %q of %q, which nothing is", f.Name, f.Type)
 		case f.Offset < end || f.Offset > t.Size || of.Size > t.Size-f.Offset:
@@ -105,8 +116,12 @@ func (l *Layout) nested(known map[string]*Type) string {
 }
 
 func (p *PartLayout) check(known map[string]*Type) error {
-	if root := known[p.Root]; p.Size >= sizeMax || p.Mark >= sizeMax || root == nil || root.Size > p.Size {
+	if root := known[p.Root]; p.Size >= sizeMax || p.Mark >= sizeMax || root == nil ||
+		root.Size > p.Size {
 		return fmt.Errorf("a root %q in a state of %d bytes", p.Root, p.Size)
+	}
+	if !isPrintable(p.Region) {
+		return fmt.Errorf("a name that can't be printed")
 	}
 	end := uint64(0)
 	for i := range p.Pools {
@@ -117,18 +132,35 @@ func (p *PartLayout) check(known map[string]*Type) error {
 			words = 8
 		}
 		switch {
-		case of == nil || q.Stride == 0 || q.Stride >= sizeMax || of.Size > q.Stride || q.Count > p.Size/q.Stride:
+		case of == nil || q.Stride == 0 || q.Stride >= sizeMax || of.Size > q.Stride ||
+			q.Count > p.Size/q.Stride:
 			return fmt.Errorf("a pool of %d chunks of %d bytes for %q", q.Count, q.Stride, q.Type)
-		case q.Numbers < end || q.Offset < q.Numbers || q.Offset-q.Numbers < (words+1)*q.Count || (q.Offset-q.Numbers)%8 != 0 ||
+		case q.Numbers < end || q.Offset < q.Numbers || q.Offset-q.Numbers < (words+1)*q.Count ||
+			(q.Offset-q.Numbers)%8 != 0 ||
 			q.Offset > p.Size || q.Count*q.Stride > p.Size-q.Offset:
 			return fmt.Errorf("a pool of %q at byte %d of %d", q.Type, q.Offset, p.Size)
 		}
 		end = q.Offset + q.Count*q.Stride
 	}
-	for _, o := range p.Objects {
+	for i := range p.Objects {
+		o := &p.Objects[i]
+		o.Scope, o.Label, o.Made = printable(o.Scope), printable(o.Label), printable(o.Made)
 		if of := known[o.Type]; of == nil || o.Offset > p.Size || o.Size > p.Size-o.Offset {
 			return fmt.Errorf("an object of %q at byte %d of %d", o.Type, o.Offset, p.Size)
 		}
 	}
 	return nil
+}
+
+// isPrintable says whether a name does nothing to a terminal.
+func isPrintable(name string) bool { return printable(name) == name }
+
+// printable has other runes as '?': labels may have any.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, name)
 }

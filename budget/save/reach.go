@@ -19,7 +19,8 @@ type thing struct {
 }
 
 func (g *thing) has(at uint64) bool {
-	return at >= g.offset && g.stride != 0 && (at-g.offset)/g.stride < g.count && (at-g.offset)%g.stride < g.of.Size
+	return at >= g.offset && g.stride != 0 && (at-g.offset)/g.stride < g.count &&
+		(at-g.offset)%g.stride < g.of.Size
 }
 
 // reachMost is how many things a walk visits: a state from outside may have any offsets.
@@ -28,8 +29,9 @@ const reachMost = 1 << 20
 // reachSteps is how many values it looks at meanwhile.
 const reachSteps = 1 << 24
 
-// reach walks what a part's root and live chunks of pools lead to by Ptr, Slice and String, each once,
-// those on the way before what they lead to. The bytes are of a snapshot, and trusted in nothing.
+// reach walks what a part's root and live chunks of pools lead to by Ptr, Slice and String, each
+// once, those on the way before what they lead to. The bytes are of a snapshot, and trusted in
+// nothing.
 type reach struct {
 	part  *PartLayout
 	known map[string]*Type
@@ -78,7 +80,8 @@ func (p *PartLayout) things(known map[string]*Type, bytes []byte, yield func(*th
 
 // add has it visited, if it lies in the state and wasn't.
 func (r *reach) add(g thing) {
-	if g.stride = g.of.Size; g.stride == 0 || g.offset > r.part.Size || g.count > (r.part.Size-g.offset)/g.stride {
+	if g.stride = g.of.Size; g.stride == 0 || g.offset > r.part.Size ||
+		g.count > (r.part.Size-g.offset)/g.stride {
 		return
 	}
 	if key := (seen{g.of, g.offset, g.count}); !r.seen[key] {
@@ -113,7 +116,8 @@ func (r *reach) from(t *Type, at uint64, name string) {
 func (r *reach) tired() bool { return len(r.queue) >= reachMost || r.steps >= reachSteps }
 
 func (r *reach) to(g thing, stored uint64) {
-	if g.offset = stored - 1 - r.part.Mark; stored > r.part.Mark { // else it is nil, or lies before the state
+	// Else it is nil, or lies before the state.
+	if g.offset = stored - 1 - r.part.Mark; stored > r.part.Mark {
 		r.add(g)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// leaf is what lies at a byte of a value of a type and has no parts of its own: which it is, from its
-// first byte. nil: no field is there.
+// leaf is what lies at a byte of a value of a type and has no parts of its own: which it is, from
+// its first byte. nil: no field is there.
 func leaf(known map[string]*Type, t *Type, at uint64) (path string, of *Type, from uint64) {
 	var b strings.Builder
 	for {

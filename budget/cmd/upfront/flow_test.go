@@ -63,17 +63,23 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %.20q, %v", name, text, err)
 		}
 	}
+	compare(t, "testdata/flow.txt", all.String())
+}
+
+// compare holds a text to a file.
+func compare(t *testing.T, name, text string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile("testdata/flow.txt", []byte(all.String()), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile("testdata/flow.txt")
+	want, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all.String() != string(want) {
-		t.Errorf("go test ./upfront -update, if this is meant:\n%s", all.String())
+	if text != string(want) {
+		t.Errorf("go test ./upfront -update, if this is meant:\n%s", text)
 	}
 }
 

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type frog struct {
+	X, Y int32
+	Mood [2]uint8
+	_    [6]byte
+}
+
+type pond struct {
+	Tick  uint64
+	Frogs arena.Slice[arena.Handle[frog]]
+}
+
+var (
+	frogMaker   = scope.Plain[frog]()
+	pondMaker   = scope.Plain[pond]()
+	handleMaker = scope.Plain[arena.Handle[frog]]()
+	stoneMaker  = scope.Plain[uint16]()
+)
+
+// writePonds writes snapshots of a small state to DIR/NAME.save, after what play does.
+func writePonds(t *testing.T, dir string, plan string, names []string, play func(i int, p *pond,
+	frogs scope.HandlePool[frog], stones []uint16)) {
+	b, err := budget.Open(budget.Plan{Name: plan, Regions: []budget.RegionPlan{{Name: "level",
+		Size: 64 * budget.KiB, State: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	r := b.Region("level")
+	var ring *save.Ring
+	var frogs scope.HandlePool[frog]
+	var stones []uint16
+	root, err := budget.Load(context.Background(), r, func(s scope.Scope) (*pond, error) {
+		state, root := save.Begin(r, s, pondMaker)
+		frogs = frogMaker.HandlePool(s, 4)
+		handles := handleMaker.Slice(s, 4)
+		_, handles[0] = frogs.Get()
+		root.Frogs = arena.SliceOf(r.Base(), handles)
+		stones = stoneMaker.Slice(s, 8)
+		ring = save.NewRing(s, 2, state)
+		return root, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		play(i, root.Get(), frogs, stones)
+		var file bytes.Buffer
+		if err := ring.Take(uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ring.Write(&file, uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".save"), file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// asChecked is a file as a checked build writes it.
+func asChecked(t *testing.T, file []byte) []byte {
+	layout := binary.LittleEndian.Uint64(file[8:])
+	text := bytes.Replace(file[56:56+layout], []byte(`]}],"types"`),
+		[]byte(`],"objects":[{"offset":176,"size":16,"type":"uint16",`+
+			`"scope":"level","label":"stones","made":"game.load /game/load.go:12"}]}],"types"`), 1)
+	image := file[56+layout:]
+	if uint64(len(text)) == layout {
+		t.Fatalf("no place for objects: %s", text)
+	}
+	sum := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+	head := bytes.Clone(file[:56])
+	binary.LittleEndian.PutUint64(head[8:], uint64(len(text)))
+	binary.LittleEndian.PutUint32(head[40:], sum(text))
+	binary.LittleEndian.PutUint32(head[48:], sum(head[:48]))
+	return append(append(head, text...), image...)
+}
+
+// Each command of save, what it prints, and its exit code, as testdata/save.txt has them.
+func TestSaveCommands(t *testing.T) {
+	dir := t.TempDir()
+	writePonds(t, dir, "pond", []string{"a", "b", "c", "d"}, func(i int, p *pond,
+		frogs scope.HandlePool[frog], stones []uint16) {
+		switch i {
+		case 1:
+			frogs.At(arena.Handle[frog](1 << 32)).Mood[1] = 7
+		case 2:
+			frogs.At(arena.Handle[frog](1 << 32)).Mood[1] = 0
+			stones[5] = 300
+		case 3:
+			frogs.Get()
+		}
+	})
+	writePonds(t, dir, "other", []string{"other"}, func(int, *pond, scope.HandlePool[frog],
+		[]uint16) {
+	})
+	file, err := os.ReadFile(filepath.Join(dir, "a.save"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"map.save": asChecked(t, file),
+		"short.save": file[:100]} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all strings.Builder
+	for _, command := range []string{
+		"save show DIR/a.save",
+		"save show DIR/map.save",
+		"save show DIR/short.save",
+		"save show DIR/none.save",
+		"save diff DIR/a.save DIR/a.save",
+		"save diff DIR/a.save DIR/b.save",
+		"save diff DIR/a.save DIR/c.save",
+		"save diff DIR/a.save DIR/c.save --map DIR/map.save",
+		"save diff DIR/a.save DIR/d.save",
+		"save diff DIR/a.save DIR/other.save",
+		"save diff DIR/a.save DIR/short.save",
+		"save diff DIR/a.save",
+		"save diff DIR/a.save DIR/b.save --mop DIR/map.save",
+	} {
+		c := newCommand()
+		var out bytes.Buffer
+		c.SetOut(&out)
+		c.SetErr(&out)
+		c.SetArgs(strings.Fields(strings.ReplaceAll(command, "DIR", dir)))
+		code := 0
+		if err := c.Execute(); err != nil {
+			code = codeOf(err)
+			if err.Error() != "" {
+				fmt.Fprintln(&out, "error:", err)
+			}
+		}
+		fmt.Fprintf(&all, "$ upfront %s\n%sexit %d\n\n", command, strings.ReplaceAll(out.String(), dir,
+			"DIR"), code)
+	}
+	compare(t, "testdata/save.txt", all.String())
+}
