@@ -133,8 +133,7 @@ func TestDiff(t *testing.T) {
 			func() { b.lamps[4].Left = -3 }},
 		{"hall.Best: no handle in A, handle of chunk 0, generation 0x1 in B (arena.Handle[",
 			func() { b.hall.Best = b.best }},
-		{"hall.First.Value: 00 00 00 00 00 00 00 00 in A, 00 00 80 3f 00 00 00 40 in B (complex64 of " +
-			"save_test.node; ",
+		{"hall.First.Value: 0 and 0i in A, 1 and 2i in B (complex64 of save_test.node; ",
 			func() { b.nodes[0].Value = complex(1, 2) }},
 		{"hall.First.Next.Next.Value: ", func() { b.nodes[2].Value = 1 }},
 		{"chunk 0 of the pool of save_test.actor, field Way[2].Y: 0 in A, -1.5 in B (float32 of " +
