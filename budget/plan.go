@@ -37,11 +37,11 @@ type Plan struct {
 //	net           systems, net
 //	room, slots   systems, net, and the slot itself
 //
+// With net after room, the first match that is loaded would empty the inboxes of all: [Plan.Check] warns of that.
+//
 // Track is for regions from about 4 MiB up of which a tick writes a small part: a snapshot copies no more than that. A page's first
 // write in a turn of the ring is a page fault then (a microsecond), and a snapshot makes a system call. It takes Linux 6.7, and no
 // race, asan or checked build; else a line of Report.NotGranted says so, and snapshots compare pages.
-//
-// With net after room, the first match that is loaded would empty the inboxes of all: [Plan.Check] warns of that.
 type RegionPlan struct {
 	Name  string
 	Size  uint64 // of each slot, if there are Slots; Rest: what the other parts leave of Plan.Size, at least 64 KiB
