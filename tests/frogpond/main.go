@@ -31,8 +31,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program: 0 is well, 1 bad input or a file that could not be written, 2 bad flags,
-// 3 some maps did not fit.
+// run is the program: 0 is well, 1 bad input, a file that could not be written, or a game that came
+// to another state when it was played again; 2 bad flags, 3 some maps did not fit.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {

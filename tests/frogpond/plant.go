@@ -31,7 +31,8 @@ var words = scope.Plain[uint64]()
 var forgotten uint32
 
 // byName is players as a Go map has them.
-var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5, "gus": 6, "hugo": 7}
+var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5,
+	"gus": 6, "hugo": 7}
 
 // into puts the fault into the state.
 func (p plant) into(b *budget.Budget, g *game.Game) {

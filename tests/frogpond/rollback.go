@@ -122,6 +122,9 @@ func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server
 			meter.warm()
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	meter.stop(row, real.ticks())
 	row.Rollbacks, row.Resimulated = measured(rollbacks), measured(again)
 	return nil
