@@ -231,9 +231,13 @@ func (p *part) take(image []byte, slot int) {
 	}
 }
 
-// clean clears what was left in chunks that are free: it differs from build to build.
+// clean clears what was left in chunks that are free: it differs from build to build; and what says
+// what happens at Close: it differs from plan to plan.
 func (p *part) clean(image []byte) {
 	bytes := image[p.from:p.to]
+	for _, node := range p.nodes {
+		clear(bytes[node.At-p.mark:][:node.Size])
+	}
 	for i := range p.pools {
 		pool := &p.pools[i]
 		states, at := pool.states(bytes), pool.first
@@ -257,6 +261,10 @@ func (p *part) restore(image []byte, slot int) {
 	}
 	p.tracking.scan()
 	p.tracking.copy(to, from, slot)
+	chain := p.chain
+	for _, node := range p.nodes {
+		chain = chain[copy(to[node.At-p.mark:][:node.Size], chain):]
+	}
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 

@@ -133,6 +133,9 @@ func (o *options) readPlan() (budget.Plan, error) {
 	if got := strings.Join(regions, ", "); got != "init, systems, level" {
 		return plan, fmt.Errorf("%s: regions: are %q; this program needs init, systems, level", name, got)
 	}
+	if !plan.Regions[2].State {
+		return plan, fmt.Errorf("%s: regions[2].state: is false; a level is copied, hashed and saved", name)
+	}
 	if plan.Frame.Buffers == 0 {
 		return plan, fmt.Errorf("%s: frame.buffers: is 0; the commands of a tick lie in one", name)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// plant is a fault that games have, put in on purpose: what a tick leaves depends on something that is
-// neither state nor input.
+// plant is a fault that games have, put in on purpose: what a tick leaves depends on something that
+// is neither state nor input.
 type plant string
 
-// The plants: a field has something of an address; something outside of the state isn't put back; players
-// come in the order of a Go map.
+// The plants: a field has something of an address; something outside of the state isn't put back;
+// players come in the order of a Go map.
 const (
 	plantNone    plant = ""
 	plantAddress plant = "address"

@@ -164,8 +164,8 @@ func writeDurations(name string, durations []uint32) error {
 	return nil
 }
 
-// playTicks plays the ticks from one on. From the second on nothing here may allocate on the Go heap:
-// checked builds stop who does.
+// playTicks plays the ticks from one on. From the second on nothing here may allocate on the Go
+// heap: checked builds stop who does.
 func (row *LevelResult) playTicks(ctx context.Context, o *options, s *game.Server, g *game.Game,
 	in *inputs, from int, meter *meter) (ticks int, err error) {
 	if err := s.Budget.SealStrict(); err != nil {

@@ -158,9 +158,10 @@ func tickTimes(d []uint32) (t TickTimes) {
 
 // code is the exit code that follows from what was played.
 func (r *Result) code() int {
+	desynced := func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }
 	switch {
 	case r.close != nil || r.Leaks > 0 || !r.IdentityOK || len(r.Wrong) > 0 ||
-		slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }):
+		slices.ContainsFunc(r.Levels, desynced):
 		return 1
 	case slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Error != "" }):
 		return 3

@@ -53,8 +53,8 @@ func eachLevels(t *testing.T, soak int, fn func(t *testing.T, l levels)) {
 	}
 }
 
-// Who gets inputs up to seven ticks late goes back and plays again, and ends in the state of who got
-// them in time, whoever decides for whom; and leaves the Go heap alone.
+// Who gets inputs up to seven ticks late goes back and plays again, and ends in the state of who
+// got them in time, whoever decides for whom; and leaves the Go heap alone.
 func TestRollback(t *testing.T) {
 	eachLevels(t, 3500, func(t *testing.T, l levels) {
 		for _, workers := range []string{"1", "2", "4"} {
@@ -160,8 +160,8 @@ func TestSyncTest(t *testing.T) {
 	})
 }
 
-// What makes a tick end otherwise the next time is found, and named to its field; in a checked build
-// also where that was made.
+// What makes a tick end otherwise the next time is found, and named to its field; in a checked
+// build also where that was made.
 func TestPlants(t *testing.T) {
 	for plant, field := range map[string]string{
 		"address": `: Room\.counts\.Voices: \d+ in A, \d+ in B \(uint64 of game\.Room`,
