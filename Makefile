@@ -186,7 +186,7 @@ SAVE_WAD  = builtin
 SAVE_MAPS = MAP03
 save@%: build/frogpond
 	@$(call timed,$* saves,sh $(POND)/save.sh build/frogpond "$($*.run) build/$*/frogpond" build/$*/saves $(SAVE_WAD) $(SAVE_MAPS))
-cross-save: ## a game that is saved here goes on on arm64, and back, and ends as in one go; SAVE_WAD=$(WADS) SAVE_MAPS='E1M1 MAP20': others
+cross-save: ## a game that is saved here goes on on arm64, and back, and ends as in one go; SAVE_WAD, SAVE_MAPS: which
 	@$(call needs,linux-arm64)
 	@mkdir -p build/linux-arm64
 	$(linux-arm64.env) $(GO) build -o build/linux-arm64/ ./$(POND)

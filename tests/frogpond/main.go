@@ -3,6 +3,11 @@
 // one fixed budget. It is the template for a server of your own: this file is the life of the
 // memory. The files beside it are what the program takes and says; internal/game is the play, and
 // internal/doom what reads a map. Who copies the folder replaces the path of their imports.
+//
+// Its state can be copied and put back, by package budget/save: -rollback 8 plays with inputs that
+// come late, -synctest plays each tick twice, and -plant shows how a mistake in that is named; -save
+// and -load are save games, -record and -replay the inputs of one. rollback.go is what a game needs
+// that predicts, and internal/game/room.go how its state is laid out.
 package main
 
 import (
