@@ -93,7 +93,7 @@ func TestRollbackLengths(t *testing.T) {
 // Each input comes once, at most so late as is said, and replaces what was guessed; whoever has it
 // as it was guessed needn't go back.
 func TestWire(t *testing.T) {
-	const players, ticks, late = 3, 200, 4
+	const players, ticks, late = 3, 60, 4
 	real := inputs{players: players}
 	for i := range players * ticks {
 		real.list = append(real.list, game.Input{Heading: uint8(i / players / 10), Flags: game.Walk})
