@@ -38,12 +38,16 @@ type Plan struct {
 //	room, slots   systems, net, and the slot itself
 //
 // With net after room, the first match that is loaded would empty the inboxes of all: [Plan.Check] warns of that.
+//
+// Track is for regions from about 4 MiB up of which a tick writes a small part: a snapshot copies no more than that. A page's first
+// write in a turn of the ring is a page fault then (a microsecond), and a snapshot makes a system call. It takes Linux 6.7, and no
+// race, asan or checked build; else a line of Report.NotGranted says so, and snapshots compare pages.
 type RegionPlan struct {
 	Name  string
 	Size  uint64 // of each slot, if there are Slots; Rest: what the other parts leave of Plan.Size, at least 64 KiB
 	Slots int    // 0: the region is one; 1 to 4096: so many equal siblings, each with one owner
 	State bool   // package save may hash, compare and write what lies here: a load begins with zeros, and plain data alone is let in
-	Track bool   // snapshots copy the pages that were written alone: pays off from a few MiB up, where a tick writes a tenth or less
+	Track bool   // the system tells package save which pages were written: see below
 	Note  string
 }
 

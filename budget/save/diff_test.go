@@ -2,6 +2,7 @@ package save_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -133,8 +134,7 @@ func TestDiff(t *testing.T) {
 			func() { b.lamps[4].Left = -3 }},
 		{"hall.Best: no handle in A, handle of chunk 0, generation 0x1 in B (arena.Handle[",
 			func() { b.hall.Best = b.best }},
-		{"hall.First.Value: 00 00 00 00 00 00 00 00 in A, 00 00 80 3f 00 00 00 40 in B (complex64 of " +
-			"save_test.node; ",
+		{"hall.First.Value: 0 and 0i in A, 1 and 2i in B (complex64 of save_test.node; ",
 			func() { b.nodes[0].Value = complex(1, 2) }},
 		{"hall.First.Next.Next.Value: ", func() { b.nodes[2].Value = 1 }},
 		{"chunk 0 of the pool of save_test.actor, field Way[2].Y: 0 in A, -1.5 in B (float32 of " +
@@ -252,4 +252,60 @@ func TestDiffFiles(t *testing.T) {
 	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))
 	assert.ErrorContains(t, err, "map 1: save: a file, byte 0: it ends, ")
+}
+
+// TestObjects: a checked build's file has all that was made, to the byte, whatever made it.
+func TestObjects(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		marks := markMaker.Append(s, nil, mark{})
+		for range 4 {
+			marks = markMaker.Append(s, marks, mark{})
+		}
+		marks = markMaker.Append(s, marks[2:], mark{}, mark{}) // grows the same from its middle
+		byteMaker.Slice(s, 3)
+		markMaker.Append(s, marks, mark{}) // moves: there is something behind it
+		text := s.Text()
+		text.Add("ada").Add(" and bob")
+		require.NoError(t, scope.Label(s, "outer", func() error {
+			byteMaker.Slice(s, 1)
+			require.NoError(t, scope.Label(s, "inner", func() error { flyMaker.Pool(s, 3); return nil }))
+			s.BytesUnzeroed(8, 8)
+			return nil
+		}))
+		s.AllocUnzeroed(5, 1)
+		flies := flyMaker.Build(s)
+		for range 3 {
+			flies.Push(fly{})
+		}
+		flies.Done()
+		scope.StringOf(s, r.Base(), "carl")
+		ring = save.NewRing(s, 1, state)
+		byteMaker.Slice(s, 9) // nobody's
+	})
+	require.NoError(t, ring.Take(1))
+	f, err := save.ReadFile(bytes.NewReader(written(t, ring, 1)))
+	require.NoError(t, err)
+	part := f.Layout.Parts[0]
+	if !arena_c.Checked {
+		assert.Empty(t, part.Objects)
+		return
+	}
+	var got []string
+	end := uint64(0)
+	for _, o := range part.Objects {
+		require.LessOrEqual(t, end, o.Offset)
+		end = o.Offset + o.Size
+		require.LessOrEqual(t, end, part.Size)
+		require.Regexp(t, `save_test\.TestObjects\S* /.*/diff_test.go:[0-9]+$`, o.Made)
+		assert.Equal(t, "level", o.Scope)
+		got = append(got, fmt.Sprintf("%d %s %s", o.Size, o.Type, o.Label))
+	}
+	assert.Equal(t, []string{"56 save_test.room ", "56 save_test.mark ", "3 uint8 ",
+		"80 save_test.mark ",
+		"11 uint8 ", "1 uint8 outer", "48 save_test.fly inner", "8 uint8 outer", "5 uint8 ",
+		"48 save_test.fly ",
+		"4 uint8 "}, got)
 }

@@ -34,8 +34,6 @@ type pool struct {
 	first  uint64       // from the mark to chunk 0
 }
 
-func (p *pool) size() uint64 { return uint64(p.header.Count) * p.header.Stride }
-
 // states are the states of the pool's chunks, the last chunk's first, in the bytes of the state.
 func (p *pool) states(bytes []byte) []byte { return bytes[p.first-uint64(p.header.Count) : p.first] }
 

@@ -68,6 +68,12 @@ func (t *Type) value(b []byte) string {
 		return floatText(float64(math.Float32frombits(bits)), 32, uint64(bits))
 	case "float64":
 		return floatText(math.Float64frombits(word(0)), 64, word(0))
+	case "complex64", "complex128":
+		half := &Type{Kind: "float32"}
+		if t.Size == 16 {
+			half.Kind = "float64"
+		}
+		return half.value(b) + " and " + half.value(b[len(b)/2:]) + "i"
 	case kindHandle:
 		if word(0) == 0 {
 			return "no handle"
