@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test \
+.PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
@@ -154,9 +154,9 @@ cross-test: cross ## runs what cross built under qemu-user, and plays as each de
 	@$(MAKE) -s $(foreach d,$(DEVICES),$(if $(call here,$($d.target)),device-$d))
 cross-test-%: cross-%
 	@$(MAKE) -s -k -O -j$$(nproc) $(call runs,$*)
-arm64: ## every suite for arm64 under qemu-user, with pages of 4 KiB, and the C core's tests, where its compiler is here
+arm64: ## every suite for arm64 under qemu-user, with pages of 4 KiB, the C core's tests, and a game that goes there and back, where its compiler is here
 	@if $(MAKE) -s needs-linux-arm64 2> /dev/null; then $(MAKE) --no-print-directory cross-linux-arm64 && \
-	  $(MAKE) -s -k -O -j$$(nproc) $(linux-arm64.suites:%=run@linux-arm64@%) c@linux-arm64; else [ -z "$$REQUIRE_ALL" ]; fi
+	  $(MAKE) -s -k -O -j$$(nproc) $(linux-arm64.suites:%=run@linux-arm64@%) c@linux-arm64 save@linux-arm64; else [ -z "$$REQUIRE_ALL" ]; fi
 
 needs-%:
 	@$(call needs,$*)
@@ -181,6 +181,16 @@ run@%:
 	  $(CURDIR)/build/$(call part,1,$*)/$(call part,2,$*).test -test.timeout $(LIMIT) -test.skip='$($(call part,1,$*).but)' $(SHORT))
 c@%:
 	@$(call timed,$* C core,CC=$($*.cc) CFLAGS="$($*.cflags)" RUN="$($*.run)" sh tests/c/run.sh build/$*/c cross)
+# Maps of a file that are saved here, loaded and saved there, and loaded here again.
+SAVE_WAD  = builtin
+SAVE_MAPS = MAP03
+save@%: build/frogpond
+	@$(call timed,$* saves,sh $(POND)/save.sh build/frogpond "$($*.run) build/$*/frogpond" build/$*/saves $(SAVE_WAD) $(SAVE_MAPS))
+cross-save: ## a game that is saved here goes on on arm64, and back, and ends as in one go; SAVE_WAD, SAVE_MAPS: which
+	@$(call needs,linux-arm64)
+	@mkdir -p build/linux-arm64
+	$(linux-arm64.env) $(GO) build -o build/linux-arm64/ ./$(POND)
+	@$(MAKE) -s save@linux-arm64
 # timed runs $2 and shows its output if it fails.
 timed = from=$$(date +%s); out=$$($2 2>&1) || { echo "$$out" | tail -n 60; echo "$1: FAILED"; exit 1; }; echo "$1: ok, $$(($$(date +%s) - from)) s"
 
@@ -268,6 +278,7 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
 	GOOS=darwin CGO_ENABLED=0 $(vet-platform)
 	sh -n tests/c/run.sh
+	sh -n $(POND)/save.sh
 	bash -n .ci/run
 	$(call static,release checked)
 
@@ -293,10 +304,10 @@ check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
-# What check leaves out, in its long form. .ci/run takes one part in turn: at most ten, so that all have passed after ten changes.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile
+# What check leaves out, in its long form. .ci/run takes one part in turn: all have passed after as many changes.
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save
 .PHONY: $(SOAKS) soak-go127
-soak: ## what check leaves out, in its long form: ten parts
+soak: ## what check leaves out, in its long form: eleven parts
 	$(call parts,$(SOAKS))
 
 COMMITS = $(or $(shell git rev-list --count HEAD 2> /dev/null),0)
@@ -323,6 +334,16 @@ soak-devices: soak-go127 $(DEVICES:%=device-%) ## frogpond as each device has it
 soak-model: model ## random programs for TIME=1m in each build
 soak-hostile: ## ten minutes each: graphs as blobs and as JSON, maps with hostile specials, files, deltas and images of a state
 	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read)'
+# again@WORKERS, again@twice: what is played again here; again@linux-arm64: there.
+again.run = $(if $(filter twice,$1),^(TestSyncTest|TestPlants)$$,^TestRollback$$/./^$(or $(filter 1 2 4,$1),2)$$)
+again@%:
+	@$(call timed,$* again,cd $(POND) && UPFRONT_SOAK=1s $($*.run) $(CURDIR)/build/$(if $($*.run),$*/)frogpond.test \
+	  -test.timeout 6h -test.run '$(call again.run,$*)')
+soak-save: cross-save ## all 68 maps played again: 3,500 ticks with late inputs, by 1, 2 and 4 workers and on arm64; 700 ticks, each twice; and saves to arm64 and back
+	$(GO) test -c -o build/ ./$(POND)
+	$(linux-arm64.env) $(GO) test -c -o build/linux-arm64/ ./$(POND)
+	@$(MAKE) -s save@linux-arm64 SAVE_WAD=$(WADS) SAVE_MAPS='E1M1 E2M2 E4M4 MAP07 MAP20 MAP32'
+	@$(MAKE) -s -k -O -j$$(nproc) again@linux-arm64 again@1 again@2 again@4 again@twice
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

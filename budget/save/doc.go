@@ -25,7 +25,8 @@
 // # What a state is
 //
 // The bytes between Begin and NewRing, and of the pools that were made there how many chunks are free.
-// Chunks that are free are zeros in a snapshot: what was in them is nobody's. Handles are state: who
+// Chunks that are free are zeros in a snapshot: what was in them is nobody's. So is what says which
+// pool ends at Close, which differs from plan to plan. Handles are state: who
 // plays again from a snapshot gets the same ones. Scopes, pools and pointers into the region stay as
 // good as they were, since nothing moves. In checked and asan builds, where what is put and taken again
 // lies elsewhere, ask for pointers into pools anew; see [State.Rebuild].

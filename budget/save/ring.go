@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
 	}
-	r := &Ring{scope: s, slots: make([]slot, count)}
+	r := &Ring{scope: s}
 	size, outside := 0, true
 	var saved []*budget.State
 	for _, st := range states {
@@ -64,16 +65,31 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		p := part{State: st, words: size, from: size + poolWords*len(st.pools)}
 		p.to = p.from + int(st.Size())
 		size = (p.to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
-		p.tracking = newTracking(st, count)
 		outside = outside && st.saved.IsState()
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
 	r.exclusive = budget.NewExclusive("Restore", saved...)
-	for i := range r.slots {
-		r.slots[i] = slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
+	images := count
+	if outside {
+		images++
+	}
+	// At once: who is full says how much is enough for all of them. More than there are numbers for is
+	// full as well.
+	all := math.MaxInt
+	if images <= all/size {
+		all = images * size
+	}
+	memory := imageMaker.SliceAligned(s, all, arena_c.LineSize)
+	image := func(i int) []byte { return memory[i*size : (i+1)*size : (i+1)*size] }
+	for i := range count {
+		r.slots = append(r.slots, slot{index: i, image: image(i),
+			finalizers: make([]uint64, len(states))})
 	}
 	if outside {
-		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
+		r.spare = image(count)
+	}
+	for i := range r.parts {
+		r.parts[i].tracking = newTracking(r.parts[i].State, count)
 	}
 	return r
 }
@@ -215,9 +231,13 @@ func (p *part) take(image []byte, slot int) {
 	}
 }
 
-// clean clears what was left in chunks that are free: it differs from build to build.
+// clean clears what was left in chunks that are free: it differs from build to build; and what says
+// what happens at Close: it differs from plan to plan.
 func (p *part) clean(image []byte) {
 	bytes := image[p.from:p.to]
+	for _, node := range p.nodes {
+		clear(bytes[node.At-p.mark:][:node.Size])
+	}
 	for i := range p.pools {
 		pool := &p.pools[i]
 		states, at := pool.states(bytes), pool.first
@@ -241,6 +261,10 @@ func (p *part) restore(image []byte, slot int) {
 	}
 	p.tracking.scan()
 	p.tracking.copy(to, from, slot)
+	chain := p.chain
+	for _, node := range p.nodes {
+		chain = chain[copy(to[node.At-p.mark:][:node.Size], chain):]
+	}
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 

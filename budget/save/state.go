@@ -21,7 +21,8 @@ type State struct {
 	rebuild []func() error
 	pools   []pool       // that lie in it, by address
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
-	nodes   []scope.Node // of a state region: that lie in it
+	nodes   []scope.Node // of a state region: that lie in it, and never change
+	chain   []byte       // their bytes, one after the other
 	still   still        // what lies before it, in checked builds
 }
 
@@ -121,6 +122,8 @@ func (st *State) plain() error {
 				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
 		}
 		st.nodes = append(st.nodes, node)
+		bytes := unsafe.Slice((*byte)(st.header().At(node.At)), node.Size)
+		st.chain = append(st.chain, bytes...)
 	}
 	return st.admitsAll()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -94,6 +95,10 @@ type pond struct {
 func (p *pond) play(durations string) error {
 	out, err := exec.Command(p.program, "-json", "-wad", "builtin", "-maps", "MAP03", "-ticks", fmt.Sprint(ticksJ),
 		"-durations", durations).Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("frogpond of %s: %w: %s", p.who, err, failed.Stderr)
+	}
 	if err != nil {
 		return err
 	}
@@ -142,6 +147,8 @@ var onGoHeap = []struct {
 }{
 	{regexp.MustCompile(`scope\.(Plain|Pool|HandlePool|Maker)\[`), "heap$1["},
 	{regexp.MustCompile(`arena\.(Ptr|Slice)\[`), "heap$1["},
+	{regexp.MustCompile(`scope\.Addr\[`), "heapAddr["},
+	{regexp.MustCompile(`scope\.AddrOf\(`), "heapAddrOf("},
 	{regexp.MustCompile(`arena\.(PtrTo|SliceOf)\(`), "heap$1("},
 	{regexp.MustCompile(`save\.(Begin|NewRing)\(`), "heap$1("},
 }
@@ -197,7 +204,8 @@ func packageOverlay(instead map[string]string, source, folder string, careful bo
 	if err != nil {
 		return err
 	}
-	for _, name := range append(files, filepath.Join("testdata", "goheap", "heap.go")) {
+	heap := filepath.Join("testdata", "goheap", "heap.go")
+	for _, name := range append(files, heap) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
@@ -205,10 +213,13 @@ func packageOverlay(instead map[string]string, source, folder string, careful bo
 		clause := "package " + filepath.Base(source) + "\n"
 		text = []byte(strings.Replace(string(text), "package main\n", clause, 1))
 		for _, r := range onGoHeap {
-			text = r.what.ReplaceAll(text, []byte(r.with))
+			if name != heap {
+				text = r.what.ReplaceAll(text, []byte(r.with))
+			}
 		}
-		for _, used := range []string{"arena.Base", "scope.Scope", "save.Ring"} { // an import that nothing names any more is an error
-			if name, _, _ := strings.Cut(used, "."); strings.Contains(string(text), "/upfront/"+name+`"`) {
+		// An import that nothing names any more is an error.
+		for _, used := range []string{"arena.Base", "scope.Scope", "save.Ring"} {
+			if name, _, _ := strings.Cut(used, "."); strings.Contains(string(text), "/"+name+`"`) {
 				text = append(text, "\nvar _ "+used+"\n"...)
 			}
 		}

@@ -84,14 +84,14 @@ func checkHashes(t *testing.T, name string, ticks int, args ...string) (r Result
 	return r
 }
 
-// played has a line for each map: its name, ticks and state; bytes used, and at most; finalizers;
-// frogs in its pool, and at most. Then, for each part of the budget, bytes used by the last map,
-// and at most; those of scratch with 4 workers only.
+// played has a line for each map: its name, ticks, state, and the snapshot of that; bytes used, and
+// at most; finalizers; frogs in its pool, and at most. Then, for each part of the budget, bytes used
+// by the last map, and at most; those of scratch with 4 workers only.
 func played(r Result) string {
 	var out strings.Builder
 	for _, l := range r.Levels {
-		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.Used, *l.Peak, *l.FinalizersRun,
-			*l.PoolCapacity, *l.PoolPeak)
+		fmt.Fprintln(&out, l.Name, *l.Ticks, *l.Hash, *l.StateHash, *l.Used, *l.Peak,
+			*l.FinalizersRun, *l.PoolCapacity, *l.PoolPeak)
 	}
 	for _, g := range append(r.Report.Regions, r.Report.Beside...) {
 		if r.Workers == 4 || !strings.HasPrefix(g.Name, "scratch") {

@@ -3,6 +3,11 @@
 // one fixed budget. It is the template for a server of your own: this file is the life of the
 // memory. The files beside it are what the program takes and says; internal/game is the play, and
 // internal/doom what reads a map. Who copies the folder replaces the path of their imports.
+//
+// Its state can be copied and put back, by package budget/save: -rollback 8 plays with inputs that
+// come late, -synctest plays each tick twice, and -plant shows how a mistake in that is named; -save
+// and -load are save games, -record and -replay the inputs of one. rollback.go is what a game needs
+// that predicts, and internal/game/room.go how its state is laid out.
 package main
 
 import (
@@ -31,8 +36,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program: 0 is well, 1 bad input or a file that could not be written, 2 bad flags,
-// 3 some maps did not fit.
+// run is the program: 0 is well, 1 bad input, a file that could not be written, or a game that came
+// to another state when it was played again; 2 bad flags, 3 some maps did not fit.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {

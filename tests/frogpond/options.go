@@ -62,14 +62,17 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		"print the graph of a `map`'s specials, as JSON, and play nothing")
 	f.BoolVar(&o.vocabulary, "vocabulary", false,
 		"print which events and actions such a graph may have, and play nothing")
-	f.IntVar(&o.rollback, "rollback", 0, "play each map once more, with inputs that come up to `n`-1 ticks late,"+
-		" and go back n ticks at most")
+	f.IntVar(&o.rollback, "rollback", 0, "play each map once more, with inputs that come up to"+
+		" `n`-1 ticks late: go back, play again, and end in the same state")
 	f.BoolVar(&o.syncTest, "synctest", false, "play each tick twice from the same state, and compare")
-	f.Var(&o.plant, "plant", "with -synctest: put a `fault` into each tick: "+strings.Join(plants, ", "))
+	f.Var(&o.plant, "plant",
+		"with -synctest: put a `fault` into each tick: "+strings.Join(plants, ", "))
 	f.StringVar(&o.record, "record", "", "write the players' inputs to a `file`, of the last map")
 	f.StringVar(&o.replay, "replay", "", "play with the inputs in a `file`, as far as it goes")
-	f.StringVar(&o.save, "save", "", "write the state after the last tick to a `file`, of the last map")
-	f.StringVar(&o.load, "load", "", "begin with the state in a `file`, and play up to -ticks")
+	f.StringVar(&o.save, "save", "",
+		"write the state after the last tick to a `file`, of the last map")
+	f.StringVar(&o.load, "load", "",
+		"begin with the state in a `file`, of the map that is played, and go on up to -ticks")
 	f.BoolVar(&o.crash, "crash", false, "crash in C on purpose, to see what a report looks like")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -97,10 +100,14 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("-rollback %d: 2 at least, or 0 for none", o.rollback)
 	case o.rollback != 0 && (o.load != "" || o.syncTest):
 		return errors.New("-rollback plays whole games: not with -load or -synctest")
+	case o.record != "" && o.load != "":
+		return errors.New("-record writes the inputs of whole games: not with -load")
 	case o.plant != "" && !o.syncTest:
 		return fmt.Errorf("-plant %s: needs -synctest, which finds it", o.plant)
 	case o.bots < 0:
 		return fmt.Errorf("-bots %d: must not be negative", o.bots)
+	case o.bots == 0 && (o.rollback != 0 || o.record != "" || o.replay != "" || o.plant != ""):
+		return errors.New("-bots 0: -rollback, -record, -replay and -plant need a player")
 	}
 	return nil
 }
@@ -125,6 +132,9 @@ func (o *options) readPlan() (budget.Plan, error) {
 	}
 	if got := strings.Join(regions, ", "); got != "init, systems, level" {
 		return plan, fmt.Errorf("%s: regions: are %q; this program needs init, systems, level", name, got)
+	}
+	if !plan.Regions[2].State {
+		return plan, fmt.Errorf("%s: regions[2].state: is false; a level is copied, hashed and saved", name)
 	}
 	if plan.Frame.Buffers == 0 {
 		return plan, fmt.Errorf("%s: frame.buffers: is 0; the commands of a tick lie in one", name)

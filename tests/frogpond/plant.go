@@ -10,12 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 )
 
-// plant is a fault that games have, put in on purpose: what a tick leaves depends on something that is
-// neither state nor input.
+// plant is a fault that games have, put in on purpose: what a tick leaves depends on something that
+// is neither state nor input.
 type plant string
 
-// The plants: a field has something of an address; something outside of the state isn't put back; players
-// come in the order of a Go map.
+// The plants: a field has something of an address; something outside of the state isn't put back;
+// players come in the order of a Go map.
 const (
 	plantNone    plant = ""
 	plantAddress plant = "address"
@@ -31,7 +31,8 @@ var words = scope.Plain[uint64]()
 var forgotten uint32
 
 // byName is players as a Go map has them.
-var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5, "gus": 6, "hugo": 7}
+var byName = map[string]int{"anna": 0, "bob": 1, "cleo": 2, "dora": 3, "emil": 4, "finn": 5,
+	"gus": 6, "hugo": 7}
 
 // into puts the fault into the state.
 func (p plant) into(b *budget.Budget, g *game.Game) {

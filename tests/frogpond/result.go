@@ -55,6 +55,7 @@ type LevelResult struct {
 	Used          *uint64   `json:"used"`
 	Peak          *uint64   `json:"peak"`
 	StateBytes    *uint64   `json:"state_bytes"` // of what a tick leaves for the next
+	StateHash     *string   `json:"state_hash"`  // of a snapshot of that, after the last tick
 	FinalizersRun *uint64   `json:"finalizers_run"`
 	PoolCapacity  *int      `json:"pool_capacity"`
 	PoolPeak      *int      `json:"pool_peak"`
@@ -157,9 +158,10 @@ func tickTimes(d []uint32) (t TickTimes) {
 
 // code is the exit code that follows from what was played.
 func (r *Result) code() int {
+	desynced := func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }
 	switch {
 	case r.close != nil || r.Leaks > 0 || !r.IdentityOK || len(r.Wrong) > 0 ||
-		slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Desyncs != nil && *l.Desyncs > 0 }):
+		slices.ContainsFunc(r.Levels, desynced):
 		return 1
 	case slices.ContainsFunc(r.Levels, func(l LevelResult) bool { return l.Error != "" }):
 		return 3
@@ -174,8 +176,8 @@ func (r *Result) print(stdout, stderr io.Writer, asJSON, verbose bool) int {
 	}
 	for _, l := range r.Levels {
 		if l.FirstDifference != "" {
-			fmt.Fprintf(stderr, "frogpond: %s: played again, %d of its states differ; the first %s\n", l.Name, *l.Desyncs,
-				l.FirstDifference)
+			fmt.Fprintf(stderr, "frogpond: %s: played again, %s; the first %s\n", l.Name,
+				differ(*l.Desyncs), l.FirstDifference)
 		}
 	}
 	for _, wrong := range r.Wrong {

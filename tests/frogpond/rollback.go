@@ -14,8 +14,8 @@ type inputs struct {
 	list    []game.Input
 }
 
-// next is what players want in a tick: what was recorded, or what the bots say, which is recorded where
-// there is room.
+// next is what players want in a tick: what was recorded, or what the bots say, which is recorded
+// where there is room.
 func (in *inputs) next(g *game.Game, tick int) []game.Input {
 	if tick < in.ticks() {
 		return in.at(tick)
@@ -27,13 +27,15 @@ func (in *inputs) next(g *game.Game, tick int) []game.Input {
 	return list
 }
 
-func (in *inputs) at(tick int) []game.Input { return in.list[tick*in.players : (tick+1)*in.players] }
+func (in *inputs) at(tick int) []game.Input {
+	return in.list[tick*in.players : (tick+1)*in.players]
+}
 
 // ticks is for how many ticks there are inputs.
 func (in *inputs) ticks() int { return len(in.list) / max(1, in.players) }
 
-// wire delivers the inputs of a game late: that of tick t comes when tick t + lateness begins, which is
-// a draw for each player and tick. Until then it is guessed that the player goes on as he did.
+// wire delivers the inputs of a game late: that of tick t comes when tick t + lateness begins, which
+// is a draw for each player and tick. Until then the guess is that the player goes on as it did.
 type wire struct {
 	real  inputs // which nobody looks at before they are delivered
 	used  inputs // known or guessed, by now
@@ -51,8 +53,8 @@ func (w *wire) lateness(tick, player int) int {
 	return int(doom.Random(w.seed^0x1a7e, uint32(tick), uint32(player)) % uint64(w.late+1))
 }
 
-// deliver gives what comes when a tick begins. It says from which tick on another input was played than
-// was given; the tick itself: none.
+// deliver gives what comes when a tick begins. It says from which tick on another input was played
+// than was given; the tick itself: none.
 func (w *wire) deliver(now int) (wrong int) {
 	wrong = now
 	for tick := max(0, now-w.late); tick <= min(now, w.real.ticks()-1); tick++ {
@@ -122,14 +124,17 @@ func (row *LevelResult) rollback(ctx context.Context, o *options, s *game.Server
 			meter.warm()
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	meter.stop(row, real.ticks())
 	row.Rollbacks, row.Resimulated = measured(rollbacks), measured(again)
 	return nil
 }
 
 // twice plays a tick, goes back, plays it again, and compares.
-func (row *LevelResult) twice(ctx context.Context, o *options, s *game.Server, g *game.Game, tick int,
-	in []game.Input) error {
+func (row *LevelResult) twice(ctx context.Context, o *options, s *game.Server, g *game.Game,
+	tick int, in []game.Input) error {
 	ring := g.Level.Snapshots
 	before := 3 * uint64(tick)
 	if err := ring.Take(before); err != nil {

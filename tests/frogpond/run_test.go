@@ -123,7 +123,7 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	big[0].Name = "MAP02"
 	big = doomtest.Set(big, "THINGS", bytes.Repeat(doomtest.Row(64, 64, 0, 1, 7), 50000))
 	doomtest.Write(t, "maps.wad", doom.MakeWAD(append(append(good, big...), doom.Lump{Name: "E1M1"})))
-	small := strings.Replace(string(widePlan), `"32MiB"}`, `"256KiB"}`, 1)
+	small := strings.Replace(string(widePlan), `"32MiB", "state"`, `"256KiB", "state"`, 1)
 	require.NoError(t, os.WriteFile("small.json", []byte(small), 0o644))
 
 	r, stderr := play(t, 3, "-plan", "small.json", "-wad", "maps.wad", "-maps", "MAP01,MAP02,MAP01",
@@ -213,9 +213,10 @@ func TestPlanMustSuit(t *testing.T) {
 	for _, test := range []struct{ from, to, part string }{
 		{`"name": "level"`, `"name": "map"`,
 			`small.json: regions: are "init, systems, map"; this program needs init, systems, level`},
+		{`"32MiB", "state": true}`, `"32MiB"}`, "small.json: regions[2].state: is false"},
 		{`"buffers": 2`, `"buffers": 1`, "frame.buffers"},
 		{`"go_heap"`, `"gopher"`, "gopher"},
-		{`"32MiB"}`, `"-8MiB"}`, "regions[2].size"},
+		{`"32MiB", `, `"-8MiB", `, "regions[2].size"},
 		{`"8MiB", "note"`, `"4KiB", "note"`, "raise regions[0].size"},
 		{`"8MiB"}`, `"1KiB"}`, "raise regions[1].size"},
 		{`"frame": {"buffers": 2, "size": "4MiB"},`, ``, "small.json: frame.buffers: is 0"},

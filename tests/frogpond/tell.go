@@ -34,7 +34,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 	} else {
 		fmt.Fprintln(out, "Everything fitted.")
 	}
-	fmt.Fprintf(out, "%s\n%s\n\n", r.kept(), r.during())
+	fmt.Fprintf(out, "%s\n%s\n%s\n", r.kept(), r.during(), r.again())
 	r.slack(out)
 	if verbose {
 		r.list(out)
@@ -106,6 +106,42 @@ func (r *Result) during() string {
 	slices.Sort(middles)
 	return fmt.Sprintf("%s.\nA tick usually took %s µs, the longest %s µs.", text,
 		micros(&middles[len(middles)/2]), micros(&longest))
+}
+
+// again says how it went where games were played again; else nothing.
+func (r *Result) again() string {
+	desyncs, rollbacks, resimulated, compared := 0, 0, 0, 0
+	for _, l := range r.Levels {
+		if l.Desyncs == nil {
+			continue
+		}
+		compared++
+		desyncs += *l.Desyncs
+		if l.Rollbacks != nil {
+			rollbacks += *l.Rollbacks
+			resimulated += *l.Resimulated
+		}
+	}
+	if compared == 0 {
+		return ""
+	}
+	text := "Each tick was played twice from the same state: "
+	if r.options.rollback != 0 {
+		text = fmt.Sprintf("With inputs up to %s late it went back %s, and played %s again: ",
+			many(r.options.rollback-1, "tick"), many(rollbacks, "time"), many(resimulated, "tick"))
+	}
+	return text + differ(desyncs) + ".\n"
+}
+
+// differ says how many states weren't those that were to come.
+func differ(desyncs int) string {
+	switch desyncs {
+	case 0:
+		return "all states are equal"
+	case 1:
+		return "1 state differs"
+	}
+	return fmt.Sprintf("%d states differ", desyncs)
 }
 
 // slack draws of each part of the plan what was needed of it at most.

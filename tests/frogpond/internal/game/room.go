@@ -1,6 +1,7 @@
 package game
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -100,9 +101,18 @@ func (l *Level) rebuild() error {
 	l.Sectors = r.Sectors.Get(l.Base)
 	l.Frogs.handles = r.Frogs.Get(l.Base)
 	l.events = r.Events.Get(l.Base)
-	w.lights = r.Lights.Get(l.Base)[:r.LightCount]
-	w.scrolls = r.Scrolls.Get(l.Base)[:r.ScrollCount]
-	w.carries = r.Carries.Get(l.Base)[:r.CarryCount]
+	w.lights = r.Lights.Get(l.Base)
+	w.scrolls = r.Scrolls.Get(l.Base)
+	w.carries = r.Carries.Get(l.Base)
+	if int(r.LightCount) > len(w.lights) || int(r.ScrollCount) > len(w.scrolls) ||
+		int(r.CarryCount) > len(w.carries) { // of a file that nobody wrote by playing
+		return fmt.Errorf("%s: it is said to have %d lights, %d scrolls, %d carries, and there is room "+
+			"for %d, %d, %d", l.Name, r.LightCount, r.ScrollCount, r.CarryCount, len(w.lights),
+			len(w.scrolls), len(w.carries))
+	}
+	w.lights = w.lights[:r.LightCount]
+	w.scrolls = w.scrolls[:r.ScrollCount]
+	w.carries = w.carries[:r.CarryCount]
 	l.grid.filled = false
 	return nil
 }

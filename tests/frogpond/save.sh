@@ -1,0 +1,22 @@
+#!/bin/sh
+# A game that is played here up to tick 50, there up to 100, and here to the end, is saved as the one
+# that was played here in one go: the files are the same, byte for byte.
+#
+# save.sh HERE THERE DIR WAD MAP...: HERE is frogpond, THERE the command that runs it as another
+# machine does; files lie in DIR.
+set -eu
+here=$1 there=$2 dir=$3 wad=$4
+shift 4
+mkdir -p "$dir"
+for map; do
+  part() { # COMMAND ARGUMENTS...
+    command=$1
+    shift
+    $command -wad "$wad" -maps "$map" "$@" > "$dir/out"
+  }
+  part "$here" -ticks 150 -record "$dir/inputs" -save "$dir/straight"
+  part "$here" -replay "$dir/inputs" -ticks 50 -save "$dir/at50"
+  part "$there" -replay "$dir/inputs" -load "$dir/at50" -ticks 100 -save "$dir/at100"
+  part "$here" -replay "$dir/inputs" -load "$dir/at100" -ticks 150 -save "$dir/end"
+  cmp "$dir/straight" "$dir/end" || { echo "$map of $wad: saved, and played on elsewhere, it differs"; exit 1; }
+done

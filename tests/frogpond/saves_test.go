@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// last plays with these arguments and gives the one map, or the last.
+func last(t *testing.T, args string) LevelResult {
+	t.Helper()
+	r, _ := play(t, 0, strings.Fields(args)...)
+	require.NotEmpty(t, r.Levels)
+	return r.Levels[len(r.Levels)-1]
+}
+
+const three = "-wad builtin -maps MAP03 "
+
+// A game that is saved, and goes on in another process from the file with the same inputs, ends as
+// the one that was played in one go.
+func TestSaveAndLoad(t *testing.T) {
+	t.Chdir(t.TempDir())
+	straight := last(t, three+"-ticks 150 -record inputs -save straight")
+	assert.Equal(t, straight.Hash, last(t, three+"-ticks 150").Hash, "who records plays as ever")
+	last(t, three+"-replay inputs -ticks 50 -save at50")
+	last(t, three+"-replay inputs -load at50 -ticks 100 -save at100 -workers 4")
+	end := last(t, three+"-replay inputs -load at100 -ticks 150 -save end")
+	assert.Equal(t, straight.Hash, end.Hash)
+	assert.Equal(t, straight.StateHash, end.StateHash)
+	assert.Equal(t, 150, *end.Ticks)
+	if build == "release" {
+		assert.Less(t, *end.GoAllocs, uint64(100), "of the ticks from 100 on")
+	}
+	for _, file := range []string{"at100", "end"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Less(t, len(text), 256<<10)
+	}
+	a, err := os.ReadFile("straight")
+	require.NoError(t, err)
+	b, err := os.ReadFile("end")
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(a, b), "the same file, however one came there")
+
+	bots := last(t, three+"-load at50 -ticks 150")
+	assert.Equal(t, 150, *bots.Ticks, "bots go on")
+	assert.Equal(t, bots.Hash, last(t, three+"-load at50 -ticks 150 -synctest").Hash)
+	none := last(t, three+"-load end -ticks 150")
+	assert.Equal(t, straight.StateHash, none.StateHash, "no tick is left")
+	assert.Nil(t, none.GoAllocs)
+	assert.Equal(t, TickTimes{}, none.TickTime)
+}
+
+// Inputs are played as far as they go, by who plays straight, and by who gets them late.
+func TestReplay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	straight := last(t, three+"-ticks 60 -record inputs")
+	text, err := os.ReadFile("inputs")
+	require.NoError(t, err)
+	assert.Len(t, text, 60*8*binary.Size(game.Input{}))
+	assert.Equal(t, straight.Hash, last(t, three+"-ticks 60 -replay inputs").Hash)
+	assert.NotEqual(t, straight.Hash, last(t, three+"-ticks 60 -replay inputs -seed 2").Hash)
+
+	// more of them than ticks
+	assert.Equal(t, last(t, three+"-ticks 40").Hash, last(t, three+"-ticks 40 -replay inputs").Hash)
+	assert.Zero(t, *last(t, three+"-ticks 40 -replay inputs -rollback 8").Desyncs)
+
+	// fewer of them: bots go on, and what they do is recorded
+	longer := last(t, three+"-ticks 90 -replay inputs -record longer")
+	text, err = os.ReadFile("longer")
+	require.NoError(t, err)
+	assert.Len(t, text, 90*8*binary.Size(game.Input{}))
+	assert.Equal(t, longer.Hash, last(t, three+"-ticks 90 -replay longer").Hash)
+	assert.Zero(t, *last(t, three+"-ticks 90 -replay inputs -rollback 8").Desyncs)
+
+	// whatever somebody wants, the game goes on
+	noise := make([]byte, 60*8*binary.Size(game.Input{}))
+	for i := range noise {
+		noise[i] = byte(i*i>>3 ^ i)
+	}
+	require.NoError(t, os.WriteFile("noise", noise, 0o644))
+	assert.Zero(t, *last(t, three+"-ticks 60 -replay noise -rollback 8").Desyncs)
+}
+
+// damaged writes a file with another byte.
+func damaged(t *testing.T, name string, file []byte, at int) {
+	t.Helper()
+	file = bytes.Clone(file)
+	file[at] ^= 1
+	require.NoError(t, os.WriteFile(name, file, 0o644))
+}
+
+// What can't be loaded, saved, recorded or played again is said in a line, and nothing is left.
+func TestBadSaves(t *testing.T) {
+	t.Chdir(t.TempDir())
+	last(t, three+"-ticks 20 -save saved -record inputs")
+	saved, err := os.ReadFile("saved")
+	require.NoError(t, err)
+	damaged(t, "head", saved, 30)
+	damaged(t, "text", saved, 100)
+	damaged(t, "image", saved, len(saved)-1)
+	require.NoError(t, os.WriteFile("short", saved[:len(saved)-5], 0o644))
+	require.NoError(t, os.WriteFile("odd", make([]byte, 100), 0o644))
+	later := bytes.Clone(saved) // its sum is right
+	later[24+4] = 1             // of its number, the fifth byte
+	binary.LittleEndian.PutUint32(later[48:],
+		crc32.Checksum(later[:48], crc32.MakeTable(crc32.Castagnoli)))
+	require.NoError(t, os.WriteFile("later", later, 0o644))
+
+	for _, test := range []struct {
+		args string
+		code int
+		line string
+	}{
+		{"-maps MAP04 -load saved", 1, `-load saved: save: a file for region level, byte 56: it is of ` +
+			`another program or plan: .*(pool|bytes|chunks|Sector)`},
+		{"-maps MAP03 -bots 7 -load saved", 1,
+			`-load saved: .*: it is of another program or plan: .*Player`},
+		{"-load saved -maps MAP03,MAP04", 1, `-load saved: .*another program or plan`},
+		{"-maps MAP03 -load head", 1, `-load head: .*, byte 48: the header is damaged`},
+		{"-maps MAP03 -load text", 1, `-load text: .*, byte 56: the description is damaged`},
+		{"-maps MAP03 -load image", 1, `-load image: .*: the snapshot is damaged`},
+		{"-maps MAP03 -load short", 1,
+			`-load short: .*: it ends, and the snapshot has \d+ bytes, 5 more`},
+		{"-maps MAP03 -load odd", 1, `-load odd: .*, byte 0: it is no file of a snapshot`},
+		{"-maps MAP03 -load later", 1,
+			`-load later: it is said to be of tick 4294967316, and its state is of tick 20`},
+		{"-maps MAP03 -load saved -ticks 19", 1, `-load saved: it is of tick 20, and -ticks is 19`},
+		{"-maps MAP03 -load absent", 1, `-load: open absent: no such file`},
+		{"-maps MAP03 -load .", 1, `-load \.: .*is a directory`},
+		{"-maps MAP03 -replay absent", 1, `-replay: open absent: no such file`},
+		{"-maps MAP03 -replay odd", 1,
+			`-replay odd: 100 bytes are no inputs of 8 players, 12 bytes each`},
+		{"-maps MAP03 -replay inputs -bots 7", 1,
+			`-replay inputs: \d+ bytes are no inputs of 7 players`},
+		{"-maps MAP03 -save absent/file", 1, `-save absent/file: open absent/file: no such file`},
+		{"-maps MAP03 -record absent/file", 1, `-record absent/file: open absent/file: no such file`},
+		{"-rollback 1", 2, `-rollback 1: 2 at least, or 0 for none`},
+		{"-rollback -8", 2, `-rollback -8: 2 at least, or 0 for none`},
+		{"-rollback 8 -synctest", 2, `-rollback plays whole games: not with -load or -synctest`},
+		{"-rollback 8 -load saved", 2, `-rollback plays whole games: not with -load or -synctest`},
+		{"-record new -load saved", 2, `-record writes the inputs of whole games: not with -load`},
+		{"-plant reset", 2, `-plant reset: needs -synctest, which finds it`},
+		{"-synctest -plant clock", 2,
+			`invalid value "clock" for flag -plant: a plant is one of address, reset, order`},
+		{"-bots 0 -rollback 8", 2, `-bots 0: -rollback, -record, -replay and -plant need a player`},
+	} {
+		var stderr bytes.Buffer
+		args := append([]string{"-wad", "builtin", "-ticks", "30"}, strings.Fields(test.args)...)
+		assert.Equal(t, test.code, run(t.Context(), args, io.Discard, &stderr), test.args)
+		first, _, _ := strings.Cut(stderr.String(), "\n")
+		assert.Regexp(t, `^(frogpond: )?`+test.line, first, test.args)
+	}
+	assert.NoFileExists(t, "new")
+}
