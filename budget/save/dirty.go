@@ -137,6 +137,15 @@ func (t *tracking) copy(to, from []byte, slot int) {
 	clear(d)
 }
 
+// clears says that bytes of an image, from an offset of the state on, are cleared. Nobody writes to the
+// state there.
+func (t *tracking) clears(slot int, from uint64, bytes []byte) {
+	if t != nil && t.tracker != nil && !isZero(bytes) {
+		end := t.edge + from + uint64(len(bytes))
+		t.images[slot].add(int(t.edge+from)/dirtyPage, int(end-1)/dirtyPage+1)
+	}
+}
+
 // replaced says that a slot has another image, from outside.
 func (t *tracking) replaced(slot int) {
 	if t != nil && t.tracker != nil {

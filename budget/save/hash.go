@@ -65,7 +65,7 @@ func (r *Ring) state(what string, number uint64) (*slot, error) {
 	s, err := r.get(number)
 	if err == nil && !s.clean {
 		for i := range r.parts {
-			r.parts[i].clean(s.image)
+			r.parts[i].clean(s.image, s.index)
 		}
 		s.clean = true
 	}

@@ -216,14 +216,16 @@ func (p *part) take(image []byte, slot int) {
 }
 
 // clean clears what was left in chunks that are free: it differs from build to build.
-func (p *part) clean(image []byte) {
+func (p *part) clean(image []byte, slot int) {
 	bytes := image[p.from:p.to]
 	for i := range p.pools {
 		pool := &p.pools[i]
 		states, at := pool.states(bytes), pool.first
 		for k := len(states) - 1; k >= 0 && states[k] != arena_c.ChunkFresh; k-- {
 			if states[k] != arena_c.ChunkLive {
-				clear(bytes[at : at+pool.header.Stride])
+				chunk := bytes[at : at+pool.header.Stride]
+				p.tracking.clears(slot, at, chunk)
+				clear(chunk)
 			}
 			at += pool.header.Stride
 		}
