@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
@@ -25,6 +26,18 @@ func StateOf(r *Region, s scope.Scope) (*State, error) {
 			"was given", b.plan.Name, r.name)
 	}
 	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
+}
+
+// Begin says that it is the load's only one.
+func (s *State) Begin() error {
+	b := s.region.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.region.busy.state {
+		return fmt.Errorf("budget %q: BUG: a second state in one load of region %s", s.Budget(), s.Name())
+	}
+	s.region.busy.state = true
+	return nil
 }
 
 // Name is the region's name, Budget the plan's.
@@ -63,11 +76,18 @@ type Exclusive struct {
 	work   load // made once: to put back makes no Go allocation
 }
 
-// NewExclusive is for states of one budget, of different regions.
+// NewExclusive is for states of one budget, of different regions. Others are a caller's bug and panic.
 func NewExclusive(what string, states ...*State) *Exclusive {
 	e := &Exclusive{states: states}
 	e.work.name = what + " of region " + states[0].Name()
 	for _, s := range states {
+		switch first := states[0].region.b; {
+		case s.region.b != first:
+			panic(fmt.Sprintf("budget: BUG: %s: a state of budget %q, together with one of budget %q, which "+
+				"nobody locks at once", e.work.name, s.Budget(), first.plan.Name))
+		case slices.Contains(e.work.along, s.region):
+			panic(fmt.Sprintf("budget: BUG: %s: two states of region %s", e.work.name, s.Name()))
+		}
 		e.work.along = append(e.work.along, s.region)
 	}
 	return e

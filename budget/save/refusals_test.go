@@ -2,6 +2,7 @@ package save_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -227,3 +228,91 @@ func TestObjectsThatEnded(t *testing.T) {
 	assert.EqualValues(t, 7, live.Tick, "nothing has changed")
 	assert.Equal(t, 1, voices.Live())
 }
+
+// TestStatesThatDontFit: one load has one state, and a ring those of one budget, each once.
+func TestStatesThatDontFit(t *testing.T) {
+	a, b := open(t, twoRegions()), open(t, twoRegions())
+	var states [2]*save.State
+	for i, b := range []*budget.Budget{a, b} {
+		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+			states[i], _ = save.Begin(r, s, roomMaker)
+			assert.Contains(t, panicOf(t, func() { save.Begin(r, s, roomMaker) }),
+				"a second state in one load of region level")
+		})
+	}
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, states[0], states[1]) }),
+			`a state of budget "two", together with one of budget "two"`)
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, states[1], states[1]) }),
+			"two states of region level")
+	})
+}
+
+// TestRingAgain: a state has another ring when the one before is gone, or was never whole.
+func TestRingAgain(t *testing.T) {
+	b := open(t, twoRegions())
+	var state *save.State
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ = save.Begin(r, s, roomMaker)
+		byteMaker.Slice(s, 1000)
+	})
+	for _, count := range []int{1 << 40, 10, 9} {
+		_, err := budget.Load(background, b.Region("rollback"), func(s scope.Scope) (*room, error) {
+			ring := save.NewRing(s, count, state)
+			assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), "has a ring already")
+			require.NoError(t, ring.Take(1))
+			return nil, ring.Restore(background, 1)
+		})
+		if count == 1<<40 {
+			require.ErrorIs(t, err, budget.ErrFull)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// TestScopeOfARing: what the scope of a ring was refused is nothing of the ring's.
+func TestScopeOfARing(t *testing.T) {
+	b := open(t, twoRegions())
+	var state *save.State
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) { state, _ = save.Begin(r, s, roomMaker) })
+	var ring *save.Ring
+	var own scope.Scope
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { own, ring = s, save.NewRing(s, 1, state) })
+	require.Nil(t, roomMaker.TryNew(own))
+	require.ErrorContains(t, own.Err(), "frozen")
+	require.NoError(t, ring.Take(1))
+	require.NoError(t, ring.Restore(background, 1))
+	assert.ErrorContains(t, b.Region("rollback").Rewind(background), "frozen")
+}
+
+// TestTakeWhileAnObjectEnds: what a finalizer does can't be undone, nor what it has begun.
+func TestTakeWhileAnObjectEnds(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var voices scope.ObjectPool[voice]
+	atEnd := func() error { return nil }
+	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		voices = atEndMaker.Pool(s, 2)
+		ring = save.NewRing(s, 2, state)
+	})
+	ending = func() error { return atEnd() }
+	defer func() { ending = nil }()
+	v := voices.Get()
+	atEnd = func() error { return errors.Join(ring.Take(1), ring.Restore(background, 1)) }
+	require.NoError(t, voices.Put(v))
+	assert.ErrorContains(t, ring.Restore(background, 1), "1 objects began or ended since")
+	atEnd = func() error { return nil }
+	require.NotNil(t, voices.Get())
+	require.NotNil(t, voices.Get(), "none is lost")
+}
+
+var ending func() error
+
+var atEndMaker = scope.Object(func(*voice) error {
+	if ending == nil {
+		return nil
+	}
+	return ending()
+})

@@ -16,6 +16,8 @@ import (
 // takes the place of that with its number, else of the one with the lowest.
 type Ring struct {
 	scope     scope.Scope // that it lies in
+	record    *arena_c.Record
+	gen       uint64 // of the record while the scope is alive
 	parts     []part
 	slots     []slot
 	spare     []byte  // of state regions: an image on which what comes from outside is looked at
@@ -54,7 +56,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
 	}
-	r := &Ring{scope: s, slots: make([]slot, count)}
+	r := &Ring{scope: s}
 	size, outside := 0, true
 	var saved []*budget.State
 	for _, st := range states {
@@ -64,16 +66,23 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		p := part{State: st, words: size, from: size + poolWords*len(st.pools)}
 		p.to = p.from + int(st.Size())
 		size = (p.to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
-		p.tracking = newTracking(st, count)
 		outside = outside && st.saved.IsState()
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
 	r.exclusive = budget.NewExclusive("Restore", saved...)
-	for i := range r.slots {
-		r.slots[i] = slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
+	for i := range count { // one by one: a count that is too large ends with the scope's full
+		r.slots = append(r.slots, slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize),
+			finalizers: make([]uint64, len(states))})
 	}
 	if outside {
 		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
+	}
+	header, gen := s.C()
+	h := (*arena_c.Scopes)(header)
+	r.record, r.gen = h.Record(h.Find(gen)), gen
+	for i := range r.parts {
+		r.parts[i].tracking = newTracking(r.parts[i].State, count)
+		r.parts[i].ring = r
 	}
 	return r
 }
@@ -144,8 +153,15 @@ func (r *Ring) check() error {
 			return err
 		}
 	}
-	return r.scope.Err()
+	if !r.alive() {
+		return r.scope.Err()
+	}
+	return nil
 }
+
+// alive says whether the memory of the ring is there still. What its scope was refused meanwhile is
+// nothing of the ring's, as Err would have it.
+func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {
 	for i := range r.slots {
@@ -246,6 +262,9 @@ func (p *part) restore(image []byte, slot int) {
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 
+// holds says whether a chunk of such a state has an object: also one whose finalizer is at work.
+func holds(state byte) bool { return state == arena_c.ChunkLive || state == arena_c.ChunkLeaving }
+
 // objects refuses a pool whose objects have a finalizer, if one began or ended since.
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
@@ -257,7 +276,7 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 		now, then := pool.states(p.bytes()), pool.states(from.image[p.from:p.to])
 		changed := 0
 		for k := range now {
-			if (now[k] == arena_c.ChunkLive) != (then[k] == arena_c.ChunkLive) {
+			if now[k] != then[k] && (holds(now[k]) || holds(then[k])) {
 				changed++
 			}
 		}

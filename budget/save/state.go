@@ -22,6 +22,7 @@ type State struct {
 	pools   []pool       // that lie in it, by address
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it
+	ring    *Ring        // the last one; nil: none was whole yet
 	still   still        // what lies before it, in checked builds
 }
 
@@ -47,6 +48,9 @@ func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State,
 	}
 	st := &State{saved: saved, own: s, root: reflect.TypeFor[T]()}
 	if err := st.admits(st.root); err != nil {
+		panic(err)
+	}
+	if err := saved.Begin(); err != nil {
 		panic(err)
 	}
 	if saved.IsState() {
@@ -82,10 +86,13 @@ func (st *State) bytes() []byte {
 // complete ends the state: s is the scope that the ring is made in.
 func (st *State) complete(s scope.Scope) error {
 	switch err := st.saved.Check(); {
-	case st.end != 0:
+	case st.ring != nil && st.ring.alive():
 		return fmt.Errorf("save: BUG: the state of region %s has a ring already", st.saved.Name())
 	case s != st.own && err != nil:
 		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
+	}
+	if st.end != 0 { // a ring that isn't there any more, or wasn't whole
+		return st.plain()
 	}
 	st.end = st.header().Cursor
 	var types map[*arena_c.Pool]reflect.Type
@@ -115,6 +122,7 @@ func (st *State) plain() error {
 	if !st.saved.IsState() {
 		return nil
 	}
+	st.nodes = st.nodes[:0]
 	for node := range st.saved.Stack().NodesSince(st.mark) {
 		if node.Name != "" {
 			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
