@@ -316,3 +316,36 @@ var atEndMaker = scope.Object(func(*voice) error {
 	}
 	return ending()
 })
+
+// TestOwnedValuesThatEnded: a snapshot in which one lived isn't put back; one in which it had ended is.
+func TestOwnedValuesThatEnded(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var kept [4]scope.Owned
+	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+		before := s.Keep(new(int8))
+		state, _ := save.Begin(r, s, roomMaker)
+		for i, v := range []any{new(int16), new(int32), new(int64)} {
+			kept[i] = s.Keep(v)
+		}
+		kept[3] = before
+		ring = save.NewRing(s, 4, state)
+	})
+	require.NoError(t, ring.Take(1))
+	kept[3].Cancel()
+	require.NoError(t, ring.Restore(background, 1), "it is none of the state")
+	kept[1].Cancel()
+	ended := "a value of *int32 was closed, run or cancelled since"
+	assert.ErrorContains(t, ring.Restore(background, 1), ended)
+	require.NoError(t, ring.Take(2))
+	require.NoError(t, ring.Restore(background, 2))
+	assert.ErrorContains(t, ring.Restore(background, 1), ended)
+	require.NoError(t, kept[0].CloseNow())
+	require.NoError(t, ring.Take(3))
+	assert.ErrorContains(t, ring.Restore(background, 2), "a value of *int16 was closed")
+	kept[2].Cancel()
+	assert.ErrorContains(t, ring.Restore(background, 3), "a value of *int64 was closed")
+	assert.ErrorContains(t, ring.Restore(background, 2), "was closed, run or cancelled since")
+	require.NoError(t, ring.Take(4))
+	require.NoError(t, ring.Restore(background, 4))
+}

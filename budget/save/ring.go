@@ -40,6 +40,7 @@ type slot struct {
 	held       bool
 	clean      bool     // what was left in free chunks is cleared
 	finalizers []uint64 // that had run, by part
+	living     []int    // owned values, by part
 	hash       uint64   // if hashed
 	hashed     bool
 }
@@ -72,7 +73,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	r.exclusive = budget.NewExclusive("Restore", saved...)
 	for i := range count { // one by one: a count that is too large ends with the scope's full
 		r.slots = append(r.slots, slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize),
-			finalizers: make([]uint64, len(states))})
+			finalizers: make([]uint64, len(states)), living: make([]int, len(states))})
 	}
 	if outside {
 		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
@@ -110,6 +111,7 @@ func (r *Ring) Take(number uint64) error {
 		p := &r.parts[i]
 		p.take(to.image, to.index)
 		to.finalizers[i] = p.saved.Stack().Finalizers()
+		to.living[i] = p.living()
 	}
 	to.number, to.held = number, true
 	return nil
@@ -117,7 +119,8 @@ func (r *Ring) Take(number uint64) error {
 
 // Restore puts the snapshot of that number in place: all states are as they were when it was taken. It waits until ctx ends for
 // workers that have one of the regions pinned; what it refuses changes nothing: a number that the ring doesn't hold, a
-// region that was loaded again, and objects with a finalizer that began or ended since, by their type. Cost: a copy of the
+// region that was loaded again, objects with a finalizer that began or ended since, by their type, and owned values of
+// the state that ended. Cost: a copy of the
 // states; no Go allocation, no system call, but for what Rebuild's functions do.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
@@ -130,6 +133,9 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	defer r.exclusive.End()
 	for i := range r.parts {
 		if err := r.parts[i].objects(from, from.finalizers[i]); err != nil {
+			return err
+		}
+		if err := r.parts[i].ownedEnded(from, from.living[i]); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,8 @@ type State struct {
 	pools   []pool       // that lie in it, by address
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it
+	owned   []owned      // Go values that are kept in it: not of a state region
+	alive   int          // of owned: the first ones
 	ring    *Ring        // the last one; nil: none was whole yet
 	still   still        // what lies before it, in checked builds
 }
@@ -120,6 +122,7 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 // plain refuses what a state region can't have in its state.
 func (st *State) plain() error {
 	if !st.saved.IsState() {
+		st.findOwned()
 		return nil
 	}
 	st.nodes = st.nodes[:0]
