@@ -44,6 +44,15 @@ func (s *State) Begin() error {
 func (s *State) Name() string   { return s.region.name }
 func (s *State) Budget() string { return s.region.b.plan.Name }
 
+// Region is its name in the plan, which slots share: for those Slot is the Name, "" for others.
+func (s *State) Region() string { return s.region.b.plan.Regions[s.region.level].Name }
+func (s *State) Slot() string {
+	if s.region.slot < 0 {
+		return ""
+	}
+	return s.region.name
+}
+
 // Stack is the region's arena, and IsState whether the plan has it as a state.
 func (s *State) Stack() *scope.Stack { return s.region.stack }
 func (s *State) IsState() bool       { return s.region.state }

@@ -2,6 +2,7 @@ package save
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -140,7 +141,7 @@ func (c *comparison) unequal(from, to uint64) int {
 // pool compares a pool.
 func (c *comparison) pool(index int, q *PoolLayout) (Difference, bool) {
 	state := func(of int, chunk uint64) byte { return c.bytes[of][q.Offset-1-chunk] }
-	d := Difference{Region: c.Region, Offset: c.Mark + q.Offset}
+	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + q.Offset}
 	c.book(&d, q.Offset)
 	for i := range q.Count {
 		if a, b := state(0, i), state(1, i); (a == arena_c.ChunkLive) != (b == arena_c.ChunkLive) {
@@ -202,7 +203,7 @@ func stateName(s byte) string {
 
 // at names what lies at a byte that differs.
 func (c *comparison) at(at uint64) Difference {
-	d := Difference{Region: c.Region, Offset: c.Mark + at}
+	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + at}
 	object := c.book(&d, at)
 	g := c.named(at)
 	if g == nil && object != nil {

@@ -23,7 +23,8 @@ type Layout struct {
 // PartLayout is the state of one region. Its image is two words for each pool, how many chunks are
 // free and how many retired, and then the bytes, up to a line of 64.
 type PartLayout struct {
-	Region  string       `json:"region"`
+	Region  string       `json:"region"`         // its name in the plan
+	Slot    string       `json:"slot,omitempty"` // and that of the slot: what is of one fits another
 	Mark    uint64       `json:"mark"` // where it begins, from the region's first byte, as an arena.Base
 	Size    uint64       `json:"size"`
 	Root    string       `json:"root"` // its type
@@ -91,7 +92,7 @@ func (r *Ring) describe() *Layout {
 	d.Plan = r.parts[0].saved.Budget()
 	for i := range r.parts {
 		p := &r.parts[i]
-		part := PartLayout{Region: p.saved.Name(), Mark: p.mark - p.header().Start, Size: p.Size(),
+		part := PartLayout{Region: p.saved.Region(), Slot: p.saved.Slot(), Mark: p.mark - p.header().Start, Size: p.Size(),
 			Root: d.name(p.root)}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
@@ -177,7 +178,7 @@ func (d *describer) name(t reflect.Type) string {
 func (l *Layout) fingerprint() uint64 {
 	same := Layout{Plan: l.Plan, Parts: slices.Clone(l.Parts), Types: l.needed()}
 	for i := range same.Parts {
-		same.Parts[i].Objects = nil
+		same.Parts[i].Objects, same.Parts[i].Slot = nil, ""
 	}
 	text, _ := json.Marshal(same) // of numbers and strings
 	h := fnv.New64a()

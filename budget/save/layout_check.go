@@ -120,7 +120,7 @@ func (p *PartLayout) check(known map[string]*Type) error {
 		root.Size > p.Size {
 		return fmt.Errorf("a root %q in a state of %d bytes", p.Root, p.Size)
 	}
-	if !isPrintable(p.Region) {
+	if !isPrintable(p.Region) || !isPrintable(p.Slot) {
 		return fmt.Errorf("a name that can't be printed")
 	}
 	end := uint64(0)
