@@ -25,7 +25,7 @@ type Layout struct {
 type PartLayout struct {
 	Region  string       `json:"region"`         // its name in the plan
 	Slot    string       `json:"slot,omitempty"` // and that of the slot: what is of one fits another
-	Mark    uint64       `json:"mark"` // where it begins, from the region's first byte, as an arena.Base
+	Mark    uint64       `json:"mark"`           // where it begins, from the region's first byte, as an arena.Base
 	Size    uint64       `json:"size"`
 	Root    string       `json:"root"` // its type
 	Pools   []PoolLayout `json:"pools,omitempty"`
