@@ -248,7 +248,7 @@ func (p *part) restore(image []byte, slot int) {
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]
-		object := scope.PoolObject(pool.header)
+		object := p.saved.Stack().PoolObject(pool.header)
 		if object == "" {
 			continue
 		}
