@@ -20,10 +20,15 @@ func StateOf(r *Region, s scope.Scope) (*State, error) {
 	b := r.its().b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l := r.busy; l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.along[0] != r.region {
+	l := r.busy
+	if l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.along[0] != r.region {
 		return nil, fmt.Errorf("budget %q: BUG: a state of region %s begins in its load, with the scope that the load's function "+
 			"was given", b.plan.Name, r.name)
 	}
+	if l.state {
+		return nil, fmt.Errorf("budget %q: BUG: a load of region %s has one state, which began before", b.plan.Name, r.name)
+	}
+	l.state = true
 	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -69,11 +70,26 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
 	r.exclusive = budget.NewExclusive("Restore", saved...)
+	images := count
+	if outside {
+		images++
+	}
+	total := math.MaxInt // more than a scope has
+	if images <= total/max(size, 1) {
+		total = images * size
+	}
+	// At once, and from a line on: so a full names a size that is enough.
+	imageMaker.SliceAligned(s, 0, arena_c.LineSize)
+	all := imageMaker.SliceAligned(s, total, arena_c.LineSize)
+	next := func() (image []byte) {
+		image, all = all[:size:size], all[size:]
+		return image
+	}
 	for i := range r.slots {
-		r.slots[i] = slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize), finalizers: make([]uint64, len(states))}
+		r.slots[i] = slot{index: i, image: next(), finalizers: make([]uint64, len(states))}
 	}
 	if outside {
-		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
+		r.spare = next()
 	}
 	return r
 }
