@@ -290,6 +290,9 @@ func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, er
 		if err != nil {
 			return d, false, fmt.Errorf("%s: %w", name, err)
 		}
+		if i >= 2 && !f.Layout.knowsObjects() {
+			return d, false, fmt.Errorf("save: %s names nothing: no checked build wrote it", name)
+		}
 		files = append(files, f)
 		if what := files[0].Layout.differs(f.Layout); what != "" {
 			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", name,
