@@ -8,14 +8,15 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is the seam to package save: one load of a region, whose bytes are copied and put back while nobody else
-// touches the region.
+// State is the seam to package save: one load of a region, whose bytes are copied and put back
+// while nobody else touches the region.
 type State struct {
 	region *region
 	word   uint64 // of the region, when that load is over
 }
 
-// StateOf is the load that is at work in r; s is the scope that its function was given, and the proof.
+// StateOf is the load that is at work in r; s is the scope that its function was given, and the
+// proof.
 func StateOf(r *Region, s scope.Scope) (*State, error) {
 	b := r.its().b
 	b.mu.Lock()
@@ -40,8 +41,8 @@ func (s *State) Budget() string { return s.region.b.plan.Name }
 func (s *State) Stack() *scope.Stack { return s.region.stack }
 func (s *State) IsState() bool       { return s.region.state }
 
-// Tracker tells which pages of the region were written; nil: nobody does. tracked says whether the plan asks for it: then who
-// copies the region compares pages instead.
+// Tracker tells which pages of the region were written; nil: nobody does. tracked says whether the
+// plan asks for it: then who copies the region compares pages instead.
 func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
@@ -62,7 +63,8 @@ func (s *State) Check() error {
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }
 
-// Exclusive is who puts states back: meanwhile it is as a load of their regions, but for those above.
+// Exclusive is who puts states back: meanwhile it is as a load of their regions, but for those
+// above.
 type Exclusive struct {
 	states []*State
 	work   load // made once: to put back makes no Go allocation
@@ -78,8 +80,8 @@ func NewExclusive(what string, states ...*State) *Exclusive {
 	return e
 }
 
-// Begin waits as Load does for workers that have a region pinned, and refuses as it does. No Go allocation, but where it
-// waits or refuses.
+// Begin waits as Load does for workers that have a region pinned, and refuses as it does. No Go
+// allocation, but where it waits or refuses.
 func (e *Exclusive) Begin(ctx context.Context) error {
 	b := e.states[0].region.b
 	if err := ctx.Err(); err != nil {

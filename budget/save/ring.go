@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick, most often. A snapshot
-// takes the place of that with its number, else of the one with the lowest.
+// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick,
+// most often. A snapshot takes the place of that with its number, else of the one with the lowest.
 type Ring struct {
 	scope     scope.Scope // that it lies in
 	parts     []part
@@ -47,10 +47,11 @@ const poolWords = 8 // bytes of an image for what a pool's header has: free and 
 
 var imageMaker = scope.Plain[byte]()
 
-// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and ends the state that
-// begins in s: what is made there afterwards is none of it. s is the scope of the load of the state, or of a region above, which is loaded later: all
-// states have ended then. A full scope unwinds, which names the key to raise. Everything else is a caller's bug and
-// panics. Cost: count times the size of the states, Go allocations.
+// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and
+// ends the state that begins in s: what is made there afterwards is none of it. s is the scope of
+// the load of the state, or of a region above, which is loaded later: all states have ended then. A
+// full scope unwinds, which names the key to raise. Everything else is a caller's bug and panics.
+// Cost: count times the size of the states, Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
@@ -100,9 +101,11 @@ func (r *Ring) Size() int { return len(r.slots[0].image) }
 // Has says whether the ring holds the snapshot of that number.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil }
 
-// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error says that a region was
-// loaded again or rewound; in checked builds also that what was made before Begin was written since. Cost: a copy of the
-// states, of a tracked region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go allocation.
+// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error
+// says that a region's load isn't over, or that it was loaded again or rewound; in checked builds
+// also that what was made before Begin was written since. Cost: a copy of the states, of a tracked
+// region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go
+// allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -122,10 +125,12 @@ func (r *Ring) Take(number uint64) error {
 	return nil
 }
 
-// Restore puts the snapshot of that number in place: all states are as they were when it was taken. It waits until ctx ends for
-// workers that have one of the regions pinned; what it refuses changes nothing: a number that the ring doesn't hold, a
-// region that was loaded again, and objects with a finalizer that began or ended since, by their type. Cost: a copy of the
-// states; no Go allocation, no system call, but for what Rebuild's functions do.
+// Restore puts the snapshot of that number in place: all states are as they were when it was taken.
+// It waits until ctx ends for workers that have one of the regions pinned; what it refuses changes
+// nothing: a number that the ring doesn't hold, a region that was loaded again, and objects with a
+// finalizer that began or ended since, by their type. Cost: a copy of the states; no Go allocation,
+// no system call, but for what Rebuild's functions do. The error of one of these comes last: the
+// states are in place then.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
