@@ -20,7 +20,7 @@ type Ring struct {
 	parts     []part
 	slots     []slot
 	spare     []byte  // of state regions: an image on which what comes from outside is looked at
-	layout    *Layout // if it is known
+	layout    *layout // if it is known
 	exclusive *budget.Exclusive
 }
 
