@@ -25,8 +25,11 @@ type Difference struct {
 	Made         string // function and file:line
 }
 
-// String is all of it in one line.
+// String is all of it in one line; "equal" where there is none.
 func (d Difference) String() string {
+	if d == (Difference{}) {
+		return "equal"
+	}
 	var b strings.Builder
 	b.WriteString("region " + d.Region + ": ")
 	switch {

@@ -223,9 +223,10 @@ func TestDiffFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, differ)
 	assert.Equal(t, d, found)
-	_, differ, err = save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two))
+	none, differ, err := save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two))
 	require.NoError(t, err)
 	assert.False(t, differ)
+	assert.Equal(t, "equal", none.String())
 
 	base := b.region.Base()
 	from, to := arena.PtrTo(base, b.hall), arena.PtrTo(base, &b.hidden[0])
