@@ -102,10 +102,10 @@ type load struct {
 	along    []*region   // what it touches, bottom first
 	shut     []*region   // of those, where it keeps workers out
 	releases bool        // the lowest is a slot that is free when this ends
-	state    bool        // what fn makes has one ([State])
 	scope    scope.Scope // that its fn was given; the zero one unless fn runs
 	outer    *load       // that it is inside of, or nil
 	inner    *load       // that is inside of it, or nil
+	state    bool        // package save has a state of it
 	over     chan struct{}
 }
 

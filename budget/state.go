@@ -9,35 +9,29 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is the seam to package save: one load of a region, whose bytes are copied and put back while nobody else
-// touches the region.
+// State is the seam to package save: one load of a region, whose bytes are copied and put back
+// while nobody else touches the region.
 type State struct {
 	region *region
 	word   uint64 // of the region, when that load is over
 }
 
-// StateOf is the load that is at work in r; s is the scope that its function was given, and the proof.
+// StateOf is the load that is at work in r; s is the scope that its function was given, and the
+// proof.
 func StateOf(r *Region, s scope.Scope) (*State, error) {
 	b := r.its().b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l := r.busy; l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.along[0] != r.region {
+	l := r.busy
+	if l == nil || l.scope != s || l.scope == (scope.Scope{}) || l.along[0] != r.region {
 		return nil, fmt.Errorf("budget %q: BUG: a state of region %s begins in its load, with the scope that the load's function "+
 			"was given", b.plan.Name, r.name)
 	}
-	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
-}
-
-// Begin says that it is the load's only one.
-func (s *State) Begin() error {
-	b := s.region.b
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s.region.busy.state {
-		return fmt.Errorf("budget %q: BUG: a second state in one load of region %s", s.Budget(), s.Name())
+	if l.state {
+		return nil, fmt.Errorf("budget %q: BUG: a load of region %s has one state, which began before", b.plan.Name, r.name)
 	}
-	s.region.busy.state = true
-	return nil
+	l.state = true
+	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
 }
 
 // Name is the region's name, Budget the plan's.
@@ -57,8 +51,8 @@ func (s *State) Slot() string {
 func (s *State) Stack() *scope.Stack { return s.region.stack }
 func (s *State) IsState() bool       { return s.region.state }
 
-// Tracker tells which pages of the region were written; nil: nobody does. tracked says whether the plan asks for it: then who
-// copies the region compares pages instead.
+// Tracker tells which pages of the region were written; nil: nobody does. tracked says whether the
+// plan asks for it: then who copies the region compares pages instead.
 func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
@@ -79,7 +73,8 @@ func (s *State) Check() error {
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }
 
-// Exclusive is who puts states back: meanwhile it is as a load of their regions, but for those above.
+// Exclusive is who puts states back: meanwhile it is as a load of their regions, but for those
+// above.
 type Exclusive struct {
 	states []*State
 	work   load // made once: to put back makes no Go allocation
@@ -102,8 +97,8 @@ func NewExclusive(what string, states ...*State) *Exclusive {
 	return e
 }
 
-// Begin waits as Load does for workers that have a region pinned, and refuses as it does. No Go allocation, but where it
-// waits or refuses.
+// Begin waits as Load does for workers that have a region pinned, and refuses as it does. No Go
+// allocation, but where it waits or refuses.
 func (e *Exclusive) Begin(ctx context.Context) error {
 	b := e.states[0].region.b
 	if err := ctx.Err(); err != nil {

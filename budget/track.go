@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// track has the system watch which pages of the regions are written, where the plan asks for it. What it refuses is a line of
-// the report.
+// track has the system watch which pages of the regions are written, where the plan asks for it.
+// What it refuses is a line of the report.
 func (b *Budget) track(regions []*region) {
 	for _, r := range regions {
 		if !r.track {

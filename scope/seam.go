@@ -69,7 +69,7 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 			case arena_c.ClassC:
 				name = "a finalizer of C"
 			case arena_c.ClassPool:
-				name = PoolObject(st.row.Pool(*(*uint64)(object) % poolNext))
+				name = st.PoolObject(st.row.Pool(*(*uint64)(object) % poolNext))
 				if name != "" {
 					name = "a pool with a " + name
 				}
@@ -101,8 +101,8 @@ func (st *Stack) OwnedAt(place uint64) string {
 // OwnedLives is OwnedAt for who needs no words.
 func (st *Stack) OwnedLives(place uint64) bool { return st.owned.at(place) != nil }
 
-// PoolObject names what a pool's objects have, "finalizer of T"; "" where they have none.
-func PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
+// PoolObject names what the objects of one of its pools have, "finalizer of T"; "" where they have none.
+func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
 // Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
 // a Try... met in any, which is told with this.

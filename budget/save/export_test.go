@@ -9,7 +9,11 @@ import (
 var (
 	AppendChanges = appendChanges
 	ApplyChanges  = applyChanges
+	ReadFile      = readFile
 )
+
+// Object is what a load asked for at once.
+type Object = object
 
 // DeltaHeader is the size of a delta's header.
 const DeltaHeader = deltaHeader

@@ -168,6 +168,8 @@ func TestWhereStatesBegin(t *testing.T) {
 		}))
 		assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("extra"), s, roomMaker) }), "a state of region extra begins in its load")
 		state, _ := save.Begin(r, s, roomMaker)
+		assert.Equal(t, `budget "two": BUG: a load of region level has one state, which began before`,
+			panicOf(t, func() { save.Begin(r, s, roomMaker) }))
 		load := func(t *testing.T, r *budget.Region, fn func(scope.Scope)) {
 			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) { fn(in); return nil, nil })
 			require.NoError(t, err)
@@ -183,19 +185,25 @@ func TestWhereStatesBegin(t *testing.T) {
 	assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("level"), outer, roomMaker) }), "a state of region level begins in its load")
 }
 
-// TestFullRing: a ring that has no room is a full of its scope, which names the key.
+// TestFullRing: a ring that has no room is a full of its scope, which names the key, and a size that
+// is enough for all of it.
 func TestFullRing(t *testing.T) {
-	b := open(t, twoRegions())
-	r := b.Region("level")
-	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
-		state, _ := save.Begin(r, s, roomMaker)
-		byteMaker.Slice(s, 30*budget.KiB)
-		save.NewRing(s, 8, state)
-		return nil, nil
-	})
+	loaded := func(plan budget.Plan) error {
+		r := open(t, plan).Region("level")
+		_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
+			state, _ := save.Begin(r, s, roomMaker)
+			byteMaker.Slice(s, 30*budget.KiB)
+			save.NewRing(s, 8, state)
+			return nil, nil
+		})
+		return err
+	}
+	plan := twoRegions()
 	var full *scope.FullError
-	require.ErrorAs(t, err, &full)
+	require.ErrorAs(t, loaded(plan), &full)
 	assert.Equal(t, "regions[0].size", full.Key)
+	plan.Regions[0].Size = full.Need
+	require.NoError(t, loaded(plan))
 }
 
 // TestObjectsThatEnded: what a finalizer did can't be undone; a restore is refused then, and only then.
@@ -237,7 +245,7 @@ func TestStatesThatDontFit(t *testing.T) {
 		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
 			states[i], _ = save.Begin(r, s, roomMaker)
 			assert.Contains(t, panicOf(t, func() { save.Begin(r, s, roomMaker) }),
-				"a second state in one load of region level")
+				"a load of region level has one state, which began before")
 		})
 	}
 	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {

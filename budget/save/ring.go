@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick, most often. A snapshot
-// takes the place of that with its number, else of the one with the lowest.
+// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick,
+// most often. A snapshot takes the place of that with its number, else of the one with the lowest.
 type Ring struct {
 	scope     scope.Scope // that it lies in
 	record    *arena_c.Record
@@ -21,7 +22,7 @@ type Ring struct {
 	parts     []part
 	slots     []slot
 	spare     []byte  // of state regions: an image on which what comes from outside is looked at
-	layout    *Layout // if it is known
+	layout    *layout // if it is known
 	exclusive *budget.Exclusive
 }
 
@@ -49,10 +50,11 @@ const poolWords = 8 // bytes of an image for what a pool's header has: free and 
 
 var imageMaker = scope.Plain[byte]()
 
-// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and ends the state that
-// begins in s: what is made there afterwards is none of it. s is the scope of the load of the state, or of a region above, which is loaded later: all
-// states have ended then. A full scope unwinds, which names the key to raise. Everything else is a caller's bug and
-// panics. Cost: count times the size of the states, Go allocations.
+// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and
+// ends the state that begins in s: what is made there afterwards is none of it. s is the scope of
+// the load of the state, or of a region above, which is loaded later: all states have ended then. A
+// full scope unwinds, which names the key to raise. Everything else is a caller's bug and panics.
+// Cost: count times the size of the states, Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
@@ -71,12 +73,27 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		r.parts, saved = append(r.parts, p), append(saved, st.saved)
 	}
 	r.exclusive = budget.NewExclusive("Restore", saved...)
-	for i := range count { // one by one: a count that is too large ends with the scope's full
-		r.slots = append(r.slots, slot{index: i, image: imageMaker.SliceAligned(s, size, arena_c.LineSize),
-			finalizers: make([]uint64, len(states)), living: make([]int, len(states))})
+	images := count
+	if outside {
+		images++
+	}
+	total := math.MaxInt // more than a scope has
+	if images <= total/max(size, 1) {
+		total = images * size
+	}
+	// At once, and from a line on: so a full names a size that is enough.
+	imageMaker.SliceAligned(s, 0, arena_c.LineSize)
+	all := imageMaker.SliceAligned(s, total, arena_c.LineSize)
+	next := func() (image []byte) {
+		image, all = all[:size:size], all[size:]
+		return image
+	}
+	for i := range count {
+		r.slots = append(r.slots, slot{index: i, image: next(), finalizers: make([]uint64, len(states)),
+			living: make([]int, len(states))})
 	}
 	if outside {
-		r.spare = imageMaker.SliceAligned(s, size, arena_c.LineSize)
+		r.spare = next()
 	}
 	header, gen := s.C()
 	h := (*arena_c.Scopes)(header)
@@ -94,9 +111,11 @@ func (r *Ring) Size() int { return len(r.slots[0].image) }
 // Has says whether the ring holds the snapshot of that number.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil }
 
-// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error says that a region was
-// loaded again or rewound; in checked builds also that what was made before Begin was written since. Cost: a copy of the
-// states, of a tracked region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go allocation.
+// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error
+// says that a region's load isn't over, or that it was loaded again or rewound; in checked builds
+// also that what was made before Begin was written since. Cost: a copy of the states, of a tracked
+// region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go
+// allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -117,11 +136,12 @@ func (r *Ring) Take(number uint64) error {
 	return nil
 }
 
-// Restore puts the snapshot of that number in place: all states are as they were when it was taken. It waits until ctx ends for
-// workers that have one of the regions pinned; what it refuses changes nothing: a number that the ring doesn't hold, a
-// region that was loaded again, objects with a finalizer that began or ended since, by their type, and owned values of
-// the state that ended. Cost: a copy of the
-// states; no Go allocation, no system call, but for what Rebuild's functions do.
+// Restore puts the snapshot of that number in place: all states are as they were when it was taken.
+// It waits until ctx ends for workers that have one of the regions pinned; what it refuses changes
+// nothing: a number that the ring doesn't hold, a region that was loaded again, objects with a
+// finalizer that began or ended since, by their type, and owned values of the state that ended.
+// Cost: a copy of the states; no Go allocation, no system call, but for what Rebuild's functions do. The error of one of these comes last: the
+// states are in place then.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
@@ -275,7 +295,7 @@ func holds(state byte) bool { return state == arena_c.ChunkLive || state == aren
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]
-		object := scope.PoolObject(pool.header)
+		object := p.saved.Stack().PoolObject(pool.header)
 		if object == "" {
 			continue
 		}

@@ -39,10 +39,10 @@ type pool struct {
 // states are the states of the pool's chunks, the last chunk's first, in the bytes of the state.
 func (p *pool) states(bytes []byte) []byte { return bytes[p.first-uint64(p.header.Count) : p.first] }
 
-// Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T, from
-// which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s is the
-// scope that the load's function was given; with another Begin panics. So does a T that a state
-// region may not have, with every field that is at fault. One load has one state.
+// Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T,
+// from which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s
+// is the scope that the load's function was given; with another Begin panics. So does a T that a
+// state region may not have, with every field that is at fault. One load has one state.
 func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -50,9 +50,6 @@ func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State,
 	}
 	st := &State{saved: saved, own: s, root: reflect.TypeFor[T]()}
 	if err := st.admits(st.root); err != nil {
-		panic(err)
-	}
-	if err := saved.Begin(); err != nil {
 		panic(err)
 	}
 	if saved.IsState() {
@@ -63,8 +60,8 @@ func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State,
 	return st, &first[0]
 }
 
-// Rebuild has fn make anew what Go keeps of the state: slices whose length is state, pointers into pools. It runs now, and
-// after each Restore. Its error is Restore's.
+// Rebuild has fn make anew what Go keeps of the state: slices whose length is state, pointers into
+// pools. It runs now, and after each Restore. Its error is Restore's.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()
