@@ -524,10 +524,12 @@ static void exchange(void *from, uint64_t size, int gathers) {
             n = n < end - i ? n : end - i;
             if (note_of(m, i, window)->word & NOTE_PLAIN)
                 continue;
-            if (gathers)
+            if (gathers) {
                 copy(canonical, position, n);
-            else
-                copy(position, canonical, n);
+                continue;
+            }
+            UPFRONT_UNPOISON((void *)position, n); /* an arena in there may have been poisoned since: what it has may live again */
+            copy(position, canonical, n);
         }
     }
 }

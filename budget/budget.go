@@ -29,8 +29,7 @@ type Budget struct {
 	current   scope.Scope // of the frame
 	buffer    int         // the current one
 	scratches []*scope.Stack
-	untracked []string // regions that the plan has tracked, and why they aren't
-	leases    *leases  // of them
+	leases    *leases // of them
 	left      *leftOpen
 	restoreGo func()
 	cycles    uint64 // collections up to the end of Open

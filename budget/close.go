@@ -70,7 +70,7 @@ func (b *Budget) release(l *load) error {
 	l.shut = nil
 	b.end(l)
 	b.unwatchFaults()
-	errs = append(errs, b.untrack(b.regions))
+	errs = append(errs, b.untrack(l.along))
 	errs = append(errs, b.closeMirror())
 	errs = append(errs, b.giveBack())
 	b.restoreGo()

@@ -105,6 +105,7 @@ type load struct {
 	scope    scope.Scope // that its fn was given; the zero one unless fn runs
 	outer    *load       // that it is inside of, or nil
 	inner    *load       // that is inside of it, or nil
+	state    bool        // package save has a state of it
 	over     chan struct{}
 }
 

@@ -68,7 +68,7 @@ func (b *Budget) layOut(from func(Plan, layout) (grant, error)) error {
 		return errors.Join(err, b.giveBack())
 	}
 	b.makeStacks()
-	b.track(b.regions)
+	b.track(b.along(nil))
 	if missing, ok := b.memory.Missing(); ok {
 		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}

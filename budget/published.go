@@ -39,7 +39,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 		return b.last.clone()
 	}
 	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(), Resident: b.resident,
-		Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked), GoHeap: b.goHeap()}
+		Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()), GoHeap: b.goHeap()}
 	p := &b.published
 	for i := range p.list {
 		var f figures

@@ -99,10 +99,10 @@ func (b *Budget) reconfigure(changed []*region, plan Plan) (err error) {
 		sizes[i] = plan.Regions[r.level].Size
 	}
 	first := changed[0].index
-	if err := b.untrack(b.regions); err != nil {
+	if err := b.untrack(changed); err != nil {
 		return fmt.Errorf("budget %q: Reconfigure: nothing has moved: %w", b.plan.Name, err)
 	}
-	defer func() { b.track(b.regions) }()
+	defer func() { b.track(changed) }()
 	if b.guarded {
 		protect := func() error { return b.guard(first, b.memory.Protect) }
 		if refused := b.guard(first, b.memory.Unprotect); refused != nil {

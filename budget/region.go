@@ -33,12 +33,14 @@ type region struct {
 	state   bool // see RegionPlan
 	track   bool
 	tracker *platform.Tracker // of its pages; nil where they are compared instead
-	stack   *scope.Stack
-	word    atomic.Uint64 // its phase, and how often that changed: see step
-	owner   atomic.Uint64 // whom its readers let in: see ownerShut
-	busy    *load         // the innermost that touches it; guarded by b.mu
-	readers []*Reader     // guarded by b.mu
-	site    arena_c.Site  // of a slot, where it was acquired
+	// why tracker is nil, if the plan has the region tracked; guarded by b.mu
+	untracked string
+	stack     *scope.Stack
+	word      atomic.Uint64 // its phase, and how often that changed: see step
+	owner     atomic.Uint64 // whom its readers let in: see ownerShut
+	busy      *load         // the innermost that touches it; guarded by b.mu
+	readers   []*Reader     // guarded by b.mu
+	site      arena_c.Site  // of a slot, where it was acquired
 }
 
 // phase is what a region is at.

@@ -9,16 +9,18 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// track has the system watch which pages of the regions are written, where the plan asks for it. What it refuses is a line of
-// the report.
-func (b *Budget) track(regions []*Region) {
+// track has the system watch which pages of the regions are written, where the plan asks for it.
+// What it refuses is a line of the report.
+func (b *Budget) track(regions []*region) {
 	for _, r := range regions {
 		if !r.track {
 			continue
 		}
 		var err error
 		if r.tracker, err = b.trackOne(uint64(r.index)); err != nil {
-			b.untracked = append(b.untracked, fmt.Sprintf("regions[%d].track: region %s is compared page by page: %v", r.level, r.name, err))
+			b.mu.Lock()
+			r.untracked = fmt.Sprintf("regions[%d].track: region %s is compared page by page: %v", r.level, r.name, err)
+			b.mu.Unlock()
 		}
 	}
 }
@@ -34,15 +36,29 @@ func (b *Budget) trackOne(row uint64) (*platform.Tracker, error) {
 	return platform.Track(unsafe.Add(b.memory.Base(), from), to-from)
 }
 
+// untracked are the regions that the plan has tracked, and why they aren't. Any goroutine may ask.
+func (b *Budget) untracked() (list []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.regions {
+		if r.untracked != "" {
+			list = append(list, r.untracked)
+		}
+	}
+	return list
+}
+
 // untrack ends it.
-func (b *Budget) untrack(regions []*Region) error {
+func (b *Budget) untrack(regions []*region) error {
 	var errs []error
 	for _, r := range regions {
 		if r.tracker != nil {
 			errs = append(errs, r.tracker.Close())
 			r.tracker = nil
 		}
+		b.mu.Lock()
+		r.untracked = ""
+		b.mu.Unlock()
 	}
-	b.untracked = nil
 	return errors.Join(errs...)
 }

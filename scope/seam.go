@@ -53,6 +53,7 @@ func (st *Stack) Finalizers() uint64 { return st.finalizers }
 type Node struct {
 	Name     string
 	At, Size uint64 // offset and size of these bytes
+	Place    uint64 // of an owned value: see OwnedAt
 }
 
 // NodesSince gives what must happen when the topmost scope of the arena closes, and lies from an offset
@@ -62,25 +63,26 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 		for at := st.h.Chain; at >= from && at != 0; {
 			object, node := st.h.Newest(at)
 			class, size := node/arena_c.NodeClass, uint64(8)
+			place := uint64(0)
 			name := "a " + classes.name[class%classesMax]
 			switch class {
 			case arena_c.ClassC:
 				name = "a finalizer of C"
 			case arena_c.ClassPool:
-				name = PoolObject(st.row.Pool(*(*uint64)(object) % poolNext))
+				name = st.PoolObject(st.row.Pool(*(*uint64)(object) % poolNext))
 				if name != "" {
 					name = "a pool with a " + name
 				}
 			case arena_c.ClassTemp:
 				name = "temporaries"
 			case classOwned:
-				name = "an owned value"
+				name, place = "an owned value", *(*uint64)(object)
 			case classLabel:
 				name, size = "", uint64(unsafe.Sizeof(labelNode{}))
 			case classSlice:
 				name = "a slice with a " + classes.name[(*sliceNode)(object).class%classesMax]
 			}
-			if !yield(Node{name, at - arena_c.NodeSize, arena_c.NodeSize + size}) {
+			if !yield(Node{name, at - arena_c.NodeSize, arena_c.NodeSize + size, place}) {
 				return
 			}
 			at = node % arena_c.NodeClass
@@ -88,8 +90,19 @@ func (st *Stack) NodesSince(from uint64) iter.Seq[Node] {
 	}
 }
 
-// PoolObject names what a pool's objects have, "finalizer of T"; "" where they have none.
-func PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
+// OwnedAt says what an owned value is; "" when it was closed, run or cancelled.
+func (st *Stack) OwnedAt(place uint64) string {
+	if p := st.owned.at(place); p != nil {
+		return p.what()
+	}
+	return ""
+}
+
+// OwnedLives is OwnedAt for who needs no words.
+func (st *Stack) OwnedLives(place uint64) bool { return st.owned.at(place) != nil }
+
+// PoolObject names what the objects of one of its pools have, "finalizer of T"; "" where they have none.
+func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
 // Left is what speaks against the end of what ran in the open scopes: scopes from a depth up that were left open, and what
 // a Try... met in any, which is told with this.

@@ -17,7 +17,6 @@ type watch struct {
 type Made struct {
 	Offset, Size uint64       // from the arena's header; bytes
 	Type         reflect.Type // of one
-	Count        int
 	Pool         bool
 	Scope, Label string
 	Site         arena_c.Site // where it was made
@@ -64,8 +63,8 @@ func (st *Stack) watchPool(s Scope, header *arena_c.Pool, of reflect.Type) {
 	st.watch.pools[header] = of
 	if arena_c.Checked {
 		at := arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.h)) + header.Chunks
-		st.note(s, Made{Offset: at, Size: header.Stride * uint64(header.Count), Type: of,
-			Count: int(header.Count), Pool: true})
+		size := header.Stride * uint64(header.Count)
+		st.note(s, Made{Offset: at, Size: size, Type: of, Pool: true})
 	}
 }
 
@@ -109,8 +108,7 @@ func notedSlice[T any](s Scope, list []T) []T {
 	if arena_c.Checked {
 		if st := s.watching(); st != nil {
 			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))),
-				Size: sizeOf[T](len(list)),
-				Type: reflect.TypeFor[T](), Count: len(list)})
+				Size: sizeOf[T](len(list)), Type: reflect.TypeFor[T]()})
 		}
 	}
 	return list
@@ -127,7 +125,7 @@ func notedMore[T any](s Scope, first *T, from, to int) {
 	}
 	if n := len(st.watch.made); from != 0 && n != 0 {
 		m := &st.watch.made[n-1]
-		m.Size, m.Count = m.Size+sizeOf[T](to-from), m.Count+to-from
+		m.Size += sizeOf[T](to - from)
 	} else {
 		notedSlice(s, unsafe.Slice(first, to))
 	}

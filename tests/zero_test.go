@@ -86,7 +86,7 @@ var bare = []string{
 // from their constructor is good for.
 var onlyRead = []string{
 	"budget.Budget", "budget.Exclusive", "budget.Plan", "budget.RegionReport", "budget.Report", "budget.State",
-	"save.Difference", "save.PartLayout", "save.Ring", "save.State", "scope.FullError", "scope.Misuse", "scope.Stack",
+	"save.Difference", "save.Ring", "save.State", "scope.FullError", "scope.Misuse", "scope.Stack",
 }
 
 // TestZerosAreAll looks at the source: what has type parameters or methods, and no zero value here.

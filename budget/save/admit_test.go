@@ -59,24 +59,27 @@ const holesFaults = "\n\t3 bytes of padding behind holes.A may hold anything; wr
 // refused in a state region, with each field; elsewhere nobody asks.
 func TestTypesOfStates(t *testing.T) {
 	b := open(t, twoRegions())
+	begin := func(fn func(*budget.Region, scope.Scope)) string {
+		return panicOf(t, func() { load(t, b, "level", fn) })
+	}
+	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.holes:"+holesFaults,
+		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, holesMaker) }))
+	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.tree:"+holesFaults,
+		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, treeMaker) }))
+	assert.Equal(t, "save: BUG: the state of region level can't have a save_test.addresses:"+
+		"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr "+
+		"for what lies in the region, or "+
+		"uint64 for a number"+
+		"\n\taddresses.Room (scope.Addr[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
+		"nothing in another process; "+
+		"use arena.Ptr, or the arena.Handle of a HandlePool"+
+		"\n\taddresses.Other (scope.Ref[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
+		"nothing in another process; "+
+		"use arena.Ptr, or the arena.Handle of a HandlePool"+
+		"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and "+
+		"keep the Owned beside the state",
+		begin(func(r *budget.Region, s scope.Scope) { save.Begin(r, s, addressesMaker) }))
 	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
-		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.holes:"+holesFaults,
-			panicOf(t, func() { save.Begin(r, s, holesMaker) }))
-		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.tree:"+holesFaults,
-			panicOf(t, func() { save.Begin(r, s, treeMaker) }))
-		assert.Equal(t, "save: BUG: the state of region level can't have a save_test.addresses:"+
-			"\n\taddresses.Where (uintptr) is an address, or has another size elsewhere; use arena.Ptr "+
-			"for what lies in the region, or "+
-			"uint64 for a number"+
-			"\n\taddresses.Room (scope.Addr[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
-			"nothing in another process; "+
-			"use arena.Ptr, or the arena.Handle of a HandlePool"+
-			"\n\taddresses.Other (scope.Ref[github.com/upfront-mem/upfront/budget/save_test.room]) means "+
-			"nothing in another process; "+
-			"use arena.Ptr, or the arena.Handle of a HandlePool"+
-			"\n\taddresses.Own (scope.Owned) means nothing in another process; use a number of yours, and "+
-			"keep the Owned beside the state",
-			panicOf(t, func() { save.Begin(r, s, addressesMaker) }))
 		state, _ := save.Begin(r, s, fineMaker)
 		fineMaker.Pool(s, 3)
 		save.NewRing(s, 1, state)

@@ -8,10 +8,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// check refuses an image from outside that no play could have left in what isn't the game's own: the
-// words of pools and of the chain. The bytes between them may be any. Cost: O(chunks), and a look at
-// the bytes of those that aren't live; no Go allocation. pre: the state is of a state region. The
-// image is as it was afterwards.
+// check refuses an image from outside that no play could have left in what isn't the game's own:
+// the words of pools and of the chain. The bytes between them may be any. Cost: O(chunks), and a
+// look at the bytes of those that aren't live; no Go allocation. pre: the state is of a state
+// region. The image is as it was afterwards.
 func (p *part) check(image []byte) error {
 	words, state := image[p.words:p.from], image[p.from:p.to]
 	for _, node := range p.nodes {

@@ -2,6 +2,7 @@ package save
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -25,8 +26,11 @@ type Difference struct {
 	Made         string // function and file:line
 }
 
-// String is all of it in one line.
+// String is all of it in one line; "equal" where there is none.
 func (d Difference) String() string {
+	if d == (Difference{}) {
+		return "equal"
+	}
 	var b strings.Builder
 	b.WriteString("region " + d.Region + ": ")
 	switch {
@@ -81,12 +85,12 @@ func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 }
 
 // diff compares two images of the layout.
-func (l *Layout) diff(a, b []byte) (Difference, bool) {
+func (l *layout) diff(a, b []byte) (Difference, bool) {
 	known, begin := l.byName(), uint64(0)
 	for i := range l.Parts {
 		p := &l.Parts[i]
-		from, to, next := p.Span(begin)
-		c := comparison{PartLayout: p, known: known, words: [2][]byte{a[begin:from], b[begin:from]},
+		from, to, next := p.span(begin)
+		c := comparison{partLayout: p, known: known, words: [2][]byte{a[begin:from], b[begin:from]},
 			bytes: [2][]byte{a[from:to], b[from:to]}}
 		if d, differ := c.first(); differ {
 			return d, true
@@ -98,8 +102,8 @@ func (l *Layout) diff(a, b []byte) (Difference, bool) {
 
 // comparison is of one region's state, in A and in B.
 type comparison struct {
-	*PartLayout
-	known        map[string]*Type
+	*partLayout
+	known        map[string]*typeLayout
 	words, bytes [2][]byte
 }
 
@@ -138,9 +142,9 @@ func (c *comparison) unequal(from, to uint64) int {
 }
 
 // pool compares a pool.
-func (c *comparison) pool(index int, q *PoolLayout) (Difference, bool) {
+func (c *comparison) pool(index int, q *poolLayout) (Difference, bool) {
 	state := func(of int, chunk uint64) byte { return c.bytes[of][q.Offset-1-chunk] }
-	d := Difference{Region: c.Region, Offset: c.Mark + q.Offset}
+	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + q.Offset}
 	c.book(&d, q.Offset)
 	for i := range q.Count {
 		if a, b := state(0, i), state(1, i); (a == arena_c.ChunkLive) != (b == arena_c.ChunkLive) {
@@ -202,7 +206,7 @@ func stateName(s byte) string {
 
 // at names what lies at a byte that differs.
 func (c *comparison) at(at uint64) Difference {
-	d := Difference{Region: c.Region, Offset: c.Mark + at}
+	d := Difference{Region: cmp.Or(c.Slot, c.Region), Offset: c.Mark + at}
 	object := c.book(&d, at)
 	g := c.named(at)
 	if g == nil && object != nil {
@@ -242,7 +246,7 @@ func (c *comparison) at(at uint64) Difference {
 func hex(b []byte) string { return fmt.Sprintf("% x", b) }
 
 // book says who made what lies at a byte, if that is known.
-func (c *comparison) book(d *Difference, at uint64) *Object {
+func (c *comparison) book(d *Difference, at uint64) *object {
 	for i := range c.Objects {
 		if o := &c.Objects[i]; at >= o.Offset && at-o.Offset < o.Size {
 			d.Scope, d.Label, d.Made = o.Scope, o.Label, o.Made

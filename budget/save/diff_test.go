@@ -223,9 +223,10 @@ func TestDiffFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, differ)
 	assert.Equal(t, d, found)
-	_, differ, err = save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two))
+	none, differ, err := save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two))
 	require.NoError(t, err)
 	assert.False(t, differ)
+	assert.Equal(t, "equal", none.String())
 
 	base := b.region.Base()
 	from, to := arena.PtrTo(base, b.hall), arena.PtrTo(base, &b.hidden[0])
@@ -234,13 +235,15 @@ func TestDiffFiles(t *testing.T) {
 		Type: "save_test.place", Scope: "level",
 		Label: "made up", Made: "game.load /game.go:12"})
 	found, differ, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two),
-		bytes.NewReader(one), bytes.NewReader(checked))
+		bytes.NewReader(checked))
 	require.NoError(t, err)
 	assert.True(t, differ)
 	if !arena_c.Checked {
 		assert.Contains(t, found.String(),
 			"region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
 		assert.Contains(t, found.String(), "; scope level; label made up; made at game.load /game.go:12)")
+		_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), bytes.NewReader(two))
+		assert.EqualError(t, err, "save: map 1 names nothing: no checked build wrote it")
 	}
 
 	p := newPond(t, open(t, pondPlan()), "level", 1)

@@ -7,13 +7,15 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Of a tracked region only the pages are copied that an image hasn't as they are. Each image has a bit for each of them: the
-// tracker tells which were written, and then they differ from every image.
+// Of a tracked region only the pages are copied that an image hasn't as they are. Each image has a
+// bit for each of them: the tracker tells which were written, and then they differ from every
+// image.
 
 // dirtyPage is what a bit is about. The system's pages may be larger.
 const dirtyPage = 4096
 
-// dirty are the pages of one state that differ from an image, as bits: from the page that the mark lies in.
+// dirty are the pages of one state that differ from an image, as bits: from the page that the mark
+// lies in.
 type dirty []uint64
 
 func newDirty(size uint64) dirty { return make(dirty, size/dirtyPage/64+2) }
@@ -82,8 +84,9 @@ func newTracking(st *State, slots int) *tracking {
 	return t
 }
 
-// scan adds what was written since. What is written in most ticks would cost a page fault in each of them, so the tracker
-// forgets what it told only once a turn of the ring: an image is that old anyway when its place is taken again.
+// scan adds what was written since. What is written in most ticks would cost a page fault in each
+// of them, so the tracker forgets what it told only once a turn of the ring: an image is that old
+// anyway when its place is taken again.
 func (t *tracking) scan() {
 	if t == nil || t.tracker == nil {
 		return
@@ -110,8 +113,8 @@ func (t *tracking) scan() {
 	}
 }
 
-// copy copies what may differ between the state and the image of a slot, to either. What is written to the state is tracked
-// as what anybody writes.
+// copy copies what may differ between the state and the image of a slot, to either. What is written
+// to the state is tracked as what anybody writes.
 func (t *tracking) copy(to, from []byte, slot int) {
 	if t == nil {
 		copy(to, from)
@@ -135,6 +138,15 @@ func (t *tracking) copy(to, from []byte, slot int) {
 		}
 	}
 	clear(d)
+}
+
+// clears says that bytes of an image, from an offset of the state on, are cleared. Nobody writes to the
+// state there.
+func (t *tracking) clears(slot int, from uint64, bytes []byte) {
+	if t != nil && t.tracker != nil && !isZero(bytes) {
+		end := t.edge + from + uint64(len(bytes))
+		t.images[slot].add(int(t.edge+from)/dirtyPage, int(end-1)/dirtyPage+1)
+	}
 }
 
 // replaced says that a slot has another image, from outside.

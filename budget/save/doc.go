@@ -1,6 +1,6 @@
-// Package save copies the whole state of a level, puts it back, hashes it, sends what changed, writes
-// it to a file, and says who differs first. What lives in a region holds no Go pointer and lies in one
-// range, so each of these is a call, whatever the state is made of.
+// Package save copies the whole state of a level, puts it back, hashes it, sends what changed,
+// writes it to a file, and says who differs first. What lives in a region holds no Go pointer and
+// lies in one range, so each of these is a call, whatever the state is made of.
 //
 //	level, err := budget.Load(ctx, region, func(s scope.Scope) (*Level, error) {
 //		l := &Level{lines: readLines(s)}                // what never changes
@@ -14,36 +14,37 @@
 //	err = ring.Restore(ctx, tick)  // in place: same addresses, same handles
 //	hash, err := ring.Hash(tick)   // equal on every machine, or they have parted
 //
-// Use it for rollback, for save games, to send a state to who joins, and to find out which field made
-// two machines differ. It can't put back what lies elsewhere: Go values, files, sockets, what C keeps
-// of its own; and a state that goes on changing its size is none, since a loaded region is frozen.
+// Use it for rollback, for save games, to send a state to who joins, and to find out which field
+// made two machines differ. It can't put back what lies elsewhere: Go values, files, sockets, what
+// C keeps of its own; and a state that goes on changing its size is none, since a loaded region is
+// frozen.
 //
-// Five names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore], [Ring.Hash]. [Ring.Delta] and
-// [Ring.Apply] are for who sends; [Ring.Write] and [Ring.Read] are files; [Ring.Diff] and
+// Five names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore], [Ring.Hash]. [Ring.Delta]
+// and [Ring.Apply] are for who sends; [Ring.Write] and [Ring.Read] are files; [Ring.Diff] and
 // [DiffFiles] say what differs.
 //
 // # What a state is
 //
-// The bytes between Begin and NewRing, and of the pools that were made there how many chunks are free.
-// Chunks that are free are zeros in a snapshot: what was in them is nobody's. So is what says which
-// pool ends at Close, which differs from plan to plan. Handles are state: who
-// plays again from a snapshot gets the same ones. Scopes, pools and pointers into the region stay as
-// good as they were, since nothing moves. In checked and asan builds, where what is put and taken again
-// lies elsewhere, ask for pointers into pools anew; see [State.Rebuild].
+// The bytes between Begin and NewRing, and of the pools that were made there how many chunks are
+// free. Chunks that are free are zeros in a snapshot: what was in them is nobody's. So is what says
+// which pool ends at Close, which differs from plan to plan. Handles are state: who plays again from
+// a snapshot gets the same ones. Scopes, pools and pointers into the region stay as good as they
+// were, since nothing moves. In checked and asan builds, where what is put and taken again lies
+// elsewhere, ask for pointers into pools anew; see [State.Rebuild].
 //
-// Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the bytes
-// are the same on every machine and in every build that got the same inputs. Its loads begin with
-// zeros, and a type with padding or with an address in it is refused, with the field.
+// Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the
+// bytes are the same on every machine and in every build that got the same inputs. Its loads begin
+// with zeros, and a type with padding or with an address in it is refused, with the field.
 //
 // # Failure
 //
 // A state that has no room unwinds as a full of the scope that NewRing was given, with its knob. A
-// snapshot that the ring doesn't hold, of a load that is over, a damaged file or delta, one of other
-// types: an error that says which, and nothing has changed. Whatever comes from outside becomes a
-// snapshot of the ring first, when it is whole and fits; only Restore touches the state.
+// snapshot that the ring doesn't hold, of a load that is over, a damaged file or delta, one of
+// other types: an error that says which, and nothing has changed. Whatever comes from outside
+// becomes a snapshot of the ring first, when it is whole and fits; only Restore touches the state.
 //
 // # Goroutines
 //
-// A Ring belongs to the goroutine that drives its regions. Restore waits for workers that have a region
-// pinned, as a load does; Take doesn't: call it when nobody writes.
+// A Ring belongs to the goroutine that drives its regions. Restore waits for workers that have a
+// region pinned, as a load does; Take doesn't: call it when nobody writes.
 package save

@@ -9,7 +9,11 @@ import (
 var (
 	AppendChanges = appendChanges
 	ApplyChanges  = applyChanges
+	ReadFile      = readFile
 )
+
+// Object is what a load asked for at once.
+type Object = object
 
 // DeltaHeader is the size of a delta's header.
 const DeltaHeader = deltaHeader
@@ -47,6 +51,9 @@ func Live(r *Ring) []byte {
 		p := r.parts[i]
 		p.tracking = nil
 		p.take(image, 0)
+		for _, node := range p.nodes { // as in a snapshot that somebody looked at
+			clear(image[p.from+int(node.At-p.mark):][:node.Size])
+		}
 	}
 	return image
 }

@@ -224,8 +224,8 @@ func (f *source) text(h fileHead) ([]byte, error) {
 	return text, nil
 }
 
-func (f *source) layout(h fileHead, text []byte) (*Layout, error) {
-	l := new(Layout)
+func (f *source) layout(h fileHead, text []byte) (*layout, error) {
+	l := new(layout)
 	if err := json.Unmarshal(text, l); err != nil {
 		return nil, f.bad(fileHeader, "the description: %w", err)
 	}
@@ -239,16 +239,16 @@ func (f *source) layout(h fileHead, text []byte) (*Layout, error) {
 	return l, nil
 }
 
-// File is a snapshot in a file, for who has no ring for it: tools.
-type File struct {
+// file is a snapshot in a file, for who has no ring for it: tools.
+type file struct {
 	Number, Fingerprint uint64
-	Layout              *Layout
+	Layout              *layout
 	Image               []byte
 }
 
-// ReadFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as
+// readFile reads a file that [Ring.Write] wrote, of whatever program, and looks at it as
 // [Ring.Read] does at what it can. Cost: the file's size of Go heap, and more for the description.
-func ReadFile(rd io.Reader) (*File, error) {
+func readFile(rd io.Reader) (*file, error) {
 	f := source{rd: rd, name: "a file"}
 	h, err := f.head()
 	if err != nil {
@@ -273,22 +273,25 @@ func ReadFile(rd io.Reader) (*File, error) {
 		return nil, f.bad(f.at-len(image),
 			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)
 	}
-	return &File{h.number, h.fingerprint, l, image}, nil
+	return &file{h.number, h.fingerprint, l, image}, nil
 }
 
 // DiffFiles says where two files differ first, as [Ring.Diff] does. Maps are files that a checked
 // build wrote after the same load: of them only what was made where counts, which gives names to
 // what a release knows no name for. An error says which file is none, or in what programs differ.
 func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, err error) {
-	files := make([]*File, 0, 2+len(maps))
+	files := make([]*file, 0, 2+len(maps))
 	for i, rd := range append([]io.Reader{a, b}, maps...) {
 		name := fmt.Sprintf("map %d", i-1)
 		if i < 2 {
 			name = string(rune('A' + i))
 		}
-		f, err := ReadFile(rd)
+		f, err := readFile(rd)
 		if err != nil {
 			return d, false, fmt.Errorf("%s: %w", name, err)
+		}
+		if i >= 2 && !f.Layout.knowsObjects() {
+			return d, false, fmt.Errorf("save: %s names nothing: no checked build wrote it", name)
 		}
 		files = append(files, f)
 		if what := files[0].Layout.differs(f.Layout); what != "" {
@@ -307,6 +310,6 @@ func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, er
 }
 
 // knowsObjects says whether a checked build wrote it.
-func (l *Layout) knowsObjects() bool {
-	return slices.ContainsFunc(l.Parts, func(p PartLayout) bool { return len(p.Objects) != 0 })
+func (l *layout) knowsObjects() bool {
+	return slices.ContainsFunc(l.Parts, func(p partLayout) bool { return len(p.Objects) != 0 })
 }

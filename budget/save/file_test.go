@@ -439,3 +439,37 @@ func TestHostileDescriptions(t *testing.T) {
 		assert.ErrorContains(t, err, fmt.Sprintf("byte %d: %s%d bytes", at, want, uint64(1)<<60))
 	}
 }
+
+// TestSlotsFit: a file of one slot is a snapshot of each that was loaded the same way, and a difference
+// says which slot it is in.
+func TestSlotsFit(t *testing.T) {
+	b := open(t, budget.Plan{Name: "matches", Regions: []budget.RegionPlan{
+		{Name: "match", Size: 64 * budget.KiB, Slots: 2, State: true}}})
+	var rooms [2]*room
+	var rings [2]*save.Ring
+	for i := range rooms {
+		slot, err := b.Slots("match").Acquire()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, slot.Release(background)) }()
+		_, err = budget.Load(background, slot, func(s scope.Scope) (*room, error) {
+			var state *save.State
+			state, rooms[i] = save.Begin(slot, s, roomMaker)
+			rings[i] = save.NewRing(s, 2, state)
+			return nil, nil
+		})
+		require.NoError(t, err)
+	}
+	rooms[0].Tick = 7
+	require.NoError(t, rings[0].Take(1))
+	var file bytes.Buffer
+	require.NoError(t, rings[0].Write(&file, 1))
+	number, err := rings[1].Read(&file)
+	require.NoError(t, err)
+	require.NoError(t, rings[1].Take(2))
+	d, differ, err := rings[1].Diff(number, 2)
+	require.NoError(t, err)
+	assert.True(t, differ)
+	assert.Equal(t, "match 1", d.Region)
+	require.NoError(t, rings[1].Restore(background, number))
+	assert.EqualValues(t, 7, rooms[1].Tick)
+}

@@ -7,8 +7,9 @@ const PageSize = 4096
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Hash is the hash of a snapshot: equal wherever the states are. It is for who wants to know whether two machines agree,
-// not for who fears a forger. Cost: that of CRC32C, once a snapshot; no Go allocation.
+// Hash is the hash of a snapshot: equal wherever the states are. It is for who wants to know
+// whether two machines agree, not for who fears a forger. Cost: that of CRC32C, once a snapshot; no
+// Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
@@ -25,8 +26,8 @@ func (s *slot) sum() uint64 {
 	return s.hash
 }
 
-// PageHashes appends the hash of each page of a snapshot, CRC32C of [PageSize] bytes, the last of what is left: where two
-// machines differ, they need to compare these only. Cost: as Hash.
+// PageHashes appends the hash of each page of a snapshot, CRC32C of [PageSize] bytes, the last of
+// what is left: where two machines differ, they need to compare these only. Cost: as Hash.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	s, err := r.state("PageHashes", number)
 	if err != nil {
@@ -65,7 +66,7 @@ func (r *Ring) state(what string, number uint64) (*slot, error) {
 	s, err := r.get(number)
 	if err == nil && !s.clean {
 		for i := range r.parts {
-			r.parts[i].clean(s.image)
+			r.parts[i].clean(s.image, s.index)
 		}
 		s.clean = true
 	}

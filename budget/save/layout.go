@@ -12,27 +12,28 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Layout describes a snapshot: what a file has beside the bytes, and what gives them names. All
+// layout describes a snapshot: what a file has beside the bytes, and what gives them names. All
 // sizes and offsets are bytes.
-type Layout struct {
+type layout struct {
 	Plan  string       `json:"plan"`
-	Parts []PartLayout `json:"parts"`
-	Types []Type       `json:"types"`
+	Parts []partLayout `json:"parts"`
+	Types []typeLayout `json:"types"`
 }
 
-// PartLayout is the state of one region. Its image is two words for each pool, how many chunks are
+// partLayout is the state of one region. Its image is two words for each pool, how many chunks are
 // free and how many retired, and then the bytes, up to a line of 64.
-type PartLayout struct {
-	Region  string       `json:"region"`
-	Mark    uint64       `json:"mark"` // where it begins, from the region's first byte, as an arena.Base
+type partLayout struct {
+	Region  string       `json:"region"`         // its name in the plan
+	Slot    string       `json:"slot,omitempty"` // and that of the slot: what is of one fits another
+	Mark    uint64       `json:"mark"`           // where it begins, from the region's first byte, as an arena.Base
 	Size    uint64       `json:"size"`
 	Root    string       `json:"root"` // its type
-	Pools   []PoolLayout `json:"pools,omitempty"`
-	Objects []Object     `json:"objects,omitempty"` // by offset; only a checked build knows them
+	Pools   []poolLayout `json:"pools,omitempty"`
+	Objects []object     `json:"objects,omitempty"` // by offset; only a checked build knows them
 }
 
-// PoolLayout is a pool in a state. Offsets count from the state's first byte.
-type PoolLayout struct {
+// poolLayout is a pool in a state. Offsets count from the state's first byte.
+type poolLayout struct {
 	Type    string `json:"type"`
 	Count   uint64 `json:"count"`
 	Stride  uint64 `json:"stride"`
@@ -41,8 +42,8 @@ type PoolLayout struct {
 	Handles bool   `json:"handles,omitempty"`
 }
 
-// Object is what a load asked for at once.
-type Object struct {
+// object is what a load asked for at once.
+type object struct {
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size"`
 	Type   string `json:"type"` // of one
@@ -52,26 +53,26 @@ type Object struct {
 	Made   string `json:"made,omitempty"` // function and file:line
 }
 
-// Type is how a value lies in memory. Kind is that of package reflect for what is a number, which
-// has a size in its name; struct, array; or ptr, slice, string, inline and handle for those of
-// package arena.
-type Type struct {
-	Name   string  `json:"name"`
-	Kind   string  `json:"kind"`
-	Size   uint64  `json:"size"`
-	Of     string  `json:"of,omitempty"`    // of an array, a ptr, a slice
-	Count  uint64  `json:"count,omitempty"` // of an array
-	Fields []Field `json:"fields,omitempty"`
+// typeLayout is how a value lies in memory. Kind is that of package reflect for what is a number,
+// which has a size in its name; struct, array; or ptr, slice, string, inline and handle for those
+// of package arena.
+type typeLayout struct {
+	Name   string        `json:"name"`
+	Kind   string        `json:"kind"`
+	Size   uint64        `json:"size"`
+	Of     string        `json:"of,omitempty"`    // of an array, a ptr, a slice
+	Count  uint64        `json:"count,omitempty"` // of an array
+	Fields []fieldLayout `json:"fields,omitempty"`
 }
 
-// Field is one of a struct.
-type Field struct {
+// fieldLayout is one of a struct.
+type fieldLayout struct {
 	Name   string `json:"name"`
 	Offset uint64 `json:"offset"`
 	Type   string `json:"type"`
 }
 
-// numbers are the kinds that have a size, which are types, too, that no Layout lists.
+// numbers are the kinds that have a size, which are types, too, that no layout lists.
 var numbers = map[string]uint64{"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8,
 	"uint8": 1, "uint16": 2,
 	"uint32": 4, "uint64": 8, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
@@ -83,7 +84,7 @@ const (
 )
 
 // describe is the layout of the ring's snapshots, worked out once.
-func (r *Ring) describe() *Layout {
+func (r *Ring) describe() *layout {
 	if r.layout != nil {
 		return r.layout
 	}
@@ -91,11 +92,11 @@ func (r *Ring) describe() *Layout {
 	d.Plan = r.parts[0].saved.Budget()
 	for i := range r.parts {
 		p := &r.parts[i]
-		part := PartLayout{Region: p.saved.Name(), Mark: p.mark - p.header().Start, Size: p.Size(),
+		part := partLayout{Region: p.saved.Region(), Slot: p.saved.Slot(), Mark: p.mark - p.header().Start, Size: p.Size(),
 			Root: d.name(p.root)}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
-			part.Pools = append(part.Pools, PoolLayout{d.name(pool.of), uint64(h.Count), h.Stride,
+			part.Pools = append(part.Pools, poolLayout{d.name(pool.of), uint64(h.Count), h.Stride,
 				pool.first,
 				pool.first + h.Numbers - h.Chunks, h.Handles != 0})
 		}
@@ -104,12 +105,12 @@ func (r *Ring) describe() *Layout {
 	for i := range r.parts { // last: a release build has the same names for the others
 		for _, m := range r.parts[i].made {
 			part := &d.Parts[i]
-			part.Objects = append(part.Objects, Object{m.Offset - r.parts[i].mark, m.Size, d.name(m.Type),
+			part.Objects = append(part.Objects, object{m.Offset - r.parts[i].mark, m.Size, d.name(m.Type),
 				m.Pool, m.Scope, m.Label,
 				firstCall(m.Site)})
 		}
 	}
-	r.layout = &d.Layout
+	r.layout = &d.layout
 	return r.layout
 }
 
@@ -124,7 +125,7 @@ var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
 // describer gives types names.
 type describer struct {
-	Layout
+	layout
 	names map[reflect.Type]string
 	used  map[string]int
 }
@@ -143,8 +144,8 @@ func (d *describer) name(t reflect.Type) string {
 	}
 	d.names[t] = name
 	at := len(d.Types)
-	d.Types = append(d.Types, Type{Name: name})
-	of := Type{Name: name, Size: uint64(t.Size()), Kind: t.Kind().String()}
+	d.Types = append(d.Types, typeLayout{Name: name})
+	of := typeLayout{Name: name, Size: uint64(t.Size()), Kind: t.Kind().String()}
 	generic, _, _ := strings.Cut(t.Name(), "[")
 	switch ours := t.PkgPath() == arenaPath; {
 	case ours && generic == "Ptr":
@@ -163,7 +164,7 @@ func (d *describer) name(t reflect.Type) string {
 		for i := range t.NumField() {
 			f := t.Field(i)
 			if f.Type.Size() != 0 {
-				of.Fields = append(of.Fields, Field{f.Name, uint64(f.Offset), d.name(f.Type)})
+				of.Fields = append(of.Fields, fieldLayout{f.Name, uint64(f.Offset), d.name(f.Type)})
 			}
 		}
 	case of.Kind == "int", of.Kind == "uint":
@@ -174,10 +175,10 @@ func (d *describer) name(t reflect.Type) string {
 }
 
 // fingerprint is over all that must be the same for a snapshot to fit: not where things were made.
-func (l *Layout) fingerprint() uint64 {
-	same := Layout{Plan: l.Plan, Parts: slices.Clone(l.Parts), Types: l.needed()}
+func (l *layout) fingerprint() uint64 {
+	same := layout{Plan: l.Plan, Parts: slices.Clone(l.Parts), Types: l.needed()}
 	for i := range same.Parts {
-		same.Parts[i].Objects = nil
+		same.Parts[i].Objects, same.Parts[i].Slot = nil, ""
 	}
 	text, _ := json.Marshal(same) // of numbers and strings
 	h := fnv.New64a()
@@ -187,7 +188,7 @@ func (l *Layout) fingerprint() uint64 {
 
 // needed are the types of roots and pools, and all that they are made of or point to, in this
 // order.
-func (l *Layout) needed() (list []Type) {
+func (l *layout) needed() (list []typeLayout) {
 	known, seen := l.byName(), map[string]bool{}
 	var names []string
 	for i := range l.Parts {
@@ -214,10 +215,10 @@ func (l *Layout) needed() (list []Type) {
 }
 
 // byName has the numbers, too.
-func (l *Layout) byName() map[string]*Type {
-	known := make(map[string]*Type, len(l.Types)+len(numbers))
+func (l *layout) byName() map[string]*typeLayout {
+	known := make(map[string]*typeLayout, len(l.Types)+len(numbers))
 	for name, size := range numbers {
-		known[name] = &Type{Name: name, Kind: name, Size: size}
+		known[name] = &typeLayout{Name: name, Kind: name, Size: size}
 	}
 	for i := range l.Types {
 		known[l.Types[i].Name] = &l.Types[i]
@@ -226,16 +227,16 @@ func (l *Layout) byName() map[string]*Type {
 }
 
 // imageSize is the bytes of a snapshot. pre: check has passed.
-func (l *Layout) imageSize() (size uint64) {
+func (l *layout) imageSize() (size uint64) {
 	for i := range l.Parts {
-		_, _, size = l.Parts[i].Span(size)
+		_, _, size = l.Parts[i].span(size)
 	}
 	return size
 }
 
-// Span is where the part's bytes lie in an image, its first word at begin, and where the next part
+// span is where the part's bytes lie in an image, its first word at begin, and where the next part
 // begins.
-func (p *PartLayout) Span(begin uint64) (from, to, next uint64) {
+func (p *partLayout) span(begin uint64) (from, to, next uint64) {
 	from = begin + poolWords*uint64(len(p.Pools))
 	to = from + p.Size
 	return from, to, (to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
@@ -243,7 +244,7 @@ func (p *PartLayout) Span(begin uint64) (from, to, next uint64) {
 
 // differs says in which way another layout differs first, which is a file's; "" when it doesn't.
 // What is a cause comes before what follows from it.
-func (l *Layout) differs(file *Layout) string {
+func (l *layout) differs(file *layout) string {
 	differ := func(what string, here, there any) string {
 		return fmt.Sprintf("%s: %v here, and %v in the file", what, here, there)
 	}
@@ -297,7 +298,7 @@ func (l *Layout) differs(file *Layout) string {
 	return ""
 }
 
-func (t *Type) differs(file *Type) string {
+func (t *typeLayout) differs(file *typeLayout) string {
 	if file == nil {
 		return fmt.Sprintf("type %s: the file has none", t.Name)
 	}
@@ -324,6 +325,6 @@ func (t *Type) differs(file *Type) string {
 	return ""
 }
 
-func (t *Type) text() string {
+func (t *typeLayout) text() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", t.Kind, t.Of))
 }

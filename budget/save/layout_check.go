@@ -13,7 +13,7 @@ const sizeMax = arena_c.OffsetMax
 
 // check refuses a layout from outside that no ring has written: what lies outside of what it is in,
 // a type that contains itself, a name that nothing has, or that a terminal would obey.
-func (l *Layout) check() error {
+func (l *layout) check() error {
 	known := l.byName()
 	if len(known) != len(l.Types)+len(numbers) {
 		return fmt.Errorf("a type is there twice")
@@ -40,7 +40,7 @@ func (l *Layout) check() error {
 	return nil
 }
 
-func (t *Type) check(known map[string]*Type) error {
+func (t *typeLayout) check(known map[string]*typeLayout) error {
 	of := known[t.Of]
 	switch size, isNumber := numbers[t.Kind]; {
 	case !isPrintable(t.Name):
@@ -68,7 +68,7 @@ func (t *Type) check(known map[string]*Type) error {
 	return nil
 }
 
-func (t *Type) checkFields(known map[string]*Type) error {
+func (t *typeLayout) checkFields(known map[string]*typeLayout) error {
 	end := uint64(0)
 	for _, f := range t.Fields {
 		of := known[f.Type]
@@ -86,11 +86,11 @@ func (t *Type) checkFields(known map[string]*Type) error {
 }
 
 // nested is a type that contains itself, or "".
-func (l *Layout) nested(known map[string]*Type) string {
+func (l *layout) nested(known map[string]*typeLayout) string {
 	const begun, done = 1, 2
-	state := map[*Type]int{}
-	var look func(t *Type) string
-	look = func(t *Type) (name string) {
+	state := map[*typeLayout]int{}
+	var look func(t *typeLayout) string
+	look = func(t *typeLayout) (name string) {
 		switch state[t] {
 		case begun:
 			return t.Name
@@ -115,12 +115,12 @@ func (l *Layout) nested(known map[string]*Type) string {
 	return ""
 }
 
-func (p *PartLayout) check(known map[string]*Type) error {
+func (p *partLayout) check(known map[string]*typeLayout) error {
 	if root := known[p.Root]; p.Size >= sizeMax || p.Mark >= sizeMax || root == nil ||
 		root.Size > p.Size {
 		return fmt.Errorf("a root %q in a state of %d bytes", p.Root, p.Size)
 	}
-	if !isPrintable(p.Region) {
+	if !isPrintable(p.Region) || !isPrintable(p.Slot) {
 		return fmt.Errorf("a name that can't be printed")
 	}
 	end := uint64(0)

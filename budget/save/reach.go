@@ -11,7 +11,7 @@ import (
 // thing is what lies in a state as values of one type, one behind the other.
 type thing struct {
 	path   string // "room.Lights"
-	of     *Type
+	of     *typeLayout
 	offset uint64
 	count  uint64
 	many   bool // an index is part of its values' names
@@ -33,23 +33,23 @@ const reachSteps = 1 << 24
 // once, those on the way before what they lead to. The bytes are of a snapshot, and trusted in
 // nothing.
 type reach struct {
-	part  *PartLayout
-	known map[string]*Type
+	part  *partLayout
+	known map[string]*typeLayout
 	bytes []byte
 	queue []thing
 	seen  map[seen]bool
-	leads map[*Type]bool
+	leads map[*typeLayout]bool
 	steps int
 }
 
 type seen struct {
-	of            *Type
+	of            *typeLayout
 	offset, count uint64
 }
 
 // things gives all until yield is false.
-func (p *PartLayout) things(known map[string]*Type, bytes []byte, yield func(*thing) bool) {
-	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{}, leads: map[*Type]bool{}}
+func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield func(*thing) bool) {
+	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{}, leads: map[*typeLayout]bool{}}
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
 	for i := range p.Pools {
 		q := &p.Pools[i]
@@ -91,7 +91,7 @@ func (r *reach) add(g thing) {
 }
 
 // from adds what one value leads to.
-func (r *reach) from(t *Type, at uint64, name string) {
+func (r *reach) from(t *typeLayout, at uint64, name string) {
 	r.steps++
 	word := func(n uint64) uint64 { return binary.LittleEndian.Uint64(r.bytes[at+n:]) }
 	switch t.Kind {
@@ -123,7 +123,7 @@ func (r *reach) to(g thing, stored uint64) {
 }
 
 // leadsOn says whether values of a type may lead anywhere.
-func (r *reach) leadsOn(t *Type) bool {
+func (r *reach) leadsOn(t *typeLayout) bool {
 	leads, ok := r.leads[t]
 	if ok {
 		return leads
@@ -141,7 +141,7 @@ func (r *reach) leadsOn(t *Type) bool {
 	return leads
 }
 
-func (q *PoolLayout) chunk(index uint64) string {
+func (q *poolLayout) chunk(index uint64) string {
 	return fmt.Sprintf("chunk %d of the pool of %s", index, q.Type)
 }
 

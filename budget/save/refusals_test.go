@@ -2,6 +2,7 @@ package save_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -167,6 +168,8 @@ func TestWhereStatesBegin(t *testing.T) {
 		}))
 		assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("extra"), s, roomMaker) }), "a state of region extra begins in its load")
 		state, _ := save.Begin(r, s, roomMaker)
+		assert.Equal(t, `budget "two": BUG: a load of region level has one state, which began before`,
+			panicOf(t, func() { save.Begin(r, s, roomMaker) }))
 		load := func(t *testing.T, r *budget.Region, fn func(scope.Scope)) {
 			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) { fn(in); return nil, nil })
 			require.NoError(t, err)
@@ -182,19 +185,25 @@ func TestWhereStatesBegin(t *testing.T) {
 	assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("level"), outer, roomMaker) }), "a state of region level begins in its load")
 }
 
-// TestFullRing: a ring that has no room is a full of its scope, which names the key.
+// TestFullRing: a ring that has no room is a full of its scope, which names the key, and a size that
+// is enough for all of it.
 func TestFullRing(t *testing.T) {
-	b := open(t, twoRegions())
-	r := b.Region("level")
-	_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
-		state, _ := save.Begin(r, s, roomMaker)
-		byteMaker.Slice(s, 30*budget.KiB)
-		save.NewRing(s, 8, state)
-		return nil, nil
-	})
+	loaded := func(plan budget.Plan) error {
+		r := open(t, plan).Region("level")
+		_, err := budget.Load(background, r, func(s scope.Scope) (*room, error) {
+			state, _ := save.Begin(r, s, roomMaker)
+			byteMaker.Slice(s, 30*budget.KiB)
+			save.NewRing(s, 8, state)
+			return nil, nil
+		})
+		return err
+	}
+	plan := twoRegions()
 	var full *scope.FullError
-	require.ErrorAs(t, err, &full)
+	require.ErrorAs(t, loaded(plan), &full)
 	assert.Equal(t, "regions[0].size", full.Key)
+	plan.Regions[0].Size = full.Need
+	require.NoError(t, loaded(plan))
 }
 
 // TestObjectsThatEnded: what a finalizer did can't be undone; a restore is refused then, and only then.
@@ -226,4 +235,125 @@ func TestObjectsThatEnded(t *testing.T) {
 	assert.ErrorContains(t, ring.Restore(background, 1), "1 finalizers ran")
 	assert.EqualValues(t, 7, live.Tick, "nothing has changed")
 	assert.Equal(t, 1, voices.Live())
+}
+
+// TestStatesThatDontFit: one load has one state, and a ring those of one budget, each once.
+func TestStatesThatDontFit(t *testing.T) {
+	a, b := open(t, twoRegions()), open(t, twoRegions())
+	var states [2]*save.State
+	for i, b := range []*budget.Budget{a, b} {
+		load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+			states[i], _ = save.Begin(r, s, roomMaker)
+			assert.Contains(t, panicOf(t, func() { save.Begin(r, s, roomMaker) }),
+				"a load of region level has one state, which began before")
+		})
+	}
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, states[0], states[1]) }),
+			`a state of budget "two", together with one of budget "two"`)
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, states[1], states[1]) }),
+			"two states of region level")
+	})
+}
+
+// TestRingAgain: a state has another ring when the one before is gone, or was never whole.
+func TestRingAgain(t *testing.T) {
+	b := open(t, twoRegions())
+	var state *save.State
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ = save.Begin(r, s, roomMaker)
+		byteMaker.Slice(s, 1000)
+	})
+	for _, count := range []int{1 << 30, 10, 9} {
+		_, err := budget.Load(background, b.Region("rollback"), func(s scope.Scope) (*room, error) {
+			ring := save.NewRing(s, count, state)
+			assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), "has a ring already")
+			require.NoError(t, ring.Take(1))
+			return nil, ring.Restore(background, 1)
+		})
+		if count == 1<<30 {
+			require.ErrorIs(t, err, budget.ErrFull)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// TestScopeOfARing: what the scope of a ring was refused is nothing of the ring's.
+func TestScopeOfARing(t *testing.T) {
+	b := open(t, twoRegions())
+	var state *save.State
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) { state, _ = save.Begin(r, s, roomMaker) })
+	var ring *save.Ring
+	var own scope.Scope
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { own, ring = s, save.NewRing(s, 1, state) })
+	require.Nil(t, roomMaker.TryNew(own))
+	require.ErrorContains(t, own.Err(), "frozen")
+	require.NoError(t, ring.Take(1))
+	require.NoError(t, ring.Restore(background, 1))
+	assert.ErrorContains(t, b.Region("rollback").Rewind(background), "frozen")
+}
+
+// TestTakeWhileAnObjectEnds: what a finalizer does can't be undone, nor what it has begun.
+func TestTakeWhileAnObjectEnds(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var voices scope.ObjectPool[voice]
+	atEnd := func() error { return nil }
+	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+		state, _ := save.Begin(r, s, roomMaker)
+		voices = atEndMaker.Pool(s, 2)
+		ring = save.NewRing(s, 2, state)
+	})
+	ending = func() error { return atEnd() }
+	defer func() { ending = nil }()
+	v := voices.Get()
+	atEnd = func() error { return errors.Join(ring.Take(1), ring.Restore(background, 1)) }
+	require.NoError(t, voices.Put(v))
+	assert.ErrorContains(t, ring.Restore(background, 1), "1 objects began or ended since")
+	atEnd = func() error { return nil }
+	require.NotNil(t, voices.Get())
+	require.NotNil(t, voices.Get(), "none is lost")
+}
+
+var ending func() error
+
+var atEndMaker = scope.Object(func(*voice) error {
+	if ending == nil {
+		return nil
+	}
+	return ending()
+})
+
+// TestOwnedValuesThatEnded: a snapshot in which one lived isn't put back; one in which it had ended is.
+func TestOwnedValuesThatEnded(t *testing.T) {
+	b := open(t, twoRegions())
+	var ring *save.Ring
+	var kept [4]scope.Owned
+	load(t, b, "extra", func(r *budget.Region, s scope.Scope) {
+		before := s.Keep(new(int8))
+		state, _ := save.Begin(r, s, roomMaker)
+		for i, v := range []any{new(int16), new(int32), new(int64)} {
+			kept[i] = s.Keep(v)
+		}
+		kept[3] = before
+		ring = save.NewRing(s, 4, state)
+	})
+	require.NoError(t, ring.Take(1))
+	kept[3].Cancel()
+	require.NoError(t, ring.Restore(background, 1), "it is none of the state")
+	kept[1].Cancel()
+	ended := "a value of *int32 was closed, run or cancelled since"
+	assert.ErrorContains(t, ring.Restore(background, 1), ended)
+	require.NoError(t, ring.Take(2))
+	require.NoError(t, ring.Restore(background, 2))
+	assert.ErrorContains(t, ring.Restore(background, 1), ended)
+	require.NoError(t, kept[0].CloseNow())
+	require.NoError(t, ring.Take(3))
+	assert.ErrorContains(t, ring.Restore(background, 2), "a value of *int16 was closed")
+	kept[2].Cancel()
+	assert.ErrorContains(t, ring.Restore(background, 3), "a value of *int64 was closed")
+	assert.ErrorContains(t, ring.Restore(background, 2), "was closed, run or cancelled since")
+	require.NoError(t, ring.Take(4))
+	require.NoError(t, ring.Restore(background, 4))
 }

@@ -13,14 +13,16 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick, most often. A snapshot
-// takes the place of that with its number, else of the one with the lowest.
+// Ring is the last n snapshots of a state, or of several together, each with a number: of a tick,
+// most often. A snapshot takes the place of that with its number, else of the one with the lowest.
 type Ring struct {
 	scope     scope.Scope // that it lies in
+	record    *arena_c.Record
+	gen       uint64 // of the record while the scope is alive
 	parts     []part
 	slots     []slot
 	spare     []byte  // of state regions: an image on which what comes from outside is looked at
-	layout    *Layout // if it is known
+	layout    *layout // if it is known
 	exclusive *budget.Exclusive
 }
 
@@ -39,6 +41,7 @@ type slot struct {
 	held       bool
 	clean      bool     // what was left in free chunks is cleared
 	finalizers []uint64 // that had run, by part
+	living     []int    // owned values, by part
 	hash       uint64   // if hashed
 	hashed     bool
 }
@@ -47,10 +50,11 @@ const poolWords = 8 // bytes of an image for what a pool's header has: free and 
 
 var imageMaker = scope.Plain[byte]()
 
-// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and ends the state that
-// begins in s: what is made there afterwards is none of it. s is the scope of the load of the state, or of a region above, which is loaded later: all
-// states have ended then. A full scope unwinds, which names the key to raise. Everything else is a caller's bug and
-// panics. Cost: count times the size of the states, Go allocations.
+// NewRing gives memory in s for count snapshots of the states, of state regions for one more, and
+// ends the state that begins in s: what is made there afterwards is none of it. s is the scope of
+// the load of the state, or of a region above, which is loaded later: all states have ended then. A
+// full scope unwinds, which names the key to raise. Everything else is a caller's bug and panics.
+// Cost: count times the size of the states, Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
@@ -73,23 +77,30 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if outside {
 		images++
 	}
-	// At once: who is full says how much is enough for all of them. More than there are numbers for is
-	// full as well.
-	all := math.MaxInt
-	if images <= all/size {
-		all = images * size
+	total := math.MaxInt // more than a scope has
+	if images <= total/max(size, 1) {
+		total = images * size
 	}
-	memory := imageMaker.SliceAligned(s, all, arena_c.LineSize)
-	image := func(i int) []byte { return memory[i*size : (i+1)*size : (i+1)*size] }
+	// At once, and from a line on: so a full names a size that is enough.
+	imageMaker.SliceAligned(s, 0, arena_c.LineSize)
+	all := imageMaker.SliceAligned(s, total, arena_c.LineSize)
+	next := func() (image []byte) {
+		image, all = all[:size:size], all[size:]
+		return image
+	}
 	for i := range count {
-		r.slots = append(r.slots, slot{index: i, image: image(i),
-			finalizers: make([]uint64, len(states))})
+		r.slots = append(r.slots, slot{index: i, image: next(), finalizers: make([]uint64, len(states)),
+			living: make([]int, len(states))})
 	}
 	if outside {
-		r.spare = image(count)
+		r.spare = next()
 	}
+	header, gen := s.C()
+	h := (*arena_c.Scopes)(header)
+	r.record, r.gen = h.Record(h.Find(gen)), gen
 	for i := range r.parts {
 		r.parts[i].tracking = newTracking(r.parts[i].State, count)
+		r.parts[i].ring = r
 	}
 	return r
 }
@@ -100,9 +111,11 @@ func (r *Ring) Size() int { return len(r.slots[0].image) }
 // Has says whether the ring holds the snapshot of that number.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil }
 
-// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error says that a region was
-// loaded again or rewound; in checked builds also that what was made before Begin was written since. Cost: a copy of the
-// states, of a tracked region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go allocation.
+// Take makes a snapshot of the states as they are now. Nobody may write them meanwhile. An error
+// says that a region's load isn't over, or that it was loaded again or rewound; in checked builds
+// also that what was made before Begin was written since. Cost: a copy of the states, of a tracked
+// region (budget.RegionPlan.Track) of what was written, and a system call; else none, and no Go
+// allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -117,15 +130,18 @@ func (r *Ring) Take(number uint64) error {
 		p := &r.parts[i]
 		p.take(to.image, to.index)
 		to.finalizers[i] = p.saved.Stack().Finalizers()
+		to.living[i] = p.living()
 	}
 	to.number, to.held = number, true
 	return nil
 }
 
-// Restore puts the snapshot of that number in place: all states are as they were when it was taken. It waits until ctx ends for
-// workers that have one of the regions pinned; what it refuses changes nothing: a number that the ring doesn't hold, a
-// region that was loaded again, and objects with a finalizer that began or ended since, by their type. Cost: a copy of the
-// states; no Go allocation, no system call, but for what Rebuild's functions do.
+// Restore puts the snapshot of that number in place: all states are as they were when it was taken.
+// It waits until ctx ends for workers that have one of the regions pinned; what it refuses changes
+// nothing: a number that the ring doesn't hold, a region that was loaded again, objects with a
+// finalizer that began or ended since, by their type, and owned values of the state that ended.
+// Cost: a copy of the states; no Go allocation, no system call, but for what Rebuild's functions do. The error of one of these comes last: the
+// states are in place then.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
@@ -137,6 +153,9 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	defer r.exclusive.End()
 	for i := range r.parts {
 		if err := r.parts[i].objects(from, from.finalizers[i]); err != nil {
+			return err
+		}
+		if err := r.parts[i].ownedEnded(from, from.living[i]); err != nil {
 			return err
 		}
 	}
@@ -160,8 +179,15 @@ func (r *Ring) check() error {
 			return err
 		}
 	}
-	return r.scope.Err()
+	if !r.alive() {
+		return r.scope.Err()
+	}
+	return nil
 }
+
+// alive says whether the memory of the ring is there still. What its scope was refused meanwhile is
+// nothing of the ring's, as Err would have it.
+func (r *Ring) alive() bool { return r.record.Gen == r.gen }
 
 func (r *Ring) find(number uint64) *slot {
 	for i := range r.slots {
@@ -233,7 +259,7 @@ func (p *part) take(image []byte, slot int) {
 
 // clean clears what was left in chunks that are free: it differs from build to build; and what says
 // what happens at Close: it differs from plan to plan.
-func (p *part) clean(image []byte) {
+func (p *part) clean(image []byte, slot int) {
 	bytes := image[p.from:p.to]
 	for _, node := range p.nodes {
 		clear(bytes[node.At-p.mark:][:node.Size])
@@ -243,7 +269,9 @@ func (p *part) clean(image []byte) {
 		states, at := pool.states(bytes), pool.first
 		for k := len(states) - 1; k >= 0 && states[k] != arena_c.ChunkFresh; k-- {
 			if states[k] != arena_c.ChunkLive {
-				clear(bytes[at : at+pool.header.Stride])
+				chunk := bytes[at : at+pool.header.Stride]
+				p.tracking.clears(slot, at, chunk)
+				clear(chunk)
 			}
 			at += pool.header.Stride
 		}
@@ -268,18 +296,21 @@ func (p *part) restore(image []byte, slot int) {
 	arena_c.Scatter(startOf(to), uint64(len(to)))
 }
 
+// holds says whether a chunk of such a state has an object: also one whose finalizer is at work.
+func holds(state byte) bool { return state == arena_c.ChunkLive || state == arena_c.ChunkLeaving }
+
 // objects refuses a pool whose objects have a finalizer, if one began or ended since.
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]
-		object := scope.PoolObject(pool.header)
+		object := p.saved.Stack().PoolObject(pool.header)
 		if object == "" {
 			continue
 		}
 		now, then := pool.states(p.bytes()), pool.states(from.image[p.from:p.to])
 		changed := 0
 		for k := range now {
-			if (now[k] == arena_c.ChunkLive) != (then[k] == arena_c.ChunkLive) {
+			if now[k] != then[k] && (holds(now[k]) || holds(then[k])) {
 				changed++
 			}
 		}

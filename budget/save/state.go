@@ -23,6 +23,9 @@ type State struct {
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it, and never change
 	chain   []byte       // their bytes, one after the other
+	owned   []owned      // Go values that are kept in it: not of a state region
+	alive   int          // of owned: the first ones
+	ring    *Ring        // the last one; nil: none was whole yet
 	still   still        // what lies before it, in checked builds
 }
 
@@ -37,10 +40,10 @@ type pool struct {
 // states are the states of the pool's chunks, the last chunk's first, in the bytes of the state.
 func (p *pool) states(bytes []byte) []byte { return bytes[p.first-uint64(p.header.Count) : p.first] }
 
-// Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T, from
-// which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s is the
-// scope that the load's function was given; with another Begin panics. So does a T that a state
-// region may not have, with every field that is at fault. One load has one state.
+// Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T,
+// from which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s
+// is the scope that the load's function was given; with another Begin panics. So does a T that a
+// state region may not have, with every field that is at fault. One load has one state.
 func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -58,8 +61,8 @@ func Begin[T any](r *budget.Region, s scope.Scope, root scope.Maker[T]) (*State,
 	return st, &first[0]
 }
 
-// Rebuild has fn make anew what Go keeps of the state: slices whose length is state, pointers into pools. It runs now, and
-// after each Restore. Its error is Restore's.
+// Rebuild has fn make anew what Go keeps of the state: slices whose length is state, pointers into
+// pools. It runs now, and after each Restore. Its error is Restore's.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()
@@ -83,10 +86,13 @@ func (st *State) bytes() []byte {
 // complete ends the state: s is the scope that the ring is made in.
 func (st *State) complete(s scope.Scope) error {
 	switch err := st.saved.Check(); {
-	case st.end != 0:
+	case st.ring != nil && st.ring.alive():
 		return fmt.Errorf("save: BUG: the state of region %s has a ring already", st.saved.Name())
 	case s != st.own && err != nil:
 		return fmt.Errorf("save: BUG: NewRing in another scope than the load's own: %w", err)
+	}
+	if st.end != 0 { // a ring that isn't there any more, or wasn't whole
+		return st.plain()
 	}
 	st.end = st.header().Cursor
 	var types map[*arena_c.Pool]reflect.Type
@@ -114,8 +120,10 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 // plain refuses what a state region can't have in its state.
 func (st *State) plain() error {
 	if !st.saved.IsState() {
+		st.findOwned()
 		return nil
 	}
+	st.nodes = st.nodes[:0]
 	for node := range st.saved.Stack().NodesSince(st.mark) {
 		if node.Name != "" {
 			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+

@@ -8,7 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// still proves in checked builds that what lies before the state, which no snapshot has, isn't written: a sum for each line.
+// still proves in checked builds that what lies before the state, which no snapshot has, isn't
+// written: a sum for each line.
 type still struct{ lines []uint32 }
 
 func (l *still) begin(st *State) {

@@ -84,3 +84,59 @@ func TestTracked(t *testing.T) {
 		}
 	}
 }
+
+// TestTrackedChunksThatAreCleared: Hash clears chunks that are free, in the snapshot alone. Of a state
+// in which they live again, though nobody wrote to them, a snapshot has what is in them.
+func TestTrackedChunksThatAreCleared(t *testing.T) {
+	b := open(t, trackedPlan(budget.MiB))
+	var state *save.State
+	var pool scope.HandlePool[wide]
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ = save.Begin(r, s, roomMaker)
+		pool = wideMaker.HandlePool(s, 20)
+	})
+	var ring *save.Ring
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { ring = save.NewRing(s, 3, state) })
+	x, h := pool.Get()
+	for i := range x {
+		x[i] = 77
+	}
+	for i := range uint64(9) { // until no page counts as written
+		require.NoError(t, ring.Take(i%3))
+	}
+	pool.Put(h)
+	require.NoError(t, ring.Take(1))
+	hash(t, ring, 1)
+	require.NoError(t, ring.Restore(background, 0))
+	require.NoError(t, ring.Take(1))
+	require.Equal(t, save.Live(ring), save.Image(ring, 1))
+	require.Equal(t, hash(t, ring, 0), hash(t, ring, 1))
+}
+
+// wide is more than a page.
+type wide [1024]uint64
+
+var wideMaker = scope.Plain[wide]()
+
+// TestTrackedBesideReconfigure: what is reconfigured above leaves a tracker alone, and what it knows.
+func TestTrackedBesideReconfigure(t *testing.T) {
+	plan := trackedPlan(budget.MiB)
+	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "a", Size: budget.MiB},
+		budget.RegionPlan{Name: "b", Size: budget.MiB})
+	b := open(t, plan)
+	all, ring := trackedState(t, b, 300_000, 3)
+	plan.Regions[2].Size, plan.Regions[3].Size = budget.MiB/2, budget.MiB/2*3
+	refused := b.Report().NotGranted
+	require.NoError(t, b.Reconfigure(background, plan))
+	assert.Equal(t, refused, b.Report().NotGranted)
+	number := uint64(0)
+	take := func() {
+		number++
+		all[number]++
+		if err := ring.Take(number); err != nil {
+			t.Error(err)
+		}
+	}
+	assert.Zero(t, testing.AllocsPerRun(10, take))
+	assert.Equal(t, save.Live(ring), save.Image(ring, number))
+}

@@ -12,7 +12,7 @@ import (
 
 // leaf is what lies at a byte of a value of a type and has no parts of its own: which it is, from
 // its first byte. nil: no field is there.
-func leaf(known map[string]*Type, t *Type, at uint64) (path string, of *Type, from uint64) {
+func leaf(known map[string]*typeLayout, t *typeLayout, at uint64) (path string, of *typeLayout, from uint64) {
 	var b strings.Builder
 	for {
 		switch {
@@ -39,7 +39,7 @@ func leaf(known map[string]*Type, t *Type, at uint64) (path string, of *Type, fr
 }
 
 // value is a value as a person reads it.
-func (t *Type) value(b []byte) string {
+func (t *typeLayout) value(b []byte) string {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	switch t.Kind {
 	case "bool":
@@ -69,7 +69,7 @@ func (t *Type) value(b []byte) string {
 	case "float64":
 		return floatText(math.Float64frombits(word(0)), 64, word(0))
 	case "complex64", "complex128":
-		half := &Type{Kind: "float32"}
+		half := &typeLayout{Kind: "float32"}
 		if t.Size == 16 {
 			half.Kind = "float64"
 		}

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -96,11 +93,10 @@ func showCommand() *cobra.Command {
 				return ended{err, codeTrouble}
 			}
 			defer file.Close()
-			f, err := save.ReadFile(file)
-			if err != nil {
+			if err := save.Show(c.OutOrStdout(), file); err != nil {
 				return ended{fmt.Errorf("%s: %w", names[0], err), codeTrouble}
 			}
-			return show(c.OutOrStdout(), f)
+			return nil
 		},
 	}
 }
@@ -113,56 +109,6 @@ func trouble(args cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func show(out io.Writer, f *save.File) error {
-	fmt.Fprintf(out, "snapshot %d of plan %q: %d bytes, fingerprint %#x\n", f.Number, f.Layout.Plan,
-		len(f.Image), f.Fingerprint)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	image := f.Image
-	for i := range f.Layout.Parts {
-		p := &f.Layout.Parts[i]
-		fmt.Fprintf(w, "region %q: %d bytes from offset %#x on, root %s\n", p.Region, p.Size, p.Mark,
-			p.Root)
-		for k, q := range p.Pools {
-			free, retired := binary.LittleEndian.Uint32(image[8*k:]),
-				binary.LittleEndian.Uint32(image[8*k+4:])
-			live := int64(q.Count) - int64(free) - int64(retired)
-			fmt.Fprintf(w, "  offset %#x\tpool of %s\t%d chunks of %d bytes, %d live\n", p.Mark+q.Offset,
-				q.Type, q.Count, q.Stride, live)
-		}
-		for _, o := range p.Objects {
-			if !o.Pool {
-				fmt.Fprintf(w, "  offset %#x\t%s\t%d bytes%s\n", p.Mark+o.Offset, o.Type, o.Size, made(o))
-			}
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		_, _, next := p.Span(0)
-		image = image[next:]
-	}
-	for _, t := range f.Layout.Types {
-		if t.Kind == "struct" {
-			var fields []string
-			for _, field := range t.Fields {
-				fields = append(fields, field.Name+" "+field.Type)
-			}
-			fmt.Fprintf(w, "type %s\t%d bytes\t%s\n", t.Name, t.Size, strings.Join(fields, ", "))
-		}
-	}
-	return w.Flush()
-}
-
-func made(o save.Object) string {
-	text := ", scope " + o.Scope
-	if o.Label != "" {
-		text += ", label " + o.Label
-	}
-	if o.Made != "" {
-		text += ", " + o.Made
-	}
-	return text
 }
 
 // codeOf is the exit code of an error.

@@ -132,6 +132,7 @@ func TestSaveCommands(t *testing.T) {
 		"save diff DIR/a.save DIR/b.save",
 		"save diff DIR/a.save DIR/c.save",
 		"save diff DIR/a.save DIR/c.save --map DIR/map.save",
+		"save diff DIR/a.save DIR/c.save --map DIR/a.save",
 		"save diff DIR/a.save DIR/d.save",
 		"save diff DIR/a.save DIR/other.save",
 		"save diff DIR/a.save DIR/short.save",

@@ -6,7 +6,8 @@
 //	delta, err = s2.Decompress(delta[:0], packed, 2*ring.Size()+64)
 //	number, err = ring.Apply(delta)
 //
-// A delta of scattered changes hardly gets smaller: measure yours (the benchmark shows how).
+// A delta of scattered changes, or of a hundred bytes, gets no smaller: measure yours (the
+// benchmark shows how).
 package s2
 
 import (

@@ -1,0 +1,69 @@
+package save
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Show writes for a person what a file holds that [Ring.Write] wrote, of whatever program: sizes,
+// pools, types, and of a checked build's all that was made, and where. It looks at the file as
+// [Ring.Read] does at what it can; an error says at which byte it is wrong, or is w's. Cost: the
+// file's size of Go heap, and more for its description.
+func Show(w io.Writer, rd io.Reader) error {
+	f, err := readFile(rd)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "snapshot %d of plan %q: %d bytes, fingerprint %#x\n", f.Number, f.Layout.Plan,
+		len(f.Image), f.Fingerprint)
+	image := f.Image
+	for i := range f.Layout.Parts {
+		p := &f.Layout.Parts[i]
+		p.show(t, image)
+		if err := t.Flush(); err != nil { // columns are a region's own
+			return err
+		}
+		_, _, next := p.span(0)
+		image = image[next:]
+	}
+	for _, of := range f.Layout.Types {
+		if of.Kind == "struct" {
+			var fields []string
+			for _, field := range of.Fields {
+				fields = append(fields, field.Name+" "+field.Type)
+			}
+			fmt.Fprintf(t, "type %s\t%d bytes\t%s\n", of.Name, of.Size, strings.Join(fields, ", "))
+		}
+	}
+	return t.Flush()
+}
+
+// show writes what one region's state holds.
+func (p *partLayout) show(w io.Writer, image []byte) {
+	fmt.Fprintf(w, "region %q: %d bytes from offset %#x on, root %s\n", p.Region, p.Size, p.Mark,
+		p.Root)
+	for i, q := range p.Pools {
+		words := image[poolWords*i:]
+		free, retired := binary.LittleEndian.Uint32(words), binary.LittleEndian.Uint32(words[4:])
+		live := int64(q.Count) - int64(free) - int64(retired)
+		fmt.Fprintf(w, "  offset %#x\tpool of %s\t%d chunks of %d bytes, %d live\n", p.Mark+q.Offset,
+			q.Type, q.Count, q.Stride, live)
+	}
+	for _, o := range p.Objects {
+		if o.Pool {
+			continue
+		}
+		made := ", scope " + o.Scope
+		if o.Label != "" {
+			made += ", label " + o.Label
+		}
+		if o.Made != "" {
+			made += ", " + o.Made
+		}
+		fmt.Fprintf(w, "  offset %#x\t%s\t%d bytes%s\n", p.Mark+o.Offset, o.Type, o.Size, made)
+	}
+}
