@@ -122,6 +122,8 @@ func firstCall(s arena_c.Site) string {
 // folders are what a type's name has before the packages of what it is of.
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
+func typeName(t reflect.Type) string { return folders.ReplaceAllString(t.String(), "") }
+
 // describer gives types names.
 type describer struct {
 	Layout
@@ -134,7 +136,7 @@ func (d *describer) name(t reflect.Type) string {
 	if name, ok := d.names[t]; ok {
 		return name
 	}
-	name := folders.ReplaceAllString(t.String(), "")
+	name := typeName(t)
 	if numbers[name] != 0 {
 		return name
 	}

@@ -23,6 +23,7 @@ type State struct {
 	made    []scope.Made // of a state region, in checked builds: all that lies in it
 	nodes   []scope.Node // of a state region: that lie in it
 	still   still        // what lies before it, in checked builds
+	links   *links       // nil: nobody asked for it yet
 }
 
 // pool is a pool in a state.
