@@ -148,11 +148,12 @@ func (d *describer) name(t reflect.Type) string {
 	d.Types = append(d.Types, Type{Name: name})
 	of := Type{Name: name, Size: uint64(t.Size()), Kind: t.Kind().String()}
 	generic, _, _ := strings.Cut(t.Name(), "[")
+	to := pointsTo(t)
 	switch ours := t.PkgPath() == arenaPath; {
-	case ours && generic == "Ptr":
-		of.Kind, of.Of = kindPtr, d.name(pointsTo(t))
-	case ours && generic == "Slice":
-		of.Kind, of.Of = kindSlice, d.name(pointsTo(t))
+	case to != nil && t.NumField() == 2:
+		of.Kind, of.Of = kindPtr, d.name(to)
+	case to != nil:
+		of.Kind, of.Of = kindSlice, d.name(to)
 	case ours && generic == "String":
 		of.Kind, of.Of = kindString, "uint8"
 	case ours && generic == "Inline":
