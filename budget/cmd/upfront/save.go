@@ -40,6 +40,10 @@ func newSaveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "save",
 		Short: "snapshots of a game's state in files, as its package save writes them",
+		Args:  trouble(cobra.NoArgs), // else what is no command ends as if files were equal
+		RunE: func(c *cobra.Command, _ []string) error {
+			return ended{errors.New("diff or show?"), codeTrouble}
+		},
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return ended{err, codeTrouble} })
 	c.AddCommand(diffCommand(), showCommand())
@@ -100,7 +104,10 @@ func showCommand() *cobra.Command {
 			if err != nil {
 				return ended{fmt.Errorf("%s: %w", names[0], err), codeTrouble}
 			}
-			return show(c.OutOrStdout(), f)
+			if err := show(c.OutOrStdout(), f); err != nil {
+				return ended{err, codeTrouble}
+			}
+			return nil
 		},
 	}
 }
