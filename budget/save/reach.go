@@ -3,6 +3,7 @@ package save
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -10,7 +11,8 @@ import (
 
 // thing is what lies in a state as values of one type, one behind the other.
 type thing struct {
-	path   string // "room.Lights"
+	path   string // "room.Lights"; on the way, without what leads to it: ".Lights"
+	by     int    // place in the queue of what leads to it; -1: nothing
 	of     *Type
 	offset uint64
 	count  uint64
@@ -40,6 +42,7 @@ type reach struct {
 	seen  map[seen]bool
 	leads map[*Type]bool
 	steps int
+	by    int // what is looked at
 }
 
 type seen struct {
@@ -50,6 +53,7 @@ type seen struct {
 // things gives all until yield is false.
 func (p *PartLayout) things(known map[string]*Type, bytes []byte, yield func(*thing) bool) {
 	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{}, leads: map[*Type]bool{}}
+	r.by = -1
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
 	for i := range p.Pools {
 		q := &p.Pools[i]
@@ -62,16 +66,17 @@ func (p *PartLayout) things(known map[string]*Type, bytes []byte, yield func(*th
 	}
 	for n := 0; n < len(r.queue) && !r.tired(); n++ {
 		g := r.queue[n]
-		if !yield(&g) {
+		if r.by = n; !yield(&g) {
+			g.path = r.path(n)
 			return
 		}
 		if !r.leadsOn(g.of) {
 			continue
 		}
 		for i := uint64(0); i < g.count && !r.tired(); i++ {
-			name := g.path
+			name := ""
 			if g.many {
-				name += fmt.Sprintf("[%d]", i)
+				name = fmt.Sprintf("[%d]", i)
 			}
 			r.from(g.of, g.offset+i*g.stride, name)
 		}
@@ -86,6 +91,7 @@ func (r *reach) add(g thing) {
 	}
 	if key := (seen{g.of, g.offset, g.count}); !r.seen[key] {
 		r.seen[key] = true
+		g.by = r.by
 		r.queue = append(r.queue, g)
 	}
 }
@@ -107,10 +113,35 @@ func (r *reach) from(t *Type, at uint64, name string) {
 	case "struct":
 		for _, f := range t.Fields {
 			if of := r.known[f.Type]; r.leadsOn(of) {
-				r.from(of, at+f.Offset, fieldOf(name, f.Name))
+				r.from(of, at+f.Offset, name+"."+f.Name)
 			}
 		}
 	}
+}
+
+// pathMost is how many steps from one thing to the next a path names, at its beginning and its end.
+const pathMost = 8
+
+// path is that of a thing in the queue, from the root or a chunk.
+func (r *reach) path(n int) string {
+	var steps []string
+	for ; n >= 0; n = r.queue[n].by {
+		steps = append(steps, r.queue[n].path)
+	}
+	slices.Reverse(steps)
+	if over := len(steps) - 2*pathMost; over > 0 {
+		more := fmt.Sprintf(" (%d more)", over)
+		steps = slices.Concat(steps[:pathMost], []string{more}, steps[pathMost+over:])
+	}
+	path := steps[0]
+	for _, step := range steps[1:] {
+		if before, field, ok := strings.Cut(step, "."); ok && path == steps[0] {
+			path = fieldOf(path+before, field)
+		} else {
+			path += step
+		}
+	}
+	return path
 }
 
 func (r *reach) tired() bool { return len(r.queue) >= reachMost || r.steps >= reachSteps }
