@@ -11,8 +11,9 @@ import (
 
 // thing is what lies in a state as values of one type, one behind the other.
 type thing struct {
-	path   string // "room.Lights"; on the way, without what leads to it: ".Lights"
+	path   string // "room.Lights"; "" while nobody asks
 	by     int    // place in the queue of what leads to it; -1: nothing
+	link   uint64 // and where that does
 	of     *Type
 	offset uint64
 	count  uint64
@@ -74,11 +75,7 @@ func (p *PartLayout) things(known map[string]*Type, bytes []byte, yield func(*th
 			continue
 		}
 		for i := uint64(0); i < g.count && !r.tired(); i++ {
-			name := ""
-			if g.many {
-				name = fmt.Sprintf("[%d]", i)
-			}
-			r.from(g.of, g.offset+i*g.stride, name)
+			r.from(g.of, g.offset+i*g.stride)
 		}
 	}
 }
@@ -97,23 +94,23 @@ func (r *reach) add(g thing) {
 }
 
 // from adds what one value leads to.
-func (r *reach) from(t *Type, at uint64, name string) {
+func (r *reach) from(t *Type, at uint64) {
 	r.steps++
 	word := func(n uint64) uint64 { return binary.LittleEndian.Uint64(r.bytes[at+n:]) }
 	switch t.Kind {
 	case kindPtr:
-		r.to(thing{path: name, of: r.known[t.Of], count: 1}, word(0))
+		r.to(thing{link: at, of: r.known[t.Of], count: 1}, word(0))
 	case kindSlice, kindString:
-		r.to(thing{path: name, of: r.known[t.Of], count: word(8), many: true}, word(0))
+		r.to(thing{link: at, of: r.known[t.Of], count: word(8), many: true}, word(0))
 	case "array":
 		of := r.known[t.Of]
 		for i := uint64(0); i < t.Count && r.leadsOn(of) && !r.tired(); i++ {
-			r.from(of, at+i*of.Size, fmt.Sprintf("%s[%d]", name, i))
+			r.from(of, at+i*of.Size)
 		}
 	case "struct":
 		for _, f := range t.Fields {
 			if of := r.known[f.Type]; r.leadsOn(of) {
-				r.from(of, at+f.Offset, name+"."+f.Name)
+				r.from(of, at+f.Offset)
 			}
 		}
 	}
@@ -125,9 +122,19 @@ const pathMost = 8
 // path is that of a thing in the queue, from the root or a chunk.
 func (r *reach) path(n int) string {
 	var steps []string
-	for ; n >= 0; n = r.queue[n].by {
-		steps = append(steps, r.queue[n].path)
+	for ; r.queue[n].by >= 0; n = r.queue[n].by {
+		by, step := &r.queue[r.queue[n].by], ""
+		at := r.queue[n].link - by.offset
+		if by.many {
+			step = fmt.Sprintf("[%d]", at/by.stride)
+		}
+		field, _, _ := leaf(r.known, by.of, at%by.stride)
+		if field != "" && field[0] != '[' {
+			step += "."
+		}
+		steps = append(steps, step+field)
 	}
+	steps = append(steps, r.queue[n].path)
 	slices.Reverse(steps)
 	if over := len(steps) - 2*pathMost; over > 0 {
 		more := fmt.Sprintf(" (%d more)", over)
