@@ -305,7 +305,7 @@ func TestDeclaredLinks(t *testing.T) {
 	require.ErrorContains(t, save.Hold(ring, 2, image), "where another has an arena.Ptr")
 	load(t, b, "level", func(_ *budget.Region, s scope.Scope) {
 		require.PanicsWithError(t, "save: BUG: the state of region level can't have a save_test.odd:\n\t"+
-			"3 bytes of padding behind padded.B may hold anything; write a field `_ [3]byte` there, or have "+
-			"larger fields first", func() { save.Begin(r, s, scope.Plain[odd]()) })
+			"3 bytes of padding behind padded.B may hold anything; write a field `_ [3]byte` there, or "+
+			"have larger fields first", func() { save.Begin(r, s, scope.Plain[odd]()) })
 	})
 }
