@@ -107,10 +107,13 @@ func (a *admission) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Sprintf(format, args...))
 }
 
-// pointsTo is T of an arena.Ptr[T] or an arena.Slice[T]; nil of anything else.
+// pointsTo is T of an arena.Ptr[T] or an arena.Slice[T], also of a type that is declared as one; nil of
+// anything else.
 func pointsTo(t reflect.Type) reflect.Type {
-	generic, _, _ := strings.Cut(t.Name(), "[")
-	if t.PkgPath() != arenaPath || generic != "Ptr" && generic != "Slice" {
+	if t.Kind() != reflect.Struct || t.NumField() < 2 {
+		return nil
+	}
+	if f := t.Field(1); f.Name != "stored" || f.PkgPath != arenaPath {
 		return nil
 	}
 	return t.Field(0).Type.Elem().Elem()

@@ -8,16 +8,19 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// check refuses an image from outside that no play could have left in what isn't the game's own:
-// the words of pools and of the chain. The bytes between them may be any. Cost: O(chunks), and a
-// look at the bytes of those that aren't live; no Go allocation. pre: the state is of a state
-// region. The image is as it was afterwards.
+// check refuses an image from outside that no play could have left in what isn't the game's own: the
+// words of pools and of the chain, and what leads over them. The other bytes may be any. Cost:
+// O(chunks), a look at the bytes of those that aren't live, and what links cost; no Go allocation but
+// the first time. pre: the state is of a state region. The image is as it was afterwards.
 func (p *part) check(image []byte) error {
 	words, state := image[p.words:p.from], image[p.from:p.to]
 	for _, node := range p.nodes {
 		if at := node.At - p.mark; !isZero(state[at:][:node.Size]) {
 			return p.bad(at, "%d bytes of what happens at Close, which aren't zeros", node.Size)
 		}
+	}
+	if p.links == nil {
+		p.links = newLinks(p.State)
 	}
 	for i := range p.pools {
 		if err := p.checkPool(&p.pools[i], words[poolWords*i:], state); err != nil {
@@ -29,7 +32,7 @@ func (p *part) check(image []byte) error {
 			return p.bad(p.Size(), "not zero, what follows the state")
 		}
 	}
-	return nil
+	return p.links.check(state)
 }
 
 func (p *part) bad(at uint64, text string, args ...any) error {

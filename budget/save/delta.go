@@ -133,11 +133,14 @@ func appendCount(dst []byte, n int) []byte {
 // that play could have left; then nothing has changed.
 //
 // What is the game's own, the game looks at, best in a function of [State.Rebuild]: an index may be
-// any, and an arena.Slice may lie anywhere in its base, over a pool too. Who takes deltas from
-// strangers compares it with the one that the loader made.
+// any, and an arena.Slice may be another than the loader's, or lead over other values of the game.
+// It doesn't lead over what is the program's own, words of pools and scopes, over what follows the
+// state, nor over another arena.Ptr or arena.Slice, so play that writes through it harms the game
+// alone. That is so of all that the root and pools lead to.
 //
 // Cost: a copy of a snapshot and its hash, that of the base unless it is known already, and a look
-// at the pools; no Go allocation.
+// at the pools and at what leads anywhere; no Go allocation but the first time, where the types
+// have an arena.Ptr or arena.Slice: then 2 bytes for each 8 of the state.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err

@@ -261,7 +261,8 @@ func (c *comparison) named(at uint64) (found *thing) {
 	for i := range c.Pools {
 		if q := &c.Pools[i]; at >= q.Offset && at-q.Offset < q.Count*q.Stride {
 			chunk := (at - q.Offset) / q.Stride
-			return &thing{q.chunk(chunk), c.known[q.Type], q.Offset + chunk*q.Stride, 1, false, q.Stride}
+			return &thing{path: q.chunk(chunk), of: c.known[q.Type], offset: q.Offset + chunk*q.Stride,
+				count: 1, stride: q.Stride}
 		}
 	}
 	for _, side := range c.bytes {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -311,4 +312,42 @@ func TestObjects(t *testing.T) {
 		"11 uint8 ", "1 uint8 outer", "48 save_test.fly inner", "8 uint8 outer", "5 uint8 ",
 		"48 save_test.fly ",
 		"4 uint8 "}, got)
+}
+
+// TestDiffOfList: a name of what is far down a list is short, and found in memory that grows as the
+// list does.
+func TestDiffOfList(t *testing.T) {
+	type list struct{ First arena.Ptr[node] }
+	const count = 20_000
+	plan := twoRegions()
+	plan.Regions[0].Size = 2 * budget.MiB
+	var ring *save.Ring
+	var nodes []node
+	load(t, open(t, plan), "level", func(r *budget.Region, s scope.Scope) {
+		state, root := save.Begin(r, s, scope.Plain[list]())
+		nodes = nodeMaker.Slice(s, count)
+		for i := range nodes[1:] {
+			nodes[i].Next = arena.PtrTo(r.Base(), &nodes[i+1])
+		}
+		root.First = arena.PtrTo(r.Base(), &nodes[0])
+		ring = save.NewRing(s, 2, state)
+	})
+	require.NoError(t, ring.Take(1))
+	nodes[count-1].Value = 3
+	require.NoError(t, ring.Take(2))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, _, err := ring.Diff(1, 2)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	next := strings.Repeat(".Next", 8)
+	assert.Equal(t, "list.First"+next[5*2:]+" (19985 more)"+next, d.Object)
+	assert.Equal(t, "Value", d.Field)
+	assert.Less(t, (after.TotalAlloc-before.TotalAlloc)/count, uint64(2000))
+	nodes[count-1].Value = 0
+	nodes[9].Value = 3
+	require.NoError(t, ring.Take(2))
+	d, _, err = ring.Diff(1, 2)
+	require.NoError(t, err)
+	assert.Equal(t, "list.First"+strings.Repeat(".Next", 9), d.Object)
 }

@@ -90,9 +90,10 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 // Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in
 // place. What comes is trusted in nothing: it is looked at beside what the ring holds. An error
 // says at which byte of the file what is wrong, or in what its program differs from this one; then
-// nothing has changed. What is offsets and numbers to the game is the game's to look at:
+// nothing has changed. What is numbers to the game is the game's to look at, as with [Ring.Apply];
 // [arena.Ptr] and [arena.Slice] give nil for what doesn't lie in their base. rd is read to the end
-// of the file and not beyond. Cost: a copy, two sums, a look at the pools; Go allocations.
+// of the file and not beyond. Cost: a copy, two sums, a look at the pools and at what leads
+// anywhere; Go allocations.
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	defer r.parts[0].saved.Forgive()()
 	if err := r.states("Read"); err != nil {

@@ -123,6 +123,8 @@ func firstCall(s arena_c.Site) string {
 // folders are what a type's name has before the packages of what it is of.
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
+func typeName(t reflect.Type) string { return folders.ReplaceAllString(t.String(), "") }
+
 // describer gives types names.
 type describer struct {
 	layout
@@ -135,7 +137,7 @@ func (d *describer) name(t reflect.Type) string {
 	if name, ok := d.names[t]; ok {
 		return name
 	}
-	name := folders.ReplaceAllString(t.String(), "")
+	name := typeName(t)
 	if numbers[name] != 0 {
 		return name
 	}
@@ -147,11 +149,12 @@ func (d *describer) name(t reflect.Type) string {
 	d.Types = append(d.Types, typeLayout{Name: name})
 	of := typeLayout{Name: name, Size: uint64(t.Size()), Kind: t.Kind().String()}
 	generic, _, _ := strings.Cut(t.Name(), "[")
+	to := pointsTo(t)
 	switch ours := t.PkgPath() == arenaPath; {
-	case ours && generic == "Ptr":
-		of.Kind, of.Of = kindPtr, d.name(pointsTo(t))
-	case ours && generic == "Slice":
-		of.Kind, of.Of = kindSlice, d.name(pointsTo(t))
+	case to != nil && t.NumField() == 2:
+		of.Kind, of.Of = kindPtr, d.name(to)
+	case to != nil:
+		of.Kind, of.Of = kindSlice, d.name(to)
 	case ours && generic == "String":
 		of.Kind, of.Of = kindString, "uint8"
 	case ours && generic == "Inline":

@@ -3,6 +3,7 @@ package save
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -10,7 +11,9 @@ import (
 
 // thing is what lies in a state as values of one type, one behind the other.
 type thing struct {
-	path   string // "room.Lights"
+	path   string // "room.Lights"; "" while nobody asks
+	by     int    // place in the queue of what leads to it; -1: nothing
+	link   uint64 // and where that does
 	of     *typeLayout
 	offset uint64
 	count  uint64
@@ -40,6 +43,7 @@ type reach struct {
 	seen  map[seen]bool
 	leads map[*typeLayout]bool
 	steps int
+	by    int // what is looked at
 }
 
 type seen struct {
@@ -50,6 +54,7 @@ type seen struct {
 // things gives all until yield is false.
 func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield func(*thing) bool) {
 	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{}, leads: map[*typeLayout]bool{}}
+	r.by = -1
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
 	for i := range p.Pools {
 		q := &p.Pools[i]
@@ -62,18 +67,15 @@ func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield fu
 	}
 	for n := 0; n < len(r.queue) && !r.tired(); n++ {
 		g := r.queue[n]
-		if !yield(&g) {
+		if r.by = n; !yield(&g) {
+			g.path = r.path(n)
 			return
 		}
 		if !r.leadsOn(g.of) {
 			continue
 		}
 		for i := uint64(0); i < g.count && !r.tired(); i++ {
-			name := g.path
-			if g.many {
-				name += fmt.Sprintf("[%d]", i)
-			}
-			r.from(g.of, g.offset+i*g.stride, name)
+			r.from(g.of, g.offset+i*g.stride)
 		}
 	}
 }
@@ -86,31 +88,67 @@ func (r *reach) add(g thing) {
 	}
 	if key := (seen{g.of, g.offset, g.count}); !r.seen[key] {
 		r.seen[key] = true
+		g.by = r.by
 		r.queue = append(r.queue, g)
 	}
 }
 
 // from adds what one value leads to.
-func (r *reach) from(t *typeLayout, at uint64, name string) {
+func (r *reach) from(t *typeLayout, at uint64) {
 	r.steps++
 	word := func(n uint64) uint64 { return binary.LittleEndian.Uint64(r.bytes[at+n:]) }
 	switch t.Kind {
 	case kindPtr:
-		r.to(thing{path: name, of: r.known[t.Of], count: 1}, word(0))
+		r.to(thing{link: at, of: r.known[t.Of], count: 1}, word(0))
 	case kindSlice, kindString:
-		r.to(thing{path: name, of: r.known[t.Of], count: word(8), many: true}, word(0))
+		r.to(thing{link: at, of: r.known[t.Of], count: word(8), many: true}, word(0))
 	case "array":
 		of := r.known[t.Of]
 		for i := uint64(0); i < t.Count && r.leadsOn(of) && !r.tired(); i++ {
-			r.from(of, at+i*of.Size, fmt.Sprintf("%s[%d]", name, i))
+			r.from(of, at+i*of.Size)
 		}
 	case "struct":
 		for _, f := range t.Fields {
 			if of := r.known[f.Type]; r.leadsOn(of) {
-				r.from(of, at+f.Offset, fieldOf(name, f.Name))
+				r.from(of, at+f.Offset)
 			}
 		}
 	}
+}
+
+// pathMost is how many steps from one thing to the next a path names, at its beginning and its end.
+const pathMost = 8
+
+// path is that of a thing in the queue, from the root or a chunk.
+func (r *reach) path(n int) string {
+	var steps []string
+	for ; r.queue[n].by >= 0; n = r.queue[n].by {
+		by, step := &r.queue[r.queue[n].by], ""
+		at := r.queue[n].link - by.offset
+		if by.many {
+			step = fmt.Sprintf("[%d]", at/by.stride)
+		}
+		field, _, _ := leaf(r.known, by.of, at%by.stride)
+		if field != "" && field[0] != '[' {
+			step += "."
+		}
+		steps = append(steps, step+field)
+	}
+	steps = append(steps, r.queue[n].path)
+	slices.Reverse(steps)
+	if over := len(steps) - 2*pathMost; over > 0 {
+		more := fmt.Sprintf(" (%d more)", over)
+		steps = slices.Concat(steps[:pathMost], []string{more}, steps[pathMost+over:])
+	}
+	path := steps[0]
+	for _, step := range steps[1:] {
+		if before, field, ok := strings.Cut(step, "."); ok && path == steps[0] {
+			path = fieldOf(path+before, field)
+		} else {
+			path += step
+		}
+	}
+	return path
 }
 
 func (r *reach) tired() bool { return len(r.queue) >= reachMost || r.steps >= reachSteps }

@@ -27,6 +27,7 @@ type State struct {
 	alive   int          // of owned: the first ones
 	ring    *Ring        // the last one; nil: none was whole yet
 	still   still        // what lies before it, in checked builds
+	links   *links       // nil: nobody asked for it yet
 }
 
 // pool is a pool in a state.

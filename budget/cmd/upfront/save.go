@@ -37,6 +37,10 @@ func newSaveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "save",
 		Short: "snapshots of a game's state in files, as its package save writes them",
+		Args:  trouble(cobra.NoArgs), // else what is no command ends as if files were equal
+		RunE: func(c *cobra.Command, _ []string) error {
+			return ended{errors.New("diff or show?"), codeTrouble}
+		},
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return ended{err, codeTrouble} })
 	c.AddCommand(diffCommand(), showCommand())

@@ -138,6 +138,8 @@ func TestSaveCommands(t *testing.T) {
 		"save diff DIR/a.save DIR/short.save",
 		"save diff DIR/a.save",
 		"save diff DIR/a.save DIR/b.save --mop DIR/map.save",
+		"save dif DIR/a.save DIR/b.save",
+		"save",
 	} {
 		c := newCommand()
 		var out bytes.Buffer
