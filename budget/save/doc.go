@@ -15,7 +15,8 @@
 //	hash, err := ring.Hash(tick)   // equal on every machine, or they have parted
 //
 // Use it for rollback, for save games, to send a state to who joins, and to find out which field
-// made two machines differ. It can't put back what lies elsewhere: Go values, files, sockets, what
+// made two machines differ. It can't put back what lies elsewhere: Go values
+// (the length of a container.List, Deque or Map is one, so a state has none of these), files, sockets, what
 // C keeps of its own; and a state that goes on changing its size is none, since a loaded region is
 // frozen.
 //
