@@ -15,9 +15,9 @@
 //	hash, err := ring.Hash(tick)   // equal on every machine, or they have parted
 //
 // Use it for rollback, for save games, to send a state to who joins, and to find out which field
-// made two machines differ. It can't put back what lies elsewhere: Go values, files, sockets, what
-// C keeps of its own; and a state that goes on changing its size is none, since a loaded region is
-// frozen.
+// made two machines differ. It can't put back what lies elsewhere: Go values (the length of a
+// container.List, Deque or Map is one, so a state has none of these), files, sockets, what C keeps
+// of its own; and a state that goes on changing its size is none, since a loaded region is frozen.
 //
 // Five names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore], [Ring.Hash]. [Ring.Delta]
 // and [Ring.Apply] are for who sends; [Ring.Write] and [Ring.Read] are files; [Ring.Diff] and
