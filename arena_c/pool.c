@@ -137,7 +137,7 @@ int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle) {
 
 void upfront_pool_remark(upfront_pool *p, const uint8_t *states) {
     uint64_t i;
-    for (i = 0; i < p->count; i++) {
+    for (i = 0; p != NULL && i < p->count; i++) {
         int lives = states[p->count - 1 - i] == UPFRONT_CHUNK_LIVE;
         if (lives == (*upfront_pool_state(p, i) == UPFRONT_CHUNK_LIVE))
             continue;

@@ -20,7 +20,7 @@ const (
 	uffdRegisterModeWp = 1 << 1  // UFFDIO_REGISTER_MODE_WP
 
 	uffdioAPI      = iowr | unsafe.Sizeof(uffdioAPIArg{})<<16 | 0xAA<<8 | 0x3F
-	uffdioRegister = iowr | unsafe.Sizeof(uffdioRegisterArg{})<<16 | 0xAA<<8 | 0x00
+	uffdioRegister = iowr | unsafe.Sizeof(uffdioRegisterArg{})<<16 | 0xAA<<8 // number 0
 )
 
 type (
@@ -45,7 +45,7 @@ type (
 		vec, vecLen, maxPages                         uint64
 		inverted, allCategories, anyCategory, returns uint64
 	}
-	pageRegion struct{ start, end, categories uint64 } // struct page_region
+	pageRegion struct{ start, end, _ uint64 } // struct page_region, with its categories
 )
 
 // iowr is a request that reads and writes its argument: _IOWR of include/uapi/asm-generic/ioctl.h.

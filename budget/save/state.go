@@ -124,7 +124,7 @@ func (st *State) plain() error {
 		st.findOwned()
 		return nil
 	}
-	st.nodes = st.nodes[:0]
+	st.nodes, st.chain = st.nodes[:0], st.chain[:0]
 	for node := range st.saved.Stack().NodesSince(st.mark) {
 		if node.Name != "" {
 			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+

@@ -152,19 +152,22 @@ func enterS(what string) []contestant {
 			return 0
 		}
 	case "both":
-		library.run = func(n int) (sum uint64) {
+		library.run = func(n int) uint64 {
 			for range n {
 				mustS(ring.Take(1))
-				sum, _ = ring.Hash(1)
+				_, err := ring.Hash(1)
+				mustS(err)
 			}
-			return sum - sum
+			return 0
 		}
-		hand.run = func(n int) (sum uint64) {
+		hand.run = func(n int) uint64 {
 			for range n {
 				copy(to, from)
-				sum = uint64(crc32.Checksum(to, castagnoli))
+				if crc32.Checksum(to, castagnoli) == 0 {
+					panic("the sum of a state is 0")
+				}
 			}
-			return sum - sum
+			return 0
 		}
 		return []contestant{library, hand}
 	}

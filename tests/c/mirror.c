@@ -97,6 +97,7 @@ static void test_kinds(void) {
     mirrored x = mirror_up();
     upfront_scope s = upfront_scope_open(x.scratch), temp;
     upfront_arena *a = &x.scratch->arena;
+    static const uint8_t then[] = {UPFRONT_CHUNK_FRESH, UPFRONT_CHUNK_FREE, UPFRONT_CHUNK_LIVE};
     int ran = 0, i;
     char *p, *q, *more;
     uint64_t from = a->start;
@@ -145,6 +146,18 @@ static void test_kinds(void) {
     CHECK(holds((const char *)upfront_arena_at(a, a->limit), 100, 5));
     p = (char *)upfront_pool_canonical(pool, 1);
     CHECK(upfront_position(p) == more);
+    memset(upfront_arena_at(a, a->limit), 7, 100); /* bytes of an earlier time are put back */
+    upfront_mirror_scatter(x.block, x.size);
+    CHECK(holds((const char *)upfront_position(upfront_arena_at(a, a->limit)), 100, 7));
+    upfront_pool_remark(pool, then); /* then chunk 0 was live, and chunk 1 wasn't */
+    memcpy(upfront_pool_state(pool, 2), then, sizeof then);
+    CHECK(upfront_position(p) == p);
+    p = (char *)upfront_pool_canonical(pool, 0);
+    CHECK(upfront_position(p) != p && upfront_pool_chunk(pool, 0) == upfront_position(p));
+    memset(p, 8, 24);
+    upfront_mirror_scatter(p, 24);
+    CHECK(holds((const char *)upfront_pool_chunk(pool, 0), 24, 8));
+    p = (char *)upfront_pool_canonical(pool, 1);
     CHECK_EQ(upfront_scope_close(s), UPFRONT_OK);
     CHECK_EQ(ran, 1);
     CHECK_EQ(a->cursor, a->start);

@@ -70,6 +70,7 @@ static void nothing_pool(upfront_pool *p, unsigned char *w) {
     upfront_pool_close(p);
     NO(upfront_pool_next(p, 0));
     NO(upfront_pool_peak(p));
+    upfront_pool_remark(p, NULL);
     nothing_is_touched();
 }
 
@@ -236,6 +237,7 @@ static void nothing_mirror(unsigned char *w) {
     NO(upfront_mirror_find(0, &found));
     NO(upfront_mirror_find(0, NULL));
     upfront_mirror_gather(NULL, 0);
+    upfront_mirror_scatter(NULL, 0);
     CHECK(upfront_position(NULL) == NULL && upfront_place(NULL, NULL) == 0);
 }
 

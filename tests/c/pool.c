@@ -82,6 +82,7 @@ static void pool_misuse(void) {
     uint64_t tag = p->gen, i;
     unsigned char *a = (unsigned char *)upfront_pool_get(p, tag), *b = (unsigned char *)upfront_pool_get(p, tag);
     upfront_pool before = *p;
+    uint8_t then[WINDOW];
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_pool_get(&zero, 0) == NULL);
     CHECK_EQ(upfront_pool_put(&zero, 0, w), UPFRONT_STALE);
@@ -102,6 +103,10 @@ static void pool_misuse(void) {
     CHECK_EQ(upfront_pool_next(p, 0), 1);
     CHECK_EQ(upfront_pool_next(p, 2), p->count);
     CHECK_EQ(upfront_pool_peak(p), 2);
+    memset(then, UPFRONT_CHUNK_FREE, sizeof then);
+    then[p->count - 1] = UPFRONT_CHUNK_LIVE; /* an earlier time: chunk 0 was live, chunk 1 not */
+    upfront_pool_remark(p, then);
+    CHECK_EQ(upfront_pool_next(p, 0), 1); /* it marks, and changes nothing */
     upfront_pool_close(p);
     CHECK_EQ(upfront_pool_put(p, tag, b), UPFRONT_STALE);
     CHECK(upfront_pool_get(p, tag) == NULL && upfront_pool_live(p) == 0);
