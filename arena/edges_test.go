@@ -23,7 +23,7 @@ func TestEdges(t *testing.T) {
 	require.NoError(t, err)
 	frame, err := arena.NewFrame(block(), 2)
 	require.NoError(t, err)
-	heap, err := arena.NewHeap(block())
+	heap, err := arena.NewHeap(block(), 0)
 	require.NoError(t, err)
 	sizes := []uint64{blockSize, 1<<38 - 1, 1 << 38, 1<<38 + 1, 1<<62 - 1, 1 << 62, 1 << 63, 1<<64 - 1<<20, 1<<64 - 2, 1<<64 - 1}
 	all := map[string]arena.Allocator{"Linear": linear, "LinearFar": linear.Far(), "Stack": stack, "StackFar": stack.Far(), "Ring": ring,

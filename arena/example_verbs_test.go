@@ -82,7 +82,7 @@ func ExampleRing_Reset() {
 }
 
 func ExampleHeap() {
-	h := must(arena.NewHeap(arena.NewBlock(8192, 64)))
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	text := h.Alloc(100, 16)
 	text = must(h.Realloc(text, 300))
 	fmt.Println(must(h.SizeOf(text)), h.Stats().Live, "live")
@@ -98,7 +98,7 @@ func ExampleHeap() {
 func ExampleHeapOf() {
 	type sound struct{ Device int32 }
 	sounds := arena.HeapOf(func(s *sound) error { fmt.Println("closes", s.Device); return nil }) // at package level
-	h := must(arena.NewHeap(arena.NewBlock(8192, 64)))
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	s := must(sounds.Make(h, func(s *sound) error { s.Device = 7; return nil }))
 	fmt.Println(sounds.Delete(h, s))
 	_, err := sounds.Make(h, func(*sound) error { return errors.New("no such device") })

@@ -37,7 +37,7 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Linear": of(linear), "LinearFar": of(made(arena.NewLinear(block(1024))).Far()),
 		"Stack": of(stack), "StackFar": of(made(arena.NewStack(block(1024))).Far()),
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
-		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048)))),
+		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048), 0))),
 		"Pool": func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
 			x, h := handles.Get()
@@ -96,7 +96,7 @@ func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
 }
 
 func TestAResizeIsARequestWhenItGrows(t *testing.T) {
-	linear, heap := made(arena.NewLinear(block(1024))), made(arena.NewHeap(block(2048)))
+	linear, heap := made(arena.NewLinear(block(1024))), made(arena.NewHeap(block(2048), 0))
 	p, q := linear.Alloc(32, 8), heap.Alloc(64, 16)
 	arena_c.FailAt(1)
 	ok, err := linear.Resize(p, 32, 16)

@@ -39,7 +39,8 @@ var subjects = []subject{
 	{"BlockHandlePool of 1 byte", 192, openHandles[byte]},
 	{"Linear's both ends", 256, openLinearEnds},
 	{"Stack's both ends", 256, openStackEnds},
-	{"Heap", 400, openHeap},
+	{"Heap", 500, openHeap},
+	{"Heap with front lists", 1200, openParkingHeap},
 	{"Heap of edges", 9 * arena_c.Edge / 4, openHeap},
 }
 
