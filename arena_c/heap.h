@@ -5,7 +5,7 @@
  *            blocks beside it. A request takes the first block of the lowest class in which any is large enough; if there is none, one of
  *            the first UPFRONT_HEAP_SCAN blocks of the classes below in which some are.
  *            Before that, where init is asked for them, come front lists of exact sizes: a freed block for up to UPFRONT_HEAP_FRONT bytes
- *            is parked there as it is, and the next request of its size takes it. When too many are, sizes give one back in turn.
+ *            is parked there as it is, and the next request of its size takes it. When too many are, it melts, and now and then an old one.
  * Bound      Align 16: a request is served when a block of a certain class is free, which has up to a sixteenth more than is needed, or
  *            when one that fits is among the first UPFRONT_HEAP_SCAN. A larger alignment adds itself and 16 bytes to what makes a class
  *            certain. What would be refused melts the parked blocks first. A refusal after which lists had more than was looked at is

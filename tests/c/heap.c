@@ -152,12 +152,17 @@ static void heap_parks(void) {
     heap_give(h, q);
     heap_give(h, p[3]);
     CHECK(h->parked == 3);
-    heap_give(h, p[4]); /* one too many: the smallest size gives one back, the next time another */
+    heap_give(h, p[4]); /* one too many: the smallest size gives one back */
     CHECK(h->parked == 3 && *upfront_heap_front(h, 112) == 0 && *upfront_heap_front(h, 128) != 0);
+    for (i = 1; i < 8; i++) { /* seven melt, and the next time it is another size's turn */
+        CHECK(heap_got(h, 1024, 32) != p[3]);
+        heap_give(h, p[5]);
+        CHECK(h->parked == 3 && *upfront_heap_front(h, 128) != 0);
+        p[5] = heap_got(h, 1024, 32);
+    }
     heap_give(h, p[5]);
     CHECK(h->parked == 3 && *upfront_heap_front(h, 128) == 0);
-    for (i = 0; i < 3; i++)
-        CHECK(heap_got(h, 1024, 1) == p[5 - i]);
+    CHECK(heap_got(h, 1024, 1) == p[5] && heap_got(h, 1024, 1) == p[4] && heap_got(h, 1024, 1) == p[3]);
     CHECK_EQ(h->parked, 0);
     q = heap_got(h, 1025, 1);
     heap_give(h, q); /* too large for a list */

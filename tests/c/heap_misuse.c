@@ -120,7 +120,8 @@ static void walk_bits(void) {
                 CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
                 CHECK_EQ(upfront_heap_size_of(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
             } else if (bit != 0 && i % 2 == 0 && i > 0) {
-                CHECK_EQ(upfront_heap_size_of(s.h, small_bytes(&s, i)), UPFRONT_CORRUPT);
+                CHECK(upfront_heap_realloc(s.h, small_bytes(&s, i), 500) == NULL && s.h->failed == 0);
+                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_CORRUPT);
             } else if (i % 2 == 1) {
                 CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_DOUBLE);
             }
@@ -193,7 +194,9 @@ static void parked_beside(void) {
     CHECK(s.h->parked == 1 && upfront_heap_walk(s.h, NULL, 0, NULL) == UPFRONT_OK); /* the last to come is: the first had to melt */
     link = upfront_heap_word(s.h, s.at[1] + 16);
     upfront_heap_set(s.h, s.at[1] + 16, 8);
-    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* its turn is the one at 3 */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_CORRUPT); /* nobody makes way */
+    s.h->hand = 8;
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* the one at 3 does */
     CHECK(s.h->parked == 1 && upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_CORRUPT); /* neither way is open */
     upfront_heap_flush(s.h);
     CHECK(s.h->parked == 1 && s.h->live == 2);

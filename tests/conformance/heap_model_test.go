@@ -89,14 +89,20 @@ func (m *heapModel) unpark(size uint64) *heapPiece {
 	return p
 }
 
-// makeWay melts one piece: of the next size that has any, from the hand on.
-func (m *heapModel) makeWay() {
-	for {
-		size := 32 + m.hand*16
-		m.hand = (m.hand + 1) % 64
+// makeWay melts one piece one time in eight, and says whether it did: of the next size that has any, from one on that goes
+// up by one each time.
+func (m *heapModel) makeWay() bool {
+	m.hand++
+	if m.hand%8 != 1 {
+		return false
+	}
+	for size := 32 + m.hand/8%64*16; ; size += 16 {
+		if size > heapFront {
+			size = 32
+		}
 		if p := m.unpark(size); p != nil {
 			m.melt(p)
-			return
+			return true
 		}
 	}
 }
@@ -269,13 +275,11 @@ func (m *heapModel) release(at uint64) bool {
 	m.used -= p.size
 	m.lives--
 	p.live = false
-	if m.parks == 0 || p.size > heapFront {
+	p.parked = true // and doesn't melt with who makes way
+	if p.size > heapFront || m.parked == m.parks && (m.parks == 0 || !m.makeWay()) {
+		p.parked = false
 		m.melt(p)
 		return true
-	}
-	p.parked = true // and doesn't melt with who makes way
-	if m.parked == m.parks {
-		m.makeWay()
 	}
 	m.parked++
 	if m.wrong != "forgets what is parked" {
