@@ -1,0 +1,307 @@
+#include "buddy.h"
+
+static uint64_t buddy_blocks(uint64_t order) { return UINT64_C(1) << order; }
+
+static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->smallest << order; }
+
+static uint64_t buddy_free(const upfront_buddy *b) { return b->end - b->first - b->used; }
+
+static char *buddy_address(const upfront_buddy *b, uint64_t from) {
+    return (char *)(uintptr_t)b + b->first + (from - b->low) * b->smallest;
+}
+
+/* The bytes of the blocks that this one is in, from an order up, as their halves say now. Halves that melt lose theirs. */
+static void buddy_rise(upfront_buddy *b, uint64_t from, uint64_t order) {
+    for (; order <= upfront_buddy_order(b->root); order++) {
+        uint64_t at = upfront_buddy_at(from, order);
+        uint8_t byte;
+        if (!upfront_buddy_is_inside(b, at))
+            continue;
+        byte = upfront_buddy_sum(b, at);
+        if (byte == *upfront_buddy_byte(b, at))
+            return;
+        *upfront_buddy_byte(b, at) = byte;
+        if (order > 1 && byte == upfront_buddy_whole(order))
+            *upfront_buddy_byte(b, upfront_buddy_half(b, at, 0)) = *upfront_buddy_byte(b, upfront_buddy_half(b, at, 1)) = 0;
+    }
+}
+
+static void buddy_set(upfront_buddy *b, uint64_t from, uint64_t order, int live) {
+    uint8_t *byte = upfront_buddy_byte(b, upfront_buddy_at(from, order + (order == 0)));
+    int half = from % 2 == 0 ? UPFRONT_BUDDY_LEFT : UPFRONT_BUDDY_RIGHT;
+    if (order > 0)
+        *byte = live ? UPFRONT_BUDDY_LIVE : upfront_buddy_whole(order);
+    else
+        *byte = (uint8_t)(live ? *byte | half : *byte & ~half);
+}
+
+/* A whole block of the order `had` is cut until its first part has `order`, and is live; the other parts are free. */
+static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
+    uint64_t j;
+    for (j = had; j > order; j--) {
+        *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = (uint8_t)(UPFRONT_BUDDY_SPLIT + j);
+        if (j > 1)
+            buddy_set(b, from + buddy_blocks(j - 1), j - 1, 0);
+    }
+    buddy_set(b, from, order, 1);
+    buddy_rise(b, from, had + 1);
+}
+
+/* The order of a block of so many bytes. */
+static uint64_t buddy_order(const upfront_buddy *b, uint64_t bytes) {
+    return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll((bytes - 1) >> __builtin_ctzll(b->smallest));
+}
+
+/* Whether the reserve allows it. */
+static int buddy_may(const upfront_buddy *b, uint64_t bytes) {
+    return bytes <= buddy_free(b) && b->reserve <= buddy_free(b) - bytes;
+}
+
+/* What was asked for got a block of the order, and is in `used`. */
+static void buddy_count(upfront_buddy *b, uint64_t asked, uint64_t order) {
+    b->asked += asked;
+    b->given += buddy_bytes(b, order);
+    if (b->peak < b->used)
+        b->peak = b->used;
+    if (b->phase < b->used)
+        b->phase = b->used;
+}
+
+upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest) {
+    upfront_buddy *b = (upfront_buddy *)block;
+    uint64_t base = (uint64_t)(uintptr_t)block, count, first, high;
+    if (!upfront_is_align(smallest) || smallest < UPFRONT_BUDDY_LEAST || !upfront_is_block(block, size, sizeof *b + 2 + smallest))
+        return NULL;
+    count = (size - sizeof *b - 1) / (smallest + 1);
+    first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
+    if (first + count * smallest > size) { /* by less than a smallest block, lost to rounding up */
+        count--;
+        first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
+    }
+    if (count == 0 || count > UPFRONT_BUDDY_MOST)
+        return NULL;
+    UPFRONT_UNPOISON(b, first);
+    memset(b, 0, sizeof *b);
+    b->first = first;
+    b->end = first + count * smallest;
+    b->smallest = smallest;
+    b->low = ((base + first) & (UPFRONT_ALIGN_MAX - 1)) / smallest;
+    high = ((b->low + count + 1) & ~UINT64_C(1)) - 1; /* the last boundary, and the first: they differ in the bit of the root */
+    b->root = 63 - (uint64_t)__builtin_clzll((b->low & ~UINT64_C(1)) ^ high);
+    b->root = high >> b->root << b->root;
+    upfront_buddy_reset(b);
+    return b;
+}
+
+uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest) {
+    uint64_t count;
+    if (smallest == 0)
+        return 0;
+    count = bytes / smallest + (bytes % smallest != 0);
+    return sizeof(upfront_buddy) + 1 + count + smallest - 1 + count * smallest;
+}
+
+void upfront_buddy_reset(upfront_buddy *b) {
+    uint64_t from, high, order;
+    if (b == NULL || b->root == 0)
+        return;
+    high = upfront_buddy_high(b);
+    b->used = b->live = b->given = b->asked = b->phase = 0;
+    memset(b + 1, 0, (size_t)(((high + 1) & ~UINT64_C(1)) - (b->low & ~UINT64_C(1)) - 1));
+    upfront_mark_dead((char *)b + b->first, b->end - b->first);
+    if (b->low % 2 != 0)
+        buddy_set(b, b->low - 1, 0, 1);
+    if (high % 2 != 0)
+        buddy_set(b, high, 0, 1);
+    for (from = b->low; from < high; from += buddy_blocks(order)) {
+        for (order = 0; from % buddy_blocks(order + 1) == 0 && buddy_blocks(order + 1) <= high - from;)
+            order++;
+        buddy_set(b, from, order, 0);
+        buddy_rise(b, from, order + 1);
+    }
+}
+
+/* The lowest free block of an order or more; 0: none. */
+static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, uint64_t *had) {
+    uint64_t at = b->root, half;
+    for (;; at = half) {
+        uint64_t j = upfront_buddy_order(at);
+        uint8_t byte = *upfront_buddy_byte(b, at);
+        if ((byte & UPFRONT_BUDDY_LARGEST) <= order)
+            return 0;
+        if (byte == upfront_buddy_whole(j) || j == 1) {
+            *had = byte == upfront_buddy_whole(j) ? j : 0;
+            *from = at - buddy_blocks(j - 1) + (*had == 0 && (byte & UPFRONT_BUDDY_LEFT));
+            break;
+        }
+        half = upfront_buddy_half(b, at, 0);
+        if ((*upfront_buddy_byte(b, half) & UPFRONT_BUDDY_LARGEST) <= order)
+            half = upfront_buddy_half(b, at, 1);
+    }
+    /* of bytes that were overwritten nothing is given */
+    return *had >= order && *from >= b->low && *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
+           (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
+}
+
+void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
+    uint64_t order, from, had;
+    if (b == NULL || b->root == 0 || !upfront_is_align(align))
+        return NULL;
+    size = upfront_size(size);
+    order = buddy_order(b, size < align ? align : size);
+    if (!buddy_may(b, buddy_bytes(b, order)) || !buddy_search(b, order, &from, &had)) {
+        b->failed++;
+        b->scattered += (uint64_t)buddy_may(b, buddy_bytes(b, order));
+        b->refused = size;
+        return NULL;
+    }
+    buddy_cut(b, from, had, order);
+    b->live++;
+    b->used += buddy_bytes(b, order);
+    buddy_count(b, size, order);
+    upfront_mark_live(buddy_address(b, from), buddy_bytes(b, order));
+    return buddy_address(b, from);
+}
+
+/* The live block that begins at p, or why there is none. */
+static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
+    upfront_buddy_found f = {UPFRONT_BAD_ARGUMENT, 0, 0};
+    uint64_t offset;
+    if (b == NULL)
+        return f;
+    offset = upfront_distance(p, b) - b->first;
+    f.code = UPFRONT_FOREIGN;
+    if (offset >= b->end - b->first)
+        return f;
+    f = upfront_buddy_find(b, b->low + offset / b->smallest);
+    if (f.code == UPFRONT_OK && buddy_address(b, f.from) != p)
+        f.code = UPFRONT_MISALIGNED;
+    return f;
+}
+
+int upfront_buddy_free(upfront_buddy *b, void *p) {
+    upfront_buddy_found f = buddy_find(b, p);
+    if (p == NULL && f.code == UPFRONT_FOREIGN && b->root != 0)
+        return UPFRONT_OK;
+    if (f.code != UPFRONT_OK)
+        return f.code;
+    b->used -= buddy_bytes(b, f.order);
+    b->live--;
+    upfront_mark_dead(p, buddy_bytes(b, f.order));
+    buddy_set(b, f.from, f.order, 0);
+    buddy_rise(b, f.from, f.order + 1);
+    return UPFRONT_OK;
+}
+
+/* Whether the other halves up to an order lie behind the block and are free. */
+static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
+    if (from % buddy_blocks(order) != 0 || buddy_blocks(order) > upfront_buddy_high(b) - from)
+        return 0;
+    for (; had < order; had++) {
+        upfront_buddy_found other = upfront_buddy_find(b, from + buddy_blocks(had));
+        if (other.code != UPFRONT_DOUBLE || other.order != had)
+            return 0;
+    }
+    return 1;
+}
+
+static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
+    uint64_t j;
+    upfront_mark_live(buddy_address(b, from + buddy_blocks(had)), buddy_bytes(b, order) - buddy_bytes(b, had));
+    for (j = had + (had == 0); j < order; j++)
+        *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = *upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(j), j)) = 0;
+    buddy_set(b, from, order, 1);
+    buddy_rise(b, from, order + 1);
+}
+
+void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
+    upfront_buddy_found f = buddy_find(b, p);
+    uint64_t order, had;
+    void *q;
+    if (p == NULL)
+        return upfront_buddy_alloc(b, size, 1);
+    if (f.code != UPFRONT_OK)
+        return NULL;
+    size = upfront_size(size);
+    order = buddy_order(b, size);
+    had = buddy_bytes(b, f.order);
+    if (order > f.order) {
+        if (!buddy_may(b, buddy_bytes(b, order) - had) || !buddy_can_grow(b, f.from, f.order, order)) {
+            q = upfront_buddy_alloc(b, size, 1);
+            if (q != NULL) {
+                memcpy(q, p, (size_t)had);
+                upfront_buddy_free(b, p);
+            }
+            return q;
+        }
+        buddy_grow(b, f.from, f.order, order);
+    } else if (order < f.order) {
+        upfront_mark_dead((char *)p + buddy_bytes(b, order), had - buddy_bytes(b, order));
+        buddy_cut(b, f.from, f.order, order);
+    }
+    b->used += buddy_bytes(b, order) - had;
+    buddy_count(b, size, order);
+    return p;
+}
+
+int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
+    upfront_buddy_found f = buddy_find(b, p);
+    return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
+}
+
+uint64_t upfront_buddy_largest(const upfront_buddy *b) {
+    uint64_t largest;
+    if (b == NULL || b->root == 0)
+        return 0;
+    largest = *upfront_buddy_byte(b, b->root) & UPFRONT_BUDDY_LARGEST;
+    return largest == 0 ? 0 : buddy_bytes(b, largest - 1);
+}
+
+void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes) {
+    if (b != NULL && b->root != 0)
+        b->reserve = bytes;
+}
+
+uint64_t upfront_buddy_phase(upfront_buddy *b) {
+    uint64_t peak;
+    if (b == NULL)
+        return 0;
+    peak = b->phase;
+    b->phase = b->used;
+    return peak;
+}
+
+void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size) {
+    (void)old;
+    if (size != 0)
+        return upfront_buddy_realloc((upfront_buddy *)buddy, p, size);
+    upfront_buddy_free((upfront_buddy *)buddy, p);
+    return NULL;
+}
+
+uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest) {
+    uint64_t end[40], orders, i, j; /* Li, in smallest blocks */
+    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || largest < smallest || (largest & (largest - 1)) != 0 || live > UPFRONT_OFFSET_MAX)
+        return 0;
+    live /= smallest;
+    orders = (uint64_t)(__builtin_ctzll(largest) - __builtin_ctzll(smallest));
+    end[0] = live;
+    for (i = 1; i <= orders && buddy_blocks(i) <= live; i++) {
+        uint64_t left = live - buddy_blocks(i), windows = 0;
+        for (j = 0; j < i; j++) {
+            uint64_t below = (end[j] + buddy_blocks(i) - 1) >> i, can = left >> j;
+            if (can < below - windows) {
+                windows += can;
+                break;
+            }
+            left -= (below - windows) << j;
+            windows = below;
+        }
+        if (j == i)
+            windows += left >> i;
+        end[i] = (windows + 1) << i;
+        if (end[i] < end[i - 1])
+            end[i] = end[i - 1];
+    }
+    return end[i - 1] * smallest;
+}
