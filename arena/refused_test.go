@@ -38,6 +38,7 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Stack": of(stack), "StackFar": of(made(arena.NewStack(block(1024))).Far()),
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
 		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048)))),
+		"Buddy": of(made(arena.NewBuddy(block(2048), 64))),
 		"Pool": func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
 			x, h := handles.Get()

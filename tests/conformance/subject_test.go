@@ -41,6 +41,8 @@ var subjects = []subject{
 	{"Stack's both ends", 256, openStackEnds},
 	{"Heap", 400, openHeap},
 	{"Heap of edges", 9 * arena_c.Edge / 4, openHeap},
+	{"Buddy of 64 bytes", 512, openBuddy(64)},
+	{"Buddy of 1 KiB", 8 << 10, openBuddy(1 << 10)},
 }
 
 func bounds(block []byte) (start, end uint64) {
