@@ -141,7 +141,7 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 		return fmt.Errorf("arena: HeapMaker.Delete of a %T: %w", *new(T), err)
 	}
 	want := uint64(unsafe.Sizeof(*x))
-	if b, ok := h.(interface{ sizeFor(size, align uint64) uint64 }); ok { // it doesn't keep what was asked for
+	if b, ok := h.(rounds); ok {
 		want = b.sizeFor(want, arena_c.AlignOf[T]())
 	}
 	if size != want {

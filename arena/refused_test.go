@@ -39,7 +39,7 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
 		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048)))),
 		"Buddy": of(made(arena.NewBuddy(block(2048), 64))),
-		"Pool": func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
+		"Pool":  func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
 			x, h := handles.Get()
 			assert.Equal(t, x == nil, h == 0)

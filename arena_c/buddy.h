@@ -8,7 +8,7 @@
  *            What there is need be no power of two, nor begin at a multiple of one: it is as many whole blocks as fit.
  * Bound      A request is served exactly when a free block of its size or a larger one exists, and the reserve allows it. A program
  *            that has at most M bytes in blocks of at most n times the smallest, and calls alloc and free alone, is never refused if it
- *            has upfront_buddy_robson_bound bytes: M * (1 + log2(n) / 2) when n smallest blocks divide M. That takes the lowest
+ *            has upfront_buddy_robson_bound bytes: M * (1 + log2(n) / 2) when 2n smallest blocks divide M. That takes the lowest
  *            address for every request; realloc gives up the bound, because what it cuts in place lies where it lay, and what it moves
  *            is there twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of, and realloc but for the bytes it
