@@ -16,7 +16,7 @@ import (
 // There is no header in a block: all of its bytes are the caller's, and neighbours begin where it ends. Beside the blocks
 // there are 120 bytes, and one for each smallest block. Double, foreign and interior frees are told in every build.
 //
-// Don't take it for odd sizes: those from 16 to 4096 cost 1.41 times their bytes, where a Heap takes 1.02; nor for many
+// Don't take it for odd sizes: those from 16 to 4096 cost 1.41 times their bytes, where a Heap takes 1.04; nor for many
 // small things of one size, which a BlockPool holds without waste. How much is enough so that nothing is ever refused says
 // RobsonBound.
 //

@@ -98,8 +98,12 @@ func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
 
 func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	linear, heap := made(arena.NewLinear(block(1024))), made(arena.NewHeap(block(2048)))
-	p, q := linear.Alloc(32, 8), heap.Alloc(64, 16)
+	buddy := made(arena.NewBuddy(block(4096), 64))
+	p, q, page := linear.Alloc(32, 8), heap.Alloc(64, 16), buddy.Alloc(128, 1)
 	arena_c.FailAt(1)
+	same, err := buddy.Realloc(page, 100)
+	assert.Equal(t, page, same)
+	require.NoError(t, err)
 	ok, err := linear.Resize(p, 32, 16)
 	assert.True(t, ok)
 	require.NoError(t, err)
@@ -121,5 +125,13 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	assert.EqualValues(t, 48, size)
 	moved, err = heap.Realloc(q, 512)
 	assert.NotNil(t, moved)
+	require.NoError(t, err)
+	arena_c.FailAt(1)
+	larger, err := buddy.Realloc(page, 512)
+	assert.Nil(t, larger)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, buddy.Stats().Failed)
+	larger, err = buddy.Realloc(page, 512)
+	assert.NotNil(t, larger)
 	require.NoError(t, err)
 }
