@@ -127,7 +127,9 @@ func (b Buddy) Stats() BuddyStats {
 func (b Buddy) LargestFree() uint64 { return b.its().Largest() }
 
 // rounds is a Reallocator that doesn't keep what was asked for: its SizeOf is the size of the block that Alloc gave.
-type rounds interface{ sizeFor(size, align uint64) uint64 }
+type rounds interface {
+	sizeFor(size, align uint64) uint64
+}
 
 // sizeFor is the size of the block that Alloc gives.
 func (b Buddy) sizeFor(size, align uint64) uint64 {

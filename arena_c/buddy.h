@@ -24,7 +24,8 @@
  *              UPFRONT_MISALIGNED  inside a live block, not at its start,
  *              UPFRONT_DOUBLE      where a free block begins, or inside of one,
  *              UPFRONT_CORRUPT     where a byte was overwritten, if that is met on the way.
- *            What it can't tell: an old address at which a new block begins. */
+ *            What it can't tell: an old address at which a new block begins; and a write past the end of a block, where no header lies.
+ *            AddressSanitizer sees one into a free block. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 
