@@ -195,25 +195,22 @@ typedef struct upfront_buddy_found {
 
 static inline upfront_buddy_found upfront_buddy_find(const upfront_buddy *b, uint64_t smallest) {
     upfront_buddy_found f = {UPFRONT_CORRUPT, smallest, 0};
-    uint64_t at = b->root;
-    for (;;) {
-        uint64_t order = upfront_buddy_order(at);
-        uint8_t byte = *upfront_buddy_byte(b, at);
+    uint64_t order, at;
+    uint8_t byte = 0;
+    for (order = 1; order <= upfront_buddy_order(b->root) && byte == 0; order++) {
+        at = upfront_buddy_at(smallest, order);
+        if (!upfront_buddy_is_inside(b, at) || (byte = *upfront_buddy_byte(b, at)) == 0)
+            continue; /* below it, or no block */
         if (byte == UPFRONT_BUDDY_LIVE || byte == upfront_buddy_whole(order)) {
             f.order = order;
             f.from = smallest >> order << order;
             if (f.from >= b->low && f.from + (UINT64_C(1) << order) <= upfront_buddy_high(b))
                 f.code = byte == UPFRONT_BUDDY_LIVE ? UPFRONT_OK : UPFRONT_DOUBLE;
-            return f;
-        }
-        if (byte < UPFRONT_BUDDY_SPLIT)
-            return f;
-        if (order == 1) {
+        } else if (order == 1 && byte >= UPFRONT_BUDDY_SPLIT) {
             f.code = byte & (smallest < at ? UPFRONT_BUDDY_LEFT : UPFRONT_BUDDY_RIGHT) ? UPFRONT_OK : UPFRONT_DOUBLE;
-            return f;
         }
-        at = upfront_buddy_half(b, at, smallest >= at);
     }
+    return f;
 }
 
 #ifdef __cplusplus

@@ -85,7 +85,7 @@ static void bits_are_found(uint64_t seed) {
         m.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
         CHECK_EQ(upfront_buddy_walk(m.b, NULL, 0, NULL), UPFRONT_CORRUPT);
         misused_bears(&m, seed + bit);
-        CHECK(memcmp(m.bytes + in_use, m.state + in_use, sizeof m.state - in_use) == 0);
+        CHECK(memcmp(m.bytes + in_use, m.state + in_use, (size_t)(sizeof m.state - in_use)) == 0);
         misused_restore(&m);
     }
     for (bit = 0; bit < 64; bit++) { /* and of the counts */
