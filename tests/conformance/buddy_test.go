@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"testing"
 	"unsafe"
 
@@ -113,4 +115,34 @@ func TestPagesOf64KiB(t *testing.T) {
 	heap, err := arena.NewHeap(heapBlock(t, all, arena_c.AlignMax))
 	require.NoError(t, err)
 	assert.Equal(t, 127, fill(heap))
+}
+
+// TestBuddyOffsets: a random program on two blocks that are alike modulo 1 MiB, and in every build and on every target: the
+// blocks lie at the offsets that they had when this was written.
+func TestBuddyOffsets(t *testing.T) {
+	const size = 300_000
+	memory := heapBlock(t, 3*arena_c.AlignMax, arena_c.AlignMax)
+	for _, from := range []int{1 << 14, 1<<14 + arena_c.AlignMax} {
+		b, err := arena.NewBuddy(memory[from:][:size], 256)
+		require.NoError(t, err)
+		p := pinning{t: t}
+		hash := fnv.New64a()
+		live := make([]unsafe.Pointer, 100)
+		for range 5000 {
+			i := p.random(len(live))
+			if p.random(3) == 0 {
+				require.NoError(t, b.Free(live[i]))
+				live[i] = nil
+				continue
+			}
+			q, err := b.Realloc(live[i], uint64(p.random(256<<p.random(8))))
+			require.NoError(t, err)
+			if q != nil {
+				live[i] = q
+				_ = binary.Write(hash, binary.LittleEndian, address(q)-address(at(memory))-uint64(from))
+			}
+		}
+		s := b.Stats()
+		assert.Equal(t, []uint64{0xf19cff02c67978d, 236544, 449, 449}, []uint64{hash.Sum64(), s.Peak, s.Failed, s.Scattered})
+	}
 }
