@@ -39,7 +39,7 @@ var kept = map[string]func() (state func() any, err error){
 		return func() any { return a.Stats() }, err
 	},
 	"Heap": func() (func() any, error) {
-		a, err := arena.NewHeap(aligned(make([]byte, 4096)))
+		a, err := arena.NewHeap(aligned(make([]byte, 4096)), 0)
 		return func() any { return a.Stats() }, err
 	},
 	"Buddy": func() (func() any, error) {

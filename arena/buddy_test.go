@@ -25,7 +25,7 @@ func newBuddy(t *testing.T, size int, smallest uint64) arena.Buddy {
 func TestBuddySaysWhyNot(t *testing.T) {
 	_, err := arena.NewBuddy(arena.NewBlock(128, 64), 64)
 	assert.EqualError(t, err, "arena: a Buddy of smallest blocks of 64 bytes has 1 to 1073741824 of them; a block of 128 has not: "+
-		"249 bytes are enough for one")
+		"265 bytes are enough for one")
 	_, err = arena.NewBuddy(arena.NewBlock(512, 64)[8:], 64)
 	assert.ErrorContains(t, err, "a Buddy's block begins at a multiple of 64")
 	for _, smallest := range []uint64{0, 32, 96, 2 << 20, 1<<64 - 1} {
@@ -198,7 +198,7 @@ func TestWhatOddSizesCost(t *testing.T) {
 		buddy, err := arena.NewBuddy(block, 64)
 		require.NoError(t, err)
 		ofBuddy := cost(buddy)
-		heap, err := arena.NewHeap(block)
+		heap, err := arena.NewHeap(block, 0)
 		require.NoError(t, err)
 		ofHeap := cost(heap)
 		t.Logf("%s: a buddy takes %.3f times the bytes, a heap %.3f", kind.name, ofBuddy, ofHeap)

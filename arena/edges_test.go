@@ -23,7 +23,7 @@ func TestEdges(t *testing.T) {
 	require.NoError(t, err)
 	frame, err := arena.NewFrame(block(), 2)
 	require.NoError(t, err)
-	heap, err := arena.NewHeap(block())
+	heap, err := arena.NewHeap(block(), 0)
 	require.NoError(t, err)
 	buddy, err := arena.NewBuddy(block(), 64)
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func ExampleRing_Reset() {
 }
 
 func ExampleHeap() {
-	h := must(arena.NewHeap(arena.NewBlock(8192, 64)))
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	text := h.Alloc(100, 16)
 	text = must(h.Realloc(text, 300))
 	fmt.Println(must(h.SizeOf(text)), h.Stats().Live, "live")
@@ -119,10 +119,26 @@ func ExampleRobsonBound() {
 	// 3072 KiB of blocks, in a block of 3140
 }
 
+// A client that is full to the brim can't even tidy up, unless something was kept back for that.
+func ExampleHeap_Reserve() {
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
+	h.Reserve(512)
+	blocks := 0
+	for h.Alloc(200, 16) != nil {
+		blocks++
+	}
+	fmt.Println("full after", blocks, "blocks;", h.Stats().Failed, "refused")
+	h.Reserve(0)
+	fmt.Println("tidies up:", h.Alloc(400, 16) != nil, "the most it took:", h.Phase())
+	// Output:
+	// full after 29 blocks; 1 refused
+	// tidies up: true the most it took: 6912
+}
+
 func ExampleHeapOf() {
 	type sound struct{ Device int32 }
 	sounds := arena.HeapOf(func(s *sound) error { fmt.Println("closes", s.Device); return nil }) // at package level
-	h := must(arena.NewHeap(arena.NewBlock(8192, 64)))
+	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))
 	s := must(sounds.Make(h, func(s *sound) error { s.Device = 7; return nil }))
 	fmt.Println(sounds.Delete(h, s))
 	_, err := sounds.Make(h, func(*sound) error { return errors.New("no such device") })

@@ -34,7 +34,7 @@ func TestAddressesInGoObjects(t *testing.T) {
 	pool, err := arena.NewBlockPool[[8]uint64](block())
 	require.NoError(t, err)
 	assert.ErrorContains(t, pool.Put(&other.inside), "BUG")
-	heap, err := arena.NewHeap(block())
+	heap, err := arena.NewHeap(block(), 0)
 	require.NoError(t, err)
 	assert.ErrorContains(t, heap.Free(p), "BUG")
 	buddy, err := arena.NewBuddy(block(), 64)

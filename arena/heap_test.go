@@ -33,15 +33,15 @@ var (
 func newHeap(t *testing.T, size int) arena.Heap {
 	block := arena.NewBlock(size, 64)
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), uint64(size)) })
-	h, err := arena.NewHeap(block)
+	h, err := arena.NewHeap(block, 0)
 	require.NoError(t, err)
 	return h
 }
 
 func TestHeapSaysWhyNot(t *testing.T) {
-	_, err := arena.NewHeap(arena.NewBlock(256, 64))
-	assert.EqualError(t, err, "arena: a Heap needs a block of at least 272 bytes, this one has 256")
-	_, err = arena.NewHeap(arena.NewBlock(512, 64)[8:])
+	_, err := arena.NewHeap(arena.NewBlock(256, 64), 0)
+	assert.EqualError(t, err, "arena: a Heap needs a block of at least 416 bytes, this one has 256")
+	_, err = arena.NewHeap(arena.NewBlock(512, 64)[8:], 0)
 	assert.ErrorContains(t, err, "a Heap's block begins at a multiple of 64")
 	h := newHeap(t, 4096)
 	p := h.Alloc(100, 8)
@@ -57,7 +57,7 @@ func TestHeapSaysWhyNot(t *testing.T) {
 	assert.Panics(t, func() { h.Alloc(1, 3) })
 	require.NoError(t, h.Free(p))
 	assert.EqualError(t, h.Free(p), "arena: BUG: Heap.Free: put twice")
-	assert.EqualError(t, h.Free(nil), "arena: BUG: Heap.Free: not from here")
+	require.NoError(t, h.Free(nil))
 	assert.EqualError(t, h.Free(unsafe.Pointer(t)), "arena: BUG: Heap.Free: not from here")
 	s := h.Stats()
 	assert.Equal(t, arena.HeapStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 128}, Failed: 1}, s)
@@ -66,6 +66,62 @@ func TestHeapSaysWhyNot(t *testing.T) {
 	require.NoError(t, err)
 	h.Reset()
 	assert.Error(t, h.Free(p), "from before the reset")
+}
+
+// What is freed waits for who asks for its size, counts as free, and melts before anything is refused.
+func TestHeapParks(t *testing.T) {
+	block := arena.NewBlock(8192, 64)
+	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), 8192) })
+	_, err := arena.NewHeap(block[:900], 2)
+	assert.EqualError(t, err, "arena: a Heap needs a block of at least 928 bytes, this one has 900")
+	h, err := arena.NewHeap(block, 2)
+	require.NoError(t, err)
+	empty := h.LargestFree()
+	p, q := h.Alloc(100, 8), h.Alloc(100, 8)
+	require.NoError(t, h.Free(p))
+	require.NoError(t, h.Free(q))
+	assert.ErrorContains(t, h.Free(q), "put twice")
+	s := h.Stats()
+	assert.Equal(t, arena.HeapStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 256}, Parked: 2}, s)
+	assert.Equal(t, empty, h.LargestFree())
+	assert.Equal(t, q, h.Alloc(97, 8), "of its size")
+	assert.EqualValues(t, 1, h.Stats().Parked)
+	h.Flush()
+	assert.Zero(t, h.Stats().Parked)
+	require.NoError(t, h.Free(q))
+	assert.NotNil(t, h.Alloc(empty, 8), "all, though one is parked")
+	assert.Zero(t, h.Stats().Failed)
+}
+
+func TestHeapReserves(t *testing.T) {
+	h := newHeap(t, 4096)
+	size := h.Stats().Size
+	h.Reserve(1000)
+	assert.Nil(t, h.Alloc(size-1000, 8))
+	p := h.Alloc(size-1000-32, 8)
+	assert.NotNil(t, p)
+	assert.EqualValues(t, 1000, h.Stats().Reserve)
+	grown, err := h.Realloc(p, size-900)
+	assert.True(t, grown == nil && err == nil, "full is an answer")
+	h.Reserve(0)
+	assert.NotNil(t, h.Alloc(900, 8))
+	h.Reserve(1 << 60)
+	assert.Equal(t, size, h.Stats().Reserve, "all there is")
+	require.NoError(t, h.Free(p))
+	assert.Nil(t, h.Alloc(1, 1))
+}
+
+func TestHeapPhases(t *testing.T) {
+	h := newHeap(t, 4096)
+	p := h.Alloc(1008, 8)
+	q := h.Alloc(16, 8)
+	require.NoError(t, h.Free(p))
+	assert.EqualValues(t, 1056, h.Phase())
+	assert.EqualValues(t, 32, h.Phase(), "it began with what was live")
+	require.NoError(t, h.Free(q))
+	h.Phase()
+	assert.Zero(t, h.Phase())
+	assert.EqualValues(t, 1056, h.Stats().Peak, "of all phases")
 }
 
 func TestHeapMakers(t *testing.T) {

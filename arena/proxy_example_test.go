@@ -8,7 +8,7 @@ import (
 
 // A heap serves two libraries; each has its own totals, and its own name when it forgets something.
 func ExampleProxy() {
-	heap, err := arena.NewHeap(arena.NewBlock(8192, 64))
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
 	if err != nil {
 		panic(err)
 	}
@@ -28,7 +28,7 @@ func ExampleProxy() {
 }
 
 func ExampleProxy_Trace() {
-	heap, err := arena.NewHeap(arena.NewBlock(8192, 64))
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
 	if err != nil {
 		panic(err)
 	}

@@ -37,7 +37,7 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Linear": of(linear), "LinearFar": of(made(arena.NewLinear(block(1024))).Far()),
 		"Stack": of(stack), "StackFar": of(made(arena.NewStack(block(1024))).Far()),
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
-		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048)))),
+		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048), 0))),
 		"Buddy": of(made(arena.NewBuddy(block(2048), 64))),
 		"Pool":  func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
@@ -97,7 +97,7 @@ func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
 }
 
 func TestAResizeIsARequestWhenItGrows(t *testing.T) {
-	linear, heap := made(arena.NewLinear(block(1024))), made(arena.NewHeap(block(2048)))
+	linear, heap := made(arena.NewLinear(block(1024))), made(arena.NewHeap(block(2048), 0))
 	buddy := made(arena.NewBuddy(block(4096), 64))
 	p, q, page := linear.Alloc(32, 8), heap.Alloc(64, 16), buddy.Alloc(128, 1)
 	arena_c.FailAt(1)

@@ -36,7 +36,8 @@ enum {
     UPFRONT_DOUBLE = -4,       /* put twice */
     UPFRONT_FOREIGN = -5,      /* not of this arena */
     UPFRONT_MISALIGNED = -6,   /* inside a chunk, not at its start */
-    UPFRONT_CORRUPT = -7       /* a table that contradicts itself */
+    UPFRONT_CORRUPT = -7,      /* a table that contradicts itself */
+    UPFRONT_RACED = -8         /* somebody else is inside: there is no lock; only the checked build looks */
 };
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,5 +1,20 @@
 #include "buddy.h"
 
+/* One at a time: the checked build looks. */
+#ifdef UPFRONT_CHECKED
+static int buddy_enter(upfront_buddy *b) {
+    if (__atomic_exchange_n(&b->busy, 1, __ATOMIC_ACQUIRE) == 0)
+        return 1;
+    __atomic_fetch_add(&b->raced, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void buddy_leave(upfront_buddy *b) { __atomic_store_n(&b->busy, 0, __ATOMIC_RELEASE); }
+#else
+#define buddy_enter(b) 1
+#define buddy_leave(b) ((void)(b))
+#endif
+
 static uint64_t buddy_blocks(uint64_t order) { return UINT64_C(1) << order; }
 
 static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->smallest << order; }
@@ -143,12 +158,8 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
 }
 
-void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
-    uint64_t order, from, had;
-    if (b == NULL || b->root == 0 || !upfront_is_align(align))
-        return NULL;
-    size = upfront_size(size);
-    order = buddy_order(b, size < align ? align : size);
+static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
+    uint64_t from, had;
     if (!buddy_may(b, buddy_bytes(b, order)) || !buddy_search(b, order, &from, &had)) {
         b->failed++;
         b->scattered += (uint64_t)buddy_may(b, buddy_bytes(b, order));
@@ -163,14 +174,20 @@ void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
     return buddy_address(b, from);
 }
 
+void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
+    void *p;
+    if (b == NULL || b->root == 0 || !upfront_is_align(align) || !buddy_enter(b))
+        return NULL;
+    size = upfront_size(size);
+    p = buddy_alloc(b, size, buddy_order(b, size < align ? align : size));
+    buddy_leave(b);
+    return p;
+}
+
 /* The live block that begins at p, or why there is none. */
 static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
-    upfront_buddy_found f = {UPFRONT_BAD_ARGUMENT, 0, 0};
-    uint64_t offset;
-    if (b == NULL)
-        return f;
-    offset = upfront_distance(p, b) - b->first;
-    f.code = UPFRONT_FOREIGN;
+    upfront_buddy_found f = {UPFRONT_FOREIGN, 0, 0};
+    uint64_t offset = upfront_distance(p, b) - b->first;
     if (offset >= b->end - b->first)
         return f;
     f = upfront_buddy_find(b, b->low + offset / b->smallest);
@@ -179,18 +196,27 @@ static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
     return f;
 }
 
-int upfront_buddy_free(upfront_buddy *b, void *p) {
-    upfront_buddy_found f = buddy_find(b, p);
-    if (p == NULL && f.code == UPFRONT_FOREIGN && b->root != 0)
-        return UPFRONT_OK;
-    if (f.code != UPFRONT_OK)
-        return f.code;
-    b->used -= buddy_bytes(b, f.order);
+static void buddy_end(upfront_buddy *b, uint64_t from, uint64_t order) {
+    b->used -= buddy_bytes(b, order);
     b->live--;
-    upfront_mark_dead(p, buddy_bytes(b, f.order));
-    buddy_set(b, f.from, f.order, 0);
-    buddy_rise(b, f.from, f.order + 1);
-    return UPFRONT_OK;
+    upfront_mark_dead(buddy_address(b, from), buddy_bytes(b, order));
+    buddy_set(b, from, order, 0);
+    buddy_rise(b, from, order + 1);
+}
+
+int upfront_buddy_free(upfront_buddy *b, void *p) {
+    upfront_buddy_found f;
+    if (b == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (p == NULL)
+        return UPFRONT_OK;
+    if (!buddy_enter(b))
+        return UPFRONT_RACED;
+    f = buddy_find(b, p);
+    if (f.code == UPFRONT_OK)
+        buddy_end(b, f.from, f.order);
+    buddy_leave(b);
+    return f.code;
 }
 
 /* Whether the other halves up to an order lie behind the block and are free. */
@@ -214,38 +240,50 @@ static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t o
     buddy_rise(b, from, order + 1);
 }
 
-void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
-    upfront_buddy_found f = buddy_find(b, p);
-    uint64_t order, had;
-    void *q;
-    if (p == NULL)
-        return upfront_buddy_alloc(b, size, 1);
-    if (f.code != UPFRONT_OK)
-        return NULL;
-    size = upfront_size(size);
-    order = buddy_order(b, size);
-    had = buddy_bytes(b, f.order);
-    if (order > f.order) {
-        if (!buddy_may(b, buddy_bytes(b, order) - had) || !buddy_can_grow(b, f.from, f.order, order)) {
-            q = upfront_buddy_alloc(b, size, 1);
-            if (q != NULL) {
-                memcpy(q, p, (size_t)had);
-                upfront_buddy_free(b, p);
-            }
-            return q;
+static void *buddy_resize(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t size) {
+    uint64_t order = buddy_order(b, size), bytes = buddy_bytes(b, had);
+    char *p = buddy_address(b, from), *q;
+    if (order > had && !(buddy_may(b, buddy_bytes(b, order) - bytes) && buddy_can_grow(b, from, had, order))) {
+        q = (char *)buddy_alloc(b, size, order);
+        if (q != NULL) {
+            memcpy(q, p, (size_t)bytes);
+            buddy_end(b, from, had);
         }
-        buddy_grow(b, f.from, f.order, order);
-    } else if (order < f.order) {
-        upfront_mark_dead((char *)p + buddy_bytes(b, order), had - buddy_bytes(b, order));
-        buddy_cut(b, f.from, f.order, order);
+        return q;
     }
-    b->used += buddy_bytes(b, order) - had;
+    if (order > had) {
+        buddy_grow(b, from, had, order);
+    } else if (order < had) {
+        upfront_mark_dead(p + buddy_bytes(b, order), bytes - buddy_bytes(b, order));
+        buddy_cut(b, from, had, order);
+    }
+    b->used += buddy_bytes(b, order) - bytes;
     buddy_count(b, size, order);
     return p;
 }
 
+void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
+    upfront_buddy_found f;
+    void *q = NULL;
+    if (p == NULL)
+        return upfront_buddy_alloc(b, size, 1);
+    if (b == NULL || !buddy_enter(b))
+        return NULL;
+    f = buddy_find(b, p);
+    if (f.code == UPFRONT_OK)
+        q = buddy_resize(b, f.from, f.order, upfront_size(size));
+    buddy_leave(b);
+    return q;
+}
+
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
-    upfront_buddy_found f = buddy_find(b, p);
+    upfront_buddy_found f;
+    if (b == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (!buddy_enter((upfront_buddy *)(uintptr_t)b))
+        return UPFRONT_RACED;
+    f = buddy_find(b, p);
+    buddy_leave((upfront_buddy *)(uintptr_t)b);
     return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
 }
 

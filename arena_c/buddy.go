@@ -28,7 +28,7 @@ import "unsafe"
 
 // Buddy is the header of a buddy: buddy.h.
 type Buddy struct {
-	First, End, Smallest, Low, Root, Used, Peak, Phase, Reserve, Live, Given, Asked, Failed, Scattered, Refused uint64
+	First, End, Smallest, Low, Root, Used, Peak, Phase, Reserve, Live, Given, Asked, Failed, Scattered, Refused, Busy, Raced uint64
 }
 
 // BuddyLeast is the smallest block that a buddy may have, BuddyMost how many smallest blocks.

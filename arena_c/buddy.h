@@ -12,8 +12,9 @@
  *            address for every request; realloc gives up the bound, because what it cuts in place lies where it lay, and what it moves
  *            is there twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of, and realloc but for the bytes it
- *            moves. largest is O(1). Space: 120 bytes in front, at most one byte more than there are smallest blocks, and what lies
+ *            moves. largest is O(1). Space: 136 bytes in front, at most one byte more than there are smallest blocks, and what lies
  *            before the first multiple of the smallest block and behind the last.
+ * Threads    As a heap: one at a time, upfront_buddy_size_of included. The checked build refuses who comes second, and counts it in `raced`.
  * When not   For odd sizes: where a heap (heap.h) takes 1.04 times the bytes that are asked for, this takes 1.41 (sizes from 16 to 4096,
  *            each power of two as often, full after many frees), and 2 where they are 2^k + 1. For many things of one size: pool.h.
  * Source     Knuth, TAOCP 1, 2.5 (the buddy system of Markowitz and Knowlton); Robson, "An Estimate of the Store Size Necessary for
@@ -55,6 +56,8 @@ typedef struct upfront_buddy {
     uint64_t failed;    /* requests refused for want of room */
     uint64_t scattered; /* of these, refused while as many bytes were free, in smaller blocks: external waste */
     uint64_t refused;   /* size of the last refusal */
+    uint64_t busy;      /* checked build: somebody is inside */
+    uint64_t raced;     /* checked build: who came meanwhile, and was refused: there is no lock */
 } upfront_buddy;
 
 /* A block as the walk names it. The blocks lie one behind the other from the offset first to end. */
@@ -104,9 +107,9 @@ void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes);
 uint64_t upfront_buddy_phase(upfront_buddy *b);
 
 /* Names every block in order of address, and checks every byte and the counts. Writes at most `room` blocks; *count is the number there is.
- * UPFRONT_CORRUPT when they contradict each other; *count is then how many were named before. UPFRONT_FULL when `room` is too small. When
- * out and count are null it only checks; otherwise UPFRONT_BAD_ARGUMENT for null. Cost: O(blocks * log2 of the smallest blocks), and a look
- * at each byte.
+ * UPFRONT_CORRUPT when they contradict each other; *count is then how many were named before. UPFRONT_FULL when `room` is too small. With
+ * null for out and room 0 it only checks, and count may be null, too; any other null is UPFRONT_BAD_ARGUMENT. Cost: O(blocks * log2 of the
+ * smallest blocks), and a look at each byte.
  *
  * What it trusts: first, end, smallest and low. What it can't tell: peaks, sums and counts of refusals that are wrong but possible. */
 int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room, uint64_t *count);

@@ -15,12 +15,12 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
 }
 
 int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room, uint64_t *count) {
-    uint64_t from, high, used = 0, live = 0, named = 0;
-    int checks = out == NULL && room == 0 && count == NULL;
-    if (b == NULL || (!checks && (count == NULL || (out == NULL && room != 0))))
-        return UPFRONT_BAD_ARGUMENT;
-    if (count == NULL)
+    uint64_t from, high, used = 0, live = 0, named;
+    int checks = out == NULL && room == 0;
+    if (count == NULL && checks)
         count = &named;
+    if (b == NULL || count == NULL || (out == NULL && !checks))
+        return UPFRONT_BAD_ARGUMENT;
     *count = 0;
     if (b->root == 0) /* which nobody made */
         return UPFRONT_CORRUPT;

@@ -3,78 +3,87 @@
 #define NONE UINT64_MAX
 
 /* The first list at or above the class that holds something. */
-static uint64_t heap_next_class(const upfront_heap *h, uint64_t from) {
-    uint64_t row = from / 16, bits, rows;
-    if (row >= h->rows)
+static inline uint64_t heap_next_class(const upfront_heap *h, uint64_t from) {
+    uint64_t word = from / 64, bits, words;
+    if (from >= h->lists)
         return NONE;
-    bits = *upfront_heap_bits(h, row) >> (from % 16);
+    bits = h->bits[word] >> (from % 64);
     if (bits != 0)
         return from + (uint64_t)__builtin_ctzll(bits);
-    rows = h->map >> row >> 1;
-    if (rows == 0)
+    words = h->map >> word >> 1;
+    if (words == 0)
         return NONE;
-    row += 1 + (uint64_t)__builtin_ctzll(rows);
-    return row * 16 + (uint64_t)__builtin_ctzll(*upfront_heap_bits(h, row));
+    word += 1 + (uint64_t)__builtin_ctzll(words);
+    return word * 64 + (uint64_t)__builtin_ctzll(h->bits[word]);
 }
 
-static void heap_insert(upfront_heap *h, uint64_t at) {
-    uint64_t c = upfront_heap_class(upfront_heap_size(h, at)), *list = upfront_heap_list(h, c);
+static inline void heap_insert(upfront_heap *h, uint64_t at, uint64_t size) {
+    uint64_t c = upfront_heap_class(size), *list = upfront_heap_list(h, c);
     upfront_heap_set(h, at + 16, *list);
     upfront_heap_set(h, at + 24, 0);
-    if (*list != 0)
-        upfront_heap_set(h, *list + 24, at);
+    upfront_heap_set(h, *list + 24, at);
     *list = at;
-    *upfront_heap_bits(h, c / 16) |= UINT64_C(1) << (c % 16);
-    h->map |= UINT64_C(1) << (c / 16);
+    h->bits[c / 64] |= UINT64_C(1) << (c % 64);
+    h->map |= UINT64_C(1) << (c / 64);
 }
 
-static void heap_remove(upfront_heap *h, uint64_t at) {
-    uint64_t c = upfront_heap_class(upfront_heap_size(h, at)), *list = upfront_heap_list(h, c), *bits = upfront_heap_bits(h, c / 16);
-    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24);
-    if (next != 0)
-        upfront_heap_set(h, next + 24, last);
-    if (last != 0) {
-        upfront_heap_set(h, last + 16, next);
+/* What leads to a free block: the link of the one before it in its list, or the list. */
+static inline uint64_t heap_link(const upfront_heap *h, uint64_t at, uint64_t last) {
+    return last != 0 ? last + 16 : sizeof *h + 8 * upfront_heap_class(upfront_heap_size(h, at));
+}
+
+/* The ends of a list lead nowhere, which is a place that may be written. */
+static inline void heap_remove(upfront_heap *h, uint64_t at) {
+    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24), c;
+    upfront_heap_set(h, next + 24, last);
+    upfront_heap_set(h, heap_link(h, at, last), next);
+    if ((next | last) != 0)
         return;
-    }
-    *list = next;
-    if (next != 0)
-        return;
-    *bits &= ~(UINT64_C(1) << (c % 16));
-    if (*bits == 0)
-        h->map &= ~(UINT64_C(1) << (c / 16));
+    c = upfront_heap_class(upfront_heap_size(h, at));
+    h->bits[c / 64] &= ~(UINT64_C(1) << (c % 64));
+    if (h->bits[c / 64] == 0)
+        h->map &= ~(UINT64_C(1) << (c / 64));
 }
 
-static void heap_set_before(upfront_heap *h, uint64_t at, uint64_t before) {
-    uint64_t word = upfront_heap_word(h, at) & UPFRONT_HEAP_BODY & ~UPFRONT_HEAP_SIZE;
-    upfront_heap_seal(h, at, word | before, upfront_heap_word(h, at + 8) & UPFRONT_HEAP_BODY);
+/* What the header at `at` says of the block before it: its size, and whether it is free. */
+static inline void heap_set_before(upfront_heap *h, uint64_t at, uint64_t before) {
+    upfront_heap_set(h, at, (upfront_heap_word(h, at) & UPFRONT_HEAP_SEAL_BEFORE) | before);
 }
 
-/* Whether a free block's links are those of a list: who wrote to what was freed wrote over them; and whether the header behind it is good,
- * which is sealed anew when this one isn't free any more. pre: at is sealed. */
-static int heap_is_whole(const upfront_heap *h, uint64_t at) {
-    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24), size = upfront_heap_size(h, at);
-    if (size > h->end - at || !upfront_heap_sealed(h, at + size) || upfront_heap_before(h, at + size) != size)
-        return 0;
-    if (next != 0 && (!upfront_heap_is_inside(h, next) || upfront_heap_word(h, next + 24) != at))
-        return 0;
-    if (last == 0)
-        return *upfront_heap_list(h, upfront_heap_class(size)) == at;
-    return upfront_heap_is_inside(h, last) && upfront_heap_word(h, last + 16) == at;
+/* Turns a seal over, and back. */
+static void heap_turn(upfront_heap *h, uint64_t at) {
+    upfront_heap_set(h, at + 8, upfront_heap_word(h, at + 8) ^ UPFRONT_HEAP_SEAL_SIZE);
 }
 
 /* What is no header any more must not pass for one, even where the bytes are never written again. */
-static void heap_bury(upfront_heap *h, uint64_t at) { upfront_heap_seal(h, at, 0, UPFRONT_HEAP_BURIED); }
+static void heap_bury(upfront_heap *h, uint64_t at) {
+    upfront_heap_set(h, at, upfront_heap_word(h, at) ^ UPFRONT_HEAP_SEAL_BEFORE);
+}
+
+/* Whether what lies behind a block knows its size: who ran over the block's end wrote over that first. */
+static int heap_agrees(const upfront_heap *h, uint64_t at) {
+    uint64_t size = upfront_heap_size(h, at);
+    return size <= h->end - at && upfront_heap_before(h, at + size) == size; /* only forged words can say more */
+}
+
+/* Whether nothing of a free block was overwritten: its header, its links, which are those of a list, and what lies behind it. */
+static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
+    uint64_t next = upfront_heap_word(h, at + 16), last = upfront_heap_word(h, at + 24);
+    if (upfront_heap_off(h, at) != 0 || !heap_agrees(h, at) || !(upfront_heap_is_inside(h, next) | (next == 0)) ||
+        !(upfront_heap_is_inside(h, last) | (last == 0)))
+        return 0;
+    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (upfront_heap_word(h, heap_link(h, at, last)) == at);
+}
 
 /* pre: live neighbours. */
-static void heap_make_free(upfront_heap *h, uint64_t at, uint64_t size, uint64_t before) {
+static inline void heap_make_free(upfront_heap *h, uint64_t at, uint64_t size, uint64_t before) {
     upfront_heap_seal(h, at, before, size);
-    heap_set_before(h, at + size, size);
-    heap_insert(h, at);
+    heap_set_before(h, at + size, size | UPFRONT_HEAP_HOLE);
+    heap_insert(h, at, size);
 }
 
 /* Takes the free block behind a block of `size` out of its list: what the two have together. */
-static uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) {
+static inline uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) {
     uint64_t next = at + size;
     if (upfront_heap_is_live(h, next))
         return size;
@@ -84,8 +93,81 @@ static uint64_t heap_absorb(upfront_heap *h, uint64_t at, uint64_t size) {
     return size;
 }
 
-static uint64_t heap_need(uint64_t asked) {
+/* The size of the free block before, or 0. */
+static inline uint64_t heap_hole(const upfront_heap *h, uint64_t at) {
+    uint64_t word = upfront_heap_word(h, at);
+    return (word & UPFRONT_HEAP_HOLE) != 0 ? word & UPFRONT_HEAP_SIZE : 0;
+}
+
+/* Whether a block may melt into the free ones beside it: they are whole. pre: heap_agrees. */
+static inline int heap_may_melt(const upfront_heap *h, uint64_t at) {
+    uint64_t behind = at + upfront_heap_size(h, at), hole = heap_hole(h, at);
+    if (!upfront_heap_is_live(h, behind) && !heap_is_whole(h, behind))
+        return 0;
+    return hole == 0 || (hole <= at - h->first && upfront_heap_size(h, at - hole) == hole && !upfront_heap_is_live(h, at - hole) &&
+                         heap_is_whole(h, at - hole));
+}
+
+/* A block that nobody has any more becomes free, with the free ones beside it. pre: it may. */
+static inline void heap_melt(upfront_heap *h, uint64_t at) {
+    uint64_t size = heap_absorb(h, at, upfront_heap_size(h, at)), hole = heap_hole(h, at);
+    if (hole != 0) {
+        heap_bury(h, at);
+        at -= hole;
+        size += hole;
+        heap_remove(h, at);
+    }
+    heap_make_free(h, at, size, upfront_heap_before(h, at));
+}
+
+/* What is wrong with an address. */
+static int heap_why(const upfront_heap *h, uint64_t at) {
+    uint64_t off;
+    if (at - h->first >= h->end - h->first)
+        return UPFRONT_FOREIGN;
+    if (at % 16 != 0)
+        return UPFRONT_MISALIGNED;
+    off = upfront_heap_off(h, at);
+    if (off == UPFRONT_HEAP_TURNED || off == UPFRONT_HEAP_BURIED || (off == 0 && !upfront_heap_is_live(h, at)))
+        return UPFRONT_DOUBLE;
+    return off == 0 ? UPFRONT_CORRUPT : UPFRONT_MISALIGNED;
+}
+
+/* Whether a live block is at `at`. Of its neighbours it looks at the one behind. */
+static inline int heap_is_live(const upfront_heap *h, uint64_t at) {
+    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at) && heap_agrees(h, at);
+}
+
+/* One at a time: the checked build looks. */
+#ifdef UPFRONT_CHECKED
+static int heap_enter(upfront_heap *h) {
+    if (__atomic_exchange_n(&h->busy, 1, __ATOMIC_ACQUIRE) == 0)
+        return 1;
+    __atomic_fetch_add(&h->raced, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void heap_leave(upfront_heap *h) { __atomic_store_n(&h->busy, 0, __ATOMIC_RELEASE); }
+#else
+#define heap_enter(h) 1
+#define heap_leave(h) ((void)(h))
+#endif
+
+static inline uint64_t heap_need(uint64_t asked) {
     return asked <= 16 ? UPFRONT_HEAP_LEAST : ((asked + 15) & ~UINT64_C(15)) + UPFRONT_HEAP_HEADER;
+}
+
+/* What a live block's word says around its size. */
+static inline uint64_t heap_body(uint64_t size, uint64_t asked, uint64_t align) {
+    return size | UPFRONT_HEAP_LIVE | ((size - UPFRONT_HEAP_HEADER - asked) << UPFRONT_HEAP_SLACK) |
+           ((uint64_t)__builtin_ctzll(align / UPFRONT_HEAP_ALIGN) << UPFRONT_HEAP_LOG);
+}
+
+/* So many more bytes are used. */
+static inline void heap_use(upfront_heap *h, uint64_t size) {
+    h->used += size;
+    if (h->peak < h->used)
+        h->peak = h->used;
 }
 
 /* From a header to where the header of an aligned block would be: nothing, or enough for a free block. */
@@ -96,42 +178,41 @@ static uint64_t heap_gap(const upfront_heap *h, uint64_t at, uint64_t align) {
 
 /* A live block at the front of `room` bytes that are nobody's; what is enough for a free block becomes one. */
 static void heap_cut(upfront_heap *h, uint64_t at, uint64_t room, uint64_t before, uint64_t asked, uint64_t align) {
-    uint64_t size = heap_need(asked), slack;
+    uint64_t size = heap_need(asked);
     if (room - size >= UPFRONT_HEAP_LEAST)
         heap_make_free(h, at + size, room - size, size);
     else
         heap_set_before(h, at + room, size = room);
-    slack = size - UPFRONT_HEAP_HEADER - asked;
-    upfront_heap_seal(h, at, before | (slack & 15) | ((uint64_t)__builtin_ctzll(align / UPFRONT_HEAP_ALIGN) << 38),
-                      size | ((slack >> 4) << 1) | UPFRONT_HEAP_LIVE);
-    h->used += size;
-    if (h->peak < h->used)
-        h->peak = h->used;
+    upfront_heap_seal(h, at, before, heap_body(size, asked, align));
+    heap_use(h, size);
 }
 
-upfront_heap *upfront_heap_init(void *block, uint64_t size) {
+upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked) {
     upfront_heap *h = (upfront_heap *)block;
-    uint64_t rows, front;
-    if (!upfront_is_block(block, size, UPFRONT_HEAP_BLOCK))
+    uint64_t fronts = parked != 0 ? UPFRONT_HEAP_FRONT_BYTES : 0, least = UPFRONT_HEAP_BLOCK + fronts, lists, front;
+    if (!upfront_is_block(block, size, least))
         return NULL;
-    rows = upfront_heap_class(size - UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_LEAST) / 16 + 1; /* of the largest that can be free */
-    front = (sizeof *h + rows * 17 * sizeof(uint64_t) + 15) & ~UINT64_C(15);
-    UPFRONT_UNPOISON(h, front);
+    lists = upfront_round_up(upfront_heap_class(size - least + UPFRONT_HEAP_LEAST) + 1, 16); /* of the largest that can be free */
+    front = sizeof *h + lists * sizeof(uint64_t);
+    UPFRONT_UNPOISON(h, front + fronts);
     memset(h, 0, sizeof *h);
-    h->rows = rows;
-    h->first = front;
+    h->lists = lists;
+    h->first = front + fronts;
     h->end = (size & ~UINT64_C(15)) - UPFRONT_HEAP_HEADER;
+    h->most = h->end - h->first;
+    h->parks = parked;
+    h->fronts = fronts != 0 ? front : 0;
     upfront_heap_reset(h);
     return h;
 }
 
-/* The first block that fits, of those that are looked at in the lists from..to; *cut says that there were more. */
-static uint64_t heap_scan(const upfront_heap *h, uint64_t from, uint64_t to, uint64_t need, uint64_t align, int *cut) {
-    uint64_t c, at, looks = UPFRONT_HEAP_SCAN;
-    for (c = heap_next_class(h, from); c <= to; c = heap_next_class(h, c + 1))
+/* Of the first blocks of lists below one, one that fits; 0: none. */
+static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64_t need, uint64_t align) {
+    uint64_t looks = UPFRONT_HEAP_SCAN, c, at;
+    for (c = heap_next_class(h, from); c < below; c = heap_next_class(h, c + 1))
         for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at); at = upfront_heap_word(h, at + 16)) {
             if (looks-- == 0) {
-                *cut = 1;
+                h->bounded++;
                 return 0;
             }
             if (upfront_heap_size(h, at) >= heap_gap(h, at, align) + need)
@@ -140,103 +221,170 @@ static uint64_t heap_scan(const upfront_heap *h, uint64_t from, uint64_t to, uin
     return 0;
 }
 
-/* A free block that has room, or 0. */
-static uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t align) {
-    uint64_t low = upfront_heap_class(need), high = upfront_heap_class(align > 16 ? need + align + 16 : need), c, at;
-    int cut = 0;
-    at = heap_scan(h, low, low, need, align, &cut);
-    if (at == 0 && high != low)
-        at = heap_scan(h, high, high, need, align, &cut);
-    if (at != 0)
-        return at;
-    c = heap_next_class(h, high + 1);
-    if (c != NONE)
-        return *upfront_heap_list(h, c);
-    at = heap_scan(h, low + 1, high - 1, need, align, &cut);
-    h->bounded += at == 0 && cut;
-    return at;
+/* The lowest class in which any block has so many bytes. */
+static inline uint64_t heap_sure(uint64_t size) {
+    return upfront_heap_class(size + (UINT64_C(1) << (59 - __builtin_clzll(size | 256))) - 1);
 }
 
-void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
-    uint64_t at, room, gap, before;
-    char *p;
-    if (h == NULL || !upfront_is_align(align))
-        return NULL;
-    if (align < UPFRONT_HEAP_ALIGN)
-        align = UPFRONT_HEAP_ALIGN;
-    size = upfront_size(size);
-    at = heap_search(h, heap_need(size), align);
-    if (at == 0 || !upfront_heap_sealed(h, at) || !heap_is_whole(h, at)) {
-        h->failed++;
-        h->refused = size;
-        return NULL;
+/* A free block that has room, or 0. */
+static inline uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t align) {
+    uint64_t sure = heap_sure(align > UPFRONT_HEAP_ALIGN ? need + align + 16 : need), c = heap_next_class(h, sure);
+    return c != NONE ? *upfront_heap_list(h, c) : heap_look(h, upfront_heap_class(need), sure, need, align);
+}
+
+/* The first of the parked blocks of a size, if nobody wrote over its header since, nor over the link to it. */
+static inline uint64_t heap_parked(const upfront_heap *h, uint64_t size) {
+    uint64_t at = *upfront_heap_front(h, size);
+    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED && upfront_heap_size(h, at) == size ? at : 0;
+}
+
+static inline uint64_t heap_bit(uint64_t size) { return UINT64_C(1) << (size / 16 - 2); }
+
+/* Takes the first of a size, which is at `at`. */
+static inline void heap_pop(upfront_heap *h, uint64_t size, uint64_t at) {
+    uint64_t next = upfront_heap_word(h, at + 16);
+    *upfront_heap_front(h, size) = next;
+    if (next == 0)
+        h->sizes ^= heap_bit(size);
+    h->parked--;
+}
+
+static inline void heap_park(upfront_heap *h, uint64_t at, uint64_t size) {
+    uint64_t *list = upfront_heap_front(h, size);
+    upfront_heap_set(h, at + 16, *list);
+    *list = at;
+    h->sizes |= heap_bit(size);
+    h->parked++;
+    heap_turn(h, at);
+}
+
+/* Melts the first of a size. 0, and nothing has changed: it, or what is beside it, was written over. */
+static int heap_unpark(upfront_heap *h, uint64_t size) {
+    uint64_t at = heap_parked(h, size);
+    if (at == 0 || !heap_agrees(h, at) || !heap_may_melt(h, at))
+        return 0;
+    heap_pop(h, size, at);
+    heap_turn(h, at);
+    heap_melt(h, at);
+    return 1;
+}
+
+/* The size of the first front list from the hand on that holds something. pre: one does. */
+static uint64_t heap_next_size(uint64_t sizes, uint64_t hand) {
+    uint64_t from = sizes >> hand << hand;
+    return ((uint64_t)__builtin_ctzll(from != 0 ? from : sizes) + 2) * 16;
+}
+
+/* Makes room for one more: each size in turn gives one, so that those which nobody asks for any more don't stay. */
+static int heap_make_way(upfront_heap *h) {
+    uint64_t size = heap_next_size(h->sizes, h->hand);
+    h->hand = (size / 16 - 1) % 64;
+    return heap_unpark(h, size);
+}
+
+/* Says whether a block melted. */
+static int heap_flush(upfront_heap *h) {
+    uint64_t parked = h->parked, sizes = h->sizes, size;
+    for (; sizes != 0; sizes &= sizes - 1) {
+        size = heap_next_size(sizes, 0);
+        while (heap_unpark(h, size))
+            ;
     }
+    return parked != h->parked;
+}
+
+/* A parked block of exactly that size has somebody else now; NULL: none. */
+static inline void *heap_again(upfront_heap *h, uint64_t need, uint64_t asked) {
+    uint64_t at = heap_parked(h, need);
+    if (at == 0 || h->used + need > h->most)
+        return NULL;
+    heap_pop(h, need, at);
+    h->live++;
+    heap_use(h, need);
+    upfront_heap_seal(h, at, upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE, heap_body(need, asked, UPFRONT_HEAP_ALIGN));
+    return upfront_mark_live((char *)h + at + UPFRONT_HEAP_HEADER, asked);
+}
+
+static void *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
+    uint64_t need = heap_need(size), at, room, gap, before;
+    if (h->used + need > h->most)
+        return NULL;
+    at = heap_search(h, need, align);
+    if (at == 0 || !heap_is_whole(h, at))
+        return NULL;
     room = upfront_heap_size(h, at);
     gap = heap_gap(h, at, align);
     before = upfront_heap_before(h, at);
     heap_remove(h, at);
-    heap_cut(h, at + gap, room - gap, gap == 0 ? before : gap, size, align);
+    heap_cut(h, at + gap, room - gap, gap == 0 ? before : gap | UPFRONT_HEAP_HOLE, size, align);
     if (gap != 0)
         heap_make_free(h, at, gap, before);
     h->live++;
-    p = (char *)h + at + gap + UPFRONT_HEAP_HEADER;
-    upfront_mark_live(p, size);
+    return upfront_mark_live((char *)h + at + gap + UPFRONT_HEAP_HEADER, size);
+}
+
+static void *heap_refuse(upfront_heap *h, uint64_t size) {
+    h->failed++;
+    h->refused = size;
+    return NULL;
+}
+
+static void *heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
+    void *p = heap_take(h, size, align);
+    if (p == NULL && heap_flush(h))
+        p = heap_take(h, size, align);
+    return p != NULL ? p : heap_refuse(h, size);
+}
+
+void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
+    void *p = NULL;
+    if (h == NULL || !upfront_is_align(align) || !heap_enter(h))
+        return NULL;
+    if (size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0)
+        p = heap_again(h, heap_need(size), size);
+    if (p == NULL)
+        p = heap_alloc(h, upfront_size(size), align < UPFRONT_HEAP_ALIGN ? UPFRONT_HEAP_ALIGN : align);
+    heap_leave(h);
     return p;
 }
 
-/* The offset of the live block at p, or a code. */
-static int64_t heap_find(const upfront_heap *h, const void *p) {
-    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER, size, before;
-    if (h == NULL)
-        return UPFRONT_BAD_ARGUMENT;
-    if (at - h->first >= h->end - h->first)
-        return UPFRONT_FOREIGN;
-    if (!upfront_heap_is_inside(h, at) || !upfront_heap_sealed(h, at))
-        return UPFRONT_MISALIGNED;
-    if (!upfront_heap_is_live(h, at))
-        return UPFRONT_DOUBLE;
-    size = upfront_heap_size(h, at);
-    before = upfront_heap_before(h, at);
-    if (size > h->end - at || before > at - h->first) /* only forged words can say so */
-        return UPFRONT_CORRUPT;
-    if (!upfront_heap_sealed(h, at + size) || upfront_heap_before(h, at + size) != size)
-        return UPFRONT_CORRUPT;
-    if (at != h->first && (!upfront_heap_sealed(h, at - before) || upfront_heap_size(h, at - before) != before))
-        return UPFRONT_CORRUPT;
-    if ((!upfront_heap_is_live(h, at + size) && !heap_is_whole(h, at + size)) ||
-        (before != 0 && !upfront_heap_is_live(h, at - before) && !heap_is_whole(h, at - before)))
-        return UPFRONT_CORRUPT;
-    return (int64_t)at;
+/* pre: at is a live block's. */
+static int heap_free(upfront_heap *h, uint64_t at) {
+    uint64_t size = upfront_heap_size(h, at);
+    if (h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER && (h->parked < h->parks || heap_make_way(h))) {
+        upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
+        heap_park(h, at, size);
+    } else {
+        if (!heap_may_melt(h, at))
+            return UPFRONT_CORRUPT;
+        upfront_mark_dead((char *)h + at + UPFRONT_HEAP_HEADER, size - UPFRONT_HEAP_HEADER);
+        heap_melt(h, at);
+    }
+    h->used -= size;
+    h->live--;
+    return UPFRONT_OK;
 }
 
 int upfront_heap_free(upfront_heap *h, void *p) {
-    int64_t found = heap_find(h, p);
-    uint64_t at = (uint64_t)found, size, before;
-    if (found < 0)
-        return (int)found;
-    size = upfront_heap_size(h, at);
-    before = upfront_heap_before(h, at);
-    h->used -= size;
-    h->live--;
-    upfront_mark_dead(p, size - UPFRONT_HEAP_HEADER);
-    size = heap_absorb(h, at, size);
-    if (before != 0 && !upfront_heap_is_live(h, at - before)) {
-        heap_bury(h, at);
-        at -= before;
-        size += before;
-        before = upfront_heap_before(h, at);
-        heap_remove(h, at);
-    }
-    heap_make_free(h, at, size, before);
-    return UPFRONT_OK;
+    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
+    int code;
+    if (h == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (p == NULL)
+        return UPFRONT_OK;
+    if (!heap_enter(h))
+        return UPFRONT_RACED;
+    code = heap_is_live(h, at) ? heap_free(h, at) : heap_why(h, at);
+    heap_leave(h);
+    return code;
 }
 
 /* Grows the block at `at` down into the free block before it. NULL, and nothing has changed, when there is none or it doesn't do. */
 static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_t asked) {
-    uint64_t before = upfront_heap_before(h, at), size = upfront_heap_size(h, at), align = upfront_heap_align(h, at);
+    uint64_t before = heap_hole(h, at), size = upfront_heap_size(h, at), align = upfront_heap_align(h, at);
     uint64_t old = upfront_heap_asked(h, at), low = at - before, gap, beyond;
     char *p, *end = (char *)h + at + room;
-    if (before == 0 || upfront_heap_is_live(h, low))
+    if (before == 0)
         return NULL;
     gap = heap_gap(h, low, align);
     if (before + room < gap + heap_need(asked))
@@ -251,60 +399,118 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
     upfront_mark_dead(p + old, (uint64_t)(end - p) - old);
     upfront_mark_live(p + old, asked - old);
     h->used -= size;
-    heap_cut(h, low + gap, before + room - gap, gap == 0 ? beyond : gap, asked, align);
+    heap_cut(h, low + gap, before + room - gap, gap == 0 ? beyond : gap | UPFRONT_HEAP_HOLE, asked, align);
     if (gap != 0)
         heap_make_free(h, low, gap, beyond);
     return p;
 }
 
-void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
-    int64_t found = heap_find(h, p);
-    uint64_t at = (uint64_t)found, had, old, room;
-    void *q;
-    if (p == NULL)
-        return upfront_heap_alloc(h, size, UPFRONT_HEAP_ALIGN);
-    if (found < 0)
+/* In place, or elsewhere; NULL: no room. */
+static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
+    char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
+    uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);
+    if (size > old && h->used - had + heap_need(size) > h->most)
         return NULL;
-    size = upfront_size(size);
-    had = room = upfront_heap_size(h, at);
-    old = upfront_heap_asked(h, at);
     if (!upfront_heap_is_live(h, at + had))
         room += upfront_heap_size(h, at + had);
     if (room < heap_need(size)) {
-        q = heap_grow_down(h, at, room, size);
+        q = (char *)heap_grow_down(h, at, room, size);
         if (q != NULL)
             return q;
-        q = upfront_heap_alloc(h, size, upfront_heap_align(h, at));
+        q = (char *)heap_take(h, size, upfront_heap_align(h, at));
         if (q != NULL) {
             memcpy(q, p, (size_t)old);
-            upfront_heap_free(h, p);
+            heap_free(h, at);
         }
         return q;
     }
     heap_absorb(h, at, had);
     if (size > old)
-        upfront_mark_live((char *)p + old, size - old);
+        upfront_mark_live(p + old, size - old);
     else
-        upfront_mark_dead((char *)p + size, had - UPFRONT_HEAP_HEADER - size);
+        upfront_mark_dead(p + size, had - UPFRONT_HEAP_HEADER - size);
     h->used -= had;
-    heap_cut(h, at, room, upfront_heap_before(h, at), size, upfront_heap_align(h, at));
+    heap_cut(h, at, room, upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE, size, upfront_heap_align(h, at));
     return p;
 }
 
+/* The offset of the live block at p, whose neighbours are well on both sides, or a code. */
+static int64_t heap_find(const upfront_heap *h, const void *p) {
+    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
+    if (!heap_is_live(h, at))
+        return heap_why(h, at);
+    return heap_may_melt(h, at) ? (int64_t)at : UPFRONT_CORRUPT;
+}
+
+void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
+    int64_t found;
+    void *q = NULL;
+    if (p == NULL)
+        return upfront_heap_alloc(h, size, UPFRONT_HEAP_ALIGN);
+    if (h == NULL || !heap_enter(h))
+        return NULL;
+    found = heap_find(h, p);
+    if (found >= 0) {
+        size = upfront_size(size);
+        q = heap_resize(h, (uint64_t)found, size);
+        if (q == NULL && heap_flush(h))
+            q = heap_resize(h, (uint64_t)found, size);
+        if (q == NULL)
+            q = heap_refuse(h, size);
+    }
+    heap_leave(h);
+    return q;
+}
+
 int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
-    int64_t found = heap_find(h, p);
-    return found < 0 ? found : (int64_t)upfront_heap_asked(h, (uint64_t)found);
+    int64_t found;
+    if (h == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (!heap_enter((upfront_heap *)(uintptr_t)h))
+        return UPFRONT_RACED;
+    found = heap_find(h, p);
+    if (found >= 0)
+        found = (int64_t)upfront_heap_asked(h, (uint64_t)found);
+    heap_leave((upfront_heap *)(uintptr_t)h);
+    return found;
 }
 
 void upfront_heap_reset(upfront_heap *h) {
-    if (h == NULL || h->rows == 0)
+    if (h == NULL || h->lists == 0)
         return;
-    h->epoch++;
-    h->map = h->used = h->live = 0;
-    memset(h + 1, 0, (size_t)(h->rows * 17 * sizeof(uint64_t)));
+    h->epoch += UINT64_C(1) << 43;
+    h->map = h->used = h->live = h->parked = h->sizes = h->hand = 0;
+    memset(h->bits, 0, sizeof h->bits);
+    memset(h + 1, 0, (size_t)h->first - sizeof *h);
     upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
     upfront_heap_seal(h, h->end, 0, UPFRONT_HEAP_LIVE);
     heap_make_free(h, h->first, h->end - h->first, 0);
+}
+
+void upfront_heap_reserve(upfront_heap *h, uint64_t bytes) {
+    uint64_t all;
+    if (h == NULL)
+        return;
+    all = h->end - h->first;
+    h->most = bytes < all ? all - bytes : 0;
+}
+
+uint64_t upfront_heap_phase(upfront_heap *h) {
+    uint64_t peak;
+    if (h == NULL)
+        return 0;
+    peak = h->peak;
+    if (h->highest < peak)
+        h->highest = peak;
+    h->peak = h->used;
+    return peak;
+}
+
+void upfront_heap_flush(upfront_heap *h) {
+    if (h != NULL && heap_enter(h)) {
+        heap_flush(h);
+        heap_leave(h);
+    }
 }
 
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size) {

@@ -14,6 +14,12 @@ package arena_c
 // #cgo nocallback upfront_heap_reset
 // #cgo noescape upfront_heap_largest
 // #cgo nocallback upfront_heap_largest
+// #cgo noescape upfront_heap_reserve
+// #cgo nocallback upfront_heap_reserve
+// #cgo noescape upfront_heap_phase
+// #cgo nocallback upfront_heap_phase
+// #cgo noescape upfront_heap_flush
+// #cgo nocallback upfront_heap_flush
 // #cgo noescape upfront_heap_walk
 // #cgo nocallback upfront_heap_walk
 import "C"
@@ -22,13 +28,23 @@ import "unsafe"
 
 // Heap is the header of a heap: heap.h.
 type Heap struct {
-	First, End, Rows, Epoch, Map, Used, Peak, Live, Failed, Bounded, Refused uint64
+	First, End                        uint64
+	Nowhere                           [2]uint64
+	Epoch, Used, Most, Peak, Live     uint64
+	Parked, Parks, Sizes, Hand        uint64
+	Fronts, Lists, Map                uint64
+	Bits                              [8]uint64
+	Highest, Failed, Bounded, Refused uint64
+	Busy, Raced                       uint64
 }
 
-// HeapBlock is the smallest block of a heap, HeapAlign the alignment of what it gives and the size of the header before that.
+// HeapBlock is the smallest block of a heap, and HeapFrontBytes what front lists add to it. HeapAlign is the alignment of what it gives
+// and the size of the header before that. HeapParked is what the walk says of a parked block, instead of 1 or 0.
 const (
-	HeapBlock = C.UPFRONT_HEAP_BLOCK
-	HeapAlign = C.UPFRONT_HEAP_ALIGN
+	HeapBlock      = C.UPFRONT_HEAP_BLOCK
+	HeapFrontBytes = C.UPFRONT_HEAP_FRONT_BYTES
+	HeapAlign      = C.UPFRONT_HEAP_ALIGN
+	HeapParked     = C.UPFRONT_HEAP_PARKED
 )
 
 // HeapRange is a block of a heap, as the walk names it.
@@ -43,8 +59,8 @@ var (
 func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(checked(h)) }
 
 // HeapInit is upfront_heap_init.
-func HeapInit(block unsafe.Pointer, size uint64) *Heap {
-	return (*Heap)(unsafe.Pointer(C.upfront_heap_init(block, C.uint64_t(size))))
+func HeapInit(block unsafe.Pointer, size, parked uint64) *Heap {
+	return (*Heap)(unsafe.Pointer(C.upfront_heap_init(block, C.uint64_t(size), C.uint64_t(parked))))
 }
 
 // outside says that p isn't in the heap at all: cgo would look at the Go object there, and panic over its pointers.
@@ -62,6 +78,9 @@ func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
 
 // Free is upfront_heap_free. In race builds the dead block is overwritten: a goroutine that still reads it is reported.
 func (h *Heap) Free(p unsafe.Pointer) Code {
+	if p == nil {
+		return OK
+	}
 	if h.outside(p) {
 		return Foreign
 	}
@@ -127,6 +146,17 @@ func (h *Heap) Reset() {
 	}
 	crossed(writes(&h.Used), C.upfront_heap_reset(h.c()))
 }
+
+// Reserve is upfront_heap_reserve.
+func (h *Heap) Reserve(bytes uint64) {
+	crossed(writes(&h.Used), C.upfront_heap_reserve(h.c(), C.uint64_t(bytes)))
+}
+
+// Phase is upfront_heap_phase.
+func (h *Heap) Phase() uint64 { return uint64(crossed(writes(&h.Used), C.upfront_heap_phase(h.c()))) }
+
+// Flush is upfront_heap_flush.
+func (h *Heap) Flush() { crossed(writes(&h.Used), C.upfront_heap_flush(h.c())) }
 
 // Largest is upfront_heap_largest.
 func (h *Heap) Largest() uint64 {

@@ -1,26 +1,35 @@
 #include "heap.h"
 
+/* What is free and beside one another is one block once the parked ones among it melt. */
 uint64_t upfront_heap_largest(const upfront_heap *h) {
-    uint64_t at, largest = UPFRONT_HEAP_HEADER;
+    uint64_t at, room = 0, largest = UPFRONT_HEAP_HEADER;
     if (h == NULL)
         return 0;
-    for (at = h->first; at != h->end; at += upfront_heap_size(h, at))
-        if (!upfront_heap_is_live(h, at) && upfront_heap_size(h, at) > largest)
-            largest = upfront_heap_size(h, at);
+    for (at = h->first; at != h->end; at += upfront_heap_size(h, at)) {
+        if (upfront_heap_is_live(h, at) && upfront_heap_off(h, at) == 0)
+            room = 0;
+        else
+            room += upfront_heap_size(h, at);
+        if (room > largest)
+            largest = room;
+    }
     return largest - UPFRONT_HEAP_HEADER;
+}
+
+/* Whether a header says the truth of the block before it. */
+static int heap_before_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
+    uint64_t hole = before != 0 && !upfront_heap_is_live(h, at - before) ? UPFRONT_HEAP_HOLE : 0;
+    return (upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) == (before | hole);
 }
 
 /* A header in the chain: sealed, of a possible size, and at peace with the block before it. */
 static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
-    uint64_t size;
-    if (!upfront_heap_sealed(h, at) || upfront_heap_before(h, at) != before)
-        return 0;
-    size = upfront_heap_size(h, at);
-    if (size < UPFRONT_HEAP_LEAST || size > h->end - at)
+    uint64_t size = upfront_heap_size(h, at), off = upfront_heap_off(h, at);
+    if ((off != 0 && off != UPFRONT_HEAP_TURNED) || size < UPFRONT_HEAP_LEAST || size > h->end - at || !heap_before_ok(h, at, before))
         return 0;
     if (upfront_heap_is_live(h, at))
         return upfront_heap_asked(h, at) < size && upfront_heap_align(h, at) <= UPFRONT_ALIGN_MAX;
-    return before == 0 || upfront_heap_is_live(h, at - before);
+    return off == 0 && (before == 0 || upfront_heap_is_live(h, at - before));
 }
 
 /* The free blocks in a list, each linked both ways and of the list's class; more than there can be when they aren't. A list that runs in
@@ -28,8 +37,8 @@ static int heap_header_ok(const upfront_heap *h, uint64_t at, uint64_t before) {
 static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
     uint64_t at, last = 0, count = 0;
     for (at = *upfront_heap_list(h, list); at != 0; at = upfront_heap_word(h, at + 16)) {
-        if (!upfront_heap_is_inside(h, at) || !upfront_heap_sealed(h, at) || upfront_heap_is_live(h, at) ||
-            upfront_heap_class(upfront_heap_size(h, at) | 1) != list || upfront_heap_word(h, at + 24) != last)
+        if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != 0 || upfront_heap_is_live(h, at) ||
+            upfront_heap_class(upfront_heap_size(h, at)) != list || upfront_heap_word(h, at + 24) != last)
             return h->end;
         last = at;
         count++;
@@ -39,49 +48,67 @@ static uint64_t heap_listed(const upfront_heap *h, uint64_t list) {
 
 /* Whether the lists hold so many free blocks, and the bits say which lists hold any. */
 static int heap_lists_ok(const upfront_heap *h, uint64_t count) {
-    uint64_t row, c, listed = 0, map = 0;
-    for (row = 0; row < h->rows; row++) {
+    uint64_t word, c, listed = 0, map = 0;
+    for (word = 0; word < 8; word++) {
         uint64_t bits = 0;
-        for (c = 0; c < 16; c++) {
-            uint64_t in = heap_listed(h, row * 16 + c);
+        for (c = 0; c < 64 && word * 64 + c < h->lists; c++) {
+            uint64_t in = heap_listed(h, word * 64 + c);
             listed += in;
             bits |= (uint64_t)(in != 0) << c;
         }
-        if (bits != *upfront_heap_bits(h, row))
+        if (bits != h->bits[word])
             return 0;
-        map |= (uint64_t)(bits != 0) << row;
+        map |= (uint64_t)(bits != 0) << word;
     }
     return listed == count && map == h->map;
 }
 
+/* The same of the parked blocks and the front lists. */
+static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
+    uint64_t size, at, listed = 0, sizes = 0;
+    for (size = UPFRONT_HEAP_LEAST; h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER; size += 16)
+        for (at = *upfront_heap_front(h, size); at != 0; at = upfront_heap_word(h, at + 16)) {
+            if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != UPFRONT_HEAP_TURNED || upfront_heap_size(h, at) != size ||
+                listed++ == count)
+                return 0;
+            sizes |= UINT64_C(1) << (size / 16 - 2);
+        }
+    return listed == count && h->parked == count && h->sizes == sizes;
+}
+
 int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
-    uint64_t at, before = 0, used = 0, live = 0;
-    if (h == NULL || count == NULL || (out == NULL && room != 0))
+    uint64_t at, before = 0, used = 0, live = 0, parked = 0, named = 0, none = 0;
+    int checks = out == NULL && room == 0;
+    if (h == NULL || (count == NULL && !checks) || (out == NULL && room != 0))
         return UPFRONT_BAD_ARGUMENT;
+    if (count == NULL)
+        count = &none;
     *count = 0;
-    if (h->rows == 0) /* which nobody made, and whose words agree */
+    if (h->lists == 0) /* which nobody made, and whose words agree */
         return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += before) {
-        uint64_t is_live;
+        uint64_t is_live, is_parked;
         if (!heap_header_ok(h, at, before))
             return UPFRONT_CORRUPT;
         before = upfront_heap_size(h, at);
-        is_live = upfront_heap_is_live(h, at);
+        is_parked = upfront_heap_off(h, at) != 0;
+        is_live = !is_parked && upfront_heap_is_live(h, at);
         live += is_live;
+        parked += is_parked;
         used += is_live * before;
-        if (*count < room) {
-            upfront_heap_range *b = &out[*count];
+        if (named < room) {
+            upfront_heap_range *b = &out[named];
             b->offset = at;
             b->size = before;
             b->asked = is_live != 0 ? upfront_heap_asked(h, at) : 0;
             b->align = is_live != 0 ? upfront_heap_align(h, at) : UPFRONT_HEAP_ALIGN;
-            b->live = is_live;
+            b->live = is_parked != 0 ? UPFRONT_HEAP_PARKED : is_live;
         }
-        ++*count;
+        *count = ++named;
     }
-    if (!upfront_heap_sealed(h, at) || upfront_heap_before(h, at) != before || used != h->used || live != h->live || used > h->peak)
+    if (upfront_heap_off(h, at) != 0 || !heap_before_ok(h, at, before) || used != h->used || live != h->live || used > h->peak)
         return UPFRONT_CORRUPT;
-    if (!heap_lists_ok(h, *count - live))
+    if (!heap_lists_ok(h, named - live - parked) || !heap_fronts_ok(h, parked))
         return UPFRONT_CORRUPT;
-    return *count > room ? UPFRONT_FULL : UPFRONT_OK;
+    return named > room && !checks ? UPFRONT_FULL : UPFRONT_OK;
 }

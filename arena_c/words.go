@@ -31,6 +31,7 @@ const (
 	Foreign     Code = C.UPFRONT_FOREIGN
 	Misaligned  Code = C.UPFRONT_MISALIGNED
 	Corrupt     Code = C.UPFRONT_CORRUPT
+	Raced       Code = C.UPFRONT_RACED
 )
 
 var codes = map[Code]string{
@@ -44,6 +45,7 @@ var codes = map[Code]string{
 	Foreign:     "not from here",
 	Misaligned:  "inside a chunk, not at its start",
 	Corrupt:     "corrupt table",
+	Raced:       "another call is inside: put one lock around all of them",
 }
 
 // String gives the code in a few words, for messages.

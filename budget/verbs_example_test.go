@@ -209,7 +209,7 @@ func ExampleReport_proxies() {
 		panic(err)
 	}
 	defer b.Close()
-	heap, err := arena.NewHeap(arena.NewBlock(8192, 64))
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
 	if err != nil {
 		panic(err)
 	}

@@ -365,7 +365,7 @@ func Example_sushiBarOnHeap() {
 	b, _ := openExample()
 	defer b.Close()
 	err := b.Scratch(0, 0).Do("sushi bar", func(s scope.Scope) error {
-		bar, err := arena.NewHeap(s.BytesUnzeroed(16*budget.KiB, 64))
+		bar, err := arena.NewHeap(s.BytesUnzeroed(16*budget.KiB, 64), 0)
 		if err != nil {
 			return err
 		}

@@ -175,7 +175,7 @@ var zeroPlan = budget.Plan{Name: "zeros", Scratch: budget.ScratchPlan{Workers: 1
 // scope remembers. zero: the scope it is called with is the zero one.
 func zeroCall(t *testing.T, s scope.Scope, name string, fn reflect.Value, zero bool) (takes bool, gives string) {
 	t.Helper()
-	heap, err := arena.NewHeap(arena.NewBlock(4096, 64))
+	heap, err := arena.NewHeap(arena.NewBlock(4096, 64), 0)
 	require.NoError(t, err)
 	free := s.Free()
 	defer func() {

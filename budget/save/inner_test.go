@@ -27,7 +27,7 @@ func TestArenasInStates(t *testing.T) {
 		block := func() []byte { return byteMaker.SliceAligned(s, 4096, 64) }
 		var errs [4]error
 		linear, errs[0] = arena.NewLinear(block())
-		heap, errs[1] = arena.NewHeap(block())
+		heap, errs[1] = arena.NewHeap(block(), 0)
 		queue, errs[2] = arena.NewRing(block())
 		pool, errs[3] = arena.NewBlockPool[room](block())
 		require.Equal(t, [4]error{}, errs)

@@ -7,24 +7,29 @@ static upfront_heap_range heap_blocks[HEAP_BLOCKS];
 
 /* The walk says ok, and what it names covers the heap without gap or overlap. The number of free blocks. */
 static uint64_t heap_walked(const upfront_heap *h) {
-    uint64_t count, i, at = h->first, free_count = 0;
+    uint64_t count, i, at = h->first, free_count = 0, parked = 0;
     CHECK_EQ(upfront_heap_walk(h, heap_blocks, HEAP_BLOCKS, &count), UPFRONT_OK);
     for (i = 0; i < count; i++) {
         CHECK_EQ(heap_blocks[i].offset, at);
         at += heap_blocks[i].size;
         free_count += heap_blocks[i].live == 0;
+        parked += heap_blocks[i].live == UPFRONT_HEAP_PARKED;
     }
     CHECK_EQ(at, h->end);
+    CHECK(parked == h->parked && parked <= h->parks);
     return free_count;
 }
 
-static void heap_is_empty(const upfront_heap *h) {
-    CHECK_EQ(heap_walked(h), 1);
+static void heap_is_empty(upfront_heap *h) {
+    uint64_t largest = upfront_heap_largest(h); /* parked blocks are in it */
+    upfront_heap_flush(h);
+    CHECK_EQ(upfront_heap_largest(h), largest);
+    CHECK(heap_walked(h) == 1 && h->parked == 0);
     CHECK(heap_blocks[0].live == 0 && h->used == 0 && h->live == 0);
     CHECK_EQ(upfront_heap_largest(h), h->end - h->first - UPFRONT_HEAP_HEADER);
 }
 
-static char *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
+static char *heap_got(upfront_heap *h, uint64_t size, uint64_t align) {
     char *p = (char *)upfront_heap_alloc(h, size, align);
     CHECK(p != NULL && (uintptr_t)p % align == 0 && (uintptr_t)p % 16 == 0);
     CHECK_EQ(upfront_heap_size_of(h, p), size);
@@ -34,25 +39,25 @@ static char *heap_take(upfront_heap *h, uint64_t size, uint64_t align) {
 
 static void heap_give(upfront_heap *h, void *p) { CHECK_EQ(upfront_heap_free(h, p), UPFRONT_OK); }
 
-static void heap_init_refuses(void) {
+static void heap_init_refuses(uint64_t parked, uint64_t least) {
     unsigned char *w = window_new(WINDOW);
     uint64_t size;
-    CHECK(upfront_heap_init(NULL, 4096) == NULL);
-    CHECK(upfront_heap_init(w + 16, 4096) == NULL);
-    CHECK(upfront_heap_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE) == NULL);
-    CHECK(upfront_heap_init(w, UINT64_MAX) == NULL);
-    for (size = 0; size < UPFRONT_HEAP_BLOCK; size++)
-        CHECK(upfront_heap_init(w, size) == NULL);
+    CHECK(upfront_heap_init(NULL, 4096, parked) == NULL);
+    CHECK(upfront_heap_init(w + 16, 4096, parked) == NULL);
+    CHECK(upfront_heap_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE, parked) == NULL);
+    CHECK(upfront_heap_init(w, UINT64_MAX, parked) == NULL);
+    for (size = 0; size < least; size++)
+        CHECK(upfront_heap_init(w, size, parked) == NULL);
     CHECK(holds(w, WINDOW, 0));
-    for (size = UPFRONT_HEAP_BLOCK; size < 2000; size++) {
-        upfront_heap *h = upfront_heap_init(w, size);
+    for (size = least; size < 3000; size++) {
+        upfront_heap *h = upfront_heap_init(w, size, parked);
         uint64_t most;
         CHECK(h != NULL);
         heap_is_empty(h);
         most = upfront_heap_largest(h);
         CHECK(most >= 16 && h->end + UPFRONT_HEAP_HEADER <= size && h->end + 32 > size);
         CHECK(upfront_heap_alloc(h, most + 1, 1) == NULL);
-        heap_give(h, heap_take(h, most, 1)); /* mattconte's can't allocate its largest block */
+        heap_give(h, heap_got(h, most, 1)); /* mattconte's can't allocate its largest block */
         CHECK(h->failed == 1 && h->bounded == 0 && h->peak == most + UPFRONT_HEAP_HEADER);
         heap_is_empty(h);
     }
@@ -62,14 +67,15 @@ static void heap_init_refuses(void) {
 static void heap_refuses(void) {
     static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 15, UINT64_MAX - 16, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX};
     unsigned char *w = window_new(WINDOW);
-    upfront_heap zero, *h = upfront_heap_init(w, WINDOW);
-    void *p = heap_take(h, 100, 16);
+    upfront_heap zero, *h = upfront_heap_init(w, WINDOW, 0);
+    void *p = heap_got(h, 100, 16);
     uint64_t i;
     memset(&zero, 0, sizeof zero);
     CHECK(upfront_heap_alloc(&zero, 8, 8) == NULL && zero.failed == 1);
     CHECK_EQ(upfront_heap_free(&zero, p), UPFRONT_FOREIGN);
     CHECK(upfront_heap_alloc(NULL, 8, 8) == NULL);
     CHECK_EQ(upfront_heap_free(NULL, p), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_free(h, NULL), UPFRONT_OK);
     for (i = 0; i < 5; i++) { /* a full like any other */
         CHECK(upfront_heap_alloc(h, huge[i], 16) == NULL);
         CHECK(upfront_heap_realloc(h, p, huge[i]) == NULL && holds(p, 100, 100));
@@ -80,8 +86,9 @@ static void heap_refuses(void) {
     CHECK(upfront_heap_alloc(h, 8, 2 * UPFRONT_ALIGN_MAX) == NULL);
     CHECK_EQ(h->failed, 0); /* a bug of the caller's is no want of room */
     CHECK(upfront_heap_alloc(h, UPFRONT_OFFSET_MAX - 1, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_heap_alloc(h, 8, UPFRONT_ALIGN_MAX) == NULL); /* no list has a block of that size */
     CHECK(upfront_heap_realloc(h, p, WINDOW) == NULL && holds(p, 100, 100));
-    CHECK(h->failed == 2 && h->bounded == 0 && h->refused == WINDOW && h->live == 1);
+    CHECK(h->failed == 3 && h->bounded == 0 && h->refused == WINDOW && h->live == 1);
     CHECK(h->used == 112 + 16 && h->peak == h->used);
     CHECK(upfront_heap_hook(h, p, 100, 0) == NULL && upfront_heap_hook(h, NULL, 5, 0) == NULL);
     heap_is_empty(h);
@@ -126,9 +133,123 @@ static void heap_step(upfront_heap *h, uint64_t *seed) {
     fill(p, size, heap_live[i].value);
 }
 
-static void heap_random(uint64_t seed) {
+/* A block that is freed is parked, and whoever asks for its size next has it; each size has a list of its own. */
+static void heap_parks(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW, 3);
+    char *p[6], *q;
+    uint64_t i, used;
+    for (i = 0; i < 6; i++)
+        p[i] = heap_got(h, i < 3 ? 100 : 1024, 1);
+    heap_give(h, p[1]);
+    CHECK(h->parked == 1 && heap_walked(h) == 1 && h->live == 5 && upfront_heap_free(h, p[1]) == UPFRONT_DOUBLE);
+    CHECK(upfront_heap_size_of(h, p[1]) == UPFRONT_DOUBLE && upfront_heap_realloc(h, p[1], 5) == NULL);
+    used = h->used;
+    CHECK(heap_got(h, 112, 16) == p[1] && h->parked == 0 && h->used == used + 128); /* of the same size, and less */
+    heap_give(h, p[1]);
+    q = heap_got(h, 96, 1);
+    CHECK(q != p[1] && heap_got(h, 100, 32) != p[1] && heap_got(h, 0, 1) != p[1]);
+    heap_give(h, q);
+    heap_give(h, p[3]);
+    CHECK(h->parked == 3);
+    heap_give(h, p[4]); /* one too many: the smallest size gives one back, the next time another */
+    CHECK(h->parked == 3 && *upfront_heap_front(h, 112) == 0 && *upfront_heap_front(h, 128) != 0);
+    heap_give(h, p[5]);
+    CHECK(h->parked == 3 && *upfront_heap_front(h, 128) == 0);
+    for (i = 0; i < 3; i++)
+        CHECK(heap_got(h, 1024, 1) == p[5 - i]);
+    CHECK_EQ(h->parked, 0);
+    q = heap_got(h, 1025, 1);
+    heap_give(h, q); /* too large for a list */
+    CHECK(h->parked == 0);
+    upfront_heap_reset(h);
+    for (i = 0; i < 3; i++)
+        p[i] = heap_got(h, 500, 1);
+    q = heap_got(h, upfront_heap_largest(h), 1);
+    for (i = 0; i < 3; i++)
+        heap_give(h, p[i]);
+    CHECK(h->parked == 3 && heap_walked(h) == 0);
+    CHECK_EQ(upfront_heap_largest(h), 3 * 528 - 16);
+    CHECK(heap_got(h, 3 * 528 - 16, 1) == p[0] && h->parked == 0 && h->failed == 0); /* instead of a refusal they melt */
+    heap_give(h, p[0]);
+    p[0] = heap_got(h, 500, 1);
+    p[1] = heap_got(h, 500, 1);
+    heap_give(h, p[1]);
+    CHECK(upfront_heap_realloc(h, p[0], 1500) == p[0] && h->parked == 0 && h->failed == 0);
+    CHECK(upfront_heap_realloc(h, p[0], 1600) == NULL && h->failed == 1);
+    heap_give(h, p[0]);
+    p[0] = heap_got(h, 500, 1);
+    heap_give(h, p[0]);
+    upfront_heap_reset(h);
+    CHECK(h->parked == 0 && upfront_heap_free(h, p[0]) < 0 && heap_got(h, 500, 1) != NULL);
+    heap_give(h, (char *)h + h->first + UPFRONT_HEAP_HEADER);
+    heap_is_empty(h);
+    window_free(w, WINDOW);
+}
+
+/* What is kept back is refused to all, parked or not, until it is lifted. */
+static void heap_reserves(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, 8192, 4);
+    uint64_t all = h->end - h->first;
+    char *p, *q;
+    upfront_heap_reserve(h, 1040);
+    CHECK(h->most == all - 1040 && upfront_heap_alloc(h, all - 1055, 1) == NULL && h->failed == 1 && h->refused == all - 1055);
+    p = heap_got(h, all - 1040 - 16 - 112, 1);
+    q = heap_got(h, 96, 1);
+    CHECK(upfront_heap_alloc(h, 0, 1) == NULL && upfront_heap_realloc(h, q, 97) == NULL && h->failed == 3);
+    CHECK(upfront_heap_realloc(h, q, 95) == q && upfront_heap_realloc(h, q, 96) == q);
+    heap_give(h, q);
+    upfront_heap_reserve(h, 1041 + 16);
+    CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not the parked one either */
+    upfront_heap_reserve(h, UINT64_MAX);
+    CHECK(h->most == 0 && upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 10) == p);
+    upfront_heap_reserve(h, 0);
+    CHECK(h->most == all && (q = heap_got(h, 1024, 1)) != NULL);
+    heap_give(h, q);
+    heap_give(h, p);
+    heap_is_empty(h);
+    window_free(w, WINDOW);
+}
+
+static void heap_phases(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, 8192, 4);
+    char *p = heap_got(h, 1008, 1), *q = heap_got(h, 496, 1);
+    heap_give(h, p);
+    CHECK_EQ(upfront_heap_phase(h), 1536);
+    CHECK(h->peak == 512 && h->highest == 1536);
+    p = heap_got(h, 112, 1);
+    heap_give(h, p);
+    CHECK_EQ(upfront_heap_phase(h), 640);
+    heap_give(h, q);
+    CHECK(upfront_heap_phase(h) == 512 && h->peak == 0 && h->highest == 1536);
+    upfront_heap_reset(h);
+    CHECK(h->highest == 1536 && upfront_heap_phase(NULL) == 0);
+    window_free(w, WINDOW);
+}
+
+/* The checked build refuses who comes while another is inside; the others don't look. */
+static void heap_raced(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, 8192, 4);
+    char *p = heap_got(h, 100, 1);
+#ifdef UPFRONT_CHECKED
+    h->busy = 1;
+    CHECK(upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 1) == NULL && upfront_heap_free(h, p) == UPFRONT_RACED);
+    CHECK(upfront_heap_size_of(h, p) == UPFRONT_RACED && h->raced == 4 && h->failed == 0 && h->live == 1);
+    upfront_heap_flush(h);
+    CHECK_EQ(h->raced, 5);
+    h->busy = 0;
+#endif
+    heap_give(h, p);
+    CHECK_EQ(h->busy, 0);
+    window_free(w, WINDOW);
+}
+
+static void heap_random(uint64_t seed, uint64_t parked) {
     unsigned char *w = window_new(2 * WINDOW);
-    upfront_heap *h = upfront_heap_init(w + 4096, 2 * WINDOW - 4096);
+    upfront_heap *h = upfront_heap_init(w + 4096, 2 * WINDOW - 4096, parked);
     uint64_t i;
     memset(heap_live, 0, sizeof heap_live);
     for (i = 0; i < 20000; i++) {
@@ -146,8 +267,13 @@ static void heap_random(uint64_t seed) {
 }
 
 void test_heap(void) {
-    heap_init_refuses();
+    heap_init_refuses(0, UPFRONT_HEAP_BLOCK);
+    heap_init_refuses(8, UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_FRONT_BYTES);
     heap_refuses();
-    heap_random(88172645463325252u);
-    heap_random(1234567u);
+    heap_parks();
+    heap_reserves();
+    heap_phases();
+    heap_raced();
+    heap_random(88172645463325252u, 0);
+    heap_random(1234567u, 20);
 }

@@ -3,7 +3,7 @@
 
 static void misuse_codes(void) {
     unsigned char *w = window_new(WINDOW), *copy = window_new(WINDOW);
-    upfront_heap *h = upfront_heap_init(w, WINDOW / 2);
+    upfront_heap *h = upfront_heap_init(w, WINDOW / 2, 0);
     char *a = (char *)upfront_heap_alloc(h, 100, 16), *b = (char *)upfront_heap_alloc(h, 100, 16);
     char *c = (char *)upfront_heap_alloc(h, 100, 16);
     uint64_t i;
@@ -11,7 +11,7 @@ static void misuse_codes(void) {
     fill(b, 100, 2);
     for (i = 1; i < 112; i++)
         CHECK_EQ(upfront_heap_free(h, b + i), UPFRONT_MISALIGNED);
-    CHECK_EQ(upfront_heap_free(h, NULL), UPFRONT_FOREIGN);
+    CHECK_EQ(upfront_heap_size_of(h, NULL), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_free(h, w), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_free(h, (char *)h + h->first), UPFRONT_FOREIGN);
     CHECK_EQ(upfront_heap_free(h, (char *)h + h->end + 16), UPFRONT_FOREIGN); /* the closing header looks live */
@@ -42,19 +42,20 @@ static void misuse_codes(void) {
     window_free(w, WINDOW);
 }
 
-/* A heap of a live block, a free one, a live one, a free one, a live one and the free rest, in fresh memory. */
+/* A heap of a live block, a free one, a live one, a free one, a live one and the free rest, in fresh memory. With front lists the two free
+ * ones are parked. */
 typedef struct small {
     unsigned char *window;
     upfront_heap *h;
     uint64_t at[6];
 } small;
 
-static small small_new(void) {
+static small small_of(uint64_t parked) {
     small s;
     void *p[5];
     uint64_t i;
     s.window = window_new(WINDOW);
-    s.h = upfront_heap_init(s.window, 4096);
+    s.h = upfront_heap_init(s.window, 4096, parked);
     for (i = 0; i < 5; i++) {
         p[i] = upfront_heap_alloc(s.h, 80, 16);
         s.at[i] = (uint64_t)((uintptr_t)p[i] - (uintptr_t)s.h) - UPFRONT_HEAP_HEADER;
@@ -65,19 +66,19 @@ static small small_new(void) {
     return s;
 }
 
+static small small_new(void) { return small_of(0); }
+
 static void *small_bytes(const small *s, uint64_t i) { return (char *)s->h + s->at[i] + UPFRONT_HEAP_HEADER; }
 
-static int small_walk(const small *s) {
-    uint64_t count;
-    return upfront_heap_walk(s->h, NULL, 0, &count);
-}
+static int small_walk(const small *s) { return upfront_heap_walk(s->h, NULL, 0, NULL); }
 
 /* The walk finds it; the next heap is as new. */
 static void small_caught(small *s) {
+    uint64_t parks = s->h->parks;
     CHECK_EQ(small_walk(s), UPFRONT_CORRUPT);
     window_free(s->window, WINDOW);
-    *s = small_new();
-    CHECK_EQ(small_walk(s), UPFRONT_FULL); /* no room was given, and all is well */
+    *s = small_of(parks);
+    CHECK_EQ(small_walk(s), UPFRONT_OK);
 }
 
 static void walk_answers(void) {
@@ -87,6 +88,8 @@ static void walk_answers(void) {
     CHECK_EQ(upfront_heap_walk(NULL, out, 6, &count), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_heap_walk(s.h, NULL, 6, &count), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_heap_walk(s.h, out, 6, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_walk(s.h, out, 0, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK(upfront_heap_walk(s.h, NULL, 0, &count) == UPFRONT_OK && count == 6);
     CHECK_EQ(upfront_heap_walk(s.h, out, 5, &count), UPFRONT_FULL);
     CHECK_EQ(count, 6);
     CHECK_EQ(upfront_heap_walk(s.h, out, 6, &count), UPFRONT_OK);
@@ -99,33 +102,104 @@ static void walk_answers(void) {
     window_free(s.window, WINDOW);
 }
 
-/* Each word of each header, and of the front, one bit at a time. */
+static void small_flip(const small *s, uint64_t offset, uint64_t bit) {
+    upfront_heap_set(s->h, offset + bit / 64 * 8, upfront_heap_word(s->h, offset + bit / 64 * 8) ^ UINT64_C(1) << (bit % 64));
+}
+
+/* Each word of each header, and of the front, one bit at a time. What a header says of the block before it is not under its seal: it is
+ * told when that block is freed, or melts. */
 static void walk_bits(void) {
     small s = small_new();
-    uint64_t i, bit, k, lists = s.h->rows * 17;
+    uint64_t i, bit, lists = s.h->first - sizeof *s.h;
     for (i = 0; i < 6; i++)
         for (bit = 0; bit < 128; bit++) {
-            uint64_t *word = (uint64_t *)(uintptr_t)((uintptr_t)s.h + s.at[i] + bit / 64 * 8);
-            *word ^= UINT64_C(1) << (bit % 64);
+            int of_before = bit == 0 || (bit >= 4 && bit < 38);
+            small_flip(&s, s.at[i], bit);
             CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
-            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
-            if (i % 2 == 0 && i > 0)
+            if (!of_before) {
+                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
                 CHECK_EQ(upfront_heap_size_of(s.h, small_bytes(&s, i)), UPFRONT_MISALIGNED);
-            /* a header before it or behind it is not trusted either: its melting would be with bytes that mean nothing */
-            if (i % 2 == 1)
+            } else if (bit != 0 && i % 2 == 0 && i > 0) {
+                CHECK_EQ(upfront_heap_size_of(s.h, small_bytes(&s, i)), UPFRONT_CORRUPT);
+            } else if (i % 2 == 1) {
+                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_DOUBLE);
+            }
+            /* a free block before it or behind it is not trusted either: its melting would be with bytes that mean nothing */
+            if (i % 2 == 1 && bit != 0 && bit != 64) /* that a free one passes for live is harmless */
                 CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);
-            if (i == 1 || i == 3)
+            if ((i == 1 || i == 3) && !of_before)
                 CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i + 1)), UPFRONT_CORRUPT);
-            *word ^= UINT64_C(1) << (bit % 64);
+            small_flip(&s, s.at[i], bit);
         }
-    for (k = 0; k < lists; k++)
-        for (bit = 0; bit < 64; bit++) {
-            uint64_t *word = (uint64_t *)(uintptr_t)(s.h + 1) + k;
-            *word ^= UINT64_C(1) << bit;
+    for (bit = 0; bit < lists * 8; bit++) {
+        small_flip(&s, sizeof *s.h, bit);
+        CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+        small_flip(&s, sizeof *s.h, bit);
+    }
+    CHECK_EQ(small_walk(&s), UPFRONT_OK);
+    window_free(s.window, WINDOW);
+}
+
+/* The same of parked blocks, of the links between them, and of the front lists. Nobody gets a block of which a bit is wrong, nor one that
+ * a wrong link leads to, and a flush leaves it where it is. */
+static void parked_bits(void) {
+    static unsigned char before[4096];
+    small s = small_of(4);
+    uint64_t bit, round;
+    CHECK(s.h->parked == 2 && small_walk(&s) == UPFRONT_OK);
+    memcpy(before, s.h, sizeof before);
+    for (round = 0; round < 2; round++)
+        for (bit = 0; bit < 128 + 64; bit++) {
+            uint64_t at = round == 0 ? s.at[3] : s.at[1]; /* the first of the list, and the last */
+            int of_before = bit == 0 || (bit >= 4 && bit < 38);
+            void *p, *q;
+            small_flip(&s, at, bit);
             CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
-            *word ^= UINT64_C(1) << bit;
+            if (!of_before && bit < 128) {
+                CHECK(upfront_heap_free(s.h, (char *)s.h + at + UPFRONT_HEAP_HEADER) == UPFRONT_MISALIGNED);
+                p = upfront_heap_alloc(s.h, 80, 16);
+                q = upfront_heap_alloc(s.h, 80, 16);
+                CHECK(p != NULL && p != (char *)s.h + at + UPFRONT_HEAP_HEADER && q != NULL && q != (char *)s.h + at + UPFRONT_HEAP_HEADER);
+            } else if (bit >= 128) {
+                CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3));
+                p = upfront_heap_alloc(s.h, 80, 16);
+                CHECK(round == 0 ? p != small_bytes(&s, 1) : p == small_bytes(&s, 1));
+                CHECK(upfront_heap_alloc(s.h, 80, 16) > small_bytes(&s, 4));
+            }
+            CHECK_EQ(upfront_heap_alloc(s.h, 4096, 16) == NULL, 1); /* flushes */
+            CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+            memcpy(s.h, before, sizeof before);
         }
-    CHECK_EQ(small_walk(&s), UPFRONT_FULL);
+    small_flip(&s, s.at[4], 5); /* it doesn't know its neighbour any more */
+    upfront_heap_flush(s.h);
+    CHECK_EQ(s.h->parked, 2);
+    memcpy(s.h, before, sizeof before);
+    CHECK_EQ(upfront_heap_free(s.h, upfront_heap_alloc(s.h, 96, 16)), UPFRONT_OK);
+    *upfront_heap_front(s.h, 96) = *upfront_heap_front(s.h, 112); /* parked, but larger */
+    CHECK(*upfront_heap_front(s.h, 96) != 0 && upfront_heap_alloc(s.h, 80, 16) > small_bytes(&s, 5));
+    memcpy(s.h, before, sizeof before);
+    for (bit = 0; bit < UPFRONT_HEAP_FRONT_BYTES * 8; bit++) {
+        small_flip(&s, s.h->fronts, bit);
+        CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+        small_flip(&s, s.h->fronts, bit);
+    }
+    window_free(s.window, WINDOW);
+}
+
+/* One is parked that is beside a free block somebody wrote to: it doesn't melt, and nothing is told until it must. */
+static void parked_beside(void) {
+    small s = small_of(1);
+    uint64_t link;
+    CHECK(s.h->parked == 1 && upfront_heap_walk(s.h, NULL, 0, NULL) == UPFRONT_OK); /* the last to come is: the first had to melt */
+    link = upfront_heap_word(s.h, s.at[1] + 16);
+    upfront_heap_set(s.h, s.at[1] + 16, 8);
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 0)), UPFRONT_OK); /* its turn is the one at 3 */
+    CHECK(s.h->parked == 1 && upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_CORRUPT); /* neither way is open */
+    upfront_heap_flush(s.h);
+    CHECK(s.h->parked == 1 && s.h->live == 2);
+    upfront_heap_set(s.h, s.at[1] + 16, link);
+    CHECK_EQ(small_walk(&s), UPFRONT_OK);
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_OK);
     window_free(s.window, WINDOW);
 }
 
@@ -158,6 +232,10 @@ static void links_overwritten(void) {
                 CHECK(p == NULL || p == small_bytes(&s, 4 - i) || p > (char *)s.h + last);
             }
             memcpy(s.h, before, sizeof before);
+            CHECK(upfront_heap_alloc(s.h, s.h->end - last - UPFRONT_HEAP_HEADER, 16) != NULL); /* so that only these are left */
+            *link = bad;
+            CHECK(upfront_heap_alloc(s.h, 80, 1024) == NULL && upfront_heap_alloc(s.h, 80, 64) != small_bytes(&s, i));
+            memcpy(s.h, before, sizeof before);
         }
     window_free(s.window, WINDOW);
 }
@@ -167,19 +245,23 @@ static void headers_stay_bad(void) {
     uint64_t bad, i;
     for (bad = 0; bad < 6; bad++) {
         small s = small_new();
-        uint64_t *word = (uint64_t *)(uintptr_t)((uintptr_t)s.h + s.at[4] + 8 * (bad & 1));
-        if (bad < 2) { /* of the live block behind the free one that is taken next */
-            *word ^= 6;
-            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
-        } else if (bad < 4) { /* forged */
-            upfront_heap_seal(s.h, s.at[4], bad == 2 ? 80 : 112, 96 | UPFRONT_HEAP_LIVE);
-        } else {
+        if (bad < 2) /* of the live block behind the free one that is taken next */
+            small_flip(&s, s.at[4], bad * 64 + 40);
+        else if (bad < 4) /* forged */
+            upfront_heap_seal(s.h, s.at[4], (bad == 2 ? 80 : 112) | UPFRONT_HEAP_HOLE, 96 | UPFRONT_HEAP_LIVE);
+        else
             upfront_heap_seal(s.h, s.at[3], 96, bad == 4 ? 4096 : 128);
+        if (bad < 2) {
+            CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3));
+            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 3)), UPFRONT_OK);
+            CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_OK);
+        } else {
+            CHECK(upfront_heap_alloc(s.h, 80, 16) == NULL && s.h->failed == 1);
+            CHECK(upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_CORRUPT);
         }
-        CHECK(upfront_heap_alloc(s.h, 80, 16) == NULL && s.h->failed == 1);
+        for (i = 0; i < 2; i++)
+            CHECK(upfront_heap_free(s.h, small_bytes(&s, 4)) == (bad < 2 ? UPFRONT_MISALIGNED : UPFRONT_CORRUPT));
         CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
-        for (i = 2; i <= 4; i += 2)
-            CHECK(upfront_heap_free(s.h, small_bytes(&s, i)) < 0);
         window_free(s.window, WINDOW);
     }
 }
@@ -204,29 +286,60 @@ static void walk_counts(void) {
 /* Words that hold together under a true seal, and are wrong all the same. */
 static void walk_forged(void) {
     static const uint64_t sizes[] = {0, 16, 80, 4096, UPFRONT_HEAP_SIZE};
+    const uint64_t hole = UPFRONT_HEAP_HOLE, live = UPFRONT_HEAP_LIVE;
     small s = small_new();
     uint64_t i;
     for (i = 0; i < 5; i++) {
-        upfront_heap_seal(s.h, s.at[2], 96, sizes[i] | UPFRONT_HEAP_LIVE);
+        upfront_heap_seal(s.h, s.at[2], 96 | hole, sizes[i] | live);
         CHECK(upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_CORRUPT);
         small_caught(&s);
     }
-    upfront_heap_seal(s.h, s.at[2], 4096, 96 | UPFRONT_HEAP_LIVE); /* before the first */
+    upfront_heap_seal(s.h, s.at[2], 4096 | hole, 96 | live); /* before the first */
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[2], 192, 96 | UPFRONT_HEAP_LIVE); /* not the one before */
+    upfront_heap_seal(s.h, s.at[2], 192 | hole, 96 | live); /* not the one before */
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[3], 96, 112); /* a size that its neighbour doesn't know */
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 4)), UPFRONT_CORRUPT);
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[2], 96, 96); /* free beside free */
+    upfront_heap_seal(s.h, s.at[1], 96, 96 | live); /* live, which its neighbour calls free */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[2], 96 | hole, 96); /* free beside free */
+    small_caught(&s);
+    upfront_heap_seal(s.h, s.at[2], 96, 96 | live); /* nothing free before it */
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[0], 0, 96); /* free, and in no list */
+    upfront_heap_set(s.h, s.at[1], upfront_heap_word(s.h, s.at[1]) | hole);
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[2], 96 | (UINT64_C(17) << 38), 96 | UPFRONT_HEAP_LIVE); /* aligned to 2 MiB */
+    upfront_heap_seal(s.h, s.at[2], 96 | hole, 96 | live | (UINT64_C(17) << UPFRONT_HEAP_LOG)); /* aligned to 2 MiB */
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[0], 15, 32 | 6 | UPFRONT_HEAP_LIVE); /* more slack than bytes */
+    upfront_heap_seal(s.h, s.at[0], 0, 32 | live | (UINT64_C(17) << UPFRONT_HEAP_SLACK)); /* more slack than bytes */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[1] + 8, upfront_heap_word(s.h, s.at[1] + 8) ^ UPFRONT_HEAP_SEAL_SIZE); /* free, and turned */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[0] + 8, upfront_heap_word(s.h, s.at[0] + 8) ^ UPFRONT_HEAP_SEAL_SIZE); /* parked without lists */
+    small_caught(&s);
+    window_free(s.window, WINDOW);
+}
+
+static void walk_fronts(void) {
+    small s = small_of(4);
+    CHECK_EQ(*upfront_heap_front(s.h, 96), s.at[3]);
+    s.h->parked--;
+    small_caught(&s);
+    s.h->sizes ^= 2;
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[3] + 16, s.at[3]); /* a ring */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[3] + 16, 0); /* one forgotten */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[3] + 16, s.at[2]); /* live */
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[3] + 16, s.h->end); /* outside */
+    small_caught(&s);
+    *upfront_heap_front(s.h, 112) = s.at[3]; /* of another size */
     small_caught(&s);
     window_free(s.window, WINDOW);
 }
@@ -250,7 +363,8 @@ static void walk_lists(void) {
     small_caught(&s);
     upfront_heap_set(s.h, s.at[3] + 16, 0); /* one forgotten */
     small_caught(&s);
-    upfront_heap_seal(s.h, s.at[0] + 32, 0, UPFRONT_HEAP_BURIED); /* a buried one */
+    upfront_heap_seal(s.h, s.at[0] + 32, 0, 96); /* a buried one */
+    upfront_heap_set(s.h, s.at[0] + 32, upfront_heap_word(s.h, s.at[0] + 32) ^ UPFRONT_HEAP_SEAL_BEFORE);
     upfront_heap_set(s.h, s.at[1] + 16, s.at[0] + 32);
     small_caught(&s);
     /* a forged header that is linked as it should be is one more than there are */
@@ -266,9 +380,12 @@ void test_heap_misuse(void) {
     misuse_codes();
     walk_answers();
     walk_bits();
+    parked_bits();
+    parked_beside();
     links_overwritten();
     headers_stay_bad();
     walk_counts();
     walk_forged();
     walk_lists();
+    walk_fronts();
 }

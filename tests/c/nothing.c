@@ -101,13 +101,16 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     upfront_heap_range range;
     uint64_t count;
     NO(upfront_heap_alloc(h, 0, 1));
-    REFUSED(upfront_heap_free(h, NULL));
+    CHECK_EQ(upfront_heap_free(h, NULL), h == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
     REFUSED(upfront_heap_free(h, w));
     NO(upfront_heap_realloc(h, NULL, 8));
     NO(upfront_heap_realloc(h, w, 8));
     REFUSED(upfront_heap_size_of(h, NULL));
     REFUSED(upfront_heap_size_of(h, w));
     upfront_heap_reset(h);
+    upfront_heap_reserve(h, 0);
+    upfront_heap_flush(h);
+    NO(upfront_heap_phase(h));
     NO(upfront_heap_largest(h));
     REFUSED(upfront_heap_walk(h, &range, 1, &count));
     REFUSED(upfront_heap_walk(h, NULL, 0, NULL));
@@ -120,7 +123,7 @@ static void nothing_buddy(upfront_buddy *b, unsigned char *w) {
     upfront_buddy_range range;
     uint64_t count;
     NO(upfront_buddy_alloc(b, 0, 1));
-    REFUSED(upfront_buddy_free(b, NULL));
+    CHECK_EQ(upfront_buddy_free(b, NULL), b == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
     REFUSED(upfront_buddy_free(b, w));
     NO(upfront_buddy_realloc(b, NULL, 8));
     NO(upfront_buddy_realloc(b, w, 8));
@@ -212,7 +215,7 @@ static void nothing_is_made(unsigned char *w) {
             NO(upfront_stack_init(block, sizes[i]));
             NO(upfront_ring_init(block, sizes[i]));
             NO(upfront_frame_init(block, sizes[i], 2));
-            NO(upfront_heap_init(block, sizes[i]));
+            NO(upfront_heap_init(block, sizes[i], 0));
             NO(upfront_buddy_init(block, sizes[i], 64));
             NO(upfront_buddy_init(w, 4096, sizes[i] == UPFRONT_LINE ? 0 : sizes[i])); /* smallest blocks of so many bytes */
             NO(upfront_arena_init(block, sizes[i], 64));

@@ -112,7 +112,7 @@ func TestPagesOf64KiB(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, least, fill(buddy), "at %d", place)
 	}
-	heap, err := arena.NewHeap(heapBlock(t, all, arena_c.AlignMax))
+	heap, err := arena.NewHeap(heapBlock(t, all, arena_c.AlignMax), 0)
 	require.NoError(t, err)
 	assert.Equal(t, 127, fill(heap))
 }

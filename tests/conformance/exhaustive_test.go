@@ -63,8 +63,8 @@ func TestAllShortPrograms(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+192, 64), openStackEnds, steps, ops)
 	})
 	t.Run("buddy", func(t *testing.T) { // of 7 smallest blocks, the first at an odd one
-		block := heapBlock(t, 2048, 2048)[64:]
-		allPrograms(t, block[:128+7*64], openBuddy(64), steps, []int{0, 2, 13, 14, 5, 6, 15, 16})
+		block := heapBlock(t, 2048, 2048)[128:]
+		allPrograms(t, block[:192+7*64], openBuddy(64), steps, []int{0, 2, 13, 14, 5, 6, 15, 16})
 	})
 	t.Run("linear", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})

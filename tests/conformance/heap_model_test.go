@@ -8,43 +8,64 @@ import (
 // heapPiece is a block of the model: at is the address of its header.
 type heapPiece struct {
 	at, size, asked, align uint64
-	live                   bool
+	live, parked           bool
 }
 
-// heapModel is two-level segregated fit once more, with slices for lists and no bits: the pieces in order of address, and
-// the free ones by class, last freed first. wrong names a bug that somebody shipped: for the controls.
+// heapModel is two-level segregated fit once more, with slices for lists and no bits: the pieces in order of address, the
+// free ones by class and the parked ones by size, last freed first. wrong names a bug that somebody shipped: for the
+// controls.
 type heapModel struct {
 	base, first, end                   uint64
 	pieces                             []*heapPiece
-	lists                              map[uint64][]*heapPiece
+	lists, fronts                      map[uint64][]*heapPiece
+	parks, parked, hand                uint64
 	used, peak, lives, failed, bounded uint64
 	wrong                              string
 }
 
-const heapLooks = 8
+const (
+	heapLooks = 8
+	heapFront = 1024 + 16 // the largest block that is parked
+)
 
-// heapClass: steps of 16 below 256, then 16 steps to each power of two.
+// heapClass: steps of 16 below 512, then 16 steps to each power of two.
 func heapClass(size uint64) uint64 {
-	if size < 256 {
+	if size < 512 {
 		return size / 16
 	}
 	power := uint64(bits.Len64(size) - 1)
 	return 16*(power-7) + (size-1<<power)*16>>power
 }
 
-func newHeapModel(start, end uint64) *heapModel {
-	rows := heapClass(end-start-240)/16 + 1
-	m := &heapModel{base: start, first: start + up(88+136*rows, 16), end: start + (end-start)/16*16 - 16}
+// heapSure is the lowest class whose every block has so many bytes.
+func heapSure(size uint64) uint64 {
+	c := heapClass(size)
+	if c == heapClass(size-16) {
+		c++
+	}
+	return c
+}
+
+func newHeapModel(start, end, parks uint64) *heapModel {
+	least, fronts := uint64(416), uint64(0)
+	if parks > 0 {
+		fronts = 512
+	}
+	lists := up(heapClass(end-start-least-fronts+32)+1, 16)
+	m := &heapModel{base: start, first: start + 240 + 8*lists + fronts, end: start + (end-start)/16*16 - 16, parks: parks}
 	m.reset()
 	return m
 }
 
 func (m *heapModel) reset() {
-	m.used, m.lives = 0, 0
-	m.lists = map[uint64][]*heapPiece{}
+	m.used, m.lives, m.parked, m.hand = 0, 0, 0, 0
+	m.lists, m.fronts = map[uint64][]*heapPiece{}, map[uint64][]*heapPiece{}
 	m.pieces = []*heapPiece{{at: m.first, size: m.end - m.first}}
 	m.list(m.pieces[0])
 }
+
+// isFree says whether who is freed beside it melts with it.
+func (p *heapPiece) isFree() bool { return !p.live && !p.parked }
 
 func (m *heapModel) list(p *heapPiece) {
 	c := heapClass(p.size)
@@ -54,6 +75,41 @@ func (m *heapModel) list(p *heapPiece) {
 func (m *heapModel) unlist(p *heapPiece) {
 	c := heapClass(p.size)
 	m.lists[c] = slices.DeleteFunc(m.lists[c], func(q *heapPiece) bool { return p == q })
+}
+
+// unpark takes the first parked piece of a size, if there is one.
+func (m *heapModel) unpark(size uint64) *heapPiece {
+	if len(m.fronts[size]) == 0 {
+		return nil
+	}
+	p := m.fronts[size][0]
+	m.fronts[size] = m.fronts[size][1:]
+	p.parked = false
+	m.parked--
+	return p
+}
+
+// makeWay melts one piece: of the next size that has any, from the hand on.
+func (m *heapModel) makeWay() {
+	for {
+		size := 32 + m.hand*16
+		m.hand = (m.hand + 1) % 64
+		if p := m.unpark(size); p != nil {
+			m.melt(p)
+			return
+		}
+	}
+}
+
+// flush melts all, and says whether there was one.
+func (m *heapModel) flush() bool {
+	had := m.parked > 0
+	for size := uint64(32); size <= heapFront; size += 16 {
+		for p := m.unpark(size); p != nil; p = m.unpark(size) {
+			m.melt(p)
+		}
+	}
+	return had
 }
 
 func heapNeed(asked uint64) uint64 { return max(32, up(asked, 16)+16) }
@@ -67,58 +123,42 @@ func (m *heapModel) gap(at, align uint64) uint64 {
 	return gap
 }
 
-// look goes through the first pieces of the lists from..to.
-func (m *heapModel) look(from, to, need, align uint64) (found *heapPiece, cut bool) {
+// look goes through the first pieces of the lists below a class.
+func (m *heapModel) look(from, below, need, align uint64) *heapPiece {
 	looks := 0
-	for c := from; c <= to; c++ {
+	for c := from; c < below; c++ {
 		for _, p := range m.lists[c] {
 			if looks++; looks > heapLooks {
-				return nil, true
+				m.bounded++
+				return nil
 			}
 			if p.size >= m.gap(p.at, align)+need {
-				return p, false
+				return p
 			}
 		}
 	}
-	return nil, false
+	return nil
 }
 
 func (m *heapModel) search(need, align uint64) *heapPiece {
-	low, high := heapClass(need), heapClass(need)
+	sure := heapSure(need)
 	if align > 16 {
-		high = heapClass(need + align + 16)
+		sure = heapSure(need + align + 16)
 	}
-	var p *heapPiece
-	var cuts [3]bool
-	if m.wrong != "never its own class" {
-		p, cuts[0] = m.look(low, low, need, align)
-	}
-	if p == nil && high > low {
-		p, cuts[1] = m.look(high, high, need, align)
-	}
-	if p != nil {
-		return p
-	}
-	for c := high + 1; c <= heapClass(m.end-m.first); c++ {
+	for c := sure; c <= heapClass(m.end-m.first); c++ {
 		if len(m.lists[c]) > 0 {
 			return m.lists[c][0]
 		}
 	}
-	if high > low {
-		p, cuts[2] = m.look(low+1, high-1, need, align)
+	if m.wrong == "never looks below" {
+		return nil
 	}
-	if p == nil {
-		m.failed++
-		if slices.Contains(cuts[:], true) {
-			m.bounded++
-		}
-	}
-	return p
+	return m.look(heapClass(need), sure, need, align)
 }
 
 // place puts a live block after the gap at the front of room that begins at `at`, in place of the pieces i to j.
 func (m *heapModel) place(i, j int, at, room, gap, asked, align uint64) uint64 {
-	live := &heapPiece{at + gap, heapNeed(asked), asked, align, true}
+	live := &heapPiece{at: at + gap, size: heapNeed(asked), asked: asked, align: align, live: true}
 	rest := room - gap - live.size
 	if rest < 32 {
 		live.size += rest
@@ -138,9 +178,24 @@ func (m *heapModel) place(i, j int, at, room, gap, asked, align uint64) uint64 {
 		m.list(front)
 	}
 	m.pieces = slices.Replace(m.pieces, i, j, pieces...)
-	m.used += live.size
-	m.peak = max(m.peak, m.used)
+	m.use(live.size)
 	return live.at + 16
+}
+
+// take is an allocation that refuses nothing yet.
+func (m *heapModel) take(size, align uint64) (at uint64, ok bool) {
+	need := heapNeed(size)
+	if m.used+need > m.end-m.first {
+		return 0, false
+	}
+	p := m.search(need, align)
+	if p == nil {
+		return 0, false
+	}
+	m.unlist(p)
+	i := slices.Index(m.pieces, p)
+	m.lives++
+	return m.place(i, i+1, p.at, p.size, m.gap(p.at, align), size, align), true
 }
 
 func (m *heapModel) alloc(size, align uint64) (at, got uint64, a answer) {
@@ -149,18 +204,32 @@ func (m *heapModel) alloc(size, align uint64) (at, got uint64, a answer) {
 	}
 	size = min(size, 1<<38) // no sum wraps
 	align = max(align, 16)
-	p := m.search(heapNeed(size), align)
-	if p == nil {
+	need := heapNeed(size)
+	if align == 16 && need <= heapFront {
+		if p := m.unpark(need); p != nil {
+			p.live, p.asked, p.align = true, size, 16
+			m.lives++
+			m.use(need)
+			return p.at + 16, size, given
+		}
+	}
+	at, ok := m.take(size, align)
+	if !ok && m.flush() {
+		at, ok = m.take(size, align)
+	}
+	if !ok {
+		m.failed++
 		return 0, 0, full
 	}
-	m.unlist(p)
-	i := slices.Index(m.pieces, p)
-	m.lives++
-	at = m.place(i, i+1, p.at, p.size, m.gap(p.at, align), size, align)
 	if m.wrong == "aligns to 8" && size%2 == 1 {
 		at -= 8
 	}
 	return at, size, given
+}
+
+func (m *heapModel) use(size uint64) {
+	m.used += size
+	m.peak = max(m.peak, m.used)
 }
 
 // index finds the live block whose bytes begin at an address.
@@ -171,10 +240,10 @@ func (m *heapModel) index(at uint64) int {
 // around is the run of pieces from a block's free neighbours before it to those behind it.
 func (m *heapModel) around(i int, down bool) (from, to int, size uint64) {
 	from, to = i, i+1
-	if down && i > 0 && !m.pieces[i-1].live {
+	if down && i > 0 && m.pieces[i-1].isFree() {
 		from--
 	}
-	if to < len(m.pieces) && !m.pieces[to].live {
+	if to < len(m.pieces) && m.pieces[to].isFree() {
 		to++
 	}
 	for _, p := range m.pieces[from:to] {
@@ -185,7 +254,7 @@ func (m *heapModel) around(i int, down bool) (from, to int, size uint64) {
 
 func (m *heapModel) unlistFree(from, to int) {
 	for _, p := range m.pieces[from:to] {
-		if !p.live {
+		if p.isFree() {
 			m.unlist(p)
 		}
 	}
@@ -196,29 +265,64 @@ func (m *heapModel) release(at uint64) bool {
 	if i < 0 {
 		return m.wrong == "frees twice"
 	}
-	m.used -= m.pieces[i].size
+	p := m.pieces[i]
+	m.used -= p.size
 	m.lives--
+	p.live = false
+	if m.parks == 0 || p.size > heapFront {
+		m.melt(p)
+		return true
+	}
+	p.parked = true // and doesn't melt with who makes way
+	if m.parked == m.parks {
+		m.makeWay()
+	}
+	m.parked++
+	if m.wrong != "forgets what is parked" {
+		m.fronts[p.size] = slices.Insert(m.fronts[p.size], 0, p)
+	}
+	return true
+}
+
+// melt lists a piece that nobody has, with the free ones beside it.
+func (m *heapModel) melt(p *heapPiece) {
+	i := slices.Index(m.pieces, p)
+	p.live = true // not free yet
 	from, to, size := m.around(i, true)
 	if m.wrong == "never melts" {
-		from, to, size = i, i+1, m.pieces[i].size
+		from, to, size = i, i+1, p.size
 	}
 	m.unlistFree(from, to)
-	p := &heapPiece{at: m.pieces[from].at, size: size}
-	m.pieces = slices.Replace(m.pieces, from, to, p)
-	m.list(p)
-	return true
+	free := &heapPiece{at: m.pieces[from].at, size: size}
+	m.pieces = slices.Replace(m.pieces, from, to, free)
+	m.list(free)
 }
 
 // resized gives where the block is then: in place, further down, or elsewhere.
 func (m *heapModel) resized(at, size uint64) (to uint64, a answer) {
-	i := m.index(at)
-	if i < 0 {
+	if m.index(at) < 0 {
 		return 0, refused
 	}
 	size = min(size, 1<<38)
+	to, ok := m.resize(at, size)
+	if !ok && m.flush() {
+		to, ok = m.resize(at, size)
+	}
+	if !ok {
+		m.failed++
+		return 0, full
+	}
+	return to, given
+}
+
+func (m *heapModel) resize(at, size uint64) (to uint64, ok bool) {
+	i := m.index(at)
 	p := *m.pieces[i]
 	if m.wrong == "realloc forgets the alignment" {
 		p.align = 16
+	}
+	if size > p.asked && m.used-p.size+heapNeed(size) > m.end-m.first {
+		return 0, false
 	}
 	for _, down := range []bool{false, true} {
 		from, until, room := m.around(i, down)
@@ -230,23 +334,27 @@ func (m *heapModel) resized(at, size uint64) (to uint64, a answer) {
 		if room >= gap+heapNeed(size) {
 			m.unlistFree(from, until)
 			m.used -= p.size
-			return m.place(from, until, start, room, gap, size, p.align), given
+			return m.place(from, until, start, room, gap, size, p.align), true
 		}
 	}
-	to, _, a = m.alloc(size, p.align)
-	if a == given {
+	to, ok = m.take(size, p.align)
+	if ok {
 		m.release(at)
 	}
-	return to, a
+	return to, ok
 }
 
+// largest counts parked pieces: they melt before anything is refused.
 func (m *heapModel) largest() (largest uint64) {
+	var room uint64
 	for _, p := range m.pieces {
-		if !p.live {
-			largest = max(largest, p.size-16)
+		room += p.size
+		if p.live {
+			room = 0
 		}
+		largest = max(largest, room)
 	}
-	return largest
+	return max(largest, 16) - 16
 }
 
 func (m *heapModel) live(at, _ uint64) bool { return m.index(at) >= 0 }

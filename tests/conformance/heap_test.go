@@ -10,18 +10,22 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// openHeap's check walks: every block and every count is the model's, and an empty heap is one free block.
-func openHeap(block []byte) (machine, model, error) {
-	a, err := arena.NewHeap(block)
+func openHeap(block []byte) (machine, model, error) { return openHeapOf(block, 0) }
+
+func openParkingHeap(block []byte) (machine, model, error) { return openHeapOf(block, 3) }
+
+// openHeapOf's check walks: every block and every count is the model's, and an empty heap is one free block.
+func openHeapOf(block []byte, parks uint64) (machine, model, error) {
+	a, err := arena.NewHeap(block, parks)
 	if err != nil {
 		return machine{}, nil, err
 	}
 	start, end := bounds(block)
-	m, h := newHeapModel(start, end), (*arena_c.Heap)(at(block))
+	m, h := newHeapModel(start, end, parks), (*arena_c.Heap)(at(block))
 	walked := make([]arena_c.HeapRange, len(block)/32)
 	check := func() error {
 		count, code := h.Walk(walked)
-		if code != arena_c.OK || count != uint64(len(m.pieces)) || m.lives == 0 && count != 1 {
+		if code != arena_c.OK || count != uint64(len(m.pieces)) || m.lives+m.parked == 0 && count != 1 {
 			return fmt.Errorf("the walk says %v of %d blocks, want %d, of which %d live", code, count, len(m.pieces), m.lives)
 		}
 		for i, p := range m.pieces {
@@ -29,14 +33,17 @@ func openHeap(block []byte) (machine, model, error) {
 			if p.live {
 				want.Asked, want.Align, want.Live = p.asked, p.align, 1
 			}
+			if p.parked {
+				want.Live = arena_c.HeapParked
+			}
 			if walked[i] != want {
 				return fmt.Errorf("block %d is %+v, want %+v", i, walked[i], want)
 			}
 		}
-		have, want := [6]uint64{h.Used, h.Peak, h.Live, h.Failed, h.Bounded, h.Largest()},
-			[6]uint64{m.used, m.peak, m.lives, m.failed, m.bounded, m.largest()}
+		have, want := [7]uint64{h.Used, h.Peak, h.Live, h.Parked, h.Failed, h.Bounded, h.Largest()},
+			[7]uint64{m.used, m.peak, m.lives, m.parked, m.failed, m.bounded, m.largest()}
 		if have != want {
-			return fmt.Errorf("used, peak, live, failed, bounded, largest are %d, want %d", have, want)
+			return fmt.Errorf("used, peak, live, parked, failed, bounded, largest are %d, want %d", have, want)
 		}
 		return nil
 	}
@@ -45,11 +52,13 @@ func openHeap(block []byte) (machine, model, error) {
 
 func FuzzHeap(f *testing.F) { fuzz(f, openHeap, 4096) }
 
+func FuzzParkingHeap(f *testing.F) { fuzz(f, openParkingHeap, 4096) }
+
 // wrongHeap has for its machine the model with a bug.
 func wrongHeap(bug string) opener {
 	return func(block []byte) (machine, model, error) {
 		start, end := bounds(block)
-		wrong := newHeapModel(start, end)
+		wrong := newHeapModel(start, end, 3)
 		wrong.wrong = bug
 		pointer := func(at uint64, a answer) unsafe.Pointer {
 			if a != given {
@@ -84,6 +93,6 @@ func wrongHeap(bug string) opener {
 				return q, nil
 			},
 			reset: wrong.reset,
-		}, newHeapModel(start, end), nil
+		}, newHeapModel(start, end, 3), nil
 	}
 }

@@ -20,7 +20,7 @@ func crash(ctx context.Context, b *budget.Budget) error {
 	if err := errors.Join(err, b.Close()); err != nil {
 		return err
 	}
-	_, _ = arena.NewHeap(kept)
+	_, _ = arena.NewHeap(kept, 0)
 	return errors.New("-crash: this build keeps the budget on the Go heap, where memory after Close " +
 		"is still there")
 }

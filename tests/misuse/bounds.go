@@ -151,6 +151,6 @@ func writeBeforeRegion(wrong bool) {
 
 // heapOf makes a heap in a scope, as a C library gets one.
 func heapOf(s scope.Scope) *arena.Heap {
-	heap := made(arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64)))
+	heap := made(arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64), 0))
 	return &heap
 }

@@ -186,7 +186,7 @@ func TestWhatCrosses(t *testing.T) {
 	require.NoError(t, err)
 	f, err := arena.NewFrame(s.BytesUnzeroed(4096, 64), 2)
 	require.NoError(t, err)
-	h, err := arena.NewHeap(s.BytesUnzeroed(4096, 64))
+	h, err := arena.NewHeap(s.BytesUnzeroed(4096, 64), 0)
 	require.NoError(t, err)
 	pages, err := arena.NewBuddy(s.BytesUnzeroed(4096, 64), 64)
 	require.NoError(t, err)

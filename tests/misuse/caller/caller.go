@@ -51,11 +51,10 @@ package caller
 //     return found;
 // }
 // static int caller_walk_heap(int wrong) {
-//     upfront_heap zeros, *h = upfront_heap_init(caller_block, sizeof caller_block);
-//     uint64_t blocks;
+//     upfront_heap zeros, *h = upfront_heap_init(caller_block, sizeof caller_block, 0);
 //     memset(&zeros, 0, sizeof zeros);
 //     upfront_heap_reset(wrong ? &zeros : h);
-//     return upfront_heap_walk(wrong ? &zeros : h, NULL, 0, &blocks) == UPFRONT_FULL;
+//     return upfront_heap_walk(wrong ? &zeros : h, NULL, 0, NULL) == UPFRONT_OK;
 // }
 // // A header counts from where it lies.
 // static struct { _Alignas(64) upfront_linear header; uint64_t beside[8]; } caller_copy;

@@ -51,7 +51,7 @@ func newRing(p *play, worker int) arena.Ring {
 }
 
 func newHeap(p *play, worker int) arena.Heap {
-	h, err := arena.NewHeap(blockOf(p, worker))
+	h, err := arena.NewHeap(blockOf(p, worker), 0)
 	must(err)
 	return h
 }

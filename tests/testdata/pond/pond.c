@@ -45,7 +45,7 @@ static int pond_init(pond *p, unsigned char *block, uint64_t size) {
     memset(p, 0, sizeof *p);
     p->all = upfront_linear_init(block, size);
     p->frogs = upfront_pool_make(upfront_linear_alloc(p->all, 1168, 64), 1168, sizeof(frog), 8, 0);
-    p->names = upfront_heap_init(upfront_linear_alloc(p->all, 8192, 64), 8192);
+    p->names = upfront_heap_init(upfront_linear_alloc(p->all, 8192, 64), 8192, 0);
     p->said = upfront_ring_init(upfront_linear_alloc(p->all, 576, 64), 576);
     p->frame = upfront_frame_init(upfront_linear_alloc(p->all, 4096, 64), 4096, 2);
     if (p->frogs == NULL || p->names == NULL || p->said == NULL || p->frame == NULL)
