@@ -24,13 +24,15 @@ func newBuddy(t *testing.T, size int, smallest uint64) arena.Buddy {
 
 func TestBuddySaysWhyNot(t *testing.T) {
 	_, err := arena.NewBuddy(arena.NewBlock(128, 64), 64)
-	assert.EqualError(t, err, "arena: a Buddy of smallest blocks of 64 bytes has 1 to 1073741824 of them; a block of 128 has not: "+
-		"265 bytes are enough for one")
+	assert.EqualError(t, err,
+		"arena: a Buddy has 1 to 1073741824 smallest blocks; of 64 bytes a block of 128 "+
+			"has not: 265 are enough for one")
 	_, err = arena.NewBuddy(arena.NewBlock(512, 64)[8:], 64)
 	assert.ErrorContains(t, err, "a Buddy's block begins at a multiple of 64")
 	for _, smallest := range []uint64{0, 32, 96, 2 << 20, 1<<64 - 1} {
 		_, err = arena.NewBuddy(arena.NewBlock(4096, 64), smallest)
-		assert.ErrorContains(t, err, "a Buddy's smallest block is a power of two from 64 to 1048576, not ")
+		assert.ErrorContains(t, err,
+			"a Buddy's smallest block is a power of two from 64 to 1048576, not ")
 	}
 	_, err = arena.NewBuddy(arena.NewBlock(int(arena.BuddySize(1, 4096)), 64), 4096)
 	assert.NoError(t, err)
@@ -46,7 +48,8 @@ func TestBuddySaysWhyNot(t *testing.T) {
 	assert.EqualError(t, err, "arena: BUG: Buddy.Realloc: inside a chunk, not at its start")
 	q, err := b.Realloc(p, 1<<30)
 	assert.True(t, q == nil && err == nil, "full is an answer")
-	assert.PanicsWithValue(t, "arena: BUG: Buddy.Alloc of 1 bytes aligned to 3: an align is a power of two up to 1 MiB",
+	assert.PanicsWithValue(t,
+		"arena: BUG: Buddy.Alloc of 1 bytes aligned to 3: an align is a power of two up to 1 MiB",
 		func() { b.Alloc(1, 3) })
 	require.NoError(t, b.Free(p))
 	require.NoError(t, b.Free(nil))
@@ -54,7 +57,8 @@ func TestBuddySaysWhyNot(t *testing.T) {
 	assert.EqualError(t, b.Free(unsafe.Add(p, 1)), "arena: BUG: Buddy.Free: put twice")
 	assert.EqualError(t, b.Free(unsafe.Pointer(t)), "arena: BUG: Buddy.Free: not from here")
 	s := b.Stats()
-	assert.Equal(t, arena.BuddyStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 128}, Given: 128, Internal: 28,
+	assert.Equal(t, arena.BuddyStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 128},
+		Given: 128, Internal: 28,
 		External: s.Size - 2048, Failed: 1}, s)
 	assert.EqualValues(t, 2048, b.LargestFree())
 	p, err = b.Realloc(nil, 0)
@@ -115,8 +119,9 @@ func TestAProxyBeforeABuddy(t *testing.T) {
 	assert.Zero(t, b.Stats().Used)
 }
 
-// TestRobsonsBound: the worst that can happen to 4 KiB in blocks of 64 to 512 bytes, and what a program of its kind does on
-// a buddy that has so much, from a first block at a multiple of 512. The C core's tests have it exact.
+// TestRobsonsBound: the worst that can happen to 4 KiB in blocks of 64 to 512 bytes, and what a
+// program of its kind does on a buddy that has so much, from a first block at a multiple of 512.
+// The C core's tests have it exact.
 func TestRobsonsBound(t *testing.T) {
 	bound := arena.RobsonBound(4096, 512, 64)
 	assert.EqualValues(t, 4096+4096/2*3, bound)
@@ -133,7 +138,8 @@ func TestRobsonsBound(t *testing.T) {
 			windows := map[uintptr]unsafe.Pointer{} // the smallest block in each
 			for p := range live {
 				at := uintptr(p) / uintptr(size)
-				if kept, ok := windows[at]; !ok || live[p] < live[kept] || live[p] == live[kept] && uintptr(p) < uintptr(kept) {
+				if kept, ok := windows[at]; !ok || live[p] < live[kept] || live[p] == live[kept] &&
+					uintptr(p) < uintptr(kept) {
 					windows[at] = p
 				}
 			}
@@ -157,8 +163,9 @@ func TestRobsonsBound(t *testing.T) {
 	}
 }
 
-// TestWhatOddSizesCost fills a buddy and a heap of 4 MiB with sizes of two kinds, frees a random half and fills them again,
-// some times over: how many bytes of the block an asked one takes then. The figures are those of arena_c/buddy.h.
+// TestWhatOddSizesCost fills a buddy and a heap of 4 MiB with sizes of two kinds, frees a random
+// half and fills them again, some times over: how many bytes of the block an asked one takes then.
+// The figures are those of arena_c/buddy.h.
 func TestWhatOddSizesCost(t *testing.T) {
 	const all = 4 << 20
 	block := arena.NewBlock(all, arena_c.AlignMax)
@@ -168,8 +175,10 @@ func TestWhatOddSizesCost(t *testing.T) {
 		size        func(random *rand.Rand) uint64
 		buddy, heap float64
 	}{
-		{"each size from 16 to 4096 as often", func(r *rand.Rand) uint64 { return 16 + r.Uint64N(4081) }, 1.36, 1.02},
-		{"each power of two from 16 to 4096 as often", func(r *rand.Rand) uint64 { return uint64(math.Exp2(4 + 8*r.Float64())) }, 1.41, 1.04},
+		{"each size from 16 to 4096 as often",
+			func(r *rand.Rand) uint64 { return 16 + r.Uint64N(4081) }, 1.36, 1.02},
+		{"each power of two from 16 to 4096 as often",
+			func(r *rand.Rand) uint64 { return uint64(math.Exp2(4 + 8*r.Float64())) }, 1.41, 1.04},
 	} {
 		cost := func(a arena.Freer) (cost float64) {
 			random := rand.New(rand.NewPCG(7, 7))

@@ -25,8 +25,10 @@ static char *buddy_address(const upfront_buddy *b, uint64_t from) {
     return (char *)(uintptr_t)b + b->first + (from - b->low) * b->smallest;
 }
 
-/* The bytes of the blocks that this one is in, from an order up, as their halves say now. Halves that melt lose theirs. */
+/* The bytes of the blocks that this one is in, from an order up, as their halves say now. Halves
+ * that melt lose theirs. */
 static void buddy_rise(upfront_buddy *b, uint64_t from, uint64_t order) {
+    int right;
     for (; order <= upfront_buddy_order(b->root); order++) {
         uint64_t at = upfront_buddy_at(from, order);
         uint8_t byte;
@@ -37,7 +39,8 @@ static void buddy_rise(upfront_buddy *b, uint64_t from, uint64_t order) {
             return;
         *upfront_buddy_byte(b, at) = byte;
         if (order > 1 && byte == upfront_buddy_whole(order))
-            *upfront_buddy_byte(b, upfront_buddy_half(b, at, 0)) = *upfront_buddy_byte(b, upfront_buddy_half(b, at, 1)) = 0;
+            for (right = 0; right < 2; right++)
+                *upfront_buddy_byte(b, upfront_buddy_half(b, at, right)) = 0;
     }
 }
 
@@ -50,7 +53,8 @@ static void buddy_set(upfront_buddy *b, uint64_t from, uint64_t order, int live)
         *byte = (uint8_t)(live ? *byte | half : *byte & ~half);
 }
 
-/* A whole block of the order `had` is cut until its first part has `order`, and is live; the other parts are free. */
+/* A whole block of the order `had` is cut until its first part has `order`, and is live; the other
+ * parts are free. */
 static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
     uint64_t j;
     for (j = had; j > order; j--) {
@@ -64,7 +68,8 @@ static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t or
 
 /* The order of a block of so many bytes. */
 static uint64_t buddy_order(const upfront_buddy *b, uint64_t bytes) {
-    return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll((bytes - 1) >> __builtin_ctzll(b->smallest));
+    uint64_t more = (bytes - 1) >> __builtin_ctzll(b->smallest);
+    return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll(more);
 }
 
 /* Whether the reserve allows it. */
@@ -84,8 +89,9 @@ static void buddy_count(upfront_buddy *b, uint64_t asked, uint64_t order) {
 
 upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest) {
     upfront_buddy *b = (upfront_buddy *)block;
-    uint64_t base = (uint64_t)(uintptr_t)block, count, first, high;
-    if (!upfront_is_align(smallest) || smallest < UPFRONT_BUDDY_LEAST || !upfront_is_block(block, size, sizeof *b + 2 + smallest))
+    uint64_t base = (uint64_t)(uintptr_t)block, count, first, low, high, bit;
+    if (!upfront_is_align(smallest) || smallest < UPFRONT_BUDDY_LEAST ||
+        !upfront_is_block(block, size, sizeof *b + 2 + smallest))
         return NULL;
     count = (size - sizeof *b - 1) / (smallest + 1);
     first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
@@ -101,9 +107,10 @@ upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest)
     b->end = first + count * smallest;
     b->smallest = smallest;
     b->low = ((base + first) & (UPFRONT_ALIGN_MAX - 1)) / smallest;
-    high = ((b->low + count + 1) & ~UINT64_C(1)) - 1; /* the last boundary, and the first: they differ in the bit of the root */
-    b->root = 63 - (uint64_t)__builtin_clzll((b->low & ~UINT64_C(1)) ^ high);
-    b->root = high >> b->root << b->root;
+    low = b->low & ~UINT64_C(1);
+    high = ((b->low + count + 1) & ~UINT64_C(1)) - 1;
+    bit = 63 - (uint64_t)__builtin_clzll(low ^ high); /* the highest in which the ends differ */
+    b->root = high >> bit << bit;
     upfront_buddy_reset(b);
     return b;
 }
@@ -121,7 +128,7 @@ void upfront_buddy_reset(upfront_buddy *b) {
     if (b == NULL || b->root == 0)
         return;
     high = upfront_buddy_high(b);
-    b->used = b->live = b->given = b->asked = b->phase = 0;
+    b->used = b->live = b->given = b->asked = 0;
     memset(b + 1, 0, (size_t)(((high + 1) & ~UINT64_C(1)) - (b->low & ~UINT64_C(1)) - 1));
     upfront_mark_dead((char *)b + b->first, b->end - b->first);
     if (b->low % 2 != 0)
@@ -129,7 +136,8 @@ void upfront_buddy_reset(upfront_buddy *b) {
     if (high % 2 != 0)
         buddy_set(b, high, 0, 1);
     for (from = b->low; from < high; from += buddy_blocks(order)) {
-        for (order = 0; from % buddy_blocks(order + 1) == 0 && buddy_blocks(order + 1) <= high - from;)
+        order = 0;
+        while (from % buddy_blocks(order + 1) == 0 && buddy_blocks(order + 1) <= high - from)
             order++;
         buddy_set(b, from, order, 0);
         buddy_rise(b, from, order + 1);
@@ -154,7 +162,8 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
             half = upfront_buddy_half(b, at, 1);
     }
     /* of bytes that were overwritten nothing is given */
-    return *had >= order && *from >= b->low && *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
+    return *had >= order && *from >= b->low &&
+           *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
 }
 
@@ -232,10 +241,12 @@ static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, u
 }
 
 static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
-    uint64_t j;
-    upfront_mark_live(buddy_address(b, from + buddy_blocks(had)), buddy_bytes(b, order) - buddy_bytes(b, had));
-    for (j = had + (had == 0); j < order; j++)
-        *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = *upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(j), j)) = 0;
+    uint64_t j, more = buddy_bytes(b, order) - buddy_bytes(b, had);
+    upfront_mark_live(buddy_address(b, from + buddy_blocks(had)), more);
+    for (j = had + (had == 0); j < order; j++) {
+        *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = 0;
+        *upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(j), j)) = 0;
+    }
     buddy_set(b, from, order, 1);
     buddy_rise(b, from, order + 1);
 }
@@ -243,7 +254,9 @@ static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t o
 static void *buddy_resize(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t size) {
     uint64_t order = buddy_order(b, size), bytes = buddy_bytes(b, had);
     char *p = buddy_address(b, from), *q;
-    if (order > had && !(buddy_may(b, buddy_bytes(b, order) - bytes) && buddy_can_grow(b, from, had, order))) {
+    int stays = order <= had || (buddy_may(b, buddy_bytes(b, order) - bytes) &&
+                                 buddy_can_grow(b, from, had, order));
+    if (!stays) {
         q = (char *)buddy_alloc(b, size, order);
         if (q != NULL) {
             memcpy(q, p, (size_t)bytes);
@@ -319,7 +332,8 @@ void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size) {
 
 uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest) {
     uint64_t end[40], orders, i, j; /* Li, in smallest blocks */
-    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || largest < smallest || (largest & (largest - 1)) != 0 || live > UPFRONT_OFFSET_MAX)
+    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || (largest & (largest - 1)) != 0 ||
+        largest < smallest || live > UPFRONT_OFFSET_MAX)
         return 0;
     live /= smallest;
     orders = (uint64_t)(__builtin_ctzll(largest) - __builtin_ctzll(smallest));

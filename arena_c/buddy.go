@@ -28,7 +28,10 @@ import "unsafe"
 
 // Buddy is the header of a buddy: buddy.h.
 type Buddy struct {
-	First, End, Smallest, Low, Root, Used, Peak, Phase, Reserve, Live, Given, Asked, Failed, Scattered, Refused, Busy, Raced uint64
+	First, End, Smallest, Low, Root          uint64
+	Used, Peak, Phase, Reserve, Live         uint64
+	Given, Asked, Failed, Scattered, Refused uint64
+	Busy, Raced                              uint64
 }
 
 // BuddyLeast is the smallest block that a buddy may have, BuddyMost how many smallest blocks.
@@ -49,7 +52,8 @@ func (b *Buddy) c() *C.upfront_buddy { return (*C.upfront_buddy)(checked(b)) }
 
 // BuddyInit is upfront_buddy_init.
 func BuddyInit(block unsafe.Pointer, size, smallest uint64) *Buddy {
-	return (*Buddy)(unsafe.Pointer(C.upfront_buddy_init(block, C.uint64_t(size), C.uint64_t(smallest))))
+	b := C.upfront_buddy_init(block, C.uint64_t(size), C.uint64_t(smallest))
+	return (*Buddy)(unsafe.Pointer(b))
 }
 
 // BuddySize is upfront_buddy_size.
@@ -59,10 +63,12 @@ func BuddySize(bytes, smallest uint64) uint64 {
 
 // RobsonBound is upfront_buddy_robson_bound.
 func RobsonBound(live, largest, smallest uint64) uint64 {
-	return uint64(C.upfront_buddy_robson_bound(C.uint64_t(live), C.uint64_t(largest), C.uint64_t(smallest)))
+	bound := C.upfront_buddy_robson_bound(C.uint64_t(live), C.uint64_t(largest), C.uint64_t(smallest))
+	return uint64(bound)
 }
 
-// outside says that p isn't in the buddy at all: cgo would look at the Go object there, and panic over its pointers.
+// outside says that p isn't in the buddy at all: cgo would look at the Go object there, and panic
+// over its pointers.
 func (b *Buddy) outside(p unsafe.Pointer) bool {
 	return uint64(uintptr(p))-uint64(uintptr(unsafe.Pointer(b))) >= b.End
 }
@@ -72,10 +78,12 @@ func (b *Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	if Checked && b.refuses(nil, size) {
 		return nil
 	}
-	return crossed(writes(&b.Used), C.upfront_buddy_alloc(b.c(), C.uint64_t(size), C.uint64_t(align)))
+	return crossed(writes(&b.Used),
+		C.upfront_buddy_alloc(b.c(), C.uint64_t(size), C.uint64_t(align)))
 }
 
-// Free is upfront_buddy_free. In race builds the dead block is overwritten: a goroutine that still reads it is reported.
+// Free is upfront_buddy_free. In race builds the dead block is overwritten: a goroutine that still
+// reads it is reported.
 func (b *Buddy) Free(p unsafe.Pointer) Code {
 	if p == nil {
 		return OK
@@ -93,8 +101,9 @@ func (b *Buddy) Free(p unsafe.Pointer) Code {
 	return Code(crossed(writes(&b.Used), C.upfront_buddy_free(b.c(), p)))
 }
 
-// refuses asks before, whether there is room or not: a buddy can't take back what it gave. p is the block that is to be
-// larger, nil for a new one; one that has the bytes already stays where it is, and is no request.
+// refuses asks before, whether there is room or not: a buddy can't take back what it gave. p is the
+// block that is to be larger, nil for a new one; one that has the bytes already stays where it is,
+// and is no request.
 func (b *Buddy) refuses(p unsafe.Pointer, size uint64) bool {
 	if p != nil {
 		if old, code := b.SizeOf(p); code != OK || size <= old {
@@ -109,8 +118,8 @@ func (b *Buddy) refuses(p unsafe.Pointer, size uint64) bool {
 	return true
 }
 
-// Realloc is upfront_buddy_realloc: nil when it is refused, and SizeOf says whether p is why. The race detector is told of
-// the bytes that died; where the block moved they are the buddy's by then.
+// Realloc is upfront_buddy_realloc: nil when it is refused, and SizeOf says whether p is why. The
+// race detector is told of the bytes that died; where the block moved they are the buddy's by then.
 func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	if p != nil && b.outside(p) || Checked && b.refuses(p, size) {
 		return nil
@@ -164,7 +173,8 @@ func (b *Buddy) TakePhase() uint64 {
 // Walk is upfront_buddy_walk.
 func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
 	var n C.uint64_t
-	code = Code(C.upfront_buddy_walk(b.c(), (*C.upfront_buddy_range)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
+	ranges := (*C.upfront_buddy_range)(unsafe.Pointer(unsafe.SliceData(out)))
+	code = Code(C.upfront_buddy_walk(b.c(), ranges, C.uint64_t(len(out)), &n))
 	return uint64(n), code
 }
 

@@ -1,11 +1,14 @@
 #include "buddy.h"
 
-/* Whether the bytes of all that a block is in say what their halves do, and those below the block nothing. */
+/* Whether the bytes of all that a block is in say what their halves do, and those below the block
+ * nothing. */
 static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) {
     uint64_t j, at, size = UINT64_C(1) << order;
     for (j = order + 1; j <= upfront_buddy_order(b->root); j++) {
         at = upfront_buddy_at(from, j);
-        if (upfront_buddy_is_inside(b, at) && *upfront_buddy_byte(b, at) != upfront_buddy_sum(b, at))
+        if (!upfront_buddy_is_inside(b, at))
+            continue;
+        if (*upfront_buddy_byte(b, at) != upfront_buddy_sum(b, at))
             return 0;
     }
     for (at = from + 1; at < from + size; at++)
@@ -14,7 +17,8 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
     return 1;
 }
 
-int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room, uint64_t *count) {
+int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+                       uint64_t *count) {
     uint64_t from, high, used = 0, live = 0, named;
     int checks = out == NULL && room == 0;
     if (count == NULL && checks)
@@ -41,7 +45,8 @@ int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_
         }
         from += UINT64_C(1) << f.order;
     }
-    if (used != b->used || live != b->live || used > b->phase || b->phase > b->peak || b->scattered > b->failed)
+    if (used != b->used || live != b->live || used > b->phase || b->phase > b->peak ||
+        b->scattered > b->failed)
         return UPFRONT_CORRUPT;
     return *count > room && !checks ? UPFRONT_FULL : UPFRONT_OK;
 }

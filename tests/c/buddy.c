@@ -1,12 +1,14 @@
-/* buddy.c - tests of buddy.h: every size and place of a block, every short program against a model, random programs, and Robson's bound:
- * at it nothing is refused, one block below it something is. */
+/* buddy.c - tests of buddy.h: every size and place of a block, every short program against a model,
+ * random programs, and Robson's bound: at it nothing is refused, one block below it something
+ * is. */
 #include "check.h"
 
 enum { BUDDY_BLOCKS = 4096 };
 
 static upfront_buddy_range buddy_ranges[BUDDY_BLOCKS];
 
-/* The walk says ok, and what it names covers the blocks without gap or overlap, each aligned to its size. The number of free ones. */
+/* The walk says ok, and what it names covers the blocks without gap or overlap, each aligned to its
+ * size. The number of free ones. */
 static uint64_t buddy_walked(const upfront_buddy *b) {
     uint64_t count, i, at = b->first, free_count = 0, largest = 0;
     CHECK_EQ(upfront_buddy_walk(b, NULL, 0, NULL), UPFRONT_OK);
@@ -33,17 +35,23 @@ static unsigned char *buddy_take(upfront_buddy *b, uint64_t size, uint64_t align
     return p;
 }
 
-static void buddy_give(upfront_buddy *b, void *p) { CHECK_EQ(upfront_buddy_free(b, p), UPFRONT_OK); }
+static void buddy_give(upfront_buddy *b, void *p) {
+    CHECK_EQ(upfront_buddy_free(b, p), UPFRONT_OK);
+}
 
 static void buddy_init_refuses(void) {
     unsigned char *w = window_new(WINDOW);
     uint64_t smallest;
-    CHECK(upfront_buddy_init(NULL, 4096, 64) == NULL && upfront_buddy_init(w + 16, 4096, 64) == NULL);
-    CHECK(upfront_buddy_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE, 64) == NULL && upfront_buddy_init(w, UINT64_MAX, 64) == NULL);
-    CHECK(upfront_buddy_init(w, UPFRONT_OFFSET_MAX / 2, 64) == NULL); /* more than UPFRONT_BUDDY_MOST */
+    CHECK(upfront_buddy_init(NULL, 4096, 64) == NULL &&
+          upfront_buddy_init(w + 16, 4096, 64) == NULL);
+    CHECK(upfront_buddy_init(w, UPFRONT_OFFSET_MAX - UPFRONT_EDGE, 64) == NULL &&
+          upfront_buddy_init(w, UINT64_MAX, 64) == NULL);
+    /* more than UPFRONT_BUDDY_MOST */
+    CHECK(upfront_buddy_init(w, UPFRONT_OFFSET_MAX / 2, 64) == NULL);
     for (smallest = 0; smallest < 64; smallest++)
         CHECK(upfront_buddy_init(w, 4096, smallest) == NULL);
-    CHECK(upfront_buddy_init(w, 4096, 96) == NULL && upfront_buddy_init(w, WINDOW, 2 * UPFRONT_ALIGN_MAX) == NULL);
+    CHECK(upfront_buddy_init(w, 4096, 96) == NULL &&
+          upfront_buddy_init(w, WINDOW, 2 * UPFRONT_ALIGN_MAX) == NULL);
     CHECK(upfront_buddy_init(w, WINDOW, WINDOW) == NULL && upfront_buddy_init(w, 255, 64) == NULL);
     CHECK(holds(w, WINDOW, 0));
     window_free(w, WINDOW);
@@ -53,12 +61,14 @@ static void buddy_init_refuses(void) {
 static uint64_t buddy_most(uint64_t base, uint64_t size, uint64_t smallest) {
     uint64_t most = 0, count;
     for (count = 1; count * smallest < size; count++)
-        if (upfront_round_up(base + sizeof(upfront_buddy) + 1 + count, smallest) + count * smallest <= base + size)
+        if (upfront_round_up(base + sizeof(upfront_buddy) + 1 + count, smallest) +
+              count * smallest <= base + size)
             most = count;
     return most;
 }
 
-/* Each size of a block at each place has as many smallest blocks as there can be, and all of them can be had. */
+/* Each size of a block at each place has as many smallest blocks as there can be, and all of them
+ * can be had. */
 static void buddy_everywhere(void) {
     unsigned char *w = window_new(3 * WINDOW);
     uint64_t place, size, smallest, count, i, all = 0;
@@ -74,9 +84,10 @@ static void buddy_everywhere(void) {
                 CHECK(b->end <= size && b->first >= sizeof *b + count - 1);
                 (void)buddy_walked(b);
                 for (i = 0; i < count; i++)
-                    CHECK(buddy_take(b, smallest, 1) == (unsigned char *)b + b->first + i * smallest);
+                    CHECK_EQ(buddy_take(b, smallest, 1) - w, place + b->first + i * smallest);
                 CHECK(upfront_buddy_largest(b) == 0 && upfront_buddy_alloc(b, 1, 1) == NULL);
-                CHECK(b->failed == 1 && b->scattered == 0 && b->peak == count * smallest && b->asked == b->given);
+                CHECK(b->failed == 1 && b->scattered == 0 && b->peak == count * smallest &&
+                      b->asked == b->given);
                 for (i = 0; i < count; i++) {
                     uint64_t from = (i * 7 + 3) % count; /* each once, where 7 is no divisor */
                     if (count % 7 != 0)
@@ -86,8 +97,9 @@ static void buddy_everywhere(void) {
                     upfront_buddy_reset(b);
                 (void)buddy_walked(b);
                 CHECK(b->used == 0 && b->live == 0);
-                CHECK(buddy_walked(upfront_buddy_init(w + place, upfront_buddy_size(count * smallest, smallest), smallest)) > 0);
-                CHECK(((upfront_buddy *)(void *)(w + place))->end - ((upfront_buddy *)(void *)(w + place))->first >= count * smallest);
+                b = upfront_buddy_init(w + place, upfront_buddy_size(count * smallest, smallest),
+                                       smallest);
+                CHECK(buddy_walked(b) > 0 && b->end - b->first >= count * smallest);
                 all++;
             }
     CHECK(all > 1000);
@@ -95,15 +107,18 @@ static void buddy_everywhere(void) {
 }
 
 
-/* A buddy of so many smallest blocks of 64 bytes, the first of which lies `from` of them past a multiple of UPFRONT_ALIGN_MAX. */
+/* A buddy of so many smallest blocks of 64 bytes, the first of which lies `from` of them past a
+ * multiple of UPFRONT_ALIGN_MAX. */
 static upfront_buddy *buddy_of(unsigned char *w, uint64_t count, uint64_t from) {
-    uint64_t front = upfront_round_up(sizeof(upfront_buddy) + 1 + count, 64), past = UPFRONT_ALIGN_MAX + 64 * from - front;
+    uint64_t front = upfront_round_up(sizeof(upfront_buddy) + 1 + count, 64);
+    uint64_t past = UPFRONT_ALIGN_MAX + 64 * from - front;
     upfront_buddy *b = upfront_buddy_init(w + past, front + 64 * count, 64);
     CHECK(b != NULL && b->end - b->first == 64 * count && b->low == from);
     return b;
 }
 
-/* Header and bytes: all that a buddy is. A state that is put back is one that programs may come to on other ways. */
+/* Header and bytes: all that a buddy is. A state that is put back is one that programs may come to
+ * on other ways. */
 enum { BUDDY_STATE = 256 };
 
 typedef struct buddy_state {
@@ -159,7 +174,9 @@ static uint64_t model_place(const model *m, uint64_t size) {
     return from;
 }
 
-static char *model_address(upfront_buddy *b, uint64_t from) { return (char *)b + b->first + 64 * from; }
+static char *model_address(upfront_buddy *b, uint64_t from) {
+    return (char *)b + b->first + 64 * from;
+}
 
 /* Another size, 0 to free it, for one of the blocks that may be live. */
 static void model_step(upfront_buddy *b, model *m, int i, uint64_t size) {
@@ -178,7 +195,7 @@ static void model_step(upfront_buddy *b, model *m, int i, uint64_t size) {
         fill(p, 64 * had, i);
     p = (char *)upfront_buddy_realloc(b, p, size * 64 - 63);
     CHECK(p == (to == MODEL_COUNT ? NULL : model_address(b, to)));
-    CHECK(p == NULL || holds(p, 64 * (size < had ? size : had), had == 0 ? (unsigned char)*p : i) || had == 0);
+    CHECK(p == NULL || had == 0 || holds(p, 64 * (size < had ? size : had), i));
     if (p != NULL) {
         CHECK_EQ(upfront_buddy_size_of(b, p), 64 * size);
         model_own(m, i, to, size);
@@ -193,9 +210,11 @@ static void model_agrees(const upfront_buddy *b, const model *m) {
         const upfront_buddy_range *r = &buddy_ranges[i];
         uint64_t from = (r->offset - b->first) / 64, size = r->size / 64;
         int owner = m->owner[from];
-        CHECK(r->live == (owner != 0) && (owner == 0 || (m->live[owner].from == from && m->live[owner].size == size)));
+        CHECK(r->live == (owner != 0) && (owner == 0 ||
+              (m->live[owner].from == from && m->live[owner].size == size)));
         /* a free block is as large as it can be */
-        CHECK(owner != 0 || (model_fits(m, from, size, -1) && !model_fits(m, (from + MODEL_FROM) / (2 * size) * (2 * size) - MODEL_FROM, 2 * size, -1)));
+        CHECK(owner != 0 || (model_fits(m, from, size, -1) &&
+                             !model_fits(m, from - (from + MODEL_FROM) % (2 * size), 2 * size, -1)));
         used += owner != 0 ? r->size : 0;
         live += owner != 0;
     }
@@ -235,28 +254,34 @@ static void buddy_resizes(void) {
     upfront_buddy *b = buddy_of(w, 24, 0);
     unsigned char *p = buddy_take(b, 0, 1), *q = buddy_take(b, 512, 1), *r;
     CHECK(q == p + 512 && upfront_buddy_size_of(b, p) == 64 && upfront_buddy_largest(b) == 512);
-    CHECK(upfront_buddy_realloc(b, p, 512) == p && upfront_buddy_realloc(b, p, 300) == p && b->used == 1024);
+    CHECK(upfront_buddy_realloc(b, p, 512) == p && upfront_buddy_realloc(b, p, 300) == p &&
+          b->used == 1024);
     CHECK(upfront_buddy_realloc(b, p, 0) == p && b->used == 576);
     r = buddy_take(b, 64, 1);
     CHECK(r == p + 64 && is_marked(r, 0) && is_marked(r + 64, 1));
     fill(p, 64, 7);
     p = (unsigned char *)upfront_buddy_realloc(b, p, 65); /* the other half is live */
     CHECK(p == r + 64 && holds(p, 64, 7) && upfront_buddy_size_of(b, p) == 128);
-    CHECK(upfront_buddy_realloc(b, r, 128) == p + 128); /* r is the second half: it has none behind it */
+    /* r is the second half: it has none behind it */
+    CHECK(upfront_buddy_realloc(b, r, 128) == p + 128);
     buddy_give(b, p + 128);
-    CHECK(upfront_buddy_realloc(b, q, 1024) == NULL && b->failed == 1 && b->scattered == 0 && b->refused == 1024);
+    CHECK(upfront_buddy_realloc(b, q, 1024) == NULL && b->failed == 1 && b->scattered == 0 &&
+          b->refused == 1024);
     CHECK(upfront_buddy_realloc(b, q, 512) == q && b->live == 2);
     CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->failed == 2 && b->scattered == 0);
     buddy_give(b, q);
-    CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->failed == 3 && b->scattered == 1); /* 512 behind, 512 here and more before */
+    /* 512 behind, 512 here and more before */
+    CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->failed == 3 && b->scattered == 1);
     CHECK(upfront_buddy_alloc(b, 64, 3) == NULL && b->failed == 3);
-    CHECK(buddy_take(b, 64, 512) == q && upfront_buddy_size_of(b, q) == 512); /* an align above the size */
+    /* an align above the size */
+    CHECK(buddy_take(b, 64, 512) == q && upfront_buddy_size_of(b, q) == 512);
     CHECK(upfront_buddy_hook(b, q, 512, 0) == NULL);
     p = (unsigned char *)upfront_buddy_hook(b, p, 128, 40);
     CHECK_EQ(upfront_buddy_size_of(b, p), 64);
     upfront_buddy_reset(b);
     CHECK(b->given == 0 && b->asked == 0 && b->failed == 3 && b->peak == 1024);
-    CHECK(upfront_buddy_size_of(b, p) == UPFRONT_DOUBLE && upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_OK);
+    CHECK(upfront_buddy_size_of(b, p) == UPFRONT_DOUBLE &&
+          upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_OK);
     UPFRONT_UNPOISON(w, UPFRONT_ALIGN_MAX + WINDOW);
     window_free(w, UPFRONT_ALIGN_MAX + WINDOW);
 }
@@ -266,19 +291,25 @@ static void buddy_keeps_a_reserve(void) {
     upfront_buddy *b = buddy_of(w, 32, 0);
     upfront_buddy_reserve(b, 1024);
     p = buddy_take(b, 512, 1);
-    CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->scattered == 0 && upfront_buddy_largest(b) == 1024);
-    CHECK(upfront_buddy_realloc(b, p, 2048) == NULL && upfront_buddy_realloc(b, p, 1024) == p && b->failed == 2);
+    CHECK(upfront_buddy_alloc(b, 1024, 1) == NULL && b->scattered == 0 &&
+          upfront_buddy_largest(b) == 1024);
+    CHECK(upfront_buddy_realloc(b, p, 2048) == NULL && upfront_buddy_realloc(b, p, 1024) == p &&
+          b->failed == 2);
     CHECK(upfront_buddy_alloc(b, 1, 1) == NULL && b->failed == 3);
     upfront_buddy_reserve(b, 0);
     CHECK_EQ(upfront_buddy_phase(b), 1024);
+    upfront_buddy_reset(b);
+    CHECK(b->used == 0 && b->phase == 1024 && b->peak == 1024);
+    p = buddy_take(b, 1024, 1);
     buddy_give(b, p);
     CHECK_EQ(upfront_buddy_phase(b), 1024); /* it began with that */
     buddy_give(b, buddy_take(b, 2048, 1));
     buddy_give(b, buddy_take(b, 100, 1));
     CHECK(upfront_buddy_phase(b) == 2048 && upfront_buddy_phase(b) == 0 && b->peak == 2048);
-    CHECK(b->given == 512 + 1024 + 2048 + 128 && b->asked == 512 + 1024 + 2048 + 100);
+    CHECK(b->given == 1024 + 2048 + 128 && b->asked == 1024 + 2048 + 100);
     upfront_buddy_reserve(b, UINT64_MAX);
-    CHECK(upfront_buddy_alloc(b, 1, 1) == NULL && upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_OK);
+    CHECK(upfront_buddy_alloc(b, 1, 1) == NULL &&
+          upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_OK);
     UPFRONT_UNPOISON(w, UPFRONT_ALIGN_MAX + WINDOW);
     window_free(w, UPFRONT_ALIGN_MAX + WINDOW);
 }
@@ -290,8 +321,10 @@ static void buddy_raced(void) {
     unsigned char *p = buddy_take(b, 100, 1);
 #ifdef UPFRONT_CHECKED
     b->busy = 1;
-    CHECK(upfront_buddy_alloc(b, 1, 1) == NULL && upfront_buddy_realloc(b, p, 1) == NULL && upfront_buddy_free(b, p) == UPFRONT_RACED);
-    CHECK(upfront_buddy_size_of(b, p) == UPFRONT_RACED && b->raced == 4 && b->failed == 0 && b->live == 1);
+    CHECK(upfront_buddy_alloc(b, 1, 1) == NULL && upfront_buddy_realloc(b, p, 1) == NULL &&
+          upfront_buddy_free(b, p) == UPFRONT_RACED);
+    CHECK(upfront_buddy_size_of(b, p) == UPFRONT_RACED && b->raced == 4 && b->failed == 0 &&
+          b->live == 1);
     b->busy = 0;
 #endif
     buddy_give(b, p);
@@ -299,7 +332,8 @@ static void buddy_raced(void) {
     window_free(w, WINDOW);
 }
 
-/* The same program at two addresses that are alike modulo UPFRONT_ALIGN_MAX gives the same offsets; blocks may be larger than that. */
+/* The same program at two addresses that are alike modulo UPFRONT_ALIGN_MAX gives the same offsets;
+ * blocks may be larger than that. */
 static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64_t steps) {
     enum { LIVE = 128 };
     unsigned char *w[2];
@@ -313,7 +347,8 @@ static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64
         memset(live[j], 0, sizeof live[j]);
     }
     for (i = 0; i < steps; i++) {
-        uint64_t at = next_random(&seed) % LIVE, want = next_random(&seed) % (smallest << (next_random(&seed) % 10));
+        uint64_t at = next_random(&seed) % LIVE, most = smallest << (next_random(&seed) % 10);
+        uint64_t want = next_random(&seed) % most;
         int frees = next_random(&seed) % 3 == 0;
         for (j = 0; j < 2; j++) {
             unsigned char *p = live[j][at];
@@ -347,8 +382,9 @@ static void buddy_random(uint64_t seed, uint64_t smallest, uint64_t size, uint64
     }
 }
 
-/* What may happen to a program that has at most `live` smallest blocks in blocks of at most 2^orders: all states of a buddy that it can come
- * to. Whether a request is refused in one of them. */
+/* What may happen to a program that has at most `live` smallest blocks in blocks of at most
+ * 2^orders: all states of a buddy that it can come to. Whether a request is refused in one of
+ * them. */
 enum { ROBSON_STATES = 8192, ROBSON_KEYS = 4 * ROBSON_STATES };
 
 static buddy_state *robson_states;
@@ -361,7 +397,8 @@ static uint64_t robson_key(const upfront_buddy *b) {
     CHECK_EQ(upfront_buddy_walk(b, buddy_ranges, BUDDY_BLOCKS, &count), UPFRONT_OK);
     for (i = 0; i < count; i++)
         if (buddy_ranges[i].live)
-            key |= (uint64_t)__builtin_ctzll(buddy_ranges[i].size / 32) << (buddy_ranges[i].offset - b->first) / 64 * 3;
+            key |= (uint64_t)__builtin_ctzll(buddy_ranges[i].size / 32)
+                   << (buddy_ranges[i].offset - b->first) / 64 * 3;
     return key;
 }
 
@@ -418,8 +455,9 @@ static void buddy_is_exact(void) {
     window_free(w, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* Robson's program: it takes all in smallest blocks; then, for each order, frees all but the smallest block in each window, so that none is
- * free, and takes what it may in blocks of that order. Whether it was refused. */
+/* Robson's program: it takes all in smallest blocks; then, for each order, frees all but the
+ * smallest block in each window, so that none is free, and takes what it may in blocks of that
+ * order. Whether it was refused. */
 static int robson_program(upfront_buddy *b, uint64_t live, uint64_t orders) {
     uint64_t i, j, count;
     for (i = 0; i <= orders; i++) {
@@ -455,18 +493,25 @@ static void buddy_meets_robson(void) {
     unsigned char *w = window_new(2 * UPFRONT_ALIGN_MAX);
     uint64_t orders;
     for (orders = 0; orders <= 9; orders++) {
-        uint64_t largest = UINT64_C(64) << orders, bound = upfront_buddy_robson_bound(LIVE, largest, 64);
-        CHECK_EQ(bound, LIVE + LIVE / 2 * (orders < 9 ? orders : 8)); /* nothing is in the way of what may be live alone */
+        uint64_t largest = UINT64_C(64) << orders;
+        uint64_t bound = upfront_buddy_robson_bound(LIVE, largest, 64);
+        /* nothing is in the way of what may be live alone */
+        CHECK_EQ(bound, LIVE + LIVE / 2 * (orders < 9 ? orders : 8));
         CHECK(!robson_program(buddy_of(w, bound / 64, 0), LIVE, orders));
         CHECK(robson_program(buddy_of(w, bound / 64 - 1, 0), LIVE, orders));
         /* wherever the first block lies, `largest` more are enough */
         CHECK(!robson_program(buddy_of(w, (bound + largest) / 64, 3), LIVE, orders));
     }
-    CHECK_EQ(upfront_buddy_robson_bound(LIVE, 2 * LIVE, 64), upfront_buddy_robson_bound(LIVE, LIVE, 64)); /* no block is larger than all */
+    /* no block is larger than all */
+    CHECK_EQ(upfront_buddy_robson_bound(LIVE, 2 * LIVE, 64),
+          upfront_buddy_robson_bound(LIVE, LIVE, 64));
     CHECK_EQ(upfront_buddy_robson_bound(LIVE + 63, 64, 64), LIVE);
-    CHECK_EQ(upfront_buddy_robson_bound(UPFRONT_OFFSET_MAX, UINT64_C(1) << 63, 1), UPFRONT_OFFSET_MAX / 2 * 39);
-    CHECK(upfront_buddy_robson_bound(LIVE, 96, 64) == 0 && upfront_buddy_robson_bound(LIVE, 64, 48) == 0);
-    CHECK(upfront_buddy_robson_bound(LIVE, 64, 128) == 0 && upfront_buddy_robson_bound(UPFRONT_OFFSET_MAX + 1, 64, 64) == 0);
+    CHECK_EQ(upfront_buddy_robson_bound(UPFRONT_OFFSET_MAX, UINT64_C(1) << 63, 1),
+          UPFRONT_OFFSET_MAX / 2 * 39);
+    CHECK(upfront_buddy_robson_bound(LIVE, 96, 64) == 0 &&
+          upfront_buddy_robson_bound(LIVE, 64, 48) == 0);
+    CHECK(upfront_buddy_robson_bound(LIVE, 64, 128) == 0 &&
+          upfront_buddy_robson_bound(UPFRONT_OFFSET_MAX + 1, 64, 64) == 0);
     window_free(w, 2 * UPFRONT_ALIGN_MAX);
 }
 

@@ -1,10 +1,12 @@
-/* buddy_misuse.c - tests of buddy.h: every address at which no live block begins, and every bit of the bytes that is another. */
+/* buddy_misuse.c - tests of buddy.h: every address at which no live block begins, and every bit of
+ * the bytes that is another. */
 #include "check.h"
 
 static void misuse_addresses(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_buddy *b = upfront_buddy_init(w, 8192, 64);
-    unsigned char *a = (unsigned char *)upfront_buddy_alloc(b, 1024, 1), *c = (unsigned char *)upfront_buddy_alloc(b, 64, 1);
+    unsigned char *a = (unsigned char *)upfront_buddy_alloc(b, 1024, 1), *c =
+          (unsigned char *)upfront_buddy_alloc(b, 64, 1);
     uint64_t i;
     CHECK_EQ(upfront_buddy_free(b, NULL), UPFRONT_OK);
     CHECK_EQ(upfront_buddy_size_of(b, NULL), UPFRONT_FOREIGN);
@@ -40,7 +42,8 @@ static misused misused_new(uint64_t seed) {
     misused m;
     uint64_t i;
     m.window = window_new(UPFRONT_ALIGN_MAX + WINDOW);
-    m.b = upfront_buddy_init(m.window + UPFRONT_ALIGN_MAX + 64 * FROM - FRONT, FRONT + 64 * COUNT, 64);
+    m.b = upfront_buddy_init(m.window + UPFRONT_ALIGN_MAX + 64 * FROM - FRONT, FRONT + 64 * COUNT,
+          64);
     CHECK(m.b != NULL && m.b->low == FROM && m.b->end - m.b->first == 64 * COUNT);
     for (i = 0; i < MISUSE_LIVE; i++)
         m.live[i] = (char *)upfront_buddy_alloc(m.b, UINT64_C(64) << (next_random(&seed) % 4), 1);
@@ -61,11 +64,13 @@ static void misused_restore(misused *m) {
     UPFRONT_UNPOISON(m->window, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
-/* Whatever the bytes say, nothing is read or written beside them and nothing is given beside the blocks. */
+/* Whatever the bytes say, nothing is read or written beside them and nothing is given beside the
+ * blocks. */
 static void misused_bears(misused *m, uint64_t seed) {
     uint64_t i;
     for (i = 0; i < 30; i++) {
-        char *p = m->live[next_random(&seed) % MISUSE_LIVE], *first = (char *)m->b + m->b->first, *end = (char *)m->b + m->b->end;
+        char *p = m->live[next_random(&seed) % MISUSE_LIVE], *first = (char *)m->b + m->b->first,
+              *end = (char *)m->b + m->b->end;
         uint64_t size = UINT64_C(64) << (next_random(&seed) % 7);
         if (next_random(&seed) % 3 == 0) {
             (void)upfront_buddy_free(m->b, p != NULL ? p : first + 64 * (next_random(&seed) % 41));
@@ -79,7 +84,8 @@ static void misused_bears(misused *m, uint64_t seed) {
 /* One bit of the bytes is another: the walk finds it, whichever it is. */
 static void bits_are_found(uint64_t seed) {
     misused m = misused_new(seed);
-    uint64_t bit, in_use = ((upfront_buddy_high(m.b) + 1) & ~UINT64_C(1)) - (m.b->low & ~UINT64_C(1)) - 1;
+    uint64_t bit, in_use = ((upfront_buddy_high(m.b) + 1) & ~UINT64_C(1)) -
+          (m.b->low & ~UINT64_C(1)) - 1;
     CHECK(upfront_buddy_walk(m.b, NULL, 0, NULL) == UPFRONT_OK && in_use <= sizeof m.state);
     for (bit = 0; bit < 8 * in_use; bit++) {
         m.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -110,14 +116,16 @@ static void bits_are_found(uint64_t seed) {
 
 /* All bytes are garbage, or nearly all that may stand there. */
 static void garbage_is_borne(uint64_t seed) {
-    static const unsigned char kinds[] = {0, UPFRONT_BUDDY_LIVE, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0xA0, 0xA1, 0xC0, 0xC1, 0xE0, 0x9F};
+    static const unsigned char kinds[] = {0, UPFRONT_BUDDY_LIVE, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85,
+          0x86, 0x87, 0xA0, 0xA1, 0xC0, 0xC1, 0xE0, 0x9F};
     misused m = misused_new(seed);
     uint64_t round, i, found = 0;
     for (round = 0; round < 3000; round++) {
         uint64_t some = 1 + next_random(&seed) % 52;
         for (i = 0; i < some; i++) {
             uint64_t r = next_random(&seed);
-            m.bytes[next_random(&seed) % 52] = (unsigned char)(round % 2 == 0 ? r >> 8 : kinds[(r >> 8) % sizeof kinds]);
+            m.bytes[next_random(&seed) % 52] =
+                  (unsigned char)(round % 2 == 0 ? r >> 8 : kinds[(r >> 8) % sizeof kinds]);
         }
         found += upfront_buddy_walk(m.b, NULL, 0, NULL) == UPFRONT_CORRUPT;
         misused_bears(&m, seed);

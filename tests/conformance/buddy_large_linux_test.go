@@ -15,19 +15,23 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// TestALargeBuddy: memory is touched where blocks are used, and for the bytes that say what is free, alone.
+// TestALargeBuddy: memory is touched where blocks are used, and for the bytes that say what is
+// free, alone.
 func TestALargeBuddy(t *testing.T) {
-	for _, is := range []struct{ size, smallest uint64 }{{64 << 30, 64 << 10}, {64 << 30, 1 << 20}, {2 << 30, 64}} {
+	for _, is := range []struct{ size, smallest uint64 }{{64 << 30, 64 << 10}, {64 << 30, 1 << 20},
+		{2 << 30, 64}} {
 		front := arena.BuddySize(is.size, is.smallest) - is.size
 		mapped := is.size + front + 2*arena_c.AlignMax
 		if mapped > math.MaxInt {
 			continue // of 32 bits
 		}
-		memory, err := unix.Mmap(-1, 0, int(mapped), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+		memory, err := unix.Mmap(-1, 0, int(mapped), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 		if err != nil {
 			t.Skip("no addresses: ", err)
 		}
-		first := up(address(unsafe.Pointer(&memory[0]))+front, arena_c.AlignMax) - address(unsafe.Pointer(&memory[0]))
+		first := up(address(unsafe.Pointer(&memory[0]))+front, arena_c.AlignMax) -
+			address(unsafe.Pointer(&memory[0]))
 		b, err := arena.NewBuddy(memory[first-front&^63:][:front&^63+is.size], is.smallest)
 		require.NoError(t, err)
 		require.Equal(t, []uint64{is.size, is.size}, []uint64{b.Stats().Size, b.LargestFree()})

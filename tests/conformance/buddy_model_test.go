@@ -16,12 +16,13 @@ type buddyPiece struct {
 
 func (p buddyPiece) end() uint64 { return p.at + p.size }
 
-// buddyModel is a list of live blocks and no tree: each request tries every place, from the lowest up. wrong names a bug
-// that somebody shipped or might: for the controls.
+// buddyModel is a list of live blocks and no tree: each request tries every place, from the lowest
+// up. wrong names a bug that somebody shipped or might: for the controls.
 type buddyModel struct {
-	first, end, smallest                        uint64
-	lives                                       []buddyPiece // in order of address
-	torn                                        []buddyPiece // of a buddy that never melts: what was freed
+	first, end, smallest uint64
+	lives                []buddyPiece // in order of address
+	// of a buddy that never melts: what was freed
+	torn                                        []buddyPiece
 	used, peak, given, asked, failed, scattered uint64
 	wrong                                       string
 }
@@ -50,7 +51,8 @@ func (m *buddyModel) sizeFor(size, align uint64) uint64 {
 func (m *buddyModel) fits(p buddyPiece) bool {
 	inTheWay := func(q buddyPiece) bool { return p.at < q.end() && q.at < p.end() }
 	tears := func(q buddyPiece) bool { return inTheWay(q) && q.size < p.size }
-	return p.at >= m.first && p.end() <= m.end && !slices.ContainsFunc(m.lives, inTheWay) && !slices.ContainsFunc(m.torn, tears)
+	return p.at >= m.first && p.end() <= m.end && !slices.ContainsFunc(m.lives, inTheWay) &&
+		!slices.ContainsFunc(m.torn, tears)
 }
 
 // origin is what blocks are aligned from: their address, up to AlignMax.
@@ -81,7 +83,8 @@ func (m *buddyModel) search(size uint64) (at uint64, ok bool) {
 }
 
 func (m *buddyModel) take(at, size uint64) {
-	i, _ := slices.BinarySearchFunc(m.lives, at, func(p buddyPiece, at uint64) int { return cmp.Compare(p.at, at) })
+	i, _ := slices.BinarySearchFunc(m.lives, at,
+		func(p buddyPiece, at uint64) int { return cmp.Compare(p.at, at) })
 	m.lives = slices.Insert(m.lives, i, buddyPiece{at, size, true})
 	m.used += size
 }
@@ -139,7 +142,8 @@ func (m *buddyModel) resized(at, size uint64) (to uint64, a answer) {
 	had, want := m.lives[i].size, m.sizeFor(size, 1)
 	m.lives = slices.Delete(m.lives, i, i+1)
 	grown := buddyPiece{at, want, true}
-	if want <= had || (at-m.origin())%want == 0 && m.fits(grown) || m.wrong == "grows over another" && grown.end() <= m.end {
+	if want <= had || (at-m.origin())%want == 0 && m.fits(grown) ||
+		m.wrong == "grows over another" && grown.end() <= m.end {
 		m.used -= had
 		m.take(at, want)
 		m.count(size, want)

@@ -29,7 +29,8 @@ func openBuddy(smallest uint64) opener {
 			pieces := m.pieces()
 			count, code := b.Walk(walked)
 			if code != arena_c.OK || count != uint64(len(pieces)) {
-				return fmt.Errorf("the walk says %v of %d blocks, want %d", code, count, len(pieces))
+				return fmt.Errorf("the walk says %v of %d blocks, want %d", code, count,
+					len(pieces))
 			}
 			for i, p := range pieces {
 				want := arena_c.BuddyRange{Offset: p.at - start, Size: p.size}
@@ -40,14 +41,17 @@ func openBuddy(smallest uint64) opener {
 					return fmt.Errorf("block %d is %+v, want %+v", i, walked[i], want)
 				}
 			}
-			have, want := [8]uint64{b.Used, b.Peak, b.Live, b.Given, b.Asked, b.Failed, b.Scattered, b.Largest()},
-				[8]uint64{m.used, m.peak, uint64(len(m.lives)), m.given, m.asked, m.failed, m.scattered, m.largest()}
+			have, want := [8]uint64{b.Used, b.Peak, b.Live, b.Given, b.Asked, b.Failed, b.Scattered,
+				b.Largest()},
+				[8]uint64{m.used, m.peak, uint64(len(m.lives)), m.given, m.asked, m.failed,
+					m.scattered, m.largest()}
 			if have != want {
 				return fmt.Errorf("used, peak, live, given, asked, failed, scattered, largest are %d, want %d", have, want)
 			}
 			return nil
 		}
-		return machine{alloc: a.Alloc, release: a.Free, reset: a.Reset, resize: a.Realloc, check: check}, m, nil
+		return machine{alloc: a.Alloc, release: a.Free, reset: a.Reset, resize: a.Realloc,
+			check: check}, m, nil
 	}
 }
 
@@ -93,7 +97,8 @@ func wrongBuddy(bug string) opener {
 	}
 }
 
-// TestPagesOf64KiB: of 256 in 16 MiB a heap has 127 that are aligned to themselves, a buddy all but the one that it lies in.
+// TestPagesOf64KiB: of 256 in 16 MiB a heap has 127 that are aligned to themselves, a buddy all but
+// the one that it lies in.
 func TestPagesOf64KiB(t *testing.T) {
 	const page, all = 64 << 10, 16 << 20
 	fill := func(a arena.Allocator) (n int) {
@@ -103,7 +108,8 @@ func TestPagesOf64KiB(t *testing.T) {
 		}
 		return n
 	}
-	for place, least := range map[int]int{0: 252, 64: 252, 3 * page: 252, page - 512: 251} { // the last: its header lies before a page
+	// the last: its header lies before a page
+	for place, least := range map[int]int{0: 252, 64: 252, 3 * page: 252, page - 512: 251} {
 		block := heapBlock(t, all+arena_c.AlignMax, arena_c.AlignMax)[place:][:all]
 		buddy, err := arena.NewBuddy(block, page)
 		require.NoError(t, err)
@@ -117,8 +123,8 @@ func TestPagesOf64KiB(t *testing.T) {
 	assert.Equal(t, 127, fill(heap))
 }
 
-// TestBuddyOffsets: a random program on two blocks that are alike modulo 1 MiB, and in every build and on every target: the
-// blocks lie at the offsets that they had when this was written.
+// TestBuddyOffsets: a random program on two blocks that are alike modulo 1 MiB, and in every build
+// and on every target: the blocks lie at the offsets that they had when this was written.
 func TestBuddyOffsets(t *testing.T) {
 	const size = 300_000
 	memory := heapBlock(t, 3*arena_c.AlignMax, arena_c.AlignMax)
@@ -139,10 +145,12 @@ func TestBuddyOffsets(t *testing.T) {
 			require.NoError(t, err)
 			if q != nil {
 				live[i] = q
-				_ = binary.Write(hash, binary.LittleEndian, address(q)-address(at(memory))-uint64(from))
+				_ = binary.Write(hash, binary.LittleEndian,
+					address(q)-address(at(memory))-uint64(from))
 			}
 		}
 		s := b.Stats()
-		assert.Equal(t, []uint64{0xf19cff02c67978d, 236544, 449, 449}, []uint64{hash.Sum64(), s.Peak, s.Failed, s.Scattered})
+		assert.Equal(t, []uint64{0xf19cff02c67978d, 236544, 449, 449},
+			[]uint64{hash.Sum64(), s.Peak, s.Failed, s.Scattered})
 	}
 }
