@@ -441,8 +441,7 @@ static int robson_refused(unsigned char *w, uint64_t live, uint64_t orders, uint
 static void buddy_is_exact(void) {
     unsigned char *w = window_new(UPFRONT_ALIGN_MAX + WINDOW);
     uint64_t live, orders, states = 0;
-    robson_states = (buddy_state *)malloc(ROBSON_STATES * sizeof *robson_states);
-    CHECK(robson_states != NULL);
+    robson_states = (buddy_state *)(void *)window_new(ROBSON_STATES * sizeof *robson_states);
     for (orders = 0; orders <= 3; orders++)
         for (live = 1; live <= (orders < 2 ? 8 : 9); live++) {
             uint64_t bound = upfront_buddy_robson_bound(64 * live, UINT64_C(64) << orders, 64) / 64;
@@ -451,7 +450,7 @@ static void buddy_is_exact(void) {
             CHECK(bound == 1 || robson_refused(w, live, orders, bound - 1));
         }
     CHECK(states > 10000);
-    free(robson_states);
+    window_free((unsigned char *)robson_states, ROBSON_STATES * sizeof *robson_states);
     window_free(w, UPFRONT_ALIGN_MAX + WINDOW);
 }
 
