@@ -21,15 +21,17 @@ typedef struct upfront_arena {
     uint64_t cursor;  /* of the next free byte */
     uint64_t limit;   /* past the last free byte */
     uint64_t gen;     /* who may allocate; 0: nobody */
-    uint64_t asked;   /* what the topmost scope was refused last, and UPFRONT_ASKED; 0: nothing */
+    uint64_t asked;   /* what the topmost scope was refused last: see UPFRONT_ASKED; 0: nothing */
     uint64_t misused; /* the generation that asked last without being the topmost; 0: none */
     uint64_t least;   /* the least that was free, as of the last time that bytes came back */
     uint64_t next;    /* the generation that was given last */
     uint64_t start;   /* of the first byte */
 } upfront_arena;
 
-/* Set in `asked`, because 0 bytes may be refused, too. */
-#define UPFRONT_ASKED (UINT64_C(1) << 63)
+/* `asked` is the size, from this bit on the alignment less 1, and UPFRONT_ASKED: a bit, because 0 bytes may be refused, too, and the
+ * least alignment that is reckoned with. */
+#define UPFRONT_ASKED_MASK 40
+#define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
 
 static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
     return (void *)((uintptr_t)a + (uintptr_t)offset);
@@ -80,7 +82,7 @@ static inline int upfront_arena_fits(const upfront_arena *a, uint64_t at, uint64
 static inline void *upfront_arena_bump(upfront_arena *a, uint64_t gen, uint64_t size, uint64_t mask) {
     uint64_t at = upfront_arena_aligned(a, mask);
     if (a->gen != gen || !upfront_arena_fits(a, at, size))
-        return upfront_arena_refuse(a, gen, size);
+        return upfront_arena_refuse(a, gen, size | mask << UPFRONT_ASKED_MASK);
     a->cursor = at + size;
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }

@@ -62,13 +62,14 @@ func TryNew[T any](h *Scopes, gen uint64) (x *T) {
 // which headers are aligned, is no generation's: see BadAlign. It panics with a Refusal where that gives NULL.
 func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
-	at := (h.Cursor + align - 1) & -align
-	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
+	align-- // a mask from here on
+	at := (h.Cursor + align) &^ align
+	if gen += align & (align + 1 | aboveLine) * badAlign; h.Gen == gen {
 		if at+size <= h.Limit {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | size | align<<askedAt
 	} else {
 		h.Misused = gen
 	}
@@ -83,7 +84,7 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 			h.Cursor = end
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | min(size, OffsetMax)
+		h.Asked = Asked | min(size, OffsetMax) | mask<<askedAt
 	} else {
 		h.Misused = gen
 	}
@@ -93,13 +94,14 @@ func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 // TryAlloc is Alloc that gives nil.
 func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	size = min(size, OffsetMax)
-	at := (h.Cursor + align - 1) & -align
-	if gen += (align&(align-1) | (align-1)/LineSize) * badAlign; h.Gen == gen {
+	align-- // a mask from here on
+	at := (h.Cursor + align) &^ align
+	if gen += align & (align + 1 | aboveLine) * badAlign; h.Gen == gen {
 		if at+size <= h.Limit {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at)
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | size | align<<askedAt
 	} else {
 		h.Misused = gen
 	}
@@ -124,7 +126,7 @@ func (h *Header) Bump(gen, size, mask uint64) (p unsafe.Pointer, ok bool) {
 			h.Cursor = at + size
 			return unsafe.Add(unsafe.Pointer(h), at), true
 		}
-		h.Asked = Asked | size
+		h.Asked = Asked | size | mask<<askedAt
 	} else {
 		h.Misused = gen
 	}

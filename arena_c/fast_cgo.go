@@ -140,7 +140,7 @@ func (h *Scopes) TryAlloc(gen, size, align uint64) unsafe.Pointer {
 	return p
 }
 
-func wrongAlign(align uint64) uint64 { return (align&(align-1) | (align-1)/LineSize) * badAlign }
+func wrongAlign(align uint64) uint64 { return (align - 1) & (align | aboveLine) * badAlign }
 
 // Grow is upfront_scopes_grow.
 func (h *Scopes) Grow(gen, from, size uint64) (p unsafe.Pointer, ok bool) {

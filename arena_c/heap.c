@@ -275,9 +275,13 @@ static uint64_t heap_next_size(uint64_t sizes, uint64_t hand) {
     return ((uint64_t)__builtin_ctzll(from != 0 ? from : sizes) + 2) * 16;
 }
 
-/* Makes room for one more: each size in turn gives one, so that those which nobody asks for any more don't stay. */
+/* Makes room for one more: each size in turn gives one, so that those which nobody asks for any more don't stay. No list holds any when
+ * somebody wrote over the links to all. */
 static int heap_make_way(upfront_heap *h) {
-    uint64_t size = heap_next_size(h->sizes, h->hand);
+    uint64_t size;
+    if (h->sizes == 0)
+        return 0;
+    size = heap_next_size(h->sizes, h->hand);
     h->hand = (size / 16 - 1) % 64;
     return heap_unpark(h, size);
 }

@@ -109,7 +109,7 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 /* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before are refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-/* Keeps so many bytes back, headers included: a request that needs any of them is full. 0 lifts it, so that what a program does to get out
+/* Keeps so many bytes back, or 16 fewer, headers included: a request that needs any of them is full. 0 lifts it, so that what a program does to get out
  * of a full, its clean-up, finds room. More than there is keeps all; what is live stays live. */
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 

@@ -53,10 +53,17 @@ var (
 	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
+// AskedOf is what a header's or a record's Asked says: a size, and the mask of its alignment,
+// NodeSize-1 at least.
+func AskedOf(asked uint64) (size, mask uint64) {
+	return asked & (1<<askedAt - 1), asked >> askedAt & (AlignMax - 1)
+}
+
 // The words of scope.h and arena.h.
 const (
 	Asked   = C.UPFRONT_ASKED // in Scopes.Asked
-	Purpose = 1 << 62         // there was room, and FailAt had it refused
+	askedAt = C.UPFRONT_ASKED_MASK
+	Purpose = 1 << 62 // there was room, and FailAt had it refused
 
 	ClassC    = C.UPFRONT_CLASS_C
 	ClassPool = C.UPFRONT_CLASS_POOL
@@ -187,6 +194,9 @@ func (h *Scopes) RanC() (ran uint64) {
 // that tell the generations of one owner of the header from those of the next is the golden ratio: so
 // no small multiple comes near one that a later owner gives, and a stale scope is refused as well.
 const badAlign = 1<<43 | 0x9E3779B97F
+
+// aboveLine are bits that the mask of an align up to LineSize has none of, and each other some.
+const aboveLine = 1<<58 - LineSize
 
 // perBadAlign times badAlign is 1, in 64 bits.
 const perBadAlign = 0xB48BAE4C19BC067F

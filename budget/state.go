@@ -62,13 +62,16 @@ func (s *State) Forgive() (end func()) { return forgive() }
 
 // Check says why what the load made isn't there; nil when it is. Any goroutine may ask.
 func (s *State) Check() error {
-	switch {
+	began := s.word - uint64(phases+loaded) // the load's step, with no phase
+	switch now := s.region.word.Load(); {
 	case s.region.b.closed.Load():
 		return fmt.Errorf("budget %q: region %s: %w", s.Budget(), s.Name(), ErrClosed)
-	case s.region.word.Load() == s.word:
+	case now == s.word:
 		return nil
-	case s.region.word.Load()-uint64(loading) == s.word-uint64(phases+loaded):
+	case now == began+uint64(loading):
 		return fmt.Errorf("budget %q: region %s: its load isn't over: %w", s.Budget(), s.Name(), ErrLoading)
+	case now == began+uint64(phases+rewinding), now == began+uint64(2*phases+empty):
+		return fmt.Errorf("budget %q: region %s: its load failed: %w", s.Budget(), s.Name(), ErrClosed)
 	}
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }

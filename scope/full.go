@@ -9,14 +9,11 @@ import (
 // full is the error of the topmost scope of an end, as things stand now.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row := st.row
-	size := asked &^ arena_c.Asked
-	if arena_c.Checked {
-		size &^= arena_c.Purpose
-	}
+	size, mask := arena_c.AskedOf(asked)
 	e := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
 		Asked: size, Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.Key,
 		Top: st.holders()}
-	if size|arena_c.Asked != asked {
+	if asked&arena_c.Purpose != 0 {
 		arena_c.Tell()
 		e.OnPurpose, e.Need = true, e.Size
 		return e
@@ -27,9 +24,9 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	if h.Back != 0 {
 		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()
 	}
-	e.Need = roundUp(e.Size-e.Free, arena_c.NodeSize) + e.Asked // as if it were aligned as most are
-	if e.Need <= e.Size {                                       // its alignment asked for more
-		e.Need = e.Size + arena_c.AlignMax
+	e.Need = roundUp(e.Size-e.Free, min(mask+1, arena_c.LineSize)) + e.Asked
+	if mask >= arena_c.LineSize { // an arena begins at a line, which may lie anywhere the next time
+		e.Need += mask + 1 - arena_c.LineSize
 	}
 	if h.Back == 0 && row.Temp.Depth > 0 { // temporaries lie at multiples of a line, counted from the far end
 		e.Need += (e.Size - e.Need) % arena_c.LineSize

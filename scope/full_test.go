@@ -2,7 +2,9 @@ package scope_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,6 +67,60 @@ func TestNeedBesideTemporariesIsEnough(t *testing.T) {
 			full := fullIn(t, 4*budget.KiB, fn)
 			require.NotNil(t, full, name)
 			assert.Nil(t, fullIn(t, full.Need, fn), "%s beside %d: %d bytes", name, temp, full.Need)
+		}
+	}
+}
+
+// TestNeedOfAnAlignmentIsEnough: whatever was asked for, and it is the least up to a line.
+func TestNeedOfAnAlignmentIsEnough(t *testing.T) {
+	for align := uint64(1); align <= arena_c.AlignMax; align *= 2 {
+		asks := map[string]func(s scope.Scope, n int){
+			"slice": func(s scope.Scope, n int) { chars.SliceAligned(s, n, align) },
+			"bytes": func(s scope.Scope, n int) { s.BytesUnzeroed(n, align) },
+		}
+		if align <= arena_c.LineSize {
+			asks["alloc"] = func(s scope.Scope, n int) { s.AllocUnzeroed(uint64(n), align) }
+			asks["try"] = func(s scope.Scope, n int) { s.TryAllocUnzeroed(uint64(n), align) }
+		}
+		if align <= 128 { // one above a line, which the type lets pass
+			exponent := scope.Align(bits.Len64(align) - 1)
+			asks["as"] = func(s scope.Scope, n int) { s.AllocUnzeroedAs(uint64(n), exponent) }
+		}
+		for name, ask := range asks {
+			for _, before := range []int{0, 8, 27, 28} {
+				for _, n := range []int{4000, 2000 + int(align)} {
+					fn := func(s scope.Scope) { s.Bytes(before); ask(s, n) }
+					full := fullIn(t, 4*budget.KiB, fn)
+					if full == nil {
+						continue
+					}
+					assert.EqualValues(t, n, full.Asked)
+					what := fmt.Sprintf("%s of %d bytes aligned to %d behind %d", name, n, align, 100+before)
+					require.Nil(t, fullIn(t, full.Need, fn), "%s: %d are enough", what, full.Need)
+					if align >= 8 && align <= arena_c.LineSize {
+						require.NotNil(t, fullIn(t, full.Need-1, fn), "%s: %d are the least", what, full.Need)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNeedOfAnAlignmentInTemporaries: what Temp should be asked for is enough, too.
+func TestNeedOfAnAlignmentInTemporaries(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	for align := uint64(1); align <= 4096; align *= 2 {
+		for _, before := range []int{0, 3, 60} {
+			s := scratch.Open("s")
+			fill := func(n int) {
+				temp := s.Temp(n)
+				temp.Bytes(before)
+				temp.BytesUnzeroed(5000, align)
+			}
+			var full *scope.FullError
+			require.ErrorAs(t, recovered(func() { fill(5000 + before - 1) }), &full)
+			fill(int(full.Need))
+			assert.ErrorIs(t, s.Close(), scope.ErrFull)
 		}
 	}
 }

@@ -3,18 +3,27 @@
 package tests
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 )
 
-// TestSavePage runs the page's program as it says.
+// TestSavePage runs the page's program as it says, and with what it goes on with.
 func TestSavePage(t *testing.T) {
 	text := page(t, "budget/save/README.md")
-	dir := program(t, enclosed(t, text, "\n```go\n", "```\n"))
+	source, want := enclosed(t, text, "\n```go\n", "```\n"), enclosed(t, text, "\n```text\n", "```\n")
+	dir := program(t, source)
 	for _, flags := range [][]string{nil, {"-tags", "checked"}} {
 		got, status := printed(t, dir, flags...)
 		assert.Zero(t, status)
-		assert.Equal(t, enclosed(t, text, "\n```text\n", "```\n"), got)
+		assert.Equal(t, want, got)
 	}
+	_, text, _ = strings.Cut(text, "\n## Who differs first\n")
+	more := enclosed(t, text, "\n```go\n", "```\n")
+	dir = program(t, strings.TrimSuffix(source, "}\n")+more+"}\n")
+	got, status := printed(t, dir, "-tags", "checked")
+	assert.Zero(t, status)
+	want += strings.Join(strings.Fields(enclosed(t, text, "\n```checked\n", "```\n")), " ") + "\n"
+	assert.Equal(t, want, strings.ReplaceAll(got, dir, "/match"))
 }

@@ -107,8 +107,8 @@ func (a *admission) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Sprintf(format, args...))
 }
 
-// pointsTo is T of an arena.Ptr[T] or an arena.Slice[T], also of a type that is declared as one; nil of
-// anything else.
+// pointsTo is T of an arena.Ptr[T] or an arena.Slice[T], also of a type that is declared as one;
+// nil of anything else.
 func pointsTo(t reflect.Type) reflect.Type {
 	if t.Kind() != reflect.Struct || t.NumField() < 2 {
 		return nil

@@ -56,9 +56,12 @@ func TestHostileImage(t *testing.T) {
 		says   string
 	}{
 		{"the chain", func() { image[c.Nodes[0]]++ }, "what happens at Close, which aren't zeros"},
-		{"the pool of a node", func() { image[c.Nodes[2]+8]++ }, "what happens at Close, which aren't zeros"},
-		{"the line of a label", func() { image[c.Nodes[1]+8]++ }, "what happens at Close, which aren't zeros"},
-		{"the end of a label", func() { image[c.Nodes[1]+39]++ }, "what happens at Close, which aren't zeros"},
+		{"the pool of a node", func() { image[c.Nodes[2]+8]++ },
+			"what happens at Close, which aren't zeros"},
+		{"the line of a label", func() { image[c.Nodes[1]+8]++ },
+			"what happens at Close, which aren't zeros"},
+		{"the end of a label", func() { image[c.Nodes[1]+39]++ },
+			"what happens at Close, which aren't zeros"},
 		{"one more free", func() { add(c.Words[0], 1) }, "free and 0 retired by its words"},
 		{"one less free", func() { add(c.Words[1], 1<<32-1) }, "free and 0 retired by its words"},
 		{"one retired", func() { add(c.Words[0]+4, 1) }, "free and 1 retired by its words"},

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math/bits"
 	"slices"
 
@@ -38,7 +37,7 @@ func (h *deltaHead) words() [8]*uint64 {
 func (h *deltaHead) put(to []byte) {
 	for i, word := range h.words() {
 		if 8*i == deltaSummed {
-			*word = uint64(crc32.Update(0, castagnoli, to[:deltaSummed]))
+			*word = uint64(sumOf(to[:deltaSummed]))
 		}
 		binary.LittleEndian.PutUint64(to[8*i:], *word)
 	}
@@ -156,7 +155,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	for i, word := range head.words() {
 		*word = binary.LittleEndian.Uint64(delta[8*i:])
 	}
-	sum := uint64(crc32.Update(0, castagnoli, delta[:deltaSummed]))
+	sum := uint64(sumOf(delta[:deltaSummed]))
 	switch changes := uint64(len(delta) - deltaHeader); {
 	case (head.magic^deltaMagic)&^deltaVersion != 0:
 		return bad(0, "it is no delta")

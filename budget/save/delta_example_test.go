@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
@@ -59,9 +60,11 @@ func ExampleRing_Apply() {
 
 	delta[66] ^= 1 // on the way
 	_, err = spectator.Apply(delta)
-	fmt.Println(err)
+	fmt.Println(strings.ReplaceAll(err.Error(), ": it", ":\n  it"))
 	// Output:
 	// 70 bytes
 	// {1 [5 0]}
-	// save: a delta for region room, byte 48: it makes a snapshot of hash 0xe0d050225efd35a8, and says 0xeaa151a14bab5c0e: it is damaged
+	// save: a delta for region room, byte 48:
+	//   it makes a snapshot of hash 0xe0d050225efd35a8, and says 0xeaa151a14bab5c0e:
+	//   it is damaged
 }

@@ -220,11 +220,11 @@ func TestDiffFiles(t *testing.T) {
 	one := written(t, b.ring, 1)
 	d := b.diff(t, func() { b.hidden[2].Y, b.tail[0].X = 1, 2 })
 	two := written(t, b.ring, 2)
-	found, differ, err := save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two))
+	found, differ, err := save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), nil)
 	require.NoError(t, err)
 	assert.True(t, differ)
 	assert.Equal(t, d, found)
-	none, differ, err := save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two))
+	none, differ, err := save.DiffFiles(bytes.NewReader(two), bytes.NewReader(two), nil)
 	require.NoError(t, err)
 	assert.False(t, differ)
 	assert.Equal(t, "equal", none.String())
@@ -244,18 +244,18 @@ func TestDiffFiles(t *testing.T) {
 			"region level: save_test.place[2].Y: 0 in A, 1 in B (float32 of save_test.place; offset 0x")
 		assert.Contains(t, found.String(), "; scope level; label made up; made at game.load /game.go:12)")
 		_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(two), bytes.NewReader(two))
-		assert.EqualError(t, err, "save: map 1 names nothing: no checked build wrote it")
+		assert.EqualError(t, err, "save: the map names nothing: no checked build wrote it")
 	}
 
 	p := newPond(t, open(t, pondPlan()), "level", 1)
 	require.NoError(t, p.ring.Take(1))
-	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(written(t, p.ring, 1)))
+	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(written(t, p.ring, 1)), nil)
 	assert.EqualError(t, err,
 		`save: B is of another program or plan than A: the plan: "two" in A, and "pond" in B`)
-	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]))
+	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one[:99]), nil)
 	assert.ErrorContains(t, err, "B: save: a file, byte 99: it ends, ")
 	_, _, err = save.DiffFiles(bytes.NewReader(one), bytes.NewReader(one), bytes.NewReader(nil))
-	assert.ErrorContains(t, err, "map 1: save: a file, byte 0: it ends, ")
+	assert.ErrorContains(t, err, "the map: save: a file, byte 0: it ends, ")
 }
 
 // TestObjects: a checked build's file has all that was made, to the byte, whatever made it.

@@ -140,8 +140,8 @@ func (t *tracking) copy(to, from []byte, slot int) {
 	clear(d)
 }
 
-// clears says that bytes of an image, from an offset of the state on, are cleared. Nobody writes to the
-// state there.
+// clears says that bytes of an image, from an offset of the state on, are cleared. Nobody writes to
+// the state there.
 func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	if t != nil && t.tracker != nil && !isZero(bytes) {
 		end := t.edge + from + uint64(len(bytes))

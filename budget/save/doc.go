@@ -27,14 +27,16 @@
 //
 // The bytes between Begin and NewRing, and of the pools that were made there how many chunks are
 // free. Chunks that are free are zeros in a snapshot: what was in them is nobody's. So is what says
-// which pool ends at Close, which differs from plan to plan. Handles are state: who plays again from
-// a snapshot gets the same ones. Scopes, pools and pointers into the region stay as good as they
-// were, since nothing moves. In checked and asan builds, where what is put and taken again lies
-// elsewhere, ask for pointers into pools anew; see [State.Rebuild].
+// which pool ends at Close, which differs from plan to plan. Handles are state: who plays again
+// from a snapshot gets the same ones. Scopes, pools and pointers into the region stay as good as
+// they were, since nothing moves. In checked and asan builds, where what is put and taken again
+// lies elsewhere, ask for pointers into pools anew; see [State.Rebuild].
 //
 // Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the
 // bytes are the same on every machine and in every build that got the same inputs. Its loads begin
-// with zeros, and a type with padding or with an address in it is refused, with the field.
+// with zeros, and a type with padding or with an address in it is refused, with the field. An int
+// or a uint is let in: it has 8 bytes on every 64-bit machine, and 4 on those of 32 bits, whose
+// states are others.
 //
 // # Failure
 //

@@ -29,11 +29,12 @@ func (m *match) step(in [2]input) {
 	}
 }
 
-// The other player's inputs come two ticks late: the game guesses that he does what he did last, and when that was wrong it
-// goes back to the tick of the first wrong guess and plays again.
+// The other player's inputs come two ticks late: the game guesses that he does what he did last,
+// and when that was wrong it goes back to the tick of the first wrong guess and plays again.
 func Example_rollback() {
 	ctx := context.Background()
-	b, err := budget.Open(budget.Plan{Name: "match", Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, State: true}}})
+	b, err := budget.Open(budget.Plan{Name: "match", Regions: []budget.RegionPlan{
+		{Name: "room", Size: 64 * budget.KiB, State: true}}})
 	if err != nil {
 		log.Fatal(err)
 	}

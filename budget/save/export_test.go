@@ -101,8 +101,8 @@ func ControlOf(r *Ring) (c Control) {
 	return c
 }
 
-// SumBytes is for files with other bytes.
-func SumBytes(b []byte) uint32 { return sumBytes(b) }
+// SumOf is for files with other bytes.
+var SumOf = sumOf
 
 // DiffImages is Diff of what may be no snapshots.
 func DiffImages(r *Ring, a, b []byte) (Difference, bool) { return r.describe().diff(a, b) }
@@ -119,6 +119,7 @@ func WithObjects(file []byte, r *Ring, objects ...Object) []byte {
 	}
 	text, _ := json.Marshal(l)
 	image := file[len(file)-r.Size():]
-	head := fileHead{uint64(len(text)), uint64(len(image)), 1, l.fingerprint(), sumBytes(text), sumBytes(image)}
+	head := fileHead{uint64(len(text)), uint64(len(image)), 1, l.fingerprint(), sumOf(text),
+		sumOf(image)}
 	return slices.Concat(head.append(nil), text, image)
 }

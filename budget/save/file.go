@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -37,10 +36,8 @@ func (h *fileHead) append(to []byte) []byte {
 	}
 	to = binary.LittleEndian.AppendUint32(to, h.layoutSum)
 	to = binary.LittleEndian.AppendUint32(to, h.imageSum)
-	return binary.LittleEndian.AppendUint64(to, uint64(sumBytes(to[:fileSummed])))
+	return binary.LittleEndian.AppendUint64(to, uint64(sumOf(to[:fileSummed])))
 }
-
-func sumBytes(b []byte) uint32 { return crc32.Update(0, castagnoli, b) }
 
 var errBigEndian = errors.New("save: a file holds little-endian numbers, and this machine's are " +
 	"big-endian")
@@ -77,8 +74,8 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 	if err != nil {
 		return bad(err)
 	}
-	head := fileHead{uint64(len(text)), uint64(len(s.image)), number, l.fingerprint(), sumBytes(text),
-		sumBytes(s.image)}
+	head := fileHead{uint64(len(text)), uint64(len(s.image)), number, l.fingerprint(), sumOf(text),
+		sumOf(s.image)}
 	for _, part := range [][]byte{append(head.append(nil), text...), s.image} {
 		if _, err := w.Write(part); err != nil {
 			return bad(err)
@@ -127,7 +124,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := f.full(r.spare, "the snapshot"); err != nil {
 		return 0, err
 	}
-	if sum := sumBytes(r.spare); sum != head.imageSum {
+	if sum := sumOf(r.spare); sum != head.imageSum {
 		return 0, f.bad(f.at-len(r.spare),
 			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, head.imageSum)
 	}
@@ -198,7 +195,7 @@ func (f *source) head() (h fileHead, err error) {
 		return h, f.bad(fileVersion, "it is of version %q, and this program knows %q",
 			b[fileVersion:fileVersion+1], fileMagic[fileVersion:fileVersion+1])
 	}
-	if sum := uint64(sumBytes(b[:fileSummed])); sum != word(fileSummed) {
+	if sum := uint64(sumOf(b[:fileSummed])); sum != word(fileSummed) {
 		return h, f.bad(fileSummed, "the header is damaged: its sum is %#x, and it says %#x", sum,
 			word(fileSummed))
 	}
@@ -218,7 +215,7 @@ func (f *source) text(h fileHead) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sumBytes(text); sum != h.layoutSum {
+	if sum := sumOf(text); sum != h.layoutSum {
 		return nil, f.bad(fileHeader,
 			"the description is damaged: its sum is %#x, and the header says %#x", sum, h.layoutSum)
 	}
@@ -270,41 +267,39 @@ func readFile(rd io.Reader) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sumBytes(image); sum != h.imageSum {
+	if sum := sumOf(image); sum != h.imageSum {
 		return nil, f.bad(f.at-len(image),
 			"the snapshot is damaged: its sum is %#x, and the header says %#x", sum, h.imageSum)
 	}
 	return &file{h.number, h.fingerprint, l, image}, nil
 }
 
-// DiffFiles says where two files differ first, as [Ring.Diff] does. Maps are files that a checked
-// build wrote after the same load: of them only what was made where counts, which gives names to
-// what a release knows no name for. An error says which file is none, or in what programs differ.
-func DiffFiles(a, b io.Reader, maps ...io.Reader) (d Difference, differ bool, err error) {
-	files := make([]*file, 0, 2+len(maps))
-	for i, rd := range append([]io.Reader{a, b}, maps...) {
-		name := fmt.Sprintf("map %d", i-1)
-		if i < 2 {
-			name = string(rune('A' + i))
+// DiffFiles says where two files differ first, as [Ring.Diff] does. names, or nil, is a file that a
+// checked build wrote after the same load: of it only what was made where counts, which gives names
+// to what a release knows no name for. An error says which file is none, or in what programs
+// differ. Cost: the files' sizes of Go heap, and more for their descriptions.
+func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
+	var files [3]*file
+	for i, rd := range []io.Reader{a, b, names} {
+		if i == 2 && rd == nil {
+			break
 		}
-		f, err := readFile(rd)
-		if err != nil {
-			return d, false, fmt.Errorf("%s: %w", name, err)
+		which := [...]string{"A", "B", "the map"}[i]
+		if files[i], err = readFile(rd); err != nil {
+			return d, false, fmt.Errorf("%s: %w", which, err)
 		}
-		if i >= 2 && !f.Layout.knowsObjects() {
-			return d, false, fmt.Errorf("save: %s names nothing: no checked build wrote it", name)
-		}
-		files = append(files, f)
-		if what := files[0].Layout.differs(f.Layout); what != "" {
-			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", name,
-				strings.NewReplacer(" here", " in A", "the file", name).Replace(what))
+		if what := files[0].Layout.differs(files[i].Layout); what != "" {
+			return d, false, fmt.Errorf("save: %s is of another program or plan than A: %s", which,
+				strings.NewReplacer(" here", " in A", "the file", which).Replace(what))
 		}
 	}
 	l := files[0].Layout
-	for _, f := range files {
-		if !l.knowsObjects() && f.Layout.knowsObjects() {
-			l = f.Layout
+	if m := files[2]; m != nil {
+		if l = m.Layout; !l.knowsObjects() {
+			return d, false, errors.New("save: the map names nothing: no checked build wrote it")
 		}
+	} else if !l.knowsObjects() {
+		l = files[1].Layout
 	}
 	d, differ = l.diff(files[0].Image, files[1].Image)
 	return d, differ, nil

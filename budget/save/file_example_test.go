@@ -60,7 +60,8 @@ func ExampleRing_Write() {
 	// 1 {1 [5 0]}
 }
 
-// Two hashes of a tick differ: the other's snapshot comes as a file, and Diff says which field it is.
+// Two hashes of a tick differ: the other's snapshot comes as a file, and Diff says which field it
+// is.
 func ExampleRing_Diff() {
 	m, ring, done := matchRing()
 	defer done()

@@ -125,10 +125,10 @@ func readAgain(r *save.Ring, file []byte) error {
 func resum(file []byte) []byte {
 	layout := binary.LittleEndian.Uint64(file[8:])
 	if layout <= uint64(len(file)-56) {
-		binary.LittleEndian.PutUint32(file[40:], save.SumBytes(file[56:56+layout]))
-		binary.LittleEndian.PutUint32(file[44:], save.SumBytes(file[56+layout:]))
+		binary.LittleEndian.PutUint32(file[40:], save.SumOf(file[56:56+layout]))
+		binary.LittleEndian.PutUint32(file[44:], save.SumOf(file[56+layout:]))
 	}
-	binary.LittleEndian.PutUint64(file[48:], uint64(save.SumBytes(file[:48])))
+	binary.LittleEndian.PutUint64(file[48:], uint64(save.SumOf(file[:48])))
 	return file
 }
 
@@ -160,7 +160,7 @@ func FuzzRead(f *testing.F) {
 		binary.LittleEndian.PutUint64(damaged[24:], 2) // one that doesn't take the place of 1
 		resum(damaged)
 		if _, err := save.ReadFile(bytes.NewReader(damaged)); err == nil {
-			_, _, err := save.DiffFiles(bytes.NewReader(file), bytes.NewReader(damaged))
+			_, _, err := save.DiffFiles(bytes.NewReader(file), bytes.NewReader(damaged), nil)
 			_ = err // another program's
 		}
 		number, err := p.ring.Read(bytes.NewReader(damaged))
@@ -386,8 +386,8 @@ func TestSameInEveryBuild(t *testing.T) {
 	assert.Equal(t, uint64(0x94d07d983ad983d2), hash(t, ring, 1))
 }
 
-// TestHostileDescriptions: a description with good sums that no ring has written is refused, and says in
-// what it is none.
+// TestHostileDescriptions: a description with good sums that no ring has written is refused, and
+// says in what it is none.
 func TestHostileDescriptions(t *testing.T) {
 	b := newBuilding(t)
 	file := written(t, b.ring, 1)
@@ -440,8 +440,8 @@ func TestHostileDescriptions(t *testing.T) {
 	}
 }
 
-// TestSlotsFit: a file of one slot is a snapshot of each that was loaded the same way, and a difference
-// says which slot it is in.
+// TestSlotsFit: a file of one slot is a snapshot of each that was loaded the same way, and a
+// difference says which slot it is in.
 func TestSlotsFit(t *testing.T) {
 	b := open(t, budget.Plan{Name: "matches", Regions: []budget.RegionPlan{
 		{Name: "match", Size: 64 * budget.KiB, Slots: 2, State: true}}})

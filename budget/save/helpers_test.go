@@ -53,7 +53,8 @@ const frogsMost, fliesMost = 40, 24
 var errHostile = errors.New("a room that no loader makes")
 
 func pondPlan() budget.Plan {
-	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, State: true}}}
+	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{
+		{Name: "level", Size: 256 * budget.KiB, State: true}}}
 }
 
 func open(t testing.TB, plan budget.Plan) *budget.Budget {

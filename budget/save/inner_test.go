@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// TestArenasInStates: an arena of package arena whose block lies in a state comes back with it, what it
-// gave is as good as it was, in each build.
+// TestArenasInStates: an arena of package arena whose block lies in a state comes back with it,
+// what it gave is as good as it was, in each build.
 func TestArenasInStates(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

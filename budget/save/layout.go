@@ -25,7 +25,7 @@ type layout struct {
 type partLayout struct {
 	Region  string       `json:"region"`         // its name in the plan
 	Slot    string       `json:"slot,omitempty"` // and that of the slot: what is of one fits another
-	Mark    uint64       `json:"mark"`           // where it begins, from the region's first byte, as an arena.Base
+	Mark    uint64       `json:"mark"`           // its first byte, counted from Region.Base
 	Size    uint64       `json:"size"`
 	Root    string       `json:"root"` // its type
 	Pools   []poolLayout `json:"pools,omitempty"`
@@ -92,8 +92,8 @@ func (r *Ring) describe() *layout {
 	d.Plan = r.parts[0].saved.Budget()
 	for i := range r.parts {
 		p := &r.parts[i]
-		part := partLayout{Region: p.saved.Region(), Slot: p.saved.Slot(), Mark: p.mark - p.header().Start, Size: p.Size(),
-			Root: d.name(p.root)}
+		part := partLayout{Region: p.saved.Region(), Slot: p.saved.Slot(),
+			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.name(p.root)}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
 			part.Pools = append(part.Pools, poolLayout{d.name(pool.of), uint64(h.Count), h.Stride,

@@ -20,8 +20,8 @@ func (st *State) findOwned() {
 	st.alive = len(st.owned)
 }
 
-// living is how many of st.owned live. They are the first ones; what ended moves behind them, and then
-// stays where it is. So those that lived when there were n are the first n for ever.
+// living is how many of st.owned live. They are the first ones; what ended moves behind them, and
+// then stays where it is. So those that lived when there were n are the first n for ever.
 func (st *State) living() int {
 	for i := 0; i < st.alive; {
 		if st.saved.Stack().OwnedLives(st.owned[i].place) {
@@ -37,8 +37,9 @@ func (st *State) living() int {
 // ownedEnded refuses a snapshot in which so many lived, if one of them ended since.
 func (p *part) ownedEnded(from *slot, lived int) error {
 	if living := p.living(); living < lived {
-		return fmt.Errorf("save: Restore of snapshot %d of region %s: %s was closed, run or cancelled since, which can't be "+
-			"undone; make it before Begin, or after NewRing", from.number, p.saved.Name(), p.owned[living].what)
+		return fmt.Errorf("save: Restore of snapshot %d of region %s: %s was closed, run or "+
+			"cancelled since, which can't be undone; make it before Begin, or after NewRing",
+			from.number, p.saved.Name(), p.owned[living].what)
 	}
 	return nil
 }

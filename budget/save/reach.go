@@ -53,8 +53,8 @@ type seen struct {
 
 // things gives all until yield is false.
 func (p *partLayout) things(known map[string]*typeLayout, bytes []byte, yield func(*thing) bool) {
-	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{}, leads: map[*typeLayout]bool{}}
-	r.by = -1
+	r := reach{part: p, known: known, bytes: bytes, seen: map[seen]bool{},
+		leads: map[*typeLayout]bool{}, by: -1}
 	r.add(thing{path: shortName(p.Root), of: known[p.Root], count: 1})
 	for i := range p.Pools {
 		q := &p.Pools[i]

@@ -66,7 +66,9 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	var ring *save.Ring
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { ring = save.NewRing(s, 2, states[0], states[1]) })
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+		ring = save.NewRing(s, 2, states[0], states[1])
+	})
 	lines := func(size uint64) uint64 { return (size + 63) / 64 * 64 }
 	assert.EqualValues(t, lines(states[0].Size())+lines(states[1].Size()), ring.Size())
 	rooms[0].Tick, rooms[1].Tick = 1, 2
@@ -76,10 +78,11 @@ func TestTogether(t *testing.T) {
 	assert.EqualValues(t, []uint64{1, 2}, []uint64{rooms[0].Tick, rooms[1].Tick})
 
 	_, err := ring.Hash(5)
-	assert.EqualError(t, err, `save: Hash of region extra of budget "two", whose bytes may differ from machine to machine: set its key state `+
-		`to true (RegionPlan.State)`)
+	assert.EqualError(t, err, `save: Hash of region extra of budget "two", whose bytes may differ `+
+		`from machine to machine: set its key state to true (RegionPlan.State)`)
 	require.NoError(t, b.Region("rollback").Rewind(background))
-	assert.ErrorContains(t, ring.Take(6), `the last to empty region rollback was a Rewind of region rollback`)
+	assert.ErrorContains(t, ring.Take(6),
+		`the last to empty region rollback was a Rewind of region rollback`)
 	assert.EqualValues(t, 1, rooms[0].Tick)
 }
 
@@ -103,7 +106,8 @@ func TestRefusals(t *testing.T) {
 	require.True(t, anna.Pin())
 	err = p.ring.Restore(ctx, 3)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.ErrorContains(t, err, `budget "pond": Restore of region level waited for workers: "anna" has pinned region level`)
+	assert.ErrorContains(t, err,
+		`budget "pond": Restore of region level waited for workers: "anna" has pinned region level`)
 	go func() {
 		time.Sleep(time.Millisecond)
 		anna.Unpin()
@@ -121,9 +125,26 @@ func TestRefusals(t *testing.T) {
 		ring := save.NewRing(s, 1, state)
 		assert.ErrorIs(t, ring.Take(1), budget.ErrLoading)
 		assert.ErrorIs(t, ring.Restore(background, 1), budget.ErrLoading)
-		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), "the state of region level has a ring already")
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
+			"the state of region level has a ring already")
 	})
-	assert.EqualError(t, p.ring.Take(6), `budget "pond": region level was rewound or loaded again since: upfront: closed`)
+	var failed *save.Ring
+	_, err = budget.Load(background, p.region, func(s scope.Scope) (*room, error) {
+		state, _ := save.Begin(p.region, s, roomMaker)
+		failed = save.NewRing(s, 1, state)
+		s.Defer(func() {
+			assert.EqualError(t, failed.Take(1),
+				`budget "pond": region level: its load failed: upfront: closed`)
+		})
+		return nil, assert.AnError
+	})
+	require.ErrorIs(t, err, assert.AnError)
+	assert.EqualError(t, failed.Take(1),
+		`budget "pond": region level: its load failed: upfront: closed`)
+	load(t, b, "level", func(*budget.Region, scope.Scope) {})
+	assert.ErrorContains(t, failed.Take(1), "rewound or loaded again since")
+	assert.EqualError(t, p.ring.Take(6),
+		`budget "pond": region level was rewound or loaded again since: upfront: closed`)
 	require.NoError(t, b.Close())
 	assert.ErrorIs(t, p.ring.Restore(background, 4), budget.ErrClosed)
 }
@@ -163,30 +184,38 @@ func TestWhereStatesBegin(t *testing.T) {
 	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
 		outer = s
 		require.NoError(t, s.Do("inner", func(in scope.Scope) error {
-			assert.Contains(t, panicOf(t, func() { save.Begin(r, in, roomMaker) }), "with the scope that the load's function was given")
+			assert.Contains(t, panicOf(t, func() { save.Begin(r, in, roomMaker) }),
+				"with the scope that the load's function was given")
 			return nil
 		}))
-		assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("extra"), s, roomMaker) }), "a state of region extra begins in its load")
+		assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("extra"), s, roomMaker) }),
+			"a state of region extra begins in its load")
 		state, _ := save.Begin(r, s, roomMaker)
 		assert.Equal(t, `budget "two": BUG: a load of region level has one state, which began before`,
 			panicOf(t, func() { save.Begin(r, s, roomMaker) }))
 		load := func(t *testing.T, r *budget.Region, fn func(scope.Scope)) {
-			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) { fn(in); return nil, nil })
+			_, err := budget.Load(background, r.In(s), func(in scope.Scope) (*room, error) {
+				fn(in)
+				return nil, nil
+			})
 			require.NoError(t, err)
 		}
 		load(t, b.Region("rollback"), func(in scope.Scope) {
-			assert.Contains(t, panicOf(t, func() { save.NewRing(in, 1, state) }), "NewRing in another scope than the load's own")
+			assert.Contains(t, panicOf(t, func() { save.NewRing(in, 1, state) }),
+				"NewRing in another scope than the load's own")
 		})
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 0, state) }), "a ring of 0 snapshots")
 		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1) }), "of 0 states")
 		voiceMaker.New(s)
-		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }), "a finalizer of save_test.voice in the state of region level")
+		assert.Contains(t, panicOf(t, func() { save.NewRing(s, 1, state) }),
+			"a finalizer of save_test.voice in the state of region level")
 	})
-	assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("level"), outer, roomMaker) }), "a state of region level begins in its load")
+	assert.Contains(t, panicOf(t, func() { save.Begin(b.Region("level"), outer, roomMaker) }),
+		"a state of region level begins in its load")
 }
 
-// TestFullRing: a ring that has no room is a full of its scope, which names the key, and a size that
-// is enough for all of it.
+// TestFullRing: a ring that has no room is a full of its scope, which names the key, and a size
+// that is enough for all of it.
 func TestFullRing(t *testing.T) {
 	loaded := func(plan budget.Plan) error {
 		r := open(t, plan).Region("level")
@@ -206,7 +235,8 @@ func TestFullRing(t *testing.T) {
 	require.NoError(t, loaded(plan))
 }
 
-// TestObjectsThatEnded: what a finalizer did can't be undone; a restore is refused then, and only then.
+// TestObjectsThatEnded: what a finalizer did can't be undone; a restore is refused then, and only
+// then.
 func TestObjectsThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
@@ -229,8 +259,9 @@ func TestObjectsThatEnded(t *testing.T) {
 	}
 	live.Tick = 7
 	other := voices.Get()
-	assert.EqualError(t, ring.Restore(background, 1), "save: Restore of snapshot 1 of region extra: of a pool with a finalizer of save_test.voice "+
-		"1 objects began or ended since, and 0 finalizers ran, which can't be undone; have a Pool, or make it after NewRing")
+	assert.EqualError(t, ring.Restore(background, 1), "save: Restore of snapshot 1 of region extra: "+
+		"of a pool with a finalizer of save_test.voice 1 objects began or ended since, and 0 "+
+		"finalizers ran, which can't be undone; have a Pool, or make it after NewRing")
 	require.NoError(t, voices.Put(other))
 	assert.ErrorContains(t, ring.Restore(background, 1), "1 finalizers ran")
 	assert.EqualValues(t, 7, live.Tick, "nothing has changed")
@@ -283,10 +314,14 @@ func TestRingAgain(t *testing.T) {
 func TestScopeOfARing(t *testing.T) {
 	b := open(t, twoRegions())
 	var state *save.State
-	load(t, b, "level", func(r *budget.Region, s scope.Scope) { state, _ = save.Begin(r, s, roomMaker) })
+	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
+		state, _ = save.Begin(r, s, roomMaker)
+	})
 	var ring *save.Ring
 	var own scope.Scope
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { own, ring = s, save.NewRing(s, 1, state) })
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+		own, ring = s, save.NewRing(s, 1, state)
+	})
 	require.Nil(t, roomMaker.TryNew(own))
 	require.ErrorContains(t, own.Err(), "frozen")
 	require.NoError(t, ring.Take(1))
@@ -325,7 +360,8 @@ var atEndMaker = scope.Object(func(*voice) error {
 	return ending()
 })
 
-// TestOwnedValuesThatEnded: a snapshot in which one lived isn't put back; one in which it had ended is.
+// TestOwnedValuesThatEnded: a snapshot in which one lived isn't put back; one in which it had ended
+// is.
 func TestOwnedValuesThatEnded(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

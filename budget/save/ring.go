@@ -46,7 +46,8 @@ type slot struct {
 	hashed     bool
 }
 
-const poolWords = 8 // bytes of an image for what a pool's header has: free and retired, little-endian
+// poolWords is the bytes of an image for what a pool's header has: free and retired, little-endian.
+const poolWords = 8
 
 var imageMaker = scope.Plain[byte]()
 
@@ -57,7 +58,8 @@ var imageMaker = scope.Plain[byte]()
 // Cost: count times the size of the states, Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
-		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least", count, len(states)))
+		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: give one of each at least",
+			count, len(states)))
 	}
 	r := &Ring{scope: s}
 	size, outside := 0, true
@@ -140,8 +142,8 @@ func (r *Ring) Take(number uint64) error {
 // It waits until ctx ends for workers that have one of the regions pinned; what it refuses changes
 // nothing: a number that the ring doesn't hold, a region that was loaded again, objects with a
 // finalizer that began or ended since, by their type, and owned values of the state that ended.
-// Cost: a copy of the states; no Go allocation, no system call, but for what Rebuild's functions do. The error of one of these comes last: the
-// states are in place then.
+// Cost: a copy of the states; no Go allocation, no system call, but for what Rebuild's functions
+// do. The error of one of these comes last: the states are in place then.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
@@ -213,8 +215,9 @@ func (r *Ring) get(number uint64) (*slot, error) {
 		}
 	}
 	slices.Sort(held)
-	return nil, fmt.Errorf("save: snapshot %d of region %s isn't held: the ring has %d places, with %s; give NewRing more",
-		number, r.parts[0].saved.Name(), len(r.slots), strings.Trim(fmt.Sprint(held), "[]"))
+	return nil, fmt.Errorf("save: snapshot %d of region %s isn't held: the ring has %d places, with "+
+		"%s; give NewRing more", number, r.parts[0].saved.Name(), len(r.slots),
+		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
 // place is where the snapshot of that number will be: nothing is held there any more.
@@ -315,8 +318,9 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 			}
 		}
 		if ran := p.saved.Stack().Finalizers() - finalizers; changed != 0 || ran != 0 {
-			return fmt.Errorf("save: Restore of snapshot %d of region %s: of a pool with a %s %d objects began or ended "+
-				"since, and %d finalizers ran, which can't be undone; have a Pool, or make it after NewRing",
+			return fmt.Errorf("save: Restore of snapshot %d of region %s: of a pool with a %s %d objects "+
+				"began or ended since, and %d finalizers ran, which can't be undone; have a Pool, or make "+
+				"it after NewRing",
 				from.number, p.saved.Name(), object, changed, ran)
 		}
 	}

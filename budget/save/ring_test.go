@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlayAgain: whatever is put back, playing again from there with the same inputs gives the same bytes.
+// TestPlayAgain: whatever is put back, playing again from there with the same inputs gives the same
+// bytes.
 func TestPlayAgain(t *testing.T) {
 	ctx := context.Background()
 	const ticks, places = 400, 8

@@ -46,8 +46,10 @@ func TestShow(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, save.Show(&text, bytes.NewReader(file)))
 	assert.Regexp(t, `(?s)snapshot 7 of plan "two": .*`+
-		`region "level": .*, root save_test.room\n  offset \S+ +pool of save_test.fly +3 chunks of 16 bytes, 1 live\n.*`+
-		`region "extra": .*, root save_test.room\n  offset \S+ +pool of save_test.fly +4 chunks of 16 bytes, 1 live\n.*`+
+		`region "level": .*, root save_test.room\n  offset \S+ +pool of save_test.fly +3 chunks of `+
+		`16 bytes, 1 live\n.*`+
+		`region "extra": .*, root save_test.room\n  offset \S+ +pool of save_test.fly +4 chunks of `+
+		`16 bytes, 1 live\n.*`+
 		`type save_test.fly +16 bytes +At uint64, Left uint64\n`, text.String())
 	for lines := range strings.Count(text.String(), "\n") {
 		all := strings.SplitAfter(text.String(), "\n")[:lines]

@@ -39,7 +39,9 @@ type pool struct {
 }
 
 // states are the states of the pool's chunks, the last chunk's first, in the bytes of the state.
-func (p *pool) states(bytes []byte) []byte { return bytes[p.first-uint64(p.header.Count) : p.first] }
+func (p *pool) states(bytes []byte) []byte {
+	return bytes[p.first-uint64(p.header.Count) : p.first]
+}
 
 // Begin says that what r's load makes in s from here on is state, and makes its root: a zeroed T,
 // from which all that isn't in a pool is found by arena.Ptr and arena.Slice, counted from r.Base. s
@@ -127,8 +129,8 @@ func (st *State) plain() error {
 	st.nodes, st.chain = st.nodes[:0], st.chain[:0]
 	for node := range st.saved.Stack().NodesSince(st.mark) {
 		if node.Name != "" {
-			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be undone, nor sent; "+
-				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
+			return fmt.Errorf("save: BUG: %s in the state of region %s: what ends by a finalizer can't be "+
+				"undone, nor sent; make it before Begin, or after NewRing", node.Name, st.saved.Name())
 		}
 		st.nodes = append(st.nodes, node)
 		bytes := unsafe.Slice((*byte)(st.header().At(node.At)), node.Size)
@@ -142,8 +144,8 @@ func (st *State) asState(what string) error {
 	if st.saved.IsState() {
 		return nil
 	}
-	return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to machine: set its key state to true "+
-		"(RegionPlan.State)", what, st.saved.Name(), st.saved.Budget())
+	return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to "+
+		"machine: set its key state to true (RegionPlan.State)", what, st.saved.Name(), st.saved.Budget())
 }
 
 func startOf(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

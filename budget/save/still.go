@@ -2,7 +2,6 @@ package save
 
 import (
 	"fmt"
-	"hash/crc32"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -17,7 +16,7 @@ func (l *still) begin(st *State) {
 		before := st.before()
 		l.lines = make([]uint32, 0, len(before)/arena_c.LineSize)
 		for at := 0; at < len(before); at += arena_c.LineSize {
-			l.lines = append(l.lines, sumOf(before[at:]))
+			l.lines = append(l.lines, lineSum(before, at))
 		}
 	}
 }
@@ -29,16 +28,17 @@ func (l *still) check(st *State) error {
 	}
 	before := st.before()
 	for i, sum := range l.lines {
-		if at := i * arena_c.LineSize; sumOf(before[at:]) != sum {
-			return fmt.Errorf("save: BUG: region %s: what was made before Begin was written since, and is in no snapshot: "+
-				"64 bytes at offset %#x%s", st.saved.Name(), at, arena_c.Made(unsafe.Pointer(&before[at])))
+		if at := i * arena_c.LineSize; lineSum(before, at) != sum {
+			return fmt.Errorf("save: BUG: region %s: what was made before Begin was written since, and "+
+				"is in no snapshot: 64 bytes at offset %#x%s", st.saved.Name(), at,
+				arena_c.Made(unsafe.Pointer(&before[at])))
 		}
 	}
 	return nil
 }
 
-func sumOf(bytes []byte) uint32 {
-	return crc32.Update(0, castagnoli, bytes[:min(len(bytes), arena_c.LineSize)])
+func lineSum(before []byte, at int) uint32 {
+	return sumOf(before[at:min(at+arena_c.LineSize, len(before))])
 }
 
 // before is what the load made before the state.

@@ -20,7 +20,8 @@ func trackedPlan(size uint64) budget.Plan {
 		{Name: "level", Size: size, State: true, Track: true}, {Name: "rollback", Size: 6 * size}}}
 }
 
-// trackedState is a state of one slice that doesn't begin or end with a page, and a ring in the region above.
+// trackedState is a state of one slice that doesn't begin or end with a page, and a ring in the
+// region above.
 func trackedState(t testing.TB, b *budget.Budget, size, places int) (all []byte, ring *save.Ring) {
 	var state *save.State
 	load(t, b, "level", func(r *budget.Region, s scope.Scope) {
@@ -28,11 +29,14 @@ func trackedState(t testing.TB, b *budget.Budget, size, places int) (all []byte,
 		state, _ = save.Begin(r, s, roomMaker)
 		all = byteMaker.Slice(s, size)
 	})
-	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) { ring = save.NewRing(s, places, state) })
+	load(t, b, "rollback", func(_ *budget.Region, s scope.Scope) {
+		ring = save.NewRing(s, places, state)
+	})
 	return all, ring
 }
 
-// TestTracked compares snapshots of a tracked region with copies of all: whatever was written between, and put back.
+// TestTracked compares snapshots of a tracked region with copies of all: whatever was written
+// between, and put back.
 func TestTracked(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		const size, places = 300_000, 5
@@ -45,7 +49,8 @@ func TestTracked(t *testing.T) {
 		switch {
 		case fault || arena_c.Checked || arena_c.Asan || arena_c.Race:
 			require.NotEmpty(t, refused)
-			assert.Contains(t, refused[len(refused)-1], "regions[0].track: region level is compared page by page: ")
+			assert.Contains(t, refused[len(refused)-1],
+				"regions[0].track: region level is compared page by page: ")
 		case len(refused) > 0:
 			t.Log(refused)
 		}
@@ -66,7 +71,7 @@ func TestTracked(t *testing.T) {
 				number = back
 			}
 			number++
-			if ring.Has(number-1) && r.IntN(4) == 0 { // the snapshot comes from outside, in the place of another
+			if ring.Has(number-1) && r.IntN(4) == 0 { // it comes from outside, in another's place
 				require.NoError(t, ring.Take(number))
 				delta, err := ring.Delta(nil, number-1, number)
 				require.NoError(t, err)
@@ -85,8 +90,8 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// TestTrackedChunksThatAreCleared: Hash clears chunks that are free, in the snapshot alone. Of a state
-// in which they live again, though nobody wrote to them, a snapshot has what is in them.
+// TestTrackedChunksThatAreCleared: Hash clears chunks that are free, in the snapshot alone. Of a
+// state in which they live again, though nobody wrote to them, a snapshot has what is in them.
 func TestTrackedChunksThatAreCleared(t *testing.T) {
 	b := open(t, trackedPlan(budget.MiB))
 	var state *save.State
@@ -118,7 +123,8 @@ type wide [1024]uint64
 
 var wideMaker = scope.Plain[wide]()
 
-// TestTrackedBesideReconfigure: what is reconfigured above leaves a tracker alone, and what it knows.
+// TestTrackedBesideReconfigure: what is reconfigured above leaves a tracker alone, and what it
+// knows.
 func TestTrackedBesideReconfigure(t *testing.T) {
 	plan := trackedPlan(budget.MiB)
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "a", Size: budget.MiB},

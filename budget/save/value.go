@@ -12,7 +12,8 @@ import (
 
 // leaf is what lies at a byte of a value of a type and has no parts of its own: which it is, from
 // its first byte. nil: no field is there.
-func leaf(known map[string]*typeLayout, t *typeLayout, at uint64) (path string, of *typeLayout, from uint64) {
+func leaf(known map[string]*typeLayout, t *typeLayout, at uint64) (
+	path string, of *typeLayout, from uint64) {
 	var b strings.Builder
 	for {
 		switch {

@@ -45,7 +45,7 @@ var targets = []target{
 	{work: "C pool 256 random", who: []string{unzeroed}, most: 0.85, of: byHand},
 	{work: "D empty scope", who: []string{library}, most: 0.42, of: floor},
 	{work: "D 8 objects", who: []string{library}, most: 1.7, of: byHand, reached: 1.8},
-	{work: "D 8 objects, 2 clean-ups", who: []string{library}, most: 1.45, of: floor, reached: 1.75},
+	{work: "D 8 objects, 2 clean-ups", who: []string{library}, most: 1.45, of: floor, reached: 1.65},
 	{work: "D 8 objects, 2 clean-ups", who: []string{withDefer}, most: 2, of: floor, reached: 2.2},
 	{work: "F push", who: []string{library, built}, most: 1.1, of: byHand, counted: true},
 	{work: "F push", who: []string{inList}, most: 1.5, of: byHand, counted: true},

@@ -266,6 +266,22 @@ static void headers_stay_bad(void) {
     }
 }
 
+/* Who writes 0 over the link of a parked block loses those behind it. When all are lost, nothing is parked any more. */
+static void parked_lost(void) {
+    small s = small_of(2);
+    uint64_t i;
+    upfront_heap_set(s.h, s.at[3] + 16, 0);
+    CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3) && s.h->parked == 1 && s.h->sizes == 0);
+    CHECK(upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_OK && upfront_heap_free(s.h, small_bytes(&s, 4)) == UPFRONT_OK);
+    upfront_heap_set(s.h, *upfront_heap_front(s.h, 96) + 16, 0);
+    for (i = 0; i < 2; i++)
+        CHECK(upfront_heap_alloc(s.h, 80, 16) != NULL);
+    s.h->parked = 2; /* as if another had been lost */
+    CHECK(upfront_heap_free(s.h, small_bytes(&s, 0)) == UPFRONT_OK && s.h->parked == 2 && s.h->sizes == 0);
+    CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
+    window_free(s.window, WINDOW);
+}
+
 static void walk_counts(void) {
     small s = small_new();
     s.h->map ^= UINT64_C(1) << 40;
@@ -382,6 +398,7 @@ void test_heap_misuse(void) {
     walk_bits();
     parked_bits();
     parked_beside();
+    parked_lost();
     links_overwritten();
     headers_stay_bad();
     walk_counts();

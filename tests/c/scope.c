@@ -78,8 +78,8 @@ static void scope_remembers(void) {
     b = upfront_scope_open(h);
     CHECK_EQ(h->arena.asked, 0);
     CHECK(upfront_scope_alloc(a, 7, 1) == NULL && h->arena.asked == 0);
-    CHECK(upfront_scope_alloc(b, SCOPE_SIZE + 2, 1) == NULL);
-    CHECK_EQ(h->arena.asked, UPFRONT_ASKED | (SCOPE_SIZE + 2));
+    CHECK(upfront_scope_alloc(b, SCOPE_SIZE + 2, UPFRONT_ALIGN_MAX) == NULL);
+    CHECK_EQ(h->arena.asked, UPFRONT_ASKED | (UPFRONT_ALIGN_MAX - 1) << UPFRONT_ASKED_MASK | (SCOPE_SIZE + 2));
     CHECK_EQ(upfront_scope_close(b), UPFRONT_OK);
     CHECK_EQ(h->arena.asked, UPFRONT_ASKED | (SCOPE_SIZE + 1));
     CHECK_EQ(upfront_scope_close(a), UPFRONT_OK);

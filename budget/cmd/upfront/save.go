@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,7 @@ func newSaveCommand() *cobra.Command {
 }
 
 func diffCommand() *cobra.Command {
-	var maps []string
+	var names string
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "says where two snapshots differ first, and both values",
@@ -59,17 +58,20 @@ it all that was made has a name, with its scope, its label, and the line of code
 
 Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 		Args: trouble(cobra.ExactArgs(2)),
-		RunE: func(c *cobra.Command, names []string) error {
-			var files []io.Reader
-			for _, name := range append(slices.Clone(names), maps...) {
+		RunE: func(c *cobra.Command, args []string) error {
+			var files [3]io.Reader
+			for i, name := range append(args[:2:2], names) {
+				if name == "" && i == 2 {
+					break
+				}
 				file, err := os.Open(name)
 				if err != nil {
 					return ended{err, codeTrouble}
 				}
 				defer file.Close()
-				files = append(files, file)
+				files[i] = file
 			}
-			d, differ, err := save.DiffFiles(files[0], files[1], files[2:]...)
+			d, differ, err := save.DiffFiles(files[0], files[1], files[2])
 			switch {
 			case err != nil:
 				return ended{err, codeTrouble}
@@ -81,8 +83,7 @@ Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
 			return ended{code: codeDiffer}
 		},
 	}
-	c.Flags().StringArrayVar(&maps, "map", nil,
-		"a snapshot that a checked build wrote; may be given again")
+	c.Flags().StringVar(&names, "map", "", "a snapshot that a checked build wrote")
 	return c
 }
 

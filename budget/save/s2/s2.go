@@ -40,7 +40,8 @@ func Decompress(dst, packed []byte, most int) ([]byte, error) {
 		return dst, fmt.Errorf("save/s2: byte 0: %w", err)
 	}
 	if size > most {
-		return dst, fmt.Errorf("save/s2: byte 0: %d bytes were packed, and %d are the most that is asked for",
+		return dst, fmt.Errorf("save/s2: byte 0: %d bytes were packed, and %d are the most that "+
+			"is asked for",
 			size, most)
 	}
 	start := len(dst)
