@@ -11,8 +11,8 @@ import (
 // Buddy gives blocks of 2^k bytes that are aligned to their size, in any order, and takes them
 // back: pages that other arenas are made on, chunks of a world, textures. A request is rounded up
 // to the next power of two, and lies at the lowest address where there is room; a block that is
-// freed melts at once with its other half. Each operation takes at most log2 n steps of n smallest
-// blocks, LargestFree one.
+// freed melts at once with its other half. Each operation is O(log n) for n smallest blocks,
+// LargestFree O(1).
 //
 // There is no header in a block: all of its bytes are the caller's, and neighbours begin where it
 // ends. Beside the blocks there are 136 bytes, and one for each smallest block. Double, foreign and
@@ -107,12 +107,13 @@ func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return size, refused("Buddy.SizeOf", code)
 }
 
-// Reset frees everything. The reserve and the counts of refusals stay. Cost: a byte for each
-// smallest block.
+// Reset frees everything. The reserve, the peaks and the counts of refusals stay. Cost: a byte for
+// each smallest block.
 func (b Buddy) Reset() { b.its().Reset() }
 
-// Reserve has the last free bytes refused to everybody, until it is 0 again: for clean-up after a
-// full. They may lie in small blocks.
+// Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it,
+// so that clean-up after a full finds room. What is kept may lie in small blocks; more than there
+// is keeps all, and what is live stays live.
 func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 
 // Phase gives the highest Used since the last phase began, and begins another.
@@ -137,7 +138,7 @@ func (b Buddy) Stats() BuddyStats {
 	size := x.End - x.First
 	return BuddyStats{
 		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used, Peak: x.Peak},
-		Live:  x.Live, Reserve: x.Reserve, Given: x.Given, Internal: x.Given - x.Asked,
+		Live:  x.Live, Reserve: min(x.Reserve, size), Given: x.Given, Internal: x.Given - x.Asked,
 		External: size - x.Used - x.Largest(), Failed: x.Failed, Scattered: x.Scattered,
 	}
 }
