@@ -42,6 +42,10 @@ var kept = map[string]func() (state func() any, err error){
 		a, err := arena.NewHeap(aligned(make([]byte, 4096)), 0)
 		return func() any { return a.Stats() }, err
 	},
+	"Buddy": func() (func() any, error) {
+		a, err := arena.NewBuddy(aligned(make([]byte, 4096)), 64)
+		return func() any { return a.Stats() }, err
+	},
 	"BlockPool": func() (func() any, error) {
 		a, err := arena.NewBlockPool[int64](aligned(make([]byte, 4096)))
 		return func() any { return a.Cap() }, err

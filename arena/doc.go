@@ -13,13 +13,15 @@
 //	BlockPool        equal things that come and go            Get inlined, 1      any chunk                   other sizes
 //	BlockHandlePool  those, named by who may outlive them     a Go call, 5        any chunk, by its handle    put by address
 //	Heap             any size, in any order: C libraries      a call into C, 16   any block                   stay in one piece
+//	Buddy            blocks of 2^k aligned to 2^k: pages      a call into C, 0    any block                   odd sizes without waste
 //
 //	NewBlock, BlockFrom   a block: at a multiple of 64; of the Go heap, or of another arena
 //	Ptr, Slice, String    pointers that may live in a block: offsets from a Base
 //	Inline                a short text that lies where it is declared
 //	Proxy, PoolProxy      before an allocator or a pool, for one client: totals, leaks, a trace
 //
-// Every operation is O(1), but walks, a Stack's Stats, the making of a pool and its Peak. Bytes are beside the block's own and its alignment.
+// Every operation is O(1), but walks, a Stack's Stats, a Heap's LargestFree, the making of a pool and its Peak; a Buddy's are
+// O(log n). Bytes are beside the block's own and its alignment.
 // The arena's header lies in the block's first bytes: the arena lives as long as the block, and a copy of the block is a copy
 // of its contents. What an arena is for bytes of any size is the interface Allocator; Freer and Reallocator say what some
 // can do beyond.

@@ -25,9 +25,11 @@ func TestEdges(t *testing.T) {
 	require.NoError(t, err)
 	heap, err := arena.NewHeap(block(), 0)
 	require.NoError(t, err)
+	buddy, err := arena.NewBuddy(block(), 64)
+	require.NoError(t, err)
 	sizes := []uint64{blockSize, 1<<38 - 1, 1 << 38, 1<<38 + 1, 1<<62 - 1, 1 << 62, 1 << 63, 1<<64 - 1<<20, 1<<64 - 2, 1<<64 - 1}
 	all := map[string]arena.Allocator{"Linear": linear, "LinearFar": linear.Far(), "Stack": stack, "StackFar": stack.Far(), "Ring": ring,
-		"Frame": frame, "FrameHandle": frame.Now(), "Heap": heap, "Proxy": arena.NewProxy("edges", heap)}
+		"Frame": frame, "FrameHandle": frame.Now(), "Heap": heap, "Buddy": buddy, "Proxy": arena.NewProxy("edges", heap)}
 	for name, a := range all {
 		for _, size := range sizes {
 			for align := uint64(1); align <= arena_c.AlignMax; align *= 2 {
@@ -40,12 +42,14 @@ func TestEdges(t *testing.T) {
 		}
 		assert.True(t, a.Alloc(8, 8) != nil, name)
 	}
-	p, q := linear.Alloc(64, 8), heap.Alloc(64, 8)
+	p, q, page := linear.Alloc(64, 8), heap.Alloc(64, 8), buddy.Alloc(64, 8)
 	failed := heap.Stats().Failed
 	for _, size := range sizes {
 		ok, err := linear.Resize(p, 64, size)
 		assert.True(t, !ok && err == nil, "Resize to %#x: %v", size, err)
 		r, err := heap.Realloc(q, size)
+		assert.True(t, r == nil && err == nil, "Realloc to %#x: %v", size, err)
+		r, err = buddy.Realloc(page, size)
 		assert.True(t, r == nil && err == nil, "Realloc to %#x: %v", size, err)
 	}
 	assert.Equal(t, failed+uint64(len(sizes)), heap.Stats().Failed)

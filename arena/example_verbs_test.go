@@ -95,6 +95,30 @@ func ExampleHeap() {
 	// 0 true
 }
 
+// Pages for other arenas: aligned to themselves, and given back in any order.
+func ExampleBuddy() {
+	const page = 4096
+	b := must(arena.NewBuddy(arena.NewBlock(64<<10, 64<<10), page))
+	wide := b.Alloc(3*page, 1) // of four pages
+	l := must(arena.NewLinear(arena.BlockFrom(b, page)))
+	fmt.Println(must(b.SizeOf(wide)), uintptr(wide)%(4*page), l.Alloc(3900, 8) != nil)
+	s := b.Stats()
+	fmt.Println(s.Live, "live of", s.Used/page, "pages, asked for", (s.Given-s.Internal)/page, "largest free", b.LargestFree()/page)
+	fmt.Println(b.Free(wide), b.Free(wide))
+	// Output:
+	// 16384 0 true
+	// 2 live of 5 pages, asked for 4 largest free 8
+	// <nil> arena: BUG: Buddy.Free: put twice
+}
+
+// A server has at most 1 MiB in buffers of 4 to 64 KiB. With so much memory, wherever it lies, it is never refused one.
+func ExampleRobsonBound() {
+	bound := arena.RobsonBound(1<<20, 64<<10, 4<<10)
+	fmt.Println(bound>>10, "KiB of blocks, in a block of", arena.BuddySize(bound+64<<10, 4<<10)>>10)
+	// Output:
+	// 3072 KiB of blocks, in a block of 3140
+}
+
 // A client that is full to the brim can't even tidy up, unless something was kept back for that.
 func ExampleHeap_Reserve() {
 	h := must(arena.NewHeap(arena.NewBlock(8192, 64), 0))

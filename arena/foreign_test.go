@@ -37,4 +37,9 @@ func TestAddressesInGoObjects(t *testing.T) {
 	heap, err := arena.NewHeap(block(), 0)
 	require.NoError(t, err)
 	assert.ErrorContains(t, heap.Free(p), "BUG")
+	buddy, err := arena.NewBuddy(block(), 64)
+	require.NoError(t, err)
+	assert.ErrorContains(t, buddy.Free(p), "BUG")
+	_, err = buddy.Realloc(p, 8)
+	assert.ErrorContains(t, err, "BUG")
 }

@@ -171,8 +171,12 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	if err != nil {
 		return fmt.Errorf("arena: HeapMaker.Delete of a %T: %w", *new(T), err)
 	}
-	if size != uint64(unsafe.Sizeof(*x)) {
-		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, unsafe.Sizeof(*x))
+	want := uint64(unsafe.Sizeof(*x))
+	if b, ok := h.(rounds); ok {
+		want = b.sizeFor(want, arena_c.AlignOf[T]())
+	}
+	if size != want {
+		return fmt.Errorf("arena: BUG: HeapMaker.Delete of a %T: its block has %d bytes, not %d", *new(T), size, want)
 	}
 	defer func() { err = errors.Join(err, h.Free(unsafe.Pointer(x))) }()
 	return m.finalizer(x)

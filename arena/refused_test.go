@@ -38,7 +38,8 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Stack": of(stack), "StackFar": of(made(arena.NewStack(block(1024))).Far()),
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
 		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048), 0))),
-		"Pool": func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
+		"Buddy": of(made(arena.NewBuddy(block(2048), 64))),
+		"Pool":  func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
 			x, h := handles.Get()
 			assert.Equal(t, x == nil, h == 0)
@@ -97,8 +98,12 @@ func TestARingThatIsRefusedDoesNotWrap(t *testing.T) {
 
 func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	linear, heap := made(arena.NewLinear(block(1024))), made(arena.NewHeap(block(2048), 0))
-	p, q := linear.Alloc(32, 8), heap.Alloc(64, 16)
+	buddy := made(arena.NewBuddy(block(4096), 64))
+	p, q, page := linear.Alloc(32, 8), heap.Alloc(64, 16), buddy.Alloc(128, 1)
 	arena_c.FailAt(1)
+	same, err := buddy.Realloc(page, 100)
+	assert.Equal(t, page, same)
+	require.NoError(t, err)
 	ok, err := linear.Resize(p, 32, 16)
 	assert.True(t, ok)
 	require.NoError(t, err)
@@ -120,5 +125,13 @@ func TestAResizeIsARequestWhenItGrows(t *testing.T) {
 	assert.EqualValues(t, 48, size)
 	moved, err = heap.Realloc(q, 512)
 	assert.NotNil(t, moved)
+	require.NoError(t, err)
+	arena_c.FailAt(1)
+	larger, err := buddy.Realloc(page, 512)
+	assert.Nil(t, larger)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, buddy.Stats().Failed)
+	larger, err = buddy.Realloc(page, 512)
+	assert.NotNil(t, larger)
 	require.NoError(t, err)
 }

@@ -33,6 +33,7 @@
 #include "ring.h"
 #include "frame.h"
 #include "heap.h"
+#include "buddy.h"
 #include "scope.h"
 #include "map.h"
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLuaLivesInAHeap: 8 MiB to the brim, Lua's own error, on again, and one free block at the end.
-func TestLuaLivesInAHeap(t *testing.T) {
+// TestLuaLivesInAnArena: in a heap and in a buddy; 8 MiB to the brim, Lua's own error, on again, and all free at the end.
+func TestLuaLivesInAnArena(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a C compiler")
 	}
@@ -28,6 +28,10 @@ func TestLuaLivesInAHeap(t *testing.T) {
 		"release":    {"-O2"},
 		"sanitizers": {"-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"},
 		"checked":    {"-O1", "-DUPFRONT_CHECKED"},
+
+		"buddy, release":    {"-O2", "-DIN_BUDDY"},
+		"buddy, sanitizers": {"-O1", "-DIN_BUDDY", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"},
+		"buddy, checked":    {"-O1", "-DIN_BUDDY", "-DUPFRONT_CHECKED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "client")

@@ -30,6 +30,7 @@ var zeros = map[string]any{
 	"arena.Base":            arena.Base{},
 	"arena.BlockHandlePool": arena.BlockHandlePool[frog]{},
 	"arena.BlockPool":       arena.BlockPool[frog]{},
+	"arena.Buddy":           arena.Buddy{},
 	"arena.Frame":           arena.Frame{},
 	"arena.FrameHandle":     arena.FrameHandle{},
 	"arena.Handle":          arena.Handle[frog](0),

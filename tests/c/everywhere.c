@@ -15,6 +15,7 @@ static void *kind_stack(void *block, uint64_t size, uint64_t align) { return (vo
 static void *kind_ring(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_ring_init(block, size); }
 static void *kind_frame(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_frame_init(block, size, 2); }
 static void *kind_heap(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_heap_init(block, size, 0); }
+static void *kind_buddy(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_buddy_init(block, size, 64); }
 
 enum { KIND_CHUNK = 24 };
 
@@ -32,6 +33,8 @@ static void *stack_far_get(void *a, uint64_t size, uint64_t align) { return upfr
 static void *ring_get(void *a, uint64_t size, uint64_t align) { return upfront_ring_alloc((upfront_ring *)a, size, align); }
 static void *frame_get(void *a, uint64_t size, uint64_t align) { return upfront_frame_alloc((upfront_frame *)a, size, align); }
 static void *heap_get(void *a, uint64_t size, uint64_t align) { return upfront_heap_alloc((upfront_heap *)a, size, align); }
+
+static void *buddy_get(void *a, uint64_t size, uint64_t align) { return upfront_buddy_alloc((upfront_buddy *)a, size, align); }
 
 static void *both_get(void *a, uint64_t size, uint64_t align) { return size % 2 == 0 ? near_get(a, size, align) : far_get(a, size, align); }
 
@@ -60,7 +63,8 @@ static const kind kinds[] = {
     {"stack", kind_stack, stack_get, 0},        {"far stack", kind_stack, stack_far_get, 0},
     {"both stacks", kind_stack, stack_both_get, 0}, {"ring", kind_ring, ring_get, 0},
     {"frame", kind_frame, frame_get, 0},        {"heap", kind_heap, heap_get, 0},
-    {"pool", kind_pool, pool_get, KIND_CHUNK},  {"handles", kind_handles, handle_get, KIND_CHUNK},
+    {"buddy", kind_buddy, buddy_get, 0},        {"pool", kind_pool, pool_get, KIND_CHUNK},
+    {"handles", kind_handles, handle_get, KIND_CHUNK},
 };
 
 enum { KIND_MOST = 96 };

@@ -14,6 +14,8 @@ int main(void) {
     test_pool_large();
     test_heap();
     test_heap_misuse();
+    test_buddy();
+    test_buddy_misuse();
     test_scope();
     test_scope_temp();
     test_map();

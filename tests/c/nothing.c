@@ -14,6 +14,7 @@ static union nothing_header {
     upfront_ring ring;
     upfront_frame frame;
     upfront_heap heap;
+    upfront_buddy buddy;
     upfront_row row;
     upfront_map map;
     unsigned char bytes[8 * UPFRONT_LINE];
@@ -118,6 +119,29 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     nothing_is_touched();
 }
 
+static void nothing_buddy(upfront_buddy *b, unsigned char *w) {
+    upfront_buddy_range range;
+    uint64_t count;
+    NO(upfront_buddy_alloc(b, 0, 1));
+    CHECK_EQ(upfront_buddy_free(b, NULL), b == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
+    REFUSED(upfront_buddy_free(b, w));
+    NO(upfront_buddy_realloc(b, NULL, 8));
+    NO(upfront_buddy_realloc(b, w, 8));
+    REFUSED(upfront_buddy_size_of(b, NULL));
+    REFUSED(upfront_buddy_size_of(b, w));
+    upfront_buddy_reset(b);
+    NO(upfront_buddy_largest(b));
+    upfront_buddy_reserve(b, 64);
+    NO(upfront_buddy_phase(b));
+    REFUSED(upfront_buddy_walk(b, &range, 1, &count));
+    REFUSED(upfront_buddy_walk(b, NULL, 0, NULL));
+    NO(upfront_buddy_hook(b, NULL, 0, 8));
+    NO(upfront_buddy_hook(b, w, 8, 0));
+    if (b != NULL)
+        CHECK(holds(b, sizeof *b, 0));
+    nothing_is_touched();
+}
+
 static void nothing_ends_here(void *arg) { ++*(int *)arg; }
 
 static void nothing_scope(upfront_scopes *h, uint64_t gen) {
@@ -192,6 +216,8 @@ static void nothing_is_made(unsigned char *w) {
             NO(upfront_ring_init(block, sizes[i]));
             NO(upfront_frame_init(block, sizes[i], 2));
             NO(upfront_heap_init(block, sizes[i], 0));
+            NO(upfront_buddy_init(block, sizes[i], 64));
+            NO(upfront_buddy_init(w, 4096, sizes[i] == UPFRONT_LINE ? 0 : sizes[i])); /* smallest blocks of so many bytes */
             NO(upfront_arena_init(block, sizes[i], 64));
             NO(upfront_arena_init(block, 256, sizes[i] == UPFRONT_LINE ? 256 : sizes[i])); /* a header of so many bytes */
             NO(j == 1 && i > 3 ? NULL : upfront_pool_make(block, sizes[i], 8, 8, 0)); /* takes as much as a pool may have */
@@ -201,6 +227,10 @@ static void nothing_is_made(unsigned char *w) {
     NO(upfront_pool_size(8, 8, 0, 0));
     NO(upfront_frame_size(0, 2));
     NO(upfront_frame_size(64, 0));
+    NO(upfront_buddy_size(64, 0));
+    NO(upfront_buddy_robson_bound(0, 64, 64));
+    NO(upfront_buddy_robson_bound(64, 0, 0));
+    NO(upfront_buddy_robson_bound(UINT64_MAX, 64, 64));
     REFUSED(upfront_pool_init(NULL, w, 1, 8, 8, 1, 0));
     REFUSED(upfront_pool_init(&pool, NULL, 1, 8, 8, 1, 0));
     REFUSED(upfront_pool_init(&pool, w, 0, 8, 8, 1, 0));
@@ -262,6 +292,7 @@ void test_nothing(void) {
         nothing_ring(null ? NULL : &ZEROS->ring, w);
         nothing_frame(null ? NULL : &ZEROS->frame);
         nothing_heap(null ? NULL : &ZEROS->heap, w);
+        nothing_buddy(null ? NULL : &ZEROS->buddy, w);
         nothing_scope(null ? NULL : &ZEROS->row.arena, 0);
         nothing_scope(null ? NULL : &ZEROS->row.arena, 1);
         nothing_map(null ? NULL : &ZEROS->map);

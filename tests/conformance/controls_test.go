@@ -177,11 +177,18 @@ func TestTheSuiteCatchesWrongArenas(t *testing.T) {
 		{"a heap that frees twice", 8192, wrongHeap("frees twice")},
 		{"a heap that never melts", 8192, wrongHeap("never melts")},
 		{"a heap that splits too early", 8192, wrongHeap("splits too early")},
+		{"a buddy that gives the highest", 8192, wrongBuddy("the highest")},
+		{"a buddy that aligns to the half", 8192, wrongBuddy("aligns to the half")},
+		{"a buddy that frees twice", 8192, wrongBuddy("frees twice")},
+		{"a buddy that frees inside of a block", 8192, wrongBuddy("frees inside of a block")},
+		{"a buddy that never melts", 8192, wrongBuddy("never melts")},
+		{"a buddy that grows over another", 8192, wrongBuddy("grows over another")},
 	} {
 		assert.True(t, caught(wrong.size, wrong.open), "the suite lets %q pass", wrong.name)
 	}
 	// and the same search finds nothing in the right ones
-	for _, right := range append(subjects, subject{"a heap without a bug", 0, wrongHeap("")}) {
+	for _, right := range append(subjects, subject{"a heap without a bug", 0, wrongHeap("")},
+		subject{"a buddy without a bug", 0, wrongBuddy("")}) {
 		assert.False(t, caught(max(right.least, 2048), right.open), right.name)
 	}
 }

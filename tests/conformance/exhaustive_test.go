@@ -28,6 +28,10 @@ var every = []struct {
 	{"rewind to an older mark", func(s *session) error { return s.rewind(1, 0) }},
 	{"alloc 40 by 32", func(s *session) error { return s.alloc(40, 32) }},
 	{"reset", (*session).reset},
+	{"alloc 100", func(s *session) error { return s.alloc(100, 1) }},
+	{"alloc 200", func(s *session) error { return s.alloc(200, 1) }},
+	{"resize the first to 150", func(s *session) error { return s.resize(0, 150) }},
+	{"resize the first to 1", func(s *session) error { return s.resize(0, 1) }},
 }
 
 // TestAllShortPrograms runs each program of seven steps, and with it all shorter ones, on a stack of 192 bytes, on a ring
@@ -57,6 +61,10 @@ func TestAllShortPrograms(t *testing.T) {
 	t.Run("stack, both ends", func(t *testing.T) {
 		ops := []int{1, 4, 5, 8, 9, far + 1, far + 4, far + 5, far + 8, far + 9}
 		allPrograms(t, heapBlock(t, 128+192, 64), openStackEnds, steps, ops)
+	})
+	t.Run("buddy", func(t *testing.T) { // of 7 smallest blocks, the first at an odd one
+		block := heapBlock(t, 2048, 2048)[128:]
+		allPrograms(t, block[:192+7*64], openBuddy(64), steps, []int{0, 2, 13, 14, 5, 6, 15, 16})
 	})
 	t.Run("linear", func(t *testing.T) {
 		allPrograms(t, heapBlock(t, 128+96, 64), openLinear, steps, []int{0, 1, 2, 3, 4, 8, 9, 10})

@@ -42,6 +42,8 @@ var subjects = []subject{
 	{"Heap", 500, openHeap},
 	{"Heap with front lists", 1200, openParkingHeap},
 	{"Heap of edges", 9 * arena_c.Edge / 4, openHeap},
+	{"Buddy of 64 bytes", 512, openBuddy(64)},
+	{"Buddy of 1 KiB", 8 << 10, openBuddy(1 << 10)},
 }
 
 func bounds(block []byte) (start, end uint64) {

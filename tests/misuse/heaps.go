@@ -53,6 +53,49 @@ var heaps = []line{
 	}, []answer{
 		{every, "seal", "arena: BUG: Heap…", told},
 	}, ""},
+	{"free, realloc or SizeOf of a buddy's freed, foreign or interior block", []program{
+		{name: "free a buddy's block twice", says: "put twice", run: freesPage(func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer {
+			check(b.Free(block))
+			return block
+		})},
+		{name: "free inside a buddy's free block", says: "put twice", run: freesPage(func(b arena.Buddy,
+			block unsafe.Pointer) unsafe.Pointer {
+			check(b.Free(block))
+			return unsafe.Add(block, 64)
+		})},
+		{name: "free of a block that no buddy gave", says: "not from here", run: freesPage(func(arena.Buddy,
+			unsafe.Pointer) unsafe.Pointer {
+			return unsafe.Pointer(new(Frog))
+		})},
+		{name: "free inside a buddy's block", says: "inside a chunk, not at its start", run: freesPage(func(_ arena.Buddy,
+			block unsafe.Pointer) unsafe.Pointer {
+			return unsafe.Add(block, 64)
+		})},
+		{name: "free in a buddy that was reset", says: "put twice", run: freesPage(func(b arena.Buddy,
+			block unsafe.Pointer) unsafe.Pointer {
+			b.Reset()
+			return block
+		})},
+		{name: "realloc of a buddy's freed block", says: "put twice", run: func(wrong bool) {
+			b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			block := b.Alloc(128, 1)
+			if wrong {
+				check(b.Free(block))
+			}
+			_, err := b.Realloc(block, 500)
+			check(err)
+		}},
+		{name: "Delete of another size in a buddy", says: "its block has 128 bytes, not 64", run: func(wrong bool) {
+			b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			frog := heapFrogs.New(b)
+			if wrong {
+				frog = (*Frog)(b.Alloc(128, 1))
+			}
+			check(heapFrogs.Delete(b, frog))
+		}},
+	}, []answer{
+		{every, "block's state", "arena: BUG: …", told},
+	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {
 			stack := made(arena.NewStack(arena.NewBlock(4096, 64)))
@@ -116,6 +159,18 @@ var heaps = []line{
 }
 
 var heapFrogs = arena.HeapOf[Frog](nil)
+
+// freesPage is a program that frees a block of a buddy, or what it takes for one after it did something to the buddy.
+func freesPage(instead func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer) func(wrong bool) {
+	return func(wrong bool) {
+		b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+		block := b.Alloc(128, 1)
+		if wrong {
+			block = instead(b, block)
+		}
+		check(b.Free(block))
+	}
+}
 
 // frees is a program that frees a block, or what it takes for one after it did something to the heap.
 func frees(instead func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer) func(wrong bool) {

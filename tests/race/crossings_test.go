@@ -188,6 +188,8 @@ func TestWhatCrosses(t *testing.T) {
 	require.NoError(t, err)
 	h, err := arena.NewHeap(s.BytesUnzeroed(4096, 64), 0)
 	require.NoError(t, err)
+	pages, err := arena.NewBuddy(s.BytesUnzeroed(4096, 64), 64)
+	require.NoError(t, err)
 	x := pool.Get()
 	inner := func(work func(scope.Scope)) func() {
 		scratch := b.Scratch(0, 0)
@@ -210,6 +212,7 @@ func TestWhatCrosses(t *testing.T) {
 		"Stack.Rewind of the arena":  func() { _ = st.Rewind(st.Mark()) },
 		"Frame.Next of the arena":    func() { f.Next() },
 		"Heap of the arena":          func() { _ = onHeap.Delete(h, onHeap.New(h)) },
+		"Buddy of the arena":         func() { _ = pages.Free(pages.Alloc(8, 8)) },
 	} {
 		assert.GreaterOrEqual(t, crossings(do), int64(rounds), name)
 	}

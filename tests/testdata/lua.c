@@ -1,4 +1,4 @@
-/* lua.c - Lua in a heap: to the brim, "not enough memory", on again, and back to one free block. */
+/* lua.c - Lua in a heap, or with -DIN_BUDDY in a buddy: to the brim, "not enough memory", on again, and back to what was free. */
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
@@ -7,9 +7,19 @@
 
 #include "upfront.h"
 
-#define HEAP_SIZE (8u << 20)
+#ifdef IN_BUDDY
+typedef upfront_buddy lua_arena;
+#define ARENA(verb) upfront_buddy_##verb
+#define INIT(block, size) upfront_buddy_init(block, size, 64)
+#define NOT_SERVED scattered /* as many bytes were free */
+#else
+typedef upfront_heap lua_arena;
+#define ARENA(verb) upfront_heap_##verb
+#define INIT(block, size) upfront_heap_init(block, size, 0)
+#define NOT_SERVED bounded /* not every block was looked at */
+#endif
 
-static _Alignas(64) unsigned char block[HEAP_SIZE];
+static _Alignas(64) unsigned char block[8u << 20];
 static int failures;
 
 static void check(int condition, const char *what) {
@@ -19,13 +29,13 @@ static void check(int condition, const char *what) {
     }
 }
 
-static void report(const upfront_heap *h, const char *when) {
+static void report(const lua_arena *h, const char *when) {
     uint64_t count;
-    int code = upfront_heap_walk(h, NULL, 0, &count);
-    printf("%s: used %llu of %llu, peak %llu, %llu live, %llu refused, %llu of them by the bound, largest free %llu\n", when,
+    int code = ARENA(walk)(h, NULL, 0, &count);
+    printf("%s: used %llu of %llu, peak %llu, %llu live, %llu refused, %llu of them all the same, largest free %llu\n", when,
            (unsigned long long)h->used, (unsigned long long)(h->end - h->first), (unsigned long long)h->peak,
-           (unsigned long long)h->live, (unsigned long long)h->failed, (unsigned long long)h->bounded,
-           (unsigned long long)upfront_heap_largest(h));
+           (unsigned long long)h->live, (unsigned long long)h->failed, (unsigned long long)h->NOT_SERVED,
+           (unsigned long long)ARENA(largest)(h));
     check(code == UPFRONT_OK, "the walk");
 }
 
@@ -75,9 +85,9 @@ static const char goes_on[] =
     "return sum";
 
 int main(void) {
-    upfront_heap *h = upfront_heap_init(block, sizeof block, 0);
-    uint64_t room = upfront_heap_largest(h);
-    lua_State *lua = lua_newstate(upfront_heap_hook, h);
+    lua_arena *h = INIT(block, sizeof block);
+    uint64_t room = ARENA(largest)(h);
+    lua_State *lua = lua_newstate(ARENA(hook), h);
     int round, brim, huge, half, whole, on;
     check(lua != NULL, "a state");
     luaL_openlibs(lua);
@@ -101,7 +111,7 @@ int main(void) {
     }
     lua_close(lua);
     report(h, "closed");
-    check(h->used == 0 && h->live == 0 && upfront_heap_largest(h) == room, "one free block again");
+    check(h->used == 0 && h->live == 0 && ARENA(largest)(h) == room, "all is free again");
     puts(failures == 0 ? "ok" : "FAILED");
     return failures != 0;
 }

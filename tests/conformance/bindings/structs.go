@@ -23,6 +23,8 @@ var Structs = [][2]reflect.Type{
 	pair[arena_c.Frame, C.upfront_frame](),
 	pair[arena_c.Heap, C.upfront_heap](),
 	pair[arena_c.HeapRange, C.upfront_heap_range](),
+	pair[arena_c.Buddy, C.upfront_buddy](),
+	pair[arena_c.BuddyRange, C.upfront_buddy_range](),
 	pair[arena_c.Scopes, C.upfront_scopes](),
 	pair[arena_c.Record, C.upfront_record](),
 	pair[arena_c.Row, C.upfront_row](),

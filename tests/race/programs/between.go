@@ -82,7 +82,7 @@ var works = map[string]func(p *play, worker int) func(){
 	},
 	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.NextFrame()); must(b.NextFrame()) }),
 	"load":   withOwn(loadAndRewind),
-	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork,
+	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork, "buddy": buddyWork,
 	"blocks": func(p *play, worker int) func() {
 		pool := newChunks(p, worker)
 		return func() { must(pool.Put(pool.Get())); pool.Peak() }
@@ -167,6 +167,23 @@ func ringWork(p *play, worker int) func() {
 		r.Alloc(1400, 8)
 		must(r.Free(two))
 		r.Reset()
+	}
+}
+
+func buddyWork(p *play, worker int) func() {
+	b := newBuddy(p, worker)
+	return func() {
+		q := b.Alloc(8, 8)
+		b.Alloc(8, 8)
+		q, err := b.Realloc(q, 99)
+		must(err)
+		_, err = b.SizeOf(q)
+		must(err)
+		must(b.Free(q))
+		b.LargestFree()
+		b.Phase()
+		b.Reserve(0)
+		b.Reset()
 	}
 }
 

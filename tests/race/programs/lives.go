@@ -174,6 +174,27 @@ var ends = map[string]func(p *play) (*frog, func()){
 		x := onHeap.New(h)
 		return x, func() { h.Reset() } // end/heap-reset second
 	},
+	"buddy-free": func(p *play) (*frog, func()) {
+		b := newBuddy(p, 0)
+		x := onHeap.New(b)
+		return x, func() { must(onHeap.Delete(b, x)) } // end/buddy-free second
+	},
+	"buddy-realloc": func(p *play) (*frog, func()) {
+		b := newBuddy(p, 0)
+		x := onHeap.New(b)
+		onHeap.New(b)
+		return x, func() { _, err := b.Realloc(unsafe.Pointer(x), 500); must(err) } // end/buddy-realloc second
+	},
+	"buddy-shrink": func(p *play) (*frog, func()) {
+		b := newBuddy(p, 0)
+		at := b.Alloc(500, 8)
+		return (*frog)(unsafe.Add(at, 300)), func() { _, err := b.Realloc(at, 64); must(err) } // end/buddy-shrink second
+	},
+	"buddy-reset": func(p *play) (*frog, func()) {
+		b := newBuddy(p, 0)
+		x := onHeap.New(b)
+		return x, func() { b.Reset() } // end/buddy-reset second
+	},
 	"proxy-put": func(p *play) (*frog, func()) {
 		chunks := arena.NewPoolProxy("y", newChunks(p, 0))
 		x := chunks.Get()

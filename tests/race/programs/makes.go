@@ -56,6 +56,12 @@ func newHeap(p *play, worker int) arena.Heap {
 	return h
 }
 
+func newBuddy(p *play, worker int) arena.Buddy {
+	b, err := arena.NewBuddy(blockOf(p, worker), 64)
+	must(err)
+	return b
+}
+
 func newChunks(p *play, worker int) arena.BlockPool[frog] {
 	pool, err := arena.NewBlockPool[frog](blockOf(p, worker))
 	must(err)

@@ -58,6 +58,7 @@ var uses = map[string]func(*play){
 	"heap":          func(p *play) { h := newHeap(p, 0); p.both(func() { h.Alloc(8, 8) }) },                // use/heap both
 	"heap-free":     frees,
 	"heap-object":   func(p *play) { h := newHeap(p, 0); p.both(func() { onHeap.New(h) }) },                      // use/heap-object both
+	"buddy":         func(p *play) { b := newBuddy(p, 0); p.both(func() { b.Alloc(8, 8) }) },                     // use/buddy both
 	"proxy":         func(p *play) { x := arena.NewProxy("x", newHeap(p, 0)); p.both(func() { x.Alloc(8, 8) }) }, // use/proxy both
 	"blocks":        func(p *play) { pool := newChunks(p, 0); p.both(func() { pool.Get() }) },                    // use/blocks both
 }

@@ -1,0 +1,359 @@
+#include "buddy.h"
+
+/* One at a time: the checked build looks. */
+#ifdef UPFRONT_CHECKED
+static int buddy_enter(upfront_buddy *b) {
+    if (__atomic_exchange_n(&b->busy, 1, __ATOMIC_ACQUIRE) == 0)
+        return 1;
+    __atomic_fetch_add(&b->raced, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void buddy_leave(upfront_buddy *b) { __atomic_store_n(&b->busy, 0, __ATOMIC_RELEASE); }
+#else
+#define buddy_enter(b) 1
+#define buddy_leave(b) ((void)(b))
+#endif
+
+static uint64_t buddy_blocks(uint64_t order) { return UINT64_C(1) << order; }
+
+static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->smallest << order; }
+
+static uint64_t buddy_free(const upfront_buddy *b) { return b->end - b->first - b->used; }
+
+static char *buddy_address(const upfront_buddy *b, uint64_t from) {
+    return (char *)(uintptr_t)b + b->first + (from - b->low) * b->smallest;
+}
+
+/* The bytes of the blocks that this one is in, from an order up, as their halves say now. Halves
+ * that melt lose theirs. */
+static void buddy_rise(upfront_buddy *b, uint64_t from, uint64_t order) {
+    int right;
+    for (; order <= upfront_buddy_order(b->root); order++) {
+        uint64_t at = upfront_buddy_at(from, order);
+        uint8_t byte;
+        if (!upfront_buddy_is_inside(b, at))
+            continue;
+        byte = upfront_buddy_sum(b, at);
+        if (byte == *upfront_buddy_byte(b, at))
+            return;
+        *upfront_buddy_byte(b, at) = byte;
+        if (order > 1 && byte == upfront_buddy_whole(order))
+            for (right = 0; right < 2; right++)
+                *upfront_buddy_byte(b, upfront_buddy_half(b, at, right)) = 0;
+    }
+}
+
+static void buddy_set(upfront_buddy *b, uint64_t from, uint64_t order, int live) {
+    uint8_t *byte = upfront_buddy_byte(b, upfront_buddy_at(from, order + (order == 0)));
+    int half = from % 2 == 0 ? UPFRONT_BUDDY_LEFT : UPFRONT_BUDDY_RIGHT;
+    if (order > 0)
+        *byte = live ? UPFRONT_BUDDY_LIVE : upfront_buddy_whole(order);
+    else
+        *byte = (uint8_t)(live ? *byte | half : *byte & ~half);
+}
+
+/* A whole block of the order `had` is cut until its first part has `order`, and is live; the other
+ * parts are free. */
+static void buddy_cut(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
+    uint64_t j;
+    for (j = had; j > order; j--) {
+        *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = (uint8_t)(UPFRONT_BUDDY_SPLIT + j);
+        if (j > 1)
+            buddy_set(b, from + buddy_blocks(j - 1), j - 1, 0);
+    }
+    buddy_set(b, from, order, 1);
+    buddy_rise(b, from, had + 1);
+}
+
+/* The order of a block of so many bytes. */
+static uint64_t buddy_order(const upfront_buddy *b, uint64_t bytes) {
+    uint64_t more = (bytes - 1) >> __builtin_ctzll(b->smallest);
+    return bytes <= b->smallest ? 0 : 64 - (uint64_t)__builtin_clzll(more);
+}
+
+/* Whether the reserve allows it. */
+static int buddy_may(const upfront_buddy *b, uint64_t bytes) {
+    return bytes <= buddy_free(b) && b->reserve <= buddy_free(b) - bytes;
+}
+
+/* What was asked for got a block of the order, and is in `used`. */
+static void buddy_count(upfront_buddy *b, uint64_t asked, uint64_t order) {
+    b->asked += asked;
+    b->given += buddy_bytes(b, order);
+    if (b->peak < b->used)
+        b->peak = b->used;
+    if (b->phase < b->used)
+        b->phase = b->used;
+}
+
+upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest) {
+    upfront_buddy *b = (upfront_buddy *)block;
+    uint64_t base = (uint64_t)(uintptr_t)block, count, first, low, high, bit;
+    if (!upfront_is_align(smallest) || smallest < UPFRONT_BUDDY_LEAST ||
+        !upfront_is_block(block, size, sizeof *b + 2 + smallest))
+        return NULL;
+    count = (size - sizeof *b - 1) / (smallest + 1);
+    first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
+    if (first + count * smallest > size) { /* by less than a smallest block, lost to rounding up */
+        count--;
+        first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;
+    }
+    if (count == 0 || count > UPFRONT_BUDDY_MOST)
+        return NULL;
+    UPFRONT_UNPOISON(b, first);
+    memset(b, 0, sizeof *b);
+    b->first = first;
+    b->end = first + count * smallest;
+    b->smallest = smallest;
+    b->low = ((base + first) & (UPFRONT_ALIGN_MAX - 1)) / smallest;
+    low = b->low & ~UINT64_C(1);
+    high = ((b->low + count + 1) & ~UINT64_C(1)) - 1;
+    bit = 63 - (uint64_t)__builtin_clzll(low ^ high); /* the highest in which the ends differ */
+    b->root = high >> bit << bit;
+    upfront_buddy_reset(b);
+    return b;
+}
+
+uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest) {
+    uint64_t count;
+    if (smallest == 0)
+        return 0;
+    count = bytes / smallest + (bytes % smallest != 0);
+    return sizeof(upfront_buddy) + 1 + count + smallest - 1 + count * smallest;
+}
+
+void upfront_buddy_reset(upfront_buddy *b) {
+    uint64_t from, high, order;
+    if (b == NULL || b->root == 0)
+        return;
+    high = upfront_buddy_high(b);
+    b->used = b->live = b->given = b->asked = 0;
+    memset(b + 1, 0, (size_t)(((high + 1) & ~UINT64_C(1)) - (b->low & ~UINT64_C(1)) - 1));
+    upfront_mark_dead((char *)b + b->first, b->end - b->first);
+    if (b->low % 2 != 0)
+        buddy_set(b, b->low - 1, 0, 1);
+    if (high % 2 != 0)
+        buddy_set(b, high, 0, 1);
+    for (from = b->low; from < high; from += buddy_blocks(order)) {
+        order = 0;
+        while (from % buddy_blocks(order + 1) == 0 && buddy_blocks(order + 1) <= high - from)
+            order++;
+        buddy_set(b, from, order, 0);
+        buddy_rise(b, from, order + 1);
+    }
+}
+
+/* The lowest free block of an order or more; 0: none. */
+static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, uint64_t *had) {
+    uint64_t at = b->root, half;
+    for (;; at = half) {
+        uint64_t j = upfront_buddy_order(at);
+        uint8_t byte = *upfront_buddy_byte(b, at);
+        if ((byte & UPFRONT_BUDDY_LARGEST) <= order)
+            return 0;
+        if (byte == upfront_buddy_whole(j) || j == 1) {
+            *had = byte == upfront_buddy_whole(j) ? j : 0;
+            *from = at - buddy_blocks(j - 1) + (*had == 0 && (byte & UPFRONT_BUDDY_LEFT));
+            break;
+        }
+        half = upfront_buddy_half(b, at, 0);
+        if ((*upfront_buddy_byte(b, half) & UPFRONT_BUDDY_LARGEST) <= order)
+            half = upfront_buddy_half(b, at, 1);
+    }
+    /* of bytes that were overwritten nothing is given */
+    return *had >= order && *from >= b->low &&
+           *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
+           (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
+}
+
+static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
+    uint64_t from, had;
+    if (!buddy_may(b, buddy_bytes(b, order)) || !buddy_search(b, order, &from, &had)) {
+        b->failed++;
+        b->scattered += (uint64_t)buddy_may(b, buddy_bytes(b, order));
+        b->refused = size;
+        return NULL;
+    }
+    buddy_cut(b, from, had, order);
+    b->live++;
+    b->used += buddy_bytes(b, order);
+    buddy_count(b, size, order);
+    upfront_mark_live(buddy_address(b, from), buddy_bytes(b, order));
+    return buddy_address(b, from);
+}
+
+void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
+    void *p;
+    if (b == NULL || b->root == 0 || !upfront_is_align(align) || !buddy_enter(b))
+        return NULL;
+    size = upfront_size(size);
+    p = buddy_alloc(b, size, buddy_order(b, size < align ? align : size));
+    buddy_leave(b);
+    return p;
+}
+
+/* The live block that begins at p, or why there is none. */
+static upfront_buddy_found buddy_find(const upfront_buddy *b, const void *p) {
+    upfront_buddy_found f = {UPFRONT_FOREIGN, 0, 0};
+    uint64_t offset = upfront_distance(p, b) - b->first;
+    if (offset >= b->end - b->first)
+        return f;
+    f = upfront_buddy_find(b, b->low + offset / b->smallest);
+    if (f.code == UPFRONT_OK && buddy_address(b, f.from) != p)
+        f.code = UPFRONT_MISALIGNED;
+    return f;
+}
+
+static void buddy_end(upfront_buddy *b, uint64_t from, uint64_t order) {
+    b->used -= buddy_bytes(b, order);
+    b->live--;
+    upfront_mark_dead(buddy_address(b, from), buddy_bytes(b, order));
+    buddy_set(b, from, order, 0);
+    buddy_rise(b, from, order + 1);
+}
+
+int upfront_buddy_free(upfront_buddy *b, void *p) {
+    upfront_buddy_found f;
+    if (b == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (p == NULL)
+        return UPFRONT_OK;
+    if (!buddy_enter(b))
+        return UPFRONT_RACED;
+    f = buddy_find(b, p);
+    if (f.code == UPFRONT_OK)
+        buddy_end(b, f.from, f.order);
+    buddy_leave(b);
+    return f.code;
+}
+
+/* Whether the other halves up to an order lie behind the block and are free. */
+static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
+    if (from % buddy_blocks(order) != 0 || buddy_blocks(order) > upfront_buddy_high(b) - from)
+        return 0;
+    for (; had < order; had++) {
+        upfront_buddy_found other = upfront_buddy_find(b, from + buddy_blocks(had));
+        if (other.code != UPFRONT_DOUBLE || other.order != had)
+            return 0;
+    }
+    return 1;
+}
+
+static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
+    uint64_t j, more = buddy_bytes(b, order) - buddy_bytes(b, had);
+    upfront_mark_live(buddy_address(b, from + buddy_blocks(had)), more);
+    for (j = had + (had == 0); j < order; j++) {
+        *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = 0;
+        *upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(j), j)) = 0;
+    }
+    buddy_set(b, from, order, 1);
+    buddy_rise(b, from, order + 1);
+}
+
+static void *buddy_resize(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t size) {
+    uint64_t order = buddy_order(b, size), bytes = buddy_bytes(b, had);
+    char *p = buddy_address(b, from), *q;
+    int stays = order <= had || (buddy_may(b, buddy_bytes(b, order) - bytes) &&
+                                 buddy_can_grow(b, from, had, order));
+    if (!stays) {
+        q = (char *)buddy_alloc(b, size, order);
+        if (q != NULL) {
+            memcpy(q, p, (size_t)bytes);
+            buddy_end(b, from, had);
+        }
+        return q;
+    }
+    if (order > had) {
+        buddy_grow(b, from, had, order);
+    } else if (order < had) {
+        upfront_mark_dead(p + buddy_bytes(b, order), bytes - buddy_bytes(b, order));
+        buddy_cut(b, from, had, order);
+    }
+    b->used += buddy_bytes(b, order) - bytes;
+    buddy_count(b, size, order);
+    return p;
+}
+
+void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
+    upfront_buddy_found f;
+    void *q = NULL;
+    if (p == NULL)
+        return upfront_buddy_alloc(b, size, 1);
+    if (b == NULL || !buddy_enter(b))
+        return NULL;
+    f = buddy_find(b, p);
+    if (f.code == UPFRONT_OK)
+        q = buddy_resize(b, f.from, f.order, upfront_size(size));
+    buddy_leave(b);
+    return q;
+}
+
+int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
+    upfront_buddy_found f;
+    if (b == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (!buddy_enter((upfront_buddy *)(uintptr_t)b))
+        return UPFRONT_RACED;
+    f = buddy_find(b, p);
+    buddy_leave((upfront_buddy *)(uintptr_t)b);
+    return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
+}
+
+uint64_t upfront_buddy_largest(const upfront_buddy *b) {
+    uint64_t largest;
+    if (b == NULL || b->root == 0)
+        return 0;
+    largest = *upfront_buddy_byte(b, b->root) & UPFRONT_BUDDY_LARGEST;
+    return largest == 0 ? 0 : buddy_bytes(b, largest - 1);
+}
+
+void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes) {
+    if (b != NULL && b->root != 0)
+        b->reserve = bytes;
+}
+
+uint64_t upfront_buddy_phase(upfront_buddy *b) {
+    uint64_t peak;
+    if (b == NULL)
+        return 0;
+    peak = b->phase;
+    b->phase = b->used;
+    return peak;
+}
+
+void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size) {
+    (void)old;
+    if (size != 0)
+        return upfront_buddy_realloc((upfront_buddy *)buddy, p, size);
+    upfront_buddy_free((upfront_buddy *)buddy, p);
+    return NULL;
+}
+
+uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest) {
+    uint64_t end[40], orders, i, j; /* Li, in smallest blocks */
+    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || (largest & (largest - 1)) != 0 ||
+        largest < smallest || live > UPFRONT_OFFSET_MAX)
+        return 0;
+    live /= smallest;
+    orders = (uint64_t)(__builtin_ctzll(largest) - __builtin_ctzll(smallest));
+    end[0] = live;
+    for (i = 1; i <= orders && buddy_blocks(i) <= live; i++) {
+        uint64_t left = live - buddy_blocks(i), windows = 0;
+        for (j = 0; j < i; j++) {
+            uint64_t below = (end[j] + buddy_blocks(i) - 1) >> i, can = left >> j;
+            if (can < below - windows) {
+                windows += can;
+                break;
+            }
+            left -= (below - windows) << j;
+            windows = below;
+        }
+        if (j == i)
+            windows += left >> i;
+        end[i] = (windows + 1) << i;
+        if (end[i] < end[i - 1])
+            end[i] = end[i - 1];
+    }
+    return end[i - 1] * smallest;
+}

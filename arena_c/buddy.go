@@ -1,0 +1,182 @@
+package arena_c
+
+// #include "buddy.h"
+// #cgo nocallback upfront_buddy_init
+// #cgo noescape upfront_buddy_size
+// #cgo nocallback upfront_buddy_size
+// #cgo noescape upfront_buddy_alloc
+// #cgo nocallback upfront_buddy_alloc
+// #cgo noescape upfront_buddy_free
+// #cgo nocallback upfront_buddy_free
+// #cgo noescape upfront_buddy_realloc
+// #cgo nocallback upfront_buddy_realloc
+// #cgo noescape upfront_buddy_size_of
+// #cgo nocallback upfront_buddy_size_of
+// #cgo noescape upfront_buddy_reset
+// #cgo nocallback upfront_buddy_reset
+// #cgo noescape upfront_buddy_largest
+// #cgo nocallback upfront_buddy_largest
+// #cgo noescape upfront_buddy_phase
+// #cgo nocallback upfront_buddy_phase
+// #cgo noescape upfront_buddy_walk
+// #cgo nocallback upfront_buddy_walk
+// #cgo noescape upfront_buddy_robson_bound
+// #cgo nocallback upfront_buddy_robson_bound
+import "C"
+
+import "unsafe"
+
+// Buddy is the header of a buddy: buddy.h.
+type Buddy struct {
+	First, End, Smallest, Low, Root          uint64
+	Used, Peak, Phase, Reserve, Live         uint64
+	Given, Asked, Failed, Scattered, Refused uint64
+	Busy, Raced                              uint64
+}
+
+// BuddyLeast is the smallest block that a buddy may have, BuddyMost how many smallest blocks.
+const (
+	BuddyLeast = C.UPFRONT_BUDDY_LEAST
+	BuddyMost  = C.UPFRONT_BUDDY_MOST
+)
+
+// BuddyRange is a block of a buddy, as the walk names it.
+type BuddyRange struct{ Offset, Size, Live uint64 }
+
+var (
+	_ [unsafe.Sizeof(Buddy{})]byte      = [unsafe.Sizeof(C.upfront_buddy{})]byte{}
+	_ [unsafe.Sizeof(BuddyRange{})]byte = [unsafe.Sizeof(C.upfront_buddy_range{})]byte{}
+)
+
+func (b *Buddy) c() *C.upfront_buddy { return (*C.upfront_buddy)(checked(b)) }
+
+// BuddyInit is upfront_buddy_init.
+func BuddyInit(block unsafe.Pointer, size, smallest uint64) *Buddy {
+	b := C.upfront_buddy_init(block, C.uint64_t(size), C.uint64_t(smallest))
+	return (*Buddy)(unsafe.Pointer(b))
+}
+
+// BuddySize is upfront_buddy_size.
+func BuddySize(bytes, smallest uint64) uint64 {
+	return uint64(C.upfront_buddy_size(C.uint64_t(bytes), C.uint64_t(smallest)))
+}
+
+// RobsonBound is upfront_buddy_robson_bound.
+func RobsonBound(live, largest, smallest uint64) uint64 {
+	bound := C.upfront_buddy_robson_bound(C.uint64_t(live), C.uint64_t(largest), C.uint64_t(smallest))
+	return uint64(bound)
+}
+
+// outside says that p isn't in the buddy at all: cgo would look at the Go object there, and panic
+// over its pointers.
+func (b *Buddy) outside(p unsafe.Pointer) bool {
+	return uint64(uintptr(p))-uint64(uintptr(unsafe.Pointer(b))) >= b.End
+}
+
+// Alloc is upfront_buddy_alloc.
+func (b *Buddy) Alloc(size, align uint64) unsafe.Pointer {
+	if Checked && b.refuses(nil, size) {
+		return nil
+	}
+	return crossed(writes(&b.Used),
+		C.upfront_buddy_alloc(b.c(), C.uint64_t(size), C.uint64_t(align)))
+}
+
+// Free is upfront_buddy_free. In race builds the dead block is overwritten: a goroutine that still
+// reads it is reported.
+func (b *Buddy) Free(p unsafe.Pointer) Code {
+	if p == nil {
+		return OK
+	}
+	if b.outside(p) {
+		return Foreign
+	}
+	if Race {
+		size, code := b.SizeOf(p)
+		if code != OK {
+			return code
+		}
+		raceDead(p, uintptr(size))
+	}
+	return Code(crossed(writes(&b.Used), C.upfront_buddy_free(b.c(), p)))
+}
+
+// refuses asks before, whether there is room or not: a buddy can't take back what it gave. p is the
+// block that is to be larger, nil for a new one; one that has the bytes already stays where it is,
+// and is no request.
+func (b *Buddy) refuses(p unsafe.Pointer, size uint64) bool {
+	if p != nil {
+		if old, code := b.SizeOf(p); code != OK || size <= old {
+			return false
+		}
+	}
+	if !Refuse() {
+		return false
+	}
+	b.Failed++
+	b.Refused = size
+	return true
+}
+
+// Realloc is upfront_buddy_realloc: nil when it is refused, and SizeOf says whether p is why. The
+// race detector is told of the bytes that died; where the block moved they are the buddy's by then.
+func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
+	if p != nil && b.outside(p) || Checked && b.refuses(p, size) {
+		return nil
+	}
+	if !Race || p == nil {
+		return crossed(writes(&b.Used), C.upfront_buddy_realloc(b.c(), p, C.uint64_t(size)))
+	}
+	old, code := b.SizeOf(p)
+	q := crossed(writes(&b.Used), C.upfront_buddy_realloc(b.c(), p, C.uint64_t(size)))
+	if code != OK || q == nil {
+		return q
+	}
+	if q != p {
+		raceWrite(p, uintptr(old))
+	} else if kept, _ := b.SizeOf(q); kept < old {
+		raceWrite(unsafe.Add(p, kept), uintptr(old-kept))
+	}
+	return q
+}
+
+// SizeOf is upfront_buddy_size_of.
+func (b *Buddy) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
+	if b.outside(p) {
+		return 0, Foreign
+	}
+	found := int64(crossed(reads(&b.Used), C.upfront_buddy_size_of(b.c(), p)))
+	if found < 0 {
+		return 0, Code(found)
+	}
+	return uint64(found), OK
+}
+
+// Reset is upfront_buddy_reset.
+func (b *Buddy) Reset() {
+	if Race {
+		raceDead(unsafe.Add(unsafe.Pointer(b), b.First), uintptr(b.End-b.First))
+	}
+	crossed(writes(&b.Used), C.upfront_buddy_reset(b.c()))
+}
+
+// Largest is upfront_buddy_largest.
+func (b *Buddy) Largest() uint64 {
+	return uint64(crossed(reads(&b.Used), C.upfront_buddy_largest(b.c())))
+}
+
+// TakePhase is upfront_buddy_phase.
+func (b *Buddy) TakePhase() uint64 {
+	return uint64(crossed(writes(&b.Used), C.upfront_buddy_phase(b.c())))
+}
+
+// Walk is upfront_buddy_walk.
+func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
+	var n C.uint64_t
+	ranges := (*C.upfront_buddy_range)(unsafe.Pointer(unsafe.SliceData(out)))
+	code = Code(C.upfront_buddy_walk(b.c(), ranges, C.uint64_t(len(out)), &n))
+	return uint64(n), code
+}
+
+// Check is upfront_buddy_walk that only checks.
+func (b *Buddy) Check() Code { return Code(C.upfront_buddy_walk(b.c(), nil, 0, nil)) }
