@@ -89,6 +89,22 @@ static inline uint64_t upfront_distance(const void *to, const void *from) {
     return (uint64_t)(uintptr_t)to - (uint64_t)(uintptr_t)from;
 }
 
+/* Around each call of an arena that C libraries use on threads: the checked build sees that there is no lock, counts who comes while
+ * another is inside, and refuses it. */
+#ifdef UPFRONT_CHECKED
+static inline int upfront_enter(const uint64_t *busy, const uint64_t *raced) { /* who only asks has a const arena */
+    if (__atomic_exchange_n((uint64_t *)(uintptr_t)busy, 1, __ATOMIC_ACQUIRE) == 0)
+        return 1;
+    __atomic_fetch_add((uint64_t *)(uintptr_t)raced, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static inline void upfront_leave(const uint64_t *busy) { __atomic_store_n((uint64_t *)(uintptr_t)busy, 0, __ATOMIC_RELEASE); }
+#else
+#define upfront_enter(busy, raced) 1
+#define upfront_leave(busy) ((void)0)
+#endif
+
 /* The two halves of a count. */
 static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_OBJECT - 1); }
 

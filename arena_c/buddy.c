@@ -1,20 +1,5 @@
 #include "buddy.h"
 
-/* One at a time: the checked build looks. */
-#ifdef UPFRONT_CHECKED
-static int buddy_enter(upfront_buddy *b) {
-    if (__atomic_exchange_n(&b->busy, 1, __ATOMIC_ACQUIRE) == 0)
-        return 1;
-    __atomic_fetch_add(&b->raced, 1, __ATOMIC_RELAXED);
-    return 0;
-}
-
-static void buddy_leave(upfront_buddy *b) { __atomic_store_n(&b->busy, 0, __ATOMIC_RELEASE); }
-#else
-#define buddy_enter(b) 1
-#define buddy_leave(b) ((void)(b))
-#endif
-
 static uint64_t buddy_blocks(uint64_t order) { return UINT64_C(1) << order; }
 
 static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->smallest << order; }
@@ -185,11 +170,11 @@ static void *buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t order) {
 
 void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align) {
     void *p;
-    if (b == NULL || b->root == 0 || !upfront_is_align(align) || !buddy_enter(b))
+    if (b == NULL || b->root == 0 || !upfront_is_align(align) || !upfront_enter(&b->busy, &b->raced))
         return NULL;
     size = upfront_size(size);
     p = buddy_alloc(b, size, buddy_order(b, size < align ? align : size));
-    buddy_leave(b);
+    upfront_leave(&b->busy);
     return p;
 }
 
@@ -219,12 +204,12 @@ int upfront_buddy_free(upfront_buddy *b, void *p) {
         return UPFRONT_BAD_ARGUMENT;
     if (p == NULL)
         return UPFRONT_OK;
-    if (!buddy_enter(b))
+    if (!upfront_enter(&b->busy, &b->raced))
         return UPFRONT_RACED;
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
         buddy_end(b, f.from, f.order);
-    buddy_leave(b);
+    upfront_leave(&b->busy);
     return f.code;
 }
 
@@ -280,12 +265,12 @@ void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size) {
     void *q = NULL;
     if (p == NULL)
         return upfront_buddy_alloc(b, size, 1);
-    if (b == NULL || !buddy_enter(b))
+    if (b == NULL || !upfront_enter(&b->busy, &b->raced))
         return NULL;
     f = buddy_find(b, p);
     if (f.code == UPFRONT_OK)
         q = buddy_resize(b, f.from, f.order, upfront_size(size));
-    buddy_leave(b);
+    upfront_leave(&b->busy);
     return q;
 }
 
@@ -293,10 +278,10 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p) {
     upfront_buddy_found f;
     if (b == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (!buddy_enter((upfront_buddy *)(uintptr_t)b))
+    if (!upfront_enter(&b->busy, &b->raced))
         return UPFRONT_RACED;
     f = buddy_find(b, p);
-    buddy_leave((upfront_buddy *)(uintptr_t)b);
+    upfront_leave(&b->busy);
     return f.code != UPFRONT_OK ? f.code : (int64_t)buddy_bytes(b, f.order);
 }
 

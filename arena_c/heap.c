@@ -138,21 +138,6 @@ static inline int heap_is_live(const upfront_heap *h, uint64_t at) {
     return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at) && heap_agrees(h, at);
 }
 
-/* One at a time: the checked build looks. */
-#ifdef UPFRONT_CHECKED
-static int heap_enter(upfront_heap *h) {
-    if (__atomic_exchange_n(&h->busy, 1, __ATOMIC_ACQUIRE) == 0)
-        return 1;
-    __atomic_fetch_add(&h->raced, 1, __ATOMIC_RELAXED);
-    return 0;
-}
-
-static void heap_leave(upfront_heap *h) { __atomic_store_n(&h->busy, 0, __ATOMIC_RELEASE); }
-#else
-#define heap_enter(h) 1
-#define heap_leave(h) ((void)(h))
-#endif
-
 static inline uint64_t heap_need(uint64_t asked) {
     return asked <= 16 ? UPFRONT_HEAP_LEAST : ((asked + 15) & ~UINT64_C(15)) + UPFRONT_HEAP_HEADER;
 }
@@ -341,13 +326,13 @@ static void *heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
 
 void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align) {
     void *p = NULL;
-    if (h == NULL || !upfront_is_align(align) || !heap_enter(h))
+    if (h == NULL || !upfront_is_align(align) || !upfront_enter(&h->busy, &h->raced))
         return NULL;
     if (size <= UPFRONT_HEAP_FRONT && align <= UPFRONT_HEAP_ALIGN && (h->sizes & heap_bit(heap_need(size))) != 0)
         p = heap_again(h, heap_need(size), size);
     if (p == NULL)
         p = heap_alloc(h, upfront_size(size), align < UPFRONT_HEAP_ALIGN ? UPFRONT_HEAP_ALIGN : align);
-    heap_leave(h);
+    upfront_leave(&h->busy);
     return p;
 }
 
@@ -375,10 +360,10 @@ int upfront_heap_free(upfront_heap *h, void *p) {
         return UPFRONT_BAD_ARGUMENT;
     if (p == NULL)
         return UPFRONT_OK;
-    if (!heap_enter(h))
+    if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
     code = heap_is_live(h, at) ? heap_free(h, at) : heap_why(h, at);
-    heap_leave(h);
+    upfront_leave(&h->busy);
     return code;
 }
 
@@ -442,7 +427,7 @@ static int64_t heap_find(const upfront_heap *h, const void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
     if (!heap_is_live(h, at))
         return heap_why(h, at);
-    return heap_may_melt(h, at) ? (int64_t)at : UPFRONT_CORRUPT;
+    return heap_may_melt(h, at) ? (int64_t)at : (int64_t)UPFRONT_CORRUPT;
 }
 
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
@@ -450,7 +435,7 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
     void *q = NULL;
     if (p == NULL)
         return upfront_heap_alloc(h, size, UPFRONT_HEAP_ALIGN);
-    if (h == NULL || !heap_enter(h))
+    if (h == NULL || !upfront_enter(&h->busy, &h->raced))
         return NULL;
     found = heap_find(h, p);
     if (found >= 0) {
@@ -461,7 +446,7 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
         if (q == NULL)
             q = heap_refuse(h, size);
     }
-    heap_leave(h);
+    upfront_leave(&h->busy);
     return q;
 }
 
@@ -470,10 +455,10 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
     int64_t found;
     if (h == NULL)
         return UPFRONT_BAD_ARGUMENT;
-    if (!heap_enter((upfront_heap *)(uintptr_t)h))
+    if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
     found = heap_is_live(h, at) ? (int64_t)upfront_heap_asked(h, at) : heap_why(h, at);
-    heap_leave((upfront_heap *)(uintptr_t)h);
+    upfront_leave(&h->busy);
     return found;
 }
 
@@ -509,9 +494,9 @@ uint64_t upfront_heap_phase(upfront_heap *h) {
 }
 
 void upfront_heap_flush(upfront_heap *h) {
-    if (h != NULL && heap_enter(h)) {
+    if (h != NULL && upfront_enter(&h->busy, &h->raced)) {
         heap_flush(h);
-        heap_leave(h);
+        upfront_leave(&h->busy);
     }
 }
 
