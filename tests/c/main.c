@@ -14,6 +14,7 @@ int main(void) {
     test_pool_large();
     test_heap();
     test_heap_misuse();
+    test_callbacks();
     test_scope();
     test_scope_temp();
     test_map();
