@@ -17,6 +17,7 @@
 //	NewBlock, BlockFrom   a block: at a multiple of 64; of the Go heap, or of another arena
 //	Ptr, Slice, String    pointers that may live in a block: offsets from a Base
 //	Inline                a short text that lies where it is declared
+//	Shared                a Heap behind a lock: for goroutines, and for C libraries on threads of their own
 //	Proxy, PoolProxy      before an allocator or a pool, for one client: totals, leaks, a trace
 //
 // Every operation is O(1), but walks, a Stack's Stats, the making of a pool and its Peak. Bytes are beside the block's own and its alignment.

@@ -10,12 +10,12 @@
  * Promised   One lock around every call, size included: a library may call on any thread, and while it holds locks of its own. What the
  *            arena promises, as to steps, holds inside of the lock. No call asks anybody else for memory; NULL is full, and changed
  *            nothing. Addresses are multiples of 16.
- *              malloc(0)           an address of its own, to be freed
- *              calloc(n, size)     zeros; NULL where n * size has no value
- *              realloc(NULL, n)    malloc(n)
- *              realloc(p, 0)       a block of no bytes, to be freed: it isn't free(p)
- *              free(NULL)          nothing
- *              size(p)             what was asked for last (a buddy: what its block has); 0 of NULL
+ *              malloc of 0         an address of its own, to be freed
+ *              calloc              zeros; NULL where count * size has no value
+ *              realloc of NULL     malloc
+ *              realloc to 0        a block of no bytes, to be freed: it frees nothing
+ *              free of NULL        nothing
+ *              size                what was asked for last (a buddy: what its block has); 0 of NULL
  * Misuse     An address that is no live block's start is refused and changes nothing: free does nothing, realloc gives NULL, size 0. No C
  *            library looks, so `misuse` counts such calls, and says of the last which it was, of what address, and its code (base.h).
  * The rest   The program may use the arena itself while it holds `lock`: a reserve lifted for a clean-up, the walk, counts. Nothing is for
