@@ -2,31 +2,15 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "upfront.h"
-
-#define HEAP_SIZE (8u << 20)
-
-static _Alignas(64) unsigned char block[HEAP_SIZE];
-static int failures;
-
-static void check(int condition, const char *what) {
-    if (!condition) {
-        printf("FAILED: %s\n", what);
-        failures++;
-    }
-}
+#include "client.h"
 
 static void report(const upfront_heap *h, const char *when) {
-    uint64_t count;
-    int code = upfront_heap_walk(h, NULL, 0, &count);
     printf("%s: used %llu of %llu, peak %llu, %llu live, %llu refused, %llu of them by the bound, largest free %llu\n", when,
            (unsigned long long)h->used, (unsigned long long)(h->end - h->first), (unsigned long long)h->peak,
            (unsigned long long)h->live, (unsigned long long)h->failed, (unsigned long long)h->bounded,
            (unsigned long long)upfront_heap_largest(h));
-    check(code == UPFRONT_OK, "the walk");
+    check(upfront_heap_walk(h, NULL, 0, NULL) == UPFRONT_OK, "the walk");
 }
 
 /* A chunk of the script is compiled while there is room: at the brim there may be none for that. */
@@ -74,11 +58,15 @@ static const char goes_on[] =
     "for i = 1, #t do sum = sum + tonumber(t[i]) end\n"
     "return sum";
 
-int main(void) {
-    upfront_heap *h = upfront_heap_init(block, sizeof block, 0);
-    uint64_t room = upfront_heap_largest(h);
-    lua_State *lua = lua_newstate(upfront_heap_hook, h);
+/* Lua has one thread and no lock: the heap's own hook will do. */
+int main(int argc, char **argv) {
+    upfront_heap *h;
+    lua_State *lua;
     int round, brim, huge, half, whole, on;
+    client_sizes(argc, argv);
+    client_begin(MOST, 0);
+    h = client.arena;
+    lua = lua_newstate(upfront_heap_hook, h);
     check(lua != NULL, "a state");
     luaL_openlibs(lua);
     brim = chunk(lua, to_the_brim);
@@ -101,7 +89,6 @@ int main(void) {
     }
     lua_close(lua);
     report(h, "closed");
-    check(h->used == 0 && h->live == 0 && upfront_heap_largest(h) == room, "one free block again");
-    puts(failures == 0 ? "ok" : "FAILED");
-    return failures != 0;
+    client_end();
+    return client_done();
 }
