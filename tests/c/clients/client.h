@@ -7,12 +7,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "callbacks.h"
 
 UPFRONT_CALLBACKS(client, heap)
 
+#ifndef MOST /* the largest heap */
 #define MOST (8u << 20)
+#endif
 
 static _Alignas(64) unsigned char client_block[MOST];
 static uint64_t client_parked, client_room;
@@ -71,6 +74,13 @@ static inline void client_shrink(int sizes, uint64_t largest, uint64_t smallest,
 static inline int client_sizes(int argc, char **argv) {
     client_parked = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     return argc > 2 ? atoi(argv[2]) : 100;
+}
+
+/* For what is timed: the wall's nanoseconds. */
+static inline uint64_t client_ns(void) {
+    struct timespec now;
+    (void)timespec_get(&now, TIME_UTC);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static inline int client_done(void) {

@@ -1,19 +1,8 @@
 /* sqlite.c - SQLite with all its memory in a heap: to the brim, SQLITE_NOMEM, and by the reserve out of it again. */
-#include <pthread.h>
-#include <sqlite3.h>
-
-#include "client.h"
+#include "sqlite_memory.h"
 
 /* What ROLLBACK, DROP and a check of the whole database take when nothing else is left. */
 #define RESERVE (384u << 10)
-
-/* SQLite's sizes are int. */
-static void *sqlite_malloc(int size) { return client_malloc((size_t)size); }
-static void *sqlite_realloc(void *p, int size) { return client_realloc(p, (size_t)size); }
-static int sqlite_size(void *p) { return (int)client_size(p); }
-static int sqlite_roundup(int size) { return (size + 7) & ~7; }
-static int sqlite_init(void *unused) { return unused == NULL ? SQLITE_OK : SQLITE_ERROR; }
-static void sqlite_shutdown(void *unused) { (void)unused; }
 
 static int run_sql(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
 
@@ -148,10 +137,8 @@ static void threads(void) {
 }
 
 int main(int argc, char **argv) {
-    static sqlite3_mem_methods methods = {sqlite_malloc, client_free,     sqlite_realloc, sqlite_size, sqlite_roundup,
-                                          sqlite_init,   sqlite_shutdown, NULL};
     int sizes = client_sizes(argc, argv);
-    check(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK, "SQLITE_CONFIG_MALLOC");
+    check(sqlite_take_client() == SQLITE_OK, "SQLITE_CONFIG_MALLOC");
     client_shrink(sizes, 5 << 19, RESERVE, run);
     check(drops_refused > 0, "without the reserve what is full can't even DROP");
     threads();
