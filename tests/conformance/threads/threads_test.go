@@ -3,9 +3,11 @@ package threads_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -170,3 +172,55 @@ func TestWhatCSays(t *testing.T) {
 }
 
 func hex(p unsafe.Pointer) string { return "0x" + strconv.FormatUint(uint64(uintptr(p)), 16) }
+
+// TestSharedIsItsHeap runs one program by a heap's methods, by those of a Shared, and by C's functions: each gives the same
+// offsets, sizes and refusals.
+func TestSharedIsItsHeap(t *testing.T) {
+	plain, _, block := newShared(t) // its lock is used by nobody, so that all three have the same first block
+	_, s, ofGo := newShared(t)
+	_, c, ofC := newShared(t)
+	library := threads.New(c.Functions())
+	offset := func(p unsafe.Pointer, of []byte) uintptr {
+		if p == nil {
+			return 0
+		}
+		return uintptr(p) - uintptr(unsafe.Pointer(unsafe.SliceData(of)))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var live [][3]unsafe.Pointer
+	for range 5000 {
+		size, k := random.Uint64N(700), min(random.IntN(2*len(live)+1), len(live))
+		var now [3]unsafe.Pointer
+		switch {
+		case k == len(live):
+			now = [3]unsafe.Pointer{plain.Alloc(size, 16), s.Alloc(size, 16), library.Malloc(size)}
+		case size%3 == 0:
+			require.NoError(t, plain.Free(live[k][0]))
+			require.NoError(t, s.Free(live[k][1]))
+			library.Free(live[k][2])
+			live = slices.Delete(live, k, k+1)
+			continue
+		default:
+			var err error
+			now[0], err = plain.Realloc(live[k][0], size)
+			require.NoError(t, err)
+			now[1], err = s.Realloc(live[k][1], size)
+			require.NoError(t, err)
+			now[2] = library.Realloc(live[k][2], size)
+		}
+		require.Equal(t, offset(now[0], block), offset(now[1], ofGo))
+		require.Equal(t, offset(now[0], block), offset(now[2], ofC))
+		if now[0] == nil {
+			continue // full: what was there stays
+		}
+		if k < len(live) {
+			live = slices.Delete(live, k, k+1)
+		}
+		live = append(live, now)
+		had, err := plain.SizeOf(now[0])
+		require.NoError(t, err)
+		require.Equal(t, had, library.Size(now[2]))
+	}
+	assert.NotZero(t, plain.Stats().Failed)
+	require.NoError(t, c.Err())
+}
