@@ -1,6 +1,6 @@
 package arena_c
 
-// #cgo windows LDFLAGS: -lpthread
+// #cgo windows LDFLAGS: -Wl,-Bstatic -lwinpthread -Wl,-Bdynamic
 // #include "callbacks.h"
 //
 // // What Go calls of an arena with a lock: the arena's own answers, which C's callbacks have no place for. An address is a number, or cgo

@@ -88,7 +88,7 @@ static void *callbacks_work(void *arg) {
     int i;
     for (i = 0; i < 4016; i++) {
         uint64_t random = next_random(&t->seed);
-        size_t k = i < 4000 ? random % 16 : (size_t)(i - 4000), size = (random >> 8) % 300, old = sizes[k];
+        size_t k = i < 4000 ? (size_t)(random % 16) : (size_t)(i - 4000), size = (size_t)(random >> 8) % 300, old = sizes[k];
         unsigned char *p = kept[k];
         if (p != NULL && (upfront_shared_heap_size(t->shared, p) != old || !holds(p, old, t->name)))
             t->wrong++;
