@@ -23,8 +23,8 @@
  *            so an arena and its lock stay in the process that made them.
  * Given as   SQLite  sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) before anything else: sizes are int, so a line around each of the five;
  *                    xRoundup rounds up to 8, xInit and xShutdown do nothing. What is full can't even DROP: keep a reserve.
- *            ENet    ENetCallbacks c = {pond_malloc, pond_free, no_memory}; enet_initialize_with_callbacks(ENET_VERSION, &c); a no_memory of
- *                    your own that returns, as ENet's aborts
+ *            ENet    ENetCallbacks c = {pond_malloc, pond_free, no_memory}; enet_initialize_with_callbacks(ENET_VERSION, &c);
+ *                    a no_memory of your own that returns, as ENet's aborts
  *            PhysFS  PHYSFS_setAllocator(&allocator) before PHYSFS_init: sizes are 64 bits, so a line around malloc and realloc; Init and
  *                    Deinit do nothing. 3.0.2 dies when a mount of an archive is out of memory: lift a reserve for that.
  *            zlib    stream.opaque = &shared; stream.zfree = upfront_shared_heap_free; zalloc is a line around ..._calloc
