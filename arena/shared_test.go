@@ -14,7 +14,7 @@ import (
 
 // ExampleShared gives a C library its memory. The five functions and their context go through cgo, here they stay.
 func ExampleShared() {
-	heap, err := arena.NewHeap(arena.NewBlock(64<<10, 64))
+	heap, err := arena.NewHeap(arena.NewBlock(64<<10, 64), 256)
 	if err != nil {
 		panic(err)
 	}

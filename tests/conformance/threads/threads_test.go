@@ -31,7 +31,7 @@ func newShared(t *testing.T) (arena.Heap, arena.Shared, []byte) {
 	t.Helper()
 	block := arena.NewBlock(blockSize, 64)
 	t.Cleanup(func() { arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), blockSize) })
-	heap, err := arena.NewHeap(block)
+	heap, err := arena.NewHeap(block, 256)
 	require.NoError(t, err)
 	s, err := heap.Shared()
 	require.NoError(t, err)
@@ -39,7 +39,8 @@ func newShared(t *testing.T) (arena.Heap, arena.Shared, []byte) {
 }
 
 // isWhole says whether the heap's books agree, and all blocks but `live` are back.
-func isWhole(block []byte, live uint64) bool {
+func isWhole(heap arena.Heap, block []byte, live uint64) bool {
+	heap.Flush()
 	h := (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block)))
 	ranges := make([]arena_c.HeapRange, len(block)/32)
 	n, code := h.Walk(ranges)
@@ -63,7 +64,7 @@ func TestThreadsShareAHeap(t *testing.T) {
 	})
 	all.Wait()
 	require.NoError(t, s.Err())
-	s.Locked(func() { assert.True(t, isWhole(block, 1), "the lock's own block is live") })
+	s.Locked(func() { assert.True(t, isWhole(heap, block, 1), "the lock's own block is live") })
 	assert.NotZero(t, heap.Stats().Failed, "it was full at times")
 	runtime.KeepAlive(block)
 }
@@ -114,10 +115,10 @@ func TestWithoutTheLock(t *testing.T) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err)
 		block := arena.NewBlock(blockSize, 64)
-		_, err = arena.NewHeap(block)
+		heap, err := arena.NewHeap(block, 0)
 		require.NoError(t, err)
 		require.Zero(t, threads.Bare(block).Hammer(n, rounds))
-		require.True(t, isWhole(block, 0))
+		require.True(t, isWhole(heap, block, 0))
 		return
 	}
 	if runtime.NumCPU() == 1 {
@@ -139,7 +140,7 @@ func TestWithoutTheLock(t *testing.T) {
 
 // TestWhatCSays: malloc and its like do what C says of them, and what it says wrongly is counted and changes nothing.
 func TestWhatCSays(t *testing.T) {
-	_, s, block := newShared(t)
+	heap, s, block := newShared(t)
 	library := threads.New(s.Functions())
 	p := library.Calloc(10, 10)
 	assert.Equal(t, make([]byte, 100), unsafe.Slice((*byte)(p), 100))
@@ -167,7 +168,7 @@ func TestWhatCSays(t *testing.T) {
 	require.Error(t, s.Free(inside), "Go is told, and not counted")
 	assert.ErrorContains(t, s.Err(), "BUG: 3 calls")
 	library.Free(p)
-	assert.True(t, isWhole(block, 1))
+	assert.True(t, isWhole(heap, block, 1))
 	runtime.KeepAlive(block)
 }
 
