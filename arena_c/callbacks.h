@@ -7,9 +7,9 @@
  * The same with a context in front are upfront_shared_heap_malloc ... of an upfront_shared_heap. upfront.h doesn't include this header,
  * and the core doesn't need it.
  *
- * Promised   One lock around every call, size included: a library may call on any thread, and while it holds locks of its own. What the
- *            arena promises, as to steps, holds inside of the lock. No call asks anybody else for memory; NULL is full, and changed
- *            nothing. Addresses are multiples of 16.
+ * Promised   One lock around every call, size included: a library may call on any thread, and while it holds locks of its own. It isn't
+ *            taken while glibc says that the process has one thread. What the arena promises, as to steps, holds inside of the lock. No
+ *            call asks anybody else for memory; NULL is full, and changed nothing. Addresses are multiples of 16.
  *              malloc of 0         an address of its own, to be freed
  *              calloc              zeros; NULL where count * size has no value
  *              realloc of NULL     malloc
@@ -38,6 +38,16 @@
 
 #include "upfront.h"
 
+#if defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define UPFRONT_ALONE __libc_single_threaded
+#endif
+#endif
+#ifndef UPFRONT_ALONE
+#define UPFRONT_ALONE 0
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,6 +67,19 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
     m->code = (int)code;
 }
 
+/* Whether the lock was taken: while the process has one thread it isn't. glibc's malloc does the same. */
+static inline int upfront_shared_lock(pthread_mutex_t *lock) {
+    if (UPFRONT_ALONE)
+        return 0;
+    pthread_mutex_lock(lock);
+    return 1;
+}
+
+static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
+    if (taken)
+        pthread_mutex_unlock(lock);
+}
+
 /* upfront_shared_KIND, an arena with a lock, and its functions, for each kind of arena that frees in any order. Their context is the
  * address of one, which upfront_shared_KIND_init makes: 0, or the system's error. */
 #define UPFRONT_SHARED(kind)                                                                                  \
@@ -74,10 +97,11 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
                                                                                                               \
     static inline void *upfront_shared_##kind##_malloc(void *context, size_t size) {                          \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
+        int taken;                                                                                            \
         void *p;                                                                                              \
-        pthread_mutex_lock(&s->lock);                                                                         \
+        taken = upfront_shared_lock(&s->lock);                                                                \
         p = upfront_##kind##_alloc(s->arena, size, UPFRONT_HEAP_ALIGN);                                       \
-        pthread_mutex_unlock(&s->lock);                                                                       \
+        upfront_shared_unlock(&s->lock, taken);                                                               \
         return p;                                                                                             \
     }                                                                                                         \
                                                                                                               \
@@ -90,40 +114,42 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
                                                                                                               \
     static inline void *upfront_shared_##kind##_realloc(void *context, void *p, size_t size) {                \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
+        int taken;                                                                                            \
         void *q;                                                                                              \
-        pthread_mutex_lock(&s->lock);                                                                         \
+        taken = upfront_shared_lock(&s->lock);                                                                \
         q = upfront_##kind##_realloc(s->arena, p, size);                                                      \
         if (q == NULL && p != NULL) { /* full, or p is why */                                                 \
             int64_t code = upfront_##kind##_size_of(s->arena, p);                                             \
             if (code < 0)                                                                                     \
                 upfront_misuse_note(&s->misuse, "realloc", p, code);                                          \
         }                                                                                                     \
-        pthread_mutex_unlock(&s->lock);                                                                       \
+        upfront_shared_unlock(&s->lock, taken);                                                               \
         return q;                                                                                             \
     }                                                                                                         \
                                                                                                               \
     static inline void upfront_shared_##kind##_free(void *context, void *p) {                                 \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
-        int code;                                                                                             \
+        int code, taken;                                                                                      \
         if (p == NULL)                                                                                        \
             return;                                                                                           \
-        pthread_mutex_lock(&s->lock);                                                                         \
+        taken = upfront_shared_lock(&s->lock);                                                                \
         code = upfront_##kind##_free(s->arena, p);                                                            \
         if (code != UPFRONT_OK)                                                                               \
             upfront_misuse_note(&s->misuse, "free", p, code);                                                 \
-        pthread_mutex_unlock(&s->lock);                                                                       \
+        upfront_shared_unlock(&s->lock, taken);                                                               \
     }                                                                                                         \
                                                                                                               \
     static inline size_t upfront_shared_##kind##_size(void *context, void *p) {                               \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
         int64_t size;                                                                                         \
+        int taken;                                                                                            \
         if (p == NULL)                                                                                        \
             return 0;                                                                                         \
-        pthread_mutex_lock(&s->lock);                                                                         \
+        taken = upfront_shared_lock(&s->lock);                                                                \
         size = upfront_##kind##_size_of(s->arena, p);                                                         \
         if (size < 0)                                                                                         \
             upfront_misuse_note(&s->misuse, "size", p, size);                                                 \
-        pthread_mutex_unlock(&s->lock);                                                                       \
+        upfront_shared_unlock(&s->lock, taken);                                                               \
         return size < 0 ? 0 : (size_t)size;                                                                   \
     }
 
