@@ -2,7 +2,7 @@
  *
  *     lua_work binary-trees | strings | mixed, then glibc | heap [PARKED]
  *
- * It prints nanoseconds, the script's answer, which is the same for both, and the heap's peak. */
+ * It prints nanoseconds of the processor, the script's answer, which is the same for both, and the heap's peak. */
 #define MOST (256u << 20)
 
 #include <lauxlib.h>

@@ -2,7 +2,7 @@
  *
  *     sqlite_work glibc | heap [PARKED]
  *
- * It prints nanoseconds, a sum of all answers, which is the same for both, and the heap's peak. One thread; the heap's calls have their
+ * It prints nanoseconds of the processor, a sum of all answers, which is the same for both, and the heap's peak. One thread; the heap's calls have their
  * lock. Inserts, updates and deletes in transactions of a thousand, selects by key, by range and by index: 200,000 steps. */
 #define MOST (256u << 20)
 
