@@ -217,7 +217,7 @@ PREFIX     = /usr/local
 PC_PREFIX  = $(PREFIX)
 LIB        = build/lib
 installed  = $(DESTDIR)$(PREFIX)
-headers    = $(filter %.h,$(shell $(CC) -MM arena_c/upfront.h))
+headers    = $(filter %.h,$(shell $(CC) -MM arena_c/callbacks.h))
 
 install: ## the C headers, libraries and pkg-config files to DESTDIR and PREFIX=/usr/local
 	install -d $(installed)/include/upfront $(installed)/lib/pkgconfig
@@ -256,7 +256,8 @@ dist-%:
 	  gzip -9n > build/dist/$(name).tar.gz
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
-	apt-get install -y -qq clang valgrind freedoom liblua5.4-dev pkg-config strace
+	apt-get install -y -qq clang valgrind freedoom pkg-config strace \
+	  libenet-dev liblua5.4-dev libphysfs-dev libsqlite3-dev
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq

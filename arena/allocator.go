@@ -25,9 +25,8 @@ type Freer interface {
 }
 
 // Reallocator is a Freer that takes any block back in any order, knows its size, which is what was
-// asked for or what was given if that is more, and gives it another: a Heap, a Buddy, or a Proxy
-// before one.
-// An address that is no live block is refused with an error.
+// asked for or what was given if that is more, and gives it another: a Heap, a Buddy, or a Shared
+// or a Proxy before one. An address that is no live block is refused with an error.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)

@@ -38,8 +38,9 @@ func TestARequestThatIsRefusedOnceChangesNothing(t *testing.T) {
 		"Stack": of(stack), "StackFar": of(made(arena.NewStack(block(1024))).Far()),
 		"Frame": of(frame), "FrameHandle": of(frame.Now()),
 		"Ring": of(made(arena.NewRing(block(1024)))), "Heap": of(made(arena.NewHeap(block(2048), 0))),
-		"Buddy": of(made(arena.NewBuddy(block(2048), 64))),
-		"Pool":  func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
+		"Buddy":  of(made(arena.NewBuddy(block(2048), 64))),
+		"Shared": of(made(made(arena.NewHeap(block(2048), 0)).Shared())),
+		"Pool":   func() unsafe.Pointer { return unsafe.Pointer(pool.Get()) },
 		"HandlePool": func() unsafe.Pointer {
 			x, h := handles.Get()
 			assert.Equal(t, x == nil, h == 0)

@@ -44,6 +44,7 @@ var zeros = map[string]any{
 	"arena.Proxy":           &arena.Proxy{},
 	"arena.Ptr":             arena.Ptr[frog]{},
 	"arena.Ring":            arena.Ring{},
+	"arena.Shared":          arena.Shared{},
 	"arena.Slice":           arena.Slice[frog]{},
 	"arena.Stack":           arena.Stack{},
 	"arena.StackFar":        arena.StackFar{},

@@ -106,6 +106,7 @@ void test_heap(void);
 void test_heap_misuse(void);
 void test_buddy(void);
 void test_buddy_misuse(void);
+void test_callbacks(void);
 void test_map(void);
 void test_mirror(void);
 void test_walk(void);

@@ -16,6 +16,7 @@ int main(void) {
     test_heap_misuse();
     test_buddy();
     test_buddy_misuse();
+    test_callbacks();
     test_scope();
     test_scope_temp();
     test_map();

@@ -120,7 +120,7 @@ checkers() {
 }
 
 plus() {
-    printf '#include "upfront.h"\nint main() { return upfront_is_align(3); }\n' >"$build/header-$1.cpp"
+    printf '#include "callbacks.h"\nUPFRONT_CALLBACKS(pond, heap)\nint main() { return upfront_is_align(3); }\n' >"$build/header-$1.cpp"
     # shellcheck disable=SC2086
     $1 -std=c++17 $warnings -Iarena_c "$build/header-$1.cpp" -o "$build/header-$1"
     "$build/header-$1"

@@ -9,7 +9,7 @@ import (
 )
 
 var goroutines = []line{
-	{"two allocate from one arena or pool, or fill one Builder", []program{
+	{"two use one arena, pool or heap, or fill one Builder", []program{
 		{name: "two allocate in one scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			work := func() { frogs.TrySlice(query, 10) }
@@ -27,6 +27,11 @@ var goroutines = []line{
 		{name: "two use one pool", run: func(wrong bool) {
 			pool := load(open(), "level", pondOfFrogs).Get()
 			work := func() { pool.Get().Age = 7 }
+			both(wrong, work, work)
+		}},
+		{name: "two use one heap", run: func(wrong bool) {
+			heap := load(open(), "level", heapOf).Get()
+			work := func() { check(heap.Free(heap.Alloc(64, 16))) }
 			both(wrong, work, work)
 		}},
 		{name: "two fill one Builder", run: func(wrong bool) {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/tests/misuse/caller"
 )
 
 var heaps = []line{
@@ -96,6 +97,25 @@ var heaps = []line{
 	}, []answer{
 		{every, "block's state", "arena: BUG: …", told},
 	}, ""},
+	{"C gives free, realloc or size a Shared's freed, foreign or interior block", []program{
+		{name: "C frees twice", says: "free of … put twice", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
+			caller.FreeBy(c.Free, c.Context, block)
+			caller.FreeBy(c.Free, c.Context, block)
+		})},
+		{name: "C frees what is its own", says: "free of … not from here", run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
+			caller.FreeOwn(c.Free, c.Context)
+		})},
+		{name: "C reallocates a freed block", says: "realloc of … put twice", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
+			caller.FreeBy(c.Free, c.Context, block)
+			caller.ReallocBy(c.Realloc, c.Context, block)
+		})},
+		{name: "C asks for the size inside a block", says: "size of … inside a chunk, not at its start", run: cSays(func(c arena.CFunctions,
+			block unsafe.Pointer) {
+			caller.SizeBy(c.Size, c.Context, unsafe.Add(block, 16))
+		})},
+	}, []answer{
+		{every, "seal; Shared.Err tells it", "arena: BUG: 1 call from C refused; the last: …", told},
+	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {
 			stack := made(arena.NewStack(arena.NewBlock(4096, 64)))
@@ -169,6 +189,18 @@ func freesPage(instead func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer)
 			block = instead(b, block)
 		}
 		check(b.Free(block))
+	}
+}
+
+// cSays is a program in which C does something to a block, and nobody looks until the end.
+func cSays(wrongly func(c arena.CFunctions, block unsafe.Pointer)) func(wrong bool) {
+	return func(wrong bool) {
+		shared := made(load(open(), "level", heapOf).Get().Shared())
+		block := shared.Alloc(64, 16)
+		if wrong {
+			wrongly(shared.Functions(), block)
+		}
+		check(shared.Err())
 	}
 }
 

@@ -79,6 +79,14 @@ package caller
 //     upfront_scope s = {(upfront_scopes *)header, generation};
 //     return upfront_scope_close(s);
 // }
+//
+// // What a library does that was given functions for its memory.
+// static void caller_free_by(void *f, void *context, void *p) { ((void (*)(void *, void *))f)(context, p); }
+// static void caller_free_own(void *f, void *context) { caller_free_by(f, context, caller_block); }
+// static void *caller_realloc_by(void *f, void *context, void *p) {
+//     return ((void *(*)(void *, void *, size_t))f)(context, p, 8);
+// }
+// static size_t caller_size_by(void *f, void *context, void *p) { return ((size_t(*)(void *, void *))f)(context, p); }
 import "C"
 
 import "unsafe"
@@ -130,6 +138,15 @@ func DeferLeak(header unsafe.Pointer, generation uint64) {
 func CloseScope(header unsafe.Pointer, generation uint64) int {
 	return int(C.caller_close(header, C.uint64_t(generation)))
 }
+
+// FreeBy, ReallocBy and SizeBy call a function for C's memory with its context; FreeOwn gives free a static block of C's.
+func FreeBy(f, context, p unsafe.Pointer) { C.caller_free_by(f, context, p) }
+
+func FreeOwn(f, context unsafe.Pointer) { C.caller_free_own(f, context) }
+
+func ReallocBy(f, context, p unsafe.Pointer) { C.caller_realloc_by(f, context, p) }
+
+func SizeBy(f, context, p unsafe.Pointer) { C.caller_size_by(f, context, p) }
 
 func flag(b bool) C.int {
 	if b {

@@ -1,0 +1,77 @@
+package arena_test
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// ExampleShared gives a C library its memory. The five functions and their context go through cgo, here they stay.
+func ExampleShared() {
+	heap, err := arena.NewHeap(arena.NewBlock(64<<10, 64), 256)
+	if err != nil {
+		panic(err)
+	}
+	shared, err := heap.Shared()
+	if err != nil {
+		panic(err)
+	}
+	f := shared.Functions()
+	// C.pond_open(f.Context, f.Malloc, f.Calloc, f.Realloc, f.Free, f.Size), and after C.pond_close():
+	fmt.Println(f.Context != nil, shared.Err())
+	shared.Locked(func() { fmt.Println(heap.Stats().Live, "block: the lock's own") })
+	// Output:
+	// true <nil>
+	// 1 block: the lock's own
+}
+
+func TestSharedSaysWhyNot(t *testing.T) {
+	h := newHeap(t, 4096)
+	s, err := h.Shared()
+	require.NoError(t, err)
+	p := s.Alloc(100, 8)
+	size, err := s.SizeOf(p)
+	require.NoError(t, err)
+	assert.EqualValues(t, 100, size)
+	_, err = s.SizeOf(unsafe.Add(p, 16))
+	assert.EqualError(t, err, "arena: BUG: Shared.SizeOf: inside a chunk, not at its start")
+	_, err = s.Realloc(unsafe.Add(p, 32), 10)
+	assert.EqualError(t, err, "arena: BUG: Shared.Realloc: inside a chunk, not at its start")
+	q, err := s.Realloc(p, 1<<30)
+	assert.True(t, q == nil && err == nil, "full is an answer")
+	assert.Panics(t, func() { s.Alloc(1, 3) })
+	q = s.Alloc(10, 1024)
+	assert.Zero(t, uintptr(q)%1024)
+	require.NoError(t, s.Free(q))
+	require.NoError(t, s.Free(p))
+	assert.EqualError(t, s.Free(p), "arena: BUG: Shared.Free: put twice")
+	other := &struct {
+		inside [8]uint64
+		name   *string
+	}{name: new(string)}
+	assert.EqualError(t, s.Free(unsafe.Pointer(&other.inside)), "arena: BUG: Shared.Free: not from here")
+	require.NoError(t, s.Err(), "of C nothing was said")
+	f := frogs.New(s)
+	require.NoError(t, frogs.Delete(s, f))
+	x := arena.NewProxy("pond", s)
+	x.Alloc(10, 16)
+	assert.ErrorContains(t, x.Close(), "1 of 1 never freed")
+	for h.Alloc(64, 16) != nil {
+	}
+	_, err = h.Shared()
+	assert.EqualError(t, err, fmt.Sprintf("arena: a arena.Heap has no %d bytes left for a lock", unsafe.Sizeof(arena_c.Shared{})))
+}
+
+// TestSharedLockOutlivesAPanic: what panics in Locked has given the lock back.
+func TestSharedLockOutlivesAPanic(t *testing.T) {
+	s, err := newHeap(t, 4096).Shared()
+	require.NoError(t, err)
+	assert.Panics(t, func() { s.Locked(func() { panic("no") }) })
+	assert.NotNil(t, s.Alloc(1, 1))
+}

@@ -1,0 +1,204 @@
+package arena_c
+
+// #cgo windows LDFLAGS: -Wl,-Bstatic -lwinpthread -Wl,-Bdynamic
+// #include "callbacks.h"
+//
+// // What Go calls of an arena with a lock: the arena's own answers, which C's callbacks have no place for. An address is a number, or cgo
+// // would look at the Go object there and panic over its pointers.
+// typedef struct shared_kind {
+//     void (*init)(void *shared, void *arena);
+//     void *(*alloc)(void *shared, uint64_t size, uint64_t align);
+//     int (*free)(void *shared, uintptr_t p);
+//     void *(*realloc)(void *shared, uintptr_t p, uint64_t size);
+//     int64_t (*size_of)(void *shared, uintptr_t p);
+//     pthread_mutex_t *(*lock)(void *shared);
+//     upfront_misuse (*misuse)(void *shared);
+//     void *(*c_malloc)(void *context, size_t size);
+//     void *(*c_calloc)(void *context, size_t count, size_t size);
+//     void *(*c_realloc)(void *context, void *p, size_t size);
+//     void (*c_free)(void *context, void *p);
+//     size_t (*c_size)(void *context, void *p);
+// } shared_kind;
+//
+// #define LOCKED(kind, type, call) \
+//     upfront_shared_##kind *s = (upfront_shared_##kind *)shared; \
+//     type answer; \
+//     pthread_mutex_lock(&s->lock); \
+//     answer = (call); \
+//     pthread_mutex_unlock(&s->lock); \
+//     return answer;
+//
+// #define SHARED(kind) \
+//     static void shared_##kind##_init(void *shared, void *arena) { \
+//         upfront_shared_##kind##_init((upfront_shared_##kind *)shared, (upfront_##kind *)arena); \
+//     } \
+//     static void *shared_##kind##_alloc(void *shared, uint64_t size, uint64_t align) { \
+//         LOCKED(kind, void *, upfront_##kind##_alloc(s->arena, size, align)) \
+//     } \
+//     static int shared_##kind##_free(void *shared, uintptr_t p) { \
+//         LOCKED(kind, int, upfront_##kind##_free(s->arena, (void *)p)) \
+//     } \
+//     static void *shared_##kind##_realloc(void *shared, uintptr_t p, uint64_t size) { \
+//         LOCKED(kind, void *, upfront_##kind##_realloc(s->arena, (void *)p, size)) \
+//     } \
+//     static int64_t shared_##kind##_size_of(void *shared, uintptr_t p) { \
+//         LOCKED(kind, int64_t, upfront_##kind##_size_of(s->arena, (void *)p)) \
+//     } \
+//     static pthread_mutex_t *shared_##kind##_lock(void *shared) { return &((upfront_shared_##kind *)shared)->lock; } \
+//     static upfront_misuse shared_##kind##_misuse(void *shared) { LOCKED(kind, upfront_misuse, s->misuse) } \
+//     static const shared_kind shared_##kind = {shared_##kind##_init, shared_##kind##_alloc, shared_##kind##_free, \
+//         shared_##kind##_realloc, shared_##kind##_size_of, shared_##kind##_lock, shared_##kind##_misuse, \
+//         upfront_shared_##kind##_malloc, upfront_shared_##kind##_calloc, upfront_shared_##kind##_realloc, \
+//         upfront_shared_##kind##_free, upfront_shared_##kind##_size};
+//
+// SHARED(heap)
+// SHARED(buddy)
+// static const shared_kind *const shared_kinds[] = {&shared_heap, &shared_buddy};
+//
+// // An arena with a lock, of any kind: the structs of the kinds differ in a pointer's type.
+// typedef struct shared {
+//     const shared_kind *kind;
+//     upfront_shared_heap of;
+// } shared;
+//
+// static void shared_init(shared *s, int kind, void *arena) {
+//     s->kind = shared_kinds[kind];
+//     s->kind->init(&s->of, arena);
+// }
+// static void *shared_alloc(shared *s, uint64_t size, uint64_t align) { return s->kind->alloc(&s->of, size, align); }
+// static int shared_free(shared *s, uintptr_t p) { return s->kind->free(&s->of, p); }
+// static void *shared_realloc(shared *s, uintptr_t p, uint64_t size) { return s->kind->realloc(&s->of, p, size); }
+// static int64_t shared_size_of(shared *s, uintptr_t p) { return s->kind->size_of(&s->of, p); }
+// static void shared_lock(shared *s) { pthread_mutex_lock(s->kind->lock(&s->of)); }
+// static void shared_unlock(shared *s) { pthread_mutex_unlock(s->kind->lock(&s->of)); }
+// static upfront_misuse shared_misuse(shared *s) { return s->kind->misuse(&s->of); }
+// static void shared_functions(shared *s, void *out[6]) {
+//     out[0] = &s->of;
+//     out[1] = (void *)(uintptr_t)s->kind->c_malloc;
+//     out[2] = (void *)(uintptr_t)s->kind->c_calloc;
+//     out[3] = (void *)(uintptr_t)s->kind->c_realloc;
+//     out[4] = (void *)(uintptr_t)s->kind->c_free;
+//     out[5] = (void *)(uintptr_t)s->kind->c_size;
+// }
+// #cgo nocallback shared_init
+// #cgo noescape shared_alloc
+// #cgo nocallback shared_alloc
+// #cgo noescape shared_free
+// #cgo nocallback shared_free
+// #cgo noescape shared_realloc
+// #cgo nocallback shared_realloc
+// #cgo noescape shared_size_of
+// #cgo nocallback shared_size_of
+// #cgo noescape shared_lock
+// #cgo nocallback shared_lock
+// #cgo noescape shared_unlock
+// #cgo nocallback shared_unlock
+// #cgo noescape shared_misuse
+// #cgo nocallback shared_misuse
+// #cgo noescape shared_functions
+// #cgo nocallback shared_functions
+import "C"
+
+import "unsafe"
+
+// Shared is an arena with a lock, for C's threads and Go's: callbacks.h. It lies in memory that C may keep the address of. Its
+// calls aren't crossings of race builds (race_on.go): the runtime takes a call into C for synchronization, as C may have
+// locks; and here it has.
+type Shared struct {
+	_ [unsafe.Sizeof(C.shared{})]byte
+}
+
+// SharedKind is what kind of arena has the lock.
+type SharedKind int
+
+// They count from 0, in the order of the C array shared_kinds.
+const (
+	SharedHeap SharedKind = iota
+	SharedBuddy
+)
+
+// SharedFunctions are the context and the functions of callbacks.h, as C takes them.
+type SharedFunctions struct{ Context, Malloc, Calloc, Realloc, Free, Size unsafe.Pointer }
+
+func (s *Shared) c() *C.shared { return (*C.shared)(checked(s)) }
+
+// SharedInit makes one at p, a block of the arena whose header is given.
+func SharedInit(p unsafe.Pointer, kind SharedKind, arena unsafe.Pointer) *Shared {
+	C.shared_init((*C.shared)(p), C.int(kind), arena)
+	return (*Shared)(p)
+}
+
+// Alloc is that of the arena.
+func (s *Shared) Alloc(size, align uint64) unsafe.Pointer {
+	return C.shared_alloc(s.c(), C.uint64_t(s.refused(nil, size)), C.uint64_t(align))
+}
+
+// Free is that of the arena. The race detector hears of the block's death before: afterwards it is another's.
+func (s *Shared) Free(p unsafe.Pointer) Code {
+	s.dies(p)
+	return Code(C.shared_free(s.c(), C.uintptr_t(uintptr(p))))
+}
+
+// Realloc is that of the arena.
+func (s *Shared) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
+	size = s.refused(p, size)
+	s.dies(p)
+	return C.shared_realloc(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(size))
+}
+
+// SizeOf is that of the arena.
+func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
+	found := int64(C.shared_size_of(s.c(), C.uintptr_t(uintptr(p))))
+	if found < 0 {
+		return 0, Code(found)
+	}
+	return uint64(found), OK
+}
+
+// dies is for race builds.
+func (s *Shared) dies(p unsafe.Pointer) {
+	if Race {
+		if size, code := s.SizeOf(p); code == OK {
+			raceWrite(p, uintptr(size))
+		}
+	}
+}
+
+// refused is the size to ask for: one that no arena has where a checked build refuses the request, so that the arena counts
+// it inside of the lock. A block that shrinks is no request.
+func (s *Shared) refused(p unsafe.Pointer, size uint64) uint64 {
+	if !Checked {
+		return size
+	}
+	if p != nil {
+		if old, code := s.SizeOf(p); code != OK || size <= old {
+			return size
+		}
+	}
+	if Refuse() {
+		return OffsetMax
+	}
+	return size
+}
+
+// Lock and Unlock are for one thread: who calls them has locked its goroutine to it.
+func (s *Shared) Lock() { C.shared_lock(s.c()) }
+
+// Unlock ends Lock.
+func (s *Shared) Unlock() { C.shared_unlock(s.c()) }
+
+// Misuse is what C did wrong: how many calls, and of the last its name, the address and the answer.
+func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code) {
+	m := C.shared_misuse(s.c())
+	if m.calls == 0 {
+		return 0, "", 0, OK
+	}
+	return uint64(m.calls), C.GoString(m.call), uintptr(m.address), Code(m.code)
+}
+
+// Functions are those that C calls.
+func (s *Shared) Functions() SharedFunctions {
+	var out [6]unsafe.Pointer
+	C.shared_functions(s.c(), &out[0])
+	return SharedFunctions{out[0], out[1], out[2], out[3], out[4], out[5]}
+}

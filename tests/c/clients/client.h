@@ -1,0 +1,103 @@
+/* client.h - what the tests of C libraries share: a library with its memory in a heap, in ever smaller ones until it refuses.
+ *
+ * -DIN_BUDDY takes a buddy for the heap. Each program takes how many blocks the heap's front lists park, and how many sizes to try. At each size the library works, or ends with
+ * an error of its own; then the reserve is lifted, everything is closed, and the heap is one free block again. */
+#ifndef UPFRONT_CLIENT_H
+#define UPFRONT_CLIENT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "callbacks.h"
+
+#ifdef IN_BUDDY
+#define CLIENT(verb) upfront_buddy_##verb
+UPFRONT_CALLBACKS(client, buddy)
+#else
+#define CLIENT(verb) upfront_heap_##verb
+UPFRONT_CALLBACKS(client, heap)
+#endif
+
+#ifndef MOST /* the largest heap */
+#define MOST (8u << 20)
+#endif
+
+static _Alignas(64) unsigned char client_block[MOST];
+static uint64_t client_parked, client_room;
+static int client_failures;
+
+static inline void check(int condition, const char *what) {
+    if (!condition && client_failures++ < 20)
+        printf("FAILED: %s (heap of %llu)\n", what, client.arena == NULL ? 0 : (unsigned long long)client.arena->end);
+}
+
+/* Until client_clean_up the last `reserve` bytes are refused. */
+static inline void client_begin(uint64_t size, uint64_t reserve) {
+#ifdef IN_BUDDY
+    client.arena = upfront_buddy_init(client_block, size, 64);
+#else
+    client.arena = upfront_heap_init(client_block, size, client_parked);
+#endif
+    client_room = CLIENT(largest)(client.arena);
+    CLIENT(reserve)(client.arena, reserve);
+}
+
+static inline void client_clean_up(void) { CLIENT(reserve)(client.arena, 0); }
+
+static inline void client_flush(void) {
+#ifndef IN_BUDDY
+    upfront_heap_flush(client.arena);
+#endif
+}
+
+static inline void client_end(void) {
+    client_clean_up();
+    check(client.arena->live == 0, "everything is given back");
+    client_flush();
+    check(CLIENT(walk)(client.arena, NULL, 0, NULL) == UPFRONT_OK, "the walk");
+    check(client.arena->used == 0 && CLIENT(largest)(client.arena) == client_room, "all is free again");
+    check(client.misuse.calls == 0, "no call is refused");
+}
+
+/* Tries so many sizes from the largest down, each smaller than the one before by the same part. run says whether the library did all of
+ * its work. Both must happen. */
+static inline void client_shrink(int sizes, uint64_t largest, uint64_t smallest, int (*run)(uint64_t size)) {
+    int i, worked = 0;
+    double size = (double)largest, factor = 1;
+    if (sizes > 1) { /* the (sizes-1)th root, without libm */
+        double low = 0, high = 1;
+        int step, k;
+        for (step = 0; step < 60; step++) {
+            double power = 1;
+            factor = (low + high) / 2;
+            for (k = 1; k < sizes; k++)
+                power *= factor;
+            if (power * (double)largest > (double)smallest)
+                high = factor;
+            else
+                low = factor;
+        }
+    }
+    for (i = 0; i < sizes; i++, size *= factor)
+        worked += run((uint64_t)size & ~UINT64_C(63));
+    printf("%d sizes from %llu down to %llu: %d worked, %d ended with an error\n", sizes, (unsigned long long)largest,
+           (unsigned long long)smallest, worked, sizes - worked);
+    check(worked > 0 && worked < sizes, "the largest does, the smallest doesn't");
+}
+
+/* The arguments, with defaults. */
+static inline int client_sizes(int argc, char **argv) {
+    client_parked = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+    return argc > 2 ? atoi(argv[2]) : 100;
+}
+
+/* For what is timed: nanoseconds of the processor, so that who else runs matters less. */
+static inline uint64_t client_ns(void) { return (uint64_t)clock() * (1000000000u / CLOCKS_PER_SEC); }
+
+static inline int client_done(void) {
+    puts(client_failures == 0 ? "ok" : "FAILED");
+    return client_failures != 0;
+}
+
+#endif

@@ -1,0 +1,92 @@
+//go:build !race && !asan && !checked && !upfront_cgo
+
+package tests
+
+import (
+	"archive/zip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// clients are C libraries whose memory is a heap or a buddy: tests/c/clients has a program for each. says is their own error, or what
+// the program says of it.
+var clients = []struct{ name, library, debian, says string }{
+	{"sqlite", "sqlite3", "libsqlite3-dev", "ended with an error"},
+	{"enet", "libenet", "libenet-dev", "ended with an error"},
+	{"physfs", "physfs", "libphysfs-dev", "ended with an error"},
+	{"lua", "lua5.4", "liblua5.4-dev", "not enough memory"},
+}
+
+// strict is what C programs of ours are compiled with.
+var strict = []string{"-std=c11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"}
+
+// TestClients runs each library in ever smaller heaps, with front lists and without, and in buddies: it does its work, or ends with its own
+// error, and all its memory comes back. Under AddressSanitizer and in the checked build our own code is instrumented.
+func TestClients(t *testing.T) {
+	tools(t, "cc", "pkg-config")
+	sizes := "100"
+	if testing.Short() {
+		sizes = "10"
+	}
+	core, err := filepath.Glob("../arena_c/*.c")
+	require.NoError(t, err)
+	archive := ponds(t)
+	for build, flags := range map[string][]string{
+		"release":    {"-O2"},
+		"sanitizers": {"-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"},
+		"checked":    {"-O1", "-DUPFRONT_CHECKED"},
+	} {
+		t.Run(build, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			flags := slices.Concat(strict, flags, []string{"-I../arena_c"})
+			library := filepath.Join(dir, "core.o")
+			output(t, ".", nil, "cc", slices.Concat(flags, []string{"-r", "-o", library}, core)...)
+			for _, c := range clients {
+				t.Run(c.name, func(t *testing.T) {
+					if output(t, ".", nil, "sh", "-c", "pkg-config --exists "+c.library+" || echo absent") != "" {
+						absent(t, c.library+" is not installed (package "+c.debian+")")
+					}
+					libs := strings.Fields(output(t, ".", nil, "pkg-config", "--cflags", "--libs", c.library))
+					for arena, parked := range map[string][]string{"IN_HEAP": {"0", "256"}, "IN_BUDDY": {"0"}} {
+						program := filepath.Join(dir, c.name+arena)
+						output(t, ".", nil, "cc", slices.Concat(flags, []string{"-D" + arena, "-o", program,
+							"c/clients/" + c.name + ".c", library}, libs)...)
+						for _, blocks := range parked {
+							said := output(t, ".", nil, program, blocks, sizes, t.TempDir(), archive)
+							assert.Contains(t, said, c.says)
+							assert.True(t, strings.HasSuffix(said, "ok\n"), said)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// ponds is an archive with the files that the program for PhysFS, physfs.c, writes itself.
+func ponds(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "ponds.zip")
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	archive := zip.NewWriter(file)
+	for n := range 8 {
+		w, err := archive.Create(fmt.Sprintf("ponds/frog%d.txt", n))
+		require.NoError(t, err)
+		for i := range n * 977 {
+			_, err = w.Write([]byte{'a' + byte((n+i/7)%26)})
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, archive.Close())
+	require.NoError(t, file.Close())
+	return path
+}
