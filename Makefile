@@ -257,6 +257,7 @@ dist-%:
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
 	apt-get install -y -qq clang valgrind freedoom liblua5.4-dev pkg-config strace
+	apt-get install -y -qq libjemalloc2 libmimalloc-dev
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq
