@@ -7,6 +7,7 @@ import (
 
 const (
 	noFronts = "upfront, no front lists"
+	theBuddy = "upfront buddy"
 )
 
 var workH = work{
@@ -18,7 +19,7 @@ var workH = work{
 		"the smallest block in which 10,000 live things of 16 to 4096 bytes come and go, and of " +
 		"210,000 requests none is refused: with what is parked flushed when a request needs it, and " +
 		"never flushed.",
-	columns: []string{library, noFronts, tlsf, glibc, jemalloc, mimalloc},
+	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
 	parts: []part{
 		inHeaps("H 16-256 bytes, 1k live", "pair", "pairs", "1000", "256"),
 		inHeaps("H 16-256 bytes, 10k live", "pair", "pairs", "10000", "256"),

@@ -20,6 +20,7 @@ typedef struct library {
 enum { PARKED = 256 };
 
 extern upfront_heap *heap;
+extern upfront_buddy *pages;
 extern tlsf_t two_level;
 extern library jemalloc, mimalloc;
 
@@ -37,6 +38,11 @@ int library_open(library *l, const char *file, const char *prefix);
       upfront_heap_alloc(heap, n, 16),                            \
       upfront_heap_free(heap, p),                                 \
       upfront_heap_realloc(heap, p, n))                           \
+    X(buddy, "upfront buddy",                                     \
+      (pages = upfront_buddy_init(block, size, 64)) != NULL,      \
+      upfront_buddy_alloc(pages, n, 1),                           \
+      upfront_buddy_free(pages, p),                               \
+      upfront_buddy_realloc(pages, p, n))                         \
     X(tlsf, "TLSF",                                               \
       (two_level = tlsf_create_with_pool(block, size)) != NULL,   \
       tlsf_malloc(two_level, n),                                  \

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 upfront_heap *heap;
+upfront_buddy *pages;
 tlsf_t two_level;
 library jemalloc, mimalloc;
 uint32_t victims[STEPS], sizes[STEPS];
