@@ -99,8 +99,12 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 func (v verdict) explain(to io.Writer) {
 	for _, s := range v.measured {
 		if s.work == v.work {
-			fmt.Fprintf(to, "%s takes long: %s, least %s ns, median %s\n", s.work, s.who, number(slices.Min(s.values)),
-				number(median(s.values)))
+			unit := "ns"
+			if measure(s.unit) == s.unit {
+				unit = s.unit
+			}
+			fmt.Fprintf(to, "%s takes long: %s, least %s %s, median %s\n", s.work, s.who,
+				number(slices.Min(s.values)), unit, number(median(s.values)))
 		}
 	}
 }
