@@ -257,7 +257,7 @@ dist-%:
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
 	apt-get install -y -qq clang valgrind freedoom pkg-config strace \
-	  libenet-dev liblua5.4-dev libphysfs-dev libsqlite3-dev
+	  libenet-dev libjemalloc2 liblua5.4-dev libmimalloc-dev libphysfs-dev libsqlite3-dev
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
 	apt-get update -qq

@@ -180,6 +180,10 @@ func TestBenchTable(t *testing.T) {
 	for _, letter := range strings.Split("ABCDEFGIJKLMOV", "") {
 		assert.Regexp(t, `(?m)^\| `+letter+` `, table, "a work is missing")
 	}
+	for letter, row := range map[string]string{"H": "16-256 bytes, 1k live", "T": "upfront: alloc"} {
+		own := enclosed(t, text, "<!-- make bench: "+letter+" -->\n", "<!-- end -->\n")
+		assert.Contains(t, own, "\n| "+row+" | ns a ", letter)
+	}
 	for _, row := range cells(t, page(t, "README.md"), "| work | careful Go | upfront | Go heap | sync.Pool |") {
 		work, _, _ := strings.Cut(row[0], " (")
 		work = strings.TrimSuffix(work, ", ns")

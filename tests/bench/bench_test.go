@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -106,6 +107,7 @@ func TestCallgrindIsStartedAgain(t *testing.T) {
 func TestTheGateIsOpen(t *testing.T) {
 	held := verdict{target{work: "A", most: 1}, 1.09, math.NaN(), nil}
 	uncounted := verdict{target{work: "B", most: 1, counted: true}, 0.5, math.NaN(), nil}
+	absent := verdict{target{work: "B", most: 1}, math.NaN(), math.NaN(), nil}
 	late := verdict{target{work: "C", most: 1, counted: true}, 7, 1.05, []series{{work: "C", who: library, values: []float64{14, 16, 21}}}}
 	missed := verdict{target{work: "C", most: 1}, 7, 1.05, nil}
 	for _, x := range []struct {
@@ -117,6 +119,8 @@ func TestTheGateIsOpen(t *testing.T) {
 		{[]verdict{held}, true, "1 of 1 rows held\n", nil},
 		{[]verdict{held, uncounted}, false, "1 of 1 rows held\n", nil},
 		{[]verdict{held, uncounted}, true, "1 of 2 rows held\n", errMissed},
+		{[]verdict{held, absent}, false, "1 of 1 rows held\n", nil},
+		{[]verdict{held, absent}, true, "1 of 2 rows held\n", errMissed},
 		{[]verdict{held, missed}, true, "1 of 2 rows held\n", errMissed},
 		{[]verdict{late}, true, "C takes long: upfront, least 14.0 ns, median 16.0\n1 of 1 rows held\n", nil},
 	} {
@@ -215,9 +219,45 @@ func TestWhoDoesLessIsRefused(t *testing.T) {
 	}
 }
 
+// TestPartsMeasureTheirRows: whose rows have targets, and who needs no library.
+func TestPartsMeasureTheirRows(t *testing.T) {
+	h := &harness{rounds: 1, programs: &programs{}}
+	defer h.programs.end()
+	for _, w := range []work{workH, workT} {
+		for _, p := range w.parts {
+			if testing.Short() && p.name != w.parts[0].name {
+				continue
+			}
+			list, err := p.measure(h)
+			if why := missing(""); errors.As(err, &why) {
+				if t.Log(p.name, why); os.Getenv("REQUIRE_ALL") == "1" {
+					t.Fail()
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", p.name, err)
+			}
+			all := figures{}
+			all.add(list)
+			for _, x := range targets {
+				if v := x.ratio(all); measurementOf(x.work) == p.name && !(v >= 0) {
+					t.Errorf("%s of %v comes to %v", x.work, x.who, v)
+				}
+			}
+		}
+	}
+}
+
 // TestReadmeTable: careful Go is who writes an arena by hand, and else who has one slice.
 func TestReadmeTable(t *testing.T) {
 	var all table
+	beside := work{letter: "T", columns: []string{"p50", longest}}
+	all.add(beside, []series{
+		{work: "T pool: get", unit: "call", who: "p50", values: []float64{2}},
+		{work: "T pool: get", unit: "call", who: longest, values: []float64{30}},
+		{work: "T pool: put", unit: "call", who: longest, values: []float64{4}},
+	})
 	all.add(work{letter: "A"}, []series{
 		{work: "A objects", unit: "object", who: floor, values: []float64{10}},
 		{work: "A objects", unit: "object", who: byHand, values: []float64{12}},
@@ -228,7 +268,8 @@ func TestReadmeTable(t *testing.T) {
 		{work: "A not shown", unit: "object", who: library, values: []float64{1}},
 	})
 	file := filepath.Join(t.TempDir(), "README.md")
-	if err := os.WriteFile(file, []byte("before\n"+readmeBegin+"old\n"+readmeEnd+"after\n"), 0o600); err != nil {
+	old := "before\n" + readmeBegin + "old\n" + readmeEnd + "after\n" + marks(beside) + "old\n" + readmeEnd
+	if err := os.WriteFile(file, []byte(old), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := all.intoReadme(file); err != nil {
@@ -242,7 +283,9 @@ func TestReadmeTable(t *testing.T) {
 		"| work | unit | C | careful Go | upfront | upfront, a cgo call each | Go heap | sync.Pool | best other |\n" +
 		"|---|---|--:|--:|--:|--:|--:|--:|--:|\n" +
 		"| A objects | ns a object | 10.0 | 12.0 (1.20) | 11.0 (1.10) |  |  |  | 50.0 (5.00) modernc memory |\n" +
-		"| E peak RSS | times the data |  | 2.00 | 1.50 |  |  |  |  |\n" + readmeEnd + "after\n"
+		"| E peak RSS | times the data |  | 2.00 | 1.50 |  |  |  |  |\n" + readmeEnd + "after\n" +
+		marks(beside) + machine() + "\n\n| T | unit | p50 | max |\n|---|---|--:|--:|\n" +
+		"| pool: get | ns a call | 2.00 | 30.0 |\n| pool: put | ns a call |  | 4.00 |\n" + readmeEnd
 	if string(text) != want {
 		t.Errorf("expected %s\ngot %s", want, text)
 	}

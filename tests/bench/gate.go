@@ -50,7 +50,8 @@ func conclude(to io.Writer, verdicts []verdict, required bool) error {
 		}
 	}
 	if judged < len(verdicts) {
-		fmt.Fprintf(to, "%d rows were not judged: valgrind and its headers count their instructions\n", len(verdicts)-judged)
+		fmt.Fprintf(to, "%d rows were not judged: valgrind and its headers count instructions, "+
+			"make deps installs what rows are of\n", len(verdicts)-judged)
 	}
 	fmt.Fprintf(to, "%d of %d rows held\n", held, judged)
 	if held < judged {
@@ -63,7 +64,13 @@ func conclude(to io.Writer, verdicts []verdict, required bool) error {
 func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err error) {
 	for n := 1; n <= attempts; n++ {
 		list, err := h.rowsOf(rows)
-		if err != nil {
+		if why := missing(""); errors.As(err, &why) {
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", rows[0].work, why)
+			for _, t := range rows {
+				verdicts = append(verdicts, verdict{t, math.NaN(), math.NaN(), nil})
+			}
+			return verdicts, nil
+		} else if err != nil {
 			return nil, err
 		}
 		all, again := figures{}, false
@@ -92,8 +99,12 @@ func attempt(h *harness, rows []target, counts figures) (verdicts []verdict, err
 func (v verdict) explain(to io.Writer) {
 	for _, s := range v.measured {
 		if s.work == v.work {
-			fmt.Fprintf(to, "%s takes long: %s, least %s ns, median %s\n", s.work, s.who, number(slices.Min(s.values)),
-				number(median(s.values)))
+			unit := "ns"
+			if measure(s.unit) == s.unit {
+				unit = s.unit
+			}
+			fmt.Fprintf(to, "%s takes long: %s, least %s %s, median %s\n", s.work, s.who,
+				number(slices.Min(s.values)), unit, number(median(s.values)))
 		}
 	}
 }
@@ -108,13 +119,18 @@ func (h *harness) rowsOf(rows []target) ([]series, error) {
 	if l, ok := findLoop(rows[0].work); ok {
 		return only.loop(l)
 	}
-	return measureJ(&only)
+	p, ok := findPart(rows[0].work)
+	if !ok {
+		return nil, fmt.Errorf("nobody measures %s", rows[0].work)
+	}
+	return p.measure(&only)
 }
 
-// measurementOf is what figures are measured together with: a loop's name, or a work's letter.
+// measurementOf is what figures are measured together with: a loop's name, or a part's.
 func measurementOf(work string) string {
 	if l, ok := findLoop(work); ok {
 		return l.name
 	}
-	return work[:1]
+	p, _ := findPart(work)
+	return p.name
 }

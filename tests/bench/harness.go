@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,14 +22,30 @@ const (
 	syncPool = "sync.Pool"
 	modernc  = "modernc memory"
 	goArena  = "arena experiment"
+	jemalloc = "jemalloc"
+	mimalloc = "mimalloc"
+	tlsf     = "TLSF"
 )
 
-// work is a line of the issue: one or more loops, or measurements of its own kind. absent says who doesn't do it, and why.
+// work is a line of the issue: one or more loops, or measurements of its own kind. absent says who
+// doesn't do it, and why. columns, if there are some, stand beside one another in one table.
 type work struct {
 	letter, title, absent string
 	loops                 []loop
-	other                 func(*harness) ([]series, error)
+	parts                 []part
+	columns               []string
 }
+
+// part is measured at once: all rows that begin with its name. It may be missing.
+type part struct {
+	name    string
+	measure func(*harness) ([]series, error)
+}
+
+// missing is why a part can't be measured here: what isn't installed.
+type missing string
+
+func (m missing) Error() string { return string(m) + " is not installed (make deps)" }
 
 // loop is a piece of work that is done over and over. units is how many `unit`s one time is.
 type loop struct {
@@ -78,6 +97,7 @@ type harness struct {
 	time     time.Duration
 	variants bool     // those of this program take part, too
 	only     []string // who takes part; nil: everybody
+	programs *programs
 }
 
 func (h *harness) wants(who string) bool { return h.only == nil || slices.Contains(h.only, who) }
@@ -90,10 +110,12 @@ func (h *harness) measure(w work) (all []series, err error) {
 		}
 		all = append(all, list...)
 	}
-	if w.other != nil {
-		list, err := w.other(h)
-		if err != nil {
-			return nil, err
+	for _, p := range w.parts {
+		list, err := p.measure(h)
+		if why := missing(""); errors.As(err, &why) {
+			fmt.Fprintf(os.Stderr, "bench: %s: its rows are missing: %v\n", p.name, why)
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		all = append(all, list...)
 	}
@@ -157,6 +179,17 @@ func findLoop(name string) (loop, bool) {
 		}
 	}
 	return loop{}, false
+}
+
+func findPart(row string) (found part, ok bool) {
+	for _, w := range works {
+		for _, p := range w.parts {
+			if strings.HasPrefix(row, p.name) {
+				return p, true
+			}
+		}
+	}
+	return part{}, false
 }
 
 // agree is an error when they don't do the same. What one time left behind must not show in the next.

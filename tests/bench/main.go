@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-var works = []work{workA, workB, workC, workD, workE, workF, workG, workI, workJ, workK, workL, workM, workN, workO, workS, workV}
+var works = []work{workA, workB, workC, workD, workE, workF, workG, workH, workI, workJ, workK,
+	workL, workM, workN, workO, workS, workT, workV}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "-child" {
@@ -36,7 +37,8 @@ func main() {
 }
 
 func run(args []string) error {
-	h := &harness{}
+	h := &harness{programs: &programs{}}
+	defer h.programs.end()
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	names := flags.String("works", "all", "the works to do, `letters` with commas")
 	flags.IntVar(&h.rounds, "rounds", 25, "`times` that each contestant is measured")

@@ -8,7 +8,11 @@ import (
 	"strings"
 )
 
+// Between marks of README.md are tables: one with a line for each work, and those of works that have
+// columns.
 const readmeBegin, readmeEnd = "<!-- make bench -->\n", "<!-- end -->\n"
+
+func marks(w work) string { return "<!-- make bench: " + w.letter + " -->\n" }
 
 // careful is the column of who takes care in Go without a library: by an arena of his own, or by one slice.
 const careful = "careful Go"
@@ -23,7 +27,7 @@ var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C poo
 	"O cascade of eight nodes", "O instance", "S snapshot", "S restore", "S snapshot and hash", "S delta, 3000 writes in 1.7 MB",
 	"S 64 MiB, 5 % written", "V verify nodes", "V verify numbers"}
 
-var libraries = []string{modernc, goArena, glibc}
+var libraries = []string{modernc, goArena, glibc, jemalloc, mimalloc, tlsf}
 
 // intoReadme replaces what stands between the marks of README.md.
 func (t *table) intoReadme(name string) error {
@@ -31,12 +35,28 @@ func (t *table) intoReadme(name string) error {
 	if err != nil {
 		return err
 	}
-	head, rest, ok := strings.Cut(string(text), readmeBegin)
+	page := string(text)
+	for _, s := range t.sections {
+		if s.work.columns != nil {
+			page, err = between(page, marks(s.work), machine()+"\n\n"+t.beside(s))
+		} else {
+			page, err = between(page, readmeBegin, t.readme())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return os.WriteFile(name, []byte(page), 0o644)
+}
+
+func between(page, begin, table string) (string, error) {
+	head, rest, ok := strings.Cut(page, begin)
 	_, tail, ok2 := strings.Cut(rest, readmeEnd)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no table between %q and %q", name, strings.TrimSpace(readmeBegin), strings.TrimSpace(readmeEnd))
+		return "", fmt.Errorf("no table between %q and %q", strings.TrimSpace(begin),
+			strings.TrimSpace(readmeEnd))
 	}
-	return os.WriteFile(name, []byte(head+readmeBegin+t.readme()+readmeEnd+tail), 0o644)
+	return head + begin + table + readmeEnd + tail, nil
 }
 
 // readme is a line for each work: who takes how long, and in brackets what that is of C's time.

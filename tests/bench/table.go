@@ -61,6 +61,10 @@ func (t *table) print(to io.Writer) {
 	fmt.Fprintf(to, "%s\n\n", machine())
 	for _, s := range t.sections {
 		fmt.Fprintf(to, "### %s: %s\n\n%s\n", s.work.letter, s.work.title, s.work.absent)
+		if s.work.columns != nil {
+			fmt.Fprintf(to, "\n%s\n", t.beside(s))
+			continue
+		}
 		last := ""
 		for _, x := range s.list {
 			if x.work != last {
@@ -78,4 +82,24 @@ func (t *table) print(to io.Writer) {
 		fmt.Fprintln(to)
 	}
 	printVerdicts(to, t.verdicts)
+}
+
+// beside is the table of a work that has columns: the least that each row came to.
+func (t *table) beside(s section) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | unit | %s |\n|---|---|%s\n", s.work.letter,
+		strings.Join(s.work.columns, " | "), strings.Repeat("--:|", len(s.work.columns)))
+	last := ""
+	for _, x := range s.list {
+		if x.work == last {
+			continue
+		}
+		last = x.work
+		fmt.Fprintf(&b, "| %s | %s |", strings.TrimPrefix(x.work, s.work.letter+" "), measure(x.unit))
+		for _, who := range s.work.columns {
+			fmt.Fprintf(&b, " %s |", number(t.least.of(x.work, who)))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }

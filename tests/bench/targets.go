@@ -50,6 +50,19 @@ var targets = []target{
 	{work: "F push", who: []string{library, built}, most: 1.1, of: byHand, counted: true},
 	{work: "F push", who: []string{inList}, most: 1.5, of: byHand, counted: true},
 	{work: "F push", who: []string{inDeque}, most: 1.8, of: byHand, counted: true},
+	{work: "H 16-256 bytes, 1k live", who: []string{library}, most: 1.15, of: glibc},
+	{work: "H 16-256 bytes, 1k live", who: []string{library}, most: 1.1, of: tlsf},
+	{work: "H 16-256 bytes, 10k live", who: []string{library}, most: 1.1, of: tlsf},
+	{work: "H 16-4096 bytes, 1k live", who: []string{library}, most: 1.15, of: glibc},
+	{work: "H 16-4096 bytes, 1k live", who: []string{library}, most: 1.1, of: tlsf},
+	{work: "H 16-4096 bytes, 10k live", who: []string{library}, most: 1.1, of: tlsf, reached: 1.18},
+	{work: "H flush", who: []string{library}, most: 100},
+	{work: "H memory", who: []string{library}, most: 1 / 0.92},
+	{work: "H unflushed memory", who: []string{library}, most: 1 / 0.90},
+	{work: "H SQLite", who: []string{library}, most: 1.03, of: glibc, reached: 1.15},
+	{work: "H Lua binary-trees", who: []string{library}, most: 1.3, of: glibc, reached: 1.5},
+	{work: "H Lua strings", who: []string{library}, most: 1, of: glibc, reached: 1.12},
+	{work: "H Lua mixed", who: []string{library}, most: 1, of: glibc, reached: 1.08},
 	{work: "I rewind 1 M finalizers", who: []string{library}, most: 1, of: byHand, counted: true, reached: 1.05},
 	{work: "J tick p99.9", who: []string{library}, most: 3, ofWork: "J tick p50"},
 	{work: "N next frame", who: []string{library}, most: 2.7, of: floor},
@@ -59,6 +72,8 @@ var targets = []target{
 	{work: "S snapshot and hash", who: []string{library}, most: 1.25, of: byHand},
 	{work: "S delta, 3000 writes in 1.7 MB", who: []string{library}, most: 3, of: byHand, reached: 3.8},
 	{work: "S 64 MiB, 5 % written", who: []string{library}, most: 0.2, of: byHand},
+	{work: "T upfront: alloc", who: []string{longest}, most: 1500},
+	{work: "T upfront: free", who: []string{longest}, most: 1500},
 	{work: "V verify nodes", who: []string{library}, most: 4, of: byHand, counted: true},
 	{work: "V verify numbers", who: []string{library}, most: 1.1, of: byHand},
 
@@ -70,6 +85,7 @@ var targets = []target{
 	{work: "J collections", who: []string{library}, most: 0, shown: true},
 	{work: "J Go allocations", who: []string{library}, most: 0, shown: true},
 	{work: "J budget faults", who: []string{library}, most: 0, shown: true},
+	{work: "T upfront: realloc", who: []string{longest}, most: 1500, shown: true},
 	{work: "V verify nodes", who: []string{library}, most: 20, shown: true},
 	{work: "V verify numbers", who: []string{library}, most: 1024, shown: true},
 }
@@ -120,8 +136,11 @@ type verdict struct {
 	measured           []series // in the attempt whose time it is
 }
 
-// judged is false where time alone doesn't tell, and nobody counted instructions.
-func (v verdict) judged() bool { return !v.counted || !math.IsNaN(v.instructions) }
+// judged is false where nothing was measured, and where time alone doesn't tell, and nobody counted
+// instructions.
+func (v verdict) judged() bool {
+	return !math.IsNaN(v.time) && (!v.counted || !math.IsNaN(v.instructions))
+}
 
 // held takes the better of both where instructions are counted. Each is wrong at times: time by where code lies, and instructions where a
 // processor does several at once: of 64 zeroed bytes, hand-written Go has 1.6 times as many as C, and takes 0.9 of its time.

@@ -19,7 +19,7 @@ var workJ = work{
 		"Go, whose slices and pools are used again, and on the plain Go heap",
 	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); it opens " +
 		"scopes as ever. What has a finalizer, and the graph of the level, lie in the budget everywhere. All end in the same state.",
-	other: measureJ,
+	parts: []part{{"J", measureJ}},
 }
 
 const (

@@ -12,9 +12,9 @@ import (
 var workL = work{
 	letter: "L", title: "20 levels of things of 16 to 4096 bytes that live for the program, for their level or for a moment",
 	absent: "It is about what lies between things; sync.Pool is the Go heap, the arena experiment gives nothing back alone.",
-	other: func(h *harness) ([]series, error) {
+	parts: []part{{"L", func(h *harness) ([]series, error) {
 		return inChildren("L", 1, []string{library, goHeap, glibc}, []figure{{"wasted of what is held, level full", "%"}})
-	},
+	}}},
 }
 
 // holder is memory that things of three lifetimes lie in. held is what it holds from the system.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// programs are those in C that works H and T measure by: each is compiled once, into a folder that
+// goes at the end.
+type programs struct {
+	folder string
+	built  map[string]string
+}
+
+func (p *programs) end() {
+	if p.folder != "" {
+		_ = os.RemoveAll(p.folder)
+	}
+}
+
+// compile builds a program of the C core and the sources.
+func (p *programs) compile(name string, line ...string) (program string, err error) {
+	if program = p.built[name]; program != "" {
+		return program, nil
+	}
+	if p.folder == "" {
+		if p.folder, err = os.MkdirTemp("", "bench"); err != nil {
+			return "", err
+		}
+		p.built = map[string]string{}
+	}
+	core, err := filepath.Glob("../../arena_c/*.c")
+	if err != nil || len(core) == 0 {
+		return "", errors.Join(errors.New("there is no ../../arena_c: run this in tests/bench"), err)
+	}
+	program = filepath.Join(p.folder, name)
+	line = slices.Concat([]string{"-std=gnu11", "-O2", "-DNDEBUG", "-I../../arena_c", "-o", program},
+		core, line)
+	if out, err := exec.Command("gcc", line...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("gcc %s: %w: %s", strings.Join(line, " "), err, out)
+	}
+	p.built[name] = program
+	return program, nil
+}
+
+// fields runs a program and gives the fields of its lines.
+func fields(program string, args ...string) (lines [][]string, err error) {
+	c := exec.Command(program, args...)
+	c.Stderr = os.Stderr
+	// room for what jemalloc has for each thread: it is opened in a program that runs
+	c.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384")
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
+	}
+	for line := range strings.Lines(string(out)) {
+		lines = append(lines, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return lines, nil
+}
+
+// whoTook reads lines of a name and a figure, one line a round.
+func whoTook(work, unit string, lines [][]string) (list []series, err error) {
+	for _, line := range lines {
+		if len(line) != 2 {
+			return nil, fmt.Errorf("%s: %q", work, line)
+		}
+		value, err := strconv.ParseFloat(line[1], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", work, err)
+		}
+		at := slices.IndexFunc(list, func(s series) bool { return s.who == line[0] })
+		if at < 0 {
+			at, list = len(list), append(list, newSeries(work, unit, line[0]))
+		}
+		list[at].values = append(list[at].values, value)
+	}
+	return list, nil
+}

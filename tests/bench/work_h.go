@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	noFronts = "upfront, no front lists"
+	theBuddy = "upfront buddy"
+)
+
+var workH = work{
+	letter: "H", title: "a heap: of so many live things a random one is freed, and one of a random " +
+		"size allocated in its place",
+	absent: "upfront's parks up to 256 freed blocks. All are called from C, in a program of one " +
+		"thread, which is glibc's best case: it takes no lock there. TLSF is third_party/tlsf, " +
+		"without its assertions. A flush is with 100,000 things of 16 to 256 bytes live. Memory is " +
+		"the smallest block in which 10,000 live things of 16 to 4096 bytes come and go, and of " +
+		"210,000 requests none is refused: with what is parked flushed when a request needs it, and " +
+		"never flushed. SQLite and Lua are those of tests/c/clients, with a lock around each call of " +
+		"SQLite's; their rows are the processor's time.",
+	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
+	parts: []part{
+		inHeaps("H 16-256 bytes, 1k live", "pair", "pairs", "1000", "256"),
+		inHeaps("H 16-256 bytes, 10k live", "pair", "pairs", "10000", "256"),
+		inHeaps("H 16-256 bytes, 100k live", "pair", "pairs", "100000", "256"),
+		inHeaps("H 16-4096 bytes, 1k live", "pair", "pairs", "1000", "4096"),
+		inHeaps("H 16-4096 bytes, 10k live", "pair", "pairs", "10000", "4096"),
+		inHeaps("H 16-4096 bytes, 100k live", "pair", "pairs", "100000", "4096"),
+		inHeaps("H flush", "parked block", "flush"),
+		inHeaps("H memory", timesAsked, "memory"),
+		inHeaps("H unflushed memory", timesAsked, "unflushed"),
+		inClient("H SQLite", "sqlite3", "sqlite_work.c"),
+		inClient("H Lua binary-trees", "lua5.4", "lua_work.c", "binary-trees"),
+		inClient("H Lua strings", "lua5.4", "lua_work.c", "strings"),
+		inClient("H Lua mixed", "lua5.4", "lua_work.c", "mixed"),
+	},
+}
+
+const timesAsked = "times what is asked for"
+
+// heaps runs the program of works H and T.
+func (h *harness) heaps(args ...string) ([][]string, error) {
+	program, err := h.programs.compile("heaps", "-Ithird_party/tlsf", "heaps/main.c", "heaps/pairs.c",
+		"heaps/times.c", "third_party/tlsf/tlsf.c", "-ldl")
+	if err != nil {
+		return nil, err
+	}
+	return fields(program, slices.Concat([]string{strconv.Itoa(h.rounds)}, args)...)
+}
+
+func inHeaps(name, unit string, args ...string) part {
+	return part{name, func(h *harness) ([]series, error) {
+		lines, err := h.heaps(slices.Concat(args, h.only)...)
+		if err != nil {
+			return nil, err
+		}
+		return whoTook(name, unit, lines)
+	}}
+}
+
+// inClient has a library in C do its work with all its memory in a heap, and with glibc's malloc: in
+// a process each time, of tests/c/clients. What counts is the processor's time.
+func inClient(name, library, source string, args ...string) part {
+	return part{name, func(h *harness) ([]series, error) {
+		flags, err := exec.Command("pkg-config", "--cflags", "--libs", library).Output()
+		if err != nil {
+			return nil, missing(library)
+		}
+		program, err := h.programs.compile(source+".out", slices.Concat(
+			[]string{"../c/clients/" + source}, strings.Fields(string(flags)))...)
+		if err != nil {
+			return nil, err
+		}
+		return h.runClient(name, program, args)
+	}}
+}
+
+// runClient reads a line of a client: nanoseconds by the clock, and what it did.
+func (h *harness) runClient(name, program string, args []string) ([]series, error) {
+	list := []series{newSeries(name, "ms in all", library), newSeries(name, "ms in all", glibc)}
+	with := [][]string{{"heap", "256"}, {"glibc"}}
+	did := ""
+	for round := range 2 * min(h.rounds, 3) {
+		i := (round + round/2) % 2 // who was second begins
+		c := exec.Command(program, slices.Concat(args, with[i])...)
+		out, err := c.Output()
+		said := strings.Fields(string(out))
+		if err != nil || len(said) < 2 {
+			return nil, fmt.Errorf("%s: %v: %s", list[i].who, err, out)
+		}
+		if did == "" {
+			did = said[1]
+		}
+		if said[1] != did {
+			return nil, fmt.Errorf("%s did %s, and who was first %s", list[i].who, said[1], did)
+		}
+		took := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+		list[i].values = append(list[i].values, float64(took.Microseconds())/1000)
+	}
+	return list, nil
+}
