@@ -197,7 +197,7 @@ static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64
     for (c = heap_next_class(h, from); c < below; c = heap_next_class(h, c + 1))
         for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at); at = upfront_heap_word(h, at + 16)) {
             if (looks-- == 0) {
-                h->bounded++;
+                h->bounded += h->sizes == 0; /* with parked blocks it's no refusal yet */
                 return 0;
             }
             if (upfront_heap_size(h, at) >= heap_gap(h, at, align) + need)

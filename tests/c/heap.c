@@ -192,6 +192,35 @@ static void heap_parks(void) {
     window_free(w, WINDOW);
 }
 
+/* What was looked at in vain before the parked blocks melted is no refusal, and one refusal counts once. */
+static void heap_bounded(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW, 2);
+    void *p[UPFRONT_HEAP_SCAN + 1], *a, *b;
+    uint64_t i;
+    for (i = 0; i <= UPFRONT_HEAP_SCAN; i++) { /* 512 bytes, in one class with 528 */
+        p[i] = heap_got(h, 496, 1);
+        heap_got(h, 1, 1);
+    }
+    a = heap_got(h, 496, 1);
+    b = heap_got(h, 496, 1);
+    heap_got(h, upfront_heap_largest(h), 1);
+    for (i = 0; i <= UPFRONT_HEAP_SCAN; i++)
+        heap_give(h, p[i]);
+    upfront_heap_flush(h);
+    heap_give(h, a);
+    heap_give(h, b);
+    CHECK(h->parked == 2 && heap_got(h, 512, 1) == a && h->failed == 0 && h->bounded == 0);
+    heap_give(h, a);
+    upfront_heap_flush(h);
+    heap_got(h, upfront_heap_largest(h), 1); /* what the two were */
+    a = heap_got(h, 496, 1);
+    heap_give(h, a);
+    CHECK(h->parked == 1 && upfront_heap_alloc(h, 512, 1) == NULL && h->parked == 0);
+    CHECK(h->failed == 1 && h->bounded == 1);
+    window_free(w, WINDOW);
+}
+
 /* What is kept back is refused to all, parked or not, until it is lifted. */
 static void heap_reserves(void) {
     unsigned char *w = window_new(WINDOW);
@@ -276,6 +305,7 @@ void test_heap(void) {
     heap_init_refuses(8, UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_FRONT_BYTES);
     heap_refuses();
     heap_parks();
+    heap_bounded();
     heap_reserves();
     heap_phases();
     heap_raced();
