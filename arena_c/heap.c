@@ -397,7 +397,7 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
 static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
     uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);
-    if (size > old && h->used - had + heap_need(size) > h->most)
+    if (heap_need(size) > had && h->used - had + heap_need(size) > h->most)
         return NULL;
     if (!upfront_heap_is_live(h, at + had))
         room += upfront_heap_size(h, at + had);

@@ -238,6 +238,7 @@ static void heap_reserves(void) {
     CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not the parked one either */
     upfront_heap_reserve(h, UINT64_MAX);
     CHECK(h->most == 0 && upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 10) == p);
+    CHECK(upfront_heap_realloc(h, p, 16) == p && upfront_heap_realloc(h, p, 17) == NULL); /* its block has 16 */
     upfront_heap_reserve(h, 0);
     CHECK(h->most == all && (q = heap_got(h, 1024, 1)) != NULL);
     heap_give(h, q);
