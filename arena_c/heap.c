@@ -451,15 +451,14 @@ void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size) {
 }
 
 int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
-    uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
     int64_t found;
     if (h == NULL)
         return UPFRONT_BAD_ARGUMENT;
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
-    found = heap_is_live(h, at) ? (int64_t)upfront_heap_asked(h, at) : heap_why(h, at);
+    found = heap_find(h, p);
     upfront_leave(&h->busy);
-    return found;
+    return found < 0 ? found : (int64_t)upfront_heap_asked(h, (uint64_t)found);
 }
 
 void upfront_heap_reset(upfront_heap *h) {

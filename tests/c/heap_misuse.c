@@ -226,6 +226,7 @@ static void links_overwritten(void) {
             CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);
             CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i + 1)), UPFRONT_CORRUPT);
             CHECK(upfront_heap_realloc(s.h, small_bytes(&s, i - 1), 150) == NULL);
+            CHECK_EQ(upfront_heap_size_of(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT); /* which isn't full */
             CHECK_EQ(upfront_heap_walk(s.h, NULL, 0, &k), UPFRONT_CORRUPT);
             *link = word == 0 ? (i == 3 ? s.at[1] : 0) : (i == 3 ? 0 : s.at[3]);
             CHECK(memcmp(before, s.h, sizeof before) == 0);
