@@ -72,7 +72,7 @@ static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
     if (upfront_heap_off(h, at) != 0 || !heap_agrees(h, at) || !(upfront_heap_is_inside(h, next) | (next == 0)) ||
         !(upfront_heap_is_inside(h, last) | (last == 0)))
         return 0;
-    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (upfront_heap_word(h, heap_link(h, at, last)) == at);
+    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (int)(upfront_heap_word(h, heap_link(h, at, last)) == at);
 }
 
 /* pre: live neighbours. */
