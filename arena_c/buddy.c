@@ -217,11 +217,12 @@ int upfront_buddy_free(upfront_buddy *b, void *p) {
 static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
     if (from % buddy_blocks(order) != 0 || buddy_blocks(order) > upfront_buddy_high(b) - from)
         return 0;
-    for (; had < order; had++) {
-        upfront_buddy_found other = upfront_buddy_find(b, from + buddy_blocks(had));
-        if (other.code != UPFRONT_DOUBLE || other.order != had)
+    if (had == 0 && (*upfront_buddy_byte(b, from + 1) & UPFRONT_BUDDY_RIGHT) != 0)
+        return 0;
+    for (had += had == 0; had < order; had++)
+        if (*upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(had), had)) !=
+            upfront_buddy_whole(had))
             return 0;
-    }
     return 1;
 }
 
@@ -305,6 +306,11 @@ uint64_t upfront_buddy_phase(upfront_buddy *b) {
     peak = b->phase;
     b->phase = b->used;
     return peak;
+}
+
+int upfront_buddy_check(const upfront_buddy *b, const void *p) {
+    int64_t size = b != NULL && p == NULL ? 0 : upfront_buddy_size_of(b, p);
+    return size < 0 ? (int)size : UPFRONT_OK;
 }
 
 void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size) {

@@ -102,12 +102,15 @@ int upfront_buddy_free(upfront_buddy *b, void *p);
 /* Another size for a block, its contents kept. In place while it is rounded up to the same power of
  * two; when it is smaller, the rest becomes free blocks; when it is larger, in place if the other
  * halves are free and lie behind it; else it moves. It is aligned to its new size, no more. NULL,
- * and p is as it was: full, or p is no live block: upfront_buddy_size_of says which code. A null p
+ * and p is as it was: full, or p is no live block: upfront_buddy_check says which code. A null p
  * is an allocation. Size 0 gives a smallest block and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
 
 /* The size of the block, all of which is the caller's, or a code. What was asked for isn't kept. */
 int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
+
+/* As upfront_heap_check. */
+int upfront_buddy_check(const upfront_buddy *b, const void *p);
 
 /* Frees every block. Peaks, counts of refusals and the reserve stay. Cost: O(smallest blocks). */
 void upfront_buddy_reset(upfront_buddy *b);

@@ -119,7 +119,7 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         taken = upfront_shared_lock(&s->lock);                                                                \
         q = upfront_##kind##_realloc(s->arena, p, size);                                                      \
         if (q == NULL && p != NULL) { /* full, or p is why */                                                 \
-            int64_t code = upfront_##kind##_size_of(s->arena, p);                                             \
+            int code = upfront_##kind##_check(s->arena, p);                                                   \
             if (code < 0)                                                                                     \
                 upfront_misuse_note(&s->misuse, "realloc", p, code);                                          \
         }                                                                                                     \

@@ -72,7 +72,7 @@ static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
     if (upfront_heap_off(h, at) != 0 || !heap_agrees(h, at) || !(upfront_heap_is_inside(h, next) | (next == 0)) ||
         !(upfront_heap_is_inside(h, last) | (last == 0)))
         return 0;
-    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (upfront_heap_word(h, heap_link(h, at, last)) == at);
+    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (int)(upfront_heap_word(h, heap_link(h, at, last)) == at);
 }
 
 /* pre: live neighbours. */
@@ -197,7 +197,7 @@ static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64
     for (c = heap_next_class(h, from); c < below; c = heap_next_class(h, c + 1))
         for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at); at = upfront_heap_word(h, at + 16)) {
             if (looks-- == 0) {
-                h->bounded++;
+                h->bounded += h->sizes == 0; /* with parked blocks it's no refusal yet */
                 return 0;
             }
             if (upfront_heap_size(h, at) >= heap_gap(h, at, align) + need)
@@ -397,7 +397,7 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
 static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
     uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);
-    if (size > old && h->used - had + heap_need(size) > h->most)
+    if (heap_need(size) > had && h->used - had + heap_need(size) > h->most)
         return NULL;
     if (!upfront_heap_is_live(h, at + had))
         room += upfront_heap_size(h, at + had);
@@ -460,6 +460,19 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
     found = heap_has(h, at) ? (int64_t)upfront_heap_asked(h, at) : heap_why(h, at);
     upfront_leave(&h->busy);
     return found;
+}
+
+int upfront_heap_check(const upfront_heap *h, const void *p) {
+    int64_t found;
+    if (h == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    if (p == NULL)
+        return UPFRONT_OK;
+    if (!upfront_enter(&h->busy, &h->raced))
+        return UPFRONT_RACED;
+    found = heap_find(h, p);
+    upfront_leave(&h->busy);
+    return found < 0 ? (int)found : UPFRONT_OK;
 }
 
 void upfront_heap_reset(upfront_heap *h) {

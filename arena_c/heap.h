@@ -9,7 +9,7 @@
  * Bound      Align 16: a request is served when a block of a certain class is free, which has up to a sixteenth more than is needed, or
  *            when one that fits is among the first UPFRONT_HEAP_SCAN. A larger alignment adds itself and 16 bytes to what makes a class
  *            certain. What would be refused melts the parked blocks first. A refusal after which lists had more than was looked at is
- *            counted in `bounded`: a block that fits may lie deeper. Any other means that none fits.
+ *            counted in `bounded`: a block that fits may lie deeper. Any other means that none fits, or that the reserve keeps it.
  *            Not promised: how many bytes lie between live blocks. The worst programs need many times what is live (Robson). Measure
  *            yours by `peak` and upfront_heap_phase, and keep a reserve.
  * Cost       O(1): alloc, free, size_of, and realloc but for the bytes it moves. Parked blocks melt one by one, all in one call. Space: 16
@@ -100,11 +100,14 @@ int upfront_heap_free(upfront_heap *h, void *p);
 
 /* Another size for a block, its contents and its alignment kept. It shrinks in place; grows in place into the free block behind it, into
  * the one before it (its bytes move down), or both; else it moves. NULL, and p is as it was: full, size out of bounds, or p is no live
- * block: upfront_heap_size_of says which code. A null p is an allocation. Size 0 gives a block of no bytes and doesn't free. */
+ * block: upfront_heap_check says which code. A null p is an allocation. Size 0 gives a block of no bytes and doesn't free. */
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size);
 
 /* The size that was asked for, or a code. The block may have some bytes more: realloc asks for them. */
 int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
+
+/* Whether free and realloc would take p, or the code by which they refuse it. Nothing changes. */
+int upfront_heap_check(const upfront_heap *h, const void *p);
 
 /* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before are refused. */
 void upfront_heap_reset(upfront_heap *h);

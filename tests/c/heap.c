@@ -192,6 +192,35 @@ static void heap_parks(void) {
     window_free(w, WINDOW);
 }
 
+/* What was looked at in vain before the parked blocks melted is no refusal, and one refusal counts once. */
+static void heap_bounded(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW, 2);
+    void *p[UPFRONT_HEAP_SCAN + 1], *a, *b;
+    uint64_t i;
+    for (i = 0; i <= UPFRONT_HEAP_SCAN; i++) { /* 512 bytes, in one class with 528 */
+        p[i] = heap_got(h, 496, 1);
+        heap_got(h, 1, 1);
+    }
+    a = heap_got(h, 496, 1);
+    b = heap_got(h, 496, 1);
+    heap_got(h, upfront_heap_largest(h), 1);
+    for (i = 0; i <= UPFRONT_HEAP_SCAN; i++)
+        heap_give(h, p[i]);
+    upfront_heap_flush(h);
+    heap_give(h, a);
+    heap_give(h, b);
+    CHECK(h->parked == 2 && heap_got(h, 512, 1) == a && h->failed == 0 && h->bounded == 0);
+    heap_give(h, a);
+    upfront_heap_flush(h);
+    heap_got(h, upfront_heap_largest(h), 1); /* what the two were */
+    a = heap_got(h, 496, 1);
+    heap_give(h, a);
+    CHECK(h->parked == 1 && upfront_heap_alloc(h, 512, 1) == NULL && h->parked == 0);
+    CHECK(h->failed == 1 && h->bounded == 1);
+    window_free(w, WINDOW);
+}
+
 /* What is kept back is refused to all, parked or not, until it is lifted. */
 static void heap_reserves(void) {
     unsigned char *w = window_new(WINDOW);
@@ -209,6 +238,7 @@ static void heap_reserves(void) {
     CHECK(h->parked == 1 && upfront_heap_alloc(h, 96, 1) == NULL); /* not the parked one either */
     upfront_heap_reserve(h, UINT64_MAX);
     CHECK(h->most == 0 && upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 10) == p);
+    CHECK(upfront_heap_realloc(h, p, 16) == p && upfront_heap_realloc(h, p, 17) == NULL); /* its block has 16 */
     upfront_heap_reserve(h, 0);
     CHECK(h->most == all && (q = heap_got(h, 1024, 1)) != NULL);
     heap_give(h, q);
@@ -242,11 +272,12 @@ static void heap_raced(void) {
 #ifdef UPFRONT_CHECKED
     h->busy = 1;
     CHECK(upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 1) == NULL && upfront_heap_free(h, p) == UPFRONT_RACED);
-    CHECK(upfront_heap_size_of(h, p) == UPFRONT_RACED && h->raced == 4 && h->failed == 0 && h->live == 1);
+    CHECK(upfront_heap_size_of(h, p) == UPFRONT_RACED && upfront_heap_check(h, p) == UPFRONT_RACED && h->raced == 5 && h->failed == 0 && h->live == 1);
     upfront_heap_flush(h);
-    CHECK_EQ(h->raced, 5);
+    CHECK_EQ(h->raced, 6);
     h->busy = 0;
 #endif
+    CHECK_EQ(upfront_heap_check(h, p), UPFRONT_OK);
     heap_give(h, p);
     CHECK_EQ(h->busy, 0);
     window_free(w, WINDOW);
@@ -276,6 +307,7 @@ void test_heap(void) {
     heap_init_refuses(8, UPFRONT_HEAP_BLOCK + UPFRONT_HEAP_FRONT_BYTES);
     heap_refuses();
     heap_parks();
+    heap_bounded();
     heap_reserves();
     heap_phases();
     heap_raced();

@@ -106,6 +106,12 @@ static void small_flip(const small *s, uint64_t offset, uint64_t bit) {
     upfront_heap_set(s->h, offset + bit / 64 * 8, upfront_heap_word(s->h, offset + bit / 64 * 8) ^ UINT64_C(1) << (bit % 64));
 }
 
+/* As it was; what poison came since is of no use. */
+static void small_restore(const small *s, const unsigned char *before) {
+    UPFRONT_UNPOISON(s->window, WINDOW);
+    memcpy(s->h, before, 4096);
+}
+
 /* Each word of each header, and of the front, one bit at a time. What a header says of the block before it is not under its seal: it is
  * told when that block is freed, or melts. */
 static void walk_bits(void) {
@@ -169,16 +175,16 @@ static void parked_bits(void) {
             }
             CHECK_EQ(upfront_heap_alloc(s.h, 4096, 16) == NULL, 1); /* flushes */
             CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
-            memcpy(s.h, before, sizeof before);
+            small_restore(&s, before);
         }
     small_flip(&s, s.at[4], 5); /* it doesn't know its neighbour any more */
     upfront_heap_flush(s.h);
     CHECK_EQ(s.h->parked, 2);
-    memcpy(s.h, before, sizeof before);
+    small_restore(&s, before);
     CHECK_EQ(upfront_heap_free(s.h, upfront_heap_alloc(s.h, 96, 16)), UPFRONT_OK);
     *upfront_heap_front(s.h, 96) = *upfront_heap_front(s.h, 112); /* parked, but larger */
     CHECK(*upfront_heap_front(s.h, 96) != 0 && upfront_heap_alloc(s.h, 80, 16) > small_bytes(&s, 5));
-    memcpy(s.h, before, sizeof before);
+    small_restore(&s, before);
     for (bit = 0; bit < UPFRONT_HEAP_FRONT_BYTES * 8; bit++) {
         small_flip(&s, s.h->fronts, bit);
         CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
@@ -226,6 +232,7 @@ static void links_overwritten(void) {
             CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);
             CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i + 1)), UPFRONT_CORRUPT);
             CHECK(upfront_heap_realloc(s.h, small_bytes(&s, i - 1), 150) == NULL);
+            CHECK_EQ(upfront_heap_check(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT); /* which isn't full */
             CHECK_EQ(upfront_heap_walk(s.h, NULL, 0, &k), UPFRONT_CORRUPT);
             *link = word == 0 ? (i == 3 ? s.at[1] : 0) : (i == 3 ? 0 : s.at[3]);
             CHECK(memcmp(before, s.h, sizeof before) == 0);
@@ -234,11 +241,11 @@ static void links_overwritten(void) {
                 char *p = (char *)upfront_heap_alloc(s.h, 80, k);
                 CHECK(p == NULL || p == small_bytes(&s, 4 - i) || p > (char *)s.h + last);
             }
-            memcpy(s.h, before, sizeof before);
+            small_restore(&s, before);
             CHECK(upfront_heap_alloc(s.h, s.h->end - last - UPFRONT_HEAP_HEADER, 16) != NULL); /* so that only these are left */
             *link = bad;
             CHECK(upfront_heap_alloc(s.h, 80, 1024) == NULL && upfront_heap_alloc(s.h, 80, 64) != small_bytes(&s, i));
-            memcpy(s.h, before, sizeof before);
+            small_restore(&s, before);
         }
     window_free(s.window, WINDOW);
 }

@@ -107,6 +107,8 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     NO(upfront_heap_realloc(h, w, 8));
     REFUSED(upfront_heap_size_of(h, NULL));
     REFUSED(upfront_heap_size_of(h, w));
+    CHECK_EQ(upfront_heap_check(h, NULL), h == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
+    REFUSED(upfront_heap_check(h, w));
     upfront_heap_reset(h);
     upfront_heap_reserve(h, 0);
     upfront_heap_flush(h);
@@ -129,6 +131,8 @@ static void nothing_buddy(upfront_buddy *b, unsigned char *w) {
     NO(upfront_buddy_realloc(b, w, 8));
     REFUSED(upfront_buddy_size_of(b, NULL));
     REFUSED(upfront_buddy_size_of(b, w));
+    CHECK_EQ(upfront_buddy_check(b, NULL), b == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
+    REFUSED(upfront_buddy_check(b, w));
     upfront_buddy_reset(b);
     NO(upfront_buddy_largest(b));
     upfront_buddy_reserve(b, 64);

@@ -135,7 +135,9 @@ func (m *heapModel) look(from, below, need, align uint64) *heapPiece {
 	for c := from; c < below; c++ {
 		for _, p := range m.lists[c] {
 			if looks++; looks > heapLooks {
-				m.bounded++
+				if m.parked == 0 {
+					m.bounded++
+				}
 				return nil
 			}
 			if p.size >= m.gap(p.at, align)+need {
