@@ -146,15 +146,19 @@ func (b Buddy) Stats() BuddyStats {
 // LargestFree is the size of the largest free block. The reserve may keep Alloc from giving it.
 func (b Buddy) LargestFree() uint64 { return b.its().Largest() }
 
-// rounds is a Reallocator that doesn't keep what was asked for: its SizeOf is the size of the block
-// that Alloc gave.
+// rounds is a Reallocator that may not keep what was asked for: its SizeOf may be the size of the
+// block that Alloc gave.
 type rounds interface {
 	sizeFor(size, align uint64) uint64
 }
 
 // sizeFor is the size of the block that Alloc gives.
 func (b Buddy) sizeFor(size, align uint64) uint64 {
-	return 1 << bits.Len64(max(size, align, b.header.Smallest)-1)
+	return buddySize(size, align, b.header.Smallest)
+}
+
+func buddySize(size, align, smallest uint64) uint64 {
+	return 1 << bits.Len64(max(size, align, smallest)-1)
 }
 
 func (b Buddy) its() *arena_c.Buddy { return made(b.header, "Buddy") }

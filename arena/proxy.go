@@ -50,9 +50,12 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// Free is that of the allocator, if it has one. What this proxy didn't give, or has back already, is refused and changes
-// nothing.
+// Free is that of the allocator, if it has one, which also says what nil is. What this proxy didn't give, or has back
+// already, is refused and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
+	if p == nil && x.free != nil && !x.closed {
+		return x.free.Free(nil)
+	}
 	if _, err := x.find("Free", keyOf(p)); err != nil {
 		return err
 	}

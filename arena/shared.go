@@ -109,4 +109,12 @@ func (s Shared) Err() error {
 	return fmt.Errorf("arena: BUG: %d %s from C refused; the last: %s of %#x: %v", calls, noun, call, address, code)
 }
 
+// sizeFor is the size that SizeOf says of what Alloc gives.
+func (s Shared) sizeFor(size, align uint64) uint64 {
+	if smallest := s.its().Smallest(); smallest != 0 {
+		return buddySize(size, align, smallest)
+	}
+	return size
+}
+
 func (s Shared) its() *arena_c.Shared { return made(s.header, "Shared") }

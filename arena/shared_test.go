@@ -75,3 +75,25 @@ func TestSharedLockOutlivesAPanic(t *testing.T) {
 	assert.Panics(t, func() { s.Locked(func() { panic("no") }) })
 	assert.NotNil(t, s.Alloc(1, 1))
 }
+
+// TestMadeObjectsWherever: who made it deletes it, over each arena and what stands before it; nil is nothing to free.
+func TestMadeObjectsWherever(t *testing.T) {
+	odd := arena.HeapOf[[9]int64](nil)
+	buddy, err := arena.NewBuddy(arena.NewBlock(8192, 64), 64)
+	require.NoError(t, err)
+	heap := newHeap(t, 4096)
+	for _, a := range []interface {
+		arena.Reallocator
+		Shared() (arena.Shared, error)
+	}{heap, buddy} {
+		s, err := a.Shared()
+		require.NoError(t, err)
+		for _, r := range []arena.Reallocator{a, s, arena.NewProxy("a", a), arena.NewProxy("s", s)} {
+			x := odd.New(r)
+			require.NoError(t, odd.Delete(r, x), "%T", r)
+			require.Error(t, odd.Delete(r, x), "%T", r)
+			require.ErrorContains(t, odd.Delete(r, (*[9]int64)(r.Alloc(300, 8))), "bytes, not", "%T", r)
+			require.NoError(t, r.Free(nil), "%T", r)
+		}
+	}
+}

@@ -58,11 +58,13 @@ package arena_c
 // // An arena with a lock, of any kind: the structs of the kinds differ in a pointer's type.
 // typedef struct shared {
 //     const shared_kind *kind;
+//     uint64_t smallest;
 //     upfront_shared_heap of;
 // } shared;
 //
 // static void shared_init(shared *s, int kind, void *arena) {
 //     s->kind = shared_kinds[kind];
+//     s->smallest = s->kind == &shared_buddy ? ((const upfront_buddy *)arena)->smallest : 0;
 //     s->kind->init(&s->of, arena);
 // }
 // static void *shared_alloc(shared *s, uint64_t size, uint64_t align) { return s->kind->alloc(&s->of, size, align); }
@@ -180,6 +182,9 @@ func (s *Shared) refused(p unsafe.Pointer, size uint64) uint64 {
 	}
 	return size
 }
+
+// Smallest is the size of the smallest block of a buddy; 0 for a heap, whose sizes are those that were asked for.
+func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
 
 // Lock and Unlock are for one thread: who calls them has locked its goroutine to it.
 func (s *Shared) Lock() { C.shared_lock(s.c()) }
