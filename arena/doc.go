@@ -18,7 +18,7 @@
 //	NewBlock, BlockFrom   a block: at a multiple of 64; of the Go heap, or of another arena
 //	Ptr, Slice, String    pointers that may live in a block: offsets from a Base
 //	Inline                a short text that lies where it is declared
-//	Shared                a Heap behind a lock: for goroutines, and for C libraries on threads of their own
+//	Shared                a Heap or Buddy behind a lock: for goroutines, and for C libraries on threads of their own
 //	Proxy, PoolProxy      before an allocator or a pool, for one client: totals, leaks, a trace
 //
 // Every operation is O(1), but walks, a Stack's Stats, a Heap's LargestFree, the making of a pool and its Peak; a Buddy's are

@@ -133,9 +133,9 @@ static int heap_why(const upfront_heap *h, uint64_t at) {
     return off == 0 ? UPFRONT_CORRUPT : UPFRONT_MISALIGNED;
 }
 
-/* Whether a live block is at `at`. Of its neighbours it looks at the one behind. */
-static inline int heap_is_live(const upfront_heap *h, uint64_t at) {
-    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at) && heap_agrees(h, at);
+/* Whether the header of a live block is at `at`. */
+static inline int heap_has(const upfront_heap *h, uint64_t at) {
+    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == 0 && upfront_heap_is_live(h, at);
 }
 
 static inline uint64_t heap_need(uint64_t asked) {
@@ -362,7 +362,7 @@ int upfront_heap_free(upfront_heap *h, void *p) {
         return UPFRONT_OK;
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
-    code = heap_is_live(h, at) ? heap_free(h, at) : heap_why(h, at);
+    code = heap_has(h, at) && heap_agrees(h, at) ? heap_free(h, at) : heap_why(h, at);
     upfront_leave(&h->busy);
     return code;
 }
@@ -425,7 +425,7 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
 /* The offset of the live block at p, whose neighbours are well on both sides, or a code. */
 static int64_t heap_find(const upfront_heap *h, const void *p) {
     uint64_t at = upfront_distance(p, h) - UPFRONT_HEAP_HEADER;
-    if (!heap_is_live(h, at))
+    if (!heap_has(h, at) || !heap_agrees(h, at))
         return heap_why(h, at);
     return heap_may_melt(h, at) ? (int64_t)at : (int64_t)UPFRONT_CORRUPT;
 }
@@ -457,7 +457,7 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p) {
         return UPFRONT_BAD_ARGUMENT;
     if (!upfront_enter(&h->busy, &h->raced))
         return UPFRONT_RACED;
-    found = heap_is_live(h, at) ? (int64_t)upfront_heap_asked(h, at) : heap_why(h, at);
+    found = heap_has(h, at) ? (int64_t)upfront_heap_asked(h, at) : heap_why(h, at);
     upfront_leave(&h->busy);
     return found;
 }

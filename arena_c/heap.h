@@ -21,9 +21,9 @@
  *            Allocation in C++"; Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
  *
  * Misuse     A header is sealed: 41 bits of it are a digest of its size, its offset and the heap's epoch. Some of them are turned over in a
- *            header that melted into another, and others in that of a parked block. free, realloc and size_of take an address only when
- *            the seal before it holds, the header behind the block knows its size, and nothing was overwritten in the free blocks beside
- *            it, unless it is only to be parked. So an address is refused as
+ *            header that melted into another, and others in that of a parked block. An address is taken only when the seal before it holds;
+ *            for free and realloc the header behind the block must know its size, and in the free blocks beside it nothing may be
+ *            overwritten, unless it is only to be parked. So an address is refused as
  *              UPFRONT_FOREIGN     outside of the heap,
  *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal there,
  *              UPFRONT_DOUBLE      of a free block, or of one that was freed and melted, until something is written over its header,
@@ -109,14 +109,16 @@ int64_t upfront_heap_size_of(const upfront_heap *h, const void *p);
 /* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before are refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-/* Keeps so many bytes back, or 16 fewer, headers included: a request that needs any of them is full. 0 lifts it, so that what a program does to get out
- * of a full, its clean-up, finds room. More than there is keeps all; what is live stays live. */
+/* Keeps so many bytes back, or 16 fewer, headers included: a request that needs any of them is full. 0 lifts it, so that what a program
+ * does to get out of a full, its clean-up, finds room. More than there is keeps all; what is live stays live. */
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 
 /* The highest `used` since the last call; a new phase begins with what is used now. */
 uint64_t upfront_heap_phase(upfront_heap *h);
 
-/* Melts the parked blocks, one that was overwritten and those behind it in its list excepted. A request does it before it is refused. */
+/* Melts the parked blocks, one that was overwritten and those behind it in its list excepted. A request does it before it is refused. A
+ * program does it when a phase ends with nearly everything freed: what parks lies anywhere, and small blocks that are put between cut the
+ * room. */
 void upfront_heap_flush(upfront_heap *h);
 
 /* The largest size that can be given at align 16, whatever the reserve. Cost: O(blocks). pre: the walk says ok. */

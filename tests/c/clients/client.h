@@ -1,7 +1,8 @@
 /* client.h - what the tests of C libraries share: a library with its memory in a heap, in ever smaller ones until it refuses.
  *
- * -DIN_BUDDY takes a buddy for the heap. Each program takes how many blocks the heap's front lists park, and how many sizes to try. At each size the library works, or ends with
- * an error of its own; then the reserve is lifted, everything is closed, and the heap is one free block again. */
+ * -DIN_BUDDY takes a buddy for the heap. Each program takes how many blocks the heap's front lists park, and how many sizes to try. At
+ * each size the library works, or ends with an error of its own; then the reserve is lifted, everything is closed, and the heap is one
+ * free block again. */
 #ifndef UPFRONT_CLIENT_H
 #define UPFRONT_CLIENT_H
 

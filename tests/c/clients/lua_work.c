@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     for (i = 0; i < sizeof works / sizeof *works && argc > 1; i++) {
         if (strcmp(works[i].name, argv[1]) != 0)
             continue;
-        lua = heap ? lua_newstate(upfront_heap_hook, client.arena) : luaL_newstate();
+        lua = heap ? lua_newstate(CLIENT(hook), client.arena) : luaL_newstate();
         luaL_openlibs(lua);
         check(luaL_loadstring(lua, works[i].script) == LUA_OK, "it compiles");
         from = client_ns();

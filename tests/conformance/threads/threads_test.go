@@ -69,6 +69,28 @@ func TestThreadsShareAHeap(t *testing.T) {
 	runtime.KeepAlive(block)
 }
 
+// TestThreadsShareABuddy is the same of a buddy, whose sizes are its blocks'.
+func TestThreadsShareABuddy(t *testing.T) {
+	block := arena.NewBlock(blockSize, 64)
+	defer arena_c.Unpoison(unsafe.Pointer(unsafe.SliceData(block)), blockSize)
+	buddy, err := arena.NewBuddy(block, 64)
+	require.NoError(t, err)
+	s, err := buddy.Shared()
+	require.NoError(t, err)
+	library := threads.New(s.Functions())
+	var all sync.WaitGroup
+	all.Go(func() { assert.Zero(t, library.Hammer(1, rounds)) })
+	all.Go(func() {
+		for range rounds / 10 {
+			assert.NoError(t, s.Free(s.Alloc(100, 16)))
+		}
+	})
+	all.Wait()
+	require.NoError(t, s.Err())
+	assert.EqualValues(t, 1, buddy.Stats().Live, "the lock's own block")
+	assert.NotZero(t, buddy.Stats().Failed, "it was full at times")
+}
+
 // goHammer is the same from Go.
 func goHammer(t *testing.T, s arena.Shared, name byte) {
 	kept := map[unsafe.Pointer]uint64{}
