@@ -74,11 +74,19 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 // smallest block.
 func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Buddy", size, align)
-	p := b.its().Alloc(size, align)
-	if p == nil && b.header.Raced != 0 {
-		panic(refused("Buddy.Alloc", arena_c.Raced).Error())
+	raced := b.its().Raced
+	p := b.header.Alloc(size, align)
+	if p == nil {
+		b.alone("Buddy.Alloc", raced)
 	}
 	return p
+}
+
+// alone is that of a heap.
+func (b Buddy) alone(what string, raced uint64) {
+	if b.header.Raced != raced {
+		panic(refused(what, arena_c.Raced).Error())
+	}
 }
 
 // Free takes a block back; nil is nothing to do. A double free, and an address that is no block of
@@ -92,12 +100,19 @@ func (b Buddy) Free(p unsafe.Pointer) error {
 // it moves. When the buddy is full it gives nil and no error, and p is as it was. A nil p is Alloc.
 // An address that is no live block is refused, with an error.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	q := b.its().Realloc(p, size)
-	if q == nil && p != nil {
-		_, code := b.header.SizeOf(p)
-		return nil, refused("Buddy.Realloc", code)
+	raced := b.its().Raced
+	q := b.header.Realloc(p, size)
+	if q != nil {
+		return q, nil
 	}
-	return q, nil
+	if b.header.Raced != raced {
+		return nil, refused("Buddy.Realloc", arena_c.Raced)
+	}
+	if p == nil {
+		return nil, nil
+	}
+	_, code := b.header.SizeOf(p)
+	return nil, refused("Buddy.Realloc", code)
 }
 
 // SizeOf is the size of the block, all of which is the caller's; what was asked for isn't kept. An
@@ -109,7 +124,11 @@ func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 
 // Reset frees everything. The reserve, the peaks and the counts of refusals stay. Cost: a byte for
 // each smallest block.
-func (b Buddy) Reset() { b.its().Reset() }
+func (b Buddy) Reset() {
+	raced := b.its().Raced
+	b.header.Reset()
+	b.alone("Buddy.Reset", raced)
+}
 
 // Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it,
 // so that clean-up after a full finds room. What is kept may lie in small blocks; more than there

@@ -45,11 +45,19 @@ func NewHeap(block []byte, parked uint64) (Heap, error) {
 // address of its own.
 func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Heap", size, align)
-	p := h.its().Alloc(size, align)
-	if p == nil && h.header.Raced != 0 {
-		panic(refused("Heap.Alloc", arena_c.Raced).Error())
+	raced := h.its().Raced
+	p := h.header.Alloc(size, align)
+	if p == nil {
+		h.alone("Heap.Alloc", raced)
 	}
 	return p
+}
+
+// alone panics when somebody came while another was inside, which checked builds refuse and count, since there were so many.
+func (h Heap) alone(what string, raced uint64) {
+	if h.header.Raced != raced {
+		panic(refused(what, arena_c.Raced).Error())
+	}
 }
 
 // Free takes a block back; nil is nothing to take. A double free, and an address that is no block of this heap, are
@@ -62,12 +70,19 @@ func (h Heap) Free(p unsafe.Pointer) error {
 // place, up or down, where there is room; otherwise the block moves. When the heap is full it gives nil and no error,
 // and p is as it was. A nil p is Alloc aligned to 16. An address that is no live block is refused, with an error.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	q := h.its().Realloc(p, size)
-	if q == nil && p != nil {
-		_, code := h.header.SizeOf(p)
-		return nil, refused("Heap.Realloc", code)
+	raced := h.its().Raced
+	q := h.header.Realloc(p, size)
+	if q != nil {
+		return q, nil
 	}
-	return q, nil
+	if h.header.Raced != raced {
+		return nil, refused("Heap.Realloc", arena_c.Raced)
+	}
+	if p == nil {
+		return nil, nil
+	}
+	_, code := h.header.SizeOf(p)
+	return nil, refused("Heap.Realloc", code)
 }
 
 // SizeOf is the size that was asked for. An address that is no live block is refused, with an error.
@@ -77,7 +92,11 @@ func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 }
 
 // Reset frees everything. Addresses from before are refused, also where nothing was written since.
-func (h Heap) Reset() { h.its().Reset() }
+func (h Heap) Reset() {
+	raced := h.its().Raced
+	h.header.Reset()
+	h.alone("Heap.Reset", raced)
+}
 
 // Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it, so that what a program
 // does to get out of a full finds room: a database that is full to the brim can't even drop a table. More than there is
@@ -88,7 +107,11 @@ func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
 func (h Heap) Phase() uint64 { return h.its().Phase() }
 
 // Flush melts the parked blocks with the free ones beside them. Cost: O(parked).
-func (h Heap) Flush() { h.its().Flush() }
+func (h Heap) Flush() {
+	raced := h.its().Raced
+	h.header.Flush()
+	h.alone("Heap.Flush", raced)
+}
 
 // HeapStats are those of a heap. The headers of blocks are in Used; parked blocks are in Free. Padding isn't counted.
 type HeapStats struct {
@@ -112,7 +135,12 @@ func (h Heap) Stats() HeapStats {
 
 // LargestFree is the size of the largest free block: of what Alloc could give aligned to 16 without a reserve. Cost:
 // O(blocks).
-func (h Heap) LargestFree() uint64 { return h.its().Largest() }
+func (h Heap) LargestFree() uint64 {
+	raced := h.its().Raced
+	largest := h.header.Largest()
+	h.alone("Heap.LargestFree", raced)
+	return largest
+}
 
 // HeapMaker makes values of T on a heap, or by a proxy before one. Declare it once, at package level, with HeapOf: the zero
 // HeapMaker panics.
