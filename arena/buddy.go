@@ -23,19 +23,21 @@ import (
 // much is enough so that nothing is ever refused says RobsonBound.
 //
 // It is a small value; copies are the same buddy, and one goroutine at a time may use it: a Shared
-// is for more, and for C libraries. The race detector reports two, and checked builds refuse the
-// second. It lives as long as its block.
+// is for more, and for C libraries. The race detector reports two; checked builds refuse who comes
+// second, with an error or, where a method has none, a panic. It lives as long as its block. It
+// holds no address, so a level's state may have one (budget/save).
 type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}
 
 // NewBuddy makes a buddy of the block, of as many smallest blocks as fit: a power of two from 64
 // bytes to 1 MiB, at most 2^30 of them. BuddySize is the size of a block that has room for so many
-// bytes. What was in the block is lost.
+// bytes. The block begins at a multiple of 64. What was in it is lost.
 //
-// The blocks are aligned as addresses, up to 1 MiB. So where they lie in the block depends on where
-// that lies modulo the largest that there is: take one that begins at a multiple of 1 MiB to have
-// the same offsets everywhere.
+// The blocks are aligned as addresses, up to 1 MiB. So where they lie in the block, and how many
+// there are, depends on where that begins, and in checked and asan builds it begins elsewhere. Take
+// one that begins at a multiple of 1 MiB, in a scope BytesUnzeroed(n, 1<<20), to have the same
+// offsets everywhere: in a state, or where a plan is measured to the byte.
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	if err := checkBlock("Buddy", block, arena_c.LineSize); err != nil {
 		return Buddy{}, err
@@ -53,7 +55,7 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 }
 
 // BuddySize is how many bytes a block must have, wherever it lies, so that a Buddy on it has blocks
-// of so many bytes: what RobsonBound says, for instance.
+// of so many bytes: what RobsonBound says, for instance. It doesn't look whether there may be such.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
 // RobsonBound is how many bytes of blocks are enough so that no request is ever refused, while a
@@ -122,7 +124,7 @@ func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return size, refused("Buddy.SizeOf", code)
 }
 
-// Reset frees everything. The reserve, the peaks and the counts of refusals stay. Cost: a byte for
+// Reset frees everything, and ends a Shared of the buddy, whose lock lies in it. The reserve, the peaks and the counts of refusals stay. Cost: a byte for
 // each smallest block.
 func (b Buddy) Reset() {
 	raced := b.its().Raced

@@ -15,13 +15,15 @@ import (
 //
 // A block costs 16 bytes beside its own, is rounded up to 16, and takes 32 at least. Misuse is told by a sealed header
 // before each block: arena_c/heap.h says what it can't tell. It is a small value; copies are the same heap, and one
-// goroutine at a time may use it: a Shared is for more, and for C libraries. The race detector reports two, and checked
-// builds refuse the second. It lives as long as its block.
+// goroutine at a time may use it: a Shared is for more, and for C libraries. The race detector reports two; checked builds
+// refuse who comes second, with an error or, where a method has none, a panic. It lives as long as its block. It holds no
+// address, so a level's state may have one (budget/save).
 type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
 
-// NewHeap makes a heap of the block, which has at least 416 bytes. What was in the block is lost.
+// NewHeap makes a heap of the block, which begins at a multiple of 64 and has at least 416 bytes: in a scope,
+// BytesUnzeroed(n, 64). What was in the block is lost.
 //
 // Of freed blocks of 1 KiB or less so many as parked says are kept as they are, and given to who asks for just that size,
 // which takes C a third of the time: a C library's heap parks 256, and more are no better. What would be refused melts
@@ -91,14 +93,15 @@ func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return size, refused("Heap.SizeOf", code)
 }
 
-// Reset frees everything. Addresses from before are refused, also where nothing was written since.
+// Reset frees everything, and ends a Shared of the heap, whose lock lies in it. Addresses from before are refused, also where
+// nothing was written since. The reserve, the peaks and the counts of refusals stay.
 func (h Heap) Reset() {
 	raced := h.its().Raced
 	h.header.Reset()
 	h.alone("Heap.Reset", raced)
 }
 
-// Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it, so that what a program
+// Reserve keeps so many bytes back, or 16 fewer, blocks' headers included: a request that needs any of them is full. Reserve(0) lifts it, so that what a program
 // does to get out of a full finds room: a database that is full to the brim can't even drop a table. More than there is
 // keeps all; what is live stays live.
 func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
@@ -142,7 +145,7 @@ func (h Heap) LargestFree() uint64 {
 	return largest
 }
 
-// HeapMaker makes values of T on a heap, or by a proxy before one. Declare it once, at package level, with HeapOf: the zero
+// HeapMaker makes values of T on a Heap or a Buddy, or by a Shared or a Proxy before one. Declare it once, at package level, with HeapOf: the zero
 // HeapMaker panics.
 type HeapMaker[T any] struct{ finalizer func(*T) error }
 

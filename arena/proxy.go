@@ -15,8 +15,8 @@ import (
 // what didn't. Several may stand before one allocator, beside those who use it itself, and one before another: what the
 // front one gives counts in both, and is given back to the front one.
 //
-// It adds no byte to a block. What it gave it knows from a Go map, which allocates as it grows. It is used as its
-// allocator is: one goroutine at a time.
+// It adds no byte to a block. What it gave it knows from a Go map, which allocates as it grows. One
+// goroutine at a time uses it, also one before a Shared.
 //
 // What the allocator frees as a whole, by Reset or Rewind, it does behind its proxies' backs: they still count it.
 //

@@ -14,8 +14,9 @@ import (
 // The lock and the counts lie in the arena's block, at the start of a block of their own, which counts as live. The lock is
 // C's: no call waits for Go's scheduler or its collector while it holds it, but for Locked. From when it is made all use of
 // the arena goes through it, or happens in Locked. It lives as long as the arena's block, which may not be saved and put
-// back, as it holds addresses; a Reset of the arena ends it. C knows no lifetimes: a library that goes on after the block
-// ended writes to what is another's by then, so end the library first; a scope's Defer does it.
+// back, as it holds addresses; a Reset of the arena ends it. Make one for an arena: a second has a lock of its own. C knows no
+// lifetimes: a library that goes on after the block ended writes to what is another's by then, so end the library first; a
+// scope's Defer does it. A block from NewBlock is the collector's: hold it until the library has ended.
 //
 // Cost: a call from Go is one call into C, about 40 ns with the lock; one from C takes as long as the arena's own and 10 to 20
 // ns for the lock, while nobody else holds it. The race detector takes each call from Go for synchronization, as it is.
