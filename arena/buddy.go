@@ -63,7 +63,7 @@ func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, 
 // powers of two. It counts blocks, not what was asked for; it holds for Alloc and Free, and not for
 // Realloc; the first block must begin at a multiple of `largest`, or `largest` bytes more be there.
 // It is exact: with one smallest block less, there is a program that is refused. About live * (1 +
-// log2(largest/smallest) / 2); 0 where a size is no power of two, or live is 256 GiB or more.
+// log2(largest/smallest) / 2); 0 where a size is no power of two, or live is above 256 GiB.
 //
 // Source: Robson, "An Estimate of the Store Size Necessary for Dynamic Storage Allocation";
 // arena_c/buddy.h has the proof.

@@ -97,17 +97,24 @@ type CFunctions struct {
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
 // Err says whether C gave an address that is no live block: of all such calls how many, and of the last which it was. They
-// changed nothing, and the library went on; so ask when it has ended.
+// changed nothing, and the library went on; so ask when it has ended. In checked builds it also says whether somebody used
+// the arena beside the lock: a call that met another inside was refused, an Alloc or a malloc as if it were full.
 func (s Shared) Err() error {
+	if raced := s.its().Raced(); raced != 0 {
+		return fmt.Errorf("arena: BUG: %s refused: %v, the Shared's", callsOf(raced), arena_c.Raced)
+	}
 	calls, call, address, code := s.its().Misuse()
 	if calls == 0 {
 		return nil
 	}
-	noun := "calls"
-	if calls == 1 {
-		noun = "call"
+	return fmt.Errorf("arena: BUG: %s from C refused; the last: %s of %#x: %v", callsOf(calls), call, address, code)
+}
+
+func callsOf(n uint64) string {
+	if n == 1 {
+		return "1 call"
 	}
-	return fmt.Errorf("arena: BUG: %d %s from C refused; the last: %s of %#x: %v", calls, noun, call, address, code)
+	return fmt.Sprintf("%d calls", n)
 }
 
 // sizeFor is the size that SizeOf says of what Alloc gives.

@@ -186,6 +186,15 @@ func (s *Shared) refused(p unsafe.Pointer, size uint64) uint64 {
 // Smallest is the size of the smallest block of a buddy; 0 for a heap, whose sizes are those that were asked for.
 func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
 
+// Raced is how many calls a checked build refused, as they came while another was inside: somebody went past the lock.
+func (s *Shared) Raced() uint64 {
+	arena := unsafe.Pointer(s.c().of.arena)
+	if s.Smallest() != 0 {
+		return (*Buddy)(arena).Raced
+	}
+	return (*Heap)(arena).Raced
+}
+
 // Lock and Unlock are for one thread: who calls them has locked its goroutine to it.
 func (s *Shared) Lock() { C.shared_lock(s.c()) }
 
