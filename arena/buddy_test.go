@@ -38,31 +38,15 @@ func TestBuddySaysWhyNot(t *testing.T) {
 	assert.NoError(t, err)
 
 	b := newBuddy(t, 4096, 64)
-	p := b.Alloc(100, 8)
-	size, err := b.SizeOf(p)
-	require.NoError(t, err)
-	assert.EqualValues(t, 128, size)
-	_, err = b.SizeOf(unsafe.Add(p, 16))
-	assert.EqualError(t, err, "arena: BUG: Buddy.SizeOf: inside a chunk, not at its start")
-	_, err = b.Realloc(unsafe.Add(p, 64), 10)
-	assert.EqualError(t, err, "arena: BUG: Buddy.Realloc: inside a chunk, not at its start")
-	q, err := b.Realloc(p, 1<<30)
-	assert.True(t, q == nil && err == nil, "full is an answer")
-	assert.PanicsWithValue(t,
-		"arena: BUG: Buddy.Alloc of 1 bytes aligned to 3: an align is a power of two up to 1 MiB",
-		func() { b.Alloc(1, 3) })
-	require.NoError(t, b.Free(p))
-	require.NoError(t, b.Free(nil))
-	assert.EqualError(t, b.Free(p), "arena: BUG: Buddy.Free: put twice")
-	assert.EqualError(t, b.Free(unsafe.Add(p, 1)), "arena: BUG: Buddy.Free: put twice")
-	assert.EqualError(t, b.Free(unsafe.Pointer(t)), "arena: BUG: Buddy.Free: not from here")
+	saysWhyNot(t, "Buddy", b, 128)
 	s := b.Stats()
 	assert.Equal(t, arena.BuddyStats{Stats: arena.Stats{Size: s.Size, Free: s.Size, Peak: 128},
 		Given: 128, Internal: 28,
 		External: s.Size - 2048, Failed: 1}, s)
 	assert.EqualValues(t, 2048, b.LargestFree())
-	p, err = b.Realloc(nil, 0)
+	p, err := b.Realloc(nil, 0)
 	require.NoError(t, err)
+	assert.EqualError(t, b.Free(unsafe.Add(p, 65)), "arena: BUG: Buddy.Free: put twice", "inside of a free block")
 	b.Reset()
 	assert.EqualError(t, b.Free(p), "arena: BUG: Buddy.Free: put twice", "from before the reset")
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"testing"
@@ -63,37 +62,8 @@ func wrongBuddy(bug string) opener {
 		start, end := bounds(block)
 		wrong := newBuddyModel(start, end, 64)
 		wrong.wrong = bug
-		pointer := func(at uint64, a answer) unsafe.Pointer {
-			if a != given {
-				return nil
-			}
-			return unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), at-start)
-		}
-		return machine{
-			alloc: func(size, align uint64) unsafe.Pointer {
-				at, _, a := wrong.alloc(size, align)
-				if a == refused {
-					panic("refused")
-				}
-				return pointer(at, a)
-			},
-			release: func(p unsafe.Pointer) error {
-				if !wrong.release(address(p)) {
-					return errors.New("no block")
-				}
-				return nil
-			},
-			resize: func(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-				old := wrong.lives[wrong.index(address(p))].size
-				to, a := wrong.resized(address(p), size)
-				q := pointer(to, a)
-				if q != nil && q != p {
-					copy(unsafe.Slice((*byte)(q), size), unsafe.Slice((*byte)(p), old))
-				}
-				return q, nil
-			},
-			reset: wrong.reset,
-		}, newBuddyModel(start, end, 64), nil
+		return modelled(block, wrong, func(at uint64) uint64 { return wrong.lives[wrong.index(at)].size }),
+			newBuddyModel(start, end, 64), nil
 	}
 }
 

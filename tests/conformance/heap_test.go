@@ -60,39 +60,49 @@ func wrongHeap(bug string) opener {
 		start, end := bounds(block)
 		wrong := newHeapModel(start, end, 3)
 		wrong.wrong = bug
-		pointer := func(at uint64, a answer) unsafe.Pointer {
-			if a != given {
-				return nil
-			}
-			return unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), at-start)
+		return modelled(block, wrong, func(at uint64) uint64 { return wrong.pieces[wrong.index(at)].asked }),
+			newHeapModel(start, end, 3), nil
+	}
+}
+
+// modelled is a model as the machine. has is how many bytes of a live block its owner may use.
+func modelled(block []byte, m interface {
+	model
+	resizer
+}, has func(at uint64) uint64) machine {
+	start, _ := bounds(block)
+	pointer := func(at uint64, a answer) unsafe.Pointer {
+		if a != given {
+			return nil
 		}
-		return machine{
-			alloc: func(size, align uint64) unsafe.Pointer {
-				at, _, a := wrong.alloc(size, align)
-				if a == refused {
-					panic("refused")
-				}
-				return pointer(at, a)
-			},
-			release: func(p unsafe.Pointer) error {
-				if !wrong.release(address(p)) {
-					return errors.New("no block")
-				}
-				return nil
-			},
-			resize: func(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-				old := wrong.pieces[wrong.index(address(p))].asked
-				to, a := wrong.resized(address(p), size)
-				if a == refused {
-					return nil, errors.New("bad argument")
-				}
-				q := pointer(to, a)
-				if q != nil {
-					copy(unsafe.Slice((*byte)(q), size), unsafe.Slice((*byte)(p), old))
-				}
-				return q, nil
-			},
-			reset: wrong.reset,
-		}, newHeapModel(start, end, 3), nil
+		return unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), at-start)
+	}
+	return machine{
+		alloc: func(size, align uint64) unsafe.Pointer {
+			at, _, a := m.alloc(size, align)
+			if a == refused {
+				panic("refused")
+			}
+			return pointer(at, a)
+		},
+		release: func(p unsafe.Pointer) error {
+			if !m.release(address(p)) {
+				return errors.New("no block")
+			}
+			return nil
+		},
+		resize: func(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
+			old := has(address(p))
+			to, a := m.resized(address(p), size)
+			if a == refused {
+				return nil, errors.New("bad argument")
+			}
+			q := pointer(to, a)
+			if q != nil && q != p {
+				copy(unsafe.Slice((*byte)(q), size), unsafe.Slice((*byte)(p), old))
+			}
+			return q, nil
+		},
+		reset: m.reset,
 	}
 }
