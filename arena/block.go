@@ -21,7 +21,8 @@ func NewBlock(size, align int) []byte {
 // checkBlock says what a block lacks that is to be a header and a line more, so that the C core's refusal has words.
 func checkBlock(what string, block []byte, header int) error {
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(block))); at%arena_c.LineSize != 0 {
-		return fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock makes such", what,
+		return fmt.Errorf("arena: a %s's block begins at a multiple of %d, this one %d past one; NewBlock "+
+			"makes such, and in a scope BytesUnzeroed(n, 64)", what,
 			arena_c.LineSize, at%arena_c.LineSize)
 	}
 	if least := header + arena_c.LineSize; len(block) < least {

@@ -23,19 +23,21 @@ import (
 // much is enough so that nothing is ever refused says RobsonBound.
 //
 // It is a small value; copies are the same buddy, and one goroutine at a time may use it: a Shared
-// is for more, and for C libraries. The race detector reports two, and checked builds refuse the
-// second. It lives as long as its block.
+// is for more, and for C libraries. The race detector reports two; checked builds refuse who comes
+// second, with an error or, where a method has none, a panic. It lives as long as its block. It
+// holds no address, so a level's state may have one (budget/save).
 type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}
 
 // NewBuddy makes a buddy of the block, of as many smallest blocks as fit: a power of two from 64
 // bytes to 1 MiB, at most 2^30 of them. BuddySize is the size of a block that has room for so many
-// bytes. What was in the block is lost.
+// bytes. The block begins at a multiple of 64. What was in it is lost.
 //
-// The blocks are aligned as addresses, up to 1 MiB. So where they lie in the block depends on where
-// that lies modulo the largest that there is: take one that begins at a multiple of 1 MiB to have
-// the same offsets everywhere.
+// The blocks are aligned as addresses, up to 1 MiB. So where they lie in the block, and how many
+// there are, depends on where that begins, and in checked and asan builds it begins elsewhere. Take
+// one that begins at a multiple of 1 MiB, in a scope BytesUnzeroed(n, 1<<20), to have the same
+// offsets everywhere: in a state, or where a plan is measured to the byte.
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	if err := checkBlock("Buddy", block, arena_c.LineSize); err != nil {
 		return Buddy{}, err
@@ -53,7 +55,7 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 }
 
 // BuddySize is how many bytes a block must have, wherever it lies, so that a Buddy on it has blocks
-// of so many bytes: what RobsonBound says, for instance.
+// of so many bytes: what RobsonBound says, for instance. It doesn't look whether there may be such.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
 // RobsonBound is how many bytes of blocks are enough so that no request is ever refused, while a
@@ -61,7 +63,7 @@ func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, 
 // powers of two. It counts blocks, not what was asked for; it holds for Alloc and Free, and not for
 // Realloc; the first block must begin at a multiple of `largest`, or `largest` bytes more be there.
 // It is exact: with one smallest block less, there is a program that is refused. About live * (1 +
-// log2(largest/smallest) / 2); 0 where a size is no power of two, or live is 256 GiB or more.
+// log2(largest/smallest) / 2); 0 where a size is no power of two, or live is above 256 GiB.
 //
 // Source: Robson, "An Estimate of the Store Size Necessary for Dynamic Storage Allocation";
 // arena_c/buddy.h has the proof.
@@ -74,11 +76,19 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 // smallest block.
 func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Buddy", size, align)
-	p := b.its().Alloc(size, align)
-	if p == nil && b.header.Raced != 0 {
-		panic(refused("Buddy.Alloc", arena_c.Raced).Error())
+	raced := b.its().Raced
+	p := b.header.Alloc(size, align)
+	if p == nil {
+		b.alone("Buddy.Alloc", raced)
 	}
 	return p
+}
+
+// alone is that of a heap.
+func (b Buddy) alone(what string, raced uint64) {
+	if b.header.Raced != raced {
+		panic(refused(what, arena_c.Raced).Error())
+	}
 }
 
 // Free takes a block back; nil is nothing to do. A double free, and an address that is no block of
@@ -92,12 +102,19 @@ func (b Buddy) Free(p unsafe.Pointer) error {
 // it moves. When the buddy is full it gives nil and no error, and p is as it was. A nil p is Alloc.
 // An address that is no live block is refused, with an error.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	q := b.its().Realloc(p, size)
-	if q == nil && p != nil {
-		_, code := b.header.SizeOf(p)
-		return nil, refused("Buddy.Realloc", code)
+	raced := b.its().Raced
+	q := b.header.Realloc(p, size)
+	if q != nil {
+		return q, nil
 	}
-	return q, nil
+	if b.header.Raced != raced {
+		return nil, refused("Buddy.Realloc", arena_c.Raced)
+	}
+	if p == nil {
+		return nil, nil
+	}
+	_, code := b.header.SizeOf(p)
+	return nil, refused("Buddy.Realloc", code)
 }
 
 // SizeOf is the size of the block, all of which is the caller's; what was asked for isn't kept. An
@@ -107,9 +124,13 @@ func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return size, refused("Buddy.SizeOf", code)
 }
 
-// Reset frees everything. The reserve, the peaks and the counts of refusals stay. Cost: a byte for
-// each smallest block.
-func (b Buddy) Reset() { b.its().Reset() }
+// Reset frees everything, and ends a Shared of the buddy, whose lock lies in it. The reserve, the
+// peaks and the counts of refusals stay. Cost: a byte for each smallest block.
+func (b Buddy) Reset() {
+	raced := b.its().Raced
+	b.header.Reset()
+	b.alone("Buddy.Reset", raced)
+}
 
 // Reserve keeps so many bytes back: a request that needs any of them is full. Reserve(0) lifts it,
 // so that clean-up after a full finds room. What is kept may lie in small blocks; more than there
@@ -146,15 +167,19 @@ func (b Buddy) Stats() BuddyStats {
 // LargestFree is the size of the largest free block. The reserve may keep Alloc from giving it.
 func (b Buddy) LargestFree() uint64 { return b.its().Largest() }
 
-// rounds is a Reallocator that doesn't keep what was asked for: its SizeOf is the size of the block
-// that Alloc gave.
+// rounds is a Reallocator that may not keep what was asked for: its SizeOf may be the size of the
+// block that Alloc gave.
 type rounds interface {
 	sizeFor(size, align uint64) uint64
 }
 
 // sizeFor is the size of the block that Alloc gives.
 func (b Buddy) sizeFor(size, align uint64) uint64 {
-	return 1 << bits.Len64(max(size, align, b.header.Smallest)-1)
+	return buddySize(size, align, b.header.Smallest)
+}
+
+func buddySize(size, align, smallest uint64) uint64 {
+	return 1 << bits.Len64(max(size, align, smallest)-1)
 }
 
 func (b Buddy) its() *arena_c.Buddy { return made(b.header, "Buddy") }

@@ -2,6 +2,8 @@ package arena_test
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"testing"
 	"unsafe"
 
@@ -165,4 +167,40 @@ func TestHeapMakers(t *testing.T) {
 	}
 	f, err = frogs.Make(h, func(*frog) error { return nil })
 	assert.True(t, f == nil && err == nil)
+}
+
+// TestWhoComesSecondIsTold: in checked builds each call says that another is inside, and once that is over a full is a full.
+func TestWhoComesSecondIsTold(t *testing.T) {
+	if !arena_c.Checked {
+		t.Skip("checked builds look")
+	}
+	const inside = "another call is inside"
+	refuses := func(t *testing.T, a arena.Reallocator, busy *uint64, others ...func()) {
+		p := a.Alloc(64, 16)
+		*busy = 1
+		assert.PanicsWithValue(t, fmt.Sprintf("arena: BUG: %s.Alloc: %s: put one lock around all of them",
+			reflect.TypeOf(a).Name(), inside), func() { a.Alloc(64, 16) })
+		for _, f := range others {
+			assert.Panics(t, f)
+		}
+		assert.ErrorContains(t, a.Free(p), inside)
+		_, err := a.SizeOf(p)
+		assert.ErrorContains(t, err, inside)
+		for _, q := range []unsafe.Pointer{p, nil} {
+			_, err = a.Realloc(q, 128)
+			assert.ErrorContains(t, err, inside)
+		}
+		*busy = 0
+		assert.Nil(t, a.Alloc(1<<30, 16), "full")
+		q, err := a.Realloc(p, 1<<30)
+		assert.True(t, q == nil && err == nil, "full")
+		require.NoError(t, a.Free(p))
+	}
+	block := arena.NewBlock(4096, 64)
+	h, err := arena.NewHeap(block, 8)
+	require.NoError(t, err)
+	refuses(t, h, &(*arena_c.Heap)(unsafe.Pointer(&block[0])).Busy, h.Reset, h.Flush, func() { h.LargestFree() })
+	b, err := arena.NewBuddy(block, 64)
+	require.NoError(t, err)
+	refuses(t, b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy, b.Reset)
 }

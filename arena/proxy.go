@@ -15,8 +15,8 @@ import (
 // what didn't. Several may stand before one allocator, beside those who use it itself, and one before another: what the
 // front one gives counts in both, and is given back to the front one.
 //
-// It adds no byte to a block. What it gave it knows from a Go map, which allocates as it grows. It is used as its
-// allocator is: one goroutine at a time.
+// It adds no byte to a block. What it gave it knows from a Go map, which allocates as it grows. One
+// goroutine at a time uses it, also one before a Shared.
 //
 // What the allocator frees as a whole, by Reset or Rewind, it does behind its proxies' backs: they still count it.
 //
@@ -50,9 +50,12 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 	return p
 }
 
-// Free is that of the allocator, if it has one. What this proxy didn't give, or has back already, is refused and changes
-// nothing.
+// Free is that of the allocator, if it has one, which also says what nil is. What this proxy didn't give, or has back
+// already, is refused and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
+	if p == nil && x.free != nil && !x.closed {
+		return x.free.Free(nil)
+	}
 	if _, err := x.find("Free", keyOf(p)); err != nil {
 		return err
 	}

@@ -14,8 +14,9 @@ import (
 // The lock and the counts lie in the arena's block, at the start of a block of their own, which counts as live. The lock is
 // C's: no call waits for Go's scheduler or its collector while it holds it, but for Locked. From when it is made all use of
 // the arena goes through it, or happens in Locked. It lives as long as the arena's block, which may not be saved and put
-// back, as it holds addresses; a Reset of the arena ends it. C knows no lifetimes: a library that goes on after the block
-// ended writes to what is another's by then, so end the library first; a scope's Defer does it.
+// back, as it holds addresses; a Reset of the arena ends it. Make one for an arena: a second has a lock of its own. C knows no
+// lifetimes: a library that goes on after the block ended writes to what is another's by then, so end the library first; a
+// scope's Defer does it. A block from NewBlock is the collector's: hold it until the library has ended.
 //
 // Cost: a call from Go is one call into C, about 40 ns with the lock; one from C takes as long as the arena's own and 10 to 20
 // ns for the lock, while nobody else holds it. The race detector takes each call from Go for synchronization, as it is.
@@ -57,9 +58,8 @@ func (s Shared) Free(p unsafe.Pointer) error {
 // Realloc is that of the arena: nil and no error when it is full, and p is as it was. A nil p is Alloc aligned to 16.
 func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	q := s.its().Realloc(p, size)
-	if q == nil && p != nil {
-		_, code := s.header.SizeOf(p)
-		return nil, refused("Shared.Realloc", code)
+	if q == nil {
+		return nil, refused("Shared.Realloc", s.header.Check(p))
 	}
 	return q, nil
 }
@@ -96,17 +96,32 @@ type CFunctions struct {
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
 // Err says whether C gave an address that is no live block: of all such calls how many, and of the last which it was. They
-// changed nothing, and the library went on; so ask when it has ended.
+// changed nothing, and the library went on; so ask when it has ended. In checked builds it also says whether somebody used
+// the arena beside the lock: a call that met another inside was refused, an Alloc or a malloc as if it were full.
 func (s Shared) Err() error {
+	if raced := s.its().Raced(); raced != 0 {
+		return fmt.Errorf("arena: BUG: %s refused: %v, the Shared's", callsOf(raced), arena_c.Raced)
+	}
 	calls, call, address, code := s.its().Misuse()
 	if calls == 0 {
 		return nil
 	}
-	noun := "calls"
-	if calls == 1 {
-		noun = "call"
+	return fmt.Errorf("arena: BUG: %s from C refused; the last: %s of %#x: %v", callsOf(calls), call, address, code)
+}
+
+func callsOf(n uint64) string {
+	if n == 1 {
+		return "1 call"
 	}
-	return fmt.Errorf("arena: BUG: %d %s from C refused; the last: %s of %#x: %v", calls, noun, call, address, code)
+	return fmt.Sprintf("%d calls", n)
+}
+
+// sizeFor is the size that SizeOf says of what Alloc gives.
+func (s Shared) sizeFor(size, align uint64) uint64 {
+	if smallest := s.its().Smallest(); smallest != 0 {
+		return buddySize(size, align, smallest)
+	}
+	return size
 }
 
 func (s Shared) its() *arena_c.Shared { return made(s.header, "Shared") }

@@ -63,3 +63,51 @@ func TestSharedLockOutlivesAPanic(t *testing.T) {
 	assert.Panics(t, func() { s.Locked(func() { panic("no") }) })
 	assert.NotNil(t, s.Alloc(1, 1))
 }
+
+// TestSharedSaysWhoWentPastIt: in checked builds.
+func TestSharedSaysWhoWentPastIt(t *testing.T) {
+	if !arena_c.Checked {
+		t.Skip("checked builds look")
+	}
+	block := arena.NewBlock(8192, 64)
+	past := func(a interface {
+		Shared() (arena.Shared, error)
+	}, busy *uint64) {
+		s, err := a.Shared()
+		require.NoError(t, err)
+		require.NoError(t, s.Err())
+		*busy = 1
+		assert.Nil(t, s.Alloc(64, 16))
+		*busy = 0
+		assert.EqualError(t, s.Err(),
+			"arena: BUG: 1 call refused: another call is inside: put one lock around all of them, the Shared's")
+	}
+	h, err := arena.NewHeap(block, 0)
+	require.NoError(t, err)
+	past(h, &(*arena_c.Heap)(unsafe.Pointer(&block[0])).Busy)
+	b, err := arena.NewBuddy(block, 64)
+	require.NoError(t, err)
+	past(b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy)
+}
+
+// TestMadeObjectsWherever: who made it deletes it, over each arena and what stands before it; nil is nothing to free.
+func TestMadeObjectsWherever(t *testing.T) {
+	odd := arena.HeapOf[[9]int64](nil)
+	buddy, err := arena.NewBuddy(arena.NewBlock(8192, 64), 64)
+	require.NoError(t, err)
+	heap := newHeap(t, 4096)
+	for _, a := range []interface {
+		arena.Reallocator
+		Shared() (arena.Shared, error)
+	}{heap, buddy} {
+		s, err := a.Shared()
+		require.NoError(t, err)
+		for _, r := range []arena.Reallocator{a, s, arena.NewProxy("a", a), arena.NewProxy("s", s)} {
+			x := odd.New(r)
+			require.NoError(t, odd.Delete(r, x), "%T", r)
+			require.Error(t, odd.Delete(r, x), "%T", r)
+			require.ErrorContains(t, odd.Delete(r, (*[9]int64)(r.Alloc(300, 8))), "bytes, not", "%T", r)
+			require.NoError(t, r.Free(nil), "%T", r)
+		}
+	}
+}

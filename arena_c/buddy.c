@@ -110,7 +110,7 @@ uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest) {
 
 void upfront_buddy_reset(upfront_buddy *b) {
     uint64_t from, high, order;
-    if (b == NULL || b->root == 0)
+    if (b == NULL || b->root == 0 || !upfront_enter(&b->busy, &b->raced))
         return;
     high = upfront_buddy_high(b);
     b->used = b->live = b->given = b->asked = 0;
@@ -127,6 +127,7 @@ void upfront_buddy_reset(upfront_buddy *b) {
         buddy_set(b, from, order, 0);
         buddy_rise(b, from, order + 1);
     }
+    upfront_leave(&b->busy);
 }
 
 /* The lowest free block of an order or more; 0: none. */

@@ -17,15 +17,9 @@ static int buddy_is_true(const upfront_buddy *b, uint64_t from, uint64_t order) 
     return 1;
 }
 
-int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
-                       uint64_t *count) {
-    uint64_t from, high, used = 0, live = 0, named;
-    int checks = out == NULL && room == 0;
-    if (count == NULL && checks)
-        count = &named;
-    if (b == NULL || count == NULL || (out == NULL && !checks))
-        return UPFRONT_BAD_ARGUMENT;
-    *count = 0;
+static int buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+                      uint64_t *count) {
+    uint64_t from, high, used = 0, live = 0;
     if (b->root == 0) /* which nobody made */
         return UPFRONT_CORRUPT;
     high = upfront_buddy_high(b);
@@ -48,5 +42,21 @@ int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_
     if (used != b->used || live != b->live || used > b->phase || b->phase > b->peak ||
         b->scattered > b->failed)
         return UPFRONT_CORRUPT;
-    return *count > room && !checks ? UPFRONT_FULL : UPFRONT_OK;
+    return *count > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
+}
+
+int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+                       uint64_t *count) {
+    uint64_t named;
+    int checks = out == NULL && room == 0, code;
+    if (count == NULL && checks)
+        count = &named;
+    if (b == NULL || count == NULL || (out == NULL && !checks))
+        return UPFRONT_BAD_ARGUMENT;
+    *count = 0;
+    if (!upfront_enter(&b->busy, &b->raced))
+        return UPFRONT_RACED;
+    code = buddy_walk(b, out, room, count);
+    upfront_leave(&b->busy);
+    return code;
 }

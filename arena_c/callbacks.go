@@ -11,6 +11,7 @@ package arena_c
 //     int (*free)(void *shared, uintptr_t p);
 //     void *(*realloc)(void *shared, uintptr_t p, uint64_t size);
 //     int64_t (*size_of)(void *shared, uintptr_t p);
+//     int (*check)(void *shared, uintptr_t p);
 //     pthread_mutex_t *(*lock)(void *shared);
 //     upfront_misuse (*misuse)(void *shared);
 //     void *(*c_malloc)(void *context, size_t size);
@@ -44,10 +45,11 @@ package arena_c
 //     static int64_t shared_##kind##_size_of(void *shared, uintptr_t p) { \
 //         LOCKED(kind, int64_t, upfront_##kind##_size_of(s->arena, (void *)p)) \
 //     } \
+//     static int shared_##kind##_check(void *shared, uintptr_t p) { LOCKED(kind, int, upfront_##kind##_check(s->arena, (void *)p)) } \
 //     static pthread_mutex_t *shared_##kind##_lock(void *shared) { return &((upfront_shared_##kind *)shared)->lock; } \
 //     static upfront_misuse shared_##kind##_misuse(void *shared) { LOCKED(kind, upfront_misuse, s->misuse) } \
 //     static const shared_kind shared_##kind = {shared_##kind##_init, shared_##kind##_alloc, shared_##kind##_free, \
-//         shared_##kind##_realloc, shared_##kind##_size_of, shared_##kind##_lock, shared_##kind##_misuse, \
+//         shared_##kind##_realloc, shared_##kind##_size_of, shared_##kind##_check, shared_##kind##_lock, shared_##kind##_misuse, \
 //         upfront_shared_##kind##_malloc, upfront_shared_##kind##_calloc, upfront_shared_##kind##_realloc, \
 //         upfront_shared_##kind##_free, upfront_shared_##kind##_size};
 //
@@ -58,17 +60,20 @@ package arena_c
 // // An arena with a lock, of any kind: the structs of the kinds differ in a pointer's type.
 // typedef struct shared {
 //     const shared_kind *kind;
+//     uint64_t smallest;
 //     upfront_shared_heap of;
 // } shared;
 //
 // static void shared_init(shared *s, int kind, void *arena) {
 //     s->kind = shared_kinds[kind];
+//     s->smallest = s->kind == &shared_buddy ? ((const upfront_buddy *)arena)->smallest : 0;
 //     s->kind->init(&s->of, arena);
 // }
 // static void *shared_alloc(shared *s, uint64_t size, uint64_t align) { return s->kind->alloc(&s->of, size, align); }
 // static int shared_free(shared *s, uintptr_t p) { return s->kind->free(&s->of, p); }
 // static void *shared_realloc(shared *s, uintptr_t p, uint64_t size) { return s->kind->realloc(&s->of, p, size); }
 // static int64_t shared_size_of(shared *s, uintptr_t p) { return s->kind->size_of(&s->of, p); }
+// static int shared_check(shared *s, uintptr_t p) { return s->kind->check(&s->of, p); }
 // static void shared_lock(shared *s) { pthread_mutex_lock(s->kind->lock(&s->of)); }
 // static void shared_unlock(shared *s) { pthread_mutex_unlock(s->kind->lock(&s->of)); }
 // static upfront_misuse shared_misuse(shared *s) { return s->kind->misuse(&s->of); }
@@ -89,6 +94,8 @@ package arena_c
 // #cgo nocallback shared_realloc
 // #cgo noescape shared_size_of
 // #cgo nocallback shared_size_of
+// #cgo noescape shared_check
+// #cgo nocallback shared_check
 // #cgo noescape shared_lock
 // #cgo nocallback shared_lock
 // #cgo noescape shared_unlock
@@ -155,6 +162,9 @@ func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	return uint64(found), OK
 }
 
+// Check is that of the arena: whether it would take p.
+func (s *Shared) Check(p unsafe.Pointer) Code { return Code(C.shared_check(s.c(), C.uintptr_t(uintptr(p)))) }
+
 // dies is for race builds.
 func (s *Shared) dies(p unsafe.Pointer) {
 	if Race {
@@ -179,6 +189,18 @@ func (s *Shared) refused(p unsafe.Pointer, size uint64) uint64 {
 		return OffsetMax
 	}
 	return size
+}
+
+// Smallest is the size of the smallest block of a buddy; 0 for a heap, whose sizes are those that were asked for.
+func (s *Shared) Smallest() uint64 { return uint64(s.c().smallest) }
+
+// Raced is how many calls a checked build refused, as they came while another was inside: somebody went past the lock.
+func (s *Shared) Raced() uint64 {
+	arena := unsafe.Pointer(s.c().of.arena)
+	if s.Smallest() != 0 {
+		return (*Buddy)(arena).Raced
+	}
+	return (*Heap)(arena).Raced
 }
 
 // Lock and Unlock are for one thread: who calls them has locked its goroutine to it.

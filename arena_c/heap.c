@@ -476,7 +476,7 @@ int upfront_heap_check(const upfront_heap *h, const void *p) {
 }
 
 void upfront_heap_reset(upfront_heap *h) {
-    if (h == NULL || h->lists == 0)
+    if (h == NULL || h->lists == 0 || !upfront_enter(&h->busy, &h->raced))
         return;
     h->epoch += UINT64_C(1) << 43;
     h->map = h->used = h->live = h->parked = h->sizes = h->hand = 0;
@@ -485,6 +485,7 @@ void upfront_heap_reset(upfront_heap *h) {
     upfront_mark_dead((char *)h + h->first, h->end + UPFRONT_HEAP_HEADER - h->first);
     upfront_heap_seal(h, h->end, 0, UPFRONT_HEAP_LIVE);
     heap_make_free(h, h->first, h->end - h->first, 0);
+    upfront_leave(&h->busy);
 }
 
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes) {

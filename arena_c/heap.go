@@ -10,6 +10,8 @@ package arena_c
 // #cgo nocallback upfront_heap_realloc
 // #cgo noescape upfront_heap_size_of
 // #cgo nocallback upfront_heap_size_of
+// #cgo noescape upfront_heap_check
+// #cgo nocallback upfront_heap_check
 // #cgo noescape upfront_heap_reset
 // #cgo nocallback upfront_heap_reset
 // #cgo noescape upfront_heap_largest
@@ -110,7 +112,7 @@ func (h *Heap) refuses(p unsafe.Pointer, size uint64) bool {
 	return true
 }
 
-// Realloc is upfront_heap_realloc: nil when it is refused, and SizeOf says whether p is why. The race detector is told of
+// Realloc is upfront_heap_realloc: nil when it is refused, and Check says whether p is why. The race detector is told of
 // the block that died when it moved; its bytes are the heap's by then.
 func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	if p != nil && h.outside(p) || Checked && h.refuses(p, size) {
@@ -137,6 +139,14 @@ func (h *Heap) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 		return 0, Code(found)
 	}
 	return uint64(found), OK
+}
+
+// Check is upfront_heap_check.
+func (h *Heap) Check(p unsafe.Pointer) Code {
+	if p != nil && h.outside(p) {
+		return Foreign
+	}
+	return Code(crossed(reads(&h.Used), C.upfront_heap_check(h.c(), p)))
 }
 
 // Reset is upfront_heap_reset.

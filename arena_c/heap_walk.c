@@ -3,7 +3,7 @@
 /* What is free and beside one another is one block once the parked ones among it melt. */
 uint64_t upfront_heap_largest(const upfront_heap *h) {
     uint64_t at, room = 0, largest = UPFRONT_HEAP_HEADER;
-    if (h == NULL)
+    if (h == NULL || !upfront_enter(&h->busy, &h->raced))
         return 0;
     for (at = h->first; at != h->end; at += upfront_heap_size(h, at)) {
         if (upfront_heap_is_live(h, at) && upfront_heap_off(h, at) == 0)
@@ -13,6 +13,7 @@ uint64_t upfront_heap_largest(const upfront_heap *h) {
         if (room > largest)
             largest = room;
     }
+    upfront_leave(&h->busy);
     return largest - UPFRONT_HEAP_HEADER;
 }
 
@@ -76,14 +77,8 @@ static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     return listed == count && h->parked == count && h->sizes == sizes;
 }
 
-int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
-    uint64_t at, before = 0, used = 0, live = 0, parked = 0, named = 0, none = 0;
-    int checks = out == NULL && room == 0;
-    if (h == NULL || (count == NULL && !checks) || (out == NULL && room != 0))
-        return UPFRONT_BAD_ARGUMENT;
-    if (count == NULL)
-        count = &none;
-    *count = 0;
+static int heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
+    uint64_t at, before = 0, used = 0, live = 0, parked = 0, named = 0;
     if (h->lists == 0) /* which nobody made, and whose words agree */
         return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += before) {
@@ -110,5 +105,20 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
         return UPFRONT_CORRUPT;
     if (!heap_lists_ok(h, named - live - parked) || !heap_fronts_ok(h, parked))
         return UPFRONT_CORRUPT;
-    return named > room && !checks ? UPFRONT_FULL : UPFRONT_OK;
+    return named > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
+}
+
+int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
+    uint64_t none;
+    int checks = out == NULL && room == 0, code;
+    if (h == NULL || (count == NULL && !checks) || (out == NULL && room != 0))
+        return UPFRONT_BAD_ARGUMENT;
+    if (count == NULL)
+        count = &none;
+    *count = 0;
+    if (!upfront_enter(&h->busy, &h->raced))
+        return UPFRONT_RACED;
+    code = heap_walk(h, out, room, count);
+    upfront_leave(&h->busy);
+    return code;
 }

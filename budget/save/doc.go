@@ -32,6 +32,9 @@
 // they were, since nothing moves. In checked and asan builds, where what is put and taken again
 // lies elsewhere, ask for pointers into pools anew; see [State.Rebuild].
 //
+// An arena.Heap or arena.Buddy on bytes of the state is part of it, its free bytes included. Checked
+// builds fill those, and race builds what is freed: of such a state two builds have two hashes.
+//
 // Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the
 // bytes are the same on every machine and in every build that got the same inputs. Its loads begin
 // with zeros, and a type with padding or with an address in it is refused, with the field. An int

@@ -31,7 +31,7 @@ var workH = work{
 		inHeaps("H 16-4096 bytes, 1k live", "pair", "pairs", "1000", "4096"),
 		inHeaps("H 16-4096 bytes, 10k live", "pair", "pairs", "10000", "4096"),
 		inHeaps("H 16-4096 bytes, 100k live", "pair", "pairs", "100000", "4096"),
-		inHeaps("H flush", "parked block", "flush"),
+		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
 		inHeaps("H unflushed memory", timesAsked, "unflushed"),
 		inClient("H SQLite", "sqlite3", "sqlite_work.c"),

@@ -325,6 +325,8 @@ static void buddy_raced(void) {
           upfront_buddy_free(b, p) == UPFRONT_RACED);
     CHECK(upfront_buddy_size_of(b, p) == UPFRONT_RACED && b->raced == 4 && b->failed == 0 &&
           b->live == 1);
+    upfront_buddy_reset(b);
+    CHECK(upfront_buddy_walk(b, NULL, 0, NULL) == UPFRONT_RACED && b->raced == 6 && b->live == 1);
     b->busy = 0;
 #endif
     buddy_give(b, p);

@@ -131,6 +131,8 @@ static void walk_bits(void) {
             } else if (i % 2 == 1) {
                 CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_DOUBLE);
             }
+            if (of_before && bit != 0 && i % 2 == 1)
+                CHECK_EQ(upfront_heap_check(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);
             /* a free block before it or behind it is not trusted either: its melting would be with bytes that mean nothing */
             if (i % 2 == 1 && bit != 0 && bit != 64) /* that a free one passes for live is harmless */
                 CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1)), UPFRONT_CORRUPT);

@@ -5,11 +5,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 )
 
 var goroutines = []line{
-	{"two use one arena, pool or heap, or fill one Builder", []program{
+	{"two use one arena or pool, or fill one Builder", []program{
 		{name: "two allocate in one scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			work := func() { frogs.TrySlice(query, 10) }
@@ -29,11 +30,6 @@ var goroutines = []line{
 			work := func() { pool.Get().Age = 7 }
 			both(wrong, work, work)
 		}},
-		{name: "two use one heap", run: func(wrong bool) {
-			heap := load(open(), "level", heapOf).Get()
-			work := func() { check(heap.Free(heap.Alloc(64, 16))) }
-			both(wrong, work, work)
-		}},
 		{name: "two fill one Builder", run: func(wrong bool) {
 			builder := frogs.Build(open().Scratch(0, 0).Open("query"))
 			work := func() { builder.Push(Frog{Age: 7}) }
@@ -41,6 +37,27 @@ var goroutines = []line{
 		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+	}, ""},
+	{"two use one Heap or Buddy without a lock", []program{
+		{name: "two use one heap", only: "race", run: func(wrong bool) {
+			heap := load(open(), "level", heapOf).Get()
+			work := func() { check(heap.Free(heap.Alloc(64, 16))) }
+			both(wrong, work, work)
+		}},
+		{name: "two use one buddy", only: "race", run: func(wrong bool) {
+			b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+			work := func() { check(b.Free(b.Alloc(64, 16))) }
+			both(wrong, work, work)
+		}},
+		{name: "two are in one heap", only: "checked", run: func(wrong bool) {
+			asks(wrong, load(open(), "level", heapOf).Get())
+		}},
+		{name: "two are in one buddy", only: "checked", run: func(wrong bool) {
+			asks(wrong, made(arena.NewBuddy(arena.NewBlock(8192, 64), 64)))
+		}},
+	}, []answer{
+		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
+		{"checked", "a word of the header", "arena: BUG: … another call is inside: put one lock around all of them", told},
 	}, ""},
 	{"New that is full on a goroutine that a load started", []program{
 		{name: "full on a load's goroutine", run: func(wrong bool) {
@@ -119,6 +136,29 @@ var goroutines = []line{
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
 	}, ""},
+}
+
+// asks has two goroutines ask for a size until one comes while the other is inside. Done right, a lock is around each call.
+func asks(wrong bool, a arena.Reallocator) {
+	var lock sync.Mutex
+	var wg sync.WaitGroup
+	p := a.Alloc(64, 16)
+	for range 2 {
+		wg.Go(func() {
+			end := time.Now().Add(20 * time.Second)
+			for n := 0; wrong && time.Now().Before(end) || n < 1000; n++ {
+				if !wrong {
+					lock.Lock()
+				}
+				_, err := a.SizeOf(p)
+				if !wrong {
+					lock.Unlock()
+				}
+				check(err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 const moment = 50 * time.Millisecond
