@@ -24,7 +24,8 @@
  *            who comes second, and counts it in `raced`.
  * When not   For odd sizes: where a heap (heap.h) takes 1.04 times the bytes that are asked for,
  *            this takes 1.41 (sizes from 16 to 4096, each power of two as often, full after many
- *            frees), and 2 where they are 2^k + 1. For many things of one size: pool.h.
+ *            frees), and 2 where they are 2^k + 1. Nor where thousands come and go in a moment: a free
+ *            and an alloc take some 200 ns together, a heap's 60. For many things of one size: pool.h.
  * Source     Knuth, TAOCP 1, 2.5, for the buddy system of Markowitz and Knowlton. Robson, "An
  *            Estimate of the Store Size Necessary for Dynamic Storage Allocation" (1971), for the
  *            bound and its program; "Bounds for Some Functions Concerning Dynamic Storage
