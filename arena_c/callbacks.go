@@ -163,7 +163,9 @@ func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 }
 
 // Check is that of the arena: whether it would take p.
-func (s *Shared) Check(p unsafe.Pointer) Code { return Code(C.shared_check(s.c(), C.uintptr_t(uintptr(p)))) }
+func (s *Shared) Check(p unsafe.Pointer) Code {
+	return Code(C.shared_check(s.c(), C.uintptr_t(uintptr(p))))
+}
 
 // dies is for race builds.
 func (s *Shared) dies(p unsafe.Pointer) {
