@@ -36,10 +36,10 @@
 // builds fill those, and race builds what is freed: of such a state two builds have two hashes.
 //
 // Everything but Take and Restore asks for a state region (budget.RegionPlan.State): there the
-// bytes are the same on every machine and in every build that got the same inputs. Its loads begin
-// with zeros, and a type with padding or with an address in it is refused, with the field. An int
-// or a uint is let in: it has 8 bytes on every 64-bit machine, and 4 on those of 32 bits, whose
-// states are others.
+// bytes, but a Heap's and a Buddy's, are the same on every machine and in every build that got the
+// same inputs. Its loads begin with zeros, and a type with padding or with an address in it is
+// refused, with the field. An int or a uint is let in: it has 8 bytes on every 64-bit machine, and
+// 4 on those of 32 bits, whose states are others.
 //
 // # Failure
 //
