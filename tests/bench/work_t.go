@@ -22,7 +22,11 @@ var workT = work{
 }
 
 func measureT(h *harness) (list []series, err error) {
-	lines, err := h.heaps("times")
+	which := []string{"times"}
+	if h.only != nil { // the gate's rows are all of arenas in a block
+		which = append(which, "own")
+	}
+	lines, err := h.heaps(which...)
 	if err != nil {
 		return nil, err
 	}
