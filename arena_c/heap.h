@@ -50,28 +50,28 @@ extern "C" {
 /* Followed by the lists' first offsets, and those of the front lists. Words of the header may be read at any time: bytes that are free are
  * end - first - used, parked ones included. */
 typedef struct upfront_heap {
-    uint64_t first;    /* offset of the first block's header, from this header */
-    uint64_t end;      /* offset of the closing header, which is live and has no bytes */
+    uint64_t first;      /* offset of the first block's header, from this header */
+    uint64_t end;        /* offset of the closing header, which is live and has no bytes */
     uint64_t nowhere[2]; /* the links of offset 0, to which the ends of a list lead: for who writes without asking */
-    uint64_t epoch;    /* resets, and 1, times 2^43: above every offset */
-    uint64_t used;     /* bytes of live blocks, headers included */
-    uint64_t most;     /* that may be used: all but the reserve */
-    uint64_t peak;     /* highest `used` since the phase began */
-    uint64_t live;     /* live blocks */
-    uint64_t parked;   /* blocks in the front lists */
-    uint64_t parks;    /* how many there may be; 0: no front lists */
-    uint64_t sizes;    /* bit per front list, from that of the smallest blocks: it holds something */
-    uint64_t hand;     /* the front list that gives next when there are too many */
-    uint64_t fronts;   /* offset of the front lists' first offsets; 0: there are none */
-    uint64_t lists;    /* how many lists there are by class */
-    uint64_t map;      /* bit per word of bits: it isn't 0 */
-    uint64_t bits[8];  /* bit per list: it holds something */
-    uint64_t highest;  /* of the peaks of all phases before */
-    uint64_t failed;   /* requests refused for want of room */
-    uint64_t bounded;  /* of these, refused by the bound: not every block that might fit was looked at */
-    uint64_t refused;  /* size of the last refusal */
-    uint64_t busy;     /* checked build: somebody is inside */
-    uint64_t raced;    /* checked build: who came meanwhile, and was refused: there is no lock */
+    uint64_t epoch;      /* resets, and 1, times 2^43: above every offset */
+    uint64_t used;       /* bytes of live blocks, headers included */
+    uint64_t most;       /* that may be used: all but the reserve */
+    uint64_t peak;       /* highest `used` since the phase began */
+    uint64_t live;       /* live blocks */
+    uint64_t parked;     /* blocks in the front lists */
+    uint64_t parks;      /* how many there may be; 0: no front lists */
+    uint64_t sizes;      /* bit per front list, from that of the smallest blocks: it holds something */
+    uint64_t hand;       /* frees that found the front lists full: who gives way in turn */
+    uint64_t fronts;     /* offset of the front lists' first offsets; 0: there are none */
+    uint64_t lists;      /* how many lists there are by class */
+    uint64_t map;        /* bit per word of bits: it isn't 0 */
+    uint64_t bits[8];    /* bit per list: it holds something */
+    uint64_t highest;    /* of the peaks of all phases before */
+    uint64_t failed;     /* requests refused for want of room */
+    uint64_t bounded;    /* of these, refused by the bound: not every block that might fit was looked at */
+    uint64_t refused;    /* size of the last refusal */
+    uint64_t busy;       /* checked build: somebody is inside */
+    uint64_t raced;      /* checked build: who came meanwhile, and was refused: there is no lock */
 } upfront_heap;
 
 /* A block as the walk names it. The blocks lie one behind the other from the offset heap->first to heap->end. */
@@ -86,9 +86,9 @@ typedef struct upfront_heap_range {
 #define UPFRONT_HEAP_PARKED 2
 
 /* Makes a heap of the block: header and lists at its front, the rest one free block. `parked` is how many blocks the front lists may hold;
- * 0: there are none. A free and an alloc of small blocks take a third of the time with them, and 256 are as good as more. NULL when the
- * block is null, not aligned to 64, too large, or smaller than UPFRONT_HEAP_BLOCK, and UPFRONT_HEAP_FRONT_BYTES with front lists. What was
- * in the block is not looked at. */
+ * 0: there are none. A free and an alloc of small blocks take a third of the time with them; more than 256 are seldom better. NULL when
+ * the block is null, not aligned to 64, too large, or smaller than UPFRONT_HEAP_BLOCK, and UPFRONT_HEAP_FRONT_BYTES with front lists. What
+ * was in the block is not looked at. */
 upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked);
 
 /* NULL: full, or null, or size or align out of bounds, which alone is not counted as failed. An align below 16 is 16. Size 0 gives an
