@@ -172,7 +172,7 @@ func TestHeapMakers(t *testing.T) {
 // TestWhoComesSecondIsTold: in checked builds each call says that another is inside, and once that is over a full is a full.
 func TestWhoComesSecondIsTold(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("checked builds look")
+		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
 	}
 	const inside = "another call is inside"
 	refuses := func(t *testing.T, a arena.Reallocator, busy *uint64, others ...func()) {

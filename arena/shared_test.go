@@ -67,7 +67,7 @@ func TestSharedLockOutlivesAPanic(t *testing.T) {
 // TestSharedSaysWhoWentPastIt: in checked builds.
 func TestSharedSaysWhoWentPastIt(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("checked builds look")
+		t.Skip("only a checked build sees who is inside: go test -tags checked ./arena does")
 	}
 	block := arena.NewBlock(8192, 64)
 	past := func(a interface {

@@ -186,7 +186,7 @@ static void heap_parks(void) {
     p[0] = heap_got(h, 500, 1);
     heap_give(h, p[0]);
     upfront_heap_reset(h);
-    CHECK(h->parked == 0 && upfront_heap_free(h, p[0]) < 0 && heap_got(h, 500, 1) != NULL);
+    CHECK(h->parked == 0 && h->hand == 0 && upfront_heap_free(h, p[0]) < 0 && heap_got(h, 500, 1) != NULL);
     heap_give(h, (char *)h + h->first + UPFRONT_HEAP_HEADER);
     heap_is_empty(h);
     window_free(w, WINDOW);

@@ -278,6 +278,17 @@ static void headers_stay_bad(void) {
     }
 }
 
+/* A parked block that melted is known as one that was freed, like any. */
+static void parked_twice(void) {
+    small s = small_of(4);
+    uint64_t i;
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_OK);
+    upfront_heap_flush(s.h);
+    for (i = 1; i < 4; i++)
+        CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), UPFRONT_DOUBLE);
+    window_free(s.window, WINDOW);
+}
+
 /* Who writes 0 over the link of a parked block loses those behind it. When all are lost, nothing is parked any more. */
 static void parked_lost(void) {
     small s = small_of(2);
@@ -327,6 +338,9 @@ static void walk_forged(void) {
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[2], 192 | hole, 96 | live); /* not the one before */
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 2)), UPFRONT_CORRUPT);
+    small_caught(&s);
+    upfront_heap_set(s.h, s.at[4], (upfront_heap_word(s.h, s.at[4]) & UPFRONT_HEAP_SEAL_BEFORE) | 288 | hole); /* a free one further down */
+    CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 4)), UPFRONT_CORRUPT);
     small_caught(&s);
     upfront_heap_seal(s.h, s.at[3], 96, 112); /* a size that its neighbour doesn't know */
     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 4)), UPFRONT_CORRUPT);
@@ -410,6 +424,7 @@ void test_heap_misuse(void) {
     walk_bits();
     parked_bits();
     parked_beside();
+    parked_twice();
     parked_lost();
     links_overwritten();
     headers_stay_bad();

@@ -218,8 +218,8 @@ static void test_found(void) {
     check_found(UPFRONT_ENDED, UPFRONT_CLOSED, q + 4999, q, 5000);
     CHECK_EQ(tale.ended, 4);
     CHECK((unsigned char *)upfront_scope_alloc(s, 24, 8) != q); /* it rests */
+    inner = upfront_scope_open(x.scratch);
     if (setjmp(told) == 0) {
-        inner = upfront_scope_open(x.scratch);
         x.scratch->arena.cursor -= 24; /* the same place for the second time */
         upfront_mark_dead(upfront_arena_at(&x.scratch->arena, x.scratch->arena.cursor), 24);
         (void)upfront_scope_alloc(inner, 5000, 8);
