@@ -26,8 +26,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	go stopAtSignal(stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if err := os.Stdout.Close(); err != nil { // what was printed may not have arrived
 		fmt.Fprintln(os.Stderr, "frogpond:", err)
@@ -36,9 +37,22 @@ func main() {
 	os.Exit(code)
 }
 
+// stopAtSignal unwinds at the first signal. The second ends the program at once.
+func stopAtSignal(stop context.CancelFunc) {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
+	<-signals
+	stop()
+	signal.Reset(ends...)
+}
+
 // run is the program: 0 is well, 1 bad input, a file that could not be written, or a game that came
 // to another state when it was played again; 2 bad flags, 3 some maps did not fit.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "serve" {
+		return serveCommand(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -59,15 +73,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	result := newResult(o)
-	if err := serve(ctx, o, plan, result, stderr); err != nil {
+	if err := playAll(ctx, o, plan, result, stderr); err != nil {
 		fmt.Fprintln(stderr, "frogpond:", errors.Join(err, result.close))
 		return 1
 	}
 	return result.print(stdout, stderr, o.json, o.verbose)
 }
 
-// serve opens the budget, boots, plays every map, and unwinds.
-func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
+// playAll opens the budget, boots, plays every map, and unwinds.
+func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
 	err error) {
 	b, err := budget.Open(plan)
 	if err != nil {
