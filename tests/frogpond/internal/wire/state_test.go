@@ -198,6 +198,38 @@ func TestNothingWaits(t *testing.T) {
 	assert.Greater(t, p.refused, 2000)
 }
 
+// TestNewThingsTakeTurns: others come before the last one all the time, and go again.
+func TestNewThingsTakeTurns(t *testing.T) {
+	p, last := newPond(7), Thing{Kind: 9}
+	for tick := range uint32(patience) {
+		p.things = p.things[:0]
+		for i := range keys {
+			if len(p.things) < Things-1 && p.random.IntN(2) == 0 {
+				p.things = append(p.things, Thing{Kind: 1, Number: uint16(i)})
+			}
+		}
+		p.things = append(p.things, last)
+		p.show(t, tick+1, StateLeast)
+		p.deliver(t, 0)
+		if shown := p.client.Find(p.seen).Shown(); len(shown) > 0 && shown[len(shown)-1] == last {
+			return
+		}
+	}
+	t.Error("it never came")
+}
+
+// TestWhatGoesMakesRoom: in the same packet, for what comes.
+func TestWhatGoesMakesRoom(t *testing.T) {
+	base, want := crowd()
+	for i := range want.Shown() {
+		want.Things[i].Kind = 3
+	}
+	packet, whole := AppendState(AppendHeader(make([]byte, 0, 400), State, 1, 2), PacketMost, &want, &base, 0, 0)
+	assert.False(t, whole)
+	assert.LessOrEqual(t, len(packet), 400, "nor more than there is room for")
+	assert.Equal(t, uint8(3), want.Things[want.Count-1].Kind)
+}
+
 // TestAWrongBaseIsTold: who has another base than the server thinks, or none, sees it.
 func TestAWrongBaseIsTold(t *testing.T) {
 	p := newPond(6)
