@@ -201,14 +201,16 @@ func TestNothingWaits(t *testing.T) {
 // TestNewThingsTakeTurns: others come before the last one all the time, and go again.
 func TestNewThingsTakeTurns(t *testing.T) {
 	p, last := newPond(7), Thing{Kind: 9}
-	for tick := range uint32(patience) {
+	for tick := range uint32(2*Things + patience) {
 		p.things = p.things[:0]
 		for i := range keys {
 			if len(p.things) < Things-1 && p.random.IntN(2) == 0 {
 				p.things = append(p.things, Thing{Kind: 1, Number: uint16(i)})
 			}
 		}
-		p.things = append(p.things, last)
+		if tick >= 2*Things { // when the view is full
+			p.things = append(p.things, last)
+		}
 		p.show(t, tick+1, StateLeast)
 		p.deliver(t, 0)
 		if shown := p.client.Find(p.seen).Shown(); len(shown) > 0 && shown[len(shown)-1] == last {
