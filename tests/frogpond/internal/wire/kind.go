@@ -8,8 +8,9 @@
 // never panics.
 //
 // header.go is what packets of a session have in common, mac.go what proves who sent them, window.go
-// that they are new; cookies.go is the handshake's. view.go is what a player is shown, delta.go what
-// of it goes from one view to the next, hash.go how a client sees that it has the same.
+// that they are new; cookies.go is the handshake's. view.go is what a player is shown, operation.go
+// what of it goes from one view to the next, choose.go which of that goes first when it isn't all,
+// hash.go how a client sees that it has the same.
 package wire
 
 // Kind is what a packet is: its first byte.

@@ -41,11 +41,6 @@ type Thing struct {
 // key orders things.
 func (t *Thing) key() uint32 { return uint32(t.Kind)<<16 | uint32(t.Number) }
 
-// same says whether a client would see no difference.
-func (t *Thing) same(o *Thing) bool {
-	return t.X == o.X && t.Y == o.Y && t.Heading == o.Heading
-}
-
 // Shown are the things of a view.
 func (v *View) Shown() []Thing { return v.Things[:min(int(v.Count), Things)] }
 
@@ -61,6 +56,15 @@ func (r *Ring) Find(sequence uint32) *View {
 		return v
 	}
 	return nil
+}
+
+// Base is the view that the State of a sequence may be a delta of, if it is still there and isn't
+// where that State's own view will lie.
+func (r *Ring) Base(base, sequence uint32) *View {
+	if base >= sequence || sequence-base >= Views {
+		return nil
+	}
+	return r.Find(base)
 }
 
 // Clear forgets all views.
