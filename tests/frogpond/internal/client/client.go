@@ -37,9 +37,9 @@ func (p Phase) String() string {
 // How long a client waits.
 const (
 	Timeout    = 5 * time.Second        // without a valid packet, it is lost
-	askAgain   = 500 * time.Millisecond // what wasn't answered is asked again
+	askAgain   = 500 * time.Millisecond // what wasn't answered is asked again; later each time
 	knockAgain = time.Second            // after a refusal, at least
-	joinsMost  = 3                      // that aren't answered; then it asks for a new cookie
+	joinsMost  = 3                      // that aren't answered; then it begins anew
 )
 
 // Options are what a client is told.

@@ -23,10 +23,10 @@ type clock struct {
 const (
 	firstLead   = 8  // ticks ahead at the start: a quarter of a second there and back
 	leadMost    = 48 // then server and client have lost each other
-	sampleCount = 16 // states, until it judges
-	settleCount = 24 // states, after a shift
-	earlyLeast  = 1  // ticks that inputs come early in the worst case, after a shift
-	earlyMost   = 3  // and before one
+	sampleCount = 32 // states, until it judges
+	settleCount = 40 // states, after a shift
+	earlyLeast  = 2  // ticks that inputs come early in the worst case, after a shift
+	earlyMost   = 4  // and before one
 )
 
 // start begins anew: the server was at a tick, and the inputs are to be so far ahead.

@@ -9,10 +9,10 @@ import (
 
 // question is where a handshake stands: Hello, Challenge, Join, and Accept or Refuse.
 type question struct {
-	nonce  wire.Nonce // of what was asked last; 0: nothing was, or it was answered for good
+	nonce  wire.Nonce // of all that is asked, until it begins anew; 0: nothing was
 	cookie wire.Cookie
 	proven bool          // there is a cookie
-	joins  int           // with this cookie
+	asked  int           // the same question, without an answer
 	again  time.Duration // when to ask again
 }
 
@@ -22,16 +22,20 @@ func (c *Client) question(now time.Duration) []byte {
 	if now < q.again {
 		return nil
 	}
-	q.again = now + askAgain
-	if q.proven && q.joins < joinsMost {
-		q.joins++
+	if q.proven && q.asked >= joinsMost {
+		if c.phase != Playing { // the server may not know the session any more
+			c.session.id = 0
+		}
+		*q = question{}
+	}
+	q.again = now + askAgain<<min(q.asked, 2) // the way may be long
+	q.asked++
+	if q.proven {
 		return c.join()
 	}
-	if q.proven && c.phase != Playing { // the server may not know the session any more
-		c.session.id = 0
+	if q.nonce == 0 {
+		q.nonce = c.random.Uint64() | 1
 	}
-	q.proven, q.joins = false, 0
-	q.nonce = c.random.Uint64() | 1
 	c.packet = wire.AppendHello(c.packet[:0], q.nonce)
 	return c.packet
 }
@@ -62,7 +66,7 @@ func (c *Client) handleChallenge(p []byte, now time.Duration) {
 		c.Dropped++
 		return
 	}
-	q.cookie, q.proven, q.again = cookie, true, now
+	q.cookie, q.proven, q.asked, q.again = cookie, true, 0, now
 }
 
 // handleAccept begins to play, or goes on.

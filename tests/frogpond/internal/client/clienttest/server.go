@@ -237,7 +237,7 @@ func (s *Server) Play() {
 func (x *session) step(tick uint32) {
 	if in, known := x.inputs[tick]; known {
 		x.heading, x.walks = in.Heading, in.Flags&uint8(game.Walk) != 0
-		delete(x.inputs, tick)
+		delete(x.inputs, tick-64) // the newest are said again and again
 	}
 	if to := x.at.Step(uint32(x.heading), 8); x.walks && inside(to) {
 		x.at = to
