@@ -212,7 +212,8 @@ func FuzzParse(f *testing.F) {
 func someView(sequence uint32, epoch uint8) View {
 	v := View{Sequence: sequence, Epoch: epoch, Count: 40}
 	for i := range v.Shown() {
-		v.Things[i] = Thing{Kind: uint8(1 + i/16), Number: uint16(i % 16 * 3), X: int16(100 * i), Y: -32768}
+		v.Things[i] = Thing{Kind: uint8(1 + i/16), Number: uint16(i % 16 * 3), X: int16(100 * i), Y: -32768,
+			Heading: uint8(i)}
 	}
 	return v
 }
