@@ -20,8 +20,8 @@
 // of its own; and a state that goes on changing its size is none, since a loaded region is frozen.
 //
 // Five names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore], [Ring.Hash]. [Ring.Delta]
-// and [Ring.Apply] are for who sends; [Ring.Write] and [Ring.Read] are files; [Ring.Diff] and
-// [DiffFiles] say what differs.
+// and [Ring.Apply] are for who sends; [Ring.Write], [Ring.AppendFile] and [Ring.Read] are files;
+// [Ring.Diff] and [DiffFiles] say what differs.
 //
 // # What a state is
 //

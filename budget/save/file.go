@@ -30,13 +30,14 @@ type fileHead struct {
 }
 
 func (h *fileHead) append(to []byte) []byte {
+	start := len(to)
 	to = append(to, fileMagic...)
 	for _, word := range []uint64{h.layoutSize, h.imageSize, h.number, h.fingerprint} {
 		to = binary.LittleEndian.AppendUint64(to, word)
 	}
 	to = binary.LittleEndian.AppendUint32(to, h.layoutSum)
 	to = binary.LittleEndian.AppendUint32(to, h.imageSum)
-	return binary.LittleEndian.AppendUint64(to, uint64(sumOf(to[:fileSummed])))
+	return binary.LittleEndian.AppendUint64(to, uint64(sumOf(to[start:][:fileSummed])))
 }
 
 var errBigEndian = errors.New("save: a file holds little-endian numbers, and this machine's are " +
@@ -55,33 +56,67 @@ func isLittleEndian() bool {
 // Cost: a look at the snapshot; Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	defer r.parts[0].saved.Forgive()()
-	s, err := r.state("Write", number)
+	s, head, err := r.fileOf("Write", number)
 	if err != nil {
 		return err
 	}
+	for _, part := range [][]byte{append(head.append(nil), r.text...), s.image} {
+		if _, err := w.Write(part); err != nil {
+			return r.badFile("Write", number, err)
+		}
+	}
+	return nil
+}
+
+// AppendFile appends what [Ring.Write] writes, for who keeps memory for it: a game that saves
+// while it is played. An error leaves dst as it was. Cost: a look at the snapshot, a sum and a copy;
+// no Go allocation when dst has room, but for the first file of a ring, which describes the types.
+func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
+	s, head, err := r.fileOf("AppendFile", number)
+	if err != nil {
+		return dst, err
+	}
+	return append(append(head.append(dst), r.text...), s.image...), nil
+}
+
+// fileOf is a snapshot and the header of its file.
+func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err error) {
+	if s, err = r.state(what, number); err != nil {
+		return nil, head, err
+	}
 	if !isLittleEndian() {
-		return errBigEndian
+		return nil, head, errBigEndian
 	}
-	bad := func(err error) error {
-		name := r.parts[0].saved.Name()
-		return fmt.Errorf("save: Write of snapshot %d of region %s: %w", number, name, err)
+	if r.text == nil {
+		if err := r.describeFile(); err != nil {
+			return nil, head, r.badFile(what, number, err)
+		}
 	}
+	head = r.described
+	head.imageSize, head.number, head.imageSum = uint64(len(s.image)), number, sumOf(s.image)
+	return s, head, nil
+}
+
+// describeFile works out what all files of the ring have in common, once.
+func (r *Ring) describeFile() error {
+	defer r.parts[0].saved.Forgive()()
 	l := r.describe()
 	text, err := json.Marshal(l)
 	if err == nil && len(text) > layoutMost {
 		err = fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost)
 	}
 	if err != nil {
-		return bad(err)
+		return err
 	}
-	head := fileHead{uint64(len(text)), uint64(len(s.image)), number, l.fingerprint(), sumOf(text),
-		sumOf(s.image)}
-	for _, part := range [][]byte{append(head.append(nil), text...), s.image} {
-		if _, err := w.Write(part); err != nil {
-			return bad(err)
-		}
-	}
+	r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(),
+		layoutSum: sumOf(text)}
+	r.text = text
 	return nil
+}
+
+func (r *Ring) badFile(what string, number uint64, err error) error {
+	name := r.parts[0].saved.Name()
+	return fmt.Errorf("save: %s of snapshot %d of region %s: %w", what, number, name, err)
 }
 
 // Read makes a snapshot of the ring from a file, and says its number: [Ring.Restore] puts it in

@@ -65,6 +65,57 @@ func TestWriteAndRead(t *testing.T) {
 	assert.Equal(t, "save_test.room", f.Layout.Parts[0].Root)
 }
 
+// TestAppendFile: what is appended is the file, after whatever stood there, in memory that is there
+// or in more; and nothing is, when there is an error.
+func TestAppendFile(t *testing.T) {
+	p := newPond(t, open(t, pondPlan()), "level", 2)
+	dst := []byte("before")
+	for i := range uint64(3) {
+		p.step(i)
+		require.NoError(t, p.ring.Take(i))
+		file, err := p.ring.AppendFile(dst, i) // the first time the types are described
+		require.NoError(t, err)
+		assert.Equal(t, append([]byte("before"), written(t, p.ring, i)...), file)
+		for _, room := range []int{6, 7, 6 + 56, len(file) - 1, len(file)} {
+			some := append(make([]byte, 0, room), dst...)
+			again, err := p.ring.AppendFile(some, i)
+			require.NoError(t, err)
+			require.Equal(t, file, again, room)
+			assert.Equal(t, room == len(file), &again[0] == &some[0], room)
+		}
+	}
+	file, err := p.ring.AppendFile(dst, 0)
+	assert.ErrorContains(t, err, "snapshot 0 of region level isn't held")
+	assert.Equal(t, dst, file)
+
+	buffer := make([]byte, 0, len(written(t, p.ring, 2)))
+	n := uint64(2)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		n++
+		p.room.Spawned += n
+		if err := p.ring.Take(n); err != nil {
+			t.Error(err)
+		}
+		if buffer, err = p.ring.AppendFile(buffer[:0], n); err != nil {
+			t.Error(err)
+		}
+	}))
+	require.NoError(t, readAgain(p.ring, buffer))
+}
+
+// TestAppendFileRefused: a region whose bytes may differ from machine to machine has no file.
+func TestAppendFileRefused(t *testing.T) {
+	plan := pondPlan()
+	for i := range plan.Regions {
+		plan.Regions[i].State = false
+	}
+	p := newPond(t, open(t, plan), "level", 1)
+	require.NoError(t, p.ring.Take(1))
+	file, err := p.ring.AppendFile(nil, 1)
+	assert.ErrorContains(t, err, "AppendFile of region level")
+	assert.Nil(t, file)
+}
+
 // TestDamagedFiles: each byte that is changed and each end that is missing is told, with its place,
 // and nothing has changed.
 func TestDamagedFiles(t *testing.T) {

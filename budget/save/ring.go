@@ -21,8 +21,10 @@ type Ring struct {
 	gen       uint64 // of the record while the scope is alive
 	parts     []part
 	slots     []slot
-	spare     []byte  // of state regions: an image on which what comes from outside is looked at
-	layout    *layout // if it is known
+	spare     []byte   // of state regions: an image on which what comes from outside is looked at
+	layout    *layout  // if it is known
+	text      []byte   // the layout as a file has it; nil: not yet
+	described fileHead // what of a file's header follows from it
 	exclusive *budget.Exclusive
 }
 

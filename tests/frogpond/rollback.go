@@ -79,8 +79,7 @@ func (w *wire) guess(tick int) []game.Input {
 		}
 		in[p] = game.Input{}
 		if tick > 0 {
-			in[p] = w.used.at(tick - 1)[p]
-			in[p].Flags &^= game.Spawn
+			in[p] = w.used.at(tick - 1)[p].Guess()
 		}
 	}
 	return in

@@ -141,7 +141,7 @@ func (w *World) restartPlayer(p *Player) {
 // harm is what floors do to players in this tick, and what lies about does for them.
 func (w *World) harm() {
 	for i := range w.Players.Cap() {
-		if p := w.Players.At(i); p != nil {
+		if p := w.Player(i); p != nil {
 			w.harmOne(p)
 		}
 	}
@@ -185,7 +185,7 @@ func (w *World) hurt(p *Player, damage int32) {
 func (w *World) fits(c *doom.Sector, crush bool) bool {
 	all, hurts := true, w.Room.Tick%4 == 0
 	for i := range w.Players.Cap() {
-		if p := w.Players.At(i); p != nil && w.inside(c, p.At, p.Sector, &playerBody) &&
+		if p := w.Player(i); p != nil && w.inside(c, p.At, p.Sector, &playerBody) &&
 			!w.stands(p.At, p.Sector, &playerBody) {
 			all = false
 			if crush && hurts {
@@ -254,7 +254,7 @@ func (w *World) carryAll() {
 	for i := range w.carries {
 		c := &w.carries[i]
 		for k := range w.Players.Cap() {
-			if p := w.Players.At(k); p != nil && p.Sector == c.Sector {
+			if p := w.Player(k); p != nil && p.Sector == c.Sector {
 				w.carryOn(activator{is: doom.Players, player: p}, &p.At, &p.Sector, c.Step, &playerBody)
 			}
 		}

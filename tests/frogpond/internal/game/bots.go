@@ -21,13 +21,13 @@ type brain struct {
 // reads the state, and the crew shares the work.
 func (g *Game) Decide() []Input {
 	g.Level.fillGrid()
-	g.crew.run(true)
+	g.crew.run(g, true)
 	return g.Level.inputs
 }
 
 // think gives the input of the i-th player.
 func (g *Game) think(w *worker, i int) {
-	p, b, in := g.Level.Players.At(i), &g.Level.brains[i], &g.Level.inputs[i]
+	p, b, in := g.Level.Player(i), &g.Level.brains[i], &g.Level.inputs[i]
 	*in = Input{}
 	if p == nil {
 		return

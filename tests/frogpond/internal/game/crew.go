@@ -5,35 +5,36 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// crew are the workers. The first is the goroutine that runs the game; the
-// others are started once and sleep between ticks.
-type crew struct {
+// Crew are the workers of a game, or of several that take turns. The first is the goroutine that
+// runs the game; the others are started once and sleep between ticks.
+type Crew struct {
 	workers []*worker
-	thinks  bool // for bots, else it decides for the simulation
+	game    *Game                   // that it works for now
+	thinks  bool                    // for bots, else it decides for the simulation
+	tick    func(scope.Scope) error // of the game, made once: play must not allocate
 	done    chan struct{}
 }
 
 // worker is one of n goroutines and its two scratch arenas: one for results, one for the
 // scratch of the queries that lead to them.
 type worker struct {
+	crew      *Crew
 	index     int
 	scratches [2]scope.Scratch
 	reader    *budget.Reader // of the level: nobody rewinds it while a worker is inside
-	game      *Game
 	wake      chan struct{}
-	err       error                   // the first full of this map
+	err       error                   // the first full since it was last told
 	think     func(scope.Scope) error // its shares
 	decide    func(scope.Scope) error
 }
 
-func newCrew(b *budget.Budget, workers int) *crew {
-	c := &crew{done: make(chan struct{}, workers)}
+func newCrew(b *budget.Budget, workers int) *Crew {
+	c := &Crew{done: make(chan struct{}, workers)}
+	c.tick = c.tickGame
 	for i := range workers {
-		w := &worker{index: i, wake: make(chan struct{}, 1)}
-		w.scratches = [2]scope.Scratch{b.Scratch(i, 0), b.Scratch(i, 1)}
+		w := c.hire(b, i)
 		w.reader = b.Region("level").Reader("worker")
-		w.think, w.decide = w.thinkShare, w.decideShare // made once: play must not allocate
-		c.workers = append(c.workers, w)
+		w.wake = make(chan struct{}, 1)
 		if i > 0 {
 			go w.loop(c.done)
 		}
@@ -41,16 +42,48 @@ func newCrew(b *budget.Budget, workers int) *crew {
 	return c
 }
 
-func (c *crew) stop() {
+// Alone is a crew of the caller's goroutine alone, on the scratch arenas of a worker of the budget.
+// It pins no region: whoever ticks a room by it is the one who rewinds it.
+func Alone(b *budget.Budget, worker int) *Crew {
+	c := &Crew{}
+	c.tick = c.tickGame
+	c.hire(b, worker)
+	return c
+}
+
+// hire adds a worker, with the scratch arenas of that number.
+func (c *Crew) hire(b *budget.Budget, scratch int) *worker {
+	w := &worker{crew: c, index: len(c.workers)}
+	w.scratches = [2]scope.Scratch{b.Scratch(scratch, 0), b.Scratch(scratch, 1)}
+	w.think, w.decide = w.thinkShare, w.decideShare
+	c.workers = append(c.workers, w)
+	return w
+}
+
+func (c *Crew) stop() {
 	for _, w := range c.workers[1:] {
 		close(w.wake)
 	}
 }
 
-// run lets all workers do their shares, and waits for them: bots think, or the commands of this
-// tick are filled.
-func (c *crew) run(thinks bool) {
-	c.thinks = thinks
+// tickGame is a tick of the game, on a scope for what is gone with it.
+func (c *Crew) tickGame(s scope.Scope) error { return c.game.tick(c, s) }
+
+// full gives the first full that was met, and forgets it.
+func (c *Crew) full() (err error) {
+	for _, w := range c.workers {
+		if err == nil {
+			err = w.err
+		}
+		w.err = nil
+	}
+	return err
+}
+
+// run lets all workers do their shares of a game, and waits for them: bots think, or the commands
+// of this tick are filled.
+func (c *Crew) run(g *Game, thinks bool) {
+	c.game, c.thinks = g, thinks
 	for _, w := range c.workers[1:] {
 		w.wake <- struct{}{}
 	}
@@ -70,12 +103,14 @@ func (w *worker) loop(done chan<- struct{}) {
 // work does this worker's share. To open a scope too many unwinds, as play has no other answer: to
 // here, so that it ends the map and not the server.
 func (w *worker) work() {
-	if !w.reader.Pin() {
-		return
+	if w.reader != nil {
+		if !w.reader.Pin() {
+			return
+		}
+		defer w.reader.Unpin()
 	}
-	defer w.reader.Unpin()
 	share := w.decide
-	if w.game.crew.thinks {
+	if w.crew.thinks {
 		share = w.think
 	}
 	if err := w.scratches[0].Do("share", share); err != nil && w.err == nil {
@@ -85,8 +120,8 @@ func (w *worker) work() {
 
 // thinkShare lets bots think.
 func (w *worker) thinkShare(scope.Scope) error {
-	g := w.game
-	for i := w.index; i < len(g.Level.brains); i += len(g.crew.workers) {
+	g := w.crew.game
+	for i := w.index; i < len(g.Level.brains); i += len(w.crew.workers) {
 		g.think(w, i)
 	}
 	return nil
@@ -95,8 +130,8 @@ func (w *worker) thinkShare(scope.Scope) error {
 // decideShare decides for players and frogs. It only reads the world, so who decides for whom makes
 // no difference.
 func (w *worker) decideShare(scope.Scope) error {
-	g := w.game
-	n := len(g.crew.workers)
+	g := w.crew.game
+	n := len(w.crew.workers)
 	for i := w.index; i < len(g.playerCommands); i += n {
 		g.decidePlayer(w, i)
 	}
@@ -110,6 +145,6 @@ func (w *worker) decideShare(scope.Scope) error {
 func (w *worker) close(s scope.Scope) {
 	if err := s.Close(); err != nil && w.err == nil {
 		w.err = err
-		w.game.Level.Note("scratch full at tick", uint64(w.game.Level.Room.Tick))
+		w.crew.game.Level.Note("scratch full at tick", uint64(w.crew.game.Level.Room.Tick))
 	}
 }

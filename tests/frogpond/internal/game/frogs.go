@@ -101,13 +101,12 @@ func (g *Game) chooseHop(w *worker, i int, c *frogCommand) {
 // playersSeen lists, in the caller's scope, where players are that can be seen
 // from a point. The queries themselves use the worker's other scratch arena.
 func (g *Game) playersSeen(w *worker, result scope.Scope, from doom.Point) []doom.Point {
-	players := g.Level.Players
-	list := pointMaker.TrySlice(result, players.Cap())
+	list := pointMaker.TrySlice(result, g.Level.Players.Cap())
 	n := 0
 	scratch := w.scratches[1].Open("sight")
 	defer w.close(scratch)
 	for i := range list {
-		p := players.At(i)
+		p := g.Level.Player(i)
 		if p != nil && p.At.Near(from, frogSight) && w.sees(g.Level, scratch, from, p.At, &frogBody, &playerBody) {
 			list[n] = p.At
 			n++

@@ -25,12 +25,12 @@ import (
 type Game struct {
 	budget  *budget.Budget
 	Level   *Level
-	crew    *crew
+	crew    *Crew
 	chorus  func(scope.Scope) error // sing, made once: play must not allocate
 	inputs  []Input                 // of this tick
 	hearing uint64                  // the first event that is heard in this tick
 
-	// In the frame: gone with the tick.
+	// In the frame, or on scratch: gone with the tick.
 	playerCommands []playerCommand
 	frogCommands   []frogCommand
 }
@@ -49,16 +49,10 @@ func (g *Game) begin(seed uint64) error {
 	}
 	g.chorus = g.sing
 	for i := range g.Level.Players.Cap() {
-		p := g.Level.Players.Get()
-		if p == nil {
+		if g.Level.Players.Get() == nil {
 			return fmt.Errorf("%s: player %d: %w", g.Level.Name, i, scope.ErrFull)
 		}
-		p.At = g.Level.Starts[i%len(g.Level.Starts)]
-		p.Heading = uint32(i) & 15
-		p.Sector, p.Health = g.Level.World.starts[i%len(g.Level.Starts)], fullHealth
-	}
-	for _, w := range g.crew.workers {
-		w.game, w.err = g, nil
+		g.Level.beginPlayer(i)
 	}
 	return g.Level.World.begin(uint64(h))
 }
@@ -66,30 +60,47 @@ func (g *Game) begin(seed uint64) error {
 // Step plays one tick with bots.
 func (g *Game) Step() error { return g.StepWith(g.Decide()) }
 
-// StepWith plays one tick with an input for each player.
+// StepWith plays one tick with an input for each player. The crew shares the work, and what is gone
+// with the tick lies in the frame.
 func (g *Game) StepWith(inputs []Input) error {
-	frame, room := g.budget.Frame(), g.Level.Room
+	frame := g.budget.Frame()
 	g.inputs = inputs
-	g.playerCommands = playerCommandMaker.TrySlice(frame, g.Level.Players.Cap())
-	g.frogCommands = frogCommandMaker.TrySlice(frame, g.Level.Frogs.Cap())
-	var err error
-	if frame.Err() == nil { // else NextFrame returns it
-		g.hearing, room.Heard = room.since(room.Heard), room.Happened
-		g.Level.fillGrid()
-		g.crew.run(false)
-		g.apply()
-		g.Level.grid.filled = false
-		err = frame.Do("chorus", g.chorus)
-	}
+	err := g.tick(g.crew, frame)
 	if err := errors.Join(err, g.budget.NextFrame()); err != nil {
 		return err
 	}
-	for _, w := range g.crew.workers {
-		if w.err != nil {
-			return w.err
-		}
+	return g.crew.full()
+}
+
+// StepBy plays one tick with an input for each player, by the caller's goroutine alone: what is gone
+// with the tick lies on the first scratch arena of the crew, whose only worker it is. So games tick
+// at the same time that have nothing in common, each by a crew of its own. A full is an error, and
+// so is what ends with the tick and fails; a panic leaves no scope open.
+func (g *Game) StepBy(c *Crew, inputs []Input) error {
+	c.full() // of another game, in a tick that a panic ended
+	g.inputs, c.game = inputs, g
+	if err := c.workers[0].scratches[0].Do("tick", c.tick); err != nil {
+		return err
 	}
-	return nil
+	return c.full()
+}
+
+// tick is one with a crew; s is for what is gone with it. That s is full says who closes it.
+func (g *Game) tick(c *Crew, s scope.Scope) error {
+	g.playerCommands = playerCommandMaker.TrySlice(s, g.Level.Players.Cap())
+	g.frogCommands = frogCommandMaker.TrySlice(s, g.Level.Frogs.Cap())
+	if s.Err() != nil {
+		return nil
+	}
+	room := g.Level.Room
+	g.enter()
+	g.hearing, room.Heard = room.since(room.Heard), room.Happened
+	g.Level.fillGrid()
+	c.run(g, false)
+	g.apply()
+	g.leave()
+	g.Level.grid.filled = false
+	return s.Do("chorus", g.chorus)
 }
 
 // apply makes the commands true, in order; frogs first, since a frog that is

@@ -22,7 +22,7 @@ func bytesOf[T any](x *T) []byte {
 func TestHashHasAllState(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 160, 1, 0, 0}, {0, 128, 0, 0, 3, 0}, {0, 128, 0, 0, 0, 0},
 		{0, 0, 0, 0, 0, 0}}, []special{{48, 0}, {252, 3}, {1, 0}})
-	g := &Game{Level: w.Level, crew: &crew{}}
+	g := &Game{Level: w.Level, crew: &Crew{}}
 	require.True(t, w.fireAs(p, 2), "a door")
 	g.spawn(p.At, 1)
 	require.NotNil(t, w.voices.Get())

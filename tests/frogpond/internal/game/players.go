@@ -12,7 +12,8 @@ type Player struct {
 	Keys                   uint32 // doom.Key
 	Exits, Deaths, Secrets uint32
 	Sector                 uint16
-	_                      [6]byte
+	Away                   uint8 // 1: neither seen nor met, and it does nothing; 0: here
+	_                      [5]byte
 }
 
 // Input is what a player wants in a tick, and all that the simulation has from outside: from a bot,
@@ -27,12 +28,25 @@ type Input struct {
 // Flags are what a player does.
 type Flags uint8
 
-// What a player does: it walks a stride, uses what is before it, has a frog appear.
+// What a player does: it walks a stride, uses what is before it, has a frog appear; and what only
+// who runs the game may say of it: it comes and goes. So inputs alone make the same state again.
 const (
 	Walk Flags = 1 << iota
 	Use
 	Spawn
+	Enter // it is here from this tick on, where it was
+	Fresh // with Enter: at a start, as if it had never played
+	Leave // it is away from the next tick on
+
+	FromAfar = Walk | Use | Spawn // what a player may say of itself
 )
+
+// Guess is what a player is taken to want after this input, as long as nothing was heard of it: it
+// goes on, and does nothing once more that happens once.
+func (in Input) Guess() Input {
+	in.Flags &^= Spawn | Enter | Fresh | Leave
+	return in
+}
 
 // playerCommand is what an input comes to in this tick.
 type playerCommand struct {
@@ -51,6 +65,44 @@ const (
 	maxStill    = 70 // ticks, then the player starts again elsewhere
 )
 
+// Player is the i-th player, or nil: it is away.
+func (l *Level) Player(i int) *Player {
+	if p := l.Players.At(i); p != nil && p.Away == 0 {
+		return p
+	}
+	return nil
+}
+
+// beginPlayer puts the i-th player to a start, as one that never played.
+func (l *Level) beginPlayer(i int) {
+	k := i % len(l.Starts)
+	*l.Players.At(i) = Player{At: l.Starts[k], Sector: l.World.starts[k], Heading: uint32(i) & 15,
+		Health: fullHealth}
+	l.sights.forget(i)
+}
+
+// enter lets those in who come in this tick.
+func (g *Game) enter() {
+	for i := range g.Level.Players.Cap() {
+		switch in := g.input(i); {
+		case in.Flags&Enter == 0:
+		case in.Flags&Fresh != 0:
+			g.Level.beginPlayer(i)
+		default:
+			g.Level.Players.At(i).Away = 0
+		}
+	}
+}
+
+// leave lets those go who leave in this tick: all else of it happened.
+func (g *Game) leave() {
+	for i := range g.Level.Players.Cap() {
+		if g.input(i).Flags&Leave != 0 {
+			g.Level.Players.At(i).Away = 1
+		}
+	}
+}
+
 // input is the i-th player's in this tick; who gives none does nothing.
 func (g *Game) input(i int) (in Input) {
 	if i < len(g.inputs) {
@@ -66,7 +118,7 @@ func (g *Game) random(i int) uint64 {
 
 // decidePlayer fills the command of the i-th player.
 func (g *Game) decidePlayer(w *worker, i int) {
-	p, c, in := g.Level.Players.At(i), &g.playerCommands[i], g.input(i)
+	p, c, in := g.Level.Player(i), &g.playerCommands[i], g.input(i)
 	if p == nil {
 		return
 	}
@@ -104,7 +156,7 @@ func (g *Game) maySpawn(w *worker, from, at doom.Point) bool {
 // have been quicker, so the frog to be caught may be gone and another in its chunk.
 func (g *Game) applyPlayer(i int) {
 	l, c, in := g.Level, &g.playerCommands[i], g.input(i)
-	p := l.Players.At(i)
+	p := l.Player(i)
 	if p == nil {
 		return
 	}

@@ -26,15 +26,29 @@ type Server struct {
 	Budget  *budget.Budget
 	Maps    []doom.Map
 	Systems *Systems // nil after a load that failed
-	crew    *crew
-	log     string // the file
+	crew    *Crew    // nil: whoever plays has one of his own
+	log     string   // the file
 
 	snapshots int
 }
 
-// Boot loads init and the systems. Whatever fails, full included, leaves both to the caller's Close
-// or Rewind.
+// Boot loads init and the systems, and starts the crew. Whatever fails, full included, leaves both
+// to the caller's Close or Rewind.
 func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
+	s, err := Open(ctx, o, b)
+	if err != nil {
+		return nil, err
+	}
+	s.crew = newCrew(b, o.Workers)
+	if err := s.LoadSystems(ctx, o); err != nil {
+		s.crew.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Open loads init alone: for who has systems of his own, and crews ([Alone]).
+func Open(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	library, err := budget.Load(ctx, b.Region("init"), func(s scope.Scope) (*doom.Library, error) {
 		return doom.OpenLibrary(s, o.WADs, o.Seed)
 	})
@@ -45,13 +59,7 @@ func Boot(ctx context.Context, o Options, b *budget.Budget) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Budget: b, Maps: maps, crew: newCrew(b, o.Workers), log: o.Log,
-		snapshots: max(1, o.Snapshots)}
-	if err := s.LoadSystems(ctx, o); err != nil {
-		s.crew.stop()
-		return nil, err
-	}
-	return s, nil
+	return &Server{Budget: b, Maps: maps, log: o.Log, snapshots: max(1, o.Snapshots)}, nil
 }
 
 // LoadSystems builds the systems, at the start and after they were rewound.
@@ -74,17 +82,42 @@ func (s *Server) Seal() error {
 // Load loads a map with so many players into the region level, where it stays until that is
 // rewound. A map that doesn't fit is ErrFull, and the region is empty again.
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
-	region := s.Budget.Region("level")
+	return s.load(ctx, s.Budget.Region("level"), s.crew, m, players, false)
+}
+
+// LoadInto loads a map into a region, which may be a slot, for players who are shown what they see
+// ([Game.See]). The scratch is that of the crew's first worker.
+func (s *Server) LoadInto(ctx context.Context, region *budget.Region, crew *Crew, m doom.Map,
+	players int) (*Level, error) {
+	return s.load(ctx, region, crew, m, players, true)
+}
+
+func (s *Server) load(ctx context.Context, region *budget.Region, crew *Crew, m doom.Map,
+	players int, shown bool) (*Level, error) {
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
-		return loadLevel(region, in, m, s.crew.workers[0].scratches[1], players, s.snapshots, s.log)
+		return loadLevel(region, in, m, crew.workers[0].scratches[1], players, s.snapshots, shown,
+			s.log)
 	})
 	return level.Get(), err
 }
 
 // Begin is a game on a loaded map. It ends when the level is rewound.
 func (s *Server) Begin(level *Level, seed uint64) (*Game, error) {
+	s.crew.full() // of a game that is over
 	g := &Game{Level: level, budget: s.Budget, crew: s.crew}
 	return g, g.begin(seed)
+}
+
+// BeginEmpty begins a game in which every player is away, until it enters ([Enter]).
+func (s *Server) BeginEmpty(level *Level, seed uint64) (*Game, error) {
+	g := &Game{Level: level, budget: s.Budget, crew: s.crew}
+	if err := g.begin(seed); err != nil {
+		return nil, err
+	}
+	for i := range level.Players.Cap() {
+		level.Players.At(i).Away = 1
+	}
+	return g, nil
 }
 
 // Stop ends the workers.
