@@ -74,6 +74,9 @@ func newNetwork(s scope.Scope, rooms, players int) *network {
 	total := rooms * n.places
 	n.sessions, n.seats = sessionMaker.Slice(s, total), seatMaker.Slice(s, total)
 	n.rings = ringMaker.Slice(s, total)
+	for i := range n.sessions {
+		n.sessions[i].id = uint32(i)
+	}
 	return n
 }
 
