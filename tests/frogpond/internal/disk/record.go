@@ -35,6 +35,7 @@ const (
 	recordHeader  = 64
 	inputSize     = 12
 	playersMost   = 256
+	roomsMost     = 256
 )
 
 // TickSize is how many bytes a tick has in a record.
@@ -46,6 +47,9 @@ func TickSize(players int) int { return players*inputSize + 4 }
 func CreateRecord(dir string, h *RecordHead, state []byte) (*Record, error) {
 	if h.Players < 1 || h.Players > playersMost {
 		return nil, fmt.Errorf("a record is of 1 to %d players, not %d", playersMost, h.Players)
+	}
+	if h.Room >= roomsMost {
+		return nil, fmt.Errorf("a record is of one of %d rooms, not %d", roomsMost, h.Room)
 	}
 	if h.FirstTick != 0 && len(state) == 0 {
 		return nil, fmt.Errorf("a record from tick %d on needs the state before it", h.FirstTick)

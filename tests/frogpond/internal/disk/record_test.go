@@ -93,6 +93,10 @@ func TestRecordRefused(t *testing.T) {
 	_, err = CreateRecord(dir, recordOf(0), nil)
 	assert.EqualError(t, err, "a record is of 1 to 256 players, not 0")
 	other := recordOf(2)
+	other.Room = 256
+	_, err = CreateRecord(dir, other, nil)
+	assert.EqualError(t, err, "a record is of one of 256 rooms, not 256")
+	other.Room = 7
 	other.Epoch, other.FirstTick = 4, 9
 	_, err = CreateRecord(dir, other, nil)
 	assert.EqualError(t, err, "a record from tick 9 on needs the state before it")

@@ -59,10 +59,13 @@ func TestTornScores(t *testing.T) {
 	name, list := filepath.Join(t.TempDir(), "scores"), someScores(4)
 	data := scoresFile(list)
 	for n := range len(data) + 1 {
-		require.NoError(t, os.WriteFile(name, data[:n], 0o644))
-		_, torn, err := ReadScores(name)
+		_, torn, err := parseScores(data[:n])
 		require.NoError(t, err)
 		require.Equal(t, n%scoreSize, torn)
+		if n%21 != 0 && n%scoreSize != 0 { // a disk is slow
+			continue
+		}
+		require.NoError(t, os.WriteFile(name, data[:n], 0o644))
 		s, cut, err := OpenScores(name)
 		require.NoError(t, err)
 		require.Equal(t, torn, cut)
