@@ -27,8 +27,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	go stopAtSignal(stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if err := os.Stdout.Close(); err != nil { // what was printed may not have arrived
 		fmt.Fprintln(os.Stderr, "frogpond:", err)
@@ -37,10 +38,21 @@ func main() {
 	os.Exit(code)
 }
 
+// stopAtSignal unwinds at the first signal. The second ends the program at once.
+func stopAtSignal(stop context.CancelFunc) {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
+	<-signals
+	stop()
+	signal.Reset(ends...)
+}
+
 // commands are what frogpond does beside playing levels, by the first word of its arguments.
 var commands = []command{
-	{"offline", "play the records of a server again, and print the hashes", offline},
-	{"scores", "print the best of a file of scores", scores},
+	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
+	{"scores", "print the best of a file of scores", scoresCommand},
+	{"serve", "let players play over UDP, many matches at a time", serveCommand},
 }
 
 // run is the program: a command, or without one levels are played.
@@ -74,15 +86,15 @@ func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return 0
 	}
 	result := newResult(o)
-	if err := serve(ctx, o, plan, result, stderr); err != nil {
+	if err := playAll(ctx, o, plan, result, stderr); err != nil {
 		fmt.Fprintln(stderr, "frogpond:", errors.Join(err, result.close))
 		return 1
 	}
 	return result.print(stdout, stderr, o.json, o.verbose)
 }
 
-// serve opens the budget, boots, plays every map, and unwinds.
-func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
+// playAll opens the budget, boots, plays every map, and unwinds.
+func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
 	err error) {
 	b, err := budget.Open(plan)
 	if err != nil {

@@ -41,8 +41,8 @@ type offlineOptions struct {
 	json      bool
 }
 
-// offline is the command that plays a server's records, each as its room did.
-func offline(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// offlineCommand plays a server's records, each as its room did.
+func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, code, ok := parseOffline(args, stderr)
 	if !ok {
 		return code
@@ -62,7 +62,8 @@ func parseOffline(args []string, stderr io.Writer) (o *offlineOptions, code int,
 	o = &offlineOptions{Options: game.Options{Maps: "all", Log: os.DevNull}}
 	f := newFlags("offline", "DIR", stderr)
 	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
-	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the built-in one")
+	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in "+
+		"serve.json")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the levels that the program makes")
 	wadFlag(f, &o.WADs)
 	if o.dir, code, ok = parseOne(f, args, "DIR"); !ok {
@@ -113,18 +114,20 @@ func playRecords(ctx context.Context, o *offlineOptions) (r *Offline, err error)
 	return r, nil
 }
 
-// readPlan gives the memory plan. One level is played at a time, however many slots a server has.
+// readPlan gives a server's memory plan, but for what one that plays a level at a time doesn't
+// need. The records lie on the Go heap.
 func (o *offlineOptions) readPlan() (plan budget.Plan, err error) {
 	name := o.plan
 	if name == "" {
-		name = "plan.json"
-		plan, err = budget.ParsePlan(defaultPlan)
+		name = "serve.json"
+		plan, err = budget.ParsePlan(defaultServePlan)
 	} else {
 		plan, err = budget.ReadPlan(name)
 	}
 	if err != nil {
 		return plan, err
 	}
+	plan.GoHeap = 0
 	found := map[string]bool{}
 	for i := range plan.Regions {
 		r := &plan.Regions[i]

@@ -30,8 +30,10 @@ type recorder struct {
 
 func newRecorder(t *testing.T) *recorder {
 	t.Helper()
-	plan, err := budget.ParsePlan(defaultPlan)
+	plan, err := budget.ParsePlan(defaultServePlan)
 	require.NoError(t, err)
+	plan.GoHeap = 0 // one open budget can govern it
+	plan.Regions[2].Slots = 1
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
@@ -46,7 +48,8 @@ func newRecorder(t *testing.T) *recorder {
 // asked for.
 func (r *recorder) play(room, epoch uint32, m, players, ticks int) (first, last string) {
 	t := r.t
-	region := r.server.Budget.Region("level")
+	region, err := r.server.Budget.Slots("level").Acquire()
+	require.NoError(t, err)
 	level, err := r.server.LoadInto(t.Context(), region, r.crew, r.server.Maps[m], players)
 	require.NoError(t, err)
 	seed := uint64(room)<<32 | uint64(epoch)
@@ -61,7 +64,7 @@ func (r *recorder) play(room, epoch uint32, m, players, ticks int) (first, last 
 	require.NoError(t, level.Snapshots.Write(&state, uint64(level.Room.Tick)))
 	head.Epoch, head.FirstTick = epoch+1, level.Room.Tick
 	last = r.record(g, &head, state.Bytes(), ticks-ticks/2)
-	require.NoError(t, region.Rewind(t.Context()))
+	require.NoError(t, region.Release(t.Context()))
 	return first, last
 }
 

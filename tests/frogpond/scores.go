@@ -28,9 +28,9 @@ type Standing struct {
 	Last   time.Time `json:"last"`
 }
 
-// scores is the command that prints the best by name. What is damaged is told; the others' scores
+// scoresCommand prints the best by name. What is damaged is told; the others' scores
 // are printed all the same.
-func scores(_ context.Context, args []string, stdout, stderr io.Writer) int {
+func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	f := newFlags("scores", "FILE", stderr)
 	asJSON := f.Bool("json", false, "print one JSON array and nothing else")
 	most := f.Int("n", 10, "names to print, at most")

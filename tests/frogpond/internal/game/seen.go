@@ -1,6 +1,8 @@
 package game
 
 import (
+	"math"
+
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
@@ -26,45 +28,46 @@ const (
 	lookTurns = 4    // a player looks at a quarter of what is near, each time another one
 )
 
-// sights are who was seen when it was looked at last: players, then frogs by their place, a bit
-// each for each player who looks. They lie beside the state and are nobody's state.
+// sights are what players saw when they looked last: players, then frogs by their place. They lie
+// beside the state and are nobody's state.
 type sights struct {
-	words int
-	bits  []uint64
-	turns []uint32 // by player who looks; 0: it looks at all
+	targets int
+	marks   []uint16 // by player who looks and by target
+	turns   []uint32 // by player who looks; 0: it looks at all
 }
+
+// What is known of a target; above these, the number of the wall that hides it.
+const (
+	unseen = iota
+	inSight
+	behind
+)
 
 func newSights(s scope.Scope, players, frogs int) sights {
-	words := (players + frogs + 63) / 64
-	return sights{words: words, bits: seenMaker.Slice(s, players*words),
-		turns: countMaker.Slice(s, players)}
+	targets := players + frogs
+	return sights{targets, wordMaker.Slice(s, players*targets), countMaker.Slice(s, players)}
 }
 
-// of are the bits of who looks; nil: there are none.
-func (s *sights) of(player int) []uint64 {
-	if s.bits == nil {
-		return nil
-	}
-	return s.bits[player*s.words:][:s.words]
-}
+// of are the marks of who looks.
+func (s *sights) of(player int) []uint16 { return s.marks[player*s.targets:][:s.targets] }
 
 // forget has a player look at all the next time.
 func (s *sights) forget(player int) {
-	if s.bits != nil {
+	if s.marks != nil {
 		s.turns[player] = 0
 	}
 }
 
 // look is a player's, at what is near, or a watcher's, who sees everything.
 type look struct {
-	level   *Level
-	worker  *worker // nil: a watcher's
-	scratch scope.Scope
-	player  int
-	from    doom.Point
-	bits    []uint64 // nil: it looks at all
-	turn    uint32
-	list    []Seen
+	level  *Level
+	player int // who looks; -1: a watcher
+	from   doom.Point
+	hits   []hit    // memory of traces
+	seen   []uint64 // and theirs, too
+	marks  []uint16 // nil: it looks at all
+	turn   uint32
+	list   []Seen
 }
 
 // See appends what a player sees, in the order of kind and number, until list is full; whole says
@@ -72,19 +75,24 @@ type look struct {
 // level of LoadInto a player looks at each thing in every fourth call, and keeps in mind what it
 // saw. c is a crew of the caller's goroutine alone.
 func (g *Game) See(c *Crew, player int, list []Seen) (seen []Seen, whole bool) {
-	v := look{level: g.Level, player: player, list: list}
+	l, w := g.Level, c.workers[0]
+	v := look{level: l, player: player, list: list}
 	if player < 0 {
 		return v.all()
 	}
-	p := g.Level.Player(player)
+	p := l.Player(player)
 	if p == nil {
 		return list, true
 	}
-	c.game, v.worker, v.from = g, c.workers[0], p.At
-	v.scratch = v.worker.scratches[1].Open("look")
-	defer v.worker.close(v.scratch)
-	if s := &g.Level.sights; s.bits != nil {
-		v.bits, v.turn = s.of(player), s.turns[player]
+	c.game, v.from = g, p.At
+	scratch := w.scratches[1].Open("look")
+	defer w.close(scratch)
+	v.hits, v.seen = hitMaker.TrySlice(scratch, maxHits), seenMaker.TrySlice(scratch, l.seenWords())
+	if v.hits == nil || v.seen == nil {
+		return list, false
+	}
+	if s := &l.sights; s.marks != nil {
+		v.marks, v.turn = s.of(player), s.turns[player]
 		s.turns[player]++
 	}
 	return v.all()
@@ -102,7 +110,7 @@ func (v *look) players() bool {
 		p := v.level.Player(i)
 		switch {
 		case p == nil || i == v.player:
-			v.note(i, false)
+			v.note(i, unseen)
 		case v.sees(i, p.At, &playerBody) && !v.add(SeenPlayer, i, p.At, uint8(p.Heading)):
 			return false
 		}
@@ -116,7 +124,7 @@ func (v *look) frogs() bool {
 		f := v.level.Frogs.At(i)
 		switch {
 		case f == nil:
-			v.note(first+i, false)
+			v.note(first+i, unseen)
 		case v.sees(first+i, f.At, &frogBody) && !v.add(SeenFrog, i, f.At, f.Heading):
 			return false
 		}
@@ -137,30 +145,50 @@ func (v *look) sectors() bool {
 	return true
 }
 
-// sees says whether a body is seen: as it was when it was looked at last, if it isn't its turn.
+// sees says whether a target is seen: as it was when it was looked at last, if it isn't its turn.
 func (v *look) sees(i int, at doom.Point, who *body) bool {
 	switch {
-	case v.worker == nil:
+	case v.player < 0:
 		return true
 	case !at.Near(v.from, farthest):
-		v.note(i, false)
+		v.note(i, unseen)
 		return false
-	case v.bits == nil || v.turn == 0 || (v.turn+uint32(i))%lookTurns == 0:
-		seen := v.worker.sees(v.level, v.scratch, v.from, at, &playerBody, who)
-		v.note(i, seen)
-		return seen
+	case v.marks == nil:
+		return v.mark(unseen, at, who) == inSight
+	case v.turn == 0 || (v.turn+uint32(i))%lookTurns == 0:
+		v.marks[i] = v.mark(v.marks[i], at, who)
 	}
-	return v.bits[i/64]>>(i%64)&1 != 0
+	return v.marks[i] == inSight
 }
 
-// note keeps in mind whether a body is seen.
-func (v *look) note(i int, seen bool) {
-	switch bit := uint64(1) << (i % 64); {
-	case v.bits == nil:
-	case seen:
-		v.bits[i/64] |= bit
-	default:
-		v.bits[i/64] &^= bit
+// mark looks at a target, of which something is known: mostly that the same wall hides it still.
+func (v *look) mark(known uint16, at doom.Point, who *body) uint16 {
+	l := v.level
+	if known >= behind {
+		if _, hides := cross(&l.Lines[known-behind], v.from, at); hides {
+			return known
+		}
+	}
+	clear(v.seen)
+	hits, ok := l.crossed(v.hits, v.seen, v.from, at)
+	if !ok {
+		return unseen
+	}
+	for _, h := range hits {
+		if l.Lines[h.Line].Back.IsNil() && h.Line <= math.MaxUint16-behind {
+			return behind + h.Line
+		}
+	}
+	if l.opens(hits, &playerBody, who) {
+		return inSight
+	}
+	return unseen
+}
+
+// note keeps in mind what is known of a target.
+func (v *look) note(i int, mark uint16) {
+	if v.marks != nil {
+		v.marks[i] = mark
 	}
 }
 
@@ -168,7 +196,7 @@ func (v *look) note(i int, seen bool) {
 func (v *look) isNear(o *doom.Outline) bool {
 	x := min(max(v.from.X, int32(o.Min.X)<<doom.UnitBits), int32(o.Max.X)<<doom.UnitBits)
 	y := min(max(v.from.Y, int32(o.Min.Y)<<doom.UnitBits), int32(o.Max.Y)<<doom.UnitBits)
-	return v.worker == nil || v.from.Near(doom.Point{X: x, Y: y}, farthest)
+	return v.player < 0 || v.from.Near(doom.Point{X: x, Y: y}, farthest)
 }
 
 // add says whether there was room.

@@ -1,0 +1,105 @@
+// Package udp receives and sends datagrams of one socket, many with a call of the system: recvmmsg
+// and sendmmsg on Linux. Buffers, addresses and headers lie in a budget, and no call allocates on
+// the Go heap.
+//
+//	socket, err := udp.Listen("127.0.0.1:0", 4<<20)
+//	in := udp.NewBatch(s, 64, 1200)                  // s: a scope that outlives the socket
+//	n, err := socket.Receive(in)                     // waits for the first
+//	for i := range n { use(in.Packet(i), in.Address(i)) }
+//
+//	out := udp.NewBatch(s, 64, 1200)
+//	packet := append(out.Next(address), "hello"...)  // nil: it is full, Send first
+//	out.Add(len(packet))
+//	err = socket.Send(out)                           // what the system refuses is dropped, and counted
+package udp
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Address is where a datagram came from or goes to, as the system writes it: plain data, which may
+// lie in a budget. Equal addresses have equal bytes.
+type Address struct {
+	Bytes [28]byte // a sockaddr_in or a sockaddr_in6
+	Size  uint32
+}
+
+// Raw is the address without its unused end.
+func (a *Address) Raw() []byte { return a.Bytes[:min(int(a.Size), len(a.Bytes))] }
+
+// AddrPort is the address for people.
+func (a *Address) AddrPort() netip.AddrPort {
+	port := binary.BigEndian.Uint16(a.Bytes[2:])
+	if a.Size == uint32(len(a.Bytes)) {
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(a.Bytes[8:24])).Unmap(), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a.Bytes[4:8])), port)
+}
+
+// FromAddrPort is an address as a socket of its family has it, an IPv4 address as an IPv4 socket has.
+func FromAddrPort(from netip.AddrPort) (a Address) {
+	binary.BigEndian.PutUint16(a.Bytes[2:], from.Port())
+	if from.Addr().Is4() {
+		binary.NativeEndian.PutUint16(a.Bytes[:], familyIPv4)
+		four := from.Addr().As4()
+		a.Size = uint32(4 + copy(a.Bytes[4:], four[:]) + 8)
+		return a
+	}
+	binary.NativeEndian.PutUint16(a.Bytes[:], familyIPv6)
+	sixteen := from.Addr().As16()
+	copy(a.Bytes[8:], sixteen[:])
+	a.Size = uint32(len(a.Bytes))
+	return a
+}
+
+// Batch is room for datagrams. One goroutine at a time uses it.
+type Batch struct {
+	system    batch // what the system is given
+	addresses []Address
+	buffers   []byte
+	size      int // of a buffer
+	count     int // datagrams to send
+}
+
+var (
+	addressMaker = scope.Plain[Address]()
+	byteMaker    = scope.Plain[byte]()
+)
+
+// NewBatch makes a batch of n datagrams of at most size bytes in s. A full s unwinds.
+func NewBatch(s scope.Scope, n, size int) *Batch {
+	b := &Batch{addresses: addressMaker.Slice(s, n), buffers: byteMaker.Slice(s, n*size), size: size}
+	b.system.make(s, b)
+	return b
+}
+
+// Cap is how many datagrams there is room for, Len how many wait to be sent.
+func (b *Batch) Cap() int { return len(b.addresses) }
+func (b *Batch) Len() int { return b.count }
+
+// Address is where the i-th datagram came from.
+func (b *Batch) Address(i int) *Address { return &b.addresses[i] }
+
+// buffer is the i-th, empty.
+func (b *Batch) buffer(i int) []byte { return b.buffers[i*b.size : i*b.size : (i+1)*b.size] }
+
+// Packet is what came in the i-th datagram, cut off where it was longer than a buffer.
+func (b *Batch) Packet(i int) []byte { return b.buffer(i)[:b.system.received(i)] }
+
+// Next is the buffer of the next datagram to send, empty; nil when all are in use.
+func (b *Batch) Next(to *Address) []byte {
+	if b.count == len(b.addresses) {
+		return nil
+	}
+	b.addresses[b.count] = *to
+	return b.buffer(b.count)
+}
+
+// Add says that the buffer that Next gave has so many bytes to send.
+func (b *Batch) Add(size int) {
+	b.system.sends(b, b.count, size)
+	b.count++
+}

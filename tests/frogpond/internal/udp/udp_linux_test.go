@@ -1,0 +1,160 @@
+package udp
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// batches gives batches that last as long as the test.
+func batches(t *testing.T, count, n, size int) (list []*Batch) {
+	t.Helper()
+	b := budgettest.Open(t, budget.Plan{Name: "udp",
+		Regions: []budget.RegionPlan{{Name: "net", Size: budget.MiB}}})
+	_, err := budget.Load(t.Context(), b.Region("net"), func(s scope.Scope) (*int, error) {
+		for range count {
+			list = append(list, NewBatch(s, n, size))
+		}
+		return new(int), nil
+	})
+	require.NoError(t, err)
+	return list
+}
+
+func listen(t *testing.T, address string) *Socket {
+	t.Helper()
+	s, err := Listen(address, 1<<20)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestThereAndBack(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		t.Run(address, func(t *testing.T) {
+			if c, err := net.ListenPacket("udp", address); err != nil {
+				t.Skip("no such address here: ", err)
+			} else {
+				c.Close()
+			}
+			list := batches(t, 2, 16, 100)
+			out, in := list[0], list[1]
+			a, b := listen(t, address), listen(t, address)
+			to := FromAddrPort(netip.MustParseAddrPort(b.Addr().String()))
+			for i := range 16 {
+				require.NotNil(t, out.Next(&to))
+				out.Add(len(fmt.Appendf(out.Next(&to), "number %d", i)))
+			}
+			assert.Nil(t, out.Next(&to), "a batch of 16 has no 17th")
+			require.NoError(t, a.Send(out))
+			assert.Zero(t, out.Len())
+			for got := 0; got < 16; {
+				n, err := b.Receive(in)
+				require.NoError(t, err)
+				for i := range n {
+					assert.Equal(t, fmt.Sprint("number ", got), string(in.Packet(i)))
+					assert.Equal(t, a.Addr().String(), in.Address(i).AddrPort().String())
+					got++
+				}
+			}
+			answer := *in.Address(0)
+			out.Add(copy(out.Next(&answer)[:100], bytes.Repeat([]byte{7}, 100)))
+			require.NoError(t, b.Send(out))
+			n, err := a.Receive(in)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			assert.Len(t, in.Packet(0), 100)
+			assert.Equal(t, to, *in.Address(0), "as the system writes it")
+			assert.Zero(t, a.Unsent()+b.Unsent())
+		})
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	in := batches(t, 1, 4, 32)[0]
+	s := listen(t, "127.0.0.1:0")
+	conn, err := net.Dial("udp", s.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	for _, size := range []int{1000, 0, 32} {
+		_, err := conn.Write(make([]byte, size))
+		require.NoError(t, err)
+		n, err := s.Receive(in)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		assert.Len(t, in.Packet(0), min(size, 32))
+	}
+}
+
+func TestDropped(t *testing.T) {
+	s := listen(t, "127.0.0.1:0")
+	assert.GreaterOrEqual(t, s.Granted(), 4096)
+	conn, err := net.Dial("udp", s.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	assert.Zero(t, s.Dropped())
+	for range s.Granted()/1000 + 1000 { // nobody receives
+		_, err := conn.Write(make([]byte, 1000))
+		require.NoError(t, err)
+	}
+	assert.NotZero(t, s.Dropped())
+}
+
+func TestUnsent(t *testing.T) {
+	out := batches(t, 1, 4, 32)[0]
+	s := listen(t, "127.0.0.1:0")
+	nowhere := Address{Size: 16} // of no family
+	good := FromAddrPort(netip.MustParseAddrPort(s.Addr().String()))
+	for _, to := range []*Address{&nowhere, &good, &nowhere, &good} {
+		out.Add(len(append(out.Next(to), 1, 2, 3)))
+	}
+	require.NoError(t, s.Send(out))
+	assert.EqualValues(t, 2, s.Unsent(), "those that can go do")
+}
+
+func TestClosed(t *testing.T) {
+	list := batches(t, 2, 4, 32)
+	s := listen(t, "127.0.0.1:0")
+	to := FromAddrPort(netip.MustParseAddrPort(s.Addr().String()))
+	ended := make(chan error)
+	go func() {
+		_, err := s.Receive(list[0])
+		ended <- err
+	}()
+	require.NoError(t, s.Close())
+	assert.ErrorIs(t, <-ended, net.ErrClosed)
+	list[1].Add(len(append(list[1].Next(&to), 1)))
+	assert.Error(t, s.Send(list[1]))
+}
+
+func TestNoGoAllocation(t *testing.T) {
+	list := batches(t, 2, 4, 32)
+	s := listen(t, "127.0.0.1:0")
+	to := FromAddrPort(netip.MustParseAddrPort(s.Addr().String()))
+	round := func() {
+		for range 4 {
+			list[1].Add(len(append(list[1].Next(&to), 1, 2, 3)))
+		}
+		if s.Send(list[1]) != nil {
+			panic("send")
+		}
+		for got := 0; got < 4; {
+			n, err := s.Receive(list[0])
+			if err != nil {
+				panic(err)
+			}
+			got += n
+		}
+	}
+	round()
+	assert.Zero(t, testing.AllocsPerRun(100, round))
+}

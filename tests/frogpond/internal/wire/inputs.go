@@ -1,0 +1,72 @@
+package wire
+
+import "encoding/binary"
+
+// InputsPacket is an Inputs: what the player wants in the newest ticks, each said several times,
+// since packets are lost; and which State came.
+type InputsPacket struct {
+	Ack, Tick    uint32 // of the newest State that was decoded; of the newest input
+	Epoch, Count uint8
+	_            [2]byte
+	Inputs       [InputsMost]Input // newest first, a tick apart
+}
+
+// Input is what a player wants in a tick.
+type Input struct {
+	X, Y           int16 // where a frog is to appear, in units
+	Heading, Flags uint8
+}
+
+const (
+	inputsHead = 12 // bytes of a payload before the inputs
+	inputSize  = 6
+)
+
+// AppendInputs appends, after the header:
+//
+//	ack u32, epoch u8, count u8, zeros 2, tick u32, then count × (heading u8, flags u8, x i16, y i16)
+//
+// There is no tick before 0, so inputs of such are left out.
+func AppendInputs(dst []byte, in *InputsPacket) []byte {
+	count := int(min(uint32(in.Count), InputsMost))
+	if in.Tick < uint32(count) {
+		count = min(count, int(in.Tick)+1)
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, in.Ack)
+	dst = append(dst, in.Epoch, byte(count), 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, in.Tick)
+	for i := range count {
+		x := &in.Inputs[i]
+		dst = append(dst, x.Heading, x.Flags)
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(x.X))
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(x.Y))
+	}
+	return dst
+}
+
+// ParseInputs takes a packet of a session, whole. A count of 0 is an ack, and all that a watcher says.
+func ParseInputs(p []byte) (in InputsPacket, r Reason) {
+	rest, r := payload(p, Inputs)
+	if r != 0 {
+		return in, r
+	}
+	if len(rest) < inputsHead {
+		return in, Short
+	}
+	in.Ack = binary.LittleEndian.Uint32(rest)
+	in.Epoch, in.Count = rest[4], rest[5]
+	in.Tick = binary.LittleEndian.Uint32(rest[8:])
+	list := rest[inputsHead:]
+	if in.Count > InputsMost || len(list) != inputSize*int(in.Count) || !zeros(rest[6:8]) ||
+		uint64(in.Tick)+1 < uint64(in.Count) {
+		return InputsPacket{}, Short
+	}
+	for i := range int(in.Count) {
+		b := list[inputSize*i:]
+		in.Inputs[i] = Input{
+			X: int16(binary.LittleEndian.Uint16(b[2:])), Y: int16(binary.LittleEndian.Uint16(b[4:])),
+			Heading: b[0], Flags: b[1],
+		}
+	}
+	return in, 0
+}

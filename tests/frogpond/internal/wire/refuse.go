@@ -1,0 +1,67 @@
+package wire
+
+import "encoding/binary"
+
+// RefusePacket is a Refuse: why not, how full the server is, and when to ask again.
+type RefusePacket struct {
+	Nonce                  Nonce
+	Players, Places, Rooms uint32 // of the server, now
+	RetryAfter             uint32 // ms; 0: never
+	Reason                 RefuseReason
+	_                      [7]byte
+}
+
+// RefuseReason is why a client may not join.
+type RefuseReason uint8
+
+// Why it may not.
+const (
+	ServerFull   RefuseReason = 1 + iota // no place in any room
+	RoomFull                             // none in the one that was asked for
+	NoRoom                               // there is no such room
+	ServerCloses                         // it drains
+	OtherVersion                         // it speaks another version: the one in the packet
+)
+
+var refuseReasons = [...]string{"", "server full", "room full", "no such room", "server closes",
+	"other version"}
+
+// String is what a player is told.
+func (r RefuseReason) String() string {
+	if int(r) < len(refuseReasons) {
+		return refuseReasons[r]
+	}
+	return "refused"
+}
+
+// AppendRefuse appends:
+//
+//	kind u8, version u8, reason u8, zero, nonce u64, players u32, places u32, rooms u32,
+//	retry after ms u32, zeros to 32
+func AppendRefuse(dst []byte, f *RefusePacket) []byte {
+	dst = append(dst, byte(Refuse), Version, byte(f.Reason), 0)
+	dst = binary.LittleEndian.AppendUint64(dst, f.Nonce)
+	dst = binary.LittleEndian.AppendUint32(dst, f.Players)
+	dst = binary.LittleEndian.AppendUint32(dst, f.Places)
+	dst = binary.LittleEndian.AppendUint32(dst, f.Rooms)
+	dst = binary.LittleEndian.AppendUint32(dst, f.RetryAfter)
+	return appendZeros(dst, RefuseSize-28)
+}
+
+// ParseRefuse gives it for BadVersion too: that is what it says then.
+func ParseRefuse(p []byte) (f RefusePacket, r Reason) {
+	r = handshake(p, Refuse, RefuseSize)
+	if r == Short || r == BadKind {
+		return f, r
+	}
+	f.Reason = RefuseReason(p[2])
+	f.Nonce = binary.LittleEndian.Uint64(p[4:])
+	f.Players = binary.LittleEndian.Uint32(p[12:])
+	f.Places = binary.LittleEndian.Uint32(p[16:])
+	f.Rooms = binary.LittleEndian.Uint32(p[20:])
+	f.RetryAfter = binary.LittleEndian.Uint32(p[24:])
+	if f.Reason == 0 || int(f.Reason) >= len(refuseReasons) || p[3] != 0 || !zeros(p[28:]) {
+		return RefusePacket{}, Short
+	}
+	return f, r
+}

@@ -1,0 +1,114 @@
+package wire
+
+import "encoding/binary"
+
+// stateHead is how many bytes a State has before its operations; hashAt and thingsAt lie in them.
+const (
+	stateHead = 16 + selfSize
+	thingsAt  = 3
+	hashAt    = 12
+	selfSize  = 24
+)
+
+// StateLeast is as few bytes as a State may be bounded by, so that each change can go some time.
+const StateLeast = Header + stateHead + operationMost
+
+// nothing is what a State is a delta of that is of no other.
+var nothing View
+
+// AppendState appends to a packet's header, which dst is:
+//
+//	epoch u8, early i8, flags u8, things u8, tick u32, base u32, hash u32, self 24, operations
+//
+// They are what a client needs to come from base (nil: nothing) to want, and AppendState leaves in
+// want what the client has after it. The packet has at most `most` bytes, and never more than dst
+// has room for; that must be StateLeast. A change that doesn't fit waits: a thing stays as it is in
+// base, a new one is absent. whole says whether all fitted. Those go first that have waited for
+// longest (see choose), so nothing waits for ever.
+//
+// want's things are in order, and its Sequence is that of the packet.
+func AppendState(dst []byte, most int, want, base *View, early int8, flags uint8) (packet []byte,
+	whole bool) {
+	if base == nil || base.Epoch != want.Epoch {
+		base = &nothing
+	}
+	want.Early, want.Flags, want.Cursor = early, flags, base.Cursor
+	most = min(most, cap(dst))
+	dst = appendStateHead(dst, want, base)
+	head := dst[Header:]
+	packet, whole = appendOperations(dst, most, want, base)
+	if !whole {
+		choose(want, base, most-len(dst))
+		packet, _ = appendOperations(dst, most, want, base)
+	}
+	head[thingsAt] = byte(want.Count)
+	binary.LittleEndian.PutUint32(head[hashAt:], want.Hash())
+	return packet, whole
+}
+
+// appendStateHead leaves out what is only known after the operations.
+func appendStateHead(dst []byte, v, base *View) []byte {
+	dst = append(dst, v.Epoch, byte(v.Early), v.Flags, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, v.Tick)
+	dst = binary.LittleEndian.AppendUint32(dst, base.Sequence)
+	dst = appendZeros(dst, 4)
+	s := &v.Self
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(s.X))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(s.Y))
+	dst = binary.LittleEndian.AppendUint16(dst, s.Heading)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(s.Health))
+	dst = binary.LittleEndian.AppendUint32(dst, s.Caught)
+	dst = binary.LittleEndian.AppendUint16(dst, s.Deaths)
+	dst = binary.LittleEndian.AppendUint16(dst, s.Exits)
+	dst = binary.LittleEndian.AppendUint16(dst, s.Keys)
+	return binary.LittleEndian.AppendUint16(dst, s.Frogs)
+}
+
+// ParseState decodes a packet of a session, whole, into its view's place in the ring, and gives the
+// view. Replayed: a newer one lies there; NoBase: it is a delta of one that isn't there any more;
+// WrongHash: what came of it isn't what the server has.
+func ParseState(p []byte, ring *Ring) (*View, Reason) {
+	rest, r := payload(p, State)
+	if r != 0 {
+		return nil, r
+	}
+	if len(rest) < stateHead {
+		return nil, Short
+	}
+	sequence, base := binary.LittleEndian.Uint32(p[8:]), binary.LittleEndian.Uint32(rest[8:])
+	v, from := ring.At(sequence), &nothing
+	if v.Sequence >= sequence {
+		return nil, Replayed
+	}
+	if base != 0 {
+		if from = ring.Base(base, sequence); from == nil {
+			return nil, NoBase
+		}
+	}
+	v.Sequence = 0 // until it is known to be right
+	v.parseHead(rest)
+	things := rest[thingsAt]
+	if v.Flags&^NotHere != 0 || things > Things || base != 0 && from.Epoch != v.Epoch ||
+		!v.parseOperations(rest[stateHead:], from) || v.Count != uint16(things) {
+		return nil, Short
+	}
+	if v.Hash() != binary.LittleEndian.Uint32(rest[hashAt:]) {
+		return nil, WrongHash
+	}
+	v.Sequence = sequence
+	return v, 0
+}
+
+// parseHead takes what appendStateHead wrote of a view.
+func (v *View) parseHead(b []byte) {
+	v.Epoch, v.Early, v.Flags = b[0], int8(b[1]), b[2]
+	v.Tick = binary.LittleEndian.Uint32(b[4:])
+	b = b[16:stateHead]
+	v.Self = Self{
+		X: int32(binary.LittleEndian.Uint32(b)), Y: int32(binary.LittleEndian.Uint32(b[4:])),
+		Heading: binary.LittleEndian.Uint16(b[8:]), Health: int16(binary.LittleEndian.Uint16(b[10:])),
+		Caught: binary.LittleEndian.Uint32(b[12:]),
+		Deaths: binary.LittleEndian.Uint16(b[16:]), Exits: binary.LittleEndian.Uint16(b[18:]),
+		Keys: binary.LittleEndian.Uint16(b[20:]), Frogs: binary.LittleEndian.Uint16(b[22:]),
+	}
+}
