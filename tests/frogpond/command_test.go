@@ -40,21 +40,26 @@ func TestScoresCommand(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	for i, s := range []struct {
-		name           string
-		caught, deaths uint32
-	}{{"ann", 3, 1}, {"bob", 7, 1}, {"\x1b[2J", 7, 0}, {"ann", 5, 0}, {"", 0, 9}} {
-		c := disk.Score{Seconds: int64(1000 * i), Ticks: 35 * 30, Caught: s.caught, Deaths: s.deaths,
-			Exits: 1, Map: [8]byte{'M', 'A', 'P', '0', '1' + byte(i)}}
+		name               string
+		player, ticks      uint32
+		caught, deaths, on byte
+	}{{"ann", 0, 10, 2, 0, '1'}, {"ann", 1, 10, 1, 0, '1'}, // two of a name
+		{"ann", 0, 20, 2, 1, '1'}, {"ann", 1, 20, 4, 0, '1'},
+		{"bob", 2, 20, 7, 1, '1'}, {"\x1b[2J", 3, 20, 7, 0, '1'}, {"", 4, 20, 0, 9, '1'},
+		{"ann", 0, 5, 3, 1, '1'}} { // began again
+		c := disk.Score{Seconds: int64(1000 * i), Player: s.player, Ticks: s.ticks,
+			Caught: uint32(s.caught), Deaths: uint32(s.deaths), Exits: 1,
+			Map: [8]byte{'M', 'A', 'P', '0', s.on}}
 		copy(c.Name[:], s.name)
 		require.NoError(t, file.Append([]disk.Score{c}))
 	}
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, 0, run(t.Context(), []string{"scores", name, "-n", "3"}, &stdout, &stderr))
 	assert.Empty(t, stderr.String())
-	assert.Equal(t, `NAME  GAMES  MINUTES  CAUGHT  BEST  ON     DEATHS  EXITS
-ann   2      1.0      8       5     MAP04  1       2
-?[2J  1      0.5      7       7     MAP03  0       1
-bob   1      0.5      7       7     MAP02  1       1
+	assert.Equal(t, `NAME  GAMES  CAUGHT  BEST  ON     DEATHS  EXITS
+ann   3      9       4     MAP01  2       3
+?[2J  1      7       7     MAP01  0       1
+bob   1      7       7     MAP01  1       1
 `, stdout.String())
 
 	stdout.Reset()
@@ -62,18 +67,17 @@ bob   1      0.5      7       7     MAP02  1       1
 	var table []Standing
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &table))
 	require.Len(t, table, 4)
-	assert.Equal(t, Standing{"ann", 2, 2 * 35 * 30, 8, 1, 2, 5, "MAP04", time.Unix(3000, 0).UTC()},
-		table[0])
+	assert.Equal(t, Standing{"ann", 3, 9, 2, 3, 4, "MAP01", time.Unix(7000, 0).UTC()}, table[0])
 	assert.Equal(t, "-", table[3].Name)
 
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
-	data[70]++
+	data[64*4]++ // bob
 	require.NoError(t, os.WriteFile(name, append(data, "FSC1"...), 0o644))
 	stdout.Reset()
 	require.Equal(t, 1, run(t.Context(), []string{"scores", "-json", name}, &stdout, &stderr))
 	assert.Equal(t, "frogpond: "+name+": the last 4 bytes are torn\nfrogpond: "+name+
-		": byte 64: a score is damaged, and others after it are not\n", stderr.String())
+		": byte 256: a score is damaged, and others after it are not\n", stderr.String())
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &table))
 	assert.Len(t, table, 3)
 	assert.Equal(t, 1, run(t.Context(), []string{"scores", name + "?"}, io.Discard, io.Discard))

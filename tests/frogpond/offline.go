@@ -134,9 +134,8 @@ func (o *offlineOptions) readPlan() (plan budget.Plan, err error) {
 		r.Slots = min(r.Slots, 1)
 		found[r.Name] = r.Name != "level" || r.State
 	}
-	if !found["init"] || !found["level"] || plan.Scratch.Each < 2 {
-		return plan, fmt.Errorf("%s: needs a region init, a region level with state, and scratch.each "+
-			"2", name)
+	if !found["init"] || !found["level"] || plan.Scratch.Workers == 0 {
+		return plan, fmt.Errorf("%s: needs a region init, a region level with state, and scratch", name)
 	}
 	return plan, nil
 }

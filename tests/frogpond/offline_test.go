@@ -124,6 +124,11 @@ func TestOffline(t *testing.T) {
 		{0, 1, "MAP01", 0, 20, c, 0}, {0, 2, "MAP01", 20, 20, d, 0},
 		{2, 8, "MAP04", 0, 45, a, 0}, {2, 9, "MAP04", 45, 45, b, 0},
 	}}, r)
+	wide := filepath.Join(t.TempDir(), "plan.json") // of the same name: a state knows it
+	text := bytes.Replace(widePlan, []byte("handheld"), []byte("serve"), 1)
+	require.NoError(t, os.WriteFile(wide, text, 0o644))
+	same, _ := offlineOf(t, 0, "-plan", wide, rec.dir)
+	assert.Equal(t, r, same, "with a plan without slots")
 	var table bytes.Buffer
 	require.Equal(t, 0, run(t.Context(), []string{"offline", rec.dir, "-wad", doom.Builtin}, &table,
 		io.Discard))

@@ -19,7 +19,6 @@ import (
 type Standing struct {
 	Name   string    `json:"name"`
 	Games  int       `json:"games"`
-	Ticks  uint64    `json:"ticks"`
 	Caught uint64    `json:"caught"`
 	Deaths uint64    `json:"deaths"`
 	Exits  uint64    `json:"exits"`
@@ -59,17 +58,39 @@ func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) i
 	return code
 }
 
+// lastScores are the last of each player in each game. One whose numbers are smaller than
+// those before it is of a new game, as after a server's start without saves.
+func lastScores(list []disk.Score) (games []disk.Score) {
+	type player struct {
+		name                [16]byte
+		on                  [8]byte
+		room, epoch, player uint32
+	}
+	last := map[player]int{}
+	for _, c := range list {
+		who := player{c.Name, c.Map, c.Room, c.Epoch, c.Player}
+		at, known := last[who]
+		if known && c.Ticks >= games[at].Ticks && c.Caught >= games[at].Caught &&
+			c.Deaths >= games[at].Deaths && c.Exits >= games[at].Exits {
+			games[at] = c
+			continue
+		}
+		last[who] = len(games)
+		games = append(games, c)
+	}
+	return games
+}
+
 // standings sums up scores by name: who caught most is first.
 func standings(list []disk.Score) []Standing {
 	byName := map[[16]byte]*Standing{}
-	for _, c := range list {
+	for _, c := range lastScores(list) {
 		s := byName[c.Name]
 		if s == nil {
 			s = &Standing{Name: printable(c.Name[:])}
 			byName[c.Name] = s
 		}
 		s.Games++
-		s.Ticks += uint64(c.Ticks)
 		s.Caught += uint64(c.Caught)
 		s.Deaths += uint64(c.Deaths)
 		s.Exits += uint64(c.Exits)
@@ -93,11 +114,10 @@ func standings(list []disk.Score) []Standing {
 
 func tellScores(w io.Writer, table []Standing) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tGAMES\tMINUTES\tCAUGHT\tBEST\tON\tDEATHS\tEXITS")
+	fmt.Fprintln(t, "NAME\tGAMES\tCAUGHT\tBEST\tON\tDEATHS\tEXITS")
 	for _, s := range table {
-		minutes := (time.Duration(s.Ticks) * tickTime).Minutes()
-		fmt.Fprintf(t, "%s\t%d\t%.1f\t%d\t%d\t%s\t%d\t%d\n", s.Name, s.Games, minutes, s.Caught, s.Best,
-			s.Map, s.Deaths, s.Exits)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%d\t%d\n", s.Name, s.Games, s.Caught, s.Best, s.Map,
+			s.Deaths, s.Exits)
 	}
 	t.Flush() // to memory
 }

@@ -145,6 +145,21 @@ type RecordFile struct {
 	Name        string // with the folder
 }
 
+// NextEpoch is the first of a room of which the folder has no record, nor of a later one: who
+// starts again goes on with it, as no record is written over. A folder that isn't there has none.
+func NextEpoch(dir string, room uint32) (epoch uint32, err error) {
+	list, err := Records(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	for _, r := range list {
+		if r.Room == room {
+			epoch = r.Epoch + 1
+		}
+	}
+	return epoch, nil
+}
+
 // Records are those of a folder, by room and epoch.
 func Records(dir string) ([]RecordFile, error) {
 	entries, err := os.ReadDir(dir)

@@ -24,8 +24,8 @@ func someScores(n int) []Score {
 	list := make([]Score, n)
 	for i := range list {
 		k := uint32(i)
-		list[i] = Score{Seconds: -1 << 40, Room: k, Epoch: k + 1, Ticks: k + 2, Caught: k + 3,
-			Deaths: k + 4, Exits: 1<<32 - 1 - k, Map: [8]byte{'M', 'A', 'P', '3', '1'}}
+		list[i] = Score{Seconds: -1 << 40, Room: k, Player: 0xffff - k, Epoch: k + 1, Ticks: k + 2,
+			Caught: k + 3, Deaths: k + 4, Exits: 1<<32 - 1 - k, Map: [8]byte{'M', 'A', 'P', '3', '1'}}
 		copy(list[i].Name[:], "sixteen bytes ok")
 	}
 	return list
