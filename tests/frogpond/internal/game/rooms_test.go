@@ -265,10 +265,11 @@ func TestAway(t *testing.T) {
 	// frogs don't see it, floors don't move or harm it, nothing is in its way
 	f, i := l.Frogs.get()
 	*f = Frog{At: left.At, Sector: left.Sector, Life: 100}
+	c := &l.Sectors[left.Sector]
+	c.Special = 9 // a secret, for who finds it
 	l.World.harm()
 	l.World.carries = append(l.World.carries, carry{Step: doom.Point{X: 1 << 16}, Sector: left.Sector})
 	l.World.carryAll()
-	c := &l.Sectors[left.Sector]
 	was := c.Ceiling
 	c.Ceiling = c.Floor + 20<<doom.UnitBits // a frog fits
 	assert.True(t, l.World.fits(c, true))
