@@ -75,10 +75,10 @@ func (g *Game) StepWith(inputs []Input) error {
 	return g.crew.full()
 }
 
-// StepBy plays one tick with an input for each player, by the caller's goroutine alone: what is gone
-// with the tick lies on the first scratch arena of the crew, whose only worker it is. So games tick
-// at the same time that have nothing in common, each by a crew of its own. A full is an error, and
-// so is what ends with the tick and fails; a panic leaves no scope open.
+// StepBy plays one tick with an input for each player, by the caller's goroutine alone: what is
+// gone with the tick lies on the first scratch arena of the crew, whose only worker it is. So games
+// tick at the same time that have nothing in common, each by a crew of its own. A full is an error,
+// and so is what ends with the tick and fails; a panic leaves no scope open.
 func (g *Game) StepBy(c *Crew, inputs []Input) error {
 	c.full() // of another game, in a tick that a panic ended
 	g.inputs, c.game = inputs, g

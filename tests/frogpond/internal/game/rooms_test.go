@@ -46,7 +46,8 @@ func (s *Server) room(t testing.TB, c *Crew, m doom.Map, players int) *Game {
 
 // recorded is what bots do on a map, an input for each player a tick, and the states that follow.
 // All enter in the first tick.
-func recorded(t testing.TB, s *Server, m doom.Map, players, ticks int) (in [][]Input, states []doom.Hash) {
+func recorded(t testing.TB, s *Server, m doom.Map, players, ticks int) (in [][]Input,
+	states []doom.Hash) {
 	t.Helper()
 	g, err := s.start(t, m, players)
 	require.NoError(t, err)
@@ -104,7 +105,8 @@ func TestStepByUnwinds(t *testing.T) {
 	s, one := openRooms(t, 3, 2, doom.Builtin), openCrew(t, 1, doom.Builtin)
 	crew := Alone(s.Budget, 1)
 	in, want := recorded(t, one, s.Maps[0], 4, 20)
-	bad, full, good := s.room(t, crew, s.Maps[0], 4), s.room(t, crew, s.Maps[0], 4), s.room(t, crew, s.Maps[0], 4)
+	bad, full := s.room(t, crew, s.Maps[0], 4), s.room(t, crew, s.Maps[0], 4)
+	good := s.room(t, crew, s.Maps[0], 4)
 	for tick := range in {
 		scratch := crew.workers[0].scratches[tick%2]
 		most := scratch.Open("another")

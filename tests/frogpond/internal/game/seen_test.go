@@ -17,8 +17,8 @@ func (g *Game) seesAll(c *Crew, player int) (list []Seen) {
 	s := w.scratches[0].Open("test")
 	defer s.Close()
 	add := func(kind uint8, i int, at doom.Point, heading uint32) {
-		list = append(list, Seen{uint16(i), int16(at.X >> doom.UnitBits), int16(at.Y >> doom.UnitBits), kind,
-			uint8(heading)})
+		x, y := int16(at.X>>doom.UnitBits), int16(at.Y>>doom.UnitBits)
+		list = append(list, Seen{uint16(i), x, y, kind, uint8(heading)})
 	}
 	for i := range l.Players.Cap() {
 		if p := l.Player(i); p != nil && i != player && p.At.Near(from, 1024) &&
