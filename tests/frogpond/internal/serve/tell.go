@@ -12,7 +12,7 @@ func (r *room) tell(w *worker) {
 		if s.state == empty {
 			continue
 		}
-		if s.epoch != epoch && r.play.tick%8 == 0 { // until it has heard of it
+		if tick := r.play.tick; tick%8 == 1 && (tick < ticksPerSecond || s.epoch != epoch) {
 			r.notice(w, i, wire.NextMap, 0)
 		}
 		if left, closing := r.s.closingIn(); closing && (r.play.tick+uint32(i))%noticeEvery == 0 {
