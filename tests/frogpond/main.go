@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
@@ -38,13 +39,15 @@ func main() {
 	os.Exit(code)
 }
 
-// stopAtSignal unwinds at the first signal. The second ends the program at once.
+// stopAtSignal unwinds at the first signal. The second ends the program at once; what comes in the
+// same moment is the first, sent to a process and to its group.
 func stopAtSignal(stop context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, ends...)
 	<-signals
 	stop()
+	time.Sleep(300 * time.Millisecond)
 	signal.Reset(ends...)
 }
 

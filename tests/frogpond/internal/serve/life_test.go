@@ -35,7 +35,7 @@ func TestRoomEnds(t *testing.T) {
 			})
 			well := s.joins(client.Options{Name: "well", Room: 0, Seed: 1})
 			ill := s.joins(client.Options{Name: "ill", Room: 1, Seed: 2})
-			s.until("the room ends", ill.with(func(c *client.Client) bool { println(c.Phase().String(), c.States, c.Dropped, c.Accepts, c.Losses,c.RoomsEnded); return c.RoomsEnded == 1 }))
+			s.until("the room ends", ill.with(func(c *client.Client) bool { return c.RoomsEnded == 1 }))
 			s.until("who was in it plays again", ill.saw(120))
 			s.until("the other plays", well.saw(120))
 			assert.Zero(t, well.RoomsEnded+well.Losses+well.WrongStates+ill.WrongStates)
