@@ -36,9 +36,18 @@ func main() {
 	os.Exit(code)
 }
 
+// commands are what the program does beside playing by itself.
+var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) int{
+	"bots":  playBots,
+	"watch": watchRoom,
+}
+
 // run is the program: 0 is well, 1 bad input, a file that could not be written, or a game that came
 // to another state when it was played again; 2 bad flags, 3 some maps did not fit.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && commands[args[0]] != nil {
+		return commands[args[0]](ctx, args[1:], stdout, stderr)
+	}
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -64,6 +73,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return result.print(stdout, stderr, o.json, o.verbose)
+}
+
+// parse reads a command's flags, and has what is wrong with them printed. It gives the code to exit
+// with; -1: go on.
+func parse(f *flag.FlagSet, args []string, check func() error) (code int) {
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil { // already printed, with the usage
+		return 2
+	}
+	err := check()
+	if f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(f.Output(), "%s: %v\n", f.Name(), err)
+		return 2
+	}
+	return -1
 }
 
 // serve opens the budget, boots, plays every map, and unwinds.

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
+)
+
+// playBots is frogpond bots: players from afar, in a process of their own. 0 is well, 1 a failure, 2
+// bad flags.
+func playBots(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o bots.Options
+	f := flag.NewFlagSet("frogpond bots", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.Address, "addr", "", "the server's `HOST:PORT`")
+	f.IntVar(&o.Count, "n", 16, fmt.Sprintf("bots, up to %d", bots.CountMost))
+	f.DurationVar(&o.For, "for", time.Minute, "how long they play")
+	f.Float64Var(&o.Loss, "loss", 0, "packets that are lost, in each direction, `percent`")
+	f.DurationVar(&o.Jitter, "jitter", 0, "each packet is late by a draw from 0 to this")
+	f.Float64Var(&o.Duplicate, "dup", 0, "packets that come twice, `percent`")
+	f.Float64Var(&o.Reorder, "reorder", 0,
+		"packets that are held back for two ticks, so that others overtake them, `percent`")
+	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	f.IntVar(&o.Room, "room", -1, "the room to join; -1: any")
+	f.Func("hostile", "attack instead: `kinds` with commas, of "+strings.Join(bots.Kinds(), ", ")+
+		"; or all", func(v string) error { o.Hostile = strings.Split(v, ","); return nil })
+	f.IntVar(&o.Rate, "rate", 1000, "packets a second of each that attacks")
+	f.BoolVar(&o.Remote, "remote", false, "the server may be on another machine")
+	asJSON := f.Bool("json", false, "print one JSON object and nothing else")
+	if code := parse(f, args, o.Check); code >= 0 {
+		return code
+	}
+	debug.SetGCPercent(400) // the bots are as large at the end as at the start
+	result, err := bots.Run(ctx, o)
+	if err != nil {
+		fmt.Fprintln(stderr, "frogpond bots:", err)
+		return 1
+	}
+	if !*asJSON {
+		result.Tell(stdout)
+		return 0
+	}
+	e := json.NewEncoder(stdout)
+	e.SetIndent("", "  ")
+	if err := e.Encode(result); err != nil {
+		fmt.Fprintln(stderr, "frogpond bots:", err)
+		return 1
+	}
+	return 0
+}
