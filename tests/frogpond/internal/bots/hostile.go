@@ -99,7 +99,7 @@ func (a *attacker) read(p []byte) {
 		a.challenged(p)
 	case kind == wire.Accept:
 		accept, _ := wire.ParseAccept(p)
-		if came, honest := a.honest[accept.Nonce]; !honest || a.now-came > cookieDead {
+		if came, honest := a.honest[accept.Nonce]; !honest || a.now-came >= cookieDead {
 			a.gotIn++
 		}
 		a.joined = true
