@@ -2,9 +2,7 @@ package bots
 
 import (
 	"context"
-	"net"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -202,55 +200,8 @@ func TestGullibleServerIsFoundOut(t *testing.T) {
 	}
 }
 
-// listen is the test's server behind a socket of this machine, until the test ends.
-func listen(t *testing.T, places int) (s *clienttest.Server, address string) {
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	require.NoError(t, err)
-	s = clienttest.New(places, func(to string, p []byte) {
-		address, err := net.ResolveUDPAddr("udp", to)
-		if err == nil {
-			socket.WriteToUDP(p, address)
-		}
-	})
-	var lock sync.Mutex
-	var group sync.WaitGroup
-	stop := make(chan struct{})
-	group.Go(func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, from, err := socket.ReadFromUDP(buffer)
-			if err != nil {
-				return
-			}
-			lock.Lock()
-			s.Handle(from.String(), buffer[:n])
-			lock.Unlock()
-		}
-	})
-	group.Go(func() {
-		ticks := time.NewTicker(tickTime)
-		defer ticks.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-ticks.C:
-				lock.Lock()
-				s.Play()
-				lock.Unlock()
-			}
-		}
-	})
-	t.Cleanup(func() {
-		close(stop)
-		socket.Close()
-		group.Wait()
-	})
-	return s, socket.LocalAddr().String()
-}
-
 func TestRun(t *testing.T) {
-	_, address := listen(t, 16)
+	_, address := clienttest.Listen(t, 16)
 	r, err := Run(t.Context(), Options{Address: address, Count: 8, For: 3 * time.Second, Room: -1,
 		Rate: 1, Network: Network{Loss: 1, Jitter: 10 * time.Millisecond}})
 	require.NoError(t, err)
