@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -13,12 +11,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 )
 
-// playBots is frogpond bots: players from afar, in a process of their own. 0 is well, 1 a failure, 2
-// bad flags.
-func playBots(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2 bad
+// flags.
+func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
-	f := flag.NewFlagSet("frogpond bots", flag.ContinueOnError)
-	f.SetOutput(stderr)
+	f := newFlags("bots", "-addr HOST:PORT [flags]", stderr)
 	f.StringVar(&o.Address, "addr", "", "the server's `HOST:PORT`")
 	f.IntVar(&o.Count, "n", 16, fmt.Sprintf("bots, up to %d", bots.CountMost))
 	f.DurationVar(&o.For, "for", time.Minute, "how long they play")
@@ -34,23 +31,16 @@ func playBots(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	f.IntVar(&o.Rate, "rate", 1000, "packets a second of each that attacks")
 	f.BoolVar(&o.Remote, "remote", false, "the server may be on another machine")
 	asJSON := f.Bool("json", false, "print one JSON object and nothing else")
-	if code := parse(f, args, o.Check); code >= 0 {
+	if code, ok := parseFlags(f, args, o.Check); !ok {
 		return code
 	}
 	debug.SetGCPercent(400) // the bots are as large at the end as at the start
 	result, err := bots.Run(ctx, o)
+	if err == nil {
+		err = printResult(stdout, *asJSON, result, result.Tell)
+	}
 	if err != nil {
-		fmt.Fprintln(stderr, "frogpond bots:", err)
-		return 1
-	}
-	if !*asJSON {
-		result.Tell(stdout)
-		return 0
-	}
-	e := json.NewEncoder(stdout)
-	e.SetIndent("", "  ")
-	if err := e.Encode(result); err != nil {
-		fmt.Fprintln(stderr, "frogpond bots:", err)
+		fmt.Fprintln(stderr, "frogpond:", err)
 		return 1
 	}
 	return 0

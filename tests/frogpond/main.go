@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -26,8 +27,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	go stopAtSignal(stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if err := os.Stdout.Close(); err != nil { // what was printed may not have arrived
 		fmt.Fprintln(os.Stderr, "frogpond:", err)
@@ -36,18 +38,36 @@ func main() {
 	os.Exit(code)
 }
 
-// commands are what the program does beside playing by itself.
-var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) int{
-	"bots":  playBots,
-	"watch": watchRoom,
+// stopAtSignal unwinds at the first signal. The second ends the program at once.
+func stopAtSignal(stop context.CancelFunc) {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
+	<-signals
+	stop()
+	signal.Reset(ends...)
 }
 
-// run is the program: 0 is well, 1 bad input, a file that could not be written, or a game that came
-// to another state when it was played again; 2 bad flags, 3 some maps did not fit.
+// commands are what frogpond does beside playing levels, by the first word of its arguments.
+var commands = []command{
+	{"bots", "play on a server from afar, or attack it", botsCommand},
+	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
+	{"scores", "print the best of a file of scores", scoresCommand},
+	{"serve", "let players play over UDP, many matches at a time", serveCommand},
+	{"watch", "draw a room of a server in the terminal", watchCommand},
+}
+
+// run is the program: a command, or without one levels are played.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && commands[args[0]] != nil {
-		return commands[args[0]](ctx, args[1:], stdout, stderr)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return runCommand(ctx, args[0], args[1:], stdout, stderr)
 	}
+	return playLevels(ctx, args, stdout, stderr)
+}
+
+// playLevels gives the exit code: 0 is well, 1 bad input, a file that could not be written, or a
+// game that came to another state when it was played again; 2 bad flags, 3 some maps did not fit.
+func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -68,34 +88,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	result := newResult(o)
-	if err := serve(ctx, o, plan, result, stderr); err != nil {
+	if err := playAll(ctx, o, plan, result, stderr); err != nil {
 		fmt.Fprintln(stderr, "frogpond:", errors.Join(err, result.close))
 		return 1
 	}
 	return result.print(stdout, stderr, o.json, o.verbose)
 }
 
-// parse reads a command's flags, and has what is wrong with them printed. It gives the code to exit
-// with; -1: go on.
-func parse(f *flag.FlagSet, args []string, check func() error) (code int) {
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil { // already printed, with the usage
-		return 2
-	}
-	err := check()
-	if f.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintf(f.Output(), "%s: %v\n", f.Name(), err)
-		return 2
-	}
-	return -1
-}
-
-// serve opens the budget, boots, plays every map, and unwinds.
-func serve(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
+// playAll opens the budget, boots, plays every map, and unwinds.
+func playAll(ctx context.Context, o *options, plan budget.Plan, result *Result, stderr io.Writer) (
 	err error) {
 	b, err := budget.Open(plan)
 	if err != nil {

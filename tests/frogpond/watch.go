@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"flag"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,12 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/watch"
 )
 
-// watchRoom is frogpond watch: a room of a server in the terminal. 0 is well, 1 a failure, 2 bad
+// watchCommand shows a room of a server in the terminal. The exit code: 0 is well, 1 a failure, 2 bad
 // flags.
-func watchRoom(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o watch.Options
-	f := flag.NewFlagSet("frogpond watch", flag.ContinueOnError)
-	f.SetOutput(stderr)
+	f := newFlags("watch", "-addr HOST:PORT [flags]", stderr)
 	f.StringVar(&o.Address, "addr", "", "the server's `HOST:PORT`")
 	f.IntVar(&o.Room, "room", -1, "the room to watch; -1: any")
 	f.StringVar(&o.Name, "name", "watcher", "as what others see it")
@@ -28,11 +27,11 @@ func watchRoom(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	f.DurationVar(&o.For, "for", 24*time.Hour, "how long to watch")
 	f.BoolVar(&o.Once, "once", false, "draw one picture and end")
 	f.BoolVar(&o.ASCII, "ascii", false, "draw with ASCII alone")
-	if code := parse(f, args, func() error { return checkWatch(&o) }); code >= 0 {
+	if code, ok := parseFlags(f, args, func() error { return checkWatch(&o) }); !ok {
 		return code
 	}
 	if err := watch.Run(ctx, o, stdout); err != nil {
-		fmt.Fprintln(stderr, "frogpond watch:", err)
+		fmt.Fprintln(stderr, "frogpond:", err)
 		return 1
 	}
 	return 0
@@ -42,7 +41,7 @@ func watchRoom(ctx context.Context, args []string, stdout, stderr io.Writer) int
 func checkWatch(o *watch.Options) error {
 	switch {
 	case o.Address == "":
-		return fmt.Errorf("-addr: say where the server is")
+		return errors.New("-addr: say where the server is")
 	case o.Room < -1 || o.Room > 254:
 		return fmt.Errorf("-room %d: 0 to 254, or -1 for any", o.Room)
 	case o.For <= 0:

@@ -22,11 +22,13 @@ type Level struct {
 	voices     scope.Pool[voice]
 	events     []event
 
+	loaded []doom.Sector // as the file has them
 	system *frogSystem
 	here   scope.Addr[Room] // of the room, for what has it in another region
 	grid   grid
 	brains []brain // by player
 	inputs []Input // that the brains gave
+	sights sights  // what players saw; none in a level of Load
 }
 
 var (
@@ -40,15 +42,15 @@ var (
 	indexMaker  = scope.Plain[int32]()
 )
 
-// loadLevel makes the level of m in s, with room for so many players and snapshots. The chart is
-// drawn with a scratch.
+// loadLevel makes the level of m in s, with room for so many players and snapshots, and for what
+// players see if somebody is shown it. The chart is drawn with a scratch.
 func loadLevel(region *budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
-	players, snapshots int, logName string) (*Level, error) {
+	players, snapshots int, shown bool, logName string) (*Level, error) {
 	read, err := m.Load(s, region.Base())
 	if err != nil {
 		return nil, err
 	}
-	l := &Level{Level: read}
+	l := &Level{Level: read, loaded: read.Sectors}
 	if err := l.drawChart(scratch); err != nil {
 		return nil, err
 	}
@@ -66,6 +68,9 @@ func loadLevel(region *budget.Region, s scope.Scope, m doom.Map, scratch scope.S
 	l.World.openScript(s)
 	l.grid = newGrid(s, l.Frogs.Cap())
 	l.brains, l.inputs = brainMaker.Slice(s, players), inputMaker.Slice(s, players)
+	if shown {
+		l.sights = newSights(s, players, l.Frogs.Cap())
+	}
 	l.Note("loaded", uint64(len(l.Lines)))
 	return l, nil
 }

@@ -78,6 +78,7 @@ func (l *Level) beginPlayer(i int) {
 	k := i % len(l.Starts)
 	*l.Players.At(i) = Player{At: l.Starts[k], Sector: l.World.starts[k], Heading: uint32(i) & 15,
 		Health: fullHealth}
+	l.sights.forget(i)
 }
 
 // enter lets those in who come in this tick.

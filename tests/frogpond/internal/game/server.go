@@ -82,14 +82,21 @@ func (s *Server) Seal() error {
 // Load loads a map with so many players into the region level, where it stays until that is
 // rewound. A map that doesn't fit is ErrFull, and the region is empty again.
 func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, error) {
-	return s.LoadInto(ctx, s.Budget.Region("level"), s.crew, m, players)
+	return s.load(ctx, s.Budget.Region("level"), s.crew, m, players, false)
 }
 
-// LoadInto loads a map into a region, which may be a slot, by the first worker of a crew.
+// LoadInto loads a map into a region, which may be a slot, for players who are shown what they see
+// ([Game.See]). The scratch is that of the crew's first worker.
 func (s *Server) LoadInto(ctx context.Context, region *budget.Region, crew *Crew, m doom.Map,
 	players int) (*Level, error) {
+	return s.load(ctx, region, crew, m, players, true)
+}
+
+func (s *Server) load(ctx context.Context, region *budget.Region, crew *Crew, m doom.Map,
+	players int, shown bool) (*Level, error) {
 	level, err := budget.Load(ctx, region, func(in scope.Scope) (*Level, error) {
-		return loadLevel(region, in, m, crew.workers[0].scratches[1], players, s.snapshots, s.log)
+		return loadLevel(region, in, m, crew.workers[0].scratches[1], players, s.snapshots, shown,
+			s.log)
 	})
 	return level.Get(), err
 }

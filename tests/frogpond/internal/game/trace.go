@@ -215,8 +215,13 @@ func (w *worker) sees(l *Level, t scope.Scope, from, to doom.Point, viewer, targ
 	query := t.Open("sees")
 	defer w.close(query)
 	hits, ok := l.trace(query, from, to)
-	if !ok || len(hits) == 0 {
-		return ok
+	return ok && l.opens(hits, viewer, target)
+}
+
+// opens says whether somebody sees the body of another across all lines of a list.
+func (l *Level) opens(hits []hit, viewer, target *body) bool {
+	if len(hits) == 0 {
+		return true
 	}
 	first, last := &hits[0], &hits[len(hits)-1]
 	eye := l.floor(first, first.Front) + int64(viewer.eye)<<doom.UnitBits

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -111,6 +112,12 @@ func (s *Socket) Granted() int { return s.granted }
 
 // Addr is the address that the socket has.
 func (s *Socket) Addr() net.Addr { return s.conn.LocalAddr() }
+
+// Interrupt has Receive return at once, with os.ErrDeadlineExceeded, until Resume.
+func (s *Socket) Interrupt() error { return s.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+// Resume has Receive wait again.
+func (s *Socket) Resume() error { return s.conn.SetReadDeadline(time.Time{}) }
 
 // Close closes it: Receive returns net.ErrClosed. Nobody may send any more.
 func (s *Socket) Close() error { return s.conn.Close() }

@@ -28,6 +28,8 @@ func Listen(string, int) (*Socket, error) { return nil, errors.ErrUnsupported }
 // Nobody has a Socket.
 func (*Socket) Granted() int                { return 0 }
 func (*Socket) Addr() net.Addr              { return nil }
+func (*Socket) Interrupt() error            { return errors.ErrUnsupported }
+func (*Socket) Resume() error               { return errors.ErrUnsupported }
 func (*Socket) Close() error                { return errors.ErrUnsupported }
 func (*Socket) Receive(*Batch) (int, error) { return 0, errors.ErrUnsupported }
 func (*Socket) Send(*Batch) error           { return errors.ErrUnsupported }

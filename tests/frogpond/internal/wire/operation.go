@@ -153,7 +153,7 @@ func (v *View) parseOperations(b []byte, base *View) bool {
 		}
 		t, o := Thing{Kind: b[0], Number: binary.LittleEndian.Uint16(b[1:])}, operation(b[3])
 		size := o.size()
-		if size == 0 || size > len(b) || t.Kind == 0 || t.key() <= last && last != 0 {
+		if size == 0 || size > len(b) || t.Kind == 0 || t.key() <= last {
 			return false
 		}
 		last = t.key()

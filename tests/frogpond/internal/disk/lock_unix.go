@@ -1,0 +1,38 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lockFile locks a file, until it is closed or the process ends.
+func lockFile(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := raw.Control(func(fd uintptr) {
+		err = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
+	})
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errors.New("another server has it")
+	}
+	if err = errors.Join(failed, err); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// syncFolder brings the names of new files to the disk.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,100 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+)
+
+// Replay is a record that is read: all of it is in memory, and was looked at.
+type Replay struct {
+	Head  RecordHead
+	State []byte // that it begins with, or nothing
+	Ticks int    // that are whole
+	Torn  int    // bytes after these: a crash cut the next tick off
+
+	ticks []byte
+}
+
+// OpenReplay reads a record. Damage before a whole tick is an error, which names the byte.
+func OpenReplay(name string) (*Replay, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseReplay(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// Inputs are those of the i-th tick, 12 bytes a player.
+func (r *Replay) Inputs(i int) []byte {
+	tick := r.tick(i)
+	return tick[:len(tick)-4]
+}
+
+func parseReplay(data []byte) (*Replay, error) {
+	head, err := checkHeader(data, recordHeader, recordMagic, recordVersion)
+	if err != nil {
+		return nil, err
+	}
+	r := &Replay{Head: RecordHead{Room: binary.LittleEndian.Uint32(head[12:]),
+		Epoch: binary.LittleEndian.Uint32(head[16:]), Players: binary.LittleEndian.Uint32(head[20:]),
+		Seed: binary.LittleEndian.Uint64(head[24:]), FirstTick: binary.LittleEndian.Uint32(head[32:]),
+		Map: [8]byte(head[40:])}}
+	rest := data[recordHeader:]
+	size := binary.LittleEndian.Uint64(head[48:])
+	switch {
+	case r.Head.Room >= roomsMost:
+		return nil, bad(12, "it is of room %d; there are %d at most", r.Head.Room, roomsMost)
+	case r.Head.Players < 1 || r.Head.Players > playersMost:
+		return nil, bad(20, "%d players; there are 1 to %d", r.Head.Players, playersMost)
+	case size > uint64(len(rest)):
+		return nil, bad(len(data), "the file ends, in a state of %d bytes", size)
+	case size == 0 && r.Head.FirstTick != 0:
+		return nil, bad(32, "it begins with tick %d, and without a state", r.Head.FirstTick)
+	case !isZero(head[56:60]):
+		return nil, bad(56, "bytes without a meaning are not zero")
+	}
+	r.State, r.ticks = rest[:size], rest[size:]
+	if binary.LittleEndian.Uint32(head[36:]) != sum(r.State) {
+		return nil, bad(36, "the sum of the state is %#x, and not this", sum(r.State))
+	}
+	if err := r.count(len(data) - len(r.ticks)); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// count counts the whole ticks, which start at a byte of the file.
+func (r *Replay) count(start int) error {
+	size := TickSize(int(r.Head.Players))
+	first := -1 // that is not whole
+	for i := range len(r.ticks) / size {
+		switch whole := r.isWhole(i); {
+		case whole && first >= 0:
+			return bad(start+first*size, "tick %d is damaged, and tick %d is not",
+				r.Head.FirstTick+uint32(first), r.Head.FirstTick+uint32(i))
+		case whole:
+			r.Ticks = i + 1
+		case first < 0:
+			first = i
+		}
+	}
+	r.Torn = len(r.ticks) - r.Ticks*size
+	return nil
+}
+
+func (r *Replay) tick(i int) []byte {
+	size := TickSize(int(r.Head.Players))
+	return r.ticks[i*size : (i+1)*size]
+}
+
+func (r *Replay) isWhole(i int) bool {
+	tick := append([]byte(nil), r.tick(i)...)
+	was := binary.LittleEndian.Uint32(tick[len(tick)-4:])
+	putTickSum(tick, r.Head.FirstTick+uint32(i))
+	return binary.LittleEndian.Uint32(tick[len(tick)-4:]) == was
+}

@@ -1,0 +1,231 @@
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Saves are the last states of a server's rooms, in a folder that no other server has meanwhile:
+// two files a room, written in turn. Each room has one goroutine at a time.
+type Saves struct {
+	lock  *os.File
+	rooms []saveFiles
+}
+
+// SaveHead is what a save says of the room. It is plain data, and may lie in a budget.
+type SaveHead struct {
+	Serial      uint64 // of the room's saves, from 1: Write sets it
+	Seed        uint64
+	Tick, Epoch uint32
+	Map         [8]byte
+	Names       [16][16]byte // of players, by place
+}
+
+// saveFiles are the two files of a room.
+type saveFiles struct {
+	room   int
+	files  [2]*os.File
+	newest int    // which has the newest whole save, if one has
+	serial uint64 // of that, or 0
+
+	header [saveHeader]byte // on its way: on the stack it would be moved to the heap
+}
+
+const (
+	saveMagic   = "frogsave"
+	saveVersion = 1
+	saveHeader  = 512
+)
+
+// OpenSaves opens the saves of so many rooms. The folder and the files are made where they are
+// missing. That another server has the folder is known on Linux, macOS and the BSDs alone.
+func OpenSaves(dir string, rooms int) (*Saves, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	s := &Saves{lock: lock, rooms: make([]saveFiles, rooms)}
+	if err = lockFile(lock); err == nil {
+		err = s.open(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Saves) open(dir string) (err error) {
+	for room := range s.rooms {
+		r := &s.rooms[room]
+		r.room = room
+		for i, end := range [...]string{"a", "b"} {
+			name := filepath.Join(dir, fmt.Sprintf("room-%02d.%s", room, end))
+			if r.files[i], err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+				return err
+			}
+		}
+		r.newest = 1          // so a is the first to be written
+		_, _, _, _ = r.read() // for which is the newest; damage is told by Read
+	}
+	return syncFolder(dir)
+}
+
+// Write saves a room: file is what save.Ring.AppendFile made. It is on the disk then. After an
+// error the save before it is what Read gives. Cost: the disk's, for two syncs; no Go allocation.
+func (s *Saves) Write(room int, h *SaveHead, file []byte) error {
+	r := &s.rooms[room]
+	to := 1 - r.newest
+	h.Serial = r.serial + 1
+	if err := r.write(r.files[to], h, file); err != nil {
+		return err
+	}
+	r.newest, r.serial = to, h.Serial
+	return nil
+}
+
+// write puts the header last, over zeros, so that what is torn has none; and should the disk take
+// the file before the zeros, the old header has another sum.
+func (r *saveFiles) write(f *os.File, h *SaveHead, file []byte) error {
+	clear(r.header[:])
+	if _, err := f.WriteAt(r.header[:], 0); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(file, saveHeader); err != nil {
+		return err
+	}
+	if err := f.Truncate(saveHeader + int64(len(file))); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	h.put(r.header[:], r.room, file)
+	if _, err := f.WriteAt(r.header[:], 0); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// Read gives the newer whole save of a room; found is false when it has none. Damage is an error
+// where no whole one is left.
+func (s *Saves) Read(room int) (h SaveHead, file []byte, found bool, err error) {
+	return s.rooms[room].read()
+}
+
+func (r *saveFiles) read() (h SaveHead, file []byte, found bool, err error) {
+	var damage []error
+	for i, f := range r.files {
+		head, data, whole, err := readSave(f, r.room)
+		switch {
+		case err != nil:
+			damage = append(damage, fmt.Errorf("%s: %w", f.Name(), err))
+		case whole && (!found || head.Serial > h.Serial):
+			h, file, found = head, data, true
+			r.newest, r.serial = i, head.Serial
+		}
+	}
+	switch {
+	case found || damage == nil:
+		return h, file, found, nil
+	case len(damage) == 1:
+		return h, nil, false, damage[0]
+	}
+	return h, nil, false, fmt.Errorf("%w; %w", damage[0], damage[1])
+}
+
+// Remove forgets the saves of a room: the older first, or a crash in between would bring it back.
+func (s *Saves) Remove(room int) error {
+	r := &s.rooms[room]
+	for _, i := range [...]int{1 - r.newest, r.newest} {
+		if err := r.files[i].Truncate(0); err != nil {
+			return err
+		}
+		if err := r.files[i].Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the files, and leaves the folder to another server.
+func (s *Saves) Close() error {
+	var errs []error
+	for i := range s.rooms {
+		for _, f := range s.rooms[i].files {
+			if f != nil {
+				errs = append(errs, f.Close())
+			}
+		}
+	}
+	return errors.Join(append(errs, s.lock.Close())...)
+}
+
+// put makes the header.
+func (h *SaveHead) put(to []byte, room int, file []byte) {
+	clear(to)
+	copy(to, saveMagic)
+	binary.LittleEndian.PutUint32(to[8:], saveVersion)
+	binary.LittleEndian.PutUint32(to[12:], uint32(room))
+	binary.LittleEndian.PutUint64(to[16:], h.Serial)
+	binary.LittleEndian.PutUint32(to[24:], h.Tick)
+	binary.LittleEndian.PutUint32(to[28:], h.Epoch)
+	binary.LittleEndian.PutUint64(to[32:], h.Seed)
+	binary.LittleEndian.PutUint64(to[40:], uint64(len(file)))
+	binary.LittleEndian.PutUint32(to[48:], sum(file))
+	copy(to[56:], h.Map[:])
+	for i := range h.Names {
+		copy(to[64+16*i:], h.Names[i][:])
+	}
+	putSum(to[:saveHeader])
+}
+
+func readSave(f *os.File, room int) (h SaveHead, file []byte, whole bool, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return h, nil, false, err
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, info.Size()), data); err != nil {
+		return h, nil, false, err
+	}
+	return parseSave(data, room)
+}
+
+// parseSave is neither whole nor an error where no save was finished.
+func parseSave(data []byte, room int) (h SaveHead, file []byte, whole bool, err error) {
+	if isZero(data[:min(len(data), saveHeader)]) {
+		return h, nil, false, nil
+	}
+	head, err := checkHeader(data, saveHeader, saveMagic, saveVersion)
+	if err != nil {
+		return h, nil, false, err
+	}
+	file = data[saveHeader:]
+	switch of, size := binary.LittleEndian.Uint32(head[12:]), binary.LittleEndian.Uint64(head[40:]); {
+	case of != uint32(room):
+		err = bad(12, "it is of room %d", of)
+	case size != uint64(len(file)):
+		err = bad(40, "%d bytes follow the header, which says %d", len(file), size)
+	case binary.LittleEndian.Uint32(head[48:]) != sum(file):
+		err = bad(48, "the sum of what follows the header is %#x, and not this", sum(file))
+	case !isZero(head[52:56]) || !isZero(head[320:508]):
+		err = bad(52, "bytes without a meaning are not zero, here or from 320 on")
+	}
+	if err != nil {
+		return h, nil, false, err
+	}
+	h = SaveHead{Serial: binary.LittleEndian.Uint64(head[16:]),
+		Tick: binary.LittleEndian.Uint32(head[24:]), Epoch: binary.LittleEndian.Uint32(head[28:]),
+		Seed: binary.LittleEndian.Uint64(head[32:]), Map: [8]byte(head[56:])}
+	for i := range h.Names {
+		h.Names[i] = [16]byte(head[64+16*i:])
+	}
+	return h, file, true, nil
+}

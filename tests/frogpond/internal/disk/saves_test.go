@@ -1,0 +1,211 @@
+package disk
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func openSaves(t *testing.T, dir string) *Saves {
+	t.Helper()
+	s, err := OpenSaves(dir, 2)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// head is one whose every byte can be told from its neighbour's.
+func head() SaveHead {
+	h := SaveHead{Seed: 0x1112131415161718, Tick: 0x21222324, Epoch: 0x31323334,
+		Map: [8]byte{'M', 'A', 'P', '0', '7'}}
+	for i := range h.Names {
+		copy(h.Names[i][:], "frog "+string(rune('a'+i)))
+	}
+	return h
+}
+
+// file is one of package budget/save, as far as this package looks at it.
+func file(c byte, size int) []byte { return bytes.Repeat([]byte{c}, size) }
+
+func checkSave(t *testing.T, s *Saves, room int, serial uint64, want []byte) {
+	t.Helper()
+	h, got, found, err := s.Read(room)
+	require.NoError(t, err)
+	require.True(t, found)
+	expected := head()
+	expected.Serial = serial
+	assert.Equal(t, expected, h)
+	assert.Equal(t, want, got)
+}
+
+// The last save is what is read, be it smaller than that before; by another server too.
+func TestSavesInTurn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	s := openSaves(t, dir)
+	_, _, found, err := s.Read(0)
+	require.NoError(t, err)
+	require.False(t, found)
+	for i, size := range []int{100, 60, 0, 80, 10} {
+		h := head()
+		require.NoError(t, s.Write(1, &h, file(byte(i), size)))
+		assert.EqualValues(t, i+1, h.Serial)
+		checkSave(t, s, 1, h.Serial, file(byte(i), size))
+	}
+	require.NoError(t, s.Close())
+	s = openSaves(t, dir)
+	checkSave(t, s, 1, 5, file(4, 10))
+	h := head()
+	require.NoError(t, s.Write(1, &h, file(5, 20)))
+	require.NoError(t, os.Truncate(filepath.Join(dir, "room-01.b"), 0))
+	checkSave(t, s, 1, 5, file(4, 10)) // so the oldest gave way
+
+	_, _, found, err = s.Read(0)
+	require.NoError(t, err)
+	assert.False(t, found, "the other room has nothing")
+	require.NoError(t, s.Remove(1))
+	_, _, found, err = s.Read(1)
+	require.NoError(t, err)
+	assert.False(t, found)
+}
+
+// A crash at any byte of a write leaves the save before, or the new one whole.
+func TestTornSave(t *testing.T) {
+	dir := t.TempDir()
+	s := openSaves(t, dir)
+	for i := range 3 {
+		h := head()
+		require.NoError(t, s.Write(0, &h, file(byte(i+1), 40)))
+	}
+	name := filepath.Join(dir, "room-00.a")
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	check := func(torn []byte, what string, at int) {
+		_, _, taken, _ := parseSave(torn, 0)
+		require.Equal(t, bytes.Equal(torn, whole), taken, "%s %d", what, at)
+		if at%73 != 0 { // a disk is slow
+			return
+		}
+		require.NoError(t, os.WriteFile(name, torn, 0o644))
+		h, got, found, err := s.Read(0)
+		require.NoError(t, err, "%s %d", what, at)
+		require.True(t, found)
+		if bytes.Equal(torn, whole) {
+			require.Equal(t, file(3, 40), got)
+		} else {
+			require.EqualValues(t, 2, h.Serial, "%s %d", what, at)
+			require.Equal(t, file(2, 40), got)
+		}
+	}
+	for n := range len(whole) + 1 {
+		check(whole[:n], "cut off at", n)
+		check(append(make([]byte, min(n, saveHeader)), whole[min(n, saveHeader):]...), "zeros to", n)
+	}
+	for n := range saveHeader + 1 {
+		torn := append(bytes.Clone(whole[:n]), make([]byte, saveHeader-n)...)
+		check(append(torn, whole[saveHeader:]...), "a header up to", n)
+	}
+	old := bytes.Clone(whole) // the disk took the new file, and not yet the zeros
+	copy(old[saveHeader:], file(9, 1))
+	check(old, "an old header", 0)
+	check(append(old[:0:0], whole...), "whole", 0)
+}
+
+// Where there was one save, each bit that flips is told; where both are damaged, both are.
+func TestDamagedSave(t *testing.T) {
+	dir := t.TempDir()
+	s := openSaves(t, dir)
+	h := head()
+	require.NoError(t, s.Write(0, &h, file(7, 40)))
+	data, err := os.ReadFile(filepath.Join(dir, "room-00.a"))
+	require.NoError(t, err)
+	_, _, whole, err := parseSave(data, 0)
+	require.NoError(t, err)
+	require.True(t, whole)
+	for bit := range 8 * len(data) {
+		data[bit/8] ^= 1 << (bit % 8)
+		_, _, whole, err := parseSave(data, 0)
+		require.ErrorContains(t, err, "byte ", "bit %d", bit)
+		require.False(t, whole)
+		data[bit/8] ^= 1 << (bit % 8)
+	}
+	_, _, _, err = parseSave(data, 3)
+	assert.EqualError(t, err, "byte 12: it is of room 0")
+
+	require.NoError(t, s.Write(0, &h, file(8, 40)))
+	for _, end := range []string{"a", "b"} {
+		require.NoError(t, os.Truncate(filepath.Join(dir, "room-00."+end), 540))
+	}
+	_, _, _, err = s.Read(0)
+	assert.ErrorContains(t, err, "room-00.a: byte 40: 28 bytes follow the header, which says 40; ")
+	assert.ErrorContains(t, err, "room-00.b: byte 40: 28 bytes")
+	require.NoError(t, s.Close())
+	s = openSaves(t, dir) // damage keeps no server from its start
+	require.NoError(t, s.Write(0, &h, file(9, 40)))
+	checkSave(t, s, 0, h.Serial, file(9, 40))
+}
+
+func TestTwoServers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("nothing is locked there")
+	}
+	dir := t.TempDir()
+	first := openSaves(t, dir)
+	_, err := OpenSaves(dir, 2)
+	assert.EqualError(t, err, filepath.Join(dir, "lock")+": another server has it")
+	require.NoError(t, first.Close())
+	openSaves(t, dir)
+
+	name := filepath.Join(dir, "scores")
+	openScoresOf(t, name)
+	_, _, err = OpenScores(name)
+	assert.EqualError(t, err, name+": another server has it")
+}
+
+// full makes a file that no byte fits into.
+func full(t *testing.T, name string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /dev/full")
+	}
+	require.NoError(t, os.Symlink("/dev/full", name))
+}
+
+const noSpace = ": no space left on device"
+
+func TestSaveOnFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	full(t, filepath.Join(dir, "room-00.b"))
+	s := openSaves(t, dir)
+	h := head()
+	require.NoError(t, s.Write(0, &h, file(1, 40)))
+	for range 2 {
+		assert.ErrorContains(t, s.Write(0, &h, file(2, 40)), "room-00.b"+noSpace)
+		checkSave(t, s, 0, 1, file(1, 40))
+	}
+}
+
+// What a server writes in play leaves the Go heap alone.
+func TestNoGoAllocation(t *testing.T) {
+	dir := t.TempDir()
+	s, scores, r := openSaves(t, dir), openScoresOf(t, filepath.Join(dir, "scores")),
+		createRecord(t, dir, recordOf(2), nil)
+	h, state, ticks, list := head(), file(1, 100<<10), make([]byte, 35*TickSize(2)),
+		make([]Score, 100)
+	for name, write := range map[string]func() error{
+		"save":   func() error { return s.Write(0, &h, state) },
+		"remove": func() error { return s.Remove(1) },
+		"inputs": func() error { return r.Append(ticks) },
+		"scores": func() error { return scores.Append(list) },
+		"sync":   scores.Sync,
+	} {
+		var err error
+		allocs := testing.AllocsPerRun(5, func() { err = write() })
+		assert.NoError(t, err, name)
+		assert.Zero(t, allocs, name)
+	}
+}

@@ -1,0 +1,54 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+var table = crc32.MakeTable(crc32.Castagnoli)
+
+func sum(b []byte) uint32 { return crc32.Checksum(b, table) }
+
+// putSum ends a block with the sum of the bytes before.
+func putSum(block []byte) {
+	last := len(block) - 4
+	binary.LittleEndian.PutUint32(block[last:], sum(block[:last]))
+}
+
+// isSummed says whether a block ends so.
+func isSummed(block []byte) bool {
+	last := len(block) - 4
+	return binary.LittleEndian.Uint32(block[last:]) == sum(block[:last])
+}
+
+// checkHeader gives the header of a file, if it is one.
+func checkHeader(data []byte, size int, magic string, version uint32) ([]byte, error) {
+	if len(data) < size {
+		return nil, bad(len(data), "the file ends, in a header of %d bytes", size)
+	}
+	head := data[:size]
+	if string(head[:len(magic)]) != magic {
+		return nil, bad(0, "it starts with %q, not with %q", head[:len(magic)], magic)
+	}
+	if v := binary.LittleEndian.Uint32(head[len(magic):]); v != version {
+		return nil, bad(len(magic), "it is of version %d; this program reads %d", v, version)
+	}
+	if !isSummed(head) {
+		return nil, bad(size-4, "the sum of the header is %#x, and not this", sum(head[:size-4]))
+	}
+	return head, nil
+}
+
+func bad(at int, format string, args ...any) error {
+	return fmt.Errorf("byte %d: %s", at, fmt.Sprintf(format, args...))
+}
+
+func isZero(b []byte) bool {
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,119 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// serveHealth answers who asks whether the server is well, in the shape of Agones' REST SDK, if that
+// was asked for. It is no part of play: it takes Go allocations, and its own time.
+func (s *Server) serveHealth() (stop func(), err error) {
+	if s.o.Health == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", s.o.Health)
+	if err != nil {
+		return nil, fmt.Errorf("-health: %w", err)
+	}
+	if a := listener.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("-health %s: it is for this machine alone: say 127.0.0.1:PORT", s.o.Health),
+			listener.Close())
+	}
+	fmt.Fprintf(s.o.Say, "frogpond: health on http://%s/health, /ready, /gameserver\n", listener.Addr())
+	server := &http.Server{Handler: s.healthHandler(), ReadHeaderTimeout: time.Second,
+		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 4096}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener)
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = errors.Join(server.Shutdown(ctx), server.Close())
+		<-ended
+	}, nil
+}
+
+func (s *Server) healthHandler() http.Handler {
+	mux := http.NewServeMux()
+	answer := func(well func() bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if !well() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+			fmt.Fprintln(w, "{}")
+		}
+	}
+	mux.HandleFunc("/health", answer(s.healthy))
+	mux.HandleFunc("/ready", answer(func() bool { return s.healthy() && !s.closing.Load() }))
+	mux.HandleFunc("GET /gameserver", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.gameServer())
+	})
+	return mux
+}
+
+// healthy says whether each room's last tick began within a second.
+func (s *Server) healthy() bool {
+	for _, w := range s.workers {
+		if s.now()-w.alive.Load() > time.Second {
+			return false
+		}
+	}
+	return s.failure.Load() == nil
+}
+
+// gameServer is what Agones tells of a server; the counters are those of players and rooms.
+func (s *Server) gameServer() any {
+	type counter struct {
+		Count    int `json:"count"`
+		Capacity int `json:"capacity"`
+	}
+	type port struct {
+		Name string `json:"name"`
+		Port int    `json:"port"`
+	}
+	state := "Ready"
+	rooms := 0
+	for i := range s.rooms {
+		sessions := s.net.roomSessions(i)
+		for k := range sessions[:s.o.Players] {
+			if sessions[k].taken.Load() != 0 {
+				rooms++
+				state = "Allocated"
+				break
+			}
+		}
+	}
+	switch {
+	case s.closing.Load():
+		state = "Shutdown"
+	case !s.healthy():
+		state = "Unhealthy"
+	}
+	address := s.socket.Addr().(*net.UDPAddr)
+	var g struct {
+		Meta struct {
+			Name string `json:"name"`
+		} `json:"object_meta"`
+		Status struct {
+			State    string             `json:"state"`
+			Address  string             `json:"address"`
+			Ports    []port             `json:"ports"`
+			Counters map[string]counter `json:"counters"`
+		} `json:"status"`
+	}
+	g.Meta.Name = s.b.Plan().Name
+	g.Status.State, g.Status.Address = state, address.IP.String()
+	g.Status.Ports = []port{{"default", address.Port}}
+	g.Status.Counters = map[string]counter{
+		"players": {int(s.players()), len(s.rooms) * s.o.Players}, "rooms": {rooms, len(s.rooms)}}
+	return g
+}

@@ -1,0 +1,84 @@
+package serve
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// heapWatch counts what is allocated on the Go heap, by call stack. The profile has every object,
+// since its rate is 1; a collection publishes it, so the two at the ends are none of what is counted.
+type heapWatch struct {
+	before map[[32]uintptr]int64
+	stats  runtime.MemStats
+	pauses uint64
+}
+
+func (h *heapWatch) begin() {
+	h.before = h.read()
+	runtime.GC() // what read made goes
+	runtime.ReadMemStats(&h.stats)
+}
+
+// end adds what was allocated since begin to the result.
+func (h *heapWatch) end(r *Result) {
+	before := h.stats
+	runtime.ReadMemStats(&h.stats)
+	r.Collections += h.stats.NumGC - before.NumGC
+	r.PausesP100 += (h.stats.PauseTotalNs - before.PauseTotalNs) / 1000
+	all := h.stats.Mallocs - before.Mallocs
+	var program uint64
+	for stack, count := range h.read() {
+		if count -= h.before[stack]; count > 0 {
+			if frames := programFrames(stack[:]); frames != nil {
+				program += uint64(count)
+				r.AllocatedBy = append(r.AllocatedBy, fmt.Sprintf("%d: %s", count, strings.Join(frames, " < ")))
+			}
+		}
+	}
+	slices.Sort(r.AllocatedBy)
+	r.GoAllocs += program
+	r.GoAllocsRuntime += all - min(all, program)
+}
+
+// read is how many objects each stack has allocated since the process began.
+func (h *heapWatch) read() map[[32]uintptr]int64 {
+	runtime.GC()
+	runtime.GC()
+	var records []runtime.MemProfileRecord
+	n, ok := runtime.MemProfile(nil, true)
+	for !ok {
+		records = make([]runtime.MemProfileRecord, n+n/8+64)
+		n, ok = runtime.MemProfile(records, true)
+	}
+	made := make(map[[32]uintptr]int64, n)
+	for i := range records[:n] {
+		made[records[i].Stack0] += records[i].AllocObjects
+	}
+	return made
+}
+
+// programFrames are the frames of a stack, innermost first, if one of them is outside the runtime.
+func programFrames(stack []uintptr) (list []string) {
+	if end := slices.Index(stack, 0); end >= 0 {
+		stack = stack[:end]
+	}
+	outside := false
+	frames := runtime.CallersFrames(stack)
+	for more := len(stack) > 0; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		own := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/")
+		if strings.Contains(f.Function, ".(*heapWatch).") {
+			return nil // what counting takes
+		}
+		if outside = outside || f.Function != "" && !own; f.Function != "" {
+			list = append(list, fmt.Sprintf("%s:%d", f.Function, f.Line))
+		}
+	}
+	if !outside {
+		return nil
+	}
+	return list
+}

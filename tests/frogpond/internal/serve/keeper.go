@@ -1,0 +1,281 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// keeper writes files: what the rooms' workers hand over lies in memory of the plan until the disk
+// has it. A disk that is full, or slow, ends a record or loses a save, and it is counted; no room
+// waits.
+type keeper struct {
+	s       *Server
+	images  []image
+	scores  []disk.Score
+	written time.Duration // when scores were
+	lost    atomic.Uint64 // what the disk refused
+	said    bool
+}
+
+// image is room for the save of a room, on its way to the disk.
+type image struct {
+	room  *room
+	head  *disk.SaveHead
+	bytes []byte // as much as there is room for
+	file  []byte
+	full  atomic.Uint32 // who may touch it: 0 nobody has it, 1 a worker fills it, 2 the keeper writes it
+}
+
+var (
+	byteMaker  = scope.Plain[byte]()
+	headMaker  = scope.Plain[disk.SaveHead]()
+	scoreMaker = scope.Plain[disk.Score]()
+)
+
+const (
+	images    = 4         // saves that may be on their way at once
+	imageMost = 256 << 10 // bytes of one
+	scoreMost = 64        // scores of a room that may be
+)
+
+func newKeeper(s *Server, in scope.Scope) *keeper {
+	k := &keeper{s: s}
+	if s.saves != nil {
+		k.images = make([]image, images)
+	}
+	for i := range k.images {
+		k.images[i].bytes = byteMaker.SliceCap(in, 0, imageMost)
+		k.images[i].head = headMaker.New(in)
+	}
+	if s.scores != nil {
+		k.scores = scoreMaker.SliceCap(in, 0, scoreMost)
+	}
+	return k
+}
+
+// loop writes until the server stops. Scores lie on the disk a second after they were made.
+func (k *keeper) loop() {
+	for !k.s.stopping.Load() {
+		k.writeImages()
+		for _, r := range k.s.rooms {
+			k.writeLog(r)
+		}
+		if now := k.s.now(); now-k.written > time.Second/2 {
+			k.written = now
+			k.writeScores()
+		}
+		time.Sleep(nap)
+	}
+}
+
+// check counts what the disk refused, and says the first.
+func (k *keeper) check(err error) {
+	if err == nil {
+		return
+	}
+	k.lost.Add(1)
+	if !k.said {
+		k.said = true
+		k.s.say(fmt.Errorf("%w; play goes on", err))
+	}
+}
+
+func (k *keeper) writeImages() {
+	for i := range k.images {
+		m := &k.images[i]
+		if m.full.Load() == 2 {
+			k.check(k.s.saves.Write(m.room.number, m.head, m.file))
+			m.full.Store(0)
+		}
+	}
+}
+
+// writeLog writes the inputs of a room, and closes the records of maps that are over.
+func (k *keeper) writeLog(r *room) {
+	for _, p := range []*atomic.Pointer[play]{&r.recording, &r.gone} {
+		if p := p.Load(); p != nil && !p.closed.Load() {
+			over := p.over.Load() // before what is read of it
+			k.writeInputs(p)
+			if over {
+				k.closeRecord(p)
+			}
+		}
+	}
+}
+
+func (k *keeper) writeInputs(p *play) {
+	if p.record == nil {
+		return
+	}
+	for list := p.inputs.some(); len(list) > 0; list = p.inputs.some() {
+		if p.failed = p.failed || k.failed(p.record.Append(list)); p.failed {
+			k.s.unrecorded.Add(1)
+		}
+		p.inputs.done(list)
+	}
+}
+
+func (k *keeper) failed(err error) bool {
+	k.check(err)
+	return err != nil
+}
+
+func (k *keeper) closeRecord(p *play) {
+	if p.record != nil && !p.failed {
+		k.check(p.record.Close())
+	}
+	p.closed.Store(true)
+}
+
+func (k *keeper) writeScores() {
+	if k.s.scores == nil {
+		return
+	}
+	for _, r := range k.s.rooms {
+		k.scores = r.scores.take(k.scores[:0])
+		if len(k.scores) > 0 {
+			k.check(k.s.scores.Append(k.scores))
+		}
+	}
+	k.check(k.s.scores.Sync())
+}
+
+// finish ends a room whose worker has stopped: what it has goes to the disk, all of it.
+func (k *keeper) finish(r *room) error {
+	r.scoreAll(k.s.now())
+	k.writeImages()
+	var err error
+	if p := r.play; p != nil {
+		r.log(p.tick)
+		p.over.Store(true)
+		if k.s.saves != nil {
+			err = k.save(r)
+		}
+	}
+	k.writeLog(r)
+	k.writeScores()
+	return err
+}
+
+// save writes the room as it is now.
+func (k *keeper) save(r *room) error {
+	for i := range k.images {
+		if m := &k.images[i]; m.full.Load() == 0 {
+			if err := m.fill(r); err != nil {
+				return err
+			}
+			k.writeImages()
+			return nil
+		}
+	}
+	return errors.New("no room for a save")
+}
+
+// image is one that a worker may fill, or nil.
+func (k *keeper) image() *image {
+	for i := range k.images {
+		if k.images[i].full.CompareAndSwap(0, 1) {
+			return &k.images[i]
+		}
+	}
+	return nil
+}
+
+// fill makes the save of a room, and hands it over.
+func (m *image) fill(r *room) (err error) {
+	p := r.play
+	ring := p.level.Snapshots
+	if err = ring.Take(uint64(p.tick)); err == nil {
+		m.file, err = ring.AppendFile(m.bytes, uint64(p.tick))
+	}
+	if err != nil {
+		m.full.Store(0)
+		return err
+	}
+	m.room = r
+	*m.head = disk.SaveHead{Seed: p.seed, Tick: p.tick, Epoch: p.number, Map: p.title}
+	for i := range min(len(m.head.Names), r.s.o.Players) {
+		m.head.Names[i] = r.seats[i].name
+	}
+	m.full.Store(2)
+	return nil
+}
+
+// keep saves the room when it is time, and says what its players came to.
+func (r *room) keep(now time.Duration) {
+	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery {
+		if m := r.s.keeper.image(); m != nil {
+			r.saved = now
+			if err := m.fill(r); err != nil {
+				r.s.say(fmt.Errorf("room %d: %w", r.number, err))
+			}
+		}
+	}
+	if r.s.scores != nil && r.play.tick%ticksPerSecond == 0 {
+		r.scoreAll(now)
+	}
+}
+
+// scoreLog is the scores of a room on their way to the file, as an inbox is of messages.
+type scoreLog struct {
+	list    []disk.Score
+	in, out atomic.Uint32
+}
+
+func (l *scoreLog) add(s *disk.Score) {
+	if in := l.in.Load(); in-l.out.Load() < uint32(len(l.list)) {
+		l.list[in%uint32(len(l.list))] = *s
+		l.in.Add(1)
+	}
+}
+
+// take appends all there are.
+func (l *scoreLog) take(list []disk.Score) []disk.Score {
+	for out := l.out.Load(); out != l.in.Load(); out++ {
+		list = append(list, l.list[out%uint32(len(l.list))])
+		l.out.Store(out + 1)
+	}
+	return list
+}
+
+// scoreAll says what each player came to since it was said last.
+func (r *room) scoreAll(now time.Duration) {
+	for i := range r.seats[:r.s.o.Players] {
+		if r.seats[i].state != empty {
+			r.score(i, now)
+		}
+	}
+}
+
+func (r *room) score(place int, now time.Duration) {
+	if r.s.scores == nil || place >= r.s.o.Players || r.play == nil {
+		return
+	}
+	p, s := r.play.level.Players.At(place), &r.seats[place]
+	if p == nil {
+		return
+	}
+	is := score{p.Caught, p.Deaths, p.Exits}
+	if is == s.scored {
+		return
+	}
+	s.scored = is
+	r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
+		Room: uint32(r.number), Player: uint32(place), Epoch: r.play.number, Ticks: r.play.tick, Caught: is.caught,
+		Deaths: is.deaths, Exits: is.exits})
+}
+
+// bytesOf is inputs as they lie: the state of a map has no padding.
+func bytesOf(list []game.Input) []byte {
+	if len(list) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0])))
+}

@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// loader makes the rooms' next maps, each in a slot that nobody plays in, and gives back those of
+// maps that are over. Loading allocates on the Go heap, and takes its time: no tick waits for it.
+type loader struct {
+	s     *Server
+	crew  *game.Crew
+	slots *budget.Slots
+}
+
+// nap is how long those sleep who look now and then whether there is something to do: so nobody
+// waits for them, and waking them costs nothing.
+const nap = 5 * time.Millisecond
+
+func (l *loader) loop() {
+	for !l.s.stopping.Load() {
+		for _, r := range l.s.rooms {
+			l.look(r)
+		}
+		time.Sleep(nap)
+	}
+}
+
+// look does for a room what there is to do.
+func (l *loader) look(r *room) {
+	if p := r.gone.Load(); p != nil && p.closed.Load() {
+		l.s.say(p.region.Release(context.Background()))
+		r.gone.Store(nil)
+	}
+	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() {
+		r.next.Store(l.next(r))
+	}
+}
+
+// next is the next map of a room that can be loaded, or nil: then it is tried again.
+func (l *loader) next(r *room) *play {
+	for range l.s.game.Maps {
+		number := r.maps
+		r.maps++
+		m := l.s.game.Maps[(r.number+int(number))%len(l.s.game.Maps)]
+		p, err := l.load(r, m, number, nil)
+		if err == nil {
+			return p
+		}
+		l.s.unloaded.Add(1)
+		l.s.say(fmt.Errorf("room %d: %s isn't played: %w", r.number, m.Name, err))
+	}
+	time.Sleep(time.Second)
+	return nil
+}
+
+// resume is a room's map as it was saved, or nil: nothing was.
+func (l *loader) resume(r *room) (*play, error) {
+	if l.s.saves == nil {
+		return nil, nil
+	}
+	h, file, found, err := l.s.saves.Read(r.number)
+	if err != nil || !found {
+		return nil, err
+	}
+	name := wire.MapName(h.Map)
+	at := slices.IndexFunc(l.s.game.Maps, func(m doom.Map) bool { return m.Name == string(name.Text()) })
+	if at < 0 {
+		return nil, fmt.Errorf("room %d: its save is of %s, which isn't among the maps", r.number, name.Text())
+	}
+	r.maps = h.Epoch + 2 // each start of a server is another epoch, with a record of its own
+	p, err := l.load(r, l.s.game.Maps[at], h.Epoch+1, &saved{h, file})
+	if err != nil {
+		return nil, fmt.Errorf("room %d: its save: %w", r.number, err)
+	}
+	for i := range min(len(h.Names), l.s.o.Players) { // who comes again goes on
+		r.seats[i].name = h.Names[i]
+		l.s.net.roomSessions(r.number)[i].name = h.Names[i]
+	}
+	return p, nil
+}
+
+// saved is a save that was read.
+type saved struct {
+	head disk.SaveHead
+	file []byte
+}
+
+// load makes a play of a map in a slot.
+func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play, err error) {
+	region, err := l.slots.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, region.Release(context.Background()))
+		}
+	}()
+	p = &play{region: region, number: number, seed: l.s.seed(r.number, number)}
+	if p.level, err = l.s.game.LoadInto(context.Background(), region, l.crew, m, l.s.o.Players); err != nil {
+		return nil, err
+	}
+	p.title = wire.MakeMapName(m.Name)
+	if from != nil {
+		p.seed = from.head.Seed
+	}
+	if p.game, err = l.s.game.BeginEmpty(p.level, p.seed); err != nil {
+		return nil, err
+	}
+	var state []byte
+	if from != nil {
+		if err := p.restore(from); err != nil {
+			return nil, err
+		}
+		state = from.file
+	}
+	return p, l.record(r, p, state)
+}
+
+// record begins the record of a map's inputs, if there are to be any.
+func (l *loader) record(r *room, p *play, state []byte) (err error) {
+	if l.s.o.Inputs == "" {
+		return nil
+	}
+	p.inputs = &r.logs[p.number%2] // the map before the last is over, and its record closed
+	p.inputs.reset()
+	p.record, err = disk.CreateRecord(l.s.o.Inputs, &disk.RecordHead{Room: uint32(r.number), Epoch: p.number,
+		Seed: p.seed, Players: uint32(l.s.o.Players), FirstTick: p.tick, Map: p.title}, state)
+	return err
+}

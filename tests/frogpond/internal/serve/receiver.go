@@ -1,0 +1,278 @@
+package serve
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/udp"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// receiver takes what comes: it answers who isn't known, lets in who may come in, and gives the
+// rooms what their players say. It alone gives places away.
+type receiver struct {
+	s       *Server
+	in, out *udp.Batch
+	mac     wire.Mac
+	cookies wire.Cookies
+	nonces  []uint64 // of those who have a place, by session: where to look for a Join that came again
+
+	came            uint64 // datagrams; read when it has ended
+	joined, refused atomic.Uint64
+	returned        atomic.Uint64 // sessions that go on from another address
+	dropped         [wire.Reasons]atomic.Uint64
+}
+
+var nonceMaker = scope.Plain[uint64]()
+
+// receiveBatch is how many datagrams come with one call.
+const receiveBatch = 64
+
+func newReceiver(s *Server, in scope.Scope, secret wire.Key) *receiver {
+	return &receiver{s: s, in: udp.NewBatch(in, receiveBatch, wire.PacketMost+1),
+		out: udp.NewBatch(in, receiveBatch, wire.PacketMost), cookies: wire.MakeCookies(secret),
+		nonces: nonceMaker.Slice(in, len(s.net.sessions))}
+}
+
+// loop receives until the socket is closed.
+func (r *receiver) loop() {
+	for {
+		n, err := r.s.socket.Receive(r.in)
+		if err != nil {
+			if !r.s.stopping.Load() {
+				r.s.broken(err)
+			}
+			return
+		}
+		now := r.s.now()
+		r.came += uint64(n)
+		for i := range n {
+			if reason := r.take(r.in.Packet(i), r.in.Address(i), now); reason != 0 {
+				r.dropped[reason].Add(1)
+			}
+		}
+		if r.out.Len() > 0 {
+			if err := r.s.socket.Send(r.out); err != nil {
+				r.s.broken(err)
+			}
+		}
+	}
+}
+
+// take is what becomes of a datagram.
+func (r *receiver) take(p []byte, from *udp.Address, now time.Duration) wire.Reason {
+	kind, reason := wire.KindOf(p)
+	if reason != 0 {
+		return reason
+	}
+	switch kind {
+	case wire.Hello:
+		return r.hello(p, from, now)
+	case wire.Join:
+		return r.join(p, from, now)
+	case wire.Inputs, wire.Leave:
+		return r.session(kind, p, from, now)
+	}
+	return wire.BadKind
+}
+
+// hello answers with a cookie, and keeps nothing.
+func (r *receiver) hello(p []byte, from *udp.Address, now time.Duration) wire.Reason {
+	nonce, reason := wire.ParseHello(p)
+	if reason == wire.BadVersion {
+		r.refuse(from, nonce, wire.OtherVersion)
+	}
+	if reason != 0 {
+		return reason
+	}
+	cookie := r.cookies.Make(&r.mac, from.Raw(), nonce, seconds(now))
+	r.answer(wire.AppendChallenge(r.out.Next(from), nonce, cookie))
+	return 0
+}
+
+func seconds(now time.Duration) uint32 { return uint32(now / time.Second) }
+
+// answer sends what was appended to the next buffer: there is one for each datagram that comes.
+func (r *receiver) answer(packet []byte) { r.out.Add(len(packet)) }
+
+func (r *receiver) refuse(to *udp.Address, nonce wire.Nonce, why wire.RefuseReason) {
+	r.refused.Add(1)
+	places := uint32(len(r.s.rooms) * r.s.o.Players)
+	r.answer(wire.AppendRefuse(r.out.Next(to), &wire.RefusePacket{Nonce: nonce, Reason: why,
+		Players: r.s.players(), Places: places, Rooms: uint32(len(r.s.rooms)), RetryAfter: 1000}))
+}
+
+// join lets in who says the cookie again, if there is a place.
+func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Reason {
+	j, reason := wire.ParseJoin(p)
+	if reason != 0 {
+		return reason
+	}
+	if !r.cookies.Check(&r.mac, from.Raw(), j.Nonce, seconds(now), j.Cookie) {
+		return wire.BadCookie
+	}
+	if at := r.cameBefore(&j, from); at >= 0 {
+		r.accept(at, j.Nonce)
+		return 0
+	}
+	if j.Old != 0 {
+		if at, ok := r.goesOn(&j, p, from, now); ok {
+			r.accept(at, j.Nonce)
+			return 0
+		}
+	}
+	at, why := r.find(&j)
+	if why != 0 {
+		r.refuse(from, j.Nonce, why)
+		return 0
+	}
+	inbox := &r.s.rooms[at/r.s.net.places].inbox
+	m := inbox.next()
+	if m == nil {
+		return wire.Crowded
+	}
+	s := &r.s.net.sessions[at]
+	s.id += 1 << idBits
+	s.nonce, s.name, s.address, s.window = j.Nonce, j.Name, *from, wire.Window{}
+	s.key = r.cookies.SessionKey(&r.mac, s.id, j.Nonce, j.Cookie)
+	r.nonces[at] = j.Nonce
+	s.taken.Store(1)
+	*m = message{what: joined, place: uint8(at % r.s.net.places), session: s.id,
+		came: now.Nanoseconds()}
+	inbox.put()
+	r.joined.Add(1)
+	r.accept(at, j.Nonce)
+	return 0
+}
+
+// cameBefore is the place that the same Join was given, whose Accept may have been lost; or -1.
+func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
+	for i, nonce := range r.nonces {
+		s := &r.s.net.sessions[i]
+		if nonce == j.Nonce && s.taken.Load() != 0 && s.address == *from {
+			return i
+		}
+	}
+	return -1
+}
+
+// goesOn moves a session to another address, if the Join proves whose it is.
+func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now time.Duration) (
+	at int, ok bool) {
+	s, room, place := r.s.net.find(j.Old)
+	if s == nil || !r.mac.Proves(&s.key, p) {
+		return 0, false
+	}
+	inbox := &r.s.rooms[room].inbox
+	m := inbox.next()
+	if m == nil {
+		return 0, false
+	}
+	at = room*r.s.net.places + place
+	s.nonce, s.address, r.nonces[at] = j.Nonce, *from, j.Nonce
+	*m = message{what: moved, place: uint8(place), session: s.id, came: now.Nanoseconds(), address: *from}
+	inbox.put()
+	r.returned.Add(1)
+	return at, true
+}
+
+// find is a free place: in the room that is asked for, or the first that has one, so that few rooms
+// play. Who comes again by its name gets the place that it had.
+func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
+	if r.s.closing.Load() {
+		return 0, wire.ServerCloses
+	}
+	first, last := 0, len(r.s.rooms)
+	if j.Room != wire.AnyRoom {
+		if first = int(j.Room); first >= last {
+			return 0, wire.NoRoom
+		}
+		last = first + 1
+	}
+	for room := first; room < last; room++ {
+		if place := r.free(room, j); place >= 0 {
+			return room*r.s.net.places + place, 0
+		}
+	}
+	if j.Room != wire.AnyRoom {
+		return 0, wire.RoomFull
+	}
+	return 0, wire.ServerFull
+}
+
+// free is a free place of a room, or -1.
+func (r *receiver) free(room int, j *wire.JoinPacket) int {
+	if r.s.rooms[room].closed.Load() {
+		return -1
+	}
+	sessions, best := r.s.net.roomSessions(room), -1
+	from, to := 0, r.s.o.Players
+	if j.Flags&wire.Watch != 0 {
+		from, to = to, len(sessions)
+	}
+	for i := from; i < to; i++ {
+		s := &sessions[i]
+		if s.taken.Load() != 0 {
+			continue
+		}
+		if s.name == j.Name {
+			return i
+		}
+		if best < 0 || s.name == (wire.Name{}) && sessions[best].name != (wire.Name{}) {
+			best = i
+		}
+	}
+	return best
+}
+
+// accept tells a client its session.
+func (r *receiver) accept(at int, nonce wire.Nonce) {
+	s, room := &r.s.net.sessions[at], r.s.rooms[at/r.s.net.places]
+	a := wire.AcceptPacket{Nonce: nonce, Key: s.key, Session: s.id, Room: uint8(room.number),
+		Player: wire.Watcher, Rollback: uint8(r.s.o.Rollback), TickRate: ticksPerSecond}
+	if place := at % r.s.net.places; place < r.s.o.Players {
+		a.Player = uint8(place)
+	}
+	clock := room.clock.Load()
+	a.Epoch, a.Tick = uint8(clock>>32), uint32(clock)
+	binary.LittleEndian.PutUint64(a.Map[:], room.title.Load())
+	r.answer(wire.AppendAccept(r.out.Next(&s.address), &a))
+}
+
+// session takes a packet of somebody who is known.
+func (r *receiver) session(kind wire.Kind, p []byte, from *udp.Address, now time.Duration) wire.Reason {
+	h, reason := wire.ParseHeader(p)
+	if reason != 0 {
+		return reason
+	}
+	s, room, place := r.s.net.find(h.Session)
+	switch {
+	case s == nil:
+		return wire.BadSession
+	case s.address != *from:
+		return wire.BadAddress
+	case !r.mac.Open(&s.key, p):
+		return wire.BadMAC
+	case !s.window.Take(h.Sequence):
+		return wire.Replayed
+	}
+	inbox := &r.s.rooms[room].inbox
+	m := inbox.next()
+	if m == nil {
+		return wire.Crowded
+	}
+	m.what, m.place, m.session, m.came = leaves, uint8(place), h.Session, now.Nanoseconds()
+	if kind == wire.Inputs {
+		in, reason := wire.ParseInputs(p)
+		if reason != 0 {
+			return reason
+		}
+		m.what, m.ack, m.tick, m.epoch, m.count, m.inputs = wants, in.Ack, in.Tick, in.Epoch, in.Count, in.Inputs
+	} else if reason := wire.ParseLeave(p); reason != 0 {
+		return reason
+	}
+	inbox.put()
+	return 0
+}

@@ -1,0 +1,313 @@
+package serve
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// room is a match: one map after the other, each in a slot of the plan. A worker plays it, and
+// nobody else touches what isn't atomic.
+type room struct {
+	s      *Server
+	number int
+	due    time.Duration // its next tick, since the server began
+
+	play      *play                // nil: it was unwound, and the next isn't there yet
+	next      atomic.Pointer[play] // from the loader
+	gone      atomic.Pointer[play] // to the loader
+	recording atomic.Pointer[play] // to the keeper: play
+	wanted    atomic.Bool          // a next one
+
+	// What the receiver says in an Accept: the map, epoch and tick. Closed: who joins goes elsewhere.
+	clock  atomic.Uint64
+	title  atomic.Uint64
+	closed atomic.Bool
+
+	inbox  inbox
+	inputs inputs
+	seats  []seat
+	taken  int         // seats
+	wrong  uint32      // the first tick that was played with a wrong guess; the next: none
+	logs   [2]inputLog // of this map and the last, or none
+	scores scoreLog
+	saved  time.Duration // when it was
+	maps   uint32        // the loader's: how many it began
+}
+
+// newRoom makes a room without a map in s.
+func newRoom(s *Server, in scope.Scope, number int) *room {
+	r := &room{s: s, number: number, inbox: newInbox(in), inputs: newInputs(in, s.o.Players),
+		seats: s.net.roomSeats(number)}
+	if s.o.Inputs != "" {
+		for i := range r.logs {
+			size := disk.TickSize(s.o.Players)
+			r.logs[i].bytes, r.logs[i].size = byteMaker.Slice(in, logTicks*size), size
+		}
+	}
+	if s.scores != nil {
+		r.scores.list = scoreMaker.Slice(in, scoreMost)
+	}
+	return r
+}
+
+// tick is one of the room. A room without players rests: nothing in it moves.
+func (r *room) tick(w *worker, now time.Duration) (played bool) {
+	if r.play == nil || r.play.tick >= r.s.mapTicks {
+		r.change(w)
+	}
+	r.read(w, now)
+	if r.play == nil || r.taken == 0 {
+		return false
+	}
+	if err := r.run(w); err != nil {
+		r.unwind(w, err)
+		return true
+	}
+	r.farewell(now)
+	r.tell(w)
+	r.keep(now)
+	return true
+}
+
+// change goes on with the next map, if it is there; until then the old one plays on.
+func (r *room) change(w *worker) {
+	next := r.next.Load()
+	if next == nil {
+		r.wanted.Store(true)
+		return
+	}
+	r.end()
+	r.play = next
+	r.recording.Store(next)
+	r.next.Store(nil)
+	r.wanted.Store(false)
+	r.inputs.reset()
+	r.wrong = next.tick
+	for i := range r.seats {
+		s := &r.seats[i]
+		s.acked, s.newest, s.early, s.scored = 0, 0, wire.NoInput, score{}
+		switch {
+		case i >= r.s.o.Players:
+		case s.state == here:
+			r.mark(i, true)
+		case next.resumed: // it was here when it was saved
+			r.inputs.mark(next.tick).leave |= 1 << i
+		}
+	}
+	r.publish()
+	r.closed.Store(false)
+}
+
+// end gives the map to the loader, which ends it.
+func (r *room) end() {
+	if r.play == nil {
+		return
+	}
+	r.log(r.play.tick)
+	r.play.over.Store(true)
+	r.gone.Store(r.play)
+	r.play = nil
+}
+
+// publish says where the room is, for who joins.
+func (r *room) publish() {
+	p := r.play
+	r.title.Store(binary.LittleEndian.Uint64(p.title[:]))
+	r.clock.Store(uint64(p.epoch())<<32 | uint64(p.tick))
+}
+
+// run plays the tick, and those before it that were played with a wrong guess. It is here that
+// another's fault ends: a panic becomes an error, and what it opened on the scratch is closed.
+func (r *room) run(w *worker) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v", fault)
+		}
+	}()
+	p := r.play
+	if r.wrong != p.tick {
+		w.rollbacks++
+		if err := p.level.Snapshots.Restore(context.Background(), uint64(r.wrong)); err != nil {
+			return err
+		}
+		for tick := r.wrong; tick != p.tick; tick++ {
+			w.again++
+			if err := r.step(w, tick); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.s.o.Plant.into(w, r); err != nil {
+		return err
+	}
+	if err := r.step(w, p.tick); err != nil {
+		return err
+	}
+	p.tick++
+	r.wrong = p.tick
+	r.inputs.open(p.tick)
+	r.log(p.tick - uint32(min(p.tick, uint32(r.s.o.Rollback))))
+	r.publish()
+	return nil
+}
+
+// step takes a snapshot of the state before a tick, and plays it.
+func (r *room) step(w *worker, tick uint32) error {
+	if err := r.play.level.Snapshots.Take(uint64(tick)); err != nil {
+		return err
+	}
+	return r.play.game.StepBy(w.crew, r.inputs.compose(tick))
+}
+
+// log hands over the inputs of the ticks before one, which nobody plays again.
+func (r *room) log(to uint32) {
+	p := r.play
+	if p.record == nil || p.cut {
+		return
+	}
+	for ; int32(to-p.logged) > 0; p.logged++ {
+		if p.cut = !p.inputs.add(r.inputs.of(p.logged)); p.cut {
+			r.s.unrecorded.Add(1)
+			return
+		}
+	}
+}
+
+// read takes the messages.
+func (r *room) read(w *worker, now time.Duration) {
+	for m := r.inbox.first(); m != nil; m = r.inbox.first() {
+		s := &r.seats[m.place]
+		switch {
+		case m.what == joined:
+			r.join(int(m.place), m)
+		case s.state == empty || s.session != m.session: // of somebody who has gone
+		case m.what == moved:
+			s.heard, s.address = m.came, m.address
+		case m.what == leaves:
+			r.leave(int(m.place))
+		default:
+			r.hear(w, int(m.place), m)
+		}
+		r.inbox.done()
+	}
+	for i := range r.seats {
+		if s := &r.seats[i]; s.state == here && now.Nanoseconds()-s.heard > sessionMs*1e6 {
+			w.timedOut++
+			r.notice(w, i, wire.TimedOut, 0)
+			r.leave(i)
+		}
+	}
+}
+
+// join seats who joined. Who was here before goes on where it was.
+func (r *room) join(place int, m *message) {
+	from := &r.s.net.roomSessions(r.number)[place]
+	s := &r.seats[place]
+	back := s.name == from.name && from.name != (wire.Name{})
+	scored := s.scored
+	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: from.address,
+		state: here, early: wire.NoInput}
+	if r.taken++; place < r.s.o.Players && r.play != nil {
+		if back {
+			s.scored = scored
+		}
+		r.mark(place, !back)
+	}
+	if r.play == nil {
+		r.dismiss(place)
+	}
+}
+
+// mark has a player here from the next tick on.
+func (r *room) mark(player int, fresh bool) {
+	m, bit := r.inputs.mark(r.play.tick), uint32(1)<<player
+	m.enter, m.leave = m.enter|bit, m.leave&^bit
+	if fresh {
+		m.fresh |= bit
+	}
+}
+
+// leave has a player away from the next tick on.
+func (r *room) leave(place int) {
+	r.seats[place].state = going
+	if place < r.s.o.Players && r.play != nil {
+		r.inputs.mark(r.play.tick).leave |= 1 << place
+	}
+}
+
+// farewell frees the places of those who have gone.
+func (r *room) farewell(now time.Duration) {
+	for i := range r.seats {
+		if r.seats[i].state == going {
+			r.score(i, now)
+			r.dismiss(i)
+		}
+	}
+}
+
+// dismiss frees a place: from here on the receiver may give it to another.
+func (r *room) dismiss(place int) {
+	r.seats[place].state, r.seats[place].session = empty, 0
+	r.taken--
+	r.s.net.roomSessions(r.number)[place].taken.Store(0)
+}
+
+// hear takes the inputs that came.
+func (r *room) hear(w *worker, place int, m *message) {
+	s := &r.seats[place]
+	s.heard, s.epoch = m.came, m.epoch
+	if r.play == nil || m.epoch != r.play.epoch() {
+		return
+	}
+	if int32(m.ack-s.acked) > 0 && int32(s.sequence-m.ack) >= 0 {
+		s.acked = m.ack
+	}
+	if place >= r.s.o.Players || m.count == 0 {
+		return
+	}
+	p := r.play
+	if s.early == wire.NoInput || int32(m.tick-s.newest) > 0 {
+		s.newest, s.early = m.tick, int8(max(-127, min(127, int32(m.tick-p.tick))))
+	}
+	oldest := p.tick - min(p.tick, uint32(r.s.o.Rollback))
+	for i := range uint32(m.count) {
+		switch tick := m.tick - i; r.inputs.hear(place, tick, p.tick, oldest, m.inputs[i]) {
+		case early:
+			w.early++
+		case late:
+			w.late++
+		case wrong:
+			if int32(tick-r.wrong) < 0 {
+				r.wrong = tick
+			}
+		}
+	}
+}
+
+// unwind ends the room's map alone: its players are told, its slot is given back, and another map
+// is loaded. The other rooms go on.
+func (r *room) unwind(w *worker, err error) {
+	r.s.fault(r, err)
+	r.closed.Store(true)
+	for i := range r.seats {
+		if r.seats[i].state != empty {
+			r.notice(w, i, wire.RoomEnded, 0)
+			r.dismiss(i)
+		}
+	}
+	r.end()
+	r.wanted.Store(true)
+}
+
+// place is a point on the map, of its units.
+func place(x, y int16) doom.Point {
+	return doom.Point{X: int32(x) << doom.UnitBits, Y: int32(y) << doom.UnitBits}
+}

@@ -1,0 +1,234 @@
+//go:build linux
+
+package serve
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// smallPlan is for so many rooms of the built-in maps.
+func smallPlan(slots int) budget.Plan {
+	return budget.Plan{Name: "test", Regions: []budget.RegionPlan{
+		{Name: "init", Size: 4 * budget.MiB}, {Name: "systems", Size: 16 * budget.MiB},
+		{Name: "level", Size: budget.MiB, Slots: slots, State: true}},
+		Scratch: budget.ScratchPlan{Workers: 3, Each: 2, Size: 64 * budget.KiB}}
+}
+
+// server is one that runs.
+type server struct {
+	t       *testing.T
+	o       *Options
+	stop    context.CancelFunc
+	said    *said
+	address *net.UDPAddr
+	ended   chan struct{}
+	result  *Result
+	err     error
+}
+
+// said is what a server says, as it comes.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+var listens = regexp.MustCompile(`players on ([^;]+);`)
+
+// begin starts a server of built-in maps.
+func begin(t *testing.T, change func(o *Options)) *server {
+	t.Helper()
+	o := &Options{Address: "127.0.0.1:0", Buffer: 1 << 20, Rooms: 2, Players: 4, Rollback: 8, Bytes: 480,
+		MapTime: time.Hour, SaveEvery: time.Hour}
+	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1, Workers: 2}
+	o.Plan = func() (budget.Plan, error) { return smallPlan(o.Rooms + 1), nil }
+	if change != nil {
+		change(o)
+	}
+	o.Snapshots = o.Rollback + 1
+	s := &server{t: t, o: o, said: &said{}, ended: make(chan struct{})}
+	o.Say = s.said
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(t.Context())
+	go func() {
+		defer close(s.ended)
+		s.result, s.err = Run(ctx, o)
+	}()
+	t.Cleanup(func() { s.stop(); <-s.ended })
+	s.until("listening", func() bool {
+		select {
+		case <-s.ended:
+			require.NoError(t, s.err)
+		default:
+		}
+		return listens.MatchString(s.said.String())
+	})
+	var err error
+	s.address, err = net.ResolveUDPAddr("udp", listens.FindStringSubmatch(s.said.String())[1])
+	require.NoError(t, err)
+	return s
+}
+
+// until waits for what must happen.
+func (s *server) until(what string, happened func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); !happened(); time.Sleep(time.Millisecond) {
+		require.True(s.t, time.Now().Before(end), "%s: not within a minute; the server said: %s", what, s.said)
+	}
+}
+
+// end stops it and gives its result.
+func (s *server) end() *Result {
+	s.t.Helper()
+	s.stop()
+	<-s.ended
+	require.NoError(s.t, s.err, s.said.String())
+	return s.result
+}
+
+// player is a client with a socket, that plays until it is told to end.
+type player struct {
+	*client.Client
+	mu    sync.Mutex
+	conn  *net.UDPConn
+	start time.Time
+	quit  chan struct{}
+	done  chan struct{}
+}
+
+// joins starts a player that walks in circles, and has frogs appear.
+func (s *server) joins(o client.Options) *player {
+	s.t.Helper()
+	conn, err := net.DialUDP("udp", nil, s.address)
+	require.NoError(s.t, err)
+	p := &player{Client: client.New(o), conn: conn, start: time.Now(), quit: make(chan struct{}),
+		done: make(chan struct{})}
+	go p.receive()
+	go p.play()
+	s.t.Cleanup(p.leave)
+	return p
+}
+
+func (p *player) receive() {
+	buffer := make([]byte, 2000)
+	for {
+		n, err := p.conn.Read(buffer)
+		if err != nil {
+			if op, ok := err.(*net.OpError); ok && op.Err.Error() == net.ErrClosed.Error() {
+				return
+			}
+			continue // nobody listens now
+		}
+		p.mu.Lock()
+		p.Handle(buffer[:n], time.Since(p.start))
+		p.mu.Unlock()
+	}
+}
+
+func (p *player) play() {
+	defer close(p.done)
+	for tick := 0; ; tick++ {
+		select {
+		case <-p.quit:
+			return
+		case <-time.After(tickTime):
+		}
+		p.mu.Lock()
+		in := wire.Input{Heading: uint8(tick / 40 & 15), Flags: uint8(game.Walk)}
+		if v := p.View(); v != nil && tick%3 == 0 {
+			in.Flags |= uint8(game.Spawn)
+			in.X, in.Y = int16(v.Self.X>>16)+int16(tick%9-4)*20, int16(v.Self.Y>>16)+80
+		}
+		if packet := p.Tick(time.Since(p.start), in); packet != nil {
+			_, _ = p.conn.Write(packet)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// stops ends what it does, without a word to the server.
+func (p *player) stops() {
+	select {
+	case <-p.quit:
+	default:
+		close(p.quit)
+	}
+	<-p.done
+}
+
+func (p *player) leave() {
+	p.stops()
+	if packet := p.Leave(); packet != nil {
+		_, _ = p.conn.Write(packet)
+	}
+	p.conn.Close()
+}
+
+// with looks at the client.
+func (p *player) with(look func(c *client.Client) bool) func() bool {
+	return func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return look(p.Client)
+	}
+}
+
+func (p *player) saw(states uint64) func() bool {
+	return p.with(func(c *client.Client) bool { return c.States >= states })
+}
+
+func TestPlay(t *testing.T) {
+	records := filepath.Join(t.TempDir(), "inputs")
+	s := begin(t, func(o *Options) { o.Inputs = records })
+	var list []*player
+	for i := range 6 {
+		list = append(list, s.joins(client.Options{Name: fmt.Sprint("player ", i), Room: i % 2, Seed: uint64(i)}))
+	}
+	watcher := s.joins(client.Options{Name: "watcher", Room: 0, Watch: true, Seed: 99})
+	for _, p := range append(list, watcher) {
+		s.until("states", p.saw(100))
+	}
+	frogs := list[0].with(func(c *client.Client) bool { return c.View().Self.Frogs > 0 })
+	s.until("frogs", frogs)
+	seen := watcher.with(func(c *client.Client) bool { return c.View().Count >= 3 })
+	s.until("the watcher sees three players", seen)
+	for _, p := range append(list, watcher) {
+		assert.Zero(t, p.WrongStates)
+		p.leave()
+	}
+	r := s.end()
+	assert.EqualValues(t, 7, r.Joined)
+	assert.Zero(t, r.Refused+r.TimedOut+r.Faults+r.Lost+r.Unrecorded)
+	assert.NotZero(t, r.Ticks)
+	assert.Len(t, r.Hash, 2)
+	fmt.Printf("%+v\n", *r)
+}

@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// tell sends each player what it sees, and what it must know.
+func (r *room) tell(w *worker) {
+	epoch := r.play.epoch()
+	for i := range r.seats {
+		s := &r.seats[i]
+		if s.state == empty {
+			continue
+		}
+		if s.epoch != epoch && r.play.tick%8 == 0 { // until it has heard of it
+			r.notice(w, i, wire.NextMap, 0)
+		}
+		if left, closing := r.s.closingIn(); closing && (r.play.tick+uint32(i))%noticeEvery == 0 {
+			r.notice(w, i, wire.Closing, left)
+		}
+		w.played++
+		r.show(w, i)
+	}
+	w.flush()
+}
+
+// noticeEvery is the ticks between two notices of the same.
+const noticeEvery = 18
+
+// show sends a player a State: the difference to the newest one that it has.
+func (r *room) show(w *worker, place int) {
+	s, ring := &r.seats[place], r.s.net.ring(r.number, place)
+	s.sequence++
+	want := ring.At(s.sequence)
+	var flags uint8
+	if !r.look(w, place, want) {
+		flags = wire.NotHere
+	}
+	base := ring.Find(s.acked)
+	if s.acked == 0 || base != nil && base.Epoch != want.Epoch {
+		base = nil
+	}
+	header := wire.AppendHeader(w.packet(s), wire.State, s.session, s.sequence)
+	packet, whole := wire.AppendState(header, r.s.o.Bytes, want, base, s.early, flags)
+	if !whole {
+		w.cut++
+	}
+	w.send(s, packet)
+}
+
+// look fills a view, and says whether there is somebody to look.
+func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
+	s, g := &r.seats[place], r.play.game
+	v.Sequence, v.Tick, v.Epoch, v.Self = s.sequence, r.play.tick, r.play.epoch(), wire.Self{}
+	player := -1 // a watcher
+	if place < r.s.o.Players {
+		player = place
+	}
+	if p := r.play.level.Player(player); p != nil {
+		isHere = true
+		v.Self = wire.Self{X: p.At.X, Y: p.At.Y, Heading: uint16(p.Heading), Health: int16(p.Health),
+			Caught: p.Caught, Deaths: uint16(p.Deaths), Exits: uint16(p.Exits), Keys: uint16(p.Keys)}
+	}
+	v.Self.Frogs = uint16(r.play.level.Frogs.Live())
+	seen, whole := g.See(w.crew, player, w.seen[:0])
+	if !whole {
+		w.crowded++
+	}
+	v.Count = uint16(len(seen))
+	for i := range seen {
+		t := &seen[i]
+		v.Things[i] = wire.Thing{Number: t.Number, X: t.X, Y: t.Y, Kind: t.Kind, Heading: t.Heading}
+	}
+	return isHere
+}
+
+// notice sends a player word of something that happened.
+func (r *room) notice(w *worker, place int, reason wire.NoticeReason, seconds uint32) {
+	s := &r.seats[place]
+	s.sequence++
+	n := wire.NoticePacket{Reason: reason, Seconds: seconds}
+	if r.play != nil {
+		n.Epoch, n.Map = r.play.epoch(), r.play.title
+	}
+	header := wire.AppendHeader(w.packet(s), wire.Notice, s.session, s.sequence)
+	w.send(s, wire.AppendNotice(header, &n))
+}
