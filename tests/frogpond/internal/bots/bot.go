@@ -42,6 +42,10 @@ func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) 
 	b := newBot(o, i, s.send, func() time.Duration { return time.Since(start) })
 	for ctx.Err() == nil && b.result.Closing == 0 {
 		due := b.step(b.now())
+		if due < b.next { // a packet is to go out; what came is wanted at the tick
+			time.Sleep(due - b.now())
+			continue
+		}
 		if s.wait(min(due-b.now(), time.Second), b.read) != nil { // a second: to see that it is over
 			break
 		}
@@ -54,8 +58,8 @@ func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) 
 	return b.end()
 }
 
-// step does what is due, and says when the next thing is. Packets that come may wait until then,
-// since a client does nothing between its ticks.
+// step does what is due, and says when the next thing is. Packets that come wait for the next tick,
+// since a client does nothing before.
 func (b *bot) step(now time.Duration) (due time.Duration) {
 	for p, at := b.in.arrive(now); p != nil; p, at = b.in.arrive(now) {
 		b.client.Handle(p, at)
