@@ -53,9 +53,11 @@ func stopAtSignal(stop context.CancelFunc) {
 
 // commands are what frogpond does beside playing levels, by the first word of its arguments.
 var commands = []command{
+	{"bots", "play on a server from afar, or attack it", botsCommand},
 	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
 	{"scores", "print the best of a file of scores", scoresCommand},
 	{"serve", "let players play over UDP, many matches at a time", serveCommand},
+	{"watch", "draw a room of a server in the terminal", watchCommand},
 }
 
 // run is the program: a command, or without one levels are played.
