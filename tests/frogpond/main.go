@@ -45,6 +45,7 @@ func stopAtSignal(stop context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, ends...)
+	time.Sleep(time.Nanosecond) // its timer is made now
 	<-signals
 	stop()
 	time.Sleep(300 * time.Millisecond)

@@ -37,6 +37,7 @@ func (p Phase) String() string {
 // How long a client waits.
 const (
 	Timeout    = 5 * time.Second        // without a valid packet, it is lost
+	silence    = 1500 * time.Millisecond // and it asks whether it is known where it is now
 	askAgain   = 500 * time.Millisecond // what wasn't answered is asked again; later each time
 	knockAgain = time.Second            // after a refusal, at least
 	joinsMost  = 3                      // that aren't answered; then it begins anew
@@ -146,7 +147,7 @@ func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 	if c.phase == Left {
 		return nil
 	}
-	if c.phase != Playing || c.wantsLevel() {
+	if c.phase != Playing || c.wantsLevel() || now-c.session.heard >= silence {
 		if p := c.question(now); p != nil || c.phase != Playing {
 			return p
 		}

@@ -152,9 +152,10 @@ func TestGoesOn(t *testing.T) {
 	second := s.end()
 	assert.Equal(t, first.Hash[0], second.Hash[0], "nobody played there")
 
-	s = begin(t, func(o *Options) { saved(o); o.Maps = "MAP05" })
-	<-s.ended
-	assert.ErrorContains(t, s.err, "MAP0")
+	other := *s.o
+	other.Maps = "MAP05"
+	_, err := Run(t.Context(), &other)
+	assert.ErrorContains(t, err, "room 0: its save is of MAP01, which isn't among the maps")
 }
 
 func abs(v int32) int32 { return max(v, -v) }
@@ -176,8 +177,9 @@ func TestReconnect(t *testing.T) {
 	p.conn.Close() // what comes there is lost from now on
 	p.conn = other
 	p.mu.Unlock()
-	go p.receive()
-	s.until("it plays from there", p.saw(90))
+	go p.receive() // a second later the client asks whether it is known there
+	s.until("it plays from there", p.saw(120))
+	assert.Zero(t, p.Losses)
 	p.leave()
 	r := s.end()
 	assert.EqualValues(t, 1, r.Joined)
