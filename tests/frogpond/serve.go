@@ -76,7 +76,8 @@ func parseServe(o *serve.Options, args []string, stderr io.Writer) (asJSON bool,
 	f.IntVar(&o.Players, "players", 16, "of a room, at most")
 	f.IntVar(&o.Options.Workers, "workers", min(runtime.GOMAXPROCS(0), 8), "goroutines that play the rooms")
 	f.IntVar(&o.Rollback, "rollback", 8, "`ticks` that a player's input may be late: the room is played again")
-	f.IntVar(&o.Bytes, "bytes", 480, "of a player's State in a tick, at most")
+	f.IntVar(&o.Bytes, "bytes", 480, "of a State, at most: what a player is told")
+	f.IntVar(&o.Every, "every", 2, "`ticks` from one State to the next")
 	f.DurationVar(&o.MapTime, "map-time", 10*time.Minute, "that a room plays a map, then the next")
 	f.DurationVar(&o.Drain, "drain", 10*time.Second, "after SIGTERM: how long players may go on, at most")
 	f.StringVar(&o.Inputs, "inputs", "", "record what all players want in files of a `folder`: frogpond "+
@@ -126,6 +127,8 @@ func checkServe(o *serve.Options, rest []string) error {
 		return fmt.Errorf("-rollback %d: 0 to %d", o.Rollback, serve.RollbackMost)
 	case o.Bytes < serve.BytesLeast || o.Bytes > serve.BytesMost:
 		return fmt.Errorf("-bytes %d: %d to %d", o.Bytes, serve.BytesLeast, serve.BytesMost)
+	case o.Every < 1 || o.Every > serve.EveryMost:
+		return fmt.Errorf("-every %d: 1 to %d", o.Every, serve.EveryMost)
 	case o.MapTime < time.Second:
 		return fmt.Errorf("-map-time %v: a second at least", o.MapTime)
 	case o.Drain < 0 || o.SaveEvery <= 0 || o.Buffer < 0:

@@ -308,7 +308,7 @@ func TestRefusedOptions(t *testing.T) {
 		`none of the maps fits`:                   func(o *Options) { small(o, 2, 64*budget.KiB) },
 		`needs init, systems, level`:              func(o *Options) { rename(o) },
 	} {
-		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, MapTime: time.Hour,
+		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1, MapTime: time.Hour,
 			SaveEvery: time.Hour, Say: &said{}}
 		o.WADs, o.Maps, o.Log, o.Workers, o.Snapshots = []string{"builtin"}, "all", os.DevNull, 2, 9
 		o.Plan = func() (budget.Plan, error) { return smallPlan(3), nil }
