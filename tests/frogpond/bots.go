@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 )
 
-// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2 bad
-// flags.
+// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2
+// bad flags.
 func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
 	f := newFlags("bots", "-addr HOST:PORT [flags]", stderr)

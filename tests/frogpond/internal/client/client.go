@@ -101,7 +101,8 @@ type level struct {
 
 // New is a client that is about to join.
 func New(o Options) *Client {
-	c := &Client{options: o, random: rand.New(rand.NewPCG(o.Seed, 0xc11e)), name: wire.MakeName(o.Name),
+	c := &Client{options: o, name: wire.MakeName(o.Name),
+		random: rand.New(rand.NewPCG(o.Seed, 0xc11e)),
 		packet: make([]byte, 0, wire.PacketMost)}
 	if c.options.Redundancy == 0 {
 		c.options.Redundancy = 4

@@ -152,8 +152,8 @@ func TestRefusedKnocksOnceASecond(t *testing.T) {
 	assert.Equal(t, client.Playing, p.client.Phase())
 }
 
-// Who hears nothing for five seconds asks for its old session, which the server may still have, from
-// the same address or from another.
+// Who hears nothing for five seconds asks for its old session, which the server may still have,
+// from the same address or from another.
 func TestLostGoesOn(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		p := newPair(t, client.Options{Room: -1})
@@ -196,7 +196,8 @@ func TestNextMap(t *testing.T) {
 		assert.Equal(t, uint8(wire.Watcher), p.client.Player())
 		assert.Zero(t, p.server.Inputs)
 		if notice {
-			p.server.Notice(wire.NoticePacket{Reason: wire.NextMap, Epoch: 1, Map: wire.MakeMapName("MAP02")})
+			p.server.Notice(wire.NoticePacket{Reason: wire.NextMap, Epoch: 1,
+				Map: wire.MakeMapName("MAP02")})
 		}
 		p.server.Next("MAP02")
 		p.run(3, east)
@@ -270,7 +271,7 @@ func TestPlayingAllocatesNothing(t *testing.T) {
 	assert.Zero(t, p.client.Dropped)
 }
 
-// Whatever comes, in whatever order, nothing panics, and a client that still has its session plays on.
+// Whatever comes, in whatever order, nothing panics, and no state is taken for another.
 func FuzzClient(f *testing.F) {
 	f.Add([]byte{8, 0, 0, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, data []byte) {
