@@ -36,11 +36,11 @@ func (p Phase) String() string {
 
 // How long a client waits.
 const (
-	Timeout    = 5 * time.Second        // without a valid packet, it is lost
+	Timeout    = 5 * time.Second         // without a valid packet, it is lost
 	silence    = 1500 * time.Millisecond // and it asks whether it is known where it is now
-	askAgain   = 500 * time.Millisecond // what wasn't answered is asked again; later each time
-	knockAgain = time.Second            // after a refusal, at least
-	joinsMost  = 3                      // that aren't answered; then it begins anew
+	askAgain   = 500 * time.Millisecond  // what wasn't answered is asked again; later each time
+	knockAgain = time.Second             // after a refusal, at least
+	joinsMost  = 3                       // that aren't answered; then it begins anew
 )
 
 // Options are what a client is told.
@@ -50,6 +50,7 @@ type Options struct {
 	Watch      bool
 	Seed       uint64 // of its nonces
 	Redundancy int    // inputs in a packet, so that a lost one does no harm; 0: 4
+	Every      int    // ticks from one packet to the next; 0: 1
 }
 
 // Client is one player's side.
@@ -62,6 +63,7 @@ type Client struct {
 	session session
 	clock   clock
 	views   views
+	ticks   int    // in play
 	packet  []byte // the last one that was made
 	mac     wire.Mac
 	refusal wire.RefusePacket
@@ -107,6 +109,7 @@ func New(o Options) *Client {
 	if c.options.Redundancy == 0 {
 		c.options.Redundancy = 4
 	}
+	c.options.Every = max(c.options.Every, 1)
 	c.options.Redundancy = min(c.options.Redundancy, wire.InputsMost)
 	return c
 }
@@ -154,6 +157,9 @@ func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 		}
 	}
 	c.clock.advance(in)
+	if c.ticks++; c.ticks%c.options.Every != 0 {
+		return nil
+	}
 	return c.say()
 }
 
