@@ -60,14 +60,18 @@ func newKeeper(s *Server, in scope.Scope) *keeper {
 	return k
 }
 
-// loop writes until the server stops. Scores lie on the disk a second after they were made.
+// scoreTime is how often a room says what its players came to, and how often that is written: what
+// came to pass is on the disk within a second.
+const scoreTime = time.Second / 3
+
+// loop writes until the server stops.
 func (k *keeper) loop() {
 	for !k.s.stopping.Load() {
 		k.writeImages()
 		for _, r := range k.s.rooms {
 			k.writeLog(r)
 		}
-		if now := k.s.now(); now-k.written > time.Second/2 {
+		if now := k.s.now(); now-k.written > scoreTime {
 			k.written = now
 			k.writeScores()
 		}
@@ -218,7 +222,7 @@ func (r *room) keep(now time.Duration) {
 			}
 		}
 	}
-	if r.s.scores != nil && r.play.tick%ticksPerSecond == 0 {
+	if r.s.scores != nil && r.play.tick%uint32(scoreTime/tickTime) == 0 {
 		r.scoreAll(now)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -140,7 +141,20 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 		}
 		state = from.file
 	}
-	return p, l.record(r, p, state)
+	return p, errors.Join(l.describe(p), l.record(r, p, state))
+}
+
+// describe has the map's ring work out what its saves have in common: the first file of a ring takes
+// Go allocations, and is not to be made in play.
+func (l *loader) describe(p *play) error {
+	if l.s.saves == nil {
+		return nil
+	}
+	ring, number := p.level.Snapshots, uint64(p.tick)
+	if err := ring.Take(number); err != nil {
+		return err
+	}
+	return ring.Write(io.Discard, number)
 }
 
 // record begins the record of a map's inputs, if there are to be any.

@@ -54,6 +54,7 @@ type Result struct {
 	ResidentBefore  uint64   `json:"rss_listening"`
 	ResidentAfter   uint64   `json:"rss_end"`
 	ResidentPeak    *uint64  `json:"rss_peak"`
+	BudgetBase      string   `json:"budget_base"` // its address
 	BudgetBytes     uint64   `json:"budget_bytes"`
 	GoShare         uint64   `json:"go_share_bytes"`
 
@@ -81,7 +82,7 @@ type Result struct {
 
 func newResult(s *Server) *Result {
 	r := &Result{s: s, Address: s.socket.Addr().String(), Rooms: s.o.Rooms, Players: s.o.Players,
-		Workers: min(s.o.Workers, s.o.Rooms), BudgetBytes: s.b.Size(), GoShare: s.b.Plan().GoHeap,
+		Workers: min(s.o.Workers, s.o.Rooms), BudgetBase: fmt.Sprintf("%p", s.b.Base().Bytes()), BudgetBytes: s.b.Size(), GoShare: s.b.Plan().GoHeap,
 		ReceiveBuffer: s.socket.Granted(), Dropped: map[string]uint64{}}
 	r.wall.counts, r.cpu.counts = make([]uint32, histogramEnd), make([]uint32, histogramEnd)
 	return r

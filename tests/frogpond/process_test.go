@@ -1,0 +1,202 @@
+//go:build linux && !race && !asan && !checked && !upfront_cgo
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
+)
+
+// process is this program as a process of its own. Those that start it run in the release build
+// alone, whose memory and allocations are a server's.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	stderr said
+	ended  chan struct{}
+}
+
+// said is what a process says, as it comes.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// asProgram is set for a process of the tests that is to be the program.
+const asProgram = "FROGPOND_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main() // it exits
+	}
+	os.Exit(m.Run())
+}
+
+// start starts the program. It is killed at the end of the test at the latest.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	err := p.cmd.Start()
+	if errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("an emulator starts no programs")
+	}
+	require.NoError(t, err)
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait()
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // or it has ended
+	<-p.ended
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// patience is far more than anything takes.
+const patience = 30 * time.Second
+
+// until waits for what must happen.
+func (p *process) until(what string, happened func() bool) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); !happened(); time.Sleep(5 * time.Millisecond) {
+		require.True(p.t, time.Now().Before(end), "%s: not within %v; it said: %s", what, patience,
+			&p.stderr)
+	}
+}
+
+// says waits until it said something so many times.
+func (p *process) says(what string, times int) {
+	p.t.Helper()
+	p.until(what, func() bool { return strings.Count(p.stderr.String(), what) >= times })
+}
+
+// result waits for a good end, and reads what it printed.
+func (p *process) result(to any) {
+	p.t.Helper()
+	<-p.ended
+	require.Zero(p.t, p.cmd.ProcessState.ExitCode(), "%s: %s\n%s", p.cmd.ProcessState, &p.stderr,
+		&p.stdout)
+	require.NoError(p.t, json.Unmarshal(p.stdout.Bytes(), to))
+}
+
+// serving is a server in a process.
+type serving struct {
+	*process
+	address string
+}
+
+var listensOn = regexp.MustCompile(`players on ([^;]+);`)
+
+// startServer waits until it listens.
+func startServer(t *testing.T, args ...string) *serving {
+	t.Helper()
+	s := &serving{process: start(t, append([]string{"serve", "-json", "-addr", "127.0.0.1:0"}, args...)...)}
+	s.says("players on", 1)
+	s.address = listensOn.FindStringSubmatch(s.stderr.String())[1]
+	return s
+}
+
+// end drains it, and gives its result.
+func (s *serving) end() (r serve.Result) {
+	s.t.Helper()
+	s.signal(syscall.SIGTERM)
+	s.result(&r)
+	return r
+}
+
+// bots starts so many, for so long.
+func (s *serving) bots(n int, d time.Duration, args ...string) *process {
+	s.t.Helper()
+	return start(s.t, append([]string{"bots", "-json", "-addr", s.address, "-n", strconv.Itoa(n),
+		"-for", d.String()}, args...)...)
+}
+
+// saw waits for the bots' end, and gives what they saw.
+func (p *process) saw() (r bots.Result) {
+	p.t.Helper()
+	p.result(&r)
+	return r
+}
+
+// inside waits until a server that was started with -health has so many players.
+func (s *serving) inside(n int) {
+	s.t.Helper()
+	url := regexp.MustCompile(`http://[^/]+`).FindString(s.stderr.String())
+	s.until(strconv.Itoa(n)+" players", func() bool {
+		answer, err := http.Get(url + "/gameserver")
+		require.NoError(s.t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(s.t, err)
+		return strings.Contains(string(text), `"players":{"count":`+strconv.Itoa(n)+`,`)
+	})
+}
+
+// offline plays the records of a folder again.
+func offline(t *testing.T, args ...string) (r Offline) {
+	t.Helper()
+	start(t, append([]string{"offline", "-json"}, args...)...).result(&r)
+	return r
+}
+
+// soak says whether a proof has its long form.
+var soak = os.Getenv("UPFRONT_SOAK") != ""
+
+// takes is how long something goes on: here, and in the long form.
+func takes(short, long time.Duration) time.Duration {
+	if soak {
+		return long
+	}
+	return short
+}
+
+// whole is what each test begins with that starts programs; they go on side by side, but for the
+// long forms, whose figures are to be their own.
+func whole(t *testing.T) {
+	t.Helper()
+	if testing.Short() && !soak {
+		t.Skip("short")
+	}
+	if !soak {
+		t.Parallel()
+	}
+}

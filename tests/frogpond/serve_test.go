@@ -1,0 +1,327 @@
+//go:build linux && !race && !asan && !checked && !upfront_cgo
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
+)
+
+// badNetwork is what players are behind.
+var badNetwork = []string{"-loss", "2", "-jitter", "50ms", "-dup", "1", "-reorder", "1"}
+
+// Memory that a server has beside its budget: the program itself, Go's runtime with its stacks and
+// its heap. It had 17 MiB; Go's share of the plan, 64 MiB, is a limit that it doesn't come near.
+const beside = 32 << 20
+
+// checkMemory checks that a server's memory was the plan's, and that play took none.
+func checkMemory(t *testing.T, r *serve.Result) {
+	t.Helper()
+	assert.Zero(t, r.GoAllocs, strings.Join(r.AllocatedBy, "\n"))
+	assert.Zero(t, r.Collections)
+	require.NotNil(t, r.BudgetFaults)
+	assert.Zero(t, *r.BudgetFaults)
+	assert.LessOrEqual(t, r.ResidentAfter, r.ResidentBefore+4<<20)
+	require.NotNil(t, r.ResidentPeak)
+	assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+min(beside, r.GoShare))
+	assert.Zero(t, r.Faults+r.Unloaded+r.Lost+r.Unrecorded)
+}
+
+// checkPlayed checks that so many bots behaved, and that none lost anything.
+func checkPlayed(t *testing.T, r bots.Result, n int) {
+	t.Helper()
+	assert.EqualValues(t, n, r.Joined)
+	assert.Zero(t, r.Refused+r.Lost+r.WrongStates+r.RoomsEnded)
+	assert.Greater(t, r.States, uint64(5*n))
+}
+
+// A server whose players are behind a bad network takes no memory, and its records play to the
+// states that it ended with.
+func TestServe(t *testing.T) {
+	whole(t)
+	dir, rooms := t.TempDir(), 4
+	if soak {
+		rooms = 64
+	}
+	s := startServer(t, "-rooms", strconv.Itoa(rooms), "-inputs", filepath.Join(dir, "inputs"), "-saves",
+		filepath.Join(dir, "saves"), "-save-every", "1s", "-scores", filepath.Join(dir, "scores"))
+	saw := s.bots(16*rooms, takes(4*time.Second, time.Minute), badNetwork...).saw()
+	r := s.end()
+	checkPlayed(t, saw, 16*rooms)
+	checkMemory(t, &r)
+	assert.NotZero(t, r.Rollbacks)
+	assert.EqualValues(t, 16*rooms, r.Joined)
+	again := offline(t, filepath.Join(dir, "inputs"))
+	assert.Equal(t, r.Hash, again.Hash)
+	assert.Len(t, again.Records, rooms)
+	figures(t, &r)
+}
+
+// figures are those of a long form.
+func figures(t *testing.T, r *serve.Result) {
+	if soak {
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		t.Logf("%s", text)
+	}
+}
+
+// Maps come and go beneath the players: each record plays again, the last of each room to the state
+// that the server ended with, and each to the same one every time.
+func TestServeRotates(t *testing.T) {
+	whole(t)
+	dir := t.TempDir()
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-map-time", "1s", "-inputs", dir)
+	saw := s.bots(16, takes(4*time.Second, time.Minute), badNetwork...).saw()
+	r := s.end()
+	checkPlayed(t, saw, 16)
+	assert.Zero(t, r.Collections)
+	assert.Zero(t, *r.BudgetFaults)
+	assert.Zero(t, r.Faults+r.Unloaded+r.Lost+r.Unrecorded)
+	again := offline(t, "-wad", doom.Builtin, dir)
+	assert.Equal(t, r.Hash, again.Hash)
+	assert.Greater(t, len(again.Records), 4)
+	assert.Equal(t, again, offline(t, "-wad", doom.Builtin, dir))
+}
+
+// Three times the players that the plan admits: those inside play on, the others hear once a second
+// how many there are.
+func TestServeOverload(t *testing.T) {
+	whole(t)
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-health", "127.0.0.1:0")
+	const places, seconds = 32, 3
+	in := s.bots(places, (seconds+2)*time.Second)
+	s.inside(places)
+	out := s.bots(2*places, seconds*time.Second, "-seed", "2").saw()
+	checkPlayed(t, in.saw(), places)
+	assert.Zero(t, out.Joined+out.Lost+out.States)
+	assert.InDelta(t, 2*places*seconds, out.Refused, 2*places, "a knock a second")
+	r := s.end()
+	assert.EqualValues(t, places, r.Joined)
+	assert.InDelta(t, out.Refused, r.Refused, 2*places, "some were gone when the answer came")
+	assert.Zero(t, *r.BudgetFaults)
+}
+
+// What a tick costs those inside is the same, whoever knocks.
+func TestServeOverloadCost(t *testing.T) {
+	whole(t)
+	if !soak {
+		t.Skip("takes a minute")
+	}
+	const rooms, pairs, d = 8, 3, 10 * time.Second
+	var cost, late [2][]float64
+	for range pairs {
+		for crowd := range 2 {
+			s := startServer(t, "-rooms", strconv.Itoa(rooms), "-health", "127.0.0.1:0")
+			in := s.bots(16*rooms, d+3*time.Second)
+			s.inside(16 * rooms)
+			if crowd == 1 {
+				assert.Zero(t, s.bots(2*16*rooms, d, "-seed", "2").saw().Joined)
+			}
+			checkPlayed(t, in.saw(), 16*rooms)
+			r := s.end()
+			cost[crowd] = append(cost[crowd], r.CPUMean)
+			late[crowd] = append(late[crowd], float64(r.LateTicks)/float64(r.Ticks))
+		}
+	}
+	t.Logf("a tick's CPU time in us, alone %.1f, with a crowd %.1f; late, alone %.4f, with a crowd %.4f",
+		cost[0], cost[1], late[0], late[1])
+	assert.LessOrEqual(t, median(cost[1]), 1.1*median(cost[0]))
+	assert.LessOrEqual(t, median(late[1]), 1.1*median(late[0])+0.001, "a tenth of nothing is nothing")
+}
+
+func median(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}
+
+// Attackers of each kind, one after the other, beside players who behave.
+func TestServeHostile(t *testing.T) {
+	whole(t)
+	const rooms, behaving = 2, 16
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", strconv.Itoa(rooms))
+	each := takes(time.Second, time.Minute)
+	beside := s.bots(behaving, each*time.Duration(len(bots.Kinds()))+2*time.Second)
+	for _, kind := range bots.Kinds() {
+		saw := s.bots(2, each, "-hostile", kind).saw()
+		require.NotNil(t, saw.GotIn, kind)
+		assert.Zero(t, *saw.GotIn, kind)
+		assert.NotZero(t, saw.Sent[kind])
+	}
+	checkPlayed(t, beside.saw(), behaving)
+	r := s.end()
+	checkMemory(t, &r)
+	for _, reason := range []string{"cookie", "session", "kind", "malformed", "replay"} {
+		assert.NotZero(t, r.Dropped[reason], reason)
+	}
+	const half = 35 / 2 // of the ticks that a machine with nothing else to do plays
+	assert.Greater(t, r.Ticks, uint64(rooms*half*int(each.Seconds())*len(bots.Kinds())))
+	figures(t, &r)
+}
+
+// A server that is killed goes on from its saves; its records play, torn as they may be, and its
+// scores are whole, but for what the last second brought.
+func TestServeKilled(t *testing.T) {
+	whole(t)
+	dir := t.TempDir()
+	inputs, saves, scores := filepath.Join(dir, "inputs"), filepath.Join(dir, "saves"), filepath.Join(dir, "scores")
+	args := []string{"-wad", doom.Builtin, "-rooms", "2", "-inputs", inputs, "-saves", saves, "-save-every", "200ms",
+		"-scores", scores}
+	s := startServer(t, args...)
+	s.bots(32, time.Minute, badNetwork...) // killed at the end
+	s.until("both saves of both rooms, and scores", func() bool {
+		for _, name := range []string{"room-00.a", "room-00.b", "room-01.a", "room-01.b"} {
+			if info, err := os.Stat(filepath.Join(saves, name)); err != nil || info.Size() == 0 {
+				return false
+			}
+		}
+		list, _, err := disk.ReadScores(scores)
+		return err == nil && len(list) > 20
+	})
+	s.kill()
+	saved := savedTicks(t, saves, 2)
+	before, _, err := disk.ReadScores(scores)
+	require.NoError(t, err)
+	first := offline(t, "-wad", doom.Builtin, inputs)
+	require.Len(t, first.Records, 2)
+	for i, r := range first.Records {
+		assert.GreaterOrEqual(t, r.First+uint32(r.Ticks)+64, saved[i], "a save isn't far ahead of its record")
+	}
+	tear(t, scores, "FSC1 and some")
+	tear(t, filepath.Join(inputs, "room-00-0000.inputs"), "half a tick")
+
+	s = startServer(t, args...)
+	assert.Contains(t, s.stderr.String(), "were no whole score: they are cut off")
+	saw := s.bots(32, 2*time.Second).saw()
+	r := s.end()
+	checkPlayed(t, saw, 32)
+	for i, tick := range saved {
+		assert.Greater(t, r.TickCount[i], tick)
+	}
+	checkMemory(t, &r)
+	after, torn, err := disk.ReadScores(scores)
+	require.NoError(t, err)
+	assert.Zero(t, torn)
+	require.GreaterOrEqual(t, len(after), len(before))
+	assert.Equal(t, before, after[:len(before)])
+	again := offline(t, "-wad", doom.Builtin, inputs)
+	assert.Equal(t, r.Hash, again.Hash)
+	require.Len(t, again.Records, 4)
+	assert.NotZero(t, again.Records[0].Torn)
+	assert.Equal(t, first.Records[1], again.Records[2], "of room 1")
+}
+
+// savedTicks are those of the newest saves.
+func savedTicks(t *testing.T, dir string, rooms int) (ticks []uint32) {
+	t.Helper()
+	saves, err := disk.OpenSaves(dir, rooms)
+	require.NoError(t, err)
+	defer saves.Close()
+	for i := range rooms {
+		h, _, found, err := saves.Read(i)
+		require.NoError(t, err)
+		require.True(t, found)
+		ticks = append(ticks, h.Tick)
+	}
+	return ticks
+}
+
+// tear appends what a crash may leave at the end of a file.
+func tear(t *testing.T, name, tail string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(tail)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// The client that stands beside the protocol's page joins, walks, and reads each state.
+func TestServePython(t *testing.T) {
+	whole(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		if os.Getenv("REQUIRE_ALL") != "" {
+			t.Fatal("REQUIRE_ALL is set, and python3 is not installed")
+		}
+		t.Skip("python3 is not installed")
+	}
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1")
+	frogs := s.bots(8, 4*time.Second)
+	out, err := exec.Command(python, "testdata/client.py", s.address, "3").Output()
+	require.NoError(t, err)
+	var saw struct {
+		Joined, Refused, States, Wrong int
+		Moved                          float64
+	}
+	require.NoError(t, json.Unmarshal(out, &saw), string(out))
+	assert.Equal(t, 1, saw.Joined)
+	assert.Zero(t, saw.Refused+saw.Wrong)
+	assert.Greater(t, saw.States, 20)
+	assert.Greater(t, saw.Moved, 10.0)
+	checkPlayed(t, frogs.saw(), 8)
+	s.end()
+}
+
+// A second signal ends a drain at once, without a result.
+func TestServeSecondSignal(t *testing.T) {
+	whole(t)
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "1", "-drain", "1m", "-health", "127.0.0.1:0")
+	player := s.bots(1, time.Minute)
+	s.inside(1)
+	player.kill() // without a word: the server waits for it
+	s.signal(syscall.SIGTERM)
+	for over := false; !over; {
+		select {
+		case <-s.ended:
+			over = true
+		case <-time.After(50 * time.Millisecond):
+			_ = s.cmd.Process.Signal(syscall.SIGTERM) // or it has ended
+		}
+	}
+	status := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	assert.True(t, status.Signaled(), s.cmd.ProcessState)
+	assert.Empty(t, s.stdout.String())
+}
+
+// At SIGHUP a server takes the plan that its file has by then.
+func TestServeAnotherPlan(t *testing.T) {
+	whole(t)
+	name := filepath.Join(t.TempDir(), "plan.json")
+	write := func(from, to string) {
+		plan := strings.Replace(string(defaultServePlan), from, to, 1)
+		require.Contains(t, plan, to)
+		require.NoError(t, os.WriteFile(name, []byte(plan), 0o600))
+	}
+	write("48MiB", "49MiB")
+	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-plan", name)
+	checkPlayed(t, s.bots(4, time.Second).saw(), 4)
+	write("48MiB", "40MiB")
+	s.signal(syscall.SIGHUP)
+	s.says("players on", 2)
+	checkPlayed(t, s.bots(4, time.Second).saw(), 4)
+	write("48MiB", "4KiB")
+	s.signal(syscall.SIGHUP)
+	s.says("the old one stays", 1)
+	s.says("players on", 3)
+	checkPlayed(t, s.bots(4, time.Second).saw(), 4)
+	r := s.end()
+	assert.Equal(t, 3, r.Plans)
+	assert.EqualValues(t, 12, r.Joined)
+}
