@@ -32,17 +32,29 @@ func absent(t *testing.T, what string) {
 // their order, with the arguments as numbers; only what write writes is text.
 func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []string) {
 	t.Helper()
+	folder := t.TempDir()
+	stdout, err := straceCommand(t, folder, name, args...).Output()
+	require.NoError(t, err, string(stdout))
+	return stdout, readCalls(t, folder)
+}
+
+// straceCommand is that of a program whose calls come into files of a folder, one for each thread.
+func straceCommand(t *testing.T, folder, name string, args ...string) *exec.Cmd {
+	t.Helper()
 	tool, err := exec.LookPath("strace")
 	if err != nil {
 		absent(t, "strace is not installed (package strace)")
 	}
-	folder := t.TempDir() // for a file of each thread
 	options := []string{"-ff", "-ttt", "-o", filepath.Join(folder, "trace"), "-e", "raw=!write", "-s", "200"}
-	if text, err := exec.Command(tool, append(options, "true")...).CombinedOutput(); err != nil {
+	if text, err := exec.Command(tool, "true").CombinedOutput(); err != nil {
 		absent(t, "strace may not trace here: "+string(text))
 	}
-	stdout, err = exec.Command(tool, slices.Concat(options, []string{name}, args)...).Output()
-	require.NoError(t, err, string(stdout))
+	return exec.Command(tool, slices.Concat(options, []string{name}, args)...)
+}
+
+// readCalls gives the calls of all threads, in their order.
+func readCalls(t *testing.T, folder string) (calls []string) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	for _, file := range files {
@@ -51,7 +63,7 @@ func strace(t *testing.T, name string, args ...string) (stdout []byte, calls []s
 		calls = append(calls, strings.Split(strings.TrimSpace(string(text)), "\n")...)
 	}
 	slices.Sort(calls) // each begins with its time
-	return stdout, calls
+	return calls
 }
 
 // between cuts out the lines between the first that has begin in it and the last that has end.
@@ -71,8 +83,9 @@ func between(t *testing.T, lines []string, begin, end string) (before, inside, a
 }
 
 // harmless calls may name any address, as none of them changes what the system does for a page: they fill a buffer, such
-// as a lump that is read into a region, or ask whether pages are present (Budget.Missing).
-var harmless = []string{"read", "pread64", "write", "mincore"}
+// as a lump that is read into a region or a datagram that came, send or write one, or ask whether pages are present
+// (Budget.Missing).
+var harmless = []string{"read", "pread64", "write", "pwrite64", "recvmmsg", "sendmmsg", "mincore"}
 
 // veiled calls change memory that isn't named in their arguments: a list of ranges lies elsewhere, or all is meant.
 var veiled = []string{"mlockall", "munlockall", "process_madvise", "process_vm_writev", "process_mrelease", "move_pages",

@@ -1,0 +1,85 @@
+//go:build linux && !race && !asan && !checked && !upfront_cgo
+
+package tests
+
+import (
+	"bufio"
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// straced is a program under strace, that runs until it is told to end.
+type straced struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	folder string
+	stdout bytes.Buffer
+	first  string // the first line of stderr
+}
+
+// startStraced waits for the program's first line on stderr.
+func startStraced(t *testing.T, name string, args ...string) *straced {
+	t.Helper()
+	s := &straced{t: t, folder: t.TempDir()}
+	s.cmd = straceCommand(t, s.folder, name, args...)
+	s.cmd.Stdout = &s.stdout
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stderr, err := s.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
+	said := bufio.NewReader(stderr)
+	s.first, err = said.ReadString('\n')
+	require.NoError(t, err)
+	return s
+}
+
+// end sends the program a signal, which strace passes by, and gives what it printed and its calls.
+func (s *straced) end() (stdout []byte, calls []string) {
+	s.t.Helper()
+	require.NoError(s.t, syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM))
+	require.NoError(s.t, s.cmd.Wait())
+	return s.stdout.Bytes(), readCalls(s.t, s.folder)
+}
+
+// TestServingAsksNothing: from listening to the signal a server with players asks the system for nothing that concerns its
+// budget's pages: it has buffers there filled and sent, and no more. What Open and Close do is seen by the same eyes.
+func TestServingAsksNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	program, dir := buildLike(t, "frogpond"), t.TempDir()
+	s := startStraced(t, program, "serve", "-json", "-addr", "127.0.0.1:0", "-wad", "builtin", "-rooms", "2",
+		"-inputs", filepath.Join(dir, "inputs"), "-saves", filepath.Join(dir, "saves"), "-save-every", "500ms",
+		"-scores", filepath.Join(dir, "scores"))
+	address := regexp.MustCompile(`players on ([^;]+);`).FindStringSubmatch(s.first)
+	require.NotNil(t, address, s.first)
+	bots := exec.Command(program, "bots", "-json", "-addr", address[1], "-n", "16", "-for", "2s", "-loss", "2", "-jitter", "50ms")
+	saw, err := bots.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(saw), `"joined": 16,`)
+	stdout, lines := s.end()
+	_, budget := readBudgetAt(t, stdout)
+	before, serving, after := between(t, lines, "players on ", "--- SIGTERM ")
+	_, found := budget.findings(serving)
+	assert.Empty(t, found)
+	opened, _ := budget.findings(before)
+	assert.Contains(t, opened, "mprotect")
+	closed, _ := budget.findings(after)
+	assert.Contains(t, closed, "mmap", "over what was there")
+	for _, call := range []string{"recvmmsg", "sendmmsg", "pwrite64"} { // with buffers in the budget
+		assert.True(t, slices.ContainsFunc(serving, func(line string) bool {
+			_, args, called := strings.Cut(line, " "+call+"(")
+			return called && namesBudget(args, budget)
+		}), call)
+	}
+}
