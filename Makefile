@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test cross-save \
+.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
@@ -28,6 +28,12 @@ help: ## this list
 
 run: build/frogpond ## frogpond plays Freedoom's levels, or its own, and says how its plan held; ARGS='-v -ticks 35' passes arguments
 	@./build/frogpond $(ARGS)
+
+# Both know the same address, so that the two commands meet.
+serve: build/frogpond ## frogpond as a game server, on 127.0.0.1:35035, until Ctrl-C; ARGS='-rooms 64 -addr :35035', ARGS=-h: its flags
+	@./build/frogpond serve $(ARGS)
+bots: build/frogpond ## players for it, 16 for a minute; ARGS='-n 128 -for 10s -loss 2 -jitter 50ms', ARGS=-h: its flags
+	@./build/frogpond bots $(ARGS)
 
 test: ## the tests, as a user would run them: go test ./..., the quick packages first
 	@echo "go test ./...: first the library; tests/ starts programs in every build and plays all maps, which takes minutes, unless cached"
@@ -136,7 +142,8 @@ flow-draw: build/upfront build/frogpond ## build/flow-E1M1.svg, the graph of a l
 # A package is named by the last element of its path. The suites that start programs of their own, and nothing else, are left out: an
 # emulator doesn't start them.
 TESTED = arena arena/blob scope scope/container scope/flow scope/flow/source budget budget/budgettest budget/view platform \
-  $(POND) $(POND)/internal/doom $(POND)/internal/game tests/conformance
+  $(POND) $(POND)/internal/doom $(POND)/internal/game $(POND)/internal/wire $(POND)/internal/client $(POND)/internal/disk \
+  tests/conformance
 SUITES = $(notdir $(TESTED))
 
 # needs TARGET: fails where its compiler or its C library is missing, and says which packages have them. here TARGETS: those that have.
@@ -306,9 +313,9 @@ check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: all have passed after as many changes.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save soak-serve
 .PHONY: $(SOAKS) soak-go127
-soak: ## what check leaves out, in its long form: eleven parts
+soak: ## what check leaves out, in its long form: twelve parts
 	$(call parts,$(SOAKS))
 
 COMMITS = $(or $(shell git rev-list --count HEAD 2> /dev/null),0)
@@ -345,6 +352,9 @@ soak-save: cross-save ## all 68 maps played again: 3,500 ticks with late inputs,
 	$(linux-arm64.env) $(GO) test -c -o build/linux-arm64/ ./$(POND)
 	@$(MAKE) -s save@linux-arm64 SAVE_WAD=$(WADS) SAVE_MAPS='E1M1 E2M2 E4M4 MAP07 MAP20 MAP32'
 	@$(MAKE) -s -k -O -j$$(nproc) again@linux-arm64 again@1 again@2 again@4 again@twice
+soak-serve: ## frogpond's server and its bots as programs: a minute of 64 full rooms, overload, attackers; ten minutes each: what parses packets and files
+	UPFRONT_SOAK=1m $(GO) test -count=1 -timeout 1h -v -run '^TestServe' ./$(POND)
+	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Packets|Views|Client|Save|Record|Scores)'
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

@@ -132,4 +132,9 @@ func TestFrogpondIsATemplate(t *testing.T) {
 	out, err := exec.Command(filepath.Join(dir, "server"), "-ticks", "35", "-json").CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), `"identity_ok": true`)
+	for _, command := range []string{"serve", "bots", "watch", "offline", "scores"} {
+		out, err := exec.Command(filepath.Join(dir, "server"), command, "-h").CombinedOutput()
+		require.NoError(t, err, string(out))
+		assert.Contains(t, string(out), "frogpond "+command)
+	}
 }

@@ -15,8 +15,8 @@ import (
 // bad flags.
 func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
-	f := newFlags("bots", "-addr HOST:PORT [flags]", stderr)
-	f.StringVar(&o.Address, "addr", "", "the server's `HOST:PORT`")
+	f := newFlags("bots", "[flags]", stderr)
+	f.StringVar(&o.Address, "addr", defaultAddress, "the server's `HOST:PORT`")
 	f.IntVar(&o.Count, "n", 16, fmt.Sprintf("bots, up to %d", bots.CountMost))
 	f.DurationVar(&o.For, "for", time.Minute, "how long they play")
 	f.Float64Var(&o.Loss, "loss", 0, "packets that are lost, in each direction, `percent`")

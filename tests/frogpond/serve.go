@@ -24,6 +24,9 @@ import (
 //go:embed serve.json
 var defaultServePlan []byte
 
+// defaultAddress is where a server is served, and looked for.
+const defaultAddress = "127.0.0.1:35035"
+
 // serveCommand is `frogpond serve`: rooms for players who come over UDP. 0 is a good end, 1 is not,
 // 2 bad flags.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -69,7 +72,7 @@ func parseServe(o *serve.Options, args []string, stderr io.Writer) (asJSON bool,
 	f := flag.NewFlagSet("frogpond serve", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.BoolVar(&asJSON, "json", false, "print one JSON object at the end and nothing else on stdout")
-	f.StringVar(&o.Address, "addr", "127.0.0.1:35035", "the UDP `address` to serve on; :PORT for all of this "+
+	f.StringVar(&o.Address, "addr", defaultAddress, "the UDP `address` to serve on; :PORT for all of this "+
 		"machine's, IPv4 and IPv6; port 0: any")
 	f.IntVar(&o.Buffer, "rcvbuf", 4<<20, "`bytes` that the system is asked for, for what comes")
 	f.IntVar(&o.Rooms, "rooms", 8, "matches at the same time; the plan has a slot for each")

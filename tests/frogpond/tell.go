@@ -25,7 +25,7 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 		many(played, "map"), r.files(), r.Seconds)
 	fmt.Fprintf(out, "on each %s and up to %s (35 are a second of the game), with %s.\n",
 		many(r.options.bots, "player"), many(r.options.Ticks, "tick"), many(r.Workers, "worker"))
-	fmt.Fprintf(out, "It is the inside of a game server, without a network as yet.\n\n")
+	fmt.Fprintf(out, "It is the inside of a game server.\n\n")
 
 	fmt.Fprintf(out, "Its memory is the plan %q: %s, taken once, at the start. %s\n",
 		r.Report.Plan.Name, budget.SizeText(r.BudgetBytes), r.base())
@@ -42,6 +42,8 @@ func (r *Result) tell(out io.Writer, verbose bool) {
 	}
 	fmt.Fprintf(out, "\n-v lists each map, with the hash of its last state; "+
 		"-json says all that was measured.\n")
+	fmt.Fprintf(out, "`make serve` lets others play it over the network, and `make bots`, beside it, "+
+		"sends players.\n")
 }
 
 // files are the names of what was played, without their folders.

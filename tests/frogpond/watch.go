@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,8 +15,8 @@ import (
 // 2 bad flags.
 func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o watch.Options
-	f := newFlags("watch", "-addr HOST:PORT [flags]", stderr)
-	f.StringVar(&o.Address, "addr", "", "the server's `HOST:PORT`")
+	f := newFlags("watch", "[flags]", stderr)
+	f.StringVar(&o.Address, "addr", defaultAddress, "the server's `HOST:PORT`")
 	f.IntVar(&o.Room, "room", -1, "the room to watch; -1: any")
 	f.StringVar(&o.Name, "name", "watcher", "as what others see it")
 	f.Func("wad", "a WAD `file`, or "+doom.Builtin+", as the server has; may be a list with commas "+
@@ -40,8 +39,6 @@ func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 // checkWatch says what is wrong with the flags, and completes them.
 func checkWatch(o *watch.Options) error {
 	switch {
-	case o.Address == "":
-		return errors.New("-addr: say where the server is")
 	case o.Room < -1 || o.Room > 254:
 		return fmt.Errorf("-room %d: 0 to 254, or -1 for any", o.Room)
 	case o.For <= 0:

@@ -166,9 +166,9 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "EXTRALON", string(long.Text()))
 }
 
-// FuzzParse gives any bytes to each parser. What one takes is what is appended of it again. A State
+// FuzzPackets gives any bytes to each parser. What one takes is what is appended of it again. A State
 // has its hash put right, since no fuzzer meets that.
-func FuzzParse(f *testing.F) {
+func FuzzPackets(f *testing.F) {
 	for _, p := range example() {
 		f.Add(p)
 	}
