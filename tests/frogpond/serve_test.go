@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
 )
 
@@ -144,7 +146,8 @@ func TestServeOverloadCost(t *testing.T) {
 	t.Logf("a tick's CPU time in us, alone %.1f, with a crowd %.1f; late, alone %.4f, with a crowd %.4f",
 		cost[0], cost[1], late[0], late[1])
 	assert.LessOrEqual(t, median(cost[1]), 1.1*median(cost[0]))
-	assert.LessOrEqual(t, median(late[1]), 1.1*median(late[0])+0.001, "a tenth of nothing is nothing")
+	// Few ticks are late, and which depends on what else the machine does: one in a hundred more may be.
+	assert.LessOrEqual(t, median(late[1]), 1.1*median(late[0])+0.01)
 }
 
 func median(list []float64) float64 {
@@ -193,7 +196,7 @@ func TestServeKilled(t *testing.T) {
 			}
 		}
 		list, _, err := disk.ReadScores(scores)
-		return err == nil && len(list) > 20
+		return err == nil && len(list) > 0 && list[len(list)-1].Ticks > 4*35
 	})
 	s.kill()
 	saved := savedTicks(t, saves, 2)
@@ -204,6 +207,7 @@ func TestServeKilled(t *testing.T) {
 	for i, r := range first.Records {
 		assert.GreaterOrEqual(t, r.First+uint32(r.Ticks)+64, saved[i], "a save isn't far ahead of its record")
 	}
+	checkScores(t, inputs, before)
 	tear(t, scores, "FSC1 and some")
 	tear(t, filepath.Join(inputs, "room-00-0000.inputs"), "half a tick")
 
@@ -226,6 +230,59 @@ func TestServeKilled(t *testing.T) {
 	require.Len(t, again.Records, 4)
 	assert.NotZero(t, again.Records[0].Torn)
 	assert.Equal(t, first.Records[1], again.Records[2], "of room 1")
+}
+
+// checkScores plays the records up to a second before their end, and one more for a machine that has
+// other things to do: what players came to by then is among the scores.
+func checkScores(t *testing.T, inputs string, list []disk.Score) {
+	t.Helper()
+	type player struct{ room, number uint32 }
+	last := map[player]disk.Score{}
+	for _, c := range list {
+		last[player{c.Room, c.Player}] = c
+	}
+	rec := newRecorder(t)
+	files, err := disk.Records(inputs)
+	require.NoError(t, err)
+	points := uint32(0)
+	for _, file := range files {
+		replay, err := disk.OpenReplay(file.Name)
+		require.NoError(t, err)
+		replay.Ticks = max(0, replay.Ticks-2*35)
+		for i, p := range rec.playersAfter(replay) {
+			c := last[player{file.Room, uint32(i)}]
+			assert.GreaterOrEqual(t, c.Caught, p.Caught, "room %d, player %d", file.Room, i)
+			assert.GreaterOrEqual(t, c.Deaths, p.Deaths, "room %d, player %d", file.Room, i)
+			assert.GreaterOrEqual(t, c.Exits, p.Exits, "room %d, player %d", file.Room, i)
+			points += p.Caught + p.Deaths + p.Exits
+		}
+	}
+	assert.NotZero(t, points, "there was something to lose")
+}
+
+// playersAfter are those of a record that began fresh, after its last tick.
+func (r *recorder) playersAfter(replay *disk.Replay) (list []game.Player) {
+	t := r.t
+	t.Helper()
+	region, err := r.server.Budget.Slots("level").Acquire()
+	require.NoError(t, err)
+	m, err := mapNamed(r.server.Maps, printable(replay.Head.Map[:]))
+	require.NoError(t, err)
+	level, err := r.server.LoadInto(t.Context(), region, r.crew, m, int(replay.Head.Players))
+	require.NoError(t, err)
+	g, err := r.server.BeginEmpty(level, replay.Head.Seed)
+	require.NoError(t, err)
+	inputs := make([]game.Input, replay.Head.Players)
+	for i := range replay.Ticks {
+		_, err := binary.Decode(replay.Inputs(i), binary.LittleEndian, inputs)
+		require.NoError(t, err)
+		require.NoError(t, g.StepBy(r.crew, inputs))
+	}
+	for i := range inputs {
+		list = append(list, *level.Players.At(i))
+	}
+	require.NoError(t, region.Release(t.Context()))
+	return list
 }
 
 // savedTicks are those of the newest saves.
