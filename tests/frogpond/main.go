@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -47,12 +48,24 @@ func stopAtSignal(stop context.CancelFunc) {
 	signal.Reset(ends...)
 }
 
-// run is the program: 0 is well, 1 bad input, a file that could not be written, or a game that came
-// to another state when it was played again; 2 bad flags, 3 some maps did not fit.
+// commands are what frogpond does beside playing levels, by the first word of its arguments.
+var commands = []command{
+	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
+	{"scores", "print the best of a file of scores", scoresCommand},
+	{"serve", "let players play over UDP, many matches at a time", serveCommand},
+}
+
+// run is the program: a command, or without one levels are played.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "serve" {
-		return serveCommand(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return runCommand(ctx, args[0], args[1:], stdout, stderr)
 	}
+	return playLevels(ctx, args, stdout, stderr)
+}
+
+// playLevels gives the exit code: 0 is well, 1 bad input, a file that could not be written, or a
+// game that came to another state when it was played again; 2 bad flags, 3 some maps did not fit.
+func playLevels(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0

@@ -20,9 +20,6 @@ var defaultPlan []byte
 // snapshots is how many a level has room for, at least.
 const snapshots = 8
 
-const wadUsage = "a WAD `file`, or " + doom.Builtin + "; may be repeated, or be a list with commas " +
-	"(default: installed Freedoom, else " + doom.Builtin + ")"
-
 // options are the flags.
 type options struct {
 	game.Options
@@ -43,7 +40,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.plan, "plan", "",
 		"the memory plan, a JSON `file`; without it, the one in plan.json")
-	f.Func("wad", wadUsage, func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
+	wadFlag(f, &o.WADs)
 	f.StringVar(&o.Maps, "maps", "all", "the maps to play, `names` with commas")
 	f.IntVar(&o.Ticks, "ticks", 350, "ticks to play each map for, 35 a second of game time")
 	f.IntVar(&o.Workers, "workers", 1, "goroutines that decide")
@@ -87,6 +84,12 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		o.WADs = doom.InstalledWADs()
 	}
 	return o, nil
+}
+
+func wadFlag(f *flag.FlagSet, to *[]string) {
+	f.Func("wad", "a WAD `file`, or "+doom.Builtin+"; may be repeated, or be a list with commas "+
+		"(default: installed Freedoom, else "+doom.Builtin+")",
+		func(v string) error { *to = append(*to, strings.Split(v, ",")...); return nil })
 }
 
 func (o *options) check(rest []string) error {

@@ -88,7 +88,7 @@ func parseServe(o *serve.Options, args []string, stderr io.Writer) (asJSON bool,
 		"of Agones' REST SDK; for this machine alone")
 	plan := f.String("plan", "", "the memory plan, a JSON `file`, read again at SIGHUP; without it, the one in "+
 		"serve.json")
-	f.Func("wad", wadUsage, func(v string) error { o.WADs = append(o.WADs, strings.Split(v, ",")...); return nil })
+	wadFlag(f, &o.WADs)
 	f.StringVar(&o.Maps, "maps", "all", "the maps to play, `names` with commas")
 	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
 	f.StringVar(&o.Log, "log", os.DevNull, "append the levels' log to a `file`")

@@ -43,15 +43,16 @@
 // tick's number as u32. What follows the last whole tick is torn: a crash cut it off. A tick that
 // isn't whole, before one that is, is damage.
 //
-// Scores are appended to one file ([Scores]), 64 bytes each:
+// Scores are appended to one file ([Scores]), 64 bytes each. Of a player in an epoch there may be
+// many: what it came to by then.
 //
 //	 0  "FSC1"; the digit is the version
-//	 4  room                u32
+//	 4  room, player        u16, u16
 //	 8  seconds since 1970  i64
 //	16  name                16 bytes
 //	32  map                 8 bytes
 //	40  epoch               u32
-//	44  ticks played        u32
+//	44  tick                u32
 //	48  caught, deaths, exits  u32 each
 //	60  sum of bytes 0 to 59
 package disk

@@ -35,6 +35,7 @@ const (
 	recordHeader  = 64
 	inputSize     = 12
 	playersMost   = 256
+	roomsMost     = 256
 )
 
 // TickSize is how many bytes a tick has in a record.
@@ -46,6 +47,9 @@ func TickSize(players int) int { return players*inputSize + 4 }
 func CreateRecord(dir string, h *RecordHead, state []byte) (*Record, error) {
 	if h.Players < 1 || h.Players > playersMost {
 		return nil, fmt.Errorf("a record is of 1 to %d players, not %d", playersMost, h.Players)
+	}
+	if h.Room >= roomsMost {
+		return nil, fmt.Errorf("a record is of one of %d rooms, not %d", roomsMost, h.Room)
 	}
 	if h.FirstTick != 0 && len(state) == 0 {
 		return nil, fmt.Errorf("a record from tick %d on needs the state before it", h.FirstTick)
@@ -139,6 +143,21 @@ func recordName(room, epoch uint32) string {
 type RecordFile struct {
 	Room, Epoch uint32
 	Name        string // with the folder
+}
+
+// NextEpoch is the first of a room of which the folder has no record, nor of a later one: who
+// starts again goes on with it, as no record is written over. A folder that isn't there has none.
+func NextEpoch(dir string, room uint32) (epoch uint32, err error) {
+	list, err := Records(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	for _, r := range list {
+		if r.Room == room {
+			epoch = r.Epoch + 1
+		}
+	}
+	return epoch, nil
 }
 
 // Records are those of a folder, by room and epoch.

@@ -93,6 +93,10 @@ func TestRecordRefused(t *testing.T) {
 	_, err = CreateRecord(dir, recordOf(0), nil)
 	assert.EqualError(t, err, "a record is of 1 to 256 players, not 0")
 	other := recordOf(2)
+	other.Room = 256
+	_, err = CreateRecord(dir, other, nil)
+	assert.EqualError(t, err, "a record is of one of 256 rooms, not 256")
+	other.Room = 7
 	other.Epoch, other.FirstTick = 4, 9
 	_, err = CreateRecord(dir, other, nil)
 	assert.EqualError(t, err, "a record from tick 9 on needs the state before it")
@@ -200,4 +204,14 @@ func TestRecords(t *testing.T) {
 	assert.Equal(t, []RecordFile{{0, 2, name("room-00-0002.inputs")},
 		{7, 9999, name("room-07-9999.inputs")}, {7, 10000, name("room-07-10000.inputs")},
 		{63, 0, name("room-63-0000.inputs")}}, list)
+	for room, want := range map[uint32]uint32{0: 3, 1: 0, 7: 10001, 63: 1} {
+		epoch, err := NextEpoch(dir, room)
+		require.NoError(t, err)
+		assert.Equal(t, want, epoch, "room %d", room)
+	}
+	epoch, err := NextEpoch(name("absent"), 0)
+	require.NoError(t, err)
+	assert.Zero(t, epoch)
+	_, err = NextEpoch(name("scores"), 0)
+	assert.Error(t, err, "a file is no folder")
 }

@@ -47,6 +47,8 @@ func parseReplay(data []byte) (*Replay, error) {
 	rest := data[recordHeader:]
 	size := binary.LittleEndian.Uint64(head[48:])
 	switch {
+	case r.Head.Room >= roomsMost:
+		return nil, bad(12, "it is of room %d; there are %d at most", r.Head.Room, roomsMost)
 	case r.Head.Players < 1 || r.Head.Players > playersMost:
 		return nil, bad(20, "%d players; there are 1 to %d", r.Head.Players, playersMost)
 	case size > uint64(len(rest)):

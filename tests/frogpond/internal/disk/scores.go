@@ -14,14 +14,17 @@ type Scores struct {
 	buffer [64 * scoreSize]byte
 }
 
-// Score is what a player came to in an epoch of a room. It is plain data.
+// Score is what a player came to in an epoch of a room, by then: the last of these counts. It is
+// plain data.
 type Score struct {
 	Seconds               int64 // since 1970
 	Name                  [16]byte
 	Map                   [8]byte
 	Room, Epoch           uint32
-	Ticks                 uint32 // that it played
+	Player                uint32 // its place in the room
+	Ticks                 uint32 // of the epoch, by then
 	Caught, Deaths, Exits uint32
+	_                     [4]byte
 }
 
 const (
@@ -104,7 +107,8 @@ func ReadScores(name string) (list []Score, torn int, err error) {
 func (c *Score) put(to []byte) {
 	clear(to)
 	copy(to, scoreMagic)
-	binary.LittleEndian.PutUint32(to[4:], c.Room)
+	binary.LittleEndian.PutUint16(to[4:], uint16(c.Room))
+	binary.LittleEndian.PutUint16(to[6:], uint16(c.Player))
 	binary.LittleEndian.PutUint64(to[8:], uint64(c.Seconds))
 	copy(to[16:], c.Name[:])
 	copy(to[32:], c.Map[:])
@@ -142,7 +146,8 @@ func parseScore(b []byte) (c Score, ok bool) {
 		return c, false
 	}
 	c = Score{Seconds: int64(binary.LittleEndian.Uint64(b[8:])), Name: [16]byte(b[16:]),
-		Map: [8]byte(b[32:]), Room: binary.LittleEndian.Uint32(b[4:])}
+		Map: [8]byte(b[32:]), Room: uint32(binary.LittleEndian.Uint16(b[4:])),
+		Player: uint32(binary.LittleEndian.Uint16(b[6:]))}
 	for i, to := range [...]*uint32{&c.Epoch, &c.Ticks, &c.Caught, &c.Deaths, &c.Exits} {
 		*to = binary.LittleEndian.Uint32(b[40+4*i:])
 	}

@@ -24,8 +24,8 @@ func someScores(n int) []Score {
 	list := make([]Score, n)
 	for i := range list {
 		k := uint32(i)
-		list[i] = Score{Seconds: -1 << 40, Room: k, Epoch: k + 1, Ticks: k + 2, Caught: k + 3,
-			Deaths: k + 4, Exits: 1<<32 - 1 - k, Map: [8]byte{'M', 'A', 'P', '3', '1'}}
+		list[i] = Score{Seconds: -1 << 40, Room: k, Player: 0xffff - k, Epoch: k + 1, Ticks: k + 2,
+			Caught: k + 3, Deaths: k + 4, Exits: 1<<32 - 1 - k, Map: [8]byte{'M', 'A', 'P', '3', '1'}}
 		copy(list[i].Name[:], "sixteen bytes ok")
 	}
 	return list
@@ -59,10 +59,13 @@ func TestTornScores(t *testing.T) {
 	name, list := filepath.Join(t.TempDir(), "scores"), someScores(4)
 	data := scoresFile(list)
 	for n := range len(data) + 1 {
-		require.NoError(t, os.WriteFile(name, data[:n], 0o644))
-		_, torn, err := ReadScores(name)
+		_, torn, err := parseScores(data[:n])
 		require.NoError(t, err)
 		require.Equal(t, n%scoreSize, torn)
+		if n%21 != 0 && n%scoreSize != 0 { // a disk is slow
+			continue
+		}
+		require.NoError(t, os.WriteFile(name, data[:n], 0o644))
 		s, cut, err := OpenScores(name)
 		require.NoError(t, err)
 		require.Equal(t, torn, cut)

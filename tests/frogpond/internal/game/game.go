@@ -5,8 +5,11 @@
 // room.go what one tick leaves for the next, frogsystem.go what its frogs belong to, log.go what
 // each writes of itself, crew.go the workers. players.go and frogs.go say what each of them does in
 // a tick, bots.go what a player wants that nobody else plays; trace.go and grid.go what stops them
-// and what they see, way.go and chart.go where they can walk. It says nothing to anybody but the
-// log: options, figures and words are the program's.
+// and what they see, way.go and chart.go where they can walk; seen.go what who plays from afar is
+// shown. It says nothing to anybody but the log: options, figures and words are the program's.
+//
+// Many games tick at the same time when each has a slot of the region level, and each goroutine a
+// crew of its own: [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].
 package game
 
 import (
@@ -72,10 +75,10 @@ func (g *Game) StepWith(inputs []Input) error {
 	return g.crew.full()
 }
 
-// StepBy plays one tick with an input for each player, by the caller's goroutine alone: what is gone
-// with the tick lies on the first scratch arena of the crew, whose only worker it is. So games tick
-// at the same time that have nothing in common, each by a crew of its own. A full is an error, and
-// so is what ends with the tick and fails; a panic leaves no scope open.
+// StepBy plays one tick with an input for each player, by the caller's goroutine alone: what is
+// gone with the tick lies on the first scratch arena of the crew, whose only worker it is. So games
+// tick at the same time that have nothing in common, each by a crew of its own. A full is an error,
+// and so is what ends with the tick and fails; a panic leaves no scope open.
 func (g *Game) StepBy(c *Crew, inputs []Input) error {
 	c.full() // of another game, in a tick that a panic ended
 	g.inputs, c.game = inputs, g

@@ -78,18 +78,19 @@ func (l *Level) beginPlayer(i int) {
 	k := i % len(l.Starts)
 	*l.Players.At(i) = Player{At: l.Starts[k], Sector: l.World.starts[k], Heading: uint32(i) & 15,
 		Health: fullHealth}
-	l.sights.forget(i)
 }
 
 // enter lets those in who come in this tick.
 func (g *Game) enter() {
 	for i := range g.Level.Players.Cap() {
-		switch in := g.input(i); {
-		case in.Flags&Enter == 0:
-		case in.Flags&Fresh != 0:
+		flags := g.input(i).Flags
+		if flags&Enter == 0 {
+			continue
+		}
+		g.Level.sights.forget(i)
+		g.Level.Players.At(i).Away = 0
+		if flags&Fresh != 0 {
 			g.Level.beginPlayer(i)
-		default:
-			g.Level.Players.At(i).Away = 0
 		}
 	}
 }

@@ -46,7 +46,8 @@ func (s *Server) room(t testing.TB, c *Crew, m doom.Map, players int) *Game {
 
 // recorded is what bots do on a map, an input for each player a tick, and the states that follow.
 // All enter in the first tick.
-func recorded(t testing.TB, s *Server, m doom.Map, players, ticks int) (in [][]Input, states []doom.Hash) {
+func recorded(t testing.TB, s *Server, m doom.Map, players, ticks int) (in [][]Input,
+	states []doom.Hash) {
 	t.Helper()
 	g, err := s.start(t, m, players)
 	require.NoError(t, err)
@@ -104,7 +105,8 @@ func TestStepByUnwinds(t *testing.T) {
 	s, one := openRooms(t, 3, 2, doom.Builtin), openCrew(t, 1, doom.Builtin)
 	crew := Alone(s.Budget, 1)
 	in, want := recorded(t, one, s.Maps[0], 4, 20)
-	bad, full, good := s.room(t, crew, s.Maps[0], 4), s.room(t, crew, s.Maps[0], 4), s.room(t, crew, s.Maps[0], 4)
+	bad, full := s.room(t, crew, s.Maps[0], 4), s.room(t, crew, s.Maps[0], 4)
+	good := s.room(t, crew, s.Maps[0], 4)
 	for tick := range in {
 		scratch := crew.workers[0].scratches[tick%2]
 		most := scratch.Open("another")
@@ -265,10 +267,11 @@ func TestAway(t *testing.T) {
 	// frogs don't see it, floors don't move or harm it, nothing is in its way
 	f, i := l.Frogs.get()
 	*f = Frog{At: left.At, Sector: left.Sector, Life: 100}
+	c := &l.Sectors[left.Sector]
+	c.Special = 9 // a secret, for who finds it
 	l.World.harm()
 	l.World.carries = append(l.World.carries, carry{Step: doom.Point{X: 1 << 16}, Sector: left.Sector})
 	l.World.carryAll()
-	c := &l.Sectors[left.Sector]
 	was := c.Ceiling
 	c.Ceiling = c.Floor + 20<<doom.UnitBits // a frog fits
 	assert.True(t, l.World.fits(c, true))

@@ -268,7 +268,7 @@ func (r *room) score(place int, now time.Duration) {
 	}
 	s.scored = is
 	r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
-		Room: uint32(r.number), Epoch: r.play.number, Ticks: r.play.tick, Caught: is.caught,
+		Room: uint32(r.number), Player: uint32(place), Epoch: r.play.number, Ticks: r.play.tick, Caught: is.caught,
 		Deaths: is.deaths, Exits: is.exits})
 }
 

@@ -20,16 +20,17 @@ var nothing View
 //
 //	epoch u8, early i8, flags u8, things u8, tick u32, base u32, hash u32, self 24, operations
 //
-// They are what a client needs to come from base (nil: nothing) to want, and AppendState leaves in
-// want what the client has after it. The packet has at most `most` bytes, and never more than dst
-// has room for; that must be StateLeast. A change that doesn't fit waits: a thing stays as it is in
-// base, a new one is absent. whole says whether all fitted. Those go first that have waited for
-// longest (see choose), so nothing waits for ever.
+// They are what a client needs to come from base to want, and AppendState leaves in want what the
+// client has after it. base may be nil; one that is too old, or of another map, is as none. The
+// packet has at most `most` bytes, and never more than dst has room for: that must be StateLeast. A
+// change that doesn't fit waits: a thing stays as it is in base, a new one is absent. whole says
+// whether all fitted. Those go first that have waited for longest (see choose), so nothing waits
+// for ever.
 //
 // want's things are in order, and its Sequence is that of the packet.
 func AppendState(dst []byte, most int, want, base *View, early int8, flags uint8) (packet []byte,
 	whole bool) {
-	if base == nil || base.Epoch != want.Epoch {
+	if base == nil || !base.mayBase(want.Sequence) || base.Epoch != want.Epoch {
 		base = &nothing
 	}
 	want.Early, want.Flags, want.Cursor = early, flags, base.Cursor

@@ -270,6 +270,15 @@ func TestRing(t *testing.T) {
 	assert.Nil(t, r.Base(5, 5))
 	assert.Nil(t, r.Base(0, 6))
 	assert.Nil(t, r.Find(5+Views))
+
+	base, want := crowd()
+	for _, wrong := range []func(){func() { base.Sequence = 0 }, func() { base.Sequence = 2 },
+		func() { base.Sequence = 1; want.Sequence = 1 + Views }, func() { want.Sequence = 2; want.Epoch++ }} {
+		wrong()
+		packet := AppendHeader(make([]byte, 0, PacketMost), State, 1, want.Sequence)
+		packet, _ = AppendState(packet, PacketMost, &want, &base, 0, 0)
+		assert.Zero(t, binary.LittleEndian.Uint32(packet[Header+8:]), "no base of a State")
+	}
 }
 
 // TestHashIsCRC32: the bytes are said here once more.

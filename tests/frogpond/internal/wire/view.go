@@ -61,10 +61,17 @@ func (r *Ring) Find(sequence uint32) *View {
 // Base is the view that the State of a sequence may be a delta of, if it is still there and isn't
 // where that State's own view will lie.
 func (r *Ring) Base(base, sequence uint32) *View {
-	if base >= sequence || sequence-base >= Views {
-		return nil
+	if v := r.Find(base); v != nil && v.mayBase(sequence) {
+		return v
 	}
-	return r.Find(base)
+	return nil
+}
+
+// mayBase says whether the State of a sequence may be a delta of v: a client that didn't miss the
+// ones between still has it.
+func (v *View) mayBase(sequence uint32) bool {
+	age := sequence - v.Sequence
+	return v.Sequence != 0 && age > 0 && age < Views
 }
 
 // Clear forgets all views.

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+)
+
+// command is a word that frogpond takes, with flags of its own. run gives the exit code.
+type command struct {
+	name, what string
+	run        func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+}
+
+// runCommand runs the command of a name, or lists what there is.
+func runCommand(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
+	if name == "help" {
+		fmt.Fprintln(stdout, "frogpond plays levels (frogpond -h: its flags), or with a command:")
+		listCommands(stdout)
+		return 0
+	}
+	for _, c := range commands {
+		if c.name == name {
+			return c.run(ctx, args, stdout, stderr)
+		}
+	}
+	fmt.Fprintf(stderr, "frogpond: unexpected argument %q; the commands are:\n", name)
+	listCommands(stderr)
+	return 2
+}
+
+func listCommands(w io.Writer) {
+	for _, c := range commands {
+		fmt.Fprintf(w, "  frogpond %-8s %s\n", c.name, c.what)
+	}
+	fmt.Fprintf(w, "  frogpond %-8s %s\n", "help", "print this list")
+}
+
+// newFlags are those of a command, which is told what its arguments are called.
+func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.Usage = func() {
+		fmt.Fprintf(stderr, "Usage: frogpond %s %s\n", name, usage)
+		f.PrintDefaults()
+	}
+	return f
+}
+
+// parseOne takes flags, and one argument among them. ok is false where the program ends with that
+// code: why is printed.
+func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int, ok bool) {
+	var rest []string
+	for err := f.Parse(args); ; err = f.Parse(args) {
+		if errors.Is(err, flag.ErrHelp) {
+			return "", 0, false
+		}
+		if err != nil { // already printed, with the usage
+			return "", 2, false
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
+	}
+	if len(rest) != 1 {
+		fmt.Fprintf(f.Output(), "frogpond %s: needs one %s, and was given %d\n", f.Name(), what,
+			len(rest))
+		return "", 2, false
+	}
+	return rest[0], 0, true
+}
+
+// printResult writes what a command has to say, as JSON or as tell does, all at once.
+func printResult(stdout io.Writer, asJSON bool, result any, tell func(io.Writer)) error {
+	var text bytes.Buffer
+	if asJSON {
+		e := json.NewEncoder(&text)
+		e.SetIndent("", "  ")
+		if err := e.Encode(result); err != nil {
+			return err
+		}
+	} else {
+		tell(&text)
+	}
+	_, err := stdout.Write(text.Bytes())
+	return err
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+)
+
+// Offline is what playing the records of a folder came to.
+type Offline struct {
+	Rooms   int             `json:"rooms"`
+	Hash    []string        `json:"hash"` // by room, after its last record; empty: it has none
+	Records []OfflineRecord `json:"records"`
+}
+
+// OfflineRecord is a record, played.
+type OfflineRecord struct {
+	Room  uint32 `json:"room"`
+	Epoch uint32 `json:"epoch"`
+	Map   string `json:"map"`
+	First uint32 `json:"first_tick"`
+	Ticks int    `json:"ticks"` // that it has
+	Hash  string `json:"hash"`
+	Torn  int    `json:"torn"` // bytes at its end that are no whole tick
+}
+
+// offlineOptions are the flags of the command.
+type offlineOptions struct {
+	game.Options
+	plan, dir string
+	json      bool
+}
+
+// offlineCommand plays a server's records, each as its room did.
+func offlineCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, code, ok := parseOffline(args, stderr)
+	if !ok {
+		return code
+	}
+	result, err := playRecords(ctx, o)
+	if err == nil {
+		err = printResult(stdout, o.json, result, result.tell)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return 1
+	}
+	return 0
+}
+
+func parseOffline(args []string, stderr io.Writer) (o *offlineOptions, code int, ok bool) {
+	o = &offlineOptions{Options: game.Options{Maps: "all", Log: os.DevNull}}
+	f := newFlags("offline", "DIR", stderr)
+	f.BoolVar(&o.json, "json", false, "print one JSON object and nothing else")
+	f.StringVar(&o.plan, "plan", "", "the memory plan, a JSON `file`; without it, the one in "+
+		"serve.json")
+	f.Uint64Var(&o.Seed, "seed", 1, "of the levels that the program makes")
+	wadFlag(f, &o.WADs)
+	if o.dir, code, ok = parseOne(f, args, "DIR"); !ok {
+		return nil, code, false
+	}
+	if len(o.WADs) == 0 {
+		o.WADs = doom.InstalledWADs()
+	}
+	return o, 0, true
+}
+
+// playRecords plays each record of the folder, by room and epoch.
+func playRecords(ctx context.Context, o *offlineOptions) (r *Offline, err error) {
+	files, err := disk.Records(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := o.readPlan()
+	if err != nil {
+		return nil, err
+	}
+	b, err := budget.Open(plan)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	s, err := game.Open(ctx, o.Options, b)
+	if err != nil {
+		return nil, err
+	}
+	crew := game.Alone(b, 0)
+	r = &Offline{Records: []OfflineRecord{}, Hash: []string{}}
+	for _, file := range files {
+		replay, err := disk.OpenReplay(file.Name)
+		if err != nil {
+			return nil, err
+		}
+		if replay.Head.Room != file.Room || replay.Head.Epoch != file.Epoch {
+			return nil, fmt.Errorf("%s: it is of room %d, epoch %d", file.Name, replay.Head.Room,
+				replay.Head.Epoch)
+		}
+		hash, err := playRecord(ctx, s, crew, replay)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Name, err)
+		}
+		r.add(replay, fmt.Sprintf("%016x", uint64(hash)))
+	}
+	return r, nil
+}
+
+// readPlan gives a server's memory plan, but for what one that plays a level at a time doesn't
+// need. The records lie on the Go heap.
+func (o *offlineOptions) readPlan() (plan budget.Plan, err error) {
+	name := o.plan
+	if name == "" {
+		name = "serve.json"
+		plan, err = budget.ParsePlan(defaultServePlan)
+	} else {
+		plan, err = budget.ReadPlan(name)
+	}
+	if err != nil {
+		return plan, err
+	}
+	plan.GoHeap = 0
+	found := map[string]bool{}
+	for i := range plan.Regions {
+		r := &plan.Regions[i]
+		r.Slots = min(r.Slots, 1)
+		found[r.Name] = r.Name != "level" || r.State
+	}
+	if !found["init"] || !found["level"] || plan.Scratch.Workers == 0 {
+		return plan, fmt.Errorf("%s: needs a region init, a region level with state, and scratch", name)
+	}
+	return plan, nil
+}
+
+// playRecord plays a record from its beginning, and gives the hash of the state after it.
+func playRecord(ctx context.Context, s *game.Server, crew *game.Crew, r *disk.Replay) (
+	hash doom.Hash, err error) {
+	m, err := mapNamed(s.Maps, printable(r.Head.Map[:]))
+	if err != nil {
+		return 0, err
+	}
+	region, leave, err := takeLevel(s.Budget)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, leave(context.WithoutCancel(ctx))) }()
+	level, err := s.LoadInto(ctx, region, crew, m, int(r.Head.Players))
+	if err != nil {
+		return 0, err
+	}
+	g, err := s.BeginEmpty(level, r.Head.Seed)
+	if err != nil {
+		return 0, err
+	}
+	if err := restore(ctx, level, r); err != nil {
+		return 0, err
+	}
+	inputs := make([]game.Input, r.Head.Players)
+	for i := range r.Ticks {
+		if _, err := binary.Decode(r.Inputs(i), binary.LittleEndian, inputs); err != nil {
+			return 0, err
+		}
+		if err := errors.Join(g.StepBy(crew, inputs), ctx.Err()); err != nil {
+			return 0, fmt.Errorf("tick %d: %w", level.Room.Tick, err)
+		}
+	}
+	return g.Hash(), nil
+}
+
+func mapNamed(maps []doom.Map, name string) (m doom.Map, err error) {
+	for _, m := range maps {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return m, fmt.Errorf("it is of map %q, which no WAD file has", name)
+}
+
+// takeLevel gives the region that a level is played in, or a slot of it, and how it is left.
+func takeLevel(b *budget.Budget) (region *budget.Region, leave func(context.Context) error,
+	err error) {
+	for _, r := range b.Report().Plan.Regions {
+		if r.Name == "level" && r.Slots > 0 {
+			if region, err = b.Slots("level").Acquire(); err != nil {
+				return nil, nil, err
+			}
+			return region, region.Release, nil
+		}
+	}
+	region = b.Region("level")
+	return region, region.Rewind, nil
+}
+
+// restore puts the state in place that a record begins with.
+func restore(ctx context.Context, level *game.Level, r *disk.Replay) error {
+	if len(r.State) == 0 {
+		return nil
+	}
+	number, err := level.Snapshots.Read(bytes.NewReader(r.State))
+	if err == nil {
+		err = level.Snapshots.Restore(ctx, number)
+	}
+	if at := level.Room.Tick; err == nil && at != r.Head.FirstTick {
+		err = fmt.Errorf("it is said to begin with tick %d, and its state is of tick %d",
+			r.Head.FirstTick, at)
+	}
+	return err
+}
+
+// add adds a record that was played; they come by room and epoch.
+func (o *Offline) add(r *disk.Replay, hash string) {
+	room := int(r.Head.Room)
+	for len(o.Hash) <= room {
+		o.Hash = append(o.Hash, "")
+	}
+	o.Rooms, o.Hash[room] = len(o.Hash), hash
+	o.Records = append(o.Records, OfflineRecord{r.Head.Room, r.Head.Epoch,
+		printable(r.Head.Map[:]), r.Head.FirstTick, r.Ticks, hash, r.Torn})
+}
+
+func (o *Offline) tell(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ROOM\tEPOCH\tMAP\tFIRST TICK\tTICKS\tHASH\tTORN")
+	for _, r := range o.Records {
+		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%d\t%s\t%d\n", r.Room, r.Epoch, r.Map, r.First, r.Ticks,
+			r.Hash, r.Torn)
+	}
+	t.Flush() // to memory
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+)
+
+// Standing is what a name came to in all its games.
+type Standing struct {
+	Name   string    `json:"name"`
+	Games  int       `json:"games"`
+	Caught uint64    `json:"caught"`
+	Deaths uint64    `json:"deaths"`
+	Exits  uint64    `json:"exits"`
+	Best   uint32    `json:"best"` // caught in one game
+	Map    string    `json:"map"`  // of that
+	Last   time.Time `json:"last"`
+}
+
+// scoresCommand prints the best by name. What is damaged is told; the others' scores
+// are printed all the same.
+func scoresCommand(_ context.Context, args []string, stdout, stderr io.Writer) int {
+	f := newFlags("scores", "FILE", stderr)
+	asJSON := f.Bool("json", false, "print one JSON array and nothing else")
+	most := f.Int("n", 10, "names to print, at most")
+	name, code, ok := parseOne(f, args, "FILE")
+	if !ok {
+		return code
+	}
+	list, torn, failed := disk.ReadScores(name)
+	if torn != 0 {
+		fmt.Fprintf(stderr, "frogpond: %s: the last %d bytes are torn\n", name, torn)
+	}
+	if failed != nil {
+		fmt.Fprintln(stderr, "frogpond:", failed)
+		code = 1
+	}
+	if failed != nil && list == nil {
+		return code
+	}
+	table := standings(list)
+	table = table[:min(len(table), max(0, *most))]
+	tell := func(w io.Writer) { tellScores(w, table) }
+	if err := printResult(stdout, *asJSON, table, tell); err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return 1
+	}
+	return code
+}
+
+// lastScores are the last of each player in each game. One whose numbers are smaller than
+// those before it is of a new game, as after a server's start without saves.
+func lastScores(list []disk.Score) (games []disk.Score) {
+	type player struct {
+		name                [16]byte
+		on                  [8]byte
+		room, epoch, player uint32
+	}
+	last := map[player]int{}
+	for _, c := range list {
+		who := player{c.Name, c.Map, c.Room, c.Epoch, c.Player}
+		at, known := last[who]
+		if known && c.Ticks >= games[at].Ticks && c.Caught >= games[at].Caught &&
+			c.Deaths >= games[at].Deaths && c.Exits >= games[at].Exits {
+			games[at] = c
+			continue
+		}
+		last[who] = len(games)
+		games = append(games, c)
+	}
+	return games
+}
+
+// standings sums up scores by name: who caught most is first.
+func standings(list []disk.Score) []Standing {
+	byName := map[[16]byte]*Standing{}
+	for _, c := range lastScores(list) {
+		s := byName[c.Name]
+		if s == nil {
+			s = &Standing{Name: printable(c.Name[:])}
+			byName[c.Name] = s
+		}
+		s.Games++
+		s.Caught += uint64(c.Caught)
+		s.Deaths += uint64(c.Deaths)
+		s.Exits += uint64(c.Exits)
+		if c.Caught > s.Best || s.Games == 1 {
+			s.Best, s.Map = c.Caught, printable(c.Map[:])
+		}
+		if at := time.Unix(c.Seconds, 0).UTC(); at.After(s.Last) {
+			s.Last = at
+		}
+	}
+	table := []Standing{}
+	for _, s := range byName {
+		table = append(table, *s)
+	}
+	slices.SortFunc(table, func(a, b Standing) int {
+		return cmp.Or(-cmp.Compare(a.Caught, b.Caught), cmp.Compare(a.Deaths, b.Deaths),
+			cmp.Compare(a.Name, b.Name))
+	})
+	return table
+}
+
+func tellScores(w io.Writer, table []Standing) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tGAMES\tCAUGHT\tBEST\tON\tDEATHS\tEXITS")
+	for _, s := range table {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%d\t%d\n", s.Name, s.Games, s.Caught, s.Best, s.Map,
+			s.Deaths, s.Exits)
+	}
+	t.Flush() // to memory
+}
+
+// printable is a name of a file, which may hold anything.
+func printable(name []byte) string {
+	name = bytes.TrimRight(name, "\x00")
+	if len(name) == 0 {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, string(name))
+}
