@@ -30,6 +30,7 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`\barena\.(PtrTo|SliceOf)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\bsave\.(Begin|NewRing)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\*save\.Ring\b`), "*goheap.Ring"},
+	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // a state's region is zeroed, and so resident
 }
 
 const heapPackage = "github.com/upfront-mem/upfront/tests/frogpond/internal/goheap"
