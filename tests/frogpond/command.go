@@ -75,6 +75,26 @@ func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int
 	return rest[0], 0, true
 }
 
+// parseFlags takes flags, no argument among them, and checks them. ok is false where the program ends
+// with that code: why is printed.
+func parseFlags(f *flag.FlagSet, args []string, check func() error) (code int, ok bool) {
+	err := f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0, false
+	}
+	if err != nil { // already printed, with the usage
+		return 2, false
+	}
+	if err = check(); f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(f.Output(), "frogpond %s: %v\n", f.Name(), err)
+		return 2, false
+	}
+	return 0, true
+}
+
 // printResult writes what a command has to say, as JSON or as tell does, all at once.
 func printResult(stdout io.Writer, asJSON bool, result any, tell func(io.Writer)) error {
 	var text bytes.Buffer

@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
@@ -38,21 +39,25 @@ func main() {
 	os.Exit(code)
 }
 
-// stopAtSignal unwinds at the first signal. The second ends the program at once.
+// stopAtSignal unwinds at the first signal. The second ends the program at once; what comes in the
+// same moment is the first, sent to a process and to its group.
 func stopAtSignal(stop context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, ends...)
 	<-signals
 	stop()
+	time.Sleep(300 * time.Millisecond)
 	signal.Reset(ends...)
 }
 
 // commands are what frogpond does beside playing levels, by the first word of its arguments.
 var commands = []command{
+	{"bots", "play on a server from afar, or attack it", botsCommand},
 	{"offline", "play the records of a server again, and print the hashes", offlineCommand},
 	{"scores", "print the best of a file of scores", scoresCommand},
 	{"serve", "let players play over UDP, many matches at a time", serveCommand},
+	{"watch", "draw a room of a server in the terminal", watchCommand},
 }
 
 // run is the program: a command, or without one levels are played.

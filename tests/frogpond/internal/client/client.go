@@ -155,6 +155,15 @@ func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 	return c.say()
 }
 
+// Quiet is until when Tick has nothing to send whatever comes: who was refused need not tick until
+// then.
+func (c *Client) Quiet() time.Duration {
+	if c.phase == Refused && c.ask.nonce == 0 {
+		return c.ask.again
+	}
+	return 0
+}
+
 // wantsLevel says whether it is to ask which map is played now: Accept alone says so. Players get
 // along without.
 func (c *Client) wantsLevel() bool {

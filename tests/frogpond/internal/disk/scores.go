@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -51,7 +52,7 @@ func OpenScores(name string) (s *Scores, cut int, err error) {
 }
 
 func openScores(file *os.File) (s *Scores, cut int, err error) {
-	data, err := os.ReadFile(file.Name())
+	data, err := readFile(file.Name())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -94,7 +95,7 @@ func (s *Scores) Close() error { return s.file.Close() }
 // ReadScores reads a file of scores, and says how many bytes at its end are torn. An error names
 // the first byte of a score that is damaged; those that are whole come all the same.
 func ReadScores(name string) (list []Score, torn int, err error) {
-	data, err := os.ReadFile(name)
+	data, err := readFile(name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -102,6 +103,22 @@ func ReadScores(name string) (list []Score, torn int, err error) {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return list, torn, err
+}
+
+// readFile reads as much as a file says that it has: a device may have no end.
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, info.Size())
+	_, err = io.ReadFull(file, data)
+	return data, err
 }
 
 func (c *Score) put(to []byte) {

@@ -63,6 +63,21 @@ func (l *loader) next(r *room) *play {
 	return nil
 }
 
+// first is a room's first map: the one that was saved, or else the next that fits.
+func (l *loader) first(r *room) (p *play, err error) {
+	if l.s.o.Inputs != "" { // where a record is never written over
+		if r.maps, err = disk.NextEpoch(l.s.o.Inputs, uint32(r.number)); err != nil {
+			return nil, err
+		}
+	}
+	if p, err = l.resume(r); p == nil && err == nil {
+		if p = l.next(r); p == nil {
+			err = fmt.Errorf("room %d: none of the maps fits into its slot", r.number)
+		}
+	}
+	return p, err
+}
+
 // resume is a room's map as it was saved, or nil: nothing was.
 func (l *loader) resume(r *room) (*play, error) {
 	if l.s.saves == nil {
@@ -77,8 +92,9 @@ func (l *loader) resume(r *room) (*play, error) {
 	if at < 0 {
 		return nil, fmt.Errorf("room %d: its save is of %s, which isn't among the maps", r.number, name.Text())
 	}
-	r.maps = h.Epoch + 2 // each start of a server is another epoch, with a record of its own
-	p, err := l.load(r, l.s.game.Maps[at], h.Epoch+1, &saved{h, file})
+	number := max(h.Epoch+1, r.maps) // each start of a server is another epoch
+	r.maps = number + 1
+	p, err := l.load(r, l.s.game.Maps[at], number, &saved{h, file})
 	if err != nil {
 		return nil, fmt.Errorf("room %d: its save: %w", r.number, err)
 	}

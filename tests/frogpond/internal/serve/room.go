@@ -303,6 +303,7 @@ func (r *room) unwind(w *worker, err error) {
 			r.dismiss(i)
 		}
 	}
+	w.flush()
 	r.end()
 	r.wanted.Store(true)
 }

@@ -220,15 +220,9 @@ func (s *Server) build(ctx context.Context) error {
 	for i, r := range s.rooms {
 		w := s.workers[i%len(s.workers)]
 		w.rooms = append(w.rooms, r)
-		p, err := s.loader.resume(r)
+		p, err := s.loader.first(r)
 		if err != nil {
 			return err
-		}
-		if p == nil {
-			p = s.loader.next(r)
-		}
-		if p == nil {
-			return fmt.Errorf("room %d: none of the maps fits into its slot", i)
 		}
 		r.next.Store(p)
 		r.change(w)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
@@ -12,7 +13,7 @@ func (r *room) tell(w *worker) {
 		if s.state == empty {
 			continue
 		}
-		if s.epoch != epoch && r.play.tick%8 == 0 { // until it has heard of it
+		if tick := r.play.tick; tick%8 == 1 && (tick < ticksPerSecond || s.epoch != epoch) {
 			r.notice(w, i, wire.NextMap, 0)
 		}
 		if left, closing := r.s.closingIn(); closing && (r.play.tick+uint32(i))%noticeEvery == 0 {
@@ -36,12 +37,9 @@ func (r *room) show(w *worker, place int) {
 	if !r.look(w, place, want) {
 		flags = wire.NotHere
 	}
-	base := ring.Find(s.acked)
-	if s.acked == 0 || base != nil && base.Epoch != want.Epoch {
-		base = nil
-	}
 	header := wire.AppendHeader(w.packet(s), wire.State, s.session, s.sequence)
-	packet, whole := wire.AppendState(header, r.s.o.Bytes, want, base, s.early, flags)
+	packet, whole := wire.AppendState(header, r.s.o.Bytes, want, ring.Base(s.acked, s.sequence), s.early,
+		flags)
 	if !whole {
 		w.cut++
 	}
@@ -62,9 +60,10 @@ func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 			Caught: p.Caught, Deaths: uint16(p.Deaths), Exits: uint16(p.Exits), Keys: uint16(p.Keys)}
 	}
 	v.Self.Frogs = uint16(r.play.level.Frogs.Live())
-	seen, whole := g.See(w.crew, player, w.seen[:0])
-	if !whole {
+	seen, _ := g.See(w.crew, player, w.seen[:0])
+	if len(seen) > wire.Things {
 		w.crowded++
+		seen = crowd(seen, r.play.tick)
 	}
 	v.Count = uint16(len(seen))
 	for i := range seen {
@@ -74,12 +73,32 @@ func (r *room) look(w *worker, place int, v *wire.View) (isHere bool) {
 	return isHere
 }
 
+// crowd chooses of more things than a view has: all players, and of the others a run that moves on,
+// so that each has its turn.
+func crowd(seen []game.Seen, tick uint32) []game.Seen {
+	players := 0
+	for players < len(seen) && seen[players].Kind == game.SeenPlayer {
+		players++
+	}
+	others := seen[players:]
+	from, count := int(tick/crowdTicks*crowdTicks)%len(others), wire.Things-players
+	if over := from + count - len(others); over > 0 { // the first ones, and the last: in order
+		copy(others[over:], others[from:])
+	} else {
+		copy(others, others[from:from+count])
+	}
+	return seen[:wire.Things]
+}
+
+// crowdTicks is how long a thing stays in a view that is too small: so many come as go.
+const crowdTicks = 16
+
 // notice sends a player word of something that happened.
 func (r *room) notice(w *worker, place int, reason wire.NoticeReason, seconds uint32) {
 	s := &r.seats[place]
 	s.sequence++
 	n := wire.NoticePacket{Reason: reason, Seconds: seconds}
-	if r.play != nil {
+	if reason == wire.NextMap {
 		n.Epoch, n.Map = r.play.epoch(), r.play.title
 	}
 	header := wire.AppendHeader(w.packet(s), wire.Notice, s.session, s.sequence)

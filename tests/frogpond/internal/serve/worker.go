@@ -35,12 +35,15 @@ type worker struct {
 
 var seenMaker = scope.Plain[game.Seen]()
 
+// seenMost is what there may be to see of a map: of more, sectors come last.
+const seenMost = 2048
+
 // sendBatch is how many datagrams go out with one call.
 const sendBatch = 64
 
 func newWorker(s *Server, in scope.Scope, index int) *worker {
 	return &worker{s: s, index: index, crew: game.Alone(s.b, index), out: udp.NewBatch(in, sendBatch, wire.PacketMost),
-		seen: seenMaker.SliceCap(in, 0, wire.Things), wall: newHistogram(in), cpu: newHistogram(in)}
+		seen: seenMaker.SliceCap(in, 0, seenMost), wall: newHistogram(in), cpu: newHistogram(in)}
 }
 
 // loop plays until the server stops. The thread is the worker's own, so that its time is the ticks'.

@@ -6,6 +6,7 @@ import "unicode/utf8"
 type canvas struct {
 	columns, rows int
 	ascii         bool
+	coloured      bool // as the terminal can
 	cells         []cell
 }
 
@@ -36,12 +37,16 @@ const dotColumns, dotRows = 2, 4
 // brailleBits are the bits of a cell's dots, by row and column.
 var brailleBits = [dotRows][dotColumns]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// asciiLines are the characters of lines where there is nothing but ASCII.
-var asciiLines = [...]rune{step: '.', wall: '#', moved: '/', door: '+'}
+// Lines are these characters where there is nothing but ASCII, and where there are no colours; 0: the
+// dots.
+var (
+	asciiLines = [...]rune{step: '.', wall: '#', moved: '/', door: '+'}
+	plainLines = [...]rune{step: '·', wall: 0, moved: '░', door: '▒'}
+)
 
 // colours are the terminal's, by rank.
-var colours = [...]string{step: "\x1b[2m", wall: "\x1b[0m", moved: "\x1b[36m", door: "\x1b[33m",
-	frog: "\x1b[32m", heading: "\x1b[1;35m", player: "\x1b[1;35m"}
+var colours = [...]string{step: "\x1b[0;2m", wall: "\x1b[0m", moved: "\x1b[0;36m", door: "\x1b[0;33m",
+	frog: "\x1b[0;32m", heading: "\x1b[0;1;35m", player: "\x1b[0;1;35m"}
 
 const plain = "\x1b[0m"
 
@@ -111,23 +116,25 @@ func (c *canvas) rune(at *cell) rune {
 		return ' '
 	case c.ascii:
 		return asciiLines[at.rank]
+	case !c.coloured && plainLines[at.rank] != 0:
+		return plainLines[at.rank]
 	}
 	return 0x2800 + rune(at.dots)
 }
 
-// appendTo writes the picture as text, with the terminal's colours if they are wanted.
-func (c *canvas) appendTo(text []byte, coloured bool) []byte {
+// appendTo writes the picture as text.
+func (c *canvas) appendTo(text []byte) []byte {
 	for row := range c.rows {
 		last := empty
 		for column := range c.columns {
 			at := &c.cells[row*c.columns+column]
-			if coloured && at.rank != empty && at.rank != last {
+			if c.coloured && at.rank != empty && at.rank != last {
 				text = append(text, colours[at.rank]...)
 				last = at.rank
 			}
 			text = utf8.AppendRune(text, c.rune(at))
 		}
-		text = endLine(text, coloured)
+		text = endLine(text, c.coloured)
 	}
 	return text
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
+)
+
+// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2 bad
+// flags.
+func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o bots.Options
+	f := newFlags("bots", "-addr HOST:PORT [flags]", stderr)
+	f.StringVar(&o.Address, "addr", "", "the server's `HOST:PORT`")
+	f.IntVar(&o.Count, "n", 16, fmt.Sprintf("bots, up to %d", bots.CountMost))
+	f.DurationVar(&o.For, "for", time.Minute, "how long they play")
+	f.Float64Var(&o.Loss, "loss", 0, "packets that are lost, in each direction, `percent`")
+	f.DurationVar(&o.Jitter, "jitter", 0, "each packet is late by a draw from 0 to this")
+	f.Float64Var(&o.Duplicate, "dup", 0, "packets that come twice, `percent`")
+	f.Float64Var(&o.Reorder, "reorder", 0,
+		"packets that are held back for two ticks, so that others overtake them, `percent`")
+	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	f.IntVar(&o.Room, "room", -1, "the room to join; -1: any")
+	f.Func("hostile", "attack instead: `kinds` with commas, of "+strings.Join(bots.Kinds(), ", ")+
+		"; or all", func(v string) error { o.Hostile = strings.Split(v, ","); return nil })
+	f.IntVar(&o.Rate, "rate", 1000, "packets a second of each that attacks")
+	f.BoolVar(&o.Remote, "remote", false, "the server may be on another machine")
+	asJSON := f.Bool("json", false, "print one JSON object and nothing else")
+	if code, ok := parseFlags(f, args, o.Check); !ok {
+		return code
+	}
+	debug.SetGCPercent(400) // the bots are as large at the end as at the start
+	result, err := bots.Run(ctx, o)
+	if err == nil {
+		err = printResult(stdout, *asJSON, result, result.Tell)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "frogpond:", err)
+		return 1
+	}
+	return 0
+}

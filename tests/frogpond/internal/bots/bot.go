@@ -1,0 +1,103 @@
+package bots
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
+)
+
+// bot is one that behaves.
+type bot struct {
+	client  *client.Client
+	walker  walker
+	in, out way
+	next    time.Duration        // of its next tick
+	write   func(packet []byte)  // to its socket
+	now     func() time.Duration // since it began
+	read    func(packet []byte)  // from its socket
+	result  Result
+}
+
+// goodbyes are how often a bot says that it leaves, as packets are lost.
+const goodbyes = 3
+
+// newBot is the i-th bot. Their ticks begin one after the other, in the first second.
+func newBot(o *Options, i int, write func(packet []byte), now func() time.Duration) *bot {
+	b := &bot{client: client.New(o.client(i)), write: write, now: now,
+		in: newWay(o.Network, o.Seed, uint64(i)<<2), out: newWay(o.Network, o.Seed, uint64(i)<<2|1),
+		next: time.Second * time.Duration(i) / time.Duration(o.Count)}
+	b.walker.random = rand.New(rand.NewPCG(o.Seed, uint64(i)<<2|2))
+	b.read = func(packet []byte) {
+		b.result.PacketsIn++
+		b.result.BytesIn += uint64(len(packet))
+		b.in.send(packet, b.now())
+	}
+	return b
+}
+
+// behave plays until the context is done or the server closes.
+func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
+	b := newBot(o, i, s.send, func() time.Duration { return time.Since(start) })
+	for ctx.Err() == nil && b.result.Closing == 0 {
+		due := b.step(b.now())
+		if due < b.next { // a packet is to go out; what came is wanted at the tick
+			time.Sleep(due - b.now())
+			continue
+		}
+		if s.wait(min(due-b.now(), time.Second), b.read) != nil { // a second: to see that it is over
+			break
+		}
+	}
+	for range goodbyes {
+		if p := b.client.Leave(); p != nil {
+			b.send(p)
+		}
+	}
+	return b.end()
+}
+
+// step does what is due, and says when the next thing is. Packets that come wait for the next tick,
+// since a client does nothing before.
+func (b *bot) step(now time.Duration) (due time.Duration) {
+	for p, at := b.in.arrive(now); p != nil; p, at = b.in.arrive(now) {
+		b.client.Handle(p, at)
+	}
+	if now >= b.next {
+		b.tick(now)
+	}
+	for p, _ := b.out.arrive(now); p != nil; p, _ = b.out.arrive(now) {
+		b.send(p)
+	}
+	return b.out.next(b.next)
+}
+
+// tick lets the client play one, and says when the next is.
+func (b *bot) tick(now time.Duration) {
+	if p := b.client.Tick(now, b.walker.decide(b.client.View())); p != nil {
+		b.out.send(p, now)
+	}
+	if _, closing := b.client.Closing(); closing {
+		b.result.Closing = 1
+	}
+	b.next = max(b.next+tickTime, b.client.Quiet())
+	if now-b.next > time.Second { // the machine was away
+		b.next = now
+	}
+}
+
+func (b *bot) send(packet []byte) {
+	b.result.PacketsOut++
+	b.result.BytesOut += uint64(len(packet))
+	b.write(packet)
+}
+
+// end is the result, with what the client counted.
+func (b *bot) end() Result {
+	r, c := b.result, &b.client.Counts
+	r.Joined, r.Refused, r.Lost = c.Accepts, c.Refusals, c.Losses
+	r.WrongStates, r.States, r.Stale, r.Baseless = c.WrongStates, c.States, c.Stale, c.Baseless
+	r.RoomsEnded = c.RoomsEnded
+	return r
+}

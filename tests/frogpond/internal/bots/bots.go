@@ -1,0 +1,131 @@
+// Package bots plays a server from afar with many players at once, over a network that is as bad as
+// is wanted, or attacks it.
+//
+// Each bot is a goroutine with a socket of its own: walker.go is what it wants, network.go what
+// happens to its packets, hostile.go what it does when it means no good.
+package bots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
+)
+
+// What nobody may exceed.
+const (
+	CountMost = 8192
+	TimeMost  = 24 * time.Hour
+	rateMost  = 100_000
+)
+
+const tickTime = time.Second / 35
+
+// Options are what bots are told.
+type Options struct {
+	Network
+	Address string
+	Count   int
+	For     time.Duration
+	Seed    uint64
+	Room    int      // -1: any
+	Hostile []string // kinds; none: they behave
+	Rate    int      // packets a second of a bot that floods
+	Remote  bool     // the server needn't be on this machine
+
+	to *net.UDPAddr
+}
+
+// Check says what is out of bounds, and resolves the address.
+func (o *Options) Check() (err error) {
+	if o.to, err = net.ResolveUDPAddr("udp", o.Address); err != nil {
+		return fmt.Errorf("-addr: %w", err)
+	}
+	percent := func(v float64) bool { return v >= 0 && v <= 100 }
+	switch {
+	case !o.to.IP.IsLoopback() && !o.Remote:
+		return fmt.Errorf("-addr %s: isn't this machine; -remote if that is meant", o.Address)
+	case o.Count < 1 || o.Count > CountMost:
+		return fmt.Errorf("-n %d: 1 to %d", o.Count, CountMost)
+	case o.For <= 0 || o.For > TimeMost:
+		return fmt.Errorf("-for %v: up to %v", o.For, TimeMost)
+	case !percent(o.Loss) || !percent(o.Duplicate) || !percent(o.Reorder):
+		return errors.New("-loss, -dup and -reorder: 0 to 100, as percent")
+	case o.Jitter < 0 || o.Jitter > 10*time.Second:
+		return fmt.Errorf("-jitter %v: up to 10s", o.Jitter)
+	case o.Room < -1 || o.Room > 254:
+		return fmt.Errorf("-room %d: 0 to 254, or -1 for any", o.Room)
+	case o.Rate < 1 || o.Rate > rateMost:
+		return fmt.Errorf("-rate %d: 1 to %d", o.Rate, rateMost)
+	}
+	return o.expand()
+}
+
+// expand makes the kinds of hostile bots of "all".
+func (o *Options) expand() error {
+	if slices.Contains(o.Hostile, "all") {
+		o.Hostile = Kinds()
+	}
+	for _, kind := range o.Hostile {
+		if !slices.Contains(Kinds(), kind) {
+			return fmt.Errorf("-hostile %s: there are %v, and all", kind, Kinds())
+		}
+	}
+	return nil
+}
+
+// Run lets bots play, or attack, until their time is over or the context is.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	sockets := make([]*socket, o.Count)
+	defer func() {
+		for _, s := range sockets {
+			if s != nil {
+				s.Close()
+			}
+		}
+	}()
+	for i := range sockets {
+		var err error
+		if sockets[i], err = dial(o.to); err != nil {
+			return nil, fmt.Errorf("bot %d of %d: %w", i+1, o.Count, err)
+		}
+	}
+	ctx, stop := context.WithTimeout(ctx, o.For)
+	defer stop()
+	results := make([]Result, o.Count)
+	var group sync.WaitGroup
+	run, start := behave, time.Now()
+	if len(o.Hostile) > 0 {
+		run = attack
+	}
+	for i, s := range sockets {
+		group.Go(func() { results[i] = run(ctx, &o, s, i, start) })
+	}
+	group.Wait()
+	return o.sum(results), nil
+}
+
+// sum is what all came to.
+func (o *Options) sum(results []Result) *Result {
+	total := Result{Bots: o.Count}
+	if len(o.Hostile) > 0 {
+		total.Sent = map[string]uint64{}
+	}
+	for i := range results {
+		total.add(&results[i])
+	}
+	return &total
+}
+
+// options of the client of a bot.
+func (o *Options) client(i int) client.Options {
+	return client.Options{Name: fmt.Sprintf("bot %d", i), Room: o.Room, Seed: o.Seed<<16 ^ uint64(i)}
+}

@@ -1,0 +1,364 @@
+//go:build linux
+
+package serve
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// A room that panics, or whose tick is full, ends alone: its players are told and come again, and
+// the other room's never miss a tick.
+func TestRoomEnds(t *testing.T) {
+	for _, kind := range []string{"panic", "full"} {
+		t.Run(kind, func(t *testing.T) {
+			records := t.TempDir()
+			s := begin(t, func(o *Options) {
+				require.NoError(t, o.Plant.Set(kind+":1:40"))
+				o.Inputs = records
+			})
+			well := s.joins(client.Options{Name: "well", Room: 0, Seed: 1})
+			ill := s.joins(client.Options{Name: "ill", Room: 1, Seed: 2})
+			s.until("the room ends", ill.with(func(c *client.Client) bool { return c.RoomsEnded == 1 }))
+			s.until("who was in it plays again", ill.saw(120))
+			s.until("the other plays", well.saw(120))
+			assert.Zero(t, well.RoomsEnded+well.Losses+well.WrongStates+ill.WrongStates)
+			well.leave()
+			ill.leave()
+			r := s.end()
+			assert.EqualValues(t, 1, r.Faults)
+			assert.Zero(t, r.Skipped)
+			assert.Contains(t, s.said.String(), "room 1: MAP02 is over at tick 40: ")
+			assert.Equal(t, []string{"MAP01", "MAP03"}, r.Maps, "the next map")
+			files, err := disk.Records(records)
+			require.NoError(t, err)
+			assert.Len(t, files, 3)
+		})
+	}
+}
+
+// Nobody waits for a load: the next map comes into a slot of its own, and who plays goes on in it.
+func TestMapsRotate(t *testing.T) {
+	s := begin(t, func(o *Options) { o.MapTime, o.Rooms = 2*time.Second, 1 })
+	p := s.joins(client.Options{Name: "rotates", Room: -1, Seed: 1})
+	for _, name := range []string{"MAP01", "MAP02", "MAP03"} {
+		s.until(name, p.with(func(c *client.Client) bool { return c.Map() == name && c.View() != nil }))
+	}
+	p.leave()
+	r := s.end()
+	assert.Zero(t, p.WrongStates+p.Losses+p.RoomsEnded)
+	assert.Zero(t, r.Faults+r.Unloaded+r.TimedOut)
+	assert.GreaterOrEqual(t, r.Ticks, uint64(2*70), "and it played all the while")
+}
+
+// A map that doesn't fit its slot isn't played; the one that is goes on until there is another.
+func TestMapTooLarge(t *testing.T) {
+	s := begin(t, func(o *Options) {
+		o.MapTime, o.Rooms, o.Maps, o.Snapshots = time.Second, 1, "MAP11,MAP08,MAP10", o.Rollback+1
+		size := slotFor(t, o, "MAP11", "MAP10", "MAP08")
+		o.Plan = func() (budget.Plan, error) {
+			plan := smallPlan(2)
+			plan.Regions[2].Size = size
+			return plan, nil
+		}
+	})
+	p := s.joins(client.Options{Name: "small", Room: -1, Seed: 1})
+	s.until("MAP10", p.with(func(c *client.Client) bool { return c.Map() == "MAP10" && c.View() != nil }))
+	p.leave()
+	r := s.end()
+	assert.NotZero(t, r.Unloaded)
+	assert.Zero(t, r.Faults+p.Losses+p.WrongStates)
+	assert.Regexp(t, `room 0: MAP08 isn't played: .*region level\b.* is full: .*raise regions\[2\]\.size`, s.said.String())
+}
+
+// A socket that is gone ends the server, with its rooms saved.
+func TestSocketGone(t *testing.T) {
+	dir := t.TempDir()
+	s := begin(t, func(o *Options) {
+		require.NoError(t, o.Plant.Set("socket:0:30"))
+		o.Saves = dir
+	})
+	s.joins(client.Options{Name: "cut off", Room: 0, Seed: 1})
+	<-s.ended
+	require.Error(t, s.err)
+	assert.NotEmpty(t, s.result.Hash)
+	saves, err := disk.OpenSaves(dir, 2)
+	require.NoError(t, err)
+	defer saves.Close()
+	h, _, found, err := saves.Read(0)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.GreaterOrEqual(t, h.Tick, uint32(30))
+}
+
+// A disk that takes nothing ends no game.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"room-00.a", "room-00.b"} {
+		require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
+	}
+	s := begin(t, func(o *Options) { o.Rooms, o.Saves, o.Scores, o.SaveEvery = 1, dir, "/dev/full", 100*time.Millisecond })
+	p := s.joins(client.Options{Name: "plays on", Room: 0, Seed: 1})
+	s.until("it plays", p.saw(100))
+	assert.Zero(t, p.Losses+p.WrongStates)
+	p.leave()
+	s.stop()
+	<-s.ended
+	require.NotNil(t, s.result)
+	assert.NotZero(t, s.result.Lost)
+	assert.Contains(t, s.said.String(), "no space left on device; play goes on")
+}
+
+// Started again, rooms go on from their saves, and who comes again by its name goes on where it was.
+func TestGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	saved := func(o *Options) { o.Saves, o.SaveEvery = dir, 200*time.Millisecond }
+	s := begin(t, saved)
+	p := s.joins(client.Options{Name: "comes again", Room: 1, Seed: 1})
+	s.until("it plays", p.saw(60))
+	s.until("a save", func() bool { return !isEmpty(t, filepath.Join(dir, "room-01.b")) })
+	var at wire.Self
+	p.with(func(c *client.Client) bool { at = c.View().Self; return true })()
+	p.stops()
+	s.o.Drain = 0
+	first := s.end()
+	require.NotZero(t, first.TickCount[1])
+
+	s = begin(t, saved)
+	again := s.joins(client.Options{Name: "comes again", Room: 1, Seed: 2})
+	s.until("it plays", again.saw(1))
+	again.with(func(c *client.Client) bool {
+		assert.Greater(t, c.View().Tick, first.TickCount[1])
+		assert.Less(t, max(abs(c.View().Self.X-at.X), abs(c.View().Self.Y-at.Y))>>16, int32(8*200))
+		return true
+	})()
+	again.stops()
+	second := s.end()
+	assert.Equal(t, first.Hash[0], second.Hash[0], "nobody played there")
+
+	s = begin(t, func(o *Options) { saved(o); o.Maps = "MAP05" })
+	<-s.ended
+	assert.ErrorContains(t, s.err, "MAP0")
+}
+
+func abs(v int32) int32 { return max(v, -v) }
+
+func isEmpty(t *testing.T, name string) bool {
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	return info.Size() == 0
+}
+
+// A client goes on from another address, if it proves who it is.
+func TestReconnect(t *testing.T) {
+	s := begin(t, nil)
+	p := s.joins(client.Options{Name: "roams", Room: 0, Seed: 1})
+	s.until("it plays", p.saw(30))
+	other, err := net.DialUDP("udp", nil, s.address)
+	require.NoError(t, err)
+	p.mu.Lock()
+	p.conn.Close() // what comes there is lost from now on
+	p.conn = other
+	p.mu.Unlock()
+	go p.receive()
+	s.until("it plays from there", p.saw(90))
+	p.leave()
+	r := s.end()
+	assert.EqualValues(t, 1, r.Joined)
+	assert.EqualValues(t, 1, r.Returned)
+	assert.NotZero(t, r.Dropped[wire.BadAddress.String()])
+}
+
+// Who says nothing for five seconds has left.
+func TestTimeOut(t *testing.T) {
+	s := begin(t, func(o *Options) { o.Rooms, o.Players = 1, 1 })
+	p := s.joins(client.Options{Name: "first", Room: -1, Seed: 1})
+	s.until("it plays", p.saw(10))
+	second := s.joins(client.Options{Name: "second", Room: -1, Seed: 2})
+	s.until("it is refused, with numbers", second.with(func(c *client.Client) bool {
+		f := c.Refusal()
+		return f != nil && f.Reason == wire.ServerFull && f.Players == 1 && f.Places == 1 && f.Rooms == 1
+	}))
+	p.stops()
+	s.until("it gets the place", second.saw(10))
+	second.leave()
+	r := s.end()
+	assert.EqualValues(t, 2, r.Joined)
+	assert.EqualValues(t, 1, r.TimedOut)
+	assert.NotZero(t, r.Refused)
+}
+
+// After the signal nobody joins, and who plays is told, and may go on for a while.
+func TestDrain(t *testing.T) {
+	s := begin(t, func(o *Options) { o.Drain = time.Minute })
+	p := s.joins(client.Options{Name: "in", Room: 0, Seed: 1})
+	s.until("it plays", p.saw(10))
+	s.stop()
+	s.until("it is told", p.with(func(c *client.Client) bool {
+		left, closing := c.Closing()
+		return closing && left > 30
+	}))
+	late := s.joins(client.Options{Name: "late", Room: -1, Seed: 2})
+	s.until("it is refused", late.with(func(c *client.Client) bool {
+		f := c.Refusal()
+		return f != nil && f.Reason == wire.ServerCloses
+	}))
+	before := p.States
+	s.until("it plays on", p.saw(before+30))
+	p.leave() // the last one: the server ends at once
+	<-s.ended
+	assert.NoError(t, s.err)
+}
+
+// Another plan is taken when nobody plays; init stays where it is, and the systems and rooms are
+// new. One that can't be had leaves the old one.
+func TestAnotherPlan(t *testing.T) {
+	reload, size := make(chan os.Signal, 1), uint64(0)
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload = 1, reload
+		o.Plan = func() (budget.Plan, error) {
+			plan := smallPlan(2)
+			plan.Regions[1].Size += 2 * size
+			plan.Regions[2].Size -= size
+			size += 64 * budget.KiB
+			if size > 128*budget.KiB {
+				return plan, errors.New("no such plan")
+			}
+			return plan, nil
+		}
+	})
+	p := s.joins(client.Options{Name: "plays", Room: -1, Seed: 1})
+	s.until("it plays", p.saw(10))
+	reload <- os.Interrupt
+	s.until("it plays on", p.saw(60))
+	assert.Equal(t, 1, strings.Count(s.said.String(), "players on"))
+	p.leave()
+	for n := 2; n <= 3; n++ {
+		s.until("it listens again", func() bool { return strings.Count(s.said.String(), "players on") == n })
+		q := s.joins(client.Options{Name: "plays again", Room: -1, Seed: uint64(n)})
+		s.until("it plays", q.saw(10))
+		assert.Zero(t, q.WrongStates)
+		q.leave()
+		reload <- os.Interrupt
+	}
+	s.until("the third plan", func() bool { return strings.Count(s.said.String(), "players on") == 4 })
+	r := s.end()
+	assert.Equal(t, 4, r.Plans)
+	assert.EqualValues(t, 3, r.Joined)
+	assert.Contains(t, s.said.String(), "another plan: no such plan; the old one stays")
+}
+
+// The server says how it is in the shape of Agones' REST SDK, to this machine alone.
+func TestHealth(t *testing.T) {
+	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Minute })
+	url := regexp.MustCompile(`http://[^/]+`).FindString(s.said.String())
+	status := func(path string) (int, string) {
+		answer, err := http.Get(url + path)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text := make([]byte, 4096)
+		n, _ := answer.Body.Read(text)
+		return answer.StatusCode, string(text[:n])
+	}
+	p := s.joins(client.Options{Name: "in", Room: 0, Seed: 1})
+	s.until("it plays", p.saw(10))
+	for _, path := range []string{"/health", "/ready"} {
+		code, _ := status(path)
+		assert.Equal(t, 200, code, path)
+	}
+	_, text := status("/gameserver")
+	assert.Contains(t, text, `"state":"Allocated"`)
+	assert.Contains(t, text, `"players":{"count":1,"capacity":8}`)
+	s.stop()
+	s.until("it isn't ready", func() bool { code, _ := status("/ready"); return code == 503 })
+	code, _ := status("/health")
+	assert.Equal(t, 200, code)
+	p.leave()
+	<-s.ended
+	assert.NoError(t, s.err)
+
+	_, err := Run(t.Context(), func() *Options { o := *s.o; o.Health = "0.0.0.0:0"; return &o }())
+	assert.ErrorContains(t, err, "for this machine alone")
+}
+
+// What the plan has no room for is refused before there is a server, with the key to raise.
+func TestRefusedOptions(t *testing.T) {
+	for want, change := range map[string]func(o *Options){
+		`regions\[2\]\.slots is 3.*raise it to 6`: func(o *Options) { o.Rooms = 5 },
+		`scratch\.workers is 3.*raise it to 5`:    func(o *Options) { o.Workers = 4 },
+		`region systems is full: .*regions\[1\]`:  func(o *Options) { o.Players = 16; small(o, 1, budget.MiB) },
+		`none of the maps fits`:                   func(o *Options) { small(o, 2, 64*budget.KiB) },
+		`needs init, systems, level`:              func(o *Options) { rename(o) },
+	} {
+		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, MapTime: time.Hour,
+			SaveEvery: time.Hour, Say: &said{}}
+		o.WADs, o.Maps, o.Log, o.Workers, o.Snapshots = []string{"builtin"}, "all", os.DevNull, 2, 9
+		o.Plan = func() (budget.Plan, error) { return smallPlan(3), nil }
+		change(o)
+		_, err := Run(t.Context(), o)
+		if assert.Error(t, err, want) {
+			assert.Regexp(t, want, strings.ReplaceAll(err.Error(), "\n", " "))
+		}
+	}
+}
+
+func small(o *Options, region int, size uint64) {
+	o.Plan = func() (budget.Plan, error) {
+		plan := smallPlan(3)
+		plan.Regions[region].Size = size
+		return plan, nil
+	}
+}
+
+func rename(o *Options) {
+	o.Plan = func() (budget.Plan, error) {
+		plan := smallPlan(3)
+		plan.Regions[1].Name = "net"
+		return plan, nil
+	}
+}
+
+// slotFor is the size of a slot that two maps fit in and a third doesn't.
+func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
+	size := func(name string) uint64 {
+		plan := smallPlan(1)
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		defer b.Close()
+		s := &Server{o: o, b: b, began: time.Now()}
+		s.game, err = game.Open(t.Context(), o.Options, b)
+		require.NoError(t, err)
+		l := &loader{s: s, crew: game.Alone(b, 0), slots: b.Slots("level")}
+		for _, m := range s.game.Maps {
+			if m.Name == name {
+				r := &room{s: s}
+				p, err := l.load(r, m, 0, nil)
+				require.NoError(t, err)
+				used := p.region.Report().LoadPeak
+				require.NoError(t, p.region.Release(t.Context()))
+				return used
+			}
+		}
+		t.Fatal(name)
+		return 0
+	}
+	fits := (max(size(fit1), size(fit2)) + 65535) &^ 65535
+	require.Greater(t, size(larger), fits, "choose other maps")
+	return fits
+}

@@ -1,0 +1,142 @@
+// Package watch shows a room in a terminal: the lines of its map, and who is in it.
+package watch
+
+import (
+	"fmt"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// Picture draws a map and what a view shows of it.
+type Picture struct {
+	ASCII, Coloured bool
+
+	canvas  canvas
+	charts  *Charts
+	view    *wire.View
+	divisor int // units of a dot
+	left    int // dots beside the map
+	top     int
+	moved   map[uint16]bool // sectors that aren't as they were loaded
+}
+
+// Draw appends a picture of so many columns and rows to a text. The last row says what there is. A
+// view may be nil, and charts without a level.
+func (p *Picture) Draw(text []byte, columns, rows int, charts *Charts, v *wire.View, say string) []byte {
+	p.canvas.ascii, p.canvas.coloured, p.charts, p.view = p.ASCII, p.Coloured, charts, v
+	p.canvas.resize(max(columns, 8), max(rows-1, 4))
+	p.canvas.clear()
+	if charts.level != nil {
+		p.fit()
+		p.findMoved()
+		p.lines()
+		if v != nil {
+			p.things()
+		}
+	}
+	text = p.canvas.appendTo(text)
+	if letters := []rune(say); len(letters) > columns {
+		say = string(letters[:columns])
+	}
+	text = append(text, say...)
+	if p.Coloured {
+		text = append(text, "\x1b[K"...)
+	}
+	return text
+}
+
+// fit chooses the scale at which the map fits, and puts it into the middle.
+func (p *Picture) fit() {
+	l := p.charts.level
+	width, height := int(l.Max.X-l.Min.X)>>doom.UnitBits, int(l.Max.Y-l.Min.Y)>>doom.UnitBits
+	columns, rows := p.canvas.columns*dotColumns-1, p.canvas.rows*dotRows-1
+	p.divisor = max(1, (width+columns-1)/columns, (height+rows-1)/rows)
+	p.left = (columns - width/p.divisor) / 2
+	p.top = (rows - height/p.divisor) / 2
+}
+
+// dot is where a place in units is drawn; north is up.
+func (p *Picture) dot(x, y int) (column, row int) {
+	l := p.charts.level
+	return p.left + (x-int(l.Min.X>>doom.UnitBits))/p.divisor,
+		p.top + (int(l.Max.Y>>doom.UnitBits)-y)/p.divisor
+}
+
+func (p *Picture) findMoved() {
+	if p.moved == nil {
+		p.moved = map[uint16]bool{}
+	}
+	clear(p.moved)
+	if p.view == nil {
+		return
+	}
+	for _, t := range p.view.Shown() {
+		if t.Kind == game.SeenSector {
+			p.moved[t.Number] = true
+		}
+	}
+}
+
+// lines draws those of the map.
+func (p *Picture) lines() {
+	c := p.charts
+	for i := range c.level.Lines {
+		n := &c.level.Lines[i]
+		r := c.ranks[i]
+		if len(p.moved) > 0 && r != wall && (p.moved[c.front(n)] || p.moved[c.back(n)]) {
+			r = moved
+		}
+		x, y := p.dot(int(n.X), int(n.Y))
+		x2, y2 := p.dot(int(n.X+n.DX), int(n.Y+n.DY))
+		p.canvas.line(x, y, x2, y2, r)
+	}
+}
+
+// What headings look like, by eighths of the compass.
+var (
+	arrows      = [8]rune{'→', '↗', '↑', '↖', '←', '↙', '↓', '↘'}
+	asciiArrows = [8]rune{'>', '/', '^', '\\', '<', '/', 'v', '\\'}
+)
+
+// beside is in which cell a player's heading stands.
+var beside = [8][2]int{{1, 0}, {1, -1}, {0, -1}, {-1, -1}, {-1, 0}, {-1, 1}, {0, 1}, {1, 1}}
+
+// things draws frogs and players.
+func (p *Picture) things() {
+	frogLetter, heads := '•', &arrows
+	if p.ASCII {
+		frogLetter, heads = 'o', &asciiArrows
+	}
+	for _, t := range p.view.Shown() {
+		x, y := p.dot(int(t.X), int(t.Y))
+		switch t.Kind {
+		case game.SeenFrog:
+			p.canvas.put(x, y, frogLetter, frog)
+		case game.SeenPlayer:
+			eighth := (t.Heading&15 + 1) / 2 % 8
+			to := beside[eighth]
+			p.canvas.put(x+to[0]*dotColumns, y+to[1]*dotRows, heads[eighth], heading)
+			p.canvas.put(x, y, letterOf(t.Number), player)
+		}
+	}
+}
+
+// letterOf is a player's number as one letter: 0 to 9, then a to z.
+func letterOf(number uint16) rune {
+	if number < 36 {
+		return rune("0123456789abcdefghijklmnopqrstuvwxyz"[number])
+	}
+	return '*'
+}
+
+// Figures say what a view shows.
+func Figures(v *wire.View) string {
+	counts := [4]int{}
+	for _, t := range v.Shown() {
+		counts[t.Kind&3]++
+	}
+	return fmt.Sprintf("tick %d: %d players, %d frogs of %d, %d sectors moved", v.Tick,
+		counts[game.SeenPlayer], counts[game.SeenFrog], v.Self.Frogs, counts[game.SeenSector])
+}

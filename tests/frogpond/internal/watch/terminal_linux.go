@@ -1,0 +1,19 @@
+package watch
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminalSize is that of the terminal that a file is, if it is one.
+func terminalSize(file *os.File) (columns, rows int, terminal bool) {
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 80, 24, false
+	}
+	if size.Col == 0 || size.Row == 0 {
+		return 80, 24, true
+	}
+	return int(size.Col), int(size.Row), true
+}

@@ -1,0 +1,139 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/client/clienttest"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write the recorded pictures anew")
+
+func openCharts(t *testing.T, wads ...string) *Charts {
+	c, err := OpenCharts(t.Context(), wads, 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+// scene is a view with something of everything.
+func scene() *wire.View {
+	v := &wire.View{Tick: 350, Count: 5, Self: wire.Self{Frogs: 9}}
+	copy(v.Things[:], []wire.Thing{
+		{Kind: game.SeenPlayer, Number: 3, X: 100, Y: 100, Heading: 4},
+		{Kind: game.SeenPlayer, Number: 12, X: 900, Y: 300, Heading: 9},
+		{Kind: game.SeenFrog, Number: 0, X: 300, Y: 60},
+		{Kind: game.SeenFrog, Number: 7, X: 30000, Y: -30000}, // nowhere
+		{Kind: game.SeenSector, Number: 1, X: 0, Y: 100},
+	})
+	return v
+}
+
+func TestPicture(t *testing.T) {
+	c := openCharts(t, doom.Builtin)
+	require.NoError(t, c.Load(t.Context(), "MAP01"))
+	var all []byte
+	for _, p := range []Picture{{ASCII: true}, {}, {Coloured: true}} {
+		v := scene()
+		all = append(p.Draw(all, 64, 18, c, v, Figures(v)), '\n')
+	}
+	const file = "testdata/pictures.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(file, all, 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(all))
+}
+
+// Whatever the size, each line has it, and nothing is drawn beyond the edges.
+func TestPictureHasItsSize(t *testing.T) {
+	c := openCharts(t, doom.Builtin)
+	for _, name := range []string{"", "MAP01", "MAP12"} {
+		if name != "" {
+			require.NoError(t, c.Load(t.Context(), name))
+		}
+		p := Picture{}
+		for _, size := range [][2]int{{80, 24}, {8, 5}, {300, 90}, {20, 60}} {
+			text := string(p.Draw(nil, size[0], size[1], c, scene(), strings.Repeat("é", 400)))
+			lines := strings.Split(text, "\n")
+			require.Len(t, lines, size[1])
+			for _, line := range lines {
+				assert.Equal(t, size[0], utf8.RuneCountInString(line))
+			}
+		}
+	}
+}
+
+// Every map that there is fits into the small budget, one after the other; one that isn't there is
+// an error, and shows nothing.
+func TestCharts(t *testing.T) {
+	for _, wads := range [][]string{{doom.Builtin}, doom.InstalledWADs()} {
+		c := openCharts(t, wads...)
+		for i := range c.maps {
+			require.NoError(t, c.Load(t.Context(), c.maps[i].Name))
+			require.NotEmpty(t, c.ranks)
+		}
+		require.ErrorContains(t, c.Load(t.Context(), "E9M9"), "E9M9")
+		assert.Nil(t, c.level)
+	}
+}
+
+func TestDoorsAreMarked(t *testing.T) {
+	if doom.InstalledWADs()[0] == doom.Builtin {
+		if os.Getenv("REQUIRE_ALL") != "" {
+			t.Fatal("REQUIRE_ALL is set, and Freedoom is not installed (package freedoom)")
+		}
+		t.Skip("Freedoom is not installed (package freedoom); the built-in maps have no doors")
+	}
+	c := openCharts(t, doom.InstalledWADs()...)
+	require.NoError(t, c.Load(t.Context(), "E1M1"))
+	counts := map[rank]int{}
+	for _, r := range c.ranks {
+		counts[r]++
+	}
+	assert.Greater(t, counts[door], 4)
+	assert.Greater(t, counts[wall], counts[door])
+	assert.Greater(t, counts[step], counts[door])
+}
+
+func TestWatch(t *testing.T) {
+	_, address := clienttest.Listen(t, 4)
+	o := Options{Address: address, Room: -1, Name: "owl", WADs: []string{doom.Builtin}, Seed: 1,
+		For: time.Minute, Once: true, ASCII: true}
+	var out bytes.Buffer
+	require.NoError(t, Run(t.Context(), o, &out))
+	assert.Contains(t, out.String(), "room 0, MAP01, tick ")
+	assert.Equal(t, 24, strings.Count(out.String(), "\n"))
+	o.Once, o.For = false, time.Second // on a pipe one picture follows the other
+	out.Reset()
+	require.NoError(t, Run(t.Context(), o, &out))
+	pictures := strings.Count(out.String(), "room 0")
+	assert.GreaterOrEqual(t, pictures, 2)
+	assert.LessOrEqual(t, pictures, 11)
+}
+
+// Who sees nothing is told why.
+func TestWatchFails(t *testing.T) {
+	_, full := clienttest.Listen(t, 0)
+	o := Options{Address: full, WADs: []string{doom.Builtin}, For: time.Second}
+	assert.ErrorContains(t, Run(t.Context(), o, &bytes.Buffer{}), "server full")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	o.Address, o.For = "127.0.0.1:1", time.Minute
+	assert.ErrorContains(t, Run(ctx, o, &bytes.Buffer{}), "nothing was heard")
+	o.WADs = []string{"absent.wad"}
+	assert.ErrorContains(t, Run(t.Context(), o, &bytes.Buffer{}), "absent.wad")
+}
