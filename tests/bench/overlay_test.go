@@ -47,12 +47,12 @@ func twinGoesBack(t *testing.T, programs map[string]string) {
 // twinServes: from the records of its server, where inputs came late, upfront comes to the same
 // states. How many come late is the machine's to say: it plays longer until some did.
 func twinServes(t *testing.T, folder string, programs map[string]string) {
-	d := &duel{folder: folder, ours: programs[library], rooms: 2, time: 2 * time.Second,
-		network: []string{"-loss", "5", "-jitter", "250ms"}}
+	d := &duel{folder: folder, ours: programs[library], twin: programs[byHand], memory: "256MiB",
+		rooms: 2, time: 2 * time.Second, network: []string{"-loss", "5", "-jitter", "250ms"}}
 	said := served{}
 	for said.figure("resimulated_ticks") == 0 && d.time < time.Minute {
 		var err error
-		said, err = d.playTwin(programs[byHand], served{"budget_bytes": 256e6})
+		said, err = d.playTwin()
 		if err != nil && !errors.Is(err, errFew) {
 			t.Fatal(err)
 		}

@@ -63,29 +63,20 @@ func measureP(h *harness) (list []series, err error) {
 	}
 	defer os.RemoveAll(folder)
 	d := &duel{folder: folder, rooms: h.serveRooms, time: h.serveTime, network: []string{"-loss", "2", "-jitter", "50ms"}}
-	if d.ours, err = buildPond(folder, library); err != nil {
-		return nil, err
-	}
-	twin, err := buildPond(folder, byHand)
-	if err != nil {
+	if err := d.build(); err != nil {
 		return nil, err
 	}
 	for _, f := range figuresP {
 		list = append(list, newSeries("P "+f.name, f.unit, library), newSeries("P "+f.name, f.unit, byHand))
 	}
-	for range turnsP {
-		ours, err := d.play(d.ours)
+	for turn := range turnsP {
+		both, err := d.turn(turn%2 == 1)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", library, err)
-		}
-		theirs, err := d.playTwin(twin, ours)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", byHand, err)
+			return nil, err
 		}
 		for i, f := range figuresP {
-			for k, said := range []served{ours, theirs} {
-				x := &list[2*i+k]
-				x.values = append(x.values, said.figure(f.key)/f.by)
+			for k, said := range both {
+				list[2*i+k].values = append(list[2*i+k].values, said.figure(f.key)/f.by)
 			}
 		}
 	}
@@ -97,10 +88,39 @@ func measureP(h *harness) (list []series, err error) {
 
 // duel is a server and its twin, which serve the same bots in turn.
 type duel struct {
-	folder, ours string // a program: the twin has no other bots
-	rooms        int
-	time         time.Duration
-	network      []string // flags of the bots
+	folder     string
+	ours, twin string // programs
+	memory     string // that upfront's server has, and the twin may have
+	rooms      int
+	time       time.Duration
+	network    []string // flags of the bots, which are upfront's
+}
+
+func (d *duel) build() (err error) {
+	if d.ours, err = buildPond(d.folder, library); err != nil {
+		return err
+	}
+	d.twin, err = buildPond(d.folder, byHand)
+	return err
+}
+
+// turn plays with either, upfront's server first or last. In the first turn it is first.
+func (d *duel) turn(last bool) (both [2]served, err error) {
+	if last {
+		if both[1], err = d.playTwin(); err != nil {
+			return both, fmt.Errorf("%s: %w", byHand, err)
+		}
+	}
+	if both[0], err = d.play(d.ours); err != nil {
+		return both, fmt.Errorf("%s: %w", library, err)
+	}
+	d.memory = fmt.Sprintf("%.0f", both[0].figure("budget_bytes")+both[0].figure("go_share_bytes"))
+	if !last {
+		if both[1], err = d.playTwin(); err != nil {
+			return both, fmt.Errorf("%s: %w", byHand, err)
+		}
+	}
+	return both, nil
 }
 
 // served is what a server said at its end.
@@ -113,7 +133,7 @@ func (s served) figure(key string) float64 {
 
 // playTwin gives the twin as much memory as upfront's server had. Its budget has what nobody touches,
 // which isn't resident.
-func (d *duel) playTwin(program string, ours served) (served, error) {
+func (d *duel) playTwin() (served, error) {
 	text, err := os.ReadFile(filepath.Join("..", "frogpond", "serve.json"))
 	if err != nil {
 		return nil, err
@@ -133,8 +153,7 @@ func (d *duel) playTwin(program string, ours served) (served, error) {
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		return nil, err
 	}
-	memory := ours.figure("budget_bytes") + ours.figure("go_share_bytes")
-	return d.play(program, fmt.Sprintf("GOMEMLIMIT=%.0f", memory), "GOGC=100", name)
+	return d.play(d.twin, "GOMEMLIMIT="+d.memory, "GOGC=100", name)
 }
 
 // play has bots play with a server, and looks at what both say. The last of more is a plan, what is
