@@ -12,7 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// careful is whether play uses slices and chunks again, as careful Go does, or makes new ones each time.
+// careful is whether play uses slices and chunks again, as careful Go does, or makes new ones each
+// time.
 const careful = false
 
 // Maker makes things of a type.

@@ -75,7 +75,8 @@ func (p Pool[T]) Put(x *T) {
 
 func (p Pool[T]) Index(x *T) int {
 	if careful {
-		return int((uintptr(unsafe.Pointer(x)) - uintptr(unsafe.Pointer(&p.values[0]))) / unsafe.Sizeof(*x))
+		first := uintptr(unsafe.Pointer(&p.values[0]))
+		return int((uintptr(unsafe.Pointer(x)) - first) / unsafe.Sizeof(*x))
 	}
 	return p.index[x]
 }
@@ -85,10 +86,13 @@ func (p Pool[T]) Cap() int    { return len(p.chunks) }
 func (p Pool[T]) Live() int   { return len(p.chunks) - len(p.free) }
 func (p Pool[T]) Peak() int   { return p.peak }
 
-// HandlePool has a handle for each value: its place, and how many values were there before it and with it.
+// HandlePool has a handle for each value: its place, and how many values were there before it and
+// with it.
 type HandlePool[T any] struct{ pool Pool[T] }
 
-func (m Maker[T]) HandlePool(s scope.Scope, n int) HandlePool[T] { return HandlePool[T]{m.Pool(s, n)} }
+func (m Maker[T]) HandlePool(s scope.Scope, n int) HandlePool[T] {
+	return HandlePool[T]{m.Pool(s, n)}
+}
 
 func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 	x := p.pool.Get()

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring is the last snapshots of a state: of its parts on the Go heap, and of the rest in the ring of
-// what lies in the budget everywhere.
+// Ring is the last snapshots of a state: of its parts on the Go heap, and in the ring of the budget
+// of what lies there everywhere.
 type Ring struct {
 	*save.Ring
 	state *State

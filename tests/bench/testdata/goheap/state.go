@@ -20,8 +20,8 @@ type State struct {
 	parts []part
 }
 
-// part is a slice or a pool of a state. It keeps a copy for each place of a ring, and uses its memory
-// again.
+// part is a slice or a pool of a state. It keeps a copy for each place of a ring, whose memory is
+// used again.
 type part interface {
 	keep(places int)
 	take(place int)
@@ -152,7 +152,8 @@ type poolCopy[T any] struct {
 func (p *poolPart[T]) keep(places int) {
 	n := len(p.chunks)
 	for range places {
-		p.copies = append(p.copies, poolCopy[T]{make([]T, n), make([]bool, n), make([]int, n), make([]int, 0, n)})
+		p.copies = append(p.copies, poolCopy[T]{values: make([]T, n), live: make([]bool, n),
+			put: make([]int, n), free: make([]int, 0, n)})
 	}
 }
 
