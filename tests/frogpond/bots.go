@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/bots"
 )
 
-// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2 bad
-// flags.
+// botsCommand plays from afar, in a process of its own. The exit code: 0 is well, 1 a failure, 2
+// bad flags.
 func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o bots.Options
 	f := newFlags("bots", "-addr HOST:PORT [flags]", stderr)
@@ -25,6 +25,7 @@ func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	f.Float64Var(&o.Reorder, "reorder", 0,
 		"packets that are held back for two ticks, so that others overtake them, `percent`")
 	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
+	f.IntVar(&o.Every, "every", 2, "`ticks` from one packet of inputs to the next")
 	f.IntVar(&o.Room, "room", -1, "the room to join; -1: any")
 	f.Func("hostile", "attack instead: `kinds` with commas, of "+strings.Join(bots.Kinds(), ", ")+
 		"; or all", func(v string) error { o.Hostile = strings.Split(v, ","); return nil })

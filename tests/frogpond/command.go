@@ -75,8 +75,8 @@ func parseOne(f *flag.FlagSet, args []string, what string) (arg string, code int
 	return rest[0], 0, true
 }
 
-// parseFlags takes flags, no argument among them, and checks them. ok is false where the program ends
-// with that code: why is printed.
+// parseFlags takes flags, no argument among them, and checks them. ok is false where the program
+// ends with that code: why is printed.
 func parseFlags(f *flag.FlagSet, args []string, check func() error) (code int, ok bool) {
 	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {

@@ -1,6 +1,6 @@
-// Command frogpond is the inside of a game server, without graphics and, so far, without a network:
-// seeded players walk the levels of Doom-format WAD files, and frogs appear around them, all within
-// one fixed budget. It is the template for a server of your own: this file is the life of the
+// Command frogpond is a game server without graphics: players walk the levels of Doom-format WAD
+// files, and frogs appear around them, all within one fixed budget. It plays by itself, with seeded
+// players; or, as `frogpond serve`, with who comes over UDP. README.md says what else it does. It is the template for a server of your own: this file is the life of the
 // memory. The files beside it are what the program takes and says; internal/game is the play, and
 // internal/doom what reads a map. Who copies the folder replaces the path of their imports.
 //
@@ -45,6 +45,7 @@ func stopAtSignal(stop context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, ends...)
+	time.Sleep(time.Nanosecond) // its timer is made now
 	<-signals
 	stop()
 	time.Sleep(300 * time.Millisecond)

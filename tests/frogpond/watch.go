@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/watch"
 )
 
-// watchCommand shows a room of a server in the terminal. The exit code: 0 is well, 1 a failure, 2 bad
-// flags.
+// watchCommand shows a room of a server in the terminal. The exit code: 0 is well, 1 a failure,
+// 2 bad flags.
 func watchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o watch.Options
 	f := newFlags("watch", "-addr HOST:PORT [flags]", stderr)

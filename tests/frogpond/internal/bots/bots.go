@@ -33,6 +33,7 @@ type Options struct {
 	Count   int
 	For     time.Duration
 	Seed    uint64
+	Every   int      // ticks from one packet of inputs to the next
 	Room    int      // -1: any
 	Hostile []string // kinds; none: they behave
 	Rate    int      // packets a second of a bot that floods
@@ -52,6 +53,8 @@ func (o *Options) Check() (err error) {
 		return fmt.Errorf("-addr %s: isn't this machine; -remote if that is meant", o.Address)
 	case o.Count < 1 || o.Count > CountMost:
 		return fmt.Errorf("-n %d: 1 to %d", o.Count, CountMost)
+	case o.Every < 0 || o.Every > 8:
+		return fmt.Errorf("-every %d: 1 to 8", o.Every)
 	case o.For <= 0 || o.For > TimeMost:
 		return fmt.Errorf("-for %v: up to %v", o.For, TimeMost)
 	case !percent(o.Loss) || !percent(o.Duplicate) || !percent(o.Reorder):
@@ -127,5 +130,6 @@ func (o *Options) sum(results []Result) *Result {
 
 // options of the client of a bot.
 func (o *Options) client(i int) client.Options {
-	return client.Options{Name: fmt.Sprintf("bot %d", i), Room: o.Room, Seed: o.Seed<<16 ^ uint64(i)}
+	return client.Options{Name: fmt.Sprintf("bot %d", i), Room: o.Room, Every: o.Every,
+		Seed: o.Seed<<16 ^ uint64(i)}
 }

@@ -58,7 +58,8 @@ func Kinds() []string { return []string{"flood", "forge", "replay", "garbage", "
 // newAttacker is the i-th; they take turns among the kinds.
 func newAttacker(o *Options, i int, write func(packet []byte)) *attacker {
 	n := len(o.Hostile)
-	return &attacker{kind: o.Hostile[i%n], number: i / n, client: client.New(o.client(i)), write: write,
+	return &attacker{kind: o.Hostile[i%n], number: i / n, write: write,
+		client: client.New(o.client(i)),
 		random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<2|3)), honest: map[wire.Nonce]time.Duration{}}
 }
 
@@ -158,8 +159,8 @@ func (a *attacker) fill(b []byte) {
 	}
 }
 
-// forge changes a bit of a cookie, or answers it in another's name, and says things in sessions that
-// aren't its own.
+// forge changes a bit of a cookie, or answers it in another's name, and says things in sessions
+// that aren't its own.
 func (a *attacker) forge() []byte {
 	switch turn := a.random.IntN(64); {
 	case turn == 0 || a.came == 0:
@@ -187,7 +188,8 @@ func (a *attacker) replay() []byte {
 		a.tick = a.now + tickTime
 		if p := a.client.Tick(a.now, wire.Input{}); p != nil {
 			kept := &a.kept[a.keeps%keptMost]
-			if a.keeps < keptMost/2 || a.keeps%keptMost >= keptMost/2 { // the first ones, with the Join, stay
+			// The first ones, with the Join, stay.
+			if a.keeps < keptMost/2 || a.keeps%keptMost >= keptMost/2 {
 				*kept = append((*kept)[:0], p...)
 			}
 			a.keeps++

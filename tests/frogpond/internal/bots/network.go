@@ -69,8 +69,8 @@ func (w *way) next(later time.Duration) time.Duration {
 	return later
 }
 
-// arrive gives the packet that is due first, if one is due by now. Its bytes are good until the next
-// one is sent.
+// arrive gives the packet that is due first, if one is due by now. Its bytes are good until the
+// next one is sent.
 func (w *way) arrive(now time.Duration) (bytes []byte, at time.Duration) {
 	first := -1
 	for i := range w.flying {

@@ -85,7 +85,8 @@ func TestNetworkIsItsSeed(t *testing.T) {
 }
 
 func TestNetworkAllocatesNothing(t *testing.T) {
-	w, packet, now := newWay(Network{Jitter: 4 * tickTime, Duplicate: 50}, 1, 0), make([]byte, 1200), time.Duration(0)
+	w := newWay(Network{Jitter: 4 * tickTime, Duplicate: 50}, 1, 0)
+	packet, now := make([]byte, 1200), time.Duration(0)
 	step := func() {
 		w.send(packet, now)
 		for p, _ := w.arrive(now); p != nil; p, _ = w.arrive(now) {

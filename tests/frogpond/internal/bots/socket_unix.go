@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// socket is a bot's. What comes is taken when the bot wakes for its tick: with thousands of bots there
-// is no time to wake for each packet. So it sleeps, and then reads what is there, which allocates
-// nothing; a deadline that passes would allocate an error.
+// socket is a bot's. What comes is taken when the bot wakes for its tick: with thousands of bots
+// there is no time to wake for each packet. So it sleeps, and then reads what is there, which
+// allocates nothing; a deadline that passes would allocate an error.
 type socket struct {
 	*net.UDPConn
 	raw    syscall.RawConn

@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
 
-// walker decides what a bot wants. It knows no map, only what the server shows: so it walks straight
-// on, turns where it doesn't get on, and runs after frogs.
+// walker decides what a bot wants. It knows no map, only what the server shows: so it walks
+// straight on, turns where it doesn't get on, and runs after frogs.
 type walker struct {
 	random  *rand.Rand
 	heading uint32

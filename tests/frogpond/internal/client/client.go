@@ -36,10 +36,11 @@ func (p Phase) String() string {
 
 // How long a client waits.
 const (
-	Timeout    = 5 * time.Second        // without a valid packet, it is lost
-	askAgain   = 500 * time.Millisecond // what wasn't answered is asked again; later each time
-	knockAgain = time.Second            // after a refusal, at least
-	joinsMost  = 3                      // that aren't answered; then it begins anew
+	Timeout    = 5 * time.Second         // without a valid packet, it is lost
+	silence    = 1500 * time.Millisecond // and it asks whether it is known where it is now
+	askAgain   = 500 * time.Millisecond  // what wasn't answered is asked again; later each time
+	knockAgain = time.Second             // after a refusal, at least
+	joinsMost  = 3                       // that aren't answered; then it begins anew
 )
 
 // Options are what a client is told.
@@ -49,6 +50,7 @@ type Options struct {
 	Watch      bool
 	Seed       uint64 // of its nonces
 	Redundancy int    // inputs in a packet, so that a lost one does no harm; 0: 4
+	Every      int    // ticks from one packet to the next; 0: 1
 }
 
 // Client is one player's side.
@@ -61,6 +63,7 @@ type Client struct {
 	session session
 	clock   clock
 	views   views
+	ticks   int    // in play
 	packet  []byte // the last one that was made
 	mac     wire.Mac
 	refusal wire.RefusePacket
@@ -100,11 +103,13 @@ type level struct {
 
 // New is a client that is about to join.
 func New(o Options) *Client {
-	c := &Client{options: o, random: rand.New(rand.NewPCG(o.Seed, 0xc11e)), name: wire.MakeName(o.Name),
+	c := &Client{options: o, name: wire.MakeName(o.Name),
+		random: rand.New(rand.NewPCG(o.Seed, 0xc11e)),
 		packet: make([]byte, 0, wire.PacketMost)}
 	if c.options.Redundancy == 0 {
 		c.options.Redundancy = 4
 	}
+	c.options.Every = max(c.options.Every, 1)
 	c.options.Redundancy = min(c.options.Redundancy, wire.InputsMost)
 	return c
 }
@@ -146,12 +151,15 @@ func (c *Client) Tick(now time.Duration, in wire.Input) []byte {
 	if c.phase == Left {
 		return nil
 	}
-	if c.phase != Playing || c.wantsLevel() {
+	if c.phase != Playing || c.wantsLevel() || now-c.session.heard >= silence {
 		if p := c.question(now); p != nil || c.phase != Playing {
 			return p
 		}
 	}
 	c.clock.advance(in)
+	if c.ticks++; c.ticks%c.options.Every != 0 {
+		return nil
+	}
 	return c.say()
 }
 

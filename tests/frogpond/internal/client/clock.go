@@ -6,8 +6,8 @@ import (
 )
 
 // clock is which tick a client's inputs are for. It runs ahead of the server, so that an input is
-// there when its tick is played: far enough for the way and what it varies by, and no further, as
-// the player would feel it. The server says with each state how early the newest input came.
+// mostly there when its tick is played, and no further, as the player would feel it: the few that
+// come late the server plays again. It says with each state how early the newest input came.
 type clock struct {
 	tick   uint32                      // of the newest input
 	first  uint32                      // of the oldest that is kept
@@ -25,8 +25,9 @@ const (
 	leadMost    = 48 // then server and client have lost each other
 	sampleCount = 32 // states, until it judges
 	settleCount = 40 // states, after a shift
-	earlyLeast  = 2  // ticks that inputs come early in the worst case, after a shift
-	earlyMost   = 4  // and before one
+	latest      = -1 // ticks that inputs come early in the worst case, after a shift
+	earlyMost   = 1  // and before one
+	lateMost    = -3 // and where the shift doesn't wait for more samples
 )
 
 // start begins anew: the server was at a tick, and the inputs are to be so far ahead.
@@ -71,7 +72,8 @@ func (c *clock) newest(list []wire.Input) (n int) {
 
 // hear takes from a state how early the newest input came.
 func (c *clock) hear(v *wire.View) {
-	if c.lead = c.tick - v.Tick; c.lead > leadMost { // or behind the server, which is a large number
+	c.lead = c.tick - v.Tick
+	if lead := int32(c.lead); lead > leadMost || lead < lateMost {
 		c.start(v.Tick, firstLead)
 	}
 	if c.settle > 0 {
@@ -85,11 +87,11 @@ func (c *clock) hear(v *wire.View) {
 		c.least = int(v.Early)
 	}
 	switch {
-	case c.least < 0: // at once: they are late
-		c.adjust(earlyLeast - c.least)
+	case c.least < lateMost:
+		c.adjust(latest - c.least)
 	case c.samples < sampleCount:
-	case c.least > earlyMost:
-		c.adjust(earlyLeast - c.least)
+	case c.least > earlyMost || c.least < latest:
+		c.adjust(latest - c.least)
 	default:
 		c.samples = 0
 	}

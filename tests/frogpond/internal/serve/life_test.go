@@ -152,9 +152,10 @@ func TestGoesOn(t *testing.T) {
 	second := s.end()
 	assert.Equal(t, first.Hash[0], second.Hash[0], "nobody played there")
 
-	s = begin(t, func(o *Options) { saved(o); o.Maps = "MAP05" })
-	<-s.ended
-	assert.ErrorContains(t, s.err, "MAP0")
+	other := *s.o
+	other.Maps = "MAP05"
+	_, err := Run(t.Context(), &other)
+	assert.ErrorContains(t, err, "room 0: its save is of MAP01, which isn't among the maps")
 }
 
 func abs(v int32) int32 { return max(v, -v) }
@@ -176,8 +177,9 @@ func TestReconnect(t *testing.T) {
 	p.conn.Close() // what comes there is lost from now on
 	p.conn = other
 	p.mu.Unlock()
-	go p.receive()
-	s.until("it plays from there", p.saw(90))
+	go p.receive() // a second later the client asks whether it is known there
+	s.until("it plays from there", p.saw(120))
+	assert.Zero(t, p.Losses)
 	p.leave()
 	r := s.end()
 	assert.EqualValues(t, 1, r.Joined)
@@ -306,7 +308,7 @@ func TestRefusedOptions(t *testing.T) {
 		`none of the maps fits`:                   func(o *Options) { small(o, 2, 64*budget.KiB) },
 		`needs init, systems, level`:              func(o *Options) { rename(o) },
 	} {
-		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, MapTime: time.Hour,
+		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1, MapTime: time.Hour,
 			SaveEvery: time.Hour, Say: &said{}}
 		o.WADs, o.Maps, o.Log, o.Workers, o.Snapshots = []string{"builtin"}, "all", os.DevNull, 2, 9
 		o.Plan = func() (budget.Plan, error) { return smallPlan(3), nil }

@@ -67,7 +67,7 @@ var listens = regexp.MustCompile(`players on ([^;]+);`)
 // begin starts a server of built-in maps.
 func begin(t *testing.T, change func(o *Options)) *server {
 	t.Helper()
-	o := &Options{Address: "127.0.0.1:0", Buffer: 1 << 20, Rooms: 2, Players: 4, Rollback: 8, Bytes: 480,
+	o := &Options{Address: "127.0.0.1:0", Buffer: 1 << 20, Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
 		MapTime: time.Hour, SaveEvery: time.Hour}
 	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1, Workers: 2}
 	o.Plan = func() (budget.Plan, error) { return smallPlan(o.Rooms + 1), nil }
@@ -233,4 +233,24 @@ func TestPlay(t *testing.T) {
 	assert.Zero(t, r.Refused+r.TimedOut+r.Faults+r.Lost+r.Unrecorded)
 	assert.NotZero(t, r.Ticks)
 	assert.Len(t, r.Hash, 2)
+}
+
+// One socket serves IPv4 and, where there is one, IPv6.
+func TestAddresses(t *testing.T) {
+	if c, err := net.ListenPacket("udp", "[::1]:0"); err != nil {
+		t.Skip("no IPv6 here: ", err)
+	} else {
+		c.Close()
+	}
+	s := begin(t, func(o *Options) { o.Address = ":0" })
+	port := s.address.Port
+	for i, ip := range []string{"127.0.0.1", "::1"} {
+		s.address = &net.UDPAddr{IP: net.ParseIP(ip), Port: port}
+		p := s.joins(client.Options{Name: ip, Room: i, Seed: uint64(i + 1)})
+		s.until(ip+" plays", p.saw(20))
+		p.leave()
+	}
+	r := s.end()
+	assert.EqualValues(t, 2, r.Joined)
+	assert.Zero(t, r.Dropped[wire.BadAddress.String()])
 }

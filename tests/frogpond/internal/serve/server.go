@@ -38,6 +38,7 @@ const (
 	RoomsMost    = 64
 	PlayersMost  = 16
 	RollbackMost = rollbackMost
+	EveryMost    = ticksPerSecond
 	BytesLeast   = 96 // with a change or two
 	BytesMost    = wire.PacketMost
 )
@@ -51,6 +52,7 @@ type Options struct {
 	Players   int // of a room
 	Rollback  int // ticks that inputs may be late
 	Bytes     int // of a State, at most
+	Every     int // ticks from one State to the next
 	MapTime   time.Duration
 	Drain     time.Duration
 	SaveEvery time.Duration

@@ -20,7 +20,9 @@ func (r *room) tell(w *worker) {
 			r.notice(w, i, wire.Closing, left)
 		}
 		w.played++
-		r.show(w, i)
+		if (int(r.play.tick)+i)%r.s.o.Every == 0 {
+			r.show(w, i)
+		}
 	}
 	w.flush()
 }

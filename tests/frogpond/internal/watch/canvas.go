@@ -37,16 +37,16 @@ const dotColumns, dotRows = 2, 4
 // brailleBits are the bits of a cell's dots, by row and column.
 var brailleBits = [dotRows][dotColumns]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// Lines are these characters where there is nothing but ASCII, and where there are no colours; 0: the
-// dots.
+// Lines are these characters where there is nothing but ASCII, and where there are no colours; 0:
+// the dots.
 var (
 	asciiLines = [...]rune{step: '.', wall: '#', moved: '/', door: '+'}
 	plainLines = [...]rune{step: '·', wall: 0, moved: '░', door: '▒'}
 )
 
 // colours are the terminal's, by rank.
-var colours = [...]string{step: "\x1b[0;2m", wall: "\x1b[0m", moved: "\x1b[0;36m", door: "\x1b[0;33m",
-	frog: "\x1b[0;32m", heading: "\x1b[0;1;35m", player: "\x1b[0;1;35m"}
+var colours = [...]string{step: "\x1b[0;2m", wall: "\x1b[0m", moved: "\x1b[0;36m",
+	door: "\x1b[0;33m", frog: "\x1b[0;32m", heading: "\x1b[0;1;35m", player: "\x1b[0;1;35m"}
 
 const plain = "\x1b[0m"
 

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// plan is the budget of who watches: the tables of the files, and one map. It is what Freedoom's two
-// files and the largest of their maps need, and some more.
+// plan is the budget of who watches: the tables of the files, and one map. It is what Freedoom's
+// two files and the largest of their maps need, and some more.
 var plan = budget.Plan{
 	Name: "watch",
 	Regions: []budget.RegionPlan{

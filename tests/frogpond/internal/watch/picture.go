@@ -24,7 +24,8 @@ type Picture struct {
 
 // Draw appends a picture of so many columns and rows to a text. The last row says what there is. A
 // view may be nil, and charts without a level.
-func (p *Picture) Draw(text []byte, columns, rows int, charts *Charts, v *wire.View, say string) []byte {
+func (p *Picture) Draw(text []byte, columns, rows int, charts *Charts, v *wire.View,
+	say string) []byte {
 	p.canvas.ascii, p.canvas.coloured, p.charts, p.view = p.ASCII, p.Coloured, charts, v
 	p.canvas.resize(max(columns, 8), max(rows-1, 4))
 	p.canvas.clear()

@@ -157,7 +157,8 @@ func (w *watcher) show(ctx context.Context) error {
 		}
 	}
 	columns, rows := w.size()
-	say := fmt.Sprintf("room %d, %s%s, %s", w.client.Room(), w.shown, w.missing, Figures(w.client.View()))
+	say := fmt.Sprintf("room %d, %s%s, %s", w.client.Room(), w.shown, w.missing,
+		Figures(w.client.View()))
 	if n := w.client.WrongStates; n > 0 {
 		say += fmt.Sprintf(", %d states wrong", n)
 	}

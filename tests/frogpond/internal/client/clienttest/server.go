@@ -21,7 +21,7 @@ type Server struct {
 	Epoch  uint8
 
 	Joined, Refused, Left, Proven int
-	Inputs, Late                  int // that came, for a tick that was played
+	Inputs, Late                  int // that came; for a tick that isn't played again
 	Dropped                       [wire.Reasons]int
 	Wrong                         bool // states get a hash that isn't theirs
 	Gullible                      bool // any cookie will do, a control
@@ -54,6 +54,9 @@ type session struct {
 
 // Size is the side of the square, in units; players can't leave it.
 const Size = 1024
+
+// rollback is how many ticks late an input may be.
+const rollback = 8
 
 // New is a server with a secret that everybody knows.
 func New(places int, send func(to string, packet []byte)) *Server {
@@ -115,7 +118,7 @@ func (s *Server) join(from string, p []byte) wire.Reason {
 		own = s.open(from, &j)
 	}
 	a := wire.AcceptPacket{Nonce: j.Nonce, Key: own.key, Map: wire.MakeMapName(s.Map),
-		Session: own.id, Tick: s.Tick, Player: own.number, Epoch: s.Epoch, Rollback: 8, TickRate: 35}
+		Session: own.id, Tick: s.Tick, Player: own.number, Epoch: s.Epoch, Rollback: rollback, TickRate: 35}
 	s.Send(from, wire.AppendAccept(nil, &a))
 	return 0
 }
@@ -183,7 +186,7 @@ func (s *Server) input(x *session, tick uint32, in wire.Input) {
 	}
 	x.inputs[tick] = in
 	s.Inputs++
-	if int32(tick-s.Tick) < 0 {
+	if int32(tick-s.Tick) < -rollback {
 		s.Late++
 	}
 	if tick > x.newest || x.early == wire.NoInput {
