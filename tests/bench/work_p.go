@@ -180,6 +180,11 @@ func (d *duel) play(program string, more ...string) (said served, err error) {
 	if said, err = s.stop(); err != nil {
 		return nil, err
 	}
+	for _, f := range figuresP {
+		if _, ok := said[f.key].(float64); !ok {
+			return nil, fmt.Errorf("the server's result has no %s", f.key)
+		}
+	}
 	return said, d.same(said, records)
 }
 

@@ -14,7 +14,7 @@ func (h *heapWatch) end(r *Result) {
 	before := h.stats
 	runtime.ReadMemStats(&h.stats)
 	r.Collections += h.stats.NumGC - before.NumGC
-	r.PausesP100 += (h.stats.PauseTotalNs - before.PauseTotalNs) / 1000
+	r.Pauses += (h.stats.PauseTotalNs - before.PauseTotalNs) / 1000
 	r.GoAllocs += h.stats.Mallocs - before.Mallocs
 }
 
