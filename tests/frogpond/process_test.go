@@ -129,7 +129,8 @@ var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 // startServer waits until it listens.
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
-	s := &serving{process: start(t, append([]string{"serve", "-json", "-addr", "127.0.0.1:0"}, args...)...)}
+	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0"}, args...)
+	s := &serving{process: start(t, args...)}
 	s.says("players on", 1)
 	s.address = listensOn.FindStringSubmatch(s.stderr.String())[1]
 	return s

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,39 +25,34 @@ var defaultServePlan []byte
 // defaultAddress is where a server is served, and looked for.
 const defaultAddress = "127.0.0.1:35035"
 
-// serveCommand is `frogpond serve`: rooms for players who come over UDP. 0 is a good end, 1 is not,
-// 2 bad flags.
+// serveCommand lets players play over UDP. The exit code: 0 is a good end, 1 is not, 2 bad flags.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := &serve.Options{Say: stderr, Warm: warmRuntime}
-	asJSON, err := parseServe(o, args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
+	f := newFlags("serve", "[flags]", stderr)
+	asJSON := f.Bool("json", false, "print one JSON object at the end, and nothing else on stdout")
+	report := f.String("report", "",
+		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan of such")
+	serveFlags(f, o)
+	if code, ok := parseFlags(f, args, func() error { return checkServe(o) }); !ok {
+		return code
 	}
-	if err != nil { // already printed, with the usage
-		return 2
+	o.Snapshots = o.Rollback + 1
+	if len(o.WADs) == 0 {
+		o.WADs = doom.InstalledWADs()
 	}
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
 	o.Reload = reload
 	result, err := serve.Run(ctx, o)
+	if result != nil {
+		err = errors.Join(err, printResult(stdout, *asJSON, result, result.Tell))
+		if *report != "" {
+			err = errors.Join(err, writeReport(*report, result.Report))
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "frogpond:", err)
-	}
-	if result == nil {
-		return 1
-	}
-	var text bytes.Buffer
-	if asJSON {
-		e := json.NewEncoder(&text)
-		e.SetIndent("", "  ")
-		err = errors.Join(err, e.Encode(result))
-	} else {
-		result.Tell(&text)
-	}
-	if _, failed := stdout.Write(text.Bytes()); failed != nil {
-		fmt.Fprintln(stderr, "frogpond:", failed)
-		err = failed
 	}
 	if err != nil || result.Faults > 0 || result.Lost > 0 {
 		return 1
@@ -67,11 +60,7 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return 0
 }
 
-// parseServe prints to stderr itself what is wrong, as package flag does.
-func parseServe(o *serve.Options, args []string, stderr io.Writer) (asJSON bool, err error) {
-	f := flag.NewFlagSet("frogpond serve", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.BoolVar(&asJSON, "json", false, "print one JSON object at the end and nothing else on stdout")
+func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.StringVar(&o.Address, "addr", defaultAddress, "the UDP `address` to serve on; :PORT for all of this "+
 		"machine's, IPv4 and IPv6; port 0: any")
 	f.IntVar(&o.Buffer, "rcvbuf", 4<<20, "`bytes` that the system is asked for, for what comes")
@@ -97,29 +86,16 @@ func parseServe(o *serve.Options, args []string, stderr io.Writer) (asJSON bool,
 	f.Uint64Var(&o.Seed, "seed", 1, "of everything random")
 	f.StringVar(&o.Log, "log", os.DevNull, "append the levels' log to a `file`")
 	f.Var(&o.Plant, "plant", "put a `fault:room:tick` into the server: "+strings.Join(serve.Plants, ", "))
-	if err := f.Parse(args); err != nil {
-		return false, err
-	}
-	if err = checkServe(o, f.Args()); err != nil {
-		fmt.Fprintln(stderr, "frogpond:", err)
-	}
-	o.Snapshots = o.Rollback + 1
-	if len(o.WADs) == 0 {
-		o.WADs = doom.InstalledWADs()
-	}
 	o.Plan = func() (budget.Plan, error) {
 		if *plan == "" {
 			return budget.ParsePlan(defaultServePlan)
 		}
 		return budget.ReadPlan(*plan)
 	}
-	return asJSON, err
 }
 
-func checkServe(o *serve.Options, rest []string) error {
+func checkServe(o *serve.Options) error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.Rooms < 1 || o.Rooms > serve.RoomsMost:
 		return fmt.Errorf("-rooms %d: 1 to %d", o.Rooms, serve.RoomsMost)
 	case o.Players < 1 || o.Players > serve.PlayersMost:

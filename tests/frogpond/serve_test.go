@@ -62,8 +62,9 @@ func TestServe(t *testing.T) {
 	if soak {
 		rooms = 64
 	}
-	s := startServer(t, "-rooms", strconv.Itoa(rooms), "-inputs", filepath.Join(dir, "inputs"), "-saves",
-		filepath.Join(dir, "saves"), "-save-every", "1s", "-scores", filepath.Join(dir, "scores"))
+	s := startServer(t, "-rooms", strconv.Itoa(rooms), "-inputs", filepath.Join(dir, "inputs"),
+		"-saves", filepath.Join(dir, "saves"), "-save-every", "1s",
+		"-scores", filepath.Join(dir, "scores"))
 	saw := s.bots(16*rooms, takes(4*time.Second, time.Minute), badNetwork...).saw()
 	r := s.end()
 	checkPlayed(t, saw, 16*rooms)
@@ -143,10 +144,11 @@ func TestServeOverloadCost(t *testing.T) {
 			late[crowd] = append(late[crowd], float64(r.LateTicks)/float64(r.Ticks))
 		}
 	}
-	t.Logf("a tick's CPU time in us, alone %.1f, with a crowd %.1f; late, alone %.4f, with a crowd %.4f",
-		cost[0], cost[1], late[0], late[1])
+	t.Logf("a tick's CPU time in us, alone %.1f, with a crowd %.1f; late, alone %.4f, with a "+
+		"crowd %.4f", cost[0], cost[1], late[0], late[1])
 	assert.LessOrEqual(t, median(cost[1]), 1.1*median(cost[0]))
-	// Few ticks are late, and which depends on what else the machine does: one in a hundred more may be.
+	// Few ticks are late, and that depends on what else the machine does: one in a hundred more
+	// may be.
 	assert.LessOrEqual(t, median(late[1]), 1.1*median(late[0])+0.01)
 }
 
@@ -184,9 +186,10 @@ func TestServeHostile(t *testing.T) {
 func TestServeKilled(t *testing.T) {
 	whole(t)
 	dir := t.TempDir()
-	inputs, saves, scores := filepath.Join(dir, "inputs"), filepath.Join(dir, "saves"), filepath.Join(dir, "scores")
-	args := []string{"-wad", doom.Builtin, "-rooms", "2", "-inputs", inputs, "-saves", saves, "-save-every", "200ms",
-		"-scores", scores}
+	inputs, saves := filepath.Join(dir, "inputs"), filepath.Join(dir, "saves")
+	scores := filepath.Join(dir, "scores")
+	args := []string{"-wad", doom.Builtin, "-rooms", "2", "-inputs", inputs, "-saves", saves,
+		"-save-every", "200ms", "-scores", scores}
 	s := startServer(t, args...)
 	s.bots(32, time.Minute, badNetwork...) // killed at the end
 	s.until("both saves of both rooms, and scores", func() bool {
@@ -205,7 +208,7 @@ func TestServeKilled(t *testing.T) {
 	first := offline(t, "-wad", doom.Builtin, inputs)
 	require.Len(t, first.Records, 2)
 	for i, r := range first.Records {
-		assert.GreaterOrEqual(t, r.First+uint32(r.Ticks)+64, saved[i], "a save isn't far ahead of its record")
+		assert.GreaterOrEqual(t, r.First+uint32(r.Ticks)+64, saved[i], "its save isn't far ahead")
 	}
 	checkScores(t, inputs, before)
 	tear(t, scores, "FSC1 and some")

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,14 @@ import (
 type heapWatch struct {
 	before map[[32]uintptr]int64
 	stats  runtime.MemStats
-	pauses uint64
+}
+
+// quiet ends what was before play on the Go heap: the collector comes once more, and then not until
+// the plan's share of the heap is used up.
+func quiet() {
+	debug.FreeOSMemory()
+	debug.SetGCPercent(-1)
+	runtime.MemProfileRate = 1
 }
 
 func (h *heapWatch) begin() {
@@ -26,7 +34,7 @@ func (h *heapWatch) end(r *Result) {
 	before := h.stats
 	runtime.ReadMemStats(&h.stats)
 	r.Collections += h.stats.NumGC - before.NumGC
-	r.PausesP100 += (h.stats.PauseTotalNs - before.PauseTotalNs) / 1000
+	r.Pauses += (h.stats.PauseTotalNs - before.PauseTotalNs) / 1000
 	all := h.stats.Mallocs - before.Mallocs
 	var program uint64
 	for stack, count := range h.read() {

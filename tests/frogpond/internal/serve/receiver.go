@@ -192,7 +192,7 @@ func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
 		last = first + 1
 	}
 	for room := first; room < last; room++ {
-		if place := r.freePlace(room, j); place >= 0 {
+		if place := r.vacant(room, j); place >= 0 {
 			return room*r.s.net.places + place, 0
 		}
 	}
@@ -202,8 +202,8 @@ func (r *receiver) find(j *wire.JoinPacket) (at int, why wire.RefuseReason) {
 	return 0, wire.ServerFull
 }
 
-// freePlace is a free place of a room, or -1.
-func (r *receiver) freePlace(room int, j *wire.JoinPacket) int {
+// vacant is a free place of a room, or -1.
+func (r *receiver) vacant(room int, j *wire.JoinPacket) int {
 	if r.s.rooms[room].closed.Load() {
 		return -1
 	}

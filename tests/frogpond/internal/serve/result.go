@@ -5,8 +5,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +47,7 @@ type Result struct {
 	GoAllocsRuntime uint64   `json:"go_allocs_runtime"` // and the others
 	AllocatedBy     []string `json:"allocated_by,omitempty"`
 	Collections     uint32   `json:"collections"`
-	PausesP100      uint64   `json:"pause_total_us"`
+	Pauses          uint64   `json:"pause_total_us"`
 	BudgetFaults    *int     `json:"budget_faults"` // pages of the budget that aren't there
 	ResidentBefore  uint64   `json:"rss_listening"`
 	ResidentAfter   uint64   `json:"rss_end"`
@@ -72,6 +70,8 @@ type Result struct {
 	Maps       []string `json:"maps"`  // by room, at the end
 	TickCount  []uint32 `json:"room_ticks"`
 	Hash       []string `json:"hash"` // of each room's state
+
+	Report budget.Report `json:"-"` // the last
 
 	s         *Server
 	wall, cpu histogram
@@ -159,6 +159,7 @@ func (r *Result) drop(reason wire.Reason, n uint64) {
 
 // finish works out the figures.
 func (r *Result) finish(b *budget.Budget) {
+	r.Report = b.Report()
 	r.TickP50, r.TickP99, r.TickP999 = r.wall.at(500), r.wall.at(990), r.wall.at(999)
 	r.TickMax = uint64(r.wall.longest.Microseconds())
 	r.CPUP50, r.CPUP99 = r.cpu.at(500), r.cpu.at(990)
@@ -199,14 +200,6 @@ func (r *Result) Tell(w io.Writer) {
 		fmt.Fprintf(w, "%d rooms unwound, %d maps not loaded, %d writes refused, %d records cut short\n", r.Faults,
 			r.Unloaded, r.Lost, r.Unrecorded)
 	}
-}
-
-// quiet ends what was before play on the Go heap: the collector comes once more, and then not until
-// the plan's share of the heap is used up.
-func quiet() {
-	debug.FreeOSMemory()
-	debug.SetGCPercent(-1)
-	runtime.MemProfileRate = 1
 }
 
 // resident is the memory that the process has, of all kinds; 0: not known here.

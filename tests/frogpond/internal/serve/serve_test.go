@@ -234,3 +234,23 @@ func TestPlay(t *testing.T) {
 	assert.NotZero(t, r.Ticks)
 	assert.Len(t, r.Hash, 2)
 }
+
+// One socket serves IPv4 and, where there is one, IPv6.
+func TestAddresses(t *testing.T) {
+	if c, err := net.ListenPacket("udp", "[::1]:0"); err != nil {
+		t.Skip("no IPv6 here: ", err)
+	} else {
+		c.Close()
+	}
+	s := begin(t, func(o *Options) { o.Address = ":0" })
+	port := s.address.Port
+	for i, ip := range []string{"127.0.0.1", "::1"} {
+		s.address = &net.UDPAddr{IP: net.ParseIP(ip), Port: port}
+		p := s.joins(client.Options{Name: ip, Room: i, Seed: uint64(i + 1)})
+		s.until(ip+" plays", p.saw(20))
+		p.leave()
+	}
+	r := s.end()
+	assert.EqualValues(t, 2, r.Joined)
+	assert.Zero(t, r.Dropped[wire.BadAddress.String()])
+}
