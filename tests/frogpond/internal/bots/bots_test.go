@@ -110,7 +110,8 @@ func TestRefusedBots(t *testing.T) {
 	assert.Equal(t, 6, w.server.Joined)
 }
 
-// A control: who hears nothing is lost, and a state whose hash is another is counted.
+// A control: whose session the server has forgotten is lost, though it comes again at once, and a
+// state whose hash is another is counted.
 func TestBotsNotice(t *testing.T) {
 	w := newWorld(1)
 	list := w.behaving(Options{Count: 1, Room: -1})
@@ -121,6 +122,12 @@ func TestBotsNotice(t *testing.T) {
 	w.server.Drop()
 	w.run(6*time.Second, step(list))
 	assert.Equal(t, uint64(1), list[0].end().Lost)
+	assert.Equal(t, uint64(2), list[0].end().Joined)
+	w.server.Places = 0
+	w.server.Drop()
+	w.run(6*time.Second, step(list))
+	assert.Equal(t, uint64(2), list[0].end().Lost)
+	assert.NotZero(t, list[0].end().Refused)
 }
 
 func TestBotsAllocateNothing(t *testing.T) {

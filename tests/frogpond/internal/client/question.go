@@ -78,13 +78,18 @@ func (c *Client) handleAccept(p []byte, now time.Duration) {
 	}
 	c.ask = question{}
 	s := &c.session
+	goesOn := c.phase == Playing
 	if a.Session != s.id || a.Key != s.key {
+		if goesOn { // the server has forgotten the old one
+			c.Losses++
+			goesOn = false
+		}
 		*s = session{id: a.Session, key: a.Key}
 		c.views.forget()
 	}
 	s.heard, s.room, s.player = now, a.Room, a.Player
 	s.now = level{a.Map, a.Epoch}
-	if c.phase == Playing && a.Epoch == s.epoch {
+	if goesOn && a.Epoch == s.epoch {
 		return // a watcher asked for the map alone
 	}
 	c.phase, s.epoch = Playing, a.Epoch
@@ -101,6 +106,9 @@ func (c *Client) handleRefuse(p []byte, now time.Duration) {
 	}
 	c.Refusals++
 	c.refusal = f
+	if c.phase == Playing { // the server has forgotten the session, and has no other
+		c.Losses++
+	}
 	c.session.id = 0
 	c.startAgain(Refused, now+max(knockAgain, time.Duration(f.RetryAfter)*time.Millisecond))
 	if f.RetryAfter == 0 { // it will never be better
