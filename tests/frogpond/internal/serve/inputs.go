@@ -97,13 +97,24 @@ func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) a
 	return wrong
 }
 
+// forget is for a player who comes: what the last one in its place said of a tick, and those after
+// it, isn't done.
+func (in *inputs) forget(player int, from uint32) {
+	for i := range uint32(ahead) {
+		in.known[(from+i)%window] &^= 1 << player
+	}
+}
+
 // compose says what a tick is played with: what came, or else a guess; and who comes and goes.
 func (in *inputs) compose(tick uint32) []game.Input {
 	list, before, m := in.of(tick), in.of(tick-1), in.mark(tick)
 	first := int(tick%window) * in.players
 	for p := range list {
 		bit := uint32(1) << p
-		if list[p] = before[p].Guess(); in.known[tick%window]&bit != 0 {
+		if list[p] = before[p].Guess(); m.enter&bit != 0 {
+			list[p] = game.Input{} // it was another, or long ago
+		}
+		if in.known[tick%window]&bit != 0 {
 			list[p] = in.came[first+p]
 		}
 		list[p].Flags &= game.FromAfar

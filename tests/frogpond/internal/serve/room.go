@@ -93,7 +93,7 @@ func (r *room) change(w *worker) {
 	r.wrong = next.tick
 	for i := range r.seats {
 		s := &r.seats[i]
-		s.acked, s.newest, s.early, s.scored = 0, 0, wire.NoInput, score{}
+		s.acked, s.newest, s.first, s.early, s.scored = 0, 0, next.tick, wire.NoInput, score{}
 		switch {
 		case i >= r.s.o.Players:
 		case s.state == here:
@@ -219,6 +219,8 @@ func (r *room) join(place int, m *message) {
 		if back {
 			s.scored = scored
 		}
+		s.first = r.play.tick
+		r.inputs.forget(place, r.play.tick)
 		r.mark(place, !back)
 	}
 	if r.play == nil {
@@ -279,7 +281,12 @@ func (r *room) hear(w *worker, place int, m *message) {
 	}
 	oldest := p.tick - min(p.tick, uint32(r.s.o.Rollback))
 	for i := range uint32(m.count) {
-		switch tick := m.tick - i; r.inputs.hear(place, tick, p.tick, oldest, m.inputs[i]) {
+		tick := m.tick - i
+		if int32(tick-s.first) < 0 { // there is no state to go back to, or another one played
+			w.late++
+			continue
+		}
+		switch r.inputs.hear(place, tick, p.tick, oldest, m.inputs[i]) {
 		case early:
 			w.early++
 		case late:

@@ -27,6 +27,7 @@ type seat struct {
 	sequence uint32 // of the last packet to the player
 	acked    uint32 // the newest State that the player has
 	newest   uint32 // the tick of the newest input
+	first    uint32 // the tick from which on it plays: what it wants of those before came too late
 	scored   score  // as it was last written
 	state    seatState
 	epoch    uint8 // that the player knows of
@@ -40,8 +41,7 @@ type seat struct {
 type seatState uint8
 
 const (
-	empty  seatState = iota
-	coming           // it is a player from the next tick on
+	empty seatState = iota
 	here
 	going // not any more
 )

@@ -1,0 +1,138 @@
+//go:build linux
+
+package serve
+
+import (
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/udp"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// built is a server none of whose goroutines runs: a test does what each of them would, in an order
+// of its own, and says what players say.
+func built(t *testing.T, change func(o *Options)) *Server {
+	t.Helper()
+	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
+		MapTime: time.Hour, SaveEvery: time.Hour, Say: &said{}}
+	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1,
+		Workers: 1, Snapshots: 9}
+	o.Plan = func() (budget.Plan, error) { return smallPlan(o.Rooms + 1), nil }
+	if change != nil {
+		change(o)
+	}
+	plan, err := o.Plan()
+	require.NoError(t, err)
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond)}
+	s.game, err = game.Open(t.Context(), o.Options, b)
+	require.NoError(t, err)
+	require.NoError(t, s.openFiles())
+	s.socket, err = udp.Listen(o.Address, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.build(t.Context()))
+	return s
+}
+
+// close ends it, as Run does.
+func (s *Server) close(t *testing.T) {
+	t.Helper()
+	assert.NoError(t, s.end())
+	assert.NoError(t, s.closeFiles())
+	assert.NoError(t, s.socket.Close())
+	assert.NoError(t, s.b.Close(), "nothing is left")
+}
+
+// ticks plays the first room.
+func (s *Server) ticks(n int) {
+	for range n {
+		s.rooms[0].tick(s.workers[0], s.now())
+	}
+}
+
+// seat gives a place of the first room to somebody, as the receiver does.
+func (s *Server) seat(place int, name string) {
+	session := &s.net.sessions[place]
+	session.id += 1 << idBits
+	session.name = wire.MakeName(name)
+	session.address = udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
+	session.taken.Store(1)
+	s.hears(place, message{what: joined})
+}
+
+func (s *Server) hears(place int, m message) {
+	b := &s.rooms[0].inbox
+	m.place, m.session, m.came = uint8(place), s.net.sessions[place].id, s.now().Nanoseconds()
+	*b.next() = m
+	b.put()
+}
+
+// wants has a player say what it wants in the last of some ticks, and in those before it.
+func (s *Server) wants(place int, tick uint32, count uint8) {
+	m := message{what: wants, tick: tick, count: count, epoch: s.rooms[0].play.epoch()}
+	for i := range m.inputs {
+		m.inputs[i] = wire.Input{Heading: 3, Flags: uint8(game.Walk)}
+	}
+	s.hears(place, m)
+}
+
+// An input may be for a tick before the save that the room goes on from: there is nothing to be
+// played again, and the room doesn't end.
+func TestInputsBeforeTheSave(t *testing.T) {
+	dir := t.TempDir()
+	saved := func(o *Options) { o.Saves = dir }
+	s := built(t, saved)
+	s.seat(0, "early")
+	s.ticks(20)
+	s.close(t)
+	s = built(t, saved)
+	defer s.close(t)
+	require.EqualValues(t, 20, s.rooms[0].play.tick)
+	s.seat(0, "early")
+	s.ticks(2)
+	s.wants(0, 19, 3)
+	s.ticks(1)
+	assert.Zero(t, s.faults.Load(), "%s", s.o.Say)
+	assert.EqualValues(t, 3, s.workers[0].late)
+	s.wants(0, 21, 1)
+	s.ticks(1)
+	assert.EqualValues(t, 1, s.workers[0].rollbacks, "and from there on it is")
+}
+
+// Who gets a place has nothing to do with what its last owner wanted: neither what that one said
+// ahead is done, nor can ticks be changed that it played, nor does a guess go on with them.
+func TestPlaceOfAnother(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	r := s.rooms[0]
+	s.seat(0, "first")
+	s.ticks(3)
+	s.wants(0, 6, 4) // 3 to 6
+	s.wants(0, 12, 8)
+	s.ticks(1)
+	s.hears(0, message{what: leaves})
+	s.ticks(1)
+	require.Zero(t, s.players())
+	s.seat(0, "second")
+	s.ticks(1)
+	p := r.play.level.Player(0)
+	require.NotNil(t, p)
+	start := p.At
+	s.wants(0, 4, 2)
+	s.ticks(2)
+	assert.Zero(t, s.workers[0].rollbacks)
+	assert.Equal(t, start, r.play.level.Player(0).At)
+	s.wants(0, 8, 1)
+	s.ticks(1)
+	assert.NotEqual(t, start, r.play.level.Player(0).At, "it does what it wants itself")
+}
