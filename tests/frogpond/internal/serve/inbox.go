@@ -19,7 +19,7 @@ type message struct {
 	epoch   uint8
 	count   uint8
 	inputs  [wire.InputsMost]wire.Input // newest first
-	address udp.Address                 // of a session that moved
+	address udp.Address                 // of who joined, or moved
 }
 
 type what uint8

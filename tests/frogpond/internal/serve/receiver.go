@@ -140,7 +140,7 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	r.nonces[at] = j.Nonce
 	s.taken.Store(1)
 	*m = message{what: joined, place: uint8(at % r.s.net.places), session: s.id,
-		came: now.Nanoseconds()}
+		came: now.Nanoseconds(), address: *from}
 	inbox.put()
 	r.joined.Add(1)
 	r.accept(at, j.Nonce)

@@ -23,6 +23,7 @@ type room struct {
 	play      *play                // nil: it was unwound, and the next isn't there yet
 	next      atomic.Pointer[play] // from the loader
 	gone      atomic.Pointer[play] // to the loader
+	ended     *play                // that the loader isn't given yet: it has another still
 	recording atomic.Pointer[play] // to the keeper: play
 	wanted    atomic.Bool          // a next one
 
@@ -60,6 +61,7 @@ func newRoom(s *Server, in scope.Scope, number int) *room {
 
 // tick is one of the room. A room without players rests: nothing in it moves.
 func (r *room) tick(w *worker, now time.Duration) (played bool) {
+	r.give()
 	if r.play == nil || r.play.tick >= r.s.mapTicks {
 		r.change(w)
 	}
@@ -106,15 +108,23 @@ func (r *room) change(w *worker) {
 	r.closed.Store(false)
 }
 
-// end gives the map to the loader, which ends it.
+// end is that of the map: the keeper writes what it has, and the loader gives its slot back.
 func (r *room) end() {
 	if r.play == nil {
 		return
 	}
-	r.log(r.play.tick)
+	r.log(r.wrong) // what comes after was being played again, and isn't to the end
 	r.play.over.Store(true)
-	r.gone.Store(r.play)
-	r.play = nil
+	r.ended, r.play = r.play, nil
+	r.give()
+}
+
+// give hands the map that ended to the loader, as soon as that is done with the one before it.
+func (r *room) give() {
+	if r.ended != nil && r.gone.Load() == nil {
+		r.gone.Store(r.ended)
+		r.ended = nil
+	}
 }
 
 // publish says where the room is, for who joins.
@@ -213,7 +223,7 @@ func (r *room) join(place int, m *message) {
 	s := &r.seats[place]
 	back := s.name == from.name && from.name != (wire.Name{})
 	scored := s.scored
-	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: from.address,
+	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: m.address,
 		state: here, early: wire.NoInput}
 	if r.taken++; place < r.s.o.Players && r.play != nil {
 		if back {

@@ -67,7 +67,8 @@ func (s *Server) seat(place int, name string) {
 	session.name = wire.MakeName(name)
 	session.address = udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
 	session.taken.Store(1)
-	s.hears(place, message{what: joined})
+	s.hears(place, message{what: joined, address: session.address})
+	session.address = udp.Address{} // the receiver's own: it may change before the room looks
 }
 
 func (s *Server) hears(place int, m message) {
@@ -135,4 +136,27 @@ func TestPlaceOfAnother(t *testing.T) {
 	s.wants(0, 8, 1)
 	s.ticks(1)
 	assert.NotEqual(t, start, r.play.level.Player(0).At, "it does what it wants itself")
+}
+
+// A map whose first tick fails, while the one before it is still being given back, gives its slot
+// back as well.
+func TestFaultAfterChange(t *testing.T) {
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
+	defer s.close(t)
+	r := s.rooms[0]
+	s.seat(0, "unlucky")
+	s.ticks(36)
+	s.loader.look(r)
+	require.NotNil(t, r.next.Load())
+	require.NoError(t, s.o.Plant.Set("panic:0:0"))
+	s.ticks(1)
+	require.EqualValues(t, 1, s.faults.Load())
+	for range 4 { // all that has to be done is done
+		s.ticks(1)
+		s.keeper.writeLog(r)
+		s.loader.look(r)
+	}
+	s.ticks(1)
+	assert.NotNil(t, r.play, "it goes on with the next map")
+	assert.Equal(t, 1, s.loader.slots.Available())
 }

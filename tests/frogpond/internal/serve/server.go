@@ -306,7 +306,7 @@ func (s *Server) end() (err error) {
 		err = cmp.Or(err, s.keeper.finish(r))
 	}
 	for _, r := range s.rooms {
-		for _, p := range []*play{r.play, r.next.Load(), r.gone.Load()} {
+		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load()} {
 			if p != nil {
 				err = errors.Join(err, p.region.Release(context.Background()))
 			}

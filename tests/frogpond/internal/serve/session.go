@@ -9,7 +9,8 @@ import (
 )
 
 // session is a place in a room and who has it, as the receiver knows it. A room reads of it, after a
-// message said that somebody joined, what doesn't change until it frees the place.
+// message said that somebody joined, what doesn't change until it frees the place: all but nonce,
+// address and window.
 type session struct {
 	taken   atomic.Uint32 // 1 from the receiver, 0 again from the room
 	id      uint32        // its place in the list, and a count above it
