@@ -41,12 +41,13 @@ func (l *loader) look(r *room) {
 		l.s.say(p.region.Release(context.Background()))
 		r.gone.Store(nil)
 	}
-	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() {
+	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() &&
+		l.s.now() >= r.again && l.slots.Available() > 0 { // none: other rooms' maps are on their way
 		r.next.Store(l.next(r))
 	}
 }
 
-// next is the next map of a room that can be loaded, or nil: then it is tried again.
+// next is the next map of a room that can be loaded, or nil: then it is tried again, a second later.
 func (l *loader) next(r *room) *play {
 	for range l.s.game.Maps {
 		number := r.maps
@@ -59,7 +60,7 @@ func (l *loader) next(r *room) *play {
 		l.s.unloaded.Add(1)
 		l.s.say(fmt.Errorf("room %d: %s isn't played: %w", r.number, m.Name, err))
 	}
-	time.Sleep(time.Second)
+	r.again = l.s.now() + time.Second
 	return nil
 }
 

@@ -41,6 +41,7 @@ type room struct {
 	scores scoreLog
 	saved  time.Duration // when it was
 	maps   uint32        // the loader's: how many it began
+	again  time.Duration // likewise: not before then, as none of the maps could be loaded
 }
 
 // newRoom makes a room without a map in s.

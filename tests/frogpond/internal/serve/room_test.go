@@ -160,3 +160,17 @@ func TestFaultAfterChange(t *testing.T) {
 	assert.NotNil(t, r.play, "it goes on with the next map")
 	assert.Equal(t, 1, s.loader.slots.Available())
 }
+
+// When no slot is free the loader waits for one: it is no map's fault, and no map is passed over.
+func TestNoSlot(t *testing.T) {
+	s := built(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 2 })
+	defer s.close(t)
+	for _, r := range s.rooms {
+		r.wanted.Store(true)
+		s.loader.look(r)
+	}
+	assert.NotNil(t, s.rooms[0].next.Load())
+	assert.Nil(t, s.rooms[1].next.Load())
+	assert.EqualValues(t, 1, s.rooms[1].maps)
+	assert.Zero(t, s.unloaded.Load(), "%s", s.o.Say)
+}
