@@ -21,7 +21,7 @@ type keeper struct {
 	scores  []disk.Score
 	written time.Duration // when scores were
 	lost    atomic.Uint64 // what the disk refused
-	said    bool
+	said    atomic.Bool
 }
 
 // image is room for the save of a room, on its way to the disk.
@@ -81,8 +81,7 @@ func (k *keeper) check(err error) {
 		return
 	}
 	k.lost.Add(1)
-	if !k.said {
-		k.said = true
+	if !k.said.Swap(true) {
 		k.s.say(fmt.Errorf("%w; play goes on", err))
 	}
 }
@@ -115,21 +114,20 @@ func (k *keeper) writeInputs(p *play) {
 		return
 	}
 	for list := p.inputs.some(); len(list) > 0; list = p.inputs.some() {
-		if p.failed = p.failed || k.failed(p.record.Append(list)); p.failed {
+		if err := p.record.Append(list); err != nil && !p.failed { // it says so each time
+			p.failed = true
 			k.s.unrecorded.Add(1)
+			k.check(err)
 		}
 		p.inputs.done(list)
 	}
 }
 
-func (k *keeper) failed(err error) bool {
-	k.check(err)
-	return err != nil
-}
-
 func (k *keeper) closeRecord(p *play) {
-	if p.record != nil && !p.failed {
-		k.check(p.record.Close())
+	if p.record != nil {
+		if err := p.record.Close(); !p.failed {
+			k.check(err)
+		}
 	}
 	p.closed.Store(true)
 }
@@ -160,6 +158,9 @@ func (k *keeper) finish(r *room) error {
 		}
 	}
 	k.writeLog(r)
+	if p := r.next.Load(); p != nil && p.record != nil { // nobody played it
+		k.check(p.record.Remove())
+	}
 	k.writeScores()
 	return err
 }

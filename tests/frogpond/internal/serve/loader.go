@@ -144,14 +144,21 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 	return p, l.record(r, p, state)
 }
 
-// record begins the record of a map's inputs, if there are to be any.
+// record begins the record of a map's inputs, if there are to be any. Where the disk refuses it in
+// play, the map is played without.
 func (l *loader) record(r *room, p *play, state []byte) (err error) {
 	if l.s.o.Inputs == "" {
 		return nil
 	}
-	p.inputs = &r.logs[p.number%2] // the map before the last is over, and its record closed
+	p.inputs = &r.logs[r.free] // the map before the last is over, and its record closed
+	r.free = 1 - r.free
 	p.inputs.reset()
 	p.record, err = disk.CreateRecord(l.s.o.Inputs, &disk.RecordHead{Room: uint32(r.number), Epoch: p.number,
 		Seed: p.seed, Players: uint32(l.s.o.Players), FirstTick: p.tick, Map: p.title}, state)
+	if err != nil && l.s.serving.Load() { // before, who starts a server is told
+		l.s.unrecorded.Add(1)
+		l.s.keeper.check(err)
+		return nil
+	}
 	return err
 }

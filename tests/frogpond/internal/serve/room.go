@@ -38,6 +38,7 @@ type room struct {
 	taken  int         // seats
 	wrong  uint32      // the first tick that was played with a wrong guess; the next: none
 	logs   [2]inputLog // of this map and the last, or none
+	free   int         // the loader's: which of them the next map has
 	scores scoreLog
 	saved  time.Duration // when it was
 	maps   uint32        // the loader's: how many it began

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/udp"
@@ -173,4 +174,53 @@ func TestNoSlot(t *testing.T) {
 	assert.Nil(t, s.rooms[1].next.Load())
 	assert.EqualValues(t, 1, s.rooms[1].maps)
 	assert.Zero(t, s.unloaded.Load(), "%s", s.o.Say)
+}
+
+// A map that was loaded and not begun when the server ended leaves no record: the last one is of
+// the map whose hash the result has.
+func TestRecordOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
+	s.seat(0, "in time")
+	s.ticks(36)
+	s.loader.look(s.rooms[0])
+	require.NotNil(t, s.rooms[0].next.Load())
+	s.close(t)
+	files, err := disk.Records(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	assert.Zero(t, files[0].Epoch)
+}
+
+// The inputs of a map on their way to the disk aren't mixed with those of the next, though one
+// between them couldn't be loaded.
+func TestRecordsApart(t *testing.T) {
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
+	defer s.close(t)
+	r := s.rooms[0]
+	s.seat(0, "kept apart")
+	s.ticks(36)
+	r.maps++ // as if that one had failed
+	s.loader.look(r)
+	next := r.next.Load()
+	require.NotNil(t, next)
+	assert.False(t, r.play.inputs == next.inputs)
+	assert.EqualValues(t, 36-8, r.play.inputs.in.Load())
+}
+
+// Where no record can be made any more, maps are played without.
+func TestNoRecord(t *testing.T) {
+	dir := t.TempDir()
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
+	defer s.close(t)
+	s.serving.Store(true)
+	s.seat(0, "unrecorded")
+	s.ticks(36)
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.WriteFile(dir, nil, 0o600))
+	s.loader.look(s.rooms[0])
+	s.ticks(10)
+	assert.EqualValues(t, 1, s.rooms[0].play.number)
+	assert.EqualValues(t, 1, s.unrecorded.Load())
+	assert.Zero(t, s.unloaded.Load())
 }
