@@ -43,6 +43,8 @@ const (
 	images    = 4         // saves that may be on their way at once
 	imageMost = 256 << 10 // bytes of one
 	scoreMost = 64        // scores of a room that may be
+
+	scoreEvery = ticksPerSecond / 2 // ticks; with what the keeper takes, less than a second
 )
 
 func newKeeper(s *Server, in scope.Scope) *keeper {
@@ -67,7 +69,7 @@ func (k *keeper) loop() {
 		for _, r := range k.s.rooms {
 			k.writeLog(r)
 		}
-		if now := k.s.now(); now-k.written > time.Second/2 {
+		if now := k.s.now(); now-k.written > time.Second/4 {
 			k.written = now
 			k.writeScores()
 		}
@@ -219,7 +221,7 @@ func (r *room) keep(now time.Duration) {
 			}
 		}
 	}
-	if r.s.scores != nil && r.play.tick%ticksPerSecond == 0 {
+	if r.s.scores != nil && r.play.tick%scoreEvery == 0 {
 		r.scoreAll(now)
 	}
 }
@@ -230,11 +232,15 @@ type scoreLog struct {
 	in, out atomic.Uint32
 }
 
-func (l *scoreLog) add(s *disk.Score) {
-	if in := l.in.Load(); in-l.out.Load() < uint32(len(l.list)) {
-		l.list[in%uint32(len(l.list))] = *s
-		l.in.Add(1)
+// add says whether there was room.
+func (l *scoreLog) add(s *disk.Score) bool {
+	in := l.in.Load()
+	if in-l.out.Load() == uint32(len(l.list)) {
+		return false
 	}
+	l.list[in%uint32(len(l.list))] = *s
+	l.in.Add(1)
+	return true
 }
 
 // take appends all there are.
@@ -264,13 +270,15 @@ func (r *room) score(place int, now time.Duration) {
 		return
 	}
 	is := score{p.Caught, p.Deaths, p.Exits}
-	if is == s.scored {
+	if is == s.scored || is.caught < s.scored.caught || is.deaths < s.scored.deaths ||
+		is.exits < s.scored.exits { // late inputs can undo it; who reads it would take it for another game
 		return
 	}
-	s.scored = is
-	r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
+	if r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
 		Room: uint32(r.number), Player: uint32(place), Epoch: r.play.number, Ticks: r.play.tick, Caught: is.caught,
-		Deaths: is.deaths, Exits: is.exits})
+		Deaths: is.deaths, Exits: is.exits}) {
+		s.scored = is
+	}
 }
 
 // bytesOf is inputs as they lie: the state of a map has no padding.

@@ -224,3 +224,39 @@ func TestNoRecord(t *testing.T) {
 	assert.EqualValues(t, 1, s.unrecorded.Load())
 	assert.Zero(t, s.unloaded.Load())
 }
+
+// Late inputs can undo what a player came to. Of a score that fell another game would be counted.
+func TestScoreFalls(t *testing.T) {
+	file := t.TempDir() + "/scores"
+	s := built(t, func(o *Options) { o.Scores = file })
+	s.seat(0, "cheats")
+	s.ticks(1)
+	for _, caught := range []uint32{5, 4, 6} {
+		s.rooms[0].play.level.Player(0).Caught = caught
+		s.rooms[0].scoreAll(s.now())
+	}
+	s.close(t)
+	list, _, err := disk.ReadScores(file)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	assert.EqualValues(t, 5, list[0].Caught)
+	assert.EqualValues(t, 6, list[1].Caught)
+}
+
+// What there is no room for on the way to the file is said later.
+func TestScoresWait(t *testing.T) {
+	file := t.TempDir() + "/scores"
+	s := built(t, func(o *Options) { o.Scores = file })
+	s.seat(0, "waits")
+	s.ticks(1)
+	p := s.rooms[0].play.level.Player(0)
+	for range 2 * scoreMost {
+		p.Caught++
+		s.rooms[0].scoreAll(s.now())
+	}
+	s.keeper.writeScores()
+	s.close(t)
+	list, _, err := disk.ReadScores(file)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2*scoreMost, list[len(list)-1].Caught)
+}
