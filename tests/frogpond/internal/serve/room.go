@@ -208,7 +208,7 @@ func (r *room) read(w *worker, now time.Duration) {
 		default:
 			r.hear(w, int(m.place), m)
 		}
-		r.inbox.done()
+		r.inbox.done(&r.s.net.roomSessions(r.number)[m.place])
 	}
 	for i := range r.seats {
 		if s := &r.seats[i]; s.state == here && now.Nanoseconds()-s.heard > sessionMs*1e6 {

@@ -75,8 +75,8 @@ func (s *Server) seat(place int, name string) {
 func (s *Server) hears(place int, m message) {
 	b := &s.rooms[0].inbox
 	m.place, m.session, m.came = uint8(place), s.net.sessions[place].id, s.now().Nanoseconds()
-	*b.next() = m
-	b.put()
+	*b.next(&s.net.sessions[place]) = m
+	b.put(&s.net.sessions[place])
 }
 
 // wants has a player say what it wants in the last of some ticks, and in those before it.
@@ -259,4 +259,40 @@ func TestScoresWait(t *testing.T) {
 	list, _, err := disk.ReadScores(file)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*scoreMost, list[len(list)-1].Caught)
+}
+
+// Who sends more than a room takes loses it himself: the others' messages find room.
+func TestFlood(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	from := udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
+	join := func(place int) *session {
+		nonce := wire.Nonce(place + 1)
+		j := wire.JoinPacket{Nonce: nonce, Room: wire.AnyRoom,
+			Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), nonce, seconds(s.now()))}
+		require.Zero(t, s.receiver.take(wire.AppendJoin(nil, &j), &from, s.now()))
+		require.NotZero(t, s.net.sessions[place].taken.Load())
+		return &s.net.sessions[place]
+	}
+	sent := uint32(0)
+	send := func(of *session) wire.Reason {
+		sent++
+		p := wire.AppendInputs(wire.AppendHeader(nil, wire.Inputs, of.id, sent), &wire.InputsPacket{})
+		(&wire.Mac{}).Seal(&of.key, p)
+		return s.receiver.take(p, &from, s.now())
+	}
+	cheat, honest := join(0), join(1)
+	s.ticks(1)
+	for range 3 {
+		how := map[wire.Reason]int{}
+		for range 1000 {
+			how[send(cheat)]++
+		}
+		assert.Equal(t, map[wire.Reason]int{0: waitingMost, wire.Flooded: 1000 - waitingMost}, how)
+		for range waitingMost {
+			assert.Zero(t, send(honest))
+		}
+		s.ticks(1)
+		assert.Nil(t, s.rooms[0].inbox.first())
+	}
 }

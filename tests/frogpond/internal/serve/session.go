@@ -13,6 +13,7 @@ import (
 // address and window.
 type session struct {
 	taken   atomic.Uint32 // 1 from the receiver, 0 again from the room
+	waiting atomic.Int32  // messages of it in the room's inbox
 	id      uint32        // its place in the list, and a count above it
 	nonce   uint64
 	key     wire.Key
