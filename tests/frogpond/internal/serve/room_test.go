@@ -296,3 +296,15 @@ func TestFlood(t *testing.T) {
 		assert.Nil(t, s.rooms[0].inbox.first())
 	}
 }
+
+// A worker plays the room that has been due for longest, so that none that fell behind stays there.
+func TestDueFirst(t *testing.T) {
+	w := &worker{rooms: []*room{{number: 0, due: 30}, {number: 1, due: 10}, {number: 2, due: 20}}}
+	var order []int
+	for range 4 {
+		r := w.first()
+		r.due += 15
+		order = append(order, r.number)
+	}
+	assert.Equal(t, []int{1, 2, 1, 0}, order)
+}
