@@ -364,3 +364,41 @@ func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
 	require.Greater(t, size(larger), fits, "choose other maps")
 	return fits
 }
+
+// Health is asked for while another plan is taken: nobody looks into memory that isn't there.
+func TestHealthAtReload(t *testing.T) {
+	reload, plans := make(chan os.Signal, 1), 0
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload, o.Health = 1, reload, "127.0.0.1:0"
+		o.Plan = func() (budget.Plan, error) {
+			plan := smallPlan(2)
+			plan.Regions[1].Size += uint64(plans%2) * 8 * budget.MiB
+			plans++
+			return plan, nil
+		}
+	})
+	quit, asked := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-quit:
+				asked <- n
+				return
+			default:
+			}
+			all := regexp.MustCompile(`http://[^/]+`).FindAllString(s.said.String(), -1)
+			if answer, err := http.Get(all[len(all)-1] + "/gameserver"); err == nil {
+				answer.Body.Close()
+				n++
+			}
+		}
+	}()
+	for n := 2; n < 8; n++ {
+		reload <- os.Interrupt
+		s.until("it listens again", func() bool { return strings.Count(s.said.String(), "players on") == n })
+	}
+	close(quit)
+	assert.NotZero(t, <-asked)
+	s.end()
+}

@@ -191,6 +191,7 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 		return false, errors.Join(*failure, err)
 	}
 	if again && err == nil {
+		stopHealth() // which looks at the rooms
 		err = s.reconfigure(ctx)
 	}
 	return again, err
