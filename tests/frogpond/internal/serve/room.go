@@ -71,14 +71,27 @@ func (r *room) tick(w *worker, now time.Duration) (played bool) {
 	if r.play == nil || r.taken == 0 {
 		return false
 	}
-	if err := r.run(w); err != nil {
+	if err := r.run(w, now); err != nil {
 		r.unwind(w, err)
-		return true
+	}
+	return true
+}
+
+// run plays, tells and keeps. It is here that another's fault ends: a panic becomes an error, and
+// what it opened on the scratch is closed.
+func (r *room) run(w *worker, now time.Duration) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v", fault)
+		}
+	}()
+	if err := r.advance(w); err != nil {
+		return err
 	}
 	r.farewell(now)
 	r.tell(w)
 	r.keep(now)
-	return true
+	return nil
 }
 
 // change goes on with the next map, if it is there; until then the old one plays on.
@@ -136,14 +149,8 @@ func (r *room) publish() {
 	r.clock.Store(uint64(p.epoch())<<32 | uint64(p.tick))
 }
 
-// run plays the tick, and those before it that were played with a wrong guess. It is here that
-// another's fault ends: a panic becomes an error, and what it opened on the scratch is closed.
-func (r *room) run(w *worker) (err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("panic: %v", fault)
-		}
-	}()
+// advance plays the tick, and those before it that were played with a wrong guess.
+func (r *room) advance(w *worker) error {
 	p := r.play
 	if r.wrong != p.tick {
 		w.rollbacks++
@@ -199,7 +206,7 @@ func (r *room) read(w *worker, now time.Duration) {
 		s := &r.seats[m.place]
 		switch {
 		case m.what == joined:
-			r.join(int(m.place), m)
+			r.join(w, int(m.place), m)
 		case s.state == empty || s.session != m.session: // of somebody who has gone
 		case m.what == moved:
 			s.heard, s.address = m.came, m.address
@@ -220,7 +227,7 @@ func (r *room) read(w *worker, now time.Duration) {
 }
 
 // join seats who joined. Who was here before goes on where it was.
-func (r *room) join(place int, m *message) {
+func (r *room) join(w *worker, place int, m *message) {
 	from := &r.s.net.roomSessions(r.number)[place]
 	s := &r.seats[place]
 	back := s.name == from.name && from.name != (wire.Name{})
@@ -235,8 +242,10 @@ func (r *room) join(place int, m *message) {
 		r.inputs.forget(place, r.play.tick)
 		r.mark(place, !back)
 	}
-	if r.play == nil {
+	if r.play == nil { // it ended meanwhile
+		r.notice(w, place, wire.RoomEnded, 0)
 		r.dismiss(place)
+		w.flush()
 	}
 }
 

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"net"
 	"net/netip"
 	"os"
 	"testing"
@@ -307,4 +308,38 @@ func TestDueFirst(t *testing.T) {
 		order = append(order, r.number)
 	}
 	assert.Equal(t, []int{1, 2, 1, 0}, order)
+}
+
+// What panics when players are told what they see ends the room alone, too. Who joins it then is told,
+// and comes again.
+func TestFaultInTell(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	listener, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	defer listener.Close()
+	r := s.rooms[0]
+	s.seat(0, "sees")
+	s.ticks(5)
+	outlines := r.play.level.Outlines
+	r.play.level.Outlines = nil
+	r.play.level.Sectors[0].Floor++
+	assert.NotPanics(t, func() { s.ticks(1) })
+	require.EqualValues(t, 1, s.faults.Load())
+	assert.Nil(t, r.play)
+	assert.Zero(t, s.players())
+	r.gone.Load().level.Outlines = outlines
+
+	session := &s.net.sessions[0]
+	session.address = udp.FromAddrPort(listener.LocalAddr().(*net.UDPAddr).AddrPort())
+	s.hears(0, message{what: joined, address: session.address})
+	s.ticks(1)
+	assert.Zero(t, s.players())
+	buffer := make([]byte, wire.PacketMost)
+	require.NoError(t, listener.SetReadDeadline(time.Now().Add(patience)))
+	n, err := listener.Read(buffer)
+	require.NoError(t, err)
+	notice, reason := wire.ParseNotice(buffer[:n])
+	assert.Zero(t, reason)
+	assert.Equal(t, wire.RoomEnded, notice.Reason)
 }
