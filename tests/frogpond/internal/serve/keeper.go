@@ -18,6 +18,7 @@ import (
 type keeper struct {
 	s       *Server
 	images  []image
+	turn    int // of the image that is looked at next
 	scores  []disk.Score
 	written time.Duration // when scores were
 	lost    atomic.Uint64 // what the disk refused
@@ -65,7 +66,7 @@ func newKeeper(s *Server, in scope.Scope) *keeper {
 // loop writes until the server stops. Scores lie on the disk a second after they were made.
 func (k *keeper) loop() {
 	for !k.s.stopping.Load() {
-		k.writeImages()
+		k.writeImage()
 		for _, r := range k.s.rooms {
 			k.writeLog(r)
 		}
@@ -88,12 +89,17 @@ func (k *keeper) check(err error) {
 	}
 }
 
-func (k *keeper) writeImages() {
-	for i := range k.images {
-		m := &k.images[i]
+// writeImage writes a save, if one waits: each in its turn. One at a time, as the disk may be slow,
+// and what else there is to be written waits for it.
+func (k *keeper) writeImage() {
+	for range k.images {
+		m := &k.images[k.turn]
+		k.turn = (k.turn + 1) % len(k.images)
 		if m.full.Load() == 2 {
 			k.check(k.s.saves.Write(m.room.number, m.head, m.file))
+			m.room.saving.Store(false)
 			m.full.Store(0)
+			return
 		}
 	}
 }
@@ -150,7 +156,9 @@ func (k *keeper) writeScores() {
 // finish ends a room whose worker has stopped: what it has goes to the disk, all of it.
 func (k *keeper) finish(r *room) error {
 	r.scoreAll(k.s.now())
-	k.writeImages()
+	for range k.images {
+		k.writeImage()
+	}
 	var err error
 	if p := r.play; p != nil {
 		r.log(p.tick)
@@ -174,7 +182,7 @@ func (k *keeper) save(r *room) error {
 			if err := m.fill(r); err != nil {
 				return err
 			}
-			k.writeImages()
+			k.writeImage()
 			return nil
 		}
 	}
@@ -203,6 +211,7 @@ func (m *image) fill(r *room) (err error) {
 		return err
 	}
 	m.room = r
+	r.saving.Store(true)
 	*m.head = disk.SaveHead{Seed: p.seed, Tick: p.tick, Epoch: p.number, Map: p.title}
 	for i := range min(len(m.head.Names), r.s.o.Players) {
 		m.head.Names[i] = r.seats[i].name
@@ -213,7 +222,7 @@ func (m *image) fill(r *room) (err error) {
 
 // keep saves the room when it is time, and says what its players came to.
 func (r *room) keep(now time.Duration) {
-	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery {
+	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery && !r.saving.Load() {
 		if m := r.s.keeper.image(); m != nil {
 			r.saved = now
 			if err := m.fill(r); err != nil {

@@ -41,6 +41,7 @@ type room struct {
 	free   int         // the loader's: which of them the next map has
 	scores scoreLog
 	saved  time.Duration // when it was
+	saving atomic.Bool   // its save is on the way: the next one mustn't come before it
 	maps   uint32        // the loader's: how many it began
 	again  time.Duration // likewise: not before then, as none of the maps could be loaded
 }

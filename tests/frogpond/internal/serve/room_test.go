@@ -343,3 +343,35 @@ func TestFaultInTell(t *testing.T) {
 	assert.Zero(t, reason)
 	assert.Equal(t, wire.RoomEnded, notice.Reason)
 }
+
+// A disk that is slow has one save of a room at a time, so the newest is written last; and between
+// two saves the inputs are written, for which there is room for some seconds only.
+func TestSlowDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := built(t, func(o *Options) { o.Rooms, o.Saves, o.Inputs, o.SaveEvery = 2, dir, t.TempDir(), 1 })
+	defer s.close(t)
+	s.seat(0, "waits")
+	s.ticks(30) // with nobody to write
+	waiting := func() (n int) {
+		for i := range s.keeper.images {
+			n += int(s.keeper.images[i].full.Load() / 2)
+		}
+		return n
+	}
+	require.Equal(t, 1, waiting())
+	s.keeper.writeImage()
+	h, _, found, err := s.saves.Read(0)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.EqualValues(t, 1, h.Tick)
+	s.ticks(1)
+	require.NoError(t, s.keeper.images[1].fill(s.rooms[1]))
+	require.Equal(t, 2, waiting())
+	s.keeper.writeImage()
+	assert.Equal(t, 1, waiting(), "then it looks at the inputs")
+	s.keeper.writeImage()
+	assert.Zero(t, waiting())
+	h, _, _, err = s.saves.Read(0)
+	require.NoError(t, err)
+	assert.EqualValues(t, 31, h.Tick)
+}
