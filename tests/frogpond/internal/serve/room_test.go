@@ -375,3 +375,27 @@ func TestSlowDisk(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 31, h.Tick)
 }
+// A guess is right though the last input had a frog appear somewhere, and this one doesn't.
+func TestGuessAfterSpawn(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	s.seat(0, "guessed")
+	s.ticks(3)
+	m := message{what: wants, tick: 3, count: 1}
+	m.inputs[0] = wire.Input{Heading: 3, Flags: uint8(game.Walk | game.Spawn), X: 9, Y: 9}
+	s.hears(0, m)
+	s.ticks(2)
+	m.tick, m.inputs[0] = 4, wire.Input{Heading: 3, Flags: uint8(game.Walk)}
+	s.hears(0, m)
+	s.ticks(1)
+	assert.Zero(t, s.workers[0].rollbacks)
+	m.tick, m.inputs[0].X = 5, 7
+	s.hears(0, m)
+	s.ticks(1)
+	assert.Zero(t, s.workers[0].rollbacks, "nor does it matter where one would have appeared")
+	m.tick, m.inputs[0].Heading = 6, 5
+	s.hears(0, m)
+	s.ticks(1)
+	assert.EqualValues(t, 1, s.workers[0].rollbacks)
+}
+
