@@ -266,6 +266,34 @@ func TestAnotherPlan(t *testing.T) {
 	assert.Contains(t, s.said.String(), "another plan: no such plan; the old one stays")
 }
 
+// Another plan in which no map fits leaves the old one.
+func TestPlanTooSmall(t *testing.T) {
+	reload, plans := make(chan os.Signal, 1), 0
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload = 2, reload
+		o.Plan = func() (budget.Plan, error) {
+			plan := smallPlan(3)
+			switch plans++; plans {
+			case 2:
+				plan.Regions[1].Size, plan.Regions[2].Size = 19*budget.MiB-3*64*budget.KiB, 64*budget.KiB
+			case 3:
+				plan.Regions[1].Size, plan.Regions[2].Size = budget.MiB, 6*budget.MiB
+			}
+			return plan, nil
+		}
+	})
+	for n := 2; n <= 3; n++ {
+		reload <- os.Interrupt
+		s.until("it listens again", func() bool { return strings.Count(s.said.String(), "players on") == n })
+		p := s.joins(client.Options{Name: "plays on", Room: -1, Seed: uint64(n)})
+		s.until("it plays", p.saw(10))
+		p.leave()
+	}
+	s.end()
+	assert.Contains(t, s.said.String(), "none of the maps fits into its slot; the old one stays")
+	assert.Contains(t, s.said.String(), "region systems is full")
+}
+
 // The server says how it is in the shape of Agones' REST SDK, to this machine alone.
 func TestHealth(t *testing.T) {
 	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Minute })

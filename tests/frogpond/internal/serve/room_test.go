@@ -375,6 +375,7 @@ func TestSlowDisk(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 31, h.Tick)
 }
+
 // A guess is right though the last input had a frog appear somewhere, and this one doesn't.
 func TestGuessAfterSpawn(t *testing.T) {
 	s := built(t, nil)
@@ -398,4 +399,3 @@ func TestGuessAfterSpawn(t *testing.T) {
 	s.ticks(1)
 	assert.EqualValues(t, 1, s.workers[0].rollbacks)
 }
-

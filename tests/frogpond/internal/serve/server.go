@@ -72,6 +72,7 @@ type Options struct {
 type Server struct {
 	o        *Options
 	b        *budget.Budget
+	old      budget.Plan // before the one that is taken
 	game     *game.Server
 	socket   *udp.Socket
 	began    time.Time
@@ -165,7 +166,13 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 
 // serve is a plan's time: it makes the rooms, plays, and ends them. again: there is another plan.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
-	if err := s.build(ctx); err != nil {
+	if err = s.build(ctx); err != nil && result.Plans > 0 {
+		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
+		if err = s.take(ctx, s.old); err == nil {
+			err = s.build(ctx)
+		}
+	}
+	if err != nil {
 		return false, err
 	}
 	stopHealth, err := s.serveHealth()
@@ -197,16 +204,21 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	return again, err
 }
 
-// build makes what the regions systems and level hold.
-func (s *Server) build(ctx context.Context) error {
+// build makes what the regions systems and level hold, or nothing.
+func (s *Server) build(ctx context.Context) (err error) {
+	s.rooms, s.workers = nil, nil
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
 	var secret wire.Key
 	if _, err := rand.Read(secret[:]); err != nil {
 		return err
 	}
-	_, err := budget.Load(ctx, s.b.Region("systems"), func(in scope.Scope) (*network, error) {
+	_, err = budget.Load(ctx, s.b.Region("systems"), func(in scope.Scope) (*network, error) {
 		s.net = newNetwork(in, s.o.Rooms, s.o.Players)
 		s.receiver = newReceiver(s, in, secret)
-		s.rooms, s.workers = nil, nil
 		for i := range s.o.Rooms {
 			s.rooms = append(s.rooms, newRoom(s, in, i))
 		}
@@ -306,6 +318,11 @@ func (s *Server) end() (err error) {
 	for _, r := range s.rooms {
 		err = cmp.Or(err, s.keeper.finish(r))
 	}
+	return errors.Join(err, s.release())
+}
+
+// release gives the rooms' slots back.
+func (s *Server) release() (err error) {
 	for _, r := range s.rooms {
 		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load()} {
 			if p != nil {
@@ -325,15 +342,21 @@ func (s *Server) reconfigure(ctx context.Context) error {
 		err = s.o.fits(plan)
 	}
 	if err == nil {
-		err = s.b.Region("systems").Rewind(ctx)
-	}
-	if err == nil {
-		err = s.b.Reconfigure(ctx, plan)
+		s.old = s.b.Plan()
+		err = s.take(ctx, plan)
 	}
 	if err != nil {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
 	}
 	return nil
+}
+
+// take makes a plan that of the budget, when the rooms are released.
+func (s *Server) take(ctx context.Context, plan budget.Plan) error {
+	if err := s.b.Region("systems").Rewind(ctx); err != nil {
+		return err
+	}
+	return s.b.Reconfigure(ctx, plan)
 }
 
 // now is the time since the server began.
