@@ -177,7 +177,7 @@ func TestReconnect(t *testing.T) {
 	p.conn.Close() // what comes there is lost from now on
 	p.conn = other
 	p.mu.Unlock()
-	go p.receive() // a second later the client asks whether it is known there
+	p.receivers.Go(p.receive) // a second later the client asks whether it is known there
 	s.until("it plays from there", p.saw(120))
 	assert.Zero(t, p.Losses)
 	p.leave()
@@ -221,7 +221,8 @@ func TestDrain(t *testing.T) {
 		f := c.Refusal()
 		return f != nil && f.Reason == wire.ServerCloses
 	}))
-	before := p.States
+	var before uint64
+	p.with(func(c *client.Client) bool { before = c.States; return true })()
 	s.until("it plays on", p.saw(before+30))
 	p.leave() // the last one: the server ends at once
 	<-s.ended
