@@ -295,6 +295,28 @@ func TestPlanTooSmall(t *testing.T) {
 	assert.Contains(t, s.said.String(), "region systems is full")
 }
 
+// A signal that comes while another plan is taken ends the server as well as any.
+func TestSignalAtReload(t *testing.T) {
+	reload, signal := make(chan os.Signal, 1), make(chan func(), 1)
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload = 1, reload
+		o.Plan = func() (budget.Plan, error) {
+			select {
+			case stop := <-signal:
+				stop()
+			default:
+			}
+			return smallPlan(2), nil
+		}
+	})
+	signal <- s.stop
+	reload <- os.Interrupt
+	<-s.ended
+	require.NoError(t, s.err, s.said.String())
+	assert.Equal(t, 2, s.result.Plans)
+	assert.NotEmpty(t, s.result.Hash)
+}
+
 // The server says how it is in the shape of Agones' REST SDK, to this machine alone.
 func TestHealth(t *testing.T) {
 	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Minute })

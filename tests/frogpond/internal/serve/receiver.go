@@ -133,7 +133,9 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	if m == nil {
 		return wire.Flooded
 	}
-	s.id += 1 << idBits
+	if s.id += 1 << idBits; s.id>>idBits == 0 { // after two million
+		s.id += 1 << idBits
+	}
 	s.nonce, s.name, s.address, s.window = j.Nonce, j.Name, *from, wire.Window{}
 	s.key = r.cookies.SessionKey(&r.mac, s.id, j.Nonce, j.Cookie)
 	r.nonces[at] = j.Nonce

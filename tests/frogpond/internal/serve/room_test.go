@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -398,4 +399,17 @@ func TestGuessAfterSpawn(t *testing.T) {
 	s.hears(0, m)
 	s.ticks(1)
 	assert.EqualValues(t, 1, s.workers[0].rollbacks)
+}
+
+// The number of a session isn't 0, however many there were.
+func TestSessionNumbers(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	from := udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
+	s.net.sessions[0].id = math.MaxUint32 &^ (1<<idBits - 1)
+	j := wire.JoinPacket{Nonce: 1, Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), 1, seconds(s.now()))}
+	require.Zero(t, s.receiver.take(wire.AppendJoin(nil, &j), &from, s.now()))
+	assert.EqualValues(t, 1<<idBits, s.net.sessions[0].id)
+	s.ticks(1)
+	assert.EqualValues(t, 1, s.players())
 }

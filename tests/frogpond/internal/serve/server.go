@@ -166,10 +166,11 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 
 // serve is a plan's time: it makes the rooms, plays, and ends them. again: there is another plan.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
-	if err = s.build(ctx); err != nil && result.Plans > 0 {
+	whole := context.WithoutCancel(ctx) // a signal is for who serves
+	if err = s.build(whole); err != nil && result.Plans > 0 {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
-		if err = s.take(ctx, s.old); err == nil {
-			err = s.build(ctx)
+		if err = s.take(whole, s.old); err == nil {
+			err = s.build(whole)
 		}
 	}
 	if err != nil {
@@ -199,7 +200,7 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	}
 	if again && err == nil {
 		stopHealth() // which looks at the rooms
-		err = s.reconfigure(ctx)
+		err = s.reconfigure(whole)
 	}
 	return again, err
 }
