@@ -39,7 +39,8 @@ const (
 	PlayersMost  = 16
 	RollbackMost = rollbackMost
 	EveryMost    = ticksPerSecond
-	BytesLeast   = 96 // with a change or two
+	MapTimeMost  = 10_000 * time.Hour // its ticks have 32 bits
+	BytesLeast   = 96                 // with a change or two
 	BytesMost    = wire.PacketMost
 )
 
