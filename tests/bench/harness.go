@@ -97,7 +97,10 @@ type harness struct {
 	time     time.Duration
 	variants bool     // those of this program take part, too
 	only     []string // who takes part; nil: everybody
-	programs *programs
+
+	serveTime  time.Duration // that work P has a server serve
+	serveRooms int
+	programs   *programs
 }
 
 func (h *harness) wants(who string) bool { return h.only == nil || slices.Contains(h.only, who) }

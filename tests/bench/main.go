@@ -4,7 +4,7 @@
 // order, so that what a machine does meanwhile meets all of them. `make bench` builds and runs it. It is a module of its own so that what
 // it compares with never enters the library's go.mod.
 //
-//	bench [-works A,C] [-rounds 25] [-time 10ms] [-out build] [-readme README.md]
+//	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
 //	bench -gate [-works A,C] [-rounds 25] [-time 10ms]
 //
 // Each work is a file, work_a.go and so on, with the ways to do it beside one another. What they are to come to stands in targets.go;
@@ -21,7 +21,7 @@ import (
 )
 
 var works = []work{workA, workB, workC, workD, workE, workF, workG, workH, workI, workJ, workK,
-	workL, workM, workN, workO, workS, workT, workV}
+	workL, workM, workN, workO, workP, workS, workT, workV}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "-child" {
@@ -43,6 +43,8 @@ func run(args []string) error {
 	names := flags.String("works", "all", "the works to do, `letters` with commas")
 	flags.IntVar(&h.rounds, "rounds", 25, "`times` that each contestant is measured")
 	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "how long one measurement takes, about")
+	flags.DurationVar(&h.serveTime, "serve", time.Minute, "how long work P plays on each server, three times")
+	flags.IntVar(&h.serveRooms, "rooms", roomsP, "of work P's servers")
 	gated := flags.Bool("gate", false, "measure what has a target, and say whether it is held")
 	out := flags.String("out", ".", "the `folder` to write bench.md to")
 	readme := flags.String("readme", "", "the `file` whose table is to be replaced, between its marks")

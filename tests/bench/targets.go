@@ -85,6 +85,8 @@ var targets = []target{
 	{work: "J collections", who: []string{library}, most: 0, shown: true},
 	{work: "J Go allocations", who: []string{library}, most: 0, shown: true},
 	{work: "J budget faults", who: []string{library}, most: 0, shown: true},
+	{work: "P Go allocations", who: []string{library}, most: 0, shown: true},
+	{work: "P collections", who: []string{library}, most: 0, shown: true},
 	{work: "T upfront: realloc", who: []string{longest}, most: 1500, shown: true},
 	{work: "V verify nodes", who: []string{library}, most: 20, shown: true},
 	{work: "V verify numbers", who: []string{library}, most: 1024, shown: true},

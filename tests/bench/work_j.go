@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,97 +137,4 @@ func (p *pond) play(durations string) error {
 func (p *pond) tick(rank int) float64 {
 	sorted := slices.Sorted(slices.Values(p.least))
 	return float64(sorted[max(1, (len(sorted)*rank+999)/1000)-1])
-}
-
-// onGoHeap is what frogpond's source says of memory, and what it says on the plain Go heap.
-var onGoHeap = []struct {
-	what *regexp.Regexp
-	with string
-}{
-	{regexp.MustCompile(`scope\.(Plain|Pool|HandlePool|Maker)\[`), "heap$1["},
-	{regexp.MustCompile(`arena\.(Ptr|Slice)\[`), "heap$1["},
-	{regexp.MustCompile(`scope\.Addr\[`), "heapAddr["},
-	{regexp.MustCompile(`scope\.AddrOf\(`), "heapAddrOf("},
-	{regexp.MustCompile(`arena\.(PtrTo|SliceOf)\(`), "heap$1("},
-	{regexp.MustCompile(`save\.(Begin|NewRing)\(`), "heap$1("},
-}
-
-// buildPond compiles frogpond as it is, or with its memory replaced.
-func buildPond(folder, who string) (program string, err error) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return "", err
-	}
-	program = filepath.Join(folder, strings.ReplaceAll(who, " ", ""))
-	line := []string{"build", "-o", program}
-	if who != library {
-		internal := filepath.Join(root, "tests", "frogpond", "internal")
-		overlay, err := heapOverlay(internal, program+".files", who == byHand)
-		if err != nil {
-			return "", err
-		}
-		line = append(line, "-overlay", overlay)
-	}
-	c := exec.Command("go", append(line, "./tests/frogpond")...)
-	c.Dir = root
-	if out, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go %s: %w: %s", strings.Join(line, " "), err, out)
-	}
-	return program, nil
-}
-
-// heapOverlay writes to a folder what the go command is to read instead of the files of a game's
-// packages, and the list of these.
-func heapOverlay(internal, folder string, careful bool) (list string, err error) {
-	instead := map[string]string{}
-	for _, name := range []string{"doom", "game"} {
-		err := packageOverlay(instead, filepath.Join(internal, name), filepath.Join(folder, name), careful)
-		if err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": instead})
-	if err != nil {
-		return "", err
-	}
-	list = filepath.Join(folder, "overlay.json")
-	return list, os.WriteFile(list, text, 0o600)
-}
-
-// packageOverlay writes the files of one package, and the Go heap's beside them.
-func packageOverlay(instead map[string]string, source, folder string, careful bool) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(source, "*.go"))
-	if err != nil {
-		return err
-	}
-	heap := filepath.Join("testdata", "goheap", "heap.go")
-	for _, name := range append(files, heap) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		clause := "package " + filepath.Base(source) + "\n"
-		text = []byte(strings.Replace(string(text), "package main\n", clause, 1))
-		for _, r := range onGoHeap {
-			if name != heap {
-				text = r.what.ReplaceAll(text, []byte(r.with))
-			}
-		}
-		// An import that nothing names any more is an error.
-		for _, used := range []string{"arena.Base", "scope.Scope", "save.Ring"} {
-			if name, _, _ := strings.Cut(used, "."); strings.Contains(string(text), "/"+name+`"`) {
-				text = append(text, "\nvar _ "+used+"\n"...)
-			}
-		}
-		text = []byte(strings.Replace(string(text), "const careful = false", fmt.Sprint("const careful = ", careful), 1))
-		file := filepath.Join(folder, filepath.Base(name))
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			return err
-		}
-		instead[filepath.Join(source, filepath.Base(name))] = file
-	}
-	return nil
 }

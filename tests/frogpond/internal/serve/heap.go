@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,14 @@ import (
 type heapWatch struct {
 	before map[[32]uintptr]int64
 	stats  runtime.MemStats
+}
+
+// quiet ends what was before play on the Go heap: the collector comes once more, and then not until
+// the plan's share of the heap is used up.
+func quiet() {
+	debug.FreeOSMemory()
+	debug.SetGCPercent(-1)
+	runtime.MemProfileRate = 1
 }
 
 func (h *heapWatch) begin() {

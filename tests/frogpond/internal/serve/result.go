@@ -5,8 +5,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,14 +199,6 @@ func (r *Result) Tell(w io.Writer) {
 		fmt.Fprintf(w, "%d rooms unwound, %d maps not loaded, %d writes refused, %d records cut short\n", r.Faults,
 			r.Unloaded, r.Lost, r.Unrecorded)
 	}
-}
-
-// quiet ends what was before play on the Go heap: the collector comes once more, and then not until
-// the plan's share of the heap is used up.
-func quiet() {
-	debug.FreeOSMemory()
-	debug.SetGCPercent(-1)
-	runtime.MemProfileRate = 1
 }
 
 // resident is the memory that the process has, of all kinds; 0: not known here.

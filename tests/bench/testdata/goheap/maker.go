@@ -1,0 +1,127 @@
+// Package goheap is the plain Go heap, said in frogpond's words: new and make, and the collector. A
+// scope is asked for nothing but which it is.
+package goheap
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// careful is whether play uses slices and chunks again, as careful Go does, or makes new ones each
+// time.
+const careful = false
+
+// Maker makes things of a type.
+type Maker[T any] struct{ again *reused[T] }
+
+// Plain declares a type.
+func Plain[T any]() Maker[T] { return Maker[T]{new(reused[T])} }
+
+func (m Maker[T]) New(s scope.Scope) *T { return &m.Slice(s, 1)[0] }
+
+func (m Maker[T]) Slice(s scope.Scope, n int) []T { return m.SliceCap(s, n, n) }
+
+func (m Maker[T]) SliceCap(s scope.Scope, n, room int) []T {
+	list := make([]T, n, room)
+	if st := recording(s); st != nil {
+		st.add(newSlicePart(list[:room]))
+	}
+	return list
+}
+
+// TrySlice is what play calls. Each worker keeps its slices of a kind, and has one more where an
+// earlier one is in use.
+func (m Maker[T]) TrySlice(s scope.Scope, n int) []T {
+	if !careful {
+		return make([]T, n)
+	}
+	header, gen := s.C()
+	list := m.again.of(header).next((*arena_c.Scopes)(header), gen)
+	if cap(*list) < n {
+		*list = make([]T, n)
+	}
+	*list = (*list)[:n]
+	clear(*list)
+	return *list
+}
+
+// reused is the slices of a type that workers keep.
+type reused[T any] struct {
+	lock    sync.Mutex
+	workers atomic.Pointer[[]*stack[T]] // replaced, not changed: looking needs no lock
+}
+
+// stack is the slices of one worker, by the scope that each was asked for in: those of scopes that
+// have closed may be had again. One goroutine uses it: the one that uses the arena.
+type stack[T any] struct {
+	arena  unsafe.Pointer
+	slices [][]T
+	scopes []uint64 // as many as are in use
+}
+
+func (r *reused[T]) of(arena unsafe.Pointer) *stack[T] {
+	if list := r.workers.Load(); list != nil {
+		for _, k := range *list {
+			if k.arena == arena {
+				return k
+			}
+		}
+	}
+	return r.begin(arena)
+}
+
+func (r *reused[T]) begin(arena unsafe.Pointer) *stack[T] {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	k := &stack[T]{arena: arena}
+	list := []*stack[T]{k}
+	if old := r.workers.Load(); old != nil {
+		list = append(list, *old...)
+	}
+	r.workers.Store(&list)
+	return k
+}
+
+// next is a slice that nobody uses.
+func (k *stack[T]) next(open *arena_c.Scopes, scope uint64) *[]T {
+	n := len(k.scopes)
+	for n > 0 && k.scopes[n-1] != scope && open.Find(k.scopes[n-1]) == 0 {
+		n--
+	}
+	k.scopes = append(k.scopes[:n], scope)
+	if n == len(k.slices) {
+		k.slices = append(k.slices, nil)
+	}
+	return &k.slices[n]
+}
+
+// Ptr and Slice are a pointer and a slice, which the collector follows.
+type Ptr[T any] struct{ p *T }
+
+func PtrTo[T any](_ arena.Base, p *T) Ptr[T] { return Ptr[T]{p} }
+
+func (p Ptr[T]) Get(arena.Base) *T { return p.p }
+
+func (p Ptr[T]) IsNil() bool { return p.p == nil }
+
+type Slice[T any] struct{ s []T }
+
+func SliceOf[T any](_ arena.Base, s []T) Slice[T] { return Slice[T]{s} }
+
+func (s Slice[T]) Get(arena.Base) []T { return s.s }
+
+// Addr is an address, for what lies in the budget everywhere: whoever has one goes before its
+// level does, which has the pointer.
+type Addr[T any] struct{ at uint64 }
+
+func AddrOf[T any](_ scope.Scope, p *T) Addr[T] {
+	return Addr[T]{uint64(uintptr(unsafe.Pointer(p)))}
+}
+
+//go:nocheckptr
+func (a Addr[T]) Get() *T { return (*T)(unsafe.Add(unsafe.Pointer(nil), a.at)) }
