@@ -108,8 +108,8 @@ func checkServe(o *serve.Options) error {
 		return fmt.Errorf("-bytes %d: %d to %d", o.Bytes, serve.BytesLeast, serve.BytesMost)
 	case o.Every < 1 || o.Every > serve.EveryMost:
 		return fmt.Errorf("-every %d: 1 to %d", o.Every, serve.EveryMost)
-	case o.MapTime < time.Second:
-		return fmt.Errorf("-map-time %v: a second at least", o.MapTime)
+	case o.MapTime < time.Second || o.MapTime > serve.MapTimeMost:
+		return fmt.Errorf("-map-time %v: 1s to %v", o.MapTime, serve.MapTimeMost)
 	case o.Drain < 0 || o.SaveEvery <= 0 || o.Buffer < 0:
 		return errors.New("-drain, -save-every and -rcvbuf must not be negative")
 	}

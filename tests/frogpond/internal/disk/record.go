@@ -135,6 +135,9 @@ func (r *Record) Sync() error { return r.file.Sync() }
 // Close ends the record, and says what Append said.
 func (r *Record) Close() error { return errors.Join(r.err, r.file.Close()) }
 
+// Remove ends the record of an epoch that nobody played, and takes it out of the folder.
+func (r *Record) Remove() error { return errors.Join(r.file.Close(), os.Remove(r.file.Name())) }
+
 func recordName(room, epoch uint32) string {
 	return fmt.Sprintf("room-%02d-%04d.inputs", room, epoch)
 }

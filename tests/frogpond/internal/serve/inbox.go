@@ -19,7 +19,7 @@ type message struct {
 	epoch   uint8
 	count   uint8
 	inputs  [wire.InputsMost]wire.Input // newest first
-	address udp.Address                 // of a session that moved
+	address udp.Address                 // of who joined, or moved
 }
 
 type what uint8
@@ -40,23 +40,30 @@ type inbox struct {
 
 var messageMaker = scope.Plain[message]()
 
-// inboxLength is what comes to a room in some ticks: 16 players, one message each a tick.
-const inboxLength = 256
+// inboxLength is what comes to a room in some ticks. A session may have waitingMost of it, a third of
+// a second of inputs: so whoever sends more, all others of the room find theirs.
+const (
+	inboxLength = 256
+	waitingMost = inboxLength / (PlayersMost + watchers)
+)
 
 func newInbox(s scope.Scope) inbox { return inbox{messages: messageMaker.Slice(s, inboxLength)} }
 
-// next is where the next message goes, or nil: then it is full. put hands it over.
-func (b *inbox) next() *message {
-	in := b.in.Load()
-	if in-b.out.Load() == inboxLength {
+// next is where the next message of a session goes, or nil: then too many of it wait. put hands it
+// over.
+func (b *inbox) next(of *session) *message {
+	if of.waiting.Load() == waitingMost {
 		return nil
 	}
-	return &b.messages[in%inboxLength]
+	return &b.messages[b.in.Load()%inboxLength]
 }
 
-func (b *inbox) put() { b.in.Add(1) }
+func (b *inbox) put(of *session) {
+	of.waiting.Add(1)
+	b.in.Add(1)
+}
 
-// first is the oldest message, or nil. done gives its room back.
+// first is the oldest message, or nil. done gives its room back, and the session's.
 func (b *inbox) first() *message {
 	out := b.out.Load()
 	if out == b.in.Load() {
@@ -65,4 +72,7 @@ func (b *inbox) first() *message {
 	return &b.messages[out%inboxLength]
 }
 
-func (b *inbox) done() { b.out.Add(1) }
+func (b *inbox) done(of *session) {
+	b.out.Add(1)
+	of.waiting.Add(-1)
+}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
@@ -84,17 +85,28 @@ func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) a
 		return late
 	}
 	at := int(tick%window)*in.players + player
-	in.came[at] = game.Input{SpawnAt: place(wants.X, wants.Y), Heading: wants.Heading & 15,
-		Flags: game.Flags(wants.Flags) & game.FromAfar}
+	came := game.Input{Heading: wants.Heading & 15, Flags: game.Flags(wants.Flags) & game.FromAfar}
+	if came.Flags&game.Spawn != 0 {
+		came.SpawnAt = place(wants.X, wants.Y)
+	}
+	in.came[at] = came
 	if lead >= 0 {
 		return fine
 	}
 	was := in.played[at]
 	was.Flags &= game.FromAfar
-	if was == in.came[at] {
+	if was == came {
 		return fine
 	}
 	return wrong
+}
+
+// forget is for a player who comes: what the last one in its place said of a tick, and those after
+// it, isn't done.
+func (in *inputs) forget(player int, from uint32) {
+	for i := range uint32(ahead) {
+		in.known[(from+i)%window] &^= 1 << player
+	}
 }
 
 // compose says what a tick is played with: what came, or else a guess; and who comes and goes.
@@ -103,7 +115,12 @@ func (in *inputs) compose(tick uint32) []game.Input {
 	first := int(tick%window) * in.players
 	for p := range list {
 		bit := uint32(1) << p
-		if list[p] = before[p].Guess(); in.known[tick%window]&bit != 0 {
+		list[p] = before[p].Guess()
+		list[p].SpawnAt = doom.Point{} // as of each that has no frog appear
+		if m.enter&bit != 0 {
+			list[p] = game.Input{} // it was another, or long ago
+		}
+		if in.known[tick%window]&bit != 0 {
 			list[p] = in.came[first+p]
 		}
 		list[p].Flags &= game.FromAfar

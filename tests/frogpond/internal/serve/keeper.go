@@ -18,10 +18,11 @@ import (
 type keeper struct {
 	s       *Server
 	images  []image
+	turn    int // of the image that is looked at next
 	scores  []disk.Score
 	written time.Duration // when scores were
 	lost    atomic.Uint64 // what the disk refused
-	said    bool
+	said    atomic.Bool
 }
 
 // image is room for the save of a room, on its way to the disk.
@@ -43,6 +44,7 @@ const (
 	images    = 4         // saves that may be on their way at once
 	imageMost = 256 << 10 // bytes of one
 	scoreMost = 64        // scores of a room that may be
+
 )
 
 func newKeeper(s *Server, in scope.Scope) *keeper {
@@ -67,7 +69,7 @@ const scoreTime = time.Second / 3
 // loop writes until the server stops.
 func (k *keeper) loop() {
 	for !k.s.stopping.Load() {
-		k.writeImages()
+		k.writeImage()
 		for _, r := range k.s.rooms {
 			k.writeLog(r)
 		}
@@ -85,18 +87,22 @@ func (k *keeper) check(err error) {
 		return
 	}
 	k.lost.Add(1)
-	if !k.said {
-		k.said = true
+	if !k.said.Swap(true) {
 		k.s.say(fmt.Errorf("%w; play goes on", err))
 	}
 }
 
-func (k *keeper) writeImages() {
-	for i := range k.images {
-		m := &k.images[i]
+// writeImage writes a save, if one waits: each in its turn. One at a time, as the disk may be slow,
+// and what else there is to be written waits for it.
+func (k *keeper) writeImage() {
+	for range k.images {
+		m := &k.images[k.turn]
+		k.turn = (k.turn + 1) % len(k.images)
 		if m.full.Load() == 2 {
 			k.check(k.s.saves.Write(m.room.number, m.head, m.file))
+			m.room.saving.Store(false)
 			m.full.Store(0)
+			return
 		}
 	}
 }
@@ -119,21 +125,20 @@ func (k *keeper) writeInputs(p *play) {
 		return
 	}
 	for list := p.inputs.some(); len(list) > 0; list = p.inputs.some() {
-		if p.failed = p.failed || k.failed(p.record.Append(list)); p.failed {
+		if err := p.record.Append(list); err != nil && !p.failed { // it says so each time
+			p.failed = true
 			k.s.unrecorded.Add(1)
+			k.check(err)
 		}
 		p.inputs.done(list)
 	}
 }
 
-func (k *keeper) failed(err error) bool {
-	k.check(err)
-	return err != nil
-}
-
 func (k *keeper) closeRecord(p *play) {
-	if p.record != nil && !p.failed {
-		k.check(p.record.Close())
+	if p.record != nil {
+		if err := p.record.Close(); !p.failed {
+			k.check(err)
+		}
 	}
 	p.closed.Store(true)
 }
@@ -154,7 +159,9 @@ func (k *keeper) writeScores() {
 // finish ends a room whose worker has stopped: what it has goes to the disk, all of it.
 func (k *keeper) finish(r *room) error {
 	r.scoreAll(k.s.now())
-	k.writeImages()
+	for range k.images {
+		k.writeImage()
+	}
 	var err error
 	if p := r.play; p != nil {
 		r.log(p.tick)
@@ -164,6 +171,9 @@ func (k *keeper) finish(r *room) error {
 		}
 	}
 	k.writeLog(r)
+	if p := r.next.Load(); p != nil && p.record != nil { // nobody played it
+		k.check(p.record.Remove())
+	}
 	k.writeScores()
 	return err
 }
@@ -175,7 +185,7 @@ func (k *keeper) save(r *room) error {
 			if err := m.fill(r); err != nil {
 				return err
 			}
-			k.writeImages()
+			k.writeImage()
 			return nil
 		}
 	}
@@ -204,6 +214,7 @@ func (m *image) fill(r *room) (err error) {
 		return err
 	}
 	m.room = r
+	r.saving.Store(true)
 	*m.head = disk.SaveHead{Seed: p.seed, Tick: p.tick, Epoch: p.number, Map: p.title}
 	for i := range min(len(m.head.Names), r.s.o.Players) {
 		m.head.Names[i] = r.seats[i].name
@@ -214,7 +225,7 @@ func (m *image) fill(r *room) (err error) {
 
 // keep saves the room when it is time, and says what its players came to.
 func (r *room) keep(now time.Duration) {
-	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery {
+	if r.s.saves != nil && now-r.saved >= r.s.o.SaveEvery && !r.saving.Load() {
 		if m := r.s.keeper.image(); m != nil {
 			r.saved = now
 			if err := m.fill(r); err != nil {
@@ -233,11 +244,15 @@ type scoreLog struct {
 	in, out atomic.Uint32
 }
 
-func (l *scoreLog) add(s *disk.Score) {
-	if in := l.in.Load(); in-l.out.Load() < uint32(len(l.list)) {
-		l.list[in%uint32(len(l.list))] = *s
-		l.in.Add(1)
+// add says whether there was room.
+func (l *scoreLog) add(s *disk.Score) bool {
+	in := l.in.Load()
+	if in-l.out.Load() == uint32(len(l.list)) {
+		return false
 	}
+	l.list[in%uint32(len(l.list))] = *s
+	l.in.Add(1)
+	return true
 }
 
 // take appends all there are.
@@ -267,13 +282,15 @@ func (r *room) score(place int, now time.Duration) {
 		return
 	}
 	is := score{p.Caught, p.Deaths, p.Exits}
-	if is == s.scored {
+	if is == s.scored || is.caught < s.scored.caught || is.deaths < s.scored.deaths ||
+		is.exits < s.scored.exits { // late inputs can undo it; who reads it would take it for another game
 		return
 	}
-	s.scored = is
-	r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
+	if r.scores.add(&disk.Score{Seconds: r.s.began.Add(now).Unix(), Name: s.name, Map: r.play.title,
 		Room: uint32(r.number), Player: uint32(place), Epoch: r.play.number, Ticks: r.play.tick, Caught: is.caught,
-		Deaths: is.deaths, Exits: is.exits})
+		Deaths: is.deaths, Exits: is.exits}) {
+		s.scored = is
+	}
 }
 
 // bytesOf is inputs as they lie: the state of a map has no padding.

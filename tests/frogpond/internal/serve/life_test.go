@@ -177,7 +177,7 @@ func TestReconnect(t *testing.T) {
 	p.conn.Close() // what comes there is lost from now on
 	p.conn = other
 	p.mu.Unlock()
-	go p.receive() // a second later the client asks whether it is known there
+	p.receivers.Go(p.receive) // a second later the client asks whether it is known there
 	s.until("it plays from there", p.saw(120))
 	assert.Zero(t, p.Losses)
 	p.leave()
@@ -221,7 +221,8 @@ func TestDrain(t *testing.T) {
 		f := c.Refusal()
 		return f != nil && f.Reason == wire.ServerCloses
 	}))
-	before := p.States
+	var before uint64
+	p.with(func(c *client.Client) bool { before = c.States; return true })()
 	s.until("it plays on", p.saw(before+30))
 	p.leave() // the last one: the server ends at once
 	<-s.ended
@@ -264,6 +265,56 @@ func TestAnotherPlan(t *testing.T) {
 	assert.Equal(t, 4, r.Plans)
 	assert.EqualValues(t, 3, r.Joined)
 	assert.Contains(t, s.said.String(), "another plan: no such plan; the old one stays")
+}
+
+// Another plan in which no map fits leaves the old one.
+func TestPlanTooSmall(t *testing.T) {
+	reload, plans := make(chan os.Signal, 1), 0
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload = 2, reload
+		o.Plan = func() (budget.Plan, error) {
+			plan := smallPlan(3)
+			switch plans++; plans {
+			case 2:
+				plan.Regions[1].Size, plan.Regions[2].Size = 19*budget.MiB-3*64*budget.KiB, 64*budget.KiB
+			case 3:
+				plan.Regions[1].Size, plan.Regions[2].Size = budget.MiB, 6*budget.MiB
+			}
+			return plan, nil
+		}
+	})
+	for n := 2; n <= 3; n++ {
+		reload <- os.Interrupt
+		s.until("it listens again", func() bool { return strings.Count(s.said.String(), "players on") == n })
+		p := s.joins(client.Options{Name: "plays on", Room: -1, Seed: uint64(n)})
+		s.until("it plays", p.saw(10))
+		p.leave()
+	}
+	s.end()
+	assert.Contains(t, s.said.String(), "none of the maps fits into its slot; the old one stays")
+	assert.Contains(t, s.said.String(), "region systems is full")
+}
+
+// A signal that comes while another plan is taken ends the server as well as any.
+func TestSignalAtReload(t *testing.T) {
+	reload, signal := make(chan os.Signal, 1), make(chan func(), 1)
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload = 1, reload
+		o.Plan = func() (budget.Plan, error) {
+			select {
+			case stop := <-signal:
+				stop()
+			default:
+			}
+			return smallPlan(2), nil
+		}
+	})
+	signal <- s.stop
+	reload <- os.Interrupt
+	<-s.ended
+	require.NoError(t, s.err, s.said.String())
+	assert.Equal(t, 2, s.result.Plans)
+	assert.NotEmpty(t, s.result.Hash)
 }
 
 // The server says how it is in the shape of Agones' REST SDK, to this machine alone.
@@ -363,4 +414,42 @@ func slotFor(t *testing.T, o *Options, fit1, fit2, larger string) uint64 {
 	fits := (max(size(fit1), size(fit2)) + 65535) &^ 65535
 	require.Greater(t, size(larger), fits, "choose other maps")
 	return fits
+}
+
+// Health is asked for while another plan is taken: nobody looks into memory that isn't there.
+func TestHealthAtReload(t *testing.T) {
+	reload, plans := make(chan os.Signal, 1), 0
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Reload, o.Health = 1, reload, "127.0.0.1:0"
+		o.Plan = func() (budget.Plan, error) {
+			plan := smallPlan(2)
+			plan.Regions[1].Size += uint64(plans%2) * 8 * budget.MiB
+			plans++
+			return plan, nil
+		}
+	})
+	quit, asked := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-quit:
+				asked <- n
+				return
+			default:
+			}
+			all := regexp.MustCompile(`http://[^/]+`).FindAllString(s.said.String(), -1)
+			if answer, err := http.Get(all[len(all)-1] + "/gameserver"); err == nil {
+				answer.Body.Close()
+				n++
+			}
+		}
+	}()
+	for n := 2; n < 8; n++ {
+		reload <- os.Interrupt
+		s.until("it listens again", func() bool { return strings.Count(s.said.String(), "players on") == n })
+	}
+	close(quit)
+	assert.NotZero(t, <-asked)
+	s.end()
 }

@@ -42,12 +42,13 @@ func (l *loader) look(r *room) {
 		l.s.say(p.region.Release(context.Background()))
 		r.gone.Store(nil)
 	}
-	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() {
+	if r.wanted.Load() && r.next.Load() == nil && r.gone.Load() == nil && !l.s.closing.Load() &&
+		l.s.now() >= r.again && l.slots.Available() > 0 { // none: other rooms' maps are on their way
 		r.next.Store(l.next(r))
 	}
 }
 
-// next is the next map of a room that can be loaded, or nil: then it is tried again.
+// next is the next map of a room that can be loaded, or nil: then it is tried again, a second later.
 func (l *loader) next(r *room) *play {
 	for range l.s.game.Maps {
 		number := r.maps
@@ -60,7 +61,7 @@ func (l *loader) next(r *room) *play {
 		l.s.unloaded.Add(1)
 		l.s.say(fmt.Errorf("room %d: %s isn't played: %w", r.number, m.Name, err))
 	}
-	time.Sleep(time.Second)
+	r.again = l.s.now() + time.Second
 	return nil
 }
 
@@ -157,14 +158,21 @@ func (l *loader) describe(p *play) error {
 	return ring.Write(io.Discard, number)
 }
 
-// record begins the record of a map's inputs, if there are to be any.
+// record begins the record of a map's inputs, if there are to be any. Where the disk refuses it in
+// play, the map is played without.
 func (l *loader) record(r *room, p *play, state []byte) (err error) {
 	if l.s.o.Inputs == "" {
 		return nil
 	}
-	p.inputs = &r.logs[p.number%2] // the map before the last is over, and its record closed
+	p.inputs = &r.logs[r.free] // the map before the last is over, and its record closed
+	r.free = 1 - r.free
 	p.inputs.reset()
 	p.record, err = disk.CreateRecord(l.s.o.Inputs, &disk.RecordHead{Room: uint32(r.number), Epoch: p.number,
 		Seed: p.seed, Players: uint32(l.s.o.Players), FirstTick: p.tick, Map: p.title}, state)
+	if err != nil && l.s.serving.Load() { // before, who starts a server is told
+		l.s.unrecorded.Add(1)
+		l.s.keeper.check(err)
+		return nil
+	}
 	return err
 }

@@ -128,20 +128,21 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 		r.refuse(from, j.Nonce, why)
 		return 0
 	}
-	inbox := &r.s.rooms[at/r.s.net.places].inbox
-	m := inbox.next()
+	inbox, s := &r.s.rooms[at/r.s.net.places].inbox, &r.s.net.sessions[at]
+	m := inbox.next(s)
 	if m == nil {
-		return wire.Crowded
+		return wire.Flooded
 	}
-	s := &r.s.net.sessions[at]
-	s.id += 1 << idBits
+	if s.id += 1 << idBits; s.id>>idBits == 0 { // after two million
+		s.id += 1 << idBits
+	}
 	s.nonce, s.name, s.address, s.window = j.Nonce, j.Name, *from, wire.Window{}
 	s.key = r.cookies.SessionKey(&r.mac, s.id, j.Nonce, j.Cookie)
 	r.nonces[at] = j.Nonce
 	s.taken.Store(1)
 	*m = message{what: joined, place: uint8(at % r.s.net.places), session: s.id,
-		came: now.Nanoseconds()}
-	inbox.put()
+		came: now.Nanoseconds(), address: *from}
+	inbox.put(s)
 	r.joined.Add(1)
 	r.accept(at, j.Nonce)
 	return 0
@@ -166,14 +167,14 @@ func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now t
 		return 0, false
 	}
 	inbox := &r.s.rooms[room].inbox
-	m := inbox.next()
+	m := inbox.next(s)
 	if m == nil {
 		return 0, false
 	}
 	at = room*r.s.net.places + place
 	s.nonce, s.address, r.nonces[at] = j.Nonce, *from, j.Nonce
 	*m = message{what: moved, place: uint8(place), session: s.id, came: now.Nanoseconds(), address: *from}
-	inbox.put()
+	inbox.put(s)
 	r.returned.Add(1)
 	return at, true
 }
@@ -259,9 +260,9 @@ func (r *receiver) session(kind wire.Kind, p []byte, from *udp.Address, now time
 		return wire.Replayed
 	}
 	inbox := &r.s.rooms[room].inbox
-	m := inbox.next()
+	m := inbox.next(s)
 	if m == nil {
-		return wire.Crowded
+		return wire.Flooded
 	}
 	m.what, m.place, m.session, m.came = leaves, uint8(place), h.Session, now.Nanoseconds()
 	if kind == wire.Inputs {
@@ -273,6 +274,6 @@ func (r *receiver) session(kind wire.Kind, p []byte, from *udp.Address, now time
 	} else if reason := wire.ParseLeave(p); reason != 0 {
 		return reason
 	}
-	inbox.put()
+	inbox.put(s)
 	return 0
 }

@@ -23,6 +23,7 @@ type room struct {
 	play      *play                // nil: it was unwound, and the next isn't there yet
 	next      atomic.Pointer[play] // from the loader
 	gone      atomic.Pointer[play] // to the loader
+	ended     *play                // that the loader isn't given yet: it has another still
 	recording atomic.Pointer[play] // to the keeper: play
 	wanted    atomic.Bool          // a next one
 
@@ -37,9 +38,12 @@ type room struct {
 	taken  int         // seats
 	wrong  uint32      // the first tick that was played with a wrong guess; the next: none
 	logs   [2]inputLog // of this map and the last, or none
+	free   int         // the loader's: which of them the next map has
 	scores scoreLog
 	saved  time.Duration // when it was
+	saving atomic.Bool   // its save is on the way: the next one mustn't come before it
 	maps   uint32        // the loader's: how many it began
+	again  time.Duration // likewise: not before then, as none of the maps could be loaded
 }
 
 // newRoom makes a room without a map in s.
@@ -60,6 +64,7 @@ func newRoom(s *Server, in scope.Scope, number int) *room {
 
 // tick is one of the room. A room without players rests: nothing in it moves.
 func (r *room) tick(w *worker, now time.Duration) (played bool) {
+	r.give()
 	if r.play == nil || r.play.tick >= r.s.mapTicks {
 		r.change(w)
 	}
@@ -67,14 +72,27 @@ func (r *room) tick(w *worker, now time.Duration) (played bool) {
 	if r.play == nil || r.taken == 0 {
 		return false
 	}
-	if err := r.run(w); err != nil {
+	if err := r.run(w, now); err != nil {
 		r.unwind(w, err)
-		return true
+	}
+	return true
+}
+
+// run plays, tells and keeps. It is here that another's fault ends: a panic becomes an error, and
+// what it opened on the scratch is closed.
+func (r *room) run(w *worker, now time.Duration) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v", fault)
+		}
+	}()
+	if err := r.advance(w); err != nil {
+		return err
 	}
 	r.farewell(now)
 	r.tell(w)
 	r.keep(now)
-	return true
+	return nil
 }
 
 // change goes on with the next map, if it is there; until then the old one plays on.
@@ -93,7 +111,7 @@ func (r *room) change(w *worker) {
 	r.wrong = next.tick
 	for i := range r.seats {
 		s := &r.seats[i]
-		s.acked, s.newest, s.early, s.scored = 0, 0, wire.NoInput, score{}
+		s.acked, s.newest, s.first, s.early, s.scored = 0, 0, next.tick, wire.NoInput, score{}
 		switch {
 		case i >= r.s.o.Players:
 		case s.state == here:
@@ -106,15 +124,23 @@ func (r *room) change(w *worker) {
 	r.closed.Store(false)
 }
 
-// end gives the map to the loader, which ends it.
+// end is that of the map: the keeper writes what it has, and the loader gives its slot back.
 func (r *room) end() {
 	if r.play == nil {
 		return
 	}
-	r.log(r.play.tick)
+	r.log(r.wrong) // what comes after was being played again, and isn't to the end
 	r.play.over.Store(true)
-	r.gone.Store(r.play)
-	r.play = nil
+	r.ended, r.play = r.play, nil
+	r.give()
+}
+
+// give hands the map that ended to the loader, as soon as that is done with the one before it.
+func (r *room) give() {
+	if r.ended != nil && r.gone.Load() == nil {
+		r.gone.Store(r.ended)
+		r.ended = nil
+	}
 }
 
 // publish says where the room is, for who joins.
@@ -124,14 +150,8 @@ func (r *room) publish() {
 	r.clock.Store(uint64(p.epoch())<<32 | uint64(p.tick))
 }
 
-// run plays the tick, and those before it that were played with a wrong guess. It is here that
-// another's fault ends: a panic becomes an error, and what it opened on the scratch is closed.
-func (r *room) run(w *worker) (err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("panic: %v", fault)
-		}
-	}()
+// advance plays the tick, and those before it that were played with a wrong guess.
+func (r *room) advance(w *worker) error {
 	p := r.play
 	if r.wrong != p.tick {
 		w.rollbacks++
@@ -187,7 +207,7 @@ func (r *room) read(w *worker, now time.Duration) {
 		s := &r.seats[m.place]
 		switch {
 		case m.what == joined:
-			r.join(int(m.place), m)
+			r.join(w, int(m.place), m)
 		case s.state == empty || s.session != m.session: // of somebody who has gone
 		case m.what == moved:
 			s.heard, s.address = m.came, m.address
@@ -196,7 +216,7 @@ func (r *room) read(w *worker, now time.Duration) {
 		default:
 			r.hear(w, int(m.place), m)
 		}
-		r.inbox.done()
+		r.inbox.done(&r.s.net.roomSessions(r.number)[m.place])
 	}
 	for i := range r.seats {
 		if s := &r.seats[i]; s.state == here && now.Nanoseconds()-s.heard > sessionMs*1e6 {
@@ -208,21 +228,25 @@ func (r *room) read(w *worker, now time.Duration) {
 }
 
 // join seats who joined. Who was here before goes on where it was.
-func (r *room) join(place int, m *message) {
+func (r *room) join(w *worker, place int, m *message) {
 	from := &r.s.net.roomSessions(r.number)[place]
 	s := &r.seats[place]
 	back := s.name == from.name && from.name != (wire.Name{})
 	scored := s.scored
-	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: from.address,
+	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: m.address,
 		state: here, early: wire.NoInput}
 	if r.taken++; place < r.s.o.Players && r.play != nil {
 		if back {
 			s.scored = scored
 		}
+		s.first = r.play.tick
+		r.inputs.forget(place, r.play.tick)
 		r.mark(place, !back)
 	}
-	if r.play == nil {
+	if r.play == nil { // it ended meanwhile
+		r.notice(w, place, wire.RoomEnded, 0)
 		r.dismiss(place)
+		w.flush()
 	}
 }
 
@@ -279,7 +303,12 @@ func (r *room) hear(w *worker, place int, m *message) {
 	}
 	oldest := p.tick - min(p.tick, uint32(r.s.o.Rollback))
 	for i := range uint32(m.count) {
-		switch tick := m.tick - i; r.inputs.hear(place, tick, p.tick, oldest, m.inputs[i]) {
+		tick := m.tick - i
+		if int32(tick-s.first) < 0 { // there is no state to go back to, or another one played
+			w.late++
+			continue
+		}
+		switch r.inputs.hear(place, tick, p.tick, oldest, m.inputs[i]) {
 		case early:
 			w.early++
 		case late:

@@ -126,6 +126,8 @@ type player struct {
 	start time.Time
 	quit  chan struct{}
 	done  chan struct{}
+
+	receivers sync.WaitGroup
 }
 
 // joins starts a player that walks in circles, and has frogs appear.
@@ -135,7 +137,7 @@ func (s *server) joins(o client.Options) *player {
 	require.NoError(s.t, err)
 	p := &player{Client: client.New(o), conn: conn, start: time.Now(), quit: make(chan struct{}),
 		done: make(chan struct{})}
-	go p.receive()
+	p.receivers.Go(p.receive)
 	go p.play()
 	s.t.Cleanup(p.leave)
 	return p
@@ -143,8 +145,11 @@ func (s *server) joins(o client.Options) *player {
 
 func (p *player) receive() {
 	buffer := make([]byte, 2000)
+	p.mu.Lock()
+	conn := p.conn
+	p.mu.Unlock()
 	for {
-		n, err := p.conn.Read(buffer)
+		n, err := conn.Read(buffer)
 		if err != nil {
 			if op, ok := err.(*net.OpError); ok && op.Err.Error() == net.ErrClosed.Error() {
 				return
@@ -190,10 +195,13 @@ func (p *player) stops() {
 
 func (p *player) leave() {
 	p.stops()
+	p.mu.Lock()
 	if packet := p.Leave(); packet != nil {
 		_, _ = p.conn.Write(packet)
 	}
 	p.conn.Close()
+	p.mu.Unlock()
+	p.receivers.Wait()
 }
 
 // with looks at the client.

@@ -39,7 +39,8 @@ const (
 	PlayersMost  = 16
 	RollbackMost = rollbackMost
 	EveryMost    = ticksPerSecond
-	BytesLeast   = 96 // with a change or two
+	MapTimeMost  = 10_000 * time.Hour // its ticks have 32 bits
+	BytesLeast   = 96                 // with a change or two
 	BytesMost    = wire.PacketMost
 )
 
@@ -72,6 +73,7 @@ type Options struct {
 type Server struct {
 	o        *Options
 	b        *budget.Budget
+	old      budget.Plan // before the one that is taken
 	game     *game.Server
 	socket   *udp.Socket
 	began    time.Time
@@ -165,7 +167,14 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 
 // serve is a plan's time: it makes the rooms, plays, and ends them. again: there is another plan.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
-	if err := s.build(ctx); err != nil {
+	whole := context.WithoutCancel(ctx) // a signal is for who serves
+	if err = s.build(whole); err != nil && result.Plans > 0 {
+		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
+		if err = s.take(whole, s.old); err == nil {
+			err = s.build(whole)
+		}
+	}
+	if err != nil {
 		return false, err
 	}
 	stopHealth, err := s.serveHealth()
@@ -191,21 +200,27 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 		return false, errors.Join(*failure, err)
 	}
 	if again && err == nil {
-		err = s.reconfigure(ctx)
+		stopHealth() // which looks at the rooms
+		err = s.reconfigure(whole)
 	}
 	return again, err
 }
 
-// build makes what the regions systems and level hold.
-func (s *Server) build(ctx context.Context) error {
+// build makes what the regions systems and level hold, or nothing.
+func (s *Server) build(ctx context.Context) (err error) {
+	s.rooms, s.workers = nil, nil
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
 	var secret wire.Key
 	if _, err := rand.Read(secret[:]); err != nil {
 		return err
 	}
-	_, err := budget.Load(ctx, s.b.Region("systems"), func(in scope.Scope) (*network, error) {
+	_, err = budget.Load(ctx, s.b.Region("systems"), func(in scope.Scope) (*network, error) {
 		s.net = newNetwork(in, s.o.Rooms, s.o.Players)
 		s.receiver = newReceiver(s, in, secret)
-		s.rooms, s.workers = nil, nil
 		for i := range s.o.Rooms {
 			s.rooms = append(s.rooms, newRoom(s, in, i))
 		}
@@ -305,8 +320,13 @@ func (s *Server) end() (err error) {
 	for _, r := range s.rooms {
 		err = cmp.Or(err, s.keeper.finish(r))
 	}
+	return errors.Join(err, s.release())
+}
+
+// release gives the rooms' slots back.
+func (s *Server) release() (err error) {
 	for _, r := range s.rooms {
-		for _, p := range []*play{r.play, r.next.Load(), r.gone.Load()} {
+		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load()} {
 			if p != nil {
 				err = errors.Join(err, p.region.Release(context.Background()))
 			}
@@ -324,15 +344,21 @@ func (s *Server) reconfigure(ctx context.Context) error {
 		err = s.o.fits(plan)
 	}
 	if err == nil {
-		err = s.b.Region("systems").Rewind(ctx)
-	}
-	if err == nil {
-		err = s.b.Reconfigure(ctx, plan)
+		s.old = s.b.Plan()
+		err = s.take(ctx, plan)
 	}
 	if err != nil {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
 	}
 	return nil
+}
+
+// take makes a plan that of the budget, when the rooms are released.
+func (s *Server) take(ctx context.Context, plan budget.Plan) error {
+	if err := s.b.Region("systems").Rewind(ctx); err != nil {
+		return err
+	}
+	return s.b.Reconfigure(ctx, plan)
 }
 
 // now is the time since the server began.

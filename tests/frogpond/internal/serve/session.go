@@ -9,9 +9,11 @@ import (
 )
 
 // session is a place in a room and who has it, as the receiver knows it. A room reads of it, after a
-// message said that somebody joined, what doesn't change until it frees the place.
+// message said that somebody joined, what doesn't change until it frees the place: all but nonce,
+// address and window.
 type session struct {
 	taken   atomic.Uint32 // 1 from the receiver, 0 again from the room
+	waiting atomic.Int32  // messages of it in the room's inbox
 	id      uint32        // its place in the list, and a count above it
 	nonce   uint64
 	key     wire.Key
@@ -27,6 +29,7 @@ type seat struct {
 	sequence uint32 // of the last packet to the player
 	acked    uint32 // the newest State that the player has
 	newest   uint32 // the tick of the newest input
+	first    uint32 // the tick from which on it plays: what it wants of those before came too late
 	scored   score  // as it was last written
 	state    seatState
 	epoch    uint8 // that the player knows of
@@ -40,8 +43,7 @@ type seat struct {
 type seatState uint8
 
 const (
-	empty  seatState = iota
-	coming           // it is a player from the next tick on
+	empty seatState = iota
 	here
 	going // not any more
 )

@@ -16,7 +16,7 @@ type worker struct {
 	s     *Server
 	index int // of its scratch
 	crew  *game.Crew
-	rooms []*room // in the order in which they are due
+	rooms []*room
 	out   *udp.Batch
 	seen  []game.Seen
 	mac   wire.Mac
@@ -50,8 +50,8 @@ func newWorker(s *Server, in scope.Scope, index int) *worker {
 func (w *worker) loop() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for next := 0; len(w.rooms) > 0; next = (next + 1) % len(w.rooms) {
-		r := w.rooms[next]
+	for {
+		r := w.first()
 		for now := w.s.now(); now < r.due; now = w.s.now() {
 			if w.s.stopping.Load() {
 				return
@@ -63,6 +63,18 @@ func (w *worker) loop() {
 		}
 		w.play(r)
 	}
+}
+
+// first is the room that has been due for longest: so one that fell behind the others, as it rested
+// while they let ticks be, comes up with them.
+func (w *worker) first() *room {
+	first := w.rooms[0]
+	for _, r := range w.rooms[1:] {
+		if r.due < first.due {
+			first = r
+		}
+	}
+	return first
 }
 
 // play is a tick of a room, with what it took. A tick that isn't over when the next is due is late;

@@ -17,7 +17,6 @@ const (
 	Late                         // inputs of ticks that can't be played again
 	Ahead                        // inputs of ticks too far away
 	Flooded                      // more than a session may send
-	Crowded                      // the queue of its room is full
 	NoBase                       // a delta of a view that isn't here any more
 	WrongHash                    // a view that isn't what the server has
 	Reasons                      // how many there are, 0 among them
@@ -26,7 +25,7 @@ const (
 var reasons = [Reasons]string{
 	0: "", Short: "malformed", BadVersion: "version", BadKind: "kind", BadCookie: "cookie",
 	BadSession: "session", BadAddress: "address", BadMAC: "mac", Replayed: "replay",
-	BadEpoch: "epoch", Late: "late", Ahead: "ahead", Flooded: "flood", Crowded: "queue",
+	BadEpoch: "epoch", Late: "late", Ahead: "ahead", Flooded: "flood",
 	NoBase: "base", WrongHash: "hash",
 }
 

@@ -1,0 +1,415 @@
+//go:build linux
+
+package serve
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/udp"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+)
+
+// built is a server none of whose goroutines runs: a test does what each of them would, in an order
+// of its own, and says what players say.
+func built(t *testing.T, change func(o *Options)) *Server {
+	t.Helper()
+	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
+		MapTime: time.Hour, SaveEvery: time.Hour, Say: &said{}}
+	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1,
+		Workers: 1, Snapshots: 9}
+	o.Plan = func() (budget.Plan, error) { return smallPlan(o.Rooms + 1), nil }
+	if change != nil {
+		change(o)
+	}
+	plan, err := o.Plan()
+	require.NoError(t, err)
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond)}
+	s.game, err = game.Open(t.Context(), o.Options, b)
+	require.NoError(t, err)
+	require.NoError(t, s.openFiles())
+	s.socket, err = udp.Listen(o.Address, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.build(t.Context()))
+	return s
+}
+
+// close ends it, as Run does.
+func (s *Server) close(t *testing.T) {
+	t.Helper()
+	assert.NoError(t, s.end())
+	assert.NoError(t, s.closeFiles())
+	assert.NoError(t, s.socket.Close())
+	assert.NoError(t, s.b.Close(), "nothing is left")
+}
+
+// ticks plays the first room.
+func (s *Server) ticks(n int) {
+	for range n {
+		s.rooms[0].tick(s.workers[0], s.now())
+	}
+}
+
+// seat gives a place of the first room to somebody, as the receiver does.
+func (s *Server) seat(place int, name string) {
+	session := &s.net.sessions[place]
+	session.id += 1 << idBits
+	session.name = wire.MakeName(name)
+	session.address = udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
+	session.taken.Store(1)
+	s.hears(place, message{what: joined, address: session.address})
+	session.address = udp.Address{} // the receiver's own: it may change before the room looks
+}
+
+func (s *Server) hears(place int, m message) {
+	b := &s.rooms[0].inbox
+	m.place, m.session, m.came = uint8(place), s.net.sessions[place].id, s.now().Nanoseconds()
+	*b.next(&s.net.sessions[place]) = m
+	b.put(&s.net.sessions[place])
+}
+
+// wants has a player say what it wants in the last of some ticks, and in those before it.
+func (s *Server) wants(place int, tick uint32, count uint8) {
+	m := message{what: wants, tick: tick, count: count, epoch: s.rooms[0].play.epoch()}
+	for i := range m.inputs {
+		m.inputs[i] = wire.Input{Heading: 3, Flags: uint8(game.Walk)}
+	}
+	s.hears(place, m)
+}
+
+// An input may be for a tick before the save that the room goes on from: there is nothing to be
+// played again, and the room doesn't end.
+func TestInputsBeforeTheSave(t *testing.T) {
+	dir := t.TempDir()
+	saved := func(o *Options) { o.Saves = dir }
+	s := built(t, saved)
+	s.seat(0, "early")
+	s.ticks(20)
+	s.close(t)
+	s = built(t, saved)
+	defer s.close(t)
+	require.EqualValues(t, 20, s.rooms[0].play.tick)
+	s.seat(0, "early")
+	s.ticks(2)
+	s.wants(0, 19, 3)
+	s.ticks(1)
+	assert.Zero(t, s.faults.Load(), "%s", s.o.Say)
+	assert.EqualValues(t, 3, s.workers[0].late)
+	s.wants(0, 21, 1)
+	s.ticks(1)
+	assert.EqualValues(t, 1, s.workers[0].rollbacks, "and from there on it is")
+}
+
+// Who gets a place has nothing to do with what its last owner wanted: neither what that one said
+// ahead is done, nor can ticks be changed that it played, nor does a guess go on with them.
+func TestPlaceOfAnother(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	r := s.rooms[0]
+	s.seat(0, "first")
+	s.ticks(3)
+	s.wants(0, 6, 4) // 3 to 6
+	s.wants(0, 12, 8)
+	s.ticks(1)
+	s.hears(0, message{what: leaves})
+	s.ticks(1)
+	require.Zero(t, s.players())
+	s.seat(0, "second")
+	s.ticks(1)
+	p := r.play.level.Player(0)
+	require.NotNil(t, p)
+	start := p.At
+	s.wants(0, 4, 2)
+	s.ticks(2)
+	assert.Zero(t, s.workers[0].rollbacks)
+	assert.Equal(t, start, r.play.level.Player(0).At)
+	s.wants(0, 8, 1)
+	s.ticks(1)
+	assert.NotEqual(t, start, r.play.level.Player(0).At, "it does what it wants itself")
+}
+
+// A map whose first tick fails, while the one before it is still being given back, gives its slot
+// back as well.
+func TestFaultAfterChange(t *testing.T) {
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
+	defer s.close(t)
+	r := s.rooms[0]
+	s.seat(0, "unlucky")
+	s.ticks(36)
+	s.loader.look(r)
+	require.NotNil(t, r.next.Load())
+	require.NoError(t, s.o.Plant.Set("panic:0:0"))
+	s.ticks(1)
+	require.EqualValues(t, 1, s.faults.Load())
+	for range 4 { // all that has to be done is done
+		s.ticks(1)
+		s.keeper.writeLog(r)
+		s.loader.look(r)
+	}
+	s.ticks(1)
+	assert.NotNil(t, r.play, "it goes on with the next map")
+	assert.Equal(t, 1, s.loader.slots.Available())
+}
+
+// When no slot is free the loader waits for one: it is no map's fault, and no map is passed over.
+func TestNoSlot(t *testing.T) {
+	s := built(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 2 })
+	defer s.close(t)
+	for _, r := range s.rooms {
+		r.wanted.Store(true)
+		s.loader.look(r)
+	}
+	assert.NotNil(t, s.rooms[0].next.Load())
+	assert.Nil(t, s.rooms[1].next.Load())
+	assert.EqualValues(t, 1, s.rooms[1].maps)
+	assert.Zero(t, s.unloaded.Load(), "%s", s.o.Say)
+}
+
+// A map that was loaded and not begun when the server ended leaves no record: the last one is of
+// the map whose hash the result has.
+func TestRecordOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
+	s.seat(0, "in time")
+	s.ticks(36)
+	s.loader.look(s.rooms[0])
+	require.NotNil(t, s.rooms[0].next.Load())
+	s.close(t)
+	files, err := disk.Records(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	assert.Zero(t, files[0].Epoch)
+}
+
+// The inputs of a map on their way to the disk aren't mixed with those of the next, though one
+// between them couldn't be loaded.
+func TestRecordsApart(t *testing.T) {
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, t.TempDir() })
+	defer s.close(t)
+	r := s.rooms[0]
+	s.seat(0, "kept apart")
+	s.ticks(36)
+	r.maps++ // as if that one had failed
+	s.loader.look(r)
+	next := r.next.Load()
+	require.NotNil(t, next)
+	assert.False(t, r.play.inputs == next.inputs)
+	assert.EqualValues(t, 36-8, r.play.inputs.in.Load())
+}
+
+// Where no record can be made any more, maps are played without.
+func TestNoRecord(t *testing.T) {
+	dir := t.TempDir()
+	s := built(t, func(o *Options) { o.MapTime, o.Inputs = time.Second, dir })
+	defer s.close(t)
+	s.serving.Store(true)
+	s.seat(0, "unrecorded")
+	s.ticks(36)
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.WriteFile(dir, nil, 0o600))
+	s.loader.look(s.rooms[0])
+	s.ticks(10)
+	assert.EqualValues(t, 1, s.rooms[0].play.number)
+	assert.EqualValues(t, 1, s.unrecorded.Load())
+	assert.Zero(t, s.unloaded.Load())
+}
+
+// Late inputs can undo what a player came to. Of a score that fell another game would be counted.
+func TestScoreFalls(t *testing.T) {
+	file := t.TempDir() + "/scores"
+	s := built(t, func(o *Options) { o.Scores = file })
+	s.seat(0, "cheats")
+	s.ticks(1)
+	for _, caught := range []uint32{5, 4, 6} {
+		s.rooms[0].play.level.Player(0).Caught = caught
+		s.rooms[0].scoreAll(s.now())
+	}
+	s.close(t)
+	list, _, err := disk.ReadScores(file)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	assert.EqualValues(t, 5, list[0].Caught)
+	assert.EqualValues(t, 6, list[1].Caught)
+}
+
+// What there is no room for on the way to the file is said later.
+func TestScoresWait(t *testing.T) {
+	file := t.TempDir() + "/scores"
+	s := built(t, func(o *Options) { o.Scores = file })
+	s.seat(0, "waits")
+	s.ticks(1)
+	p := s.rooms[0].play.level.Player(0)
+	for range 2 * scoreMost {
+		p.Caught++
+		s.rooms[0].scoreAll(s.now())
+	}
+	s.keeper.writeScores()
+	s.close(t)
+	list, _, err := disk.ReadScores(file)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2*scoreMost, list[len(list)-1].Caught)
+}
+
+// Who sends more than a room takes loses it himself: the others' messages find room.
+func TestFlood(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	from := udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
+	join := func(place int) *session {
+		nonce := wire.Nonce(place + 1)
+		j := wire.JoinPacket{Nonce: nonce, Room: wire.AnyRoom,
+			Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), nonce, seconds(s.now()))}
+		require.Zero(t, s.receiver.take(wire.AppendJoin(nil, &j), &from, s.now()))
+		require.NotZero(t, s.net.sessions[place].taken.Load())
+		return &s.net.sessions[place]
+	}
+	sent := uint32(0)
+	send := func(of *session) wire.Reason {
+		sent++
+		p := wire.AppendInputs(wire.AppendHeader(nil, wire.Inputs, of.id, sent), &wire.InputsPacket{})
+		(&wire.Mac{}).Seal(&of.key, p)
+		return s.receiver.take(p, &from, s.now())
+	}
+	cheat, honest := join(0), join(1)
+	s.ticks(1)
+	for range 3 {
+		how := map[wire.Reason]int{}
+		for range 1000 {
+			how[send(cheat)]++
+		}
+		assert.Equal(t, map[wire.Reason]int{0: waitingMost, wire.Flooded: 1000 - waitingMost}, how)
+		for range waitingMost {
+			assert.Zero(t, send(honest))
+		}
+		s.ticks(1)
+		assert.Nil(t, s.rooms[0].inbox.first())
+	}
+}
+
+// A worker plays the room that has been due for longest, so that none that fell behind stays there.
+func TestDueFirst(t *testing.T) {
+	w := &worker{rooms: []*room{{number: 0, due: 30}, {number: 1, due: 10}, {number: 2, due: 20}}}
+	var order []int
+	for range 4 {
+		r := w.first()
+		r.due += 15
+		order = append(order, r.number)
+	}
+	assert.Equal(t, []int{1, 2, 1, 0}, order)
+}
+
+// What panics when players are told what they see ends the room alone, too. Who joins it then is told,
+// and comes again.
+func TestFaultInTell(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	listener, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	defer listener.Close()
+	r := s.rooms[0]
+	s.seat(0, "sees")
+	s.ticks(5)
+	outlines := r.play.level.Outlines
+	r.play.level.Outlines = nil
+	r.play.level.Sectors[0].Floor++
+	assert.NotPanics(t, func() { s.ticks(1) })
+	require.EqualValues(t, 1, s.faults.Load())
+	assert.Nil(t, r.play)
+	assert.Zero(t, s.players())
+	r.gone.Load().level.Outlines = outlines
+
+	session := &s.net.sessions[0]
+	session.address = udp.FromAddrPort(listener.LocalAddr().(*net.UDPAddr).AddrPort())
+	s.hears(0, message{what: joined, address: session.address})
+	s.ticks(1)
+	assert.Zero(t, s.players())
+	buffer := make([]byte, wire.PacketMost)
+	require.NoError(t, listener.SetReadDeadline(time.Now().Add(patience)))
+	n, err := listener.Read(buffer)
+	require.NoError(t, err)
+	notice, reason := wire.ParseNotice(buffer[:n])
+	assert.Zero(t, reason)
+	assert.Equal(t, wire.RoomEnded, notice.Reason)
+}
+
+// A disk that is slow has one save of a room at a time, so the newest is written last; and between
+// two saves the inputs are written, for which there is room for some seconds only.
+func TestSlowDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := built(t, func(o *Options) { o.Rooms, o.Saves, o.Inputs, o.SaveEvery = 2, dir, t.TempDir(), 1 })
+	defer s.close(t)
+	s.seat(0, "waits")
+	s.ticks(30) // with nobody to write
+	waiting := func() (n int) {
+		for i := range s.keeper.images {
+			n += int(s.keeper.images[i].full.Load() / 2)
+		}
+		return n
+	}
+	require.Equal(t, 1, waiting())
+	s.keeper.writeImage()
+	h, _, found, err := s.saves.Read(0)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.EqualValues(t, 1, h.Tick)
+	s.ticks(1)
+	require.NoError(t, s.keeper.images[1].fill(s.rooms[1]))
+	require.Equal(t, 2, waiting())
+	s.keeper.writeImage()
+	assert.Equal(t, 1, waiting(), "then it looks at the inputs")
+	s.keeper.writeImage()
+	assert.Zero(t, waiting())
+	h, _, _, err = s.saves.Read(0)
+	require.NoError(t, err)
+	assert.EqualValues(t, 31, h.Tick)
+}
+
+// A guess is right though the last input had a frog appear somewhere, and this one doesn't.
+func TestGuessAfterSpawn(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	s.seat(0, "guessed")
+	s.ticks(3)
+	m := message{what: wants, tick: 3, count: 1}
+	m.inputs[0] = wire.Input{Heading: 3, Flags: uint8(game.Walk | game.Spawn), X: 9, Y: 9}
+	s.hears(0, m)
+	s.ticks(2)
+	m.tick, m.inputs[0] = 4, wire.Input{Heading: 3, Flags: uint8(game.Walk)}
+	s.hears(0, m)
+	s.ticks(1)
+	assert.Zero(t, s.workers[0].rollbacks)
+	m.tick, m.inputs[0].X = 5, 7
+	s.hears(0, m)
+	s.ticks(1)
+	assert.Zero(t, s.workers[0].rollbacks, "nor does it matter where one would have appeared")
+	m.tick, m.inputs[0].Heading = 6, 5
+	s.hears(0, m)
+	s.ticks(1)
+	assert.EqualValues(t, 1, s.workers[0].rollbacks)
+}
+
+// The number of a session isn't 0, however many there were.
+func TestSessionNumbers(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	from := udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
+	s.net.sessions[0].id = math.MaxUint32 &^ (1<<idBits - 1)
+	j := wire.JoinPacket{Nonce: 1, Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), 1, seconds(s.now()))}
+	require.Zero(t, s.receiver.take(wire.AppendJoin(nil, &j), &from, s.now()))
+	assert.EqualValues(t, 1<<idBits, s.net.sessions[0].id)
+	s.ticks(1)
+	assert.EqualValues(t, 1, s.players())
+}
