@@ -20,6 +20,7 @@ type loader struct {
 	s     *Server
 	crew  *game.Crew
 	slots *budget.Slots
+	file  []byte // memory for one
 }
 
 // nap is how long those sleep who look now and then whether there is something to do: so nobody
@@ -140,6 +141,11 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 			return nil, err
 		}
 		state = from.file
+	}
+	if l.s.saves != nil { // the first file of a ring takes Go allocations, which aren't for a tick
+		if l.file, err = p.file(l.file[:0]); err != nil {
+			return nil, err
+		}
 	}
 	return p, l.record(r, p, state)
 }
