@@ -205,11 +205,7 @@ func (k *keeper) image() *image {
 // fill makes the save of a room, and hands it over.
 func (m *image) fill(r *room) (err error) {
 	p := r.play
-	ring := p.level.Snapshots
-	if err = ring.Take(uint64(p.tick)); err == nil {
-		m.file, err = ring.AppendFile(m.bytes, uint64(p.tick))
-	}
-	if err != nil {
+	if m.file, err = p.file(m.bytes); err != nil {
 		m.full.Store(0)
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -21,6 +20,7 @@ type loader struct {
 	s     *Server
 	crew  *game.Crew
 	slots *budget.Slots
+	file  []byte // memory for one
 }
 
 // nap is how long those sleep who look now and then whether there is something to do: so nobody
@@ -142,20 +142,12 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 		}
 		state = from.file
 	}
-	return p, errors.Join(l.describe(p), l.record(r, p, state))
-}
-
-// describe has the map's ring work out what its saves have in common: the first file of a ring takes
-// Go allocations, and is not to be made in play.
-func (l *loader) describe(p *play) error {
-	if l.s.saves == nil {
-		return nil
+	if l.s.saves != nil { // the first file of a ring takes Go allocations, which aren't for a tick
+		if l.file, err = p.file(l.file[:0]); err != nil {
+			return nil, err
+		}
 	}
-	ring, number := p.level.Snapshots, uint64(p.tick)
-	if err := ring.Take(number); err != nil {
-		return err
-	}
-	return ring.Write(io.Discard, number)
+	return p, l.record(r, p, state)
 }
 
 // record begins the record of a map's inputs, if there are to be any. Where the disk refuses it in

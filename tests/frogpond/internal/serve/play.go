@@ -50,6 +50,15 @@ func (p *play) restore(from *saved) error {
 	return err
 }
 
+// file appends the state as it is now.
+func (p *play) file(to []byte) ([]byte, error) {
+	ring := p.level.Snapshots
+	if err := ring.Take(uint64(p.tick)); err != nil {
+		return nil, err
+	}
+	return ring.AppendFile(to, uint64(p.tick))
+}
+
 // inputLog is the inputs of ticks that nobody plays again, on their way to a file: a worker puts
 // them in, the keeper takes them out, and neither waits.
 type inputLog struct {

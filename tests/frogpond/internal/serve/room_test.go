@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -412,4 +413,15 @@ func TestSessionNumbers(t *testing.T) {
 	assert.EqualValues(t, 1<<idBits, s.net.sessions[0].id)
 	s.ticks(1)
 	assert.EqualValues(t, 1, s.players())
+}
+
+// The first save of a map takes no more Go allocations than others: a tick makes it.
+func TestFirstSave(t *testing.T) {
+	s := built(t, func(o *Options) { o.Saves = t.TempDir() })
+	defer s.close(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, s.keeper.images[0].fill(s.rooms[0]))
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.Mallocs-before.Mallocs, uint64(20))
 }
