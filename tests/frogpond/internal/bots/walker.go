@@ -23,6 +23,7 @@ const (
 	chaseMost  = 70 // looks after which a frog is left alone, as it may be behind a wall
 	chaseNever = 35
 	sight      = 384 // units
+	spawnEvery = 16  // ticks in the mean from one frog that it has appear to the next
 )
 
 // decide gives the input of the next tick.
@@ -38,7 +39,7 @@ func (w *walker) decide(v *wire.View) (in wire.Input) {
 	if w.stuck > 0 && w.random.IntN(4) == 0 { // it may be a door
 		in.Flags |= uint8(game.Use)
 	}
-	if w.random.IntN(2) == 0 {
+	if w.random.IntN(spawnEvery) == 0 {
 		in.Flags |= uint8(game.Spawn)
 		place := at.Step(w.random.Uint32(), 64+w.random.Int32N(129))
 		in.X, in.Y = int16(place.X>>doom.UnitBits), int16(place.Y>>doom.UnitBits)

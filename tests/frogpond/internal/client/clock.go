@@ -25,9 +25,9 @@ const (
 	leadMost    = 48 // then server and client have lost each other
 	sampleCount = 32 // states, until it judges
 	settleCount = 40 // states, after a shift
-	latest      = -1 // ticks that inputs come early in the worst case, after a shift
-	earlyMost   = 1  // and before one
-	lateMost    = -3 // and where the shift doesn't wait for more samples
+	latest      = 1  // ticks that inputs come early in the worst case, after a shift
+	earlyMost   = 3  // and before one
+	lateMost    = -2 // and where the shift doesn't wait for more samples
 )
 
 // start begins anew: the server was at a tick, and the inputs are to be so far ahead.
