@@ -18,9 +18,10 @@ import (
 )
 
 // What a process needs beyond its plan and the Go share, in bytes of RLIMIT_DATA: the Go runtime takes the addresses of
-// its heap 64 MiB at a time, and each of its threads has a stack, here of 1 MiB. With the usual 8 MiB it is 104 MiB.
+// its heap 64 MiB at a time, each of its threads has a stack, here of 1 MiB and usually of 8, and crypto/rand has a
+// variable of 32 MiB that is never touched outside FIPS mode.
 const (
-	beyondPlan  = 64 * budget.MiB
+	beyondPlan  = 96 * budget.MiB
 	threadStack = 1 * budget.MiB
 )
 
