@@ -1,0 +1,60 @@
+package arrow
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow/compute"
+)
+
+// context is ctx with the allocator, and with a registry whose functions answer for it.
+func (q *query) context(ctx context.Context) context.Context {
+	e := compute.GetExecCtx(ctx)
+	e.Registry = registry{e.Registry, q}
+	return compute.SetExecCtx(compute.WithAllocator(ctx, q), e)
+}
+
+type registry struct {
+	compute.FunctionRegistry
+	q *query
+}
+
+func (r registry) GetFunction(name string) (compute.Function, bool) {
+	fn, ok := r.FunctionRegistry.GetFunction(name)
+	if !ok {
+		return nil, false
+	}
+	return function{fn, r.q}, true
+}
+
+// function is one of compute's. They allocate on goroutines that they start, which end where the query is full; and what they
+// then take for a result is none.
+type function struct {
+	compute.Function
+	q *query
+}
+
+func (f function) Execute(ctx context.Context, opts compute.FunctionOptions, args ...compute.Datum) (result compute.Datum, err error) {
+	if err = f.q.enter(); err != nil {
+		return nil, err
+	}
+	defer f.q.calls.Done()
+	err = f.q.answer(func() (err error) {
+		result, err = f.Function.Execute(ctx, opts, args...)
+		return err
+	})
+	if err != nil && result != nil {
+		result.Release()
+		result = nil
+	}
+	return result, err
+}
+
+// enter counts a call. None begins when the query is over.
+func (q *query) enter() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.over == nil {
+		q.calls.Add(1)
+	}
+	return q.over
+}

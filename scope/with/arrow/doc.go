@@ -1,0 +1,44 @@
+// Package arrow gives queries of arrow-go (v18) a budget each: the buffers of their arrays lie in a scope, or in a heap, that
+// ends with the query, and a query that needs more is an error. Since arrow's own package has its name, import it as with:
+//
+//	import with "github.com/upfront-mem/upfront/scope/with/arrow"
+//
+//	err := with.Query(ctx, lease.Scratch(0), "old frogs", func(ctx context.Context, mem memory.Allocator) error {
+//		ages := array.NewInt32Builder(mem)                       // its buffers lie in the scope
+//		…
+//		old, err := compute.Filter(ctx, values, selected, opts)  // and so does what compute makes
+//		…                                                        // read it here: it ends with the query
+//	})
+//	if errors.Is(err, budget.ErrFull) { … } // the query is over, all its bytes are back, all else is as before
+//
+// It can't give back what lies between other things in a scope: Release takes effect for the newest buffers alone, and
+// everything else goes when the scope closes; InHeap is for long pipelines. It bounds buffers, not the small Go values beside
+// them, some 3 KiB a call of compute; nor what is called with another context or allocator than the query's. An array that is
+// kept beyond its query is a bug that only a checked build finds. It isn't for readers that allocate on goroutines of their
+// own and can't bear that one ends: package compute's can, pqarrow's weren't tried. Arrow's own debug builds (-tags assert)
+// panic where a call was cut short.
+//
+// # Memory
+//
+// The allocator does what arrow's default does: buffers begin at a multiple of 64 and are zeros, and so is what they grow by. In
+// a scope each takes its size, rounded up to 64 bytes, and no more; the newest grows where it lies, and others move, whose old
+// bytes stay taken: Reserve saves that. In a heap each takes 16 bytes more, and gives back what it shrinks by. A lock around
+// each request lets all goroutines of a query allocate; the arena itself is the query's until it ends.
+//
+// # Full
+//
+// The first full ends a query: whatever it asks for after that is refused too, so no half of a result passes for one. The error
+// is that of the scope, which names who asked and the key of the plan to raise; what fn returned or panicked with afterwards
+// follows it. On the query's own goroutine a full unwinds, as everywhere in package scope; on a goroutine of compute it ends
+// that one, and the call returns the full as its error. Functions are taken from the registry of the context for that: call
+// them by compute.CallFunction, and by what stands on it, and not by their own Execute.
+//
+// What was cut short may keep references: an array of another query, or of the Go heap, that was an argument then, may never be
+// released for the last time. In a scope, a heap of InHeap, and with arrow's default nothing depends on that.
+//
+// # Misuse
+//
+// A request through an allocator whose query has ended panics, and says so (scope.ErrClosed); a Free does nothing. So does
+// Query in a scope that is covered or closed; In gives that as an error. Retain and Release count on as ever: a count keeps
+// no array alive beyond its query.
+package arrow
