@@ -36,8 +36,8 @@ func bytesOf(list []line) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*lineSize)
 }
 
-// inScope has all blocks in one list, which grows where it lies while it is the last thing in the scope. The block at its end
-// grows and shrinks with it, and goes back to it; so does the one before it then.
+// inScope has the newest block at the end of a list, which grows where it lies while it is the last thing in the scope, and keeps
+// what its blocks give back.
 type inScope struct {
 	s    scope.Scope
 	list []line
@@ -46,65 +46,61 @@ type inScope struct {
 
 var (
 	lines = scope.Plain[line]()
-	zeros [1024]line
+	zeros [256]line // so few that a processor keeps them at hand
 )
 
 func (m *inScope) resize(n int, b []byte) []byte {
-	has, last := cap(b)/lineSize, m.isLast(b)
+	has, last, spare := cap(b)/lineSize, m.isLast(b), cap(m.list)-len(m.list)
+	grows := m.s.Free() == m.left
 	switch {
 	case last && n <= has:
 		m.list = m.list[:len(m.list)-has+n]
 		return b[: n*lineSize : n*lineSize]
 	case n <= has:
 		return b[:cap(b)]
-	case last && m.fits(n-has):
-		if !m.push(n - has) {
+	case last && (grows || n-has <= spare):
+		if !m.extend(n - has) {
 			return nil
 		}
-		return bytesOf(m.list[len(m.list)-n:])
-	case !m.push(n):
-		return nil
+	case spare > 0 && (grows || n <= spare):
+		if !m.extend(n) {
+			return nil
+		}
+		copy(bytesOf(m.list[len(m.list)-n:]), b)
+	default:
+		p := m.s.TryAllocUnzeroed(uint64(n)*lineSize, lineSize)
+		if p == nil {
+			return nil
+		}
+		m.list, m.left = unsafe.Slice((*line)(p), n), m.s.Free()
+		block := bytesOf(m.list)
+		clear(block[copy(block, b):])
 	}
-	moved := bytesOf(m.list[len(m.list)-n:])
-	copy(moved, b)
-	return moved
+	return bytesOf(m.list[len(m.list)-n:])
 }
 
-// fits says whether n lines more lie behind the list, or would if there is room.
-func (m *inScope) fits(n int) bool {
-	return n <= cap(m.list)-len(m.list) || m.s.Free() == m.left
-}
-
-// push has the list be n lines longer, all zeros, or begins another.
-func (m *inScope) push(n int) (ok bool) {
+// extend has the list be n lines longer, all zeros, where it lies.
+func (m *inScope) extend(n int) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil && m.s.Err() == nil { // an Append that s refuses is an answer
 			panic(v)
 		}
 	}()
-	if !m.fits(n) {
-		p := m.s.TryAllocUnzeroed(uint64(n)*lineSize, lineSize)
-		if p == nil {
+	end, all := len(m.list), m.list[:cap(m.list)]
+	spare := min(n, len(all)-end)
+	lacks := n - spare
+	if lacks == 0 || uint64(lacks)*lineSize > m.s.Free() { // is s open; and of a full s says what lacks, all of it
+		if m.s.TryAllocUnzeroed(uint64(lacks)*lineSize, 1) == nil {
 			return false
 		}
-		m.list = unsafe.Slice((*line)(p), n)
-		clear(m.list)
-	} else if !m.grow(n) {
-		return false
 	}
-	m.left = m.s.Free()
-	return true
-}
-
-func (m *inScope) grow(n int) bool {
-	if lacks := n - (cap(m.list) - len(m.list)); lacks > 0 && uint64(lacks)*lineSize > m.s.Free() {
-		return m.s.TryAllocUnzeroed(uint64(lacks)*lineSize, lineSize) != nil // it says what lacks, of all of them
+	for lacks > 0 {
+		some := zeros[:min(lacks, len(zeros))]
+		all = lines.Append(m.s, all, some...)
+		lacks -= len(some)
 	}
-	for n > 0 {
-		some := zeros[:min(n, len(zeros))]
-		m.list = lines.Append(m.s, m.list, some...)
-		n -= len(some)
-	}
+	m.list, m.left = all[:end+n], m.s.Free()
+	clear(m.list[end : end+spare])
 	return true
 }
 

@@ -1,0 +1,5 @@
+//go:build race || checked || asan || upfront_cgo
+
+package arrow_test
+
+const release = false
