@@ -14,9 +14,8 @@
 // It can't give back what lies between other things in a scope: Release takes effect for the newest buffers alone, and
 // everything else goes when the scope closes; InHeap is for long pipelines. It bounds buffers, not the small Go values beside
 // them, some 3 KiB a call of compute; nor what is called with another context or allocator than the query's. An array that is
-// kept beyond its query is a bug that only a checked build finds. It isn't for readers that allocate on goroutines of their
-// own and can't bear that one ends: package compute's can, pqarrow's weren't tried. Arrow's own debug builds (-tags assert)
-// panic where a call was cut short.
+// kept beyond its query is a bug that only a checked build finds. It knows package compute's goroutines: a reader that
+// allocates on others (pqarrow's weren't tried) may wait for ever for one that was full.
 //
 // # Memory
 //
@@ -29,12 +28,13 @@
 //
 // The first full ends a query: whatever it asks for after that is refused too, so no half of a result passes for one. The error
 // is that of the scope, which names who asked and the key of the plan to raise; what fn returned or panicked with afterwards
-// follows it. On the query's own goroutine a full unwinds, as everywhere in package scope; on a goroutine of compute it ends
-// that one, and the call returns the full as its error. Functions are taken from the registry of the context for that: call
-// them by compute.CallFunction, and by what stands on it, and not by their own Execute.
+// follows it. On the query's own goroutine a full unwinds, as everywhere in package scope. On another it ends that goroutine by
+// its deferred calls, and a call of compute that waits for it returns the full. For that, functions come from the registry of
+// the context: call them by compute.CallFunction and what stands on it, not by their own Execute. What was cut short may keep
+// references: don't count on the last Release of an array of another owner that was an argument then.
 //
-// What was cut short may keep references: an array of another query, or of the Go heap, that was an argument then, may never be
-// released for the last time. In a scope, a heap of InHeap, and with arrow's default nothing depends on that.
+// One function can't be left half-way, compute.FilterTable, and so Filter of a table: where it is full, the indices of the rows
+// it selects, 4 bytes each and 64 MiB at most, are the Go heap's until it returns.
 //
 // # Misuse
 //

@@ -12,20 +12,16 @@ import (
 	with "github.com/upfront-mem/upfront/scope/with/arrow"
 )
 
-func countOld(ctx context.Context, place with.Place, frogs int) error {
-	return with.Query(ctx, place, "old frogs", func(ctx context.Context, mem memory.Allocator) error {
+func countAges(ctx context.Context, place with.Place, frogs int) error {
+	return with.Query(ctx, place, "ages", func(ctx context.Context, mem memory.Allocator) error {
 		ages := array.NewInt32Builder(mem)
 		for i := range frogs {
 			ages.Append(int32(i % 10))
 		}
 		column := compute.NewDatum(ages.NewArray())
-		above, err := compute.CallFunction(ctx, "greater", nil, column, compute.NewDatum(int32(7)))
-		if err != nil {
-			return err
-		}
-		old, err := compute.Filter(ctx, column, above, *compute.DefaultFilterOptions())
+		different, err := compute.Unique(ctx, column)
 		if err == nil {
-			fmt.Println(old.Len(), "of", frogs, "are old")
+			fmt.Println(different.Len(), "ages of", frogs, "frogs")
 		}
 		return err
 	})
@@ -40,9 +36,12 @@ func Example() {
 	}
 	defer b.Close()
 	for _, frogs := range []int{1000, 100_000, 2000} {
-		if err := countOld(context.Background(), b.Scratch(0, 0), frogs); err != nil {
+		if err := countAges(context.Background(), b.Scratch(0, 0), frogs); err != nil {
 			fmt.Println(err)
 		}
 	}
 	// Output:
+	// 10 ages of 1000 frogs
+	// budget "pond": scratch 0.0 is full: scope "ages" asked for 2048 bytes, 64 of 65536 are free; held by "ages" 65472; raise scratch.size in the plan to 67520 or more
+	// 10 ages of 2000 frogs
 }

@@ -50,10 +50,10 @@ type query struct {
 	from  place
 	over  error // why it gives nothing any more: what was full first, or that the query has ended
 	ended bool
-	lent  int // bytes of the Go heap: see refuse
+	lent  int // bytes of the Go heap, to FilterTable
 }
 
-// lentMost is the most that a query has from the Go heap when it is full.
+// lentMost is for 16 million rows.
 const lentMost = 64 << 20
 
 var errEnded = fmt.Errorf("arrow: BUG: a request of a query that has ended: %w", scope.ErrClosed)
@@ -146,14 +146,14 @@ func (q *query) Free(b []byte) {
 	}
 }
 
-// refuse leaves who asked. From a query's own code a panic goes to answer. A goroutine that compute started ends, since a panic
-// there ends the process; who waits for it looks at what was full. Where compute is at work on a goroutine with an answer, it
-// isn't left: FilterTable releases what the goroutines use that it started. It has what it asks for from the Go heap then,
-// which is about as much as its arguments have, and ends soon, since no other call begins.
+// refuse leaves who asked: by a panic that goes to answer, where that is on its stack. A goroutine that compute started has none: it
+// ends, because a panic there ends the process, and who waits for it looks at what was full. FilterTable can't be left: it
+// releases what goroutines use that it started. So it gets its indices from the Go heap then, and ends by itself, as no other
+// call begins.
 func (q *query) refuse(err error, size int, b []byte) []byte {
-	answers, computes := whoAsks()
+	answers, filters := whoAsks()
 	q.mu.Lock()
-	lends := answers && computes && size >= 0 && q.lent+size <= lentMost
+	lends := filters && size >= 0 && size <= lentMost-q.lent
 	if lends {
 		q.lent += size
 	}
@@ -169,25 +169,23 @@ func (q *query) refuse(err error, size int, b []byte) []byte {
 	return nil
 }
 
-const computePackage = "github.com/apache/arrow-go/v18/arrow/compute."
+const filterTable = "github.com/apache/arrow-go/v18/arrow/compute.FilterTable"
 
 var answerName = runtime.FuncForPC(reflect.ValueOf((*query).answer).Pointer()).Name()
 
-// whoAsks says whether an answer is at work on this goroutine, and whether package compute is, above it.
-func whoAsks() (answers, computes bool) {
+// whoAsks says whether an answer is at work on this goroutine, and whether a FilterTable is that it started.
+func whoAsks() (answers, filters bool) {
 	pcs := make([]uintptr, 64)
 	for runtime.Callers(0, pcs) == len(pcs) {
 		pcs = make([]uintptr, 2*len(pcs))
 	}
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
-	for {
-		frame, more := frames.Next()
-		if frame.Function == answerName {
-			return true, computes
+	for more := true; more; {
+		var frame runtime.Frame
+		if frame, more = frames.Next(); frame.Function == answerName {
+			return true, filters
 		}
-		computes = computes || strings.HasPrefix(frame.Function, computePackage)
-		if !more {
-			return false, computes
-		}
+		filters = filters || strings.HasPrefix(frame.Function, filterTable)
 	}
+	return false, filters
 }

@@ -217,6 +217,22 @@ var works = []work{
 		defer table.Release()
 		return fmt.Sprint(table), nil
 	}},
+	{"filter a table by a call, elsewhere", func(ctx context.Context, _ memory.Allocator, in columns) (result string, err error) {
+		d, table := compute.NewDatum(in.selected), compute.NewDatum(in.table)
+		defer d.Release()
+		defer table.Release()
+		ended := make(chan bool)
+		go func() {
+			defer close(ended)
+			kept, called := compute.Filter(ctx, table, d, *compute.DefaultFilterOptions())
+			if err = called; err == nil {
+				defer kept.Release()
+				result = text(kept)
+			}
+		}()
+		<-ended
+		return result, err
+	}},
 	{"take of a table", func(ctx context.Context, _ memory.Allocator, in columns) (string, error) {
 		d, table := compute.NewDatum(in.ages), compute.NewDatum(in.table)
 		defer d.Release()
