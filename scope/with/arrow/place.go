@@ -1,7 +1,7 @@
 package arrow
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"unsafe"
@@ -125,7 +125,7 @@ func (m *inScope) end() error { return nil }
 type inHeap struct {
 	heap arena.Reallocator
 	live map[unsafe.Pointer]struct{}
-	err  error // what the heap refused to take back
+	err  error // the first that the heap refused to take back
 }
 
 func (m *inHeap) resize(n int, b []byte) []byte {
@@ -135,7 +135,7 @@ func (m *inHeap) resize(n int, b []byte) []byte {
 	_, ours := m.live[p]
 	if ours {
 		q, err = m.heap.Realloc(p, size)
-		m.err = errors.Join(m.err, err)
+		m.err = cmp.Or(m.err, err)
 	} else {
 		q = m.heap.Alloc(size, lineSize)
 	}
@@ -157,18 +157,21 @@ func (m *inHeap) free(b []byte) {
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if _, ours := m.live[p]; ours {
 		delete(m.live, p)
-		m.err = errors.Join(m.err, m.heap.Free(p))
+		m.err = cmp.Or(m.err, m.heap.Free(p))
 	}
 }
 
 func (m *inHeap) full(size int) error {
-	return errors.Join(m.err, fmt.Errorf("arrow: a query's %T has no %d bytes left that lie together: give it a larger block: %w",
-		m.heap, size, scope.ErrFull))
+	if m.err != nil {
+		return m.err
+	}
+	return fmt.Errorf("arrow: a query's %T has no %d bytes left that lie together: give it a larger block: %w", m.heap, size,
+		scope.ErrFull)
 }
 
 func (m *inHeap) end() error {
 	for p := range m.live {
-		m.err = errors.Join(m.err, m.heap.Free(p))
+		m.err = cmp.Or(m.err, m.heap.Free(p))
 	}
 	clear(m.live)
 	return m.err

@@ -61,7 +61,7 @@ var errEnded = fmt.Errorf("arrow: BUG: a request of a query that has ended: %w",
 func run(ctx context.Context, from place, fn Func) (err error) {
 	q := &query{from: from}
 	defer func() {
-		if refused := q.end(); refused != nil {
+		if refused := q.end(); refused != nil && !errors.Is(err, refused) {
 			err = errors.Join(err, refused)
 		}
 	}()
@@ -100,9 +100,9 @@ func (q *query) answer(fn func() error) (err error) {
 		default:
 			err = fmt.Errorf("panic: %v", v)
 		}
-		if err == nil || errors.Is(err, full) {
+		if err == nil {
 			err = full
-		} else {
+		} else if !errors.Is(err, full) {
 			err = fmt.Errorf("%w; then: %w", full, err)
 		}
 	}()

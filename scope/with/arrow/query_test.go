@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -124,6 +126,10 @@ func TestFullIsTheScopes(t *testing.T) {
 func TestFirstFullEnds(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	errOwn := errors.New("its own")
+	values := array.NewInt64Builder(memory.DefaultAllocator)
+	values.AppendEmptyValues(10_000)
+	large := values.NewArray()
+	defer large.Release()
 	for name, place := range places {
 		err := place(t, p, 8192, func(ctx context.Context, mem memory.Allocator) error {
 			assert.Panics(t, func() { mem.Allocate(1 << 20) })
@@ -133,6 +139,12 @@ func TestFirstFullEnds(t *testing.T) {
 			return nil
 		})
 		assert.ErrorIs(t, err, budget.ErrFull, name)
+		err = place(t, p, 8192, func(ctx context.Context, mem memory.Allocator) error {
+			_, err := array.Concatenate([]arrow.Array{large}, mem)
+			return fmt.Errorf("while it makes one of two: %w", err)
+		})
+		assert.ErrorIs(t, err, budget.ErrFull, name)
+		assert.ErrorContains(t, err, "while it makes one of two", name)
 		err = place(t, p, 8192, func(_ context.Context, mem memory.Allocator) error {
 			assert.Panics(t, func() { mem.Allocate(1 << 20) })
 			return errOwn
@@ -151,7 +163,7 @@ func TestFirstFullEnds(t *testing.T) {
 // TestImpossibleSizes: what no memory has is full, and so is what overflowed.
 func TestImpossibleSizes(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
-	for _, size := range []int{1 << 20, 1 << 40, 1<<63 - 1, 1<<63 - 64, -1, -64, -1 << 63} {
+	for _, size := range []int{1 << 20, math.MaxInt / 2, math.MaxInt, math.MaxInt - 63, -1, -64, math.MinInt} {
 		for name, place := range places {
 			err := place(t, p, 8192, func(_ context.Context, mem memory.Allocator) error {
 				mem.Allocate(size)
@@ -278,6 +290,31 @@ func TestUsedAfterItsEnd(t *testing.T) {
 	assert.ErrorContains(t, with.In(context.Background(), covered, allocates), `BUG: allocation in scope "covered"`)
 	assert.NoError(t, above.Close())
 	assert.ErrorContains(t, covered.Close(), `BUG: allocation in scope "covered"`)
+}
+
+// TestHeapEndedBehind: a heap that was reset under a query refuses what the query gives back, and the query says so.
+func TestHeapEndedBehind(t *testing.T) {
+	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
+	s := p.Open("heap")
+	heap, err := arena.NewHeap(s.BytesUnzeroed(32*budget.KiB, 64), 0)
+	require.NoError(t, err)
+	for name, use := range map[string]func(mem memory.Allocator, block []byte){
+		"Free":    func(mem memory.Allocator, block []byte) { mem.Free(block) },
+		"Realloc": func(mem memory.Allocator, block []byte) { mem.Reallocate(1000, block) },
+		"":        func(memory.Allocator, []byte) {},
+	} {
+		err = with.InHeap(context.Background(), heap, func(_ context.Context, mem memory.Allocator) error {
+			block := mem.Allocate(100)
+			heap.Reset()
+			use(mem, block)
+			return nil
+		})
+		assert.ErrorContains(t, err, "BUG: Heap."+name)
+		assert.Equal(t, 1, strings.Count(err.Error(), "BUG"), err)
+		assert.NotErrorIs(t, err, budget.ErrFull)
+		assert.Zero(t, heap.Stats().Used)
+	}
+	assert.NoError(t, s.Close())
 }
 
 // caught is what fn panics with.
