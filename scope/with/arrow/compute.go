@@ -26,14 +26,15 @@ func (r registry) GetFunction(name string) (compute.Function, bool) {
 	return function{fn, r.q}, true
 }
 
-// function is one of compute's. They allocate on goroutines that they start, which end where the query is full; and what they
-// then take for a result is none.
+// function is one of compute's. They allocate on goroutines that they start, which end where the
+// query is full; and what they then take for a result is none.
 type function struct {
 	compute.Function
 	q *query
 }
 
-func (f function) Execute(ctx context.Context, opts compute.FunctionOptions, args ...compute.Datum) (result compute.Datum, err error) {
+func (f function) Execute(ctx context.Context, opts compute.FunctionOptions, args ...compute.Datum) (
+	result compute.Datum, err error) {
 	if err = f.q.enter(); err != nil {
 		return nil, err
 	}

@@ -76,8 +76,8 @@ func compared(t *testing.T, p scope.Scratch, name string, n int, fn with.Func) p
 	})
 }
 
-// TestFigures measures what arrow's own benchmarks of builders and of selection do. The smallest filter is ten microseconds of
-// package compute, and no target.
+// TestFigures measures what arrow's own benchmarks of builders and of selection do. The smallest
+// filter is ten microseconds of package compute, and no target.
 func TestFigures(t *testing.T) {
 	p := open(t, 1, 64*budget.MiB).Scratch(0, 0)
 	const target = 0.85

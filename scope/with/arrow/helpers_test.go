@@ -13,7 +13,8 @@ import (
 	with "github.com/upfront-mem/upfront/scope/with/arrow"
 )
 
-// open opens a budget with scratch for so many workers. At the end of the test nothing of it is in use.
+// open opens a budget with scratch for so many workers. At the end of the test nothing of it is in
+// use.
 func open(t testing.TB, workers int, size uint64) *budget.Budget {
 	t.Helper()
 	return budgettest.Open(t, budget.Plan{Name: "pond", Scratch: budget.ScratchPlan{Workers: workers, Size: size}})

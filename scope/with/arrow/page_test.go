@@ -22,7 +22,8 @@ func TestPage(t *testing.T) {
 		require.True(t, found, to)
 		return text
 	}
-	assert.Equal(t, "func countAges("+between(string(source), "\nfunc countAges(", "\n}\n")+"\n}\n", between(string(page), "```go\n", "```"))
+	code := "func countAges(" + between(string(source), "\nfunc countAges(", "\n}\n") + "\n}\n"
+	assert.Equal(t, code, between(string(page), "```go\n", "```"))
 	printed := strings.ReplaceAll(between(string(source), "// Output:\n", "}\n"), "\t// ", "")
 	assert.Equal(t, printed, between(string(page), "```text\n", "```"))
 }

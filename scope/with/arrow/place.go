@@ -10,7 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// place is where a query's memory comes from. Blocks begin at a line and have whole ones, so their capacity says how many.
+// place is where a query's memory comes from. Blocks begin at a line and have whole ones, so their
+// capacity says how many.
 type place interface {
 	resize(lines int, b []byte) []byte // another block has b's bytes, and zeros behind them; nil: it is full
 	free(b []byte)
@@ -22,8 +23,8 @@ const lineSize = 64
 
 type line [lineSize]byte
 
-// linesOf is how many lines that many bytes need. A size that overflowed, in a query that asks for that much, needs more than
-// there are.
+// linesOf is how many lines that many bytes need. A size that overflowed, in a query that asks for
+// that much, needs more than there are.
 func linesOf(size int) int {
 	if size < 0 || size > math.MaxInt-lineSize {
 		return math.MaxInt / lineSize
@@ -36,8 +37,8 @@ func bytesOf(list []line) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*lineSize)
 }
 
-// inScope has the newest block at the end of a list, which grows where it lies while it is the last thing in the scope, and keeps
-// what its blocks give back.
+// inScope has the newest block at the end of a list, which grows where it lies while it is the last
+// thing in the scope, and keeps what its blocks give back.
 type inScope struct {
 	s    scope.Scope
 	list []line
@@ -121,7 +122,8 @@ func (m *inScope) full(int) error { return m.s.Err() }
 
 func (m *inScope) end() error { return nil }
 
-// inHeap knows its blocks, since who is full leaves some behind, and what isn't one of them is no business of the heap's.
+// inHeap knows its blocks, since who is full leaves some behind, and what isn't one of them is no
+// business of the heap's.
 type inHeap struct {
 	heap arena.Reallocator
 	live map[unsafe.Pointer]struct{}

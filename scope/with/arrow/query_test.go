@@ -47,8 +47,9 @@ func steps(most uint64, yield func(size uint64) (more bool)) {
 	}
 }
 
-// TestFullAtManySizes: each work, with ever more memory, is full until it does what it does with arrow's default. Each time all
-// comes back, the work after it doesn't notice, and its columns lose their last reference when they are released.
+// TestFullAtManySizes: each work, with ever more memory, is full until it does what it does with
+// arrow's default. Each time all comes back, the work after it doesn't notice, and its columns lose
+// their last reference when they are released.
 func TestFullAtManySizes(t *testing.T) {
 	b := open(t, 1, 4*budget.MiB)
 	n := 600
@@ -87,7 +88,8 @@ func TestFullAtManySizes(t *testing.T) {
 	}
 }
 
-// TestFailEach refuses each request of each work once; in a checked build it serves those after it again.
+// TestFailEach refuses each request of each work once; in a checked build it serves those after it
+// again.
 func TestFailEach(t *testing.T) {
 	in := newColumns(t, memory.DefaultAllocator, 90)
 	defer in.release()
@@ -100,7 +102,8 @@ func TestFailEach(t *testing.T) {
 	}
 }
 
-// TestFullIsTheScopes: the error names who asked, for how much, and the key; and what it says is enough is.
+// TestFullIsTheScopes: the error names who asked, for how much, and the key; and what it says is
+// enough is.
 func TestFullIsTheScopes(t *testing.T) {
 	var err error
 	query := func(b *budget.Budget) error {
@@ -121,8 +124,8 @@ func TestFullIsTheScopes(t *testing.T) {
 	assert.Error(t, query(open(t, 1, full.Need-64)))
 }
 
-// TestFirstFullEnds: what a query asks for after a full is refused too, whatever it did about the first, and its error is the
-// full, with what it said itself behind it.
+// TestFirstFullEnds: what a query asks for after a full is refused too, whatever it did about the
+// first, and its error is the full, with what it said itself behind it.
 func TestFirstFullEnds(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	errOwn := errors.New("its own")
@@ -174,7 +177,8 @@ func TestImpossibleSizes(t *testing.T) {
 	}
 }
 
-// TestOwnPanics: a query that panics, or ends its goroutine, without a full does so, and all comes back.
+// TestOwnPanics: a query that panics, or ends its goroutine, without a full does so, and all comes
+// back.
 func TestOwnPanics(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -200,7 +204,8 @@ func TestOwnPanics(t *testing.T) {
 	}
 }
 
-// TestFullOnOwnGoroutine: a goroutine that the query started ends where it is full, by its deferred calls, and the query is full.
+// TestFullOnOwnGoroutine: a goroutine that the query started ends where it is full, by its deferred
+// calls, and the query is full.
 func TestFullOnOwnGoroutine(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -220,7 +225,8 @@ func TestFullOnOwnGoroutine(t *testing.T) {
 	}
 }
 
-// TestQueryInAQuery: each has its own full. The outer one can't allocate while the inner is open, and is told so.
+// TestQueryInAQuery: each has its own full. The outer one can't allocate while the inner is open,
+// and is told so.
 func TestQueryInAQuery(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	query := func(fn func(outer, inner memory.Allocator)) (outside, inside error) {
@@ -244,8 +250,8 @@ func TestQueryInAQuery(t *testing.T) {
 	assert.Zero(t, p.Stats().Used)
 }
 
-// TestUsedAfterItsEnd: an allocator that was kept is refused by name, and so are a scope that is closed and one that is covered; what
-// is released late does nothing.
+// TestUsedAfterItsEnd: an allocator that was kept is refused by name, and so are a scope that is
+// closed and one that is covered; what is released late does nothing.
 func TestUsedAfterItsEnd(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {
@@ -263,7 +269,11 @@ func TestUsedAfterItsEnd(t *testing.T) {
 		for range mark {
 			copy(mark, "another's")
 		}
-		for _, use := range []func(){func() { kept.Allocate(1) }, func() { kept.Reallocate(1000, block) }, func() { builder.Reserve(1000) }} {
+		for _, use := range []func(){
+			func() { kept.Allocate(1) },
+			func() { kept.Reallocate(1000, block) },
+			func() { builder.Reserve(1000) },
+		} {
 			err := caught(use)
 			require.Error(t, err, name)
 			assert.ErrorIs(t, err, scope.ErrClosed)
@@ -283,7 +293,8 @@ func TestUsedAfterItsEnd(t *testing.T) {
 	}
 	closed := p.Open("closed")
 	require.NoError(t, closed.Close())
-	assert.ErrorContains(t, caught(func() { _ = with.Query(context.Background(), closed, "query", allocates) }), "BUG: Open in a scope")
+	err := caught(func() { _ = with.Query(context.Background(), closed, "query", allocates) })
+	assert.ErrorContains(t, err, "BUG: Open in a scope")
 	assert.ErrorIs(t, with.In(context.Background(), closed, allocates), scope.ErrClosed)
 	covered := p.Open("covered")
 	above := p.Open("above")
@@ -292,7 +303,8 @@ func TestUsedAfterItsEnd(t *testing.T) {
 	assert.ErrorContains(t, covered.Close(), `BUG: allocation in scope "covered"`)
 }
 
-// TestHeapEndedBehind: a heap that was reset under a query refuses what the query gives back, and the query says so.
+// TestHeapEndedBehind: a heap that was reset under a query refuses what the query gives back, and
+// the query says so.
 func TestHeapEndedBehind(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	s := p.Open("heap")
@@ -324,8 +336,8 @@ func caught(fn func()) (err error) {
 	return nil
 }
 
-// TestInAScope: arrays live as long as the scope, beside what else is made there, and a scope that closes itself within a query
-// doesn't get the rest.
+// TestInAScope: arrays live as long as the scope, beside what else is made there, and a scope that
+// closes itself within a query doesn't get the rest.
 func TestInAScope(t *testing.T) {
 	b := open(t, 1, 64*budget.KiB)
 	p := b.Scratch(0, 0)
@@ -355,7 +367,8 @@ func TestInAScope(t *testing.T) {
 	assert.ErrorIs(t, err, scope.ErrClosed)
 }
 
-// TestFinalRoom: the newest blocks of a scope go back and grow in place; others move, and stay taken.
+// TestFinalRoom: the newest blocks of a scope go back and grow in place; others move, and stay
+// taken.
 func TestFinalRoom(t *testing.T) {
 	b := open(t, 1, 64*budget.KiB)
 	p := b.Scratch(0, 0)
@@ -385,8 +398,8 @@ func TestFinalRoom(t *testing.T) {
 	}))
 }
 
-// TestRandom: blocks that are made, grow, shrink and go, in an order that a seed gives, are zeros where they are new, keep what was
-// written, and don't overlap.
+// TestRandom: blocks that are made, grow, shrink and go, in an order that a seed gives, are zeros
+// where they are new, keep what was written, and don't overlap.
 func TestRandom(t *testing.T) {
 	p := open(t, 1, budget.MiB).Scratch(0, 0)
 	rounds := 200
@@ -460,8 +473,8 @@ func exercise(t *testing.T, random *rand.Rand, mem memory.Allocator) {
 	}
 }
 
-// TestManyAtOnce: queries on many goroutines, some of which are full, don't notice each other: each in scratch on loan, and all in one
-// heap.
+// TestManyAtOnce: queries on many goroutines, some of which are full, don't notice each other: each
+// in scratch on loan, and all in one heap.
 func TestManyAtOnce(t *testing.T) {
 	b := open(t, 5, 512*budget.KiB)
 	in := newColumns(t, memory.DefaultAllocator, 90)
@@ -513,7 +526,8 @@ func TestManyAtOnce(t *testing.T) {
 	assert.NoError(t, p.Close())
 }
 
-// TestLeftAtWork: a FilterTable that is full on the query's own goroutine leaves others at work, which the query waits for.
+// TestLeftAtWork: a FilterTable that is full on the query's own goroutine leaves others at work,
+// which the query waits for.
 func TestLeftAtWork(t *testing.T) {
 	p := open(t, 1, 4*budget.MiB).Scratch(0, 0)
 	in := newColumns(t, memory.DefaultAllocator, 3000)

@@ -63,15 +63,21 @@ func newColumns(t testing.TB, mem memory.Allocator, n int) (in columns) {
 		}
 		return fmt.Sprint(i * 31 % 50)
 	})
-	in.names = column(t, mem, arrow.BinaryTypes.String, n, func(i int) string { return fmt.Sprintf("%q", strings.Repeat("frog", i%5)) })
-	in.lists = column(t, mem, arrow.ListOf(arrow.PrimitiveTypes.Int16), n, func(i int) string { return fmt.Sprintf("[%d,%d]", i%9, i%4) })
+	in.names = column(t, mem, arrow.BinaryTypes.String, n, func(i int) string {
+		return fmt.Sprintf("%q", strings.Repeat("frog", i%5))
+	})
+	in.lists = column(t, mem, arrow.ListOf(arrow.PrimitiveTypes.Int16), n, func(i int) string {
+		return fmt.Sprintf("[%d,%d]", i%9, i%4)
+	})
 	in.structs = column(t, mem, pair, n, func(i int) string { return fmt.Sprintf(`{"x":%d,"y":"%d"}`, i, i*i) })
 	colours := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	in.colours = column(t, mem, colours, n, func(i int) string { return []string{`"green"`, `"red"`, "null"}[i%3] })
 	union := arrow.DenseUnionOf([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		{Name: "b", Type: arrow.PrimitiveTypes.Float64, Nullable: true}}, []arrow.UnionTypeCode{0, 1})
 	in.unions = column(t, mem, union, n, func(i int) string { return fmt.Sprintf("[%d,%d]", i%2, i) })
-	in.selected = column(t, mem, arrow.FixedWidthTypes.Boolean, n, func(i int) string { return []string{"true", "false", "true", "null"}[i%4] })
+	in.selected = column(t, mem, arrow.FixedWidthTypes.Boolean, n, func(i int) string {
+		return []string{"true", "false", "true", "null"}[i%4]
+	})
 
 	schema := arrow.NewSchema([]arrow.Field{{Name: "ages", Type: in.ages.DataType(), Nullable: true},
 		{Name: "names", Type: in.names.DataType(), Nullable: true}, {Name: "structs", Type: in.structs.DataType(), Nullable: true}}, nil)
@@ -85,7 +91,8 @@ func newColumns(t testing.TB, mem memory.Allocator, n int) (in columns) {
 }
 
 // called is a call of compute on a column.
-func called(name string, of func(in columns) []arrow.Array, call func(ctx context.Context, args []compute.Datum) (compute.Datum, error)) work {
+func called(name string, of func(in columns) []arrow.Array,
+	call func(ctx context.Context, args []compute.Datum) (compute.Datum, error)) work {
 	return work{name, func(ctx context.Context, _ memory.Allocator, in columns) (string, error) {
 		var args []compute.Datum
 		for _, a := range of(in) {
@@ -118,7 +125,7 @@ func text(d compute.Datum) string {
 	return d.String()
 }
 
-// filtered is a filter of a column, dropped is the same that keeps nulls.
+// filtered is a filter of a column, which keeps nulls.
 func filtered(name string, of func(in columns) arrow.Array) work {
 	return called("filter "+name, func(in columns) []arrow.Array { return []arrow.Array{of(in), in.selected} },
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
@@ -134,8 +141,8 @@ func function(name string, opts compute.FunctionOptions, of func(in columns) arr
 		})
 }
 
-// works have builders, and compute's functions of each way to allocate: before they start a goroutine, on it, on goroutines
-// that those start, and in results.
+// works have builders, and compute's functions of each way to allocate: before they start a
+// goroutine, on it, on goroutines that those start, and in results.
 var works = []work{
 	{"build numbers", func(_ context.Context, mem memory.Allocator, in columns) (string, error) {
 		b := array.NewInt64Builder(mem)
@@ -217,7 +224,7 @@ var works = []work{
 		defer table.Release()
 		return fmt.Sprint(table), nil
 	}},
-	{"filter a table by a call, elsewhere", func(ctx context.Context, _ memory.Allocator, in columns) (result string, err error) {
+	{"filter a table elsewhere", func(ctx context.Context, _ memory.Allocator, in columns) (result string, err error) {
 		d, table := compute.NewDatum(in.selected), compute.NewDatum(in.table)
 		defer d.Release()
 		defer table.Release()
@@ -268,10 +275,12 @@ var works = []work{
 			return compute.Add(ctx, compute.ArithmeticOptions{}, args[0], args[1])
 		}),
 	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.String), func(in columns) arrow.Array { return in.ages }),
-	function("cast", compute.SafeCastOptions(arrow.ListOf(arrow.PrimitiveTypes.Int64)), func(in columns) arrow.Array { return in.lists }),
+	function("cast", compute.SafeCastOptions(arrow.ListOf(arrow.PrimitiveTypes.Int64)),
+		func(in columns) arrow.Array { return in.lists }),
 	function("unique", nil, func(in columns) arrow.Array { return in.names }),
 	function("dictionary_encode", nil, func(in columns) arrow.Array { return in.names }),
 	function("cumulative_sum", nil, func(in columns) arrow.Array { return in.ages }),
-	function("run_end_encode", &compute.RunEndEncodeOptions{RunEndType: arrow.PrimitiveTypes.Int32}, func(in columns) arrow.Array { return in.ages }),
+	function("run_end_encode", &compute.RunEndEncodeOptions{RunEndType: arrow.PrimitiveTypes.Int32},
+		func(in columns) arrow.Array { return in.ages }),
 	function("negate", nil, func(in columns) arrow.Array { return in.ages }),
 }

@@ -1,5 +1,6 @@
-// Package paired is for tests of modules that put somebody else's library into a budget: what that costs beside the library's
-// own default, measured in turns, and what it leaves live. Command clients, the folder above, reads what it logs.
+// Package paired is for tests of modules that put somebody else's library into a budget: what that
+// costs beside the library's own default, measured in turns, and what it leaves live. Command
+// clients, the folder above, reads what it logs.
 package paired
 
 import (
@@ -28,12 +29,13 @@ type Figure struct {
 	Nanoseconds  float64 `json:"ns"`            // an operation, ours
 }
 
-// Compare runs ours and theirs in turns, n operations a call, for some rounds (fewer with -short), logs the medians as a line
-// of figures that command clients reads, and gives them. The first that a test program compares is its client's headline.
+// Compare runs ours and theirs in turns, n operations a call, for some rounds (fewer with -short),
+// logs the medians as a line of figures that command clients reads, and gives them. The first that
+// a test program compares is its client's headline.
 //
-// Each turn begins behind a collection, so that nobody pays for what the other left; one of a tenth of a second has some of
-// its own. Go bytes are the process's: nothing else runs meanwhile. Where theirs allocates less than a byte an operation,
-// GarbageRatio is of one byte.
+// Each turn begins behind a collection, so that nobody pays for what the other left; one of a tenth
+// of a second has some of its own. Go bytes are the process's: nothing else runs meanwhile. Where
+// theirs allocates less than a byte an operation, GarbageRatio is of one byte.
 func Compare(t *testing.T, name string, n int, ours, theirs func(n int)) Figure {
 	t.Helper()
 	count := fullRounds
@@ -64,8 +66,8 @@ func Compare(t *testing.T, name string, n int, ours, theirs func(n int)) Figure 
 	return f
 }
 
-// Live logs how many bytes a client still held in the budget at its end, as a line that command clients reads, and fails
-// unless it is 0.
+// Live logs how many bytes a client still held in the budget at its end, as a line that command
+// clients reads, and fails unless it is 0.
 func Live(t *testing.T, bytes uint64) {
 	t.Helper()
 	t.Logf("%s%d", LiveMark, bytes)

@@ -26,8 +26,8 @@ func spend(each time.Duration, bytes int) func(n int) {
 	}
 }
 
-// TestCompare: who takes a tenth of the time and of the garbage is told so, and so is who takes ten times as much. The bounds
-// are wide: the machine isn't idle.
+// TestCompare: who takes a tenth of the time and of the garbage is told so, and so is who takes ten
+// times as much. The bounds are wide: the machine isn't idle.
 func TestCompare(t *testing.T) {
 	little, much := spend(20*time.Microsecond, 1000), spend(200*time.Microsecond, 10_000)
 	f := Compare(t, "a tenth", 20, little, much)
