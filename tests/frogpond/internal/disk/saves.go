@@ -140,20 +140,6 @@ func (r *saveFiles) read() (h SaveHead, file []byte, found bool, err error) {
 	return h, nil, false, fmt.Errorf("%w; %w", damage[0], damage[1])
 }
 
-// Remove forgets the saves of a room: the older first, or a crash in between would bring it back.
-func (s *Saves) Remove(room int) error {
-	r := &s.rooms[room]
-	for _, i := range [...]int{1 - r.newest, r.newest} {
-		if err := r.files[i].Truncate(0); err != nil {
-			return err
-		}
-		if err := r.files[i].Sync(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Close closes the files, and leaves the folder to another server.
 func (s *Saves) Close() error {
 	var errs []error

@@ -67,10 +67,6 @@ func TestSavesInTurn(t *testing.T) {
 	_, _, found, err = s.Read(0)
 	require.NoError(t, err)
 	assert.False(t, found, "the other room has nothing")
-	require.NoError(t, s.Remove(1))
-	_, _, found, err = s.Read(1)
-	require.NoError(t, err)
-	assert.False(t, found)
 }
 
 // A crash at any byte of a write leaves the save before, or the new one whole.
@@ -198,7 +194,6 @@ func TestNoGoAllocation(t *testing.T) {
 		make([]Score, 100)
 	for name, write := range map[string]func() error{
 		"save":   func() error { return s.Write(0, &h, state) },
-		"remove": func() error { return s.Remove(1) },
 		"inputs": func() error { return r.Append(ticks) },
 		"scores": func() error { return scores.Append(list) },
 		"sync":   scores.Sync,

@@ -132,6 +132,7 @@ func (r *Result) add() {
 		r.TimedOut += w.timedOut
 		r.drop(wire.Late, w.late)
 		r.drop(wire.Ahead, w.early)
+		r.drop(wire.BadEpoch, w.foreign)
 	}
 	for reason := range s.receiver.dropped {
 		r.drop(wire.Reason(reason), s.receiver.dropped[reason].Load())

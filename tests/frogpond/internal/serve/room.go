@@ -289,6 +289,7 @@ func (r *room) hear(w *worker, place int, m *message) {
 	s := &r.seats[place]
 	s.heard, s.epoch = m.came, m.epoch
 	if r.play == nil || m.epoch != r.play.epoch() {
+		w.foreign += uint64(m.count)
 		return
 	}
 	if int32(m.ack-s.acked) > 0 && int32(s.sequence-m.ack) >= 0 {

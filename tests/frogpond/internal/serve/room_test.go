@@ -112,6 +112,9 @@ func TestInputsBeforeTheSave(t *testing.T) {
 	s.wants(0, 21, 1)
 	s.ticks(1)
 	assert.EqualValues(t, 1, s.workers[0].rollbacks, "and from there on it is")
+	s.hears(0, message{what: wants, tick: 22, count: 2, epoch: s.rooms[0].play.epoch() + 1})
+	s.ticks(1)
+	assert.EqualValues(t, 2, s.workers[0].foreign, "inputs of another map are counted")
 }
 
 // Who gets a place has nothing to do with what its last owner wanted: neither what that one said

@@ -28,7 +28,7 @@ type worker struct {
 
 	// What happened.
 	ticks, lateTicks, skipped, rollbacks, again uint64
-	early, late                                 uint64 // inputs
+	early, late, foreign                        uint64 // inputs; foreign: of another map
 	cut, crowded                                uint64 // views that a packet, or the list, was too small for
 	sent, bytes, timedOut, played               uint64 // played: a player a tick
 }

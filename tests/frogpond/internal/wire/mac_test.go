@@ -100,7 +100,7 @@ func TestWindow(t *testing.T) {
 			taken++
 		}
 	}
-	assert.Equal(t, newest, w.Newest())
+	assert.Equal(t, newest, w.newest)
 	assert.Greater(t, taken, 1000)
 	assert.Less(t, taken, 19000)
 	var last Window

@@ -25,6 +25,3 @@ func (w *Window) Take(sequence uint32) bool {
 	w.seen |= bit
 	return true
 }
-
-// Newest is the newest sequence that came.
-func (w *Window) Newest() uint32 { return w.newest }

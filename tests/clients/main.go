@@ -1,0 +1,124 @@
+// Command clients tests each module that puts somebody else's library into a budget, one after the other, and says what it
+// costs beside the library's own default. `make clients` runs it, in the root of the repository.
+//
+//	clients [-soak] [-readme] [-out build/clients.json]
+//
+// A client is a folder such as scope/with/wazero with a go.mod of its own. Its tests log what package paired gives them to;
+// one that logs no figure, or not what is live at its end, fails. Without -soak the tests run in short form. -readme measures
+// in full form, without the other tests unless -soak is given too, and writes the table of each client's page.
+//
+// A client whose C library is missing says so in a line, and fails where REQUIRE_ALL is set; so does one that skips a test.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+// library is a C library that a client is built with, by its names for pkg-config and for Debian.
+type library struct{ name, debian string }
+
+var libraries = map[string]library{
+	"arena/with/sqlite": {"sqlite3", "libsqlite3-dev"}, // in short form: else it brings its own
+	"arena/with/lua":    {"lua5.4", "liblua5.4-dev"},
+}
+
+// shortTags have a client compile faster.
+var shortTags = map[string]string{"arena/with/sqlite": "libsqlite3"}
+
+type options struct {
+	soak, readme bool
+	out          string
+}
+
+// full is the form whose figures count.
+func (o options) full() bool { return o.soak || o.readme }
+
+func main() {
+	var o options
+	flag.BoolVar(&o.soak, "soak", false, "the tests' long form")
+	flag.BoolVar(&o.readme, "readme", false, "measure, and write the table of each page")
+	flag.StringVar(&o.out, "out", "", "the JSON `file` to write")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "clients:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	names, err := clients()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	results := map[string]*result{}
+	for _, name := range names {
+		if lacks := lacking(name, o); lacks != nil {
+			fmt.Printf("%-22s %v\n", name, lacks)
+			if os.Getenv("REQUIRE_ALL") != "" {
+				errs = append(errs, fmt.Errorf("REQUIRE_ALL is set, and %s lacks a library", name))
+			}
+			continue
+		}
+		r, err := prove(name, o)
+		if err == nil && o.readme {
+			err = writePage(filepath.Join(name, "README.md"), r.Figures)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+		results[name] = r
+	}
+	if o.out != "" {
+		errs = append(errs, write(o.out, results))
+	}
+	return errors.Join(errs...)
+}
+
+// clients are the folders of those that are there.
+func clients() (names []string, err error) {
+	for _, pattern := range []string{"*/with/*/go.mod", "tests/frogpond/mods/go.mod"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			names = append(names, filepath.ToSlash(filepath.Dir(file)))
+		}
+	}
+	if names == nil {
+		return nil, errors.New("no client is here: run it in the root of the repository")
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// lacking says which C library of a client isn't installed, or nil.
+func lacking(name string, o options) error {
+	lib, needs := libraries[name]
+	if !needs || o.full() && shortTags[name] != "" {
+		return nil
+	}
+	if err := exec.Command("pkg-config", "--exists", lib.name).Run(); err != nil {
+		return fmt.Errorf("%s is not installed (package %s)", lib.name, lib.debian)
+	}
+	return nil
+}
+
+func write(name string, results map[string]*result) error {
+	text, err := json.MarshalIndent(results, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err = os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o644)
+}

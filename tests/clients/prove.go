@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/upfront-mem/upfront/tests/clients/paired"
+)
+
+// result is what a client's tests came to.
+type result struct {
+	Passed       bool            `json:"passed"`
+	Tests        int             `json:"tests"` // with tests inside tests
+	Skipped      int             `json:"skipped"`
+	LiveAtEnd    uint64          `json:"live_at_end"`   // bytes
+	Ratio        float64         `json:"ratio"`         // time, of the headline's; its own default = 1
+	GarbageRatio float64         `json:"garbage_ratio"` // likewise
+	Figures      []paired.Figure `json:"figures"`
+
+	saidLive bool
+}
+
+// event is a line of go test -json.
+type event struct{ Action, Package, ImportPath, Test, Output string }
+
+// prove runs a client's tests and prints a line, and before it what failed.
+func prove(name string, o options) (*result, error) {
+	cmd := exec.Command("go", arguments(name, o)...)
+	cmd.Dir, cmd.Stderr = name, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err = cmd.Start(); err != nil {
+		return nil, err
+	}
+	r := &result{}
+	err = r.read(out, os.Stdout)
+	if _, rest := io.Copy(io.Discard, out); rest != nil && err == nil {
+		err = rest
+	}
+	if ended := cmd.Wait(); err == nil {
+		err = ended
+	}
+	if err == nil {
+		err = r.lacks(os.Getenv("REQUIRE_ALL") != "")
+	}
+	r.Passed = err == nil
+	fmt.Printf("%-22s %s, %.1f s\n", name, r, time.Since(start).Seconds())
+	return r, err
+}
+
+func arguments(name string, o options) []string {
+	args := []string{"test", "-json", "-count=1"}
+	switch {
+	case !o.full():
+		args = append(args, "-short", "-tags="+shortTags[name])
+	case o.soak:
+		args = append(args, "-timeout=2h")
+	default:
+		args = append(args, "-run=^TestFigures$")
+	}
+	return append(args, "./...")
+}
+
+// read takes the events of a run, and shows what those said that failed.
+func (r *result) read(events io.Reader, show io.Writer) error {
+	said := map[string]*strings.Builder{} // by test
+	decoder := json.NewDecoder(events)
+	for {
+		var e event
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		key := e.Package + e.ImportPath + " " + e.Test
+		switch e.Action {
+		case "output", "build-output":
+			if said[key] == nil {
+				said[key] = &strings.Builder{}
+			}
+			said[key].WriteString(e.Output)
+			if err := r.note(e.Output); err != nil {
+				return err
+			}
+		case "pass", "skip":
+			delete(said, key)
+		case "fail", "build-fail":
+			if said[key] != nil {
+				fmt.Fprint(show, said[key])
+			}
+		}
+		r.count(e)
+	}
+}
+
+// count counts how tests end; packages end too.
+func (r *result) count(e event) {
+	if e.Test == "" {
+		return
+	}
+	switch e.Action {
+	case "pass", "fail":
+		r.Tests++
+	case "skip":
+		r.Skipped++
+	}
+}
+
+// note takes what package paired logs.
+func (r *result) note(line string) error {
+	if _, text, found := strings.Cut(line, ": "+paired.FigureMark); found {
+		var f paired.Figure
+		if err := json.Unmarshal([]byte(text), &f); err != nil {
+			return err
+		}
+		if r.Figures = append(r.Figures, f); len(r.Figures) == 1 {
+			r.Ratio, r.GarbageRatio = f.Ratio, f.GarbageRatio
+		}
+	}
+	if _, text, found := strings.Cut(line, ": "+paired.LiveMark); found {
+		bytes, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		r.LiveAtEnd, r.saidLive = r.LiveAtEnd+bytes, true
+		return err
+	}
+	return nil
+}
+
+// lacks is what a client that passed leaves open.
+func (r *result) lacks(requireAll bool) error {
+	switch {
+	case len(r.Figures) == 0:
+		return errors.New("no test logged a figure (paired.Compare)")
+	case !r.saidLive:
+		return errors.New("no test logged what is live at the end (paired.Live)")
+	case requireAll && r.Skipped > 0:
+		return fmt.Errorf("REQUIRE_ALL is set, and it skipped %d tests", r.Skipped)
+	}
+	return nil
+}
+
+func (r *result) String() string {
+	ended := "ok"
+	if !r.Passed {
+		ended = "FAIL"
+	}
+	return fmt.Sprintf("%-4s %d tests, %d skipped, %d bytes live at the end, %.2f of the time, %.4f of the garbage", ended, r.Tests,
+		r.Skipped, r.LiveAtEnd, r.Ratio, r.GarbageRatio)
+}
