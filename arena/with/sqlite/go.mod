@@ -9,3 +9,8 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/upfront-mem/upfront v0.0.0
 )
+
+require (
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)

@@ -73,7 +73,7 @@ func TestRewindUnderAnOpenDatabase(t *testing.T) {
 	require.NoError(t, err)
 	for name := range leaves {
 		t.Run(name, func(t *testing.T) {
-			c := exec.Command(program, "-test.run=^"+"TestRewindUnderAnOpenDatabase"+"$", "-test.v")
+			c := exec.Command(program, "-test.run=^TestRewindUnderAnOpenDatabase$", "-test.v")
 			c.Env = append(os.Environ(), child+"="+name)
 			said, err := c.CombinedOutput()
 			require.NoError(t, err, "%s", said)
@@ -114,6 +114,7 @@ func rewindUnder(t *testing.T, leave func(t *testing.T, db *sql.DB) (use func() 
 	require.NoError(t, err)
 	if !seesReads {
 		require.Error(t, use(), "nor are these a database")
+		use = nil // and what is forgotten the driver closes
 	}
 	again, err := sql.Open("sqlite3", ":memory:")
 	require.NoError(t, err)
@@ -129,4 +130,5 @@ func rewindUnder(t *testing.T, leave func(t *testing.T, db *sql.DB) (use func() 
 	_, err = budget.Load(ctx, r, func(s scope.Scope) (*sqlite.Memory, error) { return sqlite.Use(s, budget.MiB, 0) })
 	isMisuse(t, err, "a scope closed under an open database")
 	require.Zero(t, r.Report().Used)
+	runtime.KeepAlive(use)
 }
