@@ -57,12 +57,7 @@ func run(t *testing.T, db *sql.DB, queries ...string) {
 func ask(t *testing.T, db *sql.DB, queries ...string) {
 	t.Helper()
 	for _, query := range queries {
-		answer, err := db.Query(query)
-		require.NoError(t, err, query)
-		for answer.Next() {
-		}
-		require.NoError(t, answer.Err(), query)
-		require.NoError(t, answer.Close())
+		require.NoError(t, read(db, query), query)
 	}
 }
 
@@ -75,17 +70,17 @@ func TestFigures(t *testing.T) {
 		n    int
 		do   func(t *testing.T, db *sql.DB, n int)
 	}{
-		{"a row in and out, one by one", 20_000, rows},
-		{"a row of few statements", 40_000, statements},
+		{"a row, in few statements", 20_000, statements},
+		{"a row in and out, one by one", 5000, rows},
 	} {
 		f := paired.Compare(t, work.name, work.n, func(n int) {
 			live += ours(t, r, func(db *sql.DB) { work.do(t, db, n) })
 		}, func(n int) {
 			theirs(t, func(db *sql.DB) { work.do(t, db, n) })
 		})
-		if !testing.Short() && !arena_c.Checked && !arena_c.Asan {
+		if !testing.Short() && !arena_c.Checked && !arena_c.Asan && !arena_c.Race {
 			assert.LessOrEqual(t, f.Ratio, 1.08*1.1, work.name)
-			assert.InDelta(t, 1, f.GarbageRatio, 0.1, work.name)
+			assert.LessOrEqual(t, f.GarbageRatio, 1.1, work.name)
 		}
 	}
 	paired.Live(t, live+r.Report().Used)

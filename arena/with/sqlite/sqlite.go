@@ -13,7 +13,7 @@ package sqlite
 //     void (*shutdown)(void *);
 //     void *data;
 // } methods;
-// enum { OK = 0, NOMEM = 7, CONFIG_MALLOC = 4, CONFIG_MEMSTATUS = 9 };
+// enum { OK = 0, NOMEM = 7, CONFIG_MALLOC = 4 };
 // int sqlite3_config(int, ...);
 // int sqlite3_initialize(void);
 // int sqlite3_shutdown(void);
@@ -49,15 +49,12 @@ package sqlite
 //
 // static void refuse(void) { __atomic_store_n(&context, NULL, __ATOMIC_RELEASE); }
 //
-// // What SQLite says, and whether it says so because it is in use.
-// static int use(void *c, void *m, void *r, void *f, void *s, int *busy) {
+// // Both give SQLite's code. It is taken where nobody uses it.
+// static int take(void) {
 //     static const methods ours = {malloc_now, free_now, realloc_now, size_now, roundup_now, init_now, shutdown_now, NULL};
-//     int code = sqlite3_config(CONFIG_MALLOC, &ours);
-//     *busy = code != OK;
-//     if (code == OK)
-//         code = sqlite3_config(CONFIG_MEMSTATUS, 0); // its counts, which take a lock around each call
-//     if (code != OK)
-//         return code;
+//     return sqlite3_config(CONFIG_MALLOC, &ours);
+// }
+// static int begin(void *c, void *m, void *r, void *f, void *s) {
 //     heap_malloc = (void *(*)(void *, size_t))m;
 //     heap_realloc = (void *(*)(void *, void *, size_t))r;
 //     heap_free = (void (*)(void *, void *))f;
@@ -106,9 +103,8 @@ var (
 //
 // A full scope unwinds; an error that wraps [scope.ErrFull] says that size is too small for SQLite to
 // begin. An open database takes some 10 KiB at least, and by default 130 KiB for its own caches, which
-// it can do without; of the size the heap itself takes 1,100 bytes, and 16 of each block. SQLite's
-// counts are off: sqlite3_memory_used is 0, soft_heap_limit does nothing. Cost: a few us, and a place
-// in the scope's owned values.
+// it can do without; of the size the heap itself takes 1,100 bytes, and 16 of each block. Cost: some
+// microseconds, and a place in the scope's owned values.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error
@@ -148,13 +144,11 @@ func tooSmall(size uint64, err error) error {
 
 // begin has SQLite take its memory here.
 func (m *Memory) begin(size uint64) error {
-	f := m.shared.Functions()
-	var busy C.int
-	code := C.use(f.Context, f.Malloc, f.Realloc, f.Free, f.Size, &busy)
-	switch {
-	case busy != 0:
+	if C.take() != C.OK {
 		return misuse("sqlite.Use: SQLite was used before, and has its memory elsewhere: call Use before a database is opened")
-	case code != C.OK:
+	}
+	f := m.shared.Functions()
+	if code := C.begin(f.Context, f.Malloc, f.Realloc, f.Free, f.Size); code != C.OK {
 		C.end()
 		return tooSmall(size, sqlite3.ErrNo(code))
 	}
@@ -167,7 +161,7 @@ func (m *Memory) begin(size uint64) error {
 // calls into C.
 func (m *Memory) CleanUp(fn func() error) error {
 	if current.Load() != m {
-		return misuse("Memory.CleanUp: its scope is closed")
+		return misuse("sqlite: Memory.CleanUp: its scope is closed")
 	}
 	m.lend(1)
 	defer m.lend(-1)

@@ -13,16 +13,13 @@ package system
 //     void (*shutdown)(void *);
 //     void *data;
 // } methods;
-// enum { CONFIG_MALLOC = 4, CONFIG_GETMALLOC = 5, CONFIG_MEMSTATUS = 9 };
+// enum { CONFIG_MALLOC = 4, CONFIG_GETMALLOC = 5 };
 // int sqlite3_config(int, ...);
 // int sqlite3_shutdown(void);
 //
 // static methods first;
 // static void remember(void) { sqlite3_config(CONFIG_GETMALLOC, &first); }
-// static int use(void) {
-//     int code = sqlite3_config(CONFIG_MALLOC, &first);
-//     return code != 0 ? code : sqlite3_config(CONFIG_MEMSTATUS, 1);
-// }
+// static int use(void) { return sqlite3_config(CONFIG_MALLOC, &first); }
 import "C"
 
 import "github.com/mattn/go-sqlite3"
