@@ -27,9 +27,6 @@
 // even drop a table, which takes memory first: [Memory.CleanUp] lends it the reserve for that, for a
 // ROLLBACK, or for PRAGMA integrity_check.
 //
-// The driver doesn't look whether SQLite could copy a text of a row, and gives "" where it couldn't.
-// The next step says so: read rows with Query to their end and ask Rows.Err, since Row.Scan doesn't.
-//
 // # The end
 //
 // When the scope closes, SQLite is shut down and has given back every byte. From then on it refuses:
@@ -37,9 +34,11 @@
 //
 // Databases end before the scope does, and all that is open in them: rows, statements, transactions.
 // Give them to s.Own behind Use. A scope that closes under an open one is a misuse, and the error of
-// its Rewind or Close says so. Then the heap is overwritten with zeros, which SQLite takes for what is
-// closed, SQLite refuses whatever is asked of it, and Use is refused until the process ends. That
-// isn't safety: who goes on to use what was open has SQLite read memory that somebody else fills, and
-// if these bytes look like a database, write there. A goroutine that is inside SQLite while its memory
-// ends can't be stopped either. In checked builds both end the process, which says what lay there.
+// its Rewind or Close says so; where a Load replaces what was there, it is Plan.OnError's. Then the heap
+// is overwritten with zeros, which SQLite takes for what is closed, SQLite refuses whatever is asked of
+// it, and Use is refused until the process ends. That isn't safety: who goes on to use what was open
+// has SQLite read memory that somebody else fills, and if these bytes look like a database, write there;
+// the driver does so when the collector finds rows that nobody closed. A goroutine that is inside SQLite
+// while its memory ends can't be stopped either. Checked builds end the process at such an access, and
+// say what lay there.
 package sqlite

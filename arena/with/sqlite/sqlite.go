@@ -102,9 +102,9 @@ var (
 // refused with a [scope.Misuse]. The reserve is what only a CleanUp may take; see [Memory.CleanUp].
 //
 // A full scope unwinds; an error that wraps [scope.ErrFull] says that size is too small for SQLite to
-// begin. An open database takes some 10 KiB at least, and by default 130 KiB for its own caches, which
-// it can do without; of the size the heap itself takes 1,100 bytes, and 16 of each block. Cost: some
-// microseconds, and a place in the scope's owned values.
+// begin. A database with a table takes some 50,000 bytes; of the size the heap itself takes 1,100, and
+// 16 of each block. Both sizes are rounded as the heap needs it. Cost: some microseconds, and a place in
+// the scope's owned values. Any goroutine that may use s may call it.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error

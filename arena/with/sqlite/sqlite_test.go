@@ -172,18 +172,27 @@ func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 	return true
 }
 
+func manySizes() int {
+	if testing.Short() {
+		return 25
+	}
+	return 1000
+}
+
+// shrunk is the i-th of so many sizes from 2.5 MiB down to 64 KiB, each smaller by the same part.
+func shrunk(i, sizes int) uint64 {
+	const largest, smallest = 2560 * budget.KiB, 64 * budget.KiB
+	return uint64(largest * math.Pow(float64(smallest)/largest, float64(i)/float64(sizes-1)))
+}
+
 // TestManySizes: a day of a database in ever smaller heaps is done, or SQLite is out of memory; then what was begun is rolled
 // back, the database is sound, and all memory comes back.
 func TestManySizes(t *testing.T) {
-	sizes := 1000
-	if testing.Short() {
-		sizes = 25
-	}
-	const largest, smallest = 2560 * budget.KiB, 64 * budget.KiB
+	sizes := manySizes()
 	r := pond(t, 4*budget.MiB)
 	worked, dropsRefused := 0, 0
 	for i := range sizes {
-		size := uint64(largest * math.Pow(float64(smallest)/largest, float64(i)/float64(sizes-1)))
+		size := shrunk(i, sizes)
 		play(t, r, size, reserve, func(s scope.Scope, m *sqlite.Memory) {
 			db := open(t, s, ":memory:")
 			err := day(db)
@@ -203,10 +212,26 @@ func TestManySizes(t *testing.T) {
 			}), "%d bytes", size)
 		})
 	}
-	t.Logf("%d sizes from %d down to %d: %d worked, %d ended with an error", sizes, largest, smallest, worked, sizes-worked)
+	t.Logf("%d sizes from %d down to %d: %d worked, %d ended with an error", sizes, shrunk(0, sizes), shrunk(sizes-1, sizes), worked, sizes-worked)
 	assert.Positive(t, worked)
 	assert.Less(t, worked, sizes)
 	assert.Positive(t, dropsRefused, "without the reserve what is full can't even DROP")
+}
+
+// TestManySizesWithoutAReserve: what is full to the brim, in the middle of a transaction, is closed as it is.
+func TestManySizesWithoutAReserve(t *testing.T) {
+	r := pond(t, 4*budget.MiB)
+	for i := range manySizes() {
+		play(t, r, shrunk(i, manySizes()), 0, func(s scope.Scope, _ *sqlite.Memory) {
+			db := open(t, s, ":memory:")
+			err := day(db)
+			if err == nil {
+				run(t, db, "BEGIN")
+				err = insert(db, math.MaxInt32)
+			}
+			require.True(t, isFull(err), "%v", err)
+		})
+	}
 }
 
 // TestTooSmall: what is too small for SQLite, or for the heap, is an error that names the size, and another Use may follow.
@@ -329,6 +354,34 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
+// TestScopesOfAnyKind: SQLite's memory may be a worker's scratch, or a scope in a level that is being loaded; a load ends the one before.
+func TestScopesOfAnyKind(t *testing.T) {
+	b := budgettest.Open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 2 * budget.MiB}})
+	query := func(s scope.Scope) error {
+		m, err := sqlite.Use(s, budget.MiB, 0)
+		if err == nil {
+			isSound(t, open(t, s, ":memory:"))
+			assert.NotZero(t, m.Stats().Peak)
+		}
+		return err
+	}
+	for range 3 {
+		require.NoError(t, b.Scratch(0, 0).Do("query", query))
+		_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) {
+			if err := s.Do("query", query); err != nil {
+				return nil, err
+			}
+			return new(int), query(s)
+		})
+		require.NoError(t, err)
+		_, err = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) { return new(int), query(s) })
+		require.NoError(t, err)
+		require.NoError(t, b.Region("level").Rewind(ctx))
+		require.Zero(t, b.Region("level").Report().Used)
+	}
+}
+
 // TestTwice: the second Use is refused, and the first goes on.
 func TestTwice(t *testing.T) {
 	other := pond(t, budget.MiB)
@@ -413,6 +466,8 @@ func TestPage(t *testing.T) {
 	require.NotEmpty(t, shown)
 	for _, code := range shown {
 		code, _, _ = strings.Cut(code, "```")
-		assert.Contains(t, undented.Replace(string(example)), undented.Replace(code))
+		for part := range strings.SplitSeq(code, "\n\n") {
+			assert.Contains(t, undented.Replace(string(example)), undented.Replace(part))
+		}
 	}
 }
