@@ -33,7 +33,7 @@
 // a database that is opened is "out of memory", until another scope calls [Use].
 //
 // Databases end before the scope does, and all that is open in them: rows, statements, transactions.
-// Give them to s.Own behind Use. A scope that closes under an open one is a misuse, and the error of
+// Have s.Own close them, behind Use. A scope that closes under an open one is a misuse, and the error of
 // its Rewind or Close says so; where a Load replaces what was there, it is Plan.OnError's. Then the heap
 // is overwritten with zeros, which SQLite takes for what is closed, SQLite refuses whatever is asked of
 // it, and Use is refused until the process ends. That isn't safety: who goes on to use what was open

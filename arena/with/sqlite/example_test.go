@@ -36,6 +36,7 @@ func Example() {
 		panic(err)
 	}
 	defer b.Close()
+
 	level, err := budget.Load(context.Background(), b.Region("level"), loadWorld)
 	if err != nil {
 		panic(err)

@@ -103,8 +103,8 @@ var (
 //
 // A full scope unwinds; an error that wraps [scope.ErrFull] says that size is too small for SQLite to
 // begin. A database with a table takes some 50,000 bytes; of the size the heap itself takes 1,100, and
-// 16 of each block. Both sizes are rounded as the heap needs it. Cost: some microseconds, and a place in
-// the scope's owned values. Any goroutine that may use s may call it.
+// 16 of each block. Nobody else calls SQLite meanwhile, nor while s closes; between them any goroutine
+// does. Cost: some microseconds, and a place in the scope's owned values.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error
