@@ -18,8 +18,7 @@ func countAges(ctx context.Context, place with.Place, frogs int) error {
 		for i := range frogs {
 			ages.Append(int32(i % 10))
 		}
-		column := compute.NewDatum(ages.NewArray())
-		different, err := compute.Unique(ctx, column)
+		different, err := compute.Unique(ctx, compute.NewDatum(ages.NewArray()))
 		if err == nil {
 			fmt.Println(different.Len(), "ages of", frogs, "frogs")
 		}

@@ -14,7 +14,7 @@ import (
 // capacity says how many.
 type place interface {
 	resize(lines int, b []byte) []byte // another block has b's bytes, and zeros behind them; nil: it is full
-	free(b []byte)
+	put(b []byte)
 	full(size int) error // why resize gave nil
 	end() error          // all its blocks
 }
@@ -112,7 +112,7 @@ func (m *inScope) isLast(b []byte) bool {
 		unsafe.Pointer(&m.list[at]) == unsafe.Pointer(unsafe.SliceData(b))
 }
 
-func (m *inScope) free(b []byte) {
+func (m *inScope) put(b []byte) {
 	if m.isLast(b) {
 		m.list = m.list[:len(m.list)-cap(b)/lineSize]
 	}
@@ -155,7 +155,7 @@ func (m *inHeap) resize(n int, b []byte) []byte {
 	return block
 }
 
-func (m *inHeap) free(b []byte) {
+func (m *inHeap) put(b []byte) {
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if _, ours := m.live[p]; ours {
 		delete(m.live, p)

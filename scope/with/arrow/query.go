@@ -148,7 +148,7 @@ func (q *query) Free(b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.ended && cap(b) > 0 {
-		q.from.free(b)
+		q.from.put(b)
 	}
 }
 

@@ -251,6 +251,16 @@ var works = []work{
 		defer taken.Release()
 		return text(taken), nil
 	}},
+	{"sort a table", func(ctx context.Context, _ memory.Allocator, in columns) (string, error) {
+		key := compute.DefaultSortKey()
+		key.ColumnIndex = 1
+		table, err := compute.SortTable(ctx, in.table, []compute.SortKey{key})
+		if err != nil {
+			return "", err
+		}
+		defer table.Release()
+		return fmt.Sprint(table), nil
+	}},
 	{"sort rows", func(ctx context.Context, _ memory.Allocator, in columns) (string, error) {
 		key := compute.DefaultSortKey()
 		a, err := compute.SortIndicesArray(ctx, in.ages, key)
@@ -282,5 +292,34 @@ var works = []work{
 	function("cumulative_sum", nil, func(in columns) arrow.Array { return in.ages }),
 	function("run_end_encode", &compute.RunEndEncodeOptions{RunEndType: arrow.PrimitiveTypes.Int32},
 		func(in columns) arrow.Array { return in.ages }),
+	called("take, chunk by chunk", func(in columns) []arrow.Array { return []arrow.Array{in.ages} },
+		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
+			a := args[0].(*compute.ArrayDatum).MakeArray()
+			defer a.Release()
+			twice := arrow.NewChunked(a.DataType(), []arrow.Array{a, a})
+			defer twice.Release()
+			chunked := compute.NewDatum(twice)
+			defer chunked.Release()
+			return compute.Take(ctx, *compute.DefaultTakeOptions(), args[0], chunked)
+		}),
+	called("encode and decode runs", func(in columns) []arrow.Array { return []arrow.Array{in.ages} },
+		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
+			runs, err := compute.RunEndEncode(ctx, compute.RunEndEncodeOptions{RunEndType: arrow.PrimitiveTypes.Int32}, args[0])
+			if err != nil {
+				return nil, err
+			}
+			defer runs.Release()
+			return compute.RunEndDecode(ctx, runs)
+		}),
+	called("element of a list", func(in columns) []arrow.Array { return []arrow.Array{in.lists} },
+		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
+			return compute.CallFunction(ctx, "list_element", nil, args[0], compute.NewDatum(int32(1)))
+		}),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.String), func(in columns) arrow.Array { return in.colours }),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.LargeString), func(in columns) arrow.Array { return in.names }),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.StringView), func(in columns) arrow.Array { return in.names }),
+	function("cast", compute.SafeCastOptions(&arrow.Decimal128Type{Precision: 20, Scale: 2}),
+		func(in columns) arrow.Array { return in.ages }),
+	function("unique", nil, func(in columns) arrow.Array { return in.colours }),
 	function("negate", nil, func(in columns) arrow.Array { return in.ages }),
 }
