@@ -72,8 +72,8 @@ func run(ctx context.Context, from place, fn Func) (err error) {
 	return q.answer(func() error { return fn(q.context(ctx), q) })
 }
 
-// end waits for compute's functions that a panic left at work on other goroutines: they write to
-// what ends now.
+// end waits for compute's functions that fn left at work on other goroutines: they write to what ends
+// now. None begins any more.
 func (q *query) end() error {
 	q.mu.Lock()
 	q.over = errEnded
