@@ -30,13 +30,13 @@ func spend(each time.Duration, bytes int) func(n int) {
 // times as much. The bounds are wide: the machine isn't idle.
 func TestCompare(t *testing.T) {
 	little, much := spend(20*time.Microsecond, 1000), spend(200*time.Microsecond, 10_000)
-	f := Compare(t, "a tenth", 20, little, much)
+	f := Compare(t, "a tenth", 100, little, much)
 	assert.Equal(t, "a tenth", f.Name)
 	assert.Less(t, f.Ratio, 0.5)
 	assert.GreaterOrEqual(t, f.Nanoseconds, 20_000.0)
 	assert.InDelta(t, 0.1, f.GarbageRatio, 0.05)
 	assert.InDelta(t, 1024, f.Garbage, 200)
-	f = Compare(t, "ten times", 20, much, little)
+	f = Compare(t, "ten times", 100, much, little)
 	assert.Greater(t, f.Ratio, 2.0)
 	assert.Greater(t, f.GarbageRatio, 5.0)
 }
