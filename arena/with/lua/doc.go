@@ -2,12 +2,13 @@
 // scope, and the state is closed before the scope's memory ends. A script that wants more gets Lua's
 // own "not enough memory", and the state goes on. It is Debian's Lua 5.4 (liblua5.4-dev) by cgo.
 //
-// It is no sandbox of time: Steps counts instructions of Lua, and one of them may be a string.find
-// that searches for minutes in C. Only Lua's memory is the budget's: what Go functions allocate, and
-// the C stack of the thread that a script runs on, isn't. Values that cross are numbers, strings,
-// booleans and nil, 16 at most each way, and no tables. Scripts aren't deterministic: the order of
-// pairs and math.random's seed are other ones in each state. Its memory holds addresses, so a state
-// can't lie in what package save takes and puts back.
+// It puts no limit on time: Steps counts instructions of Lua, and a library function is one of them
+// however long it takes, so who means harm finds one, string.rep or table.move, that takes for ever.
+// Only Lua's memory is the budget's: what Go functions allocate, and the C stack of the thread that a
+// script runs on, isn't. Values that cross are numbers, strings, booleans and nil, 16 at most each way,
+// and no tables. Scripts aren't deterministic: the order of pairs and math.random's seed are other ones
+// in each state. Its memory holds addresses, so a state can't lie in what package save takes and puts
+// back.
 //
 //	l, err := lua.New(s, lua.Plan{Name: "frogs", Size: 256 * budget.KiB, Steps: 100_000})
 //	err = l.Run("frogs.lua", `function add(a, b) return a + b end`)
@@ -15,16 +16,17 @@
 //
 // # What scripts have
 //
-// The libraries base, table, string, math, utf8 and coroutine. Not io, os, debug and package, and of
-// base not dofile, load, loadfile, print and warn: what a script may do beside, the program gives it by
-// [State.Func]. Chunks are text; bytecode is refused. setmetatable refuses a __gc, which would run where
-// nothing counts its steps.
+// The libraries base, table, string, math, utf8 and coroutine. Not io, os, debug and package, not
+// dofile, load, loadfile, print and warn, and not coroutine.close: what a script may do beside, the
+// program gives it by [State.Func]. Chunks are text; bytecode is refused. setmetatable refuses a __gc,
+// which would run where nothing counts its steps.
 //
 // # Errors
 //
 // A call that fails has changed what its script changed until then, and the state goes on:
 //
-//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's words
+//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's words; also while
+//     much is free, when it lies in pieces
 //   - too many steps: errors.Is(err, [ErrSteps]); a script can't catch it
 //   - what a Go function gave: errors.Is(err, that), behind the line that called it
 //   - all else, a recursion too deep too, is Lua's own text

@@ -1,45 +1,37 @@
 package lua_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log"
 
 	"github.com/upfront-mem/upfront/arena/with/lua"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
 
-const frogs = `
-function jump(x, far) return x + far, "splash" end
-function grow() local t = {} while true do t[#t + 1] = "frog " .. #t end end`
-
 func Example() {
-	regions := []budget.RegionPlan{{Name: "level", Size: 512 * budget.KiB}}
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: regions})
-	if err != nil {
-		log.Fatal(err)
-	}
+	b, _ := budget.Open(budget.Plan{Name: "pond",
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 512 * budget.KiB}})
 	defer b.Close()
-	load := func(s scope.Scope) (*lua.State, error) {
+	err := b.Scratch(0, 0).Do("level", func(s scope.Scope) error {
 		l, err := lua.New(s, lua.Plan{Name: "frogs", Size: 256 * budget.KiB, Steps: 1_000_000})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return l, l.Run("frogs.lua", frogs)
-	}
-	level, err := budget.Load(context.Background(), b.Region("level"), load)
-	if err != nil {
-		log.Fatal(err)
-	}
-	script := level.Get()
-	fmt.Println(script.Call("jump", 1, 2.5))
-	_, err = script.Call("grow")
-	fmt.Println(errors.Is(err, scope.ErrFull), err)
-	fmt.Println(script.Call("jump", 3, 1)) // it goes on
+		err = l.Run("frogs.lua", `
+			function jump(x, far) return x + far, "splash" end
+			function grow() local t = {} while true do t[#t + 1] = "frog " .. #t end end`)
+		if err != nil {
+			return err
+		}
+		fmt.Println(l.Call("jump", 1, 2.5))
+		fmt.Println(l.Call("grow"))
+		fmt.Println(l.Call("jump", 3, 1)) // it goes on
+		return nil
+	})
+	fmt.Println(err)
 	// Output:
 	// [3.5 splash] <nil>
-	// true lua: state "frogs": upfront: full: not enough memory: raise Size in its lua.Plan, which is 262144
+	// [] lua: state "frogs": upfront: full: not enough memory: raise Size in its lua.Plan, which is 262144
 	// [4 splash] <nil>
+	// <nil>
 }

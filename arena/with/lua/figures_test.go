@@ -13,10 +13,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/clients/paired"
 )
 
-// works are what Lua does with memory, some milliseconds each. The first is the headline.
+// works are what Lua does with memory, some milliseconds each. The first is the headline. most is what
+// the same works reach in C (make bench, H), and of the last what it is for.
 var works = []struct {
 	name, script string
 	times        int
+	most         float64
 }{
 	{"tables, closures, names", `
 		local seed, sum, ponds = 42, 0, {}
@@ -28,7 +30,7 @@ var works = []struct {
 			ponds[seed % 3000 + 1] = frog
 			sum = sum + frog.jump(1)
 		end
-		answer = sum`, 5},
+		answer = sum`, 5, 1.12},
 	{"binary trees", `
 		local function tree(d) if d == 0 then return {} end; return {tree(d - 1), tree(d - 1)} end
 		local function count(t) if not t[1] then return 1 end; return 1 + count(t[1]) + count(t[2]) end
@@ -36,7 +38,7 @@ var works = []struct {
 		for d = 4, 10, 3 do
 			for i = 1, 1 << (13 - d) do sum = sum + count(tree(d)) end
 		end
-		answer = sum + count(long)`, 5},
+		answer = sum + count(long)`, 5, 1.35},
 	{"strings", `
 		local seed, sum, kept = 42, 0, {}
 		for i = 1, 20000 do
@@ -45,8 +47,8 @@ var works = []struct {
 			kept[seed % 1000 + 1] = s .. (kept[seed % 999 + 1] or ""):sub(1, 300)
 			sum = sum + #kept[seed % 1000 + 1]
 		end
-		answer = sum`, 5},
-	{"a state, made and closed", "", 200},
+		answer = sum`, 5, 1.12},
+	{"a state, made and closed", "", 200, 1.1},
 }
 
 // TestFigures: the same scripts in a heap of a budget, and with Lua's own allocator.
@@ -79,7 +81,7 @@ func TestFigures(t *testing.T) {
 			}))
 		assert.Len(t, answers, 1, "both do the same")
 		if judged && !testing.Short() {
-			assert.Less(t, figure.Ratio, 1.05*1.1)
+			assert.LessOrEqual(t, figure.Ratio, 1.1*work.most, work.name)
 		}
 	}
 }

@@ -15,6 +15,6 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	example, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
-	_, code, _ := strings.Cut(string(example), "const frogs")
-	assert.Contains(t, string(page), "```go\nconst frogs"+code+"```\n")
+	_, code, _ := strings.Cut(string(example), "func Example")
+	assert.Contains(t, string(page), "```go\nfunc Example"+code+"```\n")
 }

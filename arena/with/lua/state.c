@@ -140,6 +140,14 @@ static int new_coroutine(lua_State *lua) {
     return original(lua);
 }
 
+/* In a coroutine that ended in count no steps are counted any more, and close would run what its variables have for their end there; so
+ * would wrap. */
+static const char coroutines[] =
+    "local create, resume, error = coroutine.create, coroutine.resume, error\n"
+    "local function gives(ok, ...) if not ok then error((...), 0) end return ... end\n"
+    "function coroutine.wrap(f) local c = create(f) return function(...) return gives(resume(c, ...)) end end\n"
+    "coroutine.close = nil";
+
 /* Puts a guard before a function of the table on top. */
 static void guard(lua_State *lua, const char *name, lua_CFunction with) {
     lua_getfield(lua, -1, name);
@@ -156,13 +164,15 @@ static void libraries(lua_State *lua) {
     luaL_requiref(lua, LUA_UTF8LIBNAME, luaopen_utf8, 1);
     luaL_requiref(lua, LUA_COLIBNAME, luaopen_coroutine, 1);
     guard(lua, "create", new_coroutine);
-    guard(lua, "wrap", new_coroutine);
     luaL_requiref(lua, LUA_GNAME, luaopen_base, 1);
     guard(lua, "setmetatable", set_metatable);
     for (i = 0; i < sizeof without / sizeof *without; i++) {
         lua_pushnil(lua);
         lua_setfield(lua, -2, without[i]);
     }
+    if (luaL_loadbufferx(lua, coroutines, sizeof coroutines - 1, "=coroutine", "t") != LUA_OK)
+        lua_error(lua);
+    lua_call(lua, 0, 0);
 }
 
 static void run(lua_State *lua, const upfront_lua_value *name, const upfront_lua_value *source) {

@@ -11,24 +11,37 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
+// closes is a function that runs for ever, and again in the end of what it holds.
+const closes = `
+	x = setmetatable({}, {__close = function() while true do end end})
+	function f() local x <close> = x while true do end end
+`
+
 // TestSteps: a script that runs for ever ends, whatever it does to go on.
 func TestSteps(t *testing.T) {
 	l := newState(t, 100_000)
 	for name, script := range map[string]string{
-		"loop":      "while true do end",
-		"goto":      "::again:: goto again",
-		"pcall":     "while true do pcall(function() while true do end end) end",
-		"pcalls":    "local function f() while true do pcall(f) end end f()",
-		"xpcall":    "xpcall(function() while true do end end, function() while true do end end)",
-		"coroutine": "coroutine.wrap(function() while true do end end)()",
-		"many":      "while true do pcall(coroutine.wrap(function() while true do end end)) end",
-		"created":   "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
-		"yields":    "local f = coroutine.wrap(function() while true do coroutine.yield() end end) while true do f() end",
-		"close":     "local x <close> = setmetatable({}, {__close = function() while true do end end}) while true do end",
-		"sort":      "table.sort({1, 2, 3}, function() while true do end end)",
-		"gsub":      "('frog'):gsub('.', function() while true do end end)",
-		"metatable": "local t = setmetatable({}, {__index = function() while true do end end}); return t.x",
-		"handler":   "local function h() error('x') end while true do xpcall(error, h) end",
+		"loop":                "while true do end",
+		"goto":                "::again:: goto again",
+		"pcall":               "while true do pcall(function() while true do end end) end",
+		"pcalls":              "local function f() while true do pcall(f) end end f()",
+		"xpcall":              "xpcall(function() while true do end end, function() while true do end end)",
+		"coroutine":           "coroutine.wrap(function() while true do end end)()",
+		"many":                "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+		"created":             "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+		"yields":              "local f = coroutine.wrap(function() while true do coroutine.yield() end end) while true do f() end",
+		"close":               "local x <close> = setmetatable({}, {__close = function() while true do end end}) while true do end",
+		"close of wrap":       closes + "coroutine.wrap(f)()",
+		"close of create":     closes + "local co = coroutine.create(f) coroutine.resume(co) if coroutine.close then coroutine.close(co) end while true do end",
+		"close in close":      closes + "local g = f f = function() local y <close> = x g() end coroutine.wrap(f)()",
+		"pcall in coroutine":  closes + "coroutine.wrap(function() while true do pcall(f) end end)()",
+		"xpcall in coroutine": closes + "coroutine.wrap(function() while true do xpcall(f, f) end end)()",
+		"sort in coroutine":   closes + "coroutine.wrap(function() local x <close> = x table.sort({1, 2, 3}, f) end)()",
+		"for":                 closes + "for i in f, nil, nil, x do end",
+		"sort":                "table.sort({1, 2, 3}, function() while true do end end)",
+		"gsub":                "('frog'):gsub('.', function() while true do end end)",
+		"metatable":           "local t = setmetatable({}, {__index = function() while true do end end}); return t.x",
+		"handler":             "local function h() error('x') end while true do xpcall(error, h) end",
 	} {
 		err := l.Run(name, script)
 		require.ErrorIs(t, err, lua.ErrSteps, name)
