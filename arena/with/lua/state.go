@@ -20,7 +20,7 @@ import (
 // Plan is what a state is given.
 type Plan struct {
 	Name string // for messages
-	Size uint64 // bytes of its heap: some 30 KiB are Lua's libraries
+	Size uint64 // bytes of its heap: some 25 KiB are Lua's libraries
 
 	// Steps is how many instructions each call may take, counted by the hundred; 0: any number. To count
 	// takes up to as long as to run them.
