@@ -51,9 +51,11 @@ var works = []struct {
 	{"a state, made and closed", "", 200, 1.1},
 }
 
-// TestFigures: the same scripts in a heap of a budget, and with Lua's own allocator.
+// TestFigures: the same scripts in a heap of a budget, and with Lua's own allocator. Nothing is live at
+// the end, also of what was full.
 func TestFigures(t *testing.T) {
 	s := openScope(t, 17*budget.MiB)
+	before := s.Free()
 	plan := lua.Plan{Name: "frogs", Size: 16 * budget.MiB}
 	for _, work := range works {
 		answers := map[any]bool{}
@@ -84,4 +86,11 @@ func TestFigures(t *testing.T) {
 			assert.LessOrEqual(t, figure.Ratio, 1.1*work.most, work.name)
 		}
 	}
+	require.NoError(t, s.Do("script", func(s scope.Scope) error {
+		l, err := lua.New(s, plan)
+		require.NoError(t, err)
+		require.ErrorIs(t, l.Run("grow", grow), scope.ErrFull)
+		return nil
+	}), "its Close says so when a block is live")
+	paired.Live(t, before-s.Free())
 }

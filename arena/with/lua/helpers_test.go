@@ -9,7 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/tests/clients/paired"
 )
 
 const size = 256 * budget.KiB
@@ -60,17 +59,4 @@ func goesOn(t testing.TB, l *lua.State) {
 	sum, err := l.Call("add", 1, 2)
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(3)}, sum)
-}
-
-// TestLive: after all sorts of work nothing is held.
-func TestLive(t *testing.T) {
-	s := openScope(t, 2*size)
-	before := s.Free()
-	require.NoError(t, s.Do("script", func(s scope.Scope) error {
-		l, err := lua.New(s, lua.Plan{Name: "frogs", Size: size})
-		require.NoError(t, err)
-		require.ErrorIs(t, l.Run("grow", grow), scope.ErrFull)
-		return nil
-	}), "its Close says so when a block is live")
-	paired.Live(t, before-s.Free())
 }
