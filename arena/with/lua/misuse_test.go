@@ -1,6 +1,7 @@
 package lua_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -58,6 +59,28 @@ func TestClosed(t *testing.T) {
 	for _, err := range everyMethod(new(lua.State)) {
 		assert.EqualError(t, err, "lua: BUG: a zero State: New makes one")
 	}
+}
+
+// TestLoads: a state of a load works when the load has returned, and the next load ends it.
+func TestLoads(t *testing.T) {
+	level := budgettest.Open(t, budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 2 * size}}}).Region("level")
+	var old *lua.State
+	for range 3 {
+		loaded, err := budget.Load(context.Background(), level, func(s scope.Scope) (*lua.State, error) {
+			return lua.New(s, lua.Plan{Name: "frogs", Size: size})
+		})
+		require.NoError(t, err)
+		l := loaded.Get()
+		require.NoError(t, l.Run("lib", "function add(a, b) return a + b end"))
+		goesOn(t, l)
+		if old != nil {
+			require.ErrorIs(t, old.Run("x", "x = 1"), scope.ErrClosed)
+		}
+		old = l
+	}
+	require.NoError(t, level.Rewind(context.Background()))
+	require.ErrorIs(t, old.Run("x", "x = 1"), scope.ErrClosed)
 }
 
 // TestClosedByItsFunction: a Go function that closes the scope of the state that called it ends the
