@@ -13,12 +13,12 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Action declares an action that calls a function of the World's state, nil for none. P is as
-// flow.NewAction has it: the function gets the inputs in the order of the fields, and returns the
-// outputs in theirs: a boolean for a bool, an integer for an int or a handle, a number for a number. An
-// error of the call, a full or too many steps too, or a result that doesn't fit, fails the node: all of its
-// outputs keep what they had, nothing follows it, and the runner's error, a flow.ActionError, names
-// it. Cost: that of State.Call, and no Go allocation.
+// Action declares an action that calls a function of the state that of gives for a World, nil for none.
+// P is as flow.NewAction has it: the function gets the inputs in the order of the fields, and returns
+// the outputs in theirs: a boolean for a bool, an integer for an int or a handle, a number for a number.
+// An error of the call, a full or too many steps too, or a result that doesn't fit, fails the node: all
+// of its outputs keep what they had, nothing follows it, and the runner's error, a flow.ActionError,
+// names it. Cost: that of State.Call, and no Go allocation.
 func Action[World, P any](
 	h *flow.Host[World], name, function string, of func(*World) *State,
 ) flow.Signature {
@@ -91,7 +91,8 @@ func (n *node) inputs(l *State, r *flow.Runner, p unsafe.Pointer) (count int) {
 // outputs sets all of them, or none.
 func (n *node) outputs(l *State, r *flow.Runner, p unsafe.Pointer) error {
 	if int(l.c.count) != n.outs {
-		return fmt.Errorf("%s gave %d values, and its action has %d outputs", n.function, l.c.count, n.outs)
+		return fmt.Errorf("%s gave %d values, and its action has %d outputs", n.function, l.c.count,
+			n.outs)
 	}
 	for _, set := range []bool{false, true} {
 		result := 0
