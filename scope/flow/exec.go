@@ -171,6 +171,9 @@ func (r *Runner) act(n *action) span {
 		panic(bug("an action closed the scope of its graph or runner: close it when the event has " +
 			"returned"))
 	}
+	if r.failed != nil {
+		return r.fails(n)
+	}
 	return spanOf(&n.Then)
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -21,6 +22,9 @@ type Runner struct {
 	steps int            // of each event
 	level place          // where nodes send to
 	trace func(Step)
+
+	failed  error // of the action that runs: see Fail
+	failure error // of the first that failed in this run
 
 	// Where it is in a run.
 	place
@@ -264,6 +268,9 @@ func (r *Runner) goTo(g *Graph, i Instance) bool {
 // done ends a run, also one that an action panicked out of.
 func (r *Runner) done() {
 	r.rest()
+	if r.failed != nil || r.failure != nil {
+		r.failed, r.failure = nil, nil
+	}
 	r.word.Store(ready)
 }
 
@@ -283,13 +290,17 @@ func (r *Runner) begin(n *node) error {
 	s := spanOf(&n.Then)
 	next, end := s.offset, s.offset+s.count*toSize
 	r.began, r.top = uint32(uintptr(unsafe.Pointer(n))-uintptr(r.graph.base)), 0
+	var err error
 	if r.trace != nil {
-		return r.traced(next, end)
+		err = r.traced(next, end)
+	} else if !r.run(next, end, r.steps) {
+		err = r.tooMany()
 	}
-	if !r.run(next, end, r.steps) {
-		return r.tooMany()
+	if r.failure != nil {
+		err = errors.Join(r.failure, err)
+		r.failure = nil
 	}
-	return nil
+	return err
 }
 
 // traced is run that says each step.
@@ -327,13 +338,18 @@ func (r *Runner) peek() bool {
 // tooMany is the error of a run that took all steps.
 func (r *Runner) tooMany() error {
 	r.peek()
-	home := r.graph // where it began
-	if r.unit.graph != nil {
-		home = r.unit.graph
-	}
+	home := r.home()
 	l := (*to)(unsafe.Add(r.graph.base, r.next))
 	return &StepsError{home.Name(), home.nameOf(r.began), r.graph.nameOf(offsetOf(l.Node)),
 		r.steps}
+}
+
+// home is the graph of the node that it began with.
+func (r *Runner) home() *Graph {
+	if r.unit.graph != nil {
+		return r.unit.graph
+	}
+	return r.graph
 }
 
 // nameOf is a node's.
@@ -354,4 +370,47 @@ type StepsError struct {
 func (e *StepsError) Error() string {
 	return fmt.Sprintf("flow: graph %q: %q: no end after %d steps; node %q is next: is it in a cycle?",
 		e.Graph, e.Began, e.Steps, e.Node)
+}
+
+// Fail is for an action that couldn't do what its node asks for: what the action had put out stays,
+// what follows the node isn't run, and all else is. Fire or Tick gives err as an [ActionError] that
+// names the node; of several it gives the first. Called where no action runs it is a caller's bug and
+// panics.
+func (r *Runner) Fail(err error) {
+	if r.word.Load() != running {
+		r.made()
+		panic(bug("Fail where no action runs"))
+	}
+	if err == nil {
+		panic(bug("Fail of nil"))
+	}
+	r.failed = err
+}
+
+// ActionError says which node's action failed.
+type ActionError struct {
+	Graph string
+	Began string // the node that it began with
+	Node  string // of the action
+	Err   error  // what the action said
+}
+
+// Error says it in one line.
+func (e *ActionError) Error() string {
+	return fmt.Sprintf("flow: graph %q: %q: the action of node %q failed: %v", e.Graph, e.Began, e.Node,
+		e.Err)
+}
+
+// Unwrap is what the action said.
+func (e *ActionError) Unwrap() error { return e.Err }
+
+// fails ends an action that failed: nothing follows it.
+func (r *Runner) fails(n *action) span {
+	if r.failure == nil {
+		home := r.home()
+		at := uint32(uintptr(unsafe.Pointer(n)) - uintptr(r.graph.base))
+		r.failure = &ActionError{home.Name(), home.nameOf(r.began), r.graph.nameOf(at), r.failed}
+	}
+	r.failed = nil
+	return span{}
 }

@@ -1,0 +1,15 @@
+package lua
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// NewBy is New with another allocator, a lua_Alloc: the heap stays as it is.
+func NewBy(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
+	return open(s, plan, allocate)
+}
+
+// Running says whether C is in the heap.
+func (l *State) Running() bool { return l.word.Load() == running }

@@ -1,0 +1,6 @@
+//go:build !race && !asan && !checked
+
+package lua_test
+
+// judged: figures, and allocations, are those of a release build.
+const judged = true
