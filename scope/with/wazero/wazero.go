@@ -1,0 +1,132 @@
+package wazero
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Memory says where the linear memories of guests lie, and how much each may have.
+type Memory struct {
+	// From gives the blocks, and gets each back when its instance is closed: an [arena.Shared] of a
+	// heap or a buddy, for instances on many goroutines. Nil is the scope of the guests, which has
+	// them back when it closes.
+	From arena.Freer
+
+	// Most is how many bytes a memory may grow to at most, rounded down to pages of 64 KiB. 0 is what
+	// the module declares: 4 GiB where that is nothing.
+	Most uint64
+}
+
+// Guests are instances of modules in one runtime, closed with a scope. Any goroutine may make and
+// close them, in any order, if Memory.From may be used by any; of a From that is nil, the goroutine
+// that uses the scope.
+type Guests struct {
+	scope   scope.Scope
+	runtime wazero.Runtime
+	memory  Memory
+
+	mu     sync.Mutex
+	open   []*instance // the newest last, and some that are closed
+	made   int
+	closed bool
+	bug    error // the first refusal of Memory.From to take a block back
+}
+
+// NewGuests makes guests that s closes, newest first, before what was made in s earlier. The runtime
+// stays the caller's, and may close first. Cost: that of [scope.Scope.Own], and a Go allocation.
+func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
+	g := &Guests{scope: s, runtime: runtime, memory: memory}
+	s.Own(g)
+	return g
+}
+
+// Instantiate is that of the runtime, with the memory that the module declares in Memory.From. The
+// instance is closed with the scope, or by its own Close before, or by wazero when a context ends or
+// the guest exits. The error of a full From or scope wraps [scope.ErrFull] and names the module, or
+// its number among these guests, how much it asked for, and what to raise or lower; nothing else has
+// changed then. A From that is nil is the scope's TryAllocUnzeroed, so the scope remembers a full.
+// After the scope closed the error wraps [scope.ErrClosed].
+//
+// A start function gets a context with which it can't instantiate another module: what it does with
+// it fails.
+//
+// Cost: an Alloc of From, the clearing of the first pages, and what wazero takes beside memory.
+func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,
+	config wazero.ModuleConfig) (api.Module, error) {
+	i, err := g.next(compiled.Name())
+	if err != nil {
+		return nil, err
+	}
+	if err = i.instantiate(ctx, compiled, config); err == nil {
+		err = g.add(i)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return i.mod, nil
+}
+
+// next is an instance that has nothing yet.
+func (g *Guests) next(name string) (*instance, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, errClosed
+	}
+	g.made++
+	return &instance{guests: g, name: name, number: g.made}, nil
+}
+
+var errClosed = fmt.Errorf("with/wazero: Instantiate after the scope of the guests closed: %w",
+	scope.ErrClosed)
+
+// add has the scope close the instance. Those that are closed already go when there is no place.
+func (g *Guests) add(i *instance) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return errors.Join(errClosed, i.close())
+	}
+	if len(g.open) == cap(g.open) {
+		g.open = slices.DeleteFunc(g.open, (*instance).over)
+		g.open = slices.Grow(g.open, len(g.open)+16) // so that most times there is a place
+	}
+	g.open = append(g.open, i)
+	return nil
+}
+
+// Close closes what is open, newest first. The scope does it; another time there is nothing to do.
+// The errors are wazero's, of closing files, and that of a From that didn't take a block back.
+func (g *Guests) Close() error {
+	g.mu.Lock()
+	open := g.open
+	g.open, g.closed = nil, true
+	g.mu.Unlock()
+	var errs []error
+	for _, i := range slices.Backward(open) {
+		errs = append(errs, i.close())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	errs = append(errs, g.bug)
+	g.bug = nil
+	return errors.Join(errs...)
+}
+
+// refused notes that From didn't take a block back, which nobody can be told then.
+func (g *Guests) refused(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.bug == nil {
+		g.bug = err
+	}
+}
