@@ -37,6 +37,15 @@ var initializations = []initialization{
 	{name: "instance of 64 KiB, interpreted", engine: "interpreter", pages: 1, rounds: 1000},
 }
 
+// slower is how much less is measured where figures mean nothing.
+var slower = 1
+
+func init() {
+	if arena_c.Checked || arena_c.Race || arena_c.Asan {
+		slower = 50
+	}
+}
+
 // TestFigures compares with wazero's default, which takes memory from Go's heap.
 func TestFigures(t *testing.T) {
 	for _, shape := range initializations {
@@ -75,7 +84,7 @@ func compareInstances(t *testing.T, shape initialization) {
 			guests = with.NewGuests(s, table.runtime, with.Memory{From: p.from, Most: page})
 		}
 		before := p.live()
-		figure := paired.Compare(t, shape.name, shape.rounds,
+		figure := paired.Compare(t, shape.name, shape.rounds/slower,
 			instances(func() (api.Module, error) {
 				return guests.Instantiate(t.Context(), compiled, config)
 			}),
@@ -103,7 +112,7 @@ func onAll(one func(int)) func(int) {
 
 // judge holds a figure to its target, with a tenth of grace, where a figure means something.
 func judge(t *testing.T, name string, figure, target float64) {
-	if target != 0 && !testing.Short() && !arena_c.Checked && !arena_c.Race {
+	if target != 0 && !testing.Short() && slower == 1 {
 		assert.LessOrEqual(t, figure, 1.1*target, name)
 	}
 }
@@ -116,7 +125,7 @@ func compareMemories(t *testing.T) {
 		guests := with.NewGuests(s, table.runtime, with.Memory{Most: page})
 		mod, err := guests.Instantiate(t.Context(), compiled, anonymous)
 		require.NoError(t, err)
-		default_, err := table.runtime.InstantiateModule(context.Background(), compiled, anonymous)
+		plain, err := table.runtime.InstantiateModule(context.Background(), compiled, anonymous)
 		require.NoError(t, err)
 		accesses := func(m api.Memory) func(int) {
 			return func(n int) {
@@ -129,8 +138,8 @@ func compareMemories(t *testing.T) {
 				}
 			}
 		}
-		paired.Compare(t, "1000 reads and writes by the host", 10_000, accesses(mod.Memory()),
-			accesses(default_.Memory()))
-		return default_.Close(t.Context())
+		paired.Compare(t, "1000 reads and writes by the host", 10_000/slower, accesses(mod.Memory()),
+			accesses(plain.Memory()))
+		return plain.Close(t.Context())
 	}))
 }

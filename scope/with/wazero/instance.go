@@ -135,10 +135,10 @@ func (i *instance) Free() {
 	}
 }
 
-// close ends the instance for the scope. Where a context ended in the moment in which a call came
-// back, wazero holds it for closed and frees nothing.
-func (i *instance) close() error {
-	err := i.mod.Close(context.Background())
+// close ends the instance. Where its context ended just before a call did, wazero holds it for closed
+// and frees nothing.
+func (i *instance) close(ctx context.Context, code uint32) error {
+	err := i.mod.CloseWithExitCode(ctx, code)
 	i.Free()
 	return err
 }

@@ -49,9 +49,25 @@ func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	return g
 }
 
+// Module is an instance, as wazero has it but for Close. What takes wazero's own type alone, as some
+// packages below experimental do, takes the Module in it.
+type Module struct {
+	api.Module
+	instance *instance
+}
+
+// Close gives the memory back, and all else that wazero closes. Nobody is inside then, or one who
+// calls it from a host function; another time there is nothing to do.
+func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
+
+// CloseWithExitCode is Close with the code that later calls get.
+func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
+	return m.instance.close(ctx, code)
+}
+
 // Instantiate is that of the runtime, with the memory that the module declares in Memory.From. The
 // instance is closed with the scope, or by its own Close before, or by wazero when a context ends or
-// the guest exits. The error of a full From or scope wraps [scope.ErrFull] and names the module, or
+// the guest exits; close it then too, as wazero may leave the memory to that. The error of a full From or scope wraps [scope.ErrFull] and names the module, or
 // its number among these guests, how much it asked for, and what to raise or lower; nothing else has
 // changed then. A From that is nil is the scope's TryAllocUnzeroed, so the scope remembers a full.
 // After the scope closed the error wraps [scope.ErrClosed].
@@ -61,18 +77,18 @@ func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 //
 // Cost: an Alloc of From, the clearing of the first pages, and what wazero takes beside memory.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,
-	config wazero.ModuleConfig) (api.Module, error) {
+	config wazero.ModuleConfig) (*Module, error) {
 	i, err := g.next(compiled.Name())
 	if err != nil {
 		return nil, err
 	}
-	if err = i.instantiate(ctx, compiled, config); err == nil {
-		err = g.add(i)
-	}
-	if err != nil {
+	if err := i.instantiate(ctx, compiled, config); err != nil {
 		return nil, err
 	}
-	return i.mod, nil
+	if !g.add(i) {
+		return nil, errors.Join(errClosed, i.close(ctx, 0))
+	}
+	return &Module{i.mod, i}, nil
 }
 
 // next is an instance that has nothing yet.
@@ -89,19 +105,20 @@ func (g *Guests) next(name string) (*instance, error) {
 var errClosed = fmt.Errorf("with/wazero: Instantiate after the scope of the guests closed: %w",
 	scope.ErrClosed)
 
-// add has the scope close the instance. Those that are closed already go when there is no place.
-func (g *Guests) add(i *instance) error {
+// add has the scope close the instance, if it isn't closed. Those that are closed already go when
+// there is no place.
+func (g *Guests) add(i *instance) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return errors.Join(errClosed, i.close())
+		return false
 	}
 	if len(g.open) == cap(g.open) {
 		g.open = slices.DeleteFunc(g.open, (*instance).over)
 		g.open = slices.Grow(g.open, len(g.open)+16) // so that most times there is a place
 	}
 	g.open = append(g.open, i)
-	return nil
+	return true
 }
 
 // Close closes what is open, newest first. The scope does it; another time there is nothing to do.
@@ -113,7 +130,7 @@ func (g *Guests) Close() error {
 	g.mu.Unlock()
 	var errs []error
 	for _, i := range slices.Backward(open) {
-		errs = append(errs, i.close())
+		errs = append(errs, i.close(context.Background(), 0))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

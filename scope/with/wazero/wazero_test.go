@@ -480,6 +480,33 @@ func TestExit(t *testing.T) {
 	})
 }
 
+// TestTrapsWhenItsTimeIsOver: wazero leaves the memory of a guest whose call fails just after its
+// context ended.
+func TestTrapsWhenItsTimeIsOver(t *testing.T) {
+	everywhere(t, func(t *table, p place, s scope.Scope) {
+		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
+		before := p.live()
+		for range 3 {
+			mod, err := guests.Instantiate(t.Context(), t.compile(guest{min: 1}), anonymous)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			t.host = func(context.Context, api.Module) {
+				for cancel(); !mod.IsClosed(); {
+					runtime.Gosched()
+				}
+				panic("it traps")
+			}
+			_, err = mod.ExportedFunction("host").Call(ctx)
+			require.ErrorContains(t, err, "it traps")
+			require.NoError(t, mod.Close(t.Context()))
+			require.Equal(t, before, p.live())
+			requireLost(t, mod)
+		}
+		_, err := guests.Instantiate(t.Context(), t.compile(guest{min: 1}), anonymous)
+		require.NoError(t, err)
+	})
+}
+
 // requireLost fails unless nothing of the instance reads or writes.
 func requireLost(t testing.TB, mod api.Module) {
 	t.Helper()
