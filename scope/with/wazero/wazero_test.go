@@ -828,22 +828,102 @@ func TestRefused(t *testing.T) {
 	}))
 }
 
-// TestEachRequestRefused: whatever the scope refuses, the error is its full, and nothing is left.
+// TestEachRequestRefused: whatever is refused, the error is a full, and nothing is left.
 func TestEachRequestRefused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	compiled := table.compile(guest{min: 1})
-	plan := budget.Plan{Name: "clients", Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 8 * page}}
-	budgettest.FailEach(t, plan, func(b *budget.Budget) error {
-		return b.Scratch(0, 0).Do("request", func(s scope.Scope) error {
-			guests := with.NewGuests(s, table.runtime, with.Memory{Most: 2 * page})
-			for range 3 {
-				if _, err := guests.Instantiate(t.Context(), compiled, anonymous); err != nil {
-					return err
+	plan := budget.Plan{Name: "clients", Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 16 * page}}
+	for _, inScope := range []bool{true, false} {
+		budgettest.FailEach(t, plan, func(b *budget.Budget) error {
+			return b.Scratch(0, 0).Do("request", func(s scope.Scope) error {
+				memory := with.Memory{Most: 2 * page}
+				if !inScope {
+					heap, err := arena.NewHeap(s.BytesUnzeroed(8*page, 64), 0)
+					require.NoError(t, err)
+					memory.From = heap
+				}
+				guests := with.NewGuests(s, table.runtime, memory)
+				for range 3 {
+					mod, err := guests.Instantiate(t.Context(), compiled, anonymous)
+					if err != nil {
+						return err
+					}
+					require.Equal(t, 2, call(t, mod, "greedy"))
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// modelled is an instance and what its memory must be.
+type modelled struct {
+	api.Module
+	bytes []byte
+}
+
+// TestAsAModel: whatever comes when, each memory is what its guest made of it, and zeros.
+func TestAsAModel(t *testing.T) {
+	steps := 3000
+	if testing.Short() {
+		steps = 300
+	}
+	everywhere(t, func(t *table, p place, s scope.Scope) {
+		seed := rand.Uint64()
+		random := rand.New(rand.NewPCG(seed, 0))
+		compiled := []wazero.CompiledModule{t.compile(guest{min: 1}), t.compile(guest{}), t.compile(guest{min: 2, max: 3})}
+		before := p.live()
+		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
+		var open []*modelled
+		for step := range steps {
+			what := fmt.Sprintf("seed %#x, step %d", seed, step)
+			if len(open) == 0 || random.IntN(6) == 0 {
+				mod, err := guests.Instantiate(t.Context(), compiled[random.IntN(3)], anonymous)
+				if err == nil {
+					open = append(open, &modelled{mod, make([]byte, mod.Memory().Size())})
+				} else {
+					require.ErrorIs(t, err, scope.ErrFull, what)
+				}
+				continue
+			}
+			i := random.IntN(len(open))
+			m := open[i]
+			switch random.IntN(8) {
+			case 0:
+				m.check(t, what)
+				require.NoError(t, m.Close(t.Context()))
+				open = append(open[:i], open[i+1:]...)
+			case 1, 2:
+				had := len(m.bytes) / page
+				if grows := random.IntN(3); call(t, m, "grow", uint64(grows)) == had {
+					m.bytes = append(m.bytes, make([]byte, grows*page)...)
+				}
+			default:
+				at := random.IntN(most)
+				_, err := try(m, "poke", uint64(at), uint64(at%255+1))
+				require.Equal(t, at < len(m.bytes), err == nil, what)
+				if err == nil {
+					m.bytes[at] = byte(at%255 + 1)
 				}
 			}
-			return nil
-		})
+			if step%1000 == 999 {
+				require.NoError(t, guests.Close())
+				require.Equal(t, before, p.live(), what)
+				guests = with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
+				open = nil
+			}
+		}
+		for _, m := range open {
+			m.check(t, fmt.Sprintf("seed %#x, at the end", seed))
+		}
 	})
+}
+
+func (m *modelled) check(t testing.TB, what string) {
+	require.EqualValues(t, len(m.bytes), m.Memory().Size(), what)
+	got, ok := m.Memory().Read(0, uint32(len(m.bytes)))
+	require.True(t, ok, what)
+	require.True(t, bytes.Equal(m.bytes, got), what)
 }
 
 // TestPage: the page shows the example.
