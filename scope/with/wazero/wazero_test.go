@@ -22,6 +22,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
@@ -146,6 +147,14 @@ func (p place) fill(value byte) {
 			panic(err)
 		}
 	}
+}
+
+// bytes are all of the place; none in an asan build, which allows nobody to read what is free.
+func (p place) bytes() []byte {
+	if arena_c.Asan {
+		return nil
+	}
+	return bytes.Clone(p.block)
 }
 
 // try calls a function of an instance.
@@ -568,7 +577,7 @@ func TestUsedAfterItsScope(t *testing.T) {
 			require.NoError(t, inner.Close())
 
 			p.fill(0x55)
-			before := bytes.Clone(p.block)
+			before := p.bytes()
 			requireLost(t, mod)
 			for _, write := range []struct {
 				mod      api.Module
@@ -577,7 +586,7 @@ func TestUsedAfterItsScope(t *testing.T) {
 				_, err = try(write.mod, write.function, 5, 77)
 				require.ErrorContains(t, err, "out of bounds memory access", name)
 			}
-			require.True(t, bytes.Equal(before, p.block), "%s: it touched what isn't its own", name)
+			require.True(t, bytes.Equal(before, p.bytes()), "%s: it touched what isn't its own", name)
 			require.Zero(t, call(t, host, "peek", 5))
 		})
 	}
@@ -601,11 +610,11 @@ func TestClosedInACall(t *testing.T) {
 				t.host = func(ctx context.Context, mod api.Module) {
 					fn(ctx, mod)
 					p.fill(0x55)
-					before = bytes.Clone(p.block)
+					before = p.bytes()
 				}
 				_, err = try(mod, function, args...)
 				require.ErrorContains(t, err, "out of bounds memory access", name)
-				require.True(t, bytes.Equal(before, p.block))
+				require.True(t, bytes.Equal(before, p.bytes()))
 				if name == "module" {
 					require.NoError(t, inner.Close())
 				}
