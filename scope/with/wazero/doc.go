@@ -18,8 +18,8 @@
 //
 // # Memory
 //
-// An instance gets all that its memory may grow to when it is made, at one address for good, so a
-// shared memory (of the threads proposal) is no special case. What the instance sees of it begins as
+// An instance gets all that its memory may grow to when it is made, at one address for good; so a
+// shared memory (of the threads proposal) is no special case. What the instance sees begins as
 // zeros: its first pages are cleared when it is made, others when they are grown to, and what it
 // never asks for isn't touched. Growth beyond the bound is -1 to the guest, as WebAssembly says.
 //
@@ -30,9 +30,10 @@
 // wazero's own error: that the module is closed or, where the guest touches memory, that the access
 // is out of bounds. What api.Memory.Read gave is the memory itself: it may not be kept.
 //
-// A module whose start section fails, or whose name is taken, gives its memory back too; but wazero
-// tells nobody of its instance, so it loses nothing. It is out of reach, unless it put functions into
-// a table that it imports: don't export a table to guests that you don't trust.
+// A module whose start section fails, or whose name is taken, gives its memory back too. wazero
+// hands its instance to nobody, so it can't be told that the memory is gone; it is out of reach,
+// unless it put functions into a table that it imports. Don't export a table to guests that you
+// don't trust.
 //
 // [wazero]: https://wazero.io
 package wazero

@@ -135,8 +135,8 @@ func (i *instance) Free() {
 	}
 }
 
-// close ends the instance. Where its context ended just before a call did, wazero holds it for closed
-// and frees nothing.
+// close ends the instance. Where a call failed just after its context ended, wazero holds it for
+// closed and frees nothing.
 func (i *instance) close(ctx context.Context, code uint32) error {
 	err := i.mod.CloseWithExitCode(ctx, code)
 	i.Free()
@@ -168,8 +168,8 @@ func (i *instance) giveBack() {
 }
 
 // empty leaves a module's memory no byte and no growth: for a host, for who imports it, and for its
-// own functions. wazero has no call for that, and would read and write where the memory was. What is
-// set here are exported fields of its types; a test says when another version has others.
+// own functions. wazero has no call for that, and would read and write where the memory was. These
+// are exported fields of its types; a test says when another version has others.
 func empty(mod api.Module) {
 	memory := reflect.ValueOf(mod.Memory()).Elem()
 	memory.FieldByName("Buffer").SetBytes(nil)

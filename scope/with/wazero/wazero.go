@@ -41,16 +41,17 @@ type Guests struct {
 	bug    error // the first refusal of Memory.From to take a block back
 }
 
-// NewGuests makes guests that s closes, newest first, before what was made in s earlier. The runtime
-// stays the caller's, and may close first. Cost: that of [scope.Scope.Own], and a Go allocation.
+// NewGuests makes guests that s closes, newest first, before what was made in s earlier. The
+// runtime stays the caller's, and may close first. Cost: that of [scope.Scope.Own], and a Go
+// allocation.
 func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	g := &Guests{scope: s, runtime: runtime, memory: memory}
 	s.Own(g)
 	return g
 }
 
-// Module is an instance, as wazero has it but for Close. What takes wazero's own type alone, as some
-// packages below experimental do, takes the Module in it.
+// Module is an instance, as wazero has it but for Close. What takes wazero's own type alone, as
+// some packages below experimental do, takes the Module in it.
 type Module struct {
 	api.Module
 	instance *instance
@@ -66,14 +67,15 @@ func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
 }
 
 // Instantiate is that of the runtime, with the memory that the module declares in Memory.From. The
-// instance is closed with the scope, or by its own Close before, or by wazero when a context ends or
-// the guest exits; close it then too, as wazero may leave the memory to that. The error of a full From or scope wraps [scope.ErrFull] and names the module, or
-// its number among these guests, how much it asked for, and what to raise or lower; nothing else has
-// changed then. A From that is nil is the scope's TryAllocUnzeroed, so the scope remembers a full.
-// After the scope closed the error wraps [scope.ErrClosed].
+// scope closes the instance, unless its Close does before. Close it too when wazero did, as a
+// context ended: wazero may leave the memory to that.
 //
-// A start function gets a context with which it can't instantiate another module: what it does with
-// it fails.
+// The error of a full From or scope wraps [scope.ErrFull] and names the module, or its number among
+// these guests, the bytes, and what to raise or lower; nothing else has changed. Without a From it is
+// the scope's TryAllocUnzeroed that was full, which the scope remembers. After the scope closed the
+// error wraps [scope.ErrClosed].
+//
+// A start function can't instantiate another module with the context that it gets: that fails.
 //
 // Cost: an Alloc of From, the clearing of the first pages, and what wazero takes beside memory.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,

@@ -174,8 +174,8 @@ func call(t testing.TB, mod api.Module, function string, args ...uint64) int {
 	return int(int32(result))
 }
 
-// everywhere runs a test in each place, by each engine. A place lies in the outer of two scopes, the
-// guests in the inner.
+// everywhere runs a test in each place, by each engine. A place lies in the outer of two scopes,
+// the guests in the inner.
 func everywhere(t *testing.T, test func(t *table, p place, s scope.Scope)) {
 	for engine, config := range engines {
 		for kind, newPlace := range places {
@@ -623,7 +623,7 @@ func TestClosedInACall(t *testing.T) {
 	})
 }
 
-// TestRuntimeFirst: a runtime that closes before the scope closes its guests, whose memory comes back.
+// TestRuntimeFirst: a runtime that closes before the scope closes its guests: their memory is back.
 func TestRuntimeFirst(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		before := p.live()
