@@ -20,7 +20,7 @@ STATIC  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover bench bench-gate fuzz model arm64 cross cross-test cross-save \
+.PHONY: help run serve bots test race asan checked bindings collector misuse test-c cover clients clients-bench bench bench-gate fuzz model arm64 cross cross-test cross-save \
   dist install deps deps-cross flow-check flow-draw freedoom plan lint static check soak soak-turn readme clean
 
 help: ## this list
@@ -66,6 +66,14 @@ test-c: ## the C core without Go: gcc, C++, sanitizers, branch coverage; soak-c 
 cover: ## coverage: Go statements for each package, then branches of the C core
 	$(GO) test -cover ./arena ./scope/... ./budget/... ./platform ./tests/frogpond/...
 	sh tests/c/run.sh build/c coverage
+
+# What puts somebody else's library into a budget, each a module of its own. SYSTEM: with Debian's SQLite, which needn't be compiled.
+CLIENTS = $(patsubst %/go.mod,%,$(wildcard */with/*/go.mod tests/frogpond/mods/go.mod))
+SYSTEM  = -tags libsqlite3
+clients: ## wasm modules, SQLite, Lua and Arrow in budgets: their tests in short form, and build/clients.json
+	@$(GO) run ./tests/clients -out build/clients.json
+clients-bench: ## what each costs beside its own default: the tables of their pages, anew
+	@$(GO) run ./tests/clients -readme -out build/clients.json
 
 # Three times the same program: as it is, with each fast path through the bindings, and with Go's arena experiment. The first drives the others.
 BENCH = $(CURDIR)/build/bench
@@ -281,6 +289,8 @@ lint: ## format, vet in every build and for every system, staticcheck, and the s
 	cd tests/bench && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test -short ./...
 	for m in budget/cmd budget/save/s2; do \
 	  (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATIC) ./... && $(GO) test ./...) || exit 1; done
+	for m in $(CLIENTS); do \
+	  (cd $$m && $(GO) mod tidy -diff && $(GO) vet $(SYSTEM) ./... && $(GO) run $(STATIC) $(SYSTEM) ./...) || exit 1; done
 	$(GO) vet -tags upfront_cgo ./arena_c ./arena ./scope/... ./budget/...
 	$(GO) vet -tags checked ./...
 	GOOS=windows CGO_ENABLED=0 $(vet-platform)
@@ -307,15 +317,15 @@ endef
 
 # The release build's tests run in full, and the other builds' short: what the long form meets there, it meets in release. The random
 # programs of tests/model are among them.
-CHECKS = test lint test-c race asan checked collector misuse fuzz arm64 bench-gate
+CHECKS = test lint clients test-c race asan checked collector misuse fuzz arm64 bench-gate
 check: FUZZ = 1s
 check: ## what a change must pass; says what each part took
 	$(call parts,$(CHECKS),FORM=-short FUZZ=$(FUZZ))
 
 # What check leaves out, in its long form. .ci/run takes one part in turn: all have passed after as many changes.
-SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save soak-serve
+SOAKS = soak-bindings soak-builds soak-c soak-fuzz soak-freedoom soak-cross soak-pages soak-devices soak-model soak-hostile soak-save soak-serve soak-clients
 .PHONY: $(SOAKS) soak-go127
-soak: ## what check leaves out, in its long form: twelve parts
+soak: ## what check leaves out, in its long form: thirteen parts
 	$(call parts,$(SOAKS))
 
 COMMITS = $(or $(shell git rev-list --count HEAD 2> /dev/null),0)
@@ -355,6 +365,10 @@ soak-save: cross-save ## all 68 maps played again: 3,500 ticks with late inputs,
 soak-serve: ## frogpond's server and its bots as programs: a minute of 64 full rooms, overload, attackers; ten minutes each: what parses packets and files
 	UPFRONT_SOAK=1m $(GO) test -count=1 -timeout 1h -v -run '^TestServe' ./$(POND)
 	$(MAKE) fuzz FUZZ=10m ONLY='Fuzz(Packets|Views|Client|Save|Record|Scores)'
+soak-clients: ## wasm modules, SQLite, Lua and Arrow in budgets: all tests, in release, with the race detector, and in the checked build
+	$(GO) run ./tests/clients -soak
+	for m in $(CLIENTS); do for build in -race "-tags checked"; do \
+	  (cd $$m && $(GO) test -timeout 1h $$build ./...) || exit 1; done; done
 soak-go127: ## vet and the heart's tests under the next release of Go; what must be inlined is inlined there
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) vet ./...
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test ./arena ./scope/... ./budget/... ./tests/conformance

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
@@ -90,7 +91,7 @@ func TestAppendFile(t *testing.T) {
 
 	buffer := make([]byte, 0, len(written(t, p.ring, 2)))
 	n := uint64(2)
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
+	allocs := testing.AllocsPerRun(100, func() {
 		n++
 		p.room.Spawned += n
 		if err := p.ring.Take(n); err != nil {
@@ -99,7 +100,10 @@ func TestAppendFile(t *testing.T) {
 		if buffer, err = p.ring.AppendFile(buffer[:0], n); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
+	if !arena_c.Race && !arena_c.Asan { // there less is inlined, and more escapes
+		assert.Zero(t, allocs)
+	}
 	require.NoError(t, readAgain(p.ring, buffer))
 }
 

@@ -88,12 +88,15 @@ func TestStepByNoAllocations(t *testing.T) {
 	in, _ := recorded(t, one, s.Maps[2], 8, 150)
 	g := s.room(t, crew, s.Maps[2], 8)
 	tick := 0
-	assert.Zero(t, testing.AllocsPerRun(len(in)-1, func() {
+	allocs := testing.AllocsPerRun(len(in)-1, func() {
 		if err := g.StepBy(crew, in[tick]); err != nil {
 			t.Error(err)
 		}
 		tick++
-	}))
+	})
+	if !instrumented { // there less is inlined, and more escapes
+		assert.Zero(t, allocs)
+	}
 	for _, scratch := range crew.workers[0].scratches {
 		assert.Zero(t, scratch.Depth())
 	}

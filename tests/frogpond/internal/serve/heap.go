@@ -9,7 +9,8 @@ import (
 )
 
 // heapWatch counts what is allocated on the Go heap, by call stack. The profile has every object,
-// since its rate is 1; a collection publishes it, so the two at the ends are none of what is counted.
+// as the program sets its rate to 1 when it begins; a collection publishes it, so the two at the
+// ends are none of what is counted.
 type heapWatch struct {
 	before map[[32]uintptr]int64
 	stats  runtime.MemStats
@@ -20,7 +21,6 @@ type heapWatch struct {
 func quiet() {
 	debug.FreeOSMemory()
 	debug.SetGCPercent(-1)
-	runtime.MemProfileRate = 1
 }
 
 func (h *heapWatch) begin() {

@@ -26,8 +26,10 @@ import (
 // A room that panics, or whose tick is full, ends alone: its players are told and come again, and
 // the other room's never miss a tick.
 func TestRoomEnds(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"panic", "full"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			records := t.TempDir()
 			s := begin(t, func(o *Options) {
 				require.NoError(t, o.Plant.Set(kind+":1:40"))
@@ -55,6 +57,7 @@ func TestRoomEnds(t *testing.T) {
 
 // Nobody waits for a load: the next map comes into a slot of its own, and who plays goes on in it.
 func TestMapsRotate(t *testing.T) {
+	t.Parallel()
 	s := begin(t, func(o *Options) { o.MapTime, o.Rooms = 2*time.Second, 1 })
 	p := s.joins(client.Options{Name: "rotates", Room: -1, Seed: 1})
 	for _, name := range []string{"MAP01", "MAP02", "MAP03"} {
@@ -69,6 +72,7 @@ func TestMapsRotate(t *testing.T) {
 
 // A map that doesn't fit its slot isn't played; the one that is goes on until there is another.
 func TestMapTooLarge(t *testing.T) {
+	waits(t)
 	s := begin(t, func(o *Options) {
 		o.MapTime, o.Rooms, o.Maps, o.Snapshots = time.Second, 1, "MAP11,MAP08,MAP10", o.Rollback+1
 		size := slotFor(t, o, "MAP11", "MAP10", "MAP08")
@@ -89,6 +93,7 @@ func TestMapTooLarge(t *testing.T) {
 
 // A socket that is gone ends the server, with its rooms saved.
 func TestSocketGone(t *testing.T) {
+	waits(t)
 	dir := t.TempDir()
 	s := begin(t, func(o *Options) {
 		require.NoError(t, o.Plant.Set("socket:0:30"))
@@ -109,6 +114,7 @@ func TestSocketGone(t *testing.T) {
 
 // A disk that takes nothing ends no game.
 func TestDiskFull(t *testing.T) {
+	waits(t)
 	dir := t.TempDir()
 	for _, name := range []string{"room-00.a", "room-00.b"} {
 		require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
@@ -127,6 +133,7 @@ func TestDiskFull(t *testing.T) {
 
 // Started again, rooms go on from their saves, and who comes again by its name goes on where it was.
 func TestGoesOn(t *testing.T) {
+	waits(t)
 	dir := t.TempDir()
 	saved := func(o *Options) { o.Saves, o.SaveEvery = dir, 200*time.Millisecond }
 	s := begin(t, saved)
@@ -168,6 +175,7 @@ func isEmpty(t *testing.T, name string) bool {
 
 // A client goes on from another address, if it proves who it is.
 func TestReconnect(t *testing.T) {
+	waits(t)
 	s := begin(t, nil)
 	p := s.joins(client.Options{Name: "roams", Room: 0, Seed: 1})
 	s.until("it plays", p.saw(30))
@@ -189,6 +197,7 @@ func TestReconnect(t *testing.T) {
 
 // Who says nothing for five seconds has left.
 func TestTimeOut(t *testing.T) {
+	waits(t)
 	s := begin(t, func(o *Options) { o.Rooms, o.Players = 1, 1 })
 	p := s.joins(client.Options{Name: "first", Room: -1, Seed: 1})
 	s.until("it plays", p.saw(10))
@@ -208,6 +217,7 @@ func TestTimeOut(t *testing.T) {
 
 // After the signal nobody joins, and who plays is told, and may go on for a while.
 func TestDrain(t *testing.T) {
+	waits(t)
 	s := begin(t, func(o *Options) { o.Drain = time.Minute })
 	p := s.joins(client.Options{Name: "in", Room: 0, Seed: 1})
 	s.until("it plays", p.saw(10))
@@ -232,6 +242,7 @@ func TestDrain(t *testing.T) {
 // Another plan is taken when nobody plays; init stays where it is, and the systems and rooms are
 // new. One that can't be had leaves the old one.
 func TestAnotherPlan(t *testing.T) {
+	t.Parallel()
 	reload, size := make(chan os.Signal, 1), uint64(0)
 	s := begin(t, func(o *Options) {
 		o.Rooms, o.Reload = 1, reload
@@ -269,6 +280,7 @@ func TestAnotherPlan(t *testing.T) {
 
 // Another plan in which no map fits leaves the old one.
 func TestPlanTooSmall(t *testing.T) {
+	waits(t)
 	reload, plans := make(chan os.Signal, 1), 0
 	s := begin(t, func(o *Options) {
 		o.Rooms, o.Reload = 2, reload
@@ -319,6 +331,7 @@ func TestSignalAtReload(t *testing.T) {
 
 // The server says how it is in the shape of Agones' REST SDK, to this machine alone.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	s := begin(t, func(o *Options) { o.Health = "127.0.0.1:0"; o.Drain = time.Minute })
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.said.String())
 	status := func(path string) (int, string) {

@@ -32,6 +32,16 @@ func smallPlan(slots int) budget.Plan {
 		Scratch: budget.ScratchPlan{Workers: 3, Each: 2, Size: 64 * budget.KiB}}
 }
 
+// waits is for tests that mostly wait, for clocks that a player has: they do so together, and in
+// the builds whose tests are short a few are enough.
+func waits(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("waits for seconds")
+	}
+	t.Parallel()
+}
+
 // server is one that runs.
 type server struct {
 	t       *testing.T
@@ -218,6 +228,7 @@ func (p *player) saw(states uint64) func() bool {
 }
 
 func TestPlay(t *testing.T) {
+	t.Parallel()
 	records := filepath.Join(t.TempDir(), "inputs")
 	s := begin(t, func(o *Options) { o.Inputs = records })
 	var list []*player

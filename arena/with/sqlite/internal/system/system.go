@@ -1,0 +1,38 @@
+// Package system gives SQLite the malloc back that it began with, so that tests can measure against it.
+package system
+
+// #include <stddef.h>
+//
+// typedef struct {
+//     void *(*malloc)(int);
+//     void (*free)(void *);
+//     void *(*realloc)(void *, int);
+//     int (*size)(void *);
+//     int (*roundup)(int);
+//     int (*init)(void *);
+//     void (*shutdown)(void *);
+//     void *data;
+// } methods;
+// enum { CONFIG_MALLOC = 4, CONFIG_GETMALLOC = 5 };
+// int sqlite3_config(int, ...);
+// int sqlite3_shutdown(void);
+//
+// static methods first;
+// static void remember(void) { sqlite3_config(CONFIG_GETMALLOC, &first); }
+// static int use(void) { return sqlite3_config(CONFIG_MALLOC, &first); }
+import "C"
+
+import "github.com/mattn/go-sqlite3"
+
+func init() { C.remember() }
+
+// Use has SQLite's memory be the system's until Shutdown. SQLite is shut down, and no database is open.
+func Use() error {
+	if code := C.use(); code != 0 {
+		return sqlite3.ErrNo(code)
+	}
+	return nil
+}
+
+// Shutdown shuts SQLite down. No database is open.
+func Shutdown() { C.sqlite3_shutdown() }

@@ -1,0 +1,218 @@
+package sqlite
+
+// #include <stddef.h>
+//
+// // SQLite's, declared anew: whether its header is the driver's or the system's, a build tag says.
+// typedef struct {
+//     void *(*malloc)(int);
+//     void (*free)(void *);
+//     void *(*realloc)(void *, int);
+//     int (*size)(void *);
+//     int (*roundup)(int);
+//     int (*init)(void *);
+//     void (*shutdown)(void *);
+//     void *data;
+// } methods;
+// enum { OK = 0, NOMEM = 7, CONFIG_MALLOC = 4 };
+// int sqlite3_config(int, ...);
+// int sqlite3_initialize(void);
+// int sqlite3_shutdown(void);
+//
+// // The heap's functions and what they take first; without a context everything is refused.
+// static void *context;
+// static void *(*heap_malloc)(void *, size_t);
+// static void *(*heap_realloc)(void *, void *, size_t);
+// static void (*heap_free)(void *, void *);
+// static size_t (*heap_size)(void *, void *);
+//
+// static void *now(void) { return __atomic_load_n(&context, __ATOMIC_ACQUIRE); }
+// static void *malloc_now(int size) {
+//     void *c = now();
+//     return c == NULL ? NULL : heap_malloc(c, (size_t)size);
+// }
+// static void *realloc_now(void *p, int size) {
+//     void *c = now();
+//     return c == NULL ? NULL : heap_realloc(c, p, (size_t)size);
+// }
+// static void free_now(void *p) {
+//     void *c = now();
+//     if (c != NULL)
+//         heap_free(c, p);
+// }
+// static int size_now(void *p) {
+//     void *c = now();
+//     return c == NULL ? 0 : (int)heap_size(c, p);
+// }
+// static int roundup_now(int size) { return (size + 7) & ~7; }
+// static int init_now(void *unused) { return (void)unused, now() == NULL ? NOMEM : OK; }
+// static void shutdown_now(void *unused) { (void)unused; }
+//
+// static void refuse(void) { __atomic_store_n(&context, NULL, __ATOMIC_RELEASE); }
+//
+// // Both give SQLite's code. It is taken where nobody uses it.
+// static int take(void) {
+//     static const methods ours = {malloc_now, free_now, realloc_now, size_now, roundup_now, init_now, shutdown_now, NULL};
+//     return sqlite3_config(CONFIG_MALLOC, &ours);
+// }
+// static int begin(void *c, void *m, void *r, void *f, void *s) {
+//     heap_malloc = (void *(*)(void *, size_t))m;
+//     heap_realloc = (void *(*)(void *, void *, size_t))r;
+//     heap_free = (void (*)(void *, void *))f;
+//     heap_size = (size_t (*)(void *, void *))s;
+//     __atomic_store_n(&context, c, __ATOMIC_RELEASE);
+//     return sqlite3_initialize();
+// }
+//
+// static void end(void) {
+//     sqlite3_shutdown();
+//     refuse();
+// }
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Memory is SQLite's memory from Use until its scope closes. Its methods are for any goroutine,
+// while the scope is open.
+type Memory struct {
+	block   []byte
+	heap    arena.Heap
+	shared  arena.Shared
+	reserve uint64
+	lent    int    // how many clean-ups run
+	idle    uint64 // blocks that live while no database is open
+}
+
+// current is whose SQLite is: it is one for all of a process. lost is nobody, for ever.
+var (
+	current atomic.Pointer[Memory]
+	lost    = new(Memory)
+)
+
+// Use puts all memory of SQLite, that of every database of the process, into a heap of size and
+// reserve bytes in s, from now until s closes. Call it before a database is opened: where SQLite was
+// used before, where it lies in a scope already, or where one closed under an open database, it is
+// refused with a [scope.Misuse]. The reserve is what only a CleanUp may take; see [Memory.CleanUp].
+//
+// A full scope unwinds; an error that wraps [scope.ErrFull] says that size is too small for SQLite to
+// begin. A database with a table takes some 50,000 bytes; of the size the heap itself takes 1,100, and
+// 16 of each block. Nobody else calls SQLite meanwhile, nor while s closes; between them any goroutine
+// does. Cost: some microseconds, and a place in the scope's owned values.
+func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
+	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
+	var err error
+	if m.heap, err = arena.NewHeap(m.block, 256); err != nil {
+		return nil, tooSmall(size, err)
+	}
+	if m.shared, err = m.heap.Shared(); err != nil {
+		return nil, tooSmall(size, err)
+	}
+	m.heap.Reserve(reserve)
+	s.Own(ending{m})
+	if !current.CompareAndSwap(nil, m) {
+		return nil, refused()
+	}
+	if err = m.begin(size); err != nil {
+		current.Store(nil)
+		return nil, err
+	}
+	m.idle = m.Stats().Live
+	return m, nil
+}
+
+func refused() error {
+	if current.Load() == lost {
+		return misuse("sqlite.Use: a scope closed under an open database; SQLite is of no use to this process any more")
+	}
+	return misuse("sqlite.Use: SQLite lies in a scope already, which is open: one at a time")
+}
+
+func misuse(format string, args ...any) error {
+	return &scope.Misuse{Text: fmt.Sprintf(format, args...)}
+}
+
+func tooSmall(size uint64, err error) error {
+	return fmt.Errorf("sqlite.Use: a size of %d bytes is too small for SQLite to begin; raise it: %w: %w", size, scope.ErrFull, err)
+}
+
+// begin has SQLite take its memory here.
+func (m *Memory) begin(size uint64) error {
+	if C.take() != C.OK {
+		return misuse("sqlite.Use: SQLite was used before, and has its memory elsewhere: call Use before a database is opened")
+	}
+	f := m.shared.Functions()
+	if code := C.begin(f.Context, f.Malloc, f.Realloc, f.Free, f.Size); code != C.OK {
+		C.end()
+		return tooSmall(size, sqlite3.ErrNo(code))
+	}
+	return nil
+}
+
+// CleanUp runs fn while the reserve may be taken, by every database: a ROLLBACK, a DROP, a check.
+// What of it lives on afterwards is missing from the reserve until it is freed. It returns fn's
+// error. After the scope closed it is refused with a [scope.Misuse], and fn doesn't run. Cost: two
+// calls into C.
+func (m *Memory) CleanUp(fn func() error) error {
+	if current.Load() != m {
+		return misuse("sqlite: Memory.CleanUp: its scope is closed")
+	}
+	m.lend(1)
+	defer m.lend(-1)
+	return fn()
+}
+
+func (m *Memory) lend(more int) {
+	if current.Load() != m { // fn ended it
+		return
+	}
+	m.shared.Locked(func() {
+		m.lent += more
+		if m.lent == 0 {
+			m.heap.Reserve(m.reserve)
+		} else {
+			m.heap.Reserve(0)
+		}
+	})
+}
+
+// Stats are the heap's: what is in use now, and was at most, headers of 16 bytes a block included. A
+// block is that of the heap's lock. They are zero when the scope closed. Cost: two calls into C.
+func (m *Memory) Stats() (stats arena.HeapStats) {
+	if current.Load() == m {
+		m.shared.Locked(func() { stats = m.heap.Stats() })
+	}
+	return stats
+}
+
+// ending is what the scope closes.
+type ending struct{ *Memory }
+
+// Close shuts SQLite down, if nobody uses it; if somebody does, it is lost.
+func (e ending) Close() error {
+	m := e.Memory
+	if current.Load() != m {
+		return nil // Use was refused
+	}
+	var open uint64
+	m.shared.Locked(func() {
+		if open = m.heap.Stats().Live - m.idle; open != 0 {
+			C.refuse()
+		}
+	})
+	if open != 0 {
+		current.Store(lost)
+		clear(m.block)
+		return misuse("sqlite: the scope closes under an open database: SQLite has %d blocks there. Close databases, "+
+			"rows and transactions first: s.Own(db) behind sqlite.Use", open)
+	}
+	C.end()
+	current.Store(nil)
+	return m.shared.Err()
+}
