@@ -77,20 +77,23 @@ const (
 	maxHop = 16 // ticks
 )
 
-// instantiate has a mod make places for the frogs of a room.
+// instantiate makes the mod of a room.
 func (m *mods) instantiate(ctx context.Context, g *game.Game) (*mod, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.limit)
 	defer cancel()
-	module, err := m.guests.Instantiate(ctx, m.compiled, wazero.NewModuleConfig().WithName(""))
+	module, err := m.guests.Instantiate(ctx, m.compiled, anonymous)
 	if err != nil {
 		return nil, err
 	}
-	x := &mod{limit: m.limit, module: module, choices: make([]game.Choice, g.Level.Frogs.Cap())}
-	if err := x.begin(ctx); err != nil {
+	x := &mod{limit: m.limit, module: module}
+	if err := x.begin(ctx, g); err != nil {
 		return nil, errors.Join(x.late(err), module.Close(ctx))
 	}
 	return x, nil
 }
+
+// anonymous instances may be many of one module.
+var anonymous = wazero.NewModuleConfig().WithName("")
 
 // late says it in the game's words.
 func (x *mod) late(err error) error {
@@ -100,7 +103,9 @@ func (x *mod) late(err error) error {
 	return err
 }
 
-func (x *mod) begin(ctx context.Context) error {
+// begin has the mod make places for the frogs of the room.
+func (x *mod) begin(ctx context.Context, g *game.Game) error {
+	x.choices = make([]game.Choice, g.Level.Frogs.Cap())
 	frogs := x.module.ExportedFunction("frogs")
 	x.tick = x.module.ExportedFunction("tick")
 	x.memory = x.module.ExportedMemory("memory")

@@ -133,8 +133,7 @@ func TestFull(t *testing.T) {
 
 // TestDamaged: what is no module is refused before anything is played.
 func TestDamaged(t *testing.T) {
-	whole, err := os.ReadFile("testdata/shy.wasm")
-	require.NoError(t, err)
+	whole := read(t, "testdata/shy.wasm")
 	file := filepath.Join(t.TempDir(), "damaged.wasm")
 	for end := range len(whole) {
 		require.NoError(t, os.WriteFile(file, whole[:end], 0o600))
@@ -191,12 +190,16 @@ func TestRebuilt(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, len(bad)+2)
 	for _, file := range files {
-		committed, err := os.ReadFile(file)
-		require.NoError(t, err)
-		built, err := os.ReadFile(filepath.Join(dir, filepath.Base(file)))
-		require.NoError(t, err)
+		committed, built := read(t, file), read(t, filepath.Join(dir, filepath.Base(file)))
 		if strings.Contains(string(version), "clang version 14.") { // others have other code
 			assert.True(t, bytes.Equal(committed, built), fmt.Sprint(file, " isn't what its source says"))
 		}
 	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return text
 }
