@@ -293,6 +293,45 @@ func TestInScope(t *testing.T) {
 	}
 }
 
+// TestSlots: guests of a load run, and grow, after it returned, and end with their slot, in any order.
+func TestSlots(t *testing.T) {
+	table := newTable(t, engines["compiler"])
+	compiled := table.compile(guest{min: 1})
+	b := budgettest.Open(t, budget.Plan{Name: "clients", Pages: budget.Pages{Prefault: budget.Off},
+		Regions: []budget.RegionPlan{{Name: "room", Size: most + page, Slots: 4}}})
+	var slots []*budget.Region
+	var mods []api.Module
+	for i := range 4 {
+		slot, err := b.Slots("room").Acquire()
+		require.NoError(t, err)
+		loaded, err := budget.Load(t.Context(), slot, func(s scope.Scope) (*with.Module, error) {
+			guests := with.NewGuests(s, table.runtime, with.Memory{Most: most})
+			return guests.Instantiate(t.Context(), compiled, anonymous)
+		})
+		require.NoError(t, err)
+		mod := loaded.Get()
+		require.Equal(t, most/page, call(t, mod, "greedy"))
+		call(t, mod, "poke", most-1, uint64(i))
+		slots, mods = append(slots, slot), append(mods, mod)
+	}
+	for _, i := range []int{2, 0, 3, 1} {
+		require.Equal(t, i, call(t, mods[i], "peek", most-1))
+		require.NoError(t, slots[i].Release(t.Context()))
+		requireLost(t, mods[i])
+	}
+	slot, err := b.Slots("room").Acquire()
+	require.NoError(t, err)
+	_, err = budget.Load(t.Context(), slot, func(s scope.Scope) (*with.Module, error) {
+		guests := with.NewGuests(s, table.runtime, with.Memory{Most: 2 * most})
+		return guests.Instantiate(t.Context(), compiled, anonymous)
+	})
+	var full *scope.FullError
+	require.ErrorAs(t, err, &full)
+	require.Equal(t, "regions[0].size", full.Key)
+	require.Zero(t, slot.Report().Used)
+	require.NoError(t, slot.Release(t.Context()))
+}
+
 // TestScopeMisused: a scope that isn't the topmost, or is closed, gives no memory.
 func TestScopeMisused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
