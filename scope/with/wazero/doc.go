@@ -12,9 +12,9 @@
 // Only linear memory is the budget's. Compiled code, tables, globals, the stacks of calls and what
 // wazero notes of an instance stay where wazero puts them: some 2 KB of the Go heap an instance, 11
 // more for each function that is looked up. It puts no limit on time: a context that ends does,
-// under a runtime with [wazero.RuntimeConfig.WithCloseOnContextDone]. An instance that is closed on
-// one goroutine while it runs on another goes on with memory that may be another's by then: end its
-// calls first, as with all that a scope holds.
+// under a runtime with [wazero.RuntimeConfig.WithCloseOnContextDone]. A scope whose own memory the
+// guests have (a From that is nil) takes it when it closes, whoever is inside: end calls on other
+// goroutines first.
 //
 // # Memory
 //
@@ -28,7 +28,9 @@
 // wazero itself runs a function of a closed instance when it is called, on the memory that it had.
 // Here the instance has lost its memory before that goes back. So has who imports it. A call gets
 // wazero's own error: that the module is closed or, where the guest touches memory, that the access
-// is out of bounds. What api.Memory.Read gave is the memory itself: it may not be kept.
+// is out of bounds. A call that is at work keeps the memory until it comes back, if it is one of
+// [Module.ExportedFunction]; who imports the memory, and is inside, doesn't. What api.Memory.Read
+// gave is the memory itself: it may not be kept.
 //
 // A module whose start section fails, or whose name is taken, gives its memory back too. wazero
 // hands its instance to nobody, so it can't be told that the memory is gone; it is out of reach,

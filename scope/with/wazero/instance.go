@@ -31,9 +31,10 @@ type instance struct {
 	block []byte // all that it may grow to
 	used  uint64 // bytes that the guest has seen
 
-	mu    sync.Mutex
-	made  bool // instantiation is over
-	ended bool // wazero needs the memory no more
+	mu     sync.Mutex
+	inside int  // calls, and the making of the instance
+	ended  bool // wazero needs the memory no more
+	given  bool // it went back
 }
 
 // refusal passes through wazero, which knows no allocator that is full.
@@ -42,32 +43,27 @@ type refusal struct{ error }
 // instantiate has wazero make the instance. When that fails, however, the memory has gone back.
 func (i *instance) instantiate(ctx context.Context, compiled wazero.CompiledModule,
 	config wazero.ModuleConfig) (err error) {
+	defer i.leave()
+	i.enter()
 	defer func() {
 		v := recover()
 		refused, full := v.(refusal)
 		if full {
 			err = refused.error
 		}
-		// Not where a start function ended the goroutine: the instance is wazero's, who may close it.
-		i.finish(err != nil || v != nil)
+		if err != nil || v != nil { // else a start function may have ended the goroutine: wazero has it
+			i.Free()
+		}
 		if v != nil && !full {
 			panic(v)
 		}
 	}()
-	i.mod, err = i.guests.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, i), compiled,
-		config)
-	return err
-}
-
-// finish ends instantiation: what failed, or was closed meanwhile, gives its memory back.
-func (i *instance) finish(failed bool) {
+	ctx = experimental.WithMemoryAllocator(ctx, i)
+	mod, err := i.guests.runtime.InstantiateModule(ctx, compiled, config)
 	i.mu.Lock()
-	i.made, i.ended = true, i.ended || failed
-	ended := i.ended
-	i.mu.Unlock()
-	if ended {
-		i.giveBack()
-	}
+	defer i.mu.Unlock()
+	i.mod = mod
+	return err
 }
 
 // Allocate is called by wazero once, for a module that declares a memory.
@@ -123,14 +119,27 @@ func (i *instance) Reallocate(size uint64) []byte {
 	return i.block[:size]
 }
 
-// Free is called by wazero when the instance is closed, on any goroutine. While it is made, finish
-// does it.
+// Free is called by wazero when the instance is closed, on any goroutine. Where one is inside, the
+// last that leaves gives the memory back; a scope has it back at once.
 func (i *instance) Free() {
 	i.mu.Lock()
-	first := i.made && !i.ended
+	defer i.mu.Unlock()
 	i.ended = true
-	i.mu.Unlock()
-	if first {
+	if i.inside == 0 || i.guests.memory.From == nil && i.mod != nil {
+		i.giveBack()
+	}
+}
+
+func (i *instance) enter() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.inside++
+}
+
+func (i *instance) leave() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.inside--; i.inside == 0 && i.ended {
 		i.giveBack()
 	}
 }
@@ -147,12 +156,12 @@ func (i *instance) close(ctx context.Context, code uint32) error {
 func (i *instance) over() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.mod.IsClosed() && (i.ended || !i.asked)
+	return i.mod.IsClosed() && (i.given || !i.asked)
 }
 
-// giveBack is called once, when nobody is inside.
+// giveBack is for who has the lock. Once is enough.
 func (i *instance) giveBack() {
-	if len(i.block) == 0 {
+	if i.given = true; len(i.block) == 0 {
 		return
 	}
 	p := unsafe.Pointer(unsafe.SliceData(i.block))

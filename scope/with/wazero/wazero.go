@@ -57,13 +57,40 @@ type Module struct {
 	instance *instance
 }
 
-// Close gives the memory back, and all else that wazero closes. Nobody is inside then, or one who
-// calls it from a host function; another time there is nothing to do.
+// Close closes the instance. The memory goes back to a From when the last call that this Module's
+// functions were called with has come back: at once, or when the call sees that its module is closed
+// (WithCloseOnContextDone), on its goroutine. Another time there is nothing to do.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
 // CloseWithExitCode is Close with the code that later calls get.
 func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
 	return m.instance.close(ctx, code)
+}
+
+// ExportedFunction is wazero's, which counts who is inside.
+func (m *Module) ExportedFunction(name string) api.Function {
+	if f := m.Module.ExportedFunction(name); f != nil {
+		return function{f, m.instance}
+	}
+	return nil
+}
+
+// function keeps the memory while it is called.
+type function struct {
+	api.Function
+	instance *instance
+}
+
+func (f function) Call(ctx context.Context, params ...uint64) ([]uint64, error) {
+	f.instance.enter()
+	defer f.instance.leave()
+	return f.Function.Call(ctx, params...)
+}
+
+func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
+	f.instance.enter()
+	defer f.instance.leave()
+	return f.Function.CallWithStack(ctx, stack)
 }
 
 // Instantiate is that of the runtime, with the memory that the module declares in Memory.From. The

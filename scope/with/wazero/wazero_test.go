@@ -528,6 +528,22 @@ func TestExit(t *testing.T) {
 	})
 }
 
+// TestExitInScope: in a scope too it has no memory, before the scope closes and after.
+func TestExitInScope(t *testing.T) {
+	table := newTable(t, engines["compiler"])
+	s := table.scratch.Open("request")
+	guests := with.NewGuests(s, table.runtime, with.Memory{Most: most})
+	_, err := guests.Instantiate(t.Context(), table.compile(guest{min: 1, start: "trap"}), anonymous)
+	require.ErrorContains(t, err, "unreachable")
+	table.host = func(ctx context.Context, mod api.Module) { _ = mod.Close(ctx) }
+	mod, err := guests.Instantiate(t.Context(), table.compile(guest{min: 1}),
+		anonymous.WithStartFunctions("host"))
+	require.NoError(t, err)
+	requireLost(t, mod)
+	require.NoError(t, s.Close())
+	requireLost(t, mod)
+}
+
 // TestTrapsWhenItsTimeIsOver: wazero leaves the memory of a guest whose call fails just after its
 // context ended.
 func TestTrapsWhenItsTimeIsOver(t *testing.T) {
@@ -559,7 +575,7 @@ func TestTrapsWhenItsTimeIsOver(t *testing.T) {
 func requireLost(t testing.TB, mod api.Module) {
 	t.Helper()
 	for _, f := range functions[1:] {
-		if f.name == "loop" || strings.HasSuffix(f.name, "Host") || f.name == "pokeByTable" {
+		if strings.Contains(strings.ToLower(f.name), "loop") || strings.HasSuffix(f.name, "Host") || f.name == "pokeByTable" {
 			continue
 		}
 		args := []uint64{1, 0x77}[:len(mod.ExportedFunction(f.name).Definition().ParamTypes())]
@@ -631,34 +647,91 @@ func TestUsedAfterItsScope(t *testing.T) {
 	}
 }
 
-// TestClosedInACall: a guest whose host closes it, or its scope, and that goes on.
+// TestClosedInACall: a guest whose host closes it, or its scope, and that goes on: it has its memory
+// until the call is over.
 func TestClosedInACall(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		var inner scope.Scope
-		closes := map[string]func(ctx context.Context, mod api.Module){
-			"module": func(ctx context.Context, mod api.Module) { _ = mod.Close(ctx) },
-			"scope":  func(context.Context, api.Module) { _ = inner.Close() },
+		closes := []func(mod *with.Module){
+			func(mod *with.Module) { require.NoError(t, mod.Close(t.Context())) },
+			func(mod *with.Module) { require.NoError(t, mod.Module.Close(t.Context())) },
+			func(*with.Module) { require.NoError(t, inner.Close()) },
 		}
-		for name, fn := range closes {
+		before := p.live()
+		for i, fn := range closes {
 			for function, args := range map[string][]uint64{"peekAfterHost": {1}, "pokeAfterHost": {1, 2}} {
 				inner = s.Open("inner")
 				guests := with.NewGuests(inner, t.runtime, with.Memory{From: p.from, Most: most})
 				mod, err := guests.Instantiate(t.Context(), t.compile(guest{min: 1}), anonymous)
 				require.NoError(t, err)
-				var before []byte
-				t.host = func(ctx context.Context, mod api.Module) {
-					fn(ctx, mod)
-					p.fill(0x55)
-					before = p.bytes()
+				had := p.live()
+				t.host = func(context.Context, api.Module) {
+					fn(mod)
+					require.Equal(t, had, p.live())
 				}
 				_, err = try(mod, function, args...)
-				require.ErrorContains(t, err, "out of bounds memory access", name)
-				require.True(t, bytes.Equal(before, p.bytes()))
-				if name == "module" {
+				var exit *sys.ExitError
+				require.ErrorAs(t, err, &exit)
+				require.Equal(t, before, p.live())
+				requireLost(t, mod)
+				if i < 2 {
 					require.NoError(t, inner.Close())
 				}
 			}
 		}
+	})
+}
+
+// TestClosedInACallInScope: the scope that closes takes the memory at once.
+func TestClosedInACallInScope(t *testing.T) {
+	for _, config := range engines {
+		table := newTable(t, config)
+		for function, args := range map[string][]uint64{"peekAfterHost": {1}, "pokeAfterHost": {1, 2}} {
+			s := table.scratch.Open("request")
+			guests := with.NewGuests(s, table.runtime, with.Memory{Most: most})
+			mod, err := guests.Instantiate(t.Context(), table.compile(guest{min: 1}), anonymous)
+			require.NoError(t, err)
+			table.host = func(context.Context, api.Module) { require.NoError(t, s.Close()) }
+			_, err = try(mod, function, args...)
+			require.ErrorContains(t, err, "out of bounds memory access")
+			requireLost(t, mod)
+		}
+	}
+}
+
+// TestClosedByAnother: who is inside keeps the memory until he is out.
+func TestClosedByAnother(t *testing.T) {
+	everywhere(t, func(t *table, p place, s scope.Scope) {
+		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
+		before := p.live()
+		mod, err := guests.Instantiate(t.Context(), t.compile(guest{min: 1}), anonymous)
+		require.NoError(t, err)
+		had := p.live()
+		entered, closed, done := make(chan bool), make(chan bool), make(chan error)
+		t.host = func(context.Context, api.Module) { entered <- true; <-closed }
+		go func() {
+			_, err := try(mod, "pokeAfterHost", 1, 2)
+			done <- err
+		}()
+		<-entered
+		require.NoError(t, mod.Close(t.Context()))
+		require.Equal(t, had, p.live())
+		close(closed)
+		var exit *sys.ExitError
+		require.ErrorAs(t, <-done, &exit)
+		require.Equal(t, before, p.live())
+		requireLost(t, mod)
+
+		mod, err = guests.Instantiate(t.Context(), t.compile(guest{min: 1}), anonymous)
+		require.NoError(t, err)
+		go func() {
+			_, err := try(mod, "hostAndLoop")
+			done <- err
+		}()
+		<-entered
+		require.NoError(t, mod.Close(t.Context()))
+		require.ErrorAs(t, <-done, &exit, "a guest that loops ends too")
+		require.Equal(t, before, p.live())
 	})
 }
 
