@@ -116,7 +116,7 @@ func (i *instance) Reallocate(size uint64) []byte {
 		clear(i.block[i.used:size])
 		i.used = size
 	}
-	return i.block[:size]
+	return i.block[:size:size] // what lies behind isn't cleared, and closed modules grow by themselves
 }
 
 // Free is called by wazero when the instance is closed, on any goroutine. Where one is inside, the
@@ -125,6 +125,9 @@ func (i *instance) Free() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.ended = true
+	if i.mod != nil && len(i.block) > 0 {
+		field(i.mod.Memory(), "Max").SetUint(0) // who is inside would grow on Go's heap
+	}
 	if i.inside == 0 || i.guests.memory.From == nil && i.mod != nil {
 		i.giveBack()
 	}
@@ -170,22 +173,24 @@ func (i *instance) giveBack() {
 		empty(i.mod)
 	}
 	if from := i.guests.memory.From; from != nil {
-		if err := from.Free(p); err != nil {
-			i.guests.refused(fmt.Errorf("with/wazero: the memory of %s: %w", i, err))
+		if err := from.Free(p); err != nil { // the guests' Close tells it
+			err = fmt.Errorf("with/wazero: the memory of %s: %w", i, err)
+			i.guests.bug.CompareAndSwap(nil, &err)
 		}
 	}
 }
 
-// empty leaves a module's memory no byte and no growth: for a host, for who imports it, and for its
-// own functions. wazero has no call for that, and would read and write where the memory was. These
-// are exported fields of its types; a test says when another version has others.
+// empty leaves a module's memory no byte: for a host, for who imports it, and for its own functions.
+// wazero has no call for that, and would read and write where the memory was.
 func empty(mod api.Module) {
-	memory := reflect.ValueOf(mod.Memory()).Elem()
-	memory.FieldByName("Buffer").SetBytes(nil)
-	memory.FieldByName("Max").SetUint(0)
-	engine := reflect.ValueOf(mod).Elem().FieldByName("Engine").Interface()
+	field(mod.Memory(), "Buffer").SetBytes(nil)
+	field(mod.Memory(), "Max").SetUint(0)
+	engine := field(mod, "Engine").Interface()
 	engine.(interface{ MemoryGrown() }).MemoryGrown() // compiled code has a copy
 }
+
+// field is an exported one of wazero's types. A test says when another version has others.
+func field(of any, name string) reflect.Value { return reflect.ValueOf(of).Elem().FieldByName(name) }
 
 func (i *instance) String() string {
 	if i.name == "" {

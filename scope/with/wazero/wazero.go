@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -38,7 +39,8 @@ type Guests struct {
 	open   []*instance // the newest last, and some that are closed
 	made   int
 	closed bool
-	bug    error // the first refusal of Memory.From to take a block back
+
+	bug atomic.Pointer[error] // the first refusal of Memory.From to take a block back
 }
 
 // NewGuests makes guests that s closes, newest first, before what was made in s earlier. The
@@ -57,9 +59,9 @@ type Module struct {
 	instance *instance
 }
 
-// Close closes the instance. The memory goes back to a From when the last call that this Module's
-// functions were called with has come back: at once, or when the call sees that its module is closed
-// (WithCloseOnContextDone), on its goroutine. Another time there is nothing to do.
+// Close closes the instance, on any goroutine. Calls of its functions that are at work keep the
+// memory until the last has come back, which a runtime with WithCloseOnContextDone has them do soon;
+// then From has it back. Another time there is nothing to do.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
 // CloseWithExitCode is Close with the code that later calls get.
@@ -161,18 +163,8 @@ func (g *Guests) Close() error {
 	for _, i := range slices.Backward(open) {
 		errs = append(errs, i.close(context.Background(), 0))
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	errs = append(errs, g.bug)
-	g.bug = nil
-	return errors.Join(errs...)
-}
-
-// refused notes that From didn't take a block back, which nobody can be told then.
-func (g *Guests) refused(err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.bug == nil {
-		g.bug = err
+	if bug := g.bug.Swap(nil); bug != nil {
+		errs = append(errs, *bug)
 	}
+	return errors.Join(errs...)
 }

@@ -668,6 +668,8 @@ func TestClosedInACall(t *testing.T) {
 				t.host = func(context.Context, api.Module) {
 					fn(mod)
 					require.Equal(t, had, p.live())
+					_, grown := mod.Memory().Grow(1)
+					require.False(t, grown)
 				}
 				_, err = try(mod, function, args...)
 				var exit *sys.ExitError
