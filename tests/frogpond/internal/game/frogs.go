@@ -26,6 +26,18 @@ type frogCommand struct {
 	Push  bool // at what stopped it
 }
 
+// Choice is what a frog that waits does next, where somebody chooses for it.
+type Choice struct {
+	Made    bool  // else it chooses itself
+	Heading uint8 // of the compass
+	Hop     uint8 // ticks
+	Rest    uint8 // ticks, after the hop
+	Croak   bool
+}
+
+// Waits says whether the frog chooses what to do in the next tick.
+func (f *Frog) Waits() bool { return f.Hop == 0 && f.Rest == 0 }
+
 const (
 	hopLength   = 10  // units a tick
 	pushLength  = 24  // how far it reaches
@@ -52,9 +64,17 @@ func (g *Game) decideFrog(w *worker, i int) {
 		g.hop(i, c)
 	case n.Rest > 0:
 		n.Rest--
+	case i < len(g.Choices) && g.Choices[i].Made:
+		c.take(g.Choices[i])
 	default:
 		g.chooseHop(w, i, c)
 	}
+}
+
+// take has the frog do what was chosen for it.
+func (c *frogCommand) take(chosen Choice) {
+	c.Next.Heading, c.Next.Hop, c.Next.Rest = chosen.Heading&15, chosen.Hop, chosen.Rest
+	c.Croak = chosen.Croak
 }
 
 // hop moves a frog on; a line or another frog ends the hop. It pushes at the line, as monsters do.

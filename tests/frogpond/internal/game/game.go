@@ -28,6 +28,7 @@ import (
 type Game struct {
 	budget  *budget.Budget
 	Level   *Level
+	Choices []Choice // for frogs, by place; none is made where there is nobody who chooses
 	crew    *Crew
 	chorus  func(scope.Scope) error // sing, made once: play must not allocate
 	inputs  []Input                 // of this tick

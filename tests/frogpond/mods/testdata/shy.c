@@ -1,0 +1,27 @@
+// Frogs that turn their backs on players, and say so now and then.
+#include "places.h"
+
+static int32_t size(int32_t n) { return n < 0 ? -n : n; }
+
+// toward is the direction of a way, of eight.
+static uint8_t toward(int32_t dx, int32_t dy) {
+	if (size(dx) > 2 * size(dy))
+		return dx > 0 ? 0 : 8;
+	if (size(dy) > 2 * size(dx))
+		return dy > 0 ? 4 : 12;
+	if (dy > 0)
+		return dx > 0 ? 2 : 6;
+	return dx > 0 ? 14 : 10;
+}
+
+void tick(int32_t now, int32_t count) {
+	for (int32_t i = 0; i < count; i++) {
+		struct frog *f = &places[i];
+		if (!f->waits)
+			continue;
+		f->heading = toward(-f->dx, -f->dy);
+		f->hop = 8;
+		f->rest = 4;
+		f->croak = (now + i) % 16 == 0;
+	}
+}
