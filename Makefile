@@ -271,7 +271,7 @@ dist-%:
 	  gzip -9n > build/dist/$(name).tar.gz
 
 deps: deps-cross ## installs all that check needs beyond Go, gcc and make (Debian, root)
-	apt-get install -y -qq clang valgrind freedoom pkg-config strace \
+	apt-get install -y -qq clang lld valgrind freedoom pkg-config strace \
 	  libenet-dev libjemalloc2 liblua5.4-dev libmimalloc-dev libphysfs-dev libsqlite3-dev
 
 deps-cross: ## installs the cross compilers and qemu-user (Debian, root)
