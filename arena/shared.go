@@ -38,7 +38,7 @@ func shared(a Allocator, kind arena_c.SharedKind, header unsafe.Pointer) (Shared
 	size := uint64(unsafe.Sizeof(arena_c.Shared{}))
 	p := a.Alloc(size, arena_c.HeapAlign)
 	if p == nil {
-		return Shared{}, fmt.Errorf("arena: a %T has no %d bytes left for a lock", a, size)
+		return Shared{}, fmt.Errorf("arena: %T has no %d bytes left for a lock", a, size)
 	}
 	return Shared{arena_c.SharedInit(p, kind, header)}, nil
 }

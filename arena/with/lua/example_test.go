@@ -6,6 +6,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena/with/lua"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 func Example() {
@@ -15,21 +16,24 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer b.Close()
-	s := b.Scratch(0, 0).Open("level")
-	defer s.Close() // first the script, then its memory
-	l, err := lua.New(s, lua.Plan{Name: "frogs", Size: 256 * budget.KiB, Steps: 1_000_000})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(l.Run("frogs.lua", `
-		function jump(x, far) return x + far, "splash" end
-		function grow() local t = {} while true do t[#t + 1] = "frog " .. #t end end`))
-	fmt.Println(l.Call("jump", 1, 2.5))
-	fmt.Println(l.Call("grow"))
-	fmt.Println(l.Call("jump", 3, 1)) // it goes on
+	err = b.Scratch(0, 0).Do("level", func(s scope.Scope) error {
+		l, err := lua.New(s, lua.Plan{Name: "frogs", Size: 256 * budget.KiB, Steps: 1_000_000})
+		if err != nil {
+			return err
+		}
+		fmt.Println(l.Run("frogs.lua", `
+			function jump(x, far) return x + far, "splash" end
+			function grow() local t = {} while true do t[#t + 1] = "frog " .. #t end end`))
+		fmt.Println(l.Call("jump", 1, 2.5))
+		fmt.Println(l.Call("grow"))
+		fmt.Println(l.Call("jump", 3, 1)) // it goes on
+		return nil
+	}) // the state is closed, then its memory ends
+	fmt.Println(err, b.Scratch(0, 0).Stats().Used)
 	// Output:
 	// <nil>
 	// [3.5 splash] <nil>
 	// [] lua: state "frogs": upfront: full: not enough memory: raise Size in its lua.Plan, which is 262144
 	// [4 splash] <nil>
+	// <nil> 0
 }

@@ -25,7 +25,9 @@
 // A statement that needs more than there is fails with sqlite3.ErrNomem, "out of memory", and is
 // rolled back; the database is sound, and a smaller statement may fit. What is full to the brim can't
 // even drop a table, which takes memory first: [Memory.CleanUp] lends it the reserve for that, for a
-// ROLLBACK, or for PRAGMA integrity_check.
+// ROLLBACK, or for PRAGMA integrity_check. With PRAGMA secure_delete, which Debian's SQLite has on, a
+// DROP writes each page of the table, and needs a reserve of its size. The error is an sqlite3.Error
+// whose Code is sqlite3.ErrNomem: ask with errors.As.
 //
 // # The end
 //

@@ -32,7 +32,7 @@
 // [Module.ExportedFunction]; who imports the memory, and is inside, doesn't. What api.Memory.Read
 // gave is the memory itself: it may not be kept.
 //
-// A module whose start section fails, or whose name is taken, gives its memory back too. wazero
+// A module whose start section fails, or whose name is taken, gives its memory back to From too. wazero
 // hands its instance to nobody, so it can't be told that the memory is gone; it is out of reach,
 // unless it put functions into a table that it imports. Don't export a table to guests that you
 // don't trust.
