@@ -53,7 +53,7 @@ func TestSharedSaysWhyNot(t *testing.T) {
 	for h.Alloc(64, 16) != nil {
 	}
 	_, err = h.Shared()
-	assert.EqualError(t, err, fmt.Sprintf("arena: a arena.Heap has no %d bytes left for a lock", unsafe.Sizeof(arena_c.Shared{})))
+	assert.EqualError(t, err, fmt.Sprintf("arena: arena.Heap has no %d bytes left for a lock", unsafe.Sizeof(arena_c.Shared{})))
 }
 
 // TestSharedLockOutlivesAPanic: what panics in Locked has given the lock back.
