@@ -27,7 +27,6 @@ const defaultAddress = "127.0.0.1:35035"
 
 // serveCommand lets players play over UDP. The exit code: 0 is a good end, 1 is not, 2 bad flags.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	runtime.MemProfileRate = 1 // the server's result has each allocation in play
 	o := &serve.Options{Say: stderr, Warm: warmRuntime}
 	f := newFlags("serve", "[flags]", stderr)
 	asJSON := f.Bool("json", false, "print one JSON object at the end, and nothing else on stdout")
@@ -45,6 +44,7 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
 	o.Reload = reload
+	runtime.MemProfileRate = 1 // the result has each allocation in play
 	result, err := serve.Run(ctx, o)
 	if result != nil {
 		err = errors.Join(err, printResult(stdout, *asJSON, result, result.Tell))
