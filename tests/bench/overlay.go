@@ -29,7 +29,7 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`\bscope\.AddrOf\(`), "goheap.AddrOf("},
 	{regexp.MustCompile(`\barena\.(PtrTo|SliceOf)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\bsave\.(Begin|NewRing)\(`), "goheap.$1("},
-	{regexp.MustCompile(`\*save\.Ring\b`), "*goheap.Ring"},
+	{regexp.MustCompile(`\*save\.(Ring|State)\b`), "*goheap.$1"},
 	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // a state's region is zeroed, and so resident
 }
 

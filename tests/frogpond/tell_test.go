@@ -27,7 +27,7 @@ func TestTell(t *testing.T) {
 		`\nIts memory is the plan "handheld": \d+KiB, taken once, at the start\. ` +
 			`It begins at 0x[0-9a-f]+[,;]`,
 		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
-		`\n +level +1692KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +37KiB .*` +
+		`\n +level +1693KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +37KiB .*` +
 			`\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
 		"\n-v lists each map, with the hash of its last state; .*\n" +
 			"`make serve` lets others play it over the network, and `make bots`, beside it, sends players\\.\n\\z",

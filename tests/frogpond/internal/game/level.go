@@ -1,6 +1,7 @@
 package game
 
 import (
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
@@ -23,6 +24,7 @@ type Level struct {
 	events     []event
 
 	loaded []doom.Sector // as the file has them
+	state  *save.State
 	system *frogSystem
 	here   scope.Addr[Room] // of the room, for what has it in another region
 	grid   grid
@@ -43,34 +45,52 @@ var (
 )
 
 // loadLevel makes the level of m in s, with room for so many players and snapshots, and for what
-// players see if somebody is shown it. The chart is drawn with a scratch.
+// players see if somebody is shown it. The chart is drawn with a scratch. Each part has a label, so
+// that a report says which of them takes what.
 func loadLevel(region *budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
 	players, snapshots int, shown bool, logName string) (*Level, error) {
-	read, err := m.Load(s, region.Base())
-	if err != nil {
-		return nil, err
-	}
-	l := &Level{Level: read, loaded: read.Sectors}
-	if err := l.drawChart(scratch); err != nil {
-		return nil, err
-	}
+	l := &Level{}
 	l.World = &World{Level: l}
-	l.World.findThings(s)
-	if err := l.World.loadScript(s); err != nil {
-		return nil, err
+	for _, part := range []struct {
+		label string
+		make  func() error
+	}{
+		{"map", func() error { return l.read(s, m, region.Base(), scratch) }},
+		{"script", func() error { l.World.findThings(s); return l.World.loadScript(s) }},
+		{"state", func() error { return l.makeState(region, s, players) }},
+		{"snapshots", func() error { l.keepSnapshots(s, snapshots); return nil }},
+		{"play", func() error { return l.openPlay(s, players, logName) }},
+		{"sights", func() error {
+			if shown {
+				l.sights = newSights(s, players, l.Frogs.Cap())
+			}
+			return nil
+		}},
+	} {
+		if err := scope.Label(s, part.label, part.make); err != nil {
+			return nil, err
+		}
 	}
-	if err := l.makeState(region, s, players, snapshots); err != nil {
-		return nil, err
+	l.Note("loaded", uint64(len(l.Lines)))
+	return l, nil
+}
+
+// read reads the map, and draws its chart.
+func (l *Level) read(s scope.Scope, m doom.Map, base arena.Base, scratch scope.Scratch) (err error) {
+	if l.Level, err = m.Load(s, base); err != nil {
+		return err
 	}
+	l.loaded = l.Sectors
+	return l.drawChart(scratch)
+}
+
+// openPlay makes what is nobody's state.
+func (l *Level) openPlay(s scope.Scope, players int, logName string) error {
 	if err := l.openFrogSystem(s, logName); err != nil {
-		return nil, err
+		return err
 	}
 	l.World.openScript(s)
 	l.grid = newGrid(s, l.Frogs.Cap())
 	l.brains, l.inputs = brainMaker.Slice(s, players), inputMaker.Slice(s, players)
-	if shown {
-		l.sights = newSights(s, players, l.Frogs.Cap())
-	}
-	l.Note("loaded", uint64(len(l.Lines)))
-	return l, nil
+	return nil
 }

@@ -74,9 +74,8 @@ var (
 
 // makeState makes what a tick leaves for the next. What it looks at was made before and never
 // changes; what is made after it is nobody's state.
-func (l *Level) makeState(region *budget.Region, s scope.Scope, players, snapshots int) error {
-	state, room := save.Begin(region, s, roomMaker)
-	l.Room = room
+func (l *Level) makeState(region *budget.Region, s scope.Scope, players int) error {
+	l.state, l.Room = save.Begin(region, s, roomMaker)
 	l.PlaceSectors(s)
 	l.Room.Sectors = arena.SliceOf(l.Base, l.Sectors)
 	frogs := min(len(l.Things), maxFrogs)
@@ -86,12 +85,13 @@ func (l *Level) makeState(region *budget.Region, s scope.Scope, players, snapsho
 	l.voices = voiceMaker.Pool(s, maxVoices)
 	l.Room.Events = arena.SliceOf(l.Base, eventMaker.Slice(s, eventsLength))
 	l.World.makeState(s)
-	if err := state.Rebuild(l.rebuild); err != nil {
-		return err
-	}
-	l.Snapshots = save.NewRing(s, snapshots, state)
-	l.StateBytes = state.Size()
-	return nil
+	return l.state.Rebuild(l.rebuild)
+}
+
+// keepSnapshots ends the state, and makes room for what it was.
+func (l *Level) keepSnapshots(s scope.Scope, count int) {
+	l.Snapshots = save.NewRing(s, count, l.state)
+	l.StateBytes = l.state.Size()
 }
 
 // rebuild makes the views that Go has of the state. Between ticks it can run at any time, and does

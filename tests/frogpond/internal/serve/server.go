@@ -219,15 +219,22 @@ func (s *Server) build(ctx context.Context) (err error) {
 		return err
 	}
 	_, err = budget.Load(ctx, s.b.Region("systems"), func(in scope.Scope) (*network, error) {
-		s.net = newNetwork(in, s.o.Rooms, s.o.Players)
-		s.receiver = newReceiver(s, in, secret)
-		for i := range s.o.Rooms {
-			s.rooms = append(s.rooms, newRoom(s, in, i))
+		label := func(name string, make func()) {
+			_ = scope.Label(in, name, func() error { make(); return nil })
 		}
-		for i := range min(s.o.Workers, s.o.Rooms) {
-			s.workers = append(s.workers, newWorker(s, in, i))
-		}
-		s.keeper = newKeeper(s, in)
+		label("sessions", func() { s.net = newNetwork(in, s.o.Rooms, s.o.Players) })
+		label("receiver", func() { s.receiver = newReceiver(s, in, secret) })
+		label("rooms", func() {
+			for i := range s.o.Rooms {
+				s.rooms = append(s.rooms, newRoom(s, in, i))
+			}
+		})
+		label("workers", func() {
+			for i := range min(s.o.Workers, s.o.Rooms) {
+				s.workers = append(s.workers, newWorker(s, in, i))
+			}
+		})
+		label("keeper", func() { s.keeper = newKeeper(s, in) })
 		return s.net, nil
 	})
 	if err != nil {
