@@ -27,6 +27,29 @@ func textOf(string) uint32 { return 0 }
 // Made says where something was made: in the checked build.
 func Made(unsafe.Pointer) string { return "" }
 
+// Text is the text of a number: in the checked build.
+func Text(uint32) string { return "" }
+
+// NoteType, Thing and Things are for the checked build.
+
+func NoteType(unsafe.Pointer, string) {}
+
+type Thing struct {
+	Offset, Size uint64
+	Made, Type   uint32
+	Kind         uint64
+}
+
+const (
+	ThingNode  = 1
+	ThingParts = 2
+)
+
+func things(_ unsafe.Pointer, list []Thing) ([]Thing, bool) { return list[:0], false }
+
+// SiteOf is the place of a number of Here: in the checked build.
+func SiteOf(uint32) Site { return Site{} }
+
 // Site is where something began that must end: in the checked build.
 type Site struct{}
 
@@ -35,3 +58,6 @@ func (*Site) Note() {}
 
 // Tell is a line with what happened there, and a line for each call: in the checked build.
 func (*Site) Tell(what string) string { return "" }
+
+// Calls are the lines of Tell, without words: in the checked build.
+func (*Site) Calls() []string { return nil }

@@ -4,11 +4,21 @@ package arena_c
 
 // #cgo CFLAGS: -DUPFRONT_CHECKED
 // #include "checked.h"
+// static inline void upfront_mark_type_at(uintptr_t position, uint32_t type) { upfront_mark_type((const void *)position, type); }
+// static inline uint64_t upfront_row_things(const upfront_row *r, upfront_thing *out, uint64_t room) {
+//     const upfront_arena *a = &r->arena.arena;
+//     return upfront_mirror_things((const char *)(uintptr_t)a + a->start, r->end - a->start, out, room);
+// }
+// #cgo noescape upfront_mark_type_at
+// #cgo nocallback upfront_mark_type_at
+// #cgo noescape upfront_row_things
+// #cgo nocallback upfront_row_things
 // static void *upfront_describe_address(void) { return (void *)(uintptr_t)upfront_describe; }
 // static void *upfront_describe_closed_address(void) { return (void *)(uintptr_t)upfront_describe_closed; }
 import "C"
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -59,6 +69,42 @@ func given[H any](header *H, was H) bool {
 	}
 	*header = was
 	return false
+}
+
+// NoteType keeps what lives at p as a T of that name: for who lists what lives. Elsewhere than in a mirror nothing is kept.
+func NoteType(p unsafe.Pointer, name string) {
+	C.upfront_mark_type_at(C.uintptr_t(uintptr(p)), C.uint32_t(textOf(name)))
+}
+
+// Thing is something that lives: mirror.h. Made and Type are numbers of texts.
+type Thing struct {
+	Offset, Size uint64 // from the row's first byte
+	Made, Type   uint32
+	Kind         uint64
+}
+
+var _ [unsafe.Sizeof(Thing{})]byte = [unsafe.Sizeof(C.upfront_thing{})]byte{}
+
+// The kinds of a Thing.
+const (
+	ThingNode  = C.UPFRONT_THING_NODE
+	ThingParts = C.UPFRONT_THING_PARTS
+)
+
+// things is Things of the row at r.
+func things(r unsafe.Pointer, list []Thing) ([]Thing, bool) {
+	for {
+		list = list[:cap(list)]
+		all := uint64(C.upfront_row_things((*C.upfront_row)(r), (*C.upfront_thing)(unsafe.Pointer(unsafe.SliceData(list))),
+			C.uint64_t(len(list))))
+		if all == math.MaxUint64 {
+			return list[:0], false
+		}
+		if all <= uint64(len(list)) {
+			return list[:all], true
+		}
+		list = make([]Thing, all+all/8)
+	}
 }
 
 // DescribeFault is the address of upfront_describe, whose argument is a Map: in the words of platform/crash a describing

@@ -32,7 +32,7 @@ enum { NOTE_PAGE = 4096, PAGED_FROM = 128 };
 
 /* In a note's word, above the size. NODE: a word and what it is about, which lies at the next line. PLAIN: it stays at its canonical
  * place. LAST: it died, and nothing in the other window did so later. PAGED: it lies in its page where it is accounted in its,
- * so that an arena on it aligns as everywhere. */
+ * so that an arena on it aligns as everywhere. HOW it ended takes two bits, and its TYPE all above. */
 #define NOTE_SIZE (UPFRONT_OFFSET_MAX - 1)
 #define NOTE_LIVE (UINT64_C(1) << 40)
 #define NOTE_DIED (UINT64_C(1) << 41)
@@ -41,6 +41,8 @@ enum { NOTE_PAGE = 4096, PAGED_FROM = 128 };
 #define NOTE_LAST (UINT64_C(1) << 44)
 #define NOTE_PAGED (UINT64_C(1) << 45)
 #define NOTE_HOW (UINT64_C(1) << 46)
+#define NOTE_HOWS (UINT64_C(3))
+#define NOTE_TYPE (UINT64_C(1) << 48)
 
 typedef struct note {
     uint64_t word;
@@ -209,7 +211,7 @@ static void find(const mirror *m, uintptr_t p, int window, upfront_found *found)
     if (found->what == UPFRONT_NOBODYS)
         return;
     n = note_of(m, at, window);
-    found->how = (int)(n->word / NOTE_HOW);
+    found->how = (int)(n->word / NOTE_HOW & NOTE_HOWS);
     found->start = start_of(m, at, window);
     found->size = size_of(m, at, window);
     found->made = n->made;
@@ -433,6 +435,17 @@ void *upfront_position(const void *canonical) {
     return (void *)(start_of(m, at, window) + ((uintptr_t)canonical - m->origin - (uintptr_t)at));
 }
 
+void upfront_mark_type(const void *p, uint32_t type) {
+    const mirror *m;
+    uint64_t at;
+    int window;
+    note *n = note_around(p, &m, &at, &window);
+    if (m == NULL && (m = mirror_at((uintptr_t)p, &window)) != NULL && (at = place_of(m, (uintptr_t)p, window)) != m->size)
+        n = note_of(m, at, window);
+    if (n != NULL && n->word & NOTE_LIVE)
+        n->word = n->word % NOTE_TYPE | type * NOTE_TYPE;
+}
+
 void upfront_mark_apart(void *canonical, uint64_t size) {
     uint64_t at;
     if (mirror_of((uintptr_t)canonical, &at) != NULL)
@@ -545,6 +558,37 @@ int upfront_mirror_find(uintptr_t address, upfront_found *found) {
         return 0;
     find(m, address, window, found);
     return 1;
+}
+
+static upfront_thing thing_of(const mirror *m, uint64_t at, int window) {
+    const note *n = note_of(m, at, window);
+    upfront_thing t;
+    t.offset = at;
+    t.size = n->word & NOTE_SIZE;
+    t.made = n->made;
+    t.type = (uint32_t)(n->word / NOTE_TYPE);
+    t.kind = n->word & NOTE_NODE ? UPFRONT_THING_NODE : n->word & NOTE_PLAIN ? UPFRONT_THING_PARTS : 0;
+    return t;
+}
+
+uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *out, uint64_t room) {
+    uint64_t first, at, end, count = 0;
+    const mirror *m = mirror_of((uintptr_t)from, &first);
+    int window;
+    if (m == NULL)
+        return UINT64_MAX;
+    for (at = first, end = first + size; at < end; at++) {
+        if (!m->touched[at / NOTES_AT_ONCE]) {
+            at |= NOTES_AT_ONCE - 1;
+            continue;
+        }
+        window = alive_at(m, at);
+        if (window >= 0 && count++ < room) {
+            out[count - 1] = thing_of(m, at, window);
+            out[count - 1].offset -= first;
+        }
+    }
+    return count;
 }
 
 /* The first position in [p, end) that is neither dead nor of something alive, or end. What is paged lies further up than what begins

@@ -38,6 +38,15 @@ typedef struct upfront_found {
     const void *block;    /* and the first byte that it is of */
 } upfront_found;
 
+/* What lives, for who lists it. A node's word is among its bytes; what is of a kind that has parts comes before them. */
+enum { UPFRONT_THING_NODE = 1, UPFRONT_THING_PARTS = 2 };
+
+typedef struct upfront_thing {
+    uint64_t offset, size; /* from the first byte that was asked about */
+    uint32_t made, type;   /* upfront_site of then, and the number of upfront_mark_type; 0: nobody said */
+    uint64_t kind;
+} upfront_thing;
+
 /* Is told what was found, and doesn't come back. */
 typedef void (*upfront_finder)(const upfront_found *found);
 
@@ -65,6 +74,9 @@ void upfront_mark_ended(void *canonical, uint64_t size, int how);
 void *upfront_mark_more(void *from, void *end, uint64_t size);
 void upfront_mark_less(void *from, void *end, uint64_t size);
 
+/* What is alive at a position, or at a canonical address, has a type: the number of a text, below 2^16. In no mirror nobody keeps it. */
+void upfront_mark_type(const void *p, uint32_t type);
+
 /* The bytes stay where they are accounted; what is marked in them later does not. */
 void upfront_mark_block(void *canonical, uint64_t size);
 
@@ -91,6 +103,10 @@ void upfront_mirror_close(void *block);
 
 /* Looks at all redzones and dead bytes of the row. 0: somebody wrote there. */
 int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found);
+
+/* What lives in the bytes, by its place: at most `room` of it, and the number of all. UINT64_MAX: they are in no mirror. Cost: O(bytes that
+ * were ever given / 128), and a look at each note there. */
+uint64_t upfront_mirror_things(const void *from, uint64_t size, upfront_thing *out, uint64_t room);
 
 /* What an address of a window is or was. 0: it is in no window. */
 int upfront_mirror_find(uintptr_t address, upfront_found *found);

@@ -112,3 +112,49 @@ uint64_t upfront_ring_room(const upfront_ring *r) {
     most = front < behind ? behind : front;
     return most < UPFRONT_RING_WORD ? 0 : most - UPFRONT_RING_WORD;
 }
+
+static void ring_name(upfront_ring_range range, upfront_ring_range *out, uint64_t room, uint64_t *count) {
+    if (*count < room)
+        out[*count] = range;
+    ++*count;
+}
+
+/* The blocks of a run, which begin at [at, stop). False: a word leads beyond. */
+static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_ring_range *out, uint64_t room, uint64_t *count) {
+    while (at < stop) {
+        upfront_ring_range b = {at, 0, 0, 0};
+        uint64_t word = upfront_ring_word(r, at), head = UPFRONT_RING_WORD + word / UPFRONT_RING_PADDING, next;
+        b.asked = word % UPFRONT_RING_PADDING;
+        if (head > stop - at || b.asked > stop - at - head)
+            return 0;
+        next = upfront_ring_up(at + head + b.asked);
+        b.size = (next < stop ? next : stop) - at;
+        ring_name(b, out, room, count);
+        at = next;
+    }
+    return 1;
+}
+
+int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t room, uint64_t *count) {
+    uint64_t start, cursor, stop;
+    if (r == NULL || count == NULL || (out == NULL && room != 0))
+        return UPFRONT_BAD_ARGUMENT;
+    *count = 0;
+    start = r->arena.start;
+    cursor = r->arena.cursor;
+    stop = ring_stop(r);
+    if (r->end <= start || r->oldest - start > r->end - start || cursor - start > r->end - start || stop > r->end || stop < r->oldest ||
+        (r->seam != 0 && cursor > r->oldest))
+        return UPFRONT_CORRUPT;
+    if (r->seam != 0 && !ring_run(r, start, cursor, out, room, count))
+        return UPFRONT_CORRUPT;
+    if (!ring_run(r, r->oldest, stop, out, room, count) || *count != r->count)
+        return UPFRONT_CORRUPT;
+    if (r->seam != 0 && stop != r->end) {
+        upfront_ring_range tail = {0, 0, 0, 1};
+        tail.offset = stop;
+        tail.size = r->end - stop;
+        ring_name(tail, out, room, count);
+    }
+    return UPFRONT_OK;
+}

@@ -14,6 +14,8 @@ package arena_c
 // #cgo nocallback upfront_ring_reset
 // #cgo noescape upfront_ring_room
 // #cgo nocallback upfront_ring_room
+// #cgo noescape upfront_ring_walk
+// #cgo nocallback upfront_ring_walk
 import "C"
 
 import "unsafe"
@@ -108,3 +110,15 @@ func (r *Ring) Reset(gen uint64) Code {
 
 // Room is upfront_ring_room.
 func (r *Ring) Room() uint64 { return uint64(crossed(reads(&r.Cursor), C.upfront_ring_room(r.c()))) }
+
+// RingRange is a block of a ring, or its skipped tail, as the walk names it.
+type RingRange struct{ Offset, Size, Asked, Skipped uint64 }
+
+var _ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}
+
+// Walk is upfront_ring_walk.
+func (r *Ring) Walk(out []RingRange) (count uint64, code Code) {
+	var n C.uint64_t
+	code = Code(C.upfront_ring_walk(r.c(), (*C.upfront_ring_range)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
+	return uint64(n), code
+}

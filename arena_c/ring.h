@@ -144,6 +144,17 @@ int upfront_ring_reset(upfront_ring *r, uint64_t gen);
 /* The largest size that upfront_ring_alloc gives now at an align of 8 or less; 0 as well when it gives nothing. */
 uint64_t upfront_ring_room(const upfront_ring *r);
 
+/* A block with its word and padding, or the skipped tail, which nobody asked for. */
+typedef struct upfront_ring_range {
+    uint64_t offset, size; /* from the ring's header */
+    uint64_t asked;
+    uint64_t skipped;
+} upfront_ring_range;
+
+/* Names what is used, by its place: at most `room` ranges, and the number of all. UPFRONT_CORRUPT: the words contradict themselves.
+ * UPFRONT_BAD_ARGUMENT for null. Cost: O(blocks). */
+int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t room, uint64_t *count);
+
 #ifdef __cplusplus
 }
 #endif

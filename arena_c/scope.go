@@ -4,16 +4,19 @@ package arena_c
 // static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) UPFRONT_DO_AT_SITE(upfront_scopes_temp_close(h))
 // #cgo nocallback upfront_scopes_temp_close_at
 // #cgo noescape upfront_scopes_temp_close_at
-// static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size) {
+// static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size, uint32_t site) {
 //     upfront_scope s = {h, gen};
-//     return upfront_scope_temp(s, size).gen;
+//     UPFRONT_DO_AT_SITE(s = upfront_scope_temp(s, size))
+//     return s.gen;
 // }
 // #cgo nocallback upfront_scope_temp_of
 // #cgo noescape upfront_scope_temp_of
 // static inline int upfront_scope_pool_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint32_t kind,
-//                                         int handles, upfront_pool **out) {
+//                                         int handles, upfront_pool **out, uint32_t site) {
 //     upfront_scope s = {h, gen};
-//     return upfront_scope_pool_of(s, size, align, count, kind, handles, out);
+//     int code;
+//     UPFRONT_DO_AT_SITE(code = upfront_scope_pool_of(s, size, align, count, kind, handles, out))
+//     return code;
 // }
 // #cgo nocallback upfront_scope_pool_at
 // #cgo noescape upfront_scope_pool_at
@@ -53,6 +56,10 @@ var (
 	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
+// Things is what lives in the row, by its place, in the room of the list where that is enough. False: nobody keeps it, as in
+// all builds but the checked one.
+func (r *Row) Things(list []Thing) ([]Thing, bool) { return things(checked(r), list) }
+
 // AskedOf is what a header's or a record's Asked says: a size, and the mask of its alignment,
 // NodeSize-1 at least.
 func AskedOf(asked uint64) (size, mask uint64) {
@@ -65,6 +72,7 @@ const (
 	askedAt = C.UPFRONT_ASKED_MASK
 	Purpose = 1 << 62 // there was room, and FailAt had it refused
 
+	ClassNone = C.UPFRONT_CLASS_NONE
 	ClassC    = C.UPFRONT_CLASS_C
 	ClassPool = C.UPFRONT_CLASS_POOL
 	ClassTemp = C.UPFRONT_CLASS_TEMP
@@ -160,13 +168,14 @@ func (h *Scopes) c() *C.upfront_scopes { return (*C.upfront_scopes)(checked(h)) 
 // PoolOpen is upfront_scope_pool_of.
 func (h *Scopes) PoolOpen(gen, size, align, count, kind uint64, handles bool) (p *Pool, code Code) {
 	code = Code(crossed(writes(&h.Cursor), C.upfront_scope_pool_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(align),
-		C.uint64_t(count), C.uint32_t(kind), C.int(one(handles)), (**C.upfront_pool)(unsafe.Pointer(&p)))))
+		C.uint64_t(count), C.uint32_t(kind), C.int(one(handles)), (**C.upfront_pool)(unsafe.Pointer(&p)),
+		C.uint32_t(Here(1)))))
 	return p, code
 }
 
 // TempOpen is upfront_scope_temp: the generation of the new scope at the far end, 0 when it is refused.
 func (h *Scopes) TempOpen(gen, size uint64) uint64 {
-	return uint64(crossed(writes(&h.Cursor), C.upfront_scope_temp_of(h.c(), C.uint64_t(gen), C.uint64_t(size))))
+	return uint64(crossed(writes(&h.Cursor), C.upfront_scope_temp_of(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint32_t(Here(1)))))
 }
 
 // TempClose is upfront_scopes_temp_close.

@@ -49,6 +49,21 @@ func (s *Site) Tell(what string) string {
 	return "\n\t" + what + " at:" + strings.ReplaceAll("\n"+calls, "\n", "\n\t")
 }
 
+// Calls are the calls that led there, "function file:line", the newest first; nil when the Site is nowhere.
+func (s *Site) Calls() []string {
+	if s.calls == 0 {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSuffix(Text(s.calls), "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "\t")
+	}
+	return lines
+}
+
+// SiteOf is the place of a number of Here.
+func SiteOf(calls uint32) Site { return Site{calls: calls} }
+
 // siteCalls is how many calls Here looks at: the newest.
 const siteCalls = 16
 

@@ -76,6 +76,8 @@ static void nothing_pool(upfront_pool *p, unsigned char *w) {
 }
 
 static void nothing_ring(upfront_ring *r, unsigned char *w) {
+    upfront_ring_range range;
+    uint64_t count;
     REFUSED(upfront_ring_find(r, 0, w));
     REFUSED(upfront_ring_find(r, 0, NULL));
     NO(upfront_ring_wrap(r, 0, 0, 7));
@@ -85,6 +87,8 @@ static void nothing_ring(upfront_ring *r, unsigned char *w) {
     REFUSED(upfront_ring_free(r, w));
     REFUSED(upfront_ring_reset(r, 0));
     NO(upfront_ring_room(r));
+    REFUSED(upfront_ring_walk(r, &range, 1, &count));
+    REFUSED(upfront_ring_walk(r, NULL, 0, NULL));
     nothing_is_touched();
 }
 
@@ -273,6 +277,7 @@ static void nothing_mirror(unsigned char *w) {
     CHECK(upfront_mirror_check(NULL, 0, NULL) && upfront_mirror_check(w, 0, &found)); /* nobody wrote there */
     NO(upfront_mirror_find(0, &found));
     NO(upfront_mirror_find(0, NULL));
+    CHECK(upfront_mirror_things(NULL, 0, NULL, 0) == UINT64_MAX && upfront_mirror_things(w, 8, NULL, 0) == UINT64_MAX);
     upfront_mirror_gather(NULL, 0);
     upfront_mirror_scatter(NULL, 0);
     CHECK(upfront_position(NULL) == NULL && upfront_place(NULL, NULL) == 0);

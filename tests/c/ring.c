@@ -160,6 +160,67 @@ static void ring_corrupt(void) {
     window_free(w, WINDOW);
 }
 
+/* The walk refuses a ring after a word was changed, and finds it as it was when that is mended. */
+static void ring_spoil(const upfront_ring *r, uint64_t *word, uint64_t wrong) {
+    upfront_ring_range out[8];
+    uint64_t was = *word, count;
+    CHECK_EQ(upfront_ring_walk(r, out, 8, &count), UPFRONT_OK);
+    *word = wrong;
+    CHECK_EQ(upfront_ring_walk(r, out, 8, &count), UPFRONT_CORRUPT);
+    *word = was;
+}
+
+static uint64_t *ring_open_word(const upfront_ring *r, uint64_t offset) {
+    uint64_t *word = (uint64_t *)upfront_arena_at(&r->arena, offset);
+    UPFRONT_UNPOISON(word, sizeof *word);
+    return word;
+}
+
+/* The ranges lie side by side: from the oldest block to the newest, or around the seam with the skipped tail. */
+static void ring_walks(void) {
+    enum { SIZE = RING_HEAD + 256, START = RING_HEAD };
+    unsigned char *w = window_new(WINDOW), *first;
+    upfront_ring *r = upfront_ring_init(w, SIZE);
+    upfront_ring_range out[8];
+    uint64_t count = 7;
+    CHECK_EQ(upfront_ring_walk(NULL, out, 8, &count), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_walk(r, out, 8, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_ring_walk(r, NULL, 1, &count), UPFRONT_BAD_ARGUMENT);
+    CHECK(upfront_ring_walk(r, NULL, 0, &count) == UPFRONT_OK && count == 0);
+    first = ring_take(r, SIZE, 61, 8);
+    CHECK(ring_take(r, SIZE, 40, 32) != NULL);
+    CHECK(upfront_ring_walk(r, out, 1, &count) == UPFRONT_OK && count == 2);
+    CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 2);
+    CHECK(out[0].offset == START && out[0].size == 72 && out[0].asked == 61 && !out[0].skipped);
+    CHECK(out[1].offset == START + 72 && out[1].offset + out[1].size == r->arena.cursor && out[1].asked == 40);
+    ring_spoil(r, &r->oldest, UINT64_MAX);
+    ring_spoil(r, &r->oldest, SIZE - RING_WORD);
+    ring_spoil(r, &r->arena.cursor, UINT64_MAX);
+    ring_spoil(r, &r->count, 3);
+    ring_spoil(r, ring_open_word(r, START), 200);
+    ring_spoil(r, ring_open_word(r, START), 200 * UPFRONT_RING_PADDING);
+
+    CHECK(ring_take(r, SIZE, 80, 8) != NULL);
+    ring_give(r, SIZE, first);
+    CHECK(ring_take(r, SIZE, 50, 8) != NULL && r->seam != 0 && r->seam != SIZE);
+    CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 4);
+    CHECK(out[0].offset == START && out[0].asked == 50 && out[1].offset == r->oldest && out[1].asked == 40 && out[2].asked == 80);
+    CHECK(out[3].skipped && out[3].offset == r->seam && out[3].offset + out[3].size == SIZE && out[3].asked == 0);
+    ring_spoil(r, &r->seam, SIZE + RING_WORD);
+    ring_spoil(r, &r->arena.cursor, r->oldest + RING_WORD);
+    ring_spoil(r, ring_open_word(r, START), 200);
+    window_free(w, WINDOW);
+
+    w = window_new(WINDOW);
+    r = upfront_ring_init(w, SIZE);
+    first = ring_take(r, SIZE, 120, 8);
+    CHECK(ring_take(r, SIZE, 120, 8) != NULL);
+    ring_give(r, SIZE, first);
+    CHECK(ring_take(r, SIZE, 8, 8) != NULL && r->seam == SIZE);
+    CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 2 && !out[1].skipped);
+    window_free(w, WINDOW);
+}
+
 /* What is new is there, whole, and the newest of the others that leave it room. */
 static void ring_overwrites(void) {
     enum { SIZE = RING_HEAD + 600 };
@@ -199,5 +260,6 @@ void test_ring(void) {
     ring_seam();
     ring_scraps();
     ring_corrupt();
+    ring_walks();
     ring_overwrites();
 }

@@ -1,0 +1,150 @@
+package arena
+
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Layout is what lies in the block of an arena now: its parts by offset from the block's first byte, which cover it, or a
+// pool's chunks.
+type Layout struct {
+	Kind  string // "heap", "buddy", "ring", "pool"
+	Block unsafe.Pointer
+	Size  uint64 // of the block, in bytes
+	Parts []Part
+	Pool  *PoolLayout
+}
+
+// Part is a piece of a block. Sizes are bytes.
+type Part struct {
+	Offset uint64 `json:"offset"`
+	Size   uint64 `json:"size"`
+	Kind   string `json:"kind"`            // "header", "live", "free", "parked" (a heap's freed block, for the next of its size), "skipped" (a ring's tail)
+	Asked  uint64 `json:"asked,omitempty"` // of what is live, where it is known
+}
+
+// Inner is an arena that lies in a block, which may be of a region: Heap, Buddy, Ring, BlockPool, BlockHandlePool. Layout
+// belongs to who uses the arena. An error says that its words contradict themselves. Cost: O(blocks), and a copy.
+type Inner interface{ Layout() (Layout, error) }
+
+var _ = []Inner{Heap{}, Buddy{}, Ring{}, BlockPool[byte]{}, BlockHandlePool[byte]{}}
+
+// Layout is what lies in the heap's block: see [Inner].
+func (h Heap) Layout() (Layout, error) {
+	x := h.its()
+	l := Layout{Kind: "heap", Block: unsafe.Pointer(x), Size: x.End + arena_c.HeapAlign}
+	ranges, err := walked("Heap.Layout", x.Walk)
+	if err != nil {
+		return l, err
+	}
+	for _, r := range ranges {
+		l.add(Part{r.Offset, r.Size, heapKinds[r.Live], r.Asked})
+	}
+	l.end()
+	return l, nil
+}
+
+var heapKinds = [...]string{0: "free", 1: "live", arena_c.HeapParked: "parked"}
+
+// Layout is what lies in the buddy's block: see [Inner].
+func (b Buddy) Layout() (Layout, error) {
+	x := b.its()
+	l := Layout{Kind: "buddy", Block: unsafe.Pointer(x), Size: x.End}
+	ranges, err := walked("Buddy.Layout", x.Walk)
+	if err != nil {
+		return l, err
+	}
+	for _, r := range ranges {
+		l.add(Part{r.Offset, r.Size, heapKinds[r.Live], 0})
+	}
+	l.end()
+	return l, nil
+}
+
+// Layout is what lies in the ring's block: see [Inner]. A block's word and its padding are of what is live.
+func (r Ring) Layout() (Layout, error) {
+	x := r.its()
+	l := Layout{Kind: "ring", Block: unsafe.Pointer(x), Size: x.End}
+	blocks, err := walked("Ring.Layout", x.Walk)
+	if err != nil {
+		return l, err
+	}
+	for _, b := range blocks {
+		kind := "live"
+		if b.Skipped != 0 {
+			kind = "skipped"
+		}
+		l.add(Part{b.Offset, b.Size, kind, b.Asked})
+	}
+	l.end()
+	return l, nil
+}
+
+// Layout is what lies in the pool's block: see [Inner].
+func (p pool[T]) Layout() (Layout, error) {
+	x := p.its()
+	chunks := PoolLayoutOf(x)
+	return Layout{Kind: "pool", Block: unsafe.Pointer(x), Size: x.Chunks + x.Stride*uint64(x.Count), Pool: &chunks}, nil
+}
+
+// walked is what a walk names.
+func walked[R any](what string, walk func([]R) (uint64, arena_c.Code)) ([]R, error) {
+	count, code := walk(nil)
+	list := make([]R, count)
+	if code == arena_c.OK {
+		_, code = walk(list)
+	}
+	return list, refused(what, code)
+}
+
+// add adds a part, and before it what nobody has: first the arena's own words, later what is free.
+func (l *Layout) add(p Part) {
+	at, kind := uint64(0), "header"
+	if n := len(l.Parts); n != 0 {
+		at, kind = l.Parts[n-1].Offset+l.Parts[n-1].Size, "free"
+	}
+	if p.Offset > at {
+		l.Parts = append(l.Parts, Part{at, p.Offset - at, kind, 0})
+	}
+	if p.Size != 0 {
+		l.Parts = append(l.Parts, p)
+	}
+}
+
+func (l *Layout) end() { l.add(Part{Offset: l.Size}) }
+
+// PoolLayout is what a pool's chunks are.
+type PoolLayout struct {
+	Stride uint64 `json:"stride"` // bytes of each
+	Count  uint64 `json:"count"`
+	Live   uint64 `json:"live"`
+	Peak   uint64 `json:"peak"`
+
+	// States has a letter for each: '#' live, '.' free, '-' never used, '~' its finalizer runs, 'x' out of generations.
+	States string `json:"states"`
+	// Next are the free ones in the order in which Get gives them. Behind them come those that were never used, in order.
+	Next []uint32 `json:"next,omitempty"`
+}
+
+const chunkLetters = "-#.~x" // by state
+
+// PoolLayoutOf is what the chunks of a pool are: for who has its header. Cost: O(chunks), and a copy.
+func PoolLayoutOf(p *arena_c.Pool) PoolLayout {
+	count := uint64(p.Count)
+	c := PoolLayout{Stride: p.Stride, Count: count, Live: p.Live(), Peak: p.Peak()}
+	states := make([]byte, count)
+	for i := range states {
+		states[i] = '?'
+		if state := *p.State(uint64(i)); int(state) < len(chunkLetters) {
+			states[i] = chunkLetters[state]
+		}
+	}
+	c.States = string(states)
+	for place := min(p.Free, count); place > 0; place-- {
+		if index := *p.Number(place - 1); uint64(index) < count && states[index] == '.' {
+			c.Next = append(c.Next, index)
+		}
+	}
+	return c
+}

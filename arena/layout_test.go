@@ -1,0 +1,146 @@
+package arena_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// requireLayout wants parts that cover the block, and gives the bytes of each kind, and how many there are.
+func requireLayout(t *testing.T, a arena.Inner, kind string, block []byte) (bytes, counts map[string]uint64) {
+	t.Helper()
+	l, err := a.Layout()
+	require.NoError(t, err)
+	require.Equal(t, kind, l.Kind)
+	require.Equal(t, unsafe.Pointer(unsafe.SliceData(block)), l.Block)
+	require.LessOrEqual(t, l.Size, uint64(len(block)))
+	bytes, counts = map[string]uint64{}, map[string]uint64{}
+	at := uint64(0)
+	for _, p := range l.Parts {
+		require.Equal(t, at, p.Offset)
+		require.NotZero(t, p.Size)
+		require.Less(t, p.Asked, p.Size+1)
+		bytes[p.Kind] += p.Size
+		counts[p.Kind]++
+		at += p.Size
+	}
+	require.Equal(t, l.Size, at)
+	return bytes, counts
+}
+
+func TestLayoutOfHeapsAndBuddies(t *testing.T) {
+	random := rand.New(rand.NewPCG(26, 1))
+	for _, parked := range []uint64{0, 8} {
+		block := arena.NewBlock(16<<10, 64)
+		h, err := arena.NewHeap(block, parked)
+		require.NoError(t, err)
+		churn(t, random, h, func() {
+			bytes, counts := requireLayout(t, h, "heap", block)
+			require.Equal(t, h.Stats().Used, bytes["live"])
+			require.Equal(t, h.Stats().Live, counts["live"])
+			require.Equal(t, h.Stats().Parked, counts["parked"])
+		})
+	}
+	block := arena.NewBlock(16<<10+100, 64)
+	b, err := arena.NewBuddy(block, 64)
+	require.NoError(t, err)
+	churn(t, random, b, func() {
+		bytes, counts := requireLayout(t, b, "buddy", block)
+		require.Equal(t, b.Stats().Used, bytes["live"])
+		require.Equal(t, b.Stats().Live, counts["live"])
+	})
+}
+
+// churn allocates and frees at random, and looks after each step.
+func churn(t *testing.T, random *rand.Rand, a arena.Reallocator, look func()) {
+	t.Helper()
+	var live []unsafe.Pointer
+	for range 300 {
+		look()
+		if n := len(live); n > 0 && random.IntN(2) == 0 {
+			i := random.IntN(n)
+			require.NoError(t, a.Free(live[i]))
+			live[i] = live[n-1]
+			live = live[:n-1]
+		} else if p := a.Alloc(random.Uint64N(500), 1<<random.IntN(7)); p != nil {
+			live = append(live, p)
+		}
+	}
+}
+
+func TestLayoutOfRings(t *testing.T) {
+	random := rand.New(rand.NewPCG(26, 2))
+	block := arena.NewBlock(4<<10, 64)
+	r, err := arena.NewRing(block)
+	require.NoError(t, err)
+	skipped := 0
+	for range 2000 {
+		bytes, counts := requireLayout(t, r, "ring", block)
+		require.Equal(t, uint64(r.Len()), counts["live"])
+		require.InDelta(t, r.Stats().Used, bytes["live"]+bytes["skipped"], 8, "all but what aligns the newest")
+		if bytes["skipped"] != 0 {
+			skipped++
+		}
+		if oldest, _ := r.Oldest(); oldest != nil && random.IntN(2) == 0 {
+			require.NoError(t, r.Free(oldest))
+		} else {
+			r.Overwrite(random.Uint64N(700), 1<<random.IntN(7))
+		}
+	}
+	assert.NotZero(t, skipped)
+}
+
+func TestLayoutOfPools(t *testing.T) {
+	block := arena.NewBlock(1024, 64)
+	p, err := arena.NewBlockPool[[3]uint64](block)
+	require.NoError(t, err)
+	var got []*[3]uint64
+	for range 5 {
+		got = append(got, p.Get())
+	}
+	require.NoError(t, p.Put(got[1]))
+	require.NoError(t, p.Put(got[3]))
+	l, err := p.Layout()
+	require.NoError(t, err)
+	require.NotNil(t, l.Pool)
+	assert.Equal(t, uint64(p.Cap()), l.Pool.Count)
+	assert.Equal(t, "#.#.#---", l.Pool.States[:8])
+	assert.Equal(t, []uint32{3, 1}, l.Pool.Next)
+	assert.Equal(t, uint64(5), l.Pool.Peak)
+	assert.Equal(t, uint64(3), l.Pool.Live)
+	assert.Same(t, got[3], p.Get(), "the first of the next")
+}
+
+// TestLayoutOfTheDamaged: words that contradict themselves are told, not followed.
+func TestLayoutOfTheDamaged(t *testing.T) {
+	if arena_c.Asan {
+		t.Skip("AddressSanitizer ends a program that writes there")
+	}
+	block := arena.NewBlock(4<<10, 64)
+	h, err := arena.NewHeap(block, 0)
+	require.NoError(t, err)
+	h.Alloc(100, 8)
+	damage(block)
+	_, err = h.Layout()
+	assert.ErrorContains(t, err, "Heap.Layout")
+
+	r, err := arena.NewRing(block)
+	require.NoError(t, err)
+	r.Alloc(100, 8)
+	damage(block)
+	_, err = r.Layout()
+	assert.ErrorContains(t, err, "Ring.Layout")
+}
+
+// damage writes over what is in the block behind headers.
+func damage(block []byte) {
+	for i := range block[128:] {
+		block[128+i] = 0x5a
+	}
+}
