@@ -29,10 +29,11 @@ var classes struct {
 	used uint64
 	run  [classesMax]func(unsafe.Pointer) error
 	name [classesMax]string
+	size [classesMax]uint64 // of an object
 }
 
 // newClass gives a number for a finalizer.
-func newClass(name string, run func(unsafe.Pointer) error) uint64 {
+func newClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
 	c := max(classes.used, classFirst)
@@ -40,7 +41,7 @@ func newClass(name string, run func(unsafe.Pointer) error) uint64 {
 		panic(bug("more than %d Objects: declare each once, at package level", classesMax-classFirst))
 	}
 	classes.used = c + 1
-	classes.run[c], classes.name[c] = run, name
+	classes.run[c], classes.name[c], classes.size[c] = run, name, size
 	return c
 }
 

@@ -34,15 +34,19 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	if e.Need >= arena_c.OffsetMax {
 		e.Need = 0
 	}
-	st.lastFull = e
+	st.keepFull(e)
 	return e
 }
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
-	st.lastFull = &FullError{Budget: st.Budget, Arena: st.Arena, Scope: scope, What: table, Asked: 1, Size: size,
+	full := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: scope, What: table, Asked: 1, Size: size,
 		Need: size + 1, Key: "limits." + table}
-	return st.lastFull
+	st.keepFull(full)
+	return full
 }
+
+// keepFull has it as the last. A full is made once, whoever is told of it.
+func (st *Stack) keepFull(full *FullError) { st.lastFull, st.fulls = full, st.fulls+1 }
 
 // scopesFull is the full of who would open one scope too many. A loop that never closes is the usual
 // cause: then all that are open have one name.

@@ -15,6 +15,9 @@ type ObjectMaker[T any] struct {
 	fin   func(*T) error
 }
 
+// finalizerOf begins the name of a class.
+const finalizerOf = "finalizer of "
+
 // Object declares T with a finalizer: it runs when the scope closes, on each T that was made, newest
 // first, exactly once, whatever ended the scope. T holds no Go pointers (see [Plain]); a Go value
 // that must close belongs to [Scope.Own]. The finalizer may not allocate in its own scope.
@@ -24,7 +27,8 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	}
 	// A function of a *T is called as one of any pointer is: a closure between them would cost a call
 	// for each finalizer.
-	class := newClass("finalizer of "+reflect.TypeFor[T]().String(), *(*func(unsafe.Pointer) error)(unsafe.Pointer(&finalizer)))
+	class := newClass(finalizerOf+reflect.TypeFor[T]().String(), uint64(reflect.TypeFor[T]().Size()),
+		*(*func(unsafe.Pointer) error)(unsafe.Pointer(&finalizer)))
 	return ObjectMaker[T]{Plain[T](), class, finalizer}
 }
 

@@ -59,6 +59,9 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	default:
 		panic(refusal(s))
 	}
+	if arena_c.Checked && n != 0 {
+		arena_c.NoteType(header.Chunk(0), reflect.TypeFor[T]().String())
+	}
 	if st.watch != nil {
 		st.watchPool(s, header, reflect.TypeFor[T]())
 	}

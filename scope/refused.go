@@ -159,10 +159,12 @@ func (st *Stack) remembered(h *arena_c.Scopes, depth uint64) error {
 	if full, ok := n.told.err.(*FullError); ok && n.told.gen == gen && full.asked == asked {
 		return full
 	}
+	last, fulls := st.lastFull, st.fulls
 	full := st.full(h, asked)
 	full.Scope = st.nameOf(h, depth)
 	if n.told = (lastError{gen, full}); !full.OnPurpose && full.Asked+arena_c.AlignMax <= full.Free {
 		n.told.err = badAlign // no other could ask for more than there is
+		st.lastFull, st.fulls = last, fulls
 	}
 	return n.told.err
 }

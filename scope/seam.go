@@ -115,6 +115,9 @@ func (st *Stack) Left(depth int) error {
 // LastFull is the last full that the arena told of, to whomever, or nil.
 func (st *Stack) LastFull() *FullError { return st.lastFull }
 
+// Fulls is how many fulls the arena told of, to whomever.
+func (st *Stack) Fulls() int { return st.fulls }
+
 // Empty is CloseTo of all that is open. Who comes with what was there is told by whom, "Load of region room 3", and where
 // that was called.
 func (st *Stack) Empty(by string, site arena_c.Site) error {
@@ -171,9 +174,9 @@ func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 // A frame in which there is nothing to run and nothing to tell ends without the long way of Open and
 // Close.
 
-// Changes moves on whenever a scope opens or nodes run. While it stays, and the arena is empty or no
+// Changes moves on whenever a scope opens, nodes run, or something is full. While it stays, and the arena is empty or no
 // node is in its chain, it differs from what it was by its cursor alone.
-func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound }
+func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound + uint64(st.fulls) }
 
 // plain says that one scope is open, and that there is nothing to run or to tell when it closes.
 func (st *Stack) plain() bool {
@@ -209,3 +212,9 @@ func (st *Stack) CloseTemp() error {
 	err, n.lost = joined(err, n.lost), nil
 	return err
 }
+
+// PlaceOf is how far behind the arena's first byte p is accounted.
+func (st *Stack) PlaceOf(p unsafe.Pointer) uint64 { return st.h.Offset(p) - st.h.Start }
+
+// MarkAt is how far behind the arena's first byte the scope at a depth began. pre: depth < Depth.
+func (st *Stack) MarkAt(depth int) uint64 { return st.h.Record(uint64(depth)+1).Mark - st.h.Start }

@@ -40,6 +40,7 @@ type Stack struct {
 	unwound    uint64 // how often nodes ran
 	failed     int
 	lastFull   *FullError // the last that was told
+	fulls      int        // how many were
 	dropped    bool       // its budget is closed
 	peakEver   uint64     // highest use before the last ResetPeak
 	inside     int        // calls of Do and Make that are at work

@@ -106,6 +106,9 @@ func notedBytes(s Scope, p unsafe.Pointer, size uint64) unsafe.Pointer {
 
 func notedSlice[T any](s Scope, list []T) []T {
 	if arena_c.Checked {
+		if len(list) != 0 {
+			arena_c.NoteType(unsafe.Pointer(unsafe.SliceData(list)), reflect.TypeFor[T]().String())
+		}
 		if st := s.watching(); st != nil {
 			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))),
 				Size: sizeOf[T](len(list)), Type: reflect.TypeFor[T]()})
@@ -118,6 +121,9 @@ func notedSlice[T any](s Scope, list []T) []T {
 func notedMore[T any](s Scope, first *T, from, to int) {
 	if !arena_c.Checked {
 		return
+	}
+	if from == 0 {
+		arena_c.NoteType(unsafe.Pointer(first), reflect.TypeFor[T]().String())
 	}
 	st := s.watching()
 	if st == nil {

@@ -1,0 +1,456 @@
+package scope
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Piece is something that lies in an arena: a thing that was made, a node that says what ends with its scope, or bytes of
+// which nothing more is known. Offsets count from the arena's first byte.
+type Piece struct {
+	Offset, Size, Padding uint64 // the padding lies before the offset
+	Kind                  string
+	Scope, Label          string
+	Order                 int // of a node: the how manyth to run, of its end of the arena; 0: of none
+	Pool                  *arena_c.Pool
+
+	made, typed uint32
+	node        chainNode // its, if it has an order
+}
+
+// The kinds of pieces.
+const (
+	kindPlain   = "plain"   // a thing
+	kindObject  = "object"  // a thing with a finalizer
+	kindObjects = "objects" // things with a finalizer, made at once
+	kindOwned   = "owned"   // what names a Go value
+	kindPool    = "pool"    // a pool's chunks, and its own words
+	kindNode    = "node"    // the scope's own words: what ends with it, and where a label began
+	kindBytes   = "bytes"   // things, as many as there are, with what alignment cost: only checked builds know more
+	kindPadding = "padding" // nobody's
+	kindReserve = "reserve" // of temporaries, what nobody took yet
+)
+
+// Made is where it was made: in checked builds.
+func (p *Piece) Made() arena_c.Site { return arena_c.SiteOf(p.made) }
+
+// Type is what it was made as, "" where nobody knows.
+func (p *Piece) Type() string {
+	if class := p.node.finalizes(); class != 0 {
+		return shortType(strings.TrimPrefix(classes.name[class%classesMax], finalizerOf))
+	}
+	return shortType(arena_c.Text(p.typed))
+}
+
+// Ends is what happens when the node runs, "finalizer of T"; "" where nothing does, or does any more.
+func (p *Piece) Ends(st *Stack) string {
+	switch p.node.class {
+	case arena_c.ClassNone:
+		return ""
+	case arena_c.ClassC:
+		return "a finalizer of C"
+	case arena_c.ClassPool:
+		return "end of a pool"
+	case arena_c.ClassTemp:
+		return "end of temporaries"
+	case classLabel:
+		return "end of label " + st.labels.lines[(*labelNode)(p.node.object).line].name
+	case classOwned:
+		return st.OwnedAt(*(*uint64)(p.node.object))
+	}
+	return classes.name[p.node.finalizes()%classesMax]
+}
+
+// shortType is the name of a type without the folders of its packages.
+func shortType(name string) string {
+	if !strings.Contains(name, "/") { // most
+		return name
+	}
+	return folders.ReplaceAllString(name, "")
+}
+
+var folders = regexp.MustCompile(`[^][{};*, ]+/`)
+
+// Site is what lies in an arena of one scope and label, of one type, that was made in one place. Bytes has the padding too.
+type Site struct {
+	Scope, Label            string
+	Bytes, Padding, Objects uint64
+	piece                   Piece
+}
+
+// Type and Made are those of a Piece.
+func (s *Site) Type() string       { return s.piece.Type() }
+func (s *Site) Made() arena_c.Site { return s.piece.Made() }
+
+// Sites adds up what lies in an arena by who made it. It is used again for its room.
+type Sites struct {
+	List []Site // in the order of the first of each
+
+	survey Survey
+	index  map[siteKey]int
+}
+
+type siteKey struct {
+	scope, label string
+	made, typed  uint32
+	class        uint64
+}
+
+// Read looks at the arena as it is now. The sum of all Bytes is what is used, and that of Objects what Stats counts: what
+// nobody can say of is in a Site without a place.
+func (s *Sites) Read(st *Stack) {
+	if s.index == nil {
+		s.index = map[siteKey]int{}
+	}
+	clear(s.index)
+	s.List = s.List[:0]
+	known := s.survey.Each(st, s.add)
+	rest := st.Stats().Objects
+	for i := range s.List {
+		rest -= min(rest, s.List[i].Objects)
+	}
+	if known && rest != 0 {
+		s.List = append(s.List, Site{Objects: rest}) // things of no bytes
+	}
+}
+
+func (s *Sites) add(p *Piece) {
+	key := siteKey{p.Scope, p.Label, p.made, p.typed, p.node.finalizes()}
+	i, ok := s.index[key]
+	if !ok {
+		i = len(s.List)
+		s.index[key] = i
+		s.List = append(s.List, Site{Scope: p.Scope, Label: p.Label, piece: *p})
+		s.List[i].piece.node = chainNode{class: key.class} // the site outlives what lies in the arena
+	}
+	line := &s.List[i]
+	line.Bytes += p.Size + p.Padding
+	line.Padding += p.Padding
+	switch p.Kind {
+	case kindReserve:
+		line.Padding += p.Size
+	case kindPadding, kindBytes:
+	default:
+		line.Objects++
+	}
+}
+
+// Survey looks at what lies in arenas. It is used again for its room.
+type Survey struct {
+	st     *Stack
+	fn     func(*Piece)
+	things []arena_c.Thing
+	items  []Piece // in order; what was not found to lie between is padding, or bytes
+	nodes  []chainNode
+	labels []labelSpan
+	known  bool
+	piece  Piece // that fn looks at
+	label  int   // the last whose span began at or before the place that was asked about
+}
+
+// chainNode is a node of a chain: where its bytes begin.
+type chainNode struct {
+	at, size, class uint64
+	order           int
+	object          unsafe.Pointer
+}
+
+// finalizes is the class of the objects that it finalizes; 0: it is about something else.
+func (n *chainNode) finalizes() uint64 {
+	switch {
+	case n.class == classSlice:
+		return (*sliceNode)(n.object).class
+	case n.class >= classFirst:
+		return n.class
+	}
+	return 0
+}
+
+// labelSpan is what lies between the begin of a call of Label and its end.
+type labelSpan struct {
+	from, to uint64
+	name     string
+	around   int // the span of the call around it, -1: none
+}
+
+// Each calls fn with each piece of the arena, in order; they cover what is used. The piece is fn's until it returns. True:
+// all that was made is known, and who made it. Who asks may use the arena, or has it stand still.
+func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
+	v.st, v.fn = st, fn
+	v.things, v.known = st.row.Things(v.things[:0])
+	h := st.h
+	v.near()
+	for i := uint64(1); i <= h.Depth; i++ {
+		v.span(st.nameOf(h, i), h.Record(i).Mark, endOf(h, i))
+	}
+	v.far()
+	for i := st.row.Temp.Depth; i > 0; i-- {
+		v.temporaries(i)
+	}
+	v.st, v.fn = nil, nil
+	return v.known
+}
+
+// endOf is where the scope at a depth ends now.
+func endOf(h *arena_c.Scopes, depth uint64) uint64 {
+	if depth < h.Depth {
+		return h.Record(depth + 1).Mark
+	}
+	return h.Cursor
+}
+
+// near reads what the near end's chain says.
+func (v *Survey) near() {
+	v.readChain(v.st.h, 0)
+	v.readLabels()
+	v.readItems(v.st.h.Start, v.st.h.Cursor)
+}
+
+// far reads what that of the far end says.
+func (v *Survey) far() {
+	v.labels, v.label = v.labels[:0], -1
+	v.readChain(&v.st.row.Temp, v.st.row.Temp.Back)
+	v.readItems(v.st.h.Limit, v.st.row.End)
+}
+
+// temporaries goes through the temporary scope at a depth: what is in it, and what is kept for it.
+func (v *Survey) temporaries(depth uint64) {
+	t := &v.st.row.Temp
+	from, cursor, end := v.st.h.Limit, t.Cursor+t.Back, v.st.row.End
+	if depth < t.Depth {
+		newer := t.Record(depth + 1)
+		from, cursor = newer.Edge, newer.Mark+t.Back
+	}
+	if depth > 1 {
+		end = t.Record(depth).Edge
+	}
+	v.span(tempName, from, cursor)
+	if cursor != end {
+		v.give(Piece{Kind: kindReserve, Scope: tempName, Offset: cursor, Size: end - cursor})
+	}
+}
+
+// readChain reads the nodes of an end of the arena; its offsets are so many less than those of the near end.
+func (v *Survey) readChain(h *arena_c.Scopes, less uint64) {
+	v.nodes = v.nodes[:0]
+	for at := h.Chain; at != 0; {
+		object, word := h.Newest(at)
+		class := word / arena_c.NodeClass
+		v.nodes = append(v.nodes, chainNode{at - arena_c.NodeSize + less, arena_c.NodeSize + nodeSize(class, object), class,
+			len(v.nodes) + 1, object})
+		at = word % arena_c.NodeClass
+	}
+	slices.SortFunc(v.nodes, func(a, b chainNode) int { return cmp.Compare(a.at, b.at) })
+}
+
+// nodeSize is the size of what a node is about, as far as it lies behind its word.
+func nodeSize(class uint64, object unsafe.Pointer) uint64 {
+	switch class {
+	case arena_c.ClassC:
+		return 2 * uint64(unsafe.Sizeof(uint64(0)))
+	case arena_c.ClassPool, arena_c.ClassTemp, classOwned:
+		return uint64(unsafe.Sizeof(uint64(0)))
+	case classLabel:
+		return uint64(unsafe.Sizeof(labelNode{}))
+	case classSlice:
+		n := (*sliceNode)(object)
+		return n.front + n.left*n.stride
+	}
+	return classes.size[class%classesMax]
+}
+
+// readLabels works out which bytes each call of Label gained: those that lie behind its node, up to where it ended, but for
+// those of the calls inside it.
+func (v *Survey) readLabels() {
+	v.labels, v.label = v.labels[:0], -1
+	h := v.st.h
+	v.st.labels.settle()
+	for i := uint64(1); i <= h.Depth; i++ {
+		end := endOf(h, i)
+		from, _ := slices.BinarySearchFunc(v.nodes, h.Record(i).Mark, byPlace)
+		to, _ := slices.BinarySearchFunc(v.nodes, end, byPlace)
+		for from < to {
+			from, _ = v.readCalls(v.nodes[:to], from, -1, end)
+		}
+	}
+}
+
+func byPlace(n chainNode, at uint64) int { return cmp.Compare(n.at, at) }
+
+// readCalls reads the call of Label whose node is the first such at or behind an index, and those inside it: the index behind
+// them, and what all of it took. end is that of the scope, for a call that is at work.
+func (v *Survey) readCalls(nodes []chainNode, index, around int, end uint64) (next int, extent uint64) {
+	for index < len(nodes) && nodes[index].class != classLabel {
+		index++
+	}
+	if index == len(nodes) {
+		return index, 0
+	}
+	n := (*labelNode)(nodes[index].object)
+	from, own := nodes[index].at+nodes[index].size, len(v.labels)
+	v.labels = append(v.labels, labelSpan{from, end, v.st.labels.lines[n.line].name, around})
+	inner := uint64(0)
+	for index++; ; {
+		for index < len(nodes) && nodes[index].class != classLabel {
+			index++
+		}
+		if index == len(nodes) || (*labelNode)(nodes[index].object).in <= n.in {
+			break
+		}
+		var took uint64
+		index, took = v.readCalls(nodes, index, own, end)
+		inner += took
+	}
+	if n.extent != 0 {
+		v.labels[own].to = from + n.gained + inner
+	}
+	return index, n.extent
+}
+
+// labelAt is the innermost span that holds a place, -1: none. The places that are asked about go up.
+func (v *Survey) labelAt(at uint64) int {
+	for v.label+1 < len(v.labels) && v.labels[v.label+1].from <= at {
+		v.label++
+	}
+	i := v.label
+	for i >= 0 && v.labels[i].to <= at {
+		i = v.labels[i].around
+	}
+	return i
+}
+
+// readItems gathers what is known to lie in [from, to).
+func (v *Survey) readItems(from, to uint64) {
+	v.items = v.items[:0]
+	if v.known {
+		v.readThings(from, to)
+		return
+	}
+	for i := range v.nodes {
+		v.items = append(v.items, v.nodePiece(&v.nodes[i]))
+	}
+	v.eachPool(func(p *arena_c.Pool, from, to uint64) {
+		v.items = append(v.items, Piece{Offset: from, Size: to - from, Kind: kindPool, Pool: p})
+	}, from, to)
+	slices.SortFunc(v.items, func(a, b Piece) int { return cmp.Compare(a.Offset, b.Offset) })
+}
+
+// readThings gathers what the mirror knows.
+func (v *Survey) readThings(from, to uint64) {
+	node, until := 0, from
+	for _, t := range v.things {
+		at := t.Offset + v.st.h.Start
+		if at < until || at >= to {
+			continue
+		}
+		p := Piece{Offset: at, Size: t.Size, Kind: kindPlain}
+		if t.Kind == arena_c.ThingNode {
+			p.Kind = kindNode
+		}
+		for node < len(v.nodes) && v.nodes[node].at < at {
+			node++
+		}
+		if node < len(v.nodes) && v.nodes[node].at == at {
+			p = v.nodePiece(&v.nodes[node])
+			p.Size = t.Size
+		}
+		if t.Kind == arena_c.ThingParts {
+			p.Kind = kindPool
+			v.eachPool(func(pool *arena_c.Pool, _, _ uint64) { p.Pool = pool }, at, at+t.Size)
+		}
+		p.made, p.typed = t.Made, t.Type
+		v.items, until = append(v.items, p), at+t.Size
+	}
+}
+
+// eachPool calls fn with each pool whose chunks begin in [from, to), and where the first byte lies that is known to be its,
+// and the end.
+func (v *Survey) eachPool(fn func(p *arena_c.Pool, from, to uint64), from, to uint64) {
+	row := v.st.row
+	for i := range row.Pools {
+		p := row.Pool(i)
+		if p.Gen == 0 || p.Count == 0 {
+			continue
+		}
+		header := uint64(uintptr(unsafe.Pointer(p))) - uint64(uintptr(unsafe.Pointer(v.st.h)))
+		if first := header + p.Chunks; first > from && first <= to {
+			fn(p, header+p.Numbers, first+p.Stride*uint64(p.Count))
+		}
+	}
+}
+
+// nodePiece is what a node says.
+func (v *Survey) nodePiece(n *chainNode) Piece {
+	kind := kindNode
+	switch {
+	case n.class == classOwned:
+		kind = kindOwned
+	case n.class == classSlice:
+		kind = kindObjects
+	case n.class >= classFirst:
+		kind = kindObject
+	}
+	return Piece{Offset: n.at, Size: n.size, Kind: kind, Order: n.order, node: *n}
+}
+
+// span gives what lies in [from, to), which is a scope's.
+func (v *Survey) span(scope string, from, to uint64) {
+	first, _ := slices.BinarySearchFunc(v.items, from, func(p Piece, at uint64) int { return cmp.Compare(p.Offset, at) })
+	at := from
+	for _, p := range v.items[first:] {
+		if p.Offset >= to {
+			break
+		}
+		at = v.between(scope, at, p.Offset, true)
+		p.Scope, p.Padding = scope, p.Offset-at
+		if p.node.class != classLabel {
+			p.Label = v.nameAt(p.Offset)
+		}
+		at = p.Offset + p.Size
+		v.give(p)
+	}
+	v.between(scope, at, to, false)
+}
+
+func (v *Survey) nameAt(at uint64) string {
+	if i := v.labelAt(at); i >= 0 {
+		return v.labels[i].name
+	}
+	return ""
+}
+
+// between gives what lies in [from, to), which isn't known, cut where a label ends. What remains may be the padding of a
+// thing behind it.
+func (v *Survey) between(scope string, from, to uint64, thing bool) (at uint64) {
+	for from < to {
+		i, end := v.labelAt(from), to
+		if i >= 0 {
+			end = min(to, v.labels[i].to)
+		}
+		if thing && v.known && end == to {
+			return from
+		}
+		p := Piece{Scope: scope, Kind: kindBytes, Offset: from, Size: end - from}
+		if i >= 0 {
+			p.Label = v.labels[i].name
+		}
+		if v.known {
+			p.Kind, p.Offset, p.Size, p.Padding = kindPadding, end, 0, end-from
+		}
+		v.give(p)
+		from = end
+	}
+	return from
+}
+
+// give hands a piece out, with offsets from the arena's first byte.
+func (v *Survey) give(p Piece) {
+	p.Offset -= v.st.h.Start
+	v.piece = p
+	v.fn(&v.piece)
+}
